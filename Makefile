@@ -1,0 +1,39 @@
+# The short way in. CMakePresets.json has the other builds (debug, asan, tsan, fuzz).
+
+MODEL := models/SmolLM2-135M-Instruct.Q4_1.gguf
+JOBS = $(shell getconf _NPROCESSORS_ONLN)
+SOURCES = $(shell find include src cli tests examples -name '*.[ch]' -o -name '*.def' 2>/dev/null)
+
+# Looked up at each recipe: `make run` may have installed ninja by then.
+export CMAKE_GENERATOR ?= $(if $(shell command -v ninja),Ninja,Unix Makefiles)
+
+.PHONY: build run test setup format clean
+
+build:
+	@cmake --preset release >/dev/null
+	@MAKEFLAGS= cmake --build --preset release --target wick -j $(JOBS)
+
+# Sets up, builds, fetches a model once and lets it speak; without a network the small model that is
+# inside the command does.
+run:
+	@tools/setup run
+	@$(MAKE) --no-print-directory build
+	@if tools/fetch_model; then \
+	    build/wick run $(MODEL) -p "The old lighthouse keeper" -n 128; \
+	else \
+	    echo "Running the small model inside the command instead." >&2; \
+	    build/wick run -p "Once upon a time" -n 200; \
+	fi
+
+test:
+	@tools/setup test
+	@python3 tools/run_tests
+
+setup:
+	@tools/setup test
+
+format:
+	@clang-format-19 -i $(SOURCES)
+
+clean:
+	@rm -rf build build-debug build-asan build-tsan build-fuzz

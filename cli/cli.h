@@ -1,0 +1,44 @@
+/* cli.h: what the files of the command share: exit codes, the table of commands, messages. */
+#ifndef WICK_CLI_CLI_H
+#define WICK_CLI_CLI_H
+
+#include "options.h"
+
+#include <wick/wick.h>
+
+enum {
+    CLI_OK = 0,
+    CLI_FAILURE = 1,
+    CLI_USAGE = 2,
+    CLI_INTERRUPTED = 130, /* as shells report a program that Ctrl-C ended */
+};
+
+typedef struct cli_command {
+    const char *name, *summary;
+    const char *details;             /* the end of its help, NULL: none */
+    const cli_group *const *groups;  /* ends with NULL */
+    size_t options_size;             /* of the struct that defaults and run get, zeroed before */
+    void (*defaults)(void *options); /* NULL: zeros are right */
+    int (*run)(void *options);       /* returns the exit code */
+} cli_command;
+
+extern const cli_command cli_run, cli_info, cli_tokenize, cli_logits, cli_devices, cli_help;
+
+/* Every command in the order of the help text, NULL at the end. */
+extern const cli_command *const cli_commands[];
+/* NULL when there is none; "NAME is unknown, did you mean ..." is then printed. */
+const cli_command *cli_find_command(const char *name);
+/* The help of one command, or the overview for NULL. */
+void cli_print_help(const cli_command *command);
+
+/* "wick: ..." on standard error. Always returns CLI_FAILURE, cli_usage_error CLI_USAGE. */
+int cli_error(const char *format, ...);
+/* Adds where the help is. command NULL: the overview. */
+int cli_usage_error(const cli_command *command, const char *format, ...);
+/* A failure of the library, and what to do about it: hint, or the usual one of its status for NULL.
+ * Returns CLI_FAILURE. */
+int cli_report(const wick_error *error, const char *hint);
+/* The same for calls that leave their sentence with the device. */
+int cli_report_device(wick_device *device, wick_status status, const char *hint);
+
+#endif

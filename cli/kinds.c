@@ -1,0 +1,151 @@
+/* kinds.c: what options take: numbers, words, texts. Whole arguments only, ranges checked. */
+#include "options.h"
+
+#include <wick/device.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool set_flag(const cli_option *option, const char *text, void *field, char *expected,
+                     size_t size) {
+    (void)option, (void)text, (void)expected, (void)size;
+    *(bool *)field = true;
+    return true;
+}
+
+static bool set_text(const cli_option *option, const char *text, void *field, char *expected,
+                     size_t size) {
+    (void)option, (void)expected, (void)size;
+    *(const char **)field = text;
+    return true;
+}
+
+static bool set_list(const cli_option *option, const char *text, void *field, char *expected,
+                     size_t size) {
+    (void)option;
+    cli_texts *const texts = field;
+    if (text[0] == '\0') {
+        snprintf(expected, size, "a text of at least one byte");
+        return false;
+    }
+    if (texts->n == CLI_MAX_TEXTS) {
+        snprintf(expected, size, "accepted any more: %d is the most", (int)CLI_MAX_TEXTS);
+        return false;
+    }
+    texts->items[texts->n++] = text;
+    return true;
+}
+
+/* strtoull alone would take blanks and signs. */
+static bool parse_whole(const char *text, uint64_t *value) {
+    if (text[0] < '0' || text[0] > '9') return false;
+    char *end = NULL;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    return errno == 0 && *end == '\0';
+}
+
+static bool set_u32(const cli_option *option, const char *text, void *field, char *expected,
+                    size_t size) {
+    uint64_t value = 0;
+    if (!parse_whole(text, &value) || (double)value < option->least ||
+        (double)value > option->most) {
+        snprintf(expected, size, "a whole number from %.0f to %.0f", option->least, option->most);
+        return false;
+    }
+    *(uint32_t *)field = (uint32_t)value;
+    return true;
+}
+
+static void show_u32(const cli_option *option, const void *field, char *text, size_t size) {
+    (void)option;
+    snprintf(text, size, "%" PRIu32, *(const uint32_t *)field);
+}
+
+static bool set_u64(const cli_option *option, const char *text, void *field, char *expected,
+                    size_t size) {
+    (void)option;
+    if (parse_whole(text, field)) return true;
+    snprintf(expected, size, "a whole number from 0 to %" PRIu64, UINT64_MAX);
+    return false;
+}
+
+static void show_u64(const cli_option *option, const void *field, char *text, size_t size) {
+    (void)option;
+    snprintf(text, size, "%" PRIu64, *(const uint64_t *)field);
+}
+
+/* Decimal notation alone: no blanks, no "inf", no hexadecimal. */
+static bool set_f32(const cli_option *option, const char *text, void *field, char *expected,
+                    size_t size) {
+    const bool is_decimal = text[0] != '\0' && strspn(text, "0123456789+-.eE") == strlen(text);
+    char *end = NULL;
+    const double value = is_decimal ? strtod(text, &end) : 0.0;
+    if (!is_decimal || *end != '\0' || !(value >= option->least && value <= option->most)) {
+        snprintf(expected, size, "a number from %g to %g", option->least, option->most);
+        return false;
+    }
+    *(float *)field = (float)value;
+    return true;
+}
+
+static void show_f32(const cli_option *option, const void *field, char *text, size_t size) {
+    (void)option;
+    snprintf(text, size, "%g", (double)*(const float *)field);
+}
+
+/* Word number index of "a|b|c"; its length is 0 when there are not so many. */
+static const char *word_at(const char *words, int index, size_t *length) {
+    for (; index > 0; index--) {
+        words += strcspn(words, "|");
+        if (*words == '|') words++;
+    }
+    *length = strcspn(words, "|");
+    return words;
+}
+
+static bool set_word(const cli_option *option, const char *text, void *field, char *expected,
+                     size_t size) {
+    size_t length = 0;
+    for (int i = 0;; i++) {
+        const char *const word = word_at(option->argument, i, &length);
+        if (length == 0) break;
+        if (strlen(text) == length && memcmp(text, word, length) == 0) {
+            *(int *)field = i;
+            return true;
+        }
+    }
+    snprintf(expected, size, "one of %s", option->argument);
+    return false;
+}
+
+static void show_word(const cli_option *option, const void *field, char *text, size_t size) {
+    size_t length = 0;
+    const char *const word = word_at(option->argument, *(const int *)field, &length);
+    snprintf(text, size, "%.*s", (int)length, word);
+}
+
+static bool set_backend(const cli_option *option, const char *text, void *field, char *expected,
+                        size_t size) {
+    if (wick_backend_from_name(text, field)) return true;
+    snprintf(expected, size, "one of %s", option->argument);
+    return false;
+}
+
+static void show_backend(const cli_option *option, const void *field, char *text, size_t size) {
+    (void)option;
+    snprintf(text, size, "%s", wick_backend_name(*(const wick_backend *)field));
+}
+
+const cli_kind cli_flag = {.set = set_flag};
+const cli_kind cli_text = {.set = set_text};
+const cli_kind cli_list = {.set = set_list};
+const cli_kind cli_u32 = {.set = set_u32, .show = show_u32};
+const cli_kind cli_u64 = {.set = set_u64, .show = show_u64};
+const cli_kind cli_f32 = {.set = set_f32, .show = show_f32};
+const cli_kind cli_word = {.set = set_word, .show = show_word};
+const cli_kind cli_backend = {.set = set_backend, .show = show_backend};

@@ -1,0 +1,159 @@
+/* options.c: words of the command line into a command's options, by its tables. */
+#include "options.h"
+
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct parser {
+    const cli_command *command;
+    char *const *words;
+    size_t n_words, next;
+    size_t n_places; /* arguments told by their place that have been filled */
+    unsigned char *options;
+} parser;
+
+typedef bool option_test(const cli_option *option, const void *wanted);
+
+/* The first option of the command that passes test. */
+static const cli_option *find_option(const cli_command *command, option_test *test,
+                                     const void *wanted) {
+    for (const cli_group *const *group = command->groups; *group != NULL; group++) {
+        for (size_t i = 0; i < (*group)->n_options; i++) {
+            if (test(&(*group)->options[i], wanted)) return &(*group)->options[i];
+        }
+    }
+    return NULL;
+}
+
+typedef struct span {
+    const char *text;
+    size_t size;
+} span;
+
+static bool is_name(const char *name, const span *wanted) {
+    return name != NULL && strlen(name) == wanted->size &&
+           memcmp(name, wanted->text, wanted->size) == 0;
+}
+
+static bool has_name(const cli_option *option, const void *wanted) {
+    return is_name(option->name, wanted) || is_name(option->alias, wanted);
+}
+
+static bool has_letter(const cli_option *option, const void *wanted) {
+    return option->letter != 0 && option->letter == *(const char *)wanted;
+}
+
+/* wanted: how many arguments by place come before it. */
+static bool has_place(const cli_option *option, const void *wanted) {
+    size_t *const left = (size_t *)wanted;
+    return option->name == NULL && (*left)-- == 0;
+}
+
+static const cli_option *find_place(const cli_command *command, size_t place) {
+    return find_option(command, has_place, &place);
+}
+
+static bool set_option(const parser *p, const cli_option *option, const char *text) {
+    char expected[96] = "";
+    if (option->kind->set(option, text, p->options + option->offset, expected, sizeof expected))
+        return true;
+    cli_usage_error(p->command, "%s%s: '%s' is not %s", option->name != NULL ? "--" : "",
+                    option->name != NULL ? option->name : option->argument, text, expected);
+    return false;
+}
+
+/* value: what stands in the same word, NULL: nothing, take the next word where one is needed. */
+static bool take_option(parser *p, const cli_option *option, const char *value) {
+    if (option->argument == NULL) {
+        if (value == NULL) return set_option(p, option, NULL);
+        cli_usage_error(p->command, "--%s takes no value", option->name);
+        return false;
+    }
+    if (value == NULL) {
+        if (p->next == p->n_words) {
+            cli_usage_error(p->command, "--%s needs a value: %s", option->name, option->argument);
+            return false;
+        }
+        value = p->words[p->next++];
+    }
+    return set_option(p, option, value);
+}
+
+enum { MAX_NAMES = 64 };
+
+static bool collect_name(const cli_option *option, const void *wanted) {
+    const char **names = *(const char **const *)wanted;
+    while (*names != NULL) names++;
+    if (option->name != NULL) *names = option->name;
+    return false;
+}
+
+static bool fail_unknown(const parser *p, const char *word) {
+    const char *names[MAX_NAMES] = {NULL};
+    const char **const list = names;
+    find_option(p->command, collect_name, &list);
+    char bare[64];
+    snprintf(bare, sizeof bare, "%s", word + strspn(word, "-"));
+    bare[strcspn(bare, "=")] = '\0';
+    const char *const nearest = cli_nearest(bare, names);
+    if (nearest != NULL)
+        cli_usage_error(p->command, "unknown option '%s', did you mean '--%s'?", word, nearest);
+    else
+        cli_usage_error(p->command, "unknown option '%s'", word);
+    return false;
+}
+
+static bool take_long(parser *p, const char *word) {
+    const char *const equals = strchr(word, '=');
+    const span name = {word + 2, equals != NULL ? (size_t)(equals - word) - 2 : strlen(word) - 2};
+    const cli_option *const option = find_option(p->command, has_name, &name);
+    if (option == NULL) return fail_unknown(p, word);
+    return take_option(p, option, equals != NULL ? equals + 1 : NULL);
+}
+
+static bool take_short(parser *p, const char *word) {
+    const cli_option *const option = find_option(p->command, has_letter, &word[1]);
+    if (option == NULL) return fail_unknown(p, word);
+    return take_option(p, option, word[2] != '\0' ? word + 2 : NULL);
+}
+
+static bool take_place(parser *p, const char *word) {
+    const cli_option *const option = find_place(p->command, p->n_places);
+    if (option == NULL) {
+        cli_usage_error(p->command, "'%s' is one argument too many", word);
+        return false;
+    }
+    p->n_places++;
+    return set_option(p, option, word);
+}
+
+static bool check_places(const parser *p) {
+    const cli_option *const missing = find_place(p->command, p->n_places);
+    if (missing == NULL || !missing->is_required) return true;
+    cli_usage_error(p->command, "%s is missing", missing->argument);
+    return false;
+}
+
+cli_parse_result cli_parse(const cli_command *command, char *const *words, size_t n,
+                           void *options) {
+    parser p = {.command = command, .words = words, .n_words = n, .options = options};
+    bool are_options = true; /* until "--" */
+    while (p.next < p.n_words) {
+        const char *const word = words[p.next++];
+        const bool is_option = are_options && word[0] == '-' && word[1] != '\0';
+        if (is_option && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0))
+            return CLI_PARSE_HELP;
+        if (is_option && strcmp(word, "--") == 0) {
+            are_options = false;
+            continue;
+        }
+        const bool is_long = is_option && word[1] == '-';
+        const bool taken = is_long     ? take_long(&p, word)
+                           : is_option ? take_short(&p, word)
+                                       : take_place(&p, word);
+        if (!taken) return CLI_PARSE_FAILED;
+    }
+    return check_places(&p) ? CLI_PARSED : CLI_PARSE_FAILED;
+}

@@ -1,0 +1,18 @@
+# The wick command: cli/*.c over the public headers alone, with the small model inside.
+
+file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS cli/*.c)
+if(cli_sources)
+    set(embedded_model ${PROJECT_SOURCE_DIR}/tests/data/stories260K.gguf)
+    set(embedded_source ${PROJECT_BINARY_DIR}/embedded_model.c)
+    add_custom_command(OUTPUT ${embedded_source}
+        COMMAND ${CMAKE_COMMAND} -D INPUT=${embedded_model} -D OUTPUT=${embedded_source}
+                -P ${PROJECT_SOURCE_DIR}/cmake/EmbedModel.cmake
+        DEPENDS ${embedded_model} ${PROJECT_SOURCE_DIR}/cmake/EmbedModel.cmake
+        COMMENT "Embedding stories260K.gguf" VERBATIM)
+    add_executable(wick ${cli_sources} ${embedded_source})
+    target_include_directories(wick PRIVATE cli)
+    target_link_libraries(wick PRIVATE wick_options Wick::wick)
+    set_target_properties(wick PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
+        INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    install(TARGETS wick)
+endif()

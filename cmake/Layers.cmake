@@ -1,0 +1,57 @@
+# One static library for each layer of docs/architecture.md, linked to the layers it may use. A
+# layer whose folder holds no sources yet is an empty interface.
+
+set(wick_layers "")
+
+# wick_layer(NAME SOURCES pattern... [USES layer...])
+function(wick_layer name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
+    list(TRANSFORM arg_SOURCES PREPEND "${PROJECT_SOURCE_DIR}/src/")
+    file(GLOB sources CONFIGURE_DEPENDS ${arg_SOURCES})
+    if(NOT sources)
+        add_library(${name} INTERFACE)
+        target_link_libraries(${name} INTERFACE ${arg_USES})
+        return()
+    endif()
+    add_library(${name} STATIC ${sources})
+    target_include_directories(${name} PUBLIC
+        ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+    target_compile_definitions(${name} PRIVATE WICK_BUILD)
+    target_link_libraries(${name} PRIVATE wick_options PUBLIC ${arg_USES})
+    set(wick_layers ${wick_layers} ${name} PARENT_SCOPE)
+endfunction()
+
+# Each instruction set is a translation unit of its own with its own flags; nothing else gets any.
+function(wick_isa_flags pattern)
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cpu/x86/${pattern})
+    if(sources)
+        set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${ARGN}")
+    endif()
+endfunction()
+
+set(cpu_sources backend/cpu/*.c backend/cpu/ref/*.c)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    set(avx2 -mavx2 -mfma -mf16c)
+    set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni ${avx2})
+    wick_isa_flags(*_avx2.c ${avx2})
+    wick_isa_flags(*_avx512.c ${avx512})
+    wick_isa_flags(*_avx512bf16.c -mavx512bf16 ${avx512})
+    list(APPEND cpu_sources backend/cpu/x86/*.c)
+endif()
+
+wick_layer(wick_core SOURCES core/*.c)
+wick_layer(wick_sys SOURCES sys/posix/*.c USES wick_core)
+wick_layer(wick_quant SOURCES quant/*.c USES wick_core)
+wick_layer(wick_text SOURCES text/*.c USES wick_core)
+wick_layer(wick_format SOURCES format/*.c USES wick_core wick_quant)
+wick_layer(wick_backend SOURCES backend/*.c USES wick_core)
+wick_layer(wick_null SOURCES backend/null/*.c USES wick_backend)
+wick_layer(wick_cpu SOURCES ${cpu_sources} USES wick_backend wick_quant wick_sys)
+wick_layer(wick_tensor SOURCES tensor/*.c USES wick_null wick_cpu)
+wick_layer(wick_ops SOURCES ops/*.c USES wick_tensor)
+wick_layer(wick_model SOURCES model/*.c model/families/*.c USES wick_ops wick_format)
+wick_layer(wick_llm SOURCES llm/*.c USES wick_model wick_text wick_sys)
+wick_layer(wick_verify SOURCES verify/*.c USES wick_ops)
+
+target_link_libraries(wick_core INTERFACE m)
+target_link_libraries(wick_sys INTERFACE Threads::Threads)

@@ -1,0 +1,53 @@
+# libwick.a from the objects of all layers, libwick.so on request, and what lets others find them.
+
+set(wick_objects "")
+foreach(layer IN LISTS wick_layers)
+    list(APPEND wick_objects $<TARGET_OBJECTS:${layer}>)
+endforeach()
+file(GLOB wick_headers CONFIGURE_DEPENDS include/wick/*.h)
+
+# CMake wants one source of a known language even where all objects come from elsewhere.
+function(wick_library name kind)
+    add_library(${name} ${kind} ${wick_objects})
+    set_target_properties(${name} PROPERTIES OUTPUT_NAME wick LINKER_LANGUAGE C
+        VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+    target_include_directories(${name} PUBLIC
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endfunction()
+
+wick_library(libwick_static STATIC)
+target_link_libraries(libwick_static PUBLIC m Threads::Threads)
+set(wick_main libwick_static)
+set(wick_pc_libs "-lwick -lm -lpthread")
+set(wick_pc_libs_private "")
+if(BUILD_SHARED_LIBS)
+    wick_library(libwick_shared SHARED)
+    target_compile_definitions(libwick_shared INTERFACE WICK_SHARED)
+    target_link_libraries(libwick_shared PRIVATE m Threads::Threads $<BUILD_INTERFACE:wick_options>)
+    set(wick_main libwick_shared)
+    set(wick_pc_libs "-lwick")
+    set(wick_pc_libs_private "-lm -lpthread")
+endif()
+if(WICK_SANITIZE)
+    target_link_options(libwick_static PUBLIC $<BUILD_INTERFACE:-fsanitize=${WICK_SANITIZE}>)
+endif()
+set_target_properties(${wick_main} PROPERTIES EXPORT_NAME wick)
+add_library(Wick::wick ALIAS ${wick_main})
+
+include(CMakePackageConfigHelpers)
+configure_package_config_file(cmake/WickConfig.cmake.in WickConfig.cmake
+    INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Wick)
+write_basic_package_version_file(WickConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+file(RELATIVE_PATH wick_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # so that it can be moved
+configure_file(wick.pc.in wick.pc @ONLY)
+
+install(FILES ${wick_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wick)
+install(TARGETS ${wick_main} EXPORT WickTargets)
+if(BUILD_SHARED_LIBS)
+    install(TARGETS libwick_static)
+endif()
+install(EXPORT WickTargets NAMESPACE Wick:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Wick)
+install(FILES ${PROJECT_BINARY_DIR}/WickConfig.cmake ${PROJECT_BINARY_DIR}/WickConfigVersion.cmake
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Wick)
+install(FILES ${PROJECT_BINARY_DIR}/wick.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

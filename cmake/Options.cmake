@@ -1,0 +1,31 @@
+# How everything is compiled: plain C11, no -ffast-math, no contraction of a * b + c, so that
+# results do not depend on the compiler. Kernels that want fused multiply-adds call the intrinsics.
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(BUILD_SHARED_LIBS)
+    set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+endif()
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+# Options of Wick's own sources; nothing of this reaches a program that links the library.
+add_library(wick_options INTERFACE)
+target_compile_options(wick_options INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+    -ffp-contract=off -fno-math-errno)
+if(WICK_WERROR)
+    target_compile_options(wick_options INTERFACE -Werror)
+endif()
+if(WICK_BUILD_FUZZERS)
+    target_compile_options(wick_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+if(WICK_SANITIZE)
+    set(sanitize -fsanitize=${WICK_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_compile_options(wick_options INTERFACE ${sanitize})
+    target_link_options(wick_options INTERFACE ${sanitize})
+endif()

@@ -1,0 +1,149 @@
+/* wick/device.h: devices: what computes. Native calls block; every one that may wait also exists as
+ * _start, _poll, _finish, which never block. */
+#ifndef WICK_DEVICE_H
+#define WICK_DEVICE_H
+
+#include <wick/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct wick_device wick_device;
+typedef struct wick_device_opening wick_device_opening;
+
+/* AUTO takes the first available of: CUDA, Metal, ROCm, OpenCL, WebGPU, CPU, and says which in
+ * wick_device_info. Any other value is an error where that backend is missing. */
+typedef enum wick_backend {
+    WICK_BACKEND_AUTO,
+    WICK_BACKEND_CPU,
+    WICK_BACKEND_WEBGPU,
+    WICK_BACKEND_CUDA,
+    WICK_BACKEND_ROCM,
+    WICK_BACKEND_METAL,
+    WICK_BACKEND_OPENCL,
+    WICK_BACKEND_NULL, /* records and checks every call, computes through the CPU; for tests */
+    WICK_BACKEND_COUNT_,
+} wick_backend;
+
+/* EXACT: activations, accumulation and caches in float32. FAST: activations may be quantized for
+ * integer dot products and caches are float16. */
+typedef enum wick_math {
+    WICK_MATH_EXACT,
+    WICK_MATH_FAST,
+} wick_math;
+
+/* Highest instruction set that the CPU backend may use. AUTO: all that the processor has. */
+typedef enum wick_isa {
+    WICK_ISA_AUTO,
+    WICK_ISA_REF, /* plain loops, the specification */
+    WICK_ISA_AVX2,
+    WICK_ISA_AVX512,
+} wick_isa;
+
+typedef struct wick_device_desc {
+    wick_backend backend;
+    wick_math math;           /* of operations queued on this device; default exact */
+    int n_threads;            /* CPU; 0: one for each core this process may use */
+    wick_isa isa;             /* CPU */
+    uint32_t slice_us;        /* CPU: time that one poll may compute, microseconds; 0: 20000 */
+    bool strict;              /* an operation without a kernel is an error instead of a fallback */
+    bool verify;              /* run every operation in cpu/ref as well and compare */
+    bool profile;             /* time every kernel */
+    wick_allocator allocator; /* zero: malloc and free */
+    wick_log_fn log;
+    void *log_user;
+    uint32_t null_flags; /* WICK_NULL_*, for WICK_BACKEND_NULL */
+} wick_device_desc;
+
+enum {
+    WICK_NULL_LATE = 1,         /* tickets are answered some polls late */
+    WICK_NULL_OUT_OF_ORDER = 2, /* reads become ready in another order than they were asked for */
+    WICK_NULL_NO_FUSED = 4,     /* has no kernel for ops that have a decomposition */
+    WICK_NULL_NO_KERNELS = 8,   /* has no kernel at all: every op falls back to the CPU */
+};
+
+/* Opens a device; desc NULL means all defaults. On failure *device is NULL and error (may be NULL)
+ * holds the sentence: WICK_ERR_NO_DEVICE, WICK_ERR_OUT_OF_MEMORY, WICK_ERR_VALUE. The caller owns
+ * the device. */
+WICK_API wick_status wick_device_open(const wick_device_desc *desc, wick_device **device,
+                                      wick_error *error);
+/* The same in steps: poll returns WICK_PENDING until finish may be called. finish frees opening
+ * whatever its result. */
+WICK_API wick_status wick_device_open_start(const wick_device_desc *desc,
+                                            wick_device_opening **opening, wick_error *error);
+WICK_API wick_status wick_device_open_poll(wick_device_opening *opening);
+WICK_API wick_status wick_device_open_finish(wick_device_opening *opening, wick_device **device,
+                                             wick_error *error);
+
+/* Everything made on the device must have been released before. NULL is allowed. */
+WICK_API void wick_device_close(wick_device *device);
+
+typedef struct wick_device_info {
+    wick_backend backend;
+    char name[96];         /* of the hardware that computes: "AMD EPYC 9B45" */
+    char backend_name[32]; /* "cpu" */
+    char isa[16];          /* CPU: "ref", "avx2", "avx512" */
+    int n_threads;
+    uint64_t memory_total, memory_available; /* bytes; 0 unknown */
+    bool is_fallback;                        /* AUTO did not get its first choice */
+} wick_device_info;
+
+WICK_API void wick_device_get_info(const wick_device *device, wick_device_info *info);
+
+typedef struct wick_device_stats {
+    uint64_t n_allocations;                   /* calls of the allocator hook */
+    uint64_t live_bytes, peak_bytes;          /* through the hook */
+    uint64_t buffer_bytes, buffer_peak_bytes; /* tensor data, mapped files not counted */
+    uint64_t n_ops;                           /* kernels run */
+    uint64_t n_ops_ref;                       /* of these, by cpu/ref for want of a faster kernel */
+    uint64_t n_fallbacks;                     /* ops that another device had to compute */
+    uint64_t n_decomposed;                    /* fused ops that were taken apart */
+    uint64_t n_submits, n_reads;
+    uint64_t bytes_uploaded, bytes_read;
+} wick_device_stats;
+
+WICK_API void wick_device_get_stats(const wick_device *device, wick_device_stats *stats);
+
+/* One line per kernel that ran while desc.profile was set: returns how many there are and writes at
+ * most capacity of them. */
+typedef struct wick_kernel_stats {
+    const char *name;
+    uint64_t calls;
+    double seconds;
+} wick_kernel_stats;
+
+WICK_API size_t wick_device_get_profile(const wick_device *device, wick_kernel_stats *out,
+                                        size_t capacity);
+
+/* Copies the sticky error out and clears it. Returns its status; WICK_OK: there was none. */
+WICK_API wick_status wick_device_error(wick_device *device, wick_error *error);
+
+WICK_API wick_math wick_device_math(const wick_device *device);
+WICK_API void wick_device_set_math(wick_device *device, wick_math math);
+
+/* Computes what is queued, at most one slice of time; WICK_PENDING: there is more. */
+WICK_API wick_status wick_poll(wick_device *device);
+/* Blocks until everything that is queued has been computed. Native only. */
+WICK_API wick_status wick_synchronize(wick_device *device);
+
+typedef struct wick_backend_status {
+    wick_backend backend;
+    const char *name; /* "cpu", "webgpu": the word of --backend */
+    bool is_available;
+    char reason[160]; /* why not */
+} wick_backend_status;
+
+/* Every backend in the order of AUTO's preference, with the reason why it is not available. Returns
+ * how many there are and writes at most capacity. */
+WICK_API size_t wick_backends(wick_backend_status *out, size_t capacity);
+
+/* "cpu" -> WICK_BACKEND_CPU, "gpu" is another name for webgpu; false when unknown. */
+WICK_API bool wick_backend_from_name(const char *name, wick_backend *backend);
+WICK_API const char *wick_backend_name(wick_backend backend);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,28 @@
+/* wick/tools.h: small helpers for programs built on Wick. */
+#ifndef WICK_TOOLS_H
+#define WICK_TOOLS_H
+
+#include <wick/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A .npy file (NumPy format 1.0), written row by row: path holds all of it or is not touched. */
+typedef struct wick_npy_writer wick_npy_writer;
+WICK_API wick_status wick_npy_start(const char *path, wick_dtype dtype, wick_shape shape,
+                                    wick_npy_writer **writer, wick_error *error);
+WICK_API wick_status wick_npy_write(wick_npy_writer *writer, const void *data, size_t size,
+                                    wick_error *error);
+/* commit false throws it away. WICK_ERR_STATE when the array is not complete. Frees the writer. */
+WICK_API wick_status wick_npy_finish(wick_npy_writer *writer, bool commit, wick_error *error);
+
+/* Seconds on a monotonic clock; this process's highest resident memory in bytes (0: unknown). */
+WICK_API double wick_time(void);
+WICK_API uint64_t wick_peak_memory(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,16 @@
+/* wick/wick.h: all of Wick's public interface. */
+#ifndef WICK_WICK_H
+#define WICK_WICK_H
+
+#include <wick/base.h>
+#include <wick/device.h>
+#include <wick/file.h>
+#include <wick/model.h>
+#include <wick/ops.h>
+#include <wick/session.h>
+#include <wick/source.h>
+#include <wick/tensor.h>
+#include <wick/text.h>
+#include <wick/tools.h>
+
+#endif

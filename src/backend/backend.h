@@ -1,0 +1,267 @@
+/* backend/backend.h: operations as plain data, and the table of functions that a backend fills.
+ *
+ * Nothing here blocks but wait(). Commands (encode, upload, read_start, plan_replay) take effect in
+ * the order in which they are given; what they name may be freed at once afterwards: the backend
+ * keeps it until the commands have run. A device belongs to one thread at a time. */
+#ifndef WK_BACKEND_BACKEND_H
+#define WK_BACKEND_BACKEND_H
+
+#include "core/alloc.h"
+#include "core/status.h"
+#include "quant/layout.h"
+
+#include <wick/tensor.h>
+
+enum { WK_MAX_OPERANDS = 10 };
+
+typedef struct wk_backend wk_backend;
+typedef struct wk_backend_device wk_backend_device; /* each backend's own */
+
+/* Device memory. A backend's own struct begins with this one. */
+typedef struct wk_buffer {
+    uint64_t size;
+    uint32_t refs;    /* kept by tensor/ */
+    uint32_t version; /* ops that wrote to it so far, kept by tensor/ */
+    uint32_t place;   /* tensor/plan.c: not memory yet but this place of a plan, from 1; 0: memory */
+    void *data;       /* host address where the device computes on host memory, else NULL */
+} wk_buffer;
+
+/* offset in bytes; strides in elements, never negative. Block types: extent in elements, the last
+ * dimension dense, the other strides in elements too. A weight in a compute layout is a whole
+ * tensor [n, k]: its strides mean nothing, layout says how it lies. buf NULL: an optional operand
+ * that is absent. */
+typedef struct wk_view {
+    wk_buffer *buf;
+    uint64_t offset;
+    wick_dtype dtype;
+    uint8_t layout; /* wk_layout */
+    int rank;
+    int64_t extent[WICK_MAX_RANK], stride[WICK_MAX_RANK];
+} wk_view;
+
+typedef enum wk_unary_fn { WK_UNARY_SILU } wk_unary_fn;
+typedef enum wk_binary_fn { WK_BINARY_ADD, WK_BINARY_MUL } wk_binary_fn;
+typedef enum wk_gated_fn { WK_GATED_SWIGLU } wk_gated_fn;
+typedef enum wk_reduce_fn { WK_REDUCE_ARGMAX } wk_reduce_fn;
+
+/* The batch descriptor: all integers of one step in one u32 tensor of n_words words. The members
+ * are offsets of its sections, in words, constant for a plan:
+ *
+ *   ids[rows]        token of each row
+ *   positions[rows]  position of the row's token in its sequence
+ *   sequences[rows]  index of the row's sequence in this batch; WK_NO_ROW: a padding row
+ *   slots[rows]      cache slot of the row's key and value (block * block_size + offset in it)
+ *   outputs[n_outputs] rows whose logits are wanted
+ *   lengths[n_sequences] keys of each sequence, this batch's rows included
+ *   tables[n_sequences][n_blocks] cache blocks of each sequence, in order */
+typedef struct wk_batch_layout {
+    uint32_t n_rows, n_outputs, n_sequences, n_blocks, block_size;
+    uint32_t ids, positions, sequences, slots, outputs, lengths, tables;
+    uint32_t n_words;
+} wk_batch_layout;
+
+#define WK_NO_ROW UINT32_MAX
+
+/* Constant parameters. What changes from step to step is an operand instead. */
+typedef union wk_params {
+    wk_unary_fn unary;
+    wk_binary_fn binary;
+    wk_gated_fn gated;
+    wk_reduce_fn reduce; /* over the last dimension of x; y has the other ones */
+    struct {
+        double real;     /* for float types */
+        int64_t integer; /* for the others */
+    } fill;
+    struct {
+        double start, step;
+        int64_t integer_start, integer_step;
+    } arange;
+    struct {
+        float eps;
+    } norm;
+    struct {
+        /* angle = position / scale_factor * theta^(-2 i / rotary_dim) */
+        double theta, scale_factor;
+        int rotary_dim;
+        bool interleaved; /* pairs (2i, 2i + 1), else (i, i + rotary_dim / 2) */
+    } rope;
+    struct {
+        bool interleaved;
+    } rope_table;
+    struct {
+        bool fast; /* activations may be quantized */
+    } linear;
+    struct {
+        float scale, softcap; /* softcap 0: none */
+        int32_t window;       /* 0: none; else query i sees keys i - window + 1 ... */
+        bool causal;
+    } attention;
+    struct {
+        float scale, softcap;
+        int32_t window;
+        wk_batch_layout batch;
+    } cached; /* attention_cached, kv_append */
+} wk_params;
+
+typedef enum wk_access { WK_READ = 1, WK_WRITE = 2, WK_READ_WRITE = 3 } wk_access;
+
+typedef enum wk_opcode {
+#define WK_OP(code, ...) WK_OP_##code,
+#include "backend/op.def"
+#undef WK_OP
+    WK_OP_COUNT_,
+} wk_opcode;
+
+/* Views: destinations first, then sources, in the order of op.def. */
+typedef struct wk_op {
+    wk_opcode code;
+    uint8_t n_dst, n_src;
+    wk_view view[WK_MAX_OPERANDS];
+    wk_params p;
+} wk_op;
+
+static inline const wk_view *wk_dst(const wk_op *op, int i) { return &op->view[i]; }
+static inline const wk_view *wk_src(const wk_op *op, int i) { return &op->view[op->n_dst + i]; }
+
+/* What find_kernel returns; a backend's own struct begins with it. */
+typedef struct wk_kernel {
+    const char *name;  /* "linear_q4_1_avx512": op, dtype, instruction set or variant */
+    bool is_fast;      /* does not compute in float32: never chosen in exact mode */
+    bool is_reference; /* cpu/ref */
+} wk_kernel;
+
+/* Commands up to and including one; 0 is always done. */
+typedef uint64_t wk_ticket;
+
+enum wk_weight_use { WK_USE_LINEAR = 1, WK_USE_EMBEDDING = 2, WK_USE_OTHER = 4 };
+
+typedef struct wk_open_desc {
+    wk_heap *heap;
+    const wick_device_desc *device;
+    const wk_backend *inner; /* what the null backend computes with */
+} wk_open_desc;
+
+typedef struct wk_backend_stats {
+    uint64_t n_ops, n_ops_ref, n_submits, n_reads, bytes_uploaded, bytes_read;
+    uint64_t buffer_bytes, buffer_peak_bytes;
+} wk_backend_stats;
+
+/* Functions marked optional may be NULL. Those without err cannot fail. */
+struct wk_backend {
+    wick_backend id;
+    const char *name;
+
+    /* NULL where the backend can be opened on this machine, else why not. Cheap. */
+    const char *(*unavailable)(void);
+
+    /* Gives a device that is usable once open_poll has returned WICK_OK; close ends it in any state
+     * and discards what was not computed. */
+    wick_status (*open_start)(const wk_open_desc *desc, wk_backend_device **out, wick_error *err);
+    wick_status (*open_poll)(wk_backend_device *dev, wick_error *err);
+    void (*close)(wk_backend_device *dev);
+    void (*info)(const wk_backend_device *dev, wick_device_info *info);
+    void (*stats)(const wk_backend_device *dev, wk_backend_stats *stats);
+    size_t (*profile)(const wk_backend_device *dev, wick_kernel_stats *out, size_t capacity);
+
+    /* Memory, contents undefined. alloc may succeed and the memory be found missing later, at a
+     * ticket. */
+    wick_status (*alloc)(wk_backend_device *dev, uint64_t size, wk_buffer **out, wick_error *err);
+    /* Optional: a buffer over the caller's memory, which must outlive it; read-only where const
+     * data is wrapped (weights). NULL: this memory cannot be used in place. */
+    wk_buffer *(*wrap)(wk_backend_device *dev, void *memory, uint64_t size);
+    void (*free)(wk_backend_device *dev, wk_buffer *buf);
+    /* bytes may be reused when it returns. */
+    wick_status (*upload)(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
+                          const void *bytes, uint64_t size, wick_error *err);
+
+    /* The layout in which this device wants a weight [n, k] of dtype; uses: wk_weight_use bits. */
+    wk_layout (*prepare_weight)(const wk_backend_device *dev, wick_dtype dtype, int64_t n,
+                                int64_t k, uint32_t uses);
+    /* Whole rows of raw blocks into a weight's layout: first_row and n_rows are multiples of 64,
+     * except that the last rows may be fewer. Not ordered after commands: weights are written
+     * before use. */
+    wick_status (*upload_rows)(wk_backend_device *dev, const wk_view *weight, int64_t first_row,
+                               int64_t n_rows, const void *blocks, wick_error *err);
+
+    /* NULL: this op cannot run here as it is. Looks at code, parameters, dtypes, layouts, shapes
+     * and strides only, so an op whose buffers do not exist yet can be asked for. */
+    const wk_kernel *(*find_kernel)(const wk_backend_device *dev, const wk_op *op);
+    wick_status (*encode)(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
+                          wick_error *err);
+    /* Closes what was encoded so far; *ticket is done when all of it has run. */
+    wick_status (*submit)(wk_backend_device *dev, wk_ticket *ticket, wick_error *err);
+    /* WICK_OK: ran. WICK_PENDING. WICK_ERR_INDEX: ran, and a kernel met an index out of range
+     * (reported once). Never blocks; on the CPU it computes for one slice of time. */
+    wick_status (*poll)(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
+    /* Native only: polls until it is not WICK_PENDING. */
+    wick_status (*wait)(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
+
+    /* Asks for a copy of bytes as they are after all commands given so far; implies submit. When
+     * its ticket is done (poll), read_finish delivers; it must be called once for every read_start,
+     * dst NULL throws the bytes away. */
+    wick_status (*read_start)(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
+                              uint64_t size, wk_ticket *ticket, wick_error *err);
+    wick_status (*read_finish)(wk_backend_device *dev, wk_ticket ticket, void *dst,
+                               wick_error *err);
+
+    /* Optional: n ops whose buffers exist, run again and again without allocating. The arrays stay
+     * with the caller until plan_free. */
+    wick_status (*plan_prepare)(wk_backend_device *dev, const wk_op *ops,
+                                const wk_kernel *const *kernels, size_t n, void **plan,
+                                wick_error *err);
+    wick_status (*plan_replay)(wk_backend_device *dev, void *plan, wick_error *err);
+    void (*plan_free)(wk_backend_device *dev, void *plan);
+
+    bool (*lost)(const wk_backend_device *dev);
+};
+
+/* What op.def says about an opcode. */
+typedef struct wk_operand_info {
+    const char *name;
+    uint8_t access; /* wk_access; 0 ends the list */
+    bool is_optional;
+} wk_operand_info;
+
+/* Emits one op of a decomposition; temporaries come from temp(). */
+typedef struct wk_decomposition {
+    void *user;
+    wick_status (*emit)(void *user, const wk_op *op);
+    /* A dense buffer for extent[0..rank); lives as long as the ops that use it. */
+    wick_status (*temp)(void *user, wick_dtype dtype, int rank, const int64_t *extent,
+                        wk_view *out);
+} wk_decomposition;
+
+typedef struct wk_op_info {
+    const char *name;
+    uint8_t n_dst, n_src;
+    bool is_in_place_allowed; /* a destination may be the very view of a source */
+    wk_operand_info operands[WK_MAX_OPERANDS + 1];
+    /* Shapes and dtypes; the counts, bounds and aliasing are checked for every op alike. */
+    wick_status (*check)(const wk_op *op, wick_error *err);
+    /* NULL: basic op. */
+    wick_status (*decompose)(const wk_op *op, const wk_decomposition *to);
+} wk_op_info;
+
+const wk_op_info *wk_op_get_info(wk_opcode code);
+
+/* Everything that must hold before a kernel may see the op: operands present, in the bounds of
+ * their buffers, no destination overlapping another operand (but in place, where allowed), and
+ * op.def's rule. */
+wick_status wk_op_check(const wk_op *op, wick_error *err);
+
+/* Bytes [*begin, *end) of the buffer that the view touches; empty views touch none. */
+void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end);
+int64_t wk_view_count(const wk_view *view);
+bool wk_view_is_dense(const wk_view *view);
+
+/* Largest difference from cpu/ref that a right kernel may show, relative to the largest magnitude in the
+ * destination; 0: equal. */
+double wk_op_tolerance(const wk_op *op, bool is_fast);
+
+/* The decompositions of op.def. */
+wick_status wk_decompose_gated(const wk_op *op, const wk_decomposition *to);
+
+/* "linear y f32[4, 64] x f32[4, 32] weight q4_1[64, 32]" for messages; returns buf. */
+char *wk_op_text(const wk_op *op, char *buf, size_t size);
+
+#endif

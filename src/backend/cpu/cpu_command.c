@@ -1,0 +1,269 @@
+/* backend/cpu/cpu_command.c: the commands of a device, run in their order by whoever polls.
+ *
+ * Memory (the list itself, scratch of the kernels) grows when a command is given, never while one
+ * runs, and is kept: a step that repeats allocates nothing. */
+#include "backend/cpu/cpu_device.h"
+
+#include "sys/clock.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { FIRST_COMMANDS = 64 };
+
+void wk_cpu_fault(const wk_cpu_run *run) {
+    atomic_store_explicit(run->fault, true, memory_order_relaxed);
+}
+
+/* -- giving commands -- */
+
+wk_cpu_command *wk_cpu_next_command(wk_backend_device *dev, wick_error *err) {
+    if (dev->head == dev->tail) dev->head = dev->tail = 0;
+    if (dev->tail < dev->capacity) return &dev->commands[dev->tail];
+    const size_t n = dev->tail - dev->head;
+    if (dev->head >= dev->capacity / 2 && dev->head > 0) {
+        memmove(dev->commands, dev->commands + dev->head, n * sizeof *dev->commands);
+    } else {
+        const size_t capacity = dev->capacity == 0 ? FIRST_COMMANDS : 2 * dev->capacity;
+        wk_cpu_command *grown = wk_realloc(dev->heap, dev->commands, dev->capacity * sizeof *grown,
+                                           capacity * sizeof *grown);
+        if (grown == NULL) {
+            wk_cpu_no_memory(err, capacity * sizeof *grown, "queued commands");
+            return NULL;
+        }
+        dev->commands = grown;
+        dev->capacity = capacity;
+        memmove(grown, grown + dev->head, n * sizeof *grown);
+    }
+    dev->head = 0;
+    dev->tail = n;
+    return &dev->commands[n];
+}
+
+void wk_cpu_push(wk_backend_device *dev) {
+    dev->tail++;
+    dev->n_given++;
+}
+
+static wick_status reserve_block(wk_backend_device *dev, wk_cpu_block *block, size_t size,
+                                 wick_error *err) {
+    if (size <= block->size) return WICK_OK;
+    wk_free_aligned(dev->heap, block->data, block->size);
+    *block = (wk_cpu_block){.data = wk_alloc_aligned(dev->heap, size), .size = size};
+    if (block->data != NULL) return WICK_OK;
+    block->size = 0;
+    return wk_cpu_no_memory(err, size, "scratch memory of a kernel");
+}
+
+static wick_status reserve_scratch(wk_backend_device *dev, const wk_cpu_kernel *kernel,
+                                   const wk_op *op, wick_error *err) {
+    if (kernel->scratch_bytes != NULL) {
+        WK_TRY(reserve_block(dev, &dev->scratch, kernel->scratch_bytes(op), err));
+    }
+    if (kernel->worker_bytes == NULL) return WICK_OK;
+    const size_t bytes = kernel->worker_bytes(op);
+    if (bytes <= dev->worker_bytes) return WICK_OK;
+    const size_t each = (bytes + WK_ALIGNMENT - 1) / WK_ALIGNMENT * WK_ALIGNMENT;
+    dev->worker_bytes = 0;
+    const size_t n = (size_t)wk_pool_size(dev->pool);
+    WK_TRY(reserve_block(dev, &dev->worker_scratch, each * n, err));
+    dev->worker_bytes = each;
+    return WICK_OK;
+}
+
+wick_status wk_cpu_encode(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
+                          wick_error *err) {
+    const wk_cpu_kernel *cpu_kernel = (const wk_cpu_kernel *)kernel;
+    WK_TRY(reserve_scratch(dev, cpu_kernel, op, err));
+    wk_cpu_command *command = wk_cpu_next_command(dev, err);
+    if (command == NULL) return WICK_ERR_OUT_OF_MEMORY;
+    command->kind = WK_CPU_COMMAND_OP;
+    command->run.kernel = cpu_kernel;
+    wk_op *copy = &command->run.op;
+    copy->code = op->code;
+    copy->n_dst = op->n_dst;
+    copy->n_src = op->n_src;
+    copy->p = op->p;
+    memcpy(copy->view, op->view, (size_t)(op->n_dst + op->n_src) * sizeof *op->view);
+    wk_cpu_push(dev);
+    return WICK_OK;
+}
+
+wick_status wk_cpu_upload(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
+                          const void *bytes, uint64_t size, wick_error *err) {
+    assert(offset <= buf->size && size <= buf->size - offset);
+    if (size == 0) return WICK_OK;
+    unsigned char *to = (unsigned char *)buf->data + offset;
+    if (dev->head == dev->tail) {
+        memcpy(to, bytes, (size_t)size);
+        dev->stats.bytes_uploaded += size;
+        return WICK_OK;
+    }
+    wk_cpu_command *command = wk_cpu_next_command(dev, err);
+    if (command == NULL) return WICK_ERR_OUT_OF_MEMORY;
+    void *copy = NULL;
+    if (size > sizeof command->upload.small) {
+        copy = wk_alloc(dev->heap, (size_t)size);
+        if (copy == NULL) return wk_cpu_no_memory(err, size, "bytes to upload");
+    }
+    memcpy(copy != NULL ? copy : command->upload.small, bytes, (size_t)size);
+    command->kind = WK_CPU_COMMAND_UPLOAD;
+    command->upload.to = to;
+    command->upload.size = size;
+    command->upload.copy = copy;
+    wk_cpu_push(dev);
+    dev->stats.bytes_uploaded += size;
+    return WICK_OK;
+}
+
+wick_status wk_cpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
+                                const wk_kernel *const *kernels, size_t n, void **plan,
+                                wick_error *err) {
+    for (size_t i = 0; i < n; i++) {
+        WK_TRY(reserve_scratch(dev, (const wk_cpu_kernel *)kernels[i], &ops[i], err));
+    }
+    wk_cpu_plan *made = wk_alloc(dev->heap, sizeof *made);
+    if (made == NULL) return wk_cpu_no_memory(err, sizeof *made, "a plan");
+    *made = (wk_cpu_plan){.ops = ops, .kernels = kernels, .n = n};
+    *plan = made;
+    return WICK_OK;
+}
+
+wick_status wk_cpu_plan_replay(wk_backend_device *dev, void *plan, wick_error *err) {
+    wk_cpu_command *command = wk_cpu_next_command(dev, err);
+    if (command == NULL) return WICK_ERR_OUT_OF_MEMORY;
+    command->kind = WK_CPU_COMMAND_PLAN;
+    command->replay.plan = plan;
+    command->replay.next = 0;
+    wk_cpu_push(dev);
+    return WICK_OK;
+}
+
+/* -- running them -- */
+
+typedef struct phase_run {
+    wk_backend_device *dev;
+    const wk_cpu_kernel *kernel;
+    const wk_op *op;
+    int phase;
+} phase_run;
+
+static void run_range(void *argument, int worker, int64_t begin, int64_t end) {
+    const phase_run *phase = argument;
+    wk_backend_device *dev = phase->dev;
+    unsigned char *worker_scratch = dev->worker_scratch.data;
+    if (worker_scratch != NULL) worker_scratch += (size_t)worker * dev->worker_bytes;
+    const wk_cpu_run run = {
+        .op = phase->op,
+        .scratch = dev->scratch.data,
+        .worker_scratch = worker_scratch,
+        .fault = &dev->fault,
+    };
+    phase->kernel->run(&run, phase->phase, begin, end);
+}
+
+static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, uint64_t begin_ns) {
+    dev->stats.n_ops++;
+    /* Products with weights are what takes the time: only these are worth a remark. */
+    if (kernel->base.is_reference && kernel->code == WK_OP_LINEAR && dev->features != 0) {
+        dev->stats.n_ops_ref++;
+    }
+    for (size_t i = 0; dev->profile != NULL && i < dev->n_kernels; i++) {
+        if (wk_cpu_kernel_at(i) != kernel) continue;
+        dev->profile[i].calls++;
+        dev->profile[i].seconds += (double)(wk_clock_ns() - begin_ns) * 1e-9;
+    }
+}
+
+static void run_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op) {
+    const uint64_t begin_ns = dev->profile != NULL ? wk_clock_ns() : 0;
+    for (int i = 0; i < kernel->n_phases; i++) {
+        phase_run phase = {.dev = dev, .kernel = kernel, .op = op, .phase = i};
+        const int64_t grain = kernel->grain != NULL ? kernel->grain(op, i) : 1;
+        wk_pool_run(dev->pool, run_range, &phase, kernel->items(op, i), grain);
+    }
+    count_op(dev, kernel, begin_ns);
+    if (!atomic_load_explicit(&dev->fault, memory_order_relaxed)) return;
+    atomic_store_explicit(&dev->fault, false, memory_order_relaxed);
+    if (dev->fault_ticket != 0) return;
+    dev->fault_ticket = dev->n_done + 1;
+    wk_op_text(op, dev->fault_text, sizeof dev->fault_text);
+}
+
+static void finish_command(wk_backend_device *dev) {
+    dev->head++;
+    dev->n_done++;
+    if (dev->freed_first != NULL) wk_cpu_free_buffers(dev);
+}
+
+static void run_upload(wk_backend_device *dev, wk_cpu_command *command) {
+    const void *bytes = command->upload.copy != NULL ? command->upload.copy : command->upload.small;
+    memcpy(command->upload.to, bytes, (size_t)command->upload.size);
+    wk_free(dev->heap, command->upload.copy, (size_t)command->upload.size);
+}
+
+/* Runs one command, of a plan one op. */
+static void run_step(wk_backend_device *dev) {
+    wk_cpu_command *command = &dev->commands[dev->head];
+    switch (command->kind) {
+    case WK_CPU_COMMAND_OP: run_op(dev, command->run.kernel, &command->run.op); break;
+    case WK_CPU_COMMAND_UPLOAD: run_upload(dev, command); break;
+    case WK_CPU_COMMAND_READ: wk_cpu_read_run(dev, command->read); break;
+    case WK_CPU_COMMAND_PLAN: {
+        const wk_cpu_plan *plan = command->replay.plan;
+        const size_t i = command->replay.next++;
+        if (i < plan->n) run_op(dev, (const wk_cpu_kernel *)plan->kernels[i], &plan->ops[i]);
+        if (i + 1 < plan->n) return;
+        break;
+    }
+    }
+    finish_command(dev);
+}
+
+static wick_status report_fault(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
+    if (dev->fault_ticket == 0 || dev->fault_ticket > ticket) return WICK_OK;
+    dev->fault_ticket = 0;
+    return wk_fail(err, WICK_ERR_INDEX, "an index is out of range in %s", dev->fault_text);
+}
+
+wick_status wk_cpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
+    if (ticket > dev->n_given) return wk_fail(err, WICK_ERR_STATE, "this ticket was never given");
+    const uint64_t begin_ns = dev->n_done < ticket ? wk_clock_ns() : 0;
+    while (dev->n_done < ticket) {
+        run_step(dev);
+        if (dev->n_done < ticket && wk_clock_ns() - begin_ns >= dev->slice_ns) return WICK_PENDING;
+    }
+    return report_fault(dev, ticket, err);
+}
+
+wick_status wk_cpu_wait(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
+    wick_status status;
+    do {
+        status = wk_cpu_poll(dev, ticket, err);
+    } while (status == WICK_PENDING);
+    return status;
+}
+
+/* Its arrays are the caller's again afterwards, so what is queued of it has to run now. */
+void wk_cpu_plan_free(wk_backend_device *dev, void *plan) {
+    for (size_t i = dev->tail; i > dev->head; i--) {
+        const wk_cpu_command *command = &dev->commands[i - 1];
+        if (command->kind != WK_CPU_COMMAND_PLAN || command->replay.plan != plan) continue;
+        const wk_ticket ticket = dev->n_done + (i - dev->head);
+        while (dev->n_done < ticket) run_step(dev);
+        break;
+    }
+    wk_free(dev->heap, plan, sizeof(wk_cpu_plan));
+}
+
+void wk_cpu_discard_commands(wk_backend_device *dev) {
+    for (size_t i = dev->head; i < dev->tail; i++) {
+        wk_cpu_command *command = &dev->commands[i];
+        if (command->kind != WK_CPU_COMMAND_UPLOAD) continue;
+        wk_free(dev->heap, command->upload.copy, (size_t)command->upload.size);
+    }
+    wk_free(dev->heap, dev->commands, dev->capacity * sizeof *dev->commands);
+    dev->commands = NULL;
+    dev->head = dev->tail = dev->capacity = 0;
+    dev->n_done = dev->n_given;
+}

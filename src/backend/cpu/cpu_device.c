@@ -1,0 +1,298 @@
+/* backend/cpu/cpu_device.c: opening a device, its memory and its weights; the backend's table. */
+#include "backend/cpu/cpu_device.h"
+
+#include "core/dtype.h"
+#include "sys/clock.h"
+#include "sys/cpu_features.h"
+#include "sys/thread.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DEFAULT_SLICE_US = 20000, MAX_THREADS = 1024 };
+
+wick_status wk_cpu_no_memory(wick_error *err, uint64_t size, const char *what) {
+    return wk_fail_memory(err, size, wk_memory_available(), what);
+}
+
+/* -- opening -- */
+
+static const char *unavailable(void) { return NULL; }
+
+/* What the highest allowed instruction set leaves of the processor's features. */
+static wick_status choose_features(wick_isa isa, uint32_t *features, wick_error *err) {
+    const uint32_t all = wk_cpu_features();
+    uint32_t needed = 0;
+    switch (isa) {
+    case WICK_ISA_AUTO: *features = all; return WICK_OK;
+    case WICK_ISA_REF: *features = 0; return WICK_OK;
+    case WICK_ISA_AVX2: needed = WK_CPU_AVX2; break;
+    case WICK_ISA_AVX512: needed = WK_CPU_AVX512; break;
+    default: return wk_fail(err, WICK_ERR_VALUE, "%d is no instruction set", (int)isa);
+    }
+    if ((all & needed) == 0) {
+        char name[96];
+        wk_cpu_name(name, sizeof name);
+        return wk_fail(err, WICK_ERR_UNSUPPORTED, "%s has no %s instructions", name,
+                       needed == WK_CPU_AVX2 ? "AVX2" : "AVX-512");
+    }
+    *features = needed == WK_CPU_AVX2 ? WK_CPU_AVX2 : all;
+    return WICK_OK;
+}
+
+static wick_status make_profile(wk_backend_device *dev, wick_error *err) {
+    while (wk_cpu_kernel_at(dev->n_kernels) != NULL) dev->n_kernels++;
+    dev->profile = wk_alloc_array(dev->heap, dev->n_kernels, sizeof *dev->profile);
+    if (dev->profile == NULL) {
+        return wk_cpu_no_memory(err, dev->n_kernels * sizeof *dev->profile, "the profile");
+    }
+    for (size_t i = 0; i < dev->n_kernels; i++)
+        dev->profile[i].name = wk_cpu_kernel_at(i)->base.name;
+    return WICK_OK;
+}
+
+static void close_device(wk_backend_device *dev) {
+    if (dev == NULL) return;
+    wk_cpu_discard_commands(dev);
+    wk_cpu_free_buffers(dev);
+    wk_cpu_read_release(dev);
+    wk_pool_free(dev->pool);
+    wk_free_aligned(dev->heap, dev->scratch.data, dev->scratch.size);
+    wk_free_aligned(dev->heap, dev->worker_scratch.data, dev->worker_scratch.size);
+    wk_free(dev->heap, dev->profile, dev->n_kernels * sizeof *dev->profile);
+    wk_free(dev->heap, dev, sizeof *dev);
+}
+
+static wick_status set_up(wk_backend_device *dev, const wick_device_desc *desc, wick_error *err) {
+    if (desc->n_threads < 0 || desc->n_threads > MAX_THREADS) {
+        return wk_fail(err, WICK_ERR_VALUE, "%d threads: it must be 0 (automatic) to %d",
+                       desc->n_threads, MAX_THREADS);
+    }
+    WK_TRY(choose_features(desc->isa, &dev->features, err));
+    const uint32_t slice_us = desc->slice_us != 0 ? desc->slice_us : DEFAULT_SLICE_US;
+    dev->slice_ns = (uint64_t)slice_us * 1000;
+    if (desc->profile) WK_TRY(make_profile(dev, err));
+    const int n_threads = desc->n_threads != 0 ? desc->n_threads : wk_cpu_count();
+    return wk_pool_make(dev->heap, n_threads, &dev->pool, err);
+}
+
+static wick_status open_start(const wk_open_desc *desc, wk_backend_device **out, wick_error *err) {
+    *out = NULL;
+    wk_backend_device *dev = wk_alloc_zeroed(desc->heap, sizeof *dev);
+    if (dev == NULL) return wk_cpu_no_memory(err, sizeof *dev, "a device");
+    dev->heap = desc->heap;
+    const wick_status status = set_up(dev, desc->device, err);
+    if (status != WICK_OK) {
+        close_device(dev);
+        return status;
+    }
+    *out = dev;
+    return WICK_OK;
+}
+
+static wick_status open_poll(wk_backend_device *dev, wick_error *err) {
+    (void)dev, (void)err;
+    return WICK_OK;
+}
+
+static const char *isa_name(uint32_t features) {
+    if ((features & WK_CPU_AVX512) != 0) return "avx512";
+    return (features & WK_CPU_AVX2) != 0 ? "avx2" : "ref";
+}
+
+static void get_info(const wk_backend_device *dev, wick_device_info *info) {
+    *info = (wick_device_info){
+        .backend = WICK_BACKEND_CPU,
+        .n_threads = wk_pool_size(dev->pool),
+        .memory_total = wk_memory_total(),
+        .memory_available = wk_memory_available(),
+    };
+    wk_cpu_name(info->name, sizeof info->name);
+    snprintf(info->backend_name, sizeof info->backend_name, "%s", wk_backend_cpu.name);
+    snprintf(info->isa, sizeof info->isa, "%s", isa_name(dev->features));
+}
+
+static void get_stats(const wk_backend_device *dev, wk_backend_stats *stats) {
+    *stats = dev->stats;
+}
+
+static size_t get_profile(const wk_backend_device *dev, wick_kernel_stats *out, size_t capacity) {
+    size_t n = 0;
+    for (size_t i = 0; dev->profile != NULL && i < dev->n_kernels; i++) {
+        if (dev->profile[i].calls == 0) continue;
+        if (n < capacity) out[n] = dev->profile[i];
+        n++;
+    }
+    return n;
+}
+
+/* -- memory -- */
+
+static wk_cpu_buffer *make_buffer(wk_backend_device *dev, void *memory, uint64_t size) {
+    wk_cpu_buffer *buf = wk_alloc_zeroed(dev->heap, sizeof *buf);
+    if (buf == NULL) return NULL;
+    buf->base.size = size;
+    buf->base.data = memory;
+    return buf;
+}
+
+static wick_status alloc_buffer(wk_backend_device *dev, uint64_t size, wk_buffer **out,
+                                wick_error *err) {
+    *out = NULL;
+    void *memory = NULL;
+    if (size > 0) {
+        if (size <= SIZE_MAX) memory = wk_alloc_aligned(dev->heap, (size_t)size);
+        if (memory == NULL) return wk_cpu_no_memory(err, size, "a buffer");
+    }
+    wk_cpu_buffer *buf = make_buffer(dev, memory, size);
+    if (buf == NULL) {
+        wk_free_aligned(dev->heap, memory, (size_t)size);
+        return wk_cpu_no_memory(err, sizeof *buf, "a buffer");
+    }
+    dev->stats.buffer_bytes += size;
+    if (dev->stats.buffer_bytes > dev->stats.buffer_peak_bytes) {
+        dev->stats.buffer_peak_bytes = dev->stats.buffer_bytes;
+    }
+    *out = &buf->base;
+    return WICK_OK;
+}
+
+static wk_buffer *wrap_memory(wk_backend_device *dev, void *memory, uint64_t size) {
+    wk_cpu_buffer *buf = make_buffer(dev, memory, size);
+    if (buf == NULL) return NULL;
+    buf->is_wrapped = true;
+    return &buf->base;
+}
+
+static void release_buffer(wk_backend_device *dev, wk_cpu_buffer *buf) {
+    if (!buf->is_wrapped) {
+        dev->stats.buffer_bytes -= buf->base.size;
+        wk_free_aligned(dev->heap, buf->base.data, (size_t)buf->base.size);
+    }
+    wk_free(dev->heap, buf, sizeof *buf);
+}
+
+static void free_buffer(wk_backend_device *dev, wk_buffer *base) {
+    if (base == NULL) return;
+    wk_cpu_buffer *buf = (wk_cpu_buffer *)base;
+    if (dev->n_done == dev->n_given) {
+        release_buffer(dev, buf);
+        return;
+    }
+    buf->free_after = dev->n_given;
+    buf->next = NULL;
+    if (dev->freed_last != NULL) {
+        dev->freed_last->next = buf;
+    } else {
+        dev->freed_first = buf;
+    }
+    dev->freed_last = buf;
+}
+
+void wk_cpu_free_buffers(wk_backend_device *dev) {
+    while (dev->freed_first != NULL && dev->freed_first->free_after <= dev->n_done) {
+        wk_cpu_buffer *buf = dev->freed_first;
+        dev->freed_first = buf->next;
+        if (dev->freed_first == NULL) dev->freed_last = NULL;
+        release_buffer(dev, buf);
+    }
+}
+
+/* -- weights -- */
+
+static wk_layout prepare_weight(const wk_backend_device *dev, wick_dtype dtype, int64_t n,
+                                int64_t k, uint32_t uses) {
+    return wk_cpu_weight_layout(dev->features, dtype, n, k, uses);
+}
+
+typedef struct store_rows {
+    const wk_view *weight;
+    int64_t first_row, n_rows;
+    uint64_t row_bytes;
+    const unsigned char *blocks;
+} store_rows;
+
+/* One item is a panel of rows. */
+static void store_panels(void *argument, int worker, int64_t begin, int64_t end) {
+    (void)worker;
+    const store_rows *store = argument;
+    const wk_view *weight = store->weight;
+    const int64_t first = begin * WK_PANEL_ROWS;
+    const int64_t last = end * WK_PANEL_ROWS < store->n_rows ? end * WK_PANEL_ROWS : store->n_rows;
+    const int64_t row = store->first_row + first;
+    const unsigned char *from = store->blocks + (uint64_t)first * store->row_bytes;
+    unsigned char *to = wk_cpu_data(weight);
+    if (weight->layout == WK_LAYOUT_RAW) {
+        memcpy(to + (uint64_t)row * store->row_bytes, from,
+               (size_t)((uint64_t)(last - first) * store->row_bytes));
+        return;
+    }
+    wk_layout_store((wk_layout)weight->layout, weight->dtype, weight->extent[0], weight->extent[1],
+                    row, last - first, from, to);
+}
+
+static wick_status upload_rows(wk_backend_device *dev, const wk_view *weight, int64_t first_row,
+                               int64_t n_rows, const void *blocks, wick_error *err) {
+    assert(weight->rank == 2 && first_row % WK_PANEL_ROWS == 0);
+    assert(first_row >= 0 && n_rows >= 0 && n_rows <= weight->extent[0] - first_row);
+    store_rows store = {
+        .weight = weight, .first_row = first_row, .n_rows = n_rows, .blocks = blocks};
+    if (!wk_dtype_bytes(weight->dtype, weight->extent[1], &store.row_bytes)) {
+        return wk_fail(err, WICK_ERR_SHAPE, "rows of %lld elements do not fit the blocks of %s",
+                       (long long)weight->extent[1], wick_dtype_name(weight->dtype));
+    }
+    if (store.row_bytes == 0) return WICK_OK;
+    const int64_t n_panels = (n_rows + WK_PANEL_ROWS - 1) / WK_PANEL_ROWS;
+    wk_pool_run(dev->pool, store_panels, &store, n_panels, 1);
+    dev->stats.bytes_uploaded += (uint64_t)n_rows * store.row_bytes;
+    return WICK_OK;
+}
+
+/* -- the rest of the table -- */
+
+static const wk_kernel *find_kernel(const wk_backend_device *dev, const wk_op *op) {
+    const wk_cpu_kernel *kernel = wk_cpu_find_kernel(op, dev->features);
+    return kernel != NULL ? &kernel->base : NULL;
+}
+
+static wick_status submit(wk_backend_device *dev, wk_ticket *ticket, wick_error *err) {
+    (void)err;
+    dev->stats.n_submits++;
+    *ticket = dev->n_given;
+    return WICK_OK;
+}
+
+static bool is_lost(const wk_backend_device *dev) {
+    (void)dev;
+    return false;
+}
+
+const wk_backend wk_backend_cpu = {
+    .id = WICK_BACKEND_CPU,
+    .name = "cpu",
+    .unavailable = unavailable,
+    .open_start = open_start,
+    .open_poll = open_poll,
+    .close = close_device,
+    .info = get_info,
+    .stats = get_stats,
+    .profile = get_profile,
+    .alloc = alloc_buffer,
+    .wrap = wrap_memory,
+    .free = free_buffer,
+    .upload = wk_cpu_upload,
+    .prepare_weight = prepare_weight,
+    .upload_rows = upload_rows,
+    .find_kernel = find_kernel,
+    .encode = wk_cpu_encode,
+    .submit = submit,
+    .poll = wk_cpu_poll,
+    .wait = wk_cpu_wait,
+    .read_start = wk_cpu_read_start,
+    .read_finish = wk_cpu_read_finish,
+    .plan_prepare = wk_cpu_plan_prepare,
+    .plan_replay = wk_cpu_plan_replay,
+    .plan_free = wk_cpu_plan_free,
+    .lost = is_lost,
+};

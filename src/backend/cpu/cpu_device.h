@@ -1,0 +1,126 @@
+/* backend/cpu/cpu_device.h: a CPU device, as its parts see it: cpu_device.c (opening, memory,
+ * weights), cpu_command.c (what is queued, and running it), cpu_read.c (snapshots that are read
+ * back). */
+#ifndef WK_BACKEND_CPU_DEVICE_H
+#define WK_BACKEND_CPU_DEVICE_H
+
+#include "backend/cpu/cpu_kernel.h"
+#include "backend/cpu/thread_pool.h"
+
+/* A buffer and, once freed, when it may go: the list needs no memory of its own, so that freeing
+ * cannot fail. */
+typedef struct wk_cpu_buffer wk_cpu_buffer;
+struct wk_cpu_buffer {
+    wk_buffer base;
+    bool is_wrapped; /* the caller's memory */
+    wk_ticket free_after;
+    wk_cpu_buffer *next;
+};
+
+typedef struct wk_cpu_plan {
+    const wk_op *ops;
+    const wk_kernel *const *kernels;
+    size_t n;
+} wk_cpu_plan;
+
+typedef enum wk_cpu_command_kind {
+    WK_CPU_COMMAND_OP,
+    WK_CPU_COMMAND_UPLOAD,
+    WK_CPU_COMMAND_READ,
+    WK_CPU_COMMAND_PLAN,
+} wk_cpu_command_kind;
+
+typedef struct wk_cpu_command {
+    wk_cpu_command_kind kind;
+    union {
+        struct {
+            const wk_cpu_kernel *kernel;
+            wk_op op; /* of its views only those that the opcode has */
+        } run;
+        struct {
+            unsigned char *to;
+            uint64_t size;
+            void *copy; /* NULL: the bytes are in small */
+            unsigned char small[1024];
+        } upload;
+        wk_ticket read; /* the ticket of its slot */
+        struct {
+            const wk_cpu_plan *plan;
+            size_t next; /* op to run */
+        } replay;
+    };
+} wk_cpu_command;
+
+/* Bytes asked for and, once ready, as they were. Slots are used again and again. */
+typedef struct wk_cpu_read_slot {
+    wk_ticket ticket; /* 0: not in use */
+    const unsigned char *from;
+    uint64_t size, capacity;
+    void *bytes;
+    bool is_ready, is_discarded;
+} wk_cpu_read_slot;
+
+typedef struct wk_cpu_block {
+    void *data;
+    size_t size;
+} wk_cpu_block;
+
+struct wk_backend_device {
+    wk_heap *heap;
+    wk_pool *pool;
+    uint32_t features; /* WK_CPU_* that may be used */
+    uint64_t slice_ns;
+    /* Commands that have not run are commands[head, tail); tickets are counts of commands. */
+    wk_cpu_command *commands;
+    size_t head, tail, capacity;
+    wk_ticket n_given, n_done;
+    wk_cpu_buffer *freed_first, *freed_last; /* wait for commands */
+    wk_cpu_read_slot *slots;
+    size_t n_slots;
+    wk_cpu_block scratch, worker_scratch; /* the latter: one part for each worker */
+    size_t worker_bytes;
+    /* The first index out of range that has not been reported. */
+    atomic_bool fault;
+    wk_ticket fault_ticket; /* 0: none */
+    char fault_text[256];
+    wick_kernel_stats *profile; /* [n_kernels], NULL: off */
+    size_t n_kernels;
+    wk_backend_stats stats;
+};
+
+/* cpu_command.c: the members of the same names of wk_backend. */
+wick_status wk_cpu_upload(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
+                          const void *bytes, uint64_t size, wick_error *err);
+wick_status wk_cpu_encode(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
+                          wick_error *err);
+wick_status wk_cpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
+wick_status wk_cpu_wait(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
+wick_status wk_cpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
+                                const wk_kernel *const *kernels, size_t n, void **plan,
+                                wick_error *err);
+wick_status wk_cpu_plan_replay(wk_backend_device *dev, void *plan, wick_error *err);
+void wk_cpu_plan_free(wk_backend_device *dev, void *plan);
+
+/* Room for one more command at the end, cleared of nothing; NULL: out of memory, err is set. It
+ * counts once wk_cpu_push has been called. */
+wk_cpu_command *wk_cpu_next_command(wk_backend_device *dev, wick_error *err);
+void wk_cpu_push(wk_backend_device *dev);
+/* Forgets everything that has not run. */
+void wk_cpu_discard_commands(wk_backend_device *dev);
+
+/* cpu_device.c: frees the buffers whose commands have run. */
+void wk_cpu_free_buffers(wk_backend_device *dev);
+
+/* cpu_read.c */
+wick_status wk_cpu_read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
+                              uint64_t size, wk_ticket *ticket, wick_error *err);
+wick_status wk_cpu_read_finish(wk_backend_device *dev, wk_ticket ticket, void *dst,
+                               wick_error *err);
+/* Takes the snapshot. */
+void wk_cpu_read_run(wk_backend_device *dev, wk_ticket ticket);
+void wk_cpu_read_release(wk_backend_device *dev);
+
+/* "failed for want of memory" with what the system has. */
+wick_status wk_cpu_no_memory(wick_error *err, uint64_t size, const char *what);
+
+#endif

@@ -1,0 +1,67 @@
+/* backend/cpu/cpu_kernel.h: what a CPU kernel is, and the list of them.
+ *
+ * A kernel is chosen by walking kernels_x86.def and then kernels.def (ref) from the top: the first
+ * one whose needs the processor (and the mask) has and that accepts the op. */
+#ifndef WK_BACKEND_CPU_KERNEL_H
+#define WK_BACKEND_CPU_KERNEL_H
+
+#include "backend/backend.h"
+
+#include <stdatomic.h>
+
+/* One op being run, as a worker sees it. */
+typedef struct wk_cpu_run {
+    const wk_op *op;
+    void *scratch;        /* scratch_bytes(op), shared by all workers and phases, aligned to 64 */
+    void *worker_scratch; /* worker_bytes(op), this worker's own, aligned to 64 */
+    atomic_bool *fault;   /* set with wk_cpu_fault when an index is out of range */
+} wk_cpu_run;
+
+typedef struct wk_cpu_kernel {
+    wk_kernel base;
+    wk_opcode code;
+    uint32_t needs; /* WK_CPU_* features */
+    /* dtypes, layouts, shapes and strides only; NULL: every op that wk_op_check lets through */
+    bool (*accepts)(const wk_op *op);
+    /* Phases run one after another; the items of one phase in any order, on any thread, in ranges
+     * whose length is a multiple of grain (the last one excepted). */
+    int n_phases;
+    int64_t (*items)(const wk_op *op, int phase);
+    int64_t (*grain)(const wk_op *op, int phase); /* NULL: 1 */
+    size_t (*scratch_bytes)(const wk_op *op);     /* NULL: none */
+    size_t (*worker_bytes)(const wk_op *op);      /* NULL: none */
+    void (*run)(const wk_cpu_run *run, int phase, int64_t begin, int64_t end);
+} wk_cpu_kernel;
+
+/* Kernels of another architecture are declared here but neither built nor in the table. */
+#define WK_CPU_KERNEL(symbol) extern const wk_cpu_kernel symbol;
+#include "backend/cpu/kernels_x86.def"
+#include "backend/cpu/kernels.def"
+#undef WK_CPU_KERNEL
+
+/* Marks the op's indices as out of range; any thread. */
+void wk_cpu_fault(const wk_cpu_run *run);
+
+/* Host address of an operand. */
+static inline void *wk_cpu_data(const wk_view *view) {
+    return (unsigned char *)view->buf->data + view->offset;
+}
+
+/* dispatch.c: NULL when no kernel accepts. features: WK_CPU_* bits that may be used. Kernels marked
+ * is_fast are taken for linear ops that allow it only (op->p.linear.fast). */
+const wk_cpu_kernel *wk_cpu_find_kernel(const wk_op *op, uint32_t features);
+
+/* Every kernel, for the test harness: index counts up from 0; NULL at the end. */
+const wk_cpu_kernel *wk_cpu_kernel_at(size_t index);
+
+/* The layout that the fastest kernel for these features reads; RAW where there are none. */
+wk_layout wk_cpu_weight_layout(uint32_t features, wick_dtype dtype, int64_t n, int64_t k,
+                               uint32_t uses);
+
+/* x86/: the same, asked on that architecture only, with features != 0. */
+wk_layout wk_x86_weight_layout(uint32_t features, wick_dtype dtype, int64_t n, int64_t k,
+                               uint32_t uses);
+
+extern const wk_backend wk_backend_cpu;
+
+#endif

@@ -1,0 +1,44 @@
+/* backend/cpu/dispatch.c: the table of all kernels and the choice of one. The only place that asks
+ * for which architecture this is compiled. */
+#include "backend/cpu/cpu_kernel.h"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#define HAS_X86 1
+#else
+#define HAS_X86 0
+#endif
+
+static const wk_cpu_kernel *const kernels[] = {
+#define WK_CPU_KERNEL(symbol) &symbol,
+#if HAS_X86
+#include "backend/cpu/kernels_x86.def"
+#endif
+#include "backend/cpu/kernels.def"
+#undef WK_CPU_KERNEL
+};
+
+static bool may_run(const wk_cpu_kernel *kernel, const wk_op *op, uint32_t features) {
+    if (kernel->code != op->code || (kernel->needs & ~features) != 0) return false;
+    if (kernel->base.is_fast && !(op->code == WK_OP_LINEAR && op->p.linear.fast)) return false;
+    return kernel->accepts == NULL || kernel->accepts(op);
+}
+
+const wk_cpu_kernel *wk_cpu_find_kernel(const wk_op *op, uint32_t features) {
+    for (size_t i = 0; i < WK_COUNT(kernels); i++) {
+        if (may_run(kernels[i], op, features)) return kernels[i];
+    }
+    return NULL;
+}
+
+const wk_cpu_kernel *wk_cpu_kernel_at(size_t index) {
+    return index < WK_COUNT(kernels) ? kernels[index] : NULL;
+}
+
+wk_layout wk_cpu_weight_layout(uint32_t features, wick_dtype dtype, int64_t n, int64_t k,
+                               uint32_t uses) {
+#if HAS_X86
+    if (features != 0) return wk_x86_weight_layout(features, dtype, n, k, uses);
+#endif
+    (void)features, (void)dtype, (void)n, (void)k, (void)uses;
+    return WK_LAYOUT_RAW;
+}

@@ -1,0 +1,262 @@
+/* backend/cpu/ref/ref.c: elements of every scalar dtype as float64 and int64, and back. */
+#include "backend/cpu/ref/ref.h"
+
+#include "core/dtype.h"
+#include "core/half.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* X(DTYPE, C type): the integers. */
+#define INTEGERS(X)                                                                                \
+    X(I64, int64_t) X(I32, int32_t) X(I16, int16_t) X(I8, int8_t) X(U32, uint32_t) X(U8, uint8_t)
+
+/* -- rows -- */
+
+int64_t wk_ref_n_rows(const wk_view *view) {
+    int64_t n = 1;
+    for (int i = 0; i + 1 < view->rank; i++) n *= view->extent[i];
+    return n;
+}
+
+static wk_ref_row make_row(const wk_view *view, int64_t offset) {
+    const int last = view->rank - 1;
+    const int64_t size = wk_dtype_get(view->dtype)->block_bytes;
+    return (wk_ref_row){
+        .data = (unsigned char *)wk_cpu_data(view) + offset * size,
+        .dtype = view->dtype,
+        .stride = last >= 0 ? view->stride[last] : 0,
+        .n = last >= 0 ? view->extent[last] : 1,
+    };
+}
+
+wk_ref_row wk_ref_row_at(const wk_view *view, int64_t index) {
+    int64_t offset = 0;
+    for (int i = view->rank - 2; i >= 0; i--) {
+        offset += index % view->extent[i] * view->stride[i];
+        index /= view->extent[i];
+    }
+    return make_row(view, offset);
+}
+
+wk_ref_row wk_ref_row_of(const wk_view *view, const int64_t *at) {
+    int64_t offset = 0;
+    for (int i = 0; i + 1 < view->rank; i++) {
+        assert(at[i] >= 0 && at[i] < view->extent[i]);
+        offset += at[i] * view->stride[i];
+    }
+    return make_row(view, offset);
+}
+
+/* -- one element -- */
+
+static double load_float(const unsigned char *at, wick_dtype dtype) {
+    uint16_t half;
+    float single;
+    double value = 0;
+    switch (dtype) {
+    case WICK_F64: memcpy(&value, at, sizeof value); return value;
+    case WICK_F32: memcpy(&single, at, sizeof single); return (double)single;
+    case WICK_F16: memcpy(&half, at, sizeof half); return (double)wk_f16_to_f32(half);
+    case WICK_BF16: memcpy(&half, at, sizeof half); return (double)wk_bf16_to_f32(half);
+    default: break;
+    }
+    assert(false);
+    return 0;
+}
+
+static int64_t load_integer(const unsigned char *at, wick_dtype dtype) {
+    switch (dtype) {
+#define LOAD(name, type)                                                                           \
+    case WICK_##name: {                                                                            \
+        type value;                                                                                \
+        memcpy(&value, at, sizeof value);                                                          \
+        return (int64_t)value;                                                                     \
+    }
+        INTEGERS(LOAD)
+#undef LOAD
+    case WICK_BOOL: return *at != 0;
+    default: break;
+    }
+    assert(false);
+    return 0;
+}
+
+static void store_float(unsigned char *at, wick_dtype dtype, double value) {
+    uint16_t half;
+    const float single = (float)value;
+    switch (dtype) {
+    case WICK_F64: memcpy(at, &value, sizeof value); return;
+    case WICK_F32: memcpy(at, &single, sizeof single); return;
+    case WICK_F16: half = wk_f64_to_f16(value); break;
+    case WICK_BF16: half = wk_f64_to_bf16(value); break;
+    default: assert(false); return;
+    }
+    memcpy(at, &half, sizeof half);
+}
+
+static void store_integer(unsigned char *at, wick_dtype dtype, int64_t value) {
+    switch (dtype) {
+#define STORE(name, type)                                                                          \
+    case WICK_##name: {                                                                            \
+        const type narrow = (type)value;                                                           \
+        memcpy(at, &narrow, sizeof narrow);                                                        \
+        return;                                                                                    \
+    }
+        INTEGERS(STORE)
+#undef STORE
+    case WICK_BOOL: *at = value != 0; return;
+    default: assert(false);
+    }
+}
+
+/* -- conversion -- */
+
+/* Truncates to [least, largest]; NaN gives 0. */
+static int64_t saturate(double value, int64_t least, int64_t largest) {
+    if (isnan(value)) return 0;
+    if (value <= (double)least) return least;
+    /* (double)INT64_MAX is 2^63, one more than fits; the other limits are exact. */
+    if (value >= (double)largest) return largest;
+    return (int64_t)value;
+}
+
+static int64_t to_integer(double value, wick_dtype dtype) {
+    switch (dtype) {
+    case WICK_I64: return saturate(value, INT64_MIN, INT64_MAX);
+    case WICK_I32: return saturate(value, INT32_MIN, INT32_MAX);
+    case WICK_I16: return saturate(value, INT16_MIN, INT16_MAX);
+    case WICK_I8: return saturate(value, INT8_MIN, INT8_MAX);
+    case WICK_U32: return saturate(value, 0, UINT32_MAX);
+    case WICK_U8: return saturate(value, 0, UINT8_MAX);
+    default: return !(value == 0);
+    }
+}
+
+/* A float64 that every narrower float type rounds as it would value itself: above 2^53 the bits
+ * that are lost are gathered in the last one that stays (rounding to odd; Boldo and Melquiond,
+ * 2008). */
+static double to_odd_double(int64_t value) {
+    enum { SHIFT = 11 };
+    const uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    if (magnitude < UINT64_C(1) << 53) return (double)value;
+    const uint64_t lost = magnitude & ((UINT64_C(1) << SHIFT) - 1);
+    const uint64_t kept = (magnitude >> SHIFT) | (lost != 0);
+    const double wide = (double)kept * (double)(1 << SHIFT);
+    return value < 0 ? -wide : wide;
+}
+
+static double from_integer(int64_t value, wick_dtype dtype) {
+    return dtype == WICK_F64 ? (double)value : to_odd_double(value);
+}
+
+/* -- parts of rows -- */
+
+static int64_t byte_stride(const wk_ref_row *row) {
+    return row->stride * wk_dtype_get(row->dtype)->block_bytes;
+}
+
+void wk_ref_load(const wk_ref_row *row, int64_t begin, int64_t n, double *dst) {
+    const int64_t step = byte_stride(row);
+    const unsigned char *at = row->data + begin * step;
+    if (wk_dtype_is_float(row->dtype)) {
+        for (int64_t i = 0; i < n; i++) dst[i] = load_float(at + i * step, row->dtype);
+    } else {
+        for (int64_t i = 0; i < n; i++) dst[i] = (double)load_integer(at + i * step, row->dtype);
+    }
+}
+
+void wk_ref_load_integer(const wk_ref_row *row, int64_t begin, int64_t n, int64_t *dst) {
+    const int64_t step = byte_stride(row);
+    const unsigned char *at = row->data + begin * step;
+    for (int64_t i = 0; i < n; i++) dst[i] = load_integer(at + i * step, row->dtype);
+}
+
+void wk_ref_store(const wk_ref_row *row, int64_t begin, int64_t n, const double *src) {
+    const int64_t step = byte_stride(row);
+    const wick_dtype dtype = row->dtype;
+    unsigned char *at = row->data + begin * step;
+    if (wk_dtype_is_float(dtype)) {
+        for (int64_t i = 0; i < n; i++) store_float(at + i * step, dtype, src[i]);
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            store_integer(at + i * step, dtype, to_integer(src[i], dtype));
+        }
+    }
+}
+
+void wk_ref_store_integer(const wk_ref_row *row, int64_t begin, int64_t n, const int64_t *src) {
+    const int64_t step = byte_stride(row);
+    const wick_dtype dtype = row->dtype;
+    unsigned char *at = row->data + begin * step;
+    if (wk_dtype_is_float(dtype)) {
+        for (int64_t i = 0; i < n; i++) {
+            store_float(at + i * step, dtype, from_integer(src[i], dtype));
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) store_integer(at + i * step, dtype, src[i]);
+    }
+}
+
+int64_t wk_ref_integer_at(const wk_ref_row *row, int64_t i) {
+    return load_integer(row->data + i * byte_stride(row), row->dtype);
+}
+
+/* -- arithmetic -- */
+
+/* Four sums side by side, since one would wait for its own last addition at every step. */
+double wk_ref_dot(const double *a, const double *b, int64_t n) {
+    double sum[4] = {0, 0, 0, 0};
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        for (int j = 0; j < 4; j++) sum[j] += a[i + j] * b[i + j];
+    }
+    for (; i < n; i++) sum[0] += a[i] * b[i];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+double wk_ref_softcap(double logit, float cap) {
+    return cap > 0 ? (double)cap * tanh(logit / (double)cap) : logit;
+}
+
+double wk_ref_of_head(const wk_view *view, int64_t head) {
+    const wk_ref_row row = wk_ref_row_at(view, 0);
+    double value;
+    wk_ref_load(&row, head, 1, &value);
+    return value;
+}
+
+void wk_ref_attention_weights(double *logits, int64_t n, const double *sink) {
+    double largest = sink != NULL ? *sink : -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        if (logits[i] > largest) largest = logits[i];
+    }
+    if (largest == -INFINITY) largest = 0; /* nothing is seen: every exponential below is 0 */
+    double sum = sink != NULL ? exp(*sink - largest) : 0;
+    for (int64_t i = 0; i < n; i++) {
+        logits[i] = exp(logits[i] - largest);
+        sum += logits[i];
+    }
+    if (sum == 0) return;
+    for (int64_t i = 0; i < n; i++) logits[i] /= sum;
+}
+
+/* -- answers that many kernels share -- */
+
+bool wk_ref_is_float(const wk_op *op) {
+    for (int i = 0; i < op->n_dst + op->n_src; i++) {
+        if (!wk_dtype_is_float(op->view[i].dtype)) return false;
+    }
+    return true;
+}
+
+int64_t wk_ref_dst_rows(const wk_op *op, int phase) {
+    (void)phase;
+    return wk_ref_n_rows(wk_dst(op, 0));
+}
+
+size_t wk_ref_row_bytes(const wk_op *op) {
+    const wk_view *y = wk_dst(op, 0);
+    return y->rank > 0 ? (size_t)y->extent[y->rank - 1] * sizeof(double) : sizeof(double);
+}

@@ -1,0 +1,193 @@
+/* x86/simd_avx2.h: 16 floats as two AVX registers, with FMA and F16C. */
+#ifndef WK_X86_SIMD_AVX2_H
+#define WK_X86_SIMD_AVX2_H
+
+#include "core/compiler.h"
+#include "sys/cpu_features.h"
+
+#include <immintrin.h>
+#include <stdint.h>
+
+enum {
+    SIMD_NEEDS = WK_CPU_AVX2,
+    /* Register tile of matrix products: TILE_PANELS x 16 rows of the weight by TILE_COLUMNS. */
+    TILE_PANELS = 1,
+    TILE_COLUMNS = 6,
+    TILE_COLUMNS_SMALL = 2,
+    DECODE_PANELS = 2, /* panels in flight with one column, to hide the latency of the sums */
+};
+
+typedef struct v16 { /* 16 floats */
+    __m256 low, high;
+} v16;
+typedef struct b64 { /* 16 rows of 4 bytes */
+    __m256i low, high;
+} b64;
+
+WK_INLINE v16 v16_of(__m256 low, __m256 high)
+{
+    return (v16){low, high};
+}
+WK_INLINE v16 v16_zero(void) { return v16_of(_mm256_setzero_ps(), _mm256_setzero_ps()); }
+WK_INLINE v16 v16_set(float a) { return v16_of(_mm256_set1_ps(a), _mm256_set1_ps(a)); }
+WK_INLINE v16 v16_load(const float *p)
+{
+    return v16_of(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8));
+}
+WK_INLINE void v16_store(float *p, v16 a)
+{
+    _mm256_storeu_ps(p, a.low);
+    _mm256_storeu_ps(p + 8, a.high);
+}
+
+/* All ones in the lanes before n, which may be negative or past the end. */
+WK_INLINE __m256i simd_mask(int64_t n)
+{
+    const __m256i lanes = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lanes);
+}
+/* The first n (0 ... 15) lanes; the others read as zero and are not written. */
+WK_INLINE v16 v16_load_n(const float *p, int64_t n)
+{
+    return v16_of(_mm256_maskload_ps(p, simd_mask(n)), _mm256_maskload_ps(p + 8, simd_mask(n - 8)));
+}
+WK_INLINE void v16_store_n(float *p, v16 a, int64_t n)
+{
+    _mm256_maskstore_ps(p, simd_mask(n), a.low);
+    _mm256_maskstore_ps(p + 8, simd_mask(n - 8), a.high);
+}
+/* The same where n may also be 16 or more, or less than 1. */
+WK_INLINE v16 v16_load_rows(const float *p, int64_t n)
+{
+    if (n >= 16) return v16_load(p);
+    return n > 0 ? v16_load_n(p, n) : v16_zero();
+}
+WK_INLINE void v16_store_rows(float *p, v16 a, int64_t n)
+{
+    if (n >= 16) {
+        v16_store(p, a);
+    } else if (n > 0) {
+        v16_store_n(p, a, n);
+    }
+}
+
+/* Lanes from n on become fill. */
+WK_INLINE v16 v16_fill_from(v16 a, int64_t n, float fill)
+{
+    const __m256 other = _mm256_set1_ps(fill);
+    return v16_of(_mm256_blendv_ps(other, a.low, _mm256_castsi256_ps(simd_mask(n))),
+                  _mm256_blendv_ps(other, a.high, _mm256_castsi256_ps(simd_mask(n - 8))));
+}
+
+WK_INLINE v16 v16_add(v16 a, v16 b)
+{
+    return v16_of(_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high));
+}
+WK_INLINE v16 v16_sub(v16 a, v16 b)
+{
+    return v16_of(_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high));
+}
+WK_INLINE v16 v16_mul(v16 a, v16 b)
+{
+    return v16_of(_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high));
+}
+WK_INLINE v16 v16_div(v16 a, v16 b)
+{
+    return v16_of(_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high));
+}
+WK_INLINE v16 v16_max(v16 a, v16 b)
+{
+    return v16_of(_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high));
+}
+WK_INLINE v16 v16_min(v16 a, v16 b)
+{
+    return v16_of(_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high));
+}
+WK_INLINE v16 v16_fma(v16 a, v16 b, v16 c)
+{
+    return v16_of(_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high));
+}
+WK_INLINE v16 v16_abs(v16 a)
+{
+    const __m256 sign = _mm256_set1_ps(-0.0F);
+    return v16_of(_mm256_andnot_ps(sign, a.low), _mm256_andnot_ps(sign, a.high));
+}
+/* a where b is not NaN, else b. */
+WK_INLINE v16 v16_keep_nan(v16 a, v16 b)
+{
+    return v16_of(_mm256_blendv_ps(a.low, b.low, _mm256_cmp_ps(b.low, b.low, _CMP_UNORD_Q)),
+                  _mm256_blendv_ps(a.high, b.high, _mm256_cmp_ps(b.high, b.high, _CMP_UNORD_Q)));
+}
+WK_INLINE __m256 simd_round(__m256 a)
+{
+    return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+WK_INLINE v16 v16_round(v16 a) { return v16_of(simd_round(a.low), simd_round(a.high)); }
+WK_INLINE __m256 simd_exp2_whole(__m256 a)
+{
+    const __m256i biased = _mm256_add_epi32(_mm256_cvtps_epi32(a), _mm256_set1_epi32(127));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(biased, 23));
+}
+/* 2^a for whole a in -126 ... 127. */
+WK_INLINE v16 v16_exp2_whole(v16 a)
+{
+    return v16_of(simd_exp2_whole(a.low), simd_exp2_whole(a.high));
+}
+
+/* Rounded to the nearest integers. */
+WK_INLINE void v16_store_int(int32_t *p, v16 a)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm256_cvtps_epi32(a.low));
+    _mm256_storeu_si256((__m256i *)(void *)(p + 8), _mm256_cvtps_epi32(a.high));
+}
+
+WK_INLINE v16 v16_load_f16(const uint16_t *p)
+{
+    return v16_of(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p)),
+                  _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p + 8))));
+}
+WK_INLINE void v16_store_f16(uint16_t *p, v16 a)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, _mm256_cvtps_ph(a.low, _MM_FROUND_TO_NEAREST_INT));
+    _mm_storeu_si128((__m128i *)(void *)(p + 8), _mm256_cvtps_ph(a.high, _MM_FROUND_TO_NEAREST_INT));
+}
+
+WK_INLINE __m256 v16_low(v16 a) { return a.low; }
+WK_INLINE __m256 v16_high(v16 a) { return a.high; }
+
+WK_INLINE v16 v16_swap_pairs(v16 a)
+{
+    return v16_of(_mm256_permute_ps(a.low, 0xB1), _mm256_permute_ps(a.high, 0xB1));
+}
+
+WK_INLINE __m256i simd_load_bytes(const uint8_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+WK_INLINE b64 b64_load(const uint8_t *p)
+{
+    return (b64){simd_load_bytes(p), simd_load_bytes(p + 32)};
+}
+WK_INLINE b64 b64_low_halves(b64 a)
+{
+    const __m256i mask = _mm256_set1_epi8(15);
+    return (b64){_mm256_and_si256(a.low, mask), _mm256_and_si256(a.high, mask)};
+}
+WK_INLINE b64 b64_high_halves(b64 a)
+{
+    const __m256i mask = _mm256_set1_epi8(15);
+    return (b64){_mm256_and_si256(_mm256_srli_epi16(a.low, 4), mask),
+                 _mm256_and_si256(_mm256_srli_epi16(a.high, 4), mask)};
+}
+WK_INLINE __m256 simd_byte(__m256i a, int i)
+{
+    const __m256i byte = _mm256_and_si256(_mm256_srli_epi32(a, 8 * i), _mm256_set1_epi32(255));
+    return _mm256_cvtepi32_ps(byte);
+}
+/* Byte i of every row, minus bias, exactly. */
+WK_INLINE v16 b64_float(b64 a, int i, float bias)
+{
+    return v16_sub(v16_of(simd_byte(a.low, i), simd_byte(a.high, i)), v16_set(bias));
+}
+
+#endif

@@ -1,0 +1,271 @@
+/* backend/null/null.c: see null.h. */
+#include "backend/null/null.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MAX_BINDINGS = 8,  /* storage buffers of one dispatch in core WebGPU */
+    LATE_POLLS = 3,    /* how often a finished ticket is still called pending */
+    MAX_READS = 64,
+};
+
+typedef struct null_buffer {
+    wk_buffer base;
+    wk_buffer *inner;
+    struct null_buffer *next; /* all that are alive */
+} null_buffer;
+
+typedef struct null_read {
+    wk_ticket inner; /* 0: free entry */
+    int polls_left;
+} null_read;
+
+struct wk_backend_device {
+    wk_heap *heap;
+    uint32_t flags;
+    const wk_backend *backend; /* what computes */
+    wk_backend_device *handle;
+    null_buffer *alive;
+    wk_ticket late;     /* the ticket that is being held back */
+    int polls_left;
+    null_read reads[MAX_READS];
+};
+
+static const char *unavailable(void) { return NULL; }
+
+/* --- Opening --- */
+
+static wick_status open_start(const wk_open_desc *desc, wk_backend_device **out,
+                              wick_error *err) {
+    if (!desc->inner) return wk_fail(err, WICK_ERR_NO_DEVICE, "null needs a backend that computes");
+    wk_backend_device *const dev = wk_alloc_zeroed(desc->heap, sizeof *dev);
+    if (!dev) return wk_fail_memory(err, sizeof *dev, 0, "a null device");
+    *dev = (wk_backend_device){
+        .heap = desc->heap, .flags = desc->device->null_flags, .backend = desc->inner};
+    const wick_status status = dev->backend->open_start(desc, &dev->handle, err);
+    if (status != WICK_OK) {
+        wk_free(desc->heap, dev, sizeof *dev);
+        return status;
+    }
+    *out = dev;
+    return WICK_OK;
+}
+
+static wick_status open_poll(wk_backend_device *dev, wick_error *err) {
+    return dev->backend->open_poll(dev->handle, err);
+}
+
+static void close_device(wk_backend_device *dev) {
+    assert(!dev->alive && "buffers outlive their device");
+    dev->backend->close(dev->handle);
+    wk_free(dev->heap, dev, sizeof *dev);
+}
+
+static void info(const wk_backend_device *dev, wick_device_info *out) {
+    dev->backend->info(dev->handle, out);
+    out->backend = WICK_BACKEND_NULL;
+    snprintf(out->backend_name, sizeof out->backend_name, "null");
+}
+
+static void stats(const wk_backend_device *dev, wk_backend_stats *out) {
+    dev->backend->stats(dev->handle, out);
+}
+
+static size_t profile(const wk_backend_device *dev, wick_kernel_stats *out, size_t capacity) {
+    return dev->backend->profile(dev->handle, out, capacity);
+}
+
+/* --- Buffers --- */
+
+static bool is_alive(const wk_backend_device *dev, const wk_buffer *buf) {
+    for (const null_buffer *b = dev->alive; b; b = b->next)
+        if (&b->base == buf) return true;
+    return false;
+}
+
+static wick_status check_alive(const wk_backend_device *dev, const wk_buffer *buf,
+                               const char *what, wick_error *err) {
+    if (is_alive(dev, buf)) return WICK_OK;
+    return wk_fail(err, WICK_ERR_INTERNAL, "null: %s names a buffer that is not alive", what);
+}
+
+static wick_status alloc(wk_backend_device *dev, uint64_t size, wk_buffer **out,
+                         wick_error *err) {
+    null_buffer *const buf = wk_alloc_zeroed(dev->heap, sizeof *buf);
+    if (!buf) return wk_fail_memory(err, sizeof *buf, 0, "a buffer");
+    const wick_status status = dev->backend->alloc(dev->handle, size, &buf->inner, err);
+    if (status != WICK_OK) {
+        wk_free(dev->heap, buf, sizeof *buf);
+        return status;
+    }
+    buf->base.size = size;
+    buf->next = dev->alive;
+    dev->alive = buf;
+    *out = &buf->base;
+    return WICK_OK;
+}
+
+static void free_buffer(wk_backend_device *dev, wk_buffer *base) {
+    null_buffer **at = &dev->alive;
+    while (*at && &(*at)->base != base) at = &(*at)->next;
+    assert(*at && "freed twice");
+    null_buffer *const buf = *at;
+    *at = buf->next;
+    dev->backend->free(dev->handle, buf->inner);
+    wk_free(dev->heap, buf, sizeof *buf);
+}
+
+static wk_buffer *inner_of(wk_buffer *buf) {
+    return buf ? ((null_buffer *)(void *)buf)->inner : NULL;
+}
+
+static wick_status check_range(const wk_buffer *buf, uint64_t offset, uint64_t size,
+                               const char *what, wick_error *err) {
+    if (offset <= buf->size && size <= buf->size - offset) return WICK_OK;
+    return wk_fail(err, WICK_ERR_INTERNAL, "null: %s of %llu bytes at %llu, the buffer has %llu",
+                   what, (unsigned long long)size, (unsigned long long)offset,
+                   (unsigned long long)buf->size);
+}
+
+static wick_status upload(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
+                          const void *bytes, uint64_t size, wick_error *err) {
+    WK_TRY(check_alive(dev, buf, "upload", err));
+    WK_TRY(check_range(buf, offset, size, "upload", err));
+    return dev->backend->upload(dev->handle, inner_of(buf), offset, bytes, size, err);
+}
+
+static wk_layout prepare_weight(const wk_backend_device *dev, wick_dtype dtype, int64_t n,
+                                int64_t k, uint32_t uses) {
+    return dev->backend->prepare_weight(dev->handle, dtype, n, k, uses);
+}
+
+static wick_status upload_rows(wk_backend_device *dev, const wk_view *weight, int64_t first_row,
+                               int64_t n_rows, const void *blocks, wick_error *err) {
+    WK_TRY(check_alive(dev, weight->buf, "upload_rows", err));
+    const int64_t end = first_row + n_rows, n = weight->extent[0];
+    if (first_row < 0 || n_rows < 0 || end > n || first_row % 64 != 0 ||
+        (n_rows % 64 != 0 && end != n))
+        return wk_fail(err, WICK_ERR_INTERNAL, "null: rows %lld to %lld of %lld were uploaded",
+                       (long long)first_row, (long long)end, (long long)n);
+    wk_view view = *weight;
+    view.buf = inner_of(weight->buf);
+    return dev->backend->upload_rows(dev->handle, &view, first_row, n_rows, blocks, err);
+}
+
+/* --- Ops --- */
+
+static void to_inner(const wk_op *op, wk_op *inner) {
+    *inner = *op;
+    for (int i = 0; i < op->n_dst + op->n_src; i++) inner->view[i].buf = inner_of(op->view[i].buf);
+}
+
+static const wk_kernel *find_kernel(const wk_backend_device *dev, const wk_op *op) {
+    if (dev->flags & WICK_NULL_NO_KERNELS) return NULL;
+    if ((dev->flags & WICK_NULL_NO_FUSED) && wk_op_get_info(op->code)->decompose) return NULL;
+    return dev->backend->find_kernel(dev->handle, op);
+}
+
+static wick_status encode(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
+                          wick_error *err) {
+    int bindings = 0;
+    for (int i = 0; i < op->n_dst + op->n_src; i++) {
+        if (!op->view[i].buf) continue;
+        WK_TRY(check_alive(dev, op->view[i].buf, wk_op_get_info(op->code)->name, err));
+        bindings++;
+    }
+    if (bindings > MAX_BINDINGS)
+        return wk_fail(err, WICK_ERR_INTERNAL, "null: %s binds %d buffers, core WebGPU has %d",
+                       wk_op_get_info(op->code)->name, bindings, MAX_BINDINGS);
+    WK_TRY(wk_op_check(op, err));
+    wk_op inner;
+    to_inner(op, &inner);
+    return dev->backend->encode(dev->handle, kernel, &inner, err);
+}
+
+static wick_status submit(wk_backend_device *dev, wk_ticket *ticket, wick_error *err) {
+    return dev->backend->submit(dev->handle, ticket, err);
+}
+
+/* --- Tickets and reads --- */
+
+static null_read *find_read(wk_backend_device *dev, wk_ticket ticket) {
+    for (int i = 0; i < MAX_READS; i++)
+        if (dev->reads[i].inner == ticket) return &dev->reads[i];
+    return NULL;
+}
+
+/* Late: the ticket is called pending some times more. Out of order: an early read is held back longer
+ * than the ones behind it. */
+static bool is_held_back(wk_backend_device *dev, wk_ticket ticket) {
+    null_read *const read = ticket ? find_read(dev, ticket) : NULL;
+    if (read) return read->polls_left > 0 && read->polls_left-- > 0;
+    if (!(dev->flags & WICK_NULL_LATE) || ticket == 0) return false;
+    if (ticket > dev->late) {
+        dev->late = ticket;
+        dev->polls_left = LATE_POLLS;
+    }
+    return ticket == dev->late && dev->polls_left > 0 && dev->polls_left-- > 0;
+}
+
+static wick_status poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
+    if (is_held_back(dev, ticket)) return WICK_PENDING;
+    return dev->backend->poll(dev->handle, ticket, err);
+}
+
+static wick_status wait(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
+    wick_status status;
+    while ((status = poll(dev, ticket, err)) == WICK_PENDING) {}
+    return status;
+}
+
+static wick_status read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
+                              uint64_t size, wk_ticket *ticket, wick_error *err) {
+    WK_TRY(check_alive(dev, buf, "read", err));
+    WK_TRY(check_range(buf, offset, size, "read", err));
+    null_read *const read = find_read(dev, 0);
+    if (!read) return wk_fail(err, WICK_ERR_STATE, "null: %d reads are under way", MAX_READS);
+    WK_TRY(dev->backend->read_start(dev->handle, inner_of(buf), offset, size, ticket, err));
+    read->inner = *ticket;
+    read->polls_left = dev->flags & WICK_NULL_LATE ? LATE_POLLS : 0;
+    if (dev->flags & WICK_NULL_OUT_OF_ORDER) read->polls_left += *ticket % 2 ? 5 : 0;
+    return WICK_OK;
+}
+
+static wick_status read_finish(wk_backend_device *dev, wk_ticket ticket, void *dst,
+                               wick_error *err) {
+    null_read *const read = find_read(dev, ticket);
+    if (!read || ticket == 0)
+        return wk_fail(err, WICK_ERR_INTERNAL, "null: there is no read to finish");
+    read->inner = 0;
+    return dev->backend->read_finish(dev->handle, ticket, dst, err);
+}
+
+static bool lost(const wk_backend_device *dev) { return dev->backend->lost(dev->handle); }
+
+/* No plan_prepare: every step is encoded and checked anew. No wrap: nothing is read in place. */
+const wk_backend wk_backend_null = {
+    .id = WICK_BACKEND_NULL,
+    .name = "null",
+    .unavailable = unavailable,
+    .open_start = open_start,
+    .open_poll = open_poll,
+    .close = close_device,
+    .info = info,
+    .stats = stats,
+    .profile = profile,
+    .alloc = alloc,
+    .free = free_buffer,
+    .upload = upload,
+    .prepare_weight = prepare_weight,
+    .upload_rows = upload_rows,
+    .find_kernel = find_kernel,
+    .encode = encode,
+    .submit = submit,
+    .poll = poll,
+    .wait = wait,
+    .read_start = read_start,
+    .read_finish = read_finish,
+    .lost = lost,
+};

@@ -1,0 +1,384 @@
+/* backend/op.c: what every op has in common: its table entry, its checks, its description in words. */
+#include "backend/backend.h"
+
+#include "core/dtype.h"
+#include "core/shape.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- Views --- */
+
+int64_t wk_view_count(const wk_view *view) {
+    int64_t count = 1;
+    for (int i = 0; i < view->rank; i++) count *= view->extent[i];
+    return count;
+}
+
+bool wk_view_is_dense(const wk_view *view) {
+    int64_t expected = 1;
+    for (int i = view->rank - 1; i >= 0; i--) {
+        if (view->extent[i] != 1 && view->stride[i] != expected) return false;
+        expected *= view->extent[i];
+    }
+    return true;
+}
+
+void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end) {
+    *begin = *end = view->offset;
+    if (wk_view_count(view) == 0) return;
+    if (view->layout != WK_LAYOUT_RAW) {
+        uint64_t bytes = 0;
+        (void)wk_layout_bytes((wk_layout)view->layout, view->dtype, view->extent[0],
+                              view->extent[1], &bytes);
+        *end += bytes;
+        return;
+    }
+    const wk_dtype_info *const info = wk_dtype_get(view->dtype);
+    int64_t last = 0; /* index of the last element */
+    for (int i = 0; i < view->rank; i++) last += (view->extent[i] - 1) * view->stride[i];
+    *end += (uint64_t)(last / info->block_elements + 1) * (uint64_t)info->block_bytes;
+}
+
+static bool same_shape(const wk_view *a, const wk_view *b) {
+    if (a->rank != b->rank) return false;
+    return memcmp(a->extent, b->extent, sizeof a->extent[0] * (size_t)a->rank) == 0;
+}
+
+static bool same_view(const wk_view *a, const wk_view *b) {
+    return a->buf == b->buf && a->offset == b->offset && a->dtype == b->dtype && same_shape(a, b) &&
+           memcmp(a->stride, b->stride, sizeof a->stride[0] * (size_t)a->rank) == 0;
+}
+
+/* --- The rules of op.def: shapes and dtypes --- */
+
+static wick_status wrong(wick_error *err, wick_status status, const wk_op *op, const char *rule) {
+    char text[320];
+    return wk_fail(err, status, "%s: %s", wk_op_text(op, text, sizeof text), rule);
+}
+
+static bool is_index(wick_dtype dtype) {
+    return dtype == WICK_U32 || dtype == WICK_I64 || dtype == WICK_U8;
+}
+
+static wick_status check_elementwise(const wk_op *op, wick_error *err) {
+    for (int i = 1; i < op->n_dst + op->n_src; i++) {
+        if (!same_shape(&op->view[0], &op->view[i]))
+            return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape");
+        if (op->view[i].dtype != op->view[0].dtype)
+            return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype");
+    }
+    if (wk_dtype_is_block(op->view[0].dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "block types are weights only");
+    return WICK_OK;
+}
+
+static wick_status check_reduce(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
+    if (x->rank < 1 || y->rank != x->rank - 1)
+        return wrong(err, WICK_ERR_SHAPE, op, "y must be x without its last dimension");
+    for (int i = 0; i < y->rank; i++)
+        if (x->extent[i] != y->extent[i])
+            return wrong(err, WICK_ERR_SHAPE, op, "y must be x without its last dimension");
+    if (x->extent[x->rank - 1] == 0)
+        return wrong(err, WICK_ERR_DIM, op, "nothing to choose from in an empty dimension");
+    if (y->dtype != WICK_U32) return wrong(err, WICK_ERR_DTYPE, op, "y must be u32");
+    return WICK_OK;
+}
+
+static wick_status check_copy(const wk_op *op, wick_error *err) {
+    if (!same_shape(wk_dst(op, 0), wk_src(op, 0)))
+        return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape");
+    if (wk_dtype_is_block(wk_dst(op, 0)->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "cannot write a block type");
+    return WICK_OK;
+}
+
+static wick_status check_arange(const wk_op *op, wick_error *err) {
+    if (wk_dst(op, 0)->rank != 1) return wrong(err, WICK_ERR_SHAPE, op, "y must have rank 1");
+    return WICK_OK;
+}
+
+static wick_status check_rms_norm(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const w = wk_src(op, 1);
+    if (x->rank < 1 || !same_shape(y, x))
+        return wrong(err, WICK_ERR_SHAPE, op, "y and x must have one shape of rank 1 or more");
+    if (w->buf && (w->rank != 1 || w->extent[0] != x->extent[x->rank - 1]))
+        return wrong(err, WICK_ERR_SHAPE, op, "weight must have the size of x's last dimension");
+    if (y->dtype != x->dtype || (w->buf && w->dtype != x->dtype && w->dtype != WICK_F32))
+        return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype (weight may be f32)");
+    return WICK_OK;
+}
+
+static wick_status check_rope(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const p = wk_src(op, 1);
+    if (x->rank != 4 || !same_shape(y, x) || y->dtype != x->dtype)
+        return wrong(err, WICK_ERR_SHAPE, op, "y and x must be [b, t, h, d] alike");
+    if (p->rank != 2 || p->extent[0] != x->extent[0] || p->extent[1] != x->extent[1])
+        return wrong(err, WICK_ERR_SHAPE, op, "positions must be [b, t]");
+    if (!is_index(p->dtype)) return wrong(err, WICK_ERR_DTYPE, op, "positions must be u32 or i64");
+    const int r = op->p.rope.rotary_dim;
+    if (r < 0 || r % 2 != 0 || r > x->extent[3])
+        return wrong(err, WICK_ERR_VALUE, op, "rotary_dim must be even and at most d");
+    return WICK_OK;
+}
+
+static wick_status check_rope_table(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
+    if (x->rank != 4 || !same_shape(y, x) || y->dtype != x->dtype)
+        return wrong(err, WICK_ERR_SHAPE, op, "y and x must be [b, t, h, d] alike");
+    for (int i = 1; i <= 2; i++) {
+        const wk_view *const table = wk_src(op, i);
+        if (table->rank != 3 || table->extent[0] != x->extent[0] ||
+            table->extent[1] != x->extent[1] || table->extent[2] * 2 > x->extent[3] ||
+            table->extent[2] != wk_src(op, 1)->extent[2])
+            return wrong(err, WICK_ERR_SHAPE, op, "cos and sin must be [b, t, r / 2], r <= d");
+        if (table->dtype != WICK_F32)
+            return wrong(err, WICK_ERR_DTYPE, op, "cos and sin must be f32");
+    }
+    return WICK_OK;
+}
+
+static wick_status check_matmul(const wk_op *op, wick_error *err) {
+    const wk_view *const c = wk_dst(op, 0), *const a = wk_src(op, 0), *const b = wk_src(op, 1);
+    const int r = c->rank;
+    if (r < 2 || a->rank != r || b->rank != r || a->extent[r - 1] != b->extent[r - 2] ||
+        c->extent[r - 2] != a->extent[r - 2] || c->extent[r - 1] != b->extent[r - 1])
+        return wrong(err, WICK_ERR_SHAPE, op, "must be [.., m, k] x [.., k, n] = [.., m, n]");
+    for (int i = 0; i < r - 2; i++)
+        if (a->extent[i] != c->extent[i] || b->extent[i] != c->extent[i])
+            return wrong(err, WICK_ERR_SHAPE, op, "leading dimensions must be equal");
+    if (a->dtype != b->dtype || a->dtype != c->dtype || !wk_dtype_is_float(a->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "operands must have one float dtype");
+    return WICK_OK;
+}
+
+static wick_status check_linear(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const w = wk_src(op, 1),
+                         *const bias = wk_src(op, 2);
+    if (y->rank != 2 || x->rank != 2 || w->rank != 2 || y->extent[0] != x->extent[0] ||
+        x->extent[1] != w->extent[1] || y->extent[1] != w->extent[0])
+        return wrong(err, WICK_ERR_SHAPE, op, "must be x [m, k], weight [n, k], y [m, n]");
+    if (bias->buf && (bias->rank != 1 || bias->extent[0] != w->extent[0]))
+        return wrong(err, WICK_ERR_SHAPE, op, "bias must be [n]");
+    if (x->dtype != y->dtype || !wk_dtype_is_float(x->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "x and y must have one float dtype");
+    if (!wk_dtype_is_float(w->dtype) && !wk_dtype_is_block(w->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "weight must be of a float or block type");
+    return WICK_OK;
+}
+
+static wick_status check_embedding(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const w = wk_src(op, 0), *const ids = wk_src(op, 1);
+    if (y->rank != 2 || w->rank != 2 || ids->rank != 1 || y->extent[0] != ids->extent[0] ||
+        y->extent[1] != w->extent[1])
+        return wrong(err, WICK_ERR_SHAPE, op, "must be weight [n, k], ids [m], y [m, k]");
+    if (!is_index(ids->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "ids must be u32, i64 or u8");
+    return WICK_OK;
+}
+
+/* Optional [b, h, t, s] operand. */
+static bool fits_scores(const wk_view *v, const wk_view *q, const wk_view *k) {
+    return !v->buf || (v->rank == 4 && v->extent[0] == q->extent[0] &&
+                       v->extent[1] == q->extent[1] && v->extent[2] == q->extent[2] &&
+                       v->extent[3] == k->extent[2]);
+}
+
+static bool fits_heads(const wk_view *v, int64_t heads) {
+    return !v->buf || (v->rank == 1 && v->extent[0] == heads);
+}
+
+static wick_status check_attention(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const q = wk_src(op, 0), *const k = wk_src(op, 1),
+                         *const v = wk_src(op, 2);
+    if (y->rank != 4 || q->rank != 4 || k->rank != 4 || v->rank != 4)
+        return wrong(err, WICK_ERR_SHAPE, op, "q, k, v and y must have rank 4");
+    if (q->extent[0] != k->extent[0] || k->extent[0] != v->extent[0] ||
+        q->extent[3] != k->extent[3] || k->extent[1] != v->extent[1] ||
+        k->extent[2] != v->extent[2] || y->extent[0] != q->extent[0] ||
+        y->extent[1] != q->extent[1] || y->extent[2] != q->extent[2] ||
+        y->extent[3] != v->extent[3])
+        return wrong(err, WICK_ERR_SHAPE, op,
+                     "must be q [b, h, t, d], k [b, g, s, d], v [b, g, s, e], y [b, h, t, e]");
+    if (k->extent[1] == 0 ? q->extent[1] != 0 : q->extent[1] % k->extent[1] != 0)
+        return wrong(err, WICK_ERR_SHAPE, op, "query heads must be a multiple of key heads");
+    if (!fits_scores(wk_src(op, 3), q, k) || !fits_scores(wk_src(op, 4), q, k) ||
+        !fits_heads(wk_src(op, 5), q->extent[1]) || !fits_heads(wk_src(op, 6), q->extent[1]))
+        return wrong(err, WICK_ERR_SHAPE, op,
+                     "mask and bias must be [b, h, t, s], sinks and slopes [h]");
+    if (q->dtype != k->dtype || k->dtype != v->dtype || y->dtype != q->dtype ||
+        !wk_dtype_is_float(q->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "q, k, v and y must have one float dtype");
+    if (wk_src(op, 3)->buf && wk_src(op, 3)->dtype != WICK_U8 && wk_src(op, 3)->dtype != WICK_BOOL)
+        return wrong(err, WICK_ERR_DTYPE, op, "mask must be u8 or bool");
+    return WICK_OK;
+}
+
+/* Caches [blocks, g, block_size, d] of f32 or f16, and the descriptor. */
+static wick_status check_cache(const wk_op *op, const wk_view *k, const wk_view *v,
+                               const wk_view *batch, wick_error *err) {
+    const wk_batch_layout *const layout = &op->p.cached.batch;
+    if (k->rank != 4 || v->rank != 4 || k->extent[0] != v->extent[0] ||
+        k->extent[1] != v->extent[1] || k->extent[2] != v->extent[2] ||
+        k->extent[2] != (int64_t)layout->block_size)
+        return wrong(err, WICK_ERR_SHAPE, op, "caches must be [blocks, g, block_size, d]");
+    if (k->dtype != v->dtype || (k->dtype != WICK_F32 && k->dtype != WICK_F16))
+        return wrong(err, WICK_ERR_DTYPE, op, "caches must be f32 or f16");
+    if (batch->rank != 1 || batch->extent[0] != (int64_t)layout->n_words ||
+        batch->dtype != WICK_U32 || !wk_view_is_dense(batch))
+        return wrong(err, WICK_ERR_SHAPE, op, "batch must be [n_words] u32");
+    return WICK_OK;
+}
+
+static wick_status check_attention_cached(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const q = wk_src(op, 0), *const k = wk_src(op, 1),
+                         *const v = wk_src(op, 2);
+    WK_TRY(check_cache(op, k, v, wk_src(op, 3), err));
+    if (q->rank != 3 || y->rank != 3 || q->extent[0] != (int64_t)op->p.cached.batch.n_rows ||
+        y->extent[0] != q->extent[0] || y->extent[1] != q->extent[1] ||
+        q->extent[2] != k->extent[3] || y->extent[2] != v->extent[3])
+        return wrong(err, WICK_ERR_SHAPE, op, "must be q [rows, h, d], y [rows, h, e]");
+    if (k->extent[1] == 0 || q->extent[1] % k->extent[1] != 0)
+        return wrong(err, WICK_ERR_SHAPE, op, "query heads must be a multiple of key heads");
+    if (!fits_heads(wk_src(op, 4), q->extent[1]) || !fits_heads(wk_src(op, 5), q->extent[1]))
+        return wrong(err, WICK_ERR_SHAPE, op, "sinks and slopes must be [h]");
+    if (q->dtype != WICK_F32 || y->dtype != WICK_F32)
+        return wrong(err, WICK_ERR_DTYPE, op, "q and y must be f32");
+    return WICK_OK;
+}
+
+static wick_status check_kv_append(const wk_op *op, wick_error *err) {
+    WK_TRY(check_cache(op, wk_dst(op, 0), wk_dst(op, 1), wk_src(op, 2), err));
+    for (int i = 0; i < 2; i++) {
+        const wk_view *const cache = wk_dst(op, i), *const fresh = wk_src(op, i);
+        if (fresh->rank != 3 || fresh->extent[0] != (int64_t)op->p.cached.batch.n_rows ||
+            fresh->extent[1] != cache->extent[1] || fresh->extent[2] != cache->extent[3])
+            return wrong(err, WICK_ERR_SHAPE, op, "k and v must be [rows, g, d]");
+        if (fresh->dtype != WICK_F32) return wrong(err, WICK_ERR_DTYPE, op, "k and v must be f32");
+    }
+    return WICK_OK;
+}
+
+/* --- The table --- */
+
+static const wk_op_info infos[] = {
+#define OUT(text) {text, WK_WRITE, false}
+#define INOUT(text) {text, WK_READ_WRITE, false}
+#define IN(text) {text, WK_READ, false}
+#define OPT(text) {text, WK_READ, true}
+#define WK_OP(op_code, text, check_fn, decompose_fn, in_place, dst, src, ...)                      \
+    [WK_OP_##op_code] = {.name = text,                                                             \
+                         .n_dst = dst,                                                             \
+                         .n_src = src,                                                             \
+                         .is_in_place_allowed = in_place,                                          \
+                         .operands = {__VA_ARGS__},                                                \
+                         .check = check_fn,                                                        \
+                         .decompose = decompose_fn},
+#include "backend/op.def"
+#undef WK_OP
+#undef OUT
+#undef INOUT
+#undef IN
+#undef OPT
+};
+
+const wk_op_info *wk_op_get_info(wk_opcode code) {
+    assert((size_t)code < WK_COUNT(infos));
+    return &infos[code];
+}
+
+/* --- Checks for every op alike --- */
+
+static wick_status check_operand(const wk_op *op, int i, const wk_operand_info *info,
+                                 wick_error *err) {
+    const wk_view *const view = &op->view[i];
+    if (!view->buf) {
+        if (info->is_optional) return WICK_OK;
+        return wk_fail(err, WICK_ERR_ARGUMENT, "%s: operand %s is missing",
+                       wk_op_get_info(op->code)->name, info->name);
+    }
+    assert(view->rank >= 0 && view->rank <= WICK_MAX_RANK && view->dtype < WICK_DTYPE_COUNT_);
+    for (int d = 0; d < view->rank; d++) {
+        assert(view->extent[d] >= 0 && view->stride[d] >= 0);
+        if ((info->access & WK_WRITE) && view->stride[d] == 0 && view->extent[d] > 1)
+            return wk_fail(err, WICK_ERR_ARGUMENT, "%s: %s is a broadcast view, it cannot be written",
+                           wk_op_get_info(op->code)->name, info->name);
+    }
+    uint64_t begin, end;
+    wk_view_range(view, &begin, &end);
+    if (end > view->buf->size)
+        return wk_fail(err, WICK_ERR_INTERNAL, "%s: %s reaches byte %llu of a buffer of %llu",
+                       wk_op_get_info(op->code)->name, info->name, (unsigned long long)end,
+                       (unsigned long long)view->buf->size);
+    return WICK_OK;
+}
+
+static bool overlaps(const wk_view *a, const wk_view *b) {
+    if (!a->buf || a->buf != b->buf) return false;
+    uint64_t a_begin, a_end, b_begin, b_end;
+    wk_view_range(a, &a_begin, &a_end);
+    wk_view_range(b, &b_begin, &b_end);
+    return a_begin < b_end && b_begin < a_end;
+}
+
+static wick_status check_aliasing(const wk_op *op, const wk_op_info *info, wick_error *err) {
+    for (int d = 0; d < op->n_dst; d++) {
+        for (int i = d + 1; i < op->n_dst + op->n_src; i++) {
+            if (!overlaps(&op->view[d], &op->view[i])) continue;
+            const bool in_place = info->is_in_place_allowed && i >= op->n_dst &&
+                                  same_view(&op->view[d], &op->view[i]);
+            if (!in_place)
+                return wk_fail(err, WICK_ERR_ARGUMENT, "%s: %s overlaps %s", info->name,
+                               info->operands[d].name, info->operands[i].name);
+        }
+    }
+    return WICK_OK;
+}
+
+wick_status wk_op_check(const wk_op *op, wick_error *err) {
+    const wk_op_info *const info = wk_op_get_info(op->code);
+    assert(op->n_dst == info->n_dst && op->n_src == info->n_src);
+    for (int i = 0; i < op->n_dst + op->n_src; i++)
+        WK_TRY(check_operand(op, i, &info->operands[i], err));
+    WK_TRY(check_aliasing(op, info, err));
+    return info->check ? info->check(op, err) : WICK_OK;
+}
+
+double wk_op_tolerance(const wk_op *op, bool is_fast) {
+    const wick_dtype dtype = wk_dst(op, 0)->dtype;
+    if (!wk_dtype_is_float(dtype)) return 0;
+    switch (op->code) {
+    case WK_OP_COPY:
+    case WK_OP_FILL:
+    case WK_OP_EMBEDDING:
+    case WK_OP_KV_APPEND: return 0;
+    default: break;
+    }
+    if (is_fast) return 2e-2;
+    switch (dtype) {
+    case WICK_F16: return 2e-3;
+    case WICK_BF16: return 1.6e-2;
+    case WICK_F64: return 1e-12;
+    default: return 2e-5;
+    }
+}
+
+/* --- In words --- */
+
+char *wk_op_text(const wk_op *op, char *buf, size_t size) {
+    const wk_op_info *const info = wk_op_get_info(op->code);
+    size_t used = (size_t)snprintf(buf, size, "%s", info->name);
+    for (int i = 0; i < op->n_dst + op->n_src; i++) {
+        const wk_view *const view = &op->view[i];
+        if (!view->buf || used >= size) continue;
+        const wick_shape shape = wick_shape_of(view->rank, view->extent);
+        char extents[96];
+        const int n = snprintf(buf + used, size - used, " %s %s%s", info->operands[i].name,
+                               wick_dtype_name(view->dtype),
+                               wk_shape_text(&shape, extents, sizeof extents));
+        used += (size_t)n;
+    }
+    return buf;
+}

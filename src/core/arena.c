@@ -1,0 +1,80 @@
+/* core/arena.c: chunks from the heap, handed out front to back. */
+#include "core/arena.h"
+
+#include <string.h>
+
+enum { ARENA_ALIGNMENT = 16, DEFAULT_CHUNK_SIZE = 64 * 1024 };
+
+/* The header of a chunk; the bytes handed out follow it. */
+struct wk_arena_chunk {
+    wk_arena_chunk *next;
+    size_t size; /* of the block, this header included */
+    size_t used; /* of the block, this header included; its address + used is aligned */
+};
+
+void wk_arena_init(wk_arena *arena, wk_heap *heap, size_t chunk_size) {
+    *arena = (wk_arena){.heap = heap, .chunk_size = chunk_size ? chunk_size : DEFAULT_CHUNK_SIZE};
+}
+
+void wk_arena_release(wk_arena *arena) {
+    wk_arena_chunk *chunk = arena->chunks;
+    while (chunk) {
+        wk_arena_chunk *const next = chunk->next;
+        wk_free(arena->heap, chunk, chunk->size);
+        chunk = next;
+    }
+    arena->chunks = NULL;
+    arena->bytes = 0;
+}
+
+static wk_arena_chunk *make_chunk(wk_arena *arena, size_t payload) {
+    const size_t overhead = sizeof(wk_arena_chunk) + ARENA_ALIGNMENT - 1;
+    if (payload > SIZE_MAX - overhead) return NULL;
+    wk_arena_chunk *const chunk = wk_alloc(arena->heap, payload + overhead);
+    if (!chunk) return NULL;
+    const uintptr_t end = (uintptr_t)chunk + sizeof *chunk;
+    const size_t padding = (size_t)(-end % ARENA_ALIGNMENT);
+    *chunk = (wk_arena_chunk){.size = payload + overhead, .used = sizeof *chunk + padding};
+    return chunk;
+}
+
+static void *take(wk_arena *arena, wk_arena_chunk *chunk, size_t size) {
+    void *const memory = (char *)chunk + chunk->used;
+    chunk->used += size;
+    arena->bytes += size;
+    return memory;
+}
+
+void *wk_arena_alloc(wk_arena *arena, size_t size) {
+    if (size > SIZE_MAX - ARENA_ALIGNMENT) return NULL;
+    if (size == 0) size = 1;
+    size = (size + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
+
+    wk_arena_chunk *const newest = arena->chunks;
+    if (newest && newest->size - newest->used >= size) return take(arena, newest, size);
+
+    /* Something large gets a chunk of its own behind the newest, whose rest stays usable. */
+    const bool is_large = size > arena->chunk_size / 4;
+    wk_arena_chunk *const chunk = make_chunk(arena, is_large ? size : arena->chunk_size);
+    if (!chunk) return NULL;
+    wk_arena_chunk **const link = is_large && newest ? &newest->next : &arena->chunks;
+    chunk->next = *link;
+    *link = chunk;
+    return take(arena, chunk, size);
+}
+
+void *wk_arena_array(wk_arena *arena, size_t n, size_t size) {
+    if (size != 0 && n > SIZE_MAX / size) return NULL;
+    void *const memory = wk_arena_alloc(arena, n * size);
+    if (memory) memset(memory, 0, n * size);
+    return memory;
+}
+
+char *wk_arena_string(wk_arena *arena, const char *text, size_t size) {
+    if (size == SIZE_MAX) return NULL;
+    char *const copy = wk_arena_alloc(arena, size + 1);
+    if (!copy) return NULL;
+    if (size > 0) memcpy(copy, text, size);
+    copy[size] = '\0';
+    return copy;
+}

@@ -1,0 +1,33 @@
+/* core/dtype.h: what is known about each data type, in one table. */
+#ifndef WK_CORE_DTYPE_H
+#define WK_CORE_DTYPE_H
+
+#include <wick/tensor.h>
+
+typedef enum wk_dtype_class {
+    WK_CLASS_FLOAT,
+    WK_CLASS_INTEGER, /* signed and unsigned */
+    WK_CLASS_BOOL,
+    WK_CLASS_BLOCK,
+} wk_dtype_class;
+
+typedef struct wk_dtype_info {
+    const char *name;
+    int block_elements; /* 1 but for block types */
+    int block_bytes;    /* bytes of one block (element) */
+    int ggml_type;      /* its number in GGUF files; -1: none */
+    wk_dtype_class dtype_class;
+} wk_dtype_info;
+
+/* dtype must be valid. */
+const wk_dtype_info *wk_dtype_get(wick_dtype dtype);
+/* False when no dtype has this number. */
+bool wk_dtype_from_ggml(uint32_t ggml_type, wick_dtype *dtype);
+bool wk_dtype_is_float(wick_dtype dtype); /* f32 f16 bf16 f64 */
+bool wk_dtype_is_block(wick_dtype dtype);
+
+/* Bytes of n elements lying dense; n must be a multiple of the block (then for blocks), >= 0.
+ * False on overflow or where n is no multiple. */
+bool wk_dtype_bytes(wick_dtype dtype, int64_t n, uint64_t *bytes);
+
+#endif

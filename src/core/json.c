@@ -1,0 +1,402 @@
+/* core/json.c: a recursive-descent reader for JSON (RFC 8259), and strings written as JSON. */
+#include "core/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 128 };
+
+typedef struct reader {
+    wk_arena *arena;
+    const char *text;
+    size_t size, at;
+    int depth;
+    wick_error *err;
+} reader;
+
+static wick_status fail_at(const reader *r, size_t at, const char *what) {
+    return wk_fail(r->err, WICK_ERR_FORMAT, "JSON, byte %zu: %s", at, what);
+}
+
+static wick_status fail_memory(const reader *r, size_t size) {
+    return wk_fail_memory(r->err, size, 0, "JSON");
+}
+
+/* The byte at the current position; -1 at the end. */
+static int peek(const reader *r) { return r->at < r->size ? (unsigned char)r->text[r->at] : -1; }
+
+static void skip_space(reader *r) {
+    while (r->at < r->size && memchr(" \t\n\r", r->text[r->at], 4)) r->at++;
+}
+
+/* Steps over word if it stands here. */
+static bool accept(reader *r, const char *word) {
+    const size_t size = strlen(word);
+    if (r->size - r->at < size || memcmp(r->text + r->at, word, size) != 0) return false;
+    r->at += size;
+    return true;
+}
+
+/* Unicode standard, table 3-7 (well-formed UTF-8 byte sequences). Returns the bytes of the
+ * character at text; 0 when there is none, and then *bad is the size of what U+FFFD should stand
+ * for. */
+static size_t utf8_size(const char *text, size_t size, size_t *bad) {
+    const unsigned char *const b = (const unsigned char *)text;
+    *bad = 1;
+    if (b[0] < 0x80) return 1;
+    if (b[0] < 0xC2 || b[0] > 0xF4) return 0;
+    const size_t length = b[0] < 0xE0 ? 2 : b[0] < 0xF0 ? 3 : 4;
+    unsigned char low = 0x80, high = 0xBF; /* of the second byte */
+    if (b[0] == 0xE0) low = 0xA0;          /* else an overlong form */
+    if (b[0] == 0xED) high = 0x9F;         /* else a surrogate */
+    if (b[0] == 0xF0) low = 0x90;          /* else an overlong form */
+    if (b[0] == 0xF4) high = 0x8F;         /* else beyond U+10FFFF */
+    for (; *bad < length; (*bad)++) {
+        if (*bad >= size || b[*bad] < low || b[*bad] > high) return 0;
+        low = 0x80;
+        high = 0xBF;
+    }
+    return length;
+}
+
+static char *put_utf8(char *out, uint32_t code) {
+    if (code < 0x80) {
+        *out++ = (char)code;
+    } else if (code < 0x800) {
+        *out++ = (char)(0xC0 | code >> 6);
+        *out++ = (char)(0x80 | (code & 0x3F));
+    } else if (code < 0x10000) {
+        *out++ = (char)(0xE0 | code >> 12);
+        *out++ = (char)(0x80 | (code >> 6 & 0x3F));
+        *out++ = (char)(0x80 | (code & 0x3F));
+    } else {
+        *out++ = (char)(0xF0 | code >> 18);
+        *out++ = (char)(0x80 | (code >> 12 & 0x3F));
+        *out++ = (char)(0x80 | (code >> 6 & 0x3F));
+        *out++ = (char)(0x80 | (code & 0x3F));
+    }
+    return out;
+}
+
+static bool read_hex4(reader *r, uint32_t *code) {
+    if (r->size - r->at < 4) return false;
+    *code = 0;
+    for (int i = 0; i < 4; i++) {
+        const char c = r->text[r->at + (size_t)i];
+        int digit;
+        if (c >= '0' && c <= '9')
+            digit = c - '0';
+        else if (c >= 'a' && c <= 'f')
+            digit = c - 'a' + 10;
+        else if (c >= 'A' && c <= 'F')
+            digit = c - 'A' + 10;
+        else
+            return false;
+        *code = *code << 4 | (uint32_t)digit;
+    }
+    r->at += 4;
+    return true;
+}
+
+/* Behind "\u": one code unit, or two where the first is a leading surrogate. */
+static wick_status read_unicode(reader *r, size_t start, char **out) {
+    uint32_t code, second;
+    if (!read_hex4(r, &code)) return fail_at(r, start, "\\u needs four hexadecimal digits");
+    if (code >= 0xDC00 && code <= 0xDFFF) return fail_at(r, start, "lone surrogate");
+    if (code >= 0xD800 && code <= 0xDBFF) {
+        if (!accept(r, "\\u")) return fail_at(r, start, "lone surrogate");
+        if (!read_hex4(r, &second)) return fail_at(r, start, "\\u needs four hexadecimal digits");
+        if (second < 0xDC00 || second > 0xDFFF) return fail_at(r, start, "lone surrogate");
+        code = 0x10000 + ((code - 0xD800) << 10) + (second - 0xDC00);
+    }
+    *out = put_utf8(*out, code);
+    return WICK_OK;
+}
+
+static const char escape_letters[] = "\"\\/bfnrt";
+static const char escape_values[] = "\"\\/\b\f\n\r\t";
+
+static wick_status read_escape(reader *r, char **out) {
+    const size_t start = r->at++;
+    const int letter = peek(r);
+    if (letter < 0) return fail_at(r, start, "the string does not end");
+    r->at++;
+    if (letter == 'u') return read_unicode(r, start, out);
+    const char *const found = letter ? strchr(escape_letters, letter) : NULL;
+    if (!found) return fail_at(r, start, "unknown escape");
+    *(*out)++ = escape_values[found - escape_letters];
+    return WICK_OK;
+}
+
+/* Bytes from the current position to the closing quote; false where there is none. */
+static bool find_quote(const reader *r, size_t *length) {
+    for (size_t i = r->at; i < r->size; i++) {
+        if (r->text[i] == '"') {
+            *length = i - r->at;
+            return true;
+        }
+        if (r->text[i] == '\\') i++;
+    }
+    return false;
+}
+
+/* The current byte is the opening quote. */
+static wick_status read_string(reader *r, wk_str *string) {
+    const size_t start = r->at++;
+    size_t length;
+    if (!find_quote(r, &length)) return fail_at(r, start, "the string does not end");
+    /* No escape is shorter than what it stands for. */
+    char *const decoded = wk_arena_alloc(r->arena, length + 1);
+    if (!decoded) return fail_memory(r, length + 1);
+    char *out = decoded;
+    const size_t end = r->at + length;
+    while (r->at < end) {
+        if (r->text[r->at] == '\\') {
+            WK_TRY(read_escape(r, &out));
+            continue;
+        }
+        if ((unsigned char)r->text[r->at] < 0x20) return fail_at(r, r->at, "control character");
+        size_t bad;
+        const size_t n = utf8_size(r->text + r->at, end - r->at, &bad);
+        if (n == 0) return fail_at(r, r->at, "invalid UTF-8");
+        memcpy(out, r->text + r->at, n);
+        out += n;
+        r->at += n;
+    }
+    r->at++;
+    *out = '\0';
+    *string = (wk_str){decoded, (size_t)(out - decoded)};
+    return WICK_OK;
+}
+
+/* A decimal number taken apart: digits * 10^exponent, without leading zeros. A double is decided by
+ * at most 767 digits and by whether anything but zeros follows them. */
+enum { MAX_DIGITS = 800, MAX_EXPONENT = 1000000 };
+typedef struct decimal {
+    char digits[MAX_DIGITS + 32]; /* room for "1e-1000000" behind the digits */
+    size_t n_digits;
+    int64_t exponent;
+    bool has_more; /* digits other than 0 were dropped */
+} decimal;
+
+static void add_digit(decimal *d, char digit, bool is_fraction) {
+    if (is_fraction) d->exponent--;
+    if (d->n_digits == 0 && digit == '0') return;
+    if (d->n_digits < MAX_DIGITS) {
+        d->digits[d->n_digits++] = digit;
+    } else {
+        d->exponent++;
+        d->has_more |= digit != '0';
+    }
+}
+
+static bool is_digit(int c) { return c >= '0' && c <= '9'; }
+
+static void read_digits(reader *r, decimal *d, bool is_fraction) {
+    for (; is_digit(peek(r)); r->at++) add_digit(d, r->text[r->at], is_fraction);
+}
+
+/* The digits behind 'e'. Beyond 10^17 it is zero or infinity, whatever digits stand before it. */
+static int64_t read_exponent(reader *r) {
+    const bool is_negative = peek(r) == '-';
+    if (is_negative || peek(r) == '+') r->at++;
+    int64_t exponent = 0;
+    for (; is_digit(peek(r)); r->at++) {
+        if (exponent < 100000000000000000) exponent = exponent * 10 + (r->text[r->at] - '0');
+    }
+    return is_negative ? -exponent : exponent;
+}
+
+/* strtod rounds correctly, but takes its decimal point from the locale: it gets none to read. */
+static double decimal_value(decimal *d) {
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (d->n_digits == 0) return 0.0;
+    /* Up to 2^53 and 10^22 both factors are exact, so one operation rounds once. */
+    if (d->n_digits <= 15 && d->exponent >= -22 && d->exponent <= 22) {
+        int64_t whole = 0;
+        for (size_t i = 0; i < d->n_digits; i++) whole = whole * 10 + (d->digits[i] - '0');
+        return d->exponent < 0 ? (double)whole / powers[-d->exponent]
+                               : (double)whole * powers[d->exponent];
+    }
+    int64_t exponent = d->exponent;
+    char *out = d->digits + d->n_digits;
+    if (d->has_more) {
+        *out++ = '1';
+        exponent--;
+    }
+    /* Zero or infinity beyond this. */
+    if (exponent > MAX_EXPONENT) exponent = MAX_EXPONENT;
+    if (exponent < -MAX_EXPONENT) exponent = -MAX_EXPONENT;
+    snprintf(out, 16, "e%" PRId64, exponent);
+    return strtod(d->digits, NULL);
+}
+
+/* Whether the number is an int64_t; d has no fraction. */
+static bool decimal_integer(const decimal *d, bool is_negative, int64_t *integer) {
+    if (d->n_digits > 19 || d->exponent != 0) return false;
+    uint64_t value = 0;
+    for (size_t i = 0; i < d->n_digits; i++) value = value * 10 + (uint64_t)(d->digits[i] - '0');
+    if (value > (uint64_t)INT64_MAX + (is_negative ? 1 : 0)) return false;
+    *integer = is_negative && value > 0 ? -(int64_t)(value - 1) - 1 : (int64_t)value;
+    return true;
+}
+
+static wick_status read_number(reader *r, wk_json *value) {
+    const size_t start = r->at;
+    const bool is_negative = accept(r, "-");
+    value->kind = WK_JSON_NUMBER;
+    if (accept(r, "Infinity")) {
+        value->number = is_negative ? -(double)INFINITY : (double)INFINITY;
+        return WICK_OK;
+    }
+    decimal d;
+    d.n_digits = 0;
+    d.exponent = 0;
+    d.has_more = false;
+    if (!is_digit(peek(r))) return fail_at(r, start, "a value is expected here");
+    const bool leading_zero = peek(r) == '0';
+    const size_t first_digit = r->at;
+    read_digits(r, &d, false);
+    if (leading_zero && r->at > first_digit + 1) return fail_at(r, start, "leading zero");
+    value->is_integer = true;
+    if (accept(r, ".")) {
+        value->is_integer = false;
+        if (!is_digit(peek(r))) return fail_at(r, r->at, "a digit is expected here");
+        read_digits(r, &d, true);
+    }
+    if (peek(r) == 'e' || peek(r) == 'E') {
+        value->is_integer = false;
+        r->at++;
+        d.exponent += read_exponent(r);
+        if (!is_digit(r->text[r->at - 1])) return fail_at(r, r->at, "a digit is expected here");
+    }
+    if (value->is_integer) value->is_integer = decimal_integer(&d, is_negative, &value->integer);
+    value->number = is_negative ? -decimal_value(&d) : decimal_value(&d);
+    return WICK_OK;
+}
+
+static wick_status read_value(reader *r, wk_json **out);
+
+/* One member of an object: its key, the colon, its value. */
+static wick_status read_member(reader *r, wk_json **out) {
+    wk_str key;
+    if (peek(r) != '"') return fail_at(r, r->at, "a key in quotes is expected here");
+    WK_TRY(read_string(r, &key));
+    skip_space(r);
+    if (!accept(r, ":")) return fail_at(r, r->at, "':' is expected here");
+    WK_TRY(read_value(r, out));
+    (*out)->key = key;
+    return WICK_OK;
+}
+
+/* The current byte is '[' or '{'. */
+static wick_status read_list(reader *r, wk_json *value) {
+    if (r->depth == MAX_DEPTH) return fail_at(r, r->at, "nested deeper than 128");
+    const bool is_object = r->text[r->at++] == '{';
+    const char *const close = is_object ? "}" : "]";
+    value->kind = is_object ? WK_JSON_OBJECT : WK_JSON_ARRAY;
+    skip_space(r);
+    if (accept(r, close)) return WICK_OK;
+    r->depth++;
+    wk_json **link = &value->child;
+    for (;;) {
+        skip_space(r);
+        WK_TRY(is_object ? read_member(r, link) : read_value(r, link));
+        link = &(*link)->next;
+        value->count++;
+        skip_space(r);
+        if (accept(r, close)) break;
+        if (!accept(r, ",")) {
+            return fail_at(r, r->at,
+                           is_object ? "',' or '}' is expected here"
+                                     : "',' or ']' is expected here");
+        }
+    }
+    r->depth--;
+    return WICK_OK;
+}
+
+static bool read_word(reader *r, wk_json *value) {
+    if (accept(r, "null")) return true; /* kind 0 */
+    if (accept(r, "NaN")) {
+        value->kind = WK_JSON_NUMBER;
+        value->number = (double)NAN;
+        return true;
+    }
+    value->kind = WK_JSON_BOOL;
+    value->boolean = accept(r, "true");
+    return value->boolean || accept(r, "false");
+}
+
+static wick_status read_value(reader *r, wk_json **out) {
+    skip_space(r);
+    wk_json *const value = wk_arena_array(r->arena, 1, sizeof *value);
+    if (!value) return fail_memory(r, sizeof *value);
+    *out = value;
+    switch (peek(r)) {
+    case '[':
+    case '{': return read_list(r, value);
+    case '"': value->kind = WK_JSON_STRING; return read_string(r, &value->string);
+    default: return read_word(r, value) ? WICK_OK : read_number(r, value);
+    }
+}
+
+wick_status wk_json_parse(wk_arena *arena, const char *text, size_t size, wk_json **out,
+                          wick_error *err) {
+    *out = NULL;
+    reader r = {.arena = arena, .text = text, .size = size, .err = err};
+    wk_json *value;
+    WK_TRY(read_value(&r, &value));
+    skip_space(&r);
+    if (r.at != size) return fail_at(&r, r.at, "text behind the end of the value");
+    *out = value;
+    return WICK_OK;
+}
+
+const wk_json *wk_json_get(const wk_json *object, const char *key) {
+    if (!object || object->kind != WK_JSON_OBJECT) return NULL;
+    const wk_json *found = NULL;
+    for (const wk_json *item = object->child; item; item = item->next) {
+        if (wk_str_is(item->key, key)) found = item;
+    }
+    return found;
+}
+
+static void quote_ascii(wk_strbuf *buf, char c) {
+    const char *const special = c ? strchr(escape_values, c) : NULL;
+    if (special && c != '/') {
+        const char escape[2] = {'\\', escape_letters[special - escape_values]};
+        wk_strbuf_append(buf, escape, sizeof escape);
+    } else {
+        wk_strbuf_format(buf, "\\u%04x", (unsigned)c);
+    }
+}
+
+void wk_json_quote(wk_strbuf *buf, const char *text, size_t size) {
+    wk_strbuf_append(buf, "\"", 1);
+    size_t plain = 0; /* where the text that needs no change begins */
+    for (size_t at = 0; at < size;) {
+        size_t bad;
+        const size_t n = utf8_size(text + at, size - at, &bad);
+        const bool is_escaped =
+            (unsigned char)text[at] < 0x20 || text[at] == '"' || text[at] == '\\';
+        if (n > 0 && !is_escaped) {
+            at += n;
+            continue;
+        }
+        if (at > plain) wk_strbuf_append(buf, text + plain, at - plain);
+        if (n == 0)
+            wk_strbuf_text(buf, "\xEF\xBF\xBD");
+        else
+            quote_ascii(buf, text[at]);
+        at += n > 0 ? n : bad;
+        plain = at;
+    }
+    if (size > plain) wk_strbuf_append(buf, text + plain, size - plain);
+    wk_strbuf_append(buf, "\"", 1);
+}

@@ -1,0 +1,45 @@
+/* core/json.h: JSON (RFC 8259) read into an arena. */
+#ifndef WK_CORE_JSON_H
+#define WK_CORE_JSON_H
+
+#include "core/arena.h"
+#include "core/status.h"
+#include "core/str.h"
+
+typedef enum wk_json_kind {
+    WK_JSON_NULL,
+    WK_JSON_BOOL,
+    WK_JSON_NUMBER,
+    WK_JSON_STRING,
+    WK_JSON_ARRAY,
+    WK_JSON_OBJECT,
+} wk_json_kind;
+
+/* Items of an array or object are a list: child, then next. Members carry their key; a key that
+ * occurs twice is kept twice, wk_json_get finds the last one. */
+typedef struct wk_json wk_json;
+struct wk_json {
+    wk_json_kind kind;
+    bool boolean;
+    bool is_integer; /* a number without fraction and exponent that fits int64_t */
+    int64_t integer;
+    double number;
+    wk_str string; /* decoded, UTF-8 */
+    wk_str key;
+    size_t count; /* items of an array or object */
+    wk_json *child, *next;
+};
+
+/* Parses one value that fills the text (white space around it allowed). Nesting deeper than 128,
+ * bad UTF-8, lone surrogates, bad escapes and trailing text are WICK_ERR_FORMAT with the byte
+ * offset. Also accepts NaN, Infinity and -Infinity, which Python's json writes. */
+wick_status wk_json_parse(wk_arena *arena, const char *text, size_t size, wk_json **out,
+                          wick_error *err);
+
+/* NULL when object is NULL, no object, or has no such key. */
+const wk_json *wk_json_get(const wk_json *object, const char *key);
+
+/* Appends text as a JSON string with quotes; invalid UTF-8 becomes U+FFFD. */
+void wk_json_quote(wk_strbuf *buf, const char *text, size_t size);
+
+#endif

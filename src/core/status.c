@@ -1,0 +1,63 @@
+/* core/status.c: the sentences of failures, and the version. */
+#include "core/status.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Two steps, so that the argument is expanded before it becomes text. */
+#define TEXT_OF(x) #x
+#define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+
+const char *wick_version(void) {
+    return VERSION_TEXT(WICK_VERSION_MAJOR, WICK_VERSION_MINOR, WICK_VERSION_PATCH);
+}
+
+const char *wick_status_text(wick_status status) {
+    switch (status) {
+#define STATUS_CASE(name, value, text)                                                             \
+    case WICK_##name: return text;
+        WICK_STATUS_LIST(STATUS_CASE)
+#undef STATUS_CASE
+    }
+    return "unknown status";
+}
+
+/* A sentence that was cut ends in "..." and never in half a UTF-8 character. */
+static void mark_cut(char *message, size_t size) {
+    size_t end = size - 4;
+    while (end > 0 && ((unsigned char)message[end] & 0xC0) == 0x80) end--;
+    memcpy(message + end, "...", 4);
+}
+
+wick_status wk_fail(wick_error *err, wick_status status, const char *format, ...) {
+    assert(status < 0);
+    if (!err || err->status != WICK_OK) return status;
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(err->message, sizeof err->message, format, arguments);
+    va_end(arguments);
+    if (length < 0) err->message[0] = '\0';
+    if (length >= (int)sizeof err->message) mark_cut(err->message, sizeof err->message);
+    err->status = status;
+    err->bytes_requested = err->bytes_available = 0;
+    return status;
+}
+
+wick_status wk_fail_memory(wick_error *err, uint64_t requested, uint64_t available,
+                           const char *what) {
+    if (!err || err->status != WICK_OK) return WICK_ERR_OUT_OF_MEMORY;
+    if (available > 0) {
+        wk_fail(err, WICK_ERR_OUT_OF_MEMORY,
+                "not enough memory for %s: %" PRIu64 " bytes needed, %" PRIu64 " available", what,
+                requested, available);
+    } else {
+        wk_fail(err, WICK_ERR_OUT_OF_MEMORY, "not enough memory for %s: %" PRIu64 " bytes needed",
+                what, requested);
+    }
+    err->bytes_requested = requested;
+    err->bytes_available = available;
+    return WICK_ERR_OUT_OF_MEMORY;
+}

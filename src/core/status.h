@@ -1,0 +1,24 @@
+/* core/status.h: how a failure is written down and passed on. */
+#ifndef WK_CORE_STATUS_H
+#define WK_CORE_STATUS_H
+
+#include "core/compiler.h"
+
+#include <wick/base.h>
+
+/* Writes status and sentence into err, unless err already holds an error (the first one stays) or
+ * is NULL. Returns status, so that a function can end with `return wk_fail(err, ...)`. */
+wick_status wk_fail(wick_error *err, wick_status status, const char *format, ...) WK_PRINTF(3, 4);
+
+/* WICK_ERR_OUT_OF_MEMORY with its numbers. available 0: unknown. */
+wick_status wk_fail_memory(wick_error *err, uint64_t requested, uint64_t available,
+                           const char *what);
+
+/* Passes a failure on: anything but WICK_OK is returned from the enclosing function. */
+#define WK_TRY(expression)                                                                         \
+    do {                                                                                           \
+        const wick_status wk_try_status = (expression);                                            \
+        if (WK_UNLIKELY(wk_try_status != WICK_OK)) return wk_try_status;                           \
+    } while (0)
+
+#endif

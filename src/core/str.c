@@ -1,0 +1,76 @@
+/* core/str.c: strings with a length, and a growing buffer. */
+#include "core/str.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LEAST_CAPACITY = 64 };
+
+wk_str wk_str_of(const char *terminated) { return (wk_str){terminated, strlen(terminated)}; }
+
+bool wk_str_equal(wk_str a, wk_str b) {
+    return a.size == b.size && (a.size == 0 || memcmp(a.text, b.text, a.size) == 0);
+}
+
+bool wk_str_is(wk_str a, const char *terminated) { return wk_str_equal(a, wk_str_of(terminated)); }
+
+void wk_strbuf_init(wk_strbuf *buf, wk_heap *heap) { *buf = (wk_strbuf){.heap = heap}; }
+
+void wk_strbuf_release(wk_strbuf *buf) {
+    wk_free(buf->heap, buf->data, buf->capacity);
+    wk_strbuf_init(buf, buf->heap);
+}
+
+void wk_strbuf_clear(wk_strbuf *buf) {
+    buf->size = 0;
+    buf->failed = false;
+    if (buf->data) buf->data[0] = '\0';
+}
+
+bool wk_strbuf_reserve(wk_strbuf *buf, size_t extra) {
+    if (buf->failed) return false;
+    /* One byte more than the contents, for the terminating zero. */
+    if (buf->capacity > buf->size && buf->capacity - buf->size > extra) return true;
+    size_t capacity = buf->capacity < SIZE_MAX / 2 ? 2 * buf->capacity : SIZE_MAX;
+    if (capacity < LEAST_CAPACITY) capacity = LEAST_CAPACITY;
+    char *data = NULL;
+    if (extra < SIZE_MAX - buf->size) {
+        if (capacity <= buf->size + extra) capacity = buf->size + extra + 1;
+        data = wk_realloc(buf->heap, buf->data, buf->capacity, capacity);
+    }
+    if (!data) {
+        buf->failed = true;
+        return false;
+    }
+    data[buf->size] = '\0';
+    buf->data = data;
+    buf->capacity = capacity;
+    return true;
+}
+
+void wk_strbuf_append(wk_strbuf *buf, const void *bytes, size_t size) {
+    if (!wk_strbuf_reserve(buf, size)) return;
+    if (size > 0) memcpy(buf->data + buf->size, bytes, size);
+    buf->size += size;
+    buf->data[buf->size] = '\0';
+}
+
+void wk_strbuf_text(wk_strbuf *buf, const char *terminated) {
+    wk_strbuf_append(buf, terminated, strlen(terminated));
+}
+
+void wk_strbuf_format(wk_strbuf *buf, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    assert(length >= 0);
+    if (length < 0) buf->failed = true;
+    if (!wk_strbuf_reserve(buf, length < 0 ? 0 : (size_t)length)) return;
+    va_start(arguments, format);
+    vsnprintf(buf->data + buf->size, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    buf->size += (size_t)length;
+}

@@ -1,0 +1,36 @@
+/* core/str.h: strings with a length, and a growing buffer. */
+#ifndef WK_CORE_STR_H
+#define WK_CORE_STR_H
+
+#include "core/alloc.h"
+#include "core/compiler.h"
+
+/* Not owned, not necessarily terminated; text may be NULL when size is 0. */
+typedef struct wk_str {
+    const char *text;
+    size_t size;
+} wk_str;
+
+wk_str wk_str_of(const char *terminated);
+bool wk_str_equal(wk_str a, wk_str b);
+bool wk_str_is(wk_str a, const char *terminated);
+
+/* Growing bytes. data is terminated by a zero byte that size does not count (data is NULL while
+ * empty and never grown). The first failed growth sets failed; later appends then do nothing, so
+ * one check at the end is enough. */
+typedef struct wk_strbuf {
+    wk_heap *heap;
+    char *data;
+    size_t size, capacity;
+    bool failed;
+} wk_strbuf;
+
+void wk_strbuf_init(wk_strbuf *buf, wk_heap *heap);
+void wk_strbuf_release(wk_strbuf *buf);
+void wk_strbuf_clear(wk_strbuf *buf);                 /* keeps the memory */
+bool wk_strbuf_reserve(wk_strbuf *buf, size_t extra); /* room for extra more bytes */
+void wk_strbuf_append(wk_strbuf *buf, const void *bytes, size_t size);
+void wk_strbuf_text(wk_strbuf *buf, const char *terminated);
+void wk_strbuf_format(wk_strbuf *buf, const char *format, ...) WK_PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,371 @@
+/* llm/load.c: loading a model: a machine of small steps over any source.
+ *
+ * Header chunks go to the parser; then the tensors follow in file order, their rows laid out on the
+ * device in slices. Nothing is read twice and nothing is sought backwards, so a stream will do. */
+#include "core/dtype.h"
+#include "format/tensor_order.h"
+#include "llm/llm.h"
+#include "llm/reader.h"
+#include "sys/clock.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    HEADER_CHUNK = 1 << 20,
+    SLICE_SIZE = 4 << 20,     /* most bytes laid out at once, unless 64 rows are more */
+    SLICE_ROWS = 64,          /* uploads begin at multiples of it */
+    POLL_SIZE = 8 << 20,      /* bytes after which a poll returns */
+    POLL_NS = 20 * 1000 * 1000,
+    IN_PLACE_ALIGNMENT = 16,  /* of mapped bytes that are computed with as they lie */
+};
+
+typedef enum step { STEP_HEADER, STEP_MODEL, STEP_VOCABULARY, STEP_TENSORS, STEP_DONE } step;
+
+struct wick_model_loading {
+    wick_model *model; /* its source is open */
+    wk_reader reader;
+    step step;
+    uint64_t position; /* bytes of the source that are done */
+
+    uint32_t *order; /* [n_tensors] in the order of their data */
+    size_t next;     /* in order: the tensor that is being loaded */
+    bool has_begun;  /* that tensor; then one of: */
+    wick_tensor *weight;
+    void *host;
+
+    wick_status status; /* WICK_PENDING while there are steps */
+    wick_error error;
+};
+
+static const wick_file_tensor *current(const wick_model_loading *l) {
+    return &l->model->gguf->tensors[l->order[l->next]];
+}
+
+/* ---- The header ---- */
+
+static wick_status step_header(wick_model_loading *l) {
+    wick_model *const model = l->model;
+    const uint64_t left = model->source.size - l->position; /* huge where it is not known */
+    const size_t size = left < HEADER_CHUNK ? (size_t)left : HEADER_CHUNK;
+    const unsigned char *bytes;
+    size_t got;
+    WK_TRY(wk_reader_get(&l->reader, l->position, size, &bytes, &got, &l->error));
+    if (got == 0) return wk_gguf_parser_end(model->parser, &l->error);
+    const wick_status status = wk_gguf_parser_feed(model->parser, bytes, got, NULL, &l->error);
+    l->position += got;
+    if (status != WICK_OK) return status;
+    model->gguf = wk_gguf_parser_result(model->parser);
+    l->position = model->gguf->data_offset;
+    l->step = STEP_MODEL;
+    return WICK_PENDING;
+}
+
+/* "q4_1 210, f32 61": how many tensors have each type, most frequent first. */
+static void write_types(const wk_gguf *gguf, char *text, size_t size) {
+    uint32_t counts[WICK_DTYPE_COUNT_] = {0};
+    for (size_t i = 0; i < gguf->n_tensors; i++) counts[gguf->tensors[i].dtype]++;
+    size_t used = 0;
+    text[0] = '\0';
+    for (;;) {
+        int most = 0;
+        for (int i = 1; i < WICK_DTYPE_COUNT_; i++) {
+            if (counts[i] > counts[most]) most = i;
+        }
+        if (counts[most] == 0 || used >= size) return;
+        used += (size_t)snprintf(text + used, size - used, "%s%s %" PRIu32, used > 0 ? ", " : "",
+                                 wick_dtype_name((wick_dtype)most), counts[most]);
+        counts[most] = 0;
+    }
+}
+
+static void fill_info(wick_model *model) {
+    const wk_hparams *const hparams = wk_model_hparams(model->model);
+    const wk_gguf *const gguf = model->gguf;
+    wick_model_info *const info = &model->info;
+    _Static_assert(sizeof info->name == sizeof hparams->name &&
+                       sizeof info->architecture == sizeof hparams->architecture,
+                   "copied whole");
+    memcpy(info->name, hparams->name, sizeof info->name);
+    memcpy(info->architecture, hparams->architecture, sizeof info->architecture);
+    info->n_layers = hparams->n_layers;
+    info->n_embd = hparams->n_embd;
+    info->n_vocab = hparams->n_vocab;
+    info->n_heads_q = hparams->n_heads_q;
+    info->n_heads_kv = hparams->n_heads_kv;
+    info->context_length = hparams->context_length;
+    info->file_bytes = gguf->data_offset;
+    for (size_t i = 0; i < gguf->n_tensors; i++) {
+        const wick_file_tensor *const tensor = &gguf->tensors[i];
+        uint64_t count = 1;
+        for (int d = 0; d < tensor->shape.rank; d++) count *= (uint64_t)tensor->shape.extent[d];
+        info->n_parameters += count;
+        if (tensor->offset + tensor->size > info->file_bytes)
+            info->file_bytes = tensor->offset + tensor->size;
+    }
+    if (model->source.size != WICK_SIZE_UNKNOWN) info->file_bytes = model->source.size;
+    write_types(gguf, info->types, sizeof info->types);
+}
+
+static wick_status step_model(wick_model_loading *l) {
+    wick_model *const model = l->model;
+    WK_TRY(wk_model_make(model->heap, model->gguf, &model->model, &l->error));
+    fill_info(model);
+    const size_t n_tensors = model->gguf->n_tensors;
+    l->order = wk_alloc_array(model->heap, n_tensors, sizeof *l->order);
+    if (l->order == NULL)
+        return wk_fail_memory(&l->error, n_tensors * sizeof *l->order, 0, "loading a model");
+    wk_tensor_order(model->gguf->tensors, l->order, n_tensors);
+    l->step = STEP_VOCABULARY;
+    return WICK_PENDING;
+}
+
+static wick_status step_vocabulary(wick_model_loading *l) {
+    wick_model *const model = l->model;
+    WK_TRY(wk_tokenizer_from_gguf(model->heap, &model->arena, model->gguf, &model->tokenizer,
+                                  &l->error));
+    const uint32_t n_tokens = wick_tokenizer_size(model->tokenizer);
+    if (n_tokens != model->info.n_vocab)
+        return wk_fail(&l->error, WICK_ERR_FORMAT,
+                       "the metadata key 'tokenizer.ggml.tokens' has %" PRIu32
+                       " tokens, but the tensor 'token_embd.weight' has %" PRIu32 " rows",
+                       n_tokens, model->info.n_vocab);
+    l->step = STEP_TENSORS;
+    return WICK_PENDING;
+}
+
+/* ---- The tensors ---- */
+
+/* Types of matrices that are multiplied as they lie in the file, because no fast kernel has a layout
+ * for them. */
+static void note_slow_type(wick_model *model, const wick_tensor *weight) {
+    wick_device_info device;
+    wick_device_get_info(model->device, &device);
+    if (device.isa[0] == '\0' || strcmp(device.isa, "ref") == 0) return;
+    char *const text = model->info.types_ref;
+    const char *const name = wick_dtype_name(weight->view.dtype);
+    const size_t length = strlen(name), used = strlen(text);
+    for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
+        const bool begins = at == text || at[-1] == ' ';
+        if (begins && (at[length] == '\0' || at[length] == ',')) return;
+    }
+    snprintf(text + used, sizeof model->info.types_ref - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
+/* Where the whole tensor lies in a mapping from which it can be used, else NULL. */
+static const void *mapped_data(wick_model_loading *l, const wick_file_tensor *tensor) {
+    if (!l->reader.is_mapped) return NULL;
+    wick_source *const source = &l->model->source;
+    const void *const data = source->map(source, tensor->offset, tensor->size);
+    return (uintptr_t)data % IN_PLACE_ALIGNMENT == 0 ? data : NULL;
+}
+
+static wick_status take_device_error(wick_model_loading *l) {
+    return wick_device_error(l->model->device, &l->error);
+}
+
+static wick_status begin_tensor(wick_model_loading *l) {
+    wick_model *const model = l->model;
+    const wick_file_tensor *const tensor = current(l);
+    const uint32_t uses = wk_model_weight_uses(model->model, tensor);
+    l->weight = NULL;
+    l->host = NULL;
+    l->has_begun = true;
+    l->position = tensor->offset;
+    if (uses == 0) {
+        l->host = wk_model_host_weight(model->model, tensor);
+        assert(l->host != NULL);
+        return WICK_OK;
+    }
+    bool in_place;
+    if (wk_model_begin_weight(model->model, model->device, tensor, mapped_data(l, tensor),
+                              &l->weight, &in_place) != WICK_OK)
+        return take_device_error(l);
+    model->info.weight_bytes += wk_weight_bytes(model->device, tensor->dtype, &tensor->shape, uses);
+    if ((uses & WK_USE_LINEAR) != 0 && l->weight->view.layout == WK_LAYOUT_RAW)
+        note_slow_type(model, l->weight);
+    if (in_place) {
+        model->has_weights_in_place = true;
+        l->position = tensor->offset + tensor->size;
+    }
+    return WICK_OK;
+}
+
+/* Rows [first, first + n) of the tensor that has begun, where its bytes from position on begin. */
+typedef struct slice {
+    int64_t first, n;
+    size_t size; /* bytes */
+} slice;
+
+static slice next_slice(const wick_model_loading *l) {
+    const wick_file_tensor *const tensor = current(l);
+    if (tensor->shape.rank != 2) return (slice){.n = 1, .size = (size_t)tensor->size};
+    const int64_t n_rows = tensor->shape.extent[0];
+    const uint64_t row_size = tensor->size / (uint64_t)n_rows;
+    const int64_t first = (int64_t)((l->position - tensor->offset) / row_size);
+    int64_t n = (int64_t)(SLICE_SIZE / row_size) / SLICE_ROWS * SLICE_ROWS;
+    if (n < SLICE_ROWS) n = SLICE_ROWS;
+    if (n > n_rows - first) n = n_rows - first;
+    return (slice){.first = first, .n = n, .size = (size_t)((uint64_t)n * row_size)};
+}
+
+static wick_status step_slice(wick_model_loading *l) {
+    wick_source *const source = &l->model->source;
+    const slice rows = next_slice(l);
+    const unsigned char *bytes;
+    size_t got;
+    WK_TRY(wk_reader_get(&l->reader, l->position, rows.size, &bytes, &got, &l->error));
+    if (got < rows.size)
+        return wk_fail(&l->error, WICK_ERR_FORMAT,
+                       "the file ends at byte %" PRIu64 ", inside the tensor '%s'",
+                       l->position + got, current(l)->name.text);
+    if (l->host != NULL)
+        memcpy(l->host, bytes, rows.size);
+    else if (wk_weight_upload(l->weight, rows.first, rows.n, bytes) != WICK_OK)
+        return take_device_error(l);
+    if (l->reader.is_mapped && source->drop != NULL)
+        source->drop(source, l->position, rows.size);
+    l->position += rows.size;
+    return WICK_PENDING;
+}
+
+static wick_status step_tensors(wick_model_loading *l) {
+    wick_model *const model = l->model;
+    if (l->next == model->gguf->n_tensors) {
+        WK_TRY(wk_model_finish_weights(model->model, &l->error));
+        l->position = model->info.file_bytes;
+        l->step = STEP_DONE;
+        return WICK_OK;
+    }
+    if (!l->has_begun) WK_TRY(begin_tensor(l));
+    const wick_file_tensor *const tensor = current(l);
+    if (l->position < tensor->offset + tensor->size) WK_TRY(step_slice(l));
+    if (l->position == tensor->offset + tensor->size) {
+        l->has_begun = false;
+        l->next++;
+    }
+    return WICK_PENDING;
+}
+
+/* ---- The interface ---- */
+
+static wick_status do_step(wick_model_loading *l) {
+    switch (l->step) {
+    case STEP_HEADER: return step_header(l);
+    case STEP_MODEL: return step_model(l);
+    case STEP_VOCABULARY: return step_vocabulary(l);
+    case STEP_TENSORS: return step_tensors(l);
+    case STEP_DONE: break;
+    }
+    return WICK_OK;
+}
+
+static wick_status start(wick_device *device, wick_source *source, const wick_model_desc *desc,
+                         wick_model_loading **loading, wick_error *error) {
+    wk_heap *const heap = wk_device_heap(device);
+    wick_model_loading *const l = wk_alloc_zeroed(heap, sizeof *l);
+    wick_model *const model = wk_alloc_zeroed(heap, sizeof *model);
+    wk_gguf_parser *parser = NULL;
+    wick_status status;
+    if (l == NULL || model == NULL) {
+        status = wk_fail_memory(error, sizeof *l + sizeof *model, 0, "loading a model");
+    } else {
+        status = wk_gguf_parser_make(heap, source->size, &parser, error);
+    }
+    if (status != WICK_OK) {
+        wk_free(heap, l, sizeof *l);
+        wk_free(heap, model, sizeof *model);
+        return status;
+    }
+    *model = (wick_model){.device = device, .heap = heap, .parser = parser, .source = *source};
+    wk_arena_init(&model->arena, heap, 0);
+    *l = (wick_model_loading){.model = model, .status = WICK_PENDING};
+    wk_reader_init(&l->reader, heap, &model->source, desc == NULL || !desc->no_map);
+    *loading = l;
+    return WICK_OK;
+}
+
+wick_status wick_model_open_start(wick_device *device, wick_source source,
+                                  const wick_model_desc *desc, wick_model_loading **loading,
+                                  wick_error *error) {
+    const bool is_complete = source.read_at != NULL && source.poll != NULL && source.close != NULL;
+    wick_status status;
+    if (loading != NULL) *loading = NULL;
+    if (device == NULL || loading == NULL || !is_complete) {
+        status = wk_fail(error, WICK_ERR_ARGUMENT,
+                         "wick_model_open_start: an argument is NULL or the source is incomplete");
+    } else {
+        status = start(device, &source, desc, loading, error);
+    }
+    if (status != WICK_OK && source.close != NULL) source.close(&source);
+    return status;
+}
+
+static void report(const wick_model_loading *l, wick_progress *progress) {
+    const wick_model *const model = l->model;
+    const bool is_known = model->source.size != WICK_SIZE_UNKNOWN;
+    *progress = (wick_progress){
+        .done = l->position,
+        .total = is_known ? model->source.size : model->info.file_bytes,
+    };
+}
+
+wick_status wick_model_open_poll(wick_model_loading *loading, wick_progress *progress) {
+    wick_model_loading *const l = loading;
+    const uint64_t begun_at = wk_clock_ns(), begun = l->position;
+    bool has_moved = true;
+    while (l->status == WICK_PENDING && has_moved && l->position - begun < POLL_SIZE &&
+           wk_clock_ns() - begun_at < POLL_NS) {
+        const uint64_t position = l->position;
+        const size_t next = l->next;
+        const step last = l->step;
+        l->status = do_step(l);
+        /* Else it waits for bytes. */
+        has_moved = l->position != position || l->next != next || l->step != last;
+    }
+    if (progress != NULL) report(l, progress);
+    return l->status;
+}
+
+static wick_status open_finish(wick_model_loading *l, wick_model **model, wick_error *error) {
+    wick_status status = l->status;
+    wick_model *const made = l->model;
+    if (status == WICK_PENDING)
+        status = wk_fail(&l->error, WICK_ERR_CANCELLED, "loading the model was cancelled");
+    if (status != WICK_OK && error != NULL && error->status == WICK_OK) *error = l->error;
+    wk_reader_release(&l->reader);
+    if (made->gguf != NULL)
+        wk_free(made->heap, l->order, made->gguf->n_tensors * sizeof *l->order);
+    wk_free(made->heap, l, sizeof *l);
+    if (status != WICK_OK) {
+        wick_model_close(made);
+        return status;
+    }
+    if (!made->has_weights_in_place) {
+        made->source.close(&made->source);
+        made->source.close = NULL;
+    }
+    *model = made;
+    return WICK_OK;
+}
+
+wick_status wick_model_open_finish(wick_model_loading *loading, wick_model **model,
+                                   wick_error *error) {
+    *model = NULL;
+    return open_finish(loading, model, error);
+}
+
+wick_status wick_model_open(wick_device *device, const char *path, const wick_model_desc *desc,
+                            wick_model **model, wick_error *error) {
+    if (device == NULL || path == NULL || model == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_model_open: an argument is NULL");
+    *model = NULL;
+    wick_source source;
+    wick_model_loading *loading;
+    WK_TRY(wick_source_file(path, &source, error));
+    WK_TRY(wick_model_open_start(device, source, desc, &loading, error));
+    while (wick_model_open_poll(loading, NULL) == WICK_PENDING) continue;
+    return wick_model_open_finish(loading, model, error);
+}

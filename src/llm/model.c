@@ -1,0 +1,20 @@
+/* llm/model.c: a loaded model: what is asked of it, and its end. */
+#include "llm/llm.h"
+
+void wick_model_close(wick_model *model) {
+    if (model == NULL) return;
+    /* Work that is still queued may read weights in the mapping. */
+    if (model->has_weights_in_place) (void)wick_synchronize(model->device);
+    wk_model_free(model->model);
+    wk_tokenizer_free(model->heap, model->tokenizer);
+    wk_arena_release(&model->arena);
+    wk_gguf_parser_free(model->parser);
+    if (model->source.close != NULL) model->source.close(&model->source);
+    wk_free(model->heap, model, sizeof *model);
+}
+
+void wick_model_get_info(const wick_model *model, wick_model_info *info) { *info = model->info; }
+
+const wick_tokenizer *wick_model_tokenizer(const wick_model *model) { return model->tokenizer; }
+
+wick_device *wick_model_device(const wick_model *model) { return model->device; }

@@ -1,0 +1,37 @@
+/* llm/runner.h: runs batches of tokens through the model: cache blocks, batch descriptors, plans.
+ *
+ * A batch of n tokens is rounded up to a power of two rows: each such class is recorded once and then
+ * replayed. Padding rows belong to no sequence and write nothing. */
+#ifndef WK_LLM_RUNNER_H
+#define WK_LLM_RUNNER_H
+
+#include "llm/llm.h"
+#include "model/model.h"
+
+typedef struct wk_runner wk_runner;
+
+typedef enum wk_outputs { WK_OUTPUTS_NONE, WK_OUTPUTS_LAST, WK_OUTPUTS_ALL } wk_outputs;
+
+typedef struct wk_runner_desc {
+    uint32_t context_length; /* tokens that the cache holds */
+    uint32_t chunk_length;   /* most rows of a batch */
+    wick_dtype cache_dtype;
+} wk_runner_desc;
+
+wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
+                           wick_error *err);
+void wk_runner_free(wk_runner *runner);
+
+/* How many of the next tokens go into one batch. */
+uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs);
+/* Starts a batch: n tokens (as wk_runner_chunk says) at positions first, first + 1, ... */
+wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first,
+                            wk_outputs outputs);
+/* WICK_PENDING, WICK_OK: the batch has run and its logits are there, or its error. */
+wick_status wk_runner_poll(wk_runner *runner);
+/* Row of [n_vocab] logits: i counts the batch's outputs. Valid until the next start. */
+const float *wk_runner_logits(const wk_runner *runner, uint32_t i);
+
+uint64_t wk_runner_cache_bytes(const wk_runner *runner);
+
+#endif

@@ -1,0 +1,356 @@
+/* llm/session.c: a sequence of tokens and the machine that steps it: read the prompt, choose, let text
+ * out, and again. */
+#include "llm/llm.h"
+#include "llm/runner.h"
+#include "llm/sampler.h"
+#include "llm/stop.h"
+
+#include "sys/clock.h"
+
+#include <wick/session.h>
+
+#include <assert.h>
+#include <string.h>
+
+struct wick_session {
+    wick_model *model;
+    const wick_tokenizer *tokenizer;
+    wk_runner *runner;
+    wk_sampler sampler;
+    wk_stop stop;
+    wick_detokenizer detokenizer;
+    char *piece; /* [piece_capacity] text of one token */
+    size_t piece_capacity;
+
+    uint32_t context_length, max_tokens;
+    bool ignore_end, wants_all_logits;
+
+    uint32_t *tokens;    /* [context_length] */
+    uint32_t n_tokens;   /* known */
+    uint32_t n_computed; /* of these, in the cache */
+    uint32_t n_running;  /* in the batch that is running */
+    uint32_t n_batch_rows; /* logits rows of the last batch, in all-logits mode */
+    uint32_t n_rows;     /* of these, not shown yet */
+    bool has_logits;     /* of the last token: choose from them */
+    size_t n_out;        /* held text that the last event showed */
+    wick_end_reason ended; /* NONE: going on */
+    wick_status failed;
+
+    uint32_t n_prompt, n_generated, n_reused, n_since_prompt;
+    uint64_t started_ns; /* of the step that is running */
+    uint64_t prompt_ns, generate_ns, first_token_ns, appended_ns;
+};
+
+/* --- Opening --- */
+
+static void free_session(wick_session *s) {
+    wk_heap *const heap = s->model->heap;
+    wk_runner_free(s->runner);
+    wk_sampler_free(heap, &s->sampler);
+    wk_stop_free(heap, &s->stop);
+    wk_free(heap, s->piece, s->piece_capacity);
+    wk_free(heap, s->tokens, s->context_length * sizeof *s->tokens);
+    wk_free(heap, s, sizeof *s);
+}
+
+static wick_status make_parts(wick_session *s, const wick_session_desc *desc, wick_error *err) {
+    wk_heap *const heap = s->model->heap;
+    const wk_hparams *const hp = wk_model_hparams(s->model->model);
+    const bool is_fast = wick_device_math(s->model->device) == WICK_MATH_FAST;
+    const bool is_half =
+        desc->cache == WICK_CACHE_F16 || (desc->cache == WICK_CACHE_AUTO && is_fast);
+    const wk_runner_desc runner = {
+        .context_length = s->context_length,
+        .chunk_length = desc->chunk_length ? desc->chunk_length : WK_DEFAULT_CHUNK,
+        .cache_dtype = is_half ? WICK_F16 : WICK_F32};
+    WK_TRY(wk_sampler_make(heap, &desc->sampler, hp->n_vocab, &s->sampler, err));
+    s->tokens = wk_alloc_array(heap, s->context_length, sizeof *s->tokens);
+    s->piece_capacity = wick_detokenize_bound(s->tokenizer);
+    s->piece = wk_alloc(heap, s->piece_capacity);
+    if (!s->tokens || !s->piece)
+        return wk_fail_memory(err, s->context_length * sizeof *s->tokens, 0, "a session");
+    WK_TRY(wk_stop_make(heap, desc->stop, desc->n_stop, s->piece_capacity, &s->stop, err));
+    return wk_runner_make(s->model, &runner, &s->runner, err);
+}
+
+wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
+                              wick_session **session, wick_error *error) {
+    static const wick_session_desc defaults;
+    *session = NULL;
+    if (!desc) desc = &defaults;
+    const uint32_t context = wk_context_length(wk_model_hparams(model->model), desc->context_length);
+    wick_session *const s = wk_alloc_zeroed(model->heap, sizeof *s);
+    if (!s) return wk_fail_memory(error, sizeof *s, 0, "a session");
+    s->model = model;
+    s->tokenizer = model->tokenizer;
+    s->context_length = context;
+    s->max_tokens = desc->max_tokens;
+    s->ignore_end = desc->ignore_end;
+    s->wants_all_logits = desc->logits == WICK_LOGITS_ALL;
+    s->detokenizer = (wick_detokenizer){.tokenizer = s->tokenizer, .special = desc->special};
+    const wick_status status = make_parts(s, desc, error);
+    if (status != WICK_OK) {
+        free_session(s);
+        return status;
+    }
+    *session = s;
+    return WICK_OK;
+}
+
+void wick_session_close(wick_session *session) {
+    if (session) free_session(session);
+}
+
+/* --- What it reads next --- */
+
+static bool is_running(const wick_session *s) { return s->n_running > 0; }
+
+/* The generation before is over; a new prompt begins. */
+static void begin_prompt(wick_session *s) {
+    s->ended = WICK_END_NONE;
+    s->has_logits = false;
+    s->n_since_prompt = 0;
+    s->n_out = 0;
+    wk_stop_release(&s->stop, s->stop.n_held);
+    s->detokenizer.begun = s->n_tokens > 0;
+    s->detokenizer.pending_size = 0;
+    s->appended_ns = wk_clock_ns();
+    s->first_token_ns = 0;
+}
+
+static wick_status check_idle(wick_session *s) {
+    if (s->failed != WICK_OK)
+        return wk_device_fail(s->model->device, WICK_ERR_STATE,
+                              "the session has failed, it must be reset first");
+    if (is_running(s))
+        return wk_device_fail(s->model->device, WICK_ERR_STATE,
+                              "the session is computing, step it until an event comes");
+    return WICK_OK;
+}
+
+wick_status wick_session_append_tokens(wick_session *session, const uint32_t *ids, size_t n) {
+    wick_session *const s = session;
+    WK_TRY(check_idle(s));
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] >= wk_model_hparams(s->model->model)->n_vocab)
+            return wk_device_fail(s->model->device, WICK_ERR_INDEX,
+                                  "token %u is not in the vocabulary of %u", ids[i],
+                                  wk_model_hparams(s->model->model)->n_vocab);
+    if (n > s->context_length - s->n_tokens)
+        return wk_device_fail(s->model->device, WICK_ERR_STATE,
+                              "%zu tokens do not fit: %u of the context's %u are left", n,
+                              s->context_length - s->n_tokens, s->context_length);
+    memcpy(s->tokens + s->n_tokens, ids, n * sizeof *ids);
+    s->n_tokens += (uint32_t)n;
+    s->n_prompt += (uint32_t)n;
+    begin_prompt(s);
+    return WICK_OK;
+}
+
+wick_status wick_session_append_text(wick_session *session, const char *text) {
+    wick_session *const s = session;
+    WK_TRY(check_idle(s));
+    wk_heap *const heap = s->model->heap;
+    const uint32_t flags = WICK_TOKENIZE_PARSE_SPECIAL |
+                           (s->n_tokens == 0 ? (uint32_t)WICK_TOKENIZE_ADD_SPECIAL : 0);
+    size_t n = 0;
+    WK_TRY(wick_tokenize(s->tokenizer, text, strlen(text), flags, NULL, 0, &n));
+    if (n == 0) return WICK_OK;
+    uint32_t *const ids = wk_alloc_array(heap, n, sizeof *ids);
+    if (!ids) return wk_fail_memory(wk_device_sticky(s->model->device), n * sizeof *ids, 0, "a prompt");
+    wick_status status = wick_tokenize(s->tokenizer, text, strlen(text), flags, ids, n, &n);
+    if (status == WICK_OK) status = wick_session_append_tokens(s, ids, n);
+    wk_free(heap, ids, n * sizeof *ids);
+    return status;
+}
+
+wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n) {
+    wick_session *const s = session;
+    WK_TRY(check_idle(s));
+    uint32_t same = 0;
+    while (same < n && same < s->n_tokens && s->tokens[same] == ids[same]) same++;
+    /* The last token is computed again where nothing is new: its logits are what comes next. */
+    uint32_t kept = same < s->n_computed ? same : s->n_computed;
+    if (kept == n && kept > 0) kept--;
+    const uint32_t n_tokens = s->n_tokens;
+    s->n_tokens = kept;
+    const wick_status status = wick_session_append_tokens(s, ids + kept, n - kept);
+    if (status != WICK_OK) {
+        s->n_tokens = n_tokens;
+        return status;
+    }
+    s->n_computed = kept;
+    s->n_reused += kept;
+    return WICK_OK;
+}
+
+void wick_session_reset(wick_session *session) {
+    wick_session *const s = session;
+    while (is_running(s) && wk_runner_poll(s->runner) == WICK_PENDING) {}
+    s->n_running = s->n_rows = 0;
+    s->n_tokens = s->n_computed = 0;
+    s->n_prompt = s->n_reused = s->n_generated = 0;
+    s->prompt_ns = s->generate_ns = 0;
+    s->failed = WICK_OK;
+    begin_prompt(s);
+}
+
+/* --- Stepping --- */
+
+static void show_end(wick_session *s, wick_end_reason reason, wick_event *event) {
+    s->ended = reason;
+    event->kind = WICK_EVENT_END;
+    event->reason = reason;
+    event->text = s->stop.held;
+    event->text_size = reason == WICK_END_STOP_STRING ? s->n_out : s->stop.n_held;
+    s->n_out = s->stop.n_held; /* what a stop string cut off goes with it */
+}
+
+/* The end of a text: what the detokenizer and the stop strings hold back comes out. */
+static void end_text(wick_session *s, wick_end_reason reason, wick_event *event) {
+    size_t size;
+    bool stopped;
+    wick_detokenize_flush(&s->detokenizer, s->piece, &size);
+    s->n_out = wk_stop_feed(&s->stop, s->piece, size, &stopped);
+    show_end(s, stopped ? WICK_END_STOP_STRING : reason, event);
+}
+
+static wick_status choose(wick_session *s, wick_event *event) {
+    s->has_logits = false;
+    if (s->n_tokens == s->context_length) {
+        end_text(s, WICK_END_CONTEXT_FULL, event);
+        return WICK_OK;
+    }
+    uint32_t id;
+    WK_TRY(wk_sampler_choose(&s->sampler, wk_runner_logits(s->runner, 0), s->tokens, s->n_tokens,
+                             &id, wk_device_sticky(s->model->device)));
+    if (s->first_token_ns == 0) s->first_token_ns = wk_clock_ns() - s->appended_ns;
+    s->tokens[s->n_tokens++] = id;
+    s->n_generated++;
+    s->n_since_prompt++;
+    event->token = id;
+    if (!s->ignore_end && wick_token_ends_generation(s->tokenizer, id)) {
+        end_text(s, WICK_END_TOKEN, event);
+        return WICK_OK;
+    }
+    size_t size;
+    bool stopped;
+    WK_TRY(wick_detokenize(&s->detokenizer, id, s->piece, s->piece_capacity, &size));
+    s->n_out = wk_stop_feed(&s->stop, s->piece, size, &stopped);
+    if (stopped) {
+        show_end(s, WICK_END_STOP_STRING, event);
+        return WICK_OK;
+    }
+    event->kind = WICK_EVENT_TOKEN;
+    event->text = s->stop.held;
+    event->text_size = s->n_out;
+    return WICK_OK;
+}
+
+static wk_outputs wanted_outputs(const wick_session *s, uint32_t n) {
+    if (s->wants_all_logits) return WK_OUTPUTS_ALL;
+    return s->n_computed + n == s->n_tokens ? WK_OUTPUTS_LAST : WK_OUTPUTS_NONE;
+}
+
+static wick_status start_batch(wick_session *s) {
+    const uint32_t waiting = s->n_tokens - s->n_computed;
+    const uint32_t n = wk_runner_chunk(
+        s->runner, waiting, s->wants_all_logits ? WK_OUTPUTS_ALL : WK_OUTPUTS_NONE);
+    s->started_ns = wk_clock_ns();
+    WK_TRY(wk_runner_start(s->runner, s->tokens + s->n_computed, n, s->n_computed,
+                           wanted_outputs(s, n)));
+    s->n_running = n;
+    return WICK_OK;
+}
+
+static wick_status finish_batch(wick_session *s, wick_event *event) {
+    const wick_status status = wk_runner_poll(s->runner);
+    if (status == WICK_PENDING) return WICK_OK; /* the event says so */
+    const uint64_t spent = wk_clock_ns() - s->started_ns;
+    if (s->n_since_prompt > 0)
+        s->generate_ns += spent;
+    else
+        s->prompt_ns += spent;
+    const uint32_t n = s->n_running;
+    s->n_running = 0;
+    WK_TRY(status);
+    s->n_computed += n;
+    if (s->wants_all_logits)
+        s->n_rows = s->n_batch_rows = n;
+    else
+        s->has_logits = s->n_computed == s->n_tokens;
+    if (s->n_since_prompt == 0) {
+        event->kind = WICK_EVENT_PROMPT;
+        event->done = s->n_computed;
+        event->total = s->n_tokens;
+    }
+    return WICK_OK;
+}
+
+static wick_status step(wick_session *s, wick_event *event) {
+    wk_stop_release(&s->stop, s->n_out);
+    s->n_out = 0;
+    if (is_running(s)) return finish_batch(s, event);
+    if (s->n_rows > 0) {
+        event->kind = WICK_EVENT_LOGITS;
+        event->position = s->n_computed - s->n_rows;
+        event->logits = wk_runner_logits(s->runner, s->n_batch_rows - s->n_rows);
+        s->n_rows--;
+        return WICK_OK;
+    }
+    if (s->ended != WICK_END_NONE || s->n_tokens == 0) {
+        event->kind = WICK_EVENT_END;
+        event->reason = s->ended;
+        return WICK_OK;
+    }
+    if (s->has_logits) {
+        if (s->max_tokens == 0 || s->n_since_prompt < s->max_tokens) return choose(s, event);
+        end_text(s, WICK_END_MAX_TOKENS, event);
+        return WICK_OK;
+    }
+    if (s->n_computed < s->n_tokens) {
+        /* The last token allowed need not be computed: nothing follows it. */
+        if (s->max_tokens > 0 && s->n_since_prompt >= s->max_tokens) {
+            end_text(s, WICK_END_MAX_TOKENS, event);
+            return WICK_OK;
+        }
+        return start_batch(s);
+    }
+    show_end(s, WICK_END_PROMPT, event);
+    return WICK_OK;
+}
+
+wick_status wick_session_step(wick_session *session, wick_event *event) {
+    wick_session *const s = session;
+    *event = (wick_event){.kind = WICK_EVENT_PENDING, .text = ""};
+    if (s->failed != WICK_OK) return s->failed;
+    s->failed = step(s, event);
+    return s->failed;
+}
+
+wick_status wick_session_next(wick_session *session, wick_event *event) {
+    do {
+        WK_TRY(wick_session_step(session, event));
+    } while (event->kind == WICK_EVENT_PENDING);
+    return WICK_OK;
+}
+
+/* --- Figures --- */
+
+void wick_session_get_stats(const wick_session *session, wick_session_stats *stats) {
+    const wick_session *const s = session;
+    *stats = (wick_session_stats){.n_prompt = s->n_prompt,
+                                  .n_reused = s->n_reused,
+                                  .n_generated = s->n_generated,
+                                  .prompt_seconds = (double)s->prompt_ns * 1e-9,
+                                  .generate_seconds = (double)s->generate_ns * 1e-9,
+                                  .first_token_seconds = (double)s->first_token_ns * 1e-9,
+                                  .cache_bytes = wk_runner_cache_bytes(s->runner),
+                                  .n_context = s->n_tokens,
+                                  .context_length = s->context_length};
+}
+
+const uint32_t *wick_session_tokens(const wick_session *session, size_t *n) {
+    *n = session->n_tokens;
+    return session->tokens;
+}

@@ -1,0 +1,161 @@
+/* llm/vocabulary.c: from the tokenizer.ggml.* metadata to a tokenizer. */
+#include "llm/llm.h"
+
+#include <inttypes.h>
+
+/* What the arrays of one vocabulary are made with. */
+typedef struct reading {
+    wk_arena *arena;
+    const wk_gguf *gguf;
+    wick_error *err;
+} reading;
+
+static wick_status refuse(const reading *from, const char *key, const char *wanted) {
+    return wk_fail(from->err, WICK_ERR_FORMAT, "the metadata key '%s' must be %s", key, wanted);
+}
+
+static wick_status read_text(const reading *from, const char *key, bool is_required, wk_str *out) {
+    const wick_value *const value = wk_gguf_find(from->gguf, key);
+    if (value == NULL && is_required)
+        return wk_fail(from->err, WICK_ERR_FORMAT, "the metadata has no key '%s'", key);
+    if (value == NULL) return WICK_OK;
+    if (value->type != WICK_VALUE_STRING) return refuse(from, key, "a text");
+    *out = (wk_str){value->string.text, value->string.size};
+    return WICK_OK;
+}
+
+static wick_status read_id(const reading *from, const char *key, uint32_t *out) {
+    *out = WICK_NO_TOKEN;
+    const wick_value *const value = wk_gguf_find(from->gguf, key);
+    if (value == NULL) return WICK_OK;
+    if (value->type == WICK_VALUE_U32 && value->u < WICK_NO_TOKEN) {
+        *out = (uint32_t)value->u;
+        return WICK_OK;
+    }
+    /* Some converters write -1 where there is none. */
+    if (value->type == WICK_VALUE_I32) {
+        if (value->i >= 0) *out = (uint32_t)value->i;
+        return WICK_OK;
+    }
+    return value->type == WICK_VALUE_U32 ? WICK_OK : refuse(from, key, "a u32");
+}
+
+static wick_status read_flag(const reading *from, const char *key, wk_tristate *out) {
+    *out = WK_UNSET;
+    const wick_value *const value = wk_gguf_find(from->gguf, key);
+    if (value == NULL) return WICK_OK;
+    if (value->type != WICK_VALUE_BOOL) return refuse(from, key, "a bool");
+    *out = value->u != 0 ? WK_YES : WK_NO;
+    return WICK_OK;
+}
+
+/* An array of texts; NULL and 0 when it is missing. */
+static wick_status read_texts(const reading *from, const char *key, const wk_str **out,
+                              uint32_t *n) {
+    const wick_value *const value = wk_gguf_find(from->gguf, key);
+    *out = NULL;
+    *n = 0;
+    if (value == NULL) return WICK_OK;
+    if (value->type != WICK_VALUE_ARRAY || value->array.element_type != WICK_VALUE_STRING ||
+        value->array.count >= WICK_NO_TOKEN)
+        return refuse(from, key, "an array of texts");
+    const size_t count = (size_t)value->array.count;
+    const wick_string *const texts = value->array.values;
+    wk_str *const copy = wk_arena_array(from->arena, count, sizeof *copy);
+    if (copy == NULL) return wk_fail_memory(from->err, count * sizeof *copy, 0, "a vocabulary");
+    for (size_t i = 0; i < count; i++) copy[i] = (wk_str){texts[i].text, texts[i].size};
+    *out = copy;
+    *n = (uint32_t)count;
+    return WICK_OK;
+}
+
+/* An array of n_tokens numbers of one of two types (of one size); NULL when it is missing. */
+static wick_status read_numbers(const reading *from, const char *key, const wick_value_type type[2],
+                                const char *wanted, uint32_t n_tokens, const void **out) {
+    const wick_value *const value = wk_gguf_find(from->gguf, key);
+    *out = NULL;
+    if (value == NULL) return WICK_OK;
+    if (value->type != WICK_VALUE_ARRAY ||
+        (value->array.element_type != type[0] && value->array.element_type != type[1]))
+        return refuse(from, key, wanted);
+    if (value->array.count != n_tokens)
+        return wk_fail(from->err, WICK_ERR_FORMAT,
+                       "the metadata key '%s' has %" PRIu64 " elements for %" PRIu32 " tokens", key,
+                       value->array.count, n_tokens);
+    *out = value->array.values;
+    return WICK_OK;
+}
+
+static wick_status read_tokens(const reading *from, wk_vocab_desc *desc) {
+    static const wick_value_type floats[2] = {WICK_VALUE_F32, WICK_VALUE_F32};
+    static const wick_value_type integers[2] = {WICK_VALUE_I32, WICK_VALUE_U32};
+    const void *scores, *kinds;
+    WK_TRY(read_texts(from, "tokenizer.ggml.tokens", &desc->tokens, &desc->n_tokens));
+    if (desc->tokens == NULL)
+        return wk_fail(from->err, WICK_ERR_FORMAT,
+                       "the metadata has no key 'tokenizer.ggml.tokens'");
+    WK_TRY(read_texts(from, "tokenizer.ggml.merges", &desc->merges, &desc->n_merges));
+    WK_TRY(read_numbers(from, "tokenizer.ggml.scores", floats, "an array of f32", desc->n_tokens,
+                        &scores));
+    WK_TRY(read_numbers(from, "tokenizer.ggml.token_type", integers, "an array of i32",
+                        desc->n_tokens, &kinds));
+    desc->scores = scores;
+    desc->kinds = kinds;
+    return WICK_OK;
+}
+
+wick_status wk_tokenizer_from_gguf(wk_heap *heap, wk_arena *arena, const wk_gguf *gguf,
+                                   wick_tokenizer **out, wick_error *err) {
+    *out = NULL;
+    const reading from = {.arena = arena, .gguf = gguf, .err = err};
+    wk_vocab_desc desc = {.n_tokens = 0};
+    WK_TRY(read_text(&from, "tokenizer.ggml.model", true, &desc.model));
+    WK_TRY(read_text(&from, "tokenizer.ggml.pre", false, &desc.pre));
+    WK_TRY(read_tokens(&from, &desc));
+    WK_TRY(read_id(&from, "tokenizer.ggml.bos_token_id", &desc.begin));
+    WK_TRY(read_id(&from, "tokenizer.ggml.eos_token_id", &desc.end));
+    WK_TRY(read_id(&from, "tokenizer.ggml.unknown_token_id", &desc.unknown));
+    WK_TRY(read_id(&from, "tokenizer.ggml.eot_token_id", &desc.end_of_turn));
+    WK_TRY(read_flag(&from, "tokenizer.ggml.add_bos_token", &desc.add_begin));
+    WK_TRY(read_flag(&from, "tokenizer.ggml.add_eos_token", &desc.add_end));
+    WK_TRY(read_flag(&from, "tokenizer.ggml.add_space_prefix", &desc.add_space_prefix));
+    return wk_tokenizer_make(heap, &desc, out, err);
+}
+
+/* ---- The tokenizer of a file alone ---- */
+
+/* Where such a tokenizer and its arrays live: the heap of the tokenizer is the first member. */
+typedef struct home {
+    wk_heap heap;
+    wk_arena arena;
+} home;
+
+static void leave_home(home *at) {
+    wk_arena_release(&at->arena);
+    wk_heap heap = at->heap;
+    wk_free(&heap, at, sizeof *at);
+}
+
+wick_status wick_tokenizer_open(const wick_file *file, wick_tokenizer **tokenizer,
+                                wick_error *error) {
+    if (file == NULL || tokenizer == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_tokenizer_open: an argument is NULL");
+    *tokenizer = NULL;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    home *const at = wk_alloc_zeroed(&heap, sizeof *at);
+    if (at == NULL) return wk_fail_memory(error, sizeof *at, 0, "a tokenizer");
+    at->heap = heap;
+    wk_arena_init(&at->arena, &at->heap, 0);
+    const wick_status status =
+        wk_tokenizer_from_gguf(&at->heap, &at->arena, wk_file_gguf(file), tokenizer, error);
+    if (status != WICK_OK) leave_home(at);
+    return status;
+}
+
+void wick_tokenizer_close(wick_tokenizer *tokenizer) {
+    if (tokenizer == NULL) return;
+    home *const at = (home *)wk_tokenizer_heap(tokenizer);
+    wk_tokenizer_free(&at->heap, tokenizer);
+    leave_home(at);
+}

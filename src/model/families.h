@@ -1,0 +1,21 @@
+/* model/families.h: the one table of families: who can describe which architecture. */
+#ifndef WK_MODEL_FAMILIES_H
+#define WK_MODEL_FAMILIES_H
+
+#include "model/layer_spec.h"
+#include "model/metadata.h"
+#include "model/model.h"
+
+typedef struct wk_family {
+    const char *architecture; /* general.architecture */
+    /* Fills layers[hparams->n_layers] and the rest of hparams (wk_hparams_read has done what all
+     * families share) from the metadata. */
+    wick_status (*describe)(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers);
+} wk_family;
+
+/* WICK_ERR_UNSUPPORTED names the architecture. */
+wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_error *err);
+
+extern const wk_family wk_family_llama;
+
+#endif

@@ -1,0 +1,109 @@
+/* model/hparams.c: the numbers that every family's metadata has, checked before they are used. */
+#include "model/hparams.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void copy_text(char *dst, size_t size, wk_str text) {
+    size_t n = text.size < size ? text.size : size - 1;
+    while (n > 0 && n < text.size && ((unsigned char)text.text[n] & 0xC0) == 0x80) n--;
+    if (n > 0) memcpy(dst, text.text, n);
+    dst[n] = '\0';
+}
+
+/* Every block has several tensors, so a count of blocks that is believed is bounded by the file. */
+static wick_status read_layers(const wk_metadata *meta, wk_hparams *hparams) {
+    WK_TRY(wk_metadata_u32(meta, "block_count", (wk_u32_rule){1, UINT32_MAX, NULL},
+                           &hparams->n_layers));
+    if (hparams->n_layers <= meta->gguf->n_tensors) return WICK_OK;
+    return wk_fail(meta->err, WICK_ERR_FORMAT,
+                   "the metadata key '%s' is %" PRIu32 ", but the file has only %zu tensors",
+                   wk_metadata_key(meta, "block_count").text, hparams->n_layers,
+                   meta->gguf->n_tensors);
+}
+
+static wick_status check_heads(const wk_metadata *meta, const wk_hparams *hparams) {
+    if (hparams->n_heads_q % hparams->n_heads_kv != 0)
+        return wk_fail(meta->err, WICK_ERR_FORMAT,
+                       "the metadata key '%s' is %" PRIu32 ", no multiple of %" PRIu32
+                       " heads of keys and values",
+                       wk_metadata_key(meta, "attention.head_count").text, hparams->n_heads_q,
+                       hparams->n_heads_kv);
+    const uint32_t widest =
+        hparams->head_dim > hparams->head_dim_v ? hparams->head_dim : hparams->head_dim_v;
+    if ((uint64_t)hparams->n_heads_q * widest > WK_MAX_CHANNELS)
+        return wk_fail(meta->err, WICK_ERR_FORMAT,
+                       "the metadata key '%s' is %" PRIu32 ", too much for heads of %" PRIu32
+                       " channels",
+                       wk_metadata_key(meta, "attention.head_count").text, hparams->n_heads_q,
+                       widest);
+    return WICK_OK;
+}
+
+static wick_status read_heads(const wk_metadata *meta, wk_hparams *hparams) {
+    WK_TRY(wk_metadata_u32_per_layer(meta, "attention.head_count",
+                                     (wk_u32_rule){1, WK_MAX_CHANNELS, NULL}, hparams->n_layers,
+                                     &hparams->n_heads_q));
+    WK_TRY(wk_metadata_u32_per_layer(meta, "attention.head_count_kv",
+                                     (wk_u32_rule){1, hparams->n_heads_q, &hparams->n_heads_q},
+                                     hparams->n_layers, &hparams->n_heads_kv));
+    const bool has_length = wk_metadata_has(meta, "attention.key_length");
+    if (!has_length && hparams->n_embd % hparams->n_heads_q != 0)
+        return wk_fail(meta->err, WICK_ERR_FORMAT,
+                       "the metadata key '%s' is missing, and %" PRIu32
+                       " channels cannot be shared by %" PRIu32 " heads",
+                       wk_metadata_key(meta, "attention.key_length").text, hparams->n_embd,
+                       hparams->n_heads_q);
+    const uint32_t share = hparams->n_embd / hparams->n_heads_q;
+    WK_TRY(wk_metadata_u32(meta, "attention.key_length",
+                           (wk_u32_rule){1, WK_MAX_CHANNELS, &share}, &hparams->head_dim));
+    WK_TRY(wk_metadata_u32(meta, "attention.value_length",
+                           (wk_u32_rule){1, WK_MAX_CHANNELS, &hparams->head_dim},
+                           &hparams->head_dim_v));
+    return check_heads(meta, hparams);
+}
+
+/* The vocabulary is as large as the embedding; the key, where there is one, must agree. */
+static wick_status read_vocabulary(const wk_metadata *meta, wk_hparams *hparams) {
+    const wick_file_tensor *const embedding = wk_gguf_find_tensor(meta->gguf, "token_embd.weight");
+    if (embedding == NULL)
+        return wk_fail(meta->err, WICK_ERR_FORMAT, "the file has no tensor 'token_embd.weight'");
+    const int64_t rows = embedding->shape.extent[0];
+    if (embedding->shape.rank != 2 || rows < 1 || rows > WK_MAX_VOCABULARY)
+        return wk_fail(meta->err, WICK_ERR_FORMAT,
+                       "the tensor 'token_embd.weight' has %" PRId64 " rows, 1 to %d are possible",
+                       embedding->shape.rank == 2 ? rows : 0, WK_MAX_VOCABULARY);
+    const uint32_t found = (uint32_t)rows;
+    WK_TRY(wk_metadata_u32(meta, "vocab_size", (wk_u32_rule){0, UINT32_MAX, &found},
+                           &hparams->n_vocab));
+    if (hparams->n_vocab == found) return WICK_OK;
+    return wk_fail(meta->err, WICK_ERR_FORMAT,
+                   "the metadata key '%s' is %" PRIu32
+                   ", but the tensor 'token_embd.weight' has %" PRIu32 " rows",
+                   wk_metadata_key(meta, "vocab_size").text, hparams->n_vocab, found);
+}
+
+wick_status wk_hparams_read(const wk_metadata *meta, wk_hparams *hparams) {
+    wk_str name;
+    WK_TRY(wk_metadata_general(meta->gguf, "general.name", false, &name, meta->err));
+    copy_text(hparams->name, sizeof hparams->name, name);
+    snprintf(hparams->architecture, sizeof hparams->architecture, "%s", meta->architecture);
+
+    WK_TRY(read_layers(meta, hparams));
+    WK_TRY(wk_metadata_u32(meta, "embedding_length", (wk_u32_rule){1, WK_MAX_CHANNELS, NULL},
+                           &hparams->n_embd));
+    WK_TRY(wk_metadata_u32(meta, "context_length", (wk_u32_rule){1, INT32_MAX, NULL},
+                           &hparams->context_length));
+    WK_TRY(read_heads(meta, hparams));
+    WK_TRY(read_vocabulary(meta, hparams));
+
+    double eps;
+    WK_TRY(wk_metadata_f64(meta, "attention.layer_norm_rms_epsilon", NULL, &eps));
+    if (eps < 0.0 || eps > 1.0)
+        return wk_fail(meta->err, WICK_ERR_FORMAT,
+                       "the metadata key '%s' is %g, but must be from 0 to 1",
+                       wk_metadata_key(meta, "attention.layer_norm_rms_epsilon").text, eps);
+    hparams->norm_eps = (float)eps;
+    return WICK_OK;
+}

@@ -1,0 +1,42 @@
+/* model/metadata.h: reading a family's numbers from a file's metadata, every one checked. */
+#ifndef WK_MODEL_METADATA_H
+#define WK_MODEL_METADATA_H
+
+#include "core/arena.h"
+#include "core/str.h"
+#include "format/gguf_parse.h"
+
+typedef struct wk_metadata {
+    const wk_gguf *gguf;
+    wk_arena *arena;          /* of the model: what the description points to */
+    const char *architecture; /* keys are ARCHITECTURE.suffix */
+    wick_error *err;
+} wk_metadata;
+
+/* "llama.block_count", for lookups and sentences. */
+typedef struct wk_key {
+    char text[160];
+} wk_key;
+wk_key wk_metadata_key(const wk_metadata *meta, const char *suffix);
+bool wk_metadata_has(const wk_metadata *meta, const char *suffix);
+
+/* The number at suffix. NULL fallback: a missing key is WICK_ERR_FORMAT that names it. A wrong type, a
+ * number out of [least, most], NaN and infinity are refused likewise. */
+wick_status wk_metadata_f64(const wk_metadata *meta, const char *suffix, const double *fallback,
+                            double *out);
+typedef struct wk_u32_rule {
+    uint32_t least, most;
+    const uint32_t *fallback;
+} wk_u32_rule;
+wick_status wk_metadata_u32(const wk_metadata *meta, const char *suffix, wk_u32_rule rule,
+                            uint32_t *out);
+/* The same; may be an array of n_layers numbers, which must be all the same. */
+wick_status wk_metadata_u32_per_layer(const wk_metadata *meta, const char *suffix,
+                                      wk_u32_rule rule, uint32_t n_layers, uint32_t *out);
+/* The text at suffix; empty when the key is missing. */
+wick_status wk_metadata_string(const wk_metadata *meta, const char *suffix, wk_str *out);
+/* Without the architecture in front. WICK_ERR_FORMAT when missing and required. */
+wick_status wk_metadata_general(const wk_gguf *gguf, const char *key, bool is_required,
+                                wk_str *out, wick_error *err);
+
+#endif

@@ -1,0 +1,61 @@
+/* model/model.c: a model from a header: family, numbers, layers, weights; and its end. */
+#include "model/model.h"
+
+#include "model/families.h"
+#include "model/hparams.h"
+#include "model/model_struct.h"
+
+static wick_status describe(wk_model *model, const wk_family *family, wick_error *err) {
+    const wk_metadata meta = {
+        .gguf = model->gguf,
+        .arena = &model->arena,
+        .architecture = family->architecture,
+        .err = err,
+    };
+    WK_TRY(wk_hparams_read(&meta, &model->hparams));
+    const size_t n_layers = model->hparams.n_layers;
+    model->layers = wk_arena_array(&model->arena, n_layers, sizeof *model->layers);
+    wk_layer_spec *const specs = wk_arena_array(&model->arena, n_layers, sizeof *specs);
+    if (model->layers == NULL || specs == NULL)
+        return wk_fail_memory(err, n_layers * (sizeof *model->layers + sizeof *specs), 0,
+                              "the layers of a model");
+    WK_TRY(family->describe(&meta, &model->hparams, specs));
+    for (size_t i = 0; i < n_layers; i++) model->layers[i].spec = specs[i];
+    return wk_model_check_weights(model, err);
+}
+
+wick_status wk_model_make(wk_heap *heap, const wk_gguf *gguf, wk_model **out, wick_error *err) {
+    *out = NULL;
+    wk_str architecture;
+    const wk_family *family;
+    WK_TRY(wk_metadata_general(gguf, "general.architecture", true, &architecture, err));
+    WK_TRY(wk_family_find(architecture, &family, err));
+
+    wk_model *const model = wk_alloc_zeroed(heap, sizeof *model);
+    if (model == NULL) return wk_fail_memory(err, sizeof *model, 0, "a model");
+    model->heap = heap;
+    model->gguf = gguf;
+    wk_arena_init(&model->arena, heap, 0);
+    const wick_status status = describe(model, family, err);
+    if (status == WICK_OK) {
+        *out = model;
+    } else {
+        wk_model_free(model);
+    }
+    return status;
+}
+
+void wk_model_free(wk_model *model) {
+    if (model == NULL) return;
+    for (int w = 0; w < WK_MODEL_WEIGHT_COUNT; w++) wick_release(model->weight[w]);
+    for (uint32_t i = 0; model->layers != NULL && i < model->hparams.n_layers; i++) {
+        for (int w = 0; w < WK_LAYER_WEIGHT_COUNT; w++) wick_release(model->layers[i].weight[w]);
+    }
+    wk_heap *const heap = model->heap;
+    wk_arena_release(&model->arena);
+    wk_free(heap, model, sizeof *model);
+}
+
+const wk_hparams *wk_model_hparams(const wk_model *model) {
+    return &model->hparams;
+}

@@ -1,0 +1,54 @@
+/* ops/index.c: rows by index. */
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "ops/operand.h"
+#include "ops/view.h"
+
+#include <wick/ops.h>
+
+static bool check_embedding(const wick_tensor *weight, const wick_tensor *ids) {
+    if (!wk_operand_is_weight("embedding", weight)) return false;
+    if (!wk_operand_is_strided("embedding", ids)) return false;
+    const wick_dtype dtype = ids->view.dtype;
+    if (dtype != WICK_U32 && dtype != WICK_I64 && dtype != WICK_U8) {
+        wk_device_fail(ids->device, WICK_ERR_DTYPE, "embedding: ids are u32, i64 or u8, not %s",
+                       wick_dtype_name(dtype));
+        return false;
+    }
+    if (ids->view.rank < WICK_MAX_RANK) return true;
+    wk_device_fail(ids->device, WICK_ERR_SHAPE, "embedding: ids of rank %d", ids->view.rank);
+    return false;
+}
+
+wick_tensor *wick_embedding(wick_tensor *weight, wick_tensor *ids) {
+    if (!wk_operands_present("embedding", (wick_tensor *[]){weight, ids}, 2)) return NULL;
+    if (!check_embedding(weight, ids)) return NULL;
+    const int64_t m = wk_view_count(&ids->view), k = weight->view.extent[1];
+    if (m > 0 && weight->view.extent[0] == 0) {
+        wk_device_fail(ids->device, WICK_ERR_INDEX, "embedding: weight has no rows");
+        return NULL;
+    }
+    wick_shape shape = wk_tensor_shape_of(ids);
+    shape.extent[shape.rank++] = k;
+    const wick_shape flat_ids = {.rank = 1, .extent = {m}}, flat = {.rank = 2, .extent = {m, k}};
+
+    wick_tensor *temp = NULL, *y = NULL;
+    wk_view view_ids, view_y;
+    if (!wk_view_reshape(&ids->view, &flat_ids, &view_ids)) {
+        temp = wk_dense_copy(ids, ids->view.dtype);
+        if (temp == NULL || !wk_view_reshape(&temp->view, &flat_ids, &view_ids)) return NULL;
+    }
+    const wick_dtype dtype = weight->view.dtype;
+    y = wk_tensor_new(weight->device, wk_dtype_is_block(dtype) ? WICK_F32 : dtype, &shape);
+    if (y != NULL) {
+        wk_view_reshape(&y->view, &flat, &view_y);
+        wk_call call;
+        wk_call_begin(&call, WK_OP_EMBEDDING);
+        wk_call_add(&call, y, &view_y);
+        wk_call_add(&call, weight, NULL);
+        wk_call_add(&call, temp == NULL ? ids : temp, &view_ids);
+        y = wk_queue_result(&call, y);
+    }
+    wick_release(temp);
+    return y;
+}

@@ -1,0 +1,46 @@
+/* ops/operand.h: what every operation does with its operands: check them, make the result, queue.
+ *
+ * The checks write the sentence to the device and return false; op is the operation's name. */
+#ifndef WK_OPS_OPERAND_H
+#define WK_OPS_OPERAND_H
+
+#include "tensor/tensor.h"
+
+/* Room for the text of a shape in a message. */
+enum { WK_SHAPE_TEXT = 160 };
+
+/* All n operands are there and on one device. A NULL operand fails without a sentence: whatever
+ * made it NULL has left one. */
+bool wk_operands_present(const char *op, wick_tensor *const *operands, size_t n);
+bool wk_operand_is_float(const char *op, const wick_tensor *x);
+/* Any type but bool and the block types. */
+bool wk_operand_is_number(const char *op, const wick_tensor *x);
+bool wk_operands_same_dtype(const char *op, const wick_tensor *a, const wick_tensor *b);
+/* Resolves a dim that counts from the end; WICK_ERR_DIM when it is out of range. */
+bool wk_operand_dim(const char *op, const wick_tensor *x, int dim, int *out);
+/* Elements can be addressed by strides: not a weight in a compute layout. */
+bool wk_operand_is_strided(const char *op, const wick_tensor *x);
+/* x may be a destination: strided, no block type, no element named twice. */
+bool wk_operand_is_writable(const char *op, const wick_tensor *x);
+
+/* x may be the weight [n, k] of a product or a lookup: of a float or block type, in any layout. */
+bool wk_operand_is_weight(const char *op, const wick_tensor *x);
+
+bool wk_tensor_is_empty(const wick_tensor *x);
+
+/* Queues the call that computes y, unless y is empty. Returns y, or NULL after releasing it. y NULL
+ * gives NULL. */
+wick_tensor *wk_queue_result(const wk_call *call, wick_tensor *y);
+
+/* A dense tensor of dtype with the contents of x, always a copy. */
+wick_tensor *wk_dense_copy(wick_tensor *x, wick_dtype dtype);
+/* Queues dst = src, converted: the views have one shape, each in the memory of its tensor. Goes
+ * through a temporary where both lie in one buffer. */
+wick_status wk_queue_copy(wick_tensor *dst, const wk_view *dst_view, wick_tensor *src,
+                          const wk_view *src_view);
+/* Queues a fill of dst, which is not empty, with a number rounded to its dtype. */
+wick_status wk_queue_fill(wick_tensor *dst, double value);
+/* As a cast would convert it: truncated and saturated for integers, NaN is 0. */
+int64_t wk_integer_of(wick_dtype dtype, double value);
+
+#endif

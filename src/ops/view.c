@@ -1,0 +1,85 @@
+/* ops/view.c: arithmetic of views. */
+#include "ops/view.h"
+
+#include "core/dtype.h"
+#include "core/shape.h"
+
+#include <assert.h>
+
+void wk_view_permute(const wk_view *from, const int *dims, wk_view *out) {
+    const wk_view x = *from;
+    *out = x;
+    for (int i = 0; i < x.rank; i++) {
+        out->extent[i] = x.extent[dims[i]];
+        out->stride[i] = x.stride[dims[i]];
+    }
+}
+
+void wk_view_move_last(const wk_view *from, int dim, wk_view *out) {
+    int dims[WICK_MAX_RANK], n = 0;
+    for (int i = 0; i < from->rank; i++) {
+        if (i != dim) dims[n++] = i;
+    }
+    dims[n] = dim;
+    wk_view_permute(from, dims, out);
+}
+
+void wk_view_remove(const wk_view *from, int dim, wk_view *out) {
+    wk_view_move_last(from, dim, out);
+    out->rank--;
+}
+
+void wk_view_insert(const wk_view *from, int dim, wk_view *out) {
+    assert(from->rank < WICK_MAX_RANK);
+    const wk_view x = *from;
+    *out = x;
+    out->rank = x.rank + 1;
+    for (int i = dim; i < x.rank; i++) {
+        out->extent[i + 1] = x.extent[i];
+        out->stride[i + 1] = x.stride[i];
+    }
+    /* The stride of an extent of 1 is never used; this one keeps dense views dense. */
+    out->extent[dim] = 1;
+    out->stride[dim] = dim < x.rank ? x.extent[dim] * x.stride[dim] : 1;
+}
+
+void wk_view_slice(const wk_view *from, int dim, int64_t start, int64_t length, int64_t step,
+                   wk_view *out) {
+    *out = *from;
+    uint64_t skipped = 0;
+    if (length > 0) {
+        const bool is_whole = wk_dtype_bytes(from->dtype, start * from->stride[dim], &skipped);
+        assert(is_whole);
+        (void)is_whole;
+    }
+    out->offset += skipped;
+    out->extent[dim] = length;
+    out->stride[dim] *= step;
+}
+
+bool wk_view_expand(const wk_view *from, const wick_shape *shape, wk_view *out) {
+    const wk_view x = *from;
+    const int added = shape->rank - x.rank;
+    if (added < 0) return false;
+    wk_view result = x;
+    result.rank = shape->rank;
+    for (int i = 0; i < shape->rank; i++) {
+        const int64_t extent = i < added ? 1 : x.extent[i - added];
+        if (extent != shape->extent[i] && extent != 1) return false;
+        result.extent[i] = shape->extent[i];
+        result.stride[i] = i >= added && extent == shape->extent[i] ? x.stride[i - added] : 0;
+    }
+    *out = result;
+    return true;
+}
+
+bool wk_view_reshape(const wk_view *from, const wick_shape *shape, wk_view *out) {
+    wick_shape old = {.rank = from->rank};
+    for (int i = 0; i < from->rank; i++) old.extent[i] = from->extent[i];
+    wk_view result = *from;
+    result.rank = shape->rank;
+    for (int i = 0; i < shape->rank; i++) result.extent[i] = shape->extent[i];
+    if (!wk_shape_restride(&old, from->stride, shape, result.stride)) return false;
+    *out = result;
+    return true;
+}

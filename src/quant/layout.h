@@ -1,0 +1,48 @@
+/* quant/layout.h: how a weight [n, k] lies in memory: the blocks of its file, or a compute layout.
+ *
+ * Compute layouts ("panels") put WK_PANEL_ROWS rows side by side, so that one vector register holds
+ * the same elements of 16 rows: decode (one activation row) and prefill (many) both read them in
+ * order, and every row's sum runs over k in the same order whatever the number of columns. Rows
+ * past n in the last panel are zeros. */
+#ifndef WK_QUANT_LAYOUT_H
+#define WK_QUANT_LAYOUT_H
+
+#include "core/status.h"
+
+#include <wick/tensor.h>
+
+enum {
+    WK_PANEL_ROWS = 16,
+    WK_PANEL_Q8_BLOCK_BYTES =
+        32 * WK_PANEL_ROWS, /* quants of one block; the scales lie after all */
+    WK_PANEL_Q4_BLOCK_BYTES = (2 + 2 + 16) * WK_PANEL_ROWS,
+};
+
+typedef enum wk_layout {
+    WK_LAYOUT_RAW,       /* rows of blocks (or elements) as in the file, dense */
+    WK_LAYOUT_PANEL_F32, /* f32: [panel][k][16 rows] */
+    WK_LAYOUT_PANEL_Q8,  /* q8_0, see layout.c */
+    WK_LAYOUT_PANEL_Q4,  /* q4_1: 4 bits with scale and minimum, see layout.c */
+    WK_LAYOUT_COUNT_,
+} wk_layout;
+
+/* Bytes from one panel to the next; layout is not WK_LAYOUT_RAW. */
+static inline int64_t wk_panel_bytes(wk_layout layout, int64_t k) {
+    if (layout == WK_LAYOUT_PANEL_F32) return k * WK_PANEL_ROWS * (int64_t)sizeof(float);
+    return k / 32 * (layout == WK_LAYOUT_PANEL_Q8 ? WK_PANEL_Q8_BLOCK_BYTES : WK_PANEL_Q4_BLOCK_BYTES);
+}
+
+/* Whether a weight [n, k] of dtype can lie so. */
+bool wk_layout_accepts(wk_layout layout, wick_dtype dtype, int64_t n, int64_t k);
+/* Bytes of the whole weight; false on overflow or where the layout does not accept it. */
+bool wk_layout_bytes(wk_layout layout, wick_dtype dtype, int64_t n, int64_t k, uint64_t *bytes);
+/* Lays rows [first_row, first_row + n_rows) of raw blocks out into weight, which has n rows in all.
+ * first_row must be a multiple of WK_PANEL_ROWS, n_rows too unless it reaches n. */
+void wk_layout_store(wk_layout layout, wick_dtype dtype, int64_t n, int64_t k, int64_t first_row,
+                     int64_t n_rows, const void *blocks, void *weight);
+/* Decodes row of a weight [n, k] to k floats: the definition of every layout. The dtype must have a
+ * decoder (wk_decoder). */
+void wk_layout_decode_row(wk_layout layout, wick_dtype dtype, int64_t n, int64_t k, int64_t row,
+                          const void *weight, float *dst);
+
+#endif

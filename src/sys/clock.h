@@ -1,0 +1,17 @@
+/* sys/clock.h: time and memory of this process. */
+#ifndef WK_SYS_CLOCK_H
+#define WK_SYS_CLOCK_H
+
+#include <stdint.h>
+
+/* Monotonic, nanoseconds from an arbitrary start. */
+uint64_t wk_clock_ns(void);
+/* Highest resident memory of this process so far, bytes; 0 unknown. */
+uint64_t wk_process_peak_bytes(void);
+/* Memory of the machine, bytes; 0 unknown. Container limits counted. */
+uint64_t wk_memory_total(void);
+uint64_t wk_memory_available(void);
+/* 64 bits from the system, for seeds. */
+uint64_t wk_entropy(void);
+
+#endif

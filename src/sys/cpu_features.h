@@ -1,0 +1,20 @@
+/* sys/cpu_features.h: what the processor and the system allow. */
+#ifndef WK_SYS_CPU_FEATURES_H
+#define WK_SYS_CPU_FEATURES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    WK_CPU_AVX2 = 1,   /* with FMA and F16C */
+    WK_CPU_AVX512 = 2, /* F, BW, DQ, VL */
+    WK_CPU_AVX512_VNNI = 4,
+    WK_CPU_AVX512_BF16 = 8,
+};
+
+/* Bits above; register state that the system does not save is not reported. */
+uint32_t wk_cpu_features(void);
+/* Marketing name, "AMD EPYC 9B45"; "unknown processor" where there is none. */
+void wk_cpu_name(char *name, size_t size);
+
+#endif

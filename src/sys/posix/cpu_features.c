@@ -1,0 +1,64 @@
+/* sys/posix/cpu_features.c: what cpuid says (AMD64 Architecture Programmer's Manual, volume 3,
+ * appendix E) and whether the system saves the wide registers. */
+#include "sys/cpu_features.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+/* Extended control register 0: the register state that the system saves and restores. */
+static uint64_t read_xcr0(void) {
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+static int has_bits(uint64_t word, uint64_t bits) { return (word & bits) == bits; }
+
+uint32_t wk_cpu_features(void) {
+    enum { XCR0_AVX = 0x6, XCR0_AVX512 = 0xE6 };
+    const uint32_t leaf1_ecx = 1U << 12 | 1U << 27 | 1U << 28 | 1U << 29; /* FMA OSXSAVE AVX F16C */
+    const uint32_t leaf7_avx512 = 1U << 16 | 1U << 17 | 1U << 30 | 1U << 31; /* F DQ BW VL */
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !has_bits(c, leaf1_ecx)) return 0;
+    const uint64_t xcr0 = read_xcr0();
+    if (!has_bits(xcr0, XCR0_AVX)) return 0;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !has_bits(b, 1U << 5)) return 0;
+    uint32_t features = WK_CPU_AVX2;
+    if (!has_bits(xcr0, XCR0_AVX512) || !has_bits(b, leaf7_avx512)) return features;
+    features |= WK_CPU_AVX512;
+    if (has_bits(c, 1U << 11)) features |= WK_CPU_AVX512_VNNI;
+    if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && has_bits(a, 1U << 5)) {
+        features |= WK_CPU_AVX512_BF16;
+    }
+    return features;
+}
+
+/* Leaves 0x80000002 to 0x80000004: 48 bytes, padded with spaces or zeros. */
+static void read_brand(char brand[49]) {
+    brand[0] = brand[48] = '\0';
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned words[4];
+        if (!__get_cpuid(0x80000002 + i, &words[0], &words[1], &words[2], &words[3])) return;
+        memcpy(brand + 16 * i, words, 16);
+    }
+}
+#else
+uint32_t wk_cpu_features(void) { return 0; }
+
+static void read_brand(char brand[49]) { brand[0] = '\0'; }
+#endif
+
+void wk_cpu_name(char *name, size_t size) {
+    char brand[49];
+    read_brand(brand);
+    const char *const begin = brand + strspn(brand, " ");
+    size_t length = strlen(begin);
+    while (length > 0 && begin[length - 1] == ' ') length--;
+    if (length > 0)
+        snprintf(name, size, "%.*s", (int)length, begin);
+    else
+        snprintf(name, size, "unknown processor");
+}

@@ -1,0 +1,34 @@
+/* tensor/call.c: where an operation enters: checked, shown to the observer, queued or recorded. */
+#include "tensor/device.h"
+
+#include <assert.h>
+
+void wk_call_begin(wk_call *call, wk_opcode code) {
+    *call = (wk_call){.op.code = code};
+}
+
+void wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view) {
+    const wk_op_info *const info = wk_op_get_info(call->op.code);
+    const int i = call->op.n_dst + call->op.n_src;
+    assert(i < info->n_dst + info->n_src);
+    call->operand[i] = tensor;
+    if (tensor) call->op.view[i] = view ? *view : tensor->view;
+    if (i < info->n_dst)
+        call->op.n_dst++;
+    else
+        call->op.n_src++;
+}
+
+wick_status wk_call_queue(wick_device *device, const wk_call *call) {
+    const wk_op *const op = &call->op;
+    for (int i = 0; i < op->n_dst + op->n_src; i++)
+        if (call->operand[i] && call->operand[i]->device != device)
+            return wk_device_fail(device, WICK_ERR_ARGUMENT,
+                                  "%s: operand %s belongs to another device",
+                                  wk_op_get_info(op->code)->name,
+                                  wk_op_get_info(op->code)->operands[i].name);
+    WK_TRY(wk_op_check(op, &device->error));
+    for (int i = 0; i < op->n_dst; i++) op->view[i].buf->version++;
+    if (device->observer) device->observer(device->observer_user, call);
+    return device->recording ? wk_plan_record(device->recording, op) : wk_queue_push(device, op);
+}

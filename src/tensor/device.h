@@ -1,0 +1,70 @@
+/* tensor/device.h: what a device holds; for the files of tensor/ only. */
+#ifndef WK_TENSOR_DEVICE_H
+#define WK_TENSOR_DEVICE_H
+
+#include "tensor/tensor.h"
+
+typedef struct wk_plan wk_plan;
+typedef struct wk_shadow wk_shadow;
+
+/* Waiting ops, oldest first. Each holds references to its buffers. Decompositions are put in front. */
+enum { WK_QUEUE_DRAIN = 256, WK_QUEUE_CAPACITY = 288 };
+typedef struct wk_queue {
+    wk_op *ring; /* [WK_QUEUE_CAPACITY] */
+    uint32_t head, count;
+} wk_queue;
+
+struct wick_device {
+    wk_heap heap;
+    wick_device_desc desc;
+    const wk_backend *backend;
+    wk_backend_device *handle;
+    bool is_fallback; /* AUTO did not get its first choice */
+    wick_error error; /* sticky */
+
+    wick_tensor **scopes; /* [scope_capacity] lists of tensors, by depth - 1 */
+    uint32_t scope_depth, scope_capacity;
+    wick_reading *free_readings;
+
+    wk_queue queue;
+    wk_ticket submitted; /* everything encoded so far */
+    wk_shadow *shadow;   /* the head of the queue while it waits for the CPU; see shadow.h */
+    wk_backend_device *cpu_fast, *cpu_reference; /* shadow.c's own, opened when needed */
+    wk_plan *recording;
+    wk_observer_fn observer;
+    void *observer_user;
+    uint64_t n_fallbacks, n_decomposed;
+};
+
+/* --- transfer.c: buffers --- */
+
+void wk_buffer_retain(wk_buffer *buf);
+void wk_buffer_release(wick_device *device, wk_buffer *buf);
+/* A buffer of the backend, one reference. */
+wick_status wk_buffer_new(wick_device *device, uint64_t size, wk_buffer **out);
+void wk_op_retain(const wk_op *op);
+void wk_op_release(wick_device *device, const wk_op *op);
+void wk_readings_free(wick_device *device);
+
+/* --- run.c --- */
+
+wick_status wk_queue_make(wick_device *device);
+void wk_queue_free(wick_device *device);
+/* Adds a checked op behind the others; drains when the queue is full. */
+wick_status wk_queue_push(wick_device *device, const wk_op *op);
+/* Encodes and submits what is queued. WICK_PENDING: an op waits for its fallback or verification. */
+wick_status wk_run(wick_device *device);
+/* The same, waiting where it must. Native only. */
+wick_status wk_run_to_end(wick_device *device);
+
+/* --- plan.c --- */
+
+/* A place instead of memory, while recording. */
+wick_status wk_plan_place(wk_plan *plan, uint64_t size, wk_buffer **out);
+wick_status wk_plan_record(wk_plan *plan, const wk_op *op);
+
+/* --- registry.c --- */
+
+const wk_backend *wk_backend_get(wick_backend id);
+
+#endif

@@ -1,0 +1,308 @@
+/* tensor/plan.c: see plan.h. Recording: every tensor made is a place. At the end, places get buffers by
+ * liveness: each buffer serves one place at a time, the tightest free one is taken. */
+#include "tensor/plan.h"
+
+#include "tensor/device.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct wk_plan_pool {
+    wick_device *device;
+    wk_buffer **slots; /* one reference each */
+    size_t n_slots, capacity;
+};
+
+struct wk_plan {
+    wick_device *device;
+    wk_plan_pool *pool;
+    wk_op *ops; /* hold references to their buffers */
+    const wk_kernel **kernels;
+    size_t n_ops, op_capacity, kernel_capacity;
+    wk_buffer **places; /* place number p is places[p - 1] */
+    size_t n_places, place_capacity;
+    void *replay;       /* of the backend, or NULL */
+    bool falls_back;    /* an op has no kernel on this device */
+    wick_status status; /* first failure while recording */
+};
+
+/* --- Pool --- */
+
+wick_status wk_plan_pool_make(wick_device *device, wk_plan_pool **out) {
+    *out = wk_alloc_zeroed(&device->heap, sizeof **out);
+    if (!*out) return wk_fail_memory(&device->error, sizeof **out, 0, "a plan pool");
+    (*out)->device = device;
+    return WICK_OK;
+}
+
+void wk_plan_pool_free(wk_plan_pool *pool) {
+    if (!pool) return;
+    wick_device *const device = pool->device;
+    for (size_t i = 0; i < pool->n_slots; i++) wk_buffer_release(device, pool->slots[i]);
+    wk_free(&device->heap, pool->slots, pool->capacity * sizeof *pool->slots);
+    wk_free(&device->heap, pool, sizeof *pool);
+}
+
+uint64_t wk_plan_pool_bytes(const wk_plan_pool *pool) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < pool->n_slots; i++) bytes += pool->slots[i]->size;
+    return bytes;
+}
+
+/* Grows an array to hold one more element. */
+static wick_status grow(wick_device *device, void **array, size_t *capacity, size_t count,
+                        size_t size) {
+    if (count < *capacity) return WICK_OK;
+    const size_t larger = *capacity ? 2 * *capacity : 64;
+    void *const moved = wk_realloc(&device->heap, *array, *capacity * size, larger * size);
+    if (!moved) return wk_fail_memory(&device->error, larger * size, 0, "a plan");
+    *array = moved;
+    *capacity = larger;
+    return WICK_OK;
+}
+
+/* --- Recording --- */
+
+wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool) {
+    if (device->recording)
+        return wk_device_fail(device, WICK_ERR_STATE, "a plan is being recorded already");
+    wk_plan *const plan = wk_alloc_zeroed(&device->heap, sizeof *plan);
+    if (!plan) return wk_fail_memory(&device->error, sizeof *plan, 0, "a plan");
+    plan->device = device;
+    plan->pool = pool;
+    device->recording = plan;
+    return WICK_OK;
+}
+
+wick_status wk_plan_place(wk_plan *plan, uint64_t size, wk_buffer **out) {
+    wick_device *const device = plan->device;
+    void *array = plan->places;
+    wick_status status = grow(device, &array, &plan->place_capacity, plan->n_places,
+                              sizeof *plan->places);
+    plan->places = array;
+    wk_buffer *const place = status == WICK_OK ? wk_alloc_zeroed(&device->heap, sizeof *place) : NULL;
+    if (!place) {
+        plan->status = wk_fail_memory(&device->error, sizeof *place, 0, "a plan");
+        return plan->status;
+    }
+    plan->places[plan->n_places++] = place;
+    *place = (wk_buffer){.size = size, .refs = 1, .place = (uint32_t)plan->n_places};
+    *out = place;
+    return WICK_OK;
+}
+
+static wick_status record_op(void *user, const wk_op *op);
+
+static wick_status record_temp(void *user, wick_dtype dtype, int rank, const int64_t *extent,
+                               wk_view *out) {
+    wk_plan *const plan = user;
+    const wick_shape shape = wick_shape_of(rank, extent);
+    wick_tensor *const tensor = wk_tensor_new(plan->device, dtype, &shape);
+    if (!tensor) return plan->device->error.status;
+    *out = tensor->view; /* the place outlives the tensor */
+    if (!tensor->scope) wick_release(tensor);
+    return WICK_OK;
+}
+
+static wick_status record_op(void *user, const wk_op *op) {
+    wk_plan *const plan = user;
+    wick_device *const device = plan->device;
+    const wk_op_info *const info = wk_op_get_info(op->code);
+    const wk_kernel *const kernel = device->backend->find_kernel(device->handle, op);
+    if (!kernel && info->decompose) {
+        const wk_decomposition to = {.user = plan, .emit = record_op, .temp = record_temp};
+        device->n_decomposed++;
+        return info->decompose(op, &to);
+    }
+    void *array = plan->ops;
+    WK_TRY(grow(device, &array, &plan->op_capacity, plan->n_ops, sizeof *plan->ops));
+    plan->ops = array;
+    array = plan->kernels;
+    WK_TRY(grow(device, &array, &plan->kernel_capacity, plan->n_ops, sizeof *plan->kernels));
+    plan->kernels = array;
+    wk_op_retain(op);
+    plan->ops[plan->n_ops] = *op;
+    plan->kernels[plan->n_ops++] = kernel;
+    if (!kernel) plan->falls_back = true;
+    return WICK_OK;
+}
+
+wick_status wk_plan_record(wk_plan *plan, const wk_op *op) {
+    const wick_status status = record_op(plan, op);
+    if (plan->status == WICK_OK) plan->status = status;
+    return status;
+}
+
+/* --- Places to buffers --- */
+
+typedef struct life {
+    size_t first, last; /* ops that touch the place first and last; first > last: none does */
+    size_t slot;
+} life;
+
+typedef struct slot {
+    uint64_t size;
+    size_t free_from; /* first op at which nobody needs it any more */
+    bool is_fixed;    /* has its buffer already */
+} slot;
+
+static void find_lives(const wk_plan *plan, wick_tensor *const *outputs, size_t n_outputs,
+                       life *lives) {
+    for (size_t p = 0; p < plan->n_places; p++) lives[p] = (life){.first = SIZE_MAX};
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const wk_op *const op = &plan->ops[i];
+        for (int k = 0; k < op->n_dst + op->n_src; k++) {
+            if (!op->view[k].buf || !op->view[k].buf->place) continue;
+            life *const l = &lives[op->view[k].buf->place - 1];
+            if (l->first == SIZE_MAX) l->first = i;
+            l->last = i;
+        }
+    }
+    for (size_t i = 0; i < n_outputs; i++)
+        if (outputs[i]->view.buf->place) lives[outputs[i]->view.buf->place - 1].last = SIZE_MAX - 1;
+}
+
+/* The tightest free slot that is large enough; else the largest free one that may still grow; else a
+ * new one. */
+static size_t choose_slot(slot *slots, size_t *n_slots, uint64_t size, size_t op) {
+    size_t best = SIZE_MAX;
+    for (size_t s = 0; s < *n_slots; s++) {
+        if (slots[s].free_from > op) continue;
+        const bool fits = slots[s].size >= size;
+        if (!fits && slots[s].is_fixed) continue;
+        if (best == SIZE_MAX) {
+            best = s;
+            continue;
+        }
+        const bool best_fits = slots[best].size >= size;
+        const bool better = fits ? !best_fits || slots[s].size < slots[best].size
+                                 : !best_fits && slots[s].size > slots[best].size;
+        if (better) best = s;
+    }
+    if (best == SIZE_MAX) {
+        best = (*n_slots)++;
+        slots[best] = (slot){0};
+    }
+    if (slots[best].size < size) slots[best].size = size;
+    return best;
+}
+
+static size_t assign_slots(const wk_plan *plan, life *lives, slot *slots) {
+    size_t n_slots = plan->pool->n_slots;
+    for (size_t s = 0; s < n_slots; s++)
+        slots[s] = (slot){.size = plan->pool->slots[s]->size, .is_fixed = true};
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const wk_op *const op = &plan->ops[i];
+        for (int k = 0; k < op->n_dst + op->n_src; k++) {
+            const wk_buffer *const buf = op->view[k].buf;
+            if (!buf || !buf->place) continue;
+            life *const l = &lives[buf->place - 1];
+            if (l->first != i || l->slot != SIZE_MAX) continue;
+            l->slot = choose_slot(slots, &n_slots, buf->size, i);
+            slots[l->slot].free_from = l->last + 1;
+        }
+    }
+    return n_slots;
+}
+
+static wick_status make_slots(wk_plan_pool *pool, const slot *slots, size_t n_slots) {
+    wick_device *const device = pool->device;
+    while (pool->n_slots < n_slots) {
+        void *array = pool->slots;
+        const wick_status status =
+            grow(device, &array, &pool->capacity, pool->n_slots, sizeof *pool->slots);
+        pool->slots = array;
+        if (status != WICK_OK) return status;
+        WK_TRY(wk_buffer_new(device, slots[pool->n_slots].size, &pool->slots[pool->n_slots]));
+        pool->n_slots++;
+    }
+    return WICK_OK;
+}
+
+static void rebind(wk_view *view, const wk_plan *plan, const life *lives) {
+    if (!view->buf || !view->buf->place) return;
+    wk_buffer *const place = view->buf;
+    view->buf = plan->pool->slots[lives[place->place - 1].slot];
+    wk_buffer_retain(view->buf);
+    place->refs--;
+}
+
+static wick_status bind_places(wk_plan *plan, wick_tensor *const *outputs, size_t n_outputs) {
+    wick_device *const device = plan->device;
+    const size_t n_lives = plan->n_places, max_slots = plan->pool->n_slots + plan->n_places;
+    if (n_lives == 0) return WICK_OK;
+    life *const lives = wk_alloc_array(&device->heap, n_lives, sizeof *lives);
+    slot *const slots = wk_alloc_array(&device->heap, max_slots, sizeof *slots);
+    wick_status status = WICK_ERR_OUT_OF_MEMORY;
+    if (!lives || !slots) goto done;
+    find_lives(plan, outputs, n_outputs, lives);
+    for (size_t p = 0; p < n_lives; p++) lives[p].slot = SIZE_MAX;
+    status = make_slots(plan->pool, slots, assign_slots(plan, lives, slots));
+    if (status != WICK_OK) goto done;
+    for (size_t i = 0; i < plan->n_ops; i++)
+        for (int k = 0; k < plan->ops[i].n_dst + plan->ops[i].n_src; k++)
+            rebind(&plan->ops[i].view[k], plan, lives);
+    for (size_t i = 0; i < n_outputs; i++) {
+        assert(!outputs[i]->view.buf->place ||
+               lives[outputs[i]->view.buf->place - 1].slot != SIZE_MAX);
+        rebind(&outputs[i]->view, plan, lives);
+    }
+done:
+    wk_free(&device->heap, lives, n_lives * sizeof *lives);
+    wk_free(&device->heap, slots, max_slots * sizeof *slots);
+    if (status == WICK_ERR_OUT_OF_MEMORY)
+        (void)wk_fail_memory(&device->error, max_slots * sizeof *slots, 0, "a plan");
+    return status;
+}
+
+/* --- End, run, free --- */
+
+wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t n_outputs,
+                        wk_plan **out) {
+    wk_plan *const plan = device->recording;
+    assert(plan);
+    device->recording = NULL;
+    *out = NULL;
+    wick_status status = plan->status;
+    if (status == WICK_OK) status = bind_places(plan, outputs, n_outputs);
+    if (status == WICK_OK && !plan->falls_back && device->backend->plan_prepare)
+        status = device->backend->plan_prepare(device->handle, plan->ops, plan->kernels,
+                                               plan->n_ops, &plan->replay, &device->error);
+    *out = plan; /* also on failure: tensors of the recording still name its places */
+    return status;
+}
+
+void wk_plan_abort(wick_device *device, wk_plan **out) {
+    *out = device->recording;
+    device->recording = NULL;
+}
+
+wick_status wk_plan_run(wk_plan *plan) {
+    wick_device *const device = plan->device;
+    for (size_t i = 0; i < plan->n_ops; i++)
+        for (int d = 0; d < plan->ops[i].n_dst; d++) plan->ops[i].view[d].buf->version++;
+    if (!plan->replay || device->observer || device->desc.verify) {
+        for (size_t i = 0; i < plan->n_ops; i++) {
+            const wk_call call = {.op = plan->ops[i]};
+            if (device->observer) device->observer(device->observer_user, &call);
+            WK_TRY(wk_queue_push(device, &plan->ops[i]));
+        }
+        return WICK_OK;
+    }
+    WK_TRY(wk_run_to_end(device)); /* what was queued before comes first */
+    WK_TRY(device->backend->plan_replay(device->handle, plan->replay, &device->error));
+    return device->backend->submit(device->handle, &device->submitted, &device->error);
+}
+
+void wk_plan_free(wk_plan *plan) {
+    if (!plan) return;
+    wick_device *const device = plan->device;
+    if (plan->replay) device->backend->plan_free(device->handle, plan->replay);
+    for (size_t i = 0; i < plan->n_ops; i++) wk_op_release(device, &plan->ops[i]);
+    for (size_t p = 0; p < plan->n_places; p++)
+        wk_free(&device->heap, plan->places[p], sizeof *plan->places[p]);
+    wk_free(&device->heap, plan->places, plan->place_capacity * sizeof *plan->places);
+    wk_free(&device->heap, plan->ops, plan->op_capacity * sizeof *plan->ops);
+    wk_free(&device->heap, plan->kernels, plan->kernel_capacity * sizeof *plan->kernels);
+    wk_free(&device->heap, plan, sizeof *plan);
+}

@@ -1,0 +1,67 @@
+/* tensor/registry.c: which backends there are, in the order of AUTO's preference. */
+#include "tensor/device.h"
+
+#include "backend/cpu/cpu_kernel.h"
+#include "backend/null/null.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct entry {
+    wick_backend id;
+    const char *name;
+    const wk_backend *backend; /* NULL: not part of this build */
+    bool is_automatic;
+} entry;
+
+/* Vendor interfaces first, then WebGPU, then the CPU, which is always there. */
+static const entry entries[] = {
+    {WICK_BACKEND_CUDA, "cuda", NULL, true},     {WICK_BACKEND_METAL, "metal", NULL, true},
+    {WICK_BACKEND_ROCM, "rocm", NULL, true},     {WICK_BACKEND_OPENCL, "opencl", NULL, true},
+    {WICK_BACKEND_WEBGPU, "webgpu", NULL, true}, {WICK_BACKEND_CPU, "cpu", &wk_backend_cpu, true},
+    {WICK_BACKEND_NULL, "null", &wk_backend_null, false},
+};
+
+static const char *why_unavailable(const entry *e) {
+    if (!e->backend) return "not part of this build";
+    return e->backend->unavailable ? e->backend->unavailable() : NULL;
+}
+
+const wk_backend *wk_backend_get(wick_backend id) {
+    for (size_t i = 0; i < WK_COUNT(entries); i++) {
+        const entry *const e = &entries[i];
+        const bool wanted = id == WICK_BACKEND_AUTO ? e->is_automatic : e->id == id;
+        if (wanted && !why_unavailable(e)) return e->backend;
+    }
+    return NULL;
+}
+
+size_t wick_backends(wick_backend_status *out, size_t capacity) {
+    for (size_t i = 0; i < WK_COUNT(entries) && i < capacity; i++) {
+        const char *const reason = why_unavailable(&entries[i]);
+        out[i] = (wick_backend_status){
+            .backend = entries[i].id, .name = entries[i].name, .is_available = !reason};
+        snprintf(out[i].reason, sizeof out[i].reason, "%s", reason ? reason : "");
+    }
+    return WK_COUNT(entries);
+}
+
+bool wick_backend_from_name(const char *name, wick_backend *backend) {
+    if (strcmp(name, "auto") == 0) {
+        *backend = WICK_BACKEND_AUTO;
+        return true;
+    }
+    if (strcmp(name, "gpu") == 0) name = "webgpu"; /* the flag's former name */
+    for (size_t i = 0; i < WK_COUNT(entries); i++) {
+        if (strcmp(name, entries[i].name) != 0) continue;
+        *backend = entries[i].id;
+        return true;
+    }
+    return false;
+}
+
+const char *wick_backend_name(wick_backend backend) {
+    for (size_t i = 0; i < WK_COUNT(entries); i++)
+        if (entries[i].id == backend) return entries[i].name;
+    return "auto";
+}

@@ -1,0 +1,222 @@
+/* tensor/shadow.c: see shadow.h. */
+#include "tensor/shadow.h"
+
+#include "core/scalar.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef enum phase {
+    READ_OPERANDS, /* from the device into ours */
+    COMPUTE,       /* on the CPU */
+    RUN_ON_DEVICE, /* verification: the device's own kernel */
+    READ_RESULTS,  /* verification: what it computed */
+} phase;
+
+/* One operand: bytes [begin, begin + size) of its buffer, copied to a buffer of the CPU's. */
+typedef struct operand {
+    uint64_t begin, size;
+    wk_buffer *copy;
+} operand;
+
+struct wk_shadow {
+    wk_op op;
+    const wk_kernel *kernel; /* NULL: fallback */
+    phase phase;
+    int at;            /* operand that is being read */
+    bool is_reading;
+    wk_ticket ticket;
+    wk_op cpu_op;
+    operand operands[WK_MAX_OPERANDS];
+    wk_backend_device *cpu;
+    void *result;      /* of the device, for comparison */
+    uint64_t result_size;
+};
+
+static const wk_backend *cpu_backend(void) { return wk_backend_get(WICK_BACKEND_CPU); }
+
+/* --- Start --- */
+
+/* The reference for verification, the fastest kernels for a fallback. Opened once. */
+static wick_status open_cpu(wick_device *device, bool for_fallback, wk_backend_device **out) {
+    wk_backend_device **const slot = for_fallback ? &device->cpu_fast : &device->cpu_reference;
+    if (!*slot) {
+        const wick_device_desc desc = {.backend = WICK_BACKEND_CPU,
+                                       .n_threads = device->desc.n_threads,
+                                       .isa = for_fallback ? device->desc.isa : WICK_ISA_REF};
+        const wk_open_desc open = {.heap = &device->heap, .device = &desc};
+        WK_TRY(cpu_backend()->open_start(&open, slot, &device->error));
+        wick_status status;
+        while ((status = cpu_backend()->open_poll(*slot, &device->error)) == WICK_PENDING) {}
+        if (status != WICK_OK) return status;
+    }
+    *out = *slot;
+    return WICK_OK;
+}
+
+static bool is_written_only(const wk_shadow *s, int i) {
+    const wk_operand_info *const info = &wk_op_get_info(s->op.code)->operands[i];
+    return !(info->access & WK_READ) && wk_view_is_dense(&s->op.view[i]);
+}
+
+static void end_shadow(wick_device *device) {
+    wk_shadow *const s = device->shadow;
+    if (!s) return;
+    for (int i = 0; i < WK_MAX_OPERANDS; i++)
+        if (s->operands[i].copy) cpu_backend()->free(s->cpu, s->operands[i].copy);
+    if (s->is_reading)
+        (void)device->backend->read_finish(device->handle, s->ticket, NULL, NULL);
+    wk_free(&device->heap, s->result, s->result_size);
+    wk_op_release(device, &s->op);
+    wk_free(&device->heap, s, sizeof *s);
+    device->shadow = NULL;
+}
+
+void wk_shadow_free(wick_device *device) {
+    end_shadow(device);
+    if (device->cpu_fast) cpu_backend()->close(device->cpu_fast);
+    if (device->cpu_reference) cpu_backend()->close(device->cpu_reference);
+}
+
+wick_status wk_shadow_start(wick_device *device, const wk_op *op, const wk_kernel *kernel) {
+    wk_backend_device *cpu;
+    WK_TRY(open_cpu(device, !kernel, &cpu));
+    wk_shadow *const s = wk_alloc_zeroed(&device->heap, sizeof *s);
+    if (!s) return wk_fail_memory(&device->error, sizeof *s, 0, "a fallback");
+    *s = (wk_shadow){.op = *op, .cpu_op = *op, .kernel = kernel, .cpu = cpu};
+    wk_op_retain(op);
+    device->shadow = s;
+    if (!kernel) device->n_fallbacks++;
+    for (int i = 0; i < op->n_dst + op->n_src; i++) {
+        const wk_view *const view = &op->view[i];
+        if (!view->buf) continue;
+        operand *const o = &s->operands[i];
+        uint64_t end;
+        wk_view_range(view, &o->begin, &end);
+        o->size = end - o->begin;
+        const wick_status status = cpu_backend()->alloc(cpu, o->size, &o->copy, &device->error);
+        if (status != WICK_OK) {
+            end_shadow(device);
+            return status;
+        }
+        s->cpu_op.view[i].buf = o->copy;
+        s->cpu_op.view[i].offset = view->offset - o->begin;
+    }
+    return WICK_OK;
+}
+
+/* --- Steps --- */
+
+/* Bytes of the device into dst: started, polled, finished. */
+static wick_status read_bytes(wick_device *device, wk_shadow *s, int i, void *dst) {
+    const operand *const o = &s->operands[i];
+    if (!s->is_reading) {
+        WK_TRY(device->backend->read_start(device->handle, s->op.view[i].buf, o->begin, o->size,
+                                           &s->ticket, &device->error));
+        s->is_reading = true;
+    }
+    WK_TRY(device->backend->poll(device->handle, s->ticket, &device->error));
+    s->is_reading = false;
+    return device->backend->read_finish(device->handle, s->ticket, dst, &device->error);
+}
+
+static wick_status read_operands(wick_device *device, wk_shadow *s) {
+    const int n = s->op.n_dst + s->op.n_src;
+    for (; s->at < n; s->at++) {
+        operand *const o = &s->operands[s->at];
+        if (!o->copy || o->size == 0 || is_written_only(s, s->at)) continue;
+        WK_TRY(read_bytes(device, s, s->at, o->copy->data)); /* the CPU's memory is the host's */
+    }
+    s->at = 0;
+    s->phase = COMPUTE;
+    const wk_kernel *const kernel = cpu_backend()->find_kernel(s->cpu, &s->cpu_op);
+    if (!kernel) {
+        char text[320];
+        return wk_device_fail(device, WICK_ERR_UNSUPPORTED, "%s has no kernel on any backend",
+                              wk_op_text(&s->op, text, sizeof text));
+    }
+    WK_TRY(cpu_backend()->encode(s->cpu, kernel, &s->cpu_op, &device->error));
+    return cpu_backend()->submit(s->cpu, &s->ticket, &device->error);
+}
+
+static wick_status upload_results(wick_device *device, wk_shadow *s) {
+    for (int i = 0; i < s->op.n_dst; i++) {
+        const operand *const o = &s->operands[i];
+        if (o->size == 0) continue;
+        WK_TRY(device->backend->upload(device->handle, s->op.view[i].buf, o->begin, o->copy->data,
+                                       o->size, &device->error));
+    }
+    return WICK_OK;
+}
+
+/* The largest element, and the first pair that differs by more than the bound. */
+static wick_status compare(wick_device *device, const wk_shadow *s, int i) {
+    const wk_view *const view = &s->cpu_op.view[i];
+    const int64_t count = wk_view_count(view);
+    const unsigned char *const want = (const unsigned char *)s->operands[i].copy->data + view->offset;
+    const unsigned char *const got = (const unsigned char *)s->result + view->offset;
+    double largest = 0;
+    int64_t index[WICK_MAX_RANK] = {0};
+    const double tolerance = wk_op_tolerance(&s->op, s->kernel->is_fast);
+    for (int pass = 0; pass < 2; pass++) {
+        memset(index, 0, sizeof index);
+        for (int64_t n = 0; n < count; n++) {
+            int64_t element = 0;
+            for (int d = 0; d < view->rank; d++) element += index[d] * view->stride[d];
+            const double w = wk_scalar_load(view->dtype, want, element);
+            const double g = wk_scalar_load(view->dtype, got, element);
+            if (pass == 0 && isfinite(w)) largest = fmax(largest, fabs(w));
+            const bool same = w == g || (isnan(w) && isnan(g)) || fabs(w - g) <= tolerance * largest;
+            if (pass == 1 && !same) {
+                char text[320];
+                return wk_device_fail(device, WICK_ERR_MISMATCH,
+                                      "kernel %s, %s: element %lld is %.9g, reference %.9g",
+                                      s->kernel->name, wk_op_text(&s->op, text, sizeof text),
+                                      (long long)n, g, w);
+            }
+            for (int d = view->rank - 1; d >= 0 && ++index[d] == view->extent[d]; d--) index[d] = 0;
+        }
+    }
+    return WICK_OK;
+}
+
+static wick_status compare_results(wick_device *device, wk_shadow *s) {
+    for (; s->at < s->op.n_dst; s->at++) {
+        const uint64_t size = s->operands[s->at].size;
+        if (size == 0) continue;
+        if (!s->result) {
+            s->result = wk_alloc(&device->heap, size);
+            if (!s->result) return wk_fail_memory(&device->error, size, 0, "verification");
+            s->result_size = size;
+        }
+        WK_TRY(read_bytes(device, s, s->at, s->result));
+        WK_TRY(compare(device, s, s->at));
+        wk_free(&device->heap, s->result, s->result_size);
+        s->result = NULL;
+    }
+    return WICK_OK;
+}
+
+static wick_status step(wick_device *device, wk_shadow *s) {
+    switch (s->phase) {
+    case READ_OPERANDS: WK_TRY(read_operands(device, s)); return WICK_PENDING;
+    case COMPUTE:
+        WK_TRY(cpu_backend()->poll(s->cpu, s->ticket, &device->error));
+        if (!s->kernel) return upload_results(device, s);
+        s->phase = RUN_ON_DEVICE;
+        return WICK_PENDING;
+    case RUN_ON_DEVICE:
+        WK_TRY(device->backend->encode(device->handle, s->kernel, &s->op, &device->error));
+        s->phase = READ_RESULTS;
+        return WICK_PENDING;
+    case READ_RESULTS: return compare_results(device, s);
+    }
+    return WICK_ERR_INTERNAL;
+}
+
+wick_status wk_shadow_step(wick_device *device) {
+    const wick_status status = step(device, device->shadow);
+    if (status != WICK_PENDING) end_shadow(device);
+    return status;
+}

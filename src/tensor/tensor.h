@@ -1,0 +1,76 @@
+/* tensor/tensor.h: devices, tensors and the one road from an operation to a kernel.
+ *
+ * ops/ builds a wk_call and hands it to wk_call_queue; device.c opens backends; run.c drains the queue;
+ * plan.c records and replays. */
+#ifndef WK_TENSOR_TENSOR_H
+#define WK_TENSOR_TENSOR_H
+
+#include "backend/backend.h"
+#include "core/compiler.h"
+
+#include <wick/tensor.h>
+
+/* A view over a reference-counted buffer. Belongs to one device. */
+struct wick_tensor {
+    wick_device *device;
+    wk_view view;           /* holds one reference to view.buf */
+    uint32_t refs;
+    uint32_t scope;         /* depth of the scope that owns one reference; 0: none */
+    wick_tensor *next;      /* in the list of its scope */
+};
+
+/* --- Errors: sticky on the device --- */
+
+/* Writes the sentence unless an error is already waiting; logs in debug. Returns status. */
+wick_status wk_device_fail(wick_device *device, wick_status status, const char *format, ...)
+    WK_PRINTF(3, 4);
+wick_error *wk_device_sticky(wick_device *device);
+wk_heap *wk_device_heap(wick_device *device);
+
+/* --- Tensors --- */
+
+/* A dense tensor, contents undefined; while a plan is being recorded its memory exists only later.
+ * NULL on failure. The innermost scope owns it, or else the caller. */
+wick_tensor *wk_tensor_new(wick_device *device, wick_dtype dtype, const wick_shape *shape);
+/* A view of the storage of tensor; takes its own reference to the buffer. view->buf and view->dtype must
+ * be the tensor's. Same ownership. */
+wick_tensor *wk_tensor_view(wick_tensor *tensor, const wk_view *view);
+/* A weight [n, k] (or a vector) in the layout its device wants; rows are sent with wk_weight_upload.
+ * Owned by the caller, never by a scope. data not NULL: the raw blocks lie there for the tensor's whole
+ * life and are used in place where the layout is RAW (*in_place tells). */
+wick_tensor *wk_weight_new(wick_device *device, wick_dtype dtype, const wick_shape *shape,
+                           uint32_t uses, const void *data, bool *in_place);
+/* Bytes that such a weight takes on the device; 0 where its size overflows. */
+uint64_t wk_weight_bytes(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
+                         uint32_t uses);
+/* Raw blocks of whole rows, see wk_backend.upload_rows. */
+wick_status wk_weight_upload(wick_tensor *weight, int64_t first_row, int64_t n_rows,
+                             const void *blocks);
+static inline wick_shape wk_tensor_shape_of(const wick_tensor *tensor) {
+    wick_shape shape = {.rank = tensor->view.rank};
+    for (int i = 0; i < shape.rank; i++) shape.extent[i] = tensor->view.extent[i];
+    return shape;
+}
+
+/* --- Calls: an op with the tensors it was asked for --- */
+
+typedef struct wk_call {
+    wk_op op;
+    wick_tensor *operand[WK_MAX_OPERANDS]; /* same order as op.view; NULL: absent */
+} wk_call;
+
+/* Begins a call: code and operand counts are set, everything else is zero. */
+void wk_call_begin(wk_call *call, wk_opcode code);
+/* Adds the next operand (destinations first); tensor NULL: absent. view NULL: the tensor's own. */
+void wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view);
+/* Checks it (wk_op_check), shows it to the observer, and queues or records it. On failure the device's
+ * sticky error is set. */
+wick_status wk_call_queue(wick_device *device, const wk_call *call);
+
+/* --- Observers: see every queued op with its tensors --- */
+
+typedef void (*wk_observer_fn)(void *user, const wk_call *call);
+/* One hook per device; NULL removes it. Plans are not replayed but queued while it is set. */
+void wk_device_observe(wick_device *device, wk_observer_fn observer, void *user);
+
+#endif

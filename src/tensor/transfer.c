@@ -1,0 +1,185 @@
+/* tensor/transfer.c: buffers and their references; bytes in and out. */
+#include "tensor/device.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* --- Buffers --- */
+
+void wk_buffer_retain(wk_buffer *buf) {
+    if (buf) buf->refs++;
+}
+
+void wk_buffer_release(wick_device *device, wk_buffer *buf) {
+    if (!buf) return;
+    assert(buf->refs > 0);
+    if (--buf->refs > 0 || buf->place) return; /* places belong to their plan */
+    device->backend->free(device->handle, buf);
+}
+
+wick_status wk_buffer_new(wick_device *device, uint64_t size, wk_buffer **out) {
+    WK_TRY(device->backend->alloc(device->handle, size, out, &device->error));
+    (*out)->refs = 1;
+    return WICK_OK;
+}
+
+void wk_op_retain(const wk_op *op) {
+    for (int i = 0; i < op->n_dst + op->n_src; i++) wk_buffer_retain(op->view[i].buf);
+}
+
+void wk_op_release(wick_device *device, const wk_op *op) {
+    for (int i = 0; i < op->n_dst + op->n_src; i++) wk_buffer_release(device, op->view[i].buf);
+}
+
+/* --- Writing --- */
+
+wick_status wick_write(wick_tensor *tensor, const void *data, size_t size) {
+    if (!tensor) return WICK_ERR_ARGUMENT;
+    wick_device *const device = tensor->device;
+    if (size != wick_tensor_bytes(tensor))
+        return wk_device_fail(device, WICK_ERR_ARGUMENT,
+                              "%zu bytes given for a tensor that holds %zu", size,
+                              wick_tensor_bytes(tensor));
+    if (!wk_view_is_dense(&tensor->view))
+        return wk_device_fail(device, WICK_ERR_ARGUMENT, "only a dense tensor can be written");
+    if (tensor->view.buf->place)
+        return wk_device_fail(device, WICK_ERR_STATE,
+                              "a tensor of a recording has no memory to write to");
+    if (size == 0) return WICK_OK;
+    /* Queued ops read the old contents: the backend must know them before it gets the new ones. A
+     * recording does not count, it runs later. */
+    if (!device->recording && wk_run_to_end(device) < 0) return device->error.status;
+    tensor->view.buf->version++;
+    return device->backend->upload(device->handle, tensor->view.buf, tensor->view.offset, data,
+                                   size, &device->error);
+}
+
+/* --- Reading --- */
+
+struct wick_reading {
+    wick_device *device;
+    wick_tensor *source; /* dense; one reference */
+    bool is_started;     /* the backend knows it */
+    wk_ticket ticket;
+    wick_status status;  /* of the last poll */
+    wick_reading *next;  /* in the free list */
+};
+
+/* Readings are reused, so that reading a step's logits allocates nothing. */
+static wick_reading *take_reading(wick_device *device) {
+    wick_reading *reading = device->free_readings;
+    if (reading)
+        device->free_readings = reading->next;
+    else
+        reading = wk_alloc(&device->heap, sizeof *reading);
+    if (!reading) {
+        (void)wk_fail_memory(&device->error, sizeof *reading, 0, "a read");
+        return NULL;
+    }
+    *reading = (wick_reading){.device = device, .status = WICK_PENDING};
+    return reading;
+}
+
+static void give_reading(wick_reading *reading) {
+    wick_device *const device = reading->device;
+    wick_release(reading->source);
+    reading->next = device->free_readings;
+    device->free_readings = reading;
+}
+
+void wk_readings_free(wick_device *device) {
+    while (device->free_readings) {
+        wick_reading *const next = device->free_readings->next;
+        wk_free(&device->heap, device->free_readings, sizeof *device->free_readings);
+        device->free_readings = next;
+    }
+}
+
+/* A dense tensor with the same contents, one reference for the caller. */
+static wick_tensor *dense_source(wick_tensor *tensor) {
+    if (wk_view_is_dense(&tensor->view) && tensor->view.layout == WK_LAYOUT_RAW)
+        return wick_retain(tensor);
+    const wick_shape shape = wk_tensor_shape_of(tensor);
+    wick_tensor *const dense = wk_tensor_new(tensor->device, tensor->view.dtype, &shape);
+    if (!dense) return NULL;
+    wk_call call;
+    wk_call_begin(&call, WK_OP_COPY);
+    wk_call_add(&call, dense, NULL);
+    wk_call_add(&call, tensor, NULL);
+    const wick_status status = wk_call_queue(tensor->device, &call);
+    if (dense->scope) wick_retain(dense);
+    if (status == WICK_OK) return dense;
+    wick_release(dense);
+    return NULL;
+}
+
+wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
+    *reading = NULL;
+    if (!tensor) return WICK_ERR_ARGUMENT;
+    wick_device *const device = tensor->device;
+    if (device->error.status != WICK_OK) return device->error.status;
+    if (tensor->view.buf->place)
+        return wk_device_fail(device, WICK_ERR_STATE, "a tensor of a recording cannot be read");
+    wick_reading *const r = take_reading(device);
+    if (!r) return device->error.status;
+    r->source = dense_source(tensor);
+    if (!r->source) {
+        give_reading(r);
+        return device->error.status;
+    }
+    *reading = r;
+    return WICK_OK;
+}
+
+static wick_status poll_reading(wick_reading *r) {
+    wick_device *const device = r->device;
+    if (!r->is_started) {
+        WK_TRY(wk_run(device));
+        const uint64_t size = wick_tensor_bytes(r->source);
+        if (size > 0) {
+            WK_TRY(device->backend->read_start(device->handle, r->source->view.buf,
+                                               r->source->view.offset, size, &r->ticket,
+                                               &device->error));
+        }
+        r->is_started = true;
+    }
+    WK_TRY(device->backend->poll(device->handle, r->ticket, &device->error));
+    return device->error.status; /* another poll may have met the fault that spoils this read */
+}
+
+wick_status wick_read_poll(wick_reading *reading) {
+    if (reading->status == WICK_PENDING) reading->status = poll_reading(reading);
+    return reading->status;
+}
+
+wick_status wick_read_finish(wick_reading *reading, void *data, size_t size) {
+    wick_device *const device = reading->device;
+    const size_t bytes = wick_tensor_bytes(reading->source);
+    wick_status status = reading->status;
+    if (status == WICK_PENDING)
+        status = wk_device_fail(device, WICK_ERR_STATE, "the read has not ended yet");
+    else if (status == WICK_OK && size != bytes)
+        status = wk_device_fail(device, WICK_ERR_ARGUMENT,
+                                "room for %zu bytes given, the tensor holds %zu", size, bytes);
+    if (reading->is_started && bytes > 0) {
+        const wick_status read =
+            device->backend->read_finish(device->handle, reading->ticket,
+                                         status == WICK_OK ? data : NULL, &device->error);
+        if (status == WICK_OK) status = read;
+    }
+    give_reading(reading);
+    return status;
+}
+
+wick_status wick_read(wick_tensor *tensor, void *data, size_t size) {
+    wick_reading *reading;
+    WK_TRY(wick_read_start(tensor, &reading));
+    wick_device *const device = reading->device;
+    const wick_status run = wk_run_to_end(device);
+    if (run < 0) reading->status = run;
+    while (wick_read_poll(reading) == WICK_PENDING)
+        if (reading->is_started)
+            reading->status =
+                device->backend->wait(device->handle, reading->ticket, &device->error);
+    return wick_read_finish(reading, data, size);
+}

@@ -1,0 +1,175 @@
+/* text/bpe.c: byte-level BPE: pieces of text, their bytes as symbols, merged by rank. */
+#include "text/bpe.h"
+
+#include "text/byte_level.h"
+#include "text/unicode.h"
+
+#include <assert.h>
+#include <string.h>
+
+static wick_status fail_index(wick_error *err) {
+    return wk_fail(err, WICK_ERR_OUT_OF_MEMORY, "not enough memory to index the vocabulary");
+}
+
+/* All tokens by the text that stands in the file. */
+static wick_status index_texts(const wk_vocab_desc *desc, wk_map *texts, wick_error *err) {
+    if (wk_map_reserve(texts, desc->n_tokens) != WICK_OK) return fail_index(err);
+    for (uint32_t id = 0; id < desc->n_tokens; id++) {
+        if (wk_map_put(texts, desc->tokens[id], id) != WICK_OK) return fail_index(err);
+    }
+    return WICK_OK;
+}
+
+static void find_byte_ids(const wk_map *texts, wk_bpe *bpe) {
+    wk_byte_alphabet alphabet;
+    wk_byte_alphabet_init(&alphabet);
+    for (int byte = 0; byte < 256; byte++) {
+        char text[4];
+        const size_t size = wk_utf8_encode(alphabet.char_of[byte], text);
+        bpe->byte_ids[byte] = WICK_NO_TOKEN;
+        wk_map_get(texts, (wk_str){text, size}, &bpe->byte_ids[byte]);
+    }
+}
+
+static wick_status fail_merge(wick_error *err, size_t rank, wk_str merge, const char *why) {
+    const int shown = merge.size < 64 ? (int)merge.size : 64;
+    return wk_fail(err, WICK_ERR_FORMAT, "merge %zu, '%.*s', %s", rank, shown,
+                   merge.size > 0 ? merge.text : "", why);
+}
+
+/* The longest merge that can name two tokens. */
+static size_t joined_limit(const wk_token_table *table) { return 2 * table->longest + 1; }
+
+/* Ids of the two sides and of what they make. joined: room for joined_limit bytes. */
+static wick_status resolve_merge(const wk_map *texts, wk_str merge, size_t limit, char *joined,
+                                 uint32_t ids[3]) {
+    if (merge.size < 3 || merge.size > limit) return WICK_ERR_FORMAT;
+    const char *const space = memchr(merge.text + 1, ' ', merge.size - 1);
+    if (!space) return WICK_ERR_FORMAT;
+    const wk_str left = {merge.text, (size_t)(space - merge.text)};
+    const wk_str right = {space + 1, merge.size - left.size - 1};
+    memcpy(joined, left.text, left.size);
+    memcpy(joined + left.size, right.text, right.size);
+    const bool found = wk_map_get(texts, left, &ids[0]) && wk_map_get(texts, right, &ids[1]) &&
+                       wk_map_get(texts, (wk_str){joined, merge.size - 1}, &ids[2]);
+    return found ? WICK_OK : WICK_ERR_NOT_FOUND;
+}
+
+static wick_status index_merges(const wk_vocab_desc *desc, const wk_map *texts, size_t limit,
+                                char *joined, wk_bpe *bpe, wick_error *err) {
+    if (wk_map64_reserve(&bpe->ranks, desc->n_merges) != WICK_OK) return fail_index(err);
+    for (uint32_t rank = 0; rank < desc->n_merges; rank++) {
+        const wk_str merge = desc->merges[rank];
+        uint32_t ids[3], earlier;
+        const wick_status status = resolve_merge(texts, merge, limit, joined, ids);
+        if (status == WICK_ERR_FORMAT) {
+            return fail_merge(err, rank, merge, "is not two tokens and a space");
+        }
+        if (status != WICK_OK) {
+            return fail_merge(err, rank, merge, "names a token that the vocabulary does not have");
+        }
+        bpe->merged[rank] = ids[2];
+        const uint64_t key = (uint64_t)ids[0] << 32 | ids[1];
+        if (wk_map64_get(&bpe->ranks, key, &earlier)) continue; /* the better rank stays */
+        if (wk_map64_put(&bpe->ranks, key, rank) != WICK_OK) return fail_index(err);
+    }
+    return WICK_OK;
+}
+
+static wick_status index_whole(const wk_token_table *table, wk_map *whole, wick_error *err) {
+    if (wk_map_reserve(whole, table->n_tokens) != WICK_OK) return fail_index(err);
+    for (uint32_t id = 0; id < table->n_tokens; id++) {
+        if (table->kinds[id] != WK_TOKEN_NORMAL) continue;
+        if (wk_map_put(whole, wk_token_text(table, id), id) != WICK_OK) return fail_index(err);
+    }
+    return WICK_OK;
+}
+
+static wick_status fill(wk_heap *heap, const wk_vocab_desc *desc, const wk_token_table *table,
+                        wk_bpe *bpe, wick_error *err) {
+    const size_t limit = joined_limit(table);
+    wk_map texts;
+    wk_map_init(&texts, heap);
+    char *const joined = wk_alloc(heap, limit);
+    bpe->merged = wk_alloc_array(heap, desc->n_merges, sizeof *bpe->merged);
+    bpe->n_merges = desc->n_merges;
+    wick_status status = joined && bpe->merged ? index_texts(desc, &texts, err) : fail_index(err);
+    if (status == WICK_OK) {
+        find_byte_ids(&texts, bpe);
+        status = index_merges(desc, &texts, limit, joined, bpe, err);
+    }
+    if (status == WICK_OK && bpe->pretokenizer == WK_PRETOKENIZER_LLAMA3) {
+        status = index_whole(table, &bpe->whole, err);
+    }
+    wk_free(heap, joined, limit);
+    wk_map_release(&texts);
+    return status;
+}
+
+wick_status wk_bpe_make(wk_heap *heap, const wk_vocab_desc *desc, const wk_token_table *table,
+                        wk_bpe *out, wick_error *err) {
+    *out = (wk_bpe){0};
+    if (desc->pre.size == 0) {
+        return wk_fail(err, WICK_ERR_FORMAT,
+                       "the pre-tokenizer is not named (tokenizer.ggml.pre is missing)");
+    }
+    if (!wk_pretokenizer_find(desc->pre, &out->pretokenizer)) {
+        const int shown = desc->pre.size < 64 ? (int)desc->pre.size : 64;
+        return wk_fail(err, WICK_ERR_UNSUPPORTED, "pre-tokenizer '%.*s' is not known", shown,
+                       desc->pre.text);
+    }
+    if (desc->n_merges == 0) {
+        return wk_fail(err, WICK_ERR_FORMAT,
+                       "the vocabulary has no merges (tokenizer.ggml.merges is missing)");
+    }
+    wk_map64_init(&out->ranks, heap);
+    wk_map_init(&out->whole, heap);
+    const wick_status status = fill(heap, desc, table, out, err);
+    if (status != WICK_OK) wk_bpe_release(heap, out);
+    return status;
+}
+
+void wk_bpe_release(wk_heap *heap, wk_bpe *bpe) {
+    wk_map64_release(&bpe->ranks);
+    wk_map_release(&bpe->whole);
+    wk_free(heap, bpe->merged, bpe->n_merges * sizeof *bpe->merged);
+    *bpe = (wk_bpe){0};
+}
+
+static bool find_merge(const void *context, const wk_symbol *left, const wk_symbol *right,
+                       uint32_t *rank, uint32_t *id) {
+    const wk_bpe *const bpe = context;
+    if (!wk_map64_get(&bpe->ranks, (uint64_t)left->id << 32 | right->id, rank)) return false;
+    *id = bpe->merged[*rank];
+    return true;
+}
+
+static wick_status encode_piece(const wk_bpe *bpe, wk_merger *merger, wk_str piece,
+                                wk_id_sink *out) {
+    uint32_t id;
+    if (wk_map_get(&bpe->whole, piece, &id)) {
+        wk_id_sink_put(out, id);
+        return WICK_OK;
+    }
+    WK_TRY(wk_merger_begin(merger, piece.size));
+    for (size_t i = 0; i < piece.size; i++) {
+        id = bpe->byte_ids[(unsigned char)piece.text[i]];
+        if (id != WICK_NO_TOKEN) wk_merger_push(merger, 1, id);
+    }
+    if (merger->n_symbols == 0) return WICK_OK;
+    wk_merger_run(merger, find_merge, bpe);
+    for (uint32_t i = 0; i != WK_NO_SYMBOL; i = merger->symbols[i].next) {
+        wk_id_sink_put(out, merger->symbols[i].id);
+    }
+    return WICK_OK;
+}
+
+wick_status wk_bpe_encode(const wk_bpe *bpe, wk_merger *merger, wk_str text, wk_id_sink *out) {
+    while (text.size > 0) {
+        const size_t size = wk_pretokenize(bpe->pretokenizer, text.text, text.size);
+        WK_TRY(encode_piece(bpe, merger, (wk_str){text.text, size}, out));
+        text.text += size;
+        text.size -= size;
+    }
+    return WICK_OK;
+}

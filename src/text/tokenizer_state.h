@@ -1,0 +1,23 @@
+/* text/tokenizer_state.h: what a tokenizer holds; for tokenizer.c and detokenize.c. */
+#ifndef WK_TEXT_TOKENIZER_STATE_H
+#define WK_TEXT_TOKENIZER_STATE_H
+
+#include "text/bpe.h"
+#include "text/sentencepiece.h"
+#include "text/special.h"
+#include "text/token_table.h"
+
+typedef enum wk_tokenizer_kind { WK_TOKENIZER_BPE, WK_TOKENIZER_SENTENCEPIECE } wk_tokenizer_kind;
+
+struct wick_tokenizer {
+    wk_heap *heap; /* scratch comes from here */
+    wk_tokenizer_kind kind;
+    wk_vocab_desc desc;
+    bool add_begin, add_end, add_space_prefix;
+    wk_token_table table;
+    wk_special special;
+    wk_bpe bpe; /* the one that kind names */
+    wk_sentencepiece sentencepiece;
+};
+
+#endif

@@ -1,0 +1,65 @@
+/* text/unicode.c: UTF-8 decoding and encoding. */
+#include "text/unicode.h"
+
+#include <assert.h>
+
+/* Bytes of the sequence that lead begins; 0: it begins none. */
+static size_t sequence_size(unsigned char lead) {
+    if (lead < 0x80) return 1;
+    if (lead < 0xC2) return 0; /* a continuation, or an overlong form */
+    if (lead < 0xE0) return 2;
+    if (lead < 0xF0) return 3;
+    return lead < 0xF5 ? 4 : 0;
+}
+
+/* The second byte carries all restrictions: overlong forms, surrogates, the end of Unicode. */
+static bool second_byte_fits(unsigned char lead, unsigned char second) {
+    switch (lead) {
+    case 0xE0: return second >= 0xA0 && second <= 0xBF;
+    case 0xED: return second >= 0x80 && second <= 0x9F;
+    case 0xF0: return second >= 0x90 && second <= 0xBF;
+    case 0xF4: return second >= 0x80 && second <= 0x8F;
+    default: return (second & 0xC0) == 0x80;
+    }
+}
+
+wk_utf8_state wk_utf8_classify(const unsigned char *bytes, size_t size) {
+    assert(size >= 1 && size <= 4);
+    const size_t whole = sequence_size(bytes[0]);
+    if (size > whole) return WK_UTF8_INVALID;
+    if (size >= 2 && !second_byte_fits(bytes[0], bytes[1])) return WK_UTF8_INVALID;
+    for (size_t i = 2; i < size; i++) {
+        if ((bytes[i] & 0xC0) != 0x80) return WK_UTF8_INVALID;
+    }
+    return size == whole ? WK_UTF8_COMPLETE : WK_UTF8_PARTIAL;
+}
+
+size_t wk_utf8_decode(const char *text, size_t size, uint32_t *code) {
+    assert(size > 0);
+    const unsigned char *bytes = (const unsigned char *)text;
+    if (bytes[0] < 0x80) {
+        *code = bytes[0];
+        return 1;
+    }
+    const size_t whole = sequence_size(bytes[0]);
+    if (whole == 0 || whole > size || wk_utf8_classify(bytes, whole) != WK_UTF8_COMPLETE) {
+        *code = WK_CHAR_INVALID;
+        return 1;
+    }
+    uint32_t value = bytes[0] & (0xFFu >> (whole + 1)); /* the lead's payload bits */
+    for (size_t i = 1; i < whole; i++) value = value << 6 | (bytes[i] & 0x3Fu);
+    *code = value;
+    return whole;
+}
+
+size_t wk_utf8_encode(uint32_t code, char out[4]) {
+    assert(code <= 0x10FFFF);
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    const size_t size = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = size - 1; i > 0; i--, code >>= 6) out[i] = (char)(0x80 | (code & 0x3F));
+    out[0] = (char)((0xF00u >> size & 0xFF) | code); /* size leading ones */
+    return size;
+}

@@ -1,0 +1,266 @@
+/* Files: read, map, write whole. */
+#define _DEFAULT_SOURCE
+#define _POSIX_C_SOURCE 200809L
+
+#include "sys/file.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "checked_heap.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct fixture {
+    checked_heap checked;
+    char folder[64];
+    char path[96]; /* in folder, absent at first */
+} fixture;
+
+static int set_up(void **state) {
+    static fixture f;
+    checked_heap_init(&f.checked, UINT64_MAX);
+    strcpy(f.folder, "/tmp/wick_test_XXXXXX");
+    if (!mkdtemp(f.folder)) return 1;
+    snprintf(f.path, sizeof f.path, "%s/file", f.folder);
+    *state = &f;
+    return 0;
+}
+
+/* Fails where anything but f.path is left in the folder. */
+static int tear_down(void **state) {
+    fixture *const f = *state;
+    unlink(f->path);
+    return rmdir(f->folder) == 0 && checked_heap_is_clean(&f->checked) ? 0 : 1;
+}
+
+static void write_file(fixture *f, const void *data, size_t size) {
+    wk_file_writer *writer;
+    wick_error err = {0};
+    assert_int_equal(wk_file_write_start(&f->checked.heap, f->path, &writer, &err), WICK_OK);
+    assert_int_equal(wk_file_write(writer, data, size / 2, &err), WICK_OK);
+    assert_int_equal(wk_file_write(writer, (const char *)data + size / 2, size - size / 2, &err),
+                     WICK_OK);
+    assert_int_equal(wk_file_write_finish(&f->checked.heap, writer, true, &err), WICK_OK);
+    assert_int_equal(err.status, WICK_OK);
+}
+
+static wk_file *open_file(fixture *f) {
+    wk_file *file;
+    assert_int_equal(wk_file_open(&f->checked.heap, f->path, &file, NULL), WICK_OK);
+    return file;
+}
+
+static void test_read(void **state) {
+    fixture *const f = *state;
+    write_file(f, "0123456789", 10);
+    wk_file *const file = open_file(f);
+    assert_int_equal(wk_file_size(file), 10);
+    char text[11] = {0};
+    assert_int_equal(wk_file_read_at(file, 0, text, 10, NULL), WICK_OK);
+    assert_string_equal(text, "0123456789");
+    assert_int_equal(wk_file_read_at(file, 7, text, 3, NULL), WICK_OK);
+    assert_memory_equal(text, "789", 3);
+    assert_int_equal(wk_file_read_at(file, 10, text, 0, NULL), WICK_OK);
+    wick_error err = {0};
+    assert_int_equal(wk_file_read_at(file, 7, text, 4, &err), WICK_ERR_IO);
+    assert_non_null(strstr(err.message, f->path));
+    assert_int_equal(wk_file_read_at(file, UINT64_MAX, text, 4, NULL), WICK_ERR_IO);
+    assert_int_equal(truncate(f->path, 5), 0);
+    err = (wick_error){0};
+    assert_int_equal(wk_file_read_at(file, 3, text, 4, &err), WICK_ERR_IO);
+    assert_non_null(strstr(err.message, "ends at 5 now"));
+    wk_file_close(&f->checked.heap, file);
+    wk_file_close(&f->checked.heap, NULL);
+}
+
+/* Beyond 4 GB, on a file that is almost all hole. */
+static void test_large_offset(void **state) {
+    fixture *const f = *state;
+    FILE *const stream = fopen(f->path, "wb");
+    assert_non_null(stream);
+    const int64_t offset = (1LL << 33) + 7;
+    if (fseeko(stream, offset, SEEK_SET) != 0 || fputs("far", stream) < 0 || fclose(stream) != 0) {
+        print_message("skipped: no files of 8 GB in /tmp\n");
+        skip();
+    }
+    wk_file *const file = open_file(f);
+    assert_true(wk_file_size(file) == (uint64_t)offset + 3);
+    char text[3];
+    assert_int_equal(wk_file_read_at(file, (uint64_t)offset, text, 3, NULL), WICK_OK);
+    assert_memory_equal(text, "far", 3);
+    wk_file_close(&f->checked.heap, file);
+}
+
+static void refuse(fixture *f, const char *path, wick_status status, const char *word) {
+    wk_file *file;
+    wick_error err = {0};
+    assert_int_equal(wk_file_open(&f->checked.heap, path, &file, &err), status);
+    assert_null(file);
+    assert_int_equal(err.status, status);
+    if (!strstr(err.message, path) || !strstr(err.message, word)) fail_msg("%s", err.message);
+}
+
+static void test_open_failures(void **state) {
+    fixture *const f = *state;
+    refuse(f, f->path, WICK_ERR_NOT_FOUND, "cannot open");
+    refuse(f, f->folder, WICK_ERR_IO, "is a directory");
+    refuse(f, "/dev/null", WICK_ERR_IO, "not a regular file");
+    assert_int_equal(mkfifo(f->path, 0600), 0);
+    refuse(f, f->path, WICK_ERR_IO, "not a regular file"); /* and does not wait for a writer */
+    unlink(f->path);
+    write_file(f, "x", 1);
+    char inside[128];
+    snprintf(inside, sizeof inside, "%s/inside", f->path);
+    refuse(f, inside, WICK_ERR_NOT_FOUND, "cannot open");
+    f->checked.n_allowed = 0;
+    refuse(f, f->path, WICK_ERR_OUT_OF_MEMORY, "");
+}
+
+static void test_map(void **state) {
+    fixture *const f = *state;
+    static char data[100000];
+    for (size_t i = 0; i < sizeof data; i++) data[i] = (char)(i * 7);
+    write_file(f, data, sizeof data);
+    wk_file *const file = open_file(f);
+    const void *map, *again;
+    wk_file_drop(file, 0, sizeof data); /* not mapped yet: nothing to do */
+    assert_int_equal(wk_file_map(file, &map, NULL), WICK_OK);
+    assert_memory_equal(map, data, sizeof data);
+    assert_int_equal(wk_file_map(file, &again, NULL), WICK_OK);
+    assert_ptr_equal(map, again);
+    wk_file_drop(file, 1, 50000);
+    wk_file_drop(file, 50000, UINT64_MAX);
+    wk_file_drop(file, UINT64_MAX, 1);
+    wk_file_drop(file, 99999, 1);
+    assert_memory_equal(map, data, sizeof data); /* read again from the file */
+    wk_file_close(&f->checked.heap, file);
+}
+
+static void test_empty_map(void **state) {
+    fixture *const f = *state;
+    write_file(f, "", 0);
+    wk_file *const file = open_file(f);
+    const void *map = f;
+    assert_int_equal(wk_file_map(file, &map, NULL), WICK_OK);
+    assert_null(map);
+    wk_file_drop(file, 0, 1);
+    wk_file_close(&f->checked.heap, file);
+}
+
+static void check_contents(fixture *f, const char *expected) {
+    char text[100] = {0};
+    FILE *const stream = fopen(f->path, "rb");
+    assert_non_null(stream);
+    assert_true(fread(text, 1, sizeof text - 1, stream) < sizeof text - 1);
+    fclose(stream);
+    assert_string_equal(text, expected);
+}
+
+static void test_write_is_whole(void **state) {
+    fixture *const f = *state;
+    wk_heap *const heap = &f->checked.heap;
+    wk_file_writer *writer;
+    write_file(f, "old", 3);
+    assert_int_equal(wk_file_write_start(heap, f->path, &writer, NULL), WICK_OK);
+    assert_int_equal(wk_file_write(writer, "new contents", 12, NULL), WICK_OK);
+    check_contents(f, "old"); /* nothing before finish */
+    assert_int_equal(wk_file_write_finish(heap, writer, true, NULL), WICK_OK);
+    check_contents(f, "new contents");
+    assert_int_equal(wk_file_write_start(heap, f->path, &writer, NULL), WICK_OK);
+    assert_int_equal(wk_file_write(writer, "unwanted", 8, NULL), WICK_OK);
+    assert_int_equal(wk_file_write_finish(heap, writer, false, NULL), WICK_OK);
+    check_contents(f, "new contents");
+    struct stat status;
+    const mode_t mask = umask(0);
+    umask(mask);
+    assert_int_equal(stat(f->path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0666 & ~mask);
+}
+
+static void refuse_write(fixture *f, const char *path, wick_status status, const char *word) {
+    wk_file_writer *writer;
+    wick_error err = {0};
+    assert_int_equal(wk_file_write_start(&f->checked.heap, path, &writer, &err), status);
+    assert_null(writer);
+    if (!strstr(err.message, path) || !strstr(err.message, word)) fail_msg("%s", err.message);
+}
+
+static void test_write_failures(void **state) {
+    fixture *const f = *state;
+    refuse_write(f, f->folder, WICK_ERR_IO, "is a directory");
+    char absent[128];
+    snprintf(absent, sizeof absent, "%s/absent/file", f->folder);
+    refuse_write(f, absent, WICK_ERR_NOT_FOUND, "cannot write");
+    f->checked.n_allowed = 0;
+    refuse_write(f, f->path, WICK_ERR_OUT_OF_MEMORY, "");
+}
+
+/* The limit on the size of files stands for a full disk. */
+static void test_write_beyond_limit(void **state) {
+    fixture *const f = *state;
+    write_file(f, "old", 3);
+    struct rlimit old;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    void (*const handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    const struct rlimit small = {.rlim_cur = 1000, .rlim_max = old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    wk_file_writer *writer;
+    wick_error err = {0}, second = {0};
+    static const char data[5000] = {1};
+    const wick_status started = wk_file_write_start(&f->checked.heap, f->path, &writer, &err);
+    const wick_status written = wk_file_write(writer, data, sizeof data, &err);
+    const wick_status finished = wk_file_write_finish(&f->checked.heap, writer, true, &second);
+    setrlimit(RLIMIT_FSIZE, &old);
+    signal(SIGXFSZ, handler);
+    assert_int_equal(started, WICK_OK);
+    assert_int_equal(written, WICK_ERR_IO);
+    assert_int_equal(finished, WICK_ERR_IO); /* what is not whole is not committed */
+    assert_non_null(strstr(err.message, f->path));
+    assert_non_null(strstr(second.message, f->path));
+    check_contents(f, "old");
+}
+
+/* Devices are written in place and stay devices. */
+static void test_write_to_device(void **state) {
+    fixture *const f = *state;
+    wk_file_writer *writer;
+    wick_error err = {0};
+    assert_int_equal(wk_file_write_start(&f->checked.heap, "/dev/null", &writer, &err), WICK_OK);
+    assert_int_equal(wk_file_write(writer, "x", 1, &err), WICK_OK);
+    assert_int_equal(wk_file_write_finish(&f->checked.heap, writer, true, &err), WICK_OK);
+    struct stat status;
+    assert_int_equal(stat("/dev/null", &status), 0);
+    assert_true(S_ISCHR(status.st_mode));
+    if (access("/dev/full", W_OK) != 0) {
+        print_message("no /dev/full here: the full disk was not tried\n");
+        return;
+    }
+    assert_int_equal(wk_file_write_start(&f->checked.heap, "/dev/full", &writer, &err), WICK_OK);
+    assert_int_equal(wk_file_write(writer, "x", 1, &err), WICK_ERR_IO);
+    assert_non_null(strstr(err.message, "cannot write '/dev/full': "));
+    assert_int_equal(wk_file_write_finish(&f->checked.heap, writer, true, &err), WICK_ERR_IO);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_large_offset, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_open_failures, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_map, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_empty_map, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_write_is_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_write_failures, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_write_beyond_limit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_write_to_device, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

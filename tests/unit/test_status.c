@@ -1,0 +1,84 @@
+/* Sentences of failures, texts of statuses, the version. */
+#include "core/status.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static void test_texts(void **state) {
+    (void)state;
+    assert_string_equal(wick_status_text(WICK_OK), "ok");
+    assert_string_equal(wick_status_text(WICK_ERR_INTERNAL), "internal error");
+    assert_string_equal(wick_status_text((wick_status)-1000), "unknown status");
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d.%d", WICK_VERSION_MAJOR, WICK_VERSION_MINOR,
+             WICK_VERSION_PATCH);
+    assert_string_equal(wick_version(), version);
+}
+
+static void test_first_failure_stays(void **state) {
+    (void)state;
+    wick_error err = {0};
+    assert_int_equal(wk_fail(&err, WICK_ERR_SHAPE, "rank %d", 7), WICK_ERR_SHAPE);
+    assert_int_equal(wk_fail(&err, WICK_ERR_IO, "second"), WICK_ERR_IO);
+    assert_int_equal(wk_fail_memory(&err, 10, 5, "a thing"), WICK_ERR_OUT_OF_MEMORY);
+    assert_int_equal(err.status, WICK_ERR_SHAPE);
+    assert_string_equal(err.message, "rank 7");
+    assert_int_equal(err.bytes_requested, 0);
+    assert_int_equal(wk_fail(NULL, WICK_ERR_IO, "nobody listens"), WICK_ERR_IO);
+}
+
+static void test_memory(void **state) {
+    (void)state;
+    wick_error err = {0};
+    assert_int_equal(wk_fail_memory(&err, 5000000000, 12, "the cache"), WICK_ERR_OUT_OF_MEMORY);
+    assert_int_equal(err.status, WICK_ERR_OUT_OF_MEMORY);
+    assert_true(err.bytes_requested == 5000000000 && err.bytes_available == 12);
+    assert_string_equal(err.message,
+                        "not enough memory for the cache: 5000000000 bytes needed, 12 available");
+    wick_error unknown = {0};
+    wk_fail_memory(&unknown, 7, 0, "it");
+    assert_string_equal(unknown.message, "not enough memory for it: 7 bytes needed");
+}
+
+static void test_long_message_is_cut(void **state) {
+    (void)state;
+    char text[1024];
+    for (int shift = 0; shift < 2; shift++) { /* two-byte characters at both parities */
+        memset(text, 'x', sizeof text);
+        for (size_t i = (size_t)shift; i + 2 < sizeof text; i += 2) memcpy(text + i, "\xC3\xA9", 2);
+        text[sizeof text - 1] = '\0';
+        wick_error err = {0};
+        wk_fail(&err, WICK_ERR_VALUE, "%s", text);
+        const size_t length = strlen(err.message);
+        assert_true(length < sizeof err.message && length > sizeof err.message - 4);
+        assert_string_equal(err.message + length - 3, "...");
+        assert_int_equal((unsigned char)err.message[length - 4], 0xA9);
+    }
+}
+
+static wick_status pass_on(wick_status status) {
+    WK_TRY(status);
+    return WICK_ERR_INTERNAL;
+}
+
+static void test_try(void **state) {
+    (void)state;
+    assert_int_equal(pass_on(WICK_PENDING), WICK_PENDING);
+    assert_int_equal(pass_on(WICK_ERR_IO), WICK_ERR_IO);
+    assert_int_equal(pass_on(WICK_OK), WICK_ERR_INTERNAL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_texts),  cmocka_unit_test(test_first_failure_stays),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_long_message_is_cut),
+        cmocka_unit_test(test_try),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

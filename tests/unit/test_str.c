@@ -1,0 +1,97 @@
+/* Strings and the growing buffer. */
+#include "core/str.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "checked_heap.h"
+
+#include <string.h>
+
+static void test_equal(void **state) {
+    (void)state;
+    assert_true(wk_str_equal(wk_str_of("abc"), (wk_str){"abcd", 3}));
+    assert_false(wk_str_equal(wk_str_of("abc"), wk_str_of("abd")));
+    assert_false(wk_str_equal(wk_str_of("abc"), wk_str_of("ab")));
+    assert_true(wk_str_equal((wk_str){NULL, 0}, wk_str_of("")));
+    assert_true(wk_str_is((wk_str){"xyz", 2}, "xy"));
+    assert_false(wk_str_is((wk_str){"a\0b", 3}, "a"));
+}
+
+static void test_append(void **state) {
+    (void)state;
+    checked_heap checked;
+    checked_heap_init(&checked, 1000);
+    wk_strbuf buf;
+    wk_strbuf_init(&buf, &checked.heap);
+    assert_null(buf.data);
+    char expected[5000];
+    for (size_t i = 0; i < sizeof expected; i++) {
+        expected[i] = (char)('a' + i % 26);
+        wk_strbuf_append(&buf, &expected[i], 1);
+        assert_int_equal(buf.data[buf.size], '\0');
+    }
+    assert_int_equal(buf.size, sizeof expected);
+    assert_memory_equal(buf.data, expected, sizeof expected);
+    assert_true(checked.heap.n_allocations < 10);
+    wk_strbuf_clear(&buf);
+    assert_string_equal(buf.data, "");
+    wk_strbuf_text(&buf, "text");
+    wk_strbuf_append(&buf, NULL, 0);
+    wk_strbuf_format(&buf, " %d %s", 42, "more");
+    assert_string_equal(buf.data, "text 42 more");
+    wk_strbuf_format(&buf, "%400s", "");
+    assert_int_equal(buf.size, 412);
+    wk_strbuf_release(&buf);
+    assert_true(checked_heap_is_clean(&checked));
+}
+
+static void test_reserve(void **state) {
+    (void)state;
+    checked_heap checked;
+    checked_heap_init(&checked, 1);
+    wk_strbuf buf;
+    wk_strbuf_init(&buf, &checked.heap);
+    assert_true(wk_strbuf_reserve(&buf, 1000));
+    assert_string_equal(buf.data, "");
+    for (int i = 0; i < 1000; i++) wk_strbuf_append(&buf, "x", 1);
+    assert_false(buf.failed);
+    assert_int_equal(checked.heap.n_allocations, 1);
+    wk_strbuf_release(&buf);
+    assert_true(checked_heap_is_clean(&checked));
+}
+
+static void test_failure_sticks(void **state) {
+    (void)state;
+    checked_heap checked;
+    checked_heap_init(&checked, 1);
+    wk_strbuf buf;
+    wk_strbuf_init(&buf, &checked.heap);
+    wk_strbuf_text(&buf, "kept");
+    assert_false(wk_strbuf_reserve(&buf, SIZE_MAX - 2));
+    assert_true(buf.failed);
+    wk_strbuf_text(&buf, "lost");
+    wk_strbuf_format(&buf, "lost");
+    assert_string_equal(buf.data, "kept");
+    wk_strbuf_clear(&buf);
+    wk_strbuf_text(&buf, "new");
+    assert_false(buf.failed);
+    wk_strbuf_format(&buf, "%1000s", "");
+    assert_true(buf.failed);
+    assert_string_equal(buf.data, "new");
+    wk_strbuf_release(&buf);
+    assert_true(checked_heap_is_clean(&checked));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equal),
+        cmocka_unit_test(test_append),
+        cmocka_unit_test(test_reserve),
+        cmocka_unit_test(test_failure_sticks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

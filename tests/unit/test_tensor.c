@@ -1,0 +1,314 @@
+/* The tensor layer: scopes, the queue, reads, fallback, decomposition, verification, plans; on the CPU and
+ * on the null backend in all its moods. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tensor/plan.h"
+#include "tensor/tensor.h"
+
+#include <wick/ops.h>
+
+#include <math.h>
+#include <string.h>
+
+static const wick_device_desc moods[] = {
+    {.backend = WICK_BACKEND_CPU, .isa = WICK_ISA_REF, .n_threads = 1},
+    {.backend = WICK_BACKEND_CPU, .n_threads = 2},
+    {.backend = WICK_BACKEND_CPU, .n_threads = 2, .slice_us = 1},
+    {.backend = WICK_BACKEND_CPU, .verify = true},
+    {.backend = WICK_BACKEND_NULL},
+    {.backend = WICK_BACKEND_NULL, .null_flags = WICK_NULL_LATE | WICK_NULL_OUT_OF_ORDER},
+    {.backend = WICK_BACKEND_NULL, .null_flags = WICK_NULL_NO_FUSED},
+    {.backend = WICK_BACKEND_NULL, .null_flags = WICK_NULL_NO_KERNELS},
+    {.backend = WICK_BACKEND_NULL, .null_flags = WICK_NULL_NO_KERNELS | WICK_NULL_LATE},
+    {.backend = WICK_BACKEND_NULL, .verify = true},
+};
+
+static wick_device *open_mood(size_t mood) {
+    wick_device *device;
+    wick_error error = {0};
+    if (wick_device_open(&moods[mood], &device, &error) != WICK_OK)
+        fail_msg("mood %zu: %s", mood, error.message);
+    return device;
+}
+
+/* Closes the device; everything must have been given back. */
+static void close_clean(wick_device *device) {
+    wick_device_stats stats;
+    assert_int_equal(wick_synchronize(device), WICK_OK);
+    wick_device_get_stats(device, &stats);
+    assert_int_equal(stats.buffer_bytes, 0);
+    wick_device_close(device);
+}
+
+static wick_tensor *ramp(wick_device *device, int64_t rows, int64_t columns, float from) {
+    float data[256];
+    assert_true(rows * columns <= 256);
+    for (int64_t i = 0; i < rows * columns; i++) data[i] = from + 0.25f * (float)i;
+    wick_tensor *const tensor = wick_tensor_from_data(
+        device, WICK_F32, WICK_SHAPE(rows, columns), data, (size_t)(rows * columns) * sizeof *data);
+    assert_non_null(tensor);
+    return tensor;
+}
+
+static void test_chain(void **state) {
+    (void)state;
+    for (size_t mood = 0; mood < sizeof moods / sizeof *moods; mood++) {
+        wick_device *const device = open_mood(mood);
+        const wick_scope scope = wick_scope_begin(device);
+        wick_tensor *const a = ramp(device, 4, 8, -3), *const b = ramp(device, 4, 8, 1);
+        wick_tensor *const c = wick_add(wick_swiglu(a, b), wick_mul(a, b));
+        float got[32];
+        assert_int_equal(wick_read(c, got, sizeof got), WICK_OK);
+        for (int i = 0; i < 32; i++) {
+            const double x = -3 + 0.25 * i, u = 1 + 0.25 * i;
+            const double want = x / (1 + exp(-x)) * u + x * u;
+            assert_float_equal(got[i], want, 1e-4);
+        }
+        wick_scope_end(scope);
+        close_clean(device);
+    }
+}
+
+static void test_counters_tell_the_truth(void **state) {
+    (void)state;
+    for (size_t mood = 0; mood < sizeof moods / sizeof *moods; mood++) {
+        wick_device *const device = open_mood(mood);
+        const wick_scope scope = wick_scope_begin(device);
+        wick_tensor *const a = ramp(device, 2, 8, 0);
+        float got[16];
+        assert_int_equal(wick_read(wick_swiglu(a, a), got, sizeof got), WICK_OK);
+        wick_device_stats stats;
+        wick_device_get_stats(device, &stats);
+        const uint32_t flags = moods[mood].null_flags;
+        const bool fused = !(flags & (WICK_NULL_NO_FUSED | WICK_NULL_NO_KERNELS));
+        assert_int_equal(stats.n_decomposed, fused ? 0 : 1);
+        assert_int_equal(stats.n_fallbacks, flags & WICK_NULL_NO_KERNELS ? 2 : 0);
+        wick_scope_end(scope);
+        close_clean(device);
+    }
+}
+
+static void test_strict_refuses_fallback(void **state) {
+    (void)state;
+    wick_device *device;
+    const wick_device_desc desc = {
+        .backend = WICK_BACKEND_NULL, .null_flags = WICK_NULL_NO_KERNELS, .strict = true};
+    assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const a = ramp(device, 2, 2, 0);
+    float got[4];
+    assert_int_equal(wick_read(wick_add(a, a), got, sizeof got), WICK_ERR_UNSUPPORTED);
+    wick_error error;
+    assert_int_equal(wick_device_error(device, &error), WICK_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "binary"));
+    wick_scope_end(scope);
+    close_clean(device);
+}
+
+static void test_index_fault_is_sticky_until_read(void **state) {
+    (void)state;
+    for (size_t mood = 0; mood < sizeof moods / sizeof *moods; mood++) {
+        wick_device *const device = open_mood(mood);
+        const wick_scope scope = wick_scope_begin(device);
+        const uint32_t ids[2] = {1, 7};
+        wick_tensor *const weight = ramp(device, 4, 8, 0);
+        wick_tensor *const index =
+            wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(2), ids, sizeof ids);
+        float got[16];
+        assert_int_equal(wick_read(wick_embedding(weight, index), got, sizeof got),
+                         WICK_ERR_INDEX);
+        assert_int_equal(wick_read(weight, got, sizeof got), WICK_ERR_INDEX);
+        assert_int_equal(wick_device_error(device, NULL), WICK_ERR_INDEX);
+        assert_int_equal(wick_device_error(device, NULL), WICK_OK);
+        wick_scope_end(scope);
+        close_clean(device);
+    }
+}
+
+static void test_reads_overlap_and_snapshot(void **state) {
+    (void)state;
+    for (size_t mood = 0; mood < sizeof moods / sizeof *moods; mood++) {
+        wick_device *const device = open_mood(mood);
+        wick_tensor *const x = ramp(device, 1, 4, 0);
+        wick_reading *first, *second;
+        assert_int_equal(wick_read_start(x, &first), WICK_OK);
+        while (wick_read_poll(first) == WICK_PENDING) {}
+        wick_fill(x, 9);
+        assert_int_equal(wick_read_start(x, &second), WICK_OK);
+        while (wick_read_poll(second) == WICK_PENDING) {}
+        float before[4], after[4];
+        assert_int_equal(wick_read_finish(second, after, sizeof after), WICK_OK);
+        assert_int_equal(wick_read_finish(first, before, sizeof before), WICK_OK);
+        assert_float_equal(before[1], 0.25, 0);
+        assert_float_equal(after[1], 9, 0);
+        wick_release(x);
+        close_clean(device);
+    }
+}
+
+static void test_writes_keep_their_order(void **state) {
+    (void)state;
+    for (size_t mood = 0; mood < sizeof moods / sizeof *moods; mood++) {
+        wick_device *const device = open_mood(mood);
+        const wick_scope scope = wick_scope_begin(device);
+        wick_tensor *const x = ramp(device, 1, 4, 1);
+        wick_tensor *const doubled = wick_add(x, x); /* queued: must see the old contents */
+        const float fresh[4] = {100, 100, 100, 100};
+        assert_int_equal(wick_write(x, fresh, sizeof fresh), WICK_OK);
+        float got[4];
+        assert_int_equal(wick_read(doubled, got, sizeof got), WICK_OK);
+        assert_float_equal(got[0], 2, 0);
+        wick_scope_end(scope);
+        close_clean(device);
+    }
+}
+
+static void test_long_queues(void **state) {
+    (void)state;
+    for (size_t mood = 0; mood < sizeof moods / sizeof *moods; mood++) {
+        wick_device *const device = open_mood(mood);
+        wick_tensor *sum = ramp(device, 1, 2, 0);
+        wick_tensor *const one = ramp(device, 1, 2, 1);
+        for (int i = 0; i < 1000; i++) {
+            wick_tensor *const next = wick_add(sum, one);
+            wick_release(sum);
+            sum = next;
+        }
+        float got[2];
+        assert_int_equal(wick_read(sum, got, sizeof got), WICK_OK);
+        assert_float_equal(got[0], 1000, 0);
+        wick_release(sum);
+        wick_release(one);
+        close_clean(device);
+    }
+}
+
+/* A recorded sequence: y = swiglu(x w^T, x w^T) + x, with an intermediate that shares memory. */
+static wick_tensor *network(wick_tensor *x, wick_tensor *w) {
+    wick_tensor *const h = wick_linear(x, w, NULL);
+    wick_tensor *const g = wick_silu(wick_linear(x, w, NULL));
+    return wick_add(wick_swiglu(h, g), x);
+}
+
+static void run_plan(wick_device *device, bool is_replayed) {
+    wick_tensor *const x = ramp(device, 2, 8, -1), *const w = ramp(device, 8, 8, -2);
+    float want[16], got[16], input[16];
+    wick_scope scope = wick_scope_begin(device);
+    assert_int_equal(wick_read(network(x, w), want, sizeof want), WICK_OK);
+    wick_scope_end(scope);
+
+    wk_plan_pool *pool;
+    wk_plan *plan;
+    assert_int_equal(wk_plan_pool_make(device, &pool), WICK_OK);
+    assert_int_equal(wk_plan_begin(device, pool), WICK_OK);
+    scope = wick_scope_begin(device);
+    wick_tensor *const y = wick_retain(network(x, w));
+    assert_non_null(y);
+    assert_int_equal(wk_plan_end(device, &y, 1, &plan), WICK_OK);
+    wick_scope_end(scope);
+
+    assert_int_equal(wick_read(x, input, sizeof input), WICK_OK);
+    wick_device_stats before, after;
+    for (int run = 0; run < 6; run++) {
+        const float zero[16] = {0};
+        if (run == 3) wick_device_get_stats(device, &before);
+        assert_int_equal(wick_write(x, run % 2 ? zero : input, sizeof input), WICK_OK);
+        assert_int_equal(wk_plan_run(plan), WICK_OK);
+        assert_int_equal(wick_read(y, got, sizeof got), WICK_OK);
+        if (run % 2 == 0) assert_memory_equal(got, want, sizeof want);
+        if (run % 2 == 1) assert_memory_equal(got, zero, sizeof zero);
+    }
+    wick_device_get_stats(device, &after);
+    if (is_replayed) assert_int_equal(after.n_allocations, before.n_allocations);
+    wick_release(y);
+    wk_plan_free(plan);
+    wk_plan_pool_free(pool);
+    wick_release(x);
+    wick_release(w);
+}
+
+static void test_plan_replays(void **state) {
+    (void)state;
+    for (size_t mood = 0; mood < sizeof moods / sizeof *moods; mood++) {
+        wick_device *const device = open_mood(mood);
+        /* Nothing is allocated in the steady state where the backend replays. */
+        run_plan(device, moods[mood].backend == WICK_BACKEND_CPU && !moods[mood].verify);
+        close_clean(device);
+    }
+}
+
+static void count_ops(void *user, const wk_call *call) {
+    (void)call;
+    ++*(int *)user;
+}
+
+static void test_observer_sees_every_op(void **state) {
+    (void)state;
+    wick_device *const device = open_mood(1);
+    int seen = 0;
+    wk_device_observe(device, count_ops, &seen);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const x = ramp(device, 2, 2, 0);
+    (void)wick_add(wick_mul(x, x), wick_transpose(x, 0, 1));
+    assert_int_equal(seen, 2);
+    wick_scope_end(scope);
+    wk_device_observe(device, NULL, NULL);
+    close_clean(device);
+}
+
+static void test_devices_do_not_mix(void **state) {
+    (void)state;
+    wick_device *const one = open_mood(0), *const other = open_mood(0);
+    wick_tensor *const a = ramp(one, 1, 2, 0), *const b = ramp(other, 1, 2, 0);
+    assert_null(wick_add(a, b));
+    assert_int_equal(wick_device_error(one, NULL), WICK_ERR_ARGUMENT);
+    wick_release(a);
+    wick_release(b);
+    close_clean(one);
+    close_clean(other);
+}
+
+static void test_backends_are_listed(void **state) {
+    (void)state;
+    wick_backend_status all[16];
+    const size_t n = wick_backends(all, 16);
+    assert_true(n > 2 && n <= 16);
+    int available = 0;
+    for (size_t i = 0; i < n; i++) {
+        assert_true(all[i].is_available == (all[i].reason[0] == 0));
+        available += all[i].is_available;
+        wick_device_desc desc = {.backend = all[i].backend};
+        wick_device *device;
+        wick_error error = {0};
+        const wick_status status = wick_device_open(&desc, &device, &error);
+        assert_int_equal(status, all[i].is_available ? WICK_OK : WICK_ERR_NO_DEVICE);
+        if (status != WICK_OK) assert_non_null(strstr(error.message, all[i].name));
+        wick_device_close(device);
+    }
+    assert_true(available >= 1);
+    wick_backend backend;
+    assert_true(wick_backend_from_name("gpu", &backend) && backend == WICK_BACKEND_WEBGPU);
+    assert_false(wick_backend_from_name("abacus", &backend));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_counters_tell_the_truth),
+        cmocka_unit_test(test_strict_refuses_fallback),
+        cmocka_unit_test(test_index_fault_is_sticky_until_read),
+        cmocka_unit_test(test_reads_overlap_and_snapshot),
+        cmocka_unit_test(test_writes_keep_their_order),
+        cmocka_unit_test(test_long_queues),
+        cmocka_unit_test(test_plan_replays),
+        cmocka_unit_test(test_observer_sees_every_op),
+        cmocka_unit_test(test_devices_do_not_mix),
+        cmocka_unit_test(test_backends_are_listed),
+    };
+    return cmocka_run_group_tests_name("tensor", tests, NULL, NULL);
+}

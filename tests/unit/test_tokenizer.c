@@ -1,0 +1,516 @@
+/* Tests of text/tokenizer: both algorithms, special tokens, refusals, and the ids of real models.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "checked_heap.h"
+#include "core/json.h"
+#include "core/rng.h"
+#include "fixture_file.h"
+#include "unit/small_vocab.h"
+#include "unit/vocab_fixture.h"
+
+#include <string.h>
+
+enum { ADD = WICK_TOKENIZE_ADD_SPECIAL, PARSE = WICK_TOKENIZE_PARSE_SPECIAL };
+
+static wick_tokenizer *make(wk_heap *heap, const wk_vocab_desc *desc) {
+    wick_error error = {.status = WICK_OK};
+    wick_tokenizer *tokenizer = NULL;
+    const wick_status status = wk_tokenizer_make(heap, desc, &tokenizer, &error);
+    if (status != WICK_OK) fail_msg("%s", error.message);
+    return tokenizer;
+}
+
+static void assert_ids(const wick_tokenizer *t, wk_str text, uint32_t flags,
+                       const uint32_t *expected, size_t n_expected) {
+    uint32_t *const ids = malloc((text.size + 4) * sizeof *ids);
+    size_t count = 0;
+    assert_non_null(ids);
+    assert_int_equal(wick_tokenize(t, text.text, text.size, flags, ids, text.size + 4, &count),
+                     WICK_OK);
+    assert_int_equal(count, n_expected);
+    for (size_t i = 0; i < count; i++) assert_int_equal(ids[i], expected[i]);
+    free(ids);
+}
+
+#define ASSERT_IDS(t, text, flags, ...)                                                            \
+    assert_ids(t, wk_str_of(text), flags, (const uint32_t[]){__VA_ARGS__},                         \
+               sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+static void byte_level_merges_by_rank(void **state) {
+    (void)state;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    small_vocab v;
+    small_vocab_bpe(&v, "gpt-2");
+    wick_tokenizer *const t = make(&heap, &v.desc);
+    assert_int_equal(wick_tokenizer_size(t), 264);
+    ASSERT_IDS(t, "hello hello", 0, 259, 261);
+    ASSERT_IDS(t, "hell hel", 0, 258, ' ', 256, 'l'); /* h e is better than the space and h */
+    ASSERT_IDS(t, "lllll", 0, 257, 257, 'l');
+    ASSERT_IDS(t, "\xFF\xC3", 0, 0xFF, 0xC3);
+    assert_ids(t, wk_str_of(""), ADD, NULL, 0);
+    wk_tokenizer_free(&heap, t);
+    assert_int_equal(heap.live_bytes, 0);
+}
+
+static void llama3_takes_whole_pieces(void **state) {
+    (void)state;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    small_vocab v;
+    small_vocab_bpe(&v, "llama-bpe");
+    const uint32_t whole = small_vocab_add(&v, "world", WK_TOKEN_NORMAL, 0); /* no merge makes it */
+    v.desc.begin = small_vocab_add(&v, "<|begin|>", WK_TOKEN_CONTROL, 0);
+    wick_tokenizer *t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "world", 0, whole);
+    ASSERT_IDS(t, "world", ADD, v.desc.begin, whole); /* begins by default */
+    wk_tokenizer_free(&heap, t);
+
+    v.desc.pre = wk_str_of("gpt-2");
+    t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "world", ADD, 'w', 'o', 'r', 'l', 'd');
+    wk_tokenizer_free(&heap, t);
+    v.desc.add_begin = v.desc.add_end = WK_YES;
+    t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "hello", ADD, v.desc.begin, 259, v.desc.end);
+    ASSERT_IDS(t, "hello", 0, 259);
+    wk_tokenizer_free(&heap, t);
+}
+
+static void byte_level_leaves_out_what_it_lacks(void **state) {
+    (void)state;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    small_vocab v;
+    small_vocab_bpe(&v, "gpt-2");
+    v.tokens['x'] = wk_str_of("a name that is no byte");
+    wick_tokenizer *const t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "axb", 0, 'a', 'b');
+    assert_ids(t, wk_str_of("xx"), 0, NULL, 0);
+    wk_tokenizer_free(&heap, t);
+}
+
+static void special_tokens_in_text(void **state) {
+    (void)state;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    small_vocab v;
+    small_vocab_bpe(&v, "gpt-2");
+    const uint32_t longer = small_vocab_add(&v, "<|end|>>", WK_TOKEN_CONTROL, 0);
+    wick_tokenizer *const t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "a<|end|>b", PARSE, 'a', 262, 'b');
+    ASSERT_IDS(t, "<|end|>>", PARSE, longer); /* the longest */
+    ASSERT_IDS(t, "<|end|", PARSE, '<', '|', 'e', 'n', 'd', '|');
+    ASSERT_IDS(t, "<|end|>", 0, '<', '|', 'e', 'n', 'd', '|', '>');
+    ASSERT_IDS(t, "a<tool>b", 0, 'a', 263, 'b'); /* user-defined: always */
+    ASSERT_IDS(t, "<<tool><tool", PARSE, '<', 263, '<', 't', 'o', 'o', 'l');
+    assert_true(wick_token_is_special(t, 262));
+    assert_true(wick_token_ends_generation(t, 262));
+    assert_false(wick_token_is_special(t, 263));
+    assert_false(wick_token_ends_generation(t, 263));
+    assert_false(wick_token_ends_generation(t, 1000000));
+    assert_int_equal(wick_token_end(t), 262);
+    assert_int_equal(wick_token_begin(t), WICK_NO_TOKEN);
+    size_t size;
+    assert_string_equal(wick_token_bytes(t, 262, false, &size), "");
+    assert_int_equal(size, 0);
+    assert_memory_equal(wick_token_bytes(t, 262, true, &size), "<|end|>", 7);
+    assert_int_equal(size, 7);
+    assert_memory_equal(wick_token_bytes(t, 261, false, &size), " hello", 6);
+    assert_null(wick_token_bytes(t, v.desc.n_tokens, false, &size));
+    wk_tokenizer_free(&heap, t);
+}
+
+static void sentencepiece_merges_by_score(void **state) {
+    (void)state;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    small_vocab v;
+    small_vocab_sentencepiece(&v);
+    enum { SPACE = 259, H, E, L, O, HE, LL, HELL, HELLO, S_HELLO, S_H, E_ACUTE, SPACES, TOOL };
+    wick_tokenizer *t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "hello", 0, S_HELLO);
+    ASSERT_IDS(t, "hello", ADD, 1, S_HELLO);
+    ASSERT_IDS(t, "hello hello", 0, S_HELLO, S_HELLO);
+    ASSERT_IDS(t, "  he", 0, SPACES, SPACE, HE); /* the leftmost of equals */
+    ASSERT_IDS(t, "z", 0, SPACE, 3 + 'z');
+    ASSERT_IDS(t, "\xC3\xA9", 0, SPACE, E_ACUTE);
+    ASSERT_IDS(t, "\xC3\xAA\xC3", 0, SPACE, 3 + 0xC3, 3 + 0xAA, 3 + 0xC3);
+    ASSERT_IDS(t, "</s>", 0, SPACE, 3 + '<', 3 + '/', 3 + 's', 3 + '>');
+    ASSERT_IDS(t, "<0x41>", 0, SPACE, 3 + '<', 3 + '0', 3 + 'x', 3 + '4', 3 + '1', 3 + '>');
+    /* Text after a special token begins with a space again. */
+    ASSERT_IDS(t, "he</s>he", PARSE, SPACE, HE, 2, SPACE, HE);
+    ASSERT_IDS(t, "<tool>he", 0, TOOL, SPACE, HE);
+    assert_ids(t, wk_str_of(""), 0, NULL, 0);
+    wk_tokenizer_free(&heap, t);
+
+    v.desc.add_space_prefix = WK_NO;
+    t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "he he", 0, HE, SPACE, HE);
+    wk_tokenizer_free(&heap, t);
+
+    v.kinds[3 + 'z'] = WK_TOKEN_UNUSED; /* no longer a byte */
+    t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "z", 0, 0);
+    wk_tokenizer_free(&heap, t);
+}
+
+static void counts_beyond_the_room(void **state) {
+    (void)state;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    small_vocab v;
+    small_vocab_bpe(&v, "gpt-2");
+    wick_tokenizer *const t = make(&heap, &v.desc);
+    uint32_t ids[3] = {7, 7, 7};
+    size_t count = 0;
+    assert_int_equal(wick_tokenize(t, "abcd", 4, 0, ids, 2, &count), WICK_OK);
+    assert_int_equal(count, 4);
+    assert_int_equal(ids[1], 'b');
+    assert_int_equal(ids[2], 7);
+    assert_int_equal(wick_tokenize(t, "abcd", 4, 0, NULL, 0, &count), WICK_OK);
+    assert_int_equal(count, 4);
+    assert_int_equal(wick_tokenize(t, NULL, 1, 0, ids, 2, &count), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_tokenize(t, "a", 1, 8, ids, 2, &count), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_tokenize(t, "a", 1, 0, NULL, 2, &count), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_tokenize(t, "a", WICK_TOKENIZE_MAX_SIZE + 1, 0, ids, 2, &count),
+                     WICK_ERR_ARGUMENT);
+    wk_tokenizer_free(&heap, t);
+}
+
+static void assert_refused(const wk_vocab_desc *desc, wick_status expected, const char *part) {
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    wick_error error = {.status = WICK_OK};
+    wick_tokenizer *t = NULL;
+    assert_int_equal(wk_tokenizer_make(&heap, desc, &t, &error), expected);
+    assert_null(t);
+    if (!strstr(error.message, part)) fail_msg("'%s' lacks '%s'", error.message, part);
+    assert_int_equal(heap.live_bytes, 0);
+}
+
+static void refuses_by_name(void **state) {
+    (void)state;
+    small_vocab v;
+    small_vocab_bpe(&v, "qwen2");
+    assert_refused(&v.desc, WICK_ERR_UNSUPPORTED, "pre-tokenizer 'qwen2' is not known");
+    small_vocab_bpe(&v, "");
+    assert_refused(&v.desc, WICK_ERR_FORMAT, "tokenizer.ggml.pre is missing");
+    v.desc.model = wk_str_of("bert");
+    assert_refused(&v.desc, WICK_ERR_UNSUPPORTED, "tokenizer model 'bert' is not known");
+    small_vocab_bpe(&v, "gpt-2");
+    v.merges[2] = wk_str_of("hello");
+    assert_refused(&v.desc, WICK_ERR_FORMAT, "merge 2, 'hello', is not two tokens");
+    v.merges[2] = wk_str_of("h q");
+    assert_refused(&v.desc, WICK_ERR_FORMAT, "merge 2, 'h q', names a token");
+    v.desc.n_merges = 0;
+    assert_refused(&v.desc, WICK_ERR_FORMAT, "tokenizer.ggml.merges is missing");
+    small_vocab_sentencepiece(&v);
+    v.desc.scores = NULL;
+    assert_refused(&v.desc, WICK_ERR_FORMAT, "tokenizer.ggml.scores is missing");
+}
+
+static void refuses_bad_ids_and_types(void **state) {
+    (void)state;
+    small_vocab v;
+    small_vocab_sentencepiece(&v);
+    v.desc.begin = v.desc.n_tokens;
+    assert_refused(&v.desc, WICK_ERR_FORMAT, "tokenizer.ggml.bos_token_id is 273");
+    v.desc.begin = WICK_NO_TOKEN;
+    v.desc.add_begin = WK_YES;
+    assert_refused(&v.desc, WICK_ERR_FORMAT, "without tokenizer.ggml.bos_token_id");
+    v.desc.add_begin = WK_UNSET;
+    v.kinds[5] = 9;
+    assert_refused(&v.desc, WICK_ERR_FORMAT, "token 5 has the unknown type 9");
+    v.kinds[5] = WK_TOKEN_BYTE;
+    v.kinds[260] = WK_TOKEN_BYTE;
+    assert_refused(&v.desc, WICK_ERR_FORMAT, "byte token 260 is not of the form");
+    v.desc.n_tokens = 0;
+    assert_refused(&v.desc, WICK_ERR_FORMAT, "a vocabulary of 0 tokens");
+}
+
+static void kinds_may_be_missing(void **state) {
+    (void)state;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    small_vocab v;
+    small_vocab_sentencepiece(&v);
+    v.desc.kinds = NULL;
+    wick_tokenizer *const t = make(&heap, &v.desc);
+    assert_true(wick_token_is_special(t, 0));
+    assert_true(wick_token_is_special(t, 1));
+    assert_true(wick_token_ends_generation(t, 2));
+    ASSERT_IDS(t, "z", ADD, 1, 259, 3 + 'z');
+    wk_tokenizer_free(&heap, t);
+}
+
+/* Every allocation fails once: a status, nothing lost, nothing left. */
+static void survives_short_memory(void **state) {
+    (void)state;
+    static const char text[] = "hello, hello";
+    small_vocab v[2];
+    small_vocab_bpe(&v[0], "llama-bpe");
+    small_vocab_sentencepiece(&v[1]);
+    for (int kind = 0; kind < 2; kind++) {
+        bool passed = false;
+        for (uint64_t allowed = 0; !passed; allowed++) {
+            checked_heap checked;
+            checked_heap_init(&checked, allowed);
+            wick_error error = {.status = WICK_OK};
+            wick_tokenizer *t = NULL;
+            uint32_t ids[16];
+            size_t count;
+            wick_status status = wk_tokenizer_make(&checked.heap, &v[kind].desc, &t, &error);
+            if (status == WICK_OK) {
+                status = wick_tokenize(t, text, sizeof text - 1, 0, ids, 16, &count);
+            }
+            passed = status == WICK_OK;
+            if (!passed) assert_int_equal(status, WICK_ERR_OUT_OF_MEMORY);
+            wk_tokenizer_free(&checked.heap, t);
+            assert_true(checked_heap_is_clean(&checked));
+            assert_true(allowed < 100);
+        }
+    }
+}
+
+/* Merging must not be quadratic: a million letters without a break take well under a second. */
+static void long_words(void **state) {
+    (void)state;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    enum { SIZE = 1000000 };
+    char *const text = malloc(SIZE);
+    assert_non_null(text);
+    for (int i = 0; i < SIZE; i++) text[i] = "hello"[i % 5];
+    small_vocab v[2];
+    small_vocab_bpe(&v[0], "gpt-2");
+    small_vocab_sentencepiece(&v[1]);
+    for (int kind = 0; kind < 2; kind++) {
+        wick_tokenizer *const t = make(&heap, &v[kind].desc);
+        size_t count = 0;
+        assert_int_equal(wick_tokenize(t, text, SIZE, 0, NULL, 0, &count), WICK_OK);
+        assert_int_equal(count, SIZE / 5);
+        wk_tokenizer_free(&heap, t);
+    }
+    free(text);
+}
+
+/* Reference for merging: the best pair of all, again and again. Scores are minus the position. */
+static size_t merge_slowly(const small_vocab *v, uint32_t *ids, size_t n) {
+    for (;;) {
+        uint32_t best = v->desc.n_tokens;
+        size_t best_at = 0;
+        for (size_t i = 0; i + 1 < n; i++) {
+            char joined[32];
+            const wk_str a = v->tokens[ids[i]], b = v->tokens[ids[i + 1]];
+            memcpy(joined, a.text, a.size);
+            memcpy(joined + a.size, b.text, b.size);
+            for (uint32_t id = 259; id < best; id++) {
+                if (!wk_str_equal(v->tokens[id], (wk_str){joined, a.size + b.size})) continue;
+                best = id;
+                best_at = i;
+            }
+        }
+        if (best == v->desc.n_tokens) return n;
+        ids[best_at] = best;
+        memmove(ids + best_at + 1, ids + best_at + 2, (n - best_at - 2) * sizeof *ids);
+        n--;
+    }
+}
+
+static void sentencepiece_equals_the_slow_way(void **state) {
+    (void)state;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    small_vocab v;
+    small_vocab_sentencepiece(&v);
+    v.desc.add_space_prefix = WK_NO;
+    wick_tokenizer *const t = make(&heap, &v.desc);
+    wk_rng rng = {.seed = 3};
+    for (int round = 0; round < 20000; round++) {
+        char text[20];
+        uint32_t expected[20];
+        const size_t size = 1 + wk_rng_u32(&rng) % sizeof text;
+        for (size_t i = 0; i < size; i++) {
+            const uint32_t letter = wk_rng_u32(&rng) % 5;
+            text[i] = " helo"[letter];
+            expected[i] = 259 + letter;
+        }
+        const size_t n = merge_slowly(&v, expected, size);
+        assert_ids(t, (wk_str){text, size}, 0, expected, n);
+    }
+    wk_tokenizer_free(&heap, t);
+}
+
+/* The ids of one line: as many as there are, until the line's end. */
+static const char *read_ids(const char *at, const char *end, uint32_t *ids, size_t *n) {
+    *n = 0;
+    while (at < end && *at != '\n') {
+        if (*at >= '0' && *at <= '9') {
+            uint32_t id = 0;
+            for (; at < end && *at >= '0' && *at <= '9'; at++) id = 10 * id + (uint32_t)(*at - '0');
+            ids[(*n)++] = id;
+        } else {
+            at++;
+        }
+    }
+    return at < end ? at + 1 : at;
+}
+
+static size_t find(const char *text, size_t size, const char *what) {
+    const size_t length = strlen(what);
+    for (size_t at = 0; at + length <= size; at++) {
+        if (memcmp(text + at, what, length) == 0) return at;
+    }
+    return size;
+}
+
+static void check_vectors(const wick_tokenizer *t, const fixture_file *in,
+                          const fixture_file *out) {
+    static const char separator[] = "\n__ggml_vocab_test__\n";
+    const char *text = (const char *)in->data, *line = (const char *)out->data;
+    const char *const text_end = text + in->size, *const line_end = line + out->size;
+    uint32_t *const expected = malloc((out->size + 1) * sizeof *expected);
+    assert_non_null(expected);
+    for (;;) {
+        const size_t size = find(text, (size_t)(text_end - text), separator);
+        size_t n;
+        line = read_ids(line, line_end, expected, &n);
+        assert_ids(t, (wk_str){text, size}, 0, expected, n);
+        if (text + size == text_end) break;
+        text += size + sizeof separator - 1;
+    }
+    free(expected);
+}
+
+static bool open_vocab(vocab_fixture *f, const char *name, wick_status *status) {
+    char path[1024], file[64];
+    snprintf(file, sizeof file, "vocab/%s.gguf", name);
+    if (!fixture_path("WICK_SHARED_DATA", file, path, sizeof path)) return false;
+    *status = vocab_fixture_open(f, path);
+    return true;
+}
+
+static void published_vectors(void **state) {
+    (void)state;
+    static const char *const names[] = {"llama-spm", "gpt-2", "llama-bpe", "phi-3", "starcoder"};
+    for (size_t i = 0; i < WK_COUNT(names); i++) {
+        char in_name[64], out_name[64];
+        vocab_fixture f;
+        fixture_file in, out;
+        wick_status status;
+        snprintf(in_name, sizeof in_name, "vocab/%s.inp", names[i]);
+        snprintf(out_name, sizeof out_name, "vocab/%s.out", names[i]);
+        if (!open_vocab(&f, names[i], &status)) skip();
+        assert_int_equal(status, WICK_OK);
+        assert_true(fixture_read("WICK_SHARED_DATA", in_name, &in));
+        assert_true(fixture_read("WICK_SHARED_DATA", out_name, &out));
+        check_vectors(f.tokenizer, &in, &out);
+        free(in.data);
+        free(out.data);
+        vocab_fixture_close(&f);
+    }
+}
+
+static void other_vocabularies_are_refused(void **state) {
+    (void)state;
+    static const char *const names[] = {"deepseek-coder", "qwen2", "gemma-4", "bert-bge"};
+    for (size_t i = 0; i < WK_COUNT(names); i++) {
+        vocab_fixture f;
+        wick_status status;
+        if (!open_vocab(&f, names[i], &status)) skip();
+        assert_int_equal(status, WICK_ERR_UNSUPPORTED);
+        assert_non_null(strstr(f.error.message, "is not known"));
+        vocab_fixture_close(&f);
+    }
+}
+
+/* The prompt of a file of tests/data or of the fixtures, and its ids. */
+static void check_prompt(const wick_tokenizer *t, const wk_json *entry, uint32_t flags) {
+    const wk_json *const prompt = wk_json_get(entry, "prompt");
+    const wk_json *const tokens = wk_json_get(entry, "prompt_tokens");
+    uint32_t expected[256];
+    size_t n = 0;
+    assert_true(prompt && tokens && tokens->count <= WK_COUNT(expected));
+    for (const wk_json *i = tokens->child; i; i = i->next) expected[n++] = (uint32_t)i->integer;
+    assert_ids(t, prompt->string, flags, expected, n);
+}
+
+static void stories_prompt(void **state) {
+    (void)state;
+    char path[1024];
+    fixture_file file;
+    vocab_fixture f;
+    if (!fixture_path("WICK_TEST_DATA", "stories260K.gguf", path, sizeof path)) skip();
+    assert_int_equal(vocab_fixture_open(&f, path), WICK_OK);
+    assert_true(fixture_read("WICK_TEST_DATA", "stories260K.greedy.json", &file));
+    wk_arena arena;
+    wk_arena_init(&arena, &f.heap, 0);
+    wk_json *root = NULL;
+    assert_int_equal(wk_json_parse(&arena, (const char *)file.data, file.size, &root, NULL),
+                     WICK_OK);
+    check_prompt(f.tokenizer, root, ADD);
+    wk_arena_release(&arena);
+    free(file.data);
+    vocab_fixture_close(&f);
+}
+
+static void smollm2_prompts(void **state) {
+    (void)state;
+    const char *const path = getenv("WICK_REAL_MODEL");
+    fixture_file file;
+    vocab_fixture f;
+    const wick_status status = path ? vocab_fixture_open(&f, path) : WICK_ERR_NOT_FOUND;
+    if (status == WICK_ERR_NOT_FOUND) {
+        printf("the real model (WICK_REAL_MODEL) is not there\n");
+        skip();
+    }
+    assert_int_equal(status, WICK_OK);
+    if (!fixture_read("WICK_SHARED_DATA", "real/smollm2-135m-instruct-q4_1.json", &file)) {
+        vocab_fixture_close(&f);
+        skip();
+    }
+    wk_arena arena;
+    wk_arena_init(&arena, &f.heap, 0);
+    wk_json *root = NULL;
+    assert_int_equal(wk_json_parse(&arena, (const char *)file.data, file.size, &root, NULL),
+                     WICK_OK);
+    const wk_json *const greedy = wk_json_get(root, "greedy");
+    assert_true(greedy && greedy->count >= 6);
+    for (const wk_json *entry = greedy->child; entry; entry = entry->next) {
+        check_prompt(f.tokenizer, entry, PARSE | ADD); /* this model adds none */
+    }
+    assert_true(wick_token_ends_generation(f.tokenizer, 2)); /* <|im_end|> */
+    assert_true(wick_token_ends_generation(f.tokenizer, 0)); /* <|endoftext|> */
+    assert_false(wick_token_ends_generation(f.tokenizer, 1));
+    wk_arena_release(&arena);
+    free(file.data);
+    vocab_fixture_close(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(byte_level_merges_by_rank),
+        cmocka_unit_test(llama3_takes_whole_pieces),
+        cmocka_unit_test(byte_level_leaves_out_what_it_lacks),
+        cmocka_unit_test(special_tokens_in_text),
+        cmocka_unit_test(sentencepiece_merges_by_score),
+        cmocka_unit_test(counts_beyond_the_room),
+        cmocka_unit_test(refuses_by_name),
+        cmocka_unit_test(refuses_bad_ids_and_types),
+        cmocka_unit_test(kinds_may_be_missing),
+        cmocka_unit_test(survives_short_memory),
+        cmocka_unit_test(long_words),
+        cmocka_unit_test(sentencepiece_equals_the_slow_way),
+        cmocka_unit_test(published_vectors),
+        cmocka_unit_test(other_vocabularies_are_refused),
+        cmocka_unit_test(stories_prompt),
+        cmocka_unit_test(smollm2_prompts),
+    };
+    return cmocka_run_group_tests_name("tokenizer", tests, NULL, NULL);
+}

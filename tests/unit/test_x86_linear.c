@@ -1,0 +1,286 @@
+/* tests/unit/test_x86_linear.c: linear over panels against sums in float64, and the promise that the
+ * number of columns, the split among threads and the instruction set do not change a bit. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "x86_case.h"
+
+#include "core/half.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { BLOCK = 32 };
+
+typedef struct fixture {
+    wick_dtype dtype;
+    wk_layout layout;
+    int64_t m, n, k;
+    x86_memory x, weight, bias;
+    double *exact, *magnitude; /* [m, n]: result and sum of magnitudes */
+} fixture;
+
+static const struct {
+    wick_dtype dtype;
+    wk_layout layout;
+} kinds[] = {
+    {WICK_F32, WK_LAYOUT_PANEL_F32},
+    {WICK_Q8_0, WK_LAYOUT_PANEL_Q8},
+    {WICK_Q4_1, WK_LAYOUT_PANEL_Q4},
+};
+
+static void random_f16(wk_rng *rng, float scale, unsigned char *to)
+{
+    const uint16_t half = wk_f32_to_f16(x86_random(rng) * scale);
+    memcpy(to, &half, sizeof half);
+}
+
+/* Raw rows [n, k]: every quant and scales of both signs. */
+static unsigned char *random_rows(wk_rng *rng, wick_dtype dtype, int64_t n, int64_t k)
+{
+    uint64_t size = 0;
+    assert_true(wk_layout_bytes(WK_LAYOUT_RAW, dtype, n, k, &size));
+    unsigned char *const rows = malloc(size);
+    assert_non_null(rows);
+    if (dtype == WICK_F32) {
+        for (uint64_t i = 0; i < size; i += 4) {
+            const float value = x86_random(rng);
+            memcpy(rows + i, &value, sizeof value);
+        }
+        return rows;
+    }
+    for (uint64_t i = 0; i < size; i++) rows[i] = (unsigned char)(wk_rng_u32(rng) >> 24);
+    const uint64_t step = dtype == WICK_Q8_0 ? 34 : 20;
+    for (uint64_t i = 0; i < size; i += step) {
+        random_f16(rng, 0.01F, rows + i);
+        if (dtype == WICK_Q4_1) random_f16(rng, 0.07F, rows + i + 2);
+    }
+    return rows;
+}
+
+static void fixture_make(fixture *f, int kind, int64_t m, int64_t n, int64_t k, bool has_bias)
+{
+    wk_rng rng = {.seed = 7, .stream = (uint64_t)(m * 1000003 + n * 1009 + k)};
+    *f = (fixture){kinds[kind].dtype, kinds[kind].layout, m, n, k, {0}, {0}, {0}, NULL, NULL};
+    x86_memory_make(&f->x, (size_t)(m * k) * sizeof(float));
+    float *const x = x86_contents(&f->x);
+    for (int64_t i = 0; i < m * k; i++) x[i] = x86_random(&rng) * (i % 97 == 5 ? 20.0F : 1.0F);
+    uint64_t size = 0;
+    assert_true(wk_layout_bytes(f->layout, f->dtype, n, k, &size));
+    x86_memory_make(&f->weight, size);
+    unsigned char *const rows = random_rows(&rng, f->dtype, n, k);
+    wk_layout_store(f->layout, f->dtype, n, k, 0, n, rows, x86_contents(&f->weight));
+    free(rows);
+    if (has_bias) {
+        x86_memory_make(&f->bias, (size_t)n * sizeof(float));
+        for (int64_t i = 0; i < n; i++) ((float *)x86_contents(&f->bias))[i] = x86_random(&rng);
+    }
+    f->exact = calloc((size_t)(m * n), sizeof(double));
+    f->magnitude = calloc((size_t)(m * n), sizeof(double));
+    float *const row = malloc((size_t)k * sizeof(float) + 1);
+    assert_true(f->exact != NULL && f->magnitude != NULL && row != NULL);
+    for (int64_t r = 0; r < n; r++) {
+        wk_layout_decode_row(f->layout, f->dtype, n, k, r, x86_contents(&f->weight), row);
+        const double b = has_bias ? (double)((float *)x86_contents(&f->bias))[r] : 0;
+        for (int64_t c = 0; c < m; c++) {
+            double sum = b, magnitude = fabs(b);
+            for (int64_t i = 0; i < k; i++) {
+                sum += (double)row[i] * (double)x[c * k + i];
+                magnitude += fabs((double)row[i] * (double)x[c * k + i]);
+            }
+            f->exact[c * n + r] = sum;
+            f->magnitude[c * n + r] = magnitude;
+        }
+    }
+    free(row);
+}
+
+static void fixture_free(fixture *f)
+{
+    x86_memory_free(&f->x);
+    x86_memory_free(&f->weight);
+    if (f->bias.base != NULL) x86_memory_free(&f->bias);
+    free(f->exact);
+    free(f->magnitude);
+}
+
+/* y rows [first, first + m) of the fixture, [m, n] dense in *y; false where the kernel refuses. */
+static bool fixture_run(fixture *f, const wk_cpu_kernel *kernel, int64_t first, int64_t m,
+                        int64_t step, float *out)
+{
+    x86_memory y;
+    x86_memory_make(&y, (size_t)(m * f->n) * sizeof(float));
+    wk_op op = {.code = WK_OP_LINEAR, .n_dst = 1, .n_src = 3};
+    op.p.linear.fast = kernel->base.is_fast;
+    op.view[0] = x86_view(&y, WICK_F32, 2, (const int64_t[]){m, f->n});
+    op.view[1] = x86_view(&f->x, WICK_F32, 2, (const int64_t[]){m, f->k});
+    op.view[1].offset += (uint64_t)(first * f->k) * sizeof(float);
+    op.view[2] = x86_view(&f->weight, f->dtype, 2, (const int64_t[]){f->n, f->k});
+    op.view[2].layout = (uint8_t)f->layout;
+    if (f->bias.base != NULL) op.view[3] = x86_view(&f->bias, WICK_F32, 1, &f->n);
+    const bool accepts = kernel->code == WK_OP_LINEAR && kernel->accepts(&op);
+    if (accepts) {
+        x86_run(kernel, &op, step);
+        memcpy(out, x86_contents(&y), (size_t)(m * f->n) * sizeof(float));
+    }
+    x86_memory_free(&y);
+    return accepts;
+}
+
+/* Calls with each kernel of x86 that this processor can run. */
+static const wk_cpu_kernel *next_kernel(size_t *at)
+{
+    for (;;) {
+        const wk_cpu_kernel *const kernel = wk_cpu_kernel_at((*at)++);
+        if (kernel == NULL) return NULL;
+        if (kernel->code == WK_OP_LINEAR && kernel->needs != 0 && x86_can_run(kernel)) return kernel;
+    }
+}
+
+static void compare(const fixture *f, const wk_cpu_kernel *kernel, const float *y)
+{
+    double square = 0, error_square = 0;
+    for (int64_t i = 0; i < f->m * f->n; i++) {
+        const double error = (double)y[i] - f->exact[i];
+        const double bound = (kernel->base.is_fast ? 1e-2 : 4e-7) * f->magnitude[i] + 1e-30;
+        if (!(fabs(error) <= bound)) {
+            print_message("%s m %d n %d k %d element %d: %g instead of %g\n", kernel->base.name,
+                          (int)f->m, (int)f->n, (int)f->k, (int)i, (double)y[i], f->exact[i]);
+            fail();
+        }
+        square += f->exact[i] * f->exact[i];
+        error_square += error * error;
+    }
+    if (f->m * f->n >= 500 && !(sqrt(error_square / square) < (kernel->base.is_fast ? 8e-3 : 1e-6))) {
+        print_message("%s: relative error %g\n", kernel->base.name, sqrt(error_square / square));
+        fail();
+    }
+}
+
+static void test_against_double(void **state)
+{
+    (void)state;
+    static const int64_t cases[][3] = {
+        {1, 1, 32},   {1, 16, 64},  {1, 100, 576},  {2, 17, 96},   {3, 33, 32},  {4, 64, 128},
+        {5, 47, 160}, {6, 31, 576}, {7, 40, 1536},  {12, 15, 96},  {13, 48, 64}, {24, 33, 192},
+        {25, 80, 32}, {31, 65, 96}, {37, 130, 576}, {70, 49, 288}, {8, 96, 64},  {11, 129, 96},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int kind = 0; kind < 3; kind++) {
+            fixture f;
+            fixture_make(&f, kind, cases[i][0], cases[i][1], cases[i][2], i % 2 == 1);
+            float *const y = malloc((size_t)(f.m * f.n) * sizeof(float));
+            assert_non_null(y);
+            int n_run = 0;
+            size_t at = 0;
+            for (const wk_cpu_kernel *k = next_kernel(&at); k != NULL; k = next_kernel(&at)) {
+                if (!fixture_run(&f, k, 0, f.m, 1 + (int64_t)i % 3, y)) continue;
+                compare(&f, k, y);
+                n_run++;
+            }
+            if (wk_cpu_features() & WK_CPU_AVX2) assert_true(n_run > 0);
+            free(y);
+            fixture_free(&f);
+        }
+    }
+}
+
+/* k that no block divides. */
+static void test_float_any_k(void **state)
+{
+    (void)state;
+    for (int64_t k = 0; k <= 70; k += 7) {
+        for (int64_t m = 1; m <= 14; m += 13) {
+            fixture f;
+            fixture_make(&f, 0, m, 21, k, true);
+            float y[14 * 21];
+            size_t at = 0;
+            for (const wk_cpu_kernel *e = next_kernel(&at); e != NULL; e = next_kernel(&at))
+                if (fixture_run(&f, e, 0, m, 1, y)) compare(&f, e, y);
+            fixture_free(&f);
+        }
+    }
+}
+
+/* Each row alone, and the first 1 ... 40 rows together, on every instruction set. */
+static void test_same_bits(void **state)
+{
+    (void)state;
+    enum { M = 40, N = 52, K = 224 };
+    for (int kind = 0; kind < 3; kind++) {
+        fixture f;
+        fixture_make(&f, kind, M, N, K, true);
+        float want[M * N], y[M * N];
+        bool has_want = false;
+        size_t at = 0;
+        for (const wk_cpu_kernel *k = next_kernel(&at); k != NULL; k = next_kernel(&at)) {
+            if (k->base.is_fast || !fixture_run(&f, k, 0, 1, 1, y)) continue;
+            for (int64_t c = 0; c < M; c++) {
+                assert_true(fixture_run(&f, k, c, 1, 1, y));
+                if (!has_want) memcpy(want + c * N, y, N * sizeof *y);
+                assert_memory_equal(want + c * N, y, N * sizeof *y);
+            }
+            has_want = true;
+            for (int64_t m = 1; m <= M; m++) {
+                assert_true(fixture_run(&f, k, 0, m, 1 + m % 2, y));
+                assert_memory_equal(want, y, (size_t)(m * N) * sizeof *y);
+            }
+        }
+        fixture_free(&f);
+    }
+}
+
+/* The fast kernels compute the same integers where all blocks are fine. */
+static void test_fast_same_bits(void **state)
+{
+    (void)state;
+    enum { M = 4, N = 52, K = 224 };
+    for (int kind = 1; kind < 3; kind++) {
+        fixture f;
+        fixture_make(&f, kind, M, N, K, false);
+        float want[M * N], y[M * N];
+        bool has_want = false;
+        size_t at = 0;
+        for (const wk_cpu_kernel *k = next_kernel(&at); k != NULL; k = next_kernel(&at)) {
+            for (int64_t m = M; m > 0 && k->base.is_fast; m--) {
+                if (!fixture_run(&f, k, 0, m, 1, y)) break;
+                if (!has_want) memcpy(want, y, sizeof want);
+                has_want = true;
+                assert_memory_equal(want, y, (size_t)(m * N) * sizeof *y);
+            }
+        }
+        fixture_free(&f);
+    }
+}
+
+/* A NaN or an infinity in one row of x reaches all of its results and no other row. */
+static void test_not_finite(void **state)
+{
+    (void)state;
+    enum { M = 9, N = 20, K = 64 };
+    for (int kind = 0; kind < 3; kind++) {
+        fixture f;
+        fixture_make(&f, kind, M, N, K, false);
+        ((float *)x86_contents(&f.x))[3 * K + 40] = kind == 1 ? INFINITY : NAN;
+        float y[M * N];
+        size_t at = 0;
+        for (const wk_cpu_kernel *k = next_kernel(&at); k != NULL; k = next_kernel(&at)) {
+            if (!fixture_run(&f, k, 0, M, 1, y)) continue;
+            for (int i = 0; i < M * N; i++) assert_int_equal(isfinite(y[i]) != 0, i / N != 3);
+        }
+        fixture_free(&f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_double), cmocka_unit_test(test_float_any_k),
+        cmocka_unit_test(test_same_bits),      cmocka_unit_test(test_fast_same_bits),
+        cmocka_unit_test(test_not_finite),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
