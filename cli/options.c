@@ -14,45 +14,42 @@ typedef struct parser {
     unsigned char *options;
 } parser;
 
-typedef bool option_test(const cli_option *option, const void *wanted);
-
-/* The first option of the command that passes test. */
-static const cli_option *find_option(const cli_command *command, option_test *test,
-                                     const void *wanted) {
+/* Option number i of the command, all groups counted; NULL: there are not so many. */
+static const cli_option *option_at(const cli_command *command, size_t i) {
     for (const cli_group *const *group = command->groups; *group != NULL; group++) {
-        for (size_t i = 0; i < (*group)->n_options; i++) {
-            if (test(&(*group)->options[i], wanted)) return &(*group)->options[i];
-        }
+        if (i < (*group)->n_options) return &(*group)->options[i];
+        i -= (*group)->n_options;
     }
     return NULL;
 }
 
-typedef struct span {
-    const char *text;
-    size_t size;
-} span;
-
-static bool is_name(const char *name, const span *wanted) {
-    return name != NULL && strlen(name) == wanted->size &&
-           memcmp(name, wanted->text, wanted->size) == 0;
+static bool is_name(const char *name, const char *text, size_t size) {
+    return name != NULL && strlen(name) == size && memcmp(name, text, size) == 0;
 }
 
-static bool has_name(const cli_option *option, const void *wanted) {
-    return is_name(option->name, wanted) || is_name(option->alias, wanted);
+static const cli_option *find_name(const cli_command *command, const char *text, size_t size) {
+    const cli_option *option;
+    for (size_t i = 0; (option = option_at(command, i)) != NULL; i++) {
+        if (is_name(option->name, text, size) || is_name(option->alias, text, size)) break;
+    }
+    return option;
 }
 
-static bool has_letter(const cli_option *option, const void *wanted) {
-    return option->letter != 0 && option->letter == *(const char *)wanted;
+static const cli_option *find_letter(const cli_command *command, char letter) {
+    const cli_option *option;
+    for (size_t i = 0; (option = option_at(command, i)) != NULL; i++) {
+        if (option->letter == letter) break;
+    }
+    return option;
 }
 
-/* wanted: how many arguments by place come before it. */
-static bool has_place(const cli_option *option, const void *wanted) {
-    size_t *const left = (size_t *)wanted;
-    return option->name == NULL && (*left)-- == 0;
-}
-
+/* place counts the arguments without a name from 0. */
 static const cli_option *find_place(const cli_command *command, size_t place) {
-    return find_option(command, has_place, &place);
+    const cli_option *option;
+    for (size_t i = 0; (option = option_at(command, i)) != NULL; i++) {
+        if (option->name == NULL && place-- == 0) break;
+    }
+    return option;
 }
 
 static bool set_option(const parser *p, const cli_option *option, const char *text) {
@@ -83,17 +80,13 @@ static bool take_option(parser *p, const cli_option *option, const char *value) 
 
 enum { MAX_NAMES = 64 };
 
-static bool collect_name(const cli_option *option, const void *wanted) {
-    const char **names = *(const char **const *)wanted;
-    while (*names != NULL) names++;
-    if (option->name != NULL) *names = option->name;
-    return false;
-}
-
 static bool fail_unknown(const parser *p, const char *word) {
-    const char *names[MAX_NAMES] = {NULL};
-    const char **const list = names;
-    find_option(p->command, collect_name, &list);
+    const char *names[MAX_NAMES + 1] = {NULL};
+    size_t n_names = 0;
+    const cli_option *option;
+    for (size_t i = 0; (option = option_at(p->command, i)) != NULL; i++) {
+        if (option->name != NULL && n_names < MAX_NAMES) names[n_names++] = option->name;
+    }
     char bare[64];
     snprintf(bare, sizeof bare, "%s", word + strspn(word, "-"));
     bare[strcspn(bare, "=")] = '\0';
@@ -107,14 +100,14 @@ static bool fail_unknown(const parser *p, const char *word) {
 
 static bool take_long(parser *p, const char *word) {
     const char *const equals = strchr(word, '=');
-    const span name = {word + 2, equals != NULL ? (size_t)(equals - word) - 2 : strlen(word) - 2};
-    const cli_option *const option = find_option(p->command, has_name, &name);
+    const size_t size = equals != NULL ? (size_t)(equals - word) - 2 : strlen(word) - 2;
+    const cli_option *const option = find_name(p->command, word + 2, size);
     if (option == NULL) return fail_unknown(p, word);
     return take_option(p, option, equals != NULL ? equals + 1 : NULL);
 }
 
 static bool take_short(parser *p, const char *word) {
-    const cli_option *const option = find_option(p->command, has_letter, &word[1]);
+    const cli_option *const option = find_letter(p->command, word[1]);
     if (option == NULL) return fail_unknown(p, word);
     return take_option(p, option, word[2] != '\0' ? word + 2 : NULL);
 }

@@ -70,13 +70,18 @@ static inline wick_shape shape(const test_case *c) {
     return shape_of(wk_json_get(c->attrs, "shape"));
 }
 
-/* By role where the case names roles, else by position. */
-static inline wick_tensor *operand(const test_case *c, const char *role, size_t position) {
-    if (!c->has_roles) return position < c->n_inputs ? c->input[position] : NULL;
+/* An operand that a case may leave out, so it always has a role. */
+static inline wick_tensor *optional(const test_case *c, const char *role) {
     for (size_t i = 0; i < c->n_inputs; i++) {
         if (wk_str_is(c->role[i], role)) return c->input[i];
     }
     return NULL;
+}
+
+/* By role where the case names roles, else by position. */
+static inline wick_tensor *operand(const test_case *c, const char *role, size_t position) {
+    if (c->has_roles) return optional(c, role);
+    return position < c->n_inputs ? c->input[position] : NULL;
 }
 
 /* --- Operations --- */
@@ -192,10 +197,10 @@ static inline wick_tensor *run_attention(const test_case *c) {
                                       .softcap = (float)attr(c, "softcap"),
                                       .window = (int32_t)integer(c, "window"),
                                       .causal = flag(c, "causal"),
-                                      .mask = operand(c, "mask", MAX_INPUTS),
-                                      .bias = operand(c, "bias", MAX_INPUTS),
-                                      .sinks = operand(c, "sinks", MAX_INPUTS),
-                                      .slopes = operand(c, "alibi_slopes", MAX_INPUTS)};
+                                      .mask = optional(c, "mask"),
+                                      .bias = optional(c, "bias"),
+                                      .sinks = optional(c, "sinks"),
+                                      .slopes = optional(c, "alibi_slopes")};
     return wick_attention(operand(c, "q", 0), operand(c, "k", 1), operand(c, "v", 2), &desc);
 }
 
@@ -218,23 +223,43 @@ static inline wick_tensor *run_kv_append(const test_case *c) {
     return cache;
 }
 
-/* X(name): the operations that Wick has. */
-#define OP_LIST(X)                                                                                 \
-    X(add)                                                                                         \
-    X(mul) X(silu) X(swiglu) X(softmax) X(argmax) X(matmul) X(linear) X(embedding) X(transpose)    \
-        X(permute) X(reshape) X(flatten) X(squeeze) X(unsqueeze) X(narrow) X(expand) X(contiguous) \
-            X(cat) X(copy) X(cast) X(fill) X(zeros) X(full) X(arange) X(rms_norm) X(rope)          \
-                X(rope_table) X(attention) X(kv_append)
-
+/* The operations that Wick has. */
 typedef struct binding {
     const char *name;
     wick_tensor *(*run)(const test_case *c);
 } binding;
 
 static const binding bindings[] = {
-#define BINDING(name) {#name, run_##name},
-    OP_LIST(BINDING)
-#undef BINDING
+    {"add", run_add},
+    {"mul", run_mul},
+    {"silu", run_silu},
+    {"swiglu", run_swiglu},
+    {"softmax", run_softmax},
+    {"argmax", run_argmax},
+    {"matmul", run_matmul},
+    {"linear", run_linear},
+    {"embedding", run_embedding},
+    {"transpose", run_transpose},
+    {"permute", run_permute},
+    {"reshape", run_reshape},
+    {"flatten", run_flatten},
+    {"squeeze", run_squeeze},
+    {"unsqueeze", run_unsqueeze},
+    {"narrow", run_narrow},
+    {"expand", run_expand},
+    {"contiguous", run_contiguous},
+    {"cat", run_cat},
+    {"copy", run_copy},
+    {"cast", run_cast},
+    {"fill", run_fill},
+    {"zeros", run_zeros},
+    {"full", run_full},
+    {"arange", run_arange},
+    {"rms_norm", run_rms_norm},
+    {"rope", run_rope},
+    {"rope_table", run_rope_table},
+    {"attention", run_attention},
+    {"kv_append", run_kv_append},
 };
 
 static inline const binding *find_binding(wk_str op) {

@@ -13,8 +13,7 @@
 
 enum {
     WK_PANEL_ROWS = 16,
-    WK_PANEL_Q8_BLOCK_BYTES =
-        32 * WK_PANEL_ROWS, /* quants of one block; the scales lie after all */
+    WK_PANEL_Q8_BLOCK_BYTES = (2 + 32) * WK_PANEL_ROWS,
     WK_PANEL_Q4_BLOCK_BYTES = (2 + 2 + 16) * WK_PANEL_ROWS,
 };
 

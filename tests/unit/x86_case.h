@@ -7,6 +7,7 @@
 #include "core/rng.h"
 #include "sys/cpu_features.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,7 +79,7 @@ static inline void x86_run(const wk_cpu_kernel *kernel, const wk_op *op, int64_t
 {
     void *const scratch = x86_scratch(kernel->scratch_bytes ? kernel->scratch_bytes(op) : 0);
     void *const worker = x86_scratch(kernel->worker_bytes ? kernel->worker_bytes(op) : 0);
-    uint32_t fault = 0;
+    atomic_bool fault = false;
     const wk_cpu_run run = {
         .op = op, .scratch = scratch, .worker_scratch = worker, .fault = &fault};
     for (int phase = 0; phase < kernel->n_phases; phase++) {

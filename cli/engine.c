@@ -1,0 +1,152 @@
+/* engine.c: opens devices and loads models, step by step so that Ctrl-C and a progress line work. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "engine.h"
+
+#include "cli.h"
+#include "embedded_model.h"
+#include "interrupt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Words of the tables below are the enumerations' values. */
+_Static_assert(WICK_MATH_EXACT == 0 && WICK_MATH_FAST == 1, "words of --math");
+_Static_assert(WICK_ISA_AUTO == 0 && WICK_ISA_REF == 1 && WICK_ISA_AVX2 == 2 &&
+                   WICK_ISA_AVX512 == 3,
+               "words of --isa");
+
+static const cli_option engine_options[] = {
+    {.name = "backend",
+     .argument = "auto|cpu|webgpu",
+     .help = "what computes; 'wick devices' lists what is here",
+     .kind = &cli_backend,
+     .offset = offsetof(cli_engine_options, backend)},
+    {.name = "threads",
+     .argument = "N",
+     .help = "CPU threads; 0: one for each core that this process may use",
+     .kind = &cli_u32,
+     .offset = offsetof(cli_engine_options, n_threads),
+     .most = 1024},
+    {.name = "isa",
+     .argument = "auto|ref|avx2|avx512",
+     .help = "highest instruction set of the CPU kernels; ref: plain loops, the specification",
+     .kind = &cli_word,
+     .offset = offsetof(cli_engine_options, isa)},
+    {.name = "math",
+     .argument = "exact|fast",
+     .help = "exact: all of it in float32, the same bits for any chunk; fast: activations may be "
+             "quantized, the cache is float16",
+     .kind = &cli_word,
+     .offset = offsetof(cli_engine_options, math)},
+    {.name = "strict",
+     .help = "an operation that has no kernel on the device is an error, no fallback",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, strict)},
+    {.name = "verify",
+     .help = "run every operation in plain loops as well and compare; slow",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, verify)},
+    {.name = "profile",
+     .help = "print the time of every kernel at the end, on standard error",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, profile)},
+};
+
+const cli_group cli_engine_group = {"Computing", engine_options,
+                                    sizeof engine_options / sizeof *engine_options};
+
+static int open_device(cli_engine *engine, const cli_engine_options *options) {
+    const wick_device_desc desc = {
+        .backend = options->backend,
+        .math = (wick_math)options->math,
+        .n_threads = (int)options->n_threads,
+        .isa = (wick_isa)options->isa,
+        .strict = options->strict,
+        .verify = options->verify,
+        .profile = options->profile,
+    };
+    wick_error error = {0};
+    if (wick_device_open(&desc, &engine->device, &error) == WICK_OK) return CLI_OK;
+    return cli_report(&error, NULL);
+}
+
+/* A line that rewrites itself, for people who wait. */
+typedef struct progress_line {
+    bool is_wanted, is_shown;
+    double start; /* seconds */
+} progress_line;
+
+static void show_progress(progress_line *line, const wick_progress *progress) {
+    static const double patience = 0.5; /* seconds */
+    if (!line->is_wanted || progress->total == 0 || wick_time() - line->start < patience) return;
+    line->is_shown = true;
+    fprintf(stderr, "\rloading %3.0f %%",
+            100.0 * (double)progress->done / (double)progress->total);
+}
+
+static void clear_progress(const progress_line *line) {
+    if (line->is_shown) fputs("\r             \r", stderr);
+}
+
+static int load(cli_engine *engine, wick_source source) {
+    wick_error error = {0};
+    wick_model_loading *loading = NULL;
+    if (wick_model_open_start(engine->device, source, NULL, &loading, &error) != WICK_OK)
+        return cli_report(&error, NULL);
+    progress_line line = {.is_wanted = isatty(STDERR_FILENO) == 1, .start = wick_time()};
+    wick_progress progress = {0};
+    while (!cli_interrupted() && wick_model_open_poll(loading, &progress) == WICK_PENDING)
+        show_progress(&line, &progress);
+    clear_progress(&line);
+    const wick_status status = wick_model_open_finish(loading, &engine->model, &error);
+    if (status == WICK_ERR_CANCELLED) return CLI_INTERRUPTED;
+    return status == WICK_OK ? CLI_OK : cli_report(&error, NULL);
+}
+
+int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const char *path) {
+    *engine = (cli_engine){0};
+    cli_watch_interrupt();
+    wick_error error = {0};
+    wick_source source = {0};
+    if (path == NULL)
+        source = wick_source_memory(wick_embedded_model, wick_embedded_model_size);
+    else if (wick_source_file(path, &source, &error) != WICK_OK)
+        return cli_report(&error, NULL);
+    int code = open_device(engine, options);
+    if (code == CLI_OK)
+        code = load(engine, source);
+    else
+        source.close(&source);
+    if (code != CLI_OK) cli_engine_close(engine);
+    return code;
+}
+
+void cli_engine_close(cli_engine *engine) {
+    wick_model_close(engine->model);
+    wick_device_close(engine->device);
+    *engine = (cli_engine){0};
+}
+
+static int by_time(const void *a, const void *b) {
+    const double x = ((const wick_kernel_stats *)a)->seconds;
+    const double y = ((const wick_kernel_stats *)b)->seconds;
+    return (x < y) - (x > y);
+}
+
+void cli_print_profile(const wick_device *device) {
+    const size_t n = wick_device_get_profile(device, NULL, 0);
+    wick_kernel_stats *const kernels = calloc(n + 1, sizeof *kernels);
+    if (kernels == NULL) return;
+    wick_device_get_profile(device, kernels, n);
+    qsort(kernels, n, sizeof *kernels, by_time);
+    double total = 0;
+    for (size_t i = 0; i < n; i++) total += kernels[i].seconds;
+    fprintf(stderr, "%-40s %10s %12s %7s\n", "kernel", "calls", "ms", "share");
+    for (size_t i = 0; i < n; i++)
+        fprintf(stderr, "%-40s %10" PRIu64 " %12.3f %6.1f%%\n", kernels[i].name, kernels[i].calls,
+                1e3 * kernels[i].seconds, total > 0 ? 100 * kernels[i].seconds / total : 0.0);
+    free(kernels);
+}

@@ -1,0 +1,33 @@
+/* engine.h: a device and a model for the commands that compute, and the options they share. */
+#ifndef WICK_CLI_ENGINE_H
+#define WICK_CLI_ENGINE_H
+
+#include "options.h"
+
+#include <wick/wick.h>
+
+/* The first member of the options of every command that uses cli_engine_group. */
+typedef struct cli_engine_options {
+    wick_backend backend;
+    uint32_t n_threads;
+    int isa;  /* wick_isa */
+    int math; /* wick_math */
+    bool strict, verify, profile;
+} cli_engine_options;
+
+extern const cli_group cli_engine_group;
+
+typedef struct cli_engine {
+    wick_device *device;
+    wick_model *model;
+} cli_engine;
+
+/* Opens the device and loads path, or the model inside the command for NULL. Watches Ctrl-C from
+ * here on. Returns an exit code; anything but CLI_OK has been told, and engine is closed. */
+int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const char *path);
+void cli_engine_close(cli_engine *engine);
+
+/* What kernels took how long, on standard error. */
+void cli_print_profile(const wick_device *device);
+
+#endif

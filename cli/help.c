@@ -1,0 +1,141 @@
+/* help.c: help texts, written from the tables that also drive parsing. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARGIN = 28, WIDTH = 80 };
+
+/* Words of text from column MARGIN on; the line stands at column now. */
+static void print_wrapped(const char *text, size_t column) {
+    while (*text != '\0') {
+        const size_t size = strcspn(text, " ");
+        if (column + 1 + size > WIDTH || column < MARGIN) {
+            if (column >= MARGIN) putchar('\n');
+            printf("%*s", (int)(column < MARGIN ? MARGIN - column : MARGIN), "");
+            column = MARGIN;
+        } else if (column > MARGIN) {
+            putchar(' ');
+            column++;
+        }
+        fwrite(text, 1, size, stdout);
+        column += size;
+        text += size;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static void print_entry(const char *head, const char *help) {
+    printf("%s", head);
+    size_t column = strlen(head);
+    if (column + 2 > MARGIN) {
+        putchar('\n');
+        column = 0;
+    }
+    print_wrapped(help, column);
+}
+
+/* options: a struct of defaults. */
+static void print_option(const cli_option *option, const unsigned char *options) {
+    char head[96], standard[64] = "", help[640];
+    if (option->name == NULL) {
+        snprintf(head, sizeof head, "  %s", option->argument);
+    } else {
+        const char *const gap = option->argument != NULL ? " " : "";
+        const char *const argument = option->argument != NULL ? option->argument : "";
+        const char letter[] = {option->letter, '\0'};
+        snprintf(head, sizeof head, "  %s%s%s--%s%s%s", option->letter != 0 ? "-" : "  ",
+                 option->letter != 0 ? letter : "", option->letter != 0 ? ", " : "  ",
+                 option->name, gap, argument);
+    }
+    if (option->kind->show != NULL)
+        option->kind->show(option, options + option->offset, standard, sizeof standard);
+    snprintf(help, sizeof help, "%s%s%s%s", option->help, standard[0] != '\0' ? " (default " : "",
+             standard, standard[0] != '\0' ? ")" : "");
+    print_entry(head, help);
+}
+
+static void print_usage_line(const cli_command *command) {
+    printf("Usage: wick %s [options]", command->name);
+    for (const cli_group *const *group = command->groups; *group != NULL; group++) {
+        for (size_t i = 0; i < (*group)->n_options; i++) {
+            const cli_option *const option = &(*group)->options[i];
+            if (option->name != NULL) continue;
+            printf(option->is_required ? " %s" : " [%s]", option->argument);
+        }
+    }
+    printf("\n");
+}
+
+static void print_command_help(const cli_command *command) {
+    printf("wick %s: %s\n\n", command->name, command->summary);
+    print_usage_line(command);
+    unsigned char *const options = calloc(1, command->options_size);
+    if (options == NULL) return;
+    if (command->defaults != NULL) command->defaults(options);
+    for (const cli_group *const *group = command->groups; *group != NULL; group++) {
+        printf("\n%s:\n", (*group)->title);
+        for (size_t i = 0; i < (*group)->n_options; i++)
+            print_option(&(*group)->options[i], options);
+    }
+    free(options);
+    if (command->details != NULL) printf("\n%s", command->details);
+}
+
+static void print_overview(void) {
+    printf("wick %s: tensors and language models in C\n\n"
+           "Usage: wick COMMAND [options]\n\nCommands:\n",
+           wick_version());
+    for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
+        char head[32];
+        snprintf(head, sizeof head, "  %s", (*command)->name);
+        print_entry(head, (*command)->summary);
+    }
+    printf("\nOptions:\n");
+    print_entry("  -h, --help", "this text; after a command: that command's");
+    print_entry("      --version", "the version");
+    print_entry("      --list-backends", "the same as 'wick devices'");
+    printf("\nExit status: 0 success, 1 failure, 2 wrong use, 130 ended by Ctrl-C.\n"
+           "\nTry:\n"
+           "  wick run                                  a small model that is in the command\n"
+           "  wick run MODEL.gguf -p \"Once upon a time\"  your own\n"
+           "  wick help run                             all that can be set\n");
+}
+
+void cli_print_help(const cli_command *command) {
+    if (command != NULL)
+        print_command_help(command);
+    else
+        print_overview();
+}
+
+typedef struct help_options {
+    const char *command;
+} help_options;
+
+static const cli_option options[] = {
+    {.argument = "COMMAND",
+     .help = "the command to explain; without it, all of them are listed",
+     .kind = &cli_text,
+     .offset = offsetof(help_options, command)},
+};
+static const cli_group group = {"Arguments", options, sizeof options / sizeof *options};
+static const cli_group *const groups[] = {&group, NULL};
+
+static int run(void *given) {
+    const help_options *const o = given;
+    const cli_command *const command = o->command != NULL ? cli_find_command(o->command) : NULL;
+    if (o->command != NULL && command == NULL) return CLI_USAGE;
+    cli_print_help(command);
+    return CLI_OK;
+}
+
+const cli_command cli_help = {
+    .name = "help",
+    .summary = "explain a command",
+    .groups = groups,
+    .options_size = sizeof(help_options),
+    .run = run,
+};

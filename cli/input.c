@@ -1,0 +1,84 @@
+/* input.c: reads files and standard input whole, and numbers from texts. */
+#include "input.h"
+
+#include "cli.h"
+#include "interrupt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 16 << 10 };
+
+static bool grow(cli_input *input, size_t *capacity) {
+    const size_t wanted = *capacity == 0 ? FIRST_CAPACITY : 2 * *capacity;
+    char *const text = realloc(input->text, wanted);
+    if (text == NULL) return false;
+    input->text = text;
+    *capacity = wanted;
+    return true;
+}
+
+static int read_stream(FILE *stream, const char *name, cli_input *input) {
+    size_t capacity = 0;
+    do {
+        if (input->size + 1 >= capacity && !grow(input, &capacity))
+            return cli_error("out of memory after %zu bytes of %s", input->size, name);
+        errno = 0;
+        input->size += fread(input->text + input->size, 1, capacity - 1 - input->size, stream);
+        if (cli_interrupted()) return CLI_INTERRUPTED;
+        if (ferror(stream)) return cli_error("cannot read %s: %s", name, strerror(errno));
+    } while (!feof(stream));
+    input->text[input->size] = '\0';
+    return CLI_OK;
+}
+
+int cli_read_file(const char *path, cli_input *input) {
+    *input = (cli_input){0};
+    FILE *const stream = path != NULL ? fopen(path, "rb") : stdin;
+    if (stream == NULL)
+        return cli_error("cannot open '%s': %s; check the path", path, strerror(errno));
+    const int code = read_stream(stream, path != NULL ? path : "standard input", input);
+    if (path != NULL) fclose(stream);
+    if (code != CLI_OK) cli_input_free(input);
+    return code;
+}
+
+int cli_read_text(const char *text, cli_input *input) {
+    *input = (cli_input){.text = malloc(strlen(text) + 1), .size = strlen(text)};
+    if (input->text == NULL) return cli_error("out of memory for %zu bytes", input->size);
+    memcpy(input->text, text, input->size + 1);
+    return CLI_OK;
+}
+
+void cli_input_free(cli_input *input) {
+    free(input->text);
+    *input = (cli_input){0};
+}
+
+static const char separators[] = " \t\r\n,";
+
+int cli_parse_ids(const cli_input *input, uint32_t **ids, size_t *n) {
+    *n = 0;
+    if (strlen(input->text) != input->size)
+        return cli_error("the token ids hold a zero byte; give numbers like \"1 403 407\"");
+    *ids = malloc((input->size / 2 + 1) * sizeof **ids); /* a digit and a blank each */
+    if (*ids == NULL) return cli_error("out of memory for the token ids");
+    const char *at = input->text + strspn(input->text, separators);
+    while (*at != '\0') {
+        const size_t size = strcspn(at, separators);
+        errno = 0;
+        const unsigned long long id = strtoull(at, NULL, 10);
+        if (strspn(at, "0123456789") != size || errno != 0 || id >= UINT32_MAX) {
+            free(*ids);
+            *ids = NULL;
+            return cli_error("'%.*s' is no token id; give numbers like \"1 403 407\"",
+                             size < 64 ? (int)size : 64, at);
+        }
+        (*ids)[(*n)++] = (uint32_t)id;
+        at += size;
+        at += strspn(at, separators);
+    }
+    return CLI_OK;
+}

@@ -1,0 +1,25 @@
+/* input.h: texts and token ids that a command is given. */
+#ifndef WICK_CLI_INPUT_H
+#define WICK_CLI_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes, with a zero byte after them that size does not count; freed with cli_input_free. */
+typedef struct cli_input {
+    char *text;
+    size_t size;
+} cli_input;
+
+/* All of a file, or of standard input for NULL. Returns an exit code; a failure has been told. */
+int cli_read_file(const char *path, cli_input *input);
+/* A copy of a text from the command line. */
+int cli_read_text(const char *text, cli_input *input);
+void cli_input_free(cli_input *input);
+
+/* Whole numbers with blanks or commas between them; *ids is freed by the caller. Returns an exit
+ * code; a failure has been told. */
+int cli_parse_ids(const cli_input *input, uint32_t **ids, size_t *n);
+
+#endif

@@ -1,0 +1,110 @@
+/* json_out.c: JSON to a stream, one value a line, two blanks a level. */
+#include "json_out.h"
+
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static void new_line(const cli_json *json) {
+    fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
+}
+
+/* What stands before a value or a key. */
+static void separate(cli_json *json) {
+    if (json->after_key) {
+        json->after_key = false;
+        return;
+    }
+    if (json->needs_comma) fputc(',', json->out);
+    if (json->depth > 0) new_line(json);
+}
+
+void cli_json_open(cli_json *json, char bracket) {
+    separate(json);
+    fputc(bracket, json->out);
+    json->depth++;
+    json->needs_comma = false;
+}
+
+void cli_json_close(cli_json *json, char bracket) {
+    json->depth--;
+    if (json->needs_comma) new_line(json);
+    fputc(bracket, json->out);
+    json->needs_comma = true;
+    if (json->depth == 0) fputc('\n', json->out);
+}
+
+static void put_string(FILE *out, const char *text, size_t size) {
+    fputc('"', out);
+    for (size_t i = 0; i < size;) {
+        const size_t n = cli_utf8_size(text + i, size - i);
+        const unsigned char first = (unsigned char)text[i];
+        if (n == 0)
+            fputs("\xEF\xBF\xBD", out);
+        else if (first == '"' || first == '\\')
+            fprintf(out, "\\%c", first);
+        else if (first < 0x20 || first == 0x7F)
+            fprintf(out, "\\u%04x", first);
+        else
+            fwrite(text + i, 1, n, out);
+        i += n > 0 ? n : 1;
+    }
+    fputc('"', out);
+}
+
+void cli_json_key_bytes(cli_json *json, const char *key, size_t size) {
+    separate(json);
+    put_string(json->out, key, size);
+    fputs(": ", json->out);
+    json->after_key = true;
+}
+
+void cli_json_key(cli_json *json, const char *key) {
+    cli_json_key_bytes(json, key, strlen(key));
+}
+
+void cli_json_bytes(cli_json *json, const char *text, size_t size) {
+    separate(json);
+    put_string(json->out, text, size);
+    json->needs_comma = true;
+}
+
+void cli_json_string(cli_json *json, const char *text) {
+    cli_json_bytes(json, text, strlen(text));
+}
+
+void cli_json_unsigned(cli_json *json, uint64_t value) {
+    separate(json);
+    fprintf(json->out, "%" PRIu64, value);
+    json->needs_comma = true;
+}
+
+void cli_json_signed(cli_json *json, int64_t value) {
+    separate(json);
+    fprintf(json->out, "%" PRId64, value);
+    json->needs_comma = true;
+}
+
+void cli_json_number(cli_json *json, double value, int digits) {
+    if (!isfinite(value)) {
+        cli_json_null(json);
+        return;
+    }
+    separate(json);
+    fprintf(json->out, "%.*g", digits, value);
+    json->needs_comma = true;
+}
+
+void cli_json_bool(cli_json *json, bool value) {
+    separate(json);
+    fputs(value ? "true" : "false", json->out);
+    json->needs_comma = true;
+}
+
+void cli_json_null(cli_json *json) {
+    separate(json);
+    fputs("null", json->out);
+    json->needs_comma = true;
+}

@@ -1,0 +1,71 @@
+/* main.c: finds the command, parses its options, runs it, and sees that the output arrived. */
+#include "cli.h"
+
+#include "interrupt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const cli_command *const cli_commands[] = {
+    &cli_run, &cli_info, &cli_tokenize, &cli_logits, &cli_devices, &cli_help, NULL,
+};
+
+enum { N_COMMANDS = sizeof cli_commands / sizeof *cli_commands };
+
+const cli_command *cli_find_command(const char *name) {
+    const char *names[N_COMMANDS] = {NULL};
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        if (strcmp(name, cli_commands[i]->name) == 0) return cli_commands[i];
+        names[i] = cli_commands[i]->name;
+    }
+    const char *const nearest = cli_nearest(name, names);
+    if (nearest != NULL)
+        cli_usage_error(NULL, "unknown command '%s', did you mean '%s'?", name, nearest);
+    else
+        cli_usage_error(NULL, "unknown command '%s'", name);
+    return NULL;
+}
+
+static int run_command(const cli_command *command, char *const *words, size_t n) {
+    void *const options = calloc(1, command->options_size);
+    if (options == NULL) return cli_error("out of memory for the options");
+    if (command->defaults != NULL) command->defaults(options);
+    int code = CLI_OK;
+    switch (cli_parse(command, words, n, options)) {
+    case CLI_PARSED: code = command->run(options); break;
+    case CLI_PARSE_HELP: cli_print_help(command); break;
+    case CLI_PARSE_FAILED: code = CLI_USAGE; break;
+    }
+    free(options);
+    return code;
+}
+
+/* A word that stands where a command does. */
+static int run_word(char *const *words, size_t n) {
+    const char *const word = words[0];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        cli_print_help(NULL);
+        return CLI_OK;
+    }
+    if (strcmp(word, "--version") == 0) {
+        printf("wick %s\n", wick_version());
+        return CLI_OK;
+    }
+    if (strcmp(word, "--list-backends") == 0) return run_command(&cli_devices, words + 1, n - 1);
+    if (word[0] == '-') return cli_usage_error(NULL, "'%s' is no command", word);
+    const cli_command *const command = cli_find_command(word);
+    return command != NULL ? run_command(command, words + 1, n - 1) : CLI_USAGE;
+}
+
+int main(int argc, char **argv) {
+    cli_end_on_closed_pipe();
+    const int code = argc > 1 ? run_word(argv + 1, (size_t)argc - 1)
+                              : cli_usage_error(NULL, "a command is missing");
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    if (code != CLI_OK) return code; /* has been told */
+    return cli_error("cannot write standard output: %s",
+                     errno != 0 ? strerror(errno) : "some of it was lost");
+}

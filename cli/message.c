@@ -1,0 +1,63 @@
+/* message.c: what the command says when something fails: one sentence, and what to do about it. */
+#include "cli.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void print_error(const char *format, va_list arguments) {
+    fflush(stdout); /* what was written before stays before */
+    fputs("wick: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+int cli_error(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_error(format, arguments);
+    va_end(arguments);
+    return CLI_FAILURE;
+}
+
+int cli_usage_error(const cli_command *command, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_error(format, arguments);
+    va_end(arguments);
+    if (command != NULL)
+        fprintf(stderr, "'wick help %s' lists its arguments and options\n", command->name);
+    else
+        fputs("'wick --help' lists the commands\n", stderr);
+    return CLI_USAGE;
+}
+
+/* What helps in most cases of a status, "" where the library's sentence says it all. */
+static const char *usual_hint(wick_status status) {
+    switch (status) {
+    case WICK_ERR_NOT_FOUND: return "check the path";
+    case WICK_ERR_FORMAT: return "it is not a GGUF file or damaged: fetch it again";
+    case WICK_ERR_OUT_OF_MEMORY: return "a smaller --context or --cache f16 needs less";
+    case WICK_ERR_NO_DEVICE: return "'wick devices' lists what is here";
+    case WICK_ERR_INDEX: return "'wick info MODEL' shows the size of the vocabulary";
+    case WICK_ERR_DEVICE_LOST: return "try again, or with --backend cpu";
+    case WICK_ERR_DEVICE: return "try --backend cpu";
+    case WICK_ERR_MISMATCH: return "please report it with the command line and 'wick devices'";
+    case WICK_ERR_INTERNAL: return "please report it with the command line and 'wick devices'";
+    default: return "";
+    }
+}
+
+int cli_report(const wick_error *error, const char *hint) {
+    const bool has_sentence = error->message[0] != '\0';
+    const char *const sentence = has_sentence ? error->message : wick_status_text(error->status);
+    const char *const help = hint != NULL ? hint : usual_hint(error->status);
+    return cli_error("%s%s%s", sentence, help[0] != '\0' ? "; " : "", help);
+}
+
+int cli_report_device(wick_device *device, wick_status status, const char *hint) {
+    wick_error error = {0};
+    if (wick_device_error(device, &error) == WICK_OK) error = (wick_error){.status = status};
+    return cli_report(&error, hint);
+}

@@ -1,0 +1,62 @@
+/* statistics.c: figures of a generation for people, one or two lines. */
+#include "statistics.h"
+
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static double per_second(uint32_t n, double seconds) {
+    return seconds > 0 ? (double)n / seconds : 0;
+}
+
+static void print_device(const wick_device *device) {
+    wick_device_info info;
+    wick_device_get_info(device, &info);
+    const bool is_fast = wick_device_math(device) == WICK_MATH_FAST;
+    fprintf(stderr, "backend %s: %s", info.backend_name, info.name);
+    if (info.isa[0] != '\0')
+        fprintf(stderr, ", %s, %d thread%s", info.isa, info.n_threads,
+                info.n_threads == 1 ? "" : "s");
+    fprintf(stderr, ", %s math\n", is_fast ? "fast" : "exact");
+}
+
+static void print_speed(const wick_session_stats *stats) {
+    fprintf(stderr, "prompt %" PRIu32 " tokens, %.1f tokens/s; ", stats->n_prompt,
+            per_second(stats->n_prompt, stats->prompt_seconds));
+    /* The prompt's last step gives the first token, so one step less was spent on the others. */
+    const uint32_t n_steps = stats->n_generated > 0 ? stats->n_generated - 1 : 0;
+    fprintf(stderr, "generation %" PRIu32 " tokens, %.1f tokens/s; ", stats->n_generated,
+            per_second(n_steps, stats->generate_seconds));
+    fprintf(stderr, "first token after %.1f ms; peak memory %s\n",
+            1e3 * stats->first_token_seconds, cli_bytes_text(wick_peak_memory()).text);
+}
+
+static void print_slow(const wick_model *model, const wick_device *device) {
+    wick_model_info info;
+    wick_device_stats stats;
+    wick_model_get_info(model, &info);
+    wick_device_get_stats(device, &stats);
+    if (info.types_ref[0] != '\0')
+        fprintf(stderr,
+                "no fast kernel here for %s: %" PRIu64 " of %" PRIu64
+                " operations ran in plain loops (cpu/ref)\n",
+                info.types_ref, stats.n_ops_ref, stats.n_ops);
+    if (stats.n_fallbacks > 0)
+        fprintf(stderr, "%" PRIu64 " of %" PRIu64 " operations fell back to the CPU\n",
+                stats.n_fallbacks, stats.n_ops);
+}
+
+void cli_print_statistics(const wick_model *model, const wick_session *session,
+                          wick_end_reason reason) {
+    const wick_device *const device = wick_model_device(model);
+    wick_session_stats stats;
+    wick_session_get_stats(session, &stats);
+    print_device(device);
+    print_speed(&stats);
+    print_slow(model, device);
+    if (reason == WICK_END_CONTEXT_FULL)
+        fprintf(stderr, "ended because the context of %" PRIu32
+                        " tokens is full; --context N sets its length\n",
+                stats.context_length);
+}

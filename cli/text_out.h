@@ -1,0 +1,21 @@
+/* text_out.h: bytes and sizes for people to read. */
+#ifndef WICK_CLI_TEXT_OUT_H
+#define WICK_CLI_TEXT_OUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Bytes of the UTF-8 sequence that text begins with; 0: it is none. */
+size_t cli_utf8_size(const char *text, size_t size);
+
+/* Valid UTF-8 as it is; control characters, backslashes and other bytes as \n, \t, \\ or \xNN. */
+void cli_put_escaped(FILE *out, const char *text, size_t size);
+
+/* "1.5 GiB". */
+typedef struct cli_size_text {
+    char text[32];
+} cli_size_text;
+cli_size_text cli_bytes_text(uint64_t bytes);
+
+#endif

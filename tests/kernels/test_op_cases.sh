@@ -1,0 +1,33 @@
+#!/bin/sh
+# The recorded cases of every operation that Wick has, on each instruction set, and through the null
+# backend: answers late and out of order, fused operations taken apart, everything a fallback.
+if [ ! -d "$WICK_SHARED_DATA/ops" ]; then
+    echo "skipped: WICK_SHARED_DATA names no folder with the recorded cases (ops/)"
+    exit 77
+fi
+op_cases=$(dirname "$WICK_BIN")/op_cases
+ops=add,mul,silu,swiglu,softmax,argmax,matmul,linear,embedding,transpose,permute,reshape,flatten
+ops=$ops,squeeze,unsqueeze,narrow,expand,contiguous,cat,copy,cast,fill,zeros,full,arange,rms_norm
+ops=$ops,rope,rope_table,attention,kv_append
+failed=0
+
+check() {
+    echo "== $*"
+    # The table of a run that passed says nothing but its last line.
+    if report=$("$op_cases" "$WICK_SHARED_DATA/ops" --ops $ops "$@" 2>&1); then
+        echo "$report" | tail -n 1
+    else
+        echo "$report"
+        failed=1
+    fi
+}
+
+for isa in ref avx2 avx512; do
+    check --isa $isa --strict
+done
+check --threads 1
+check --threads 3
+for words in late,out-of-order no-fused no-kernels; do
+    check --backend null --null $words
+done
+exit $failed
