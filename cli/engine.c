@@ -1,4 +1,5 @@
-/* engine.c: opens devices and loads models, step by step so that Ctrl-C and a progress line work. */
+/* engine.c: opens devices and loads models, step by step so that Ctrl-C and a progress line work.
+ */
 #define _POSIX_C_SOURCE 200809L
 
 #include "engine.h"
@@ -83,8 +84,7 @@ static void show_progress(progress_line *line, const wick_progress *progress) {
     static const double patience = 0.5; /* seconds */
     if (!line->is_wanted || progress->total == 0 || wick_time() - line->start < patience) return;
     line->is_shown = true;
-    fprintf(stderr, "\rloading %3.0f %%",
-            100.0 * (double)progress->done / (double)progress->total);
+    fprintf(stderr, "\rloading %3.0f %%", 100.0 * (double)progress->done / (double)progress->total);
 }
 
 static void clear_progress(const progress_line *line) {
@@ -103,7 +103,9 @@ static int load(cli_engine *engine, wick_source source) {
     clear_progress(&line);
     const wick_status status = wick_model_open_finish(loading, &engine->model, &error);
     if (status == WICK_ERR_CANCELLED) return CLI_INTERRUPTED;
-    return status == WICK_OK ? CLI_OK : cli_report(&error, NULL);
+    if (status == WICK_OK) return CLI_OK;
+    const bool is_unknown = status == WICK_ERR_UNSUPPORTED;
+    return cli_report(&error, is_unknown ? "'wick help run' lists what runs" : NULL);
 }
 
 int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const char *path) {

@@ -47,8 +47,8 @@ static void print_option(const cli_option *option, const unsigned char *options)
         const char *const argument = option->argument != NULL ? option->argument : "";
         const char letter[] = {option->letter, '\0'};
         snprintf(head, sizeof head, "  %s%s%s--%s%s%s", option->letter != 0 ? "-" : "  ",
-                 option->letter != 0 ? letter : "", option->letter != 0 ? ", " : "  ",
-                 option->name, gap, argument);
+                 option->letter != 0 ? letter : "", option->letter != 0 ? ", " : "  ", option->name,
+                 gap, argument);
     }
     if (option->kind->show != NULL)
         option->kind->show(option, options + option->offset, standard, sizeof standard);

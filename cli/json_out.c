@@ -61,9 +61,7 @@ void cli_json_key_bytes(cli_json *json, const char *key, size_t size) {
     json->after_key = true;
 }
 
-void cli_json_key(cli_json *json, const char *key) {
-    cli_json_key_bytes(json, key, strlen(key));
-}
+void cli_json_key(cli_json *json, const char *key) { cli_json_key_bytes(json, key, strlen(key)); }
 
 void cli_json_bytes(cli_json *json, const char *text, size_t size) {
     separate(json);
@@ -71,9 +69,7 @@ void cli_json_bytes(cli_json *json, const char *text, size_t size) {
     json->needs_comma = true;
 }
 
-void cli_json_string(cli_json *json, const char *text) {
-    cli_json_bytes(json, text, strlen(text));
-}
+void cli_json_string(cli_json *json, const char *text) { cli_json_bytes(json, text, strlen(text)); }
 
 void cli_json_unsigned(cli_json *json, uint64_t value) {
     separate(json);

@@ -37,11 +37,11 @@ struct cli_option {
     const char *argument; /* "N", "exact|fast"; NULL: a flag */
     const char *help;
     const cli_kind *kind;
-    size_t offset;        /* of the field in the command's options */
-    double least, most;   /* numbers */
-    const char *alias;    /* another long name, not shown as an entry of its own; NULL: none */
-    char letter;          /* 0: none */
-    bool is_required;     /* arguments by place */
+    size_t offset;      /* of the field in the command's options */
+    double least, most; /* numbers */
+    const char *alias;  /* another long name, not shown as an entry of its own; NULL: none */
+    char letter;        /* 0: none */
+    bool is_required;   /* arguments by place */
 };
 
 typedef struct cli_group {

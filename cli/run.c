@@ -3,13 +3,10 @@
 
 #include "cli.h"
 #include "engine.h"
+#include "generate.h"
 #include "input.h"
-#include "interrupt.h"
 #include "statistics.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,18 +23,278 @@ typedef struct run_options {
     bool ignore_end, special, print_ids, quiet;
 } run_options;
 
-static_assert(offsetof(run_options, engine) == 0, "offsets of cli_engine_group");
-static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 2,
-              "words of --cache");
+_Static_assert(offsetof(run_options, engine) == 0, "offsets of cli_engine_group");
+_Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 2,
+               "words of --cache");
 
 static const char default_prompt[] = "Once upon a time"; /* of the model inside the command */
 
 static void set_defaults(void *given) {
     run_options *const o = given;
     o->engine.math = WICK_MATH_FAST;
+    o->chunk_length = 512;
     o->sampler = (wick_sampler_desc){
         .temperature = 0.8F, .top_k = 40, .top_p = 0.95F, .repeat_penalty = 1, .repeat_last = 64};
-    o->chunk_length = 512;
 }
 
-#define FIELD(member) .offset = offsetof(run_options, member)
+static const cli_option prompt_options[] = {
+    {.argument = "MODEL.gguf",
+     .help = "the model; without it a tiny one that is inside the command tells a story",
+     .kind = &cli_text,
+     .offset = offsetof(run_options, model)},
+    {.name = "prompt",
+     .letter = 'p',
+     .argument = "TEXT",
+     .help = "the text to continue; special tokens in it are recognised",
+     .kind = &cli_text,
+     .offset = offsetof(run_options, prompt)},
+    {.name = "file",
+     .letter = 'f',
+     .argument = "FILE",
+     .help = "take the text from a file, every byte of it",
+     .kind = &cli_text,
+     .offset = offsetof(run_options, file)},
+    {.name = "tokens",
+     .argument = "\"1 2 3\"",
+     .help = "continue these token ids, taken as given",
+     .kind = &cli_text,
+     .offset = offsetof(run_options, tokens)},
+};
+
+static const cli_option output_options[] = {
+    {.name = "max-tokens",
+     .letter = 'n',
+     .argument = "N",
+     .help = "end after N tokens; 0: where the model ends or the context is full",
+     .kind = &cli_u32,
+     .offset = offsetof(run_options, max_tokens),
+     .most = UINT32_MAX},
+    {.name = "stop",
+     .argument = "TEXT",
+     .help = "end before this text; may be given again",
+     .kind = &cli_list,
+     .offset = offsetof(run_options, stop)},
+    {.name = "ignore-end",
+     .help = "go on when the model says that the text has ended",
+     .kind = &cli_flag,
+     .offset = offsetof(run_options, ignore_end)},
+    {.name = "special",
+     .help = "print special tokens, too",
+     .kind = &cli_flag,
+     .offset = offsetof(run_options, special)},
+    {.name = "print-ids",
+     .help = "print token ids instead of text, the end token included",
+     .kind = &cli_flag,
+     .offset = offsetof(run_options, print_ids)},
+    {.name = "quiet",
+     .letter = 'q',
+     .help = "no statistics on standard error",
+     .kind = &cli_flag,
+     .offset = offsetof(run_options, quiet)},
+};
+
+static const cli_option sampling_options[] = {
+    {.name = "temp",
+     .alias = "temperature",
+     .argument = "T",
+     .help = "temperature: higher is more varied; 0: always the likeliest token",
+     .kind = &cli_f32,
+     .offset = offsetof(run_options, sampler.temperature),
+     .most = 100},
+    {.name = "top-k",
+     .argument = "N",
+     .help = "choose among the N likeliest tokens; 0: all",
+     .kind = &cli_u32,
+     .offset = offsetof(run_options, sampler.top_k),
+     .most = UINT32_MAX},
+    {.name = "top-p",
+     .argument = "P",
+     .help = "choose among the likeliest tokens that make up this share of probability; 1: all",
+     .kind = &cli_f32,
+     .offset = offsetof(run_options, sampler.top_p),
+     .most = 1},
+    {.name = "min-p",
+     .argument = "P",
+     .help = "leave out tokens less likely than P times the likeliest; 0: none",
+     .kind = &cli_f32,
+     .offset = offsetof(run_options, sampler.min_p),
+     .most = 1},
+    {.name = "repeat-penalty",
+     .argument = "F",
+     .help = "make tokens that occurred lately F times less attractive; 1: off",
+     .kind = &cli_f32,
+     .offset = offsetof(run_options, sampler.repeat_penalty),
+     .least = 0.01,
+     .most = 100},
+    {.name = "repeat-last",
+     .argument = "N",
+     .help = "how many tokens 'lately' is",
+     .kind = &cli_u32,
+     .offset = offsetof(run_options, sampler.repeat_last),
+     .least = 1,
+     .most = UINT32_MAX},
+    {.name = "seed",
+     .argument = "N",
+     .help = "the same seed gives the same text; 0: another one each time",
+     .kind = &cli_u64,
+     .offset = offsetof(run_options, sampler.seed)},
+};
+
+static const cli_option memory_options[] = {
+    {.name = "context",
+     .alias = "ctx",
+     .argument = "N",
+     .help = "tokens of prompt and text together; 0: what the model was made for, at most 4096",
+     .kind = &cli_u32,
+     .offset = offsetof(run_options, context_length),
+     .most = UINT32_MAX},
+    {.name = "chunk",
+     .argument = "N",
+     .help = "prompt tokens that are computed at once",
+     .kind = &cli_u32,
+     .offset = offsetof(run_options, chunk_length),
+     .least = 1,
+     .most = 65536},
+    {.name = "cache",
+     .argument = "auto|f32|f16",
+     .help = "numbers of the key-value cache; auto: f32 in exact, f16 in fast math",
+     .kind = &cli_word,
+     .offset = offsetof(run_options, cache)},
+};
+
+static const cli_group prompt_group = {"Prompt", prompt_options,
+                                       sizeof prompt_options / sizeof *prompt_options};
+static const cli_group output_group = {"Output", output_options,
+                                       sizeof output_options / sizeof *output_options};
+static const cli_group sampling_group = {"Choosing tokens", sampling_options,
+                                         sizeof sampling_options / sizeof *sampling_options};
+static const cli_group memory_group = {"Memory", memory_options,
+                                       sizeof memory_options / sizeof *memory_options};
+static const cli_group *const groups[] = {&prompt_group, &output_group,     &sampling_group,
+                                          &memory_group, &cli_engine_group, NULL};
+
+/* `echo text | wick run`: the line's end belongs to echo, not to the prompt. */
+static void drop_line_end(cli_input *input) {
+    if (input->size > 0 && input->text[input->size - 1] == '\n') input->text[--input->size] = '\0';
+}
+
+static int read_stdin(const run_options *o, cli_input *prompt) {
+    const bool has_stdin = isatty(STDIN_FILENO) == 0;
+    if (!has_stdin && o->model != NULL)
+        return cli_usage_error(&cli_run, "there is no prompt: give one with -p TEXT");
+    if (has_stdin) {
+        const int code = cli_read_file(NULL, prompt);
+        if (code != CLI_OK) return code;
+        drop_line_end(prompt);
+        if (prompt->size > 0 || o->model != NULL) return CLI_OK;
+        cli_input_free(prompt);
+    }
+    return cli_read_text(default_prompt, prompt);
+}
+
+/* prompt: text, or ids where --tokens was given. */
+static int read_prompt(const run_options *o, cli_input *prompt) {
+    const int n_given = (o->prompt != NULL) + (o->file != NULL) + (o->tokens != NULL);
+    if (n_given > 1)
+        return cli_usage_error(&cli_run, "--prompt, --file and --tokens exclude each other");
+    if (o->file != NULL) {
+        const int code = cli_read_file(o->file, prompt);
+        if (code != CLI_OK) return code;
+    } else if (n_given == 1) {
+        return cli_read_text(o->prompt != NULL ? o->prompt : o->tokens, prompt);
+    } else {
+        const int code = read_stdin(o, prompt);
+        if (code != CLI_OK) return code;
+    }
+    const size_t length = strlen(prompt->text);
+    if (length == prompt->size) return CLI_OK;
+    return cli_error("the prompt holds a zero byte at %zu; remove it, or pass token ids with "
+                     "--tokens ('wick tokenize --file' accepts it)",
+                     length);
+}
+
+static int append_prompt(const run_options *o, const cli_input *prompt, const cli_engine *engine,
+                         wick_session *session) {
+    wick_status status;
+    if (o->tokens != NULL) {
+        uint32_t *ids = NULL;
+        size_t n = 0;
+        const int code = cli_parse_ids(prompt, &ids, &n);
+        if (code != CLI_OK) return code;
+        status = wick_session_append_tokens(session, ids, n);
+        free(ids);
+    } else {
+        status = wick_session_append_text(session, prompt->text);
+    }
+    if (status == WICK_OK) return CLI_OK;
+    const bool is_long = status == WICK_ERR_STATE;
+    return cli_report_device(engine->device, status,
+                             is_long ? "--context N sets the length of the context" : NULL);
+}
+
+static wick_session_desc session_desc(const run_options *o) {
+    return (wick_session_desc){.context_length = o->context_length,
+                               .chunk_length = o->chunk_length,
+                               .cache = (wick_cache)o->cache,
+                               .max_tokens = o->max_tokens,
+                               .sampler = o->sampler,
+                               .stop = o->stop.items,
+                               .n_stop = o->stop.n,
+                               .special = o->special,
+                               .ignore_end = o->ignore_end};
+}
+
+/* Statistics and the shell's prompt begin on a line of their own, but only where somebody looks. */
+static void end_line(const cli_generation *generation) {
+    const bool is_open = generation->last_byte != 0 && generation->last_byte != '\n';
+    if (is_open && isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1) fputc('\n', stderr);
+}
+
+static int generate(const run_options *o, const cli_input *prompt, const cli_engine *engine) {
+    const wick_session_desc desc = session_desc(o);
+    wick_session *session = NULL;
+    wick_error error = {0};
+    if (wick_session_open(engine->model, &desc, &session, &error) != WICK_OK)
+        return cli_report(&error, NULL);
+    int code = append_prompt(o, prompt, engine, session);
+    if (code == CLI_OK) {
+        cli_generation generation = {
+            .device = engine->device, .session = session, .prints_ids = o->print_ids};
+        code = cli_generate(&generation);
+        end_line(&generation);
+        const bool has_run = code == CLI_OK || code == CLI_INTERRUPTED;
+        if (has_run && !o->quiet) cli_print_statistics(engine->model, session, generation.reason);
+        if (has_run && o->engine.profile) cli_print_profile(engine->device);
+    }
+    wick_session_close(session);
+    return code;
+}
+
+static int run(void *given) {
+    const run_options *const o = given;
+    cli_input prompt = {0};
+    int code = read_prompt(o, &prompt);
+    cli_engine engine = {0};
+    if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, o->model);
+    if (code == CLI_OK) code = generate(o, &prompt, &engine);
+    cli_engine_close(&engine);
+    cli_input_free(&prompt);
+    return code;
+}
+
+const cli_command cli_run = {
+    .name = "run",
+    .summary = "continue a text with a model",
+    .details = "Without a prompt the text comes from standard input (less one line end), unless "
+               "that is a\nterminal. Ctrl-C ends the text and prints the statistics; a second one "
+               "ends the program.\n\n"
+               "Models: GGUF files of the llama family (Llama, TinyLlama, Mistral, SmolLM2) with "
+               "tensors of\nf32, f16, bf16, q4_0, q4_1, q8_0, q4_k or q6_k; of these f32, q4_1 and "
+               "q8_0 are fast.\n\n"
+               "  wick run MODEL.gguf -p \"The capital of France is\" -n 20 --temp 0\n"
+               "  git log -1 | wick run MODEL.gguf -n 60 --stop $'\\n\\n'\n",
+    .groups = groups,
+    .options_size = sizeof(run_options),
+    .defaults = set_defaults,
+    .run = run,
+};

@@ -28,8 +28,8 @@ static void print_speed(const wick_session_stats *stats) {
     const uint32_t n_steps = stats->n_generated > 0 ? stats->n_generated - 1 : 0;
     fprintf(stderr, "generation %" PRIu32 " tokens, %.1f tokens/s; ", stats->n_generated,
             per_second(n_steps, stats->generate_seconds));
-    fprintf(stderr, "first token after %.1f ms; peak memory %s\n",
-            1e3 * stats->first_token_seconds, cli_bytes_text(wick_peak_memory()).text);
+    fprintf(stderr, "first token after %.1f ms; peak memory %s\n", 1e3 * stats->first_token_seconds,
+            cli_bytes_text(wick_peak_memory()).text);
 }
 
 static void print_slow(const wick_model *model, const wick_device *device) {
@@ -56,7 +56,8 @@ void cli_print_statistics(const wick_model *model, const wick_session *session,
     print_speed(&stats);
     print_slow(model, device);
     if (reason == WICK_END_CONTEXT_FULL)
-        fprintf(stderr, "ended because the context of %" PRIu32
-                        " tokens is full; --context N sets its length\n",
+        fprintf(stderr,
+                "ended because the context of %" PRIu32
+                " tokens is full; --context N sets its length\n",
                 stats.context_length);
 }

@@ -28,7 +28,7 @@ typedef struct small_model {
     small_entry entries[40];
     small_tensor tensors[40];
     int n_entries, n_tensors;
-    bool has_no_vocabulary;
+    bool has_no_vocabulary, has_only_tokens; /* no scores and kinds */
     int n_tokens;
 } small_model;
 
@@ -149,11 +149,12 @@ static inline void small_put_entry(gguf_bytes *file, const small_entry *entry) {
     }
 }
 
-static inline void small_put_vocabulary(gguf_bytes *file, int n_tokens) {
+static inline void small_put_vocabulary(gguf_bytes *file, int n_tokens, bool only_tokens) {
     static const char *const tokens[] = {"<unk>", "<s>", "</s>", "a", "b", "\xe2\x96\x81", "ab", "c"};
     static const uint32_t kinds[] = {2, 3, 3, 1, 1, 1, 1, 1};
     put_array(file, "tokenizer.ggml.tokens", WICK_VALUE_STRING, (uint64_t)n_tokens);
     for (int i = 0; i < n_tokens; i++) put_text(file, tokens[i]);
+    if (only_tokens) return;
     put_array(file, "tokenizer.ggml.scores", WICK_VALUE_F32, (uint64_t)n_tokens);
     for (int i = 0; i < n_tokens; i++) put_u32(file, 0);
     put_array(file, "tokenizer.ggml.token_type", WICK_VALUE_I32, (uint64_t)n_tokens);
@@ -166,10 +167,11 @@ static inline uint64_t small_tensor_count(const small_tensor *tensor) {
 
 /* The header; with_data: and f32 weights of about 0.1, different everywhere. */
 static inline void small_write(const small_model *model, bool with_data, gguf_bytes *file) {
-    const uint64_t n_vocabulary = model->has_no_vocabulary ? 0 : 3;
+    const uint64_t n_vocabulary = model->has_no_vocabulary ? 0 : model->has_only_tokens ? 1 : 3;
     put_start(file, 3, (uint64_t)model->n_tensors, (uint64_t)model->n_entries + n_vocabulary);
     for (int i = 0; i < model->n_entries; i++) small_put_entry(file, &model->entries[i]);
-    if (!model->has_no_vocabulary) small_put_vocabulary(file, model->n_tokens);
+    if (!model->has_no_vocabulary) 
+        small_put_vocabulary(file, model->n_tokens, model->has_only_tokens);
     uint64_t offset = 0;
     for (int i = 0; i < model->n_tensors; i++) {
         const small_tensor *const tensor = &model->tensors[i];

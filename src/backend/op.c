@@ -17,12 +17,8 @@ int64_t wk_view_count(const wk_view *view) {
 }
 
 bool wk_view_is_dense(const wk_view *view) {
-    int64_t expected = 1;
-    for (int i = view->rank - 1; i >= 0; i--) {
-        if (view->extent[i] != 1 && view->stride[i] != expected) return false;
-        expected *= view->extent[i];
-    }
-    return true;
+    const wick_shape shape = wick_shape_of(view->rank, view->extent);
+    return wk_shape_is_dense(&shape, view->stride);
 }
 
 void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end) {
@@ -82,7 +78,7 @@ static wick_status check_reduce(const wk_op *op, wick_error *err) {
         if (x->extent[i] != y->extent[i])
             return wrong(err, WICK_ERR_SHAPE, op, "y must be x without its last dimension");
     if (x->extent[x->rank - 1] == 0)
-        return wrong(err, WICK_ERR_DIM, op, "nothing to choose from in an empty dimension");
+        return wrong(err, WICK_ERR_SHAPE, op, "nothing to choose from in an empty dimension");
     if (y->dtype != WICK_U32) return wrong(err, WICK_ERR_DTYPE, op, "y must be u32");
     return WICK_OK;
 }
@@ -134,8 +130,8 @@ static wick_status check_rope_table(const wk_op *op, wick_error *err) {
             table->extent[1] != x->extent[1] || table->extent[2] * 2 > x->extent[3] ||
             table->extent[2] != wk_src(op, 1)->extent[2])
             return wrong(err, WICK_ERR_SHAPE, op, "cos and sin must be [b, t, r / 2], r <= d");
-        if (table->dtype != WICK_F32)
-            return wrong(err, WICK_ERR_DTYPE, op, "cos and sin must be f32");
+        if (!wk_dtype_is_float(table->dtype))
+            return wrong(err, WICK_ERR_DTYPE, op, "cos and sin must be floats");
     }
     return WICK_OK;
 }

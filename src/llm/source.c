@@ -29,7 +29,7 @@ static wick_status file_read_at(wick_source *source, uint64_t offset, size_t siz
     file_source *const from = source->user;
     const uint64_t left = offset < from->size ? from->size - offset : 0;
     from->got = size < left ? size : (size_t)left;
-    return wk_file_read_at(from->file, offset, dst, from->got, error);
+    return from->got > 0 ? wk_file_read_at(from->file, offset, dst, from->got, error) : WICK_OK;
 }
 
 static wick_status file_poll(wick_source *source, size_t *got, wick_error *error) {

@@ -83,9 +83,9 @@ wick_status wick_npy_finish(wick_npy_writer *writer, bool commit, wick_error *er
     if (writer == NULL) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_npy_finish: writer is NULL");
     wick_status status = WICK_OK;
     if (commit && writer->n_left > 0)
-        status = wk_fail(error, WICK_ERR_STATE,
-                         "the array is not complete: %" PRIu64 " bytes are missing",
-                         writer->n_left);
+        status =
+            wk_fail(error, WICK_ERR_STATE,
+                    "the array is not complete: %" PRIu64 " bytes are missing", writer->n_left);
     const bool is_kept = commit && status == WICK_OK;
     const wick_status finished = wk_file_write_finish(&writer->heap, writer->file, is_kept, error);
     free_writer(writer);

@@ -11,8 +11,7 @@ wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_erro
         *out = families[i];
         return WICK_OK;
     }
-    const int shown = architecture.size < 64 ? (int)architecture.size : 64;
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "models of the architecture '%.*s' are not supported yet", shown,
-                   architecture.text);
+                   "models of the architecture '%s' are not supported yet",
+                   wk_show(architecture).text);
 }

@@ -11,6 +11,17 @@ wk_key wk_metadata_key(const wk_metadata *meta, const char *suffix) {
     return key;
 }
 
+wk_shown wk_show(wk_str text) {
+    wk_shown out;
+    size_t n = 0;
+    for (; n < text.size && n + 4 < sizeof out.text; n++) {
+        const char c = text.text[n];
+        out.text[n] = c >= 32 && c < 127 ? c : '?';
+    }
+    snprintf(out.text + n, sizeof out.text - n, "%s", n < text.size ? "..." : "");
+    return out;
+}
+
 static const wick_value *find(const wk_metadata *meta, const char *suffix) {
     return wk_gguf_find(meta->gguf, wk_metadata_key(meta, suffix).text);
 }

@@ -18,6 +18,13 @@ typedef struct wk_key {
     char text[160];
 } wk_key;
 wk_key wk_metadata_key(const wk_metadata *meta, const char *suffix);
+
+/* A text from the file as it can stand in a sentence: short and printable. */
+typedef struct wk_shown {
+    char text[72];
+} wk_shown;
+wk_shown wk_show(wk_str text);
+
 bool wk_metadata_has(const wk_metadata *meta, const char *suffix);
 
 /* The number at suffix. NULL fallback: a missing key is WICK_ERR_FORMAT that names it. A wrong type, a

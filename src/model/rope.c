@@ -64,8 +64,7 @@ static wick_status read_scaling(const wk_metadata *meta, scaling *out) {
     if (type.size == 0 || wk_str_is(type, "none") || wk_str_is(type, "linear")) return WICK_OK;
     if (wk_str_is(type, "yarn")) return read_yarn(meta, out);
     return wk_fail(meta->err, WICK_ERR_UNSUPPORTED,
-                   "the rotary scaling '%.*s' (%s) is not supported yet",
-                   (int)(type.size < 64 ? type.size : 64), type.text,
+                   "the rotary scaling '%s' (%s) is not supported yet", wk_show(type).text,
                    wk_metadata_key(meta, "rope.scaling.type").text);
 }
 

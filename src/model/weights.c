@@ -95,7 +95,6 @@ static int64_t extent_of(const wk_model *model, const place *at, extent which) {
     return 0;
 }
 
-/* Names come from the file: at most 64 bytes each, so sentences stay short. */
 static wick_status check_shape(const wick_file_tensor *tensor, const wick_shape *expected,
                                wick_error *err) {
     if (wk_shape_equal(&tensor->shape, expected)) return WICK_OK;
@@ -146,7 +145,8 @@ static wick_status check_tensor(wk_model *model, const wick_file_tensor *tensor,
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
                    "the tensor '%s' is not known in a model of the architecture '%s' with %" PRIu32
                    " blocks",
-                   tensor->name.text, model->hparams.architecture, model->hparams.n_layers);
+                   wk_show((wk_str){tensor->name.text, tensor->name.size}).text,
+                   model->hparams.architecture, model->hparams.n_layers);
 }
 
 static wick_status check_present(const wk_model *model, const char *prefix,

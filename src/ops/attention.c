@@ -1,9 +1,9 @@
 /* ops/attention.c: scaled dot-product attention over given keys and values. */
+#include <wick/ops.h>
+
 #include "core/shape.h"
 #include "ops/operand.h"
 #include "ops/view.h"
-
-#include <wick/ops.h>
 
 #include <math.h>
 

@@ -1,20 +1,16 @@
 /* ops/copy.c: data that moves: cast, copy, cat, kv_append. */
+#include <wick/ops.h>
+
 #include "core/dtype.h"
 #include "core/shape.h"
 #include "ops/operand.h"
 #include "ops/view.h"
 
-#include <wick/ops.h>
-
 #include <inttypes.h>
 
 wick_tensor *wick_cast(wick_tensor *x, wick_dtype dtype) {
     if (x == NULL || !wk_operand_is_strided("cast", x)) return NULL;
-    if (wk_dtype_is_block(dtype)) {
-        wk_device_fail(x->device, WICK_ERR_DTYPE, "cast: cannot convert to %s",
-                       wick_dtype_name(dtype));
-        return NULL;
-    }
+    if (!wk_dtype_is_writable("cast", x->device, dtype)) return NULL;
     return wk_dense_copy(x, dtype);
 }
 

@@ -1,19 +1,13 @@
 /* ops/create.c: tensors from nothing: zeros, full, arange; and fill, which they share. */
+#include <wick/ops.h>
+
 #include "core/dtype.h"
 #include "ops/operand.h"
 
-#include <wick/ops.h>
-
-#include <inttypes.h>
 #include <math.h>
 
 wick_tensor *wick_full(wick_device *device, wick_dtype dtype, wick_shape shape, double value) {
-    if (device == NULL) return NULL;
-    if (wk_dtype_is_block(dtype)) {
-        wk_device_fail(device, WICK_ERR_DTYPE, "full: cannot make a tensor of %s",
-                       wick_dtype_name(dtype));
-        return NULL;
-    }
+    if (device == NULL || !wk_dtype_is_writable("full", device, dtype)) return NULL;
     wick_tensor *y = wk_tensor_new(device, dtype, &shape);
     if (y == NULL || wk_tensor_is_empty(y)) return y;
     if (wk_queue_fill(y, value) == WICK_OK) return y;
@@ -43,11 +37,9 @@ static bool range_fits(wick_dtype dtype, double start, double step, double count
 
 wick_tensor *wick_arange(wick_device *device, wick_dtype dtype, double start, double end,
                          double step) {
-    if (device == NULL) return NULL;
-    const wk_dtype_class class = wk_dtype_get(dtype)->dtype_class;
-    if (class != WK_CLASS_FLOAT && class != WK_CLASS_INTEGER) {
-        wk_device_fail(device, WICK_ERR_DTYPE, "arange: cannot make a tensor of %s",
-                       wick_dtype_name(dtype));
+    if (device == NULL || !wk_dtype_is_writable("arange", device, dtype)) return NULL;
+    if (dtype == WICK_BOOL) {
+        wk_device_fail(device, WICK_ERR_DTYPE, "arange: makes numbers, not bool");
         return NULL;
     }
     const double count = ceil((end - start) / step);

@@ -1,9 +1,9 @@
 /* ops/elementwise.c: add, mul, silu, swiglu. */
+#include <wick/ops.h>
+
 #include "core/shape.h"
 #include "ops/operand.h"
 #include "ops/view.h"
-
-#include <wick/ops.h>
 
 /* y = fn(a, b) after broadcasting both. */
 static wick_tensor *binary(const char *op, wk_binary_fn fn, wick_tensor *a, wick_tensor *b) {

@@ -1,10 +1,9 @@
 /* ops/index.c: rows by index. */
+#include <wick/ops.h>
+
 #include "core/dtype.h"
-#include "core/shape.h"
 #include "ops/operand.h"
 #include "ops/view.h"
-
-#include <wick/ops.h>
 
 static bool check_embedding(const wick_tensor *weight, const wick_tensor *ids) {
     if (!wk_operand_is_weight("embedding", weight)) return false;

@@ -1,9 +1,9 @@
 /* ops/matmul.c: products: matmul for floats of any strides, linear for weights of any layout. */
+#include <wick/ops.h>
+
 #include "core/shape.h"
 #include "ops/operand.h"
 #include "ops/view.h"
-
-#include <wick/ops.h>
 
 /* Shapes of the broadcast operands [.., m, k] and [.., k, n], and of the result [.., m, n]. */
 typedef struct product_shapes {

@@ -1,8 +1,8 @@
 /* ops/norm.c: normalisation over the last dimension. */
+#include <wick/ops.h>
+
 #include "core/shape.h"
 #include "ops/operand.h"
-
-#include <wick/ops.h>
 
 #include <math.h>
 

@@ -4,8 +4,6 @@
 #include "core/dtype.h"
 #include "core/shape.h"
 
-#include <assert.h>
-
 bool wk_operands_present(const char *op, wick_tensor *const *operands, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (operands[i] == NULL) return false;
@@ -59,11 +57,7 @@ bool wk_operand_is_strided(const char *op, const wick_tensor *x) {
 
 bool wk_operand_is_writable(const char *op, const wick_tensor *x) {
     if (!wk_operand_is_strided(op, x)) return false;
-    if (wk_dtype_is_block(x->view.dtype)) {
-        wk_device_fail(x->device, WICK_ERR_DTYPE, "%s: cannot write to %s", op,
-                       wick_dtype_name(x->view.dtype));
-        return false;
-    }
+    if (!wk_dtype_is_writable(op, x->device, x->view.dtype)) return false;
     for (int i = 0; i < x->view.rank; i++) {
         if (x->view.stride[i] == 0 && x->view.extent[i] > 1) {
             wk_device_fail(x->device, WICK_ERR_ARGUMENT,
@@ -87,6 +81,16 @@ bool wk_operand_is_weight(const char *op, const wick_tensor *x) {
     if (!is_block || x->view.layout != WK_LAYOUT_RAW || wk_view_is_dense(&x->view)) return true;
     wk_device_fail(x->device, WICK_ERR_UNSUPPORTED, "%s: the rows of a weight of %s must be dense",
                    op, wick_dtype_name(x->view.dtype));
+    return false;
+}
+
+bool wk_dtype_is_writable(const char *op, wick_device *device, wick_dtype dtype) {
+    if ((unsigned)dtype >= WICK_DTYPE_COUNT_) {
+        wk_device_fail(device, WICK_ERR_DTYPE, "%s: there is no dtype number %d", op, (int)dtype);
+        return false;
+    }
+    if (!wk_dtype_is_block(dtype)) return true;
+    wk_device_fail(device, WICK_ERR_DTYPE, "%s: cannot write to %s", op, wick_dtype_name(dtype));
     return false;
 }
 

@@ -26,6 +26,9 @@ bool wk_operand_is_writable(const char *op, const wick_tensor *x);
 /* x may be the weight [n, k] of a product or a lookup: of a float or block type, in any layout. */
 bool wk_operand_is_weight(const char *op, const wick_tensor *x);
 
+/* Tensors of dtype can be made: it exists and is no block type. */
+bool wk_dtype_is_writable(const char *op, wick_device *device, wick_dtype dtype);
+
 bool wk_tensor_is_empty(const wick_tensor *x);
 
 /* Queues the call that computes y, unless y is empty. Returns y, or NULL after releasing it. y NULL

@@ -1,10 +1,9 @@
 /* ops/reduce.c: argmax and softmax along one dimension, whichever it is: the views that the kernels
  * see have it last. */
-#include "core/shape.h"
+#include <wick/ops.h>
+
 #include "ops/operand.h"
 #include "ops/view.h"
-
-#include <wick/ops.h>
 
 wick_tensor *wick_argmax(wick_tensor *x, int dim, bool keepdim) {
     if (x == NULL) return NULL;

@@ -1,10 +1,10 @@
 /* ops/rotary.c: rotary position embedding, from positions or from tables. The kernels see x as
  * [batch, time, heads, dim] whatever its layout. */
+#include <wick/ops.h>
+
 #include "core/shape.h"
 #include "ops/operand.h"
 #include "ops/view.h"
-
-#include <wick/ops.h>
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /* ops/shape.c: views that people ask for: transpose, reshape, narrow, expand ... */
+#include <wick/ops.h>
+
 #include "core/dtype.h"
 #include "core/shape.h"
 #include "ops/operand.h"
 #include "ops/view.h"
-
-#include <wick/ops.h>
 
 #include <inttypes.h>
 

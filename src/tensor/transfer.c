@@ -156,7 +156,9 @@ wick_status wick_read_finish(wick_reading *reading, void *data, size_t size) {
     wick_device *const device = reading->device;
     const size_t bytes = wick_tensor_bytes(reading->source);
     wick_status status = reading->status;
-    if (status == WICK_PENDING)
+    if (!data && bytes > 0)
+        status = WICK_ERR_CANCELLED;
+    else if (status == WICK_PENDING)
         status = wk_device_fail(device, WICK_ERR_STATE, "the read has not ended yet");
     else if (status == WICK_OK && size != bytes)
         status = wk_device_fail(device, WICK_ERR_ARGUMENT,

@@ -60,6 +60,8 @@ static void test_creation(void **state) {
     assert_refused(device, wick_arange(device, WICK_U8, 250, 260, 1), WICK_ERR_VALUE);
     assert_refused(device, wick_arange(device, WICK_I64, 0x1p63, 0x1.1p63, 0x1p60), WICK_ERR_VALUE);
     assert_refused(device, wick_arange(device, WICK_BOOL, 0, 1, 1), WICK_ERR_DTYPE);
+    assert_refused(device, wick_zeros(device, WICK_DTYPE_COUNT_, WICK_SCALAR), WICK_ERR_DTYPE);
+    assert_refused(device, wick_cast(bytes, WICK_DTYPE_COUNT_), WICK_ERR_DTYPE);
     wick_release(bytes);
 }
 

@@ -55,15 +55,16 @@ static wick_status reserve_block(wk_backend_device *dev, wk_cpu_block *block, si
     return wk_cpu_no_memory(err, size, "scratch memory of a kernel");
 }
 
+/* Also what needs nothing gets an address, so that arithmetic on it is defined. */
 static wick_status reserve_scratch(wk_backend_device *dev, const wk_cpu_kernel *kernel,
                                    const wk_op *op, wick_error *err) {
     if (kernel->scratch_bytes != NULL) {
-        WK_TRY(reserve_block(dev, &dev->scratch, kernel->scratch_bytes(op), err));
+        WK_TRY(reserve_block(dev, &dev->scratch, kernel->scratch_bytes(op) + 1, err));
     }
     if (kernel->worker_bytes == NULL) return WICK_OK;
     const size_t bytes = kernel->worker_bytes(op);
-    if (bytes <= dev->worker_bytes) return WICK_OK;
-    const size_t each = (bytes + WK_ALIGNMENT - 1) / WK_ALIGNMENT * WK_ALIGNMENT;
+    if (bytes < dev->worker_bytes) return WICK_OK;
+    const size_t each = (bytes / WK_ALIGNMENT + 1) * WK_ALIGNMENT;
     dev->worker_bytes = 0;
     const size_t n = (size_t)wk_pool_size(dev->pool);
     WK_TRY(reserve_block(dev, &dev->worker_scratch, each * n, err));

@@ -137,17 +137,17 @@ static wk_cpu_buffer *make_buffer(wk_backend_device *dev, void *memory, uint64_t
     return buf;
 }
 
+/* An empty buffer has an address as well, so that arithmetic on it is defined. */
+static size_t room_of(uint64_t size) { return size > 0 ? (size_t)size : 1; }
+
 static wick_status alloc_buffer(wk_backend_device *dev, uint64_t size, wk_buffer **out,
                                 wick_error *err) {
     *out = NULL;
-    void *memory = NULL;
-    if (size > 0) {
-        if (size <= SIZE_MAX) memory = wk_alloc_aligned(dev->heap, (size_t)size);
-        if (memory == NULL) return wk_cpu_no_memory(err, size, "a buffer");
-    }
+    void *memory = size <= SIZE_MAX ? wk_alloc_aligned(dev->heap, room_of(size)) : NULL;
+    if (memory == NULL) return wk_cpu_no_memory(err, size, "a buffer");
     wk_cpu_buffer *buf = make_buffer(dev, memory, size);
     if (buf == NULL) {
-        wk_free_aligned(dev->heap, memory, (size_t)size);
+        wk_free_aligned(dev->heap, memory, room_of(size));
         return wk_cpu_no_memory(err, sizeof *buf, "a buffer");
     }
     dev->stats.buffer_bytes += size;
@@ -168,7 +168,7 @@ static wk_buffer *wrap_memory(wk_backend_device *dev, void *memory, uint64_t siz
 static void release_buffer(wk_backend_device *dev, wk_cpu_buffer *buf) {
     if (!buf->is_wrapped) {
         dev->stats.buffer_bytes -= buf->base.size;
-        wk_free_aligned(dev->heap, buf->base.data, (size_t)buf->base.size);
+        wk_free_aligned(dev->heap, buf->base.data, room_of(buf->base.size));
     }
     wk_free(dev->heap, buf, sizeof *buf);
 }

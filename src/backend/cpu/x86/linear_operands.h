@@ -26,7 +26,7 @@ static inline bool linear_accepts(const wk_op *op, wk_layout layout)
     const wk_view *const bias = wk_src(op, 2);
     return wk_src(op, 1)->layout == layout && linear_is_f32_rows(wk_src(op, 0)) &&
            linear_is_f32_rows(wk_dst(op, 0)) &&
-           (bias->buf == NULL || (bias->dtype == WICK_F32 && wk_view_is_dense(bias)));
+           (bias->rank == 0 || (bias->dtype == WICK_F32 && wk_view_is_dense(bias)));
 }
 
 static inline int64_t linear_panels(const wk_op *op)

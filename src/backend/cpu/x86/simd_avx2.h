@@ -14,6 +14,7 @@ enum {
     TILE_PANELS = 1,
     TILE_COLUMNS = 6,
     TILE_COLUMNS_SMALL = 2,
+    ATTENTION_QUERIES = 1, /* register tile of attention: so many queries by 64 keys */
     DECODE_PANELS = 2, /* panels in flight with one column, to hide the latency of the sums */
 };
 
@@ -74,6 +75,8 @@ WK_INLINE void v16_store_rows(float *p, v16 a, int64_t n)
 /* Lanes from n on become fill. */
 WK_INLINE v16 v16_fill_from(v16 a, int64_t n, float fill)
 {
+    if (n >= 16) return a;
+    if (n < 0) n = 0;
     const __m256 other = _mm256_set1_ps(fill);
     return v16_of(_mm256_blendv_ps(other, a.low, _mm256_castsi256_ps(simd_mask(n))),
                   _mm256_blendv_ps(other, a.high, _mm256_castsi256_ps(simd_mask(n - 8))));
@@ -112,12 +115,6 @@ WK_INLINE v16 v16_abs(v16 a)
     const __m256 sign = _mm256_set1_ps(-0.0F);
     return v16_of(_mm256_andnot_ps(sign, a.low), _mm256_andnot_ps(sign, a.high));
 }
-/* a where b is not NaN, else b. */
-WK_INLINE v16 v16_keep_nan(v16 a, v16 b)
-{
-    return v16_of(_mm256_blendv_ps(a.low, b.low, _mm256_cmp_ps(b.low, b.low, _CMP_UNORD_Q)),
-                  _mm256_blendv_ps(a.high, b.high, _mm256_cmp_ps(b.high, b.high, _CMP_UNORD_Q)));
-}
 WK_INLINE __m256 simd_round(__m256 a)
 {
     return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -152,9 +149,70 @@ WK_INLINE void v16_store_f16(uint16_t *p, v16 a)
     _mm_storeu_si128((__m128i *)(void *)(p + 8), _mm256_cvtps_ph(a.high, _MM_FROUND_TO_NEAREST_INT));
 }
 
+/* Eight rows of eight become columns. */
+WK_INLINE void simd_transpose(__m256 a[8])
+{
+    __m256 b[8];
+    for (int i = 0; i < 8; i += 4) { /* 4 x 4 in both halves */
+        const __m256 t0 = _mm256_unpacklo_ps(a[i], a[i + 1]);
+        const __m256 t1 = _mm256_unpackhi_ps(a[i], a[i + 1]);
+        const __m256 t2 = _mm256_unpacklo_ps(a[i + 2], a[i + 3]);
+        const __m256 t3 = _mm256_unpackhi_ps(a[i + 2], a[i + 3]);
+        b[i] = _mm256_shuffle_ps(t0, t2, 0x44);
+        b[i + 1] = _mm256_shuffle_ps(t0, t2, 0xEE);
+        b[i + 2] = _mm256_shuffle_ps(t1, t3, 0x44);
+        b[i + 3] = _mm256_shuffle_ps(t1, t3, 0xEE);
+    }
+    for (int i = 0; i < 4; i++) {
+        a[i] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x20);
+        a[i + 4] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x31);
+    }
+}
+/* Rows become columns. */
+WK_INLINE void v16_transpose(v16 a[16])
+{
+    __m256 quarter[4][8]; /* upper left, upper right, lower left, lower right */
+    for (int i = 0; i < 8; i++) {
+        quarter[0][i] = a[i].low;
+        quarter[1][i] = a[i].high;
+        quarter[2][i] = a[i + 8].low;
+        quarter[3][i] = a[i + 8].high;
+    }
+    for (int i = 0; i < 4; i++) simd_transpose(quarter[i]);
+    for (int i = 0; i < 8; i++) {
+        a[i] = v16_of(quarter[0][i], quarter[2][i]);
+        a[i + 8] = v16_of(quarter[1][i], quarter[3][i]);
+    }
+}
+
 WK_INLINE __m256 v16_low(v16 a) { return a.low; }
 WK_INLINE __m256 v16_high(v16 a) { return a.high; }
 
+WK_INLINE __m256 simd_zero_below(__m256 value, __m256 x, float bound)
+{
+    return _mm256_and_ps(value, _mm256_cmp_ps(x, _mm256_set1_ps(bound), _CMP_NLT_UQ));
+}
+/* value where x is not below bound, else 0; NaN in x keeps value. */
+WK_INLINE v16 v16_zero_below(v16 value, v16 x, float bound)
+{
+    return v16_of(simd_zero_below(value.low, x.low, bound),
+                  simd_zero_below(value.high, x.high, bound));
+}
+/* value where x is not negative, else other. */
+WK_INLINE v16 v16_by_sign(v16 x, v16 value, v16 other)
+{
+    return v16_of(_mm256_blendv_ps(value.low, other.low, x.low),
+                  _mm256_blendv_ps(value.high, other.high, x.high));
+}
+/* Eight floats, each twice. */
+WK_INLINE v16 v16_load_twice(const float *p)
+{
+    const __m256 all = _mm256_loadu_ps(p);
+    const __m256i low = _mm256_set_epi32(3, 3, 2, 2, 1, 1, 0, 0);
+    const __m256i high = _mm256_set_epi32(7, 7, 6, 6, 5, 5, 4, 4);
+    return v16_of(_mm256_permutevar8x32_ps(all, low), _mm256_permutevar8x32_ps(all, high));
+}
+/* Neighbours change places. */
 WK_INLINE v16 v16_swap_pairs(v16 a)
 {
     return v16_of(_mm256_permute_ps(a.low, 0xB1), _mm256_permute_ps(a.high, 0xB1));

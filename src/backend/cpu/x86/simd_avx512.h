@@ -15,6 +15,7 @@ enum {
     TILE_PANELS = 2,
     TILE_COLUMNS = 12,
     TILE_COLUMNS_SMALL = 4,
+    ATTENTION_QUERIES = 4, /* register tile of attention: so many queries by 64 keys */
     DECODE_PANELS = 4, /* panels in flight with one column, to hide the latency of the sums */
 };
 
@@ -54,6 +55,8 @@ WK_INLINE void v16_store_rows(float *p, v16 a, int64_t n)
 /* Lanes from n on become fill. */
 WK_INLINE v16 v16_fill_from(v16 a, int64_t n, float fill)
 {
+    if (n >= 16) return a;
+    if (n < 0) n = 0;
     return _mm512_mask_blend_ps(simd_mask(n), _mm512_set1_ps(fill), a);
 }
 
@@ -65,11 +68,6 @@ WK_INLINE v16 v16_max(v16 a, v16 b) { return _mm512_max_ps(a, b); }
 WK_INLINE v16 v16_min(v16 a, v16 b) { return _mm512_min_ps(a, b); }
 WK_INLINE v16 v16_fma(v16 a, v16 b, v16 c) { return _mm512_fmadd_ps(a, b, c); }
 WK_INLINE v16 v16_abs(v16 a) { return _mm512_abs_ps(a); }
-/* a where b is not NaN, else b. */
-WK_INLINE v16 v16_keep_nan(v16 a, v16 b)
-{
-    return _mm512_mask_mov_ps(a, _mm512_cmp_ps_mask(b, b, _CMP_UNORD_Q), b);
-}
 WK_INLINE v16 v16_round(v16 a)
 {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -96,10 +94,53 @@ WK_INLINE void v16_store_f16(uint16_t *p, v16 a)
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
 }
 
+/* Rows become columns. */
+WK_INLINE void v16_transpose(v16 a[16])
+{
+    __m512 b[16];
+    for (int i = 0; i < 16; i += 4) { /* 4 x 4 in every lane of 128 bits */
+        const __m512 t0 = _mm512_unpacklo_ps(a[i], a[i + 1]);
+        const __m512 t1 = _mm512_unpackhi_ps(a[i], a[i + 1]);
+        const __m512 t2 = _mm512_unpacklo_ps(a[i + 2], a[i + 3]);
+        const __m512 t3 = _mm512_unpackhi_ps(a[i + 2], a[i + 3]);
+        b[i] = _mm512_shuffle_ps(t0, t2, 0x44);
+        b[i + 1] = _mm512_shuffle_ps(t0, t2, 0xEE);
+        b[i + 2] = _mm512_shuffle_ps(t1, t3, 0x44);
+        b[i + 3] = _mm512_shuffle_ps(t1, t3, 0xEE);
+    }
+    for (int i = 0; i < 4; i++) { /* the lanes as a 4 x 4 of their own */
+        const __m512 t0 = _mm512_shuffle_f32x4(b[i], b[i + 4], 0x88);
+        const __m512 t1 = _mm512_shuffle_f32x4(b[i], b[i + 4], 0xDD);
+        const __m512 t2 = _mm512_shuffle_f32x4(b[i + 8], b[i + 12], 0x88);
+        const __m512 t3 = _mm512_shuffle_f32x4(b[i + 8], b[i + 12], 0xDD);
+        a[i] = _mm512_shuffle_f32x4(t0, t2, 0x88);
+        a[i + 8] = _mm512_shuffle_f32x4(t0, t2, 0xDD);
+        a[i + 4] = _mm512_shuffle_f32x4(t1, t3, 0x88);
+        a[i + 12] = _mm512_shuffle_f32x4(t1, t3, 0xDD);
+    }
+}
+
 WK_INLINE __m256 v16_low(v16 a) { return _mm512_castps512_ps256(a); }
 WK_INLINE __m256 v16_high(v16 a) { return _mm512_extractf32x8_ps(a, 1); }
 
 
+/* value where x is not below bound, else 0; NaN in x keeps value. */
+WK_INLINE v16 v16_zero_below(v16 value, v16 x, float bound)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(bound), _CMP_NLT_UQ), value);
+}
+/* value where x is not negative, else other. */
+WK_INLINE v16 v16_by_sign(v16 x, v16 value, v16 other)
+{
+    return _mm512_mask_mov_ps(value, _mm512_movepi32_mask(_mm512_castps_si512(x)), other);
+}
+/* Eight floats, each twice. */
+WK_INLINE v16 v16_load_twice(const float *p)
+{
+    const __m512i at = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+    return _mm512_permutexvar_ps(at, _mm512_castps256_ps512(_mm256_loadu_ps(p)));
+}
+/* Neighbours change places. */
 WK_INLINE v16 v16_swap_pairs(v16 a) { return _mm512_permute_ps(a, 0xB1); }
 
 WK_INLINE b64 b64_load(const uint8_t *p) { return _mm512_loadu_si512(p); }

@@ -1,0 +1,112 @@
+/* devices.c: `wick devices`: what can compute here, and why the rest cannot. */
+#include "cli.h"
+#include "json_out.h"
+#include "text_out.h"
+
+#include <stdio.h>
+
+typedef struct devices_options {
+    bool json;
+} devices_options;
+
+static const cli_option options[] = {
+    {.name = "json",
+     .help = "print JSON",
+     .kind = &cli_flag,
+     .offset = offsetof(devices_options, json)},
+};
+static const cli_group group = {"Options", options, sizeof options / sizeof *options};
+static const cli_group *const groups[] = {&group, NULL};
+
+enum { MAX_BACKENDS = 16 };
+
+typedef struct found_device {
+    wick_backend_status backend;
+    wick_device_info info; /* where the backend is available */
+} found_device;
+
+static found_device look(const wick_backend_status *backend) {
+    found_device found = {.backend = *backend};
+    if (!backend->is_available) return found;
+    const wick_device_desc desc = {.backend = backend->backend};
+    wick_device *device = NULL;
+    wick_error error = {0};
+    if (wick_device_open(&desc, &device, &error) == WICK_OK) {
+        wick_device_get_info(device, &found.info);
+        wick_device_close(device);
+    } else {
+        found.backend.is_available = false;
+        snprintf(found.backend.reason, sizeof found.backend.reason, "%.150s", error.message);
+    }
+    return found;
+}
+
+static void print_text(const found_device *found) {
+    const wick_device_info *const info = &found->info;
+    printf("%-8s ", found->backend.name);
+    if (!found->backend.is_available) {
+        printf("not available: %s\n", found->backend.reason);
+        return;
+    }
+    printf("%s", info->name);
+    if (info->isa[0] != '\0')
+        printf(", %s, %d thread%s", info->isa, info->n_threads, info->n_threads == 1 ? "" : "s");
+    if (info->memory_total > 0) {
+        printf(", %s of memory", cli_bytes_text(info->memory_total).text);
+        printf(", %s available", cli_bytes_text(info->memory_available).text);
+    }
+    printf("\n");
+}
+
+static void print_json(cli_json *json, const found_device *found) {
+    const wick_device_info *const info = &found->info;
+    cli_json_open(json, '{');
+    cli_json_key(json, "backend");
+    cli_json_string(json, found->backend.name);
+    cli_json_key(json, "is_available");
+    cli_json_bool(json, found->backend.is_available);
+    if (!found->backend.is_available) {
+        cli_json_key(json, "reason");
+        cli_json_string(json, found->backend.reason);
+    } else {
+        cli_json_key(json, "name");
+        cli_json_string(json, info->name);
+        cli_json_key(json, "isa");
+        cli_json_string(json, info->isa);
+        cli_json_key(json, "n_threads");
+        cli_json_signed(json, info->n_threads);
+        cli_json_key(json, "memory_total");
+        cli_json_unsigned(json, info->memory_total);
+        cli_json_key(json, "memory_available");
+        cli_json_unsigned(json, info->memory_available);
+    }
+    cli_json_close(json, '}');
+}
+
+static int run(void *given) {
+    const devices_options *const o = given;
+    wick_backend_status backends[MAX_BACKENDS];
+    size_t n = wick_backends(backends, MAX_BACKENDS);
+    if (n > MAX_BACKENDS) n = MAX_BACKENDS;
+    cli_json json = {.out = stdout};
+    if (o->json) cli_json_open(&json, '[');
+    for (size_t i = 0; i < n; i++) {
+        if (backends[i].backend == WICK_BACKEND_NULL) continue; /* for tests */
+        const found_device found = look(&backends[i]);
+        if (o->json)
+            print_json(&json, &found);
+        else
+            print_text(&found);
+    }
+    if (o->json) cli_json_close(&json, ']');
+    return CLI_OK;
+}
+
+const cli_command cli_devices = {
+    .name = "devices",
+    .summary = "list what can compute here",
+    .details = "In the order in which --backend auto chooses.\n",
+    .groups = groups,
+    .options_size = sizeof(devices_options),
+    .run = run,
+};

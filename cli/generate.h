@@ -1,0 +1,20 @@
+/* generate.h: steps a session and writes what it says. */
+#ifndef WICK_CLI_GENERATE_H
+#define WICK_CLI_GENERATE_H
+
+#include <wick/wick.h>
+
+typedef struct cli_generation {
+    wick_device *device;
+    wick_session *session; /* its prompt has been appended */
+    bool prints_ids;       /* instead of text */
+    wick_end_reason reason;
+    size_t n_seen;  /* tokens of the session that have been printed or are the prompt */
+    char last_byte; /* that was written */
+} cli_generation;
+
+/* Writes to standard output until the end, flushed token by token. Returns an exit code; failures
+ * have been told. */
+int cli_generate(cli_generation *generation);
+
+#endif

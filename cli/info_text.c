@@ -1,0 +1,126 @@
+/* info_text.c: `wick info` for people. */
+#include "info.h"
+
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { MAX_TEXT = 60, MAX_ELEMENTS = 6 }; /* bytes and elements that are shown of long ones */
+
+static void put_string(const wick_string *string) {
+    size_t size = string->size;
+    if (size > MAX_TEXT) {
+        size = MAX_TEXT; /* and not in the middle of a character */
+        while (size > MAX_TEXT - 4 && ((unsigned char)string->text[size] & 0xC0U) == 0x80) size--;
+    }
+    putchar('"');
+    cli_put_escaped(stdout, string->text, size);
+    putchar('"');
+    if (size < string->size) printf("... (%zu bytes)", string->size);
+}
+
+static void put_scalar(const wick_value *value) {
+    switch (value->type) {
+    case WICK_VALUE_STRING: put_string(&value->string); break;
+    case WICK_VALUE_BOOL: fputs(value->u != 0 ? "true" : "false", stdout); break;
+    case WICK_VALUE_F32: printf("%.7g", value->f); break;
+    case WICK_VALUE_F64: printf("%.16g", value->f); break;
+    case WICK_VALUE_I8:
+    case WICK_VALUE_I16:
+    case WICK_VALUE_I32:
+    case WICK_VALUE_I64: printf("%" PRId64, value->i); break;
+    default: printf("%" PRIu64, value->u); break;
+    }
+}
+
+static void put_array(const wick_value *value) {
+    const uint64_t n = value->array.count;
+    printf("[%" PRIu64 " %s", n, cli_value_type_name(value->array.element_type));
+    for (uint64_t i = 0; i < n && i < MAX_ELEMENTS; i++) {
+        const wick_value element = cli_array_element(value, i);
+        fputs(i == 0 ? ": " : ", ", stdout);
+        put_scalar(&element);
+    }
+    fputs(n > MAX_ELEMENTS ? ", ...]" : "]", stdout);
+}
+
+static void print_metadata(const wick_file *file) {
+    const size_t n = wick_file_value_count(file);
+    printf("\nmetadata (%zu)\n", n);
+    for (size_t i = 0; i < n; i++) {
+        const wick_value *const value = wick_file_value(file, i);
+        fputs("  ", stdout);
+        cli_put_escaped(stdout, value->key.text, value->key.size);
+        printf("%*s ", value->key.size < 40 ? (int)(40 - value->key.size) : 0, "");
+        if (value->type == WICK_VALUE_ARRAY)
+            put_array(value);
+        else
+            put_scalar(value);
+        putchar('\n');
+    }
+}
+
+static void print_types(const cli_file_info *info) {
+    printf("\ntensors by type\n");
+    for (int i = 0; i < WICK_DTYPE_COUNT_; i++) {
+        const cli_type_count *const type = &info->types[i];
+        if (type->n_tensors == 0) continue;
+        printf("  %-8s %6" PRIu64 "  %s\n", wick_dtype_name((wick_dtype)i), type->n_tensors,
+               cli_bytes_text(type->n_bytes).text);
+    }
+}
+
+static void print_tensors(const wick_file *file) {
+    printf("\ntensors\n");
+    for (size_t i = 0; i < wick_file_tensor_count(file); i++) {
+        const wick_file_tensor *const tensor = wick_file_get_tensor(file, i);
+        fputs("  ", stdout);
+        cli_put_escaped(stdout, tensor->name.text, tensor->name.size);
+        printf("%*s %-8s [", tensor->name.size < 40 ? (int)(40 - tensor->name.size) : 0, "",
+               wick_dtype_name(tensor->dtype));
+        for (int d = 0; d < tensor->shape.rank; d++)
+            printf("%s%" PRId64, d > 0 ? ", " : "", tensor->shape.extent[d]);
+        printf("] %s at %" PRIu64 "\n", cli_bytes_text(tensor->size).text, tensor->offset);
+    }
+}
+
+static void print_prediction(const cli_file_info *info) {
+    const wick_prediction *const p = &info->prediction;
+    fputs("memory        ", stdout);
+    if (info->unpredicted.status != WICK_OK) {
+        const char *const reason = info->unpredicted.message;
+        printf("not predicted: %s\n",
+               reason[0] != '\0' ? reason : wick_status_text(info->unpredicted.status));
+        return;
+    }
+    printf("%s for a context of %" PRIu32 " tokens: ", cli_bytes_text(p->total_bytes).text,
+           p->context_length);
+    printf("weights %s, ", cli_bytes_text(p->weight_bytes).text);
+    printf("cache %s, ", cli_bytes_text(p->cache_bytes).text);
+    printf("activations %s\n", cli_bytes_text(p->activation_bytes).text);
+}
+
+static void print_field(const char *label, const wick_value *value) {
+    printf("%-14s", label);
+    if (value != NULL)
+        cli_put_escaped(stdout, value->string.text, value->string.size);
+    else
+        fputs("not given", stdout);
+    putchar('\n');
+}
+
+void cli_print_info_text(const cli_file_info *info) {
+    printf("file          %s (GGUF version %" PRIu32 ", %s)\n", info->path,
+           wick_file_version(info->file), cli_bytes_text(wick_file_size(info->file)).text);
+    print_field("architecture", info->architecture);
+    print_field("name", info->name);
+    printf("parameters    %" PRIu64 " in %" PRIu64 " tensors\n", info->all.n_elements,
+           info->all.n_tensors);
+    print_prediction(info);
+    print_metadata(info->file);
+    if (info->lists_tensors)
+        print_tensors(info->file);
+    else
+        print_types(info);
+}

@@ -1,0 +1,241 @@
+/* llm/session and llm/stop: the step machine on the small model: stops, limits, reuse, refusals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "llm/stop.h"
+
+#include <wick/wick.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static wick_device *device;
+static wick_model *model;
+
+static int setup(void **state) {
+    (void)state;
+    char path[1024];
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 2};
+    if (wick_device_open(&desc, &device, NULL) != WICK_OK) return 1;
+    return wick_model_open(device, path, NULL, &model, NULL) != WICK_OK;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    wick_device_stats stats;
+    wick_model_close(model);
+    wick_device_get_stats(device, &stats);
+    wick_device_close(device);
+    return stats.buffer_bytes != 0;
+}
+
+static wick_session *open_session(const wick_session_desc *desc) {
+    wick_session *session;
+    wick_error error = {0};
+    if (wick_session_open(model, desc, &session, &error) != WICK_OK) fail_msg("%s", error.message);
+    return session;
+}
+
+/* Everything up to the end: its text into out. */
+static wick_event run(wick_session *session, char *out, size_t size) {
+    wick_event event;
+    size_t used = 0;
+    do {
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+        assert_true(used + event.text_size < size);
+        memcpy(out + used, event.text, event.text_size);
+        used += event.text_size;
+    } while (event.kind != WICK_EVENT_END);
+    out[used] = 0;
+    return event;
+}
+
+static void test_text(void **state) {
+    (void)state;
+    char text[4096];
+    wick_session *const session = open_session(&(wick_session_desc){.max_tokens = 20});
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    const wick_event end = run(session, text, sizeof text);
+    assert_int_equal(end.reason, WICK_END_MAX_TOKENS);
+    assert_string_equal(text, ", there was a little girl named Lily. She loved to play outsid");
+    wick_session_stats stats;
+    wick_session_get_stats(session, &stats);
+    assert_int_equal(stats.n_prompt, 5);
+    assert_int_equal(stats.n_generated, 20);
+    assert_true(stats.first_token_seconds > 0 && stats.prompt_seconds > 0);
+    /* The end stays the end until something is appended. */
+    wick_event event;
+    assert_int_equal(wick_session_step(session, &event), WICK_OK);
+    assert_int_equal(event.kind, WICK_EVENT_END);
+    assert_int_equal(event.text_size, 0);
+    wick_session_close(session);
+}
+
+static void test_stop_strings(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {" girl named", ", there was a little"},
+        {"Lily", ", there was a little girl named "},
+        {"y. S", ", there was a little girl named Lil"}, /* ends inside of tokens */
+        {",", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[4096];
+        const char *const stop[] = {"never", cases[i][0]};
+        wick_session *const session =
+            open_session(&(wick_session_desc){.max_tokens = 60, .stop = stop, .n_stop = 2});
+        assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+        assert_int_equal(run(session, text, sizeof text).reason, WICK_END_STOP_STRING);
+        assert_string_equal(text, cases[i][1]);
+        wick_session_close(session);
+    }
+    wick_session *session;
+    const char *const empty[] = {""};
+    assert_int_equal(wick_session_open(model, &(wick_session_desc){.stop = empty, .n_stop = 1},
+                                       &session, NULL),
+                     WICK_ERR_VALUE);
+    assert_null(session);
+}
+
+/* Text cut at every place gives the same as in one piece. */
+static void test_stop_holds_back(void **state) {
+    (void)state;
+    static const char whole[] = "ababab abc stop stopp end";
+    const char *const strings[] = {"abc", "stopping", "p e"};
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    for (size_t piece = 1; piece < sizeof whole; piece++) {
+        wk_stop stop;
+        assert_int_equal(wk_stop_make(&heap, strings + 1, 2, sizeof whole, &stop, NULL), WICK_OK);
+        char out[64];
+        size_t used = 0;
+        bool stopped = false;
+        for (size_t at = 0; at < sizeof whole - 1 && !stopped; at += piece) {
+            const size_t left = sizeof whole - 1 - at;
+            const size_t n = wk_stop_feed(&stop, whole + at, left < piece ? left : piece, &stopped);
+            memcpy(out + used, stop.held, n);
+            used += n;
+            wk_stop_release(&stop, n);
+        }
+        out[used] = 0;
+        assert_true(stopped);
+        assert_string_equal(out, "ababab abc stop stop");
+        wk_stop_free(&heap, &stop);
+    }
+    assert_int_equal(heap.live_bytes, 0);
+}
+
+static void test_context_full_is_an_event(void **state) {
+    (void)state;
+    char text[4096];
+    wick_session *const session = open_session(&(wick_session_desc){.context_length = 16});
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    assert_int_equal(run(session, text, sizeof text).reason, WICK_END_CONTEXT_FULL);
+    size_t n;
+    (void)wick_session_tokens(session, &n);
+    assert_int_equal(n, 16);
+    assert_int_equal(wick_session_append_text(session, " more"), WICK_ERR_STATE);
+    wick_error error;
+    (void)wick_device_error(device, &error);
+    assert_non_null(strstr(error.message, "16"));
+    wick_session_reset(session);
+    assert_int_equal(wick_session_append_text(session, "Once"), WICK_OK);
+    assert_int_equal(run(session, text, sizeof text).reason, WICK_END_CONTEXT_FULL);
+    wick_session_close(session);
+}
+
+static void test_a_prefix_is_reused(void **state) {
+    (void)state;
+    static const uint32_t first[] = {1, 403, 407, 261, 378}, longer[] = {1, 403, 407, 261, 378, 432},
+                          other[] = {1, 403, 407, 300};
+    char text[4096], again[4096];
+    wick_session_stats stats;
+    wick_session *const session = open_session(&(wick_session_desc){.max_tokens = 8});
+    assert_int_equal(wick_session_sync_tokens(session, first, 5), WICK_OK);
+    run(session, text, sizeof text);
+    assert_int_equal(wick_session_sync_tokens(session, longer, 6), WICK_OK);
+    wick_session_get_stats(session, &stats);
+    /* The first generated token is 432: the sequence already holds what is longer than the prompt. */
+    assert_int_equal(stats.n_reused, 5);
+    run(session, again, sizeof again);
+    assert_memory_equal(text + 1, again, strlen(text) - 1);
+    assert_int_equal(wick_session_sync_tokens(session, other, 4), WICK_OK);
+    wick_session_get_stats(session, &stats);
+    assert_int_equal(stats.n_reused, 5 + 3);
+    run(session, again, sizeof again);
+    wick_session *const fresh = open_session(&(wick_session_desc){.max_tokens = 8});
+    assert_int_equal(wick_session_append_tokens(fresh, other, 4), WICK_OK);
+    run(fresh, text, sizeof text);
+    assert_string_equal(text, again);
+    wick_session_close(fresh);
+    wick_session_close(session);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    wick_session *session = open_session(NULL);
+    const uint32_t bad[] = {1, 512};
+    assert_int_equal(wick_session_append_tokens(session, bad, 2), WICK_ERR_INDEX);
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_INDEX);
+    wick_event event;
+    assert_int_equal(wick_session_step(session, &event), WICK_OK);
+    assert_int_equal(event.kind, WICK_EVENT_END);
+    /* Nothing may be appended while a batch runs. */
+    assert_int_equal(wick_session_append_tokens(session, bad, 1), WICK_OK);
+    assert_int_equal(wick_session_step(session, &event), WICK_OK);
+    assert_int_equal(event.kind, WICK_EVENT_PENDING);
+    assert_int_equal(wick_session_append_tokens(session, bad, 1), WICK_ERR_STATE);
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_STATE);
+    wick_session_close(session); /* also in the middle of a batch */
+    const wick_session_desc wide = {.chunk_length = 1u << 30};
+    wick_error error = {0};
+    assert_int_equal(wick_session_open(model, &wide, &session, &error), WICK_ERR_VALUE);
+    const wick_session_desc hot = {.sampler.temperature = -1};
+    assert_int_equal(wick_session_open(model, &hot, &session, NULL), WICK_ERR_VALUE);
+}
+
+static void test_two_sessions_interleave(void **state) {
+    (void)state;
+    char alone[2][4096], together[2][4096] = {{0}};
+    static const char *const prompts[] = {"Once upon a time", "The dog"};
+    wick_session *sessions[2];
+    for (int i = 0; i < 2; i++) {
+        sessions[i] = open_session(&(wick_session_desc){.max_tokens = 30});
+        assert_int_equal(wick_session_append_text(sessions[i], prompts[i]), WICK_OK);
+        run(sessions[i], alone[i], sizeof alone[i]);
+        wick_session_reset(sessions[i]);
+        assert_int_equal(wick_session_append_text(sessions[i], prompts[i]), WICK_OK);
+    }
+    for (int ended = 0; ended < 2;) {
+        ended = 0;
+        for (int i = 0; i < 2; i++) {
+            wick_event event;
+            assert_int_equal(wick_session_step(sessions[i], &event), WICK_OK);
+            strncat(together[i], event.text, event.text_size);
+            ended += event.kind == WICK_EVENT_END;
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(alone[i], together[i]);
+        wick_session_close(sessions[i]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_stop_strings),
+        cmocka_unit_test(test_stop_holds_back),
+        cmocka_unit_test(test_context_full_is_an_event),
+        cmocka_unit_test(test_a_prefix_is_reused),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_two_sessions_interleave),
+    };
+    return cmocka_run_group_tests_name("session", tests, setup, teardown);
+}
