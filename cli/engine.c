@@ -103,9 +103,7 @@ static int load(cli_engine *engine, wick_source source) {
     clear_progress(&line);
     const wick_status status = wick_model_open_finish(loading, &engine->model, &error);
     if (status == WICK_ERR_CANCELLED) return CLI_INTERRUPTED;
-    if (status == WICK_OK) return CLI_OK;
-    const bool is_unknown = status == WICK_ERR_UNSUPPORTED;
-    return cli_report(&error, is_unknown ? "'wick help run' lists what runs" : NULL);
+    return status == WICK_OK ? CLI_OK : cli_report(&error, NULL);
 }
 
 int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const char *path) {
@@ -130,6 +128,11 @@ void cli_engine_close(cli_engine *engine) {
     wick_model_close(engine->model);
     wick_device_close(engine->device);
     *engine = (cli_engine){0};
+}
+
+const char *cli_step_hint(wick_status status) {
+    /* All that a loaded model needs has a kernel somewhere. */
+    return status == WICK_ERR_UNSUPPORTED ? "leave out --strict" : NULL;
 }
 
 static int by_time(const void *a, const void *b) {

@@ -27,6 +27,9 @@ typedef struct cli_engine {
 int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const char *path);
 void cli_engine_close(cli_engine *engine);
 
+/* What to do about a failed step of a session, for cli_report_device. */
+const char *cli_step_hint(wick_status status);
+
 /* What kernels took how long, on standard error. */
 void cli_print_profile(const wick_device *device);
 

@@ -3,6 +3,7 @@
 #include "generate.h"
 
 #include "cli.h"
+#include "engine.h"
 #include "interrupt.h"
 
 #include <errno.h>
@@ -48,7 +49,7 @@ int cli_generate(cli_generation *g) {
     while (code == CLI_OK && event.kind != WICK_EVENT_END) {
         if (cli_interrupted()) return CLI_INTERRUPTED;
         const wick_status status = wick_session_step(g->session, &event);
-        if (status != WICK_OK) return cli_report_device(g->device, status, NULL);
+        if (status != WICK_OK) return cli_report_device(g->device, status, cli_step_hint(status));
         code = put_event(g, &event);
     }
     g->reason = event.reason;

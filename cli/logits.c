@@ -60,7 +60,8 @@ static int write_rows(const job *j) {
     while (event.kind != WICK_EVENT_END) {
         if (cli_interrupted()) return CLI_INTERRUPTED;
         const wick_status status = wick_session_step(j->session, &event);
-        if (status != WICK_OK) return cli_report_device(j->engine->device, status, NULL);
+        if (status != WICK_OK)
+            return cli_report_device(j->engine->device, status, cli_step_hint(status));
         if (event.kind != WICK_EVENT_LOGITS) continue;
         wick_error error = {0};
         if (wick_npy_write(j->writer, event.logits, j->row_size, &error) != WICK_OK)

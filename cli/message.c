@@ -39,7 +39,7 @@ static const char *usual_hint(wick_status status) {
     case WICK_ERR_NOT_FOUND: return "check the path";
     case WICK_ERR_FORMAT: return "it is not a GGUF file or damaged: fetch it again";
     case WICK_ERR_OUT_OF_MEMORY: return "a smaller --context or --cache f16 needs less";
-    case WICK_ERR_UNSUPPORTED: return "without --strict the CPU's plain loops would do it";
+    case WICK_ERR_UNSUPPORTED: return "'wick help run' lists what runs";
     case WICK_ERR_NO_DEVICE: return "'wick devices' lists what is here";
     case WICK_ERR_INDEX: return "'wick info MODEL' shows the size of the vocabulary";
     case WICK_ERR_DEVICE_LOST: return "try again, or with --backend cpu";

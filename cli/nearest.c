@@ -1,4 +1,5 @@
-/* nearest.c: which name did somebody mean? By edit distance (Levenshtein, 1966). */
+/* nearest.c: which name did somebody mean? By edit distance (Damerau, 1964;
+ * Levenshtein, 1966). */
 #include "options.h"
 
 #include <string.h>
@@ -10,22 +11,22 @@ static size_t least_of(size_t a, size_t b, size_t c) {
     return ab < c ? ab : c;
 }
 
-/* Insertions, deletions and replacements that make a into b. */
+/* Insertions, deletions, replacements and swaps of neighbours that make a into b. */
 static size_t edit_distance(const char *a, const char *b) {
     const size_t a_size = strlen(a), b_size = strlen(b);
     if (a_size > MAX_LENGTH || b_size > MAX_LENGTH) return FAR_AWAY;
-    size_t row[MAX_LENGTH + 1]; /* distances of a's first i bytes to b's first j */
-    for (size_t j = 0; j <= b_size; j++) row[j] = j;
+    size_t d[MAX_LENGTH + 1][MAX_LENGTH + 1]; /* [i][j]: of a's first i bytes to b's first j */
+    for (size_t j = 0; j <= b_size; j++) d[0][j] = j;
     for (size_t i = 1; i <= a_size; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
+        d[i][0] = i;
         for (size_t j = 1; j <= b_size; j++) {
-            const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = least_of(row[j] + 1, row[j - 1] + 1, replaced);
+            const size_t replaced = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            d[i][j] = least_of(d[i - 1][j] + 1, d[i][j - 1] + 1, replaced);
+            const bool is_swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (is_swap && d[i - 2][j - 2] < d[i][j]) d[i][j] = d[i - 2][j - 2] + 1;
         }
     }
-    return row[b_size];
+    return d[a_size][b_size];
 }
 
 const char *cli_nearest(const char *word, const char *const *candidates) {

@@ -290,7 +290,8 @@ const cli_command cli_run = {
                "ends the program.\n\n"
                "Models: GGUF files of the llama family (Llama, TinyLlama, Mistral, SmolLM2) with "
                "tensors of\nf32, f16, bf16, q4_0, q4_1, q8_0, q4_k or q6_k; of these f32, q4_1 and "
-               "q8_0 are fast.\n\n"
+               "q8_0 are fast.\nTokenizers: SentencePiece, and byte-level BPE of gpt-2, llama-bpe "
+               "and smollm.\n\n"
                "  wick run MODEL.gguf -p \"The capital of France is\" -n 20 --temp 0\n"
                "  git log -1 | wick run MODEL.gguf -n 60 --stop $'\\n\\n'\n",
     .groups = groups,

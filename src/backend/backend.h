@@ -22,8 +22,8 @@ typedef struct wk_buffer {
     uint64_t size;
     uint32_t refs;    /* kept by tensor/ */
     uint32_t version; /* ops that wrote to it so far, kept by tensor/ */
-    uint32_t place;   /* tensor/plan.c: not memory yet but this place of a plan, from 1; 0: memory */
-    void *data;       /* host address where the device computes on host memory, else NULL */
+    uint32_t place; /* tensor/plan.c: not memory yet but this place of a plan, from 1; 0: memory */
+    void *data;     /* host address where the device computes on host memory, else NULL */
 } wk_buffer;
 
 /* offset in bytes; strides in elements, never negative. Block types: extent in elements, the last
@@ -249,13 +249,16 @@ const wk_op_info *wk_op_get_info(wk_opcode code);
  * op.def's rule. */
 wick_status wk_op_check(const wk_op *op, wick_error *err);
 
+/* A dense view of shape, without a buffer, and the bytes it needs. False where no tensor of dtype
+ * can have this shape. */
+bool wk_view_dense(wick_dtype dtype, const wick_shape *shape, wk_view *out, uint64_t *bytes);
 /* Bytes [*begin, *end) of the buffer that the view touches; empty views touch none. */
 void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end);
 int64_t wk_view_count(const wk_view *view);
 bool wk_view_is_dense(const wk_view *view);
 
-/* Largest difference from cpu/ref that a right kernel may show, relative to the largest magnitude in the
- * destination; 0: equal. */
+/* Largest difference from cpu/ref that a right kernel may show, relative to the largest magnitude
+ * in the destination; 0: equal. */
 double wk_op_tolerance(const wk_op *op, bool is_fast);
 
 /* The decompositions of op.def. */

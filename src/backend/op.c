@@ -1,4 +1,5 @@
-/* backend/op.c: what every op has in common: its table entry, its checks, its description in words. */
+/* backend/op.c: what every op has in common: its table entry, its checks, its description in words.
+ */
 #include "backend/backend.h"
 
 #include "core/dtype.h"
@@ -7,35 +8,6 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-
-/* --- Views --- */
-
-int64_t wk_view_count(const wk_view *view) {
-    int64_t count = 1;
-    for (int i = 0; i < view->rank; i++) count *= view->extent[i];
-    return count;
-}
-
-bool wk_view_is_dense(const wk_view *view) {
-    const wick_shape shape = wick_shape_of(view->rank, view->extent);
-    return wk_shape_is_dense(&shape, view->stride);
-}
-
-void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end) {
-    *begin = *end = view->offset;
-    if (wk_view_count(view) == 0) return;
-    if (view->layout != WK_LAYOUT_RAW) {
-        uint64_t bytes = 0;
-        (void)wk_layout_bytes((wk_layout)view->layout, view->dtype, view->extent[0],
-                              view->extent[1], &bytes);
-        *end += bytes;
-        return;
-    }
-    const wk_dtype_info *const info = wk_dtype_get(view->dtype);
-    int64_t last = 0; /* index of the last element */
-    for (int i = 0; i < view->rank; i++) last += (view->extent[i] - 1) * view->stride[i];
-    *end += (uint64_t)(last / info->block_elements + 1) * (uint64_t)info->block_bytes;
-}
 
 static bool same_shape(const wk_view *a, const wk_view *b) {
     if (a->rank != b->rank) return false;
@@ -170,16 +142,15 @@ static wick_status check_embedding(const wk_op *op, wick_error *err) {
     if (y->rank != 2 || w->rank != 2 || ids->rank != 1 || y->extent[0] != ids->extent[0] ||
         y->extent[1] != w->extent[1])
         return wrong(err, WICK_ERR_SHAPE, op, "must be weight [n, k], ids [m], y [m, k]");
-    if (!is_index(ids->dtype))
-        return wrong(err, WICK_ERR_DTYPE, op, "ids must be u32, i64 or u8");
+    if (!is_index(ids->dtype)) return wrong(err, WICK_ERR_DTYPE, op, "ids must be u32, i64 or u8");
     return WICK_OK;
 }
 
 /* Optional [b, h, t, s] operand. */
 static bool fits_scores(const wk_view *v, const wk_view *q, const wk_view *k) {
-    return !v->buf || (v->rank == 4 && v->extent[0] == q->extent[0] &&
-                       v->extent[1] == q->extent[1] && v->extent[2] == q->extent[2] &&
-                       v->extent[3] == k->extent[2]);
+    return !v->buf ||
+           (v->rank == 4 && v->extent[0] == q->extent[0] && v->extent[1] == q->extent[1] &&
+            v->extent[2] == q->extent[2] && v->extent[3] == k->extent[2]);
 }
 
 static bool fits_heads(const wk_view *v, int64_t heads) {
@@ -299,7 +270,8 @@ static wick_status check_operand(const wk_op *op, int i, const wk_operand_info *
     for (int d = 0; d < view->rank; d++) {
         assert(view->extent[d] >= 0 && view->stride[d] >= 0);
         if ((info->access & WK_WRITE) && view->stride[d] == 0 && view->extent[d] > 1)
-            return wk_fail(err, WICK_ERR_ARGUMENT, "%s: %s is a broadcast view, it cannot be written",
+            return wk_fail(err, WICK_ERR_ARGUMENT,
+                           "%s: %s is a broadcast view, it cannot be written",
                            wk_op_get_info(op->code)->name, info->name);
     }
     uint64_t begin, end;
@@ -371,9 +343,9 @@ char *wk_op_text(const wk_op *op, char *buf, size_t size) {
         if (!view->buf || used >= size) continue;
         const wick_shape shape = wick_shape_of(view->rank, view->extent);
         char extents[96];
-        const int n = snprintf(buf + used, size - used, " %s %s%s", info->operands[i].name,
-                               wick_dtype_name(view->dtype),
-                               wk_shape_text(&shape, extents, sizeof extents));
+        const int n =
+            snprintf(buf + used, size - used, " %s %s%s", info->operands[i].name,
+                     wick_dtype_name(view->dtype), wk_shape_text(&shape, extents, sizeof extents));
         used += (size_t)n;
     }
     return buf;

@@ -8,7 +8,8 @@
 #define LOAD(type)                                                                                 \
     do {                                                                                           \
         type value;                                                                                \
-        memcpy(&value, (const unsigned char *)data + (size_t)element * sizeof value, sizeof value);\
+        memcpy(&value, (const unsigned char *)data + (size_t)element * sizeof value,               \
+               sizeof value);                                                                      \
         return (double)value;                                                                      \
     } while (0)
 

@@ -4,8 +4,8 @@
 
 #include <wick/tensor.h>
 
-/* element: index of the element in dense memory. 64-bit integers lose what a double cannot hold. dtype must
- * not be a block type. */
+/* element: index of the element in dense memory. 64-bit integers lose what a double cannot hold.
+ * dtype must not be a block type. */
 double wk_scalar_load(wick_dtype dtype, const void *data, int64_t element);
 
 #endif

@@ -9,10 +9,11 @@
 #include <string.h>
 
 enum {
-    MAX_CLASSES = 48,                /* kinds of outputs x powers of two up to the largest chunk */
+    MAX_CLASSES = 48, /* kinds of outputs x powers of two up to the largest chunk */
     MAX_CHUNK = 8192,
     LOGITS_BYTES = 16 * 1024 * 1024, /* most that a batch of logits may take, one row excepted */
-    CHEAP_ROWS = 32, /* a batch up to this size costs one reading of the weights, whatever its size */
+    CHEAP_ROWS =
+        32, /* a batch up to this size costs one reading of the weights, whatever its size */
 };
 
 /* All batches of one shape: recorded once, replayed from then on. */
@@ -37,11 +38,11 @@ struct wk_runner {
 
     /* The inputs and outputs of a batch on the host, as large as the largest class needs. */
     uint32_t max_rows, max_outputs, max_words, max_table;
-    uint32_t *words;       /* [max_words] */
-    float *cos, *sin;      /* [max_table] */
-    float *logits;         /* [max_outputs, n_vocab] */
+    uint32_t *words;  /* [max_words] */
+    float *cos, *sin; /* [max_table] */
+    float *logits;    /* [max_outputs, n_vocab] */
 
-    shape_class *running;  /* NULL: idle */
+    shape_class *running; /* NULL: idle */
     wick_reading *reading;
 };
 
@@ -230,8 +231,7 @@ static wick_status get_class(wk_runner *runner, uint32_t n_rows, wk_outputs outp
 
 uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs) {
     uint32_t most = runner->desc.chunk_length;
-    if (outputs == WK_OUTPUTS_ALL && max_output_rows(runner) < most)
-        most = max_output_rows(runner);
+    if (outputs == WK_OUTPUTS_ALL && max_output_rows(runner) < most) most = max_output_rows(runner);
     if (n_waiting > most) n_waiting = most;
     const uint32_t up = round_up_to_power(n_waiting);
     /* Padding is worth it while it is a quarter at most; else the lower power of two goes first. */

@@ -1,7 +1,7 @@
 /* llm/runner.h: runs batches of tokens through the model: cache blocks, batch descriptors, plans.
  *
- * A batch of n tokens is rounded up to a power of two rows: each such class is recorded once and then
- * replayed. Padding rows belong to no sequence and write nothing. */
+ * A batch of n tokens is rounded up to a power of two rows: each such class is recorded once and
+ * then replayed. Padding rows belong to no sequence and write nothing. */
 #ifndef WK_LLM_RUNNER_H
 #define WK_LLM_RUNNER_H
 

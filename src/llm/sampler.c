@@ -1,5 +1,5 @@
-/* llm/sampler.c: see sampler.h. Candidates are a max-heap by logit: the nucleus is usually a few tokens,
- * so taking the best one after another is cheaper than sorting the vocabulary. */
+/* llm/sampler.c: see sampler.h. Candidates are a max-heap by logit: the nucleus is usually a few
+ * tokens, so taking the best one after another is cheaper than sorting the vocabulary. */
 #include "llm/sampler.h"
 
 #include "sys/clock.h"
@@ -98,8 +98,8 @@ static double weight_of(const wk_sampler *sampler, wk_candidate c, float best) {
     return exp(((double)c.logit - (double)best) / (double)sampler->desc.temperature);
 }
 
-/* How many of the best candidates may be drawn; they end up at the end of the array, best last. top_p
- * counts what top_k has left; min_p is relative to the best. */
+/* How many of the best candidates may be drawn; they end up at the end of the array, best last.
+ * top_p counts what top_k has left; min_p is relative to the best. */
 static size_t cut(wk_sampler *sampler, float best, double *kept_weight) {
     const wick_sampler_desc *const desc = &sampler->desc;
     const size_t n = sampler->n_vocab;
@@ -151,7 +151,8 @@ wick_status wk_sampler_choose(wk_sampler *sampler, const float *logits, const ui
     if (desc->temperature == 0) return WICK_OK;
     double total = 0;
     if (desc->top_k == 0 && desc->top_p >= 1 && desc->min_p == 0) {
-        for (size_t i = 0; i < n; i++) total += weight_of(sampler, sampler->candidates[i], best.logit);
+        for (size_t i = 0; i < n; i++)
+            total += weight_of(sampler, sampler->candidates[i], best.logit);
         *chosen = draw(sampler, 0, best.logit, total);
         return WICK_OK;
     }

@@ -14,9 +14,9 @@ typedef struct wk_candidate {
 } wk_candidate;
 
 typedef struct wk_sampler {
-    wick_sampler_desc desc;    /* defaults resolved */
+    wick_sampler_desc desc; /* defaults resolved */
     uint32_t n_vocab;
-    wk_candidate *candidates;  /* [n_vocab], scratch */
+    wk_candidate *candidates; /* [n_vocab], scratch */
     wk_rng rng;
 } wk_sampler;
 

@@ -1,5 +1,5 @@
-/* llm/session.c: a sequence of tokens and the machine that steps it: read the prompt, choose, let text
- * out, and again. */
+/* llm/session.c: a sequence of tokens and the machine that steps it: read the prompt, choose, let
+ * text out, and again. */
 #include "llm/llm.h"
 #include "llm/runner.h"
 #include "llm/sampler.h"
@@ -25,14 +25,14 @@ struct wick_session {
     uint32_t context_length, max_tokens;
     bool ignore_end, wants_all_logits;
 
-    uint32_t *tokens;    /* [context_length] */
-    uint32_t n_tokens;   /* known */
-    uint32_t n_computed; /* of these, in the cache */
-    uint32_t n_running;  /* in the batch that is running */
+    uint32_t *tokens;      /* [context_length] */
+    uint32_t n_tokens;     /* known */
+    uint32_t n_computed;   /* of these, in the cache */
+    uint32_t n_running;    /* in the batch that is running */
     uint32_t n_batch_rows; /* logits rows of the last batch, in all-logits mode */
-    uint32_t n_rows;     /* of these, not shown yet */
-    bool has_logits;     /* of the last token: choose from them */
-    size_t n_out;        /* held text that the last event showed */
+    uint32_t n_rows;       /* of these, not shown yet */
+    bool has_logits;       /* of the last token: choose from them */
+    size_t n_out;          /* held text that the last event showed */
     wick_end_reason ended; /* NONE: going on */
     wick_status failed;
 
@@ -59,10 +59,10 @@ static wick_status make_parts(wick_session *s, const wick_session_desc *desc, wi
     const bool is_fast = wick_device_math(s->model->device) == WICK_MATH_FAST;
     const bool is_half =
         desc->cache == WICK_CACHE_F16 || (desc->cache == WICK_CACHE_AUTO && is_fast);
-    const wk_runner_desc runner = {
-        .context_length = s->context_length,
-        .chunk_length = desc->chunk_length ? desc->chunk_length : WK_DEFAULT_CHUNK,
-        .cache_dtype = is_half ? WICK_F16 : WICK_F32};
+    const wk_runner_desc runner = {.context_length = s->context_length,
+                                   .chunk_length =
+                                       desc->chunk_length ? desc->chunk_length : WK_DEFAULT_CHUNK,
+                                   .cache_dtype = is_half ? WICK_F16 : WICK_F32};
     WK_TRY(wk_sampler_make(heap, &desc->sampler, hp->n_vocab, &s->sampler, err));
     s->tokens = wk_alloc_array(heap, s->context_length, sizeof *s->tokens);
     s->piece_capacity = wick_detokenize_bound(s->tokenizer);
@@ -78,7 +78,8 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
     static const wick_session_desc defaults;
     *session = NULL;
     if (!desc) desc = &defaults;
-    const uint32_t context = wk_context_length(wk_model_hparams(model->model), desc->context_length);
+    const uint32_t context =
+        wk_context_length(wk_model_hparams(model->model), desc->context_length);
     wick_session *const s = wk_alloc_zeroed(model->heap, sizeof *s);
     if (!s) return wk_fail_memory(error, sizeof *s, 0, "a session");
     s->model = model;
@@ -151,13 +152,14 @@ wick_status wick_session_append_text(wick_session *session, const char *text) {
     wick_session *const s = session;
     WK_TRY(check_idle(s));
     wk_heap *const heap = s->model->heap;
-    const uint32_t flags = WICK_TOKENIZE_PARSE_SPECIAL |
-                           (s->n_tokens == 0 ? (uint32_t)WICK_TOKENIZE_ADD_SPECIAL : 0);
+    const uint32_t flags =
+        WICK_TOKENIZE_PARSE_SPECIAL | (s->n_tokens == 0 ? (uint32_t)WICK_TOKENIZE_ADD_SPECIAL : 0);
     size_t n = 0;
     WK_TRY(wick_tokenize(s->tokenizer, text, strlen(text), flags, NULL, 0, &n));
     if (n == 0) return WICK_OK;
     uint32_t *const ids = wk_alloc_array(heap, n, sizeof *ids);
-    if (!ids) return wk_fail_memory(wk_device_sticky(s->model->device), n * sizeof *ids, 0, "a prompt");
+    if (!ids)
+        return wk_fail_memory(wk_device_sticky(s->model->device), n * sizeof *ids, 0, "a prompt");
     wick_status status = wick_tokenize(s->tokenizer, text, strlen(text), flags, ids, n, &n);
     if (status == WICK_OK) status = wick_session_append_tokens(s, ids, n);
     wk_free(heap, ids, n * sizeof *ids);
@@ -186,7 +188,8 @@ wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids,
 
 void wick_session_reset(wick_session *session) {
     wick_session *const s = session;
-    while (is_running(s) && wk_runner_poll(s->runner) == WICK_PENDING) {}
+    while (is_running(s) && wk_runner_poll(s->runner) == WICK_PENDING) {
+    }
     s->n_running = s->n_rows = 0;
     s->n_tokens = s->n_computed = 0;
     s->n_prompt = s->n_reused = s->n_generated = 0;
@@ -254,8 +257,8 @@ static wk_outputs wanted_outputs(const wick_session *s, uint32_t n) {
 
 static wick_status start_batch(wick_session *s) {
     const uint32_t waiting = s->n_tokens - s->n_computed;
-    const uint32_t n = wk_runner_chunk(
-        s->runner, waiting, s->wants_all_logits ? WK_OUTPUTS_ALL : WK_OUTPUTS_NONE);
+    const uint32_t n =
+        wk_runner_chunk(s->runner, waiting, s->wants_all_logits ? WK_OUTPUTS_ALL : WK_OUTPUTS_NONE);
     s->started_ns = wk_clock_ns();
     WK_TRY(wk_runner_start(s->runner, s->tokens + s->n_computed, n, s->n_computed,
                            wanted_outputs(s, n)));

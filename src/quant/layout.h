@@ -28,7 +28,8 @@ typedef enum wk_layout {
 /* Bytes from one panel to the next; layout is not WK_LAYOUT_RAW. */
 static inline int64_t wk_panel_bytes(wk_layout layout, int64_t k) {
     if (layout == WK_LAYOUT_PANEL_F32) return k * WK_PANEL_ROWS * (int64_t)sizeof(float);
-    return k / 32 * (layout == WK_LAYOUT_PANEL_Q8 ? WK_PANEL_Q8_BLOCK_BYTES : WK_PANEL_Q4_BLOCK_BYTES);
+    return k / 32 *
+           (layout == WK_LAYOUT_PANEL_Q8 ? WK_PANEL_Q8_BLOCK_BYTES : WK_PANEL_Q4_BLOCK_BYTES);
 }
 
 /* Whether a weight [n, k] of dtype can lie so. */

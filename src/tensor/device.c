@@ -1,11 +1,9 @@
-/* tensor/device.c: opening and closing devices, their sticky error, their counters. */
+/* tensor/device.c: opening and closing devices, their counters. */
 #include "tensor/device.h"
 
 #include "core/status.h"
 #include "tensor/shadow.h"
 
-#include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,34 +99,12 @@ wick_status wick_device_open(const wick_device_desc *desc, wick_device **device,
     wick_device_opening *opening;
     *device = NULL;
     WK_TRY(wick_device_open_start(desc, &opening, error));
-    while (wick_device_open_poll(opening) == WICK_PENDING) {}
+    while (wick_device_open_poll(opening) == WICK_PENDING) {
+    }
     return wick_device_open_finish(opening, device, error);
 }
 
 void wick_device_close(wick_device *device) { free_device(device); }
-
-/* --- Errors --- */
-
-wick_status wk_device_fail(wick_device *device, wick_status status, const char *format, ...) {
-    char text[sizeof device->error.message];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (device->desc.log) device->desc.log(device->desc.log_user, WICK_LOG_DEBUG, text);
-    return wk_fail(&device->error, status, "%s", text);
-}
-
-wick_error *wk_device_sticky(wick_device *device) { return &device->error; }
-
-wk_heap *wk_device_heap(wick_device *device) { return &device->heap; }
-
-wick_status wick_device_error(wick_device *device, wick_error *error) {
-    const wick_status status = device->error.status;
-    if (error) *error = device->error;
-    device->error = (wick_error){0};
-    return status;
-}
 
 /* --- What it is and did --- */
 
@@ -160,8 +136,7 @@ void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) 
                                  .bytes_read = of.bytes_read};
 }
 
-size_t wick_device_get_profile(const wick_device *device, wick_kernel_stats *out,
-                               size_t capacity) {
+size_t wick_device_get_profile(const wick_device *device, wick_kernel_stats *out, size_t capacity) {
     return device->backend->profile(device->handle, out, capacity);
 }
 

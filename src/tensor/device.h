@@ -7,7 +7,8 @@
 typedef struct wk_plan wk_plan;
 typedef struct wk_shadow wk_shadow;
 
-/* Waiting ops, oldest first. Each holds references to its buffers. Decompositions are put in front. */
+/* Waiting ops, oldest first. Each holds references to its buffers. Decompositions are put in front.
+ */
 enum { WK_QUEUE_DRAIN = 256, WK_QUEUE_CAPACITY = 288 };
 typedef struct wk_queue {
     wk_op *ring; /* [WK_QUEUE_CAPACITY] */
@@ -36,7 +37,7 @@ struct wick_device {
     uint64_t n_fallbacks, n_decomposed;
 };
 
-/* --- transfer.c: buffers --- */
+/* --- buffer.c --- */
 
 void wk_buffer_retain(wk_buffer *buf);
 void wk_buffer_release(wick_device *device, wk_buffer *buf);
@@ -44,6 +45,15 @@ void wk_buffer_release(wick_device *device, wk_buffer *buf);
 wick_status wk_buffer_new(wick_device *device, uint64_t size, wk_buffer **out);
 void wk_op_retain(const wk_op *op);
 void wk_op_release(wick_device *device, const wk_op *op);
+
+/* --- tensor.c --- */
+
+/* A tensor that belongs to the caller and no scope. Takes over one reference to view->buf, also on
+ * failure (NULL). */
+wick_tensor *wk_tensor_over(wick_device *device, const wk_view *view);
+
+/* --- transfer.c --- */
+
 void wk_readings_free(wick_device *device);
 
 /* --- run.c --- */
@@ -52,16 +62,11 @@ wick_status wk_queue_make(wick_device *device);
 void wk_queue_free(wick_device *device);
 /* Adds a checked op behind the others; drains when the queue is full. */
 wick_status wk_queue_push(wick_device *device, const wk_op *op);
-/* Encodes and submits what is queued. WICK_PENDING: an op waits for its fallback or verification. */
+/* Encodes and submits what is queued. WICK_PENDING: an op waits for its fallback or verification.
+ */
 wick_status wk_run(wick_device *device);
 /* The same, waiting where it must. Native only. */
 wick_status wk_run_to_end(wick_device *device);
-
-/* --- plan.c --- */
-
-/* A place instead of memory, while recording. */
-wick_status wk_plan_place(wk_plan *plan, uint64_t size, wk_buffer **out);
-wick_status wk_plan_record(wk_plan *plan, const wk_op *op);
 
 /* --- registry.c --- */
 

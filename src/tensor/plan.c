@@ -1,8 +1,8 @@
-/* tensor/plan.c: see plan.h. Recording: every tensor made is a place. At the end, places get buffers by
- * liveness: each buffer serves one place at a time, the tightest free one is taken. */
+/* tensor/plan.c: see plan.h. At the end of a recording its places get buffers by liveness: each
+ * buffer serves one place at a time, the tightest free one is taken. */
 #include "tensor/plan.h"
 
-#include "tensor/device.h"
+#include "tensor/record.h"
 
 #include <assert.h>
 #include <string.h>
@@ -11,19 +11,6 @@ struct wk_plan_pool {
     wick_device *device;
     wk_buffer **slots; /* one reference each */
     size_t n_slots, capacity;
-};
-
-struct wk_plan {
-    wick_device *device;
-    wk_plan_pool *pool;
-    wk_op *ops; /* hold references to their buffers */
-    const wk_kernel **kernels;
-    size_t n_ops, op_capacity, kernel_capacity;
-    wk_buffer **places; /* place number p is places[p - 1] */
-    size_t n_places, place_capacity;
-    void *replay;       /* of the backend, or NULL */
-    bool falls_back;    /* an op has no kernel on this device */
-    wick_status status; /* first failure while recording */
 };
 
 /* --- Pool --- */
@@ -49,19 +36,7 @@ uint64_t wk_plan_pool_bytes(const wk_plan_pool *pool) {
     return bytes;
 }
 
-/* Grows an array to hold one more element. */
-static wick_status grow(wick_device *device, void **array, size_t *capacity, size_t count,
-                        size_t size) {
-    if (count < *capacity) return WICK_OK;
-    const size_t larger = *capacity ? 2 * *capacity : 64;
-    void *const moved = wk_realloc(&device->heap, *array, *capacity * size, larger * size);
-    if (!moved) return wk_fail_memory(&device->error, larger * size, 0, "a plan");
-    *array = moved;
-    *capacity = larger;
-    return WICK_OK;
-}
-
-/* --- Recording --- */
+/* --- Begin --- */
 
 wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool) {
     if (device->recording)
@@ -72,65 +47,6 @@ wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool) {
     plan->pool = pool;
     device->recording = plan;
     return WICK_OK;
-}
-
-wick_status wk_plan_place(wk_plan *plan, uint64_t size, wk_buffer **out) {
-    wick_device *const device = plan->device;
-    void *array = plan->places;
-    wick_status status = grow(device, &array, &plan->place_capacity, plan->n_places,
-                              sizeof *plan->places);
-    plan->places = array;
-    wk_buffer *const place = status == WICK_OK ? wk_alloc_zeroed(&device->heap, sizeof *place) : NULL;
-    if (!place) {
-        plan->status = wk_fail_memory(&device->error, sizeof *place, 0, "a plan");
-        return plan->status;
-    }
-    plan->places[plan->n_places++] = place;
-    *place = (wk_buffer){.size = size, .refs = 1, .place = (uint32_t)plan->n_places};
-    *out = place;
-    return WICK_OK;
-}
-
-static wick_status record_op(void *user, const wk_op *op);
-
-static wick_status record_temp(void *user, wick_dtype dtype, int rank, const int64_t *extent,
-                               wk_view *out) {
-    wk_plan *const plan = user;
-    const wick_shape shape = wick_shape_of(rank, extent);
-    wick_tensor *const tensor = wk_tensor_new(plan->device, dtype, &shape);
-    if (!tensor) return plan->device->error.status;
-    *out = tensor->view; /* the place outlives the tensor */
-    if (!tensor->scope) wick_release(tensor);
-    return WICK_OK;
-}
-
-static wick_status record_op(void *user, const wk_op *op) {
-    wk_plan *const plan = user;
-    wick_device *const device = plan->device;
-    const wk_op_info *const info = wk_op_get_info(op->code);
-    const wk_kernel *const kernel = device->backend->find_kernel(device->handle, op);
-    if (!kernel && info->decompose) {
-        const wk_decomposition to = {.user = plan, .emit = record_op, .temp = record_temp};
-        device->n_decomposed++;
-        return info->decompose(op, &to);
-    }
-    void *array = plan->ops;
-    WK_TRY(grow(device, &array, &plan->op_capacity, plan->n_ops, sizeof *plan->ops));
-    plan->ops = array;
-    array = plan->kernels;
-    WK_TRY(grow(device, &array, &plan->kernel_capacity, plan->n_ops, sizeof *plan->kernels));
-    plan->kernels = array;
-    wk_op_retain(op);
-    plan->ops[plan->n_ops] = *op;
-    plan->kernels[plan->n_ops++] = kernel;
-    if (!kernel) plan->falls_back = true;
-    return WICK_OK;
-}
-
-wick_status wk_plan_record(wk_plan *plan, const wk_op *op) {
-    const wick_status status = record_op(plan, op);
-    if (plan->status == WICK_OK) plan->status = status;
-    return status;
 }
 
 /* --- Places to buffers --- */
@@ -162,8 +78,8 @@ static void find_lives(const wk_plan *plan, wick_tensor *const *outputs, size_t 
         if (outputs[i]->view.buf->place) lives[outputs[i]->view.buf->place - 1].last = SIZE_MAX - 1;
 }
 
-/* The tightest free slot that is large enough; else the largest free one that may still grow; else a
- * new one. */
+/* The tightest free slot that is large enough; else the largest free one that may still grow; else
+ * a new one. */
 static size_t choose_slot(slot *slots, size_t *n_slots, uint64_t size, size_t op) {
     size_t best = SIZE_MAX;
     for (size_t s = 0; s < *n_slots; s++) {
@@ -210,7 +126,7 @@ static wick_status make_slots(wk_plan_pool *pool, const slot *slots, size_t n_sl
     while (pool->n_slots < n_slots) {
         void *array = pool->slots;
         const wick_status status =
-            grow(device, &array, &pool->capacity, pool->n_slots, sizeof *pool->slots);
+            wk_grow(device, &array, &pool->capacity, pool->n_slots, sizeof *pool->slots);
         pool->slots = array;
         if (status != WICK_OK) return status;
         WK_TRY(wk_buffer_new(device, slots[pool->n_slots].size, &pool->slots[pool->n_slots]));

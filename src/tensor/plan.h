@@ -2,7 +2,8 @@
  *
  * Between wk_plan_begin and wk_plan_end ops are recorded instead of queued and tensors made are
  * places, not memory: wk_plan_end lets those whose lives do not overlap share buffers. Tensors that
- * existed before are bound as they are: what is written to them before a run is that run's input. */
+ * existed before are bound as they are: what is written to them before a run is that run's input.
+ */
 #ifndef WK_TENSOR_PLAN_H
 #define WK_TENSOR_PLAN_H
 
@@ -10,8 +11,8 @@
 
 typedef struct wk_plan wk_plan;
 
-/* Buffers that the plans of one owner share; plans of one pool must not run interleaved, and what one
- * of them leaves in its outputs is gone when another one runs. */
+/* Buffers that the plans of one owner share; plans of one pool must not run interleaved, and what
+ * one of them leaves in its outputs is gone when another one runs. */
 typedef struct wk_plan_pool wk_plan_pool;
 wick_status wk_plan_pool_make(wick_device *device, wk_plan_pool **out);
 void wk_plan_pool_free(wk_plan_pool *pool);
@@ -19,10 +20,10 @@ uint64_t wk_plan_pool_bytes(const wk_plan_pool *pool);
 
 /* Plans do not nest. */
 wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool);
-/* outputs: tensors made while recording that are read after runs; they may be used until another plan of
- * the pool runs, and until the plan is freed. All other tensors made since wk_plan_begin must be
- * released before the plan is freed. *out is set also on failure, so that the caller can free it after
- * them. */
+/* outputs: tensors made while recording that are read after runs; they may be used until another
+ * plan of the pool runs, and until the plan is freed. All other tensors made since wk_plan_begin
+ * must be released before the plan is freed. *out is set also on failure, so that the caller can
+ * free it after them. */
 wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t n_outputs,
                         wk_plan **out);
 /* Ends a recording that failed: release the tensors made since, then free *out. */

@@ -16,9 +16,12 @@ typedef struct entry {
 
 /* Vendor interfaces first, then WebGPU, then the CPU, which is always there. */
 static const entry entries[] = {
-    {WICK_BACKEND_CUDA, "cuda", NULL, true},     {WICK_BACKEND_METAL, "metal", NULL, true},
-    {WICK_BACKEND_ROCM, "rocm", NULL, true},     {WICK_BACKEND_OPENCL, "opencl", NULL, true},
-    {WICK_BACKEND_WEBGPU, "webgpu", NULL, true}, {WICK_BACKEND_CPU, "cpu", &wk_backend_cpu, true},
+    {WICK_BACKEND_CUDA, "cuda", NULL, true},
+    {WICK_BACKEND_METAL, "metal", NULL, true},
+    {WICK_BACKEND_ROCM, "rocm", NULL, true},
+    {WICK_BACKEND_OPENCL, "opencl", NULL, true},
+    {WICK_BACKEND_WEBGPU, "webgpu", NULL, true},
+    {WICK_BACKEND_CPU, "cpu", &wk_backend_cpu, true},
     {WICK_BACKEND_NULL, "null", &wk_backend_null, false},
 };
 

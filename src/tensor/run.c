@@ -1,5 +1,5 @@
-/* tensor/run.c: the queue and its interpreter: every op finds its kernel here, is taken apart, or goes to
- * the CPU. It can stop at any op that has to wait and goes on at the next call. */
+/* tensor/run.c: the queue and its interpreter: every op finds its kernel here, is taken apart, or
+ * goes to the CPU. It can stop at any op that has to wait and goes on at the next call. */
 #include "tensor/device.h"
 
 #include "tensor/shadow.h"
@@ -78,12 +78,12 @@ static wick_status temp_part(void *user, wick_dtype dtype, int rank, const int64
     parts *const p = user;
     assert(p->n_temps < MAX_PARTS);
     const wick_shape shape = wick_shape_of(rank, extent);
-    wick_tensor *const tensor = wk_tensor_new(p->device, dtype, &shape);
-    if (!tensor) return p->device->error.status;
-    *out = tensor->view;
-    wk_buffer_retain(out->buf);
+    uint64_t bytes;
+    const bool exists = wk_view_dense(dtype, &shape, out, &bytes);
+    assert(exists); /* the op that is taken apart has been checked */
+    (void)exists;
+    WK_TRY(wk_buffer_new(p->device, bytes, &out->buf));
     p->temps[p->n_temps++] = out->buf;
-    wick_release(tensor);
     return WICK_OK;
 }
 
@@ -114,7 +114,8 @@ static wick_status run_head(wick_device *device) {
     if (!kernel && info->decompose) return take_apart(device, info);
     if (!kernel && device->desc.strict) {
         char text[320];
-        (void)wk_device_fail(device, WICK_ERR_UNSUPPORTED, "%s has no kernel on backend %s (strict)",
+        (void)wk_device_fail(device, WICK_ERR_UNSUPPORTED,
+                             "%s has no kernel on backend %s (strict)",
                              wk_op_text(op, text, sizeof text), device->backend->name);
         queue_pop(device);
         return WICK_ERR_UNSUPPORTED;
@@ -125,8 +126,7 @@ static wick_status run_head(wick_device *device) {
         queue_pop(device);
         return status;
     }
-    const wick_status status =
-        device->backend->encode(device->handle, kernel, op, &device->error);
+    const wick_status status = device->backend->encode(device->handle, kernel, op, &device->error);
     queue_pop(device);
     return status;
 }
@@ -151,7 +151,8 @@ wick_status wk_run(wick_device *device) {
 
 wick_status wk_run_to_end(wick_device *device) {
     wick_status status;
-    while ((status = wk_run(device)) == WICK_PENDING) {}
+    while ((status = wk_run(device)) == WICK_PENDING) {
+    }
     return status;
 }
 

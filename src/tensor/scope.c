@@ -7,10 +7,11 @@ wick_scope wick_scope_begin(wick_device *device) {
     if (device->scope_depth == device->scope_capacity) {
         const uint32_t capacity = device->scope_capacity ? 2 * device->scope_capacity : 8;
         wick_tensor **const grown =
-            wk_realloc(&device->heap, device->scopes,
-                       device->scope_capacity * sizeof *grown, capacity * sizeof *grown);
+            wk_realloc(&device->heap, device->scopes, device->scope_capacity * sizeof *grown,
+                       capacity * sizeof *grown);
         if (!grown) {
-            /* Depth 0 marks a scope that could not be opened: its tensors go to the one around it. */
+            /* Depth 0 marks a scope that could not be opened: its tensors go to the one around it.
+             */
             (void)wk_fail_memory(&device->error, capacity * sizeof *grown, 0, "a scope");
             return (wick_scope){.device = device};
         }

@@ -24,13 +24,13 @@ struct wk_shadow {
     wk_op op;
     const wk_kernel *kernel; /* NULL: fallback */
     phase phase;
-    int at;            /* operand that is being read */
+    int at; /* operand that is being read */
     bool is_reading;
     wk_ticket ticket;
     wk_op cpu_op;
     operand operands[WK_MAX_OPERANDS];
     wk_backend_device *cpu;
-    void *result;      /* of the device, for comparison */
+    void *result; /* of the device, for comparison */
     uint64_t result_size;
 };
 
@@ -48,7 +48,8 @@ static wick_status open_cpu(wick_device *device, bool for_fallback, wk_backend_d
         const wk_open_desc open = {.heap = &device->heap, .device = &desc};
         WK_TRY(cpu_backend()->open_start(&open, slot, &device->error));
         wick_status status;
-        while ((status = cpu_backend()->open_poll(*slot, &device->error)) == WICK_PENDING) {}
+        while ((status = cpu_backend()->open_poll(*slot, &device->error)) == WICK_PENDING) {
+        }
         if (status != WICK_OK) return status;
     }
     *out = *slot;
@@ -65,8 +66,7 @@ static void end_shadow(wick_device *device) {
     if (!s) return;
     for (int i = 0; i < WK_MAX_OPERANDS; i++)
         if (s->operands[i].copy) cpu_backend()->free(s->cpu, s->operands[i].copy);
-    if (s->is_reading)
-        (void)device->backend->read_finish(device->handle, s->ticket, NULL, NULL);
+    if (s->is_reading) (void)device->backend->read_finish(device->handle, s->ticket, NULL, NULL);
     wk_free(&device->heap, s->result, s->result_size);
     wk_op_release(device, &s->op);
     wk_free(&device->heap, s, sizeof *s);
@@ -154,7 +154,8 @@ static wick_status upload_results(wick_device *device, wk_shadow *s) {
 static wick_status compare(wick_device *device, const wk_shadow *s, int i) {
     const wk_view *const view = &s->cpu_op.view[i];
     const int64_t count = wk_view_count(view);
-    const unsigned char *const want = (const unsigned char *)s->operands[i].copy->data + view->offset;
+    const unsigned char *const want =
+        (const unsigned char *)s->operands[i].copy->data + view->offset;
     const unsigned char *const got = (const unsigned char *)s->result + view->offset;
     double largest = 0;
     int64_t index[WICK_MAX_RANK] = {0};
@@ -167,7 +168,8 @@ static wick_status compare(wick_device *device, const wk_shadow *s, int i) {
             const double w = wk_scalar_load(view->dtype, want, element);
             const double g = wk_scalar_load(view->dtype, got, element);
             if (pass == 0 && isfinite(w)) largest = fmax(largest, fabs(w));
-            const bool same = w == g || (isnan(w) && isnan(g)) || fabs(w - g) <= tolerance * largest;
+            const bool same =
+                w == g || (isnan(w) && isnan(g)) || fabs(w - g) <= tolerance * largest;
             if (pass == 1 && !same) {
                 char text[320];
                 return wk_device_fail(device, WICK_ERR_MISMATCH,

@@ -1,8 +1,8 @@
-/* tensor/shadow.h: running one op on the CPU beside its device: because the device has no kernel for it
- * (fallback), or to compare (verification).
+/* tensor/shadow.h: running one op on the CPU beside its device: because the device has no kernel
+ * for it (fallback), or to compare (verification).
  *
- * Steps: its operands are read from the device, the CPU computes, and then the result is uploaded, or
- * the device computes too and the two are compared. */
+ * Steps: its operands are read from the device, the CPU computes, and then the result is uploaded,
+ * or the device computes too and the two are compared. */
 #ifndef WK_TENSOR_SHADOW_H
 #define WK_TENSOR_SHADOW_H
 

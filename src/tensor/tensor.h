@@ -1,7 +1,7 @@
 /* tensor/tensor.h: devices, tensors and the one road from an operation to a kernel.
  *
- * ops/ builds a wk_call and hands it to wk_call_queue; device.c opens backends; run.c drains the queue;
- * plan.c records and replays. */
+ * ops/ builds a wk_call and hands it to wk_call_queue; device.c opens backends; run.c drains the
+ * queue; plan.c records and replays. */
 #ifndef WK_TENSOR_TENSOR_H
 #define WK_TENSOR_TENSOR_H
 
@@ -13,10 +13,10 @@
 /* A view over a reference-counted buffer. Belongs to one device. */
 struct wick_tensor {
     wick_device *device;
-    wk_view view;           /* holds one reference to view.buf */
+    wk_view view; /* holds one reference to view.buf */
     uint32_t refs;
-    uint32_t scope;         /* depth of the scope that owns one reference; 0: none */
-    wick_tensor *next;      /* in the list of its scope */
+    uint32_t scope;    /* depth of the scope that owns one reference; 0: none */
+    wick_tensor *next; /* in the list of its scope */
 };
 
 /* --- Errors: sticky on the device --- */
@@ -32,12 +32,12 @@ wk_heap *wk_device_heap(wick_device *device);
 /* A dense tensor, contents undefined; while a plan is being recorded its memory exists only later.
  * NULL on failure. The innermost scope owns it, or else the caller. */
 wick_tensor *wk_tensor_new(wick_device *device, wick_dtype dtype, const wick_shape *shape);
-/* A view of the storage of tensor; takes its own reference to the buffer. view->buf and view->dtype must
- * be the tensor's. Same ownership. */
+/* A view of the storage of tensor; takes its own reference to the buffer. view->buf and view->dtype
+ * must be the tensor's. Same ownership. */
 wick_tensor *wk_tensor_view(wick_tensor *tensor, const wk_view *view);
-/* A weight [n, k] (or a vector) in the layout its device wants; rows are sent with wk_weight_upload.
- * Owned by the caller, never by a scope. data not NULL: the raw blocks lie there for the tensor's whole
- * life and are used in place where the layout is RAW (*in_place tells). */
+/* A weight [n, k] (or a vector) in the layout its device wants; rows are sent with
+ * wk_weight_upload. Owned by the caller, never by a scope. data not NULL: the raw blocks lie there
+ * for the tensor's whole life and are used in place where the layout is RAW (*in_place tells). */
 wick_tensor *wk_weight_new(wick_device *device, wick_dtype dtype, const wick_shape *shape,
                            uint32_t uses, const void *data, bool *in_place);
 /* Bytes that such a weight takes on the device; 0 where its size overflows. */
@@ -63,8 +63,8 @@ typedef struct wk_call {
 void wk_call_begin(wk_call *call, wk_opcode code);
 /* Adds the next operand (destinations first); tensor NULL: absent. view NULL: the tensor's own. */
 void wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view);
-/* Checks it (wk_op_check), shows it to the observer, and queues or records it. On failure the device's
- * sticky error is set. */
+/* Checks it (wk_op_check), shows it to the observer, and queues or records it. On failure the
+ * device's sticky error is set. */
 wick_status wk_call_queue(wick_device *device, const wk_call *call);
 
 /* --- Observers: see every queued op with its tensors --- */

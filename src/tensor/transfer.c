@@ -1,35 +1,5 @@
-/* tensor/transfer.c: buffers and their references; bytes in and out. */
+/* tensor/transfer.c: bytes into tensors and out of them. */
 #include "tensor/device.h"
-
-#include <assert.h>
-#include <string.h>
-
-/* --- Buffers --- */
-
-void wk_buffer_retain(wk_buffer *buf) {
-    if (buf) buf->refs++;
-}
-
-void wk_buffer_release(wick_device *device, wk_buffer *buf) {
-    if (!buf) return;
-    assert(buf->refs > 0);
-    if (--buf->refs > 0 || buf->place) return; /* places belong to their plan */
-    device->backend->free(device->handle, buf);
-}
-
-wick_status wk_buffer_new(wick_device *device, uint64_t size, wk_buffer **out) {
-    WK_TRY(device->backend->alloc(device->handle, size, out, &device->error));
-    (*out)->refs = 1;
-    return WICK_OK;
-}
-
-void wk_op_retain(const wk_op *op) {
-    for (int i = 0; i < op->n_dst + op->n_src; i++) wk_buffer_retain(op->view[i].buf);
-}
-
-void wk_op_release(wick_device *device, const wk_op *op) {
-    for (int i = 0; i < op->n_dst + op->n_src; i++) wk_buffer_release(device, op->view[i].buf);
-}
 
 /* --- Writing --- */
 
@@ -54,6 +24,23 @@ wick_status wick_write(wick_tensor *tensor, const void *data, size_t size) {
                                    size, &device->error);
 }
 
+wick_tensor *wick_tensor_from_data(wick_device *device, wick_dtype dtype, wick_shape shape,
+                                   const void *data, size_t size) {
+    wick_tensor *const tensor = wick_empty(device, dtype, shape);
+    if (!tensor || wick_write(tensor, data, size) == WICK_OK) return tensor;
+    if (tensor->scope == 0) wick_release(tensor); /* else its scope does */
+    return NULL;
+}
+
+wick_tensor *wick_tensor_from_memory(wick_device *device, wick_dtype dtype, wick_shape shape,
+                                     void *memory, size_t size, void (*deleter)(void *user),
+                                     void *user) {
+    /* Every backend so far computes on memory of its own: the bytes are copied. */
+    wick_tensor *const tensor = wick_tensor_from_data(device, dtype, shape, memory, size);
+    if (deleter) deleter(user);
+    return tensor;
+}
+
 /* --- Reading --- */
 
 struct wick_reading {
@@ -61,8 +48,8 @@ struct wick_reading {
     wick_tensor *source; /* dense; one reference */
     bool is_started;     /* the backend knows it */
     wk_ticket ticket;
-    wick_status status;  /* of the last poll */
-    wick_reading *next;  /* in the free list */
+    wick_status status; /* of the last poll */
+    wick_reading *next; /* in the free list */
 };
 
 /* Readings are reused, so that reading a step's logits allocates nothing. */
@@ -164,9 +151,8 @@ wick_status wick_read_finish(wick_reading *reading, void *data, size_t size) {
         status = wk_device_fail(device, WICK_ERR_ARGUMENT,
                                 "room for %zu bytes given, the tensor holds %zu", size, bytes);
     if (reading->is_started && bytes > 0) {
-        const wick_status read =
-            device->backend->read_finish(device->handle, reading->ticket,
-                                         status == WICK_OK ? data : NULL, &device->error);
+        const wick_status read = device->backend->read_finish(
+            device->handle, reading->ticket, status == WICK_OK ? data : NULL, &device->error);
         if (status == WICK_OK) status = read;
     }
     give_reading(reading);

@@ -1,5 +1,5 @@
-/* Generation against fixtures of other implementations: token for token, on every instruction set, with any
- * chunking; and what must hold beside it: equal bits, no allocation while decoding. */
+/* Generation against fixtures of other implementations: token for token, on every instruction set,
+ * with any chunking; and what must hold beside it: equal bits, no allocation while decoding. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -211,9 +211,9 @@ static void check_same_bits(const char *path, const uint32_t *ids, uint32_t n) {
             const size_t count = (size_t)n * info.n_vocab;
             for (size_t k = 0; k < count; k++)
                 if (wk_f32_bits(single[k]) != wk_f32_bits(chunked[k]))
-                    fail_msg("isa %d, chunk %u: logit %zu of row %zu is %a, alone %a",
-                             (int)isas[i], chunks[c], k % info.n_vocab, k / info.n_vocab,
-                             (double)chunked[k], (double)single[k]);
+                    fail_msg("isa %d, chunk %u: logit %zu of row %zu is %a, alone %a", (int)isas[i],
+                             chunks[c], k % info.n_vocab, k / info.n_vocab, (double)chunked[k],
+                             (double)single[k]);
             free(chunked);
         }
         free(single);
@@ -303,8 +303,7 @@ static void test_smollm2_same_bits(void **state) {
     fixture f;
     if (!real_model(&f)) skip();
     uint32_t n;
-    const uint32_t *const ids =
-        ids_of(&f, wk_json_get(wk_json_get(f.root, "nll"), "tokens"), &n);
+    const uint32_t *const ids = ids_of(&f, wk_json_get(wk_json_get(f.root, "nll"), "tokens"), &n);
     check_same_bits(getenv("WICK_REAL_MODEL"), ids, 40);
     wk_arena_release(&f.arena);
 }
@@ -335,8 +334,8 @@ static void test_smollm2_logits(void **state) {
     for (uint32_t r = 0; r < n_rows; r++) {
         assert_int_equal(wk_file_read_at(file, data + r * bytes, want, bytes, NULL), WICK_OK);
         for (uint32_t i = 0; i < info.n_vocab; i++)
-            worst = fmax(worst, fabs((double)want[i] -
-                                     (double)got[(size_t)rows[r] * info.n_vocab + i]));
+            worst = fmax(worst,
+                         fabs((double)want[i] - (double)got[(size_t)rows[r] * info.n_vocab + i]));
     }
     print_message("largest difference of a logit: %.2g\n", worst);
     assert_true(worst <= 2e-3);

@@ -23,8 +23,7 @@ static const struct {
     {WK_LAYOUT_PANEL_Q4, WICK_Q4_1, 32},
 };
 
-static unsigned char *random_bytes(uint64_t size)
-{
+static unsigned char *random_bytes(uint64_t size) {
     unsigned char *const bytes = malloc(size + 1);
     assert_non_null(bytes);
     wk_rng rng = {.seed = 3, .stream = size};
@@ -33,8 +32,7 @@ static unsigned char *random_bytes(uint64_t size)
 }
 
 /* Random bytes give every bit pattern of scales, NaN included: compared as bits. */
-static void round_trip(int kind, int64_t n, int64_t k)
-{
+static void round_trip(int kind, int64_t n, int64_t k) {
     const wk_layout layout = kinds[kind].layout;
     const wick_dtype dtype = kinds[kind].dtype;
     uint64_t raw_size = 0, size = 0;
@@ -58,8 +56,7 @@ static void round_trip(int kind, int64_t n, int64_t k)
     free(got);
 }
 
-static void test_round_trip(void **state)
-{
+static void test_round_trip(void **state) {
     (void)state;
     static const int64_t sizes[] = {1, 15, 16, 17, 64, 65, 130, 200};
     for (int kind = 0; kind < 3; kind++)
@@ -69,8 +66,7 @@ static void test_round_trip(void **state)
 }
 
 /* Rows past n are zeros: their scales are, or their elements. */
-static void test_padding_is_zero(void **state)
-{
+static void test_padding_is_zero(void **state) {
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
         const wk_layout layout = kinds[kind].layout;
@@ -89,8 +85,7 @@ static void test_padding_is_zero(void **state)
     }
 }
 
-static void test_accepts(void **state)
-{
+static void test_accepts(void **state) {
     (void)state;
     uint64_t bytes = 0;
     assert_true(wk_layout_accepts(WK_LAYOUT_PANEL_Q8, WICK_Q8_0, 5, 64));
@@ -104,8 +99,7 @@ static void test_accepts(void **state)
     assert_int_equal(bytes, 2 * 16 * 2 * 20);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_padding_is_zero),

@@ -23,7 +23,8 @@ static void fill_logits(float *logits) {
 static wk_sampler make(wick_sampler_desc desc) {
     wk_sampler sampler;
     wick_error error = {0};
-    if (wk_sampler_make(&heap, &desc, N, &sampler, &error) != WICK_OK) fail_msg("%s", error.message);
+    if (wk_sampler_make(&heap, &desc, N, &sampler, &error) != WICK_OK)
+        fail_msg("%s", error.message);
     return sampler;
 }
 
@@ -154,9 +155,8 @@ static void test_repetition_is_penalized_once(void **state) {
 static void test_bad_values_are_refused(void **state) {
     (void)state;
     static const wick_sampler_desc bad[] = {
-        {.temperature = -1}, {.temperature = NAN},     {.top_p = 1.5f},
-        {.top_p = -0.1f},    {.min_p = 2},             {.repeat_penalty = -1},
-        {.top_p = NAN},      {.temperature = INFINITY},
+        {.temperature = -1}, {.temperature = NAN},   {.top_p = 1.5f}, {.top_p = -0.1f},
+        {.min_p = 2},        {.repeat_penalty = -1}, {.top_p = NAN},  {.temperature = INFINITY},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         wk_sampler sampler;

@@ -97,9 +97,9 @@ static void test_stop_strings(void **state) {
     }
     wick_session *session;
     const char *const empty[] = {""};
-    assert_int_equal(wick_session_open(model, &(wick_session_desc){.stop = empty, .n_stop = 1},
-                                       &session, NULL),
-                     WICK_ERR_VALUE);
+    assert_int_equal(
+        wick_session_open(model, &(wick_session_desc){.stop = empty, .n_stop = 1}, &session, NULL),
+        WICK_ERR_VALUE);
     assert_null(session);
 }
 
@@ -152,8 +152,8 @@ static void test_context_full_is_an_event(void **state) {
 
 static void test_a_prefix_is_reused(void **state) {
     (void)state;
-    static const uint32_t first[] = {1, 403, 407, 261, 378}, longer[] = {1, 403, 407, 261, 378, 432},
-                          other[] = {1, 403, 407, 300};
+    static const uint32_t first[] = {1, 403, 407, 261, 378},
+                          longer[] = {1, 403, 407, 261, 378, 432}, other[] = {1, 403, 407, 300};
     char text[4096], again[4096];
     wick_session_stats stats;
     wick_session *const session = open_session(&(wick_session_desc){.max_tokens = 8});
@@ -161,7 +161,8 @@ static void test_a_prefix_is_reused(void **state) {
     run(session, text, sizeof text);
     assert_int_equal(wick_session_sync_tokens(session, longer, 6), WICK_OK);
     wick_session_get_stats(session, &stats);
-    /* The first generated token is 432: the sequence already holds what is longer than the prompt. */
+    /* The first generated token is 432: the sequence already holds what is longer than the prompt.
+     */
     assert_int_equal(stats.n_reused, 5);
     run(session, again, sizeof again);
     assert_memory_equal(text + 1, again, strlen(text) - 1);

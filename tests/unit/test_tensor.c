@@ -1,5 +1,5 @@
-/* The tensor layer: scopes, the queue, reads, fallback, decomposition, verification, plans; on the CPU and
- * on the null backend in all its moods. */
+/* The tensor layer: scopes, the queue, reads, fallback, decomposition, verification, plans; on the
+ * CPU and on the null backend in all its moods. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -120,8 +120,7 @@ static void test_index_fault_is_sticky_until_read(void **state) {
         wick_tensor *const index =
             wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(2), ids, sizeof ids);
         float got[16];
-        assert_int_equal(wick_read(wick_embedding(weight, index), got, sizeof got),
-                         WICK_ERR_INDEX);
+        assert_int_equal(wick_read(wick_embedding(weight, index), got, sizeof got), WICK_ERR_INDEX);
         assert_int_equal(wick_read(weight, got, sizeof got), WICK_ERR_INDEX);
         assert_int_equal(wick_device_error(device, NULL), WICK_ERR_INDEX);
         assert_int_equal(wick_device_error(device, NULL), WICK_OK);
@@ -137,10 +136,12 @@ static void test_reads_overlap_and_snapshot(void **state) {
         wick_tensor *const x = ramp(device, 1, 4, 0);
         wick_reading *first, *second;
         assert_int_equal(wick_read_start(x, &first), WICK_OK);
-        while (wick_read_poll(first) == WICK_PENDING) {}
+        while (wick_read_poll(first) == WICK_PENDING) {
+        }
         wick_fill(x, 9);
         assert_int_equal(wick_read_start(x, &second), WICK_OK);
-        while (wick_read_poll(second) == WICK_PENDING) {}
+        while (wick_read_poll(second) == WICK_PENDING) {
+        }
         float before[4], after[4];
         assert_int_equal(wick_read_finish(second, after, sizeof after), WICK_OK);
         assert_int_equal(wick_read_finish(first, before, sizeof before), WICK_OK);

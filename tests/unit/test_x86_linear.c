@@ -1,5 +1,5 @@
-/* tests/unit/test_x86_linear.c: linear over panels against sums in float64, and the promise that the
- * number of columns, the split among threads and the instruction set do not change a bit. */
+/* tests/unit/test_x86_linear.c: linear over panels against sums in float64, and the promise that
+ * the number of columns, the split among threads and the instruction set do not change a bit. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -32,15 +32,13 @@ static const struct {
     {WICK_Q4_1, WK_LAYOUT_PANEL_Q4},
 };
 
-static void random_f16(wk_rng *rng, float scale, unsigned char *to)
-{
+static void random_f16(wk_rng *rng, float scale, unsigned char *to) {
     const uint16_t half = wk_f32_to_f16(x86_random(rng) * scale);
     memcpy(to, &half, sizeof half);
 }
 
 /* Raw rows [n, k]: every quant and scales of both signs. */
-static unsigned char *random_rows(wk_rng *rng, wick_dtype dtype, int64_t n, int64_t k)
-{
+static unsigned char *random_rows(wk_rng *rng, wick_dtype dtype, int64_t n, int64_t k) {
     uint64_t size = 0;
     assert_true(wk_layout_bytes(WK_LAYOUT_RAW, dtype, n, k, &size));
     unsigned char *const rows = malloc(size);
@@ -61,8 +59,7 @@ static unsigned char *random_rows(wk_rng *rng, wick_dtype dtype, int64_t n, int6
     return rows;
 }
 
-static void fixture_make(fixture *f, int kind, int64_t m, int64_t n, int64_t k, bool has_bias)
-{
+static void fixture_make(fixture *f, int kind, int64_t m, int64_t n, int64_t k, bool has_bias) {
     wk_rng rng = {.seed = 7, .stream = (uint64_t)(m * 1000003 + n * 1009 + k)};
     *f = (fixture){kinds[kind].dtype, kinds[kind].layout, m, n, k, {0}, {0}, {0}, NULL, NULL};
     x86_memory_make(&f->x, (size_t)(m * k) * sizeof(float));
@@ -98,8 +95,7 @@ static void fixture_make(fixture *f, int kind, int64_t m, int64_t n, int64_t k, 
     free(row);
 }
 
-static void fixture_free(fixture *f)
-{
+static void fixture_free(fixture *f) {
     x86_memory_free(&f->x);
     x86_memory_free(&f->weight);
     if (f->bias.base != NULL) x86_memory_free(&f->bias);
@@ -109,8 +105,7 @@ static void fixture_free(fixture *f)
 
 /* y rows [first, first + m) of the fixture, [m, n] dense in *y; false where the kernel refuses. */
 static bool fixture_run(fixture *f, const wk_cpu_kernel *kernel, int64_t first, int64_t m,
-                        int64_t step, float *out)
-{
+                        int64_t step, float *out) {
     x86_memory y;
     x86_memory_make(&y, (size_t)(m * f->n) * sizeof(float));
     wk_op op = {.code = WK_OP_LINEAR, .n_dst = 1, .n_src = 3};
@@ -131,17 +126,16 @@ static bool fixture_run(fixture *f, const wk_cpu_kernel *kernel, int64_t first, 
 }
 
 /* Calls with each kernel of x86 that this processor can run. */
-static const wk_cpu_kernel *next_kernel(size_t *at)
-{
+static const wk_cpu_kernel *next_kernel(size_t *at) {
     for (;;) {
         const wk_cpu_kernel *const kernel = wk_cpu_kernel_at((*at)++);
         if (kernel == NULL) return NULL;
-        if (kernel->code == WK_OP_LINEAR && kernel->needs != 0 && x86_can_run(kernel)) return kernel;
+        if (kernel->code == WK_OP_LINEAR && kernel->needs != 0 && x86_can_run(kernel))
+            return kernel;
     }
 }
 
-static void compare(const fixture *f, const wk_cpu_kernel *kernel, const float *y)
-{
+static void compare(const fixture *f, const wk_cpu_kernel *kernel, const float *y) {
     double square = 0, error_square = 0;
     for (int64_t i = 0; i < f->m * f->n; i++) {
         const double error = (double)y[i] - f->exact[i];
@@ -154,14 +148,14 @@ static void compare(const fixture *f, const wk_cpu_kernel *kernel, const float *
         square += f->exact[i] * f->exact[i];
         error_square += error * error;
     }
-    if (f->m * f->n >= 500 && !(sqrt(error_square / square) < (kernel->base.is_fast ? 2e-2 : 5e-7))) {
+    if (f->m * f->n >= 500 &&
+        !(sqrt(error_square / square) < (kernel->base.is_fast ? 2e-2 : 5e-7))) {
         print_message("%s: relative error %g\n", kernel->base.name, sqrt(error_square / square));
         fail();
     }
 }
 
-static void test_against_double(void **state)
-{
+static void test_against_double(void **state) {
     (void)state;
     static const int64_t cases[][3] = {
         {1, 1, 32},   {1, 16, 64},  {1, 100, 576},  {2, 17, 96},   {3, 33, 32},  {4, 64, 128},
@@ -189,8 +183,7 @@ static void test_against_double(void **state)
 }
 
 /* k that no block divides. */
-static void test_float_any_k(void **state)
-{
+static void test_float_any_k(void **state) {
     (void)state;
     for (int64_t k = 0; k <= 70; k += 7) {
         for (int64_t m = 1; m <= 14; m += 13) {
@@ -206,8 +199,7 @@ static void test_float_any_k(void **state)
 }
 
 /* Each row alone, and the first 1 ... 40 rows together, on every instruction set. */
-static void test_same_bits(void **state)
-{
+static void test_same_bits(void **state) {
     (void)state;
     enum { M = 40, N = 52, K = 224 };
     for (int kind = 0; kind < 3; kind++) {
@@ -234,8 +226,7 @@ static void test_same_bits(void **state)
 }
 
 /* The fast kernels compute the same integers where all blocks are fine. */
-static void test_fast_same_bits(void **state)
-{
+static void test_fast_same_bits(void **state) {
     (void)state;
     enum { M = 4, N = 52, K = 224 };
     for (int kind = 1; kind < 3; kind++) {
@@ -257,8 +248,7 @@ static void test_fast_same_bits(void **state)
 }
 
 /* A NaN or an infinity in one row of x reaches all of its results and no other row. */
-static void test_not_finite(void **state)
-{
+static void test_not_finite(void **state) {
     (void)state;
     enum { M = 9, N = 20, K = 64 };
     for (int kind = 0; kind < 3; kind++) {
@@ -275,8 +265,7 @@ static void test_not_finite(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_double), cmocka_unit_test(test_float_any_k),
         cmocka_unit_test(test_same_bits),      cmocka_unit_test(test_fast_same_bits),

@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-    MAX_BINDINGS = 8,  /* storage buffers of one dispatch in core WebGPU */
-    LATE_POLLS = 3,    /* how often a finished ticket is still called pending */
+    MAX_BINDINGS = 8, /* storage buffers of one dispatch in core WebGPU */
+    LATE_POLLS = 3,   /* how often a finished ticket is still called pending */
     MAX_READS = 64,
 };
 
@@ -28,7 +28,7 @@ struct wk_backend_device {
     const wk_backend *backend; /* what computes */
     wk_backend_device *handle;
     null_buffer *alive;
-    wk_ticket late;     /* the ticket that is being held back */
+    wk_ticket late; /* the ticket that is being held back */
     int polls_left;
     null_read reads[MAX_READS];
 };
@@ -37,8 +37,7 @@ static const char *unavailable(void) { return NULL; }
 
 /* --- Opening --- */
 
-static wick_status open_start(const wk_open_desc *desc, wk_backend_device **out,
-                              wick_error *err) {
+static wick_status open_start(const wk_open_desc *desc, wk_backend_device **out, wick_error *err) {
     if (!desc->inner) return wk_fail(err, WICK_ERR_NO_DEVICE, "null needs a backend that computes");
     wk_backend_device *const dev = wk_alloc_zeroed(desc->heap, sizeof *dev);
     if (!dev) return wk_fail_memory(err, sizeof *dev, 0, "a null device");
@@ -85,14 +84,13 @@ static bool is_alive(const wk_backend_device *dev, const wk_buffer *buf) {
     return false;
 }
 
-static wick_status check_alive(const wk_backend_device *dev, const wk_buffer *buf,
-                               const char *what, wick_error *err) {
+static wick_status check_alive(const wk_backend_device *dev, const wk_buffer *buf, const char *what,
+                               wick_error *err) {
     if (is_alive(dev, buf)) return WICK_OK;
     return wk_fail(err, WICK_ERR_INTERNAL, "null: %s names a buffer that is not alive", what);
 }
 
-static wick_status alloc(wk_backend_device *dev, uint64_t size, wk_buffer **out,
-                         wick_error *err) {
+static wick_status alloc(wk_backend_device *dev, uint64_t size, wk_buffer **out, wick_error *err) {
     null_buffer *const buf = wk_alloc_zeroed(dev->heap, sizeof *buf);
     if (!buf) return wk_fail_memory(err, sizeof *buf, 0, "a buffer");
     const wick_status status = dev->backend->alloc(dev->handle, size, &buf->inner, err);
@@ -196,8 +194,8 @@ static null_read *find_read(wk_backend_device *dev, wk_ticket ticket) {
     return NULL;
 }
 
-/* Late: the ticket is called pending some times more. Out of order: an early read is held back longer
- * than the ones behind it. */
+/* Late: the ticket is called pending some times more. Out of order: an early read is held back
+ * longer than the ones behind it. */
 static bool is_held_back(wk_backend_device *dev, wk_ticket ticket) {
     null_read *const read = ticket ? find_read(dev, ticket) : NULL;
     if (read) return read->polls_left > 0 && read->polls_left-- > 0;
@@ -216,7 +214,8 @@ static wick_status poll(wk_backend_device *dev, wk_ticket ticket, wick_error *er
 
 static wick_status wait(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
     wick_status status;
-    while ((status = poll(dev, ticket, err)) == WICK_PENDING) {}
+    while ((status = poll(dev, ticket, err)) == WICK_PENDING) {
+    }
     return status;
 }
 

@@ -1,9 +1,10 @@
 /* x86/attention.h: attention over the paged cache, written once over simd_*.h.
  *
- * Keys are taken in steps of 64, counted from key 0 of the sequence: a step is converted to float once
- * (keys transposed, so that a register holds 16 of them) for all rows and heads of an item, and the
- * softmax is carried along (Milakov and Gimelshein, 2018), so no matrix of scores is kept. What a row
- * gets depends on its own steps alone: the same bits in a prefill, a single step or another split. */
+ * Keys are taken in steps of 64, counted from key 0 of the sequence: a step is converted to float
+ * once (keys transposed, so that a register holds 16 of them) for all rows and heads of an item,
+ * and the softmax is carried along (Milakov and Gimelshein, 2018), so no matrix of scores is kept.
+ * What a row gets depends on its own steps alone: the same bits in a prefill, a single step or
+ * another split. */
 #ifndef WK_X86_ATTENTION_H
 #define WK_X86_ATTENTION_H
 
@@ -46,8 +47,7 @@ typedef struct query_state {
 
 static int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
-static cached_op cached_get(const wk_op *op)
-{
+static cached_op cached_get(const wk_op *op) {
     const wk_view *const k = wk_src(op, K_CACHE), *const v = wk_src(op, V_CACHE);
     return (cached_op){
         .op = op,
@@ -67,16 +67,14 @@ typedef struct cached_scratch {
     query_state *queries;
 } cached_scratch;
 
-static size_t cached_worker_bytes(const wk_op *op)
-{
+static size_t cached_worker_bytes(const wk_op *op) {
     const cached_op c = cached_get(op);
     const int64_t queries = c.heads * ITEM_ROWS;
     const int64_t floats = STEP * (round_up(c.d, 16) + c.e_padded) + queries * c.e_padded;
     return (size_t)floats * sizeof(float) + (size_t)queries * sizeof(query_state);
 }
 
-static cached_scratch scratch_at(const cached_op *c, void *memory)
-{
+static cached_scratch scratch_at(const cached_op *c, void *memory) {
     float *const keys = memory, *const values = keys + STEP * round_up(c->d, 16);
     float *const sums = values + STEP * c->e_padded;
     return (cached_scratch){keys, values, sums,
@@ -93,8 +91,7 @@ typedef struct seen_keys {
 
 /* NULL for a key that is not seen, whose block may be gone. */
 static const unsigned char *cache_row(const cached_op *c, const wk_view *cache,
-                                      const seen_keys *seen, int64_t group, int64_t key)
-{
+                                      const seen_keys *seen, int64_t group, int64_t key) {
     if (key < seen->first || key >= seen->end) return NULL;
     const uint32_t *const table = seen->table;
     const int64_t size = cache->dtype == WICK_F16 ? 2 : 4;
@@ -104,8 +101,7 @@ static const unsigned char *cache_row(const cached_op *c, const wk_view *cache,
 }
 
 /* 16 elements from i on of a row of n; the missing ones are zeros. */
-WK_INLINE v16 load_cached(const unsigned char *row, bool is_half, int64_t i, int64_t n)
-{
+WK_INLINE v16 load_cached(const unsigned char *row, bool is_half, int64_t i, int64_t n) {
     if (!is_half) return v16_load_rows((const float *)(const void *)row + i, n - i);
     const uint16_t *const halves = (const uint16_t *)(const void *)row + i;
     if (n - i >= 16) return v16_load_f16(halves);
@@ -116,8 +112,7 @@ WK_INLINE v16 load_cached(const unsigned char *row, bool is_half, int64_t i, int
 
 /* The keys of the step that begins at key step, transposed; those that nobody sees are zeros. */
 static void convert_keys(const cached_op *c, const seen_keys *seen, int64_t group, int64_t step,
-                         float *keys)
-{
+                         float *keys) {
     const wk_view *const cache = wk_src(c->op, K_CACHE);
     for (int64_t j = 0; j < STEP; j += 16) {
         const unsigned char *rows[16];
@@ -135,8 +130,7 @@ static void convert_keys(const cached_op *c, const seen_keys *seen, int64_t grou
 }
 
 static void convert_values(const cached_op *c, const seen_keys *seen, int64_t group, int64_t step,
-                           float *values)
-{
+                           float *values) {
     const wk_view *const cache = wk_src(c->op, V_CACHE);
     for (int64_t j = 0; j < STEP; j++, values += c->e_padded) {
         const unsigned char *const row = cache_row(c, cache, seen, group, step + j);
@@ -151,8 +145,8 @@ static void convert_values(const cached_op *c, const seen_keys *seen, int64_t gr
 
 /* ---- One step of n queries. ---- */
 
-WK_INLINE void dot_keys(const cached_op *c, query_state *const queries[], const int n, const float *keys)
-{
+WK_INLINE void dot_keys(const cached_op *c, query_state *const queries[], const int n,
+                        const float *keys) {
     v16 sum[ATTENTION_QUERIES][VECTORS];
     const float *q[ATTENTION_QUERIES];
     for (int i = 0; i < n; i++) {
@@ -171,9 +165,9 @@ WK_INLINE void dot_keys(const cached_op *c, query_state *const queries[], const 
         for (int j = 0; j < VECTORS; j++) v16_store(queries[i]->scores + 16 * j, sum[i][j]);
 }
 
-/* Turns the scores of the step that begins at first into weights and scales what was summed before. */
-static void weigh(const cached_op *c, query_state *query, int64_t first, float *sum)
-{
+/* Turns the scores of the step that begins at first into weights and scales what was summed before.
+ */
+static void weigh(const cached_op *c, query_state *query, int64_t first, float *sum) {
     const v16 scale = v16_set(c->op->p.cached.scale), none = v16_set(-INFINITY);
     v16 logit[VECTORS], most = none;
     for (int j = 0; j < VECTORS; j++) {
@@ -200,13 +194,13 @@ static void weigh(const cached_op *c, query_state *query, int64_t first, float *
     }
     v16_store(query->sums, weights);
     query->largest = largest;
-    for (int64_t l = 0; l < c->e_padded; l += 16) v16_store(sum + l, v16_mul(v16_load(sum + l), factor));
+    for (int64_t l = 0; l < c->e_padded; l += 16)
+        v16_store(sum + l, v16_mul(v16_load(sum + l), factor));
 }
 
 /* sum[i] [e_padded] += weights . values, vectors of 16 columns at a time. */
 WK_INLINE void add_values(const cached_op *c, query_state *const queries[], float *const sums[],
-                          const int n, const int vectors, const float *values)
-{
+                          const int n, const int vectors, const float *values) {
     v16 sum[ATTENTION_QUERIES][VECTORS];
     for (int i = 0; i < n; i++)
         for (int l = 0; l < vectors; l++) sum[i][l] = v16_load(sums[i] + 16 * l);
@@ -222,9 +216,8 @@ WK_INLINE void add_values(const cached_op *c, query_state *const queries[], floa
         for (int l = 0; l < vectors; l++) v16_store(sums[i] + 16 * l, sum[i][l]);
 }
 
-WK_INLINE void step_queries(const cached_op *c, const cached_scratch *s, query_state *const queries[],
-                            const int n, int64_t first)
-{
+WK_INLINE void step_queries(const cached_op *c, const cached_scratch *s,
+                            query_state *const queries[], const int n, int64_t first) {
     float *sums[ATTENTION_QUERIES];
     dot_keys(c, queries, n, s->keys);
     for (int i = 0; i < n; i++) {
@@ -243,8 +236,7 @@ WK_INLINE void step_queries(const cached_op *c, const cached_scratch *s, query_s
 }
 
 /* The queries that see a key of the step, a few at a time. */
-static void step_all(const cached_op *c, const cached_scratch *s, int64_t n, int64_t first)
-{
+static void step_all(const cached_op *c, const cached_scratch *s, int64_t n, int64_t first) {
     query_state *chosen[ATTENTION_QUERIES];
     int n_chosen = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -266,8 +258,7 @@ typedef struct row_keys {
 } row_keys;
 
 /* Every number of the descriptor that leads to memory is checked here. */
-static row_keys find_keys(const cached_op *c, const uint32_t *words, int64_t row)
-{
+static row_keys find_keys(const cached_op *c, const uint32_t *words, int64_t row) {
     const wk_batch_layout *const b = &c->op->p.cached.batch;
     const uint32_t sequence = words[b->sequences + row];
     if (sequence == WK_NO_ROW) return (row_keys){.is_padding = true};
@@ -286,13 +277,11 @@ static row_keys find_keys(const cached_op *c, const uint32_t *words, int64_t row
     return keys;
 }
 
-static float *row_of(const wk_view *view, int64_t row, int64_t head)
-{
+static float *row_of(const wk_view *view, int64_t row, int64_t head) {
     return (float *)wk_cpu_data(view) + row * view->stride[0] + head * view->stride[1];
 }
 
-static void write_result(const cached_op *c, const query_state *query, const float *sum)
-{
+static void write_result(const cached_op *c, const query_state *query, const float *sum) {
     const float weights = v16_sum(v16_load(query->sums));
     const v16 total = v16_set(weights == 0 ? 1 : weights);
     for (int64_t l = 0; l < c->e; l += 16)
@@ -300,8 +289,7 @@ static void write_result(const cached_op *c, const query_state *query, const flo
 }
 
 static void add_queries(const cached_op *c, const cached_scratch *s, const seen_keys *seen,
-                        int64_t row, int64_t group, int64_t *n)
-{
+                        int64_t row, int64_t group, int64_t *n) {
     for (int64_t i = 0; i < c->heads; i++, (*n)++) {
         const int64_t head = group * c->heads + i;
         s->queries[*n] = (query_state){
@@ -317,8 +305,7 @@ static void add_queries(const cached_op *c, const cached_scratch *s, const seen_
 
 /* Queries of one sequence and key head; seen: what any of them sees. */
 static void attend(const cached_op *c, const cached_scratch *s, const seen_keys *seen,
-                   int64_t group, int64_t n)
-{
+                   int64_t group, int64_t n) {
     for (int64_t step = seen->first / STEP * STEP; step < seen->end; step += STEP) {
         convert_keys(c, seen, group, step, s->keys);
         convert_values(c, seen, group, step, s->values);
@@ -327,8 +314,7 @@ static void attend(const cached_op *c, const cached_scratch *s, const seen_keys 
     for (int64_t i = 0; i < n; i++) write_result(c, &s->queries[i], s->sums + i * c->e_padded);
 }
 
-static void write_zeros(const cached_op *c, int64_t row, int64_t group)
-{
+static void write_zeros(const cached_op *c, int64_t row, int64_t group) {
     for (int64_t i = 0; i < c->heads; i++)
         memset(row_of(wk_dst(c->op, 0), row, group * c->heads + i), 0,
                (size_t)c->e * sizeof(float));
@@ -336,8 +322,7 @@ static void write_zeros(const cached_op *c, int64_t row, int64_t group)
 
 /* Rows [row, end) for one key head, those of one sequence that follow each other at a time. */
 static void run_rows(const wk_cpu_run *run, const cached_op *c, const cached_scratch *s,
-                     const int64_t rows[2], int64_t group)
-{
+                     const int64_t rows[2], int64_t group) {
     const uint32_t *const words = wk_cpu_data(wk_src(c->op, BATCH));
     seen_keys seen = {NULL, 0, 0};
     int64_t n = 0;
@@ -358,15 +343,13 @@ static void run_rows(const wk_cpu_run *run, const cached_op *c, const cached_scr
     if (n > 0) attend(c, s, &seen, group, n);
 }
 
-static int64_t cached_items(const wk_op *op, int phase)
-{
+static int64_t cached_items(const wk_op *op, int phase) {
     (void)phase;
     const int64_t rows = wk_src(op, Q)->extent[0], groups = wk_src(op, K_CACHE)->extent[1];
     return (rows + ITEM_ROWS - 1) / ITEM_ROWS * groups;
 }
 
-static void run_attention_cached(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_attention_cached(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const cached_op c = cached_get(run->op);
     const cached_scratch s = scratch_at(&c, run->worker_scratch);
@@ -380,26 +363,22 @@ static void run_attention_cached(const wk_cpu_run *run, int phase, int64_t begin
 }
 
 /* Rows of floats of a type that is read here. */
-static bool is_dense_last(const wk_view *view, bool may_be_half)
-{
+static bool is_dense_last(const wk_view *view, bool may_be_half) {
     const int last = view->rank - 1;
     return (view->dtype == WICK_F32 || (may_be_half && view->dtype == WICK_F16)) &&
            (view->stride[last] == 1 || view->extent[last] <= 1);
 }
 
 static bool accepts_batch(const wk_op *op, const wk_view *batch, const wk_view *k_cache,
-                          const wk_view *v_cache)
-{
+                          const wk_view *v_cache) {
     const wk_batch_layout *const b = &op->p.cached.batch;
     return batch->dtype == WICK_U32 && batch->rank == 1 && wk_view_is_dense(batch) &&
-           batch->extent[0] >= b->n_words && b->block_size > 0 &&
-           is_dense_last(k_cache, true) && is_dense_last(v_cache, true) &&
-           k_cache->extent[2] == b->block_size && v_cache->extent[2] == b->block_size &&
-           v_cache->extent[0] == k_cache->extent[0];
+           batch->extent[0] >= b->n_words && b->block_size > 0 && is_dense_last(k_cache, true) &&
+           is_dense_last(v_cache, true) && k_cache->extent[2] == b->block_size &&
+           v_cache->extent[2] == b->block_size && v_cache->extent[0] == k_cache->extent[0];
 }
 
-static bool accepts_attention_cached(const wk_op *op)
-{
+static bool accepts_attention_cached(const wk_op *op) {
     return op->p.cached.softcap == 0 && wk_src(op, SINKS)->rank == 0 &&
            wk_src(op, SLOPES)->rank == 0 && is_dense_last(wk_dst(op, 0), false) &&
            is_dense_last(wk_src(op, Q), false) &&
@@ -408,20 +387,17 @@ static bool accepts_attention_cached(const wk_op *op)
 
 /* ---- kv_append: rows of keys and values to their slots. ---- */
 
-static int64_t append_items(const wk_op *op, int phase)
-{
+static int64_t append_items(const wk_op *op, int phase) {
     (void)phase;
     return wk_src(op, 0)->extent[0];
 }
 
-static bool accepts_append(const wk_op *op)
-{
+static bool accepts_append(const wk_op *op) {
     return is_dense_last(wk_src(op, 0), false) && is_dense_last(wk_src(op, 1), false) &&
            accepts_batch(op, wk_src(op, 2), wk_dst(op, 0), wk_dst(op, 1));
 }
 
-static void store_cached(unsigned char *row, bool is_half, const float *x, int64_t n)
-{
+static void store_cached(unsigned char *row, bool is_half, const float *x, int64_t n) {
     if (!is_half) {
         memcpy(row, x, (size_t)n * sizeof *x);
         return;
@@ -432,8 +408,7 @@ static void store_cached(unsigned char *row, bool is_half, const float *x, int64
     for (; i < n; i++) halves[i] = wk_f32_to_f16(x[i]);
 }
 
-static void append(const wk_view *cache, const wk_view *rows, int64_t row, int64_t slot)
-{
+static void append(const wk_view *cache, const wk_view *rows, int64_t row, int64_t slot) {
     const bool is_half = cache->dtype == WICK_F16;
     const int64_t block_size = cache->extent[2];
     for (int64_t g = 0; g < cache->extent[1]; g++) {
@@ -444,8 +419,7 @@ static void append(const wk_view *cache, const wk_view *rows, int64_t row, int64
     }
 }
 
-static void run_append(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_append(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const wk_op *const op = run->op;
     const wk_batch_layout *const b = &op->p.cached.batch;

@@ -19,13 +19,11 @@ typedef struct panel_block {
     v16 scale, minimum;
 } panel_block;
 
-WK_INLINE v16 load_halves(const uint8_t *p)
-{
+WK_INLINE v16 load_halves(const uint8_t *p) {
     return v16_load_f16((const uint16_t *)(const void *)p);
 }
 
-WK_INLINE panel_block block_open(const wk_layout layout, const uint8_t *panel, int64_t block)
-{
+WK_INLINE panel_block block_open(const wk_layout layout, const uint8_t *panel, int64_t block) {
     if (layout == WK_LAYOUT_PANEL_Q8) {
         const uint8_t *const at = panel + block * WK_PANEL_Q8_BLOCK_BYTES;
         return (panel_block){at + 2 * WK_PANEL_ROWS, load_halves(at), v16_zero()};
@@ -36,8 +34,7 @@ WK_INLINE panel_block block_open(const wk_layout layout, const uint8_t *panel, i
 }
 
 /* Group g of 8: elements 4g ... 4g + 3 of the 16 rows. */
-WK_INLINE b64 block_group(const wk_layout layout, const panel_block *block, int g)
-{
+WK_INLINE b64 block_group(const wk_layout layout, const panel_block *block, int g) {
     if (layout == WK_LAYOUT_PANEL_Q8) return b64_load(block->quants + 64 * g);
     const b64 pair = b64_load(block->quants + 64 * (g & 3));
     return g < 4 ? b64_low_halves(pair) : b64_high_halves(pair);
@@ -45,8 +42,7 @@ WK_INLINE b64 block_group(const wk_layout layout, const panel_block *block, int 
 
 /* The weights themselves, as the decoder of the raw blocks gives them: the product of a scale and a
  * quant is exact, so the fused form rounds once as the two-step one does. */
-WK_INLINE v16 block_weight(const wk_layout layout, const panel_block *block, b64 group, int i)
-{
+WK_INLINE v16 block_weight(const wk_layout layout, const panel_block *block, b64 group, int i) {
     if (layout == WK_LAYOUT_PANEL_Q8) return v16_mul(b64_float(group, i, 128), block->scale);
     return v16_fma(b64_float(group, i, 0), block->scale, block->minimum);
 }
@@ -54,15 +50,14 @@ WK_INLINE v16 block_weight(const wk_layout layout, const panel_block *block, b64
 /* ---- One column. ---- */
 
 /* sum[p] += weight . x over one chunk of the panels. */
-WK_INLINE void column_chunk(const wk_layout layout, const uint8_t *const panel[],
-                            int64_t first, int64_t len, const float *x, v16 sum[])
-{
+WK_INLINE void column_chunk(const wk_layout layout, const uint8_t *const panel[], int64_t first,
+                            int64_t len, const float *x, v16 sum[]) {
     if (layout == WK_LAYOUT_PANEL_F32) {
         for (int64_t i = first; i < first + len; i++) {
             const v16 xi = v16_set(x[i]);
             for (int p = 0; p < DECODE_PANELS; p++)
-                sum[p] = v16_fma(v16_load((const float *)(const void *)panel[p] + 16 * i), xi,
-                                 sum[p]);
+                sum[p] =
+                    v16_fma(v16_load((const float *)(const void *)panel[p] + 16 * i), xi, sum[p]);
         }
         return;
     }
@@ -82,8 +77,7 @@ WK_INLINE void column_chunk(const wk_layout layout, const uint8_t *const panel[]
 }
 
 WK_INLINE void run_column(const linear_operands *a, const wk_layout layout, int64_t begin,
-                          int64_t end)
-{
+                          int64_t end) {
     for (int64_t at = begin; at < end; at += DECODE_PANELS) {
         const uint8_t *panel[DECODE_PANELS];
         /* Panels past the end repeat the last one; their sums are not stored. */
@@ -110,16 +104,14 @@ WK_INLINE void run_column(const linear_operands *a, const wk_layout layout, int6
 /* ---- Several columns. ---- */
 
 /* Columns of tile t, rounded up to a width that a tile function exists for. */
-WK_INLINE int64_t tile_width(int64_t m, int64_t t)
-{
+WK_INLINE int64_t tile_width(int64_t m, int64_t t) {
     const int64_t left = m - t * TILE_COLUMNS;
     if (left >= TILE_COLUMNS) return TILE_COLUMNS;
     return (left + TILE_COLUMNS_SMALL - 1) / TILE_COLUMNS_SMALL * TILE_COLUMNS_SMALL;
 }
 
 /* Packs tile t of x to [k][width]; columns past m are zeros. */
-static void pack_tile(const linear_operands *a, int64_t t, float *packed)
-{
+static void pack_tile(const linear_operands *a, int64_t t, float *packed) {
     const int64_t width = tile_width(a->m, t);
     float *const to = packed + t * TILE_COLUMNS * a->k;
     for (int64_t c = 0; c < width; c++) {
@@ -131,19 +123,18 @@ static void pack_tile(const linear_operands *a, int64_t t, float *packed)
 
 /* One chunk of TILE_PANELS panels times one tile of columns. */
 typedef struct exact_tile {
-    const float *w;       /* [TILE_PANELS][.., 16], panels panel_stride floats apart */
+    const float *w; /* [TILE_PANELS][.., 16], panels panel_stride floats apart */
     int64_t panel_stride;
-    const float *x;       /* [len][width] */
+    const float *x; /* [len][width] */
     int64_t len;
     float *y;
     int64_t y_stride;
     int64_t rows, columns; /* of y that exist; may be more than a tile's */
     bool is_first;
-    const float *bias;    /* with the last chunk only, else NULL */
+    const float *bias; /* with the last chunk only, else NULL */
 } exact_tile;
 
-WK_INLINE void tile_store(const exact_tile *t, int c, int p, v16 sum)
-{
+WK_INLINE void tile_store(const exact_tile *t, int c, int p, v16 sum) {
     const int64_t rows = t->rows - p * WK_PANEL_ROWS;
     if (c >= t->columns || rows <= 0) return;
     float *const y = t->y + c * t->y_stride + p * WK_PANEL_ROWS;
@@ -152,8 +143,7 @@ WK_INLINE void tile_store(const exact_tile *t, int c, int p, v16 sum)
     v16_store_rows(y, value, rows);
 }
 
-WK_INLINE void tile_compute(const exact_tile *t, const int width)
-{
+WK_INLINE void tile_compute(const exact_tile *t, const int width) {
     v16 sum[TILE_PANELS][TILE_COLUMNS];
     for (int p = 0; p < TILE_PANELS; p++)
         for (int c = 0; c < width; c++) sum[p][c] = v16_zero();
@@ -174,8 +164,7 @@ static void tile_small(const exact_tile *t) { tile_compute(t, TILE_COLUMNS_SMALL
 static void tile_medium(const exact_tile *t) { tile_compute(t, 2 * TILE_COLUMNS_SMALL); }
 static void tile_full(const exact_tile *t) { tile_compute(t, TILE_COLUMNS); }
 
-static void tile_run(const exact_tile *t, int64_t width)
-{
+static void tile_run(const exact_tile *t, int64_t width) {
     if (width == TILE_COLUMNS) {
         tile_full(t);
     } else if (width == TILE_COLUMNS_SMALL) {
@@ -186,9 +175,8 @@ static void tile_run(const exact_tile *t, int64_t width)
 }
 
 /* A chunk of one panel as floats [len][16]. */
-WK_INLINE void unpack_chunk(const wk_layout layout, const uint8_t *panel, int64_t first, int64_t len,
-                            float *w)
-{
+WK_INLINE void unpack_chunk(const wk_layout layout, const uint8_t *panel, int64_t first,
+                            int64_t len, float *w) {
     for (int64_t i = first; i < first + len; i += BLOCK) {
         const panel_block block = block_open(layout, panel, i / BLOCK);
         for (int g = 0; g < BLOCK / 4; g++) {
@@ -201,8 +189,7 @@ WK_INLINE void unpack_chunk(const wk_layout layout, const uint8_t *panel, int64_
 
 /* All columns of panels [at, at + TILE_PANELS), of which those from end on are not there. */
 WK_INLINE void run_tile_rows(const linear_operands *a, const wk_layout layout, const float *packed,
-                             int64_t at, int64_t end)
-{
+                             int64_t at, int64_t end) {
     _Alignas(64) float unpacked[TILE_PANELS][CHUNK * WK_PANEL_ROWS];
     const int64_t row = at * WK_PANEL_ROWS;
     for (int64_t first = 0; first < a->k || first == 0; first += CHUNK) {
@@ -236,29 +223,25 @@ WK_INLINE void run_tile_rows(const linear_operands *a, const wk_layout layout, c
 
 /* ---- What a wk_cpu_kernel asks for. ---- */
 
-static int64_t exact_items(const wk_op *op, int phase)
-{
+static int64_t exact_items(const wk_op *op, int phase) {
     const int64_t m = wk_src(op, 0)->extent[0];
     if (phase == 0) return m == 1 ? 0 : (m + TILE_COLUMNS - 1) / TILE_COLUMNS;
     return m == 0 ? 0 : linear_panels(op);
 }
 
-static int64_t exact_grain(const wk_op *op, int phase)
-{
+static int64_t exact_grain(const wk_op *op, int phase) {
     if (phase == 0) return 1;
     return wk_src(op, 0)->extent[0] == 1 ? DECODE_PANELS : TILE_PANELS;
 }
 
-static size_t exact_scratch_bytes(const wk_op *op)
-{
+static size_t exact_scratch_bytes(const wk_op *op) {
     const int64_t m = wk_src(op, 0)->extent[0], k = wk_src(op, 0)->extent[1];
     if (m == 1) return 0;
     return (size_t)((m + TILE_COLUMNS_SMALL) * k) * sizeof(float);
 }
 
 WK_INLINE void exact_run(const wk_cpu_run *run, const wk_layout layout, int phase, int64_t begin,
-                         int64_t end)
-{
+                         int64_t end) {
     const linear_operands a = linear_get(run->op);
     if (phase == 0) {
         for (int64_t t = begin; t < end; t++) pack_tile(&a, t, run->scratch);
@@ -270,16 +253,13 @@ WK_INLINE void exact_run(const wk_cpu_run *run, const wk_layout layout, int phas
     }
 }
 
-static void run_f32(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_f32(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     exact_run(run, WK_LAYOUT_PANEL_F32, phase, begin, end);
 }
-static void run_q8(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_q8(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     exact_run(run, WK_LAYOUT_PANEL_Q8, phase, begin, end);
 }
-static void run_q4(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_q4(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     exact_run(run, WK_LAYOUT_PANEL_Q4, phase, begin, end);
 }
 

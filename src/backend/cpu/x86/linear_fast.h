@@ -1,15 +1,17 @@
 /* x86/linear_fast.h: linear with activations as integers; what the instruction sets have in common.
  *
- * Phase 0 quantizes x (linear_quantize.h) into tiles of up to FAST_COLUMNS columns; phase 1 multiplies
- * FAST_PANELS panels at a time with them. A block's dot product is a whole number; the sums over blocks
- * are float32, in the order of k. The file that includes this one defines the tile:
+ * Phase 0 quantizes x (linear_quantize.h) into tiles of up to FAST_COLUMNS columns; phase 1
+ * multiplies FAST_PANELS panels at a time with them. A block's dot product is a whole number; the
+ * sums over blocks are float32, in the order of k. The file that includes this one defines the
+ * tile:
  *
  *   FAST_COLUMNS, FAST_PANELS
  *   block_words(width)  size of a packed block of a tile of width columns
  *   pack_block(x, largest, is_fine, width, block)   one column of it
  *   add_block(layout, panels, width, at, block, total)   total += the block's part of y
  *
- * Its first word is 1 when a column is fine; block in pack_block points to the column's second word. */
+ * Its first word is 1 when a column is fine; block in pack_block points to the column's second
+ * word. */
 #ifndef WK_X86_LINEAR_FAST_H
 #define WK_X86_LINEAR_FAST_H
 
@@ -23,24 +25,21 @@ enum {
 WK_INLINE int64_t tile_words(int64_t k) { return k / QUANT_BLOCK * block_words(FAST_COLUMNS); }
 
 /* 1, 2, 4 or FAST_COLUMNS. */
-WK_INLINE int64_t tile_width(int64_t m, int64_t t)
-{
+WK_INLINE int64_t tile_width(int64_t m, int64_t t) {
     const int64_t left = m - t * FAST_COLUMNS;
     if (left > 4 || left >= FAST_COLUMNS) return FAST_COLUMNS;
     return left == 3 ? 4 : left;
 }
 
-/* Where the largest magnitude of a row's block makes that block's rounding a large part of the row's
- * error, which grows with the square of it. */
-static bool is_outlier(float largest, float mean_square)
-{
+/* Where the largest magnitude of a row's block makes that block's rounding a large part of the
+ * row's error, which grows with the square of it. */
+static bool is_outlier(float largest, float mean_square) {
     return largest * largest > 2 * mean_square;
 }
 
 static const float zeros[QUANT_BLOCK];
 
-static void pack_tile(const linear_operands *a, int64_t t, int32_t *packed)
-{
+static void pack_tile(const linear_operands *a, int64_t t, int32_t *packed) {
     const int64_t width = tile_width(a->m, t), stride = block_words(width);
     const int64_t n_blocks = a->k / QUANT_BLOCK;
     int32_t *const tile = packed + t * tile_words(a->k);
@@ -67,25 +66,22 @@ static void pack_tile(const linear_operands *a, int64_t t, int32_t *packed)
 /* Where a tile of y goes. */
 typedef struct fast_target {
     float *y;
-    const float *bias;     /* NULL: none */
+    const float *bias; /* NULL: none */
     int64_t y_stride;
     int64_t rows, columns; /* that exist; may be more than a tile's */
 } fast_target;
 
-WK_INLINE void store_tile(const fast_target *to, int c, int p, v16 value)
-{
+WK_INLINE void store_tile(const fast_target *to, int c, int p, v16 value) {
     const int64_t rows = to->rows - p * WK_PANEL_ROWS;
     if (c >= to->columns || rows <= 0) return;
     float *const y = to->y + c * to->y_stride + p * WK_PANEL_ROWS;
-    if (to->bias != NULL)
-        value = v16_add(value, v16_load_rows(to->bias + p * WK_PANEL_ROWS, rows));
+    if (to->bias != NULL) value = v16_add(value, v16_load_rows(to->bias + p * WK_PANEL_ROWS, rows));
     v16_store_rows(y, value, rows);
 }
 
 WK_INLINE void run_tile(const wk_layout layout, const int panels, const int width,
                         const uint8_t *panel, int64_t panel_stride, int64_t k,
-                        const int32_t *packed, const fast_target *to)
-{
+                        const int32_t *packed, const fast_target *to) {
     const int64_t stride =
         layout == WK_LAYOUT_PANEL_Q8 ? WK_PANEL_Q8_BLOCK_BYTES : WK_PANEL_Q4_BLOCK_BYTES;
     v16 total[FAST_PANELS][FAST_COLUMNS];
@@ -104,8 +100,7 @@ WK_INLINE void run_tile(const wk_layout layout, const int panels, const int widt
 
 /* One panel: the form for the few columns of one tile, where the panels stream from memory. */
 WK_INLINE void run_panel(const wk_layout layout, int64_t width, const uint8_t *panel, int64_t k,
-                         const int32_t *packed, const fast_target *to)
-{
+                         const int32_t *packed, const fast_target *to) {
     switch (width) {
     case 1: run_tile(layout, 1, 1, panel, 0, k, packed, to); break;
     case 2: run_tile(layout, 1, 2, panel, 0, k, packed, to); break;
@@ -114,8 +109,7 @@ WK_INLINE void run_panel(const wk_layout layout, int64_t width, const uint8_t *p
     }
 }
 
-static fast_target target_at(const linear_operands *a, int64_t panel, int64_t tile)
-{
+static fast_target target_at(const linear_operands *a, int64_t panel, int64_t tile) {
     const int64_t row = panel * WK_PANEL_ROWS, column = tile * FAST_COLUMNS;
     return (fast_target){
         .y = a->y + column * a->y_stride + row,
@@ -128,8 +122,7 @@ static fast_target target_at(const linear_operands *a, int64_t panel, int64_t ti
 
 /* All columns of panels at and at + 1, unless that is end. */
 WK_INLINE void run_pair(const linear_operands *a, const wk_layout layout, const int32_t *packed,
-                        int64_t at, int64_t end)
-{
+                        int64_t at, int64_t end) {
     const uint8_t *const panel = a->weight + at * a->panel_bytes;
     const int64_t full = at + FAST_PANELS <= end ? a->m / FAST_COLUMNS : 0;
     for (int64_t t = 0; t < full; t++) {
@@ -147,49 +140,41 @@ WK_INLINE void run_pair(const linear_operands *a, const wk_layout layout, const 
 }
 
 WK_INLINE void run_panels(const wk_cpu_run *run, const wk_layout layout, int phase, int64_t begin,
-                          int64_t end)
-{
+                          int64_t end) {
     const linear_operands a = linear_get(run->op);
     int32_t *const packed = run->scratch;
     if (phase == 0) {
         for (int64_t t = begin; t < end; t++) pack_tile(&a, t, packed);
     } else {
-        for (int64_t at = begin; at < end; at += FAST_PANELS)
-            run_pair(&a, layout, packed, at, end);
+        for (int64_t at = begin; at < end; at += FAST_PANELS) run_pair(&a, layout, packed, at, end);
     }
 }
 
-static void run_q8(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_q8(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     run_panels(run, WK_LAYOUT_PANEL_Q8, phase, begin, end);
 }
-static void run_q4(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_q4(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     run_panels(run, WK_LAYOUT_PANEL_Q4, phase, begin, end);
 }
 
 static bool accepts_q8(const wk_op *op) { return linear_accepts(op, WK_LAYOUT_PANEL_Q8); }
 static bool accepts_q4(const wk_op *op) { return linear_accepts(op, WK_LAYOUT_PANEL_Q4); }
 
-static int64_t n_tiles(const wk_op *op)
-{
+static int64_t n_tiles(const wk_op *op) {
     return (wk_src(op, 0)->extent[0] + FAST_COLUMNS - 1) / FAST_COLUMNS;
 }
 
-static int64_t items(const wk_op *op, int phase)
-{
+static int64_t items(const wk_op *op, int phase) {
     if (phase == 0) return n_tiles(op);
     return n_tiles(op) == 0 ? 0 : linear_panels(op);
 }
 
-static int64_t grain(const wk_op *op, int phase)
-{
+static int64_t grain(const wk_op *op, int phase) {
     (void)op;
     return phase == 0 ? 1 : FAST_PANELS;
 }
 
-static size_t scratch_bytes(const wk_op *op)
-{
+static size_t scratch_bytes(const wk_op *op) {
     return (size_t)(n_tiles(op) * tile_words(wk_src(op, 0)->extent[1])) * sizeof(int32_t);
 }
 

@@ -22,13 +22,11 @@ enum { FAST_COLUMNS = 4, FAST_PANELS = 1, GROUPS = QUANT_BLOCK / 4 };
 WK_INLINE int64_t block_words(int64_t width) { return 1 + width * (3 + 2 * GROUPS); }
 
 /* Two 16-bit numbers as one word. */
-WK_INLINE int32_t pack_two(int32_t low, int32_t high)
-{
+WK_INLINE int32_t pack_two(int32_t low, int32_t high) {
     return (int32_t)(((uint32_t)low & 0xFFFF) | (uint32_t)high << 16);
 }
 
-static void pack_block(const float *x, float largest, bool is_fine, int64_t width, int32_t *block)
-{
+static void pack_block(const float *x, float largest, bool is_fine, int64_t width, int32_t *block) {
     (void)is_fine;
     int32_t v[QUANT_BLOCK], sum = 0;
     const float scale = quant_make(x, largest, true, v);
@@ -49,15 +47,13 @@ typedef struct half_sum {
     __m256i low, high;
 } half_sum;
 
-WK_INLINE __m256i dot_rows(__m256i even, __m256i odd, __m256i x_even, __m256i x_odd, __m256i sum)
-{
+WK_INLINE __m256i dot_rows(__m256i even, __m256i odd, __m256i x_even, __m256i x_odd, __m256i sum) {
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(even, x_even));
     return _mm256_add_epi32(sum, _mm256_madd_epi16(odd, x_odd));
 }
 
 /* sum += group . x; x points to the group's even words of the tile. */
-WK_INLINE void dot_group(const int width, b64 group, const int32_t *x, half_sum sum[FAST_COLUMNS])
-{
+WK_INLINE void dot_group(const int width, b64 group, const int32_t *x, half_sum sum[FAST_COLUMNS]) {
     const __m256i mask = _mm256_set1_epi16(255);
     const b64 even = {_mm256_and_si256(group.low, mask), _mm256_and_si256(group.high, mask)};
     const b64 odd = {_mm256_srli_epi16(group.low, 8), _mm256_srli_epi16(group.high, 8)};
@@ -69,8 +65,7 @@ WK_INLINE void dot_group(const int width, b64 group, const int32_t *x, half_sum 
     }
 }
 
-WK_INLINE v16 set_word(const int32_t *word)
-{
+WK_INLINE v16 set_word(const int32_t *word) {
     const __m256 all = _mm256_castsi256_ps(_mm256_set1_epi32(*word));
     return v16_of(all, all);
 }
@@ -78,8 +73,7 @@ WK_INLINE v16 set_word(const int32_t *word)
 /* total += the block's part of y; panels is 1. */
 WK_INLINE void add_block(const wk_layout layout, const int panels, const int width,
                          const uint8_t *const at[], const int32_t *block,
-                         v16 total[FAST_PANELS][FAST_COLUMNS])
-{
+                         v16 total[FAST_PANELS][FAST_COLUMNS]) {
     (void)panels;
     const bool is_q8 = layout == WK_LAYOUT_PANEL_Q8;
     const uint8_t *const quants = at[0] + (is_q8 ? 2 : 4) * WK_PANEL_ROWS;

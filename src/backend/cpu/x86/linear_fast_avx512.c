@@ -1,7 +1,8 @@
 /* x86/linear_fast_avx512.c: linear with activations as integers, by the byte dot products of VNNI.
  *
- * Blocks are fine (15 bits: two dot products) where that costs nothing, in products with few columns,
- * and where it pays, in the blocks that hold a row's outliers; else coarse (8 bits: one). */
+ * Blocks are fine (15 bits: two dot products) where that costs nothing, in products with few
+ * columns, and where it pays, in the blocks that hold a row's outliers; else coarse (8 bits: one).
+ */
 #include "backend/cpu/x86/simd_avx512.h"
 
 #include "backend/cpu/cpu_kernel.h"
@@ -27,8 +28,7 @@ enum {
 WK_INLINE int64_t block_words(int64_t width) { return 1 + width * (4 + 2 * GROUPS); }
 /* Splits v into its high and low bytes, stored width words apart, and sums both. */
 WK_INLINE void pack_bytes(const int32_t *v, int64_t width, int32_t *high, int32_t *low,
-                          int32_t sum[2])
-{
+                          int32_t sum[2]) {
     __m512i sums[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
     for (int i = 0; i < QUANT_BLOCK; i += 16) {
         const __m512i whole = _mm512_loadu_si512(v + i);
@@ -48,8 +48,7 @@ WK_INLINE void pack_bytes(const int32_t *v, int64_t width, int32_t *high, int32_
     for (int i = 0; i < 2; i++) sum[i] = _mm512_reduce_add_epi32(sums[i]);
 }
 
-static void pack_block(const float *x, float largest, bool is_fine, int64_t width, int32_t *block)
-{
+static void pack_block(const float *x, float largest, bool is_fine, int64_t width, int32_t *block) {
     int32_t v[QUANT_BLOCK], sum[2];
     const float scale = quant_make(x, largest, is_fine, v);
     int32_t *const high = block + 4 * width;
@@ -64,8 +63,7 @@ static void pack_block(const float *x, float largest, bool is_fine, int64_t widt
 /* sum += quants . plane, a plane being the high or the low bytes of a block. */
 WK_INLINE void dot_plane(const wk_layout layout, const int panels, const int width,
                          const uint8_t *const quants[], const int32_t *plane,
-                         __m512i sum[FAST_PANELS][FAST_COLUMNS])
-{
+                         __m512i sum[FAST_PANELS][FAST_COLUMNS]) {
     const int n = layout == WK_LAYOUT_PANEL_Q8 ? GROUPS : GROUPS / 2;
     for (int g = 0; g < n; g++) {
         b64 low[FAST_PANELS], high[FAST_PANELS];
@@ -76,34 +74,31 @@ WK_INLINE void dot_plane(const wk_layout layout, const int panels, const int wid
         }
         for (int c = 0; c < width; c++) {
             const __m512i x = _mm512_set1_epi32(plane[g * width + c]);
-            for (int p = 0; p < panels; p++)
-                sum[p][c] = _mm512_dpbusd_epi32(sum[p][c], low[p], x);
+            for (int p = 0; p < panels; p++) sum[p][c] = _mm512_dpbusd_epi32(sum[p][c], low[p], x);
         }
         for (int c = 0; c < width && layout == WK_LAYOUT_PANEL_Q4; c++) {
             const __m512i x = _mm512_set1_epi32(plane[(g + GROUPS / 2) * width + c]);
-            for (int p = 0; p < panels; p++)
-                sum[p][c] = _mm512_dpbusd_epi32(sum[p][c], high[p], x);
+            for (int p = 0; p < panels; p++) sum[p][c] = _mm512_dpbusd_epi32(sum[p][c], high[p], x);
         }
     }
 }
 
-WK_INLINE v16 set_word(const int32_t *word)
-{
+WK_INLINE v16 set_word(const int32_t *word) {
     return _mm512_castsi512_ps(_mm512_set1_epi32(*word));
 }
 
 /* total += the block's part of y. */
 WK_INLINE void add_block(const wk_layout layout, const int panels, const int width,
                          const uint8_t *const at[], const int32_t *block,
-                         v16 total[FAST_PANELS][FAST_COLUMNS])
-{
+                         v16 total[FAST_PANELS][FAST_COLUMNS]) {
     const bool is_q8 = layout == WK_LAYOUT_PANEL_Q8;
     const uint8_t *quants[FAST_PANELS];
     for (int p = 0; p < panels; p++) quants[p] = at[p] + (is_q8 ? 2 : 4) * WK_PANEL_ROWS;
     __m512i sum[FAST_PANELS][FAST_COLUMNS];
     for (int c = 0; c < width; c++)
         for (int p = 0; p < panels; p++)
-            sum[p][c] = is_q8 ? _mm512_set1_epi32(block[1 + 2 * width + c]) : _mm512_setzero_si512();
+            sum[p][c] =
+                is_q8 ? _mm512_set1_epi32(block[1 + 2 * width + c]) : _mm512_setzero_si512();
     const int32_t *const high = block + 1 + 4 * width;
     dot_plane(layout, panels, width, quants, high, sum);
     float unit = QUANT_STEP;
@@ -113,8 +108,8 @@ WK_INLINE void add_block(const wk_layout layout, const int panels, const int wid
             for (int p = 0; p < panels; p++) {
                 sum[p][c] = _mm512_slli_epi32(sum[p][c], 7);
                 if (is_q8)
-                    sum[p][c] = _mm512_add_epi32(sum[p][c],
-                                                 _mm512_set1_epi32(block[1 + 3 * width + c]));
+                    sum[p][c] =
+                        _mm512_add_epi32(sum[p][c], _mm512_set1_epi32(block[1 + 3 * width + c]));
             }
         }
         dot_plane(layout, panels, width, quants, high + GROUPS * width, sum);

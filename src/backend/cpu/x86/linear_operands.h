@@ -14,28 +14,24 @@ typedef struct linear_operands {
     const float *bias; /* NULL: none */
 } linear_operands;
 
-static inline bool linear_is_f32_rows(const wk_view *view)
-{
+static inline bool linear_is_f32_rows(const wk_view *view) {
     return view->dtype == WICK_F32 && view->rank == 2 &&
            (view->stride[1] == 1 || view->extent[1] <= 1);
 }
 
 /* Whether the weight lies in layout and the others are float rows. */
-static inline bool linear_accepts(const wk_op *op, wk_layout layout)
-{
+static inline bool linear_accepts(const wk_op *op, wk_layout layout) {
     const wk_view *const bias = wk_src(op, 2);
     return wk_src(op, 1)->layout == layout && linear_is_f32_rows(wk_src(op, 0)) &&
            linear_is_f32_rows(wk_dst(op, 0)) &&
            (bias->rank == 0 || (bias->dtype == WICK_F32 && wk_view_is_dense(bias)));
 }
 
-static inline int64_t linear_panels(const wk_op *op)
-{
+static inline int64_t linear_panels(const wk_op *op) {
     return (wk_src(op, 1)->extent[0] + WK_PANEL_ROWS - 1) / WK_PANEL_ROWS;
 }
 
-static inline linear_operands linear_get(const wk_op *op)
-{
+static inline linear_operands linear_get(const wk_op *op) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const w = wk_src(op, 1);
     const wk_view *const bias = wk_src(op, 2);
     return (linear_operands){

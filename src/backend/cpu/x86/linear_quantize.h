@@ -1,8 +1,8 @@
 /* x86/linear_quantize.h: activations as 15-bit integers, for the fast forms of linear.
  *
- * A block of 32 elements becomes x = scale * v with whole v, |v| <= 127 * 128. Such a v splits into two
- * signed bytes, v = 128 * high + low. In a coarse block low is 0, so that a byte dot product need run
- * over the high bytes only. */
+ * A block of 32 elements becomes x = scale * v with whole v, |v| <= 127 * 128. Such a v splits into
+ * two signed bytes, v = 128 * high + low. In a coarse block low is 0, so that a byte dot product
+ * need run over the high bytes only. */
 #ifndef WK_X86_LINEAR_QUANTIZE_H
 #define WK_X86_LINEAR_QUANTIZE_H
 
@@ -13,13 +13,12 @@
 
 enum {
     QUANT_BLOCK = 32,
-    QUANT_STEP = 128,             /* value of the high byte's last bit */
+    QUANT_STEP = 128, /* value of the high byte's last bit */
     QUANT_MAX = 127 * QUANT_STEP,
 };
 
 /* Largest magnitude of a block; NaN where the block holds one. */
-WK_INLINE float quant_largest(const float *x)
-{
+WK_INLINE float quant_largest(const float *x) {
     uint32_t largest = 0; /* magnitudes compare as their bits do, NaN above all */
     for (int i = 0; i < QUANT_BLOCK; i++) {
         const uint32_t magnitude = wk_f32_bits(x[i]) & 0x7FFFFFFF;
@@ -29,8 +28,7 @@ WK_INLINE float quant_largest(const float *x)
 }
 
 /* Writes v and gives the scale. A block with an infinity or NaN gives NaN and zeros. */
-WK_INLINE float quant_make(const float *x, float largest, bool is_fine, int32_t *v)
-{
+WK_INLINE float quant_make(const float *x, float largest, bool is_fine, int32_t *v) {
     const bool is_finite = largest <= 0x1p126F;
     /* Below this the reciprocal would overflow; such a block counts as zeros. */
     const bool is_zero = !is_finite || largest < 0x1p-100F;

@@ -1,7 +1,8 @@
 /* x86/matmul.h: products of float matrices, written once over simd_*.h.
  *
- * A register tile holds TILE_COLUMNS rows of c by TILE_PANELS x 16 columns; every element is one sum in
- * the order of k. An item is a strip of columns of one matrix, whose part of b is packed first. */
+ * A register tile holds TILE_COLUMNS rows of c by TILE_PANELS x 16 columns; every element is one
+ * sum in the order of k. An item is a strip of columns of one matrix, whose part of b is packed
+ * first. */
 #ifndef WK_X86_MATMUL_H
 #define WK_X86_MATMUL_H
 
@@ -15,8 +16,7 @@ typedef struct matrix {
     int64_t rows, columns, row_stride, column_stride;
 } matrix;
 
-static matrix matrix_at(const wk_view *view, int64_t index)
-{
+static matrix matrix_at(const wk_view *view, int64_t index) {
     const int r = view->rank;
     int64_t offset = 0;
     for (int d = r - 3; d >= 0; d--) {
@@ -27,22 +27,19 @@ static matrix matrix_at(const wk_view *view, int64_t index)
                     view->stride[r - 2], view->stride[r - 1]};
 }
 
-static bool accepts_matmul(const wk_op *op)
-{
+static bool accepts_matmul(const wk_op *op) {
     const wk_view *const c = wk_dst(op, 0);
     for (int i = 0; i < 3; i++)
         if (op->view[i].dtype != WICK_F32) return false;
     return c->stride[c->rank - 1] == 1 || c->extent[c->rank - 1] <= 1;
 }
 
-static int64_t strips(const wk_op *op)
-{
+static int64_t strips(const wk_op *op) {
     const wk_view *const c = wk_dst(op, 0);
     return (c->extent[c->rank - 1] + STRIP - 1) / STRIP;
 }
 
-static int64_t matmul_items(const wk_op *op, int phase)
-{
+static int64_t matmul_items(const wk_op *op, int phase) {
     (void)phase;
     const wk_view *const c = wk_dst(op, 0);
     int64_t items = strips(op);
@@ -50,15 +47,13 @@ static int64_t matmul_items(const wk_op *op, int phase)
     return items;
 }
 
-static size_t matmul_worker_bytes(const wk_op *op)
-{
+static size_t matmul_worker_bytes(const wk_op *op) {
     const wk_view *const a = wk_src(op, 0);
     return (size_t)a->extent[a->rank - 1] * STRIP * sizeof(float);
 }
 
 /* Columns from on of b as [k][STRIP]; those past its end are zeros. */
-static void pack_strip(const matrix *b, int64_t from, float *packed)
-{
+static void pack_strip(const matrix *b, int64_t from, float *packed) {
     const int64_t left = b->columns - from;
     for (int64_t i = 0; i < b->rows; i++, packed += STRIP) {
         const float *const row = b->data + i * b->row_stride + from * b->column_stride;
@@ -75,8 +70,7 @@ static void pack_strip(const matrix *b, int64_t from, float *packed)
 
 /* Rows [row, row + n) of the strip of c that begins at column from. */
 WK_INLINE void matmul_tile(const matrix *a, const float *packed, const matrix *c, int64_t row,
-                           const int n, int64_t from)
-{
+                           const int n, int64_t from) {
     v16 sum[TILE_ROWS][TILE_PANELS];
     for (int i = 0; i < n; i++)
         for (int p = 0; p < TILE_PANELS; p++) sum[i][p] = v16_zero();
@@ -95,8 +89,7 @@ WK_INLINE void matmul_tile(const matrix *a, const float *packed, const matrix *c
                            c->columns - from - 16 * p);
 }
 
-static void run_matmul(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_matmul(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const wk_op *const op = run->op;
     const int64_t n_strips = strips(op);

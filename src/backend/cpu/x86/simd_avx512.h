@@ -1,5 +1,5 @@
-/* x86/simd_avx512.h: 16 floats as one AVX-512 register; the same functions as simd_avx2.h, which give
- * the same bits. Only for translation units that are compiled for AVX-512. */
+/* x86/simd_avx512.h: 16 floats as one AVX-512 register; the same functions as simd_avx2.h, which
+ * give the same bits. Only for translation units that are compiled for AVX-512. */
 #ifndef WK_X86_SIMD_AVX512_H
 #define WK_X86_SIMD_AVX512_H
 
@@ -16,7 +16,7 @@ enum {
     TILE_COLUMNS = 12,
     TILE_COLUMNS_SMALL = 4,
     ATTENTION_QUERIES = 4, /* register tile of attention: so many queries by 64 keys */
-    DECODE_PANELS = 4, /* panels in flight with one column, to hide the latency of the sums */
+    DECODE_PANELS = 4,     /* panels in flight with one column, to hide the latency of the sums */
 };
 
 typedef __m512 v16;  /* 16 floats */
@@ -29,22 +29,18 @@ WK_INLINE void v16_store(float *p, v16 a) { _mm512_storeu_ps(p, a); }
 
 WK_INLINE __mmask16 simd_mask(int64_t n) { return (__mmask16)((1U << n) - 1); }
 /* The first n (0 ... 15) lanes; the others read as zero and are not written. */
-WK_INLINE v16 v16_load_n(const float *p, int64_t n)
-{
+WK_INLINE v16 v16_load_n(const float *p, int64_t n) {
     return _mm512_maskz_loadu_ps(simd_mask(n), p);
 }
-WK_INLINE void v16_store_n(float *p, v16 a, int64_t n)
-{
+WK_INLINE void v16_store_n(float *p, v16 a, int64_t n) {
     _mm512_mask_storeu_ps(p, simd_mask(n), a);
 }
 /* The same where n may also be 16 or more, or less than 1. */
-WK_INLINE v16 v16_load_rows(const float *p, int64_t n)
-{
+WK_INLINE v16 v16_load_rows(const float *p, int64_t n) {
     if (n >= 16) return v16_load(p);
     return n > 0 ? v16_load_n(p, n) : v16_zero();
 }
-WK_INLINE void v16_store_rows(float *p, v16 a, int64_t n)
-{
+WK_INLINE void v16_store_rows(float *p, v16 a, int64_t n) {
     if (n >= 16) {
         v16_store(p, a);
     } else if (n > 0) {
@@ -53,8 +49,7 @@ WK_INLINE void v16_store_rows(float *p, v16 a, int64_t n)
 }
 
 /* Lanes from n on become fill. */
-WK_INLINE v16 v16_fill_from(v16 a, int64_t n, float fill)
-{
+WK_INLINE v16 v16_fill_from(v16 a, int64_t n, float fill) {
     if (n >= 16) return a;
     if (n < 0) n = 0;
     return _mm512_mask_blend_ps(simd_mask(n), _mm512_set1_ps(fill), a);
@@ -68,35 +63,27 @@ WK_INLINE v16 v16_max(v16 a, v16 b) { return _mm512_max_ps(a, b); }
 WK_INLINE v16 v16_min(v16 a, v16 b) { return _mm512_min_ps(a, b); }
 WK_INLINE v16 v16_fma(v16 a, v16 b, v16 c) { return _mm512_fmadd_ps(a, b, c); }
 WK_INLINE v16 v16_abs(v16 a) { return _mm512_abs_ps(a); }
-WK_INLINE v16 v16_round(v16 a)
-{
+WK_INLINE v16 v16_round(v16 a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 /* 2^a for whole a in -126 ... 127. */
-WK_INLINE v16 v16_exp2_whole(v16 a)
-{
+WK_INLINE v16 v16_exp2_whole(v16 a) {
     const __m512i biased = _mm512_add_epi32(_mm512_cvtps_epi32(a), _mm512_set1_epi32(127));
     return _mm512_castsi512_ps(_mm512_slli_epi32(biased, 23));
 }
 
 /* Rounded to the nearest integers. */
-WK_INLINE void v16_store_int(int32_t *p, v16 a)
-{
-    _mm512_storeu_si512(p, _mm512_cvtps_epi32(a));
-}
+WK_INLINE void v16_store_int(int32_t *p, v16 a) { _mm512_storeu_si512(p, _mm512_cvtps_epi32(a)); }
 
-WK_INLINE v16 v16_load_f16(const uint16_t *p)
-{
+WK_INLINE v16 v16_load_f16(const uint16_t *p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
-WK_INLINE void v16_store_f16(uint16_t *p, v16 a)
-{
+WK_INLINE void v16_store_f16(uint16_t *p, v16 a) {
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
 }
 
 /* Rows become columns. */
-WK_INLINE void v16_transpose(v16 a[16])
-{
+WK_INLINE void v16_transpose(v16 a[16]) {
     __m512 b[16];
     for (int i = 0; i < 16; i += 4) { /* 4 x 4 in every lane of 128 bits */
         const __m512 t0 = _mm512_unpacklo_ps(a[i], a[i + 1]);
@@ -123,20 +110,16 @@ WK_INLINE void v16_transpose(v16 a[16])
 WK_INLINE __m256 v16_low(v16 a) { return _mm512_castps512_ps256(a); }
 WK_INLINE __m256 v16_high(v16 a) { return _mm512_extractf32x8_ps(a, 1); }
 
-
 /* value where x is not below bound, else 0; NaN in x keeps value. */
-WK_INLINE v16 v16_zero_below(v16 value, v16 x, float bound)
-{
+WK_INLINE v16 v16_zero_below(v16 value, v16 x, float bound) {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(bound), _CMP_NLT_UQ), value);
 }
 /* value where x is not negative, else other. */
-WK_INLINE v16 v16_by_sign(v16 x, v16 value, v16 other)
-{
+WK_INLINE v16 v16_by_sign(v16 x, v16 value, v16 other) {
     return _mm512_mask_mov_ps(value, _mm512_movepi32_mask(_mm512_castps_si512(x)), other);
 }
 /* Eight floats, each twice. */
-WK_INLINE v16 v16_load_twice(const float *p)
-{
+WK_INLINE v16 v16_load_twice(const float *p) {
     const __m512i at = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
     return _mm512_permutexvar_ps(at, _mm512_castps256_ps512(_mm256_loadu_ps(p)));
 }
@@ -145,13 +128,11 @@ WK_INLINE v16 v16_swap_pairs(v16 a) { return _mm512_permute_ps(a, 0xB1); }
 
 WK_INLINE b64 b64_load(const uint8_t *p) { return _mm512_loadu_si512(p); }
 WK_INLINE b64 b64_low_halves(b64 a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
-WK_INLINE b64 b64_high_halves(b64 a)
-{
+WK_INLINE b64 b64_high_halves(b64 a) {
     return _mm512_and_si512(_mm512_srli_epi16(a, 4), _mm512_set1_epi8(15));
 }
 /* Byte i of every row, minus bias, exactly. The byte becomes the lowest one of 2^23 + byte. */
-WK_INLINE v16 b64_float(b64 a, int i, float bias)
-{
+WK_INLINE v16 b64_float(b64 a, int i, float bias) {
     const __m512i index = _mm512_set_epi32(12, 8, 4, 0, 12, 8, 4, 0, 12, 8, 4, 0, 12, 8, 4, 0);
     const __m512i at = _mm512_add_epi32(index, _mm512_set1_epi32(i));
     const __m512i whole = _mm512_set1_epi32(0x4B000000);

@@ -1,6 +1,6 @@
 /* x86/vector_rows.h: ops over float rows, written once over simd_*.h: elementwise functions, norm,
- * softmax, rotation and copies. The items of all of them are rows along the last dimension, which must
- * be dense; the other strides are free. */
+ * softmax, rotation and copies. The items of all of them are rows along the last dimension, which
+ * must be dense; the other strides are free. */
 #ifndef WK_X86_VECTOR_ROWS_H
 #define WK_X86_VECTOR_ROWS_H
 
@@ -10,15 +10,13 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_float_rows(const wk_view *view)
-{
+static bool is_float_rows(const wk_view *view) {
     const int last = view->rank - 1;
     return view->dtype == WICK_F32 && view->layout == WK_LAYOUT_RAW && view->rank >= 1 &&
            (view->stride[last] == 1 || view->extent[last] <= 1);
 }
 
-static bool accepts_rows(const wk_op *op)
-{
+static bool accepts_rows(const wk_op *op) {
     for (int i = 0; i < op->n_dst + op->n_src; i++)
         if (op->view[i].rank > 0 ? !is_float_rows(&op->view[i]) : op->view[i].buf != NULL)
             return false;
@@ -27,8 +25,7 @@ static bool accepts_rows(const wk_op *op)
 
 static int64_t row_length(const wk_view *view) { return view->extent[view->rank - 1]; }
 
-static int64_t row_items(const wk_op *op, int phase)
-{
+static int64_t row_items(const wk_op *op, int phase) {
     (void)phase;
     int64_t rows = 1;
     for (int d = 0; d < op->view[0].rank - 1; d++) rows *= op->view[0].extent[d];
@@ -36,15 +33,13 @@ static int64_t row_items(const wk_op *op, int phase)
 }
 
 /* A few thousand elements, so that a range is worth its start. */
-static int64_t row_grain(const wk_op *op, int phase)
-{
+static int64_t row_grain(const wk_op *op, int phase) {
     (void)phase;
     return 1 + 4096 / (1 + row_length(&op->view[0]));
 }
 
 /* Row of the row-major count over all dimensions but the last. */
-static float *row_at(const wk_view *view, int64_t index)
-{
+static float *row_at(const wk_view *view, int64_t index) {
     int64_t offset = 0;
     for (int d = view->rank - 2; d >= 0; d--) {
         offset += index % view->extent[d] * view->stride[d];
@@ -55,18 +50,15 @@ static float *row_at(const wk_view *view, int64_t index)
 
 /* Lanes of the vector at i that exist. */
 WK_INLINE v16 load_at(const float *x, int64_t i, int64_t n) { return v16_load_rows(x + i, n - i); }
-WK_INLINE void store_at(float *y, int64_t i, int64_t n, v16 value)
-{
+WK_INLINE void store_at(float *y, int64_t i, int64_t n, v16 value) {
     v16_store_rows(y + i, value, n - i);
 }
 
-static bool accepts_unary(const wk_op *op)
-{
+static bool accepts_unary(const wk_op *op) {
     return accepts_rows(op) && op->p.unary == WK_UNARY_SILU;
 }
 
-static void run_unary(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_unary(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const int64_t n = row_length(wk_dst(run->op, 0));
     for (int64_t row = begin; row < end; row++) {
@@ -76,13 +68,11 @@ static void run_unary(const wk_cpu_run *run, int phase, int64_t begin, int64_t e
     }
 }
 
-static bool accepts_binary(const wk_op *op)
-{
+static bool accepts_binary(const wk_op *op) {
     return accepts_rows(op) && (op->p.binary == WK_BINARY_ADD || op->p.binary == WK_BINARY_MUL);
 }
 
-static void run_binary(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_binary(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const int64_t n = row_length(wk_dst(run->op, 0));
     for (int64_t row = begin; row < end; row++) {
@@ -99,13 +89,11 @@ static void run_binary(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
     }
 }
 
-static bool accepts_gated(const wk_op *op)
-{
+static bool accepts_gated(const wk_op *op) {
     return accepts_rows(op) && op->p.gated == WK_GATED_SWIGLU;
 }
 
-static void run_gated(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_gated(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const int64_t n = row_length(wk_dst(run->op, 0));
     for (int64_t row = begin; row < end; row++) {
@@ -118,8 +106,7 @@ static void run_gated(const wk_cpu_run *run, int phase, int64_t begin, int64_t e
 }
 
 /* Four sums of 16 lanes each, added pairwise. */
-static float sum_of_squares(const float *x, int64_t n)
-{
+static float sum_of_squares(const float *x, int64_t n) {
     v16 sum[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
     for (int64_t i = 0; i < n; i += 64) {
         for (int j = 0; j < 4; j++) {
@@ -130,8 +117,7 @@ static float sum_of_squares(const float *x, int64_t n)
     return v16_sum(v16_add(v16_add(sum[0], sum[1]), v16_add(sum[2], sum[3])));
 }
 
-static void run_rms_norm(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_rms_norm(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const wk_view *const weight = wk_src(run->op, 1);
     const float *const w = weight->buf != NULL ? wk_cpu_data(weight) : NULL;
@@ -148,8 +134,7 @@ static void run_rms_norm(const wk_cpu_run *run, int phase, int64_t begin, int64_
     }
 }
 
-static void run_softmax(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_softmax(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const int64_t n = row_length(wk_dst(run->op, 0));
     for (int64_t row = begin; row < end; row++) {
@@ -178,8 +163,7 @@ typedef struct rotation {
 } rotation;
 
 /* Pairs (2i, 2i + 1). */
-static void rotate_neighbours(const rotation *r)
-{
+static void rotate_neighbours(const rotation *r) {
     static const float signs[16] = {-1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1};
     int64_t i = 0;
     for (; i + 8 <= r->half; i += 8) {
@@ -196,8 +180,7 @@ static void rotate_neighbours(const rotation *r)
 }
 
 /* Pairs (i, i + half). */
-static void rotate_halves(const rotation *r)
-{
+static void rotate_halves(const rotation *r) {
     const int64_t half = r->half;
     for (int64_t i = 0; i < half; i += 16) {
         const v16 a = load_at(r->x, i, half), b = load_at(r->x + half, i, half);
@@ -207,8 +190,7 @@ static void rotate_halves(const rotation *r)
     }
 }
 
-static void run_rope_table(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_rope_table(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const wk_op *const op = run->op;
     const int64_t n_heads = wk_dst(op, 0)->extent[2];
@@ -231,8 +213,7 @@ static void run_rope_table(const wk_cpu_run *run, int phase, int64_t begin, int6
     }
 }
 
-static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t end)
-{
+static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const size_t size = (size_t)row_length(wk_dst(run->op, 0)) * sizeof(float);
     for (int64_t row = begin; row < end; row++)

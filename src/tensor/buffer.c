@@ -1,0 +1,29 @@
+/* tensor/buffer.c: references to buffers. */
+#include "tensor/device.h"
+
+#include <assert.h>
+
+void wk_buffer_retain(wk_buffer *buf) {
+    if (buf) buf->refs++;
+}
+
+void wk_buffer_release(wick_device *device, wk_buffer *buf) {
+    if (!buf) return;
+    assert(buf->refs > 0);
+    if (--buf->refs > 0 || buf->place) return; /* places belong to their plan */
+    device->backend->free(device->handle, buf);
+}
+
+wick_status wk_buffer_new(wick_device *device, uint64_t size, wk_buffer **out) {
+    WK_TRY(device->backend->alloc(device->handle, size, out, &device->error));
+    (*out)->refs = 1;
+    return WICK_OK;
+}
+
+void wk_op_retain(const wk_op *op) {
+    for (int i = 0; i < op->n_dst + op->n_src; i++) wk_buffer_retain(op->view[i].buf);
+}
+
+void wk_op_release(wick_device *device, const wk_op *op) {
+    for (int i = 0; i < op->n_dst + op->n_src; i++) wk_buffer_release(device, op->view[i].buf);
+}

@@ -1,0 +1,26 @@
+/* tensor/error.c: a device's sticky error. */
+#include "tensor/device.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+wick_status wk_device_fail(wick_device *device, wick_status status, const char *format, ...) {
+    char text[sizeof device->error.message];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (device->desc.log) device->desc.log(device->desc.log_user, WICK_LOG_DEBUG, text);
+    return wk_fail(&device->error, status, "%s", text);
+}
+
+wick_error *wk_device_sticky(wick_device *device) { return &device->error; }
+
+wk_heap *wk_device_heap(wick_device *device) { return &device->heap; }
+
+wick_status wick_device_error(wick_device *device, wick_error *error) {
+    const wick_status status = device->error.status;
+    if (error) *error = device->error;
+    device->error = (wick_error){0};
+    return status;
+}

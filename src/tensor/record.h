@@ -1,0 +1,29 @@
+/* tensor/record.h: a plan while it is recorded; for the files of tensor/ only. */
+#ifndef WK_TENSOR_RECORD_H
+#define WK_TENSOR_RECORD_H
+
+#include "tensor/device.h"
+#include "tensor/plan.h"
+
+struct wk_plan {
+    wick_device *device;
+    wk_plan_pool *pool;
+    wk_op *ops; /* hold references to their buffers */
+    const wk_kernel **kernels;
+    size_t n_ops, op_capacity, kernel_capacity;
+    wk_buffer **places; /* place number p is places[p - 1] */
+    size_t n_places, place_capacity;
+    void *replay;       /* of the backend, or NULL */
+    bool falls_back;    /* an op has no kernel on this device */
+    wick_status status; /* first failure while recording */
+};
+
+/* Grows an array of elements of size bytes to hold one more than count. */
+wick_status wk_grow(wick_device *device, void **array, size_t *capacity, size_t count, size_t size);
+
+/* A place instead of memory; one reference. */
+wick_status wk_plan_place(wk_plan *plan, uint64_t size, wk_buffer **out);
+/* Adds a checked op, taken apart where the device has no kernel for it. */
+wick_status wk_plan_record(wk_plan *plan, const wk_op *op);
+
+#endif

@@ -1,0 +1,99 @@
+/* verify/case.h: one random op with its memory, as the files of verify/ hand it on to each other.
+ *
+ * Made in two steps: wk_case_describe chooses code, dtypes, shapes, strides and parameters, which is
+ * all that a kernel may look at to accept the op; wk_case_fill then gives the operands memory. */
+#ifndef WK_VERIFY_CASE_H
+#define WK_VERIFY_CASE_H
+
+#include "backend/cpu/cpu_kernel.h"
+#include "core/alloc.h"
+#include "core/rng.h"
+
+/* Which floats the operands hold. */
+typedef enum wk_case_values {
+    WK_VALUES_PLAIN,
+    WK_VALUES_SPECIAL,    /* and zeros of both signs, subnormals, tiny and large ones */
+    WK_VALUES_NOT_FINITE, /* and infinities and NaN, for ops that define what comes of them */
+} wk_case_values;
+
+/* Memory of one operand and its copies, each of size bytes. What is no element is poison. */
+typedef struct wk_case_memory {
+    unsigned char *live;     /* what kernels work on */
+    unsigned char *initial;  /* before anything ran */
+    unsigned char *expected; /* after the reference */
+    unsigned char *first;    /* after the kernel's first run */
+    uint64_t size;
+} wk_case_memory;
+
+/* Must not move: the op's views point to its buffers. */
+typedef struct wk_case {
+    wk_op op;
+    wk_rng rng;
+    bool is_wild;      /* layouts that few kernels take */
+    bool has_bad_index; /* an index may be out of range: only the fault counts */
+    wk_case_values values;
+    wk_buffer buffer[WK_MAX_OPERANDS]; /* of view i, unless it is view 0 in place */
+    wk_case_memory memory[WK_MAX_OPERANDS];
+} wk_case;
+
+/* Uniform in [0, n). */
+static inline int64_t wk_case_below(wk_case *c, int64_t n) {
+    return (int64_t)(((uint64_t)wk_rng_u32(&c->rng) * (uint64_t)n) >> 32);
+}
+static inline bool wk_case_chance(wk_case *c, int percent) {
+    return wk_case_below(c, 100) < percent;
+}
+/* Uniform in [-1, 1). */
+static inline double wk_case_signed(wk_case *c) { return 2 * (double)wk_rng_uniform(&c->rng) - 1; }
+
+/* The seed of the next case of a run. */
+uint64_t wk_case_next_seed(uint64_t seed);
+
+/* cases.c: an op of this code that wk_op_check lets through once it is filled. fast: whether
+ * activations may be quantized. */
+void wk_case_describe(wk_case *c, uint64_t seed, wk_opcode code, bool fast);
+/* The same for an operand of a case that is put together by hand: dense. */
+wk_view *wk_case_dense(wk_case *c, int i, wick_dtype dtype, int rank, const int64_t *extent);
+
+/* case_batch.c: chooses the layout of a batch descriptor of n_rows rows, and writes its words. */
+void wk_case_plan_batch(wk_case *c, wk_batch_layout *layout, int64_t n_rows);
+/* words: n_words of poison. n_cache_blocks: blocks of the caches, at least n_sequences * n_blocks. */
+void wk_case_fill_batch(wk_case *c, const wk_batch_layout *layout, int64_t n_cache_blocks,
+                        uint32_t *words);
+
+/* case_memory.c */
+wick_status wk_case_fill(wk_case *c, wk_heap *heap, wick_error *err);
+/* Gives the memory back. */
+void wk_case_release(wk_case *c, wk_heap *heap);
+/* live = initial. */
+void wk_case_reset(wk_case *c);
+/* NULL where every byte outside the elements of the destinations is as it was, else the name of an
+ * operand that was written to. */
+const char *wk_case_find_damage(const wk_case *c);
+
+/* bounds.c: what the result may differ by, element by element. */
+typedef struct wk_bounds {
+    wk_tolerance tolerance;
+    double largest;   /* magnitude in the destination */
+    double *elements; /* [count], or NULL: the tolerance alone */
+    int64_t count;
+    double rms_limit; /* of all errors, relative to the rms of the result; 0: none */
+} wk_bounds;
+
+/* expected: destination i as the reference gave it. */
+wick_status wk_bounds_make(const wk_case *c, const wk_kernel *kernel, const wk_view *expected,
+                           wk_heap *heap, wk_bounds *out);
+void wk_bounds_release(wk_bounds *bounds, wk_heap *heap);
+double wk_bounds_at(const wk_bounds *bounds, int64_t element, double want);
+
+/* run.c: runs a kernel on the live memory, in random ranges and random order. */
+typedef struct wk_case_run {
+    bool has_fault;
+    bool is_out_of_scratch; /* wrote past the end of its scratch memory */
+    uint64_t ns;            /* spent in the kernel */
+} wk_case_run;
+
+wick_status wk_case_compute(wk_case *c, const wk_cpu_kernel *kernel, bool is_split, wk_heap *heap,
+                            wk_case_run *out);
+
+#endif

@@ -1,0 +1,39 @@
+/* verify/verify.h: every kernel of the CPU backend against the specification, cpu/ref.
+ *
+ * A case is a random op: dtypes, shapes, strides, offsets, optional operands, parameters and values
+ * from one seed. The kernel runs on memory surrounded and filled with poison, twice, in different
+ * random ranges; nothing but the elements of its destinations may change, both runs must give the
+ * same bits, and these must be within the bounds of the op (wk_op_tolerance, bounds.c). */
+#ifndef WK_VERIFY_VERIFY_H
+#define WK_VERIFY_VERIFY_H
+
+#include "backend/cpu/cpu_kernel.h"
+#include "core/alloc.h"
+
+typedef struct wk_verify_report {
+    int64_t n_cases, n_elements;
+    /* Errors relative to the rms of the result that they are part of. */
+    double mean_error, rms_error, max_error;
+    double worst;     /* largest part of its bound that an error was */
+    uint64_t seed;    /* of the last case: the one that failed, where one did */
+    char failure[1024]; /* what was wrong with it, strides included; empty: nothing */
+} wk_verify_report;
+
+/* Runs n_cases cases, the first one from seed, up to the first that fails. A case alone is n_cases 1
+ * with its own seed. WICK_ERR_MISMATCH: the kernel is wrong. WICK_ERR_UNSUPPORTED: no random op was
+ * one that it accepts. WICK_ERR_OUT_OF_MEMORY. */
+wick_status wk_verify_kernel(const wk_cpu_kernel *kernel, uint64_t seed, int64_t n_cases,
+                             wk_heap *heap, wk_verify_report *report);
+
+typedef struct wk_verify_bench {
+    char op[192];
+    double seconds, reference_seconds;
+    double bytes, flops; /* of one run: operands once each, and operations as the op defines them */
+} wk_verify_bench;
+
+/* Times kernel and reference, on one thread, on typical op number index: those of a model of 135
+ * million parameters. WICK_ERR_NOT_FOUND: there is none of that number. */
+wick_status wk_verify_time(const wk_cpu_kernel *kernel, int index, wk_heap *heap,
+                           wk_verify_bench *out);
+
+#endif

@@ -1,0 +1,514 @@
+"""The wick command as a user sees it: outputs, exit codes, messages. Needs nothing but Python.
+
+WICK_BIN is the command, WICK_TEST_DATA the folder of stories260K. Every case reports a TAP line."""
+
+import json
+import math
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WICK = os.environ.get("WICK_BIN", str(ROOT / "build/wick"))
+DATA = Path(os.environ.get("WICK_TEST_DATA", ROOT / "tests/data"))
+MODEL = str(DATA / "stories260K.gguf")
+GREEDY = json.loads((DATA / "stories260K.greedy.json").read_text())
+CONTINUATION = GREEDY["text"][len(GREEDY["prompt"]):]
+TIMEOUT = 60  # seconds
+
+
+def wick(*arguments, stdin=b"", stdout=subprocess.PIPE):
+    if isinstance(stdin, str):
+        stdin = stdin.encode()
+    return subprocess.run([WICK, *map(str, arguments)], input=stdin, stdout=stdout,
+                          stderr=subprocess.PIPE, timeout=TIMEOUT)
+
+
+def succeeds(*arguments, **options):
+    done = wick(*arguments, **options)
+    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr.decode(errors='replace')}"
+    return done.stdout
+
+
+def fails(code, *words, arguments, **options):
+    """Exit code, one `wick: ` sentence that holds words, nothing on standard output."""
+    done = wick(*arguments, **options)
+    said = done.stderr.decode(errors="replace")
+    assert done.returncode == code, f"exit {done.returncode}: {said}"
+    assert said.startswith("wick: "), said
+    assert len(said.splitlines()) == (2 if code == 2 else 1), said
+    assert not done.stdout, done.stdout[:200]
+    for word in words:
+        assert word in said, f"{word!r} is not in {said!r}"
+
+
+def equal(got, expected):
+    assert got == expected, f"{got!r}\n# expected {expected!r}"
+
+
+def greedy(*more, n=len(GREEDY["tokens"])):
+    return ["run", MODEL, "-p", GREEDY["prompt"], "-n", n, "--temp", 0, *more]
+
+
+def ids_of(output):
+    return [int(word) for word in output.split()]
+
+
+# ---- run ----
+
+def test_greedy_text():
+    equal(succeeds(*greedy("--math", "exact")).decode(), CONTINUATION)
+
+
+def test_greedy_text_in_every_way_to_compute():
+    for isa in ("ref", "avx2", "avx512", "auto"):
+        for threads, chunk in ((1, 1), (2, 3), (1, 512)):
+            more = ["--math", "exact", "--isa", isa, "--threads", threads, "--chunk", chunk]
+            equal(succeeds(*greedy(*more)).decode(), CONTINUATION)
+
+
+def test_print_ids():
+    out = succeeds(*greedy("--math", "exact", "--print-ids"))
+    equal(out, (" ".join(map(str, GREEDY["tokens"])) + "\n").encode())
+
+
+def test_tokens_are_taken_as_given():
+    out = succeeds("run", MODEL, "--tokens", " ".join(map(str, GREEDY["prompt_tokens"])), "-n",
+                   20, "--temp", 0, "--print-ids")
+    equal(ids_of(out), GREEDY["tokens"][:20])
+
+
+def test_prompt_from_file_and_standard_input():
+    expected = succeeds(*greedy(n=20))
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(GREEDY["prompt"].encode())
+        file.flush()
+        equal(succeeds("run", MODEL, "--file", file.name, "-n", 20, "--temp", 0), expected)
+    equal(succeeds("run", MODEL, "-n", 20, "--temp", 0, stdin=GREEDY["prompt"] + "\n"), expected)
+
+
+def test_without_a_model():
+    out = succeeds("run", "-n", len(GREEDY["tokens"]), "--temp", 0, "--math", "exact")
+    equal(out.decode(), CONTINUATION)
+
+
+def test_statistics():
+    done = wick(*greedy(n=5))
+    said = done.stderr.decode()
+    for word in ("backend cpu", "threads" if "threads" in said else "thread", "fast math",
+                 "prompt 5 tokens", "generation 5 tokens", "first token after", "peak memory"):
+        assert word in said, f"{word!r} is not in {said!r}"
+    equal(wick(*greedy("-q", n=5)).stderr, b"")
+    assert b"exact math" in wick(*greedy("--math", "exact", n=5)).stderr
+
+
+def test_profile():
+    done = wick(*greedy("--profile", "-q", n=5))
+    assert done.stderr.startswith(b"kernel "), done.stderr
+    assert b"attention" in done.stderr, done.stderr
+    equal(done.stdout, wick(*greedy(n=5)).stdout)
+
+
+def test_verify_and_strict():
+    expected = succeeds(*greedy("--math", "exact", n=10))
+    equal(succeeds(*greedy("--math", "exact", "--verify", n=10)), expected)
+    equal(succeeds(*greedy("--math", "exact", "--strict", n=10)), expected)
+
+
+def test_seed():
+    sample = ["run", MODEL, "-p", "Once", "-n", 50, "--seed"]
+    one = succeeds(*sample, 1)
+    equal(succeeds(*sample, 1), one)
+    assert succeeds(*sample, 2) != one
+
+
+def test_sampling_options():
+    for option, value in (("--top-k", 1), ("--top-p", 0.000001), ("--min-p", 1)):
+        out = succeeds("run", MODEL, "-p", GREEDY["prompt"], "-n", 20, "--math", "exact", "--temp",
+                       1, "--top-k", 0, "--top-p", 1, option, value)
+        assert CONTINUATION.startswith(out.decode()), f"{option}: {out}"
+    plain, penalized = succeeds(*greedy(n=60)), succeeds(*greedy("--repeat-penalty", 1.5, n=60))
+    assert plain != penalized
+
+
+def test_stop():
+    out = succeeds(*greedy("--math", "exact", "--stop", "Lily's", "--stop", "\nLily"))
+    equal(out.decode(), CONTINUATION[:CONTINUATION.index("\nLily")])
+    equal(succeeds(*greedy("--stop", ",")), b"")
+
+
+def test_zero_tokens_mean_no_limit():
+    done = wick("run", MODEL, "-p", "Once", "-n", 0, "--temp", 0, "--ctx", 32, "--ignore-end")
+    equal(done.returncode, 0)
+    assert b"context of 32 tokens is full" in done.stderr, done.stderr
+    assert b"--context" in done.stderr, done.stderr
+
+
+def test_context_is_full_to_the_last_token():
+    out = succeeds("run", MODEL, "-p", GREEDY["prompt"], "--temp", 0, "--context", 16, "--math",
+                   "exact", "--print-ids", "--ignore-end")
+    equal(ids_of(out), GREEDY["tokens"][:16 - len(GREEDY["prompt_tokens"])])
+
+
+def test_prompt_longer_than_context():
+    fails(1, "5 tokens", "4", "--context",
+          arguments=["run", MODEL, "-p", GREEDY["prompt"], "--context", 4])
+
+
+def test_empty_prompt():
+    out = succeeds("run", MODEL, "-p", "", "-n", 20, "--temp", 0)
+    assert out
+    equal(succeeds("run", MODEL, "--tokens", 1, "-n", 20, "--temp", 0), out)
+    equal(succeeds("run", MODEL, "-n", 20, "--temp", 0), out)
+    fails(1, "prompt is empty", arguments=["run", MODEL, "--tokens", ""])
+
+
+def test_zero_byte_in_prompt():
+    fails(1, "zero byte at 4", arguments=["run", MODEL], stdin=b"Once\0upon")
+
+
+def test_cache_types():
+    for cache in ("auto", "f32", "f16"):
+        assert succeeds(*greedy("--cache", cache, n=5))
+
+
+def test_closed_pipe():
+    process = subprocess.Popen([WICK, "run", MODEL, "-p", "Once", "-n", "0", "--ignore-end",
+                                "--context", "20000"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.read(8)
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    equal((process.wait(TIMEOUT), said), (0, b""))
+
+
+def test_interrupt():
+    process = subprocess.Popen([WICK, "run", MODEL, "-p", "Once", "-n", "0", "--ignore-end",
+                                "--context", "200000", "--isa", "ref"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.read(8)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=TIMEOUT)
+    equal(process.returncode, 130)
+    assert b"tokens/s" in said, said
+
+
+def test_interrupt_while_reading_the_prompt():
+    process = subprocess.Popen([WICK, "run", MODEL], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    equal(process.wait(TIMEOUT), -signal.SIGINT)
+    process.communicate()
+
+
+def test_full_disk():
+    if not Path("/dev/full").exists():
+        return "there is no /dev/full"
+    for arguments in (greedy(n=5), ["info", MODEL], ["devices"], ["help", "run"],
+                      ["tokenize", MODEL, "Once"]):
+        with open("/dev/full", "wb") as full:
+            done = wick(*arguments, stdout=full)
+        equal(done.returncode, 1)
+        assert b"No space left" in done.stderr, done.stderr
+    return None
+
+
+# ---- wrong use ----
+
+def test_usage_errors():
+    usage = [
+        (["run", "--tepm", "0"], "unknown option '--tepm'", "--temp"),
+        (["run", "--max-token=3"], "--max-tokens"),
+        (["run", "-x"], "unknown option '-x'"),
+        (["run", "--temp"], "--temp needs a value"),
+        (["run", "--temp", "warm"], "'warm' is not a number from 0 to 100"),
+        (["run", "--temp", "inf"], "'inf'"),
+        (["run", "--temp", "nan"], "'nan'"),
+        (["run", "--temp", "0x1"], "'0x1'"),
+        (["run", "--temp", "1 "], "'1 '"),
+        (["run", "--temp", "-1"], "'-1'"),
+        (["run", "--temp="], "''"),
+        (["run", "-n", "-1"], "'-1' is not a whole number"),
+        (["run", "-n", "5x"], "'5x'"),
+        (["run", "-n", " 5"], "' 5'"),
+        (["run", "-n", "4294967296"], "'4294967296'"),
+        (["run", "--seed", "18446744073709551616"], "'18446744073709551616'"),
+        (["run", "--threads", "1025"], "1024"),
+        (["run", "--top-p", "1.5"], "from 0 to 1"),
+        (["run", "--math", "exactly"], "one of exact|fast"),
+        (["run", "--isa", ""], "one of auto|ref|avx2|avx512"),
+        (["run", "--backend", "gpu9"], "one of auto|cpu|webgpu"),
+        (["run", "--quiet=1"], "--quiet takes no value"),
+        (["run", "--stop", ""], "at least one byte"),
+        (["run", MODEL, "more"], "'more' is one argument too many"),
+        (["run", MODEL, "-p", "a", "--file", "b"], "exclude each other"),
+        (["logits", MODEL, "--out", "x.npy"], "--tokens is missing"),
+        (["logits", MODEL, "--tokens", "1"], "--out is missing"),
+        (["info"], "MODEL.gguf is missing"),
+        (["tokenize"], "MODEL.gguf is missing"),
+        (["tokenize", MODEL, "a", "--file", "b"], "exclude each other"),
+        (["rnu"], "unknown command 'rnu'", "'run'"),
+        (["help", "tokenise"], "'tokenize'"),
+        (["--nonsense"], "'--nonsense'"),
+        ([], "a command is missing"),
+    ]
+    for arguments, *words in usage:
+        fails(2, "wick", *words, arguments=arguments)
+
+
+def test_option_forms():
+    expected = succeeds(*greedy(n=5))
+    for form in (["--max-tokens=5"], ["-n5"], ["-n", "5"], ["--max-tokens", "5"]):
+        equal(succeeds("run", *form, "--temperature=0", f"-p{GREEDY['prompt']}", "--", MODEL),
+              expected)
+
+
+# ---- models that are not there or broken ----
+
+def test_bad_models():
+    with tempfile.TemporaryDirectory() as folder:
+        missing, empty, text = (f"{folder}/{name}" for name in ("missing", "empty", "text"))
+        Path(empty).write_bytes(b"")
+        Path(text).write_bytes(b"Not a model, although it is longer than a header. " * 20)
+        for command in (["run", "-p", "x"], ["info"], ["tokenize", "--ids"],
+                        ["logits", "--tokens", "1", "--out", f"{folder}/x.npy"]):
+            fails(1, missing, "No such file", arguments=[*command, missing])
+            fails(1, folder, "directory", arguments=[*command, folder])
+            fails(1, "GGUF", arguments=[*command, empty])
+            fails(1, "GGUF", arguments=[*command, text])
+
+
+def test_truncated_model():
+    whole = Path(MODEL).read_bytes()
+    with tempfile.NamedTemporaryFile() as file:
+        for size in (3, 4, 23, 24, 1000, 20000, len(whole) // 2, len(whole) - 1):
+            Path(file.name).write_bytes(whole[:size])
+            fails(1, arguments=["run", file.name, "-p", "x"])
+
+
+# ---- logits ----
+
+def read_npy(path):
+    data = Path(path).read_bytes()
+    equal(data[:8], b"\x93NUMPY\x01\x00")
+    size = struct.unpack_from("<H", data, 8)[0]
+    head = data[10:10 + size].decode()
+    equal((10 + size) % 64, 0)
+    shape = re.search(r"'shape': \((\d+), (\d+)\)", head)
+    assert "'descr': '<f4', 'fortran_order': False" in head, head
+    rows, columns = int(shape.group(1)), int(shape.group(2))
+    values = struct.unpack(f"<{rows * columns}f", data[10 + size:])
+    return [values[i * columns:(i + 1) * columns] for i in range(rows)]
+
+
+def test_logits():
+    ids = GREEDY["prompt_tokens"] + GREEDY["tokens"]
+    text = " ".join(map(str, ids))
+    with tempfile.TemporaryDirectory() as folder:
+        out = f"{folder}/x.npy"
+        equal(succeeds("logits", MODEL, "--tokens", text, "--out", out), b"")
+        rows = read_npy(out)
+        equal((len(rows), len(rows[0])), (len(ids), 512))
+        likeliest = [max(range(512), key=row.__getitem__) for row in rows]
+        begin = len(GREEDY["prompt_tokens"])
+        equal(likeliest[begin - 1:-1], GREEDY["tokens"])
+        whole = Path(out).read_bytes()
+        succeeds("logits", MODEL, "--tokens", text.replace(" ", ",\n"), "-o", out, "--chunk", 1)
+        equal(Path(out).read_bytes(), whole)
+        equal(os.listdir(folder), ["x.npy"])
+
+
+def test_logits_that_cannot_be_written():
+    base = ["logits", MODEL, "--tokens", "1 403", "--out"]
+    with tempfile.TemporaryDirectory() as folder:
+        fails(1, "--out", arguments=[*base, f"{folder}/no/x.npy"])
+        fails(1, "directory", arguments=[*base, folder])
+        os.chmod(folder, 0o500)
+        if os.geteuid() != 0:
+            fails(1, "--out", arguments=[*base, f"{folder}/x.npy"])
+        os.chmod(folder, 0o700)
+        equal(os.listdir(folder), [])
+    if Path("/dev/full").exists():
+        fails(1, "No space left", arguments=[*base, "/dev/full"])
+
+
+def test_bad_token_ids():
+    for ids, word in (("1 512", "512"), ("1 x", "'x'"), ("-1", "'-1'"), ("1.5", "'1.5'"), ("", ""),
+                      ("4294967295", "4294967295"), ("99999999999999999999", "9999")):
+        fails(1, word, arguments=["logits", MODEL, "--tokens", ids, "--out", "/nonexistent/x"])
+        fails(1, word, arguments=["run", MODEL, "--tokens", ids])
+
+
+# ---- tokenize ----
+
+def test_tokenize():
+    prompt = GREEDY["prompt"]
+    expected = " ".join(map(str, GREEDY["prompt_tokens"])) + "\n"
+    equal(succeeds("tokenize", MODEL, prompt, "--ids").decode(), expected)
+    equal(ids_of(succeeds("tokenize", MODEL, "--ids", "--no-special", stdin=prompt)),
+          GREEDY["prompt_tokens"][1:])
+    lines = succeeds("tokenize", MODEL, prompt).decode().splitlines()
+    equal(lines[:2], ["     1  <s>", "   403   Once"])
+    equal(succeeds("tokenize", MODEL, "a\nb", "--no-special").decode().count("\n"),
+          len(ids_of(succeeds("tokenize", MODEL, "a\nb", "--no-special", "--ids"))))
+    equal(succeeds("tokenize", MODEL, "", "--ids", "--no-special"), b"\n")
+
+
+def test_special_tokens_in_text():
+    equal(ids_of(succeeds("tokenize", MODEL, "</s>", "--ids"))[-1], 2)
+    assert 2 not in ids_of(succeeds("tokenize", MODEL, "</s>", "--ids", "--no-special"))
+    equal(succeeds("tokenize", MODEL, "--decode", "1 403 2"), b"Once")
+    equal(succeeds("tokenize", MODEL, "--decode", "--special", "1 403 2"), b"<s>Once</s>")
+
+
+def test_any_bytes():
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).write_bytes(b"a\0b\xff\xc3")
+        ids = ids_of(succeeds("tokenize", MODEL, "--file", file.name, "--ids", "--no-special"))
+        assert {3 + 0, 3 + 0xFF, 3 + 0xC3} <= set(ids), ids  # byte tokens begin at 3
+        pieces = succeeds("tokenize", MODEL, "--file", file.name)
+        for shown in (b"\\x00", b"\\xFF", b"\\xC3"):
+            assert shown in pieces, pieces
+
+
+def test_round_trip():
+    for text in (GREEDY["text"], " two  blanks\n\ttab \\ ", "naïve café 東京 🙂 e\u0301", "\n", "x"):
+        ids = succeeds("tokenize", MODEL, "--ids", stdin=text)
+        equal(succeeds("tokenize", MODEL, "--decode", stdin=ids).decode(), text)
+
+
+# ---- info ----
+
+def strict_json(text):
+    def refuse(name):
+        raise ValueError(f"{name} is not JSON")
+    return json.loads(text.decode("utf-8"), parse_constant=refuse)
+
+
+def test_info_json():
+    info = strict_json(succeeds("info", MODEL, "--json"))
+    equal((info["architecture"], info["name"]), ("llama", "stories260K"))
+    equal((info["n_tensors"], info["n_parameters"]), (47, 260032))
+    equal(info["file_bytes"], os.path.getsize(MODEL))
+    equal(info["metadata"]["llama.context_length"], 512)
+    equal(info["metadata"]["tokenizer.ggml.tokens"]["count"], 512)
+    equal(info["tensor_types"]["f32"]["count"], 47)
+    assert "tensors" not in info
+    memory = info["predicted_memory"]
+    assert memory["total_bytes"] >= memory["weight_bytes"] + memory["cache_bytes"], memory
+    longer = strict_json(succeeds("info", MODEL, "--json", "--context", 2048))["predicted_memory"]
+    equal(longer["cache_bytes"], 4 * memory["cache_bytes"])
+    tensors = strict_json(succeeds("info", MODEL, "--json", "--tensors"))["tensors"]
+    equal(sum(math.prod(t["shape"]) for t in tensors), 260032)
+
+
+def test_info_text():
+    text = succeeds("info", MODEL).decode()
+    for word in ("architecture  llama", "260032", "memory", "llama.block_count", "f32"):
+        assert word in text, word
+    assert "blk.0.attn_q.weight" not in text
+    assert "blk.0.attn_q.weight" in succeeds("info", MODEL, "--tensors").decode()
+
+
+def gguf_string(text):
+    return struct.pack("<Q", len(text)) + text
+
+
+def test_info_of_hostile_metadata():
+    nasty = b"\x1b[2J\"\\\n\0\xff\xed\xa0\x80\xc2\x9b"
+    values = [
+        gguf_string(b"general.architecture") + struct.pack("<I", 8) + gguf_string(nasty),
+        gguf_string(b"general.name") + struct.pack("<I", 8) + gguf_string(b"\xf0\x9f" * 50),
+        gguf_string(b"key\x07") + struct.pack("<If", 6, math.nan),
+        gguf_string(b"list") + struct.pack("<IIQ", 9, 12, 2) + struct.pack("<dd", math.inf, 0.1),
+        gguf_string(b"flag") + struct.pack("<IB", 7, 1),
+        gguf_string(b"least") + struct.pack("<Iq", 11, -2**63),
+        gguf_string(b"most") + struct.pack("<IQ", 10, 2**64 - 1),
+    ]
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 0, len(values))
+                                    + b"".join(values))
+        info = strict_json(succeeds("info", file.name, "--json"))
+        equal(info["architecture"][:4], "\x1b[2J")
+        equal(info["metadata"]["list"], [None, 0.1])
+        equal((info["metadata"]["least"], info["metadata"]["most"]), (-2**63, 2**64 - 1))
+        equal(info["metadata"]["flag"], True)
+        assert "error" in info["predicted_memory"]
+        text = succeeds("info", file.name)
+        assert not set(text) & (set(range(32)) - {10}), "control characters reach the terminal"
+        assert "not predicted" in text.decode()
+
+
+# ---- devices, help, version ----
+
+def test_devices():
+    assert b"cpu" in succeeds("devices")
+    equal(succeeds("--list-backends"), succeeds("devices"))
+    cpu = [d for d in strict_json(succeeds("devices", "--json")) if d["backend"] == "cpu"][0]
+    assert cpu["is_available"] and cpu["n_threads"] >= 1 and cpu["memory_total"] > 0, cpu
+
+
+def test_missing_backend():
+    known = strict_json(succeeds("devices", "--json"))
+    absent = next(d["backend"] for d in known if not d["is_available"])
+    fails(1, absent, "wick devices", arguments=["run", "--backend", absent, "-p", "x"])
+
+
+def test_version():
+    assert re.fullmatch(rb"wick \d+\.\d+\.\d+\n", succeeds("--version"))
+
+
+ENGINE = "backend threads isa math strict verify profile"
+OPTIONS = {
+    "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet temp top-k top-p "
+           "min-p repeat-penalty repeat-last seed context chunk cache " + ENGINE,
+    "info": "json tensors context backend math",
+    "tokenize": "file ids no-special decode special",
+    "logits": "tokens out chunk " + ENGINE,
+    "devices": "json",
+    "help": "",
+}
+
+
+def test_help():
+    overview = succeeds("--help")
+    for same in (["help"], ["-h"]):
+        equal(succeeds(*same), overview)
+    for command, options in OPTIONS.items():
+        text = succeeds("help", command)
+        equal(succeeds(command, "--help"), text)
+        found = re.findall(r"^ {2}(?:-\w, | {4})--([a-z0-9-]+)", text.decode(), re.M)
+        equal(sorted(found), sorted(options.split()))
+        assert re.search(rf"^  {command} ", overview.decode(), re.M), command
+        assert max(map(len, text.decode().splitlines())) <= 100
+
+
+def main():
+    tests = [(n[5:], f) for n, f in globals().items() if n.startswith("test_") and callable(f)]
+    wanted = sys.argv[1:]
+    n_passed = n_failed = 0
+    for number, (name, test) in enumerate(tests, 1):
+        if wanted and name not in wanted:
+            continue
+        try:
+            skipped = test()
+        except (AssertionError, subprocess.TimeoutExpired, ValueError, KeyError, IndexError) as e:
+            n_failed += 1
+            print(f"not ok {number} - {name}\n# " + f"{type(e).__name__}: {e}".replace("\n", "\n# "))
+            continue
+        n_passed += not skipped
+        print(f"ok {number} - {name}" + (f" # SKIP {skipped}" if skipped else ""), flush=True)
+    print(f"{n_passed} passed, {n_failed} failed")
+    return 1 if n_failed or not n_passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
