@@ -38,6 +38,8 @@ int cli_usage_error(const cli_command *command, const char *format, ...);
 /* A failure of the library, and what to do about it: hint, or the usual one of its status for NULL.
  * Returns CLI_FAILURE. */
 int cli_report(const wick_error *error, const char *hint);
+/* The same, with the file that it is about; path may be NULL. */
+int cli_report_file(const wick_error *error, const char *path);
 /* The same for calls that leave their sentence with the device. */
 int cli_report_device(wick_device *device, wick_status status, const char *hint);
 

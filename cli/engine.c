@@ -91,11 +91,12 @@ static void clear_progress(const progress_line *line) {
     if (line->is_shown) fputs("\r             \r", stderr);
 }
 
-static int load(cli_engine *engine, wick_source source) {
+/* path: for messages. */
+static int load(cli_engine *engine, wick_source source, const char *path) {
     wick_error error = {0};
     wick_model_loading *loading = NULL;
     if (wick_model_open_start(engine->device, source, NULL, &loading, &error) != WICK_OK)
-        return cli_report(&error, NULL);
+        return cli_report_file(&error, path);
     progress_line line = {.is_wanted = isatty(STDERR_FILENO) == 1, .start = wick_time()};
     wick_progress progress = {0};
     while (!cli_interrupted() && wick_model_open_poll(loading, &progress) == WICK_PENDING)
@@ -103,7 +104,7 @@ static int load(cli_engine *engine, wick_source source) {
     clear_progress(&line);
     const wick_status status = wick_model_open_finish(loading, &engine->model, &error);
     if (status == WICK_ERR_CANCELLED) return CLI_INTERRUPTED;
-    return status == WICK_OK ? CLI_OK : cli_report(&error, NULL);
+    return status == WICK_OK ? CLI_OK : cli_report_file(&error, path);
 }
 
 int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const char *path) {
@@ -117,7 +118,7 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const
         return cli_report(&error, NULL);
     int code = open_device(engine, options);
     if (code == CLI_OK)
-        code = load(engine, source);
+        code = load(engine, source, path);
     else
         source.close(&source);
     if (code != CLI_OK) cli_engine_close(engine);

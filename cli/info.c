@@ -127,7 +127,8 @@ static int run(void *given) {
     const info_options *const o = given;
     wick_error error = {0};
     wick_file *file = NULL;
-    if (wick_file_open(o->model, &file, &error) != WICK_OK) return cli_report(&error, NULL);
+    if (wick_file_open(o->model, &file, &error) != WICK_OK)
+        return cli_report_file(&error, o->model);
     cli_file_info info = {.path = o->model,
                           .file = file,
                           .lists_tensors = o->tensors,

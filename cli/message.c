@@ -37,7 +37,7 @@ int cli_usage_error(const cli_command *command, const char *format, ...) {
 static const char *usual_hint(wick_status status) {
     switch (status) {
     case WICK_ERR_NOT_FOUND: return "check the path";
-    case WICK_ERR_FORMAT: return "it is not a GGUF file or damaged: fetch it again";
+    case WICK_ERR_FORMAT: return "the file is damaged or no GGUF file: fetch it again";
     case WICK_ERR_OUT_OF_MEMORY: return "a smaller --context or --cache f16 needs less";
     case WICK_ERR_UNSUPPORTED: return "'wick help run' lists what runs";
     case WICK_ERR_NO_DEVICE: return "'wick devices' lists what is here";
@@ -55,6 +55,13 @@ int cli_report(const wick_error *error, const char *hint) {
     const char *const sentence = has_sentence ? error->message : wick_status_text(error->status);
     const char *const help = hint != NULL ? hint : usual_hint(error->status);
     return cli_error("%s%s%s", sentence, help[0] != '\0' ? "; " : "", help);
+}
+
+int cli_report_file(const wick_error *error, const char *path) {
+    wick_error named = *error;
+    if (path != NULL && strstr(error->message, path) == NULL)
+        snprintf(named.message, sizeof named.message, "%.160s: %.340s", path, error->message);
+    return cli_report(&named, NULL);
 }
 
 int cli_report_device(wick_device *device, wick_status status, const char *hint) {

@@ -39,9 +39,9 @@ static void print_slow(const wick_model *model, const wick_device *device) {
     wick_device_get_stats(device, &stats);
     if (info.types_ref[0] != '\0')
         fprintf(stderr,
-                "no fast kernel here for %s: %" PRIu64 " of %" PRIu64
-                " operations ran in plain loops (cpu/ref)\n",
-                info.types_ref, stats.n_ops_ref, stats.n_ops);
+                "no fast kernel here for %s: %" PRIu64
+                " matrix products ran in plain loops (cpu/ref)\n",
+                info.types_ref, stats.n_ops_ref);
     if (stats.n_fallbacks > 0)
         fprintf(stderr, "%" PRIu64 " of %" PRIu64 " operations fell back to the CPU\n",
                 stats.n_fallbacks, stats.n_ops);

@@ -124,11 +124,12 @@ static int decode(const tokenize_options *o, const wick_tokenizer *tokenizer,
 static int with_tokenizer(const tokenize_options *o, const cli_input *input) {
     wick_error error = {0};
     wick_file *file = NULL;
-    if (wick_file_open(o->model, &file, &error) != WICK_OK) return cli_report(&error, NULL);
+    if (wick_file_open(o->model, &file, &error) != WICK_OK)
+        return cli_report_file(&error, o->model);
     wick_tokenizer *tokenizer = NULL;
     int code;
     if (wick_tokenizer_open(file, &tokenizer, &error) != WICK_OK)
-        code = cli_report(&error, NULL);
+        code = cli_report_file(&error, o->model);
     else
         code = o->decode ? decode(o, tokenizer, input) : encode(o, tokenizer, input);
     wick_tokenizer_close(tokenizer);

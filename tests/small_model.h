@@ -150,7 +150,8 @@ static inline void small_put_entry(gguf_bytes *file, const small_entry *entry) {
 }
 
 static inline void small_put_vocabulary(gguf_bytes *file, int n_tokens, bool only_tokens) {
-    static const char *const tokens[] = {"<unk>", "<s>", "</s>", "a", "b", "\xe2\x96\x81", "ab", "c"};
+    static const char *const tokens[] = {"<unk>", "<s>",          "</s>", "a",
+                                         "b",     "\xe2\x96\x81", "ab",   "c"};
     static const uint32_t kinds[] = {2, 3, 3, 1, 1, 1, 1, 1};
     put_array(file, "tokenizer.ggml.tokens", WICK_VALUE_STRING, (uint64_t)n_tokens);
     for (int i = 0; i < n_tokens; i++) put_text(file, tokens[i]);
@@ -170,7 +171,7 @@ static inline void small_write(const small_model *model, bool with_data, gguf_by
     const uint64_t n_vocabulary = model->has_no_vocabulary ? 0 : model->has_only_tokens ? 1 : 3;
     put_start(file, 3, (uint64_t)model->n_tensors, (uint64_t)model->n_entries + n_vocabulary);
     for (int i = 0; i < model->n_entries; i++) small_put_entry(file, &model->entries[i]);
-    if (!model->has_no_vocabulary) 
+    if (!model->has_no_vocabulary)
         small_put_vocabulary(file, model->n_tokens, model->has_only_tokens);
     uint64_t offset = 0;
     for (int i = 0; i < model->n_tensors; i++) {

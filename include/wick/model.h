@@ -61,11 +61,13 @@ WICK_API void wick_tokenizer_close(wick_tokenizer *tokenizer);
 
 /* What a model will need, from its header alone. */
 typedef struct wick_prediction {
-    uint64_t weight_bytes, cache_bytes, activation_bytes, total_bytes;
+    uint64_t weight_bytes, cache_bytes, activation_bytes;
+    uint64_t total_bytes;    /* of these, the vocabulary and the process itself */
     uint32_t context_length; /* the prediction holds for this one */
 } wick_prediction;
 
-/* context_length 0: the session's default. WICK_ERR_UNSUPPORTED like wick_model_open. */
+/* context_length 0: the session's default. WICK_ERR_UNSUPPORTED like wick_model_open. For a session
+ * that leaves the rest of its desc at the defaults, on this device with its math of now. */
 WICK_API wick_status wick_predict(const wick_file *file, const wick_device *device,
                                   uint32_t context_length, wick_prediction *prediction,
                                   wick_error *error);

@@ -38,9 +38,9 @@ WICK_API wick_status wick_source_file(const char *path, wick_source *source, wic
 WICK_API wick_source wick_source_memory(const void *data, size_t size);
 
 /* Bytes that the caller pushes as they arrive, in order; size may be WICK_SIZE_UNKNOWN. Reads stay
- * pending until their bytes are there; push copies. WICK_ERR_CANCELLED: the source was closed, nobody
- * wants the bytes. WICK_ERR_ARGUMENT: more than size. finish tells that no more will come and ends the
- * life of push: it must be called once, also after an error. */
+ * pending until their bytes are there; push copies. WICK_ERR_CANCELLED: the source was closed,
+ * nobody wants the bytes. WICK_ERR_ARGUMENT: more than size. finish tells that no more will come
+ * and ends the life of push: it must be called once, also after an error. */
 typedef struct wick_push_source wick_push_source;
 WICK_API wick_status wick_source_push_make(uint64_t size, wick_source *source,
                                            wick_push_source **push);

@@ -257,9 +257,17 @@ void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end);
 int64_t wk_view_count(const wk_view *view);
 bool wk_view_is_dense(const wk_view *view);
 
-/* Largest difference from cpu/ref that a right kernel may show, relative to the largest magnitude
- * in the destination; 0: equal. */
-double wk_op_tolerance(const wk_op *op, bool is_fast);
+/* Largest difference from cpu/ref that an element of a right kernel's result may show; all zeros:
+ * equal. largest is the largest finite magnitude in the destination. */
+typedef struct wk_tolerance {
+    double relative; /* of the element's own magnitude */
+    double of_largest;
+    double absolute;
+} wk_tolerance;
+
+wk_tolerance wk_op_tolerance(const wk_op *op, bool is_fast);
+/* NaN agrees with NaN, an infinity with the same one. */
+bool wk_tolerance_accepts(const wk_tolerance *tolerance, double largest, double want, double got);
 
 /* The decompositions of op.def. */
 wick_status wk_decompose_gated(const wk_op *op, const wk_decomposition *to);

@@ -314,25 +314,6 @@ wick_status wk_op_check(const wk_op *op, wick_error *err) {
     return info->check ? info->check(op, err) : WICK_OK;
 }
 
-double wk_op_tolerance(const wk_op *op, bool is_fast) {
-    const wick_dtype dtype = wk_dst(op, 0)->dtype;
-    if (!wk_dtype_is_float(dtype)) return 0;
-    switch (op->code) {
-    case WK_OP_COPY:
-    case WK_OP_FILL:
-    case WK_OP_EMBEDDING:
-    case WK_OP_KV_APPEND: return 0;
-    default: break;
-    }
-    if (is_fast) return 2e-2;
-    switch (dtype) {
-    case WICK_F16: return 2e-3;
-    case WICK_BF16: return 1.6e-2;
-    case WICK_F64: return 1e-12;
-    default: return 2e-5;
-    }
-}
-
 /* --- In words --- */
 
 char *wk_op_text(const wk_op *op, char *buf, size_t size) {

@@ -15,11 +15,11 @@
 
 enum {
     HEADER_CHUNK = 1 << 20,
-    SLICE_SIZE = 4 << 20,     /* most bytes laid out at once, unless 64 rows are more */
-    SLICE_ROWS = 64,          /* uploads begin at multiples of it */
-    POLL_SIZE = 8 << 20,      /* bytes after which a poll returns */
+    SLICE_SIZE = 4 << 20, /* most bytes laid out at once, unless 64 rows are more */
+    SLICE_ROWS = 64,      /* uploads begin at multiples of it */
+    POLL_SIZE = 8 << 20,  /* bytes after which a poll returns */
     POLL_NS = 20 * 1000 * 1000,
-    IN_PLACE_ALIGNMENT = 16,  /* of mapped bytes that are computed with as they lie */
+    IN_PLACE_ALIGNMENT = 16, /* of mapped bytes that are computed with as they lie */
 };
 
 typedef enum step { STEP_HEADER, STEP_MODEL, STEP_VOCABULARY, STEP_TENSORS, STEP_DONE } step;
@@ -44,6 +44,12 @@ static const wick_file_tensor *current(const wick_model_loading *l) {
     return &l->model->gguf->tensors[l->order[l->next]];
 }
 
+/* Mapped bytes that nobody will read again. */
+static void drop(wick_model_loading *l, uint64_t offset, uint64_t size) {
+    wick_source *const source = &l->model->source;
+    if (l->reader.is_mapped && source->drop != NULL) source->drop(source, offset, size);
+}
+
 /* ---- The header ---- */
 
 static wick_status step_header(wick_model_loading *l) {
@@ -59,6 +65,7 @@ static wick_status step_header(wick_model_loading *l) {
     if (status != WICK_OK) return status;
     model->gguf = wk_gguf_parser_result(model->parser);
     l->position = model->gguf->data_offset;
+    drop(l, 0, l->position);
     l->step = STEP_MODEL;
     return WICK_PENDING;
 }
@@ -138,8 +145,8 @@ static wick_status step_vocabulary(wick_model_loading *l) {
 
 /* ---- The tensors ---- */
 
-/* Types of matrices that are multiplied as they lie in the file, because no fast kernel has a layout
- * for them. */
+/* Types of matrices that are multiplied as they lie in the file, because no fast kernel has a
+ * layout for them. */
 static void note_slow_type(wick_model *model, const wick_tensor *weight) {
     wick_device_info device;
     wick_device_get_info(model->device, &device);
@@ -212,7 +219,6 @@ static slice next_slice(const wick_model_loading *l) {
 }
 
 static wick_status step_slice(wick_model_loading *l) {
-    wick_source *const source = &l->model->source;
     const slice rows = next_slice(l);
     const unsigned char *bytes;
     size_t got;
@@ -225,8 +231,7 @@ static wick_status step_slice(wick_model_loading *l) {
         memcpy(l->host, bytes, rows.size);
     else if (wk_weight_upload(l->weight, rows.first, rows.n, bytes) != WICK_OK)
         return take_device_error(l);
-    if (l->reader.is_mapped && source->drop != NULL)
-        source->drop(source, l->position, rows.size);
+    drop(l, l->position, rows.size);
     l->position += rows.size;
     return WICK_PENDING;
 }
@@ -336,8 +341,7 @@ static wick_status open_finish(wick_model_loading *l, wick_model **model, wick_e
         status = wk_fail(&l->error, WICK_ERR_CANCELLED, "loading the model was cancelled");
     if (status != WICK_OK && error != NULL && error->status == WICK_OK) *error = l->error;
     wk_reader_release(&l->reader);
-    if (made->gguf != NULL)
-        wk_free(made->heap, l->order, made->gguf->n_tensors * sizeof *l->order);
+    if (made->gguf != NULL) wk_free(made->heap, l->order, made->gguf->n_tensors * sizeof *l->order);
     wk_free(made->heap, l, sizeof *l);
     if (status != WICK_OK) {
         wick_model_close(made);

@@ -1,5 +1,5 @@
-/* llm/reader.c: see reader.h. The buffer keeps the bytes that the next call may want: a stream cannot go
- * back. */
+/* llm/reader.c: see reader.h. The buffer keeps the bytes that the next call may want: a stream
+ * cannot go back. */
 #include "llm/reader.h"
 
 #include <assert.h>
@@ -24,8 +24,7 @@ void wk_reader_release(wk_reader *reader) {
 
 static wick_status reserve(wk_reader *reader, size_t size, wick_error *err) {
     if (size <= reader->capacity) return WICK_OK;
-    unsigned char *const grown =
-        wk_realloc(reader->heap, reader->buffer, reader->capacity, size);
+    unsigned char *const grown = wk_realloc(reader->heap, reader->buffer, reader->capacity, size);
     if (grown == NULL) return wk_fail_memory(err, size, 0, "reading a model");
     reader->buffer = grown;
     reader->capacity = size;

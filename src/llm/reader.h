@@ -12,7 +12,7 @@ typedef struct wk_reader {
     wk_heap *heap;
     wick_source *source; /* not owned */
     bool is_mapped;
-    unsigned char *buffer;          /* [capacity]; holds bytes [begin, begin + size) */
+    unsigned char *buffer; /* [capacity]; holds bytes [begin, begin + size) */
     size_t capacity, size;
     uint64_t begin;
     bool is_reading, is_at_end;
@@ -22,9 +22,9 @@ typedef struct wk_reader {
 void wk_reader_init(wk_reader *reader, wk_heap *heap, wick_source *source, bool use_map);
 void wk_reader_release(wk_reader *reader);
 
-/* Points *bytes at the size bytes from offset on, *got of them (fewer only at the end of the source);
- * they stay until the next call. WICK_PENDING: ask again for the same. Offsets never decrease; what lies
- * between is skipped, by reading it where the source is sequential. */
+/* Points *bytes at the size bytes from offset on, *got of them (fewer only at the end of the
+ * source); they stay until the next call. WICK_PENDING: ask again for the same. Offsets never
+ * decrease; what lies between is skipped, by reading it where the source is sequential. */
 wick_status wk_reader_get(wk_reader *reader, uint64_t offset, size_t size,
                           const unsigned char **bytes, size_t *got, wick_error *err);
 

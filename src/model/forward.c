@@ -31,7 +31,8 @@ wick_tensor *wk_model_forward(const wk_model *model, wk_state *state, const wk_b
 }
 
 /* Attention has hidden, normed and query rows, the query before and after its rotation, or keys and
- * values beside the rotated one; the MLP has hidden rows, gate, up and their product. */
+ * values beside the rotated one; the MLP has hidden rows, gate, up and their product, which the
+ * kernel that multiplies it may hold a second time in its scratch memory. */
 uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows) {
     const wk_hparams *const hparams = &model->hparams;
     const uint64_t n_embd = hparams->n_embd;
@@ -39,7 +40,7 @@ uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows) {
     const uint64_t n_kv = (uint64_t)hparams->n_heads_kv * (hparams->head_dim + hparams->head_dim_v);
     uint64_t most = 2 * n_embd + n_q + (n_q > n_kv ? n_q : n_kv);
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
-        const uint64_t mlp = n_embd + 3 * (uint64_t)model->layers[i].spec.mlp.n_ff;
+        const uint64_t mlp = n_embd + 4 * (uint64_t)model->layers[i].spec.mlp.n_ff;
         if (mlp > most) most = mlp;
     }
     return most * n_rows * sizeof(float);

@@ -33,11 +33,10 @@ static wick_status check_heads(const wk_metadata *meta, const wk_hparams *hparam
     const uint32_t widest =
         hparams->head_dim > hparams->head_dim_v ? hparams->head_dim : hparams->head_dim_v;
     if ((uint64_t)hparams->n_heads_q * widest > WK_MAX_CHANNELS)
-        return wk_fail(meta->err, WICK_ERR_FORMAT,
-                       "the metadata key '%s' is %" PRIu32 ", too much for heads of %" PRIu32
-                       " channels",
-                       wk_metadata_key(meta, "attention.head_count").text, hparams->n_heads_q,
-                       widest);
+        return wk_fail(
+            meta->err, WICK_ERR_FORMAT,
+            "the metadata key '%s' is %" PRIu32 ", too much for heads of %" PRIu32 " channels",
+            wk_metadata_key(meta, "attention.head_count").text, hparams->n_heads_q, widest);
     return WICK_OK;
 }
 
@@ -56,8 +55,8 @@ static wick_status read_heads(const wk_metadata *meta, wk_hparams *hparams) {
                        wk_metadata_key(meta, "attention.key_length").text, hparams->n_embd,
                        hparams->n_heads_q);
     const uint32_t share = hparams->n_embd / hparams->n_heads_q;
-    WK_TRY(wk_metadata_u32(meta, "attention.key_length",
-                           (wk_u32_rule){1, WK_MAX_CHANNELS, &share}, &hparams->head_dim));
+    WK_TRY(wk_metadata_u32(meta, "attention.key_length", (wk_u32_rule){1, WK_MAX_CHANNELS, &share},
+                           &hparams->head_dim));
     WK_TRY(wk_metadata_u32(meta, "attention.value_length",
                            (wk_u32_rule){1, WK_MAX_CHANNELS, &hparams->head_dim},
                            &hparams->head_dim_v));

@@ -32,11 +32,13 @@ bool wk_metadata_has(const wk_metadata *meta, const char *suffix) {
 
 static const char *type_name(wick_value_type type) {
     static const char *const names[] = {
-        [WICK_VALUE_U8] = "u8",         [WICK_VALUE_I8] = "i8",   [WICK_VALUE_U16] = "u16",
-        [WICK_VALUE_I16] = "i16",       [WICK_VALUE_U32] = "u32", [WICK_VALUE_I32] = "i32",
+        [WICK_VALUE_U8] = "u8",         [WICK_VALUE_I8] = "i8",
+        [WICK_VALUE_U16] = "u16",       [WICK_VALUE_I16] = "i16",
+        [WICK_VALUE_U32] = "u32",       [WICK_VALUE_I32] = "i32",
         [WICK_VALUE_F32] = "f32",       [WICK_VALUE_BOOL] = "a bool",
         [WICK_VALUE_STRING] = "a text", [WICK_VALUE_ARRAY] = "an array",
-        [WICK_VALUE_U64] = "u64",       [WICK_VALUE_I64] = "i64", [WICK_VALUE_F64] = "f64",
+        [WICK_VALUE_U64] = "u64",       [WICK_VALUE_I64] = "i64",
+        [WICK_VALUE_F64] = "f64",
     };
     return names[type];
 }
@@ -118,8 +120,8 @@ static uint64_t array_element(const wick_value *value, uint64_t i) {
     return number < 0 ? UINT64_MAX : (uint64_t)number;
 }
 
-wick_status wk_metadata_u32_per_layer(const wk_metadata *meta, const char *suffix,
-                                      wk_u32_rule rule, uint32_t n_layers, uint32_t *out) {
+wick_status wk_metadata_u32_per_layer(const wk_metadata *meta, const char *suffix, wk_u32_rule rule,
+                                      uint32_t n_layers, uint32_t *out) {
     const wick_value *const value = find(meta, suffix);
     if (value == NULL || value->type != WICK_VALUE_ARRAY)
         return wk_metadata_u32(meta, suffix, rule, out);
@@ -157,8 +159,8 @@ wick_status wk_metadata_string(const wk_metadata *meta, const char *suffix, wk_s
                                meta->err);
 }
 
-wick_status wk_metadata_general(const wk_gguf *gguf, const char *key, bool is_required,
-                                wk_str *out, wick_error *err) {
+wick_status wk_metadata_general(const wk_gguf *gguf, const char *key, bool is_required, wk_str *out,
+                                wick_error *err) {
     const wick_value *const value = wk_gguf_find(gguf, key);
     *out = (wk_str){0};
     if (value != NULL) return text_of(value, out, err);

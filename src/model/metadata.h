@@ -27,8 +27,8 @@ wk_shown wk_show(wk_str text);
 
 bool wk_metadata_has(const wk_metadata *meta, const char *suffix);
 
-/* The number at suffix. NULL fallback: a missing key is WICK_ERR_FORMAT that names it. A wrong type, a
- * number out of [least, most], NaN and infinity are refused likewise. */
+/* The number at suffix. NULL fallback: a missing key is WICK_ERR_FORMAT that names it. A wrong
+ * type, a number out of [least, most], NaN and infinity are refused likewise. */
 wick_status wk_metadata_f64(const wk_metadata *meta, const char *suffix, const double *fallback,
                             double *out);
 typedef struct wk_u32_rule {
@@ -38,12 +38,12 @@ typedef struct wk_u32_rule {
 wick_status wk_metadata_u32(const wk_metadata *meta, const char *suffix, wk_u32_rule rule,
                             uint32_t *out);
 /* The same; may be an array of n_layers numbers, which must be all the same. */
-wick_status wk_metadata_u32_per_layer(const wk_metadata *meta, const char *suffix,
-                                      wk_u32_rule rule, uint32_t n_layers, uint32_t *out);
+wick_status wk_metadata_u32_per_layer(const wk_metadata *meta, const char *suffix, wk_u32_rule rule,
+                                      uint32_t n_layers, uint32_t *out);
 /* The text at suffix; empty when the key is missing. */
 wick_status wk_metadata_string(const wk_metadata *meta, const char *suffix, wk_str *out);
 /* Without the architecture in front. WICK_ERR_FORMAT when missing and required. */
-wick_status wk_metadata_general(const wk_gguf *gguf, const char *key, bool is_required,
-                                wk_str *out, wick_error *err);
+wick_status wk_metadata_general(const wk_gguf *gguf, const char *key, bool is_required, wk_str *out,
+                                wick_error *err);
 
 #endif

@@ -31,8 +31,7 @@ wick_tensor *wk_mixer_attention(const wk_model *model, const wk_layer *layer,
                    .batch = batch->layout},
     };
 
-    wick_tensor *const x =
-        wick_rms_norm(hidden, layer->weight[WK_ATTN_NORM], hparams->norm_eps);
+    wick_tensor *const x = wick_rms_norm(hidden, layer->weight[WK_ATTN_NORM], hparams->norm_eps);
     wick_tensor *const q = rotate(layer, batch, project(layer, x, WK_ATTN_Q, n_heads_q, dim));
     const wk_kv_rows fresh = {
         .k = rotate(layer, batch, project(layer, x, WK_ATTN_K, n_heads_kv, dim)),

@@ -56,6 +56,4 @@ void wk_model_free(wk_model *model) {
     wk_free(heap, model, sizeof *model);
 }
 
-const wk_hparams *wk_model_hparams(const wk_model *model) {
-    return &model->hparams;
-}
+const wk_hparams *wk_model_hparams(const wk_model *model) { return &model->hparams; }

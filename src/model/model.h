@@ -1,4 +1,5 @@
-/* model/model.h: a model's numbers, weights and forward pass; knows no file, no text and no backend. */
+/* model/model.h: a model's numbers, weights and forward pass; knows no file, no text and no
+ * backend. */
 #ifndef WK_MODEL_MODEL_H
 #define WK_MODEL_MODEL_H
 
@@ -18,38 +19,38 @@ typedef struct wk_hparams {
     float norm_eps;
     uint32_t n_ropes;
     struct {
-        uint32_t n_pairs;            /* half of the rotated dimensions */
-        const double *frequency;     /* [n_pairs], scaling included */
-        double magnitude;            /* cos and sin are multiplied by it (YaRN) */
+        uint32_t n_pairs;        /* half of the rotated dimensions */
+        const double *frequency; /* [n_pairs], scaling included */
+        double magnitude;        /* cos and sin are multiplied by it (YaRN) */
     } rope[WK_MAX_ROPES];
 } wk_hparams;
 
-/* Reads the header: family, hyper-parameters, layer specs, and which tensor is which weight. Nothing is
- * loaded yet; gguf must outlive the model. Missing or contradictory metadata is an error that names the
- * key; so are, by name, tensors that are missing, misshapen, of a type that cannot be computed, or not
- * known in this architecture. */
+/* Reads the header: family, hyper-parameters, layer specs, and which tensor is which weight.
+ * Nothing is loaded yet; gguf must outlive the model. Missing or contradictory metadata is an error
+ * that names the key; so are, by name, tensors that are missing, misshapen, of a type that cannot
+ * be computed, or not known in this architecture. */
 wick_status wk_model_make(wk_heap *heap, const wk_gguf *gguf, wk_model **out, wick_error *err);
 void wk_model_free(wk_model *model);
 const wk_hparams *wk_model_hparams(const wk_model *model);
 
-/* Loading: weights are created on the device one by one, in any order; the loader asks of each tensor
- * of the file what it is for. */
+/* Loading: weights are created on the device one by one, in any order; the loader asks of each
+ * tensor of the file what it is for. */
 
 /* wk_weight_use bits; 0: not a weight on the device but one of the next kind. */
 uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *tensor);
-/* Where the bytes of a tensor that the host needs (divisors of rotary frequencies) are to be put, else
- * NULL. */
+/* Where the bytes of a tensor that the host needs (divisors of rotary frequencies) are to be put,
+ * else NULL. */
 void *wk_model_host_weight(wk_model *model, const wick_file_tensor *tensor);
-/* Creates the weight; the loader then uploads its rows. data: see wk_weight_new. On failure the device
- * holds the sentence. *weight belongs to the model. */
+/* Creates the weight; the loader then uploads its rows. data: see wk_weight_new. On failure the
+ * device holds the sentence. *weight belongs to the model. */
 wick_status wk_model_begin_weight(wk_model *model, wick_device *device,
                                   const wick_file_tensor *tensor, const void *data,
                                   wick_tensor **weight, bool *in_place);
 /* Every weight is there: ties shared ones. */
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err);
 
-/* Keys and values of all layers: per layer two tensors [n_blocks, n_heads_kv, block_size, head_dim], f32
- * or f16. On failure the device holds the sentence. */
+/* Keys and values of all layers: per layer two tensors [n_blocks, n_heads_kv, block_size,
+ * head_dim], f32 or f16. On failure the device holds the sentence. */
 typedef struct wk_state wk_state;
 wick_status wk_state_make(const wk_model *model, wick_device *device, uint32_t n_blocks,
                           uint32_t block_size, wick_dtype dtype, wk_state **out);
@@ -60,17 +61,18 @@ uint64_t wk_state_bytes(const wk_model *model, uint32_t n_blocks, uint32_t block
 /* One step's inputs. Tensors of the runner, written before each run. */
 typedef struct wk_batch {
     wk_batch_layout layout;
-    wick_tensor *descriptor;                           /* [layout.n_words] u32 */
-    wick_tensor *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES];/* [rows, n_pairs] f32 */
+    wick_tensor *descriptor;                            /* [layout.n_words] u32 */
+    wick_tensor *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] f32 */
 } wk_batch;
 
-/* Fills cos and sin rows [n, n_pairs] of n positions for rope number i, in float64, rounded once. */
+/* Fills cos and sin rows [n, n_pairs] of n positions for rope number i, in float64, rounded once.
+ */
 void wk_model_rope_rows(const wk_model *model, uint32_t i, const uint32_t *positions, uint32_t n,
                         float *cos_rows, float *sin_rows);
 
 /* Layers [first, first + count) over the rows of batch. hidden NULL: the embedded ids; else
- * [rows, n_embd]. Result [rows, n_embd], NULL on failure. Temporaries belong to the innermost scope or
- * recording, one of which must be open; so does the result. */
+ * [rows, n_embd]. Result [rows, n_embd], NULL on failure. Temporaries belong to the innermost scope
+ * or recording, one of which must be open; so does the result. */
 wick_tensor *wk_model_forward(const wk_model *model, wk_state *state, const wk_batch *batch,
                               uint32_t first, uint32_t count, wick_tensor *hidden);
 /* Bytes of the tensors that are alive at once in a forward pass of n_rows, logits not counted. */

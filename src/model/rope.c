@@ -1,5 +1,5 @@
-/* model/rope.c: rotary frequencies and their scaling: linear (Chen et al., 2023), YaRN (Peng et al.,
- * 2023) and divisors from the file (Llama 3); rows of cos and sin in float64. */
+/* model/rope.c: rotary frequencies and their scaling: linear (Chen et al., 2023), YaRN (Peng et
+ * al., 2023) and divisors from the file (Llama 3); rows of cos and sin in float64. */
 #include "model/hparams.h"
 
 #include <assert.h>

@@ -109,10 +109,9 @@ static wick_status check_shape(const wick_file_tensor *tensor, const wick_shape 
 static wick_status check_dtype(const wick_file_tensor *tensor, wick_error *err) {
     const bool is_vector = tensor->shape.rank == 1;
     if (is_vector ? tensor->dtype == WICK_F32 : wk_decoder(tensor->dtype) != NULL) return WICK_OK;
-    return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "the tensor '%s' has the type %s, which is not supported yet%s",
-                   tensor->name.text, wick_dtype_name(tensor->dtype),
-                   is_vector ? " for vectors" : "");
+    return wk_fail(
+        err, WICK_ERR_UNSUPPORTED, "the tensor '%s' has the type %s, which is not supported yet%s",
+        tensor->name.text, wick_dtype_name(tensor->dtype), is_vector ? " for vectors" : "");
 }
 
 static wick_status check_weight(const wk_model *model, const wick_file_tensor *tensor,

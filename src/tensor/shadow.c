@@ -159,7 +159,7 @@ static wick_status compare(wick_device *device, const wk_shadow *s, int i) {
     const unsigned char *const got = (const unsigned char *)s->result + view->offset;
     double largest = 0;
     int64_t index[WICK_MAX_RANK] = {0};
-    const double tolerance = wk_op_tolerance(&s->op, s->kernel->is_fast);
+    const wk_tolerance tolerance = wk_op_tolerance(&s->op, s->kernel->is_fast);
     for (int pass = 0; pass < 2; pass++) {
         memset(index, 0, sizeof index);
         for (int64_t n = 0; n < count; n++) {
@@ -168,9 +168,7 @@ static wick_status compare(wick_device *device, const wk_shadow *s, int i) {
             const double w = wk_scalar_load(view->dtype, want, element);
             const double g = wk_scalar_load(view->dtype, got, element);
             if (pass == 0 && isfinite(w)) largest = fmax(largest, fabs(w));
-            const bool same =
-                w == g || (isnan(w) && isnan(g)) || fabs(w - g) <= tolerance * largest;
-            if (pass == 1 && !same) {
+            if (pass == 1 && !wk_tolerance_accepts(&tolerance, largest, w, g)) {
                 char text[320];
                 return wk_device_fail(device, WICK_ERR_MISMATCH,
                                       "kernel %s, %s: element %lld is %.9g, reference %.9g",

@@ -1,5 +1,5 @@
-/* Logits of tiny random models against those that PyTorch computes for them: families/README.md of the
- * shared fixtures, which states the bound. */
+/* Logits of tiny random models against those that PyTorch computes for them: families/README.md of
+ * the shared fixtures, which states the bound. */
 #include "llm/llm.h"
 
 #include <wick/ops.h>
@@ -45,12 +45,15 @@ static bool read_reference(const char *name, reference *out) {
 }
 
 /* The whole sequence as one batch of one sequence, after n_padding rows that belong to none. */
-static void compute(wick_model *model, const reference *want, uint32_t n_padding,
-                    wick_dtype cache, float *logits) {
+static void compute(wick_model *model, const reference *want, uint32_t n_padding, wick_dtype cache,
+                    float *logits) {
     enum { BLOCK = 16 };
     const uint32_t n = want->n, n_rows = n + n_padding, n_blocks = (n + BLOCK - 1) / BLOCK;
-    wk_batch batch = {.layout = {.n_rows = n_rows, .n_outputs = n, .n_sequences = 1,
-                                 .n_blocks = n_blocks, .block_size = BLOCK}};
+    wk_batch batch = {.layout = {.n_rows = n_rows,
+                                 .n_outputs = n,
+                                 .n_sequences = 1,
+                                 .n_blocks = n_blocks,
+                                 .block_size = BLOCK}};
     wk_batch_layout *const at = &batch.layout;
     at->positions = n_rows;
     at->sequences = 2 * n_rows;
@@ -90,7 +93,8 @@ static void compute(wick_model *model, const reference *want, uint32_t n_padding
     /* In two pieces, as several devices would. */
     const uint32_t first = hparams->n_layers / 2;
     wick_tensor *hidden = wk_model_forward(model->model, state, &batch, 0, first, NULL);
-    hidden = wk_model_forward(model->model, state, &batch, first, hparams->n_layers - first, hidden);
+    hidden =
+        wk_model_forward(model->model, state, &batch, first, hparams->n_layers - first, hidden);
     wick_tensor *const result = wk_model_logits(model->model, &batch, hidden);
     const size_t size = (size_t)n * hparams->n_vocab * sizeof(float);
     const wick_status status = wick_read(result, logits, size);
@@ -122,8 +126,7 @@ static void check(const char *name, const wick_device_desc *desc, uint32_t n_pad
     reference want;
     char path[1024], file[128];
     snprintf(file, sizeof file, "families/%s.gguf", name);
-    if (!read_reference(name, &want) ||
-        !fixture_path("WICK_SHARED_DATA", file, path, sizeof path))
+    if (!read_reference(name, &want) || !fixture_path("WICK_SHARED_DATA", file, path, sizeof path))
         skip();
 
     wick_device *device;

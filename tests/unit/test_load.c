@@ -3,6 +3,7 @@
 #include "llm/llm.h"
 
 #include <wick/ops.h>
+#include <wick/session.h>
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,8 +54,8 @@ static void write_path(const uint8_t *data, size_t size) {
     assert_int_equal(fclose(out), 0);
 }
 
-/* Polls to the end, pushing chunk bytes whenever the loading waits for them; a stream whose size nobody
- * knows just ends. */
+/* Polls to the end, pushing chunk bytes whenever the loading waits for them; a stream whose size
+ * nobody knows just ends. */
 static wick_status drive(wick_model_loading *loading, wick_push_source *push, const uint8_t *data,
                          size_t size, size_t chunk) {
     wick_progress progress = {0}, last = {0};
@@ -66,8 +67,10 @@ static wick_status drive(wick_model_loading *loading, wick_push_source *push, co
         last = progress;
         if (push == NULL) continue;
         const size_t left = size - pushed, n = chunk < left ? chunk : left;
-        if (n == 0) wick_source_push_finish(push), push = NULL;
-        else assert_int_equal(wick_source_push(push, data + pushed, n), WICK_OK);
+        if (n == 0)
+            wick_source_push_finish(push), push = NULL;
+        else
+            assert_int_equal(wick_source_push(push, data + pushed, n), WICK_OK);
         pushed += n;
     }
     if (push != NULL) wick_source_push_finish(push);
@@ -254,8 +257,8 @@ static void test_spoilt_header(void **state) {
 /* Memory that is slow, and strict about the order in which it is read. */
 typedef struct slow {
     const uint8_t *data;
-    uint64_t size, next;  /* offset that must be read next */
-    uint64_t fails_at;    /* reads from there on fail */
+    uint64_t size, next; /* offset that must be read next */
+    uint64_t fails_at;   /* reads from there on fail */
     size_t got;
     uint32_t n_polls, n_closed;
     bool is_reading;
@@ -446,6 +449,40 @@ static void test_vocabulary(void **state) {
     }
 }
 
+/* An embedding of f16 gives f16 rows, which the forward pass turns into f32. */
+static void test_half_embedding(void **state) {
+    (void)state;
+    small_model small = small_model_make();
+    small_find_tensor(&small, "token_embd.weight")->type = 1;
+    static gguf_bytes file;
+    small_write(&small, false, &file);
+    const size_t first = (file.size + 31) / 32 * 32; /* token_embd.weight comes first */
+    small_write(&small, true, &file);
+    for (uint16_t i = 0; i < SMALL_VOCAB * SMALL_EMBD; i++) {
+        const uint16_t half = (uint16_t)(0x2e00 + 16 * i); /* about 0.1 */
+        memcpy(file.data + first + 2 * i, &half, sizeof half);
+    }
+    wick_model *model;
+    wick_session *session;
+    wick_error error;
+    wick_event event;
+    assert_int_equal(load(WAY_MEMORY, file.data, file.size, 0, &model, &error), WICK_OK);
+    assert_string_equal(model->info.types, "f32 19, f16 1");
+    const wick_session_desc desc = {.logits = WICK_LOGITS_ALL};
+    assert_int_equal(wick_session_open(model, &desc, &session, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_tokens(session, (const uint32_t[]){1, 3}, 2), WICK_OK);
+    uint32_t n_logits = 0;
+    do {
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+        if (event.kind != WICK_EVENT_LOGITS) continue;
+        for (int i = 0; i < SMALL_VOCAB; i++) assert_true(isfinite(event.logits[i]));
+        n_logits++;
+    } while (event.kind != WICK_EVENT_END);
+    assert_int_equal(n_logits, 2);
+    wick_session_close(session);
+    wick_model_close(model);
+}
+
 static void test_tokenizer_of_file(void **state) {
     (void)state;
     write_path(small_file.data, small_file.size);
@@ -507,6 +544,34 @@ static void test_no_memory(void **state) {
     }
 }
 
+static void test_no_memory_for_cache(void **state) {
+    (void)state;
+    checked_heap poor;
+    checked_heap_init(&poor, UINT64_MAX);
+    const wick_device_desc desc = {
+        .backend = WICK_BACKEND_CPU, .n_threads = 1, .allocator = poor.heap.hook};
+    wick_device *own;
+    wick_model *model;
+    assert_int_equal(wick_device_open(&desc, &own, NULL), WICK_OK);
+    write_path(small_file.data, small_file.size);
+    assert_int_equal(wick_model_open(own, path, NULL, &model, NULL), WICK_OK);
+    bool is_enough = false;
+    for (uint64_t n = 0; !is_enough; n++) {
+        poor.n_allowed = n;
+        wk_state *cache;
+        wick_error error;
+        const wick_status status = wk_state_make(model->model, own, 3, 16, WICK_F16, &cache);
+        is_enough = status == WICK_OK;
+        assert_int_equal(wick_device_error(own, &error), status);
+        assert_true(is_enough || (status == WICK_ERR_OUT_OF_MEMORY && cache == NULL));
+        wk_state_free(cache);
+    }
+    poor.n_allowed = UINT64_MAX;
+    wick_model_close(model);
+    wick_device_close(own);
+    assert_int_equal(poor.n_live, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),
@@ -519,8 +584,10 @@ int main(void) {
         cmocka_unit_test(test_cancelled),
         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_vocabulary),
+        cmocka_unit_test(test_half_embedding),
         cmocka_unit_test(test_tokenizer_of_file),
         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_no_memory_for_cache),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,5 +1,5 @@
-/* Models from headers: what is right is described, what is wrong is refused with the key's or tensor's
- * name, and nothing is believed before it was checked. */
+/* Models from headers: what is right is described, what is wrong is refused with the key's or
+ * tensor's name, and nothing is believed before it was checked. */
 #include "model/model.h"
 
 #include <stdarg.h>
@@ -31,8 +31,8 @@ static made make(const small_model *small) {
                      WICK_OK);
     if (wk_gguf_parser_feed(out.parser, file.data, file.size, NULL, &out.error) != WICK_OK)
         fail_msg("%s", out.error.message);
-    out.status = wk_model_make(&checked.heap, wk_gguf_parser_result(out.parser), &out.model,
-                               &out.error);
+    out.status =
+        wk_model_make(&checked.heap, wk_gguf_parser_result(out.parser), &out.model, &out.error);
     assert_true((out.status == WICK_OK) == (out.model != NULL));
     assert_int_equal(out.error.status, out.status);
     return out;
@@ -81,7 +81,8 @@ static void test_defaults(void **state) {
     assert_true(hparams->rope[0].magnitude == 1.0);
     assert_true(fabs(hparams->rope[0].frequency[1] - 0.01) < 1e-15);
     assert_int_equal(wk_state_bytes(it.model, 3, 16, WICK_F16), 3 * 16 * 8 * 2 * SMALL_LAYERS);
-    assert_true(wk_model_activation_bytes(it.model, 2) == 2 * wk_model_activation_bytes(it.model, 1));
+    assert_true(wk_model_activation_bytes(it.model, 2) ==
+                2 * wk_model_activation_bytes(it.model, 1));
 
     float cosines[4], sines[4];
     wk_model_rope_rows(it.model, 0, (const uint32_t[]){0, 100}, 2, cosines, sines);
@@ -113,9 +114,12 @@ static void test_uses(void **state) {
 static void test_required_keys(void **state) {
     (void)state;
     static const char *const keys[] = {
-        "general.architecture",       "llama.block_count",
-        "llama.context_length",       "llama.embedding_length",
-        "llama.feed_forward_length",  "llama.attention.head_count",
+        "general.architecture",
+        "llama.block_count",
+        "llama.context_length",
+        "llama.embedding_length",
+        "llama.feed_forward_length",
+        "llama.attention.head_count",
         "llama.attention.layer_norm_rms_epsilon",
     };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
@@ -172,8 +176,9 @@ static void test_wrong_types(void **state) {
 /* Nothing but a status may come of any number in any key. */
 static void test_extreme_numbers(void **state) {
     (void)state;
-    static const uint64_t numbers[] = {0, 1, 3, 7, 1000, 1U << 22, INT32_MAX, 1U << 31, UINT32_MAX,
-                                       1ULL << 32, INT64_MAX, 1ULL << 63, UINT64_MAX};
+    static const uint64_t numbers[] = {0,         1,          3,         7,          1000,
+                                       1U << 22,  INT32_MAX,  1U << 31,  UINT32_MAX, 1ULL << 32,
+                                       INT64_MAX, 1ULL << 63, UINT64_MAX};
     for (size_t i = 0; i < sizeof numeric_keys / sizeof numeric_keys[0]; i++) {
         for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++) {
             static const wick_value_type types[] = {WICK_VALUE_U64, WICK_VALUE_I64, WICK_VALUE_F64,
@@ -202,8 +207,9 @@ static void test_contradictions(void **state) {
         {"llama.block_count", 3, "no tensor 'blk.2.attn_norm.weight'"},
         {"llama.embedding_length", 0, "llama.embedding_length"},
         {"llama.embedding_length", 9, "'llama.attention.key_length' is missing"},
-        {"llama.embedding_length", 16, "'token_embd.weight' has the shape [6, 8], but must have "
-                                       "[6, 16]"},
+        {"llama.embedding_length", 16,
+         "'token_embd.weight' has the shape [6, 8], but must have "
+         "[6, 16]"},
         {"llama.attention.head_count", 0, "llama.attention.head_count"},
         {"llama.attention.head_count_kv", 0, "llama.attention.head_count_kv"},
         {"llama.attention.head_count_kv", 3, "llama.attention.head_count_kv"},
@@ -301,10 +307,15 @@ static void test_tensors(void **state) {
     small_find_tensor(&small, "blk.0.attn_q.weight")->type = 13;
     expect(&small, WICK_ERR_FORMAT, "has the shape [8, 256], but must have [8, 8]");
 
-    static const char *const unknown[] = {"blk.0.attn_q_norm.weight", "blk.2.attn_norm.weight",
-                                          "blk.00.attn_norm.weight", "blk..attn_norm.weight",
+    static const char *const unknown[] = {"blk.0.attn_q_norm.weight",
+                                          "blk.2.attn_norm.weight",
+                                          "blk.00.attn_norm.weight",
+                                          "blk..attn_norm.weight",
                                           "blk.99999999999999999999.attn_norm.weight",
-                                          "blk.0", "blk.", "", "output_norm.weight "};
+                                          "blk.0",
+                                          "blk.",
+                                          "",
+                                          "output_norm.weight "};
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         small = whole;
         small_add_tensor(&small, unknown[i], 8, 0);

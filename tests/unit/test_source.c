@@ -1,4 +1,5 @@
-/* Sources: files, memory and pushed bytes give the same bytes, and the reader's window over them. */
+/* Sources: files, memory and pushed bytes give the same bytes, and the reader's window over them.
+ */
 #include <wick/source.h>
 
 #include <stdarg.h>
@@ -206,8 +207,8 @@ static void test_reader(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file),       cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_push),       cmocka_unit_test(test_push_sizes),
+        cmocka_unit_test(test_file),   cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_push),   cmocka_unit_test(test_push_sizes),
         cmocka_unit_test(test_reader),
     };
     return cmocka_run_group_tests(tests, begin, end);

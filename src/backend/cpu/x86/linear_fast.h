@@ -7,20 +7,14 @@
  *
  *   FAST_COLUMNS, FAST_PANELS
  *   block_words(width)  size of a packed block of a tile of width columns
- *   pack_block(x, largest, is_fine, width, block)   one column of it
- *   add_block(layout, panels, width, at, block, total)   total += the block's part of y
- *
- * Its first word is 1 when a column is fine; block in pack_block points to the column's second
- * word. */
+ *   pack_block(x, width, block)   one column of it; block points to the column's first word
+ *   add_block(layout, panels, width, at, block, total)   total += the block's part of y */
 #ifndef WK_X86_LINEAR_FAST_H
 #define WK_X86_LINEAR_FAST_H
 
 #include "backend/cpu/x86/linear_operands.h"
 
-enum {
-    PREFETCH_BYTES = 8192,
-    FINE_COLUMNS = 4, /* up to so many columns reading the weights takes longer than two planes */
-};
+enum { PREFETCH_BYTES = 8192 };
 
 WK_INLINE int64_t tile_words(int64_t k) { return k / QUANT_BLOCK * block_words(FAST_COLUMNS); }
 
@@ -31,35 +25,16 @@ WK_INLINE int64_t tile_width(int64_t m, int64_t t) {
     return left == 3 ? 4 : left;
 }
 
-/* Where the largest magnitude of a row's block makes that block's rounding a large part of the
- * row's error, which grows with the square of it. */
-static bool is_outlier(float largest, float mean_square) {
-    return largest * largest > 2 * mean_square;
-}
-
 static const float zeros[QUANT_BLOCK];
 
 static void pack_tile(const linear_operands *a, int64_t t, int32_t *packed) {
     const int64_t width = tile_width(a->m, t), stride = block_words(width);
-    const int64_t n_blocks = a->k / QUANT_BLOCK;
     int32_t *const tile = packed + t * tile_words(a->k);
-    for (int64_t b = 0; b < n_blocks; b++) tile[b * stride] = 0;
     for (int64_t c = 0; c < width; c++) {
         const int64_t row = t * FAST_COLUMNS + c;
         const float *const x = row < a->m ? a->x + row * a->x_stride : NULL;
-        float square = 0;
-        for (int64_t b = 0; b < n_blocks && x != NULL; b++) {
-            const float largest = quant_largest(x + b * QUANT_BLOCK);
-            square += largest * largest;
-        }
-        for (int64_t b = 0; b < n_blocks; b++) {
-            const float *const from = x != NULL ? x + b * QUANT_BLOCK : zeros;
-            const float largest = quant_largest(from);
-            const bool is_fine =
-                a->m <= FINE_COLUMNS || is_outlier(largest, square / (float)n_blocks);
-            pack_block(from, largest, is_fine, width, tile + b * stride + 1 + c);
-            tile[b * stride] |= is_fine;
-        }
+        for (int64_t b = 0; b < a->k / QUANT_BLOCK; b++)
+            pack_block(x != NULL ? x + b * QUANT_BLOCK : zeros, width, tile + b * stride + c);
     }
 }
 

@@ -1,7 +1,5 @@
-/* x86/linear_fast_avx2.c: linear with activations as 16-bit integers.
- *
- * A 16-bit dot product takes as many instructions here as one of signed bytes, which AVX2 lacks, so
- * all blocks are fine. */
+/* x86/linear_fast_avx2.c: linear with activations as 16-bit integers: their dot products take as
+ * many instructions here as those of signed bytes, which AVX2 lacks. */
 #include "backend/cpu/x86/simd_avx2.h"
 
 #include "backend/cpu/cpu_kernel.h"
@@ -13,23 +11,21 @@ enum { FAST_COLUMNS = 4, FAST_PANELS = 1, GROUPS = QUANT_BLOCK / 4 };
 
 /* One block of a tile of width columns, in words:
  *
- *   1
  *   scale[width]    f32
  *   sum[width]      f32, scale times the sum of v
  *   base[width]     what takes the 128 that PANEL_Q8 adds to its quants off the dot product
  *   even[8][width]  elements 0 and 2 of each group, 16 bits each
  *   odd[8][width]   elements 1 and 3 */
-WK_INLINE int64_t block_words(int64_t width) { return 1 + width * (3 + 2 * GROUPS); }
+WK_INLINE int64_t block_words(int64_t width) { return width * (3 + 2 * GROUPS); }
 
 /* Two 16-bit numbers as one word. */
 WK_INLINE int32_t pack_two(int32_t low, int32_t high) {
     return (int32_t)(((uint32_t)low & 0xFFFF) | (uint32_t)high << 16);
 }
 
-static void pack_block(const float *x, float largest, bool is_fine, int64_t width, int32_t *block) {
-    (void)is_fine;
+static void pack_block(const float *x, int64_t width, int32_t *block) {
     int32_t v[QUANT_BLOCK], sum = 0;
-    const float scale = quant_make(x, largest, true, v);
+    const float scale = quant_make(x, v);
     for (int i = 0; i < QUANT_BLOCK; i++) sum += v[i];
     const float scaled_sum = scale * (float)sum;
     memcpy(block, &scale, sizeof scale);
@@ -77,10 +73,10 @@ WK_INLINE void add_block(const wk_layout layout, const int panels, const int wid
     (void)panels;
     const bool is_q8 = layout == WK_LAYOUT_PANEL_Q8;
     const uint8_t *const quants = at[0] + (is_q8 ? 2 : 4) * WK_PANEL_ROWS;
-    const int32_t *const x = block + 1 + 3 * width;
+    const int32_t *const x = block + 3 * width;
     half_sum sum[FAST_COLUMNS];
     for (int c = 0; c < width; c++) {
-        const int32_t base = is_q8 ? block[1 + 2 * width + c] : 0;
+        const int32_t base = is_q8 ? block[2 * width + c] : 0;
         sum[c] = (half_sum){_mm256_set1_epi32(base), _mm256_set1_epi32(base)};
     }
     for (int g = 0; g < (is_q8 ? GROUPS : GROUPS / 2); g++) {
@@ -92,10 +88,10 @@ WK_INLINE void add_block(const wk_layout layout, const int panels, const int wid
     const v16 scale = v16_load_f16(halves);
     for (int c = 0; c < width; c++) {
         const v16 whole = v16_of(_mm256_cvtepi32_ps(sum[c].low), _mm256_cvtepi32_ps(sum[c].high));
-        total[0][c] = v16_fma(whole, v16_mul(scale, set_word(block + 1 + c)), total[0][c]);
+        total[0][c] = v16_fma(whole, v16_mul(scale, set_word(block + c)), total[0][c]);
         if (!is_q8)
-            total[0][c] = v16_fma(v16_load_f16(halves + WK_PANEL_ROWS),
-                                  set_word(block + 1 + width + c), total[0][c]);
+            total[0][c] = v16_fma(v16_load_f16(halves + WK_PANEL_ROWS), set_word(block + width + c),
+                                  total[0][c]);
     }
 }
 

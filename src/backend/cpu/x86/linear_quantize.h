@@ -1,8 +1,7 @@
 /* x86/linear_quantize.h: activations as 15-bit integers, for the fast forms of linear.
  *
- * A block of 32 elements becomes x = scale * v with whole v, |v| <= 127 * 128. Such a v splits into
- * two signed bytes, v = 128 * high + low. In a coarse block low is 0, so that a byte dot product
- * need run over the high bytes only. */
+ * A block of 32 elements becomes x = scale * v with whole v, |v| <= 127 * 128, so that v splits
+ * into two signed bytes, v = 128 * high + low. */
 #ifndef WK_X86_LINEAR_QUANTIZE_H
 #define WK_X86_LINEAR_QUANTIZE_H
 
@@ -28,18 +27,16 @@ WK_INLINE float quant_largest(const float *x) {
 }
 
 /* Writes v and gives the scale. A block with an infinity or NaN gives NaN and zeros. */
-WK_INLINE float quant_make(const float *x, float largest, bool is_fine, int32_t *v) {
+WK_INLINE float quant_make(const float *x, int32_t *v) {
+    const float largest = quant_largest(x);
     const bool is_finite = largest <= 0x1p126F;
     /* Below this the reciprocal would overflow; such a block counts as zeros. */
     const bool is_zero = !is_finite || largest < 0x1p-100F;
-    const int max = is_fine ? QUANT_MAX : QUANT_MAX / QUANT_STEP;
-    const v16 inverse = v16_set(is_zero ? 0 : (float)max / largest);
+    const v16 inverse = v16_set(is_zero ? 0 : (float)QUANT_MAX / largest);
     for (int i = 0; i < QUANT_BLOCK; i += 16) {
         const v16 scaled = v16_mul(v16_load(x + i), inverse);
         v16_store_int(v + i, is_zero ? v16_zero() : scaled);
     }
-    if (!is_fine)
-        for (int i = 0; i < QUANT_BLOCK; i++) v[i] *= QUANT_STEP;
     if (!is_finite) return NAN;
     return is_zero ? 0 : largest / (float)QUANT_MAX;
 }

@@ -1,0 +1,281 @@
+/* verify/case_memory.c: the operands' memory: poison, values, copies.
+ *
+ * Poison is NaN in every float type and far out of range as an index: all bits set in what is only
+ * read, another NaN in what is written, so that poison copied from one to the other shows. */
+#include "verify/case.h"
+
+#include "backend/cpu/ref/ref.h"
+#include "core/dtype.h"
+#include "core/half.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { GUARD_BYTES = 256 };
+
+static bool is_own(const wk_case *c, int i) { return c->op.view[i].buf == &c->buffer[i]; }
+
+/* --- Floats --- */
+
+static double special_value(wk_case *c) {
+    switch (wk_case_below(c, 6)) {
+    case 0: return 0.0;
+    case 1: return -0.0;
+    case 2: return 1e-40 * wk_case_signed(c); /* subnormal in f32 */
+    case 3: return 1e-20 * wk_case_signed(c);
+    case 4: return 30 * wk_case_signed(c);
+    default: return 1000 * wk_case_signed(c);
+    }
+}
+
+static double random_value(wk_case *c) {
+    const int64_t kind = c->values == WK_VALUES_PLAIN ? 100 : wk_case_below(c, 100);
+    if (kind < 2 && c->values == WK_VALUES_NOT_FINITE) {
+        const int64_t which = wk_case_below(c, 3);
+        return which == 0 ? (double)NAN : which == 1 ? (double)INFINITY : -(double)INFINITY;
+    }
+    return kind < 15 ? special_value(c) : 2 * wk_case_signed(c);
+}
+
+static void fill_floats(wk_case *c, const wk_view *view) {
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
+        const wk_ref_row row = wk_ref_row_at(view, r);
+        for (int64_t i = 0; i < row.n; i++) {
+            const double value = random_value(c);
+            wk_ref_store(&row, i, 1, &value);
+        }
+    }
+}
+
+/* --- Integers: uniform in [least, least + range) --- */
+
+static void fill_integers(wk_case *c, const wk_view *view, int64_t least, int64_t range) {
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
+        const wk_ref_row row = wk_ref_row_at(view, r);
+        for (int64_t i = 0; i < row.n; i++) {
+            const int64_t value = least + wk_case_below(c, range);
+            wk_ref_store_integer(&row, i, 1, &value);
+        }
+    }
+}
+
+/* Row numbers of a weight of n rows. */
+static void fill_ids(wk_case *c, const wk_view *view, int64_t n) {
+    fill_integers(c, view, 0, n);
+    if (!c->has_bad_index || view->extent[0] == 0) return;
+    const wk_ref_row row = wk_ref_row_at(view, 0);
+    wk_ref_store_integer(&row, wk_case_below(c, row.n), 1, &n);
+}
+
+/* --- Weights --- */
+
+/* Where the f16 scales of a block are; the other bytes may be anything. */
+static int scale_offsets(wick_dtype dtype, int offsets[2]) {
+    offsets[0] = dtype == WICK_Q6_K ? 208 : 0;
+    offsets[1] = 2;
+    return dtype == WICK_Q4_1 || dtype == WICK_Q4_K ? 2 : 1;
+}
+
+static void fill_blocks(wk_case *c, wick_dtype dtype, unsigned char *to, uint64_t size) {
+    const uint64_t step = (uint64_t)wk_dtype_get(dtype)->block_bytes;
+    int offsets[2];
+    const int n_scales = scale_offsets(dtype, offsets);
+    for (uint64_t i = 0; i < size; i++) to[i] = (unsigned char)wk_rng_u32(&c->rng);
+    for (uint64_t at = 0; at < size; at += step) {
+        for (int s = 0; s < n_scales; s++) {
+            const bool is_zero = c->values != WK_VALUES_PLAIN && wk_case_chance(c, 5);
+            const uint16_t half = wk_f64_to_f16(is_zero ? 0 : 0.02 * wk_case_signed(c));
+            memcpy(to + at + offsets[s], &half, sizeof half);
+        }
+    }
+}
+
+static void fill_raw(wk_case *c, const wk_view *view) {
+    uint64_t begin, end;
+    wk_view_range(view, &begin, &end);
+    if (wk_dtype_is_block(view->dtype)) {
+        fill_blocks(c, view->dtype, wk_cpu_data(view), end - begin);
+    } else {
+        const wk_case_values values = c->values; /* those of x suffice: 0 times infinity is NaN */
+        if (values == WK_VALUES_NOT_FINITE) c->values = WK_VALUES_SPECIAL;
+        fill_floats(c, view);
+        c->values = values;
+    }
+}
+
+/* Raw rows, then the layout made of them. */
+static wick_status fill_weight(wk_case *c, const wk_view *view, wk_heap *heap) {
+    if (view->layout == WK_LAYOUT_RAW) {
+        fill_raw(c, view);
+        return WICK_OK;
+    }
+    const int64_t n = view->extent[0], k = view->extent[1];
+    wk_buffer rows = {0};
+    (void)wk_layout_bytes(WK_LAYOUT_RAW, view->dtype, n, k, &rows.size);
+    rows.data = wk_alloc(heap, (size_t)rows.size + 1);
+    if (!rows.data) return WICK_ERR_OUT_OF_MEMORY;
+    wk_view raw = *view;
+    raw.buf = &rows;
+    raw.offset = 0;
+    raw.layout = WK_LAYOUT_RAW;
+    fill_raw(c, &raw);
+    wk_layout_store((wk_layout)view->layout, view->dtype, n, k, 0, n, rows.data, wk_cpu_data(view));
+    wk_free(heap, rows.data, (size_t)rows.size + 1);
+    return WICK_OK;
+}
+
+/* --- The paged cache --- */
+
+static void fill_cache_row(wk_case *c, const wk_view *cache, int64_t block, int64_t in_block) {
+    for (int64_t g = 0; g < cache->extent[1]; g++) {
+        const wk_ref_row row = wk_ref_row_of(cache, (const int64_t[3]){block, g, in_block});
+        for (int64_t i = 0; i < row.n; i++) {
+            const double value = 2 * wk_case_signed(c);
+            wk_ref_store(&row, i, 1, &value);
+        }
+    }
+}
+
+/* The keys that the sequences have; the other slots stay poison. */
+static void fill_cache(wk_case *c, const wk_view *cache, const uint32_t *words) {
+    const wk_batch_layout *const b = &c->op.p.cached.batch;
+    for (uint32_t s = 0; s < b->n_sequences; s++) {
+        const uint32_t *const table = words + b->tables + s * b->n_blocks;
+        for (uint32_t key = 0; key < words[b->lengths + s]; key++) {
+            const uint32_t block = table[key / b->block_size];
+            if (block < cache->extent[0]) fill_cache_row(c, cache, block, key % b->block_size);
+        }
+    }
+}
+
+/* --- All operands --- */
+
+enum { CACHED_BATCH = 4, EMBEDDING_WEIGHT = 1, LINEAR_WEIGHT = 2 };
+
+static bool is_cached(const wk_case *c) {
+    return c->op.code == WK_OP_ATTENTION_CACHED || c->op.code == WK_OP_KV_APPEND;
+}
+
+/* Operand i, whose memory is poison. */
+static wick_status fill_operand(wk_case *c, int i, wk_heap *heap) {
+    const wk_view *const view = &c->op.view[i];
+    const wk_opcode code = c->op.code;
+    if (is_cached(c) && i == CACHED_BATCH) return WICK_OK; /* filled first */
+    if (code == WK_OP_ATTENTION_CACHED && (i == 2 || i == 3)) {
+        fill_cache(c, view, wk_cpu_data(&c->op.view[CACHED_BATCH]));
+    } else if ((code == WK_OP_LINEAR && i == LINEAR_WEIGHT) ||
+               (code == WK_OP_EMBEDDING && i == EMBEDDING_WEIGHT) ||
+               wk_dtype_is_block(view->dtype)) {
+        return fill_weight(c, view, heap);
+    } else if (code == WK_OP_EMBEDDING && i == 2) {
+        fill_ids(c, view, c->op.view[EMBEDDING_WEIGHT].extent[0]);
+    } else if (code == WK_OP_ROPE && i == 2) {
+        fill_integers(c, view, 0, view->dtype == WICK_U8 ? 256 : 5000);
+    } else if (code == WK_OP_ATTENTION && i == 4) {
+        fill_integers(c, view, 0, 2);
+    } else if (wk_dtype_is_float(view->dtype)) {
+        fill_floats(c, view);
+    } else {
+        fill_integers(c, view, -1000000, 2000000);
+    }
+    return WICK_OK;
+}
+
+/* Bytes before the operand: a multiple of its elements. */
+static uint64_t random_lead(wk_case *c, const wk_view *view, bool is_tight) {
+    const uint64_t element = wk_dtype_is_block(view->dtype)
+                                 ? 4
+                                 : (uint64_t)wk_dtype_get(view->dtype)->block_bytes;
+    const uint64_t n = is_tight ? 0 : GUARD_BYTES / element;
+    return (n + (uint64_t)wk_case_below(c, 20)) * element;
+}
+
+static void poison(const wk_case *c, int i, wk_case_memory *m) {
+    const bool is_written = wk_op_get_info(c->op.code)->operands[i].access & WK_WRITE;
+    memset(m->live, 0xFF, m->size);
+    for (uint64_t at = 0; is_written && at < m->size; at += 2) m->live[at] = 0xFE;
+}
+
+/* In one of four cases the operand ends where its allocation does, so that the address sanitizer
+ * sees what the poison cannot: a read whose result is not used. */
+static wick_status allocate(wk_case *c, int i, wk_heap *heap) {
+    wk_view *const view = &c->op.view[i];
+    wk_case_memory *const m = &c->memory[i];
+    const bool is_tight = wk_case_chance(c, 25);
+    uint64_t end;
+    view->offset = 0;
+    wk_view_range(view, &view->offset, &end);
+    const uint64_t span = end;
+    view->offset = random_lead(c, view, is_tight);
+    m->size = view->offset + span + (is_tight ? 0 : GUARD_BYTES);
+    if (m->size == 0) m->size = 1;
+    m->live = wk_alloc(heap, m->size);
+    m->initial = wk_alloc(heap, 3 * m->size);
+    if (!m->live || !m->initial) return WICK_ERR_OUT_OF_MEMORY;
+    m->expected = m->initial + m->size;
+    m->first = m->expected + m->size;
+    c->buffer[i] = (wk_buffer){.size = m->size, .data = m->live};
+    poison(c, i, m);
+    return WICK_OK;
+}
+
+wick_status wk_case_fill(wk_case *c, wk_heap *heap, wick_error *err) {
+    const int n = c->op.n_dst + c->op.n_src;
+    for (int i = 0; i < n; i++) {
+        if (is_own(c, i)) {
+            WK_TRY(allocate(c, i, heap));
+        } else if (c->op.view[i].buf) {
+            c->op.view[i].offset = c->op.view[0].offset; /* in place */
+        }
+    }
+    if (is_cached(c)) {
+        const wk_view *const cache = &c->op.view[c->op.code == WK_OP_KV_APPEND ? 0 : 2];
+        wk_case_fill_batch(c, &c->op.p.cached.batch, cache->extent[0],
+                           wk_cpu_data(&c->op.view[CACHED_BATCH]));
+    }
+    for (int i = 0; i < n; i++) {
+        const bool is_read = wk_op_get_info(c->op.code)->operands[i].access & WK_READ;
+        if (c->op.view[i].buf && is_read) WK_TRY(fill_operand(c, i, heap));
+    }
+    for (int i = 0; i < n; i++)
+        if (is_own(c, i)) memcpy(c->memory[i].initial, c->memory[i].live, c->memory[i].size);
+    return wk_op_check(&c->op, err);
+}
+
+void wk_case_release(wk_case *c, wk_heap *heap) {
+    for (int i = 0; i < WK_MAX_OPERANDS; i++) {
+        wk_case_memory *const m = &c->memory[i];
+        wk_free(heap, m->live, m->size);
+        wk_free(heap, m->initial, 3 * m->size);
+        *m = (wk_case_memory){0};
+    }
+}
+
+void wk_case_reset(wk_case *c) {
+    for (int i = 0; i < c->op.n_dst + c->op.n_src; i++)
+        if (is_own(c, i)) memcpy(c->memory[i].live, c->memory[i].initial, c->memory[i].size);
+}
+
+/* --- Damage --- */
+
+/* Puts back what the elements of a destination were: what differs then is damage. */
+static void restore_elements(const wk_view *view, const wk_case_memory *m) {
+    const size_t size = (size_t)wk_dtype_get(view->dtype)->block_bytes;
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
+        const wk_ref_row row = wk_ref_row_at(view, r);
+        for (int64_t i = 0; i < row.n; i++) {
+            unsigned char *const at = row.data + (size_t)(i * row.stride) * size;
+            memcpy(at, m->initial + (at - m->live), size);
+        }
+    }
+}
+
+const char *wk_case_find_damage(const wk_case *c) {
+    for (int i = 0; i < c->op.n_dst + c->op.n_src; i++) {
+        if (!is_own(c, i)) continue;
+        if (i < c->op.n_dst) restore_elements(&c->op.view[i], &c->memory[i]);
+        if (memcmp(c->memory[i].live, c->memory[i].initial, c->memory[i].size) != 0)
+            return wk_op_get_info(c->op.code)->operands[i].name;
+    }
+    return NULL;
+}

@@ -1,0 +1,70 @@
+"""The programs of examples/ compile and do what they say; the C code in the documents is theirs.
+
+WICK_BUILD_DIR holds libwick.a, CC is the compiler. Every case reports a TAP line."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BUILD = Path(os.environ.get("WICK_BUILD_DIR", ROOT / "build"))
+MODEL = Path(os.environ.get("WICK_TEST_DATA", ROOT / "tests/data")) / "stories260K.gguf"
+CC = os.environ.get("CC", "cc")
+FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
+
+# name, arguments, what must be printed
+PROGRAMS = [
+    ("tensors", [], "input 1: 0.047 0.943 0.010"),
+    ("generate", [MODEL, "Once upon a time"], ", there was a little girl named Lily."),
+    ("stream", [MODEL, "Once upon a time", "."], "[stop string]"),
+]
+
+
+def run(command):
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=120)
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+def check_program(folder, name, arguments, expected):
+    program = folder / name
+    code, said = run([CC, *FLAGS, "-I", ROOT / "include", ROOT / f"examples/{name}.c",
+                      BUILD / "libwick.a", "-lm", "-lpthread", "-o", program])
+    if code == 0:
+        code, said = run([program, *arguments])
+    return "" if code == 0 and expected in said else f"exit {code}: {said}"
+
+
+def check_all_listed():
+    listed = {name for name, _, _ in PROGRAMS}
+    return "".join(f"{path.name} is not tested\n" for path in (ROOT / "examples").glob("*.c")
+                   if path.stem not in listed)
+
+
+def check_quotes(document):
+    sources = [path.read_text() for path in (ROOT / "examples").glob("*.c")]
+    blocks = re.findall(r"^```c\n(.*?)^```", document.read_text(), re.M | re.S)
+    return "".join(f"in no example:\n{block}" for block in blocks
+                   if not any(block.strip() in source for source in sources))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        cases = [(p[0], check_program(folder, *p)) for p in PROGRAMS]
+    cases.append(("every example is tested", check_all_listed()))
+    for document in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        cases.append((f"C code in {document.name}", check_quotes(document)))
+    for number, (name, problem) in enumerate(cases, 1):
+        print(f"not ok {number} - {name}\n# " + problem.replace("\n", "\n# ") if problem
+              else f"ok {number} - {name}")
+    n_failed = sum(1 for _, problem in cases if problem)
+    print(f"{len(cases) - n_failed} passed, {n_failed} failed")
+    return 1 if n_failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+/* What a model will need, predicted from its header. */
+#include "llm/llm.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fixture_file.h"
+#include "small_model.h"
+
+static wick_device *device;
+static char path[1024];
+
+static int begin(void **state) {
+    (void)state;
+    const char *const build = getenv("WICK_BUILD_DIR");
+    snprintf(path, sizeof path, "%s/test_preflight.gguf", build != NULL ? build : ".");
+    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .isa = WICK_ISA_REF};
+    return wick_device_open(&desc, &device, NULL) == WICK_OK ? 0 : -1;
+}
+
+static int end(void **state) {
+    (void)state;
+    wick_device_close(device);
+    remove(path);
+    return 0;
+}
+
+static wick_file *write_small(const small_model *small) {
+    static gguf_bytes bytes;
+    small_write(small, true, &bytes);
+    FILE *const out = fopen(path, "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(bytes.data, 1, bytes.size, out), bytes.size);
+    assert_int_equal(fclose(out), 0);
+    wick_file *file;
+    assert_int_equal(wick_file_open(path, &file, NULL), WICK_OK);
+    return file;
+}
+
+static void test_small(void **state) {
+    (void)state;
+    const small_model small = small_model_make();
+    wick_file *const file = write_small(&small);
+    uint64_t weights = 0;
+    for (int i = 0; i < small.n_tensors; i++)
+        weights += small_tensor_count(&small.tensors[i]) * sizeof(float);
+
+    wick_prediction p;
+    assert_int_equal(wick_predict(file, device, 0, &p, NULL), WICK_OK);
+    assert_int_equal(p.context_length, 16);
+    assert_int_equal(p.weight_bytes, weights);
+    /* One block: keys and values of one head of 4 channels. */
+    assert_int_equal(p.cache_bytes, SMALL_LAYERS * WK_BLOCK_SIZE * 8 * sizeof(float));
+    assert_true(p.activation_bytes >= 16 * SMALL_FF * sizeof(float));
+    assert_true(p.total_bytes > p.weight_bytes + p.cache_bytes + p.activation_bytes);
+
+    wick_prediction longer;
+    assert_int_equal(wick_predict(file, device, WK_BLOCK_SIZE + 1, &longer, NULL), WICK_OK);
+    assert_int_equal(longer.context_length, WK_BLOCK_SIZE + 1);
+    assert_int_equal(longer.cache_bytes, 2 * p.cache_bytes);
+    assert_true(longer.activation_bytes > p.activation_bytes);
+    wick_device_set_math(device, WICK_MATH_FAST);
+    assert_int_equal(wick_predict(file, device, WK_BLOCK_SIZE + 1, &longer, NULL), WICK_OK);
+    wick_device_set_math(device, WICK_MATH_EXACT);
+    assert_int_equal(longer.cache_bytes, p.cache_bytes);
+    wick_file_close(file);
+}
+
+static void test_context(void **state) {
+    (void)state;
+    small_model small = small_model_make();
+    small_set_u32(&small, "llama.context_length", 100000);
+    wick_file *const file = write_small(&small);
+    wick_prediction p;
+    assert_int_equal(wick_predict(file, device, 0, &p, NULL), WICK_OK);
+    assert_int_equal(p.context_length, WK_DEFAULT_CONTEXT);
+    /* No sum may wrap round. */
+    wick_prediction most;
+    assert_int_equal(wick_predict(file, device, UINT32_MAX, &most, NULL), WICK_OK);
+    assert_true(most.cache_bytes >= (uint64_t)UINT32_MAX * SMALL_LAYERS * 8 * sizeof(float));
+    assert_true(most.total_bytes > most.cache_bytes);
+    wick_file_close(file);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    small_model small = small_model_make();
+    wick_prediction p;
+    wick_error error = {.status = WICK_OK};
+    assert_int_equal(wick_predict(NULL, device, 0, &p, &error), WICK_ERR_ARGUMENT);
+    small_set_text(&small, "general.architecture", "transmogrifier");
+    wick_file *file = write_small(&small);
+    error = (wick_error){.status = WICK_OK};
+    assert_int_equal(wick_predict(file, device, 0, &p, &error), WICK_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "transmogrifier"));
+    wick_file_close(file);
+}
+
+/* The weights of a loaded model are what was predicted for them. */
+static void test_real(void **state) {
+    (void)state;
+    const char *const real = getenv("WICK_REAL_MODEL");
+    FILE *const there = real != NULL ? fopen(real, "rb") : NULL;
+    if (there == NULL) {
+        print_message("the model that WICK_REAL_MODEL names is not there\n");
+        skip();
+    }
+    fclose(there);
+    wick_device *fast;
+    wick_file *file;
+    wick_model *model;
+    wick_prediction p;
+    wick_model_info info;
+    wick_device_stats stats;
+    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU};
+    assert_int_equal(wick_device_open(&desc, &fast, NULL), WICK_OK);
+    assert_int_equal(wick_file_open(real, &file, NULL), WICK_OK);
+    assert_int_equal(wick_predict(file, fast, 0, &p, NULL), WICK_OK);
+    wick_file_close(file);
+    assert_int_equal(wick_model_open(fast, real, &(wick_model_desc){.no_map = true}, &model, NULL),
+                     WICK_OK);
+    wick_model_get_info(model, &info);
+    assert_int_equal(info.weight_bytes, p.weight_bytes);
+    wick_device_get_stats(fast, &stats);
+    assert_int_equal(stats.buffer_bytes, p.weight_bytes);
+    wick_model_close(model);
+    wick_device_close(fast);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_context),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_real),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
