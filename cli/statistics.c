@@ -22,14 +22,17 @@ static void print_device(const wick_device *device) {
 }
 
 static void print_speed(const wick_session_stats *stats) {
-    fprintf(stderr, "prompt %" PRIu32 " tokens, %.1f tokens/s; ", stats->n_prompt,
-            per_second(stats->n_prompt, stats->prompt_seconds));
-    /* The prompt's last step gives the first token, so one step less was spent on the others. */
-    const uint32_t n_steps = stats->n_generated > 0 ? stats->n_generated - 1 : 0;
-    fprintf(stderr, "generation %" PRIu32 " tokens, %.1f tokens/s; ", stats->n_generated,
-            per_second(n_steps, stats->generate_seconds));
-    fprintf(stderr, "first token after %.1f ms; peak memory %s\n", 1e3 * stats->first_token_seconds,
-            cli_bytes_text(wick_peak_memory()).text);
+    fprintf(stderr, "prompt %" PRIu32 " tokens", stats->n_prompt);
+    if (stats->n_generated > 0) {
+        /* The prompt's last step gives the first token: one step less was spent on the others. */
+        fprintf(stderr, ", %.1f tokens/s; ", per_second(stats->n_prompt, stats->prompt_seconds));
+        fprintf(stderr, "generation %" PRIu32 " tokens, %.1f tokens/s; first token after %.1f ms",
+                stats->n_generated, per_second(stats->n_generated - 1, stats->generate_seconds),
+                1e3 * stats->first_token_seconds);
+    } else {
+        fputs("; nothing generated", stderr);
+    }
+    fprintf(stderr, "; peak memory %s\n", cli_bytes_text(wick_peak_memory()).text);
 }
 
 static void print_slow(const wick_model *model, const wick_device *device) {

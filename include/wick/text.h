@@ -12,8 +12,11 @@ extern "C" {
 typedef struct wick_tokenizer wick_tokenizer;
 
 enum {
-    /* Adds the beginning (and end) token where the model wants it. */
-    WICK_TOKENIZE_ADD_SPECIAL = 1,
+    /* Puts the begin token first, and the end token last, where the model's metadata wants them. A
+     * prompt that is to be continued takes the first alone. */
+    WICK_TOKENIZE_ADD_BEGIN = 1,
+    WICK_TOKENIZE_ADD_END = 4,
+    WICK_TOKENIZE_ADD_SPECIAL = WICK_TOKENIZE_ADD_BEGIN | WICK_TOKENIZE_ADD_END,
     /* Text such as <|im_end|> becomes the special token instead of ordinary text. */
     WICK_TOKENIZE_PARSE_SPECIAL = 2,
 };

@@ -153,7 +153,7 @@ wick_status wick_session_append_text(wick_session *session, const char *text) {
     WK_TRY(check_idle(s));
     wk_heap *const heap = s->model->heap;
     const uint32_t flags =
-        WICK_TOKENIZE_PARSE_SPECIAL | (s->n_tokens == 0 ? (uint32_t)WICK_TOKENIZE_ADD_SPECIAL : 0);
+        WICK_TOKENIZE_PARSE_SPECIAL | (s->n_tokens == 0 ? (uint32_t)WICK_TOKENIZE_ADD_BEGIN : 0);
     size_t n = 0;
     WK_TRY(wick_tokenize(s->tokenizer, text, strlen(text), flags, NULL, 0, &n));
     if (n == 0) return WICK_OK;
@@ -225,9 +225,11 @@ static wick_status choose(wick_session *s, wick_event *event) {
         return WICK_OK;
     }
     uint32_t id;
+    const uint64_t begin_ns = wk_clock_ns();
     WK_TRY(wk_sampler_choose(&s->sampler, wk_runner_logits(s->runner, 0), s->tokens, s->n_tokens,
                              &id, wk_device_sticky(s->model->device)));
     if (s->first_token_ns == 0) s->first_token_ns = wk_clock_ns() - s->appended_ns;
+    if (s->n_since_prompt > 0) s->generate_ns += wk_clock_ns() - begin_ns;
     s->tokens[s->n_tokens++] = id;
     s->n_generated++;
     s->n_since_prompt++;

@@ -132,15 +132,16 @@ wick_status wick_tokenize(const wick_tokenizer *tokenizer, const char *text, siz
         size > WICK_TOKENIZE_MAX_SIZE) {
         return WICK_ERR_ARGUMENT;
     }
-    const bool add_special = (flags & WICK_TOKENIZE_ADD_SPECIAL) != 0;
+    const bool add_begin = (flags & WICK_TOKENIZE_ADD_BEGIN) && tokenizer->add_begin;
+    const bool add_end = (flags & WICK_TOKENIZE_ADD_END) && tokenizer->add_end;
     wk_id_sink out = {.ids = ids, .capacity = capacity};
     wk_sentencepiece_scratch scratch = {.n_chars = 0};
     wk_merger_init(&scratch.merger, tokenizer->heap);
     wk_strbuf_init(&scratch.chunk, tokenizer->heap);
 
-    if (add_special && tokenizer->add_begin) wk_id_sink_put(&out, tokenizer->desc.begin);
+    if (add_begin) wk_id_sink_put(&out, tokenizer->desc.begin);
     const wick_status status = encode_all(tokenizer, (wk_str){text, size}, flags, &scratch, &out);
-    if (add_special && tokenizer->add_end) wk_id_sink_put(&out, tokenizer->desc.end);
+    if (add_end) wk_id_sink_put(&out, tokenizer->desc.end);
 
     wk_merger_release(&scratch.merger);
     wk_strbuf_release(&scratch.chunk);

@@ -80,7 +80,10 @@ static void fill_blocks(wk_case *c, wick_dtype dtype, unsigned char *to, uint64_
     const uint64_t step = (uint64_t)wk_dtype_get(dtype)->block_bytes;
     int offsets[2];
     const int n_scales = scale_offsets(dtype, offsets);
-    for (uint64_t i = 0; i < size; i++) to[i] = (unsigned char)wk_rng_u32(&c->rng);
+    for (uint64_t i = 0; i < size; i += 4) {
+        const uint32_t word = wk_rng_u32(&c->rng);
+        memcpy(to + i, &word, size - i < 4 ? (size_t)(size - i) : 4);
+    }
     for (uint64_t at = 0; at < size; at += step) {
         for (int s = 0; s < n_scales; s++) {
             const bool is_zero = c->values != WK_VALUES_PLAIN && wk_case_chance(c, 5);

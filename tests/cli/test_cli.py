@@ -108,6 +108,12 @@ def test_statistics():
     assert b"exact math" in wick(*greedy("--math", "exact", n=5)).stderr
 
 
+def test_nothing_generated():
+    done = wick("run", MODEL, "-p", GREEDY["prompt"], "--context", 5)
+    equal((done.returncode, done.stdout), (0, b""))
+    assert b"nothing generated" in done.stderr, done.stderr
+
+
 def test_profile():
     done = wick(*greedy("--profile", "-q", n=5))
     assert done.stderr.startswith(b"kernel "), done.stderr
@@ -502,7 +508,8 @@ def main():
             skipped = test()
         except (AssertionError, subprocess.TimeoutExpired, ValueError, KeyError, IndexError) as e:
             n_failed += 1
-            print(f"not ok {number} - {name}\n# " + f"{type(e).__name__}: {e}".replace("\n", "\n# "))
+            why = f"{type(e).__name__}: {e}".replace("\n", "\n# ")
+            print(f"not ok {number} - {name}\n# {why}")
             continue
         n_passed += not skipped
         print(f"ok {number} - {name}" + (f" # SKIP {skipped}" if skipped else ""), flush=True)

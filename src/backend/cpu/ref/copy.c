@@ -1,5 +1,5 @@
 /* backend/cpu/ref/copy.c: copies and conversions between all dtypes. The same dtype is moved bit
- * for bit; blocks are decoded. */
+ * for bit; blocks and compute layouts are decoded. */
 #include "backend/cpu/ref/ref.h"
 
 #include "core/dtype.h"
@@ -36,17 +36,21 @@ static void convert_row(const wk_ref_row *y, const wk_ref_row *x) {
     }
 }
 
+static void store_floats(const wk_ref_row *y, int64_t at, int64_t n, const float *values) {
+    double real[WK_REF_CHUNK];
+    for (int64_t i = 0; i < n; i++) real[i] = (double)values[i];
+    wk_ref_store(y, at, n, real);
+}
+
 /* x: first block of a dense row. */
 static void decode_row(const wk_ref_row *y, wick_dtype dtype, const unsigned char *x) {
     const wk_dtype_info *info = wk_dtype_get(dtype);
     const wk_decode_fn decode = wk_decoder(dtype);
     float decoded[WK_REF_CHUNK];
-    double real[WK_REF_CHUNK];
     for (int64_t i = 0; i < y->n; i += WK_REF_CHUNK) {
         const int64_t n = y->n - i < WK_REF_CHUNK ? y->n - i : WK_REF_CHUNK;
         decode(x + i / info->block_elements * info->block_bytes, decoded, n);
-        for (int64_t j = 0; j < n; j++) real[j] = (double)decoded[j];
-        wk_ref_store(y, i, n, real);
+        store_floats(y, i, n, decoded);
     }
 }
 
@@ -62,11 +66,31 @@ static const unsigned char *block_row(const wk_view *view, int64_t index) {
            offset / info->block_elements * info->block_bytes;
 }
 
+/* Row r of a weight [n, k] in a compute layout. */
+static void unpack_row(const wk_cpu_run *run, const wk_ref_row *y, int64_t r) {
+    const wk_view *from = wk_src(run->op, 0);
+    float *decoded = run->worker_scratch;
+    wk_layout_decode_row((wk_layout)from->layout, from->dtype, from->extent[0], from->extent[1], r,
+                         wk_cpu_data(from), decoded);
+    for (int64_t i = 0; i < y->n; i += WK_REF_CHUNK) {
+        store_floats(y, i, y->n - i < WK_REF_CHUNK ? y->n - i : WK_REF_CHUNK, decoded + i);
+    }
+}
+
+static size_t unpacked_bytes(const wk_op *op) {
+    const wk_view *x = wk_src(op, 0);
+    return x->layout == WK_LAYOUT_RAW ? 0 : (size_t)x->extent[1] * sizeof(float);
+}
+
 static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const wk_view *from = wk_src(run->op, 0);
     for (int64_t r = begin; r < end; r++) {
         const wk_ref_row y = wk_ref_row_at(wk_dst(run->op, 0), r);
+        if (from->layout != WK_LAYOUT_RAW) {
+            unpack_row(run, &y, r);
+            continue;
+        }
         if (wk_dtype_is_block(from->dtype)) {
             decode_row(&y, from->dtype, block_row(from, r));
             continue;
@@ -83,7 +107,8 @@ static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
 /* Rows of blocks must hold whole ones. */
 static bool accepts_copy(const wk_op *op) {
     const wk_view *x = wk_src(op, 0);
-    if (wk_dtype_is_block(wk_dst(op, 0)->dtype) || x->layout != WK_LAYOUT_RAW) return false;
+    if (wk_dtype_is_block(wk_dst(op, 0)->dtype)) return false;
+    if (x->layout != WK_LAYOUT_RAW) return x->rank == 2;
     if (!wk_dtype_is_block(x->dtype)) return true;
     if (wk_decoder(x->dtype) == NULL || x->rank == 0) return false;
     const int64_t block = wk_dtype_get(x->dtype)->block_elements;
@@ -100,5 +125,6 @@ const wk_cpu_kernel wk_copy_ref = {
     .accepts = accepts_copy,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
+    .worker_bytes = unpacked_bytes,
     .run = run_copy,
 };

@@ -18,11 +18,10 @@ enum { PREFETCH_BYTES = 8192 };
 
 WK_INLINE int64_t tile_words(int64_t k) { return k / QUANT_BLOCK * block_words(FAST_COLUMNS); }
 
-/* 1, 2, 4 or FAST_COLUMNS. */
+/* 1, 2 or FAST_COLUMNS, which is 4. */
 WK_INLINE int64_t tile_width(int64_t m, int64_t t) {
     const int64_t left = m - t * FAST_COLUMNS;
-    if (left > 4 || left >= FAST_COLUMNS) return FAST_COLUMNS;
-    return left == 3 ? 4 : left;
+    return left > 2 ? FAST_COLUMNS : left;
 }
 
 static const float zeros[QUANT_BLOCK];
@@ -79,7 +78,6 @@ WK_INLINE void run_panel(const wk_layout layout, int64_t width, const uint8_t *p
     switch (width) {
     case 1: run_tile(layout, 1, 1, panel, 0, k, packed, to); break;
     case 2: run_tile(layout, 1, 2, panel, 0, k, packed, to); break;
-    case 4: run_tile(layout, 1, 4, panel, 0, k, packed, to); break;
     default: run_tile(layout, 1, FAST_COLUMNS, panel, 0, k, packed, to); break;
     }
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    FAST_COLUMNS = 6,
+    FAST_COLUMNS = 4,
     FAST_PANELS = 2,
     GROUPS = QUANT_BLOCK / 4,
 };
@@ -56,25 +56,21 @@ static void pack_block(const float *x, int64_t width, int32_t *block) {
     block[2 * width] = -sum;
 }
 
-/* sum += quants . plane, a plane being the high or the low bytes of a block. */
-WK_INLINE void dot_plane(const wk_layout layout, const int panels, const int width,
-                         const uint8_t *const quants[], const int32_t *plane,
-                         __m512i sum[FAST_PANELS][FAST_COLUMNS]) {
-    const int n = layout == WK_LAYOUT_PANEL_Q8 ? GROUPS : GROUPS / 2;
-    for (int g = 0; g < n; g++) {
-        b64 low[FAST_PANELS], high[FAST_PANELS];
+/* The sums of one block for each panel and column. */
+typedef struct block_sums {
+    __m512i high[FAST_PANELS][FAST_COLUMNS], low[FAST_PANELS][FAST_COLUMNS];
+} block_sums;
+
+/* sums += weights . x for one group of each panel; x points to the group's high words of the tile.
+ */
+WK_INLINE void dot_group(const int panels, const int width, const b64 group[FAST_PANELS],
+                         const int32_t *x, block_sums *sums) {
+    for (int c = 0; c < width; c++) {
+        const __m512i high = _mm512_set1_epi32(x[c]);
+        const __m512i low = _mm512_set1_epi32(x[c + GROUPS * width]);
         for (int p = 0; p < panels; p++) {
-            const b64 bytes = b64_load(quants[p] + 64 * g);
-            low[p] = layout == WK_LAYOUT_PANEL_Q8 ? bytes : b64_low_halves(bytes);
-            high[p] = b64_high_halves(bytes);
-        }
-        for (int c = 0; c < width; c++) {
-            const __m512i x = _mm512_set1_epi32(plane[g * width + c]);
-            for (int p = 0; p < panels; p++) sum[p][c] = _mm512_dpbusd_epi32(sum[p][c], low[p], x);
-        }
-        for (int c = 0; c < width && layout == WK_LAYOUT_PANEL_Q4; c++) {
-            const __m512i x = _mm512_set1_epi32(plane[(g + GROUPS / 2) * width + c]);
-            for (int p = 0; p < panels; p++) sum[p][c] = _mm512_dpbusd_epi32(sum[p][c], high[p], x);
+            sums->high[p][c] = _mm512_dpbusd_epi32(sums->high[p][c], group[p], high);
+            sums->low[p][c] = _mm512_dpbusd_epi32(sums->low[p][c], group[p], low);
         }
     }
 }
@@ -88,23 +84,33 @@ WK_INLINE void add_block(const wk_layout layout, const int panels, const int wid
                          const uint8_t *const at[], const int32_t *block,
                          v16 total[FAST_PANELS][FAST_COLUMNS]) {
     const bool is_q8 = layout == WK_LAYOUT_PANEL_Q8;
-    const uint8_t *quants[FAST_PANELS];
-    for (int p = 0; p < panels; p++) quants[p] = at[p] + (is_q8 ? 2 : 4) * WK_PANEL_ROWS;
-    __m512i sum[FAST_PANELS][FAST_COLUMNS];
-    for (int c = 0; c < width; c++)
-        for (int p = 0; p < panels; p++)
-            sum[p][c] = is_q8 ? _mm512_set1_epi32(block[2 * width + c]) : _mm512_setzero_si512();
-    const int32_t *const high = block + 3 * width;
-    dot_plane(layout, panels, width, quants, high, sum);
-    for (int c = 0; c < width; c++)
-        for (int p = 0; p < panels; p++) sum[p][c] = _mm512_slli_epi32(sum[p][c], 7);
-    dot_plane(layout, panels, width, quants, high + GROUPS * width, sum);
+    const int32_t *const x = block + 3 * width;
+    block_sums sums;
+    for (int c = 0; c < width; c++) {
+        for (int p = 0; p < panels; p++) {
+            sums.high[p][c] =
+                is_q8 ? _mm512_set1_epi32(block[2 * width + c]) : _mm512_setzero_si512();
+            sums.low[p][c] = _mm512_setzero_si512();
+        }
+    }
+    for (int g = 0; g < (is_q8 ? GROUPS : GROUPS / 2); g++) {
+        b64 group[FAST_PANELS], next[FAST_PANELS];
+        for (int p = 0; p < panels; p++) {
+            const b64 bytes = b64_load(at[p] + (is_q8 ? 2 : 4) * WK_PANEL_ROWS + 64 * g);
+            group[p] = is_q8 ? bytes : b64_low_halves(bytes);
+            next[p] = b64_high_halves(bytes);
+        }
+        dot_group(panels, width, group, x + g * width, &sums);
+        if (!is_q8) dot_group(panels, width, next, x + (g + GROUPS / 2) * width, &sums);
+    }
     for (int p = 0; p < panels; p++) {
         const uint16_t *const halves = (const uint16_t *)(const void *)at[p];
         const v16 scale = v16_load_f16(halves);
         for (int c = 0; c < width; c++) {
             const v16 both = v16_mul(scale, set_word(block + c));
-            total[p][c] = v16_fma(_mm512_cvtepi32_ps(sum[p][c]), both, total[p][c]);
+            const __m512i high = _mm512_slli_epi32(sums.high[p][c], 7);
+            const v16 whole = _mm512_cvtepi32_ps(_mm512_add_epi32(high, sums.low[p][c]));
+            total[p][c] = v16_fma(whole, both, total[p][c]);
             if (!is_q8)
                 total[p][c] = v16_fma(v16_load_f16(halves + WK_PANEL_ROWS),
                                       set_word(block + width + c), total[p][c]);

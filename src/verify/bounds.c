@@ -1,0 +1,156 @@
+/* verify/bounds.c: what a result may differ by, where more is known than wk_op_tolerance says.
+ *
+ * A sum of products may be off by a small part of S, the sum of the magnitudes of its terms, however
+ * much of it cancels. Where activations may be quantized, a block of 32 may round each of them by
+ * 1/254 of its largest magnitude (8 bits), which bounds every element; and the errors of a whole
+ * result, being independent, must be far smaller than the result. */
+#include "verify/case.h"
+
+#include "backend/cpu/ref/ref.h"
+#include "core/dtype.h"
+
+#include <math.h>
+
+enum { QUANT_BLOCK = 32, RMS_LEAST_COUNT = 256 };
+
+static const double quant_step = 1.0 / 254, rms_limit = 0.015;
+/* Blocks whose largest magnitude is less than this may count as zeros. */
+static const double quant_least = 0x1p-100;
+
+static double sum_error(wick_dtype dtype) { return dtype == WICK_F64 ? 1e-14 : 1e-6; }
+
+static double largest_of(const wk_view *view) {
+    double largest = 0, value;
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
+        const wk_ref_row row = wk_ref_row_at(view, r);
+        for (int64_t i = 0; i < row.n; i++) {
+            wk_ref_load(&row, i, 1, &value);
+            if (isfinite(value)) largest = fmax(largest, fabs(value));
+        }
+    }
+    return largest;
+}
+
+/* --- matmul --- */
+
+static void bound_matmul(const wk_op *op, double *row_a, double *row_b, double *bounds) {
+    const wk_view *const a = wk_src(op, 0), *const b = wk_src(op, 1), *const c = wk_dst(op, 0);
+    const int64_t m = c->extent[c->rank - 2], n = c->extent[c->rank - 1];
+    const int64_t k = a->extent[a->rank - 1];
+    const double factor = sum_error(c->dtype);
+    for (int64_t r = 0; r < wk_ref_n_rows(c); r++) {
+        const wk_ref_row left = wk_ref_row_at(a, r);
+        wk_ref_load(&left, 0, k, row_a);
+        for (int64_t l = 0; l < k; l++) {
+            const wk_ref_row right = wk_ref_row_at(b, r / m * k + l);
+            wk_ref_load(&right, 0, n, row_b);
+            for (int64_t j = 0; j < n; j++)
+                bounds[r * n + j] += factor * fabs(row_a[l] * row_b[j]);
+        }
+    }
+}
+
+/* --- linear --- */
+
+/* to [k], with as much room again behind it. */
+static void load_weight(const wk_view *w, int64_t row, double *to) {
+    const int64_t n = w->extent[0], k = w->extent[1];
+    if (w->layout == WK_LAYOUT_RAW && wk_dtype_is_float(w->dtype)) {
+        const wk_ref_row elements = wk_ref_row_at(w, row);
+        wk_ref_load(&elements, 0, k, to);
+        return;
+    }
+    float *const decoded = (float *)(to + k);
+    wk_layout_decode_row((wk_layout)w->layout, w->dtype, n, k, row, wk_cpu_data(w), decoded);
+    for (int64_t i = 0; i < k; i++) to[i] = (double)decoded[i];
+}
+
+/* What may be off by the quantization of x. */
+static double quantized(const double *x, const double *w, int64_t k) {
+    double bound = 0;
+    for (int64_t begin = 0; begin < k; begin += QUANT_BLOCK) {
+        double largest = 0, weights = 0;
+        for (int64_t i = begin; i < k && i < begin + QUANT_BLOCK; i++) {
+            largest = fmax(largest, fabs(x[i]));
+            weights += fabs(w[i]);
+        }
+        bound += (largest * quant_step + quant_least) * weights;
+    }
+    return bound;
+}
+
+static void bound_linear(const wk_op *op, bool is_fast, double *x, double *w, double *bounds) {
+    const int64_t m = wk_dst(op, 0)->extent[0], n = wk_dst(op, 0)->extent[1];
+    const int64_t k = wk_src(op, 0)->extent[1];
+    const wk_view *const bias = wk_src(op, 2);
+    const double factor = sum_error(wk_dst(op, 0)->dtype);
+    for (int64_t c = 0; c < m; c++) {
+        const wk_ref_row row = wk_ref_row_at(wk_src(op, 0), c);
+        wk_ref_load(&row, 0, k, x + c * k);
+    }
+    for (int64_t r = 0; r < n; r++) {
+        double added = 0;
+        if (bias->buf) {
+            const wk_ref_row row = wk_ref_row_at(bias, 0);
+            wk_ref_load(&row, r, 1, &added);
+        }
+        load_weight(wk_src(op, 1), r, w);
+        for (int64_t c = 0; c < m; c++) {
+            double sum = fabs(added);
+            for (int64_t i = 0; i < k; i++) sum += fabs(x[c * k + i] * w[i]);
+            bounds[c * n + r] = factor * sum + (is_fast ? quantized(x + c * k, w, k) : 0);
+        }
+    }
+}
+
+/* --- Both --- */
+
+/* Doubles for the operands as they are read, in two parts. */
+static void room_of(const wk_op *op, size_t *first, size_t *second) {
+    const wk_view *const left = wk_src(op, 0), *const right = wk_src(op, 1);
+    const size_t k = (size_t)left->extent[left->rank - 1];
+    const bool is_linear = op->code == WK_OP_LINEAR;
+    *first = k * (is_linear ? (size_t)left->extent[0] : 1);
+    *second = is_linear ? 2 * k : (size_t)right->extent[right->rank - 1];
+}
+
+static wick_status bound_elements(const wk_case *c, bool is_fast, wk_heap *heap, wk_bounds *out) {
+    size_t first, second;
+    room_of(&c->op, &first, &second);
+    const size_t size = (first + second + 1) * sizeof(double);
+    double *const memory = wk_alloc_zeroed(heap, size);
+    out->elements = wk_alloc_array(heap, (size_t)out->count, sizeof *out->elements);
+    const bool is_enough = memory && out->elements;
+    if (is_enough && c->op.code == WK_OP_LINEAR) {
+        bound_linear(&c->op, is_fast, memory, memory + first, out->elements);
+    } else if (is_enough) {
+        bound_matmul(&c->op, memory, memory + first, out->elements);
+    }
+    wk_free(heap, memory, size);
+    return is_enough ? WICK_OK : WICK_ERR_OUT_OF_MEMORY;
+}
+
+wick_status wk_bounds_make(const wk_case *c, const wk_kernel *kernel, const wk_view *expected,
+                           wk_heap *heap, wk_bounds *out) {
+    *out = (wk_bounds){
+        .tolerance = wk_op_tolerance(&c->op, kernel->is_fast),
+        .largest = largest_of(expected),
+        .count = wk_view_count(expected),
+    };
+    const bool is_sum = c->op.code == WK_OP_LINEAR || c->op.code == WK_OP_MATMUL;
+    if (!is_sum || out->count == 0) return WICK_OK;
+    if (kernel->is_fast && out->count >= RMS_LEAST_COUNT) out->rms_limit = rms_limit;
+    out->tolerance.of_largest = 0;
+    return bound_elements(c, kernel->is_fast, heap, out);
+}
+
+void wk_bounds_release(wk_bounds *bounds, wk_heap *heap) {
+    wk_free(heap, bounds->elements, (size_t)bounds->count * sizeof *bounds->elements);
+    bounds->elements = NULL;
+}
+
+double wk_bounds_at(const wk_bounds *bounds, int64_t element, double want) {
+    const wk_tolerance *const t = &bounds->tolerance;
+    const double own = bounds->elements ? bounds->elements[element] : 0;
+    return own + t->relative * fabs(want) + t->of_largest * bounds->largest + t->absolute;
+}

@@ -1,0 +1,237 @@
+/* verify/report.c: runs cases and says what came out. */
+#include "verify/verify.h"
+
+#include "backend/cpu/ref/ref.h"
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "verify/case.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_TRIES = 20000 };
+
+/* Sums over all elements that were compared, of all cases. */
+typedef struct errors {
+    double sum, square;
+    int64_t count;
+} errors;
+
+/* One kernel's verification. */
+typedef struct verification {
+    const wk_cpu_kernel *kernel, *reference;
+    wk_heap *heap;
+    wk_verify_report *report;
+    wk_case c;
+    errors errors;
+} verification;
+
+/* --- What was wrong --- */
+
+/* Op, strides and offsets, then the sentence. */
+static wick_status mismatch(verification *v, const char *sentence) {
+    wk_verify_report *const report = v->report;
+    char text[320], values[96];
+    const wk_op *const op = &v->c.op;
+    const wk_op_info *const info = wk_op_get_info(op->code);
+    const size_t size = sizeof report->failure;
+    size_t used = (size_t)snprintf(report->failure, size, "%s: %s;", sentence,
+                                   wk_op_text(op, text, sizeof text));
+    for (int i = 0; i < op->n_dst + op->n_src; i++) {
+        const wk_view *const view = &op->view[i];
+        if (!view->buf || used >= size) continue;
+        const wick_shape strides = wick_shape_of(view->rank, view->stride);
+        const bool is_in_place = i > 0 && view->buf == op->view[0].buf;
+        used += (size_t)snprintf(report->failure + used, size - used, " %s strides %s layout %d%s",
+                                 info->operands[i].name,
+                                 wk_shape_text(&strides, values, sizeof values), view->layout,
+                                 is_in_place ? " in place" : "");
+    }
+    return WICK_ERR_MISMATCH;
+}
+
+static wick_status wrong_element(verification *v, int64_t element, const double pair[2],
+                                 double bound) {
+    const wk_view *const y = &v->c.op.view[0];
+    wick_shape at = {.rank = y->rank};
+    for (int d = y->rank - 1; d >= 0; d--) {
+        at.extent[d] = element % y->extent[d];
+        element /= y->extent[d];
+    }
+    char index[96], sentence[256];
+    snprintf(sentence, sizeof sentence, "element %s is %.9g instead of %.9g, off by %.3g of %.3g",
+             wk_shape_text(&at, index, sizeof index), pair[1], pair[0], fabs(pair[1] - pair[0]),
+             bound);
+    return mismatch(v, sentence);
+}
+
+/* --- Comparing --- */
+
+/* An infinity in quantized activations may end as NaN. */
+static bool agrees(const verification *v, double want, double got, double bound) {
+    if (want == got || (isnan(want) && isnan(got))) return true;
+    if (v->kernel->base.is_fast && !isfinite(want)) return !isfinite(got);
+    return isfinite(want) && fabs(want - got) <= bound;
+}
+
+/* Adds the errors of one result to the figures; rms: that of what is wanted, not 0. */
+static void count_errors(verification *v, const errors *own, double largest, double rms) {
+    wk_verify_report *const report = v->report;
+    v->errors.sum += own->sum / rms;
+    v->errors.square += own->square / (rms * rms);
+    v->errors.count += own->count;
+    report->max_error = fmax(report->max_error, largest / rms);
+}
+
+/* want and got: destination i as the reference gave it and as it is. */
+static wick_status compare_elements(verification *v, const wk_view *want_view,
+                                    const wk_view *got_view, const wk_bounds *bounds) {
+    errors own = {0};
+    double largest = 0, want_square = 0;
+    const int64_t n_rows = bounds->count > 0 ? wk_ref_n_rows(want_view) : 0;
+    for (int64_t r = 0; r < n_rows; r++) {
+        const wk_ref_row want = wk_ref_row_at(want_view, r), got = wk_ref_row_at(got_view, r);
+        for (int64_t i = 0; i < want.n; i++) {
+            double pair[2];
+            wk_ref_load(&want, i, 1, &pair[0]);
+            wk_ref_load(&got, i, 1, &pair[1]);
+            const double bound = wk_bounds_at(bounds, r * want.n + i, pair[0]);
+            if (!agrees(v, pair[0], pair[1], bound))
+                return wrong_element(v, r * want.n + i, pair, bound);
+            if (!isfinite(pair[0])) continue;
+            const double error = fabs(pair[0] - pair[1]);
+            if (error > 0) v->report->worst = fmax(v->report->worst, error / bound);
+            own.sum += error;
+            own.square += error * error;
+            own.count++;
+            largest = fmax(largest, error);
+            want_square += pair[0] * pair[0];
+        }
+    }
+    v->report->n_elements += bounds->count;
+    if (!(want_square > 0) || !isfinite(want_square)) return WICK_OK;
+    count_errors(v, &own, largest, sqrt(want_square / (double)own.count));
+    if (bounds->rms_limit == 0 || own.square <= bounds->rms_limit * bounds->rms_limit * want_square)
+        return WICK_OK;
+    char sentence[128];
+    snprintf(sentence, sizeof sentence, "errors have %.3g of the rms of the result, %.3g allowed",
+             sqrt(own.square / want_square), bounds->rms_limit);
+    return mismatch(v, sentence);
+}
+
+/* The kernel's results are in the first copies. */
+static wick_status compare(verification *v) {
+    wk_case_reset(&v->c); /* bounds come from the operands as they were before the kernel */
+    for (int i = 0; i < v->c.op.n_dst; i++) {
+        const wk_case_memory *const m = &v->c.memory[i];
+        wk_buffer wanted = {.size = m->size, .data = m->expected};
+        wk_buffer given = {.size = m->size, .data = m->first};
+        wk_view want = v->c.op.view[i], got = want;
+        want.buf = &wanted;
+        got.buf = &given;
+        wk_bounds bounds;
+        wick_status status = wk_bounds_make(&v->c, &v->kernel->base, &want, v->heap, &bounds);
+        if (status == WICK_OK) status = compare_elements(v, &want, &got, &bounds);
+        wk_bounds_release(&bounds, v->heap);
+        if (status != WICK_OK) return status;
+    }
+    return WICK_OK;
+}
+
+/* --- One case --- */
+
+/* Nothing outside the destinations' elements may have changed. Ends their contents. */
+static wick_status check_damage(verification *v, const wk_case_run *run) {
+    char sentence[128];
+    const char *const damaged = wk_case_find_damage(&v->c);
+    if (damaged) {
+        snprintf(sentence, sizeof sentence, "memory of %s outside the result was written", damaged);
+        return mismatch(v, sentence);
+    }
+    return run->is_out_of_scratch ? mismatch(v, "scratch memory was written past its end")
+                                  : WICK_OK;
+}
+
+static void save(const wk_case *c, bool is_reference) {
+    for (int i = 0; i < c->op.n_dst; i++) {
+        const wk_case_memory *const m = &c->memory[i];
+        memcpy(is_reference ? m->expected : m->first, m->live, m->size);
+    }
+}
+
+static bool is_first_again(const wk_case *c) {
+    for (int i = 0; i < c->op.n_dst; i++)
+        if (memcmp(c->memory[i].live, c->memory[i].first, c->memory[i].size) != 0) return false;
+    return true;
+}
+
+/* The reference, the kernel whole, the kernel in random ranges. */
+static wick_status run_case(verification *v) {
+    wk_case *const c = &v->c;
+    wk_case_run wanted, whole, split;
+    WK_TRY(wk_case_compute(c, v->reference, false, v->heap, &wanted));
+    save(c, true);
+    wk_case_reset(c);
+    WK_TRY(wk_case_compute(c, v->kernel, true, v->heap, &split));
+    save(c, false);
+    WK_TRY(check_damage(v, &split));
+    wk_case_reset(c);
+    WK_TRY(wk_case_compute(c, v->kernel, false, v->heap, &whole));
+    if (whole.has_fault != wanted.has_fault || split.has_fault != wanted.has_fault)
+        return mismatch(v, wanted.has_fault ? "an index out of range was not noticed"
+                                            : "an index out of range was found where there is none");
+    if (!wanted.has_fault && !is_first_again(c)) return mismatch(v, "other ranges gave other bits");
+    WK_TRY(check_damage(v, &whole));
+    return wanted.has_fault ? WICK_OK : compare(v);
+}
+
+static bool may_run(const wk_cpu_kernel *kernel, const wk_op *op) {
+    return !kernel->accepts || kernel->accepts(op);
+}
+
+/* The first op from this seed on that kernel and reference accept. */
+static wick_status find_case(verification *v, uint64_t seed) {
+    for (int i = 0; i < MAX_TRIES; i++) {
+        const wk_cpu_kernel *const kernel = v->kernel;
+        v->report->seed = seed;
+        wk_case_describe(&v->c, seed, kernel->code, kernel->base.is_fast);
+        v->reference = wk_cpu_find_kernel(&v->c.op, 0);
+        if (v->reference && may_run(kernel, &v->c.op)) return WICK_OK;
+        seed = wk_case_next_seed(seed);
+    }
+    snprintf(v->report->failure, sizeof v->report->failure,
+             "none of %d random ops is accepted", MAX_TRIES);
+    return WICK_ERR_UNSUPPORTED;
+}
+
+wick_status wk_verify_kernel(const wk_cpu_kernel *kernel, uint64_t seed, int64_t n_cases,
+                             wk_heap *heap, wk_verify_report *report) {
+    *report = (wk_verify_report){.seed = seed};
+    verification *const v = wk_alloc_zeroed(heap, sizeof *v);
+    if (!v) return WICK_ERR_OUT_OF_MEMORY;
+    v->kernel = kernel;
+    v->heap = heap;
+    v->report = report;
+    wick_status status = WICK_OK;
+    while (status == WICK_OK && report->n_cases < n_cases) {
+        status = find_case(v, seed);
+        if (status != WICK_OK) break;
+        wick_error err = {0};
+        status = wk_case_fill(&v->c, heap, &err);
+        if (status == WICK_OK) {
+            status = run_case(v);
+        } else {
+            snprintf(report->failure, sizeof report->failure, "%s", err.message);
+        }
+        wk_case_release(&v->c, heap);
+        report->n_cases++;
+        seed = wk_case_next_seed(report->seed);
+    }
+    if (v->errors.count > 0) {
+        report->mean_error = v->errors.sum / (double)v->errors.count;
+        report->rms_error = sqrt(v->errors.square / (double)v->errors.count);
+    }
+    wk_free(heap, v, sizeof *v);
+    return status;
+}
