@@ -114,7 +114,8 @@ WICK_API size_t wick_tensor_bytes(const wick_tensor *tensor);
 WICK_API wick_status wick_read(wick_tensor *tensor, void *data, size_t size);
 
 /* The same without blocking: start, wick_read_poll until it is not WICK_PENDING, finish copies into
- * data and frees the reading, whatever its result; data NULL gives the read up (WICK_ERR_CANCELLED). */
+ * data and frees the reading, whatever its result. data NULL gives the read up
+ * (WICK_ERR_CANCELLED). */
 typedef struct wick_reading wick_reading;
 WICK_API wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading);
 WICK_API wick_status wick_read_poll(wick_reading *reading);

@@ -97,7 +97,8 @@ static fast_target target_at(const linear_operands *a, int64_t panel, int64_t ti
 WK_INLINE void run_pair(const linear_operands *a, const wk_layout layout, const int32_t *packed,
                         int64_t at, int64_t end) {
     const uint8_t *const panel = a->weight + at * a->panel_bytes;
-    const int64_t full = at + FAST_PANELS <= end ? a->m / FAST_COLUMNS : 0;
+    const bool is_paired = a->m > FAST_COLUMNS && at + FAST_PANELS <= end;
+    const int64_t full = is_paired ? a->m / FAST_COLUMNS : 0;
     for (int64_t t = 0; t < full; t++) {
         const fast_target to = target_at(a, at, t);
         run_tile(layout, FAST_PANELS, FAST_COLUMNS, panel, a->panel_bytes, a->k,

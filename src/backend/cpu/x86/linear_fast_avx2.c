@@ -38,10 +38,10 @@ static void pack_block(const float *x, int64_t width, int32_t *block) {
     }
 }
 
-/* Eight rows of a panel, as 32-bit lanes. */
-typedef struct half_sum {
+/* Whole numbers of 16 rows. */
+typedef struct row_sums {
     __m256i low, high;
-} half_sum;
+} row_sums;
 
 WK_INLINE __m256i dot_rows(__m256i even, __m256i odd, __m256i x_even, __m256i x_odd, __m256i sum) {
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(even, x_even));
@@ -49,7 +49,7 @@ WK_INLINE __m256i dot_rows(__m256i even, __m256i odd, __m256i x_even, __m256i x_
 }
 
 /* sum += group . x; x points to the group's even words of the tile. */
-WK_INLINE void dot_group(const int width, b64 group, const int32_t *x, half_sum sum[FAST_COLUMNS]) {
+WK_INLINE void dot_group(const int width, b64 group, const int32_t *x, row_sums sum[FAST_COLUMNS]) {
     const __m256i mask = _mm256_set1_epi16(255);
     const b64 even = {_mm256_and_si256(group.low, mask), _mm256_and_si256(group.high, mask)};
     const b64 odd = {_mm256_srli_epi16(group.low, 8), _mm256_srli_epi16(group.high, 8)};
@@ -74,10 +74,10 @@ WK_INLINE void add_block(const wk_layout layout, const int panels, const int wid
     const bool is_q8 = layout == WK_LAYOUT_PANEL_Q8;
     const uint8_t *const quants = at[0] + (is_q8 ? 2 : 4) * WK_PANEL_ROWS;
     const int32_t *const x = block + 3 * width;
-    half_sum sum[FAST_COLUMNS];
+    row_sums sum[FAST_COLUMNS];
     for (int c = 0; c < width; c++) {
         const int32_t base = is_q8 ? block[2 * width + c] : 0;
-        sum[c] = (half_sum){_mm256_set1_epi32(base), _mm256_set1_epi32(base)};
+        sum[c] = (row_sums){_mm256_set1_epi32(base), _mm256_set1_epi32(base)};
     }
     for (int g = 0; g < (is_q8 ? GROUPS : GROUPS / 2); g++) {
         const b64 bytes = b64_load(quants + 64 * g);

@@ -1,8 +1,8 @@
 /* x86/linear_fast_avx512.c: linear with activations as integers, by the byte dot products of VNNI.
  *
- * An activation is two signed bytes (linear_quantize.h), so a block takes two dot products: of the
- * high bytes, shifted, and of the low ones. Against one of 8 bits that costs a quarter more time in
- * a prefill and none in decode, and leaves a hundredth of the error. */
+ * An activation is two signed bytes (linear_quantize.h), so a block takes two dot products, of the
+ * high bytes and of the low ones. Against a single byte that costs half as much time again in a
+ * prefill and none in decode, and leaves a hundredth of the error. */
 #include "backend/cpu/x86/simd_avx512.h"
 
 #include "backend/cpu/cpu_kernel.h"
