@@ -22,10 +22,13 @@ static void add_arithmetic(wk_tolerance *t, const wk_op *op, bool is_fast) {
     switch (op->code) {
     case WK_OP_BINARY:
     case WK_OP_ARANGE: t->relative += 5e-7; break;
-    case WK_OP_UNARY: t->relative += 4e-6; break;
-    case WK_OP_GATED:
+    case WK_OP_UNARY: /* the sigmoid of -88 may be flushed to zero */
         t->relative += 4e-6;
-        t->absolute += 1e-30; /* the subnormal sigmoid of a gate near -88, times up */
+        t->absolute += 88 * 0x1p-126;
+        break;
+    case WK_OP_GATED: /* the same, times up */
+        t->relative += 4e-6;
+        t->absolute += 1e-30;
         break;
     case WK_OP_SOFTMAX: /* x - largest is rounded before exp is taken of it */
         t->relative += 1e-5;

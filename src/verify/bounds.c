@@ -13,7 +13,7 @@
 
 enum { QUANT_BLOCK = 32, RMS_LEAST_COUNT = 256 };
 
-static const double quant_step = 1.0 / 254, rms_limit = 0.015;
+static const double quant_step = 1.0 / 254, rms_limit = 0.015, logit_error = 2e-7;
 /* Blocks whose largest magnitude is less than this may count as zeros. */
 static const double quant_least = 0x1p-100;
 
@@ -103,7 +103,28 @@ static void bound_linear(const wk_op *op, bool is_fast, double *x, double *w, do
     }
 }
 
-/* --- Both --- */
+/* --- attention --- */
+
+/* A logit that is off by a small part of its terms' magnitudes, here at most of |q|_1 max |k|, moves
+ * the mean of the values by as much of twice the largest one. */
+static void bound_attention(const wk_op *op, int64_t rows, int64_t e, double *bounds) {
+    const bool is_cached = op->code == WK_OP_ATTENTION_CACHED;
+    const double scale = (double)(is_cached ? op->p.cached.scale : op->p.attention.scale);
+    const double keys = largest_of(wk_src(op, 1)), values = largest_of(wk_src(op, 2));
+    for (int64_t r = 0; r < rows; r++) {
+        const wk_ref_row q = wk_ref_row_at(wk_src(op, 0), r);
+        double magnitude = 0;
+        for (int64_t i = 0; i < q.n; i++) {
+            double value;
+            wk_ref_load(&q, i, 1, &value);
+            magnitude += fabs(value);
+        }
+        for (int64_t l = 0; l < e; l++)
+            bounds[r * e + l] = 2 * logit_error * fabs(scale) * magnitude * keys * values;
+    }
+}
+
+/* --- All of them --- */
 
 /* Doubles for the operands as they are read, in two parts. */
 static void room_of(const wk_op *op, size_t *first, size_t *second) {
@@ -114,20 +135,19 @@ static void room_of(const wk_op *op, size_t *first, size_t *second) {
     *second = is_linear ? 2 * k : (size_t)right->extent[right->rank - 1];
 }
 
-static wick_status bound_elements(const wk_case *c, bool is_fast, wk_heap *heap, wk_bounds *out) {
+static wick_status bound_sums(const wk_case *c, bool is_fast, wk_heap *heap, wk_bounds *out) {
     size_t first, second;
     room_of(&c->op, &first, &second);
     const size_t size = (first + second + 1) * sizeof(double);
     double *const memory = wk_alloc_zeroed(heap, size);
-    out->elements = wk_alloc_array(heap, (size_t)out->count, sizeof *out->elements);
-    const bool is_enough = memory && out->elements;
-    if (is_enough && c->op.code == WK_OP_LINEAR) {
+    if (!memory) return WICK_ERR_OUT_OF_MEMORY;
+    if (c->op.code == WK_OP_LINEAR) {
         bound_linear(&c->op, is_fast, memory, memory + first, out->elements);
-    } else if (is_enough) {
+    } else {
         bound_matmul(&c->op, memory, memory + first, out->elements);
     }
     wk_free(heap, memory, size);
-    return is_enough ? WICK_OK : WICK_ERR_OUT_OF_MEMORY;
+    return WICK_OK;
 }
 
 wick_status wk_bounds_make(const wk_case *c, const wk_kernel *kernel, const wk_view *expected,
@@ -137,11 +157,21 @@ wick_status wk_bounds_make(const wk_case *c, const wk_kernel *kernel, const wk_v
         .largest = largest_of(expected),
         .count = wk_view_count(expected),
     };
-    const bool is_sum = c->op.code == WK_OP_LINEAR || c->op.code == WK_OP_MATMUL;
-    if (!is_sum || out->count == 0) return WICK_OK;
+    const wk_opcode code = c->op.code;
+    const bool is_sum = code == WK_OP_LINEAR || code == WK_OP_MATMUL;
+    const bool is_attention = code == WK_OP_ATTENTION || code == WK_OP_ATTENTION_CACHED;
+    if ((!is_sum && !is_attention) || out->count == 0) return WICK_OK;
+    out->elements = wk_alloc_array(heap, (size_t)out->count, sizeof *out->elements);
+    if (!out->elements) return WICK_ERR_OUT_OF_MEMORY;
+    if (is_attention) {
+        const int64_t e = expected->extent[expected->rank - 1];
+        bound_attention(&c->op, out->count / e, e, out->elements);
+        return WICK_OK;
+    }
     if (kernel->is_fast && out->count >= RMS_LEAST_COUNT) out->rms_limit = rms_limit;
     out->tolerance.of_largest = 0;
-    return bound_elements(c, kernel->is_fast, heap, out);
+    out->tolerance.relative = fmax(out->tolerance.relative, sum_error(expected->dtype));
+    return bound_sums(c, kernel->is_fast, heap, out);
 }
 
 void wk_bounds_release(wk_bounds *bounds, wk_heap *heap) {

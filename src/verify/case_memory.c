@@ -24,7 +24,8 @@ static double special_value(wk_case *c) {
     case 2: return 1e-40 * wk_case_signed(c); /* subnormal in f32 */
     case 3: return 1e-20 * wk_case_signed(c);
     case 4: return 30 * wk_case_signed(c);
-    default: return 1000 * wk_case_signed(c);
+    default: /* e^-1000 is 0 here and not there, which infinities tell apart */
+        return (c->values == WK_VALUES_NOT_FINITE ? 80 : 1000) * wk_case_signed(c);
     }
 }
 

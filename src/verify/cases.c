@@ -247,7 +247,7 @@ static void describe_rotary(wk_case *c) {
 
 static void describe_matmul(wk_case *c) {
     const int n_leading = (int)wk_case_below(c, 3), rank = n_leading + 2;
-    int64_t m = random_extent(c, 70), n = random_extent(c, 200), k = random_extent(c, 300);
+    int64_t m = random_extent(c, 70), n = random_extent(c, 200), k = random_extent(c, 1600);
     int64_t shape[WICK_MAX_RANK];
     for (int d = 0; d < n_leading; d++) {
         shape[d] = random_extent(c, 3);

@@ -347,6 +347,54 @@ static void test_smollm2_logits(void **state) {
     wk_arena_release(&f.arena);
 }
 
+/* Negative log-likelihood of each next token of a text, and its mean's exponential. */
+static void check_nll(wick_math math, double most_rms, double most_relative) {
+    fixture f;
+    if (!real_model(&f)) skip();
+    const wk_json *const reference = wk_json_get(f.root, "nll");
+    uint32_t n;
+    const uint32_t *const ids = ids_of(&f, wk_json_get(reference, "tokens"), &n);
+    wick_device *device;
+    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .math = math};
+    wick_model *const model = open_model(getenv("WICK_REAL_MODEL"), &desc, &device);
+    wick_model_info info;
+    wick_model_get_info(model, &info);
+    float *const logits = all_logits(model, 0, ids, n);
+    double total = 0, square = 0;
+    const wk_json *want = wk_json_get(reference, "nll_per_token")->child;
+    for (uint32_t i = 0; i + 1 < n; i++, want = want->next) {
+        const float *const row = logits + (size_t)i * info.n_vocab;
+        double sum = 0;
+        float most = row[0];
+        for (uint32_t k = 1; k < info.n_vocab; k++) most = fmaxf(most, row[k]);
+        for (uint32_t k = 0; k < info.n_vocab; k++) sum += exp((double)row[k] - (double)most);
+        const double nll = (double)most + log(sum) - (double)row[ids[i + 1]];
+        total += nll;
+        square += (nll - want->number) * (nll - want->number);
+    }
+    const double rms = sqrt(square / (n - 1)), perplexity = exp(total / (n - 1));
+    const double relative = fabs(perplexity / wk_json_get(reference, "perplexity")->number - 1);
+    print_message("perplexity %.4f, off by %.1e; rms difference per token %.5f\n", perplexity,
+                  relative, rms);
+    assert_true(rms <= most_rms);
+    assert_true(relative <= most_relative);
+    free(logits);
+    wick_model_close(model);
+    wick_device_close(device);
+    wk_arena_release(&f.arena);
+}
+
+static void test_smollm2_nll_exact(void **state) {
+    (void)state;
+    check_nll(WICK_MATH_EXACT, 5e-4, 1e-4);
+}
+
+/* Far below the 0.08 that eight-bit activations cost elsewhere: see docs/numerics.md. */
+static void test_smollm2_nll_fast(void **state) {
+    (void)state;
+    check_nll(WICK_MATH_FAST, 0.01, 1e-3);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stories_greedy),
@@ -356,6 +404,8 @@ int main(void) {
         cmocka_unit_test(test_smollm2_greedy),
         cmocka_unit_test(test_smollm2_same_bits),
         cmocka_unit_test(test_smollm2_logits),
+        cmocka_unit_test(test_smollm2_nll_exact),
+        cmocka_unit_test(test_smollm2_nll_fast),
     };
     return cmocka_run_group_tests_name("generate", tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ static bool check(const wk_cpu_kernel *kernel, const options *o, int number, wk_
     const char *const name = kernel->base.name;
     const wick_status status = wk_verify_kernel(kernel, o->seed, o->n_cases, heap, &report);
     printf("%s %d - %s: %" PRId64 " cases, %" PRId64 " elements, relative error mean %.2g rms %.2g "
-           "max %.2g, %.2f of the bound\n",
+           "max %.2g, %.2g of the bound\n",
            status == WICK_OK ? "ok" : "not ok", number, name, report.n_cases, report.n_elements,
            report.mean_error, report.rms_error, report.max_error, report.worst);
     if (status == WICK_OK) return true;

@@ -86,9 +86,6 @@ WK_INLINE v16 v16_div(v16 a, v16 b) {
 WK_INLINE v16 v16_max(v16 a, v16 b) {
     return v16_of(_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high));
 }
-WK_INLINE v16 v16_min(v16 a, v16 b) {
-    return v16_of(_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high));
-}
 WK_INLINE v16 v16_fma(v16 a, v16 b, v16 c) {
     return v16_of(_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high));
 }

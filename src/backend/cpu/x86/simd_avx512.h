@@ -60,7 +60,6 @@ WK_INLINE v16 v16_sub(v16 a, v16 b) { return _mm512_sub_ps(a, b); }
 WK_INLINE v16 v16_mul(v16 a, v16 b) { return _mm512_mul_ps(a, b); }
 WK_INLINE v16 v16_div(v16 a, v16 b) { return _mm512_div_ps(a, b); }
 WK_INLINE v16 v16_max(v16 a, v16 b) { return _mm512_max_ps(a, b); }
-WK_INLINE v16 v16_min(v16 a, v16 b) { return _mm512_min_ps(a, b); }
 WK_INLINE v16 v16_fma(v16 a, v16 b, v16 c) { return _mm512_fmadd_ps(a, b, c); }
 WK_INLINE v16 v16_abs(v16 a) { return _mm512_abs_ps(a); }
 WK_INLINE v16 v16_round(v16 a) {
