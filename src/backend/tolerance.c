@@ -61,7 +61,7 @@ wk_tolerance wk_op_tolerance(const wk_op *op, bool is_fast) {
 
 bool wk_tolerance_accepts(const wk_tolerance *tolerance, double largest, double want, double got) {
     if (want == got || (isnan(want) && isnan(got))) return true;
-    const double bound = tolerance->relative * fabs(want) + tolerance->of_largest * largest +
-                         tolerance->absolute;
+    const double bound =
+        tolerance->relative * fabs(want) + tolerance->of_largest * largest + tolerance->absolute;
     return isfinite(want) && fabs(want - got) <= bound;
 }

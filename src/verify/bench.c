@@ -19,8 +19,8 @@ typedef struct sizes {
 static const sizes linear_sizes[] = {{1, 576, 576},   {1, 1536, 576},   {1, 576, 1536},
                                      {1, 49152, 576}, {512, 1536, 576}, {512, 576, 1536}};
 static const sizes matmul_sizes[] = {{1, 576, 576}, {512, 576, 64}, {512, 64, 512}};
-static const sizes row_sizes[] = {{1, 576, 0}, {1, 1536, 0}, {1, 49152, 0}, {512, 576, 0},
-                                  {512, 1536, 0}};
+static const sizes row_sizes[] = {
+    {1, 576, 0}, {1, 1536, 0}, {1, 49152, 0}, {512, 576, 0}, {512, 1536, 0}};
 static const sizes head_sizes[] = {{1, HEAD_DIM, 0}, {512, HEAD_DIM, 0}};
 static const sizes cached_sizes[] = {{1, HEAD_DIM, 128}, {1, HEAD_DIM, 2048}, {512, HEAD_DIM, 512}};
 

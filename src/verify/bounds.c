@@ -1,9 +1,9 @@
 /* verify/bounds.c: what a result may differ by, where more is known than wk_op_tolerance says.
  *
- * A sum of products may be off by a small part of S, the sum of the magnitudes of its terms, however
- * much of it cancels. Where activations may be quantized, a block of 32 may round each of them by
- * 1/254 of its largest magnitude (8 bits), which bounds every element; and the errors of a whole
- * result, being independent, must be far smaller than the result. */
+ * A sum of products may be off by a small part of S, the sum of the magnitudes of its terms,
+ * however much of it cancels. Where activations may be quantized, a block of 32 may round each of
+ * them by 1/254 of its largest magnitude (8 bits), which bounds every element; and the errors of a
+ * whole result, being independent, must be far smaller than the result. */
 #include "verify/case.h"
 
 #include "backend/cpu/ref/ref.h"
@@ -44,8 +44,7 @@ static void bound_matmul(const wk_op *op, double *row_a, double *row_b, double *
         for (int64_t l = 0; l < k; l++) {
             const wk_ref_row right = wk_ref_row_at(b, r / m * k + l);
             wk_ref_load(&right, 0, n, row_b);
-            for (int64_t j = 0; j < n; j++)
-                bounds[r * n + j] += factor * fabs(row_a[l] * row_b[j]);
+            for (int64_t j = 0; j < n; j++) bounds[r * n + j] += factor * fabs(row_a[l] * row_b[j]);
         }
     }
 }
@@ -105,8 +104,8 @@ static void bound_linear(const wk_op *op, bool is_fast, double *x, double *w, do
 
 /* --- attention --- */
 
-/* A logit that is off by a small part of its terms' magnitudes, here at most of |q|_1 max |k|, moves
- * the mean of the values by as much of twice the largest one. */
+/* A logit that is off by a small part of its terms' magnitudes, here at most of |q|_1 max |k|,
+ * moves the mean of the values by as much of twice the largest one. */
 static void bound_attention(const wk_op *op, int64_t rows, int64_t e, double *bounds) {
     const bool is_cached = op->code == WK_OP_ATTENTION_CACHED;
     const double scale = (double)(is_cached ? op->p.cached.scale : op->p.attention.scale);

@@ -1,7 +1,8 @@
 /* verify/case.h: one random op with its memory, as the files of verify/ hand it on to each other.
  *
- * Made in two steps: wk_case_describe chooses code, dtypes, shapes, strides and parameters, which is
- * all that a kernel may look at to accept the op; wk_case_fill then gives the operands memory. */
+ * Made in two steps: wk_case_describe chooses code, dtypes, shapes, strides and parameters, which
+ * is all that a kernel may look at to accept the op; wk_case_fill then gives the operands memory.
+ */
 #ifndef WK_VERIFY_CASE_H
 #define WK_VERIFY_CASE_H
 
@@ -29,7 +30,7 @@ typedef struct wk_case_memory {
 typedef struct wk_case {
     wk_op op;
     wk_rng rng;
-    bool is_wild;      /* layouts that few kernels take */
+    bool is_wild;       /* layouts that few kernels take */
     bool has_bad_index; /* an index may be out of range: only the fault counts */
     wk_case_values values;
     wk_buffer buffer[WK_MAX_OPERANDS]; /* of view i, unless it is view 0 in place */
@@ -57,7 +58,8 @@ wk_view *wk_case_dense(wk_case *c, int i, wick_dtype dtype, int rank, const int6
 
 /* case_batch.c: chooses the layout of a batch descriptor of n_rows rows, and writes its words. */
 void wk_case_plan_batch(wk_case *c, wk_batch_layout *layout, int64_t n_rows);
-/* words: n_words of poison. n_cache_blocks: blocks of the caches, at least n_sequences * n_blocks. */
+/* words: n_words of poison. n_cache_blocks: blocks of the caches, at least n_sequences * n_blocks.
+ */
 void wk_case_fill_batch(wk_case *c, const wk_batch_layout *layout, int64_t n_cache_blocks,
                         uint32_t *words);
 

@@ -1,5 +1,5 @@
-/* verify/case_batch.c: random batch descriptors (backend.h): several sequences, blocks out of order,
- * rows in any order with padding among them, gaps of poison between the sections. */
+/* verify/case_batch.c: random batch descriptors (backend.h): several sequences, blocks out of
+ * order, rows in any order with padding among them, gaps of poison between the sections. */
 #include "verify/case.h"
 
 #include "core/compiler.h"

@@ -187,9 +187,8 @@ static wick_status fill_operand(wk_case *c, int i, wk_heap *heap) {
 
 /* Bytes before the operand: a multiple of its elements. */
 static uint64_t random_lead(wk_case *c, const wk_view *view, bool is_tight) {
-    const uint64_t element = wk_dtype_is_block(view->dtype)
-                                 ? 4
-                                 : (uint64_t)wk_dtype_get(view->dtype)->block_bytes;
+    const uint64_t element =
+        wk_dtype_is_block(view->dtype) ? 4 : (uint64_t)wk_dtype_get(view->dtype)->block_bytes;
     const uint64_t n = is_tight ? 0 : GUARD_BYTES / element;
     return (n + (uint64_t)wk_case_below(c, 20)) * element;
 }

@@ -1,5 +1,5 @@
-/* verify/cases.c: random ops: shapes with every remainder, strides of every kind, operands present or
- * absent, in place or not. */
+/* verify/cases.c: random ops: shapes with every remainder, strides of every kind, operands present
+ * or absent, in place or not. */
 #include "verify/case.h"
 
 #include "core/compiler.h"
@@ -26,9 +26,9 @@ uint64_t wk_case_next_seed(uint64_t seed) {
 
 /* 1 ... most, or sometimes 0; vector widths and their neighbours more often. */
 static int64_t random_extent(wk_case *c, int64_t most) {
-    static const int64_t favourites[] = {1,  2,  3,  7,  8,   13,  15,  16,  17,  31,  32,  33,
-                                         47, 48, 49, 63, 64,  65,  96,  127, 128, 129, 160, 192,
-                                         255, 256, 257, 320, 511, 576, 577, 1024, 1536};
+    static const int64_t favourites[] = {1,   2,   3,   7,   8,   13,  15,  16,  17,  31,   32,
+                                         33,  47,  48,  49,  63,  64,  65,  96,  127, 128,  129,
+                                         160, 192, 255, 256, 257, 320, 511, 576, 577, 1024, 1536};
     if (wk_case_chance(c, 2)) return 0;
     const int64_t favourite = favourites[wk_case_below(c, WK_COUNT(favourites))];
     return favourite <= most && wk_case_chance(c, 60) ? favourite : 1 + wk_case_below(c, most);

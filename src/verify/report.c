@@ -43,10 +43,10 @@ static wick_status mismatch(verification *v, const char *sentence) {
         if (!view->buf || used >= size) continue;
         const wick_shape strides = wick_shape_of(view->rank, view->stride);
         const bool is_in_place = i > 0 && view->buf == op->view[0].buf;
-        used += (size_t)snprintf(report->failure + used, size - used, " %s strides %s layout %d%s",
-                                 info->operands[i].name,
-                                 wk_shape_text(&strides, values, sizeof values), view->layout,
-                                 is_in_place ? " in place" : "");
+        used +=
+            (size_t)snprintf(report->failure + used, size - used, " %s strides %s layout %d%s",
+                             info->operands[i].name, wk_shape_text(&strides, values, sizeof values),
+                             view->layout, is_in_place ? " in place" : "");
     }
     return WICK_ERR_MISMATCH;
 }
@@ -179,8 +179,9 @@ static wick_status run_case(verification *v) {
     wk_case_reset(c);
     WK_TRY(wk_case_compute(c, v->kernel, false, v->heap, &whole));
     if (whole.has_fault != wanted.has_fault || split.has_fault != wanted.has_fault)
-        return mismatch(v, wanted.has_fault ? "an index out of range was not noticed"
-                                            : "an index out of range was found where there is none");
+        return mismatch(v, wanted.has_fault
+                               ? "an index out of range was not noticed"
+                               : "an index out of range was found where there is none");
     if (!wanted.has_fault && !is_first_again(c)) return mismatch(v, "other ranges gave other bits");
     WK_TRY(check_damage(v, &whole));
     return wanted.has_fault ? WICK_OK : compare(v);
@@ -200,8 +201,8 @@ static wick_status find_case(verification *v, uint64_t seed) {
         if (v->reference && may_run(kernel, &v->c.op)) return WICK_OK;
         seed = wk_case_next_seed(seed);
     }
-    snprintf(v->report->failure, sizeof v->report->failure,
-             "none of %d random ops is accepted", MAX_TRIES);
+    snprintf(v->report->failure, sizeof v->report->failure, "none of %d random ops is accepted",
+             MAX_TRIES);
     return WICK_ERR_UNSUPPORTED;
 }
 

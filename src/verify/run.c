@@ -72,10 +72,8 @@ wick_status wk_case_compute(wk_case *c, const wk_cpu_kernel *kernel, bool is_spl
     if (!scratch_make(&worker, kernel->worker_bytes ? kernel->worker_bytes(&c->op) : 0, heap))
         goto done;
     atomic_bool fault = false;
-    const wk_cpu_run run = {.op = &c->op,
-                            .scratch = shared.data,
-                            .worker_scratch = worker.data,
-                            .fault = &fault};
+    const wk_cpu_run run = {
+        .op = &c->op, .scratch = shared.data, .worker_scratch = worker.data, .fault = &fault};
     const uint64_t begin = wk_clock_ns();
     for (int phase = 0; phase < kernel->n_phases; phase++)
         run_phase(c, kernel, phase, is_split, &run, &worker);

@@ -14,14 +14,14 @@ typedef struct wk_verify_report {
     int64_t n_cases, n_elements;
     /* Errors relative to the rms of the result that they are part of. */
     double mean_error, rms_error, max_error;
-    double worst;     /* largest part of its bound that an error was */
-    uint64_t seed;    /* of the last case: the one that failed, where one did */
+    double worst;       /* largest part of its bound that an error was */
+    uint64_t seed;      /* of the last case: the one that failed, where one did */
     char failure[1024]; /* what was wrong with it, strides included; empty: nothing */
 } wk_verify_report;
 
-/* Runs n_cases cases, the first one from seed, up to the first that fails. A case alone is n_cases 1
- * with its own seed. WICK_ERR_MISMATCH: the kernel is wrong. WICK_ERR_UNSUPPORTED: no random op was
- * one that it accepts. WICK_ERR_OUT_OF_MEMORY. */
+/* Runs n_cases cases, the first one from seed, up to the first that fails. A case alone is n_cases
+ * 1 with its own seed. WICK_ERR_MISMATCH: the kernel is wrong. WICK_ERR_UNSUPPORTED: no random op
+ * was one that it accepts. WICK_ERR_OUT_OF_MEMORY. */
 wick_status wk_verify_kernel(const wk_cpu_kernel *kernel, uint64_t seed, int64_t n_cases,
                              wk_heap *heap, wk_verify_report *report);
 
