@@ -38,7 +38,7 @@ typedef struct wick_session_desc {
     uint32_t context_length; /* tokens; 0: the model's, at most 4096 */
     uint32_t chunk_length;   /* most prompt tokens computed at once; 0: 512 */
     wick_cache cache;
-    uint32_t max_tokens;     /* most tokens generated for one prompt; 0: no limit but the context */
+    uint32_t max_tokens; /* most tokens generated for one prompt; 0: no limit but the context */
     wick_sampler_desc sampler;
     const char *const *stop; /* strings that end the text, themselves not part of it; copied */
     size_t n_stop;

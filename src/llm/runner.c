@@ -37,7 +37,8 @@ struct wk_runner {
     uint32_t n_classes;
 
     /* The inputs and outputs of a batch on the host, as large as the largest class needs. */
-    uint32_t max_rows, max_outputs, max_words, max_table;
+    uint32_t max_rows, max_outputs, max_words;
+    size_t max_table;
     uint32_t *words;  /* [max_words] */
     float *cos, *sin; /* [max_table] */
     float *logits;    /* [max_outputs, n_vocab] */
@@ -82,9 +83,10 @@ static wk_batch_layout lay_out(const wk_runner *runner, uint32_t n_rows, uint32_
 static wick_status make_host_memory(wk_runner *runner, wick_error *err) {
     wk_heap *const heap = wk_device_heap(runner->device);
     const wk_hparams *const hp = runner->hparams;
-    for (uint32_t i = 0; i < hp->n_ropes; i++)
-        if (hp->rope[i].n_pairs * runner->max_rows > runner->max_table)
-            runner->max_table = hp->rope[i].n_pairs * runner->max_rows;
+    for (uint32_t i = 0; i < hp->n_ropes; i++) {
+        const size_t n_table = (size_t)hp->rope[i].n_pairs * runner->max_rows;
+        if (n_table > runner->max_table) runner->max_table = n_table;
+    }
     runner->max_words = lay_out(runner, runner->max_rows, runner->max_rows).n_words;
     runner->words = wk_alloc_array(heap, runner->max_words, sizeof *runner->words);
     if (runner->max_table > 0) {
@@ -182,13 +184,14 @@ static wick_status record(wk_runner *runner, shape_class *class) {
                                                  runner->hparams->n_layers, NULL);
     if (hidden && class->outputs != WK_OUTPUTS_NONE)
         class->logits = wick_retain(wk_model_logits(runner->net, &class->batch, hidden));
-    wick_status status = WICK_OK;
-    if (hidden && (class->logits || class->outputs == WK_OUTPUTS_NONE))
+    wick_status status;
+    if (hidden && (class->logits || class->outputs == WK_OUTPUTS_NONE)) {
         status = wk_plan_end(device, &class->logits, class->logits ? 1 : 0, &class->plan);
-    else
+    } else {
         wk_plan_abort(device, &class->plan);
+        status = wk_device_sticky(device)->status;
+    }
     wick_scope_end(scope);
-    if (status == WICK_OK) status = wk_device_sticky(device)->status;
     return status;
 }
 

@@ -35,6 +35,8 @@ struct wick_session {
     size_t n_out;          /* held text that the last event showed */
     wick_end_reason ended; /* NONE: going on */
     wick_status failed;
+    bool drops_batch; /* the batch that is running is forgotten when it ends */
+    bool has_told;    /* the device may still hold an error of this session */
 
     uint32_t n_prompt, n_generated, n_reused, n_since_prompt;
     uint64_t started_ns; /* of the step that is running */
@@ -80,6 +82,9 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
     if (!desc) desc = &defaults;
     const uint32_t context =
         wk_context_length(wk_model_hparams(model->model), desc->context_length);
+    if (context > INT32_MAX)
+        return wk_fail(error, WICK_ERR_VALUE, "a context of %u tokens: at most %d", context,
+                       INT32_MAX);
     wick_session *const s = wk_alloc_zeroed(model->heap, sizeof *s);
     if (!s) return wk_fail_memory(error, sizeof *s, 0, "a session");
     s->model = model;
@@ -106,8 +111,21 @@ void wick_session_close(wick_session *session) {
 
 static bool is_running(const wick_session *s) { return s->n_running > 0; }
 
+/* A failed call leaves its sentence with the device. Unread, it would fail the next read, too; so
+ * the next call that is accepted takes it away. */
+static wick_status tell(wick_session *s, wick_status status) {
+    if (status != WICK_OK) s->has_told = true;
+    return status;
+}
+
+static void forget_error(wick_session *s) {
+    if (s->has_told) (void)wick_device_error(s->model->device, NULL);
+    s->has_told = false;
+}
+
 /* The generation before is over; a new prompt begins. */
 static void begin_prompt(wick_session *s) {
+    forget_error(s);
     s->ended = WICK_END_NONE;
     s->has_logits = false;
     s->n_since_prompt = 0;
@@ -123,14 +141,13 @@ static wick_status check_idle(wick_session *s) {
     if (s->failed != WICK_OK)
         return wk_device_fail(s->model->device, WICK_ERR_STATE,
                               "the session has failed, it must be reset first");
-    if (is_running(s))
+    if (is_running(s) && !s->drops_batch)
         return wk_device_fail(s->model->device, WICK_ERR_STATE,
                               "the session is computing, step it until an event comes");
     return WICK_OK;
 }
 
-wick_status wick_session_append_tokens(wick_session *session, const uint32_t *ids, size_t n) {
-    wick_session *const s = session;
+static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n) {
     WK_TRY(check_idle(s));
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= wk_model_hparams(s->model->model)->n_vocab)
@@ -141,33 +158,34 @@ wick_status wick_session_append_tokens(wick_session *session, const uint32_t *id
         return wk_device_fail(s->model->device, WICK_ERR_STATE,
                               "%zu tokens do not fit: %u of the context's %u are left", n,
                               s->context_length - s->n_tokens, s->context_length);
-    memcpy(s->tokens + s->n_tokens, ids, n * sizeof *ids);
+    if (n > 0) memmove(s->tokens + s->n_tokens, ids, n * sizeof *ids); /* may be its own */
     s->n_tokens += (uint32_t)n;
     s->n_prompt += (uint32_t)n;
     begin_prompt(s);
     return WICK_OK;
 }
 
-wick_status wick_session_append_text(wick_session *session, const char *text) {
-    wick_session *const s = session;
+static wick_status append_text(wick_session *s, const char *text) {
     WK_TRY(check_idle(s));
     wk_heap *const heap = s->model->heap;
     const uint32_t flags =
         WICK_TOKENIZE_PARSE_SPECIAL | (s->n_tokens == 0 ? (uint32_t)WICK_TOKENIZE_ADD_BEGIN : 0);
     size_t n = 0;
-    WK_TRY(wick_tokenize(s->tokenizer, text, strlen(text), flags, NULL, 0, &n));
+    wick_status status = wick_tokenize(s->tokenizer, text, strlen(text), flags, NULL, 0, &n);
+    if (status != WICK_OK)
+        return wk_device_fail(s->model->device, status, "the text cannot be tokenized: %s",
+                              wick_status_text(status));
     if (n == 0) return WICK_OK;
     uint32_t *const ids = wk_alloc_array(heap, n, sizeof *ids);
     if (!ids)
         return wk_fail_memory(wk_device_sticky(s->model->device), n * sizeof *ids, 0, "a prompt");
-    wick_status status = wick_tokenize(s->tokenizer, text, strlen(text), flags, ids, n, &n);
-    if (status == WICK_OK) status = wick_session_append_tokens(s, ids, n);
+    status = wick_tokenize(s->tokenizer, text, strlen(text), flags, ids, n, &n);
+    if (status == WICK_OK) status = append_tokens(s, ids, n);
     wk_free(heap, ids, n * sizeof *ids);
     return status;
 }
 
-wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n) {
-    wick_session *const s = session;
+static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
     WK_TRY(check_idle(s));
     uint32_t same = 0;
     while (same < n && same < s->n_tokens && s->tokens[same] == ids[same]) same++;
@@ -176,21 +194,33 @@ wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids,
     if (kept == n && kept > 0) kept--;
     const uint32_t n_tokens = s->n_tokens;
     s->n_tokens = kept;
-    const wick_status status = wick_session_append_tokens(s, ids + kept, n - kept);
+    const wick_status status = append_tokens(s, n > kept ? ids + kept : NULL, n - kept);
     if (status != WICK_OK) {
         s->n_tokens = n_tokens;
         return status;
     }
     s->n_computed = kept;
+    s->n_rows = 0;
     s->n_reused += kept;
     return WICK_OK;
 }
 
+wick_status wick_session_append_tokens(wick_session *session, const uint32_t *ids, size_t n) {
+    return tell(session, append_tokens(session, ids, n));
+}
+
+wick_status wick_session_append_text(wick_session *session, const char *text) {
+    return tell(session, append_text(session, text));
+}
+
+wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n) {
+    return tell(session, sync_tokens(session, ids, n));
+}
+
 void wick_session_reset(wick_session *session) {
     wick_session *const s = session;
-    while (is_running(s) && wk_runner_poll(s->runner) == WICK_PENDING) {
-    }
-    s->n_running = s->n_rows = 0;
+    s->drops_batch = is_running(s); /* never waits for it: the steps that follow do */
+    s->n_rows = 0;
     s->n_tokens = s->n_computed = 0;
     s->n_prompt = s->n_reused = s->n_generated = 0;
     s->prompt_ns = s->generate_ns = 0;
@@ -292,9 +322,21 @@ static wick_status finish_batch(wick_session *s, wick_event *event) {
     return WICK_OK;
 }
 
+/* Ends the batch that a reset has left behind; false: it still runs. */
+static bool drop_batch(wick_session *s) {
+    const wick_status status = wk_runner_poll(s->runner);
+    if (status == WICK_PENDING) return false;
+    (void)tell(s, status);
+    forget_error(s);
+    s->n_running = 0;
+    s->drops_batch = false;
+    return true;
+}
+
 static wick_status step(wick_session *s, wick_event *event) {
     wk_stop_release(&s->stop, s->n_out);
     s->n_out = 0;
+    if (s->drops_batch && !drop_batch(s)) return WICK_OK; /* the event says so */
     if (is_running(s)) return finish_batch(s, event);
     if (s->n_rows > 0) {
         event->kind = WICK_EVENT_LOGITS;
@@ -329,7 +371,7 @@ wick_status wick_session_step(wick_session *session, wick_event *event) {
     wick_session *const s = session;
     *event = (wick_event){.kind = WICK_EVENT_PENDING, .text = ""};
     if (s->failed != WICK_OK) return s->failed;
-    s->failed = step(s, event);
+    s->failed = tell(s, step(s, event));
     return s->failed;
 }
 

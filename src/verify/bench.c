@@ -169,7 +169,7 @@ static double flops_of(const wk_op *op, const sizes *s) {
     switch (op->code) {
     case WK_OP_LINEAR:
     case WK_OP_MATMUL: return 2 * m * n * k;
-    case WK_OP_ATTENTION_CACHED: return 4 * m * HEADS * n * (k - (m - 1) / 2);
+    case WK_OP_ATTENTION_CACHED: return 4 * m * (double)HEADS * n * (k - (m - 1) / 2);
     default: return (double)wk_view_count(wk_dst(op, 0));
     }
 }

@@ -1,14 +1,14 @@
 /* x86/matmul.h: products of float matrices, written once over simd_*.h.
  *
  * A register tile holds TILE_COLUMNS rows of c by TILE_PANELS x 16 columns; every element is one
- * sum in the order of k. An item is a strip of columns of one matrix, whose part of b is packed
- * first. */
+ * sum in the order of k, in chunks of 64 as in linear, so that its error does not grow with k. An
+ * item is a strip of columns of one matrix, whose part of b is packed first. */
 #ifndef WK_X86_MATMUL_H
 #define WK_X86_MATMUL_H
 
 #include "backend/cpu/cpu_kernel.h"
 
-enum { STRIP = TILE_PANELS * 16, TILE_ROWS = TILE_COLUMNS };
+enum { STRIP = TILE_PANELS * 16, TILE_ROWS = TILE_COLUMNS, SUM_CHUNK = 64 };
 
 /* The last two dimensions of an operand at one index of the others. */
 typedef struct matrix {
@@ -71,22 +71,29 @@ static void pack_strip(const matrix *b, int64_t from, float *packed) {
 /* Rows [row, row + n) of the strip of c that begins at column from. */
 WK_INLINE void matmul_tile(const matrix *a, const float *packed, const matrix *c, int64_t row,
                            const int n, int64_t from) {
-    v16 sum[TILE_ROWS][TILE_PANELS];
-    for (int i = 0; i < n; i++)
-        for (int p = 0; p < TILE_PANELS; p++) sum[i][p] = v16_zero();
-    const float *const first = a->data + row * a->row_stride;
-    for (int64_t l = 0; l < a->columns; l++, packed += STRIP) {
-        v16 b[TILE_PANELS];
-        for (int p = 0; p < TILE_PANELS; p++) b[p] = v16_load(packed + 16 * p);
+    const float *const rows = a->data + row * a->row_stride;
+    for (int64_t first = 0; first < a->columns || first == 0; first += SUM_CHUNK) {
+        const int64_t end = first + SUM_CHUNK < a->columns ? first + SUM_CHUNK : a->columns;
+        v16 sum[TILE_ROWS][TILE_PANELS];
+        for (int i = 0; i < n; i++)
+            for (int p = 0; p < TILE_PANELS; p++) sum[i][p] = v16_zero();
+        for (int64_t l = first; l < end; l++, packed += STRIP) {
+            v16 b[TILE_PANELS];
+            for (int p = 0; p < TILE_PANELS; p++) b[p] = v16_load(packed + 16 * p);
+            for (int i = 0; i < n; i++) {
+                const v16 element = v16_set(rows[i * a->row_stride + l * a->column_stride]);
+                for (int p = 0; p < TILE_PANELS; p++) sum[i][p] = v16_fma(b[p], element, sum[i][p]);
+            }
+        }
         for (int i = 0; i < n; i++) {
-            const v16 element = v16_set(first[i * a->row_stride + l * a->column_stride]);
-            for (int p = 0; p < TILE_PANELS; p++) sum[i][p] = v16_fma(b[p], element, sum[i][p]);
+            for (int p = 0; p < TILE_PANELS; p++) {
+                const int64_t left = c->columns - from - 16 * p;
+                float *const y = c->data + (row + i) * c->row_stride + from + 16 * p;
+                if (first > 0) sum[i][p] = v16_add(v16_load_rows(y, left), sum[i][p]);
+                v16_store_rows(y, sum[i][p], left);
+            }
         }
     }
-    for (int i = 0; i < n; i++)
-        for (int p = 0; p < TILE_PANELS; p++)
-            v16_store_rows(c->data + (row + i) * c->row_stride + from + 16 * p, sum[i][p],
-                           c->columns - from - 16 * p);
 }
 
 static void run_matmul(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
