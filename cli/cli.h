@@ -22,14 +22,11 @@ typedef struct cli_command {
     int (*run)(void *options);       /* returns the exit code */
 } cli_command;
 
-extern const cli_command cli_run, cli_info, cli_tokenize, cli_logits, cli_devices, cli_help;
+extern const cli_command cli_run, cli_info, cli_tokenize, cli_logits, cli_devices;
 
-/* Every command in the order of the help text, NULL at the end. */
-extern const cli_command *const cli_commands[];
-/* NULL when there is none; "NAME is unknown, did you mean ..." is then printed. */
-const cli_command *cli_find_command(const char *name);
-/* The help of one command, or the overview for NULL. */
-void cli_print_help(const cli_command *command);
+void cli_print_command_help(const cli_command *command);
+/* commands: in the order of the help text, NULL at the end. */
+void cli_print_overview(const cli_command *const *commands);
 
 /* "wick: ..." on standard error. Always returns CLI_FAILURE, cli_usage_error CLI_USAGE. */
 int cli_error(const char *format, ...);

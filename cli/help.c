@@ -69,7 +69,7 @@ static void print_usage_line(const cli_command *command) {
     printf("\n");
 }
 
-static void print_command_help(const cli_command *command) {
+void cli_print_command_help(const cli_command *command) {
     printf("wick %s: %s\n\n", command->name, command->summary);
     print_usage_line(command);
     unsigned char *const options = calloc(1, command->options_size);
@@ -84,11 +84,11 @@ static void print_command_help(const cli_command *command) {
     if (command->details != NULL) printf("\n%s", command->details);
 }
 
-static void print_overview(void) {
+void cli_print_overview(const cli_command *const *commands) {
     printf("wick %s: tensors and language models in C\n\n"
            "Usage: wick COMMAND [options]\n\nCommands:\n",
            wick_version());
-    for (const cli_command *const *command = cli_commands; *command != NULL; command++) {
+    for (const cli_command *const *command = commands; *command != NULL; command++) {
         char head[32];
         snprintf(head, sizeof head, "  %s", (*command)->name);
         print_entry(head, (*command)->summary);
@@ -103,39 +103,3 @@ static void print_overview(void) {
            "  wick run MODEL.gguf -p \"Once upon a time\"  your own\n"
            "  wick help run                             all that can be set\n");
 }
-
-void cli_print_help(const cli_command *command) {
-    if (command != NULL)
-        print_command_help(command);
-    else
-        print_overview();
-}
-
-typedef struct help_options {
-    const char *command;
-} help_options;
-
-static const cli_option options[] = {
-    {.argument = "COMMAND",
-     .help = "the command to explain; without it, all of them are listed",
-     .kind = &cli_text,
-     .offset = offsetof(help_options, command)},
-};
-static const cli_group group = {"Arguments", options, sizeof options / sizeof *options};
-static const cli_group *const groups[] = {&group, NULL};
-
-static int run(void *given) {
-    const help_options *const o = given;
-    const cli_command *const command = o->command != NULL ? cli_find_command(o->command) : NULL;
-    if (o->command != NULL && command == NULL) return CLI_USAGE;
-    cli_print_help(command);
-    return CLI_OK;
-}
-
-const cli_command cli_help = {
-    .name = "help",
-    .summary = "explain a command",
-    .groups = groups,
-    .options_size = sizeof(help_options),
-    .run = run,
-};

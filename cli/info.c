@@ -1,7 +1,6 @@
 /* info.c: `wick info`: what is inside a model file, read from its header alone. */
-#include "info.h"
-
 #include "cli.h"
+#include "file_info.h"
 
 typedef struct info_options {
     const char *model;
@@ -39,7 +38,7 @@ static const cli_option options[] = {
      .help = "predict memory for a context of N tokens; 0: what 'wick run' takes",
      .kind = &cli_u32,
      .offset = offsetof(info_options, context_length),
-     .most = UINT32_MAX},
+     .most = INT32_MAX},
     {.name = "backend",
      .argument = "auto|cpu|webgpu",
      .help = "predict memory for this backend",
@@ -54,60 +53,9 @@ static const cli_option options[] = {
 static const cli_group group = {"Arguments and options", options, sizeof options / sizeof *options};
 static const cli_group *const groups[] = {&group, NULL};
 
-uint64_t cli_element_count(const wick_shape *shape) {
-    uint64_t n = 1;
-    for (int i = 0; i < shape->rank; i++) n *= (uint64_t)shape->extent[i];
-    return n;
-}
-
-const char *cli_value_type_name(wick_value_type type) {
-    static const char *const names[] = {
-        [WICK_VALUE_U8] = "u8",       [WICK_VALUE_I8] = "i8",     [WICK_VALUE_U16] = "u16",
-        [WICK_VALUE_I16] = "i16",     [WICK_VALUE_U32] = "u32",   [WICK_VALUE_I32] = "i32",
-        [WICK_VALUE_F32] = "f32",     [WICK_VALUE_BOOL] = "bool", [WICK_VALUE_STRING] = "string",
-        [WICK_VALUE_ARRAY] = "array", [WICK_VALUE_U64] = "u64",   [WICK_VALUE_I64] = "i64",
-        [WICK_VALUE_F64] = "f64",
-    };
-    return names[type];
-}
-
-wick_value cli_array_element(const wick_value *array, uint64_t i) {
-    const void *const values = array->array.values;
-    wick_value element = {.type = array->array.element_type};
-    switch (element.type) {
-    case WICK_VALUE_U8:
-    case WICK_VALUE_BOOL: element.u = ((const uint8_t *)values)[i]; break;
-    case WICK_VALUE_U16: element.u = ((const uint16_t *)values)[i]; break;
-    case WICK_VALUE_U32: element.u = ((const uint32_t *)values)[i]; break;
-    case WICK_VALUE_U64: element.u = ((const uint64_t *)values)[i]; break;
-    case WICK_VALUE_I8: element.i = ((const int8_t *)values)[i]; break;
-    case WICK_VALUE_I16: element.i = ((const int16_t *)values)[i]; break;
-    case WICK_VALUE_I32: element.i = ((const int32_t *)values)[i]; break;
-    case WICK_VALUE_I64: element.i = ((const int64_t *)values)[i]; break;
-    case WICK_VALUE_F32: element.f = (double)((const float *)values)[i]; break;
-    case WICK_VALUE_F64: element.f = ((const double *)values)[i]; break;
-    case WICK_VALUE_STRING: element.string = ((const wick_string *)values)[i]; break;
-    case WICK_VALUE_ARRAY: break; /* refused by the parser */
-    }
-    return element;
-}
-
 static const wick_value *find_string(const wick_file *file, const char *key) {
     const wick_value *const value = wick_file_find_value(file, key);
     return value != NULL && value->type == WICK_VALUE_STRING ? value : NULL;
-}
-
-static void count_tensors(cli_file_info *info) {
-    const size_t n = wick_file_tensor_count(info->file);
-    for (size_t i = 0; i < n; i++) {
-        const wick_file_tensor *const tensor = wick_file_get_tensor(info->file, i);
-        cli_type_count *const counts[] = {&info->types[tensor->dtype], &info->all};
-        for (size_t k = 0; k < 2; k++) {
-            counts[k]->n_tensors++;
-            counts[k]->n_elements += cli_element_count(&tensor->shape);
-            counts[k]->n_bytes += tensor->size;
-        }
-    }
 }
 
 /* A file that Wick cannot run still has contents to show: a failure here is part of the answer. */
@@ -134,7 +82,7 @@ static int run(void *given) {
                           .lists_tensors = o->tensors,
                           .architecture = find_string(file, "general.architecture"),
                           .name = find_string(file, "general.name")};
-    count_tensors(&info);
+    cli_count_tensors(&info);
     const int code = predict(o, &info);
     if (code == CLI_OK && o->json) cli_print_info_json(&info);
     if (code == CLI_OK && !o->json) cli_print_info_text(&info);

@@ -1,5 +1,5 @@
 /* info_json.c: `wick info --json`. Keys are only ever added. */
-#include "info.h"
+#include "file_info.h"
 
 #include "json_out.h"
 

@@ -1,5 +1,5 @@
 /* info_text.c: `wick info` for people. */
-#include "info.h"
+#include "file_info.h"
 
 #include "text_out.h"
 

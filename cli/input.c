@@ -2,7 +2,6 @@
 #include "input.h"
 
 #include "cli.h"
-#include "interrupt.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +26,6 @@ static int read_stream(FILE *stream, const char *name, cli_input *input) {
             return cli_error("out of memory after %zu bytes of %s", input->size, name);
         errno = 0;
         input->size += fread(input->text + input->size, 1, capacity - 1 - input->size, stream);
-        if (cli_interrupted()) return CLI_INTERRUPTED;
         if (ferror(stream)) return cli_error("cannot read %s: %s", name, strerror(errno));
     } while (!feof(stream));
     input->text[input->size] = '\0';

@@ -19,7 +19,6 @@ static void end_quietly(int number) {
 }
 
 void cli_watch_interrupt(void) {
-    /* Without SA_RESTART, so that a read of the prompt ends, too. */
     struct sigaction action = {.sa_handler = note_interrupt, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);

@@ -42,7 +42,7 @@ static const cli_option options[] = {
      .kind = &cli_u32,
      .offset = offsetof(logits_options, chunk_length),
      .least = 1,
-     .most = 65536},
+     .most = 8192},
 };
 static const cli_group group = {"Input and output", options, sizeof options / sizeof *options};
 static const cli_group *const groups[] = {&group, &cli_engine_group, NULL};

@@ -8,17 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-const cli_command *const cli_commands[] = {
-    &cli_run, &cli_info, &cli_tokenize, &cli_logits, &cli_devices, &cli_help, NULL,
+static const cli_command help_command;
+
+/* In the order of the help text. */
+static const cli_command *const commands[] = {
+    &cli_run, &cli_info, &cli_tokenize, &cli_logits, &cli_devices, &help_command, NULL,
 };
 
-enum { N_COMMANDS = sizeof cli_commands / sizeof *cli_commands };
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
-const cli_command *cli_find_command(const char *name) {
+/* NULL when there is none; "NAME is unknown, did you mean ..." is then printed. */
+static const cli_command *find_command(const char *name) {
     const char *names[N_COMMANDS] = {NULL};
-    for (size_t i = 0; cli_commands[i] != NULL; i++) {
-        if (strcmp(name, cli_commands[i]->name) == 0) return cli_commands[i];
-        names[i] = cli_commands[i]->name;
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        if (strcmp(name, commands[i]->name) == 0) return commands[i];
+        names[i] = commands[i]->name;
     }
     const char *const nearest = cli_nearest(name, names);
     if (nearest != NULL)
@@ -28,6 +32,43 @@ const cli_command *cli_find_command(const char *name) {
     return NULL;
 }
 
+/* ---- wick help ---- */
+
+typedef struct help_options {
+    const char *command;
+} help_options;
+
+static const cli_option help_arguments[] = {
+    {.argument = "COMMAND",
+     .help = "the command to explain; without it, all of them are listed",
+     .kind = &cli_text,
+     .offset = offsetof(help_options, command)},
+};
+static const cli_group help_group = {"Arguments", help_arguments, 1};
+static const cli_group *const help_groups[] = {&help_group, NULL};
+
+static int run_help(void *given) {
+    const help_options *const o = given;
+    if (o->command == NULL) {
+        cli_print_overview(commands);
+        return CLI_OK;
+    }
+    const cli_command *const command = find_command(o->command);
+    if (command == NULL) return CLI_USAGE;
+    cli_print_command_help(command);
+    return CLI_OK;
+}
+
+static const cli_command help_command = {
+    .name = "help",
+    .summary = "explain a command",
+    .groups = help_groups,
+    .options_size = sizeof(help_options),
+    .run = run_help,
+};
+
+/* ---- Running ---- */
+
 static int run_command(const cli_command *command, char *const *words, size_t n) {
     void *const options = calloc(1, command->options_size);
     if (options == NULL) return cli_error("out of memory for the options");
@@ -35,7 +76,7 @@ static int run_command(const cli_command *command, char *const *words, size_t n)
     int code = CLI_OK;
     switch (cli_parse(command, words, n, options)) {
     case CLI_PARSED: code = command->run(options); break;
-    case CLI_PARSE_HELP: cli_print_help(command); break;
+    case CLI_PARSE_HELP: cli_print_command_help(command); break;
     case CLI_PARSE_FAILED: code = CLI_USAGE; break;
     }
     free(options);
@@ -46,7 +87,7 @@ static int run_command(const cli_command *command, char *const *words, size_t n)
 static int run_word(char *const *words, size_t n) {
     const char *const word = words[0];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-        cli_print_help(NULL);
+        cli_print_overview(commands);
         return CLI_OK;
     }
     if (strcmp(word, "--version") == 0) {
@@ -55,7 +96,7 @@ static int run_word(char *const *words, size_t n) {
     }
     if (strcmp(word, "--list-backends") == 0) return run_command(&cli_devices, words + 1, n - 1);
     if (word[0] == '-') return cli_usage_error(NULL, "'%s' is no command", word);
-    const cli_command *const command = cli_find_command(word);
+    const cli_command *const command = find_command(word);
     return command != NULL ? run_command(command, words + 1, n - 1) : CLI_USAGE;
 }
 

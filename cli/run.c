@@ -109,7 +109,7 @@ static const cli_option sampling_options[] = {
      .most = UINT32_MAX},
     {.name = "top-p",
      .argument = "P",
-     .help = "choose among the likeliest tokens that make up this share of probability; 1: all",
+     .help = "choose among the likeliest tokens that make up this share; 0 or 1: all",
      .kind = &cli_f32,
      .offset = offsetof(run_options, sampler.top_p),
      .most = 1},
@@ -147,14 +147,14 @@ static const cli_option memory_options[] = {
      .help = "tokens of prompt and text together; 0: what the model was made for, at most 4096",
      .kind = &cli_u32,
      .offset = offsetof(run_options, context_length),
-     .most = UINT32_MAX},
+     .most = INT32_MAX},
     {.name = "chunk",
      .argument = "N",
      .help = "prompt tokens that are computed at once",
      .kind = &cli_u32,
      .offset = offsetof(run_options, chunk_length),
      .least = 1,
-     .most = 65536},
+     .most = 8192},
     {.name = "cache",
      .argument = "auto|f32|f16",
      .help = "numbers of the key-value cache; auto: f32 in exact, f16 in fast math",
@@ -289,7 +289,7 @@ const cli_command cli_run = {
                "that is a\nterminal. Ctrl-C ends the text and prints the statistics; a second one "
                "ends the program.\n\n"
                "Models: GGUF files of the llama family (Llama, TinyLlama, Mistral, SmolLM2) with "
-               "tensors of\nf32, f16, bf16, q4_0, q4_1, q8_0, q4_k or q6_k; of these f32, q4_1 and "
+               "tensors of\nf32, f16, bf16 or any block type of GGUF; of these f32, q4_1 and "
                "q8_0 are fast.\nTokenizers: SentencePiece, and byte-level BPE of gpt-2, llama-bpe "
                "and smollm.\n\n"
                "  wick run MODEL.gguf -p \"The capital of France is\" -n 20 --temp 0\n"

@@ -86,7 +86,7 @@ typedef struct wick_device_info {
     char isa[16];          /* CPU: "ref", "avx2", "avx512" */
     int n_threads;
     uint64_t memory_total, memory_available; /* bytes; 0 unknown */
-    bool is_fallback;                        /* AUTO did not get its first choice */
+    bool is_fallback;                        /* AUTO had to take the CPU */
 } wick_device_info;
 
 WICK_API void wick_device_get_info(const wick_device *device, wick_device_info *info);
@@ -96,9 +96,9 @@ typedef struct wick_device_stats {
     uint64_t live_bytes, peak_bytes;          /* through the hook */
     uint64_t buffer_bytes, buffer_peak_bytes; /* tensor data, mapped files not counted */
     uint64_t n_ops;                           /* kernels run */
-    uint64_t n_ops_ref;                       /* of these, by cpu/ref for want of a faster kernel */
-    uint64_t n_fallbacks;                     /* ops that another device had to compute */
-    uint64_t n_decomposed;                    /* fused ops that were taken apart */
+    uint64_t n_ops_ref;    /* of these, linear: in cpu/ref for want of a faster kernel */
+    uint64_t n_fallbacks;  /* ops that another device had to compute */
+    uint64_t n_decomposed; /* fused ops that were taken apart */
     uint64_t n_submits, n_reads;
     uint64_t bytes_uploaded, bytes_read;
 } wick_device_stats;

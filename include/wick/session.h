@@ -35,8 +35,8 @@ typedef enum wick_cache {
 } wick_cache;
 
 typedef struct wick_session_desc {
-    uint32_t context_length; /* tokens; 0: the model's, at most 4096 */
-    uint32_t chunk_length;   /* most prompt tokens computed at once; 0: 512 */
+    uint32_t context_length; /* tokens, less than 2^31; 0: the model's, at most 4096 */
+    uint32_t chunk_length;   /* most prompt tokens computed at once, up to 8192; 0: 512 */
     wick_cache cache;
     uint32_t max_tokens; /* most tokens generated for one prompt; 0: no limit but the context */
     wick_sampler_desc sampler;
@@ -47,13 +47,17 @@ typedef struct wick_session_desc {
     wick_logits_mode logits;
 } wick_session_desc;
 
-/* The model must outlive the session. desc may be NULL. */
+/* The model must outlive the session. desc may be NULL. WICK_ERR_VALUE: a field of desc is out of
+ * its range; WICK_ERR_OUT_OF_MEMORY. */
 WICK_API wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
                                        wick_session **session, wick_error *error);
 WICK_API void wick_session_close(wick_session *session);
 
 /* Adds to what the model reads next; special tokens in text are parsed, and at the very beginning
- * the model's own begin token is put first. Copies. WICK_ERR_STATE once the context is full. */
+ * the model's own begin token is put first. Copies. WICK_ERR_STATE: there is no room for all of it
+ * in the context, a step has not ended with an event yet, or the session has failed. What these
+ * calls refuse changes nothing; the sentence stays with the device (wick_device_error) until it is
+ * taken or the session accepts a call. */
 WICK_API wick_status wick_session_append_text(wick_session *session, const char *text);
 /* As given. WICK_ERR_INDEX: an id is not in the vocabulary. */
 WICK_API wick_status wick_session_append_tokens(wick_session *session, const uint32_t *ids,
@@ -61,7 +65,8 @@ WICK_API wick_status wick_session_append_tokens(wick_session *session, const uin
 /* Makes ids the whole sequence: what the session holds already of its beginning is kept, the rest
  * is forgotten, and only what is new is computed. */
 WICK_API wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n);
-/* Forgets everything. */
+/* Forgets everything, a failure and its sentence included. Never blocks: what is being computed is
+ * left to end in the steps that follow. */
 WICK_API void wick_session_reset(wick_session *session);
 
 typedef enum wick_event_kind {

@@ -75,7 +75,8 @@ typedef struct wick_shape {
 WICK_API wick_shape wick_shape_of(int rank, const int64_t *extent);
 
 /* A scope frees, at its end, the tensors made on its device since its beginning, except those that
- * wick_retain() was called for. Scopes nest. Without a scope the caller releases every tensor. */
+ * wick_retain() was called for. Scopes nest: ending one ends those inside it. Without a scope the
+ * caller releases every tensor. */
 typedef struct wick_scope {
     wick_device *device;
     uint32_t depth;
@@ -92,8 +93,10 @@ WICK_API void wick_release(wick_tensor *tensor);
 /* A copy of data (size bytes, dense, row-major; must be exactly the tensor's size). */
 WICK_API wick_tensor *wick_tensor_from_data(wick_device *device, wick_dtype dtype, wick_shape shape,
                                             const void *data, size_t size);
-/* Wraps the caller's memory where the device can read it in place, else copies. deleter (may be
- * NULL) is called once, when the memory is not needed any more, also on failure. */
+/* Wraps the caller's memory where the device can use it in place (the CPU: memory aligned to 8
+ * bytes), else copies. Until deleter (may be NULL) is called the memory must not be touched: an
+ * operation in place writes to it. deleter is called once, when the memory is not needed any more
+ * (operations that are queued included), also on failure. */
 WICK_API wick_tensor *wick_tensor_from_memory(wick_device *device, wick_dtype dtype,
                                               wick_shape shape, void *memory, size_t size,
                                               void (*deleter)(void *user), void *user);
@@ -110,7 +113,8 @@ WICK_API int64_t wick_tensor_size(const wick_tensor *tensor);
 /* Bytes of the dense contents, what wick_read writes. */
 WICK_API size_t wick_tensor_bytes(const wick_tensor *tensor);
 
-/* Reads the contents, dense and row-major; size is wick_tensor_bytes(). Blocks; native only. */
+/* Reads the contents, dense and row-major; size is wick_tensor_bytes(). Blocks; native only. An
+ * error of an earlier operation comes back here until wick_device_error() has taken it. */
 WICK_API wick_status wick_read(wick_tensor *tensor, void *data, size_t size);
 
 /* The same without blocking: start, wick_read_poll until it is not WICK_PENDING, finish copies into

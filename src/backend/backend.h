@@ -26,6 +26,13 @@ typedef struct wk_buffer {
     void *data;     /* host address where the device computes on host memory, else NULL */
 } wk_buffer;
 
+/* Told once that its memory is not needed any more: the buffer was freed and the commands that name
+ * it have run. release NULL: nobody has to know. */
+typedef struct wk_memory_owner {
+    void (*release)(void *user);
+    void *user;
+} wk_memory_owner;
+
 /* offset in bytes; strides in elements, never negative. Block types: extent in elements, the last
  * dimension dense, the other strides in elements too. A weight in a compute layout is a whole
  * tensor [n, k]: its strides mean nothing, layout says how it lies. buf NULL: an optional operand
@@ -166,9 +173,10 @@ struct wk_backend {
     /* Memory, contents undefined. alloc may succeed and the memory be found missing later, at a
      * ticket. */
     wick_status (*alloc)(wk_backend_device *dev, uint64_t size, wk_buffer **out, wick_error *err);
-    /* Optional: a buffer over the caller's memory, which must outlive it; read-only where const
-     * data is wrapped (weights). NULL: this memory cannot be used in place. */
-    wk_buffer *(*wrap)(wk_backend_device *dev, void *memory, uint64_t size);
+    /* Optional: a buffer over the caller's memory, which must stay until owner is told; read-only
+     * where const data is wrapped (weights). NULL: this memory cannot be used in place, owner is
+     * not told. */
+    wk_buffer *(*wrap)(wk_backend_device *dev, void *memory, uint64_t size, wk_memory_owner owner);
     void (*free)(wk_backend_device *dev, wk_buffer *buf);
     /* bytes may be reused when it returns. */
     wick_status (*upload)(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,

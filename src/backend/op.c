@@ -85,7 +85,8 @@ static wick_status check_rope(const wk_op *op, wick_error *err) {
         return wrong(err, WICK_ERR_SHAPE, op, "y and x must be [b, t, h, d] alike");
     if (p->rank != 2 || p->extent[0] != x->extent[0] || p->extent[1] != x->extent[1])
         return wrong(err, WICK_ERR_SHAPE, op, "positions must be [b, t]");
-    if (!is_index(p->dtype)) return wrong(err, WICK_ERR_DTYPE, op, "positions must be u32 or i64");
+    if (!is_index(p->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "positions must be u32, i64 or u8");
     const int r = op->p.rope.rotary_dim;
     if (r < 0 || r % 2 != 0 || r > x->extent[3])
         return wrong(err, WICK_ERR_VALUE, op, "rotary_dim must be even and at most d");
@@ -183,6 +184,22 @@ static wick_status check_attention(const wk_op *op, wick_error *err) {
     return WICK_OK;
 }
 
+/* Whether every section of the descriptor lies inside it. */
+static bool has_sections(const wk_batch_layout *b) {
+    const uint64_t section[][2] = {
+        {b->ids, b->n_rows},
+        {b->positions, b->n_rows},
+        {b->sequences, b->n_rows},
+        {b->slots, b->n_rows},
+        {b->outputs, b->n_outputs},
+        {b->lengths, b->n_sequences},
+        {b->tables, (uint64_t)b->n_sequences * b->n_blocks},
+    };
+    for (size_t i = 0; i < WK_COUNT(section); i++)
+        if (section[i][0] > b->n_words || section[i][1] > b->n_words - section[i][0]) return false;
+    return true;
+}
+
 /* Caches [blocks, g, block_size, d] of f32 or f16, and the descriptor. */
 static wick_status check_cache(const wk_op *op, const wk_view *k, const wk_view *v,
                                const wk_view *batch, wick_error *err) {
@@ -194,8 +211,8 @@ static wick_status check_cache(const wk_op *op, const wk_view *k, const wk_view 
     if (k->dtype != v->dtype || (k->dtype != WICK_F32 && k->dtype != WICK_F16))
         return wrong(err, WICK_ERR_DTYPE, op, "caches must be f32 or f16");
     if (batch->rank != 1 || batch->extent[0] != (int64_t)layout->n_words ||
-        batch->dtype != WICK_U32 || !wk_view_is_dense(batch))
-        return wrong(err, WICK_ERR_SHAPE, op, "batch must be [n_words] u32");
+        batch->dtype != WICK_U32 || !wk_view_is_dense(batch) || !has_sections(layout))
+        return wrong(err, WICK_ERR_SHAPE, op, "batch must be [n_words] u32 with all its sections");
     return WICK_OK;
 }
 

@@ -8,7 +8,10 @@
 
 bool wk_view_dense(wick_dtype dtype, const wick_shape *shape, wk_view *out, uint64_t *bytes) {
     int64_t count;
-    if (dtype >= WICK_DTYPE_COUNT_ || !wk_shape_count(shape, &count)) return false;
+    if ((unsigned)dtype >= WICK_DTYPE_COUNT_ || !wk_shape_count(shape, &count)) return false;
+    /* Every row is whole blocks; rank 0 is a row of one element. */
+    const int64_t row = shape->rank > 0 ? shape->extent[shape->rank - 1] : 1;
+    if (row % wk_dtype_get(dtype)->block_elements != 0) return false;
     *out = (wk_view){.dtype = dtype, .rank = shape->rank};
     memcpy(out->extent, shape->extent, sizeof out->extent);
     wk_shape_dense(shape, out->stride);

@@ -16,6 +16,17 @@ bool wk_str_equal(wk_str a, wk_str b) {
 
 bool wk_str_is(wk_str a, const char *terminated) { return wk_str_equal(a, wk_str_of(terminated)); }
 
+wk_shown wk_str_show(wk_str text) {
+    wk_shown out;
+    size_t n = 0;
+    for (; n < text.size && n + 4 < sizeof out.text; n++) {
+        const char c = text.text[n];
+        out.text[n] = c >= 32 && c < 127 ? c : '?';
+    }
+    snprintf(out.text + n, sizeof out.text - n, "%s", n < text.size ? "..." : "");
+    return out;
+}
+
 void wk_strbuf_init(wk_strbuf *buf, wk_heap *heap) { *buf = (wk_strbuf){.heap = heap}; }
 
 void wk_strbuf_release(wk_strbuf *buf) {

@@ -15,6 +15,12 @@ wk_str wk_str_of(const char *terminated);
 bool wk_str_equal(wk_str a, wk_str b);
 bool wk_str_is(wk_str a, const char *terminated);
 
+/* A text from a file as it can stand in a sentence: short and printable. */
+typedef struct wk_shown {
+    char text[80];
+} wk_shown;
+wk_shown wk_str_show(wk_str text);
+
 /* Growing bytes. data is terminated by a zero byte that size does not count (data is NULL while
  * empty and never grown). The first failed growth sets failed; later appends then do nothing, so
  * one check at the end is enough. */

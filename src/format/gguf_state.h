@@ -8,10 +8,23 @@
 #ifndef WK_FORMAT_GGUF_STATE_H
 #define WK_FORMAT_GGUF_STATE_H
 
+#include "core/arena.h"
+#include "core/status.h"
 #include "core/str.h"
-#include "format/gguf_parse.h"
+#include "format/gguf.h"
 
 #include <string.h>
+
+/* Limits: of the specification, except that names may have 255 bytes instead of 64, as some writers
+ * exceed that, and that the header is bounded, to keep a lying stream from growing without end. */
+enum {
+    WK_GGUF_MAX_KEY = 65535,
+    WK_GGUF_MAX_NAME = 255,
+    WK_GGUF_MAX_RANK = 4,
+    WK_GGUF_MAX_HEADER = 1 << 30, /* bytes up to the end of the last tensor's description */
+};
+
+typedef struct wk_gguf_parser wk_gguf_parser;
 
 /* Handles the token that was expected. */
 typedef wick_status (*wk_gguf_state)(wk_gguf_parser *parser, const uint8_t *token);
@@ -32,10 +45,11 @@ struct wk_gguf_parser {
     uint64_t limit;     /* bytes that the header can have at most: the file or WK_GGUF_MAX_HEADER */
     uint64_t at, end;   /* place of the current token in the file */
 
-    wk_gguf_state state; /* gets the next token; NULL: the header is complete */
-    size_t need;         /* its bytes */
-    const char *what;    /* its name */
-    wk_strbuf partial;   /* its beginning, from earlier chunks */
+    wk_gguf_state state;    /* gets the next token; NULL: the header is complete */
+    bool is_entry_complete; /* the machine is to look what comes next */
+    size_t need;            /* its bytes */
+    const char *what;       /* its name */
+    wk_strbuf partial;      /* its beginning, from earlier chunks */
 
     unsigned width; /* bytes of a count or length: 4 in version 1, 8 since */
     uint64_t n_values, n_tensors, n_strings; /* announced */
@@ -52,11 +66,8 @@ wick_status wk_gguf_refuse(wk_gguf_parser *parser, wick_status status, uint64_t 
                            const char *format, ...) WK_PRINTF(4, 5);
 wick_status wk_gguf_no_memory(wk_gguf_parser *parser, uint64_t size);
 
-/* A name from the file as it can stand in a sentence: short and printable. */
-typedef struct wk_gguf_quoted {
-    char text[80];
-} wk_gguf_quoted;
-wk_gguf_quoted wk_gguf_quote(wick_string name);
+/* A name from the file as it can stand in a sentence. */
+wk_shown wk_gguf_show(wick_string name);
 
 /* The next token: need bytes for state; what names it ("a key"). WICK_ERR_FORMAT when the file is
  * too short for it. */
@@ -78,10 +89,10 @@ void *wk_gguf_list_add(wk_gguf_parser *parser, wk_gguf_list *list, uint64_t anno
 /* Adds a key or name to its index, with the number of its item. */
 wick_status wk_gguf_index(wk_gguf_parser *parser, wk_map *index, wick_string name, size_t number);
 
-/* The states that begin an entry, and what follows a complete one. */
+/* The states that begin an entry: gguf_value.c, gguf_tensor.c. The last state of an entry sets
+ * is_entry_complete. */
 wick_status wk_gguf_read_key_length(wk_gguf_parser *parser, const uint8_t *token);
 wick_status wk_gguf_read_name_length(wk_gguf_parser *parser, const uint8_t *token);
-wick_status wk_gguf_next_entry(wk_gguf_parser *parser);
 /* After the last tensor: places the data section, makes offsets absolute, checks where data lies.
  */
 wick_status wk_gguf_place_tensors(wk_gguf_parser *parser);

@@ -18,7 +18,7 @@ static wick_status set_dtype(wk_gguf_parser *parser, uint64_t at, uint32_t type)
         {4, "q4_2"},      {5, "q4_3"},        {31, "q4_0_4_4"},   {32, "q4_0_4_8"},
         {33, "q4_0_8_8"}, {36, "iq4_nl_4_4"}, {37, "iq4_nl_4_8"}, {38, "iq4_nl_8_8"},
     };
-    const wk_gguf_quoted name = wk_gguf_quote(parser->tensor.name);
+    const wk_shown name = wk_gguf_show(parser->tensor.name);
     for (size_t i = 0; i < WK_COUNT(removed); i++) {
         if (removed[i].type == type)
             return wk_gguf_refuse(parser, WICK_ERR_UNSUPPORTED, at,
@@ -34,7 +34,7 @@ static wick_status set_dtype(wk_gguf_parser *parser, uint64_t at, uint32_t type)
 /* Reads the extents, which lie fastest first in the file; with the type they give the size. */
 static wick_status set_shape(wk_gguf_parser *parser, const uint8_t *extents) {
     wick_file_tensor *const tensor = &parser->tensor;
-    const wk_gguf_quoted name = wk_gguf_quote(tensor->name);
+    const wk_shown name = wk_gguf_show(tensor->name);
     const int rank = tensor->shape.rank;
     for (int i = 0; i < rank; i++) {
         const size_t position = (size_t)i * parser->width;
@@ -61,7 +61,7 @@ static wick_status set_shape(wk_gguf_parser *parser, const uint8_t *extents) {
 }
 
 static wick_status set_offset(wk_gguf_parser *parser, uint64_t at, uint64_t offset) {
-    const wk_gguf_quoted name = wk_gguf_quote(parser->tensor.name);
+    const wk_shown name = wk_gguf_show(parser->tensor.name);
     if (offset % parser->gguf.alignment != 0)
         return wk_gguf_refuse(parser, WICK_ERR_FORMAT, at,
                               "tensor '%s' has the offset %" PRIu64
@@ -91,7 +91,8 @@ static wick_status read_tensor(wk_gguf_parser *parser, const uint8_t *token) {
         wk_gguf_list_add(parser, &parser->tensors, parser->n_tensors, sizeof *tensor);
     if (tensor == NULL) return parser->error.status;
     *tensor = parser->tensor;
-    return wk_gguf_next_entry(parser);
+    parser->is_entry_complete = true;
+    return WICK_OK;
 }
 
 static wick_status read_rank(wk_gguf_parser *parser, const uint8_t *token) {
@@ -99,7 +100,7 @@ static wick_status read_rank(wk_gguf_parser *parser, const uint8_t *token) {
     if (rank > WK_GGUF_MAX_RANK)
         return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->at,
                               "tensor '%s' has %u dimensions, at most %d are allowed",
-                              wk_gguf_quote(parser->tensor.name).text, (unsigned)rank,
+                              wk_gguf_show(parser->tensor.name).text, (unsigned)rank,
                               WK_GGUF_MAX_RANK);
     parser->tensor.shape.rank = (int)rank;
     return wk_gguf_expect(parser, read_tensor, (size_t)rank * parser->width + 12,
@@ -113,7 +114,7 @@ static wick_status read_name(wk_gguf_parser *parser, const uint8_t *token) {
     uint32_t index;
     if (wk_map_get(&parser->gguf.tensor_index, (wk_str){name->text, name->size}, &index))
         return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->at, "two tensors have the name '%s'",
-                              wk_gguf_quote(*name).text);
+                              wk_gguf_show(*name).text);
     return wk_gguf_expect(parser, read_rank, 4, "the number of dimensions of a tensor");
 }
 
@@ -133,7 +134,7 @@ static wick_status check_overlap(wk_gguf_parser *parser, uint32_t *order) {
         if (last != NULL && tensor->offset < last->offset + last->size)
             return wk_gguf_refuse(parser, WICK_ERR_FORMAT, tensor->offset,
                                   "the tensors '%s' and '%s' overlap",
-                                  wk_gguf_quote(last->name).text, wk_gguf_quote(tensor->name).text);
+                                  wk_gguf_show(last->name).text, wk_gguf_show(tensor->name).text);
         last = tensor;
     }
     return WICK_OK;
@@ -154,8 +155,7 @@ wick_status wk_gguf_place_tensors(wk_gguf_parser *parser) {
             return wk_gguf_refuse(parser, WICK_ERR_FORMAT, tensor->offset,
                                   "tensor '%s' of %" PRIu64
                                   " bytes begins here, but the file has only %" PRIu64 " bytes",
-                                  wk_gguf_quote(tensor->name).text, tensor->size,
-                                  parser->file_size);
+                                  wk_gguf_show(tensor->name).text, tensor->size, parser->file_size);
     }
     uint32_t *const order = wk_alloc_array(parser->heap, n, sizeof *order);
     if (order == NULL) return wk_gguf_no_memory(parser, n * sizeof *order);

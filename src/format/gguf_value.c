@@ -46,7 +46,8 @@ static wick_status add_value(wk_gguf_parser *parser) {
     if (value == NULL) return parser->error.status;
     *value = parser->value;
     parser->strings = (wk_gguf_list){.items = NULL}; /* they belong to the value now */
-    return wk_gguf_next_entry(parser);
+    parser->is_entry_complete = true;
+    return WICK_OK;
 }
 
 void wk_gguf_free_strings(wk_gguf_parser *parser) {
@@ -66,7 +67,7 @@ static wick_status check_bools(wk_gguf_parser *parser, const uint8_t *token) {
         if (token[i] > 1)
             return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->at + i,
                                   "'%s' has a bool of value %d, which is neither 0 nor 1",
-                                  wk_gguf_quote(parser->value.key).text, token[i]);
+                                  wk_gguf_show(parser->value.key).text, token[i]);
     }
     return WICK_OK;
 }
@@ -138,11 +139,11 @@ static wick_status read_array_head(wk_gguf_parser *parser, const uint8_t *token)
     if (type >= WK_COUNT(value_types))
         return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->at,
                               "'%s' is an array of the unknown type %u",
-                              wk_gguf_quote(parser->value.key).text, (unsigned)type);
+                              wk_gguf_show(parser->value.key).text, (unsigned)type);
     if (type == WICK_VALUE_ARRAY)
         return wk_gguf_refuse(parser, WICK_ERR_UNSUPPORTED, parser->at,
                               "'%s' is an array of arrays, which cannot be read",
-                              wk_gguf_quote(parser->value.key).text);
+                              wk_gguf_show(parser->value.key).text);
     const bool is_string = type == WICK_VALUE_STRING;
     const size_t size = is_string ? parser->width : value_types[type].size;
     WK_TRY(wk_gguf_check_count(parser, parser->at + 4, count, size, "elements of an array"));
@@ -159,7 +160,7 @@ static wick_status read_value_type(wk_gguf_parser *parser, const uint8_t *token)
     const uint32_t type = wk_gguf_u32(token);
     if (type >= WK_COUNT(value_types))
         return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->at, "'%s' is of the unknown type %u",
-                              wk_gguf_quote(parser->value.key).text, (unsigned)type);
+                              wk_gguf_show(parser->value.key).text, (unsigned)type);
     parser->value.type = (wick_value_type)type;
     if (type == WICK_VALUE_STRING)
         return wk_gguf_expect(parser, read_string_length, parser->width, "the length of a string");
@@ -176,7 +177,7 @@ static wick_status read_key(wk_gguf_parser *parser, const uint8_t *token) {
     uint32_t index;
     if (wk_map_get(&parser->gguf.value_index, (wk_str){key->text, key->size}, &index))
         return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->at, "the key '%s' occurs twice",
-                              wk_gguf_quote(*key).text);
+                              wk_gguf_show(*key).text);
     return wk_gguf_expect(parser, read_value_type, 4, "the type of a value");
 }
 

@@ -340,19 +340,19 @@ static wick_status open_finish(wick_model_loading *l, wick_model **model, wick_e
     if (status == WICK_PENDING)
         status = wk_fail(&l->error, WICK_ERR_CANCELLED, "loading the model was cancelled");
     if (status != WICK_OK && error != NULL && error->status == WICK_OK) *error = l->error;
-    wk_reader_release(&l->reader);
     if (made->gguf != NULL) wk_free(made->heap, l->order, made->gguf->n_tensors * sizeof *l->order);
-    wk_free(made->heap, l, sizeof *l);
+    wk_heap *const heap = made->heap;
     if (status != WICK_OK) {
         wick_model_close(made);
-        return status;
-    }
-    if (!made->has_weights_in_place) {
+    } else if (!made->has_weights_in_place) {
         made->source.close(&made->source);
         made->source.close = NULL;
     }
-    *model = made;
-    return WICK_OK;
+    if (status == WICK_OK) *model = made;
+    /* After the source: only its close ends a read that is under way, into this buffer. */
+    wk_reader_release(&l->reader);
+    wk_free(heap, l, sizeof *l);
+    return status;
 }
 
 wick_status wick_model_open_finish(wick_model_loading *loading, wick_model **model,

@@ -1,6 +1,7 @@
 /* llm/runner.c: see runner.h. */
 #include "llm/runner.h"
 
+#include "model/rope.h"
 #include "tensor/plan.h"
 
 #include <wick/ops.h>
@@ -266,7 +267,7 @@ static wick_status write_inputs(wk_runner *runner, const shape_class *class) {
     for (uint32_t i = 0; i < runner->hparams->n_ropes; i++) {
         const size_t bytes =
             (size_t)class->n_rows * runner->hparams->rope[i].n_pairs * sizeof(float);
-        wk_model_rope_rows(runner->net, i, positions, class->n_rows, runner->cos, runner->sin);
+        wk_rope_rows(runner->hparams, i, positions, class->n_rows, runner->cos, runner->sin);
         WK_TRY(wick_write(batch->cos[i], runner->cos, bytes));
         WK_TRY(wick_write(batch->sin[i], runner->sin, bytes));
     }

@@ -1,5 +1,6 @@
 /* llm/vocabulary.c: from the tokenizer.ggml.* metadata to a tokenizer. */
 #include "llm/llm.h"
+#include "model/metadata.h"
 
 #include <inttypes.h>
 
@@ -12,16 +13,6 @@ typedef struct reading {
 
 static wick_status refuse(const reading *from, const char *key, const char *wanted) {
     return wk_fail(from->err, WICK_ERR_FORMAT, "the metadata key '%s' must be %s", key, wanted);
-}
-
-static wick_status read_text(const reading *from, const char *key, bool is_required, wk_str *out) {
-    const wick_value *const value = wk_gguf_find(from->gguf, key);
-    if (value == NULL && is_required)
-        return wk_fail(from->err, WICK_ERR_FORMAT, "the metadata has no key '%s'", key);
-    if (value == NULL) return WICK_OK;
-    if (value->type != WICK_VALUE_STRING) return refuse(from, key, "a text");
-    *out = (wk_str){value->string.text, value->string.size};
-    return WICK_OK;
 }
 
 static wick_status read_id(const reading *from, const char *key, uint32_t *out) {
@@ -109,8 +100,8 @@ wick_status wk_tokenizer_from_gguf(wk_heap *heap, wk_arena *arena, const wk_gguf
     *out = NULL;
     const reading from = {.arena = arena, .gguf = gguf, .err = err};
     wk_vocab_desc desc = {.n_tokens = 0};
-    WK_TRY(read_text(&from, "tokenizer.ggml.model", true, &desc.model));
-    WK_TRY(read_text(&from, "tokenizer.ggml.pre", false, &desc.pre));
+    WK_TRY(wk_metadata_general(gguf, "tokenizer.ggml.model", true, &desc.model, err));
+    WK_TRY(wk_metadata_general(gguf, "tokenizer.ggml.pre", false, &desc.pre, err));
     WK_TRY(read_tokens(&from, &desc));
     WK_TRY(read_id(&from, "tokenizer.ggml.bos_token_id", &desc.begin));
     WK_TRY(read_id(&from, "tokenizer.ggml.eos_token_id", &desc.end));

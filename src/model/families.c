@@ -1,6 +1,8 @@
 /* model/families.c: the table of families. */
 #include "model/families.h"
 
+#include "core/status.h"
+
 static const wk_family *const families[] = {
     &wk_family_llama,
 };
@@ -13,5 +15,5 @@ wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_erro
     }
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
                    "models of the architecture '%s' are not supported yet",
-                   wk_show(architecture).text);
+                   wk_str_show(architecture).text);
 }

@@ -2,9 +2,8 @@
 #ifndef WK_MODEL_FAMILIES_H
 #define WK_MODEL_FAMILIES_H
 
+#include "model/hparams.h"
 #include "model/layer_spec.h"
-#include "model/metadata.h"
-#include "model/model.h"
 
 typedef struct wk_family {
     const char *architecture; /* general.architecture */

@@ -1,6 +1,8 @@
 /* model/hparams.c: the numbers that every family's metadata has, checked before they are used. */
 #include "model/hparams.h"
 
+#include "core/status.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* model/metadata.c: numbers and texts from metadata, and the sentences when they are not good. */
 #include "model/metadata.h"
 
+#include "core/status.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,17 +11,6 @@ wk_key wk_metadata_key(const wk_metadata *meta, const char *suffix) {
     wk_key key;
     snprintf(key.text, sizeof key.text, "%s.%s", meta->architecture, suffix);
     return key;
-}
-
-wk_shown wk_show(wk_str text) {
-    wk_shown out;
-    size_t n = 0;
-    for (; n < text.size && n + 4 < sizeof out.text; n++) {
-        const char c = text.text[n];
-        out.text[n] = c >= 32 && c < 127 ? c : '?';
-    }
-    snprintf(out.text + n, sizeof out.text - n, "%s", n < text.size ? "..." : "");
-    return out;
 }
 
 static const wick_value *find(const wk_metadata *meta, const char *suffix) {

@@ -4,7 +4,7 @@
 
 #include "core/arena.h"
 #include "core/str.h"
-#include "format/gguf_parse.h"
+#include "format/gguf.h"
 
 typedef struct wk_metadata {
     const wk_gguf *gguf;
@@ -18,12 +18,6 @@ typedef struct wk_key {
     char text[160];
 } wk_key;
 wk_key wk_metadata_key(const wk_metadata *meta, const char *suffix);
-
-/* A text from the file as it can stand in a sentence: short and printable. */
-typedef struct wk_shown {
-    char text[72];
-} wk_shown;
-wk_shown wk_show(wk_str text);
 
 bool wk_metadata_has(const wk_metadata *meta, const char *suffix);
 

@@ -2,7 +2,6 @@
 #include "model/model.h"
 
 #include "model/families.h"
-#include "model/hparams.h"
 #include "model/model_struct.h"
 
 static wick_status describe(wk_model *model, const wk_family *family, wick_error *err) {

@@ -3,27 +3,10 @@
 #ifndef WK_MODEL_MODEL_H
 #define WK_MODEL_MODEL_H
 
-#include "core/arena.h"
-#include "format/gguf_parse.h"
+#include "model/hparams.h"
 #include "tensor/tensor.h"
 
 typedef struct wk_model wk_model;
-
-enum { WK_MAX_ROPES = 2 };
-
-/* What the metadata says, checked. Angles of the rotary embedding: position * frequency. */
-typedef struct wk_hparams {
-    char architecture[64], name[128];
-    uint32_t n_layers, n_embd, n_vocab, n_heads_q, n_heads_kv, context_length;
-    uint32_t head_dim, head_dim_v; /* channels of a head's query and key, of its value */
-    float norm_eps;
-    uint32_t n_ropes;
-    struct {
-        uint32_t n_pairs;        /* half of the rotated dimensions */
-        const double *frequency; /* [n_pairs], scaling included */
-        double magnitude;        /* cos and sin are multiplied by it (YaRN) */
-    } rope[WK_MAX_ROPES];
-} wk_hparams;
 
 /* Reads the header: family, hyper-parameters, layer specs, and which tensor is which weight.
  * Nothing is loaded yet; gguf must outlive the model. Missing or contradictory metadata is an error
@@ -64,11 +47,6 @@ typedef struct wk_batch {
     wick_tensor *descriptor;                            /* [layout.n_words] u32 */
     wick_tensor *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] f32 */
 } wk_batch;
-
-/* Fills cos and sin rows [n, n_pairs] of n positions for rope number i, in float64, rounded once.
- */
-void wk_model_rope_rows(const wk_model *model, uint32_t i, const uint32_t *positions, uint32_t n,
-                        float *cos_rows, float *sin_rows);
 
 /* Layers [first, first + count) over the rows of batch. hidden NULL: the embedded ids; else
  * [rows, n_embd]. Result [rows, n_embd], NULL on failure. Temporaries belong to the innermost scope

@@ -1,6 +1,8 @@
 /* model/rope.c: rotary frequencies and their scaling: linear (Chen et al., 2023), YaRN (Peng et
  * al., 2023) and divisors from the file (Llama 3); rows of cos and sin in float64. */
-#include "model/hparams.h"
+#include "model/rope.h"
+
+#include "core/status.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -64,7 +66,7 @@ static wick_status read_scaling(const wk_metadata *meta, scaling *out) {
     if (type.size == 0 || wk_str_is(type, "none") || wk_str_is(type, "linear")) return WICK_OK;
     if (wk_str_is(type, "yarn")) return read_yarn(meta, out);
     return wk_fail(meta->err, WICK_ERR_UNSUPPORTED,
-                   "the rotary scaling '%s' (%s) is not supported yet", wk_show(type).text,
+                   "the rotary scaling '%s' (%s) is not supported yet", wk_str_show(type).text,
                    wk_metadata_key(meta, "rope.scaling.type").text);
 }
 
@@ -83,7 +85,7 @@ static double yarn_frequency(const scaling *s, uint32_t n_pairs, uint32_t i, dou
     return frequency / s->factor * ramp + frequency * (1.0 - ramp);
 }
 
-wick_status wk_hparams_add_rope(const wk_metadata *meta, wk_hparams *hparams) {
+wick_status wk_rope_add(const wk_metadata *meta, wk_hparams *hparams) {
     assert(hparams->n_ropes < WK_MAX_ROPES);
     uint32_t n_dims;
     WK_TRY(wk_metadata_u32(meta, "rope.dimension_count",
@@ -112,8 +114,8 @@ wick_status wk_hparams_add_rope(const wk_metadata *meta, wk_hparams *hparams) {
     return WICK_OK;
 }
 
-wick_status wk_hparams_divide_ropes(wk_arena *arena, wk_hparams *hparams, const float *divisors,
-                                    uint32_t n, wick_error *err) {
+wick_status wk_rope_divide(wk_arena *arena, wk_hparams *hparams, const float *divisors, uint32_t n,
+                           wick_error *err) {
     for (uint32_t i = 0; i < n; i++) {
         if (!(divisors[i] > 0.0F))
             return wk_fail(err, WICK_ERR_FORMAT, "the rotary divisor %" PRIu32 " is %g", i,
@@ -131,9 +133,8 @@ wick_status wk_hparams_divide_ropes(wk_arena *arena, wk_hparams *hparams, const 
     return WICK_OK;
 }
 
-void wk_model_rope_rows(const wk_model *model, uint32_t i, const uint32_t *positions, uint32_t n,
-                        float *cos_rows, float *sin_rows) {
-    const wk_hparams *const hparams = wk_model_hparams(model);
+void wk_rope_rows(const wk_hparams *hparams, uint32_t i, const uint32_t *positions, uint32_t n,
+                  float *cos_rows, float *sin_rows) {
     assert(i < hparams->n_ropes);
     const uint32_t n_pairs = hparams->rope[i].n_pairs;
     const double magnitude = hparams->rope[i].magnitude;

@@ -1,8 +1,8 @@
 /* model/weights.c: which tensor of a file is which weight of the model, and whether it fits. */
 #include "core/dtype.h"
 #include "core/shape.h"
-#include "model/hparams.h"
 #include "model/model_struct.h"
+#include "model/rope.h"
 #include "quant/block.h"
 
 #include <assert.h>
@@ -144,7 +144,7 @@ static wick_status check_tensor(wk_model *model, const wick_file_tensor *tensor,
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
                    "the tensor '%s' is not known in a model of the architecture '%s' with %" PRIu32
                    " blocks",
-                   wk_show((wk_str){tensor->name.text, tensor->name.size}).text,
+                   wk_str_show((wk_str){tensor->name.text, tensor->name.size}).text,
                    model->hparams.architecture, model->hparams.n_layers);
 }
 
@@ -203,6 +203,6 @@ wick_status wk_model_finish_weights(wk_model *model, wick_error *err) {
     if (model->weight[WK_OUTPUT] == NULL)
         model->weight[WK_OUTPUT] = wick_retain(model->weight[WK_TOKEN_EMBEDDING]);
     if (model->rope_divisors == NULL) return WICK_OK;
-    return wk_hparams_divide_ropes(&model->arena, &model->hparams, model->rope_divisors,
-                                   model->hparams.rope[0].n_pairs, err);
+    return wk_rope_divide(&model->arena, &model->hparams, model->rope_divisors,
+                          model->hparams.rope[0].n_pairs, err);
 }

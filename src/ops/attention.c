@@ -57,7 +57,7 @@ static bool check_desc(wick_device *device, const wick_attention_desc *desc) {
 /* Broadcasts an operand that may be absent; its view is then not used. */
 static bool expand_optional(const char *name, const wick_tensor *x, const wick_shape *shape,
                             wk_view *out) {
-    if (x == NULL) return true;
+    if (!x) return true;
     if (!wk_operand_is_strided("attention", x)) return false;
     if (wk_view_expand(&x->view, shape, out)) return true;
     const wick_shape from = wk_tensor_shape_of(x);
@@ -74,10 +74,10 @@ static bool expand_extras(const wick_attention_desc *desc, const sizes *n, wk_vi
     const wick_shape heads = {.rank = 1, .extent = {n->h}};
     const wick_tensor *const floats[] = {desc->bias, desc->sinks, desc->slopes};
     for (size_t i = 0; i < WK_COUNT(floats); i++) {
-        if (floats[i] != NULL && !wk_operand_is_float("attention", floats[i])) return false;
+        if (floats[i] && !wk_operand_is_float("attention", floats[i])) return false;
     }
     const wick_tensor *const mask = desc->mask;
-    if (mask != NULL && mask->view.dtype != WICK_U8 && mask->view.dtype != WICK_BOOL) {
+    if (mask && mask->view.dtype != WICK_U8 && mask->view.dtype != WICK_BOOL) {
         wk_device_fail(mask->device, WICK_ERR_DTYPE, "attention: mask is u8 or bool, not %s",
                        wick_dtype_name(mask->view.dtype));
         return false;
@@ -90,12 +90,12 @@ static bool expand_extras(const wick_attention_desc *desc, const sizes *n, wk_vi
 
 wick_tensor *wick_attention(wick_tensor *q, wick_tensor *k, wick_tensor *v,
                             const wick_attention_desc *desc) {
-    const wick_attention_desc d = desc == NULL ? (wick_attention_desc){0} : *desc;
+    const wick_attention_desc d = desc ? *desc : (wick_attention_desc){0};
     wick_tensor *const extras[] = {d.mask, d.bias, d.sinks, d.slopes};
     wick_tensor *operands[3 + WK_COUNT(extras)] = {q, k, v};
     size_t n_operands = 3;
     for (size_t i = 0; i < WK_COUNT(extras); i++) {
-        if (extras[i] != NULL) operands[n_operands++] = extras[i];
+        if (extras[i]) operands[n_operands++] = extras[i];
     }
     sizes n;
     wk_view view[WK_COUNT(extras)];

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 
 wick_tensor *wick_cast(wick_tensor *x, wick_dtype dtype) {
-    if (x == NULL || !wk_operand_is_strided("cast", x)) return NULL;
+    if (!x || !wk_operand_is_strided("cast", x)) return NULL;
     if (!wk_dtype_is_writable("cast", x->device, dtype)) return NULL;
     return wk_dense_copy(x, dtype);
 }
@@ -95,7 +95,7 @@ wick_tensor *wick_cat(wick_tensor *const *x, size_t count, int dim) {
     wick_shape shape;
     if (!cat_shape(x, count, dim, &resolved, &shape)) return NULL;
     wick_tensor *y = wk_tensor_new(x[0]->device, x[0]->view.dtype, &shape);
-    if (y == NULL) return NULL;
+    if (!y) return NULL;
     int64_t start = 0;
     for (size_t i = 0; i < count; i++) {
         const int64_t length = x[i]->view.extent[resolved];

@@ -7,9 +7,9 @@
 #include <math.h>
 
 wick_tensor *wick_full(wick_device *device, wick_dtype dtype, wick_shape shape, double value) {
-    if (device == NULL || !wk_dtype_is_writable("full", device, dtype)) return NULL;
+    if (!device || !wk_dtype_is_writable("full", device, dtype)) return NULL;
     wick_tensor *y = wk_tensor_new(device, dtype, &shape);
-    if (y == NULL || wk_tensor_is_empty(y)) return y;
+    if (!y || wk_tensor_is_empty(y)) return y;
     if (wk_queue_fill(y, value) == WICK_OK) return y;
     wick_release(y);
     return NULL;
@@ -20,7 +20,7 @@ wick_tensor *wick_zeros(wick_device *device, wick_dtype dtype, wick_shape shape)
 }
 
 wick_tensor *wick_fill(wick_tensor *x, double value) {
-    if (x == NULL || !wk_operand_is_writable("fill", x)) return NULL;
+    if (!x || !wk_operand_is_writable("fill", x)) return NULL;
     if (wk_tensor_is_empty(x)) return x;
     return wk_queue_fill(x, value) == WICK_OK ? x : NULL;
 }
@@ -37,7 +37,7 @@ static bool range_fits(wick_dtype dtype, double start, double step, double count
 
 wick_tensor *wick_arange(wick_device *device, wick_dtype dtype, double start, double end,
                          double step) {
-    if (device == NULL || !wk_dtype_is_writable("arange", device, dtype)) return NULL;
+    if (!device || !wk_dtype_is_writable("arange", device, dtype)) return NULL;
     if (dtype == WICK_BOOL) {
         wk_device_fail(device, WICK_ERR_DTYPE, "arange: makes numbers, not bool");
         return NULL;

@@ -37,7 +37,7 @@ wick_tensor *wick_add(wick_tensor *a, wick_tensor *b) { return binary("add", WK_
 wick_tensor *wick_mul(wick_tensor *a, wick_tensor *b) { return binary("mul", WK_BINARY_MUL, a, b); }
 
 wick_tensor *wick_silu(wick_tensor *x) {
-    if (x == NULL) return NULL;
+    if (!x) return NULL;
     if (!wk_operand_is_float("silu", x) || !wk_operand_is_strided("silu", x)) return NULL;
     const wick_shape shape = wk_tensor_shape_of(x);
     wick_tensor *y = wk_tensor_new(x->device, x->view.dtype, &shape);

@@ -35,17 +35,17 @@ wick_tensor *wick_embedding(wick_tensor *weight, wick_tensor *ids) {
     wk_view view_ids, view_y;
     if (!wk_view_reshape(&ids->view, &flat_ids, &view_ids)) {
         temp = wk_dense_copy(ids, ids->view.dtype);
-        if (temp == NULL || !wk_view_reshape(&temp->view, &flat_ids, &view_ids)) return NULL;
+        if (!temp || !wk_view_reshape(&temp->view, &flat_ids, &view_ids)) return NULL;
     }
     const wick_dtype dtype = weight->view.dtype;
     y = wk_tensor_new(weight->device, wk_dtype_is_block(dtype) ? WICK_F32 : dtype, &shape);
-    if (y != NULL) {
+    if (y) {
         wk_view_reshape(&y->view, &flat, &view_y);
         wk_call call;
         wk_call_begin(&call, WK_OP_EMBEDDING);
         wk_call_add(&call, y, &view_y);
         wk_call_add(&call, weight, NULL);
-        wk_call_add(&call, temp == NULL ? ids : temp, &view_ids);
+        wk_call_add(&call, temp ? temp : ids, &view_ids);
         y = wk_queue_result(&call, y);
     }
     wick_release(temp);

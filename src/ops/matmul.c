@@ -69,7 +69,7 @@ static bool check_linear(const wick_tensor *x, const wick_tensor *weight, const 
                        wk_shape_text(&shape_x, text[1], sizeof text[1]));
         return false;
     }
-    if (bias == NULL) return true;
+    if (!bias) return true;
     if (!wk_operand_is_float("linear", bias) || !wk_operand_is_strided("linear", bias)) {
         return false;
     }
@@ -90,19 +90,19 @@ static bool as_rows(wick_tensor *x, wick_tensor **temp, wk_view *rows) {
     *temp = NULL;
     if (wk_view_reshape(&x->view, &shape, rows)) return true;
     *temp = wk_dense_copy(x, x->view.dtype);
-    return *temp != NULL && wk_view_reshape(&(*temp)->view, &shape, rows);
+    return *temp && wk_view_reshape(&(*temp)->view, &shape, rows);
 }
 
 /* y [.., n] of a product over nothing: the bias, or zeros. */
 static wick_tensor *empty_product(wick_tensor *x, wick_tensor *bias, wick_shape shape) {
     wick_tensor *y = wick_zeros(x->device, x->view.dtype, shape);
-    if (y == NULL || bias == NULL || wick_copy(y, bias) != NULL) return y;
+    if (!y || !bias || wick_copy(y, bias)) return y;
     wick_release(y);
     return NULL;
 }
 
 wick_tensor *wick_linear(wick_tensor *x, wick_tensor *weight, wick_tensor *bias) {
-    if (!wk_operands_present("linear", (wick_tensor *[]){x, weight, bias}, bias == NULL ? 2 : 3)) {
+    if (!wk_operands_present("linear", (wick_tensor *[]){x, weight, bias}, bias ? 3 : 2)) {
         return NULL;
     }
     if (!check_linear(x, weight, bias)) return NULL;
@@ -114,14 +114,14 @@ wick_tensor *wick_linear(wick_tensor *x, wick_tensor *weight, wick_tensor *bias)
     wk_view rows;
     if (!as_rows(x, &temp, &rows)) return NULL;
     y = wk_tensor_new(x->device, x->view.dtype, &shape);
-    if (y != NULL) {
+    if (y) {
         const wick_shape flat = {.rank = 2, .extent = {rows.extent[0], weight->view.extent[0]}};
         wk_view view_y;
         wk_view_reshape(&y->view, &flat, &view_y);
         wk_call call;
         wk_call_begin(&call, WK_OP_LINEAR);
         wk_call_add(&call, y, &view_y);
-        wk_call_add(&call, temp == NULL ? x : temp, &rows);
+        wk_call_add(&call, temp ? temp : x, &rows);
         wk_call_add(&call, weight, NULL);
         wk_call_add(&call, bias, NULL);
         call.op.p.linear.fast = wick_device_math(x->device) == WICK_MATH_FAST;

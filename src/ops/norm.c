@@ -21,7 +21,7 @@ static bool check_weight(const wick_tensor *x, const wick_tensor *weight) {
 }
 
 wick_tensor *wick_rms_norm(wick_tensor *x, wick_tensor *weight, float eps) {
-    if (!wk_operands_present("rms_norm", (wick_tensor *[]){x, weight}, weight == NULL ? 1 : 2)) {
+    if (!wk_operands_present("rms_norm", (wick_tensor *[]){x, weight}, weight ? 2 : 1)) {
         return NULL;
     }
     if (!wk_operand_is_float("rms_norm", x) || !wk_operand_is_strided("rms_norm", x)) return NULL;
@@ -29,7 +29,7 @@ wick_tensor *wick_rms_norm(wick_tensor *x, wick_tensor *weight, float eps) {
         wk_device_fail(x->device, WICK_ERR_SHAPE, "rms_norm: x has rank 0");
         return NULL;
     }
-    if (weight != NULL && !check_weight(x, weight)) return NULL;
+    if (weight && !check_weight(x, weight)) return NULL;
     if (!(eps >= 0) || isinf(eps)) {
         wk_device_fail(x->device, WICK_ERR_VALUE, "rms_norm: eps %g", (double)eps);
         return NULL;

@@ -6,7 +6,7 @@
 
 bool wk_operands_present(const char *op, wick_tensor *const *operands, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        if (operands[i] == NULL) return false;
+        if (!operands[i]) return false;
     }
     for (size_t i = 1; i < n; i++) {
         if (operands[i]->device != operands[0]->device) {
@@ -97,7 +97,7 @@ bool wk_dtype_is_writable(const char *op, wick_device *device, wick_dtype dtype)
 bool wk_tensor_is_empty(const wick_tensor *x) { return wk_view_count(&x->view) == 0; }
 
 wick_tensor *wk_queue_result(const wk_call *call, wick_tensor *y) {
-    if (y == NULL || wk_tensor_is_empty(y)) return y;
+    if (!y || wk_tensor_is_empty(y)) return y;
     if (wk_call_queue(y->device, call) == WICK_OK) return y;
     wick_release(y);
     return NULL;
@@ -122,7 +122,7 @@ static wick_shape shape_of_view(const wk_view *view) {
 static wick_tensor *copy_of_view(wick_tensor *x, const wk_view *view, wick_dtype dtype) {
     const wick_shape shape = shape_of_view(view);
     wick_tensor *y = wk_tensor_new(x->device, dtype, &shape);
-    if (y == NULL || wk_tensor_is_empty(y)) return y;
+    if (!y || wk_tensor_is_empty(y)) return y;
     if (queue_copy(y, NULL, x, view) == WICK_OK) return y;
     wick_release(y);
     return NULL;
@@ -139,7 +139,7 @@ wick_status wk_queue_copy(wick_tensor *dst, const wk_view *dst_view, wick_tensor
     if (wk_view_count(dst_view) == 0) return WICK_OK;
     if (dst_view->buf != src_view->buf) return queue_copy(dst, dst_view, src, src_view);
     wick_tensor *temp = copy_of_view(src, src_view, src_view->dtype);
-    if (temp == NULL) return wk_device_sticky(dst->device)->status;
+    if (!temp) return wk_device_sticky(dst->device)->status;
     const wick_status status = queue_copy(dst, dst_view, temp, &temp->view);
     wick_release(temp);
     return status;

@@ -6,7 +6,7 @@
 #include "ops/view.h"
 
 wick_tensor *wick_argmax(wick_tensor *x, int dim, bool keepdim) {
-    if (x == NULL) return NULL;
+    if (!x) return NULL;
     int resolved;
     if (!wk_operand_is_number("argmax", x) || !wk_operand_is_strided("argmax", x)) return NULL;
     if (!wk_operand_dim("argmax", x, dim, &resolved)) return NULL;
@@ -26,18 +26,18 @@ wick_tensor *wick_argmax(wick_tensor *x, int dim, bool keepdim) {
     call.op.p.reduce = WK_REDUCE_ARGMAX;
     y = wk_queue_result(&call, y);
     /* Nobody else has seen the new tensor yet. */
-    if (y != NULL && keepdim) wk_view_insert(&y->view, resolved, &y->view);
+    if (y && keepdim) wk_view_insert(&y->view, resolved, &y->view);
     return y;
 }
 
 wick_tensor *wick_softmax(wick_tensor *x, int dim) {
-    if (x == NULL) return NULL;
+    if (!x) return NULL;
     int resolved;
     if (!wk_operand_is_float("softmax", x) || !wk_operand_is_strided("softmax", x)) return NULL;
     if (!wk_operand_dim("softmax", x, dim, &resolved)) return NULL;
     const wick_shape shape = wk_tensor_shape_of(x);
     wick_tensor *y = wk_tensor_new(x->device, x->view.dtype, &shape);
-    if (y == NULL) return NULL;
+    if (!y) return NULL;
     wk_view view_x, view_y;
     wk_view_move_last(&x->view, resolved, &view_x);
     wk_view_move_last(&y->view, resolved, &view_y);

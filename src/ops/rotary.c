@@ -33,7 +33,7 @@ static bool over_batch(const char *op, const wick_tensor *table, const wk_view *
 
 static wick_rope_desc rope_defaults(const wick_rope_desc *desc, const wick_tensor *x) {
     wick_rope_desc resolved = {0};
-    if (desc != NULL) resolved = *desc;
+    if (desc) resolved = *desc;
     if (resolved.rotary_dim == 0 && x->view.extent[x->view.rank - 1] <= INT32_MAX) {
         resolved.rotary_dim = (int)x->view.extent[x->view.rank - 1];
     }
@@ -58,7 +58,7 @@ static bool check_rope(const wick_tensor *x, const wick_tensor *positions,
                        desc->scale_factor);
         return false;
     }
-    if (positions == NULL) return true;
+    if (!positions) return true;
     if (!wk_operand_is_strided("rope", positions)) return false;
     if (positions->view.dtype == WICK_U32 || positions->view.dtype == WICK_I64) return true;
     wk_device_fail(x->device, WICK_ERR_DTYPE, "rope: positions are u32 or i64, not %s",
@@ -66,26 +66,18 @@ static bool check_rope(const wick_tensor *x, const wick_tensor *positions,
     return false;
 }
 
-/* Positions as a u32 tensor in *temp: made, converted, or NULL where the given ones will do. */
-static bool make_positions(wick_tensor *x, wick_tensor *positions, int64_t n_times, int64_t offset,
-                           wick_tensor **temp) {
-    *temp = NULL;
-    if (positions != NULL) {
-        if (positions->view.dtype == WICK_U32) return true;
-        *temp = wk_dense_copy(positions, WICK_U32);
-        return *temp != NULL;
-    }
+/* Positions offset, offset + 1, ...; NULL on failure. */
+static wick_tensor *make_positions(wick_tensor *x, int64_t n_times, int64_t offset) {
     if (offset < 0 || offset > (int64_t)UINT32_MAX - n_times) {
         wk_device_fail(x->device, WICK_ERR_VALUE, "rope: offset %" PRId64 " is out of range",
                        offset);
-        return false;
+        return NULL;
     }
-    *temp = wick_arange(x->device, WICK_U32, (double)offset, (double)(offset + n_times), 1);
-    return *temp != NULL;
+    return wick_arange(x->device, WICK_U32, (double)offset, (double)(offset + n_times), 1);
 }
 
 wick_tensor *wick_rope(wick_tensor *x, wick_tensor *positions, const wick_rope_desc *desc) {
-    if (!wk_operands_present("rope", (wick_tensor *[]){x, positions}, positions == NULL ? 1 : 2)) {
+    if (!wk_operands_present("rope", (wick_tensor *[]){x, positions}, positions ? 2 : 1)) {
         return NULL;
     }
     if (x->view.rank != 4) {
@@ -97,14 +89,15 @@ wick_tensor *wick_rope(wick_tensor *x, wick_tensor *positions, const wick_rope_d
     wk_view view_x, view_y, view_positions;
     token_major(x, d.layout, &view_x);
     const wick_shape times = {.rank = 2, .extent = {view_x.extent[0], view_x.extent[1]}};
-    wick_tensor *temp, *y = NULL;
-    if (!make_positions(x, positions, times.extent[1], d.offset, &temp)) return NULL;
-    wick_tensor *const rows = temp == NULL ? positions : temp;
+    wick_tensor *const made = positions ? NULL : make_positions(x, times.extent[1], d.offset);
+    wick_tensor *const rows = positions ? positions : made;
+    if (!rows) return NULL;
+    wick_tensor *y = NULL;
     if (over_batch("rope", rows, &rows->view, &times, &view_positions)) {
         const wick_shape shape = wk_tensor_shape_of(x);
         y = wk_tensor_new(x->device, x->view.dtype, &shape);
     }
-    if (y != NULL) {
+    if (y) {
         token_major(y, d.layout, &view_y);
         wk_call call;
         wk_call_begin(&call, WK_OP_ROPE);
@@ -117,7 +110,7 @@ wick_tensor *wick_rope(wick_tensor *x, wick_tensor *positions, const wick_rope_d
         call.op.p.rope.interleaved = d.interleaved;
         y = wk_queue_result(&call, y);
     }
-    wick_release(temp);
+    wick_release(made);
     return y;
 }
 
@@ -149,10 +142,9 @@ static bool make_table(wick_tensor *table, const wick_shape *shape, wick_tensor 
     *temp = NULL;
     if (table->view.dtype != WICK_F32) {
         *temp = wk_dense_copy(table, WICK_F32);
-        if (*temp == NULL) return false;
+        if (!*temp) return false;
     }
-    return over_batch("rope_table", table, *temp == NULL ? &table->view : &(*temp)->view, shape,
-                      view);
+    return over_batch("rope_table", table, *temp ? &(*temp)->view : &table->view, shape, view);
 }
 
 wick_tensor *wick_rope_table(wick_tensor *x, wick_tensor *cos, wick_tensor *sin, bool interleaved,
@@ -170,14 +162,14 @@ wick_tensor *wick_rope_table(wick_tensor *x, wick_tensor *cos, wick_tensor *sin,
         const wick_shape shape = wk_tensor_shape_of(x);
         y = wk_tensor_new(x->device, x->view.dtype, &shape);
     }
-    if (y != NULL) {
+    if (y) {
         token_major(y, layout, &view_y);
         wk_call call;
         wk_call_begin(&call, WK_OP_ROPE_TABLE);
         wk_call_add(&call, y, &view_y);
         wk_call_add(&call, x, &view_x);
-        wk_call_add(&call, temp_cos == NULL ? cos : temp_cos, &view_cos);
-        wk_call_add(&call, temp_sin == NULL ? sin : temp_sin, &view_sin);
+        wk_call_add(&call, temp_cos ? temp_cos : cos, &view_cos);
+        wk_call_add(&call, temp_sin ? temp_sin : sin, &view_sin);
         call.op.p.rope_table.interleaved = interleaved;
         y = wk_queue_result(&call, y);
     }

@@ -23,8 +23,17 @@ static wick_tensor *make_view(const char *op, wick_tensor *x, const wk_view *vie
     return wk_tensor_view(x, view);
 }
 
+static wick_tensor *cannot_become(const char *op, wick_tensor *x, const wick_shape *shape) {
+    const wick_shape from = wk_tensor_shape_of(x);
+    char text[2][WK_SHAPE_TEXT];
+    wk_device_fail(x->device, WICK_ERR_SHAPE, "%s: %s cannot become %s", op,
+                   wk_shape_text(&from, text[0], sizeof text[0]),
+                   wk_shape_text(shape, text[1], sizeof text[1]));
+    return NULL;
+}
+
 wick_tensor *wick_transpose(wick_tensor *x, int dim0, int dim1) {
-    if (x == NULL) return NULL;
+    if (!x) return NULL;
     int first, second;
     if (!wk_operand_dim("transpose", x, dim0, &first)) return NULL;
     if (!wk_operand_dim("transpose", x, dim1, &second)) return NULL;
@@ -38,7 +47,7 @@ wick_tensor *wick_transpose(wick_tensor *x, int dim0, int dim1) {
 }
 
 wick_tensor *wick_permute(wick_tensor *x, int rank, const int *dims) {
-    if (x == NULL) return NULL;
+    if (!x) return NULL;
     if (rank != x->view.rank) {
         wk_device_fail(x->device, WICK_ERR_DIM, "permute: %d dims for a tensor of rank %d", rank,
                        x->view.rank);
@@ -90,26 +99,21 @@ static wick_tensor *reshape(const char *op, wick_tensor *x, const wick_shape *sh
     }
     wick_tensor *y = wk_dense_copy(x, x->view.dtype);
     /* A dense tensor takes any shape, and nobody else has seen this one yet. */
-    if (y != NULL) wk_view_reshape(&y->view, shape, &y->view);
+    if (y) wk_view_reshape(&y->view, shape, &y->view);
     return y;
 }
 
 wick_tensor *wick_reshape(wick_tensor *x, wick_shape shape) {
-    if (x == NULL) return NULL;
+    if (!x) return NULL;
     wick_shape resolved;
     if (!resolve_shape(&shape, wick_tensor_size(x), &resolved)) {
-        const wick_shape from = wk_tensor_shape_of(x);
-        char text[2][WK_SHAPE_TEXT];
-        wk_device_fail(x->device, WICK_ERR_SHAPE, "reshape: %s cannot become %s",
-                       wk_shape_text(&from, text[0], sizeof text[0]),
-                       wk_shape_text(&shape, text[1], sizeof text[1]));
-        return NULL;
+        return cannot_become("reshape", x, &shape);
     }
     return reshape("reshape", x, &resolved);
 }
 
 wick_tensor *wick_flatten(wick_tensor *x, int start, int end) {
-    if (x == NULL) return NULL;
+    if (!x) return NULL;
     int first, last;
     if (!wk_operand_dim("flatten", x, start, &first)) return NULL;
     if (!wk_operand_dim("flatten", x, end, &last)) return NULL;
@@ -128,7 +132,7 @@ wick_tensor *wick_flatten(wick_tensor *x, int start, int end) {
 }
 
 wick_tensor *wick_squeeze(wick_tensor *x, int dim) {
-    if (x == NULL) return NULL;
+    if (!x) return NULL;
     int resolved;
     if (!wk_operand_dim("squeeze", x, dim, &resolved)) return NULL;
     wk_view view = x->view;
@@ -137,7 +141,7 @@ wick_tensor *wick_squeeze(wick_tensor *x, int dim) {
 }
 
 wick_tensor *wick_unsqueeze(wick_tensor *x, int dim) {
-    if (x == NULL) return NULL;
+    if (!x) return NULL;
     const int rank = x->view.rank + 1; /* dim counts in the result */
     int resolved;
     if (!wk_shape_dim(rank, dim, &resolved)) {
@@ -169,7 +173,7 @@ static wick_tensor *slice(const char *op, wick_tensor *x, int dim, int64_t start
 }
 
 wick_tensor *wick_narrow(wick_tensor *x, int dim, int64_t start, int64_t length) {
-    if (x == NULL) return NULL;
+    if (!x) return NULL;
     int resolved;
     if (!wk_operand_dim("narrow", x, dim, &resolved)) return NULL;
     if (length < 0) {
@@ -187,7 +191,7 @@ wick_tensor *wick_narrow(wick_tensor *x, int dim, int64_t start, int64_t length)
 }
 
 wick_tensor *wick_slice(wick_tensor *x, int dim, int64_t start, int64_t stop, int64_t step) {
-    if (x == NULL) return NULL;
+    if (!x) return NULL;
     int resolved;
     if (!wk_operand_dim("slice", x, dim, &resolved)) return NULL;
     if (step <= 0) {
@@ -207,22 +211,17 @@ wick_tensor *wick_slice(wick_tensor *x, int dim, int64_t start, int64_t stop, in
 }
 
 wick_tensor *wick_expand(wick_tensor *x, wick_shape shape) {
-    if (x == NULL) return NULL;
+    if (!x) return NULL;
     wk_view view;
     int64_t count;
     if (!wk_shape_count(&shape, &count) || !wk_view_expand(&x->view, &shape, &view)) {
-        const wick_shape from = wk_tensor_shape_of(x);
-        char text[2][WK_SHAPE_TEXT];
-        wk_device_fail(x->device, WICK_ERR_SHAPE, "expand: %s cannot become %s",
-                       wk_shape_text(&from, text[0], sizeof text[0]),
-                       wk_shape_text(&shape, text[1], sizeof text[1]));
-        return NULL;
+        return cannot_become("expand", x, &shape);
     }
     return make_view("expand", x, &view);
 }
 
 wick_tensor *wick_contiguous(wick_tensor *x) {
-    if (x == NULL) return NULL;
+    if (!x) return NULL;
     if (!wk_operand_is_strided("contiguous", x)) return NULL;
     if (wk_view_is_dense(&x->view)) return wk_tensor_view(x, &x->view);
     if (wk_dtype_is_block(x->view.dtype)) {

@@ -10,10 +10,11 @@
 
 enum { WK_QK_SMALL = 32, WK_QK_K = 256 };
 
-/* Decodes n elements (a multiple of the type's block) from src to dst. */
+/* Decodes n elements (a multiple of the type's block) from src, which need not be aligned, to dst,
+ * which does not overlap it. */
 typedef void (*wk_decode_fn)(const void *src, float *dst, int64_t n);
 
-/* NULL for types that cannot be decoded (yet). f32 f16 bf16 are decoded too. */
+/* For all block types, f32, f16 and bf16; NULL for the others. */
 wk_decode_fn wk_decoder(wick_dtype dtype);
 
 #endif

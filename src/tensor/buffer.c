@@ -20,6 +20,13 @@ wick_status wk_buffer_new(wick_device *device, uint64_t size, wk_buffer **out) {
     return WICK_OK;
 }
 
+wk_buffer *wk_buffer_wrap(wick_device *device, void *memory, uint64_t size, wk_memory_owner owner) {
+    if (!device->backend->wrap) return NULL;
+    wk_buffer *const buf = device->backend->wrap(device->handle, memory, size, owner);
+    if (buf) buf->refs = 1;
+    return buf;
+}
+
 void wk_op_retain(const wk_op *op) {
     for (int i = 0; i < op->n_dst + op->n_src; i++) wk_buffer_retain(op->view[i].buf);
 }

@@ -4,7 +4,6 @@
 #include "core/status.h"
 #include "tensor/shadow.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct wick_device_opening {
@@ -41,9 +40,8 @@ wick_status wick_device_open_start(const wick_device_desc *desc, wick_device_ope
     if (!desc) desc = &defaults;
     const wk_backend *const backend = wk_backend_get(desc->backend);
     if (!backend) return no_device(desc, error);
-    if (desc->n_threads < 0 || desc->n_threads > 1024)
-        return wk_fail(error, WICK_ERR_VALUE, "%d threads: must be 0 (automatic) to 1024",
-                       desc->n_threads);
+    if (!desc->allocator.allocate != !desc->allocator.release)
+        return wk_fail(error, WICK_ERR_VALUE, "an allocator needs both of its functions");
 
     wk_heap heap;
     wk_heap_init(&heap, &desc->allocator);
@@ -54,7 +52,8 @@ wick_status wick_device_open_start(const wick_device_desc *desc, wick_device_ope
     device->backend = backend;
     device->is_fallback = desc->backend == WICK_BACKEND_AUTO && backend->id == WICK_BACKEND_CPU;
     wick_device_opening *const o = wk_alloc_zeroed(&device->heap, sizeof *o);
-    wick_status status = o ? wk_queue_make(device) : WICK_ERR_OUT_OF_MEMORY;
+    wick_status status =
+        o ? wk_queue_make(device, error) : wk_fail_memory(error, sizeof *o, 0, "a device");
     if (status == WICK_OK) {
         const wk_open_desc open = {.heap = &device->heap,
                                    .device = &device->desc,
@@ -113,9 +112,8 @@ wick_math wick_device_math(const wick_device *device) { return device->desc.math
 void wick_device_set_math(wick_device *device, wick_math math) { device->desc.math = math; }
 
 void wick_device_get_info(const wick_device *device, wick_device_info *info) {
-    *info = (wick_device_info){.backend = device->backend->id, .is_fallback = device->is_fallback};
-    snprintf(info->backend_name, sizeof info->backend_name, "%s", device->backend->name);
     device->backend->info(device->handle, info);
+    info->is_fallback = device->is_fallback;
 }
 
 void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) {

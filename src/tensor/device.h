@@ -13,6 +13,7 @@ enum { WK_QUEUE_DRAIN = 256, WK_QUEUE_CAPACITY = 288 };
 typedef struct wk_queue {
     wk_op *ring; /* [WK_QUEUE_CAPACITY] */
     uint32_t head, count;
+    wick_status failure; /* the first one since the queue was last empty, WICK_OK: none */
 } wk_queue;
 
 struct wick_device {
@@ -43,6 +44,8 @@ void wk_buffer_retain(wk_buffer *buf);
 void wk_buffer_release(wick_device *device, wk_buffer *buf);
 /* A buffer of the backend, one reference. */
 wick_status wk_buffer_new(wick_device *device, uint64_t size, wk_buffer **out);
+/* The same over the caller's memory, see wk_backend.wrap; NULL where it cannot be used in place. */
+wk_buffer *wk_buffer_wrap(wick_device *device, void *memory, uint64_t size, wk_memory_owner owner);
 void wk_op_retain(const wk_op *op);
 void wk_op_release(wick_device *device, const wk_op *op);
 
@@ -51,6 +54,8 @@ void wk_op_release(wick_device *device, const wk_op *op);
 /* A tensor that belongs to the caller and no scope. Takes over one reference to view->buf, also on
  * failure (NULL). */
 wick_tensor *wk_tensor_over(wick_device *device, const wk_view *view);
+/* The same, but the innermost scope owns it, or else the caller. */
+wick_tensor *wk_tensor_in_scope(wick_device *device, const wk_view *view);
 
 /* --- transfer.c --- */
 
@@ -58,7 +63,7 @@ void wk_readings_free(wick_device *device);
 
 /* --- run.c --- */
 
-wick_status wk_queue_make(wick_device *device);
+wick_status wk_queue_make(wick_device *device, wick_error *err);
 void wk_queue_free(wick_device *device);
 /* Adds a checked op behind the others; drains when the queue is full. */
 wick_status wk_queue_push(wick_device *device, const wk_op *op);

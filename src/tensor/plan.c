@@ -30,12 +30,6 @@ void wk_plan_pool_free(wk_plan_pool *pool) {
     wk_free(&device->heap, pool, sizeof *pool);
 }
 
-uint64_t wk_plan_pool_bytes(const wk_plan_pool *pool) {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < pool->n_slots; i++) bytes += pool->slots[i]->size;
-    return bytes;
-}
-
 /* --- Begin --- */
 
 wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool) {
@@ -197,7 +191,8 @@ wick_status wk_plan_run(wk_plan *plan) {
     wick_device *const device = plan->device;
     for (size_t i = 0; i < plan->n_ops; i++)
         for (int d = 0; d < plan->ops[i].n_dst; d++) plan->ops[i].view[d].buf->version++;
-    if (!plan->replay || device->observer || device->desc.verify) {
+    const wick_device_desc *const desc = &device->desc;
+    if (!plan->replay || device->observer || desc->verify || desc->profile) {
         for (size_t i = 0; i < plan->n_ops; i++) {
             const wk_call call = {.op = plan->ops[i]};
             if (device->observer) device->observer(device->observer_user, &call);

@@ -16,7 +16,6 @@ typedef struct wk_plan wk_plan;
 typedef struct wk_plan_pool wk_plan_pool;
 wick_status wk_plan_pool_make(wick_device *device, wk_plan_pool **out);
 void wk_plan_pool_free(wk_plan_pool *pool);
-uint64_t wk_plan_pool_bytes(const wk_plan_pool *pool);
 
 /* Plans do not nest. */
 wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool);

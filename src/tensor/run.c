@@ -9,11 +9,10 @@
 
 /* --- The ring --- */
 
-wick_status wk_queue_make(wick_device *device) {
+wick_status wk_queue_make(wick_device *device, wick_error *err) {
     device->queue.ring = wk_alloc(&device->heap, WK_QUEUE_CAPACITY * sizeof(wk_op));
-    if (!device->queue.ring)
-        return wk_fail_memory(&device->error, WK_QUEUE_CAPACITY * sizeof(wk_op), 0, "the queue");
-    return WICK_OK;
+    if (device->queue.ring) return WICK_OK;
+    return wk_fail_memory(err, WK_QUEUE_CAPACITY * sizeof(wk_op), 0, "the queue");
 }
 
 static wk_op *queue_at(wk_queue *queue, uint32_t index) {
@@ -132,21 +131,20 @@ static wick_status run_head(wick_device *device) {
 }
 
 wick_status wk_run(wick_device *device) {
-    wick_status result = WICK_OK;
-    const bool had_work = device->queue.count > 0;
-    while (device->queue.count > 0) {
+    wk_queue *const queue = &device->queue;
+    if (queue->count == 0) return WICK_OK;
+    while (queue->count > 0) {
         const wick_status status = run_head(device);
         if (status == WICK_PENDING) return WICK_PENDING;
         /* The first failure is the one that is told; the ops behind it are not left half queued. */
-        if (status < 0 && result == WICK_OK)
-            result = wk_fail(&device->error, status, "%s", wick_status_text(status));
+        if (status < 0 && queue->failure == WICK_OK)
+            queue->failure = wk_fail(&device->error, status, "%s", wick_status_text(status));
     }
-    if (had_work) {
-        const wick_status status =
-            device->backend->submit(device->handle, &device->submitted, &device->error);
-        if (result == WICK_OK) result = status;
-    }
-    return result;
+    const wick_status failure = queue->failure;
+    queue->failure = WICK_OK;
+    const wick_status status =
+        device->backend->submit(device->handle, &device->submitted, &device->error);
+    return failure != WICK_OK ? failure : status;
 }
 
 wick_status wk_run_to_end(wick_device *device) {
@@ -161,7 +159,10 @@ wick_status wick_poll(wick_device *device) {
     return device->backend->poll(device->handle, device->submitted, &device->error);
 }
 
+/* Waits also where an op could not be queued: afterwards nothing reads or writes any memory. */
 wick_status wick_synchronize(wick_device *device) {
-    WK_TRY(wk_run_to_end(device));
-    return device->backend->wait(device->handle, device->submitted, &device->error);
+    const wick_status run = wk_run_to_end(device);
+    const wick_status wait =
+        device->backend->wait(device->handle, device->submitted, &device->error);
+    return run != WICK_OK ? run : wait;
 }

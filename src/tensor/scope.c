@@ -1,8 +1,6 @@
 /* tensor/scope.c: scopes: who frees the temporaries. */
 #include "tensor/device.h"
 
-#include <assert.h>
-
 wick_scope wick_scope_begin(wick_device *device) {
     if (device->scope_depth == device->scope_capacity) {
         const uint32_t capacity = device->scope_capacity ? 2 * device->scope_capacity : 8;
@@ -22,16 +20,18 @@ wick_scope wick_scope_begin(wick_device *device) {
     return (wick_scope){.device = device, .depth = device->scope_depth};
 }
 
-void wick_scope_end(wick_scope scope) {
-    wick_device *const device = scope.device;
-    if (scope.depth == 0) return;
-    assert(scope.depth == device->scope_depth);
-    wick_tensor *tensor = device->scopes[scope.depth - 1];
+static void end_innermost(wick_device *device) {
+    wick_tensor *tensor = device->scopes[--device->scope_depth];
     while (tensor) {
         wick_tensor *const next = tensor->next;
         tensor->scope = 0;
         wick_release(tensor);
         tensor = next;
     }
-    device->scope_depth--;
+}
+
+/* Scopes left open inside this one end with it. */
+void wick_scope_end(wick_scope scope) {
+    if (scope.depth == 0) return;
+    while (scope.device->scope_depth >= scope.depth) end_innermost(scope.device);
 }

@@ -23,10 +23,11 @@ wick_tensor *wk_tensor_over(wick_device *device, const wk_view *view) {
     return tensor;
 }
 
-static wick_tensor *into_scope(wick_tensor *tensor) {
-    if (!tensor || tensor->device->scope_depth == 0) return tensor;
-    wick_tensor **const list = &tensor->device->scopes[tensor->device->scope_depth - 1];
-    tensor->scope = tensor->device->scope_depth;
+wick_tensor *wk_tensor_in_scope(wick_device *device, const wk_view *view) {
+    wick_tensor *const tensor = wk_tensor_over(device, view);
+    if (!tensor || device->scope_depth == 0) return tensor;
+    wick_tensor **const list = &device->scopes[device->scope_depth - 1];
+    tensor->scope = device->scope_depth;
     tensor->next = *list;
     *list = tensor;
     return tensor;
@@ -37,7 +38,7 @@ static bool dense_view(wick_device *device, wick_dtype dtype, const wick_shape *
                        wk_view *view, uint64_t *bytes) {
     if (wk_view_dense(dtype, shape, view, bytes)) return true;
     char text[96];
-    if (dtype >= WICK_DTYPE_COUNT_)
+    if ((unsigned)dtype >= WICK_DTYPE_COUNT_)
         (void)wk_device_fail(device, WICK_ERR_DTYPE, "there is no dtype number %d", (int)dtype);
     else
         (void)wk_device_fail(device, WICK_ERR_SHAPE, "a tensor of %s cannot have the shape %s",
@@ -52,13 +53,13 @@ wick_tensor *wk_tensor_new(wick_device *device, wick_dtype dtype, const wick_sha
     const wick_status status = device->recording
                                    ? wk_plan_place(device->recording, bytes, &view.buf)
                                    : wk_buffer_new(device, bytes, &view.buf);
-    return status == WICK_OK ? into_scope(wk_tensor_over(device, &view)) : NULL;
+    return status == WICK_OK ? wk_tensor_in_scope(device, &view) : NULL;
 }
 
 wick_tensor *wk_tensor_view(wick_tensor *tensor, const wk_view *view) {
     assert(view->buf == tensor->view.buf && view->dtype == tensor->view.dtype);
     wk_buffer_retain(view->buf);
-    return into_scope(wk_tensor_over(tensor->device, view));
+    return wk_tensor_in_scope(tensor->device, view);
 }
 
 wick_tensor *wick_empty(wick_device *device, wick_dtype dtype, wick_shape shape) {

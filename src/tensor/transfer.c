@@ -16,9 +16,8 @@ wick_status wick_write(wick_tensor *tensor, const void *data, size_t size) {
         return wk_device_fail(device, WICK_ERR_STATE,
                               "a tensor of a recording has no memory to write to");
     if (size == 0) return WICK_OK;
-    /* Queued ops read the old contents: the backend must know them before it gets the new ones. A
-     * recording does not count, it runs later. */
-    if (!device->recording && wk_run_to_end(device) < 0) return device->error.status;
+    /* Queued ops read the old contents: the backend must know them before it gets the new ones. */
+    WK_TRY(wk_run_to_end(device));
     tensor->view.buf->version++;
     return device->backend->upload(device->handle, tensor->view.buf, tensor->view.offset, data,
                                    size, &device->error);
@@ -28,14 +27,21 @@ wick_tensor *wick_tensor_from_data(wick_device *device, wick_dtype dtype, wick_s
                                    const void *data, size_t size) {
     wick_tensor *const tensor = wick_empty(device, dtype, shape);
     if (!tensor || wick_write(tensor, data, size) == WICK_OK) return tensor;
-    if (tensor->scope == 0) wick_release(tensor); /* else its scope does */
+    wick_release(tensor);
     return NULL;
 }
 
 wick_tensor *wick_tensor_from_memory(wick_device *device, wick_dtype dtype, wick_shape shape,
                                      void *memory, size_t size, void (*deleter)(void *user),
                                      void *user) {
-    /* Every backend so far computes on memory of its own: the bytes are copied. */
+    wk_view view;
+    uint64_t bytes;
+    if (device && size > 0 && wk_view_dense(dtype, &shape, &view, &bytes) && bytes == size) {
+        const wk_memory_owner owner = {.release = deleter, .user = user};
+        view.buf = wk_buffer_wrap(device, memory, size, owner);
+        if (view.buf) return wk_tensor_in_scope(device, &view);
+    }
+    /* Copied, or refused with the reason. */
     wick_tensor *const tensor = wick_tensor_from_data(device, dtype, shape, memory, size);
     if (deleter) deleter(user);
     return tensor;
@@ -82,10 +88,14 @@ void wk_readings_free(wick_device *device) {
     }
 }
 
+/* Its bytes are its contents, in their order. */
+static bool is_readable(const wick_tensor *tensor) {
+    return wk_view_is_dense(&tensor->view) && tensor->view.layout == WK_LAYOUT_RAW;
+}
+
 /* A dense tensor with the same contents, one reference for the caller. */
 static wick_tensor *dense_source(wick_tensor *tensor) {
-    if (wk_view_is_dense(&tensor->view) && tensor->view.layout == WK_LAYOUT_RAW)
-        return wick_retain(tensor);
+    if (is_readable(tensor)) return wick_retain(tensor);
     const wick_shape shape = wk_tensor_shape_of(tensor);
     wick_tensor *const dense = wk_tensor_new(tensor->device, tensor->view.dtype, &shape);
     if (!dense) return NULL;
@@ -107,6 +117,9 @@ wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
     if (device->error.status != WICK_OK) return device->error.status;
     if (tensor->view.buf->place)
         return wk_device_fail(device, WICK_ERR_STATE, "a tensor of a recording cannot be read");
+    if (device->recording && !is_readable(tensor))
+        return wk_device_fail(device, WICK_ERR_STATE,
+                              "only a dense tensor can be read during a recording");
     wick_reading *const r = take_reading(device);
     if (!r) return device->error.status;
     r->source = dense_source(tensor);

@@ -34,10 +34,9 @@ wick_tensor *wk_weight_new(wick_device *device, wick_dtype dtype, const wick_sha
             return NULL;
         }
     }
-    if (data && view.layout == WK_LAYOUT_RAW && device->backend->wrap) {
+    if (data && view.layout == WK_LAYOUT_RAW) {
         /* The bytes are only ever read: no op takes a weight as its destination. */
-        view.buf = device->backend->wrap(device->handle, (void *)(uintptr_t)data, bytes);
-        if (view.buf) view.buf->refs = 1;
+        view.buf = wk_buffer_wrap(device, (void *)(uintptr_t)data, bytes, (wk_memory_owner){0});
         *in_place = view.buf != NULL;
     }
     if (!view.buf && wk_buffer_new(device, bytes, &view.buf) != WICK_OK) return NULL;

@@ -32,9 +32,7 @@ static void find_byte_ids(const wk_map *texts, wk_bpe *bpe) {
 }
 
 static wick_status fail_merge(wick_error *err, size_t rank, wk_str merge, const char *why) {
-    const int shown = merge.size < 64 ? (int)merge.size : 64;
-    return wk_fail(err, WICK_ERR_FORMAT, "merge %zu, '%.*s', %s", rank, shown,
-                   merge.size > 0 ? merge.text : "", why);
+    return wk_fail(err, WICK_ERR_FORMAT, "merge %zu, '%s', %s", rank, wk_str_show(merge).text, why);
 }
 
 /* The longest merge that can name two tokens. */
@@ -114,9 +112,8 @@ wick_status wk_bpe_make(wk_heap *heap, const wk_vocab_desc *desc, const wk_token
                        "the pre-tokenizer is not named (tokenizer.ggml.pre is missing)");
     }
     if (!wk_pretokenizer_find(desc->pre, &out->pretokenizer)) {
-        const int shown = desc->pre.size < 64 ? (int)desc->pre.size : 64;
-        return wk_fail(err, WICK_ERR_UNSUPPORTED, "pre-tokenizer '%.*s' is not known", shown,
-                       desc->pre.text);
+        return wk_fail(err, WICK_ERR_UNSUPPORTED, "pre-tokenizer '%s' is not known",
+                       wk_str_show(desc->pre).text);
     }
     if (desc->n_merges == 0) {
         return wk_fail(err, WICK_ERR_FORMAT,

@@ -35,9 +35,8 @@ static wick_status find_kind(wk_str model, wk_tokenizer_kind *kind, wick_error *
     if (wk_str_is(model, "gpt2")) return WICK_OK;
     *kind = WK_TOKENIZER_SENTENCEPIECE;
     if (wk_str_is(model, "llama")) return WICK_OK;
-    const int shown = model.size < 64 ? (int)model.size : 64;
-    return wk_fail(err, WICK_ERR_UNSUPPORTED, "tokenizer model '%.*s' is not known", shown,
-                   shown > 0 ? model.text : "");
+    return wk_fail(err, WICK_ERR_UNSUPPORTED, "tokenizer model '%s' is not known",
+                   wk_str_show(model).text);
 }
 
 static bool resolve(wk_tristate value, bool by_default) {

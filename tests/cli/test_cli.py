@@ -252,6 +252,7 @@ def test_usage_errors():
         (["run", "--math", "exactly"], "one of exact|fast"),
         (["run", "--isa", ""], "one of auto|ref|avx2|avx512"),
         (["run", "--backend", "gpu9"], "one of auto|cpu|webgpu"),
+        (["run", "--chunk", "8193"], "from 1 to 8192"),
         (["run", "--quiet=1"], "--quiet takes no value"),
         (["run", "--stop", ""], "at least one byte"),
         (["run", MODEL, "more"], "'more' is one argument too many"),

@@ -1,6 +1,7 @@
 /* Logits of tiny random models against those that PyTorch computes for them: families/README.md of
  * the shared fixtures, which states the bound. */
 #include "llm/llm.h"
+#include "model/rope.h"
 
 #include <wick/ops.h>
 
@@ -80,7 +81,7 @@ static void compute(wick_model *model, const reference *want, uint32_t n_padding
     const uint32_t n_pairs = hparams->rope[0].n_pairs;
     const size_t table_size = (size_t)n_rows * n_pairs * sizeof(float);
     float *const cos_rows = malloc(table_size), *const sin_rows = malloc(table_size);
-    wk_model_rope_rows(model->model, 0, words + at->positions, n_rows, cos_rows, sin_rows);
+    wk_rope_rows(hparams, 0, words + at->positions, n_rows, cos_rows, sin_rows);
 
     const wick_scope scope = wick_scope_begin(device);
     wk_state *state;

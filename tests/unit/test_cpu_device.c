@@ -295,14 +295,16 @@ static void plans_replay_without_allocating(void **state) {
 static void threads_share_an_op(void **state) {
     (void)state;
     enum { M = 3, N = 70, K = 50 };
-    static float x[M * K], weight[N * K], first[M * N], y[M * N];
+    static _Alignas(8) float x[M * K];
+    static float weight[N * K], first[M * N], y[M * N];
     for (int i = 0; i < M * K; i++) x[i] = (float)(i * 7 % 13) / 3;
     for (int i = 0; i < N * K; i++) weight[i] = (float)(i * 5 % 17) / 7;
     static const int counts[] = {1, 2, 5};
     for (size_t i = 0; i < WK_COUNT(counts); i++) {
         fixture f;
         open_ref(&f, counts[i]);
-        wk_buffer *xs = cpu->wrap(f.dev, x, sizeof x), *ys = make(&f, sizeof y);
+        wk_buffer *xs = cpu->wrap(f.dev, x, sizeof x, (wk_memory_owner){0});
+        wk_buffer *ys = make(&f, sizeof y);
         wk_buffer *ws = make(&f, sizeof weight);
         wk_op op = {.code = WK_OP_LINEAR, .n_dst = 1, .n_src = 3};
         op.view[0] = view_of(ys, WICK_F32, WICK_SHAPE(M, N));

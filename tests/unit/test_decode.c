@@ -7,21 +7,36 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "core/dtype.h"
 #include "core/half.h"
 #include "checked_heap.h"
 #include "fixture_file.h"
 #include "format/gguf_parse.h"
+#include "quant/decode.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
-/* What can be decoded and is not float32, with its name in quant_vectors.gguf. */
-static const struct {
-    wick_dtype dtype;
-    const char *name;
-} types[] = {
-    {WICK_F16, "f16"},   {WICK_BF16, "bf16"}, {WICK_Q4_0, "q4_0"}, {WICK_Q4_1, "q4_1"},
-    {WICK_Q8_0, "q8_0"}, {WICK_Q4_K, "q4_K"}, {WICK_Q6_K, "q6_K"},
+/* The types of quant_vectors.gguf. */
+static const wick_dtype types[] = {
+    WICK_F16,     WICK_BF16,  WICK_Q4_0,   WICK_Q4_1,  WICK_Q5_0,  WICK_Q5_1,    WICK_Q8_0,
+    WICK_Q2_K,    WICK_Q3_K,  WICK_Q4_K,   WICK_Q5_K,  WICK_Q6_K,  WICK_IQ2_XXS, WICK_IQ2_XS,
+    WICK_IQ3_XXS, WICK_IQ1_S, WICK_IQ4_NL, WICK_IQ3_S, WICK_IQ2_S, WICK_IQ4_XS,  WICK_IQ1_M,
+    WICK_TQ1_0,   WICK_TQ2_0, WICK_MXFP4,  WICK_NVFP4, WICK_Q1_0,  WICK_Q2_0,
 };
+
+/* The name in the file: as ours, but for the K of q2_K to q6_K. */
+static const char *name_in_file(wick_dtype dtype) {
+    switch (dtype) {
+    case WICK_Q2_K: return "q2_K";
+    case WICK_Q3_K: return "q3_K";
+    case WICK_Q4_K: return "q4_K";
+    case WICK_Q5_K: return "q5_K";
+    case WICK_Q6_K: return "q6_K";
+    default: return wick_dtype_name(dtype);
+    }
+}
 
 static void check_type(const wk_gguf *gguf, const fixture_file *file, wick_dtype dtype,
                        const char *blocks_name) {
@@ -59,7 +74,7 @@ static void test_reference_vectors(void **state) {
     assert_int_equal(wk_gguf_parser_make(&checked.heap, file.size, &parser, NULL), WICK_OK);
     assert_int_equal(wk_gguf_parser_feed(parser, file.data, file.size, NULL, NULL), WICK_OK);
     for (size_t i = 0; i < WK_COUNT(types); i++)
-        check_type(wk_gguf_parser_result(parser), &file, types[i].dtype, types[i].name);
+        check_type(wk_gguf_parser_result(parser), &file, types[i], name_in_file(types[i]));
     wk_gguf_parser_free(parser);
     assert_true(checked_heap_is_clean(&checked));
     free(file.data);
@@ -136,13 +151,95 @@ static void test_k_blocks(void **state) {
     assert_true(out[255] == -31.0f && out[254] == 32.0f);
 }
 
-static void test_others_are_refused(void **state) {
+/* Scales and bits of the types that no real file is needed for. */
+static void test_other_blocks(void **state) {
     (void)state;
-    for (int i = 0; i < WICK_DTYPE_COUNT_; i++) {
-        bool is_decoded = i == WICK_F32;
-        for (size_t j = 0; j < WK_COUNT(types); j++)
-            is_decoded = is_decoded || types[j].dtype == (wick_dtype)i;
-        assert_int_equal(wk_decoder((wick_dtype)i) != NULL, is_decoded);
+    float out[256];
+    uint8_t q8_1[36] = {0x00, 0x38, 0xff, 0xff, 0x80, 0x7f}; /* the sum is not looked at */
+    wk_decoder(WICK_Q8_1)(q8_1, out, 32);
+    assert_true(out[0] == -64.0f && out[1] == 63.5f && out[31] == 0.0f);
+
+    uint8_t q8_k[292] = {0x00, 0x00, 0x40, 0x40}; /* d = 3 */
+    q8_k[4] = 0x80, q8_k[259] = 5, q8_k[260] = 0xff;
+    wk_decoder(WICK_Q8_K)(q8_k, out, 256);
+    assert_true(out[0] == -384.0f && out[1] == 0.0f && out[255] == 15.0f);
+
+    uint8_t mxfp4[17] = {127, 0x91}; /* 2^0 */
+    wk_decoder(WICK_MXFP4)(mxfp4, out, 32);
+    assert_true(out[0] == 0.5f && out[16] == -0.5f && out[1] == 0.0f);
+    mxfp4[0] = 0; /* 2^-127 */
+    mxfp4[1] = 0x7f;
+    wk_decoder(WICK_MXFP4)(mxfp4, out, 32);
+    assert_true(out[0] == -6 * 0x1p-127f && out[16] == 6 * 0x1p-127f);
+    mxfp4[0] = 1;
+    wk_decoder(WICK_MXFP4)(mxfp4, out, 32);
+    assert_true(out[0] == -6 * 0x1p-126f);
+
+    uint8_t nvfp4[36] = {0x38, 0x01, 0x7f, 0x7e}; /* 1, 2^-9, NaN as 0, 448 */
+    for (size_t i = 4; i < sizeof nvfp4; i++) nvfp4[i] = 0x2f;
+    wk_decoder(WICK_NVFP4)(nvfp4, out, 64);
+    assert_true(out[0] == -6.0f && out[8] == 1.0f && out[16] == -6 * 0x1p-9f);
+    assert_true(out[32] == 0.0f && out[48] == -6 * 448.0f && out[63] == 448.0f);
+}
+
+static uint64_t fnv_1a(uint64_t hash, uint32_t word) {
+    for (int i = 0; i < 4; i++) hash = (hash ^ (word >> 8 * i & 255)) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* Random bytes reach every entry of every grid, every scale and every sign. The sums were made with
+ * ggml's decoders; NaN (a scale of random bits may be one) counts without its bits. */
+static void test_random_blocks(void **state) {
+    (void)state;
+    enum { N_BLOCKS = 1024, MAX_BYTES = 292, MAX_ELEMENTS = 256 };
+    static const uint64_t expected[WICK_DTYPE_COUNT_] = {
+        [WICK_Q4_0] = UINT64_C(0x977b75ef80765d53),    [WICK_Q4_1] = UINT64_C(0x53ab4344abbe9aca),
+        [WICK_Q5_0] = UINT64_C(0x023a8fdd115caf84),    [WICK_Q5_1] = UINT64_C(0x639ee195acef00bf),
+        [WICK_Q8_0] = UINT64_C(0xf092429e9f0dc8b9),    [WICK_Q8_1] = UINT64_C(0x82c0d301080c4f4b),
+        [WICK_Q2_K] = UINT64_C(0x9a12676e5f56090e),    [WICK_Q3_K] = UINT64_C(0x9a97c09d8c14d18d),
+        [WICK_Q4_K] = UINT64_C(0xe254eb153d190fab),    [WICK_Q5_K] = UINT64_C(0xfa4e32726a187aee),
+        [WICK_Q6_K] = UINT64_C(0x471f35ab97b980dd),    [WICK_Q8_K] = UINT64_C(0x866dc3d598febf17),
+        [WICK_IQ2_XXS] = UINT64_C(0xd44c04f28b4e35f8), [WICK_IQ2_XS] = UINT64_C(0xab66e95f65a36ebf),
+        [WICK_IQ3_XXS] = UINT64_C(0x456c26e4d79e2cc0), [WICK_IQ1_S] = UINT64_C(0x448d1520356d2d46),
+        [WICK_IQ4_NL] = UINT64_C(0x5c0b1e9458afb825),  [WICK_IQ3_S] = UINT64_C(0xd6460853395b5027),
+        [WICK_IQ2_S] = UINT64_C(0x2ad92c449cc33b0b),   [WICK_IQ4_XS] = UINT64_C(0xa2126c59f88a950c),
+        [WICK_IQ1_M] = UINT64_C(0x9aff612255763729),   [WICK_TQ1_0] = UINT64_C(0x0cb725a877be2869),
+        [WICK_TQ2_0] = UINT64_C(0xf262a26373374005),   [WICK_MXFP4] = UINT64_C(0xf4c3cd0986b972ca),
+        [WICK_NVFP4] = UINT64_C(0x75f7e539fbe14e9a),   [WICK_Q1_0] = UINT64_C(0x22e07b59053eac25),
+        [WICK_Q2_0] = UINT64_C(0x5aa3bde4190f5d46),
+    };
+    static uint8_t blocks[N_BLOCKS * MAX_BYTES];
+    static float out[N_BLOCKS * MAX_ELEMENTS];
+    uint32_t random = 1;
+    for (size_t i = 0; i < sizeof blocks; i++) {
+        random = random * 1664525 + 1013904223;
+        blocks[i] = (uint8_t)(random >> 24);
+    }
+    for (wick_dtype dtype = WICK_Q4_0; dtype < WICK_DTYPE_COUNT_; dtype++) {
+        const int64_t n = (int64_t)wk_dtype_get(dtype)->block_elements * N_BLOCKS;
+        wk_decoder(dtype)(blocks, out, n);
+        uint64_t hash = UINT64_C(0xcbf29ce484222325);
+        for (int64_t i = 0; i < n; i++)
+            hash = fnv_1a(hash, isnan(out[i]) ? 0x7fc00000 : wk_f32_bits(out[i]));
+        if (hash != expected[dtype]) fail_msg("%s: 0x%016" PRIx64, wick_dtype_name(dtype), hash);
+    }
+}
+
+/* A row is read block by block: the list of the decoders has the sizes of the table of types. */
+static void test_block_sizes(void **state) {
+    (void)state;
+#define CHECK_SIZE(dtype, name, elements, bytes)                                                   \
+    assert_string_equal(wick_dtype_name(dtype), #name);                                            \
+    assert_int_equal(wk_dtype_get(dtype)->block_elements, elements);                               \
+    assert_int_equal(wk_dtype_get(dtype)->block_bytes, bytes);
+    WK_BLOCK_TYPES(CHECK_SIZE)
+}
+
+static void test_who_is_decoded(void **state) {
+    (void)state;
+    for (wick_dtype i = 0; i < WICK_DTYPE_COUNT_; i++) {
+        const bool is_small_float = i == WICK_F32 || i == WICK_F16 || i == WICK_BF16;
+        assert_int_equal(wk_decoder(i) != NULL, is_small_float || wk_dtype_is_block(i));
     }
 }
 
@@ -150,7 +247,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reference_vectors), cmocka_unit_test(test_floats),
         cmocka_unit_test(test_every_f16),         cmocka_unit_test(test_small_blocks),
-        cmocka_unit_test(test_k_blocks),          cmocka_unit_test(test_others_are_refused),
+        cmocka_unit_test(test_k_blocks),          cmocka_unit_test(test_other_blocks),
+        cmocka_unit_test(test_random_blocks),     cmocka_unit_test(test_block_sizes),
+        cmocka_unit_test(test_who_is_decoded),
     };
     return cmocka_run_group_tests_name("decode", tests, NULL, NULL);
 }

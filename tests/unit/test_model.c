@@ -1,6 +1,8 @@
 /* Models from headers: what is right is described, what is wrong is refused with the key's or
  * tensor's name, and nothing is believed before it was checked. */
 #include "model/model.h"
+#include "format/gguf_parse.h"
+#include "model/rope.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +87,7 @@ static void test_defaults(void **state) {
                 2 * wk_model_activation_bytes(it.model, 1));
 
     float cosines[4], sines[4];
-    wk_model_rope_rows(it.model, 0, (const uint32_t[]){0, 100}, 2, cosines, sines);
+    wk_rope_rows(hparams, 0, (const uint32_t[]){0, 100}, 2, cosines, sines);
     assert_true(cosines[0] == 1.0F && cosines[1] == 1.0F && sines[0] == 0.0F && sines[1] == 0.0F);
     assert_true(cosines[2] == (float)cos(100.0) && sines[3] == (float)sin(1.0));
     drop(&it);

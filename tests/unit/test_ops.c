@@ -231,6 +231,9 @@ static void test_rope(void **state) {
     ASSERT_FLOATS(wick_rope(x, NULL, NULL), 1, 1, c - s, s + c);
     wick_tensor *const far = wick_full(device, WICK_I64, WICK_SHAPE(1, 2), 1);
     ASSERT_FLOATS(wick_rope(x, far, NULL), c - s, s + c, c - s, s + c);
+    wick_tensor *const back = wick_full(device, WICK_I64, WICK_SHAPE(2), -1);
+    ASSERT_FLOATS(wick_rope(x, back, NULL), c + s, c - s, c + s, c - s);
+    wick_release(back);
     wick_tensor *const wide = wick_zeros(device, WICK_U32, WICK_SHAPE(3));
     wick_tensor *const flat = wick_flatten(x, 0, 1);
     assert_refused(device, wick_rope(x, wide, NULL), WICK_ERR_SHAPE);

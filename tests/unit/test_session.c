@@ -197,8 +197,124 @@ static void test_refusals(void **state) {
     const wick_session_desc wide = {.chunk_length = 1u << 30};
     wick_error error = {0};
     assert_int_equal(wick_session_open(model, &wide, &session, &error), WICK_ERR_VALUE);
+    const wick_session_desc endless = {.context_length = UINT32_MAX};
+    assert_int_equal(wick_session_open(model, &endless, &session, NULL), WICK_ERR_VALUE);
     const wick_session_desc hot = {.sampler.temperature = -1};
     assert_int_equal(wick_session_open(model, &hot, &session, NULL), WICK_ERR_VALUE);
+}
+
+/* What was refused, read or not, does not spoil what is accepted next. */
+static void test_goes_on_after_a_refusal(void **state) {
+    (void)state;
+    char text[4096], again[4096];
+    wick_session *const session = open_session(&(wick_session_desc){.context_length = 16});
+    assert_int_equal(wick_session_append_tokens(session, &(uint32_t){512}, 1), WICK_ERR_INDEX);
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    assert_int_equal(run(session, text, sizeof text).reason, WICK_END_CONTEXT_FULL);
+    assert_int_equal(wick_session_append_text(session, " more"), WICK_ERR_STATE);
+    wick_session_reset(session);
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    assert_int_equal(run(session, again, sizeof again).reason, WICK_END_CONTEXT_FULL);
+    assert_string_equal(text, again);
+    wick_session_close(session);
+}
+
+static void test_reset_in_the_middle_of_a_batch(void **state) {
+    (void)state;
+    char text[4096], again[4096];
+    wick_event event;
+    wick_session *const session = open_session(&(wick_session_desc){.max_tokens = 8});
+    assert_int_equal(wick_session_append_text(session, "The dog"), WICK_OK);
+    run(session, text, sizeof text);
+    for (int n_prompts = 0; n_prompts < 2; n_prompts++) {
+        wick_session_reset(session);
+        assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+        assert_int_equal(wick_session_step(session, &event), WICK_OK);
+        assert_int_equal(event.kind, WICK_EVENT_PENDING);
+        wick_session_reset(session);
+        if (n_prompts == 1) wick_session_reset(session);
+        assert_int_equal(wick_session_append_text(session, "The dog"), WICK_OK);
+        run(session, again, sizeof again);
+        assert_string_equal(text, again);
+    }
+    assert_int_equal(wick_session_append_text(session, "Once"), WICK_OK);
+    assert_int_equal(wick_session_step(session, &event), WICK_OK);
+    wick_session_reset(session); /* and nothing after it */
+    assert_int_equal(wick_session_next(session, &event), WICK_OK);
+    assert_int_equal(event.kind, WICK_EVENT_END);
+    wick_session_close(session);
+}
+
+/* The sequence is cut back while rows of logits have not been shown yet. */
+static void test_sync_forgets_logits(void **state) {
+    (void)state;
+    static const uint32_t ids[] = {1, 403, 407, 261, 378};
+    wick_event event = {0};
+    size_t n;
+    wick_session *const session = open_session(&(wick_session_desc){.logits = WICK_LOGITS_ALL});
+    assert_int_equal(wick_session_append_tokens(session, ids, 5), WICK_OK);
+    while (event.kind != WICK_EVENT_LOGITS)
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+    assert_int_equal(event.position, 0);
+    /* Its own tokens, but for the last two. */
+    assert_int_equal(wick_session_sync_tokens(session, wick_session_tokens(session, &n), 3),
+                     WICK_OK);
+    for (event.kind = WICK_EVENT_PENDING; event.kind != WICK_EVENT_LOGITS;)
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+    assert_int_equal(event.position, 2);
+    assert_int_equal(wick_session_next(session, &event), WICK_OK);
+    assert_int_equal(event.kind, WICK_EVENT_END);
+    wick_session_close(session);
+}
+
+/* The allocation that fails, counted from now; 0: none. */
+static int failing;
+
+static void *allocate(void *user, size_t size) {
+    (void)user;
+    return failing > 0 && --failing == 0 ? NULL : malloc(size);
+}
+
+static void deallocate(void *user, void *memory, size_t size) {
+    (void)user, (void)size;
+    free(memory);
+}
+
+/* Every allocation of the first steps fails once: the session says so, and goes on after a reset.
+ */
+static void test_no_memory_for_a_step(void **state) {
+    (void)state;
+    wick_device *const outer_device = device;
+    wick_model *const outer_model = model;
+    char text[4096], path[1024];
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU,
+                                   .n_threads = 1,
+                                   .allocator = {.allocate = allocate, .release = deallocate}};
+    assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+    assert_int_equal(wick_model_open(device, path, NULL, &model, NULL), WICK_OK);
+    bool has_run = false;
+    for (int n = 1; !has_run; n++) {
+        wick_event event = {0};
+        wick_session *const session = open_session(&(wick_session_desc){.max_tokens = 3});
+        failing = n;
+        wick_status status = wick_session_append_text(session, "Once");
+        while (status == WICK_OK && event.kind != WICK_EVENT_END)
+            status = wick_session_next(session, &event);
+        has_run = failing > 0;
+        failing = 0;
+        if (!has_run) assert_int_equal(status, WICK_ERR_OUT_OF_MEMORY);
+        wick_session_reset(session);
+        assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+        assert_int_equal(run(session, text, sizeof text).reason, WICK_END_MAX_TOKENS);
+        assert_string_equal(text, ", there was");
+        wick_session_close(session);
+        assert_true(n < 1000);
+    }
+    wick_model_close(model);
+    wick_device_close(device);
+    device = outer_device;
+    model = outer_model;
 }
 
 static void test_two_sessions_interleave(void **state) {
@@ -236,6 +352,10 @@ int main(void) {
         cmocka_unit_test(test_context_full_is_an_event),
         cmocka_unit_test(test_a_prefix_is_reused),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_goes_on_after_a_refusal),
+        cmocka_unit_test(test_reset_in_the_middle_of_a_batch),
+        cmocka_unit_test(test_sync_forgets_logits),
+        cmocka_unit_test(test_no_memory_for_a_step),
         cmocka_unit_test(test_two_sessions_interleave),
     };
     return cmocka_run_group_tests_name("session", tests, setup, teardown);

@@ -21,6 +21,17 @@ static void test_equal(void **state) {
     assert_false(wk_str_is((wk_str){"a\0b", 3}, "a"));
 }
 
+static void test_show(void **state) {
+    (void)state;
+    assert_string_equal(wk_str_show((wk_str){NULL, 0}).text, "");
+    assert_string_equal(wk_str_show(wk_str_of("\x1B[2Jq\xC3\xA9")).text, "?[2Jq??");
+    char text[200];
+    memset(text, 'x', sizeof text);
+    const wk_shown shown = wk_str_show((wk_str){text, sizeof text});
+    assert_int_equal(strlen(shown.text), sizeof shown.text - 1);
+    assert_string_equal(shown.text + sizeof shown.text - 5, "x...");
+}
+
 static void test_append(void **state) {
     (void)state;
     checked_heap checked;
@@ -88,9 +99,8 @@ static void test_failure_sticks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal),
-        cmocka_unit_test(test_append),
-        cmocka_unit_test(test_reserve),
+        cmocka_unit_test(test_equal),          cmocka_unit_test(test_show),
+        cmocka_unit_test(test_append),         cmocka_unit_test(test_reserve),
         cmocka_unit_test(test_failure_sticks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

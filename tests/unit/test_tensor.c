@@ -129,6 +129,25 @@ static void test_index_fault_is_sticky_until_read(void **state) {
     }
 }
 
+static void test_a_failure_is_told_behind_other_ops(void **state) {
+    (void)state;
+    for (size_t mood = 0; mood < sizeof moods / sizeof *moods; mood++) {
+        wick_device *const device = open_mood(mood);
+        const wick_scope scope = wick_scope_begin(device);
+        const uint32_t ids[1] = {4};
+        wick_tensor *const weight = ramp(device, 4, 8, 0);
+        wick_tensor *const index =
+            wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(1), ids, sizeof ids);
+        (void)wick_embedding(weight, index);
+        assert_non_null(wick_add(weight, weight)); /* may be pending when the first one failed */
+        assert_int_equal(wick_synchronize(device), WICK_ERR_INDEX);
+        assert_int_equal(wick_synchronize(device), WICK_OK);
+        assert_int_equal(wick_device_error(device, NULL), WICK_ERR_INDEX);
+        wick_scope_end(scope);
+        close_clean(device);
+    }
+}
+
 static void test_reads_overlap_and_snapshot(void **state) {
     (void)state;
     for (size_t mood = 0; mood < sizeof moods / sizeof *moods; mood++) {
@@ -303,6 +322,7 @@ int main(void) {
         cmocka_unit_test(test_counters_tell_the_truth),
         cmocka_unit_test(test_strict_refuses_fallback),
         cmocka_unit_test(test_index_fault_is_sticky_until_read),
+        cmocka_unit_test(test_a_failure_is_told_behind_other_ops),
         cmocka_unit_test(test_reads_overlap_and_snapshot),
         cmocka_unit_test(test_writes_keep_their_order),
         cmocka_unit_test(test_long_queues),

@@ -1,56 +1,22 @@
-/* backend/cpu/cpu_command.c: the commands of a device, run in their order by whoever polls.
+/* backend/cpu/cpu_command.c: commands are given, and run in their order by whoever polls.
  *
- * Memory (the list itself, scratch of the kernels) grows when a command is given, never while one
- * runs, and is kept: a step that repeats allocates nothing. */
-#include "backend/cpu/cpu_device.h"
+ * Scratch of the kernels grows when a command is given, never while one runs, and is kept: a step
+ * that repeats allocates nothing. */
+#include "backend/cpu/cpu_state.h"
 
 #include "sys/clock.h"
 
 #include <assert.h>
 #include <string.h>
 
-enum { FIRST_COMMANDS = 64 };
-
-void wk_cpu_fault(const wk_cpu_run *run) {
-    atomic_store_explicit(run->fault, true, memory_order_relaxed);
-}
-
-/* -- giving commands -- */
-
-wk_cpu_command *wk_cpu_next_command(wk_backend_device *dev, wick_error *err) {
-    if (dev->head == dev->tail) dev->head = dev->tail = 0;
-    if (dev->tail < dev->capacity) return &dev->commands[dev->tail];
-    const size_t n = dev->tail - dev->head;
-    if (dev->head >= dev->capacity / 2 && dev->head > 0) {
-        memmove(dev->commands, dev->commands + dev->head, n * sizeof *dev->commands);
-    } else {
-        const size_t capacity = dev->capacity == 0 ? FIRST_COMMANDS : 2 * dev->capacity;
-        wk_cpu_command *grown = wk_realloc(dev->heap, dev->commands, dev->capacity * sizeof *grown,
-                                           capacity * sizeof *grown);
-        if (grown == NULL) {
-            wk_cpu_no_memory(err, capacity * sizeof *grown, "queued commands");
-            return NULL;
-        }
-        dev->commands = grown;
-        dev->capacity = capacity;
-        memmove(grown, grown + dev->head, n * sizeof *grown);
-    }
-    dev->head = 0;
-    dev->tail = n;
-    return &dev->commands[n];
-}
-
-void wk_cpu_push(wk_backend_device *dev) {
-    dev->tail++;
-    dev->n_given++;
-}
+/* --- Giving commands --- */
 
 static wick_status reserve_block(wk_backend_device *dev, wk_cpu_block *block, size_t size,
                                  wick_error *err) {
     if (size <= block->size) return WICK_OK;
     wk_free_aligned(dev->heap, block->data, block->size);
     *block = (wk_cpu_block){.data = wk_alloc_aligned(dev->heap, size), .size = size};
-    if (block->data != NULL) return WICK_OK;
+    if (block->data) return WICK_OK;
     block->size = 0;
     return wk_cpu_no_memory(err, size, "scratch memory of a kernel");
 }
@@ -58,10 +24,10 @@ static wick_status reserve_block(wk_backend_device *dev, wk_cpu_block *block, si
 /* Also what needs nothing gets an address, so that arithmetic on it is defined. */
 static wick_status reserve_scratch(wk_backend_device *dev, const wk_cpu_kernel *kernel,
                                    const wk_op *op, wick_error *err) {
-    if (kernel->scratch_bytes != NULL) {
+    if (kernel->scratch_bytes) {
         WK_TRY(reserve_block(dev, &dev->scratch, kernel->scratch_bytes(op) + 1, err));
     }
-    if (kernel->worker_bytes == NULL) return WICK_OK;
+    if (!kernel->worker_bytes) return WICK_OK;
     const size_t bytes = kernel->worker_bytes(op);
     if (bytes < dev->worker_bytes) return WICK_OK;
     const size_t each = (bytes / WK_ALIGNMENT + 1) * WK_ALIGNMENT;
@@ -77,7 +43,7 @@ wick_status wk_cpu_encode(wk_backend_device *dev, const wk_kernel *kernel, const
     const wk_cpu_kernel *cpu_kernel = (const wk_cpu_kernel *)kernel;
     WK_TRY(reserve_scratch(dev, cpu_kernel, op, err));
     wk_cpu_command *command = wk_cpu_next_command(dev, err);
-    if (command == NULL) return WICK_ERR_OUT_OF_MEMORY;
+    if (!command) return WICK_ERR_OUT_OF_MEMORY;
     command->kind = WK_CPU_COMMAND_OP;
     command->run.kernel = cpu_kernel;
     wk_op *copy = &command->run.op;
@@ -101,13 +67,13 @@ wick_status wk_cpu_upload(wk_backend_device *dev, wk_buffer *buf, uint64_t offse
         return WICK_OK;
     }
     wk_cpu_command *command = wk_cpu_next_command(dev, err);
-    if (command == NULL) return WICK_ERR_OUT_OF_MEMORY;
+    if (!command) return WICK_ERR_OUT_OF_MEMORY;
     void *copy = NULL;
     if (size > sizeof command->upload.small) {
         copy = wk_alloc(dev->heap, (size_t)size);
-        if (copy == NULL) return wk_cpu_no_memory(err, size, "bytes to upload");
+        if (!copy) return wk_cpu_no_memory(err, size, "bytes to upload");
     }
-    memcpy(copy != NULL ? copy : command->upload.small, bytes, (size_t)size);
+    memcpy(copy ? copy : command->upload.small, bytes, (size_t)size);
     command->kind = WK_CPU_COMMAND_UPLOAD;
     command->upload.to = to;
     command->upload.size = size;
@@ -124,7 +90,7 @@ wick_status wk_cpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
         WK_TRY(reserve_scratch(dev, (const wk_cpu_kernel *)kernels[i], &ops[i], err));
     }
     wk_cpu_plan *made = wk_alloc(dev->heap, sizeof *made);
-    if (made == NULL) return wk_cpu_no_memory(err, sizeof *made, "a plan");
+    if (!made) return wk_cpu_no_memory(err, sizeof *made, "a plan");
     *made = (wk_cpu_plan){.ops = ops, .kernels = kernels, .n = n};
     *plan = made;
     return WICK_OK;
@@ -132,7 +98,7 @@ wick_status wk_cpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
 
 wick_status wk_cpu_plan_replay(wk_backend_device *dev, void *plan, wick_error *err) {
     wk_cpu_command *command = wk_cpu_next_command(dev, err);
-    if (command == NULL) return WICK_ERR_OUT_OF_MEMORY;
+    if (!command) return WICK_ERR_OUT_OF_MEMORY;
     command->kind = WK_CPU_COMMAND_PLAN;
     command->replay.plan = plan;
     command->replay.next = 0;
@@ -140,7 +106,7 @@ wick_status wk_cpu_plan_replay(wk_backend_device *dev, void *plan, wick_error *e
     return WICK_OK;
 }
 
-/* -- running them -- */
+/* --- Running them --- */
 
 typedef struct phase_run {
     wk_backend_device *dev;
@@ -153,7 +119,7 @@ static void run_range(void *argument, int worker, int64_t begin, int64_t end) {
     const phase_run *phase = argument;
     wk_backend_device *dev = phase->dev;
     unsigned char *worker_scratch = dev->worker_scratch.data;
-    if (worker_scratch != NULL) worker_scratch += (size_t)worker * dev->worker_bytes;
+    if (worker_scratch) worker_scratch += (size_t)worker * dev->worker_bytes;
     const wk_cpu_run run = {
         .op = phase->op,
         .scratch = dev->scratch.data,
@@ -169,7 +135,7 @@ static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, uint64
     if (kernel->base.is_reference && kernel->code == WK_OP_LINEAR && dev->features != 0) {
         dev->stats.n_ops_ref++;
     }
-    for (size_t i = 0; dev->profile != NULL && i < dev->n_kernels; i++) {
+    for (size_t i = 0; dev->profile && i < dev->n_kernels; i++) {
         if (wk_cpu_kernel_at(i) != kernel) continue;
         dev->profile[i].calls++;
         dev->profile[i].seconds += (double)(wk_clock_ns() - begin_ns) * 1e-9;
@@ -177,10 +143,10 @@ static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, uint64
 }
 
 static void run_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op) {
-    const uint64_t begin_ns = dev->profile != NULL ? wk_clock_ns() : 0;
+    const uint64_t begin_ns = dev->profile ? wk_clock_ns() : 0;
     for (int i = 0; i < kernel->n_phases; i++) {
         phase_run phase = {.dev = dev, .kernel = kernel, .op = op, .phase = i};
-        const int64_t grain = kernel->grain != NULL ? kernel->grain(op, i) : 1;
+        const int64_t grain = kernel->grain ? kernel->grain(op, i) : 1;
         wk_pool_run(dev->pool, run_range, &phase, kernel->items(op, i), grain);
     }
     count_op(dev, kernel, begin_ns);
@@ -194,11 +160,11 @@ static void run_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk
 static void finish_command(wk_backend_device *dev) {
     dev->head++;
     dev->n_done++;
-    if (dev->freed_first != NULL) wk_cpu_free_buffers(dev);
+    if (dev->freed_first) wk_cpu_free_waiting(dev);
 }
 
 static void run_upload(wk_backend_device *dev, wk_cpu_command *command) {
-    const void *bytes = command->upload.copy != NULL ? command->upload.copy : command->upload.small;
+    const void *bytes = command->upload.copy ? command->upload.copy : command->upload.small;
     memcpy(command->upload.to, bytes, (size_t)command->upload.size);
     wk_free(dev->heap, command->upload.copy, (size_t)command->upload.size);
 }
@@ -255,16 +221,4 @@ void wk_cpu_plan_free(wk_backend_device *dev, void *plan) {
         break;
     }
     wk_free(dev->heap, plan, sizeof(wk_cpu_plan));
-}
-
-void wk_cpu_discard_commands(wk_backend_device *dev) {
-    for (size_t i = dev->head; i < dev->tail; i++) {
-        wk_cpu_command *command = &dev->commands[i];
-        if (command->kind != WK_CPU_COMMAND_UPLOAD) continue;
-        wk_free(dev->heap, command->upload.copy, (size_t)command->upload.size);
-    }
-    wk_free(dev->heap, dev->commands, dev->capacity * sizeof *dev->commands);
-    dev->commands = NULL;
-    dev->head = dev->tail = dev->capacity = 0;
-    dev->n_done = dev->n_given;
 }

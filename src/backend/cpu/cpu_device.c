@@ -1,5 +1,5 @@
-/* backend/cpu/cpu_device.c: opening a device, its memory and its weights; the backend's table. */
-#include "backend/cpu/cpu_device.h"
+/* backend/cpu/cpu_device.c: opening a device, its weights, and the backend's table. */
+#include "backend/cpu/cpu_state.h"
 
 #include "core/dtype.h"
 #include "sys/clock.h"
@@ -12,11 +12,7 @@
 
 enum { DEFAULT_SLICE_US = 20000, MAX_THREADS = 1024 };
 
-wick_status wk_cpu_no_memory(wick_error *err, uint64_t size, const char *what) {
-    return wk_fail_memory(err, size, wk_memory_available(), what);
-}
-
-/* -- opening -- */
+/* --- Opening --- */
 
 static const char *unavailable(void) { return NULL; }
 
@@ -42,9 +38,9 @@ static wick_status choose_features(wick_isa isa, uint32_t *features, wick_error 
 }
 
 static wick_status make_profile(wk_backend_device *dev, wick_error *err) {
-    while (wk_cpu_kernel_at(dev->n_kernels) != NULL) dev->n_kernels++;
+    while (wk_cpu_kernel_at(dev->n_kernels)) dev->n_kernels++;
     dev->profile = wk_alloc_array(dev->heap, dev->n_kernels, sizeof *dev->profile);
-    if (dev->profile == NULL) {
+    if (!dev->profile) {
         return wk_cpu_no_memory(err, dev->n_kernels * sizeof *dev->profile, "the profile");
     }
     for (size_t i = 0; i < dev->n_kernels; i++)
@@ -53,9 +49,9 @@ static wick_status make_profile(wk_backend_device *dev, wick_error *err) {
 }
 
 static void close_device(wk_backend_device *dev) {
-    if (dev == NULL) return;
+    if (!dev) return;
     wk_cpu_discard_commands(dev);
-    wk_cpu_free_buffers(dev);
+    wk_cpu_free_waiting(dev);
     wk_cpu_read_release(dev);
     wk_pool_free(dev->pool);
     wk_free_aligned(dev->heap, dev->scratch.data, dev->scratch.size);
@@ -80,7 +76,7 @@ static wick_status set_up(wk_backend_device *dev, const wick_device_desc *desc, 
 static wick_status open_start(const wk_open_desc *desc, wk_backend_device **out, wick_error *err) {
     *out = NULL;
     wk_backend_device *dev = wk_alloc_zeroed(desc->heap, sizeof *dev);
-    if (dev == NULL) return wk_cpu_no_memory(err, sizeof *dev, "a device");
+    if (!dev) return wk_cpu_no_memory(err, sizeof *dev, "a device");
     dev->heap = desc->heap;
     const wick_status status = set_up(dev, desc->device, err);
     if (status != WICK_OK) {
@@ -119,7 +115,7 @@ static void get_stats(const wk_backend_device *dev, wk_backend_stats *stats) {
 
 static size_t get_profile(const wk_backend_device *dev, wick_kernel_stats *out, size_t capacity) {
     size_t n = 0;
-    for (size_t i = 0; dev->profile != NULL && i < dev->n_kernels; i++) {
+    for (size_t i = 0; dev->profile && i < dev->n_kernels; i++) {
         if (dev->profile[i].calls == 0) continue;
         if (n < capacity) out[n] = dev->profile[i];
         n++;
@@ -127,79 +123,7 @@ static size_t get_profile(const wk_backend_device *dev, wick_kernel_stats *out, 
     return n;
 }
 
-/* -- memory -- */
-
-static wk_cpu_buffer *make_buffer(wk_backend_device *dev, void *memory, uint64_t size) {
-    wk_cpu_buffer *buf = wk_alloc_zeroed(dev->heap, sizeof *buf);
-    if (buf == NULL) return NULL;
-    buf->base.size = size;
-    buf->base.data = memory;
-    return buf;
-}
-
-/* An empty buffer has an address as well, so that arithmetic on it is defined. */
-static size_t room_of(uint64_t size) { return size > 0 ? (size_t)size : 1; }
-
-static wick_status alloc_buffer(wk_backend_device *dev, uint64_t size, wk_buffer **out,
-                                wick_error *err) {
-    *out = NULL;
-    void *memory = size <= SIZE_MAX ? wk_alloc_aligned(dev->heap, room_of(size)) : NULL;
-    if (memory == NULL) return wk_cpu_no_memory(err, size, "a buffer");
-    wk_cpu_buffer *buf = make_buffer(dev, memory, size);
-    if (buf == NULL) {
-        wk_free_aligned(dev->heap, memory, room_of(size));
-        return wk_cpu_no_memory(err, sizeof *buf, "a buffer");
-    }
-    dev->stats.buffer_bytes += size;
-    if (dev->stats.buffer_bytes > dev->stats.buffer_peak_bytes) {
-        dev->stats.buffer_peak_bytes = dev->stats.buffer_bytes;
-    }
-    *out = &buf->base;
-    return WICK_OK;
-}
-
-static wk_buffer *wrap_memory(wk_backend_device *dev, void *memory, uint64_t size) {
-    wk_cpu_buffer *buf = make_buffer(dev, memory, size);
-    if (buf == NULL) return NULL;
-    buf->is_wrapped = true;
-    return &buf->base;
-}
-
-static void release_buffer(wk_backend_device *dev, wk_cpu_buffer *buf) {
-    if (!buf->is_wrapped) {
-        dev->stats.buffer_bytes -= buf->base.size;
-        wk_free_aligned(dev->heap, buf->base.data, room_of(buf->base.size));
-    }
-    wk_free(dev->heap, buf, sizeof *buf);
-}
-
-static void free_buffer(wk_backend_device *dev, wk_buffer *base) {
-    if (base == NULL) return;
-    wk_cpu_buffer *buf = (wk_cpu_buffer *)base;
-    if (dev->n_done == dev->n_given) {
-        release_buffer(dev, buf);
-        return;
-    }
-    buf->free_after = dev->n_given;
-    buf->next = NULL;
-    if (dev->freed_last != NULL) {
-        dev->freed_last->next = buf;
-    } else {
-        dev->freed_first = buf;
-    }
-    dev->freed_last = buf;
-}
-
-void wk_cpu_free_buffers(wk_backend_device *dev) {
-    while (dev->freed_first != NULL && dev->freed_first->free_after <= dev->n_done) {
-        wk_cpu_buffer *buf = dev->freed_first;
-        dev->freed_first = buf->next;
-        if (dev->freed_first == NULL) dev->freed_last = NULL;
-        release_buffer(dev, buf);
-    }
-}
-
-/* -- weights -- */
+/* --- Weights --- */
 
 static wk_layout prepare_weight(const wk_backend_device *dev, wick_dtype dtype, int64_t n,
                                 int64_t k, uint32_t uses) {
@@ -249,11 +173,11 @@ static wick_status upload_rows(wk_backend_device *dev, const wk_view *weight, in
     return WICK_OK;
 }
 
-/* -- the rest of the table -- */
+/* --- The rest of the table --- */
 
 static const wk_kernel *find_kernel(const wk_backend_device *dev, const wk_op *op) {
     const wk_cpu_kernel *kernel = wk_cpu_find_kernel(op, dev->features);
-    return kernel != NULL ? &kernel->base : NULL;
+    return kernel ? &kernel->base : NULL;
 }
 
 static wick_status submit(wk_backend_device *dev, wk_ticket *ticket, wick_error *err) {
@@ -278,9 +202,9 @@ const wk_backend wk_backend_cpu = {
     .info = get_info,
     .stats = get_stats,
     .profile = get_profile,
-    .alloc = alloc_buffer,
-    .wrap = wrap_memory,
-    .free = free_buffer,
+    .alloc = wk_cpu_alloc,
+    .wrap = wk_cpu_wrap,
+    .free = wk_cpu_free,
     .upload = wk_cpu_upload,
     .prepare_weight = prepare_weight,
     .upload_rows = upload_rows,

@@ -40,7 +40,9 @@ typedef struct wk_cpu_kernel {
 #undef WK_CPU_KERNEL
 
 /* Marks the op's indices as out of range; any thread. */
-void wk_cpu_fault(const wk_cpu_run *run);
+static inline void wk_cpu_fault(const wk_cpu_run *run) {
+    atomic_store_explicit(run->fault, true, memory_order_relaxed);
+}
 
 /* Host address of an operand. */
 static inline void *wk_cpu_data(const wk_view *view) {

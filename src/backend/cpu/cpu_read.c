@@ -1,6 +1,6 @@
 /* backend/cpu/cpu_read.c: reading back: a read is a command that copies bytes into a slot, so that
  * they are those of its place in the order, whenever they are fetched. */
-#include "backend/cpu/cpu_device.h"
+#include "backend/cpu/cpu_state.h"
 
 #include <assert.h>
 #include <string.h>
@@ -23,12 +23,12 @@ static wk_cpu_read_slot *unused_slot(wk_backend_device *dev, uint64_t size) {
         if (slot->capacity >= size) return slot;
         unused = slot;
     }
-    if (unused != NULL) return unused;
+    if (unused) return unused;
     const size_t old = dev->n_slots;
     const size_t count = old == 0 ? FIRST_SLOTS : 2 * old;
     wk_cpu_read_slot *slots =
         wk_realloc(dev->heap, dev->slots, old * sizeof *slots, count * sizeof *slots);
-    if (slots == NULL) return NULL;
+    if (!slots) return NULL;
     memset(slots + old, 0, (count - old) * sizeof *slots);
     dev->slots = slots;
     dev->n_slots = count;
@@ -37,12 +37,12 @@ static wk_cpu_read_slot *unused_slot(wk_backend_device *dev, uint64_t size) {
 
 static wk_cpu_read_slot *take_slot(wk_backend_device *dev, uint64_t size) {
     wk_cpu_read_slot *slot = unused_slot(dev, size);
-    if (slot == NULL || slot->capacity >= size) return slot;
+    if (!slot || slot->capacity >= size) return slot;
     if (size > SIZE_MAX) return NULL;
     wk_free(dev->heap, slot->bytes, (size_t)slot->capacity);
     slot->capacity = 0;
     slot->bytes = wk_alloc(dev->heap, (size_t)size);
-    if (slot->bytes == NULL) return NULL;
+    if (!slot->bytes) return NULL;
     slot->capacity = size;
     return slot;
 }
@@ -51,9 +51,9 @@ wick_status wk_cpu_read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t o
                               uint64_t size, wk_ticket *ticket, wick_error *err) {
     assert(offset <= buf->size && size <= buf->size - offset);
     wk_cpu_read_slot *slot = take_slot(dev, size);
-    if (slot == NULL) return wk_cpu_no_memory(err, size, "a copy of what is read");
+    if (!slot) return wk_cpu_no_memory(err, size, "a copy of what is read");
     wk_cpu_command *command = wk_cpu_next_command(dev, err);
-    if (command == NULL) return WICK_ERR_OUT_OF_MEMORY;
+    if (!command) return WICK_ERR_OUT_OF_MEMORY;
     command->kind = WK_CPU_COMMAND_READ;
     command->read = dev->n_given + 1;
     slot->ticket = dev->n_given + 1;
@@ -69,7 +69,7 @@ wick_status wk_cpu_read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t o
 
 void wk_cpu_read_run(wk_backend_device *dev, wk_ticket ticket) {
     wk_cpu_read_slot *slot = find_slot(dev, ticket);
-    assert(slot != NULL);
+    assert(slot);
     if (slot->is_discarded) {
         slot->ticket = 0;
         return;
@@ -81,8 +81,8 @@ void wk_cpu_read_run(wk_backend_device *dev, wk_ticket ticket) {
 wick_status wk_cpu_read_finish(wk_backend_device *dev, wk_ticket ticket, void *dst,
                                wick_error *err) {
     wk_cpu_read_slot *slot = ticket != 0 ? find_slot(dev, ticket) : NULL;
-    if (slot == NULL) return wk_fail(err, WICK_ERR_STATE, "no read with this ticket is waiting");
-    if (dst == NULL) {
+    if (!slot) return wk_fail(err, WICK_ERR_STATE, "no read with this ticket is waiting");
+    if (!dst) {
         if (slot->is_ready) slot->ticket = 0;
         slot->is_discarded = true;
         return WICK_OK;

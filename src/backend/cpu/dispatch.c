@@ -20,7 +20,7 @@ static const wk_cpu_kernel *const kernels[] = {
 static bool may_run(const wk_cpu_kernel *kernel, const wk_op *op, uint32_t features) {
     if (kernel->code != op->code || (kernel->needs & ~features) != 0) return false;
     if (kernel->base.is_fast && !(op->code == WK_OP_LINEAR && op->p.linear.fast)) return false;
-    return kernel->accepts == NULL || kernel->accepts(op);
+    return !kernel->accepts || kernel->accepts(op);
 }
 
 const wk_cpu_kernel *wk_cpu_find_kernel(const wk_op *op, uint32_t features) {

@@ -140,13 +140,13 @@ wick_status wk_pool_make(wk_heap *heap, int n_threads, wk_pool **out, wick_error
     *out = NULL;
     const size_t n = (size_t)n_threads;
     wk_pool *pool = wk_alloc_zeroed(heap, sizeof *pool);
-    if (pool == NULL) return wk_fail_memory(err, sizeof *pool, 0, "the thread pool");
+    if (!pool) return wk_fail_memory(err, sizeof *pool, 0, "the thread pool");
     pool->heap = heap;
     pool->n_threads = n_threads;
     pool->n_spins = n_threads <= wk_cpu_count() ? SPINS : 0;
     pool->workers = wk_alloc_array(heap, n, sizeof *pool->workers);
     pool->shares = wk_alloc_aligned(heap, n * sizeof *pool->shares);
-    if (pool->workers == NULL || pool->shares == NULL) {
+    if (!pool->workers || !pool->shares) {
         wk_pool_free(pool);
         return wk_fail_memory(err, n * sizeof *pool->shares, 0, "the thread pool");
     }
@@ -161,16 +161,16 @@ wick_status wk_pool_make(wk_heap *heap, int n_threads, wk_pool **out, wick_error
 }
 
 void wk_pool_free(wk_pool *pool) {
-    if (pool == NULL) return;
+    if (!pool) return;
     wk_heap *heap = pool->heap;
     const size_t n = (size_t)pool->n_threads;
     atomic_store(&pool->stop, true);
-    if (pool->cond != NULL) wake_all(pool);
-    for (size_t i = 1; pool->workers != NULL && i < n; i++) {
-        if (pool->workers[i].thread != NULL) wk_thread_join(heap, pool->workers[i].thread);
+    if (pool->cond) wake_all(pool);
+    for (size_t i = 1; pool->workers && i < n; i++) {
+        if (pool->workers[i].thread) wk_thread_join(heap, pool->workers[i].thread);
     }
-    if (pool->cond != NULL) wk_cond_free(heap, pool->cond);
-    if (pool->mutex != NULL) wk_mutex_free(heap, pool->mutex);
+    if (pool->cond) wk_cond_free(heap, pool->cond);
+    if (pool->mutex) wk_mutex_free(heap, pool->mutex);
     wk_free_aligned(heap, pool->shares, n * sizeof *pool->shares);
     wk_free(heap, pool->workers, n * sizeof *pool->workers);
     wk_free(heap, pool, sizeof *pool);

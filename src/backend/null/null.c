@@ -98,6 +98,8 @@ static wick_status alloc(wk_backend_device *dev, uint64_t size, wk_buffer **out,
         wk_free(dev->heap, buf, sizeof *buf);
         return status;
     }
+    /* Contents are undefined: whoever counts on zeros gets NaN. */
+    if (size > 0 && buf->inner->data) memset(buf->inner->data, 0xFF, (size_t)size);
     buf->base.size = size;
     buf->next = dev->alive;
     dev->alive = buf;

@@ -1,6 +1,7 @@
 /* model/families/llama.c: Llama 1 to 3, Mistral, SmolLM2 and their like (Touvron et al., 2023). */
+#include "core/status.h"
 #include "model/families.h"
-#include "model/hparams.h"
+#include "model/rope.h"
 
 #include <math.h>
 
@@ -17,7 +18,7 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
                                      &n_ff));
     WK_TRY(wk_metadata_u32(meta, "attention.sliding_window", (wk_u32_rule){0, INT32_MAX, &none},
                            &window));
-    WK_TRY(wk_hparams_add_rope(meta, hparams));
+    WK_TRY(wk_rope_add(meta, hparams));
 
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         layers[i].attention.is_rope_interleaved = true;

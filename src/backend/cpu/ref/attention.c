@@ -41,11 +41,11 @@ static void fill_logits(const wk_op *op, const int64_t at[3], const attention_sc
     const wk_view *k = wk_src(op, K), *q = wk_src(op, Q), *slopes = wk_src(op, SLOPES);
     const int64_t i = at[2] + k->extent[2] - q->extent[2];
     const int64_t group = at[1] / (q->extent[1] / k->extent[1]);
-    const double slope = slopes->buf != NULL ? wk_ref_of_head(slopes, at[1]) : 0;
+    const double slope = slopes->buf ? wk_ref_of_head(slopes, at[1]) : 0;
     for (int64_t j = 0; j < k->extent[2]; j++) {
         to->logits[j] = -INFINITY;
         if (!is_seen(&op->p, i, j)) continue;
-        if (mask->buf != NULL) {
+        if (mask->buf) {
             const wk_ref_row row = wk_ref_row_of(mask, at);
             if (wk_ref_integer_at(&row, j) == 0) continue;
         }
@@ -53,7 +53,7 @@ static void fill_logits(const wk_op *op, const int64_t at[3], const attention_sc
         wk_ref_load(&key, 0, key.n, to->row);
         double logit = (double)op->p.attention.scale * wk_ref_dot(to->q, to->row, key.n);
         logit = wk_ref_softcap(logit, op->p.attention.softcap) + slope * (double)(j - i);
-        if (bias->buf != NULL) {
+        if (bias->buf) {
             const wk_ref_row row = wk_ref_row_of(bias, at);
             double added;
             wk_ref_load(&row, j, 1, &added);
@@ -70,8 +70,8 @@ static void attend(const wk_op *op, const int64_t at[3], const attention_scratch
     wk_ref_load(&q, 0, q.n, to->q);
     fill_logits(op, at, to);
     double sink = 0;
-    if (sinks->buf != NULL) sink = wk_ref_of_head(sinks, at[1]);
-    wk_ref_attention_weights(to->logits, v->extent[2], sinks->buf != NULL ? &sink : NULL);
+    if (sinks->buf) sink = wk_ref_of_head(sinks, at[1]);
+    wk_ref_attention_weights(to->logits, v->extent[2], sinks->buf ? &sink : NULL);
     for (int64_t l = 0; l < v->extent[3]; l++) to->sum[l] = 0;
     for (int64_t j = 0; j < v->extent[2]; j++) {
         if (to->logits[j] == 0) continue;

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* -- the batch descriptor -- */
+/* --- The batch descriptor --- */
 
 typedef struct batch_row {
     const uint32_t *blocks; /* of the row's sequence */
@@ -43,7 +43,7 @@ static bool has_blocks(const batch_row *row, int64_t block_size, int64_t n_block
     return true;
 }
 
-/* -- attention_cached: q [rows, h, d], k_cache [blocks, g, block_size, d], v_cache [.., e] -- */
+/* --- attention_cached: q [rows, h, d], k_cache [blocks, g, block_size, d], v_cache [.., e] --- */
 
 enum { Q, K_CACHE, V_CACHE, BATCH, SINKS, SLOPES };
 
@@ -74,7 +74,7 @@ static void attend(const wk_op *op, const int64_t at[2], const batch_row *row,
     const wk_view *k = wk_src(op, K_CACHE), *v = wk_src(op, V_CACHE);
     const wk_view *sinks = wk_src(op, SINKS), *slopes = wk_src(op, SLOPES);
     const int64_t group = at[1] / (wk_src(op, Q)->extent[1] / k->extent[1]);
-    const double slope = slopes->buf != NULL ? wk_ref_of_head(slopes, at[1]) : 0;
+    const double slope = slopes->buf ? wk_ref_of_head(slopes, at[1]) : 0;
     const wk_ref_row q = wk_ref_row_of(wk_src(op, Q), at);
     wk_ref_load(&q, 0, q.n, to->q);
     for (int64_t j = row->first; j < row->end; j++) {
@@ -85,8 +85,8 @@ static void attend(const wk_op *op, const int64_t at[2], const batch_row *row,
             wk_ref_softcap(logit, op->p.cached.softcap) + slope * (double)(j - (row->end - 1));
     }
     double sink = 0;
-    if (sinks->buf != NULL) sink = wk_ref_of_head(sinks, at[1]);
-    wk_ref_attention_weights(to->logits, row->end - row->first, sinks->buf != NULL ? &sink : NULL);
+    if (sinks->buf) sink = wk_ref_of_head(sinks, at[1]);
+    wk_ref_attention_weights(to->logits, row->end - row->first, sinks->buf ? &sink : NULL);
     for (int64_t j = row->first; j < row->end; j++) {
         const wk_ref_row value = cache_row(v, row, group, j);
         const double weight = to->logits[j - row->first];
@@ -146,7 +146,7 @@ const wk_cpu_kernel wk_attention_cached_ref = {
     .run = run_cached,
 };
 
-/* -- kv_append: k [rows, g, d], v [rows, g, e] -- */
+/* --- kv_append: k [rows, g, d], v [rows, g, e] --- */
 
 static int64_t append_items(const wk_op *op, int phase) {
     (void)phase;

@@ -110,7 +110,7 @@ static bool accepts_copy(const wk_op *op) {
     if (wk_dtype_is_block(wk_dst(op, 0)->dtype)) return false;
     if (x->layout != WK_LAYOUT_RAW) return x->rank == 2;
     if (!wk_dtype_is_block(x->dtype)) return true;
-    if (wk_decoder(x->dtype) == NULL || x->rank == 0) return false;
+    if (!wk_decoder(x->dtype) || x->rank == 0) return false;
     const int64_t block = wk_dtype_get(x->dtype)->block_elements;
     if (x->extent[x->rank - 1] % block != 0 || x->stride[x->rank - 1] != 1) return false;
     for (int i = 0; i + 1 < x->rank; i++) {

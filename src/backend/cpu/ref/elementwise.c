@@ -9,7 +9,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static double silu(double x) { return x / (1 + exp(-x)); }
 
-/* -- unary -- */
+/* --- Unary --- */
 
 static void run_unary(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
@@ -39,7 +39,7 @@ const wk_cpu_kernel wk_unary_ref = {
     .run = run_unary,
 };
 
-/* -- binary -- */
+/* --- Binary --- */
 
 static void apply_float(wk_binary_fn fn, int64_t n, double *a, const double *b) {
     switch (fn) {
@@ -109,7 +109,7 @@ const wk_cpu_kernel wk_binary_ref = {
     .run = run_binary,
 };
 
-/* -- gated -- */
+/* --- Gated --- */
 
 static void run_gated(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
@@ -141,7 +141,7 @@ const wk_cpu_kernel wk_gated_ref = {
     .run = run_gated,
 };
 
-/* -- fill and arange: they make elements from their index alone -- */
+/* --- Fill and arange: they make elements from their index alone --- */
 
 static bool accepts_scalar(const wk_op *op) { return !wk_dtype_is_block(wk_dst(op, 0)->dtype); }
 

@@ -51,7 +51,7 @@ static void run_embedding(const wk_cpu_run *run, int phase, int64_t begin, int64
 static bool accepts_embedding(const wk_op *op) {
     const wick_dtype y = wk_dst(op, 0)->dtype, weight = wk_src(op, 0)->dtype;
     const wick_dtype ids = wk_src(op, 1)->dtype;
-    const bool is_number = wk_dtype_is_float(weight) || wk_decoder(weight) != NULL;
+    const bool is_number = wk_dtype_is_float(weight) || wk_decoder(weight);
     return (y == weight || (wk_dtype_is_float(y) && is_number)) && !wk_dtype_is_block(y) &&
            (ids == WICK_U32 || ids == WICK_I64 || ids == WICK_U8);
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* -- matmul: c [.., m, n] = a [.., m, k] b [.., k, n] -- */
+/* --- matmul: c [.., m, n] = a [.., m, k] b [.., k, n] --- */
 
 /* Row l of the matrix that row r of c is computed from; both share the leading dimensions. */
 static wk_ref_row b_row(const wk_view *b, int64_t r, int64_t m, int64_t l) {
@@ -47,7 +47,7 @@ const wk_cpu_kernel wk_matmul_ref = {
     .run = run_matmul,
 };
 
-/* -- linear: y [m, n] = x [m, k] weight^T + bias --
+/* --- linear: y [m, n] = x [m, k] weight^T + bias ---
  *
  * First x becomes float64, then an item is a row of the weight: it is decoded once and serves all
  * rows of x. */
@@ -93,7 +93,7 @@ static void multiply(const wk_cpu_run *run, int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; j++) {
         load_weight_row(weight, j, w, (float *)(w + k));
         double added = 0;
-        if (bias->buf != NULL) {
+        if (bias->buf) {
             const wk_ref_row row = wk_ref_row_at(bias, 0);
             wk_ref_load(&row, j, 1, &added);
         }
@@ -117,7 +117,7 @@ static bool accepts_linear(const wk_op *op) {
     const wk_view *weight = wk_src(op, 1);
     return wk_dtype_is_float(wk_dst(op, 0)->dtype) && wk_dtype_is_float(wk_src(op, 0)->dtype) &&
            wk_dtype_is_float(wk_src(op, 2)->dtype) &&
-           (wk_dtype_is_float(weight->dtype) || wk_decoder(weight->dtype) != NULL);
+           (wk_dtype_is_float(weight->dtype) || wk_decoder(weight->dtype));
 }
 
 const wk_cpu_kernel wk_linear_ref = {

@@ -14,7 +14,7 @@ static void run_rms_norm(const wk_cpu_run *run, int phase, int64_t begin, int64_
         const double mean = wk_ref_dot(buf, buf, x.n) / (double)x.n;
         const double root = sqrt(mean + (double)run->op->p.norm.eps);
         for (int64_t i = 0; i < x.n; i++) buf[i] /= root;
-        if (weight->buf != NULL) {
+        if (weight->buf) {
             const wk_ref_row w = wk_ref_row_at(weight, 0);
             double factor;
             for (int64_t i = 0; i < x.n; i++) {

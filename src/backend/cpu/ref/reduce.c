@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* -- argmax -- */
+/* --- Argmax --- */
 
 /* The first largest one: -0 and +0 tie, so that only > counts. */
 static int64_t argmax_float(const wk_ref_row *x) {
@@ -66,7 +66,7 @@ const wk_cpu_kernel wk_reduce_ref = {
     .run = run_reduce,
 };
 
-/* -- softmax -- */
+/* --- Softmax --- */
 
 /* A row of -infinity gives NaN, as 0 / 0 does. */
 static void softmax(double *x, int64_t n) {

@@ -12,7 +12,7 @@
 #define INTEGERS(X)                                                                                \
     X(I64, int64_t) X(I32, int32_t) X(I16, int16_t) X(I8, int8_t) X(U32, uint32_t) X(U8, uint8_t)
 
-/* -- rows -- */
+/* --- Rows --- */
 
 int64_t wk_ref_n_rows(const wk_view *view) {
     int64_t n = 1;
@@ -49,7 +49,7 @@ wk_ref_row wk_ref_row_of(const wk_view *view, const int64_t *at) {
     return make_row(view, offset);
 }
 
-/* -- one element -- */
+/* --- One element --- */
 
 static double load_f64(const unsigned char *at) {
     double value;
@@ -120,7 +120,7 @@ static void store_integer(unsigned char *at, wick_dtype dtype, int64_t value) {
     }
 }
 
-/* -- conversion -- */
+/* --- Conversion --- */
 
 /* Truncates to [least, largest]; NaN gives 0. */
 static int64_t saturate(double value, int64_t least, int64_t largest) {
@@ -160,7 +160,7 @@ static double from_integer(int64_t value, wick_dtype dtype) {
     return dtype == WICK_F64 ? (double)value : to_odd_double(value);
 }
 
-/* -- parts of rows -- */
+/* --- Parts of rows --- */
 
 static int64_t byte_stride(const wk_ref_row *row) {
     return row->stride * wk_dtype_get(row->dtype)->block_bytes;
@@ -224,7 +224,7 @@ int64_t wk_ref_integer_at(const wk_ref_row *row, int64_t i) {
     return load_integer(row->data + i * byte_stride(row), row->dtype);
 }
 
-/* -- arithmetic -- */
+/* --- Arithmetic --- */
 
 /* Four sums side by side, since one would wait for its own last addition at every step. */
 double wk_ref_dot(const double *a, const double *b, int64_t n) {
@@ -249,12 +249,12 @@ double wk_ref_of_head(const wk_view *view, int64_t head) {
 }
 
 void wk_ref_attention_weights(double *logits, int64_t n, const double *sink) {
-    double largest = sink != NULL ? *sink : -INFINITY;
+    double largest = sink ? *sink : -INFINITY;
     for (int64_t i = 0; i < n; i++) {
         if (logits[i] > largest) largest = logits[i];
     }
     if (largest == -INFINITY) largest = 0; /* nothing is seen: every exponential below is 0 */
-    double sum = sink != NULL ? exp(*sink - largest) : 0;
+    double sum = sink ? exp(*sink - largest) : 0;
     for (int64_t i = 0; i < n; i++) {
         logits[i] = exp(logits[i] - largest);
         sum += logits[i];
@@ -263,7 +263,7 @@ void wk_ref_attention_weights(double *logits, int64_t n, const double *sink) {
     for (int64_t i = 0; i < n; i++) logits[i] /= sum;
 }
 
-/* -- answers that many kernels share -- */
+/* --- Answers that many kernels share --- */
 
 bool wk_ref_is_float(const wk_op *op) {
     for (int i = 0; i < op->n_dst + op->n_src; i++) {

@@ -1,6 +1,6 @@
-/* info.h: what `wick info` found out about a file, and its two ways to print it. */
-#ifndef WICK_CLI_INFO_H
-#define WICK_CLI_INFO_H
+/* file_info.h: what `wick info` found out about a file, and its two ways to print it. */
+#ifndef WICK_CLI_FILE_INFO_H
+#define WICK_CLI_FILE_INFO_H
 
 #include <wick/wick.h>
 
@@ -19,12 +19,14 @@ typedef struct cli_file_info {
     wick_error unpredicted; /* why there is no prediction; status WICK_OK: there is one */
 } cli_file_info;
 
-uint64_t cli_element_count(const wick_shape *shape);
+/* Adds up the tensors of info->file by type. */
+void cli_count_tensors(cli_file_info *info);
 /* "u32"; a value type of GGUF. */
 const char *cli_value_type_name(wick_value_type type);
 /* Element i of an array as a value of its own, without a key. */
 wick_value cli_array_element(const wick_value *array, uint64_t i);
 
+/* info_text.c, info_json.c */
 void cli_print_info_text(const cli_file_info *info);
 void cli_print_info_json(const cli_file_info *info);
 

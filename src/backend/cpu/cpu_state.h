@@ -1,8 +1,9 @@
-/* backend/cpu/cpu_device.h: a CPU device, as its parts see it: cpu_device.c (opening, memory,
- * weights), cpu_command.c (what is queued, and running it), cpu_read.c (snapshots that are read
- * back). */
-#ifndef WK_BACKEND_CPU_DEVICE_H
-#define WK_BACKEND_CPU_DEVICE_H
+/* backend/cpu/cpu_state.h: a CPU device, as its parts see it. Each may use those named before it:
+ * cpu_memory.c (buffers), cpu_queue.c (the list of commands), cpu_read.c (snapshots that are read
+ * back), cpu_command.c (giving commands and running them), cpu_device.c (opening, weights, the
+ * backend's table). */
+#ifndef WK_BACKEND_CPU_STATE_H
+#define WK_BACKEND_CPU_STATE_H
 
 #include "backend/cpu/cpu_kernel.h"
 #include "backend/cpu/thread_pool.h"
@@ -12,7 +13,8 @@
 typedef struct wk_cpu_buffer wk_cpu_buffer;
 struct wk_cpu_buffer {
     wk_buffer base;
-    bool is_wrapped; /* the caller's memory */
+    bool is_wrapped; /* the memory is owner's */
+    wk_memory_owner owner;
     wk_ticket free_after;
     wk_cpu_buffer *next;
 };
@@ -88,7 +90,37 @@ struct wk_backend_device {
     wk_backend_stats stats;
 };
 
-/* cpu_command.c: the members of the same names of wk_backend. */
+/* --- cpu_memory.c --- */
+
+/* "failed for want of memory" with what the system has. */
+wick_status wk_cpu_no_memory(wick_error *err, uint64_t size, const char *what);
+wick_status wk_cpu_alloc(wk_backend_device *dev, uint64_t size, wk_buffer **out, wick_error *err);
+wk_buffer *wk_cpu_wrap(wk_backend_device *dev, void *memory, uint64_t size, wk_memory_owner owner);
+void wk_cpu_free(wk_backend_device *dev, wk_buffer *buf);
+/* Frees the buffers whose commands have run. */
+void wk_cpu_free_waiting(wk_backend_device *dev);
+
+/* --- cpu_queue.c --- */
+
+/* Room for one more command at the end, cleared of nothing; NULL: out of memory, err is set. It
+ * counts once wk_cpu_push has been called. */
+wk_cpu_command *wk_cpu_next_command(wk_backend_device *dev, wick_error *err);
+void wk_cpu_push(wk_backend_device *dev);
+/* Forgets everything that has not run, and the list itself. */
+void wk_cpu_discard_commands(wk_backend_device *dev);
+
+/* --- cpu_read.c --- */
+
+wick_status wk_cpu_read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
+                              uint64_t size, wk_ticket *ticket, wick_error *err);
+wick_status wk_cpu_read_finish(wk_backend_device *dev, wk_ticket ticket, void *dst,
+                               wick_error *err);
+/* Takes the snapshot. */
+void wk_cpu_read_run(wk_backend_device *dev, wk_ticket ticket);
+void wk_cpu_read_release(wk_backend_device *dev);
+
+/* --- cpu_command.c: the members of the same names of wk_backend --- */
+
 wick_status wk_cpu_upload(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
                           const void *bytes, uint64_t size, wick_error *err);
 wick_status wk_cpu_encode(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
@@ -100,27 +132,5 @@ wick_status wk_cpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
                                 wick_error *err);
 wick_status wk_cpu_plan_replay(wk_backend_device *dev, void *plan, wick_error *err);
 void wk_cpu_plan_free(wk_backend_device *dev, void *plan);
-
-/* Room for one more command at the end, cleared of nothing; NULL: out of memory, err is set. It
- * counts once wk_cpu_push has been called. */
-wk_cpu_command *wk_cpu_next_command(wk_backend_device *dev, wick_error *err);
-void wk_cpu_push(wk_backend_device *dev);
-/* Forgets everything that has not run. */
-void wk_cpu_discard_commands(wk_backend_device *dev);
-
-/* cpu_device.c: frees the buffers whose commands have run. */
-void wk_cpu_free_buffers(wk_backend_device *dev);
-
-/* cpu_read.c */
-wick_status wk_cpu_read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
-                              uint64_t size, wk_ticket *ticket, wick_error *err);
-wick_status wk_cpu_read_finish(wk_backend_device *dev, wk_ticket ticket, void *dst,
-                               wick_error *err);
-/* Takes the snapshot. */
-void wk_cpu_read_run(wk_backend_device *dev, wk_ticket ticket);
-void wk_cpu_read_release(wk_backend_device *dev);
-
-/* "failed for want of memory" with what the system has. */
-wick_status wk_cpu_no_memory(wick_error *err, uint64_t size, const char *what);
 
 #endif

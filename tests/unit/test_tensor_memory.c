@@ -1,0 +1,252 @@
+/* Memory of the tensor layer: the caller's own wrapped in place, what a recording may touch, what
+ * is refused, who frees what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tensor/plan.h"
+#include "tensor/tensor.h"
+
+#include <wick/ops.h>
+
+#include <stdlib.h>
+
+static wick_device *open_device(const wick_device_desc *desc) {
+    wick_device *device;
+    wick_error error = {0};
+    if (wick_device_open(desc, &device, &error) != WICK_OK) fail_msg("%s", error.message);
+    return device;
+}
+
+/* One slice computes one op: commands stay waiting until they are asked for. */
+static wick_device *open_slow(void) {
+    return open_device(
+        &(wick_device_desc){.backend = WICK_BACKEND_CPU, .n_threads = 1, .slice_us = 1});
+}
+
+static void count_release(void *user) { ++*(int *)user; }
+
+static void test_memory_is_used_in_place(void **state) {
+    (void)state;
+    wick_device *const device = open_slow();
+    _Alignas(8) float memory[4] = {1, 2, 3, 4};
+    int released = 0;
+    wick_tensor *const x = wick_tensor_from_memory(device, WICK_F32, WICK_SHAPE(4), memory,
+                                                   sizeof memory, count_release, &released);
+    assert_non_null(x);
+    assert_ptr_equal(x->view.buf->data, memory);
+    assert_ptr_equal(wick_fill(x, 7), x);
+    assert_int_equal(wick_synchronize(device), WICK_OK);
+    assert_float_equal(memory[3], 7, 0);
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    assert_int_equal(stats.buffer_bytes, 0); /* not the device's */
+
+    wick_tensor *const y = wick_add(x, x);
+    wick_release(x);
+    assert_int_equal(released, 0); /* the queued op reads it */
+    float got[4];
+    assert_int_equal(wick_read(y, got, sizeof got), WICK_OK);
+    assert_float_equal(got[0], 14, 0);
+    assert_int_equal(released, 1);
+    wick_release(y);
+    wick_device_close(device);
+}
+
+static void test_memory_is_copied_or_refused(void **state) {
+    (void)state;
+    const wick_device_desc desc[] = {{.backend = WICK_BACKEND_CPU, .n_threads = 1},
+                                     {.backend = WICK_BACKEND_NULL, .n_threads = 1}};
+    for (size_t i = 0; i < WK_COUNT(desc); i++) {
+        wick_device *const device = open_device(&desc[i]);
+        _Alignas(8) float memory[5] = {0, 1, 2, 3, 4};
+        int released = 0;
+        /* Four bytes behind an aligned address: no device takes it as it is. */
+        wick_tensor *const x =
+            wick_tensor_from_memory(device, WICK_F32, WICK_SHAPE(4), memory + 1, 4 * sizeof *memory,
+                                    count_release, &released);
+        assert_int_equal(released, 1);
+        memory[1] = 9;
+        float got[4];
+        assert_int_equal(wick_read(x, got, sizeof got), WICK_OK);
+        assert_float_equal(got[0], 1, 0);
+        wick_release(x);
+
+        assert_null(wick_tensor_from_memory(device, WICK_F32, WICK_SHAPE(3), memory, sizeof memory,
+                                            count_release, &released));
+        assert_int_equal(released, 2);
+        assert_int_equal(wick_device_error(device, NULL), WICK_ERR_ARGUMENT);
+        wick_device_close(device);
+    }
+    int released = 0;
+    float one = 1;
+    assert_null(wick_tensor_from_memory(NULL, WICK_F32, WICK_SCALAR, &one, sizeof one,
+                                        count_release, &released));
+    assert_int_equal(released, 1);
+}
+
+static void *allocate_if(void *user, size_t size) { return *(bool *)user ? malloc(size) : NULL; }
+
+static void release(void *user, void *memory, size_t size) {
+    (void)user, (void)size;
+    free(memory);
+}
+
+/* The product finds no memory for its scratch when the queue drains; what was queued before it
+ * still runs, and nothing touches the caller's memory after wick_synchronize. */
+static void test_synchronize_waits_after_a_failure(void **state) {
+    (void)state;
+    enum { N = 256 };
+    static _Alignas(8) float memory[N];
+    bool has_memory = true;
+    int released = 0;
+    wick_device *const device = open_device(&(wick_device_desc){
+        .backend = WICK_BACKEND_CPU,
+        .isa = WICK_ISA_REF,
+        .n_threads = 1,
+        .slice_us = 1,
+        .allocator = {.allocate = allocate_if, .release = release, .user = &has_memory}});
+    wick_tensor *const x = wick_tensor_from_memory(device, WICK_F32, WICK_SHAPE(1, N), memory,
+                                                   sizeof memory, count_release, &released);
+    wick_fill(x, 0);
+    assert_int_equal(wick_synchronize(device), WICK_OK); /* the list of commands exists now */
+    for (int i = 0; i < 8; i++) assert_non_null(wick_fill(x, i));
+    wick_tensor *const y = wick_linear(x, x, NULL);
+    assert_non_null(y);
+    wick_release(x);
+    has_memory = false;
+    assert_int_equal(wick_synchronize(device), WICK_ERR_OUT_OF_MEMORY);
+    assert_int_equal(released, 1);
+    assert_float_equal(memory[N - 1], 7, 0);
+    wick_error error;
+    assert_int_equal(wick_device_error(device, &error), WICK_ERR_OUT_OF_MEMORY);
+    assert_true(error.bytes_requested >= N * sizeof(double));
+    wick_release(y);
+    wick_device_close(device);
+}
+
+static void test_recording_keeps_the_order_of_writes(void **state) {
+    (void)state;
+    wick_device *const device = open_slow();
+    const float old[4] = {1, 2, 3, 4}, fresh[4] = {100, 100, 100, 100};
+    wick_tensor *const x =
+        wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(2, 2), old, sizeof old);
+    wick_tensor *const turned = wick_transpose(x, 0, 1);
+    wick_tensor *const doubled = wick_add(x, x); /* queued before the recording begins */
+    wk_plan_pool *pool;
+    wk_plan *plan;
+    assert_int_equal(wk_plan_pool_make(device, &pool), WICK_OK);
+    assert_int_equal(wk_plan_begin(device, pool), WICK_OK);
+    assert_int_equal(wick_write(x, fresh, sizeof fresh), WICK_OK);
+    float got[4];
+    assert_int_equal(wick_read(doubled, got, sizeof got), WICK_OK);
+    assert_float_equal(got[3], 8, 0);
+    /* It would need a copy, which would be recorded instead of made. */
+    assert_int_equal(wick_read(turned, got, sizeof got), WICK_ERR_STATE);
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_STATE);
+    wk_plan_abort(device, &plan);
+    wk_plan_free(plan);
+    wk_plan_pool_free(pool);
+    wick_release(doubled);
+    wick_release(turned);
+    wick_release(x);
+    wick_device_close(device);
+}
+
+/* Rows of a block type are whole blocks: kernels decode them one by one. */
+static void test_rows_are_whole_blocks(void **state) {
+    (void)state;
+    wick_device *const device = open_slow();
+    assert_null(wick_empty(device, WICK_Q4_0, WICK_SHAPE(2, 16)));
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_SHAPE);
+    assert_null(wick_empty(device, WICK_Q4_0, WICK_SCALAR));
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_SHAPE);
+    assert_null(wick_empty(device, (wick_dtype)-1, WICK_SHAPE(2)));
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_DTYPE);
+    wick_release(wick_empty(device, WICK_Q4_0, WICK_SHAPE(2, 32)));
+    wick_device_close(device);
+}
+
+static void test_versions_count_writes(void **state) {
+    (void)state;
+    wick_device *const device = open_slow();
+    const float data[2] = {1, 2};
+    wick_tensor *const x =
+        wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(2), data, sizeof data);
+    const uint32_t first = x->view.buf->version;
+    wick_tensor *const y = wick_add(x, x);
+    assert_int_equal(x->view.buf->version, first); /* read only */
+    wick_fill(x, 3);
+    assert_int_equal(x->view.buf->version, first + 1);
+    assert_int_equal(wick_write(x, data, sizeof data), WICK_OK);
+    assert_int_equal(x->view.buf->version, first + 2);
+    wick_release(y);
+    wick_release(x);
+    wick_device_close(device);
+}
+
+static void test_scopes_end_with_the_one_around_them(void **state) {
+    (void)state;
+    wick_device *const device = open_slow();
+    const wick_scope outer = wick_scope_begin(device);
+    (void)wick_zeros(device, WICK_F32, WICK_SHAPE(4));
+    const wick_scope inner = wick_scope_begin(device);
+    wick_tensor *const kept = wick_retain(wick_zeros(device, WICK_F32, WICK_SHAPE(4)));
+    wick_scope_end(outer);
+    wick_scope_end(inner); /* has ended already */
+    assert_int_equal(wick_synchronize(device), WICK_OK);
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    assert_int_equal(stats.buffer_bytes, wick_tensor_bytes(kept));
+    wick_release(kept);
+    wick_device_close(device);
+}
+
+static void *no_memory(void *user, size_t size) {
+    (void)user, (void)size;
+    return NULL;
+}
+
+static void test_opening_says_what_is_wrong(void **state) {
+    (void)state;
+    wick_device *device;
+    wick_error error = {0};
+    wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .allocator.allocate = no_memory};
+    assert_int_equal(wick_device_open(&desc, &device, &error), WICK_ERR_VALUE);
+    assert_null(device);
+    error = (wick_error){0};
+    desc.allocator.release = release;
+    assert_int_equal(wick_device_open(&desc, &device, &error), WICK_ERR_OUT_OF_MEMORY);
+    assert_true(error.bytes_requested > 0);
+}
+
+static void test_auto_says_that_it_took_the_cpu(void **state) {
+    (void)state;
+    wick_device_info info;
+    wick_device *const chosen = open_device(NULL);
+    wick_device_get_info(chosen, &info);
+    assert_true(info.is_fallback == (info.backend == WICK_BACKEND_CPU));
+    wick_device_close(chosen);
+    wick_device *const asked = open_slow();
+    wick_device_get_info(asked, &info);
+    assert_false(info.is_fallback);
+    wick_device_close(asked);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory_is_used_in_place),
+        cmocka_unit_test(test_memory_is_copied_or_refused),
+        cmocka_unit_test(test_synchronize_waits_after_a_failure),
+        cmocka_unit_test(test_recording_keeps_the_order_of_writes),
+        cmocka_unit_test(test_rows_are_whole_blocks),
+        cmocka_unit_test(test_versions_count_writes),
+        cmocka_unit_test(test_scopes_end_with_the_one_around_them),
+        cmocka_unit_test(test_opening_says_what_is_wrong),
+        cmocka_unit_test(test_auto_says_that_it_took_the_cpu),
+    };
+    return cmocka_run_group_tests_name("tensor_memory", tests, NULL, NULL);
+}
