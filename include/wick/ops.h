@@ -118,7 +118,7 @@ WICK_API wick_tensor *wick_rope_table(wick_tensor *x, wick_tensor *cos, wick_ten
 typedef struct wick_attention_desc {
     float scale;    /* 0: 1 / sqrt(d); FLT_MIN weighs all keys alike */
     float softcap;  /* c > 0: scores become c tanh(score / c) */
-    int32_t window; /* w > 0: a query sees the last w positions up to its own */
+    int32_t window; /* w > 0: keys w or more positions before the query are not seen */
     bool causal;
     wick_tensor *mask;   /* u8 or bool, broadcast to [b, h, t, s]; 0: not seen */
     wick_tensor *bias;   /* added to the scores, broadcast to [b, h, t, s] */
