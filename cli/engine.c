@@ -20,17 +20,17 @@ _Static_assert(WICK_ISA_AUTO == 0 && WICK_ISA_REF == 1 && WICK_ISA_AVX2 == 2 &&
                "words of --isa");
 
 static const cli_option engine_options[] = {
-    {.name = "backend",
-     .argument = "auto|cpu|webgpu",
-     .help = "what computes; 'wick devices' lists what is here",
-     .kind = &cli_backend,
-     .offset = offsetof(cli_engine_options, backend)},
     {.name = "threads",
      .argument = "N",
      .help = "CPU threads; 0: one for each core that this process may use",
      .kind = &cli_u32,
      .offset = offsetof(cli_engine_options, n_threads),
      .most = 1024},
+    {.name = "backend",
+     .argument = "auto|cpu|webgpu",
+     .help = "what computes; 'wick devices' lists what is here",
+     .kind = &cli_backend,
+     .offset = offsetof(cli_engine_options, backend)},
     {.name = "isa",
      .argument = "auto|ref|avx2|avx512",
      .help = "highest instruction set of the CPU kernels; ref: plain loops, the specification",
@@ -56,8 +56,9 @@ static const cli_option engine_options[] = {
      .offset = offsetof(cli_engine_options, profile)},
 };
 
-const cli_group cli_engine_group = {"Computing", engine_options,
-                                    sizeof engine_options / sizeof *engine_options};
+enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options };
+const cli_group cli_engine_group = {"Computing", engine_options, N_OPTIONS};
+const cli_group cli_engine_rest_group = {"Computing", engine_options + 1, N_OPTIONS - 1};
 
 static int open_device(cli_engine *engine, const cli_engine_options *options) {
     const wick_device_desc desc = {

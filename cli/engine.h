@@ -16,6 +16,8 @@ typedef struct cli_engine_options {
 } cli_engine_options;
 
 extern const cli_group cli_engine_group;
+/* All but --threads, for commands that have their own. */
+extern const cli_group cli_engine_rest_group;
 
 typedef struct cli_engine {
     wick_device *device;

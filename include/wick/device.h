@@ -116,6 +116,18 @@ typedef struct wick_kernel_stats {
 WICK_API size_t wick_device_get_profile(const wick_device *device, wick_kernel_stats *out,
                                         size_t capacity);
 
+/* What the device can do at most, measured on the spot: it takes about half a second and, for its
+ * length, 256 MiB of memory. 0: not known. */
+typedef struct wick_device_limits {
+    double read_bytes_per_second;  /* a large buffer, by all threads */
+    double integer_ops_per_second; /* 8-bit products and their sums, each an operation */
+    double f32_ops_per_second;     /* the same in float32 */
+} wick_device_limits;
+
+/* WICK_ERR_UNSUPPORTED: this backend does not measure. WICK_ERR_OUT_OF_MEMORY. Native only. */
+WICK_API wick_status wick_device_measure(wick_device *device, wick_device_limits *limits,
+                                         wick_error *error);
+
 /* Copies the sticky error out and clears it. Returns its status; WICK_OK: there was none. */
 WICK_API wick_status wick_device_error(wick_device *device, wick_error *error);
 

@@ -10,16 +10,52 @@ extern "C" {
 
 typedef struct wick_session wick_session;
 
-/* How the next token is chosen. Applied in this order: repetition penalty, then (temperature 0: the
- * largest logit), else temperature, top_k, top_p, min_p, and a draw. */
+/* Added to the logit of a token before all else; -INFINITY: the token is never chosen. */
+typedef struct wick_logit_bias {
+    uint32_t id;
+    float bias;
+} wick_logit_bias;
+
+/* How the next token is chosen. 0 switches a step off, or stands for the default that is named. The
+ * steps, each over what those before it have left, in the usual order of such programs:
+ *   1. bias, repetition, frequency and presence penalties, DRY;
+ *   2. temperature 0: the largest logit, and that is all;
+ *   3. top_k, typical_p, top_p, min_p, XTC, by the probabilities at temperature 1;
+ *   4. temperature, and a draw.
+ * With mirostat_tau step 3 is mirostat alone, by the probabilities at the temperature. */
 typedef struct wick_sampler_desc {
-    float temperature;    /* 0: greedy */
-    uint32_t top_k;       /* 0: off */
-    float top_p;          /* 0 or 1: off; Holtzman et al., 2020 */
-    float min_p;          /* 0: off; relative to the most likely token */
-    float repeat_penalty; /* 0 or 1: off; Keskar et al., 2019 */
-    uint32_t repeat_last; /* tokens it looks back at; 0: 64 */
-    uint64_t seed;        /* 0: from the system's entropy */
+    float temperature;
+    uint32_t top_k;
+    float typical_p; /* 0 or 1: off; locally typical sampling, Meister et al., 2022 */
+    float top_p;     /* 0 or 1: off; Holtzman et al., 2020 */
+    float min_p;     /* relative to the most likely token; Nguyen et al., 2024 */
+
+    uint32_t repeat_last;    /* tokens that the three penalties look back at; 0: 64 */
+    float repeat_penalty;    /* factor; 0 or 1: off; Keskar et al., 2019 */
+    float frequency_penalty; /* taken off a logit for each occurrence, -100 to 100; OpenAI's API */
+    float presence_penalty;  /* taken off once for those that occurred; as above */
+    const wick_logit_bias *bias; /* copied; WICK_ERR_INDEX: an id is not in the vocabulary */
+    size_t n_bias;
+
+    /* DRY (p-e-w, 2024, github.com/oobabooga/text-generation-webui/pull/5677): a token that would
+     * go on repeating the last n >= dry_allowed tokens loses dry_multiplier * dry_base ^
+     * (n - dry_allowed). Repetitions do not reach across the last token of a breaker. */
+    float dry_multiplier;
+    float dry_base;                  /* 1 to 100; 0: 1.75 */
+    uint32_t dry_allowed;            /* 0: 2; a repetition counts as one of at most 50 */
+    uint32_t dry_last;               /* tokens it looks back at; 0: all */
+    const char *const *dry_breakers; /* copied; NULL: newline, colon, quotation mark, asterisk */
+    size_t n_dry_breakers;
+
+    /* XTC (p-e-w, 2024, the same project's pull request 6335): with xtc_probability, leaves out all
+     * tokens of at least xtc_threshold but the least likely of them. */
+    float xtc_probability;
+    float xtc_threshold; /* 0: 0.1 */
+
+    float mirostat_tau; /* target surprise in bits; version 2 of Basu et al., 2021 */
+    float mirostat_eta; /* how fast it adapts; 0: 0.1 */
+
+    uint64_t seed; /* 0: from the system's entropy */
 } wick_sampler_desc;
 
 typedef enum wick_logits_mode {
@@ -45,6 +81,7 @@ typedef struct wick_session_desc {
     bool special;    /* control tokens appear in the text */
     bool ignore_end; /* end tokens do not end the generation */
     wick_logits_mode logits;
+    uint32_t n_logprobs; /* log probabilities with each token, of so many tokens; at most 1024 */
 } wick_session_desc;
 
 /* The model must outlive the session. desc may be NULL. WICK_ERR_VALUE: a field of desc is out of
@@ -65,8 +102,8 @@ WICK_API wick_status wick_session_append_tokens(wick_session *session, const uin
 /* Makes ids the whole sequence: what the session holds already of its beginning is kept, the rest
  * is forgotten, and only what is new is computed. */
 WICK_API wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n);
-/* Forgets everything, a failure and its sentence included. Never blocks: what is being computed is
- * left to end in the steps that follow. */
+/* Forgets everything, a failure and its sentence included; random numbers go on. Never blocks: what
+ * is being computed is left to end in the steps that follow. */
 WICK_API void wick_session_reset(wick_session *session);
 
 typedef enum wick_event_kind {
@@ -86,15 +123,25 @@ typedef enum wick_end_reason {
     WICK_END_PROMPT,       /* logits mode: everything appended has been read */
 } wick_end_reason;
 
+/* By the model itself: before the sampler changes anything. */
+typedef struct wick_logprob {
+    uint32_t id;
+    float logprob; /* natural logarithm */
+} wick_logprob;
+
 typedef struct wick_event {
     wick_event_kind kind;
     wick_end_reason reason;
-    uint32_t token;   /* TOKEN; END by token: the end token */
+    uint32_t token;   /* TOKEN; END by token: the end token; by stop string: the last one */
     const char *text; /* UTF-8, whole characters, not terminated; valid until the next step */
     size_t text_size;
     uint32_t position;    /* LOGITS */
     const float *logits;  /* LOGITS: [n_vocab] */
     uint32_t done, total; /* PROMPT */
+    /* TOKEN, END by token or stop string: first of the token itself, then of the n_logprobs most
+     * likely ones, best first; valid until the next step. NULL: not asked for. */
+    const wick_logprob *logprobs;
+    size_t n_logprobs; /* with the token itself */
 } wick_event;
 
 /* Never blocks; does at most one slice of work. An error is final until reset; its sentence is

@@ -105,6 +105,7 @@ WICK_API wick_tensor *wick_empty(wick_device *device, wick_dtype dtype, wick_sha
 /* Overwrites a tensor with data (dense, row-major, exactly its size; the tensor must be dense). */
 WICK_API wick_status wick_write(wick_tensor *tensor, const void *data, size_t size);
 
+/* NULL looks like an empty f32 tensor of rank 1 on no device. */
 WICK_API wick_dtype wick_tensor_dtype(const wick_tensor *tensor);
 WICK_API wick_shape wick_tensor_shape(const wick_tensor *tensor);
 WICK_API wick_device *wick_tensor_device(const wick_tensor *tensor);

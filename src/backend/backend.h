@@ -46,10 +46,83 @@ typedef struct wk_view {
     int64_t extent[WICK_MAX_RANK], stride[WICK_MAX_RANK];
 } wk_view;
 
-typedef enum wk_unary_fn { WK_UNARY_SILU } wk_unary_fn;
-typedef enum wk_binary_fn { WK_BINARY_ADD, WK_BINARY_MUL } wk_binary_fn;
-typedef enum wk_gated_fn { WK_GATED_SWIGLU } wk_gated_fn;
-typedef enum wk_reduce_fn { WK_REDUCE_ARGMAX } wk_reduce_fn;
+/* a and b are the parameters of wk_params.unary. */
+typedef enum wk_unary_fn {
+    WK_UNARY_SILU,
+    WK_UNARY_EXP,
+    WK_UNARY_LOG,
+    WK_UNARY_SIN,
+    WK_UNARY_COS,
+    WK_UNARY_ABS,
+    WK_UNARY_NEG,
+    WK_UNARY_RECIP,
+    WK_UNARY_SQR,
+    WK_UNARY_SQRT,
+    WK_UNARY_ERF,
+    WK_UNARY_TANH,
+    WK_UNARY_SIGMOID,
+    WK_UNARY_FLOOR,
+    WK_UNARY_CEIL,
+    WK_UNARY_ROUND, /* half to even */
+    WK_UNARY_SIGN,  /* -1, 0 or 1 */
+    WK_UNARY_RELU,
+    WK_UNARY_GELU,       /* by tanh */
+    WK_UNARY_GELU_ERF,   /* x / 2 (1 + erf(x / sqrt 2)) */
+    WK_UNARY_GELU_QUICK, /* x sigmoid(1.702 x) */
+    WK_UNARY_SOFTPLUS,   /* log(1 + e^x) */
+    WK_UNARY_MISH,       /* x tanh(softplus(x)) */
+    WK_UNARY_HARD_SIGMOID,
+    WK_UNARY_HARD_SWISH,
+    WK_UNARY_ELU,        /* a (e^x - 1) below 0 */
+    WK_UNARY_LEAKY_RELU, /* a x below 0 */
+    WK_UNARY_POW,        /* x^a */
+    WK_UNARY_AFFINE,     /* a x + b */
+    WK_UNARY_CLAMP,      /* to [a, b] */
+    WK_UNARY_COUNT_,
+} wk_unary_fn;
+
+typedef enum wk_binary_fn {
+    WK_BINARY_ADD,
+    WK_BINARY_MUL,
+    WK_BINARY_SUB,
+    WK_BINARY_DIV,     /* integers truncate; x / 0 and the least one / -1 are x */
+    WK_BINARY_POW,     /* floats only */
+    WK_BINARY_MAXIMUM, /* NaN where either operand is */
+    WK_BINARY_MINIMUM,
+    WK_BINARY_COUNT_,
+} wk_binary_fn;
+
+/* With NaN all are false but NE. */
+typedef enum wk_compare_fn {
+    WK_COMPARE_EQ,
+    WK_COMPARE_NE,
+    WK_COMPARE_LT,
+    WK_COMPARE_LE,
+    WK_COMPARE_GT,
+    WK_COMPARE_GE,
+    WK_COMPARE_COUNT_,
+} wk_compare_fn;
+
+typedef enum wk_gated_fn {
+    WK_GATED_SWIGLU,
+    WK_GATED_GEGLU,
+    WK_GATED_GEGLU_ERF,
+    WK_GATED_REGLU,
+    /* g sigmoid(alpha g) (u + 1), g = min(gate, limit), u = clamp(up, -limit, limit) */
+    WK_GATED_SWIGLU_CLAMPED,
+    WK_GATED_COUNT_,
+} wk_gated_fn;
+
+typedef enum wk_reduce_fn {
+    WK_REDUCE_ARGMAX, /* of one dimension, the first one: so is ARGMIN */
+    WK_REDUCE_ARGMIN,
+    WK_REDUCE_SUM,
+    WK_REDUCE_MEAN, /* floats only, as VAR */
+    WK_REDUCE_MAX,  /* NaN where any element is */
+    WK_REDUCE_MIN,
+    WK_REDUCE_VAR, /* sum of (x - mean)^2 / max(0, n - correction) */
+    WK_REDUCE_COUNT_,
+} wk_reduce_fn;
 
 /* The batch descriptor: all integers of one step in one u32 tensor of n_words words. The members
  * are offsets of its sections, in words, constant for a plan:
@@ -71,10 +144,23 @@ typedef struct wk_batch_layout {
 
 /* Constant parameters. What changes from step to step is an operand instead. */
 typedef union wk_params {
-    wk_unary_fn unary;
+    struct {
+        wk_unary_fn fn;
+        double a, b; /* truncated where x is of an integer type */
+    } unary;
     wk_binary_fn binary;
-    wk_gated_fn gated;
-    wk_reduce_fn reduce; /* over the last dimension of x; y has the other ones */
+    wk_compare_fn compare;
+    struct {
+        wk_gated_fn fn;
+        double alpha, limit; /* of SWIGLU_CLAMPED */
+    } gated;
+    struct {
+        wk_reduce_fn fn; /* over the last dimensions of x, those that y does not have */
+        double correction;
+    } reduce;
+    struct {
+        bool is_log; /* the logarithm of it */
+    } softmax;
     struct {
         double real;     /* for float types */
         int64_t integer; /* for the others */
@@ -169,6 +255,8 @@ struct wk_backend {
     void (*info)(const wk_backend_device *dev, wick_device_info *info);
     void (*stats)(const wk_backend_device *dev, wk_backend_stats *stats);
     size_t (*profile)(const wk_backend_device *dev, wick_kernel_stats *out, size_t capacity);
+    /* Optional. Blocks. */
+    wick_status (*measure)(wk_backend_device *dev, wick_device_limits *out, wick_error *err);
 
     /* Memory, contents undefined. alloc may succeed and the memory be found missing later, at a
      * ticket. */
@@ -213,7 +301,7 @@ struct wk_backend {
                                wick_error *err);
 
     /* Optional: n ops whose buffers exist, run again and again without allocating. The arrays stay
-     * with the caller until plan_free. */
+     * with the caller until plan_free, which drops the runs that are still queued. */
     wick_status (*plan_prepare)(wk_backend_device *dev, const wk_op *ops,
                                 const wk_kernel *const *kernels, size_t n, void **plan,
                                 wick_error *err);
@@ -256,6 +344,11 @@ const wk_op_info *wk_op_get_info(wk_opcode code);
  * their buffers, no destination overlapping another operand (but in place, where allowed), and
  * op.def's rule. */
 wick_status wk_op_check(const wk_op *op, wick_error *err);
+
+/* Functions that are defined on integer types as well. */
+bool wk_unary_takes_integers(wk_unary_fn fn);
+bool wk_binary_takes_integers(wk_binary_fn fn);
+bool wk_reduce_takes_integers(wk_reduce_fn fn);
 
 /* A dense view of shape, without a buffer, and the bytes it needs. False where no tensor of dtype
  * can have this shape. */

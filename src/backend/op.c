@@ -42,17 +42,84 @@ static wick_status check_elementwise(const wk_op *op, wick_error *err) {
     return WICK_OK;
 }
 
+static bool is_number(wick_dtype dtype) {
+    const wk_dtype_class kind = wk_dtype_get(dtype)->dtype_class;
+    return kind == WK_CLASS_FLOAT || kind == WK_CLASS_INTEGER;
+}
+
+/* Floats, and integers where the function takes them. */
+static wick_status check_numbers(const wk_op *op, bool takes_integers, wick_error *err) {
+    const wick_dtype dtype = wk_src(op, 0)->dtype;
+    if (takes_integers ? is_number(dtype) : wk_dtype_is_float(dtype)) return WICK_OK;
+    return wrong(err, WICK_ERR_DTYPE, op, takes_integers ? "takes numbers" : "takes floats");
+}
+
+static wick_status check_unary(const wk_op *op, wick_error *err) {
+    WK_TRY(check_elementwise(op, err));
+    return check_numbers(op, wk_unary_takes_integers(op->p.unary.fn), err);
+}
+
+static wick_status check_binary(const wk_op *op, wick_error *err) {
+    WK_TRY(check_elementwise(op, err));
+    return check_numbers(op, wk_binary_takes_integers(op->p.binary), err);
+}
+
+static wick_status check_floats(const wk_op *op, wick_error *err) {
+    WK_TRY(check_elementwise(op, err));
+    return check_numbers(op, false, err);
+}
+
+static wick_status check_compare(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const a = wk_src(op, 0), *const b = wk_src(op, 1);
+    if (!same_shape(y, a) || !same_shape(y, b))
+        return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape");
+    if (y->dtype != WICK_U8 || a->dtype != b->dtype || wk_dtype_is_block(a->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "must be u8 of two operands of one scalar dtype");
+    return WICK_OK;
+}
+
+static wick_status check_where(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const cond = wk_src(op, 0);
+    if (cond->dtype != WICK_U8 && cond->dtype != WICK_BOOL && cond->dtype != WICK_I64)
+        return wrong(err, WICK_ERR_DTYPE, op, "cond must be u8, bool or i64");
+    for (int i = 0; i < op->n_src; i++) {
+        if (!same_shape(y, wk_src(op, i)))
+            return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape");
+        if (i > 0 && (wk_src(op, i)->dtype != y->dtype || wk_dtype_is_block(y->dtype)))
+            return wrong(err, WICK_ERR_DTYPE, op, "a, b and y must have one scalar dtype");
+    }
+    return WICK_OK;
+}
+
+static bool is_index_of(wk_reduce_fn fn) {
+    return fn == WK_REDUCE_ARGMAX || fn == WK_REDUCE_ARGMIN;
+}
+
+/* Whether the dimensions that y does not have hold an element. */
+static bool reduces_something(const wk_view *x, int kept) {
+    for (int i = kept; i < x->rank; i++)
+        if (x->extent[i] == 0) return false;
+    return true;
+}
+
 static wick_status check_reduce(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
-    if (x->rank < 1 || y->rank != x->rank - 1)
-        return wrong(err, WICK_ERR_SHAPE, op, "y must be x without its last dimension");
+    const wk_reduce_fn fn = op->p.reduce.fn;
+    if (y->rank > x->rank || (is_index_of(fn) && y->rank + 1 != x->rank))
+        return wrong(err, WICK_ERR_SHAPE, op, "y must be x without its last dimensions");
     for (int i = 0; i < y->rank; i++)
         if (x->extent[i] != y->extent[i])
-            return wrong(err, WICK_ERR_SHAPE, op, "y must be x without its last dimension");
-    if (x->extent[x->rank - 1] == 0)
+            return wrong(err, WICK_ERR_SHAPE, op, "y must be x without its last dimensions");
+    const bool allows_none = fn == WK_REDUCE_SUM || fn == WK_REDUCE_MEAN || fn == WK_REDUCE_VAR;
+    if (!allows_none && !reduces_something(x, y->rank))
         return wrong(err, WICK_ERR_SHAPE, op, "nothing to choose from in an empty dimension");
-    if (y->dtype != WICK_U32) return wrong(err, WICK_ERR_DTYPE, op, "y must be u32");
-    return WICK_OK;
+    if (is_index_of(fn)) {
+        if (y->dtype != WICK_U32 || wk_dtype_is_block(x->dtype))
+            return wrong(err, WICK_ERR_DTYPE, op, "y must be u32, x of a scalar type");
+        return WICK_OK;
+    }
+    if (y->dtype != x->dtype) return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype");
+    return check_numbers(op, wk_reduce_takes_integers(fn), err);
 }
 
 static wick_status check_copy(const wk_op *op, wick_error *err) {
@@ -68,14 +135,21 @@ static wick_status check_arange(const wk_op *op, wick_error *err) {
     return WICK_OK;
 }
 
-static wick_status check_rms_norm(const wk_op *op, wick_error *err) {
-    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const w = wk_src(op, 1);
+/* x, and the vectors of its last dimension that scale or shift it. */
+static wick_status check_norm(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
     if (x->rank < 1 || !same_shape(y, x))
         return wrong(err, WICK_ERR_SHAPE, op, "y and x must have one shape of rank 1 or more");
-    if (w->buf && (w->rank != 1 || w->extent[0] != x->extent[x->rank - 1]))
-        return wrong(err, WICK_ERR_SHAPE, op, "weight must have the size of x's last dimension");
-    if (y->dtype != x->dtype || (w->buf && w->dtype != x->dtype && w->dtype != WICK_F32))
-        return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype (weight may be f32)");
+    if (y->dtype != x->dtype || !wk_dtype_is_float(x->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "y and x must have one float dtype");
+    for (int i = 1; i < op->n_src; i++) {
+        const wk_view *const w = wk_src(op, i);
+        if (!w->buf) continue;
+        if (w->rank != 1 || w->extent[0] != x->extent[x->rank - 1])
+            return wrong(err, WICK_ERR_SHAPE, op, "weight and bias must have x's last dimension");
+        if (w->dtype != x->dtype && w->dtype != WICK_F32)
+            return wrong(err, WICK_ERR_DTYPE, op, "weight and bias must be of x's dtype or f32");
+    }
     return WICK_OK;
 }
 
@@ -243,6 +317,27 @@ static wick_status check_kv_append(const wk_op *op, wick_error *err) {
         if (fresh->dtype != WICK_F32) return wrong(err, WICK_ERR_DTYPE, op, "k and v must be f32");
     }
     return WICK_OK;
+}
+
+/* --- Functions of integers --- */
+
+bool wk_unary_takes_integers(wk_unary_fn fn) {
+    switch (fn) {
+    case WK_UNARY_ABS:
+    case WK_UNARY_NEG:
+    case WK_UNARY_SQR:
+    case WK_UNARY_SIGN:
+    case WK_UNARY_RELU:
+    case WK_UNARY_AFFINE:
+    case WK_UNARY_CLAMP: return true;
+    default: return false;
+    }
+}
+
+bool wk_binary_takes_integers(wk_binary_fn fn) { return fn != WK_BINARY_POW; }
+
+bool wk_reduce_takes_integers(wk_reduce_fn fn) {
+    return fn != WK_REDUCE_MEAN && fn != WK_REDUCE_VAR;
 }
 
 /* --- The table --- */

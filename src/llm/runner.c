@@ -99,6 +99,16 @@ static wick_status make_host_memory(wk_runner *runner, wick_error *err) {
     return WICK_OK;
 }
 
+/* The cache is taken at once but touched token by token: a system that gives more than it has would
+ * fail in the middle of a text. */
+static wick_status check_memory(const wk_runner *runner, wick_error *err) {
+    wick_device_info info;
+    wick_device_get_info(runner->device, &info);
+    const uint64_t needed = wk_runner_cache_bytes(runner);
+    if (info.memory_available == 0 || needed <= info.memory_available) return WICK_OK;
+    return wk_fail_memory(err, needed, info.memory_available, "the cache of this context length");
+}
+
 wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
                            wick_error *err) {
     *out = NULL;
@@ -114,7 +124,8 @@ wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_run
     runner->desc = *desc;
     runner->n_blocks = (desc->context_length + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE;
     runner->max_rows = round_up_to_power(desc->chunk_length);
-    wick_status status = make_host_memory(runner, err);
+    wick_status status = check_memory(runner, err);
+    if (status == WICK_OK) status = make_host_memory(runner, err);
     if (status == WICK_OK)
         status = wk_state_make(runner->net, runner->device, runner->n_blocks, WK_BLOCK_SIZE,
                                desc->cache_dtype, &runner->state);

@@ -66,20 +66,29 @@ static wick_status make_parts(wick_session *s, const wick_session_desc *desc, wi
                                        desc->chunk_length ? desc->chunk_length : WK_DEFAULT_CHUNK,
                                    .cache_dtype = is_half ? WICK_F16 : WICK_F32};
     WK_TRY(wk_sampler_make(heap, &desc->sampler, hp->n_vocab, &s->sampler, err));
-    s->tokens = wk_alloc_array(heap, s->context_length, sizeof *s->tokens);
+    WK_TRY(wk_runner_make(s->model, &runner, &s->runner,
+                          err)); /* compares with what memory there is */
+    s->tokens = wk_alloc(heap, s->context_length * sizeof *s->tokens);
     s->piece_capacity = wick_detokenize_bound(s->tokenizer);
     s->piece = wk_alloc(heap, s->piece_capacity);
     if (!s->tokens || !s->piece)
         return wk_fail_memory(err, s->context_length * sizeof *s->tokens, 0, "a session");
     WK_TRY(wk_stop_make(heap, desc->stop, desc->n_stop, s->piece_capacity, &s->stop, err));
-    return wk_runner_make(s->model, &runner, &s->runner, err);
+    return WICK_OK;
 }
 
 wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
                               wick_session **session, wick_error *error) {
     static const wick_session_desc defaults;
+    if (!model || !session)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "a session needs a model and a place to go");
     *session = NULL;
     if (!desc) desc = &defaults;
+    if (desc->n_stop > 0 && !desc->stop)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "%zu stop strings were announced, none given",
+                       desc->n_stop);
+    if ((uint32_t)desc->cache > WICK_CACHE_F16 || (uint32_t)desc->logits > WICK_LOGITS_ALL)
+        return wk_fail(error, WICK_ERR_VALUE, "there is no such cache or logits mode");
     const uint32_t context =
         wk_context_length(wk_model_hparams(model->model), desc->context_length);
     if (context > INT32_MAX)
@@ -149,15 +158,15 @@ static wick_status check_idle(wick_session *s) {
 
 static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n) {
     WK_TRY(check_idle(s));
+    if (n > s->context_length - s->n_tokens)
+        return wk_device_fail(s->model->device, WICK_ERR_STATE,
+                              "%zu tokens do not fit: %u of the context's %u are left", n,
+                              s->context_length - s->n_tokens, s->context_length);
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= wk_model_hparams(s->model->model)->n_vocab)
             return wk_device_fail(s->model->device, WICK_ERR_INDEX,
                                   "token %u is not in the vocabulary of %u", ids[i],
                                   wk_model_hparams(s->model->model)->n_vocab);
-    if (n > s->context_length - s->n_tokens)
-        return wk_device_fail(s->model->device, WICK_ERR_STATE,
-                              "%zu tokens do not fit: %u of the context's %u are left", n,
-                              s->context_length - s->n_tokens, s->context_length);
     if (n > 0) memmove(s->tokens + s->n_tokens, ids, n * sizeof *ids); /* may be its own */
     s->n_tokens += (uint32_t)n;
     s->n_prompt += (uint32_t)n;
@@ -206,18 +215,22 @@ static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
 }
 
 wick_status wick_session_append_tokens(wick_session *session, const uint32_t *ids, size_t n) {
+    if (!session || (!ids && n > 0)) return WICK_ERR_ARGUMENT;
     return tell(session, append_tokens(session, ids, n));
 }
 
 wick_status wick_session_append_text(wick_session *session, const char *text) {
+    if (!session || !text) return WICK_ERR_ARGUMENT;
     return tell(session, append_text(session, text));
 }
 
 wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n) {
+    if (!session || (!ids && n > 0)) return WICK_ERR_ARGUMENT;
     return tell(session, sync_tokens(session, ids, n));
 }
 
 void wick_session_reset(wick_session *session) {
+    if (!session) return;
     wick_session *const s = session;
     s->drops_batch = is_running(s); /* never waits for it: the steps that follow do */
     s->n_rows = 0;
@@ -368,6 +381,7 @@ static wick_status step(wick_session *s, wick_event *event) {
 }
 
 wick_status wick_session_step(wick_session *session, wick_event *event) {
+    if (!session || !event) return WICK_ERR_ARGUMENT;
     wick_session *const s = session;
     *event = (wick_event){.kind = WICK_EVENT_PENDING, .text = ""};
     if (s->failed != WICK_OK) return s->failed;
@@ -376,6 +390,7 @@ wick_status wick_session_step(wick_session *session, wick_event *event) {
 }
 
 wick_status wick_session_next(wick_session *session, wick_event *event) {
+    if (!session || !event) return WICK_ERR_ARGUMENT;
     do {
         WK_TRY(wick_session_step(session, event));
     } while (event->kind == WICK_EVENT_PENDING);

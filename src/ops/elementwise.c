@@ -45,7 +45,7 @@ wick_tensor *wick_silu(wick_tensor *x) {
     wk_call_begin(&call, WK_OP_UNARY);
     wk_call_add(&call, y, NULL);
     wk_call_add(&call, x, NULL);
-    call.op.p.unary = WK_UNARY_SILU;
+    call.op.p.unary.fn = WK_UNARY_SILU;
     return wk_queue_result(&call, y);
 }
 
@@ -69,6 +69,6 @@ wick_tensor *wick_swiglu(wick_tensor *gate, wick_tensor *up) {
     wk_call_add(&call, y, NULL);
     wk_call_add(&call, gate, NULL);
     wk_call_add(&call, up, NULL);
-    call.op.p.gated = WK_GATED_SWIGLU;
+    call.op.p.gated.fn = WK_GATED_SWIGLU;
     return wk_queue_result(&call, y);
 }

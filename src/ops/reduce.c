@@ -23,7 +23,7 @@ wick_tensor *wick_argmax(wick_tensor *x, int dim, bool keepdim) {
     wk_call_begin(&call, WK_OP_REDUCE);
     wk_call_add(&call, y, NULL);
     wk_call_add(&call, x, &view);
-    call.op.p.reduce = WK_REDUCE_ARGMAX;
+    call.op.p.reduce.fn = WK_REDUCE_ARGMAX;
     y = wk_queue_result(&call, y);
     /* Nobody else has seen the new tensor yet. */
     if (y && keepdim) wk_view_insert(&y->view, resolved, &y->view);

@@ -8,7 +8,8 @@ typedef struct wk_thread wk_thread;
 typedef struct wk_mutex wk_mutex;
 typedef struct wk_cond wk_cond;
 
-/* Runs entry(argument) on a new thread. WICK_ERR_OUT_OF_MEMORY or WICK_ERR_IO. */
+/* Runs entry(argument) on a new thread. WICK_ERR_OUT_OF_MEMORY, also where a limit on threads is
+ * reached. */
 wick_status wk_thread_start(wk_heap *heap, void (*entry)(void *argument), void *argument,
                             wk_thread **out);
 /* Waits for its end and frees it. */

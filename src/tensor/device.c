@@ -40,6 +40,8 @@ wick_status wick_device_open_start(const wick_device_desc *desc, wick_device_ope
     if (!desc) desc = &defaults;
     const wk_backend *const backend = wk_backend_get(desc->backend);
     if (!backend) return no_device(desc, error);
+    if ((uint32_t)desc->math > WICK_MATH_FAST)
+        return wk_fail(error, WICK_ERR_VALUE, "there is no math number %d", (int)desc->math);
     if (!desc->allocator.allocate != !desc->allocator.release)
         return wk_fail(error, WICK_ERR_VALUE, "an allocator needs both of its functions");
 
@@ -114,6 +116,15 @@ void wick_device_set_math(wick_device *device, wick_math math) { device->desc.ma
 void wick_device_get_info(const wick_device *device, wick_device_info *info) {
     device->backend->info(device->handle, info);
     info->is_fallback = device->is_fallback;
+}
+
+wick_status wick_device_measure(wick_device *device, wick_device_limits *limits,
+                                wick_error *error) {
+    *limits = (wick_device_limits){0};
+    if (!device->backend->measure)
+        return wk_fail(error, WICK_ERR_UNSUPPORTED, "backend %s does not measure its limits",
+                       device->backend->name);
+    return device->backend->measure(device->handle, limits, error);
 }
 
 void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) {

@@ -30,6 +30,7 @@ void wk_plan_abort(wick_device *device, wk_plan **out);
 /* Queues the whole sequence once. Replayed by the backend when it can; op by op while an observer,
  * verification or a profile is on, and for plans with an op that falls back. */
 wick_status wk_plan_run(wk_plan *plan);
+/* Runs that have not been computed yet are dropped. */
 void wk_plan_free(wk_plan *plan);
 
 #endif

@@ -50,6 +50,7 @@ size_t wick_backends(wick_backend_status *out, size_t capacity) {
 }
 
 bool wick_backend_from_name(const char *name, wick_backend *backend) {
+    if (!name) return false;
     if (strcmp(name, "auto") == 0) {
         *backend = WICK_BACKEND_AUTO;
         return true;

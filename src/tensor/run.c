@@ -155,12 +155,14 @@ wick_status wk_run_to_end(wick_device *device) {
 }
 
 wick_status wick_poll(wick_device *device) {
+    if (!device) return WICK_ERR_ARGUMENT;
     WK_TRY(wk_run(device));
     return device->backend->poll(device->handle, device->submitted, &device->error);
 }
 
 /* Waits also where an op could not be queued: afterwards nothing reads or writes any memory. */
 wick_status wick_synchronize(wick_device *device) {
+    if (!device) return WICK_ERR_ARGUMENT;
     const wick_status run = wk_run_to_end(device);
     const wick_status wait =
         device->backend->wait(device->handle, device->submitted, &device->error);

@@ -2,6 +2,7 @@
 #include "tensor/device.h"
 
 wick_scope wick_scope_begin(wick_device *device) {
+    if (!device) return (wick_scope){0};
     if (device->scope_depth == device->scope_capacity) {
         const uint32_t capacity = device->scope_capacity ? 2 * device->scope_capacity : 8;
         wick_tensor **const grown =

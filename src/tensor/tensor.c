@@ -89,16 +89,25 @@ void wick_release(wick_tensor *tensor) {
     wk_free(&device->heap, tensor, sizeof *tensor);
 }
 
-wick_dtype wick_tensor_dtype(const wick_tensor *tensor) { return tensor->view.dtype; }
+wick_dtype wick_tensor_dtype(const wick_tensor *tensor) {
+    return tensor ? tensor->view.dtype : WICK_F32;
+}
 
-wick_shape wick_tensor_shape(const wick_tensor *tensor) { return wk_tensor_shape_of(tensor); }
+wick_shape wick_tensor_shape(const wick_tensor *tensor) {
+    return tensor ? wk_tensor_shape_of(tensor) : WICK_SHAPE(0);
+}
 
-wick_device *wick_tensor_device(const wick_tensor *tensor) { return tensor->device; }
+wick_device *wick_tensor_device(const wick_tensor *tensor) {
+    return tensor ? tensor->device : NULL;
+}
 
-int64_t wick_tensor_size(const wick_tensor *tensor) { return wk_view_count(&tensor->view); }
+int64_t wick_tensor_size(const wick_tensor *tensor) {
+    return tensor ? wk_view_count(&tensor->view) : 0;
+}
 
 size_t wick_tensor_bytes(const wick_tensor *tensor) {
     uint64_t bytes = 0;
+    if (!tensor) return 0;
     (void)wk_dtype_bytes(tensor->view.dtype, wk_view_count(&tensor->view), &bytes);
     return (size_t)bytes;
 }

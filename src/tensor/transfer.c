@@ -6,6 +6,8 @@
 wick_status wick_write(wick_tensor *tensor, const void *data, size_t size) {
     if (!tensor) return WICK_ERR_ARGUMENT;
     wick_device *const device = tensor->device;
+    if (!data && size > 0)
+        return wk_device_fail(device, WICK_ERR_ARGUMENT, "there are no bytes to write");
     if (size != wick_tensor_bytes(tensor))
         return wk_device_fail(device, WICK_ERR_ARGUMENT,
                               "%zu bytes given for a tensor that holds %zu", size,

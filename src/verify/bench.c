@@ -34,11 +34,14 @@ static const sizes *sizes_of(wk_opcode code, size_t *n) {
     case WK_OP_KV_APPEND: *n = WK_COUNT(cached_sizes); return cached_sizes;
     case WK_OP_UNARY:
     case WK_OP_BINARY:
+    case WK_OP_COMPARE:
+    case WK_OP_WHERE:
     case WK_OP_GATED:
     case WK_OP_COPY:
     case WK_OP_SOFTMAX:
     case WK_OP_REDUCE:
-    case WK_OP_RMS_NORM: *n = WK_COUNT(row_sizes); return row_sizes;
+    case WK_OP_RMS_NORM:
+    case WK_OP_LAYER_NORM: *n = WK_COUNT(row_sizes); return row_sizes;
     default: *n = 0; return NULL;
     }
 }

@@ -175,7 +175,7 @@ static wick_status fill_operand(wk_case *c, int i, wk_heap *heap) {
         fill_ids(c, view, c->op.view[EMBEDDING_WEIGHT].extent[0]);
     } else if (code == WK_OP_ROPE && i == 2) {
         fill_integers(c, view, 0, view->dtype == WICK_U8 ? 256 : 5000);
-    } else if (code == WK_OP_ATTENTION && i == 4) {
+    } else if ((code == WK_OP_ATTENTION && i == 4) || (code == WK_OP_WHERE && i == 1)) {
         fill_integers(c, view, 0, 2);
     } else if (wk_dtype_is_float(view->dtype)) {
         fill_floats(c, view);

@@ -168,14 +168,45 @@ static void describe_elementwise(wk_case *c) {
     for (int i = 1; i < 1 + c->op.n_src; i++) maybe_in_place(c, i);
     if (c->op.code == WK_OP_BINARY)
         c->op.p.binary = wk_case_chance(c, 50) ? WK_BINARY_ADD : WK_BINARY_MUL;
+    if (c->op.code == WK_OP_SOFTMAX) c->op.p.softmax.is_log = wk_case_chance(c, 30);
+}
+
+static void describe_compare(wk_case *c) {
+    int64_t extent[WICK_MAX_RANK];
+    const int rank = random_shape(c, 0, extent);
+    const wick_dtype dtype = random_scalar(c);
+    (void)add(c, 0, WICK_U8, rank, extent);
+    (void)add(c, 1, dtype, rank, extent);
+    (void)add(c, 2, dtype, rank, extent);
+    c->op.p.compare = (wk_compare_fn)wk_case_below(c, WK_COMPARE_COUNT_);
+}
+
+static void describe_where(wk_case *c) {
+    static const wick_dtype conditions[] = {WICK_U8, WICK_U8, WICK_BOOL, WICK_I64};
+    int64_t extent[WICK_MAX_RANK];
+    const int rank = random_shape(c, 0, extent);
+    const wick_dtype dtype = random_scalar(c);
+    (void)add(c, 0, dtype, rank, extent);
+    (void)add(c, 1, conditions[wk_case_below(c, WK_COUNT(conditions))], rank, extent);
+    (void)add(c, 2, dtype, rank, extent);
+    (void)add(c, 3, dtype, rank, extent);
+    maybe_in_place(c, 2 + (int)wk_case_below(c, 2));
 }
 
 static void describe_reduce(wk_case *c) {
     int64_t extent[WICK_MAX_RANK];
     const int rank = random_shape(c, 1, extent);
-    extent[rank - 1] = at_least_one(extent[rank - 1]);
-    (void)add(c, 0, WICK_U32, rank - 1, extent);
-    (void)add(c, 1, random_scalar(c), rank, extent);
+    const wk_reduce_fn fn = (wk_reduce_fn)wk_case_below(c, WK_REDUCE_COUNT_);
+    const bool is_index = fn == WK_REDUCE_ARGMAX || fn == WK_REDUCE_ARGMIN;
+    const int kept = is_index ? rank - 1 : (int)wk_case_below(c, rank);
+    for (int d = kept; d < rank; d++) extent[d] = at_least_one(extent[d]);
+    const bool is_integer = wk_reduce_takes_integers(fn) && wk_case_chance(c, 20);
+    const wick_dtype dtype =
+        is_integer ? (wick_dtype)(WICK_I64 + wk_case_below(c, 6)) : random_float(c);
+    (void)add(c, 0, is_index ? WICK_U32 : dtype, kept, extent);
+    (void)add(c, 1, dtype, rank, extent);
+    c->op.p.reduce.fn = fn;
+    c->op.p.reduce.correction = (double)wk_case_below(c, 2);
 }
 
 static void describe_copy(wk_case *c) {
@@ -212,14 +243,15 @@ static void describe_arange(wk_case *c) {
     c->op.p.arange.integer_step = wk_case_below(c, 20) - 10;
 }
 
-static void describe_rms_norm(wk_case *c) {
+static void describe_norm(wk_case *c) {
     int64_t extent[WICK_MAX_RANK];
     const int rank = random_shape(c, 1, extent);
     const wick_dtype dtype = random_float(c);
     (void)add(c, 0, dtype, rank, extent);
     (void)add(c, 1, dtype, rank, extent);
     maybe_in_place(c, 1);
-    add_optional(c, 2, wk_case_chance(c, 50) ? dtype : WICK_F32, 1, &extent[rank - 1]);
+    for (int i = 2; i <= c->op.n_src; i++)
+        add_optional(c, i, wk_case_chance(c, 50) ? dtype : WICK_F32, 1, &extent[rank - 1]);
     c->op.p.norm.eps = wk_case_chance(c, 50) ? 1e-5F : 1e-6F;
 }
 
@@ -355,6 +387,9 @@ static wk_case_values random_values(wk_case *c) {
     case WK_OP_COPY:
     case WK_OP_SOFTMAX:
     case WK_OP_RMS_NORM:
+    case WK_OP_LAYER_NORM:
+    case WK_OP_COMPARE:
+    case WK_OP_WHERE:
     case WK_OP_ROPE_TABLE:
     case WK_OP_MATMUL:
     case WK_OP_LINEAR: return kind < 90 ? WK_VALUES_SPECIAL : WK_VALUES_NOT_FINITE;
@@ -368,11 +403,14 @@ static void describe(wk_case *c) {
     case WK_OP_BINARY:
     case WK_OP_GATED:
     case WK_OP_SOFTMAX: describe_elementwise(c); break;
+    case WK_OP_COMPARE: describe_compare(c); break;
+    case WK_OP_WHERE: describe_where(c); break;
     case WK_OP_REDUCE: describe_reduce(c); break;
     case WK_OP_COPY: describe_copy(c); break;
     case WK_OP_FILL: describe_fill(c); break;
     case WK_OP_ARANGE: describe_arange(c); break;
-    case WK_OP_RMS_NORM: describe_rms_norm(c); break;
+    case WK_OP_RMS_NORM:
+    case WK_OP_LAYER_NORM: describe_norm(c); break;
     case WK_OP_ROPE:
     case WK_OP_ROPE_TABLE: describe_rotary(c); break;
     case WK_OP_MATMUL: describe_matmul(c); break;

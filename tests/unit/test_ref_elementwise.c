@@ -16,7 +16,7 @@ static void silu_of_every_float(void **state) {
     ref_begin(&c, WK_OP_UNARY);
     REF_ADD(&c, y, WICK_F32, 7);
     REF_ADD(&c, x, WICK_F32, 7);
-    c.op.p.unary = WK_UNARY_SILU;
+    c.op.p.unary.fn = WK_UNARY_SILU;
     assert_false(ref_run(&c));
     ASSERT_BYTES(
         y, ((float[]){0, -0.0f, 0.7310585786300049f, -0.2689414213699951f, 50, -0.0f, INFINITY}));

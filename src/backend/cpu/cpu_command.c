@@ -211,14 +211,13 @@ wick_status wk_cpu_wait(wk_backend_device *dev, wk_ticket ticket, wick_error *er
     return status;
 }
 
-/* Its arrays are the caller's again afterwards, so what is queued of it has to run now. */
+/* Its arrays are the caller's again afterwards: what is queued of it becomes nothing, at once. */
 void wk_cpu_plan_free(wk_backend_device *dev, void *plan) {
-    for (size_t i = dev->tail; i > dev->head; i--) {
-        const wk_cpu_command *command = &dev->commands[i - 1];
-        if (command->kind != WK_CPU_COMMAND_PLAN || command->replay.plan != plan) continue;
-        const wk_ticket ticket = dev->n_done + (i - dev->head);
-        while (dev->n_done < ticket) run_step(dev);
-        break;
+    static const wk_cpu_plan nothing;
+    for (size_t i = dev->head; i < dev->tail; i++) {
+        wk_cpu_command *const command = &dev->commands[i];
+        if (command->kind == WK_CPU_COMMAND_PLAN && command->replay.plan == plan)
+            command->replay.plan = &nothing;
     }
     wk_free(dev->heap, plan, sizeof(wk_cpu_plan));
 }

@@ -202,6 +202,7 @@ const wk_backend wk_backend_cpu = {
     .info = get_info,
     .stats = get_stats,
     .profile = get_profile,
+    .measure = wk_cpu_measure,
     .alloc = wk_cpu_alloc,
     .wrap = wk_cpu_wrap,
     .free = wk_cpu_free,

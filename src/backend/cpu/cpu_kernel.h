@@ -64,6 +64,21 @@ wk_layout wk_cpu_weight_layout(uint32_t features, wick_dtype dtype, int64_t n, i
 wk_layout wk_x86_weight_layout(uint32_t features, wick_dtype dtype, int64_t n, int64_t k,
                                uint32_t uses);
 
+/* Loops that do nothing but multiply and add, as fast as an instruction set can; for cpu_measure.c.
+ * What they return is there to keep the compiler from dropping them. */
+typedef struct wk_cpu_peak {
+    uint32_t needs;
+    int64_t integer_ops, f32_ops; /* of one round: a product and a sum are two */
+    int32_t (*integer)(int64_t n_rounds);
+    float (*f32)(int64_t n_rounds);
+} wk_cpu_peak;
+
+/* x86/: asked for through wk_cpu_find_peak. */
+extern const wk_cpu_peak wk_peak_avx2, wk_peak_avx512;
+
+/* dispatch.c: NULL where there is none. */
+const wk_cpu_peak *wk_cpu_find_peak(uint32_t features);
+
 extern const wk_backend wk_backend_cpu;
 
 #endif

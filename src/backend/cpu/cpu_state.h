@@ -1,7 +1,7 @@
 /* backend/cpu/cpu_state.h: a CPU device, as its parts see it. Each may use those named before it:
  * cpu_memory.c (buffers), cpu_queue.c (the list of commands), cpu_read.c (snapshots that are read
- * back), cpu_command.c (giving commands and running them), cpu_device.c (opening, weights, the
- * backend's table). */
+ * back), cpu_command.c (giving commands and running them), cpu_measure.c (what the machine can do at
+ * most), cpu_device.c (opening, weights, the backend's table). */
 #ifndef WK_BACKEND_CPU_STATE_H
 #define WK_BACKEND_CPU_STATE_H
 
@@ -132,5 +132,9 @@ wick_status wk_cpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
                                 wick_error *err);
 wick_status wk_cpu_plan_replay(wk_backend_device *dev, void *plan, wick_error *err);
 void wk_cpu_plan_free(wk_backend_device *dev, void *plan);
+
+/* --- cpu_measure.c --- */
+
+wick_status wk_cpu_measure(wk_backend_device *dev, wick_device_limits *out, wick_error *err);
 
 #endif

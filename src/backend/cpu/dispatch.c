@@ -42,3 +42,12 @@ wk_layout wk_cpu_weight_layout(uint32_t features, wick_dtype dtype, int64_t n, i
     (void)features, (void)dtype, (void)n, (void)k, (void)uses;
     return WK_LAYOUT_RAW;
 }
+
+const wk_cpu_peak *wk_cpu_find_peak(uint32_t features) {
+#if HAS_X86
+    if ((wk_peak_avx512.needs & ~features) == 0) return &wk_peak_avx512;
+    if ((wk_peak_avx2.needs & ~features) == 0) return &wk_peak_avx2;
+#endif
+    (void)features;
+    return NULL;
+}

@@ -7,6 +7,7 @@
 
 #include "sys/posix/cgroup.h"
 
+#include <stdlib.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -48,6 +49,17 @@ uint64_t wk_memory_total(void) {
     return limit > 0 && limit < total ? limit : total;
 }
 
+/* What ulimit -v leaves to this process. */
+static uint64_t address_space_left(void) {
+    char text[256];
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    if (!wk_read_text("/proc/self/statm", text, sizeof text)) return UINT64_MAX;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t used = strtoull(text, NULL, 10) * page;
+    return used < limit.rlim_cur ? (uint64_t)limit.rlim_cur - used : 0;
+}
+
 uint64_t wk_memory_available(void) {
     char text[4096];
     uint64_t kib;
@@ -56,7 +68,9 @@ uint64_t wk_memory_available(void) {
     const uint64_t available = kib * 1024;
     const wk_cgroup_limits limits = limits_here();
     const bool is_limited = limits.memory_total > 0 && limits.memory_available < available;
-    return is_limited ? limits.memory_available : available;
+    const uint64_t free_here = is_limited ? limits.memory_available : available;
+    const uint64_t addresses = address_space_left();
+    return addresses < free_here ? addresses : free_here;
 }
 
 uint64_t wk_entropy(void) {

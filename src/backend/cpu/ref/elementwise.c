@@ -1,88 +1,74 @@
-/* backend/cpu/ref/elementwise.c: unary, binary and gated functions, fill and arange. */
+/* backend/cpu/ref/elementwise.c: functions of two elements, comparisons and choice. */
 #include "backend/cpu/ref/ref.h"
 
 #include "core/dtype.h"
 
 #include <math.h>
+#include <string.h>
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static double silu(double x) { return x / (1 + exp(-x)); }
+/* Room for a part of two rows, as float64 or int64. */
+typedef union chunk {
+    double real[WK_REF_CHUNK];
+    int64_t integer[WK_REF_CHUNK];
+} chunk;
 
-/* --- Unary --- */
-
-static void run_unary(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
-    (void)phase;
-    double buf[WK_REF_CHUNK];
-    for (int64_t r = begin; r < end; r++) {
-        const wk_ref_row y = wk_ref_row_at(wk_dst(run->op, 0), r);
-        const wk_ref_row x = wk_ref_row_at(wk_src(run->op, 0), r);
-        for (int64_t i = 0; i < y.n; i += WK_REF_CHUNK) {
-            const int64_t n = least(WK_REF_CHUNK, y.n - i);
-            wk_ref_load(&x, i, n, buf);
-            for (int64_t j = 0; j < n; j++) buf[j] = silu(buf[j]);
-            wk_ref_store(&y, i, n, buf);
-        }
+static void load(const wk_ref_row *row, int64_t begin, int64_t n, chunk *to) {
+    if (wk_dtype_is_float(row->dtype)) {
+        wk_ref_load(row, begin, n, to->real);
+    } else {
+        wk_ref_load_integer(row, begin, n, to->integer);
     }
 }
 
-static bool accepts_unary(const wk_op *op) {
-    return wk_ref_is_float(op) && op->p.unary == WK_UNARY_SILU;
-}
-
-const wk_cpu_kernel wk_unary_ref = {
-    .base = {.name = "unary_ref", .is_reference = true},
-    .code = WK_OP_UNARY,
-    .accepts = accepts_unary,
-    .n_phases = 1,
-    .items = wk_ref_dst_rows,
-    .run = run_unary,
-};
-
 /* --- Binary --- */
 
-static void apply_float(wk_binary_fn fn, int64_t n, double *a, const double *b) {
+static double of_floats(wk_binary_fn fn, double a, double b) {
     switch (fn) {
-    case WK_BINARY_ADD:
-        for (int64_t i = 0; i < n; i++) a[i] += b[i];
-        break;
-    case WK_BINARY_MUL:
-        for (int64_t i = 0; i < n; i++) a[i] *= b[i];
-        break;
+    case WK_BINARY_ADD: return a + b;
+    case WK_BINARY_MUL: return a * b;
+    case WK_BINARY_SUB: return a - b;
+    case WK_BINARY_DIV: return a / b;
+    case WK_BINARY_POW: return pow(a, b);
+    case WK_BINARY_MAXIMUM: return isnan(a) || a > b ? a : b;
+    case WK_BINARY_MINIMUM: return isnan(a) || a < b ? a : b;
+    default: return (double)NAN; /* accepts_binary lets no other through */
     }
 }
 
 /* Modulo 2^64; storing keeps the low bits, so every narrower integer wraps as well. */
-static void apply_integer(wk_binary_fn fn, int64_t n, int64_t *a, const int64_t *b) {
+static int64_t of_integers(wk_binary_fn fn, int64_t a, int64_t b) {
     switch (fn) {
-    case WK_BINARY_ADD:
-        for (int64_t i = 0; i < n; i++) a[i] = (int64_t)((uint64_t)a[i] + (uint64_t)b[i]);
-        break;
-    case WK_BINARY_MUL:
-        for (int64_t i = 0; i < n; i++) a[i] = (int64_t)((uint64_t)a[i] * (uint64_t)b[i]);
-        break;
+    case WK_BINARY_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
+    case WK_BINARY_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
+    case WK_BINARY_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
+    case WK_BINARY_DIV:
+        if (b == 0) return a;
+        return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+    case WK_BINARY_MAXIMUM: return a > b ? a : b;
+    case WK_BINARY_MINIMUM: return a < b ? a : b;
+    default: return 0; /* wk_binary_takes_integers lets no other through */
     }
 }
 
 static void binary_row(const wk_op *op, int64_t r) {
     const wk_ref_row y = wk_ref_row_at(wk_dst(op, 0), r);
-    const wk_ref_row a = wk_ref_row_at(wk_src(op, 0), r);
-    const wk_ref_row b = wk_ref_row_at(wk_src(op, 1), r);
-    const bool is_float = wk_dtype_is_float(y.dtype);
-    double left[WK_REF_CHUNK], right[WK_REF_CHUNK];
-    int64_t integer_left[WK_REF_CHUNK], integer_right[WK_REF_CHUNK];
+    const wk_ref_row left = wk_ref_row_at(wk_src(op, 0), r);
+    const wk_ref_row right = wk_ref_row_at(wk_src(op, 1), r);
+    const wk_binary_fn fn = op->p.binary;
+    chunk a, b;
     for (int64_t i = 0; i < y.n; i += WK_REF_CHUNK) {
         const int64_t n = least(WK_REF_CHUNK, y.n - i);
-        if (is_float) {
-            wk_ref_load(&a, i, n, left);
-            wk_ref_load(&b, i, n, right);
-            apply_float(op->p.binary, n, left, right);
-            wk_ref_store(&y, i, n, left);
+        load(&left, i, n, &a);
+        load(&right, i, n, &b);
+        if (wk_dtype_is_float(y.dtype)) {
+            for (int64_t j = 0; j < n; j++) a.real[j] = of_floats(fn, a.real[j], b.real[j]);
+            wk_ref_store(&y, i, n, a.real);
         } else {
-            wk_ref_load_integer(&a, i, n, integer_left);
-            wk_ref_load_integer(&b, i, n, integer_right);
-            apply_integer(op->p.binary, n, integer_left, integer_right);
-            wk_ref_store_integer(&y, i, n, integer_left);
+            for (int64_t j = 0; j < n; j++)
+                a.integer[j] = of_integers(fn, a.integer[j], b.integer[j]);
+            wk_ref_store_integer(&y, i, n, a.integer);
         }
     }
 }
@@ -94,10 +80,10 @@ static void run_binary(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
 
 static bool accepts_binary(const wk_op *op) {
     const wick_dtype dtype = wk_dst(op, 0)->dtype;
-    const wk_dtype_class kind = wk_dtype_get(dtype)->dtype_class;
-    return (kind == WK_CLASS_FLOAT || kind == WK_CLASS_INTEGER) && wk_src(op, 0)->dtype == dtype &&
+    const bool is_integer = wk_dtype_get(dtype)->dtype_class == WK_CLASS_INTEGER;
+    return op->p.binary < WK_BINARY_COUNT_ && wk_src(op, 0)->dtype == dtype &&
            wk_src(op, 1)->dtype == dtype &&
-           (op->p.binary == WK_BINARY_ADD || op->p.binary == WK_BINARY_MUL);
+           (wk_ref_is_float(op) || (is_integer && wk_binary_takes_integers(op->p.binary)));
 }
 
 const wk_cpu_kernel wk_binary_ref = {
@@ -109,106 +95,91 @@ const wk_cpu_kernel wk_binary_ref = {
     .run = run_binary,
 };
 
-/* --- Gated --- */
+/* --- Compare: u8 --- */
 
-static void run_gated(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
-    (void)phase;
-    double gate[WK_REF_CHUNK], up[WK_REF_CHUNK];
-    for (int64_t r = begin; r < end; r++) {
-        const wk_ref_row y = wk_ref_row_at(wk_dst(run->op, 0), r);
-        const wk_ref_row gate_row = wk_ref_row_at(wk_src(run->op, 0), r);
-        const wk_ref_row up_row = wk_ref_row_at(wk_src(run->op, 1), r);
-        for (int64_t i = 0; i < y.n; i += WK_REF_CHUNK) {
-            const int64_t n = least(WK_REF_CHUNK, y.n - i);
-            wk_ref_load(&gate_row, i, n, gate);
-            wk_ref_load(&up_row, i, n, up);
-            for (int64_t j = 0; j < n; j++) gate[j] = silu(gate[j]) * up[j];
-            wk_ref_store(&y, i, n, gate);
-        }
+static int64_t holds(wk_compare_fn fn, bool is_less, bool is_equal, bool is_greater) {
+    switch (fn) {
+    case WK_COMPARE_EQ: return is_equal;
+    case WK_COMPARE_NE: return !is_equal;
+    case WK_COMPARE_LT: return is_less;
+    case WK_COMPARE_LE: return is_less || is_equal;
+    case WK_COMPARE_GT: return is_greater;
+    default: return is_greater || is_equal;
     }
 }
 
-static bool accepts_gated(const wk_op *op) {
-    return wk_ref_is_float(op) && op->p.gated == WK_GATED_SWIGLU;
+static void compare_row(const wk_op *op, int64_t r) {
+    const wk_ref_row y = wk_ref_row_at(wk_dst(op, 0), r);
+    const wk_ref_row left = wk_ref_row_at(wk_src(op, 0), r);
+    const wk_ref_row right = wk_ref_row_at(wk_src(op, 1), r);
+    const bool is_float = wk_dtype_is_float(left.dtype);
+    chunk a, b;
+    int64_t result[WK_REF_CHUNK];
+    for (int64_t i = 0; i < y.n; i += WK_REF_CHUNK) {
+        const int64_t n = least(WK_REF_CHUNK, y.n - i);
+        load(&left, i, n, &a);
+        load(&right, i, n, &b);
+        for (int64_t j = 0; j < n; j++) {
+            const double d = a.real[j], e = b.real[j];
+            const int64_t p = a.integer[j], q = b.integer[j];
+            result[j] = is_float ? holds(op->p.compare, d < e, d == e, d > e)
+                                 : holds(op->p.compare, p < q, p == q, p > q);
+        }
+        wk_ref_store_integer(&y, i, n, result);
+    }
 }
 
-const wk_cpu_kernel wk_gated_ref = {
-    .base = {.name = "gated_ref", .is_reference = true},
-    .code = WK_OP_GATED,
-    .accepts = accepts_gated,
+static void run_compare(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
+    (void)phase;
+    for (int64_t r = begin; r < end; r++) compare_row(run->op, r);
+}
+
+static bool accepts_compare(const wk_op *op) {
+    const wick_dtype dtype = wk_src(op, 0)->dtype;
+    return op->p.compare < WK_COMPARE_COUNT_ && !wk_dtype_is_block(dtype) &&
+           wk_src(op, 1)->dtype == dtype && wk_dst(op, 0)->dtype == WICK_U8;
+}
+
+const wk_cpu_kernel wk_compare_ref = {
+    .base = {.name = "compare_ref", .is_reference = true},
+    .code = WK_OP_COMPARE,
+    .accepts = accepts_compare,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
-    .run = run_gated,
+    .run = run_compare,
 };
 
-/* --- Fill and arange: they make elements from their index alone --- */
+/* --- Where --- */
 
-static bool accepts_scalar(const wk_op *op) { return !wk_dtype_is_block(wk_dst(op, 0)->dtype); }
-
-static void run_fill(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
+static void run_where(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
-    const wk_params *p = &run->op->p;
-    double real[WK_REF_CHUNK];
-    int64_t integer[WK_REF_CHUNK];
-    for (int i = 0; i < WK_REF_CHUNK; i++) {
-        real[i] = p->fill.real;
-        integer[i] = p->fill.integer;
-    }
+    const wk_op *op = run->op;
+    const size_t size = (size_t)wk_dtype_get(wk_dst(op, 0)->dtype)->block_bytes;
     for (int64_t r = begin; r < end; r++) {
-        const wk_ref_row y = wk_ref_row_at(wk_dst(run->op, 0), r);
-        for (int64_t i = 0; i < y.n; i += WK_REF_CHUNK) {
-            const int64_t n = least(WK_REF_CHUNK, y.n - i);
-            if (wk_dtype_is_float(y.dtype)) {
-                wk_ref_store(&y, i, n, real);
-            } else {
-                wk_ref_store_integer(&y, i, n, integer);
-            }
+        const wk_ref_row y = wk_ref_row_at(wk_dst(op, 0), r);
+        const wk_ref_row cond = wk_ref_row_at(wk_src(op, 0), r);
+        const wk_ref_row a = wk_ref_row_at(wk_src(op, 1), r);
+        const wk_ref_row b = wk_ref_row_at(wk_src(op, 2), r);
+        for (int64_t i = 0; i < y.n; i++) {
+            const wk_ref_row *from = wk_ref_integer_at(&cond, i) != 0 ? &a : &b;
+            memmove(y.data + (size_t)(i * y.stride) * size,
+                    from->data + (size_t)(i * from->stride) * size, size);
         }
     }
 }
 
-const wk_cpu_kernel wk_fill_ref = {
-    .base = {.name = "fill_ref", .is_reference = true},
-    .code = WK_OP_FILL,
-    .accepts = accepts_scalar,
+static bool accepts_where(const wk_op *op) {
+    const wick_dtype dtype = wk_dst(op, 0)->dtype, cond = wk_src(op, 0)->dtype;
+    return (cond == WICK_U8 || cond == WICK_BOOL || cond == WICK_I64) &&
+           !wk_dtype_is_block(dtype) && wk_src(op, 1)->dtype == dtype &&
+           wk_src(op, 2)->dtype == dtype;
+}
+
+const wk_cpu_kernel wk_where_ref = {
+    .base = {.name = "where_ref", .is_reference = true},
+    .code = WK_OP_WHERE,
+    .accepts = accepts_where,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
-    .run = run_fill,
-};
-
-static int64_t arange_items(const wk_op *op, int phase) {
-    (void)phase;
-    return wk_dst(op, 0)->extent[0];
-}
-
-static int64_t arange_grain(const wk_op *op, int phase) {
-    (void)op, (void)phase;
-    return WK_REF_CHUNK;
-}
-
-static void run_arange(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
-    (void)phase;
-    const wk_params *p = &run->op->p;
-    const wk_ref_row y = wk_ref_row_at(wk_dst(run->op, 0), 0);
-    const bool is_float = wk_dtype_is_float(y.dtype);
-    for (int64_t i = begin; i < end; i++) {
-        const double real = p->arange.start + (double)i * p->arange.step;
-        const int64_t integer = (int64_t)((uint64_t)p->arange.integer_start +
-                                          (uint64_t)i * (uint64_t)p->arange.integer_step);
-        if (is_float) {
-            wk_ref_store(&y, i, 1, &real);
-        } else {
-            wk_ref_store_integer(&y, i, 1, &integer);
-        }
-    }
-}
-
-const wk_cpu_kernel wk_arange_ref = {
-    .base = {.name = "arange_ref", .is_reference = true},
-    .code = WK_OP_ARANGE,
-    .accepts = accepts_scalar,
-    .n_phases = 1,
-    .items = arange_items,
-    .grain = arange_grain,
-    .run = run_arange,
+    .run = run_where,
 };

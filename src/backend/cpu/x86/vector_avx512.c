@@ -40,7 +40,7 @@ const wk_cpu_kernel wk_softmax_avx512 = {
     .base = {.name = "softmax_avx512"},
     .code = WK_OP_SOFTMAX,
     .needs = SIMD_NEEDS,
-    .accepts = accepts_rows,
+    .accepts = accepts_softmax,
     .n_phases = 1,
     .items = row_items,
     .grain = row_grain,

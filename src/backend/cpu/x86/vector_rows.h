@@ -55,7 +55,7 @@ WK_INLINE void store_at(float *y, int64_t i, int64_t n, v16 value) {
 }
 
 static bool accepts_unary(const wk_op *op) {
-    return accepts_rows(op) && op->p.unary == WK_UNARY_SILU;
+    return accepts_rows(op) && op->p.unary.fn == WK_UNARY_SILU;
 }
 
 static void run_unary(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
@@ -90,7 +90,7 @@ static void run_binary(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
 }
 
 static bool accepts_gated(const wk_op *op) {
-    return accepts_rows(op) && op->p.gated == WK_GATED_SWIGLU;
+    return accepts_rows(op) && op->p.gated.fn == WK_GATED_SWIGLU;
 }
 
 static void run_gated(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
@@ -133,6 +133,8 @@ static void run_rms_norm(const wk_cpu_run *run, int phase, int64_t begin, int64_
         }
     }
 }
+
+static bool accepts_softmax(const wk_op *op) { return accepts_rows(op) && !op->p.softmax.is_log; }
 
 static void run_softmax(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;

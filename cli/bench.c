@@ -1,0 +1,361 @@
+/* bench.c: `wick bench`: how fast a model reads a prompt and generates, and what part of the
+ * machine's limits that is. */
+#include "bench.h"
+
+#include "cli.h"
+#include "engine.h"
+#include "interrupt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_COUNTS = 16 };
+
+/* "128,512" */
+typedef struct counts {
+    uint32_t items[MAX_COUNTS];
+    size_t n;
+} counts;
+
+typedef struct bench_options {
+    cli_engine_options engine; /* first, see engine.h; its n_threads is one of threads */
+    const char *model;
+    counts n_prompt, n_generated, threads;
+    uint32_t n_repetitions, chunk_length;
+    int cache; /* wick_cache */
+    bool csv, json;
+} bench_options;
+
+_Static_assert(offsetof(bench_options, engine) == 0, "offsets of cli_engine_group");
+_Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 2,
+               "words of --cache");
+
+/* ---- Options ---- */
+
+static bool set_counts(const cli_option *option, const char *text, void *field, char *expected,
+                       size_t size) {
+    counts *const list = field;
+    list->n = 0;
+    do {
+        char *end = NULL;
+        const bool is_digit = text[0] >= '0' && text[0] <= '9';
+        const unsigned long long value = is_digit ? strtoull(text, &end, 10) : 0;
+        const bool is_end = is_digit && (*end == ',' || *end == '\0');
+        if (!is_end || (double)value > option->most || list->n == MAX_COUNTS) {
+            snprintf(expected, size, "a whole number from 0 to %.0f, or up to %d with commas",
+                     option->most, (int)MAX_COUNTS);
+            return false;
+        }
+        list->items[list->n++] = (uint32_t)value;
+        text = *end == ',' ? end + 1 : NULL;
+    } while (text != NULL);
+    return true;
+}
+
+static void show_counts(const cli_option *option, const void *field, char *text, size_t size) {
+    (void)option;
+    const counts *const list = field;
+    snprintf(text, size, "%" PRIu32, list->items[0]); /* defaults are single numbers */
+}
+
+static const cli_kind counts_kind = {.set = set_counts, .show = show_counts};
+
+static void set_defaults(void *given) {
+    bench_options *const o = given;
+    o->engine.math = WICK_MATH_FAST;
+    o->n_prompt = (counts){.items = {512}, .n = 1};
+    o->n_generated = (counts){.items = {128}, .n = 1};
+    o->threads = (counts){.items = {0}, .n = 1};
+    o->n_repetitions = 5;
+    o->chunk_length = 512;
+}
+
+static const cli_option bench_options_table[] = {
+    {.argument = "MODEL.gguf",
+     .help = "the model; without it the tiny one inside the command",
+     .kind = &cli_text,
+     .offset = offsetof(bench_options, model)},
+    {.name = "prompt",
+     .letter = 'p',
+     .argument = "N,...",
+     .help = "tokens of the prompt that is read; 0: leave this test out",
+     .kind = &counts_kind,
+     .offset = offsetof(bench_options, n_prompt),
+     .most = 1 << 20},
+    {.name = "generate",
+     .letter = 'n',
+     .argument = "N,...",
+     .help = "tokens that are generated from an empty context; 0: leave this test out",
+     .kind = &counts_kind,
+     .offset = offsetof(bench_options, n_generated),
+     .most = 1 << 20},
+    {.name = "threads",
+     .letter = 't',
+     .argument = "N,...",
+     .help = "CPU threads; 0: one for each core that this process may use",
+     .kind = &counts_kind,
+     .offset = offsetof(bench_options, threads),
+     .most = 1024},
+    {.name = "repetitions",
+     .letter = 'r',
+     .argument = "N",
+     .help = "how often each test is timed, after one run to warm up",
+     .kind = &cli_u32,
+     .offset = offsetof(bench_options, n_repetitions),
+     .least = 1,
+     .most = 1000},
+    {.name = "chunk",
+     .argument = "N",
+     .help = "prompt tokens that are computed at once",
+     .kind = &cli_u32,
+     .offset = offsetof(bench_options, chunk_length),
+     .least = 1,
+     .most = 8192},
+    {.name = "cache",
+     .argument = "auto|f32|f16",
+     .help = "numbers of the key-value cache; auto: f32 in exact, f16 in fast math",
+     .kind = &cli_word,
+     .offset = offsetof(bench_options, cache)},
+    {.name = "csv",
+     .help = "print comma-separated values",
+     .kind = &cli_flag,
+     .offset = offsetof(bench_options, csv)},
+    {.name = "json",
+     .help = "print a JSON array of objects",
+     .kind = &cli_flag,
+     .offset = offsetof(bench_options, json)},
+};
+static const cli_group bench_group = {"Benchmark", bench_options_table,
+                                      sizeof bench_options_table / sizeof *bench_options_table};
+static const cli_group *const groups[] = {&bench_group, &cli_engine_rest_group, NULL};
+
+/* ---- One run ---- */
+
+typedef struct timer {
+    const bench_options *options;
+    const cli_engine *engine;
+    wick_session *session;
+    uint32_t *ids; /* of the prompt */
+    uint32_t n_ids;
+} timer;
+
+/* Computes until the next token has been generated. */
+static int next_token(const timer *t) {
+    wick_event event = {0};
+    while (event.kind != WICK_EVENT_TOKEN) {
+        if (cli_interrupted()) return CLI_INTERRUPTED;
+        const wick_status status = wick_session_step(t->session, &event);
+        if (status != WICK_OK)
+            return cli_report_device(t->engine->device, status, cli_step_hint(status));
+        if (event.kind == WICK_EVENT_END) return cli_error("the generation ended too early");
+    }
+    return CLI_OK;
+}
+
+/* Seconds to read the first n ids and to generate n_more tokens behind the one that follows. */
+static int time_run(const timer *t, uint32_t n, uint32_t n_more, double seconds[2]) {
+    wick_session_reset(t->session);
+    const wick_status status = wick_session_append_tokens(t->session, t->ids, n);
+    if (status != WICK_OK) return cli_report_device(t->engine->device, status, NULL);
+    const double start = wick_time();
+    int code = next_token(t);
+    const double middle = wick_time();
+    for (uint32_t i = 0; i < n_more && code == CLI_OK; i++) code = next_token(t);
+    seconds[0] = middle - start;
+    seconds[1] = wick_time() - middle;
+    return code;
+}
+
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* values: sorted here. */
+static cli_bench_speed summary(double *values, size_t n) {
+    qsort(values, n, sizeof *values, by_size);
+    return (cli_bench_speed){.median = 0.5 * (values[(n - 1) / 2] + values[n / 2]),
+                             .least = values[0],
+                             .most = values[n - 1]};
+}
+
+/* Reading n_prompt tokens; or, for 0, generating n_generated tokens behind a single one. */
+static int time_test(const timer *t, uint32_t n_prompt, uint32_t n_generated,
+                     cli_bench_speed *speed) {
+    const uint32_t n_runs = t->options->n_repetitions;
+    double *const rates = calloc(n_runs, sizeof *rates);
+    if (rates == NULL) return cli_error("out of memory for the results");
+    const bool is_prompt = n_prompt > 0;
+    double seconds[2] = {0};
+    /* The first run warms up caches, pages and clocks. */
+    int code = time_run(t, is_prompt ? n_prompt : 1, n_generated, seconds);
+    for (uint32_t i = 0; i < n_runs && code == CLI_OK; i++) {
+        code = time_run(t, is_prompt ? n_prompt : 1, n_generated, seconds);
+        rates[i] = is_prompt ? n_prompt / seconds[0] : n_generated / seconds[1];
+    }
+    if (code == CLI_OK) *speed = summary(rates, n_runs);
+    free(rates);
+    return code;
+}
+
+/* ---- What a token costs ---- */
+
+typedef struct vocabulary_cost {
+    bool is_known;
+    bool is_tied;            /* the output matrix is the embedding */
+    uint64_t embedding_size; /* bytes */
+} vocabulary_cost;
+
+static vocabulary_cost read_vocabulary_cost(const char *path) {
+    vocabulary_cost cost = {.is_tied = true};
+    wick_file *file = NULL;
+    if (path == NULL || wick_file_open(path, &file, NULL) != WICK_OK) return cost;
+    for (size_t i = 0; i < wick_file_tensor_count(file); i++) {
+        const wick_file_tensor *const tensor = wick_file_get_tensor(file, i);
+        if (strcmp(tensor->name.text, "output.weight") == 0) cost.is_tied = false;
+        if (strcmp(tensor->name.text, "token_embd.weight") != 0) continue;
+        cost.embedding_size = tensor->size;
+        cost.is_known = true;
+    }
+    wick_file_close(file);
+    return cost;
+}
+
+/* Prompts need the output matrix for their last token only, generation needs of an embedding that
+ * is not the output matrix too a single row. */
+static void set_cost(cli_bench_row *row, const char *path, const wick_session *session) {
+    const vocabulary_cost cost = read_vocabulary_cost(path);
+    if (!cost.is_known) return;
+    const uint64_t n_vocabulary = (uint64_t)row->info.n_vocab * row->info.n_embd;
+    const uint64_t n_tables = cost.is_tied ? 1 : 2;
+    const double n_inner = (double)(row->info.n_parameters - n_tables * n_vocabulary);
+    if (row->n_prompt > 0)
+        row->ops_per_token = 2 * (n_inner + (double)n_vocabulary / row->n_prompt);
+    wick_session_stats stats;
+    wick_session_get_stats(session, &stats);
+    const double cache_bytes = (double)stats.cache_bytes / stats.context_length;
+    const double n_cached = 0.5 * (row->n_generated + 1); /* on average */
+    const uint64_t unread = cost.is_tied ? 0 : cost.embedding_size;
+    row->bytes_per_token = (double)(row->info.weight_bytes - unread) + cache_bytes * n_cached;
+}
+
+/* ---- All runs ---- */
+
+/* Any ids do; always the same ones, well spread over the vocabulary. */
+static void fill_ids(uint32_t *ids, uint32_t n, uint32_t n_vocab) {
+    uint32_t state = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        state = state * 1664525U + 1013904223U; /* Numerical Recipes */
+        ids[i] = (uint32_t)(((uint64_t)state * n_vocab) >> 32);
+    }
+}
+
+static int time_row(timer *t, cli_bench_row *row) {
+    const uint32_t n_ids = row->n_prompt > 0 ? row->n_prompt : 1;
+    const wick_session_desc desc = {
+        .context_length = n_ids > row->n_generated + 1 ? n_ids + 1 : row->n_generated + 2,
+        .chunk_length = t->options->chunk_length,
+        .cache = (wick_cache)t->options->cache,
+        .ignore_end = true,
+    };
+    wick_error error = {0};
+    if (wick_session_open(t->engine->model, &desc, &t->session, &error) != WICK_OK)
+        return cli_report(&error, "fewer tokens need less memory");
+    int code = CLI_OK;
+    t->ids = calloc(n_ids, sizeof *t->ids);
+    if (t->ids == NULL) code = cli_error("out of memory for the prompt");
+    if (code == CLI_OK) {
+        fill_ids(t->ids, n_ids, row->info.n_vocab);
+        if (row->n_prompt > 0) code = time_test(t, row->n_prompt, 0, &row->prompt);
+    }
+    if (code == CLI_OK && row->n_generated > 0)
+        code = time_test(t, 0, row->n_generated, &row->generation);
+    set_cost(row, t->options->model, t->session);
+    row->peak_memory = wick_peak_memory();
+    free(t->ids);
+    wick_session_close(t->session);
+    return code;
+}
+
+/* Every pair of lengths with one number of threads. */
+static int time_device(const bench_options *o, cli_bench_row *rows) {
+    cli_engine engine = {0};
+    const double start = wick_time();
+    int code = cli_engine_open(&engine, &o->engine, o->model);
+    if (code != CLI_OK) return code;
+    cli_bench_row common = {
+        .model = o->model != NULL ? o->model : "(inside the command)",
+        .is_fast = wick_device_math(engine.device) == WICK_MATH_FAST,
+        .n_repetitions = o->n_repetitions,
+        .load_seconds = wick_time() - start,
+    };
+    wick_model_get_info(engine.model, &common.info);
+    wick_device_get_info(engine.device, &common.device);
+    const size_t n_rows = o->n_prompt.n * o->n_generated.n;
+    for (size_t i = 0; i < n_rows && code == CLI_OK; i++) {
+        rows[i] = common;
+        rows[i].n_prompt = o->n_prompt.items[i / o->n_generated.n];
+        rows[i].n_generated = o->n_generated.items[i % o->n_generated.n];
+        timer t = {.options = o, .engine = &engine};
+        code = time_row(&t, &rows[i]);
+    }
+    if (code == CLI_OK && o->engine.profile) cli_print_profile(engine.device);
+    cli_engine_close(&engine);
+    return code;
+}
+
+/* After all models are closed: it needs memory that does not belong to their peak. */
+static void measure_limits(const bench_options *o, cli_bench_row *rows, size_t n) {
+    const wick_device_desc desc = {.backend = rows[0].device.backend,
+                                   .n_threads = rows[0].device.n_threads,
+                                   .isa = (wick_isa)o->engine.isa};
+    wick_device *device = NULL;
+    if (wick_device_open(&desc, &device, NULL) != WICK_OK) return;
+    wick_device_limits limits = {0};
+    if (wick_device_measure(device, &limits, NULL) == WICK_OK) {
+        for (size_t i = 0; i < n; i++) rows[i].limits = limits;
+    }
+    wick_device_close(device);
+}
+
+static int time_all(bench_options *o, cli_bench_row *rows, size_t n_pairs) {
+    for (size_t i = 0; i < o->threads.n; i++) {
+        o->engine.n_threads = o->threads.items[i];
+        const int code = time_device(o, rows + i * n_pairs);
+        if (code != CLI_OK) return code;
+    }
+    for (size_t i = 0; i < o->threads.n; i++) measure_limits(o, rows + i * n_pairs, n_pairs);
+    return CLI_OK;
+}
+
+static int run(void *given) {
+    bench_options *const o = given;
+    if (o->csv && o->json)
+        return cli_usage_error(&cli_bench, "--csv and --json exclude each other");
+    const size_t n_pairs = o->n_prompt.n * o->n_generated.n;
+    const size_t n_rows = o->threads.n * n_pairs;
+    cli_bench_row *const rows = calloc(n_rows, sizeof *rows);
+    if (rows == NULL) return cli_error("out of memory for the results");
+    const int code = time_all(o, rows, n_pairs);
+    const cli_bench_format format = o->json  ? CLI_BENCH_JSON
+                                    : o->csv ? CLI_BENCH_CSV
+                                             : CLI_BENCH_MARKDOWN;
+    if (code == CLI_OK) cli_bench_print(rows, n_rows, format);
+    free(rows);
+    return code;
+}
+
+const cli_command cli_bench = {
+    .name = "bench",
+    .summary = "measure how fast a model reads prompts and generates",
+    .details = "Several numbers with commas are combined with each other. Shares are of what this "
+               "machine was\nmeasured to do at most: bytes read per second when generating, "
+               "multiplications and additions\nper second when reading a prompt.\n\n"
+               "  wick bench MODEL.gguf -p 512 -n 128 -t 1,2 -r 5\n",
+    .groups = groups,
+    .options_size = sizeof(bench_options),
+    .defaults = set_defaults,
+    .run = run,
+};

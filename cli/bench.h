@@ -1,0 +1,36 @@
+/* bench.h: what `wick bench` finds out, and how it is printed. */
+#ifndef WICK_CLI_BENCH_H
+#define WICK_CLI_BENCH_H
+
+#include <wick/wick.h>
+
+/* Tokens per second over the repetitions; all zeros: not measured. */
+typedef struct cli_bench_speed {
+    double median, least, most;
+} cli_bench_speed;
+
+/* One model with one device and one pair of lengths. */
+typedef struct cli_bench_row {
+    const char *model; /* as given */
+    wick_model_info info;
+    wick_device_info device;
+    wick_device_limits limits; /* zeros: not known */
+    bool is_fast;              /* the device's math */
+    uint32_t n_prompt, n_generated, n_repetitions;
+    double load_seconds;
+    uint64_t peak_memory; /* bytes, of the process up to this row; 0: unknown */
+    cli_bench_speed prompt, generation;
+    /* What one token costs at least: operations of matrix products with the weights in a prompt,
+     * bytes of weights and cache read in a generation. 0: not known. */
+    double ops_per_token, bytes_per_token;
+} cli_bench_row;
+
+typedef enum cli_bench_format {
+    CLI_BENCH_MARKDOWN,
+    CLI_BENCH_CSV,
+    CLI_BENCH_JSON,
+} cli_bench_format;
+
+void cli_bench_print(const cli_bench_row *rows, size_t n, cli_bench_format format);
+
+#endif

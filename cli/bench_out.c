@@ -1,0 +1,205 @@
+/* bench_out.c: the results of `wick bench` as a table, as CSV or as JSON. */
+#include "bench.h"
+
+#include "json_out.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* NaN where a part is not known. */
+static double share(double used, double limit) {
+    return used > 0 && limit > 0 ? used / limit : NAN;
+}
+
+static double known(double value) { return value > 0 ? value : NAN; }
+
+/* The arithmetic that a prompt is mostly made of. */
+static double peak_of(const cli_bench_row *row) {
+    return row->is_fast ? row->limits.integer_ops_per_second : row->limits.f32_ops_per_second;
+}
+
+static double prompt_share(const cli_bench_row *row) {
+    return share(row->prompt.median * row->ops_per_token, peak_of(row));
+}
+
+static double generation_share(const cli_bench_row *row) {
+    return share(row->generation.median * row->bytes_per_token, row->limits.read_bytes_per_second);
+}
+
+/* ---- CSV and JSON: the same fields ---- */
+
+typedef struct field {
+    const char *name;
+    const char *text; /* NULL: a number */
+    double number;    /* NaN: not known */
+} field;
+
+enum { MAX_FIELDS = 40 };
+
+typedef struct field_list {
+    field items[MAX_FIELDS];
+    size_t n;
+} field_list;
+
+static void add_text(field_list *list, const char *name, const char *text) {
+    list->items[list->n++] = (field){.name = name, .text = text};
+}
+
+/* Counts are below 2^53 and stay exact. */
+static void add_number(field_list *list, const char *name, double number) {
+    list->items[list->n++] = (field){.name = name, .number = number};
+}
+
+static void add_setting(field_list *list, const cli_bench_row *row) {
+    add_text(list, "model", row->model);
+    add_text(list, "architecture", row->info.architecture);
+    add_text(list, "types", row->info.types);
+    add_number(list, "file_bytes", (double)row->info.file_bytes);
+    add_number(list, "weight_bytes", (double)row->info.weight_bytes);
+    add_number(list, "n_parameters", (double)row->info.n_parameters);
+    add_text(list, "backend", row->device.backend_name);
+    add_text(list, "device", row->device.name);
+    add_text(list, "isa", row->device.isa);
+    add_number(list, "threads", row->device.n_threads);
+    add_text(list, "math", row->is_fast ? "fast" : "exact");
+    add_number(list, "n_prompt", row->n_prompt);
+    add_number(list, "n_generated", row->n_generated);
+    add_number(list, "n_repetitions", row->n_repetitions);
+}
+
+static void add_result(field_list *list, const cli_bench_row *row) {
+    add_number(list, "load_seconds", row->load_seconds);
+    add_number(list, "peak_memory_bytes", known((double)row->peak_memory));
+    add_number(list, "prefill_tokens_per_second", known(row->prompt.median));
+    add_number(list, "prefill_least", known(row->prompt.least));
+    add_number(list, "prefill_most", known(row->prompt.most));
+    add_number(list, "decode_tokens_per_second", known(row->generation.median));
+    add_number(list, "decode_least", known(row->generation.least));
+    add_number(list, "decode_most", known(row->generation.most));
+    add_text(list, "prefill_arithmetic", row->is_fast ? "integer" : "f32");
+    add_number(list, "prefill_share_of_peak", prompt_share(row));
+    add_number(list, "decode_share_of_bandwidth", generation_share(row));
+    add_number(list, "read_bytes_per_second", known(row->limits.read_bytes_per_second));
+    add_number(list, "integer_ops_per_second", known(row->limits.integer_ops_per_second));
+    add_number(list, "f32_ops_per_second", known(row->limits.f32_ops_per_second));
+}
+
+static field_list fields_of(const cli_bench_row *row) {
+    field_list list = {.n = 0};
+    add_setting(&list, row);
+    add_result(&list, row);
+    return list;
+}
+
+static void print_json(const cli_bench_row *rows, size_t n) {
+    cli_json json = {.out = stdout};
+    cli_json_open(&json, '[');
+    for (size_t i = 0; i < n; i++) {
+        const field_list list = fields_of(&rows[i]);
+        cli_json_open(&json, '{');
+        for (size_t f = 0; f < list.n; f++) {
+            const field *const item = &list.items[f];
+            cli_json_key(&json, item->name);
+            if (item->text != NULL)
+                cli_json_string(&json, item->text);
+            else
+                cli_json_number(&json, item->number, 15);
+        }
+        cli_json_close(&json, '}');
+    }
+    cli_json_close(&json, ']');
+}
+
+/* Quoted as RFC 4180 says. */
+static void put_csv_text(const char *text) {
+    putchar('"');
+    for (; *text != '\0'; text++) {
+        if (*text == '"') putchar('"');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+static void print_csv(const cli_bench_row *rows, size_t n) {
+    const field_list names = fields_of(&rows[0]);
+    for (size_t f = 0; f < names.n; f++) printf("%s%s", f > 0 ? "," : "", names.items[f].name);
+    putchar('\n');
+    for (size_t i = 0; i < n; i++) {
+        const field_list list = fields_of(&rows[i]);
+        for (size_t f = 0; f < list.n; f++) {
+            const field *const item = &list.items[f];
+            if (f > 0) putchar(',');
+            if (item->text != NULL)
+                put_csv_text(item->text);
+            else if (!isnan(item->number))
+                printf("%.15g", item->number);
+        }
+        putchar('\n');
+    }
+}
+
+/* ---- Markdown ---- */
+
+static const char *file_name(const char *path) {
+    const char *const slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static void print_test(const cli_bench_row *row, bool is_prompt) {
+    const cli_bench_speed *const speed = is_prompt ? &row->prompt : &row->generation;
+    if (!(speed->median > 0)) return;
+    const double part = is_prompt ? prompt_share(row) : generation_share(row);
+    const char *const limit = !is_prompt     ? "of bandwidth"
+                              : row->is_fast ? "of integer peak"
+                                             : "of f32 peak";
+    char test[32], spread[48], used[48] = "";
+    snprintf(test, sizeof test, "%s %" PRIu32, is_prompt ? "prefill" : "decode",
+             is_prompt ? row->n_prompt : row->n_generated);
+    snprintf(spread, sizeof spread, "%.1f to %.1f", speed->least, speed->most);
+    if (!isnan(part)) snprintf(used, sizeof used, "%.0f %% %s", 100 * part, limit);
+    printf("| %s | %s | %d | %s | %.1f | %s | %s |\n", file_name(row->model), test,
+           row->device.n_threads, row->is_fast ? "fast" : "exact", speed->median, spread, used);
+}
+
+static void print_machine(const cli_bench_row *row) {
+    const wick_device_limits *const limits = &row->limits;
+    if (!(limits->read_bytes_per_second > 0)) return;
+    printf("%d thread%s: reads %.1f GB/s", row->device.n_threads,
+           row->device.n_threads == 1 ? "" : "s", 1e-9 * limits->read_bytes_per_second);
+    if (limits->f32_ops_per_second > 0)
+        printf(", %.0f G integer and %.0f G float32 operations per second",
+               1e-9 * limits->integer_ops_per_second, 1e-9 * limits->f32_ops_per_second);
+    printf("\n");
+}
+
+static void print_markdown(const cli_bench_row *rows, size_t n) {
+    const cli_bench_row *const first = &rows[0];
+    printf("%s: %s, %s parameters %.1f M, loaded in %.2f s\n", file_name(first->model),
+           first->info.types, cli_bytes_text(first->info.file_bytes).text,
+           1e-6 * (double)first->info.n_parameters, first->load_seconds);
+    printf("%s: %s %s; median of %" PRIu32 "; peak memory %s\n\n", first->device.backend_name,
+           first->device.name, first->device.isa, first->n_repetitions,
+           cli_bytes_text(rows[n - 1].peak_memory).text);
+    puts("| model | test | threads | math | tokens/s | least to most | share |");
+    puts("|---|---|---:|---|---:|---:|---:|");
+    for (size_t i = 0; i < n; i++) {
+        print_test(&rows[i], true);
+        print_test(&rows[i], false);
+    }
+    putchar('\n');
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || rows[i].device.n_threads != rows[i - 1].device.n_threads)
+            print_machine(&rows[i]);
+    }
+}
+
+void cli_bench_print(const cli_bench_row *rows, size_t n, cli_bench_format format) {
+    switch (format) {
+    case CLI_BENCH_MARKDOWN: print_markdown(rows, n); break;
+    case CLI_BENCH_CSV: print_csv(rows, n); break;
+    case CLI_BENCH_JSON: print_json(rows, n); break;
+    }
+}
