@@ -99,6 +99,7 @@ typedef struct wick_device_stats {
     uint64_t n_ops_ref;    /* of these, linear: in cpu/ref for want of a faster kernel */
     uint64_t n_fallbacks;  /* ops that another device had to compute */
     uint64_t n_decomposed; /* fused ops that were taken apart */
+    uint64_t n_verified;   /* ops that agree with cpu/ref, with desc.verify */
     uint64_t n_submits, n_reads;
     uint64_t bytes_uploaded, bytes_read;
 } wick_device_stats;

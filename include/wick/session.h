@@ -155,6 +155,7 @@ typedef struct wick_session_stats {
     double prompt_seconds, generate_seconds, first_token_seconds;
     uint64_t cache_bytes;
     uint32_t n_context, context_length; /* used, room */
+    uint64_t seed;                      /* of the sampler; 0: it draws nothing */
 } wick_session_stats;
 
 WICK_API void wick_session_get_stats(const wick_session *session, wick_session_stats *stats);

@@ -158,6 +158,10 @@ static wick_status check_idle(wick_session *s) {
 
 static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n) {
     WK_TRY(check_idle(s));
+    if (s->n_tokens == 0 && n > s->context_length)
+        return wk_device_fail(s->model->device, WICK_ERR_STATE,
+                              "the prompt has %zu tokens, the context holds %u", n,
+                              s->context_length);
     if (n > s->context_length - s->n_tokens)
         return wk_device_fail(s->model->device, WICK_ERR_STATE,
                               "%zu tokens do not fit: %u of the context's %u are left", n,
@@ -409,7 +413,9 @@ void wick_session_get_stats(const wick_session *session, wick_session_stats *sta
                                   .first_token_seconds = (double)s->first_token_ns * 1e-9,
                                   .cache_bytes = wk_runner_cache_bytes(s->runner),
                                   .n_context = s->n_tokens,
-                                  .context_length = s->context_length};
+                                  .context_length = s->context_length,
+                                  .seed = s->sampler.desc.temperature > 0 ? s->sampler.desc.seed
+                                                                          : 0};
 }
 
 const uint32_t *wick_session_tokens(const wick_session *session, size_t *n) {

@@ -28,6 +28,8 @@ wick_status wk_model_make(wk_heap *heap, const wk_gguf *gguf, wk_model **out, wi
     wk_str architecture;
     const wk_family *family;
     WK_TRY(wk_metadata_general(gguf, "general.architecture", true, &architecture, err));
+    if (gguf->n_tensors == 0)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED, "the file holds a vocabulary and no weights");
     WK_TRY(wk_family_find(architecture, &family, err));
 
     wk_model *const model = wk_alloc_zeroed(heap, sizeof *model);

@@ -139,6 +139,7 @@ void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) 
                                  .n_ops_ref = of.n_ops_ref,
                                  .n_fallbacks = device->n_fallbacks,
                                  .n_decomposed = device->n_decomposed,
+                                 .n_verified = device->n_verified,
                                  .n_submits = of.n_submits,
                                  .n_reads = of.n_reads,
                                  .bytes_uploaded = of.bytes_uploaded,

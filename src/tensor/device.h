@@ -35,7 +35,7 @@ struct wick_device {
     wk_plan *recording;
     wk_observer_fn observer;
     void *observer_user;
-    uint64_t n_fallbacks, n_decomposed;
+    uint64_t n_fallbacks, n_decomposed, n_verified;
 };
 
 /* --- buffer.c --- */

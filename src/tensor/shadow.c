@@ -210,7 +210,10 @@ static wick_status step(wick_device *device, wk_shadow *s) {
         WK_TRY(device->backend->encode(device->handle, s->kernel, &s->op, &device->error));
         s->phase = READ_RESULTS;
         return WICK_PENDING;
-    case READ_RESULTS: return compare_results(device, s);
+    case READ_RESULTS:
+        WK_TRY(compare_results(device, s));
+        device->n_verified++;
+        return WICK_OK;
     }
     return WICK_ERR_INTERNAL;
 }

@@ -480,6 +480,7 @@ OPTIONS = {
     "info": "json tensors context backend math",
     "tokenize": "file ids no-special decode special",
     "logits": "tokens out chunk " + ENGINE,
+    "bench": "prompt generate repetitions chunk cache csv json " + ENGINE,
     "devices": "json",
     "help": "",
 }
@@ -498,8 +499,8 @@ def test_help():
         assert max(map(len, text.decode().splitlines())) <= 100
 
 
-def main():
-    tests = [(n[5:], f) for n, f in globals().items() if n.startswith("test_") and callable(f)]
+def main(names):
+    tests = [(n[5:], f) for n, f in names.items() if n.startswith("test_") and callable(f)]
     wanted = sys.argv[1:]
     n_passed = n_failed = 0
     for number, (name, test) in enumerate(tests, 1):
@@ -519,4 +520,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()))

@@ -1,7 +1,7 @@
 /* backend/cpu/cpu_state.h: a CPU device, as its parts see it. Each may use those named before it:
  * cpu_memory.c (buffers), cpu_queue.c (the list of commands), cpu_read.c (snapshots that are read
- * back), cpu_command.c (giving commands and running them), cpu_measure.c (what the machine can do at
- * most), cpu_device.c (opening, weights, the backend's table). */
+ * back), cpu_command.c (giving commands and running them), cpu_measure.c (the machine's limits),
+ * cpu_device.c (opening, weights, the backend's table). */
 #ifndef WK_BACKEND_CPU_STATE_H
 #define WK_BACKEND_CPU_STATE_H
 
