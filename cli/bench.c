@@ -72,7 +72,7 @@ static void set_defaults(void *given) {
     o->chunk_length = 512;
 }
 
-static const cli_option bench_options_table[] = {
+static const cli_option options[] = {
     {.argument = "MODEL.gguf",
      .help = "the model; without it the tiny one inside the command",
      .kind = &cli_text,
@@ -127,9 +127,8 @@ static const cli_option bench_options_table[] = {
      .kind = &cli_flag,
      .offset = offsetof(bench_options, json)},
 };
-static const cli_group bench_group = {"Benchmark", bench_options_table,
-                                      sizeof bench_options_table / sizeof *bench_options_table};
-static const cli_group *const groups[] = {&bench_group, &cli_engine_rest_group, NULL};
+static const cli_group group = {"Benchmark", options, sizeof options / sizeof *options};
+static const cli_group *const groups[] = {&group, &cli_engine_rest_group, NULL};
 
 /* ---- One run ---- */
 
@@ -138,7 +137,6 @@ typedef struct timer {
     const cli_engine *engine;
     wick_session *session;
     uint32_t *ids; /* of the prompt */
-    uint32_t n_ids;
 } timer;
 
 /* Computes until the next token has been generated. */
@@ -260,6 +258,7 @@ static int time_row(timer *t, cli_bench_row *row) {
         .cache = (wick_cache)t->options->cache,
         .ignore_end = true,
     };
+    cli_warn_context(t->engine->model, desc.context_length);
     wick_error error = {0};
     if (wick_session_open(t->engine->model, &desc, &t->session, &error) != WICK_OK)
         return cli_report(&error, "fewer tokens need less memory");
@@ -301,6 +300,7 @@ static int time_device(const bench_options *o, cli_bench_row *rows) {
         timer t = {.options = o, .engine = &engine};
         code = time_row(&t, &rows[i]);
     }
+    if (code == CLI_OK && o->engine.verify) cli_print_verified(engine.device);
     if (code == CLI_OK && o->engine.profile) cli_print_profile(engine.device);
     cli_engine_close(&engine);
     return code;

@@ -10,7 +10,7 @@ enum {
     CLI_OK = 0,
     CLI_FAILURE = 1,
     CLI_USAGE = 2,
-    CLI_INTERRUPTED = 130, /* as shells report a program that Ctrl-C ended */
+    CLI_INTERRUPTED = 130, /* by Ctrl-C; main knows the number for other signals */
 };
 
 typedef struct cli_command {
@@ -36,7 +36,7 @@ int cli_usage_error(const cli_command *command, const char *format, ...);
  * Returns CLI_FAILURE. */
 int cli_report(const wick_error *error, const char *hint);
 /* The same, with the file that it is about; path may be NULL. */
-int cli_report_file(const wick_error *error, const char *path);
+int cli_report_file(const wick_error *error, const char *path, const char *hint);
 /* The same for calls that leave their sentence with the device. */
 int cli_report_device(wick_device *device, wick_status status, const char *hint);
 

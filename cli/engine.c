@@ -43,7 +43,8 @@ static const cli_option engine_options[] = {
      .kind = &cli_word,
      .offset = offsetof(cli_engine_options, math)},
     {.name = "strict",
-     .help = "an operation that has no kernel on the device is an error, no fallback",
+     .help = "an operation that the device has no kernel for is an error, it does not run on the "
+             "CPU instead; plain loops (cpu/ref) count as kernels of the CPU",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, strict)},
     {.name = "verify",
@@ -54,6 +55,11 @@ static const cli_option engine_options[] = {
      .help = "print the time of every kernel at the end, on standard error",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, profile)},
+    {.name = "no-map",
+     .help =
+         "read the file into memory; one that is mapped must not be changed or cut while in use",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, no_map)},
 };
 
 enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options };
@@ -92,12 +98,23 @@ static void clear_progress(const progress_line *line) {
     if (line->is_shown) fputs("\r             \r", stderr);
 }
 
+/* Some files hold a vocabulary for tests and nothing else. NULL: this one does not. */
+static const char *vocabulary_hint(const char *path) {
+    wick_file *file = NULL;
+    if (path == NULL || wick_file_open(path, &file, NULL) != WICK_OK) return NULL;
+    const bool is_vocabulary = wick_file_tensor_count(file) == 0 &&
+                               wick_file_find_value(file, "tokenizer.ggml.tokens") != NULL;
+    wick_file_close(file);
+    return is_vocabulary ? "it is a vocabulary alone, which 'wick tokenize' can use" : NULL;
+}
+
 /* path: for messages. */
-static int load(cli_engine *engine, wick_source source, const char *path) {
+static int load(cli_engine *engine, wick_source source, const wick_model_desc *desc,
+                const char *path) {
     wick_error error = {0};
     wick_model_loading *loading = NULL;
-    if (wick_model_open_start(engine->device, source, NULL, &loading, &error) != WICK_OK)
-        return cli_report_file(&error, path);
+    if (wick_model_open_start(engine->device, source, desc, &loading, &error) != WICK_OK)
+        return cli_report_file(&error, path, NULL);
     progress_line line = {.is_wanted = isatty(STDERR_FILENO) == 1, .start = wick_time()};
     wick_progress progress = {0};
     while (!cli_interrupted() && wick_model_open_poll(loading, &progress) == WICK_PENDING)
@@ -105,7 +122,7 @@ static int load(cli_engine *engine, wick_source source, const char *path) {
     clear_progress(&line);
     const wick_status status = wick_model_open_finish(loading, &engine->model, &error);
     if (status == WICK_ERR_CANCELLED) return CLI_INTERRUPTED;
-    return status == WICK_OK ? CLI_OK : cli_report_file(&error, path);
+    return status == WICK_OK ? CLI_OK : cli_report_file(&error, path, vocabulary_hint(path));
 }
 
 int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const char *path) {
@@ -119,7 +136,7 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const
         return cli_report(&error, NULL);
     int code = open_device(engine, options);
     if (code == CLI_OK)
-        code = load(engine, source, path);
+        code = load(engine, source, &(wick_model_desc){.no_map = options->no_map}, path);
     else
         source.close(&source);
     if (code != CLI_OK) cli_engine_close(engine);
@@ -135,6 +152,23 @@ void cli_engine_close(cli_engine *engine) {
 const char *cli_step_hint(wick_status status) {
     /* All that a loaded model needs has a kernel somewhere. */
     return status == WICK_ERR_UNSUPPORTED ? "leave out --strict" : NULL;
+}
+
+void cli_warn_context(const wick_model *model, uint32_t context_length) {
+    wick_model_info info;
+    wick_model_get_info(model, &info);
+    if (context_length <= info.context_length) return;
+    fprintf(stderr,
+            "wick: warning: the model was made for %" PRIu32 " tokens; in a context of %" PRIu32
+            " what lies beyond them may make no sense\n",
+            info.context_length, context_length);
+}
+
+void cli_print_verified(const wick_device *device) {
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    fprintf(stderr, "verified: %" PRIu64 " operation%s agree%s with plain loops (cpu/ref)\n",
+            stats.n_verified, stats.n_verified == 1 ? "" : "s", stats.n_verified == 1 ? "s" : "");
 }
 
 static int by_time(const void *a, const void *b) {

@@ -12,7 +12,7 @@ typedef struct cli_engine_options {
     uint32_t n_threads;
     int isa;  /* wick_isa */
     int math; /* wick_math */
-    bool strict, verify, profile;
+    bool strict, verify, profile, no_map;
 } cli_engine_options;
 
 extern const cli_group cli_engine_group;
@@ -24,13 +24,20 @@ typedef struct cli_engine {
     wick_model *model;
 } cli_engine;
 
-/* Opens the device and loads path, or the model inside the command for NULL. Watches Ctrl-C from
- * here on. Returns an exit code; anything but CLI_OK has been told, and engine is closed. */
+/* Opens the device and loads path, or the model inside the command for NULL. Watches signals
+ * from here on (interrupt.h). Returns an exit code; anything but CLI_OK has been told, and engine
+ * is closed. */
 int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const char *path);
 void cli_engine_close(cli_engine *engine);
 
 /* What to do about a failed step of a session, for cli_report_device. */
 const char *cli_step_hint(wick_status status);
+
+/* One line on standard error where a session is longer than what the model was made for. */
+void cli_warn_context(const wick_model *model, uint32_t context_length);
+
+/* How many operations --verify has compared, on standard error. */
+void cli_print_verified(const wick_device *device);
 
 /* What kernels took how long, on standard error. */
 void cli_print_profile(const wick_device *device);

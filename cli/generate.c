@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "engine.h"
 #include "interrupt.h"
+#include "json_out.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -34,8 +35,36 @@ static int put_ids(cli_generation *g) {
     return CLI_OK;
 }
 
+static void put_logprob(cli_json *json, const wick_tokenizer *tokenizer, wick_logprob item) {
+    size_t size;
+    const char *const text = wick_token_bytes(tokenizer, item.id, true, &size);
+    cli_json_key(json, "id");
+    cli_json_unsigned(json, item.id);
+    cli_json_key(json, "text");
+    cli_json_bytes(json, text, size);
+    cli_json_key(json, "logprob");
+    cli_json_number(json, (double)item.logprob, 9);
+}
+
+/* {"id": 5, "text": "a", "logprob": -1.5, "best": [{"id": ...}, ...]} */
+static void put_logprobs(const cli_generation *g, const wick_event *event) {
+    cli_json json = {.out = stderr, .is_line = true};
+    cli_json_open(&json, '{');
+    put_logprob(&json, g->tokenizer, event->logprobs[0]);
+    cli_json_key(&json, "best");
+    cli_json_open(&json, '[');
+    for (size_t i = 1; i < event->n_logprobs; i++) {
+        cli_json_open(&json, '{');
+        put_logprob(&json, g->tokenizer, event->logprobs[i]);
+        cli_json_close(&json, '}');
+    }
+    cli_json_close(&json, ']');
+    cli_json_close(&json, '}');
+}
+
 static int put_event(cli_generation *g, const wick_event *event) {
     if (event->kind != WICK_EVENT_TOKEN && event->kind != WICK_EVENT_END) return CLI_OK;
+    if (event->n_logprobs > 0) put_logprobs(g, event);
     return g->prints_ids ? put_ids(g) : put_text(g, event->text, event->text_size);
 }
 

@@ -7,7 +7,8 @@
 typedef struct cli_generation {
     wick_device *device;
     wick_session *session; /* its prompt has been appended */
-    bool prints_ids;       /* instead of text */
+    const wick_tokenizer *tokenizer;
+    bool prints_ids; /* instead of text */
     wick_end_reason reason;
     size_t n_seen;  /* tokens of the session that have been printed or are the prompt */
     char last_byte; /* that was written */

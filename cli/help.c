@@ -46,9 +46,10 @@ static void print_option(const cli_option *option, const unsigned char *options)
         const char *const gap = option->argument != NULL ? " " : "";
         const char *const argument = option->argument != NULL ? option->argument : "";
         const char letter[] = {option->letter, '\0'};
-        snprintf(head, sizeof head, "  %s%s%s--%s%s%s", option->letter != 0 ? "-" : "  ",
+        const bool has_alias = option->alias != NULL;
+        snprintf(head, sizeof head, "  %s%s%s--%s%s%s%s%s", option->letter != 0 ? "-" : "  ",
                  option->letter != 0 ? letter : "", option->letter != 0 ? ", " : "  ", option->name,
-                 gap, argument);
+                 has_alias ? ", --" : "", has_alias ? option->alias : "", gap, argument);
     }
     if (option->kind->show != NULL)
         option->kind->show(option, options + option->offset, standard, sizeof standard);
@@ -97,9 +98,10 @@ void cli_print_overview(const cli_command *const *commands) {
     print_entry("  -h, --help", "this text; after a command: that command's");
     print_entry("      --version", "the version");
     print_entry("      --list-backends", "the same as 'wick devices'");
-    printf("\nExit status: 0 success, 1 failure, 2 wrong use, 130 ended by Ctrl-C.\n"
+    printf("\nExit status: 0 success, 1 failure, 2 wrong use, 128 + N ended by signal N (Ctrl-C: "
+           "130).\n"
            "\nTry:\n"
-           "  wick run                                  a small model that is in the command\n"
+           "  wick run                                   a small model that is in the command\n"
            "  wick run MODEL.gguf -p \"Once upon a time\"  your own\n"
-           "  wick help run                             all that can be set\n");
+           "  wick help run                              all that can be set\n");
 }

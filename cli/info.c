@@ -76,7 +76,7 @@ static int run(void *given) {
     wick_error error = {0};
     wick_file *file = NULL;
     if (wick_file_open(o->model, &file, &error) != WICK_OK)
-        return cli_report_file(&error, o->model);
+        return cli_report_file(&error, o->model, NULL);
     cli_file_info info = {.path = o->model,
                           .file = file,
                           .lists_tensors = o->tensors,

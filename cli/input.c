@@ -19,14 +19,21 @@ static bool grow(cli_input *input, size_t *capacity) {
     return true;
 }
 
-static int read_stream(FILE *stream, const char *name, cli_input *input) {
+/* path NULL: standard input. */
+static int fail_read(const char *path, int error) {
+    if (path == NULL) return cli_error("cannot read standard input: %s", strerror(error));
+    return cli_error("cannot read '%s': %s; check the path", path, strerror(error));
+}
+
+static int read_stream(FILE *stream, const char *path, cli_input *input) {
     size_t capacity = 0;
     do {
         if (input->size + 1 >= capacity && !grow(input, &capacity))
-            return cli_error("out of memory after %zu bytes of %s", input->size, name);
+            return cli_error("out of memory after %zu bytes of %s", input->size,
+                             path != NULL ? path : "standard input");
         errno = 0;
         input->size += fread(input->text + input->size, 1, capacity - 1 - input->size, stream);
-        if (ferror(stream)) return cli_error("cannot read %s: %s", name, strerror(errno));
+        if (ferror(stream)) return fail_read(path, errno);
     } while (!feof(stream));
     input->text[input->size] = '\0';
     return CLI_OK;
@@ -37,7 +44,7 @@ int cli_read_file(const char *path, cli_input *input) {
     FILE *const stream = path != NULL ? fopen(path, "rb") : stdin;
     if (stream == NULL)
         return cli_error("cannot open '%s': %s; check the path", path, strerror(errno));
-    const int code = read_stream(stream, path != NULL ? path : "standard input", input);
+    const int code = read_stream(stream, path, input);
     if (path != NULL) fclose(stream);
     if (code != CLI_OK) cli_input_free(input);
     return code;

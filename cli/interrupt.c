@@ -3,14 +3,23 @@
 
 #include "interrupt.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <termios.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t was_interrupted;
+static volatile sig_atomic_t first_signal; /* 0: none yet */
 
-static void note_interrupt(int number) {
-    (void)number;
-    was_interrupted = 1;
+static void note_signal(int number) {
+    static const char advice[] = "\nstopping; press Ctrl-C again to quit at once\n";
+    const int error = errno;
+    struct termios terminal; /* asked for as isatty is not allowed in a handler */
+    if (number == SIGINT && tcgetattr(STDERR_FILENO, &terminal) == 0) {
+        const ssize_t written = write(STDERR_FILENO, advice, sizeof advice - 1);
+        (void)written; /* there is nobody to tell */
+    }
+    if (first_signal == 0) first_signal = number;
+    errno = error;
 }
 
 static void end_quietly(int number) {
@@ -19,12 +28,20 @@ static void end_quietly(int number) {
 }
 
 void cli_watch_interrupt(void) {
-    struct sigaction action = {.sa_handler = note_interrupt, .sa_flags = (int)SA_RESETHAND};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction before;
+        const bool is_known = sigaction(signals[i], NULL, &before) == 0;
+        if (is_known && before.sa_handler == SIG_IGN) continue; /* nohup wants it so */
+        sigaction(signals[i], &action, NULL);
+    }
 }
 
-bool cli_interrupted(void) { return was_interrupted != 0; }
+bool cli_interrupted(void) { return first_signal != 0; }
+
+int cli_interrupt_code(void) { return 128 + first_signal; }
 
 void cli_end_on_closed_pipe(void) {
     struct sigaction action = {.sa_handler = end_quietly};

@@ -1,12 +1,15 @@
-/* interrupt.h: Ctrl-C and closed pipes. */
+/* interrupt.h: Ctrl-C, requests to end, closed pipes. */
 #ifndef WICK_CLI_INTERRUPT_H
 #define WICK_CLI_INTERRUPT_H
 
 #include <stdbool.h>
 
-/* From here on the first Ctrl-C is only noted; the second one ends the program as usual. */
+/* From here on the first Ctrl-C, SIGTERM or SIGHUP is only noted, unless they are ignored; the
+ * second one of a kind ends the program as usual. */
 void cli_watch_interrupt(void);
 bool cli_interrupted(void);
+/* 128 and the number of the signal, as shells report a program that it ended. */
+int cli_interrupt_code(void);
 
 /* Nobody reads the output any more (`wick info ... | head`): that ends the program, quietly and as
  * a success. */

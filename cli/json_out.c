@@ -8,7 +8,7 @@
 #include <string.h>
 
 static void new_line(const cli_json *json) {
-    fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
+    if (!json->is_line) fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
 }
 
 /* What stands before a value or a key. */
@@ -17,7 +17,7 @@ static void separate(cli_json *json) {
         json->after_key = false;
         return;
     }
-    if (json->needs_comma) fputc(',', json->out);
+    if (json->needs_comma) fputs(json->is_line ? ", " : ",", json->out);
     if (json->depth > 0) new_line(json);
 }
 

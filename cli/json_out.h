@@ -12,6 +12,7 @@ typedef struct cli_json {
     FILE *out;
     unsigned depth;
     bool needs_comma, after_key;
+    bool is_line; /* everything on one line */
 } cli_json;
 
 void cli_json_open(cli_json *json, char bracket);  /* '{' or '[' */

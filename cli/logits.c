@@ -5,6 +5,7 @@
 #include "interrupt.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct logits_options {
     cli_engine_options engine; /* first, see engine.h */
@@ -92,6 +93,7 @@ static int compute(const logits_options *o, const cli_engine *engine, const uint
     wick_error error = {0};
     if (wick_session_open(engine->model, &desc, &j.session, &error) != WICK_OK)
         return cli_report(&error, "fewer tokens need less memory");
+    cli_warn_context(engine->model, desc.context_length);
     const wick_status status = wick_session_append_tokens(j.session, ids, n);
     const int code =
         status == WICK_OK ? write_file(o, &j, n) : cli_report_device(engine->device, status, NULL);
@@ -102,6 +104,9 @@ static int compute(const logits_options *o, const cli_engine *engine, const uint
 static int read_ids(const logits_options *o, uint32_t **ids, size_t *n) {
     if (o->tokens == NULL) return cli_usage_error(&cli_logits, "--tokens is missing");
     if (o->out == NULL) return cli_usage_error(&cli_logits, "--out is missing");
+    if (strcmp(o->out, "-") == 0)
+        return cli_usage_error(&cli_logits, "--out: '-' is no file, and standard output is not "
+                                            "written to; './-' is a file of that name");
     cli_input input = {0};
     int code = cli_read_text(o->tokens, &input);
     if (code == CLI_OK) code = cli_parse_ids(&input, ids, n);
@@ -119,6 +124,7 @@ static int run(void *given) {
     cli_engine engine = {0};
     if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, o->model);
     if (code == CLI_OK) code = compute(o, &engine, ids, n);
+    if (code == CLI_OK && o->engine.verify) cli_print_verified(engine.device);
     if (code == CLI_OK && o->engine.profile) cli_print_profile(engine.device);
     cli_engine_close(&engine);
     free(ids);

@@ -102,8 +102,9 @@ static int run_word(char *const *words, size_t n) {
 
 int main(int argc, char **argv) {
     cli_end_on_closed_pipe();
-    const int code = argc > 1 ? run_word(argv + 1, (size_t)argc - 1)
-                              : cli_usage_error(NULL, "a command is missing");
+    int code = argc > 1 ? run_word(argv + 1, (size_t)argc - 1)
+                        : cli_usage_error(NULL, "a command is missing");
+    if (code == CLI_INTERRUPTED) code = cli_interrupt_code();
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     if (code != CLI_OK) return code; /* has been told */

@@ -57,15 +57,21 @@ int cli_report(const wick_error *error, const char *hint) {
     return cli_error("%s%s%s", sentence, help[0] != '\0' ? "; " : "", help);
 }
 
-int cli_report_file(const wick_error *error, const char *path) {
+int cli_report_file(const wick_error *error, const char *path, const char *hint) {
     wick_error named = *error;
     if (path != NULL && strstr(error->message, path) == NULL)
         snprintf(named.message, sizeof named.message, "%.160s: %.340s", path, error->message);
-    return cli_report(&named, NULL);
+    return cli_report(&named, hint);
 }
 
 int cli_report_device(wick_device *device, wick_status status, const char *hint) {
     wick_error error = {0};
     if (wick_device_error(device, &error) == WICK_OK) error = (wick_error){.status = status};
+    wick_device_info info;
+    wick_device_get_info(device, &info);
+    /* The CPU itself does not fail: what it was given to compute with is wrong. */
+    const bool is_cpu = info.backend == WICK_BACKEND_CPU;
+    if (hint == NULL && error.status == WICK_ERR_DEVICE && is_cpu)
+        hint = "the file is damaged: fetch it again";
     return cli_report(&error, hint);
 }

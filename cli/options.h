@@ -39,7 +39,7 @@ struct cli_option {
     const cli_kind *kind;
     size_t offset;      /* of the field in the command's options */
     double least, most; /* numbers */
-    const char *alias;  /* another long name, not shown as an entry of its own; NULL: none */
+    const char *alias;  /* another long name, shown beside name; NULL: none */
     char letter;        /* 0: none */
     bool is_required;   /* arguments by place */
 };

@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "generate.h"
 #include "input.h"
+#include "sampling.h"
 #include "statistics.h"
 
 #include <stdio.h>
@@ -13,17 +14,20 @@
 #include <unistd.h>
 
 typedef struct run_options {
-    cli_engine_options engine; /* first, see engine.h */
+    cli_engine_options engine; /* these two first, see sampling.h */
+    cli_sampling_options sampling;
     const char *model;
     const char *prompt, *file, *tokens; /* at most one */
     uint32_t max_tokens, context_length, chunk_length;
     int cache; /* wick_cache */
-    wick_sampler_desc sampler;
+    uint32_t n_logprobs;
     cli_texts stop;
     bool ignore_end, special, print_ids, quiet;
 } run_options;
 
-_Static_assert(offsetof(run_options, engine) == 0, "offsets of cli_engine_group");
+_Static_assert(offsetof(run_options, engine) == offsetof(cli_sampling_place, engine) &&
+                   offsetof(run_options, sampling) == offsetof(cli_sampling_place, sampling),
+               "offsets of cli_engine_group and cli_sampling_group");
 _Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 2,
                "words of --cache");
 
@@ -33,8 +37,7 @@ static void set_defaults(void *given) {
     run_options *const o = given;
     o->engine.math = WICK_MATH_FAST;
     o->chunk_length = 512;
-    o->sampler = (wick_sampler_desc){
-        .temperature = 0.8F, .top_k = 40, .top_p = 0.95F, .repeat_penalty = 1, .repeat_last = 64};
+    cli_sampling_defaults(&o->sampling);
 }
 
 static const cli_option prompt_options[] = {
@@ -86,58 +89,17 @@ static const cli_option output_options[] = {
      .help = "print token ids instead of text, the end token included",
      .kind = &cli_flag,
      .offset = offsetof(run_options, print_ids)},
+    {.name = "logprobs",
+     .argument = "N",
+     .help = "a line of JSON on standard error for each token: its log probability, the N best",
+     .kind = &cli_u32,
+     .offset = offsetof(run_options, n_logprobs),
+     .most = 1024},
     {.name = "quiet",
      .letter = 'q',
      .help = "no statistics on standard error",
      .kind = &cli_flag,
      .offset = offsetof(run_options, quiet)},
-};
-
-static const cli_option sampling_options[] = {
-    {.name = "temp",
-     .alias = "temperature",
-     .argument = "T",
-     .help = "temperature: higher is more varied; 0: always the likeliest token",
-     .kind = &cli_f32,
-     .offset = offsetof(run_options, sampler.temperature),
-     .most = 100},
-    {.name = "top-k",
-     .argument = "N",
-     .help = "choose among the N likeliest tokens; 0: all",
-     .kind = &cli_u32,
-     .offset = offsetof(run_options, sampler.top_k),
-     .most = UINT32_MAX},
-    {.name = "top-p",
-     .argument = "P",
-     .help = "choose among the likeliest tokens that make up this share; 0 or 1: all",
-     .kind = &cli_f32,
-     .offset = offsetof(run_options, sampler.top_p),
-     .most = 1},
-    {.name = "min-p",
-     .argument = "P",
-     .help = "leave out tokens less likely than P times the likeliest; 0: none",
-     .kind = &cli_f32,
-     .offset = offsetof(run_options, sampler.min_p),
-     .most = 1},
-    {.name = "repeat-penalty",
-     .argument = "F",
-     .help = "make tokens that occurred lately F times less attractive; 1: off",
-     .kind = &cli_f32,
-     .offset = offsetof(run_options, sampler.repeat_penalty),
-     .least = 0.01,
-     .most = 100},
-    {.name = "repeat-last",
-     .argument = "N",
-     .help = "how many tokens 'lately' is",
-     .kind = &cli_u32,
-     .offset = offsetof(run_options, sampler.repeat_last),
-     .least = 1,
-     .most = UINT32_MAX},
-    {.name = "seed",
-     .argument = "N",
-     .help = "the same seed gives the same text; 0: another one each time",
-     .kind = &cli_u64,
-     .offset = offsetof(run_options, sampler.seed)},
 };
 
 static const cli_option memory_options[] = {
@@ -166,11 +128,9 @@ static const cli_group prompt_group = {"Prompt", prompt_options,
                                        sizeof prompt_options / sizeof *prompt_options};
 static const cli_group output_group = {"Output", output_options,
                                        sizeof output_options / sizeof *output_options};
-static const cli_group sampling_group = {"Choosing tokens", sampling_options,
-                                         sizeof sampling_options / sizeof *sampling_options};
 static const cli_group memory_group = {"Memory", memory_options,
                                        sizeof memory_options / sizeof *memory_options};
-static const cli_group *const groups[] = {&prompt_group, &output_group,     &sampling_group,
+static const cli_group *const groups[] = {&prompt_group, &output_group,     &cli_sampling_group,
                                           &memory_group, &cli_engine_group, NULL};
 
 /* `echo text | wick run`: the line's end belongs to echo, not to the prompt. */
@@ -221,6 +181,10 @@ static int append_prompt(const run_options *o, const cli_input *prompt, const cl
         size_t n = 0;
         const int code = cli_parse_ids(prompt, &ids, &n);
         if (code != CLI_OK) return code;
+        if (n == 0) {
+            free(ids);
+            return cli_error("--tokens holds no token; give ids like \"1 403 407\"");
+        }
         status = wick_session_append_tokens(session, ids, n);
         free(ids);
     } else {
@@ -229,42 +193,55 @@ static int append_prompt(const run_options *o, const cli_input *prompt, const cl
     if (status == WICK_OK) return CLI_OK;
     const bool is_long = status == WICK_ERR_STATE;
     return cli_report_device(engine->device, status,
-                             is_long ? "--context N sets the length of the context" : NULL);
+                             is_long ? "a larger --context is needed" : NULL);
 }
 
-static wick_session_desc session_desc(const run_options *o) {
+static wick_session_desc session_desc(const run_options *o, const wick_sampler_desc *sampler) {
     return (wick_session_desc){.context_length = o->context_length,
                                .chunk_length = o->chunk_length,
                                .cache = (wick_cache)o->cache,
                                .max_tokens = o->max_tokens,
-                               .sampler = o->sampler,
+                               .sampler = *sampler,
+                               .n_logprobs = o->n_logprobs,
                                .stop = o->stop.items,
                                .n_stop = o->stop.n,
                                .special = o->special,
                                .ignore_end = o->ignore_end};
 }
 
-/* Statistics and the shell's prompt begin on a line of their own, but only where somebody looks. */
-static void end_line(const cli_generation *generation) {
+/* Figures begin on a line of their own, and so does the shell's prompt. */
+static void end_line(const cli_generation *generation, bool has_figures) {
     const bool is_open = generation->last_byte != 0 && generation->last_byte != '\n';
-    if (is_open && isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1) fputc('\n', stderr);
+    const bool is_seen = isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+    if (is_open && (has_figures || is_seen)) fputc('\n', stderr);
 }
 
-static int generate(const run_options *o, const cli_input *prompt, const cli_engine *engine) {
-    const wick_session_desc desc = session_desc(o);
+static void print_figures(const run_options *o, const cli_engine *engine,
+                          const cli_generation *generation) {
+    if (!o->quiet) cli_print_statistics(engine->model, generation->session, generation->reason);
+    if (o->engine.verify) cli_print_verified(engine->device);
+    if (o->engine.profile) cli_print_profile(engine->device);
+}
+
+static int generate(const run_options *o, const wick_sampler_desc *sampler, const cli_input *prompt,
+                    const cli_engine *engine) {
+    const wick_session_desc desc = session_desc(o, sampler);
     wick_session *session = NULL;
     wick_error error = {0};
     if (wick_session_open(engine->model, &desc, &session, &error) != WICK_OK)
         return cli_report(&error, NULL);
+    cli_warn_context(engine->model, desc.context_length);
     int code = append_prompt(o, prompt, engine, session);
     if (code == CLI_OK) {
-        cli_generation generation = {
-            .device = engine->device, .session = session, .prints_ids = o->print_ids};
+        cli_generation generation = {.device = engine->device,
+                                     .session = session,
+                                     .tokenizer = wick_model_tokenizer(engine->model),
+                                     .prints_ids = o->print_ids};
         code = cli_generate(&generation);
-        end_line(&generation);
         const bool has_run = code == CLI_OK || code == CLI_INTERRUPTED;
-        if (has_run && !o->quiet) cli_print_statistics(engine->model, session, generation.reason);
-        if (has_run && o->engine.profile) cli_print_profile(engine->device);
+        const bool has_figures = !o->quiet || o->engine.verify || o->engine.profile;
+        end_line(&generation, has_run && has_figures);
+        if (has_run) print_figures(o, engine, &generation);
     }
     wick_session_close(session);
     return code;
@@ -273,10 +250,13 @@ static int generate(const run_options *o, const cli_input *prompt, const cli_eng
 static int run(void *given) {
     const run_options *const o = given;
     cli_input prompt = {0};
-    int code = read_prompt(o, &prompt);
+    wick_logit_bias biases[CLI_MAX_BIASES];
+    wick_sampler_desc sampler;
+    int code = cli_sampling_desc(&cli_run, &o->sampling, biases, &sampler);
+    if (code == CLI_OK) code = read_prompt(o, &prompt);
     cli_engine engine = {0};
     if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, o->model);
-    if (code == CLI_OK) code = generate(o, &prompt, &engine);
+    if (code == CLI_OK) code = generate(o, &sampler, &prompt, &engine);
     cli_engine_close(&engine);
     cli_input_free(&prompt);
     return code;
@@ -289,9 +269,9 @@ const cli_command cli_run = {
                "that is a\nterminal. Ctrl-C ends the text and prints the statistics; a second one "
                "ends the program.\n\n"
                "Models: GGUF files of the llama family (Llama, TinyLlama, Mistral, SmolLM2) with "
-               "tensors of\nf32, f16, bf16 or any block type of GGUF; of these f32, q4_1 and "
-               "q8_0 are fast.\nTokenizers: SentencePiece, and byte-level BPE of gpt-2, llama-bpe "
-               "and smollm.\n\n"
+               "tensors of\nf32, f16, bf16 or any block type of GGUF; fast are f32, f16, bf16, "
+               "q4_0\nto q8_0, q4_k to q6_k, iq4_nl, iq4_xs and mxfp4.\n"
+               "Tokenizers: SentencePiece, and byte-level BPE of gpt-2, llama-bpe and smollm.\n\n"
                "  wick run MODEL.gguf -p \"The capital of France is\" -n 20 --temp 0\n"
                "  git log -1 | wick run MODEL.gguf -n 60 --stop $'\\n\\n'\n",
     .groups = groups,

@@ -6,10 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static double per_second(uint32_t n, double seconds) {
-    return seconds > 0 ? (double)n / seconds : 0;
-}
-
 static void print_device(const wick_device *device) {
     wick_device_info info;
     wick_device_get_info(device, &info);
@@ -21,17 +17,25 @@ static void print_device(const wick_device *device) {
     fprintf(stderr, ", %s math\n", is_fast ? "fast" : "exact");
 }
 
+static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
+
+/* n_timed: of the n tokens those that the seconds were spent on. */
+static void print_part(const char *name, uint32_t n, uint32_t n_timed, double seconds) {
+    fprintf(stderr, "%s %" PRIu32 " token%s", name, n, plural(n));
+    if (n_timed > 0 && seconds > 0) fprintf(stderr, ", %.1f tokens/s", (double)n_timed / seconds);
+}
+
 static void print_speed(const wick_session_stats *stats) {
-    fprintf(stderr, "prompt %" PRIu32 " tokens", stats->n_prompt);
-    if (stats->n_generated > 0) {
+    const uint32_t n = stats->n_generated;
+    print_part("prompt", stats->n_prompt, n > 0 ? stats->n_prompt : 0, stats->prompt_seconds);
+    if (n > 0) {
         /* The prompt's last step gives the first token: one step less was spent on the others. */
-        fprintf(stderr, ", %.1f tokens/s; ", per_second(stats->n_prompt, stats->prompt_seconds));
-        fprintf(stderr, "generation %" PRIu32 " tokens, %.1f tokens/s; first token after %.1f ms",
-                stats->n_generated, per_second(stats->n_generated - 1, stats->generate_seconds),
-                1e3 * stats->first_token_seconds);
+        print_part("; generation", n, n - 1, stats->generate_seconds);
+        fprintf(stderr, "; first token after %.1f ms", 1e3 * stats->first_token_seconds);
     } else {
         fputs("; nothing generated", stderr);
     }
+    if (stats->seed != 0) fprintf(stderr, "; seed %" PRIu64, stats->seed);
     fprintf(stderr, "; peak memory %s\n", cli_bytes_text(wick_peak_memory()).text);
 }
 
@@ -43,8 +47,8 @@ static void print_slow(const wick_model *model, const wick_device *device) {
     if (info.types_ref[0] != '\0')
         fprintf(stderr,
                 "no fast kernel here for %s: %" PRIu64
-                " matrix products ran in plain loops (cpu/ref)\n",
-                info.types_ref, stats.n_ops_ref);
+                " matrix product%s ran in plain loops (cpu/ref)\n",
+                info.types_ref, stats.n_ops_ref, plural(stats.n_ops_ref));
     if (stats.n_fallbacks > 0)
         fprintf(stderr, "%" PRIu64 " of %" PRIu64 " operations fell back to the CPU\n",
                 stats.n_fallbacks, stats.n_ops);

@@ -125,11 +125,11 @@ static int with_tokenizer(const tokenize_options *o, const cli_input *input) {
     wick_error error = {0};
     wick_file *file = NULL;
     if (wick_file_open(o->model, &file, &error) != WICK_OK)
-        return cli_report_file(&error, o->model);
+        return cli_report_file(&error, o->model, NULL);
     wick_tokenizer *tokenizer = NULL;
     int code;
     if (wick_tokenizer_open(file, &tokenizer, &error) != WICK_OK)
-        code = cli_report_file(&error, o->model);
+        code = cli_report_file(&error, o->model, NULL);
     else
         code = o->decode ? decode(o, tokenizer, input) : encode(o, tokenizer, input);
     wick_tokenizer_close(tokenizer);

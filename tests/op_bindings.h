@@ -9,7 +9,7 @@
 
 #include <float.h>
 
-enum { MAX_INPUTS = 8 };
+enum { MAX_INPUTS = 8, MAX_OUTPUTS = 8 };
 
 /* One case while it runs. */
 typedef struct test_case {
@@ -20,6 +20,7 @@ typedef struct test_case {
     wick_tensor *input[MAX_INPUTS];
     wk_str role[MAX_INPUTS];
     bool has_roles;
+    wick_tensor **more; /* [MAX_OUTPUTS]: outputs after the first one; NULL: none */
 } test_case;
 
 /* --- Attributes and operands --- */
@@ -86,24 +87,175 @@ static inline wick_tensor *operand(const test_case *c, const char *role, size_t 
 
 /* --- Operations --- */
 
-static inline wick_tensor *run_add(const test_case *c) {
-    return wick_add(c->input[0], c->input[1]);
+/* One operand and nothing else. */
+#define OF_ONE(X)                                                                                  \
+    X(silu)                                                                                        \
+    X(abs)                                                                                         \
+    X(neg)                                                                                         \
+    X(sqr)                                                                                         \
+    X(sign)                                                                                        \
+    X(relu)                                                                                        \
+    X(relu_squared)                                                                                \
+    X(relu6)                                                                                       \
+    X(exp)                                                                                         \
+    X(log)                                                                                         \
+    X(sin)                                                                                         \
+    X(cos)                                                                                         \
+    X(recip)                                                                                       \
+    X(sqrt)                                                                                        \
+    X(erf)                                                                                         \
+    X(tanh)                                                                                        \
+    X(sigmoid)                                                                                     \
+    X(floor)                                                                                       \
+    X(ceil)                                                                                        \
+    X(round)                                                                                       \
+    X(gelu)                                                                                        \
+    X(gelu_erf)                                                                                    \
+    X(quick_gelu)                                                                                  \
+    X(softplus)                                                                                    \
+    X(mish)                                                                                        \
+    X(hard_sigmoid)                                                                                \
+    X(hard_swish)
+#define RUN(name)                                                                                  \
+    static inline wick_tensor *run_##name(const test_case *c) { return wick_##name(c->input[0]); }
+OF_ONE(RUN)
+#undef RUN
+
+/* Two operands and nothing else. */
+#define OF_TWO(X)                                                                                  \
+    X(add)                                                                                         \
+    X(sub)                                                                                         \
+    X(mul)                                                                                         \
+    X(div)                                                                                         \
+    X(maximum)                                                                                     \
+    X(minimum)                                                                                     \
+    X(pow)                                                                                         \
+    X(eq)                                                                                          \
+    X(ne)                                                                                          \
+    X(lt)                                                                                          \
+    X(le)                                                                                          \
+    X(gt)                                                                                          \
+    X(ge)                                                                                          \
+    X(matmul)
+#define RUN(name)                                                                                  \
+    static inline wick_tensor *run_##name(const test_case *c) {                                    \
+        return wick_##name(c->input[0], c->input[1]);                                              \
+    }
+OF_TWO(RUN)
+#undef RUN
+
+/* gate and up. */
+#define GATED(X)                                                                                   \
+    X(swiglu)                                                                                      \
+    X(geglu)                                                                                       \
+    X(geglu_erf)                                                                                   \
+    X(reglu)
+#define RUN(name)                                                                                  \
+    static inline wick_tensor *run_##name(const test_case *c) {                                    \
+        return wick_##name(operand(c, "gate", 0), operand(c, "up", 1));                            \
+    }
+GATED(RUN)
+#undef RUN
+
+static inline wick_tensor *run_swiglu_clamped(const test_case *c) {
+    return wick_swiglu_clamped(operand(c, "gate", 0), operand(c, "up", 1), attr(c, "alpha"),
+                               attr(c, "limit"));
 }
-static inline wick_tensor *run_mul(const test_case *c) {
-    return wick_mul(c->input[0], c->input[1]);
+static inline wick_tensor *run_elu(const test_case *c) {
+    return wick_elu(c->input[0], attr(c, "alpha"));
 }
-static inline wick_tensor *run_silu(const test_case *c) { return wick_silu(c->input[0]); }
-static inline wick_tensor *run_swiglu(const test_case *c) {
-    return wick_swiglu(operand(c, "gate", 0), operand(c, "up", 1));
+static inline wick_tensor *run_leaky_relu(const test_case *c) {
+    return wick_leaky_relu(c->input[0], attr(c, "negative_slope"));
+}
+static inline wick_tensor *run_powf(const test_case *c) {
+    return wick_powf(c->input[0], attr(c, "exponent"));
+}
+static inline wick_tensor *run_affine(const test_case *c) {
+    return wick_affine(c->input[0], attr(c, "mul"), attr(c, "add"));
+}
+static inline wick_tensor *run_clamp(const test_case *c) {
+    return wick_clamp(c->input[0], attr(c, "min"), attr(c, "max"));
+}
+static inline wick_tensor *run_where_cond(const test_case *c) {
+    return wick_where(c->input[0], c->input[1], c->input[2]);
+}
+
+/* The attribute dims, a list or null for all of them. */
+typedef struct dim_list {
+    int n, named[WICK_MAX_RANK + 1];
+    const int *dims; /* named, or NULL */
+} dim_list;
+
+static inline void list_dims(const test_case *c, dim_list *list) {
+    const wk_json *const dims = wk_json_get(c->attrs, "dims");
+    *list = (dim_list){0};
+    if (dims == NULL || dims->kind != WK_JSON_ARRAY) return;
+    list->dims = list->named;
+    for (const wk_json *e = dims->child; e != NULL && list->n <= WICK_MAX_RANK; e = e->next) {
+        list->named[list->n++] = (int)e->integer;
+    }
+}
+
+/* Over dims. */
+#define REDUCTION(X)                                                                               \
+    X(sum)                                                                                         \
+    X(mean)                                                                                        \
+    X(max)                                                                                         \
+    X(min)
+#define RUN(name)                                                                                  \
+    static inline wick_tensor *run_##name(const test_case *c) {                                    \
+        dim_list list;                                                                             \
+        list_dims(c, &list);                                                                       \
+        return wick_##name(c->input[0], list.n, list.dims, flag(c, "keepdim"));                    \
+    }
+REDUCTION(RUN)
+#undef RUN
+
+static inline wick_tensor *run_var(const test_case *c) {
+    dim_list list;
+    list_dims(c, &list);
+    const bool is_given = wk_json_get(c->attrs, "correction") != NULL;
+    return wick_var(c->input[0], list.n, list.dims, flag(c, "keepdim"),
+                    is_given ? attr(c, "correction") : 1);
+}
+static inline wick_tensor *run_argmin(const test_case *c) {
+    return wick_argmin(c->input[0], dim(c, "dim"), flag(c, "keepdim"));
+}
+static inline wick_tensor *run_log_softmax(const test_case *c) {
+    return wick_log_softmax(c->input[0], dim(c, "dim"));
+}
+static inline wick_tensor *run_layer_norm(const test_case *c) {
+    return wick_layer_norm(operand(c, "x", 0), operand(c, "weight", 1), operand(c, "bias", 2),
+                           (float)attr(c, "eps"));
+}
+static inline wick_tensor *run_stack(const test_case *c) {
+    return wick_stack(c->input, c->n_inputs, dim(c, "dim"));
+}
+static inline wick_tensor *run_chunk(const test_case *c) {
+    wick_tensor *parts[MAX_OUTPUTS + 1] = {NULL};
+    const int64_t chunks = integer(c, "chunks");
+    if (chunks < 0 || chunks > MAX_OUTPUTS) return NULL;
+    const size_t n = wick_chunk(c->input[0], (size_t)chunks, dim(c, "dim"), parts);
+    for (size_t i = 1; i < n; i++) c->more[i - 1] = parts[i];
+    return parts[0];
+}
+static inline wick_tensor *run_ones(const test_case *c) {
+    return wick_ones(c->device, attr_dtype(c, "dtype"), shape(c));
+}
+static inline wick_tensor *run_eye(const test_case *c) {
+    return wick_eye(c->device, attr_dtype(c, "dtype"), integer(c, "n"));
+}
+static inline wick_tensor *run_tril(const test_case *c) {
+    return wick_tril(c->input[0], integer(c, "diagonal"));
+}
+static inline wick_tensor *run_triu(const test_case *c) {
+    return wick_triu(c->input[0], integer(c, "diagonal"));
 }
 static inline wick_tensor *run_softmax(const test_case *c) {
     return wick_softmax(c->input[0], dim(c, "dim"));
 }
 static inline wick_tensor *run_argmax(const test_case *c) {
     return wick_argmax(c->input[0], dim(c, "dim"), flag(c, "keepdim"));
-}
-static inline wick_tensor *run_matmul(const test_case *c) {
-    return wick_matmul(c->input[0], c->input[1]);
 }
 static inline wick_tensor *run_embedding(const test_case *c) {
     return wick_embedding(operand(c, "weight", 0), operand(c, "index", 1));
@@ -229,14 +381,10 @@ typedef struct binding {
     wick_tensor *(*run)(const test_case *c);
 } binding;
 
+#define BINDING(name) {#name, run_##name},
 static const binding bindings[] = {
-    {"add", run_add},
-    {"mul", run_mul},
-    {"silu", run_silu},
-    {"swiglu", run_swiglu},
-    {"softmax", run_softmax},
+    OF_ONE(BINDING) OF_TWO(BINDING) GATED(BINDING) REDUCTION(BINDING){"softmax", run_softmax},
     {"argmax", run_argmax},
-    {"matmul", run_matmul},
     {"linear", run_linear},
     {"embedding", run_embedding},
     {"transpose", run_transpose},
@@ -260,7 +408,25 @@ static const binding bindings[] = {
     {"rope_table", run_rope_table},
     {"attention", run_attention},
     {"kv_append", run_kv_append},
+    {"swiglu_clamped", run_swiglu_clamped},
+    {"elu", run_elu},
+    {"leaky_relu", run_leaky_relu},
+    {"powf", run_powf},
+    {"affine", run_affine},
+    {"clamp", run_clamp},
+    {"where_cond", run_where_cond},
+    {"var", run_var},
+    {"argmin", run_argmin},
+    {"log_softmax", run_log_softmax},
+    {"layer_norm", run_layer_norm},
+    {"stack", run_stack},
+    {"chunk", run_chunk},
+    {"ones", run_ones},
+    {"eye", run_eye},
+    {"tril", run_tril},
+    {"triu", run_triu},
 };
+#undef BINDING
 
 static inline const binding *find_binding(wk_str op) {
     for (size_t i = 0; i < WK_COUNT(bindings); i++) {

@@ -188,8 +188,8 @@ static bool same_contents(const runner *r, const test_case *c, const wick_file_t
 /* bool and u8 are both one byte of 0 or 1 and stand for each other. */
 static wick_dtype stored_dtype(wick_dtype dtype) { return dtype == WICK_BOOL ? WICK_U8 : dtype; }
 
-static bool check_output(runner *r, const test_case *c, wick_tensor *y) {
-    const wk_json *const name = wk_json_get(c->json, "outputs")->child;
+/* name: of the expected array. */
+static bool check_output(runner *r, const test_case *c, const wk_json *name, wick_tensor *y) {
     const wick_file_tensor *const expected = wk_safetensors_find(&r->tensors, name->string);
     wick_error error = {0};
     if (y == NULL || expected == NULL) {
@@ -219,6 +219,21 @@ static bool check_output(runner *r, const test_case *c, wick_tensor *y) {
     }
     free(got);
     return is_same;
+}
+
+/* As many outputs as there are expected ones, each of them right. */
+static bool check_outputs(runner *r, const test_case *c, wick_tensor *first) {
+    const wk_json *name = wk_json_get(c->json, "outputs")->child;
+    size_t n = 0;
+    for (; name != NULL; name = name->next) {
+        if (n == MAX_OUTPUTS || !check_output(r, c, name, n == 0 ? first : c->more[n - 1])) {
+            return false;
+        }
+        n++;
+    }
+    if (c->more[n - 1] == NULL) return true;
+    report(r, c, "there are more outputs than expected");
+    return false;
 }
 
 static const char *kind_of(wick_status status) {
@@ -277,10 +292,12 @@ static bool is_selected(const options *o, wk_str op) {
 static bool run_bound(runner *r, test_case *c, const binding *op) {
     const wk_json *const error = wk_json_get(c->json, "error");
     const wick_scope scope = wick_scope_begin(r->device);
+    wick_tensor *more[MAX_OUTPUTS] = {NULL};
+    c->more = more;
     bool is_right = make_inputs(r, c);
     if (is_right) {
         wick_tensor *const y = op->run(c);
-        is_right = error != NULL ? check_refusal(r, c, error->string, y) : check_output(r, c, y);
+        is_right = error != NULL ? check_refusal(r, c, error->string, y) : check_outputs(r, c, y);
     } else {
         wick_error reason = {0};
         wick_device_error(r->device, &reason);

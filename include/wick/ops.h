@@ -17,6 +17,7 @@ extern "C" {
 /* --- Creation --- */
 
 WICK_API wick_tensor *wick_zeros(wick_device *device, wick_dtype dtype, wick_shape shape);
+WICK_API wick_tensor *wick_ones(wick_device *device, wick_dtype dtype, wick_shape shape);
 /* value is rounded to dtype. */
 WICK_API wick_tensor *wick_full(wick_device *device, wick_dtype dtype, wick_shape shape,
                                 double value);
@@ -24,15 +25,95 @@ WICK_API wick_tensor *wick_full(wick_device *device, wick_dtype dtype, wick_shap
  * or points away from end, or a value does not fit an integer dtype. */
 WICK_API wick_tensor *wick_arange(wick_device *device, wick_dtype dtype, double start, double end,
                                   double step);
+/* [n, n], 1 on the diagonal. */
+WICK_API wick_tensor *wick_eye(wick_device *device, wick_dtype dtype, int64_t n);
 
-/* --- Elementwise --- */
+/* --- Elementwise, of numbers: what overflows an integer type wraps --- */
+
+WICK_API wick_tensor *wick_abs(wick_tensor *x);
+WICK_API wick_tensor *wick_neg(wick_tensor *x);
+WICK_API wick_tensor *wick_sqr(wick_tensor *x);
+/* -1, 0 or 1. */
+WICK_API wick_tensor *wick_sign(wick_tensor *x);
+WICK_API wick_tensor *wick_relu(wick_tensor *x);
+/* relu(x)^2 and min(relu(x), 6). */
+WICK_API wick_tensor *wick_relu_squared(wick_tensor *x);
+WICK_API wick_tensor *wick_relu6(wick_tensor *x);
+/* x * mul + add; both are truncated where x is of an integer type, as are the bounds of clamp. */
+WICK_API wick_tensor *wick_affine(wick_tensor *x, double mul, double add);
+/* To [min, max]; NaN stays. WICK_ERR_VALUE unless min <= max. */
+WICK_API wick_tensor *wick_clamp(wick_tensor *x, double min, double max);
 
 WICK_API wick_tensor *wick_add(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_sub(wick_tensor *a, wick_tensor *b);
 WICK_API wick_tensor *wick_mul(wick_tensor *a, wick_tensor *b);
+/* Integers truncate toward zero; there x / 0 is x. */
+WICK_API wick_tensor *wick_div(wick_tensor *a, wick_tensor *b);
+/* NaN where either operand is NaN. */
+WICK_API wick_tensor *wick_maximum(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_minimum(wick_tensor *a, wick_tensor *b);
+/* u8, 0 or 1. A comparison with NaN is 0, but 1 for ne. */
+WICK_API wick_tensor *wick_eq(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_ne(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_lt(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_le(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_gt(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_ge(wick_tensor *a, wick_tensor *b);
+/* a where cond (u8, bool or i64) is not zero, else b; all three broadcast. */
+WICK_API wick_tensor *wick_where(wick_tensor *cond, wick_tensor *a, wick_tensor *b);
+/* Keeps what lies on and below (tril), on and above (triu) a diagonal of the last two dims, and
+ * makes the rest zero; diagonal 0: the main one, positive: above it. */
+WICK_API wick_tensor *wick_tril(wick_tensor *x, int64_t diagonal);
+WICK_API wick_tensor *wick_triu(wick_tensor *x, int64_t diagonal);
+
+/* --- Elementwise, of floats --- */
+
+WICK_API wick_tensor *wick_exp(wick_tensor *x);
+WICK_API wick_tensor *wick_log(wick_tensor *x);
+WICK_API wick_tensor *wick_sin(wick_tensor *x);
+WICK_API wick_tensor *wick_cos(wick_tensor *x);
+/* 1 / x. */
+WICK_API wick_tensor *wick_recip(wick_tensor *x);
+WICK_API wick_tensor *wick_sqrt(wick_tensor *x);
+WICK_API wick_tensor *wick_erf(wick_tensor *x);
+WICK_API wick_tensor *wick_tanh(wick_tensor *x);
+WICK_API wick_tensor *wick_sigmoid(wick_tensor *x);
+WICK_API wick_tensor *wick_floor(wick_tensor *x);
+WICK_API wick_tensor *wick_ceil(wick_tensor *x);
+/* Half to even. */
+WICK_API wick_tensor *wick_round(wick_tensor *x);
+/* As C's pow. */
+WICK_API wick_tensor *wick_pow(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_powf(wick_tensor *x, double exponent);
+
 /* x * sigmoid(x). */
 WICK_API wick_tensor *wick_silu(wick_tensor *x);
-/* silu(gate) * up, one shape (Shazeer, 2020). */
+/* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))), x / 2 * (1 + erf(x / sqrt(2))) and
+ * x * sigmoid(1.702 x) (Hendrycks, Gimpel, 2016). */
+WICK_API wick_tensor *wick_gelu(wick_tensor *x);
+WICK_API wick_tensor *wick_gelu_erf(wick_tensor *x);
+WICK_API wick_tensor *wick_quick_gelu(wick_tensor *x);
+/* log(1 + e^x) and x * tanh(softplus(x)). */
+WICK_API wick_tensor *wick_softplus(wick_tensor *x);
+WICK_API wick_tensor *wick_mish(wick_tensor *x);
+/* clamp(x / 6 + 1 / 2, 0, 1) and x times that. */
+WICK_API wick_tensor *wick_hard_sigmoid(wick_tensor *x);
+WICK_API wick_tensor *wick_hard_swish(wick_tensor *x);
+/* Below 0 alpha * (e^x - 1) and slope * x, else x. */
+WICK_API wick_tensor *wick_elu(wick_tensor *x, double alpha);
+WICK_API wick_tensor *wick_leaky_relu(wick_tensor *x, double slope);
+
+/* Gated units: silu, gelu, gelu_erf or relu of gate, times up; one shape (Shazeer, 2020). */
 WICK_API wick_tensor *wick_swiglu(wick_tensor *gate, wick_tensor *up);
+WICK_API wick_tensor *wick_geglu(wick_tensor *gate, wick_tensor *up);
+WICK_API wick_tensor *wick_geglu_erf(wick_tensor *gate, wick_tensor *up);
+WICK_API wick_tensor *wick_reglu(wick_tensor *gate, wick_tensor *up);
+/* g * sigmoid(alpha * g) * (u + 1) with g = min(gate, limit), u = clamp(up, -limit, limit). */
+WICK_API wick_tensor *wick_swiglu_clamped(wick_tensor *gate, wick_tensor *up, double alpha,
+                                          double limit);
+
+/* --- Conversion --- */
+
 /* Between all dtypes: floats round to nearest even; float to integer truncates and saturates, NaN
  * gives 0; integer to a narrower integer keeps the low bits. The source may be of a block type. */
 WICK_API wick_tensor *wick_cast(wick_tensor *x, wick_dtype dtype);
@@ -63,20 +144,43 @@ WICK_API wick_tensor *wick_narrow(wick_tensor *x, int dim, int64_t start, int64_
 /* Elements start, start + step, ... below stop of dim; step > 0. */
 WICK_API wick_tensor *wick_slice(wick_tensor *x, int dim, int64_t start, int64_t stop,
                                  int64_t step);
+/* Parts of dim of ceil(extent / count) elements, the last one perhaps smaller, into out [count].
+ * Returns how many there are, 0 on failure. WICK_ERR_VALUE: count is 0. */
+WICK_API size_t wick_chunk(wick_tensor *x, size_t count, int dim, wick_tensor **out);
 /* Dims of extent 1, and new leading ones, are repeated without a copy. */
 WICK_API wick_tensor *wick_expand(wick_tensor *x, wick_shape shape);
 /* A view of x when it is dense, else a dense copy. */
 WICK_API wick_tensor *wick_contiguous(wick_tensor *x);
 /* count >= 1 tensors that agree in all dims but dim. */
 WICK_API wick_tensor *wick_cat(wick_tensor *const *x, size_t count, int dim);
+/* count >= 1 tensors of one shape along a new dim. */
+WICK_API wick_tensor *wick_stack(wick_tensor *const *x, size_t count, int dim);
 
 /* --- Reductions and normalisation --- */
 
-/* u32 index of the first largest element along dim. An empty dim is WICK_ERR_SHAPE. */
+/* Over dims [n_dims]; dims NULL: over all. keepdim leaves an extent of 1 for each. The result has
+ * the dtype of x; sums of integers wrap. Over no elements the sum is 0 and the mean NaN. */
+WICK_API wick_tensor *wick_sum(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
+/* Floats. */
+WICK_API wick_tensor *wick_mean(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
+/* Sum of (x - mean)^2, divided by the number of elements less correction; floats. */
+WICK_API wick_tensor *wick_var(wick_tensor *x, int n_dims, const int *dims, bool keepdim,
+                               double correction);
+/* NaN where any element is NaN. Over no elements: WICK_ERR_SHAPE, as for argmax and argmin. */
+WICK_API wick_tensor *wick_max(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
+WICK_API wick_tensor *wick_min(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
+/* u32 index of the first largest or smallest element along dim. */
 WICK_API wick_tensor *wick_argmax(wick_tensor *x, int dim, bool keepdim);
+WICK_API wick_tensor *wick_argmin(wick_tensor *x, int dim, bool keepdim);
 WICK_API wick_tensor *wick_softmax(wick_tensor *x, int dim);
+/* log(softmax(x)), without its overflow. */
+WICK_API wick_tensor *wick_log_softmax(wick_tensor *x, int dim);
 /* x / sqrt(mean(x^2) + eps) * weight (last dim); weight [n] or NULL (Zhang, Sennrich, 2019). */
 WICK_API wick_tensor *wick_rms_norm(wick_tensor *x, wick_tensor *weight, float eps);
+/* (x - mean) / sqrt(variance + eps) * weight + bias over the last dim, the variance divided by n;
+ * weight and bias [n] or NULL (Ba, Kiros, Hinton, 2016). */
+WICK_API wick_tensor *wick_layer_norm(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
+                                      float eps);
 
 /* --- Products --- */
 

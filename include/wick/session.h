@@ -42,7 +42,7 @@ typedef struct wick_sampler_desc {
      * (n - dry_allowed). Repetitions do not reach across the last token of a breaker. */
     float dry_multiplier;
     float dry_base;                  /* 1 to 100; 0: 1.75 */
-    uint32_t dry_allowed;            /* 0: 2; a repetition counts as one of at most 50 */
+    uint32_t dry_allowed;            /* 0: 2; a repetition counts as one of 50 at most */
     uint32_t dry_last;               /* tokens it looks back at; 0: all */
     const char *const *dry_breakers; /* copied; NULL: newline, colon, quotation mark, asterisk */
     size_t n_dry_breakers;

@@ -372,6 +372,7 @@ bool wk_tolerance_accepts(const wk_tolerance *tolerance, double largest, double 
 
 /* The decompositions of op.def. */
 wick_status wk_decompose_gated(const wk_op *op, const wk_decomposition *to);
+wick_status wk_decompose_attention(const wk_op *op, const wk_decomposition *to);
 
 /* "linear y f32[4, 64] x f32[4, 32] weight q4_1[64, 32]" for messages; returns buf. */
 char *wk_op_text(const wk_op *op, char *buf, size_t size);

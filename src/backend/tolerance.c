@@ -17,6 +17,11 @@ static wk_tolerance rounding_of(wick_dtype dtype) {
     }
 }
 
+/* Far below 0, where they vanish, they are e^u with a u that is itself rounded. */
+static bool is_gelu(wk_unary_fn fn) {
+    return fn == WK_UNARY_GELU || fn == WK_UNARY_GELU_ERF || fn == WK_UNARY_GELU_QUICK;
+}
+
 /* What float32 arithmetic adds to that. */
 static void add_arithmetic(wk_tolerance *t, const wk_op *op, bool is_fast) {
     switch (op->code) {
@@ -24,14 +29,16 @@ static void add_arithmetic(wk_tolerance *t, const wk_op *op, bool is_fast) {
     case WK_OP_ARANGE: t->relative += 5e-7; break;
     case WK_OP_UNARY: /* the sigmoid of -88 may be flushed to zero */
         t->relative += 4e-6;
-        t->absolute += 88 * 0x1p-126;
+        t->absolute += is_gelu(op->p.unary.fn) ? 1e-6 : 88 * 0x1p-126;
         break;
     case WK_OP_GATED: /* the same, times up */
         t->relative += 4e-6;
         t->absolute += 1e-30;
+        if (op->p.gated.fn != WK_GATED_SWIGLU) t->of_largest += 1e-6;
         break;
     case WK_OP_SOFTMAX: /* x - largest is rounded before exp is taken of it */
         t->relative += 1e-5;
+        if (op->p.softmax.is_log) t->absolute += 1e-6; /* of the logarithm of the sum */
         break;
     case WK_OP_RMS_NORM: t->relative += 4e-6; break;
     case WK_OP_ROPE_TABLE: t->of_largest += 2e-6; break;

@@ -101,6 +101,6 @@ wick_status wk_reader_get(wk_reader *reader, uint64_t offset, size_t size,
     const uint64_t passed = offset - reader->begin;
     const size_t left = passed < reader->size ? reader->size - (size_t)passed : 0;
     *got = size < left ? size : left;
-    *bytes = reader->buffer + (left > 0 ? (size_t)passed : 0);
+    *bytes = left > 0 ? reader->buffer + (size_t)passed : reader->buffer;
     return WICK_OK;
 }

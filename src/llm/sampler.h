@@ -1,32 +1,44 @@
-/* llm/sampler.h: from logits to a token. */
+/* llm/sampler.h: from logits to a token: the chain of steps that <wick/session.h> lists. */
 #ifndef WK_LLM_SAMPLER_H
 #define WK_LLM_SAMPLER_H
 
 #include "core/alloc.h"
 #include "core/rng.h"
 #include "core/status.h"
+#include "llm/candidates.h"
+#include "llm/dry.h"
+#include "llm/mirostat.h"
 
 #include <wick/session.h>
 
-typedef struct wk_candidate {
-    float logit;
-    uint32_t id;
-} wk_candidate;
-
 typedef struct wk_sampler {
-    wick_sampler_desc desc; /* defaults resolved */
+    wick_sampler_desc desc; /* defaults resolved; no pointers */
     uint32_t n_vocab;
-    wk_candidate *candidates; /* [n_vocab], scratch */
+    wick_logit_bias *biases; /* [n_bias] own copy */
+    size_t n_biases;
+    float *logits;            /* [n_vocab] scratch */
+    wk_candidates candidates; /* scratch; room for n_vocab where something is drawn */
+    uint32_t *counts;         /* [n_vocab] zero between calls; NULL: no penalty needs it */
+    wk_dry dry;
+    wk_mirostat mirostat;
     wk_rng rng;
 } wk_sampler;
 
-/* Refuses values that have no meaning (WICK_ERR_VALUE). */
-wick_status wk_sampler_make(wk_heap *heap, const wick_sampler_desc *desc, uint32_t n_vocab,
-                            wk_sampler *out, wick_error *err);
-void wk_sampler_free(wk_heap *heap, wk_sampler *sampler);
+/* sampler_desc.c: refuses values that have no meaning, and ids from n_vocab on. */
+wick_status wk_sampler_check(const wick_sampler_desc *desc, uint32_t n_vocab, wick_error *err);
+/* sampler_desc.c: puts the defaults where desc has 0. */
+void wk_sampler_resolve(wick_sampler_desc *desc);
 
-/* logits [n_vocab]; tokens: the sequence so far, for the repetition penalty. Allocates nothing.
- * WICK_ERR_DEVICE: no logit is a finite number. */
+/* tokenizer: for DRY's breakers, may be NULL. WICK_ERR_VALUE, WICK_ERR_INDEX; free it also then. */
+wick_status wk_sampler_make(wk_heap *heap, const wick_sampler_desc *desc,
+                            const wick_tokenizer *tokenizer, uint32_t n_vocab, wk_sampler *out,
+                            wick_error *err);
+void wk_sampler_free(wk_heap *heap, wk_sampler *sampler);
+/* Another sequence begins. Random numbers go on. */
+void wk_sampler_reset(wk_sampler *sampler);
+
+/* logits [n_vocab]; tokens: the sequence so far, for the penalties. Allocates nothing.
+ * WICK_ERR_DEVICE: no logit is a finite number. WICK_ERR_VALUE: the biases leave no token. */
 wick_status wk_sampler_choose(wk_sampler *sampler, const float *logits, const uint32_t *tokens,
                               size_t n_tokens, uint32_t *chosen, wick_error *err);
 

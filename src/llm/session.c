@@ -1,6 +1,7 @@
 /* llm/session.c: a sequence of tokens and the machine that steps it: read the prompt, choose, let
  * text out, and again. */
 #include "llm/llm.h"
+#include "llm/logprobs.h"
 #include "llm/runner.h"
 #include "llm/sampler.h"
 #include "llm/stop.h"
@@ -24,6 +25,8 @@ struct wick_session {
 
     uint32_t context_length, max_tokens;
     bool ignore_end, wants_all_logits;
+    wick_logprob *logprobs; /* [1 + n_logprobs] of the last token; NULL: not asked for */
+    uint32_t n_logprobs;
 
     uint32_t *tokens;      /* [context_length] */
     uint32_t n_tokens;     /* known */
@@ -52,7 +55,21 @@ static void free_session(wick_session *s) {
     wk_stop_free(heap, &s->stop);
     wk_free(heap, s->piece, s->piece_capacity);
     wk_free(heap, s->tokens, s->context_length * sizeof *s->tokens);
+    wk_free(heap, s->logprobs, (s->n_logprobs + 1) * sizeof *s->logprobs);
     wk_free(heap, s, sizeof *s);
+}
+
+static wick_status make_logprobs(wick_session *s, uint32_t n, uint32_t n_vocab, wick_error *err) {
+    if (n > WK_MAX_LOGPROBS)
+        return wk_fail(err, WICK_ERR_VALUE, "%u log probabilities with each token: at most %d", n,
+                       WK_MAX_LOGPROBS);
+    s->n_logprobs = n < n_vocab ? n : n_vocab;
+    if (n == 0) return WICK_OK;
+    s->logprobs = wk_alloc_array(s->model->heap, s->n_logprobs + 1, sizeof *s->logprobs);
+    if (!s->logprobs)
+        return wk_fail_memory(err, (s->n_logprobs + 1) * sizeof *s->logprobs, 0,
+                              "log probabilities");
+    return WICK_OK;
 }
 
 static wick_status make_parts(wick_session *s, const wick_session_desc *desc, wick_error *err) {
@@ -65,7 +82,8 @@ static wick_status make_parts(wick_session *s, const wick_session_desc *desc, wi
                                    .chunk_length =
                                        desc->chunk_length ? desc->chunk_length : WK_DEFAULT_CHUNK,
                                    .cache_dtype = is_half ? WICK_F16 : WICK_F32};
-    WK_TRY(wk_sampler_make(heap, &desc->sampler, hp->n_vocab, &s->sampler, err));
+    WK_TRY(wk_sampler_make(heap, &desc->sampler, s->tokenizer, hp->n_vocab, &s->sampler, err));
+    WK_TRY(make_logprobs(s, desc->n_logprobs, hp->n_vocab, err));
     WK_TRY(wk_runner_make(s->model, &runner, &s->runner,
                           err)); /* compares with what memory there is */
     s->tokens = wk_alloc(heap, s->context_length * sizeof *s->tokens);
@@ -242,6 +260,7 @@ void wick_session_reset(wick_session *session) {
     s->n_prompt = s->n_reused = s->n_generated = 0;
     s->prompt_ns = s->generate_ns = 0;
     s->failed = WICK_OK;
+    wk_sampler_reset(&s->sampler);
     begin_prompt(s);
 }
 
@@ -265,6 +284,14 @@ static void end_text(wick_session *s, wick_end_reason reason, wick_event *event)
     show_end(s, stopped ? WICK_END_STOP_STRING : reason, event);
 }
 
+static void show_logprobs(wick_session *s, const float *logits, uint32_t id, wick_event *event) {
+    if (!s->logprobs) return;
+    const uint32_t n_vocab = wk_model_hparams(s->model->model)->n_vocab;
+    wk_logprobs_find(logits, n_vocab, id, s->n_logprobs, s->logprobs);
+    event->logprobs = s->logprobs;
+    event->n_logprobs = s->n_logprobs + 1;
+}
+
 static wick_status choose(wick_session *s, wick_event *event) {
     s->has_logits = false;
     if (s->n_tokens == s->context_length) {
@@ -273,8 +300,10 @@ static wick_status choose(wick_session *s, wick_event *event) {
     }
     uint32_t id;
     const uint64_t begin_ns = wk_clock_ns();
-    WK_TRY(wk_sampler_choose(&s->sampler, wk_runner_logits(s->runner, 0), s->tokens, s->n_tokens,
-                             &id, wk_device_sticky(s->model->device)));
+    const float *const logits = wk_runner_logits(s->runner, 0);
+    WK_TRY(wk_sampler_choose(&s->sampler, logits, s->tokens, s->n_tokens, &id,
+                             wk_device_sticky(s->model->device)));
+    show_logprobs(s, logits, id, event);
     if (s->first_token_ns == 0) s->first_token_ns = wk_clock_ns() - s->appended_ns;
     if (s->n_since_prompt > 0) s->generate_ns += wk_clock_ns() - begin_ns;
     s->tokens[s->n_tokens++] = id;
@@ -405,17 +434,17 @@ wick_status wick_session_next(wick_session *session, wick_event *event) {
 
 void wick_session_get_stats(const wick_session *session, wick_session_stats *stats) {
     const wick_session *const s = session;
-    *stats = (wick_session_stats){.n_prompt = s->n_prompt,
-                                  .n_reused = s->n_reused,
-                                  .n_generated = s->n_generated,
-                                  .prompt_seconds = (double)s->prompt_ns * 1e-9,
-                                  .generate_seconds = (double)s->generate_ns * 1e-9,
-                                  .first_token_seconds = (double)s->first_token_ns * 1e-9,
-                                  .cache_bytes = wk_runner_cache_bytes(s->runner),
-                                  .n_context = s->n_tokens,
-                                  .context_length = s->context_length,
-                                  .seed = s->sampler.desc.temperature > 0 ? s->sampler.desc.seed
-                                                                          : 0};
+    *stats =
+        (wick_session_stats){.n_prompt = s->n_prompt,
+                             .n_reused = s->n_reused,
+                             .n_generated = s->n_generated,
+                             .prompt_seconds = (double)s->prompt_ns * 1e-9,
+                             .generate_seconds = (double)s->generate_ns * 1e-9,
+                             .first_token_seconds = (double)s->first_token_ns * 1e-9,
+                             .cache_bytes = wk_runner_cache_bytes(s->runner),
+                             .n_context = s->n_tokens,
+                             .context_length = s->context_length,
+                             .seed = s->sampler.desc.temperature > 0 ? s->sampler.desc.seed : 0};
 }
 
 const uint32_t *wick_session_tokens(const wick_session *session, size_t *n) {

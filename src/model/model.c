@@ -29,7 +29,7 @@ wick_status wk_model_make(wk_heap *heap, const wk_gguf *gguf, wk_model **out, wi
     const wk_family *family;
     WK_TRY(wk_metadata_general(gguf, "general.architecture", true, &architecture, err));
     if (gguf->n_tensors == 0)
-        return wk_fail(err, WICK_ERR_UNSUPPORTED, "the file holds a vocabulary and no weights");
+        return wk_fail(err, WICK_ERR_UNSUPPORTED, "the file holds no weights");
     WK_TRY(wk_family_find(architecture, &family, err));
 
     wk_model *const model = wk_alloc_zeroed(heap, sizeof *model);

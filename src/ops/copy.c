@@ -1,4 +1,4 @@
-/* ops/copy.c: data that moves: cast, copy, cat, kv_append. */
+/* ops/copy.c: data that moves: cast, copy, cat, stack, kv_append. */
 #include <wick/ops.h>
 
 #include "core/dtype.h"
@@ -106,6 +106,57 @@ wick_tensor *wick_cat(wick_tensor *const *x, size_t count, int dim) {
             return NULL;
         }
         start += length;
+    }
+    return y;
+}
+
+/* Checks the operands of stack and finds its dim and shape. */
+static bool stack_shape(wick_tensor *const *x, size_t count, int dim, int *out_dim,
+                        wick_shape *out) {
+    const wick_shape part = wk_tensor_shape_of(x[0]);
+    if (part.rank == WICK_MAX_RANK || count > INT64_MAX) {
+        wk_device_fail(x[0]->device, WICK_ERR_SHAPE, "stack: the rank cannot exceed %d",
+                       WICK_MAX_RANK);
+        return false;
+    }
+    if (!wk_shape_dim(part.rank + 1, dim, out_dim)) {
+        wk_device_fail(x[0]->device, WICK_ERR_DIM, "stack: dim %d is out of range for rank %d", dim,
+                       part.rank + 1);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!wk_operand_is_strided("stack", x[i])) return false;
+        if (!wk_operands_same_dtype("stack", x[0], x[i])) return false;
+        const wick_shape shape = wk_tensor_shape_of(x[i]);
+        if (!wk_shape_equal(&part, &shape)) {
+            char text[WK_SHAPE_TEXT];
+            wk_device_fail(x[0]->device, WICK_ERR_SHAPE,
+                           "stack: operand %zu of shape %s is not shaped as the first one", i,
+                           wk_shape_text(&shape, text, sizeof text));
+            return false;
+        }
+    }
+    *out = (wick_shape){.rank = part.rank + 1};
+    for (int i = 0; i < part.rank; i++) out->extent[i < *out_dim ? i : i + 1] = part.extent[i];
+    out->extent[*out_dim] = (int64_t)count;
+    return wk_dtype_is_writable("stack", x[0]->device, x[0]->view.dtype);
+}
+
+wick_tensor *wick_stack(wick_tensor *const *x, size_t count, int dim) {
+    if (count == 0 || !wk_operands_present("stack", x, count)) return NULL;
+    int resolved;
+    wick_shape shape;
+    if (!stack_shape(x, count, dim, &resolved, &shape)) return NULL;
+    wick_tensor *y = wk_tensor_new(x[0]->device, x[0]->view.dtype, &shape);
+    if (!y || wk_tensor_is_empty(y)) return y;
+    for (size_t i = 0; i < count; i++) {
+        wk_view from, to;
+        wk_view_insert(&x[i]->view, resolved, &from);
+        wk_view_slice(&y->view, resolved, (int64_t)i, 1, 1, &to);
+        if (wk_queue_copy(y, &to, x[i], &from) != WICK_OK) {
+            wick_release(y);
+            return NULL;
+        }
     }
     return y;
 }

@@ -1,4 +1,4 @@
-/* ops/create.c: tensors from nothing: zeros, full, arange; and fill, which they share. */
+/* ops/create.c: tensors from nothing: zeros, ones, full, arange; and fill, which they share. */
 #include <wick/ops.h>
 
 #include "core/dtype.h"
@@ -17,6 +17,10 @@ wick_tensor *wick_full(wick_device *device, wick_dtype dtype, wick_shape shape, 
 
 wick_tensor *wick_zeros(wick_device *device, wick_dtype dtype, wick_shape shape) {
     return wick_full(device, dtype, shape, 0);
+}
+
+wick_tensor *wick_ones(wick_device *device, wick_dtype dtype, wick_shape shape) {
+    return wick_full(device, dtype, shape, 1);
 }
 
 wick_tensor *wick_fill(wick_tensor *x, double value) {

@@ -1,74 +1,199 @@
-/* ops/elementwise.c: add, mul, silu, swiglu. */
+/* ops/elementwise.c: functions of each element alone: of one tensor, of two, comparisons, choice.
+ */
 #include <wick/ops.h>
 
 #include "core/shape.h"
 #include "ops/operand.h"
 #include "ops/view.h"
 
-/* y = fn(a, b) after broadcasting both. */
-static wick_tensor *binary(const char *op, wk_binary_fn fn, wick_tensor *a, wick_tensor *b) {
-    if (!wk_operands_present(op, (wick_tensor *[]){a, b}, 2)) return NULL;
-    if (!wk_operand_is_number(op, a) || !wk_operands_same_dtype(op, a, b)) return NULL;
-    if (!wk_operand_is_strided(op, a) || !wk_operand_is_strided(op, b)) return NULL;
-    const wick_shape shape_a = wk_tensor_shape_of(a), shape_b = wk_tensor_shape_of(b);
-    wick_shape shape;
-    if (!wk_shape_broadcast(&shape_a, &shape_b, &shape)) {
-        char text[2][WK_SHAPE_TEXT];
-        wk_device_fail(a->device, WICK_ERR_SHAPE, "%s: %s and %s do not broadcast", op,
-                       wk_shape_text(&shape_a, text[0], sizeof text[0]),
-                       wk_shape_text(&shape_b, text[1], sizeof text[1]));
-        return NULL;
-    }
-    wk_view view_a, view_b;
-    wk_view_expand(&a->view, &shape, &view_a);
-    wk_view_expand(&b->view, &shape, &view_b);
-    wick_tensor *y = wk_tensor_new(a->device, a->view.dtype, &shape);
-    wk_call call;
-    wk_call_begin(&call, WK_OP_BINARY);
-    wk_call_add(&call, y, NULL);
-    wk_call_add(&call, a, &view_a);
-    wk_call_add(&call, b, &view_b);
-    call.op.p.binary = fn;
-    return wk_queue_result(&call, y);
-}
+/* --- Of one tensor --- */
 
-wick_tensor *wick_add(wick_tensor *a, wick_tensor *b) { return binary("add", WK_BINARY_ADD, a, b); }
-
-wick_tensor *wick_mul(wick_tensor *a, wick_tensor *b) { return binary("mul", WK_BINARY_MUL, a, b); }
-
-wick_tensor *wick_silu(wick_tensor *x) {
+static wick_tensor *unary(const char *op, wick_tensor *x, wk_unary_fn fn, double a, double b) {
     if (!x) return NULL;
-    if (!wk_operand_is_float("silu", x) || !wk_operand_is_strided("silu", x)) return NULL;
+    const bool takes_integers = wk_unary_takes_integers(fn);
+    if (takes_integers ? !wk_operand_is_number(op, x) : !wk_operand_is_float(op, x)) return NULL;
+    if (!wk_operand_is_strided(op, x)) return NULL;
     const wick_shape shape = wk_tensor_shape_of(x);
     wick_tensor *y = wk_tensor_new(x->device, x->view.dtype, &shape);
     wk_call call;
     wk_call_begin(&call, WK_OP_UNARY);
     wk_call_add(&call, y, NULL);
     wk_call_add(&call, x, NULL);
-    call.op.p.unary.fn = WK_UNARY_SILU;
+    call.op.p.unary.fn = fn;
+    call.op.p.unary.a = a;
+    call.op.p.unary.b = b;
     return wk_queue_result(&call, y);
 }
 
-wick_tensor *wick_swiglu(wick_tensor *gate, wick_tensor *up) {
-    if (!wk_operands_present("swiglu", (wick_tensor *[]){gate, up}, 2)) return NULL;
-    if (!wk_operand_is_float("swiglu", gate)) return NULL;
-    if (!wk_operands_same_dtype("swiglu", gate, up)) return NULL;
-    if (!wk_operand_is_strided("swiglu", gate)) return NULL;
-    if (!wk_operand_is_strided("swiglu", up)) return NULL;
-    const wick_shape shape = wk_tensor_shape_of(gate), shape_up = wk_tensor_shape_of(up);
-    if (!wk_shape_equal(&shape, &shape_up)) {
+/* X(name, FUNCTION): those without parameters. */
+#define UNARY(X)                                                                                   \
+    X(abs, ABS)                                                                                    \
+    X(neg, NEG)                                                                                    \
+    X(sqr, SQR)                                                                                    \
+    X(sign, SIGN)                                                                                  \
+    X(relu, RELU)                                                                                  \
+    X(exp, EXP)                                                                                    \
+    X(log, LOG)                                                                                    \
+    X(sin, SIN)                                                                                    \
+    X(cos, COS)                                                                                    \
+    X(recip, RECIP)                                                                                \
+    X(sqrt, SQRT)                                                                                  \
+    X(erf, ERF)                                                                                    \
+    X(tanh, TANH)                                                                                  \
+    X(sigmoid, SIGMOID)                                                                            \
+    X(floor, FLOOR)                                                                                \
+    X(ceil, CEIL)                                                                                  \
+    X(round, ROUND)                                                                                \
+    X(silu, SILU)                                                                                  \
+    X(gelu, GELU)                                                                                  \
+    X(gelu_erf, GELU_ERF)                                                                          \
+    X(quick_gelu, GELU_QUICK)                                                                      \
+    X(softplus, SOFTPLUS)                                                                          \
+    X(mish, MISH)                                                                                  \
+    X(hard_sigmoid, HARD_SIGMOID)                                                                  \
+    X(hard_swish, HARD_SWISH)
+
+#define DEFINE(name, function)                                                                     \
+    wick_tensor *wick_##name(wick_tensor *x) { return unary(#name, x, WK_UNARY_##function, 0, 0); }
+UNARY(DEFINE)
+#undef DEFINE
+
+wick_tensor *wick_relu6(wick_tensor *x) { return unary("relu6", x, WK_UNARY_CLAMP, 0, 6); }
+
+wick_tensor *wick_relu_squared(wick_tensor *x) {
+    wick_tensor *const positive = unary("relu_squared", x, WK_UNARY_RELU, 0, 0);
+    wick_tensor *const y = unary("relu_squared", positive, WK_UNARY_SQR, 0, 0);
+    wick_release(positive);
+    return y;
+}
+
+wick_tensor *wick_elu(wick_tensor *x, double alpha) {
+    return unary("elu", x, WK_UNARY_ELU, alpha, 0);
+}
+
+wick_tensor *wick_leaky_relu(wick_tensor *x, double slope) {
+    return unary("leaky_relu", x, WK_UNARY_LEAKY_RELU, slope, 0);
+}
+
+wick_tensor *wick_powf(wick_tensor *x, double exponent) {
+    return unary("powf", x, WK_UNARY_POW, exponent, 0);
+}
+
+wick_tensor *wick_affine(wick_tensor *x, double mul, double add) {
+    return unary("affine", x, WK_UNARY_AFFINE, mul, add);
+}
+
+wick_tensor *wick_clamp(wick_tensor *x, double min, double max) {
+    if (!x) return NULL;
+    if (min <= max) return unary("clamp", x, WK_UNARY_CLAMP, min, max);
+    wk_device_fail(x->device, WICK_ERR_VALUE, "clamp: %g to %g is no range", min, max);
+    return NULL;
+}
+
+/* --- Of two tensors --- */
+
+static bool broadcast(const char *op, const wick_tensor *a, const wick_tensor *b,
+                      wick_shape *shape) {
+    const wick_shape shape_a = wk_tensor_shape_of(a), shape_b = wk_tensor_shape_of(b);
+    if (wk_shape_broadcast(&shape_a, &shape_b, shape)) return true;
+    char text[2][WK_SHAPE_TEXT];
+    wk_device_fail(a->device, WICK_ERR_SHAPE, "%s: %s and %s do not broadcast", op,
+                   wk_shape_text(&shape_a, text[0], sizeof text[0]),
+                   wk_shape_text(&shape_b, text[1], sizeof text[1]));
+    return false;
+}
+
+/* code: BINARY or COMPARE. */
+static wick_tensor *of_two(const char *op, wk_opcode code, wk_params params, wick_tensor *a,
+                           wick_tensor *b) {
+    if (!wk_operands_same_dtype(op, a, b)) return NULL;
+    if (!wk_operand_is_strided(op, a) || !wk_operand_is_strided(op, b)) return NULL;
+    wick_shape shape;
+    if (!broadcast(op, a, b, &shape)) return NULL;
+    wk_view view_a, view_b;
+    wk_view_expand(&a->view, &shape, &view_a);
+    wk_view_expand(&b->view, &shape, &view_b);
+    const wick_dtype dtype = code == WK_OP_COMPARE ? WICK_U8 : a->view.dtype;
+    wick_tensor *y = wk_tensor_new(a->device, dtype, &shape);
+    wk_call call;
+    wk_call_begin(&call, code);
+    wk_call_add(&call, y, NULL);
+    wk_call_add(&call, a, &view_a);
+    wk_call_add(&call, b, &view_b);
+    call.op.p = params;
+    return wk_queue_result(&call, y);
+}
+
+static wick_tensor *binary(const char *op, wk_binary_fn fn, wick_tensor *a, wick_tensor *b) {
+    if (!wk_operands_present(op, (wick_tensor *[]){a, b}, 2)) return NULL;
+    const bool takes_integers = wk_binary_takes_integers(fn);
+    if (takes_integers ? !wk_operand_is_number(op, a) : !wk_operand_is_float(op, a)) return NULL;
+    return of_two(op, WK_OP_BINARY, (wk_params){.binary = fn}, a, b);
+}
+
+static wick_tensor *compare(const char *op, wk_compare_fn fn, wick_tensor *a, wick_tensor *b) {
+    if (!wk_operands_present(op, (wick_tensor *[]){a, b}, 2)) return NULL;
+    if (!wk_operand_is_number(op, a)) return NULL;
+    return of_two(op, WK_OP_COMPARE, (wk_params){.compare = fn}, a, b);
+}
+
+/* X(name, kind, FUNCTION). */
+#define OF_TWO(X)                                                                                  \
+    X(add, binary, WK_BINARY_ADD)                                                                  \
+    X(sub, binary, WK_BINARY_SUB)                                                                  \
+    X(mul, binary, WK_BINARY_MUL)                                                                  \
+    X(div, binary, WK_BINARY_DIV)                                                                  \
+    X(pow, binary, WK_BINARY_POW)                                                                  \
+    X(maximum, binary, WK_BINARY_MAXIMUM)                                                          \
+    X(minimum, binary, WK_BINARY_MINIMUM)                                                          \
+    X(eq, compare, WK_COMPARE_EQ)                                                                  \
+    X(ne, compare, WK_COMPARE_NE)                                                                  \
+    X(lt, compare, WK_COMPARE_LT)                                                                  \
+    X(le, compare, WK_COMPARE_LE)                                                                  \
+    X(gt, compare, WK_COMPARE_GT)                                                                  \
+    X(ge, compare, WK_COMPARE_GE)
+
+#define DEFINE(name, kind, function)                                                               \
+    wick_tensor *wick_##name(wick_tensor *a, wick_tensor *b) { return kind(#name, function, a, b); }
+OF_TWO(DEFINE)
+#undef DEFINE
+
+/* --- Choice --- */
+
+static bool check_where(const wick_tensor *cond, const wick_tensor *a, const wick_tensor *b) {
+    const wick_dtype dtype = cond->view.dtype;
+    if (dtype != WICK_U8 && dtype != WICK_BOOL && dtype != WICK_I64) {
+        wk_device_fail(cond->device, WICK_ERR_DTYPE, "where: cond is u8, bool or i64, not %s",
+                       wick_dtype_name(dtype));
+        return false;
+    }
+    return wk_operands_same_dtype("where", a, b) && wk_operand_is_strided("where", a) &&
+           wk_operand_is_strided("where", b) &&
+           wk_dtype_is_writable("where", a->device, a->view.dtype);
+}
+
+wick_tensor *wick_where(wick_tensor *cond, wick_tensor *a, wick_tensor *b) {
+    wick_tensor *const operands[] = {cond, a, b};
+    if (!wk_operands_present("where", operands, WK_COUNT(operands))) return NULL;
+    wick_shape values;
+    if (!check_where(cond, a, b) || !broadcast("where", a, b, &values)) return NULL;
+    const wick_shape shape_cond = wk_tensor_shape_of(cond);
+    wick_shape shape;
+    if (!wk_shape_broadcast(&shape_cond, &values, &shape)) {
         char text[2][WK_SHAPE_TEXT];
-        wk_device_fail(gate->device, WICK_ERR_SHAPE, "swiglu: gate is %s, but up is %s",
-                       wk_shape_text(&shape, text[0], sizeof text[0]),
-                       wk_shape_text(&shape_up, text[1], sizeof text[1]));
+        wk_device_fail(cond->device, WICK_ERR_SHAPE, "where: cond %s does not broadcast with %s",
+                       wk_shape_text(&shape_cond, text[0], sizeof text[0]),
+                       wk_shape_text(&values, text[1], sizeof text[1]));
         return NULL;
     }
-    wick_tensor *y = wk_tensor_new(gate->device, gate->view.dtype, &shape);
+    wick_tensor *y = wk_tensor_new(a->device, a->view.dtype, &shape);
+    wk_view views[WK_COUNT(operands)];
     wk_call call;
-    wk_call_begin(&call, WK_OP_GATED);
+    wk_call_begin(&call, WK_OP_WHERE);
     wk_call_add(&call, y, NULL);
-    wk_call_add(&call, gate, NULL);
-    wk_call_add(&call, up, NULL);
-    call.op.p.gated.fn = WK_GATED_SWIGLU;
+    for (size_t i = 0; i < WK_COUNT(operands); i++) {
+        wk_view_expand(&operands[i]->view, &shape, &views[i]);
+        wk_call_add(&call, operands[i], &views[i]);
+    }
     return wk_queue_result(&call, y);
 }

@@ -1,40 +1,137 @@
-/* ops/reduce.c: argmax and softmax along one dimension, whichever it is: the views that the kernels
- * see have it last. */
+/* ops/reduce.c: reductions over any dims, and softmax along one. The views that kernels see have
+ * the dims in question last. */
 #include <wick/ops.h>
 
 #include "ops/operand.h"
 #include "ops/view.h"
 
-wick_tensor *wick_argmax(wick_tensor *x, int dim, bool keepdim) {
-    if (!x) return NULL;
-    int resolved;
-    if (!wk_operand_is_number("argmax", x) || !wk_operand_is_strided("argmax", x)) return NULL;
-    if (!wk_operand_dim("argmax", x, dim, &resolved)) return NULL;
-    if (x->view.extent[resolved] == 0) {
-        wk_device_fail(x->device, WICK_ERR_SHAPE, "argmax: dim %d is empty", dim);
-        return NULL;
+#include <math.h>
+
+/* --- Reductions --- */
+
+typedef struct reduction {
+    bool is_reduced[WICK_MAX_RANK]; /* of x's dims */
+    bool keepdim;
+    wk_view view; /* of x, the reduced dims last, each group in its order */
+    wick_shape shape;
+} reduction;
+
+/* dims NULL: all. */
+static bool find_dims(const char *op, const wick_tensor *x, int n_dims, const int *dims,
+                      reduction *r) {
+    for (int i = 0; i < x->view.rank; i++) r->is_reduced[i] = dims == NULL;
+    for (int i = 0; dims != NULL && i < n_dims; i++) {
+        int resolved;
+        if (!wk_operand_dim(op, x, dims[i], &resolved)) return false;
+        if (r->is_reduced[resolved]) {
+            wk_device_fail(x->device, WICK_ERR_DIM, "%s: dim %d is named twice", op, dims[i]);
+            return false;
+        }
+        r->is_reduced[resolved] = true;
     }
-    wk_view view;
-    wk_view_move_last(&x->view, resolved, &view);
-    wick_shape shape = {.rank = view.rank - 1};
-    for (int i = 0; i < shape.rank; i++) shape.extent[i] = view.extent[i];
-    wick_tensor *y = wk_tensor_new(x->device, WICK_U32, &shape);
+    return true;
+}
+
+static void move_dims(const wick_tensor *x, reduction *r) {
+    int order[WICK_MAX_RANK], n = 0;
+    r->shape.rank = 0;
+    for (int i = 0; i < x->view.rank; i++) {
+        if (r->is_reduced[i]) continue;
+        r->shape.extent[r->shape.rank++] = x->view.extent[i];
+        order[n++] = i;
+    }
+    for (int i = 0; i < x->view.rank; i++) {
+        if (r->is_reduced[i]) order[n++] = i;
+    }
+    wk_view_permute(&x->view, order, &r->view);
+}
+
+/* Whether the function can do without elements; those that choose one cannot. */
+static bool needs_elements(wk_reduce_fn fn) {
+    return fn != WK_REDUCE_SUM && fn != WK_REDUCE_MEAN && fn != WK_REDUCE_VAR;
+}
+
+static bool check_extents(const char *op, const wick_tensor *x, const reduction *r) {
+    for (int i = 0; i < x->view.rank; i++) {
+        if (!r->is_reduced[i] || x->view.extent[i] > 0) continue;
+        wk_device_fail(x->device, WICK_ERR_SHAPE, "%s: dim %d is empty", op, i);
+        return false;
+    }
+    return true;
+}
+
+static wick_tensor *queue_reduction(const wk_params *params, wick_dtype dtype, wick_tensor *x,
+                                    const reduction *r) {
+    wick_tensor *y = wk_tensor_new(x->device, dtype, &r->shape);
     wk_call call;
     wk_call_begin(&call, WK_OP_REDUCE);
     wk_call_add(&call, y, NULL);
-    wk_call_add(&call, x, &view);
-    call.op.p.reduce.fn = WK_REDUCE_ARGMAX;
+    wk_call_add(&call, x, &r->view);
+    call.op.p = *params;
     y = wk_queue_result(&call, y);
     /* Nobody else has seen the new tensor yet. */
-    if (y && keepdim) wk_view_insert(&y->view, resolved, &y->view);
+    for (int i = 0; y != NULL && r->keepdim && i < x->view.rank; i++) {
+        if (r->is_reduced[i]) wk_view_insert(&y->view, i, &y->view);
+    }
     return y;
 }
 
-wick_tensor *wick_softmax(wick_tensor *x, int dim) {
+static wick_tensor *reduce(const char *op, const wk_params *params, wick_tensor *x, int n_dims,
+                           const int *dims, bool keepdim) {
+    if (!x) return NULL;
+    const wk_reduce_fn fn = params->reduce.fn;
+    const bool takes_integers = wk_reduce_takes_integers(fn);
+    if (takes_integers ? !wk_operand_is_number(op, x) : !wk_operand_is_float(op, x)) return NULL;
+    if (!wk_operand_is_strided(op, x)) return NULL;
+    reduction r = {.keepdim = keepdim};
+    if (!find_dims(op, x, n_dims, dims, &r)) return NULL;
+    if (needs_elements(fn) && !check_extents(op, x, &r)) return NULL;
+    move_dims(x, &r);
+    const bool is_index = fn == WK_REDUCE_ARGMAX || fn == WK_REDUCE_ARGMIN;
+    return queue_reduction(params, is_index ? WICK_U32 : x->view.dtype, x, &r);
+}
+
+wick_tensor *wick_sum(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {
+    return reduce("sum", &(wk_params){.reduce.fn = WK_REDUCE_SUM}, x, n_dims, dims, keepdim);
+}
+
+wick_tensor *wick_mean(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {
+    return reduce("mean", &(wk_params){.reduce.fn = WK_REDUCE_MEAN}, x, n_dims, dims, keepdim);
+}
+
+wick_tensor *wick_max(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {
+    return reduce("max", &(wk_params){.reduce.fn = WK_REDUCE_MAX}, x, n_dims, dims, keepdim);
+}
+
+wick_tensor *wick_min(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {
+    return reduce("min", &(wk_params){.reduce.fn = WK_REDUCE_MIN}, x, n_dims, dims, keepdim);
+}
+
+wick_tensor *wick_var(wick_tensor *x, int n_dims, const int *dims, bool keepdim,
+                      double correction) {
+    if (x && !isfinite(correction)) {
+        wk_device_fail(x->device, WICK_ERR_VALUE, "var: correction %g", correction);
+        return NULL;
+    }
+    const wk_params params = {.reduce = {.fn = WK_REDUCE_VAR, .correction = correction}};
+    return reduce("var", &params, x, n_dims, dims, keepdim);
+}
+
+wick_tensor *wick_argmax(wick_tensor *x, int dim, bool keepdim) {
+    return reduce("argmax", &(wk_params){.reduce.fn = WK_REDUCE_ARGMAX}, x, 1, &dim, keepdim);
+}
+
+wick_tensor *wick_argmin(wick_tensor *x, int dim, bool keepdim) {
+    return reduce("argmin", &(wk_params){.reduce.fn = WK_REDUCE_ARGMIN}, x, 1, &dim, keepdim);
+}
+
+/* --- Softmax --- */
+
+static wick_tensor *softmax(const char *op, wick_tensor *x, int dim, bool is_log) {
     if (!x) return NULL;
     int resolved;
-    if (!wk_operand_is_float("softmax", x) || !wk_operand_is_strided("softmax", x)) return NULL;
-    if (!wk_operand_dim("softmax", x, dim, &resolved)) return NULL;
+    if (!wk_operand_is_float(op, x) || !wk_operand_is_strided(op, x)) return NULL;
+    if (!wk_operand_dim(op, x, dim, &resolved)) return NULL;
     const wick_shape shape = wk_tensor_shape_of(x);
     wick_tensor *y = wk_tensor_new(x->device, x->view.dtype, &shape);
     if (!y) return NULL;
@@ -45,5 +142,12 @@ wick_tensor *wick_softmax(wick_tensor *x, int dim) {
     wk_call_begin(&call, WK_OP_SOFTMAX);
     wk_call_add(&call, y, &view_y);
     wk_call_add(&call, x, &view_x);
+    call.op.p.softmax.is_log = is_log;
     return wk_queue_result(&call, y);
+}
+
+wick_tensor *wick_softmax(wick_tensor *x, int dim) { return softmax("softmax", x, dim, false); }
+
+wick_tensor *wick_log_softmax(wick_tensor *x, int dim) {
+    return softmax("log_softmax", x, dim, true);
 }

@@ -210,6 +210,33 @@ wick_tensor *wick_slice(wick_tensor *x, int dim, int64_t start, int64_t stop, in
     return slice("slice", x, resolved, start, length, length > 1 ? step : 1);
 }
 
+size_t wick_chunk(wick_tensor *x, size_t count, int dim, wick_tensor **out) {
+    if (!x) return 0;
+    int resolved;
+    if (!wk_operand_dim("chunk", x, dim, &resolved)) return 0;
+    if (count == 0) {
+        wk_device_fail(x->device, WICK_ERR_VALUE, "chunk: into no parts at all");
+        return 0;
+    }
+    const int64_t extent = x->view.extent[resolved];
+    /* More parts than elements are not made; an empty dim has one empty part. */
+    const int64_t wanted = count < (size_t)INT64_MAX ? (int64_t)count : INT64_MAX;
+    const int64_t size = extent / wanted + (extent % wanted != 0);
+    size_t n = 0;
+    int64_t start = 0;
+    do {
+        const int64_t length = size < extent - start ? size : extent - start;
+        out[n] = slice("chunk", x, resolved, start, length, 1);
+        if (!out[n]) {
+            while (n > 0) wick_release(out[--n]);
+            return 0;
+        }
+        n++;
+        start += length;
+    } while (start < extent);
+    return n;
+}
+
 wick_tensor *wick_expand(wick_tensor *x, wick_shape shape) {
     if (!x) return NULL;
     wk_view view;

@@ -1,9 +1,9 @@
 /* quant/layout.h: how a weight [n, k] lies in memory: the blocks of its file, or a compute layout.
  *
- * Compute layouts ("panels") put WK_PANEL_ROWS rows side by side, so that one vector register holds
- * the same elements of 16 rows: decode (one activation row) and prefill (many) both read them in
- * order, and every row's sum runs over k in the same order whatever the number of columns. Rows
- * past n in the last panel are zeros. */
+ * Compute layouts ("panels", quant/panel.h) put WK_PANEL_ROWS rows side by side, so that one vector
+ * register holds the same elements of 16 rows: decode (one activation row) and prefill (many) both
+ * read them in order, and every row's sum runs over k in the same order whatever the number of
+ * columns. Rows past n in the last panel are zeros. */
 #ifndef WK_QUANT_LAYOUT_H
 #define WK_QUANT_LAYOUT_H
 
@@ -11,26 +11,31 @@
 
 #include <wick/tensor.h>
 
-enum {
-    WK_PANEL_ROWS = 16,
-    WK_PANEL_Q8_BLOCK_BYTES = (2 + 32) * WK_PANEL_ROWS,
-    WK_PANEL_Q4_BLOCK_BYTES = (2 + 2 + 16) * WK_PANEL_ROWS,
-};
+enum { WK_PANEL_ROWS = 16 };
 
 typedef enum wk_layout {
-    WK_LAYOUT_RAW,       /* rows of blocks (or elements) as in the file, dense */
-    WK_LAYOUT_PANEL_F32, /* f32: [panel][k][16 rows] */
-    WK_LAYOUT_PANEL_Q8,  /* q8_0, see layout.c */
-    WK_LAYOUT_PANEL_Q4,  /* q4_1: 4 bits with scale and minimum, see layout.c */
+    WK_LAYOUT_RAW, /* rows of blocks (or elements) as in the file, dense */
+    /* Of floats: [panel][k][16 rows] */
+    WK_LAYOUT_PANEL_F32,
+    WK_LAYOUT_PANEL_F16,
+    WK_LAYOUT_PANEL_BF16,
+    /* Of quants in blocks of 32, named after the block type that they hold */
+    WK_LAYOUT_PANEL_Q8_0,
+    WK_LAYOUT_PANEL_Q4_0,
+    WK_LAYOUT_PANEL_Q4_1,
+    WK_LAYOUT_PANEL_Q5_0,
+    WK_LAYOUT_PANEL_Q5_1,
+    WK_LAYOUT_PANEL_Q4_K,
+    WK_LAYOUT_PANEL_Q5_K,
+    WK_LAYOUT_PANEL_Q6_K,
+    WK_LAYOUT_PANEL_IQ4_NL,
+    WK_LAYOUT_PANEL_IQ4_XS,
+    WK_LAYOUT_PANEL_MXFP4,
     WK_LAYOUT_COUNT_,
 } wk_layout;
 
 /* Bytes from one panel to the next; layout is not WK_LAYOUT_RAW. */
-static inline int64_t wk_panel_bytes(wk_layout layout, int64_t k) {
-    if (layout == WK_LAYOUT_PANEL_F32) return k * WK_PANEL_ROWS * (int64_t)sizeof(float);
-    return k / 32 *
-           (layout == WK_LAYOUT_PANEL_Q8 ? WK_PANEL_Q8_BLOCK_BYTES : WK_PANEL_Q4_BLOCK_BYTES);
-}
+int64_t wk_panel_bytes(wk_layout layout, int64_t k);
 
 /* Whether a weight [n, k] of dtype can lie so. */
 bool wk_layout_accepts(wk_layout layout, wick_dtype dtype, int64_t n, int64_t k);

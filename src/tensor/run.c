@@ -56,7 +56,7 @@ wick_status wk_queue_push(wick_device *device, const wk_op *op) {
 
 /* --- Decomposition --- */
 
-enum { MAX_PARTS = 16 };
+enum { MAX_PARTS = 32 };
 
 typedef struct parts {
     wick_device *device;

@@ -16,8 +16,11 @@ typedef struct sizes {
     int64_t m, n, k;
 } sizes;
 
-static const sizes linear_sizes[] = {{1, 576, 576},   {1, 1536, 576},   {1, 576, 1536},
-                                     {1, 49152, 576}, {512, 1536, 576}, {512, 576, 1536}};
+/* The last ones are for the types whose blocks do not divide 576. */
+static const sizes linear_sizes[] = {
+    {1, 576, 576},    {1, 1536, 576},  {1, 576, 1536},   {1, 49152, 576},   {512, 1536, 576},
+    {512, 576, 1536}, {1, 2048, 2048}, {1, 32000, 2048}, {128, 1024, 2048},
+};
 static const sizes matmul_sizes[] = {{1, 576, 576}, {512, 576, 64}, {512, 64, 512}};
 static const sizes row_sizes[] = {
     {1, 576, 0}, {1, 1536, 0}, {1, 49152, 0}, {512, 576, 0}, {512, 1536, 0}};
@@ -54,7 +57,10 @@ static bool accepts(const wk_cpu_kernel *kernel, const wk_op *op) {
 
 /* With the first kind of weight that the kernel takes. */
 static bool describe_linear(wk_case *c, const wk_cpu_kernel *kernel, const sizes *s) {
-    static const wick_dtype dtypes[] = {WICK_Q4_1, WICK_Q8_0, WICK_F32};
+    static const wick_dtype dtypes[] = {
+        WICK_F32,  WICK_F16,  WICK_BF16, WICK_Q8_0, WICK_Q4_0,   WICK_Q4_1,   WICK_Q5_0,
+        WICK_Q5_1, WICK_Q4_K, WICK_Q5_K, WICK_Q6_K, WICK_IQ4_NL, WICK_IQ4_XS, WICK_MXFP4,
+    };
     (void)wk_case_dense(c, 0, WICK_F32, 2, (const int64_t[]){s->m, s->n});
     (void)wk_case_dense(c, 1, WICK_F32, 2, (const int64_t[]){s->m, s->k});
     for (size_t i = 0; i < WK_COUNT(dtypes); i++) {
@@ -105,6 +111,14 @@ static void describe_others(wk_case *c, const sizes *s) {
     case WK_OP_REDUCE:
         (void)wk_case_dense(c, 0, WICK_U32, 1, &s->m);
         (void)wk_case_dense(c, 1, WICK_F32, 2, row);
+        break;
+    case WK_OP_COMPARE:
+        (void)wk_case_dense(c, 0, WICK_U8, 2, row);
+        for (int i = 1; i < 3; i++) (void)wk_case_dense(c, i, WICK_F32, 2, row);
+        break;
+    case WK_OP_WHERE:
+        (void)wk_case_dense(c, 1, WICK_U8, 2, row);
+        for (int i = 0; i < 4; i += i == 0 ? 2 : 1) (void)wk_case_dense(c, i, WICK_F32, 2, row);
         break;
     case WK_OP_RMS_NORM:
         for (int i = 0; i < 2; i++) (void)wk_case_dense(c, i, WICK_F32, 2, row);

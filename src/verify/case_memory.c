@@ -70,11 +70,18 @@ static void fill_ids(wk_case *c, const wk_view *view, int64_t n) {
 
 /* --- Weights --- */
 
-/* Where the f16 scales of a block are; the other bytes may be anything. */
+/* Where the f16 scales of a block are; the other bytes may be anything, but for exponents. */
 static int scale_offsets(wick_dtype dtype, int offsets[2]) {
     offsets[0] = dtype == WICK_Q6_K ? 208 : 0;
     offsets[1] = 2;
-    return dtype == WICK_Q4_1 || dtype == WICK_Q4_K ? 2 : 1;
+    switch (dtype) {
+    case WICK_MXFP4: return 0;
+    case WICK_Q4_1:
+    case WICK_Q5_1:
+    case WICK_Q4_K:
+    case WICK_Q5_K: return 2;
+    default: return 1;
+    }
 }
 
 static void fill_blocks(wk_case *c, wick_dtype dtype, unsigned char *to, uint64_t size) {
@@ -91,6 +98,8 @@ static void fill_blocks(wk_case *c, wick_dtype dtype, unsigned char *to, uint64_
             const uint16_t half = wk_f64_to_f16(is_zero ? 0 : 0.02 * wk_case_signed(c));
             memcpy(to + at + offsets[s], &half, sizeof half);
         }
+        /* 2^-9 ... 2^6 */
+        if (dtype == WICK_MXFP4) to[at] = (unsigned char)(118 + wk_case_below(c, 16));
     }
 }
 

@@ -148,15 +148,59 @@ static const struct {
     wick_dtype dtype;
     wk_layout layout;
 } weights[] = {
-    {WICK_F32, WK_LAYOUT_PANEL_F32}, {WICK_Q8_0, WK_LAYOUT_PANEL_Q8},
-    {WICK_Q4_1, WK_LAYOUT_PANEL_Q4}, {WICK_F32, WK_LAYOUT_RAW},
-    {WICK_F16, WK_LAYOUT_RAW},       {WICK_BF16, WK_LAYOUT_RAW},
-    {WICK_Q4_0, WK_LAYOUT_RAW},      {WICK_Q4_1, WK_LAYOUT_RAW},
-    {WICK_Q8_0, WK_LAYOUT_RAW},      {WICK_Q4_K, WK_LAYOUT_RAW},
+    {WICK_F32, WK_LAYOUT_PANEL_F32},
+    {WICK_F16, WK_LAYOUT_PANEL_F16},
+    {WICK_BF16, WK_LAYOUT_PANEL_BF16},
+    {WICK_Q8_0, WK_LAYOUT_PANEL_Q8_0},
+    {WICK_Q4_0, WK_LAYOUT_PANEL_Q4_0},
+    {WICK_Q4_1, WK_LAYOUT_PANEL_Q4_1},
+    {WICK_Q5_0, WK_LAYOUT_PANEL_Q5_0},
+    {WICK_Q5_1, WK_LAYOUT_PANEL_Q5_1},
+    {WICK_Q4_K, WK_LAYOUT_PANEL_Q4_K},
+    {WICK_Q5_K, WK_LAYOUT_PANEL_Q5_K},
+    {WICK_Q6_K, WK_LAYOUT_PANEL_Q6_K},
+    {WICK_IQ4_NL, WK_LAYOUT_PANEL_IQ4_NL},
+    {WICK_IQ4_XS, WK_LAYOUT_PANEL_IQ4_XS},
+    {WICK_MXFP4, WK_LAYOUT_PANEL_MXFP4},
+    {WICK_F32, WK_LAYOUT_RAW},
+    {WICK_F16, WK_LAYOUT_RAW},
+    {WICK_BF16, WK_LAYOUT_RAW},
+    {WICK_Q8_0, WK_LAYOUT_RAW},
+    {WICK_Q4_0, WK_LAYOUT_RAW},
+    {WICK_Q4_1, WK_LAYOUT_RAW},
+    {WICK_Q5_0, WK_LAYOUT_RAW},
+    {WICK_Q5_1, WK_LAYOUT_RAW},
+    {WICK_Q4_K, WK_LAYOUT_RAW},
+    {WICK_Q5_K, WK_LAYOUT_RAW},
     {WICK_Q6_K, WK_LAYOUT_RAW},
+    {WICK_IQ4_NL, WK_LAYOUT_RAW},
+    {WICK_IQ4_XS, WK_LAYOUT_RAW},
+    {WICK_MXFP4, WK_LAYOUT_RAW},
 };
 
 /* --- One function for each op --- */
+
+static void random_unary(wk_case *c) {
+    c->op.p.unary.fn = (wk_unary_fn)wk_case_below(c, WK_UNARY_COUNT_);
+    /* Exact in float32, or not. */
+    c->op.p.unary.a = wk_case_chance(c, 70) ? (double)wk_case_below(c, 8) / 4 - 1 : 0.1;
+    c->op.p.unary.b = c->op.p.unary.a + (double)wk_case_below(c, 3);
+}
+
+static wk_binary_fn random_binary(wk_case *c, bool is_integer) {
+    const wk_binary_fn fn = (wk_binary_fn)wk_case_below(c, WK_BINARY_COUNT_);
+    return is_integer && !wk_binary_takes_integers(fn) ? WK_BINARY_ADD : fn;
+}
+
+/* Infinity times a gelu that vanishes tells apart what is 0 here and not there. */
+static void random_gated(wk_case *c) {
+    static const wk_gated_fn not_finite[] = {WK_GATED_SWIGLU, WK_GATED_REGLU};
+    c->op.p.gated.fn = c->values == WK_VALUES_NOT_FINITE
+                           ? not_finite[wk_case_below(c, WK_COUNT(not_finite))]
+                           : (wk_gated_fn)wk_case_below(c, WK_GATED_COUNT_);
+    c->op.p.gated.alpha = 1.5;
+    c->op.p.gated.limit = 1;
+}
 
 static void describe_elementwise(wk_case *c) {
     int64_t extent[WICK_MAX_RANK];
@@ -166,8 +210,9 @@ static void describe_elementwise(wk_case *c) {
         is_integer ? (wick_dtype)(WICK_I64 + wk_case_below(c, 6)) : random_float(c);
     for (int i = 0; i < 1 + c->op.n_src; i++) (void)add(c, i, dtype, rank, extent);
     for (int i = 1; i < 1 + c->op.n_src; i++) maybe_in_place(c, i);
-    if (c->op.code == WK_OP_BINARY)
-        c->op.p.binary = wk_case_chance(c, 50) ? WK_BINARY_ADD : WK_BINARY_MUL;
+    if (c->op.code == WK_OP_BINARY) c->op.p.binary = random_binary(c, is_integer);
+    if (c->op.code == WK_OP_UNARY) random_unary(c);
+    if (c->op.code == WK_OP_GATED) random_gated(c);
     if (c->op.code == WK_OP_SOFTMAX) c->op.p.softmax.is_log = wk_case_chance(c, 30);
 }
 

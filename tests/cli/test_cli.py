@@ -106,6 +106,27 @@ def test_statistics():
         assert word in said, f"{word!r} is not in {said!r}"
     equal(wick(*greedy("-q", n=5)).stderr, b"")
     assert b"exact math" in wick(*greedy("--math", "exact", n=5)).stderr
+    assert "seed" not in said, said
+
+
+def test_statistics_say_what_was_measured():
+    said = wick("run", MODEL, "--tokens", 1, "-n", 1, "--seed", 7).stderr.decode()
+    assert re.search(r"prompt 1 token[,;]", said), said
+    assert "generation 1 token; first token after" in said, said
+    assert "; seed 7; " in said, said
+    chosen = wick("run", MODEL, "-p", "Once", "-n", 40)
+    seed = re.search(rb"; seed (\d+); ", chosen.stderr)
+    assert seed, chosen.stderr
+    equal(succeeds("run", MODEL, "-p", "Once", "-n", 40, "--seed", int(seed[1])), chosen.stdout)
+
+
+def test_text_and_statistics_in_one_file():
+    done = subprocess.run([WICK, *map(str, greedy("--math", "exact", n=5))],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=TIMEOUT)
+    text, rest = done.stdout.decode().split("\n", 1)
+    assert CONTINUATION.startswith(text), text
+    assert rest.startswith("backend cpu"), rest
 
 
 def test_nothing_generated():
@@ -116,14 +137,17 @@ def test_nothing_generated():
 
 def test_profile():
     done = wick(*greedy("--profile", "-q", n=5))
-    assert done.stderr.startswith(b"kernel "), done.stderr
+    assert done.stderr.startswith(b"\nkernel "), done.stderr
     assert b"attention" in done.stderr, done.stderr
     equal(done.stdout, wick(*greedy(n=5)).stdout)
 
 
 def test_verify_and_strict():
     expected = succeeds(*greedy("--math", "exact", n=10))
-    equal(succeeds(*greedy("--math", "exact", "--verify", n=10)), expected)
+    verified = wick(*greedy("--math", "exact", "--verify", n=10))
+    equal((verified.returncode, verified.stdout), (0, expected))
+    count = re.search(rb"verified: (\d+) operations agree", verified.stderr)
+    assert count and int(count[1]) > 100, verified.stderr
     equal(succeeds(*greedy("--math", "exact", "--strict", n=10)), expected)
 
 
@@ -141,6 +165,40 @@ def test_sampling_options():
         assert CONTINUATION.startswith(out.decode()), f"{option}: {out}"
     plain, penalized = succeeds(*greedy(n=60)), succeeds(*greedy("--repeat-penalty", 1.5, n=60))
     assert plain != penalized
+
+
+def test_penalties_and_biases():
+    plain = succeeds(*greedy(n=150))
+    for options in (("--frequency-penalty", 1), ("--presence-penalty", 2), ("--dry", 100)):
+        assert succeeds(*greedy(*options, n=150)) != plain, options
+    equal(succeeds(*greedy("--dry", 0, "--presence-penalty", 0, n=150)), plain)
+    first = ids_of(succeeds(*greedy("--print-ids", n=1)))[0]
+    assert ids_of(succeeds(*greedy("--print-ids", "--logit-bias", f"{first}=never", n=1))) != [first]
+    equal(ids_of(succeeds(*greedy("--print-ids", "--logit-bias", "300=1e3", "--logit-bias=301=-2.5",
+                                  n=2))), [300, 300])
+    for bad in ("5", "5=", "=1", "-1=2", "5=x", "5=nan", "5=1e9", "99999999999=1", "5= 1"):
+        fails(2, "--logit-bias", bad, arguments=greedy("--logit-bias", bad, n=1))
+    fails(1, "512", arguments=greedy("--logit-bias", "512=1", n=1))
+
+
+def test_sampling_that_cuts_both_ends():
+    sample = ["run", MODEL, "-p", "Once", "-n", 50, "--seed", 1, "-q"]
+    plain = succeeds(*sample)
+    for options in (("--xtc", 1), ("--mirostat", 2), ("--typical-p", 0.5)):
+        one = succeeds(*sample, *options)
+        assert one != plain, options
+        equal(succeeds(*sample, *options), one)
+
+
+def test_logprobs():
+    done = wick(*greedy("--logprobs", 3, "-q", n=5))
+    lines = [strict_json(line) for line in done.stderr.splitlines()]
+    equal(len(lines), 5)
+    equal("".join(line["text"] for line in lines).encode(), done.stdout)
+    for line in lines:
+        equal(len(line["best"]), 3)
+        equal((line["best"][0]["id"], line["best"][0]["logprob"]), (line["id"], line["logprob"]))
+        assert 0 >= line["best"][0]["logprob"] >= line["best"][1]["logprob"], line
 
 
 def test_stop():
@@ -163,7 +221,7 @@ def test_context_is_full_to_the_last_token():
 
 
 def test_prompt_longer_than_context():
-    fails(1, "5 tokens", "4", "--context",
+    fails(1, "the prompt has 5 tokens, the context holds 4", "--context",
           arguments=["run", MODEL, "-p", GREEDY["prompt"], "--context", 4])
 
 
@@ -172,7 +230,7 @@ def test_empty_prompt():
     assert out
     equal(succeeds("run", MODEL, "--tokens", 1, "-n", 20, "--temp", 0), out)
     equal(succeeds("run", MODEL, "-n", 20, "--temp", 0), out)
-    fails(1, "prompt is empty", arguments=["run", MODEL, "--tokens", ""])
+    fails(1, "--tokens holds no token", arguments=["run", MODEL, "--tokens", ""])
 
 
 def test_zero_byte_in_prompt():
@@ -192,18 +250,61 @@ def test_closed_pipe():
     process.stdout.close()
     said = process.stderr.read()
     process.stderr.close()
-    equal((process.wait(TIMEOUT), said), (0, b""))
+    equal((process.wait(TIMEOUT), len(said.splitlines())), (0, 1))
+    assert b"warning: the model was made for 512 tokens" in said, said
 
 
-def test_interrupt():
-    process = subprocess.Popen([WICK, "run", MODEL, "-p", "Once", "-n", "0", "--ignore-end",
-                                "--context", "200000", "--isa", "ref"], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+ENDLESS = ["run", MODEL, "-p", "Once", "-n", "0", "--ignore-end", "--context", "200000", "--isa",
+           "ref"]
+
+
+def start(*arguments, stderr=subprocess.PIPE, **options):
+    return subprocess.Popen([WICK, *map(str, arguments)], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=stderr, **options)
+
+
+def test_signals():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        process = start(*ENDLESS)
+        assert process.stdout.read(8)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=TIMEOUT)
+        equal(process.returncode, 128 + number)
+        assert b"tokens/s" in said and b"Ctrl-C" not in said, said
+
+
+def test_signals_leave_no_file():
+    with tempfile.TemporaryDirectory() as folder:
+        process = start("logits", MODEL, "--tokens", "1 " * 20000, "--isa", "ref", "-o",
+                        f"{folder}/x.npy")
+        while not os.listdir(folder) and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=TIMEOUT)
+        equal((process.returncode, os.listdir(folder)), (128 + signal.SIGTERM, []))
+
+
+def test_ignored_signals_stay_ignored():
+    process = start(*greedy("--math", "exact"),
+                    preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    text = process.stdout.read(8)
+    process.send_signal(signal.SIGHUP)
+    text += process.stdout.read()
+    process.communicate(timeout=TIMEOUT)
+    equal((process.returncode, text.decode()), (0, CONTINUATION))
+
+
+def test_interrupt_at_a_terminal():
+    master, slave = os.openpty()
+    process = start(*ENDLESS, stderr=slave)
+    os.close(slave)
     assert process.stdout.read(8)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=TIMEOUT)
+    process.communicate(timeout=TIMEOUT)
     equal(process.returncode, 130)
-    assert b"tokens/s" in said, said
+    said = os.read(master, 4096)
+    os.close(master)
+    assert b"stopping; press Ctrl-C again to quit at once" in said, said
 
 
 def test_interrupt_while_reading_the_prompt():
@@ -223,7 +324,8 @@ def test_full_disk():
         with open("/dev/full", "wb") as full:
             done = wick(*arguments, stdout=full)
         equal(done.returncode, 1)
-        assert b"No space left" in done.stderr, done.stderr
+        told = b"No space left" in done.stderr or b"some of it was lost" in done.stderr
+        assert told, done.stderr
     return None
 
 
@@ -259,6 +361,7 @@ def test_usage_errors():
         (["run", MODEL, "-p", "a", "--file", "b"], "exclude each other"),
         (["logits", MODEL, "--out", "x.npy"], "--tokens is missing"),
         (["logits", MODEL, "--tokens", "1"], "--out is missing"),
+        (["logits", MODEL, "--tokens", "1", "-o", "-"], "'-' is no file"),
         (["info"], "MODEL.gguf is missing"),
         (["tokenize"], "MODEL.gguf is missing"),
         (["tokenize", MODEL, "a", "--file", "b"], "exclude each other"),
@@ -299,6 +402,35 @@ def test_truncated_model():
         for size in (3, 4, 23, 24, 1000, 20000, len(whole) // 2, len(whole) - 1):
             Path(file.name).write_bytes(whole[:size])
             fails(1, arguments=["run", file.name, "-p", "x"])
+
+
+def test_damaged_weights():
+    whole = Path(MODEL).read_bytes()
+    with tempfile.NamedTemporaryFile() as file:
+        half = len(whole) // 2
+        Path(file.name).write_bytes(whole[:half] + b"\xff" * (len(whole) - half))
+        fails(1, "no finite number", "damaged", arguments=["run", file.name, "-p", "x", "-n", 5])
+
+
+def test_file_that_is_cut_while_in_use():
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).write_bytes(Path(MODEL).read_bytes())
+        process = start("run", file.name, "-p", "Once", "-n", "300", "--ignore-end", "--no-map")
+        assert process.stdout.read(8)
+        os.truncate(file.name, 0)
+        _, said = process.communicate(timeout=TIMEOUT)
+        equal(process.returncode, 0)
+        assert b"generation 300 tokens" in said, said
+
+
+def test_vocabulary_alone():
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).write_bytes(gguf([
+            gguf_string(b"general.architecture") + struct.pack("<I", 8) + gguf_string(b"llama"),
+            gguf_string(b"tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 0),
+        ]))
+        for command in (["run", "-p", "x"], ["logits", "--tokens", "1", "--out", "/nonexistent/x"]):
+            fails(1, file.name, "no weights", "wick tokenize", arguments=[*command, file.name])
 
 
 # ---- logits ----
@@ -352,6 +484,23 @@ def test_bad_token_ids():
                       ("4294967295", "4294967295"), ("99999999999999999999", "9999")):
         fails(1, word, arguments=["logits", MODEL, "--tokens", ids, "--out", "/nonexistent/x"])
         fails(1, word, arguments=["run", MODEL, "--tokens", ids])
+
+
+def test_context_that_the_model_was_not_made_for():
+    warning = b"warning: the model was made for 512 tokens; in a context of 513"
+    assert warning in wick(*greedy("--context", 513, n=5)).stderr
+    assert b"warning" not in wick(*greedy("--context", 512, n=5)).stderr
+    with tempfile.TemporaryDirectory() as folder:
+        done = wick("logits", MODEL, "--tokens", "1 " * 513, "-o", f"{folder}/x.npy")
+        assert done.returncode == 0 and warning in done.stderr, done.stderr
+
+
+def test_prompt_file_that_cannot_be_read():
+    with tempfile.TemporaryDirectory() as folder:
+        fails(1, f"cannot read '{folder}'", "check the path",
+              arguments=["run", MODEL, "--file", folder])
+        fails(1, f"cannot open '{folder}/x'", "check the path",
+              arguments=["run", MODEL, "--file", f"{folder}/x"])
 
 
 # ---- tokenize ----
@@ -429,6 +578,10 @@ def gguf_string(text):
     return struct.pack("<Q", len(text)) + text
 
 
+def gguf(values):
+    return struct.pack("<4sIQQ", b"GGUF", 3, 0, len(values)) + b"".join(values)
+
+
 def test_info_of_hostile_metadata():
     nasty = b"\x1b[2J\"\\\n\0\xff\xed\xa0\x80\xc2\x9b"
     values = [
@@ -441,8 +594,7 @@ def test_info_of_hostile_metadata():
         gguf_string(b"most") + struct.pack("<IQ", 10, 2**64 - 1),
     ]
     with tempfile.NamedTemporaryFile() as file:
-        Path(file.name).write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 0, len(values))
-                                    + b"".join(values))
+        Path(file.name).write_bytes(gguf(values))
         info = strict_json(succeeds("info", file.name, "--json"))
         equal(info["architecture"][:4], "\x1b[2J")
         equal(info["metadata"]["list"], [None, 0.1])
@@ -473,10 +625,12 @@ def test_version():
     assert re.fullmatch(rb"wick \d+\.\d+\.\d+\n", succeeds("--version"))
 
 
-ENGINE = "backend threads isa math strict verify profile"
+ENGINE = "backend threads isa math strict verify profile no-map"
 OPTIONS = {
     "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet temp top-k top-p "
-           "min-p repeat-penalty repeat-last seed context chunk cache " + ENGINE,
+           "min-p repeat-penalty repeat-last seed frequency-penalty presence-penalty logit-bias dry "
+           "dry-base dry-allowed dry-last dry-breaker typical-p xtc xtc-threshold mirostat "
+           "mirostat-eta logprobs context chunk cache " + ENGINE,
     "info": "json tensors context backend math",
     "tokenize": "file ids no-special decode special",
     "logits": "tokens out chunk " + ENGINE,

@@ -85,7 +85,10 @@ static bool check(const wk_cpu_kernel *kernel, const options *o, int number, wk_
 
 static void bench(const wk_cpu_kernel *kernel, wk_heap *heap) {
     wk_verify_bench b;
-    for (int i = 0; wk_verify_time(kernel, i, heap, &b) == WICK_OK; i++) {
+    for (int i = 0;; i++) {
+        const wick_status status = wk_verify_time(kernel, i, heap, &b);
+        if (status == WICK_ERR_UNSUPPORTED) continue;
+        if (status != WICK_OK) return;
         printf("%-26s %10.1f us %7.2f GB/s %7.2f GFLOP/s %7.1f x ref  %s\n", kernel->base.name,
                b.seconds * 1e6, b.bytes / b.seconds * 1e-9, b.flops / b.seconds * 1e-9,
                b.reference_seconds / b.seconds, b.op);

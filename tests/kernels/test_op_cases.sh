@@ -6,9 +6,13 @@ if [ ! -d "$WICK_SHARED_DATA/ops" ]; then
     exit 77
 fi
 op_cases=$(dirname "$WICK_BIN")/op_cases
-ops=add,mul,silu,swiglu,softmax,argmax,matmul,linear,embedding,transpose,permute,reshape,flatten
-ops=$ops,squeeze,unsqueeze,narrow,expand,contiguous,cat,copy,cast,fill,zeros,full,arange,rms_norm
-ops=$ops,rope,rope_table,attention,kv_append
+ops=silu,abs,neg,sqr,sign,relu,relu_squared,relu6,exp,log,sin,cos,recip,sqrt,erf,tanh,sigmoid
+ops=$ops,floor,ceil,round,gelu,gelu_erf,quick_gelu,softplus,mish,hard_sigmoid,hard_swish,add,sub
+ops=$ops,mul,div,maximum,minimum,pow,eq,ne,lt,le,gt,ge,matmul,swiglu,geglu,geglu_erf,reglu,sum
+ops=$ops,mean,max,min,softmax,argmax,linear,embedding,transpose,permute,reshape,flatten,squeeze
+ops=$ops,unsqueeze,narrow,expand,contiguous,cat,copy,cast,fill,zeros,full,arange,rms_norm,rope
+ops=$ops,rope_table,attention,kv_append,swiglu_clamped,elu,leaky_relu,powf,affine,clamp
+ops=$ops,where_cond,var,argmin,log_softmax,layer_norm,stack,chunk,ones,eye,tril,triu
 failed=0
 
 check() {

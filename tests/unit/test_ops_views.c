@@ -131,7 +131,7 @@ static void test_block_views(void **state) {
 static void test_compute_layout(void **state) {
     wick_device *const device = device_of(state);
     wick_tensor *const w = q8_weight(device);
-    w->view.layout = WK_LAYOUT_PANEL_Q8;
+    w->view.layout = WK_LAYOUT_PANEL_Q8_0;
     assert_refused(device, wick_narrow(w, 0, 0, 1), WICK_ERR_UNSUPPORTED);
     assert_refused(device, wick_reshape(w, WICK_SHAPE(1, ROWS, 2 * BLOCK)), WICK_ERR_UNSUPPORTED);
     assert_refused(device, wick_cast(w, WICK_F32), WICK_ERR_UNSUPPORTED);

@@ -1,4 +1,4 @@
-/* unary, binary, gated, fill and arange of cpu/ref. */
+/* unary, binary, compare, where, gated, fill and arange of cpu/ref. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -139,6 +139,52 @@ static void swiglu_in_place(void **state) {
     ASSERT_BYTES(gate, expected);
 }
 
+static void divides_integers_of_every_kind(void **state) {
+    (void)state;
+    int32_t a[] = {7, -7, 5, INT32_MIN}, b[] = {2, 2, 0, -1}, y[4];
+    ref_case c;
+    ref_begin(&c, WK_OP_BINARY);
+    REF_ADD(&c, y, WICK_I32, 4);
+    REF_ADD(&c, a, WICK_I32, 4);
+    REF_ADD(&c, b, WICK_I32, 4);
+    c.op.p.binary = WK_BINARY_DIV;
+    ref_run(&c);
+    ASSERT_BYTES(y, ((int32_t[]){3, -3, 5, INT32_MIN}));
+}
+
+static void compares_what_float64_cannot_tell_apart(void **state) {
+    (void)state;
+    int64_t a[] = {INT64_MAX, INT64_MAX - 1, -1}, b[] = {INT64_MAX - 1, INT64_MAX - 1, 0};
+    uint8_t y[3];
+    static const uint8_t expected[][3] = {{0, 1, 0}, {1, 0, 1}, {0, 0, 1},
+                                          {0, 1, 1}, {1, 0, 0}, {1, 1, 0}};
+    ref_case c;
+    ref_begin(&c, WK_OP_COMPARE);
+    REF_ADD(&c, y, WICK_U8, 3);
+    REF_ADD(&c, a, WICK_I64, 3);
+    REF_ADD(&c, b, WICK_I64, 3);
+    for (int fn = 0; fn < WK_COMPARE_COUNT_; fn++) {
+        c.op.p.compare = (wk_compare_fn)fn;
+        ref_run(&c);
+        ASSERT_BYTES(y, expected[fn]);
+    }
+}
+
+static void where_moves_bits(void **state) {
+    (void)state;
+    uint32_t a[] = {0x7F800001, 2, 3}, b[] = {4, 0x80000000, 6}; /* a signalling NaN, -0 */
+    int64_t cond[] = {INT64_C(1) << 40, 0, -1};
+    ref_case c;
+    ref_begin(&c, WK_OP_WHERE);
+    REF_ADD(&c, a, WICK_F32, 3);
+    REF_ADD(&c, cond, WICK_I64, 3);
+    REF_ADD(&c, a, WICK_F32, 3);
+    REF_ADD(&c, b, WICK_F32, 3);
+    c.op.view[2].buf = c.op.view[0].buf; /* in place */
+    ref_run(&c);
+    ASSERT_BYTES(a, ((uint32_t[]){0x7F800001, 0x80000000, 3}));
+}
+
 static void fills_strided_and_scalars(void **state) {
     (void)state;
     float y[8] = {0};
@@ -208,6 +254,9 @@ int main(void) {
         cmocka_unit_test(integers_wrap),
         cmocka_unit_test(half_rounds_once),
         cmocka_unit_test(swiglu_in_place),
+        cmocka_unit_test(divides_integers_of_every_kind),
+        cmocka_unit_test(compares_what_float64_cannot_tell_apart),
+        cmocka_unit_test(where_moves_bits),
         cmocka_unit_test(fills_strided_and_scalars),
         cmocka_unit_test(counts_up_and_down),
         cmocka_unit_test(empty_tensors),

@@ -1,4 +1,4 @@
-/* argmax, softmax and rms_norm of cpu/ref. */
+/* reductions, softmax and rms_norm of cpu/ref. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -39,6 +39,43 @@ static void argmax_takes_the_first(void **state) {
     REF_ADD(&c, x64, WICK_I64, 3);
     ref_run(&c);
     assert_int_equal(y0[0], 1);
+}
+
+static void reduces_several_strided_dims(void **state) {
+    (void)state;
+    float x[12], y[2];
+    for (int i = 0; i < 12; i++) x[i] = (float)i;
+    ref_case c;
+    ref_begin(&c, WK_OP_REDUCE);
+    REF_ADD(&c, y, WICK_F32, 2);
+    wk_view *view = REF_ADD(&c, x, WICK_F32, 2, 3, 2); /* x [2, 3, 2], dims 1, 0, 2 */
+    view->stride[0] = 1;
+    view->stride[1] = 2;
+    view->stride[2] = 6;
+    static const float expected[][2] = {[WK_REDUCE_SUM] = {30, 36},
+                                        [WK_REDUCE_MEAN] = {5, 6},
+                                        [WK_REDUCE_MAX] = {10, 11},
+                                        [WK_REDUCE_MIN] = {0, 1},
+                                        [WK_REDUCE_VAR] = {14, 14}};
+    c.op.p.reduce.correction = 1;
+    for (int fn = WK_REDUCE_SUM; fn < WK_REDUCE_COUNT_; fn++) {
+        c.op.p.reduce.fn = (wk_reduce_fn)fn;
+        assert_false(ref_run(&c));
+        ASSERT_BYTES(y, expected[fn]);
+    }
+}
+
+static void log_softmax_of_rows(void **state) {
+    (void)state;
+    double x[] = {1000, 999, -INFINITY}, y[3];
+    ref_case c;
+    ref_begin(&c, WK_OP_SOFTMAX);
+    REF_ADD(&c, y, WICK_F64, 3);
+    REF_ADD(&c, x, WICK_F64, 3);
+    c.op.p.softmax.is_log = true;
+    ref_run(&c);
+    assert_true(fabs(y[0] + log1p(exp(-1))) < 1e-15 && fabs(y[0] - y[1] - 1) < 1e-15);
+    assert_true(y[2] == -(double)INFINITY);
 }
 
 static void softmax_of_rows(void **state) {
@@ -94,6 +131,8 @@ static void rms_norm_with_and_without_weight(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(argmax_takes_the_first),
+        cmocka_unit_test(reduces_several_strided_dims),
+        cmocka_unit_test(log_softmax_of_rows),
         cmocka_unit_test(softmax_of_rows),
         cmocka_unit_test(softmax_of_nothing_and_nan),
         cmocka_unit_test(rms_norm_with_and_without_weight),

@@ -13,8 +13,6 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { BLOCK = 32 };
-
 typedef struct fixture {
     wick_dtype dtype;
     wk_layout layout;
@@ -26,40 +24,61 @@ typedef struct fixture {
 static const struct {
     wick_dtype dtype;
     wk_layout layout;
+    int block, block_bytes;
+    int scale[2]; /* where the f16 scales of a block are, -1: nowhere */
 } kinds[] = {
-    {WICK_F32, WK_LAYOUT_PANEL_F32},
-    {WICK_Q8_0, WK_LAYOUT_PANEL_Q8},
-    {WICK_Q4_1, WK_LAYOUT_PANEL_Q4},
+    {WICK_F32, WK_LAYOUT_PANEL_F32, 1, 4, {-1, -1}},
+    {WICK_F16, WK_LAYOUT_PANEL_F16, 1, 2, {-1, -1}},
+    {WICK_BF16, WK_LAYOUT_PANEL_BF16, 1, 2, {-1, -1}},
+    {WICK_Q8_0, WK_LAYOUT_PANEL_Q8_0, 32, 34, {0, -1}},
+    {WICK_Q4_0, WK_LAYOUT_PANEL_Q4_0, 32, 18, {0, -1}},
+    {WICK_Q4_1, WK_LAYOUT_PANEL_Q4_1, 32, 20, {0, 2}},
+    {WICK_Q5_0, WK_LAYOUT_PANEL_Q5_0, 32, 22, {0, -1}},
+    {WICK_Q5_1, WK_LAYOUT_PANEL_Q5_1, 32, 24, {0, 2}},
+    {WICK_Q4_K, WK_LAYOUT_PANEL_Q4_K, 256, 144, {0, 2}},
+    {WICK_Q5_K, WK_LAYOUT_PANEL_Q5_K, 256, 176, {0, 2}},
+    {WICK_Q6_K, WK_LAYOUT_PANEL_Q6_K, 256, 210, {208, -1}},
+    {WICK_IQ4_NL, WK_LAYOUT_PANEL_IQ4_NL, 32, 18, {0, -1}},
+    {WICK_IQ4_XS, WK_LAYOUT_PANEL_IQ4_XS, 256, 136, {0, -1}},
+    {WICK_MXFP4, WK_LAYOUT_PANEL_MXFP4, 32, 17, {-1, -1}},
 };
+enum { N_KINDS = sizeof kinds / sizeof *kinds, FIRST_QUANTS = 3 };
 
 static void random_f16(wk_rng *rng, float scale, unsigned char *to) {
     const uint16_t half = wk_f32_to_f16(x86_random(rng) * scale);
     memcpy(to, &half, sizeof half);
 }
 
+static void random_element(wk_rng *rng, wick_dtype dtype, unsigned char *to) {
+    const float value = x86_random(rng);
+    const uint16_t half = dtype == WICK_F16 ? wk_f32_to_f16(value) : wk_f32_to_bf16(value);
+    if (dtype == WICK_F32) {
+        memcpy(to, &value, sizeof value);
+    } else {
+        memcpy(to, &half, sizeof half);
+    }
+}
+
 /* Raw rows [n, k]: every quant and scales of both signs. */
-static unsigned char *random_rows(wk_rng *rng, wick_dtype dtype, int64_t n, int64_t k) {
+static unsigned char *random_rows(wk_rng *rng, int kind, int64_t n, int64_t k) {
+    const wick_dtype dtype = kinds[kind].dtype;
     uint64_t size = 0;
     assert_true(wk_layout_bytes(WK_LAYOUT_RAW, dtype, n, k, &size));
-    unsigned char *const rows = malloc(size);
+    unsigned char *const rows = malloc(size + 1);
     assert_non_null(rows);
-    if (dtype == WICK_F32) {
-        for (uint64_t i = 0; i < size; i += 4) {
-            const float value = x86_random(rng);
-            memcpy(rows + i, &value, sizeof value);
-        }
-        return rows;
-    }
     for (uint64_t i = 0; i < size; i++) rows[i] = (unsigned char)(wk_rng_u32(rng) >> 24);
-    const uint64_t step = dtype == WICK_Q8_0 ? 34 : 20;
-    for (uint64_t i = 0; i < size; i += step) {
-        random_f16(rng, 0.01F, rows + i);
-        if (dtype == WICK_Q4_1) random_f16(rng, 0.07F, rows + i + 2);
+    for (uint64_t i = 0; i < size; i += (uint64_t)kinds[kind].block_bytes) {
+        if (kinds[kind].block == 1) random_element(rng, dtype, rows + i);
+        if (dtype == WICK_MXFP4) rows[i] = (unsigned char)(118 + rows[i] % 16); /* exponent */
+        if (kinds[kind].scale[0] >= 0) random_f16(rng, 0.01F, rows + i + kinds[kind].scale[0]);
+        if (kinds[kind].scale[1] >= 0) random_f16(rng, 0.07F, rows + i + kinds[kind].scale[1]);
     }
     return rows;
 }
 
+/* k is rounded up to whole blocks. */
 static void fixture_make(fixture *f, int kind, int64_t m, int64_t n, int64_t k, bool has_bias) {
+    k = (k + kinds[kind].block - 1) / kinds[kind].block * kinds[kind].block;
     wk_rng rng = {.seed = 7, .stream = (uint64_t)(m * 1000003 + n * 1009 + k)};
     *f = (fixture){kinds[kind].dtype, kinds[kind].layout, m, n, k, {0}, {0}, {0}, NULL, NULL};
     x86_memory_make(&f->x, (size_t)(m * k) * sizeof(float));
@@ -68,7 +87,7 @@ static void fixture_make(fixture *f, int kind, int64_t m, int64_t n, int64_t k, 
     uint64_t size = 0;
     assert_true(wk_layout_bytes(f->layout, f->dtype, n, k, &size));
     x86_memory_make(&f->weight, size);
-    unsigned char *const rows = random_rows(&rng, f->dtype, n, k);
+    unsigned char *const rows = random_rows(&rng, kind, n, k);
     wk_layout_store(f->layout, f->dtype, n, k, 0, n, rows, x86_contents(&f->weight));
     free(rows);
     if (has_bias) {
@@ -163,7 +182,7 @@ static void test_against_double(void **state) {
         {25, 80, 32}, {31, 65, 96}, {37, 130, 576}, {70, 49, 288}, {8, 96, 64},  {11, 129, 96},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        for (int kind = 0; kind < 3; kind++) {
+        for (int kind = 0; kind < N_KINDS; kind++) {
             fixture f;
             fixture_make(&f, kind, cases[i][0], cases[i][1], cases[i][2], i % 2 == 1);
             float *const y = malloc((size_t)(f.m * f.n) * sizeof(float));
@@ -185,15 +204,17 @@ static void test_against_double(void **state) {
 /* k that no block divides. */
 static void test_float_any_k(void **state) {
     (void)state;
-    for (int64_t k = 0; k <= 70; k += 7) {
-        for (int64_t m = 1; m <= 14; m += 13) {
-            fixture f;
-            fixture_make(&f, 0, m, 21, k, true);
-            float y[14 * 21];
-            size_t at = 0;
-            for (const wk_cpu_kernel *e = next_kernel(&at); e != NULL; e = next_kernel(&at))
-                if (fixture_run(&f, e, 0, m, 1, y)) compare(&f, e, y);
-            fixture_free(&f);
+    for (int kind = 0; kind < FIRST_QUANTS; kind++) {
+        for (int64_t k = 0; k <= 70; k += 7) {
+            for (int64_t m = 1; m <= 14; m += 13) {
+                fixture f;
+                fixture_make(&f, kind, m, 21, k, true);
+                float y[14 * 21];
+                size_t at = 0;
+                for (const wk_cpu_kernel *e = next_kernel(&at); e != NULL; e = next_kernel(&at))
+                    if (fixture_run(&f, e, 0, m, 1, y)) compare(&f, e, y);
+                fixture_free(&f);
+            }
         }
     }
 }
@@ -226,7 +247,7 @@ static void same_bits(fixture *f, bool is_fast) {
 
 static void test_same_bits(void **state) {
     (void)state;
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < N_KINDS; kind++) {
         fixture f;
         fixture_make(&f, kind, 40, 52, 224, true);
         same_bits(&f, false);
@@ -238,11 +259,11 @@ static void test_same_bits(void **state) {
 /* A NaN or an infinity in one row of x reaches all of its results and no other row. */
 static void test_not_finite(void **state) {
     (void)state;
-    enum { M = 9, N = 20, K = 64 };
-    for (int kind = 0; kind < 3; kind++) {
+    enum { M = 9, N = 20, K = 256 };
+    for (int kind = 0; kind < N_KINDS; kind++) {
         fixture f;
         fixture_make(&f, kind, M, N, K, false);
-        ((float *)x86_contents(&f.x))[3 * K + 40] = kind == 1 ? INFINITY : NAN;
+        ((float *)x86_contents(&f.x))[3 * K + 40] = kind % 2 == 1 ? INFINITY : NAN;
         float y[M * N];
         size_t at = 0;
         for (const wk_cpu_kernel *k = next_kernel(&at); k != NULL; k = next_kernel(&at)) {

@@ -10,69 +10,81 @@
 #define WK_X86_LINEAR_EXACT_H
 
 #include "backend/cpu/x86/linear_operands.h"
+#include "backend/cpu/x86/linear_panel.h"
 
-enum { CHUNK = 64, BLOCK = 32, TILE_ROWS = TILE_PANELS * WK_PANEL_ROWS };
+enum {
+    CHUNK = 64,
+    BLOCK = WK_PANEL_BLOCK,
+    PARTS_MAX = 2,
+    TILE_ROWS = TILE_PANELS * WK_PANEL_ROWS,
+};
 
-/* One block of a panel: 32 k of 16 rows. */
-typedef struct panel_block {
-    const uint8_t *quants;
-    v16 scale, minimum;
-} panel_block;
+WK_INLINE bool is_of_floats(const wk_layout layout) { return wk_panel_get(layout).bits == 0; }
 
-WK_INLINE v16 load_halves(const uint8_t *p) {
-    return v16_load_f16((const uint16_t *)(const void *)p);
+/* Element i of the 16 rows of a panel of floats. */
+WK_INLINE v16 float_weight(const wk_layout layout, const uint8_t *panel, int64_t i) {
+    if (layout == WK_LAYOUT_PANEL_F16) return load_f16(panel + 2 * WK_PANEL_ROWS * i);
+    if (layout == WK_LAYOUT_PANEL_BF16) return load_bf16(panel + 2 * WK_PANEL_ROWS * i);
+    return v16_load((const float *)(const void *)panel + WK_PANEL_ROWS * i);
 }
 
-WK_INLINE panel_block block_open(const wk_layout layout, const uint8_t *panel, int64_t block) {
-    if (layout == WK_LAYOUT_PANEL_Q8) {
-        const uint8_t *const at = panel + block * WK_PANEL_Q8_BLOCK_BYTES;
-        return (panel_block){at + 2 * WK_PANEL_ROWS, load_halves(at), v16_zero()};
-    }
-    const uint8_t *const at = panel + block * WK_PANEL_Q4_BLOCK_BYTES;
-    return (panel_block){at + 4 * WK_PANEL_ROWS, load_halves(at),
-                         load_halves(at + 2 * WK_PANEL_ROWS)};
+/* A block with its scales. */
+typedef struct open_block {
+    panel_block at;
+    v16 step[PARTS_MAX], addend;
+} open_block;
+
+WK_INLINE open_block block_open(const wk_layout layout, const uint8_t *panel, int64_t b) {
+    open_block block = {.at = block_find(layout, panel, b)};
+    for (int part = 0; part < block_parts(layout); part++)
+        block.step[part] = block_step(layout, &block.at, part);
+    block.addend = block_addend(layout, &block.at);
+    return block;
 }
 
-/* Group g of 8: elements 4g ... 4g + 3 of the 16 rows. */
-WK_INLINE b64 block_group(const wk_layout layout, const panel_block *block, int g) {
-    if (layout == WK_LAYOUT_PANEL_Q8) return b64_load(block->quants + 64 * g);
-    const b64 pair = b64_load(block->quants + 64 * (g & 3));
-    return g < 4 ? b64_low_halves(pair) : b64_high_halves(pair);
-}
-
-/* The weights themselves, as the decoder of the raw blocks gives them: the product of a scale and a
+/* The weights themselves, as the decoder of the raw blocks gives them: the product of a step and a
  * quant is exact, so the fused form rounds once as the two-step one does. */
-WK_INLINE v16 block_weight(const wk_layout layout, const panel_block *block, b64 group, int i) {
-    if (layout == WK_LAYOUT_PANEL_Q8) return v16_mul(b64_float(group, i, 128), block->scale);
-    return v16_fma(b64_float(group, i, 0), block->scale, block->minimum);
+WK_INLINE v16 block_weight(const wk_layout layout, const open_block *block, const int half,
+                           b64 group, int i) {
+    const v16 q = b64_float(group, i, (float)wk_panel_get(layout).bias);
+    const v16 step = block->step[block_parts(layout) == 1 ? 0 : half];
+    if (!wk_panel_has_minimum(layout)) return v16_mul(q, step);
+    return v16_fma(q, step, block->addend);
 }
 
 /* ---- One column. ---- */
 
-/* sum[p] += weight . x over one chunk of the panels. */
+/* sum[p] += weight . x over 16 k, half a block of each panel. */
+WK_INLINE void column_half(const wk_layout layout, const open_block block[], const int half,
+                           const float *x, v16 sum[]) {
+    for (int i = 0; i < 4; i++) {
+        b64 group[DECODE_PANELS];
+        for (int p = 0; p < DECODE_PANELS; p++)
+            group[p] = block_group(layout, &block[p].at, half, i);
+        for (int e = 0; e < 4; e++) {
+            const v16 xi = v16_set(x[4 * i + e]);
+            for (int p = 0; p < DECODE_PANELS; p++)
+                sum[p] = v16_fma(block_weight(layout, &block[p], half, group[p], e), xi, sum[p]);
+        }
+    }
+}
+
+/* The same over one chunk. */
 WK_INLINE void column_chunk(const wk_layout layout, const uint8_t *const panel[], int64_t first,
                             int64_t len, const float *x, v16 sum[]) {
-    if (layout == WK_LAYOUT_PANEL_F32) {
+    if (is_of_floats(layout)) {
         for (int64_t i = first; i < first + len; i++) {
             const v16 xi = v16_set(x[i]);
             for (int p = 0; p < DECODE_PANELS; p++)
-                sum[p] =
-                    v16_fma(v16_load((const float *)(const void *)panel[p] + 16 * i), xi, sum[p]);
+                sum[p] = v16_fma(float_weight(layout, panel[p], i), xi, sum[p]);
         }
         return;
     }
     for (int64_t i = first; i < first + len; i += BLOCK) {
-        panel_block block[DECODE_PANELS];
+        open_block block[DECODE_PANELS];
         for (int p = 0; p < DECODE_PANELS; p++) block[p] = block_open(layout, panel[p], i / BLOCK);
-        for (int g = 0; g < BLOCK / 4; g++) {
-            b64 group[DECODE_PANELS];
-            for (int p = 0; p < DECODE_PANELS; p++) group[p] = block_group(layout, &block[p], g);
-            for (int e = 0; e < 4; e++) {
-                const v16 xi = v16_set(x[i + 4 * g + e]);
-                for (int p = 0; p < DECODE_PANELS; p++)
-                    sum[p] = v16_fma(block_weight(layout, &block[p], group[p], e), xi, sum[p]);
-            }
-        }
+        column_half(layout, block, 0, x + i, sum);
+        column_half(layout, block, 1, x + i + BLOCK / 2, sum);
     }
 }
 
@@ -174,16 +186,28 @@ static void tile_run(const exact_tile *t, int64_t width) {
     }
 }
 
+/* Half a block as floats [16][16]. */
+WK_INLINE void unpack_half(const wk_layout layout, const open_block *block, const int half,
+                           float *w) {
+    for (int i = 0; i < 4; i++) {
+        const b64 group = block_group(layout, &block->at, half, i);
+        for (int e = 0; e < 4; e++, w += WK_PANEL_ROWS)
+            v16_store(w, block_weight(layout, block, half, group, e));
+    }
+}
+
 /* A chunk of one panel as floats [len][16]. */
 WK_INLINE void unpack_chunk(const wk_layout layout, const uint8_t *panel, int64_t first,
                             int64_t len, float *w) {
-    for (int64_t i = first; i < first + len; i += BLOCK) {
-        const panel_block block = block_open(layout, panel, i / BLOCK);
-        for (int g = 0; g < BLOCK / 4; g++) {
-            const b64 group = block_group(layout, &block, g);
-            for (int e = 0; e < 4; e++, w += WK_PANEL_ROWS)
-                v16_store(w, block_weight(layout, &block, group, e));
-        }
+    if (is_of_floats(layout)) {
+        for (int64_t i = first; i < first + len; i++, w += WK_PANEL_ROWS)
+            v16_store(w, float_weight(layout, panel, i));
+        return;
+    }
+    for (int64_t i = first; i < first + len; i += BLOCK, w += BLOCK * WK_PANEL_ROWS) {
+        const open_block block = block_open(layout, panel, i / BLOCK);
+        unpack_half(layout, &block, 0, w);
+        unpack_half(layout, &block, 1, w + BLOCK / 2 * WK_PANEL_ROWS);
     }
 }
 
@@ -253,18 +277,17 @@ WK_INLINE void exact_run(const wk_cpu_run *run, const wk_layout layout, int phas
     }
 }
 
-static void run_f32(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
-    exact_run(run, WK_LAYOUT_PANEL_F32, phase, begin, end);
-}
-static void run_q8(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
-    exact_run(run, WK_LAYOUT_PANEL_Q8, phase, begin, end);
-}
-static void run_q4(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
-    exact_run(run, WK_LAYOUT_PANEL_Q4, phase, begin, end);
-}
-
-static bool accepts_f32(const wk_op *op) { return linear_accepts(op, WK_LAYOUT_PANEL_F32); }
-static bool accepts_q8(const wk_op *op) { return linear_accepts(op, WK_LAYOUT_PANEL_Q8); }
-static bool accepts_q4(const wk_op *op) { return linear_accepts(op, WK_LAYOUT_PANEL_Q4); }
+#define EXACT_RUN(layout, name)                                                                    \
+    static bool accepts_##name(const wk_op *op) {                                                  \
+        return linear_accepts(op, WK_LAYOUT_PANEL_##layout);                                       \
+    }                                                                                              \
+    static void run_##name(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {         \
+        exact_run(run, WK_LAYOUT_PANEL_##layout, phase, begin, end);                               \
+    }
+EXACT_RUN(F32, f32)
+EXACT_RUN(F16, f16)
+EXACT_RUN(BF16, bf16)
+WK_PANEL_FORMATS(EXACT_RUN)
+#undef EXACT_RUN
 
 #endif

@@ -1,40 +1,22 @@
 /* x86/linear_exact_avx2.c: linear in float32 for AVX2 with FMA and F16C. */
-#include "backend/cpu/x86/simd_avx2.h"
+#include "backend/cpu/x86/linear_simd_avx2.h"
 
 #include "backend/cpu/x86/linear_exact.h"
 
-const wk_cpu_kernel wk_linear_f32_avx2 = {
-    .base = {.name = "linear_f32_avx2"},
-    .code = WK_OP_LINEAR,
-    .needs = SIMD_NEEDS,
-    .accepts = accepts_f32,
-    .n_phases = 2,
-    .items = exact_items,
-    .grain = exact_grain,
-    .scratch_bytes = exact_scratch_bytes,
-    .run = run_f32,
-};
-
-const wk_cpu_kernel wk_linear_q8_avx2 = {
-    .base = {.name = "linear_q8_avx2"},
-    .code = WK_OP_LINEAR,
-    .needs = SIMD_NEEDS,
-    .accepts = accepts_q8,
-    .n_phases = 2,
-    .items = exact_items,
-    .grain = exact_grain,
-    .scratch_bytes = exact_scratch_bytes,
-    .run = run_q8,
-};
-
-const wk_cpu_kernel wk_linear_q4_avx2 = {
-    .base = {.name = "linear_q4_avx2"},
-    .code = WK_OP_LINEAR,
-    .needs = SIMD_NEEDS,
-    .accepts = accepts_q4,
-    .n_phases = 2,
-    .items = exact_items,
-    .grain = exact_grain,
-    .scratch_bytes = exact_scratch_bytes,
-    .run = run_q4,
-};
+#define EXACT_KERNEL(layout, type)                                                                 \
+    const wk_cpu_kernel wk_linear_##type##_avx2 = {                                                \
+        .base = {.name = "linear_" #type "_avx2"},                                                 \
+        .code = WK_OP_LINEAR,                                                                      \
+        .needs = SIMD_NEEDS,                                                                       \
+        .accepts = accepts_##type,                                                                 \
+        .n_phases = 2,                                                                             \
+        .items = exact_items,                                                                      \
+        .grain = exact_grain,                                                                      \
+        .scratch_bytes = exact_scratch_bytes,                                                      \
+        .run = run_##type,                                                                         \
+    };
+EXACT_KERNEL(F32, f32)
+EXACT_KERNEL(F16, f16)
+EXACT_KERNEL(BF16, bf16)
+WK_PANEL_FORMATS(EXACT_KERNEL)
+#undef EXACT_KERNEL

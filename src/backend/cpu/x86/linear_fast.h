@@ -8,7 +8,9 @@
  *   FAST_COLUMNS, FAST_PANELS
  *   block_words(width)  size of a packed block of a tile of width columns
  *   pack_block(x, width, block)   one column of it; block points to the column's first word
- *   add_block(layout, panels, width, at, block, total)   total += the block's part of y */
+ *   add_block(layout, panels, width, at, block, total)   total += the block's part of y
+ *
+ * A packed block begins with what both instruction sets keep of a column, in words (fast_word). */
 #ifndef WK_X86_LINEAR_FAST_H
 #define WK_X86_LINEAR_FAST_H
 
@@ -56,16 +58,15 @@ WK_INLINE void store_tile(const fast_target *to, int c, int p, v16 value) {
 WK_INLINE void run_tile(const wk_layout layout, const int panels, const int width,
                         const uint8_t *panel, int64_t panel_stride, int64_t k,
                         const int32_t *packed, const fast_target *to) {
-    const int64_t stride =
-        layout == WK_LAYOUT_PANEL_Q8 ? WK_PANEL_Q8_BLOCK_BYTES : WK_PANEL_Q4_BLOCK_BYTES;
     v16 total[FAST_PANELS][FAST_COLUMNS];
     for (int p = 0; p < panels; p++)
         for (int c = 0; c < width; c++) total[p][c] = v16_zero();
-    for (int64_t b = 0; b < k / QUANT_BLOCK; b++, packed += block_words(width), panel += stride) {
-        const uint8_t *const at[2] = {panel, panel + panel_stride};
+    for (int64_t b = 0; b < k / QUANT_BLOCK; b++, packed += block_words(width)) {
+        panel_block at[FAST_PANELS];
+        for (int p = 0; p < panels; p++) at[p] = block_find(layout, panel + p * panel_stride, b);
         if (panels == 1) /* the weights come from memory, and only once */
-            for (int i = 0; i < stride; i += 64)
-                _mm_prefetch((const char *)panel + PREFETCH_BYTES + i, _MM_HINT_T0);
+            for (int i = 0; i < wk_panel_block_bytes(layout); i += 64)
+                _mm_prefetch((const char *)at[0].scales + PREFETCH_BYTES + i, _MM_HINT_T0);
         add_block(layout, panels, width, at, packed, total);
     }
     for (int c = 0; c < width; c++)
@@ -124,15 +125,15 @@ WK_INLINE void run_panels(const wk_cpu_run *run, const wk_layout layout, int pha
     }
 }
 
-static void run_q8(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
-    run_panels(run, WK_LAYOUT_PANEL_Q8, phase, begin, end);
-}
-static void run_q4(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
-    run_panels(run, WK_LAYOUT_PANEL_Q4, phase, begin, end);
-}
-
-static bool accepts_q8(const wk_op *op) { return linear_accepts(op, WK_LAYOUT_PANEL_Q8); }
-static bool accepts_q4(const wk_op *op) { return linear_accepts(op, WK_LAYOUT_PANEL_Q4); }
+#define FAST_RUN(layout, name)                                                                     \
+    static bool accepts_##name(const wk_op *op) {                                                  \
+        return linear_accepts(op, WK_LAYOUT_PANEL_##layout);                                       \
+    }                                                                                              \
+    static void run_##name(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {         \
+        run_panels(run, WK_LAYOUT_PANEL_##layout, phase, begin, end);                              \
+    }
+WK_PANEL_FORMATS(FAST_RUN)
+#undef FAST_RUN
 
 static int64_t n_tiles(const wk_op *op) {
     return (wk_src(op, 0)->extent[0] + FAST_COLUMNS - 1) / FAST_COLUMNS;

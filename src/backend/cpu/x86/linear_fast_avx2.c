@@ -1,22 +1,18 @@
 /* x86/linear_fast_avx2.c: linear with activations as 16-bit integers: their dot products take as
  * many instructions here as those of signed bytes, which AVX2 lacks. */
-#include "backend/cpu/x86/simd_avx2.h"
+#include "backend/cpu/x86/linear_simd_avx2.h"
 
 #include "backend/cpu/cpu_kernel.h"
+#include "backend/cpu/x86/linear_panel.h"
 #include "backend/cpu/x86/linear_quantize.h"
-
-#include <string.h>
 
 enum { FAST_COLUMNS = 4, FAST_PANELS = 1, GROUPS = QUANT_BLOCK / 4 };
 
-/* One block of a tile of width columns, in words:
+/* One block of a tile of width columns: the words of linear_quantize.h, then
  *
- *   scale[width]    f32
- *   sum[width]      f32, scale times the sum of v
- *   base[width]     what takes the 128 that PANEL_Q8 adds to its quants off the dot product
  *   even[8][width]  elements 0 and 2 of each group, 16 bits each
  *   odd[8][width]   elements 1 and 3 */
-WK_INLINE int64_t block_words(int64_t width) { return width * (3 + 2 * GROUPS); }
+WK_INLINE int64_t block_words(int64_t width) { return width * (WORD_DATA + 2 * GROUPS); }
 
 /* Two 16-bit numbers as one word. */
 WK_INLINE int32_t pack_two(int32_t low, int32_t high) {
@@ -24,14 +20,11 @@ WK_INLINE int32_t pack_two(int32_t low, int32_t high) {
 }
 
 static void pack_block(const float *x, int64_t width, int32_t *block) {
-    int32_t v[QUANT_BLOCK], sum = 0;
+    int32_t v[QUANT_BLOCK], sum[QUANT_PARTS] = {0, 0};
     const float scale = quant_make(x, v);
-    for (int i = 0; i < QUANT_BLOCK; i++) sum += v[i];
-    const float scaled_sum = scale * (float)sum;
-    memcpy(block, &scale, sizeof scale);
-    memcpy(block + width, &scaled_sum, sizeof scaled_sum);
-    block[2 * width] = -128 * sum;
-    int32_t *const even = block + 3 * width, *const odd = even + GROUPS * width;
+    for (int i = 0; i < QUANT_BLOCK; i++) sum[i / 16] += v[i];
+    pack_words(scale, sum, width, block);
+    int32_t *const even = block + WORD_DATA * width, *const odd = even + GROUPS * width;
     for (int g = 0; g < GROUPS; g++) {
         even[g * width] = pack_two(v[4 * g], v[4 * g + 2]);
         odd[g * width] = pack_two(v[4 * g + 1], v[4 * g + 3]);
@@ -66,57 +59,60 @@ WK_INLINE v16 set_word(const int32_t *word) {
     return v16_of(all, all);
 }
 
-/* total += the block's part of y; panels is 1. */
-WK_INLINE void add_block(const wk_layout layout, const int panels, const int width,
-                         const uint8_t *const at[], const int32_t *block,
-                         v16 total[FAST_PANELS][FAST_COLUMNS]) {
-    (void)panels;
-    const bool is_q8 = layout == WK_LAYOUT_PANEL_Q8;
-    const uint8_t *const quants = at[0] + (is_q8 ? 2 : 4) * WK_PANEL_ROWS;
-    const int32_t *const x = block + 3 * width;
+/* sum[c] += weights . x for the first or second half of the block. */
+WK_INLINE void add_half(const wk_layout layout, const int width, const int half,
+                        const panel_block *at, const int32_t *x, row_sums sum[FAST_COLUMNS]) {
+    for (int i = 0; i < GROUPS / 2; i++)
+        dot_group(width, block_group(layout, at, half, i), x + (i + half * GROUPS / 2) * width,
+                  sum);
+}
+
+/* total += what the block's halves with the steps of part add to y: one of two, or both. */
+WK_INLINE void add_part(const wk_layout layout, const int width, const int part,
+                        const panel_block *at, const int32_t *block, v16 total[FAST_COLUMNS]) {
+    const int parts = block_parts(layout), bias = wk_panel_get(layout).bias;
+    const int32_t *const x = block + WORD_DATA * width;
     row_sums sum[FAST_COLUMNS];
     for (int c = 0; c < width; c++) {
-        const int32_t base = is_q8 ? block[2 * width + c] : 0;
+        const int32_t base = bias == 0 ? 0 : bias * block_base(width, block, c, parts, part);
         sum[c] = (row_sums){_mm256_set1_epi32(base), _mm256_set1_epi32(base)};
     }
-    for (int g = 0; g < (is_q8 ? GROUPS : GROUPS / 2); g++) {
-        const b64 bytes = b64_load(quants + 64 * g);
-        dot_group(width, is_q8 ? bytes : b64_low_halves(bytes), x + g * width, sum);
-        if (!is_q8) dot_group(width, b64_high_halves(bytes), x + (g + GROUPS / 2) * width, sum);
-    }
-    const uint16_t *const halves = (const uint16_t *)(const void *)at[0];
-    const v16 scale = v16_load_f16(halves);
+    add_half(layout, width, part, at, x, sum);
+    if (parts == 1) add_half(layout, width, 1, at, x, sum);
+    const v16 step = block_step(layout, at, part);
     for (int c = 0; c < width; c++) {
         const v16 whole = v16_of(_mm256_cvtepi32_ps(sum[c].low), _mm256_cvtepi32_ps(sum[c].high));
-        total[0][c] = v16_fma(whole, v16_mul(scale, set_word(block + c)), total[0][c]);
-        if (!is_q8)
-            total[0][c] = v16_fma(v16_load_f16(halves + WK_PANEL_ROWS), set_word(block + width + c),
-                                  total[0][c]);
+        const v16 both = v16_mul(step, set_word(block + WORD_SCALE * width + c));
+        total[c] = v16_fma(whole, both, total[c]);
     }
+}
+
+/* total += the block's part of y; panels is 1. */
+WK_INLINE void add_block(const wk_layout layout, const int panels, const int width,
+                         const panel_block at[], const int32_t *block,
+                         v16 total[FAST_PANELS][FAST_COLUMNS]) {
+    (void)panels;
+    add_part(layout, width, 0, at, block, total[0]);
+    if (block_parts(layout) > 1) add_part(layout, width, 1, at, block, total[0]);
+    if (!wk_panel_has_minimum(layout)) return;
+    const v16 addend = block_addend(layout, at);
+    for (int c = 0; c < width; c++)
+        total[0][c] = v16_fma(addend, set_word(block + WORD_SUM * width + c), total[0][c]);
 }
 
 #include "backend/cpu/x86/linear_fast.h"
 
-const wk_cpu_kernel wk_linear_q8_fast_avx2 = {
-    .base = {.name = "linear_q8_fast_avx2", .is_fast = true},
-    .code = WK_OP_LINEAR,
-    .needs = SIMD_NEEDS,
-    .accepts = accepts_q8,
-    .n_phases = 2,
-    .items = items,
-    .grain = grain,
-    .scratch_bytes = scratch_bytes,
-    .run = run_q8,
-};
-
-const wk_cpu_kernel wk_linear_q4_fast_avx2 = {
-    .base = {.name = "linear_q4_fast_avx2", .is_fast = true},
-    .code = WK_OP_LINEAR,
-    .needs = SIMD_NEEDS,
-    .accepts = accepts_q4,
-    .n_phases = 2,
-    .items = items,
-    .grain = grain,
-    .scratch_bytes = scratch_bytes,
-    .run = run_q4,
-};
+#define FAST_KERNEL(layout, type)                                                                  \
+    const wk_cpu_kernel wk_linear_##type##_fast_avx2 = {                                           \
+        .base = {.name = "linear_" #type "_fast_avx2", .is_fast = true},                           \
+        .code = WK_OP_LINEAR,                                                                      \
+        .needs = SIMD_NEEDS,                                                                       \
+        .accepts = accepts_##type,                                                                 \
+        .n_phases = 2,                                                                             \
+        .items = items,                                                                            \
+        .grain = grain,                                                                            \
+        .scratch_bytes = scratch_bytes,                                                            \
+        .run = run_##type,                                                                         \
+    };
+WK_PANEL_FORMATS(FAST_KERNEL)
+#undef FAST_KERNEL

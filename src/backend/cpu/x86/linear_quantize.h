@@ -9,12 +9,37 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 enum {
     QUANT_BLOCK = 32,
     QUANT_STEP = 128, /* value of the high byte's last bit */
     QUANT_MAX = 127 * QUANT_STEP,
+    QUANT_PARTS = 2, /* halves of a block, of which some layouts need the sums alone */
 };
+
+/* What a packed block begins with; each word is there once for every column of the tile. */
+enum {
+    WORD_SCALE, /* f32 */
+    WORD_SUM,   /* f32, scale times the sum of v */
+    WORD_BASE,  /* minus the sums of v in each part: times the bias of the quants, what that adds */
+    WORD_DATA = WORD_BASE + QUANT_PARTS,
+};
+
+/* Writes those words of one column, width words apart. */
+WK_INLINE void pack_words(float scale, const int32_t sum[QUANT_PARTS], int64_t width,
+                          int32_t *block) {
+    const float scaled_sum = scale * (float)(sum[0] + sum[1]);
+    memcpy(block + WORD_SCALE * width, &scale, sizeof scale);
+    memcpy(block + WORD_SUM * width, &scaled_sum, sizeof scaled_sum);
+    for (int part = 0; part < QUANT_PARTS; part++) block[(WORD_BASE + part) * width] = -sum[part];
+}
+
+/* What the dot products of a column begin with. */
+WK_INLINE int32_t block_base(int width, const int32_t *block, int c, int parts, int part) {
+    const int32_t *const base = block + WORD_BASE * width + c;
+    return parts == 1 ? base[0] + base[width] : base[part * width];
+}
 
 /* Largest magnitude of a block; NaN where the block holds one. */
 WK_INLINE float quant_largest(const float *x) {

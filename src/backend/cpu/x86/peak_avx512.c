@@ -14,18 +14,18 @@ static int32_t integer(int64_t n_rounds) {
         for (int i = 0; i < N_CHAINS; i++) sum[i] = _mm512_dpbusd_epi32(sum[i], x, x);
     }
     for (int i = 1; i < N_CHAINS; i++) sum[0] = _mm512_add_epi32(sum[0], sum[i]);
-    return _mm512_reduce_add_epi32(sum[0]);
+    return _mm_cvtsi128_si32(_mm512_castsi512_si128(sum[0]));
 }
 
 static float f32(int64_t n_rounds) {
     __m512 sum[N_CHAINS];
-    for (int i = 0; i < N_CHAINS; i++) sum[i] = _mm512_set1_ps((float)i);
-    const __m512 x = _mm512_set1_ps(0.5F); /* the sums stay finite */
+    for (int i = 0; i < N_CHAINS; i++) sum[i] = _mm512_set1_ps((float)(i + 2));
+    const __m512 x = _mm512_set1_ps(0.5F); /* sums near 1 in the end */
     for (int64_t round = 0; round < n_rounds; round++) {
         for (int i = 0; i < N_CHAINS; i++) sum[i] = _mm512_fmadd_ps(sum[i], x, x);
     }
     for (int i = 1; i < N_CHAINS; i++) sum[0] = _mm512_add_ps(sum[0], sum[i]);
-    return _mm512_reduce_add_ps(sum[0]);
+    return _mm512_cvtss_f32(sum[0]);
 }
 
 const wk_cpu_peak wk_peak_avx512 = {

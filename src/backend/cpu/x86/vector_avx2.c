@@ -40,7 +40,7 @@ const wk_cpu_kernel wk_softmax_avx2 = {
     .base = {.name = "softmax_avx2"},
     .code = WK_OP_SOFTMAX,
     .needs = SIMD_NEEDS,
-    .accepts = accepts_softmax,
+    .accepts = accepts_rows,
     .n_phases = 1,
     .items = row_items,
     .grain = row_grain,
@@ -78,4 +78,26 @@ const wk_cpu_kernel wk_copy_avx2 = {
     .items = row_items,
     .grain = row_grain,
     .run = run_copy,
+};
+
+const wk_cpu_kernel wk_layer_norm_avx2 = {
+    .base = {.name = "layer_norm_avx2"},
+    .code = WK_OP_LAYER_NORM,
+    .needs = SIMD_NEEDS,
+    .accepts = accepts_rows,
+    .n_phases = 1,
+    .items = row_items,
+    .grain = row_grain,
+    .run = run_layer_norm,
+};
+
+const wk_cpu_kernel wk_reduce_avx2 = {
+    .base = {.name = "reduce_avx2"},
+    .code = WK_OP_REDUCE,
+    .needs = SIMD_NEEDS,
+    .accepts = accepts_reduce,
+    .n_phases = 1,
+    .items = reduce_items,
+    .grain = reduce_grain,
+    .run = run_reduce,
 };

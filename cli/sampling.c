@@ -1,0 +1,193 @@
+/* sampling.c: see sampling.h. */
+#include "sampling.h"
+
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cli_sampling_defaults(cli_sampling_options *given) {
+    given->desc = (wick_sampler_desc){.temperature = 0.8F,
+                                      .top_k = 40,
+                                      .typical_p = 1,
+                                      .top_p = 0.95F,
+                                      .repeat_penalty = 1,
+                                      .repeat_last = 64,
+                                      .dry_base = 1.75F,
+                                      .dry_allowed = 2,
+                                      .xtc_threshold = 0.1F,
+                                      .mirostat_eta = 0.1F};
+}
+
+/* --- Biases --- */
+
+/* "ID=B"; strtod alone would take blanks and words. */
+static bool parse_bias(const char *text, wick_logit_bias *bias) {
+    const size_t n_digits = strspn(text, "0123456789");
+    if (n_digits == 0 || text[n_digits] != '=') return false;
+    const char *const value = text + n_digits + 1;
+    char *end = NULL;
+    errno = 0;
+    const unsigned long long id = strtoull(text, NULL, 10);
+    if (errno != 0 || id > UINT32_MAX) return false;
+    bias->id = (uint32_t)id;
+    bias->bias = -INFINITY;
+    if (strcmp(value, "never") == 0) return true;
+    if (value[0] == '\0' || value[strspn(value, "0123456789+-.eE")] != '\0') return false;
+    const double number = strtod(value, &end);
+    bias->bias = (float)number;
+    return *end == '\0' && fabs(number) <= 1e6;
+}
+
+int cli_sampling_desc(const cli_command *command, const cli_sampling_options *given,
+                      wick_logit_bias biases[CLI_MAX_BIASES], wick_sampler_desc *desc) {
+    *desc = given->desc;
+    for (size_t i = 0; i < given->biases.n; i++) {
+        const char *const text = given->biases.items[i];
+        if (!parse_bias(text, &biases[i]))
+            return cli_usage_error(command,
+                                   "--logit-bias: '%s' is not a token and a number from -1e6 to "
+                                   "1e6 or 'never', like 42=-1.5",
+                                   text);
+    }
+    desc->bias = biases;
+    desc->n_bias = given->biases.n;
+    if (given->dry_breakers.n > 0) desc->dry_breakers = given->dry_breakers.items;
+    desc->n_dry_breakers = given->dry_breakers.n;
+    return CLI_OK;
+}
+
+/* --- Options, in the order in which they act --- */
+
+static const cli_option table[] = {
+    {.name = "temp",
+     .alias = "temperature",
+     .argument = "T",
+     .help = "temperature: higher is more varied; 0: always the likeliest token",
+     .kind = &cli_f32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.temperature),
+     .most = 100},
+    {.name = "logit-bias",
+     .argument = "ID=B",
+     .help = "add B to the logit of a token, 'never': forbid it; may be given again",
+     .kind = &cli_list,
+     .offset = offsetof(cli_sampling_place, sampling.biases)},
+    {.name = "repeat-penalty",
+     .argument = "F",
+     .help = "make tokens that occurred lately F times less attractive; 1: off",
+     .kind = &cli_f32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.repeat_penalty),
+     .least = 0.01,
+     .most = 100},
+    {.name = "frequency-penalty",
+     .argument = "F",
+     .help = "take F off the logit of a token for each time that it occurred lately",
+     .kind = &cli_f32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.frequency_penalty),
+     .least = -100,
+     .most = 100},
+    {.name = "presence-penalty",
+     .argument = "F",
+     .help = "take F off the logits of tokens that occurred lately",
+     .kind = &cli_f32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.presence_penalty),
+     .least = -100,
+     .most = 100},
+    {.name = "repeat-last",
+     .argument = "N",
+     .help = "how many tokens 'lately' is",
+     .kind = &cli_u32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.repeat_last),
+     .least = 1,
+     .most = UINT32_MAX},
+    {.name = "dry",
+     .argument = "F",
+     .help = "DRY: how much a token loses that goes on with a repetition; 0: off",
+     .kind = &cli_f32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.dry_multiplier),
+     .most = 100},
+    {.name = "dry-base",
+     .argument = "F",
+     .help = "DRY: how fast that grows with the length of the repetition",
+     .kind = &cli_f32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.dry_base),
+     .least = 1,
+     .most = 100},
+    {.name = "dry-allowed",
+     .argument = "N",
+     .help = "DRY: the shortest repetition that counts, in tokens",
+     .kind = &cli_u32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.dry_allowed),
+     .least = 1,
+     .most = 50},
+    {.name = "dry-last",
+     .argument = "N",
+     .help = "DRY: how many tokens it looks back at; 0: all",
+     .kind = &cli_u32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.dry_last),
+     .most = UINT32_MAX},
+    {.name = "dry-breaker",
+     .argument = "TEXT",
+     .help = "DRY: repetitions end here; instead of newline : \" and *; may be given again",
+     .kind = &cli_list,
+     .offset = offsetof(cli_sampling_place, sampling.dry_breakers)},
+    {.name = "top-k",
+     .argument = "N",
+     .help = "choose among the N likeliest tokens; 0: all",
+     .kind = &cli_u32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.top_k),
+     .most = UINT32_MAX},
+    {.name = "typical-p",
+     .argument = "P",
+     .help = "choose among the tokens of typical surprise that make up this share; 0 or 1: all",
+     .kind = &cli_f32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.typical_p),
+     .most = 1},
+    {.name = "top-p",
+     .argument = "P",
+     .help = "choose among the likeliest tokens that make up this share; 0 or 1: all",
+     .kind = &cli_f32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.top_p),
+     .most = 1},
+    {.name = "min-p",
+     .argument = "P",
+     .help = "leave out tokens less likely than P times the likeliest; 0: none",
+     .kind = &cli_f32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.min_p),
+     .most = 1},
+    {.name = "xtc",
+     .argument = "P",
+     .help = "XTC: how often the likeliest tokens are left out; 0: never",
+     .kind = &cli_f32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.xtc_probability),
+     .most = 1},
+    {.name = "xtc-threshold",
+     .argument = "P",
+     .help = "XTC: the likeliest are all of at least P but the last of them",
+     .kind = &cli_f32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.xtc_threshold),
+     .least = 0.0001,
+     .most = 1},
+    {.name = "mirostat",
+     .argument = "TAU",
+     .help = "keep the surprise near TAU bits, instead of top-k to XTC; 0: off",
+     .kind = &cli_f32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.mirostat_tau),
+     .most = 100},
+    {.name = "mirostat-eta",
+     .argument = "F",
+     .help = "how fast mirostat adapts",
+     .kind = &cli_f32,
+     .offset = offsetof(cli_sampling_place, sampling.desc.mirostat_eta),
+     .least = 0.0001,
+     .most = 10},
+    {.name = "seed",
+     .argument = "N",
+     .help = "the same seed gives the same text; 0: another one each time",
+     .kind = &cli_u64,
+     .offset = offsetof(cli_sampling_place, sampling.desc.seed)},
+};
+
+const cli_group cli_sampling_group = {"Choosing tokens", table, sizeof table / sizeof *table};
