@@ -173,7 +173,8 @@ def test_penalties_and_biases():
         assert succeeds(*greedy(*options, n=150)) != plain, options
     equal(succeeds(*greedy("--dry", 0, "--presence-penalty", 0, n=150)), plain)
     first = ids_of(succeeds(*greedy("--print-ids", n=1)))[0]
-    assert ids_of(succeeds(*greedy("--print-ids", "--logit-bias", f"{first}=never", n=1))) != [first]
+    banned = greedy("--print-ids", "--logit-bias", f"{first}=never", n=1)
+    assert ids_of(succeeds(*banned)) != [first]
     equal(ids_of(succeeds(*greedy("--print-ids", "--logit-bias", "300=1e3", "--logit-bias=301=-2.5",
                                   n=2))), [300, 300])
     for bad in ("5", "5=", "=1", "-1=2", "5=x", "5=nan", "5=1e9", "99999999999=1", "5= 1"):
@@ -628,7 +629,8 @@ def test_version():
 ENGINE = "backend threads isa math strict verify profile no-map"
 OPTIONS = {
     "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet temp top-k top-p "
-           "min-p repeat-penalty repeat-last seed frequency-penalty presence-penalty logit-bias dry "
+           "min-p repeat-penalty repeat-last seed frequency-penalty presence-penalty logit-bias "
+           "dry "
            "dry-base dry-allowed dry-last dry-breaker typical-p xtc xtc-threshold mirostat "
            "mirostat-eta logprobs context chunk cache " + ENGINE,
     "info": "json tensors context backend math",

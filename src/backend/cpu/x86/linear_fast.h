@@ -8,9 +8,7 @@
  *   FAST_COLUMNS, FAST_PANELS
  *   block_words(width)  size of a packed block of a tile of width columns
  *   pack_block(x, width, block)   one column of it; block points to the column's first word
- *   add_block(layout, panels, width, at, block, total)   total += the block's part of y
- *
- * A packed block begins with what both instruction sets keep of a column, in words (fast_word). */
+ *   add_block(layout, panels, width, at, block, total)   total += the block's part of y */
 #ifndef WK_X86_LINEAR_FAST_H
 #define WK_X86_LINEAR_FAST_H
 

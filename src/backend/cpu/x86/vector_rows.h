@@ -1,6 +1,6 @@
 /* x86/vector_rows.h: ops over float rows, written once over simd_*.h: elementwise functions, norm,
- * softmax, rotation and copies. The items of all of them are rows along the last dimension, which
- * must be dense; the other strides are free. */
+ * softmax, rotation, copies and sums. The items of all but the sums are rows along the last
+ * dimension, which must be dense; the other strides are free. */
 #ifndef WK_X86_VECTOR_ROWS_H
 #define WK_X86_VECTOR_ROWS_H
 
