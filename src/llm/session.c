@@ -84,8 +84,8 @@ static wick_status make_parts(wick_session *s, const wick_session_desc *desc, wi
                                    .cache_dtype = is_half ? WICK_F16 : WICK_F32};
     WK_TRY(wk_sampler_make(heap, &desc->sampler, s->tokenizer, hp->n_vocab, &s->sampler, err));
     WK_TRY(make_logprobs(s, desc->n_logprobs, hp->n_vocab, err));
-    WK_TRY(wk_runner_make(s->model, &runner, &s->runner,
-                          err)); /* compares with what memory there is */
+    /* The runner compares the cache with what memory there is: nothing large is taken before. */
+    WK_TRY(wk_runner_make(s->model, &runner, &s->runner, err));
     s->tokens = wk_alloc(heap, s->context_length * sizeof *s->tokens);
     s->piece_capacity = wick_detokenize_bound(s->tokenizer);
     s->piece = wk_alloc(heap, s->piece_capacity);
@@ -434,6 +434,7 @@ wick_status wick_session_next(wick_session *session, wick_event *event) {
 
 void wick_session_get_stats(const wick_session *session, wick_session_stats *stats) {
     const wick_session *const s = session;
+    if (!s || !stats) return;
     *stats =
         (wick_session_stats){.n_prompt = s->n_prompt,
                              .n_reused = s->n_reused,
@@ -448,6 +449,6 @@ void wick_session_get_stats(const wick_session *session, wick_session_stats *sta
 }
 
 const uint32_t *wick_session_tokens(const wick_session *session, size_t *n) {
-    *n = session->n_tokens;
-    return session->tokens;
+    if (n) *n = session ? session->n_tokens : 0;
+    return session ? session->tokens : NULL;
 }
