@@ -2,6 +2,8 @@
 #include "core/dtype.h"
 #include "model/model_struct.h"
 
+#include <wick/ops.h>
+
 #include <assert.h>
 
 static wick_shape cache_shape(const wk_hparams *hparams, uint32_t n_blocks, uint32_t block_size,
@@ -10,9 +12,24 @@ static wick_shape cache_shape(const wk_hparams *hparams, uint32_t n_blocks, uint
 }
 
 /* The state keeps its tensors beyond the scope that may be open. */
+static wick_tensor *keep(wick_tensor *tensor) {
+    return tensor != NULL && tensor->scope != 0 ? wick_retain(tensor) : tensor;
+}
+
 static wick_tensor *make_cache(wick_device *device, wick_dtype dtype, const wick_shape *shape) {
-    wick_tensor *const cache = wk_tensor_new(device, dtype, shape);
-    return cache != NULL && cache->scope != 0 ? wick_retain(cache) : cache;
+    return keep(wk_tensor_new(device, dtype, shape));
+}
+
+/* Keys lie [.., dim, block_size] and are seen as [.., block_size, dim]: a query meets many keys at
+ * once, element by element, so neighbouring keys are what a vector register wants to hold. */
+static wick_tensor *make_key_cache(wick_device *device, wick_dtype dtype, const wick_shape *shape) {
+    wick_shape lying = *shape;
+    lying.extent[2] = shape->extent[3];
+    lying.extent[3] = shape->extent[2];
+    wick_tensor *const cache = make_cache(device, dtype, &lying);
+    wick_tensor *const keys = keep(wick_transpose(cache, 2, 3));
+    wick_release(cache);
+    return keys;
 }
 
 wick_status wk_state_make(const wk_model *model, wick_device *device, uint32_t n_blocks,
@@ -32,7 +49,7 @@ wick_status wk_state_make(const wk_model *model, wick_device *device, uint32_t n
     const wick_shape v = cache_shape(hparams, n_blocks, block_size, hparams->head_dim_v);
     for (uint32_t i = 0; i < state->n_layers; i++) {
         wk_layer_cache *const layer = &state->layers[i];
-        layer->k = make_cache(device, dtype, &k);
+        layer->k = make_key_cache(device, dtype, &k);
         layer->v = layer->k != NULL ? make_cache(device, dtype, &v) : NULL;
         if (layer->v != NULL) continue;
         wk_state_free(state);

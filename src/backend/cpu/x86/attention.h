@@ -110,6 +110,34 @@ WK_INLINE v16 load_cached(const unsigned char *row, bool is_half, int64_t i, int
     return v16_load_f16(padded);
 }
 
+/* Whether 16 keys lie side by side, element by element: the layout that model/state.c chooses. */
+static bool lies_transposed(const wk_view *cache) {
+    return cache->stride[2] == 1 && cache->stride[3] != 1 && cache->extent[2] % 16 == 0;
+}
+
+/* The same for a cache that lies transposed. Keys of a block that nobody sees may hold anything: a
+ * key has its lane, and what it gives there is masked. */
+static void load_keys(const cached_op *c, const seen_keys *seen, int64_t group, int64_t step,
+                      float *keys) {
+    const wk_view *const cache = wk_src(c->op, K_CACHE);
+    const bool is_half = cache->dtype == WICK_F16;
+    const int64_t size = is_half ? 2 : 4;
+    for (int64_t j = 0; j < STEP; j += 16) {
+        const int64_t key = step + j;
+        const bool is_seen = key < seen->end && key + 16 > seen->first;
+        const unsigned char *column = wk_cpu_data(cache);
+        if (is_seen)
+            column += ((int64_t)seen->table[key / c->block_size] * cache->stride[0] +
+                       group * cache->stride[1] + key % c->block_size) *
+                      size;
+        for (int64_t l = 0; l < c->d; l++) {
+            const v16 lanes = is_seen ? load_cached(column, is_half, 0, 16) : v16_zero();
+            v16_store(keys + l * STEP + j, lanes);
+            column += is_seen ? cache->stride[3] * size : 0;
+        }
+    }
+}
+
 /* The keys of the step that begins at key step, transposed; those that nobody sees are zeros. */
 static void convert_keys(const cached_op *c, const seen_keys *seen, int64_t group, int64_t step,
                          float *keys) {
@@ -307,7 +335,10 @@ static void add_queries(const cached_op *c, const cached_scratch *s, const seen_
 static void attend(const cached_op *c, const cached_scratch *s, const seen_keys *seen,
                    int64_t group, int64_t n) {
     for (int64_t step = seen->first / STEP * STEP; step < seen->end; step += STEP) {
-        convert_keys(c, seen, group, step, s->keys);
+        if (lies_transposed(wk_src(c->op, K_CACHE)))
+            load_keys(c, seen, group, step, s->keys);
+        else
+            convert_keys(c, seen, group, step, s->keys);
         convert_values(c, seen, group, step, s->values);
         step_all(c, s, n, step);
     }
@@ -369,11 +400,16 @@ static bool is_dense_last(const wk_view *view, bool may_be_half) {
            (view->stride[last] == 1 || view->extent[last] <= 1);
 }
 
+static bool accepts_keys(const wk_view *cache) {
+    if (is_dense_last(cache, true)) return true;
+    return lies_transposed(cache) && (cache->dtype == WICK_F32 || cache->dtype == WICK_F16);
+}
+
 static bool accepts_batch(const wk_op *op, const wk_view *batch, const wk_view *k_cache,
                           const wk_view *v_cache) {
     const wk_batch_layout *const b = &op->p.cached.batch;
     return batch->dtype == WICK_U32 && batch->rank == 1 && wk_view_is_dense(batch) &&
-           batch->extent[0] >= b->n_words && b->block_size > 0 && is_dense_last(k_cache, true) &&
+           batch->extent[0] >= b->n_words && b->block_size > 0 && accepts_keys(k_cache) &&
            is_dense_last(v_cache, true) && k_cache->extent[2] == b->block_size &&
            v_cache->extent[2] == b->block_size && v_cache->extent[0] == k_cache->extent[0];
 }
@@ -408,14 +444,33 @@ static void store_cached(unsigned char *row, bool is_half, const float *x, int64
     for (; i < n; i++) halves[i] = wk_f32_to_f16(x[i]);
 }
 
+/* One element every stride elements. */
+static void store_column(unsigned char *column, bool is_half, int64_t stride, const float *x,
+                         int64_t n) {
+    for (int64_t i = 0; i < n; i += 16) {
+        const int64_t count = n - i < 16 ? n - i : 16;
+        uint16_t halves[16];
+        if (is_half) v16_store_f16(halves, v16_load_rows(x + i, count));
+        for (int64_t k = 0; k < count; k++, column += stride * (is_half ? 2 : 4)) {
+            if (is_half)
+                memcpy(column, &halves[k], sizeof halves[k]);
+            else
+                memcpy(column, &x[i + k], sizeof x[i + k]);
+        }
+    }
+}
+
 static void append(const wk_view *cache, const wk_view *rows, int64_t row, int64_t slot) {
     const bool is_half = cache->dtype == WICK_F16;
     const int64_t block_size = cache->extent[2];
     for (int64_t g = 0; g < cache->extent[1]; g++) {
         const int64_t to = slot / block_size * cache->stride[0] + g * cache->stride[1] +
                            slot % block_size * cache->stride[2];
-        store_cached((unsigned char *)wk_cpu_data(cache) + to * (is_half ? 2 : 4), is_half,
-                     row_of(rows, row, g), cache->extent[3]);
+        unsigned char *const at = (unsigned char *)wk_cpu_data(cache) + to * (is_half ? 2 : 4);
+        if (lies_transposed(cache))
+            store_column(at, is_half, cache->stride[3], row_of(rows, row, g), cache->extent[3]);
+        else
+            store_cached(at, is_half, row_of(rows, row, g), cache->extent[3]);
     }
 }
 

@@ -115,10 +115,15 @@ WK_INLINE void add_part(const wk_layout layout, const int panels, const int widt
     const int32_t *const x = block + WORD_DATA * width;
     block_sums sums;
     begin_sums(layout, panels, width, part, block, &sums);
+    /* In the order of memory: with 8 bits the halves follow each other, else they share their
+     * bytes. */
+    const bool is_paired = block_parts(layout) == 1 && wk_panel_get(layout).bits < 8;
     for (int i = 0; i < GROUPS / 2; i++) {
         add_group(layout, panels, width, part, i, at, x, &sums);
-        if (block_parts(layout) == 1) add_group(layout, panels, width, 1, i, at, x, &sums);
+        if (is_paired) add_group(layout, panels, width, 1, i, at, x, &sums);
     }
+    for (int i = 0; i < GROUPS / 2 && block_parts(layout) == 1 && !is_paired; i++)
+        add_group(layout, panels, width, 1, i, at, x, &sums);
     add_sums(layout, panels, width, part, at, block, &sums, total);
 }
 
