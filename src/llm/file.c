@@ -81,7 +81,7 @@ const wick_value *wick_file_value(const wick_file *file, size_t index) {
 }
 
 const wick_value *wick_file_find_value(const wick_file *file, const char *key) {
-    return wk_gguf_find(file->gguf, key);
+    return key ? wk_gguf_find(file->gguf, key) : NULL;
 }
 
 size_t wick_file_tensor_count(const wick_file *file) { return file->gguf->n_tensors; }

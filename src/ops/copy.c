@@ -90,7 +90,7 @@ static bool cat_shape(wick_tensor *const *x, size_t count, int dim, int *out_dim
 }
 
 wick_tensor *wick_cat(wick_tensor *const *x, size_t count, int dim) {
-    if (count == 0 || !wk_operands_present("cat", x, count)) return NULL;
+    if (!x || count == 0 || !wk_operands_present("cat", x, count)) return NULL;
     int resolved;
     wick_shape shape;
     if (!cat_shape(x, count, dim, &resolved, &shape)) return NULL;

@@ -48,9 +48,9 @@ wick_tensor *wick_transpose(wick_tensor *x, int dim0, int dim1) {
 
 wick_tensor *wick_permute(wick_tensor *x, int rank, const int *dims) {
     if (!x) return NULL;
-    if (rank != x->view.rank) {
-        wk_device_fail(x->device, WICK_ERR_DIM, "permute: %d dims for a tensor of rank %d", rank,
-                       x->view.rank);
+    if (rank != x->view.rank || (!dims && rank > 0)) {
+        wk_device_fail(x->device, WICK_ERR_DIM, "permute: %d dims for a tensor of rank %d",
+                       dims ? rank : 0, x->view.rank);
         return NULL;
     }
     int resolved[WICK_MAX_RANK];

@@ -113,6 +113,7 @@ static wick_tensor *dense_source(wick_tensor *tensor) {
 }
 
 wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
+    if (!reading) return WICK_ERR_ARGUMENT;
     *reading = NULL;
     if (!tensor) return WICK_ERR_ARGUMENT;
     wick_device *const device = tensor->device;
@@ -150,11 +151,13 @@ static wick_status poll_reading(wick_reading *r) {
 }
 
 wick_status wick_read_poll(wick_reading *reading) {
+    if (!reading) return WICK_ERR_ARGUMENT;
     if (reading->status == WICK_PENDING) reading->status = poll_reading(reading);
     return reading->status;
 }
 
 wick_status wick_read_finish(wick_reading *reading, void *data, size_t size) {
+    if (!reading) return WICK_ERR_ARGUMENT;
     wick_device *const device = reading->device;
     const size_t bytes = wick_tensor_bytes(reading->source);
     wick_status status = reading->status;

@@ -236,8 +236,36 @@ static void test_auto_says_that_it_took_the_cpu(void **state) {
     wick_device_close(asked);
 }
 
+/* A missing pointer is refused, never followed. */
+static void missing_pointers(void **state) {
+    (void)state;
+    const float data[4] = {0};
+    wick_device *device;
+    assert_int_equal(wick_device_open(NULL, NULL, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_device_open(NULL, &device, NULL), WICK_OK);
+    wick_tensor *const x =
+        wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(2, 2), data, sizeof data);
+    assert_int_equal(wick_read_start(x, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_read_poll(NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_read_finish(NULL, NULL, 0), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_write(x, NULL, sizeof data), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_poll(NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_synchronize(NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_device_error(NULL, NULL), WICK_ERR_ARGUMENT);
+    assert_null(wick_permute(x, 2, NULL));
+    assert_null(wick_cat(NULL, 2, 0));
+    assert_int_equal(wick_tensor_bytes(NULL), 0);
+    assert_int_equal(wick_tensor_size(NULL), 0);
+    assert_null(wick_tensor_device(NULL));
+    assert_int_equal(wick_tensor_shape(NULL).rank, 1);
+    wick_scope_end(wick_scope_begin(NULL));
+    wick_release(x);
+    wick_device_close(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(missing_pointers),
         cmocka_unit_test(test_memory_is_used_in_place),
         cmocka_unit_test(test_memory_is_copied_or_refused),
         cmocka_unit_test(test_synchronize_waits_after_a_failure),
