@@ -1,7 +1,7 @@
 /* x86/attention_avx2.c: attention over the paged cache for AVX2 with FMA and F16C. */
 #include "backend/cpu/x86/simd_avx2.h"
 
-#include "backend/cpu/x86/attention.h"
+#include "backend/cpu/simd/attention.h"
 
 const wk_cpu_kernel wk_attention_cached_avx2 = {
     .base = {.name = "attention_cached_avx2"},

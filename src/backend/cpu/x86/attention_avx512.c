@@ -1,7 +1,7 @@
 /* x86/attention_avx512.c: attention over the paged cache for AVX-512. */
 #include "backend/cpu/x86/simd_avx512.h"
 
-#include "backend/cpu/x86/attention.h"
+#include "backend/cpu/simd/attention.h"
 
 const wk_cpu_kernel wk_attention_cached_avx512 = {
     .base = {.name = "attention_cached_avx512"},

@@ -1,7 +1,7 @@
 /* x86/linear_exact_avx512.c: linear in float32 for AVX-512. */
 #include "backend/cpu/x86/linear_simd_avx512.h"
 
-#include "backend/cpu/x86/linear_exact.h"
+#include "backend/cpu/simd/linear_exact.h"
 
 #define EXACT_KERNEL(layout, type)                                                                 \
     const wk_cpu_kernel wk_linear_##type##_avx512 = {                                              \

@@ -6,8 +6,8 @@
 #include "backend/cpu/x86/linear_simd_avx512.h"
 
 #include "backend/cpu/cpu_kernel.h"
-#include "backend/cpu/x86/linear_panel.h"
-#include "backend/cpu/x86/linear_quantize.h"
+#include "backend/cpu/simd/linear_panel.h"
+#include "backend/cpu/simd/linear_quantize.h"
 
 enum {
     FAST_COLUMNS = 4,
@@ -141,7 +141,7 @@ WK_INLINE void add_block(const wk_layout layout, const int panels, const int wid
     }
 }
 
-#include "backend/cpu/x86/linear_fast.h"
+#include "backend/cpu/simd/linear_fast.h"
 
 #define FAST_KERNEL(layout, type)                                                                  \
     const wk_cpu_kernel wk_linear_##type##_fast_avx512 = {                                         \

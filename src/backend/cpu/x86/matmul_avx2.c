@@ -1,7 +1,7 @@
 /* x86/matmul_avx2.c: products of float matrices for AVX2 with FMA and F16C. */
 #include "backend/cpu/x86/simd_avx2.h"
 
-#include "backend/cpu/x86/matmul.h"
+#include "backend/cpu/simd/matmul.h"
 
 const wk_cpu_kernel wk_matmul_avx2 = {
     .base = {.name = "matmul_avx2"},

@@ -1,7 +1,7 @@
 /* x86/matmul_avx512.c: products of float matrices for AVX-512. */
 #include "backend/cpu/x86/simd_avx512.h"
 
-#include "backend/cpu/x86/matmul.h"
+#include "backend/cpu/simd/matmul.h"
 
 const wk_cpu_kernel wk_matmul_avx512 = {
     .base = {.name = "matmul_avx512"},

@@ -1,7 +1,7 @@
 /* x86/vector_avx2.c: ops over float rows for AVX2 with FMA and F16C. */
 #include "backend/cpu/x86/simd_avx2.h"
 
-#include "backend/cpu/x86/vector_rows.h"
+#include "backend/cpu/simd/vector_rows.h"
 
 const wk_cpu_kernel wk_unary_avx2 = {
     .base = {.name = "unary_avx2"},

@@ -1,7 +1,7 @@
 /* x86/vector_avx512.c: ops over float rows for AVX-512. */
 #include "backend/cpu/x86/simd_avx512.h"
 
-#include "backend/cpu/x86/vector_rows.h"
+#include "backend/cpu/simd/vector_rows.h"
 
 const wk_cpu_kernel wk_unary_avx512 = {
     .base = {.name = "unary_avx512"},

@@ -1,4 +1,4 @@
-/* x86/linear_exact.h: linear in float32 over weights in panels, written once over simd_*.h.
+/* simd/linear_exact.h: linear in float32 over weights in panels, written once over simd_*.h.
  *
  * Every element of y is one sum in one order: k is cut in chunks of 64, a chunk is summed by fused
  * multiply-adds in the order of k, chunks are added in order, then the bias. Neither the number of
@@ -6,11 +6,11 @@
  *
  * One column (decode) reads the weights once and computes as it unpacks. More columns are packed to
  * tiles in phase 0, and a chunk of TILE_PANELS panels is unpacked once for all of them. */
-#ifndef WK_X86_LINEAR_EXACT_H
-#define WK_X86_LINEAR_EXACT_H
+#ifndef WK_SIMD_LINEAR_EXACT_H
+#define WK_SIMD_LINEAR_EXACT_H
 
-#include "backend/cpu/x86/linear_operands.h"
-#include "backend/cpu/x86/linear_panel.h"
+#include "backend/cpu/simd/linear_operands.h"
+#include "backend/cpu/simd/linear_panel.h"
 
 enum {
     CHUNK = 64,

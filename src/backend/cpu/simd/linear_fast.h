@@ -1,4 +1,4 @@
-/* x86/linear_fast.h: linear with activations as integers; what the instruction sets have in common.
+/* simd/linear_fast.h: linear with activations as integers; what the instruction sets share.
  *
  * Phase 0 quantizes x (linear_quantize.h) into tiles of up to FAST_COLUMNS columns; phase 1
  * multiplies FAST_PANELS panels at a time with them. A block's dot product is a whole number; the
@@ -9,10 +9,10 @@
  *   block_words(width)  size of a packed block of a tile of width columns
  *   pack_block(x, width, block)   one column of it; block points to the column's first word
  *   add_block(layout, panels, width, at, block, total)   total += the block's part of y */
-#ifndef WK_X86_LINEAR_FAST_H
-#define WK_X86_LINEAR_FAST_H
+#ifndef WK_SIMD_LINEAR_FAST_H
+#define WK_SIMD_LINEAR_FAST_H
 
-#include "backend/cpu/x86/linear_operands.h"
+#include "backend/cpu/simd/linear_operands.h"
 
 enum { PREFETCH_BYTES = 8192 };
 

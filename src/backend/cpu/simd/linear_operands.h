@@ -1,6 +1,6 @@
-/* x86/linear_operands.h: the operands of linear as the kernels of this folder want them. */
-#ifndef WK_X86_LINEAR_OPERANDS_H
-#define WK_X86_LINEAR_OPERANDS_H
+/* simd/linear_operands.h: the operands of linear as the kernels of this folder want them. */
+#ifndef WK_SIMD_LINEAR_OPERANDS_H
+#define WK_SIMD_LINEAR_OPERANDS_H
 
 #include "backend/cpu/cpu_kernel.h"
 

@@ -1,15 +1,15 @@
-/* x86/attention.h: attention over the paged cache, written once over simd_*.h.
+/* simd/attention.h: attention over the paged cache, written once over simd_*.h.
  *
  * Keys are taken in steps of 64, counted from key 0 of the sequence: a step is converted to float
  * once (keys transposed, so that a register holds 16 of them) for all rows and heads of an item,
  * and the softmax is carried along (Milakov and Gimelshein, 2018), so no matrix of scores is kept.
  * What a row gets depends on its own steps alone: the same bits in a prefill, a single step or
  * another split. */
-#ifndef WK_X86_ATTENTION_H
-#define WK_X86_ATTENTION_H
+#ifndef WK_SIMD_ATTENTION_H
+#define WK_SIMD_ATTENTION_H
 
 #include "backend/cpu/cpu_kernel.h"
-#include "backend/cpu/x86/vector_math.h"
+#include "backend/cpu/simd/vector_math.h"
 #include "core/half.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
-/* x86/linear_quantize.h: activations as 15-bit integers, for the fast forms of linear.
+/* simd/linear_quantize.h: activations as 15-bit integers, for the fast forms of linear.
  *
  * A block of 32 elements becomes x = scale * v with whole v, |v| <= 127 * 128, so that v splits
  * into two signed bytes, v = 128 * high + low. */
-#ifndef WK_X86_LINEAR_QUANTIZE_H
-#define WK_X86_LINEAR_QUANTIZE_H
+#ifndef WK_SIMD_LINEAR_QUANTIZE_H
+#define WK_SIMD_LINEAR_QUANTIZE_H
 
 #include "core/half.h"
 

@@ -1,10 +1,10 @@
-/* x86/matmul.h: products of float matrices, written once over simd_*.h.
+/* simd/matmul.h: products of float matrices, written once over simd_*.h.
  *
  * A register tile holds TILE_COLUMNS rows of c by TILE_PANELS x 16 columns; every element is one
  * sum in the order of k, in chunks of 64 as in linear, so that its error does not grow with k. An
  * item is a strip of columns of one matrix, whose part of b is packed first. */
-#ifndef WK_X86_MATMUL_H
-#define WK_X86_MATMUL_H
+#ifndef WK_SIMD_MATMUL_H
+#define WK_SIMD_MATMUL_H
 
 #include "backend/cpu/cpu_kernel.h"
 

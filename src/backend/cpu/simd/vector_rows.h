@@ -1,11 +1,11 @@
-/* x86/vector_rows.h: ops over float rows, written once over simd_*.h: elementwise functions, norm,
+/* simd/vector_rows.h: ops over float rows, written once over simd_*.h: elementwise functions, norm,
  * softmax, rotation, copies and sums. The items of all but the sums are rows along the last
  * dimension, which must be dense; the other strides are free. */
-#ifndef WK_X86_VECTOR_ROWS_H
-#define WK_X86_VECTOR_ROWS_H
+#ifndef WK_SIMD_VECTOR_ROWS_H
+#define WK_SIMD_VECTOR_ROWS_H
 
 #include "backend/cpu/cpu_kernel.h"
-#include "backend/cpu/x86/vector_math.h"
+#include "backend/cpu/simd/vector_math.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* x86/vector_math.h: reductions and functions over simd_*.h, the same bits on every width. */
-#ifndef WK_X86_VECTOR_MATH_H
-#define WK_X86_VECTOR_MATH_H
+/* simd/vector_math.h: reductions and functions over simd_*.h, the same bits on every width. */
+#ifndef WK_SIMD_VECTOR_MATH_H
+#define WK_SIMD_VECTOR_MATH_H
 
 /* The sum of all lanes, pairwise: halves of 8, then of 4, 2 and 1. */
 WK_INLINE float v16_sum(v16 a) {

@@ -1,7 +1,7 @@
-/* x86/linear_panel.h: reads the blocks of panels of quants (quant/panel.h), over linear_simd_*.h.
+/* simd/linear_panel.h: reads the blocks of panels of quants (quant/panel.h), over linear_simd_*.h.
  * The layout is always a constant, so that of each function only what it needs is left. */
-#ifndef WK_X86_LINEAR_PANEL_H
-#define WK_X86_LINEAR_PANEL_H
+#ifndef WK_SIMD_LINEAR_PANEL_H
+#define WK_SIMD_LINEAR_PANEL_H
 
 #include "quant/panel.h"
 
