@@ -79,7 +79,6 @@ typedef struct wk_bounds {
     double largest;   /* magnitude in the destination */
     double *elements; /* [count], or NULL: the tolerance alone */
     int64_t count;
-    double rms_limit; /* of all errors, relative to the rms of the result; 0: none */
 } wk_bounds;
 
 /* expected: destination i as the reference gave it. */

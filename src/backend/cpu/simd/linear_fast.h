@@ -1,40 +1,27 @@
 /* simd/linear_fast.h: linear with activations as integers; what the instruction sets share.
  *
- * Phase 0 quantizes x (linear_quantize.h) into tiles of up to FAST_COLUMNS columns; phase 1
- * multiplies FAST_PANELS panels at a time with them. A block's dot product is a whole number; the
- * sums over blocks are float32, in the order of k. The file that includes this one defines the
- * tile:
+ * Phase 0 quantizes the rows of x (linear_quantize.h); phase 1 multiplies panels with some of those
+ * rows, the columns of a tile. A block's dot product is a whole number; the sums over blocks are
+ * float32, in the order of k. The file that includes this one defines
  *
- *   FAST_COLUMNS, FAST_PANELS
- *   block_words(width)  size of a packed block of a tile of width columns
- *   pack_block(x, width, block)   one column of it; block points to the column's first word
- *   add_block(layout, panels, width, at, block, total)   total += the block's part of y */
+ *   FAST_COLUMNS     of a tile with one panel
+ *   FAST_PANELS      in flight with a single column: as many streams from memory
+ *   fast_block       a block of 32 elements of a row, quantized
+ *   pack_block(x, fine_above, block)
+ *   add_block(layout, panels, width, at, x, total)   total += the block's part of y; x: that block
+ *                                                    of each column */
 #ifndef WK_SIMD_LINEAR_FAST_H
 #define WK_SIMD_LINEAR_FAST_H
 
 #include "backend/cpu/simd/linear_operands.h"
 
-enum { PREFETCH_BYTES = 8192 };
+enum { GROUP_PANELS = 8 }; /* that stay in the cache beside a tile's rows of x */
 
-WK_INLINE int64_t tile_words(int64_t k) { return k / QUANT_BLOCK * block_words(FAST_COLUMNS); }
-
-/* 1, 2 or FAST_COLUMNS, which is 4. */
-WK_INLINE int64_t tile_width(int64_t m, int64_t t) {
-    const int64_t left = m - t * FAST_COLUMNS;
-    return left > 2 ? FAST_COLUMNS : left;
-}
-
-static const float zeros[QUANT_BLOCK];
-
-static void pack_tile(const linear_operands *a, int64_t t, int32_t *packed) {
-    const int64_t width = tile_width(a->m, t), stride = block_words(width);
-    int32_t *const tile = packed + t * tile_words(a->k);
-    for (int64_t c = 0; c < width; c++) {
-        const int64_t row = t * FAST_COLUMNS + c;
-        const float *const x = row < a->m ? a->x + row * a->x_stride : NULL;
-        for (int64_t b = 0; b < a->k / QUANT_BLOCK; b++)
-            pack_block(x != NULL ? x + b * QUANT_BLOCK : zeros, width, tile + b * stride + c);
-    }
+static void pack_row(const linear_operands *a, int64_t row, fast_block *packed) {
+    const float *const x = a->x + row * a->x_stride;
+    const float fine_above = quant_fine_above(x, a->k);
+    for (int64_t b = 0; b < a->k / QUANT_BLOCK; b++)
+        pack_block(x + b * QUANT_BLOCK, fine_above, packed + row * (a->k / QUANT_BLOCK) + b);
 }
 
 /* Where a tile of y goes. */
@@ -53,31 +40,30 @@ WK_INLINE void store_tile(const fast_target *to, int c, int p, v16 value) {
     v16_store_rows(y, value, rows);
 }
 
+/* x: the rows of a tile. */
 WK_INLINE void run_tile(const wk_layout layout, const int panels, const int width,
-                        const uint8_t *panel, int64_t panel_stride, int64_t k,
-                        const int32_t *packed, const fast_target *to) {
+                        const uint8_t *panel, int64_t panel_stride, int64_t n_blocks,
+                        const fast_block *const x[], const fast_target *to) {
     v16 total[FAST_PANELS][FAST_COLUMNS];
     for (int p = 0; p < panels; p++)
         for (int c = 0; c < width; c++) total[p][c] = v16_zero();
-    for (int64_t b = 0; b < k / QUANT_BLOCK; b++, packed += block_words(width)) {
+    for (int64_t b = 0; b < n_blocks; b++) {
         panel_block at[FAST_PANELS];
+        const fast_block *block[FAST_COLUMNS];
         for (int p = 0; p < panels; p++) at[p] = block_find(layout, panel + p * panel_stride, b);
-        if (panels == 1) /* the weights come from memory, and only once */
-            for (int i = 0; i < wk_panel_block_bytes(layout); i += 64)
-                _mm_prefetch((const char *)at[0].scales + PREFETCH_BYTES + i, _MM_HINT_T0);
-        add_block(layout, panels, width, at, packed, total);
+        for (int c = 0; c < width; c++) block[c] = x[c] + b;
+        add_block(layout, panels, width, at, block, total);
     }
     for (int c = 0; c < width; c++)
         for (int p = 0; p < panels; p++) store_tile(to, c, p, total[p][c]);
 }
 
-/* One panel: the form for the few columns of one tile, where the panels stream from memory. */
-WK_INLINE void run_panel(const wk_layout layout, int64_t width, const uint8_t *panel, int64_t k,
-                         const int32_t *packed, const fast_target *to) {
-    switch (width) {
-    case 1: run_tile(layout, 1, 1, panel, 0, k, packed, to); break;
-    case 2: run_tile(layout, 1, 2, panel, 0, k, packed, to); break;
-    default: run_tile(layout, 1, FAST_COLUMNS, panel, 0, k, packed, to); break;
+/* The tile's rows of x; those past the end repeat the last one. */
+WK_INLINE void tile_rows(const linear_operands *a, const fast_block *packed, int64_t tile,
+                         const fast_block *x[FAST_COLUMNS]) {
+    for (int64_t c = 0; c < FAST_COLUMNS; c++) {
+        const int64_t row = tile * FAST_COLUMNS + c;
+        x[c] = packed + (row < a->m ? row : a->m - 1) * (a->k / QUANT_BLOCK);
     }
 }
 
@@ -92,35 +78,50 @@ static fast_target target_at(const linear_operands *a, int64_t panel, int64_t ti
     };
 }
 
-/* All columns of panels at and at + 1, unless that is end. */
-WK_INLINE void run_pair(const linear_operands *a, const wk_layout layout, const int32_t *packed,
-                        int64_t at, int64_t end) {
-    const uint8_t *const panel = a->weight + at * a->panel_bytes;
-    const bool is_paired = a->m > FAST_COLUMNS && at + FAST_PANELS <= end;
-    const int64_t full = is_paired ? a->m / FAST_COLUMNS : 0;
-    for (int64_t t = 0; t < full; t++) {
-        const fast_target to = target_at(a, at, t);
-        run_tile(layout, FAST_PANELS, FAST_COLUMNS, panel, a->panel_bytes, a->k,
-                 packed + t * tile_words(a->k), &to);
-    }
-    for (int64_t t = full; t * FAST_COLUMNS < a->m; t++) {
-        for (int p = 0; p < FAST_PANELS && at + p < end; p++) {
-            const fast_target to = target_at(a, at + p, t);
-            run_panel(layout, tile_width(a->m, t), panel + p * a->panel_bytes, a->k,
-                      packed + t * tile_words(a->k), &to);
+/* Panels [begin, end), one tile of columns. */
+WK_INLINE void run_tiles(const linear_operands *a, const wk_layout layout, const int width,
+                         int64_t begin, int64_t end, const fast_block *const x[], int64_t tile) {
+    const int panels = width == 1 ? FAST_PANELS : 1;
+    for (int64_t at = begin; at < end; at += panels) {
+        const uint8_t *const panel = a->weight + at * a->panel_bytes;
+        const int64_t n_blocks = a->k / QUANT_BLOCK;
+        const fast_target to = target_at(a, at, tile);
+        if (at + panels <= end) {
+            run_tile(layout, panels, width, panel, a->panel_bytes, n_blocks, x, &to);
+        } else {
+            run_tile(layout, 1, width, panel, 0, n_blocks, x, &to);
+            at -= panels - 1;
         }
     }
 }
 
-WK_INLINE void run_panels(const wk_cpu_run *run, const wk_layout layout, int phase, int64_t begin,
-                          int64_t end) {
-    const linear_operands a = linear_get(run->op);
-    int32_t *const packed = run->scratch;
-    if (phase == 0) {
-        for (int64_t t = begin; t < end; t++) pack_tile(&a, t, packed);
-    } else {
-        for (int64_t at = begin; at < end; at += FAST_PANELS) run_pair(&a, layout, packed, at, end);
+/* Panels [begin, end), all columns. */
+WK_INLINE void run_group(const linear_operands *a, const wk_layout layout, const fast_block *packed,
+                         int64_t begin, int64_t end) {
+    for (int64_t t = 0; t * FAST_COLUMNS < a->m; t++) {
+        const fast_block *x[FAST_COLUMNS];
+        tile_rows(a, packed, t, x);
+        const int64_t columns = a->m - t * FAST_COLUMNS;
+        if (columns == 1) {
+            run_tiles(a, layout, 1, begin, end, x, t);
+        } else if (columns <= FAST_COLUMNS / 2) {
+            run_tiles(a, layout, FAST_COLUMNS / 2, begin, end, x, t);
+        } else {
+            run_tiles(a, layout, FAST_COLUMNS, begin, end, x, t);
+        }
     }
+}
+
+WK_INLINE void run_range(const wk_cpu_run *run, const wk_layout layout, int phase, int64_t begin,
+                         int64_t end) {
+    const linear_operands a = linear_get(run->op);
+    fast_block *const packed = run->scratch;
+    if (phase == 0) {
+        for (int64_t row = begin; row < end; row++) pack_row(&a, row, packed);
+        return;
+    }
+    for (int64_t at = begin; at < end; at += GROUP_PANELS)
+        run_group(&a, layout, packed, at, at + GROUP_PANELS < end ? at + GROUP_PANELS : end);
 }
 
 #define FAST_RUN(layout, name)                                                                     \
@@ -128,18 +129,14 @@ WK_INLINE void run_panels(const wk_cpu_run *run, const wk_layout layout, int pha
         return linear_accepts(op, WK_LAYOUT_PANEL_##layout);                                       \
     }                                                                                              \
     static void run_##name(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {         \
-        run_panels(run, WK_LAYOUT_PANEL_##layout, phase, begin, end);                              \
+        run_range(run, WK_LAYOUT_PANEL_##layout, phase, begin, end);                               \
     }
 WK_PANEL_FORMATS(FAST_RUN)
 #undef FAST_RUN
 
-static int64_t n_tiles(const wk_op *op) {
-    return (wk_src(op, 0)->extent[0] + FAST_COLUMNS - 1) / FAST_COLUMNS;
-}
-
 static int64_t items(const wk_op *op, int phase) {
-    if (phase == 0) return n_tiles(op);
-    return n_tiles(op) == 0 ? 0 : linear_panels(op);
+    const int64_t m = wk_src(op, 0)->extent[0];
+    return phase == 0 || m == 0 ? m : linear_panels(op);
 }
 
 static int64_t grain(const wk_op *op, int phase) {
@@ -148,7 +145,8 @@ static int64_t grain(const wk_op *op, int phase) {
 }
 
 static size_t scratch_bytes(const wk_op *op) {
-    return (size_t)(n_tiles(op) * tile_words(wk_src(op, 0)->extent[1])) * sizeof(int32_t);
+    const wk_view *const x = wk_src(op, 0);
+    return (size_t)(x->extent[0] * (x->extent[1] / QUANT_BLOCK)) * sizeof(fast_block);
 }
 
 #endif

@@ -1,7 +1,8 @@
-/* simd/linear_quantize.h: activations as 15-bit integers, for the fast forms of linear.
+/* simd/linear_quantize.h: activations as integers, for the fast forms of linear.
  *
- * A block of 32 elements becomes x = scale * v with whole v, |v| <= 127 * 128, so that v splits
- * into two signed bytes, v = 128 * high + low. */
+ * A block of 32 elements becomes x = scale * v with whole v: of 8 bits, and of 15 bits in fine
+ * blocks, those whose largest element stands out of its row. They are few, and hold most of the
+ * error that 8 bits would make (docs/numerics.md). */
 #ifndef WK_SIMD_LINEAR_QUANTIZE_H
 #define WK_SIMD_LINEAR_QUANTIZE_H
 
@@ -13,33 +14,17 @@
 
 enum {
     QUANT_BLOCK = 32,
-    QUANT_STEP = 128, /* value of the high byte's last bit */
-    QUANT_MAX = 127 * QUANT_STEP,
-    QUANT_PARTS = 2, /* halves of a block, of which some layouts need the sums alone */
+    QUANT_MAX = 127,
+    QUANT_STEP = 128, /* of the coarse v, in fine ones */
+    QUANT_PARTS = 2,  /* halves of a block, of which some layouts need the sums alone */
 };
 
-/* What a packed block begins with; each word is there once for every column of the tile. */
-enum {
-    WORD_SCALE, /* f32 */
-    WORD_SUM,   /* f32, scale times the sum of v */
-    WORD_BASE,  /* minus the sums of v in each part: times the bias of the quants, what that adds */
-    WORD_DATA = WORD_BASE + QUANT_PARTS,
-};
-
-/* Writes those words of one column, width words apart. */
-WK_INLINE void pack_words(float scale, const int32_t sum[QUANT_PARTS], int64_t width,
-                          int32_t *block) {
-    const float scaled_sum = scale * (float)(sum[0] + sum[1]);
-    memcpy(block + WORD_SCALE * width, &scale, sizeof scale);
-    memcpy(block + WORD_SUM * width, &scaled_sum, sizeof scaled_sum);
-    for (int part = 0; part < QUANT_PARTS; part++) block[(WORD_BASE + part) * width] = -sum[part];
-}
-
-/* What the dot products of a column begin with. */
-WK_INLINE int32_t block_base(int width, const int32_t *block, int c, int parts, int part) {
-    const int32_t *const base = block + WORD_BASE * width + c;
-    return parts == 1 ? base[0] + base[width] : base[part * width];
-}
+/* One block of one row. */
+typedef struct quant_block {
+    int32_t v[QUANT_BLOCK];
+    float scale; /* NaN: the block holds an infinity or NaN, and v zeros */
+    bool is_fine;
+} quant_block;
 
 /* Largest magnitude of a block; NaN where the block holds one. */
 WK_INLINE float quant_largest(const float *x) {
@@ -51,19 +36,27 @@ WK_INLINE float quant_largest(const float *x) {
     return wk_f32_from_bits(largest);
 }
 
-/* Writes v and gives the scale. A block with an infinity or NaN gives NaN and zeros. */
-WK_INLINE float quant_make(const float *x, int32_t *v) {
+/* Blocks of this row whose largest magnitude is above the result are fine. */
+WK_INLINE float quant_fine_above(const float *x, int64_t k) {
+    float sum = 0;
+    for (int64_t i = 0; i < k; i += QUANT_BLOCK) sum += quant_largest(x + i);
+    return 1.5F * sum / (float)(k / QUANT_BLOCK);
+}
+
+WK_INLINE void quant_make(const float *x, float fine_above, quant_block *block) {
     const float largest = quant_largest(x);
     const bool is_finite = largest <= 0x1p126F;
-    /* Below this the reciprocal would overflow; such a block counts as zeros. */
-    const bool is_zero = !is_finite || largest < 0x1p-100F;
-    const v16 inverse = v16_set(is_zero ? 0 : (float)QUANT_MAX / largest);
+    /* Below this, products with scales could be denormal; such a block counts as zeros. */
+    const bool is_zero = !is_finite || largest < 0x1p-80F;
+    block->is_fine = !is_zero && largest > fine_above;
+    const float most = block->is_fine ? QUANT_MAX * QUANT_STEP : QUANT_MAX;
+    const v16 inverse = v16_set(is_zero ? 0 : most / largest);
     for (int i = 0; i < QUANT_BLOCK; i += 16) {
         const v16 scaled = v16_mul(v16_load(x + i), inverse);
-        v16_store_int(v + i, is_zero ? v16_zero() : scaled);
+        v16_store_int(block->v + i, is_zero ? v16_zero() : scaled);
     }
-    if (!is_finite) return NAN;
-    return is_zero ? 0 : largest / (float)QUANT_MAX;
+    block->scale = is_zero ? 0 : largest / most;
+    if (!is_finite) block->scale = NAN;
 }
 
 #endif
