@@ -23,14 +23,11 @@ typedef struct bench_options {
     cli_engine_options engine; /* first, see engine.h; its n_threads is one of threads */
     const char *model;
     counts n_prompt, n_generated, threads;
-    uint32_t n_repetitions, chunk_length;
-    int cache; /* wick_cache */
+    uint32_t n_repetitions;
     bool csv, json;
 } bench_options;
 
 _Static_assert(offsetof(bench_options, engine) == 0, "offsets of cli_engine_group");
-_Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 2,
-               "words of --cache");
 
 /* ---- Options ---- */
 
@@ -64,12 +61,11 @@ static const cli_kind counts_kind = {.set = set_counts, .show = show_counts};
 
 static void set_defaults(void *given) {
     bench_options *const o = given;
-    o->engine.math = WICK_MATH_FAST;
+    cli_engine_defaults(&o->engine, WICK_MATH_FAST);
     o->n_prompt = (counts){.items = {512}, .n = 1};
     o->n_generated = (counts){.items = {128}, .n = 1};
     o->threads = (counts){.items = {0}, .n = 1};
     o->n_repetitions = 5;
-    o->chunk_length = 512;
 }
 
 static const cli_option options[] = {
@@ -106,18 +102,6 @@ static const cli_option options[] = {
      .offset = offsetof(bench_options, n_repetitions),
      .least = 1,
      .most = 1000},
-    {.name = "chunk",
-     .argument = "N",
-     .help = "prompt tokens that are computed at once",
-     .kind = &cli_u32,
-     .offset = offsetof(bench_options, chunk_length),
-     .least = 1,
-     .most = 8192},
-    {.name = "cache",
-     .argument = "auto|f32|f16",
-     .help = "numbers of the key-value cache; auto: f32 in exact, f16 in fast math",
-     .kind = &cli_word,
-     .offset = offsetof(bench_options, cache)},
     {.name = "csv",
      .help = "print comma-separated values",
      .kind = &cli_flag,
@@ -254,8 +238,8 @@ static int time_row(timer *t, cli_bench_row *row) {
     const uint32_t n_ids = row->n_prompt > 0 ? row->n_prompt : 1;
     const wick_session_desc desc = {
         .context_length = n_ids > row->n_generated + 1 ? n_ids + 1 : row->n_generated + 2,
-        .chunk_length = t->options->chunk_length,
-        .cache = (wick_cache)t->options->cache,
+        .chunk_length = t->options->engine.chunk_length,
+        .cache = (wick_cache)t->options->engine.cache,
         .ignore_end = true,
     };
     cli_warn_context(t->engine->model, desc.context_length);

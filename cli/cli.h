@@ -22,7 +22,8 @@ typedef struct cli_command {
     int (*run)(void *options);       /* returns the exit code */
 } cli_command;
 
-extern const cli_command cli_run, cli_info, cli_tokenize, cli_logits, cli_devices, cli_bench;
+extern const cli_command cli_run, cli_info, cli_tokenize, cli_logits, cli_devices, cli_bench,
+    cli_gguf;
 
 void cli_print_command_help(const cli_command *command);
 /* commands: in the order of the help text, NULL at the end. */

@@ -15,8 +15,11 @@
 
 /* Words of the tables below are the enumerations' values. */
 _Static_assert(WICK_MATH_EXACT == 0 && WICK_MATH_FAST == 1, "words of --math");
+_Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 2,
+               "words of --cache");
 _Static_assert(WICK_ISA_AUTO == 0 && WICK_ISA_REF == 1 && WICK_ISA_AVX2 == 2 &&
-                   WICK_ISA_AVX512 == 3,
+                   WICK_ISA_AVX512 == 3 && WICK_ISA_NEON == 4 && WICK_ISA_DOTPROD == 5 &&
+                   WICK_ISA_I8MM == 6,
                "words of --isa");
 
 static const cli_option engine_options[] = {
@@ -32,7 +35,7 @@ static const cli_option engine_options[] = {
      .kind = &cli_backend,
      .offset = offsetof(cli_engine_options, backend)},
     {.name = "isa",
-     .argument = "auto|ref|avx2|avx512",
+     .argument = "auto|ref|avx2|avx512|neon|dotprod|i8mm",
      .help = "highest instruction set of the CPU kernels; ref: plain loops, the specification",
      .kind = &cli_word,
      .offset = offsetof(cli_engine_options, isa)},
@@ -42,6 +45,18 @@ static const cli_option engine_options[] = {
              "quantized, the cache is float16",
      .kind = &cli_word,
      .offset = offsetof(cli_engine_options, math)},
+    {.name = "chunk",
+     .argument = "N",
+     .help = "prompt tokens that are computed at once",
+     .kind = &cli_u32,
+     .offset = offsetof(cli_engine_options, chunk_length),
+     .least = 1,
+     .most = 8192},
+    {.name = "cache",
+     .argument = "auto|f32|f16",
+     .help = "numbers of the key-value cache; auto: f32 in exact, f16 in fast math",
+     .kind = &cli_word,
+     .offset = offsetof(cli_engine_options, cache)},
     {.name = "strict",
      .help = "an operation that the device has no kernel for is an error, it does not run on the "
              "CPU instead; plain loops (cpu/ref) count as kernels of the CPU",
@@ -65,6 +80,11 @@ static const cli_option engine_options[] = {
 enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options };
 const cli_group cli_engine_group = {"Computing", engine_options, N_OPTIONS};
 const cli_group cli_engine_rest_group = {"Computing", engine_options + 1, N_OPTIONS - 1};
+
+void cli_engine_defaults(cli_engine_options *options, wick_math math) {
+    options->math = (int)math;
+    options->chunk_length = 512;
+}
 
 static int open_device(cli_engine *engine, const cli_engine_options *options) {
     const wick_device_desc desc = {
@@ -132,7 +152,7 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const
     wick_source source = {0};
     if (path == NULL)
         source = wick_source_memory(wick_embedded_model, wick_embedded_model_size);
-    else if (wick_source_file(path, &source, &error) != WICK_OK)
+    else if (wick_source_files(&path, 1, &source, &error) != WICK_OK)
         return cli_report(&error, NULL);
     int code = open_device(engine, options);
     if (code == CLI_OK)

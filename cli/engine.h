@@ -12,8 +12,12 @@ typedef struct cli_engine_options {
     uint32_t n_threads;
     int isa;  /* wick_isa */
     int math; /* wick_math */
+    uint32_t chunk_length;
+    int cache; /* wick_cache */
     bool strict, verify, profile, no_map;
 } cli_engine_options;
+
+void cli_engine_defaults(cli_engine_options *options, wick_math math);
 
 extern const cli_group cli_engine_group;
 /* All but --threads, for commands that have their own. */

@@ -51,7 +51,7 @@ static void print_option(const cli_option *option, const unsigned char *options)
                  option->letter != 0 ? letter : "", option->letter != 0 ? ", " : "  ", option->name,
                  has_alias ? ", --" : "", has_alias ? option->alias : "", gap, argument);
     }
-    if (option->kind->show != NULL)
+    if (option->kind->show != NULL && !option->is_required)
         option->kind->show(option, options + option->offset, standard, sizeof standard);
     snprintf(help, sizeof help, "%s%s%s%s", option->help, standard[0] != '\0' ? " (default " : "",
              standard, standard[0] != '\0' ? ")" : "");

@@ -79,6 +79,26 @@ static void show_u64(const cli_option *option, const void *field, char *text, si
     snprintf(text, size, "%" PRIu64, *(const uint64_t *)field);
 }
 
+static bool set_size(const cli_option *option, const char *text, void *field, char *expected,
+                     size_t size) {
+    (void)option;
+    static const char units[] = "KMG";
+    char digits[24];
+    const size_t length = strlen(text);
+    const char *const unit = length > 1 ? strchr(units, text[length - 1]) : NULL;
+    const size_t n_digits = unit != NULL ? length - 1 : length;
+    const unsigned shift = unit != NULL ? 10 * (unsigned)(unit - units + 1) : 0;
+    uint64_t value = 0;
+    snprintf(digits, sizeof digits, "%.*s", (int)n_digits, text);
+    if (n_digits < sizeof digits && parse_whole(digits, &value) && value > 0 &&
+        value <= UINT64_MAX >> shift) {
+        *(uint64_t *)field = value << shift;
+        return true;
+    }
+    snprintf(expected, size, "a number of bytes, such as 500M or 2G");
+    return false;
+}
+
 /* Decimal notation alone: no blanks, no "inf", no hexadecimal. */
 static bool set_f32(const cli_option *option, const char *text, void *field, char *expected,
                     size_t size) {
@@ -146,6 +166,7 @@ const cli_kind cli_text = {.set = set_text};
 const cli_kind cli_list = {.set = set_list};
 const cli_kind cli_u32 = {.set = set_u32, .show = show_u32};
 const cli_kind cli_u64 = {.set = set_u64, .show = show_u64};
+const cli_kind cli_size = {.set = set_size};
 const cli_kind cli_f32 = {.set = set_f32, .show = show_f32};
 const cli_kind cli_word = {.set = set_word, .show = show_word};
 const cli_kind cli_backend = {.set = set_backend, .show = show_backend};

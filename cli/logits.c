@@ -10,14 +10,13 @@
 typedef struct logits_options {
     cli_engine_options engine; /* first, see engine.h */
     const char *model, *tokens, *out;
-    uint32_t chunk_length;
 } logits_options;
 
 _Static_assert(offsetof(logits_options, engine) == 0, "offsets of cli_engine_group");
 
 static void set_defaults(void *given) {
     logits_options *const o = given;
-    o->chunk_length = 512;
+    cli_engine_defaults(&o->engine, WICK_MATH_EXACT);
 }
 
 static const cli_option options[] = {
@@ -37,13 +36,6 @@ static const cli_option options[] = {
      .help = "where to write float32 [n_tokens, n_vocab]: whole or not at all",
      .kind = &cli_text,
      .offset = offsetof(logits_options, out)},
-    {.name = "chunk",
-     .argument = "N",
-     .help = "tokens that are computed at once",
-     .kind = &cli_u32,
-     .offset = offsetof(logits_options, chunk_length),
-     .least = 1,
-     .most = 8192},
 };
 static const cli_group group = {"Input and output", options, sizeof options / sizeof *options};
 static const cli_group *const groups[] = {&group, &cli_engine_group, NULL};
@@ -87,8 +79,10 @@ static int write_file(const logits_options *o, job *j, size_t n_tokens) {
 
 static int compute(const logits_options *o, const cli_engine *engine, const uint32_t *ids,
                    size_t n) {
-    const wick_session_desc desc = {
-        .context_length = (uint32_t)n, .chunk_length = o->chunk_length, .logits = WICK_LOGITS_ALL};
+    const wick_session_desc desc = {.context_length = (uint32_t)n,
+                                    .chunk_length = o->engine.chunk_length,
+                                    .cache = (wick_cache)o->engine.cache,
+                                    .logits = WICK_LOGITS_ALL};
     job j = {.engine = engine};
     wick_error error = {0};
     if (wick_session_open(engine->model, &desc, &j.session, &error) != WICK_OK)

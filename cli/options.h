@@ -28,6 +28,7 @@ extern const cli_kind cli_text;    /* const char * */
 extern const cli_kind cli_list;    /* cli_texts: may be given again */
 extern const cli_kind cli_u32;     /* uint32_t, least to most */
 extern const cli_kind cli_u64;     /* uint64_t */
+extern const cli_kind cli_size;    /* uint64_t, bytes: "500M" */
 extern const cli_kind cli_f32;     /* float, least to most */
 extern const cli_kind cli_word;    /* int: which word of argument, "exact|fast" */
 extern const cli_kind cli_backend; /* wick_backend, by its name */

@@ -18,8 +18,7 @@ typedef struct run_options {
     cli_sampling_options sampling;
     const char *model;
     const char *prompt, *file, *tokens; /* at most one */
-    uint32_t max_tokens, context_length, chunk_length;
-    int cache; /* wick_cache */
+    uint32_t max_tokens, context_length;
     uint32_t n_logprobs;
     cli_texts stop;
     bool ignore_end, special, print_ids, quiet;
@@ -28,15 +27,12 @@ typedef struct run_options {
 _Static_assert(offsetof(run_options, engine) == offsetof(cli_sampling_place, engine) &&
                    offsetof(run_options, sampling) == offsetof(cli_sampling_place, sampling),
                "offsets of cli_engine_group and cli_sampling_group");
-_Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 2,
-               "words of --cache");
 
 static const char default_prompt[] = "Once upon a time"; /* of the model inside the command */
 
 static void set_defaults(void *given) {
     run_options *const o = given;
-    o->engine.math = WICK_MATH_FAST;
-    o->chunk_length = 512;
+    cli_engine_defaults(&o->engine, WICK_MATH_FAST);
     cli_sampling_defaults(&o->sampling);
 }
 
@@ -110,18 +106,6 @@ static const cli_option memory_options[] = {
      .kind = &cli_u32,
      .offset = offsetof(run_options, context_length),
      .most = INT32_MAX},
-    {.name = "chunk",
-     .argument = "N",
-     .help = "prompt tokens that are computed at once",
-     .kind = &cli_u32,
-     .offset = offsetof(run_options, chunk_length),
-     .least = 1,
-     .most = 8192},
-    {.name = "cache",
-     .argument = "auto|f32|f16",
-     .help = "numbers of the key-value cache; auto: f32 in exact, f16 in fast math",
-     .kind = &cli_word,
-     .offset = offsetof(run_options, cache)},
 };
 
 static const cli_group prompt_group = {"Prompt", prompt_options,
@@ -198,8 +182,8 @@ static int append_prompt(const run_options *o, const cli_input *prompt, const cl
 
 static wick_session_desc session_desc(const run_options *o, const wick_sampler_desc *sampler) {
     return (wick_session_desc){.context_length = o->context_length,
-                               .chunk_length = o->chunk_length,
-                               .cache = (wick_cache)o->cache,
+                               .chunk_length = o->engine.chunk_length,
+                               .cache = (wick_cache)o->engine.cache,
                                .max_tokens = o->max_tokens,
                                .sampler = *sampler,
                                .n_logprobs = o->n_logprobs,
@@ -268,10 +252,11 @@ const cli_command cli_run = {
     .details = "Without a prompt the text comes from standard input (less one line end), unless "
                "that is a\nterminal. Ctrl-C ends the text and prints the statistics; a second one "
                "ends the program.\n\n"
-               "Models: GGUF files of the llama family (Llama, TinyLlama, Mistral, SmolLM2) with "
-               "tensors of\nf32, f16, bf16 or any block type of GGUF; fast are f32, f16, bf16, "
-               "q4_0\nto q8_0, q4_k to q6_k, iq4_nl, iq4_xs and mxfp4.\n"
-               "Tokenizers: SentencePiece, and byte-level BPE of gpt-2, llama-bpe and smollm.\n\n"
+               "Models: GGUF files of the llama family (Llama, TinyLlama, Mistral, SmolLM2), Qwen2 "
+               "and Qwen3,\nwith tensors of f32, f16, bf16 or any block type of GGUF; fast are "
+               "f32, f16, bf16, q4_0\nto q8_0, q4_k to q6_k, iq4_nl, iq4_xs and mxfp4.\n"
+               "Tokenizers: SentencePiece, and byte-level BPE of gpt-2, llama-bpe, smollm and "
+               "qwen2.\n\n"
                "  wick run MODEL.gguf -p \"The capital of France is\" -n 20 --temp 0\n"
                "  git log -1 | wick run MODEL.gguf -n 60 --stop $'\\n\\n'\n",
     .groups = groups,

@@ -23,7 +23,7 @@ endfunction()
 
 # Each instruction set is a translation unit of its own with its own flags; nothing else gets any.
 function(wick_isa_flags pattern)
-    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cpu/x86/${pattern})
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cpu/${pattern})
     if(sources)
         set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${ARGN}")
     endif()
@@ -33,10 +33,20 @@ set(cpu_sources backend/cpu/*.c backend/cpu/ref/*.c)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
     set(avx2 -mavx2 -mfma -mf16c)
     set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni ${avx2})
-    wick_isa_flags(*_avx2.c ${avx2})
-    wick_isa_flags(*_avx512.c ${avx512})
-    wick_isa_flags(*_avx512bf16.c -mavx512bf16 ${avx512})
+    wick_isa_flags(x86/*_avx2.c ${avx2})
+    wick_isa_flags(x86/*_avx512.c ${avx512})
+    wick_isa_flags(x86/*_avx512bf16.c -mavx512bf16 ${avx512})
     list(APPEND cpu_sources backend/cpu/x86/*.c)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
+    # To gcc 12 a NEON intrinsic that may trap is a call that may change any memory, so that sums in
+    # arrays are written back in every round of a loop. The flag changes no result. Its scheduler
+    # moves loads of the integer kernels so far up that registers run out.
+    set(arm -fno-trapping-math)
+    set(arm_integers ${arm} $<$<C_COMPILER_ID:GNU>:-fno-schedule-insns>)
+    wick_isa_flags(arm/*_neon.c -march=armv8-a ${arm})
+    wick_isa_flags(arm/*_dotprod.c -march=armv8.2-a+dotprod ${arm_integers})
+    wick_isa_flags(arm/*_i8mm.c -march=armv8.2-a+dotprod+i8mm ${arm_integers})
+    list(APPEND cpu_sources backend/cpu/arm/*.c)
 endif()
 
 wick_layer(wick_core SOURCES core/*.c)

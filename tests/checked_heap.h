@@ -10,6 +10,8 @@
 typedef struct checked_heap {
     wk_heap heap;
     uint64_t n_allowed; /* allocations before it refuses */
+    bool refuses_once;  /* one of them, and none that follows */
+    uint64_t n_refused;
     uint64_t n_live;
     uint64_t n_wrong_sizes;
 } checked_heap;
@@ -22,7 +24,11 @@ typedef union checked_header {
 
 static inline void *checked_allocate(void *user, size_t size) {
     checked_heap *const checked = user;
-    if (checked->n_allowed == 0) return NULL;
+    if (checked->n_allowed == 0) {
+        checked->n_refused++;
+        if (checked->refuses_once) checked->n_allowed = UINT64_MAX;
+        return NULL;
+    }
     checked_header *const header = malloc(sizeof *header + size);
     if (!header) return NULL;
     checked->n_allowed--;

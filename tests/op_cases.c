@@ -447,10 +447,9 @@ static bool parse_null(const char *words, uint32_t *flags) {
 
 static bool parse_isa(const char *word, wick_isa *isa) {
     static const char *const names[] = {
-        [WICK_ISA_AUTO] = "auto",
-        [WICK_ISA_REF] = "ref",
-        [WICK_ISA_AVX2] = "avx2",
-        [WICK_ISA_AVX512] = "avx512",
+        [WICK_ISA_AUTO] = "auto",     [WICK_ISA_REF] = "ref",   [WICK_ISA_AVX2] = "avx2",
+        [WICK_ISA_AVX512] = "avx512", [WICK_ISA_NEON] = "neon", [WICK_ISA_DOTPROD] = "dotprod",
+        [WICK_ISA_I8MM] = "i8mm",
     };
     for (size_t i = 0; i < WK_COUNT(names); i++) {
         if (strcmp(word, names[i]) != 0) continue;

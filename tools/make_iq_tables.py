@@ -42,7 +42,7 @@ def table(header, name, own_name, size, n, bits, levels):
         sys.exit(f"{name} has {len(codes)} entries, not {size}")
     words = [f"0x{code:04x}" for code in codes]
     lines = [", ".join(words[i : i + PER_LINE]) for i in range(0, size, PER_LINE)]
-    return f"const uint16_t {own_name}[{size}] = {{\n    " + ",\n    ".join(lines) + "\n};\n"
+    return f"const uint16_t {own_name}[{size} + 1] = {{\n    " + ",\n    ".join(lines) + "\n};\n"
 
 
 def source(header):

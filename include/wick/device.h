@@ -39,12 +39,15 @@ typedef enum wick_isa {
     WICK_ISA_REF, /* plain loops, the specification */
     WICK_ISA_AVX2,
     WICK_ISA_AVX512,
+    WICK_ISA_NEON, /* every 64-bit ARM */
+    WICK_ISA_DOTPROD,
+    WICK_ISA_I8MM,
 } wick_isa;
 
 typedef struct wick_device_desc {
     wick_backend backend;
     wick_math math;           /* of operations queued on this device; default exact */
-    int n_threads;            /* CPU; 0: one for each core this process may use */
+    int n_threads;            /* CPU; 0: one for each core this process may use, the most */
     wick_isa isa;             /* CPU */
     uint32_t slice_us;        /* CPU: time that one poll may compute, microseconds; 0: 20000 */
     bool strict;              /* an operation without a kernel is an error instead of a fallback */
@@ -83,7 +86,7 @@ typedef struct wick_device_info {
     wick_backend backend;
     char name[96];         /* of the hardware that computes: "AMD EPYC 9B45" */
     char backend_name[32]; /* "cpu" */
-    char isa[16];          /* CPU: "ref", "avx2", "avx512" */
+    char isa[16];          /* CPU: "ref", "avx2", "avx512", "neon", "dotprod", "i8mm" */
     int n_threads;
     uint64_t memory_total, memory_available; /* bytes; 0 unknown */
     bool is_fallback;                        /* AUTO had to take the CPU */

@@ -1,4 +1,4 @@
-/* wick/file.h: what is inside a model file, without loading it. */
+/* wick/file.h: what is inside a model file, without loading it; and writing such files. */
 #ifndef WICK_FILE_H
 #define WICK_FILE_H
 
@@ -59,22 +59,55 @@ typedef struct wick_file_tensor {
     uint64_t size;    /* bytes */
 } wick_file_tensor;
 
-/* Reads and checks the header of a GGUF file; the tensors' data is not read. What the functions
- * below return lives until wick_file_close. WICK_ERR_NOT_FOUND, WICK_ERR_IO, WICK_ERR_FORMAT (with
- * the byte offset and the reason), WICK_ERR_UNSUPPORTED (a version, byte order or type that is not
- * known). */
+/* Reads and checks the header of a GGUF file; the tensors' data is not read. The path of one part
+ * of a split file stands for all of them (wick_source_files): offsets, size and header are then
+ * those of the whole. What the functions below return lives until wick_file_close.
+ * WICK_ERR_NOT_FOUND, WICK_ERR_IO, WICK_ERR_FORMAT (with the byte offset and the reason),
+ * WICK_ERR_UNSUPPORTED (a version, byte order or type that is not known). */
 WICK_API wick_status wick_file_open(const char *path, wick_file **file, wick_error *error);
 WICK_API void wick_file_close(wick_file *file);
 
 WICK_API uint32_t wick_file_version(const wick_file *file);
 WICK_API uint64_t wick_file_size(const wick_file *file);
 WICK_API size_t wick_file_value_count(const wick_file *file);
-/* In file order; NULL when index is out of range, or no value has this key. */
+/* In file order, one behind the other; NULL when index is out of range, or no value has this key.
+ */
 WICK_API const wick_value *wick_file_value(const wick_file *file, size_t index);
 WICK_API const wick_value *wick_file_find_value(const wick_file *file, const char *key);
 WICK_API size_t wick_file_tensor_count(const wick_file *file);
-/* In file order; NULL when index is out of range. */
+/* In file order, one behind the other; NULL when index is out of range. */
 WICK_API const wick_file_tensor *wick_file_get_tensor(const wick_file *file, size_t index);
+/* Reads size bytes at offset, where wick_file_tensor tells what lies. WICK_ERR_IO: the file ends
+ * before. */
+WICK_API wick_status wick_file_read(wick_file *file, uint64_t offset, void *data, size_t size,
+                                    wick_error *error);
+
+/* What a new GGUF file will hold. Borrowed until wick_file_write_start returns. */
+typedef struct wick_file_desc {
+    const wick_value *values; /* split.* keys are left out: the writer knows them */
+    size_t n_values;
+    const wick_file_tensor *tensors; /* name, dtype and shape; offset and size are found out */
+    size_t n_tensors;
+    /* Either one: the file is split into parts NAME-00001-of-00003.gguf where path is NAME.gguf.
+     * The metadata is in the first. A tensor that is larger than part_bytes has its own part. */
+    uint64_t part_bytes; /* most bytes of a part, 0: no limit */
+    size_t part_tensors; /* most tensors of a part, 0: no limit */
+} wick_file_desc;
+
+/* Writes GGUF version 3: start, then the data of all tensors one after the other in pieces of any
+ * size (padding is not part of it), then finish. Everything goes to temporary names first: path
+ * never holds half a file. WICK_ERR_VALUE: no reader would accept such a file, with the reason;
+ * WICK_ERR_DTYPE: a type that GGUF has not. */
+typedef struct wick_file_writer wick_file_writer;
+WICK_API wick_status wick_file_write_start(const char *path, const wick_file_desc *desc,
+                                           wick_file_writer **writer, wick_error *error);
+/* WICK_ERR_ARGUMENT: more than the tensors have room for. */
+WICK_API wick_status wick_file_write(wick_file_writer *writer, const void *data, size_t size,
+                                     wick_error *error);
+/* commit false throws it away. WICK_ERR_STATE when a tensor is not complete. Frees the writer
+ * whatever its result. */
+WICK_API wick_status wick_file_write_finish(wick_file_writer *writer, bool commit,
+                                            wick_error *error);
 
 #ifdef __cplusplus
 }

@@ -18,9 +18,10 @@ typedef struct wick_model_desc {
     bool no_map; /* read the file instead of mapping it */
 } wick_model_desc;
 
-/* Loads a GGUF file; blocks; native only. desc may be NULL. The device must outlive the model.
- * WICK_ERR_NOT_FOUND, WICK_ERR_FORMAT (a file that lies), WICK_ERR_UNSUPPORTED (an architecture,
- * tensor type or tokenizer that is not known, by name), WICK_ERR_OUT_OF_MEMORY. */
+/* Loads a GGUF file; the path of any part of a split one stands for all (wick_source_files).
+ * Blocks; native only. desc may be NULL. The device must outlive the model. WICK_ERR_NOT_FOUND,
+ * WICK_ERR_FORMAT (a file that lies), WICK_ERR_UNSUPPORTED (an architecture, tensor type or
+ * tokenizer that is not known, by name), WICK_ERR_OUT_OF_MEMORY. */
 WICK_API wick_status wick_model_open(wick_device *device, const char *path,
                                      const wick_model_desc *desc, wick_model **model,
                                      wick_error *error);

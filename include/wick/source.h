@@ -34,6 +34,13 @@ struct wick_source {
 
 /* A file, mapped where the system can. */
 WICK_API wick_status wick_source_file(const char *path, wick_source *source, wick_error *error);
+/* The files of a model as one. Several paths: all parts of a split GGUF file, in order. One path:
+ * that file, or, where it is called NAME-00002-of-00003.gguf like a part, all parts with such names
+ * beside it. The source shows a split file as if it had never been split: one header, then the data
+ * of all tensors. WICK_ERR_NOT_FOUND: a part is missing; WICK_ERR_FORMAT: the parts do not belong
+ * together, or their order is wrong. */
+WICK_API wick_status wick_source_files(const char *const *paths, size_t n, wick_source *source,
+                                       wick_error *error);
 /* Memory of the caller, which must stay until close. */
 WICK_API wick_source wick_source_memory(const void *data, size_t size);
 

@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/* A .npy file (NumPy format 1.0), written row by row: path holds all of it or is not touched. */
+/* A .npy file (NumPy format 1.0) of any size, written row by row: path holds all of it or is not
+ * touched. */
 typedef struct wick_npy_writer wick_npy_writer;
 WICK_API wick_status wick_npy_start(const char *path, wick_dtype dtype, wick_shape shape,
                                     wick_npy_writer **writer, wick_error *error);
@@ -16,6 +17,16 @@ WICK_API wick_status wick_npy_write(wick_npy_writer *writer, const void *data, s
                                     wick_error *error);
 /* commit false throws it away. WICK_ERR_STATE when the array is not complete. Frees the writer. */
 WICK_API wick_status wick_npy_finish(wick_npy_writer *writer, bool commit, wick_error *error);
+
+/* A tensor from the bytes of a .npy file: format 1 to 3, C or Fortran order, either byte order, the
+ * types that wick_dtype has. NULL on failure; the device has the reason: WICK_ERR_FORMAT,
+ * WICK_ERR_UNSUPPORTED. */
+WICK_API wick_tensor *wick_npy_parse(wick_device *device, const void *bytes, size_t size);
+/* The same from a file. */
+WICK_API wick_tensor *wick_npy_load(wick_device *device, const char *path);
+/* Writes a tensor as a .npy file, whole or not at all. Blocks; native only. WICK_ERR_DTYPE: NumPy
+ * has no such type. */
+WICK_API wick_status wick_npy_save(wick_tensor *tensor, const char *path, wick_error *error);
 
 /* Seconds on a monotonic clock; this process's highest resident memory in bytes (0: unknown). */
 WICK_API double wick_time(void);

@@ -315,7 +315,7 @@ struct wk_backend {
 typedef struct wk_operand_info {
     const char *name;
     uint8_t access; /* wk_access; 0 ends the list */
-    bool is_optional;
+    bool is_optional, is_weight;
 } wk_operand_info;
 
 /* Emits one op of a decomposition; temporaries come from temp(). */
@@ -330,7 +330,7 @@ typedef struct wk_decomposition {
 typedef struct wk_op_info {
     const char *name;
     uint8_t n_dst, n_src;
-    bool is_in_place_allowed; /* a destination may be the very view of a source */
+    bool is_in_place_allowed; /* a destination may be the very view of a source, not an optional */
     wk_operand_info operands[WK_MAX_OPERANDS + 1];
     /* Shapes and dtypes; the counts, bounds and aliasing are checked for every op alike. */
     wick_status (*check)(const wk_op *op, wick_error *err);
@@ -340,9 +340,10 @@ typedef struct wk_op_info {
 
 const wk_op_info *wk_op_get_info(wk_opcode code);
 
-/* Everything that must hold before a kernel may see the op: operands present, in the bounds of
- * their buffers, no destination overlapping another operand (but in place, where allowed), and
- * op.def's rule. */
+/* Everything that must hold before a kernel may see the op: operands present, well formed, in the
+ * bounds of their buffers, no destination overlapping itself or another operand (but in place,
+ * where allowed), and op.def's rule. Any bits may stand in op, but for its code, which must be one.
+ */
 wick_status wk_op_check(const wk_op *op, wick_error *err);
 
 /* Functions that are defined on integer types as well. */
@@ -357,6 +358,14 @@ bool wk_view_dense(wick_dtype dtype, const wick_shape *shape, wk_view *out, uint
 void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end);
 int64_t wk_view_count(const wk_view *view);
 bool wk_view_is_dense(const wk_view *view);
+
+/* Of views from anywhere: extents, strides and layout mean something, and no arithmetic on them
+ * overflows; the others take this for granted. */
+bool wk_view_is_well_formed(const wk_view *view, bool may_have_layout);
+/* Blocks are whole and dense, scalars lie where their C type may. */
+bool wk_view_is_aligned(const wk_view *view);
+/* Each element is one of its own. */
+bool wk_view_is_writable(const wk_view *view);
 
 /* Largest difference from cpu/ref that an element of a right kernel's result may show; all zeros:
  * equal. largest is the largest finite magnitude in the destination. */

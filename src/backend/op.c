@@ -15,7 +15,8 @@ static bool same_shape(const wk_view *a, const wk_view *b) {
 }
 
 static bool same_view(const wk_view *a, const wk_view *b) {
-    return a->buf == b->buf && a->offset == b->offset && a->dtype == b->dtype && same_shape(a, b) &&
+    return a->buf == b->buf && a->offset == b->offset && a->dtype == b->dtype &&
+           a->layout == b->layout && same_shape(a, b) &&
            memcmp(a->stride, b->stride, sizeof a->stride[0] * (size_t)a->rank) == 0;
 }
 
@@ -54,12 +55,18 @@ static wick_status check_numbers(const wk_op *op, bool takes_integers, wick_erro
     return wrong(err, WICK_ERR_DTYPE, op, takes_integers ? "takes numbers" : "takes floats");
 }
 
+static wick_status no_function(const wk_op *op, wick_error *err) {
+    return wrong(err, WICK_ERR_VALUE, op, "there is no such function");
+}
+
 static wick_status check_unary(const wk_op *op, wick_error *err) {
+    if ((unsigned)op->p.unary.fn >= WK_UNARY_COUNT_) return no_function(op, err);
     WK_TRY(check_elementwise(op, err));
     return check_numbers(op, wk_unary_takes_integers(op->p.unary.fn), err);
 }
 
 static wick_status check_binary(const wk_op *op, wick_error *err) {
+    if ((unsigned)op->p.binary >= WK_BINARY_COUNT_) return no_function(op, err);
     WK_TRY(check_elementwise(op, err));
     return check_numbers(op, wk_binary_takes_integers(op->p.binary), err);
 }
@@ -69,7 +76,13 @@ static wick_status check_floats(const wk_op *op, wick_error *err) {
     return check_numbers(op, false, err);
 }
 
+static wick_status check_gated(const wk_op *op, wick_error *err) {
+    if ((unsigned)op->p.gated.fn >= WK_GATED_COUNT_) return no_function(op, err);
+    return check_floats(op, err);
+}
+
 static wick_status check_compare(const wk_op *op, wick_error *err) {
+    if ((unsigned)op->p.compare >= WK_COMPARE_COUNT_) return no_function(op, err);
     const wk_view *const y = wk_dst(op, 0), *const a = wk_src(op, 0), *const b = wk_src(op, 1);
     if (!same_shape(y, a) || !same_shape(y, b))
         return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape");
@@ -105,6 +118,7 @@ static bool reduces_something(const wk_view *x, int kept) {
 static wick_status check_reduce(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
     const wk_reduce_fn fn = op->p.reduce.fn;
+    if ((unsigned)fn >= WK_REDUCE_COUNT_) return no_function(op, err);
     if (y->rank > x->rank || (is_index_of(fn) && y->rank + 1 != x->rank))
         return wrong(err, WICK_ERR_SHAPE, op, "y must be x without its last dimensions");
     for (int i = 0; i < y->rank; i++)
@@ -197,6 +211,13 @@ static wick_status check_matmul(const wk_op *op, wick_error *err) {
     return WICK_OK;
 }
 
+/* Every kernel decodes rows of blocks as they lie in a file. */
+static wick_status check_weight(const wk_op *op, const wk_view *w, wick_error *err) {
+    if (!wk_dtype_is_block(w->dtype) || w->layout != WK_LAYOUT_RAW || wk_view_is_dense(w))
+        return WICK_OK;
+    return wrong(err, WICK_ERR_UNSUPPORTED, op, "a weight of a block type must be dense");
+}
+
 static wick_status check_linear(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const w = wk_src(op, 1),
                          *const bias = wk_src(op, 2);
@@ -209,7 +230,7 @@ static wick_status check_linear(const wk_op *op, wick_error *err) {
         return wrong(err, WICK_ERR_DTYPE, op, "x and y must have one float dtype");
     if (!wk_dtype_is_float(w->dtype) && !wk_dtype_is_block(w->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "weight must be of a float or block type");
-    return WICK_OK;
+    return check_weight(op, w, err);
 }
 
 static wick_status check_embedding(const wk_op *op, wick_error *err) {
@@ -218,7 +239,7 @@ static wick_status check_embedding(const wk_op *op, wick_error *err) {
         y->extent[1] != w->extent[1])
         return wrong(err, WICK_ERR_SHAPE, op, "must be weight [n, k], ids [m], y [m, k]");
     if (!is_index(ids->dtype)) return wrong(err, WICK_ERR_DTYPE, op, "ids must be u32, i64 or u8");
-    return WICK_OK;
+    return check_weight(op, w, err);
 }
 
 /* Optional [b, h, t, s] operand. */
@@ -343,10 +364,11 @@ bool wk_reduce_takes_integers(wk_reduce_fn fn) {
 /* --- The table --- */
 
 static const wk_op_info infos[] = {
-#define OUT(text) {text, WK_WRITE, false}
-#define INOUT(text) {text, WK_READ_WRITE, false}
-#define IN(text) {text, WK_READ, false}
-#define OPT(text) {text, WK_READ, true}
+#define OUT(text) {text, WK_WRITE, false, false}
+#define INOUT(text) {text, WK_READ_WRITE, false, false}
+#define IN(text) {text, WK_READ, false, false}
+#define OPT(text) {text, WK_READ, true, false}
+#define WEIGHT(text) {text, WK_READ, false, true}
 #define WK_OP(op_code, text, check_fn, decompose_fn, in_place, dst, src, ...)                      \
     [WK_OP_##op_code] = {.name = text,                                                             \
                          .n_dst = dst,                                                             \
@@ -361,6 +383,7 @@ static const wk_op_info infos[] = {
 #undef INOUT
 #undef IN
 #undef OPT
+#undef WEIGHT
 };
 
 const wk_op_info *wk_op_get_info(wk_opcode code) {
@@ -373,25 +396,26 @@ const wk_op_info *wk_op_get_info(wk_opcode code) {
 static wick_status check_operand(const wk_op *op, int i, const wk_operand_info *info,
                                  wick_error *err) {
     const wk_view *const view = &op->view[i];
+    const char *const name = wk_op_get_info(op->code)->name;
     if (!view->buf) {
-        if (info->is_optional) return WICK_OK;
-        return wk_fail(err, WICK_ERR_ARGUMENT, "%s: operand %s is missing",
-                       wk_op_get_info(op->code)->name, info->name);
+        const bool is_blank = view->rank == 0 && view->dtype == WICK_F32 && view->layout == 0;
+        if (info->is_optional && is_blank) return WICK_OK;
+        return wk_fail(err, WICK_ERR_ARGUMENT, "%s: operand %s is missing", name, info->name);
     }
-    assert(view->rank >= 0 && view->rank <= WICK_MAX_RANK && view->dtype < WICK_DTYPE_COUNT_);
-    for (int d = 0; d < view->rank; d++) {
-        assert(view->extent[d] >= 0 && view->stride[d] >= 0);
-        if ((info->access & WK_WRITE) && view->stride[d] == 0 && view->extent[d] > 1)
-            return wk_fail(err, WICK_ERR_ARGUMENT,
-                           "%s: %s is a broadcast view, it cannot be written",
-                           wk_op_get_info(op->code)->name, info->name);
-    }
+    if (!wk_view_is_well_formed(view, info->is_weight))
+        return wk_fail(err, WICK_ERR_SHAPE, "%s: %s has impossible extents, strides or layout",
+                       name, info->name);
+    if (!wk_view_is_aligned(view))
+        return wk_fail(err, WICK_ERR_INTERNAL, "%s: %s lies between elements", name, info->name);
+    if ((info->access & WK_WRITE) && !wk_view_is_writable(view))
+        return wk_fail(err, WICK_ERR_ARGUMENT,
+                       "%s: elements of %s share memory (a broadcast view?), it cannot be written",
+                       name, info->name);
     uint64_t begin, end;
     wk_view_range(view, &begin, &end);
     if (end > view->buf->size)
-        return wk_fail(err, WICK_ERR_INTERNAL, "%s: %s reaches byte %llu of a buffer of %llu",
-                       wk_op_get_info(op->code)->name, info->name, (unsigned long long)end,
-                       (unsigned long long)view->buf->size);
+        return wk_fail(err, WICK_ERR_INTERNAL, "%s: %s reaches byte %llu of a buffer of %llu", name,
+                       info->name, (unsigned long long)end, (unsigned long long)view->buf->size);
     return WICK_OK;
 }
 
@@ -408,6 +432,7 @@ static wick_status check_aliasing(const wk_op *op, const wk_op_info *info, wick_
         for (int i = d + 1; i < op->n_dst + op->n_src; i++) {
             if (!overlaps(&op->view[d], &op->view[i])) continue;
             const bool in_place = info->is_in_place_allowed && i >= op->n_dst &&
+                                  !info->operands[i].is_optional &&
                                   same_view(&op->view[d], &op->view[i]);
             if (!in_place)
                 return wk_fail(err, WICK_ERR_ARGUMENT, "%s: %s overlaps %s", info->name,
@@ -419,7 +444,9 @@ static wick_status check_aliasing(const wk_op *op, const wk_op_info *info, wick_
 
 wick_status wk_op_check(const wk_op *op, wick_error *err) {
     const wk_op_info *const info = wk_op_get_info(op->code);
-    assert(op->n_dst == info->n_dst && op->n_src == info->n_src);
+    if (op->n_dst != info->n_dst || op->n_src != info->n_src)
+        return wk_fail(err, WICK_ERR_INTERNAL, "%s: has %d + %d operands", info->name, op->n_dst,
+                       op->n_src);
     for (int i = 0; i < op->n_dst + op->n_src; i++)
         WK_TRY(check_operand(op, i, &info->operands[i], err));
     WK_TRY(check_aliasing(op, info, err));

@@ -44,3 +44,58 @@ void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end) {
     for (int i = 0; i < view->rank; i++) last += (view->extent[i] - 1) * view->stride[i];
     *end += (uint64_t)(last / info->block_elements + 1) * (uint64_t)info->block_bytes;
 }
+
+bool wk_view_is_well_formed(const wk_view *view, bool is_weight) {
+    if (view->rank < 0 || view->rank > WICK_MAX_RANK || (unsigned)view->dtype >= WICK_DTYPE_COUNT_)
+        return false;
+    const wick_shape shape = wick_shape_of(view->rank, view->extent);
+    int64_t count, last = 0;
+    if (!wk_shape_count(&shape, &count)) return false;
+    if (view->layout != WK_LAYOUT_RAW) {
+        uint64_t bytes;
+        return is_weight && view->layout < WK_LAYOUT_COUNT_ && view->rank == 2 &&
+               wk_layout_bytes((wk_layout)view->layout, view->dtype, view->extent[0],
+                               view->extent[1], &bytes) &&
+               bytes <= UINT64_MAX - view->offset;
+    }
+    const int64_t most = INT64_MAX / 1024; /* of elements, none of which has 1024 bytes */
+    for (int d = 0; d < view->rank; d++) {
+        if (view->stride[d] < 0 || view->stride[d] > most) return false;
+        if (view->extent[d] <= 1 || view->stride[d] == 0) continue;
+        if (view->extent[d] - 1 > (most - last) / view->stride[d]) return false;
+        last += (view->extent[d] - 1) * view->stride[d];
+    }
+    return view->offset <= INT64_MAX;
+}
+
+bool wk_view_is_aligned(const wk_view *view) {
+    const wk_dtype_info *const info = wk_dtype_get(view->dtype);
+    if (info->block_elements == 1) return view->offset % (uint64_t)info->block_bytes == 0;
+    if (view->layout != WK_LAYOUT_RAW) return true;
+    const int last = view->rank - 1;
+    if (last < 0 || view->extent[last] % info->block_elements != 0) return false;
+    if (wk_view_count(view) == 0) return true;
+    if (view->stride[last] != 1) return false;
+    for (int d = 0; d < last; d++)
+        if (view->extent[d] > 1 && view->stride[d] % info->block_elements != 0) return false;
+    return true;
+}
+
+/* Every stride steps over all that the smaller ones reach. */
+bool wk_view_is_writable(const wk_view *view) {
+    int order[WICK_MAX_RANK], n = 0;
+    if (wk_view_count(view) == 0) return true;
+    for (int d = 0; d < view->rank; d++) {
+        if (view->extent[d] == 1) continue;
+        int at = n++;
+        for (; at > 0 && view->stride[order[at - 1]] > view->stride[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    int64_t reach = 0; /* of the dimensions so far, in elements */
+    for (int i = 0; i < n; i++) {
+        if (view->stride[order[i]] <= reach) return false;
+        reach += (view->extent[order[i]] - 1) * view->stride[order[i]];
+    }
+    return true;
+}

@@ -69,12 +69,3 @@ void *wk_arena_array(wk_arena *arena, size_t n, size_t size) {
     if (memory) memset(memory, 0, n * size);
     return memory;
 }
-
-char *wk_arena_string(wk_arena *arena, const char *text, size_t size) {
-    if (size == SIZE_MAX) return NULL;
-    char *const copy = wk_arena_alloc(arena, size + 1);
-    if (!copy) return NULL;
-    if (size > 0) memcpy(copy, text, size);
-    copy[size] = '\0';
-    return copy;
-}

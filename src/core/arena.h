@@ -22,7 +22,5 @@ void wk_arena_release(wk_arena *arena);
 void *wk_arena_alloc(wk_arena *arena, size_t size);
 /* n * size checked for overflow, zeroed. */
 void *wk_arena_array(wk_arena *arena, size_t n, size_t size);
-/* Copy with a terminating zero byte. */
-char *wk_arena_string(wk_arena *arena, const char *text, size_t size);
 
 #endif

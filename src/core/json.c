@@ -366,37 +366,3 @@ const wk_json *wk_json_get(const wk_json *object, const char *key) {
     }
     return found;
 }
-
-static void quote_ascii(wk_strbuf *buf, char c) {
-    const char *const special = c ? strchr(escape_values, c) : NULL;
-    if (special && c != '/') {
-        const char escape[2] = {'\\', escape_letters[special - escape_values]};
-        wk_strbuf_append(buf, escape, sizeof escape);
-    } else {
-        wk_strbuf_format(buf, "\\u%04x", (unsigned)c);
-    }
-}
-
-void wk_json_quote(wk_strbuf *buf, const char *text, size_t size) {
-    wk_strbuf_append(buf, "\"", 1);
-    size_t plain = 0; /* where the text that needs no change begins */
-    for (size_t at = 0; at < size;) {
-        size_t bad;
-        const size_t n = utf8_size(text + at, size - at, &bad);
-        const bool is_escaped =
-            (unsigned char)text[at] < 0x20 || text[at] == '"' || text[at] == '\\';
-        if (n > 0 && !is_escaped) {
-            at += n;
-            continue;
-        }
-        if (at > plain) wk_strbuf_append(buf, text + plain, at - plain);
-        if (n == 0)
-            wk_strbuf_text(buf, "\xEF\xBF\xBD");
-        else
-            quote_ascii(buf, text[at]);
-        at += n > 0 ? n : bad;
-        plain = at;
-    }
-    if (size > plain) wk_strbuf_append(buf, text + plain, size - plain);
-    wk_strbuf_append(buf, "\"", 1);
-}

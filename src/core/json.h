@@ -39,7 +39,4 @@ wick_status wk_json_parse(wk_arena *arena, const char *text, size_t size, wk_jso
 /* NULL when object is NULL, no object, or has no such key. */
 const wk_json *wk_json_get(const wk_json *object, const char *key);
 
-/* Appends text as a JSON string with quotes; invalid UTF-8 becomes U+FFFD. */
-void wk_json_quote(wk_strbuf *buf, const char *text, size_t size);
-
 #endif

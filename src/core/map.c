@@ -52,8 +52,8 @@ static wk_map_slot *find_string(const wk_map *map, wk_str key, uint32_t hash) {
 }
 
 wick_status wk_map_reserve(wk_map *map, size_t count) {
+    if (count <= map->capacity - map->capacity / 4) return WICK_OK;
     const size_t capacity = capacity_for(count);
-    if (capacity != 0 && capacity <= map->capacity) return WICK_OK;
     wk_map_slot *const slots = wk_alloc_array(map->heap, capacity, sizeof *slots);
     if (!slots) return WICK_ERR_OUT_OF_MEMORY;
 
@@ -108,8 +108,8 @@ static wk_map64_slot *find_key(wk_map64_slot *slots, size_t capacity, uint64_t k
 }
 
 wick_status wk_map64_reserve(wk_map64 *map, size_t count) {
+    if (count <= map->capacity - map->capacity / 4) return WICK_OK;
     const size_t capacity = capacity_for(count);
-    if (capacity != 0 && capacity <= map->capacity) return WICK_OK;
     wk_map64_slot *const slots = wk_alloc_array(map->heap, capacity, sizeof *slots);
     if (!slots) return WICK_ERR_OUT_OF_MEMORY;
     for (size_t i = 0; i < map->capacity; i++) {

@@ -20,4 +20,9 @@ typedef struct wk_gguf {
 const wick_value *wk_gguf_find(const wk_gguf *gguf, const char *key);
 const wick_file_tensor *wk_gguf_find_tensor(const wk_gguf *gguf, const char *name);
 
+/* Bytes of a value or element of this type; 0: a string, an array, or no type at all. */
+size_t wk_gguf_scalar_size(wick_value_type type);
+
+#define WK_GGUF_ALIGNMENT_KEY "general.alignment"
+
 #endif

@@ -21,6 +21,10 @@ static const struct {
     [WICK_VALUE_F64] = {"f64", 8},
 };
 
+size_t wk_gguf_scalar_size(wick_value_type type) {
+    return (unsigned)type < WK_COUNT(value_types) ? value_types[type].size : 0;
+}
+
 static wick_status set_alignment(wk_gguf_parser *parser) {
     const wick_value *const value = &parser->value;
     if (value->type != WICK_VALUE_U32)
@@ -38,7 +42,7 @@ static wick_status set_alignment(wk_gguf_parser *parser) {
 /* The value is complete. */
 static wick_status add_value(wk_gguf_parser *parser) {
     const wk_str key = {parser->value.key.text, parser->value.key.size};
-    if (wk_str_is(key, "general.alignment")) WK_TRY(set_alignment(parser));
+    if (wk_str_is(key, WK_GGUF_ALIGNMENT_KEY)) WK_TRY(set_alignment(parser));
     WK_TRY(
         wk_gguf_index(parser, &parser->gguf.value_index, parser->value.key, parser->values.count));
     wick_value *const value =

@@ -5,14 +5,14 @@
 #include "format/npy.h"
 
 #include "core/compiler.h"
+#include "format/npy_types.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 enum { NPY_PREFIX = 10, NPY_ALIGNMENT = 64 };
 
-/* NumPy's name of a type, NULL where it has none (bf16 and the block types). */
-static const char *npy_descr(wick_dtype dtype) {
+const char *wk_npy_type_name(wick_dtype dtype) {
     static const char *const names[WICK_DTYPE_COUNT_] = {
         [WICK_F32] = "<f4", [WICK_F16] = "<f2",  [WICK_F64] = "<f8", [WICK_I64] = "<i8",
         [WICK_I32] = "<i4", [WICK_I16] = "<i2",  [WICK_I8] = "|i1",  [WICK_U32] = "<u4",
@@ -22,7 +22,7 @@ static const char *npy_descr(wick_dtype dtype) {
 }
 
 wick_status wk_npy_header(wk_strbuf *buf, wick_dtype dtype, const wick_shape *shape) {
-    const char *const descr = npy_descr(dtype);
+    const char *const descr = wk_npy_type_name(dtype);
     if (descr == NULL) return WICK_ERR_DTYPE;
     if (shape->rank < 0 || shape->rank > WICK_MAX_RANK) return WICK_ERR_SHAPE;
 

@@ -29,6 +29,7 @@ static wick_status add_breaker(wk_heap *heap, wk_dry *dry, const wick_tokenizer 
     size_t n = 0;
     uint32_t *ids = NULL;
     wick_status status = wick_tokenize(tokenizer, prefixed, size, 0, NULL, 0, &n);
+    const size_t ids_size = n * sizeof *ids;
     if (status == WICK_OK && n > 0) {
         ids = wk_alloc_array(heap, n, sizeof *ids);
         status =
@@ -38,7 +39,7 @@ static wick_status add_breaker(wk_heap *heap, wk_dry *dry, const wick_tokenizer 
         wk_fail(err, status, "a sequence breaker of DRY: %s", wick_status_text(status));
     else if (n > 0 && ids[n - 1] < dry->n_vocab)
         dry->breakers[ids[n - 1] / 8] |= (uint8_t)(1U << (ids[n - 1] % 8));
-    wk_free(heap, ids, n * sizeof *ids);
+    wk_free(heap, ids, ids_size);
     wk_free(heap, prefixed, size);
     return status;
 }

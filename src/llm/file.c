@@ -1,9 +1,10 @@
-/* llm/file.c: a model file's header for the public API: reads a file in chunks, parses, keeps it.
- */
+/* llm/file.c: a model file for the public API: its header, which is read in chunks and kept, and
+ * bytes of its tensors. */
 #include <wick/file.h>
 
 #include "llm/llm.h"
-#include "sys/file.h"
+
+#include <inttypes.h>
 
 enum { CHUNK = 256 << 10 };
 
@@ -11,24 +12,29 @@ struct wick_file {
     wk_heap heap;
     wk_gguf_parser *parser;
     const wk_gguf *gguf;
-    uint64_t size;
+    wick_source source; /* of files: answers at once */
 };
 
-/* Feeds the file to the parser until the header is complete. */
-static wick_status read_header(wick_file *file, wk_file *source, wick_error *error) {
-    void *const chunk = wk_alloc(&file->heap, CHUNK);
-    if (chunk == NULL) return wk_fail_memory(error, CHUNK, 0, "a chunk of the file");
-    wick_status status = WICK_PENDING;
-    uint64_t offset = 0;
-    while (status == WICK_PENDING && offset < file->size) {
-        const uint64_t left = file->size - offset;
-        const size_t size = left < CHUNK ? (size_t)left : CHUNK;
-        status = wk_file_read_at(source, offset, chunk, size, error);
-        if (status == WICK_OK) status = wk_gguf_parser_feed(file->parser, chunk, size, NULL, error);
-        offset += size;
+wick_status wk_read_header(wk_heap *heap, wick_source *source, wk_gguf_parser **out,
+                           wick_error *err) {
+    *out = NULL;
+    wk_gguf_parser *parser = NULL;
+    void *const chunk = wk_alloc(heap, CHUNK);
+    if (chunk == NULL) return wk_fail_memory(err, CHUNK, 0, "a chunk of the file");
+    wick_status status = wk_gguf_parser_make(heap, source->size, &parser, err);
+    size_t got = CHUNK;
+    if (status == WICK_OK) status = WICK_PENDING;
+    for (uint64_t offset = 0; status == WICK_PENDING && got == CHUNK; offset += got) {
+        status = source->read_at(source, offset, CHUNK, chunk, err);
+        if (status == WICK_OK) status = source->poll(source, &got, err);
+        if (status == WICK_OK) status = wk_gguf_parser_feed(parser, chunk, got, NULL, err);
     }
-    if (status == WICK_PENDING) status = wk_gguf_parser_end(file->parser, error);
-    wk_free(&file->heap, chunk, CHUNK);
+    if (status == WICK_PENDING) status = wk_gguf_parser_end(parser, err);
+    wk_free(heap, chunk, CHUNK);
+    if (status == WICK_OK)
+        *out = parser;
+    else
+        wk_gguf_parser_free(parser);
     return status;
 }
 
@@ -42,21 +48,14 @@ wick_status wick_file_open(const char *path, wick_file **file, wick_error *error
     wick_file *const made = wk_alloc_zeroed(&heap, sizeof *made);
     if (made == NULL) return wk_fail_memory(error, sizeof *made, 0, "an open file");
     made->heap = heap;
-
-    wk_file *source = NULL;
-    wick_status status = wk_file_open(&made->heap, path, &source, error);
-    if (status != WICK_OK) goto cleanup;
-    made->size = wk_file_size(source);
-    status = wk_gguf_parser_make(&made->heap, made->size, &made->parser, error);
-    if (status != WICK_OK) goto cleanup;
-    status = read_header(made, source, error);
-    made->gguf = wk_gguf_parser_result(made->parser);
-cleanup:
-    if (source != NULL) wk_file_close(&made->heap, source);
+    wick_status status = wick_source_files(&path, 1, &made->source, error);
+    if (status == WICK_OK)
+        status = wk_read_header(&made->heap, &made->source, &made->parser, error);
     if (status != WICK_OK) {
         wick_file_close(made);
         return status;
     }
+    made->gguf = wk_gguf_parser_result(made->parser);
     *file = made;
     return WICK_OK;
 }
@@ -64,15 +63,30 @@ cleanup:
 void wick_file_close(wick_file *file) {
     if (file == NULL) return;
     wk_gguf_parser_free(file->parser);
+    if (file->source.close != NULL) file->source.close(&file->source);
     wk_heap heap = file->heap; /* the file lies in it */
     wk_free(&heap, file, sizeof *file);
+}
+
+wick_status wick_file_read(wick_file *file, uint64_t offset, void *data, size_t size,
+                           wick_error *error) {
+    if (file == NULL || (data == NULL && size > 0))
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_file_read: an argument is NULL");
+    wick_source *const source = &file->source;
+    size_t got = 0;
+    WK_TRY(source->read_at(source, offset, size, data, error));
+    WK_TRY(source->poll(source, &got, error));
+    if (got == size) return WICK_OK;
+    return wk_fail(error, WICK_ERR_IO,
+                   "%zu bytes at %" PRIu64 " go past the end of the file at %" PRIu64, size, offset,
+                   source->size);
 }
 
 const wk_gguf *wk_file_gguf(const wick_file *file) { return file->gguf; }
 
 uint32_t wick_file_version(const wick_file *file) { return file->gguf->version; }
 
-uint64_t wick_file_size(const wick_file *file) { return file->size; }
+uint64_t wick_file_size(const wick_file *file) { return file->source.size; }
 
 size_t wick_file_value_count(const wick_file *file) { return file->gguf->n_values; }
 

@@ -6,6 +6,7 @@
 #include "format/tensor_order.h"
 #include "llm/llm.h"
 #include "llm/reader.h"
+#include "llm/split.h"
 #include "sys/clock.h"
 
 #include <assert.h>
@@ -50,6 +51,10 @@ static void drop(wick_model_loading *l, uint64_t offset, uint64_t size) {
     if (l->reader.is_mapped && source->drop != NULL) source->drop(source, offset, size);
 }
 
+static wick_status take_device_error(wick_model_loading *l) {
+    return wick_device_error(l->model->device, &l->error);
+}
+
 /* ---- The header ---- */
 
 static wick_status step_header(wick_model_loading *l) {
@@ -64,6 +69,7 @@ static wick_status step_header(wick_model_loading *l) {
     l->position += got;
     if (status != WICK_OK) return status;
     model->gguf = wk_gguf_parser_result(model->parser);
+    WK_TRY(wk_split_check_whole(model->gguf, &l->error));
     l->position = model->gguf->data_offset;
     drop(l, 0, l->position);
     l->step = STEP_MODEL;
@@ -139,6 +145,8 @@ static wick_status step_vocabulary(wick_model_loading *l) {
                        "the metadata key 'tokenizer.ggml.tokens' has %" PRIu32
                        " tokens, but the tensor 'token_embd.weight' has %" PRIu32 " rows",
                        n_tokens, model->info.n_vocab);
+    if (wk_model_reserve_weights(model->model, model->device, l->reader.is_mapped) != WICK_OK)
+        return take_device_error(l);
     l->step = STEP_TENSORS;
     return WICK_PENDING;
 }
@@ -167,10 +175,6 @@ static const void *mapped_data(wick_model_loading *l, const wick_file_tensor *te
     wick_source *const source = &l->model->source;
     const void *const data = source->map(source, tensor->offset, tensor->size);
     return (uintptr_t)data % IN_PLACE_ALIGNMENT == 0 ? data : NULL;
-}
-
-static wick_status take_device_error(wick_model_loading *l) {
-    return wick_device_error(l->model->device, &l->error);
 }
 
 static wick_status begin_tensor(wick_model_loading *l) {
@@ -368,7 +372,7 @@ wick_status wick_model_open(wick_device *device, const char *path, const wick_mo
     *model = NULL;
     wick_source source;
     wick_model_loading *loading;
-    WK_TRY(wick_source_file(path, &source, error));
+    WK_TRY(wick_source_files(&path, 1, &source, error));
     WK_TRY(wick_model_open_start(device, source, desc, &loading, error));
     while (wick_model_open_poll(loading, NULL) == WICK_PENDING) continue;
     return wick_model_open_finish(loading, model, error);

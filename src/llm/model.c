@@ -13,8 +13,14 @@ void wick_model_close(wick_model *model) {
     wk_free(model->heap, model, sizeof *model);
 }
 
-void wick_model_get_info(const wick_model *model, wick_model_info *info) { *info = model->info; }
+void wick_model_get_info(const wick_model *model, wick_model_info *info) {
+    if (info != NULL) *info = model != NULL ? model->info : (wick_model_info){.file_bytes = 0};
+}
 
-const wick_tokenizer *wick_model_tokenizer(const wick_model *model) { return model->tokenizer; }
+const wick_tokenizer *wick_model_tokenizer(const wick_model *model) {
+    return model != NULL ? model->tokenizer : NULL;
+}
 
-wick_device *wick_model_device(const wick_model *model) { return model->device; }
+wick_device *wick_model_device(const wick_model *model) {
+    return model != NULL ? model->device : NULL;
+}

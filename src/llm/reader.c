@@ -71,20 +71,22 @@ static wick_status fill(wk_reader *reader, size_t size, wick_error *err) {
     return WICK_OK;
 }
 
-static wick_status get_mapped(wk_reader *reader, uint64_t offset, size_t size,
-                              const unsigned char **bytes, size_t *got, wick_error *err) {
+/* NULL where the source has no mapping of just these bytes: they are read then. */
+static const unsigned char *get_mapped(wk_reader *reader, uint64_t offset, size_t size,
+                                       size_t *got) {
     const uint64_t whole = reader->source->size;
     const uint64_t left = offset < whole ? whole - offset : 0;
     *got = size < left ? size : (size_t)left;
-    *bytes = *got > 0 ? reader->source->map(reader->source, offset, *got) : NULL;
-    if (*got > 0 && *bytes == NULL)
-        return wk_fail(err, WICK_ERR_IO, "the source did not map the bytes that it has");
-    return WICK_OK;
+    return *got > 0 ? reader->source->map(reader->source, offset, *got) : NULL;
 }
 
 wick_status wk_reader_get(wk_reader *reader, uint64_t offset, size_t size,
                           const unsigned char **bytes, size_t *got, wick_error *err) {
-    if (reader->is_mapped) return get_mapped(reader, offset, size, bytes, got, err);
+    if (reader->is_mapped) {
+        *bytes = get_mapped(reader, offset, size, got);
+        if (*got == 0 || *bytes != NULL) return WICK_OK;
+        size = *got; /* never past the end: later bytes may be read, too */
+    }
     assert(offset >= reader->begin);
     while (!reader->is_at_end) {
         if (!reader->is_reading) forget_before(reader, offset);

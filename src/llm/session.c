@@ -202,17 +202,20 @@ static wick_status append_text(wick_session *s, const char *text) {
     const uint32_t flags =
         WICK_TOKENIZE_PARSE_SPECIAL | (s->n_tokens == 0 ? (uint32_t)WICK_TOKENIZE_ADD_BEGIN : 0);
     size_t n = 0;
+    uint32_t *ids = NULL;
     wick_status status = wick_tokenize(s->tokenizer, text, strlen(text), flags, NULL, 0, &n);
+    const size_t size = n * sizeof *ids;
+    if (status == WICK_OK && n > 0) {
+        ids = wk_alloc_array(heap, n, sizeof *ids);
+        status = ids ? wick_tokenize(s->tokenizer, text, strlen(text), flags, ids, n, &n)
+                     : WICK_ERR_OUT_OF_MEMORY;
+    }
     if (status != WICK_OK)
-        return wk_device_fail(s->model->device, status, "the text cannot be tokenized: %s",
-                              wick_status_text(status));
-    if (n == 0) return WICK_OK;
-    uint32_t *const ids = wk_alloc_array(heap, n, sizeof *ids);
-    if (!ids)
-        return wk_fail_memory(wk_device_sticky(s->model->device), n * sizeof *ids, 0, "a prompt");
-    status = wick_tokenize(s->tokenizer, text, strlen(text), flags, ids, n, &n);
-    if (status == WICK_OK) status = append_tokens(s, ids, n);
-    wk_free(heap, ids, n * sizeof *ids);
+        (void)wk_device_fail(s->model->device, status, "the text cannot be tokenized: %s",
+                             wick_status_text(status));
+    else if (n > 0)
+        status = append_tokens(s, ids, n);
+    wk_free(heap, ids, size);
     return status;
 }
 

@@ -1,8 +1,10 @@
-/* llm/source.c: the sources that come with the library: files, memory, pushed bytes. */
+/* llm/source.c: the sources that come with the library: files, memory, pushed bytes. The parts of a
+ * split model as one are in split_source.c. */
 #include <wick/source.h>
 
 #include "core/alloc.h"
 #include "core/status.h"
+#include "llm/split.h"
 #include "sys/file.h"
 
 #include <inttypes.h>
@@ -82,6 +84,77 @@ wick_status wick_source_file(const char *path, wick_source *source, wick_error *
         .close = file_close,
     };
     return WICK_OK;
+}
+
+/* ---- Several files ---- */
+
+/* Opens all of them, or none. */
+static wick_status open_parts(const char *const *paths, size_t n, wick_source *parts,
+                              wick_error *error) {
+    wick_error reason = {0};
+    size_t n_open = 0;
+    while (n_open < n && wick_source_file(paths[n_open], &parts[n_open], &reason) == WICK_OK)
+        n_open++;
+    if (n_open == n) return WICK_OK;
+    for (size_t i = 0; i < n_open; i++) parts[i].close(&parts[i]);
+    if (reason.status == WICK_ERR_OUT_OF_MEMORY)
+        return wk_fail_memory(error, reason.bytes_requested, 0, "the parts of a model");
+    const bool is_missing = reason.status == WICK_ERR_NOT_FOUND;
+    return wk_fail(error, reason.status, "part %zu of %zu of the model %s: %s", n_open + 1, n,
+                   is_missing ? "is missing" : "cannot be used", reason.message);
+}
+
+static wick_status join_files(const char *const *paths, size_t n, wick_source *source,
+                              wick_error *error) {
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    wick_source *const parts = wk_alloc_array(&heap, n, sizeof *parts);
+    if (parts == NULL) return wk_fail_memory(error, n * sizeof *parts, 0, "the parts of a model");
+    wick_status status = open_parts(paths, n, parts, error);
+    if (status == WICK_OK) status = wk_split_join(NULL, parts, paths, n, source, error);
+    wk_free(&heap, parts, n * sizeof *parts);
+    return status;
+}
+
+/* The paths of all parts, from one of them. */
+static wick_status join_siblings(wk_str stem, uint32_t n, wick_source *source, wick_error *error) {
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    wk_strbuf names;
+    wk_strbuf_init(&names, &heap);
+    size_t stride = 0; /* all names have the same length */
+    for (uint32_t i = 0; i < n; i++) {
+        wk_split_name(&names, stem, i + 1, n);
+        wk_strbuf_append(&names, "", 1);
+        if (i == 0) stride = names.size;
+    }
+    const char **const paths = wk_alloc_array(&heap, n, sizeof *paths);
+    wick_status status;
+    if (names.failed || paths == NULL) {
+        status = wk_fail_memory(error, n * sizeof *paths, 0, "the parts of a model");
+    } else {
+        for (uint32_t i = 0; i < n; i++) paths[i] = names.data + i * stride;
+        status = join_files(paths, n, source, error);
+    }
+    wk_free(&heap, (void *)paths, n * sizeof *paths);
+    wk_strbuf_release(&names);
+    return status;
+}
+
+wick_status wick_source_files(const char *const *paths, size_t n, wick_source *source,
+                              wick_error *error) {
+    bool is_complete = source != NULL && paths != NULL && n > 0;
+    for (size_t i = 0; is_complete && i < n; i++) is_complete = paths[i] != NULL;
+    if (!is_complete)
+        return wk_fail(error, WICK_ERR_ARGUMENT,
+                       "wick_source_files: an argument is NULL, or there is no path");
+    *source = (wick_source){0};
+    if (n > 1) return join_files(paths, n, source, error);
+    size_t stem;
+    uint32_t part, n_parts;
+    if (!wk_split_parse_name(paths[0], &stem, &part, &n_parts) || n_parts == 1)
+        return wick_source_file(paths[0], source, error);
+    return join_siblings((wk_str){paths[0], stem}, n_parts, source, error);
 }
 
 /* ---- Memory ---- */

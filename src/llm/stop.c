@@ -10,6 +10,7 @@ wick_status wk_stop_make(wk_heap *heap, const char *const *strings, size_t n, si
     if (n > 0) {
         out->strings = wk_alloc_array(heap, n, sizeof *out->strings);
         if (!out->strings) return wk_fail_memory(err, n * sizeof *out->strings, 0, "stop strings");
+        out->n_strings = n; /* those that are not there yet are empty */
     }
     for (size_t i = 0; i < n; i++) {
         const size_t size = strings[i] ? strlen(strings[i]) : 0;
@@ -17,7 +18,7 @@ wick_status wk_stop_make(wk_heap *heap, const char *const *strings, size_t n, si
         char *const copy = wk_alloc(heap, size);
         if (!copy) return wk_fail_memory(err, size, 0, "stop strings");
         memcpy(copy, strings[i], size);
-        out->strings[out->n_strings++] = (wk_str){copy, size};
+        out->strings[i] = (wk_str){copy, size};
         if (size > out->longest) out->longest = size;
     }
     out->capacity = most + out->longest;

@@ -15,6 +15,12 @@ typedef struct wk_family {
 /* WICK_ERR_UNSUPPORTED names the architecture. */
 wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_error *err);
 
-extern const wk_family wk_family_llama;
+/* The layers that most decoders are made of, from the keys that these families share: rotary
+ * embedding of halves, no window, no norm of q and k, SwiGLU; n_ropes becomes 1. A family then
+ * changes what it does otherwise. Experts are WICK_ERR_UNSUPPORTED. */
+wick_status wk_family_describe_dense(const wk_metadata *meta, wk_hparams *hparams,
+                                     wk_layer_spec *layers);
+
+extern const wk_family wk_family_llama, wk_family_qwen2, wk_family_qwen3;
 
 #endif

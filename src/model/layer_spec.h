@@ -10,6 +10,7 @@
 
 typedef struct wk_layer_spec {
     struct {
+        bool has_qk_norm;         /* RMSNorm of each head of q and k, before the rotation */
         uint32_t rope;            /* index into wk_hparams.rope */
         bool is_rope_interleaved; /* pairs (2i, 2i + 1), else halves (i, i + n / 2) */
         float scale;              /* of the scores */

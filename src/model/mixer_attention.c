@@ -13,8 +13,13 @@ static wick_tensor *project(const wk_layer *layer, wick_tensor *x, int weight, i
     return wick_reshape(y, WICK_SHAPE(-1, n_heads, dim));
 }
 
-static wick_tensor *rotate(const wk_layer *layer, const wk_batch *batch, wick_tensor *x) {
+/* Heads of q or k [rows, heads, dim] as they are compared: normed where the model does so, and
+ * rotated. */
+static wick_tensor *prepare_heads(const wk_model *model, const wk_layer *layer,
+                                  const wk_batch *batch, wick_tensor *x, int norm) {
     const uint32_t rope = layer->spec.attention.rope;
+    if (layer->spec.attention.has_qk_norm)
+        x = wick_rms_norm(x, layer->weight[norm], model->hparams.norm_eps);
     return wick_rope_table(x, batch->cos[rope], batch->sin[rope],
                            layer->spec.attention.is_rope_interleaved, WICK_ROPE_BTHD);
 }
@@ -32,9 +37,11 @@ wick_tensor *wk_mixer_attention(const wk_model *model, const wk_layer *layer,
     };
 
     wick_tensor *const x = wick_rms_norm(hidden, layer->weight[WK_ATTN_NORM], hparams->norm_eps);
-    wick_tensor *const q = rotate(layer, batch, project(layer, x, WK_ATTN_Q, n_heads_q, dim));
+    wick_tensor *const q = prepare_heads(
+        model, layer, batch, project(layer, x, WK_ATTN_Q, n_heads_q, dim), WK_ATTN_Q_NORM);
     const wk_kv_rows fresh = {
-        .k = rotate(layer, batch, project(layer, x, WK_ATTN_K, n_heads_kv, dim)),
+        .k = prepare_heads(model, layer, batch, project(layer, x, WK_ATTN_K, n_heads_kv, dim),
+                           WK_ATTN_K_NORM),
         .v = project(layer, x, WK_ATTN_V, n_heads_kv, dim_v),
     };
     if (wk_kv_append_cached(cache->k, cache->v, fresh, batch->descriptor, &params) != WICK_OK)

@@ -24,7 +24,10 @@ uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *ten
 /* Where the bytes of a tensor that the host needs (divisors of rotary frequencies) are to be put,
  * else NULL. */
 void *wk_model_host_weight(wk_model *model, const wick_file_tensor *tensor);
-/* Creates the weight; the loader then uploads its rows. data: see wk_weight_new. On failure the
+/* Before the first one: takes the memory for all of them. is_mapped: data will be given. On failure
+ * the device holds the sentence. */
+wick_status wk_model_reserve_weights(wk_model *model, wick_device *device, bool is_mapped);
+/* Creates the weight; the loader then uploads its rows. data: see wk_weight_desc. On failure the
  * device holds the sentence. *weight belongs to the model. */
 wick_status wk_model_begin_weight(wk_model *model, wick_device *device,
                                   const wick_file_tensor *tensor, const void *data,

@@ -5,31 +5,34 @@
 #include "model/layer_spec.h"
 #include "model/model.h"
 
-/* X(name, in the file, rows, channels, is optional, uses): weights [rows, channels], vectors [rows]
- * where channels is NONE. Rows and channels name extents, see weights.c. */
+/* X(name, in the file, rows, channels, presence, uses): weights [rows, channels], vectors [rows]
+ * where channels is NONE. Rows and channels name extents, presence says which models have it, see
+ * weights.c. */
 #define WK_MODEL_WEIGHTS(X)                                                                        \
-    X(TOKEN_EMBEDDING, "token_embd.weight", VOCAB, EMBD, false, WK_USE_EMBEDDING)                  \
-    X(OUTPUT_NORM, "output_norm.weight", EMBD, NONE, false, WK_USE_OTHER)                          \
-    X(OUTPUT, "output.weight", VOCAB, EMBD, true, WK_USE_LINEAR)
+    X(TOKEN_EMBEDDING, "token_embd.weight", VOCAB, EMBD, NEEDED, WK_USE_EMBEDDING)                 \
+    X(OUTPUT_NORM, "output_norm.weight", EMBD, NONE, NEEDED, WK_USE_OTHER)                         \
+    X(OUTPUT, "output.weight", VOCAB, EMBD, OPTIONAL, WK_USE_LINEAR)
 
 /* Of every block: "blk.N." in front. */
 #define WK_LAYER_WEIGHTS(X)                                                                        \
-    X(ATTN_NORM, "attn_norm.weight", EMBD, NONE, false, WK_USE_OTHER)                              \
-    X(ATTN_Q, "attn_q.weight", Q, EMBD, false, WK_USE_LINEAR)                                      \
-    X(ATTN_Q_BIAS, "attn_q.bias", Q, NONE, true, WK_USE_OTHER)                                     \
-    X(ATTN_K, "attn_k.weight", K, EMBD, false, WK_USE_LINEAR)                                      \
-    X(ATTN_K_BIAS, "attn_k.bias", K, NONE, true, WK_USE_OTHER)                                     \
-    X(ATTN_V, "attn_v.weight", V, EMBD, false, WK_USE_LINEAR)                                      \
-    X(ATTN_V_BIAS, "attn_v.bias", V, NONE, true, WK_USE_OTHER)                                     \
-    X(ATTN_OUTPUT, "attn_output.weight", EMBD, HEADS, false, WK_USE_LINEAR)                        \
-    X(ATTN_OUTPUT_BIAS, "attn_output.bias", EMBD, NONE, true, WK_USE_OTHER)                        \
-    X(FFN_NORM, "ffn_norm.weight", EMBD, NONE, false, WK_USE_OTHER)                                \
-    X(FFN_GATE, "ffn_gate.weight", FF, EMBD, false, WK_USE_LINEAR)                                 \
-    X(FFN_GATE_BIAS, "ffn_gate.bias", FF, NONE, true, WK_USE_OTHER)                                \
-    X(FFN_UP, "ffn_up.weight", FF, EMBD, false, WK_USE_LINEAR)                                     \
-    X(FFN_UP_BIAS, "ffn_up.bias", FF, NONE, true, WK_USE_OTHER)                                    \
-    X(FFN_DOWN, "ffn_down.weight", EMBD, FF, false, WK_USE_LINEAR)                                 \
-    X(FFN_DOWN_BIAS, "ffn_down.bias", EMBD, NONE, true, WK_USE_OTHER)
+    X(ATTN_NORM, "attn_norm.weight", EMBD, NONE, NEEDED, WK_USE_OTHER)                             \
+    X(ATTN_Q, "attn_q.weight", Q, EMBD, NEEDED, WK_USE_LINEAR)                                     \
+    X(ATTN_Q_BIAS, "attn_q.bias", Q, NONE, OPTIONAL, WK_USE_OTHER)                                 \
+    X(ATTN_Q_NORM, "attn_q_norm.weight", HEAD, NONE, QK_NORM, WK_USE_OTHER)                        \
+    X(ATTN_K, "attn_k.weight", K, EMBD, NEEDED, WK_USE_LINEAR)                                     \
+    X(ATTN_K_BIAS, "attn_k.bias", K, NONE, OPTIONAL, WK_USE_OTHER)                                 \
+    X(ATTN_K_NORM, "attn_k_norm.weight", HEAD, NONE, QK_NORM, WK_USE_OTHER)                        \
+    X(ATTN_V, "attn_v.weight", V, EMBD, NEEDED, WK_USE_LINEAR)                                     \
+    X(ATTN_V_BIAS, "attn_v.bias", V, NONE, OPTIONAL, WK_USE_OTHER)                                 \
+    X(ATTN_OUTPUT, "attn_output.weight", EMBD, HEADS, NEEDED, WK_USE_LINEAR)                       \
+    X(ATTN_OUTPUT_BIAS, "attn_output.bias", EMBD, NONE, OPTIONAL, WK_USE_OTHER)                    \
+    X(FFN_NORM, "ffn_norm.weight", EMBD, NONE, NEEDED, WK_USE_OTHER)                               \
+    X(FFN_GATE, "ffn_gate.weight", FF, EMBD, NEEDED, WK_USE_LINEAR)                                \
+    X(FFN_GATE_BIAS, "ffn_gate.bias", FF, NONE, OPTIONAL, WK_USE_OTHER)                            \
+    X(FFN_UP, "ffn_up.weight", FF, EMBD, NEEDED, WK_USE_LINEAR)                                    \
+    X(FFN_UP_BIAS, "ffn_up.bias", FF, NONE, OPTIONAL, WK_USE_OTHER)                                \
+    X(FFN_DOWN, "ffn_down.weight", EMBD, FF, NEEDED, WK_USE_LINEAR)                                \
+    X(FFN_DOWN_BIAS, "ffn_down.bias", EMBD, NONE, OPTIONAL, WK_USE_OTHER)
 
 enum {
 #define WK_MODEL_WEIGHT_ID(name, ...) WK_##name,
@@ -54,7 +57,8 @@ struct wk_model {
     wk_hparams hparams;
     wk_layer *layers; /* [n_layers] */
     wick_tensor *weight[WK_MODEL_WEIGHT_COUNT];
-    float *rope_divisors; /* [n_pairs], NULL: the file has none */
+    wk_weight_store store; /* while the weights are loaded */
+    float *rope_divisors;  /* [n_pairs], NULL: the file has none */
 };
 
 /* Keys and values of one layer, see wk_state. */

@@ -10,16 +10,19 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum extent { NONE, VOCAB, EMBD, Q, K, V, HEADS, FF } extent;
+typedef enum extent { NONE, VOCAB, EMBD, Q, K, V, HEAD, HEADS, FF } extent;
+
+/* Which models have a weight: all; those whose file has it; those whose layer spec says so. */
+typedef enum presence { NEEDED, OPTIONAL, QK_NORM } presence;
 
 typedef struct weight_kind {
     const char *name;
     extent rows, channels;
-    bool is_optional;
+    presence presence;
     uint32_t uses;
 } weight_kind;
 
-#define KIND(id, name, rows, channels, is_optional, uses) {name, rows, channels, is_optional, uses},
+#define KIND(id, name, rows, channels, presence, uses) {name, rows, channels, presence, uses},
 static const weight_kind model_kinds[] = {WK_MODEL_WEIGHTS(KIND)};
 static const weight_kind layer_kinds[] = {WK_LAYER_WEIGHTS(KIND)};
 #undef KIND
@@ -58,6 +61,11 @@ static bool split_name(wk_str *name, uint32_t *layer) {
     return true;
 }
 
+/* Whether the layers that spec describes can have a weight of this kind. */
+static bool is_of_layer(const weight_kind *kind, const wk_layer_spec *spec) {
+    return kind->presence != QK_NORM || spec->attention.has_qk_norm;
+}
+
 static place find_place(const wk_model *model, wick_string tensor_name) {
     wk_str name = {tensor_name.text, tensor_name.size};
     place at = {.is_in_layer = false};
@@ -66,6 +74,8 @@ static place find_place(const wk_model *model, wick_string tensor_name) {
         at.kind = find_kind(model_kinds, WK_COUNT(model_kinds), name);
     else if (at.layer < model->hparams.n_layers)
         at.kind = find_kind(layer_kinds, WK_COUNT(layer_kinds), name);
+    if (at.kind != NULL && at.is_in_layer && !is_of_layer(at.kind, &model->layers[at.layer].spec))
+        at.kind = NULL;
     return at;
 }
 
@@ -89,6 +99,7 @@ static int64_t extent_of(const wk_model *model, const place *at, extent which) {
     case Q: return (int64_t)hparams->n_heads_q * hparams->head_dim;
     case K: return (int64_t)hparams->n_heads_kv * hparams->head_dim;
     case V: return (int64_t)hparams->n_heads_kv * hparams->head_dim_v;
+    case HEAD: return hparams->head_dim;
     case HEADS: return (int64_t)hparams->n_heads_q * hparams->head_dim_v;
     case FF: return model->layers[at->layer].spec.mlp.n_ff;
     }
@@ -148,14 +159,21 @@ static wick_status check_tensor(wk_model *model, const wick_file_tensor *tensor,
                    model->hparams.architecture, model->hparams.n_layers);
 }
 
-static wick_status check_present(const wk_model *model, const char *prefix,
-                                 const weight_kind *kinds, size_t n, wick_error *err) {
-    for (size_t i = 0; i < n; i++) {
-        if (kinds[i].is_optional) continue;
-        char name[64];
-        snprintf(name, sizeof name, "%s%s", prefix, kinds[i].name);
-        if (wk_gguf_find_tensor(model->gguf, name) == NULL)
-            return wk_fail(err, WICK_ERR_FORMAT, "the file has no tensor '%s'", name);
+static wick_status check_name(const wk_model *model, const char *prefix, const weight_kind *kind,
+                              wick_error *err) {
+    if (kind->presence == OPTIONAL) return WICK_OK;
+    char name[64];
+    snprintf(name, sizeof name, "%s%s", prefix, kind->name);
+    if (wk_gguf_find_tensor(model->gguf, name) != NULL) return WICK_OK;
+    return wk_fail(err, WICK_ERR_FORMAT, "the file has no tensor '%s'", name);
+}
+
+static wick_status check_layer_names(const wk_model *model, uint32_t layer, wick_error *err) {
+    char prefix[24];
+    snprintf(prefix, sizeof prefix, "blk.%" PRIu32 ".", layer);
+    for (size_t i = 0; i < WK_COUNT(layer_kinds); i++) {
+        if (is_of_layer(&layer_kinds[i], &model->layers[layer].spec))
+            WK_TRY(check_name(model, prefix, &layer_kinds[i], err));
     }
     return WICK_OK;
 }
@@ -163,12 +181,9 @@ static wick_status check_present(const wk_model *model, const char *prefix,
 wick_status wk_model_check_weights(wk_model *model, wick_error *err) {
     for (size_t i = 0; i < model->gguf->n_tensors; i++)
         WK_TRY(check_tensor(model, &model->gguf->tensors[i], err));
-    WK_TRY(check_present(model, "", model_kinds, WK_COUNT(model_kinds), err));
-    for (uint32_t i = 0; i < model->hparams.n_layers; i++) {
-        char prefix[24];
-        snprintf(prefix, sizeof prefix, "blk.%" PRIu32 ".", i);
-        WK_TRY(check_present(model, prefix, layer_kinds, WK_COUNT(layer_kinds), err));
-    }
+    for (size_t i = 0; i < WK_COUNT(model_kinds); i++)
+        WK_TRY(check_name(model, "", &model_kinds[i], err));
+    for (uint32_t i = 0; i < model->hparams.n_layers; i++) WK_TRY(check_layer_names(model, i, err));
     return WICK_OK;
 }
 
@@ -186,6 +201,26 @@ void *wk_model_host_weight(wk_model *model, const wick_file_tensor *tensor) {
     return is_rope_divisors(tensor) ? model->rope_divisors : NULL;
 }
 
+static wk_weight_desc describe(const wk_model *model, const wick_file_tensor *tensor,
+                               const void *data) {
+    return (wk_weight_desc){.dtype = tensor->dtype,
+                            .shape = tensor->shape,
+                            .uses = wk_model_weight_uses(model, tensor),
+                            .data = data};
+}
+
+wick_status wk_model_reserve_weights(wk_model *model, wick_device *device, bool is_mapped) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < model->gguf->n_tensors; i++) {
+        const wk_weight_desc desc = describe(model, &model->gguf->tensors[i], NULL);
+        const uint64_t room = desc.uses != 0 ? wk_weight_room(device, &desc, is_mapped) : 0;
+        if (room > UINT64_MAX - bytes)
+            return wk_device_fail(device, WICK_ERR_SHAPE, "the weights have no size");
+        bytes += room;
+    }
+    return wk_weight_store_make(device, bytes, &model->store);
+}
+
 wick_status wk_model_begin_weight(wk_model *model, wick_device *device,
                                   const wick_file_tensor *tensor, const void *data,
                                   wick_tensor **weight, bool *in_place) {
@@ -193,13 +228,14 @@ wick_status wk_model_begin_weight(wk_model *model, wick_device *device,
     assert(at.kind != NULL);
     wick_tensor **const slot = weight_at(model, &at);
     assert(*slot == NULL);
-    *slot = wk_weight_new(device, tensor->dtype, &tensor->shape,
-                          wk_model_weight_uses(model, tensor), data, in_place);
+    const wk_weight_desc desc = describe(model, tensor, data);
+    *slot = wk_weight_new(device, &desc, &model->store, in_place);
     *weight = *slot;
     return *slot != NULL ? WICK_OK : wk_device_sticky(device)->status;
 }
 
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err) {
+    wk_weight_store_release(&model->store);
     if (model->weight[WK_OUTPUT] == NULL)
         model->weight[WK_OUTPUT] = wick_retain(model->weight[WK_TOKEN_EMBEDDING]);
     if (model->rope_divisors == NULL) return WICK_OK;

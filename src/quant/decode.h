@@ -69,6 +69,14 @@ static inline uint64_t wk_spread_bits(uint8_t bits) {
     return (single + UINT64_C(0x7F7F7F7F7F7F7F7F)) >> 7 & UINT64_C(0x0101010101010101);
 }
 
+/* 7 signs, and an eighth that makes the number of set ones even. */
+static inline uint8_t wk_even_signs(unsigned seven) {
+    unsigned parity = seven ^ seven >> 4;
+    parity ^= parity >> 2;
+    parity ^= parity >> 1;
+    return (uint8_t)(seven | (parity & 1) << 7);
+}
+
 /* n halves of bytes (n / 2 bytes) as indices into 16 levels of d, n a constant. The products are
  * made once for all elements that share d. */
 static inline void wk_decode_levels(const uint8_t *restrict halves, int n, const int8_t levels[16],

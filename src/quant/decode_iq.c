@@ -43,14 +43,6 @@ static uint64_t iq3_s_magnitudes(uint16_t first, uint16_t second) {
     return 2 * spread_3_bits(first, second) + eight_bytes(1);
 }
 
-/* 7 signs, and an eighth that makes the number of set ones even. */
-static uint8_t even_signs(unsigned seven) {
-    unsigned parity = seven ^ seven >> 4;
-    parity ^= parity >> 2;
-    parity ^= parity >> 1;
-    return (uint8_t)(seven | (parity & 1) << 7);
-}
-
 /* Negates the bytes whose sign is set, in two's complement: ~x + 1, as no magnitude is 0. */
 static uint64_t with_signs(uint64_t magnitudes, uint8_t signs) {
     const uint64_t one = wk_spread_bits(signs);
@@ -77,7 +69,7 @@ void wk_decode_block_iq2_xxs(const uint8_t *restrict block, float *restrict dst)
         step[2 * r] = step[2 * r + 1] = d * (0.5F + (float)(tail >> 28)) * 0.25F;
         for (int i = 0; i < 4; i++)
             words[4 * r + i] = with_signs(iq2_magnitudes(wk_iq2_xxs_grid[run[i]]),
-                                          even_signs(tail >> 7 * i & 127));
+                                          wk_even_signs(tail >> 7 * i & 127));
     }
     store_groups(words, step, dst);
 }
@@ -97,7 +89,7 @@ void wk_decode_block_iq2_xs(const uint8_t *restrict block, float *restrict dst) 
     iq2_steps(block + 66, wk_load_f16(block), step);
     for (int i = 0; i < N_WORDS; i++) {
         const unsigned code = wk_load_u16(block + 2 + 2 * i);
-        words[i] = with_signs(iq2_magnitudes(wk_iq2_xs_grid[code & 511]), even_signs(code >> 9));
+        words[i] = with_signs(iq2_magnitudes(wk_iq2_xs_grid[code & 511]), wk_even_signs(code >> 9));
     }
     store_groups(words, step, dst);
 }
@@ -128,7 +120,7 @@ void wk_decode_block_iq3_xxs(const uint8_t *restrict block, float *restrict dst)
         for (int i = 0; i < 4; i++, index += 2) {
             const uint64_t magnitudes =
                 iq3_xxs_magnitudes(wk_iq3_xxs_grid[index[0]], wk_iq3_xxs_grid[index[1]]);
-            words[4 * r + i] = with_signs(magnitudes, even_signs(tail >> 7 * i & 127));
+            words[4 * r + i] = with_signs(magnitudes, wk_even_signs(tail >> 7 * i & 127));
         }
     }
     store_groups(words, step, dst);

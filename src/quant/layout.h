@@ -13,25 +13,45 @@
 
 enum { WK_PANEL_ROWS = 16 };
 
+/* X(dtype, name) of the block types that have panels (quant/panel.h). */
+#define WK_PANEL_FORMATS(X)                                                                        \
+    X(Q8_0, q8_0)                                                                                  \
+    X(Q4_0, q4_0)                                                                                  \
+    X(Q4_1, q4_1)                                                                                  \
+    X(Q5_0, q5_0)                                                                                  \
+    X(Q5_1, q5_1)                                                                                  \
+    X(Q2_K, q2_k)                                                                                  \
+    X(Q3_K, q3_k)                                                                                  \
+    X(Q4_K, q4_k)                                                                                  \
+    X(Q5_K, q5_k)                                                                                  \
+    X(Q6_K, q6_k)                                                                                  \
+    X(IQ1_S, iq1_s)                                                                                \
+    X(IQ1_M, iq1_m)                                                                                \
+    X(IQ2_XXS, iq2_xxs)                                                                            \
+    X(IQ2_XS, iq2_xs)                                                                              \
+    X(IQ2_S, iq2_s)                                                                                \
+    X(IQ3_XXS, iq3_xxs)                                                                            \
+    X(IQ3_S, iq3_s)                                                                                \
+    X(IQ4_NL, iq4_nl)                                                                              \
+    X(IQ4_XS, iq4_xs)                                                                              \
+    X(TQ1_0, tq1_0)                                                                                \
+    X(TQ2_0, tq2_0)                                                                                \
+    X(MXFP4, mxfp4)                                                                                \
+    X(NVFP4, nvfp4)                                                                                \
+    X(Q1_0, q1_0)                                                                                  \
+    X(Q2_0, q2_0)
+
 typedef enum wk_layout {
     WK_LAYOUT_RAW, /* rows of blocks (or elements) as in the file, dense */
     /* Of floats: [panel][k][16 rows] */
     WK_LAYOUT_PANEL_F32,
     WK_LAYOUT_PANEL_F16,
     WK_LAYOUT_PANEL_BF16,
-    /* Of quants in blocks of 32, named after the block type that they hold */
-    WK_LAYOUT_PANEL_Q8_0,
-    WK_LAYOUT_PANEL_Q4_0,
-    WK_LAYOUT_PANEL_Q4_1,
-    WK_LAYOUT_PANEL_Q5_0,
-    WK_LAYOUT_PANEL_Q5_1,
-    WK_LAYOUT_PANEL_Q4_K,
-    WK_LAYOUT_PANEL_Q5_K,
-    WK_LAYOUT_PANEL_Q6_K,
-    WK_LAYOUT_PANEL_IQ4_NL,
-    WK_LAYOUT_PANEL_IQ4_XS,
-    WK_LAYOUT_PANEL_MXFP4,
-    WK_LAYOUT_COUNT_,
+/* Of quants in blocks of 32, named after the block type that they hold */
+#define WK_LAYOUT_OF(dtype, name) WK_LAYOUT_PANEL_##dtype,
+    WK_PANEL_FORMATS(WK_LAYOUT_OF)
+#undef WK_LAYOUT_OF
+        WK_LAYOUT_COUNT_,
 } wk_layout;
 
 /* Bytes from one panel to the next; layout is not WK_LAYOUT_RAW. */

@@ -11,6 +11,9 @@ uint64_t wk_process_peak_bytes(void);
 /* Memory of the machine, bytes; 0 unknown. Container limits counted. */
 uint64_t wk_memory_total(void);
 uint64_t wk_memory_available(void);
+/* Asks for large pages under memory that will be filled whole, where it is large enough for them.
+ */
+void wk_memory_prefer_large_pages(void *memory, uint64_t size);
 /* 64 bits from the system, for seeds. */
 uint64_t wk_entropy(void);
 

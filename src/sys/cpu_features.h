@@ -10,11 +10,15 @@ enum {
     WK_CPU_AVX512 = 2, /* F, BW, DQ, VL */
     WK_CPU_AVX512_VNNI = 4,
     WK_CPU_AVX512_BF16 = 8,
+    WK_CPU_NEON = 16,    /* every 64-bit ARM */
+    WK_CPU_DOTPROD = 32, /* dot products of bytes */
+    WK_CPU_I8MM = 64,    /* and 2 x 2 products of 8 bytes each, unsigned by signed ones too */
 };
 
 /* Bits above; register state that the system does not save is not reported. */
 uint32_t wk_cpu_features(void);
-/* Marketing name, "AMD EPYC 9B45"; "unknown processor" where there is none. */
+/* Marketing name, "AMD EPYC 9B45"; where the system tells none, "64-bit ARM processor" or "unknown
+ * processor". */
 void wk_cpu_name(char *name, size_t size);
 
 #endif

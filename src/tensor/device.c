@@ -36,6 +36,7 @@ static wick_status no_device(const wick_device_desc *desc, wick_error *err) {
 wick_status wick_device_open_start(const wick_device_desc *desc, wick_device_opening **opening,
                                    wick_error *error) {
     static const wick_device_desc defaults;
+    if (!opening) return wk_fail(error, WICK_ERR_ARGUMENT, "an opening needs a place to go");
     *opening = NULL;
     if (!desc) desc = &defaults;
     const wk_backend *const backend = wk_backend_get(desc->backend);
@@ -56,6 +57,7 @@ wick_status wick_device_open_start(const wick_device_desc *desc, wick_device_ope
     wick_device_opening *const o = wk_alloc_zeroed(&device->heap, sizeof *o);
     wick_status status =
         o ? wk_queue_make(device, error) : wk_fail_memory(error, sizeof *o, 0, "a device");
+    if (status == WICK_OK) status = wk_scopes_make(device, error);
     if (status == WICK_OK) {
         const wk_open_desc open = {.heap = &device->heap,
                                    .device = &device->desc,
@@ -75,12 +77,15 @@ wick_status wick_device_open_start(const wick_device_desc *desc, wick_device_ope
 }
 
 wick_status wick_device_open_poll(wick_device_opening *opening) {
+    if (!opening) return WICK_ERR_ARGUMENT;
     wick_device *const device = opening->device;
     return device->backend->open_poll(device->handle, &device->error);
 }
 
 wick_status wick_device_open_finish(wick_device_opening *opening, wick_device **device,
                                     wick_error *error) {
+    if (!opening || !device)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_device_open_finish: an argument is NULL");
     wick_device *const opened = opening->device;
     *device = NULL;
     wk_free(&opened->heap, opening, sizeof *opening);
@@ -110,17 +115,26 @@ void wick_device_close(wick_device *device) { free_device(device); }
 
 /* --- What it is and did --- */
 
-wick_math wick_device_math(const wick_device *device) { return device->desc.math; }
+wick_math wick_device_math(const wick_device *device) {
+    return device ? device->desc.math : WICK_MATH_EXACT;
+}
 
-void wick_device_set_math(wick_device *device, wick_math math) { device->desc.math = math; }
+void wick_device_set_math(wick_device *device, wick_math math) {
+    if (device && (uint32_t)math <= WICK_MATH_FAST) device->desc.math = math;
+}
 
 void wick_device_get_info(const wick_device *device, wick_device_info *info) {
+    if (!info) return;
+    *info = (wick_device_info){0};
+    if (!device) return;
     device->backend->info(device->handle, info);
     info->is_fallback = device->is_fallback;
 }
 
 wick_status wick_device_measure(wick_device *device, wick_device_limits *limits,
                                 wick_error *error) {
+    if (!device || !limits)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_device_measure: an argument is NULL");
     *limits = (wick_device_limits){0};
     if (!device->backend->measure)
         return wk_fail(error, WICK_ERR_UNSUPPORTED, "backend %s does not measure its limits",
@@ -129,6 +143,9 @@ wick_status wick_device_measure(wick_device *device, wick_device_limits *limits,
 }
 
 void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) {
+    if (!stats) return;
+    *stats = (wick_device_stats){0};
+    if (!device) return;
     wk_backend_stats of = {0};
     device->backend->stats(device->handle, &of);
     *stats = (wick_device_stats){.n_allocations = device->heap.n_allocations,
@@ -148,6 +165,7 @@ void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) 
 }
 
 size_t wick_device_get_profile(const wick_device *device, wick_kernel_stats *out, size_t capacity) {
+    if (!device || (!out && capacity > 0)) return 0;
     return device->backend->profile(device->handle, out, capacity);
 }
 

@@ -57,6 +57,10 @@ wick_tensor *wk_tensor_over(wick_device *device, const wk_view *view);
 /* The same, but the innermost scope owns it, or else the caller. */
 wick_tensor *wk_tensor_in_scope(wick_device *device, const wk_view *view);
 
+/* --- scope.c --- */
+
+wick_status wk_scopes_make(wick_device *device, wick_error *err);
+
 /* --- transfer.c --- */
 
 void wk_readings_free(wick_device *device);

@@ -1,10 +1,21 @@
 /* tensor/scope.c: scopes: who frees the temporaries. */
 #include "tensor/device.h"
 
+enum { FIRST_SCOPES = 8 };
+
+/* The outermost scope must always open: without one its tensors would be nobody's. */
+wick_status wk_scopes_make(wick_device *device, wick_error *err) {
+    const size_t size = FIRST_SCOPES * sizeof *device->scopes;
+    device->scopes = wk_alloc(&device->heap, size);
+    if (!device->scopes) return wk_fail_memory(err, size, 0, "a device's scopes");
+    device->scope_capacity = FIRST_SCOPES;
+    return WICK_OK;
+}
+
 wick_scope wick_scope_begin(wick_device *device) {
     if (!device) return (wick_scope){0};
     if (device->scope_depth == device->scope_capacity) {
-        const uint32_t capacity = device->scope_capacity ? 2 * device->scope_capacity : 8;
+        const uint32_t capacity = 2 * device->scope_capacity;
         wick_tensor **const grown =
             wk_realloc(&device->heap, device->scopes, device->scope_capacity * sizeof *grown,
                        capacity * sizeof *grown);

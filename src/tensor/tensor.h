@@ -35,11 +35,33 @@ wick_tensor *wk_tensor_new(wick_device *device, wick_dtype dtype, const wick_sha
 /* A view of the storage of tensor; takes its own reference to the buffer. view->buf and view->dtype
  * must be the tensor's. Same ownership. */
 wick_tensor *wk_tensor_view(wick_tensor *tensor, const wk_view *view);
-/* A weight [n, k] (or a vector) in the layout its device wants; rows are sent with
- * wk_weight_upload. Owned by the caller, never by a scope. data not NULL: the raw blocks lie there
- * for the tensor's whole life and are used in place where the layout is RAW (*in_place tells). */
-wick_tensor *wk_weight_new(wick_device *device, wick_dtype dtype, const wick_shape *shape,
-                           uint32_t uses, const void *data, bool *in_place);
+/* Memory that the weights of a model share: systems give large pages to large pieces only. Zeros:
+ * there is none. */
+typedef struct wk_weight_store {
+    wick_device *device;
+    wk_buffer *buf;
+    uint64_t used; /* bytes */
+} wk_weight_store;
+
+typedef struct wk_weight_desc {
+    wick_dtype dtype;
+    wick_shape shape; /* [n, k], or a vector's */
+    uint32_t uses;    /* wk_weight_use bits */
+    const void *data; /* raw blocks that stay there for the tensor's whole life; or NULL */
+} wk_weight_desc;
+
+/* On failure the device holds the sentence. */
+wick_status wk_weight_store_make(wick_device *device, uint64_t bytes, wk_weight_store *out);
+/* The weights keep what they have of it. */
+void wk_weight_store_release(wk_weight_store *store);
+/* Bytes of the store that a weight takes. is_mapped: desc.data will be given. */
+uint64_t wk_weight_room(const wick_device *device, const wk_weight_desc *desc, bool is_mapped);
+
+/* A weight in the layout its device wants, in the store where that has room left; rows are sent
+ * with wk_weight_upload. Owned by the caller, never by a scope. desc->data is used in place where
+ * the layout is RAW (*in_place tells). */
+wick_tensor *wk_weight_new(wick_device *device, const wk_weight_desc *desc, wk_weight_store *store,
+                           bool *in_place);
 /* Bytes that such a weight takes on the device; 0 where its size overflows. */
 uint64_t wk_weight_bytes(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
                          uint32_t uses);

@@ -4,42 +4,89 @@
 #include "core/dtype.h"
 #include "core/shape.h"
 
-uint64_t wk_weight_bytes(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
-                         uint32_t uses) {
-    int64_t count;
-    uint64_t bytes = 0;
-    if (!wk_shape_count(shape, &count)) return 0;
-    if (shape->rank != 2) return wk_dtype_bytes(dtype, count, &bytes) ? bytes : 0;
-    const int64_t n = shape->extent[0], k = shape->extent[1];
-    const wk_layout layout = device->backend->prepare_weight(device->handle, dtype, n, k, uses);
-    return wk_layout_bytes(layout, dtype, n, k, &bytes) ? bytes : 0;
+enum { STORE_ALIGNMENT = 64 };
+
+static uint64_t align(uint64_t bytes) {
+    return (bytes + STORE_ALIGNMENT - 1) / STORE_ALIGNMENT * STORE_ALIGNMENT;
 }
 
-wick_tensor *wk_weight_new(wick_device *device, wick_dtype dtype, const wick_shape *shape,
-                           uint32_t uses, const void *data, bool *in_place) {
+static wk_layout layout_for(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
+                            uint32_t uses) {
+    if (shape->rank != 2) return WK_LAYOUT_RAW;
+    return device->backend->prepare_weight(device->handle, dtype, shape->extent[0],
+                                           shape->extent[1], uses);
+}
+
+static bool find_bytes(wk_layout layout, wick_dtype dtype, const wick_shape *shape,
+                       uint64_t *bytes) {
+    int64_t count;
+    if (!wk_shape_count(shape, &count)) return false;
+    if (shape->rank != 2) return wk_dtype_bytes(dtype, count, bytes);
+    return wk_layout_bytes(layout, dtype, shape->extent[0], shape->extent[1], bytes);
+}
+
+uint64_t wk_weight_bytes(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
+                         uint32_t uses) {
+    uint64_t bytes;
+    const wk_layout layout = layout_for(device, dtype, shape, uses);
+    return find_bytes(layout, dtype, shape, &bytes) ? bytes : 0;
+}
+
+/* Vectors are copied: to reach one in a mapped file costs as much memory as the system maps at
+ * once, up to 2 MiB. */
+static bool can_be_in_place(const wk_weight_desc *desc, wk_layout layout) {
+    return layout == WK_LAYOUT_RAW && desc->shape.rank == 2;
+}
+
+uint64_t wk_weight_room(const wick_device *device, const wk_weight_desc *desc, bool is_mapped) {
+    uint64_t bytes;
+    const wk_layout layout = layout_for(device, desc->dtype, &desc->shape, desc->uses);
+    if (is_mapped && can_be_in_place(desc, layout)) return 0;
+    return find_bytes(layout, desc->dtype, &desc->shape, &bytes) ? align(bytes) : 0;
+}
+
+wick_status wk_weight_store_make(wick_device *device, uint64_t bytes, wk_weight_store *out) {
+    *out = (wk_weight_store){.device = device};
+    return bytes > 0 ? wk_buffer_new(device, bytes, &out->buf) : WICK_OK;
+}
+
+void wk_weight_store_release(wk_weight_store *store) {
+    if (store->buf) wk_buffer_release(store->device, store->buf);
+    *store = (wk_weight_store){0};
+}
+
+/* The memory of a weight: a part of the store or a buffer of its own. */
+static wick_status place(wk_weight_store *store, wick_device *device, uint64_t bytes,
+                         wk_view *view) {
+    if (!store->buf || align(bytes) > store->buf->size - store->used)
+        return wk_buffer_new(device, bytes, &view->buf);
+    wk_buffer_retain(store->buf);
+    view->buf = store->buf;
+    view->offset = store->used;
+    store->used += align(bytes);
+    return WICK_OK;
+}
+
+wick_tensor *wk_weight_new(wick_device *device, const wk_weight_desc *desc, wk_weight_store *store,
+                           bool *in_place) {
     wk_view view;
     uint64_t bytes;
     *in_place = false;
-    if (!wk_view_dense(dtype, shape, &view, &bytes)) {
+    const wk_layout layout = layout_for(device, desc->dtype, &desc->shape, desc->uses);
+    if (!wk_view_dense(desc->dtype, &desc->shape, &view, &bytes) ||
+        !find_bytes(layout, desc->dtype, &desc->shape, &bytes)) {
         (void)wk_device_fail(device, WICK_ERR_SHAPE, "no weight of %s can have this shape",
-                             wick_dtype_name(dtype));
+                             wick_dtype_name(desc->dtype));
         return NULL;
     }
-    if (shape->rank == 2) {
-        view.layout = (uint8_t)device->backend->prepare_weight(
-            device->handle, dtype, shape->extent[0], shape->extent[1], uses);
-        if (!wk_layout_bytes((wk_layout)view.layout, dtype, shape->extent[0], shape->extent[1],
-                             &bytes)) {
-            (void)wk_device_fail(device, WICK_ERR_SHAPE, "a weight of this size has no layout");
-            return NULL;
-        }
-    }
-    if (data && view.layout == WK_LAYOUT_RAW) {
+    view.layout = (uint8_t)layout;
+    if (desc->data && can_be_in_place(desc, layout)) {
         /* The bytes are only ever read: no op takes a weight as its destination. */
-        view.buf = wk_buffer_wrap(device, (void *)(uintptr_t)data, bytes, (wk_memory_owner){0});
+        view.buf =
+            wk_buffer_wrap(device, (void *)(uintptr_t)desc->data, bytes, (wk_memory_owner){0});
         *in_place = view.buf != NULL;
     }
-    if (!view.buf && wk_buffer_new(device, bytes, &view.buf) != WICK_OK) return NULL;
+    if (!view.buf && place(store, device, bytes, &view) != WICK_OK) return NULL;
     return wk_tensor_over(device, &view);
 }
 

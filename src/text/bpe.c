@@ -2,6 +2,7 @@
 #include "text/bpe.h"
 
 #include "text/byte_level.h"
+#include "text/token_index.h"
 #include "text/unicode.h"
 
 #include <assert.h>
@@ -11,23 +12,14 @@ static wick_status fail_index(wick_error *err) {
     return wk_fail(err, WICK_ERR_OUT_OF_MEMORY, "not enough memory to index the vocabulary");
 }
 
-/* All tokens by the text that stands in the file. */
-static wick_status index_texts(const wk_vocab_desc *desc, wk_map *texts, wick_error *err) {
-    if (wk_map_reserve(texts, desc->n_tokens) != WICK_OK) return fail_index(err);
-    for (uint32_t id = 0; id < desc->n_tokens; id++) {
-        if (wk_map_put(texts, desc->tokens[id], id) != WICK_OK) return fail_index(err);
-    }
-    return WICK_OK;
-}
-
-static void find_byte_ids(const wk_map *texts, wk_bpe *bpe) {
+static void find_byte_ids(const wk_token_index *texts, wk_bpe *bpe) {
     wk_byte_alphabet alphabet;
     wk_byte_alphabet_init(&alphabet);
     for (int byte = 0; byte < 256; byte++) {
         char text[4];
         const size_t size = wk_utf8_encode(alphabet.char_of[byte], text);
         bpe->byte_ids[byte] = WICK_NO_TOKEN;
-        wk_map_get(texts, (wk_str){text, size}, &bpe->byte_ids[byte]);
+        wk_token_index_find(texts, (wk_str){text, size}, &bpe->byte_ids[byte]);
     }
 }
 
@@ -38,28 +30,52 @@ static wick_status fail_merge(wick_error *err, size_t rank, wk_str merge, const 
 /* The longest merge that can name two tokens. */
 static size_t joined_limit(const wk_token_table *table) { return 2 * table->longest + 1; }
 
-/* Ids of the two sides and of what they make. joined: room for joined_limit bytes. */
-static wick_status resolve_merge(const wk_map *texts, wk_str merge, size_t limit, char *joined,
-                                 uint32_t ids[3]) {
-    if (merge.size < 3 || merge.size > limit) return WICK_ERR_FORMAT;
+/* What the merges are resolved with. */
+typedef struct resolving {
+    wk_token_index texts;
+    uint32_t n_tokens;
+    char *joined; /* [limit] */
+    size_t limit;
+} resolving;
+
+static bool is_joined(wk_str token, wk_str left, wk_str right) {
+    return token.size == left.size + right.size && memcmp(token.text, left.text, left.size) == 0 &&
+           memcmp(token.text + left.size, right.text, right.size) == 0;
+}
+
+/* What left and right make. Vocabularies that grew by merging have the results in the order of the
+ * merges, so that looking at the guess saves the search. */
+static bool find_joined(resolving *r, wk_str left, wk_str right, uint32_t guess, uint32_t *id) {
+    if (guess < r->n_tokens && is_joined(r->texts.tokens[guess], left, right)) {
+        *id = guess;
+        return true;
+    }
+    memcpy(r->joined, left.text, left.size);
+    memcpy(r->joined + left.size, right.text, right.size);
+    return wk_token_index_find(&r->texts, (wk_str){r->joined, left.size + right.size}, id);
+}
+
+/* Ids of the two sides and of what they make. */
+static wick_status resolve_merge(resolving *r, wk_str merge, uint32_t guess, uint32_t ids[3]) {
+    if (merge.size < 3 || merge.size > r->limit) return WICK_ERR_FORMAT;
     const char *const space = memchr(merge.text + 1, ' ', merge.size - 1);
     if (!space) return WICK_ERR_FORMAT;
     const wk_str left = {merge.text, (size_t)(space - merge.text)};
     const wk_str right = {space + 1, merge.size - left.size - 1};
-    memcpy(joined, left.text, left.size);
-    memcpy(joined + left.size, right.text, right.size);
-    const bool found = wk_map_get(texts, left, &ids[0]) && wk_map_get(texts, right, &ids[1]) &&
-                       wk_map_get(texts, (wk_str){joined, merge.size - 1}, &ids[2]);
+    const bool found = wk_token_index_find(&r->texts, left, &ids[0]) &&
+                       wk_token_index_find(&r->texts, right, &ids[1]) &&
+                       find_joined(r, left, right, guess, &ids[2]);
     return found ? WICK_OK : WICK_ERR_NOT_FOUND;
 }
 
-static wick_status index_merges(const wk_vocab_desc *desc, const wk_map *texts, size_t limit,
-                                char *joined, wk_bpe *bpe, wick_error *err) {
+static wick_status index_merges(const wk_vocab_desc *desc, resolving *r, wk_bpe *bpe,
+                                wick_error *err) {
     if (wk_map64_reserve(&bpe->ranks, desc->n_merges) != WICK_OK) return fail_index(err);
     for (uint32_t rank = 0; rank < desc->n_merges; rank++) {
         const wk_str merge = desc->merges[rank];
+        const uint32_t guess = rank > 0 ? bpe->merged[rank - 1] + 1 : 0;
         uint32_t ids[3], earlier;
-        const wick_status status = resolve_merge(texts, merge, limit, joined, ids);
+        const wick_status status = resolve_merge(r, merge, guess, ids);
         if (status == WICK_ERR_FORMAT) {
             return fail_merge(err, rank, merge, "is not two tokens and a space");
         }
@@ -85,22 +101,23 @@ static wick_status index_whole(const wk_token_table *table, wk_map *whole, wick_
 
 static wick_status fill(wk_heap *heap, const wk_vocab_desc *desc, const wk_token_table *table,
                         wk_bpe *bpe, wick_error *err) {
-    const size_t limit = joined_limit(table);
-    wk_map texts;
-    wk_map_init(&texts, heap);
-    char *const joined = wk_alloc(heap, limit);
+    resolving r = {.n_tokens = desc->n_tokens, .limit = joined_limit(table)};
+    r.joined = wk_alloc(heap, r.limit);
     bpe->merged = wk_alloc_array(heap, desc->n_merges, sizeof *bpe->merged);
     bpe->n_merges = desc->n_merges;
-    wick_status status = joined && bpe->merged ? index_texts(desc, &texts, err) : fail_index(err);
+    const bool has_room =
+        r.joined && bpe->merged &&
+        wk_token_index_make(heap, desc->tokens, desc->n_tokens, &r.texts) == WICK_OK;
+    wick_status status = has_room ? WICK_OK : fail_index(err);
     if (status == WICK_OK) {
-        find_byte_ids(&texts, bpe);
-        status = index_merges(desc, &texts, limit, joined, bpe, err);
+        find_byte_ids(&r.texts, bpe);
+        status = index_merges(desc, &r, bpe, err);
     }
     if (status == WICK_OK && bpe->pretokenizer == WK_PRETOKENIZER_LLAMA3) {
         status = index_whole(table, &bpe->whole, err);
     }
-    wk_free(heap, joined, limit);
-    wk_map_release(&texts);
+    wk_free(heap, r.joined, r.limit);
+    wk_token_index_release(heap, &r.texts);
     return status;
 }
 

@@ -25,6 +25,10 @@ static const struct {
     {"starcoder", WK_PRETOKENIZER_SMOLLM}, {"refact", WK_PRETOKENIZER_SMOLLM},
     {"codeshell", WK_PRETOKENIZER_SMOLLM}, {"command-r", WK_PRETOKENIZER_SMOLLM},
     {"exaone", WK_PRETOKENIZER_SMOLLM},    {"minerva-7b", WK_PRETOKENIZER_SMOLLM},
+    {"qwen2", WK_PRETOKENIZER_QWEN2},      {"deepseek-r1-qwen", WK_PRETOKENIZER_QWEN2},
+    {"megrez", WK_PRETOKENIZER_QWEN2},     {"stablelm2", WK_PRETOKENIZER_QWEN2},
+    {"hunyuan", WK_PRETOKENIZER_QWEN2},    {"solar-open", WK_PRETOKENIZER_QWEN2},
+    {"kormo", WK_PRETOKENIZER_QWEN2},
 };
 
 bool wk_pretokenizer_find(wk_str name, wk_pretokenizer *out) {
@@ -130,12 +134,13 @@ static size_t scan_lines(wk_str text) {
     }
 }
 
-static size_t scan_llama3(wk_str text) {
+/* max_digits: of one piece. */
+static size_t scan_llama3(wk_str text, int max_digits) {
     const size_t contraction = scan_contraction(text, true);
     if (contraction > 0) return contraction;
     const character first = char_at(text, 0);
     if (first.char_class == WK_CHAR_LETTER) return skip_class(text, 0, WK_CHAR_LETTER);
-    if (first.char_class == WK_CHAR_NUMBER) return scan_digits(text, 3);
+    if (first.char_class == WK_CHAR_NUMBER) return scan_digits(text, max_digits);
     const character second = char_at(text, first.size);
     if (second.char_class == WK_CHAR_LETTER && !is_line_end(first.code)) {
         return skip_class(text, first.size, WK_CHAR_LETTER);
@@ -155,7 +160,8 @@ size_t wk_pretokenize(wk_pretokenizer kind, const char *text, size_t size) {
     const wk_str rest = {text, size};
     switch (kind) {
     case WK_PRETOKENIZER_GPT2: return scan_gpt2(rest, false);
-    case WK_PRETOKENIZER_LLAMA3: return scan_llama3(rest);
+    case WK_PRETOKENIZER_LLAMA3: return scan_llama3(rest, 3);
+    case WK_PRETOKENIZER_QWEN2: return scan_llama3(rest, 1);
     case WK_PRETOKENIZER_SMOLLM: return scan_gpt2(rest, true);
     }
     assert(false);

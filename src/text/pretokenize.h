@@ -12,6 +12,8 @@ typedef enum wk_pretokenizer {
     /* (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*
      * |\s*[\r\n]+|\s+(?!\S)|\s+ */
     WK_PRETOKENIZER_LLAMA3,
+    /* The same, but \p{N} alone. */
+    WK_PRETOKENIZER_QWEN2,
     /* Each \p{N} alone, and the GPT-2 pattern on what lies between them. */
     WK_PRETOKENIZER_SMOLLM,
 } wk_pretokenizer;

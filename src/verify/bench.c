@@ -25,6 +25,7 @@ static const sizes matmul_sizes[] = {{1, 576, 576}, {512, 576, 64}, {512, 64, 51
 static const sizes row_sizes[] = {
     {1, 576, 0}, {1, 1536, 0}, {1, 49152, 0}, {512, 576, 0}, {512, 1536, 0}};
 static const sizes head_sizes[] = {{1, HEAD_DIM, 0}, {512, HEAD_DIM, 0}};
+static const sizes attention_sizes[] = {{1, HEAD_DIM, 512}, {512, HEAD_DIM, 512}};
 static const sizes cached_sizes[] = {{1, HEAD_DIM, 128}, {1, HEAD_DIM, 2048}, {512, HEAD_DIM, 512}};
 
 static const sizes *sizes_of(wk_opcode code, size_t *n) {
@@ -33,6 +34,7 @@ static const sizes *sizes_of(wk_opcode code, size_t *n) {
     case WK_OP_MATMUL: *n = WK_COUNT(matmul_sizes); return matmul_sizes;
     case WK_OP_ROPE:
     case WK_OP_ROPE_TABLE: *n = WK_COUNT(head_sizes); return head_sizes;
+    case WK_OP_ATTENTION: *n = WK_COUNT(attention_sizes); return attention_sizes;
     case WK_OP_ATTENTION_CACHED:
     case WK_OP_KV_APPEND: *n = WK_COUNT(cached_sizes); return cached_sizes;
     case WK_OP_UNARY:
@@ -57,9 +59,10 @@ static bool accepts(const wk_cpu_kernel *kernel, const wk_op *op) {
 
 /* With the first kind of weight that the kernel takes. */
 static bool describe_linear(wk_case *c, const wk_cpu_kernel *kernel, const sizes *s) {
-    static const wick_dtype dtypes[] = {
-        WICK_F32,  WICK_F16,  WICK_BF16, WICK_Q8_0, WICK_Q4_0,   WICK_Q4_1,   WICK_Q5_0,
-        WICK_Q5_1, WICK_Q4_K, WICK_Q5_K, WICK_Q6_K, WICK_IQ4_NL, WICK_IQ4_XS, WICK_MXFP4,
+    static const wick_dtype dtypes[] = {WICK_F32, WICK_F16, WICK_BF16,
+#define TYPE(dtype, name) WICK_##dtype,
+                                        WK_PANEL_FORMATS(TYPE)
+#undef TYPE
     };
     (void)wk_case_dense(c, 0, WICK_F32, 2, (const int64_t[]){s->m, s->n});
     (void)wk_case_dense(c, 1, WICK_F32, 2, (const int64_t[]){s->m, s->k});
@@ -73,6 +76,14 @@ static bool describe_linear(wk_case *c, const wk_cpu_kernel *kernel, const sizes
         }
     }
     return false;
+}
+
+/* The rows are the last ones of k keys. */
+static void describe_attention(wk_case *c, const sizes *s) {
+    const int64_t queries[4] = {1, HEADS, s->m, s->n}, keys[4] = {1, KEY_HEADS, s->k, s->n};
+    for (int i = 0; i < 4; i++) (void)wk_case_dense(c, i, WICK_F32, 4, i < 2 ? queries : keys);
+    c->op.p.attention.scale = 1 / sqrtf((float)HEAD_DIM);
+    c->op.p.attention.causal = true;
 }
 
 /* One sequence of k keys, of which the rows are the last ones. */
@@ -101,6 +112,10 @@ static void describe_cached(wk_case *c, const sizes *s) {
         (void)wk_case_dense(c, is_append ? i : i + 2, WICK_F16, 4, cache);
         (void)wk_case_dense(c, is_append ? i + 2 : i, WICK_F32, 3, is_append ? fresh : queries);
     }
+    /* Keys lie transposed, as model/state.c lays them. */
+    wk_view *const k_cache = &c->op.view[is_append ? 0 : 2];
+    k_cache->stride[2] = 1;
+    k_cache->stride[3] = BLOCK_SIZE;
     (void)wk_case_dense(c, 4, WICK_U32, 1, &words);
 }
 
@@ -161,6 +176,8 @@ static bool describe(wk_case *c, const wk_cpu_kernel *kernel, const sizes *s) {
     }
     if (kernel->code == WK_OP_ATTENTION_CACHED || kernel->code == WK_OP_KV_APPEND) {
         describe_cached(c, s);
+    } else if (kernel->code == WK_OP_ATTENTION) {
+        describe_attention(c, s);
     } else {
         describe_others(c, s);
     }
@@ -186,6 +203,7 @@ static double flops_of(const wk_op *op, const sizes *s) {
     switch (op->code) {
     case WK_OP_LINEAR:
     case WK_OP_MATMUL: return 2 * m * n * k;
+    case WK_OP_ATTENTION:
     case WK_OP_ATTENTION_CACHED: return 4 * m * (double)HEADS * n * (k - (m - 1) / 2);
     default: return (double)wk_view_count(wk_dst(op, 0));
     }

@@ -21,7 +21,8 @@ void wk_case_plan_batch(wk_case *c, wk_batch_layout *layout, int64_t n_rows) {
         .n_sequences = 1 + word_below(c, 4),
         .block_size = block_sizes[wk_case_below(c, WK_COUNT(block_sizes))],
     };
-    layout->n_blocks = 1 + word_below(c, 200 / layout->block_size + 1);
+    const uint32_t most = wk_case_chance(c, 10) ? 1500 : 200; /* keys: of several spans or of one */
+    layout->n_blocks = 1 + word_below(c, most / layout->block_size + 1);
     layout->ids = add_section(c, layout, layout->n_rows);
     layout->positions = add_section(c, layout, layout->n_rows);
     layout->sequences = add_section(c, layout, layout->n_rows);

@@ -72,14 +72,24 @@ static void fill_ids(wk_case *c, const wk_view *view, int64_t n) {
 
 /* Where the f16 scales of a block are; the other bytes may be anything, but for exponents. */
 static int scale_offsets(wick_dtype dtype, int offsets[2]) {
-    offsets[0] = dtype == WICK_Q6_K ? 208 : 0;
+    offsets[0] = 0;
     offsets[1] = 2;
     switch (dtype) {
-    case WICK_MXFP4: return 0;
+    case WICK_MXFP4:
+    case WICK_NVFP4:
+    case WICK_IQ1_M: return 0;
     case WICK_Q4_1:
     case WICK_Q5_1:
     case WICK_Q4_K:
     case WICK_Q5_K: return 2;
+    case WICK_Q2_K:
+        offsets[0] = 80;
+        offsets[1] = 82;
+        return 2;
+    case WICK_Q3_K: offsets[0] = 108; return 1;
+    case WICK_Q6_K: offsets[0] = 208; return 1;
+    case WICK_TQ1_0: offsets[0] = 52; return 1;
+    case WICK_TQ2_0: offsets[0] = 64; return 1;
     default: return 1;
     }
 }
@@ -100,6 +110,8 @@ static void fill_blocks(wk_case *c, wick_dtype dtype, unsigned char *to, uint64_
         }
         /* 2^-9 ... 2^6 */
         if (dtype == WICK_MXFP4) to[at] = (unsigned char)(118 + wk_case_below(c, 16));
+        /* The top half byte of the scale: 2^-7 ... 2^-4 */
+        if (dtype == WICK_IQ1_M) to[at + 55] = (unsigned char)((to[at + 55] & 0x8F) | 0x20);
     }
 }
 

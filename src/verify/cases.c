@@ -147,35 +147,18 @@ static wick_dtype random_index(wk_case *c) {
 static const struct {
     wick_dtype dtype;
     wk_layout layout;
-} weights[] = {
-    {WICK_F32, WK_LAYOUT_PANEL_F32},
-    {WICK_F16, WK_LAYOUT_PANEL_F16},
-    {WICK_BF16, WK_LAYOUT_PANEL_BF16},
-    {WICK_Q8_0, WK_LAYOUT_PANEL_Q8_0},
-    {WICK_Q4_0, WK_LAYOUT_PANEL_Q4_0},
-    {WICK_Q4_1, WK_LAYOUT_PANEL_Q4_1},
-    {WICK_Q5_0, WK_LAYOUT_PANEL_Q5_0},
-    {WICK_Q5_1, WK_LAYOUT_PANEL_Q5_1},
-    {WICK_Q4_K, WK_LAYOUT_PANEL_Q4_K},
-    {WICK_Q5_K, WK_LAYOUT_PANEL_Q5_K},
-    {WICK_Q6_K, WK_LAYOUT_PANEL_Q6_K},
-    {WICK_IQ4_NL, WK_LAYOUT_PANEL_IQ4_NL},
-    {WICK_IQ4_XS, WK_LAYOUT_PANEL_IQ4_XS},
-    {WICK_MXFP4, WK_LAYOUT_PANEL_MXFP4},
-    {WICK_F32, WK_LAYOUT_RAW},
-    {WICK_F16, WK_LAYOUT_RAW},
-    {WICK_BF16, WK_LAYOUT_RAW},
-    {WICK_Q8_0, WK_LAYOUT_RAW},
-    {WICK_Q4_0, WK_LAYOUT_RAW},
-    {WICK_Q4_1, WK_LAYOUT_RAW},
-    {WICK_Q5_0, WK_LAYOUT_RAW},
-    {WICK_Q5_1, WK_LAYOUT_RAW},
-    {WICK_Q4_K, WK_LAYOUT_RAW},
-    {WICK_Q5_K, WK_LAYOUT_RAW},
-    {WICK_Q6_K, WK_LAYOUT_RAW},
-    {WICK_IQ4_NL, WK_LAYOUT_RAW},
-    {WICK_IQ4_XS, WK_LAYOUT_RAW},
-    {WICK_MXFP4, WK_LAYOUT_RAW},
+} weights[] = {{WICK_F32, WK_LAYOUT_PANEL_F32},
+               {WICK_F16, WK_LAYOUT_PANEL_F16},
+               {WICK_BF16, WK_LAYOUT_PANEL_BF16},
+#define PANEL(dtype, name) {WICK_##dtype, WK_LAYOUT_PANEL_##dtype},
+               WK_PANEL_FORMATS(PANEL)
+#undef PANEL
+                   {WICK_F32, WK_LAYOUT_RAW},
+               {WICK_F16, WK_LAYOUT_RAW},
+               {WICK_BF16, WK_LAYOUT_RAW},
+#define RAW(dtype, name) {WICK_##dtype, WK_LAYOUT_RAW},
+               WK_PANEL_FORMATS(RAW)
+#undef RAW
 };
 
 /* --- One function for each op --- */
@@ -367,14 +350,31 @@ static void describe_embedding(wk_case *c) {
     c->has_bad_index = wk_case_chance(c, 5);
 }
 
+static void exchange(int64_t pair[2]) {
+    const int64_t first = pair[0];
+    pair[0] = pair[1];
+    pair[1] = first;
+}
+
+/* Keys [.., s, d]; mostly as the model lays them, the keys of a block side by side. */
+static void place_keys(wk_case *c, wk_view *keys, bool is_source) {
+    const bool is_transposed = wk_case_chance(c, 60);
+    if (is_transposed) exchange(&keys->extent[2]);
+    place(c, keys, is_source);
+    if (!is_transposed) return;
+    exchange(&keys->extent[2]);
+    exchange(&keys->stride[2]);
+}
+
 static void describe_attention(wk_case *c) {
     const int64_t b = random_extent(c, 2), g = 1 + wk_case_below(c, 3);
     const int64_t h = g * (1 + wk_case_below(c, 3)), t = random_extent(c, 20);
-    const int64_t s = random_extent(c, 90), d = random_extent(c, 80), e = random_extent(c, 80);
+    const int64_t s = random_extent(c, wk_case_chance(c, 90) ? 90 : 1200), d = random_extent(c, 80),
+                  e = random_extent(c, 80);
     const wick_dtype dtype = random_float(c);
     (void)add(c, 0, dtype, 4, (const int64_t[]){b, h, t, e});
     (void)add(c, 1, dtype, 4, (const int64_t[]){b, h, t, d});
-    (void)add(c, 2, dtype, 4, (const int64_t[]){b, g, s, d});
+    place_keys(c, set_operand(c, 2, dtype, 4, (const int64_t[]){b, g, s, d}), true);
     (void)add(c, 3, dtype, 4, (const int64_t[]){b, g, s, e});
     add_optional(c, 4, wk_case_chance(c, 50) ? WICK_U8 : WICK_BOOL, 4,
                  (const int64_t[]){b, h, t, s});
@@ -401,7 +401,7 @@ static void describe_cached(wk_case *c) {
     const int64_t words = batch->n_words;
     c->has_bad_index = wk_case_chance(c, 5);
     if (c->op.code == WK_OP_KV_APPEND) {
-        (void)add(c, 0, cache, 4, k_cache);
+        place_keys(c, set_operand(c, 0, cache, 4, k_cache), false);
         (void)add(c, 1, cache, 4, v_cache);
         (void)add(c, 2, WICK_F32, 3, (const int64_t[]){rows, g, d});
         (void)add(c, 3, WICK_F32, 3, (const int64_t[]){rows, g, e});
@@ -411,7 +411,7 @@ static void describe_cached(wk_case *c) {
     (void)add(c, 0, WICK_F32, 3, (const int64_t[]){rows, h, e});
     (void)add(c, 1, WICK_F32, 3, (const int64_t[]){rows, h, d});
     /* A repeated cache could not hold what the batch says. */
-    place(c, set_operand(c, 2, cache, 4, k_cache), false);
+    place_keys(c, set_operand(c, 2, cache, 4, k_cache), false);
     place(c, set_operand(c, 3, cache, 4, v_cache), false);
     (void)wk_case_dense(c, 4, WICK_U32, 1, &words);
     if (wk_case_chance(c, 30)) add_optional(c, 5, WICK_F32, 1, &h);

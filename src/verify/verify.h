@@ -15,6 +15,7 @@ typedef struct wk_verify_report {
     /* Errors relative to the rms of the result that they are part of. */
     double mean_error, rms_error, max_error;
     double worst;       /* largest part of its bound that an error was */
+    uint64_t digest;    /* of all results, NaN being one value: to compare across processors */
     uint64_t seed;      /* of the last case: the one that failed, where one did */
     char failure[1024]; /* what was wrong with it, strides included; empty: nothing */
 } wk_verify_report;

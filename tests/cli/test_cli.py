@@ -626,17 +626,18 @@ def test_version():
     assert re.fullmatch(rb"wick \d+\.\d+\.\d+\n", succeeds("--version"))
 
 
-ENGINE = "backend threads isa math strict verify profile no-map"
+ENGINE = "backend threads isa math chunk cache strict verify profile no-map"
 OPTIONS = {
     "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet temp top-k top-p "
            "min-p repeat-penalty repeat-last seed frequency-penalty presence-penalty logit-bias "
            "dry "
            "dry-base dry-allowed dry-last dry-breaker typical-p xtc xtc-threshold mirostat "
-           "mirostat-eta logprobs context chunk cache " + ENGINE,
+           "mirostat-eta logprobs context " + ENGINE,
     "info": "json tensors context backend math",
     "tokenize": "file ids no-special decode special",
-    "logits": "tokens out chunk " + ENGINE,
-    "bench": "prompt generate repetitions chunk cache csv json " + ENGINE,
+    "logits": "tokens out " + ENGINE,
+    "bench": "prompt generate repetitions csv json " + ENGINE,
+    "gguf": "max-size max-tensors",
     "devices": "json",
     "help": "",
 }

@@ -190,6 +190,16 @@ static void test_mistral(void **state) {
     check_all_levels("mistral");
 }
 
+static void test_qwen2(void **state) {
+    (void)state;
+    check_all_levels("qwen2");
+}
+
+static void test_qwen3(void **state) {
+    (void)state;
+    check_all_levels("qwen3");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_llama),
@@ -198,6 +208,8 @@ int main(void) {
         cmocka_unit_test(test_llama_rope_llama3),
         cmocka_unit_test(test_llama_rope_yarn),
         cmocka_unit_test(test_mistral),
+        cmocka_unit_test(test_qwen2),
+        cmocka_unit_test(test_qwen3),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,11 @@
 /* kernel_check: compares every CPU kernel that this processor can run with the reference, on random
  * ops; reference kernels are compared with themselves in other ranges.
  *
- *   kernel_check [--kernel=GLOB] [--seed=N] [--cases=N] [--isa=ref|avx2|avx512] [--bench] [--list]
+ *   kernel_check [--kernel=GLOB] [--seed=N] [--cases=N] [--isa=NAME] [--bench] [--list]
  *
  * Prints TAP, one test for each kernel: errors relative to the rms of the results, and the largest
- * part of its bound that one was. Exit status: 0 all passed, 1 one failed, 2 wrong use. */
+ * part of its bound that one was. NAME is ref, avx2, avx512, neon, dotprod or i8mm. Exit status: 0
+ * all passed, 1 one failed, 2 wrong use. */
 #include "sys/cpu_features.h"
 #include "verify/verify.h"
 
@@ -35,14 +36,23 @@ static bool parse_number(const char *text, uint64_t *number) {
 }
 
 static bool parse_isa(const char *name, uint32_t *features) {
-    if (strcmp(name, "ref") == 0) {
-        *features = 0;
-    } else if (strcmp(name, "avx2") == 0) {
-        *features &= WK_CPU_AVX2;
-    } else {
-        return strcmp(name, "avx512") == 0;
+    static const struct {
+        const char *name;
+        uint32_t features;
+    } sets[] = {
+        {"ref", 0},
+        {"avx2", WK_CPU_AVX2},
+        {"avx512", UINT32_MAX},
+        {"neon", WK_CPU_NEON},
+        {"dotprod", WK_CPU_NEON | WK_CPU_DOTPROD},
+        {"i8mm", UINT32_MAX},
+    };
+    for (size_t i = 0; i < WK_COUNT(sets); i++) {
+        if (strcmp(name, sets[i].name) != 0) continue;
+        *features &= sets[i].features;
+        return true;
     }
-    return true;
+    return false;
 }
 
 static bool parse(int argc, char **argv, options *o) {
@@ -74,9 +84,9 @@ static bool check(const wk_cpu_kernel *kernel, const options *o, int number, wk_
     const char *const name = kernel->base.name;
     const wick_status status = wk_verify_kernel(kernel, o->seed, o->n_cases, heap, &report);
     printf("%s %d - %s: %" PRId64 " cases, %" PRId64 " elements, relative error mean %.2g rms %.2g "
-           "max %.2g, %.2g of the bound\n",
+           "max %.2g, %.2g of the bound, digest %016" PRIx64 "\n",
            status == WICK_OK ? "ok" : "not ok", number, name, report.n_cases, report.n_elements,
-           report.mean_error, report.rms_error, report.max_error, report.worst);
+           report.mean_error, report.rms_error, report.max_error, report.worst, report.digest);
     if (status == WICK_OK) return true;
     printf("# %s: %s\n", wick_status_text(status), report.failure);
     printf("# repeat: kernel_check --kernel=%s --seed=%" PRIu64 " --cases=1\n", name, report.seed);
@@ -100,7 +110,7 @@ int main(int argc, char **argv) {
     options o;
     if (!parse(argc, argv, &o)) {
         fprintf(stderr, "usage: kernel_check [--kernel=GLOB] [--seed=N] [--cases=N] "
-                        "[--isa=ref|avx2|avx512] [--bench] [--list]\n");
+                        "[--isa=NAME] [--bench] [--list]\n");
         return 2;
     }
     wk_heap heap;

@@ -1,4 +1,5 @@
 #!/bin/sh
 # Every kernel that this processor can run against the reference on random ops (TAP). The seeds are
 # fixed, so that a failure repeats; --cases and --seed of kernel_check go further.
-exec "$(dirname "$WICK_BIN")/kernel_check" --seed=2026 --cases="${WICK_KERNEL_CASES:-120}"
+kernel_check=$(dirname "$WICK_BIN")/kernel_check
+exec $WICK_EMULATOR "$kernel_check" --seed=2026 --cases="${WICK_KERNEL_CASES:-120}"

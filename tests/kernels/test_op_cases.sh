@@ -18,7 +18,7 @@ failed=0
 check() {
     echo "== $*"
     # The table of a run that passed says nothing but its last line.
-    if report=$("$op_cases" "$WICK_SHARED_DATA/ops" --ops $ops "$@" 2>&1); then
+    if report=$($WICK_EMULATOR "$op_cases" "$WICK_SHARED_DATA/ops" --ops $ops "$@" 2>&1); then
         echo "$report" | tail -n 1
     else
         echo "$report"
@@ -26,7 +26,7 @@ check() {
     fi
 }
 
-for isa in ref avx2 avx512; do
+for isa in $WICK_ISAS; do
     check --isa $isa --strict
 done
 check --threads 1

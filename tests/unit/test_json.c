@@ -285,46 +285,6 @@ static void test_memory(void **state) {
     }
 }
 
-static void check_quote(void **state, const char *text, size_t size, const char *expected) {
-    fixture *const f = *state;
-    wk_strbuf buf;
-    wk_strbuf_init(&buf, &f->checked.heap);
-    wk_json_quote(&buf, text, size);
-    assert_string_equal(buf.data, expected);
-    wk_strbuf_release(&buf);
-}
-
-static void test_quote(void **state) {
-    check_quote(state, NULL, 0, "\"\"");
-    check_quote(state, "plain/text", 10, "\"plain/text\"");
-    check_quote(state, "\"\\\b\f\n\r\t", 7, "\"\\\"\\\\\\b\\f\\n\\r\\t\"");
-    check_quote(state, "a\0\x1F\x7F", 4, "\"a\\u0000\\u001f\x7F\"");
-    check_quote(state, "\u00e9\U0001F600", 6, "\"\u00e9\U0001F600\"");
-    check_quote(state, "x\xFFy\xC3", 4, "\"x\uFFFDy\uFFFD\"");
-    /* Unicode standard, table 3-8: one mark for each maximal part of a character. */
-    check_quote(state, "\xF0\x90\x80\x41", 4, "\"\uFFFDA\"");
-    check_quote(state, "\xE0\x80\xED\xA0\x80", 5, "\"\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\"");
-}
-
-/* What is quoted reads back as it was, for any bytes that are UTF-8. */
-static void test_quote_round_trip(void **state) {
-    fixture *const f = *state;
-    char text[0x800 * 2];
-    size_t size = 0;
-    for (int c = 0; c < 0x80; c++) text[size++] = (char)c;
-    for (int c = 0x80; c < 0x800; c += 7) {
-        text[size++] = (char)(0xC0 | c >> 6);
-        text[size++] = (char)(0x80 | (c & 0x3F));
-    }
-    wk_strbuf buf;
-    wk_strbuf_init(&buf, &f->checked.heap);
-    wk_json_quote(&buf, text, size);
-    const wk_json *const value = parse_size(f, buf.data, buf.size);
-    assert_int_equal(value->string.size, size);
-    assert_memory_equal(value->string.text, text, size);
-    wk_strbuf_release(&buf);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_structure, set_up, tear_down),
@@ -335,8 +295,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_depth, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_quote, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_quote_round_trip, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,12 +28,26 @@ static const struct {
     {WK_LAYOUT_PANEL_Q4_1, WICK_Q4_1, 32, 16 * 20},
     {WK_LAYOUT_PANEL_Q5_0, WICK_Q5_0, 32, 16 * 22},
     {WK_LAYOUT_PANEL_Q5_1, WICK_Q5_1, 32, 16 * 24},
+    {WK_LAYOUT_PANEL_Q2_K, WICK_Q2_K, 256, 16 * 84},
+    {WK_LAYOUT_PANEL_Q3_K, WICK_Q3_K, 256, 16 * 114},
     {WK_LAYOUT_PANEL_Q4_K, WICK_Q4_K, 256, 16 * 148},
     {WK_LAYOUT_PANEL_Q5_K, WICK_Q5_K, 256, 16 * 180},
     {WK_LAYOUT_PANEL_Q6_K, WICK_Q6_K, 256, 16 * 210},
+    {WK_LAYOUT_PANEL_IQ1_S, WICK_IQ1_S, 256, 16 * 50},
+    {WK_LAYOUT_PANEL_IQ1_M, WICK_IQ1_M, 256, 16 * 58},
+    {WK_LAYOUT_PANEL_IQ2_XXS, WICK_IQ2_XXS, 256, 16 * 74},
+    {WK_LAYOUT_PANEL_IQ2_XS, WICK_IQ2_XS, 256, 16 * 82},
+    {WK_LAYOUT_PANEL_IQ2_S, WICK_IQ2_S, 256, 16 * 82},
+    {WK_LAYOUT_PANEL_IQ3_XXS, WICK_IQ3_XXS, 256, 16 * 106},
+    {WK_LAYOUT_PANEL_IQ3_S, WICK_IQ3_S, 256, 16 * 114},
     {WK_LAYOUT_PANEL_IQ4_NL, WICK_IQ4_NL, 32, 16 * 18},
     {WK_LAYOUT_PANEL_IQ4_XS, WICK_IQ4_XS, 256, 16 * 138},
+    {WK_LAYOUT_PANEL_TQ1_0, WICK_TQ1_0, 256, 16 * 58},
+    {WK_LAYOUT_PANEL_TQ2_0, WICK_TQ2_0, 256, 16 * 66},
     {WK_LAYOUT_PANEL_MXFP4, WICK_MXFP4, 32, 16 * 18},
+    {WK_LAYOUT_PANEL_NVFP4, WICK_NVFP4, 64, 16 * 40},
+    {WK_LAYOUT_PANEL_Q1_0, WICK_Q1_0, 128, 16 * 18},
+    {WK_LAYOUT_PANEL_Q2_0, WICK_Q2_0, 64, 16 * 18},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -112,7 +126,7 @@ static void test_accepts(void **state) {
         const int64_t k = kinds[kind].k_step;
         for (int other = 0; other < N_KINDS; other++)
             assert_int_equal(wk_layout_accepts(layout, kinds[other].dtype, 5, 256), kind == other);
-        assert_false(wk_layout_accepts(layout, WICK_Q2_K, 5, 256));
+        assert_false(wk_layout_accepts(layout, WICK_Q8_K, 5, 256));
         assert_true(wk_layout_accepts(layout, kinds[kind].dtype, 5, 3 * k));
         if (k > 5) assert_false(wk_layout_accepts(layout, kinds[kind].dtype, 5, k + 16));
     }
@@ -125,6 +139,9 @@ static void test_bytes(void **state) {
         const wick_dtype dtype = kinds[kind].dtype;
         assert_true(wk_layout_bytes(kinds[kind].layout, dtype, 17, 3 * kinds[kind].k_step, &bytes));
         assert_int_equal(bytes, 2 * 3 * kinds[kind].panel_bytes);
+        uint64_t raw = 0; /* of a panel's rows; nothing grows by more than 15 % */
+        assert_true(wk_layout_bytes(WK_LAYOUT_RAW, dtype, 32, 3 * kinds[kind].k_step, &raw));
+        assert_true(20 * bytes <= 23 * raw);
     }
     assert_false(wk_layout_bytes(WK_LAYOUT_PANEL_F32, WICK_F32, INT64_MAX / 4, 1024, &bytes));
     assert_false(wk_layout_bytes(WK_LAYOUT_PANEL_F32, WICK_F32, 1, INT64_MAX, &bytes));

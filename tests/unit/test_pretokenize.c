@@ -87,6 +87,17 @@ static void llama3(void **state) {
     check(WK_PRETOKENIZER_LLAMA3, cases, WK_COUNT(cases));
 }
 
+static void qwen2(void **state) {
+    (void)state;
+    static const split_case cases[] = {
+        {"I'VE x12 345", "I|'VE| x|1|2| |3|4|5"},
+        {"a   1", "a|  | |1"},
+        {"3.3\n", "3|.|3|\n"},
+        {"!!\n\n\nx", "!!\n\n\n|x"},
+    };
+    check(WK_PRETOKENIZER_QWEN2, cases, WK_COUNT(cases));
+}
+
 static void smollm(void **state) {
     (void)state;
     static const split_case cases[] = {
@@ -106,7 +117,9 @@ static void names(void **state) {
     assert_int_equal(kind, WK_PRETOKENIZER_SMOLLM);
     assert_true(wk_pretokenizer_find(wk_str_of("gpt-2"), &kind));
     assert_int_equal(kind, WK_PRETOKENIZER_GPT2);
-    assert_false(wk_pretokenizer_find(wk_str_of("qwen2"), &kind));
+    assert_true(wk_pretokenizer_find(wk_str_of("qwen2"), &kind));
+    assert_int_equal(kind, WK_PRETOKENIZER_QWEN2);
+    assert_false(wk_pretokenizer_find(wk_str_of("deepseek-coder"), &kind));
     assert_false(wk_pretokenizer_find(wk_str_of(""), &kind));
 }
 
@@ -135,11 +148,9 @@ static void random_bytes_are_covered(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpt2),
-        cmocka_unit_test(llama3),
-        cmocka_unit_test(smollm),
-        cmocka_unit_test(names),
-        cmocka_unit_test(random_bytes_are_covered),
+        cmocka_unit_test(gpt2),  cmocka_unit_test(llama3),
+        cmocka_unit_test(qwen2), cmocka_unit_test(smollm),
+        cmocka_unit_test(names), cmocka_unit_test(random_bytes_are_covered),
     };
     return cmocka_run_group_tests_name("pretokenize", tests, NULL, NULL);
 }

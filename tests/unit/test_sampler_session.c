@@ -10,6 +10,7 @@
 #include "llm/llm.h"
 #include "llm/logprobs.h"
 #include "llm/sampler.h"
+#include "stories_session.h"
 
 #include <wick/wick.h>
 
@@ -19,32 +20,6 @@
 #include <string.h>
 
 enum { N_VOCAB = 512, MOST_TOKENS = 64 };
-
-static wick_device *device;
-static wick_model *model;
-
-static int setup(void **state) {
-    (void)state;
-    char path[1024];
-    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
-    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
-    if (wick_device_open(&desc, &device, NULL) != WICK_OK) return 1;
-    return wick_model_open(device, path, NULL, &model, NULL) != WICK_OK;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    wick_model_close(model);
-    wick_device_close(device);
-    return 0;
-}
-
-static wick_session *open_session(const wick_session_desc *desc) {
-    wick_session *session;
-    wick_error error = {0};
-    if (wick_session_open(model, desc, &session, &error) != WICK_OK) fail_msg("%s", error.message);
-    return session;
-}
 
 /* --- Log probabilities --- */
 

@@ -1,4 +1,5 @@
-/* llm/session and llm/stop: the step machine on the small model: stops, limits, reuse, refusals. */
+/* llm/session and llm/stop: the step machine on the small model: stops, limits, reuse, refusals.
+ * stories_session.h sets n_threads to 2: these tests run under the thread sanitizer, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,40 +8,13 @@
 #include <cmocka.h>
 
 #include "llm/stop.h"
+#include "stories_session.h"
 
 #include <wick/wick.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static wick_device *device;
-static wick_model *model;
-
-static int setup(void **state) {
-    (void)state;
-    char path[1024];
-    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
-    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 2};
-    if (wick_device_open(&desc, &device, NULL) != WICK_OK) return 1;
-    return wick_model_open(device, path, NULL, &model, NULL) != WICK_OK;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    wick_device_stats stats;
-    wick_model_close(model);
-    wick_device_get_stats(device, &stats);
-    wick_device_close(device);
-    return stats.buffer_bytes != 0;
-}
-
-static wick_session *open_session(const wick_session_desc *desc) {
-    wick_session *session;
-    wick_error error = {0};
-    if (wick_session_open(model, desc, &session, &error) != WICK_OK) fail_msg("%s", error.message);
-    return session;
-}
 
 /* Everything up to the end: its text into out. */
 static wick_event run(wick_session *session, char *out, size_t size) {

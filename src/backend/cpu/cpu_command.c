@@ -21,9 +21,17 @@ static wick_status reserve_block(wk_backend_device *dev, wk_cpu_block *block, si
     return wk_cpu_no_memory(err, size, "scratch memory of a kernel");
 }
 
+/* Nothing to compute, however large the other extents are. */
+static bool is_empty(const wk_op *op) {
+    for (int i = 0; i < op->n_dst; i++)
+        if (wk_view_count(wk_dst(op, i)) > 0) return false;
+    return true;
+}
+
 /* Also what needs nothing gets an address, so that arithmetic on it is defined. */
 static wick_status reserve_scratch(wk_backend_device *dev, const wk_cpu_kernel *kernel,
                                    const wk_op *op, wick_error *err) {
+    if (is_empty(op)) return WICK_OK;
     if (kernel->scratch_bytes) {
         WK_TRY(reserve_block(dev, &dev->scratch, kernel->scratch_bytes(op) + 1, err));
     }
@@ -144,7 +152,7 @@ static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, uint64
 
 static void run_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op) {
     const uint64_t begin_ns = dev->profile ? wk_clock_ns() : 0;
-    for (int i = 0; i < kernel->n_phases; i++) {
+    for (int i = 0; i < kernel->n_phases && !is_empty(op); i++) {
         phase_run phase = {.dev = dev, .kernel = kernel, .op = op, .phase = i};
         const int64_t grain = kernel->grain ? kernel->grain(op, i) : 1;
         wk_pool_run(dev->pool, run_range, &phase, kernel->items(op, i), grain);

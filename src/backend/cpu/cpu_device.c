@@ -16,25 +16,40 @@ enum { DEFAULT_SLICE_US = 20000, MAX_THREADS = 1024 };
 
 static const char *unavailable(void) { return NULL; }
 
-/* What the highest allowed instruction set leaves of the processor's features. */
+/* The instruction sets, higher ones later: what each needs, and what it may use where it is the
+ * highest that is allowed. */
+static const struct {
+    const char *name;
+    uint32_t needs, uses;
+} instruction_sets[] = {
+    [WICK_ISA_AUTO] = {"auto", 0, UINT32_MAX},
+    [WICK_ISA_REF] = {"ref", 0, 0},
+    [WICK_ISA_AVX2] = {"avx2", WK_CPU_AVX2, WK_CPU_AVX2},
+    [WICK_ISA_AVX512] = {"avx512", WK_CPU_AVX512, UINT32_MAX},
+    [WICK_ISA_NEON] = {"neon", WK_CPU_NEON, WK_CPU_NEON},
+    [WICK_ISA_DOTPROD] = {"dotprod", WK_CPU_DOTPROD, WK_CPU_NEON | WK_CPU_DOTPROD},
+    [WICK_ISA_I8MM] = {"i8mm", WK_CPU_I8MM, UINT32_MAX},
+};
+
 static wick_status choose_features(wick_isa isa, uint32_t *features, wick_error *err) {
-    const uint32_t all = wk_cpu_features();
-    uint32_t needed = 0;
-    switch (isa) {
-    case WICK_ISA_AUTO: *features = all; return WICK_OK;
-    case WICK_ISA_REF: *features = 0; return WICK_OK;
-    case WICK_ISA_AVX2: needed = WK_CPU_AVX2; break;
-    case WICK_ISA_AVX512: needed = WK_CPU_AVX512; break;
-    default: return wk_fail(err, WICK_ERR_VALUE, "%d is no instruction set", (int)isa);
-    }
-    if ((all & needed) == 0) {
+    if ((unsigned)isa >= WK_COUNT(instruction_sets))
+        return wk_fail(err, WICK_ERR_VALUE, "%d is no instruction set", (int)isa);
+    const uint32_t all = wk_cpu_features(), needs = instruction_sets[isa].needs;
+    if ((all & needs) != needs) {
         char name[96];
         wk_cpu_name(name, sizeof name);
         return wk_fail(err, WICK_ERR_UNSUPPORTED, "%s has no %s instructions", name,
-                       needed == WK_CPU_AVX2 ? "AVX2" : "AVX-512");
+                       instruction_sets[isa].name);
     }
-    *features = needed == WK_CPU_AVX2 ? WK_CPU_AVX2 : all;
+    *features = all & instruction_sets[isa].uses;
     return WICK_OK;
+}
+
+/* The highest instruction set among the features. */
+static const char *isa_name(uint32_t features) {
+    size_t i = WK_COUNT(instruction_sets) - 1;
+    while (i > WICK_ISA_REF && (features & instruction_sets[i].needs) == 0) i--;
+    return instruction_sets[i].name;
 }
 
 static wick_status make_profile(wk_backend_device *dev, wick_error *err) {
@@ -69,7 +84,9 @@ static wick_status set_up(wk_backend_device *dev, const wick_device_desc *desc, 
     const uint32_t slice_us = desc->slice_us != 0 ? desc->slice_us : DEFAULT_SLICE_US;
     dev->slice_ns = (uint64_t)slice_us * 1000;
     if (desc->profile) WK_TRY(make_profile(dev, err));
-    const int n_threads = desc->n_threads != 0 ? desc->n_threads : wk_cpu_count();
+    /* More threads than processors only take them from each other. */
+    const int most = wk_cpu_count();
+    const int n_threads = desc->n_threads != 0 && desc->n_threads < most ? desc->n_threads : most;
     return wk_pool_make(dev->heap, n_threads, &dev->pool, err);
 }
 
@@ -90,11 +107,6 @@ static wick_status open_start(const wk_open_desc *desc, wk_backend_device **out,
 static wick_status open_poll(wk_backend_device *dev, wick_error *err) {
     (void)dev, (void)err;
     return WICK_OK;
-}
-
-static const char *isa_name(uint32_t features) {
-    if ((features & WK_CPU_AVX512) != 0) return "avx512";
-    return (features & WK_CPU_AVX2) != 0 ? "avx2" : "ref";
 }
 
 static void get_info(const wk_backend_device *dev, wick_device_info *info) {
@@ -167,6 +179,7 @@ static wick_status upload_rows(wk_backend_device *dev, const wk_view *weight, in
                        (long long)weight->extent[1], wick_dtype_name(weight->dtype));
     }
     if (store.row_bytes == 0) return WICK_OK;
+    if (first_row == 0) wk_memory_prefer_large_pages(weight->buf->data, weight->buf->size);
     const int64_t n_panels = (n_rows + WK_PANEL_ROWS - 1) / WK_PANEL_ROWS;
     wk_pool_run(dev->pool, store_panels, &store, n_panels, 1);
     dev->stats.bytes_uploaded += (uint64_t)n_rows * store.row_bytes;

@@ -1,7 +1,7 @@
 /* backend/cpu/cpu_kernel.h: what a CPU kernel is, and the list of them.
  *
- * A kernel is chosen by walking kernels_x86.def and then kernels.def (ref) from the top: the first
- * one whose needs the processor (and the mask) has and that accepts the op. */
+ * A kernel is chosen by walking kernels_x86.def or kernels_arm.def and then kernels.def (ref) from
+ * the top: the first one whose needs the processor (and the mask) has and that accepts the op. */
 #ifndef WK_BACKEND_CPU_KERNEL_H
 #define WK_BACKEND_CPU_KERNEL_H
 
@@ -35,6 +35,7 @@ typedef struct wk_cpu_kernel {
 
 /* Kernels of another architecture are declared here but neither built nor in the table. */
 #define WK_CPU_KERNEL(symbol) extern const wk_cpu_kernel symbol;
+#include "backend/cpu/kernels_arm.def"
 #include "backend/cpu/kernels_x86.def"
 #include "backend/cpu/kernels.def"
 #undef WK_CPU_KERNEL
@@ -58,10 +59,6 @@ const wk_cpu_kernel *wk_cpu_kernel_at(size_t index);
 
 /* The layout that the fastest kernel for these features reads; RAW where there are none. */
 wk_layout wk_cpu_weight_layout(uint32_t features, wick_dtype dtype, int64_t n, int64_t k,
-                               uint32_t uses);
-
-/* x86/: the same, asked on that architecture only, with features != 0. */
-wk_layout wk_x86_weight_layout(uint32_t features, wick_dtype dtype, int64_t n, int64_t k,
                                uint32_t uses);
 
 /* Loops that do nothing but multiply and add, as fast as an instruction set can; for cpu_measure.c.

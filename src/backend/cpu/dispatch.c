@@ -7,11 +7,19 @@
 #else
 #define HAS_X86 0
 #endif
+#if defined(__aarch64__)
+#define HAS_ARM 1
+#else
+#define HAS_ARM 0
+#endif
 
 static const wk_cpu_kernel *const kernels[] = {
 #define WK_CPU_KERNEL(symbol) &symbol,
 #if HAS_X86
 #include "backend/cpu/kernels_x86.def"
+#endif
+#if HAS_ARM
+#include "backend/cpu/kernels_arm.def"
 #endif
 #include "backend/cpu/kernels.def"
 #undef WK_CPU_KERNEL
@@ -34,12 +42,15 @@ const wk_cpu_kernel *wk_cpu_kernel_at(size_t index) {
     return index < WK_COUNT(kernels) ? kernels[index] : NULL;
 }
 
+/* All instruction sets read the same panels, and the lowest one has kernels for all of them. Raw
+ * rows where there is no panel for the type, or where something else than linear and embedding
+ * reads the weight. */
 wk_layout wk_cpu_weight_layout(uint32_t features, wick_dtype dtype, int64_t n, int64_t k,
                                uint32_t uses) {
-#if HAS_X86
-    if (features != 0) return wk_x86_weight_layout(features, dtype, n, k, uses);
-#endif
-    (void)features, (void)dtype, (void)n, (void)k, (void)uses;
+    if (features == 0 || (uses & WK_USE_LINEAR) == 0 || (uses & WK_USE_OTHER) != 0)
+        return WK_LAYOUT_RAW;
+    for (wk_layout layout = WK_LAYOUT_PANEL_F32; layout < WK_LAYOUT_COUNT_; layout++)
+        if (wk_layout_accepts(layout, dtype, n, k)) return layout;
     return WK_LAYOUT_RAW;
 }
 

@@ -8,6 +8,7 @@
 #include "sys/posix/cgroup.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -71,6 +72,21 @@ uint64_t wk_memory_available(void) {
     const uint64_t free_here = is_limited ? limits.memory_available : available;
     const uint64_t addresses = address_space_left();
     return addresses < free_here ? addresses : free_here;
+}
+
+/* A page fault for each 4 KiB would cost more than what is written there. */
+void wk_memory_prefer_large_pages(void *memory, uint64_t size) {
+#if defined(MADV_HUGEPAGE)
+    const long page_size = sysconf(_SC_PAGESIZE);
+    if (page_size <= 0 || size > SIZE_MAX) return;
+    const uintptr_t page = (uintptr_t)page_size, end = (uintptr_t)memory + (size_t)size;
+    const uintptr_t first = ((uintptr_t)memory + page - 1) / page * page;
+    /* A hint: that it cannot be followed changes nothing. */
+    if (first < end)
+        (void)madvise((void *)first, (size_t)(end - first) / page * page, MADV_HUGEPAGE);
+#else
+    (void)memory, (void)size;
+#endif
 }
 
 uint64_t wk_entropy(void) {

@@ -1,7 +1,11 @@
-/* sys/posix/cpu_features.c: what cpuid says (AMD64 Architecture Programmer's Manual, volume 3,
- * appendix E) and whether the system saves the wide registers. */
+/* sys/posix/cpu_features.c: on x86 what cpuid says (AMD64 Architecture Programmer's Manual, volume
+ * 3, appendix E) and whether the system saves the wide registers; on ARM, where programs may not
+ * ask the processor, what the system says. */
+#define _DARWIN_C_SOURCE /* sysctlbyname */
+
 #include "sys/cpu_features.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,6 +49,42 @@ static void read_brand(char brand[49]) {
         memcpy(brand + 16 * i, words, 16);
     }
 }
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
+
+static bool has_feature(const char *name) {
+    int value = 0;
+    size_t size = sizeof value;
+    return sysctlbyname(name, &value, &size, NULL, 0) == 0 && value != 0;
+}
+
+uint32_t wk_cpu_features(void) {
+    uint32_t features = WK_CPU_NEON;
+    if (!has_feature("hw.optional.arm.FEAT_DotProd")) return features;
+    features |= WK_CPU_DOTPROD;
+    if (has_feature("hw.optional.arm.FEAT_I8MM")) features |= WK_CPU_I8MM;
+    return features;
+}
+
+static void read_brand(char brand[49]) {
+    size_t size = 48;
+    memset(brand, 0, 49);
+    if (sysctlbyname("machdep.cpu.brand_string", brand, &size, NULL, 0) != 0) brand[0] = '\0';
+}
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+
+/* The bits are written out (Linux, Documentation/arch/arm64/elf_hwcaps.rst), because the headers of
+ * an older system lack some that a newer processor has. */
+uint32_t wk_cpu_features(void) {
+    const unsigned long asimd = 1UL << 1, asimddp = 1UL << 20, i8mm2 = 1UL << 13;
+    const unsigned long words[2] = {getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
+    if ((words[0] & asimd) == 0) return 0;
+    if ((words[0] & asimddp) == 0) return WK_CPU_NEON;
+    return WK_CPU_NEON | WK_CPU_DOTPROD | ((words[1] & i8mm2) != 0 ? (uint32_t)WK_CPU_I8MM : 0);
+}
+
+static void read_brand(char brand[49]) { strcpy(brand, "64-bit ARM processor"); }
 #else
 uint32_t wk_cpu_features(void) { return 0; }
 

@@ -1,13 +1,13 @@
-/* simd/linear_bytes.h: blocks of fast linear where the instruction set has dot products of bytes.
- * Over linear_simd_*.h and what the including file defines:
+/* simd/linear_bytes.h: blocks of fast linear where the instruction set has dot
+ * products of bytes. Over linear_simd_*.h and what the including file defines:
  *
  *   FAST_COLUMNS, FAST_PANELS   (linear_fast.h)
  *   w16                         16 words of 32 bits
  *   w16_set(word)               the same in all of them
  *   w16_dot(sum, quants, x, is_wide)
- *                               sum + quants . x by rows, 4 unsigned and 4 signed bytes each
- *   WIDE_BIAS                   128, or 0 where w16_dot takes that off wide quants itself
- *   w16_times_step(sum)         QUANT_STEP times that
+ *                               sum + quants . x by rows, 4 unsigned and 4
+ * signed bytes each WIDE_BIAS                   128, or 0 where w16_dot takes
+ * that off wide quants itself w16_times_step(sum)         QUANT_STEP times that
  *   w16_add(a, b)
  *   w16_float(sum) */
 #ifndef WK_SIMD_LINEAR_BYTES_H
@@ -18,15 +18,16 @@
 
 enum { GROUPS = QUANT_BLOCK / 4 };
 
-/* Bytes of a block: of the coarse v, or those of the fine one divided by QUANT_STEP, or the rest.
+/* Bytes of a block: of the coarse v, or those of the fine one divided by
+ * QUANT_STEP, or the rest.
  */
 typedef struct byte_plane {
     int32_t base[QUANT_PARTS]; /* minus the sums of each part */
     int8_t bytes[QUANT_BLOCK];
 } byte_plane;
 
-/* A block of x; low is zeros, and not read without need, where it is not fine. What is always read
- * shares a cache line. */
+/* A block of x; low is zeros, and not read without need, where it is not fine.
+ * What is always read shares a cache line. */
 typedef struct fast_block {
     float scale; /* of high */
     float sum;   /* of the block's x */
@@ -66,7 +67,7 @@ static void pack_block(const float *x, float fine_above, fast_block *block) {
         split_block(&q, block->high.bytes, block->low.bytes);
         const int32_t sum = QUANT_STEP * sum_plane(&block->high) + sum_plane(&block->low);
         block->sum = q.scale * (float)sum;
-        block->scale = q.scale * QUANT_STEP;
+        block->scale = q.scale * (float)QUANT_STEP;
     } else {
         for (int i = 0; i < QUANT_BLOCK; i++) block->high.bytes[i] = (int8_t)q.v[i];
         block->low = (byte_plane){0};
@@ -78,95 +79,156 @@ static void pack_block(const float *x, float fine_above, fast_block *block) {
 /* Whether quants have 8 bits; their bias is 128 then. */
 WK_INLINE bool is_wide(const wk_layout layout) { return wk_panel_get(layout).bias == 128; }
 
+/* Whether unpacking a block takes long. */
+WK_INLINE bool is_slow(const wk_layout layout) {
+    const wk_panel_format format = wk_panel_get(layout);
+    return format.code != WK_CODE_BITS || (format.bits != 8 && format.bits != 4);
+}
+
+/* What is constant in a tile: its layout, how many panels by how many columns,
+ * and whether the blocks are unpacked_block. */
+typedef struct tile_form {
+    wk_layout layout;
+    int panels, width;
+    bool is_unpacked;
+} tile_form;
+
+/* A block of a panel that many tiles share, where unpacking takes long. */
+typedef struct unpacked_block {
+    uint8_t groups[GROUPS][WK_PANEL_GROUP_BYTES];
+    float step[QUANT_PARTS][WK_PANEL_ROWS], addend[QUANT_PARTS][WK_PANEL_ROWS];
+} unpacked_block;
+
+WK_INLINE void unpack_block(const wk_layout layout, const panel_block *block, unpacked_block *to) {
+    for (int i = 0; i < GROUPS / 2; i++) {
+        b64_store(to->groups[i], block_group(layout, block, 0, i));
+        b64_store(to->groups[i + GROUPS / 2], block_group(layout, block, 1, i));
+    }
+    for (int part = 0; part < block_parts(layout); part++)
+        v16_store(to->step[part], block_step(layout, block, part));
+    for (int part = 0; part < block_minima(layout); part++)
+        v16_store(to->addend[part], block_addend(layout, block, part));
+}
+
+/* Block b of a panel, or of the unpacked blocks of one. */
+WK_INLINE panel_block form_block(const tile_form f, const void *panel, int64_t b) {
+    if (!f.is_unpacked) return block_find(f.layout, panel, b);
+    return (panel_block){.quants = (const uint8_t *)((const unpacked_block *)panel + b)};
+}
+
+WK_INLINE const unpacked_block *unpacked_at(const panel_block *block) {
+    return (const unpacked_block *)(const void *)block->quants;
+}
+WK_INLINE b64 form_group(const tile_form f, const panel_block *block, const int half, int i) {
+    if (f.is_unpacked) return b64_load(unpacked_at(block)->groups[i + half * GROUPS / 2]);
+    return block_group(f.layout, block, half, i);
+}
+WK_INLINE v16 form_step(const tile_form f, const panel_block *block, const int part) {
+    if (f.is_unpacked) return v16_load(unpacked_at(block)->step[part]);
+    return block_step(f.layout, block, part);
+}
+WK_INLINE v16 form_addend(const tile_form f, const panel_block *block, const int part) {
+    if (f.is_unpacked) return v16_load(unpacked_at(block)->addend[part]);
+    return block_addend(f.layout, block, part);
+}
+
 /* Dot products of a block or a part of it, by panel and column. */
 typedef struct block_sums {
     w16 of[FAST_PANELS][FAST_COLUMNS];
 } block_sums;
 
 /* sums += weights . x for group i of the first or second half of the block. */
-WK_INLINE void add_group(const wk_layout layout, const int panels, const int width, const int half,
-                         const int i, const panel_block at[], const byte_plane *const x[],
-                         block_sums *sums) {
+WK_INLINE void add_group(const tile_form f, const int half, const int i, const panel_block at[],
+                         const byte_plane *const x[], block_sums *sums) {
     b64 group[FAST_PANELS];
-    for (int p = 0; p < panels; p++) group[p] = block_group(layout, &at[p], half, i);
-    for (int c = 0; c < width; c++) {
+    for (int p = 0; p < f.panels; p++) group[p] = form_group(f, &at[p], half, i);
+    for (int c = 0; c < f.width; c++) {
         int32_t word;
         memcpy(&word, x[c]->bytes + 4 * (i + half * GROUPS / 2), sizeof word);
-        for (int p = 0; p < panels; p++)
-            sums->of[p][c] = w16_dot(sums->of[p][c], group[p], w16_set(word), is_wide(layout));
+        for (int p = 0; p < f.panels; p++)
+            sums->of[p][c] = w16_dot(sums->of[p][c], group[p], w16_set(word), is_wide(f.layout));
     }
 }
 
-/* The same for all groups of the part, with what the bias of the quants takes. */
-WK_INLINE void add_plane(const wk_layout layout, const int panels, const int width, const int part,
-                         const panel_block at[], const byte_plane *const x[], block_sums *sums) {
-    const bool is_whole = block_parts(layout) == 1;
-    const int bias = is_wide(layout) ? WIDE_BIAS : wk_panel_get(layout).bias;
-    for (int c = 0; c < width && bias != 0; c++) {
+/* The same for all groups of the part, with what the bias of the quants takes.
+ */
+WK_INLINE void add_plane(const tile_form f, const int part, const panel_block at[],
+                         const byte_plane *const x[], block_sums *sums) {
+    const bool is_whole = block_parts(f.layout) == 1;
+    const int bias = is_wide(f.layout) ? WIDE_BIAS : wk_panel_get(f.layout).bias;
+    for (int c = 0; c < f.width && bias != 0; c++) {
         const int32_t base = is_whole ? x[c]->base[0] + x[c]->base[1] : x[c]->base[part];
         const w16 all = w16_set(bias * base);
-        for (int p = 0; p < panels; p++) sums->of[p][c] = w16_add(sums->of[p][c], all);
+        for (int p = 0; p < f.panels; p++) sums->of[p][c] = w16_add(sums->of[p][c], all);
     }
-    /* In the order of memory: with 8 bits the halves follow each other, else they share bytes. */
-    const bool is_paired = is_whole && wk_panel_get(layout).bits < 8;
+    /* In the order of memory: with 8 bits the halves follow each other, else they
+     * share bytes. */
+    const bool is_paired = is_whole && wk_panel_get(f.layout).bits < 8 && !f.is_unpacked;
     for (int i = 0; i < GROUPS / 2; i++) {
-        add_group(layout, panels, width, part, i, at, x, sums);
-        if (is_paired) add_group(layout, panels, width, 1, i, at, x, sums);
+        add_group(f, part, i, at, x, sums);
+        if (is_paired) add_group(f, 1, i, at, x, sums);
     }
-    for (int i = 0; i < GROUPS / 2 && is_whole && !is_paired; i++)
-        add_group(layout, panels, width, 1, i, at, x, sums);
+    for (int i = 0; i < GROUPS / 2 && is_whole && !is_paired; i++) add_group(f, 1, i, at, x, sums);
 }
 
-/* The part's dot products with what the columns' high bytes, or v of fine blocks, stand for. */
-WK_INLINE void sum_part(const wk_layout layout, const int panels, const int width, const int part,
-                        const panel_block at[], const fast_block *const x[], bool is_fine,
-                        block_sums *sums) {
+/* The part's dot products with what the columns' high bytes, or v of fine
+ * blocks, stand for. */
+WK_INLINE void sum_part(const tile_form f, const int part, const panel_block at[],
+                        const fast_block *const x[], bool is_fine, block_sums *sums) {
     const byte_plane *high[FAST_COLUMNS], *low[FAST_COLUMNS];
-    for (int c = 0; c < width; c++) {
+    for (int c = 0; c < f.width; c++) {
         high[c] = &x[c]->high;
         low[c] = &x[c]->low;
-        for (int p = 0; p < panels; p++) sums->of[p][c] = w16_set(0);
+        for (int p = 0; p < f.panels; p++) sums->of[p][c] = w16_set(0);
     }
-    add_plane(layout, panels, width, part, at, high, sums);
+    add_plane(f, part, at, high, sums);
     if (!is_fine) return;
-    for (int p = 0; p < panels; p++)
-        for (int c = 0; c < width; c++) sums->of[p][c] = w16_times_step(sums->of[p][c]);
-    add_plane(layout, panels, width, part, at, low, sums);
+    for (int p = 0; p < f.panels; p++)
+        for (int c = 0; c < f.width; c++) sums->of[p][c] = w16_times_step(sums->of[p][c]);
+    add_plane(f, part, at, low, sums);
 }
 
-/* product += the dot products of the part times its step, in units of the columns' scales. */
-WK_INLINE void add_part(const wk_layout layout, const int panels, const int width, const int part,
-                        const panel_block at[], const fast_block *const x[], bool is_fine,
+/* product += the dot products of the part times its step, in units of the
+ * columns' scales. */
+WK_INLINE void add_part(const tile_form f, const int part, const panel_block at[],
+                        const fast_block *const x[], bool is_fine,
                         v16 product[FAST_PANELS][FAST_COLUMNS]) {
     block_sums sums;
-    sum_part(layout, panels, width, part, at, x, is_fine, &sums);
-    const v16 unit = v16_set(is_fine ? 1.0F / QUANT_STEP : 1);
-    for (int p = 0; p < panels; p++) {
-        const v16 step = v16_mul(unit, block_step(layout, &at[p], part));
-        for (int c = 0; c < width; c++) {
+    sum_part(f, part, at, x, is_fine, &sums);
+    const v16 unit = v16_set(is_fine ? 1.0F / (float)QUANT_STEP : 1);
+    for (int p = 0; p < f.panels; p++) {
+        const v16 step = v16_mul(unit, form_step(f, &at[p], part));
+        for (int c = 0; c < f.width; c++) {
             const v16 whole = w16_float(sums.of[p][c]);
             product[p][c] = part == 0 ? v16_mul(whole, step) : v16_fma(whole, step, product[p][c]);
         }
     }
 }
 
+/* The sum of x in one of the parts that have an addend. */
+WK_INLINE float part_sum(const wk_layout layout, const fast_block *x, const int part) {
+    if (block_minima(layout) == 1) return x->sum;
+    const float rest = x->is_fine ? (float)x->low.base[part] / (float)QUANT_STEP : 0;
+    return -x->scale * ((float)x->high.base[part] + rest);
+}
+
 /* total += the block's part of y. */
-WK_INLINE void add_block(const wk_layout layout, const int panels, const int width,
-                         const panel_block at[], const fast_block *const x[],
+WK_INLINE void add_block(const tile_form f, const panel_block at[], const fast_block *const x[],
                          v16 total[FAST_PANELS][FAST_COLUMNS]) {
     int32_t is_fine = 0; /* any of them: what the others then add is exactly as without */
-    for (int c = 0; c < width; c++) is_fine |= x[c]->is_fine;
+    for (int c = 0; c < f.width; c++) is_fine |= x[c]->is_fine;
     v16 product[FAST_PANELS][FAST_COLUMNS];
-    add_part(layout, panels, width, 0, at, x, is_fine, product);
-    if (block_parts(layout) > 1) add_part(layout, panels, width, 1, at, x, is_fine, product);
-    for (int p = 0; p < panels; p++)
-        for (int c = 0; c < width; c++)
+    add_part(f, 0, at, x, is_fine, product);
+    if (block_parts(f.layout) > 1) add_part(f, 1, at, x, is_fine, product);
+    for (int p = 0; p < f.panels; p++)
+        for (int c = 0; c < f.width; c++)
             total[p][c] = v16_fma(product[p][c], v16_set(x[c]->scale), total[p][c]);
-    if (!wk_panel_has_minimum(layout)) return;
-    for (int p = 0; p < panels; p++) {
-        const v16 addend = block_addend(layout, &at[p]);
-        for (int c = 0; c < width; c++)
-            total[p][c] = v16_fma(addend, v16_set(x[c]->sum), total[p][c]);
+    for (int part = 0; part < block_minima(f.layout); part++) {
+        for (int p = 0; p < f.panels; p++) {
+            const v16 addend = form_addend(f, &at[p], part);
+            for (int c = 0; c < f.width; c++)
+                total[p][c] = v16_fma(addend, v16_set(part_sum(f.layout, x[c], part)), total[p][c]);
+        }
     }
 }
 

@@ -5,7 +5,7 @@
  * columns nor the split among threads nor the register width changes a bit of it.
  *
  * One column (decode) reads the weights once and computes as it unpacks. More columns are packed to
- * tiles in phase 0, and a chunk of TILE_PANELS panels is unpacked once for all of them. */
+ * tiles in phase 0, and the weights are unpacked once for all of them. */
 #ifndef WK_SIMD_LINEAR_EXACT_H
 #define WK_SIMD_LINEAR_EXACT_H
 
@@ -16,7 +16,8 @@ enum {
     CHUNK = 64,
     BLOCK = WK_PANEL_BLOCK,
     PARTS_MAX = 2,
-    TILE_ROWS = TILE_PANELS * WK_PANEL_ROWS,
+    SPAN = 4 * CHUNK,
+    GROUP = 8,
 };
 
 WK_INLINE bool is_of_floats(const wk_layout layout) { return wk_panel_get(layout).bits == 0; }
@@ -31,14 +32,15 @@ WK_INLINE v16 float_weight(const wk_layout layout, const uint8_t *panel, int64_t
 /* A block with its scales. */
 typedef struct open_block {
     panel_block at;
-    v16 step[PARTS_MAX], addend;
+    v16 step[PARTS_MAX], addend[PARTS_MAX];
 } open_block;
 
 WK_INLINE open_block block_open(const wk_layout layout, const uint8_t *panel, int64_t b) {
     open_block block = {.at = block_find(layout, panel, b)};
-    for (int part = 0; part < block_parts(layout); part++)
+    for (int part = 0; part < block_parts(layout); part++) {
         block.step[part] = block_step(layout, &block.at, part);
-    block.addend = block_addend(layout, &block.at);
+        block.addend[part] = block_addend(layout, &block.at, part);
+    }
     return block;
 }
 
@@ -47,12 +49,20 @@ WK_INLINE open_block block_open(const wk_layout layout, const uint8_t *panel, in
 WK_INLINE v16 block_weight(const wk_layout layout, const open_block *block, const int half,
                            b64 group, int i) {
     const v16 q = b64_float(group, i, (float)wk_panel_get(layout).bias);
-    const v16 step = block->step[block_parts(layout) == 1 ? 0 : half];
-    if (!wk_panel_has_minimum(layout)) return v16_mul(q, step);
-    return v16_fma(q, step, block->addend);
+    const int part = block_parts(layout) == 1 ? 0 : half;
+    if (!wk_panel_has_minimum(layout)) return v16_mul(q, block->step[part]);
+    return v16_fma(q, block->step[part], block->addend[part]);
 }
 
 /* ---- One column. ---- */
+
+/* Panel p of a column of y, of n rows from its first panel on; bias: that of its rows, or NULL. */
+WK_INLINE void store_rows(float *y, const float *bias, int p, int64_t n, v16 value) {
+    const int64_t first = p * WK_PANEL_ROWS;
+    if (n <= first) return;
+    if (bias != NULL) value = v16_add(value, v16_load_rows(bias + first, n - first));
+    v16_store_rows(y + first, value, n - first);
+}
 
 /* sum[p] += weight . x over 16 k, half a block of each panel. */
 WK_INLINE void column_half(const wk_layout layout, const open_block block[], const int half,
@@ -105,10 +115,8 @@ WK_INLINE void run_column(const linear_operands *a, const wk_layout layout, int6
             for (int p = 0; p < DECODE_PANELS; p++) total[p] = v16_add(total[p], sum[p]);
         }
         for (int p = 0; p < DECODE_PANELS && at + p < end; p++) {
-            const int64_t row = (at + p) * WK_PANEL_ROWS, rows = a->n - row;
-            v16 value = total[p];
-            if (a->bias != NULL) value = v16_add(value, v16_load_rows(a->bias + row, rows));
-            v16_store_rows(a->y + row, value, rows);
+            const int64_t row = at * WK_PANEL_ROWS;
+            store_rows(a->y + row, a->bias != NULL ? a->bias + row : NULL, p, a->n - row, total[p]);
         }
     }
 }
@@ -139,21 +147,8 @@ typedef struct exact_tile {
     int64_t panel_stride;
     const float *x; /* [len][width] */
     int64_t len;
-    float *y;
-    int64_t y_stride;
-    int64_t rows, columns; /* of y that exist; may be more than a tile's */
-    bool is_first;
-    const float *bias; /* with the last chunk only, else NULL */
+    v16 (*total)[TILE_COLUMNS]; /* [TILE_PANELS], of the chunks so far */
 } exact_tile;
-
-WK_INLINE void tile_store(const exact_tile *t, int c, int p, v16 sum) {
-    const int64_t rows = t->rows - p * WK_PANEL_ROWS;
-    if (c >= t->columns || rows <= 0) return;
-    float *const y = t->y + c * t->y_stride + p * WK_PANEL_ROWS;
-    v16 value = v16_add(t->is_first ? v16_zero() : v16_load_rows(y, rows), sum);
-    if (t->bias != NULL) value = v16_add(value, v16_load_rows(t->bias + p * WK_PANEL_ROWS, rows));
-    v16_store_rows(y, value, rows);
-}
 
 WK_INLINE void tile_compute(const exact_tile *t, const int width) {
     v16 sum[TILE_PANELS][TILE_COLUMNS];
@@ -168,8 +163,8 @@ WK_INLINE void tile_compute(const exact_tile *t, const int width) {
             for (int p = 0; p < TILE_PANELS; p++) sum[p][c] = v16_fma(wi[p], xi, sum[p][c]);
         }
     }
-    for (int c = 0; c < width; c++)
-        for (int p = 0; p < TILE_PANELS; p++) tile_store(t, c, p, sum[p][c]);
+    for (int p = 0; p < TILE_PANELS; p++)
+        for (int c = 0; c < width; c++) t->total[p][c] = v16_add(t->total[p][c], sum[p][c]);
 }
 
 static void tile_small(const exact_tile *t) { tile_compute(t, TILE_COLUMNS_SMALL); }
@@ -196,9 +191,9 @@ WK_INLINE void unpack_half(const wk_layout layout, const open_block *block, cons
     }
 }
 
-/* A chunk of one panel as floats [len][16]. */
-WK_INLINE void unpack_chunk(const wk_layout layout, const uint8_t *panel, int64_t first,
-                            int64_t len, float *w) {
+/* Elements [first, first + len) of k of one panel as floats [len][16]. */
+WK_INLINE void unpack_span(const wk_layout layout, const uint8_t *panel, int64_t first, int64_t len,
+                           float *w) {
     if (is_of_floats(layout)) {
         for (int64_t i = first; i < first + len; i++, w += WK_PANEL_ROWS)
             v16_store(w, float_weight(layout, panel, i));
@@ -211,37 +206,62 @@ WK_INLINE void unpack_chunk(const wk_layout layout, const uint8_t *panel, int64_
     }
 }
 
-/* All columns of panels [at, at + TILE_PANELS), of which those from end on are not there. */
-WK_INLINE void run_tile_rows(const linear_operands *a, const wk_layout layout, const float *packed,
-                             int64_t at, int64_t end) {
-    _Alignas(64) float unpacked[TILE_PANELS][CHUNK * WK_PANEL_ROWS];
-    const int64_t row = at * WK_PANEL_ROWS;
-    for (int64_t first = 0; first < a->k || first == 0; first += CHUNK) {
-        const int64_t len = a->k - first < CHUNK ? a->k - first : CHUNK;
-        const uint8_t *const panel = a->weight + at * a->panel_bytes;
-        exact_tile t = {
-            .w = unpacked[0],
-            .panel_stride = at + 1 < end ? CHUNK * WK_PANEL_ROWS : 0,
-            .len = len,
-            .rows = a->n - row,
-            .is_first = first == 0,
-            .bias = a->bias != NULL && first + len == a->k ? a->bias + row : NULL,
-            .y_stride = a->y_stride,
-        };
+/* Panels [begin, end), GROUP at most, in a span of k, whose weights stay near, as floats, for one
+ * tile of columns after another. */
+typedef struct exact_group {
+    int64_t begin, end;
+    int64_t first, last;  /* of the span */
+    const float *weights; /* the span's, panels stride floats apart */
+    int64_t stride;
+} exact_group;
+
+/* Adds one tile of columns with TILE_PANELS panels from at on to y, chunk by chunk. */
+WK_INLINE void run_tile(const linear_operands *a, const exact_group *g, const float *packed,
+                        int64_t at, int64_t tile) {
+    const int64_t row = at * WK_PANEL_ROWS, column = tile * TILE_COLUMNS;
+    const int64_t width = tile_width(a->m, tile);
+    const int64_t columns = a->m - column < TILE_COLUMNS ? a->m - column : TILE_COLUMNS;
+    float *const y = a->y + column * a->y_stride + row;
+    v16 total[TILE_PANELS][TILE_COLUMNS];
+    for (int p = 0; p < TILE_PANELS; p++)
+        for (int64_t c = 0; c < width; c++)
+            total[p][c] = g->first == 0 || c >= columns
+                              ? v16_zero()
+                              : v16_load_rows(y + c * a->y_stride + p * WK_PANEL_ROWS,
+                                              a->n - row - p * WK_PANEL_ROWS);
+    /* A panel past the end is not there: its neighbour is computed twice. */
+    exact_tile t = {.panel_stride = at + 1 < g->end ? g->stride : 0, .total = total};
+    for (int64_t first = g->first; first < g->last; first += CHUNK) {
+        t.w = g->weights + (at - g->begin) * g->stride + (first - g->first) * WK_PANEL_ROWS;
+        t.x = packed + column * a->k + first * width;
+        t.len = g->last - first < CHUNK ? g->last - first : CHUNK;
+        tile_run(&t, width);
+    }
+    const float *const bias = g->last == a->k && a->bias != NULL ? a->bias + row : NULL;
+    for (int p = 0; p < TILE_PANELS; p++)
+        for (int64_t c = 0; c < columns; c++)
+            store_rows(y + c * a->y_stride, bias, p, a->n - row, total[p][c]);
+}
+
+/* unpacked [GROUP][SPAN * 16] */
+WK_INLINE void run_group(const linear_operands *a, const wk_layout layout, const float *packed,
+                         exact_group g, float *unpacked) {
+    const uint8_t *const panel = a->weight + g.begin * a->panel_bytes;
+    for (g.first = 0; g.first < a->k || g.first == 0; g.first += SPAN) {
+        g.last = a->k - g.first < SPAN ? a->k : g.first + SPAN;
         if (layout == WK_LAYOUT_PANEL_F32) {
-            t.w = (const float *)(const void *)panel + first * WK_PANEL_ROWS;
-            t.panel_stride = at + 1 < end ? a->k * WK_PANEL_ROWS : 0;
+            g.weights = (const float *)(const void *)panel + g.first * WK_PANEL_ROWS;
+            g.stride = a->k * WK_PANEL_ROWS;
         } else {
-            for (int p = 0; p < TILE_PANELS && at + p < end; p++)
-                unpack_chunk(layout, panel + p * a->panel_bytes, first, len, unpacked[p]);
+            g.weights = unpacked;
+            g.stride = SPAN * WK_PANEL_ROWS;
+            for (int64_t p = 0; p < g.end - g.begin; p++)
+                unpack_span(layout, panel + p * a->panel_bytes, g.first, g.last - g.first,
+                            unpacked + p * g.stride);
         }
-        for (int64_t column = 0; column < a->m; column += TILE_COLUMNS) {
-            const int64_t width = tile_width(a->m, column / TILE_COLUMNS);
-            t.x = packed + column * a->k + first * width;
-            t.y = a->y + column * a->y_stride + row;
-            t.columns = a->m - column;
-            tile_run(&t, width);
-        }
+        for (int64_t t = 0; t * TILE_COLUMNS < a->m; t++)
+            for (int64_t at = g.begin; at < g.end; at += TILE_PANELS)
+                run_tile(a, &g, packed, at, t);
     }
 }
 
@@ -264,6 +284,10 @@ static size_t exact_scratch_bytes(const wk_op *op) {
     return (size_t)((m + TILE_COLUMNS_SMALL) * k) * sizeof(float);
 }
 
+static size_t exact_worker_bytes(const wk_op *op) {
+    return wk_src(op, 0)->extent[0] == 1 ? 0 : GROUP * SPAN * WK_PANEL_ROWS * sizeof(float);
+}
+
 WK_INLINE void exact_run(const wk_cpu_run *run, const wk_layout layout, int phase, int64_t begin,
                          int64_t end) {
     const linear_operands a = linear_get(run->op);
@@ -272,8 +296,10 @@ WK_INLINE void exact_run(const wk_cpu_run *run, const wk_layout layout, int phas
     } else if (a.m == 1) {
         run_column(&a, layout, begin, end);
     } else {
-        for (int64_t at = begin; at < end; at += TILE_PANELS)
-            run_tile_rows(&a, layout, run->scratch, at, end);
+        for (int64_t at = begin; at < end; at += GROUP) {
+            const exact_group g = {.begin = at, .end = at + GROUP < end ? at + GROUP : end};
+            run_group(&a, layout, run->scratch, g, run->worker_scratch);
+        }
     }
 }
 

@@ -1,21 +1,25 @@
-/* simd/linear_fast.h: linear with activations as integers; what the instruction sets share.
+/* simd/linear_fast.h: linear with activations as integers; what the instruction
+ * sets share.
  *
- * Phase 0 quantizes the rows of x (linear_quantize.h); phase 1 multiplies panels with some of those
- * rows, the columns of a tile. A block's dot product is a whole number; the sums over blocks are
- * float32, in the order of k. The file that includes this one defines
+ * Phase 0 quantizes the rows of x (linear_quantize.h); phase 1 multiplies
+ * panels with some of those rows, the columns of a tile. A block's dot product
+ * is a whole number; the sums over blocks are float32, in the order of k. The
+ * file that includes this one defines
  *
  *   FAST_COLUMNS     of a tile with one panel
- *   FAST_PANELS      in flight with a single column: as many streams from memory
- *   fast_block       a block of 32 elements of a row, quantized
+ *   FAST_PANELS      in flight with a single column: as many streams from
+ * memory fast_block       a block of 32 elements of a row, quantized
  *   pack_block(x, fine_above, block)
- *   add_block(layout, panels, width, at, x, total)   total += the block's part of y; x: that block
- *                                                    of each column */
+ *   add_block(form, at, x, total)   total += the block's part of y; x: that
+ * block of each column tile_form, form_block, unpacked_block, unpack_block
+ * (linear_bytes.h) */
 #ifndef WK_SIMD_LINEAR_FAST_H
 #define WK_SIMD_LINEAR_FAST_H
 
 #include "backend/cpu/simd/linear_operands.h"
 
-enum { GROUP_PANELS = 8 }; /* that stay in the cache beside a tile's rows of x */
+/* Panels that stay in the cache beside a tile's rows of x. */
+enum { GROUP_PANELS = 8, GROUP_BYTES = 512 << 10 };
 
 static void pack_row(const linear_operands *a, int64_t row, fast_block *packed) {
     const float *const x = a->x + row * a->x_stride;
@@ -40,22 +44,21 @@ WK_INLINE void store_tile(const fast_target *to, int c, int p, v16 value) {
     v16_store_rows(y, value, rows);
 }
 
-/* x: the rows of a tile. */
-WK_INLINE void run_tile(const wk_layout layout, const int panels, const int width,
-                        const uint8_t *panel, int64_t panel_stride, int64_t n_blocks,
+/* x: the rows of a tile; panel: panels, or unpacked blocks of them. */
+WK_INLINE void run_tile(const tile_form f, const void *const panel[], int64_t n_blocks,
                         const fast_block *const x[], const fast_target *to) {
     v16 total[FAST_PANELS][FAST_COLUMNS];
-    for (int p = 0; p < panels; p++)
-        for (int c = 0; c < width; c++) total[p][c] = v16_zero();
+    for (int p = 0; p < f.panels; p++)
+        for (int c = 0; c < f.width; c++) total[p][c] = v16_zero();
     for (int64_t b = 0; b < n_blocks; b++) {
         panel_block at[FAST_PANELS];
         const fast_block *block[FAST_COLUMNS];
-        for (int p = 0; p < panels; p++) at[p] = block_find(layout, panel + p * panel_stride, b);
-        for (int c = 0; c < width; c++) block[c] = x[c] + b;
-        add_block(layout, panels, width, at, block, total);
+        for (int p = 0; p < f.panels; p++) at[p] = form_block(f, panel[p], b);
+        for (int c = 0; c < f.width; c++) block[c] = x[c] + b;
+        add_block(f, at, block, total);
     }
-    for (int c = 0; c < width; c++)
-        for (int p = 0; p < panels; p++) store_tile(to, c, p, total[p][c]);
+    for (int c = 0; c < f.width; c++)
+        for (int p = 0; p < f.panels; p++) store_tile(to, c, p, total[p][c]);
 }
 
 /* The tile's rows of x; those past the end repeat the last one. */
@@ -67,49 +70,81 @@ WK_INLINE void tile_rows(const linear_operands *a, const fast_block *packed, int
     }
 }
 
-static fast_target target_at(const linear_operands *a, int64_t panel, int64_t tile) {
+/* Panels [panel, end), of those of the tile. */
+static fast_target target_at(const linear_operands *a, int64_t panel, int64_t end, int64_t tile) {
     const int64_t row = panel * WK_PANEL_ROWS, column = tile * FAST_COLUMNS;
+    const int64_t last = end * WK_PANEL_ROWS < a->n ? end * WK_PANEL_ROWS : a->n;
     return (fast_target){
         .y = a->y + column * a->y_stride + row,
         .bias = a->bias != NULL ? a->bias + row : NULL,
         .y_stride = a->y_stride,
-        .rows = a->n - row,
+        .rows = last - row,
         .columns = a->m - column,
     };
 }
 
-/* Panels [begin, end), one tile of columns. */
+/* Panels that one worker multiplies with all columns. */
+typedef struct fast_group {
+    int64_t begin, end;
+    const uint8_t *panels;          /* as they are */
+    const unpacked_block *unpacked; /* [end - begin][n_blocks], or NULL */
+    int64_t n_blocks;
+} fast_group;
+
+/* One tile of columns. */
 WK_INLINE void run_tiles(const linear_operands *a, const wk_layout layout, const int width,
-                         int64_t begin, int64_t end, const fast_block *const x[], int64_t tile) {
-    const int panels = width == 1 ? FAST_PANELS : 1;
-    for (int64_t at = begin; at < end; at += panels) {
-        const uint8_t *const panel = a->weight + at * a->panel_bytes;
-        const int64_t n_blocks = a->k / QUANT_BLOCK;
-        const fast_target to = target_at(a, at, tile);
-        if (at + panels <= end) {
-            run_tile(layout, panels, width, panel, a->panel_bytes, n_blocks, x, &to);
-        } else {
-            run_tile(layout, 1, width, panel, 0, n_blocks, x, &to);
-            at -= panels - 1;
+                         const fast_group *g, const fast_block *const x[], int64_t tile) {
+    const tile_form f = {
+        .layout = layout,
+        .panels = width == 1 ? FAST_PANELS : 1,
+        .width = width,
+        .is_unpacked = width == FAST_COLUMNS && is_slow(layout),
+    };
+    for (int64_t at = g->begin; at < g->end; at += f.panels) {
+        const void *panel[FAST_PANELS];
+        for (int p = 0; p < f.panels; p++) { /* those past the end repeat the last one */
+            const int64_t i = (at + p < g->end ? at + p : g->end - 1) - g->begin;
+            panel[p] = f.is_unpacked ? (const void *)(g->unpacked + i * g->n_blocks)
+                                     : (const void *)(g->panels + i * a->panel_bytes);
         }
+        const fast_target to = target_at(a, at, g->end, tile);
+        run_tile(f, panel, g->n_blocks, x, &to);
     }
 }
 
-/* Panels [begin, end), all columns. */
-WK_INLINE void run_group(const linear_operands *a, const wk_layout layout, const fast_block *packed,
-                         int64_t begin, int64_t end) {
+WK_INLINE void run_group(const linear_operands *a, const wk_layout layout, const fast_group *g,
+                         const fast_block *packed) {
     for (int64_t t = 0; t * FAST_COLUMNS < a->m; t++) {
         const fast_block *x[FAST_COLUMNS];
         tile_rows(a, packed, t, x);
         const int64_t columns = a->m - t * FAST_COLUMNS;
         if (columns == 1) {
-            run_tiles(a, layout, 1, begin, end, x, t);
+            run_tiles(a, layout, 1, g, x, t);
         } else if (columns <= FAST_COLUMNS / 2) {
-            run_tiles(a, layout, FAST_COLUMNS / 2, begin, end, x, t);
+            run_tiles(a, layout, FAST_COLUMNS / 2, g, x, t);
         } else {
-            run_tiles(a, layout, FAST_COLUMNS, begin, end, x, t);
+            run_tiles(a, layout, FAST_COLUMNS, g, x, t);
         }
     }
+}
+
+WK_INLINE void unpack_panels(const wk_layout layout, const fast_group *g, int64_t panel_bytes,
+                             unpacked_block *to) {
+    for (int64_t p = 0; p < g->end - g->begin; p++) {
+        for (int64_t b = 0; b < g->n_blocks; b++) {
+            const panel_block block = block_find(layout, g->panels + p * panel_bytes, b);
+            unpack_block(layout, &block, to++);
+        }
+    }
+}
+
+/* Whether a full tile of this weight reads unpacked blocks, and how many panels
+ * of them. */
+WK_INLINE int64_t group_panels(const wk_layout layout, int64_t m, int64_t k) {
+    if (!is_slow(layout) || m <= FAST_COLUMNS / 2) return GROUP_PANELS;
+    const int64_t bytes = k / QUANT_BLOCK * (int64_t)sizeof(unpacked_block);
+    const int64_t panels = GROUP_BYTES / (bytes + 1);
+    return panels < 1 ? 1 : panels < GROUP_PANELS ? panels : GROUP_PANELS;
 }
 
 WK_INLINE void run_range(const wk_cpu_run *run, const wk_layout layout, int phase, int64_t begin,
@@ -120,8 +155,19 @@ WK_INLINE void run_range(const wk_cpu_run *run, const wk_layout layout, int phas
         for (int64_t row = begin; row < end; row++) pack_row(&a, row, packed);
         return;
     }
-    for (int64_t at = begin; at < end; at += GROUP_PANELS)
-        run_group(&a, layout, packed, at, at + GROUP_PANELS < end ? at + GROUP_PANELS : end);
+    const int64_t step = group_panels(layout, a.m, a.k);
+    for (int64_t at = begin; at < end; at += step) {
+        const fast_group g = {
+            .begin = at,
+            .end = at + step < end ? at + step : end,
+            .panels = a.weight + at * a.panel_bytes,
+            .unpacked = run->worker_scratch,
+            .n_blocks = a.k / QUANT_BLOCK,
+        };
+        if (is_slow(layout) && a.m > FAST_COLUMNS / 2)
+            unpack_panels(layout, &g, a.panel_bytes, run->worker_scratch);
+        run_group(&a, layout, &g, packed);
+    }
 }
 
 #define FAST_RUN(layout, name)                                                                     \
@@ -147,6 +193,13 @@ static int64_t grain(const wk_op *op, int phase) {
 static size_t scratch_bytes(const wk_op *op) {
     const wk_view *const x = wk_src(op, 0);
     return (size_t)(x->extent[0] * (x->extent[1] / QUANT_BLOCK)) * sizeof(fast_block);
+}
+
+static size_t worker_bytes(const wk_op *op) {
+    const int64_t m = wk_src(op, 0)->extent[0], k = wk_src(op, 0)->extent[1];
+    const wk_layout layout = (wk_layout)wk_src(op, 1)->layout;
+    if (!is_slow(layout) || m <= FAST_COLUMNS / 2) return 0;
+    return (size_t)(group_panels(layout, m, k) * (k / QUANT_BLOCK)) * sizeof(unpacked_block);
 }
 
 #endif

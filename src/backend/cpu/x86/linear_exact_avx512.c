@@ -13,6 +13,7 @@
         .items = exact_items,                                                                      \
         .grain = exact_grain,                                                                      \
         .scratch_bytes = exact_scratch_bytes,                                                      \
+        .worker_bytes = exact_worker_bytes,                                                        \
         .run = run_##type,                                                                         \
     };
 EXACT_KERNEL(F32, f32)

@@ -51,6 +51,7 @@ WK_INLINE w16 w16_dot(w16 sum, b64 quants, w16 x, const bool is_wide) {
         .items = items,                                                                            \
         .grain = grain,                                                                            \
         .scratch_bytes = scratch_bytes,                                                            \
+        .worker_bytes = worker_bytes,                                                              \
         .run = run_##type,                                                                         \
     };
 WK_PANEL_FORMATS(FAST_KERNEL)

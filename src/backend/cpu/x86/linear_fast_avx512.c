@@ -32,6 +32,7 @@ WK_INLINE v16 w16_float(w16 sum) { return _mm512_cvtepi32_ps(sum); }
         .items = items,                                                                            \
         .grain = grain,                                                                            \
         .scratch_bytes = scratch_bytes,                                                            \
+        .worker_bytes = worker_bytes,                                                              \
         .run = run_##type,                                                                         \
     };
 WK_PANEL_FORMATS(FAST_KERNEL)

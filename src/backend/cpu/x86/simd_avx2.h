@@ -208,4 +208,6 @@ WK_INLINE v16 b64_float(b64 a, int i, float bias) {
     return v16_sub(v16_of(simd_byte(a.low, i), simd_byte(a.high, i)), v16_set(bias));
 }
 
+#include "backend/cpu/x86/simd_sums.h"
+
 #endif

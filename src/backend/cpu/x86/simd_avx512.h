@@ -139,4 +139,6 @@ WK_INLINE v16 b64_float(b64 a, int i, float bias) {
     return _mm512_sub_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(8388608.0F + bias));
 }
 
+#include "backend/cpu/x86/simd_sums.h"
+
 #endif

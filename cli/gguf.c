@@ -1,0 +1,121 @@
+/* gguf.c: `wick gguf`: splits a model file into parts, and makes one file of parts. */
+#include "cli.h"
+#include "interrupt.h"
+
+#include <stdlib.h>
+
+typedef struct gguf_options {
+    int what; /* action */
+    const char *in, *out;
+    uint64_t max_size;
+    uint32_t max_tensors;
+} gguf_options;
+
+typedef enum action { ACTION_SPLIT, ACTION_MERGE } action;
+
+static const cli_option options[] = {
+    {.argument = "split|merge",
+     .help = "what to do",
+     .kind = &cli_word,
+     .offset = offsetof(gguf_options, what),
+     .is_required = true},
+    {.argument = "MODEL.gguf",
+     .help = "the model; for one in parts, the path of any of them",
+     .kind = &cli_text,
+     .offset = offsetof(gguf_options, in),
+     .is_required = true},
+    {.argument = "OUT.gguf",
+     .help = "the file to write; parts become OUT-00001-of-00003.gguf and so on",
+     .kind = &cli_text,
+     .offset = offsetof(gguf_options, out),
+     .is_required = true},
+    {.name = "max-size",
+     .argument = "N",
+     .help = "split: bytes of a part at most, with K, M or G for 1024, 1024^2, 1024^3; only a part "
+             "of one tensor may be larger",
+     .kind = &cli_size,
+     .offset = offsetof(gguf_options, max_size)},
+    {.name = "max-tensors",
+     .argument = "N",
+     .help = "split: tensors of a part at most; 0: any number",
+     .kind = &cli_u32,
+     .offset = offsetof(gguf_options, max_tensors),
+     .most = UINT32_MAX},
+};
+static const cli_group group = {"Arguments and options", options, sizeof options / sizeof *options};
+static const cli_group *const groups[] = {&group, NULL};
+
+enum { PIECE = 4 << 20 };
+static const char OUT_HINT[] = "choose another place to write to";
+
+static int copy_tensor(wick_file *file, const wick_file_tensor *tensor, wick_file_writer *writer,
+                       void *piece) {
+    for (uint64_t done = 0; done < tensor->size;) {
+        if (cli_interrupted()) return CLI_INTERRUPTED;
+        const uint64_t left = tensor->size - done;
+        const size_t n = left < PIECE ? (size_t)left : PIECE;
+        wick_error error = {0};
+        if (wick_file_read(file, tensor->offset + done, piece, n, &error) != WICK_OK)
+            return cli_report(&error, NULL);
+        if (wick_file_write(writer, piece, n, &error) != WICK_OK)
+            return cli_report(&error, OUT_HINT);
+        done += n;
+    }
+    return CLI_OK;
+}
+
+static int copy_tensors(wick_file *file, wick_file_writer *writer) {
+    void *const piece = malloc(PIECE);
+    if (piece == NULL) return cli_error("out of memory for %d bytes", PIECE);
+    int code = CLI_OK;
+    for (size_t i = 0; code == CLI_OK && i < wick_file_tensor_count(file); i++)
+        code = copy_tensor(file, wick_file_get_tensor(file, i), writer, piece);
+    free(piece);
+    return code;
+}
+
+/* Memory stays the same however large the model is. */
+static int copy(const gguf_options *o, wick_file *file) {
+    const wick_file_desc desc = {.values = wick_file_value(file, 0),
+                                 .n_values = wick_file_value_count(file),
+                                 .tensors = wick_file_get_tensor(file, 0),
+                                 .n_tensors = wick_file_tensor_count(file),
+                                 .part_bytes = o->max_size,
+                                 .part_tensors = o->max_tensors};
+    wick_file_writer *writer = NULL;
+    wick_error error = {0};
+    if (wick_file_write_start(o->out, &desc, &writer, &error) != WICK_OK)
+        return cli_report(&error, error.status == WICK_ERR_VALUE ? "" : OUT_HINT);
+    const int code = copy_tensors(file, writer);
+    if (wick_file_write_finish(writer, code == CLI_OK, &error) != WICK_OK && code == CLI_OK)
+        return cli_report(&error, OUT_HINT);
+    return code;
+}
+
+static int run(void *given) {
+    const gguf_options *const o = given;
+    const bool has_limit = o->max_size > 0 || o->max_tensors > 0;
+    if (o->what == ACTION_SPLIT && !has_limit)
+        return cli_usage_error(&cli_gguf, "split needs --max-size or --max-tensors");
+    if (o->what == ACTION_MERGE && has_limit)
+        return cli_usage_error(&cli_gguf, "--max-size and --max-tensors are for split");
+    wick_error error = {0};
+    wick_file *file = NULL;
+    if (wick_file_open(o->in, &file, &error) != WICK_OK)
+        return cli_report_file(&error, o->in, NULL);
+    cli_watch_interrupt(); /* temporary files must not stay */
+    const int code = copy(o, file);
+    wick_file_close(file);
+    return code;
+}
+
+const cli_command cli_gguf = {
+    .name = "gguf",
+    .summary = "split a model file into parts, or make one file of its parts",
+    .details = "  wick gguf split MODEL.gguf PARTS.gguf --max-size 2G\n"
+               "  wick gguf merge PARTS-00001-of-00003.gguf MODEL.gguf\n\n"
+               "Other commands take the path of a part for the whole model, too.\n",
+    .groups = groups,
+    .options_size = sizeof(gguf_options),
+    .run = run,
+};

@@ -1,0 +1,153 @@
+/* simd/attention_keys.h: the keys and values of one step, where they lie or as floats in scratch.
+ *
+ * A dense operand [b, g, s, d] is read as a cache of b blocks of s keys. */
+#ifndef WK_SIMD_ATTENTION_KEYS_H
+#define WK_SIMD_ATTENTION_KEYS_H
+
+#include "backend/cpu/simd/attention_softmax.h"
+
+/* Keys [first, end) of a sequence and key head. */
+typedef struct seen_keys {
+    const uint32_t *table; /* the sequence's blocks */
+    int64_t group, first, end;
+} seen_keys;
+
+/* 64 keys: element l of 16 keys side by side is at keys[i] + l * key_stride, the elements of a
+ * value side by side at values[i] + (key % 16) * value_stride. Strides in bytes. */
+typedef struct step_keys {
+    const unsigned char *keys[VECTORS], *values[VECTORS];
+    int64_t key_stride, value_stride;
+    bool has_half_keys, has_half_values;
+    int64_t begin, end; /* keys of the step that are seen: the others have no values */
+} step_keys;
+
+/* Scratch for the floats of a step. */
+typedef struct step_floats {
+    float *keys;   /* [d][STEP] */
+    float *values; /* [STEP][width] */
+} step_floats;
+
+static int64_t element_size(const wk_view *view) { return view->dtype == WICK_F16 ? 2 : 4; }
+
+/* Rows of floats of a type that is read here. */
+static bool is_dense_last(const wk_view *view) {
+    const int last = view->rank - 1;
+    return (view->dtype == WICK_F32 || view->dtype == WICK_F16) &&
+           (view->stride[last] == 1 || view->extent[last] <= 1);
+}
+
+/* Whether 16 keys lie side by side, element by element: the layout that model/state.c chooses. */
+static bool lies_transposed(const wk_view *keys) {
+    return (keys->dtype == WICK_F32 || keys->dtype == WICK_F16) && keys->stride[2] == 1 &&
+           keys->stride[3] != 1 && keys->extent[2] % 16 == 0;
+}
+
+static bool accepts_keys(const wk_view *keys) {
+    return is_dense_last(keys) || lies_transposed(keys);
+}
+
+static const unsigned char *row_of_key(const wk_view *view, const seen_keys *seen, int64_t key) {
+    const int64_t block_size = view->extent[2];
+    const int64_t at = (int64_t)seen->table[key / block_size] * view->stride[0] +
+                       seen->group * view->stride[1] + key % block_size * view->stride[2];
+    return (const unsigned char *)wk_cpu_data(view) + at * element_size(view);
+}
+
+WK_INLINE v16 load_lanes(const unsigned char *p, const bool is_half) {
+    return is_half ? v16_load_f16((const uint16_t *)(const void *)p)
+                   : v16_load((const float *)(const void *)p);
+}
+
+/* 16 elements from i on of a row of n; the missing ones are zeros. */
+WK_INLINE v16 load_elements(const unsigned char *row, bool is_half, int64_t i, int64_t n) {
+    if (!is_half) return v16_load_rows((const float *)(const void *)row + i, n - i);
+    const uint16_t *const halves = (const uint16_t *)(const void *)row + i;
+    if (n - i >= 16) return v16_load_f16(halves);
+    uint16_t padded[16] = {0};
+    memcpy(padded, halves, (size_t)(n - i) * sizeof *padded);
+    return v16_load_f16(padded);
+}
+
+/* ---- Keys. ---- */
+
+/* Keys in rows, transposed; those that are not seen are zeros, for their blocks may be gone. */
+static void convert_keys(const attention *a, const seen_keys *seen, int64_t step, float *to,
+                         step_keys *out) {
+    const bool is_half = a->k->dtype == WICK_F16;
+    for (int64_t j = 0; j < STEP; j += 16) {
+        const unsigned char *rows[16];
+        for (int i = 0; i < 16; i++) {
+            const int64_t key = step + j + i;
+            const bool is_seen = key >= seen->first && key < seen->end;
+            rows[i] = is_seen ? row_of_key(a->k, seen, key) : NULL;
+        }
+        for (int64_t at = 0; at < a->d; at += 16) {
+            v16 tile[16];
+            for (int i = 0; i < 16; i++)
+                tile[i] = rows[i] == NULL ? v16_zero() : load_elements(rows[i], is_half, at, a->d);
+            v16_transpose(tile);
+            for (int i = 0; i < 16; i++) v16_store(to + (at + i) * STEP + j, tile[i]);
+        }
+        out->keys[j / 16] = (const unsigned char *)(to + j);
+    }
+    out->key_stride = STEP * sizeof *to;
+    out->has_half_keys = false;
+}
+
+/* Keys that lie transposed. 16 keys that nobody sees are read as those beside them; what comes of
+ * them is masked, as with the other keys of a block. */
+static void find_keys_in_place(const attention *a, const seen_keys *seen, int64_t step,
+                               step_keys *out) {
+    out->key_stride = a->k->stride[3] * element_size(a->k);
+    out->has_half_keys = a->k->dtype == WICK_F16;
+    const int64_t first = step + out->begin / 16 * 16;
+    for (int i = 0; i < VECTORS; i++) {
+        const int64_t key = step + 16 * i;
+        out->keys[i] = row_of_key(a->k, seen, key > first && key < seen->end ? key : first);
+    }
+}
+
+/* ---- Values. ---- */
+
+static void find_values_in_place(const attention *a, const seen_keys *seen, int64_t step,
+                                 step_keys *out) {
+    out->value_stride = a->v->stride[2] * element_size(a->v);
+    out->has_half_values = a->v->dtype == WICK_F16;
+    for (int64_t j = out->begin / 16 * 16; j < out->end; j += 16)
+        out->values[j / 16] = row_of_key(a->v, seen, step + j);
+}
+
+static void convert_values(const attention *a, const seen_keys *seen, int64_t step, float *to,
+                           step_keys *out) {
+    for (int64_t j = out->begin; j < out->end; j++) {
+        const unsigned char *const row = row_of_key(a->v, seen, step + j);
+        for (int64_t at = 0; at < a->e; at += 16)
+            v16_store(to + j * a->width + at,
+                      load_elements(row, a->v->dtype == WICK_F16, at, a->e));
+    }
+    for (int i = 0; i < VECTORS; i++)
+        out->values[i] = (const unsigned char *)(const void *)(to + 16 * i * a->width);
+    out->value_stride = a->width * (int64_t)sizeof *to;
+    out->has_half_values = false;
+}
+
+/* The step that begins at key step, of which something is seen. */
+static step_keys load_step(const attention *a, const seen_keys *seen, int64_t step,
+                           const step_floats *to) {
+    step_keys out = {
+        .begin = seen->first > step ? seen->first - step : 0,
+        .end = seen->end - step < STEP ? seen->end - step : STEP,
+    };
+    if (lies_transposed(a->k))
+        find_keys_in_place(a, seen, step, &out);
+    else
+        convert_keys(a, seen, step, to->keys, &out);
+    const bool has_runs = a->v->extent[2] % 16 == 0 || seen->end <= a->v->extent[2];
+    if (has_runs && a->e == a->width)
+        find_values_in_place(a, seen, step, &out);
+    else
+        convert_values(a, seen, step, to->values, &out);
+    return out;
+}
+
+#endif

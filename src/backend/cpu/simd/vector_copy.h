@@ -1,0 +1,143 @@
+/* simd/vector_copy.h: copies and conversions between scalar dtypes over any strides. */
+#ifndef WK_SIMD_VECTOR_COPY_H
+#define WK_SIMD_VECTOR_COPY_H
+
+#include "backend/cpu/simd/vector_walk.h"
+
+#include <stdalign.h>
+
+static void move_elements(const walk *w, int64_t begin, int64_t end) {
+    const size_t size = (size_t)w->line[0].size;
+    cursor y = cursor_at(w, 0, begin), x = cursor_at(w, 1, begin);
+    while (begin < end) {
+        const int64_t n = cursor_run(&y, cursor_run(&x, end - begin));
+        move_run(cursor_data(&y), cursor_stride(&y), cursor_data(&x), cursor_stride(&x), size, n);
+        cursor_skip(&y, n);
+        cursor_skip(&x, n);
+        begin += n;
+    }
+}
+
+static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
+    (void)phase;
+    walk w;
+    walk_elements(&w, run->op);
+    if (w.line[0].dtype == w.line[1].dtype) {
+        move_elements(&w, begin, end);
+        return;
+    }
+    alignas(64) float buf[WALK_CHUNK];
+    for (int64_t n; begin < end; begin += n) {
+        n = walk_step(&w, begin, end);
+        store_floats(&w, 0, begin, n, load_floats(&w, 1, begin, n, buf));
+    }
+}
+
+/* --- Transposition --- */
+
+/* The dimension along which elements of 32 bits lie side by side, -1 where there is none. */
+static int dense_dimension(const wk_view *view) {
+    for (int d = 0; d < view->rank; d++)
+        if (view->stride[d] == 1 && view->extent[d] > 1) return d;
+    return -1;
+}
+
+/* y is dense along `along`, x along `across`, another dimension; 16 of that are one item. */
+typedef struct planes {
+    int along, across;
+    int64_t n_parts; /* of 16 across */
+} planes;
+
+static planes planes_of(const wk_op *op) {
+    planes p = {.along = dense_dimension(wk_dst(op, 0)), .across = dense_dimension(wk_src(op, 0))};
+    if (p.across >= 0) p.n_parts = (wk_src(op, 0)->extent[p.across] + 15) / 16;
+    return p;
+}
+
+/* Offset of an element of the dimensions that are not of a plane. */
+static int64_t plane_offset(const wk_view *view, const planes *p, int64_t index) {
+    int64_t offset = 0;
+    for (int d = view->rank - 1; d >= 0; d--) {
+        if (d == p->along || d == p->across) continue;
+        offset += index % view->extent[d] * view->stride[d];
+        index /= view->extent[d];
+    }
+    return offset;
+}
+
+/* n_across rows of y, whose lines are so many elements apart, from as many columns of x. */
+static void transpose_rows(float *y, int64_t y_stride, const float *x, int64_t x_stride,
+                           int64_t n_along, int64_t n_across) {
+    for (int64_t i = 0; i < n_along; i += 16) {
+        const int64_t n = n_along - i < 16 ? n_along - i : 16;
+        v16 tile[16];
+        for (int64_t j = 0; j < 16; j++)
+            tile[j] = j < n ? v16_load_rows(x + (i + j) * x_stride, n_across) : v16_zero();
+        v16_transpose(tile);
+        for (int64_t j = 0; j < n_across; j++) v16_store_rows(y + j * y_stride + i, tile[j], n);
+    }
+}
+
+static void run_transpose(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
+    (void)phase;
+    const wk_view *const y = wk_dst(run->op, 0), *const x = wk_src(run->op, 0);
+    const planes p = planes_of(run->op);
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t first = item % p.n_parts * 16, left = y->extent[p.across] - first;
+        const int64_t plane = item / p.n_parts, y_stride = y->stride[p.across];
+        float *const to = (float *)wk_cpu_data(y) + plane_offset(y, &p, plane) + first * y_stride;
+        const float *const from =
+            (const float *)wk_cpu_data(x) + plane_offset(x, &p, plane) + first;
+        transpose_rows(to, y_stride, from, x->stride[p.along], y->extent[p.along],
+                       left < 16 ? left : 16);
+    }
+}
+
+/* Elements of 32 bits, in planes of at least a tile. */
+static bool accepts_transpose(const wk_op *op) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
+    if (x->dtype != y->dtype || x->layout != WK_LAYOUT_RAW) return false;
+    if (x->dtype != WICK_F32 && x->dtype != WICK_I32 && x->dtype != WICK_U32) return false;
+    const planes p = planes_of(op);
+    return p.along >= 0 && p.across >= 0 && p.along != p.across && y->extent[p.along] >= 16 &&
+           y->extent[p.across] >= 16;
+}
+
+static int64_t transpose_items(const wk_op *op, int phase) {
+    (void)phase;
+    const planes p = planes_of(op);
+    const wk_view *const y = wk_dst(op, 0);
+    return wk_view_count(y) / (y->extent[p.along] * y->extent[p.across]) * p.n_parts;
+}
+
+static int64_t transpose_grain(const wk_op *op, int phase) {
+    (void)phase;
+    return 1 + 256 / wk_dst(op, 0)->extent[planes_of(op).along];
+}
+
+/* --- Conversion --- */
+
+/* Whether going through float32 gives what going directly does: numbers that float32 holds may
+ * become anything, others only float32. Integers wrap where they get narrower: not through floats.
+ */
+static bool converts_by_f32(wick_dtype to, wick_dtype from) {
+    switch (from) {
+    case WICK_F32:
+    case WICK_F16:
+    case WICK_BF16: return true;
+    case WICK_U8:
+    case WICK_I8:
+    case WICK_I16:
+    case WICK_BOOL: return wk_dtype_is_float(to);
+    default: return to == WICK_F32;
+    }
+}
+
+static bool accepts_copy(const wk_op *op) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
+    if (x->layout != WK_LAYOUT_RAW || wk_dtype_is_block(x->dtype) || wk_dtype_is_block(y->dtype))
+        return false;
+    return x->dtype == y->dtype || converts_by_f32(y->dtype, x->dtype);
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* simd/vector_kernels.h: the list of the vector kernels, from which each instruction set makes its
+ * own. */
+#ifndef WK_SIMD_VECTOR_KERNELS_H
+#define WK_SIMD_VECTOR_KERNELS_H
+
+#include "backend/cpu/simd/vector_choose.h"
+#include "backend/cpu/simd/vector_copy.h"
+#include "backend/cpu/simd/vector_elementwise.h"
+#include "backend/cpu/simd/vector_reduce.h"
+#include "backend/cpu/simd/vector_rope.h"
+#include "backend/cpu/simd/vector_rows.h"
+
+/* X(name, CODE, accepts, items, grain, worker_bytes); run is run_NAME. */
+#define VECTOR_KERNELS(X)                                                                          \
+    X(unary, UNARY, accepts_unary, element_items, element_grain, NULL)                             \
+    X(binary, BINARY, accepts_binary, element_items, element_grain, NULL)                          \
+    X(compare, COMPARE, accepts_compare, element_items, element_grain, NULL)                       \
+    X(where, WHERE, accepts_where, element_items, element_grain, NULL)                             \
+    X(gated, GATED, accepts_gated, element_items, element_grain, NULL)                             \
+    X(transpose, COPY, accepts_transpose, transpose_items, transpose_grain, NULL)                  \
+    X(copy, COPY, accepts_copy, element_items, element_grain, NULL)                                \
+    X(reduce, REDUCE, accepts_reduce, element_items, reduce_grain, NULL)                           \
+    X(softmax, SOFTMAX, accepts_rows, row_items, row_grain, row_bytes)                             \
+    X(rms_norm, RMS_NORM, accepts_rows, row_items, row_grain, row_bytes)                           \
+    X(layer_norm, LAYER_NORM, accepts_rows, row_items, row_grain, row_bytes)                       \
+    X(rope_table, ROPE_TABLE, accepts_rope_table, row_items, row_grain, NULL)
+
+#endif

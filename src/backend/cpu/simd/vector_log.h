@@ -1,0 +1,125 @@
+/* simd/vector_log.h: exponentials over the whole range, logarithms and what is made of them.
+ * Figures in ulp are the largest errors over all floats, or over what a comment names
+ * (docs/numerics.md). */
+#ifndef WK_SIMD_VECTOR_LOG_H
+#define WK_SIMD_VECTOR_LOG_H
+
+#include "backend/cpu/simd/vector_math.h"
+
+#include <math.h>
+
+/* a + b, unrounded; b is far smaller than a. */
+typedef struct v16_pair {
+    v16 high, low;
+} v16_pair;
+
+/* e^(high + low) for every high, subnormal results too: the power of two in two factors, since one
+ * alone would overflow or vanish before the product does. |low| is far smaller than 1. */
+WK_INLINE v16 v16_exp_pair(v16 high, v16 low) {
+    /* In this order NaN stays; 2^-151 rounds to 0 and 2^129 to infinity. */
+    const v16 bounded = v16_min(v16_set(89.5F), v16_max(v16_set(-104.5F), high));
+    const v16 n = v16_round(v16_mul(bounded, v16_set(log2_e)));
+    const v16 r = v16_add(v16_exp_rest(bounded, n), low);
+    const v16 first = v16_floor(v16_mul(n, v16_set(0.5F)));
+    const v16 p = v16_mul(v16_exp_near(r), v16_exp2_whole(first));
+    return v16_mul(p, v16_exp2_whole(v16_sub(n, first)));
+}
+
+WK_INLINE v16 v16_exp_full(v16 x) { return v16_exp_pair(x, v16_zero()); }
+
+/* log of finite x > 0 as a pair that is right to about 2^-31 of itself. x = 2^n m; log m =
+ * 2 artanh s = 2 s + 2 s^3 (1/3 + s^2 / 5 + ...), s = (m - 1) / (m + 1), |s| <= 0.172: the terms
+ * left out are less than 1e-9 of it. */
+WK_INLINE v16_pair v16_log_pair(v16 x) {
+    const m16 is_tiny = v16_less(x, v16_set(0x1p-126F));
+    v16 n;
+    const v16 m = v16_split(v16_select(is_tiny, v16_mul(x, v16_set(0x1p24F)), x), &n);
+    n = v16_sub(n, v16_select(is_tiny, v16_set(24), v16_zero()));
+    const v16 f = v16_sub(m, v16_set(1)), sum = v16_add(f, v16_set(2));
+    const v16 sum_low = v16_sub(f, v16_sub(sum, v16_set(2)));
+    const v16 inverse = v16_div(v16_set(1), sum);
+    const v16 s = v16_mul(f, inverse);
+    /* What s lacks: (f - s (sum + sum_low)) / sum. */
+    const v16 rest = v16_sub(v16_fma(v16_negate(s), sum, f), v16_mul(s, sum_low));
+    const v16 s_low = v16_mul(rest, inverse), z = v16_mul(s, s);
+    v16 p = v16_set(2.0F / 11);
+    p = v16_fma(p, z, v16_set(2.0F / 9));
+    p = v16_fma(p, z, v16_set(2.0F / 7));
+    p = v16_fma(p, z, v16_set(2.0F / 5));
+    p = v16_fma(p, z, v16_set(2.0F / 3));
+    const v16 curve = v16_mul(v16_mul(s, z), p);
+    /* n ln 2 in two parts, of which the product with the first is exact. */
+    const v16 whole = v16_mul(n, v16_set(0.693359375F)), twice = v16_add(s, s);
+    const v16 high = v16_add(whole, twice);
+    const v16 lost = v16_sub(twice, v16_sub(high, whole)); /* |whole| is the larger, or 0 */
+    const v16 low =
+        v16_add(v16_fma(n, v16_set(-2.12194440e-4F), v16_add(s_low, s_low)), v16_add(lost, curve));
+    const v16 total = v16_add(high, low);
+    return (v16_pair){total, v16_sub(low, v16_sub(total, high))};
+}
+
+/* log 0 is -infinity, below it NaN. */
+WK_INLINE v16 v16_log(v16 x) {
+    const v16 value = v16_select(v16_less(x, v16_set(INFINITY)), v16_log_pair(x).high, x);
+    const m16 is_zero = v16_equal(x, v16_zero());
+    const v16 other = v16_select(is_zero, v16_set(-INFINITY), v16_set(NAN));
+    return v16_select(v16_less(v16_zero(), x), value, other);
+}
+
+/* log(1 + x) for x of 0 ... 1. */
+WK_INLINE v16 v16_log_plus_1(v16 x) {
+    const v16 sum = v16_add(x, v16_set(1));
+    const v16 lost = v16_sub(x, v16_sub(sum, v16_set(1)));
+    const v16_pair l = v16_log_pair(sum);
+    return v16_add(l.high, v16_add(l.low, v16_div(lost, sum)));
+}
+
+/* log(1 + e^x) = max(x, 0) + log(1 + e^-|x|). */
+WK_INLINE v16 v16_softplus(v16 x) {
+    const v16 e = v16_exp(v16_negate(v16_abs(x)));
+    return v16_add(v16_max(v16_zero(), x), v16_log_plus_1(e)); /* in this order NaN stays */
+}
+
+/* x tanh(log(1 + u)) with u = e^x: tanh is (u^2 + 2 u) / (u^2 + 2 u + 2); above 0 both are divided
+ * by u^2. */
+WK_INLINE v16 v16_mish(v16 x) {
+    const m16 is_below = v16_less(x, v16_zero());
+    const v16 e = v16_exp_full(v16_negate(v16_abs(x))), two = v16_set(2), ee = v16_mul(e, e);
+    const v16 top = v16_add(v16_select(is_below, ee, v16_set(1)), v16_mul(e, two));
+    const v16 bottom = v16_add(top, v16_select(is_below, two, v16_mul(ee, two)));
+    return v16_mul(x, v16_div(top, bottom));
+}
+
+/* y log|x| as a pair; zero and infinite where the power is 1, 0 or infinite. */
+WK_INLINE v16_pair v16_pow_exponent(v16 x, v16 y, v16 y_low) {
+    const v16 size = v16_abs(x);
+    const v16_pair l = v16_log_pair(size);
+    const v16 finite = v16_select(v16_less(size, v16_set(INFINITY)), l.high, size);
+    const v16 log_size = v16_select(v16_equal(size, v16_zero()), v16_set(-INFINITY), finite);
+    const v16 product = v16_mul(y, log_size);
+    const v16 rest = v16_fma(y, log_size, v16_negate(product));
+    const v16 low = v16_add(rest, v16_fma(y, l.low, v16_mul(y_low, log_size)));
+    const m16 is_bounded = v16_less(v16_abs(product), v16_set(110));
+    const m16 is_one = v16_equal(size, v16_set(1)); /* also to an infinite power */
+    return (v16_pair){v16_select(is_one, v16_zero(), product),
+                      v16_select(is_bounded, low, v16_zero())};
+}
+
+/* x^(y + y_low), as pow of C has it for every x and y; y_low is 0 where y is whole. */
+WK_INLINE v16 v16_pow(v16 x, v16 y, v16 y_low) {
+    const v16_pair exponent = v16_pow_exponent(x, y, y_low);
+    v16 p = v16_exp_pair(exponent.high, exponent.low);
+    const v16 half = v16_mul(y, v16_set(0.5F));
+    const m16 is_whole = v16_equal(v16_floor(y), y), is_even = v16_equal(v16_floor(half), half);
+    /* Odd powers keep the sign; of a negative finite number only whole powers are defined. */
+    const v16 odd = v16_select(is_even, v16_zero(), v16_set(1));
+    const v16 is_odd = v16_select(is_whole, odd, v16_zero());
+    p = v16_select(v16_less(v16_zero(), is_odd), v16_copy_sign(p, x), p);
+    const v16 undefined = v16_select(is_whole, p, v16_set(NAN));
+    const v16 of_negative = v16_select(v16_less(v16_set(-INFINITY), x), undefined, p);
+    p = v16_select(v16_less(x, v16_zero()), of_negative, p);
+    p = v16_select(v16_equal(y, v16_zero()), v16_set(1), p);
+    return v16_select(v16_equal(x, v16_set(1)), v16_set(1), p);
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* model/families/qwen.c: Qwen2 and 2.5 (Qwen Team, 2024), which add biases to q, k and v, and Qwen3
+ * (Qwen Team, 2025), which norms the heads of q and k instead. */
+#include "core/status.h"
+#include "model/families.h"
+
+static wick_status describe_qwen3(const wk_metadata *meta, wk_hparams *hparams,
+                                  wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.has_qk_norm = true;
+    return WICK_OK;
+}
+
+const wk_family wk_family_qwen2 = {.architecture = "qwen2", .describe = wk_family_describe_dense};
+const wk_family wk_family_qwen3 = {.architecture = "qwen3", .describe = describe_qwen3};
