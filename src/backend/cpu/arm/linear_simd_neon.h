@@ -4,6 +4,10 @@
 
 #include "backend/cpu/arm/simd_neon.h"
 
+WK_INLINE void b64_store(uint8_t *p, b64 a) {
+    for (int i = 0; i < SIMD_PARTS; i++) vst1q_u8(p + 16 * i, a.part[i]);
+}
+
 WK_INLINE float32x4_t simd_load_bf16(const uint16_t *p) {
     return vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(p)), 16));
 }
