@@ -25,7 +25,7 @@ _Static_assert(WICK_ISA_AUTO == 0 && WICK_ISA_REF == 1 && WICK_ISA_AVX2 == 2 &&
 static const cli_option engine_options[] = {
     {.name = "threads",
      .argument = "N",
-     .help = "CPU threads; 0: one for each core that this process may use",
+     .help = "CPU threads, at most one for each core that this process may use; 0: so many",
      .kind = &cli_u32,
      .offset = offsetof(cli_engine_options, n_threads),
      .most = 1024},

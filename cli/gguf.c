@@ -9,6 +9,7 @@ typedef struct gguf_options {
     const char *in, *out;
     uint64_t max_size;
     uint32_t max_tensors;
+    bool force;
 } gguf_options;
 
 typedef enum action { ACTION_SPLIT, ACTION_MERGE } action;
@@ -41,6 +42,10 @@ static const cli_option options[] = {
      .kind = &cli_u32,
      .offset = offsetof(gguf_options, max_tensors),
      .most = UINT32_MAX},
+    {.name = "force",
+     .help = "replace files that are there already",
+     .kind = &cli_flag,
+     .offset = offsetof(gguf_options, force)},
 };
 static const cli_group group = {"Arguments and options", options, sizeof options / sizeof *options};
 static const cli_group *const groups[] = {&group, NULL};
@@ -74,6 +79,14 @@ static int copy_tensors(wick_file *file, wick_file_writer *writer) {
     return code;
 }
 
+static const char *start_hint(wick_status status) {
+    switch (status) {
+    case WICK_ERR_VALUE: return "";
+    case WICK_ERR_STATE: return "--force replaces it, unless it is a part of MODEL.gguf";
+    default: return OUT_HINT;
+    }
+}
+
 /* Memory stays the same however large the model is. */
 static int copy(const gguf_options *o, wick_file *file) {
     const wick_file_desc desc = {.values = wick_file_value(file, 0),
@@ -81,11 +94,12 @@ static int copy(const gguf_options *o, wick_file *file) {
                                  .tensors = wick_file_get_tensor(file, 0),
                                  .n_tensors = wick_file_tensor_count(file),
                                  .part_bytes = o->max_size,
-                                 .part_tensors = o->max_tensors};
+                                 .part_tensors = o->max_tensors,
+                                 .replace = o->force};
     wick_file_writer *writer = NULL;
     wick_error error = {0};
     if (wick_file_write_start(o->out, &desc, &writer, &error) != WICK_OK)
-        return cli_report(&error, error.status == WICK_ERR_VALUE ? "" : OUT_HINT);
+        return cli_report(&error, start_hint(error.status));
     const int code = copy_tensors(file, writer);
     if (wick_file_write_finish(writer, code == CLI_OK, &error) != WICK_OK && code == CLI_OK)
         return cli_report(&error, OUT_HINT);

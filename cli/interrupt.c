@@ -37,6 +37,7 @@ void cli_watch_interrupt(void) {
         if (is_known && before.sa_handler == SIG_IGN) continue; /* nohup wants it so */
         sigaction(signals[i], &action, NULL);
     }
+    signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes write fails, and says so */
 }
 
 bool cli_interrupted(void) { return first_signal != 0; }

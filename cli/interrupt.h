@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* From here on the first Ctrl-C, SIGTERM or SIGHUP is only noted, unless they are ignored; the
- * second one of a kind ends the program as usual. */
+ * second one of a kind ends the program as usual. A limit of file sizes is an error of writing. */
 void cli_watch_interrupt(void);
 bool cli_interrupted(void);
 /* 128 and the number of the signal, as shells report a program that it ended. */

@@ -59,19 +59,19 @@ typedef struct wick_file_tensor {
     uint64_t size;    /* bytes */
 } wick_file_tensor;
 
-/* Reads and checks the header of a GGUF file; the tensors' data is not read. The path of one part
- * of a split file stands for all of them (wick_source_files): offsets, size and header are then
- * those of the whole. What the functions below return lives until wick_file_close.
- * WICK_ERR_NOT_FOUND, WICK_ERR_IO, WICK_ERR_FORMAT (with the byte offset and the reason),
- * WICK_ERR_UNSUPPORTED (a version, byte order or type that is not known). */
+/* Reads and checks the header of a GGUF file; the tensors' data is not read. Blocks, like all that
+ * follows here; native only. The path of one part of a split file stands for all of them
+ * (wick_source_files): offsets, size and header are then those of the whole. What the functions
+ * below return lives until wick_file_close; given NULL, they return 0 or NULL. WICK_ERR_NOT_FOUND,
+ * WICK_ERR_IO, WICK_ERR_FORMAT (with the byte offset and the reason), WICK_ERR_UNSUPPORTED (a
+ * version, byte order or type that is not known). */
 WICK_API wick_status wick_file_open(const char *path, wick_file **file, wick_error *error);
 WICK_API void wick_file_close(wick_file *file);
 
 WICK_API uint32_t wick_file_version(const wick_file *file);
 WICK_API uint64_t wick_file_size(const wick_file *file);
 WICK_API size_t wick_file_value_count(const wick_file *file);
-/* In file order, one behind the other; NULL when index is out of range, or no value has this key.
- */
+/* In file order, one behind the other; NULL where index is out of range or no value has the key. */
 WICK_API const wick_value *wick_file_value(const wick_file *file, size_t index);
 WICK_API const wick_value *wick_file_find_value(const wick_file *file, const char *key);
 WICK_API size_t wick_file_tensor_count(const wick_file *file);
@@ -92,6 +92,7 @@ typedef struct wick_file_desc {
      * The metadata is in the first. A tensor that is larger than part_bytes has its own part. */
     uint64_t part_bytes; /* most bytes of a part, 0: no limit */
     size_t part_tensors; /* most tensors of a part, 0: no limit */
+    bool replace;        /* files that are there already; else they are WICK_ERR_STATE */
 } wick_file_desc;
 
 /* Writes GGUF version 3: start, then the data of all tensors one after the other in pieces of any

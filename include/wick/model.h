@@ -28,7 +28,7 @@ WICK_API wick_status wick_model_open(wick_device *device, const char *path,
 
 /* The same in steps, from any source. start takes the source over, also when it fails. poll does a
  * slice of the work and returns WICK_PENDING until finish may be called; finish frees loading
- * whatever its result; calling it early cancels. */
+ * whatever its result (model NULL: WICK_ERR_ARGUMENT); calling it early cancels. */
 WICK_API wick_status wick_model_open_start(wick_device *device, wick_source source,
                                            const wick_model_desc *desc,
                                            wick_model_loading **loading, wick_error *error);

@@ -118,6 +118,17 @@ WICK_API size_t wick_tensor_bytes(const wick_tensor *tensor);
  * error of an earlier operation comes back here until wick_device_error() has taken it. */
 WICK_API wick_status wick_read(wick_tensor *tensor, void *data, size_t size);
 
+/* The value of a tensor that has one element, of any shape; 64-bit integers lose what a double
+ * cannot hold. Blocks; native only. WICK_ERR_SHAPE: it has more elements, or none. */
+WICK_API wick_status wick_read_scalar(wick_tensor *tensor, double *value);
+
+/* The values as text in the manner of NumPy, then the dtype and the shape: "[1.  2.5] f32[2]".
+ * Of more than 1000 elements only three at each end of a dimension are read and shown. Writes at
+ * most capacity bytes, the terminating zero among them, and sets *length (may be NULL) to the
+ * length of the whole text, as snprintf does. Blocks; native only. WICK_ERR_DTYPE: block types. */
+WICK_API wick_status wick_read_text(wick_tensor *tensor, char *text, size_t capacity,
+                                    size_t *length);
+
 /* The same without blocking: start, wick_read_poll until it is not WICK_PENDING, finish copies into
  * data and frees the reading, whatever its result. data NULL gives the read up
  * (WICK_ERR_CANCELLED). */

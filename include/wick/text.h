@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/* Belongs to its model (wick_model_tokenizer) or was opened from a file's metadata. */
+/* Belongs to its model (wick_model_tokenizer) or was opened from a file's metadata. NULL is one
+ * without tokens, with which nothing can be encoded. */
 typedef struct wick_tokenizer wick_tokenizer;
 
 enum {

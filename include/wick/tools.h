@@ -8,11 +8,13 @@
 extern "C" {
 #endif
 
-/* A .npy file (NumPy format 1.0) of any size, written row by row: path holds all of it or is not
- * touched. */
+/* A .npy file (NumPy format 1.0) of any size, written in pieces: path holds all of it or is not
+ * touched. WICK_ERR_DTYPE: NumPy has no such type; WICK_ERR_SHAPE, WICK_ERR_IO. Blocks; native
+ * only. */
 typedef struct wick_npy_writer wick_npy_writer;
 WICK_API wick_status wick_npy_start(const char *path, wick_dtype dtype, wick_shape shape,
                                     wick_npy_writer **writer, wick_error *error);
+/* WICK_ERR_ARGUMENT: more than the array has room for. */
 WICK_API wick_status wick_npy_write(wick_npy_writer *writer, const void *data, size_t size,
                                     wick_error *error);
 /* commit false throws it away. WICK_ERR_STATE when the array is not complete. Frees the writer. */
@@ -22,7 +24,7 @@ WICK_API wick_status wick_npy_finish(wick_npy_writer *writer, bool commit, wick_
  * types that wick_dtype has. NULL on failure; the device has the reason: WICK_ERR_FORMAT,
  * WICK_ERR_UNSUPPORTED. */
 WICK_API wick_tensor *wick_npy_parse(wick_device *device, const void *bytes, size_t size);
-/* The same from a file. */
+/* The same from a file, also WICK_ERR_NOT_FOUND and WICK_ERR_IO. Blocks; native only. */
 WICK_API wick_tensor *wick_npy_load(wick_device *device, const char *path);
 /* Writes a tensor as a .npy file, whole or not at all. Blocks; native only. WICK_ERR_DTYPE: NumPy
  * has no such type. */

@@ -1,4 +1,4 @@
-/* llm/file.c: a model file for the public API: its header, which is read in chunks and kept, and
+/* llm/file.c: a model file for the public API: its header, which is kept, and
  * bytes of its tensors. */
 #include <wick/file.h>
 
@@ -6,37 +6,12 @@
 
 #include <inttypes.h>
 
-enum { CHUNK = 256 << 10 };
-
 struct wick_file {
     wk_heap heap;
     wk_gguf_parser *parser;
     const wk_gguf *gguf;
     wick_source source; /* of files: answers at once */
 };
-
-wick_status wk_read_header(wk_heap *heap, wick_source *source, wk_gguf_parser **out,
-                           wick_error *err) {
-    *out = NULL;
-    wk_gguf_parser *parser = NULL;
-    void *const chunk = wk_alloc(heap, CHUNK);
-    if (chunk == NULL) return wk_fail_memory(err, CHUNK, 0, "a chunk of the file");
-    wick_status status = wk_gguf_parser_make(heap, source->size, &parser, err);
-    size_t got = CHUNK;
-    if (status == WICK_OK) status = WICK_PENDING;
-    for (uint64_t offset = 0; status == WICK_PENDING && got == CHUNK; offset += got) {
-        status = source->read_at(source, offset, CHUNK, chunk, err);
-        if (status == WICK_OK) status = source->poll(source, &got, err);
-        if (status == WICK_OK) status = wk_gguf_parser_feed(parser, chunk, got, NULL, err);
-    }
-    if (status == WICK_PENDING) status = wk_gguf_parser_end(parser, err);
-    wk_free(heap, chunk, CHUNK);
-    if (status == WICK_OK)
-        *out = parser;
-    else
-        wk_gguf_parser_free(parser);
-    return status;
-}
 
 wick_status wick_file_open(const char *path, wick_file **file, wick_error *error) {
     if (file == NULL) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_file_open: file is NULL");
@@ -84,22 +59,26 @@ wick_status wick_file_read(wick_file *file, uint64_t offset, void *data, size_t 
 
 const wk_gguf *wk_file_gguf(const wick_file *file) { return file->gguf; }
 
-uint32_t wick_file_version(const wick_file *file) { return file->gguf->version; }
+uint32_t wick_file_version(const wick_file *file) { return file != NULL ? file->gguf->version : 0; }
 
-uint64_t wick_file_size(const wick_file *file) { return file->source.size; }
+uint64_t wick_file_size(const wick_file *file) { return file != NULL ? file->source.size : 0; }
 
-size_t wick_file_value_count(const wick_file *file) { return file->gguf->n_values; }
+size_t wick_file_value_count(const wick_file *file) {
+    return file != NULL ? file->gguf->n_values : 0;
+}
 
 const wick_value *wick_file_value(const wick_file *file, size_t index) {
-    return index < file->gguf->n_values ? &file->gguf->values[index] : NULL;
+    return index < wick_file_value_count(file) ? &file->gguf->values[index] : NULL;
 }
 
 const wick_value *wick_file_find_value(const wick_file *file, const char *key) {
-    return key ? wk_gguf_find(file->gguf, key) : NULL;
+    return file != NULL && key != NULL ? wk_gguf_find(file->gguf, key) : NULL;
 }
 
-size_t wick_file_tensor_count(const wick_file *file) { return file->gguf->n_tensors; }
+size_t wick_file_tensor_count(const wick_file *file) {
+    return file != NULL ? file->gguf->n_tensors : 0;
+}
 
 const wick_file_tensor *wick_file_get_tensor(const wick_file *file, size_t index) {
-    return index < file->gguf->n_tensors ? &file->gguf->tensors[index] : NULL;
+    return index < wick_file_tensor_count(file) ? &file->gguf->tensors[index] : NULL;
 }

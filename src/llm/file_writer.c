@@ -164,6 +164,14 @@ static wick_status pad(wk_file_writer *file, uint64_t from, uint64_t to, wick_er
     return WICK_OK;
 }
 
+/* A part that is there may well be what is being read. */
+static wick_status check_new(const plan *p, const char *path) {
+    wk_file *file = NULL;
+    if (p->desc->replace || wk_file_open(p->heap, path, &file, NULL) != WICK_OK) return WICK_OK;
+    wk_file_close(p->heap, file);
+    return wk_fail(p->err, WICK_ERR_STATE, "'%s' is there already", path);
+}
+
 /* path is that of the whole, "NAME.gguf". */
 static wick_status open_part(wick_file_writer *writer, const plan *p, const char *path, size_t i) {
     part *const made = &writer->parts[i];
@@ -176,7 +184,7 @@ static wick_status open_part(wick_file_writer *writer, const plan *p, const char
         wk_split_name(&name, stem, (uint32_t)i + 1, (uint32_t)p->n_parts);
     else
         wk_strbuf_text(&name, path);
-    wick_status status = name.failed ? fail_memory(p, name.size) : WICK_OK;
+    wick_status status = name.failed ? fail_memory(p, name.size) : check_new(p, name.data);
     if (status == WICK_OK)
         status = make_header(p, i, p->begins[i], p->begins[i + 1], &header, &made->header);
     if (status == WICK_OK)
@@ -249,14 +257,42 @@ static wick_status start(wick_file_writer *writer, const char *path, const wick_
 
 /* ---- The interface ---- */
 
+static bool is_text(wick_string text) { return text.text != NULL || text.size == 0; }
+
+static bool has_texts(const wick_value *value) {
+    if (!is_text(value->key)) return false;
+    if (value->type == WICK_VALUE_STRING) return is_text(value->string);
+    const wick_string *const texts = value->array.values;
+    if (value->type != WICK_VALUE_ARRAY || value->array.element_type != WICK_VALUE_STRING ||
+        texts == NULL)
+        return true;
+    for (uint64_t i = 0; i < value->array.count; i++) {
+        if (!is_text(texts[i])) return false;
+    }
+    return true;
+}
+
+static bool is_complete(const wick_file_desc *desc) {
+    if ((desc->values == NULL && desc->n_values > 0) ||
+        (desc->tensors == NULL && desc->n_tensors > 0))
+        return false;
+    for (size_t i = 0; i < desc->n_values; i++) {
+        if (!has_texts(&desc->values[i])) return false;
+    }
+    for (size_t i = 0; i < desc->n_tensors; i++) {
+        if (!is_text(desc->tensors[i].name)) return false;
+    }
+    return true;
+}
+
 wick_status wick_file_write_start(const char *path, const wick_file_desc *desc,
                                   wick_file_writer **writer, wick_error *error) {
     if (writer == NULL)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_file_write_start: writer is NULL");
     *writer = NULL;
-    if (path == NULL || desc == NULL || (desc->values == NULL && desc->n_values > 0) ||
-        (desc->tensors == NULL && desc->n_tensors > 0))
-        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_file_write_start: an argument is NULL");
+    if (path == NULL || desc == NULL || !is_complete(desc))
+        return wk_fail(error, WICK_ERR_ARGUMENT,
+                       "wick_file_write_start: an argument is NULL, or something in desc");
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_file_writer *const made = wk_alloc_zeroed(&heap, sizeof *made);

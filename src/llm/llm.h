@@ -26,8 +26,9 @@ struct wick_model {
 
 /* file.c */
 const wk_gguf *wk_file_gguf(const wick_file *file);
-/* The header of the file that source holds; *out is for the caller to free, NULL on failure. The
- * source must answer at once, as files and memory do. */
+
+/* header.c: the header of the file that source holds; *out is for the caller to free, NULL on
+ * failure. The source must answer at once, as files and memory do. */
 wick_status wk_read_header(wk_heap *heap, wick_source *source, wk_gguf_parser **out,
                            wick_error *err);
 

@@ -322,6 +322,7 @@ static void report(const wick_model_loading *l, wick_progress *progress) {
 }
 
 wick_status wick_model_open_poll(wick_model_loading *loading, wick_progress *progress) {
+    if (loading == NULL) return WICK_ERR_ARGUMENT;
     wick_model_loading *const l = loading;
     const uint64_t begun_at = wk_clock_ns(), begun = l->position;
     bool has_moved = true;
@@ -361,7 +362,12 @@ static wick_status open_finish(wick_model_loading *l, wick_model **model, wick_e
 
 wick_status wick_model_open_finish(wick_model_loading *loading, wick_model **model,
                                    wick_error *error) {
-    *model = NULL;
+    if (model != NULL) *model = NULL;
+    if (loading == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_model_open_finish: loading is NULL");
+    if (model == NULL)
+        loading->status =
+            wk_fail(&loading->error, WICK_ERR_ARGUMENT, "wick_model_open_finish: model is NULL");
     return open_finish(loading, model, error);
 }
 

@@ -437,7 +437,9 @@ wick_status wick_session_next(wick_session *session, wick_event *event) {
 
 void wick_session_get_stats(const wick_session *session, wick_session_stats *stats) {
     const wick_session *const s = session;
-    if (!s || !stats) return;
+    if (!stats) return;
+    *stats = (wick_session_stats){0};
+    if (!s) return;
     *stats =
         (wick_session_stats){.n_prompt = s->n_prompt,
                              .n_reused = s->n_reused,

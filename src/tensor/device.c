@@ -84,11 +84,15 @@ wick_status wick_device_open_poll(wick_device_opening *opening) {
 
 wick_status wick_device_open_finish(wick_device_opening *opening, wick_device **device,
                                     wick_error *error) {
-    if (!opening || !device)
-        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_device_open_finish: an argument is NULL");
+    if (device) *device = NULL;
+    if (!opening)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_device_open_finish: opening is NULL");
     wick_device *const opened = opening->device;
-    *device = NULL;
     wk_free(&opened->heap, opening, sizeof *opening);
+    if (!device) {
+        free_device(opened);
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_device_open_finish: device is NULL");
+    }
     const wick_status status = opened->backend->open_poll(opened->handle, error);
     if (status == WICK_OK) {
         *device = opened;

@@ -83,13 +83,13 @@ wick_status wick_detokenize(wick_detokenizer *state, uint32_t id, char *buf, siz
 }
 
 void wick_detokenize_flush(wick_detokenizer *state, char *buf, size_t *size) {
-    *size = 0;
-    if (state->pending_size == 0) return;
+    if (size) *size = 0;
+    if (!state || !buf || !size || state->pending_size == 0) return;
     memcpy(buf, replacement, sizeof replacement);
     *size = sizeof replacement;
     state->pending_size = 0;
 }
 
 size_t wick_detokenize_bound(const wick_tokenizer *tokenizer) {
-    return 3 * (tokenizer->table.longest + 3);
+    return tokenizer ? 3 * (tokenizer->table.longest + 3) : 0;
 }

@@ -148,24 +148,30 @@ wick_status wick_tokenize(const wick_tokenizer *tokenizer, const char *text, siz
     return status;
 }
 
-uint32_t wick_tokenizer_size(const wick_tokenizer *tokenizer) { return tokenizer->desc.n_tokens; }
+uint32_t wick_tokenizer_size(const wick_tokenizer *tokenizer) {
+    return tokenizer ? tokenizer->desc.n_tokens : 0;
+}
 
-uint32_t wick_token_begin(const wick_tokenizer *tokenizer) { return tokenizer->desc.begin; }
+uint32_t wick_token_begin(const wick_tokenizer *tokenizer) {
+    return tokenizer ? tokenizer->desc.begin : WICK_NO_TOKEN;
+}
 
-uint32_t wick_token_end(const wick_tokenizer *tokenizer) { return tokenizer->desc.end; }
+uint32_t wick_token_end(const wick_tokenizer *tokenizer) {
+    return tokenizer ? tokenizer->desc.end : WICK_NO_TOKEN;
+}
 
 bool wick_token_ends_generation(const wick_tokenizer *tokenizer, uint32_t id) {
-    return id < tokenizer->table.n_tokens && tokenizer->table.ends[id];
+    return id < wick_tokenizer_size(tokenizer) && tokenizer->table.ends[id];
 }
 
 bool wick_token_is_special(const wick_tokenizer *tokenizer, uint32_t id) {
-    return id < tokenizer->table.n_tokens && !wk_token_is_text(&tokenizer->table, id);
+    return id < wick_tokenizer_size(tokenizer) && !wk_token_is_text(&tokenizer->table, id);
 }
 
 const char *wick_token_bytes(const wick_tokenizer *tokenizer, uint32_t id, bool special,
                              size_t *size) {
-    *size = 0;
-    if (id >= tokenizer->table.n_tokens) return NULL;
+    if (size) *size = 0;
+    if (!size || id >= wick_tokenizer_size(tokenizer)) return NULL;
     const bool as_named = special && !wk_token_is_text(&tokenizer->table, id);
     const wk_str text =
         as_named ? tokenizer->desc.tokens[id] : wk_token_text(&tokenizer->table, id);

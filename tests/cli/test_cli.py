@@ -637,7 +637,7 @@ OPTIONS = {
     "tokenize": "file ids no-special decode special",
     "logits": "tokens out " + ENGINE,
     "bench": "prompt generate repetitions csv json " + ENGINE,
-    "gguf": "max-size max-tensors",
+    "gguf": "force max-size max-tensors",
     "devices": "json",
     "help": "",
 }

@@ -44,6 +44,16 @@ def test_parts_run_like_the_whole():
         equal(succeeds("tokenize", part, *text), succeeds("tokenize", MODEL, *text))
 
 
+def test_nothing_is_replaced_unasked():
+    with tempfile.TemporaryDirectory() as folder:
+        parts = split(folder, "--max-size", "300K")
+        before = [part.read_bytes() for part in parts]
+        fails(1, "is there already", arguments=["gguf", "merge", parts[0], parts[1]])
+        fails(1, "is there already",
+              arguments=["gguf", "split", MODEL, f"{folder}/m.gguf", "--max-size", "300K"])
+        equal([part.read_bytes() for part in parts], before)
+
+
 def test_fixtures_round_trip():
     """Every fixture, byte for byte: ours are laid out as others lay them out."""
     if not SHARED:
@@ -52,7 +62,7 @@ def test_fixtures_round_trip():
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.gguf"
         for fixture in fixtures:
-            succeeds("gguf", "merge", fixture, out)
+            succeeds("gguf", "merge", fixture, out, "--force")
             assert out.read_bytes() == fixture.read_bytes(), fixture
     assert len(fixtures) > 50, len(fixtures)
     return None

@@ -54,6 +54,117 @@ static void test_missing_pointers(void **state) {
     wick_device_close(device);
 }
 
+static void test_no_file(void **state) {
+    (void)state;
+    assert_int_equal(wick_file_version(NULL), 0);
+    assert_int_equal(wick_file_size(NULL), 0);
+    assert_int_equal(wick_file_value_count(NULL), 0);
+    assert_int_equal(wick_file_tensor_count(NULL), 0);
+    assert_null(wick_file_value(NULL, 0));
+    assert_null(wick_file_find_value(NULL, "general.name"));
+    assert_null(wick_file_get_tensor(NULL, 0));
+    assert_int_equal(wick_file_read(NULL, 0, NULL, 0, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_file_open(NULL, NULL, NULL), WICK_ERR_ARGUMENT);
+    wick_file_close(NULL);
+    assert_int_equal(wick_file_write_start("x.gguf", NULL, NULL, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_file_write(NULL, NULL, 0, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_file_write_finish(NULL, true, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_npy_start(NULL, WICK_F32, WICK_SHAPE(1), NULL, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_npy_write(NULL, NULL, 0, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_npy_finish(NULL, true, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_npy_save(NULL, "x.npy", NULL), WICK_ERR_ARGUMENT);
+    assert_null(wick_npy_parse(NULL, "", 0));
+    assert_null(wick_npy_load(NULL, "x.npy"));
+}
+
+static void test_missing_texts(void **state) {
+    (void)state;
+    const wick_string none = {NULL, 3}, key = {"a", 1};
+    const wick_value values[] = {
+        {.key = none, .type = WICK_VALUE_U32},
+        {.key = key, .type = WICK_VALUE_STRING, .string = none},
+        {.key = key, .type = WICK_VALUE_ARRAY, .array = {WICK_VALUE_STRING, 1, &none}},
+    };
+    const wick_file_tensor tensor = {.name = none};
+    wick_file_desc desc = {.tensors = &tensor, .n_tensors = 1};
+    wick_file_writer *writer;
+    assert_int_equal(wick_file_write_start("x.gguf", &desc, &writer, NULL), WICK_ERR_ARGUMENT);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        desc = (wick_file_desc){.values = &values[i], .n_values = 1};
+        assert_int_equal(wick_file_write_start("x.gguf", &desc, &writer, NULL), WICK_ERR_ARGUMENT);
+        assert_null(writer);
+    }
+}
+
+static void test_no_tokenizer(void **state) {
+    (void)state;
+    wick_tokenizer *tokenizer = NULL;
+    wick_detokenizer text = {.tokenizer = NULL};
+    size_t size = 7;
+    uint32_t id;
+    char buf[4];
+    assert_int_equal(wick_tokenizer_open(NULL, &tokenizer, NULL), WICK_ERR_ARGUMENT);
+    wick_tokenizer_close(NULL);
+    assert_int_equal(wick_tokenizer_size(NULL), 0);
+    assert_true(wick_token_begin(NULL) == WICK_NO_TOKEN && wick_token_end(NULL) == WICK_NO_TOKEN);
+    assert_false(wick_token_ends_generation(NULL, 0));
+    assert_false(wick_token_is_special(NULL, 0));
+    assert_null(wick_token_bytes(NULL, 0, false, &size));
+    assert_int_equal(size, 0);
+    assert_null(wick_token_bytes(NULL, 0, false, NULL));
+    assert_int_equal(wick_tokenize(NULL, "a", 1, 0, &id, 1, &size), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_detokenize(NULL, 0, buf, sizeof buf, &size), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_detokenize(&text, 0, buf, sizeof buf, &size), WICK_ERR_ARGUMENT);
+    size = 7;
+    wick_detokenize_flush(NULL, buf, &size);
+    assert_int_equal(size, 0);
+    wick_detokenize_flush(&text, NULL, NULL);
+    assert_int_equal(wick_detokenize_bound(NULL), 0);
+}
+
+static void test_no_model(void **state) {
+    (void)state;
+    wick_model *model = NULL;
+    wick_session *session = NULL;
+    wick_prediction prediction;
+    wick_event event;
+    wick_session_stats stats = {.n_prompt = 7};
+    assert_int_equal(wick_model_open(NULL, "x.gguf", NULL, &model, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_model_open_poll(NULL, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_model_open_finish(NULL, &model, NULL), WICK_ERR_ARGUMENT);
+    wick_model_close(NULL);
+    assert_int_equal(wick_predict(NULL, NULL, 0, &prediction, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_session_open(NULL, NULL, &session, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_session_append_text(NULL, "a"), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_session_append_tokens(NULL, NULL, 0), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_session_sync_tokens(NULL, NULL, 0), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_session_step(NULL, &event), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_session_next(NULL, &event), WICK_ERR_ARGUMENT);
+    wick_session_get_stats(NULL, &stats);
+    assert_int_equal(stats.n_prompt, 0);
+    assert_null(wick_session_tokens(NULL, NULL));
+    wick_session_reset(NULL);
+    wick_session_close(NULL);
+}
+
+/* A finish frees what it ends, also where it has no place for the result. */
+static void test_finish_without_a_place(void **state) {
+    (void)state;
+    wick_device_opening *opening = NULL;
+    wick_model_loading *loading = NULL;
+    wick_error error = {.status = WICK_OK};
+    assert_int_equal(wick_device_open_start(NULL, &opening, NULL), WICK_OK);
+    assert_int_equal(wick_device_open_finish(opening, NULL, &error), WICK_ERR_ARGUMENT);
+    assert_true(error.message[0] != '\0');
+    wick_device *const device = open_device(1);
+    error = (wick_error){.status = WICK_OK};
+    const wick_source source = wick_source_memory("GGUF", 4);
+    assert_int_equal(wick_model_open_start(device, source, NULL, &loading, NULL), WICK_OK);
+    assert_int_equal(wick_model_open_finish(loading, NULL, &error), WICK_ERR_ARGUMENT);
+    assert_int_equal(error.status, WICK_ERR_ARGUMENT);
+    wick_device_close(device);
+}
+
 /* --- Devices --- */
 
 static void test_too_many_threads(void **state) {
@@ -259,10 +370,19 @@ static void test_session_limits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_missing_pointers),  cmocka_unit_test(test_too_many_threads),
-        cmocka_unit_test(test_impossible_shapes), cmocka_unit_test(test_huge_and_empty),
-        cmocka_unit_test(test_repeated_blocks),   cmocka_unit_test(test_views_that_are_none),
-        cmocka_unit_test(test_ops_that_are_none), cmocka_unit_test(test_norm_over_its_weight),
+        cmocka_unit_test(test_missing_pointers),
+        cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_missing_texts),
+        cmocka_unit_test(test_no_tokenizer),
+        cmocka_unit_test(test_no_model),
+        cmocka_unit_test(test_finish_without_a_place),
+        cmocka_unit_test(test_too_many_threads),
+        cmocka_unit_test(test_impossible_shapes),
+        cmocka_unit_test(test_huge_and_empty),
+        cmocka_unit_test(test_repeated_blocks),
+        cmocka_unit_test(test_views_that_are_none),
+        cmocka_unit_test(test_ops_that_are_none),
+        cmocka_unit_test(test_norm_over_its_weight),
         cmocka_unit_test(test_session_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -343,6 +343,10 @@ static void test_arguments(void **state) {
 
     assert_int_equal(wick_file_write_start(path, &empty, &writer, NULL), WICK_OK);
     assert_int_equal(wick_file_write_finish(writer, true, NULL), WICK_OK);
+    assert_int_equal(wick_file_write_start(path, &empty, &writer, NULL), WICK_ERR_STATE);
+    const wick_file_desc again = {.replace = true};
+    assert_int_equal(wick_file_write_start(path, &again, &writer, NULL), WICK_OK);
+    assert_int_equal(wick_file_write_finish(writer, true, NULL), WICK_OK);
     assert_int_equal(remove(path), 0);
 }
 

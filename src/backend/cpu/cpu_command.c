@@ -11,14 +11,15 @@
 
 /* --- Giving commands --- */
 
+/* What is there stays until there is more: commands and plans given before rely on it. */
 static wick_status reserve_block(wk_backend_device *dev, wk_cpu_block *block, size_t size,
                                  wick_error *err) {
     if (size <= block->size) return WICK_OK;
+    void *const data = wk_alloc_aligned(dev->heap, size);
+    if (!data) return wk_cpu_no_memory(err, size, "scratch memory of a kernel");
     wk_free_aligned(dev->heap, block->data, block->size);
-    *block = (wk_cpu_block){.data = wk_alloc_aligned(dev->heap, size), .size = size};
-    if (block->data) return WICK_OK;
-    block->size = 0;
-    return wk_cpu_no_memory(err, size, "scratch memory of a kernel");
+    *block = (wk_cpu_block){.data = data, .size = size};
+    return WICK_OK;
 }
 
 /* Nothing to compute, however large the other extents are. */
@@ -39,7 +40,6 @@ static wick_status reserve_scratch(wk_backend_device *dev, const wk_cpu_kernel *
     const size_t bytes = kernel->worker_bytes(op);
     if (bytes < dev->worker_bytes) return WICK_OK;
     const size_t each = (bytes / WK_ALIGNMENT + 1) * WK_ALIGNMENT;
-    dev->worker_bytes = 0;
     const size_t n = (size_t)wk_pool_size(dev->pool);
     WK_TRY(reserve_block(dev, &dev->worker_scratch, each * n, err));
     dev->worker_bytes = each;

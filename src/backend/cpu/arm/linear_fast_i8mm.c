@@ -18,21 +18,8 @@ WK_INLINE w16 w16_dot(w16 sum, b64 quants, w16 x, const bool is_wide) {
     return sum;
 }
 
-#include "backend/cpu/simd/linear_bytes.h"
 #include "backend/cpu/simd/linear_fast.h"
 
-#define FAST_KERNEL(layout, type)                                                                  \
-    const wk_cpu_kernel wk_linear_##type##_fast_i8mm = {                                           \
-        .base = {.name = "linear_" #type "_fast_i8mm", .is_fast = true},                           \
-        .code = WK_OP_LINEAR,                                                                      \
-        .needs = SIMD_NEEDS | WK_CPU_I8MM,                                                         \
-        .accepts = accepts_##type,                                                                 \
-        .n_phases = 2,                                                                             \
-        .items = items,                                                                            \
-        .grain = grain,                                                                            \
-        .scratch_bytes = scratch_bytes,                                                            \
-        .worker_bytes = worker_bytes,                                                              \
-        .run = run_##type,                                                                         \
-    };
-WK_PANEL_FORMATS(FAST_KERNEL)
-#undef FAST_KERNEL
+#define KERNEL(layout, type) FAST_KERNEL(type, i8mm, SIMD_NEEDS | WK_CPU_I8MM)
+WK_PANEL_FORMATS(KERNEL)
+#undef KERNEL

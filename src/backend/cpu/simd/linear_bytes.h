@@ -1,15 +1,15 @@
-/* simd/linear_bytes.h: blocks of fast linear where the instruction set has dot
- * products of bytes. Over linear_simd_*.h and what the including file defines:
+/* simd/linear_bytes.h: the blocks of linear_fast.h by dot products of bytes. The including file
+ * brings linear_simd_*.h and defines
  *
  *   FAST_COLUMNS, FAST_PANELS   (linear_fast.h)
- *   w16                         16 words of 32 bits
+ *   w16                         16 words of 32 bits, one of each row of a panel
  *   w16_set(word)               the same in all of them
- *   w16_dot(sum, quants, x, is_wide)
- *                               sum + quants . x by rows, 4 unsigned and 4
- * signed bytes each WIDE_BIAS                   128, or 0 where w16_dot takes
- * that off wide quants itself w16_times_step(sum)         QUANT_STEP times that
  *   w16_add(a, b)
- *   w16_float(sum) */
+ *   w16_times_step(sum)         QUANT_STEP times that
+ *   w16_float(sum)
+ *   w16_dot(sum, quants, x, is_wide)
+ *                               sum + quants . x by rows: 4 unsigned bytes by 4 signed ones
+ *   WIDE_BIAS                   128, or 0 where w16_dot takes that off wide quants itself */
 #ifndef WK_SIMD_LINEAR_BYTES_H
 #define WK_SIMD_LINEAR_BYTES_H
 
@@ -18,24 +18,22 @@
 
 enum { GROUPS = QUANT_BLOCK / 4 };
 
-/* Bytes of a block: of the coarse v, or those of the fine one divided by
- * QUANT_STEP, or the rest.
- */
+/* One byte of each element of a block. */
 typedef struct byte_plane {
-    int32_t base[QUANT_PARTS]; /* minus the sums of each part */
+    int32_t base[QUANT_PARTS]; /* minus the sum of each half: times a bias, what the bias takes */
     int8_t bytes[QUANT_BLOCK];
 } byte_plane;
 
-/* A block of x; low is zeros, and not read without need, where it is not fine.
- * What is always read shares a cache line. */
+/* A block of x: scale * (high + low / QUANT_STEP). Where it is not fine low is zeros, and is read
+ * only for the sake of fine neighbours; so it lies last. */
 typedef struct fast_block {
-    float scale; /* of high */
-    float sum;   /* of the block's x */
+    float scale;
+    float sum; /* of the elements */
     int32_t is_fine;
     byte_plane high, low;
 } fast_block;
 
-/* v = QUANT_STEP * high + low. */
+/* v = QUANT_STEP * high + low, low being -64 ... 63. */
 WK_INLINE void split_block(const quant_block *q, int8_t high[QUANT_BLOCK],
                            int8_t low[QUANT_BLOCK]) {
     /* Rounded down; the offset keeps the dividend positive. */
@@ -85,15 +83,16 @@ WK_INLINE bool is_slow(const wk_layout layout) {
     return format.code != WK_CODE_BITS || (format.bits != 8 && format.bits != 4);
 }
 
-/* What is constant in a tile: its layout, how many panels by how many columns,
- * and whether the blocks are unpacked_block. */
+/* What the compiler knows of a tile: the layout, how many panels by how many columns, and whether
+ * the blocks are unpacked_block. */
 typedef struct tile_form {
     wk_layout layout;
     int panels, width;
     bool is_unpacked;
 } tile_form;
 
-/* A block of a panel that many tiles share, where unpacking takes long. */
+/* A block of a panel with its quants as bytes and its scales as floats: made once for all tiles of
+ * columns where that takes long (is_slow). */
 typedef struct unpacked_block {
     uint8_t groups[GROUPS][WK_PANEL_GROUP_BYTES];
     float step[QUANT_PARTS][WK_PANEL_ROWS], addend[QUANT_PARTS][WK_PANEL_ROWS];
@@ -110,7 +109,9 @@ WK_INLINE void unpack_block(const wk_layout layout, const panel_block *block, un
         v16_store(to->addend[part], block_addend(layout, block, part));
 }
 
-/* Block b of a panel, or of the unpacked blocks of one. */
+/* ---- Blocks of either kind ---- */
+
+/* Block b of a panel, or of the unpacked blocks of one, to which quants points then. */
 WK_INLINE panel_block form_block(const tile_form f, const void *panel, int64_t b) {
     if (!f.is_unpacked) return block_find(f.layout, panel, b);
     return (panel_block){.quants = (const uint8_t *)((const unpacked_block *)panel + b)};
@@ -132,12 +133,14 @@ WK_INLINE v16 form_addend(const tile_form f, const panel_block *block, const int
     return block_addend(f.layout, block, part);
 }
 
-/* Dot products of a block or a part of it, by panel and column. */
+/* ---- Dot products. at: the block of each panel; x: that of each column ---- */
+
+/* Whole sums, by panel and column. */
 typedef struct block_sums {
     w16 of[FAST_PANELS][FAST_COLUMNS];
 } block_sums;
 
-/* sums += weights . x for group i of the first or second half of the block. */
+/* sums += quants . bytes for group i of one half of the block. */
 WK_INLINE void add_group(const tile_form f, const int half, const int i, const panel_block at[],
                          const byte_plane *const x[], block_sums *sums) {
     b64 group[FAST_PANELS];
@@ -150,8 +153,7 @@ WK_INLINE void add_group(const tile_form f, const int half, const int i, const p
     }
 }
 
-/* The same for all groups of the part, with what the bias of the quants takes.
- */
+/* The same for all groups of a part, less what the bias of the quants adds. */
 WK_INLINE void add_plane(const tile_form f, const int part, const panel_block at[],
                          const byte_plane *const x[], block_sums *sums) {
     const bool is_whole = block_parts(f.layout) == 1;
@@ -161,8 +163,7 @@ WK_INLINE void add_plane(const tile_form f, const int part, const panel_block at
         const w16 all = w16_set(bias * base);
         for (int p = 0; p < f.panels; p++) sums->of[p][c] = w16_add(sums->of[p][c], all);
     }
-    /* In the order of memory: with 8 bits the halves follow each other, else they
-     * share bytes. */
+    /* In the order of memory: bytes follow each other, smaller quants of both halves share them. */
     const bool is_paired = is_whole && wk_panel_get(f.layout).bits < 8 && !f.is_unpacked;
     for (int i = 0; i < GROUPS / 2; i++) {
         add_group(f, part, i, at, x, sums);
@@ -171,8 +172,8 @@ WK_INLINE void add_plane(const tile_form f, const int part, const panel_block at
     for (int i = 0; i < GROUPS / 2 && is_whole && !is_paired; i++) add_group(f, 1, i, at, x, sums);
 }
 
-/* The part's dot products with what the columns' high bytes, or v of fine
- * blocks, stand for. */
+/* A part's dot products of quants less bias: with high, or with QUANT_STEP * high + low. They are
+ * below 2^27. */
 WK_INLINE void sum_part(const tile_form f, const int part, const panel_block at[],
                         const fast_block *const x[], bool is_fine, block_sums *sums) {
     const byte_plane *high[FAST_COLUMNS], *low[FAST_COLUMNS];
@@ -188,8 +189,8 @@ WK_INLINE void sum_part(const tile_form f, const int part, const panel_block at[
     add_plane(f, part, at, low, sums);
 }
 
-/* product += the dot products of the part times its step, in units of the
- * columns' scales. */
+/* product = the part's dot products times its step, in units of the columns' scales; part 1 is
+ * added to part 0. */
 WK_INLINE void add_part(const tile_form f, const int part, const panel_block at[],
                         const fast_block *const x[], bool is_fine,
                         v16 product[FAST_PANELS][FAST_COLUMNS]) {
@@ -212,10 +213,10 @@ WK_INLINE float part_sum(const wk_layout layout, const fast_block *x, const int 
     return -x->scale * ((float)x->high.base[part] + rest);
 }
 
-/* total += the block's part of y. */
+/* total += the block's part of y: (sum of quants . x) step + addend (sum of x). */
 WK_INLINE void add_block(const tile_form f, const panel_block at[], const fast_block *const x[],
                          v16 total[FAST_PANELS][FAST_COLUMNS]) {
-    int32_t is_fine = 0; /* any of them: what the others then add is exactly as without */
+    int32_t is_fine = 0; /* any: to the others the low bytes then add nothing, to the bit */
     for (int c = 0; c < f.width; c++) is_fine |= x[c]->is_fine;
     v16 product[FAST_PANELS][FAST_COLUMNS];
     add_part(f, 0, at, x, is_fine, product);

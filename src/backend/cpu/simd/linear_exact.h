@@ -215,6 +215,8 @@ typedef struct exact_group {
     int64_t stride;
 } exact_group;
 
+_Static_assert(TILE_PANELS <= 2 && GROUP % TILE_PANELS == 0, "one panel may be missing");
+
 /* Adds one tile of columns with TILE_PANELS panels from at on to y, chunk by chunk. */
 WK_INLINE void run_tile(const linear_operands *a, const exact_group *g, const float *packed,
                         int64_t at, int64_t tile) {
@@ -315,5 +317,20 @@ EXACT_RUN(F16, f16)
 EXACT_RUN(BF16, bf16)
 WK_PANEL_FORMATS(EXACT_RUN)
 #undef EXACT_RUN
+
+/* The kernel of a type; isa: the suffix of its name. */
+#define EXACT_KERNEL(type, isa)                                                                    \
+    const wk_cpu_kernel wk_linear_##type##_##isa = {                                               \
+        .base = {.name = "linear_" #type "_" #isa},                                                \
+        .code = WK_OP_LINEAR,                                                                      \
+        .needs = SIMD_NEEDS,                                                                       \
+        .accepts = accepts_##type,                                                                 \
+        .n_phases = 2,                                                                             \
+        .items = exact_items,                                                                      \
+        .grain = exact_grain,                                                                      \
+        .scratch_bytes = exact_scratch_bytes,                                                      \
+        .worker_bytes = exact_worker_bytes,                                                        \
+        .run = run_##type,                                                                         \
+    };
 
 #endif

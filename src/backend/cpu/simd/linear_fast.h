@@ -1,26 +1,23 @@
-/* simd/linear_fast.h: linear with activations as integers; what the instruction
- * sets share.
+/* simd/linear_fast.h: linear with activations as integers, what the instruction sets share.
  *
- * Phase 0 quantizes the rows of x (linear_quantize.h); phase 1 multiplies
- * panels with some of those rows, the columns of a tile. A block's dot product
- * is a whole number; the sums over blocks are float32, in the order of k. The
- * file that includes this one defines
+ * Phase 0 quantizes the rows of x (linear_quantize.h). Phase 1 multiplies panels by tiles of those
+ * rows, the columns of y's transpose. A block's dot product is a whole number; the sums over blocks
+ * are float32, in the order of k. So neither the number of columns nor that of threads changes a
+ * bit. The including file defines what linear_bytes.h asks for, of which
  *
- *   FAST_COLUMNS     of a tile with one panel
- *   FAST_PANELS      in flight with a single column: as many streams from
- * memory fast_block       a block of 32 elements of a row, quantized
- *   pack_block(x, fine_above, block)
- *   add_block(form, at, x, total)   total += the block's part of y; x: that
- * block of each column tile_form, form_block, unpacked_block, unpack_block
- * (linear_bytes.h) */
+ *   FAST_COLUMNS   of a tile with one panel; an even number
+ *   FAST_PANELS    of a tile with one column: as many streams from memory */
 #ifndef WK_SIMD_LINEAR_FAST_H
 #define WK_SIMD_LINEAR_FAST_H
 
+#include "backend/cpu/simd/linear_bytes.h"
 #include "backend/cpu/simd/linear_operands.h"
 
-/* Panels that stay in the cache beside a tile's rows of x. */
+/* All tiles take a group of panels before the next group is read, so that it comes from the cache:
+ * so many panels, and bytes of them where they are unpacked. */
 enum { GROUP_PANELS = 8, GROUP_BYTES = 512 << 10 };
 
+/* Row of x to its place in packed, [m][k / QUANT_BLOCK]. */
 static void pack_row(const linear_operands *a, int64_t row, fast_block *packed) {
     const float *const x = a->x + row * a->x_stride;
     const float fine_above = quant_fine_above(x, a->k);
@@ -44,7 +41,7 @@ WK_INLINE void store_tile(const fast_target *to, int c, int p, v16 value) {
     v16_store_rows(y, value, rows);
 }
 
-/* x: the rows of a tile; panel: panels, or unpacked blocks of them. */
+/* panel: panels, or unpacked blocks of them; x: the tile's rows. */
 WK_INLINE void run_tile(const tile_form f, const void *const panel[], int64_t n_blocks,
                         const fast_block *const x[], const fast_target *to) {
     v16 total[FAST_PANELS][FAST_COLUMNS];
@@ -70,7 +67,7 @@ WK_INLINE void tile_rows(const linear_operands *a, const fast_block *packed, int
     }
 }
 
-/* Panels [panel, end), of those of the tile. */
+/* Rows of panels [panel, end) of y, and the columns of the tile. */
 static fast_target target_at(const linear_operands *a, int64_t panel, int64_t end, int64_t tile) {
     const int64_t row = panel * WK_PANEL_ROWS, column = tile * FAST_COLUMNS;
     const int64_t last = end * WK_PANEL_ROWS < a->n ? end * WK_PANEL_ROWS : a->n;
@@ -83,15 +80,21 @@ static fast_target target_at(const linear_operands *a, int64_t panel, int64_t en
     };
 }
 
-/* Panels that one worker multiplies with all columns. */
+/* Panels [begin, end). */
 typedef struct fast_group {
     int64_t begin, end;
-    const uint8_t *panels;          /* as they are */
-    const unpacked_block *unpacked; /* [end - begin][n_blocks], or NULL */
-    int64_t n_blocks;
+    const uint8_t *panels;          /* the first one */
+    const unpacked_block *unpacked; /* [end - begin][n_blocks], where has_unpacked */
+    int64_t n_blocks;               /* of a panel */
 } fast_group;
 
-/* One tile of columns. */
+/* Whether full tiles read unpacked blocks: where there are any, for narrower ones it does not pay.
+ */
+WK_INLINE bool has_unpacked(const wk_layout layout, int64_t m) {
+    return is_slow(layout) && m > FAST_COLUMNS / 2;
+}
+
+/* The group by one tile of columns, of which no more than width exist. */
 WK_INLINE void run_tiles(const linear_operands *a, const wk_layout layout, const int width,
                          const fast_group *g, const fast_block *const x[], int64_t tile) {
     const tile_form f = {
@@ -138,12 +141,11 @@ WK_INLINE void unpack_panels(const wk_layout layout, const fast_group *g, int64_
     }
 }
 
-/* Whether a full tile of this weight reads unpacked blocks, and how many panels
- * of them. */
+/* Panels of a group. */
 WK_INLINE int64_t group_panels(const wk_layout layout, int64_t m, int64_t k) {
-    if (!is_slow(layout) || m <= FAST_COLUMNS / 2) return GROUP_PANELS;
+    if (!has_unpacked(layout, m)) return GROUP_PANELS;
     const int64_t bytes = k / QUANT_BLOCK * (int64_t)sizeof(unpacked_block);
-    const int64_t panels = GROUP_BYTES / (bytes + 1);
+    const int64_t panels = GROUP_BYTES / (bytes + 1); /* k may be 0 */
     return panels < 1 ? 1 : panels < GROUP_PANELS ? panels : GROUP_PANELS;
 }
 
@@ -164,7 +166,7 @@ WK_INLINE void run_range(const wk_cpu_run *run, const wk_layout layout, int phas
             .unpacked = run->worker_scratch,
             .n_blocks = a.k / QUANT_BLOCK,
         };
-        if (is_slow(layout) && a.m > FAST_COLUMNS / 2)
+        if (has_unpacked(layout, a.m))
             unpack_panels(layout, &g, a.panel_bytes, run->worker_scratch);
         run_group(&a, layout, &g, packed);
     }
@@ -198,8 +200,23 @@ static size_t scratch_bytes(const wk_op *op) {
 static size_t worker_bytes(const wk_op *op) {
     const int64_t m = wk_src(op, 0)->extent[0], k = wk_src(op, 0)->extent[1];
     const wk_layout layout = (wk_layout)wk_src(op, 1)->layout;
-    if (!is_slow(layout) || m <= FAST_COLUMNS / 2) return 0;
+    if (!has_unpacked(layout, m)) return 0;
     return (size_t)(group_panels(layout, m, k) * (k / QUANT_BLOCK)) * sizeof(unpacked_block);
 }
+
+/* The kernel of a type; isa: the suffix of its name, isa_needs: WK_CPU_* features. */
+#define FAST_KERNEL(type, isa, isa_needs)                                                          \
+    const wk_cpu_kernel wk_linear_##type##_fast_##isa = {                                          \
+        .base = {.name = "linear_" #type "_fast_" #isa, .is_fast = true},                          \
+        .code = WK_OP_LINEAR,                                                                      \
+        .needs = isa_needs,                                                                        \
+        .accepts = accepts_##type,                                                                 \
+        .n_phases = 2,                                                                             \
+        .items = items,                                                                            \
+        .grain = grain,                                                                            \
+        .scratch_bytes = scratch_bytes,                                                            \
+        .worker_bytes = worker_bytes,                                                              \
+        .run = run_##type,                                                                         \
+    };
 
 #endif

@@ -22,7 +22,7 @@ enum {
 /* One block of one row. */
 typedef struct quant_block {
     int32_t v[QUANT_BLOCK];
-    float scale; /* NaN: the block holds an infinity or NaN, and v zeros */
+    float scale; /* NaN: the block holds NaN or more than 2^126, and v zeros */
     bool is_fine;
 } quant_block;
 

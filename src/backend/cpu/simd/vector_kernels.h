@@ -25,4 +25,18 @@
     X(layer_norm, LAYER_NORM, accepts_rows, row_items, row_grain, row_bytes)                       \
     X(rope_table, ROPE_TABLE, accepts_rope_table, row_items, row_grain, NULL)
 
+/* One of the list; isa: the suffix of its name. */
+#define VECTOR_KERNEL(isa, op_name, op_code, op_accepts, op_items, op_grain, op_bytes)             \
+    const wk_cpu_kernel wk_##op_name##_##isa = {                                                   \
+        .base = {.name = #op_name "_" #isa},                                                       \
+        .code = WK_OP_##op_code,                                                                   \
+        .needs = SIMD_NEEDS,                                                                       \
+        .accepts = op_accepts,                                                                     \
+        .n_phases = 1,                                                                             \
+        .items = op_items,                                                                         \
+        .grain = op_grain,                                                                         \
+        .worker_bytes = op_bytes,                                                                  \
+        .run = run_##op_name,                                                                      \
+    };
+
 #endif

@@ -3,21 +3,9 @@
 
 #include "backend/cpu/simd/linear_exact.h"
 
-#define EXACT_KERNEL(layout, type)                                                                 \
-    const wk_cpu_kernel wk_linear_##type##_avx2 = {                                                \
-        .base = {.name = "linear_" #type "_avx2"},                                                 \
-        .code = WK_OP_LINEAR,                                                                      \
-        .needs = SIMD_NEEDS,                                                                       \
-        .accepts = accepts_##type,                                                                 \
-        .n_phases = 2,                                                                             \
-        .items = exact_items,                                                                      \
-        .grain = exact_grain,                                                                      \
-        .scratch_bytes = exact_scratch_bytes,                                                      \
-        .worker_bytes = exact_worker_bytes,                                                        \
-        .run = run_##type,                                                                         \
-    };
-EXACT_KERNEL(F32, f32)
-EXACT_KERNEL(F16, f16)
-EXACT_KERNEL(BF16, bf16)
-WK_PANEL_FORMATS(EXACT_KERNEL)
-#undef EXACT_KERNEL
+#define KERNEL(layout, type) EXACT_KERNEL(type, avx2)
+KERNEL(F32, f32)
+KERNEL(F16, f16)
+KERNEL(BF16, bf16)
+WK_PANEL_FORMATS(KERNEL)
+#undef KERNEL

@@ -19,21 +19,8 @@ WK_INLINE w16 w16_times_step(w16 sum) { return _mm512_slli_epi32(sum, 7); }
 WK_INLINE w16 w16_add(w16 a, w16 b) { return _mm512_add_epi32(a, b); }
 WK_INLINE v16 w16_float(w16 sum) { return _mm512_cvtepi32_ps(sum); }
 
-#include "backend/cpu/simd/linear_bytes.h"
 #include "backend/cpu/simd/linear_fast.h"
 
-#define FAST_KERNEL(layout, type)                                                                  \
-    const wk_cpu_kernel wk_linear_##type##_fast_avx512 = {                                         \
-        .base = {.name = "linear_" #type "_fast_avx512", .is_fast = true},                         \
-        .code = WK_OP_LINEAR,                                                                      \
-        .needs = SIMD_NEEDS,                                                                       \
-        .accepts = accepts_##type,                                                                 \
-        .n_phases = 2,                                                                             \
-        .items = items,                                                                            \
-        .grain = grain,                                                                            \
-        .scratch_bytes = scratch_bytes,                                                            \
-        .worker_bytes = worker_bytes,                                                              \
-        .run = run_##type,                                                                         \
-    };
-WK_PANEL_FORMATS(FAST_KERNEL)
-#undef FAST_KERNEL
+#define KERNEL(layout, type) FAST_KERNEL(type, avx512, SIMD_NEEDS)
+WK_PANEL_FORMATS(KERNEL)
+#undef KERNEL

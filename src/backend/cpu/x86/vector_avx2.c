@@ -3,17 +3,6 @@
 
 #include "backend/cpu/simd/vector_kernels.h"
 
-#define VECTOR_KERNEL(op_name, op_code, op_accepts, op_items, op_grain, op_bytes)                  \
-    const wk_cpu_kernel wk_##op_name##_avx2 = {                                                    \
-        .base = {.name = #op_name "_avx2"},                                                        \
-        .code = WK_OP_##op_code,                                                                   \
-        .needs = SIMD_NEEDS,                                                                       \
-        .accepts = op_accepts,                                                                     \
-        .n_phases = 1,                                                                             \
-        .items = op_items,                                                                         \
-        .grain = op_grain,                                                                         \
-        .worker_bytes = op_bytes,                                                                  \
-        .run = run_##op_name,                                                                      \
-    };
-VECTOR_KERNELS(VECTOR_KERNEL)
-#undef VECTOR_KERNEL
+#define KERNEL(...) VECTOR_KERNEL(avx2, __VA_ARGS__)
+VECTOR_KERNELS(KERNEL)
+#undef KERNEL
