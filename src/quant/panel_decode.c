@@ -109,7 +109,7 @@ static unsigned grid_signs(wk_layout layout, const uint8_t *quants, int row, int
     const wk_panel_grid grid = wk_panel_get_grid(layout);
     if (!grid.has_signs) return 0;
     const uint8_t *const signs = quants + wk_panel_signs_at(&grid) + g * WK_PANEL_ROWS / 2;
-    return signs[row / 2] >> row % 2 * 4 & 15U;
+    return (uint32_t)signs[row / 2] >> row % 2 * 4 & 15;
 }
 
 static void group_quants(wk_layout layout, const uint8_t *quants, int row, int g, int q[4]) {
