@@ -13,6 +13,11 @@
 #include "backend/cpu/simd/linear_bytes.h"
 #include "backend/cpu/simd/linear_operands.h"
 
+/* With a single column the weights come from memory, and only once. Long panels are read as several
+ * streams, which the processor fetches ahead by itself; of short ones it would lose the track at
+ * each end, so one follows the other and is fetched ahead by hand. */
+enum { LONG_PANEL = 32 << 10, PREFETCH_BYTES = 16 << 10 };
+
 /* All tiles take a group of panels before the next group is read, so that it comes from the cache:
  * so many panels, and bytes of them where they are unpacked. */
 enum { GROUP_PANELS = 8, GROUP_BYTES = 512 << 10 };
@@ -52,6 +57,9 @@ WK_INLINE void run_tile(const tile_form f, const void *const panel[], int64_t n_
         const fast_block *block[FAST_COLUMNS];
         for (int p = 0; p < f.panels; p++) at[p] = form_block(f, panel[p], b);
         for (int c = 0; c < f.width; c++) block[c] = x[c] + b;
+        if (f.width == 1 && f.panels == 1)
+            for (int i = 0; i < wk_panel_block_bytes(f.layout); i += 64)
+                wk_prefetch(at[0].scales + PREFETCH_BYTES + i);
         add_block(f, at, block, total);
     }
     for (int c = 0; c < f.width; c++)
@@ -95,14 +103,8 @@ WK_INLINE bool has_unpacked(const wk_layout layout, int64_t m) {
 }
 
 /* The group by one tile of columns, of which no more than width exist. */
-WK_INLINE void run_tiles(const linear_operands *a, const wk_layout layout, const int width,
-                         const fast_group *g, const fast_block *const x[], int64_t tile) {
-    const tile_form f = {
-        .layout = layout,
-        .panels = width == 1 ? FAST_PANELS : 1,
-        .width = width,
-        .is_unpacked = width == FAST_COLUMNS && is_slow(layout),
-    };
+WK_INLINE void run_tiles(const linear_operands *a, const tile_form f, const fast_group *g,
+                         const fast_block *const x[], int64_t tile) {
     for (int64_t at = g->begin; at < g->end; at += f.panels) {
         const void *panel[FAST_PANELS];
         for (int p = 0; p < f.panels; p++) { /* those past the end repeat the last one */
@@ -121,12 +123,14 @@ WK_INLINE void run_group(const linear_operands *a, const wk_layout layout, const
         const fast_block *x[FAST_COLUMNS];
         tile_rows(a, packed, t, x);
         const int64_t columns = a->m - t * FAST_COLUMNS;
-        if (columns == 1) {
-            run_tiles(a, layout, 1, g, x, t);
+        if (columns == 1 && a->panel_bytes < LONG_PANEL) {
+            run_tiles(a, (tile_form){layout, 1, 1, false}, g, x, t);
+        } else if (columns == 1) {
+            run_tiles(a, (tile_form){layout, FAST_PANELS, 1, false}, g, x, t);
         } else if (columns <= FAST_COLUMNS / 2) {
-            run_tiles(a, layout, FAST_COLUMNS / 2, g, x, t);
+            run_tiles(a, (tile_form){layout, 1, FAST_COLUMNS / 2, false}, g, x, t);
         } else {
-            run_tiles(a, layout, FAST_COLUMNS, g, x, t);
+            run_tiles(a, (tile_form){layout, 1, FAST_COLUMNS, is_slow(layout)}, g, x, t);
         }
     }
 }
