@@ -144,7 +144,7 @@ typedef struct wk_panel_grid {
     X(IQ1_S, wk_iq1_grid, 4, 2, 3, 7, false, 0.125F)                                               \
     X(IQ1_M, wk_iq1_grid, 4, 2, 4, 7, false, 0.125F)                                               \
     X(IQ2_XXS, wk_iq2_xxs_grid, 4, 0, 0, 0, true, 0.125F)                                          \
-    X(IQ2_XS, wk_iq2_xs_grid, 4, 1, 2, 3, true, 0.125F)                                            \
+    X(IQ2_XS, wk_iq2_xs_grid, 4, 1, 2, 1, true, 0.125F)                                            \
     X(IQ2_S, wk_iq2_s_grid, 4, 1, 2, 3, true, 0.125F)                                              \
     X(IQ3_XXS, wk_iq3_xxs_grid, 8, 0, 0, 0, true, 0.25F)                                           \
     X(IQ3_S, wk_iq3_s_grid, 8, 1, 1, 1, true, 1)
