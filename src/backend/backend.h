@@ -342,8 +342,8 @@ const wk_op_info *wk_op_get_info(wk_opcode code);
 
 /* Everything that must hold before a kernel may see the op: operands present, well formed, in the
  * bounds of their buffers, no destination overlapping itself or another operand (but in place,
- * where allowed), and op.def's rule. Any bits may stand in op, but for its code, which must be one.
- */
+ * where allowed), and op.def's rule. Any bits may stand in op, but for its code, which must be one,
+ * and its bools. */
 wick_status wk_op_check(const wk_op *op, wick_error *err);
 
 /* Functions that are defined on integer types as well. */

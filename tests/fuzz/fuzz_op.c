@@ -75,6 +75,20 @@ static void change_params(wk_op *op, uint8_t at, int64_t value) {
            sizeof word);
 }
 
+/* A bool of other bits than 0 and 1 is none in C, however it is looked at. */
+static void mend_bools(wk_op *op) {
+    bool *flag = NULL;
+    switch (op->code) {
+    case WK_OP_SOFTMAX: flag = &op->p.softmax.is_log; break;
+    case WK_OP_ROPE: flag = &op->p.rope.interleaved; break;
+    case WK_OP_ROPE_TABLE: flag = &op->p.rope_table.interleaved; break;
+    case WK_OP_LINEAR: flag = &op->p.linear.fast; break;
+    case WK_OP_ATTENTION: flag = &op->p.attention.causal; break;
+    default: return;
+    }
+    *(unsigned char *)flag &= 1;
+}
+
 /* Equal extents stay equal and blocks whole, so that most ops stay legal; strides stay. */
 static void shorten(wk_op *op) {
     for (int i = 0; i < op->n_dst + op->n_src; i++) {
@@ -292,6 +306,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const wk_params params = c.op.p;
     int64_t shrink = 0;
     for (int i = 0; i < MAX_CHANGES && in.size > 0; i++) change(&c, &in, &shrink);
+    mend_bools(&c.op);
     const bool has_odd_params = memcmp(&params, &c.op.p, sizeof params) != 0;
 
     allocate(&c, shrink);
