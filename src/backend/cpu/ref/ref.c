@@ -16,6 +16,7 @@
 
 int64_t wk_ref_n_rows(const wk_view *view) {
     int64_t n = 1;
+    if (view->rank > 0 && view->extent[view->rank - 1] == 0) return 0;
     for (int i = 0; i + 1 < view->rank; i++) n *= view->extent[i];
     return n;
 }

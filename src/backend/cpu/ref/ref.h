@@ -19,7 +19,7 @@ typedef struct wk_ref_row {
     int64_t n;
 } wk_ref_row;
 
-/* Rows of a view: the product of all extents but the last. */
+/* Rows of a view: the product of all extents but the last; 0 where rows are empty. */
 int64_t wk_ref_n_rows(const wk_view *view);
 /* Row index of that count, row-major. */
 wk_ref_row wk_ref_row_at(const wk_view *view, int64_t index);
