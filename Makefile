@@ -17,6 +17,7 @@ build:
 # inside the command does.
 run:
 	@tools/setup run
+	@tools/fetch_webgpu || true
 	@$(MAKE) --no-print-directory build
 	@if tools/fetch_model; then \
 	    build/wick run $(MODEL) -p "The old lighthouse keeper" -n 128; \
@@ -25,12 +26,12 @@ run:
 	    build/wick run -p "Once upon a time" -n 200; \
 	fi
 
-test:
-	@tools/setup test
+test: setup
 	@python3 tools/run_tests
 
 setup:
 	@tools/setup test
+	@tools/fetch_webgpu --drivers || true
 
 format:
 	@clang-format-19 -i $(SOURCES)

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "engine.h"
+#include "hush.h"
 #include "interrupt.h"
 
 #include <inttypes.h>
@@ -296,7 +297,7 @@ static void measure_limits(const bench_options *o, cli_bench_row *rows, size_t n
                                    .n_threads = rows[0].device.n_threads,
                                    .isa = (wick_isa)o->engine.isa};
     wick_device *device = NULL;
-    if (wick_device_open(&desc, &device, NULL) != WICK_OK) return;
+    if (cli_open_device(&desc, &device, NULL) != WICK_OK) return;
     wick_device_limits limits = {0};
     if (wick_device_measure(device, &limits, NULL) == WICK_OK) {
         for (size_t i = 0; i < n; i++) rows[i].limits = limits;

@@ -1,5 +1,7 @@
 /* devices.c: `wick devices`: what can compute here, and why the rest cannot. */
+#include "adapters.h"
 #include "cli.h"
+#include "hush.h"
 #include "json_out.h"
 #include "text_out.h"
 
@@ -7,6 +9,7 @@
 
 typedef struct devices_options {
     bool json;
+    const char *webgpu_lib;
 } devices_options;
 
 static const cli_option options[] = {
@@ -14,6 +17,11 @@ static const cli_option options[] = {
      .help = "print JSON",
      .kind = &cli_flag,
      .offset = offsetof(devices_options, json)},
+    {.name = "webgpu-lib",
+     .argument = "PATH",
+     .help = "look at this implementation of WebGPU (Dawn, wgpu-native) alone",
+     .kind = &cli_text,
+     .offset = offsetof(devices_options, webgpu_lib)},
 };
 static const cli_group group = {"Options", options, sizeof options / sizeof *options};
 static const cli_group *const groups[] = {&group, NULL};
@@ -25,13 +33,14 @@ typedef struct found_device {
     wick_device_info info; /* where the backend is available */
 } found_device;
 
-static found_device look(const wick_backend_status *backend) {
+static found_device look(const wick_backend_status *backend, const devices_options *o) {
     found_device found = {.backend = *backend};
     if (!backend->is_available) return found;
-    const wick_device_desc desc = {.backend = backend->backend};
+    const wick_device_desc desc = {.backend = backend->backend,
+                                   .webgpu = {.library = o->webgpu_lib}};
     wick_device *device = NULL;
     wick_error error = {0};
-    if (wick_device_open(&desc, &device, &error) == WICK_OK) {
+    if (cli_open_device(&desc, &device, &error) == WICK_OK) {
         wick_device_get_info(device, &found.info);
         wick_device_close(device);
     } else {
@@ -58,7 +67,7 @@ static void print_text(const found_device *found) {
     printf("\n");
 }
 
-static void print_json(cli_json *json, const found_device *found) {
+static void print_json(cli_json *json, const found_device *found, const devices_options *o) {
     const wick_device_info *const info = &found->info;
     cli_json_open(json, '{');
     cli_json_key(json, "backend");
@@ -80,32 +89,41 @@ static void print_json(cli_json *json, const found_device *found) {
         cli_json_key(json, "memory_available");
         cli_json_unsigned(json, info->memory_available);
     }
+    if (found->backend.backend == WICK_BACKEND_WEBGPU) {
+        cli_json_key(json, "adapters");
+        cli_json_adapters(json, o->webgpu_lib);
+    }
     cli_json_close(json, '}');
 }
 
 static int run(void *given) {
     const devices_options *const o = given;
     wick_backend_status backends[MAX_BACKENDS];
-    size_t n = wick_backends(backends, MAX_BACKENDS);
+    size_t n = cli_list_backends(backends, MAX_BACKENDS);
     if (n > MAX_BACKENDS) n = MAX_BACKENDS;
     cli_json json = {.out = stdout};
     if (o->json) cli_json_open(&json, '[');
     for (size_t i = 0; i < n; i++) {
         if (backends[i].backend == WICK_BACKEND_NULL) continue; /* for tests */
-        const found_device found = look(&backends[i]);
+        const found_device found = look(&backends[i], o);
         if (o->json)
-            print_json(&json, &found);
+            print_json(&json, &found, o);
         else
             print_text(&found);
     }
-    if (o->json) cli_json_close(&json, ']');
+    if (o->json)
+        cli_json_close(&json, ']');
+    else
+        cli_print_adapters(o->webgpu_lib);
     return CLI_OK;
 }
 
 const cli_command cli_devices = {
     .name = "devices",
     .summary = "list what can compute here",
-    .details = "In the order in which --backend auto chooses.\n",
+    .details =
+        "In the order in which --backend auto chooses; then every GPU that WebGPU shows, and\n"
+        "why one cannot be used.\n",
     .groups = groups,
     .options_size = sizeof(devices_options),
     .run = run,

@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "embedded_model.h"
+#include "hush.h"
 #include "interrupt.h"
 
 #include <inttypes.h>
@@ -34,6 +35,17 @@ static const cli_option engine_options[] = {
      .help = "what computes; 'wick devices' lists what is here",
      .kind = &cli_backend,
      .offset = offsetof(cli_engine_options, backend)},
+    {.name = "adapter",
+     .argument = "N|NAME|TYPE",
+     .help = "the GPU of --backend webgpu: its number in 'wick devices', a part of its name, or "
+             "discrete, integrated, software",
+     .kind = &cli_text,
+     .offset = offsetof(cli_engine_options, adapter)},
+    {.name = "webgpu-lib",
+     .argument = "PATH",
+     .help = "the implementation of WebGPU: a library of Dawn or wgpu-native",
+     .kind = &cli_text,
+     .offset = offsetof(cli_engine_options, webgpu_lib)},
     {.name = "isa",
      .argument = "auto|ref|avx2|avx512|neon|dotprod|i8mm",
      .help = "highest instruction set of the CPU kernels; ref: plain loops, the specification",
@@ -95,10 +107,12 @@ static int open_device(cli_engine *engine, const cli_engine_options *options) {
         .strict = options->strict,
         .verify = options->verify,
         .profile = options->profile,
+        .webgpu = {.library = options->webgpu_lib, .adapter = options->adapter},
     };
     wick_error error = {0};
-    if (wick_device_open(&desc, &engine->device, &error) == WICK_OK) return CLI_OK;
-    return cli_report(&error, NULL);
+    if (cli_open_device(&desc, &engine->device, &error) != WICK_OK)
+        return cli_report(&error, NULL);
+    return CLI_OK;
 }
 
 /* A line that rewrites itself, for people who wait. */

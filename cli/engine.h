@@ -9,6 +9,7 @@
 /* The first member of the options of every command that uses cli_engine_group. */
 typedef struct cli_engine_options {
     wick_backend backend;
+    const char *adapter, *webgpu_lib;
     uint32_t n_threads;
     int isa;  /* wick_isa */
     int math; /* wick_math */

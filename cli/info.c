@@ -1,6 +1,7 @@
 /* info.c: `wick info`: what is inside a model file, read from its header alone. */
 #include "cli.h"
 #include "file_info.h"
+#include "hush.h"
 
 typedef struct info_options {
     const char *model;
@@ -63,7 +64,7 @@ static int predict(const info_options *o, cli_file_info *info) {
     const wick_device_desc desc = {.backend = o->backend, .math = (wick_math)o->math};
     wick_device *device = NULL;
     wick_error error = {0};
-    if (wick_device_open(&desc, &device, &error) != WICK_OK) return cli_report(&error, NULL);
+    if (cli_open_device(&desc, &device, &error) != WICK_OK) return cli_report(&error, NULL);
     const wick_status status =
         wick_predict(info->file, device, o->context_length, &info->prediction, &info->unpredicted);
     if (status != WICK_OK) info->unpredicted.status = status;

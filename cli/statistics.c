@@ -14,7 +14,12 @@ static void print_device(const wick_device *device) {
     if (info.isa[0] != '\0')
         fprintf(stderr, ", %s, %d thread%s", info.isa, info.n_threads,
                 info.n_threads == 1 ? "" : "s");
+    if (info.backend == WICK_BACKEND_WEBGPU)
+        fprintf(stderr, ", %s, %s%s", info.adapter.api, info.adapter.implementation,
+                info.adapter.type == WICK_ADAPTER_SOFTWARE ? ", a driver in software" : "");
     fprintf(stderr, ", %s math\n", is_fast ? "fast" : "exact");
+    if (info.is_fallback && info.fallback_reason[0] != '\0')
+        fprintf(stderr, "on the CPU because %s\n", info.fallback_reason);
 }
 
 static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }

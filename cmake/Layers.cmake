@@ -3,9 +3,9 @@
 
 set(wick_layers "")
 
-# wick_layer(NAME SOURCES pattern... [USES layer...])
+# wick_layer(NAME SOURCES pattern... [GENERATED file...] [USES layer...])
 function(wick_layer name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;GENERATED;USES")
     list(TRANSFORM arg_SOURCES PREPEND "${PROJECT_SOURCE_DIR}/src/")
     file(GLOB sources CONFIGURE_DEPENDS ${arg_SOURCES})
     if(NOT sources)
@@ -13,7 +13,7 @@ function(wick_layer name)
         target_link_libraries(${name} INTERFACE ${arg_USES})
         return()
     endif()
-    add_library(${name} STATIC ${sources})
+    add_library(${name} STATIC ${sources} ${arg_GENERATED})
     target_include_directories(${name} PUBLIC
         ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
     target_compile_definitions(${name} PRIVATE WICK_BUILD)
@@ -61,11 +61,20 @@ wick_layer(wick_format SOURCES format/*.c USES wick_core wick_quant)
 wick_layer(wick_backend SOURCES backend/*.c USES wick_core)
 wick_layer(wick_null SOURCES backend/null/*.c USES wick_backend)
 wick_layer(wick_cpu SOURCES ${cpu_sources} USES wick_backend wick_quant wick_sys)
-wick_layer(wick_tensor SOURCES tensor/*.c USES wick_null wick_cpu)
+file(GLOB wgsl CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/webgpu/wgsl/*.wgsl)
+set(wgsl_source ${PROJECT_BINARY_DIR}/wgsl.c)
+add_custom_command(OUTPUT ${wgsl_source}
+    COMMAND ${CMAKE_COMMAND} "-DINPUTS=${wgsl}" -DOUTPUT=${wgsl_source}
+            -P ${PROJECT_SOURCE_DIR}/cmake/EmbedShaders.cmake
+    DEPENDS ${wgsl} ${PROJECT_SOURCE_DIR}/cmake/EmbedShaders.cmake
+    COMMENT "Embedding WGSL" VERBATIM)
+wick_layer(wick_webgpu SOURCES backend/webgpu/*.c GENERATED ${wgsl_source}
+    USES wick_backend wick_quant wick_sys)
+wick_layer(wick_tensor SOURCES tensor/*.c USES wick_null wick_cpu wick_webgpu)
 wick_layer(wick_ops SOURCES ops/*.c USES wick_tensor)
 wick_layer(wick_model SOURCES model/*.c model/families/*.c USES wick_ops wick_format)
 wick_layer(wick_llm SOURCES llm/*.c USES wick_model wick_text wick_sys)
 wick_layer(wick_verify SOURCES verify/*.c USES wick_ops)
 
 target_link_libraries(wick_core INTERFACE m)
-target_link_libraries(wick_sys INTERFACE Threads::Threads)
+target_link_libraries(wick_sys INTERFACE Threads::Threads ${CMAKE_DL_LIBS})

@@ -1,13 +1,16 @@
 /* op_cases: runs recorded cases of tensor operations (inputs and expected outputs, or the kind of
  * refusal) through the public functions and compares what comes back.
  *
- *   op_cases DIR [--ops a,b] [--backend NAME] [--null WORDS] [--isa NAME] [--threads N]
- *            [--strict] [--grad] [--json]
+ *   op_cases DIR [--ops a,b] [--present] [--backend NAME] [--null WORDS] [--isa NAME] [--threads N]
+ *            [--strict [--may-fall-back i64,f64]] [--grad] [--json] [options of webgpu_options.h]
  *
  * DIR holds cases.jsonl, one case a line, and data.safetensors. A case is absent when Wick has no
- * such operation, and under --grad when it asks for gradients. Exit status: 0 all selected cases
- * passed, 1 one failed or was absent, 2 wrong use. */
+ * such operation, which --present passes over, and under --grad when it asks for gradients.
+ * --may-fall-back names types that the backend need not have: cases with arrays of these run
+ * without --strict, and it is said how many of them the backend did not compute alone. Exit status:
+ * 0 all selected cases passed, 1 one failed or was absent, 2 wrong use. */
 #include "op_bindings.h"
+#include "webgpu_options.h"
 
 #include "core/half.h"
 #include "core/shape.h"
@@ -23,15 +26,19 @@
 enum { MAX_OPS = 256 };
 
 typedef struct options {
-    const char *folder, *ops; /* ops: comma list or NULL */
+    const char *folder, *ops, *may_fall_back; /* comma lists or NULL */
     wick_device_desc device;
-    bool wants_grad, is_json;
+    bool wants_grad, is_json, is_present;
 } options;
 
 typedef struct op_count {
     char name[32];
     int passed, failed, absent;
+    int n_fell_back; /* of those passed */
 } op_count;
+
+/* Cases with values that some hardware treats in its own way are counted apart as well. */
+static const char *const special_tags[] = {"nan", "inf", "denormal"};
 
 typedef struct runner {
     const options *options;
@@ -40,10 +47,12 @@ typedef struct runner {
     const unsigned char *data;
     wk_arena names;
     wk_safetensors tensors;
-    wick_device *device;
+    wick_device *device; /* of the case */
+    wick_device *strict, *lenient;
     FILE *report; /* failures */
     op_count counts[MAX_OPS];
     int n_counts;
+    op_count special[WK_COUNT(special_tags)];
 } runner;
 
 /* --- Inputs --- */
@@ -280,12 +289,34 @@ static op_count *count_of(runner *r, wk_str op) {
     return count;
 }
 
-static bool is_selected(const options *o, wk_str op) {
-    if (o->ops == NULL) return true;
-    for (const char *word = o->ops; word != NULL; word = strchr(word, ',')) {
+static bool is_listed(const char *words, wk_str name) {
+    for (const char *word = words; word != NULL; word = strchr(word, ',')) {
         word += *word == ',';
-        if (wk_str_equal(op, (wk_str){word, strcspn(word, ",")})) return true;
+        if (wk_str_equal(name, (wk_str){word, strcspn(word, ",")})) return true;
     }
+    return false;
+}
+
+static bool is_selected(const options *o, wk_str op) {
+    return o->ops == NULL || is_listed(o->ops, op);
+}
+
+static bool has_listed_dtype(const runner *r, const wk_json *name) {
+    const wick_file_tensor *const array = wk_safetensors_find(&r->tensors, name->string);
+    if (array == NULL) return false;
+    const char *const dtype = wick_dtype_name(array->dtype);
+    return is_listed(r->options->may_fall_back, (wk_str){dtype, strlen(dtype)});
+}
+
+/* Whether one of its arrays, or the type it asks for, is of those that need not be computed. */
+static bool may_fall_back(const runner *r, const wk_json *json) {
+    const wk_json *const inputs = wk_json_get(json, "inputs");
+    const wk_json *const outputs = wk_json_get(json, "outputs");
+    const wk_json *e;
+    for (e = inputs == NULL ? NULL : inputs->child; e != NULL; e = e->next)
+        if (has_listed_dtype(r, wk_json_get(e, "tensor"))) return true;
+    for (e = outputs == NULL ? NULL : outputs->child; e != NULL; e = e->next)
+        if (has_listed_dtype(r, e)) return true;
     return false;
 }
 
@@ -308,21 +339,45 @@ static bool run_bound(runner *r, test_case *c, const binding *op) {
     return is_right;
 }
 
+static uint64_t n_fallbacks(const wick_device *device) {
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    return stats.n_fallbacks;
+}
+
+static void count_special(runner *r, const test_case *c, bool is_right) {
+    for (size_t i = 0; i < WK_COUNT(special_tags); i++) {
+        if (!has_tag(c, special_tags[i])) continue;
+        if (is_right) r->special[i].passed++;
+        if (!is_right) r->special[i].failed++;
+    }
+}
+
+/* False: it failed. */
+static bool run_counted(runner *r, test_case *c, const binding *op, op_count *count) {
+    const uint64_t before = n_fallbacks(r->device);
+    const bool is_right = run_bound(r, c, op);
+    count_special(r, c, is_right);
+    count->n_fell_back += is_right && n_fallbacks(r->device) > before;
+    return is_right;
+}
+
 static bool run_case(runner *r, const wk_json *json) {
     const wk_json *const op = wk_json_get(json, "op"), *const id = wk_json_get(json, "id");
     if (op == NULL || id == NULL) return false;
-    if (!is_selected(r->options, op->string)) return true;
+    const binding *const found = find_binding(op->string);
+    if (!is_selected(r->options, op->string) || (!found && r->options->is_present)) return true;
     op_count *const count = count_of(r, op->string);
     if (count == NULL) return false;
+    r->device = r->lenient != NULL && may_fall_back(r, json) ? r->lenient : r->strict;
     test_case c = {.id = id->string,
                    .op = op->string,
                    .json = json,
                    .attrs = wk_json_get(json, "attrs"),
                    .device = r->device};
-    const binding *const found = find_binding(c.op);
     if (found == NULL) {
         count->absent++;
-    } else if (!run_bound(r, &c, found)) {
+    } else if (!run_counted(r, &c, found, count)) {
         count->failed++;
     } else if (r->options->wants_grad && wk_json_get(json, "grads") != NULL) {
         count->absent++; /* its outputs are right, but nothing computes gradients */
@@ -367,12 +422,41 @@ static wick_status run_all(runner *r, wick_error *err) {
     r->data = data;
     WK_TRY(wk_safetensors_parse(&r->heap, &r->names, data, wk_file_size(r->data_file), &r->tensors,
                                 err));
-    WK_TRY(wick_device_open(&r->options->device, &r->device, err));
+    WK_TRY(wick_device_open(&r->options->device, &r->strict, err));
+    if (r->options->may_fall_back != NULL) {
+        wick_device_desc desc = r->options->device;
+        desc.strict = false;
+        WK_TRY(wick_device_open(&desc, &r->lenient, err));
+    }
     wk_file *cases = NULL;
     wick_status status = map_file(r, "cases.jsonl", &cases, &lines, err);
     if (status == WICK_OK) status = run_lines(r, lines, (size_t)wk_file_size(cases), err);
     wk_file_close(&r->heap, cases);
     return status;
+}
+
+static void print_fallbacks(const runner *r, const op_count *total) {
+    if (r->options->may_fall_back == NULL) return;
+    printf("fallbacks, only with %s: %d cases", r->options->may_fall_back, total->n_fell_back);
+    const char *separator = " (";
+    for (int i = 0; i < r->n_counts; i++) {
+        if (r->counts[i].n_fell_back == 0) continue;
+        printf("%s%s %d", separator, r->counts[i].name, r->counts[i].n_fell_back);
+        separator = ", ";
+    }
+    printf("%s\n", total->n_fell_back > 0 ? ")" : "");
+}
+
+static void print_special(const runner *r) {
+    for (size_t i = 0; i < WK_COUNT(special_tags); i++) {
+        const op_count *const n = &r->special[i];
+        if (r->options->is_json) {
+            printf(", \"%s\": {\"passed\": %d, \"failed\": %d}", special_tags[i], n->passed,
+                   n->failed);
+        } else {
+            printf("with %s: %d passed, %d failed\n", special_tags[i], n->passed, n->failed);
+        }
+    }
 }
 
 static void print_results(const runner *r, const op_count *total) {
@@ -381,17 +465,22 @@ static void print_results(const runner *r, const op_count *total) {
     for (int i = 0; i < r->n_counts; i++) {
         const op_count *const n = &r->counts[i];
         if (is_json) {
-            printf("%s\n  {\"op\": \"%s\", \"passed\": %d, \"failed\": %d, \"absent\": %d}",
-                   i > 0 ? "," : "", n->name, n->passed, n->failed, n->absent);
+            printf("%s\n  {\"op\": \"%s\", \"passed\": %d, \"failed\": %d, \"absent\": %d, "
+                   "\"fell_back\": %d}",
+                   i > 0 ? "," : "", n->name, n->passed, n->failed, n->absent, n->n_fell_back);
         } else {
             printf("%-20s %4d passed %4d failed %4d absent\n", n->name, n->passed, n->failed,
                    n->absent);
         }
     }
     if (is_json) {
-        printf("\n], \"passed\": %d, \"failed\": %d, \"absent\": %d}\n", total->passed,
-               total->failed, total->absent);
+        printf("\n]");
+        print_special(r);
+        printf(", \"passed\": %d, \"failed\": %d, \"absent\": %d, \"fell_back\": %d}\n",
+               total->passed, total->failed, total->absent, total->n_fell_back);
     } else {
+        print_fallbacks(r, total);
+        print_special(r);
         printf("%d passed, %d failed, %d absent\n", total->passed, total->failed, total->absent);
     }
 }
@@ -407,13 +496,15 @@ static int run(const options *o) {
         total.passed += r.counts[i].passed;
         total.failed += r.counts[i].failed;
         total.absent += r.counts[i].absent;
+        total.n_fell_back += r.counts[i].n_fell_back;
     }
     if (status == WICK_OK && r.n_counts == 0) {
         status = wk_fail(&error, WICK_ERR_ARGUMENT, "there are no such cases");
     }
     if (status == WICK_OK) print_results(&r, &total);
     if (status != WICK_OK) fprintf(stderr, "op_cases: %s\n", error.message);
-    wick_device_close(r.device);
+    wick_device_close(r.lenient);
+    wick_device_close(r.strict);
     wk_map_release(&r.tensors.index);
     wk_arena_release(&r.names);
     wk_file_close(&r.heap, r.data_file);
@@ -465,6 +556,10 @@ static bool parse_pair(options *o, const char *name, const char *text) {
         o->ops = text;
         return true;
     }
+    if (strcmp(name, "--may-fall-back") == 0) {
+        o->may_fall_back = text;
+        return true;
+    }
     if (strcmp(name, "--backend") == 0) return wick_backend_from_name(text, &o->device.backend);
     if (strcmp(name, "--null") == 0) return parse_null(text, &o->device.null_flags);
     if (strcmp(name, "--isa") == 0) return parse_isa(text, &o->device.isa);
@@ -481,10 +576,14 @@ static bool parse(int argc, char **argv, options *o) {
             o->wants_grad = true;
         } else if (strcmp(argv[i], "--strict") == 0) {
             o->device.strict = true;
+        } else if (strcmp(argv[i], "--present") == 0) {
+            o->is_present = true;
         } else if (strcmp(argv[i], "--json") == 0) {
             o->is_json = true;
         } else if (argv[i][0] != '-' && o->folder == NULL) {
             o->folder = argv[i];
+        } else if (parse_webgpu(argc, argv, &i, &o->device.webgpu)) {
+            continue;
         } else if (i + 1 == argc || !parse_pair(o, argv[i], argv[i + 1])) {
             return false;
         } else {
@@ -497,7 +596,10 @@ static bool parse(int argc, char **argv, options *o) {
 int main(int argc, char **argv) {
     options o = {.device = {.backend = WICK_BACKEND_CPU}};
     if (parse(argc, argv, &o)) return run(&o);
-    fprintf(stderr, "usage: op_cases DIR [--ops a,b] [--backend NAME] [--null WORDS] [--isa NAME]\n"
-                    "                [--threads N] [--strict] [--grad] [--json]\n");
+    fprintf(
+        stderr,
+        "usage: op_cases DIR [--ops a,b] [--present] [--backend NAME] [--null WORDS] [--isa NAME]\n"
+        "                [--threads N] [--strict [--may-fall-back i64,f64]] [--grad] "
+        "[--json]\n                " WEBGPU_USAGE "\n");
     return 2;
 }

@@ -3,7 +3,7 @@
 #ifndef WICK_DEVICE_H
 #define WICK_DEVICE_H
 
-#include <wick/base.h>
+#include <wick/webgpu.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,7 +13,9 @@ typedef struct wick_device wick_device;
 typedef struct wick_device_opening wick_device_opening;
 
 /* AUTO takes the first available of: CUDA, Metal, ROCm, OpenCL, WebGPU, CPU, and says which in
- * wick_device_info. Any other value is an error where that backend is missing. */
+ * wick_device_info; a WebGPU adapter that is software is not better than the CPU, and one that
+ * cannot be opened after all is replaced by it. Any other value is an error where that backend is
+ * missing. */
 typedef enum wick_backend {
     WICK_BACKEND_AUTO,
     WICK_BACKEND_CPU,
@@ -56,7 +58,10 @@ typedef struct wick_device_desc {
     wick_allocator allocator; /* zero: malloc and free */
     wick_log_fn log;
     void *log_user;
-    uint32_t null_flags; /* WICK_NULL_*, for WICK_BACKEND_NULL */
+    wick_webgpu_desc webgpu;  /* of WICK_BACKEND_WEBGPU: which adapter, and what of it */
+    uint32_t null_flags;      /* WICK_NULL_*, for WICK_BACKEND_NULL */
+    uint32_t null_lose_after; /* likewise: calls until the device is as if taken away; 0: never */
+    uint32_t null_refused;    /* likewise: number of the buffer that finds no memory; 0: none */
 } wick_device_desc;
 
 enum {
@@ -79,17 +84,20 @@ WICK_API wick_status wick_device_open_poll(wick_device_opening *opening);
 WICK_API wick_status wick_device_open_finish(wick_device_opening *opening, wick_device **device,
                                              wick_error *error);
 
-/* Everything made on the device must have been released before. NULL is allowed. */
+/* Everything made on the device must have been released before, also what a loss has made useless.
+ * NULL is allowed. */
 WICK_API void wick_device_close(wick_device *device);
 
 typedef struct wick_device_info {
     wick_backend backend;
-    char name[96];         /* of the hardware that computes: "AMD EPYC 9B45" */
+    char name[128];        /* of the hardware that computes: "AMD EPYC 9B45" */
     char backend_name[32]; /* "cpu" */
     char isa[16];          /* CPU: "ref", "avx2", "avx512", "neon", "dotprod", "i8mm" */
     int n_threads;
     uint64_t memory_total, memory_available; /* bytes; 0 unknown */
-    bool is_fallback;                        /* AUTO had to take the CPU */
+    bool is_fallback;                        /* AUTO had to take the CPU ... */
+    char fallback_reason[256];               /* ... because of this */
+    wick_adapter_info adapter;               /* WebGPU: with what it was opened */
 } wick_device_info;
 
 WICK_API void wick_device_get_info(const wick_device *device, wick_device_info *info);
@@ -105,9 +113,20 @@ typedef struct wick_device_stats {
     uint64_t n_verified;   /* ops that agree with cpu/ref, with desc.verify */
     uint64_t n_submits, n_reads;
     uint64_t bytes_uploaded, bytes_read;
+    uint64_t n_losses;     /* how often the device went away and was opened again */
+    uint64_t n_dispatches; /* GPU: what the ops came to */
+    /* GPU: memory that was taken for buffers, how much of it is free for new ones, and how often
+     * such a one served. */
+    uint64_t pool_bytes, pool_peak_bytes, pool_free_bytes;
+    uint64_t n_pool_hits, n_pool_misses;
+    double pool_fragmentation; /* share of the free bytes that is not in their largest piece */
 } wick_device_stats;
 
 WICK_API void wick_device_get_stats(const wick_device *device, wick_device_stats *stats);
+
+/* Gives memory that nothing on the device needs back to the system; nothing is moved. Waits for
+ * what was submitted before. *freed (may be NULL): bytes. Native only. */
+WICK_API wick_status wick_device_trim(wick_device *device, uint64_t *freed, wick_error *error);
 
 /* One line per kernel that ran while desc.profile was set: returns how many there are and writes at
  * most capacity of them. */

@@ -144,8 +144,8 @@ typedef struct wick_event {
     size_t n_logprobs; /* with the token itself */
 } wick_event;
 
-/* Never blocks; does at most one slice of work. An error is final until reset; its sentence is
- * with the model's device (wick_device_error). */
+/* Never blocks; does at most one slice of work. A device that is lost is brought back meanwhile. An
+ * error is final until reset; its sentence is with the model's device (wick_device_error). */
 WICK_API wick_status wick_session_step(wick_session *session, wick_event *event);
 /* Waits for the next event that is not PENDING. Native only. */
 WICK_API wick_status wick_session_next(wick_session *session, wick_event *event);

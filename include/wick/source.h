@@ -11,7 +11,8 @@ extern "C" {
 #define WICK_SIZE_UNKNOWN UINT64_MAX
 
 /* A file, a memory block, Range requests, a pushed stream. The library reads in file order only,
- * one read at a time, and owns the source from the call it is given to: close is called once.
+ * one read at a time, and owns the source from the call it is given to: close is called once. Where
+ * a device is lost, one that is not sequential is read again from an earlier offset.
  *
  * read_at starts reading size bytes at offset into dst (which stays valid until the read has ended)
  * and poll tells how it goes: WICK_PENDING, WICK_OK with *got bytes (fewer than asked only at the

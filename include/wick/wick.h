@@ -12,5 +12,6 @@
 #include <wick/tensor.h>
 #include <wick/text.h>
 #include <wick/tools.h>
+#include <wick/verify.h>
 
 #endif

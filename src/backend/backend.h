@@ -23,7 +23,9 @@ typedef struct wk_buffer {
     uint32_t refs;    /* kept by tensor/ */
     uint32_t version; /* ops that wrote to it so far, kept by tensor/ */
     uint32_t place; /* tensor/plan.c: not memory yet but this place of a plan, from 1; 0: memory */
-    void *data;     /* host address where the device computes on host memory, else NULL */
+    uint64_t granule;    /* of a place: see wk_backend.alloc */
+    uint32_t generation; /* of the device that it is on, kept by tensor/: see tensor/recover.c */
+    void *data;          /* host address where the device computes on host memory, else NULL */
 } wk_buffer;
 
 /* Told once that its memory is not needed any more: the buffer was freed and the commands that name
@@ -237,6 +239,10 @@ typedef struct wk_open_desc {
 typedef struct wk_backend_stats {
     uint64_t n_ops, n_ops_ref, n_submits, n_reads, bytes_uploaded, bytes_read;
     uint64_t buffer_bytes, buffer_peak_bytes;
+    uint64_t n_dispatches;
+    /* What the buffers' memory is taken from; all 0 where there is no such pool. */
+    uint64_t pool_bytes, pool_peak_bytes, pool_free_bytes, pool_largest_free_bytes;
+    uint64_t n_pool_hits, n_pool_misses;
 } wk_backend_stats;
 
 /* Functions marked optional may be NULL. Those without err cannot fail. */
@@ -244,8 +250,9 @@ struct wk_backend {
     wick_backend id;
     const char *name;
 
-    /* NULL where the backend can be opened on this machine, else why not. Cheap. */
-    const char *(*unavailable)(void);
+    /* NULL where the backend can be opened on this machine, else why not; desc->backend AUTO: where
+     * it is better than the CPU. Optional: it always can. */
+    const char *(*unavailable)(const wick_device_desc *desc);
 
     /* Gives a device that is usable once open_poll has returned WICK_OK; close ends it in any state
      * and discards what was not computed. */
@@ -259,8 +266,13 @@ struct wk_backend {
     wick_status (*measure)(wk_backend_device *dev, wick_device_limits *out, wick_error *err);
 
     /* Memory, contents undefined. alloc may succeed and the memory be found missing later, at a
-     * ticket. */
-    wick_status (*alloc)(wk_backend_device *dev, uint64_t size, wk_buffer **out, wick_error *err);
+     * ticket. granule: from the first byte on, so many belong together (a row, a panel); a device
+     * whose memory comes in pieces cuts between them. 0: bytes like any others. */
+    wick_status (*alloc)(wk_backend_device *dev, uint64_t size, uint64_t granule, wk_buffer **out,
+                         wick_error *err);
+    /* Optional: gives back to the system what no buffer needs. May wait for what was submitted.
+     */
+    wick_status (*trim)(wk_backend_device *dev, uint64_t *freed, wick_error *err);
     /* Optional: a buffer over the caller's memory, which must stay until owner is told; read-only
      * where const data is wrapped (weights). NULL: this memory cannot be used in place, owner is
      * not told. */
@@ -270,6 +282,8 @@ struct wk_backend {
     wick_status (*upload)(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
                           const void *bytes, uint64_t size, wick_error *err);
 
+    /* All weights of a model lie in one buffer: it takes large pages, and has no limit. */
+    bool joins_weights;
     /* The layout in which this device wants a weight [n, k] of dtype; uses: wk_weight_use bits. */
     wk_layout (*prepare_weight)(const wk_backend_device *dev, wick_dtype dtype, int64_t n,
                                 int64_t k, uint32_t uses);
@@ -308,6 +322,9 @@ struct wk_backend {
     wick_status (*plan_replay)(wk_backend_device *dev, void *plan, wick_error *err);
     void (*plan_free)(wk_backend_device *dev, void *plan);
 
+    /* Optional: it cannot be lost. Whether the device is gone for good, as far as the calls so far
+     * have shown (poll always does); then they fail with WICK_ERR_DEVICE_LOST, but what frees does
+     * so and nothing crashes. */
     bool (*lost)(const wk_backend_device *dev);
 };
 
@@ -358,6 +375,8 @@ bool wk_view_dense(wick_dtype dtype, const wick_shape *shape, wk_view *out, uint
 void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end);
 int64_t wk_view_count(const wk_view *view);
 bool wk_view_is_dense(const wk_view *view);
+/* Bytes of a row of a tensor of shape: its last dimension; far too long: 0. */
+uint64_t wk_shape_row_bytes(wick_dtype dtype, const wick_shape *shape);
 
 /* Of views from anywhere: extents, strides and layout mean something, and no arithmetic on them
  * overflows; the others take this for granted. */

@@ -18,6 +18,12 @@ bool wk_view_dense(wick_dtype dtype, const wick_shape *shape, wk_view *out, uint
     return wk_dtype_bytes(dtype, count, bytes);
 }
 
+uint64_t wk_shape_row_bytes(wick_dtype dtype, const wick_shape *shape) {
+    uint64_t bytes;
+    const int64_t row = shape->rank > 0 ? shape->extent[shape->rank - 1] : 1;
+    return wk_dtype_bytes(dtype, row, &bytes) ? bytes : 0;
+}
+
 int64_t wk_view_count(const wk_view *view) {
     int64_t count = 1;
     for (int i = 0; i < view->rank; i++) count *= view->extent[i];

@@ -19,13 +19,26 @@ struct wick_model {
     wk_model *model;
     wk_arena arena; /* the vocabulary's arrays */
     wick_tokenizer *tokenizer;
-    wick_source source; /* close NULL: closed; stays open while weights lie in its mapping */
-    bool has_weights_in_place;
+    wick_source source; /* close NULL: closed; stays open while it is needed, see load.c */
+    bool has_weights_in_place, no_map;
+    uint32_t generation;         /* of the device that holds the weights */
+    wick_model_loading *loading; /* again, after a loss; NULL: not under way */
     wick_model_info info;
 };
 
+/* load.c: for every step that needs the weights. WICK_PENDING: they are being loaded again, after
+ * the device was lost. The device holds the sentence of a failure. */
+wick_status wk_model_restore(wick_model *model);
+/* After the source was closed. */
+void wk_loading_free(wick_model_loading *loading);
+
 /* file.c */
 const wk_gguf *wk_file_gguf(const wick_file *file);
+
+/* info.c: model->info from the header; and types of matrices that are multiplied as they lie in the
+ * file, because no fast kernel has a layout for them. */
+void wk_info_fill(wick_model *model);
+void wk_info_note_slow_type(wick_model *model, wick_dtype dtype);
 
 /* header.c: the header of the file that source holds; *out is for the caller to free, NULL on
  * failure. The source must answer at once, as files and memory do. */

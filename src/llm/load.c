@@ -1,17 +1,16 @@
 /* llm/load.c: loading a model: a machine of small steps over any source.
  *
  * Header chunks go to the parser; then the tensors follow in file order, their rows laid out on the
- * device in slices. Nothing is read twice and nothing is sought backwards, so a stream will do. */
-#include "core/dtype.h"
+ * device in slices. Nothing is read twice and nothing is sought backwards, so a stream will do.
+ * Where the device is lost, it is opened again and the tensors follow once more: then a stream will
+ * not do. A model whose device is lost later is loaded again by the same steps. */
 #include "format/tensor_order.h"
 #include "llm/llm.h"
 #include "llm/reader.h"
 #include "llm/split.h"
 #include "sys/clock.h"
 
-#include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -23,7 +22,15 @@ enum {
     IN_PLACE_ALIGNMENT = 16, /* of mapped bytes that are computed with as they lie */
 };
 
-typedef enum step { STEP_HEADER, STEP_MODEL, STEP_VOCABULARY, STEP_TENSORS, STEP_DONE } step;
+typedef enum step {
+    STEP_HEADER,
+    STEP_MODEL,
+    STEP_VOCABULARY,
+    STEP_DEVICE, /* only where it was lost */
+    STEP_WEIGHTS,
+    STEP_TENSORS,
+    STEP_DONE,
+} step;
 
 struct wick_model_loading {
     wick_model *model; /* its source is open */
@@ -31,9 +38,10 @@ struct wick_model_loading {
     step step;
     uint64_t position; /* bytes of the source that are done */
 
-    uint32_t *order; /* [n_tensors] in the order of their data */
-    size_t next;     /* in order: the tensor that is being loaded */
-    bool has_begun;  /* that tensor; then one of: */
+    uint32_t generation; /* of the device that the weights go to */
+    uint32_t *order;     /* [n_tensors] in the order of their data */
+    size_t next;         /* in order: the tensor that is being loaded */
+    bool has_begun;      /* that tensor; then one of: */
     wick_tensor *weight;
     void *host;
 
@@ -76,61 +84,20 @@ static wick_status step_header(wick_model_loading *l) {
     return WICK_PENDING;
 }
 
-/* "q4_1 210, f32 61": how many tensors have each type, most frequent first. */
-static void write_types(const wk_gguf *gguf, char *text, size_t size) {
-    uint32_t counts[WICK_DTYPE_COUNT_] = {0};
-    for (size_t i = 0; i < gguf->n_tensors; i++) counts[gguf->tensors[i].dtype]++;
-    size_t used = 0;
-    text[0] = '\0';
-    for (;;) {
-        int most = 0;
-        for (int i = 1; i < WICK_DTYPE_COUNT_; i++) {
-            if (counts[i] > counts[most]) most = i;
-        }
-        if (counts[most] == 0 || used >= size) return;
-        used += (size_t)snprintf(text + used, size - used, "%s%s %" PRIu32, used > 0 ? ", " : "",
-                                 wick_dtype_name((wick_dtype)most), counts[most]);
-        counts[most] = 0;
-    }
-}
-
-static void fill_info(wick_model *model) {
-    const wk_hparams *const hparams = wk_model_hparams(model->model);
-    const wk_gguf *const gguf = model->gguf;
-    wick_model_info *const info = &model->info;
-    _Static_assert(sizeof info->name == sizeof hparams->name &&
-                       sizeof info->architecture == sizeof hparams->architecture,
-                   "copied whole");
-    memcpy(info->name, hparams->name, sizeof info->name);
-    memcpy(info->architecture, hparams->architecture, sizeof info->architecture);
-    info->n_layers = hparams->n_layers;
-    info->n_embd = hparams->n_embd;
-    info->n_vocab = hparams->n_vocab;
-    info->n_heads_q = hparams->n_heads_q;
-    info->n_heads_kv = hparams->n_heads_kv;
-    info->context_length = hparams->context_length;
-    info->file_bytes = gguf->data_offset;
-    for (size_t i = 0; i < gguf->n_tensors; i++) {
-        const wick_file_tensor *const tensor = &gguf->tensors[i];
-        uint64_t count = 1;
-        for (int d = 0; d < tensor->shape.rank; d++) count *= (uint64_t)tensor->shape.extent[d];
-        info->n_parameters += count;
-        if (tensor->offset + tensor->size > info->file_bytes)
-            info->file_bytes = tensor->offset + tensor->size;
-    }
-    if (model->source.size != WICK_SIZE_UNKNOWN) info->file_bytes = model->source.size;
-    write_types(gguf, info->types, sizeof info->types);
+static wick_status make_order(wick_model_loading *l) {
+    const wk_gguf *const gguf = l->model->gguf;
+    l->order = wk_alloc_array(l->model->heap, gguf->n_tensors, sizeof *l->order);
+    if (l->order == NULL)
+        return wk_fail_memory(&l->error, gguf->n_tensors * sizeof *l->order, 0, "loading a model");
+    wk_tensor_order(gguf->tensors, l->order, gguf->n_tensors);
+    return WICK_OK;
 }
 
 static wick_status step_model(wick_model_loading *l) {
     wick_model *const model = l->model;
     WK_TRY(wk_model_make(model->heap, model->gguf, &model->model, &l->error));
-    fill_info(model);
-    const size_t n_tensors = model->gguf->n_tensors;
-    l->order = wk_alloc_array(model->heap, n_tensors, sizeof *l->order);
-    if (l->order == NULL)
-        return wk_fail_memory(&l->error, n_tensors * sizeof *l->order, 0, "loading a model");
-    wk_tensor_order(model->gguf->tensors, l->order, n_tensors);
+    wk_info_fill(model);
+    WK_TRY(make_order(l));
     l->step = STEP_VOCABULARY;
     return WICK_PENDING;
 }
@@ -145,28 +112,34 @@ static wick_status step_vocabulary(wick_model_loading *l) {
                        "the metadata key 'tokenizer.ggml.tokens' has %" PRIu32
                        " tokens, but the tensor 'token_embd.weight' has %" PRIu32 " rows",
                        n_tokens, model->info.n_vocab);
-    if (wk_model_reserve_weights(model->model, model->device, l->reader.is_mapped) != WICK_OK)
-        return take_device_error(l);
-    l->step = STEP_TENSORS;
+    l->step = STEP_WEIGHTS;
     return WICK_PENDING;
 }
 
 /* ---- The tensors ---- */
 
-/* Types of matrices that are multiplied as they lie in the file, because no fast kernel has a
- * layout for them. */
-static void note_slow_type(wick_model *model, const wick_tensor *weight) {
-    wick_device_info device;
-    wick_device_get_info(model->device, &device);
-    if (device.isa[0] == '\0' || strcmp(device.isa, "ref") == 0) return;
-    char *const text = model->info.types_ref;
-    const char *const name = wick_dtype_name(weight->view.dtype);
-    const size_t length = strlen(name), used = strlen(text);
-    for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
-        const bool begins = at == text || at[-1] == ' ';
-        if (begins && (at[length] == '\0' || at[length] == ',')) return;
-    }
-    snprintf(text + used, sizeof model->info.types_ref - used, "%s%s", used > 0 ? ", " : "", name);
+/* What was on the lost device goes, so that the new one finds the room. */
+static wick_status step_device(wick_model_loading *l) {
+    wk_model_drop_weights(l->model->model);
+    const wick_status status = wk_device_recover(l->model->device);
+    if (status == WICK_PENDING) return WICK_PENDING;
+    if (status != WICK_OK) return take_device_error(l);
+    l->step = STEP_WEIGHTS;
+    return WICK_PENDING;
+}
+
+/* From the first tensor on. */
+static wick_status step_weights(wick_model_loading *l) {
+    wick_model *const model = l->model;
+    l->generation = wk_device_generation(model->device);
+    l->position = model->gguf->data_offset;
+    l->next = 0;
+    l->has_begun = false;
+    model->info.weight_bytes = 0;
+    if (wk_model_reserve_weights(model->model, model->device, l->reader.is_mapped) != WICK_OK)
+        return take_device_error(l);
+    l->step = STEP_TENSORS;
+    return WICK_PENDING;
 }
 
 /* Where the whole tensor lies in a mapping from which it can be used, else NULL. */
@@ -187,7 +160,7 @@ static wick_status begin_tensor(wick_model_loading *l) {
     l->position = tensor->offset;
     if (uses == 0) {
         l->host = wk_model_host_weight(model->model, tensor);
-        assert(l->host != NULL);
+        if (l->host == NULL) l->position = tensor->offset + tensor->size; /* it is known */
         return WICK_OK;
     }
     bool in_place;
@@ -196,7 +169,7 @@ static wick_status begin_tensor(wick_model_loading *l) {
         return take_device_error(l);
     model->info.weight_bytes += wk_weight_bytes(model->device, tensor->dtype, &tensor->shape, uses);
     if ((uses & WK_USE_LINEAR) != 0 && l->weight->view.layout == WK_LAYOUT_RAW)
-        note_slow_type(model, l->weight);
+        wk_info_note_slow_type(model, l->weight->view.dtype);
     if (in_place) {
         model->has_weights_in_place = true;
         l->position = tensor->offset + tensor->size;
@@ -243,7 +216,15 @@ static wick_status step_slice(wick_model_loading *l) {
 static wick_status step_tensors(wick_model_loading *l) {
     wick_model *const model = l->model;
     if (l->next == model->gguf->n_tensors) {
+        /* What was sent to a device that has been lost did not fail: it must be asked. */
+        const wick_status status = wk_device_check(model->device);
+        if (status != WICK_OK) {
+            (void)take_device_error(l);
+            return status;
+        }
+        if (wk_device_generation(model->device) != l->generation) return WICK_ERR_DEVICE_LOST;
         WK_TRY(wk_model_finish_weights(model->model, &l->error));
+        model->generation = l->generation;
         l->position = model->info.file_bytes;
         l->step = STEP_DONE;
         return WICK_OK;
@@ -265,10 +246,23 @@ static wick_status do_step(wick_model_loading *l) {
     case STEP_HEADER: return step_header(l);
     case STEP_MODEL: return step_model(l);
     case STEP_VOCABULARY: return step_vocabulary(l);
+    case STEP_DEVICE: return step_device(l);
+    case STEP_WEIGHTS: return step_weights(l);
     case STEP_TENSORS: return step_tensors(l);
     case STEP_DONE: break;
     }
     return WICK_OK;
+}
+
+/* A loss is followed by the steps that make up for it, where the source allows that. */
+static wick_status advance(wick_model_loading *l) {
+    const wick_status status = do_step(l);
+    if (status != WICK_ERR_DEVICE_LOST || l->step == STEP_DEVICE || l->model->source.is_sequential)
+        return status;
+    l->error = (wick_error){.status = WICK_OK};
+    wk_reader_rewind(&l->reader);
+    l->step = STEP_DEVICE;
+    return WICK_PENDING;
 }
 
 static wick_status start(wick_device *device, wick_source *source, const wick_model_desc *desc,
@@ -288,10 +282,14 @@ static wick_status start(wick_device *device, wick_source *source, const wick_mo
         wk_free(heap, model, sizeof *model);
         return status;
     }
-    *model = (wick_model){.device = device, .heap = heap, .parser = parser, .source = *source};
+    *model = (wick_model){.device = device,
+                          .heap = heap,
+                          .parser = parser,
+                          .source = *source,
+                          .no_map = desc != NULL && desc->no_map};
     wk_arena_init(&model->arena, heap, 0);
     *l = (wick_model_loading){.model = model, .status = WICK_PENDING};
-    wk_reader_init(&l->reader, heap, &model->source, desc == NULL || !desc->no_map);
+    wk_reader_init(&l->reader, heap, &model->source, !model->no_map);
     *loading = l;
     return WICK_OK;
 }
@@ -331,12 +329,26 @@ wick_status wick_model_open_poll(wick_model_loading *loading, wick_progress *pro
         const uint64_t position = l->position;
         const size_t next = l->next;
         const step last = l->step;
-        l->status = do_step(l);
+        l->status = advance(l);
         /* Else it waits for bytes. */
         has_moved = l->position != position || l->next != next || l->step != last;
     }
     if (progress != NULL) report(l, progress);
     return l->status;
+}
+
+/* After the source where a read may be under way into the reader's buffer: only close ends it. */
+static void free_loading(wick_model_loading *l) {
+    wk_heap *const heap = l->model->heap;
+    if (l->order != NULL) wk_free(heap, l->order, l->model->gguf->n_tensors * sizeof *l->order);
+    wk_reader_release(&l->reader);
+    wk_free(heap, l, sizeof *l);
+}
+
+/* The source is still of use: weights lie in it, or it can make up for a loss. */
+static bool needs_source(const wick_model *model) {
+    return model->has_weights_in_place ||
+           (wk_device_can_be_lost(model->device) && !model->source.is_sequential);
 }
 
 static wick_status open_finish(wick_model_loading *l, wick_model **model, wick_error *error) {
@@ -345,18 +357,60 @@ static wick_status open_finish(wick_model_loading *l, wick_model **model, wick_e
     if (status == WICK_PENDING)
         status = wk_fail(&l->error, WICK_ERR_CANCELLED, "loading the model was cancelled");
     if (status != WICK_OK && error != NULL && error->status == WICK_OK) *error = l->error;
-    if (made->gguf != NULL) wk_free(made->heap, l->order, made->gguf->n_tensors * sizeof *l->order);
-    wk_heap *const heap = made->heap;
     if (status != WICK_OK) {
+        made->loading = l; /* which ends with it */
         wick_model_close(made);
-    } else if (!made->has_weights_in_place) {
+        return status;
+    }
+    if (!needs_source(made)) {
         made->source.close(&made->source);
         made->source.close = NULL;
     }
-    if (status == WICK_OK) *model = made;
-    /* After the source: only its close ends a read that is under way, into this buffer. */
-    wk_reader_release(&l->reader);
-    wk_free(heap, l, sizeof *l);
+    free_loading(l);
+    wk_device_settle(made->device);
+    *model = made;
+    return WICK_OK;
+}
+
+void wk_loading_free(wick_model_loading *loading) {
+    if (loading != NULL) free_loading(loading);
+}
+
+/* ---- Loading again ---- */
+
+static wick_status start_again(wick_model *model) {
+    wick_error *const sticky = wk_device_sticky(model->device);
+    wick_model_loading *const l = wk_alloc_zeroed(model->heap, sizeof *l);
+    if (l == NULL) return wk_fail_memory(sticky, sizeof *l, 0, "loading a model");
+    *l = (wick_model_loading){.model = model, .step = STEP_DEVICE, .status = WICK_PENDING};
+    wk_reader_init(&l->reader, model->heap, &model->source, !model->no_map);
+    if (make_order(l) != WICK_OK) {
+        *sticky = l->error;
+        free_loading(l);
+        return WICK_ERR_OUT_OF_MEMORY;
+    }
+    model->loading = l;
+    return WICK_OK;
+}
+
+wick_status wk_model_restore(wick_model *model) {
+    wick_device *const device = model->device;
+    if (!wk_device_is_lost(device) && model->generation == wk_device_generation(device))
+        return WICK_OK;
+    if (model->source.close == NULL) {
+        (void)wick_device_error(device, NULL);
+        return wk_device_fail(device, WICK_ERR_DEVICE_LOST,
+                              "the device was lost, and with it the model: it came from a stream, "
+                              "which cannot be read again");
+    }
+    if (model->loading == NULL) WK_TRY(start_again(model));
+    wick_model_loading *const l = model->loading;
+    const wick_status status = wick_model_open_poll(l, NULL);
+    if (status == WICK_PENDING) return WICK_PENDING;
+    wick_error *const sticky = wk_device_sticky(device);
+    if (status != WICK_OK && sticky->status == WICK_OK) *sticky = l->error;
+    model->loading = NULL;
+    free_loading(l);
     return status;
 }
 

@@ -8,8 +8,9 @@ void wick_model_close(wick_model *model) {
     wk_model_free(model->model);
     wk_tokenizer_free(model->heap, model->tokenizer);
     wk_arena_release(&model->arena);
-    wk_gguf_parser_free(model->parser);
     if (model->source.close != NULL) model->source.close(&model->source);
+    wk_loading_free(model->loading);
+    wk_gguf_parser_free(model->parser);
     wk_free(model->heap, model, sizeof *model);
 }
 

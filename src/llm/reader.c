@@ -22,6 +22,13 @@ void wk_reader_release(wk_reader *reader) {
     reader->capacity = 0;
 }
 
+void wk_reader_rewind(wk_reader *reader) {
+    assert(!reader->is_reading && !reader->source->is_sequential);
+    reader->begin = 0;
+    reader->size = 0;
+    reader->is_at_end = false;
+}
+
 static wick_status reserve(wk_reader *reader, size_t size, wick_error *err) {
     if (size <= reader->capacity) return WICK_OK;
     unsigned char *const grown = wk_realloc(reader->heap, reader->buffer, reader->capacity, size);

@@ -32,7 +32,8 @@ struct wk_runner {
     const wk_hparams *hparams;
     wk_runner_desc desc;
     uint32_t n_blocks;
-    wk_state *state;
+    uint32_t generation; /* of the device that holds what follows */
+    wk_state *state;     /* NULL: to be renewed */
     wk_plan_pool *pool;
     shape_class classes[MAX_CLASSES];
     uint32_t n_classes;
@@ -109,6 +110,13 @@ static wick_status check_memory(const wk_runner *runner, wick_error *err) {
     return wk_fail_memory(err, needed, info.memory_available, "the cache of this context length");
 }
 
+static wick_status make_device_memory(wk_runner *runner) {
+    WK_TRY(wk_state_make(runner->net, runner->device, runner->n_blocks, WK_BLOCK_SIZE,
+                         runner->desc.cache_dtype, &runner->state));
+    runner->generation = wk_device_generation(runner->device);
+    return wk_plan_pool_make(runner->device, &runner->pool);
+}
+
 wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
                            wick_error *err) {
     *out = NULL;
@@ -126,10 +134,12 @@ wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_run
     runner->max_rows = round_up_to_power(desc->chunk_length);
     wick_status status = check_memory(runner, err);
     if (status == WICK_OK) status = make_host_memory(runner, err);
-    if (status == WICK_OK)
-        status = wk_state_make(runner->net, runner->device, runner->n_blocks, WK_BLOCK_SIZE,
-                               desc->cache_dtype, &runner->state);
-    if (status == WICK_OK) status = wk_plan_pool_make(runner->device, &runner->pool);
+    if (status == WICK_OK) status = make_device_memory(runner);
+    /* A device that is lost comes back when a batch is to run. */
+    if (status == WICK_ERR_DEVICE_LOST) {
+        (void)wick_device_error(runner->device, NULL);
+        status = WICK_OK;
+    }
     if (status != WICK_OK) {
         wick_error sticky;
         if (wick_device_error(runner->device, &sticky) != WICK_OK && err && err->status == WICK_OK)
@@ -156,13 +166,30 @@ static void drop_reading(wk_runner *runner) {
     runner->reading = NULL;
 }
 
+static void free_device_memory(wk_runner *runner) {
+    drop_reading(runner);
+    for (uint32_t i = 0; i < runner->n_classes; i++) free_class(&runner->classes[i]);
+    runner->n_classes = 0;
+    runner->running = NULL;
+    wk_plan_pool_free(runner->pool);
+    runner->pool = NULL;
+    wk_state_free(runner->state);
+    runner->state = NULL;
+}
+
+bool wk_runner_is_stale(const wk_runner *runner) {
+    return !runner->pool || runner->generation != wk_device_generation(runner->device);
+}
+
+wick_status wk_runner_renew(wk_runner *runner) {
+    free_device_memory(runner);
+    return make_device_memory(runner);
+}
+
 void wk_runner_free(wk_runner *runner) {
     if (!runner) return;
     wk_heap *const heap = wk_device_heap(runner->device);
-    drop_reading(runner);
-    for (uint32_t i = 0; i < runner->n_classes; i++) free_class(&runner->classes[i]);
-    wk_plan_pool_free(runner->pool);
-    wk_state_free(runner->state);
+    free_device_memory(runner);
     wk_free(heap, runner->words, runner->max_words * sizeof *runner->words);
     wk_free(heap, runner->cos, runner->max_table * sizeof *runner->cos);
     wk_free(heap, runner->sin, runner->max_table * sizeof *runner->sin);
@@ -289,7 +316,7 @@ wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, 
                             wk_outputs outputs) {
     assert(!runner->running && n > 0 && n <= runner->max_rows);
     assert(first + n <= runner->n_blocks * WK_BLOCK_SIZE);
-    shape_class *class;
+    shape_class *class = NULL;
     WK_TRY(get_class(runner, round_up_to_power(n), outputs, &class));
     describe(runner, &class->batch.layout, ids, n, first);
     WK_TRY(write_inputs(runner, class));
@@ -302,6 +329,12 @@ wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, 
 wick_status wk_runner_poll(wk_runner *runner) {
     shape_class *const class = runner->running;
     if (!class) return WICK_OK;
+    if (wk_runner_is_stale(runner)) {
+        drop_reading(runner);
+        runner->running = NULL;
+        return wk_device_fail(runner->device, WICK_ERR_DEVICE_LOST,
+                              "the batch was lost with its device");
+    }
     if (!runner->reading) {
         const wick_status status = wick_poll(runner->device);
         if (status != WICK_PENDING) runner->running = NULL;

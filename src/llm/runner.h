@@ -22,6 +22,11 @@ wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_run
                            wick_error *err);
 void wk_runner_free(wk_runner *runner);
 
+/* What it had on its device was lost with it: the next start needs a renewal, which leaves the
+ * cache empty and the logits as they are. */
+bool wk_runner_is_stale(const wk_runner *runner);
+wick_status wk_runner_renew(wk_runner *runner);
+
 /* How many of the next tokens go into one batch. */
 uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs);
 /* Starts a batch: n tokens (as wk_runner_chunk says) at positions first, first + 1, ... */

@@ -30,7 +30,8 @@ struct wick_session {
 
     uint32_t *tokens;      /* [context_length] */
     uint32_t n_tokens;     /* known */
-    uint32_t n_computed;   /* of these, in the cache */
+    uint32_t n_computed;   /* of these, computed */
+    uint32_t n_cached;     /* of these, in the cache: after a loss they are computed again */
     uint32_t n_running;    /* in the batch that is running */
     uint32_t n_batch_rows; /* logits rows of the last batch, in all-logits mode */
     uint32_t n_rows;       /* of these, not shown yet */
@@ -234,6 +235,7 @@ static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
         return status;
     }
     s->n_computed = kept;
+    if (s->n_cached > kept) s->n_cached = kept;
     s->n_rows = 0;
     s->n_reused += kept;
     return WICK_OK;
@@ -259,10 +261,11 @@ void wick_session_reset(wick_session *session) {
     wick_session *const s = session;
     s->drops_batch = is_running(s); /* never waits for it: the steps that follow do */
     s->n_rows = 0;
-    s->n_tokens = s->n_computed = 0;
+    s->n_tokens = s->n_computed = s->n_cached = 0;
     s->n_prompt = s->n_reused = s->n_generated = 0;
     s->prompt_ns = s->generate_ns = 0;
     s->failed = WICK_OK;
+    wk_device_settle(s->model->device);
     wk_sampler_reset(&s->sampler);
     begin_prompt(s);
 }
@@ -336,13 +339,38 @@ static wk_outputs wanted_outputs(const wick_session *s, uint32_t n) {
     return s->n_computed + n == s->n_tokens ? WK_OUTPUTS_LAST : WK_OUTPUTS_NONE;
 }
 
+/* A batch that failed because its device was lost has only not run yet. */
+static wick_status excuse(const wick_session *s, wick_status status) {
+    wick_device *const device = s->model->device;
+    if (status >= 0) return status;
+    if (wk_device_check(device) == WICK_ERR_DEVICE_LOST) return WICK_PENDING;
+    if (!wk_runner_is_stale(s->runner)) return status;
+    (void)wick_device_error(device, NULL); /* another session has brought the device back */
+    return WICK_PENDING;
+}
+
+/* Brings back what was lost with the device, but for the cache's contents. */
+static wick_status restore(wick_session *s) {
+    WK_TRY(wk_model_restore(s->model));
+    if (!wk_runner_is_stale(s->runner)) return WICK_OK;
+    s->n_cached = 0;
+    return excuse(s, wk_runner_renew(s->runner));
+}
+
+/* Tokens whose keys are missing from the cache though they have been computed already: nobody needs
+ * their logits, and nobody hears of them. */
+static bool is_replaying(const wick_session *s) { return s->n_cached < s->n_computed; }
+
 static wick_status start_batch(wick_session *s) {
-    const uint32_t waiting = s->n_tokens - s->n_computed;
+    WK_TRY(restore(s));
+    const bool is_replay = is_replaying(s);
+    const uint32_t waiting = (is_replay ? s->n_computed : s->n_tokens) - s->n_cached;
+    const bool wants_all = s->wants_all_logits && !is_replay;
     const uint32_t n =
-        wk_runner_chunk(s->runner, waiting, s->wants_all_logits ? WK_OUTPUTS_ALL : WK_OUTPUTS_NONE);
+        wk_runner_chunk(s->runner, waiting, wants_all ? WK_OUTPUTS_ALL : WK_OUTPUTS_NONE);
     s->started_ns = wk_clock_ns();
-    WK_TRY(wk_runner_start(s->runner, s->tokens + s->n_computed, n, s->n_computed,
-                           wanted_outputs(s, n)));
+    WK_TRY(excuse(s, wk_runner_start(s->runner, s->tokens + s->n_cached, n, s->n_cached,
+                                     is_replay ? WK_OUTPUTS_NONE : wanted_outputs(s, n))));
     s->n_running = n;
     return WICK_OK;
 }
@@ -357,8 +385,12 @@ static wick_status finish_batch(wick_session *s, wick_event *event) {
         s->prompt_ns += spent;
     const uint32_t n = s->n_running;
     s->n_running = 0;
-    WK_TRY(status);
+    WK_TRY(excuse(s, status));
+    const bool is_replay = is_replaying(s);
+    s->n_cached += n;
+    if (is_replay) return WICK_OK;
     s->n_computed += n;
+    wk_device_settle(s->model->device);
     if (s->wants_all_logits)
         s->n_rows = s->n_batch_rows = n;
     else
@@ -421,7 +453,9 @@ wick_status wick_session_step(wick_session *session, wick_event *event) {
     wick_session *const s = session;
     *event = (wick_event){.kind = WICK_EVENT_PENDING, .text = ""};
     if (s->failed != WICK_OK) return s->failed;
-    s->failed = tell(s, step(s, event));
+    const wick_status status = step(s, event);
+    if (status == WICK_PENDING) return WICK_OK; /* a lost device is coming back */
+    s->failed = tell(s, status);
     return s->failed;
 }
 

@@ -48,11 +48,7 @@ wick_status wk_model_make(wk_heap *heap, const wk_gguf *gguf, wk_model **out, wi
 
 void wk_model_free(wk_model *model) {
     if (model == NULL) return;
-    wk_weight_store_release(&model->store);
-    for (int w = 0; w < WK_MODEL_WEIGHT_COUNT; w++) wick_release(model->weight[w]);
-    for (uint32_t i = 0; model->layers != NULL && i < model->hparams.n_layers; i++) {
-        for (int w = 0; w < WK_LAYER_WEIGHT_COUNT; w++) wick_release(model->layers[i].weight[w]);
-    }
+    wk_model_drop_weights(model);
     wk_heap *const heap = model->heap;
     wk_arena_release(&model->arena);
     wk_free(heap, model, sizeof *model);

@@ -22,7 +22,7 @@ const wk_hparams *wk_model_hparams(const wk_model *model);
 /* wk_weight_use bits; 0: not a weight on the device but one of the next kind. */
 uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *tensor);
 /* Where the bytes of a tensor that the host needs (divisors of rotary frequencies) are to be put,
- * else NULL. */
+ * else NULL: also once they have been used. */
 void *wk_model_host_weight(wk_model *model, const wick_file_tensor *tensor);
 /* Before the first one: takes the memory for all of them. is_mapped: data will be given. On failure
  * the device holds the sentence. */
@@ -32,6 +32,8 @@ wick_status wk_model_reserve_weights(wk_model *model, wick_device *device, bool 
 wick_status wk_model_begin_weight(wk_model *model, wick_device *device,
                                   const wick_file_tensor *tensor, const void *data,
                                   wick_tensor **weight, bool *in_place);
+/* Releases them; they can be begun again. */
+void wk_model_drop_weights(wk_model *model);
 /* Every weight is there: ties shared ones. */
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err);
 

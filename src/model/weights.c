@@ -234,11 +234,27 @@ wick_status wk_model_begin_weight(wk_model *model, wick_device *device,
     return *slot != NULL ? WICK_OK : wk_device_sticky(device)->status;
 }
 
+static void drop(wick_tensor **weights, int n) {
+    for (int i = 0; i < n; i++) {
+        wick_release(weights[i]);
+        weights[i] = NULL;
+    }
+}
+
+void wk_model_drop_weights(wk_model *model) {
+    wk_weight_store_release(&model->store);
+    drop(model->weight, WK_MODEL_WEIGHT_COUNT);
+    for (uint32_t i = 0; model->layers != NULL && i < model->hparams.n_layers; i++)
+        drop(model->layers[i].weight, WK_LAYER_WEIGHT_COUNT);
+}
+
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err) {
     wk_weight_store_release(&model->store);
     if (model->weight[WK_OUTPUT] == NULL)
         model->weight[WK_OUTPUT] = wick_retain(model->weight[WK_TOKEN_EMBEDDING]);
     if (model->rope_divisors == NULL) return WICK_OK;
-    return wk_rope_divide(&model->arena, &model->hparams, model->rope_divisors,
-                          model->hparams.rope[0].n_pairs, err);
+    const float *const divisors = model->rope_divisors;
+    model->rope_divisors = NULL; /* weights that are loaded again divide nothing */
+    return wk_rope_divide(&model->arena, &model->hparams, divisors, model->hparams.rope[0].n_pairs,
+                          err);
 }

@@ -11,19 +11,28 @@ void wk_buffer_release(wick_device *device, wk_buffer *buf) {
     if (!buf) return;
     assert(buf->refs > 0);
     if (--buf->refs > 0 || buf->place) return; /* places belong to their plan */
-    device->backend->free(device->handle, buf);
+    const uint32_t generation = buf->generation;
+    device->backend->free(wk_handle_of(device, generation), buf);
+    wk_handle_let_go(device, generation);
 }
 
-wick_status wk_buffer_new(wick_device *device, uint64_t size, wk_buffer **out) {
-    WK_TRY(device->backend->alloc(device->handle, size, out, &device->error));
-    (*out)->refs = 1;
+static void adopt(wick_device *device, wk_buffer *buf) {
+    buf->refs = 1;
+    buf->generation = device->generation;
+    device->n_held++;
+}
+
+wick_status wk_buffer_new(wick_device *device, uint64_t size, uint64_t granule, wk_buffer **out) {
+    WK_TRY(wk_device_usable(device));
+    WK_TRY(device->backend->alloc(device->handle, size, granule, out, &device->error));
+    adopt(device, *out);
     return WICK_OK;
 }
 
 wk_buffer *wk_buffer_wrap(wick_device *device, void *memory, uint64_t size, wk_memory_owner owner) {
     if (!device->backend->wrap) return NULL;
     wk_buffer *const buf = device->backend->wrap(device->handle, memory, size, owner);
-    if (buf) buf->refs = 1;
+    if (buf) adopt(device, buf);
     return buf;
 }
 

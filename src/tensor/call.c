@@ -19,11 +19,14 @@ void wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view) {
 
 wick_status wk_call_queue(wick_device *device, const wk_call *call) {
     const wk_op *const op = &call->op;
-    for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (call->operand[i] && call->operand[i]->device != device)
+    for (int i = 0; i < op->n_dst + op->n_src; i++) {
+        if (!call->operand[i]) continue;
+        if (call->operand[i]->device != device)
             return wk_device_fail(
                 device, WICK_ERR_ARGUMENT, "%s: operand %s belongs to another device",
                 wk_op_get_info(op->code)->name, wk_op_get_info(op->code)->operands[i].name);
+        WK_TRY(wk_buffer_usable(device, op->view[i].buf));
+    }
     WK_TRY(wk_op_check(op, &device->error));
     for (int i = 0; i < op->n_dst; i++) op->view[i].buf->version++;
     if (device->observer) device->observer(device->observer_user, call);

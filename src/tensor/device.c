@@ -4,10 +4,12 @@
 #include "core/status.h"
 #include "tensor/shadow.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct wick_device_opening {
     wick_device *device;
+    wick_status status; /* WICK_PENDING until it is open or cannot be */
 };
 
 /* --- Opening --- */
@@ -16,21 +18,87 @@ static void free_device(wick_device *device) {
     if (!device) return;
     wk_shadow_free(device);
     wk_queue_free(device);
+    wk_recovery_free(device);
     if (device->handle) device->backend->close(device->handle);
     wk_readings_free(device);
+    wk_free(&device->heap, device->names, device->names_size);
     wk_free(&device->heap, device->scopes, device->scope_capacity * sizeof *device->scopes);
     wk_heap heap = device->heap;
     wk_free(&heap, device, sizeof *device);
 }
 
-static wick_status no_device(const wick_device_desc *desc, wick_error *err) {
-    wick_backend_status all[WICK_BACKEND_COUNT_];
-    const size_t n = wick_backends(all, WK_COUNT(all));
-    for (size_t i = 0; i < n && i < WK_COUNT(all); i++)
-        if (all[i].backend == desc->backend)
-            return wk_fail(err, WICK_ERR_NO_DEVICE, "backend %s is not available: %s", all[i].name,
-                           all[i].reason);
-    return wk_fail(err, WICK_ERR_VALUE, "there is no backend number %d", (int)desc->backend);
+static wick_status start_backend(wick_device *device) {
+    const wk_open_desc open = {
+        .heap = &device->heap, .device = &device->desc, .inner = wk_backend_get(WICK_BACKEND_CPU)};
+    const wick_status status = device->backend->open_start(&open, &device->handle, &device->error);
+    if (status == WICK_OK) return WICK_PENDING;
+    return wk_fail(&device->error, status, "cannot open backend %s: %s", device->backend->name,
+                   wick_status_text(status));
+}
+
+/* AUTO: a backend that was there and cannot be opened after all is replaced by the CPU. */
+static wick_status fall_back(wick_device *device, wick_status status) {
+    const wk_backend *const cpu = wk_backend_get(WICK_BACKEND_CPU);
+    if (status >= 0 || device->desc.backend != WICK_BACKEND_AUTO || device->backend == cpu)
+        return status;
+    snprintf(device->fallback_reason, sizeof device->fallback_reason,
+             "backend %s cannot be opened: %.200s", device->backend->name, device->error.message);
+    if (device->handle) device->backend->close(device->handle);
+    device->handle = NULL;
+    device->error = (wick_error){.status = WICK_OK};
+    device->backend = cpu;
+    return start_backend(device);
+}
+
+/* The texts that desc points to, for as long as the device lives. */
+static wick_status keep_names(wick_device *device, wick_error *err) {
+    const char **const names[] = {&device->desc.webgpu.library, &device->desc.webgpu.adapter};
+    for (size_t i = 0; i < WK_COUNT(names); i++)
+        if (*names[i]) device->names_size += strlen(*names[i]) + 1;
+    if (device->names_size == 0) return WICK_OK;
+    device->names = wk_alloc(&device->heap, device->names_size);
+    if (!device->names) return wk_fail_memory(err, device->names_size, 0, "a device");
+    char *at = device->names;
+    for (size_t i = 0; i < WK_COUNT(names); i++) {
+        if (!*names[i]) continue;
+        const size_t size = strlen(*names[i]) + 1;
+        *names[i] = memcpy(at, *names[i], size);
+        at += size;
+    }
+    return WICK_OK;
+}
+
+static wick_status make_parts(wick_device *device, wick_error *err) {
+    WK_TRY(keep_names(device, err));
+    WK_TRY(wk_queue_make(device, err));
+    return wk_scopes_make(device, err);
+}
+
+wick_status wk_device_open_start(const wick_device_desc *desc, const wk_backend *backend,
+                                 const char *reason, wick_device_opening **out, wick_error *err) {
+    wk_heap heap;
+    wk_heap_init(&heap, &desc->allocator);
+    wick_device *const device = wk_alloc_zeroed(&heap, sizeof *device);
+    if (!device) return wk_fail_memory(err, sizeof *device, 0, "a device");
+    device->heap = heap;
+    device->desc = *desc;
+    device->backend = backend;
+    snprintf(device->fallback_reason, sizeof device->fallback_reason, "%s", reason);
+    wick_device_opening *const o = wk_alloc_zeroed(&device->heap, sizeof *o);
+    wick_status status =
+        o ? make_parts(device, err) : wk_fail_memory(err, sizeof *o, 0, "a device");
+    if (status == WICK_OK) {
+        status = fall_back(device, start_backend(device));
+        if (status < 0 && err && err->status == WICK_OK) *err = device->error;
+    }
+    if (status < 0) {
+        wk_free(&device->heap, o, sizeof *o);
+        free_device(device);
+        return status;
+    }
+    *o = (wick_device_opening){.device = device, .status = WICK_PENDING};
+    *out = o;
+    return WICK_OK;
 }
 
 wick_status wick_device_open_start(const wick_device_desc *desc, wick_device_opening **opening,
@@ -39,47 +107,25 @@ wick_status wick_device_open_start(const wick_device_desc *desc, wick_device_ope
     if (!opening) return wk_fail(error, WICK_ERR_ARGUMENT, "an opening needs a place to go");
     *opening = NULL;
     if (!desc) desc = &defaults;
-    const wk_backend *const backend = wk_backend_get(desc->backend);
-    if (!backend) return no_device(desc, error);
+    char reason[256];
+    const wk_backend *const backend = wk_backend_choose(desc, reason, sizeof reason);
+    if (!backend) {
+        const bool exists = (uint32_t)desc->backend < WICK_BACKEND_COUNT_;
+        return wk_fail(error, exists ? WICK_ERR_NO_DEVICE : WICK_ERR_VALUE, "%s", reason);
+    }
     if ((uint32_t)desc->math > WICK_MATH_FAST)
         return wk_fail(error, WICK_ERR_VALUE, "there is no math number %d", (int)desc->math);
     if (!desc->allocator.allocate != !desc->allocator.release)
         return wk_fail(error, WICK_ERR_VALUE, "an allocator needs both of its functions");
-
-    wk_heap heap;
-    wk_heap_init(&heap, &desc->allocator);
-    wick_device *const device = wk_alloc_zeroed(&heap, sizeof *device);
-    if (!device) return wk_fail_memory(error, sizeof *device, 0, "a device");
-    device->heap = heap;
-    device->desc = *desc;
-    device->backend = backend;
-    device->is_fallback = desc->backend == WICK_BACKEND_AUTO && backend->id == WICK_BACKEND_CPU;
-    wick_device_opening *const o = wk_alloc_zeroed(&device->heap, sizeof *o);
-    wick_status status =
-        o ? wk_queue_make(device, error) : wk_fail_memory(error, sizeof *o, 0, "a device");
-    if (status == WICK_OK) status = wk_scopes_make(device, error);
-    if (status == WICK_OK) {
-        const wk_open_desc open = {.heap = &device->heap,
-                                   .device = &device->desc,
-                                   .inner = wk_backend_get(WICK_BACKEND_CPU)};
-        status = backend->open_start(&open, &device->handle, error);
-    }
-    if (status != WICK_OK) {
-        (void)wk_fail(error, status, "cannot open backend %s: %s", backend->name,
-                      wick_status_text(status));
-        wk_free(&device->heap, o, sizeof *o);
-        free_device(device);
-        return status;
-    }
-    o->device = device;
-    *opening = o;
-    return WICK_OK;
+    return wk_device_open_start(desc, backend, reason, opening, error);
 }
 
 wick_status wick_device_open_poll(wick_device_opening *opening) {
     if (!opening) return WICK_ERR_ARGUMENT;
     wick_device *const device = opening->device;
-    return device->backend->open_poll(device->handle, &device->error);
+    if (opening->status != WICK_PENDING) return opening->status;
+    opening->status = fall_back(device, device->backend->open_poll(device->handle, &device->error));
+    return opening->status;
 }
 
 wick_status wick_device_open_finish(wick_device_opening *opening, wick_device **device,
@@ -88,17 +134,16 @@ wick_status wick_device_open_finish(wick_device_opening *opening, wick_device **
     if (!opening)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_device_open_finish: opening is NULL");
     wick_device *const opened = opening->device;
+    const wick_status status = device ? wick_device_open_poll(opening) : WICK_PENDING;
     wk_free(&opened->heap, opening, sizeof *opening);
-    if (!device) {
-        free_device(opened);
-        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_device_open_finish: device is NULL");
-    }
-    const wick_status status = opened->backend->open_poll(opened->handle, error);
     if (status == WICK_OK) {
         *device = opened;
         return WICK_OK;
     }
+    if (status < 0 && error && error->status == WICK_OK) *error = opened->error;
     free_device(opened);
+    if (!device)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_device_open_finish: device is NULL");
     if (status == WICK_PENDING)
         return wk_fail(error, WICK_ERR_CANCELLED, "the device was not open yet");
     return status;
@@ -132,7 +177,8 @@ void wick_device_get_info(const wick_device *device, wick_device_info *info) {
     *info = (wick_device_info){0};
     if (!device) return;
     device->backend->info(device->handle, info);
-    info->is_fallback = device->is_fallback;
+    info->is_fallback = device->fallback_reason[0] != '\0';
+    memcpy(info->fallback_reason, device->fallback_reason, sizeof info->fallback_reason);
 }
 
 wick_status wick_device_measure(wick_device *device, wick_device_limits *limits,
@@ -152,6 +198,7 @@ void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) 
     if (!device) return;
     wk_backend_stats of = {0};
     device->backend->stats(device->handle, &of);
+    wk_recovery_stats(device, &of);
     *stats = (wick_device_stats){.n_allocations = device->heap.n_allocations,
                                  .live_bytes = device->heap.live_bytes,
                                  .peak_bytes = device->heap.peak_bytes,
@@ -165,7 +212,26 @@ void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) 
                                  .n_submits = of.n_submits,
                                  .n_reads = of.n_reads,
                                  .bytes_uploaded = of.bytes_uploaded,
-                                 .bytes_read = of.bytes_read};
+                                 .bytes_read = of.bytes_read,
+                                 .n_dispatches = of.n_dispatches,
+                                 .pool_bytes = of.pool_bytes,
+                                 .pool_peak_bytes = of.pool_peak_bytes,
+                                 .pool_free_bytes = of.pool_free_bytes,
+                                 .n_pool_hits = of.n_pool_hits,
+                                 .n_pool_misses = of.n_pool_misses,
+                                 .n_losses = device->recovery.n_losses};
+    if (of.pool_free_bytes > 0)
+        stats->pool_fragmentation =
+            1 - (double)of.pool_largest_free_bytes / (double)of.pool_free_bytes;
+}
+
+wick_status wick_device_trim(wick_device *device, uint64_t *freed, wick_error *error) {
+    uint64_t ignored;
+    if (!freed) freed = &ignored;
+    *freed = 0;
+    if (!device) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_device_trim: device is NULL");
+    if (!device->backend->trim) return WICK_OK;
+    return device->backend->trim(device->handle, freed, error);
 }
 
 size_t wick_device_get_profile(const wick_device *device, wick_kernel_stats *out, size_t capacity) {

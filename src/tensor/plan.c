@@ -39,6 +39,7 @@ wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool) {
     if (!plan) return wk_fail_memory(&device->error, sizeof *plan, 0, "a plan");
     plan->device = device;
     plan->pool = pool;
+    plan->generation = device->generation;
     device->recording = plan;
     return WICK_OK;
 }
@@ -51,9 +52,9 @@ typedef struct life {
 } life;
 
 typedef struct slot {
-    uint64_t size;
-    size_t free_from; /* first op at which nobody needs it any more */
-    bool is_fixed;    /* has its buffer already */
+    uint64_t size, granule; /* of the largest place that it serves */
+    size_t free_from;       /* first op at which nobody needs it any more */
+    bool is_fixed;          /* has its buffer already */
 } slot;
 
 static void find_lives(const wk_plan *plan, wick_tensor *const *outputs, size_t n_outputs,
@@ -74,7 +75,8 @@ static void find_lives(const wk_plan *plan, wick_tensor *const *outputs, size_t 
 
 /* The tightest free slot that is large enough; else the largest free one that may still grow; else
  * a new one. */
-static size_t choose_slot(slot *slots, size_t *n_slots, uint64_t size, size_t op) {
+static size_t choose_slot(slot *slots, size_t *n_slots, const wk_buffer *place, size_t op) {
+    const uint64_t size = place->size;
     size_t best = SIZE_MAX;
     for (size_t s = 0; s < *n_slots; s++) {
         if (slots[s].free_from > op) continue;
@@ -93,7 +95,10 @@ static size_t choose_slot(slot *slots, size_t *n_slots, uint64_t size, size_t op
         best = (*n_slots)++;
         slots[best] = (slot){0};
     }
-    if (slots[best].size < size) slots[best].size = size;
+    if (slots[best].size < size) {
+        slots[best].size = size;
+        slots[best].granule = place->granule;
+    }
     return best;
 }
 
@@ -108,7 +113,7 @@ static size_t assign_slots(const wk_plan *plan, life *lives, slot *slots) {
             if (!buf || !buf->place) continue;
             life *const l = &lives[buf->place - 1];
             if (l->first != i || l->slot != SIZE_MAX) continue;
-            l->slot = choose_slot(slots, &n_slots, buf->size, i);
+            l->slot = choose_slot(slots, &n_slots, buf, i);
             slots[l->slot].free_from = l->last + 1;
         }
     }
@@ -123,7 +128,8 @@ static wick_status make_slots(wk_plan_pool *pool, const slot *slots, size_t n_sl
             wk_grow(device, &array, &pool->capacity, pool->n_slots, sizeof *pool->slots);
         pool->slots = array;
         if (status != WICK_OK) return status;
-        WK_TRY(wk_buffer_new(device, slots[pool->n_slots].size, &pool->slots[pool->n_slots]));
+        const slot *const s = &slots[pool->n_slots];
+        WK_TRY(wk_buffer_new(device, s->size, s->granule, &pool->slots[pool->n_slots]));
         pool->n_slots++;
     }
     return WICK_OK;
@@ -178,6 +184,7 @@ wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t
     if (status == WICK_OK && !plan->falls_back && device->backend->plan_prepare)
         status = device->backend->plan_prepare(device->handle, plan->ops, plan->kernels,
                                                plan->n_ops, &plan->replay, &device->error);
+    if (plan->replay) device->n_held++;
     *out = plan; /* also on failure: tensors of the recording still name its places */
     return status;
 }
@@ -189,6 +196,8 @@ void wk_plan_abort(wick_device *device, wk_plan **out) {
 
 wick_status wk_plan_run(wk_plan *plan) {
     wick_device *const device = plan->device;
+    if (plan->generation != device->generation)
+        return wk_device_fail(device, WICK_ERR_DEVICE_LOST, "the plan was lost with its device");
     for (size_t i = 0; i < plan->n_ops; i++)
         for (int d = 0; d < plan->ops[i].n_dst; d++) plan->ops[i].view[d].buf->version++;
     const wick_device_desc *const desc = &device->desc;
@@ -208,7 +217,10 @@ wick_status wk_plan_run(wk_plan *plan) {
 void wk_plan_free(wk_plan *plan) {
     if (!plan) return;
     wick_device *const device = plan->device;
-    if (plan->replay) device->backend->plan_free(device->handle, plan->replay);
+    if (plan->replay) {
+        device->backend->plan_free(wk_handle_of(device, plan->generation), plan->replay);
+        wk_handle_let_go(device, plan->generation);
+    }
     for (size_t i = 0; i < plan->n_ops; i++) wk_op_release(device, &plan->ops[i]);
     for (size_t p = 0; p < plan->n_places; p++)
         wk_free(&device->heap, plan->places[p], sizeof *plan->places[p]);

@@ -15,7 +15,7 @@ wick_status wk_grow(wick_device *device, void **array, size_t *capacity, size_t 
     return WICK_OK;
 }
 
-wick_status wk_plan_place(wk_plan *plan, uint64_t size, wk_buffer **out) {
+wick_status wk_plan_place(wk_plan *plan, uint64_t size, uint64_t granule, wk_buffer **out) {
     wick_device *const device = plan->device;
     void *array = plan->places;
     wick_status status =
@@ -28,7 +28,11 @@ wick_status wk_plan_place(wk_plan *plan, uint64_t size, wk_buffer **out) {
         return plan->status;
     }
     plan->places[plan->n_places++] = place;
-    *place = (wk_buffer){.size = size, .refs = 1, .place = (uint32_t)plan->n_places};
+    *place = (wk_buffer){.size = size,
+                         .refs = 1,
+                         .place = (uint32_t)plan->n_places,
+                         .generation = plan->generation,
+                         .granule = granule};
     *out = place;
     return WICK_OK;
 }
@@ -41,7 +45,7 @@ static wick_status record_temp(void *user, wick_dtype dtype, int rank, const int
     const bool exists = wk_view_dense(dtype, &shape, out, &bytes);
     assert(exists); /* the op that is taken apart has been checked */
     (void)exists;
-    WK_TRY(wk_plan_place(plan, bytes, &out->buf));
+    WK_TRY(wk_plan_place(plan, bytes, wk_shape_row_bytes(dtype, &shape), &out->buf));
     out->buf->refs--; /* only the ops that use it hold it */
     return WICK_OK;
 }

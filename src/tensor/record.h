@@ -8,7 +8,8 @@
 struct wk_plan {
     wick_device *device;
     wk_plan_pool *pool;
-    wk_op *ops; /* hold references to their buffers */
+    uint32_t generation; /* of the device */
+    wk_op *ops;          /* hold references to their buffers */
     const wk_kernel **kernels;
     size_t n_ops, op_capacity, kernel_capacity;
     wk_buffer **places; /* place number p is places[p - 1] */
@@ -22,7 +23,7 @@ struct wk_plan {
 wick_status wk_grow(wick_device *device, void **array, size_t *capacity, size_t count, size_t size);
 
 /* A place instead of memory; one reference. */
-wick_status wk_plan_place(wk_plan *plan, uint64_t size, wk_buffer **out);
+wick_status wk_plan_place(wk_plan *plan, uint64_t size, uint64_t granule, wk_buffer **out);
 /* Adds a checked op, taken apart where the device has no kernel for it. */
 wick_status wk_plan_record(wk_plan *plan, const wk_op *op);
 

@@ -3,6 +3,8 @@
 
 #include "backend/cpu/cpu_kernel.h"
 #include "backend/null/null.h"
+#include "backend/webgpu/gpu.h"
+#include "backend/webgpu/webgpu.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,33 +22,49 @@ static const entry entries[] = {
     {WICK_BACKEND_METAL, "metal", NULL, true},
     {WICK_BACKEND_ROCM, "rocm", NULL, true},
     {WICK_BACKEND_OPENCL, "opencl", NULL, true},
-    {WICK_BACKEND_WEBGPU, "webgpu", NULL, true},
+    {WICK_BACKEND_WEBGPU, "webgpu", &wk_backend_webgpu, true},
     {WICK_BACKEND_CPU, "cpu", &wk_backend_cpu, true},
     {WICK_BACKEND_NULL, "null", &wk_backend_null, false},
 };
 
-static const char *why_unavailable(const entry *e) {
+static const char *why_unavailable(const entry *e, const wick_device_desc *desc) {
     if (!e->backend) return "not part of this build";
-    return e->backend->unavailable ? e->backend->unavailable() : NULL;
+    return e->backend->unavailable ? e->backend->unavailable(desc) : NULL;
 }
 
 const wk_backend *wk_backend_get(wick_backend id) {
+    for (size_t i = 0; i < WK_COUNT(entries); i++)
+        if (entries[i].id == id) return entries[i].backend;
+    return NULL;
+}
+
+const wk_backend *wk_backend_choose(const wick_device_desc *desc, char *reason, size_t size) {
+    const bool is_auto = desc->backend == WICK_BACKEND_AUTO;
+    reason[0] = '\0';
     for (size_t i = 0; i < WK_COUNT(entries); i++) {
         const entry *const e = &entries[i];
-        const bool wanted = id == WICK_BACKEND_AUTO ? e->is_automatic : e->id == id;
-        if (wanted && !why_unavailable(e)) return e->backend;
+        if (is_auto ? !e->is_automatic || !e->backend : e->id != desc->backend) continue;
+        const char *const why = why_unavailable(e, desc);
+        if (!why) return e->backend;
+        snprintf(reason, size, "backend %s is not available: %s", e->name, why);
     }
+    if (!reason[0]) snprintf(reason, size, "there is no backend number %d", (int)desc->backend);
     return NULL;
 }
 
 size_t wick_backends(wick_backend_status *out, size_t capacity) {
     for (size_t i = 0; i < WK_COUNT(entries) && i < capacity; i++) {
-        const char *const reason = why_unavailable(&entries[i]);
+        const wick_device_desc desc = {.backend = entries[i].id};
+        const char *const reason = why_unavailable(&entries[i], &desc);
         out[i] = (wick_backend_status){
             .backend = entries[i].id, .name = entries[i].name, .is_available = !reason};
         snprintf(out[i].reason, sizeof out[i].reason, "%s", reason ? reason : "");
     }
     return WK_COUNT(entries);
+}
+
+size_t wick_adapters(const char *library, wick_adapter_info *out, size_t capacity) {
+    return wk_gpu_list(library, out, out ? capacity : 0);
 }
 
 bool wick_backend_from_name(const char *name, wick_backend *backend) {

@@ -34,9 +34,14 @@ static void queue_push_front(wk_queue *queue, const wk_op *op) {
     *queue_at(queue, 0) = *op;
 }
 
+void wk_queue_drop(wick_device *device) {
+    while (device->queue.count > 0) queue_pop(device);
+    device->queue.failure = WICK_OK;
+}
+
 void wk_queue_free(wick_device *device) {
     if (!device->queue.ring) return;
-    while (device->queue.count > 0) queue_pop(device);
+    wk_queue_drop(device);
     wk_free(&device->heap, device->queue.ring, WK_QUEUE_CAPACITY * sizeof(wk_op));
 }
 
@@ -81,7 +86,8 @@ static wick_status temp_part(void *user, wick_dtype dtype, int rank, const int64
     const bool exists = wk_view_dense(dtype, &shape, out, &bytes);
     assert(exists); /* the op that is taken apart has been checked */
     (void)exists;
-    WK_TRY(wk_buffer_new(p->device, bytes, &out->buf));
+    const uint64_t row = wk_shape_row_bytes(dtype, &shape);
+    WK_TRY(wk_buffer_new(p->device, bytes, row, &out->buf));
     p->temps[p->n_temps++] = out->buf;
     return WICK_OK;
 }
@@ -132,6 +138,7 @@ static wick_status run_head(wick_device *device) {
 
 wick_status wk_run(wick_device *device) {
     wk_queue *const queue = &device->queue;
+    if (wk_device_is_lost(device)) return wk_device_abandon(device);
     if (queue->count == 0) return WICK_OK;
     while (queue->count > 0) {
         const wick_status status = run_head(device);

@@ -61,7 +61,7 @@ static bool is_written_only(const wk_shadow *s, int i) {
     return !(info->access & WK_READ) && wk_view_is_dense(&s->op.view[i]);
 }
 
-static void end_shadow(wick_device *device) {
+void wk_shadow_drop(wick_device *device) {
     wk_shadow *const s = device->shadow;
     if (!s) return;
     for (int i = 0; i < WK_MAX_OPERANDS; i++)
@@ -74,7 +74,7 @@ static void end_shadow(wick_device *device) {
 }
 
 void wk_shadow_free(wick_device *device) {
-    end_shadow(device);
+    wk_shadow_drop(device);
     if (device->cpu_fast) cpu_backend()->close(device->cpu_fast);
     if (device->cpu_reference) cpu_backend()->close(device->cpu_reference);
 }
@@ -95,9 +95,9 @@ wick_status wk_shadow_start(wick_device *device, const wk_op *op, const wk_kerne
         uint64_t end;
         wk_view_range(view, &o->begin, &end);
         o->size = end - o->begin;
-        const wick_status status = cpu_backend()->alloc(cpu, o->size, &o->copy, &device->error);
+        const wick_status status = cpu_backend()->alloc(cpu, o->size, 0, &o->copy, &device->error);
         if (status != WICK_OK) {
-            end_shadow(device);
+            wk_shadow_drop(device);
             return status;
         }
         s->cpu_op.view[i].buf = o->copy;
@@ -220,6 +220,6 @@ static wick_status step(wick_device *device, wk_shadow *s) {
 
 wick_status wk_shadow_step(wick_device *device) {
     const wick_status status = step(device, device->shadow);
-    if (status != WICK_PENDING) end_shadow(device);
+    if (status != WICK_PENDING) wk_shadow_drop(device);
     return status;
 }

@@ -12,7 +12,9 @@
 wick_status wk_shadow_start(wick_device *device, const wk_op *op, const wk_kernel *kernel);
 /* WICK_PENDING, or the end: WICK_OK, WICK_ERR_MISMATCH or another failure. */
 wick_status wk_shadow_step(wick_device *device);
-/* Ends what is under way and closes the CPU devices that were opened for it. */
+/* Ends what is under way. */
+void wk_shadow_drop(wick_device *device);
+/* The same, and closes the CPU devices that were opened for it. */
 void wk_shadow_free(wick_device *device);
 
 #endif

@@ -50,9 +50,10 @@ wick_tensor *wk_tensor_new(wick_device *device, wick_dtype dtype, const wick_sha
     wk_view view;
     uint64_t bytes;
     if (!dense_view(device, dtype, shape, &view, &bytes)) return NULL;
+    const uint64_t row = wk_shape_row_bytes(dtype, shape);
     const wick_status status = device->recording
-                                   ? wk_plan_place(device->recording, bytes, &view.buf)
-                                   : wk_buffer_new(device, bytes, &view.buf);
+                                   ? wk_plan_place(device->recording, bytes, row, &view.buf)
+                                   : wk_buffer_new(device, bytes, row, &view.buf);
     return status == WICK_OK ? wk_tensor_in_scope(device, &view) : NULL;
 }
 

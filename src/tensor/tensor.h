@@ -27,6 +27,22 @@ wick_status wk_device_fail(wick_device *device, wick_status status, const char *
 wick_error *wk_device_sticky(wick_device *device);
 wk_heap *wk_device_heap(wick_device *device);
 
+/* --- Loss: a device that is lost is replaced, the wick_device stays --- */
+
+bool wk_device_can_be_lost(const wick_device *device);
+/* As far as the calls so far have shown. */
+bool wk_device_is_lost(const wick_device *device);
+/* Looks. WICK_ERR_DEVICE_LOST with its sentence, or WICK_OK. */
+wick_status wk_device_check(wick_device *device);
+/* Counts replacements: what was made under another number is lost and can only be released. */
+uint32_t wk_device_generation(const wick_device *device);
+/* Opens a lost device anew, after a delay and at most three times in a row; what was queued is
+ * dropped. WICK_PENDING: call again. WICK_OK: there is a device, and the sentence of the loss is
+ * forgotten. WICK_ERR_DEVICE_LOST: given up. */
+wick_status wk_device_recover(wick_device *device);
+/* It has been of use: attempts are counted from zero again. */
+void wk_device_settle(wick_device *device);
+
 /* --- Tensors --- */
 
 /* A dense tensor, contents undefined; while a plan is being recorded its memory exists only later.

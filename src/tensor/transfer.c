@@ -17,6 +17,7 @@ wick_status wick_write(wick_tensor *tensor, const void *data, size_t size) {
     if (tensor->view.buf->place)
         return wk_device_fail(device, WICK_ERR_STATE,
                               "a tensor of a recording has no memory to write to");
+    WK_TRY(wk_buffer_usable(device, tensor->view.buf));
     if (size == 0) return WICK_OK;
     /* Queued ops read the old contents: the backend must know them before it gets the new ones. */
     WK_TRY(wk_run_to_end(device));
@@ -123,6 +124,7 @@ wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
     if (device->recording && !is_readable(tensor))
         return wk_device_fail(device, WICK_ERR_STATE,
                               "only a dense tensor can be read during a recording");
+    WK_TRY(wk_buffer_usable(device, tensor->view.buf));
     wick_reading *const r = take_reading(device);
     if (!r) return device->error.status;
     r->source = dense_source(tensor);
@@ -136,6 +138,7 @@ wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
 
 static wick_status poll_reading(wick_reading *r) {
     wick_device *const device = r->device;
+    WK_TRY(wk_buffer_usable(device, r->source->view.buf));
     if (!r->is_started) {
         WK_TRY(wk_run(device));
         const uint64_t size = wick_tensor_bytes(r->source);
@@ -168,7 +171,10 @@ wick_status wick_read_finish(wick_reading *reading, void *data, size_t size) {
     else if (status == WICK_OK && size != bytes)
         status = wk_device_fail(device, WICK_ERR_ARGUMENT,
                                 "room for %zu bytes given, the tensor holds %zu", size, bytes);
-    if (reading->is_started && bytes > 0) {
+    /* Of an older generation: the read is gone with its handle. */
+    const bool is_gone = reading->source->view.buf->generation != device->generation;
+    if (is_gone && status == WICK_OK) status = wk_buffer_usable(device, reading->source->view.buf);
+    if (reading->is_started && !is_gone && bytes > 0) {
         const wick_status read = device->backend->read_finish(
             device->handle, reading->ticket, status == WICK_OK ? data : NULL, &device->error);
         if (status == WICK_OK) status = read;

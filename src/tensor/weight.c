@@ -47,7 +47,8 @@ uint64_t wk_weight_room(const wick_device *device, const wk_weight_desc *desc, b
 
 wick_status wk_weight_store_make(wick_device *device, uint64_t bytes, wk_weight_store *out) {
     *out = (wk_weight_store){.device = device};
-    return bytes > 0 ? wk_buffer_new(device, bytes, &out->buf) : WICK_OK;
+    return bytes > 0 && device->backend->joins_weights ? wk_buffer_new(device, bytes, 0, &out->buf)
+                                                       : WICK_OK;
 }
 
 void wk_weight_store_release(wk_weight_store *store) {
@@ -55,11 +56,19 @@ void wk_weight_store_release(wk_weight_store *store) {
     *store = (wk_weight_store){0};
 }
 
+/* What kernels read together of a weight: a panel, else a row. */
+static uint64_t granule_of(const wk_view *view) {
+    if (view->layout != WK_LAYOUT_RAW)
+        return (uint64_t)wk_panel_bytes((wk_layout)view->layout, view->extent[1]);
+    const wick_shape shape = wick_shape_of(view->rank, view->extent);
+    return wk_shape_row_bytes(view->dtype, &shape);
+}
+
 /* The memory of a weight: a part of the store or a buffer of its own. */
 static wick_status place(wk_weight_store *store, wick_device *device, uint64_t bytes,
                          wk_view *view) {
     if (!store->buf || align(bytes) > store->buf->size - store->used)
-        return wk_buffer_new(device, bytes, &view->buf);
+        return wk_buffer_new(device, bytes, granule_of(view), &view->buf);
     wk_buffer_retain(store->buf);
     view->buf = store->buf;
     view->offset = store->used;
@@ -94,6 +103,7 @@ wick_status wk_weight_upload(wick_tensor *weight, int64_t first_row, int64_t n_r
                              const void *blocks) {
     wick_device *const device = weight->device;
     const wk_view *const view = &weight->view;
+    WK_TRY(wk_buffer_usable(device, view->buf));
     if (view->rank == 2)
         return device->backend->upload_rows(device->handle, view, first_row, n_rows, blocks,
                                             &device->error);

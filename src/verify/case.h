@@ -6,9 +6,9 @@
 #ifndef WK_VERIFY_CASE_H
 #define WK_VERIFY_CASE_H
 
-#include "backend/cpu/cpu_kernel.h"
 #include "core/alloc.h"
 #include "core/rng.h"
+#include "verify/verify.h"
 
 /* Which floats the operands hold. */
 typedef enum wk_case_values {
@@ -23,6 +23,7 @@ typedef struct wk_case_memory {
     unsigned char *initial;  /* before anything ran */
     unsigned char *expected; /* after the reference */
     unsigned char *first;    /* after the kernel's first run */
+    unsigned char *flushed;  /* after the reference, with zeros for subnormal numbers */
     uint64_t size;
 } wk_case_memory;
 
@@ -69,6 +70,8 @@ wick_status wk_case_fill(wk_case *c, wk_heap *heap, wick_error *err);
 void wk_case_release(wk_case *c, wk_heap *heap);
 /* live = initial. */
 void wk_case_reset(wk_case *c);
+/* Makes zeros of the subnormal f32 and bf16 in the live memory of what is read. */
+void wk_case_flush(wk_case *c);
 /* NULL where every byte outside the elements of the destinations is as it was, else the name of an
  * operand that was written to. */
 const char *wk_case_find_damage(const wk_case *c);
@@ -87,14 +90,23 @@ wick_status wk_bounds_make(const wk_case *c, const wk_kernel *kernel, const wk_v
 void wk_bounds_release(wk_bounds *bounds, wk_heap *heap);
 double wk_bounds_at(const wk_bounds *bounds, int64_t element, double want);
 
-/* run.c: runs a kernel on the live memory, in random ranges and random order. */
 typedef struct wk_case_run {
     bool has_fault;
     bool is_out_of_scratch; /* wrote past the end of its scratch memory */
     uint64_t ns;            /* spent in the kernel */
 } wk_case_run;
 
+/* run.c: runs a kernel on the live memory, in random ranges and random order. */
 wick_status wk_case_compute(wk_case *c, const wk_cpu_kernel *kernel, bool is_split, wk_heap *heap,
                             wk_case_run *out);
+
+/* run_device.c: the same by a device, in memory of its own that begins as the live memory is, and
+ * is copied back. */
+typedef enum wk_case_manner {
+    WK_MANNER_PLAIN, /* each operand in a buffer of its own, and the op encoded */
+    WK_MANNER_OTHER, /* all in one buffer, and the op replayed by a plan where there are such */
+} wk_case_manner;
+wick_status wk_case_compute_on(wk_case *c, const wk_verify_subject *subject, wk_case_manner manner,
+                               wk_heap *heap, wk_case_run *out, wick_error *err);
 
 #endif

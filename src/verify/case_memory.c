@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GUARD_BYTES = 256 };
+enum { GUARD_BYTES = 256, WEIGHT_ALIGNMENT = 16, N_COPIES = 4 };
 
 static bool is_own(const wk_case *c, int i) { return c->op.view[i].buf == &c->buffer[i]; }
 
@@ -208,8 +208,9 @@ static wick_status fill_operand(wk_case *c, int i, wk_heap *heap) {
 
 /* Bytes before the operand: a multiple of its elements. */
 static uint64_t random_lead(wk_case *c, const wk_view *view, bool is_tight) {
-    const uint64_t element =
+    uint64_t element =
         wk_dtype_is_block(view->dtype) ? 4 : (uint64_t)wk_dtype_get(view->dtype)->block_bytes;
+    if (view->layout != WK_LAYOUT_RAW) element = WEIGHT_ALIGNMENT;
     const uint64_t n = is_tight ? 0 : GUARD_BYTES / element;
     return (n + (uint64_t)wk_case_below(c, 20)) * element;
 }
@@ -234,10 +235,11 @@ static wick_status allocate(wk_case *c, int i, wk_heap *heap) {
     m->size = view->offset + span + (is_tight ? 0 : GUARD_BYTES);
     if (m->size == 0) m->size = 1;
     m->live = wk_alloc(heap, m->size);
-    m->initial = wk_alloc(heap, 3 * m->size);
+    m->initial = wk_alloc(heap, N_COPIES * m->size);
     if (!m->live || !m->initial) return WICK_ERR_OUT_OF_MEMORY;
     m->expected = m->initial + m->size;
     m->first = m->expected + m->size;
+    m->flushed = m->first + m->size;
     c->buffer[i] = (wk_buffer){.size = m->size, .data = m->live};
     poison(c, i, m);
     return WICK_OK;
@@ -270,7 +272,7 @@ void wk_case_release(wk_case *c, wk_heap *heap) {
     for (int i = 0; i < WK_MAX_OPERANDS; i++) {
         wk_case_memory *const m = &c->memory[i];
         wk_free(heap, m->live, m->size);
-        wk_free(heap, m->initial, 3 * m->size);
+        wk_free(heap, m->initial, N_COPIES * m->size);
         *m = (wk_case_memory){0};
     }
 }
@@ -278,6 +280,28 @@ void wk_case_release(wk_case *c, wk_heap *heap) {
 void wk_case_reset(wk_case *c) {
     for (int i = 0; i < c->op.n_dst + c->op.n_src; i++)
         if (is_own(c, i)) memcpy(c->memory[i].live, c->memory[i].initial, c->memory[i].size);
+}
+
+static void flush_elements(const wk_view *view) {
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
+        const wk_ref_row row = wk_ref_row_at(view, r);
+        for (int64_t i = 0; i < row.n; i++) {
+            double value;
+            wk_ref_load(&row, i, 1, &value);
+            if (!(fabs(value) < 0x1p-126)) continue;
+            value = copysign(0, value);
+            wk_ref_store(&row, i, 1, &value);
+        }
+    }
+}
+
+void wk_case_flush(wk_case *c) {
+    for (int i = 0; i < c->op.n_dst + c->op.n_src; i++) {
+        const wk_view *const view = &c->op.view[i];
+        const bool is_read = wk_op_get_info(c->op.code)->operands[i].access & WK_READ;
+        const bool is_wide = view->dtype == WICK_F32 || view->dtype == WICK_BF16;
+        if (view->buf && is_read && is_wide && view->layout == WK_LAYOUT_RAW) flush_elements(view);
+    }
 }
 
 /* --- Damage --- */

@@ -1,14 +1,36 @@
-/* verify/verify.h: every kernel of the CPU backend against the specification, cpu/ref.
+/* verify/verify.h: every kernel of every backend against the specification, cpu/ref.
  *
  * A case is a random op: dtypes, shapes, strides, offsets, optional operands, parameters and values
- * from one seed. The kernel runs on memory surrounded and filled with poison, twice, in different
- * random ranges; nothing but the elements of its destinations may change, both runs must give the
- * same bits, and these must be within the bounds of the op (wk_op_tolerance, bounds.c). */
+ * from one seed. The kernel runs on memory surrounded and filled with poison, twice: on the CPU in
+ * different random ranges, on other devices in one buffer or several, and as a plan. Nothing but
+ * the elements of its destinations may change, both runs must give the same bits, and these must be
+ * within the bounds of the op (wk_op_tolerance, bounds.c). */
 #ifndef WK_VERIFY_VERIFY_H
 #define WK_VERIFY_VERIFY_H
 
 #include "backend/cpu/cpu_kernel.h"
+#include "backend/webgpu/webgpu_kernel.h"
 #include "core/alloc.h"
+
+/* A kernel, and what runs it. */
+typedef struct wk_verify_subject {
+    const wk_kernel *kernel;
+    wk_opcode code;
+    bool (*accepts)(const wk_op *op); /* NULL: every op of the code */
+    const wk_cpu_kernel *cpu;         /* the kernel, where it is run on the host's memory, else */
+    const wk_backend *backend;        /* the device that runs it */
+    wk_backend_device *device;
+} wk_verify_subject;
+
+wk_verify_subject wk_verify_on_cpu(const wk_cpu_kernel *kernel);
+/* device: of wk_backend_webgpu, with the features that the kernel needs. */
+wk_verify_subject wk_verify_on_webgpu(const wk_webgpu_kernel *kernel, wk_backend_device *device);
+/* The next kernel from index on that the device can run, *index then behind it; false: there is
+ * none. */
+bool wk_verify_next_cpu(const wk_backend_device *device, size_t *index, wk_verify_subject *out);
+bool wk_verify_next_webgpu(wk_backend_device *device, size_t *index, wk_verify_subject *out);
+/* How many programs a WebGPU device has compiled so far. */
+uint64_t wk_verify_webgpu_programs(const wk_backend_device *device);
 
 typedef struct wk_verify_report {
     int64_t n_cases, n_elements;
@@ -21,10 +43,13 @@ typedef struct wk_verify_report {
 } wk_verify_report;
 
 /* Runs n_cases cases, the first one from seed, up to the first that fails. A case alone is n_cases
- * 1 with its own seed. WICK_ERR_MISMATCH: the kernel is wrong. WICK_ERR_UNSUPPORTED: no random op
- * was one that it accepts. WICK_ERR_OUT_OF_MEMORY. */
-wick_status wk_verify_kernel(const wk_cpu_kernel *kernel, uint64_t seed, int64_t n_cases,
+ * 1 with its own seed. WICK_ERR_MISMATCH: the kernel is wrong. WICK_ERR_NOT_FOUND: no random op was
+ * one that it accepts. WICK_ERR_OUT_OF_MEMORY; what the device says. */
+wick_status wk_verify_kernel(const wk_verify_subject *subject, uint64_t seed, int64_t n_cases,
                              wk_heap *heap, wk_verify_report *report);
+
+/* * stands for any characters, ? for one. */
+bool wk_verify_matches(const char *glob, const char *name);
 
 typedef struct wk_verify_bench {
     char op[192];

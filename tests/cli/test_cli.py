@@ -626,7 +626,7 @@ def test_version():
     assert re.fullmatch(rb"wick \d+\.\d+\.\d+\n", succeeds("--version"))
 
 
-ENGINE = "backend threads isa math chunk cache strict verify profile no-map"
+ENGINE = "backend adapter webgpu-lib threads isa math chunk cache strict verify profile no-map"
 OPTIONS = {
     "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet temp top-k top-p "
            "min-p repeat-penalty repeat-last seed frequency-penalty presence-penalty logit-bias "
@@ -638,7 +638,7 @@ OPTIONS = {
     "logits": "tokens out " + ENGINE,
     "bench": "prompt generate repetitions csv json " + ENGINE,
     "gguf": "force max-size max-tensors",
-    "devices": "json",
+    "devices": "json webgpu-lib",
     "help": "",
 }
 

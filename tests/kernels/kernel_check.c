@@ -1,18 +1,20 @@
-/* kernel_check: compares every CPU kernel that this processor can run with the reference, on random
- * ops; reference kernels are compared with themselves in other ranges.
+/* kernel_check: compares every kernel that this processor or GPU can run with the reference, on
+ * random ops; reference kernels are compared with themselves in other ranges.
  *
  *   kernel_check [--kernel=GLOB] [--seed=N] [--cases=N] [--isa=NAME] [--bench] [--list]
+ *                [--backend=webgpu] [options of webgpu_options.h]
  *
  * Prints TAP, one test for each kernel: errors relative to the rms of the results, and the largest
  * part of its bound that one was. NAME is ref, avx2, avx512, neon, dotprod or i8mm. Exit status: 0
  * all passed, 1 one failed, 2 wrong use. */
 #include "sys/cpu_features.h"
+#include "tensor/device.h"
 #include "verify/verify.h"
+#include "webgpu_options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct options {
     const char *glob;
@@ -20,14 +22,8 @@ typedef struct options {
     int64_t n_cases;
     uint32_t features;
     bool is_bench, is_list;
+    wick_device_desc device; /* CPU or WebGPU */
 } options;
-
-/* * stands for any characters, ? for one. */
-static bool matches(const char *glob, const char *name) {
-    if (*glob == '*') return matches(glob + 1, name) || (*name != '\0' && matches(glob, name + 1));
-    if (*name == '\0') return *glob == '\0';
-    return (*glob == '?' || *glob == *name) && matches(glob + 1, name + 1);
-}
 
 static bool parse_number(const char *text, uint64_t *number) {
     char *end;
@@ -55,34 +51,43 @@ static bool parse_isa(const char *name, uint32_t *features) {
     return false;
 }
 
+static bool parse_backend(const char *name, wick_device_desc *desc) {
+    return wick_backend_from_name(name, &desc->backend) &&
+           (desc->backend == WICK_BACKEND_CPU || desc->backend == WICK_BACKEND_WEBGPU);
+}
+
 static bool parse(int argc, char **argv, options *o) {
     *o = (options){.glob = "*", .seed = 1, .n_cases = 100, .features = wk_cpu_features()};
+    o->device.backend = WICK_BACKEND_CPU;
     for (int i = 1; i < argc; i++) {
         uint64_t number;
-        if (strncmp(argv[i], "--kernel=", 9) == 0) {
-            o->glob = argv[i] + 9;
-        } else if (strncmp(argv[i], "--seed=", 7) == 0) {
-            if (!parse_number(argv[i] + 7, &o->seed)) return false;
-        } else if (strncmp(argv[i], "--cases=", 8) == 0) {
-            if (!parse_number(argv[i] + 8, &number) || number > INT32_MAX) return false;
+        const char *text;
+        if ((text = option_value(argc, argv, &i, "--kernel")) != NULL) {
+            o->glob = text;
+        } else if ((text = option_value(argc, argv, &i, "--seed")) != NULL) {
+            if (!parse_number(text, &o->seed)) return false;
+        } else if ((text = option_value(argc, argv, &i, "--cases")) != NULL) {
+            if (!parse_number(text, &number) || number > INT32_MAX) return false;
             o->n_cases = (int64_t)number;
-        } else if (strncmp(argv[i], "--isa=", 6) == 0) {
-            if (!parse_isa(argv[i] + 6, &o->features)) return false;
+        } else if ((text = option_value(argc, argv, &i, "--isa")) != NULL) {
+            if (!parse_isa(text, &o->features)) return false;
+        } else if ((text = option_value(argc, argv, &i, "--backend")) != NULL) {
+            if (!parse_backend(text, &o->device)) return false;
         } else if (strcmp(argv[i], "--bench") == 0) {
             o->is_bench = true;
         } else if (strcmp(argv[i], "--list") == 0) {
             o->is_list = true;
-        } else {
+        } else if (!parse_webgpu(argc, argv, &i, &o->device.webgpu)) {
             return false;
         }
     }
-    return true;
+    return !o->is_bench || o->device.backend == WICK_BACKEND_CPU;
 }
 
-static bool check(const wk_cpu_kernel *kernel, const options *o, int number, wk_heap *heap) {
+static bool check(const wk_verify_subject *subject, const options *o, int number, wk_heap *heap) {
     wk_verify_report report;
-    const char *const name = kernel->base.name;
-    const wick_status status = wk_verify_kernel(kernel, o->seed, o->n_cases, heap, &report);
+    const char *const name = subject->kernel->name;
+    const wick_status status = wk_verify_kernel(subject, o->seed, o->n_cases, heap, &report);
     printf("%s %d - %s: %" PRId64 " cases, %" PRId64 " elements, relative error mean %.2g rms %.2g "
            "max %.2g, %.2g of the bound, digest %016" PRIx64 "\n",
            status == WICK_OK ? "ok" : "not ok", number, name, report.n_cases, report.n_elements,
@@ -106,34 +111,71 @@ static void bench(const wk_cpu_kernel *kernel, wk_heap *heap) {
     }
 }
 
+/* Counts of what was run. */
+typedef struct tally {
+    int n_run, n_failed;
+} tally;
+
+static void take(const wk_verify_subject *subject, const options *o, tally *t, wk_heap *heap) {
+    t->n_run++;
+    if (o->is_list) {
+        puts(subject->kernel->name);
+    } else if (o->is_bench) {
+        bench(subject->cpu, heap);
+    } else {
+        t->n_failed += !check(subject, o, t->n_run, heap);
+        fflush(stdout);
+    }
+}
+
+static void take_cpu(const options *o, tally *t, wk_heap *heap) {
+    const wk_cpu_kernel *kernel;
+    for (size_t i = 0; (kernel = wk_cpu_kernel_at(i)) != NULL; i++) {
+        const wk_verify_subject subject = wk_verify_on_cpu(kernel);
+        if (wk_verify_matches(o->glob, kernel->base.name) && (kernel->needs & ~o->features) == 0)
+            take(&subject, o, t, heap);
+    }
+}
+
+/* False: there is no such device. */
+static bool take_webgpu(const options *o, tally *t, wk_heap *heap) {
+    wick_device *device;
+    wick_error error = {0};
+    if (wick_device_open(&o->device, &device, &error) != WICK_OK) {
+        fprintf(stderr, "kernel_check: %s\n", error.message);
+        return false;
+    }
+    wick_device_info info;
+    wick_device_get_info(device, &info);
+    printf("# %s, %s, %s\n", info.name, info.adapter.implementation, info.adapter.driver);
+    wk_verify_subject subject;
+    for (size_t i = 0; wk_verify_next_webgpu(device->handle, &i, &subject);)
+        if (wk_verify_matches(o->glob, subject.kernel->name)) take(&subject, o, t, heap);
+    printf("# %" PRIu64 " programs compiled\n", wk_verify_webgpu_programs(device->handle));
+    wick_device_close(device);
+    return true;
+}
+
 int main(int argc, char **argv) {
     options o;
     if (!parse(argc, argv, &o)) {
         fprintf(stderr, "usage: kernel_check [--kernel=GLOB] [--seed=N] [--cases=N] "
-                        "[--isa=NAME] [--bench] [--list]\n");
+                        "[--isa=NAME] [--bench] [--list]\n"
+                        "                [--backend=webgpu] " WEBGPU_USAGE "\n");
         return 2;
     }
     wk_heap heap;
     wk_heap_init(&heap, NULL);
-    int n_run = 0, n_failed = 0;
-    const wk_cpu_kernel *kernel;
-    for (size_t i = 0; (kernel = wk_cpu_kernel_at(i)) != NULL; i++) {
-        if (!matches(o.glob, kernel->base.name) || (kernel->needs & ~o.features) != 0) continue;
-        n_run++;
-        if (o.is_list) {
-            puts(kernel->base.name);
-        } else if (o.is_bench) {
-            bench(kernel, &heap);
-        } else {
-            n_failed += !check(kernel, &o, n_run, &heap);
-            fflush(stdout);
-        }
-    }
-    if (n_run == 0) {
-        fprintf(stderr, "kernel_check: no kernel that this processor can run is called %s\n",
-                o.glob);
+    tally t = {0};
+    if (o.device.backend == WICK_BACKEND_CPU) {
+        take_cpu(&o, &t, &heap);
+    } else if (!take_webgpu(&o, &t, &heap)) {
         return 2;
     }
-    if (!o.is_bench && !o.is_list) printf("1..%d\n", n_run);
-    return n_failed > 0;
+    if (t.n_run == 0) {
+        fprintf(stderr, "kernel_check: no kernel that can be run here is called %s\n", o.glob);
+        return 2;
+    }
+    if (!o.is_bench && !o.is_list) printf("1..%d\n", t.n_run);
+    return t.n_failed > 0;
 }

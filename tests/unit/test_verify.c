@@ -9,6 +9,8 @@
 #include "checked_heap.h"
 #include "verify/verify.h"
 
+#include <wick/verify.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,7 +134,8 @@ static wick_status verify(run_fn *run, bool is_alone, uint64_t seed, wk_verify_r
     };
     checked_heap heap;
     checked_heap_init(&heap, UINT64_MAX);
-    const wick_status status = wk_verify_kernel(&kernel, seed, CASES, &heap.heap, report);
+    const wk_verify_subject subject = wk_verify_on_cpu(&kernel);
+    const wick_status status = wk_verify_kernel(&subject, seed, CASES, &heap.heap, report);
     assert_true(checked_heap_is_clean(&heap));
     return status;
 }
@@ -213,7 +216,8 @@ static wick_status verify_as(wk_opcode code, run_fn *run, bool is_fast, wk_verif
     kernel.run = run;
     wk_heap heap;
     wk_heap_init(&heap, NULL);
-    return wk_verify_kernel(&kernel, 3, CASES, &heap, report);
+    const wk_verify_subject subject = wk_verify_on_cpu(&kernel);
+    return wk_verify_kernel(&subject, 3, CASES, &heap, report);
 }
 
 /* Faults are the reference's, but the operand that says so is not looked at. */
@@ -280,8 +284,86 @@ static void test_nothing_accepted(void **state) {
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wk_verify_report report;
-    assert_int_equal(wk_verify_kernel(&kernel, 1, 1, &heap, &report), WICK_ERR_UNSUPPORTED);
+    const wk_verify_subject subject = wk_verify_on_cpu(&kernel);
+    assert_int_equal(wk_verify_kernel(&subject, 1, 1, &heap, &report), WICK_ERR_NOT_FOUND);
     assert_non_null(strstr(report.failure, "accepted"));
+}
+
+/* --- By a device, which here is the CPU's --- */
+
+static wick_status verify_by_device(run_fn *run, wk_verify_report *report) {
+    const wk_cpu_kernel kernel = {
+        .base = {.name = "add_of_test"},
+        .code = WK_OP_BINARY,
+        .accepts = accepts_alone,
+        .n_phases = 1,
+        .items = items,
+        .worker_bytes = worker_bytes,
+        .run = run,
+    };
+    checked_heap heap;
+    checked_heap_init(&heap, UINT64_MAX);
+    const wick_device_desc desc = {.n_threads = 1};
+    const wk_open_desc open = {.heap = &heap.heap, .device = &desc};
+    wk_verify_subject subject = {.kernel = &kernel.base,
+                                 .code = kernel.code,
+                                 .accepts = kernel.accepts,
+                                 .backend = &wk_backend_cpu};
+    assert_int_equal(wk_backend_cpu.open_start(&open, &subject.device, NULL), WICK_OK);
+    while (wk_backend_cpu.open_poll(subject.device, NULL) == WICK_PENDING) continue;
+    const wick_status status = wk_verify_kernel(&subject, 1, CASES, &heap.heap, report);
+    wk_backend_cpu.close(subject.device);
+    assert_true(checked_heap_is_clean(&heap));
+    return status;
+}
+
+static void expect_by_device(run_fn *run, const char *words) {
+    wk_verify_report report;
+    assert_int_equal(verify_by_device(run, &report), WICK_ERR_MISMATCH);
+    if (!strstr(report.failure, words)) print_message("%s\n", report.failure);
+    assert_non_null(strstr(report.failure, words));
+}
+
+static void test_device(void **state) {
+    (void)state;
+    wk_verify_report report;
+    assert_int_equal(verify_by_device(run_right, &report), WICK_OK);
+    assert_int_equal(report.n_cases, CASES);
+    assert_true(report.n_elements > 100000 && report.max_error == 0);
+    expect_by_device(run_last_column, "instead of");
+    expect_by_device(run_source, "memory of b outside the result was written");
+    expect_by_device(run_one_too_far, "memory of y outside the result was written");
+    expect_by_device(run_reads_padding, "nan instead of");
+    expect_by_device(run_inaccurate, "instead of");
+}
+
+/* --- The public function --- */
+
+static bool count_kernel(void *user, const wick_kernel_check *check) {
+    assert_int_equal(check->status, WICK_OK);
+    assert_int_equal(check->n_cases, 3);
+    assert_string_equal(check->failure, "");
+    return ++*(int *)user < 2;
+}
+
+static void test_public(void **state) {
+    (void)state;
+    int n = 0;
+    wick_device *device;
+    wick_error error;
+    const wick_device_desc cpu = {.backend = WICK_BACKEND_CPU, .isa = WICK_ISA_REF};
+    wick_verify_desc desc = {.kernels = "r*_ref", .n_cases = 3, .report = count_kernel, .user = &n};
+    assert_int_equal(wick_device_open(&cpu, &device, NULL), WICK_OK);
+    assert_int_equal(wick_verify(device, &desc, &error), WICK_OK);
+    assert_int_equal(n, 2); /* it stops where it is told to */
+    desc.kernels = "nothing";
+    assert_int_equal(wick_verify(device, &desc, &error), WICK_ERR_NOT_FOUND);
+    assert_non_null(strstr(error.message, "nothing"));
+    wick_device_close(device);
+    const wick_device_desc null = {.backend = WICK_BACKEND_NULL};
+    assert_int_equal(wick_device_open(&null, &device, NULL), WICK_OK);
+    assert_int_equal(wick_verify(device, NULL, &error), WICK_ERR_UNSUPPORTED);
+    wick_device_close(device);
 }
 
 /* Memory runs out at every allocation in turn. */
@@ -291,8 +373,8 @@ static void test_out_of_memory(void **state) {
         checked_heap heap;
         checked_heap_init(&heap, n);
         wk_verify_report report;
-        const wick_status status =
-            wk_verify_kernel(reference_of(WK_OP_LINEAR), 1, 2, &heap.heap, &report);
+        const wk_verify_subject subject = wk_verify_on_cpu(reference_of(WK_OP_LINEAR));
+        const wick_status status = wk_verify_kernel(&subject, 1, 2, &heap.heap, &report);
         assert_true(checked_heap_is_clean(&heap));
         if (status == WICK_OK) break;
         assert_int_equal(status, WICK_ERR_OUT_OF_MEMORY);
@@ -323,6 +405,8 @@ int main(void) {
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_every_op),
         cmocka_unit_test(test_nothing_accepted),
+        cmocka_unit_test(test_device),
+        cmocka_unit_test(test_public),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_bench),
     };

@@ -14,8 +14,6 @@ enum { DEFAULT_SLICE_US = 20000, MAX_THREADS = 1024 };
 
 /* --- Opening --- */
 
-static const char *unavailable(void) { return NULL; }
-
 /* The instruction sets, higher ones later: what each needs, and what it may use where it is the
  * highest that is allowed. */
 static const struct {
@@ -200,15 +198,9 @@ static wick_status submit(wk_backend_device *dev, wk_ticket *ticket, wick_error 
     return WICK_OK;
 }
 
-static bool is_lost(const wk_backend_device *dev) {
-    (void)dev;
-    return false;
-}
-
 const wk_backend wk_backend_cpu = {
     .id = WICK_BACKEND_CPU,
     .name = "cpu",
-    .unavailable = unavailable,
     .open_start = open_start,
     .open_poll = open_poll,
     .close = close_device,
@@ -220,6 +212,7 @@ const wk_backend wk_backend_cpu = {
     .wrap = wk_cpu_wrap,
     .free = wk_cpu_free,
     .upload = wk_cpu_upload,
+    .joins_weights = true,
     .prepare_weight = prepare_weight,
     .upload_rows = upload_rows,
     .find_kernel = find_kernel,
@@ -232,5 +225,4 @@ const wk_backend wk_backend_cpu = {
     .plan_prepare = wk_cpu_plan_prepare,
     .plan_replay = wk_cpu_plan_replay,
     .plan_free = wk_cpu_plan_free,
-    .lost = is_lost,
 };

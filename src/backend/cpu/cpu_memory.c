@@ -21,7 +21,9 @@ static wk_cpu_buffer *make_buffer(wk_backend_device *dev, void *memory, uint64_t
 /* An empty buffer has an address as well, so that arithmetic on it is defined. */
 static size_t room_of(uint64_t size) { return size > 0 ? (size_t)size : 1; }
 
-wick_status wk_cpu_alloc(wk_backend_device *dev, uint64_t size, wk_buffer **out, wick_error *err) {
+wick_status wk_cpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t granule, wk_buffer **out,
+                         wick_error *err) {
+    (void)granule; /* one piece */
     *out = NULL;
     void *memory = size <= SIZE_MAX ? wk_alloc_aligned(dev->heap, room_of(size)) : NULL;
     if (!memory) return wk_cpu_no_memory(err, size, "a buffer");

@@ -94,7 +94,8 @@ struct wk_backend_device {
 
 /* "failed for want of memory" with what the system has. */
 wick_status wk_cpu_no_memory(wick_error *err, uint64_t size, const char *what);
-wick_status wk_cpu_alloc(wk_backend_device *dev, uint64_t size, wk_buffer **out, wick_error *err);
+wick_status wk_cpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t granule, wk_buffer **out,
+                         wick_error *err);
 wk_buffer *wk_cpu_wrap(wk_backend_device *dev, void *memory, uint64_t size, wk_memory_owner owner);
 void wk_cpu_free(wk_backend_device *dev, wk_buffer *buf);
 /* Frees the buffers whose commands have run. */

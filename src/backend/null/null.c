@@ -31,9 +31,30 @@ struct wk_backend_device {
     wk_ticket late; /* the ticket that is being held back */
     int polls_left;
     null_read reads[MAX_READS];
+    uint64_t calls_left; /* until it has gone; 0: it stays */
+    uint32_t n_allocs, refused;
+    bool is_gone, is_known_lost;
 };
 
-static const char *unavailable(void) { return NULL; }
+/* --- Going away --- */
+
+void wk_null_lose_after(wk_backend_device *dev, uint64_t n_calls) { dev->calls_left = n_calls; }
+
+/* Counts the call. */
+static bool has_gone(wk_backend_device *dev) {
+    if (dev->calls_left > 0 && --dev->calls_left == 0) dev->is_gone = true;
+    return dev->is_gone;
+}
+
+static wick_status tell_lost(wk_backend_device *dev, wick_error *err) {
+    dev->is_known_lost = true;
+    return wk_fail(err, WICK_ERR_DEVICE_LOST, "null: the device was taken away");
+}
+
+/* What becomes of a command of a device that has gone. */
+static wick_status swallow(wk_backend_device *dev, wick_error *err) {
+    return dev->flags & WICK_NULL_LATE ? WICK_OK : tell_lost(dev, err);
+}
 
 /* --- Opening --- */
 
@@ -41,8 +62,11 @@ static wick_status open_start(const wk_open_desc *desc, wk_backend_device **out,
     if (!desc->inner) return wk_fail(err, WICK_ERR_NO_DEVICE, "null needs a backend that computes");
     wk_backend_device *const dev = wk_alloc_zeroed(desc->heap, sizeof *dev);
     if (!dev) return wk_fail_memory(err, sizeof *dev, 0, "a null device");
-    *dev = (wk_backend_device){
-        .heap = desc->heap, .flags = desc->device->null_flags, .backend = desc->inner};
+    *dev = (wk_backend_device){.heap = desc->heap,
+                               .flags = desc->device->null_flags,
+                               .backend = desc->inner,
+                               .calls_left = desc->device->null_lose_after,
+                               .refused = desc->device->null_refused};
     const wick_status status = dev->backend->open_start(desc, &dev->handle, err);
     if (status != WICK_OK) {
         wk_free(desc->heap, dev, sizeof *dev);
@@ -90,10 +114,13 @@ static wick_status check_alive(const wk_backend_device *dev, const wk_buffer *bu
     return wk_fail(err, WICK_ERR_INTERNAL, "null: %s names a buffer that is not alive", what);
 }
 
-static wick_status alloc(wk_backend_device *dev, uint64_t size, wk_buffer **out, wick_error *err) {
+static wick_status alloc(wk_backend_device *dev, uint64_t size, uint64_t granule, wk_buffer **out,
+                         wick_error *err) {
+    if (has_gone(dev)) WK_TRY(swallow(dev, err));
+    if (++dev->n_allocs == dev->refused) return wk_fail_memory(err, size, 0, "a buffer");
     null_buffer *const buf = wk_alloc_zeroed(dev->heap, sizeof *buf);
     if (!buf) return wk_fail_memory(err, sizeof *buf, 0, "a buffer");
-    const wick_status status = dev->backend->alloc(dev->handle, size, &buf->inner, err);
+    const wick_status status = dev->backend->alloc(dev->handle, size, granule, &buf->inner, err);
     if (status != WICK_OK) {
         wk_free(dev->heap, buf, sizeof *buf);
         return status;
@@ -133,6 +160,7 @@ static wick_status upload(wk_backend_device *dev, wk_buffer *buf, uint64_t offse
                           const void *bytes, uint64_t size, wick_error *err) {
     WK_TRY(check_alive(dev, buf, "upload", err));
     WK_TRY(check_range(buf, offset, size, "upload", err));
+    if (has_gone(dev)) return swallow(dev, err);
     return dev->backend->upload(dev->handle, inner_of(buf), offset, bytes, size, err);
 }
 
@@ -149,6 +177,7 @@ static wick_status upload_rows(wk_backend_device *dev, const wk_view *weight, in
         (n_rows % 64 != 0 && end != n))
         return wk_fail(err, WICK_ERR_INTERNAL, "null: rows %lld to %lld of %lld were uploaded",
                        (long long)first_row, (long long)end, (long long)n);
+    if (has_gone(dev)) return swallow(dev, err);
     wk_view view = *weight;
     view.buf = inner_of(weight->buf);
     return dev->backend->upload_rows(dev->handle, &view, first_row, n_rows, blocks, err);
@@ -179,12 +208,14 @@ static wick_status encode(wk_backend_device *dev, const wk_kernel *kernel, const
         return wk_fail(err, WICK_ERR_INTERNAL, "null: %s binds %d buffers, core WebGPU has %d",
                        wk_op_get_info(op->code)->name, bindings, MAX_BINDINGS);
     WK_TRY(wk_op_check(op, err));
+    if (has_gone(dev)) return swallow(dev, err);
     wk_op inner;
     to_inner(op, &inner);
     return dev->backend->encode(dev->handle, kernel, &inner, err);
 }
 
 static wick_status submit(wk_backend_device *dev, wk_ticket *ticket, wick_error *err) {
+    if (has_gone(dev)) WK_TRY(swallow(dev, err));
     return dev->backend->submit(dev->handle, ticket, err);
 }
 
@@ -210,6 +241,7 @@ static bool is_held_back(wk_backend_device *dev, wk_ticket ticket) {
 }
 
 static wick_status poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
+    if (has_gone(dev)) return tell_lost(dev, err);
     if (is_held_back(dev, ticket)) return WICK_PENDING;
     return dev->backend->poll(dev->handle, ticket, err);
 }
@@ -227,6 +259,7 @@ static wick_status read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t o
     WK_TRY(check_range(buf, offset, size, "read", err));
     null_read *const read = find_read(dev, 0);
     if (!read) return wk_fail(err, WICK_ERR_STATE, "null: %d reads are under way", MAX_READS);
+    if (has_gone(dev)) WK_TRY(swallow(dev, err));
     WK_TRY(dev->backend->read_start(dev->handle, inner_of(buf), offset, size, ticket, err));
     read->inner = *ticket;
     read->polls_left = dev->flags & WICK_NULL_LATE ? LATE_POLLS : 0;
@@ -240,16 +273,18 @@ static wick_status read_finish(wk_backend_device *dev, wk_ticket ticket, void *d
     if (!read || ticket == 0)
         return wk_fail(err, WICK_ERR_INTERNAL, "null: there is no read to finish");
     read->inner = 0;
-    return dev->backend->read_finish(dev->handle, ticket, dst, err);
+    const bool is_wanted = dst != NULL && !has_gone(dev);
+    const wick_status status =
+        dev->backend->read_finish(dev->handle, ticket, is_wanted ? dst : NULL, err);
+    return dst && !is_wanted ? tell_lost(dev, err) : status;
 }
 
-static bool lost(const wk_backend_device *dev) { return dev->backend->lost(dev->handle); }
+static bool lost(const wk_backend_device *dev) { return dev->is_known_lost; }
 
 /* No plan_prepare: every step is encoded and checked anew. No wrap: nothing is read in place. */
 const wk_backend wk_backend_null = {
     .id = WICK_BACKEND_NULL,
     .name = "null",
-    .unavailable = unavailable,
     .open_start = open_start,
     .open_poll = open_poll,
     .close = close_device,
@@ -259,6 +294,7 @@ const wk_backend wk_backend_null = {
     .alloc = alloc,
     .free = free_buffer,
     .upload = upload,
+    .joins_weights = true,
     .prepare_weight = prepare_weight,
     .upload_rows = upload_rows,
     .find_kernel = find_kernel,

@@ -1,11 +1,18 @@
 /* backend/null/null.h: the backend that trusts nobody. It hands every command on to another
  * backend, but checks first: operands, aliasing, lifetimes, the limits of core WebGPU; and on
- * request it answers late and out of order (WICK_NULL_*). Its buffers have no host address. */
+ * request it answers late and out of order (WICK_NULL_*), finds no memory or goes away. Its buffers
+ * have no host address.
+ *
+ * Once it has gone away, its calls fail; with WICK_NULL_LATE they are swallowed, as a GPU does,
+ * until a poll says so. */
 #ifndef WK_BACKEND_NULL_H
 #define WK_BACKEND_NULL_H
 
 #include "backend/backend.h"
 
 extern const wk_backend wk_backend_null;
+
+/* Is as if taken away at the n-th call from now on, from 1; 0: not any more. */
+void wk_null_lose_after(wk_backend_device *dev, uint64_t n_calls);
 
 #endif

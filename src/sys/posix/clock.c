@@ -20,6 +20,12 @@ uint64_t wk_clock_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
+void wk_sleep_us(uint32_t microseconds) {
+    const struct timespec time = {.tv_sec = (time_t)(microseconds / 1000000),
+                                  .tv_nsec = (long)(microseconds % 1000000) * 1000};
+    nanosleep(&time, NULL);
+}
+
 /* Linux: ru_maxrss also counts what stood in this process before exec, often a fat shell script's
  * interpreter; the high-water mark in /proc belongs to this program alone. */
 uint64_t wk_process_peak_bytes(void) {

@@ -1,0 +1,46 @@
+/* wick/verify.h: proves that the kernels of a device are right on this very machine: random
+ * operations against plain loops on the CPU (cpu/ref, the specification). */
+#ifndef WICK_VERIFY_H
+#define WICK_VERIFY_H
+
+#include <wick/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What came out for one kernel. */
+typedef struct wick_kernel_check {
+    const char *kernel; /* its name */
+    /* WICK_OK; WICK_ERR_MISMATCH: wrong; WICK_ERR_NOT_FOUND: no random operation was one that it
+     * takes; or what kept it from running. */
+    wick_status status;
+    uint64_t n_cases, n_elements;
+    /* Differences, relative to the root mean square of the result that they are part of. */
+    double mean_error, rms_error, max_error;
+    double worst;        /* the largest part of its bound that a difference was */
+    uint64_t seed;       /* of the last case: the one that failed, where one did */
+    const char *failure; /* what was wrong with it; empty: nothing */
+} wick_kernel_check;
+
+typedef struct wick_verify_desc {
+    const char *kernels; /* names, * and ? stand for any characters; NULL: all that the device can
+                            run, also those that it would not choose */
+    uint64_t seed;       /* of the first case of each kernel: the same one gives the same cases */
+    uint32_t n_cases;    /* of each kernel, up to the first that fails; 0: 25 */
+    /* Called behind each kernel, check is valid that long; false stops. */
+    bool (*report)(void *user, const wick_kernel_check *check);
+    void *user;
+} wick_verify_desc;
+
+/* Computes what is queued, then verifies. WICK_ERR_MISMATCH: a kernel is wrong, or failed.
+ * WICK_ERR_NOT_FOUND: no kernel has such a name. WICK_ERR_UNSUPPORTED: the backend has no kernels
+ * of its own. WICK_ERR_OUT_OF_MEMORY, WICK_ERR_DEVICE_LOST. Blocks; native only. */
+WICK_API wick_status wick_verify(wick_device *device, const wick_verify_desc *desc,
+                                 wick_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,165 @@
+/* backend/webgpu/cache.c: what is made once: layouts, pipelines by their program, bind groups by
+ * what they bind. */
+#include "backend/webgpu/webgpu_state.h"
+
+#include "core/hash.h"
+
+#include <string.h>
+
+void wk_cache_make(wk_backend_device *dev) { wk_map64_init(&dev->cache.pipeline_index, dev->heap); }
+
+void wk_cache_release(wk_backend_device *dev) {
+    wk_webgpu_cache *const cache = &dev->cache;
+    for (size_t i = 0; i < cache->n_pipelines; i++) {
+        wk_gpu_pipeline_release(dev->gpu, cache->pipelines[i]->pipeline);
+        wk_free(dev->heap, cache->pipelines[i], sizeof *cache->pipelines[i]);
+    }
+    wk_free(dev->heap, cache->pipelines, cache->pipeline_capacity * sizeof *cache->pipelines);
+    wk_map64_release(&cache->pipeline_index);
+    for (size_t i = 0; i < cache->n_layouts; i++)
+        wk_gpu_layout_release(dev->gpu, cache->layouts[i].layout);
+    *cache = (wk_webgpu_cache){0};
+}
+
+/* --- Layouts --- */
+
+static wick_status find_layout(wk_backend_device *dev, uint32_t n, uint32_t writable,
+                               wk_gpu_layout **out, wick_error *err) {
+    wk_webgpu_cache *const cache = &dev->cache;
+    for (size_t i = 0; i < cache->n_layouts; i++) {
+        if (cache->layouts[i].n != n || cache->layouts[i].writable != writable) continue;
+        *out = cache->layouts[i].layout;
+        return WICK_OK;
+    }
+    if (cache->n_layouts == WK_MAX_LAYOUTS)
+        return wk_fail(err, WICK_ERR_INTERNAL, "more than %d layouts of bind groups",
+                       WK_MAX_LAYOUTS);
+    WK_TRY(wk_gpu_layout_make(dev->gpu, (int)n, writable, out, err));
+    cache->layouts[cache->n_layouts].n = n;
+    cache->layouts[cache->n_layouts].writable = writable;
+    cache->layouts[cache->n_layouts++].layout = *out;
+    return WICK_OK;
+}
+
+/* --- Pipelines --- */
+
+static uint32_t writable_slots(const wk_program *program) {
+    uint32_t mask = 0;
+    for (int i = 0; i < WK_MAX_BINDINGS; i++)
+        if (program->operands[i].is_written) mask |= 1U << program->operands[i].slot;
+    return mask;
+}
+
+static wick_status compile(wk_backend_device *dev, wk_pipeline_entry *entry, wick_error *err) {
+    const wk_program *const program = &entry->program;
+    WK_TRY(find_layout(dev, program->n_slots, writable_slots(program), &entry->layout, err));
+    wk_strbuf text;
+    wk_strbuf_init(&text, dev->heap);
+    wk_webgpu_shader(dev->gpu, program, &text);
+    const wick_status status =
+        text.failed ? wk_fail_memory(err, text.size, 0, "the text of a shader")
+                    : wk_gpu_pipeline_start(dev->gpu, program->source->name, text.data,
+                                            entry->layout, &entry->pipeline, err);
+    wk_strbuf_release(&text);
+    return status;
+}
+
+static wick_status add_pipeline(wk_backend_device *dev, const wk_program *program, uint64_t hash,
+                                wk_pipeline_entry **out, wick_error *err) {
+    wk_webgpu_cache *const cache = &dev->cache;
+    if (cache->n_pipelines == cache->pipeline_capacity) {
+        const size_t larger = cache->pipeline_capacity ? 2 * cache->pipeline_capacity : 64;
+        const size_t size = sizeof *cache->pipelines;
+        void *const moved =
+            wk_realloc(dev->heap, cache->pipelines, cache->pipeline_capacity * size, larger * size);
+        if (!moved) return wk_fail_memory(err, larger * size, 0, "pipelines");
+        cache->pipelines = moved;
+        cache->pipeline_capacity = larger;
+    }
+    wk_pipeline_entry *const entry = wk_alloc_zeroed(dev->heap, sizeof *entry);
+    if (!entry) return wk_fail_memory(err, sizeof *entry, 0, "a pipeline");
+    memcpy(&entry->program, program, sizeof *program);
+    wick_status status = compile(dev, entry, err);
+    if (status == WICK_OK &&
+        wk_map64_put(&cache->pipeline_index, hash, (uint32_t)cache->n_pipelines) != WICK_OK) {
+        wk_gpu_pipeline_release(dev->gpu, entry->pipeline);
+        status = wk_fail_memory(err, sizeof *entry, 0, "a pipeline");
+    }
+    if (status != WICK_OK) {
+        wk_free(dev->heap, entry, sizeof *entry);
+        return status;
+    }
+    cache->pipelines[cache->n_pipelines++] = entry;
+    cache->n_pipelines_made++;
+    *out = entry;
+    return WICK_OK;
+}
+
+wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_program *program,
+                              wk_pipeline_entry **out, wick_error *err) {
+    uint64_t hash = wk_hash(program, sizeof *program);
+    uint32_t index;
+    while (wk_map64_get(&dev->cache.pipeline_index, hash, &index)) {
+        wk_pipeline_entry *const entry = dev->cache.pipelines[index];
+        if (memcmp(&entry->program, program, sizeof *program) == 0) {
+            dev->cache.n_pipeline_hits++;
+            *out = entry;
+            return WICK_OK;
+        }
+        hash++; /* another program of the same hash */
+    }
+    return add_pipeline(dev, program, hash, out, err);
+}
+
+wick_status wk_cache_finish(wk_backend_device *dev, wk_pipeline_entry *entry, wick_error *err) {
+    wick_status status = WICK_OK;
+    while (!entry->is_ready &&
+           (status = wk_gpu_pipeline_poll(dev->gpu, entry->pipeline, err)) == WICK_PENDING)
+        wk_gpu_pause(dev->gpu);
+    entry->is_ready = status == WICK_OK;
+    return status;
+}
+
+/* --- Bind groups --- */
+
+static wick_status make_group(wk_backend_device *dev, const wk_gpu_layout *layout,
+                              const wk_window *windows, int n, wk_gpu_buffer *params,
+                              wk_gpu_group **out, wick_error *err) {
+    wk_gpu_binding bindings[WK_MAX_BINDINGS];
+    for (int i = 0; i < n; i++)
+        bindings[i] = (wk_gpu_binding){windows[i].block->gpu, windows[i].offset, windows[i].size};
+    dev->cache.n_groups_made++;
+    return wk_gpu_group_make(dev->gpu, layout, bindings, n, params, out, err);
+}
+
+wick_status wk_cache_group(wk_backend_device *dev, wk_recorder *recorder,
+                           const wk_gpu_layout *layout, const wk_window *windows, int n,
+                           wk_gpu_buffer *params, wk_gpu_group **out, wick_error *err) {
+    wk_group_key key;
+    memset(&key, 0, sizeof key);
+    key.layout = layout;
+    key.params = params;
+    for (int i = 0; i < n; i++) {
+        key.windows[i][0] = windows[i].block->id;
+        key.windows[i][1] = windows[i].offset;
+        key.windows[i][2] = windows[i].size;
+    }
+    const size_t at = (size_t)wk_hash(&key, sizeof key) & (recorder->n_entries - 1);
+    wk_group_entry *const entry = &recorder->entries[at];
+    if (entry->group && memcmp(&entry->key, &key, sizeof key) == 0) {
+        dev->cache.n_group_hits++;
+        *out = entry->group;
+        return WICK_OK;
+    }
+    WK_TRY(make_group(dev, layout, windows, n, params, out, err));
+    /* Commands may still name the one that it drives out. */
+    const wick_status status =
+        entry->group ? wk_recorder_keep(dev, recorder, entry->group, err) : WICK_OK;
+    if (status != WICK_OK) {
+        wk_gpu_group_release(dev->gpu, *out);
+        return status;
+    }
+    memcpy(&entry->key, &key, sizeof key);
+    entry->group = *out;
+    return WICK_OK;
+}

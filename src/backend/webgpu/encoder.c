@@ -1,0 +1,159 @@
+/* backend/webgpu/encoder.c: from a kernel's dispatch to a command: which buffers share a binding,
+ * where in it each operand begins, which pipeline and which bind group. */
+#include "backend/webgpu/webgpu_state.h"
+
+#include "core/dtype.h"
+
+#include <assert.h>
+#include <string.h>
+
+void wk_dispatch_begin(wk_dispatch *d, const wk_source *source, uint32_t needs) {
+    /* The program is a key: its padding counts. */
+    memset(&d->program, 0, sizeof d->program);
+    d->program.source = source;
+    d->program.needs = needs;
+    d->n_params = 0;
+}
+
+void wk_dispatch_bind(wk_dispatch *d, int i, const wk_view *view, wk_form form, bool is_written) {
+    wk_program_operand *const o = &d->program.operands[i];
+    if (!view->buf) return;
+    d->views[i] = *view;
+    o->form = (uint8_t)form;
+    o->dtype = (uint8_t)view->dtype;
+    o->is_written = is_written;
+}
+
+/* --- Bindings --- */
+
+static uint32_t unit_of(const wk_program_operand *o) {
+    if (o->form == WK_FORM_VECTORS) return 16;
+    if (o->form == WK_FORM_WORDS) return 4;
+    const uint32_t bytes = (uint32_t)wk_dtype_get((wick_dtype)o->dtype)->block_bytes;
+    return o->form == WK_FORM_LANES ? 4 * bytes : bytes;
+}
+
+/* The block that the operand's view lies in, and where in it the view begins. */
+static wick_status find_block(wk_encoder *e, const wk_view *view, wk_block **block, uint64_t *at) {
+    uint64_t begin, end;
+    wk_view_range(view, &begin, &end);
+    *block = wk_webgpu_locate(view->buf, begin, end - begin, at);
+    if (*block) return WICK_OK;
+    return wk_fail(e->err, WICK_ERR_UNSUPPORTED,
+                   "%s needs a binding of %llu bytes, the device allows %llu",
+                   wk_op_get_info(e->code)->name, (unsigned long long)(end - begin),
+                   (unsigned long long)e->dev->block_bytes);
+}
+
+/* Blocks are bound whole, so that the same bind groups serve again; those in one block share a
+ * slot. */
+static uint32_t join_slot(wk_dispatch *d, wk_block *block) {
+    uint32_t s = 0;
+    while (s < d->program.n_slots && d->windows[s].block != block) s++;
+    if (s == d->program.n_slots) {
+        d->windows[s] = (wk_window){.block = block, .size = block->size};
+        d->program.n_slots++;
+    }
+    return s;
+}
+
+wick_status wk_dispatch_place(wk_encoder *e, wk_dispatch *d) {
+    d->program.n_slots = 0;
+    for (int i = 0; i < WK_MAX_BINDINGS; i++) {
+        wk_program_operand *const o = &d->program.operands[i];
+        if (o->form == WK_FORM_ABSENT) continue;
+        wk_block *block;
+        uint64_t at;
+        WK_TRY(find_block(e, &d->views[i], &block, &at));
+        o->slot = (uint8_t)join_slot(d, block);
+        d->first[i] = (uint32_t)(at / unit_of(o));
+    }
+    return WICK_OK;
+}
+
+void wk_dispatch_u32(wk_dispatch *d, uint32_t value) { d->params[d->n_params++] = value; }
+
+void wk_dispatch_f32(wk_dispatch *d, float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    wk_dispatch_u32(d, bits);
+}
+
+/* --- Commands --- */
+
+wick_status wk_dispatch_run(wk_encoder *e, const wk_dispatch *d, uint32_t x, uint32_t y,
+                            uint32_t z) {
+    wk_backend_device *const dev = e->dev;
+    wk_pipeline_entry *entry;
+    wk_gpu_buffer *uniforms;
+    wk_gpu_group *group;
+    uint32_t params;
+    WK_TRY(wk_cache_pipeline(dev, &d->program, &entry, e->err));
+    if (!entry->is_ready) WK_TRY(wk_cache_finish(dev, entry, e->err));
+    WK_TRY(
+        wk_recorder_params(dev, e->recorder, d->params, d->n_params, &uniforms, &params, e->err));
+    WK_TRY(wk_cache_group(dev, e->recorder, entry->layout, d->windows, (int)d->program.n_slots,
+                          uniforms, &group, e->err));
+    wk_gpu_command *const command = wk_recorder_next(dev, e->recorder, e->err);
+    if (!command) return WICK_ERR_OUT_OF_MEMORY;
+    command->kind = WK_GPU_DISPATCH;
+    command->dispatch.pipeline = entry->pipeline;
+    command->dispatch.group = group;
+    command->dispatch.params = params;
+    command->dispatch.x = x;
+    command->dispatch.y = y;
+    command->dispatch.z = z;
+    for (uint32_t s = 0; s < d->program.n_slots; s++) wk_webgpu_use(dev, d->windows[s].block);
+    if (e->may_fault) e->recorder->may_fault = true;
+    return WICK_OK;
+}
+
+wick_status wk_dispatch_run_n(wk_encoder *e, const wk_dispatch *d, uint64_t n) {
+    const uint64_t most = e->dev->adapter.limits.workgroups;
+    if (n == 0) return WICK_OK;
+    const uint64_t y = (n + most - 1) / most, x = (n + y - 1) / y;
+    if (y > most)
+        return wk_fail(e->err, WICK_ERR_UNSUPPORTED, "%s needs %llu workgroups",
+                       wk_op_get_info(e->code)->name, (unsigned long long)n);
+    return wk_dispatch_run(e, d, (uint32_t)x, (uint32_t)y, 1);
+}
+
+/* --- What kernels ask for --- */
+
+wick_status wk_encoder_temp(wk_encoder *e, int64_t count, wk_view *out) {
+    const wick_shape shape = wick_shape_of(1, &count);
+    uint64_t bytes;
+    if (!wk_view_dense(WICK_F32, &shape, out, &bytes))
+        return wk_fail(e->err, WICK_ERR_SHAPE, "%lld elements are no tensor", (long long)count);
+    assert(e->n_temps < WK_MAX_TEMPS);
+    WK_TRY(wk_webgpu_alloc(e->dev, bytes, 0, &out->buf, e->err));
+    e->temps[e->n_temps++] = out->buf;
+    return WICK_OK;
+}
+
+wick_status wk_encoder_end(wk_encoder *e, wick_status status) {
+    const bool is_kept = status == WICK_OK && e->recorder != &e->dev->recorder;
+    for (; e->n_temps > 0; e->n_temps--) {
+        wk_buffer *const temp = e->temps[e->n_temps - 1];
+        if (is_kept && status == WICK_OK)
+            status = wk_recorder_hold(e->dev, e->recorder, temp, e->err);
+        if (!is_kept || status != WICK_OK) wk_webgpu_free(e->dev, temp);
+    }
+    return status;
+}
+
+void wk_encoder_rows(const wk_encoder *e, const wk_op *op, uint32_t *first, uint32_t *n) {
+    *first = e->first_row;
+    *n = e->n_rows > 0 ? e->n_rows : (uint32_t)wk_src(op, 0)->extent[0];
+}
+
+const wk_view *wk_encoder_fault(wk_encoder *e) {
+    e->may_fault = true;
+    return &e->dev->fault;
+}
+
+const wick_adapter_limits *wk_encoder_limits(const wk_encoder *e) {
+    return &e->dev->adapter.limits;
+}
+uint32_t wk_encoder_features(const wk_encoder *e) { return e->dev->adapter.features; }
+wick_error *wk_encoder_error(wk_encoder *e) { return e->err; }

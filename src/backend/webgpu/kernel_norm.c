@@ -1,0 +1,85 @@
+/* backend/webgpu/kernel_norm.c: softmax, root mean square norm and layer norm of rows. */
+#include "backend/webgpu/rows.h"
+
+#include "core/half.h"
+
+#include <math.h>
+
+static bool is_narrow_float(const wk_view *view) {
+    return view->dtype == WICK_F32 || view->dtype == WICK_F16 || view->dtype == WICK_BF16;
+}
+
+/* Absent operands are f32. */
+static bool accepts_floats(const wk_op *op) {
+    for (int i = 0; i < op->n_dst + op->n_src; i++)
+        if (!is_narrow_float(&op->view[i])) return false;
+    return wk_rows_are_countable(wk_src(op, 0));
+}
+
+/* Rows along the last dimension; a number alone is a row of one. */
+static wk_rows rows_of_last(const wk_op *op) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
+    return wk_rows_of(y, x, x->rank > 0 ? x->rank - 1 : 0);
+}
+
+static wick_status encode_softmax(wk_encoder *e, const wk_op *op) {
+    static const wk_source source = {.name = "softmax",
+                                     .parts = {wk_wgsl_rows, wk_wgsl_functions, wk_wgsl_softmax},
+                                     .operands = {"y", "x"},
+                                     .constants = {WK_ROWS_CONSTANTS, "IS_LOG"}};
+    if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
+    const wk_rows rows = rows_of_last(op);
+    const uint32_t own[4] = {wk_f32_bits(NAN)};
+    wk_dispatch d;
+    wk_dispatch_begin(&d, &source, 0);
+    d.program.constants[WK_ROWS_N_CONSTANTS] = op->p.softmax.is_log;
+    wk_dispatch_bind(&d, 0, wk_dst(op, 0), WK_FORM_ELEMENTS, true);
+    wk_dispatch_bind(&d, 1, wk_src(op, 0), WK_FORM_ELEMENTS, false);
+    return wk_rows_run(e, &d, &rows, own);
+}
+
+static wick_status encode_norm(wk_encoder *e, const wk_op *op) {
+    static const wk_source source = {
+        .name = "norm",
+        .parts = {wk_wgsl_rows, wk_wgsl_norm},
+        .operands = {"y", "x", "weight", "bias"},
+        .constants = {WK_ROWS_CONSTANTS, "IS_RMS", "HAS_WEIGHT", "HAS_BIAS"}};
+    if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
+    const wk_rows rows = rows_of_last(op);
+    uint32_t own[4] = {wk_f32_bits(op->p.norm.eps)};
+    wk_dispatch d;
+    wk_dispatch_begin(&d, &source, 0);
+    int32_t *const constants = d.program.constants + WK_ROWS_N_CONSTANTS;
+    constants[0] = op->code == WK_OP_RMS_NORM;
+    wk_dispatch_bind(&d, 0, wk_dst(op, 0), WK_FORM_ELEMENTS, true);
+    wk_dispatch_bind(&d, 1, wk_src(op, 0), WK_FORM_ELEMENTS, false);
+    for (int i = 1; i < 3; i++) {
+        const bool is_there = i < op->n_src && wk_src(op, i)->buf;
+        const wk_view *const view = wk_src(op, is_there ? i : 0); /* x: the text names all */
+        constants[i] = is_there;
+        if (is_there) own[i] = (uint32_t)view->stride[0];
+        wk_dispatch_bind(&d, 1 + i, view, WK_FORM_ELEMENTS, false);
+    }
+    return wk_rows_run(e, &d, &rows, own);
+}
+
+const wk_webgpu_kernel wk_webgpu_softmax = {
+    .base = {.name = "softmax_wgsl"},
+    .code = WK_OP_SOFTMAX,
+    .accepts = accepts_floats,
+    .encode = encode_softmax,
+};
+
+const wk_webgpu_kernel wk_webgpu_rms_norm = {
+    .base = {.name = "rms_norm_wgsl"},
+    .code = WK_OP_RMS_NORM,
+    .accepts = accepts_floats,
+    .encode = encode_norm,
+};
+
+const wk_webgpu_kernel wk_webgpu_layer_norm = {
+    .base = {.name = "layer_norm_wgsl"},
+    .code = WK_OP_LAYER_NORM,
+    .accepts = accepts_floats,
+    .encode = encode_norm,
+};

@@ -1,0 +1,80 @@
+/* backend/webgpu/memory.c: buffers made of pieces of the pool, and room for more of them. */
+#include "backend/webgpu/webgpu_state.h"
+
+/* Pieces begin at multiples of 16 bytes of their buffer, so that vectors are in one. */
+enum { PIECE_ALIGNMENT = 16 };
+
+/* As much as fits a block, in whole granules where that is possible. */
+static uint64_t segment_of(const wk_backend_device *dev, uint64_t granule) {
+    const uint64_t most = dev->block_bytes;
+    uint64_t unit = granule > 0 && granule <= most ? granule : PIECE_ALIGNMENT;
+    while (unit % PIECE_ALIGNMENT != 0 && unit <= most) unit *= 2; /* an odd factor stays one */
+    return unit <= most ? most / unit * unit : most;
+}
+
+static size_t bytes_of(uint32_t n_pieces) {
+    return sizeof(wk_webgpu_buffer) + n_pieces * sizeof(wk_piece);
+}
+
+static void free_pieces(wk_backend_device *dev, wk_webgpu_buffer *buf, uint32_t n_taken) {
+    for (uint32_t i = 0; i < n_taken; i++) wk_pool_give(dev, &buf->pieces[i]);
+    wk_free(dev->heap, buf, bytes_of(buf->n_pieces));
+}
+
+wick_status wk_webgpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t granule,
+                            wk_buffer **out, wick_error *err) {
+    const uint64_t segment = segment_of(dev, granule);
+    *out = NULL;
+    if (size / segment >= UINT16_MAX) /* far beyond any device, and no overflow below */
+        return wk_fail_memory(err, size, 0, "a buffer");
+    const uint64_t needed = size > 0 ? (size + 3) / 4 * 4 : 4;
+    const uint32_t n_pieces = (uint32_t)((needed + segment - 1) / segment);
+    wk_webgpu_buffer *const buf = wk_alloc_zeroed(dev->heap, bytes_of(n_pieces));
+    if (!buf) return wk_fail_memory(err, bytes_of(n_pieces), 0, "a buffer");
+    buf->base.size = size;
+    buf->segment_bytes = segment;
+    buf->n_pieces = n_pieces;
+    for (uint32_t i = 0; i < n_pieces; i++) {
+        const uint64_t rest = needed - i * segment;
+        const wick_status status =
+            wk_pool_take(dev, rest < segment ? rest : segment, &buf->pieces[i], err);
+        if (status == WICK_OK) continue;
+        free_pieces(dev, buf, i);
+        return status;
+    }
+    dev->stats.buffer_bytes += size;
+    if (dev->stats.buffer_bytes > dev->stats.buffer_peak_bytes)
+        dev->stats.buffer_peak_bytes = dev->stats.buffer_bytes;
+    *out = &buf->base;
+    return WICK_OK;
+}
+
+void wk_webgpu_free(wk_backend_device *dev, wk_buffer *base) {
+    wk_webgpu_buffer *const buf = (wk_webgpu_buffer *)(void *)base;
+    dev->stats.buffer_bytes -= base->size;
+    free_pieces(dev, buf, buf->n_pieces);
+}
+
+wk_block *wk_webgpu_locate(const wk_buffer *base, uint64_t offset, uint64_t size, uint64_t *at) {
+    const wk_webgpu_buffer *const buf = (const wk_webgpu_buffer *)(const void *)base;
+    const uint64_t first = offset / buf->segment_bytes, inside = offset % buf->segment_bytes;
+    if (first >= buf->n_pieces || size > buf->segment_bytes - inside) return NULL;
+    *at = buf->pieces[first].offset + inside;
+    return buf->pieces[first].block;
+}
+
+/* Commands and bind groups hold on to blocks: the recorded ones are submitted, cached groups
+ * forgotten, and what has been submitted runs before the implementation really has the memory. */
+wick_status wk_webgpu_make_room(wk_backend_device *dev, wick_error *err) {
+    WK_TRY(wk_webgpu_flush(dev, err));
+    wk_recorder_forget(dev, &dev->recorder);
+    (void)wk_pool_trim(dev);
+    return wk_webgpu_drain(dev, 0, err);
+}
+
+wick_status wk_webgpu_trim(wk_backend_device *dev, uint64_t *freed, wick_error *err) {
+    const uint64_t before = dev->pool.bytes;
+    const wick_status status = wk_webgpu_make_room(dev, err);
+    *freed = before - dev->pool.bytes;
+    return status;
+}

@@ -1,0 +1,111 @@
+/* backend/webgpu/pace.c: how long the open recording will take, so that no submit holds the GPU for
+ * longer than its budget: a desktop draws its pictures with the same one, and a watchdog ends what
+ * takes seconds.
+ *
+ * Estimates are nanoseconds of a nominal device; what submits really take, seen by polls, gives the
+ * factor of this one. */
+#include "backend/webgpu/webgpu_state.h"
+
+#include "sys/clock.h"
+
+/* Of the nominal device, in a nanosecond; and what a dispatch costs whatever it does. */
+static const double bytes_per_ns = 100, flops_per_ns = 1000, dispatch_ns = 2000;
+static const double least_part = 40000; /* of an op that is cut, nanoseconds */
+
+enum {
+    BUDGET_US = 50000,
+    MOST_COMMANDS = 2048,     /* of a submit */
+    LEAST_MEASURED = 1000000, /* nanoseconds: less says more about the poll than about the GPU */
+    SOFTWARE_FACTOR = 100,    /* at first, of adapters that compute on the CPU */
+};
+
+void wk_pace_open(wk_backend_device *dev, uint32_t submit_us) {
+    const bool is_software = dev->adapter.type == WICK_ADAPTER_SOFTWARE;
+    dev->pace.factor = is_software ? SOFTWARE_FACTOR : 1;
+    dev->pace.budget = 1000.0 * (submit_us > 0 ? submit_us : BUDGET_US);
+}
+
+/* --- Estimates --- */
+
+static double count_of(const wk_view *view) { return view->buf ? (double)wk_view_count(view) : 0; }
+
+static double bytes_of(const wk_view *view) {
+    uint64_t begin, end;
+    if (!view->buf) return 0;
+    wk_view_range(view, &begin, &end);
+    return (double)(end - begin);
+}
+
+/* Products and sums, and some for each element that an op writes or reads. */
+static double flops_of(const wk_op *op) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
+    switch (op->code) {
+    case WK_OP_LINEAR:
+    case WK_OP_MATMUL: return 2 * count_of(y) * (double)x->extent[x->rank - 1];
+    case WK_OP_ATTENTION:
+        return 2 * count_of(x) * (double)wk_src(op, 1)->extent[2] +
+               2 * count_of(y) * (double)wk_src(op, 1)->extent[2];
+    case WK_OP_ATTENTION_CACHED: {
+        const wk_batch_layout *const batch = &op->p.cached.batch;
+        return 2 * (count_of(x) + count_of(y)) * (double)batch->n_blocks * batch->block_size;
+    }
+    default: return 8 * (count_of(y) + (op->n_src > 0 ? count_of(x) : 0));
+    }
+}
+
+double wk_pace_estimate(const wk_op *op) {
+    double bytes = 0;
+    for (int i = 0; i < op->n_dst + op->n_src; i++) {
+        const bool is_table = op->code == WK_OP_EMBEDDING && i == 1;
+        bytes += bytes_of(&op->view[is_table ? 0 : i]); /* as many rows as are written */
+    }
+    if (op->code == WK_OP_KV_APPEND)
+        bytes = 2 * (bytes_of(wk_src(op, 0)) + bytes_of(wk_src(op, 1)));
+    return dispatch_ns + bytes / bytes_per_ns + flops_of(op) / flops_per_ns;
+}
+
+int64_t wk_pace_parts(const wk_backend_device *dev, double estimate) {
+    const double most = estimate / least_part; /* each is worth its dispatch */
+    const double parts = estimate * dev->pace.factor / dev->pace.budget;
+    return (int64_t)(parts < most ? parts : most) + 1;
+}
+
+bool wk_pace_add(wk_backend_device *dev, double estimate) {
+    dev->pace.recorded += estimate;
+    return dev->pace.recorded * dev->pace.factor >= dev->pace.budget ||
+           dev->recorder.n_commands >= MOST_COMMANDS;
+}
+
+/* --- Measurements --- */
+
+void wk_pace_submitted(wk_backend_device *dev) {
+    wk_pace *const pace = &dev->pace;
+    const double estimate = pace->recorded;
+    pace->recorded = 0;
+    if (pace->n_waiting == WK_PACE_WAITING) return; /* nobody polls: nothing to learn */
+    pace->waiting[(pace->first + pace->n_waiting++) % WK_PACE_WAITING] =
+        (wk_pace_submit){.ticket = dev->n_submitted, .estimate = estimate, .begun = wk_clock_ns()};
+}
+
+/* Half the way down, a quarter up, and no more than twice: a late poll looks like a slow GPU. */
+static void learn(wk_pace *pace, double estimate, double taken) {
+    double factor = taken / estimate;
+    if (factor > 2 * pace->factor) factor = 2 * pace->factor;
+    pace->factor += (factor - pace->factor) / (factor < pace->factor ? 2 : 4);
+}
+
+void wk_pace_look(wk_backend_device *dev) {
+    wk_pace *const pace = &dev->pace;
+    if (pace->n_waiting == 0 || pace->waiting[pace->first].ticket > dev->n_done) return;
+    const uint64_t now = wk_clock_ns(), begun = pace->waiting[pace->first].begun;
+    const uint64_t from = begun > pace->last_done ? begun : pace->last_done;
+    double estimate = 0;
+    while (pace->n_waiting > 0 && pace->waiting[pace->first].ticket <= dev->n_done) {
+        estimate += pace->waiting[pace->first].estimate;
+        pace->first = (pace->first + 1) % WK_PACE_WAITING;
+        pace->n_waiting--;
+    }
+    pace->last_done = now;
+    if (estimate > 0 && estimate * pace->factor + (double)(now - from) > (double)LEAST_MEASURED)
+        learn(pace, estimate, (double)(now - from));
+}

@@ -1,0 +1,294 @@
+/* backend/webgpu/segment.c: ops cut into pieces. An operand that is larger than a block lies in
+ * several, of which a kernel can be given one: the op is cut along dimensions that its elements are
+ * independent in, until each operand of each piece lies in one block. In the same way an op that
+ * would hold the GPU for too long becomes several. */
+#include "backend/webgpu/webgpu_state.h"
+
+#include "core/dtype.h"
+
+#include <assert.h>
+
+/* A way to cut: the dimension of each operand that it goes along, or none: the operand is needed
+ * whole by every piece. */
+typedef struct cut {
+    int8_t dim[WK_MAX_OPERANDS];
+} cut;
+
+enum { NONE = -1, MAX_CUTS = WICK_MAX_RANK };
+
+typedef struct cuts {
+    int n;
+    cut of[MAX_CUTS];
+} cuts;
+
+static cut *add_cut(cuts *list) {
+    assert(list->n < MAX_CUTS);
+    cut *const c = &list->of[list->n++];
+    for (int i = 0; i < WK_MAX_OPERANDS; i++) c->dim[i] = NONE;
+    return c;
+}
+
+/* Along dimensions 0 to n_dims - 1 of the first n operands. */
+static void add_common(cuts *list, int n_dims, int n) {
+    for (int d = 0; d < n_dims; d++) {
+        cut *const c = add_cut(list);
+        for (int i = 0; i < n; i++) c->dim[i] = (int8_t)d;
+    }
+}
+
+/* c [.., m, n], a [.., m, k], b [.., k, n]. */
+static void cut_matmul(cuts *list, int rank) {
+    add_common(list, rank - 2, 3);
+    cut *const rows = add_cut(list);
+    rows->dim[0] = rows->dim[1] = (int8_t)(rank - 2);
+    cut *const columns = add_cut(list);
+    columns->dim[0] = columns->dim[2] = (int8_t)(rank - 1);
+}
+
+/* y [m, n], x [m, k], weight [n, k], bias [n]. */
+static void cut_linear(cuts *list) {
+    cut *const outputs = add_cut(list);
+    outputs->dim[0] = 1;
+    outputs->dim[2] = outputs->dim[3] = 0;
+    cut *const rows = add_cut(list);
+    rows->dim[0] = rows->dim[1] = 0;
+}
+
+/* y [m, k], weight [n, k], ids [m]: a piece of the weight serves the ids of its rows. */
+static void cut_embedding(cuts *list, const wk_webgpu_kernel *kernel) {
+    cut *const rows = add_cut(list);
+    rows->dim[0] = rows->dim[2] = 0;
+    if (kernel->takes_rows) add_cut(list)->dim[1] = 0;
+}
+
+/* y and x [b, t, h, d]; the others [b, t, ..]. */
+static void cut_rope(cuts *list, int n) {
+    add_common(list, 2, n);
+    cut *const heads = add_cut(list);
+    heads->dim[0] = heads->dim[1] = 2;
+}
+
+static bool has_blocks(const wk_op *op) {
+    for (int i = 0; i < op->n_dst + op->n_src; i++)
+        if (wk_dtype_is_block(op->view[i].dtype)) return true;
+    return false;
+}
+
+/* All ways to cut an op; none: it is whole or not at all. */
+static void list_cuts(const wk_op *op, const wk_webgpu_kernel *kernel, cuts *list) {
+    const int rank = op->view[0].rank, n = op->n_dst + op->n_src;
+    list->n = 0;
+    switch (op->code) {
+    case WK_OP_UNARY:
+    case WK_OP_BINARY:
+    case WK_OP_COMPARE:
+    case WK_OP_WHERE:
+    case WK_OP_GATED:
+    case WK_OP_COPY:
+    case WK_OP_FILL: add_common(list, has_blocks(op) ? rank - 1 : rank, n); break;
+    case WK_OP_REDUCE: add_common(list, rank, 2); break;
+    case WK_OP_SOFTMAX:
+    case WK_OP_RMS_NORM:
+    case WK_OP_LAYER_NORM: add_common(list, rank - 1, 2); break;
+    case WK_OP_ROPE:
+    case WK_OP_ROPE_TABLE: cut_rope(list, n); break;
+    case WK_OP_MATMUL: cut_matmul(list, rank); break;
+    case WK_OP_LINEAR: cut_linear(list); break;
+    case WK_OP_EMBEDDING: cut_embedding(list, kernel); break;
+    case WK_OP_ATTENTION: add_common(list, 1, 6); break;
+    default: break;
+    }
+}
+
+/* --- Pieces --- */
+
+/* How many elements along a cut belong together: the rows of a panel. */
+static int64_t unit_of(const wk_op *op, const cut *c) {
+    for (int i = 0; i < op->n_dst + op->n_src; i++)
+        if (c->dim[i] != NONE && op->view[i].layout != WK_LAYOUT_RAW) return WK_PANEL_ROWS;
+    return 1;
+}
+
+static int64_t extent_of(const wk_op *op, const cut *c) {
+    for (int i = 0; i < op->n_dst + op->n_src; i++)
+        if (c->dim[i] != NONE && op->view[i].buf) return op->view[i].extent[c->dim[i]];
+    return 0;
+}
+
+static bool can_cut(const wk_op *op, const cut *c) { return extent_of(op, c) > unit_of(op, c); }
+
+/* Bytes from one element along dimension d to the next; of a panel's rows: on the average. */
+static uint64_t step_of(const wk_view *view, int d) {
+    if (view->layout != WK_LAYOUT_RAW)
+        return (uint64_t)wk_panel_bytes((wk_layout)view->layout, view->extent[1]) / WK_PANEL_ROWS;
+    const wk_dtype_info *const info = wk_dtype_get(view->dtype);
+    return (uint64_t)view->stride[d] * (uint64_t)info->block_bytes / (uint64_t)info->block_elements;
+}
+
+/* Elements [from, from + n) along dimension d. */
+static wk_view piece_of(const wk_view *view, int d, int64_t from, int64_t n) {
+    wk_view piece = *view;
+    piece.extent[d] = n;
+    piece.offset += view->layout == WK_LAYOUT_RAW
+                        ? (uint64_t)from * step_of(view, d)
+                        : (uint64_t)(from / WK_PANEL_ROWS) *
+                              (uint64_t)wk_panel_bytes((wk_layout)view->layout, view->extent[1]);
+    return piece;
+}
+
+static bool is_in_one_block(const wk_view *view) {
+    if (((const wk_webgpu_buffer *)(const void *)view->buf)->n_pieces == 1) return true;
+    uint64_t begin, end, at;
+    wk_view_range(view, &begin, &end);
+    return begin == end || wk_webgpu_locate(view->buf, begin, end - begin, &at);
+}
+
+/* The first operand that lies in several blocks; -1: none. */
+static int find_torn(const wk_op *op) {
+    for (int i = 0; i < op->n_dst + op->n_src; i++)
+        if (op->view[i].buf && !is_in_one_block(&op->view[i])) return i;
+    return -1;
+}
+
+/* The largest number of units from `from` on that lie in one block, at least one. */
+static int64_t most_in_block(const wk_view *view, int d, int64_t from, int64_t unit) {
+    int64_t least = 1, most = (view->extent[d] - from + unit - 1) / unit;
+    while (least < most) {
+        const int64_t middle = least + (most - least + 1) / 2, rest = view->extent[d] - from;
+        const int64_t n = middle * unit < rest ? middle * unit : rest;
+        const wk_view piece = piece_of(view, d, from, n);
+        if (is_in_one_block(&piece))
+            least = middle;
+        else
+            most = middle - 1;
+    }
+    return least * unit;
+}
+
+/* The cut along which operand i has its largest steps. */
+static const cut *best_cut(const wk_op *op, const cuts *list, int i) {
+    const cut *best = NULL;
+    uint64_t largest = 0;
+    for (int k = 0; k < list->n; k++) {
+        const cut *const c = &list->of[k];
+        if (c->dim[i] == NONE || !can_cut(op, c)) continue;
+        const uint64_t step = step_of(&op->view[i], c->dim[i]);
+        if (step <= largest) continue;
+        largest = step;
+        best = c;
+    }
+    return best;
+}
+
+/* The cut with the most elements. */
+static const cut *longest_cut(const wk_op *op, const cuts *list) {
+    const cut *best = NULL;
+    for (int k = 0; k < list->n; k++)
+        if (can_cut(op, &list->of[k]) &&
+            (!best || extent_of(op, &list->of[k]) > extent_of(op, best)))
+            best = &list->of[k];
+    return best;
+}
+
+/* --- Encoding --- */
+
+typedef struct work {
+    wk_backend_device *dev;
+    wk_recorder *recorder;
+    const wk_webgpu_kernel *kernel;
+    uint32_t first_row, n_rows; /* see wk_encoder */
+    wick_error *err;
+} work;
+
+static wick_status encode_one(const work *w, const wk_op *op) {
+    wk_backend_device *const dev = w->dev;
+    const wk_webgpu_kernel *kernel = w->kernel;
+    if (kernel->accepts && !kernel->accepts(op)) /* it took the whole op, not this piece */
+        kernel = wk_webgpu_find_kernel(op, dev->adapter.features);
+    if (!kernel)
+        return wk_fail(w->err, WICK_ERR_UNSUPPORTED, "%s has no kernel for a piece of its operands",
+                       wk_op_get_info(op->code)->name);
+    wk_encoder e = {.dev = dev,
+                    .recorder = w->recorder,
+                    .code = op->code,
+                    .first_row = w->first_row,
+                    .n_rows = w->n_rows,
+                    .err = w->err};
+    const uint64_t recording = dev->recording;
+    const size_t n_before = w->recorder->n_commands;
+    const wick_status status = wk_encoder_end(&e, kernel->encode(&e, op));
+    if (status != WICK_OK) {
+        /* Blocks that its commands name may be given back at once. */
+        if (dev->recording == recording) w->recorder->n_commands = n_before;
+        return status;
+    }
+    const double estimate = wk_pace_estimate(op);
+    if (w->recorder != &dev->recorder) return wk_recorder_mark(dev, w->recorder, estimate, w->err);
+    return wk_pace_add(dev, estimate) ? wk_webgpu_flush(dev, w->err) : WICK_OK;
+}
+
+static wick_status encode_pieces(const work *w, const wk_op *op);
+
+/* The op on elements [from, from + n) along the cut. */
+static wick_status encode_piece(const work *w, const wk_op *op, const cut *c, int64_t from,
+                                int64_t n) {
+    wk_op piece = *op;
+    work of = *w;
+    for (int i = 0; i < op->n_dst + op->n_src; i++)
+        if (c->dim[i] != NONE && op->view[i].buf)
+            piece.view[i] = piece_of(&op->view[i], c->dim[i], from, n);
+    if (op->code == WK_OP_EMBEDDING && c->dim[1] != NONE) {
+        if (w->n_rows == 0) of.n_rows = (uint32_t)op->view[1].extent[0];
+        of.first_row += (uint32_t)from;
+    }
+    return encode_pieces(&of, &piece);
+}
+
+static wick_status encode_torn(const work *w, const wk_op *op, const cuts *list, int torn) {
+    const wk_view *const view = &op->view[torn];
+    const cut *const c = best_cut(op, list, torn);
+    if (!c) {
+        const wk_op_info *const info = wk_op_get_info(op->code);
+        return wk_fail(w->err, WICK_ERR_UNSUPPORTED,
+                       "%s: %s is of a tensor of %llu bytes, which lies in pieces of at most %llu "
+                       "on this device, and the operation cannot be cut there",
+                       info->name, info->operands[torn].name, (unsigned long long)view->buf->size,
+                       (unsigned long long)w->dev->block_bytes);
+    }
+    const int64_t extent = extent_of(op, c), unit = unit_of(op, c);
+    for (int64_t from = 0; from < extent;) {
+        const int64_t most = most_in_block(view, c->dim[torn], from, unit);
+        const int64_t n = most < extent - from ? most : extent - from;
+        WK_TRY(encode_piece(w, op, c, from, n));
+        from += n;
+    }
+    return WICK_OK;
+}
+
+static wick_status encode_long(const work *w, const wk_op *op, const cut *c, int64_t n_parts) {
+    enum { ROWS = 64 }; /* of a part a multiple of what workgroups compute together */
+    const int64_t extent = extent_of(op, c);
+    int64_t n = (extent + n_parts - 1) / n_parts;
+    if (n > ROWS || unit_of(op, c) > 1) n = (n + ROWS - 1) / ROWS * ROWS;
+    for (int64_t from = 0; from < extent; from += n)
+        WK_TRY(encode_piece(w, op, c, from, n < extent - from ? n : extent - from));
+    return WICK_OK;
+}
+
+static wick_status encode_pieces(const work *w, const wk_op *op) {
+    const int torn = find_torn(op);
+    const int64_t n_parts = wk_pace_parts(w->dev, wk_pace_estimate(op));
+    if (torn < 0 && n_parts == 1) return encode_one(w, op);
+    cuts list;
+    list_cuts(op, w->kernel, &list);
+    if (torn >= 0) return encode_torn(w, op, &list, torn);
+    const cut *const c = longest_cut(op, &list);
+    return c ? encode_long(w, op, c, n_parts) : encode_one(w, op);
+}
+
+wick_status wk_segment_encode(wk_backend_device *dev, wk_recorder *recorder,
+                              const wk_webgpu_kernel *kernel, const wk_op *op, wick_error *err) {
+    const work w = {.dev = dev, .recorder = recorder, .kernel = kernel, .err = err};
+    if (wk_view_count(&op->view[0]) == 0) return WICK_OK; /* nothing to write */
+    return encode_pieces(&w, op);
+}

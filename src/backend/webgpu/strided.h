@@ -1,0 +1,28 @@
+/* backend/webgpu/strided.h: elementwise kernels: operands of one shape, at any strides. Goes with
+ * wgsl/strided.wgsl. */
+#ifndef WK_BACKEND_WEBGPU_STRIDED_H
+#define WK_BACKEND_WEBGPU_STRIDED_H
+
+#include "backend/webgpu/webgpu_kernel.h"
+
+enum { WK_STRIDED_OPERANDS = 4 };
+
+/* What a thread does: its source has these views, in their order, the destination first, and
+ * params.a and params.b. Its first constant is LANES, set here: the elements of a thread, 4 where
+ * they lie side by side in whole words, else 1. 64-bit elements are bound as words, the low one
+ * first, and always one at a time. */
+typedef struct wk_strided {
+    const wk_source *source;
+    const wk_view *views[WK_STRIDED_OPERANDS];
+    int n;
+    int32_t constants[WK_MAX_CONSTANTS - 1]; /* behind LANES */
+    uint32_t a, b;
+} wk_strided;
+
+wick_status wk_strided_run(wk_encoder *e, const wk_strided *s);
+
+static inline bool wk_is_wide(wick_dtype dtype) { return dtype == WICK_I64 || dtype == WICK_F64; }
+/* A view of the same elements as bits: unsigned or signed integers of their size. */
+wk_view wk_view_bits(const wk_view *view);
+
+#endif

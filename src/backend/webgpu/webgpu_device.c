@@ -1,0 +1,153 @@
+/* backend/webgpu/webgpu_device.c: opening a device, its weights, and the backend's table. */
+#include "backend/webgpu/webgpu.h"
+#include "backend/webgpu/webgpu_state.h"
+#include "core/dtype.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { GROUP_ENTRIES = 4096 }; /* more than a step of a model has dispatches */
+
+/* --- Opening --- */
+
+static const char *unavailable(const wick_device_desc *desc) {
+    return wk_gpu_unavailable(desc->webgpu.library, desc->backend == WICK_BACKEND_AUTO);
+}
+
+/* Waits for what runs, then everything in the order in which it was made, backwards. */
+static void close_device(wk_backend_device *dev) {
+    if (!dev) return;
+    if (dev->is_open) {
+        wk_recorder_release(dev, &dev->recorder);
+        wk_webgpu_reads_release(dev);
+        wk_cache_release(dev);
+        if (dev->fault.buf) wk_webgpu_free(dev, dev->fault.buf);
+        if (dev->tables.buf) wk_webgpu_free(dev, dev->tables.buf);
+        (void)wk_pool_trim(dev);
+    }
+    if (dev->gpu) wk_gpu_close(dev->gpu);
+    wk_free(dev->heap, dev, sizeof *dev);
+}
+
+static wick_status open_start(const wk_open_desc *desc, wk_backend_device **out, wick_error *err) {
+    *out = NULL;
+    wk_backend_device *const dev = wk_alloc_zeroed(desc->heap, sizeof *dev);
+    if (!dev) return wk_fail_memory(err, sizeof *dev, 0, "a device");
+    dev->heap = desc->heap;
+    dev->recording = 1;
+    dev->desc = desc->device->webgpu;
+    const wick_status status = wk_gpu_open_start(desc->heap, &desc->device->webgpu, &dev->gpu, err);
+    if (status != WICK_OK) {
+        close_device(dev);
+        return status;
+    }
+    *out = dev;
+    return WICK_OK;
+}
+
+/* What may be bound whole, and whose elements have numbers that kernels can compute with: of
+ * threads there are some more than elements. */
+static uint64_t largest_block(const wick_adapter_limits *limits) {
+    uint64_t most = UINT64_C(1) << 31;
+    if (most > limits->buffer_bytes) most = limits->buffer_bytes;
+    if (most > limits->binding_bytes) most = limits->binding_bytes;
+    return most / 256 * 256;
+}
+
+static wick_status set_up(wk_backend_device *dev, wick_error *err) {
+    static const int64_t one = 1;
+    const wick_shape shape = wick_shape_of(1, &one);
+    uint64_t bytes;
+    dev->is_open = true;
+    dev->adapter = *wk_gpu_get_info(dev->gpu);
+    dev->block_bytes = largest_block(&dev->adapter.limits);
+    wk_pace_open(dev, dev->desc.submit_us);
+    wk_cache_make(dev);
+    WK_TRY(wk_recorder_make(dev, &dev->recorder, GROUP_ENTRIES, err));
+    WK_TRY(wk_pool_open(dev, &dev->desc.pool, err));
+    (void)wk_view_dense(WICK_U32, &shape, &dev->fault, &bytes);
+    return wk_webgpu_alloc(dev, bytes, 0, &dev->fault.buf, err); /* zeros */
+}
+
+static wick_status open_poll(wk_backend_device *dev, wick_error *err) {
+    if (dev->is_open && dev->fault.buf) return WICK_OK;
+    if (dev->is_open) return wk_fail(err, WICK_ERR_NO_DEVICE, "the device could not be set up");
+    WK_TRY(wk_gpu_open_poll(dev->gpu, err));
+    return set_up(dev, err);
+}
+
+static void get_info(const wk_backend_device *dev, wick_device_info *info) {
+    *info = (wick_device_info){.backend = WICK_BACKEND_WEBGPU, .n_threads = 1};
+    snprintf(info->name, sizeof info->name, "%s", dev->adapter.name);
+    snprintf(info->backend_name, sizeof info->backend_name, "%s", wk_backend_webgpu.name);
+    info->adapter = dev->adapter;
+}
+
+static void get_stats(const wk_backend_device *dev, wk_backend_stats *stats) {
+    *stats = dev->stats;
+    wk_pool_stats(dev, stats);
+}
+
+static size_t get_profile(const wk_backend_device *dev, wick_kernel_stats *out, size_t capacity) {
+    (void)dev, (void)out, (void)capacity;
+    return 0;
+}
+
+/* --- Weights and ops --- */
+
+/* The panels of the CPU's kernels: 16 rows side by side are what neighbouring threads read
+ * together. No kernel reads rows of blocks. Rows of floats that are only looked up stay rows. */
+static wk_layout prepare_weight(const wk_backend_device *dev, wick_dtype dtype, int64_t n,
+                                int64_t k, uint32_t uses) {
+    (void)dev;
+    if ((uses & WK_USE_OTHER) != 0) return WK_LAYOUT_RAW;
+    if ((uses & WK_USE_LINEAR) == 0 && !wk_dtype_is_block(dtype)) return WK_LAYOUT_RAW;
+    for (wk_layout layout = WK_LAYOUT_PANEL_F32; layout < WK_LAYOUT_COUNT_; layout++)
+        if (wk_layout_accepts(layout, dtype, n, k)) return layout;
+    return WK_LAYOUT_RAW;
+}
+
+static const wk_kernel *find_kernel(const wk_backend_device *dev, const wk_op *op) {
+    const wk_webgpu_kernel *const kernel = wk_webgpu_find_kernel(op, dev->adapter.features);
+    return kernel ? &kernel->base : NULL;
+}
+
+static wick_status encode(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
+                          wick_error *err) {
+    dev->stats.n_ops++;
+    return wk_segment_encode(dev, &dev->recorder, (const wk_webgpu_kernel *)(const void *)kernel,
+                             op, err);
+}
+
+static bool is_lost(const wk_backend_device *dev) { return dev->is_lost; }
+
+bool wk_webgpu_lose(wk_backend_device *dev) { return wk_gpu_lose(dev->gpu); }
+
+const wk_backend wk_backend_webgpu = {
+    .id = WICK_BACKEND_WEBGPU,
+    .name = "webgpu",
+    .unavailable = unavailable,
+    .open_start = open_start,
+    .open_poll = open_poll,
+    .close = close_device,
+    .info = get_info,
+    .stats = get_stats,
+    .profile = get_profile,
+    .alloc = wk_webgpu_alloc,
+    .free = wk_webgpu_free,
+    .trim = wk_webgpu_trim,
+    .upload = wk_webgpu_upload,
+    .prepare_weight = prepare_weight,
+    .upload_rows = wk_webgpu_upload_rows,
+    .find_kernel = find_kernel,
+    .encode = encode,
+    .submit = wk_webgpu_submit,
+    .poll = wk_webgpu_poll,
+    .wait = wk_webgpu_wait,
+    .read_start = wk_webgpu_read_start,
+    .read_finish = wk_webgpu_read_finish,
+    .plan_prepare = wk_webgpu_plan_prepare,
+    .plan_replay = wk_webgpu_plan_replay,
+    .plan_free = wk_webgpu_plan_free,
+    .lost = is_lost,
+};

@@ -1,0 +1,125 @@
+/* backend/webgpu/webgpu_kernel.h: what kernels are made of: programs (WGSL text and what it is
+ * specialised for) and their dispatches.
+ *
+ * The text of a program is: the lines that the features need; a const for each constant of its
+ * source; for each operand a storage binding and functions to load and store its elements, by its
+ * dtype; `params`, the source's struct Params; the source itself. Operands in one buffer share one
+ * binding, for WebGPU allows no buffer to be bound both writable and not. */
+#ifndef WK_BACKEND_WEBGPU_WEBGPU_KERNEL_H
+#define WK_BACKEND_WEBGPU_WEBGPU_KERNEL_H
+
+#include "backend/backend.h"
+#include "backend/webgpu/gpu.h"
+#include "backend/webgpu/wgsl.h"
+
+enum {
+    WK_MAX_CONSTANTS = 22,
+    WK_MAX_BINDINGS = 8, /* of core WebGPU */
+    WK_PARAM_WORDS = WK_GPU_PARAM_BYTES / 4,
+};
+
+/* How a program sees an operand NAME:
+ *
+ *   ELEMENTS  fn load_NAME(i: u32) -> V and, where it is written, fn store_NAME(i: u32, value: V).
+ *             V is f32 for floats, i32 for i32, i16 and i8, u32 for u32, u8 and bool; of i64 it is
+ * i32, the low word, and cannot be stored. A store of less than a word leaves the rest of the word
+ * as it is, whoever else writes to that. WORDS     the same of 32-bit words, as u32 VECTORS   the
+ * same of 16 bytes, as vec4<u32>; the view's offset is a multiple of 16
+ *
+ * i counts from the begin of the binding: add dispatch.first of the operand. */
+typedef enum wk_form {
+    WK_FORM_ABSENT, /* no functions: a program must not name it */
+    WK_FORM_ELEMENTS,
+    WK_FORM_LANES,
+    WK_FORM_WORDS,
+    WK_FORM_VECTORS,
+} wk_form;
+
+/* A WGSL source; entry point main. Programs hold its address: static. */
+typedef struct wk_source {
+    const char *name;
+    const char *parts[8];                        /* of the text, NULL behind the last */
+    const char *operands[WK_MAX_BINDINGS + 1];   /* names, NULL at the end */
+    const char *constants[WK_MAX_CONSTANTS + 1]; /* names of consts of type i32 */
+} wk_source;
+
+typedef struct wk_program_operand {
+    uint8_t form, dtype, slot, is_written;
+} wk_program_operand;
+
+/* Hashed and compared as bytes: cleared by wk_dispatch_begin. */
+typedef struct wk_program {
+    const wk_source *source;
+    uint32_t needs; /* WICK_WEBGPU_* */
+    uint32_t n_slots;
+    wk_program_operand operands[WK_MAX_BINDINGS];
+    int32_t constants[WK_MAX_CONSTANTS];
+} wk_program;
+
+/* A storage binding: bytes of a block of memory. */
+typedef struct wk_block wk_block;
+typedef struct wk_window {
+    wk_block *block;
+    uint64_t offset, size;
+} wk_window;
+
+typedef struct wk_dispatch {
+    wk_program program;
+    wk_window windows[WK_MAX_BINDINGS]; /* of the slots, by wk_dispatch_place */
+    wk_view views[WK_MAX_BINDINGS];     /* of the operands */
+    uint32_t first[WK_MAX_BINDINGS]; /* by wk_dispatch_place: index of a view's first element, word
+                                        or vector in its binding */
+    uint32_t n_params;
+    uint32_t params[WK_PARAM_WORDS]; /* struct Params */
+} wk_dispatch;
+
+/* Where kernels put their dispatches. */
+typedef struct wk_encoder wk_encoder;
+
+void wk_dispatch_begin(wk_dispatch *d, const wk_source *source, uint32_t needs);
+/* Operand i of the source; a view without a buffer is absent. */
+void wk_dispatch_bind(wk_dispatch *d, int i, const wk_view *view, wk_form form, bool is_written);
+/* After all operands are bound: finds their bindings. WICK_ERR_UNSUPPORTED where a view does not
+ * fit one (the device's limits). */
+wick_status wk_dispatch_place(wk_encoder *e, wk_dispatch *d);
+/* Appends to the parameters. */
+void wk_dispatch_u32(wk_dispatch *d, uint32_t value);
+void wk_dispatch_f32(wk_dispatch *d, float value);
+/* Gives it to the device; workgroups of each dimension, at most limits.workgroups. */
+wick_status wk_dispatch_run(wk_encoder *e, const wk_dispatch *d, uint32_t x, uint32_t y,
+                            uint32_t z);
+/* The same for n workgroups in x and y: number y * num_workgroups.x + x, those from n on do
+ * nothing. */
+wick_status wk_dispatch_run_n(wk_encoder *e, const wk_dispatch *d, uint64_t n);
+
+/* A dense buffer of f32 for what one dispatch hands on to the next; lives as long as it must. */
+wick_status wk_encoder_temp(wk_encoder *e, int64_t count, wk_view *out);
+/* One u32: kernels that meet an index out of range store the opcode plus 1. */
+const wk_view *wk_encoder_fault(wk_encoder *e);
+/* An embedding's weight may be only a part of its table: rows [*first, *first + its extent[0]) of
+ * *n. Ids in other rows of the table are left alone; those from *n on are out of range. */
+void wk_encoder_rows(const wk_encoder *e, const wk_op *op, uint32_t *first, uint32_t *n);
+const wick_adapter_limits *wk_encoder_limits(const wk_encoder *e);
+uint32_t wk_encoder_features(const wk_encoder *e);
+wick_error *wk_encoder_error(wk_encoder *e);
+
+typedef struct wk_webgpu_kernel {
+    wk_kernel base;
+    wk_opcode code;
+    uint32_t needs; /* WICK_WEBGPU_* */
+    /* NULL: every op of the code. Shapes, dtypes, layouts and parameters only. */
+    bool (*accepts)(const wk_op *op);
+    bool takes_rows; /* of an embedding: minds wk_encoder_rows */
+    wick_status (*encode)(wk_encoder *e, const wk_op *op);
+} wk_webgpu_kernel;
+
+#define WK_WEBGPU_KERNEL(symbol) extern const wk_webgpu_kernel symbol;
+#include "backend/webgpu/kernels.def"
+#undef WK_WEBGPU_KERNEL
+
+/* dispatch.c: the first of kernels.def that takes the op. */
+const wk_webgpu_kernel *wk_webgpu_find_kernel(const wk_op *op, uint32_t features);
+/* Every kernel, index from 0; NULL at the end. */
+const wk_webgpu_kernel *wk_webgpu_kernel_at(size_t index);
+
+#endif

@@ -1,0 +1,336 @@
+/* backend/webgpu/webgpu_state.h: a WebGPU device, as its parts see it. Each may use those named
+ * before it: pool.c (blocks of memory), memory.c (buffers; where memory is short also ticket.c and
+ * cache.c), shader.c (the text of a program), cache.c (layouts, pipelines, bind groups), recorder.c
+ * (commands and parameters), pace.c (how long they will take), ticket.c (submits, tickets), read.c
+ * (reading back, faults), encoder.c (from a kernel's dispatch to a command), segment.c (ops in
+ * pieces that fit), upload.c, plan.c (replays), webgpu_device.c (opening, weights, the backend's
+ * table). */
+#ifndef WK_BACKEND_WEBGPU_WEBGPU_STATE_H
+#define WK_BACKEND_WEBGPU_WEBGPU_STATE_H
+
+#include "backend/webgpu/webgpu_kernel.h"
+
+#include "core/map.h"
+#include "core/str.h"
+
+/* Bytes of a slab that one buffer has, or nobody. All spans of a slab, by address, cover it. */
+typedef struct wk_span wk_span;
+struct wk_span {
+    wk_block *slab;
+    uint64_t offset, size;
+    wk_span *next, *previous;
+    bool is_free;
+};
+
+/* Memory of the device. What was freed may serve again at once: commands run in their order. */
+struct wk_block {
+    wk_gpu_buffer *gpu;
+    uint64_t size;
+    uint64_t id;      /* never given twice */
+    uint64_t used_in; /* number of the latest recording whose commands name it */
+    wk_block *next;   /* in its free list, or of the slabs */
+    wk_span *spans;   /* of a slab; NULL: one buffer has it whole */
+};
+
+typedef struct wk_piece {
+    wk_block *block;
+    wk_span *span; /* of a slab; else NULL */
+    uint64_t offset;
+} wk_piece;
+
+/* Bytes in pieces of segment_bytes each, the last one less: a WebGPU buffer has a limit. */
+typedef struct wk_webgpu_buffer {
+    wk_buffer base;
+    uint64_t segment_bytes;
+    uint32_t n_pieces;
+    wk_piece pieces[];
+} wk_webgpu_buffer;
+
+/* Free blocks by size: eight classes to a power of two. */
+enum { WK_POOL_CLASSES = 8 * 64 };
+typedef struct wk_block_pool {
+    wick_pool_desc desc; /* its defaults filled in */
+    wk_block *free[WK_POOL_CLASSES];
+    wk_block *slabs;
+    uint64_t slab_bytes; /* of the next one; 0: there are none */
+    wk_span *cursor;     /* where NEXT_FIT goes on; NULL: at the first one */
+    uint64_t n_ids, n_hits, n_misses;
+    uint64_t bytes, peak_bytes; /* of all blocks */
+    uint64_t free_bytes;        /* of these, nobody's */
+    bool is_pressed;
+} wk_block_pool;
+
+typedef struct wk_pipeline_entry {
+    wk_program program;
+    wk_gpu_layout *layout;
+    wk_gpu_pipeline *pipeline;
+    bool is_ready;
+} wk_pipeline_entry;
+
+/* Compared as bytes. */
+typedef struct wk_group_key {
+    const wk_gpu_layout *layout;
+    const wk_gpu_buffer *params;
+    uint64_t windows[WK_MAX_BINDINGS][3]; /* id of the block, offset, size */
+} wk_group_key;
+
+typedef struct wk_group_entry {
+    wk_group_key key;
+    wk_gpu_group *group; /* NULL: free */
+} wk_group_entry;
+
+enum { WK_MAX_LAYOUTS = 128 };
+
+typedef struct wk_webgpu_cache {
+    struct {
+        uint32_t n, writable;
+        wk_gpu_layout *layout;
+    } layouts[WK_MAX_LAYOUTS];
+    size_t n_layouts;
+    wk_pipeline_entry **pipelines;
+    size_t n_pipelines, pipeline_capacity;
+    wk_map64 pipeline_index; /* hash of the program -> index */
+    uint64_t n_pipelines_made, n_pipeline_hits, n_groups_made, n_group_hits;
+} wk_webgpu_cache;
+
+/* Parameters of dispatches, on their way to a uniform buffer. */
+enum { WK_PARAM_CHUNK = 64 * 1024 };
+typedef struct wk_param_chunk wk_param_chunk;
+struct wk_param_chunk {
+    wk_gpu_buffer *gpu;
+    uint32_t used;
+    wk_param_chunk *next;
+    unsigned char bytes[WK_PARAM_CHUNK];
+};
+
+/* Behind an op: how long the commands since the last mark will take, see pace.c. */
+typedef struct wk_mark {
+    size_t n_commands;
+    double estimate;
+} wk_mark;
+
+/* Commands and the parameters that they name. */
+typedef struct wk_recorder {
+    wk_gpu_command *commands;
+    size_t n_commands, capacity;
+    bool may_fault; /* a command may set the fault word */
+    /* Of a plan's recorder: the ends of its ops, and their temporaries. */
+    wk_mark *marks;
+    size_t n_marks, mark_capacity;
+    wk_buffer **temps;
+    size_t n_temps, temp_capacity;
+    wk_param_chunk *chunks, *chunk; /* all, and the one that is being filled */
+    wk_group_entry *entries;        /* [n_entries] by hash, for commands to come */
+    size_t n_entries;
+    wk_gpu_group **groups; /* others that commands have */
+    size_t n_groups, group_capacity;
+} wk_recorder;
+
+enum { WK_MAX_TEMPS = 4 };
+
+struct wk_encoder {
+    wk_backend_device *dev;
+    wk_recorder *recorder;
+    wk_opcode code; /* of the op that is encoded */
+    bool may_fault; /* it may set the fault word */
+    /* The op's table is rows [first_row, first_row + its extent) of this many; 0: of its own. */
+    uint32_t first_row, n_rows;
+    int n_temps;
+    wk_buffer *temps[WK_MAX_TEMPS];
+    wick_error *err;
+};
+
+/* A part of a read: bytes [at, at + size) of what was asked for. */
+typedef struct wk_webgpu_read {
+    wk_ticket ticket; /* 0: not in use */
+    wk_gpu_buffer *staging;
+    uint64_t capacity, copied; /* of staging: its size, and the bytes that arrive */
+    uint64_t skip, at, size;   /* behind skip others in staging */
+    bool has_fault;            /* the fault word arrives behind them */
+    bool is_seen;              /* it has been looked at */
+} wk_webgpu_read;
+
+/* Submits that were not seen to have run. */
+typedef struct wk_pace_submit {
+    wk_ticket ticket;
+    double estimate;
+    uint64_t begun; /* wk_clock_ns */
+} wk_pace_submit;
+
+enum { WK_PACE_WAITING = 64 };
+typedef struct wk_pace {
+    double factor;   /* nanoseconds that this device takes for one estimated */
+    double budget;   /* of a submit, nanoseconds */
+    double recorded; /* estimate of the open recording */
+    wk_pace_submit waiting[WK_PACE_WAITING];
+    uint32_t first, n_waiting;
+    uint64_t last_done; /* when a submit was last seen to have run */
+} wk_pace;
+
+struct wk_backend_device {
+    wk_heap *heap;
+    wk_gpu *gpu;
+    bool is_open, is_lost;
+    wick_adapter_info adapter;
+    uint64_t block_bytes; /* the largest block: it can be bound whole */
+    wick_webgpu_desc desc;
+    wk_block_pool pool;
+    wk_webgpu_cache cache;
+    wk_recorder recorder;
+    wk_pace pace;
+    uint64_t unsubmitted_bytes; /* written since the last submit */
+    uint64_t recording;         /* number of the one that is open, from 1 */
+    uint64_t replayed_in;       /* number of the latest one with a plan's commands */
+    wk_ticket n_submitted, n_done;
+    wk_webgpu_read *reads;
+    size_t n_reads;
+    wk_view tables;         /* of panel_wgsl.c, once they are needed */
+    wk_view fault;          /* one u32 */
+    wk_ticket fault_given;  /* the last submit that may have set it */
+    wk_ticket fault_read;   /* the last submit of which it was read, or is being read */
+    wk_ticket fault_told;   /* the last submit before it was cleared */
+    wk_ticket fault_ticket; /* the read that is only for it; 0: none */
+    wk_backend_stats stats;
+};
+
+/* --- pool.c --- */
+
+/* Needs block_bytes. WICK_ERR_VALUE: the options are wrong. */
+wick_status wk_pool_open(wk_backend_device *dev, const wick_pool_desc *desc, wick_error *err);
+/* size: from 1 to block_bytes; a multiple of 4. Where there is none left: makes room, once. */
+wick_status wk_pool_take(wk_backend_device *dev, uint64_t size, wk_piece *out, wick_error *err);
+void wk_pool_give(wk_backend_device *dev, const wk_piece *piece);
+/* Gives back to the implementation what nobody has; nothing recorded may name it. */
+uint64_t wk_pool_trim(wk_backend_device *dev);
+void wk_pool_stats(const wk_backend_device *dev, wk_backend_stats *stats);
+
+/* --- memory.c --- */
+
+wick_status wk_webgpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t granule,
+                            wk_buffer **out, wick_error *err);
+void wk_webgpu_free(wk_backend_device *dev, wk_buffer *buf);
+/* The block of bytes [offset, offset + size) of a buffer, and where in it they begin; NULL where
+ * they are not in one. */
+wk_block *wk_webgpu_locate(const wk_buffer *buf, uint64_t offset, uint64_t size, uint64_t *at);
+/* Submits what is recorded, waits for it, and gives all memory back that nobody has. Native only.
+ */
+wick_status wk_webgpu_make_room(wk_backend_device *dev, wick_error *err);
+wick_status wk_webgpu_trim(wk_backend_device *dev, uint64_t *freed, wick_error *err);
+
+/* --- shader.c --- */
+
+/* Fails only for want of memory: out->failed. */
+void wk_webgpu_shader(const wk_gpu *gpu, const wk_program *program, wk_strbuf *out);
+
+/* --- cache.c --- */
+
+void wk_cache_make(wk_backend_device *dev);
+void wk_cache_release(wk_backend_device *dev);
+/* Begins to compile what is not there. */
+wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_program *program,
+                              wk_pipeline_entry **out, wick_error *err);
+/* WICK_OK once it can be dispatched; waits for that. */
+wick_status wk_cache_finish(wk_backend_device *dev, wk_pipeline_entry *entry, wick_error *err);
+/* For a command of the recorder, which has the group at least as long as it has the command. */
+wick_status wk_cache_group(wk_backend_device *dev, wk_recorder *recorder,
+                           const wk_gpu_layout *layout, const wk_window *windows, int n,
+                           wk_gpu_buffer *params, wk_gpu_group **out, wick_error *err);
+
+/* --- recorder.c --- */
+
+/* n_entries: bind groups to keep for commands to come, a power of two. */
+wick_status wk_recorder_make(wk_backend_device *dev, wk_recorder *recorder, size_t n_entries,
+                             wick_error *err);
+void wk_recorder_release(wk_backend_device *dev, wk_recorder *recorder);
+/* Gives bind groups back that commands to come could have had; it must be empty. */
+void wk_recorder_forget(wk_backend_device *dev, wk_recorder *recorder);
+/* Room for another command, cleared; NULL: out of memory. It counts at once. */
+wk_gpu_command *wk_recorder_next(wk_backend_device *dev, wk_recorder *recorder, wick_error *err);
+/* Room for a dispatch's parameters, and the uniform buffer and offset that will hold them. */
+wick_status wk_recorder_params(wk_backend_device *dev, wk_recorder *recorder, const uint32_t *words,
+                               size_t n_words, wk_gpu_buffer **uniforms, uint32_t *offset,
+                               wick_error *err);
+/* Writes the parameters to the device. */
+void wk_recorder_write(wk_backend_device *dev, wk_recorder *recorder);
+/* Releases the group when the commands are forgotten. */
+wick_status wk_recorder_keep(wk_backend_device *dev, wk_recorder *recorder, wk_gpu_group *group,
+                             wick_error *err);
+/* Frees the buffer when it is released. */
+wick_status wk_recorder_hold(wk_backend_device *dev, wk_recorder *recorder, wk_buffer *temp,
+                             wick_error *err);
+/* Ends an op's commands. */
+wick_status wk_recorder_mark(wk_backend_device *dev, wk_recorder *recorder, double estimate,
+                             wick_error *err);
+/* Forgets commands and parameters, keeps the memory. */
+void wk_recorder_clear(wk_backend_device *dev, wk_recorder *recorder);
+
+/* --- pace.c --- */
+
+void wk_pace_open(wk_backend_device *dev, uint32_t submit_us);
+/* Nanoseconds that an op takes on the nominal device, roughly. */
+double wk_pace_estimate(const wk_op *op);
+/* How many parts it must be cut into, for none to be longer than a submit may be. */
+int64_t wk_pace_parts(const wk_backend_device *dev, double estimate);
+/* Adds to the open recording; whether it is to be submitted now. */
+bool wk_pace_add(wk_backend_device *dev, double estimate);
+/* It was submitted, as dev->n_submitted. */
+void wk_pace_submitted(wk_backend_device *dev);
+/* dev->n_done may have changed. */
+void wk_pace_look(wk_backend_device *dev);
+
+/* --- ticket.c --- */
+
+/* Submits what is recorded, if anything is. */
+wick_status wk_webgpu_flush(wk_backend_device *dev, wick_error *err);
+/* Marks a block as named by the open recording. */
+static inline void wk_webgpu_use(const wk_backend_device *dev, wk_block *block) {
+    block->used_in = dev->recording;
+}
+/* Bytes were handed to the implementation, which holds them until it has submitted them: waits
+ * where they are too many. */
+wick_status wk_webgpu_written(wk_backend_device *dev, uint64_t size, wick_error *err);
+/* Until no more than n submits are left to run. Native only. */
+wick_status wk_webgpu_drain(wk_backend_device *dev, uint64_t n_left, wick_error *err);
+wick_status wk_webgpu_submit(wk_backend_device *dev, wk_ticket *ticket, wick_error *err);
+wick_status wk_webgpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
+wick_status wk_webgpu_wait(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
+
+/* --- read.c --- */
+
+wick_status wk_webgpu_read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
+                                 uint64_t size, wk_ticket *ticket, wick_error *err);
+wick_status wk_webgpu_read_finish(wk_backend_device *dev, wk_ticket ticket, void *dst,
+                                  wick_error *err);
+/* Whether the read of this ticket has arrived, and what faults came with it. */
+wick_status wk_webgpu_read_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
+void wk_webgpu_reads_release(wk_backend_device *dev);
+
+/* --- encoder.c --- */
+
+/* Behind an op that was encoded with this status: its temporaries may serve for others, or are the
+ * plan's whose recorder it has. */
+wick_status wk_encoder_end(wk_encoder *e, wick_status status);
+
+/* --- segment.c --- */
+
+/* Encodes an op by a kernel, in pieces where an operand lies in several blocks or it would take too
+ * long; a piece that the kernel does not accept is given to the first one that does. */
+wick_status wk_segment_encode(wk_backend_device *dev, wk_recorder *recorder,
+                              const wk_webgpu_kernel *kernel, const wk_op *op, wick_error *err);
+
+/* --- upload.c --- */
+
+wick_status wk_webgpu_upload(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
+                             const void *bytes, uint64_t size, wick_error *err);
+wick_status wk_webgpu_upload_rows(wk_backend_device *dev, const wk_view *weight, int64_t first_row,
+                                  int64_t n_rows, const void *blocks, wick_error *err);
+
+/* --- plan.c --- */
+
+wick_status wk_webgpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
+                                   const wk_kernel *const *kernels, size_t n, void **plan,
+                                   wick_error *err);
+wick_status wk_webgpu_plan_replay(wk_backend_device *dev, void *plan, wick_error *err);
+void wk_webgpu_plan_free(wk_backend_device *dev, void *plan);
+
+#endif

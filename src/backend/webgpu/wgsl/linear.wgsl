@@ -1,0 +1,32 @@
+// y [m, n] = x [m, k] weight^T + bias. However many columns (rows of x) there are, the sum of an
+// element is made in one order: k falls into 16 chunks of whole blocks, the sum of each is made
+// from its first element on, and these are added up from the first chunk on.
+struct Params {
+    m: u32, n: u32, k: u32,
+    blocks: u32,                      // of 32 elements
+    row_tiles: u32, groups: u32,      // workgroups along n, and all
+    x: u32, x_row: u32,               // in vec4, rows are filled up with zeros
+    y: u32, y_row: u32, y_element: u32,
+    bias: u32, bias_element: u32,
+    weight: u32, panel_stride: u32,   // of panels, in vec4
+    weight_row: u32, weight_element: u32,
+    tables: u32,
+}
+
+const CHUNKS = 16u;
+
+fn chunk_begin(chunk: u32) -> u32 { return chunk * params.blocks / CHUNKS; }
+
+// Elements 4 i ... 4 i + 3 of a row of x.
+fn x_vector(column: u32, i: u32) -> vec4<f32> {
+    let row = params.x + min(column, params.m - 1u) * params.x_row;
+    let x = bitcast<vec4<f32>>(load_x(row + min(i, (params.k - 1u) / 4u)));
+    return select(vec4<f32>(), x, i * 4u < params.k);
+}
+
+fn store_sum(column: u32, row: u32, sum: f32) {
+    if (column >= params.m || row >= params.n) { return; }
+    var y = sum;
+    if (HAS_BIAS != 0) { y += load_bias(params.bias + row * params.bias_element); }
+    store_y(params.y + column * params.y_row + row * params.y_element, y);
+}

@@ -1,0 +1,47 @@
+// COLUMNS columns of 16 rows: four threads share a chunk, with four rows each.
+var<workgroup> partial: array<vec4<f32>, 64 * COLUMNS>; // [column][chunk][quad]
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+    let index = group.y * groups.x + group.x;
+    if (index >= params.groups) { return; }
+    weight_begin(local);
+    let panel = index % params.row_tiles;
+    let column = index / params.row_tiles * u32(COLUMNS);
+    let quad = local % 4u;
+    let chunk = local / 4u;
+    var sums = array<vec4<f32>, COLUMNS>();
+    let end = chunk_begin(chunk + 1u);
+    for (var block = chunk_begin(chunk); block < end; block++) {
+        for (var half = 0u; half < 2u; half++) {
+            let scale = weight_scale(panel, quad, block, half);
+            for (var part = 2u * half; part < 2u * half + 2u; part++) {
+                var w = weight_part(panel, quad, block, part, scale);
+                for (var c = 0u; c < u32(COLUMNS); c++) {
+                    let a = x_vector(column + c, block * 8u + part * 2u);
+                    let b = x_vector(column + c, block * 8u + part * 2u + 1u);
+                    var sum = sums[c];
+                    sum = fma(w[0], vec4<f32>(a.x), sum);
+                    sum = fma(w[1], vec4<f32>(a.y), sum);
+                    sum = fma(w[2], vec4<f32>(a.z), sum);
+                    sum = fma(w[3], vec4<f32>(a.w), sum);
+                    sum = fma(w[4], vec4<f32>(b.x), sum);
+                    sum = fma(w[5], vec4<f32>(b.y), sum);
+                    sum = fma(w[6], vec4<f32>(b.z), sum);
+                    sums[c] = fma(w[7], vec4<f32>(b.w), sum);
+                }
+            }
+        }
+    }
+    for (var c = 0u; c < u32(COLUMNS); c++) { partial[c * 64u + local] = sums[c]; }
+    workgroupBarrier();
+    for (var o = local; o < 16u * u32(COLUMNS); o += 64u) {
+        let row = o % 16u;
+        var total = 0.0;
+        for (var i = 0u; i < CHUNKS; i++) {
+            total += partial[o / 16u * 64u + i * 4u + row / 4u][row % 4u];
+        }
+        store_sum(column + o / 16u, panel * 16u + row, total);
+    }
+}

@@ -1,0 +1,21 @@
+// y: rows of x as f32, dense, filled up with zeros to a multiple of four elements.
+struct Params {
+    count: u32, k: u32,
+    stride: u32,                      // of y: elements of a row
+    y: u32,
+    x: u32, x_row: u32, x_element: u32,
+}
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+    let i = (group.y * groups.x + group.x) * 64u + local;
+    if (i >= params.count) { return; }
+    let row = i / params.stride;
+    let element = i % params.stride;
+    var value = 0.0;
+    if (element < params.k) {
+        value = load_x(params.x + row * params.x_row + element * params.x_element);
+    }
+    store_y(params.y + i, value);
+}

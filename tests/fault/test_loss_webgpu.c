@@ -1,0 +1,135 @@
+/* A GPU that is taken away in the middle of a text, as Dawn can do it on request: the text goes on
+ * as if nothing had been. With the drivers that the environment names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "backend/webgpu/gpu.h"
+#include "backend/webgpu/webgpu.h"
+#include "loss.h"
+
+enum { N_LOSSES = 20 };
+
+static const char *library;
+static checked_heap heap;
+static wick_device *device;
+static wick_model *model;
+
+static int set_up(void **state) {
+    (void)state;
+    wick_error error = {.status = WICK_OK};
+    checked_heap_init(&heap, UINT64_MAX);
+    const wick_device_desc desc = {
+        .backend = WICK_BACKEND_WEBGPU, .allocator = heap.heap.hook, .webgpu.library = library};
+    if (wick_device_open(&desc, &device, &error) != WICK_OK ||
+        wick_model_open(device, stories_path(), NULL, &model, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    wick_model_close(model);
+    wick_device_close(device);
+    assert_int_equal(heap.n_live, 0);
+    assert_int_equal(heap.n_wrong_sizes, 0);
+    return 0;
+}
+
+/* The whole text; each: tokens between two losses, 0: none. The loss comes behind some steps of the
+ * next token, so that it meets commands and reads on their way. */
+static void tell(const wick_session_desc *desc, uint32_t each, told *it) {
+    wick_session *session;
+    assert_int_equal(wick_session_open(model, desc, &session, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_text(session, prompt), WICK_OK);
+    uint32_t next = each, n_steps = 0;
+    wick_event event;
+    do {
+        if (wick_session_step(session, &event) != WICK_OK) {
+            wick_error error = {.status = WICK_OK};
+            (void)wick_device_error(device, &error);
+            fail_msg("%s", error.message);
+        }
+        hear(it, &event);
+        if (each == 0 || it->n_tokens < next) continue;
+        if (n_steps++ < next % 4) continue;
+        assert_true(wk_webgpu_lose(device->handle));
+        next += each;
+        n_steps = 0;
+    } while (event.kind != WICK_EVENT_END);
+    wick_session_close(session);
+}
+
+static void test_text_goes_on(void **state) {
+    (void)state;
+    static told want, got;
+    wick_device_stats stats;
+    want = got = (told){.size = 0};
+    tell(&tellers[1], 0, &want);
+    tell(&tellers[1], tellers[1].max_tokens / (N_LOSSES + 1), &got);
+    assert_int_equal(got.n_tokens, want.n_tokens);
+    if (got.size != want.size || memcmp(got.text, want.text, want.size) != 0)
+        fail_msg("it goes '%.*s', not '%.*s'", (int)got.size, got.text, (int)want.size, want.text);
+    wick_device_get_stats(device, &stats);
+    assert_true(stats.n_losses >= N_LOSSES);
+    print_message("lost %u times\n", (unsigned)stats.n_losses);
+}
+
+static void test_tensors_are_lost(void **state) {
+    (void)state;
+    float numbers[4] = {1, 2, 3, 4};
+    wick_error error = {.status = WICK_OK};
+    wick_tensor *const old = wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(4), numbers, 16);
+    wick_reading *reading;
+    assert_int_equal(wick_read_start(old, &reading), WICK_OK);
+    (void)wick_read_poll(reading);
+    assert_true(wk_webgpu_lose(device->handle));
+    while (wick_read_poll(reading) == WICK_PENDING) continue;
+    (void)wick_read_finish(reading, numbers, 16); /* may have been there already */
+    while (wick_poll(device) >= 0) continue;
+    (void)wick_device_error(device, &error);
+    assert_int_equal(error.status, WICK_ERR_DEVICE_LOST);
+    assert_int_equal(wick_read(old, numbers, 16), WICK_ERR_DEVICE_LOST);
+    told it = {.size = 0};
+    (void)wick_device_error(device, NULL);
+    tell(&(wick_session_desc){.max_tokens = 3}, 0, &it);
+    assert_int_equal(it.n_tokens, 3);
+    assert_int_equal(wick_read(old, numbers, 16), WICK_ERR_DEVICE_LOST);
+    (void)wick_device_error(device, NULL);
+    wick_tensor *const fresh = wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(4), numbers, 16);
+    assert_int_equal(wick_read(fresh, numbers, 16), WICK_OK);
+    wick_release(fresh);
+    wick_release(old);
+}
+
+/* Closing what is lost. */
+static void test_closed_while_lost(void **state) {
+    (void)state;
+    wick_session *session;
+    wick_event event;
+    assert_int_equal(wick_session_open(model, &tellers[0], &session, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_text(session, prompt), WICK_OK);
+    for (int i = 0; i < 5; i++) assert_int_equal(wick_session_step(session, &event), WICK_OK);
+    assert_true(wk_webgpu_lose(device->handle));
+    for (int i = 0; i < 5; i++) assert_int_equal(wick_session_step(session, &event), WICK_OK);
+    wick_session_close(session);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_text_goes_on, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(test_tensors_are_lost, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(test_closed_while_lost, set_up, tear_down),
+};
+
+int main(void) {
+    const char *const named = getenv("WICK_WEBGPU_LIB");
+    library = named ? named : "deps/webgpu/libwebgpu_dawn.so";
+    const char *const reason = wk_gpu_unavailable(library, false);
+    if (!reason) return cmocka_run_group_tests(tests, NULL, NULL);
+    printf("# %s: %s\nno implementation of WebGPU with an adapter (tools/fetch_webgpu)\n", library,
+           reason);
+    return 77;
+}

@@ -1,0 +1,331 @@
+/* tensor/recover.c: tensors, reads and plans of a device that is lost, the device in its place, and
+ * backends that cannot be opened. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "backend/null/null.h"
+#include "checked_heap.h"
+#include "tensor/device.h"
+#include "tensor/plan.h"
+
+#include <wick/ops.h>
+
+#include <string.h>
+
+static checked_heap heap;
+
+static wick_device *open_null(uint32_t flags) {
+    checked_heap_init(&heap, UINT64_MAX);
+    const wick_device_desc desc = {.backend = WICK_BACKEND_NULL,
+                                   .n_threads = 1,
+                                   .null_flags = flags,
+                                   .allocator = heap.heap.hook};
+    wick_device *device;
+    assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+    return device;
+}
+
+static void close_clean(wick_device *device) {
+    wick_device_close(device);
+    assert_int_equal(heap.n_live, 0);
+    assert_int_equal(heap.n_wrong_sizes, 0);
+}
+
+static wick_tensor *numbers(wick_device *device) {
+    static const float data[4] = {1, 2, 3, 4};
+    return wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(4), data, sizeof data);
+}
+
+static void expect_lost(wick_device *device, const char *text) {
+    wick_error error = {.status = WICK_OK};
+    assert_int_equal(wick_device_error(device, &error), WICK_ERR_DEVICE_LOST);
+    if (!strstr(error.message, text)) fail_msg("'%s' is not in '%s'", text, error.message);
+}
+
+static void lose(wick_device *device) {
+    wk_null_lose_after(device->handle, 1);
+    assert_int_equal(wick_poll(device), WICK_ERR_DEVICE_LOST);
+    expect_lost(device, "null: the device was taken away");
+    assert_true(wk_device_is_lost(device));
+}
+
+static void recover(wick_device *device) {
+    const uint32_t generation = wk_device_generation(device);
+    wick_status status;
+    uint64_t n_pending = 0;
+    while ((status = wk_device_recover(device)) == WICK_PENDING) n_pending++;
+    assert_int_equal(status, WICK_OK);
+    assert_true(n_pending > 0); /* the delay does not block */
+    assert_false(wk_device_is_lost(device));
+    assert_int_equal(wk_device_generation(device), generation + 1);
+    assert_int_equal(wick_device_error(device, NULL), WICK_OK);
+}
+
+/* Everything that a tensor of a lost device may be asked for. */
+static void check_stale(wick_device *device, wick_tensor *tensor, const char *text) {
+    float data[4];
+    wick_reading *reading;
+    assert_null(wick_add(tensor, tensor));
+    expect_lost(device, text);
+    assert_int_equal(wick_read(tensor, data, sizeof data), WICK_ERR_DEVICE_LOST);
+    expect_lost(device, text);
+    assert_int_equal(wick_read_start(tensor, &reading), WICK_ERR_DEVICE_LOST);
+    assert_null(reading);
+    expect_lost(device, text);
+    assert_int_equal(wick_write(tensor, data, sizeof data), WICK_ERR_DEVICE_LOST);
+    expect_lost(device, text);
+    assert_int_equal(wick_tensor_size(tensor), 4);
+    wick_tensor *const view = wick_narrow(tensor, 0, 1, 2); /* a view of what is there no more */
+    if (!view) expect_lost(device, text);
+    wick_release(view);
+}
+
+static void test_tensors(void **state) {
+    (void)state;
+    for (uint32_t flags = 0; flags <= WICK_NULL_LATE; flags++) {
+        wick_device *const device = open_null(flags);
+        wick_tensor *const old = numbers(device), *const queued = wick_add(old, old);
+        lose(device);
+        check_stale(device, old, "the device was lost");
+        assert_null(numbers(device));
+        expect_lost(device, "the device was lost");
+        assert_int_equal(wick_synchronize(device), WICK_ERR_DEVICE_LOST);
+        expect_lost(device, "the device was lost");
+        recover(device);
+        check_stale(device, old, "the tensor was lost with its device");
+        check_stale(device, queued, "the tensor was lost with its device");
+
+        wick_tensor *const fresh = numbers(device), *const sum = wick_add(fresh, fresh);
+        float got[4];
+        assert_null(wick_add(fresh, old));
+        expect_lost(device, "the tensor was lost with its device");
+        assert_int_equal(wick_read(sum, got, sizeof got), WICK_OK);
+        assert_float_equal(got[3], 8, 0);
+        wick_device_stats stats;
+        wick_device_get_stats(device, &stats);
+        assert_int_equal(stats.n_losses, 1);
+        wick_release(old);
+        wick_release(queued);
+        wick_release(fresh);
+        wick_release(sum);
+        close_clean(device);
+    }
+}
+
+/* Tensors of two generations that are gone, released in any order. */
+static void test_generations(void **state) {
+    (void)state;
+    static const int orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        wick_device *const device = open_null(0);
+        wick_tensor *tensors[3];
+        for (int n = 0; n < 3; n++) {
+            if (n > 0) {
+                lose(device);
+                recover(device);
+                wk_device_settle(device);
+            }
+            tensors[n] = numbers(device);
+            assert_non_null(tensors[n]);
+        }
+        for (int n = 0; n < 3; n++) wick_release(tensors[orders[i][n]]);
+        close_clean(device);
+    }
+}
+
+/* Reads that wait, were started, or are ready when the device goes. */
+static void test_reads(void **state) {
+    (void)state;
+    for (int n_polls = 0; n_polls < 8; n_polls++) {
+        for (int after = 0; after < 2; after++) {
+            wick_device *const device = open_null(WICK_NULL_LATE);
+            wick_tensor *const tensor = numbers(device);
+            wick_reading *reading;
+            float got[4] = {0};
+            assert_int_equal(wick_read_start(tensor, &reading), WICK_OK);
+            wick_status status = WICK_PENDING;
+            for (int i = 0; i < n_polls; i++) status = wick_read_poll(reading);
+            lose(device);
+            if (after) recover(device);
+            if (status == WICK_PENDING) {
+                assert_int_equal(wick_read_poll(reading), WICK_ERR_DEVICE_LOST);
+                status = WICK_ERR_DEVICE_LOST;
+            }
+            const wick_status finished = wick_read_finish(reading, got, sizeof got);
+            assert_int_equal(finished, WICK_ERR_DEVICE_LOST);
+            (void)wick_device_error(device, NULL);
+            wick_release(tensor);
+            close_clean(device);
+        }
+    }
+}
+
+/* Fallbacks and comparisons that are under way. */
+static void test_shadow(void **state) {
+    (void)state;
+    for (uint64_t n = 1; n < 40; n++) {
+        wick_device *const device = open_null(WICK_NULL_NO_KERNELS | (n % 2 ? WICK_NULL_LATE : 0));
+        wick_tensor *const a = numbers(device), *const sum = wick_add(a, a),
+                           *const b = wick_mul(sum, a);
+        wk_null_lose_after(device->handle, n);
+        float got[4];
+        const wick_status status = wick_read(b, got, sizeof got);
+        if (status != WICK_OK) {
+            assert_int_equal(status, WICK_ERR_DEVICE_LOST);
+            recover(device);
+        }
+        wick_tensor *const c = numbers(device), *const d = wick_add(c, c);
+        if (status != WICK_OK) {
+            assert_int_equal(wick_read(d, got, sizeof got), WICK_OK);
+            assert_float_equal(got[1], 4, 0);
+        }
+        (void)wick_device_error(device, NULL);
+        wick_release(a);
+        wick_release(sum);
+        wick_release(b);
+        wick_release(c);
+        wick_release(d);
+        close_clean(device);
+    }
+}
+
+static void test_plans(void **state) {
+    (void)state;
+    wick_device *const device = open_null(0);
+    wk_plan_pool *pool;
+    wk_plan *plan;
+    wick_tensor *const a = numbers(device);
+    assert_int_equal(wk_plan_pool_make(device, &pool), WICK_OK);
+    assert_int_equal(wk_plan_begin(device, pool), WICK_OK);
+    wick_tensor *sum = wick_add(a, a);
+    assert_int_equal(wk_plan_end(device, &sum, 1, &plan), WICK_OK);
+    assert_int_equal(wk_plan_run(plan), WICK_OK);
+    lose(device);
+    recover(device);
+    assert_int_equal(wk_plan_run(plan), WICK_ERR_DEVICE_LOST);
+    expect_lost(device, "the plan was lost");
+    wick_release(sum);
+    wk_plan_free(plan);
+    wk_plan_pool_free(pool);
+    wick_release(a);
+    close_clean(device);
+}
+
+static void test_too_often(void **state) {
+    (void)state;
+    wick_device *const device = open_null(0);
+    for (int n = 0; n < 3; n++) {
+        lose(device);
+        recover(device);
+    }
+    lose(device);
+    assert_int_equal(wk_device_recover(device), WICK_ERR_DEVICE_LOST);
+    expect_lost(device, "given up after 3 attempts");
+    assert_int_equal(wk_device_recover(device), WICK_ERR_DEVICE_LOST);
+    expect_lost(device, "given up after 3 attempts");
+    wk_device_settle(device);
+    recover(device);
+    close_clean(device);
+}
+
+/* Closed at any point of a recovery. */
+static void test_closed_on_the_way(void **state) {
+    (void)state;
+    for (int n = 0; n < 3; n++) {
+        wick_device *const device = open_null(0);
+        wick_tensor *const tensor = numbers(device);
+        lose(device);
+        for (int i = 0; i < n; i++) assert_int_equal(wk_device_recover(device), WICK_PENDING);
+        wick_release(tensor);
+        close_clean(device);
+    }
+}
+
+/* --- Backends that cannot be opened --- */
+
+static int n_opened, polls_left;
+static bool fails_at_once;
+
+static wick_status bad_start(const wk_open_desc *desc, wk_backend_device **out, wick_error *err) {
+    (void)desc;
+    *out = NULL;
+    if (fails_at_once) return wk_fail(err, WICK_ERR_DEVICE, "it would not start");
+    *out = (wk_backend_device *)(void *)&n_opened;
+    n_opened++;
+    polls_left = 3;
+    return WICK_OK;
+}
+
+static wick_status bad_poll(wk_backend_device *dev, wick_error *err) {
+    (void)dev;
+    if (polls_left-- > 0) return WICK_PENDING;
+    return wk_fail(err, WICK_ERR_NO_DEVICE, "it broke on the way");
+}
+
+static void bad_close(wk_backend_device *dev) {
+    (void)dev;
+    n_opened--;
+}
+
+static wick_status open_bad(wick_backend wanted, wick_device **device, wick_error *error) {
+    static const wk_backend bad = {.id = WICK_BACKEND_WEBGPU,
+                                   .name = "bad",
+                                   .open_start = bad_start,
+                                   .open_poll = bad_poll,
+                                   .close = bad_close};
+    checked_heap_init(&heap, UINT64_MAX);
+    const wick_device_desc desc = {.backend = wanted, .n_threads = 1, .allocator = heap.heap.hook};
+    wick_device_opening *opening;
+    *device = NULL;
+    const wick_status status = wk_device_open_start(&desc, &bad, "", &opening, error);
+    if (status != WICK_OK) return status;
+    while (wick_device_open_poll(opening) == WICK_PENDING) continue;
+    return wick_device_open_finish(opening, device, error);
+}
+
+static void test_falls_back(void **state) {
+    (void)state;
+    for (int at_once = 0; at_once < 2; at_once++) {
+        fails_at_once = at_once;
+        const char *const why = at_once ? "it would not start" : "it broke on the way";
+        wick_device *device;
+        wick_error error = {.status = WICK_OK};
+        wick_device_info info;
+        assert_int_equal(open_bad(WICK_BACKEND_AUTO, &device, &error), WICK_OK);
+        wick_device_get_info(device, &info);
+        assert_int_equal(info.backend, WICK_BACKEND_CPU);
+        assert_true(info.is_fallback);
+        assert_non_null(strstr(info.fallback_reason, "backend bad cannot be opened"));
+        assert_non_null(strstr(info.fallback_reason, why));
+        assert_int_equal(wick_device_error(device, NULL), WICK_OK);
+        wick_tensor *const tensor = numbers(device);
+        assert_non_null(tensor);
+        wick_release(tensor);
+        close_clean(device);
+        assert_int_equal(n_opened, 0);
+
+        assert_true(open_bad(WICK_BACKEND_WEBGPU, &device, &error) < 0);
+        assert_null(device);
+        assert_non_null(strstr(error.message, why));
+        assert_int_equal(n_opened, 0);
+        assert_int_equal(heap.n_live, 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_shadow),
+        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_too_often),
+        cmocka_unit_test(test_closed_on_the_way),
+        cmocka_unit_test(test_falls_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,493 @@
+/* test_webgpu_memory.c: the memory of a WebGPU device: its pool, buffers in several pieces, uploads
+ * and reads of any size, and ops on what no binding can hold. Every op is compared with cpu/ref. */
+#include "tensor/plan.h"
+#include "tensor/tensor.h"
+
+#include <wick/ops.h>
+
+#include "webgpu_libraries.h"
+
+#include <string.h>
+
+enum { LIMIT = 64 << 10 }; /* of bindings, and so of pieces, in most tests */
+
+static wick_device *open_with(wick_webgpu_desc webgpu, bool verify) {
+    wick_device *device = NULL;
+    wick_error err = {0};
+    webgpu.library = library;
+    const wick_device_desc desc = {
+        .backend = WICK_BACKEND_WEBGPU, .strict = true, .verify = verify, .webgpu = webgpu};
+    if (wick_device_open(&desc, &device, &err) != WICK_OK) fail_msg("%s", err.message);
+    return device;
+}
+
+static wick_device *open_small(void) {
+    return open_with((wick_webgpu_desc){.max_binding_bytes = LIMIT}, true);
+}
+
+static wick_device_stats stats_of(const wick_device *device) {
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    return stats;
+}
+
+static void expect_ok(wick_device *device, wick_status status) {
+    wick_error err = {0};
+    (void)wick_device_error(device, &err);
+    if (status != WICK_OK || err.status != WICK_OK) fail_msg("%d: %s", (int)status, err.message);
+}
+
+static void expect_failure(wick_device *device, wick_status want) {
+    wick_error err = {0};
+    assert_int_equal(wick_synchronize(device), want);
+    assert_int_equal(wick_device_error(device, &err), want);
+    assert_true(strlen(err.message) > 10);
+}
+
+static uint32_t random_bits(uint32_t *state) {
+    *state = *state * 1664525 + 1013904223;
+    return *state >> 8;
+}
+
+/* Numbers from -2 to 2. */
+static wick_tensor *random_tensor(wick_device *device, wick_shape shape, uint32_t seed) {
+    int64_t count = 1;
+    for (int i = 0; i < shape.rank; i++) count *= shape.extent[i];
+    float *const values = malloc((size_t)count * sizeof *values);
+    assert_non_null(values);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (float)((int)(random_bits(&seed) % 4001) - 2000) / 1000;
+    wick_tensor *const t =
+        wick_tensor_from_data(device, WICK_F32, shape, values, (size_t)count * sizeof *values);
+    free(values);
+    if (!t) expect_ok(device, WICK_ERR_INTERNAL);
+    return t;
+}
+
+/* Runs what was queued: each op is compared with cpu/ref. */
+static void expect_right(wick_device *device, const wick_tensor *result) {
+    if (!result) expect_ok(device, WICK_ERR_INTERNAL);
+    expect_ok(device, wick_synchronize(device));
+    assert_int_equal(stats_of(device).n_fallbacks, 0);
+}
+
+/* --- Tensors in several pieces --- */
+
+static void bytes_go_round_in_pieces(void **state) {
+    enum { SIZE = 5 * LIMIT + 12345 };
+    static unsigned char bytes[SIZE], back[SIZE];
+    (void)state;
+    wick_device *const device = open_small();
+    for (size_t i = 0; i < SIZE; i++) bytes[i] = (unsigned char)(i * 31 >> 3);
+    wick_tensor *const t =
+        wick_tensor_from_data(device, WICK_U8, WICK_SHAPE(SIZE), bytes, sizeof bytes);
+    expect_ok(device, wick_read(t, back, sizeof back));
+    assert_memory_equal(bytes, back, sizeof back);
+    /* Parts that begin and end within words, across the pieces' ends. */
+    static const int64_t parts[][2] = {{0, 3}, {1, 2}, {LIMIT - 3, 7}, {3 * LIMIT - 1, LIMIT + 2}};
+    for (size_t i = 0; i < WK_COUNT(parts); i++) {
+        const int64_t begin = parts[i][0], length = parts[i][1];
+        wick_tensor *const part = wick_narrow(t, 0, begin, length);
+        for (int64_t k = 0; k < length; k++) bytes[begin + k] ^= 0x5A;
+        expect_ok(device, wick_write(part, bytes + begin, (size_t)length));
+        expect_ok(device, wick_read(part, back, (size_t)length));
+        assert_memory_equal(bytes + begin, back, (size_t)length);
+        wick_release(part);
+    }
+    expect_ok(device, wick_read(t, back, sizeof back));
+    assert_memory_equal(bytes, back, sizeof back);
+    wick_release(t);
+    wick_device_close(device);
+}
+
+static void ops_by_element(void **state) {
+    (void)state;
+    wick_device *const device = open_small();
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const a = random_tensor(device, WICK_SHAPE(300, 211), 1);
+    wick_tensor *const b = random_tensor(device, WICK_SHAPE(211, 300), 2);
+    wick_tensor *const flat = random_tensor(device, WICK_SHAPE(300 * 211), 3);
+    wick_tensor *const row = random_tensor(device, WICK_SHAPE(1, 211), 4);
+    expect_right(device, wick_add(a, a));
+    expect_right(device, wick_add(a, wick_transpose(b, 0, 1))); /* cut both ways */
+    expect_right(device, wick_mul(a, wick_reshape(flat, WICK_SHAPE(300, 211))));
+    expect_right(device, wick_sub(a, row));
+    expect_right(device, wick_add(flat, wick_reshape(a, WICK_SHAPE(300 * 211))));
+    expect_right(device, wick_exp(a));
+    expect_right(device, wick_contiguous(wick_transpose(a, 0, 1)));
+    expect_right(device, wick_cast(a, WICK_F16));
+    expect_right(device, wick_where(wick_lt(a, row), a, row));
+    expect_right(device, wick_silu(wick_narrow(a, 1, 3, 100)));
+    expect_right(device, wick_full(device, WICK_F32, WICK_SHAPE(7, 70000), 0.5));
+    wick_scope_end(scope);
+    wick_device_close(device);
+}
+
+static void ops_by_row(void **state) {
+    (void)state;
+    wick_device *const device = open_small();
+    const wick_scope scope = wick_scope_begin(device);
+    static const int last[] = {1};
+    wick_tensor *const a = random_tensor(device, WICK_SHAPE(200, 301), 5);
+    wick_tensor *const weight = random_tensor(device, WICK_SHAPE(301), 6);
+    expect_right(device, wick_softmax(a, -1));
+    expect_right(device, wick_rms_norm(a, weight, 1e-5F));
+    expect_right(device, wick_layer_norm(a, weight, weight, 1e-5F));
+    expect_right(device, wick_sum(a, 1, last, false));
+    expect_right(device, wick_max(a, 1, last, true));
+    expect_right(device, wick_argmax(a, 1, false));
+    wick_scope_end(scope);
+    wick_device_close(device);
+}
+
+static void products(void **state) {
+    (void)state;
+    wick_device *const device = open_small();
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const a = random_tensor(device, WICK_SHAPE(2, 150, 70), 7);
+    wick_tensor *const b = random_tensor(device, WICK_SHAPE(2, 70, 160), 8);
+    wick_tensor *const tall = random_tensor(device, WICK_SHAPE(600, 60), 9);
+    wick_tensor *const wide = random_tensor(device, WICK_SHAPE(60, 200), 10);
+    expect_right(device, wick_matmul(a, b));
+    expect_right(device, wick_matmul(tall, wide));
+    expect_right(device, wick_matmul(wick_transpose(wide, 0, 1), wick_transpose(tall, 0, 1)));
+    wick_scope_end(scope);
+    wick_device_close(device);
+}
+
+/* y = x weight^T, and rows of weight, for a weight in the layout that the device wants. */
+static void check_weight(wick_device *device, wick_dtype dtype, int64_t n, int64_t k, int64_t m) {
+    const wk_weight_desc desc = {.dtype = dtype,
+                                 .shape = wick_shape_of(2, (const int64_t[]){n, k}),
+                                 .uses = WK_USE_LINEAR | WK_USE_EMBEDDING};
+    bool in_place;
+    wk_weight_store none = {.device = device};
+    wick_tensor *const weight = wk_weight_new(device, &desc, &none, &in_place);
+    if (!weight) expect_ok(device, WICK_ERR_INTERNAL);
+    /* q8_0 blocks: a scale of 2^-7 or less, and 32 bytes; f32: small numbers. */
+    const size_t row = dtype == WICK_Q8_0 ? (size_t)(k / 32 * 34) : (size_t)k * 4;
+    unsigned char *const blocks = malloc((size_t)n * row);
+    assert_non_null(blocks);
+    uint32_t seed = 11;
+    for (size_t i = 0; i < (size_t)n * row; i++) blocks[i] = (unsigned char)random_bits(&seed);
+    for (size_t i = 0; dtype == WICK_Q8_0 && i < (size_t)n * row; i += 34)
+        blocks[i + 1] = (unsigned char)(0x10 | (blocks[i + 1] & 0x0F));
+    for (size_t i = 3; dtype == WICK_F32 && i < (size_t)n * row; i += 4)
+        blocks[i] = (unsigned char)(0x3E | (blocks[i] & 0x80));
+    expect_ok(device, wk_weight_upload(weight, 0, n, blocks));
+    free(blocks);
+    const wick_scope scope = wick_scope_begin(device);
+    expect_right(device, wick_linear(random_tensor(device, WICK_SHAPE(m, k), 12), weight,
+                                     random_tensor(device, WICK_SHAPE(n), 13)));
+    const uint32_t ids[] = {0, (uint32_t)n - 1, 17, (uint32_t)n / 2, (uint32_t)n / 2, 1};
+    wick_tensor *const of = wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(6), ids, sizeof ids);
+    expect_right(device, wick_embedding(weight, of));
+    const uint32_t wrong[] = {3, (uint32_t)n};
+    (void)wick_embedding(
+        weight, wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(2), wrong, sizeof wrong));
+    expect_failure(device, WICK_ERR_INDEX);
+    wick_scope_end(scope);
+    wick_release(weight);
+}
+
+static void weights_in_pieces(void **state) {
+    (void)state;
+    wick_device *const device = open_small();
+    check_weight(device, WICK_F32, 1000, 64, 3);
+    check_weight(device, WICK_F32, 333, 128, 20);
+    check_weight(device, WICK_Q8_0, 1003, 256, 2);
+    check_weight(device, WICK_Q8_0, 600, 1024, 40); /* x and y in pieces as well */
+    wick_device_close(device);
+}
+
+static void what_cannot_be_cut_is_refused(void **state) {
+    (void)state;
+    wick_device *const device = open_with((wick_webgpu_desc){.max_binding_bytes = LIMIT}, false);
+    wick_tensor *const a = random_tensor(device, WICK_SHAPE(300, 211), 1);
+    wick_tensor *const sum = wick_sum(a, 0, NULL, false);
+    expect_failure(device, WICK_ERR_UNSUPPORTED);
+    wick_tensor *const b = wick_add(a, a); /* and the device goes on */
+    expect_ok(device, wick_synchronize(device));
+    wick_release(sum);
+    wick_release(a);
+    wick_release(b);
+    wick_device_close(device);
+}
+
+/* --- Plans and time --- */
+
+static void a_plan_is_cut_alike(void **state) {
+    enum { N = 300 * 211 };
+    static float want[N], got[N];
+    (void)state;
+    wick_device *const device =
+        open_with((wick_webgpu_desc){.max_binding_bytes = LIMIT, .submit_us = 1}, false);
+    wick_tensor *const a = random_tensor(device, WICK_SHAPE(300, 211), 1);
+    wk_plan_pool *pool;
+    wk_plan *plan;
+    expect_ok(device, wk_plan_pool_make(device, &pool));
+    expect_ok(device, wk_plan_begin(device, pool));
+    wick_tensor *const b = wick_add(a, a);
+    wick_tensor *c = wick_mul(b, a);
+    expect_ok(device, wk_plan_end(device, &c, 1, &plan));
+    for (uint32_t seed = 20; seed < 23; seed++) {
+        wick_tensor *const fresh = random_tensor(device, WICK_SHAPE(300, 211), seed);
+        expect_ok(device, wick_read(fresh, want, sizeof want));
+        expect_ok(device, wick_write(a, want, sizeof want));
+        expect_ok(device, wk_plan_run(plan));
+        expect_ok(device, wick_read(c, got, sizeof got));
+        for (size_t i = 0; i < N; i++) want[i] = (want[i] + want[i]) * want[i];
+        assert_memory_equal(want, got, sizeof got);
+        wick_release(fresh);
+    }
+    wick_release(b);
+    wick_release(c);
+    wk_plan_free(plan);
+    wk_plan_pool_free(pool);
+    wick_release(a);
+    wick_device_close(device);
+}
+
+static void long_recordings_are_submitted_early(void **state) {
+    enum { N = 20 };
+    (void)state;
+    static const uint32_t budgets[] = {1, UINT32_MAX};
+    uint64_t n_submits[2];
+    for (int i = 0; i < 2; i++) {
+        wick_device *const device = open_with((wick_webgpu_desc){.submit_us = budgets[i]}, false);
+        wick_tensor *const a = random_tensor(device, WICK_SHAPE(256, 256), 1);
+        const wick_scope scope = wick_scope_begin(device);
+        wick_tensor *sum = a;
+        for (int k = 0; k < N; k++) sum = wick_add(sum, a);
+        expect_ok(device, wick_synchronize(device));
+        const wick_device_stats stats = stats_of(device);
+        n_submits[i] = stats.n_submits;
+        assert_true(stats.n_dispatches >= N);
+        double value, first;
+        expect_ok(device, wick_read_scalar(wick_narrow(wick_flatten(a, 0, 1), 0, 9, 1), &first));
+        expect_ok(device, wick_read_scalar(wick_narrow(wick_flatten(sum, 0, 1), 0, 9, 1), &value));
+        assert_true(value > (N + 1) * first - 1e-3 && value < (N + 1) * first + 1e-3);
+        wick_scope_end(scope);
+        wick_release(a);
+        wick_device_close(device);
+    }
+    assert_true(n_submits[0] >= N);
+    assert_true(n_submits[1] <= 2);
+}
+
+/* A large upload is handed over in parts, none of which waits for the end. */
+static void uploads_are_submitted_in_parts(void **state) {
+    enum { SIZE = 48 << 20 };
+    (void)state;
+    wick_device *const device = open_with((wick_webgpu_desc){0}, false);
+    unsigned char *const bytes = malloc(SIZE), *const back = malloc(SIZE);
+    assert_true(bytes && back);
+    for (size_t i = 0; i < SIZE; i++) bytes[i] = (unsigned char)(i >> 12 ^ i);
+    wick_tensor *const t = wick_tensor_from_data(device, WICK_U8, WICK_SHAPE(SIZE), bytes, SIZE);
+    expect_ok(device, wick_synchronize(device));
+    assert_true(stats_of(device).n_submits >= SIZE / (16 << 20));
+    expect_ok(device, wick_read(t, back, SIZE));
+    assert_memory_equal(bytes, back, SIZE);
+    wick_release(t);
+    free(bytes);
+    free(back);
+    wick_device_close(device);
+}
+
+/* --- The pool --- */
+
+static wick_tensor *make(wick_device *device, int64_t bytes) {
+    return wick_empty(device, WICK_U8, WICK_SHAPE(bytes));
+}
+
+static void freed_memory_serves_again(void **state) {
+    (void)state;
+    wick_device *const device = open_with((wick_webgpu_desc){0}, false);
+    wick_release(make(device, 1000000));
+    const wick_device_stats before = stats_of(device);
+    assert_true(before.pool_free_bytes >= 1000000);
+    wick_tensor *const again = make(device, 999000); /* of the same class */
+    const wick_device_stats after = stats_of(device);
+    assert_int_equal(after.n_pool_hits, before.n_pool_hits + 1);
+    assert_int_equal(after.pool_bytes, before.pool_bytes);
+    assert_true(after.pool_free_bytes < 1000000);
+    wick_release(again);
+    uint64_t freed;
+    expect_ok(device, wick_device_trim(device, &freed, NULL));
+    const wick_device_stats trimmed = stats_of(device);
+    assert_true(freed >= 1000000);
+    assert_int_equal(trimmed.pool_bytes + freed, after.pool_bytes);
+    assert_int_equal(trimmed.pool_free_bytes, 0);
+    assert_int_equal(trimmed.pool_peak_bytes, after.pool_peak_bytes);
+    wick_device_close(device);
+}
+
+static void a_missing_memory_is_told(void **state) {
+    enum { MOST = 1 << 20 };
+    (void)state;
+    wick_device *const device = open_with((wick_webgpu_desc){.pool = {.max_bytes = MOST}}, false);
+    wick_tensor *const a = make(device, MOST / 2);
+    assert_non_null(a);
+    assert_null(make(device, MOST * 3 / 4));
+    wick_error err = {0};
+    assert_int_equal(wick_device_error(device, &err), WICK_ERR_OUT_OF_MEMORY);
+    assert_true(err.bytes_requested >= MOST * 3 / 4);
+    assert_in_range(err.bytes_available, MOST / 4, MOST / 2);
+    /* Free pieces of other sizes make room. */
+    wick_release(a);
+    wick_tensor *const b = make(device, MOST * 3 / 4);
+    assert_non_null(b);
+    expect_ok(device, wick_synchronize(device));
+    wick_release(b);
+    /* In the middle of work: what was queued is not harmed. */
+    wick_tensor *const x = random_tensor(device, WICK_SHAPE(32, 1024), 1);
+    wick_tensor *const y = wick_add(x, x);
+    assert_null(wick_contiguous(wick_expand(x, WICK_SHAPE(64, 32, 1024))));
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_OUT_OF_MEMORY);
+    double one, two;
+    wick_tensor *const of_x = wick_narrow(wick_flatten(x, 0, 1), 0, 7, 1);
+    wick_tensor *const of_y = wick_narrow(wick_flatten(y, 0, 1), 0, 7, 1);
+    expect_ok(device, wick_read_scalar(of_x, &one));
+    expect_ok(device, wick_read_scalar(of_y, &two));
+    assert_true(two == 2 * one);
+    wick_release(x);
+    wick_release(y);
+    wick_device_close(device);
+}
+
+static void impossible_sizes_are_refused(void **state) {
+    (void)state;
+    wick_device *const device = open_with((wick_webgpu_desc){0}, false);
+    static const int64_t sizes[] = {INT64_MAX / 1024, INT64_MAX / 2048, (int64_t)1 << 50};
+    for (size_t i = 0; i < WK_COUNT(sizes); i++) {
+        assert_null(make(device, sizes[i]));
+        assert_int_equal(wick_device_error(device, NULL), WICK_ERR_OUT_OF_MEMORY);
+    }
+    wick_tensor *const empty = make(device, 0);
+    assert_non_null(empty);
+    expect_ok(device, wick_read(empty, NULL, 0));
+    wick_release(empty);
+    wick_device_close(device);
+}
+
+typedef struct pressure {
+    wick_tensor *spare;
+    int n_calls;
+} pressure;
+
+static void on_pressure(void *user, uint64_t used, uint64_t most) {
+    pressure *const p = user;
+    p->n_calls++;
+    assert_true(used > most / 2);
+    wick_release(p->spare);
+    p->spare = NULL;
+}
+
+static void pressure_is_told(void **state) {
+    (void)state;
+    pressure p = {0};
+    wick_device *const device = open_with((wick_webgpu_desc){.pool = {.max_bytes = 1 << 20,
+                                                                      .pressure = 0.5,
+                                                                      .on_pressure = on_pressure,
+                                                                      .user = &p}},
+                                          false);
+    p.spare = make(device, 400000);
+    assert_int_equal(p.n_calls, 0);
+    wick_tensor *const a = make(device, 400000);
+    assert_non_null(a);
+    assert_int_equal(p.n_calls, 1);
+    assert_null(p.spare);
+    wick_tensor *const b = make(device, 300000);
+    assert_non_null(b); /* in the place of the spare one */
+    wick_release(a);
+    wick_release(b);
+    wick_device_close(device);
+}
+
+static void wrong_options_are_refused(void **state) {
+    (void)state;
+    static const wick_pool_desc wrong[] = {
+        {.alignment = 3}, {.alignment = 8}, {.growth = 0.5}, {.pressure = 2}, {.fit = 9}};
+    for (size_t i = 0; i < WK_COUNT(wrong); i++) {
+        wick_device *device;
+        const wick_device_desc desc = {.backend = WICK_BACKEND_WEBGPU,
+                                       .webgpu = {.library = library, .pool = wrong[i]}};
+        assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_ERR_VALUE);
+    }
+}
+
+/* Small buffers that come and go in slabs: none changes another. */
+static void slabs_are_shared(void **state) {
+    enum { N = 60, STEPS = 1500, MOST = 9000 };
+    static unsigned char back[MOST];
+    (void)state;
+    for (wick_pool_fit fit = WICK_POOL_BEST_FIT; fit <= WICK_POOL_NEXT_FIT; fit++) {
+        wick_device *const device =
+            open_with((wick_webgpu_desc){.pool = {.initial_bytes = 65536, .fit = fit}}, false);
+        wick_tensor *tensors[N] = {NULL};
+        unsigned char *const bytes = malloc(N * MOST);
+        assert_non_null(bytes);
+        uint32_t seed = 5;
+        for (int step = 0; step < STEPS; step++) {
+            const size_t i = random_bits(&seed) % N;
+            if (tensors[i] && step % 4 == 0) {
+                expect_ok(device, wick_read(tensors[i], back, wick_tensor_bytes(tensors[i])));
+                assert_memory_equal(back, bytes + i * MOST, wick_tensor_bytes(tensors[i]));
+            }
+            wick_release(tensors[i]);
+            const int64_t size = random_bits(&seed) % MOST + 1;
+            for (int64_t k = 0; k < size; k++)
+                bytes[i * MOST + (size_t)k] = (unsigned char)random_bits(&seed);
+            tensors[i] = wick_tensor_from_data(device, WICK_U8, WICK_SHAPE(size), bytes + i * MOST,
+                                               (size_t)size);
+            assert_non_null(tensors[i]);
+        }
+        const wick_device_stats stats = stats_of(device);
+        assert_true(stats.pool_bytes > 65536); /* it has grown, and not by every buffer */
+        assert_true(stats.n_pool_misses < 12);
+        assert_true(stats.pool_fragmentation >= 0 && stats.pool_fragmentation < 1);
+        for (size_t i = 0; i < N; i++) wick_release(tensors[i]);
+        uint64_t freed;
+        expect_ok(device, wick_device_trim(device, &freed, NULL));
+        assert_true(freed > 0 && stats_of(device).pool_bytes <= stats.pool_bytes - freed);
+        free(bytes);
+        wick_device_close(device);
+    }
+}
+
+/* Ops on small tensors that share a slab, so that their operands share a binding. */
+static void operands_share_a_slab(void **state) {
+    (void)state;
+    wick_device *const device =
+        open_with((wick_webgpu_desc){.pool = {.initial_bytes = 1 << 20}}, true);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const a = random_tensor(device, WICK_SHAPE(30, 21), 1);
+    wick_tensor *const b = random_tensor(device, WICK_SHAPE(30, 21), 2);
+    wick_tensor *const half = wick_cast(a, WICK_F16);
+    expect_right(device, wick_add(a, b));
+    expect_right(device, wick_mul(half, half));
+    expect_right(device, wick_matmul(a, wick_transpose(b, 0, 1)));
+    wick_scope_end(scope);
+    wick_device_close(device);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(bytes_go_round_in_pieces),
+    cmocka_unit_test(ops_by_element),
+    cmocka_unit_test(ops_by_row),
+    cmocka_unit_test(products),
+    cmocka_unit_test(weights_in_pieces),
+    cmocka_unit_test(what_cannot_be_cut_is_refused),
+    cmocka_unit_test(a_plan_is_cut_alike),
+    cmocka_unit_test(long_recordings_are_submitted_early),
+    cmocka_unit_test(uploads_are_submitted_in_parts),
+    cmocka_unit_test(freed_memory_serves_again),
+    cmocka_unit_test(a_missing_memory_is_told),
+    cmocka_unit_test(impossible_sizes_are_refused),
+    cmocka_unit_test(pressure_is_told),
+    cmocka_unit_test(wrong_options_are_refused),
+    cmocka_unit_test(slabs_are_shared),
+    cmocka_unit_test(operands_share_a_slab),
+};
+
+int main(void) { return run_for_each_library(tests, WK_COUNT(tests)); }

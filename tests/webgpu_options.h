@@ -1,0 +1,70 @@
+/* Options of the test programs that open a WebGPU device, as --name VALUE or --name=VALUE:
+ *
+ *   --webgpu-lib PATH   the implementation: Dawn or wgpu-native
+ *   --adapter X         as wick_webgpu_desc.adapter
+ *   --without WORDS     of f16,subgroups,dot4,timestamps: not used though they are there
+ *   --default-limits    no more than what every WebGPU device has */
+#ifndef WEBGPU_OPTIONS_H
+#define WEBGPU_OPTIONS_H
+
+#include "core/compiler.h"
+#include "core/str.h"
+
+#include <wick/device.h>
+
+#include <string.h>
+
+#define WEBGPU_USAGE                                                                               \
+    "[--webgpu-lib PATH] [--adapter X] [--without f16,subgroups,dot4,timestamps]\n"                \
+    "                [--default-limits]"
+
+/* The value of option name where argument *i is that option, and *i its last argument then. */
+static inline const char *option_value(int argc, char **argv, int *i, const char *name) {
+    const size_t length = strlen(name);
+    if (strncmp(argv[*i], name, length) != 0) return NULL;
+    if (argv[*i][length] == '=') return argv[*i] + length + 1;
+    return argv[*i][length] == '\0' && *i + 1 < argc ? argv[++*i] : NULL;
+}
+
+/* "f16,dot4" */
+static inline bool parse_features(const char *words, uint32_t *features) {
+    static const struct {
+        const char *word;
+        uint32_t feature;
+    } known[] = {
+        {"f16", WICK_WEBGPU_F16},
+        {"subgroups", WICK_WEBGPU_SUBGROUPS},
+        {"dot4", WICK_WEBGPU_DOT4},
+        {"timestamps", WICK_WEBGPU_TIMESTAMPS},
+    };
+    for (const char *word = words; word != NULL; word = strchr(word, ',')) {
+        word += *word == ',';
+        size_t i = 0;
+        const wk_str text = {word, strcspn(word, ",")};
+        while (i < WK_COUNT(known) && !wk_str_is(text, known[i].word)) i++;
+        if (i == WK_COUNT(known)) return false;
+        *features |= known[i].feature;
+    }
+    return true;
+}
+
+/* Whether argument *i is one of these options, and right; *i is its last argument then. */
+static inline bool parse_webgpu(int argc, char **argv, int *i, wick_webgpu_desc *desc) {
+    if (strcmp(argv[*i], "--default-limits") == 0) {
+        desc->default_limits = true;
+        return true;
+    }
+    const char *text;
+    if ((text = option_value(argc, argv, i, "--webgpu-lib")) != NULL) {
+        desc->library = text;
+    } else if ((text = option_value(argc, argv, i, "--adapter")) != NULL) {
+        desc->adapter = text;
+    } else if ((text = option_value(argc, argv, i, "--without")) != NULL) {
+        return parse_features(text, &desc->without);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+#endif
