@@ -57,6 +57,9 @@ static void print_slow(const wick_model *model, const wick_device *device) {
     if (stats.n_fallbacks > 0)
         fprintf(stderr, "%" PRIu64 " of %" PRIu64 " operations fell back to the CPU\n",
                 stats.n_fallbacks, stats.n_ops);
+    if (stats.n_losses > 0)
+        fprintf(stderr, "the device went away and was opened again %" PRIu64 " time%s\n",
+                stats.n_losses, plural(stats.n_losses));
 }
 
 void cli_print_statistics(const wick_model *model, const wick_session *session,

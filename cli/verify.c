@@ -79,8 +79,9 @@ static void set_defaults(void *given) {
     o->seed = 1;
 }
 
-/* What report() needs, and the counts for the last line. */
+/* What is printed, and the counts for the last line. */
 typedef struct printer {
+    const wick_device_info *device;
     cli_json *json; /* NULL: a table */
     uint64_t n_kernels, n_wrong, n_not_met;
 } printer;
@@ -125,18 +126,6 @@ static void print_json(cli_json *json, const wick_kernel_check *check) {
     cli_json_close(json, '}');
 }
 
-static bool report(void *user, const wick_kernel_check *check) {
-    printer *const p = user;
-    p->n_kernels++;
-    p->n_not_met += check->status == WICK_ERR_NOT_FOUND;
-    p->n_wrong += check->status != WICK_OK && check->status != WICK_ERR_NOT_FOUND;
-    if (p->json != NULL)
-        print_json(p->json, check);
-    else
-        print_row(check);
-    return !cli_interrupted();
-}
-
 static void print_device(cli_json *json, const wick_device_info *info) {
     const wick_adapter_info *const adapter = &info->adapter;
     const bool is_webgpu = info->backend == WICK_BACKEND_WEBGPU;
@@ -163,6 +152,18 @@ static void print_device(cli_json *json, const wick_device_info *info) {
     cli_json_open(json, '[');
 }
 
+static bool report(void *user, const wick_kernel_check *check) {
+    printer *const p = user;
+    if (p->n_kernels++ == 0) print_device(p->json, p->device);
+    p->n_not_met += check->status == WICK_ERR_NOT_FOUND;
+    p->n_wrong += check->status != WICK_OK && check->status != WICK_ERR_NOT_FOUND;
+    if (p->json != NULL)
+        print_json(p->json, check);
+    else
+        print_row(check);
+    return !cli_interrupted();
+}
+
 static void print_end(const printer *p) {
     if (p->json == NULL) {
         printf("\n%" PRIu64 " kernels: %" PRIu64 " right, %" PRIu64 " wrong", p->n_kernels,
@@ -181,20 +182,20 @@ static void print_end(const printer *p) {
 
 static int verify(wick_device *device, const verify_options *o) {
     cli_json json = {.out = stdout};
-    printer p = {.json = o->json ? &json : NULL};
+    wick_device_info info;
+    wick_device_get_info(device, &info);
+    printer p = {.device = &info, .json = o->json ? &json : NULL};
     const wick_verify_desc desc = {.kernels = o->kernels,
                                    .seed = o->seed,
                                    .n_cases = o->n_cases,
                                    .report = report,
                                    .user = &p};
-    wick_device_info info;
-    wick_device_get_info(device, &info);
-    print_device(p.json, &info);
     wick_error error = {0};
     const wick_status status = wick_verify(device, &desc, &error);
-    print_end(&p);
+    if (p.n_kernels > 0) print_end(&p);
     if (cli_interrupted()) return CLI_INTERRUPTED;
-    return status == WICK_OK ? CLI_OK : cli_report(&error, NULL);
+    if (status == WICK_OK) return CLI_OK;
+    return cli_report(&error, status == WICK_ERR_NOT_FOUND ? "without a name it takes all" : NULL);
 }
 
 static int run(void *given) {

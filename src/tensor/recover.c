@@ -94,6 +94,7 @@ static void forget_loss(wick_device *device) {
     if (device->error.status == WICK_ERR_DEVICE_LOST) device->error = (wick_error){0};
 }
 
+/* Counts and peaks, not what is there now. */
 static void add_stats(wk_backend_stats *sum, const wk_backend_stats *of) {
     sum->n_ops += of->n_ops;
     sum->n_ops_ref += of->n_ops_ref;
@@ -101,8 +102,12 @@ static void add_stats(wk_backend_stats *sum, const wk_backend_stats *of) {
     sum->n_reads += of->n_reads;
     sum->bytes_uploaded += of->bytes_uploaded;
     sum->bytes_read += of->bytes_read;
+    sum->n_dispatches += of->n_dispatches;
+    sum->n_pool_hits += of->n_pool_hits;
+    sum->n_pool_misses += of->n_pool_misses;
     if (of->buffer_peak_bytes > sum->buffer_peak_bytes)
         sum->buffer_peak_bytes = of->buffer_peak_bytes;
+    if (of->pool_peak_bytes > sum->pool_peak_bytes) sum->pool_peak_bytes = of->pool_peak_bytes;
 }
 
 void wk_recovery_stats(const wick_device *device, wk_backend_stats *stats) {

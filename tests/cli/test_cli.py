@@ -622,6 +622,19 @@ def test_missing_backend():
     fails(1, absent, "wick devices", arguments=["run", "--backend", absent, "-p", "x"])
 
 
+def test_verify_kernels():
+    options = ["--backend", "cpu", "--isa", "ref", "--cases", "3"]
+    table = succeeds("verify", "r*_ref", *options).decode()
+    assert re.search(r"^reduce_ref +3 .* right$", table, re.M), table
+    assert re.search(r"^\d+ kernels: \d+ right, 0 wrong$", table, re.M), table
+    known = strict_json(succeeds("verify", "r*_ref", "--json", "--seed", "7", *options))
+    equal(known["backend"], "cpu")
+    equal(known["n_wrong"], 0)
+    equal(known["n_kernels"], len(known["kernels"]))
+    assert all(k["is_right"] and k["cases"] == 3 for k in known["kernels"])
+    fails(1, "no kernel", arguments=["verify", "nothing", *options])
+
+
 def test_version():
     assert re.fullmatch(rb"wick \d+\.\d+\.\d+\n", succeeds("--version"))
 
@@ -639,6 +652,7 @@ OPTIONS = {
     "bench": "prompt generate repetitions csv json " + ENGINE,
     "gguf": "force max-size max-tensors",
     "devices": "json webgpu-lib",
+    "verify": "cases seed json backend adapter webgpu-lib core isa",
     "help": "",
 }
 

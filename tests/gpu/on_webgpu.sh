@@ -3,7 +3,8 @@
 # Runs PROGRAM with --backend webgpu on a library of deps/webgpu (dawn, wgpu) and a driver that
 # computes on the CPU (swiftshader, lavapipe), which tools/fetch_webgpu --drivers and tools/setup
 # test fetch; skips where one is missing. op_cases: the recorded cases of every operation that Wick
-# has, where only those with a type that WebGPU lacks may fall back to the CPU.
+# has, where only those with a type that WebGPU lacks may fall back to the CPU. kernel_check:
+# WICK_GPU_CASES random operations for each kernel, 6 if not set.
 library=$1 driver=$2 program=$3
 shift 3
 case $library in
@@ -21,12 +22,20 @@ for file in "$library" "$VK_DRIVER_FILES"; do
     fi
 done
 export VK_DRIVER_FILES
-export XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-/tmp}" # else the loader of Vulkan says that it is missing
-if [ "${program##*/}" = op_cases ]; then
+# Without it the loader of Vulkan complains.
+export XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-/tmp}"
+case $program in
+*op_cases)
     if [ ! -d "$WICK_SHARED_DATA/ops" ]; then
         echo "skipped: WICK_SHARED_DATA names no folder with the recorded cases (ops/)"
         exit 77
     fi
-    set -- "$WICK_SHARED_DATA/ops" --present --strict --may-fall-back i64,f64 "$@"
-fi
-exec "$program" "$@" --backend webgpu --webgpu-lib "$library"
+    # Without the lines of operations that are right.
+    report=$("$program" "$WICK_SHARED_DATA/ops" --present --strict --may-fall-back i64,f64 "$@" \
+        --backend webgpu --webgpu-lib "$library" 2>&1)
+    status=$?
+    echo "$report" | grep -av "passed    0 failed    0 absent"
+    exit $status
+    ;;
+esac
+exec "$program" --cases "${WICK_GPU_CASES:-6}" "$@" --backend webgpu --webgpu-lib "$library"

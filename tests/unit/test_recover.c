@@ -108,6 +108,9 @@ static void test_tensors(void **state) {
         wick_device_stats stats;
         wick_device_get_stats(device, &stats);
         assert_int_equal(stats.n_losses, 1);
+        assert_int_equal(stats.n_reads, 1);
+        assert_int_equal(stats.bytes_uploaded, 2 * 4 * sizeof *got); /* by both devices */
+        assert_int_equal(stats.buffer_bytes, 2 * 4 * sizeof *got);   /* of the one that is there */
         wick_release(old);
         wick_release(queued);
         wick_release(fresh);

@@ -2,12 +2,15 @@
 #include "backend/webgpu/webgpu_kernel.h"
 
 #include "core/compiler.h"
+#include "core/dtype.h"
 
 static const wk_webgpu_kernel *const kernels[] = {
 #define WK_WEBGPU_KERNEL(symbol) &symbol,
 #include "backend/webgpu/kernels.def"
 #undef WK_WEBGPU_KERNEL
 };
+
+bool wk_webgpu_is_float(wick_dtype dtype) { return wk_dtype_is_float(dtype) && dtype != WICK_F64; }
 
 static bool may_run(const wk_webgpu_kernel *kernel, const wk_op *op, uint32_t features) {
     if (kernel->code != op->code || (kernel->needs & ~features) != 0) return false;

@@ -20,10 +20,12 @@ enum {
     MOST_QUADS = 4,
     /* Fewer workgroups than this leave a large GPU without work: spans become workgroups. */
     ENOUGH_WORKGROUPS = 512,
-    MAX_PARTS_BYTES = 64 * 1024 * 1024,
+    MAX_PARTS_BYTES = 16 * 1024 * 1024, /* each op of a plan has its own */
 };
 
-enum { HAS_MASK = 1, HAS_BIAS = 2, HAS_SINKS = 4, HAS_SLOPES = 8, ALONG_KEYS = 16, IS_HALF = 32 };
+/* Options, as wgsl/attention_softmax.wgsl has them: not of the program, so that programs are few.
+ */
+enum { HAS_MASK = 1, HAS_BIAS = 2, HAS_SINKS = 4, HAS_SLOPES = 8, HAS_SOFTCAP = 16 };
 
 /* Both ops in the same words; views that are absent have no buffer. */
 typedef struct attention {
@@ -40,7 +42,6 @@ typedef struct attention {
     int64_t line, n_lines; /* queries of a key head that share workgroups */
     int64_t n_tiles;       /* workgroups of a line */
     int64_t n_spans;       /* 1: each workgroup has all keys */
-    uint32_t flags;
 } attention;
 
 static const wk_view absent;
@@ -136,21 +137,25 @@ static bool takes_vectors(const attention *a) {
     return (lies_in_fours(a->k, 2) || lies_in_fours(a->k, 3)) && lies_in_fours(a->v, 3);
 }
 
-static uint32_t flags_of(const attention *a) {
+static uint32_t options_of(const attention *a) {
     return (a->mask->buf ? HAS_MASK : 0U) | (a->bias->buf ? HAS_BIAS : 0U) |
            (a->sinks->buf ? HAS_SINKS : 0U) | (a->slopes->buf ? HAS_SLOPES : 0U) |
-           (lies_in_fours(a->k, 2) ? ALONG_KEYS : 0U) | (a->k->dtype == WICK_F16 ? IS_HALF : 0U);
+           (a->softcap > 0 ? HAS_SOFTCAP : 0U);
 }
 
 /* Elements of a query in shared memory: few sizes, so that programs are few. */
-static int64_t query_room(const attention *a) { return a->d > 0 ? round_up(a->d, 32) : 32; }
+static int64_t query_room(const attention *a) {
+    int64_t room = 64;
+    while (room < a->d) room *= 2;
+    return room;
+}
 
 /* Of the 32 threads of a quad, those that have different elements of the values. */
-static int64_t element_lanes(const attention *a) { return a->e <= 32 ? 8 : a->e <= 64 ? 16 : 32; }
+static int64_t element_lanes(const attention *a) { return a->e <= 64 ? 16 : 32; }
 
 /* Bytes of shared memory of a workgroup of so many quads. */
 static int64_t shared_bytes(const attention *a, int quads) {
-    return quads * 16 * (query_room(a) + 128 + 32 + 4) + 128 * 4 + 16;
+    return quads * 16 * (query_room(a) + 128 + 32 + 4 + 1) + 128 * 4 + 16;
 }
 
 /* A batch of rows of one sequence each shares no keys: then each row has workgroups of its own. */
@@ -215,6 +220,7 @@ static void put_params(wk_dispatch *d, const attention *a, const uint32_t first[
         a->n_lines,  a->n_spans,      n_workgroups,    32,
     };
     for (size_t i = 0; i < WK_COUNT(numbers); i++) wk_dispatch_u32(d, (uint32_t)numbers[i]);
+    wk_dispatch_u32(d, options_of(a));
     wk_dispatch_u32(d, vector_stride(a->sinks));
     wk_dispatch_u32(d, vector_stride(a->slopes));
     wk_dispatch_u32(d, a->window);
@@ -230,9 +236,13 @@ static void put_params(wk_dispatch *d, const attention *a, const uint32_t first[
 
 /* --- Dispatches --- */
 
-/* Operands that are absent are bound to the queries: the program names them but reads nothing. */
-static void bind_optional(wk_dispatch *d, int i, const attention *a, const wk_view *view) {
-    wk_dispatch_bind(d, i, view->buf ? view : &a->q, WK_FORM_ELEMENTS, false);
+/* An operand that is absent is bound to the queries, as if it were of dtype: the program names it
+ * but reads nothing. */
+static void bind_optional(wk_dispatch *d, int i, const attention *a, const wk_view *view,
+                          wick_dtype dtype) {
+    wk_view other = a->q;
+    other.dtype = dtype;
+    wk_dispatch_bind(d, i, view->buf ? view : &other, WK_FORM_ELEMENTS, false);
 }
 
 static void begin_main(wk_dispatch *d, const attention *a) {
@@ -241,27 +251,35 @@ static void begin_main(wk_dispatch *d, const attention *a) {
           .parts = {wk_wgsl_attention_softmax, wk_wgsl_attention_rows_dense,
                     wk_wgsl_attention_masked, wk_wgsl_attention_elements, wk_wgsl_attention},
           .operands = {"y", "q", "k", "v", "mask", "bias", "sinks", "slopes"},
-          .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "FLAGS"}},
+          .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS",
+                        "IS_HALF"}},
          {.name = "attention",
           .parts = {wk_wgsl_attention_softmax, wk_wgsl_attention_rows_dense,
                     wk_wgsl_attention_masked, wk_wgsl_attention_vectors, wk_wgsl_attention},
           .operands = {"y", "q", "k", "v", "mask", "bias", "sinks", "slopes"},
-          .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "FLAGS"}}},
+          .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS",
+                        "IS_HALF"}}},
         {{.name = "attention_cached",
           .parts = {wk_wgsl_attention_softmax, wk_wgsl_attention_rows_cached,
                     wk_wgsl_attention_plain, wk_wgsl_attention_elements, wk_wgsl_attention},
           .operands = {"y", "q", "k", "v", "batch", "fault", "sinks", "slopes"},
-          .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "FLAGS"}},
+          .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS",
+                        "IS_HALF"}},
          {.name = "attention_cached",
           .parts = {wk_wgsl_attention_softmax, wk_wgsl_attention_rows_cached,
                     wk_wgsl_attention_plain, wk_wgsl_attention_vectors, wk_wgsl_attention},
           .operands = {"y", "q", "k", "v", "batch", "fault", "sinks", "slopes"},
-          .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "FLAGS"}}}};
+          .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS",
+                        "IS_HALF"}}}};
     wk_dispatch_begin(d, &sources[a->batch != NULL][takes_vectors(a)], 0);
     const int64_t lanes = element_lanes(a);
-    const int64_t constants[] = {a->quads,       query_room(a),
-                                 lanes,          round_up(a->e, 4 * lanes) / (4 * lanes),
-                                 a->n_spans > 1, flags_of(a)};
+    const int64_t constants[] = {a->quads,
+                                 query_room(a),
+                                 lanes,
+                                 round_up(a->e, 4 * lanes) / (4 * lanes),
+                                 a->n_spans > 1,
+                                 lies_in_fours(a->k, 2),
+                                 a->k->dtype == WICK_F16};
     for (size_t i = 0; i < WK_COUNT(constants); i++)
         d->program.constants[i] = (int32_t)constants[i];
 }
@@ -279,11 +297,11 @@ static wick_status run_main(wk_encoder *e, const attention *a, const wk_view *y)
         wk_dispatch_bind(&d, 4, wk_src(a->op, BATCH), WK_FORM_WORDS, false);
         wk_dispatch_bind(&d, 5, wk_encoder_fault(e), WK_FORM_WORDS, true);
     } else {
-        bind_optional(&d, 4, a, a->mask);
-        bind_optional(&d, 5, a, a->bias);
+        bind_optional(&d, 4, a, a->mask, WICK_U8);
+        bind_optional(&d, 5, a, a->bias, a->q.dtype);
     }
-    bind_optional(&d, 6, a, a->sinks);
-    bind_optional(&d, 7, a, a->slopes);
+    bind_optional(&d, 6, a, a->sinks, a->q.dtype);
+    bind_optional(&d, 7, a, a->slopes, a->q.dtype);
     WK_TRY(wk_dispatch_place(e, &d));
     uint32_t first[8];
     for (int i = 0; i < 8; i++) first[i] = d.first[i];
@@ -299,16 +317,13 @@ static wick_status run_combine(wk_encoder *e, const attention *a, const wk_view 
         {.name = "attention_combine",
          .parts = {wk_wgsl_attention_softmax, wk_wgsl_attention_rows_dense,
                    wk_wgsl_attention_combine},
-         .operands = {"y", "parts", "sinks"},
-         .constants = {"FLAGS"}},
+         .operands = {"y", "parts", "sinks"}},
         {.name = "attention_combine",
          .parts = {wk_wgsl_attention_softmax, wk_wgsl_attention_rows_cached,
                    wk_wgsl_attention_combine},
-         .operands = {"y", "parts", "sinks", "batch", "fault"},
-         .constants = {"FLAGS"}}};
+         .operands = {"y", "parts", "sinks", "batch", "fault"}}};
     wk_dispatch d;
     wk_dispatch_begin(&d, &sources[a->batch != NULL], 0);
-    d.program.constants[0] = (int32_t)(flags_of(a) & HAS_SINKS);
     wk_dispatch_bind(&d, 0, &a->y, WK_FORM_ELEMENTS, true);
     wk_dispatch_bind(&d, 1, parts, WK_FORM_ELEMENTS, false);
     wk_dispatch_bind(&d, 2, a->sinks->buf ? a->sinks : parts, WK_FORM_ELEMENTS, false);
@@ -342,20 +357,25 @@ static wick_status encode_cached(wk_encoder *e, const wk_op *op) {
     return encode(e, cached_attention(op));
 }
 
-/* Queries without a key head see nothing: their zeros are left to the decomposition. */
-static bool accepts(const wk_op *op, int64_t d, int64_t e) {
-    for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (op->view[i].dtype == WICK_F64 || op->view[i].dtype == WICK_I64) return false;
-    return d <= MAX_ELEMENTS && e <= MAX_ELEMENTS;
+static bool is_float(const wk_view *view) {
+    return view->dtype == WICK_F32 || view->dtype == WICK_F16 || view->dtype == WICK_BF16;
 }
 
+/* integers: the source that is not of floats. */
+static bool accepts(const wk_op *op, int integers, int64_t d, int64_t e) {
+    for (int i = 0; i < op->n_src; i++)
+        if (i != integers && !is_float(wk_src(op, i))) return false;
+    return is_float(wk_dst(op, 0)) && d <= MAX_ELEMENTS && e <= MAX_ELEMENTS;
+}
+
+/* Where there is no key head, the zeros are left to the decomposition. */
 static bool accepts_dense(const wk_op *op) {
     return wk_src(op, K)->extent[1] > 0 &&
-           accepts(op, wk_src(op, Q)->extent[3], wk_src(op, V)->extent[3]);
+           accepts(op, MASK, wk_src(op, Q)->extent[3], wk_src(op, V)->extent[3]);
 }
 
 static bool accepts_cached(const wk_op *op) {
-    return accepts(op, wk_src(op, Q)->extent[2], wk_dst(op, 0)->extent[2]);
+    return accepts(op, BATCH, wk_src(op, Q)->extent[2], wk_dst(op, 0)->extent[2]);
 }
 
 const wk_webgpu_kernel wk_webgpu_attention = {

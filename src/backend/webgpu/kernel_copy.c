@@ -41,13 +41,13 @@ static void describe(wick_dtype dtype, int32_t *constants) {
 }
 
 static wick_status encode_copy(wk_encoder *e, const wk_op *op) {
-    static const wk_source source = {
-        .name = "convert",
-        .parts = {wk_wgsl_strided, wk_wgsl_convert},
-        .operands = {"y", "x"},
-        .constants = {"LANES", "X_IS_FLOAT", "X_IS_SIGNED", "X_BITS", "X_EXPONENT", "X_FRACTION",
-                      "Y_IS_FLOAT", "Y_IS_SIGNED", "Y_BITS", "Y_EXPONENT", "Y_FRACTION",
-                      "Y_IS_BOOL"}};
+    static const wk_source source = {.name = "convert",
+                                     .parts = {wk_wgsl_strided, wk_wgsl_number, wk_wgsl_convert},
+                                     .operands = {"y", "x"},
+                                     .constants = {"LANES", "X_IS_FLOAT", "X_IS_SIGNED", "X_BITS",
+                                                   "X_EXPONENT", "X_FRACTION", "Y_IS_FLOAT",
+                                                   "Y_IS_SIGNED", "Y_BITS", "Y_EXPONENT",
+                                                   "Y_FRACTION", "Y_IS_BOOL"}};
     const wick_dtype to = wk_dst(op, 0)->dtype, from = wk_src(op, 0)->dtype;
     const wk_view y = wk_view_bits(wk_dst(op, 0)), x = wk_view_bits(wk_src(op, 0));
     if (to == from) return move(e, &y, &x);
@@ -109,8 +109,7 @@ static wick_status encode_fill(wk_encoder *e, const wk_op *op) {
                                      .operands = {"y"},
                                      .constants = {"LANES", "WIDE"}};
     const wk_view y = wk_view_bits(wk_dst(op, 0));
-    const uint64_t bits =
-        bits_of(wk_dst(op, 0)->dtype, op->p.fill.real, op->p.fill.integer);
+    const uint64_t bits = bits_of(wk_dst(op, 0)->dtype, op->p.fill.real, op->p.fill.integer);
     const wk_strided s = {.source = &source,
                           .views = {&y},
                           .n = 1,
@@ -129,40 +128,32 @@ const wk_webgpu_kernel wk_webgpu_fill = {
 
 /* --- Arange --- */
 
-/* Whether float32 gives what float64 does: everything is whole and small, or nothing cancels. */
-static bool suits_floats(double start, double step, double count) {
-    const double most = 0x1p24, last = count * fabs(step);
-    if (floor(start) == start && floor(step) == step && fabs(start) < most && last < most)
-        return true;
-    return (start >= 0 && step >= 0) || (start <= 0 && step <= 0);
+/* Float64 is made of integers there, without its ends. */
+static bool is_moderate(double value) {
+    return value == 0 || (fabs(value) > 0x1p-400 && fabs(value) < 0x1p400);
 }
 
 static bool accepts_arange(const wk_op *op) {
     const wk_view *const y = wk_dst(op, 0);
-    if (!is_scalar(y) || y->dtype == WICK_F64 || y->dtype == WICK_BOOL) return false;
+    if (!is_scalar(y) || y->dtype == WICK_BOOL) return false;
     return !wk_dtype_is_float(y->dtype) ||
-           suits_floats(op->p.arange.start, op->p.arange.step, (double)y->extent[0]);
+           (is_moderate(op->p.arange.start) && is_moderate(op->p.arange.step));
 }
 
-static wick_status encode_arange(wk_encoder *e, const wk_op *op) {
-    static const wk_source floats = {
-        .name = "arange", .parts = {wk_wgsl_arange, wk_wgsl_arange_float}, .operands = {"y"}};
-    static const wk_source integers = {
-        .name = "arange", .parts = {wk_wgsl_arange, wk_wgsl_arange_integer}, .operands = {"y"}};
-    static const wk_source wide = {.name = "arange_wide",
-                                   .parts = {wk_wgsl_arange, wk_wgsl_wide, wk_wgsl_arange_wide},
-                                   .operands = {"y"}};
-    const wk_view *const y = wk_dst(op, 0);
-    const bool is_float = wk_dtype_is_float(y->dtype), is_wide = wk_is_wide(y->dtype);
-    const uint64_t start = bits_of(is_float ? WICK_F32 : WICK_I64, op->p.arange.start,
-                                   op->p.arange.integer_start),
-                   step = bits_of(is_float ? WICK_F32 : WICK_I64, op->p.arange.step,
-                                  op->p.arange.integer_step);
+static wick_status run_arange(wk_encoder *e, const wk_view *y, const wk_source *source,
+                              uint64_t start, uint64_t step) {
+    enum { THREADS = 64 };
     const uint64_t count = (uint64_t)y->extent[0];
+    const bool is_wide = wk_is_wide(y->dtype);
+    const wk_view bits = wk_view_bits(y);
     if (count == 0) return WICK_OK;
     wk_dispatch d;
-    wk_dispatch_begin(&d, is_wide ? &wide : is_float ? &floats : &integers, 0);
-    wk_dispatch_bind(&d, 0, y, is_wide ? WK_FORM_WORDS : WK_FORM_ELEMENTS, true);
+    wk_dispatch_begin(&d, source, 0);
+    if (source->constants[0]) {
+        describe(WICK_F64, d.program.constants);
+        describe(y->dtype, d.program.constants + CONSTANTS_OF_DTYPE);
+    }
+    wk_dispatch_bind(&d, 0, &bits, is_wide ? WK_FORM_WORDS : WK_FORM_ELEMENTS, true);
     WK_TRY(wk_dispatch_place(e, &d));
     wk_dispatch_u32(&d, (uint32_t)count);
     wk_dispatch_u32(&d, d.first[0]);
@@ -172,7 +163,30 @@ static wick_status encode_arange(wk_encoder *e, const wk_op *op) {
     wk_dispatch_u32(&d, (uint32_t)(start >> 32));
     wk_dispatch_u32(&d, (uint32_t)step);
     wk_dispatch_u32(&d, (uint32_t)(step >> 32));
-    return wk_dispatch_run_n(e, &d, (count + 63) / 64);
+    return wk_dispatch_run_n(e, &d, (count + THREADS - 1) / THREADS);
+}
+
+static wick_status encode_arange(wk_encoder *e, const wk_op *op) {
+    static const wk_source floats = {
+        .name = "arange_float",
+        .parts = {wk_wgsl_arange, wk_wgsl_wide, wk_wgsl_number, wk_wgsl_arange_float},
+        .operands = {"y"},
+        .constants = {"X_IS_FLOAT", "X_IS_SIGNED", "X_BITS", "X_EXPONENT", "X_FRACTION",
+                      "Y_IS_FLOAT", "Y_IS_SIGNED", "Y_BITS", "Y_EXPONENT", "Y_FRACTION"}};
+    static const wk_source integers = {
+        .name = "arange", .parts = {wk_wgsl_arange, wk_wgsl_arange_integer}, .operands = {"y"}};
+    static const wk_source wide = {.name = "arange_wide",
+                                   .parts = {wk_wgsl_arange, wk_wgsl_wide, wk_wgsl_arange_wide},
+                                   .operands = {"y"}};
+    const wk_view *const y = wk_dst(op, 0);
+    const bool is_float = wk_dtype_is_float(y->dtype);
+    const wick_dtype as = is_float ? WICK_F64 : WICK_I64;
+    return run_arange(e, y,
+                      is_float               ? &floats
+                      : wk_is_wide(y->dtype) ? &wide
+                                             : &integers,
+                      bits_of(as, op->p.arange.start, op->p.arange.integer_start),
+                      bits_of(as, op->p.arange.step, op->p.arange.integer_step));
 }
 
 const wk_webgpu_kernel wk_webgpu_arange = {

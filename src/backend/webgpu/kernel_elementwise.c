@@ -131,7 +131,9 @@ static wick_status encode_compare(wk_encoder *e, const wk_op *op) {
         .constants = {"LANES", "FN", "IS_FLOAT"}};
     const wick_dtype dtype = op->view[1].dtype;
     const bool is_float = wk_dtype_is_float(dtype);
-    const wk_strided s = {.source = wk_is_wide(dtype) ? &wide : is_float ? &floats : &integers,
+    const wk_strided s = {.source = wk_is_wide(dtype) ? &wide
+                                    : is_float        ? &floats
+                                                      : &integers,
                           .views = {&op->view[0], &op->view[1], &op->view[2]},
                           .n = 3,
                           .constants = {(int32_t)op->p.compare, wk_is_wide(dtype) && is_float}};

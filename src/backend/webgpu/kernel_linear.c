@@ -2,10 +2,11 @@
  * few columns (rows of x), and for many. */
 #include "backend/webgpu/panel_wgsl.h"
 
-#include "core/dtype.h"
+#include "core/compiler.h"
 
 enum {
-    FEW = 8,           /* columns, at most, of the form for few */
+    FEW = 16,          /* columns, at most, of the form for few, whose */
+    FEW_COLUMNS = 8,   /* workgroups have no more than these */
     TILE_ROWS = 64,    /* of the form for many */
     TILE_COLUMNS = 32, /* also there */
     THREADS = 64,
@@ -18,14 +19,10 @@ enum {
     HAS_BIAS,
 };
 
-static bool is_float(const wk_view *view) {
-    return wk_dtype_is_float(view->dtype) && view->dtype != WICK_F64;
-}
-
 static bool accepts(const wk_op *op) {
     const wk_view *const bias = wk_src(op, 2);
-    return is_float(wk_dst(op, 0)) && is_float(wk_src(op, 0)) && (!bias->buf || is_float(bias)) &&
-           wk_weight_is_readable(wk_src(op, 1));
+    return wk_webgpu_is_float(wk_dst(op, 0)->dtype) && wk_webgpu_is_float(wk_src(op, 0)->dtype) &&
+           (!bias->buf || wk_webgpu_is_float(bias->dtype)) && wk_weight_is_readable(wk_src(op, 1));
 }
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -92,7 +89,7 @@ static tiling choose_tiling(int64_t m, const wk_view *weight) {
     const wk_weight_text text = wk_weight_text_of(weight);
     if (m > FEW) return (tiling){&many[text], TILE_ROWS, TILE_COLUMNS};
     int64_t columns = 1;
-    while (columns < m) columns *= 2;
+    while (columns < m && columns < FEW_COLUMNS) columns *= 2;
     return (tiling){&few[text], WK_PANEL_ROWS, columns};
 }
 

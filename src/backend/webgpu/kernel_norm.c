@@ -5,14 +5,10 @@
 
 #include <math.h>
 
-static bool is_narrow_float(const wk_view *view) {
-    return view->dtype == WICK_F32 || view->dtype == WICK_F16 || view->dtype == WICK_BF16;
-}
-
 /* Absent operands are f32. */
 static bool accepts_floats(const wk_op *op) {
     for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (!is_narrow_float(&op->view[i])) return false;
+        if (!wk_webgpu_is_float(op->view[i].dtype)) return false;
     return wk_rows_are_countable(wk_src(op, 0));
 }
 
@@ -26,13 +22,13 @@ static wick_status encode_softmax(wk_encoder *e, const wk_op *op) {
     static const wk_source source = {.name = "softmax",
                                      .parts = {wk_wgsl_rows, wk_wgsl_functions, wk_wgsl_softmax},
                                      .operands = {"y", "x"},
-                                     .constants = {WK_ROWS_CONSTANTS, "IS_LOG"}};
+                                     .constants = {"THREADS", "LANES", "COLUMNS", "IS_LOG"}};
     if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
     const wk_rows rows = rows_of_last(op);
     const uint32_t own[4] = {wk_f32_bits(NAN)};
     wk_dispatch d;
     wk_dispatch_begin(&d, &source, 0);
-    d.program.constants[WK_ROWS_N_CONSTANTS] = op->p.softmax.is_log;
+    d.program.constants[WK_ROWS_CONSTANTS] = op->p.softmax.is_log;
     wk_dispatch_bind(&d, 0, wk_dst(op, 0), WK_FORM_ELEMENTS, true);
     wk_dispatch_bind(&d, 1, wk_src(op, 0), WK_FORM_ELEMENTS, false);
     return wk_rows_run(e, &d, &rows, own);
@@ -43,13 +39,13 @@ static wick_status encode_norm(wk_encoder *e, const wk_op *op) {
         .name = "norm",
         .parts = {wk_wgsl_rows, wk_wgsl_norm},
         .operands = {"y", "x", "weight", "bias"},
-        .constants = {WK_ROWS_CONSTANTS, "IS_RMS", "HAS_WEIGHT", "HAS_BIAS"}};
+        .constants = {"THREADS", "LANES", "COLUMNS", "IS_RMS", "HAS_WEIGHT", "HAS_BIAS"}};
     if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
     const wk_rows rows = rows_of_last(op);
     uint32_t own[4] = {wk_f32_bits(op->p.norm.eps)};
     wk_dispatch d;
     wk_dispatch_begin(&d, &source, 0);
-    int32_t *const constants = d.program.constants + WK_ROWS_N_CONSTANTS;
+    int32_t *const constants = d.program.constants + WK_ROWS_CONSTANTS;
     constants[0] = op->code == WK_OP_RMS_NORM;
     wk_dispatch_bind(&d, 0, wk_dst(op, 0), WK_FORM_ELEMENTS, true);
     wk_dispatch_bind(&d, 1, wk_src(op, 0), WK_FORM_ELEMENTS, false);

@@ -15,7 +15,8 @@ static kind kind_of(wick_dtype dtype) {
     case WICK_F16:
     case WICK_BF16: return KIND_FLOAT;
     case WICK_I32:
-    case WICK_I16: return KIND_SIGNED;
+    case WICK_I16:
+    case WICK_I8: return KIND_SIGNED;
     case WICK_U32:
     case WICK_U8: return KIND_UNSIGNED;
     case WICK_BOOL: return KIND_BOOL;
@@ -32,13 +33,13 @@ static const wk_source reduce_source = {
     .name = "reduce",
     .parts = {wk_wgsl_rows, wk_wgsl_reduce},
     .operands = {"y", "x"},
-    .constants = {WK_ROWS_CONSTANTS, "FROM_PARTS", "TO_PARTS", "FN", "KIND"}};
+    .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS", "FN", "KIND"}};
 
 static const wk_source variance_source = {
     .name = "variance",
     .parts = {wk_wgsl_rows, wk_wgsl_variance},
     .operands = {"y", "x"},
-    .constants = {WK_ROWS_CONSTANTS, "FROM_PARTS", "TO_PARTS"}};
+    .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS"}};
 
 /* One dispatch: of elements or of parts, to results or to parts. */
 static wick_status reduce(wk_encoder *e, const wk_op *op, const wk_rows *rows, const wk_view *y,
@@ -51,7 +52,7 @@ static wick_status reduce(wk_encoder *e, const wk_op *op, const wk_rows *rows, c
                             part};
     wk_dispatch d;
     wk_dispatch_begin(&d, is_variance ? &variance_source : &reduce_source, 0);
-    int32_t *const constants = d.program.constants + WK_ROWS_N_CONSTANTS;
+    int32_t *const constants = d.program.constants + WK_ROWS_CONSTANTS;
     constants[0] = from_parts;
     constants[1] = to_parts;
     if (!is_variance) {

@@ -1,7 +1,6 @@
 /* backend/webgpu/kernel_rope.c: rotary position embedding, by positions and by tables. */
 #include "backend/webgpu/webgpu_kernel.h"
 
-#include <assert.h>
 #include <math.h>
 
 /* wgsl/rope.wgsl; pairs of one dispatch are their product. */
@@ -13,10 +12,6 @@ static const double whole_turn = 6.283185307179586476925;
 typedef struct span {
     int64_t first, n, n_copied; /* elements behind all pairs */
 } span;
-
-static bool is_narrow_float(const wk_view *view) {
-    return view->dtype == WICK_F32 || view->dtype == WICK_F16 || view->dtype == WICK_BF16;
-}
 
 static void put_strides(wk_dispatch *d, const wk_view *view, uint32_t unit) {
     for (int i = 0; i < 4; i++)
@@ -78,7 +73,7 @@ static bool are_fractions(const wk_op *op) {
 }
 
 static bool accepts_rope(const wk_op *op) {
-    if (!is_narrow_float(wk_dst(op, 0)) || !is_narrow_float(wk_src(op, 0))) return false;
+    if (!wk_webgpu_is_float(wk_src(op, 0)->dtype)) return false;
     const double first = first_turn(op);
     return isfinite(first) && isfinite(first * power_of(op, op->p.rope.rotary_dim / 2));
 }
@@ -147,7 +142,7 @@ const wk_webgpu_kernel wk_webgpu_rope = {
 
 static bool accepts_rope_table(const wk_op *op) {
     for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (!is_narrow_float(&op->view[i])) return false;
+        if (!wk_webgpu_is_float(op->view[i].dtype)) return false;
     return true;
 }
 

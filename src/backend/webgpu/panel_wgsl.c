@@ -3,7 +3,6 @@
 #include "backend/webgpu/panel_wgsl.h"
 
 #include "backend/webgpu/webgpu_state.h"
-#include "core/dtype.h"
 #include "quant/panel.h"
 
 #include <string.h>
@@ -72,8 +71,7 @@ wk_weight_text wk_weight_text_of(const wk_view *weight) {
 }
 
 bool wk_weight_is_readable(const wk_view *weight) {
-    return weight->layout != WK_LAYOUT_RAW ||
-           (wk_dtype_is_float(weight->dtype) && weight->dtype != WICK_F64);
+    return weight->layout != WK_LAYOUT_RAW || wk_webgpu_is_float(weight->dtype);
 }
 
 static void set_constants(wk_layout layout, int32_t *constants) {

@@ -12,31 +12,39 @@ enum {
 /* Elements of a part, and of rows that have none. */
 enum { PART = 4096, WHOLE = 8192, PART_OF_COLUMN = 1024, WHOLE_COLUMN = 2048 };
 
-/* Takes the dimensions [begin, end): those of one element go, those that both operands walk as one
- * become one. Outermost is the largest stride of x: neighbours in memory are neighbours here. */
-static void walk_over(wk_rows_walk *w, const wk_view *y, const wk_view *x, int begin, int end) {
-    w->rank = 0;
-    for (int d = begin; d < end; d++) {
-        if (x->extent[d] == 1) continue;
-        const uint32_t dim[3] = {(uint32_t)x->extent[d], d < y->rank ? (uint32_t)y->stride[d] : 0,
-                                 (uint32_t)x->stride[d]};
-        int at = w->rank++;
-        for (; at > 0 && w->dim[at - 1][2] < dim[2]; at--)
-            for (int i = 0; i < 3; i++) w->dim[at][i] = w->dim[at - 1][i];
-        for (int i = 0; i < 3; i++) w->dim[at][i] = dim[i];
-    }
+/* The outermost has the largest stride in x: neighbours in memory are to be neighbours here. */
+static void insert(wk_rows_walk *w, const wk_rows_dim *dim) {
+    int at = w->rank++;
+    for (; at > 0 && w->dim[at - 1].in_x < dim->in_x; at--) w->dim[at] = w->dim[at - 1];
+    w->dim[at] = *dim;
+}
+
+/* Dimensions that both operands walk as one become one. */
+static void join(wk_rows_walk *w) {
     int n = 0;
     for (int d = 0; d < w->rank; d++) {
-        const uint32_t *const dim = w->dim[d];
-        uint32_t *const last = w->dim[n > 0 ? n - 1 : 0];
-        const bool joins = n > 0 && last[1] == dim[1] * dim[0] && last[2] == dim[2] * dim[0];
-        const uint32_t extent = joins ? last[0] * dim[0] : dim[0], in_y = dim[1], in_x = dim[2];
-        uint32_t *const to = w->dim[joins ? n - 1 : n++];
-        to[0] = extent;
-        to[1] = in_y;
-        to[2] = in_x;
+        wk_rows_dim dim = w->dim[d];
+        const wk_rows_dim *const outer = n > 0 ? &w->dim[n - 1] : NULL;
+        if (outer && outer->in_y == dim.in_y * dim.extent && outer->in_x == dim.in_x * dim.extent) {
+            dim.extent *= outer->extent;
+            n--;
+        }
+        w->dim[n++] = dim;
     }
     w->rank = n;
+}
+
+/* Dimensions [begin, end), without those of one element. */
+static wk_rows_walk walk_over(const wk_view *y, const wk_view *x, int begin, int end) {
+    wk_rows_walk w = {0};
+    for (int d = begin; d < end; d++) {
+        const wk_rows_dim dim = {.extent = (uint32_t)x->extent[d],
+                                 .in_y = d < y->rank ? (uint32_t)y->stride[d] : 0,
+                                 .in_x = (uint32_t)x->stride[d]};
+        if (dim.extent != 1) insert(&w, &dim);
+    }
+    join(&w);
+    return w;
 }
 
 static uint32_t count_of(const wk_view *view, int begin, int end) {
@@ -60,11 +68,11 @@ wk_rows wk_rows_of(const wk_view *y, const wk_view *x, int n_kept) {
     wk_rows rows = {.n_rows = count_of(x, 0, n_kept), .n = count_of(x, n_kept, x->rank)};
     rows.part = rows.n_all = rows.n;
     rows.n_parts = 1;
-    walk_over(&rows.kept, y, x, 0, n_kept);
-    walk_over(&rows.reduced, y, x, n_kept, x->rank);
+    rows.kept = walk_over(y, x, 0, n_kept);
+    rows.reduced = walk_over(y, x, n_kept, x->rank);
     const wk_rows_walk *const kept = &rows.kept, *const reduced = &rows.reduced;
     rows.by_columns = kept->rank > 0 && reduced->rank > 0 &&
-                      kept->dim[kept->rank - 1][2] < reduced->dim[reduced->rank - 1][2];
+                      kept->dim[kept->rank - 1].in_x < reduced->dim[reduced->rank - 1].in_x;
     choose_threads(&rows);
     return rows;
 }
@@ -88,8 +96,13 @@ wk_rows wk_rows_of_parts(const wk_rows *rows) {
 bool wk_rows_are_countable(const wk_view *x) { return wk_view_count(x) <= UINT32_MAX; }
 
 static void put_walk(wk_dispatch *d, const wk_rows_walk *w) {
-    for (int i = 0; i < WICK_MAX_RANK; i++)
-        for (int k = 0; k < 4; k++) wk_dispatch_u32(d, i < w->rank && k < 3 ? w->dim[i][k] : 0);
+    for (int i = 0; i < WICK_MAX_RANK; i++) {
+        const wk_rows_dim dim = i < w->rank ? w->dim[i] : (wk_rows_dim){0};
+        wk_dispatch_u32(d, dim.extent);
+        wk_dispatch_u32(d, dim.in_y);
+        wk_dispatch_u32(d, dim.in_x);
+        wk_dispatch_u32(d, 0);
+    }
 }
 
 wick_status wk_rows_run(wk_encoder *e, wk_dispatch *d, const wk_rows *rows, const uint32_t own[4]) {

@@ -8,14 +8,17 @@
 
 #include "backend/webgpu/webgpu_kernel.h"
 
-/* Constants that a source of rows begins with: the kernel's own follow. */
-#define WK_ROWS_CONSTANTS "THREADS", "LANES", "COLUMNS"
-enum { WK_ROWS_N_CONSTANTS = 3 };
+/* The constants of a source of rows begin with THREADS, LANES and COLUMNS; so many are set here. */
+enum { WK_ROWS_CONSTANTS = 3 };
 
-/* Dimensions, the last one innermost in x: extent, stride in y, stride in x. */
+typedef struct wk_rows_dim {
+    uint32_t extent, in_y, in_x; /* strides; 0 in a y that does not have it */
+} wk_rows_dim;
+
+/* The last dimension is the innermost one in x. */
 typedef struct wk_rows_walk {
     int rank;
-    uint32_t dim[WICK_MAX_RANK][3];
+    wk_rows_dim dim[WICK_MAX_RANK];
 } wk_rows_walk;
 
 typedef struct wk_rows {

@@ -180,11 +180,11 @@ static const cut *best_cut(const wk_op *op, const cuts *list, int i) {
     return best;
 }
 
-/* The cut with the most elements. */
+/* The cut with the most elements that shares out what is written. */
 static const cut *longest_cut(const wk_op *op, const cuts *list) {
     const cut *best = NULL;
     for (int k = 0; k < list->n; k++)
-        if (can_cut(op, &list->of[k]) &&
+        if (list->of[k].dim[0] != NONE && can_cut(op, &list->of[k]) &&
             (!best || extent_of(op, &list->of[k]) > extent_of(op, best)))
             best = &list->of[k];
     return best;
@@ -200,7 +200,7 @@ typedef struct work {
     wick_error *err;
 } work;
 
-static wick_status encode_one(const work *w, const wk_op *op) {
+static wick_status encode_one(const work *w, const wk_op *op, double estimate) {
     wk_backend_device *const dev = w->dev;
     const wk_webgpu_kernel *kernel = w->kernel;
     if (kernel->accepts && !kernel->accepts(op)) /* it took the whole op, not this piece */
@@ -222,7 +222,6 @@ static wick_status encode_one(const work *w, const wk_op *op) {
         if (dev->recording == recording) w->recorder->n_commands = n_before;
         return status;
     }
-    const double estimate = wk_pace_estimate(op);
     if (w->recorder != &dev->recorder) return wk_recorder_mark(dev, w->recorder, estimate, w->err);
     return wk_pace_add(dev, estimate) ? wk_webgpu_flush(dev, w->err) : WICK_OK;
 }
@@ -244,20 +243,66 @@ static wick_status encode_piece(const work *w, const wk_op *op, const cut *c, in
     return encode_pieces(&of, &piece);
 }
 
+/* --- Operands in several blocks --- */
+
+/* A dense copy of the operand, where one can be made and fits a block: its view, without a buffer,
+ * and its bytes. */
+static bool can_gather(const work *w, const wk_op *op, int i, wk_view *copy, uint64_t *bytes) {
+    const wk_view *const view = &op->view[i];
+    const wick_shape shape = wick_shape_of(view->rank, view->extent);
+    return i >= op->n_dst && view->layout == WK_LAYOUT_RAW && !wk_dtype_is_block(view->dtype) &&
+           wk_view_dense(view->dtype, &shape, copy, bytes) && *bytes <= w->dev->block_bytes;
+}
+
+/* The op on a copy of operand i. */
+static wick_status encode_gathered(const work *w, const wk_op *op, int i, const wk_view *to,
+                                   uint64_t bytes) {
+    wk_backend_device *const dev = w->dev;
+    wk_op copy = {.code = WK_OP_COPY, .n_dst = 1, .n_src = 1, .view = {*to, op->view[i]}};
+    wk_op gathered = *op;
+    WK_TRY(wk_webgpu_alloc(dev, bytes, 0, &copy.view[0].buf, w->err));
+    gathered.view[i] = copy.view[0];
+    work of = *w;
+    of.kernel = wk_webgpu_find_kernel(&copy, dev->adapter.features);
+    wick_status status = of.kernel
+                             ? encode_pieces(&of, &copy)
+                             : wk_fail(w->err, WICK_ERR_UNSUPPORTED,
+                                       "there is no kernel to copy %s", wick_dtype_name(to->dtype));
+    if (status == WICK_OK) status = encode_pieces(w, &gathered);
+    if (status == WICK_OK && w->recorder != &dev->recorder)
+        status = wk_recorder_hold(dev, w->recorder, copy.view[0].buf, w->err);
+    if (status != WICK_OK || w->recorder == &dev->recorder) wk_webgpu_free(dev, copy.view[0].buf);
+    return status;
+}
+
+static wick_status refuse(const work *w, const wk_op *op, int torn) {
+    const wk_op_info *const info = wk_op_get_info(op->code);
+    return wk_fail(w->err, WICK_ERR_UNSUPPORTED,
+                   "%s: %s is of a tensor of %llu bytes, which lies in pieces of at most %llu on "
+                   "this device, and the operation cannot be cut there",
+                   info->name, info->operands[torn].name,
+                   (unsigned long long)op->view[torn].buf->size,
+                   (unsigned long long)w->dev->block_bytes);
+}
+
+/* Cut where its blocks end; what lies across their ends however small it is, is copied. */
 static wick_status encode_torn(const work *w, const wk_op *op, const cuts *list, int torn) {
     const wk_view *const view = &op->view[torn];
     const cut *const c = best_cut(op, list, torn);
-    if (!c) {
-        const wk_op_info *const info = wk_op_get_info(op->code);
-        return wk_fail(w->err, WICK_ERR_UNSUPPORTED,
-                       "%s: %s is of a tensor of %llu bytes, which lies in pieces of at most %llu "
-                       "on this device, and the operation cannot be cut there",
-                       info->name, info->operands[torn].name, (unsigned long long)view->buf->size,
-                       (unsigned long long)w->dev->block_bytes);
-    }
-    const int64_t extent = extent_of(op, c), unit = unit_of(op, c);
+    const int64_t extent = c ? extent_of(op, c) : 0, unit = c ? unit_of(op, c) : 1;
+    const wk_view least = c ? piece_of(view, c->dim[torn], 0, unit) : *view;
+    const bool has_ends = is_in_one_block(&least);
+    wk_view dense;
+    uint64_t bytes = 0;
+    if (!has_ends && can_gather(w, op, torn, &dense, &bytes))
+        return encode_gathered(w, op, torn, &dense, bytes);
+    if (!c) return refuse(w, op, torn);
+    /* Else parts that can be copied (0 bytes: none can), or be cut once more. */
+    const uint64_t n_parts = bytes / w->dev->block_bytes + 1;
+    int64_t part = bytes > 0 ? extent / (int64_t)n_parts / unit * unit : unit;
+    if (part == 0) part = unit;
     for (int64_t from = 0; from < extent;) {
-        const int64_t most = most_in_block(view, c->dim[torn], from, unit);
+        const int64_t most = has_ends ? most_in_block(view, c->dim[torn], from, unit) : part;
         const int64_t n = most < extent - from ? most : extent - from;
         WK_TRY(encode_piece(w, op, c, from, n));
         from += n;
@@ -265,11 +310,17 @@ static wick_status encode_torn(const work *w, const wk_op *op, const cuts *list,
     return WICK_OK;
 }
 
-static wick_status encode_long(const work *w, const wk_op *op, const cut *c, int64_t n_parts) {
-    enum { ROWS = 64 }; /* of a part a multiple of what workgroups compute together */
+/* --- Ops that take long --- */
+
+/* Elements along the cut of each of n parts, as many as workgroups compute together. */
+static int64_t part_of(const wk_op *op, const cut *c, int64_t n_parts) {
+    enum { ROWS = 64 };
+    const int64_t n = (extent_of(op, c) + n_parts - 1) / n_parts;
+    return n > ROWS || unit_of(op, c) > 1 ? (n + ROWS - 1) / ROWS * ROWS : n;
+}
+
+static wick_status encode_long(const work *w, const wk_op *op, const cut *c, int64_t n) {
     const int64_t extent = extent_of(op, c);
-    int64_t n = (extent + n_parts - 1) / n_parts;
-    if (n > ROWS || unit_of(op, c) > 1) n = (n + ROWS - 1) / ROWS * ROWS;
     for (int64_t from = 0; from < extent; from += n)
         WK_TRY(encode_piece(w, op, c, from, n < extent - from ? n : extent - from));
     return WICK_OK;
@@ -277,13 +328,15 @@ static wick_status encode_long(const work *w, const wk_op *op, const cut *c, int
 
 static wick_status encode_pieces(const work *w, const wk_op *op) {
     const int torn = find_torn(op);
-    const int64_t n_parts = wk_pace_parts(w->dev, wk_pace_estimate(op));
-    if (torn < 0 && n_parts == 1) return encode_one(w, op);
+    const double estimate = wk_pace_estimate(op);
+    const int64_t n_parts = wk_pace_parts(w->dev, estimate);
+    if (torn < 0 && n_parts == 1) return encode_one(w, op, estimate);
     cuts list;
     list_cuts(op, w->kernel, &list);
     if (torn >= 0) return encode_torn(w, op, &list, torn);
     const cut *const c = longest_cut(op, &list);
-    return c ? encode_long(w, op, c, n_parts) : encode_one(w, op);
+    const int64_t n = c ? part_of(op, c, n_parts) : 0;
+    return c && n < extent_of(op, c) ? encode_long(w, op, c, n) : encode_one(w, op, estimate);
 }
 
 wick_status wk_segment_encode(wk_backend_device *dev, wk_recorder *recorder,

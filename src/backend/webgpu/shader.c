@@ -17,8 +17,7 @@ static element element_of(wick_dtype dtype) {
     case WICK_F32: return (element){"f32", 1, "bitcast<f32>(w)", "bitcast<u32>(v)"};
     case WICK_I32: return (element){"i32", 1, "bitcast<i32>(w)", "bitcast<u32>(v)"};
     case WICK_U32: return (element){"u32", 1, "w", "v"};
-    case WICK_F16:
-        return (element){"f32", 2, "unpack2x16float(w >> s).x", "f16_bits(v)"};
+    case WICK_F16: return (element){"f32", 2, "unpack2x16float(w >> s).x", "f16_bits(v)"};
     case WICK_BF16: return (element){"f32", 2, "bitcast<f32>((w >> s) << 16u)", "bf16_bits(v)"};
     case WICK_I16:
         return (element){"i32", 2, "extractBits(bitcast<i32>(w), s, 16u)",
@@ -247,8 +246,7 @@ static void put_aliases(wk_strbuf *out, const wk_program *p) {
         const wk_program_operand *const o = &p->operands[i];
         if (o->form == WK_FORM_ABSENT || o->form == WK_FORM_VECTORS) continue;
         wk_strbuf_format(out, "alias V_%s = %s;\n", p->source->operands[i],
-                         o->form == WK_FORM_WORDS ? "u32"
-                                                  : element_of((wick_dtype)o->dtype).type);
+                         o->form == WK_FORM_WORDS ? "u32" : element_of((wick_dtype)o->dtype).type);
     }
 }
 

@@ -81,6 +81,9 @@ static void get_info(const wk_backend_device *dev, wick_device_info *info) {
     snprintf(info->name, sizeof info->name, "%s", dev->adapter.name);
     snprintf(info->backend_name, sizeof info->backend_name, "%s", wk_backend_webgpu.name);
     info->adapter = dev->adapter;
+    if (dev->pool.desc.max_bytes == UINT64_MAX) return; /* WebGPU does not say */
+    info->memory_total = dev->pool.desc.max_bytes;
+    info->memory_available = info->memory_total - (dev->pool.bytes - dev->pool.free_bytes);
 }
 
 static void get_stats(const wk_backend_device *dev, wk_backend_stats *stats) {

@@ -18,21 +18,20 @@ enum {
     WK_PARAM_WORDS = WK_GPU_PARAM_BYTES / 4,
 };
 
-/* How a program sees an operand NAME:
- *
- *   ELEMENTS  fn load_NAME(i: u32) -> V and, where it is written, fn store_NAME(i: u32, value: V).
- *             V is f32 for floats, i32 for i32, i16 and i8, u32 for u32, u8 and bool; of i64 it is
- * i32, the low word, and cannot be stored. A store of less than a word leaves the rest of the word
- * as it is, whoever else writes to that. WORDS     the same of 32-bit words, as u32 VECTORS   the
- * same of 16 bytes, as vec4<u32>; the view's offset is a multiple of 16
- *
- * i counts from the begin of the binding: add dispatch.first of the operand. */
+/* How a program sees an operand NAME, by fn load_NAME(i: u32) -> V and, where it is written,
+ * fn store_NAME(i: u32, value: V). i counts what V holds from the begin of the binding on:
+ * dispatch.first says where the view begins. */
 typedef enum wk_form {
     WK_FORM_ABSENT, /* no functions: a program must not name it */
+    /* An element: f32 for floats, i32 for i32 and i16, u32 for u32, u8 and bool; of i64 an i32, the
+     * low word, which cannot be stored. A store of less than a word leaves the rest of the word as
+     * it is, whoever else writes to that. */
     WK_FORM_ELEMENTS,
+    /* Four elements, a vec4 of these, that begin at a multiple of four. A source that may be bound
+     * either way calls store_lanes_NAME, which stores one of ELEMENTS. */
     WK_FORM_LANES,
-    WK_FORM_WORDS,
-    WK_FORM_VECTORS,
+    WK_FORM_WORDS,   /* 32 bits, u32 */
+    WK_FORM_VECTORS, /* 16 bytes, vec4<u32>, at a multiple of 16 */
 } wk_form;
 
 /* A WGSL source; entry point main. Programs hold its address: static. */
@@ -117,6 +116,8 @@ typedef struct wk_webgpu_kernel {
 #include "backend/webgpu/kernels.def"
 #undef WK_WEBGPU_KERNEL
 
+/* dispatch.c: f32, f16 or bf16: float64 is not computed with. */
+bool wk_webgpu_is_float(wick_dtype dtype);
 /* dispatch.c: the first of kernels.def that takes the op. */
 const wk_webgpu_kernel *wk_webgpu_find_kernel(const wk_op *op, uint32_t features);
 /* Every kernel, index from 0; NULL at the end. */

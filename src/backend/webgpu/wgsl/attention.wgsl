@@ -4,12 +4,6 @@
 //
 //   SPLIT 1  a workgroup has one span of keys and writes its part, attention_combine.wgsl the rest
 //   SPLIT 0  it has all of them and writes the result
-const HAS_MASK = (FLAGS & 1) != 0;
-const HAS_BIAS = (FLAGS & 2) != 0;
-const HAS_SINKS = (FLAGS & 4) != 0;
-const HAS_SLOPES = (FLAGS & 8) != 0;
-const ALONG_KEYS = (FLAGS & 16) != 0;
-const IS_HALF = (FLAGS & 32) != 0;
 const STEP = 128u;
 const N_THREADS = u32(QUADS) * 32u;
 const N_QUERIES = u32(QUADS) * 4u;
@@ -20,6 +14,7 @@ var<workgroup> weights: array<vec4<f32>, QUADS * 128>;
 var<workgroup> lanes: array<vec4<f32>, QUADS * 32>;
 var<workgroup> value_at: array<u32, 128>;
 var<workgroup> rows: array<vec4<u32>, QUADS * 4>;
+var<workgroup> targets: array<u32, QUADS * 4>; // where the queries' results begin; NONE: nowhere
 var<workgroup> run: vec4<u32>;
 
 // Of the thread's four queries:
@@ -46,7 +41,7 @@ struct Tile {
 }
 
 fn soft_capped(x: vec4<f32>) -> vec4<f32> {
-    if (!(params.softcap > 0.0)) { return x; }
+    if ((params.has & HAS_SOFTCAP) == 0u) { return x; }
     let y = x / params.softcap;
     let t = exp(-2.0 * min(abs(y), vec4<f32>(40.0)));
     let far = sign(y) * (1.0 - t) / (1.0 + t);
@@ -59,7 +54,7 @@ fn logit_of(t: Tile, dot: vec4<f32>, key: u32, is_missing: bool) -> vec4<f32> {
     let seen = (vec4<u32>(key) >= first_key) & (vec4<u32>(key) < end_key);
     if (is_missing) { is_broken = is_broken | seen; }
     var x = soft_capped(dot * params.scale);
-    if (HAS_SLOPES) {
+    if ((params.has & HAS_SLOPES) != 0u) {
         x = fma(slope, vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(key) - position)), x);
     }
     return select(vec4<f32>(params.low), changed(t, x, key, seen), seen);
@@ -78,27 +73,34 @@ fn place(block: u32, group: u32, key: u32, stride: vec4<u32>) -> u32 {
 }
 
 fn weigh_step(t: Tile, here: vec4<u32>, step: u32) {
-    for (var i = t.local; i < STEP; i += N_THREADS) {
+    for (var i = t.local; i < 4u * params.n_lanes; i += N_THREADS) {
         let block = find_block(t, here, step + i);
         value_at[i] = params.first.w + place(block, t.group, step + i, params.v);
     }
     let key = step + 4u * t.lane;
     var at: vec4<u32>;
     var blocks: vec4<u32>;
-    for (var i = 0u; i < 4u; i++) {
+    for (var i = 0u; i < params.n_lanes / 8u; i++) {
         blocks[i] = find_block(t, here, key + i);
         at[i] = params.first.z + place(blocks[i], t.group, key + i, params.k);
     }
-    if (ALONG_KEYS) { // the keys outside were given block 0
+    if (ALONG_KEYS != 0) { // the keys outside were given block 0
         let block = max(max(blocks.x, blocks.y), max(blocks.z, blocks.w));
         at.x = params.first.z + place(block, t.group, key, params.k);
     }
     let dots = dot_keys(at, t.quad * u32(D_ROOM));
-    let l0 = logit_of(t, dots[0], key, blocks.x == NONE);
-    let l1 = logit_of(t, dots[1], key + 1u, blocks.y == NONE);
-    let l2 = logit_of(t, dots[2], key + 2u, blocks.z == NONE);
-    let l3 = logit_of(t, dots[3], key + 3u, blocks.w == NONE);
-    lanes[t.local] = max(max(l0, l1), max(l2, l3));
+    let to = t.quad * STEP + 4u * t.lane;
+    weights[to] = dots[0];
+    weights[to + 1u] = dots[1];
+    weights[to + 2u] = dots[2];
+    weights[to + 3u] = dots[3];
+    var most_here = vec4<f32>(params.low);
+    for (var i = 0u; i < params.n_lanes / 8u; i++) {
+        let logit = logit_of(t, weights[to + i], key + i, blocks[i] == NONE);
+        weights[to + i] = logit;
+        most_here = max(most_here, logit);
+    }
+    lanes[t.local] = most_here;
     workgroupBarrier();
     var most = largest;
     for (var i = t.quad * 32u; i < t.quad * 32u + params.n_lanes; i += 4u) {
@@ -108,16 +110,12 @@ fn weigh_step(t: Tile, here: vec4<u32>, step: u32) {
     let times = factor(largest - base);
     largest = most;
     for (var i = 0; i < 4 * E_CHUNKS; i++) { sums[i] *= times; }
-    let w0 = weight(l0 - base);
-    let w1 = weight(l1 - base);
-    let w2 = weight(l2 - base);
-    let w3 = weight(l3 - base);
-    total = fma(total, times, (w0 + w1) + (w2 + w3));
-    let to = t.quad * STEP + 4u * t.lane;
-    weights[to] = w0;
-    weights[to + 1u] = w1;
-    weights[to + 2u] = w2;
-    weights[to + 3u] = w3;
+    total *= times;
+    for (var i = to; i < to + params.n_lanes / 8u; i++) {
+        let w = weight(weights[i] - base);
+        weights[i] = w;
+        total += w;
+    }
 }
 
 // Nothing is read of keys that nobody sees: their blocks may hold anything.
@@ -197,9 +195,8 @@ fn merge_span() {
     }
 }
 
-// Four queries' sums to y: through shared memory, so that neighbours are written together. Query i
-// begins at at[i].
-fn store_sums(t: Tile, at: vec4<u32>, stride: u32, is_wanted: vec4<bool>) {
+// The sums to the targets, through shared memory, so that neighbours are written together.
+fn store_sums(t: Tile, stride: u32) {
     for (var c = 0; c < E_CHUNKS; c++) {
         workgroupBarrier();
         if (t.lane < u32(E_LANES)) {
@@ -213,25 +210,26 @@ fn store_sums(t: Tile, at: vec4<u32>, stride: u32, is_wanted: vec4<bool>) {
         let begin = u32(c * E_LANES) * 4u;
         let n = min(params.e - min(begin, params.e), u32(E_LANES) * 4u);
         for (var k = t.lane; k < 4u * n; k += 32u) {
-            let i = k / n;
+            let to = targets[t.quad * 4u + k / n];
             let l = k % n;
-            if (!is_wanted[i]) { continue; }
-            store_y(at[i] + (begin + l) * stride, weights[t.quad * STEP + l][i]);
+            if (to == NONE) { continue; }
+            store_y(to + (begin + l) * stride, weights[t.quad * STEP + l][k / n]);
         }
     }
 }
 
 fn store_parts(t: Tile, is_mine: vec4<bool>, span: u32) {
-    let query = (t.batch * params.n_groups + t.group) * params.n_rows * params.heads + t.begin
-        + t.quad * 4u;
-    let at = params.first.x
-        + ((vec4<u32>(0u, 1u, 2u, 3u) + query) * params.n_spans + span) * (params.e + 2u);
-    for (var i = t.lane; i < 4u; i += 32u) {
-        if (!is_mine[i]) { continue; }
-        store_y(at[i], largest[i]);
-        store_y(at[i] + 1u, total[i]);
+    if (t.lane < 4u) {
+        let query = (t.batch * params.n_groups + t.group) * params.n_rows * params.heads + t.begin
+            + t.quad * 4u + t.lane;
+        let at = params.first.x + (query * params.n_spans + span) * (params.e + 2u);
+        if (is_mine[t.lane]) {
+            store_y(at, largest[t.lane]);
+            store_y(at + 1u, total[t.lane]);
+        }
+        targets[t.quad * 4u + t.lane] = select(NONE, at + 2u, is_mine[t.lane]);
     }
-    store_sums(t, at + 2u, 1u, is_mine);
+    store_sums(t, 1u);
 }
 
 // What merge_span summed up; of padding (rows that are no sequence's) zeros.
@@ -242,18 +240,20 @@ fn store_results(t: Tile, is_mine: vec4<bool>, sequence: u32) {
     }
     let failed = is_mine & ((all_total < vec4<f32>(0.0)) | vec4<bool>(sequence == NONE - 1u));
     if (any(failed)) { fail(); }
-    var at: vec4<u32>;
-    for (var i = 0u; i < params.n_lanes / 8u; i++) {
-        let query = t.begin + t.quad * 4u + i;
+    if (t.lane < 4u) {
+        let query = t.begin + t.quad * 4u + t.lane;
         let head = t.group * params.heads + query % params.heads;
-        at[i] = params.first.x + dot(vec3<u32>(t.batch, head, query / params.heads), params.y.xyz);
+        let at = params.first.x
+            + dot(vec3<u32>(t.batch, head, query / params.heads), params.y.xyz);
+        let is_wanted = is_mine & !failed;
+        targets[t.quad * 4u + t.lane] = select(NONE, at, is_wanted[t.lane]);
     }
-    store_sums(t, at, params.y.w, is_mine & !failed);
+    store_sums(t, params.y.w);
 }
 
 fn sinks_of(t: Tile) -> vec4<f32> {
     var sink = vec4<f32>(params.low);
-    if (!HAS_SINKS) { return sink; }
+    if ((params.has & HAS_SINKS) == 0u) { return sink; }
     for (var i = 0u; i < params.n_lanes / 8u; i++) {
         let head = t.group * params.heads + (t.begin + t.quad * 4u + i) % params.heads;
         sink[i] = f32(load_sinks(params.first_more.z + head * params.sinks_stride));
@@ -309,7 +309,7 @@ fn take_queries(t: Tile, begin: u32, end: u32) -> vec4<bool> {
         ends[i] = rows[row].z;
         positions[i] = rows[row].w;
         let head = t.group * params.heads + query % params.heads;
-        if (HAS_SLOPES) {
+        if ((params.has & HAS_SLOPES) != 0u) {
             slopes[i] = f32(load_slopes(params.first_more.w + head * params.slopes_stride));
         }
     }

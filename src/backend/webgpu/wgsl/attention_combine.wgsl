@@ -1,7 +1,5 @@
 // A query's parts, merged in the order of its spans, and its result: what attention.wgsl does
 // without SPLIT.
-const HAS_SINKS = (FLAGS & 4) != 0;
-
 @compute @workgroup_size(32)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
@@ -17,7 +15,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) n:
         return;
     }
     var sink = params.low;
-    if (HAS_SINKS) { sink = f32(load_sinks(params.first_more.z + head * params.sinks_stride)); }
+    if ((params.has & HAS_SINKS) != 0u) {
+        sink = f32(load_sinks(params.first_more.z + head * params.sinks_stride));
+    }
     let to = params.first.x + dot(vec3<u32>(batch, head, query / params.heads), params.y.xyz);
     for (var element = 4u * local; element < params.e; element += 128u) {
         var largest = vec4<f32>(params.low);

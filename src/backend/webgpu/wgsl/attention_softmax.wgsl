@@ -25,6 +25,7 @@ struct Params {
     n_spans: u32,
     n_workgroups: u32,
     n_lanes: u32,                  // 32: a loop to it is not unrolled
+    has: u32,                      // HAS_*
     sinks_stride: u32,
     slopes_stride: u32,
     window: u32,
@@ -40,6 +41,12 @@ struct Params {
     table_blocks: u32,
     fault: u32,
 }
+
+const HAS_MASK = 1u;
+const HAS_BIAS = 2u;
+const HAS_SINKS = 4u;
+const HAS_SLOPES = 8u;
+const HAS_SOFTCAP = 16u;
 
 const NONE = 0xffffffffu;
 const SHORT_SPAN = 128u;

@@ -5,7 +5,7 @@ fn halves(w: vec2<u32>) -> vec4<f32> {
 }
 
 fn four_of_key(at: u32) -> vec4<f32> {
-    if (IS_HALF) {
+    if (IS_HALF != 0) {
         let w = load_k(at / 8u);
         return halves(select(w.xy, w.zw, (at & 4u) != 0u));
     }
@@ -14,7 +14,7 @@ fn four_of_key(at: u32) -> vec4<f32> {
 
 fn four_of_value(begin: u32, i: u32) -> vec4<f32> {
     let at = begin + i;
-    if (IS_HALF) {
+    if (IS_HALF != 0) {
         let w = load_v(at / 8u);
         return halves(select(w.xy, w.zw, (at & 4u) != 0u));
     }
@@ -47,7 +47,7 @@ fn dot_four(k: vec4<f32>, query: u32, sum: vec4<f32>) -> vec4<f32> {
 }
 
 fn dot_keys(at: vec4<u32>, query: u32) -> array<vec4<f32>, 4> {
-    if (ALONG_KEYS) { return dot_along_keys(at.x, query); }
+    if (ALONG_KEYS != 0) { return dot_along_keys(at.x, query); }
     var s0 = vec4<f32>(0.0);
     var s1 = s0;
     var s2 = s0;

@@ -2,7 +2,7 @@
 fn apply(a: f32, b: f32) -> f32 {
     switch FN {
         case 0: { return a + b; }
-        case 1: { return a * b; }
+        case 1: { return times(a, b); }
         case 2: { return a - b; }
         case 3: { return quotient(a, b); }
         case 4: { return power(a, b); }

@@ -50,12 +50,12 @@ fn exp_minus_one(x: f32) -> f32 {
 
 // log(1 + f) of -0.3 <= f <= 1, by 2 artanh(f / (2 + f)).
 fn log_plus_one(f: f32) -> f32 {
-    let s = f / (2.0 + f);
-    let z = s * s;
+    let s = f / fma(f, 0.5, 1.0); // twice that: not subnormal where f is not
+    let z = 0.25 * s * s;
     var p = fma(z, 0.23253454, 0.217001235);
     p = fma(z, p, 0.285928039);
     p = fma(z, p, 0.399996965);
-    return fma(s * z, fma(z, p, 0.666666674), 2.0 * s);
+    return fma(0.5 * s * z, fma(z, p, 0.666666674), s);
 }
 
 fn log_of(x: f32) -> f32 {
@@ -139,17 +139,31 @@ fn gelu_erf(x: f32) -> f32 {
 
 fn softplus(x: f32) -> f32 { return relu(x) + log_plus_one(exp_of(-abs(x))); }
 
-// a / b; of divisors above 2^126 or subnormal WGSL says nothing.
-fn quotient(a: f32, b: f32) -> f32 {
-    let m = magnitude(b);
-    if (m >= 0x7e800000u && m < 0x7f800000u) { return (0.25 * a) / (0.25 * b); }
-    if (m == 0u || m >= 0x00800000u) { return a / b; }
-    let d = f32(m); // units of 2^-149
-    let q = ((a * 0x1p75f) / d) * 0x1p74f;
-    return select(q, -q, is_negative(b));
+// Devices may take subnormals for 0; they are whole numbers of 2^-149.
+fn is_subnormal(x: f32) -> bool { return magnitude(x) - 1u < 0x007fffffu; }
+fn whole(x: f32) -> f32 {
+    let m = f32(magnitude(x));
+    return select(m, -m, is_negative(x));
 }
 
-// Of a subnormal: a whole number of 2^-149.
+fn times(a: f32, b: f32) -> f32 {
+    if (is_subnormal(a)) { return (whole(a) * (b * 0x1p-75f)) * 0x1p-74f; }
+    if (is_subnormal(b)) { return (whole(b) * (a * 0x1p-75f)) * 0x1p-74f; }
+    return a * b;
+}
+
+// Of divisors above 2^126 or subnormal WGSL says nothing.
+fn quotient(a: f32, b: f32) -> f32 {
+    let m = magnitude(b);
+    if (is_subnormal(b)) {
+        if (is_subnormal(a)) { return whole(a) / whole(b); }
+        return ((a * 0x1p75f) / whole(b)) * 0x1p74f;
+    }
+    if (is_subnormal(a)) { return ((whole(a) * 0x1p-75f) / b) * 0x1p-74f; }
+    if (m >= 0x7e800000u && m < 0x7f800000u) { return (0.25 * a) / (0.25 * b); }
+    return a / b;
+}
+
 fn square_root(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
     if (magnitude(x) == 0u || bits == 0x7f800000u || is_nan(x)) { return x; }

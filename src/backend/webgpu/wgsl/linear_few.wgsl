@@ -12,26 +12,25 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let quad = local % 4u;
     let chunk = local / 4u;
     var sums = array<vec4<f32>, COLUMNS>();
-    let end = chunk_begin(chunk + 1u);
-    for (var block = chunk_begin(chunk); block < end; block++) {
-        for (var half = 0u; half < 2u; half++) {
-            let scale = weight_scale(panel, quad, block, half);
-            for (var part = 2u * half; part < 2u * half + 2u; part++) {
-                var w = weight_part(panel, quad, block, part, scale);
-                for (var c = 0u; c < u32(COLUMNS); c++) {
-                    let a = x_vector(column + c, block * 8u + part * 2u);
-                    let b = x_vector(column + c, block * 8u + part * 2u + 1u);
-                    var sum = sums[c];
-                    sum = fma(w[0], vec4<f32>(a.x), sum);
-                    sum = fma(w[1], vec4<f32>(a.y), sum);
-                    sum = fma(w[2], vec4<f32>(a.z), sum);
-                    sum = fma(w[3], vec4<f32>(a.w), sum);
-                    sum = fma(w[4], vec4<f32>(b.x), sum);
-                    sum = fma(w[5], vec4<f32>(b.y), sum);
-                    sum = fma(w[6], vec4<f32>(b.z), sum);
-                    sums[c] = fma(w[7], vec4<f32>(b.w), sum);
-                }
-            }
+    var scale: Scale;
+    // One loop over all parts: compilers would unroll inner ones, and take seconds for it.
+    let end = 4u * chunk_begin(chunk + 1u);
+    for (var i = 4u * chunk_begin(chunk); i < end; i++) {
+        let block = i / 4u;
+        if (i % 2u == 0u) { scale = weight_scale(panel, quad, block, i % 4u / 2u); }
+        var w = weight_part(panel, quad, block, i % 4u, scale);
+        for (var c = 0u; c < u32(COLUMNS); c++) {
+            let a = x_vector(column + c, 2u * i);
+            let b = x_vector(column + c, 2u * i + 1u);
+            var sum = sums[c];
+            sum = fma(w[0], vec4<f32>(a.x), sum);
+            sum = fma(w[1], vec4<f32>(a.y), sum);
+            sum = fma(w[2], vec4<f32>(a.z), sum);
+            sum = fma(w[3], vec4<f32>(a.w), sum);
+            sum = fma(w[4], vec4<f32>(b.x), sum);
+            sum = fma(w[5], vec4<f32>(b.y), sum);
+            sum = fma(w[6], vec4<f32>(b.z), sum);
+            sums[c] = fma(w[7], vec4<f32>(b.w), sum);
         }
     }
     for (var c = 0u; c < u32(COLUMNS); c++) { partial[c * 64u + local] = sums[c]; }

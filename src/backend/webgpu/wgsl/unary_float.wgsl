@@ -4,7 +4,8 @@ fn clamped(x: f32, low: f32, high: f32) -> f32 {
     return select(x, high, order(x) > order(high));
 }
 
-fn hard_sigmoid(x: f32) -> f32 { return clamped(fma(x, 1.0 / 6.0, 0.5), 0.0, 1.0); }
+// x / 6 + 1/2, but x + 3 is exact where it nearly vanishes.
+fn hard_sigmoid(x: f32) -> f32 { return clamped(x + 3.0, 0.0, 6.0) / 6.0; }
 
 fn of_number(x: f32) -> f32 {
     let a = bitcast<f32>(params.a);
