@@ -132,6 +132,7 @@ static int next_token(const timer *t) {
         const wick_status status = wick_session_step(t->session, &event);
         if (status != WICK_OK)
             return cli_report_device(t->engine->device, status, cli_step_hint(status));
+        if (event.kind == WICK_EVENT_PENDING) wick_pause(t->engine->device);
         if (event.kind == WICK_EVENT_END) return cli_error("the generation ended too early");
     }
     return CLI_OK;

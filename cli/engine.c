@@ -110,8 +110,7 @@ static int open_device(cli_engine *engine, const cli_engine_options *options) {
         .webgpu = {.library = options->webgpu_lib, .adapter = options->adapter},
     };
     wick_error error = {0};
-    if (cli_open_device(&desc, &engine->device, &error) != WICK_OK)
-        return cli_report(&error, NULL);
+    if (cli_open_device(&desc, &engine->device, &error) != WICK_OK) return cli_report(&error, NULL);
     return CLI_OK;
 }
 

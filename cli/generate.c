@@ -79,6 +79,7 @@ int cli_generate(cli_generation *g) {
         if (cli_interrupted()) return CLI_INTERRUPTED;
         const wick_status status = wick_session_step(g->session, &event);
         if (status != WICK_OK) return cli_report_device(g->device, status, cli_step_hint(status));
+        if (event.kind == WICK_EVENT_PENDING) wick_pause(g->device);
         code = put_event(g, &event);
     }
     g->reason = event.reason;

@@ -55,6 +55,7 @@ static int write_rows(const job *j) {
         const wick_status status = wick_session_step(j->session, &event);
         if (status != WICK_OK)
             return cli_report_device(j->engine->device, status, cli_step_hint(status));
+        if (event.kind == WICK_EVENT_PENDING) wick_pause(j->engine->device);
         if (event.kind != WICK_EVENT_LOGITS) continue;
         wick_error error = {0};
         if (wick_npy_write(j->writer, event.logits, j->row_size, &error) != WICK_OK)

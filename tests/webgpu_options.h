@@ -12,6 +12,7 @@
 
 #include <wick/device.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #define WEBGPU_USAGE                                                                               \
@@ -63,6 +64,19 @@ static inline bool parse_webgpu(int argc, char **argv, int *i, wick_webgpu_desc 
         return parse_features(text, &desc->without);
     } else {
         return false;
+    }
+    return true;
+}
+
+/* Programs that run on the CPU, and on WebGPU with --backend webgpu and the options above. */
+static inline bool parse_device(int argc, char **argv, wick_device_desc *desc) {
+    for (int i = 1; i < argc; i++) {
+        const char *const name = option_value(argc, argv, &i, "--backend");
+        if (name != NULL ? !wick_backend_from_name(name, &desc->backend)
+                         : !parse_webgpu(argc, argv, &i, &desc->webgpu)) {
+            fprintf(stderr, "usage: %s [--backend NAME] %s\n", argv[0], WEBGPU_USAGE);
+            return false;
+        }
     }
     return true;
 }

@@ -159,6 +159,10 @@ WICK_API void wick_device_set_math(wick_device *device, wick_math math);
 
 /* Computes what is queued, at most one slice of time; WICK_PENDING: there is more. */
 WICK_API wick_status wick_poll(wick_device *device);
+/* For loops around calls that gave WICK_PENDING or WICK_EVENT_PENDING: returns when the device may
+ * have got on, after about a millisecond at the latest; at once where polling computes, as on the
+ * CPU. Native only. */
+WICK_API void wick_pause(wick_device *device);
 /* Blocks until everything that is queued has been computed. Native only. */
 WICK_API wick_status wick_synchronize(wick_device *device);
 

@@ -303,6 +303,9 @@ struct wk_backend {
     /* WICK_OK: ran. WICK_PENDING. WICK_ERR_INDEX: ran, and a kernel met an index out of range
      * (reported once). Never blocks; on the CPU it computes for one slice of time. */
     wick_status (*poll)(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
+    /* Optional, native only: until something may have happened, at most about a millisecond; where
+     * poll computes there is nothing to wait for. */
+    void (*pause)(wk_backend_device *dev);
     /* Native only: polls until it is not WICK_PENDING. */
     wick_status (*wait)(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
 

@@ -463,6 +463,7 @@ wick_status wick_session_next(wick_session *session, wick_event *event) {
     if (!session || !event) return WICK_ERR_ARGUMENT;
     do {
         WK_TRY(wick_session_step(session, event));
+        if (event->kind == WICK_EVENT_PENDING) wick_pause(session->model->device);
     } while (event->kind == WICK_EVENT_PENDING);
     return WICK_OK;
 }

@@ -155,8 +155,7 @@ wick_status wick_device_open(const wick_device_desc *desc, wick_device **device,
     if (!device) return wk_fail(error, WICK_ERR_ARGUMENT, "a device needs a place to go");
     *device = NULL;
     WK_TRY(wick_device_open_start(desc, &opening, error));
-    while (wick_device_open_poll(opening) == WICK_PENDING) {
-    }
+    while (wick_device_open_poll(opening) == WICK_PENDING) wick_pause(opening->device);
     return wick_device_open_finish(opening, device, error);
 }
 

@@ -156,8 +156,7 @@ wick_status wk_run(wick_device *device) {
 
 wick_status wk_run_to_end(wick_device *device) {
     wick_status status;
-    while ((status = wk_run(device)) == WICK_PENDING) {
-    }
+    while ((status = wk_run(device)) == WICK_PENDING) wick_pause(device);
     return status;
 }
 
@@ -165,6 +164,10 @@ wick_status wick_poll(wick_device *device) {
     if (!device) return WICK_ERR_ARGUMENT;
     WK_TRY(wk_run(device));
     return device->backend->poll(device->handle, device->submitted, &device->error);
+}
+
+void wick_pause(wick_device *device) {
+    if (device && device->handle && device->backend->pause) device->backend->pause(device->handle);
 }
 
 /* Waits also where an op could not be queued: afterwards nothing reads or writes any memory. */

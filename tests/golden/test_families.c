@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "fixture_file.h"
+#include "webgpu_options.h"
 
 #include <math.h>
 #include <string.h>
@@ -151,7 +152,14 @@ static void check(const char *name, const wick_device_desc *desc, uint32_t n_pad
     wick_device_close(device);
 }
 
+/* What the options ask for; WICK_BACKEND_AUTO: the CPU and the null backend. */
+static wick_device_desc chosen;
+
 static void check_all_levels(const char *name) {
+    if (chosen.backend == WICK_BACKEND_WEBGPU) {
+        check(name, &chosen, 3);
+        return;
+    }
     check(name, &(wick_device_desc){.backend = WICK_BACKEND_CPU, .isa = WICK_ISA_REF}, 0);
     check(name, &(wick_device_desc){.backend = WICK_BACKEND_CPU}, 3);
     check(name,
@@ -200,7 +208,9 @@ static void test_qwen3(void **state) {
     check_all_levels("qwen3");
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    chosen.strict = true; /* of WebGPU: no operation may fall back */
+    if (!parse_device(argc, argv, &chosen)) return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_llama),
         cmocka_unit_test(test_llama_bias_tied),

@@ -37,5 +37,6 @@ case $program in
     echo "$report" | grep -av "passed    0 failed    0 absent"
     exit $status
     ;;
+*kernel_check) set -- --cases "${WICK_GPU_CASES:-6}" "$@" ;;
 esac
-exec "$program" --cases "${WICK_GPU_CASES:-6}" "$@" --backend webgpu --webgpu-lib "$library"
+exec "$program" "$@" --backend webgpu --webgpu-lib "$library"

@@ -124,6 +124,8 @@ static wick_status encode(wk_backend_device *dev, const wk_kernel *kernel, const
 
 static bool is_lost(const wk_backend_device *dev) { return dev->is_lost; }
 
+static void pause_device(wk_backend_device *dev) { wk_gpu_pause(dev->gpu); }
+
 bool wk_webgpu_lose(wk_backend_device *dev) { return wk_gpu_lose(dev->gpu); }
 
 const wk_backend wk_backend_webgpu = {
@@ -146,6 +148,7 @@ const wk_backend wk_backend_webgpu = {
     .encode = encode,
     .submit = wk_webgpu_submit,
     .poll = wk_webgpu_poll,
+    .pause = pause_device,
     .wait = wk_webgpu_wait,
     .read_start = wk_webgpu_read_start,
     .read_finish = wk_webgpu_read_finish,

@@ -24,8 +24,14 @@ fn of_number(x: f32) -> f32 {
         case 10: { return erf_of(x); }
         case 11: { return tanh_of(x); }
         case 12: { return sigmoid(x); }
-        case 13: { return floor(x); }
-        case 14: { return ceil(x); }
+        case 13: {
+            if (is_subnormal(x)) { return select(0.0, -1.0, is_negative(x)); }
+            return floor(x);
+        }
+        case 14: {
+            if (is_subnormal(x)) { return select(1.0, 0.0, is_negative(x)); }
+            return ceil(x);
+        }
         case 15: { return round(x); }
         case 16: {
             if (magnitude(x) == 0u) { return x; }
