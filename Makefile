@@ -7,7 +7,7 @@ SOURCES = $(shell find include src cli tests examples -name '*.[ch]' -o -name '*
 # Looked up at each recipe: `make run` may have installed ninja by then.
 export CMAKE_GENERATOR ?= $(if $(shell command -v ninja),Ninja,Unix Makefiles)
 
-.PHONY: build run test setup format clean
+.PHONY: build run test test-all setup format clean
 
 build:
 	@cmake --preset release >/dev/null
@@ -28,6 +28,10 @@ run:
 
 test: setup
 	@python3 tools/run_tests
+
+# The same, and WebGPU on every pair of a library and a driver.
+test-all: setup
+	@python3 tools/run_tests --all
 
 setup:
 	@tools/setup test
