@@ -113,6 +113,21 @@ static wick_tensor *dense_source(wick_tensor *tensor) {
     return NULL;
 }
 
+/* WICK_OK: the backend has it. */
+static wick_status start_reading(wick_reading *r) {
+    wick_device *const device = r->device;
+    if (r->is_started) return WICK_OK;
+    WK_TRY(wk_buffer_usable(device, r->source->view.buf));
+    WK_TRY(wk_run(device));
+    const uint64_t size = wick_tensor_bytes(r->source);
+    if (size > 0)
+        WK_TRY(device->backend->read_start(device->handle, r->source->view.buf,
+                                           r->source->view.offset, size, &r->ticket,
+                                           &device->error));
+    r->is_started = true;
+    return WICK_OK;
+}
+
 wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
     if (!reading) return WICK_ERR_ARGUMENT;
     *reading = NULL;
@@ -132,6 +147,9 @@ wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
         give_reading(r);
         return device->error.status;
     }
+    /* At once, so that what is given later does not change what is read. */
+    const wick_status started = start_reading(r);
+    if (started < 0) r->status = started;
     *reading = r;
     return WICK_OK;
 }
@@ -139,16 +157,7 @@ wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
 static wick_status poll_reading(wick_reading *r) {
     wick_device *const device = r->device;
     WK_TRY(wk_buffer_usable(device, r->source->view.buf));
-    if (!r->is_started) {
-        WK_TRY(wk_run(device));
-        const uint64_t size = wick_tensor_bytes(r->source);
-        if (size > 0) {
-            WK_TRY(device->backend->read_start(device->handle, r->source->view.buf,
-                                               r->source->view.offset, size, &r->ticket,
-                                               &device->error));
-        }
-        r->is_started = true;
-    }
+    WK_TRY(start_reading(r));
     WK_TRY(device->backend->poll(device->handle, r->ticket, &device->error));
     return device->error.status; /* another poll may have met the fault that spoils this read */
 }
