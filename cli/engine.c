@@ -212,6 +212,10 @@ static int by_time(const void *a, const void *b) {
 
 void cli_print_profile(const wick_device *device) {
     const size_t n = wick_device_get_profile(device, NULL, 0);
+    if (n == 0) {
+        fputs("nothing was timed: the device has no timestamps\n", stderr);
+        return;
+    }
     wick_kernel_stats *const kernels = calloc(n + 1, sizeof *kernels);
     if (kernels == NULL) return;
     wick_device_get_profile(device, kernels, n);

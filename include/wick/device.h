@@ -48,13 +48,14 @@ typedef enum wick_isa {
 
 typedef struct wick_device_desc {
     wick_backend backend;
-    wick_math math;           /* of operations queued on this device; default exact */
-    int n_threads;            /* CPU; 0: one for each core this process may use, the most */
-    wick_isa isa;             /* CPU */
-    uint32_t slice_us;        /* CPU: time that one poll may compute, microseconds; 0: 20000 */
-    bool strict;              /* an operation without a kernel is an error instead of a fallback */
-    bool verify;              /* run every operation in cpu/ref as well and compare */
-    bool profile;             /* time every kernel */
+    wick_math math;    /* of operations queued on this device; default exact */
+    int n_threads;     /* CPU; 0: one for each core this process may use, the most */
+    wick_isa isa;      /* CPU */
+    uint32_t slice_us; /* CPU: time that one poll may compute, microseconds; 0: 20000 */
+    bool strict;       /* an operation without a kernel is an error instead of a fallback */
+    bool verify;       /* run every operation in cpu/ref as well and compare */
+    bool
+        profile; /* time every kernel; on a GPU by timestamps, each dispatch in a pass of its own */
     wick_allocator allocator; /* zero: malloc and free */
     wick_log_fn log;
     void *log_user;

@@ -97,6 +97,7 @@ wick_status wk_dispatch_run(wk_encoder *e, const wk_dispatch *d, uint32_t x, uin
     wk_gpu_command *const command = wk_recorder_next(dev, e->recorder, e->err);
     if (!command) return WICK_ERR_OUT_OF_MEMORY;
     command->kind = WK_GPU_DISPATCH;
+    if (e->recorder == &dev->recorder) command->timed = wk_profile_dispatch(dev, e->kernel);
     command->dispatch.pipeline = entry->pipeline;
     command->dispatch.group = group;
     command->dispatch.params = params;

@@ -210,16 +210,21 @@ static wick_status encode_one(const work *w, const wk_op *op, double estimate) {
                        wk_op_get_info(op->code)->name);
     wk_encoder e = {.dev = dev,
                     .recorder = w->recorder,
+                    .kernel = kernel,
                     .code = op->code,
                     .first_row = w->first_row,
                     .n_rows = w->n_rows,
                     .err = w->err};
     const uint64_t recording = dev->recording;
     const size_t n_before = w->recorder->n_commands;
+    const uint32_t n_timed = dev->profile.n_timed;
     const wick_status status = wk_encoder_end(&e, kernel->encode(&e, op));
     if (status != WICK_OK) {
         /* Blocks that its commands name may be given back at once. */
-        if (dev->recording == recording) w->recorder->n_commands = n_before;
+        if (dev->recording == recording) {
+            w->recorder->n_commands = n_before;
+            dev->profile.n_timed = n_timed;
+        }
         return status;
     }
     if (w->recorder != &dev->recorder) return wk_recorder_mark(dev, w->recorder, estimate, w->err);

@@ -18,7 +18,7 @@ static wick_status submit_recorded(wk_backend_device *dev, wick_error *err) {
     dev->stats.n_submits++;
     if (may_fault) dev->fault_given = dev->n_submitted;
     wk_pace_submitted(dev);
-    return WICK_OK;
+    return wk_profile_submitted(dev, err);
 }
 
 wick_status wk_webgpu_flush(wk_backend_device *dev, wick_error *err) {

@@ -21,6 +21,7 @@ static void close_device(wk_backend_device *dev) {
         wk_recorder_release(dev, &dev->recorder);
         wk_webgpu_reads_release(dev);
         wk_cache_release(dev);
+        wk_profile_release(dev);
         if (dev->fault.buf) wk_webgpu_free(dev, dev->fault.buf);
         if (dev->tables.buf) wk_webgpu_free(dev, dev->tables.buf);
         (void)wk_pool_trim(dev);
@@ -36,6 +37,7 @@ static wick_status open_start(const wk_open_desc *desc, wk_backend_device **out,
     dev->heap = desc->heap;
     dev->recording = 1;
     dev->desc = desc->device->webgpu;
+    dev->is_profiled = desc->device->profile;
     const wick_status status = wk_gpu_open_start(desc->heap, &desc->device->webgpu, &dev->gpu, err);
     if (status != WICK_OK) {
         close_device(dev);
@@ -65,6 +67,7 @@ static wick_status set_up(wk_backend_device *dev, wick_error *err) {
     wk_cache_make(dev);
     WK_TRY(wk_recorder_make(dev, &dev->recorder, GROUP_ENTRIES, err));
     WK_TRY(wk_pool_open(dev, &dev->desc.pool, err));
+    if (dev->is_profiled) WK_TRY(wk_profile_open(dev, err));
     (void)wk_view_dense(WICK_U32, &shape, &dev->fault, &bytes);
     return wk_webgpu_alloc(dev, bytes, 0, &dev->fault.buf, err); /* zeros */
 }
@@ -89,11 +92,6 @@ static void get_info(const wk_backend_device *dev, wick_device_info *info) {
 static void get_stats(const wk_backend_device *dev, wk_backend_stats *stats) {
     *stats = dev->stats;
     wk_pool_stats(dev, stats);
-}
-
-static size_t get_profile(const wk_backend_device *dev, wick_kernel_stats *out, size_t capacity) {
-    (void)dev, (void)out, (void)capacity;
-    return 0;
 }
 
 /* --- Weights and ops --- */
@@ -137,7 +135,7 @@ const wk_backend wk_backend_webgpu = {
     .close = close_device,
     .info = get_info,
     .stats = get_stats,
-    .profile = get_profile,
+    .profile = wk_profile_get,
     .alloc = wk_webgpu_alloc,
     .free = wk_webgpu_free,
     .trim = wk_webgpu_trim,

@@ -131,6 +131,7 @@ enum { WK_MAX_TEMPS = 4 };
 struct wk_encoder {
     wk_backend_device *dev;
     wk_recorder *recorder;
+    const wk_webgpu_kernel *kernel;
     wk_opcode code; /* of the op that is encoded */
     bool may_fault; /* it may set the fault word */
     /* The op's table is rows [first_row, first_row + its extent) of this many; 0: of its own. */
@@ -167,10 +168,19 @@ typedef struct wk_pace {
     uint64_t last_done; /* when a submit was last seen to have run */
 } wk_pace;
 
+/* Times of kernels, see profile.c. */
+typedef struct wk_profile {
+    wk_gpu_buffer *stamps;      /* NULL: off */
+    wick_kernel_stats *kernels; /* [n_kernels] */
+    size_t n_kernels;
+    wick_kernel_stats **timed; /* those of the open recording's dispatches */
+    uint32_t n_timed;
+} wk_profile;
+
 struct wk_backend_device {
     wk_heap *heap;
     wk_gpu *gpu;
-    bool is_open, is_lost;
+    bool is_open, is_lost, is_profiled;
     wick_adapter_info adapter;
     uint64_t block_bytes; /* the largest block: it can be bound whole */
     wick_webgpu_desc desc;
@@ -178,6 +188,7 @@ struct wk_backend_device {
     wk_webgpu_cache cache;
     wk_recorder recorder;
     wk_pace pace;
+    wk_profile profile;
     uint64_t unsubmitted_bytes; /* written since the last submit */
     uint64_t recording;         /* number of the one that is open, from 1 */
     uint64_t replayed_in;       /* number of the latest one with a plan's commands */
@@ -263,6 +274,17 @@ wick_status wk_recorder_mark(wk_backend_device *dev, wk_recorder *recorder, doub
                              wick_error *err);
 /* Forgets commands and parameters, keeps the memory. */
 void wk_recorder_clear(wk_backend_device *dev, wk_recorder *recorder);
+
+/* --- profile.c --- */
+
+/* Does nothing on an adapter without timestamps. */
+wick_status wk_profile_open(wk_backend_device *dev, wick_error *err);
+void wk_profile_release(wk_backend_device *dev);
+/* The number of timestamps for the next dispatch (wk_gpu_command.timed); 0: it is not timed. */
+uint32_t wk_profile_dispatch(wk_backend_device *dev, const wk_webgpu_kernel *kernel);
+/* Behind a submit: takes its times. */
+wick_status wk_profile_submitted(wk_backend_device *dev, wick_error *err);
+size_t wk_profile_get(const wk_backend_device *dev, wick_kernel_stats *out, size_t capacity);
 
 /* --- pace.c --- */
 
