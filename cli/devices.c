@@ -35,16 +35,18 @@ typedef struct found_device {
 
 static found_device look(const wick_backend_status *backend, const devices_options *o) {
     found_device found = {.backend = *backend};
-    if (!backend->is_available) return found;
+    /* Whether it is there was asked of the implementations that are found without being named. */
+    const bool is_named = backend->backend == WICK_BACKEND_WEBGPU && o->webgpu_lib != NULL;
+    if (!backend->is_available && !is_named) return found;
     const wick_device_desc desc = {.backend = backend->backend,
                                    .webgpu = {.library = o->webgpu_lib}};
     wick_device *device = NULL;
     wick_error error = {0};
-    if (cli_open_device(&desc, &device, &error) == WICK_OK) {
+    found.backend.is_available = cli_open_device(&desc, &device, &error) == WICK_OK;
+    if (found.backend.is_available) {
         wick_device_get_info(device, &found.info);
         wick_device_close(device);
     } else {
-        found.backend.is_available = false;
         snprintf(found.backend.reason, sizeof found.backend.reason, "%.150s", error.message);
     }
     return found;
