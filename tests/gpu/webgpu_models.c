@@ -33,6 +33,33 @@ static void test_stories_greedy(void **state) {
     wk_arena_release(&f.arena);
 }
 
+/* A prompt in chunks gives the bits of single steps: so do the forms of kernels for few rows and
+ * for many. */
+static void test_same_bits(void **state) {
+    (void)state;
+    static const uint32_t chunks[] = {3, 40};
+    enum { TOKENS = 40 };
+    fixture f;
+    assert_true(load_json(&f, getenv("WICK_TEST_DATA"), "stories260K.greedy.json"));
+    uint32_t n;
+    const uint32_t *const ids = ids_of(&f, wk_json_get(f.root, "tokens"), &n);
+    assert_true(n >= TOKENS);
+    wick_device *device;
+    wick_model *const model = open_stories(&device);
+    wick_model_info info;
+    wick_model_get_info(model, &info);
+    float *const single = all_logits(model, 1, ids, TOKENS);
+    for (size_t c = 0; c < sizeof chunks / sizeof *chunks; c++) {
+        float *const chunked = all_logits(model, chunks[c], ids, TOKENS);
+        assert_memory_equal(chunked, single, (size_t)TOKENS * info.n_vocab * sizeof *single);
+        free(chunked);
+    }
+    free(single);
+    wick_model_close(model);
+    wick_device_close(device);
+    wk_arena_release(&f.arena);
+}
+
 /* Beyond the first tokens nothing is recorded, compiled or allocated any more. */
 static void test_counters(void **state) {
     (void)state;
@@ -81,6 +108,7 @@ int main(int argc, char **argv) {
     const bool is_real = argc > 1 && strcmp(argv[1], "--real") == 0;
     if (!parse_device(argc - is_real, argv + is_real, &chosen)) return 2;
     const struct CMUnitTest stories[] = {cmocka_unit_test(test_stories_greedy),
+                                         cmocka_unit_test(test_same_bits),
                                          cmocka_unit_test(test_counters)};
     const struct CMUnitTest real[] = {cmocka_unit_test(test_real_nll),
                                       cmocka_unit_test(test_real_greedy)};
