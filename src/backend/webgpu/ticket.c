@@ -25,9 +25,10 @@ wick_status wk_webgpu_flush(wk_backend_device *dev, wick_error *err) {
     return dev->recorder.n_commands > 0 ? submit_recorded(dev, err) : WICK_OK;
 }
 
+/* What is recorded waits for a poll or a read, which goes along with it in one submit. */
 wick_status wk_webgpu_submit(wk_backend_device *dev, wk_ticket *ticket, wick_error *err) {
-    WK_TRY(wk_webgpu_flush(dev, err));
-    *ticket = dev->n_submitted;
+    (void)err;
+    *ticket = dev->n_submitted + (dev->recorder.n_commands > 0 ? 1 : 0);
     return WICK_OK;
 }
 
@@ -56,6 +57,8 @@ wick_status wk_webgpu_written(wk_backend_device *dev, uint64_t size, wick_error 
 }
 
 wick_status wk_webgpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
+    if (ticket > dev->n_submitted) WK_TRY(wk_webgpu_flush(dev, err));
+    if (ticket > dev->n_submitted) ticket = dev->n_submitted; /* its submit failed, and was told */
     WK_TRY(pump(dev, err));
     WK_TRY(wk_webgpu_read_poll(dev, ticket, err));
     return dev->n_done < ticket ? WICK_PENDING : WICK_OK;
