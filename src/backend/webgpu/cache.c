@@ -89,6 +89,7 @@ static wick_status add_pipeline(wk_backend_device *dev, const wk_program *progra
         wk_free(dev->heap, entry, sizeof *entry);
         return status;
     }
+    entry->status = WICK_PENDING;
     cache->pipelines[cache->n_pipelines++] = entry;
     cache->n_pipelines_made++;
     *out = entry;
@@ -111,13 +112,17 @@ wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_program *program,
     return add_pipeline(dev, program, hash, out, err);
 }
 
-wick_status wk_cache_finish(wk_backend_device *dev, wk_pipeline_entry *entry, wick_error *err) {
-    wick_status status = WICK_OK;
-    while (!entry->is_ready &&
-           (status = wk_gpu_pipeline_poll(dev->gpu, entry->pipeline, err)) == WICK_PENDING)
-        wk_gpu_pause(dev->gpu);
-    entry->is_ready = status == WICK_OK;
-    return status;
+wick_status wk_cache_finish(wk_backend_device *dev, wick_error *err) {
+    wk_webgpu_cache *const cache = &dev->cache;
+    wick_status first = WICK_OK;
+    while (cache->n_finished < cache->n_pipelines) {
+        wk_pipeline_entry *const entry = cache->pipelines[cache->n_finished++];
+        while ((entry->status = wk_gpu_pipeline_poll(dev->gpu, entry->pipeline, err)) ==
+               WICK_PENDING)
+            wk_gpu_pause(dev->gpu);
+        if (first == WICK_OK) first = entry->status;
+    }
+    return first;
 }
 
 /* --- Bind groups --- */

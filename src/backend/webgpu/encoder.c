@@ -89,7 +89,7 @@ wick_status wk_dispatch_run(wk_encoder *e, const wk_dispatch *d, uint32_t x, uin
     wk_gpu_group *group;
     uint32_t params;
     WK_TRY(wk_cache_pipeline(dev, &d->program, &entry, e->err));
-    if (!entry->is_ready) WK_TRY(wk_cache_finish(dev, entry, e->err));
+    if (entry->status < 0) return wk_gpu_pipeline_poll(dev->gpu, entry->pipeline, e->err);
     WK_TRY(
         wk_recorder_params(dev, e->recorder, d->params, d->n_params, &uniforms, &params, e->err));
     WK_TRY(wk_cache_group(dev, e->recorder, entry->layout, d->windows, (int)d->program.n_slots,

@@ -28,6 +28,7 @@ wick_status wk_webgpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
     for (size_t i = 0; i < n && status == WICK_OK; i++)
         status = wk_segment_encode(
             dev, &plan->recorder, (const wk_webgpu_kernel *)(const void *)kernels[i], &ops[i], err);
+    if (status == WICK_OK) status = wk_cache_finish(dev, err); /* nothing compiles afterwards */
     if (status != WICK_OK) {
         wk_webgpu_plan_free(dev, plan);
         return status;

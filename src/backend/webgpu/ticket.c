@@ -4,16 +4,21 @@
 static wick_status submit_recorded(wk_backend_device *dev, wick_error *err) {
     wk_recorder *const recorder = &dev->recorder;
     const bool may_fault = recorder->may_fault;
-    wk_recorder_write(dev, recorder);
-    const wick_status status =
-        wk_gpu_submit(dev->gpu, recorder->commands, recorder->n_commands, err);
+    wick_status status = wk_cache_finish(dev, err);
+    if (status == WICK_OK) {
+        wk_recorder_write(dev, recorder);
+        status = wk_gpu_submit(dev->gpu, recorder->commands, recorder->n_commands, err);
+    }
     for (size_t i = 0; i < recorder->n_commands; i++)
         if (recorder->commands[i].kind == WK_GPU_DISPATCH) dev->stats.n_dispatches++;
     wk_recorder_clear(dev, recorder);
     dev->recording++;
     dev->unsubmitted_bytes = 0;
     if (status == WICK_ERR_DEVICE_LOST) dev->is_lost = true;
-    if (status != WICK_OK) return status;
+    if (status != WICK_OK) {
+        dev->profile.n_timed = 0;
+        return status;
+    }
     dev->n_submitted++;
     dev->stats.n_submits++;
     if (may_fault) dev->fault_given = dev->n_submitted;

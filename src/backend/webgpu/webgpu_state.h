@@ -64,7 +64,7 @@ typedef struct wk_pipeline_entry {
     wk_program program;
     wk_gpu_layout *layout;
     wk_gpu_pipeline *pipeline;
-    bool is_ready;
+    wick_status status; /* WICK_PENDING until it was waited for */
 } wk_pipeline_entry;
 
 /* Compared as bytes. */
@@ -89,6 +89,7 @@ typedef struct wk_webgpu_cache {
     size_t n_layouts;
     wk_pipeline_entry **pipelines;
     size_t n_pipelines, pipeline_capacity;
+    size_t n_finished;       /* the first of them: waited for */
     wk_map64 pipeline_index; /* hash of the program -> index */
     uint64_t n_pipelines_made, n_pipeline_hits, n_groups_made, n_group_hits;
 } wk_webgpu_cache;
@@ -240,8 +241,9 @@ void wk_cache_release(wk_backend_device *dev);
 /* Begins to compile what is not there. */
 wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_program *program,
                               wk_pipeline_entry **out, wick_error *err);
-/* WICK_OK once it can be dispatched; waits for that. */
-wick_status wk_cache_finish(wk_backend_device *dev, wk_pipeline_entry *entry, wick_error *err);
+/* Waits for all that compile, at the same time where the implementation can; tells the first
+ * failure. */
+wick_status wk_cache_finish(wk_backend_device *dev, wick_error *err);
 /* For a command of the recorder, which has the group at least as long as it has the command. */
 wick_status wk_cache_group(wk_backend_device *dev, wk_recorder *recorder,
                            const wk_gpu_layout *layout, const wk_window *windows, int n,
