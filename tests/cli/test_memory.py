@@ -1,4 +1,4 @@
-"""Peak resident memory of `wick run` against what `wick info` predicts, with the context filled.
+"""Peak resident memory of `wick run` on the CPU against what `wick info` predicts, with the context filled.
 
 WICK_BIN is the command; models: WICK_REAL_MODEL, and the files that WICK_MEMORY_MODELS names (with
 ':' between them), for larger ones by hand. Prints TAP."""
@@ -25,8 +25,8 @@ def peak(model):
     """The child's high-water mark. It counts this script's before exec, some 15 MiB: far below that
     of any real model."""
     ids = " ".join(str(100 + i % 300) for i in range(CONTEXT - 8))
-    child = subprocess.Popen([WICK, "run", model, "--tokens", ids, "-n", "8", "--ignore-end",
-                              "--temp", "0", "--quiet", "--context", str(CONTEXT)],
+    child = subprocess.Popen([WICK, "run", model, "--backend", "cpu", "--tokens", ids, "-n", "8",
+                              "--ignore-end", "--temp", "0", "--quiet", "--context", str(CONTEXT)],
                              stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)

@@ -350,7 +350,7 @@ static void test_public(void **state) {
     (void)state;
     int n = 0;
     wick_device *device;
-    wick_error error;
+    wick_error error = {.status = WICK_OK};
     const wick_device_desc cpu = {.backend = WICK_BACKEND_CPU, .isa = WICK_ISA_REF};
     wick_verify_desc desc = {.kernels = "r*_ref", .n_cases = 3, .report = count_kernel, .user = &n};
     assert_int_equal(wick_device_open(&cpu, &device, NULL), WICK_OK);
