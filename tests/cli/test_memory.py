@@ -1,4 +1,5 @@
-"""Peak resident memory of `wick run` on the CPU against what `wick info` predicts, with the context filled.
+"""Peak resident memory of `wick run` on the CPU against what `wick info` predicts, with the context
+filled.
 
 WICK_BIN is the command; models: WICK_REAL_MODEL, and the files that WICK_MEMORY_MODELS names (with
 ':' between them), for larger ones by hand. Prints TAP."""
