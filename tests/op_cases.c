@@ -532,24 +532,13 @@ static int run(const options *o) {
 
 /* "late,no-fused": the flags of the null backend. */
 static bool parse_null(const char *words, uint32_t *flags) {
-    static const struct {
-        const char *word;
-        uint32_t flag;
-    } known[] = {
+    static const flag_word known[] = {
         {"late", WICK_NULL_LATE},
         {"out-of-order", WICK_NULL_OUT_OF_ORDER},
         {"no-fused", WICK_NULL_NO_FUSED},
         {"no-kernels", WICK_NULL_NO_KERNELS},
     };
-    for (const char *word = words; word != NULL; word = strchr(word, ',')) {
-        word += *word == ',';
-        size_t i = 0;
-        const wk_str text = {word, strcspn(word, ",")};
-        while (i < WK_COUNT(known) && !wk_str_is(text, known[i].word)) i++;
-        if (i == WK_COUNT(known)) return false;
-        *flags |= known[i].flag;
-    }
-    return true;
+    return parse_flags(words, known, WK_COUNT(known), flags);
 }
 
 static bool parse_isa(const char *word, wick_isa *isa) {

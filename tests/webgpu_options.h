@@ -27,26 +27,33 @@ static inline const char *option_value(int argc, char **argv, int *i, const char
     return argv[*i][length] == '\0' && *i + 1 < argc ? argv[++*i] : NULL;
 }
 
-/* "f16,dot4" */
+typedef struct flag_word {
+    const char *word;
+    uint32_t flag;
+} flag_word;
+
+/* "f16,dot4": the flags of words among the n that are known. */
+static inline bool parse_flags(const char *words, const flag_word *known, size_t n,
+                               uint32_t *flags) {
+    for (const char *word = words; word != NULL; word = strchr(word, ',')) {
+        word += *word == ',';
+        size_t i = 0;
+        const wk_str text = {word, strcspn(word, ",")};
+        while (i < n && !wk_str_is(text, known[i].word)) i++;
+        if (i == n) return false;
+        *flags |= known[i].flag;
+    }
+    return true;
+}
+
 static inline bool parse_features(const char *words, uint32_t *features) {
-    static const struct {
-        const char *word;
-        uint32_t feature;
-    } known[] = {
+    static const flag_word known[] = {
         {"f16", WICK_WEBGPU_F16},
         {"subgroups", WICK_WEBGPU_SUBGROUPS},
         {"dot4", WICK_WEBGPU_DOT4},
         {"timestamps", WICK_WEBGPU_TIMESTAMPS},
     };
-    for (const char *word = words; word != NULL; word = strchr(word, ',')) {
-        word += *word == ',';
-        size_t i = 0;
-        const wk_str text = {word, strcspn(word, ",")};
-        while (i < WK_COUNT(known) && !wk_str_is(text, known[i].word)) i++;
-        if (i == WK_COUNT(known)) return false;
-        *features |= known[i].feature;
-    }
-    return true;
+    return parse_flags(words, known, WK_COUNT(known), features);
 }
 
 /* Whether argument *i is one of these options, and right; *i is its last argument then. */

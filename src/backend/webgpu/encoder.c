@@ -156,5 +156,3 @@ const wk_view *wk_encoder_fault(wk_encoder *e) {
 const wick_adapter_limits *wk_encoder_limits(const wk_encoder *e) {
     return &e->dev->adapter.limits;
 }
-uint32_t wk_encoder_features(const wk_encoder *e) { return e->dev->adapter.features; }
-wick_error *wk_encoder_error(wk_encoder *e) { return e->err; }

@@ -245,33 +245,25 @@ static void bind_optional(wk_dispatch *d, int i, const attention *a, const wk_vi
     wk_dispatch_bind(d, i, view->buf ? view : &other, WK_FORM_ELEMENTS, false);
 }
 
+/* Of dense views or of the cache, with either way to load; e and f: two operands. */
+#define SOURCE(title, rows, mask, loads, e, f)                                                     \
+    {                                                                                              \
+        .name = title,                                                                             \
+        .parts = {wk_wgsl_attention_softmax, wk_wgsl_attention_rows_##rows,                        \
+                  wk_wgsl_attention_##mask, wk_wgsl_attention_##loads, wk_wgsl_attention},         \
+        .operands = {"y", "q", "k", "v", e, f, "sinks", "slopes"},                                 \
+        .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS", "IS_HALF"}, \
+    }
+static const wk_source main_sources[2][2] = {
+    {SOURCE("attention", dense, masked, elements, "mask", "bias"),
+     SOURCE("attention", dense, masked, vectors, "mask", "bias")},
+    {SOURCE("attention_cached", cached, plain, elements, "batch", "fault"),
+     SOURCE("attention_cached", cached, plain, vectors, "batch", "fault")},
+};
+#undef SOURCE
+
 static void begin_main(wk_dispatch *d, const attention *a) {
-    static const wk_source sources[2][2] = {
-        {{.name = "attention",
-          .parts = {wk_wgsl_attention_softmax, wk_wgsl_attention_rows_dense,
-                    wk_wgsl_attention_masked, wk_wgsl_attention_elements, wk_wgsl_attention},
-          .operands = {"y", "q", "k", "v", "mask", "bias", "sinks", "slopes"},
-          .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS",
-                        "IS_HALF"}},
-         {.name = "attention",
-          .parts = {wk_wgsl_attention_softmax, wk_wgsl_attention_rows_dense,
-                    wk_wgsl_attention_masked, wk_wgsl_attention_vectors, wk_wgsl_attention},
-          .operands = {"y", "q", "k", "v", "mask", "bias", "sinks", "slopes"},
-          .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS",
-                        "IS_HALF"}}},
-        {{.name = "attention_cached",
-          .parts = {wk_wgsl_attention_softmax, wk_wgsl_attention_rows_cached,
-                    wk_wgsl_attention_plain, wk_wgsl_attention_elements, wk_wgsl_attention},
-          .operands = {"y", "q", "k", "v", "batch", "fault", "sinks", "slopes"},
-          .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS",
-                        "IS_HALF"}},
-         {.name = "attention_cached",
-          .parts = {wk_wgsl_attention_softmax, wk_wgsl_attention_rows_cached,
-                    wk_wgsl_attention_plain, wk_wgsl_attention_vectors, wk_wgsl_attention},
-          .operands = {"y", "q", "k", "v", "batch", "fault", "sinks", "slopes"},
-          .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS",
-                        "IS_HALF"}}}};
-    wk_dispatch_begin(d, &sources[a->batch != NULL][takes_vectors(a)], 0);
+    wk_dispatch_begin(d, &main_sources[a->batch != NULL][takes_vectors(a)], 0);
     const int64_t lanes = element_lanes(a);
     const int64_t constants[] = {a->quads,
                                  query_room(a),

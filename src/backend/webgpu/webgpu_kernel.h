@@ -99,8 +99,6 @@ const wk_view *wk_encoder_fault(wk_encoder *e);
  * *n. Ids in other rows of the table are left alone; those from *n on are out of range. */
 void wk_encoder_rows(const wk_encoder *e, const wk_op *op, uint32_t *first, uint32_t *n);
 const wick_adapter_limits *wk_encoder_limits(const wk_encoder *e);
-uint32_t wk_encoder_features(const wk_encoder *e);
-wick_error *wk_encoder_error(wk_encoder *e);
 
 typedef struct wk_webgpu_kernel {
     wk_kernel base;
