@@ -52,6 +52,15 @@ typedef struct wick_model_info {
 } wick_model_info;
 
 WICK_API void wick_model_get_info(const wick_model *model, wick_model_info *info);
+
+/* What its sessions have done so far. */
+typedef struct wick_model_usage {
+    uint32_t n_sessions, n_running;           /* open; of these, with a batch on the device */
+    uint64_t n_opened, n_prompt, n_generated; /* sessions; tokens read, tokens generated */
+    double busy_seconds;                      /* in which a batch was running */
+} wick_model_usage;
+
+WICK_API void wick_model_get_usage(const wick_model *model, wick_model_usage *usage);
 WICK_API const wick_tokenizer *wick_model_tokenizer(const wick_model *model);
 WICK_API wick_device *wick_model_device(const wick_model *model);
 

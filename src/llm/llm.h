@@ -24,7 +24,12 @@ struct wick_model {
     uint32_t generation;         /* of the device that holds the weights */
     wick_model_loading *loading; /* again, after a loss; NULL: not under way */
     wick_model_info info;
+    wick_model_usage usage; /* by its sessions; busy_seconds up to busy_since */
+    uint64_t busy_since;    /* wk_clock_ns; while usage.n_running > 0 */
 };
+
+/* model.c: a session's batch begins or ends. */
+void wk_model_note_batch(wick_model *model, bool is_running);
 
 /* load.c: for every step that needs the weights. WICK_PENDING: they are being loaded again, after
  * the device was lost. The device holds the sentence of a failure. */

@@ -1,5 +1,6 @@
 /* llm/model.c: a loaded model: what is asked of it, and its end. */
 #include "llm/llm.h"
+#include "sys/clock.h"
 
 void wick_model_close(wick_model *model) {
     if (model == NULL) return;
@@ -16,6 +17,22 @@ void wick_model_close(wick_model *model) {
 
 void wick_model_get_info(const wick_model *model, wick_model_info *info) {
     if (info != NULL) *info = model != NULL ? model->info : (wick_model_info){.file_bytes = 0};
+}
+
+static double busy_now(const wick_model *model) {
+    return (double)(wk_clock_ns() - model->busy_since) * 1e-9;
+}
+
+void wick_model_get_usage(const wick_model *model, wick_model_usage *usage) {
+    if (!usage) return;
+    *usage = model ? model->usage : (wick_model_usage){0};
+    if (usage->n_running > 0) usage->busy_seconds += busy_now(model);
+}
+
+void wk_model_note_batch(wick_model *model, bool is_running) {
+    wick_model_usage *const usage = &model->usage;
+    if (is_running && usage->n_running++ == 0) model->busy_since = wk_clock_ns();
+    if (!is_running && --usage->n_running == 0) usage->busy_seconds += busy_now(model);
 }
 
 const wick_tokenizer *wick_model_tokenizer(const wick_model *model) {

@@ -49,8 +49,14 @@ struct wick_session {
 
 /* --- Opening --- */
 
+static void set_running(wick_session *s, uint32_t n) {
+    if ((s->n_running > 0) != (n > 0)) wk_model_note_batch(s->model, n > 0);
+    s->n_running = n;
+}
+
 static void free_session(wick_session *s) {
     wk_heap *const heap = s->model->heap;
+    set_running(s, 0);
     wk_runner_free(s->runner);
     wk_sampler_free(heap, &s->sampler);
     wk_stop_free(heap, &s->stop);
@@ -127,12 +133,16 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
         free_session(s);
         return status;
     }
+    model->usage.n_sessions++;
+    model->usage.n_opened++;
     *session = s;
     return WICK_OK;
 }
 
 void wick_session_close(wick_session *session) {
-    if (session) free_session(session);
+    if (!session) return;
+    session->model->usage.n_sessions--;
+    free_session(session);
 }
 
 /* --- What it reads next --- */
@@ -314,6 +324,7 @@ static wick_status choose(wick_session *s, wick_event *event) {
     if (s->n_since_prompt > 0) s->generate_ns += wk_clock_ns() - begin_ns;
     s->tokens[s->n_tokens++] = id;
     s->n_generated++;
+    s->model->usage.n_generated++;
     s->n_since_prompt++;
     event->token = id;
     if (!s->ignore_end && wick_token_ends_generation(s->tokenizer, id)) {
@@ -371,7 +382,7 @@ static wick_status start_batch(wick_session *s) {
     s->started_ns = wk_clock_ns();
     WK_TRY(excuse(s, wk_runner_start(s->runner, s->tokens + s->n_cached, n, s->n_cached,
                                      is_replay ? WK_OUTPUTS_NONE : wanted_outputs(s, n))));
-    s->n_running = n;
+    set_running(s, n);
     return WICK_OK;
 }
 
@@ -384,12 +395,13 @@ static wick_status finish_batch(wick_session *s, wick_event *event) {
     else
         s->prompt_ns += spent;
     const uint32_t n = s->n_running;
-    s->n_running = 0;
+    set_running(s, 0);
     WK_TRY(excuse(s, status));
     const bool is_replay = is_replaying(s);
     s->n_cached += n;
     if (is_replay) return WICK_OK;
     s->n_computed += n;
+    if (s->n_since_prompt == 0) s->model->usage.n_prompt += n;
     wk_device_settle(s->model->device);
     if (s->wants_all_logits)
         s->n_rows = s->n_batch_rows = n;
@@ -409,7 +421,7 @@ static bool drop_batch(wick_session *s) {
     if (status == WICK_PENDING) return false;
     (void)tell(s, status);
     forget_error(s);
-    s->n_running = 0;
+    set_running(s, 0);
     s->drops_batch = false;
     return true;
 }

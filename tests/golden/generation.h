@@ -29,7 +29,7 @@ typedef struct fixture {
     wk_json *root;
 } fixture;
 
-static bool load_json(fixture *f, const char *folder, const char *name) {
+static inline bool load_json(fixture *f, const char *folder, const char *name) {
     char path[1100];
     wk_heap_init(&f->heap, NULL);
     wk_arena_init(&f->arena, &f->heap, 0);
@@ -48,7 +48,7 @@ static bool load_json(fixture *f, const char *folder, const char *name) {
     return true;
 }
 
-static uint32_t *ids_of(fixture *f, const wk_json *array, uint32_t *n) {
+static inline uint32_t *ids_of(fixture *f, const wk_json *array, uint32_t *n) {
     *n = (uint32_t)array->count;
     uint32_t *const ids = wk_arena_array(&f->arena, array->count, sizeof *ids);
     uint32_t i = 0;
@@ -59,8 +59,8 @@ static uint32_t *ids_of(fixture *f, const wk_json *array, uint32_t *n) {
 
 /* --- Running --- */
 
-static wick_model *open_model(const char *path, const wick_device_desc *desc,
-                              wick_device **device) {
+static inline wick_model *open_model(const char *path, const wick_device_desc *desc,
+                                     wick_device **device) {
     wick_error error = {0};
     wick_model *model = NULL;
     if (wick_device_open(desc, device, &error) != WICK_OK ||
@@ -69,15 +69,15 @@ static wick_model *open_model(const char *path, const wick_device_desc *desc,
     return model;
 }
 
-static void fail_with_sticky(wick_device *device) {
+static inline void fail_with_sticky(wick_device *device) {
     wick_error error = {0};
     (void)wick_device_error(device, &error);
     fail_msg("%s", error.message);
 }
 
 /* Greedy tokens after a prompt; compares with want. */
-static void check_greedy(wick_model *model, wick_session_desc desc, const uint32_t *prompt,
-                         uint32_t n_prompt, const uint32_t *want, uint32_t n_want) {
+static inline void check_greedy(wick_model *model, wick_session_desc desc, const uint32_t *prompt,
+                                uint32_t n_prompt, const uint32_t *want, uint32_t n_want) {
     wick_session *session;
     wick_error error = {0};
     desc.max_tokens = n_want;
@@ -100,7 +100,7 @@ static void check_greedy(wick_model *model, wick_session_desc desc, const uint32
 
 static const wick_isa isas[] = {WICK_ISA_REF, WICK_ISA_AVX2, WICK_ISA_AVX512};
 
-static bool has_isa(wick_isa isa) {
+static inline bool has_isa(wick_isa isa) {
     const uint32_t features = wk_cpu_features();
     if (isa == WICK_ISA_AVX2) return features & WK_CPU_AVX2;
     if (isa == WICK_ISA_AVX512)
@@ -109,7 +109,8 @@ static bool has_isa(wick_isa isa) {
 }
 
 /* All logits of a sequence, [n, n_vocab], malloc'ed. */
-static float *all_logits(wick_model *model, uint32_t chunk, const uint32_t *ids, uint32_t n) {
+static inline float *all_logits(wick_model *model, uint32_t chunk, const uint32_t *ids,
+                                uint32_t n) {
     wick_session *session;
     wick_model_info info;
     wick_model_get_info(model, &info);
