@@ -259,6 +259,9 @@ static int time_row(timer *t, cli_bench_row *row) {
         code = time_test(t, 0, row->n_generated, &row->generation);
     set_cost(row, t->options->model, t->session);
     row->peak_memory = wick_peak_memory();
+    wick_device_stats stats;
+    wick_device_get_stats(t->engine->device, &stats);
+    row->longest_submit = stats.longest_submit;
     free(t->ids);
     wick_session_close(t->session);
     return code;

@@ -18,7 +18,8 @@ typedef struct cli_bench_row {
     bool is_fast;              /* the device's math */
     uint32_t n_prompt, n_generated, n_repetitions;
     double load_seconds;
-    uint64_t peak_memory; /* bytes, of the process up to this row; 0: unknown */
+    double longest_submit; /* seconds, of the device up to this row; 0: it has none */
+    uint64_t peak_memory;  /* bytes, of the process up to this row; 0: unknown */
     cli_bench_speed prompt, generation;
     /* What one token costs at least: operations of matrix products with the weights in a prompt,
      * bytes of weights and cache read in a generation. 0: not known. */

@@ -79,6 +79,7 @@ static void add_result(field_list *list, const cli_bench_row *row) {
     add_number(list, "decode_tokens_per_second", known(row->generation.median));
     add_number(list, "decode_least", known(row->generation.least));
     add_number(list, "decode_most", known(row->generation.most));
+    add_number(list, "longest_submit_seconds", known(row->longest_submit));
     add_text(list, "prefill_arithmetic", row->is_fast ? "integer" : "f32");
     add_number(list, "prefill_share_of_peak", prompt_share(row));
     add_number(list, "decode_share_of_bandwidth", generation_share(row));
@@ -194,6 +195,8 @@ static void print_markdown(const cli_bench_row *rows, size_t n) {
         if (i == 0 || rows[i].device.n_threads != rows[i - 1].device.n_threads)
             print_machine(&rows[i]);
     }
+    if (rows[n - 1].longest_submit > 0)
+        printf("longest submit: %.1f ms\n", 1e3 * rows[n - 1].longest_submit);
 }
 
 void cli_bench_print(const cli_bench_row *rows, size_t n, cli_bench_format format) {

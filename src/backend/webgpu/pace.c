@@ -106,6 +106,7 @@ void wk_pace_look(wk_backend_device *dev) {
         pace->n_waiting--;
     }
     pace->last_done = now;
+    if (now - from > pace->longest) pace->longest = now - from;
     if (estimate > 0 && estimate * pace->factor + (double)(now - from) > (double)LEAST_MEASURED)
         learn(pace, estimate, (double)(now - from));
 }

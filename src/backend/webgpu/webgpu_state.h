@@ -167,6 +167,7 @@ typedef struct wk_pace {
     wk_pace_submit waiting[WK_PACE_WAITING];
     uint32_t first, n_waiting;
     uint64_t last_done; /* when a submit was last seen to have run */
+    uint64_t longest;   /* nanoseconds of a submit, at most: a late poll sees several as one */
 } wk_pace;
 
 /* Times of kernels, see profile.c. */
