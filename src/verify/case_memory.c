@@ -295,12 +295,27 @@ static void flush_elements(const wk_view *view) {
     }
 }
 
+/* Panels of floats, seen as the elements that they are, whatever their order. */
+static wk_view unfold(const wk_view *weight) {
+    if (weight->layout == WK_LAYOUT_RAW) return *weight;
+    wk_view out = *weight;
+    out.layout = WK_LAYOUT_RAW;
+    out.rank = 1;
+    out.extent[0] = wk_panel_bytes((wk_layout)weight->layout, weight->extent[1]) /
+                    (int64_t)wk_dtype_get(weight->dtype)->block_bytes *
+                    ((weight->extent[0] + WK_PANEL_ROWS - 1) / WK_PANEL_ROWS);
+    out.stride[0] = 1;
+    return out;
+}
+
 void wk_case_flush(wk_case *c) {
     for (int i = 0; i < c->op.n_dst + c->op.n_src; i++) {
         const wk_view *const view = &c->op.view[i];
         const bool is_read = wk_op_get_info(c->op.code)->operands[i].access & WK_READ;
-        const bool is_wide = view->dtype == WICK_F32 || view->dtype == WICK_BF16;
-        if (view->buf && is_read && is_wide && view->layout == WK_LAYOUT_RAW) flush_elements(view);
+        if (!view->buf || !is_read) continue;
+        if (view->dtype != WICK_F32 && view->dtype != WICK_BF16) continue;
+        const wk_view elements = unfold(view);
+        flush_elements(&elements);
     }
 }
 
