@@ -196,9 +196,29 @@ static void save(const wk_case *c, copy which) {
     }
 }
 
+/* NaN is any of its bit patterns: those of the first run take the place of others. */
+static void align_nans(const wk_view *view, const wk_case_memory *m) {
+    const size_t size = (size_t)wk_dtype_get(view->dtype)->block_bytes;
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
+        const wk_ref_row row = wk_ref_row_at(view, r);
+        wk_ref_row first = row;
+        first.data = m->first + (row.data - m->live);
+        for (int64_t i = 0; i < row.n; i++) {
+            double values[2];
+            wk_ref_load(&row, i, 1, &values[0]);
+            wk_ref_load(&first, i, 1, &values[1]);
+            const size_t at = (size_t)(i * row.stride) * size;
+            if (isnan(values[0]) && isnan(values[1])) memcpy(row.data + at, first.data + at, size);
+        }
+    }
+}
+
 static bool is_first_again(const wk_case *c) {
-    for (int i = 0; i < c->op.n_dst; i++)
-        if (memcmp(c->memory[i].live, c->memory[i].first, c->memory[i].size) != 0) return false;
+    for (int i = 0; i < c->op.n_dst; i++) {
+        const wk_case_memory *const m = &c->memory[i];
+        if (wk_dtype_is_float(c->op.view[i].dtype)) align_nans(&c->op.view[i], m);
+        if (memcmp(m->live, m->first, m->size) != 0) return false;
+    }
     return true;
 }
 
