@@ -38,7 +38,8 @@ typedef struct wick_pool_desc {
     uint64_t initial_bytes; /* of the first slab, taken when the device is opened; 0: no slabs */
     uint64_t max_bytes;     /* of all this memory, free pieces counted; 0: no limit but the GPU's */
     double growth;          /* each slab is so many times as large as the last; 0: 1.5 */
-    uint32_t alignment;     /* of buffers in slabs: a power of two from 16 to 4096; 0: 256 */
+    uint32_t alignment;     /* of buffers in slabs: a power of two from 16 to 4096; 0: 256. At least
+                               limits.storage_alignment is kept. */
     wick_pool_fit fit;      /* in slabs */
     double pressure;        /* share of max_bytes in use from which ... ; 0: 0.9 */
     /* ... this is called, before a buffer is made and each time that it is passed anew. It may

@@ -6,6 +6,7 @@
 #include <wick/base.h>
 #include <wick/device.h>
 #include <wick/file.h>
+#include <wick/kernel.h>
 #include <wick/model.h>
 #include <wick/ops.h>
 #include <wick/session.h>

@@ -10,7 +10,7 @@
 #include "core/status.h"
 #include "quant/layout.h"
 
-#include <wick/tensor.h>
+#include <wick/kernel.h>
 
 enum { WK_MAX_OPERANDS = 10 };
 
@@ -144,6 +144,29 @@ typedef struct wk_batch_layout {
 
 #define WK_NO_ROW UINT32_MAX
 
+/* A kernel of the user's as a backend compiled it; each backend's own. */
+typedef struct wk_custom wk_custom;
+
+/* One run of such a kernel, what an op CUSTOM has for parameters. Kept by tensor/custom.c, for as
+ * long as an op names it. */
+typedef struct wk_custom_run {
+    wick_kernel *kernel; /* tensor/'s */
+    wk_custom *custom;
+    uint32_t refs;
+    uint32_t workgroups[3];
+    uint32_t n_words; /* of uniform */
+    uint32_t uniform[WICK_KERNEL_MAX_UNIFORM_BYTES / 4];
+} wk_custom_run;
+
+/* n > 0 workgroups as x * y, a few more where they do not divide; false: one of them would pass
+ * most. */
+static inline bool wk_spread_workgroups(uint64_t n, uint64_t most, uint32_t *x, uint32_t *y) {
+    const uint64_t rows = n / most + (n % most != 0);
+    *y = (uint32_t)rows;
+    *x = (uint32_t)(n / rows + (n % rows != 0));
+    return rows <= most;
+}
+
 /* Constant parameters. What changes from step to step is an operand instead. */
 typedef union wk_params {
     struct {
@@ -196,6 +219,7 @@ typedef union wk_params {
         int32_t window;
         wk_batch_layout batch;
     } cached; /* attention_cached, kv_append */
+    wk_custom_run *custom;
 } wk_params;
 
 typedef enum wk_access { WK_READ = 1, WK_WRITE = 2, WK_READ_WRITE = 3 } wk_access;
@@ -205,6 +229,9 @@ typedef enum wk_opcode {
 #include "backend/op.def"
 #undef WK_OP
     WK_OP_COUNT_,
+    /* A kernel of the user's: not of op.def, for only the GPU knows what it computes. The tensors
+     * that it writes are the destinations, the others the sources, both in the kernel's order. */
+    WK_OP_CUSTOM = WK_OP_COUNT_,
 } wk_opcode;
 
 /* Views: destinations first, then sources, in the order of op.def. */
@@ -326,6 +353,14 @@ struct wk_backend {
     wick_status (*plan_replay)(wk_backend_device *dev, void *plan, wick_error *err);
     void (*plan_free)(wk_backend_device *dev, void *plan);
 
+    /* Optional, all three together: kernels of the user's. desc has been checked but for what the
+     * device's limits say, and need not stay. make begins to compile, poll tells: WICK_PENDING,
+     * WICK_ERR_VALUE with the compiler's words. Runs that were encoded outlive the kernel. */
+    wick_status (*custom_make)(wk_backend_device *dev, const wick_kernel_desc *desc,
+                               wk_custom **out, wick_error *err);
+    wick_status (*custom_poll)(wk_backend_device *dev, wk_custom *custom, wick_error *err);
+    void (*custom_free)(wk_backend_device *dev, wk_custom *custom);
+
     /* Optional: it cannot be lost. Whether the device is gone for good, as far as the calls so far
      * have shown (poll always does); then they fail with WICK_ERR_DEVICE_LOST, but what frees does
      * so and nothing crashes. */
@@ -377,6 +412,8 @@ bool wk_reduce_takes_integers(wk_reduce_fn fn);
 bool wk_view_dense(wick_dtype dtype, const wick_shape *shape, wk_view *out, uint64_t *bytes);
 /* Bytes [*begin, *end) of the buffer that the view touches; empty views touch none. */
 void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end);
+/* Both name bytes of one stretch of a buffer. */
+bool wk_view_overlaps(const wk_view *a, const wk_view *b);
 int64_t wk_view_count(const wk_view *view);
 bool wk_view_is_dense(const wk_view *view);
 /* Bytes of a row of a tensor of shape: its last dimension; far too long: 0. */

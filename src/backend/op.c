@@ -340,6 +340,14 @@ static wick_status check_kv_append(const wk_op *op, wick_error *err) {
     return WICK_OK;
 }
 
+/* As a kernel of the user's is bound: bytes from somewhere on. */
+static wick_status check_custom(const wk_op *op, wick_error *err) {
+    for (int i = 0; i < op->n_dst + op->n_src; i++)
+        if (!wk_view_is_dense(&op->view[i]) || wk_view_count(&op->view[i]) == 0)
+            return wrong(err, WICK_ERR_SHAPE, op, "tensors must be dense and not empty");
+    return WICK_OK;
+}
+
 /* --- Functions of integers --- */
 
 bool wk_unary_takes_integers(wk_unary_fn fn) {
@@ -379,6 +387,11 @@ static const wk_op_info infos[] = {
                          .decompose = decompose_fn},
 #include "backend/op.def"
 #undef WK_OP
+#define ANY IN("tensor")
+    [WK_OP_CUSTOM] = {.name = "kernel",
+                      .operands = {ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY},
+                      .check = check_custom},
+#undef ANY
 #undef OUT
 #undef INOUT
 #undef IN
@@ -407,7 +420,7 @@ static wick_status check_operand(const wk_op *op, int i, const wk_operand_info *
                        name, info->name);
     if (!wk_view_is_aligned(view))
         return wk_fail(err, WICK_ERR_INTERNAL, "%s: %s lies between elements", name, info->name);
-    if ((info->access & WK_WRITE) && !wk_view_is_writable(view))
+    if (i < op->n_dst && !wk_view_is_writable(view))
         return wk_fail(err, WICK_ERR_ARGUMENT,
                        "%s: elements of %s share memory (a broadcast view?), it cannot be written",
                        name, info->name);
@@ -419,18 +432,10 @@ static wick_status check_operand(const wk_op *op, int i, const wk_operand_info *
     return WICK_OK;
 }
 
-static bool overlaps(const wk_view *a, const wk_view *b) {
-    if (!a->buf || a->buf != b->buf) return false;
-    uint64_t a_begin, a_end, b_begin, b_end;
-    wk_view_range(a, &a_begin, &a_end);
-    wk_view_range(b, &b_begin, &b_end);
-    return a_begin < b_end && b_begin < a_end;
-}
-
 static wick_status check_aliasing(const wk_op *op, const wk_op_info *info, wick_error *err) {
     for (int d = 0; d < op->n_dst; d++) {
         for (int i = d + 1; i < op->n_dst + op->n_src; i++) {
-            if (!overlaps(&op->view[d], &op->view[i])) continue;
+            if (!wk_view_overlaps(&op->view[d], &op->view[i])) continue;
             const bool in_place = info->is_in_place_allowed && i >= op->n_dst &&
                                   !info->operands[i].is_optional &&
                                   same_view(&op->view[d], &op->view[i]);
@@ -442,9 +447,15 @@ static wick_status check_aliasing(const wk_op *op, const wk_op_info *info, wick_
     return WICK_OK;
 }
 
+static bool has_its_operands(const wk_op *op, const wk_op_info *info) {
+    if (op->code == WK_OP_CUSTOM)
+        return op->n_dst > 0 && op->n_dst + op->n_src <= WICK_KERNEL_MAX_BUFFERS;
+    return op->n_dst == info->n_dst && op->n_src == info->n_src;
+}
+
 wick_status wk_op_check(const wk_op *op, wick_error *err) {
     const wk_op_info *const info = wk_op_get_info(op->code);
-    if (op->n_dst != info->n_dst || op->n_src != info->n_src)
+    if (!has_its_operands(op, info))
         return wk_fail(err, WICK_ERR_INTERNAL, "%s: has %d + %d operands", info->name, op->n_dst,
                        op->n_src);
     for (int i = 0; i < op->n_dst + op->n_src; i++)

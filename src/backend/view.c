@@ -51,6 +51,14 @@ void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end) {
     *end += (uint64_t)(last / info->block_elements + 1) * (uint64_t)info->block_bytes;
 }
 
+bool wk_view_overlaps(const wk_view *a, const wk_view *b) {
+    if (!a->buf || a->buf != b->buf) return false;
+    uint64_t a_begin, a_end, b_begin, b_end;
+    wk_view_range(a, &a_begin, &a_end);
+    wk_view_range(b, &b_begin, &b_end);
+    return a_begin < b_end && b_begin < a_end;
+}
+
 bool wk_view_is_well_formed(const wk_view *view, bool is_weight) {
     if (view->rank < 0 || view->rank > WICK_MAX_RANK || (unsigned)view->dtype >= WICK_DTYPE_COUNT_)
         return false;

@@ -40,28 +40,6 @@ static bool accept(reader *r, const char *word) {
     return true;
 }
 
-/* Unicode standard, table 3-7 (well-formed UTF-8 byte sequences). Returns the bytes of the
- * character at text; 0 when there is none, and then *bad is the size of what U+FFFD should stand
- * for. */
-static size_t utf8_size(const char *text, size_t size, size_t *bad) {
-    const unsigned char *const b = (const unsigned char *)text;
-    *bad = 1;
-    if (b[0] < 0x80) return 1;
-    if (b[0] < 0xC2 || b[0] > 0xF4) return 0;
-    const size_t length = b[0] < 0xE0 ? 2 : b[0] < 0xF0 ? 3 : 4;
-    unsigned char low = 0x80, high = 0xBF; /* of the second byte */
-    if (b[0] == 0xE0) low = 0xA0;          /* else an overlong form */
-    if (b[0] == 0xED) high = 0x9F;         /* else a surrogate */
-    if (b[0] == 0xF0) low = 0x90;          /* else an overlong form */
-    if (b[0] == 0xF4) high = 0x8F;         /* else beyond U+10FFFF */
-    for (; *bad < length; (*bad)++) {
-        if (*bad >= size || b[*bad] < low || b[*bad] > high) return 0;
-        low = 0x80;
-        high = 0xBF;
-    }
-    return length;
-}
-
 static char *put_utf8(char *out, uint32_t code) {
     if (code < 0x80) {
         *out++ = (char)code;
@@ -160,7 +138,7 @@ static wick_status read_string(reader *r, wk_str *string) {
         }
         if ((unsigned char)r->text[r->at] < 0x20) return fail_at(r, r->at, "control character");
         size_t bad;
-        const size_t n = utf8_size(r->text + r->at, end - r->at, &bad);
+        const size_t n = wk_utf8_size(r->text + r->at, end - r->at, &bad);
         if (n == 0) return fail_at(r, r->at, "invalid UTF-8");
         memcpy(out, r->text + r->at, n);
         out += n;

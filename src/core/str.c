@@ -27,6 +27,35 @@ wk_shown wk_str_show(wk_str text) {
     return out;
 }
 
+/* Unicode standard, table 3-7: well-formed UTF-8 byte sequences. */
+size_t wk_utf8_size(const char *text, size_t size, size_t *bad) {
+    const unsigned char *const b = (const unsigned char *)text;
+    *bad = 1;
+    if (b[0] < 0x80) return 1;
+    if (b[0] < 0xC2 || b[0] > 0xF4) return 0;
+    const size_t length = b[0] < 0xE0 ? 2 : b[0] < 0xF0 ? 3 : 4;
+    unsigned char low = 0x80, high = 0xBF; /* of the second byte */
+    if (b[0] == 0xE0) low = 0xA0;          /* else an overlong form */
+    if (b[0] == 0xED) high = 0x9F;         /* else a surrogate */
+    if (b[0] == 0xF0) low = 0x90;          /* else an overlong form */
+    if (b[0] == 0xF4) high = 0x8F;         /* else beyond U+10FFFF */
+    for (; *bad < length; (*bad)++) {
+        if (*bad >= size || b[*bad] < low || b[*bad] > high) return 0;
+        low = 0x80;
+        high = 0xBF;
+    }
+    return length;
+}
+
+bool wk_str_is_utf8(wk_str text, size_t *bad) {
+    size_t step, replaced;
+    for (*bad = 0; *bad < text.size; *bad += step) {
+        step = wk_utf8_size(text.text + *bad, text.size - *bad, &replaced);
+        if (step == 0) return false;
+    }
+    return true;
+}
+
 void wk_strbuf_init(wk_strbuf *buf, wk_heap *heap) { *buf = (wk_strbuf){.heap = heap}; }
 
 void wk_strbuf_release(wk_strbuf *buf) {

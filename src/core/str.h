@@ -15,6 +15,12 @@ wk_str wk_str_of(const char *terminated);
 bool wk_str_equal(wk_str a, wk_str b);
 bool wk_str_is(wk_str a, const char *terminated);
 
+/* Bytes of the UTF-8 character at text; 0 when there is none, and then *bad is the size of what
+ * U+FFFD should stand for. size is at least 1. */
+size_t wk_utf8_size(const char *text, size_t size, size_t *bad);
+/* Where not, *bad is the first byte that is of no character. */
+bool wk_str_is_utf8(wk_str text, size_t *bad);
+
 /* A text from a file as it can stand in a sentence: short and printable. */
 typedef struct wk_shown {
     char text[80];

@@ -1,4 +1,5 @@
-/* tensor/buffer.c: references to buffers. */
+/* tensor/buffer.c: references to buffers, and to what else an op names. */
+#include "tensor/custom.h"
 #include "tensor/device.h"
 
 #include <assert.h>
@@ -38,8 +39,10 @@ wk_buffer *wk_buffer_wrap(wick_device *device, void *memory, uint64_t size, wk_m
 
 void wk_op_retain(const wk_op *op) {
     for (int i = 0; i < op->n_dst + op->n_src; i++) wk_buffer_retain(op->view[i].buf);
+    if (op->code == WK_OP_CUSTOM) op->p.custom->refs++;
 }
 
 void wk_op_release(wick_device *device, const wk_op *op) {
     for (int i = 0; i < op->n_dst + op->n_src; i++) wk_buffer_release(device, op->view[i].buf);
+    if (op->code == WK_OP_CUSTOM) wk_custom_run_release(op->p.custom);
 }

@@ -125,7 +125,9 @@ static wick_status run_head(wick_device *device) {
         queue_pop(device);
         return WICK_ERR_UNSUPPORTED;
     }
-    if (!kernel || device->desc.verify) {
+    /* Nothing but the GPU can run a kernel of the user's. */
+    const bool is_verified = device->desc.verify && op->code != WK_OP_CUSTOM;
+    if (!kernel || is_verified) {
         const wick_status status = wk_shadow_start(device, op, kernel);
         if (status == WICK_OK) return WICK_OK;
         queue_pop(device);

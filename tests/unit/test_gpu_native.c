@@ -127,7 +127,8 @@ typedef struct kernel_case {
 static wick_status compile(wk_gpu *gpu, const wk_gpu_layout *layout, const char *wgsl,
                            wk_gpu_pipeline **out) {
     err = (wick_error){0};
-    wick_status status = wk_gpu_pipeline_start(gpu, "scale", wgsl, layout, out, &err);
+    const wk_gpu_pipeline_desc desc = {.label = "scale", .wgsl = wgsl, .layout = layout};
+    wick_status status = wk_gpu_pipeline_start(gpu, &desc, out, &err);
     if (status != WICK_OK) return status;
     while ((status = wk_gpu_pipeline_poll(gpu, *out, &err)) == WICK_PENDING) wk_gpu_pause(gpu);
     return status;

@@ -23,8 +23,8 @@ void wk_cache_release(wk_backend_device *dev) {
 
 /* --- Layouts --- */
 
-static wick_status find_layout(wk_backend_device *dev, uint32_t n, uint32_t writable,
-                               wk_gpu_layout **out, wick_error *err) {
+wick_status wk_cache_layout(wk_backend_device *dev, uint32_t n, uint32_t writable,
+                            wk_gpu_layout **out, wick_error *err) {
     wk_webgpu_cache *const cache = &dev->cache;
     for (size_t i = 0; i < cache->n_layouts; i++) {
         if (cache->layouts[i].n != n || cache->layouts[i].writable != writable) continue;
@@ -52,14 +52,15 @@ static uint32_t writable_slots(const wk_program *program) {
 
 static wick_status compile(wk_backend_device *dev, wk_pipeline_entry *entry, wick_error *err) {
     const wk_program *const program = &entry->program;
-    WK_TRY(find_layout(dev, program->n_slots, writable_slots(program), &entry->layout, err));
+    WK_TRY(wk_cache_layout(dev, program->n_slots, writable_slots(program), &entry->layout, err));
     wk_strbuf text;
     wk_strbuf_init(&text, dev->heap);
     wk_webgpu_shader(dev->gpu, program, &text);
-    const wick_status status =
-        text.failed ? wk_fail_memory(err, text.size, 0, "the text of a shader")
-                    : wk_gpu_pipeline_start(dev->gpu, program->source->name, text.data,
-                                            entry->layout, &entry->pipeline, err);
+    const wk_gpu_pipeline_desc desc = {
+        .label = program->source->name, .wgsl = text.data, .layout = entry->layout};
+    const wick_status status = text.failed
+                                   ? wk_fail_memory(err, text.size, 0, "the text of a shader")
+                                   : wk_gpu_pipeline_start(dev->gpu, &desc, &entry->pipeline, err);
     wk_strbuf_release(&text);
     return status;
 }

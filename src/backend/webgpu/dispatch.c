@@ -19,6 +19,7 @@ static bool may_run(const wk_webgpu_kernel *kernel, const wk_op *op, uint32_t fe
 }
 
 const wk_webgpu_kernel *wk_webgpu_find_kernel(const wk_op *op, uint32_t features) {
+    if (op->code == WK_OP_CUSTOM) return &wk_webgpu_custom;
     for (size_t i = 0; i < WK_COUNT(kernels); i++)
         if (may_run(kernels[i], op, features)) return kernels[i];
     return NULL;

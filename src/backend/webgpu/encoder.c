@@ -81,42 +81,47 @@ void wk_dispatch_f32(wk_dispatch *d, float value) {
 
 /* --- Commands --- */
 
-wick_status wk_dispatch_run(wk_encoder *e, const wk_dispatch *d, uint32_t x, uint32_t y,
-                            uint32_t z) {
+wick_status wk_dispatch_record(wk_encoder *e, const wk_dispatch *d, wk_gpu_pipeline *pipeline,
+                               const wk_gpu_layout *layout, const uint32_t workgroups[3]) {
     wk_backend_device *const dev = e->dev;
-    wk_pipeline_entry *entry;
     wk_gpu_buffer *uniforms;
     wk_gpu_group *group;
     uint32_t params;
-    WK_TRY(wk_cache_pipeline(dev, &d->program, &entry, e->err));
-    if (entry->status < 0) return wk_gpu_pipeline_poll(dev->gpu, entry->pipeline, e->err);
     WK_TRY(
         wk_recorder_params(dev, e->recorder, d->params, d->n_params, &uniforms, &params, e->err));
-    WK_TRY(wk_cache_group(dev, e->recorder, entry->layout, d->windows, (int)d->program.n_slots,
-                          uniforms, &group, e->err));
+    WK_TRY(wk_cache_group(dev, e->recorder, layout, d->windows, (int)d->program.n_slots, uniforms,
+                          &group, e->err));
     wk_gpu_command *const command = wk_recorder_next(dev, e->recorder, e->err);
     if (!command) return WICK_ERR_OUT_OF_MEMORY;
     command->kind = WK_GPU_DISPATCH;
     if (e->recorder == &dev->recorder) command->timed = wk_profile_dispatch(dev, e->kernel);
-    command->dispatch.pipeline = entry->pipeline;
+    command->dispatch.pipeline = pipeline;
     command->dispatch.group = group;
     command->dispatch.params = params;
-    command->dispatch.x = x;
-    command->dispatch.y = y;
-    command->dispatch.z = z;
+    command->dispatch.x = workgroups[0];
+    command->dispatch.y = workgroups[1];
+    command->dispatch.z = workgroups[2];
     for (uint32_t s = 0; s < d->program.n_slots; s++) wk_webgpu_use(dev, d->windows[s].block);
     if (e->may_fault) e->recorder->may_fault = true;
     return WICK_OK;
 }
 
+wick_status wk_dispatch_run(wk_encoder *e, const wk_dispatch *d, uint32_t x, uint32_t y,
+                            uint32_t z) {
+    wk_pipeline_entry *entry;
+    WK_TRY(wk_cache_pipeline(e->dev, &d->program, &entry, e->err));
+    if (entry->status < 0) return wk_gpu_pipeline_poll(e->dev->gpu, entry->pipeline, e->err);
+    const uint32_t workgroups[3] = {x, y, z};
+    return wk_dispatch_record(e, d, entry->pipeline, entry->layout, workgroups);
+}
+
 wick_status wk_dispatch_run_n(wk_encoder *e, const wk_dispatch *d, uint64_t n) {
-    const uint64_t most = e->dev->adapter.limits.workgroups;
+    uint32_t x, y;
     if (n == 0) return WICK_OK;
-    const uint64_t y = (n + most - 1) / most, x = (n + y - 1) / y;
-    if (y > most)
+    if (!wk_spread_workgroups(n, e->dev->adapter.limits.workgroups, &x, &y))
         return wk_fail(e->err, WICK_ERR_UNSUPPORTED, "%s needs %llu workgroups",
                        wk_op_get_info(e->code)->name, (unsigned long long)n);
-    return wk_dispatch_run(e, d, (uint32_t)x, (uint32_t)y, 1);
+    return wk_dispatch_run(e, d, x, y, 1);
 }
 
 /* --- What kernels ask for --- */
@@ -129,6 +134,13 @@ wick_status wk_encoder_temp(wk_encoder *e, int64_t count, wk_view *out) {
     assert(e->n_temps < WK_MAX_TEMPS);
     WK_TRY(wk_webgpu_alloc(e->dev, bytes, 0, &out->buf, e->err));
     e->temps[e->n_temps++] = out->buf;
+    return WICK_OK;
+}
+
+wick_status wk_encoder_block(wk_encoder *e, uint64_t size, wk_buffer **out) {
+    assert(e->n_temps < WK_MAX_TEMPS);
+    WK_TRY(wk_webgpu_alloc_block(e->dev, size, out, e->err));
+    e->temps[e->n_temps++] = *out;
     return WICK_OK;
 }
 

@@ -81,10 +81,15 @@ wick_status wk_gpu_group_make(wk_gpu *gpu, const wk_gpu_layout *layout,
                               wk_gpu_group **out, wick_error *err);
 void wk_gpu_group_release(wk_gpu *gpu, wk_gpu_group *group);
 
-/* Compiles the entry point "main". It may go on in the background. */
-wick_status wk_gpu_pipeline_start(wk_gpu *gpu, const char *label, const char *wgsl,
-                                  const wk_gpu_layout *layout, wk_gpu_pipeline **out,
-                                  wick_error *err);
+typedef struct wk_gpu_pipeline_desc {
+    const char *label, *wgsl;
+    const char *entry; /* NULL: "main" */
+    const wk_gpu_layout *layout;
+} wk_gpu_pipeline_desc;
+
+/* Compiles a kernel. It may go on in the background. */
+wick_status wk_gpu_pipeline_start(wk_gpu *gpu, const wk_gpu_pipeline_desc *desc,
+                                  wk_gpu_pipeline **out, wick_error *err);
 /* WICK_OK: it can be dispatched. WICK_PENDING. WICK_ERR_VALUE: the text is wrong, err says what and
  * in which line. */
 wick_status wk_gpu_pipeline_poll(wk_gpu *gpu, wk_gpu_pipeline *pipeline, wick_error *err);

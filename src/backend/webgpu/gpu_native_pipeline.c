@@ -179,23 +179,23 @@ static void compile(wk_gpu_pipeline *pipeline, const WGPUComputePipelineDescript
     pipeline->handle = NULL;
 }
 
-wick_status wk_gpu_pipeline_start(wk_gpu *gpu, const char *label, const char *wgsl,
-                                  const wk_gpu_layout *layout, wk_gpu_pipeline **out,
-                                  wick_error *err) {
+wick_status wk_gpu_pipeline_start(wk_gpu *gpu, const wk_gpu_pipeline_desc *given,
+                                  wk_gpu_pipeline **out, wick_error *err) {
     *out = NULL;
     if (gpu->is_lost) return wk_gpu_fail_lost(gpu, err);
     wk_gpu_pipeline *const pipeline =
         wk_gpu_object_make(gpu, WK_GPU_OBJECT_PIPELINE, sizeof *pipeline, err);
     if (!pipeline) return WICK_ERR_OUT_OF_MEMORY;
     pipeline->gpu = gpu;
-    snprintf(pipeline->label, sizeof pipeline->label, "%s", label);
+    snprintf(pipeline->label, sizeof pipeline->label, "%s", given->label);
     *out = pipeline;
-    WGPUShaderModule const module = make_module(pipeline, wgsl);
+    WGPUShaderModule const module = make_module(pipeline, given->wgsl);
     if (!module) return WICK_OK; /* told by poll */
     const WGPUComputePipelineDescriptor desc = {
         .label = wk_gpu_view(pipeline->label),
-        .layout = layout->pipeline,
-        .compute = {.module = module, .entryPoint = wk_gpu_view("main")},
+        .layout = given->layout->pipeline,
+        .compute = {.module = module,
+                    .entryPoint = wk_gpu_view(given->entry ? given->entry : "main")},
     };
     compile(pipeline, &desc);
     gpu->library.f.ShaderModuleRelease(module);

@@ -21,20 +21,38 @@ static void free_pieces(wk_backend_device *dev, wk_webgpu_buffer *buf, uint32_t 
     wk_free(dev->heap, buf, bytes_of(buf->n_pieces));
 }
 
-wick_status wk_webgpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t granule,
-                            wk_buffer **out, wick_error *err) {
-    const uint64_t segment = segment_of(dev, granule);
-    *out = NULL;
-    if (size / segment >= UINT16_MAX) /* far beyond any device, and no overflow below */
-        return wk_fail_memory(err, size, 0, "a buffer");
-    const uint64_t needed = size > 0 ? (size + 3) / 4 * 4 : 4;
-    const uint32_t n_pieces = (uint32_t)((needed + segment - 1) / segment);
+/* What it takes, and a buffer without its pieces. */
+static uint64_t padded(uint64_t size) { return size > 0 ? (size + 3) / 4 * 4 : 4; }
+
+static wk_webgpu_buffer *buffer_of(wk_backend_device *dev, uint64_t size, uint64_t segment,
+                                   wick_error *err) {
+    const uint32_t n_pieces = (uint32_t)((padded(size) + segment - 1) / segment);
     wk_webgpu_buffer *const buf = wk_alloc_zeroed(dev->heap, bytes_of(n_pieces));
-    if (!buf) return wk_fail_memory(err, bytes_of(n_pieces), 0, "a buffer");
+    if (!buf) {
+        (void)wk_fail_memory(err, bytes_of(n_pieces), 0, "a buffer");
+        return NULL;
+    }
     buf->base.size = size;
     buf->segment_bytes = segment;
     buf->n_pieces = n_pieces;
-    for (uint32_t i = 0; i < n_pieces; i++) {
+    return buf;
+}
+
+static void count_buffer(wk_backend_device *dev, const wk_webgpu_buffer *buf) {
+    dev->stats.buffer_bytes += buf->base.size;
+    if (dev->stats.buffer_bytes > dev->stats.buffer_peak_bytes)
+        dev->stats.buffer_peak_bytes = dev->stats.buffer_bytes;
+}
+
+wick_status wk_webgpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t granule,
+                            wk_buffer **out, wick_error *err) {
+    const uint64_t segment = segment_of(dev, granule), needed = padded(size);
+    *out = NULL;
+    if (size / segment >= UINT16_MAX) /* far beyond any device, and no overflow below */
+        return wk_fail_memory(err, size, 0, "a buffer");
+    wk_webgpu_buffer *const buf = buffer_of(dev, size, segment, err);
+    if (!buf) return WICK_ERR_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < buf->n_pieces; i++) {
         const uint64_t rest = needed - i * segment;
         const wick_status status =
             wk_pool_take(dev, rest < segment ? rest : segment, &buf->pieces[i], err);
@@ -42,9 +60,22 @@ wick_status wk_webgpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t gran
         free_pieces(dev, buf, i);
         return status;
     }
-    dev->stats.buffer_bytes += size;
-    if (dev->stats.buffer_bytes > dev->stats.buffer_peak_bytes)
-        dev->stats.buffer_peak_bytes = dev->stats.buffer_bytes;
+    count_buffer(dev, buf);
+    *out = &buf->base;
+    return WICK_OK;
+}
+
+wick_status wk_webgpu_alloc_block(wk_backend_device *dev, uint64_t size, wk_buffer **out,
+                                  wick_error *err) {
+    *out = NULL;
+    wk_webgpu_buffer *const buf = buffer_of(dev, size, dev->block_bytes, err);
+    if (!buf) return WICK_ERR_OUT_OF_MEMORY;
+    const wick_status status = wk_pool_take_block(dev, padded(size), &buf->pieces[0], err);
+    if (status != WICK_OK) {
+        free_pieces(dev, buf, 0);
+        return status;
+    }
+    count_buffer(dev, buf);
     *out = &buf->base;
     return WICK_OK;
 }

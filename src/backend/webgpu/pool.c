@@ -255,6 +255,9 @@ wick_status wk_pool_open(wk_backend_device *dev, const wick_pool_desc *desc, wic
         return wk_fail(err, WICK_ERR_VALUE,
                        "a pool grows by a factor of at least 1, feels pressure from a share of "
                        "its limit, and has four ways to fit");
+    /* Whatever is in a slab can be bound by itself. */
+    if (alignment < dev->adapter.limits.storage_alignment)
+        pool->desc.alignment = dev->adapter.limits.storage_alignment;
     if (desc->initial_bytes == 0) return WICK_OK;
     pool->slab_bytes = LEAST_SLAB;
     if (pool->slab_bytes < desc->initial_bytes)
@@ -275,10 +278,16 @@ static void tell_pressure(wk_backend_device *dev, uint64_t more) {
 }
 
 wick_status wk_pool_take(wk_backend_device *dev, uint64_t size, wk_piece *out, wick_error *err) {
+    if (size > dev->pool.slab_bytes / SLAB_SHARE) return wk_pool_take_block(dev, size, out, err);
+    tell_pressure(dev, size);
+    return take_span(dev, size, out, err);
+}
+
+wick_status wk_pool_take_block(wk_backend_device *dev, uint64_t size, wk_piece *out,
+                               wick_error *err) {
     assert(size > 0 && size <= dev->block_bytes);
     tell_pressure(dev, size);
-    return size <= dev->pool.slab_bytes / SLAB_SHARE ? take_span(dev, size, out, err)
-                                                     : take_block(dev, size, out, err);
+    return take_block(dev, size, out, err);
 }
 
 void wk_pool_give(wk_backend_device *dev, const wk_piece *piece) {

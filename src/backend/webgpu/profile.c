@@ -10,12 +10,15 @@ wick_status wk_profile_open(wk_backend_device *dev, wick_error *err) {
     wk_profile *const profile = &dev->profile;
     if (!(dev->adapter.features & WICK_WEBGPU_TIMESTAMPS)) return WICK_OK; /* nothing is timed */
     while (wk_webgpu_kernel_at(profile->n_kernels)) profile->n_kernels++;
+    profile->n_kernels++; /* the last one: the user's kernels */
     profile->kernels = wk_alloc_array(dev->heap, profile->n_kernels, sizeof *profile->kernels);
     profile->timed = wk_alloc_array(dev->heap, MOST_TIMED, sizeof *profile->timed);
     if (!profile->kernels || !profile->timed)
         return wk_fail_memory(err, MOST_TIMED * sizeof *profile->timed, 0, "the profile");
-    for (size_t i = 0; i < profile->n_kernels; i++)
-        profile->kernels[i].name = wk_webgpu_kernel_at(i)->base.name;
+    for (size_t i = 0; i < profile->n_kernels; i++) {
+        const wk_webgpu_kernel *const kernel = wk_webgpu_kernel_at(i);
+        profile->kernels[i].name = kernel ? kernel->base.name : wk_webgpu_custom.base.name;
+    }
     return wk_gpu_buffer_make(dev->gpu, WK_GPU_READBACK, STAMPS * sizeof(uint64_t),
                               &profile->stamps, err);
 }
@@ -32,7 +35,7 @@ uint32_t wk_profile_dispatch(wk_backend_device *dev, const wk_webgpu_kernel *ker
     wk_profile *const profile = &dev->profile;
     if (!profile->stamps || profile->n_timed == MOST_TIMED) return 0;
     size_t i = 0;
-    while (wk_webgpu_kernel_at(i) != kernel) i++;
+    while (wk_webgpu_kernel_at(i) && wk_webgpu_kernel_at(i) != kernel) i++;
     profile->timed[profile->n_timed++] = &profile->kernels[i];
     return profile->n_timed;
 }

@@ -154,5 +154,8 @@ const wk_backend wk_backend_webgpu = {
     .plan_prepare = wk_webgpu_plan_prepare,
     .plan_replay = wk_webgpu_plan_replay,
     .plan_free = wk_webgpu_plan_free,
+    .custom_make = wk_webgpu_custom_make,
+    .custom_poll = wk_webgpu_custom_poll,
+    .custom_free = wk_webgpu_custom_free,
     .lost = is_lost,
 };

@@ -113,6 +113,8 @@ typedef struct wk_webgpu_kernel {
 #define WK_WEBGPU_KERNEL(symbol) extern const wk_webgpu_kernel symbol;
 #include "backend/webgpu/kernels.def"
 #undef WK_WEBGPU_KERNEL
+/* Of the user's kernels: not of kernels.def, for there is nothing to compare it with. */
+extern const wk_webgpu_kernel wk_webgpu_custom;
 
 /* dispatch.c: f32, f16 or bf16: float64 is not computed with. */
 bool wk_webgpu_is_float(wick_dtype dtype);

@@ -2,9 +2,9 @@
  * before it: pool.c (blocks of memory), memory.c (buffers; where memory is short also ticket.c and
  * cache.c), shader.c (the text of a program), cache.c (layouts, pipelines, bind groups), recorder.c
  * (commands and parameters), pace.c (how long they will take), ticket.c (submits, tickets), read.c
- * (reading back, faults), encoder.c (from a kernel's dispatch to a command), segment.c (ops in
- * pieces that fit), upload.c, plan.c (replays), webgpu_device.c (opening, weights, the backend's
- * table). */
+ * (reading back, faults), encoder.c (from a kernel's dispatch to a command), kernel_custom.c
+ * (kernels of the user's), segment.c (ops in pieces that fit), upload.c, plan.c (replays),
+ * webgpu_device.c (opening, weights, the backend's table). */
 #ifndef WK_BACKEND_WEBGPU_WEBGPU_STATE_H
 #define WK_BACKEND_WEBGPU_WEBGPU_STATE_H
 
@@ -127,7 +127,7 @@ typedef struct wk_recorder {
     size_t n_groups, group_capacity;
 } wk_recorder;
 
-enum { WK_MAX_TEMPS = 4 };
+enum { WK_MAX_TEMPS = WK_MAX_BINDINGS };
 
 struct wk_encoder {
     wk_backend_device *dev;
@@ -212,6 +212,9 @@ struct wk_backend_device {
 wick_status wk_pool_open(wk_backend_device *dev, const wick_pool_desc *desc, wick_error *err);
 /* size: from 1 to block_bytes; a multiple of 4. Where there is none left: makes room, once. */
 wick_status wk_pool_take(wk_backend_device *dev, uint64_t size, wk_piece *out, wick_error *err);
+/* The same, never of a slab. */
+wick_status wk_pool_take_block(wk_backend_device *dev, uint64_t size, wk_piece *out,
+                               wick_error *err);
 void wk_pool_give(wk_backend_device *dev, const wk_piece *piece);
 /* Gives back to the implementation what nobody has; nothing recorded may name it. */
 uint64_t wk_pool_trim(wk_backend_device *dev);
@@ -221,6 +224,9 @@ void wk_pool_stats(const wk_backend_device *dev, wk_backend_stats *stats);
 
 wick_status wk_webgpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t granule,
                             wk_buffer **out, wick_error *err);
+/* The same in one block, which no other buffer shares. */
+wick_status wk_webgpu_alloc_block(wk_backend_device *dev, uint64_t size, wk_buffer **out,
+                                  wick_error *err);
 void wk_webgpu_free(wk_backend_device *dev, wk_buffer *buf);
 /* The block of bytes [offset, offset + size) of a buffer, and where in it they begin; NULL where
  * they are not in one. */
@@ -239,6 +245,9 @@ void wk_webgpu_shader(const wk_gpu *gpu, const wk_program *program, wk_strbuf *o
 
 void wk_cache_make(wk_backend_device *dev);
 void wk_cache_release(wk_backend_device *dev);
+/* For n storage buffers, those in the mask writable. */
+wick_status wk_cache_layout(wk_backend_device *dev, uint32_t n, uint32_t writable,
+                            wk_gpu_layout **out, wick_error *err);
 /* Begins to compile what is not there. */
 wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_program *program,
                               wk_pipeline_entry **out, wick_error *err);
@@ -332,9 +341,22 @@ void wk_webgpu_reads_release(wk_backend_device *dev);
 
 /* --- encoder.c --- */
 
+/* size bytes in a block that no other buffer has, for as long as the op's commands need them. */
+wick_status wk_encoder_block(wk_encoder *e, uint64_t size, wk_buffer **out);
+/* A command of a pipeline on the windows of d's slots, with its parameters. */
+wick_status wk_dispatch_record(wk_encoder *e, const wk_dispatch *d, wk_gpu_pipeline *pipeline,
+                               const wk_gpu_layout *layout, const uint32_t workgroups[3]);
+
 /* Behind an op that was encoded with this status: its temporaries may serve for others, or are the
  * plan's whose recorder it has. */
 wick_status wk_encoder_end(wk_encoder *e, wick_status status);
+
+/* --- kernel_custom.c --- */
+
+wick_status wk_webgpu_custom_make(wk_backend_device *dev, const wick_kernel_desc *desc,
+                                  wk_custom **out, wick_error *err);
+wick_status wk_webgpu_custom_poll(wk_backend_device *dev, wk_custom *custom, wick_error *err);
+void wk_webgpu_custom_free(wk_backend_device *dev, wk_custom *custom);
 
 /* --- segment.c --- */
 
