@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    MAX_SOURCE = 1 << 20, /* bytes; compilers of WGSL take minutes for less */
+    MAX_SOURCE = 256 << 10, /* bytes; compilers of WGSL take minutes for less */
     DEFAULT_THREADS = 64,
     MAX_THREADS = 256, /* that wick_kernel_workgroup_size gives */
     ENOUGH_GROUPS = 256,

@@ -21,6 +21,7 @@ static const wk_gpu_quirks WGPU_NATIVE = {
     .name = "wgpu-native",
     .subgroups_feature = 0x30021, /* not the standard's number */
     .has_instance_extras = true,
+    .must_check_nesting = true,
     .must_check_submit = true,
     .no_memory_message = "Not enough memory left",
     .lost_message = "Parent device is lost", /* it never calls the callback of a lost device */

@@ -19,6 +19,7 @@ typedef struct wk_gpu_quirks {
     bool has_internal_scope;       /* error scopes of internal errors */
     bool has_toggles;              /* takes WGPUDawnTogglesDescriptor */
     bool has_instance_extras;      /* takes WGPUInstanceExtras */
+    bool must_check_nesting;       /* its compiler recurses as deep as a text nests */
     bool must_check_submit;        /* an invalid command buffer ends the process */
     const char *no_memory_message; /* a validation error that means out of memory; may be NULL */
     const char *lost_message;      /* an error that means a lost device; may be NULL */

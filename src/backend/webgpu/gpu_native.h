@@ -128,6 +128,8 @@ void wk_gpu_copy_text(WGPUStringView text, char *out, size_t capacity);
 /* As it is. */
 void wk_gpu_copy_raw(WGPUStringView text, char *out, size_t capacity);
 WGPUStringView wk_gpu_view(const char *terminated);
+/* wgsl_nesting.c: more than a compiler that recurses may be given. */
+bool wk_wgsl_nests_too_deep(const char *wgsl);
 
 /* bytes: of a struct that begins with a wk_gpu_object. Zeroed. */
 void *wk_gpu_object_make(wk_gpu *gpu, wk_gpu_object_kind kind, size_t bytes, wick_error *err);

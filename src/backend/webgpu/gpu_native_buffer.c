@@ -26,7 +26,11 @@ wick_status wk_gpu_buffer_make(wk_gpu *gpu, wk_gpu_usage usage, uint64_t size, w
     buf->gpu = gpu;
     buf->size = size;
     buf->usage = usage;
-    const WGPUBufferDescriptor desc = {.usage = usage_flags(usage), .size = size};
+    static const char *const labels[] = {[WK_GPU_STORAGE] = "tensors",
+                                         [WK_GPU_UNIFORM] = "parameters",
+                                         [WK_GPU_READBACK] = "read-back"};
+    const WGPUBufferDescriptor desc = {
+        .label = wk_gpu_view(labels[usage]), .usage = usage_flags(usage), .size = size};
     wk_gpu_scope_begin(gpu);
     buf->handle = gpu->library.f.DeviceCreateBuffer(gpu->device, &desc);
     wick_status status = wk_gpu_scope_end(gpu, "a buffer of the GPU", size, WICK_ERR_DEVICE, err);

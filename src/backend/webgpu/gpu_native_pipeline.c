@@ -134,6 +134,12 @@ static void fail_kernel(wk_gpu_pipeline *pipeline, WGPUEnum type, const char *me
 /* NULL: pipeline->failure says why. */
 static WGPUShaderModule make_module(wk_gpu_pipeline *pipeline, const char *wgsl) {
     wk_gpu *const gpu = pipeline->gpu;
+    if (gpu->library.quirks->must_check_nesting && wk_wgsl_nests_too_deep(wgsl)) {
+        (void)wk_fail(&pipeline->failure, WICK_ERR_VALUE,
+                      "kernel %s: an expression or a chain of else nests too deep for %s",
+                      pipeline->label, gpu->library.quirks->name);
+        return NULL;
+    }
     WGPUShaderSourceWGSL source = {.chain = {.sType = WGPUSType_ShaderSourceWGSL},
                                    .code = wk_gpu_view(wgsl)};
     const WGPUShaderModuleDescriptor desc = {.nextInChain = &source.chain,

@@ -4,6 +4,8 @@
  * the implementation and no allocation. */
 #include "backend/webgpu/gpu_native.h"
 
+#include <stdio.h>
+
 /* The most that the specification allows in a query set. */
 enum { MAX_TIMESTAMPS = 4096 };
 
@@ -113,9 +115,9 @@ static void work_done(WGPUEnum status, WGPUStringView message, void *given, void
     gpu->n_awaited--;
 }
 
-static void submit(wk_gpu *gpu, WGPUCommandBuffer buffer) {
+static void submit(wk_gpu *gpu, const WGPUCommandBuffer *buffers, size_t n) {
     const WGPUFunctions *const f = &gpu->library.f;
-    f->QueueSubmit(gpu->queue, 1, &buffer);
+    f->QueueSubmit(gpu->queue, n, buffers);
     gpu->n_submitted++;
     gpu->n_awaited++;
     WGPUQueueWorkDoneCallbackInfo callback = WK_GPU_CALLBACK(work_done, gpu);
@@ -130,28 +132,57 @@ static encoding encoding_begin(wk_gpu *gpu) {
     return e;
 }
 
-/* Submits what was encoded, unless status says that it is incomplete or a check that it is wrong.
- */
-static wick_status encoding_end(encoding *e, wick_status status, wick_error *err) {
+/* What was encoded, unless status says that it is incomplete or a check that it is wrong. what: in
+ * messages. */
+static wick_status encoding_end(encoding *e, wick_status status, const char *what,
+                                WGPUCommandBuffer *out, wick_error *err) {
     wk_gpu *const gpu = e->gpu;
     end_pass(e);
-    WGPUCommandBuffer const buffer = e->f->CommandEncoderFinish(e->encoder, NULL);
+    *out = e->f->CommandEncoderFinish(e->encoder, NULL);
     e->f->CommandEncoderRelease(e->encoder);
     if (gpu->library.quirks->must_check_submit || gpu->debug) {
         wick_error wrong = {0};
-        const wick_status checked = wk_gpu_scope_end(gpu, "commands", 0, WICK_ERR_DEVICE, &wrong);
+        const wick_status checked = wk_gpu_scope_end(gpu, what, 0, WICK_ERR_DEVICE, &wrong);
         if (status == WICK_OK && checked != WICK_OK)
             status = wk_fail(err, checked, "%s", wrong.message);
     }
-    if (status == WICK_OK) submit(gpu, buffer);
-    if (buffer) e->f->CommandBufferRelease(buffer);
+    return status;
+}
+
+static void release(const wk_gpu *gpu, WGPUCommandBuffer buffer) {
+    if (buffer) gpu->library.f.CommandBufferRelease(buffer);
+}
+
+/* For debugging: every command is checked by itself, so that errors name their kernel. */
+static wick_status submit_checked(wk_gpu *gpu, const wk_gpu_command *commands, size_t n,
+                                  wick_error *err) {
+    WGPUCommandBuffer *const buffers = wk_alloc_array(gpu->heap, n, sizeof *buffers);
+    wick_status status =
+        buffers ? WICK_OK : wk_fail_memory(err, n * sizeof *buffers, 0, "command buffers");
+    for (size_t i = 0; i < n && status == WICK_OK; i++) {
+        char what[80] = "a copy";
+        if (commands[i].kind == WK_GPU_DISPATCH)
+            snprintf(what, sizeof what, "kernel %s", commands[i].dispatch.pipeline->label);
+        encoding e = encoding_begin(gpu);
+        status = encode(&e, &commands[i], 1, err);
+        status = encoding_end(&e, status, what, &buffers[i], err);
+    }
+    if (status == WICK_OK) submit(gpu, buffers, n);
+    for (size_t i = 0; buffers && i < n; i++) release(gpu, buffers[i]);
+    wk_free(gpu->heap, buffers, n * sizeof *buffers);
     return status;
 }
 
 wick_status wk_gpu_submit(wk_gpu *gpu, const wk_gpu_command *commands, size_t n, wick_error *err) {
     if (gpu->is_lost) return wk_gpu_fail_lost(gpu, err);
+    if (gpu->debug && n > 0) return submit_checked(gpu, commands, n, err);
     encoding e = encoding_begin(gpu);
-    return encoding_end(&e, encode(&e, commands, n, err), err);
+    WGPUCommandBuffer buffer;
+    wick_status status = encode(&e, commands, n, err);
+    status = encoding_end(&e, status, "commands", &buffer, err);
+    if (status == WICK_OK) submit(gpu, &buffer, 1);
+    release(gpu, buffer);
+    return status;
 }
 
 wick_status wk_gpu_timestamps(wk_gpu *gpu, uint32_t n, wk_gpu_buffer *to, wick_error *err) {
@@ -164,5 +195,9 @@ wick_status wk_gpu_timestamps(wk_gpu *gpu, uint32_t n, wk_gpu_buffer *to, wick_e
     e.f->CommandEncoderResolveQuerySet(e.encoder, gpu->queries, 0, n, gpu->resolved, 0);
     e.f->CommandEncoderCopyBufferToBuffer(e.encoder, gpu->resolved, 0, to->handle, 0,
                                           n * sizeof(uint64_t));
-    return encoding_end(&e, WICK_OK, err);
+    WGPUCommandBuffer buffer;
+    const wick_status status = encoding_end(&e, WICK_OK, "timestamps", &buffer, err);
+    if (status == WICK_OK) submit(gpu, &buffer, 1);
+    release(gpu, buffer);
+    return status;
 }

@@ -1,0 +1,658 @@
+/* usage: webgpu_custom [--backend webgpu] --webgpu-lib LIBRARY
+ * Kernels of the user's: what they compute in the middle of other operations, on tensors that lie
+ * anyhow, after a loss; and that whatever is wrong with one becomes a sentence. With the drivers
+ * that the environment names. */
+#include "backend/webgpu/webgpu.h"
+#include "tensor/device.h"
+#include "tensor/plan.h"
+
+#include <wick/wick.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *library;
+
+static wick_device *open_with(wick_device_desc desc) {
+    wick_device *device = NULL;
+    wick_error err = {0};
+    desc.backend = WICK_BACKEND_WEBGPU;
+    desc.webgpu.library = library;
+    if (wick_device_open(&desc, &device, &err) != WICK_OK) fail_msg("%s", err.message);
+    return device;
+}
+
+static wick_device *open_plain(void) { return open_with((wick_device_desc){.strict = true}); }
+
+static void expect_ok(wick_device *device, wick_status status) {
+    wick_error err = {0};
+    (void)wick_device_error(device, &err);
+    if (status != WICK_OK || err.status != WICK_OK) fail_msg("%d: %s", (int)status, err.message);
+}
+
+/* The device holds this failure, with these words in it. */
+static void expect_failed(wick_device *device, wick_status status, wick_status want,
+                          const char *words) {
+    wick_error err = {0};
+    (void)wick_device_error(device, &err);
+    if (status != want || err.status != want || !strstr(err.message, words))
+        fail_msg("%d, %d: '%s' is not in '%s'", (int)status, (int)err.status, words, err.message);
+}
+
+static wick_kernel *make(wick_device *device, const wick_kernel_desc *desc) {
+    wick_kernel *kernel;
+    wick_error err = {0};
+    if (wick_kernel_make(device, desc, &kernel, &err) != WICK_OK) fail_msg("%s", err.message);
+    return kernel;
+}
+
+static wick_tensor *count_up(wick_device *device, wick_shape shape) {
+    int64_t n = 1;
+    for (int i = 0; i < shape.rank; i++) n *= shape.extent[i];
+    wick_tensor *const flat = wick_arange(device, WICK_F32, 0, (double)n, 1);
+    wick_tensor *const x = wick_reshape(flat, shape);
+    wick_release(flat);
+    return x;
+}
+
+/* Element i is start + i * step. */
+static void expect_line(wick_tensor *x, double start, double step) {
+    const size_t bytes = wick_tensor_bytes(x), n = bytes / sizeof(float);
+    float *const got = malloc(bytes);
+    assert_non_null(got);
+    expect_ok(wick_tensor_device(x), wick_read(x, got, bytes));
+    for (size_t i = 0; i < n; i++) {
+        const double want = start + (double)i * step;
+        if ((double)got[i] != want) fail_msg("element %zu is %g, not %g", i, (double)got[i], want);
+    }
+    free(got);
+}
+
+/* y = y + a * x */
+static const char AXPY[] =
+    "@group(0) @binding(0) var<storage, read> x: array<f32>;\n"
+    "@group(0) @binding(1) var<storage, read_write> y: array<f32>;\n"
+    "@group(0) @binding(2) var<uniform> a: f32;\n"
+    "@compute @workgroup_size(WORKGROUP_X)\n"
+    "fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) n_groups: vec3u,\n"
+    "        @builtin(local_invocation_id) local: vec3u) {\n"
+    "    let i = (group.y * n_groups.x + group.x) * WORKGROUP_X + local.x;\n"
+    "    if (i < arrayLength(&y)) { y[i] = y[i] + a * x[i]; }\n"
+    "}\n";
+static const wick_kernel_desc axpy_desc = {.source = AXPY,
+                                           .label = "axpy",
+                                           .n_buffers = 2,
+                                           .access = {WICK_KERNEL_READ, WICK_KERNEL_READ_WRITE},
+                                           .uniform_bytes = sizeof(float)};
+
+static wick_status axpy(wick_kernel *kernel, float a, wick_tensor *x, wick_tensor *y) {
+    uint32_t workgroups[3];
+    const uint64_t n = (uint64_t)wick_tensor_size(y);
+    const wick_status status = wick_kernel_workgroups(kernel, n, workgroups);
+    if (status != WICK_OK) return status;
+    return wick_kernel_run(kernel, (wick_tensor *[]){x, y}, 2, workgroups, &a, sizeof a);
+}
+
+/* --- What it computes --- */
+
+static void runs_in_order(void **state) {
+    (void)state;
+    wick_device *const device = open_plain();
+    const wick_scope scope = wick_scope_begin(device);
+    wick_kernel *const kernel = make(device, &axpy_desc);
+    wick_tensor *const x = count_up(device, WICK_SHAPE(1000));
+    wick_tensor *const y = wick_add(x, x); /* 2 i */
+    expect_ok(device, axpy(kernel, 3, x, y));
+    wick_tensor *const z = wick_add(y, x); /* 6 i */
+    expect_ok(device, axpy(kernel, -1, z, y));
+    expect_line(z, 0, 6);
+    expect_line(y, 0, -1);
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    assert_int_equal(stats.n_fallbacks, 0);
+    wick_scope_end(scope);
+    wick_kernel_release(kernel);
+    wick_device_close(device);
+}
+
+/* Released, or the device closed, while its runs are queued. */
+static void is_released_early(void **state) {
+    (void)state;
+    for (int is_read = 0; is_read < 2; is_read++) {
+        wick_device *const device = open_plain();
+        wick_kernel *const kernel = make(device, &axpy_desc);
+        wick_tensor *const x = count_up(device, WICK_SHAPE(100));
+        wick_tensor *const y = wick_add(x, x);
+        expect_ok(device, axpy(kernel, 2, x, y));
+        if (is_read) assert_true(wick_poll(device) >= 0); /* it is recorded, not only queued */
+        expect_ok(device, axpy(kernel, 2, x, y));
+        wick_kernel_release(kernel);
+        if (is_read) expect_line(y, 0, 6);
+        wick_release(x);
+        wick_release(y);
+        wick_device_close(device);
+    }
+}
+
+/* More workgroups than fit one dimension; and sizes that do not divide. */
+static void sizes(void **state) {
+    (void)state;
+    wick_device *const device = open_with((wick_device_desc){.webgpu.default_limits = true});
+    static const int64_t counts[] = {1, 63, 64, 65, 70000 * 64 + 3};
+    for (size_t i = 0; i < WK_COUNT(counts); i++) {
+        const wick_scope scope = wick_scope_begin(device);
+        wick_kernel *const kernel = make(device, &axpy_desc);
+        wick_tensor *const x = wick_ones(device, WICK_F32, WICK_SHAPE(counts[i]));
+        wick_tensor *const y = wick_zeros(device, WICK_F32, WICK_SHAPE(counts[i]));
+        expect_ok(device, axpy(kernel, 5, x, y));
+        expect_line(y, 5, 0);
+        wick_scope_end(scope);
+        wick_kernel_release(kernel);
+    }
+    wick_kernel *const kernel = make(device, &axpy_desc);
+    uint32_t groups[3];
+    expect_ok(device, wick_kernel_workgroups(kernel, 0, groups));
+    assert_int_equal(groups[0], 0);
+    expect_ok(device, wick_kernel_workgroups(kernel, UINT64_C(65535) * 65535 * 64, groups));
+    assert_true(groups[0] == 65535 && groups[1] == 65535 && groups[2] == 1);
+    expect_failed(device, wick_kernel_workgroups(kernel, UINT64_MAX, groups), WICK_ERR_VALUE,
+                  "at most 65535 x 65535");
+    assert_int_equal(wick_kernel_workgroup_size(device, 1), 1);
+    assert_int_equal(wick_kernel_workgroup_size(device, 33), 64);
+    assert_int_equal(wick_kernel_workgroup_size(device, UINT64_C(1) << 32), 256);
+    wick_kernel_release(kernel);
+    wick_device_close(device);
+}
+
+/* The size of workgroups, the entry and the feature are the desc's; words of less than four bytes.
+ */
+static void descs(void **state) {
+    (void)state;
+    static const char source[] =
+        "@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"
+        "@compute @workgroup_size(WORKGROUP_X, WORKGROUP_Y, WORKGROUP_Z)\n"
+        "fn sizes(@builtin(local_invocation_index) i: u32) {\n"
+        "    if (i == WORKGROUP_X * WORKGROUP_Y * WORKGROUP_Z - 1) { y[0] = i + 1; }\n"
+        "    if (i == 0) { y[1] = arrayLength(&y); }\n"
+        "}\n";
+    wick_device *const device = open_plain();
+    wick_kernel *const kernel = make(device, &(wick_kernel_desc){.source = source,
+                                                                 .entry = "sizes",
+                                                                 .workgroup = {4, 3, 2},
+                                                                 .n_buffers = 1,
+                                                                 .access = {1}});
+    wick_tensor *const y = wick_zeros(device, WICK_U8, WICK_SHAPE(11));
+    static const uint32_t one[3] = {1, 1, 1}, none[3] = {1, 0, 1};
+    unsigned char got[11];
+    expect_ok(device, wick_kernel_run(kernel, &y, 1, none, NULL, 0));
+    expect_ok(device, wick_read(y, got, sizeof got));
+    assert_int_equal(got[0], 0);
+    expect_ok(device, wick_kernel_run(kernel, &y, 1, one, NULL, 0));
+    expect_ok(device, wick_read(y, got, sizeof got));
+    assert_int_equal(got[0], 24);
+    assert_int_equal(got[4], 3);
+    wick_release(y);
+    wick_kernel_release(kernel);
+    wick_device_close(device);
+}
+
+static void features(void **state) {
+    (void)state;
+    wick_device *const device = open_plain();
+    wick_device_info info;
+    wick_device_get_info(device, &info);
+    static const wick_kernel_desc half = {
+        .source = "@group(0) @binding(0) var<storage, read_write> y: array<f16>;\n"
+                  "@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {\n"
+                  "    y[i] = f16(i) * 0.5h;\n"
+                  "}\n",
+        .n_buffers = 1,
+        .access = {WICK_KERNEL_READ_WRITE},
+        .needs = WICK_WEBGPU_F16,
+    };
+    wick_error err = {0};
+    wick_kernel *kernel;
+    const wick_status status = wick_kernel_make(device, &half, &kernel, &err);
+    if (info.adapter.features & WICK_WEBGPU_F16) {
+        wick_tensor *const y = wick_zeros(device, WICK_F16, WICK_SHAPE(4));
+        static const uint32_t one[3] = {1, 1, 1};
+        if (status != WICK_OK) fail_msg("%s", err.message);
+        expect_ok(device, wick_kernel_run(kernel, &y, 1, one, NULL, 0));
+        wick_tensor *const wide = wick_cast(y, WICK_F32);
+        expect_line(wide, 0, 0.5);
+        wick_release(wide);
+        wick_release(y);
+        wick_kernel_release(kernel);
+    } else {
+        assert_int_equal(status, WICK_ERR_UNSUPPORTED);
+        assert_non_null(strstr(err.message, "lacks"));
+    }
+    wick_device_close(device);
+}
+
+/* --- How tensors lie --- */
+
+/* Views that no binding can show are copied, and back where they were written. */
+static void views(void **state) {
+    (void)state;
+    wick_device *const device = open_plain();
+    const wick_scope scope = wick_scope_begin(device);
+    wick_kernel *const kernel = make(device, &axpy_desc);
+    wick_tensor *const x = count_up(device, WICK_SHAPE(300));
+    wick_tensor *const y = wick_zeros(device, WICK_F32, WICK_SHAPE(300));
+    wick_tensor *const x_part = wick_narrow(x, 0, 1, 99), *const y_part = wick_narrow(y, 0, 3, 99);
+    expect_ok(device, axpy(kernel, 1, x_part, y_part)); /* y[3 ..] = 1, 2 .. 99 */
+    expect_line(wick_narrow(y, 0, 3, 99), 1, 1);
+    expect_line(wick_narrow(y, 0, 0, 3), 0, 0);
+    expect_line(wick_narrow(y, 0, 102, 198), 0, 0);
+
+    wick_tensor *const square = count_up(device, WICK_SHAPE(20, 20));
+    wick_tensor *const turned = wick_transpose(square, 0, 1);
+    wick_tensor *const sum = wick_zeros(device, WICK_F32, WICK_SHAPE(20, 20));
+    expect_ok(device, axpy(kernel, 2, turned, wick_transpose(sum, 0, 1)));
+    expect_line(sum, 0, 2);
+    expect_ok(device,
+              axpy(kernel, 2,
+                   wick_expand(wick_ones(device, WICK_F32, WICK_SHAPE(1)), WICK_SHAPE(20, 20)),
+                   sum));
+    expect_line(sum, 2, 2);
+    wick_tensor *const wide =
+        wick_expand(wick_ones(device, WICK_F32, WICK_SHAPE(1)), WICK_SHAPE(20, 20));
+    expect_failed(device, axpy(kernel, 2, sum, wide), WICK_ERR_ARGUMENT, "expanded");
+    wick_scope_end(scope);
+    wick_kernel_release(kernel);
+    wick_device_close(device);
+}
+
+/* Tensors in one buffer, one of them written: WebGPU would refuse it. */
+static void buffers_are_shared(void **state) {
+    (void)state;
+    static const wick_pool_desc pools[] = {
+        {0}, {.initial_bytes = 1 << 20}, {.initial_bytes = 1 << 20, .alignment = 16}};
+    for (size_t i = 0; i < WK_COUNT(pools); i++) {
+        wick_device *const device = open_with((wick_device_desc){.webgpu.pool = pools[i]});
+        const wick_scope scope = wick_scope_begin(device);
+        wick_kernel *const kernel = make(device, &axpy_desc);
+        wick_tensor *const x = count_up(device, WICK_SHAPE(50));
+        wick_tensor *const y = wick_zeros(device, WICK_F32, WICK_SHAPE(50));
+        for (int k = 1; k <= 3; k++) {
+            expect_ok(device, axpy(kernel, (float)k, x, y));
+            expect_line(y, 0, k * (k + 1) / 2);
+        }
+        wick_tensor *const rows = wick_ones(device, WICK_F32, WICK_SHAPE(2, 64));
+        wick_tensor *const low = wick_narrow(rows, 0, 0, 1), *const high =
+                                                                 wick_narrow(rows, 0, 1, 1);
+        expect_ok(device, axpy(kernel, 6, low, high));
+        expect_line(wick_narrow(rows, 0, 0, 1), 1, 0);
+        expect_line(high, 7, 0);
+        expect_failed(device, axpy(kernel, 1, rows, rows), WICK_ERR_ARGUMENT,
+                      "tensors 0 and 1 share memory");
+        expect_failed(device, axpy(kernel, 1, rows, low), WICK_ERR_ARGUMENT, "bind it once");
+        wick_scope_end(scope);
+        wick_kernel_release(kernel);
+        wick_device_close(device);
+    }
+}
+
+static void large_tensors_are_refused(void **state) {
+    (void)state;
+    wick_device *const device = open_with((wick_device_desc){.webgpu.max_binding_bytes = 64 << 10});
+    const wick_scope scope = wick_scope_begin(device);
+    wick_kernel *const kernel = make(device, &axpy_desc);
+    wick_tensor *const x = wick_ones(device, WICK_F32, WICK_SHAPE(40000));
+    wick_tensor *const y = wick_ones(device, WICK_F32, WICK_SHAPE(40000));
+    expect_ok(device, axpy(kernel, 1, x, y));
+    expect_failed(device, wick_synchronize(device), WICK_ERR_UNSUPPORTED,
+                  "a tensor of 160000 bytes, which lies in pieces of at most 65536");
+    wick_tensor *const part = wick_narrow(y, 0, 16384, 16384); /* in one of them */
+    expect_ok(device, axpy(kernel, 1, wick_narrow(x, 0, 0, 16384), part));
+    expect_line(part, 2, 0);
+    wick_scope_end(scope);
+    wick_kernel_release(kernel);
+    wick_device_close(device);
+}
+
+/* --- As one of the device's operations --- */
+
+static void is_part_of_a_plan(void **state) {
+    (void)state;
+    wick_device *const device = open_plain();
+    wick_kernel *const kernel = make(device, &axpy_desc);
+    wick_tensor *const x = count_up(device, WICK_SHAPE(300));
+    wk_plan_pool *pool;
+    wk_plan *plan;
+    expect_ok(device, wk_plan_pool_make(device, &pool));
+    expect_ok(device, wk_plan_begin(device, pool));
+    wick_tensor *const y = wick_add(x, x), *const z = wick_affine(x, 2, 0);
+    expect_ok(device, axpy(kernel, 3, y, z)); /* z = 8 i */
+    wick_tensor *sum = wick_add(z, x);
+    expect_ok(device, wk_plan_end(device, &sum, 1, &plan));
+    wick_kernel_release(kernel); /* the plan has it */
+    for (int round = 0; round < 3; round++) {
+        expect_ok(device, wk_plan_run(plan));
+        expect_line(sum, 0, 9);
+    }
+    wick_release(y);
+    wick_release(z);
+    wick_release(sum);
+    wk_plan_free(plan);
+    wk_plan_pool_free(pool);
+    wick_release(x);
+    wick_device_close(device);
+}
+
+static void others_are_verified_and_timed(void **state) {
+    (void)state;
+    wick_device *const device = open_with((wick_device_desc){.verify = true, .profile = true});
+    wick_kernel *const kernel = make(device, &axpy_desc);
+    wick_tensor *const x = count_up(device, WICK_SHAPE(300)), *const y = wick_add(x, x);
+    expect_ok(device, axpy(kernel, 3, x, y));
+    expect_line(y, 0, 5);
+    wick_kernel_stats kernels[64];
+    const size_t n = wick_device_get_profile(device, kernels, WK_COUNT(kernels));
+    bool is_timed = n == 0; /* the device has no timestamps */
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(kernels[i].name, "custom_wgsl") == 0) is_timed = kernels[i].calls == 1;
+    assert_true(is_timed);
+    wick_release(x);
+    wick_release(y);
+    wick_kernel_release(kernel);
+    wick_device_close(device);
+}
+
+static void survives_a_loss(void **state) {
+    (void)state;
+    wick_device *const device = open_plain();
+    wick_kernel *const kernel = make(device, &axpy_desc), *const idle = make(device, &axpy_desc);
+    wick_tensor *const old = count_up(device, WICK_SHAPE(100)), *const y = wick_add(old, old);
+    expect_ok(device, axpy(kernel, 1, old, y));
+    if (!wk_webgpu_lose(device->handle)) {
+        print_message("this library takes no device away on request\n");
+        expect_line(y, 0, 3);
+    } else {
+        while (wick_poll(device) >= 0) continue;
+        expect_failed(device, axpy(kernel, 1, old, y), WICK_ERR_DEVICE_LOST, "lost");
+        wick_status status;
+        while ((status = wk_device_recover(device)) == WICK_PENDING) continue;
+        expect_ok(device, status);
+        expect_failed(device, axpy(kernel, 1, old, y), WICK_ERR_DEVICE_LOST, "tensor was lost");
+        wick_tensor *const x = count_up(device, WICK_SHAPE(100)), *const z = wick_add(x, x);
+        expect_ok(device, axpy(kernel, 1, x, z));
+        expect_line(z, 0, 3);
+        wick_release(x);
+        wick_release(z);
+    }
+    wick_release(old);
+    wick_release(y);
+    wick_kernel_release(idle);
+    wick_kernel_release(kernel);
+    wick_device_close(device);
+}
+
+/* --- What is wrong with it --- */
+
+#define Y "@group(0) @binding(0) var<storage, read_write> y: array<f32>;\n"
+#define MAIN "@compute @workgroup_size(1) fn main() "
+
+static void wrong_sources_are_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *source, *words[3];
+        const char *entry;
+    } cases[] = {
+        {Y MAIN "{\n    y[0] = nowhere;\n}\n", {"line 3", "\"y[0] = nowhere;\"", "3:12"}, NULL},
+        {Y MAIN "{ y[0] = 1u; }\n", {"line 2", "kernel main", "f32"}, NULL},
+        {Y "fn main( {}\n", {"line 2", "\"fn main( {}\"", "2:10"}, NULL},
+        {Y MAIN "{ y[0] = 1; }\n", {"kernel other", "other", ""}, "other"},
+        {Y MAIN "{ y[0] = 1; }\n", {"kernel", "", ""}, "no name\n"},
+        {"", {"main", "", ""}, NULL},
+        {"@group(0) @binding(1) var<storage, read_write> y: array<f32>;\n" MAIN "{ y[0] = 1; }\n",
+         {"binding", "", ""},
+         NULL}, /* where the uniform would be */
+        {"@group(0) @binding(5) var<storage, read_write> y: array<f32>;\n" MAIN "{ y[0] = 1; }\n",
+         {"5", "", ""},
+         NULL},
+        {"@group(0) @binding(0) var<storage, read> y: array<f32>;\n" MAIN "{ _ = y[0]; }\n",
+         {"0", "", ""},
+         NULL},
+        {Y "@compute @workgroup_size(100000) fn main() { y[0] = 1; }\n",
+         {"kernel main", "", ""},
+         NULL},
+        {Y "@compute @workgroup_size(0) fn main() { y[0] = 1; }\n", {"", "", ""}, NULL},
+        {Y "enable nothing;\n" MAIN "{ y[0] = 1; }\n", {"line 2", "", ""}, NULL},
+        {Y "@fragment fn main() { }\n", {"main", "", ""}, NULL},
+        {Y MAIN "{ main(); }\n", {"main", "", ""}, NULL},
+        {Y "/* no end", {"kernel main", "", ""}, NULL},
+    };
+    wick_device *const device = open_plain();
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        wick_error err = {0};
+        wick_kernel *kernel;
+        const wick_kernel_desc desc = {.source = cases[i].source,
+                                       .entry = cases[i].entry,
+                                       .n_buffers = 1,
+                                       .access = {WICK_KERNEL_READ_WRITE}};
+        const wick_status status = wick_kernel_make(device, &desc, &kernel, &err);
+        print_message("%zu: %s\n", i, err.message);
+        if (status != WICK_ERR_VALUE) fail_msg("%zu: %d %s", i, (int)status, err.message);
+        assert_null(kernel);
+        for (size_t k = 0; k < WK_COUNT(cases[i].words); k++)
+            if (!strstr(err.message, cases[i].words[k]))
+                fail_msg("%zu: no '%s' in '%s'", i, cases[i].words[k], err.message);
+    }
+    /* Running what did not compile; and the device goes on. */
+    wick_kernel *wrong, *const right = make(device, &axpy_desc);
+    wick_tensor *const x = count_up(device, WICK_SHAPE(10)), *const y = wick_add(x, x);
+    wick_kernel_desc desc = axpy_desc;
+    desc.source = "fn";
+    expect_ok(device, wick_kernel_make_start(device, &desc, &wrong, NULL));
+    wick_status status = WICK_OK;
+    for (int i = 0; i < 2 && status == WICK_OK; i++) {
+        status = axpy(wrong, 1, x, y);
+        if (status == WICK_OK) status = wick_synchronize(device);
+    }
+    expect_failed(device, status, WICK_ERR_VALUE, "kernel axpy");
+    assert_int_equal(wick_kernel_make_poll(wrong, NULL), WICK_ERR_VALUE);
+    wick_kernel_release(wrong);
+    expect_ok(device, axpy(right, 1, x, y));
+    expect_line(y, 0, 3);
+    wick_kernel_release(right);
+    wick_release(x);
+    wick_release(y);
+    wick_device_close(device);
+}
+
+/* Text that a compiler could stumble over: a status, whatever it is, and nothing ends. */
+static void hostile_sources(void **state) {
+    (void)state;
+    enum { DEEP = 200000, HUGE_SOURCE = 2 << 20 };
+    wick_device *const device = open_plain();
+    static char text[HUGE_SOURCE + 1];
+    for (int i = 0; i < 6; i++) {
+        int n = snprintf(text, sizeof text, "%s", Y MAIN "{ y[0] = ");
+        const int depth = i == 0 ? DEEP : 100;
+        if (i <= 1) {
+            memset(text + n, '(', (size_t)depth);
+            text[n + depth] = '\0';
+        } else if (i == 2) {
+            memset(text, ' ', HUGE_SOURCE);
+        } else if (i == 3) {
+            strcpy(text, Y MAIN "{ y[0] = 1; } // \xff\xfe\n");
+        } else if (i == 4) {
+            strcpy(text, Y MAIN "{ y[0] = 1; } // \xe2\x82\xac und \xf0\x9f\x90\x88\n");
+        } else {
+            for (int k = 0; k < DEEP; k++) text[n + k] = k % 2 ? '-' : '!';
+            text[n + DEEP] = '\0';
+        }
+        wick_error err = {0};
+        wick_kernel *kernel;
+        const wick_kernel_desc desc = {
+            .source = text, .n_buffers = 1, .access = {WICK_KERNEL_READ_WRITE}};
+        const wick_status status = wick_kernel_make(device, &desc, &kernel, &err);
+        if (i == 4)
+            assert_int_equal(status, WICK_OK);
+        else if (status != WICK_ERR_VALUE)
+            fail_msg("%d: %d %s", i, (int)status, err.message);
+        wick_kernel_release(kernel);
+    }
+    wick_device_close(device);
+}
+
+static void wrong_descs_are_told(void **state) {
+    (void)state;
+    wick_device *const device = open_with(
+        (wick_device_desc){.webgpu = {.default_limits = true, .without = WICK_WEBGPU_SUBGROUPS}});
+    static const struct {
+        wick_kernel_desc desc;
+        wick_status status;
+        const char *words;
+    } cases[] = {
+        {{.n_buffers = 1, .access = {1}}, WICK_ERR_ARGUMENT, "source is NULL"},
+        {{.source = AXPY}, WICK_ERR_VALUE, "0 buffers, from 1 to 8"},
+        {{.source = AXPY, .n_buffers = 9}, WICK_ERR_VALUE, "9 buffers"},
+        {{.source = AXPY, .n_buffers = 2}, WICK_ERR_VALUE, "writes to none"},
+        {{.source = AXPY, .n_buffers = 1, .access = {2}}, WICK_ERR_VALUE, "no access number 2"},
+        {{.source = AXPY, .n_buffers = 1, .access = {1}, .uniform_bytes = 513},
+         WICK_ERR_VALUE,
+         "513 bytes of uniform, at most 512"},
+        {{.source = AXPY, .n_buffers = 1, .access = {1}, .needs = 1024}, WICK_ERR_VALUE, "0x400"},
+        {{.source = AXPY, .n_buffers = 1, .access = {1}, .needs = WICK_WEBGPU_SUBGROUPS},
+         WICK_ERR_UNSUPPORTED,
+         "(0x2)"},
+        {{.source = AXPY, .n_buffers = 1, .access = {1}, .workgroup = {257}},
+         WICK_ERR_VALUE,
+         "257 x 1 x 1 threads"},
+        {{.source = AXPY, .n_buffers = 1, .access = {1}, .workgroup = {32, 32}},
+         WICK_ERR_VALUE,
+         "256 in all"},
+        {{.source = AXPY, .n_buffers = 1, .access = {1}, .workgroup = {1, 1, 65}},
+         WICK_ERR_VALUE,
+         "1 x 1 x 65"},
+        {{.source = AXPY, .n_buffers = 1, .access = {1}, .entry = "\xff"}, WICK_ERR_VALUE, "UTF-8"},
+    };
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        wick_error err = {0};
+        wick_kernel *kernel;
+        const wick_status status = wick_kernel_make(device, &cases[i].desc, &kernel, &err);
+        assert_null(kernel);
+        if (status != cases[i].status || !strstr(err.message, cases[i].words))
+            fail_msg("%zu: %d, no '%s' in '%s'", i, (int)status, cases[i].words, err.message);
+    }
+    wick_device_close(device);
+}
+
+static void wrong_runs_are_told(void **state) {
+    (void)state;
+    wick_device *const device = open_plain(), *const other = open_plain();
+    const wick_scope scope = wick_scope_begin(device);
+    wick_kernel *const kernel = make(device, &axpy_desc);
+    wick_tensor *const x = count_up(device, WICK_SHAPE(10)), *const y = wick_add(x, x);
+    wick_tensor *const strange = count_up(other, WICK_SHAPE(10));
+    wick_tensor *const empty = wick_zeros(device, WICK_F32, WICK_SHAPE(0));
+    static const uint32_t one[3] = {1, 1, 1}, many[3] = {1, UINT32_MAX, 1};
+    const float a = 1;
+    const struct {
+        wick_tensor *tensors[2];
+        int n;
+        const uint32_t *workgroups;
+        const void *uniform;
+        size_t bytes;
+        wick_status status;
+        const char *words;
+    } cases[] = {
+        {{x, y}, 1, one, &a, 4, WICK_ERR_ARGUMENT, "kernel axpy: 1 tensors, it has 2"},
+        {{x, y}, 2, one, &a, 8, WICK_ERR_ARGUMENT, "8 bytes of uniform, it was made for 4"},
+        {{x, y}, 2, one, NULL, 4, WICK_ERR_ARGUMENT, "at NULL"},
+        {{x, y}, 2, many, &a, 4, WICK_ERR_VALUE, "4294967295 workgroups in dimension 1"},
+        {{x, y}, 2, NULL, &a, 4, WICK_ERR_ARGUMENT, "workgroups is NULL"},
+        {{x, NULL}, 2, one, &a, 4, WICK_ERR_ARGUMENT, "tensor 1 is NULL"},
+        {{strange, y}, 2, one, &a, 4, WICK_ERR_ARGUMENT, "tensor 0 belongs to another device"},
+        {{empty, y}, 2, one, &a, 4, WICK_ERR_SHAPE, "tensor 0 is empty"},
+    };
+    for (size_t i = 0; i < WK_COUNT(cases); i++)
+        expect_failed(device,
+                      wick_kernel_run(kernel, cases[i].tensors, cases[i].n, cases[i].workgroups,
+                                      cases[i].uniform, cases[i].bytes),
+                      cases[i].status, cases[i].words);
+    expect_failed(device, wick_kernel_run(kernel, NULL, 2, one, &a, 4), WICK_ERR_ARGUMENT,
+                  "tensors is NULL");
+    assert_int_equal(wick_kernel_run(NULL, NULL, 0, NULL, NULL, 0), WICK_ERR_ARGUMENT);
+    expect_ok(device, axpy(kernel, 1, x, y));
+    expect_line(y, 0, 3);
+    wick_release(strange);
+    wick_scope_end(scope);
+    wick_kernel_release(kernel);
+    wick_device_close(device);
+    wick_device_close(other);
+}
+
+/* What only the implementation finds, when it is run: a binding that is too short for its type. */
+static void gpu_errors_name_the_kernel(void **state) {
+    (void)state;
+    static const char source[] =
+        "@group(0) @binding(0) var<storage, read_write> y: array<vec4f, 4>;\n" MAIN
+        "{ y[0] = vec4f(1); }\n";
+    static const wick_kernel_desc desc = {
+        .source = source, .label = "too_short", .n_buffers = 1, .access = {WICK_KERNEL_READ_WRITE}};
+    for (int debug = 0; debug < 2; debug++) {
+        wick_device *const device = open_with((wick_device_desc){.webgpu.debug = debug != 0});
+        wick_kernel *const kernel = make(device, &desc), *const fine = make(device, &axpy_desc);
+        wick_tensor *const y = wick_zeros(device, WICK_F32, WICK_SHAPE(2));
+        wick_tensor *const x = count_up(device, WICK_SHAPE(10)), *const z = wick_add(x, x);
+        static const uint32_t one[3] = {1, 1, 1};
+        expect_ok(device, axpy(fine, 1, x, z));
+        expect_ok(device, wick_kernel_run(kernel, &y, 1, one, NULL, 0));
+        expect_ok(device, axpy(fine, 1, x, z));
+        float got[2];
+        const wick_status status = wick_read(y, got, sizeof got);
+        wick_error err = {0};
+        (void)wick_device_error(device, &err);
+        print_message("%s: %s\n", debug ? "debug" : "plain", err.message);
+        if (status != WICK_ERR_DEVICE || (debug && !strstr(err.message, "kernel too_short: ")))
+            fail_msg("%d: %s", (int)status, err.message);
+        wick_tensor *const again = count_up(device, WICK_SHAPE(10)); /* the device goes on */
+        expect_line(again, 0, 1);
+        wick_release(again);
+        wick_release(y);
+        wick_release(x);
+        wick_release(z);
+        wick_kernel_release(kernel);
+        wick_kernel_release(fine);
+        wick_device_close(device);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(runs_in_order),
+    cmocka_unit_test(is_released_early),
+    cmocka_unit_test(sizes),
+    cmocka_unit_test(descs),
+    cmocka_unit_test(features),
+    cmocka_unit_test(views),
+    cmocka_unit_test(buffers_are_shared),
+    cmocka_unit_test(large_tensors_are_refused),
+    cmocka_unit_test(is_part_of_a_plan),
+    cmocka_unit_test(others_are_verified_and_timed),
+    cmocka_unit_test(survives_a_loss),
+    cmocka_unit_test(wrong_sources_are_told),
+    cmocka_unit_test(hostile_sources),
+    cmocka_unit_test(wrong_descs_are_told),
+    cmocka_unit_test(wrong_runs_are_told),
+    cmocka_unit_test(gpu_errors_name_the_kernel),
+};
+
+int main(int argc, char **argv) {
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], "--webgpu-lib") == 0) library = argv[i + 1];
+    if (library) return cmocka_run_group_tests(tests, NULL, NULL);
+    printf("skipped: no --webgpu-lib was given\n");
+    return 77;
+}
