@@ -82,6 +82,11 @@ static const cli_option engine_options[] = {
      .help = "print the time of every kernel at the end, on standard error",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, profile)},
+    {.name = "debug",
+     .help = "check every command for the GPU by itself, so that errors name its kernel, and print "
+             "what the library logs, on standard error; slow",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, debug)},
     {.name = "no-map",
      .help =
          "read the file into memory; one that is mapped must not be changed or cut while in use",
@@ -98,6 +103,13 @@ void cli_engine_defaults(cli_engine_options *options, wick_math math) {
     options->chunk_length = 512;
 }
 
+static void print_log(void *user, wick_log_level level, const char *message) {
+    static const char *const levels[] = {
+        [WICK_LOG_DEBUG] = "debug", [WICK_LOG_INFO] = "info", [WICK_LOG_WARNING] = "warning"};
+    (void)user;
+    fprintf(stderr, "wick: %s: %s\n", levels[level], message);
+}
+
 static int open_device(cli_engine *engine, const cli_engine_options *options) {
     const wick_device_desc desc = {
         .backend = options->backend,
@@ -107,7 +119,10 @@ static int open_device(cli_engine *engine, const cli_engine_options *options) {
         .strict = options->strict,
         .verify = options->verify,
         .profile = options->profile,
-        .webgpu = {.library = options->webgpu_lib, .adapter = options->adapter},
+        .log = options->debug ? print_log : NULL,
+        .webgpu = {.library = options->webgpu_lib,
+                   .adapter = options->adapter,
+                   .debug = options->debug},
     };
     wick_error error = {0};
     if (cli_open_device(&desc, &engine->device, &error) != WICK_OK) return cli_report(&error, NULL);

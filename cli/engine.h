@@ -15,7 +15,7 @@ typedef struct cli_engine_options {
     int math; /* wick_math */
     uint32_t chunk_length;
     int cache; /* wick_cache */
-    bool strict, verify, profile, no_map;
+    bool strict, verify, profile, debug, no_map;
 } cli_engine_options;
 
 void cli_engine_defaults(cli_engine_options *options, wick_math math);

@@ -85,8 +85,8 @@ WICK_API wick_status wick_device_open_poll(wick_device_opening *opening);
 WICK_API wick_status wick_device_open_finish(wick_device_opening *opening, wick_device **device,
                                              wick_error *error);
 
-/* Everything made on the device must have been released before, also what a loss has made useless.
- * NULL is allowed. */
+/* Everything made on the device must have been released before, also what a loss has made useless:
+ * the log is told of tensors that are left. NULL is allowed. */
 WICK_API void wick_device_close(wick_device *device);
 
 typedef struct wick_device_info {

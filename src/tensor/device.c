@@ -159,7 +159,10 @@ wick_status wick_device_open(const wick_device_desc *desc, wick_device **device,
     return wick_device_open_finish(opening, device, error);
 }
 
-void wick_device_close(wick_device *device) { free_device(device); }
+void wick_device_close(wick_device *device) {
+    if (device) wk_tensors_tell_left(device);
+    free_device(device);
+}
 
 /* --- What it is and did --- */
 

@@ -43,6 +43,7 @@ struct wick_device {
     wick_tensor **scopes; /* [scope_capacity] lists of tensors, by depth - 1 */
     uint32_t scope_depth, scope_capacity;
     wick_reading *free_readings;
+    wick_tensor *newest; /* of all tensors */
 
     wk_queue queue;
     wk_ticket submitted; /* everything encoded so far */
@@ -70,6 +71,9 @@ void wk_op_release(wick_device *device, const wk_op *op);
 /* A tensor that belongs to the caller and no scope. Takes over one reference to view->buf, also on
  * failure (NULL). */
 wick_tensor *wk_tensor_over(wick_device *device, const wk_view *view);
+/* Tells the log of the tensors that are left: where they were forgotten they cannot be released any
+ * more once the device is closed. */
+void wk_tensors_tell_left(const wick_device *device);
 /* The same, but the innermost scope owns it, or else the caller. */
 wick_tensor *wk_tensor_in_scope(wick_device *device, const wk_view *view);
 

@@ -6,6 +6,7 @@
 #include "tensor/record.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 /* --- Making --- */
@@ -20,6 +21,9 @@ wick_tensor *wk_tensor_over(wick_device *device, const wk_view *view) {
     tensor->device = device;
     tensor->view = *view;
     tensor->refs = 1;
+    tensor->older = device->newest;
+    if (tensor->older) tensor->older->newer = tensor;
+    device->newest = tensor;
     return tensor;
 }
 
@@ -86,8 +90,36 @@ void wick_release(wick_tensor *tensor) {
     if (--tensor->refs > 0) return;
     if (tensor->scope) leave_scope(tensor); /* released by hand inside its scope */
     wick_device *const device = tensor->device;
+    if (tensor->older) tensor->older->newer = tensor->newer;
+    if (tensor->newer)
+        tensor->newer->older = tensor->older;
+    else
+        device->newest = tensor->older;
     wk_buffer_release(device, tensor->view.buf);
     wk_free(&device->heap, tensor, sizeof *tensor);
+}
+
+void wk_tensors_tell_left(const wick_device *device) {
+    enum { MOST_SHOWN = 8 };
+    size_t n = 0;
+    if (!device->desc.log || !device->newest) return;
+    for (const wick_tensor *tensor = device->newest; tensor; tensor = tensor->older) n++;
+    char text[512];
+    int used = snprintf(text, sizeof text,
+                        "the device is closed with %zu tensor%s that %s never released:", n,
+                        n == 1 ? "" : "s", n == 1 ? "was" : "were");
+    const wick_tensor *tensor = device->newest;
+    for (int i = 0; tensor && i < MOST_SHOWN; i++, tensor = tensor->older) {
+        const wick_shape shape = wk_tensor_shape_of(tensor);
+        char extents[96];
+        if ((size_t)used < sizeof text)
+            used += snprintf(text + used, sizeof text - (size_t)used, "%s %s%s", i > 0 ? "," : "",
+                             wick_dtype_name(tensor->view.dtype),
+                             wk_shape_text(&shape, extents, sizeof extents));
+    }
+    if (tensor && (size_t)used < sizeof text)
+        (void)snprintf(text + used, sizeof text - (size_t)used, " and older ones");
+    device->desc.log(device->desc.log_user, WICK_LOG_WARNING, text);
 }
 
 wick_dtype wick_tensor_dtype(const wick_tensor *tensor) {

@@ -15,8 +15,9 @@ struct wick_tensor {
     wick_device *device;
     wk_view view; /* holds one reference to view.buf */
     uint32_t refs;
-    uint32_t scope;    /* depth of the scope that owns one reference; 0: none */
-    wick_tensor *next; /* in the list of its scope */
+    uint32_t scope;             /* depth of the scope that owns one reference; 0: none */
+    wick_tensor *next;          /* in the list of its scope */
+    wick_tensor *older, *newer; /* all of the device */
 };
 
 /* --- Errors: sticky on the device --- */

@@ -639,7 +639,8 @@ def test_version():
     assert re.fullmatch(rb"wick \d+\.\d+\.\d+\n", succeeds("--version"))
 
 
-ENGINE = "backend adapter webgpu-lib threads isa math chunk cache strict verify profile no-map"
+ENGINE = ("backend adapter webgpu-lib threads isa math chunk cache strict verify profile debug "
+          "no-map")
 OPTIONS = {
     "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet temp top-k top-p "
            "min-p repeat-penalty repeat-last seed frequency-penalty presence-penalty logit-bias "

@@ -464,11 +464,10 @@ static void work_in_flight_is_drained(void **state) {
     submit(c.gpu, &read, 1);
     wk_gpu_map_start(c.gpu, c.back, 4 * N);
     wk_gpu_pipeline *pending = NULL;
-    assert_int_equal(wk_gpu_pipeline_start(c.gpu, "late", SCALE, c.layout, &pending, &err),
-                     WICK_OK);
+    const wk_gpu_pipeline_desc late = {.label = "late", .wgsl = SCALE, .layout = c.layout};
+    assert_int_equal(wk_gpu_pipeline_start(c.gpu, &late, &pending, &err), WICK_OK);
     wk_gpu_pipeline_release(c.gpu, pending);
-    assert_int_equal(wk_gpu_pipeline_start(c.gpu, "later", SCALE, c.layout, &pending, &err),
-                     WICK_OK);
+    assert_int_equal(wk_gpu_pipeline_start(c.gpu, &late, &pending, &err), WICK_OK);
 } /* tear_down closes it */
 
 static void a_lost_device_says_so(void **state) {
