@@ -1,5 +1,5 @@
 /* wick/kernel.h: kernels of your own, in WGSL, run on the tensors of a WebGPU device in order with
- * its other operations. docs/custom_kernels.md shows one. */
+ * its other operations. examples/custom_kernel.c shows one, docs/webgpu.md says more. */
 #ifndef WICK_KERNEL_H
 #define WICK_KERNEL_H
 

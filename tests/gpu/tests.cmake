@@ -66,10 +66,6 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     set_tests_properties(webgpu_smollm2 PROPERTIES TIMEOUT 900)
 endif()
 
-# The example that needs a GPU.
-wick_gpu_test(example_custom_kernel dawn_lavapipe LABELS gpu)
-wick_gpu_test(example_custom_kernel wgpu_swiftshader LABELS gpu)
-
 if(WICK_SANITIZE)
     wick_test(kernel_check_sanitized LABELS gpu_sanitized COMMAND ${CMAKE_COMMAND} -E env
         WICK_GPU_CASES=1 sh tests/gpu/on_webgpu.sh wgpu swiftshader $<TARGET_FILE:kernel_check>)
