@@ -3,6 +3,7 @@
  * anyhow, after a loss; and that whatever is wrong with one becomes a sentence. With the drivers
  * that the environment names. */
 #include "backend/webgpu/webgpu.h"
+#include "checked_heap.h"
 #include "tensor/device.h"
 #include "tensor/plan.h"
 
@@ -441,7 +442,6 @@ static void wrong_sources_are_told(void **state) {
                                        .n_buffers = 1,
                                        .access = {WICK_KERNEL_READ_WRITE}};
         const wick_status status = wick_kernel_make(device, &desc, &kernel, &err);
-        print_message("%zu: %s\n", i, err.message);
         if (status != WICK_ERR_VALUE) fail_msg("%zu: %d %s", i, (int)status, err.message);
         assert_null(kernel);
         for (size_t k = 0; k < WK_COUNT(cases[i].words); k++)
@@ -594,6 +594,41 @@ static void wrong_runs_are_told(void **state) {
     wick_device_close(other);
 }
 
+/* Every allocation of making and running one fails once: it is told, nothing is lost. */
+static void memory_runs_out(void **state) {
+    (void)state;
+    checked_heap heap;
+    checked_heap_init(&heap, UINT64_MAX);
+    wick_device *const device = open_with((wick_device_desc){.allocator = heap.heap.hook});
+    bool is_refused = true;
+    for (uint64_t n = 0; is_refused; n++) {
+        const wick_scope scope = wick_scope_begin(device);
+        wick_tensor *const x = count_up(device, WICK_SHAPE(300)), *const y = wick_add(x, x);
+        wick_tensor *const part = wick_narrow(y, 0, 1, 200), *const other =
+                                                                 wick_narrow(x, 0, 0, 200);
+        expect_ok(device, wick_synchronize(device));
+        wick_error err = {0};
+        wick_kernel *kernel;
+        const uint64_t n_refused = heap.n_refused;
+        heap.n_allowed = n;
+        heap.refuses_once = true;
+        wick_status status = wick_kernel_make(device, &axpy_desc, &kernel, &err);
+        if (status == WICK_OK) status = axpy(kernel, 2, other, part);
+        if (status == WICK_OK) status = wick_synchronize(device);
+        heap.n_allowed = UINT64_MAX;
+        (void)wick_device_error(device, NULL);
+        is_refused = heap.n_refused > n_refused;
+        if (status != WICK_OK && status != WICK_ERR_OUT_OF_MEMORY)
+            fail_msg("allocation %u: %d %s", (unsigned)n, (int)status, err.message);
+        wick_kernel_release(kernel);
+        wick_scope_end(scope);
+        if (!is_refused) assert_int_equal(status, WICK_OK);
+    }
+    wick_device_close(device);
+    assert_int_equal(heap.n_live, 0);
+    assert_int_equal(heap.n_wrong_sizes, 0);
+}
+
 /* What only the implementation finds, when it is run: a binding that is too short for its type. */
 static void gpu_errors_name_the_kernel(void **state) {
     (void)state;
@@ -615,7 +650,6 @@ static void gpu_errors_name_the_kernel(void **state) {
         const wick_status status = wick_read(y, got, sizeof got);
         wick_error err = {0};
         (void)wick_device_error(device, &err);
-        print_message("%s: %s\n", debug ? "debug" : "plain", err.message);
         if (status != WICK_ERR_DEVICE || (debug && !strstr(err.message, "kernel too_short: ")))
             fail_msg("%d: %s", (int)status, err.message);
         wick_tensor *const again = count_up(device, WICK_SHAPE(10)); /* the device goes on */
@@ -646,6 +680,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(hostile_sources),
     cmocka_unit_test(wrong_descs_are_told),
     cmocka_unit_test(wrong_runs_are_told),
+    cmocka_unit_test(memory_runs_out),
     cmocka_unit_test(gpu_errors_name_the_kernel),
 };
 

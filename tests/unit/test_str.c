@@ -97,11 +97,24 @@ static void test_failure_sticks(void **state) {
     assert_true(checked_heap_is_clean(&checked));
 }
 
+static void test_utf8(void **state) {
+    (void)state;
+    size_t bad;
+    assert_true(wk_str_is_utf8(wk_str_of(""), &bad));
+    assert_true(wk_str_is_utf8(wk_str_of("a \xe2\x82\xac \xf0\x9f\x90\x88"), &bad));
+    static const char *const wrong[] = {"ab\xff", "ab\xe2\x82", "ab\xc0\x80", "ab\xed\xa0\x80",
+                                        "ab\x80"};
+    for (size_t i = 0; i < WK_COUNT(wrong); i++) {
+        assert_false(wk_str_is_utf8(wk_str_of(wrong[i]), &bad));
+        assert_int_equal(bad, 2);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal),          cmocka_unit_test(test_show),
         cmocka_unit_test(test_append),         cmocka_unit_test(test_reserve),
-        cmocka_unit_test(test_failure_sticks),
+        cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
