@@ -60,9 +60,9 @@ static wick_status check_desc(const wick_kernel_desc *desc, wick_error *err) {
     if (!wk_str_is_utf8(wk_str_of(desc->source), &bad))
         return wk_fail(err, WICK_ERR_VALUE, "kernel %s: byte %zu of the source is not UTF-8",
                        desc->label, bad);
-    if (!wk_str_is_utf8(wk_str_of(desc->entry), &bad) ||
-        !wk_str_is_utf8(wk_str_of(desc->label), &bad))
-        return wk_fail(err, WICK_ERR_VALUE, "a kernel's entry and label must be UTF-8");
+    if (!wk_str_is_utf8(wk_str_of(desc->entry), &bad))
+        return wk_fail(err, WICK_ERR_VALUE, "kernel %s: the entry's name is not UTF-8",
+                       desc->label);
     if (desc->uniform_bytes > WICK_KERNEL_MAX_UNIFORM_BYTES)
         return wk_fail(err, WICK_ERR_VALUE,
                        "kernel %s: %u bytes of uniform, at most %d: pass more as a tensor",
@@ -90,7 +90,9 @@ wick_status wick_kernel_make_start(wick_device *device, const wick_kernel_desc *
                        "custom WGSL kernels need a WebGPU device, this one is %s",
                        info.backend_name);
     }
-    const wick_kernel_desc full = with_defaults(desc);
+    wick_kernel_desc full = with_defaults(desc);
+    const wk_shown label = wk_str_show(wk_str_of(full.label));
+    full.label = label.text; /* may be cut anywhere */
     WK_TRY(check_desc(&full, error));
     return wk_custom_new(device, &full, kernel, error);
 }
