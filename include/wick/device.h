@@ -159,6 +159,12 @@ WICK_API wick_status wick_device_error(wick_device *device, wick_error *error);
 WICK_API wick_math wick_device_math(const wick_device *device);
 WICK_API void wick_device_set_math(wick_device *device, wick_math math);
 
+/* Random numbers (wick_rand, wick_randn): a device begins with seed 0. Each tensor of them takes
+ * the next stream of the seed: the same calls after the same seed give the same numbers, on every
+ * backend, with any number of threads, and across a loss of the device. */
+WICK_API void wick_device_set_seed(wick_device *device, uint64_t seed);
+WICK_API uint64_t wick_device_seed(const wick_device *device);
+
 /* Computes what is queued, at most one slice of time; WICK_PENDING: there is more. */
 WICK_API wick_status wick_poll(wick_device *device);
 /* For loops around calls that gave WICK_PENDING or WICK_EVENT_PENDING: returns when the device may

@@ -28,6 +28,19 @@ WICK_API wick_tensor *wick_arange(wick_device *device, wick_dtype dtype, double 
 /* [n, n], 1 on the diagonal. */
 WICK_API wick_tensor *wick_eye(wick_device *device, wick_dtype dtype, int64_t n);
 
+/* Random floats of the device's stream (wick_device_set_seed), each of its own: on every device the
+ * same, for normal ones within rounding. Not in a recorded plan: WICK_ERR_STATE.
+ *
+ * Uniform from low up to high, which no element is: what would be rounded to a number of dtype
+ * beyond the ends becomes the last one before them, for f32 and [0, 1) at most 1 - 2^-24. f32, f16
+ * and bf16 are made of 24 random bits, f64 of 53. WICK_ERR_VALUE: low >= high, or dtype cannot hold
+ * them or has no number in between. */
+WICK_API wick_tensor *wick_rand(wick_device *device, wick_dtype dtype, wick_shape shape, double low,
+                                double high);
+/* Normal, at most 5.8 deviations from mean (f64: 8.6). WICK_ERR_VALUE: deviation < 0. */
+WICK_API wick_tensor *wick_randn(wick_device *device, wick_dtype dtype, wick_shape shape,
+                                 double mean, double deviation);
+
 /* --- Elementwise, of numbers: what overflows an integer type wraps --- */
 
 WICK_API wick_tensor *wick_abs(wick_tensor *x);
@@ -172,6 +185,12 @@ WICK_API wick_tensor *wick_min(wick_tensor *x, int n_dims, const int *dims, bool
 /* u32 index of the first largest or smallest element along dim. */
 WICK_API wick_tensor *wick_argmax(wick_tensor *x, int dim, bool keepdim);
 WICK_API wick_tensor *wick_argmin(wick_tensor *x, int dim, bool keepdim);
+/* The k largest elements along dim, the largest first, and their u32 indices in *indices (NULL: not
+ * wanted), which belongs to the scope or the caller as the result does. Of equal ones the first
+ * comes first; NaN counts as the largest of all. Floats. On failure *indices is NULL, too.
+ * WICK_ERR_VALUE unless 0 < k <= the extent. On a GPU k may be up to 512, or the extent up to 1024;
+ * beyond that it is computed on the CPU. */
+WICK_API wick_tensor *wick_top_k(wick_tensor *x, int64_t k, int dim, wick_tensor **indices);
 WICK_API wick_tensor *wick_softmax(wick_tensor *x, int dim);
 /* log(softmax(x)), without its overflow. */
 WICK_API wick_tensor *wick_log_softmax(wick_tensor *x, int dim);

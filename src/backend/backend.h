@@ -126,6 +126,12 @@ typedef enum wk_reduce_fn {
     WK_REDUCE_COUNT_,
 } wk_reduce_fn;
 
+typedef enum wk_random_fn {
+    WK_RANDOM_UNIFORM, /* from a up to b, which it never is */
+    WK_RANDOM_NORMAL,  /* mean a, standard deviation b */
+    WK_RANDOM_COUNT_,
+} wk_random_fn;
+
 /* The batch descriptor: all integers of one step in one u32 tensor of n_words words. The members
  * are offsets of its sections, in words, constant for a plan:
  *
@@ -194,6 +200,11 @@ typedef union wk_params {
         double start, step;
         int64_t integer_start, integer_step;
     } arange;
+    struct {
+        wk_random_fn fn;
+        uint64_t first; /* number of y's first element in the stream */
+        double a, b;
+    } random;
     struct {
         float eps;
     } norm;
@@ -406,6 +417,14 @@ wick_status wk_op_check(const wk_op *op, wick_error *err);
 bool wk_unary_takes_integers(wk_unary_fn fn);
 bool wk_binary_takes_integers(wk_binary_fn fn);
 bool wk_reduce_takes_integers(wk_reduce_fn fn);
+
+/* How a random op makes an element of a number u (uniform in [0, 1) or normal): shift + scale u,
+ * but a uniform one not below least nor above most, the ends of its range in dtype. */
+typedef struct wk_random_scaling {
+    double shift, scale, least, most;
+} wk_random_scaling;
+/* False: dtype, a float, has no such numbers. */
+bool wk_random_scale(wick_dtype dtype, const wk_params *params, wk_random_scaling *out);
 
 /* A dense view of shape, without a buffer, and the bytes it needs. False where no tensor of dtype
  * can have this shape. */

@@ -149,6 +149,37 @@ static wick_status check_arange(const wk_op *op, wick_error *err) {
     return WICK_OK;
 }
 
+static wick_status check_random(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const state = wk_src(op, 0);
+    wk_random_scaling scaling;
+    if ((unsigned)op->p.random.fn >= WK_RANDOM_COUNT_) return no_function(op, err);
+    if (!wk_dtype_is_float(y->dtype)) return wrong(err, WICK_ERR_DTYPE, op, "makes floats");
+    if (state->rank != 1 || state->extent[0] != 4 || state->dtype != WICK_U32 ||
+        !wk_view_is_dense(state))
+        return wrong(err, WICK_ERR_SHAPE, op, "state must be [4] u32, dense");
+    if (!wk_random_scale(y->dtype, &op->p, &scaling))
+        return wrong(err, WICK_ERR_VALUE, op, "y's dtype has no numbers of this distribution");
+    return WICK_OK;
+}
+
+static wick_status check_top_k(const wk_op *op, wick_error *err) {
+    const wk_view *const values = wk_dst(op, 0), *const indices = wk_dst(op, 1),
+                         *const x = wk_src(op, 0);
+    const int last = x->rank - 1;
+    if (x->rank < 1 || values->rank != x->rank || !same_shape(values, indices) ||
+        values->extent[last] > x->extent[last])
+        return wrong(err, WICK_ERR_SHAPE, op, "must be x [.., n], values and indices [.., k <= n]");
+    for (int i = 0; i < last; i++)
+        if (values->extent[i] != x->extent[i])
+            return wrong(err, WICK_ERR_SHAPE, op, "leading dimensions must be equal");
+    if (x->extent[last] > UINT32_MAX)
+        return wrong(err, WICK_ERR_SHAPE, op, "u32 does not count the elements of a row");
+    if (indices->dtype != WICK_U32 || values->dtype != x->dtype || !wk_dtype_is_float(x->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op,
+                     "x and values must have one float dtype, indices u32");
+    return WICK_OK;
+}
+
 /* x, and the vectors of its last dimension that scale or shift it. */
 static wick_status check_norm(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);

@@ -42,6 +42,9 @@ static void add_arithmetic(wk_tolerance *t, const wk_op *op, bool is_fast) {
         break;
     case WK_OP_RMS_NORM: t->relative += 4e-6; break;
     case WK_OP_ROPE_TABLE: t->of_largest += 2e-6; break;
+    case WK_OP_RANDOM: /* of what is added up: mean, and deviation times up to 5.8 */
+        t->absolute += 2e-6 * op->p.random.b + 1.2e-7 * fabs(op->p.random.a);
+        break;
     case WK_OP_LINEAR: t->of_largest += is_fast ? 2e-2 : 2e-5; break;
     default: t->of_largest += 2e-5; break; /* sums whose terms may cancel */
     }
@@ -53,8 +56,12 @@ wk_tolerance wk_op_tolerance(const wk_op *op, bool is_fast) {
     switch (op->code) {
     case WK_OP_COPY:
     case WK_OP_FILL:
+    case WK_OP_TOP_K:
     case WK_OP_EMBEDDING:
     case WK_OP_KV_APPEND: return (wk_tolerance){0};
+    case WK_OP_RANDOM:
+        if (op->p.random.fn == WK_RANDOM_UNIFORM) return (wk_tolerance){0};
+        break;
     default: break;
     }
     wk_tolerance tolerance = rounding_of(dtype);

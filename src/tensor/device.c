@@ -174,6 +174,16 @@ void wick_device_set_math(wick_device *device, wick_math math) {
     if (device && (uint32_t)math <= WICK_MATH_FAST) device->desc.math = math;
 }
 
+void wick_device_set_seed(wick_device *device, uint64_t seed) {
+    if (!device) return;
+    device->seed = seed;
+    device->n_streams = 0;
+}
+
+uint64_t wick_device_seed(const wick_device *device) { return device ? device->seed : 0; }
+
+uint64_t wk_device_take_stream(wick_device *device) { return device->n_streams++; }
+
 void wick_device_get_info(const wick_device *device, wick_device_info *info) {
     if (!info) return;
     *info = (wick_device_info){0};

@@ -39,6 +39,7 @@ struct wick_device {
     wk_recovery recovery;
     char fallback_reason[256]; /* why AUTO did not get its first choice; empty: it did */
     wick_error error;          /* sticky */
+    uint64_t seed, n_streams;  /* of random numbers; streams of the seed that were taken */
 
     wick_tensor **scopes; /* [scope_capacity] lists of tensors, by depth - 1 */
     uint32_t scope_depth, scope_capacity;

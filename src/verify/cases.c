@@ -271,6 +271,38 @@ static void describe_arange(wk_case *c) {
     c->op.p.arange.integer_step = wk_case_below(c, 20) - 10;
 }
 
+/* Also where a word of the counter ends, and where blocks of four begin between elements. */
+static void describe_random(wk_case *c) {
+    int64_t extent[WICK_MAX_RANK];
+    const int rank = random_shape(c, 0, extent);
+    const int64_t n_words = 4;
+    const bool is_plain = wk_case_chance(c, 40);
+    (void)add(c, 0, random_float(c), rank, extent);
+    (void)wk_case_dense(c, 1, WICK_U32, 1, &n_words);
+    c->op.p.random.fn = (wk_random_fn)wk_case_below(c, WK_RANDOM_COUNT_);
+    c->op.p.random.first = (uint64_t)wk_case_below(c, 1000);
+    if (wk_case_chance(c, 30)) c->op.p.random.first += (UINT64_C(1) << 34) - 1000;
+    if (wk_case_chance(c, 50)) c->op.p.random.first &= ~UINT64_C(3);
+    c->op.p.random.a = is_plain ? 0 : 10 * wk_case_signed(c);
+    c->op.p.random.b = is_plain ? 1 : 0.5 + (double)wk_rng_uniform(&c->rng);
+    if (!is_plain && c->op.p.random.fn == WK_RANDOM_UNIFORM) c->op.p.random.b += c->op.p.random.a;
+}
+
+/* Rows of every kind, now and then one as long as a vocabulary's. */
+static void describe_top_k(wk_case *c) {
+    int64_t extent[WICK_MAX_RANK];
+    const bool is_long = wk_case_chance(c, 5);
+    const int rank = is_long ? 1 : random_shape(c, 1, extent);
+    int64_t *const last = &extent[rank - 1];
+    if (is_long) *last = 1 + wk_case_below(c, 3 * MAX_ELEMENTS);
+    const int64_t n = *last, few = n < 40 ? n : 40;
+    const wick_dtype dtype = random_float(c);
+    (void)add(c, 2, dtype, rank, extent);
+    *last = wk_case_chance(c, 60) ? wk_case_below(c, few + 1) : wk_case_below(c, n + 1);
+    (void)add(c, 0, dtype, rank, extent);
+    (void)add(c, 1, WICK_U32, rank, extent);
+}
+
 static void describe_norm(wk_case *c) {
     int64_t extent[WICK_MAX_RANK];
     const int rank = random_shape(c, 1, extent);
@@ -435,6 +467,7 @@ static wk_case_values random_values(wk_case *c) {
     case WK_OP_LAYER_NORM:
     case WK_OP_COMPARE:
     case WK_OP_WHERE:
+    case WK_OP_TOP_K:
     case WK_OP_ROPE_TABLE:
     case WK_OP_MATMUL:
     case WK_OP_LINEAR: return kind < 90 ? WK_VALUES_SPECIAL : WK_VALUES_NOT_FINITE;
@@ -454,6 +487,8 @@ static void describe(wk_case *c) {
     case WK_OP_COPY: describe_copy(c); break;
     case WK_OP_FILL: describe_fill(c); break;
     case WK_OP_ARANGE: describe_arange(c); break;
+    case WK_OP_RANDOM: describe_random(c); break;
+    case WK_OP_TOP_K: describe_top_k(c); break;
     case WK_OP_RMS_NORM:
     case WK_OP_LAYER_NORM: describe_norm(c); break;
     case WK_OP_ROPE:

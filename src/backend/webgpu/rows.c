@@ -25,7 +25,8 @@ static void join(wk_rows_walk *w) {
     for (int d = 0; d < w->rank; d++) {
         wk_rows_dim dim = w->dim[d];
         const wk_rows_dim *const outer = n > 0 ? &w->dim[n - 1] : NULL;
-        if (outer && outer->in_y == dim.in_y * dim.extent && outer->in_x == dim.in_x * dim.extent) {
+        if (outer && outer->in_y == dim.in_y * dim.extent && outer->in_x == dim.in_x * dim.extent &&
+            outer->in_z == dim.in_z * dim.extent) {
             dim.extent *= outer->extent;
             n--;
         }
@@ -34,13 +35,19 @@ static void join(wk_rows_walk *w) {
     w->rank = n;
 }
 
+static uint32_t stride_in(const wk_view *view, int d) {
+    return view && d < view->rank ? (uint32_t)view->stride[d] : 0;
+}
+
 /* Dimensions [begin, end), without those of one element. */
-static wk_rows_walk walk_over(const wk_view *y, const wk_view *x, int begin, int end) {
+static wk_rows_walk walk_over(const wk_view *y, const wk_view *z, const wk_view *x, int begin,
+                              int end) {
     wk_rows_walk w = {0};
     for (int d = begin; d < end; d++) {
         const wk_rows_dim dim = {.extent = (uint32_t)x->extent[d],
-                                 .in_y = d < y->rank ? (uint32_t)y->stride[d] : 0,
-                                 .in_x = (uint32_t)x->stride[d]};
+                                 .in_y = stride_in(y, d),
+                                 .in_x = stride_in(x, d),
+                                 .in_z = stride_in(z, d)};
         if (dim.extent != 1) insert(&w, &dim);
     }
     join(&w);
@@ -65,11 +72,15 @@ static void choose_threads(wk_rows *rows) {
 }
 
 wk_rows wk_rows_of(const wk_view *y, const wk_view *x, int n_kept) {
+    return wk_rows_of_two(y, NULL, x, n_kept);
+}
+
+wk_rows wk_rows_of_two(const wk_view *y, const wk_view *z, const wk_view *x, int n_kept) {
     wk_rows rows = {.n_rows = count_of(x, 0, n_kept), .n = count_of(x, n_kept, x->rank)};
     rows.part = rows.n_all = rows.n;
     rows.n_parts = 1;
-    rows.kept = walk_over(y, x, 0, n_kept);
-    rows.reduced = walk_over(y, x, n_kept, x->rank);
+    rows.kept = walk_over(y, z, x, 0, n_kept);
+    rows.reduced = walk_over(y, z, x, n_kept, x->rank);
     const wk_rows_walk *const kept = &rows.kept, *const reduced = &rows.reduced;
     rows.by_columns = kept->rank > 0 && reduced->rank > 0 &&
                       kept->dim[kept->rank - 1].in_x < reduced->dim[reduced->rank - 1].in_x;
@@ -101,7 +112,7 @@ static void put_walk(wk_dispatch *d, const wk_rows_walk *w) {
         wk_dispatch_u32(d, dim.extent);
         wk_dispatch_u32(d, dim.in_y);
         wk_dispatch_u32(d, dim.in_x);
-        wk_dispatch_u32(d, 0);
+        wk_dispatch_u32(d, dim.in_z);
     }
 }
 

@@ -12,7 +12,7 @@
 enum { WK_ROWS_CONSTANTS = 3 };
 
 typedef struct wk_rows_dim {
-    uint32_t extent, in_y, in_x; /* strides; 0 in a y that does not have it */
+    uint32_t extent, in_y, in_x, in_z; /* strides; 0 in a y or z that does not have it */
 } wk_rows_dim;
 
 /* The last dimension is the innermost one in x. */
@@ -32,6 +32,8 @@ typedef struct wk_rows {
 
 /* Rows of x over the dimensions from n_kept on; y has the first n_kept ones, or all. */
 wk_rows wk_rows_of(const wk_view *y, const wk_view *x, int n_kept);
+/* The same with a second destination, of y's shape. */
+wk_rows wk_rows_of_two(const wk_view *y, const wk_view *z, const wk_view *x, int n_kept);
 /* Splits long rows. Only for kernels that can put parts together. */
 void wk_rows_split(wk_rows *rows);
 /* The results of the parts as the elements of rows: y as before. */

@@ -68,6 +68,13 @@ static void cut_rope(cuts *list, int n) {
     heads->dim[0] = heads->dim[1] = 2;
 }
 
+/* Along the first dimension that has several elements: those of a piece are numbered in a row. */
+static void cut_random(cuts *list, const wk_view *y) {
+    int d = 0;
+    while (d < y->rank && y->extent[d] == 1) d++;
+    if (d < y->rank) add_cut(list)->dim[0] = (int8_t)d;
+}
+
 static bool has_blocks(const wk_op *op) {
     for (int i = 0; i < op->n_dst + op->n_src; i++)
         if (wk_dtype_is_block(op->view[i].dtype)) return true;
@@ -87,6 +94,8 @@ static void list_cuts(const wk_op *op, const wk_webgpu_kernel *kernel, cuts *lis
     case WK_OP_COPY:
     case WK_OP_FILL: add_common(list, has_blocks(op) ? rank - 1 : rank, n); break;
     case WK_OP_REDUCE: add_common(list, rank, 2); break;
+    case WK_OP_RANDOM: cut_random(list, &op->view[0]); break;
+    case WK_OP_TOP_K: add_common(list, rank - 1, 3); break;
     case WK_OP_SOFTMAX:
     case WK_OP_RMS_NORM:
     case WK_OP_LAYER_NORM: add_common(list, rank - 1, 2); break;
@@ -245,6 +254,8 @@ static wick_status encode_piece(const work *w, const wk_op *op, const cut *c, in
         if (w->n_rows == 0) of.n_rows = (uint32_t)op->view[1].extent[0];
         of.first_row += (uint32_t)from;
     }
+    if (op->code == WK_OP_RANDOM)
+        piece.p.random.first += (uint64_t)(from * (wk_view_count(&piece.view[0]) / n));
     return encode_pieces(&of, &piece);
 }
 

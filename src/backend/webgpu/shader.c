@@ -109,10 +109,14 @@ static void put_lanes_of_one(wk_strbuf *out, const char *name, const char *type)
 
 /* Less than a word: its bits are cleared and set, so that whoever writes to the others meanwhile
  * is not disturbed. */
-static void put_element_store(wk_strbuf *out, const char *name, unsigned slot, const element *e) {
+static void put_element_store(wk_strbuf *out, const char *name, slot_kind kind, unsigned slot,
+                              const element *e) {
     wk_strbuf_format(out, "fn store_%s(i: u32, v: %s) {\n", name, e->type);
     if (e->per_word == 1) {
-        wk_strbuf_format(out, "    slot%u[i] = %s;\n}\n", slot, e->store);
+        wk_strbuf_format(out,
+                         kind == SLOT_ATOMICS ? "    atomicStore(&slot%u[i], %s);\n}\n"
+                                              : "    slot%u[i] = %s;\n}\n",
+                         slot, e->store);
         put_lanes_of_one(out, name, e->type);
         return;
     }
@@ -228,7 +232,7 @@ static void put_operand(wk_strbuf *out, const wk_program *p, int i) {
     switch (o->form) {
     case WK_FORM_ELEMENTS:
         put_element_load(out, name, kind, o->slot, &e);
-        if (o->is_written && e.store) put_element_store(out, name, o->slot, &e);
+        if (o->is_written && e.store) put_element_store(out, name, kind, o->slot, &e);
         break;
     case WK_FORM_LANES:
         put_lanes_load(out, name, kind, o->slot, &e);

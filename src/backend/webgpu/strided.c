@@ -105,6 +105,8 @@ static wick_status run(wk_encoder *e, const wk_strided *s, const walk *w, uint32
     for (int k = 0; k < 8; k++) wk_dispatch_u32(&d, k < w->rank ? w->extent[k] : 1);
     for (int k = 0; k < WICK_MAX_RANK; k++)
         for (int i = 0; i < WK_STRIDED_OPERANDS; i++) wk_dispatch_u32(&d, w->stride[k][i]);
+    for (int k = 0; k < 4; k++) wk_dispatch_u32(&d, s->own[k]);
+    wk_dispatch_u32(&d, begin);
     return wk_dispatch_run_n(e, &d, (count + THREADS - 1) / THREADS);
 }
 

@@ -8,15 +8,15 @@
 enum { WK_STRIDED_OPERANDS = 4 };
 
 /* What a thread does: its source has these views, in their order, the destination first, and
- * params.a and params.b. Its first constant is LANES, set here: the elements of a thread, 4 where
- * they lie side by side in whole words, else 1. 64-bit elements are bound as words, the low one
- * first, and always one at a time. */
+ * params.a, params.b and params.own. Its first constant is LANES, set here: the elements of a
+ * thread, 4 where they lie side by side in whole words, else 1. 64-bit elements are bound as words,
+ * the low one first, and always one at a time. */
 typedef struct wk_strided {
     const wk_source *source;
     const wk_view *views[WK_STRIDED_OPERANDS];
     int n;
     int32_t constants[WK_MAX_CONSTANTS - 1]; /* behind LANES */
-    uint32_t a, b;
+    uint32_t a, b, own[4];
 } wk_strided;
 
 wick_status wk_strided_run(wk_encoder *e, const wk_strided *s);

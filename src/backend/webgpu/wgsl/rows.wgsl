@@ -10,7 +10,7 @@ struct Params {
     n_all: u32,                    // of the rows whose parts' results these are
     own: vec4<u32>,                // the kernel's
     first: vec4<u32>,              // element 0 of the operands
-    kept: array<vec4<u32>, 6>,     // extent, strides in y and x
+    kept: array<vec4<u32>, 6>,     // extent, strides in y, x and z
     reduced: array<vec4<u32>, 6>,
 }
 
@@ -25,8 +25,9 @@ struct Place {
     lane: u32,
     begin: u32,
     end: u32,
-    y: u32,      // the row in y and x
+    y: u32,      // the row in y, x and a second destination
     x: u32,
+    z: u32,
 }
 
 fn group_index(group: vec3<u32>, groups: vec3<u32>) -> u32 { return group.y * groups.x + group.x; }
@@ -41,12 +42,15 @@ fn place_of(group: u32, local: u32) -> Place {
     p.end = select(p.begin, min(p.begin + params.part, params.n), p.row < params.n_rows);
     p.y = params.first.x;
     p.x = params.first.y;
+    p.z = params.first.z;
     var rest = p.row;
     for (var d = params.n_kept; d > 0u; d--) {
         let dim = params.kept[d - 1u];
         let quotient = rest / dim.x;
-        p.y += (rest - quotient * dim.x) * dim.y;
-        p.x += (rest - quotient * dim.x) * dim.z;
+        let at = rest - quotient * dim.x;
+        p.y += at * dim.y;
+        p.x += at * dim.z;
+        p.z += at * dim.w;
         rest = quotient;
     }
     return p;

@@ -9,6 +9,8 @@ struct Params {
     first: vec4<u32>,                // element 0 of each operand
     extent: array<vec4<u32>, 2>,
     stride: array<vec4<u32>, 6>,     // by dimension, of each operand
+    own: vec4<u32>,                  // more of the kernel's own
+    begin: u32,                      // elements before those of thread 0
 }
 
 fn positions(i: u32) -> vec4<u32> {

@@ -1,0 +1,62 @@
+// The k largest elements of rows: a workgroup sorts a tile of them (Batcher's bitonic network,
+// 1968) and keeps k. Of rows longer than a tile every part gives k candidates (TO_PARTS), which are
+// the elements of the next dispatch (FROM_PARTS). y: values, or candidates; z: indices.
+// A candidate is an element's place in the order of floats, NaN above all, and its index.
+// own: k, and the strides of values and indices along the row.
+const PAIRS = u32(TILE) / 2u;
+
+var<workgroup> tile: array<vec2<u32>, TILE>;
+
+fn comes_before(a: vec2<u32>, b: vec2<u32>) -> bool {
+    return a.x > b.x || (a.x == b.x && a.y < b.y);
+}
+
+// Behind the end: what comes after all elements.
+fn candidate(p: Place, i: u32) -> vec2<u32> {
+    if (i >= p.end) { return vec2<u32>(0u, 0xffffffffu); }
+    if (FROM_PARTS == 1) {
+        let at = params.first.w + 2u * (p.row * params.n + i);
+        return vec2<u32>(bitcast<u32>(load_c(at)), bitcast<u32>(load_c(at + 1u)));
+    }
+    return vec2<u32>(order_of(bitcast<u32>(load_element(p, i))), i);
+}
+
+fn sort(local: u32) {
+    for (var size = 2u; size <= u32(TILE); size *= 2u) {
+        for (var step = size / 2u; step > 0u; step /= 2u) {
+            workgroupBarrier();
+            for (var pair = local; pair < PAIRS; pair += u32(THREADS)) {
+                let i = 2u * pair - (pair & (step - 1u));
+                let a = tile[i];
+                let b = tile[i + step];
+                if (comes_before(b, a) == ((i & size) == 0u)) {
+                    tile[i] = b;
+                    tile[i + step] = a;
+                }
+            }
+        }
+    }
+    workgroupBarrier();
+}
+
+fn store_result(p: Place, i: u32) {
+    if (TO_PARTS == 1) {
+        let at = params.first.x + 2u * ((p.row * params.n_parts + p.part) * params.own.x + i);
+        store_y(at, bitcast<V_y>(tile[i].x));
+        store_y(at + 1u, bitcast<V_y>(tile[i].y));
+    } else {
+        store_y(p.y + i * params.own.y, bitcast<V_y>(load_element(p, tile[i].y)));
+        store_z(p.z + i * params.own.z, bitcast<V_z>(tile[i].y));
+    }
+}
+
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+    let number = group_index(group, groups);
+    if (number >= params.n_groups) { return; }
+    let p = place_of(number, local);
+    for (var i = local; i < u32(TILE); i += u32(THREADS)) { tile[i] = candidate(p, p.begin + i); }
+    sort(local);
+    for (var i = local; i < params.own.x; i += u32(THREADS)) { store_result(p, i); }
+}
