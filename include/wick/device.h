@@ -160,8 +160,8 @@ WICK_API wick_math wick_device_math(const wick_device *device);
 WICK_API void wick_device_set_math(wick_device *device, wick_math math);
 
 /* Random numbers (wick_rand, wick_randn): a device begins with seed 0. Each tensor of them takes
- * the next stream of the seed: the same calls after the same seed give the same numbers, on every
- * backend, with any number of threads, and across a loss of the device. */
+ * the next stream of the seed, a call that fails none: the same calls after the same seed give the
+ * same numbers, on every backend, with any number of threads, and across a loss of the device. */
 WICK_API void wick_device_set_seed(wick_device *device, uint64_t seed);
 WICK_API uint64_t wick_device_seed(const wick_device *device);
 

@@ -7,7 +7,7 @@
 /* Seed and stream as kernels read them. They are an operand, so that a recorded plan does not
  * repeat its numbers: whoever records one writes them before each run. */
 static wick_tensor *make_state(wick_device *device) {
-    const uint64_t seed = wick_device_seed(device), stream = wk_device_take_stream(device);
+    const uint64_t seed = wick_device_seed(device), stream = *wk_device_streams(device);
     const uint32_t words[] = {(uint32_t)seed, (uint32_t)(seed >> 32), (uint32_t)stream,
                               (uint32_t)(stream >> 32)};
     return wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(4), words, sizeof words);
@@ -23,6 +23,7 @@ static wick_tensor *queue_random(wk_call *call, wick_tensor *y) {
     wk_call_add(call, y, NULL);
     wk_call_add(call, state, NULL);
     y = wk_queue_result(call, y);
+    if (y) ++*wk_device_streams(y->device);
     wick_release(state);
     return y;
 }

@@ -182,7 +182,7 @@ void wick_device_set_seed(wick_device *device, uint64_t seed) {
 
 uint64_t wick_device_seed(const wick_device *device) { return device ? device->seed : 0; }
 
-uint64_t wk_device_take_stream(wick_device *device) { return device->n_streams++; }
+uint64_t *wk_device_streams(wick_device *device) { return &device->n_streams; }
 
 void wick_device_get_info(const wick_device *device, wick_device_info *info) {
     if (!info) return;

@@ -28,8 +28,8 @@ wick_status wk_device_fail(wick_device *device, wick_status status, const char *
 wick_error *wk_device_sticky(wick_device *device);
 wk_heap *wk_device_heap(wick_device *device);
 
-/* The number of a stream of the device's seed that nobody had before. */
-uint64_t wk_device_take_stream(wick_device *device);
+/* How many streams of the device's seed were taken: the number of the next one. */
+uint64_t *wk_device_streams(wick_device *device);
 
 /* --- Loss: a device that is lost is replaced, the wick_device stays --- */
 

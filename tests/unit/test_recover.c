@@ -218,6 +218,31 @@ static void test_plans(void **state) {
     close_clean(device);
 }
 
+/* The stream of random numbers goes on where it was; a call that fails takes nothing of it. */
+static void test_random_numbers(void **state) {
+    (void)state;
+    float first[2][4], second[2][4];
+    for (int is_lost = 0; is_lost < 2; is_lost++) {
+        wick_device *const device = open_null(0);
+        wick_device_set_seed(device, 99);
+        wick_tensor *const a = wick_rand(device, WICK_F32, WICK_SHAPE(4), 0, 1);
+        assert_int_equal(wick_read(a, first[is_lost], sizeof *first), WICK_OK);
+        if (is_lost) {
+            lose(device);
+            assert_null(wick_rand(device, WICK_F32, WICK_SHAPE(4), 0, 1));
+            expect_lost(device, "lost");
+            recover(device);
+        }
+        wick_tensor *const b = wick_rand(device, WICK_F32, WICK_SHAPE(4), 0, 1);
+        assert_int_equal(wick_read(b, second[is_lost], sizeof *second), WICK_OK);
+        wick_release(a);
+        wick_release(b);
+        close_clean(device);
+    }
+    assert_memory_equal(first[0], first[1], sizeof *first);
+    assert_memory_equal(second[0], second[1], sizeof *second);
+}
+
 static void test_too_often(void **state) {
     (void)state;
     wick_device *const device = open_null(0);
@@ -321,13 +346,10 @@ static void test_falls_back(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensors),
-        cmocka_unit_test(test_generations),
-        cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_shadow),
-        cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_too_often),
-        cmocka_unit_test(test_closed_on_the_way),
+        cmocka_unit_test(test_tensors),    cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_reads),      cmocka_unit_test(test_shadow),
+        cmocka_unit_test(test_plans),      cmocka_unit_test(test_random_numbers),
+        cmocka_unit_test(test_too_often),  cmocka_unit_test(test_closed_on_the_way),
         cmocka_unit_test(test_falls_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,245 @@
+/* usage: webgpu_ops [--backend webgpu] [options of webgpu_options.h]
+ * Operations whose results on WebGPU must be those of the CPU bit by bit, whether or not tensors
+ * lie in pieces: uniform random numbers, and the largest elements; and normal numbers, nearly. */
+#include "webgpu_options.h"
+
+#include <wick/ops.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+static wick_device_desc options;
+
+/* How the device is opened: whole, with tensors in pieces of 64 KiB, and with ops cut as well. */
+typedef struct manner {
+    uint64_t max_binding_bytes;
+    uint32_t submit_us;
+} manner;
+
+static const manner manners[] = {{0, 0}, {64 << 10, 0}, {64 << 10, 1}};
+
+static wick_device *open_device(const manner *m, bool is_strict) {
+    wick_device_desc desc = options;
+    wick_device *device;
+    wick_error err = {0};
+    if (m) {
+        desc.webgpu.max_binding_bytes = m->max_binding_bytes;
+        desc.webgpu.submit_us = m->submit_us;
+    } else {
+        desc = (wick_device_desc){.backend = WICK_BACKEND_CPU};
+    }
+    desc.strict = is_strict;
+    if (wick_device_open(&desc, &device, &err) != WICK_OK) fail_msg("%s", err.message);
+    return device;
+}
+
+/* The contents; the caller frees them. */
+static void *bytes_of(wick_tensor *t) {
+    const size_t size = wick_tensor_bytes(t);
+    void *const bytes = malloc(size + 1);
+    assert_non_null(bytes);
+    if (!t || wick_read(t, bytes, size) != WICK_OK) {
+        wick_error err = {0};
+        (void)wick_device_error(t ? wick_tensor_device(t) : NULL, &err);
+        fail_msg("%s", t ? err.message : "there is no tensor");
+    }
+    return bytes;
+}
+
+static void assert_same(wick_tensor *got, wick_tensor *want) {
+    void *const a = bytes_of(got), *const b = bytes_of(want);
+    assert_int_equal(wick_tensor_bytes(got), wick_tensor_bytes(want));
+    assert_memory_equal(a, b, wick_tensor_bytes(want));
+    free(a);
+    free(b);
+}
+
+static uint64_t fallbacks_of(const wick_device *device) {
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    return stats.n_fallbacks;
+}
+
+/* --- Random numbers --- */
+
+static const wick_dtype narrow_floats[] = {WICK_F32, WICK_F16, WICK_BF16};
+
+typedef void (*draw_fn)(wick_device *gpu, wick_device *cpu, wick_dtype dtype, wick_shape shape);
+
+static void draw_uniform(wick_device *gpu, wick_device *cpu, wick_dtype dtype, wick_shape shape) {
+    static const double ranges[][2] = {{0, 1}, {-1, 1}, {0.3, 0.7}, {-3.3, 1000}};
+    for (size_t i = 0; i < WK_COUNT(ranges); i++) {
+        const double low = ranges[i][0], high = ranges[i][1];
+        wick_tensor *const want = wick_rand(cpu, dtype, shape, low, high);
+        wick_tensor *const got = wick_rand(gpu, dtype, shape, low, high);
+        assert_same(got, want);
+        wick_release(want);
+        wick_release(got);
+    }
+}
+
+/* The bound of docs/numerics.md. */
+static void draw_normal(wick_device *gpu, wick_device *cpu, wick_dtype dtype, wick_shape shape) {
+    if (dtype != WICK_F32) return; /* the others are rounded from it: kernel_check has them */
+    wick_tensor *const a = wick_randn(cpu, dtype, shape, 0, 1);
+    wick_tensor *const b = wick_randn(gpu, dtype, shape, 0, 1);
+    float *const want = bytes_of(a), *const got = bytes_of(b);
+    double largest = 0;
+    for (int64_t i = 0; i < wick_tensor_size(a); i++)
+        largest = fmax(largest, fabs((double)got[i] - (double)want[i]));
+    if (!(largest <= 2e-6)) fail_msg("a normal number is off by %g", largest);
+    free(want);
+    free(got);
+    wick_release(a);
+    wick_release(b);
+}
+
+static void draw_all(draw_fn draw) {
+    const wick_shape shapes[] = {WICK_SHAPE(1), WICK_SHAPE(4099), WICK_SHAPE(3, 1, 77),
+                                 WICK_SHAPE(1, 2, 40001), WICK_SHAPE(300, 211)};
+    for (size_t m = 0; m < WK_COUNT(manners); m++) {
+        wick_device *const gpu = open_device(&manners[m], true), *const cpu = open_device(NULL, 0);
+        wick_device_set_seed(gpu, UINT64_C(0x123456789ABCDEF0));
+        wick_device_set_seed(cpu, UINT64_C(0x123456789ABCDEF0));
+        for (size_t d = 0; d < WK_COUNT(narrow_floats); d++)
+            for (size_t s = 0; s < WK_COUNT(shapes); s++)
+                draw(gpu, cpu, narrow_floats[d], shapes[s]);
+        wick_device_close(gpu);
+        wick_device_close(cpu);
+    }
+}
+
+static void uniform_numbers_are_the_cpus(void **state) {
+    (void)state;
+    draw_all(draw_uniform);
+}
+
+static void normal_numbers_are_nearly_the_cpus(void **state) {
+    (void)state;
+    draw_all(draw_normal);
+}
+
+/* WebGPU has no float64: the CPU draws them, and says so. */
+static void float64_is_drawn_on_the_cpu(void **state) {
+    (void)state;
+    wick_device *const gpu = open_device(&manners[0], false), *const cpu = open_device(NULL, false);
+    draw_uniform(gpu, cpu, WICK_F64, WICK_SHAPE(100));
+    assert_true(fallbacks_of(gpu) > 0);
+    wick_device_close(gpu);
+    wick_device_close(cpu);
+}
+
+/* --- The largest elements --- */
+
+/* Numbers of which many are equal, made on the CPU. */
+static wick_tensor *numbers(wick_device *device, wick_dtype dtype, int64_t rows, int64_t n) {
+    const size_t count = (size_t)(rows * n);
+    float *const values = malloc(count * sizeof *values);
+    uint32_t bits = (uint32_t)count;
+    assert_non_null(values);
+    for (size_t i = 0; i < count; i++) {
+        bits = bits * 1664525 + 1013904223;
+        values[i] = i % 97 == 5 ? (float)NAN : (float)((int)(bits >> 8) % 5000 - 2500) / 8;
+    }
+    wick_tensor *const t = wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(rows, n), values,
+                                                 count * sizeof *values);
+    wick_tensor *const y = wick_cast(t, dtype);
+    wick_release(t);
+    free(values);
+    return y;
+}
+
+/* NaN, which may be of other bits, becomes a number that is not among the others. */
+static wick_tensor *without_nan(wick_tensor *x) {
+    wick_tensor *const cond = wick_ne(x, x);
+    wick_tensor *const other =
+        wick_full(wick_tensor_device(x), wick_tensor_dtype(x), WICK_SHAPE(1), 4096);
+    wick_tensor *const y = wick_where(cond, other, x);
+    wick_release(cond);
+    wick_release(other);
+    return y;
+}
+
+static void check_top_k(wick_device *gpu, wick_device *cpu, wick_dtype dtype, const int64_t *size) {
+    wick_tensor *places[2], *values[2], *x[2];
+    for (int i = 0; i < 2; i++) {
+        x[i] = numbers(i ? cpu : gpu, dtype, size[0], size[1]);
+        values[i] = wick_top_k(x[i], size[2], 1, &places[i]);
+        if (!values[i]) fail_msg("there is no top-k");
+    }
+    assert_same(places[0], places[1]);
+    wick_tensor *const v[2] = {without_nan(values[0]), without_nan(values[1])};
+    assert_same(v[0], v[1]);
+    for (int i = 0; i < 2; i++) {
+        wick_release(x[i]);
+        wick_release(v[i]);
+        wick_release(places[i]);
+        wick_release(values[i]);
+    }
+}
+
+static void the_largest_are_the_cpus(void **state) {
+    static const int64_t sizes[][3] = {
+        {1, 1, 1},        {300, 8, 2},     {100, 128, 8},    {70, 512, 10},
+        {40, 1000, 1000}, {3, 1024, 1024}, {3, 1025, 512},   {2, 5000, 511},
+        {1, 49152, 40},   {1, 262144, 1},  {1, 262144, 512},
+    };
+    (void)state;
+    wick_device *const gpu = open_device(&manners[0], true), *const cpu = open_device(NULL, false);
+    for (size_t i = 0; i < WK_COUNT(sizes); i++)
+        check_top_k(gpu, cpu, narrow_floats[i % WK_COUNT(narrow_floats)], sizes[i]);
+    wick_device_close(gpu);
+    wick_device_close(cpu);
+}
+
+static void the_largest_of_rows_in_pieces(void **state) {
+    static const int64_t sizes[][3] = {{300, 211, 9}, {7, 9000, 100}, {50, 1000, 1000}};
+    (void)state;
+    for (size_t m = 1; m < WK_COUNT(manners); m++) {
+        wick_device *const gpu = open_device(&manners[m], true), *const cpu = open_device(NULL, 0);
+        for (size_t i = 0; i < WK_COUNT(sizes); i++) check_top_k(gpu, cpu, WICK_F32, sizes[i]);
+        wick_device_close(gpu);
+        wick_device_close(cpu);
+    }
+}
+
+/* More than the kernel keeps of long rows. */
+static void many_of_a_long_row_are_found_on_the_cpu(void **state) {
+    static const int64_t size[3] = {2, 3000, 513};
+    (void)state;
+    wick_device *const gpu = open_device(&manners[0], false), *const cpu = open_device(NULL, false);
+    check_top_k(gpu, cpu, WICK_F32, size);
+    assert_int_equal(fallbacks_of(gpu), 1);
+    wick_device_close(gpu);
+    wick_device *const strict = open_device(&manners[0], true);
+    wick_tensor *const x = numbers(strict, WICK_F32, size[0], size[1]);
+    wick_tensor *const y = wick_top_k(x, size[2], 1, NULL);
+    assert_int_equal(wick_synchronize(strict), WICK_ERR_UNSUPPORTED);
+    wick_release(x);
+    wick_release(y);
+    wick_device_close(strict);
+    wick_device_close(cpu);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(uniform_numbers_are_the_cpus),
+    cmocka_unit_test(normal_numbers_are_nearly_the_cpus),
+    cmocka_unit_test(float64_is_drawn_on_the_cpu),
+    cmocka_unit_test(the_largest_are_the_cpus),
+    cmocka_unit_test(the_largest_of_rows_in_pieces),
+    cmocka_unit_test(many_of_a_long_row_are_found_on_the_cpu),
+};
+
+int main(int argc, char **argv) {
+    if (!parse_device(argc, argv, &options)) return 2;
+    if (options.backend == WICK_BACKEND_WEBGPU) return cmocka_run_group_tests(tests, NULL, NULL);
+    printf("skipped: --backend webgpu was not given\n");
+    return 77;
+}
