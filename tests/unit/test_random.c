@@ -157,7 +157,7 @@ static void no_number_leaves_its_range(void **state) {
                 sum += values[i];
             }
             if (floats[d] == WICK_F32 || floats[d] == WICK_F64) /* deviation 0.002 of the range */
-                assert_true(fabs(sum / COUNT - (low + high) / 2) < 0.01 * (high - low));
+                assert_true(fabs(sum / (double)COUNT - (low + high) / 2) < 0.01 * (high - low));
             free(values);
         }
     }
@@ -179,10 +179,10 @@ enum { COUNT = 1 << 18, BINS = 256 };
  * deviation 22.6. */
 static double chi_square(const double *probabilities) {
     static int bins[BINS];
-    const double expected = (double)COUNT / BINS;
+    const double expected = (double)COUNT / (double)BINS;
     double sum = 0;
     memset(bins, 0, sizeof bins);
-    for (int i = 0; i < COUNT; i++) bins[(int)(probabilities[i] * BINS) % BINS]++;
+    for (int i = 0; i < COUNT; i++) bins[(int)(probabilities[i] * (double)BINS) % BINS]++;
     for (int b = 0; b < BINS; b++) sum += (bins[b] - expected) * (bins[b] - expected) / expected;
     return sum;
 }
@@ -191,7 +191,7 @@ static double chi_square(const double *probabilities) {
 static double moment(const double *x, double mean, int power) {
     double sum = 0;
     for (int i = 0; i < COUNT; i++) sum += pow(x[i] - mean, power);
-    return sum / COUNT;
+    return sum / (double)COUNT;
 }
 
 static void assert_near(double got, double want, double by) {
@@ -202,7 +202,7 @@ static void assert_near(double got, double want, double by) {
 static double correlation(const double *x, double mean, int distance) {
     double sum = 0;
     for (int i = 0; i + distance < COUNT; i++) sum += (x[i] - mean) * (x[i + distance] - mean);
-    return sum / COUNT / moment(x, mean, 2);
+    return sum / (double)COUNT / moment(x, mean, 2);
 }
 
 /* Bounds are five standard deviations. */
@@ -229,9 +229,9 @@ static void normal_numbers_are_normal(void **state) {
         double *const z = values_of(wick_randn(device, dtype, WICK_SHAPE(COUNT), 3, 2), COUNT);
         for (int k = 0; k < COUNT; k++) z[k] = (z[k] - 3) / 2;
         assert_near(moment(z, 0, 1), 0, 5 / sqrt(COUNT));
-        assert_near(moment(z, 0, 2), 1, 5 * sqrt(2.0 / COUNT));
-        assert_near(moment(z, 0, 3), 0, 5 * sqrt(15.0 / COUNT));
-        assert_near(moment(z, 0, 4), 3, 5 * sqrt(96.0 / COUNT));
+        assert_near(moment(z, 0, 2), 1, 5 * sqrt(2.0 / (double)COUNT));
+        assert_near(moment(z, 0, 3), 0, 5 * sqrt(15.0 / (double)COUNT));
+        assert_near(moment(z, 0, 4), 3, 5 * sqrt(96.0 / (double)COUNT));
         for (int k = 1; k < 5; k++) assert_near(correlation(z, 0, k), 0, 5 / sqrt(COUNT));
         for (int k = 0; k < COUNT; k++) z[k] = erfc(-z[k] / sqrt(2)) / 2;
         assert_near(chi_square(z), BINS - 1, 5 * 22.6);

@@ -8,8 +8,26 @@
 
 #include <math.h>
 
-/* A block of four words, and the numbers it gives: four of 24 bits, or two of 53 for float64. */
-enum { WORDS = 4 };
+enum { WORDS = 4 }; /* of a block */
+
+/* What the elements of an op come from: a block gives four numbers of 24 bits, or two of 53. */
+typedef struct source {
+    uint32_t key[2], stream[2];
+    bool is_wide, is_normal;
+    int n; /* numbers of a block */
+} source;
+
+static source source_of(const wk_op *op) {
+    const wk_ref_row state = wk_ref_row_at(wk_src(op, 0), 0);
+    source s = {.is_wide = wk_dst(op, 0)->dtype == WICK_F64,
+                .is_normal = op->p.random.fn == WK_RANDOM_NORMAL};
+    s.n = s.is_wide ? WORDS / 2 : WORDS;
+    for (int i = 0; i < 2; i++) {
+        s.key[i] = (uint32_t)wk_ref_integer_at(&state, i);
+        s.stream[i] = (uint32_t)wk_ref_integer_at(&state, 2 + i);
+    }
+    return s;
+}
 
 static double uniform_of(const uint32_t *words, bool is_wide) {
     if (!is_wide) return (double)(words[0] >> 8) * 0x1p-24;
@@ -17,81 +35,70 @@ static double uniform_of(const uint32_t *words, bool is_wide) {
     return (double)(bits >> 11) * 0x1p-53;
 }
 
-/* Pairs of uniform numbers to pairs of normal ones: the first as 1 - ulp ... 0, of which 1 is the
- * next above, so that its logarithm is finite. */
-static void make_normal(double *numbers, int n, bool is_wide) {
+/* Pairs of uniform numbers to pairs of normal ones; the first is moved up by its last bit, to
+ * (0, 1], so that its logarithm is finite. */
+static void make_normal(const source *s, double *numbers) {
     static const double two_pi = 6.28318530717958647692;
-    const double step = is_wide ? 0x1p-53 : 0x1p-24;
-    for (int i = 0; i < n; i += 2) {
+    const double step = s->is_wide ? 0x1p-53 : 0x1p-24;
+    for (int i = 0; i < s->n; i += 2) {
         const double radius = sqrt(-2 * log(numbers[i] + step)), angle = two_pi * numbers[i + 1];
         numbers[i] = radius * cos(angle);
         numbers[i + 1] = radius * sin(angle);
     }
 }
 
-/* Philox's key and the upper half of its counter. */
-static void load_state(const wk_view *view, uint32_t key[2], uint32_t counter[4]) {
-    const wk_ref_row row = wk_ref_row_at(view, 0);
-    for (int i = 0; i < 2; i++) {
-        key[i] = (uint32_t)wk_ref_integer_at(&row, i);
-        counter[2 + i] = (uint32_t)wk_ref_integer_at(&row, 2 + i);
-    }
+static void make_block(const source *s, uint64_t block, double numbers[WORDS]) {
+    const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), s->stream[0],
+                                 s->stream[1]};
+    uint32_t words[WORDS];
+    wk_philox(counter, s->key, words);
+    for (int i = 0; i < s->n; i++) numbers[i] = uniform_of(words + i * (WORDS / s->n), s->is_wide);
+    if (s->is_normal) make_normal(s, numbers);
 }
 
 /* Numbers [begin, begin + n) of the stream. */
-static void draw(const wk_op *op, uint64_t begin, int64_t n, double *to) {
-    const bool is_wide = wk_dst(op, 0)->dtype == WICK_F64;
-    const int words_each = is_wide ? 2 : 1, n_numbers = WORDS / words_each;
-    uint32_t key[2], counter[4], words[WORDS];
-    double numbers[WORDS];
-    load_state(wk_src(op, 0), key, counter);
-    for (int64_t i = 0; i < n; i++) {
-        const uint64_t number = begin + (uint64_t)i, block = number / (uint64_t)n_numbers;
-        const int at = (int)(number % (uint64_t)n_numbers);
-        if (i == 0 || at == 0) {
-            counter[0] = (uint32_t)block;
-            counter[1] = (uint32_t)(block >> 32);
-            wk_philox(counter, key, words);
-            for (int k = 0; k < n_numbers; k++)
-                numbers[k] = uniform_of(words + k * words_each, is_wide);
-            if (op->p.random.fn == WK_RANDOM_NORMAL) make_normal(numbers, n_numbers, is_wide);
-        }
-        to[i] = numbers[at];
+static void draw(const source *s, uint64_t begin, int64_t n, double *to) {
+    uint64_t block = begin / (uint64_t)s->n;
+    int at = (int)(begin % (uint64_t)s->n);
+    for (int64_t i = 0; i < n; at = 0) {
+        double numbers[WORDS];
+        make_block(s, block++, numbers);
+        while (at < s->n && i < n) to[i++] = numbers[at++];
     }
 }
 
-static double bounded(const wk_random_scaling *s, double value) {
+static double uniform_in(const wk_random_scaling *s, double u, bool is_wide) {
+    double value = s->shift + s->scale * u;
+    if (!is_wide) {
+        const float part = (float)s->scale * (float)u;
+        value = (double)((float)s->shift + part);
+    }
     return fmin(fmax(value, s->least), s->most);
 }
 
-static void scale(const wk_op *op, int64_t n, double *numbers) {
-    const bool is_wide = wk_dst(op, 0)->dtype == WICK_F64;
-    const bool is_uniform = op->p.random.fn == WK_RANDOM_UNIFORM;
-    wk_random_scaling s;
-    (void)wk_random_scale(wk_dst(op, 0)->dtype, &op->p, &s);
-    for (int64_t i = 0; i < n; i++) {
-        if (is_uniform && !is_wide) {
-            const float part = (float)s.scale * (float)numbers[i];
-            numbers[i] = bounded(&s, (double)((float)s.shift + part));
-        } else {
-            const double value = s.shift + s.scale * numbers[i];
-            numbers[i] = is_uniform ? bounded(&s, value) : value;
-        }
-    }
+/* Numbers to elements. */
+static void scale(const source *from, const wk_random_scaling *s, int64_t n, double *numbers) {
+    for (int64_t i = 0; i < n; i++)
+        numbers[i] = from->is_normal ? s->shift + s->scale * numbers[i]
+                                     : uniform_in(s, numbers[i], from->is_wide);
 }
 
 /* Elements [begin, end) of y, in chunks that lie in one row. */
 static void run_random(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const wk_view *const y = wk_dst(run->op, 0);
+    const wk_params *const p = &run->op->p;
+    const source from = source_of(run->op);
+    wk_random_scaling scaling;
     double numbers[WK_REF_CHUNK];
+    (void)wk_random_scale(y->dtype, p, &scaling);
     for (int64_t i = begin; i < end;) {
         const int64_t extent = y->rank > 0 ? y->extent[y->rank - 1] : 1, at = i % extent;
         const wk_ref_row row = wk_ref_row_at(y, i / extent);
         int64_t n = extent - at < end - i ? extent - at : end - i;
         if (n > WK_REF_CHUNK) n = WK_REF_CHUNK;
-        draw(run->op, run->op->p.random.first + (uint64_t)i, n, numbers);
-        scale(run->op, n, numbers);
+        draw(&from, p->random.first + (uint64_t)i, n, numbers);
+        scale(&from, &scaling, n, numbers);
         wk_ref_store(&row, at, n, numbers);
         i += n;
     }
