@@ -122,6 +122,12 @@ typedef struct wick_device_stats {
     uint64_t pool_bytes, pool_peak_bytes, pool_free_bytes;
     uint64_t n_pool_hits, n_pool_misses;
     double pool_fragmentation; /* share of the free bytes that is not in their largest piece */
+    /* GPU: programs compiled, and how often one was there already; those that could not be. */
+    uint64_t n_pipelines, n_pipeline_hits, n_pipeline_failures;
+    uint64_t shader_bytes;       /* of their texts */
+    double compile_seconds;      /* in which at least one was being compiled */
+    double compile_wait_seconds; /* of these, nothing else went on: a submit needed one of them */
+    uint64_t n_bind_groups, n_bind_group_hits; /* what programs are given, made and found again */
 } wick_device_stats;
 
 WICK_API void wick_device_get_stats(const wick_device *device, wick_device_stats *stats);

@@ -282,6 +282,10 @@ typedef struct wk_backend_stats {
     /* What the buffers' memory is taken from; all 0 where there is no such pool. */
     uint64_t pool_bytes, pool_peak_bytes, pool_free_bytes, pool_largest_free_bytes;
     uint64_t n_pool_hits, n_pool_misses;
+    /* See wick_device_stats. */
+    uint64_t n_pipelines, n_pipeline_hits, n_pipeline_failures, shader_bytes;
+    uint64_t compile_ns, compile_wait_ns;
+    uint64_t n_bind_groups, n_bind_group_hits;
 } wk_backend_stats;
 
 /* Functions marked optional may be NULL. Those without err cannot fail. */
@@ -337,6 +341,13 @@ struct wk_backend {
     const wk_kernel *(*find_kernel)(const wk_backend_device *dev, const wk_op *op);
     wick_status (*encode)(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
                           wick_error *err);
+    /* Optional, both. Begins to compile what encode of this op will need; its buffers may be places
+     * of a plan. */
+    wick_status (*rehearse)(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
+                            wick_error *err);
+    /* WICK_PENDING while something is being compiled; what cannot be is told where it is needed.
+     * Never blocks, but it compiles a kernel where that cannot be done in the background. */
+    wick_status (*poll_compiled)(wk_backend_device *dev);
     /* Closes what was encoded so far; *ticket is done when all of it has run. */
     wick_status (*submit)(wk_backend_device *dev, wk_ticket *ticket, wick_error *err);
     /* WICK_OK: ran. WICK_PENDING. WICK_ERR_INDEX: ran, and a kernel met an index out of range

@@ -232,6 +232,14 @@ void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) 
                                  .pool_free_bytes = of.pool_free_bytes,
                                  .n_pool_hits = of.n_pool_hits,
                                  .n_pool_misses = of.n_pool_misses,
+                                 .n_pipelines = of.n_pipelines,
+                                 .n_pipeline_hits = of.n_pipeline_hits,
+                                 .n_pipeline_failures = of.n_pipeline_failures,
+                                 .shader_bytes = of.shader_bytes,
+                                 .compile_seconds = 1e-9 * (double)of.compile_ns,
+                                 .compile_wait_seconds = 1e-9 * (double)of.compile_wait_ns,
+                                 .n_bind_groups = of.n_bind_groups,
+                                 .n_bind_group_hits = of.n_bind_group_hits,
                                  .n_losses = device->recovery.n_losses};
     if (of.pool_free_bytes > 0)
         stats->pool_fragmentation =
@@ -250,6 +258,13 @@ wick_status wick_device_trim(wick_device *device, uint64_t *freed, wick_error *e
 size_t wick_device_get_profile(const wick_device *device, wick_kernel_stats *out, size_t capacity) {
     if (!device || (!out && capacity > 0)) return 0;
     return device->backend->profile(device->handle, out, capacity);
+}
+
+bool wk_device_compiles(const wick_device *device) { return device->backend->rehearse != NULL; }
+
+wick_status wk_device_compiled(wick_device *device) {
+    return device->backend->poll_compiled ? device->backend->poll_compiled(device->handle)
+                                          : WICK_OK;
 }
 
 void wk_device_observe(wick_device *device, wk_observer_fn observer, void *user) {

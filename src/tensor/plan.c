@@ -189,6 +189,21 @@ wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t
     return status;
 }
 
+wick_status wk_plan_rehearse(wick_device *device, wk_plan **out) {
+    wk_plan *const plan = device->recording;
+    const wk_backend *const backend = device->backend;
+    wk_plan_abort(device, out);
+    for (size_t i = 0; i < plan->n_ops && plan->status == WICK_OK; i++) {
+        wick_error ignored = {0};
+        if (!plan->kernels[i]) continue;
+        const wick_status status =
+            backend->rehearse(device->handle, plan->kernels[i], &plan->ops[i], &ignored);
+        if (status == WICK_ERR_OUT_OF_MEMORY || status == WICK_ERR_DEVICE_LOST)
+            plan->status = wk_device_fail(device, status, "%s", ignored.message);
+    }
+    return plan->status;
+}
+
 void wk_plan_abort(wick_device *device, wk_plan **out) {
     *out = device->recording;
     device->recording = NULL;

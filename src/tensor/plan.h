@@ -25,6 +25,9 @@ wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool);
  * free it after them. */
 wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t n_outputs,
                         wk_plan **out);
+/* Ends a recording that will not run, but one like it: what its ops need begins to compile. Such a
+ * recording needs no pool. Failures that are not for want of memory are left to that one. */
+wick_status wk_plan_rehearse(wick_device *device, wk_plan **out);
 /* Ends a recording that failed: release the tensors made since, then free *out. */
 void wk_plan_abort(wick_device *device, wk_plan **out);
 /* Queues the whole sequence once. Replayed by the backend when it can; op by op while an observer,

@@ -105,6 +105,14 @@ static void add_stats(wk_backend_stats *sum, const wk_backend_stats *of) {
     sum->n_dispatches += of->n_dispatches;
     sum->n_pool_hits += of->n_pool_hits;
     sum->n_pool_misses += of->n_pool_misses;
+    sum->n_pipelines += of->n_pipelines;
+    sum->n_pipeline_hits += of->n_pipeline_hits;
+    sum->n_pipeline_failures += of->n_pipeline_failures;
+    sum->shader_bytes += of->shader_bytes;
+    sum->compile_ns += of->compile_ns;
+    sum->compile_wait_ns += of->compile_wait_ns;
+    sum->n_bind_groups += of->n_bind_groups;
+    sum->n_bind_group_hits += of->n_bind_group_hits;
     if (of->buffer_peak_bytes > sum->buffer_peak_bytes)
         sum->buffer_peak_bytes = of->buffer_peak_bytes;
     if (of->pool_peak_bytes > sum->pool_peak_bytes) sum->pool_peak_bytes = of->pool_peak_bytes;

@@ -47,6 +47,13 @@ wick_status wk_device_recover(wick_device *device);
 /* It has been of use: attempts are counted from zero again. */
 void wk_device_settle(wick_device *device);
 
+/* --- Compiling --- */
+
+/* Kernels are compiled before their first use, and wk_plan_rehearse does so ahead of it. */
+bool wk_device_compiles(const wick_device *device);
+/* WICK_PENDING while some are. Never blocks. */
+wick_status wk_device_compiled(wick_device *device);
+
 /* --- Tensors --- */
 
 /* A dense tensor, contents undefined; while a plan is being recorded its memory exists only later.
@@ -79,7 +86,7 @@ uint64_t wk_weight_room(const wick_device *device, const wk_weight_desc *desc, b
 
 /* A weight in the layout its device wants, in the store where that has room left; rows are sent
  * with wk_weight_upload. Owned by the caller, never by a scope. desc->data is used in place where
- * the layout is RAW (*in_place tells). */
+ * the layout is RAW (*in_place tells). In a recording, without data: a place. */
 wick_tensor *wk_weight_new(wick_device *device, const wk_weight_desc *desc, wk_weight_store *store,
                            bool *in_place);
 /* Bytes that such a weight takes on the device; 0 where its size overflows. */

@@ -3,6 +3,7 @@
 
 #include "core/dtype.h"
 #include "core/shape.h"
+#include "tensor/record.h"
 
 enum { STORE_ALIGNMENT = 64 };
 
@@ -67,6 +68,8 @@ static uint64_t granule_of(const wk_view *view) {
 /* The memory of a weight: a part of the store or a buffer of its own. */
 static wick_status place(wk_weight_store *store, wick_device *device, uint64_t bytes,
                          wk_view *view) {
+    if (device->recording)
+        return wk_plan_place(device->recording, bytes, granule_of(view), &view->buf);
     if (!store->buf || align(bytes) > store->buf->size - store->used)
         return wk_buffer_new(device, bytes, granule_of(view), &view->buf);
     wk_buffer_retain(store->buf);

@@ -23,5 +23,5 @@ bool wk_verify_next_webgpu(wk_backend_device *device, size_t *index, wk_verify_s
 }
 
 uint64_t wk_verify_webgpu_programs(const wk_backend_device *device) {
-    return device->cache.n_pipelines_made;
+    return device->cache.n_pipelines;
 }

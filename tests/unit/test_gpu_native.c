@@ -246,7 +246,8 @@ static void a_kernel_not_compiled_is_not_run(void **state) {
     wk_gpu_command command = dispatch(&c, 0);
     command.dispatch.pipeline = wrong;
     err = (wick_error){0};
-    assert_int_equal(wk_gpu_submit(c.gpu, &command, 1, &err), WICK_ERR_STATE);
+    assert_int_equal(wk_gpu_submit(c.gpu, &command, 1, &err), WICK_ERR_VALUE);
+    assert_non_null(strstr(err.message, "kernel scale"));
     command = dispatch(&c, 4096); /* parameters behind their buffer */
     err = (wick_error){0};
     assert_int_equal(wk_gpu_submit(c.gpu, &command, 1, &err), WICK_ERR_DEVICE);

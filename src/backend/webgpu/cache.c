@@ -3,6 +3,7 @@
 #include "backend/webgpu/webgpu_state.h"
 
 #include "core/hash.h"
+#include "sys/clock.h"
 
 #include <string.h>
 
@@ -56,6 +57,7 @@ static wick_status compile(wk_backend_device *dev, wk_pipeline_entry *entry, wic
     wk_strbuf text;
     wk_strbuf_init(&text, dev->heap);
     wk_webgpu_shader(dev->gpu, program, &text);
+    dev->cache.shader_bytes += text.size;
     const wk_gpu_pipeline_desc desc = {
         .label = program->source->name, .wgsl = text.data, .layout = entry->layout};
     const wick_status status = text.failed
@@ -91,8 +93,9 @@ static wick_status add_pipeline(wk_backend_device *dev, const wk_program *progra
         return status;
     }
     entry->status = WICK_PENDING;
+    if (cache->n_finished == cache->n_pipelines) cache->begun_ns = wk_clock_ns();
     cache->pipelines[cache->n_pipelines++] = entry;
-    cache->n_pipelines_made++;
+    entry->number = cache->n_pipelines;
     *out = entry;
     return WICK_OK;
 }
@@ -113,17 +116,38 @@ wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_program *program,
     return add_pipeline(dev, program, hash, out, err);
 }
 
-wick_status wk_cache_finish(wk_backend_device *dev, wick_error *err) {
+wick_status wk_cache_poll(wk_backend_device *dev) {
     wk_webgpu_cache *const cache = &dev->cache;
-    wick_status first = WICK_OK;
     while (cache->n_finished < cache->n_pipelines) {
-        wk_pipeline_entry *const entry = cache->pipelines[cache->n_finished++];
-        while ((entry->status = wk_gpu_pipeline_poll(dev->gpu, entry->pipeline, err)) ==
-               WICK_PENDING)
-            wk_gpu_pause(dev->gpu);
-        if (first == WICK_OK) first = entry->status;
+        wk_pipeline_entry *const entry = cache->pipelines[cache->n_finished];
+        entry->status = wk_gpu_pipeline_poll(dev->gpu, entry->pipeline, NULL);
+        if (entry->status == WICK_PENDING) return WICK_PENDING;
+        if (entry->status != WICK_OK) cache->n_failures++;
+        if (++cache->n_finished == cache->n_pipelines)
+            cache->compile_ns += wk_clock_ns() - cache->begun_ns;
     }
-    return first;
+    return WICK_OK;
+}
+
+void wk_cache_wait(wk_backend_device *dev, size_t n) {
+    wk_webgpu_cache *const cache = &dev->cache;
+    if (cache->n_finished >= n) return;
+    const uint64_t begun = wk_clock_ns();
+    while (wk_cache_poll(dev) == WICK_PENDING && cache->n_finished < n) wk_gpu_pause(dev->gpu);
+    cache->wait_ns += wk_clock_ns() - begun;
+}
+
+void wk_cache_stats(const wk_backend_device *dev, wk_backend_stats *stats) {
+    const wk_webgpu_cache *const cache = &dev->cache;
+    const bool is_compiling = cache->n_finished < cache->n_pipelines;
+    stats->n_pipelines = cache->n_pipelines;
+    stats->n_pipeline_hits = cache->n_pipeline_hits;
+    stats->n_pipeline_failures = cache->n_failures;
+    stats->shader_bytes = cache->shader_bytes;
+    stats->compile_ns = cache->compile_ns + (is_compiling ? wk_clock_ns() - cache->begun_ns : 0);
+    stats->compile_wait_ns = cache->wait_ns;
+    stats->n_bind_groups = cache->n_groups_made;
+    stats->n_bind_group_hits = cache->n_group_hits;
 }
 
 /* --- Bind groups --- */

@@ -110,7 +110,9 @@ wick_status wk_dispatch_run(wk_encoder *e, const wk_dispatch *d, uint32_t x, uin
                             uint32_t z) {
     wk_pipeline_entry *entry;
     WK_TRY(wk_cache_pipeline(e->dev, &d->program, &entry, e->err));
+    if (e->dev->is_rehearsing) return WICK_OK;
     if (entry->status < 0) return wk_gpu_pipeline_poll(e->dev->gpu, entry->pipeline, e->err);
+    if (e->recorder->n_pipelines < entry->number) e->recorder->n_pipelines = entry->number;
     const uint32_t workgroups[3] = {x, y, z};
     return wk_dispatch_record(e, d, entry->pipeline, entry->layout, workgroups);
 }
@@ -132,7 +134,7 @@ wick_status wk_encoder_temp(wk_encoder *e, int64_t count, wk_view *out) {
     if (!wk_view_dense(WICK_F32, &shape, out, &bytes))
         return wk_fail(e->err, WICK_ERR_SHAPE, "%lld elements are no tensor", (long long)count);
     assert(e->n_temps < WK_MAX_TEMPS);
-    WK_TRY(wk_webgpu_alloc(e->dev, bytes, 0, &out->buf, e->err));
+    WK_TRY(wk_webgpu_temp(e->dev, bytes, &out->buf, e->err));
     e->temps[e->n_temps++] = out->buf;
     return WICK_OK;
 }

@@ -87,7 +87,8 @@ typedef struct wk_gpu_pipeline_desc {
     const wk_gpu_layout *layout;
 } wk_gpu_pipeline_desc;
 
-/* Compiles a kernel. It may go on in the background. */
+/* Begins to compile a kernel: in the background, or else now where its entry has a name of its own,
+ * and in a poll where it has none. Its layout must stay until then. */
 wick_status wk_gpu_pipeline_start(wk_gpu *gpu, const wk_gpu_pipeline_desc *desc,
                                   wk_gpu_pipeline **out, wick_error *err);
 /* WICK_OK: it can be dispatched. WICK_PENDING. WICK_ERR_VALUE: the text is wrong, err says what and
@@ -121,7 +122,7 @@ typedef struct wk_gpu_command {
 } wk_gpu_command;
 
 /* Runs n commands in their order, each seeing what those before it wrote. Their objects may be
- * released at once. */
+ * released at once. A pipeline that could not be compiled fails as its poll does. */
 wick_status wk_gpu_submit(wk_gpu *gpu, const wk_gpu_command *commands, size_t n, wick_error *err);
 
 /* Copies the first n timestamps (nanoseconds, 64 bits each) of timed commands to a READBACK buffer;

@@ -58,7 +58,9 @@ static void object_drop(const WGPUFunctions *f, wk_gpu_object *object) {
     case WK_GPU_OBJECT_PIPELINE: {
         wk_gpu_pipeline *const pipeline = (wk_gpu_pipeline *)object;
         if (pipeline->handle) f->ComputePipelineRelease(pipeline->handle);
+        if (pipeline->module) f->ShaderModuleRelease(pipeline->module);
         pipeline->handle = NULL;
+        pipeline->module = NULL;
         break;
     }
     }
@@ -269,12 +271,13 @@ wick_status wk_gpu_poll(wk_gpu *gpu, uint64_t *done, wick_error *err) {
 
 void wk_gpu_pause(wk_gpu *gpu) {
     const wk_gpu_library *const library = &gpu->library;
-    if (!library->quirks->has_wait_any || gpu->n_awaited == 0) {
+    if (!library->quirks->has_wait_any || gpu->newest.id == 0) {
         wk_sleep_us(50);
         return;
     }
     WGPUFutureWaitInfo wait = {.future = gpu->newest};
     library->f.InstanceWaitAny(gpu->instance, 1, &wait, 1000000);
+    if (wait.completed) gpu->newest.id = 0; /* others may be on their way still */
 }
 
 bool wk_gpu_lose(wk_gpu *gpu) {

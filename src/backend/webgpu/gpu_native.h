@@ -56,6 +56,9 @@ struct wk_gpu_pipeline {
     wk_gpu_object object;
     wk_gpu *gpu;
     WGPUComputePipeline handle; /* NULL while pending and when it failed */
+    /* What a poll is to compile; NULL: it is compiled, or an implementation is at it. */
+    WGPUShaderModule module;
+    const wk_gpu_layout *layout;
     wick_error failure;
     char label[64];
 };
@@ -83,7 +86,7 @@ struct wk_gpu {
 
     uint64_t n_submitted, n_done;
     uint64_t n_awaited; /* callbacks that will come */
-    WGPUFuture newest;  /* of these */
+    WGPUFuture newest;  /* of these; 0: it has come */
 
     wk_mutex *lock; /* of failure: an implementation may report errors from threads of its own */
     wick_error failure;

@@ -167,22 +167,40 @@ static void pipeline_arrived(WGPUEnum status, WGPUComputePipeline handle, WGPUSt
     (void)wk_gpu_object_arrived(gpu, &pipeline->object);
 }
 
-static void compile(wk_gpu_pipeline *pipeline, const WGPUComputePipelineDescriptor *desc) {
+static void compile_in_background(wk_gpu_pipeline *pipeline,
+                                  const WGPUComputePipelineDescriptor *desc) {
+    wk_gpu *const gpu = pipeline->gpu;
+    const WGPUCreateComputePipelineAsyncCallbackInfo callback =
+        WK_GPU_CALLBACK(pipeline_arrived, pipeline);
+    wk_gpu_object_await(gpu, &pipeline->object);
+    gpu->newest = gpu->library.f.DeviceCreateComputePipelineAsync(gpu->device, desc, callback);
+}
+
+static void compile_now(wk_gpu_pipeline *pipeline, const WGPUComputePipelineDescriptor *desc) {
     wk_gpu *const gpu = pipeline->gpu;
     const WGPUFunctions *const f = &gpu->library.f;
-    if (gpu->library.quirks->has_async_pipelines) {
-        const WGPUCreateComputePipelineAsyncCallbackInfo callback =
-            WK_GPU_CALLBACK(pipeline_arrived, pipeline);
-        wk_gpu_object_await(gpu, &pipeline->object);
-        gpu->newest = f->DeviceCreateComputePipelineAsync(gpu->device, desc, callback);
-        return;
-    }
     wk_gpu_scope_begin(gpu);
     pipeline->handle = f->DeviceCreateComputePipeline(gpu->device, desc);
     if (!wk_gpu_scope_failed(gpu)) return;
     fail_kernel(pipeline, gpu->scope.type, gpu->scope.message, NULL);
     if (pipeline->handle) f->ComputePipelineRelease(pipeline->handle);
     pipeline->handle = NULL;
+}
+
+/* The module has served. entry NULL: "main". */
+static void compile(wk_gpu_pipeline *pipeline, const char *entry) {
+    wk_gpu *const gpu = pipeline->gpu;
+    const WGPUComputePipelineDescriptor desc = {
+        .label = wk_gpu_view(pipeline->label),
+        .layout = pipeline->layout->pipeline,
+        .compute = {.module = pipeline->module, .entryPoint = wk_gpu_view(entry ? entry : "main")},
+    };
+    if (gpu->library.quirks->has_async_pipelines)
+        compile_in_background(pipeline, &desc);
+    else
+        compile_now(pipeline, &desc);
+    gpu->library.f.ShaderModuleRelease(pipeline->module);
+    pipeline->module = NULL;
 }
 
 wick_status wk_gpu_pipeline_start(wk_gpu *gpu, const wk_gpu_pipeline_desc *given,
@@ -193,30 +211,27 @@ wick_status wk_gpu_pipeline_start(wk_gpu *gpu, const wk_gpu_pipeline_desc *given
         wk_gpu_object_make(gpu, WK_GPU_OBJECT_PIPELINE, sizeof *pipeline, err);
     if (!pipeline) return WICK_ERR_OUT_OF_MEMORY;
     pipeline->gpu = gpu;
+    pipeline->layout = given->layout;
     snprintf(pipeline->label, sizeof pipeline->label, "%s", given->label);
     *out = pipeline;
-    WGPUShaderModule const module = make_module(pipeline, given->wgsl);
-    if (!module) return WICK_OK; /* told by poll */
-    const WGPUComputePipelineDescriptor desc = {
-        .label = wk_gpu_view(pipeline->label),
-        .layout = given->layout->pipeline,
-        .compute = {.module = module,
-                    .entryPoint = wk_gpu_view(given->entry ? given->entry : "main")},
-    };
-    compile(pipeline, &desc);
-    gpu->library.f.ShaderModuleRelease(module);
+    pipeline->module = make_module(pipeline, given->wgsl); /* NULL: told by poll */
+    const bool is_now = gpu->library.quirks->has_async_pipelines || given->entry;
+    if (pipeline->module && is_now) compile(pipeline, given->entry);
     return WICK_OK;
 }
 
 wick_status wk_gpu_pipeline_poll(wk_gpu *gpu, wk_gpu_pipeline *pipeline, wick_error *err) {
     const wick_error *const failure = &pipeline->failure;
+    const bool is_pending = !pipeline->handle && failure->status == WICK_OK;
+    if (is_pending && gpu->is_lost) return wk_gpu_fail_lost(gpu, err);
+    if (is_pending && pipeline->module) {
+        compile(pipeline, NULL);
+        return WICK_PENDING; /* one is enough for a poll */
+    }
+    if (is_pending) gpu->library.f.InstanceProcessEvents(gpu->instance);
     if (pipeline->handle) return WICK_OK;
-    if (failure->status != WICK_OK) return wk_fail(err, failure->status, "%s", failure->message);
-    if (gpu->is_lost) return wk_gpu_fail_lost(gpu, err);
-    gpu->library.f.InstanceProcessEvents(gpu->instance);
-    if (pipeline->handle) return WICK_OK;
-    if (failure->status != WICK_OK) return wk_fail(err, failure->status, "%s", failure->message);
-    return WICK_PENDING;
+    if (failure->status == WICK_OK) return WICK_PENDING;
+    return wk_fail(err, failure->status, "%s", failure->message);
 }
 
 void wk_gpu_pipeline_release(wk_gpu *gpu, wk_gpu_pipeline *pipeline) {

@@ -59,6 +59,8 @@ static wick_status encode_dispatch(encoding *e, const wk_gpu_command *command, w
     const wk_gpu_pipeline *const pipeline = command->dispatch.pipeline;
     const wk_gpu_group *const group = command->dispatch.group;
     const uint32_t params = command->dispatch.params;
+    if (pipeline->failure.status != WICK_OK)
+        return wk_fail(err, pipeline->failure.status, "%s", pipeline->failure.message);
     if (!pipeline->handle)
         return wk_fail(err, WICK_ERR_STATE, "kernel %s is not compiled", pipeline->label);
     if (params + (uint64_t)WK_GPU_PARAM_BYTES > group->params_size)

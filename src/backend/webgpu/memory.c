@@ -16,8 +16,26 @@ static size_t bytes_of(uint32_t n_pieces) {
     return sizeof(wk_webgpu_buffer) + n_pieces * sizeof(wk_piece);
 }
 
+/* The blocks of stand-ins have no memory. */
+static wick_status take_piece(wk_backend_device *dev, bool is_real, uint64_t size, wk_piece *out,
+                              wick_error *err) {
+    if (is_real) return wk_pool_take(dev, size, out, err);
+    wk_block *const block = wk_alloc_zeroed(dev->heap, sizeof *block);
+    if (!block) return wk_fail_memory(err, sizeof *block, 0, "a buffer");
+    block->size = size;
+    *out = (wk_piece){.block = block};
+    return WICK_OK;
+}
+
+static void give_piece(wk_backend_device *dev, const wk_piece *piece) {
+    if (piece->block->gpu)
+        wk_pool_give(dev, piece);
+    else
+        wk_free(dev->heap, piece->block, sizeof *piece->block);
+}
+
 static void free_pieces(wk_backend_device *dev, wk_webgpu_buffer *buf, uint32_t n_taken) {
-    for (uint32_t i = 0; i < n_taken; i++) wk_pool_give(dev, &buf->pieces[i]);
+    for (uint32_t i = 0; i < n_taken; i++) give_piece(dev, &buf->pieces[i]);
     wk_free(dev->heap, buf, bytes_of(buf->n_pieces));
 }
 
@@ -44,8 +62,8 @@ static void count_buffer(wk_backend_device *dev, const wk_webgpu_buffer *buf) {
         dev->stats.buffer_peak_bytes = dev->stats.buffer_bytes;
 }
 
-wick_status wk_webgpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t granule,
-                            wk_buffer **out, wick_error *err) {
+static wick_status make_buffer(wk_backend_device *dev, bool is_real, uint64_t size,
+                               uint64_t granule, wk_buffer **out, wick_error *err) {
     const uint64_t segment = segment_of(dev, granule), needed = padded(size);
     *out = NULL;
     if (size / segment >= UINT16_MAX) /* far beyond any device, and no overflow below */
@@ -55,12 +73,12 @@ wick_status wk_webgpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t gran
     for (uint32_t i = 0; i < buf->n_pieces; i++) {
         const uint64_t rest = needed - i * segment;
         const wick_status status =
-            wk_pool_take(dev, rest < segment ? rest : segment, &buf->pieces[i], err);
+            take_piece(dev, is_real, rest < segment ? rest : segment, &buf->pieces[i], err);
         if (status == WICK_OK) continue;
         free_pieces(dev, buf, i);
         return status;
     }
-    count_buffer(dev, buf);
+    if (is_real) count_buffer(dev, buf);
     *out = &buf->base;
     return WICK_OK;
 }
@@ -80,9 +98,25 @@ wick_status wk_webgpu_alloc_block(wk_backend_device *dev, uint64_t size, wk_buff
     return WICK_OK;
 }
 
+wick_status wk_webgpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t granule,
+                            wk_buffer **out, wick_error *err) {
+    return make_buffer(dev, true, size, granule, out, err);
+}
+
+wick_status wk_webgpu_stand_in(wk_backend_device *dev, uint64_t size, uint64_t granule,
+                               wk_buffer **out, wick_error *err) {
+    return make_buffer(dev, false, size, granule, out, err);
+}
+
+wick_status wk_webgpu_temp(wk_backend_device *dev, uint64_t size, wk_buffer **out,
+                           wick_error *err) {
+    return dev->is_rehearsing ? wk_webgpu_stand_in(dev, size, 0, out, err)
+                              : wk_webgpu_alloc(dev, size, 0, out, err);
+}
+
 void wk_webgpu_free(wk_backend_device *dev, wk_buffer *base) {
     wk_webgpu_buffer *const buf = (wk_webgpu_buffer *)(void *)base;
-    dev->stats.buffer_bytes -= base->size;
+    if (buf->pieces[0].block->gpu) dev->stats.buffer_bytes -= base->size;
     free_pieces(dev, buf, buf->n_pieces);
 }
 

@@ -28,7 +28,6 @@ wick_status wk_webgpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
     for (size_t i = 0; i < n && status == WICK_OK; i++)
         status = wk_segment_encode(
             dev, &plan->recorder, (const wk_webgpu_kernel *)(const void *)kernels[i], &ops[i], err);
-    if (status == WICK_OK) status = wk_cache_finish(dev, err); /* nothing compiles afterwards */
     if (status != WICK_OK) {
         wk_webgpu_plan_free(dev, plan);
         return status;
@@ -57,6 +56,8 @@ wick_status wk_webgpu_plan_replay(wk_backend_device *dev, void *plan, wick_error
         const wk_mark *const mark = &from->marks[i];
         dev->replayed_in = dev->recording;
         if (from->may_fault) dev->recorder.may_fault = true;
+        if (dev->recorder.n_pipelines < from->n_pipelines)
+            dev->recorder.n_pipelines = from->n_pipelines;
         WK_TRY(replay_op(dev, from->commands + done, mark->n_commands - done, err));
         done = mark->n_commands;
         if (wk_pace_add(dev, mark->estimate)) WK_TRY(wk_webgpu_flush(dev, err));

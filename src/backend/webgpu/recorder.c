@@ -9,6 +9,7 @@ void wk_recorder_clear(wk_backend_device *dev, wk_recorder *recorder) {
         wk_gpu_group_release(dev->gpu, recorder->groups[--recorder->n_groups]);
     recorder->n_commands = recorder->n_marks = 0;
     recorder->may_fault = false;
+    recorder->n_pipelines = 0;
     for (wk_param_chunk *c = recorder->chunks; c; c = c->next) c->used = 0;
     recorder->chunk = recorder->chunks;
 }

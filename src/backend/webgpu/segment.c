@@ -276,7 +276,7 @@ static wick_status encode_gathered(const work *w, const wk_op *op, int i, const 
     wk_backend_device *const dev = w->dev;
     wk_op copy = {.code = WK_OP_COPY, .n_dst = 1, .n_src = 1, .view = {*to, op->view[i]}};
     wk_op gathered = *op;
-    WK_TRY(wk_webgpu_alloc(dev, bytes, 0, &copy.view[0].buf, w->err));
+    WK_TRY(wk_webgpu_temp(dev, bytes, &copy.view[0].buf, w->err));
     gathered.view[i] = copy.view[0];
     work of = *w;
     of.kernel = wk_webgpu_find_kernel(&copy, dev->adapter.features);

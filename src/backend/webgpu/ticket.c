@@ -4,11 +4,10 @@
 static wick_status submit_recorded(wk_backend_device *dev, wick_error *err) {
     wk_recorder *const recorder = &dev->recorder;
     const bool may_fault = recorder->may_fault;
-    wick_status status = wk_cache_finish(dev, err);
-    if (status == WICK_OK) {
-        wk_recorder_write(dev, recorder);
-        status = wk_gpu_submit(dev->gpu, recorder->commands, recorder->n_commands, err);
-    }
+    wk_cache_wait(dev, recorder->n_pipelines);
+    wk_recorder_write(dev, recorder);
+    const wick_status status =
+        wk_gpu_submit(dev->gpu, recorder->commands, recorder->n_commands, err);
     for (size_t i = 0; i < recorder->n_commands; i++)
         if (recorder->commands[i].kind == WK_GPU_DISPATCH) dev->stats.n_dispatches++;
     wk_recorder_clear(dev, recorder);
@@ -62,6 +61,11 @@ wick_status wk_webgpu_written(wk_backend_device *dev, uint64_t size, wick_error 
 }
 
 wick_status wk_webgpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
+    /* Never blocks: what is recorded waits for its pipelines. */
+    const bool is_compiling = wk_cache_poll(dev) == WICK_PENDING;
+    if (ticket > dev->n_submitted && is_compiling &&
+        dev->cache.n_finished < dev->recorder.n_pipelines)
+        return WICK_PENDING;
     if (ticket > dev->n_submitted) WK_TRY(wk_webgpu_flush(dev, err));
     if (ticket > dev->n_submitted) ticket = dev->n_submitted; /* its submit failed, and was told */
     WK_TRY(pump(dev, err));

@@ -93,6 +93,7 @@ static void get_stats(const wk_backend_device *dev, wk_backend_stats *stats) {
     *stats = dev->stats;
     stats->longest_submit_ns = dev->pace.longest;
     wk_pool_stats(dev, stats);
+    wk_cache_stats(dev, stats);
 }
 
 /* --- Weights and ops --- */
@@ -145,6 +146,8 @@ const wk_backend wk_backend_webgpu = {
     .upload_rows = wk_webgpu_upload_rows,
     .find_kernel = find_kernel,
     .encode = encode,
+    .rehearse = wk_webgpu_rehearse,
+    .poll_compiled = wk_cache_poll,
     .submit = wk_webgpu_submit,
     .poll = wk_webgpu_poll,
     .pause = pause_device,

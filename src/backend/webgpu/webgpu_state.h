@@ -3,7 +3,8 @@
  * cache.c), shader.c (the text of a program), cache.c (layouts, pipelines, bind groups), recorder.c
  * (commands and parameters), pace.c (how long they will take), ticket.c (submits, tickets), read.c
  * (reading back, faults), encoder.c (from a kernel's dispatch to a command), kernel_custom.c
- * (kernels of the user's), segment.c (ops in pieces that fit), upload.c, plan.c (replays),
+ * (kernels of the user's), segment.c (ops in pieces that fit), rehearse.c (programs ahead of time),
+ * upload.c, plan.c (replays),
  * webgpu_device.c (opening, weights, the backend's table). */
 #ifndef WK_BACKEND_WEBGPU_WEBGPU_STATE_H
 #define WK_BACKEND_WEBGPU_WEBGPU_STATE_H
@@ -24,7 +25,7 @@ struct wk_span {
 
 /* Memory of the device. What was freed may serve again at once: commands run in their order. */
 struct wk_block {
-    wk_gpu_buffer *gpu;
+    wk_gpu_buffer *gpu; /* NULL: of a stand-in */
     uint64_t size;
     uint64_t id;      /* never given twice */
     uint64_t used_in; /* number of the latest recording whose commands name it */
@@ -64,7 +65,8 @@ typedef struct wk_pipeline_entry {
     wk_program program;
     wk_gpu_layout *layout;
     wk_gpu_pipeline *pipeline;
-    wick_status status; /* WICK_PENDING until it was waited for */
+    size_t number;      /* from 1, in the order in which they were asked for */
+    wick_status status; /* WICK_PENDING until it was seen to be compiled */
 } wk_pipeline_entry;
 
 /* Compared as bytes. */
@@ -89,9 +91,12 @@ typedef struct wk_webgpu_cache {
     size_t n_layouts;
     wk_pipeline_entry **pipelines;
     size_t n_pipelines, pipeline_capacity;
-    size_t n_finished;       /* the first of them: waited for */
+    size_t n_finished;       /* the first of them: seen to be compiled, or failed */
     wk_map64 pipeline_index; /* hash of the program -> index */
-    uint64_t n_pipelines_made, n_pipeline_hits, n_groups_made, n_group_hits;
+    uint64_t begun_ns;       /* when the first of those was asked for that are not finished */
+    uint64_t compile_ns;     /* while some were compiled */
+    uint64_t wait_ns;        /* of it, submits waited */
+    uint64_t n_pipeline_hits, n_failures, shader_bytes, n_groups_made, n_group_hits;
 } wk_webgpu_cache;
 
 /* Parameters of dispatches, on their way to a uniform buffer. */
@@ -114,7 +119,8 @@ typedef struct wk_mark {
 typedef struct wk_recorder {
     wk_gpu_command *commands;
     size_t n_commands, capacity;
-    bool may_fault; /* a command may set the fault word */
+    bool may_fault;     /* a command may set the fault word */
+    size_t n_pipelines; /* commands need some of the first so many of the cache */
     /* Of a plan's recorder: the ends of its ops, and their temporaries. */
     wk_mark *marks;
     size_t n_marks, mark_capacity;
@@ -183,6 +189,7 @@ struct wk_backend_device {
     wk_heap *heap;
     wk_gpu *gpu;
     bool is_open, is_lost, is_profiled;
+    bool is_rehearsing; /* what is encoded is only compiled */
     wick_adapter_info adapter;
     uint64_t block_bytes; /* the largest block: it can be bound whole */
     wick_webgpu_desc desc;
@@ -228,6 +235,11 @@ wick_status wk_webgpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t gran
 wick_status wk_webgpu_alloc_block(wk_backend_device *dev, uint64_t size, wk_buffer **out,
                                   wick_error *err);
 void wk_webgpu_free(wk_backend_device *dev, wk_buffer *buf);
+/* A buffer in the same pieces without memory, for rehearsals. */
+wick_status wk_webgpu_stand_in(wk_backend_device *dev, uint64_t size, uint64_t granule,
+                               wk_buffer **out, wick_error *err);
+/* Of an op that is encoded or rehearsed. */
+wick_status wk_webgpu_temp(wk_backend_device *dev, uint64_t size, wk_buffer **out, wick_error *err);
 /* The block of bytes [offset, offset + size) of a buffer, and where in it they begin; NULL where
  * they are not in one. */
 wk_block *wk_webgpu_locate(const wk_buffer *buf, uint64_t offset, uint64_t size, uint64_t *at);
@@ -251,9 +263,11 @@ wick_status wk_cache_layout(wk_backend_device *dev, uint32_t n, uint32_t writabl
 /* Begins to compile what is not there. */
 wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_program *program,
                               wk_pipeline_entry **out, wick_error *err);
-/* Waits for all that compile, at the same time where the implementation can; tells the first
- * failure. */
-wick_status wk_cache_finish(wk_backend_device *dev, wick_error *err);
+/* WICK_PENDING while some compile. A failure is told to those who need the pipeline. */
+wick_status wk_cache_poll(wk_backend_device *dev);
+/* Until the first n are compiled. Native only. */
+void wk_cache_wait(wk_backend_device *dev, size_t n);
+void wk_cache_stats(const wk_backend_device *dev, wk_backend_stats *stats);
 /* For a command of the recorder, which has the group at least as long as it has the command. */
 wick_status wk_cache_group(wk_backend_device *dev, wk_recorder *recorder,
                            const wk_gpu_layout *layout, const wk_window *windows, int n,
@@ -364,6 +378,11 @@ void wk_webgpu_custom_free(wk_backend_device *dev, wk_custom *custom);
  * long; a piece that the kernel does not accept is given to the first one that does. */
 wick_status wk_segment_encode(wk_backend_device *dev, wk_recorder *recorder,
                               const wk_webgpu_kernel *kernel, const wk_op *op, wick_error *err);
+
+/* --- rehearse.c --- */
+
+wick_status wk_webgpu_rehearse(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
+                               wick_error *err);
 
 /* --- upload.c --- */
 
