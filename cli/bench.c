@@ -236,14 +236,20 @@ static void fill_ids(uint32_t *ids, uint32_t n, uint32_t n_vocab) {
     }
 }
 
-static int time_row(timer *t, cli_bench_row *row) {
-    const uint32_t n_ids = row->n_prompt > 0 ? row->n_prompt : 1;
-    const wick_session_desc desc = {
-        .context_length = n_ids > row->n_generated + 1 ? n_ids + 1 : row->n_generated + 2,
-        .chunk_length = t->options->engine.chunk_length,
-        .cache = (wick_cache)t->options->engine.cache,
+static wick_session_desc session_desc(const bench_options *o, uint32_t n_prompt,
+                                      uint32_t n_generated) {
+    const uint32_t n_ids = n_prompt > 0 ? n_prompt : 1;
+    return (wick_session_desc){
+        .context_length = n_ids > n_generated + 1 ? n_ids + 1 : n_generated + 2,
+        .chunk_length = o->engine.chunk_length,
+        .cache = (wick_cache)o->engine.cache,
         .ignore_end = true,
     };
+}
+
+static int time_row(timer *t, cli_bench_row *row) {
+    const uint32_t n_ids = row->n_prompt > 0 ? row->n_prompt : 1;
+    const wick_session_desc desc = session_desc(t->options, row->n_prompt, row->n_generated);
     cli_warn_context(t->engine->model, desc.context_length);
     wick_error error = {0};
     if (wick_session_open(t->engine->model, &desc, &t->session, &error) != WICK_OK)
@@ -271,7 +277,8 @@ static int time_row(timer *t, cli_bench_row *row) {
 static int time_device(const bench_options *o, cli_bench_row *rows) {
     cli_engine engine = {0};
     const double start = wick_time();
-    int code = cli_engine_open(&engine, &o->engine, o->model);
+    const wick_session_desc first = session_desc(o, o->n_prompt.items[0], o->n_generated.items[0]);
+    int code = cli_engine_open(&engine, &o->engine, &first, o->model);
     if (code != CLI_OK) return code;
     cli_bench_row common = {
         .model = o->model != NULL ? o->model : "(inside the command)",

@@ -8,6 +8,7 @@
 #include "embedded_model.h"
 #include "hush.h"
 #include "interrupt.h"
+#include "text_out.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,6 +93,12 @@ static const cli_option engine_options[] = {
          "read the file into memory; one that is mapped must not be changed or cut while in use",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, no_map)},
+    {.name = "no-warm-up",
+     .help =
+         "a GPU's kernels are compiled when they are first needed instead of while the model is "
+         "loaded: ready sooner, but the first tokens wait",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, no_warm_up)},
 };
 
 enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options };
@@ -139,7 +146,11 @@ static void show_progress(progress_line *line, const wick_progress *progress) {
     static const double patience = 0.5; /* seconds */
     if (!line->is_wanted || progress->total == 0 || wick_time() - line->start < patience) return;
     line->is_shown = true;
-    fprintf(stderr, "\rloading %3.0f %%", 100.0 * (double)progress->done / (double)progress->total);
+    const double percent = 100.0 * (double)progress->done / (double)progress->total;
+    if (progress->done < progress->total)
+        fprintf(stderr, "\rloading %3.0f %%", percent);
+    else
+        fputs("\rcompiling    ", stderr);
 }
 
 static void clear_progress(const progress_line *line) {
@@ -165,15 +176,18 @@ static int load(cli_engine *engine, wick_source source, const wick_model_desc *d
         return cli_report_file(&error, path, NULL);
     progress_line line = {.is_wanted = isatty(STDERR_FILENO) == 1, .start = wick_time()};
     wick_progress progress = {0};
-    while (!cli_interrupted() && wick_model_open_poll(loading, &progress) == WICK_PENDING)
+    while (!cli_interrupted() && wick_model_open_poll(loading, &progress) == WICK_PENDING) {
         show_progress(&line, &progress);
+        if (progress.done == progress.total) wick_pause(engine->device); /* kernels compile */
+    }
     clear_progress(&line);
     const wick_status status = wick_model_open_finish(loading, &engine->model, &error);
     if (status == WICK_ERR_CANCELLED) return CLI_INTERRUPTED;
     return status == WICK_OK ? CLI_OK : cli_report_file(&error, path, vocabulary_hint(path));
 }
 
-int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const char *path) {
+int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
+                    const wick_session_desc *sessions, const char *path) {
     *engine = (cli_engine){0};
     cli_watch_interrupt();
     wick_error error = {0};
@@ -183,8 +197,10 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const
     else if (wick_source_files(&path, 1, &source, &error) != WICK_OK)
         return cli_report(&error, NULL);
     int code = open_device(engine, options);
+    const wick_model_desc desc = {
+        .no_map = options->no_map, .sessions = sessions, .no_warm_up = options->no_warm_up};
     if (code == CLI_OK)
-        code = load(engine, source, &(wick_model_desc){.no_map = options->no_map}, path);
+        code = load(engine, source, &desc, path);
     else
         source.close(&source);
     if (code != CLI_OK) cli_engine_close(engine);
@@ -225,7 +241,21 @@ static int by_time(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
+/* Of a GPU. */
+static void print_pipelines(const wick_device *device) {
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    if (stats.n_pipelines == 0) return;
+    fprintf(stderr,
+            "%" PRIu64 " kernels (%s of text) compiled in %.2f s, of which %.2f s were waited for; "
+            "%" PRIu64 " failed\n%" PRIu64 " bind groups made, %" PRIu64 " found again\n",
+            stats.n_pipelines, cli_bytes_text(stats.shader_bytes).text, stats.compile_seconds,
+            stats.compile_wait_seconds, stats.n_pipeline_failures, stats.n_bind_groups,
+            stats.n_bind_group_hits);
+}
+
 void cli_print_profile(const wick_device *device) {
+    print_pipelines(device);
     const size_t n = wick_device_get_profile(device, NULL, 0);
     if (n == 0) {
         fputs("nothing was timed: the device has no timestamps\n", stderr);

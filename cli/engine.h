@@ -15,7 +15,7 @@ typedef struct cli_engine_options {
     int math; /* wick_math */
     uint32_t chunk_length;
     int cache; /* wick_cache */
-    bool strict, verify, profile, debug, no_map;
+    bool strict, verify, profile, debug, no_map, no_warm_up;
 } cli_engine_options;
 
 void cli_engine_defaults(cli_engine_options *options, wick_math math);
@@ -29,10 +29,11 @@ typedef struct cli_engine {
     wick_model *model;
 } cli_engine;
 
-/* Opens the device and loads path, or the model inside the command for NULL. Watches signals
- * from here on (interrupt.h). Returns an exit code; anything but CLI_OK has been told, and engine
- * is closed. */
-int cli_engine_open(cli_engine *engine, const cli_engine_options *options, const char *path);
+/* Opens the device and loads path, or the model inside the command for NULL, to be used by such
+ * sessions. Watches signals from here on (interrupt.h). Returns an exit code; anything but CLI_OK
+ * has been told, and engine is closed. */
+int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
+                    const wick_session_desc *sessions, const char *path);
 void cli_engine_close(cli_engine *engine);
 
 /* What to do about a failed step of a session, for cli_report_device. */

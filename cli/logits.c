@@ -78,17 +78,13 @@ static int write_file(const logits_options *o, job *j, size_t n_tokens) {
     return code;
 }
 
-static int compute(const logits_options *o, const cli_engine *engine, const uint32_t *ids,
-                   size_t n) {
-    const wick_session_desc desc = {.context_length = (uint32_t)n,
-                                    .chunk_length = o->engine.chunk_length,
-                                    .cache = (wick_cache)o->engine.cache,
-                                    .logits = WICK_LOGITS_ALL};
+static int compute(const logits_options *o, const cli_engine *engine, const wick_session_desc *desc,
+                   const uint32_t *ids, size_t n) {
     job j = {.engine = engine};
     wick_error error = {0};
-    if (wick_session_open(engine->model, &desc, &j.session, &error) != WICK_OK)
+    if (wick_session_open(engine->model, desc, &j.session, &error) != WICK_OK)
         return cli_report(&error, "fewer tokens need less memory");
-    cli_warn_context(engine->model, desc.context_length);
+    cli_warn_context(engine->model, desc->context_length);
     const wick_status status = wick_session_append_tokens(j.session, ids, n);
     const int code =
         status == WICK_OK ? write_file(o, &j, n) : cli_report_device(engine->device, status, NULL);
@@ -117,8 +113,12 @@ static int run(void *given) {
     size_t n = 0;
     int code = read_ids(o, &ids, &n);
     cli_engine engine = {0};
-    if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, o->model);
-    if (code == CLI_OK) code = compute(o, &engine, ids, n);
+    const wick_session_desc desc = {.context_length = (uint32_t)n,
+                                    .chunk_length = o->engine.chunk_length,
+                                    .cache = (wick_cache)o->engine.cache,
+                                    .logits = WICK_LOGITS_ALL};
+    if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, &desc, o->model);
+    if (code == CLI_OK) code = compute(o, &engine, &desc, ids, n);
     if (code == CLI_OK && o->engine.verify) cli_print_verified(engine.device);
     if (code == CLI_OK && o->engine.profile) cli_print_profile(engine.device);
     cli_engine_close(&engine);

@@ -207,14 +207,13 @@ static void print_figures(const run_options *o, const cli_engine *engine,
     if (o->engine.profile) cli_print_profile(engine->device);
 }
 
-static int generate(const run_options *o, const wick_sampler_desc *sampler, const cli_input *prompt,
+static int generate(const run_options *o, const wick_session_desc *desc, const cli_input *prompt,
                     const cli_engine *engine) {
-    const wick_session_desc desc = session_desc(o, sampler);
     wick_session *session = NULL;
     wick_error error = {0};
-    if (wick_session_open(engine->model, &desc, &session, &error) != WICK_OK)
+    if (wick_session_open(engine->model, desc, &session, &error) != WICK_OK)
         return cli_report(&error, NULL);
-    cli_warn_context(engine->model, desc.context_length);
+    cli_warn_context(engine->model, desc->context_length);
     int code = append_prompt(o, prompt, engine, session);
     if (code == CLI_OK) {
         cli_generation generation = {.device = engine->device,
@@ -235,12 +234,13 @@ static int run(void *given) {
     const run_options *const o = given;
     cli_input prompt = {0};
     wick_logit_bias biases[CLI_MAX_BIASES];
-    wick_sampler_desc sampler;
+    wick_sampler_desc sampler = {0};
     int code = cli_sampling_desc(&cli_run, &o->sampling, biases, &sampler);
     if (code == CLI_OK) code = read_prompt(o, &prompt);
     cli_engine engine = {0};
-    if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, o->model);
-    if (code == CLI_OK) code = generate(o, &sampler, &prompt, &engine);
+    const wick_session_desc desc = session_desc(o, &sampler);
+    if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, &desc, o->model);
+    if (code == CLI_OK) code = generate(o, &desc, &prompt, &engine);
     cli_engine_close(&engine);
     cli_input_free(&prompt);
     return code;

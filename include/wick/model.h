@@ -16,6 +16,13 @@ typedef struct wick_model_loading wick_model_loading;
 
 typedef struct wick_model_desc {
     bool no_map; /* read the file instead of mapping it */
+    /* A GPU compiles kernels while the weights are loaded: all that a session of this desc (NULL:
+     * of the defaults) will need, by its context and chunk length, cache and logits. What another
+     * session needs beyond that compiles from its opening on, before its first step runs. */
+    const struct wick_session_desc *sessions;
+    /* Nothing is compiled ahead: the model is there sooner, and sessions wait in their first steps,
+     * again where a prompt has another length. */
+    bool no_warm_up;
 } wick_model_desc;
 
 /* Loads a GGUF file; the path of any part of a split one stands for all (wick_source_files).

@@ -6,10 +6,19 @@
 #include "model/model.h"
 #include "text/tokenizer.h"
 
-#include <wick/model.h>
+#include <wick/session.h>
 
 /* What a session has where its desc says 0, and how many tokens a block of the cache holds. */
 enum { WK_DEFAULT_CONTEXT = 4096, WK_DEFAULT_CHUNK = 512, WK_BLOCK_SIZE = 64 };
+
+typedef enum wk_outputs { WK_OUTPUTS_NONE, WK_OUTPUTS_LAST, WK_OUTPUTS_ALL } wk_outputs;
+
+typedef struct wk_runner_desc {
+    uint32_t context_length; /* tokens that the cache holds */
+    uint32_t chunk_length;   /* most rows of a batch */
+    wick_dtype cache_dtype;
+    wk_outputs outputs; /* of batches whose outputs are wanted: LAST or ALL */
+} wk_runner_desc;
 
 struct wick_model {
     wick_device *device;
@@ -20,7 +29,8 @@ struct wick_model {
     wk_arena arena; /* the vocabulary's arrays */
     wick_tokenizer *tokenizer;
     wick_source source; /* close NULL: closed; stays open while it is needed, see load.c */
-    bool has_weights_in_place, no_map;
+    bool has_weights_in_place, no_map, no_warm_up;
+    wk_runner_desc warm;         /* the runner whose kernels are compiled with the model */
     uint32_t generation;         /* of the device that holds the weights */
     wick_model_loading *loading; /* again, after a loss; NULL: not under way */
     wick_model_info info;

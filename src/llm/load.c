@@ -7,6 +7,7 @@
 #include "format/tensor_order.h"
 #include "llm/llm.h"
 #include "llm/reader.h"
+#include "llm/runner.h"
 #include "llm/split.h"
 #include "sys/clock.h"
 
@@ -27,8 +28,10 @@ typedef enum step {
     STEP_MODEL,
     STEP_VOCABULARY,
     STEP_DEVICE, /* only where it was lost */
+    STEP_KERNELS,
     STEP_WEIGHTS,
     STEP_TENSORS,
+    STEP_COMPILED,
     STEP_DONE,
 } step;
 
@@ -38,10 +41,12 @@ struct wick_model_loading {
     step step;
     uint64_t position; /* bytes of the source that are done */
 
-    uint32_t generation; /* of the device that the weights go to */
-    uint32_t *order;     /* [n_tensors] in the order of their data */
-    size_t next;         /* in order: the tensor that is being loaded */
-    bool has_begun;      /* that tensor; then one of: */
+    wick_session_desc sessions; /* as the model's desc says; its pointers are not looked at */
+    uint32_t n_rows;            /* of the batches whose kernels begin to compile next */
+    uint32_t generation;        /* of the device that the weights go to */
+    uint32_t *order;            /* [n_tensors] in the order of their data */
+    size_t next;                /* in order: the tensor that is being loaded */
+    bool has_begun;             /* that tensor; then one of: */
     wick_tensor *weight;
     void *host;
 
@@ -97,9 +102,31 @@ static wick_status step_model(wick_model_loading *l) {
     wick_model *const model = l->model;
     WK_TRY(wk_model_make(model->heap, model->gguf, &model->model, &l->error));
     wk_info_fill(model);
+    model->warm = wk_runner_describe(model, &l->sessions);
     WK_TRY(make_order(l));
     l->step = STEP_VOCABULARY;
     return WICK_PENDING;
+}
+
+/* ---- The kernels: they compile while the tensors are read ---- */
+
+static void begin_kernels(wick_model_loading *l) {
+    const wick_model *const model = l->model;
+    const bool is_wanted = wk_device_compiles(model->device) && !model->no_warm_up;
+    l->n_rows = 1;
+    l->step = is_wanted ? STEP_KERNELS : STEP_WEIGHTS;
+}
+
+static wick_status step_kernels(wick_model_loading *l) {
+    WK_TRY(wk_runner_rehearse(l->model, &l->model->warm, &l->n_rows, &l->error));
+    if (l->n_rows == 0) l->step = STEP_WEIGHTS;
+    return WICK_PENDING;
+}
+
+static wick_status step_compiled(wick_model_loading *l) {
+    if (wk_device_compiled(l->model->device) == WICK_PENDING) return WICK_PENDING;
+    l->step = STEP_DONE;
+    return WICK_OK;
 }
 
 static wick_status step_vocabulary(wick_model_loading *l) {
@@ -112,7 +139,7 @@ static wick_status step_vocabulary(wick_model_loading *l) {
                        "the metadata key 'tokenizer.ggml.tokens' has %" PRIu32
                        " tokens, but the tensor 'token_embd.weight' has %" PRIu32 " rows",
                        n_tokens, model->info.n_vocab);
-    l->step = STEP_WEIGHTS;
+    begin_kernels(l);
     return WICK_PENDING;
 }
 
@@ -124,7 +151,7 @@ static wick_status step_device(wick_model_loading *l) {
     const wick_status status = wk_device_recover(l->model->device);
     if (status == WICK_PENDING) return WICK_PENDING;
     if (status != WICK_OK) return take_device_error(l);
-    l->step = STEP_WEIGHTS;
+    begin_kernels(l);
     return WICK_PENDING;
 }
 
@@ -226,8 +253,8 @@ static wick_status step_tensors(wick_model_loading *l) {
         WK_TRY(wk_model_finish_weights(model->model, &l->error));
         model->generation = l->generation;
         l->position = model->info.file_bytes;
-        l->step = STEP_DONE;
-        return WICK_OK;
+        l->step = STEP_COMPILED;
+        return WICK_PENDING;
     }
     if (!l->has_begun) WK_TRY(begin_tensor(l));
     const wick_file_tensor *const tensor = current(l);
@@ -247,8 +274,10 @@ static wick_status do_step(wick_model_loading *l) {
     case STEP_MODEL: return step_model(l);
     case STEP_VOCABULARY: return step_vocabulary(l);
     case STEP_DEVICE: return step_device(l);
+    case STEP_KERNELS: return step_kernels(l);
     case STEP_WEIGHTS: return step_weights(l);
     case STEP_TENSORS: return step_tensors(l);
+    case STEP_COMPILED: return step_compiled(l);
     case STEP_DONE: break;
     }
     return WICK_OK;
@@ -286,9 +315,11 @@ static wick_status start(wick_device *device, wick_source *source, const wick_mo
                           .heap = heap,
                           .parser = parser,
                           .source = *source,
-                          .no_map = desc != NULL && desc->no_map};
+                          .no_map = desc != NULL && desc->no_map,
+                          .no_warm_up = desc != NULL && desc->no_warm_up};
     wk_arena_init(&model->arena, heap, 0);
     *l = (wick_model_loading){.model = model, .status = WICK_PENDING};
+    if (desc != NULL && desc->sessions != NULL) l->sessions = *desc->sessions;
     wk_reader_init(&l->reader, heap, &model->source, !model->no_map);
     *loading = l;
     return WICK_OK;
@@ -328,10 +359,12 @@ wick_status wick_model_open_poll(wick_model_loading *loading, wick_progress *pro
            wk_clock_ns() - begun_at < POLL_NS) {
         const uint64_t position = l->position;
         const size_t next = l->next;
+        const uint32_t n_rows = l->n_rows;
         const step last = l->step;
         l->status = advance(l);
-        /* Else it waits for bytes. */
-        has_moved = l->position != position || l->next != next || l->step != last;
+        /* Else it waits for bytes, a device or kernels. */
+        has_moved =
+            l->position != position || l->next != next || l->n_rows != n_rows || l->step != last;
     }
     if (progress != NULL) report(l, progress);
     return l->status;
@@ -434,6 +467,7 @@ wick_status wick_model_open(wick_device *device, const char *path, const wick_mo
     wick_model_loading *loading;
     WK_TRY(wick_source_files(&path, 1, &source, error));
     WK_TRY(wick_model_open_start(device, source, desc, &loading, error));
-    while (wick_model_open_poll(loading, NULL) == WICK_PENDING) continue;
+    while (wick_model_open_poll(loading, NULL) == WICK_PENDING)
+        if (loading->step == STEP_COMPILED) wick_pause(device);
     return wick_model_open_finish(loading, model, error);
 }

@@ -117,22 +117,59 @@ static wick_status make_device_memory(wk_runner *runner) {
     return wk_plan_pool_make(runner->device, &runner->pool);
 }
 
-wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
-                           wick_error *err) {
-    *out = NULL;
+wk_runner_desc wk_runner_describe(const wick_model *model, const wick_session_desc *desc) {
+    static const wick_session_desc defaults;
+    if (!desc) desc = &defaults;
+    const bool is_fast = wick_device_math(model->device) == WICK_MATH_FAST;
+    const bool is_half =
+        desc->cache == WICK_CACHE_F16 || (desc->cache == WICK_CACHE_AUTO && is_fast);
+    return (wk_runner_desc){
+        .context_length = wk_context_length(wk_model_hparams(model->model), desc->context_length),
+        .chunk_length = desc->chunk_length ? desc->chunk_length : WK_DEFAULT_CHUNK,
+        .cache_dtype = is_half ? WICK_F16 : WICK_F32,
+        .outputs = desc->logits == WICK_LOGITS_ALL ? WK_OUTPUTS_ALL : WK_OUTPUTS_LAST};
+}
+
+/* A runner of the desc that has nothing yet. */
+static wick_status begin_runner(const wick_model *model, const wk_runner_desc *desc,
+                                wk_runner *runner, wick_error *err) {
     if (desc->chunk_length > MAX_CHUNK)
         return wk_fail(err, WICK_ERR_VALUE, "a chunk of %u tokens: at most %d", desc->chunk_length,
                        (int)MAX_CHUNK);
+    if (desc->context_length > INT32_MAX)
+        return wk_fail(err, WICK_ERR_VALUE, "a context of %u tokens: at most %d",
+                       desc->context_length, INT32_MAX);
+    *runner = (wk_runner){
+        .device = model->device,
+        .net = model->model,
+        .hparams = wk_model_hparams(model->model),
+        .desc = *desc,
+        .n_blocks = (desc->context_length + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE,
+        .max_rows = round_up_to_power(desc->chunk_length),
+    };
+    return WICK_OK;
+}
+
+/* What the device says of a failure. */
+static wick_status take_error(wick_device *device, wick_status status, wick_error *err) {
+    wick_error sticky;
+    if (wick_device_error(device, &sticky) != WICK_OK && err && err->status == WICK_OK)
+        *err = sticky;
+    return status;
+}
+
+wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
+                           wick_error *err) {
+    *out = NULL;
     wk_heap *const heap = wk_device_heap(model->device);
-    wk_runner *const runner = wk_alloc_zeroed(heap, sizeof *runner);
+    wk_runner *const runner = wk_alloc(heap, sizeof *runner);
     if (!runner) return wk_fail_memory(err, sizeof *runner, 0, "a runner");
-    runner->device = model->device;
-    runner->net = model->model;
-    runner->hparams = wk_model_hparams(model->model);
-    runner->desc = *desc;
-    runner->n_blocks = (desc->context_length + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE;
-    runner->max_rows = round_up_to_power(desc->chunk_length);
-    wick_status status = check_memory(runner, err);
+    wick_status status = begin_runner(model, desc, runner, err);
+    if (status != WICK_OK) {
+        wk_free(heap, runner, sizeof *runner);
+        return status;
+    }
+    status = check_memory(runner, err);
     if (status == WICK_OK) status = make_host_memory(runner, err);
     if (status == WICK_OK) status = make_device_memory(runner);
     /* A device that is lost comes back when a batch is to run. */
@@ -141,11 +178,8 @@ wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_run
         status = WICK_OK;
     }
     if (status != WICK_OK) {
-        wick_error sticky;
-        if (wick_device_error(runner->device, &sticky) != WICK_OK && err && err->status == WICK_OK)
-            *err = sticky;
         wk_runner_free(runner);
-        return status;
+        return take_error(model->device, status, err);
     }
     *out = runner;
     return WICK_OK;
@@ -214,22 +248,26 @@ static wick_status make_inputs(wk_runner *runner, shape_class *class) {
     return complete ? WICK_OK : wk_device_sticky(device)->status;
 }
 
-/* The whole forward pass of a batch of this class, once, as a plan. */
-static wick_status record(wk_runner *runner, shape_class *class) {
-    wick_device *const device = runner->device;
-    WK_TRY(wk_plan_begin(device, runner->pool));
-    const wick_scope scope = wick_scope_begin(device);
+/* The whole forward pass of a batch of this class, into the recording that is open. */
+static wick_status compute(wk_runner *runner, shape_class *class) {
     wick_tensor *const hidden = wk_model_forward(runner->net, runner->state, &class->batch, 0,
                                                  runner->hparams->n_layers, NULL);
     if (hidden && class->outputs != WK_OUTPUTS_NONE)
         class->logits = wick_retain(wk_model_logits(runner->net, &class->batch, hidden));
-    wick_status status;
-    if (hidden && (class->logits || class->outputs == WK_OUTPUTS_NONE)) {
+    const bool is_complete = hidden && (class->logits || class->outputs == WK_OUTPUTS_NONE);
+    return is_complete ? WICK_OK : wk_device_sticky(runner->device)->status;
+}
+
+/* Once, as a plan. */
+static wick_status record(wk_runner *runner, shape_class *class) {
+    wick_device *const device = runner->device;
+    WK_TRY(wk_plan_begin(device, runner->pool));
+    const wick_scope scope = wick_scope_begin(device);
+    wick_status status = compute(runner, class);
+    if (status == WICK_OK)
         status = wk_plan_end(device, &class->logits, class->logits ? 1 : 0, &class->plan);
-    } else {
+    else
         wk_plan_abort(device, &class->plan);
-        status = wk_device_sticky(device)->status;
-    }
     wick_scope_end(scope);
     return status;
 }
@@ -247,6 +285,13 @@ static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
     return WICK_OK;
 }
 
+static shape_class describe_class(const wk_runner *runner, uint32_t n_rows, wk_outputs outputs) {
+    const uint32_t n_outputs = outputs == WK_OUTPUTS_ALL ? n_rows : outputs == WK_OUTPUTS_LAST;
+    return (shape_class){.n_rows = n_rows,
+                         .outputs = outputs,
+                         .batch = {.layout = lay_out(runner, n_rows, n_outputs)}};
+}
+
 static wick_status get_class(wk_runner *runner, uint32_t n_rows, wk_outputs outputs,
                              shape_class **out) {
     for (uint32_t i = 0; i < runner->n_classes; i++) {
@@ -254,11 +299,9 @@ static wick_status get_class(wk_runner *runner, uint32_t n_rows, wk_outputs outp
         if ((*out)->n_rows == n_rows && (*out)->outputs == outputs) return WICK_OK;
     }
     assert(runner->n_classes < MAX_CLASSES);
-    const uint32_t n_outputs = outputs == WK_OUTPUTS_ALL ? n_rows : outputs == WK_OUTPUTS_LAST;
-    shape_class class = {.n_rows = n_rows, .outputs = outputs};
-    class.batch.layout = lay_out(runner, n_rows, n_outputs);
+    shape_class class = describe_class(runner, n_rows, outputs);
     wick_status status = make_inputs(runner, &class);
-    if (status == WICK_OK) status = reserve_logits(runner, n_outputs);
+    if (status == WICK_OK) status = reserve_logits(runner, class.batch.layout.n_outputs);
     if (status == WICK_OK) status = record(runner, &class);
     if (status != WICK_OK) {
         free_class(&class);
@@ -267,6 +310,54 @@ static wick_status get_class(wk_runner *runner, uint32_t n_rows, wk_outputs outp
     *out = &runner->classes[runner->n_classes++];
     **out = class;
     return WICK_OK;
+}
+
+/* --- Rehearsal --- */
+
+/* Everything but the weights, where there are some, belongs to the recording: nothing takes memory
+ * of the device. Plans without outputs are the beginning of those with them. */
+static wick_status rehearse_class(wick_model *model, wk_runner *runner, shape_class *class) {
+    wick_device *const device = runner->device;
+    const bool has_weights = wk_model_has_weights(model->model);
+    WK_TRY(wk_plan_begin(device, NULL));
+    const wick_scope scope = wick_scope_begin(device);
+    wick_status status = has_weights ? WICK_OK : wk_model_place_weights(model->model, device);
+    if (status == WICK_OK)
+        status = wk_state_make(runner->net, device, runner->n_blocks, WK_BLOCK_SIZE,
+                               runner->desc.cache_dtype, &runner->state);
+    if (status == WICK_OK) status = make_inputs(runner, class);
+    if (status == WICK_OK) status = compute(runner, class);
+    if (status == WICK_OK)
+        status = wk_plan_rehearse(device, &class->plan);
+    else
+        wk_plan_abort(device, &class->plan);
+    wick_release(class->logits);
+    wk_state_free(runner->state);
+    wick_scope_end(scope);
+    if (!has_weights) wk_model_drop_weights(model->model);
+    wk_plan_free(class->plan);
+    return status;
+}
+
+/* Whether some batch of outputs has this many rows. */
+static bool is_used(const wk_runner *runner, uint32_t n_rows, wk_outputs outputs) {
+    const uint32_t n = wk_runner_chunk(runner, n_rows, outputs);
+    return round_up_to_power(n) == n_rows;
+}
+
+wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, uint32_t *n_rows,
+                               wick_error *err) {
+    wk_runner runner;
+    wick_status status = begin_runner(model, desc, &runner, err);
+    if (status != WICK_OK) return status;
+    /* Without outputs, chunks may be larger. */
+    const bool has_outputs = is_used(&runner, *n_rows, desc->outputs);
+    shape_class class =
+        describe_class(&runner, *n_rows, has_outputs ? desc->outputs : WK_OUTPUTS_NONE);
+    if (has_outputs || is_used(&runner, *n_rows, WK_OUTPUTS_NONE))
+        status = rehearse_class(model, &runner, &class);
+    *n_rows = *n_rows < runner.max_rows ? 2 * *n_rows : 0;
+    return status == WICK_OK ? WICK_OK : take_error(model->device, status, err);
 }
 
 /* --- Running --- */
@@ -318,6 +409,7 @@ wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, 
     assert(first + n <= runner->n_blocks * WK_BLOCK_SIZE);
     shape_class *class = NULL;
     WK_TRY(get_class(runner, round_up_to_power(n), outputs, &class));
+    WK_TRY(wk_device_compiled(runner->device));
     describe(runner, &class->batch.layout, ids, n, first);
     WK_TRY(write_inputs(runner, class));
     WK_TRY(wk_plan_run(class->plan));

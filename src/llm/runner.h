@@ -10,13 +10,8 @@
 
 typedef struct wk_runner wk_runner;
 
-typedef enum wk_outputs { WK_OUTPUTS_NONE, WK_OUTPUTS_LAST, WK_OUTPUTS_ALL } wk_outputs;
-
-typedef struct wk_runner_desc {
-    uint32_t context_length; /* tokens that the cache holds */
-    uint32_t chunk_length;   /* most rows of a batch */
-    wick_dtype cache_dtype;
-} wk_runner_desc;
+/* The runner of a session of this desc (NULL: the defaults). */
+wk_runner_desc wk_runner_describe(const wick_model *model, const wick_session_desc *desc);
 
 wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
                            wick_error *err);
@@ -29,7 +24,13 @@ wick_status wk_runner_renew(wk_runner *runner);
 
 /* How many of the next tokens go into one batch. */
 uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs);
-/* Starts a batch: n tokens (as wk_runner_chunk says) at positions first, first + 1, ... */
+/* What batches of a runner of this desc, not made yet, need begins to compile: those of n_rows, a
+ * power of two, which becomes the next one, or 0 behind the last. Where the model has no weights
+ * yet, from what its header says of them. */
+wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, uint32_t *n_rows,
+                               wick_error *err);
+/* Starts a batch: n tokens (as wk_runner_chunk says) at positions first, first + 1, ...
+ * WICK_PENDING: kernels compile, call again. */
 wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first,
                             wk_outputs outputs);
 /* WICK_PENDING, WICK_OK: the batch has run and its logits are there, or its error. */

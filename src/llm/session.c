@@ -79,20 +79,36 @@ static wick_status make_logprobs(wick_session *s, uint32_t n, uint32_t n_vocab, 
     return WICK_OK;
 }
 
+static bool is_warm(const wick_model *model, const wk_runner_desc *runner) {
+    const wk_runner_desc *const warm = &model->warm;
+    return warm->context_length == runner->context_length &&
+           warm->chunk_length == runner->chunk_length && warm->cache_dtype == runner->cache_dtype &&
+           warm->outputs == runner->outputs;
+}
+
+/* For a session that is not like those that the model was loaded for. */
+static wick_status warm_up(wick_model *model, const wk_runner_desc *runner, wick_error *err) {
+    if (!wk_device_compiles(model->device) || model->no_warm_up || is_warm(model, runner))
+        return WICK_OK;
+    wick_error failure = {.status = WICK_OK};
+    for (uint32_t n_rows = 1; n_rows > 0 && failure.status == WICK_OK;)
+        (void)wk_runner_rehearse(model, runner, &n_rows, &failure);
+    /* A device that is lost comes back when a batch is to run. */
+    if (failure.status != WICK_OK && failure.status != WICK_ERR_DEVICE_LOST)
+        return wk_fail(err, failure.status, "%s", failure.message);
+    model->warm = *runner;
+    return WICK_OK;
+}
+
 static wick_status make_parts(wick_session *s, const wick_session_desc *desc, wick_error *err) {
     wk_heap *const heap = s->model->heap;
     const wk_hparams *const hp = wk_model_hparams(s->model->model);
-    const bool is_fast = wick_device_math(s->model->device) == WICK_MATH_FAST;
-    const bool is_half =
-        desc->cache == WICK_CACHE_F16 || (desc->cache == WICK_CACHE_AUTO && is_fast);
-    const wk_runner_desc runner = {.context_length = s->context_length,
-                                   .chunk_length =
-                                       desc->chunk_length ? desc->chunk_length : WK_DEFAULT_CHUNK,
-                                   .cache_dtype = is_half ? WICK_F16 : WICK_F32};
+    const wk_runner_desc runner = wk_runner_describe(s->model, desc);
     WK_TRY(wk_sampler_make(heap, &desc->sampler, s->tokenizer, hp->n_vocab, &s->sampler, err));
     WK_TRY(make_logprobs(s, desc->n_logprobs, hp->n_vocab, err));
     /* The runner compares the cache with what memory there is: nothing large is taken before. */
     WK_TRY(wk_runner_make(s->model, &runner, &s->runner, err));
+    WK_TRY(warm_up(s->model, &runner, err));
     s->tokens = wk_alloc(heap, s->context_length * sizeof *s->tokens);
     s->piece_capacity = wick_detokenize_bound(s->tokenizer);
     s->piece = wk_alloc(heap, s->piece_capacity);
@@ -116,9 +132,6 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
         return wk_fail(error, WICK_ERR_VALUE, "there is no such cache or logits mode");
     const uint32_t context =
         wk_context_length(wk_model_hparams(model->model), desc->context_length);
-    if (context > INT32_MAX)
-        return wk_fail(error, WICK_ERR_VALUE, "a context of %u tokens: at most %d", context,
-                       INT32_MAX);
     wick_session *const s = wk_alloc_zeroed(model->heap, sizeof *s);
     if (!s) return wk_fail_memory(error, sizeof *s, 0, "a session");
     s->model = model;

@@ -32,8 +32,13 @@ wick_status wk_model_reserve_weights(wk_model *model, wick_device *device, bool 
 wick_status wk_model_begin_weight(wk_model *model, wick_device *device,
                                   const wick_file_tensor *tensor, const void *data,
                                   wick_tensor **weight, bool *in_place);
+/* All of them as places of the recording that is open, until they are dropped. On failure the
+ * device holds the sentence. */
+wick_status wk_model_place_weights(wk_model *model, wick_device *device);
 /* Releases them; they can be begun again. */
 void wk_model_drop_weights(wk_model *model);
+/* There are some. */
+bool wk_model_has_weights(const wk_model *model);
 /* Every weight is there: ties shared ones. */
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err);
 

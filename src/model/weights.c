@@ -248,10 +248,28 @@ void wk_model_drop_weights(wk_model *model) {
         drop(model->layers[i].weight, WK_LAYER_WEIGHT_COUNT);
 }
 
-wick_status wk_model_finish_weights(wk_model *model, wick_error *err) {
-    wk_weight_store_release(&model->store);
+static void tie_weights(wk_model *model) {
     if (model->weight[WK_OUTPUT] == NULL)
         model->weight[WK_OUTPUT] = wick_retain(model->weight[WK_TOKEN_EMBEDDING]);
+}
+
+wick_status wk_model_place_weights(wk_model *model, wick_device *device) {
+    for (size_t i = 0; i < model->gguf->n_tensors; i++) {
+        const wick_file_tensor *const tensor = &model->gguf->tensors[i];
+        wick_tensor *weight;
+        bool in_place;
+        if (wk_model_weight_uses(model, tensor) == 0) continue;
+        WK_TRY(wk_model_begin_weight(model, device, tensor, NULL, &weight, &in_place));
+    }
+    tie_weights(model);
+    return WICK_OK;
+}
+
+bool wk_model_has_weights(const wk_model *model) { return model->weight[WK_OUTPUT_NORM] != NULL; }
+
+wick_status wk_model_finish_weights(wk_model *model, wick_error *err) {
+    wk_weight_store_release(&model->store);
+    tie_weights(model);
     if (model->rope_divisors == NULL) return WICK_OK;
     const float *const divisors = model->rope_divisors;
     model->rope_divisors = NULL; /* weights that are loaded again divide nothing */

@@ -91,6 +91,89 @@ static void test_counters(void **state) {
     wick_device_close(device);
 }
 
+/* Reads a long prompt and generates some tokens. Returns how many kernels there were when the
+ * session had been opened; none may come later, and no submit may wait for one. */
+static uint64_t run_compiled(wick_model *model, const wick_session_desc *desc) {
+    enum { PROMPT = 150, STEPS = 50 };
+    wick_device *const device = wick_model_device(model);
+    uint32_t prompt[PROMPT], n = 0;
+    for (uint32_t i = 0; i < PROMPT; i++) prompt[i] = 1 + i * 7 % 400;
+    wick_session *session;
+    wick_error error = {0};
+    if (wick_session_open(model, desc, &session, &error) != WICK_OK) fail_msg("%s", error.message);
+    wick_device_stats before, after;
+    wick_device_get_stats(device, &before);
+    assert_int_equal(wick_session_append_tokens(session, prompt, PROMPT), WICK_OK);
+    wick_event event = {0};
+    while (event.kind != WICK_EVENT_END && n < STEPS) {
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+        if (event.kind == WICK_EVENT_TOKEN) n++;
+    }
+    assert_int_equal(n, desc->logits == WICK_LOGITS_ALL ? 0 : STEPS);
+    wick_device_get_stats(device, &after);
+    assert_int_equal(after.n_pipelines, before.n_pipelines);
+    assert_int_equal(after.n_pipeline_failures, 0);
+    assert_true(after.compile_wait_seconds == 0);
+    wick_session_close(session);
+    return before.n_pipelines;
+}
+
+/* Loading a model compiles what its sessions will need; opening another kind of session compiles
+ * the rest. */
+static void test_nothing_compiles_later(void **state) {
+    (void)state;
+    const wick_session_desc first = {.chunk_length = 64, .ignore_end = true};
+    const wick_session_desc others[] = {
+        {.chunk_length = 100, .cache = WICK_CACHE_F16, .ignore_end = true},
+        {.context_length = 256, .chunk_length = 5, .ignore_end = true},
+        {.logits = WICK_LOGITS_ALL},
+    };
+    char path[1024];
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    wick_device *device;
+    wick_model *model;
+    wick_error error = {0};
+    if (wick_device_open(&chosen, &device, &error) != WICK_OK) fail_msg("%s", error.message);
+    if (wick_model_open(device, path, &(wick_model_desc){.sessions = &first}, &model, &error) !=
+        WICK_OK)
+        fail_msg("%s", error.message);
+    wick_device_stats loaded;
+    wick_device_get_stats(device, &loaded);
+    print_message("%d kernels, %.2f s\n", (int)loaded.n_pipelines, loaded.compile_seconds);
+    assert_true(loaded.n_pipelines > 0);
+    assert_int_equal(run_compiled(model, &first), loaded.n_pipelines);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) run_compiled(model, &others[i]);
+    wick_model_close(model);
+    wick_device_close(device);
+}
+
+/* Without it the same tokens come, and kernels when they are needed. */
+static void test_no_warm_up(void **state) {
+    (void)state;
+    char path[1024];
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    wick_device *device;
+    wick_model *model;
+    wick_session *session;
+    wick_device_stats loaded, after;
+    wick_event event = {0};
+    assert_int_equal(wick_device_open(&chosen, &device, NULL), WICK_OK);
+    const wick_model_desc desc = {.no_warm_up = true};
+    assert_int_equal(wick_model_open(device, path, &desc, &model, NULL), WICK_OK);
+    assert_int_equal(wick_session_open(model, NULL, &session, NULL), WICK_OK);
+    wick_device_get_stats(device, &loaded);
+    assert_int_equal(loaded.n_pipelines, 0);
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    while (event.kind != WICK_EVENT_TOKEN)
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+    assert_int_equal(event.token, 432); /* "," */
+    wick_device_get_stats(device, &after);
+    assert_true(after.n_pipelines > 0);
+    wick_session_close(session);
+    wick_model_close(model);
+    wick_device_close(device);
+}
+
 static void test_real_nll(void **state) {
     (void)state;
     check_nll(&chosen, 5e-4, 1e-4);
@@ -107,9 +190,10 @@ static void test_real_greedy(void **state) {
 int main(int argc, char **argv) {
     const bool is_real = argc > 1 && strcmp(argv[1], "--real") == 0;
     if (!parse_device(argc - is_real, argv + is_real, &chosen)) return 2;
-    const struct CMUnitTest stories[] = {cmocka_unit_test(test_stories_greedy),
-                                         cmocka_unit_test(test_same_bits),
-                                         cmocka_unit_test(test_counters)};
+    const struct CMUnitTest stories[] = {
+        cmocka_unit_test(test_stories_greedy), cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_counters), cmocka_unit_test(test_nothing_compiles_later),
+        cmocka_unit_test(test_no_warm_up)};
     const struct CMUnitTest real[] = {cmocka_unit_test(test_real_nll),
                                       cmocka_unit_test(test_real_greedy)};
     return is_real ? cmocka_run_group_tests_name("SmolLM2 on WebGPU", real, NULL, NULL)
