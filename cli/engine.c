@@ -93,6 +93,10 @@ static const cli_option engine_options[] = {
          "read the file into memory; one that is mapped must not be changed or cut while in use",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, no_map)},
+    {.name = "no-kernel-cache",
+     .help = "a GPU's kernels are neither looked for nor kept in ~/.cache/wick/kernels",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, no_kernel_cache)},
     {.name = "no-warm-up",
      .help =
          "a GPU's kernels are compiled when they are first needed instead of while the model is "
@@ -101,6 +105,7 @@ static const cli_option engine_options[] = {
      .offset = offsetof(cli_engine_options, no_warm_up)},
 };
 
+enum { KERNEL_CACHE_SIZE = 64 << 20 /* bytes */ };
 enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options };
 const cli_group cli_engine_group = {"Computing", engine_options, N_OPTIONS};
 const cli_group cli_engine_rest_group = {"Computing", engine_options + 1, N_OPTIONS - 1};
@@ -118,6 +123,8 @@ static void print_log(void *user, wick_log_level level, const char *message) {
 }
 
 static int open_device(cli_engine *engine, const cli_engine_options *options) {
+    if (!options->no_kernel_cache)
+        cli_kernel_cache_open(&engine->kernel_cache, (uint64_t)KERNEL_CACHE_SIZE);
     const wick_device_desc desc = {
         .backend = options->backend,
         .math = (wick_math)options->math,
@@ -129,7 +136,8 @@ static int open_device(cli_engine *engine, const cli_engine_options *options) {
         .log = options->debug ? print_log : NULL,
         .webgpu = {.library = options->webgpu_lib,
                    .adapter = options->adapter,
-                   .debug = options->debug},
+                   .debug = options->debug,
+                   .cache = cli_kernel_cache_functions(&engine->kernel_cache)},
     };
     wick_error error = {0};
     if (cli_open_device(&desc, &engine->device, &error) != WICK_OK) return cli_report(&error, NULL);
@@ -210,6 +218,7 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
 void cli_engine_close(cli_engine *engine) {
     wick_model_close(engine->model);
     wick_device_close(engine->device);
+    cli_kernel_cache_close(&engine->kernel_cache);
     *engine = (cli_engine){0};
 }
 

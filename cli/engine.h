@@ -2,6 +2,7 @@
 #ifndef WICK_CLI_ENGINE_H
 #define WICK_CLI_ENGINE_H
 
+#include "kernel_cache.h"
 #include "options.h"
 
 #include <wick/wick.h>
@@ -15,7 +16,7 @@ typedef struct cli_engine_options {
     int math; /* wick_math */
     uint32_t chunk_length;
     int cache; /* wick_cache */
-    bool strict, verify, profile, debug, no_map, no_warm_up;
+    bool strict, verify, profile, debug, no_map, no_warm_up, no_kernel_cache;
 } cli_engine_options;
 
 void cli_engine_defaults(cli_engine_options *options, wick_math math);
@@ -25,6 +26,7 @@ extern const cli_group cli_engine_group;
 extern const cli_group cli_engine_rest_group;
 
 typedef struct cli_engine {
+    cli_kernel_cache kernel_cache; /* of the device: an engine stays where it was opened */
     wick_device *device;
     wick_model *model;
 } cli_engine;

@@ -48,6 +48,17 @@ typedef struct wick_pool_desc {
     void *user;
 } wick_pool_desc;
 
+/* Keeps what an implementation compiled, so that it need not do so again: Dawn's does, by keys that
+ * tell its version, the driver and the device; wgpu-native has no use for it. Both functions or none;
+ * they are called from threads of the implementation, several at once, until the device is closed. */
+typedef struct wick_kernel_cache {
+    /* The size of the value that is kept under the key, 0: there is none; it is copied to value
+     * where capacity suffices. */
+    size_t (*load)(void *user, const void *key, size_t key_size, void *value, size_t capacity);
+    void (*store)(void *user, const void *key, size_t key_size, const void *value, size_t size);
+    void *user;
+} wick_kernel_cache;
+
 typedef struct wick_webgpu_desc {
     const char *library; /* path of an implementation (Dawn, wgpu-native); NULL: the first one found
                             beside the program or where the system looks */
@@ -61,6 +72,7 @@ typedef struct wick_webgpu_desc {
     uint32_t submit_us; /* what is submitted at once takes at most about so many microseconds of
                            the GPU's time; 0: 50000, UINT32_MAX: no limit */
     wick_pool_desc pool;
+    wick_kernel_cache cache;
 } wick_webgpu_desc;
 
 /* Sizes in bytes. The default of the specification is in brackets. */

@@ -16,6 +16,7 @@ static const wk_gpu_quirks DAWN = {
     .has_language_features = true,
     .has_internal_scope = true,
     .has_toggles = true,
+    .has_cache = true,
 };
 static const wk_gpu_quirks WGPU_NATIVE = {
     .name = "wgpu-native",

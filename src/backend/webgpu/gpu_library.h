@@ -18,6 +18,7 @@ typedef struct wk_gpu_quirks {
     bool has_language_features;    /* InstanceHasWGSLLanguageFeature works, else all are there */
     bool has_internal_scope;       /* error scopes of internal errors */
     bool has_toggles;              /* takes WGPUDawnTogglesDescriptor */
+    bool has_cache;                /* takes WGPUDawnCacheDeviceDescriptor */
     bool has_instance_extras;      /* takes WGPUInstanceExtras */
     bool must_check_nesting;       /* its compiler recurses as deep as a text nests */
     bool must_check_submit;        /* an invalid command buffer ends the process */

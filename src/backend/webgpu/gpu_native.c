@@ -125,6 +125,21 @@ static WGPULimits wanted_limits(const wick_adapter_limits *has) {
     return wanted;
 }
 
+/* From threads of the implementation. Userdata comes twice: a Dawn of another year, which takes
+ * other arguments, is told by its second one, and is not served. */
+static size_t load_cached(size_t key_size, const uint8_t *key, size_t capacity, uint8_t *value,
+                          void *given, void *again) {
+    const wk_gpu *const gpu = given;
+    if (again != given) return 0;
+    return gpu->cache.load(gpu->cache.user, key, key_size, value, capacity);
+}
+
+static void store_cached(size_t key_size, const uint8_t *key, size_t size, const uint8_t *value,
+                         void *given, void *again) {
+    const wk_gpu *const gpu = given;
+    if (again == given) gpu->cache.store(gpu->cache.user, key, key_size, value, size);
+}
+
 static void request_device(wk_gpu *gpu, const wick_webgpu_desc *desc) {
     const uint32_t features = gpu->info.features;
     WGPUEnum names[3];
@@ -140,8 +155,16 @@ static void request_device(wk_gpu *gpu, const wick_webgpu_desc *desc) {
         .disabledToggleCount = 1,
         .disabledToggles = &off,
     };
+    WGPUDawnCacheDeviceDescriptor cache = {
+        .chain = {.sType = WGPUSType_DawnCacheDeviceDescriptor},
+        .isolationKey = wk_gpu_view("wick"),
+        .load = {.callback = load_cached, .userdata1 = gpu, .userdata2 = gpu},
+        .store = {.callback = store_cached, .userdata1 = gpu, .userdata2 = gpu},
+    };
+    const wk_gpu_quirks *const quirks = gpu->library.quirks;
+    if (quirks->has_cache && gpu->cache.load && gpu->cache.store) toggles.chain.next = &cache.chain;
     const WGPUDeviceDescriptor device = {
-        .nextInChain = gpu->library.quirks->has_toggles ? &toggles.chain : NULL,
+        .nextInChain = quirks->has_toggles ? &toggles.chain : NULL,
         .requiredFeatureCount = n,
         .requiredFeatures = names,
         .requiredLimits = desc->default_limits ? NULL : &limits,
@@ -164,6 +187,7 @@ wick_status wk_gpu_open_start(wk_heap *heap, const wick_webgpu_desc *desc, wk_gp
     gpu->heap = heap;
     gpu->debug = desc->debug;
     gpu->max_binding_bytes = desc->max_binding_bytes;
+    gpu->cache = desc->cache;
     wick_status status = wk_mutex_make(heap, &gpu->lock);
     if (status != WICK_OK) wk_fail_memory(err, sizeof(void *), 0, "a mutex");
     if (status == WICK_OK) status = wk_gpu_choose_adapter(gpu, desc, err);

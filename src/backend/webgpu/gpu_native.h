@@ -80,7 +80,8 @@ struct wk_gpu {
     WGPUDevice device;
     WGPUQueue queue;
     wick_adapter_info info;
-    uint64_t max_binding_bytes; /* of the desc */
+    uint64_t max_binding_bytes; /* of the desc, as its */
+    wick_kernel_cache cache;
     bool debug, is_opening, is_lost, is_closing;
     wick_error open_failure;
 

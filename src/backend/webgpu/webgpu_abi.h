@@ -354,8 +354,9 @@ typedef struct WGPUComputePassDescriptor {
 /* --- What one implementation adds --- */
 
 enum {
-    WGPUSType_InstanceExtras = 0x00030004,       /* wgpu-native */
-    WGPUSType_DawnTogglesDescriptor = 0x0005000a /* Dawn */
+    WGPUSType_InstanceExtras = 0x00030004,           /* wgpu-native */
+    WGPUSType_DawnCacheDeviceDescriptor = 0x00050007, /* Dawn, also the next */
+    WGPUSType_DawnTogglesDescriptor = 0x0005000a,
 };
 
 /* wgpu-native, to a WGPUInstanceDescriptor. */
@@ -387,6 +388,29 @@ typedef struct WGPUDawnTogglesDescriptor {
     size_t disabledToggleCount;
     const char *const *disabledToggles;
 } WGPUDawnTogglesDescriptor;
+
+/* The bytes kept under a key: their number where value has no room for them, else also copied. */
+typedef struct WGPUDawnLoadCacheDataCallbackInfo {
+    WGPUChainedStruct *nextInChain;
+    size_t (*callback)(size_t keySize, const uint8_t *key, size_t valueSize, uint8_t *value,
+                       void *userdata1, void *userdata2);
+    void *userdata1, *userdata2;
+} WGPUDawnLoadCacheDataCallbackInfo;
+
+typedef struct WGPUDawnStoreCacheDataCallbackInfo {
+    WGPUChainedStruct *nextInChain;
+    void (*callback)(size_t keySize, const uint8_t *key, size_t valueSize, const uint8_t *value,
+                     void *userdata1, void *userdata2);
+    void *userdata1, *userdata2;
+} WGPUDawnStoreCacheDataCallbackInfo;
+
+/* Likewise. */
+typedef struct WGPUDawnCacheDeviceDescriptor {
+    WGPUChainedStruct chain;
+    WGPUStringView isolationKey;
+    WGPUDawnLoadCacheDataCallbackInfo load;
+    WGPUDawnStoreCacheDataCallbackInfo store;
+} WGPUDawnCacheDeviceDescriptor;
 
 /* --- Functions --- */
 
