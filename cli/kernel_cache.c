@@ -111,9 +111,8 @@ static bool take_room(cli_kernel_cache *cache, uint64_t bytes) {
 
 static void store(void *user, const void *key, size_t key_size, const void *value, size_t size) {
     cli_kernel_cache *const cache = user;
-    entry_header header = {.key_size = key_size,
-                           .value_size = size,
-                           .hash = hash_entry(key, key_size, value, size)};
+    entry_header header = {
+        .key_size = key_size, .value_size = size, .hash = hash_entry(key, key_size, value, size)};
     memcpy(header.magic, magic, sizeof magic);
     if (!take_room(cache, sizeof header + key_size + size)) return;
     entry_path temporary;

@@ -180,9 +180,15 @@ static int append_prompt(const run_options *o, const cli_input *prompt, const cl
                              is_long ? "a larger --context is needed" : NULL);
 }
 
-static wick_session_desc session_desc(const run_options *o, const wick_sampler_desc *sampler) {
+/* A chunk is no longer than the prompt can be, so that no kernels for longer ones are compiled: a
+ * token is a byte at least, and a few come in front. */
+static wick_session_desc session_desc(const run_options *o, const wick_sampler_desc *sampler,
+                                      const cli_input *prompt) {
+    enum { IN_FRONT = 4 };
+    const size_t most = prompt->size + IN_FRONT;
+    const uint32_t chunk = o->engine.chunk_length;
     return (wick_session_desc){.context_length = o->context_length,
-                               .chunk_length = o->engine.chunk_length,
+                               .chunk_length = most < chunk ? (uint32_t)most : chunk,
                                .cache = (wick_cache)o->engine.cache,
                                .max_tokens = o->max_tokens,
                                .sampler = *sampler,
@@ -238,7 +244,7 @@ static int run(void *given) {
     int code = cli_sampling_desc(&cli_run, &o->sampling, biases, &sampler);
     if (code == CLI_OK) code = read_prompt(o, &prompt);
     cli_engine engine = {0};
-    const wick_session_desc desc = session_desc(o, &sampler);
+    const wick_session_desc desc = session_desc(o, &sampler, &prompt);
     if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, &desc, o->model);
     if (code == CLI_OK) code = generate(o, &desc, &prompt, &engine);
     cli_engine_close(&engine);

@@ -49,8 +49,9 @@ typedef struct wick_pool_desc {
 } wick_pool_desc;
 
 /* Keeps what an implementation compiled, so that it need not do so again: Dawn's does, by keys that
- * tell its version, the driver and the device; wgpu-native has no use for it. Both functions or none;
- * they are called from threads of the implementation, several at once, until the device is closed. */
+ * tell its version, the driver and the device; wgpu-native has no use for it. Both functions or
+ * none; they are called from threads of the implementation, several at once, until the device is
+ * closed. */
 typedef struct wick_kernel_cache {
     /* The size of the value that is kept under the key, 0: there is none; it is copied to value
      * where capacity suffices. */

@@ -2,6 +2,7 @@
  * Models on WebGPU, exact math, no operation on the CPU: the tokens of the fixtures whatever the
  * chunks, and how often a step of generation submits and reads. --real: SmolLM2 instead. */
 #include "golden/smollm2.h"
+#include "sys/thread.h"
 #include "webgpu_options.h"
 
 static wick_device_desc chosen = {.backend = WICK_BACKEND_WEBGPU, .strict = true};
@@ -174,6 +175,79 @@ static void test_no_warm_up(void **state) {
     wick_device_close(device);
 }
 
+/* What one device leaves for the next, by key. */
+typedef struct kept {
+    wk_mutex *lock; /* threads of the implementation load and store */
+    struct {
+        void *key, *value;
+        size_t key_size, size;
+    } entries[256];
+    size_t n, n_loaded;
+} kept;
+
+static size_t load_kept(void *user, const void *key, size_t key_size, void *value,
+                        size_t capacity) {
+    kept *const k = user;
+    size_t size = 0;
+    wk_mutex_lock(k->lock);
+    for (size_t i = 0; i < k->n && size == 0; i++) {
+        if (k->entries[i].key_size != key_size || memcmp(k->entries[i].key, key, key_size) != 0)
+            continue;
+        size = k->entries[i].size;
+        if (size > capacity) continue;
+        memcpy(value, k->entries[i].value, size);
+        k->n_loaded++;
+    }
+    wk_mutex_unlock(k->lock);
+    return size;
+}
+
+static void store_kept(void *user, const void *key, size_t key_size, const void *value,
+                       size_t size) {
+    kept *const k = user;
+    wk_mutex_lock(k->lock);
+    const size_t at = k->n;
+    if (at < sizeof k->entries / sizeof *k->entries) {
+        k->n++;
+        k->entries[at].key = memcpy(malloc(key_size), key, key_size);
+        k->entries[at].value = memcpy(malloc(size), value, size);
+        k->entries[at].key_size = key_size;
+        k->entries[at].size = size;
+    }
+    wk_mutex_unlock(k->lock);
+}
+
+static void test_kernel_cache(void **state) {
+    (void)state;
+    static kept k;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    assert_int_equal(wk_mutex_make(&heap, &k.lock), WICK_OK);
+    wick_device_desc desc = chosen;
+    desc.webgpu.cache = (wick_kernel_cache){.load = load_kept, .store = store_kept, .user = &k};
+    char path[1024];
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    size_t n_stored = 0;
+    wick_device_info info;
+    for (int round = 0; round < 2; round++) {
+        wick_device *device;
+        wick_model *const model = open_model(path, &desc, &device);
+        wick_device_get_info(device, &info);
+        wick_model_close(model);
+        wick_device_close(device);
+        if (round == 0) n_stored = k.n;
+    }
+    print_message("%s: %d entries stored, %d loaded\n", info.adapter.implementation, (int)n_stored,
+                  (int)k.n_loaded);
+    const bool has_cache = strcmp(info.adapter.implementation, "Dawn") == 0;
+    assert_true(has_cache ? n_stored > 0 && k.n_loaded > 0 : k.n == 0);
+    for (size_t i = 0; i < k.n; i++) {
+        free(k.entries[i].key);
+        free(k.entries[i].value);
+    }
+    wk_mutex_free(&heap, k.lock);
+}
+
 static void test_real_nll(void **state) {
     (void)state;
     check_nll(&chosen, 5e-4, 1e-4);
@@ -192,8 +266,8 @@ int main(int argc, char **argv) {
     if (!parse_device(argc - is_real, argv + is_real, &chosen)) return 2;
     const struct CMUnitTest stories[] = {
         cmocka_unit_test(test_stories_greedy), cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_counters), cmocka_unit_test(test_nothing_compiles_later),
-        cmocka_unit_test(test_no_warm_up)};
+        cmocka_unit_test(test_counters),       cmocka_unit_test(test_nothing_compiles_later),
+        cmocka_unit_test(test_no_warm_up),     cmocka_unit_test(test_kernel_cache)};
     const struct CMUnitTest real[] = {cmocka_unit_test(test_real_nll),
                                       cmocka_unit_test(test_real_greedy)};
     return is_real ? cmocka_run_group_tests_name("SmolLM2 on WebGPU", real, NULL, NULL)

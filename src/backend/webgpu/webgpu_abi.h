@@ -354,7 +354,7 @@ typedef struct WGPUComputePassDescriptor {
 /* --- What one implementation adds --- */
 
 enum {
-    WGPUSType_InstanceExtras = 0x00030004,           /* wgpu-native */
+    WGPUSType_InstanceExtras = 0x00030004,            /* wgpu-native */
     WGPUSType_DawnCacheDeviceDescriptor = 0x00050007, /* Dawn, also the next */
     WGPUSType_DawnTogglesDescriptor = 0x0005000a,
 };
