@@ -40,7 +40,7 @@ WICK_API wick_status wick_model_open_start(wick_device *device, wick_source sour
                                            const wick_model_desc *desc,
                                            wick_model_loading **loading, wick_error *error);
 typedef struct wick_progress {
-    uint64_t done, total; /* bytes; total 0: not known yet */
+    uint64_t done, total; /* bytes; total 0: not known yet; both the same: kernels compile */
 } wick_progress;
 WICK_API wick_status wick_model_open_poll(wick_model_loading *loading, wick_progress *progress);
 WICK_API wick_status wick_model_open_finish(wick_model_loading *loading, wick_model **model,

@@ -237,6 +237,7 @@ static wick_status step_slice(wick_model_loading *l) {
         return take_device_error(l);
     drop(l, l->position, rows.size);
     l->position += rows.size;
+    (void)wk_device_compiled(l->model->device); /* kernels go on meanwhile */
     return WICK_PENDING;
 }
 
