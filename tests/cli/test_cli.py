@@ -640,7 +640,7 @@ def test_version():
 
 
 ENGINE = ("backend adapter webgpu-lib threads isa math chunk cache strict verify profile debug "
-          "no-map")
+          "no-map no-kernel-cache no-warm-up")
 OPTIONS = {
     "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet temp top-k top-p "
            "min-p repeat-penalty repeat-last seed frequency-penalty presence-penalty logit-bias "
