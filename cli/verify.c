@@ -83,16 +83,17 @@ static void set_defaults(void *given) {
 typedef struct printer {
     const wick_device_info *device;
     cli_json *json; /* NULL: a table */
-    uint64_t n_kernels, n_wrong, n_not_met;
+    uint64_t n_kernels, n_wrong, n_not_met, n_disabled;
 } printer;
 
 static void print_row(const wick_kernel_check *check) {
-    printf("%-36s %6" PRIu64 " %10" PRIu64 " %8.1e %8.1e %8.1e %7.4f  %s\n", check->kernel,
+    printf("%-36s %6" PRIu64 " %10" PRIu64 " %8.1e %8.1e %8.1e %7.4f  %s%s\n", check->kernel,
            check->n_cases, check->n_elements, check->mean_error, check->rms_error, check->max_error,
            check->worst,
            check->status == WICK_OK              ? "right"
            : check->status == WICK_ERR_NOT_FOUND ? "not met"
-                                                 : "WRONG");
+                                                 : "WRONG",
+           check->is_disabled ? ", disabled" : "");
     if (check->status != WICK_OK)
         printf("    %s: %s (--seed %" PRIu64 " --cases 1)\n", wick_status_text(check->status),
                check->failure, check->seed);
@@ -105,6 +106,8 @@ static void print_json(cli_json *json, const wick_kernel_check *check) {
     cli_json_string(json, check->kernel);
     cli_json_key(json, "is_right");
     cli_json_bool(json, check->status == WICK_OK);
+    cli_json_key(json, "is_disabled");
+    cli_json_bool(json, check->is_disabled);
     cli_json_key(json, "status");
     cli_json_string(json, wick_status_text(check->status));
     cli_json_key(json, "cases");
@@ -155,6 +158,7 @@ static void print_device(cli_json *json, const wick_device_info *info) {
 static bool report(void *user, const wick_kernel_check *check) {
     printer *const p = user;
     if (p->n_kernels++ == 0) print_device(p->json, p->device);
+    p->n_disabled += check->is_disabled;
     p->n_not_met += check->status == WICK_ERR_NOT_FOUND;
     p->n_wrong += check->status != WICK_OK && check->status != WICK_ERR_NOT_FOUND;
     if (p->json != NULL)
@@ -169,6 +173,7 @@ static void print_end(const printer *p) {
         printf("\n%" PRIu64 " kernels: %" PRIu64 " right, %" PRIu64 " wrong", p->n_kernels,
                p->n_kernels - p->n_wrong - p->n_not_met, p->n_wrong);
         if (p->n_not_met > 0) printf(", %" PRIu64 " not met by random operations", p->n_not_met);
+        if (p->n_disabled > 0) printf(", %" PRIu64 " disabled", p->n_disabled);
         printf("\n");
         return;
     }
@@ -177,6 +182,8 @@ static void print_end(const printer *p) {
     cli_json_unsigned(p->json, p->n_kernels);
     cli_json_key(p->json, "n_wrong");
     cli_json_unsigned(p->json, p->n_wrong);
+    cli_json_key(p->json, "n_disabled");
+    cli_json_unsigned(p->json, p->n_disabled);
     cli_json_close(p->json, '}');
 }
 

@@ -140,8 +140,12 @@ WICK_API wick_status wick_device_trim(wick_device *device, uint64_t *freed, wick
  * most capacity of them. */
 typedef struct wick_kernel_stats {
     const char *name;
-    uint64_t calls;
+    uint64_t calls; /* operations, or pieces of such as are cut */
     double seconds;
+    uint64_t n_dispatches; /* GPU: what they came to */
+    /* What the operations need: each operand once, and the multiplications and additions of
+     * products. */
+    double bytes_read, bytes_written, flops;
 } wick_kernel_stats;
 
 WICK_API size_t wick_device_get_profile(const wick_device *device, wick_kernel_stats *out,
@@ -158,6 +162,17 @@ typedef struct wick_device_limits {
 /* WICK_ERR_UNSUPPORTED: this backend does not measure. WICK_ERR_OUT_OF_MEMORY. Native only. */
 WICK_API wick_status wick_device_measure(wick_device *device, wick_device_limits *limits,
                                          wick_error *error);
+
+/* Which kernels the device takes, and in which sizes of tiles and workgroups, which never change a
+ * bit of a result: lines of text as docs/webgpu.md describes them ("disable attention*"), for what
+ * is queued from now on, plans of open sessions left out. Lines that cannot be used are told to the
+ * log and left out; *n_ignored (may be NULL) counts them. WICK_ERR_UNSUPPORTED: this backend has
+ * no choice. */
+WICK_API wick_status wick_device_tune(wick_device *device, const char *text, size_t size,
+                                      size_t *n_ignored, wick_error *error);
+/* The same out again, for a later device of the same kind: returns how many bytes that takes and
+ * writes at most capacity of them, without a zero at the end. 0: there is no choice. */
+WICK_API size_t wick_device_get_tuning(wick_device *device, char *out, size_t capacity);
 
 /* Copies the sticky error out and clears it. Returns its status; WICK_OK: there was none. */
 WICK_API wick_status wick_device_error(wick_device *device, wick_error *error);

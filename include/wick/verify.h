@@ -21,6 +21,7 @@ typedef struct wick_kernel_check {
     double worst;        /* the largest part of its bound that a difference was */
     uint64_t seed;       /* of the last case: the one that failed, where one did */
     const char *failure; /* what was wrong with it; empty: nothing */
+    bool is_disabled;    /* the device does not take it: it is wrong, or was disabled before */
 } wick_kernel_check;
 
 typedef struct wick_verify_desc {
@@ -33,7 +34,9 @@ typedef struct wick_verify_desc {
     void *user;
 } wick_verify_desc;
 
-/* Computes what is queued, then verifies. WICK_ERR_MISMATCH: a kernel is wrong, or failed.
+/* Computes what is queued, then verifies. A device with several kernels to choose among (WebGPU)
+ * takes one that is wrong no more, see wick_device_tune: other kernels do its work, its parts or
+ * the CPU. WICK_ERR_MISMATCH: a kernel is wrong, or failed.
  * WICK_ERR_NOT_FOUND: no kernel has such a name. WICK_ERR_UNSUPPORTED: the backend has no kernels
  * of its own. WICK_ERR_OUT_OF_MEMORY, WICK_ERR_DEVICE_LOST. Blocks; native only. */
 WICK_API wick_status wick_verify(wick_device *device, const wick_verify_desc *desc,

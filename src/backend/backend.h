@@ -8,6 +8,7 @@
 
 #include "core/alloc.h"
 #include "core/status.h"
+#include "core/str.h"
 #include "quant/layout.h"
 
 #include <wick/kernel.h>
@@ -305,6 +306,13 @@ struct wk_backend {
     void (*info)(const wk_backend_device *dev, wick_device_info *info);
     void (*stats)(const wk_backend_device *dev, wk_backend_stats *stats);
     size_t (*profile)(const wk_backend_device *dev, wick_kernel_stats *out, size_t capacity);
+    /* Optional: which kernels it takes and in which of their tunings, as lines of text
+     * (docs/webgpu.md). Lines that it cannot use are told to log (may be NULL), counted and left
+     * out. Not of what was recorded before. */
+    void (*tune)(wk_backend_device *dev, wk_str text, wick_log_fn log, void *log_user,
+                 size_t *n_ignored);
+    /* Optional: the same out again. */
+    void (*tuning)(const wk_backend_device *dev, wk_strbuf *out);
     /* Optional. Blocks. */
     wick_status (*measure)(wk_backend_device *dev, wick_device_limits *out, wick_error *err);
 
@@ -468,6 +476,13 @@ typedef struct wk_tolerance {
 wk_tolerance wk_op_tolerance(const wk_op *op, bool is_fast);
 /* NaN agrees with NaN, an infinity with the same one. */
 bool wk_tolerance_accepts(const wk_tolerance *tolerance, double largest, double want, double got);
+
+/* What an op moves at least, each operand once, and the multiplications and additions of its
+ * products; 0: it has none. */
+typedef struct wk_cost {
+    double bytes_read, bytes_written, flops;
+} wk_cost;
+wk_cost wk_op_cost(const wk_op *op);
 
 /* The decompositions of op.def. */
 wick_status wk_decompose_gated(const wk_op *op, const wk_decomposition *to);

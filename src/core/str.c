@@ -16,6 +16,27 @@ bool wk_str_equal(wk_str a, wk_str b) {
 
 bool wk_str_is(wk_str a, const char *terminated) { return wk_str_equal(a, wk_str_of(terminated)); }
 
+/* After a *, the shortest text that lets the rest match: only the last * is ever tried again. */
+bool wk_str_matches(wk_str glob, wk_str text) {
+    size_t g = 0, t = 0, star = SIZE_MAX, from = 0;
+    while (t < text.size) {
+        if (g < glob.size && glob.text[g] == '*') {
+            star = g++;
+            from = t;
+        } else if (g < glob.size && (glob.text[g] == '?' || glob.text[g] == text.text[t])) {
+            g++;
+            t++;
+        } else if (star != SIZE_MAX) {
+            g = star + 1;
+            t = ++from;
+        } else {
+            return false;
+        }
+    }
+    while (g < glob.size && glob.text[g] == '*') g++;
+    return g == glob.size;
+}
+
 wk_shown wk_str_show(wk_str text) {
     wk_shown out;
     size_t n = 0;

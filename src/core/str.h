@@ -14,6 +14,8 @@ typedef struct wk_str {
 wk_str wk_str_of(const char *terminated);
 bool wk_str_equal(wk_str a, wk_str b);
 bool wk_str_is(wk_str a, const char *terminated);
+/* * stands for any characters, ? for one. */
+bool wk_str_matches(wk_str glob, wk_str text);
 
 /* Bytes of the UTF-8 character at text; 0 when there is none, and then *bad is the size of what
  * U+FFFD should stand for. size is at least 1. */

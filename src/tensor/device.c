@@ -204,6 +204,32 @@ wick_status wick_device_measure(wick_device *device, wick_device_limits *limits,
     return device->backend->measure(device->handle, limits, error);
 }
 
+wick_status wick_device_tune(wick_device *device, const char *text, size_t size, size_t *n_ignored,
+                             wick_error *error) {
+    size_t n;
+    if (!n_ignored) n_ignored = &n;
+    *n_ignored = 0;
+    if (!device || (!text && size > 0))
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_device_tune: an argument is NULL");
+    if (!device->backend->tune)
+        return wk_fail(error, WICK_ERR_UNSUPPORTED, "backend %s has no kernels to choose among",
+                       device->backend->name);
+    device->backend->tune(device->handle, (wk_str){text, size}, device->desc.log,
+                          device->desc.log_user, n_ignored);
+    return WICK_OK;
+}
+
+size_t wick_device_get_tuning(wick_device *device, char *out, size_t capacity) {
+    if (!device || !device->backend->tuning || (!out && capacity > 0)) return 0;
+    wk_strbuf text;
+    wk_strbuf_init(&text, &device->heap);
+    device->backend->tuning(device->handle, &text);
+    const size_t size = text.failed ? 0 : text.size;
+    if (size > 0 && capacity > 0) memcpy(out, text.data, size < capacity ? size : capacity);
+    wk_strbuf_release(&text);
+    return size;
+}
+
 void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) {
     if (!stats) return;
     *stats = (wick_device_stats){0};

@@ -165,6 +165,22 @@ static wick_status plan_attempt(wick_device *device, const char *reason) {
     return WICK_PENDING;
 }
 
+/* The new handle takes the kernels that the lost one took. */
+static wick_status hand_on_tuning(wick_device *device, wick_error *err) {
+    if (!device->backend->tuning) return WICK_OK;
+    wk_strbuf text;
+    size_t n_ignored;
+    wk_strbuf_init(&text, &device->heap);
+    device->backend->tuning(device->handle, &text);
+    const bool failed = text.failed;
+    if (!failed)
+        device->backend->tune(device->recovery.handle, (wk_str){text.data, text.size},
+                              device->desc.log, device->desc.log_user, &n_ignored);
+    const size_t size = text.size;
+    wk_strbuf_release(&text);
+    return failed ? wk_fail_memory(err, size, 0, "the choice of kernels") : WICK_OK;
+}
+
 static wick_status open_again(wick_device *device, wick_error *err) {
     wk_recovery *const r = &device->recovery;
     if (!r->handle) {
@@ -174,6 +190,7 @@ static wick_status open_again(wick_device *device, wick_error *err) {
         WK_TRY(device->backend->open_start(&open, &r->handle, err));
     }
     WK_TRY(device->backend->open_poll(r->handle, err));
+    WK_TRY(hand_on_tuning(device, err));
     wk_lost_handle *const lost = wk_alloc(&device->heap, sizeof *lost);
     if (!lost) return wk_fail_memory(err, sizeof *lost, 0, "a device");
     replace(device, lost);

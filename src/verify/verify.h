@@ -20,6 +20,12 @@ typedef struct wk_verify_subject {
     const wk_cpu_kernel *cpu;         /* the kernel, where it is run on the host's memory, else */
     const wk_backend *backend;        /* the device that runs it */
     wk_backend_device *device;
+    /* Sizes of tiles and workgroups that must give the same bits; 0: there is one. */
+    uint32_t n_tunings;
+    void (*tune)(wk_backend_device *device, const uint32_t *tuning); /* NULL: what it chooses */
+    /* Keeps the device from taking the kernel, NULL: it cannot. */
+    void (*disable)(wk_backend_device *device, const wk_kernel *kernel);
+    bool is_disabled; /* before it was verified */
 } wk_verify_subject;
 
 wk_verify_subject wk_verify_on_cpu(const wk_cpu_kernel *kernel);
@@ -47,9 +53,6 @@ typedef struct wk_verify_report {
  * one that it accepts. WICK_ERR_OUT_OF_MEMORY; what the device says. */
 wick_status wk_verify_kernel(const wk_verify_subject *subject, uint64_t seed, int64_t n_cases,
                              wk_heap *heap, wk_verify_report *report);
-
-/* * stands for any characters, ? for one. */
-bool wk_verify_matches(const char *glob, const char *name);
 
 typedef struct wk_verify_bench {
     char op[192];

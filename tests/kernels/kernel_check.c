@@ -132,7 +132,8 @@ static void take_cpu(const options *o, tally *t, wk_heap *heap) {
     const wk_cpu_kernel *kernel;
     for (size_t i = 0; (kernel = wk_cpu_kernel_at(i)) != NULL; i++) {
         const wk_verify_subject subject = wk_verify_on_cpu(kernel);
-        if (wk_verify_matches(o->glob, kernel->base.name) && (kernel->needs & ~o->features) == 0)
+        if (wk_str_matches(wk_str_of(o->glob), wk_str_of(kernel->base.name)) &&
+            (kernel->needs & ~o->features) == 0)
             take(&subject, o, t, heap);
     }
 }
@@ -150,7 +151,8 @@ static bool take_webgpu(const options *o, tally *t, wk_heap *heap) {
     printf("# %s, %s, %s\n", info.name, info.adapter.implementation, info.adapter.driver);
     wk_verify_subject subject;
     for (size_t i = 0; wk_verify_next_webgpu(device->handle, &i, &subject);)
-        if (wk_verify_matches(o->glob, subject.kernel->name)) take(&subject, o, t, heap);
+        if (wk_str_matches(wk_str_of(o->glob), wk_str_of(subject.kernel->name)))
+            take(&subject, o, t, heap);
     printf("# %" PRIu64 " programs compiled\n", wk_verify_webgpu_programs(device->handle));
     wick_device_close(device);
     return true;

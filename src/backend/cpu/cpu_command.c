@@ -137,17 +137,24 @@ static void run_range(void *argument, int worker, int64_t begin, int64_t end) {
     phase->kernel->run(&run, phase->phase, begin, end);
 }
 
-static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, uint64_t begin_ns) {
+static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op,
+                     uint64_t begin_ns) {
     dev->stats.n_ops++;
     /* Products with weights are what takes the time: only these are worth a remark. */
     if (kernel->base.is_reference && kernel->code == WK_OP_LINEAR && dev->features != 0) {
         dev->stats.n_ops_ref++;
     }
-    for (size_t i = 0; dev->profile && i < dev->n_kernels; i++) {
-        if (wk_cpu_kernel_at(i) != kernel) continue;
-        dev->profile[i].calls++;
-        dev->profile[i].seconds += (double)(wk_clock_ns() - begin_ns) * 1e-9;
-    }
+    if (!dev->profile) return;
+    const double seconds = (double)(wk_clock_ns() - begin_ns) * 1e-9;
+    const wk_cost cost = wk_op_cost(op);
+    size_t i = 0;
+    while (wk_cpu_kernel_at(i) != kernel) i++;
+    wick_kernel_stats *const stats = &dev->profile[i];
+    stats->calls++;
+    stats->seconds += seconds;
+    stats->bytes_read += cost.bytes_read;
+    stats->bytes_written += cost.bytes_written;
+    stats->flops += cost.flops;
 }
 
 static void run_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op) {
@@ -157,7 +164,7 @@ static void run_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk
         const int64_t grain = kernel->grain ? kernel->grain(op, i) : 1;
         wk_pool_run(dev->pool, run_range, &phase, kernel->items(op, i), grain);
     }
-    count_op(dev, kernel, begin_ns);
+    count_op(dev, kernel, op, begin_ns);
     if (!atomic_load_explicit(&dev->fault, memory_order_relaxed)) return;
     atomic_store_explicit(&dev->fault, false, memory_order_relaxed);
     if (dev->fault_ticket != 0) return;

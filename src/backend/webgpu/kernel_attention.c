@@ -17,11 +17,16 @@ enum {
     SHORT_KEYS = SHORT_SPAN * SHORT_SPANS,
     /* Of a key, of a value: what 16 KiB of shared memory and the registers of a thread hold. */
     MAX_ELEMENTS = 512,
-    MOST_QUADS = 4,
-    /* Fewer workgroups than this leave a large GPU without work: spans become workgroups. */
-    ENOUGH_WORKGROUPS = 512,
     MAX_PARTS_BYTES = 16 * 1024 * 1024, /* each op of a plan has its own */
 };
+
+typedef struct tuning {
+    int most_quads; /* of a workgroup */
+    /* Fewer of them than this leave a large GPU without work: spans become workgroups. */
+    int64_t enough_workgroups;
+} tuning;
+
+static const tuning tunings[] = {{4, 512}, {2, 512}, {4, 64}};
 
 /* Options, as wgsl/attention_softmax.wgsl has them: not of the program, so that programs are few.
  */
@@ -164,7 +169,7 @@ static void choose_tiles(wk_encoder *e, attention *a) {
     const int64_t per_key_head = a->heads * a->n_rows;
     a->line = is_mixed ? a->heads : per_key_head;
     a->n_lines = is_mixed ? a->n_rows : 1;
-    a->quads = MOST_QUADS;
+    a->quads = tunings[wk_encoder_tuning(e)].most_quads;
     while (a->quads > 1 && (shared_bytes(a, a->quads) > wk_encoder_limits(e)->workgroup_bytes ||
                             2 * (int64_t)a->quads >= a->line))
         a->quads /= 2;
@@ -185,7 +190,7 @@ static void choose_spans(wk_encoder *e, attention *a) {
                               ? wk_encoder_limits(e)->binding_bytes
                               : MAX_PARTS_BYTES;
     a->n_spans = 1;
-    if (count_workgroups(a) >= ENOUGH_WORKGROUPS) return;
+    if (count_workgroups(a) >= tunings[wk_encoder_tuning(e)].enough_workgroups) return;
     const int64_t n_spans = count_spans(a->n_keys);
     const uint64_t of_span = (uint64_t)(count_queries(a) * (a->e + 2)) * sizeof(float);
     if (n_spans > 1 && (uint64_t)n_spans <= most / of_span) a->n_spans = n_spans;
@@ -373,6 +378,7 @@ static bool accepts_cached(const wk_op *op) {
 const wk_webgpu_kernel wk_webgpu_attention = {
     .base = {.name = "attention_wgsl"},
     .code = WK_OP_ATTENTION,
+    .n_tunings = WK_COUNT(tunings),
     .accepts = accepts_dense,
     .encode = encode_dense,
 };
@@ -380,6 +386,7 @@ const wk_webgpu_kernel wk_webgpu_attention = {
 const wk_webgpu_kernel wk_webgpu_attention_cached = {
     .base = {.name = "attention_cached_wgsl"},
     .code = WK_OP_ATTENTION_CACHED,
+    .n_tunings = WK_COUNT(tunings),
     .accepts = accepts_cached,
     .encode = encode_cached,
 };

@@ -21,7 +21,7 @@ static wick_status move(wk_encoder *e, const wk_view *y, const wk_view *x) {
     static const wk_source source = {.name = "move",
                                      .parts = {wk_wgsl_strided, wk_wgsl_move},
                                      .operands = {"y", "x"},
-                                     .constants = {"LANES", "WIDE"}};
+                                     .constants = {"LANES", "THREADS", "WIDE"}};
     const wk_strided s = {
         .source = &source, .views = {y, x}, .n = 2, .constants = {wk_is_wide(y->dtype)}};
     return wk_strided_run(e, &s);
@@ -44,10 +44,10 @@ static wick_status encode_copy(wk_encoder *e, const wk_op *op) {
     static const wk_source source = {.name = "convert",
                                      .parts = {wk_wgsl_strided, wk_wgsl_number, wk_wgsl_convert},
                                      .operands = {"y", "x"},
-                                     .constants = {"LANES", "X_IS_FLOAT", "X_IS_SIGNED", "X_BITS",
-                                                   "X_EXPONENT", "X_FRACTION", "Y_IS_FLOAT",
-                                                   "Y_IS_SIGNED", "Y_BITS", "Y_EXPONENT",
-                                                   "Y_FRACTION", "Y_IS_BOOL"}};
+                                     .constants = {"LANES", "THREADS", "X_IS_FLOAT", "X_IS_SIGNED",
+                                                   "X_BITS", "X_EXPONENT", "X_FRACTION",
+                                                   "Y_IS_FLOAT", "Y_IS_SIGNED", "Y_BITS",
+                                                   "Y_EXPONENT", "Y_FRACTION", "Y_IS_BOOL"}};
     const wick_dtype to = wk_dst(op, 0)->dtype, from = wk_src(op, 0)->dtype;
     const wk_view y = wk_view_bits(wk_dst(op, 0)), x = wk_view_bits(wk_src(op, 0));
     if (to == from) return move(e, &y, &x);
@@ -61,6 +61,7 @@ static wick_status encode_copy(wk_encoder *e, const wk_op *op) {
 const wk_webgpu_kernel wk_webgpu_copy = {
     .base = {.name = "copy_wgsl"},
     .code = WK_OP_COPY,
+    .n_tunings = WK_STRIDED_TUNINGS,
     .accepts = accepts_copy,
     .encode = encode_copy,
 };
@@ -71,7 +72,7 @@ static wick_status encode_where(wk_encoder *e, const wk_op *op) {
     static const wk_source source = {.name = "where",
                                      .parts = {wk_wgsl_strided, wk_wgsl_where},
                                      .operands = {"y", "cond", "a", "b"},
-                                     .constants = {"LANES", "WIDE", "WIDE_COND"}};
+                                     .constants = {"LANES", "THREADS", "WIDE", "WIDE_COND"}};
     const wk_view y = wk_view_bits(wk_dst(op, 0)), cond = wk_view_bits(wk_src(op, 0)),
                   a = wk_view_bits(wk_src(op, 1)), b = wk_view_bits(wk_src(op, 2));
     const wk_strided s = {.source = &source,
@@ -84,6 +85,7 @@ static wick_status encode_where(wk_encoder *e, const wk_op *op) {
 const wk_webgpu_kernel wk_webgpu_where = {
     .base = {.name = "where_wgsl"},
     .code = WK_OP_WHERE,
+    .n_tunings = WK_STRIDED_TUNINGS,
     .encode = encode_where,
 };
 
@@ -107,7 +109,7 @@ static wick_status encode_fill(wk_encoder *e, const wk_op *op) {
     static const wk_source source = {.name = "fill",
                                      .parts = {wk_wgsl_strided, wk_wgsl_fill},
                                      .operands = {"y"},
-                                     .constants = {"LANES", "WIDE"}};
+                                     .constants = {"LANES", "THREADS", "WIDE"}};
     const wk_view y = wk_view_bits(wk_dst(op, 0));
     const uint64_t bits = bits_of(wk_dst(op, 0)->dtype, op->p.fill.real, op->p.fill.integer);
     const wk_strided s = {.source = &source,
@@ -122,6 +124,7 @@ static wick_status encode_fill(wk_encoder *e, const wk_op *op) {
 const wk_webgpu_kernel wk_webgpu_fill = {
     .base = {.name = "fill_wgsl"},
     .code = WK_OP_FILL,
+    .n_tunings = WK_STRIDED_TUNINGS,
     .accepts = accepts_fill,
     .encode = encode_fill,
 };

@@ -52,12 +52,12 @@ static wick_status encode_unary(wk_encoder *e, const wk_op *op) {
                                                wk_wgsl_trigonometry, wk_wgsl_power,
                                                wk_wgsl_unary_float, wk_wgsl_unary},
                                      .operands = {"y", "x"},
-                                     .constants = {"LANES", "FN"}};
+                                     .constants = {"LANES", "THREADS", "FN"}};
     static const wk_source integers = {
         .name = "unary",
         .parts = {wk_wgsl_strided, wk_wgsl_unary_integer, wk_wgsl_unary},
         .operands = {"y", "x"},
-        .constants = {"LANES", "FN"}};
+        .constants = {"LANES", "THREADS", "FN"}};
     const wick_dtype dtype = op->view[0].dtype;
     const double a = op->p.unary.a, b = op->p.unary.b;
     wk_strided s = {.source = &integers,
@@ -80,6 +80,7 @@ static wick_status encode_unary(wk_encoder *e, const wk_op *op) {
 const wk_webgpu_kernel wk_webgpu_unary = {
     .base = {.name = "unary_wgsl"},
     .code = WK_OP_UNARY,
+    .n_tunings = WK_STRIDED_TUNINGS,
     .accepts = accepts_unary,
     .encode = encode_unary,
 };
@@ -91,12 +92,12 @@ static wick_status encode_binary(wk_encoder *e, const wk_op *op) {
                                      .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_wide,
                                                wk_wgsl_power, wk_wgsl_binary_float, wk_wgsl_binary},
                                      .operands = {"y", "a", "b"},
-                                     .constants = {"LANES", "FN"}};
+                                     .constants = {"LANES", "THREADS", "FN"}};
     static const wk_source integers = {
         .name = "binary",
         .parts = {wk_wgsl_strided, wk_wgsl_binary_integer, wk_wgsl_binary},
         .operands = {"y", "a", "b"},
-        .constants = {"LANES", "FN"}};
+        .constants = {"LANES", "THREADS", "FN"}};
     const wk_strided s = {.source = wk_dtype_is_float(op->view[0].dtype) ? &floats : &integers,
                           .views = {&op->view[0], &op->view[1], &op->view[2]},
                           .n = 3,
@@ -107,6 +108,7 @@ static wick_status encode_binary(wk_encoder *e, const wk_op *op) {
 const wk_webgpu_kernel wk_webgpu_binary = {
     .base = {.name = "binary_wgsl"},
     .code = WK_OP_BINARY,
+    .n_tunings = WK_STRIDED_TUNINGS,
     .accepts = is_narrow,
     .encode = encode_binary,
 };
@@ -118,17 +120,17 @@ static wick_status encode_compare(wk_encoder *e, const wk_op *op) {
                                      .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_compare,
                                                wk_wgsl_compare_float, wk_wgsl_binary},
                                      .operands = {"y", "a", "b"},
-                                     .constants = {"LANES", "FN"}};
+                                     .constants = {"LANES", "THREADS", "FN"}};
     static const wk_source integers = {
         .name = "compare",
         .parts = {wk_wgsl_strided, wk_wgsl_compare, wk_wgsl_compare_integer, wk_wgsl_binary},
         .operands = {"y", "a", "b"},
-        .constants = {"LANES", "FN"}};
+        .constants = {"LANES", "THREADS", "FN"}};
     static const wk_source wide = {
         .name = "compare_wide",
         .parts = {wk_wgsl_strided, wk_wgsl_compare, wk_wgsl_compare_wide},
         .operands = {"y", "a", "b"},
-        .constants = {"LANES", "FN", "IS_FLOAT"}};
+        .constants = {"LANES", "THREADS", "FN", "IS_FLOAT"}};
     const wick_dtype dtype = op->view[1].dtype;
     const bool is_float = wk_dtype_is_float(dtype);
     const wk_strided s = {.source = wk_is_wide(dtype) ? &wide
@@ -143,6 +145,7 @@ static wick_status encode_compare(wk_encoder *e, const wk_op *op) {
 const wk_webgpu_kernel wk_webgpu_compare = {
     .base = {.name = "compare_wgsl"},
     .code = WK_OP_COMPARE,
+    .n_tunings = WK_STRIDED_TUNINGS,
     .encode = encode_compare,
 };
 
@@ -153,7 +156,7 @@ static wick_status encode_gated(wk_encoder *e, const wk_op *op) {
         .name = "gated",
         .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_gated, wk_wgsl_binary},
         .operands = {"y", "a", "b"},
-        .constants = {"LANES", "FN"}};
+        .constants = {"LANES", "THREADS", "FN"}};
     const wk_strided s = {.source = &source,
                           .views = {&op->view[0], &op->view[1], &op->view[2]},
                           .n = 3,
@@ -166,6 +169,7 @@ static wick_status encode_gated(wk_encoder *e, const wk_op *op) {
 const wk_webgpu_kernel wk_webgpu_gated = {
     .base = {.name = "gated_wgsl"},
     .code = WK_OP_GATED,
+    .n_tunings = WK_STRIDED_TUNINGS,
     .accepts = is_narrow,
     .encode = encode_gated,
 };

@@ -5,10 +5,7 @@
 #include "core/compiler.h"
 
 enum {
-    FEW = 16,          /* columns, at most, of the form for few, whose */
-    FEW_COLUMNS = 8,   /* workgroups have no more than these */
-    TILE_ROWS = 64,    /* of the form for many */
-    TILE_COLUMNS = 32, /* also there */
+    TILE_ROWS = 64, /* of the form for many */
     THREADS = 64,
     Y = 0,
     X = 1,
@@ -16,7 +13,23 @@ enum {
     BIAS = 3,
     TABLES = 4,
     COLUMNS = WK_PANEL_CONSTANT_COUNT, /* constants behind the weight's */
+    PANELS,
     HAS_BIAS,
+};
+
+/* columns: rows of x. */
+typedef struct tuning {
+    int64_t few;                 /* columns, at most, of the form for few, */
+    int64_t few_columns, panels; /* of whose workgroups each has at most so many of both; */
+    int64_t tile_columns;        /* the other form's have these */
+    uint32_t workgroup_bytes;    /* that those need */
+} tuning;
+
+static const tuning tunings[] = {
+    {16, 8, 1, 32, 0},
+    {16, 4, 2, 64, 18 * 1024},
+    {1, 8, 4, 32, 0},        /* tiles from two columns on */
+    {INT64_MAX, 8, 1, 0, 0}, /* and never: where barriers are slow */
 };
 
 static bool accepts(const wk_op *op) {
@@ -65,7 +78,7 @@ static wick_status pack(wk_encoder *e, const wk_view *x, wk_view *out) {
         .name = #main,                                                                             \
         .parts = {wk_wgsl_linear, wk_wgsl_##weight, wk_wgsl_##main},                               \
         .operands = {"y", "x", "weight", "bias", "tables"},                                        \
-        .constants = {WK_PANEL_CONSTANTS(WK_PANEL_CONSTANT_NAME) "COLUMNS", "HAS_BIAS"},           \
+        .constants = {WK_PANEL_CONSTANTS(WK_PANEL_CONSTANT_NAME) "COLUMNS", "PANELS", "HAS_BIAS"}, \
     }
 static const wk_source few[] = {
     [WK_WEIGHT_QUANTS] = SOURCE(panel, linear_few),
@@ -85,12 +98,14 @@ typedef struct tiling {
     int64_t rows, columns; /* of a workgroup */
 } tiling;
 
-static tiling choose_tiling(int64_t m, const wk_view *weight) {
+static tiling choose_tiling(const wk_encoder *e, int64_t m, const wk_view *weight) {
     const wk_weight_text text = wk_weight_text_of(weight);
-    if (m > FEW) return (tiling){&many[text], TILE_ROWS, TILE_COLUMNS};
+    const tuning *t = &tunings[wk_encoder_tuning(e)];
+    if (t->workgroup_bytes > wk_encoder_limits(e)->workgroup_bytes) t = &tunings[0];
+    if (m > t->few) return (tiling){&many[text], TILE_ROWS, t->tile_columns};
     int64_t columns = 1;
-    while (columns < m && columns < FEW_COLUMNS) columns *= 2;
-    return (tiling){&few[text], WK_PANEL_ROWS, columns};
+    while (columns < m && columns < t->few_columns) columns *= 2;
+    return (tiling){&few[text], t->panels * WK_PANEL_ROWS, columns};
 }
 
 static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x, const tiling *t) {
@@ -104,6 +119,7 @@ static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x, co
     wk_dispatch_bind(&d, BIAS, bias, WK_FORM_ELEMENTS, false);
     WK_TRY(wk_weight_bind(e, &d, WEIGHT, TABLES, weight, y));
     d.program.constants[COLUMNS] = (int32_t)t->columns;
+    d.program.constants[PANELS] = (int32_t)(t->rows / WK_PANEL_ROWS);
     d.program.constants[HAS_BIAS] = has_bias;
     WK_TRY(wk_dispatch_place(e, &d));
     const int64_t m = y->extent[0], n = y->extent[1], k = weight->extent[1];
@@ -131,13 +147,14 @@ static wick_status encode(wk_encoder *e, const wk_op *op) {
     if (wk_view_count(y) == 0) return WICK_OK;
     wk_view packed = *x;
     if (!is_of_vectors(x)) WK_TRY(pack(e, x, &packed));
-    const tiling t = choose_tiling(y->extent[0], wk_src(op, 1));
+    const tiling t = choose_tiling(e, y->extent[0], wk_src(op, 1));
     return multiply(e, op, &packed, &t);
 }
 
 const wk_webgpu_kernel wk_webgpu_linear = {
     .base = {.name = "linear_wgsl"},
     .code = WK_OP_LINEAR,
+    .n_tunings = WK_COUNT(tunings),
     .accepts = accepts,
     .encode = encode,
 };

@@ -62,6 +62,7 @@ static wick_status encode_norm(wk_encoder *e, const wk_op *op) {
 const wk_webgpu_kernel wk_webgpu_softmax = {
     .base = {.name = "softmax_wgsl"},
     .code = WK_OP_SOFTMAX,
+    .n_tunings = WK_ROWS_TUNINGS,
     .accepts = accepts_floats,
     .encode = encode_softmax,
 };
@@ -69,6 +70,7 @@ const wk_webgpu_kernel wk_webgpu_softmax = {
 const wk_webgpu_kernel wk_webgpu_rms_norm = {
     .base = {.name = "rms_norm_wgsl"},
     .code = WK_OP_RMS_NORM,
+    .n_tunings = WK_ROWS_TUNINGS,
     .accepts = accepts_floats,
     .encode = encode_norm,
 };
@@ -76,6 +78,7 @@ const wk_webgpu_kernel wk_webgpu_rms_norm = {
 const wk_webgpu_kernel wk_webgpu_layer_norm = {
     .base = {.name = "layer_norm_wgsl"},
     .code = WK_OP_LAYER_NORM,
+    .n_tunings = WK_ROWS_TUNINGS,
     .accepts = accepts_floats,
     .encode = encode_norm,
 };

@@ -29,39 +29,15 @@ void wk_pace_open(wk_backend_device *dev, uint32_t submit_us) {
 
 static double count_of(const wk_view *view) { return view->buf ? (double)wk_view_count(view) : 0; }
 
-static double bytes_of(const wk_view *view) {
-    uint64_t begin, end;
-    if (!view->buf) return 0;
-    wk_view_range(view, &begin, &end);
-    return (double)(end - begin);
+/* Of what has no products, some operations for each element that is written or read. */
+static double other_work(const wk_op *op) {
+    return 8 * (count_of(wk_dst(op, 0)) + (op->n_src > 0 ? count_of(wk_src(op, 0)) : 0));
 }
 
-/* Products and sums, and some for each element that an op writes or reads. */
-static double flops_of(const wk_op *op) {
-    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
-    switch (op->code) {
-    case WK_OP_LINEAR:
-    case WK_OP_MATMUL: return 2 * count_of(y) * (double)x->extent[x->rank - 1];
-    case WK_OP_ATTENTION:
-        return 2 * count_of(x) * (double)wk_src(op, 1)->extent[2] +
-               2 * count_of(y) * (double)wk_src(op, 1)->extent[2];
-    case WK_OP_ATTENTION_CACHED: {
-        const wk_batch_layout *const batch = &op->p.cached.batch;
-        return 2 * (count_of(x) + count_of(y)) * (double)batch->n_blocks * batch->block_size;
-    }
-    default: return 8 * (count_of(y) + (op->n_src > 0 ? count_of(x) : 0));
-    }
-}
-
-double wk_pace_estimate(const wk_op *op) {
-    double bytes = 0;
-    for (int i = 0; i < op->n_dst + op->n_src; i++) {
-        const bool is_table = op->code == WK_OP_EMBEDDING && i == 1;
-        bytes += bytes_of(&op->view[is_table ? 0 : i]); /* as many rows as are written */
-    }
-    if (op->code == WK_OP_KV_APPEND)
-        bytes = 2 * (bytes_of(wk_src(op, 0)) + bytes_of(wk_src(op, 1)));
-    return dispatch_ns + bytes / bytes_per_ns + flops_of(op) / flops_per_ns;
+double wk_pace_estimate(const wk_op *op, const wk_cost *cost) {
+    const double work = cost->flops > 0 ? cost->flops : other_work(op);
+    return dispatch_ns + (cost->bytes_read + cost->bytes_written) / bytes_per_ns +
+           work / flops_per_ns;
 }
 
 int64_t wk_pace_parts(const wk_backend_device *dev, double estimate) {

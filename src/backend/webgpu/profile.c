@@ -9,16 +9,13 @@ enum { MOST_TIMED = 2048, STAMPS = 2 * MOST_TIMED };
 wick_status wk_profile_open(wk_backend_device *dev, wick_error *err) {
     wk_profile *const profile = &dev->profile;
     if (!(dev->adapter.features & WICK_WEBGPU_TIMESTAMPS)) return WICK_OK; /* nothing is timed */
-    while (wk_webgpu_kernel_at(profile->n_kernels)) profile->n_kernels++;
-    profile->n_kernels++; /* the last one: the user's kernels */
+    profile->n_kernels = dev->n_choices;
     profile->kernels = wk_alloc_array(dev->heap, profile->n_kernels, sizeof *profile->kernels);
     profile->timed = wk_alloc_array(dev->heap, MOST_TIMED, sizeof *profile->timed);
     if (!profile->kernels || !profile->timed)
         return wk_fail_memory(err, MOST_TIMED * sizeof *profile->timed, 0, "the profile");
-    for (size_t i = 0; i < profile->n_kernels; i++) {
-        const wk_webgpu_kernel *const kernel = wk_webgpu_kernel_at(i);
-        profile->kernels[i].name = kernel ? kernel->base.name : wk_webgpu_custom.base.name;
-    }
+    for (size_t i = 0; i < profile->n_kernels; i++)
+        profile->kernels[i].name = dev->choices[i].kernel->base.name;
     return wk_gpu_buffer_make(dev->gpu, WK_GPU_READBACK, STAMPS * sizeof(uint64_t),
                               &profile->stamps, err);
 }
@@ -31,13 +28,28 @@ void wk_profile_release(wk_backend_device *dev) {
     *profile = (wk_profile){0};
 }
 
+/* NULL: it is not timed. */
+static wick_kernel_stats *stats_of(const wk_backend_device *dev, const wk_webgpu_kernel *kernel) {
+    const wk_choice *const choice =
+        dev->profile.stamps && kernel ? wk_choice_of(dev, &kernel->base) : NULL;
+    return choice ? &dev->profile.kernels[choice - dev->choices] : NULL;
+}
+
 uint32_t wk_profile_dispatch(wk_backend_device *dev, const wk_webgpu_kernel *kernel) {
     wk_profile *const profile = &dev->profile;
-    if (!profile->stamps || profile->n_timed == MOST_TIMED) return 0;
-    size_t i = 0;
-    while (wk_webgpu_kernel_at(i) && wk_webgpu_kernel_at(i) != kernel) i++;
-    profile->timed[profile->n_timed++] = &profile->kernels[i];
+    wick_kernel_stats *const stats = stats_of(dev, kernel);
+    if (!stats || profile->n_timed == MOST_TIMED) return 0;
+    profile->timed[profile->n_timed++] = stats;
     return profile->n_timed;
+}
+
+void wk_profile_op(wk_backend_device *dev, const wk_webgpu_kernel *kernel, const wk_cost *cost) {
+    wick_kernel_stats *const stats = stats_of(dev, kernel);
+    if (!stats) return;
+    stats->calls++;
+    stats->bytes_read += cost->bytes_read;
+    stats->bytes_written += cost->bytes_written;
+    stats->flops += cost->flops;
 }
 
 wick_status wk_profile_submitted(wk_backend_device *dev, wick_error *err) {
@@ -54,7 +66,7 @@ wick_status wk_profile_submitted(wk_backend_device *dev, wick_error *err) {
         wk_gpu_pause(dev->gpu);
     }
     for (uint32_t i = 0; i < n; i++) {
-        profile->timed[i]->calls++;
+        profile->timed[i]->n_dispatches++;
         profile->timed[i]->seconds += 1e-9 * (double)(stamps[2 * i + 1] - stamps[2 * i]);
     }
     wk_gpu_unmap(dev->gpu, profile->stamps);

@@ -9,6 +9,8 @@ enum {
     ONE_LANE_COLUMNS = 32 /* above, 16 threads */
 };
 
+enum { MOST_THREADS = 256 };
+
 /* Elements of a part, and of rows that have none. */
 enum { PART = 4096, WHOLE = 8192, PART_OF_COLUMN = 1024, WHOLE_COLUMN = 2048 };
 
@@ -117,11 +119,14 @@ static void put_walk(wk_dispatch *d, const wk_rows_walk *w) {
 }
 
 wick_status wk_rows_run(wk_encoder *e, wk_dispatch *d, const wk_rows *rows, const uint32_t own[4]) {
-    const uint32_t rows_of_group = rows->threads / rows->lanes;
+    /* Twice or four times the rows, as the tuning says. */
+    const uint32_t wanted = rows->threads << wk_encoder_tuning(e);
+    const uint32_t threads = wanted < MOST_THREADS ? wanted : MOST_THREADS;
+    const uint32_t rows_of_group = threads / rows->lanes;
     const uint64_t n_groups =
         ((uint64_t)rows->n_rows + rows_of_group - 1) / rows_of_group * rows->n_parts;
     if (n_groups == 0) return WICK_OK;
-    d->program.constants[0] = (int32_t)rows->threads;
+    d->program.constants[0] = (int32_t)threads;
     d->program.constants[1] = (int32_t)rows->lanes;
     d->program.constants[2] = rows->by_columns;
     WK_TRY(wk_dispatch_place(e, d));

@@ -9,7 +9,10 @@
 #include "backend/webgpu/webgpu_kernel.h"
 
 /* The constants of a source of rows begin with THREADS, LANES and COLUMNS; so many are set here. */
-enum { WK_ROWS_CONSTANTS = 3 };
+enum {
+    WK_ROWS_CONSTANTS = 3,
+    WK_ROWS_TUNINGS = 3, /* rows of a workgroup; every kernel of this kind has them */
+};
 
 typedef struct wk_rows_dim {
     uint32_t extent, in_y, in_x, in_z; /* strides; 0 in a y or z that does not have it */

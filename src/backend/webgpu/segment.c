@@ -209,11 +209,12 @@ typedef struct work {
     wick_error *err;
 } work;
 
-static wick_status encode_one(const work *w, const wk_op *op, double estimate) {
+static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cost,
+                              double estimate) {
     wk_backend_device *const dev = w->dev;
     const wk_webgpu_kernel *kernel = w->kernel;
     if (kernel->accepts && !kernel->accepts(op)) /* it took the whole op, not this piece */
-        kernel = wk_webgpu_find_kernel(op, dev->adapter.features);
+        kernel = wk_choice_find(dev, op);
     if (!kernel)
         return wk_fail(w->err, WICK_ERR_UNSUPPORTED, "%s has no kernel for a piece of its operands",
                        wk_op_get_info(op->code)->name);
@@ -221,6 +222,7 @@ static wick_status encode_one(const work *w, const wk_op *op, double estimate) {
                     .recorder = w->recorder,
                     .kernel = kernel,
                     .code = op->code,
+                    .tuning = wk_choice_tuning(dev, kernel, op),
                     .first_row = w->first_row,
                     .n_rows = w->n_rows,
                     .err = w->err};
@@ -236,6 +238,7 @@ static wick_status encode_one(const work *w, const wk_op *op, double estimate) {
         }
         return status;
     }
+    wk_profile_op(dev, kernel, cost);
     if (w->recorder != &dev->recorder) return wk_recorder_mark(dev, w->recorder, estimate, w->err);
     return wk_pace_add(dev, estimate) ? wk_webgpu_flush(dev, w->err) : WICK_OK;
 }
@@ -279,7 +282,7 @@ static wick_status encode_gathered(const work *w, const wk_op *op, int i, const 
     WK_TRY(wk_webgpu_temp(dev, bytes, &copy.view[0].buf, w->err));
     gathered.view[i] = copy.view[0];
     work of = *w;
-    of.kernel = wk_webgpu_find_kernel(&copy, dev->adapter.features);
+    of.kernel = wk_choice_find(dev, &copy);
     wick_status status = of.kernel
                              ? encode_pieces(&of, &copy)
                              : wk_fail(w->err, WICK_ERR_UNSUPPORTED,
@@ -344,15 +347,17 @@ static wick_status encode_long(const work *w, const wk_op *op, const cut *c, int
 
 static wick_status encode_pieces(const work *w, const wk_op *op) {
     const int torn = find_torn(op);
-    const double estimate = wk_pace_estimate(op);
+    const wk_cost cost = wk_op_cost(op);
+    const double estimate = wk_pace_estimate(op, &cost);
     const int64_t n_parts = wk_pace_parts(w->dev, estimate);
-    if (torn < 0 && n_parts == 1) return encode_one(w, op, estimate);
+    if (torn < 0 && n_parts == 1) return encode_one(w, op, &cost, estimate);
     cuts list;
     list_cuts(op, w->kernel, &list);
     if (torn >= 0) return encode_torn(w, op, &list, torn);
     const cut *const c = longest_cut(op, &list);
     const int64_t n = c ? part_of(op, c, n_parts) : 0;
-    return c && n < extent_of(op, c) ? encode_long(w, op, c, n) : encode_one(w, op, estimate);
+    return c && n < extent_of(op, c) ? encode_long(w, op, c, n)
+                                     : encode_one(w, op, &cost, estimate);
 }
 
 wick_status wk_segment_encode(wk_backend_device *dev, wk_recorder *recorder,

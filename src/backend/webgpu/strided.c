@@ -6,7 +6,9 @@
 #include <assert.h>
 #include <string.h>
 
-enum { LANES = 4, THREADS = 64 };
+enum { LANES = 4 };
+
+static const uint32_t threads_of_tuning[WK_STRIDED_TUNINGS] = {64, 128, 256};
 
 /* Of the operands, in what they are bound as: elements, words of them or four of them. */
 typedef struct walk {
@@ -82,10 +84,12 @@ static void divide(const wk_strided *s, walk *w) {
 /* begin: of a single row, where to begin. */
 static wick_status run(wk_encoder *e, const wk_strided *s, const walk *w, uint32_t begin,
                        bool is_laned) {
+    const uint32_t threads = threads_of_tuning[wk_encoder_tuning(e)];
     wk_dispatch d;
     wk_dispatch_begin(&d, s->source, 0);
     d.program.constants[0] = is_laned ? LANES : 1;
-    memcpy(&d.program.constants[1], s->constants, sizeof s->constants);
+    d.program.constants[1] = (int32_t)threads;
+    memcpy(&d.program.constants[WK_STRIDED_CONSTANTS], s->constants, sizeof s->constants);
     for (int i = 0; i < s->n; i++) {
         const bool is_one = w->rank > 0 && w->stride[w->rank - 1][i] == 0;
         const wk_form form = wk_is_wide(s->views[i]->dtype) ? WK_FORM_WORDS
@@ -107,7 +111,7 @@ static wick_status run(wk_encoder *e, const wk_strided *s, const walk *w, uint32
         for (int i = 0; i < WK_STRIDED_OPERANDS; i++) wk_dispatch_u32(&d, w->stride[k][i]);
     for (int k = 0; k < 4; k++) wk_dispatch_u32(&d, s->own[k]);
     wk_dispatch_u32(&d, begin);
-    return wk_dispatch_run_n(e, &d, (count + THREADS - 1) / THREADS);
+    return wk_dispatch_run_n(e, &d, (count + threads - 1) / threads);
 }
 
 wick_status wk_strided_run(wk_encoder *e, const wk_strided *s) {

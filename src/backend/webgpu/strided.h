@@ -5,17 +5,21 @@
 
 #include "backend/webgpu/webgpu_kernel.h"
 
-enum { WK_STRIDED_OPERANDS = 4 };
+enum {
+    WK_STRIDED_OPERANDS = 4,
+    WK_STRIDED_CONSTANTS = 2, /* LANES and THREADS, set here */
+    WK_STRIDED_TUNINGS = 3,   /* threads of a workgroup; every kernel of this kind has them */
+};
 
 /* What a thread does: its source has these views, in their order, the destination first, and
- * params.a, params.b and params.own. Its first constant is LANES, set here: the elements of a
+ * params.a, params.b and params.own. Its first constant is LANES: the elements of a
  * thread, 4 where they lie side by side in whole words, else 1. 64-bit elements are bound as words,
  * the low one first, and always one at a time. */
 typedef struct wk_strided {
     const wk_source *source;
     const wk_view *views[WK_STRIDED_OPERANDS];
     int n;
-    int32_t constants[WK_MAX_CONSTANTS - 1]; /* behind LANES */
+    int32_t constants[WK_MAX_CONSTANTS - WK_STRIDED_CONSTANTS]; /* the others */
     uint32_t a, b, own[4];
 } wk_strided;
 

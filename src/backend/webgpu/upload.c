@@ -41,7 +41,7 @@ static wick_status record_bytes(wk_backend_device *dev, wk_buffer *from, wk_buff
     copy.view[0] = copy.view[1];
     copy.view[0].buf = to;
     copy.view[0].offset = offset;
-    const wk_webgpu_kernel *const kernel = wk_webgpu_find_kernel(&copy, dev->adapter.features);
+    const wk_webgpu_kernel *const kernel = wk_choice_find(dev, &copy);
     if (!kernel)
         return wk_fail(err, WICK_ERR_INTERNAL, "there is no kernel for the bytes of an upload");
     return wk_segment_encode(dev, &dev->recorder, kernel, &copy, err);

@@ -22,6 +22,7 @@ static void close_device(wk_backend_device *dev) {
         wk_webgpu_reads_release(dev);
         wk_cache_release(dev);
         wk_profile_release(dev);
+        wk_choices_release(dev);
         if (dev->fault.buf) wk_webgpu_free(dev, dev->fault.buf);
         if (dev->tables.buf) wk_webgpu_free(dev, dev->tables.buf);
         (void)wk_pool_trim(dev);
@@ -65,6 +66,7 @@ static wick_status set_up(wk_backend_device *dev, wick_error *err) {
     dev->block_bytes = largest_block(&dev->adapter.limits);
     wk_pace_open(dev, dev->desc.submit_us);
     wk_cache_make(dev);
+    WK_TRY(wk_choices_open(dev, err));
     WK_TRY(wk_recorder_make(dev, &dev->recorder, GROUP_ENTRIES, err));
     WK_TRY(wk_pool_open(dev, &dev->desc.pool, err));
     if (dev->is_profiled) WK_TRY(wk_profile_open(dev, err));
@@ -111,7 +113,7 @@ static wk_layout prepare_weight(const wk_backend_device *dev, wick_dtype dtype, 
 }
 
 static const wk_kernel *find_kernel(const wk_backend_device *dev, const wk_op *op) {
-    const wk_webgpu_kernel *const kernel = wk_webgpu_find_kernel(op, dev->adapter.features);
+    const wk_webgpu_kernel *const kernel = wk_choice_find(dev, op);
     return kernel ? &kernel->base : NULL;
 }
 
@@ -138,6 +140,8 @@ const wk_backend wk_backend_webgpu = {
     .info = get_info,
     .stats = get_stats,
     .profile = wk_profile_get,
+    .tune = wk_tuning_read,
+    .tuning = wk_tuning_write,
     .alloc = wk_webgpu_alloc,
     .free = wk_webgpu_free,
     .trim = wk_webgpu_trim,

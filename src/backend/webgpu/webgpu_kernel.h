@@ -99,6 +99,8 @@ const wk_view *wk_encoder_fault(wk_encoder *e);
  * *n. Ids in other rows of the table are left alone; those from *n on are out of range. */
 void wk_encoder_rows(const wk_encoder *e, const wk_op *op, uint32_t *first, uint32_t *n);
 const wick_adapter_limits *wk_encoder_limits(const wk_encoder *e);
+/* Which of the kernel's tunings is wanted, below n_tunings. */
+uint32_t wk_encoder_tuning(const wk_encoder *e);
 
 typedef struct wk_webgpu_kernel {
     wk_kernel base;
@@ -107,6 +109,9 @@ typedef struct wk_webgpu_kernel {
     /* NULL: every op of the code. Shapes, dtypes, layouts and parameters only. */
     bool (*accepts)(const wk_op *op);
     bool takes_rows; /* of an embedding: minds wk_encoder_rows */
+    /* Numbered sizes of tiles and workgroups, 0 the default, that give the same bits on every
+     * device; 0: there is nothing to choose. */
+    uint8_t n_tunings;
     wick_status (*encode)(wk_encoder *e, const wk_op *op);
 } wk_webgpu_kernel;
 
@@ -116,11 +121,9 @@ typedef struct wk_webgpu_kernel {
 /* Of the user's kernels: not of kernels.def, for there is nothing to compare it with. */
 extern const wk_webgpu_kernel wk_webgpu_custom;
 
-/* dispatch.c: f32, f16 or bf16: float64 is not computed with. */
-bool wk_webgpu_is_float(wick_dtype dtype);
-/* dispatch.c: the first of kernels.def that takes the op. */
-const wk_webgpu_kernel *wk_webgpu_find_kernel(const wk_op *op, uint32_t features);
-/* Every kernel, index from 0; NULL at the end. */
-const wk_webgpu_kernel *wk_webgpu_kernel_at(size_t index);
+/* f32, f16 or bf16: float64 is not computed with. */
+static inline bool wk_webgpu_is_float(wick_dtype dtype) {
+    return dtype == WICK_F32 || dtype == WICK_F16 || dtype == WICK_BF16;
+}
 
 #endif

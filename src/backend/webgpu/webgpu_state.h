@@ -2,9 +2,10 @@
  * before it: pool.c (blocks of memory), memory.c (buffers; where memory is short also ticket.c and
  * cache.c), shader.c (the text of a program), cache.c (layouts, pipelines, bind groups), recorder.c
  * (commands and parameters), pace.c (how long they will take), ticket.c (submits, tickets), read.c
- * (reading back, faults), encoder.c (from a kernel's dispatch to a command), kernel_custom.c
- * (kernels of the user's), segment.c (ops in pieces that fit), rehearse.c (programs ahead of time),
- * upload.c, plan.c (replays),
+ * (reading back, faults), choice.c (which kernel, in which tuning), encoder.c (from a kernel's
+ * dispatch to a command), kernel_custom.c (kernels of the user's), segment.c (ops in pieces that
+ * fit), rehearse.c (programs ahead of time), upload.c, plan.c (replays), tuning.c (choices as
+ * text), measure.c (the device's limits),
  * webgpu_device.c (opening, weights, the backend's table). */
 #ifndef WK_BACKEND_WEBGPU_WEBGPU_STATE_H
 #define WK_BACKEND_WEBGPU_WEBGPU_STATE_H
@@ -133,6 +134,26 @@ typedef struct wk_recorder {
     size_t n_groups, group_capacity;
 } wk_recorder;
 
+/* What a tuning is chosen by: the rows of an op, and how its weight lies (wk_layout; raw: none). */
+typedef enum wk_rows_class {
+    WK_ROWS_ONE,
+    WK_ROWS_FEW, /* up to 16 */
+    WK_ROWS_MANY,
+    WK_ROWS_COUNT_,
+} wk_rows_class;
+
+typedef struct wk_op_class {
+    wk_rows_class rows;
+    uint8_t layout;
+} wk_op_class;
+
+/* A kernel, and how this device takes it. */
+typedef struct wk_choice {
+    const wk_webgpu_kernel *kernel;
+    bool is_disabled;
+    uint8_t tuning[WK_ROWS_COUNT_][WK_LAYOUT_COUNT_];
+} wk_choice;
+
 enum { WK_MAX_TEMPS = WK_MAX_BINDINGS };
 
 struct wk_encoder {
@@ -140,6 +161,7 @@ struct wk_encoder {
     wk_recorder *recorder;
     const wk_webgpu_kernel *kernel;
     wk_opcode code; /* of the op that is encoded */
+    uint32_t tuning;
     bool may_fault; /* it may set the fault word */
     /* The op's table is rows [first_row, first_row + its extent) of this many; 0: of its own. */
     uint32_t first_row, n_rows;
@@ -179,7 +201,7 @@ typedef struct wk_pace {
 /* Times of kernels, see profile.c. */
 typedef struct wk_profile {
     wk_gpu_buffer *stamps;      /* NULL: off */
-    wick_kernel_stats *kernels; /* [n_kernels] */
+    wick_kernel_stats *kernels; /* [n_kernels], in the order of the device's choices */
     size_t n_kernels;
     wick_kernel_stats **timed; /* those of the open recording's dispatches */
     uint32_t n_timed;
@@ -195,6 +217,10 @@ struct wk_backend_device {
     wick_webgpu_desc desc;
     wk_block_pool pool;
     wk_webgpu_cache cache;
+    wk_choice *choices; /* [n_choices], the best kernels first */
+    size_t n_choices;
+    bool is_tuning_given; /* whatever is chosen: kernels are being compared */
+    uint32_t given_tuning;
     wk_recorder recorder;
     wk_pace pace;
     wk_profile profile;
@@ -308,6 +334,8 @@ wick_status wk_profile_open(wk_backend_device *dev, wick_error *err);
 void wk_profile_release(wk_backend_device *dev);
 /* The number of timestamps for the next dispatch (wk_gpu_command.timed); 0: it is not timed. */
 uint32_t wk_profile_dispatch(wk_backend_device *dev, const wk_webgpu_kernel *kernel);
+/* Behind the dispatches of an op. */
+void wk_profile_op(wk_backend_device *dev, const wk_webgpu_kernel *kernel, const wk_cost *cost);
 /* Behind a submit: takes its times. */
 wick_status wk_profile_submitted(wk_backend_device *dev, wick_error *err);
 size_t wk_profile_get(const wk_backend_device *dev, wick_kernel_stats *out, size_t capacity);
@@ -316,7 +344,7 @@ size_t wk_profile_get(const wk_backend_device *dev, wick_kernel_stats *out, size
 
 void wk_pace_open(wk_backend_device *dev, uint32_t submit_us);
 /* Nanoseconds that an op takes on the nominal device, roughly. */
-double wk_pace_estimate(const wk_op *op);
+double wk_pace_estimate(const wk_op *op, const wk_cost *cost);
 /* How many parts it must be cut into, for none to be longer than a submit may be. */
 int64_t wk_pace_parts(const wk_backend_device *dev, double estimate);
 /* Adds to the open recording; whether it is to be submitted now. */
@@ -352,6 +380,30 @@ wick_status wk_webgpu_read_finish(wk_backend_device *dev, wk_ticket ticket, void
 /* Whether the read of this ticket has arrived, and what faults came with it. */
 wick_status wk_webgpu_read_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
 void wk_webgpu_reads_release(wk_backend_device *dev);
+
+/* --- choice.c --- */
+
+wick_status wk_choices_open(wk_backend_device *dev, wick_error *err);
+void wk_choices_release(wk_backend_device *dev);
+/* Whether the device has what the kernel needs. */
+bool wk_choice_is_possible(const wk_backend_device *dev, const wk_webgpu_kernel *kernel);
+/* The first kernel that takes the op; NULL: none does, or they are disabled. */
+const wk_webgpu_kernel *wk_choice_find(const wk_backend_device *dev, const wk_op *op);
+/* NULL: it is none of the device's. */
+wk_choice *wk_choice_of(const wk_backend_device *dev, const wk_kernel *kernel);
+wk_op_class wk_choice_class(const wk_op *op);
+/* How many tunings a kernel has, at least one. */
+uint32_t wk_choice_tunings(const wk_webgpu_kernel *kernel);
+/* The one that is taken for the op. */
+uint32_t wk_choice_tuning(const wk_backend_device *dev, const wk_webgpu_kernel *kernel,
+                          const wk_op *op);
+
+/* --- tuning.c --- */
+
+/* See docs/webgpu.md. What cannot be used is told and left out; *n_ignored: such lines. */
+void wk_tuning_read(wk_backend_device *dev, wk_str text, wick_log_fn log, void *log_user,
+                    size_t *n_ignored);
+void wk_tuning_write(const wk_backend_device *dev, wk_strbuf *out);
 
 /* --- encoder.c --- */
 

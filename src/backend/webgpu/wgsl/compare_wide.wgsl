@@ -24,7 +24,7 @@ fn relation(a: vec2<u32>, b: vec2<u32>) -> i32 {
     return relation_of_integers(order(a), order(b));
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
     let i = thread_index(group, groups, local);

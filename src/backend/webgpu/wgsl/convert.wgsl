@@ -49,7 +49,7 @@ fn of_narrow(x: V_x) -> V_y {
     return V_y(converted(vec2<u32>(u32(x) & (0xffffffffu >> X_SPARE), 0u)).x);
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
     let i = thread_index(group, groups, local);

@@ -1,16 +1,20 @@
-// COLUMNS columns of 16 rows: four threads share a chunk, with four rows each.
-var<workgroup> partial: array<vec4<f32>, 64 * COLUMNS>; // [column][chunk][quad]
+// COLUMNS columns of PANELS panels of 16 rows: four threads share a chunk, with four rows each.
+var<workgroup> partial: array<vec4<f32>, THREADS * COLUMNS>; // [column][panel][chunk][quad]
 
-@compute @workgroup_size(64)
+const THREADS = 64 * PANELS;
+const ROWS = u32(16 * PANELS);
+
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
     let index = group.y * groups.x + group.x;
     if (index >= params.groups) { return; }
     weight_begin(local);
-    let panel = index % params.row_tiles;
+    let first_panel = index % params.row_tiles * u32(PANELS);
+    let panel = min(first_panel + local / 64u, (params.n + 15u) / 16u - 1u);
     let column = index / params.row_tiles * u32(COLUMNS);
     let quad = local % 4u;
-    let chunk = local / 4u;
+    let chunk = local / 4u % CHUNKS;
     var sums = array<vec4<f32>, COLUMNS>();
     var scale: Scale;
     // One loop over all parts: compilers would unroll inner ones, and take seconds for it.
@@ -33,14 +37,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             sums[c] = fma(w[7], vec4<f32>(b.w), sum);
         }
     }
-    for (var c = 0u; c < u32(COLUMNS); c++) { partial[c * 64u + local] = sums[c]; }
+    for (var c = 0u; c < u32(COLUMNS); c++) { partial[c * u32(THREADS) + local] = sums[c]; }
     workgroupBarrier();
-    for (var o = local; o < 16u * u32(COLUMNS); o += 64u) {
-        let row = o % 16u;
+    for (var o = local; o < ROWS * u32(COLUMNS); o += u32(THREADS)) {
+        let row = o % ROWS;
+        let at = o / ROWS * u32(THREADS) + row / 16u * 64u + row % 16u / 4u;
         var total = 0.0;
         for (var i = 0u; i < CHUNKS; i++) {
-            total += partial[o / 16u * 64u + i * 4u + row / 4u][row % 4u];
+            total += partial[at + i * 4u][row % 4u];
         }
-        store_sum(column + o / 16u, panel * 16u + row, total);
+        store_sum(column + o / ROWS, first_panel * 16u + row, total);
     }
 }

@@ -1,11 +1,15 @@
-// 64 rows x 32 columns, eight rows of four columns for each thread; blocks go through the
+// 64 rows x COLUMNS columns, 32 or more, eight rows of four columns for each thread; blocks go through the
 // workgroup's memory.
 const X_STRIDE = 9u; // vec4 of a column, one more than there are
 
 var<workgroup> w_tile: array<vec4<f32>, 512>; // [element][quad]
-var<workgroup> x_tile: array<vec4<f32>, 288>; // [column][X_STRIDE]
+var<workgroup> x_tile: array<vec4<f32>, COLUMNS * 9>; // [column][X_STRIDE]
+
+const THREADS = 2 * COLUMNS;
+const STEP = u32(COLUMNS / 4); // from one column of a thread to the next
 
 fn load_w_tile(local: u32, first_panel: u32, block: u32) {
+    if (local >= 64u) { return; }
     let panel = min(first_panel + local % 16u / 4u, (params.n + 15u) / 16u - 1u);
     let quad = local % 4u;
     let part = local / 16u;
@@ -15,7 +19,7 @@ fn load_w_tile(local: u32, first_panel: u32, block: u32) {
 }
 
 fn load_x_tile(local: u32, first_column: u32, block: u32) {
-    for (var i = local; i < 256u; i += 64u) {
+    for (var i = local; i < u32(COLUMNS * 8); i += u32(THREADS)) {
         x_tile[i / 8u * X_STRIDE + i % 8u] = x_vector(first_column + i / 8u, block * 8u + i % 8u);
     }
 }
@@ -29,17 +33,17 @@ fn add_element(sums: ptr<function, array<vec4<f32>, 8>>, at: u32, x: vec4<f32>) 
     }
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
     let index = group.y * groups.x + group.x;
     if (index >= params.groups) { return; }
     weight_begin(local);
     let first_panel = index % params.row_tiles * 4u;
-    let first_column = index / params.row_tiles * 32u;
+    let first_column = index / params.row_tiles * u32(COLUMNS);
     let quad = local % 8u; // and the one 8 further
     let x_at = local / 8u * X_STRIDE;
-    var totals = array<vec4<f32>, 8>(); // [column / 8][low or high rows]
+    var totals = array<vec4<f32>, 8>(); // [column / STEP][low or high rows]
     for (var chunk = 0u; chunk < CHUNKS; chunk++) {
         var sums = array<vec4<f32>, 8>();
         let end = chunk_begin(chunk + 1u);
@@ -49,9 +53,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             load_x_tile(local, first_column, block);
             workgroupBarrier();
             for (var i = 0u; i < 8u; i++) {
-                let x = transpose(mat4x4<f32>(x_tile[x_at + i], x_tile[x_at + 8u * X_STRIDE + i],
-                                              x_tile[x_at + 16u * X_STRIDE + i],
-                                              x_tile[x_at + 24u * X_STRIDE + i]));
+                let x = transpose(mat4x4<f32>(x_tile[x_at + i], x_tile[x_at + STEP * X_STRIDE + i],
+                                              x_tile[x_at + 2u * STEP * X_STRIDE + i],
+                                              x_tile[x_at + 3u * STEP * X_STRIDE + i]));
                 let at = i * 64u + quad;
                 add_element(&sums, at, x[0]);
                 add_element(&sums, at + 16u, x[1]);
@@ -62,7 +66,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         for (var i = 0u; i < 8u; i++) { totals[i] += sums[i]; }
     }
     for (var c = 0u; c < 4u; c++) {
-        let column = first_column + local / 8u + 8u * c;
+        let column = first_column + local / 8u + STEP * c;
         let row = first_panel * 16u + quad * 4u;
         for (var r = 0u; r < 4u; r++) {
             store_sum(column, row + r, totals[2u * c][r]);

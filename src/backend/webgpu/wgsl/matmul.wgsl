@@ -1,4 +1,4 @@
-// c [.., m, n] = a [.., m, k] b [.., k, n]: 32 x 32 of c for each workgroup, 4 x 4 for each thread;
+// c [.., m, n] = a [.., m, k] b [.., k, n]: SIZE x SIZE of c for a workgroup, 4 x 4 for a thread;
 // sums are made of 64 elements in order, and these added up in order. A_ALONG_K, B_ALONG_K: which
 // dimension lies closer together, so that neighbouring threads read neighbours.
 struct Params {
@@ -12,11 +12,12 @@ struct Params {
     stride: array<vec4<u32>, 6>,
 }
 
-const TILE = 32u;
+const TILE = u32(SIZE);
 const DEPTH = 16u;
+const THREADS = SIZE * SIZE / 16;
 
-var<workgroup> a_tile: array<f32, 512>; // [DEPTH][TILE]
-var<workgroup> b_tile: array<f32, 512>;
+var<workgroup> a_tile: array<f32, 16 * SIZE>; // [DEPTH][TILE]
+var<workgroup> b_tile: array<f32, 16 * SIZE>;
 
 fn positions(batch: u32) -> vec4<u32> {
     var rest = batch;
@@ -45,7 +46,7 @@ fn place_in_tile(j: u32, along_k: bool) -> vec2<u32> {
     return vec2<u32>(j / TILE, j % TILE);
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
     let index = group.y * groups.x + group.x;
@@ -54,13 +55,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let column0 = index % params.column_tiles * TILE;
     let row0 = tile % params.row_tiles * TILE;
     let at = positions(tile / params.row_tiles);
-    let row = local / 8u;
-    let column = local % 8u;
+    let row = local / (TILE / 4u);
+    let column = local % (TILE / 4u);
     var totals = array<vec4<f32>, 4>();
     var sums = array<vec4<f32>, 4>();
     for (var i0 = 0u; i0 < params.k; i0 += DEPTH) {
         workgroupBarrier();
-        for (var j = local; j < DEPTH * TILE; j += 64u) {
+        for (var j = local; j < DEPTH * TILE; j += u32(THREADS)) {
             let a = place_in_tile(j, A_ALONG_K != 0);
             a_tile[a.x * TILE + a.y] = a_element(at.y, row0 + a.y, i0 + a.x);
             let b = place_in_tile(j, B_ALONG_K != 0);

@@ -26,5 +26,5 @@ fn positions(i: u32) -> vec4<u32> {
 }
 
 fn thread_index(group: vec3<u32>, groups: vec3<u32>, local: u32) -> u32 {
-    return (group.y * groups.x + group.x) * 64u + local;
+    return (group.y * groups.x + group.x) * u32(THREADS) + local;
 }

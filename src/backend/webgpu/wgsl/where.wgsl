@@ -1,6 +1,6 @@
 // y = a where cond is not zero, else b, as bits. WIDE: elements of two words; WIDE_COND: a
 // condition of two words.
-@compute @workgroup_size(64)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
     let i = thread_index(group, groups, local);

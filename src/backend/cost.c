@@ -1,0 +1,69 @@
+/* backend/cost.c: what an op moves and computes, however it is done. */
+#include "backend/backend.h"
+
+static double count_of(const wk_view *view) { return view->buf ? (double)wk_view_count(view) : 0; }
+
+static double bytes_of(const wk_view *view) {
+    uint64_t begin, end;
+    if (!view->buf) return 0;
+    wk_view_range(view, &begin, &end);
+    return (double)(end - begin);
+}
+
+/* Keys that a query sees, on the average, where the rows of a sequence are its last ones. */
+static double keys_seen(double n_keys, double n_rows, bool is_causal) {
+    const double unseen = is_causal && n_rows > 1 ? (n_rows - 1) / 2 : 0;
+    return n_keys > unseen ? n_keys - unseen : n_keys;
+}
+
+static double attention_flops(const wk_op *op) {
+    const double n_rows = (double)wk_src(op, 0)->extent[2];
+    const double seen = keys_seen((double)wk_src(op, 1)->extent[2], n_rows, op->p.attention.causal);
+    return 2 * (count_of(wk_src(op, 0)) + count_of(wk_dst(op, 0))) * seen;
+}
+
+static double cached_flops(const wk_op *op) {
+    const wk_batch_layout *const b = &op->p.cached.batch;
+    const double n_rows = b->n_sequences > 0 ? (double)b->n_rows / b->n_sequences : 0;
+    const double seen = keys_seen((double)b->n_blocks * b->block_size, n_rows, true);
+    return 2 * (count_of(wk_src(op, 0)) + count_of(wk_dst(op, 0))) * seen;
+}
+
+static double flops_of(const wk_op *op) {
+    const wk_view *const x = wk_src(op, 0);
+    switch (op->code) {
+    case WK_OP_LINEAR:
+    case WK_OP_MATMUL: return 2 * count_of(wk_dst(op, 0)) * (double)x->extent[x->rank - 1];
+    case WK_OP_ATTENTION: return attention_flops(op);
+    case WK_OP_ATTENTION_CACHED: return cached_flops(op);
+    default: return 0;
+    }
+}
+
+/* Of a cache, the blocks that the batch's sequences may have. */
+static double cache_bytes(const wk_op *op, const wk_view *cache) {
+    const wk_batch_layout *const b = &op->p.cached.batch;
+    const double wanted = (double)b->n_sequences * b->n_blocks, there = (double)cache->extent[0];
+    return there > 0 && wanted < there ? bytes_of(cache) * (wanted / there) : bytes_of(cache);
+}
+
+static double bytes_read(const wk_op *op, int i) {
+    const wk_view *const view = wk_src(op, i);
+    if (op->code == WK_OP_EMBEDDING && i == 0 && wk_dst(op, 0)->buf) {
+        const double rows = (double)wk_dst(op, 0)->extent[0], all = (double)view->extent[0];
+        return rows < all ? bytes_of(view) * (rows / all) : bytes_of(view);
+    }
+    const bool is_cache = op->code == WK_OP_ATTENTION_CACHED && (i == 1 || i == 2);
+    return is_cache ? cache_bytes(op, view) : bytes_of(view);
+}
+
+wk_cost wk_op_cost(const wk_op *op) {
+    wk_cost cost = {.flops = flops_of(op)};
+    for (int i = 0; i < op->n_src; i++) cost.bytes_read += bytes_read(op, i);
+    for (int i = 0; i < op->n_dst; i++) {
+        /* New keys and values go to a few places of their caches. */
+        const wk_view *const written = op->code == WK_OP_KV_APPEND ? wk_src(op, i) : wk_dst(op, i);
+        cost.bytes_written += bytes_of(written);
+    }
+    return cost;
+}
