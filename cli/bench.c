@@ -25,7 +25,8 @@ typedef struct bench_options {
     const char *model;
     counts n_prompt, n_generated, threads;
     uint32_t n_repetitions;
-    bool csv, json;
+    const char *kernels;
+    bool is_kernels, store, csv, json;
 } bench_options;
 
 _Static_assert(offsetof(bench_options, engine) == 0, "offsets of cli_engine_group");
@@ -103,6 +104,20 @@ static const cli_option options[] = {
      .offset = offsetof(bench_options, n_repetitions),
      .least = 1,
      .most = 1000},
+    {.name = "kernels",
+     .help = "time every kernel of a GPU instead, in all of its tunings, on the operations of the "
+             "model",
+     .kind = &cli_flag,
+     .offset = offsetof(bench_options, is_kernels)},
+    {.name = "only",
+     .argument = "KERNELS",
+     .help = "of --kernels: their names, * and ? stand for any characters",
+     .kind = &cli_text,
+     .offset = offsetof(bench_options, kernels)},
+    {.name = "store",
+     .help = "of --kernels: keep the fastest tunings for this GPU, for all commands (--tuning)",
+     .kind = &cli_flag,
+     .offset = offsetof(bench_options, store)},
     {.name = "csv",
      .help = "print comma-separated values",
      .kind = &cli_flag,
@@ -304,9 +319,12 @@ static int time_device(const bench_options *o, cli_bench_row *rows) {
 
 /* After all models are closed: it needs memory that does not belong to their peak. */
 static void measure_limits(const bench_options *o, cli_bench_row *rows, size_t n) {
-    const wick_device_desc desc = {.backend = rows[0].device.backend,
-                                   .n_threads = rows[0].device.n_threads,
-                                   .isa = (wick_isa)o->engine.isa};
+    const wick_device_desc desc = {
+        .backend = rows[0].device.backend,
+        .n_threads = rows[0].device.n_threads,
+        .isa = (wick_isa)o->engine.isa,
+        .webgpu = {.library = o->engine.webgpu_lib, .adapter = o->engine.adapter},
+    };
     wick_device *device = NULL;
     if (cli_open_device(&desc, &device, NULL) != WICK_OK) return;
     wick_device_limits limits = {0};
@@ -326,18 +344,34 @@ static int time_all(bench_options *o, cli_bench_row *rows, size_t n_pairs) {
     return CLI_OK;
 }
 
+static int time_kernels(const bench_options *o, cli_bench_format format) {
+    const wick_device_desc device = {
+        .backend = o->engine.backend,
+        .webgpu = {.library = o->engine.webgpu_lib, .adapter = o->engine.adapter},
+    };
+    return cli_bench_kernels(&device, &(cli_kernel_bench){.model = o->model,
+                                                          .kernels = o->kernels,
+                                                          .tuning = o->engine.tuning,
+                                                          .n_prompt = o->n_prompt.items[0],
+                                                          .is_stored = o->store,
+                                                          .format = format});
+}
+
 static int run(void *given) {
     bench_options *const o = given;
     if (o->csv && o->json)
         return cli_usage_error(&cli_bench, "--csv and --json exclude each other");
+    const cli_bench_format format = o->json  ? CLI_BENCH_JSON
+                                    : o->csv ? CLI_BENCH_CSV
+                                             : CLI_BENCH_MARKDOWN;
+    if (o->is_kernels) return time_kernels(o, format);
+    if (o->kernels != NULL || o->store)
+        return cli_usage_error(&cli_bench, "--only and --store belong to --kernels");
     const size_t n_pairs = o->n_prompt.n * o->n_generated.n;
     const size_t n_rows = o->threads.n * n_pairs;
     cli_bench_row *const rows = calloc(n_rows, sizeof *rows);
     if (rows == NULL) return cli_error("out of memory for the results");
     const int code = time_all(o, rows, n_pairs);
-    const cli_bench_format format = o->json  ? CLI_BENCH_JSON
-                                    : o->csv ? CLI_BENCH_CSV
-                                             : CLI_BENCH_MARKDOWN;
     if (code == CLI_OK) cli_bench_print(rows, n_rows, format);
     free(rows);
     return code;
@@ -349,7 +383,8 @@ const cli_command cli_bench = {
     .details = "Several numbers with commas are combined with each other. Shares are of what this "
                "machine was\nmeasured to do at most: bytes read per second when generating, "
                "multiplications and additions\nper second when reading a prompt.\n\n"
-               "  wick bench MODEL.gguf -p 512 -n 128 -t 1,2 -r 5\n",
+               "  wick bench MODEL.gguf -p 512 -n 128 -t 1,2 -r 5\n"
+               "  wick bench --kernels --store --backend webgpu MODEL.gguf\n",
     .groups = groups,
     .options_size = sizeof(bench_options),
     .defaults = set_defaults,

@@ -32,6 +32,37 @@ typedef enum cli_bench_format {
     CLI_BENCH_JSON,
 } cli_bench_format;
 
+/* A named number (NaN: not known) or text, of a row as CSV or JSON. */
+typedef struct cli_field {
+    const char *name;
+    const char *text; /* NULL: a number */
+    double number;
+} cli_field;
+
+enum { CLI_MAX_FIELDS = 40 };
+typedef struct cli_field_list {
+    cli_field items[CLI_MAX_FIELDS];
+    size_t n;
+} cli_field_list;
+
+void cli_add_text(cli_field_list *list, const char *name, const char *text);
+/* Counts below 2^53 stay exact. */
+void cli_add_number(cli_field_list *list, const char *name, double number);
+
+/* Row i of rows; all have the same names. */
+typedef cli_field_list (*cli_fields_fn)(const void *rows, size_t i);
+/* As JSON or CSV. */
+void cli_fields_print(cli_fields_fn fields_of, const void *rows, size_t n, bool is_json);
+
+/* `wick bench --kernels`, bench_kernels.c. Returns an exit code. */
+typedef struct cli_kernel_bench {
+    const char *model, *kernels, *tuning; /* may be NULL */
+    uint32_t n_prompt;
+    bool is_stored; /* the fastest tunings are */
+    cli_bench_format format;
+} cli_kernel_bench;
+int cli_bench_kernels(const wick_device_desc *device, const cli_kernel_bench *options);
+
 void cli_bench_print(const cli_bench_row *rows, size_t n, cli_bench_format format);
 
 #endif

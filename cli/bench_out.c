@@ -31,78 +31,68 @@ static double generation_share(const cli_bench_row *row) {
 
 /* ---- CSV and JSON: the same fields ---- */
 
-typedef struct field {
-    const char *name;
-    const char *text; /* NULL: a number */
-    double number;    /* NaN: not known */
-} field;
-
-enum { MAX_FIELDS = 40 };
-
-typedef struct field_list {
-    field items[MAX_FIELDS];
-    size_t n;
-} field_list;
-
-static void add_text(field_list *list, const char *name, const char *text) {
-    list->items[list->n++] = (field){.name = name, .text = text};
+void cli_add_text(cli_field_list *list, const char *name, const char *text) {
+    list->items[list->n++] = (cli_field){.name = name, .text = text};
 }
 
-/* Counts are below 2^53 and stay exact. */
-static void add_number(field_list *list, const char *name, double number) {
-    list->items[list->n++] = (field){.name = name, .number = number};
+void cli_add_number(cli_field_list *list, const char *name, double number) {
+    list->items[list->n++] = (cli_field){.name = name, .number = number};
 }
 
-static void add_setting(field_list *list, const cli_bench_row *row) {
-    add_text(list, "model", row->model);
-    add_text(list, "architecture", row->info.architecture);
-    add_text(list, "types", row->info.types);
-    add_number(list, "file_bytes", (double)row->info.file_bytes);
-    add_number(list, "weight_bytes", (double)row->info.weight_bytes);
-    add_number(list, "n_parameters", (double)row->info.n_parameters);
-    add_text(list, "backend", row->device.backend_name);
-    add_text(list, "device", row->device.name);
-    add_text(list, "isa", row->device.isa);
-    add_number(list, "threads", row->device.n_threads);
-    add_text(list, "math", row->is_fast ? "fast" : "exact");
-    add_number(list, "n_prompt", row->n_prompt);
-    add_number(list, "n_generated", row->n_generated);
-    add_number(list, "n_repetitions", row->n_repetitions);
+static void add_setting(cli_field_list *list, const cli_bench_row *row) {
+    cli_add_text(list, "model", row->model);
+    cli_add_text(list, "architecture", row->info.architecture);
+    cli_add_text(list, "types", row->info.types);
+    cli_add_number(list, "file_bytes", (double)row->info.file_bytes);
+    cli_add_number(list, "weight_bytes", (double)row->info.weight_bytes);
+    cli_add_number(list, "n_parameters", (double)row->info.n_parameters);
+    cli_add_text(list, "backend", row->device.backend_name);
+    cli_add_text(list, "device", row->device.name);
+    cli_add_text(list, "isa", row->device.isa);
+    cli_add_number(list, "threads", row->device.n_threads);
+    cli_add_text(list, "math", row->is_fast ? "fast" : "exact");
+    cli_add_number(list, "n_prompt", row->n_prompt);
+    cli_add_number(list, "n_generated", row->n_generated);
+    cli_add_number(list, "n_repetitions", row->n_repetitions);
 }
 
-static void add_result(field_list *list, const cli_bench_row *row) {
-    add_number(list, "load_seconds", row->load_seconds);
-    add_number(list, "peak_memory_bytes", known((double)row->peak_memory));
-    add_number(list, "prefill_tokens_per_second", known(row->prompt.median));
-    add_number(list, "prefill_least", known(row->prompt.least));
-    add_number(list, "prefill_most", known(row->prompt.most));
-    add_number(list, "decode_tokens_per_second", known(row->generation.median));
-    add_number(list, "decode_least", known(row->generation.least));
-    add_number(list, "decode_most", known(row->generation.most));
-    add_number(list, "longest_submit_seconds", known(row->longest_submit));
-    add_text(list, "prefill_arithmetic", row->is_fast ? "integer" : "f32");
-    add_number(list, "prefill_share_of_peak", prompt_share(row));
-    add_number(list, "decode_share_of_bandwidth", generation_share(row));
-    add_number(list, "read_bytes_per_second", known(row->limits.read_bytes_per_second));
-    add_number(list, "integer_ops_per_second", known(row->limits.integer_ops_per_second));
-    add_number(list, "f32_ops_per_second", known(row->limits.f32_ops_per_second));
+static void add_result(cli_field_list *list, const cli_bench_row *row) {
+    cli_add_number(list, "load_seconds", row->load_seconds);
+    cli_add_number(list, "peak_memory_bytes", known((double)row->peak_memory));
+    cli_add_number(list, "prefill_tokens_per_second", known(row->prompt.median));
+    cli_add_number(list, "prefill_least", known(row->prompt.least));
+    cli_add_number(list, "prefill_most", known(row->prompt.most));
+    cli_add_number(list, "decode_tokens_per_second", known(row->generation.median));
+    cli_add_number(list, "decode_least", known(row->generation.least));
+    cli_add_number(list, "decode_most", known(row->generation.most));
+    cli_add_number(list, "longest_submit_seconds", known(row->longest_submit));
+    cli_add_text(list, "prefill_arithmetic", row->is_fast ? "integer" : "f32");
+    cli_add_number(list, "prefill_share_of_peak", prompt_share(row));
+    cli_add_number(list, "decode_share_of_bandwidth", generation_share(row));
+    cli_add_number(list, "read_bytes_per_second", known(row->limits.read_bytes_per_second));
+    cli_add_number(list, "integer_ops_per_second", known(row->limits.integer_ops_per_second));
+    cli_add_number(list, "f32_ops_per_second", known(row->limits.f32_ops_per_second));
+    cli_add_number(list, "buffer_seconds", known(row->limits.buffer_seconds));
+    cli_add_number(list, "round_trip_seconds", known(row->limits.round_trip_seconds));
+    cli_add_number(list, "pipeline_seconds", known(row->limits.pipeline_seconds));
 }
 
-static field_list fields_of(const cli_bench_row *row) {
-    field_list list = {.n = 0};
+static cli_field_list fields_of(const void *rows, size_t i) {
+    const cli_bench_row *const row = (const cli_bench_row *)rows + i;
+    cli_field_list list = {.n = 0};
     add_setting(&list, row);
     add_result(&list, row);
     return list;
 }
 
-static void print_json(const cli_bench_row *rows, size_t n) {
+static void print_json(cli_fields_fn fields, const void *rows, size_t n) {
     cli_json json = {.out = stdout};
     cli_json_open(&json, '[');
     for (size_t i = 0; i < n; i++) {
-        const field_list list = fields_of(&rows[i]);
+        const cli_field_list list = fields(rows, i);
         cli_json_open(&json, '{');
         for (size_t f = 0; f < list.n; f++) {
-            const field *const item = &list.items[f];
+            const cli_field *const item = &list.items[f];
             cli_json_key(&json, item->name);
             if (item->text != NULL)
                 cli_json_string(&json, item->text);
@@ -124,14 +114,15 @@ static void put_csv_text(const char *text) {
     putchar('"');
 }
 
-static void print_csv(const cli_bench_row *rows, size_t n) {
-    const field_list names = fields_of(&rows[0]);
+static void print_csv(cli_fields_fn fields, const void *rows, size_t n) {
+    if (n == 0) return;
+    const cli_field_list names = fields(rows, 0);
     for (size_t f = 0; f < names.n; f++) printf("%s%s", f > 0 ? "," : "", names.items[f].name);
     putchar('\n');
     for (size_t i = 0; i < n; i++) {
-        const field_list list = fields_of(&rows[i]);
+        const cli_field_list list = fields(rows, i);
         for (size_t f = 0; f < list.n; f++) {
-            const field *const item = &list.items[f];
+            const cli_field *const item = &list.items[f];
             if (f > 0) putchar(',');
             if (item->text != NULL)
                 put_csv_text(item->text);
@@ -140,6 +131,13 @@ static void print_csv(const cli_bench_row *rows, size_t n) {
         }
         putchar('\n');
     }
+}
+
+void cli_fields_print(cli_fields_fn fields, const void *rows, size_t n, bool is_json) {
+    if (is_json)
+        print_json(fields, rows, n);
+    else
+        print_csv(fields, rows, n);
 }
 
 /* ---- Markdown ---- */
@@ -173,6 +171,10 @@ static void print_machine(const cli_bench_row *row) {
     if (limits->f32_ops_per_second > 0)
         printf(", %.0f G integer and %.0f G float32 operations per second",
                1e-9 * limits->integer_ops_per_second, 1e-9 * limits->f32_ops_per_second);
+    if (limits->round_trip_seconds > 0)
+        printf("; a buffer takes %.0f us, a word there and back %.0f us, a pipeline %.1f ms",
+               1e6 * limits->buffer_seconds, 1e6 * limits->round_trip_seconds,
+               1e3 * limits->pipeline_seconds);
     printf("\n");
 }
 
@@ -202,7 +204,7 @@ static void print_markdown(const cli_bench_row *rows, size_t n) {
 void cli_bench_print(const cli_bench_row *rows, size_t n, cli_bench_format format) {
     switch (format) {
     case CLI_BENCH_MARKDOWN: print_markdown(rows, n); break;
-    case CLI_BENCH_CSV: print_csv(rows, n); break;
-    case CLI_BENCH_JSON: print_json(rows, n); break;
+    case CLI_BENCH_CSV: print_csv(fields_of, rows, n); break;
+    case CLI_BENCH_JSON: print_json(fields_of, rows, n); break;
     }
 }

@@ -9,6 +9,7 @@
 #include "hush.h"
 #include "interrupt.h"
 #include "text_out.h"
+#include "tuning.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,6 +48,12 @@ static const cli_option engine_options[] = {
      .help = "the implementation of WebGPU: a library of Dawn or wgpu-native",
      .kind = &cli_text,
      .offset = offsetof(cli_engine_options, webgpu_lib)},
+    {.name = "tuning",
+     .argument = "FILE|none",
+     .help = "which kernels of a GPU are taken and how, see docs/webgpu.md; without it what "
+             "'wick bench --kernels --store' has stored for the device",
+     .kind = &cli_text,
+     .offset = offsetof(cli_engine_options, tuning)},
     {.name = "isa",
      .argument = "auto|ref|avx2|avx512|neon|dotprod|i8mm",
      .help = "highest instruction set of the CPU kernels; ref: plain loops, the specification",
@@ -141,7 +148,7 @@ static int open_device(cli_engine *engine, const cli_engine_options *options) {
     };
     wick_error error = {0};
     if (cli_open_device(&desc, &engine->device, &error) != WICK_OK) return cli_report(&error, NULL);
-    return CLI_OK;
+    return cli_tuning_load(engine->device, options->tuning, true);
 }
 
 /* A line that rewrites itself, for people who wait. */
@@ -263,7 +270,19 @@ static void print_pipelines(const wick_device *device) {
             stats.n_bind_group_hits);
 }
 
-void cli_print_profile(const wick_device *device) {
+/* bandwidth: bytes per second; 0: not known. */
+static void print_kernel(const wick_kernel_stats *k, double total, double bandwidth) {
+    const double bytes = k->bytes_read + k->bytes_written;
+    char share[32] = "";
+    if (bandwidth > 0 && k->seconds > 0)
+        snprintf(share, sizeof share, "%.1f%%", 100 * bytes / k->seconds / bandwidth);
+    fprintf(stderr, "%-32s %9" PRIu64 " %10" PRIu64 " %12.3f %6.1f%% %9.1f %9.1f %8.2f %8s\n",
+            k->name, k->calls, k->n_dispatches, 1e3 * k->seconds,
+            total > 0 ? 100 * k->seconds / total : 0.0, 1e-6 * k->bytes_read,
+            1e-6 * k->bytes_written, k->seconds > 0 ? 1e-9 * bytes / k->seconds : 0.0, share);
+}
+
+void cli_print_profile(wick_device *device) {
     print_pipelines(device);
     const size_t n = wick_device_get_profile(device, NULL, 0);
     if (n == 0) {
@@ -276,9 +295,14 @@ void cli_print_profile(const wick_device *device) {
     qsort(kernels, n, sizeof *kernels, by_time);
     double total = 0;
     for (size_t i = 0; i < n; i++) total += kernels[i].seconds;
-    fprintf(stderr, "%-40s %10s %12s %7s\n", "kernel", "calls", "ms", "share");
-    for (size_t i = 0; i < n; i++)
-        fprintf(stderr, "%-40s %10" PRIu64 " %12.3f %6.1f%%\n", kernels[i].name, kernels[i].calls,
-                1e3 * kernels[i].seconds, total > 0 ? 100 * kernels[i].seconds / total : 0.0);
+    wick_device_limits limits = {0};
+    (void)wick_device_measure(device, &limits, NULL); /* without it shares stay open */
+    wick_device_info info;
+    wick_device_get_info(device, &info);
+    if (info.backend == WICK_BACKEND_WEBGPU)
+        fputs("every dispatch was a pass of its own, and every submit was waited for\n", stderr);
+    fprintf(stderr, "%-32s %9s %10s %12s %7s %9s %9s %8s %8s\n", "kernel", "calls", "dispatches",
+            "ms", "share", "MB read", "written", "GB/s", "of read");
+    for (size_t i = 0; i < n; i++) print_kernel(&kernels[i], total, limits.read_bytes_per_second);
     free(kernels);
 }

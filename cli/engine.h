@@ -10,7 +10,7 @@
 /* The first member of the options of every command that uses cli_engine_group. */
 typedef struct cli_engine_options {
     wick_backend backend;
-    const char *adapter, *webgpu_lib;
+    const char *adapter, *webgpu_lib, *tuning;
     uint32_t n_threads;
     int isa;  /* wick_isa */
     int math; /* wick_math */
@@ -48,6 +48,6 @@ void cli_warn_context(const wick_model *model, uint32_t context_length);
 void cli_print_verified(const wick_device *device);
 
 /* What kernels took how long, on standard error. */
-void cli_print_profile(const wick_device *device);
+void cli_print_profile(wick_device *device);
 
 #endif

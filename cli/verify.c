@@ -3,6 +3,7 @@
 #include "hush.h"
 #include "interrupt.h"
 #include "json_out.h"
+#include "tuning.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,11 +11,11 @@
 typedef struct verify_options {
     const char *kernels;
     wick_backend backend;
-    const char *adapter, *webgpu_lib;
+    const char *adapter, *webgpu_lib, *tuning;
     int isa; /* wick_isa */
     uint32_t n_cases;
     uint64_t seed;
-    bool is_core, json;
+    bool is_core, store, json;
 } verify_options;
 
 static const cli_option options[] = {
@@ -34,6 +35,10 @@ static const cli_option options[] = {
      .help = "of each kernel's first operation: the same one gives the same operations",
      .kind = &cli_u64,
      .offset = offsetof(verify_options, seed)},
+    {.name = "store",
+     .help = "keep in mind for all commands which kernels are wrong on this GPU",
+     .kind = &cli_flag,
+     .offset = offsetof(verify_options, store)},
     {.name = "json",
      .help = "print JSON",
      .kind = &cli_flag,
@@ -58,6 +63,11 @@ static const cli_option device_options[] = {
      .help = "the implementation of WebGPU: a library of Dawn or wgpu-native",
      .kind = &cli_text,
      .offset = offsetof(verify_options, webgpu_lib)},
+    {.name = "tuning",
+     .argument = "FILE|none",
+     .help = "where --store keeps it, and what is disabled before",
+     .kind = &cli_text,
+     .offset = offsetof(verify_options, tuning)},
     {.name = "core",
      .help = "of WebGPU only what every device has: no f16, subgroups or packed dot products, "
              "default limits",
@@ -216,7 +226,12 @@ static int run(void *given) {
     wick_error error = {0};
     cli_watch_interrupt();
     if (cli_open_device(&desc, &device, &error) != WICK_OK) return cli_report(&error, NULL);
-    const int code = verify(device, o);
+    int code = cli_tuning_load(device, o->tuning, !o->store);
+    if (code == CLI_OK) code = verify(device, o);
+    if (o->store && (code == CLI_OK || code == CLI_FAILURE)) {
+        const int stored = cli_tuning_store(device, o->tuning);
+        if (code == CLI_OK) code = stored;
+    }
     wick_device_close(device);
     return code;
 }

@@ -154,9 +154,12 @@ WICK_API size_t wick_device_get_profile(const wick_device *device, wick_kernel_s
 /* What the device can do at most, measured on the spot: it takes about half a second and, for its
  * length, 256 MiB of memory. 0: not known. */
 typedef struct wick_device_limits {
-    double read_bytes_per_second;  /* a large buffer, by all threads */
+    double read_bytes_per_second;  /* a large buffer, by all threads or the GPU */
     double integer_ops_per_second; /* 8-bit products and their sums, each an operation */
     double f32_ops_per_second;     /* the same in float32 */
+    /* GPU: to make a buffer of 1 MiB and release it, to write a word and read it back, to compile
+     * a small kernel. */
+    double buffer_seconds, round_trip_seconds, pipeline_seconds;
 } wick_device_limits;
 
 /* WICK_ERR_UNSUPPORTED: this backend does not measure. WICK_ERR_OUT_OF_MEMORY. Native only. */

@@ -3,7 +3,7 @@
 #ifndef WICK_VERIFY_H
 #define WICK_VERIFY_H
 
-#include <wick/device.h>
+#include <wick/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,6 +41,45 @@ typedef struct wick_verify_desc {
  * of its own. WICK_ERR_OUT_OF_MEMORY, WICK_ERR_DEVICE_LOST. Blocks; native only. */
 WICK_API wick_status wick_verify(wick_device *device, const wick_verify_desc *desc,
                                  wick_error *error);
+
+/* What kernels are timed on. Zeros: of a model of 135 million parameters. */
+typedef struct wick_kernel_weight {
+    int64_t n, k; /* outputs, inputs */
+    wick_dtype dtype;
+} wick_kernel_weight;
+
+typedef struct wick_kernel_sizes {
+    int64_t n_embd, n_ff, n_vocab, n_heads, n_heads_kv, head_dim;
+    int64_t n_prompt, n_keys; /* rows of a prompt, keys that a single row sees */
+    const wick_kernel_weight *weights;
+    size_t n_weights;
+} wick_kernel_sizes;
+
+/* A kernel on one operation in one of its tunings. */
+typedef struct wick_kernel_time {
+    const char *kernel, *op;
+    uint32_t tuning, n_tunings;
+    bool is_fastest;     /* of the tunings, on this operation */
+    bool is_on_gpu;      /* seconds are by timestamps, else by the clock of the host */
+    double seconds;      /* of one run */
+    double bytes, flops; /* at least: operands once each; 0 flops: no product */
+} wick_kernel_time;
+
+typedef struct wick_time_desc {
+    const char *kernels; /* as in wick_verify_desc */
+    wick_kernel_sizes sizes;
+    bool choose; /* from now on the device takes the fastest tunings */
+    /* Called for each time, which is valid that long; false stops. */
+    bool (*report)(void *user, const wick_kernel_time *time);
+    void *user;
+} wick_time_desc;
+
+/* Times the kernels of a WebGPU device, opened with wick_device_desc.profile by timestamps where it
+ * has such. Computes what is queued before. WICK_ERR_UNSUPPORTED: another backend.
+ * WICK_ERR_NOT_FOUND: no kernel has such a name. WICK_ERR_OUT_OF_MEMORY, WICK_ERR_DEVICE_LOST.
+ * Blocks; native only. */
+WICK_API wick_status wick_time_kernels(wick_device *device, const wick_time_desc *desc,
+                                       wick_error *error);
 
 #ifdef __cplusplus
 }

@@ -100,6 +100,14 @@ typedef struct wk_case_run {
 wick_status wk_case_compute(wk_case *c, const wk_cpu_kernel *kernel, bool is_split, wk_heap *heap,
                             wk_case_run *out);
 
+/* bench_ops.c: an op as models have it, whose buffers have no memory yet. */
+typedef struct wk_bench_sizes {
+    int64_t m, n, k; /* rows, their elements (of a head), inner size of products or keys */
+    int64_t heads, key_heads;
+} wk_bench_sizes;
+/* Of LINEAR without the weight. */
+void wk_bench_describe(wk_case *c, wk_opcode code, const wk_bench_sizes *sizes);
+
 /* run_device.c: the same by a device, in memory of its own that begins as the live memory is, and
  * is copied back. */
 typedef enum wk_case_manner {

@@ -57,7 +57,7 @@ wick_status wk_verify_kernel(const wk_verify_subject *subject, uint64_t seed, in
 typedef struct wk_verify_bench {
     char op[192];
     double seconds, reference_seconds;
-    double bytes, flops; /* of one run: operands once each, and operations as the op defines them */
+    double bytes, flops; /* of one run, see wk_op_cost */
 } wk_verify_bench;
 
 /* Times kernel and reference, on one thread, on typical op number index: those of a model of 135

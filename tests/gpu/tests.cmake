@@ -39,7 +39,8 @@ foreach(on ${pairs} dawn_swiftshader_core dawn_lavapipe_core)
 endforeach()
 
 if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
-    foreach(program webgpu_custom webgpu_devices webgpu_loss webgpu_memory webgpu_models webgpu_ops)
+    foreach(program webgpu_custom webgpu_devices webgpu_loss webgpu_memory webgpu_models webgpu_ops
+            webgpu_tuning)
         wick_cmocka_program(${program} gpu/${program}.c)
     endforeach()
     # Of the two libraries Dawn can take a device away.
@@ -56,6 +57,7 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
         wick_gpu_test(webgpu_custom ${on} LABELS ${label} ${sanitized})
         wick_gpu_test(webgpu_memory ${on} LABELS ${label} ${sanitized})
         wick_gpu_test(webgpu_ops ${on} LABELS ${label} ${sanitized})
+        wick_gpu_test(webgpu_tuning ${on} LABELS ${label} ${sanitized})
         wick_gpu_test(test_sequences ${on} LABELS ${label} ${sanitized})
         wick_gpu_test(webgpu_devices ${on} LABELS ${label} ${sanitized})
         wick_gpu_test(webgpu_models ${on} LABELS gpu)

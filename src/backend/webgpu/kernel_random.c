@@ -12,7 +12,7 @@ static wick_status encode_random(wk_encoder *e, const wk_op *op) {
                                      .parts = {wk_wgsl_strided, wk_wgsl_wide, wk_wgsl_functions,
                                                wk_wgsl_trigonometry, wk_wgsl_random},
                                      .operands = {"y", "state"},
-                                     .constants = {"LANES", "FN"}};
+                                     .constants = {"LANES", "THREADS", "FN"}};
     const wk_view *const y = wk_dst(op, 0);
     /* The first of its words for every element: a thread reads the others behind it. */
     wk_view state = *wk_src(op, 0);

@@ -140,6 +140,7 @@ const wk_backend wk_backend_webgpu = {
     .info = get_info,
     .stats = get_stats,
     .profile = wk_profile_get,
+    .measure = wk_webgpu_measure,
     .tune = wk_tuning_read,
     .tuning = wk_tuning_write,
     .alloc = wk_webgpu_alloc,

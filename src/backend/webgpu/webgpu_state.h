@@ -443,6 +443,10 @@ wick_status wk_webgpu_upload(wk_backend_device *dev, wk_buffer *buf, uint64_t of
 wick_status wk_webgpu_upload_rows(wk_backend_device *dev, const wk_view *weight, int64_t first_row,
                                   int64_t n_rows, const void *blocks, wick_error *err);
 
+/* --- measure.c --- */
+
+wick_status wk_webgpu_measure(wk_backend_device *dev, wick_device_limits *out, wick_error *err);
+
 /* --- plan.c --- */
 
 wick_status wk_webgpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,

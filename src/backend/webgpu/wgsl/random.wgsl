@@ -62,7 +62,7 @@ fn placed(u: vec4<f32>) -> vec4<f32> {
     return clamp(shift + clamp(scale * u, vec4<f32>(0.0), scale), least, most);
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
     let i = thread_index(group, groups, local);

@@ -1,0 +1,292 @@
+/* usage: webgpu_tuning [--backend webgpu] --webgpu-lib LIBRARY
+ * Which kernels a WebGPU device takes and in which tunings: a kernel that is wrong is found and
+ * disabled, its work is done otherwise and counted; choices as text, what is wrong with it too;
+ * times of kernels. With the drivers that the environment names. */
+#include "backend/webgpu/webgpu.h"
+#include "backend/webgpu/webgpu_state.h"
+#include "tensor/device.h"
+#include "webgpu_options.h"
+
+#include <wick/ops.h>
+#include <wick/verify.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static wick_device_desc given; /* by the arguments */
+
+static char logged[4096];
+
+static void keep_log(void *user, wick_log_level level, const char *message) {
+    (void)user;
+    if (level != WICK_LOG_WARNING) return;
+    const size_t used = strlen(logged);
+    snprintf(logged + used, sizeof logged - used, "%s\n", message);
+}
+
+static wick_device *open_device(bool is_strict, bool is_profiled) {
+    wick_device *device = NULL;
+    wick_error err = {0};
+    wick_device_desc desc = given;
+    desc.strict = is_strict;
+    desc.profile = is_profiled;
+    desc.log = keep_log;
+    if (wick_device_open(&desc, &device, &err) != WICK_OK) fail_msg("%s", err.message);
+    logged[0] = '\0';
+    return device;
+}
+
+static wick_device_stats stats_of(const wick_device *device) {
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    return stats;
+}
+
+static size_t tune(wick_device *device, const char *text) {
+    size_t n_ignored;
+    assert_int_equal(wick_device_tune(device, text, strlen(text), &n_ignored, NULL), WICK_OK);
+    return n_ignored;
+}
+
+static const char *tuning_of(wick_device *device) {
+    static char text[8192];
+    const size_t size = wick_device_get_tuning(device, text, sizeof text - 1);
+    assert_true(size > 0 && size < sizeof text);
+    text[size] = '\0';
+    return text;
+}
+
+/* --- A kernel that is wrong --- */
+
+/* Of the sine it makes the cosine. */
+static wick_status encode_wrong(wk_encoder *e, const wk_op *op) {
+    wk_op other = *op;
+    other.p.unary.fn = op->p.unary.fn == WK_UNARY_SIN ? WK_UNARY_COS : op->p.unary.fn;
+    return wk_webgpu_unary.encode(e, &other);
+}
+
+static bool is_sine(const wk_op *op) {
+    return op->p.unary.fn == WK_UNARY_SIN && op->view[0].dtype == WICK_F32;
+}
+
+static const wk_webgpu_kernel wrong = {
+    .base = {.name = "unary_wrong"},
+    .code = WK_OP_UNARY,
+    .accepts = is_sine,
+    .encode = encode_wrong,
+};
+
+/* Before all kernels that are right, in the place of one that is not needed. */
+static void insert_wrong(wick_device *device) {
+    wk_choice *const choices = device->handle->choices;
+    size_t at = 0;
+    while (choices[at].kernel != &wk_webgpu_arange) at++;
+    memmove(choices + 1, choices, at * sizeof *choices);
+    choices[0] = (wk_choice){.kernel = &wrong};
+}
+
+static float sine_of_one(wick_device *device) {
+    float value = 1;
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const x =
+        wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(1), &value, sizeof value);
+    assert_int_equal(wick_read(wick_sin(x), &value, sizeof value), WICK_OK);
+    wick_scope_end(scope);
+    return value;
+}
+
+typedef struct seen {
+    int n, n_disabled;
+    wick_status status;
+} seen;
+
+static bool see(void *user, const wick_kernel_check *check) {
+    seen *const s = user;
+    s->n++;
+    s->n_disabled += check->is_disabled;
+    s->status = check->status;
+    return true;
+}
+
+static void wrong_kernels_are_disabled(void **state) {
+    (void)state;
+    seen s = {0};
+    wick_error err = {0};
+    const wick_verify_desc desc = {
+        .kernels = "unary_w*", .n_cases = 3, .seed = 1, .report = see, .user = &s};
+    wick_device *const device = open_device(false, false);
+    insert_wrong(device);
+    assert_true(sine_of_one(device) < 0.6F); /* 0.54 */
+    assert_int_equal(wick_verify(device, &desc, &err), WICK_ERR_MISMATCH);
+    assert_int_equal(s.n, 2); /* and unary_wgsl, which is right */
+    assert_int_equal(s.n_disabled, 1);
+    assert_non_null(strstr(tuning_of(device), "disable unary_wrong\n"));
+    /* The next one takes the op. */
+    assert_true(sine_of_one(device) > 0.84F);
+    assert_int_equal(stats_of(device).n_fallbacks, 0);
+    /* What is disabled is verified all the same, and reported. */
+    s = (seen){0};
+    assert_int_equal(
+        wick_verify(
+            device,
+            &(wick_verify_desc){
+                .kernels = "unary_wrong", .n_cases = 3, .seed = 1, .report = see, .user = &s},
+            NULL),
+        WICK_ERR_MISMATCH);
+    assert_int_equal(s.n_disabled, 1);
+    wick_device_close(device);
+}
+
+/* --- Others do the work --- */
+
+static void disabled_ops_are_done_otherwise(void **state) {
+    (void)state;
+    wick_device *const device = open_device(false, false);
+    assert_int_equal(tune(device, "disable gated_wgsl\ndisable unary*\n"), 0);
+    assert_true(sine_of_one(device) > 0.84F);
+    assert_int_equal(stats_of(device).n_fallbacks, 1);
+    float value = 2;
+    wick_tensor *const x =
+        wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(1), &value, sizeof value);
+    wick_tensor *const y = wick_swiglu(x, x);
+    assert_int_equal(wick_read(y, &value, sizeof value), WICK_OK);
+    assert_true(value > 3.52F && value < 3.53F);
+    assert_int_equal(stats_of(device).n_decomposed, 1);
+    assert_int_equal(stats_of(device).n_fallbacks, 2); /* silu */
+    assert_int_equal(tune(device, "enable *\n"), 0);
+    assert_true(sine_of_one(device) > 0.84F);
+    assert_int_equal(stats_of(device).n_fallbacks, 2);
+    wick_release(y);
+    wick_release(x);
+    wick_device_close(device);
+}
+
+static void strict_devices_refuse(void **state) {
+    (void)state;
+    wick_device *const device = open_device(true, false);
+    assert_int_equal(tune(device, "disable unary_wgsl"), 0);
+    wick_tensor *const x = wick_ones(device, WICK_F32, WICK_SHAPE(4));
+    wick_tensor *const y = wick_sin(x);
+    wick_error err = {0};
+    assert_int_equal(wick_synchronize(device), WICK_ERR_UNSUPPORTED);
+    assert_int_equal(wick_device_error(device, &err), WICK_ERR_UNSUPPORTED);
+    wick_release(y);
+    wick_release(x);
+    wick_device_close(device);
+}
+
+/* --- Choices as text --- */
+
+static void text_goes_round(void **state) {
+    (void)state;
+    wick_device *const device = open_device(true, false);
+    const wk_op linear = {
+        .code = WK_OP_LINEAR, .n_dst = 1, .n_src = 1, .view = {{.rank = 2, .extent = {40, 64}}}};
+    assert_int_equal(tune(device, "# a remark\n\nversion 1\r\ndisable rope*\n"
+                                  "tune linear_wgsl many raw 3\n  tune matmul_wgsl one  f16 1"),
+                     0);
+    assert_string_equal(logged, "");
+    assert_int_equal(wk_choice_tuning(device->handle, &wk_webgpu_linear, &linear), 3);
+    char text[8192];
+    snprintf(text, sizeof text, "%s", tuning_of(device));
+    assert_non_null(strstr(text, "disable rope_wgsl\n"));
+    assert_non_null(strstr(text, "disable rope_table_wgsl\n"));
+    assert_non_null(strstr(text, "tune linear_wgsl many raw 3\n"));
+    assert_int_equal(wick_device_get_tuning(device, NULL, 0), strlen(text));
+    wick_device *const other = open_device(true, false);
+    assert_int_equal(tune(other, text), 0);
+    assert_string_equal(tuning_of(other), text);
+    wick_device_close(other);
+    wick_device_close(device);
+}
+
+static void bad_lines_are_left_out(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "disable",
+        "disable a b",
+        "disable nothing*",
+        "tune linear_wgsl many raw 99",
+        "tune linear_wgsl many raw -1",
+        "tune linear_wgsl many raw 1 1",
+        "tune linear_wgsl most raw 1",
+        "tune linear_wgsl many q9_9 1",
+        "tune nothing_wgsl many raw 1",
+        "tune linear_wgsl",
+        "\x01\xff garbage",
+        "version 2",
+        "version",
+        "device of somebody else",
+    };
+    wick_device *const device = open_device(true, false);
+    char text[512], before[8192];
+    snprintf(before, sizeof before, "%s", tuning_of(device));
+    for (size_t i = 0; i < WK_COUNT(lines); i++) {
+        const bool ends = i >= 11; /* nothing behind these is read */
+        logged[0] = '\0';
+        snprintf(text, sizeof text, "%s\ndisable fill_wgsl\n", lines[i]);
+        assert_int_equal(tune(device, text), 1);
+        assert_non_null(strstr(logged, "line 1 of the tuning is ignored"));
+        assert_true((strstr(tuning_of(device), "disable fill_wgsl") != NULL) == !ends);
+        assert_int_equal(tune(device, "enable fill_wgsl"), 0);
+        assert_string_equal(tuning_of(device), before);
+    }
+    wick_device_close(device);
+}
+
+static void wrong_use_is_told(void **state) {
+    (void)state;
+    wick_error err = {0};
+    wick_device *device = NULL;
+    const wick_device_desc cpu = {.backend = WICK_BACKEND_CPU};
+    assert_int_equal(wick_device_tune(NULL, "", 0, NULL, &err), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_device_get_tuning(NULL, NULL, 0), 0);
+    assert_int_equal(wick_device_open(&cpu, &device, NULL), WICK_OK);
+    err = (wick_error){0};
+    assert_int_equal(wick_device_tune(device, "", 0, NULL, &err), WICK_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "cpu"));
+    assert_int_equal(wick_device_tune(device, NULL, 3, NULL, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_device_get_tuning(device, NULL, 0), 0);
+    wick_device_close(device);
+}
+
+/* A device that is opened again takes what the lost one took. */
+static void choices_outlive_a_loss(void **state) {
+    (void)state;
+    wick_device *const device = open_device(true, false);
+    char text[8192];
+    tune(device, "disable fill_wgsl\ntune linear_wgsl few q8_0 2\n");
+    snprintf(text, sizeof text, "%s", tuning_of(device));
+    if (!wk_webgpu_lose(device->handle)) {
+        print_message("skipped: only Dawn can take a device away\n");
+        wick_device_close(device);
+        return;
+    }
+    while (wk_device_check(device) == WICK_OK) wick_pause(device);
+    while (wk_device_recover(device) == WICK_PENDING) wick_pause(device);
+    assert_int_equal(stats_of(device).n_losses, 1);
+    assert_string_equal(tuning_of(device), text);
+    wick_device_close(device);
+}
+
+int main(int argc, char **argv) {
+    given.backend = WICK_BACKEND_WEBGPU;
+    if (!parse_device(argc, argv, &given)) return 2;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_kernels_are_disabled),
+        cmocka_unit_test(disabled_ops_are_done_otherwise),
+        cmocka_unit_test(strict_devices_refuse),
+        cmocka_unit_test(text_goes_round),
+        cmocka_unit_test(bad_lines_are_left_out),
+        cmocka_unit_test(wrong_use_is_told),
+        cmocka_unit_test(choices_outlive_a_loss),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
