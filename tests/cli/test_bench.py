@@ -53,6 +53,12 @@ def test_plain_loops_have_no_peak():
     equal((row["integer_ops_per_second"], row["prefill_share_of_peak"]), (None, None))
 
 
+def test_kernels_are_those_of_a_gpu():
+    fails(1, "--kernels is for GPUs", arguments=["bench", "--kernels", "--backend", "cpu"])
+    fails(2, "belong to --kernels", arguments=["bench", "--store"])
+    fails(2, "belong to --kernels", arguments=["bench", "--only", "linear*"])
+
+
 def test_several_values():
     rows = rows_of("-p", "4,8", "-n", "2,3", "-t", "1,2", "-r", 1)
     got = [(row["threads"], row["n_prompt"], row["n_generated"]) for row in rows]

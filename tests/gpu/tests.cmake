@@ -64,6 +64,9 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
         wick_gpu_test(test_families ${on} LABELS ${label})
     endforeach()
     wick_gpu_test(webgpu_models dawn_lavapipe_core LABELS gpu)
+    wick_test(webgpu_store LABELS gpu COMMAND sh tests/gpu/on_webgpu.sh dawn lavapipe
+        tests/gpu/webgpu_store.sh)
+    set_tests_properties(webgpu_store PROPERTIES TIMEOUT 300)
     wick_test(webgpu_smollm2 LABELS gpu COMMAND sh tests/gpu/on_webgpu.sh dawn lavapipe
         $<TARGET_FILE:webgpu_models> --real)
     set_tests_properties(webgpu_smollm2 PROPERTIES TIMEOUT 900)

@@ -276,6 +276,106 @@ static void choices_outlive_a_loss(void **state) {
     wick_device_close(device);
 }
 
+/* --- Times --- */
+
+static void limits_are_measured(void **state) {
+    (void)state;
+    wick_device *const device = open_device(true, false);
+    wick_device_limits limits;
+    wick_error err = {0};
+    const uint64_t before = stats_of(device).buffer_bytes;
+    if (wick_device_measure(device, &limits, &err) != WICK_OK) fail_msg("%s", err.message);
+    assert_true(limits.read_bytes_per_second > 1e6 && limits.read_bytes_per_second < 1e14);
+    assert_true(limits.f32_ops_per_second > 1e6 && limits.f32_ops_per_second < 1e16);
+    wick_device_info info;
+    wick_device_get_info(device, &info);
+    const bool has_dot4 = (info.adapter.features & WICK_WEBGPU_DOT4) != 0;
+    assert_true((limits.integer_ops_per_second > 0) == has_dot4);
+    assert_true(limits.buffer_seconds > 0 && limits.buffer_seconds < 1);
+    assert_true(limits.round_trip_seconds > 0 && limits.round_trip_seconds < 1);
+    assert_true(limits.pipeline_seconds > 0 && limits.pipeline_seconds < 10);
+    assert_int_equal(stats_of(device).buffer_bytes, before);
+    wick_device_close(device);
+}
+
+typedef struct timed {
+    int n, n_fastest, most;
+    bool is_on_gpu;
+} timed;
+
+static bool count_time(void *user, const wick_kernel_time *time) {
+    timed *const t = user;
+    assert_true(time->seconds > 0 && time->seconds < 10);
+    assert_true(time->bytes > 0 && time->tuning < time->n_tunings);
+    assert_true((strstr(time->kernel, "linear") != NULL) == (time->flops > 0));
+    t->n_fastest += time->is_fastest;
+    t->is_on_gpu = time->is_on_gpu;
+    return ++t->n < t->most;
+}
+
+static void kernels_are_timed(void **state) {
+    (void)state;
+    static const wick_kernel_weight weight = {64, 96, WICK_Q8_0};
+    timed t = {.most = 1000};
+    wick_time_desc desc = {.kernels = "linear_w*",
+                           .sizes = {.n_prompt = 20, .weights = &weight, .n_weights = 1},
+                           .choose = true,
+                           .report = count_time,
+                           .user = &t};
+    wick_error err = {0};
+    for (int is_profiled = 0; is_profiled < 2; is_profiled++) {
+        wick_device *const device = open_device(true, is_profiled != 0);
+        wick_device_info info;
+        wick_device_get_info(device, &info);
+        t.n = t.n_fastest = 0;
+        if (wick_time_kernels(device, &desc, &err) != WICK_OK) fail_msg("%s", err.message);
+        assert_int_equal(t.n, 3 * wk_webgpu_linear.n_tunings); /* one, few and many rows */
+        assert_true(t.n_fastest >= 3);
+        assert_true(t.is_on_gpu ==
+                    (is_profiled && (info.adapter.features & WICK_WEBGPU_TIMESTAMPS) != 0));
+        assert_int_equal(tune(device, tuning_of(device)), 0);
+        wick_device_close(device);
+    }
+    wick_device *const device = open_device(true, false);
+    t = (timed){.most = 2}; /* stops where it is told to */
+    assert_int_equal(wick_time_kernels(device, &desc, NULL), WICK_OK);
+    assert_int_equal(t.n, 2);
+    desc.kernels = "nothing";
+    assert_int_equal(wick_time_kernels(device, &desc, &err), WICK_ERR_NOT_FOUND);
+    assert_int_equal(wick_time_kernels(NULL, &desc, NULL), WICK_ERR_ARGUMENT);
+    wick_device_close(device);
+}
+
+/* What the profile says of one product: x [3, 64] f32, weight [32, 64] f32. */
+static void profiles_count_bytes(void **state) {
+    (void)state;
+    wick_device *const device = open_device(true, true);
+    wick_device_info info;
+    wick_device_get_info(device, &info);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const a = wick_ones(device, WICK_F32, WICK_SHAPE(3, 64));
+    wick_tensor *const b = wick_ones(device, WICK_F32, WICK_SHAPE(64, 32));
+    float values[3 * 32];
+    assert_int_equal(wick_read(wick_matmul(a, b), values, sizeof values), WICK_OK);
+    assert_true(values[0] == 64);
+    wick_scope_end(scope);
+    wick_kernel_stats stats[64];
+    const size_t n = wick_device_get_profile(device, stats, 64);
+    size_t at = 0;
+    while (at < n && strcmp(stats[at].name, "matmul_wgsl") != 0) at++;
+    if (!(info.adapter.features & WICK_WEBGPU_TIMESTAMPS)) {
+        assert_int_equal(n, 0);
+    } else {
+        assert_true(at < n);
+        assert_int_equal(stats[at].calls, 1);
+        assert_int_equal(stats[at].n_dispatches, 1);
+        assert_true(stats[at].bytes_read == 4 * (3 * 64 + 64 * 32));
+        assert_true(stats[at].bytes_written == 4 * 3 * 32);
+        assert_true(stats[at].flops == 2 * 3 * 32 * 64);
+    }
+    wick_device_close(device);
+}
+
 int main(int argc, char **argv) {
     given.backend = WICK_BACKEND_WEBGPU;
     if (!parse_device(argc, argv, &given)) return 2;
@@ -287,6 +387,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(bad_lines_are_left_out),
         cmocka_unit_test(wrong_use_is_told),
         cmocka_unit_test(choices_outlive_a_loss),
+        cmocka_unit_test(limits_are_measured),
+        cmocka_unit_test(kernels_are_timed),
+        cmocka_unit_test(profiles_count_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

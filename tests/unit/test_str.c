@@ -110,11 +110,41 @@ static void test_utf8(void **state) {
     }
 }
 
+static void test_globs(void **state) {
+    (void)state;
+    static const struct {
+        const char *glob, *text;
+        bool matches;
+    } cases[] = {
+        {"", "", true},
+        {"", "a", false},
+        {"*", "", true},
+        {"*", "abc", true},
+        {"a*", "abc", true},
+        {"*c", "abc", true},
+        {"a*c", "abc", true},
+        {"a*d", "abc", false},
+        {"?", "", false},
+        {"a?c", "abc", true},
+        {"a?", "abc", false},
+        {"*b*", "abc", true},
+        {"**", "abc", true},
+        {"*ab*abc", "ababc", true},
+        {"a*b*c", "aXbYbZc", true},
+        {"abc", "ab", false},
+        {"linear*", "linear_wgsl", true},
+    };
+    for (size_t i = 0; i < WK_COUNT(cases); i++)
+        assert_int_equal(wk_str_matches(wk_str_of(cases[i].glob), wk_str_of(cases[i].text)),
+                         cases[i].matches);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal),          cmocka_unit_test(test_show),
         cmocka_unit_test(test_append),         cmocka_unit_test(test_reserve),
         cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_globs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

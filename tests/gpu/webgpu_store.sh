@@ -1,0 +1,57 @@
+#!/bin/sh
+# usage: webgpu_store.sh OPTIONS... (TAP; on_webgpu.sh runs it)
+# `wick bench --kernels --store` and `wick verify --store`: the file of the device, what is read
+# from it again, and what is wrong with it.
+wick=${WICK_BIN:?}
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+export XDG_CACHE_HOME="$folder/cache"
+n=0 failed=0
+
+# check NAME COMMAND...: it succeeds.
+check() {
+    name=$1
+    shift
+    n=$((n + 1))
+    if "$@" > "$folder/out" 2> "$folder/err"; then
+        echo "ok $n - $name"
+    else
+        failed=1
+        echo "not ok $n - $name"
+        sed 's/^/# /' "$folder/out" "$folder/err"
+    fi
+}
+fails() { ! "$@"; }
+says() { # WORDS COMMAND...: on either stream
+    words=$1
+    shift
+    "$@" > "$folder/said" 2>&1
+    grep -q -e "$words" "$folder/said" || { cat "$folder/said"; return 1; }
+}
+
+check "times as a table" says "rope_table_wgsl .* GB/s\|rope_table_wgsl" \
+    "$wick" bench --kernels --only 'rope_t*' -p 8 "$@"
+check "times as CSV" says 'clock","seconds\|clock,seconds' \
+    "$wick" bench --kernels --only 'rope_t*' -p 8 --csv "$@"
+check "nothing was stored" fails test -e "$XDG_CACHE_HOME"
+mkdir "$XDG_CACHE_HOME"
+check "times are stored" "$wick" bench --kernels --only 'gated*' -p 8 --store "$@"
+file=$(ls "$XDG_CACHE_HOME"/wick/tuning-*.txt)
+check "the file says for what" grep -q "^device .*Dawn$" "$file"
+echo "disable kv_append_wgsl" >> "$file"
+check "the file is read" says "kv_append_wgsl.*disabled" \
+    "$wick" verify 'kv_append_wgsl' --cases 1 "$@"
+check "--tuning none leaves it out" fails says "disabled" \
+    "$wick" verify 'kv_append_wgsl' --cases 1 --tuning none "$@"
+check "verify stores it again" "$wick" verify 'kv_append_wgsl' --cases 1 --store "$@"
+check "what is disabled stays so" grep -q "^disable kv_append_wgsl$" "$file"
+printf 'garbage\ntune x y z 1\nversion 7\ndisable *\n' > "$file"
+check "bad lines are a warning" says "3 lines of .* cannot be used" \
+    "$wick" verify 'kv_append_wgsl' --cases 1 "$@"
+check "a file that is named must be there" fails \
+    "$wick" verify 'kv_append_wgsl' --cases 1 --tuning "$folder/none.txt" "$@"
+check "a named file is written" "$wick" verify 'kv_append_wgsl' --cases 1 --store \
+    --tuning "$folder/named.txt" "$@"
+check "and there" grep -q "^version 1$" "$folder/named.txt"
+echo "1..$n"
+exit $failed
