@@ -39,17 +39,28 @@ uint32_t wk_profile_dispatch(wk_backend_device *dev, const wk_webgpu_kernel *ker
     wk_profile *const profile = &dev->profile;
     wick_kernel_stats *const stats = stats_of(dev, kernel);
     if (!stats || profile->n_timed == MOST_TIMED) return 0;
-    profile->timed[profile->n_timed++] = stats;
+    profile->timed[profile->n_timed++] = (wk_timed){.stats = stats};
     return profile->n_timed;
 }
 
 void wk_profile_op(wk_backend_device *dev, const wk_webgpu_kernel *kernel, const wk_cost *cost) {
-    wick_kernel_stats *const stats = stats_of(dev, kernel);
-    if (!stats) return;
+    wk_profile *const profile = &dev->profile;
+    if (profile->n_timed == 0) return;
+    wk_timed *const last = &profile->timed[profile->n_timed - 1];
+    if (last->ends_op || last->stats != stats_of(dev, kernel)) return; /* nothing to do, or full */
+    last->ends_op = true;
+    last->cost = *cost;
+}
+
+static void count(const wk_timed *timed, double seconds) {
+    wick_kernel_stats *const stats = timed->stats;
+    stats->n_dispatches++;
+    stats->seconds += seconds;
+    if (!timed->ends_op) return;
     stats->calls++;
-    stats->bytes_read += cost->bytes_read;
-    stats->bytes_written += cost->bytes_written;
-    stats->flops += cost->flops;
+    stats->bytes_read += timed->cost.bytes_read;
+    stats->bytes_written += timed->cost.bytes_written;
+    stats->flops += timed->cost.flops;
 }
 
 wick_status wk_profile_submitted(wk_backend_device *dev, wick_error *err) {
@@ -65,10 +76,8 @@ wick_status wk_profile_submitted(wk_backend_device *dev, wick_error *err) {
         WK_TRY(wk_gpu_poll(dev->gpu, &dev->n_done, err));
         wk_gpu_pause(dev->gpu);
     }
-    for (uint32_t i = 0; i < n; i++) {
-        profile->timed[i]->n_dispatches++;
-        profile->timed[i]->seconds += 1e-9 * (double)(stamps[2 * i + 1] - stamps[2 * i]);
-    }
+    for (uint32_t i = 0; i < n; i++)
+        count(&profile->timed[i], 1e-9 * (double)(stamps[2 * i + 1] - stamps[2 * i]));
     wk_gpu_unmap(dev->gpu, profile->stamps);
     return WICK_OK;
 }

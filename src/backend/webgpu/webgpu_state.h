@@ -198,12 +198,19 @@ typedef struct wk_pace {
     uint64_t longest;   /* nanoseconds of a submit, at most: a late poll sees several as one */
 } wk_pace;
 
+/* A dispatch whose time is taken. */
+typedef struct wk_timed {
+    wick_kernel_stats *stats;
+    bool ends_op; /* it is the last one of an op that costs this */
+    wk_cost cost;
+} wk_timed;
+
 /* Times of kernels, see profile.c. */
 typedef struct wk_profile {
     wk_gpu_buffer *stamps;      /* NULL: off */
     wick_kernel_stats *kernels; /* [n_kernels], in the order of the device's choices */
     size_t n_kernels;
-    wick_kernel_stats **timed; /* those of the open recording's dispatches */
+    wk_timed *timed; /* the open recording's dispatches */
     uint32_t n_timed;
 } wk_profile;
 
