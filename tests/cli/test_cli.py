@@ -640,7 +640,7 @@ def test_version():
 
 
 ENGINE = ("backend adapter webgpu-lib threads isa math chunk cache strict verify profile debug "
-          "no-map no-kernel-cache no-warm-up")
+          "no-map no-kernel-cache no-warm-up tuning")
 OPTIONS = {
     "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet temp top-k top-p "
            "min-p repeat-penalty repeat-last seed frequency-penalty presence-penalty logit-bias "
@@ -650,10 +650,10 @@ OPTIONS = {
     "info": "json tensors context backend math",
     "tokenize": "file ids no-special decode special",
     "logits": "tokens out " + ENGINE,
-    "bench": "prompt generate repetitions csv json " + ENGINE,
+    "bench": "prompt generate repetitions kernels only store csv json " + ENGINE,
     "gguf": "force max-size max-tensors",
     "devices": "json webgpu-lib",
-    "verify": "cases seed json backend adapter webgpu-lib core isa",
+    "verify": "cases seed store json backend adapter webgpu-lib tuning core isa",
     "help": "",
 }
 

@@ -238,8 +238,8 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
         }
         return status;
     }
-    wk_profile_op(dev, kernel, cost);
     if (w->recorder != &dev->recorder) return wk_recorder_mark(dev, w->recorder, estimate, w->err);
+    wk_profile_op(dev, kernel, cost);
     return wk_pace_add(dev, estimate) ? wk_webgpu_flush(dev, w->err) : WICK_OK;
 }
 
