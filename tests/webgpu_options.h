@@ -3,7 +3,8 @@
  *   --webgpu-lib PATH   the implementation: Dawn or wgpu-native
  *   --adapter X         as wick_webgpu_desc.adapter
  *   --without WORDS     of f16,subgroups,dot4,timestamps: not used though they are there
- *   --default-limits    no more than what every WebGPU device has */
+ *   --default-limits    no more than what every WebGPU device has
+ *   --as-gpu            kernels are chosen in software as on GPUs */
 #ifndef WEBGPU_OPTIONS_H
 #define WEBGPU_OPTIONS_H
 
@@ -17,7 +18,7 @@
 
 #define WEBGPU_USAGE                                                                               \
     "[--webgpu-lib PATH] [--adapter X] [--without f16,subgroups,dot4,timestamps]\n"                \
-    "                [--default-limits]"
+    "                [--default-limits] [--as-gpu]"
 
 /* The value of option name where argument *i is that option, and *i its last argument then. */
 static inline const char *option_value(int argc, char **argv, int *i, const char *name) {
@@ -60,6 +61,10 @@ static inline bool parse_features(const char *words, uint32_t *features) {
 static inline bool parse_webgpu(int argc, char **argv, int *i, wick_webgpu_desc *desc) {
     if (strcmp(argv[*i], "--default-limits") == 0) {
         desc->default_limits = true;
+        return true;
+    }
+    if (strcmp(argv[*i], "--as-gpu") == 0) {
+        desc->as_gpu = true;
         return true;
     }
     const char *text;

@@ -1,6 +1,7 @@
-/* usage: webgpu_models [--real] [--backend webgpu] [options of webgpu_options.h]
+/* usage: webgpu_models [--real|--fast] [--backend webgpu] [options of webgpu_options.h]
  * Models on WebGPU, exact math, no operation on the CPU: the tokens of the fixtures whatever the
- * chunks, and how often a step of generation submits and reads. --real: SmolLM2 instead. */
+ * chunks, and how often a step of generation submits and reads. --real: SmolLM2 instead; --fast: in
+ * fast math, by the kernels of GPUs. */
 #include "golden/smollm2.h"
 #include "sys/thread.h"
 #include "webgpu_options.h"
@@ -261,15 +262,27 @@ static void test_real_greedy(void **state) {
     wk_arena_release(&f.arena);
 }
 
+/* The bounds of fast math on the CPU. */
+static void test_fast_nll(void **state) {
+    (void)state;
+    chosen.math = WICK_MATH_FAST;
+    chosen.webgpu.as_gpu = true;
+    check_nll(&chosen, 0.04, 0.01);
+}
+
 int main(int argc, char **argv) {
     const bool is_real = argc > 1 && strcmp(argv[1], "--real") == 0;
-    if (!parse_device(argc - is_real, argv + is_real, &chosen)) return 2;
+    const bool is_fast = argc > 1 && strcmp(argv[1], "--fast") == 0;
+    const int n_own = is_real || is_fast;
+    if (!parse_device(argc - n_own, argv + n_own, &chosen)) return 2;
     const struct CMUnitTest stories[] = {
         cmocka_unit_test(test_stories_greedy), cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_counters),       cmocka_unit_test(test_nothing_compiles_later),
         cmocka_unit_test(test_no_warm_up),     cmocka_unit_test(test_kernel_cache)};
     const struct CMUnitTest real[] = {cmocka_unit_test(test_real_nll),
                                       cmocka_unit_test(test_real_greedy)};
+    const struct CMUnitTest fast[] = {cmocka_unit_test(test_fast_nll)};
+    if (is_fast) return cmocka_run_group_tests_name("SmolLM2, fast", fast, NULL, NULL);
     return is_real ? cmocka_run_group_tests_name("SmolLM2 on WebGPU", real, NULL, NULL)
                    : cmocka_run_group_tests_name("stories on WebGPU", stories, NULL, NULL);
 }

@@ -42,8 +42,8 @@ bool wk_choice_is_possible(const wk_backend_device *dev, const wk_webgpu_kernel 
 
 static bool may_run(const wk_backend_device *dev, const wk_choice *choice, const wk_op *op) {
     const wk_webgpu_kernel *const kernel = choice->kernel;
-    if (kernel->code != op->code || choice->is_disabled || !wk_choice_is_possible(dev, kernel))
-        return false;
+    const bool needs_more = (kernel->needs & ~dev->features) != 0;
+    if (kernel->code != op->code || choice->is_disabled || needs_more) return false;
     if (kernel->base.is_fast && !(op->code == WK_OP_LINEAR && op->p.linear.fast)) return false;
     return !kernel->accepts || kernel->accepts(op);
 }

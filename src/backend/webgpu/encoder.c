@@ -172,3 +172,9 @@ uint32_t wk_encoder_tuning(const wk_encoder *e) { return e->tuning; }
 const wick_adapter_limits *wk_encoder_limits(const wk_encoder *e) {
     return &e->dev->adapter.limits;
 }
+
+uint32_t wk_encoder_subgroup(const wk_encoder *e) {
+    enum { LEAST = 4 }; /* of WebGPU */
+    const uint32_t least = e->dev->adapter.limits.subgroup_min;
+    return least > LEAST ? least : LEAST;
+}

@@ -74,6 +74,11 @@ bool wk_weight_is_readable(const wk_view *weight) {
     return weight->layout != WK_LAYOUT_RAW || wk_webgpu_is_float(weight->dtype);
 }
 
+bool wk_weight_has_bytes(const wk_view *weight) {
+    const wk_panel_format format = wk_panel_get((wk_layout)weight->layout);
+    return format.bits > 0 && format.code == WK_CODE_BITS;
+}
+
 static void set_constants(wk_layout layout, int32_t *constants) {
     enum { VECTOR = 16 };
     const wk_panel_format format = wk_panel_get(layout);

@@ -49,6 +49,9 @@ wk_weight_text wk_weight_text_of(const wk_view *weight);
 /* Whether a program can read it: all panels, and raw rows of floats but f64. */
 bool wk_weight_is_readable(const wk_view *weight);
 
+/* Whether quants of its panels become bytes without a table of grids. */
+bool wk_weight_has_bytes(const wk_view *weight);
+
 /* Binds operand `weight` of a begun dispatch and operand `tables`, and sets the constants. spare: a
  * view for `tables` where the layout needs none. */
 wick_status wk_weight_bind(wk_encoder *e, wk_dispatch *d, int weight, int tables,

@@ -57,12 +57,19 @@ static uint64_t largest_block(const wick_adapter_limits *limits) {
     return most / 256 * 256;
 }
 
+/* Adapters in software add floats at the same rate as bytes, without quantizing any first. */
+static uint32_t features_that_pay(const wk_backend_device *dev) {
+    const bool is_software = dev->adapter.type == WICK_ADAPTER_SOFTWARE && !dev->desc.as_gpu;
+    return dev->adapter.features & ~(is_software ? (uint32_t)WICK_WEBGPU_DOT4 : 0);
+}
+
 static wick_status set_up(wk_backend_device *dev, wick_error *err) {
     static const int64_t one = 1;
     const wick_shape shape = wick_shape_of(1, &one);
     uint64_t bytes;
     dev->is_open = true;
     dev->adapter = *wk_gpu_get_info(dev->gpu);
+    dev->features = features_that_pay(dev);
     dev->block_bytes = largest_block(&dev->adapter.limits);
     wk_pace_open(dev, dev->desc.submit_us);
     wk_cache_make(dev);

@@ -13,7 +13,7 @@
 #include "backend/webgpu/wgsl.h"
 
 enum {
-    WK_MAX_CONSTANTS = 22,
+    WK_MAX_CONSTANTS = 24,
     WK_MAX_BINDINGS = 8, /* of core WebGPU */
     WK_PARAM_WORDS = WK_GPU_PARAM_BYTES / 4,
 };
@@ -101,6 +101,8 @@ void wk_encoder_rows(const wk_encoder *e, const wk_op *op, uint32_t *first, uint
 const wick_adapter_limits *wk_encoder_limits(const wk_encoder *e);
 /* Which of the kernel's tunings is wanted, below n_tunings. */
 uint32_t wk_encoder_tuning(const wk_encoder *e);
+/* Threads of every subgroup, at the least: a power of two. */
+uint32_t wk_encoder_subgroup(const wk_encoder *e);
 
 typedef struct wk_webgpu_kernel {
     wk_kernel base;

@@ -220,6 +220,7 @@ struct wk_backend_device {
     bool is_open, is_lost, is_profiled;
     bool is_rehearsing; /* what is encoded is only compiled */
     wick_adapter_info adapter;
+    uint32_t features;    /* of the adapter, those that kernels are chosen for */
     uint64_t block_bytes; /* the largest block: it can be bound whole */
     wick_webgpu_desc desc;
     wk_block_pool pool;

@@ -61,8 +61,8 @@ fn odd_step(d: vec4<f32>, s: vec4<u32>) -> vec4<f32> {
     return d * vec4<f32>(2u * s + vec4<u32>(1u)) * (1.0 / f32(UNITS));
 }
 
-// Of one half of a block. SCALE is wk_panel_scale.
-fn weight_scale(panel: u32, quad: u32, block: u32, half: u32) -> Scale {
+// Of one half of a block, of quants less their bias. SCALE is wk_panel_scale.
+fn centred_scale(panel: u32, quad: u32, block: u32, half: u32) -> Scale {
     let heads = head_at(panel, block);
     let scales = block_at(panel, block);
     let d = head(heads, quad);
@@ -93,9 +93,14 @@ fn weight_scale(panel: u32, quad: u32, block: u32, half: u32) -> Scale {
         }
         default: {}
     }
-    // The products with quants of at most 8 bits are exact: nothing is rounded twice.
-    if (BIAS != 0) { offset -= f32(BIAS) * step; }
     return Scale(step, offset);
+}
+
+fn weight_scale(panel: u32, quad: u32, block: u32, half: u32) -> Scale {
+    var scale = centred_scale(panel, quad, block, half);
+    // The products with quants of at most 8 bits are exact: nothing is rounded twice.
+    if (BIAS != 0) { scale.offset -= f32(BIAS) * scale.step; }
+    return scale;
 }
 
 fn bits_words(quants: u32, quad: u32, group: u32) -> vec4<u32> {

@@ -1,0 +1,42 @@
+// COLUMNS columns of 16 rows. Four threads share a block, with four rows each; neighbours have
+// neighbouring blocks, every SLICES-th one. So a short weight fills a device, too.
+@compute @workgroup_size(4 * SLICES)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+    let index = group.y * groups.x + group.x;
+    if (index >= params.groups) { return; }
+    weight_begin(local);
+    let panel = index % params.row_tiles;
+    let column = index / params.row_tiles * u32(COLUMNS);
+    let quad = local % 4u;
+    var totals = array<vec4<f32>, COLUMNS>();
+    for (var block = local / 4u; block < params.blocks; block += u32(SLICES)) {
+        var w = array<vec4<u32>, 8>();
+        for (var part = 0u; part < 4u; part++) {
+            let words = signed_part(panel, quad, block, part);
+            w[2u * part] = words[0];
+            w[2u * part + 1u] = words[1];
+        }
+        let first = centred_scale(panel, quad, block, 0u);
+        var second = first;
+        if (HAS_HALVES) { second = centred_scale(panel, quad, block, 1u); }
+        for (var c = 0u; c < u32(COLUMNS); c++) {
+            let at = params.x +
+                (block * params.m + min(column + c, params.m - 1u)) * X_VECTORS;
+            let x = load_x(at + 4u);
+            var sums = Sums();
+            for (var p = 0u; p < planes_of(x); p++) {
+                sums = add_plane(sums, &w, load_x(at + 2u * p), load_x(at + 2u * p + 1u));
+            }
+            totals[c] += scaled(sums, first, second, x);
+        }
+    }
+    for (var c = 0u; c < u32(COLUMNS); c++) {
+        let total = sum_slices(local, totals[c]);
+        if (local < 4u) {
+            for (var r = 0u; r < 4u; r++) {
+                store_sum(column + c, panel * 16u + quad * 4u + r, total[r]);
+            }
+        }
+    }
+}
