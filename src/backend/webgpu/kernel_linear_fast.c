@@ -1,6 +1,6 @@
 /* backend/webgpu/kernel_linear_fast.c: products with weights of quants by dot products of bytes: x
- * is made integers first (wgsl/linear_quantize.wgsl), a block of 32 at a time, as on the CPU. A form
- * for few columns (rows of x), whose threads share the inner dimension, and one for many. */
+ * is made integers first (wgsl/linear_quantize.wgsl), a block of 32 at a time, as on the CPU. A
+ * form for few columns (rows of x), whose threads share the inner dimension, and one for many. */
 #include "backend/webgpu/panel_wgsl.h"
 
 #include "core/compiler.h"
@@ -9,8 +9,8 @@
 #include <math.h>
 
 enum {
-    FEW = 16,         /* columns, at most, of the form for few, whose */
-    FEW_COLUMNS = 8,  /* workgroups have no more than these, and so many */
+    FEW = 16,        /* columns, at most, of the form for few, whose */
+    FEW_COLUMNS = 8, /* workgroups have no more than these, and so many */
     LEAST_SLICES = 16,
     MOST_SLICES = 64, /* slices of the inner dimension */
     TILE = 64,        /* rows and columns of a workgroup of the form for many */
@@ -30,8 +30,7 @@ enum {
 static bool accepts(const wk_op *op) {
     const wk_view *const bias = wk_src(op, 2);
     return wk_webgpu_is_float(wk_dst(op, 0)->dtype) && wk_webgpu_is_float(wk_src(op, 0)->dtype) &&
-           (!bias->buf || wk_webgpu_is_float(bias->dtype)) &&
-           wk_weight_has_bytes(wk_src(op, 1));
+           (!bias->buf || wk_webgpu_is_float(bias->dtype)) && wk_weight_has_bytes(wk_src(op, 1));
 }
 
 static bool accepts_few(const wk_op *op) { return wk_dst(op, 0)->extent[0] <= FEW && accepts(op); }
@@ -48,12 +47,8 @@ static wick_status quantize(wk_encoder *e, const wk_view *x, wk_view *out) {
     wk_dispatch_bind(&d, 0, out, WK_FORM_VECTORS, true);
     wk_dispatch_bind(&d, 1, x, WK_FORM_ELEMENTS, false);
     WK_TRY(wk_dispatch_place(e, &d));
-    const uint32_t params[] = {(uint32_t)m,
-                               (uint32_t)n_blocks,
-                               d.first[0],
-                               d.first[1],
-                               (uint32_t)x->stride[0],
-                               (uint32_t)x->stride[1],
+    const uint32_t params[] = {(uint32_t)m,     (uint32_t)n_blocks,     d.first[0],
+                               d.first[1],      (uint32_t)x->stride[0], (uint32_t)x->stride[1],
                                wk_f32_bits(NAN)};
     for (size_t i = 0; i < WK_COUNT(params); i++) wk_dispatch_u32(&d, params[i]);
     return wk_dispatch_run_n(e, &d, (uint64_t)m);

@@ -37,7 +37,7 @@ static const wk_source reduce_source = {
 
 static const wk_source variance_source = {
     .name = "variance",
-    .parts = {wk_wgsl_rows, wk_wgsl_variance},
+    .parts = {wk_wgsl_rows, wk_wgsl_lanes, wk_wgsl_variance},
     .operands = {"y", "x"},
     .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS"}};
 

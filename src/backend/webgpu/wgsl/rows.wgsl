@@ -84,22 +84,6 @@ fn load_four(p: Place, i: vec4<u32>) -> vec4<V_x> {
                      load_element(p, k.w));
 }
 
-var<workgroup> lane_sums: array<vec2<f32>, THREADS>;
-
-// The sum of what the lanes of a row have, for each of them.
-fn sum_lanes(p: Place, value: vec2<f32>) -> vec2<f32> {
-    if (LANES == 1) { return value; }
-    lane_sums[p.local] = value;
-    for (var half = u32(LANES) / 2u; half > 0u; half /= 2u) {
-        workgroupBarrier();
-        if (p.lane < half) { lane_sums[p.local] += lane_sums[p.local + half * STEP]; }
-    }
-    workgroupBarrier();
-    let total = lane_sums[p.local - p.lane * STEP];
-    workgroupBarrier();
-    return total;
-}
-
 // Sums of four, in pairs.
 fn sum_four(v: vec4<f32>) -> f32 { return (v.x + v.y) + (v.z + v.w); }
 

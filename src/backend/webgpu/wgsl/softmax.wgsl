@@ -4,8 +4,6 @@ fn powers(x: vec4<f32>) -> vec4<f32> {
     return vec4<f32>(exp_of(x.x), exp_of(x.y), exp_of(x.z), exp_of(x.w));
 }
 
-var<workgroup> lane_orders: array<u32, THREADS>;
-
 // The largest element as order_of gives it: NaN if there is one.
 fn largest_order(p: Place) -> u32 {
     var largest = 0u;
@@ -14,16 +12,7 @@ fn largest_order(p: Place) -> u32 {
         largest = max(max(max(order_of(bits.x), order_of(bits.y)),
                           max(order_of(bits.z), order_of(bits.w))), largest);
     }
-    if (LANES == 1) { return largest; }
-    lane_orders[p.local] = largest;
-    for (var half = u32(LANES) / 2u; half > 0u; half /= 2u) {
-        workgroupBarrier();
-        if (p.lane < half) {
-            lane_orders[p.local] = max(lane_orders[p.local], lane_orders[p.local + half * STEP]);
-        }
-    }
-    workgroupBarrier();
-    return lane_orders[p.local - p.lane * STEP];
+    return largest_of_lanes(p, largest);
 }
 
 fn sum_of_powers(p: Place, largest: f32) -> f32 {
