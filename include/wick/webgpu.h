@@ -69,8 +69,8 @@ typedef struct wick_webgpu_desc {
     bool default_limits; /* ask for no more than what every WebGPU device has */
     bool debug;          /* labels, and every submit is checked: errors name their kernel */
     uint32_t without;    /* WICK_WEBGPU_*: not to be used though they are there */
-    bool as_gpu; /* choose kernels on an adapter in software as on others, though they are slower
-                    there; for tests */
+    bool as_gpu; /* choose kernels as for a GPU with packed dot products, though they are slower on
+                    this adapter; for tests */
     uint64_t max_binding_bytes; /* 0, or use less than the device's limit; for tests */
     uint32_t submit_us; /* what is submitted at once takes at most about so many microseconds of
                            the GPU's time; 0: 50000, UINT32_MAX: no limit */

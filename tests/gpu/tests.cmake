@@ -69,7 +69,9 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     set_tests_properties(webgpu_store PROPERTIES TIMEOUT 300)
     wick_test(webgpu_smollm2 LABELS gpu COMMAND sh tests/gpu/on_webgpu.sh dawn lavapipe
         $<TARGET_FILE:webgpu_models> --real)
-    set_tests_properties(webgpu_smollm2 PROPERTIES TIMEOUT 900)
+    wick_test(webgpu_smollm2_fast LABELS gpu_all COMMAND sh tests/gpu/on_webgpu.sh dawn lavapipe
+        $<TARGET_FILE:webgpu_models> --fast)
+    set_tests_properties(webgpu_smollm2 webgpu_smollm2_fast PROPERTIES TIMEOUT 900)
 endif()
 
 if(WICK_SANITIZE)

@@ -57,10 +57,14 @@ static uint64_t largest_block(const wick_adapter_limits *limits) {
     return most / 256 * 256;
 }
 
-/* Adapters in software add floats at the same rate as bytes, without quantizing any first. */
+/* Packed dot products are in every implementation's WGSL, but pay only where the GPU has them: not
+ * in software, which adds floats at the same rate without quantizing any first, and not on Metal,
+ * whose language has none. */
 static uint32_t features_that_pay(const wk_backend_device *dev) {
-    const bool is_software = dev->adapter.type == WICK_ADAPTER_SOFTWARE && !dev->desc.as_gpu;
-    return dev->adapter.features & ~(is_software ? (uint32_t)WICK_WEBGPU_DOT4 : 0);
+    const bool is_slow =
+        dev->adapter.type == WICK_ADAPTER_SOFTWARE || strcmp(dev->adapter.api, "Metal") == 0;
+    const uint32_t unpaid = is_slow && !dev->desc.as_gpu ? WICK_WEBGPU_DOT4 : 0;
+    return dev->adapter.features & ~unpaid;
 }
 
 static wick_status set_up(wk_backend_device *dev, wick_error *err) {
