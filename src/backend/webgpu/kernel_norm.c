@@ -117,6 +117,7 @@ const wk_webgpu_kernel wk_webgpu_softmax_subgroups = {
     .base = {.name = "softmax_subgroups_wgsl"},
     .code = WK_OP_SOFTMAX,
     .needs = WICK_WEBGPU_SUBGROUPS,
+    .n_tunings = WK_ROWS_TUNINGS,
     .accepts = accepts_floats,
     .encode = encode_softmax_subgroups,
 };
@@ -125,6 +126,7 @@ const wk_webgpu_kernel wk_webgpu_rms_norm_subgroups = {
     .base = {.name = "rms_norm_subgroups_wgsl"},
     .code = WK_OP_RMS_NORM,
     .needs = WICK_WEBGPU_SUBGROUPS,
+    .n_tunings = WK_ROWS_TUNINGS,
     .accepts = accepts_floats,
     .encode = encode_norm_subgroups,
 };
@@ -133,6 +135,7 @@ const wk_webgpu_kernel wk_webgpu_layer_norm_subgroups = {
     .base = {.name = "layer_norm_subgroups_wgsl"},
     .code = WK_OP_LAYER_NORM,
     .needs = WICK_WEBGPU_SUBGROUPS,
+    .n_tunings = WK_ROWS_TUNINGS,
     .accepts = accepts_floats,
     .encode = encode_norm_subgroups,
 };
