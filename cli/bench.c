@@ -236,8 +236,10 @@ static void set_cost(cli_bench_row *row, const char *path, const wick_session *s
     wick_session_get_stats(session, &stats);
     const double cache_bytes = (double)stats.cache_bytes / stats.context_length;
     const double n_cached = 0.5 * (row->n_generated + 1); /* on average */
-    const uint64_t unread = cost.is_tied ? 0 : cost.embedding_size;
-    row->bytes_per_token = (double)(row->info.weight_bytes - unread) + cache_bytes * n_cached;
+    const bool is_split = row->info.host_layers > 0 && row->info.host_layers < row->info.n_layers;
+    const uint64_t unread = cost.is_tied && !is_split ? 0 : cost.embedding_size;
+    const uint64_t n_weights = row->info.weight_bytes + row->info.host_weight_bytes;
+    row->bytes_per_token = (double)(n_weights - unread) + cache_bytes * n_cached;
 }
 
 /* ---- All runs ---- */
@@ -295,6 +297,7 @@ static int time_device(const bench_options *o, cli_bench_row *rows) {
     const wick_session_desc first = session_desc(o, o->n_prompt.items[0], o->n_generated.items[0]);
     int code = cli_engine_open(&engine, &o->engine, &first, o->model);
     if (code != CLI_OK) return code;
+    cli_print_placement(engine.model);
     cli_bench_row common = {
         .model = o->model != NULL ? o->model : "(inside the command)",
         .is_fast = wick_device_math(engine.device) == WICK_MATH_FAST,
@@ -311,8 +314,8 @@ static int time_device(const bench_options *o, cli_bench_row *rows) {
         timer t = {.options = o, .engine = &engine};
         code = time_row(&t, &rows[i]);
     }
-    if (code == CLI_OK && o->engine.verify) cli_print_verified(engine.device);
-    if (code == CLI_OK && o->engine.profile) cli_print_profile(engine.device);
+    if (code == CLI_OK && o->engine.verify) cli_print_verified(engine.model);
+    if (code == CLI_OK && o->engine.profile) cli_print_profile(engine.model);
     cli_engine_close(&engine);
     return code;
 }

@@ -54,6 +54,18 @@ static const cli_option engine_options[] = {
              "'wick bench --kernels --store' has stored for the device",
      .kind = &cli_text,
      .offset = offsetof(cli_engine_options, tuning)},
+    {.name = "gpu-layers",
+     .alias = "n-gpu-layers",
+     .argument = "N|auto|all",
+     .help = "layers that the GPU keeps, the last ones; those before them run on the CPU; auto: as "
+             "many as its memory has room for",
+     .kind = &cli_layers,
+     .offset = offsetof(cli_engine_options, device_layers)},
+    {.name = "gpu-memory",
+     .argument = "BYTES",
+     .help = "take no more of the GPU's memory than this, such as 500M or 2G",
+     .kind = &cli_size,
+     .offset = offsetof(cli_engine_options, gpu_memory)},
     {.name = "isa",
      .argument = "auto|ref|avx2|avx512|neon|dotprod|i8mm",
      .help = "highest instruction set of the CPU kernels; ref: plain loops, the specification",
@@ -144,6 +156,7 @@ static int open_device(cli_engine *engine, const cli_engine_options *options) {
         .webgpu = {.library = options->webgpu_lib,
                    .adapter = options->adapter,
                    .debug = options->debug,
+                   .pool.max_bytes = options->gpu_memory,
                    .cache = cli_kernel_cache_functions(&engine->kernel_cache)},
     };
     wick_error error = {0};
@@ -212,8 +225,10 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
     else if (wick_source_files(&path, 1, &source, &error) != WICK_OK)
         return cli_report(&error, NULL);
     int code = open_device(engine, options);
-    const wick_model_desc desc = {
-        .no_map = options->no_map, .sessions = sessions, .no_warm_up = options->no_warm_up};
+    const wick_model_desc desc = {.no_map = options->no_map,
+                                  .device_layers = options->device_layers,
+                                  .sessions = sessions,
+                                  .no_warm_up = options->no_warm_up};
     if (code == CLI_OK)
         code = load(engine, source, &desc, path);
     else
@@ -244,11 +259,33 @@ void cli_warn_context(const wick_model *model, uint32_t context_length) {
             info.context_length, context_length);
 }
 
-void cli_print_verified(const wick_device *device) {
-    wick_device_stats stats;
-    wick_device_get_stats(device, &stats);
-    fprintf(stderr, "verified: %" PRIu64 " operation%s agree%s with plain loops (cpu/ref)\n",
-            stats.n_verified, stats.n_verified == 1 ? "" : "s", stats.n_verified == 1 ? "s" : "");
+void cli_print_placement(const wick_model *model) {
+    wick_model_info info;
+    wick_device_info device;
+    wick_model_get_info(model, &info);
+    wick_device_get_info(wick_model_device(model), &device);
+    const uint32_t n = info.host_layers;
+    if (n == 0) return;
+    if (n < info.n_layers)
+        fprintf(stderr, "layers 0-%" PRIu32 " on the CPU, %" PRIu32 "-%" PRIu32 " on %s", n - 1, n,
+                info.n_layers - 1, device.name);
+    else
+        fprintf(stderr, "all %" PRIu32 " layers on the CPU", n);
+    if (info.bytes_needed > 0) {
+        fprintf(stderr, ": all take %s of the GPU's memory",
+                cli_bytes_text(info.bytes_needed).text);
+        fprintf(stderr, ", %s are there", cli_bytes_text(info.bytes_available).text);
+    }
+    fputc('\n', stderr);
+}
+
+void cli_print_verified(const wick_model *model) {
+    wick_device_stats stats, host;
+    wick_device_get_stats(wick_model_device(model), &stats);
+    wick_device_get_stats(wick_model_host(model), &host); /* zeros where there is none */
+    const uint64_t n = stats.n_verified + host.n_verified;
+    fprintf(stderr, "verified: %" PRIu64 " operation%s agree%s with plain loops (cpu/ref)\n", n,
+            n == 1 ? "" : "s", n == 1 ? "s" : "");
 }
 
 static int by_time(const void *a, const void *b) {
@@ -282,7 +319,7 @@ static void print_kernel(const wick_kernel_stats *k, double total, double bandwi
             1e-6 * k->bytes_written, k->seconds > 0 ? 1e-9 * bytes / k->seconds : 0.0, share);
 }
 
-void cli_print_profile(wick_device *device) {
+static void print_profile(wick_device *device) {
     print_pipelines(device);
     const size_t n = wick_device_get_profile(device, NULL, 0);
     if (n == 0) {
@@ -305,4 +342,11 @@ void cli_print_profile(wick_device *device) {
             "ms", "share", "MB read", "written", "GB/s", "of read");
     for (size_t i = 0; i < n; i++) print_kernel(&kernels[i], total, limits.read_bytes_per_second);
     free(kernels);
+}
+
+void cli_print_profile(const wick_model *model) {
+    print_profile(wick_model_device(model));
+    if (wick_model_host(model) == NULL) return;
+    fputs("layers on the CPU:\n", stderr);
+    print_profile(wick_model_host(model));
 }

@@ -15,7 +15,9 @@ typedef struct cli_engine_options {
     int isa;  /* wick_isa */
     int math; /* wick_math */
     uint32_t chunk_length;
-    int cache; /* wick_cache */
+    int cache;             /* wick_cache */
+    int32_t device_layers; /* as in wick_model_desc */
+    uint64_t gpu_memory;   /* bytes; 0: all there is */
     bool strict, verify, profile, debug, no_map, no_warm_up, no_kernel_cache;
 } cli_engine_options;
 
@@ -44,10 +46,13 @@ const char *cli_step_hint(wick_status status);
 /* One line on standard error where a session is longer than what the model was made for. */
 void cli_warn_context(const wick_model *model, uint32_t context_length);
 
+/* Which layers run on the CPU beside a GPU, and why; on standard error, if any do. */
+void cli_print_placement(const wick_model *model);
+
 /* How many operations --verify has compared, on standard error. */
-void cli_print_verified(const wick_device *device);
+void cli_print_verified(const wick_model *model);
 
 /* What kernels took how long, on standard error. */
-void cli_print_profile(wick_device *device);
+void cli_print_profile(const wick_model *model);
 
 #endif

@@ -8,7 +8,9 @@ typedef struct info_options {
     bool json, tensors;
     uint32_t context_length;
     wick_backend backend;
-    int math; /* wick_math */
+    const char *adapter, *webgpu_lib;
+    uint64_t gpu_memory; /* bytes; 0: not known */
+    int math;            /* wick_math */
 } info_options;
 
 _Static_assert(WICK_MATH_EXACT == 0 && WICK_MATH_FAST == 1, "words of --math");
@@ -45,6 +47,21 @@ static const cli_option options[] = {
      .help = "predict memory for this backend",
      .kind = &cli_backend,
      .offset = offsetof(info_options, backend)},
+    {.name = "adapter",
+     .argument = "N|NAME|TYPE",
+     .help = "the GPU of --backend webgpu, as for 'wick run'",
+     .kind = &cli_text,
+     .offset = offsetof(info_options, adapter)},
+    {.name = "webgpu-lib",
+     .argument = "PATH",
+     .help = "the implementation of WebGPU: a library of Dawn or wgpu-native",
+     .kind = &cli_text,
+     .offset = offsetof(info_options, webgpu_lib)},
+    {.name = "gpu-memory",
+     .argument = "BYTES",
+     .help = "which layers fit where the GPU has so much memory, such as 500M or 2G",
+     .kind = &cli_size,
+     .offset = offsetof(info_options, gpu_memory)},
     {.name = "math",
      .argument = "exact|fast",
      .help = "predict memory for this math",
@@ -61,7 +78,11 @@ static const wick_value *find_string(const wick_file *file, const char *key) {
 
 /* A file that Wick cannot run still has contents to show: a failure here is part of the answer. */
 static int predict(const info_options *o, cli_file_info *info) {
-    const wick_device_desc desc = {.backend = o->backend, .math = (wick_math)o->math};
+    const wick_device_desc desc = {.backend = o->backend,
+                                   .math = (wick_math)o->math,
+                                   .webgpu = {.library = o->webgpu_lib,
+                                              .adapter = o->adapter,
+                                              .pool.max_bytes = o->gpu_memory}};
     wick_device *device = NULL;
     wick_error error = {0};
     if (cli_open_device(&desc, &device, &error) != WICK_OK) return cli_report(&error, NULL);

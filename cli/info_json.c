@@ -111,6 +111,10 @@ static void put_prediction(cli_json *json, const cli_file_info *info) {
         put_unsigned(json, "cache_bytes", p->cache_bytes);
         put_unsigned(json, "activation_bytes", p->activation_bytes);
         put_unsigned(json, "context_length", p->context_length);
+        put_unsigned(json, "n_layers", p->n_layers);
+        put_unsigned(json, "device_layers", p->device_layers);
+        put_unsigned(json, "available_bytes", p->available_bytes);
+        put_unsigned(json, "whole_context_length", p->whole_context_length);
     } else {
         cli_json_key(json, "error");
         cli_json_string(json, info->unpredicted.message[0] != '\0'

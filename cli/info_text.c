@@ -85,6 +85,21 @@ static void print_tensors(const wick_file *file) {
     }
 }
 
+/* What of the model the device has room for. */
+static void print_room(const wick_prediction *p) {
+    if (p->available_bytes == 0) return;
+    printf("room          %s: ", cli_bytes_text(p->available_bytes).text);
+    const uint32_t n_host = p->n_layers - p->device_layers;
+    if (n_host > 0)
+        printf("%" PRIu32 " of %" PRIu32 " layers fit, the first %" PRIu32 " run on the CPU; ",
+               p->device_layers, p->n_layers, n_host);
+    if (p->whole_context_length > 0)
+        printf("all %" PRIu32 " layers fit with a context of up to %" PRIu32 " tokens\n",
+               p->n_layers, p->whole_context_length);
+    else
+        printf("no context is short enough for all %" PRIu32 " layers\n", p->n_layers);
+}
+
 static void print_prediction(const cli_file_info *info) {
     const wick_prediction *const p = &info->prediction;
     fputs("memory        ", stdout);
@@ -99,6 +114,7 @@ static void print_prediction(const cli_file_info *info) {
     printf("weights %s, ", cli_bytes_text(p->weight_bytes).text);
     printf("cache %s, ", cli_bytes_text(p->cache_bytes).text);
     printf("activations %s\n", cli_bytes_text(p->activation_bytes).text);
+    print_room(p);
 }
 
 static void print_field(const char *label, const wick_value *value) {

@@ -1,7 +1,7 @@
 /* kinds.c: what options take: numbers, words, texts. Whole arguments only, ranges checked. */
 #include "options.h"
 
-#include <wick/device.h>
+#include <wick/model.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -161,6 +161,27 @@ static void show_backend(const cli_option *option, const void *field, char *text
     snprintf(text, size, "%s", wick_backend_name(*(const wick_backend *)field));
 }
 
+static bool set_layers(const cli_option *option, const char *text, void *field, char *expected,
+                       size_t size) {
+    (void)option;
+    uint64_t value = INT32_MAX;
+    if (strcmp(text, "auto") == 0) {
+        *(int32_t *)field = 0;
+        return true;
+    }
+    if (strcmp(text, "all") == 0 || (parse_whole(text, &value) && value <= INT32_MAX)) {
+        *(int32_t *)field = value > 0 ? (int32_t)value : WICK_NO_LAYERS;
+        return true;
+    }
+    snprintf(expected, size, "auto, all or a number of layers");
+    return false;
+}
+
+static void show_layers(const cli_option *option, const void *field, char *text, size_t size) {
+    (void)option, (void)field;
+    snprintf(text, size, "auto"); /* no command has another default */
+}
+
 const cli_kind cli_flag = {.set = set_flag};
 const cli_kind cli_text = {.set = set_text};
 const cli_kind cli_list = {.set = set_list};
@@ -170,3 +191,4 @@ const cli_kind cli_size = {.set = set_size};
 const cli_kind cli_f32 = {.set = set_f32, .show = show_f32};
 const cli_kind cli_word = {.set = set_word, .show = show_word};
 const cli_kind cli_backend = {.set = set_backend, .show = show_backend};
+const cli_kind cli_layers = {.set = set_layers, .show = show_layers};

@@ -118,9 +118,10 @@ static int run(void *given) {
                                     .cache = (wick_cache)o->engine.cache,
                                     .logits = WICK_LOGITS_ALL};
     if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, &desc, o->model);
+    if (code == CLI_OK) cli_print_placement(engine.model);
     if (code == CLI_OK) code = compute(o, &engine, &desc, ids, n);
-    if (code == CLI_OK && o->engine.verify) cli_print_verified(engine.device);
-    if (code == CLI_OK && o->engine.profile) cli_print_profile(engine.device);
+    if (code == CLI_OK && o->engine.verify) cli_print_verified(engine.model);
+    if (code == CLI_OK && o->engine.profile) cli_print_profile(engine.model);
     cli_engine_close(&engine);
     free(ids);
     return code;

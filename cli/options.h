@@ -32,6 +32,7 @@ extern const cli_kind cli_size;    /* uint64_t, bytes: "500M" */
 extern const cli_kind cli_f32;     /* float, least to most */
 extern const cli_kind cli_word;    /* int: which word of argument, "exact|fast" */
 extern const cli_kind cli_backend; /* wick_backend, by its name */
+extern const cli_kind cli_layers;  /* int32_t, as wick_model_desc.device_layers */
 
 struct cli_option {
     const char *name;     /* "max-tokens"; NULL: an argument that is told by its place */

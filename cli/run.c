@@ -209,8 +209,8 @@ static void end_line(const cli_generation *generation, bool has_figures) {
 static void print_figures(const run_options *o, const cli_engine *engine,
                           const cli_generation *generation) {
     if (!o->quiet) cli_print_statistics(engine->model, generation->session, generation->reason);
-    if (o->engine.verify) cli_print_verified(engine->device);
-    if (o->engine.profile) cli_print_profile(engine->device);
+    if (o->engine.verify) cli_print_verified(engine->model);
+    if (o->engine.profile) cli_print_profile(engine->model);
 }
 
 static int generate(const run_options *o, const wick_session_desc *desc, const cli_input *prompt,

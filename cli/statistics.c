@@ -1,6 +1,7 @@
 /* statistics.c: figures of a generation for people, one or two lines. */
 #include "statistics.h"
 
+#include "engine.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -46,14 +47,16 @@ static void print_speed(const wick_session_stats *stats) {
 
 static void print_slow(const wick_model *model, const wick_device *device) {
     wick_model_info info;
-    wick_device_stats stats;
+    wick_device_stats stats, host;
     wick_model_get_info(model, &info);
     wick_device_get_stats(device, &stats);
+    wick_device_get_stats(wick_model_host(model), &host); /* zeros where there is none */
     if (info.types_ref[0] != '\0')
         fprintf(stderr,
                 "no fast kernel here for %s: %" PRIu64
                 " matrix product%s ran in plain loops (cpu/ref)\n",
-                info.types_ref, stats.n_ops_ref, plural(stats.n_ops_ref));
+                info.types_ref, stats.n_ops_ref + host.n_ops_ref,
+                plural(stats.n_ops_ref + host.n_ops_ref));
     if (stats.n_fallbacks > 0)
         fprintf(stderr, "%" PRIu64 " of %" PRIu64 " operations fell back to the CPU\n",
                 stats.n_fallbacks, stats.n_ops);
@@ -68,6 +71,7 @@ void cli_print_statistics(const wick_model *model, const wick_session *session,
     wick_session_stats stats;
     wick_session_get_stats(session, &stats);
     print_device(device);
+    cli_print_placement(model);
     print_speed(&stats);
     print_slow(model, device);
     if (reason == WICK_END_CONTEXT_FULL)

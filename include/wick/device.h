@@ -63,6 +63,7 @@ typedef struct wick_device_desc {
     uint32_t null_flags;      /* WICK_NULL_*, for WICK_BACKEND_NULL */
     uint32_t null_lose_after; /* likewise: calls until the device is as if taken away; 0: never */
     uint32_t null_refused;    /* likewise: number of the buffer that finds no memory; 0: none */
+    uint64_t null_memory;     /* likewise: bytes that its buffers may take; 0: no limit */
 } wick_device_desc;
 
 enum {

@@ -14,11 +14,19 @@ extern "C" {
 typedef struct wick_model wick_model;
 typedef struct wick_model_loading wick_model_loading;
 
+/* Of a device_layers: none. */
+#define WICK_NO_LAYERS (-1)
+
 typedef struct wick_model_desc {
     bool no_map; /* read the file instead of mapping it */
-    /* A GPU compiles kernels while the weights are loaded: all that a session of this desc (NULL:
-     * of the defaults) will need, by its context and chunk length, cache and logits. What another
-     * session needs beyond that compiles from its opening on, before its first step runs. */
+    /* How many layers the device keeps, the last ones and the output with them; those before them
+     * run on the CPU. 0: as many as it has room for; more than there are: all; WICK_NO_LAYERS: none
+     * and no output. A device that is the CPU keeps all. */
+    int32_t device_layers;
+    /* A session to come (NULL: of the defaults), by its context and chunk length, cache and logits;
+     * not looked at after the call. Room for it is left on the device. A GPU compiles the kernels
+     * that it will need while the weights are loaded; what another session needs beyond that
+     * compiles from its opening on, before its first step runs. */
     const struct wick_session_desc *sessions;
     /* Nothing is compiled ahead: the model is there sooner, and sessions wait in their first steps,
      * again where a prompt has another length. */
@@ -28,7 +36,11 @@ typedef struct wick_model_desc {
 /* Loads a GGUF file; the path of any part of a split one stands for all (wick_source_files).
  * Blocks; native only. desc may be NULL. The device must outlive the model. WICK_ERR_NOT_FOUND,
  * WICK_ERR_FORMAT (a file that lies), WICK_ERR_UNSUPPORTED (an architecture, tensor type or
- * tokenizer that is not known, by name), WICK_ERR_OUT_OF_MEMORY. */
+ * tokenizer that is not known, by name), WICK_ERR_OUT_OF_MEMORY, WICK_ERR_VALUE (desc).
+ *
+ * Where memory of the device is short, the first layers run on the CPU, see wick_model_info: before
+ * anything is loaded where the device says what it has, else when it runs out, and then the tensors
+ * are read again (from a pushed stream they cannot be: WICK_ERR_OUT_OF_MEMORY). */
 WICK_API wick_status wick_model_open(wick_device *device, const char *path,
                                      const wick_model_desc *desc, wick_model **model,
                                      wick_error *error);
@@ -53,6 +65,11 @@ typedef struct wick_model_info {
     char name[128], architecture[64];
     uint64_t n_parameters, file_bytes;
     uint64_t weight_bytes; /* resident on the device, mapped bytes included */
+    uint32_t host_layers;  /* so many, from the first one on, run on the CPU beside the device */
+    uint64_t host_weight_bytes;
+    uint64_t bytes_needed, bytes_available; /* why: all layers with a session's cache would take,
+                                               the device had; 0: it was asked for, or no layer is
+                                               on the CPU */
     uint32_t n_layers, n_embd, n_vocab, n_heads_q, n_heads_kv, context_length;
     char types[160];    /* "q4_1 210, f32 61, q8_0 1": tensors by type */
     char types_ref[96]; /* matrix types without a fast kernel here, "" if none */
@@ -70,6 +87,9 @@ typedef struct wick_model_usage {
 WICK_API void wick_model_get_usage(const wick_model *model, wick_model_usage *usage);
 WICK_API const wick_tokenizer *wick_model_tokenizer(const wick_model *model);
 WICK_API wick_device *wick_model_device(const wick_model *model);
+/* The CPU that computes info.host_layers, for its counters; errors come from wick_model_device.
+ * NULL: there are none. */
+WICK_API wick_device *wick_model_host(const wick_model *model);
 
 /* Opens a file's tokenizer alone; the file must outlive it. */
 WICK_API wick_status wick_tokenizer_open(const wick_file *file, wick_tokenizer **tokenizer,
@@ -81,10 +101,17 @@ typedef struct wick_prediction {
     uint64_t weight_bytes, cache_bytes, activation_bytes;
     uint64_t total_bytes;    /* of these, the vocabulary and the process itself */
     uint32_t context_length; /* the prediction holds for this one */
+    /* Of the layers, how many the device has room for, the last ones; the others would run on the
+     * CPU. A device that is the CPU, or that does not say what memory it has: all. */
+    uint32_t n_layers, device_layers;
+    uint64_t available_bytes;      /* of the device's memory; 0: not known */
+    uint32_t whole_context_length; /* the longest one with which the device has room for all layers,
+                                      at most what the model was made for; 0: none, not known */
 } wick_prediction;
 
 /* context_length 0: the session's default. WICK_ERR_UNSUPPORTED like wick_model_open. For a session
- * that leaves the rest of its desc at the defaults, on this device with its math of now. */
+ * that leaves the rest of its desc at the defaults, on this device with its math of now, and for
+ * wick_model_desc.device_layers 0. */
 WICK_API wick_status wick_predict(const wick_file *file, const wick_device *device,
                                   uint32_t context_length, wick_prediction *prediction,
                                   wick_error *error);

@@ -321,6 +321,8 @@ struct wk_backend {
      * whose memory comes in pieces cuts between them. 0: bytes like any others. */
     wick_status (*alloc)(wk_backend_device *dev, uint64_t size, uint64_t granule, wk_buffer **out,
                          wick_error *err);
+    /* Optional: the bytes of memory that such a buffer takes; else its size. */
+    uint64_t (*footprint)(const wk_backend_device *dev, uint64_t size, uint64_t granule);
     /* Optional: gives back to the system what no buffer needs. May wait for what was submitted.
      */
     wick_status (*trim)(wk_backend_device *dev, uint64_t *freed, wick_error *err);

@@ -51,10 +51,10 @@ void wk_info_fill(wick_model *model) {
     write_types(gguf, info->types, sizeof info->types);
 }
 
-void wk_info_note_slow_type(wick_model *model, wick_dtype dtype) {
-    wick_device_info device;
-    wick_device_get_info(model->device, &device);
-    if (device.isa[0] == '\0' || strcmp(device.isa, "ref") == 0) return;
+void wk_info_note_slow_type(wick_model *model, const wick_device *device, wick_dtype dtype) {
+    wick_device_info of;
+    wick_device_get_info(device, &of);
+    if (of.isa[0] == '\0' || strcmp(of.isa, "ref") == 0) return;
     char *const text = model->info.types_ref;
     const char *const name = wick_dtype_name(dtype);
     const size_t length = strlen(name), used = strlen(text);

@@ -13,6 +13,7 @@ enum { WK_DEFAULT_CONTEXT = 4096, WK_DEFAULT_CHUNK = 512, WK_BLOCK_SIZE = 64 };
 
 typedef enum wk_outputs { WK_OUTPUTS_NONE, WK_OUTPUTS_LAST, WK_OUTPUTS_ALL } wk_outputs;
 
+/* What a session needs of its devices. */
 typedef struct wk_runner_desc {
     uint32_t context_length; /* tokens that the cache holds */
     uint32_t chunk_length;   /* most rows of a batch */
@@ -22,7 +23,8 @@ typedef struct wk_runner_desc {
 
 struct wick_model {
     wick_device *device;
-    wk_heap *heap; /* the device's */
+    wick_device *host; /* computes the layers that device has no room for; NULL: there are none */
+    wk_heap *heap;     /* the device's */
     wk_gguf_parser *parser;
     const wk_gguf *gguf; /* of parser */
     wk_model *model;
@@ -50,10 +52,10 @@ void wk_loading_free(wick_model_loading *loading);
 /* file.c */
 const wk_gguf *wk_file_gguf(const wick_file *file);
 
-/* info.c: model->info from the header; and types of matrices that are multiplied as they lie in the
- * file, because no fast kernel has a layout for them. */
+/* info.c: model->info from the header; and types of matrices that are multiplied by device as they
+ * lie in the file, because no fast kernel has a layout for them. */
 void wk_info_fill(wick_model *model);
-void wk_info_note_slow_type(wick_model *model, wick_dtype dtype);
+void wk_info_note_slow_type(wick_model *model, const wick_device *device, wick_dtype dtype);
 
 /* header.c: the header of the file that source holds; *out is for the caller to free, NULL on
  * failure. The source must answer at once, as files and memory do. */
@@ -65,7 +67,18 @@ wick_status wk_read_header(wk_heap *heap, wick_source *source, wk_gguf_parser **
 wick_status wk_tokenizer_from_gguf(wk_heap *heap, wk_arena *arena, const wk_gguf *gguf,
                                    wick_tokenizer **out, wick_error *err);
 
-/* The context length of a session whose desc says requested. */
-uint32_t wk_context_length(const wk_hparams *hparams, uint32_t requested);
+/* preflight.c: what a session of this desc (NULL: of the defaults) needs. */
+wk_runner_desc wk_runner_describe(const wk_hparams *hparams, wick_math math,
+                                  const wick_session_desc *desc);
+/* The last n layers on device, all others before them on host; 0: all on host. */
+wk_placement wk_placement_of(const wk_model *model, uint32_t n, wick_device *host,
+                             wick_device *device);
+/* Bytes of device's memory that the last n layers and the output take, with a session; the model is
+ * placed so afterwards. */
+uint64_t wk_bytes_needed(wk_model *model, const wk_gguf *gguf, const wick_device *device,
+                         uint32_t n, const wk_runner_desc *session);
+/* The largest such n, at most `most`, that takes no more than budget; 0: none. */
+uint32_t wk_layers_that_fit(wk_model *model, const wk_gguf *gguf, const wick_device *device,
+                            uint32_t most, uint64_t budget, const wk_runner_desc *session);
 
 #endif

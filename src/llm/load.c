@@ -1,11 +1,13 @@
 /* llm/load.c: loading a model: a machine of small steps over any source.
  *
- * Header chunks go to the parser; then the tensors follow in file order, their rows laid out on the
- * device in slices. Nothing is read twice and nothing is sought backwards, so a stream will do.
- * Where the device is lost, it is opened again and the tensors follow once more: then a stream will
- * not do. A model whose device is lost later is loaded again by the same steps. */
+ * Header chunks go to the parser; then the tensors follow in file order, their rows laid out on
+ * their devices in slices. Nothing is read twice and nothing is sought backwards, so a stream will
+ * do. Where the device is lost, it is opened again and the tensors follow once more, and so they do
+ * where its memory runs out, with fewer layers for it: then a stream will not do. A model whose
+ * device is lost later is loaded again by the same steps. */
 #include "format/tensor_order.h"
 #include "llm/llm.h"
+#include "llm/placing.h"
 #include "llm/reader.h"
 #include "llm/runner.h"
 #include "llm/split.h"
@@ -27,6 +29,7 @@ typedef enum step {
     STEP_HEADER,
     STEP_MODEL,
     STEP_VOCABULARY,
+    STEP_PLACE,  /* may have to open the host */
     STEP_DEVICE, /* only where it was lost */
     STEP_KERNELS,
     STEP_WEIGHTS,
@@ -43,12 +46,18 @@ struct wick_model_loading {
 
     wick_session_desc sessions; /* as the model's desc says; its pointers are not looked at */
     uint32_t n_rows;            /* of the batches whose kernels begin to compile next */
-    uint32_t generation;        /* of the device that the weights go to */
-    uint32_t *order;            /* [n_tensors] in the order of their data */
-    size_t next;                /* in order: the tensor that is being loaded */
-    bool has_begun;             /* that tensor; then one of: */
-    wick_tensor *weight;
-    void *host;
+    wk_placing placing;
+
+    bool is_again;                       /* after a loss: host weights are there */
+    uint32_t first_stage;                /* whose weights are loaded, and those behind it */
+    uint32_t generation;                 /* of the device that the weights go to */
+    uint64_t fitted;                     /* bytes of its memory that they have taken */
+    bool is_short;                       /* and that was all of it */
+    uint32_t *order;                     /* [n_tensors] in the order of their data */
+    size_t next;                         /* in order: the tensor that is being loaded */
+    bool has_begun;                      /* that tensor; then it goes to: */
+    wick_tensor *weights[WK_MAX_STAGES]; /* NULL: none, or it is used in place */
+    void *numbers;                       /* of the host */
 
     wick_status status; /* WICK_PENDING while there are steps */
     wick_error error;
@@ -64,8 +73,19 @@ static void drop(wick_model_loading *l, uint64_t offset, uint64_t size) {
     if (l->reader.is_mapped && source->drop != NULL) source->drop(source, offset, size);
 }
 
-static wick_status take_device_error(wick_model_loading *l) {
-    return wick_device_error(l->model->device, &l->error);
+static const wk_placement *placement_of(const wick_model_loading *l) {
+    return wk_model_placement(l->model->model);
+}
+
+static wick_status take_error(wick_model_loading *l, wick_device *device) {
+    return wick_device_error(device, &l->error);
+}
+
+static wick_status take_stage_error(wick_model_loading *l, uint32_t stage) {
+    wick_device *const device = placement_of(l)->stages[stage].device;
+    const wick_status status = take_error(l, device);
+    l->is_short = status == WICK_ERR_OUT_OF_MEMORY && device == l->model->device;
+    return status;
 }
 
 /* ---- The header ---- */
@@ -102,7 +122,8 @@ static wick_status step_model(wick_model_loading *l) {
     wick_model *const model = l->model;
     WK_TRY(wk_model_make(model->heap, model->gguf, &model->model, &l->error));
     wk_info_fill(model);
-    model->warm = wk_runner_describe(model, &l->sessions);
+    model->warm = wk_runner_describe(wk_model_hparams(model->model),
+                                     wick_device_math(model->device), &l->sessions);
     WK_TRY(make_order(l));
     l->step = STEP_VOCABULARY;
     return WICK_PENDING;
@@ -139,18 +160,49 @@ static wick_status step_vocabulary(wick_model_loading *l) {
                        "the metadata key 'tokenizer.ggml.tokens' has %" PRIu32
                        " tokens, but the tensor 'token_embd.weight' has %" PRIu32 " rows",
                        n_tokens, model->info.n_vocab);
+    wk_placing_choose(&l->placing, model);
+    l->step = STEP_PLACE;
+    return WICK_PENDING;
+}
+
+/* ---- Where the layers go ---- */
+
+static wick_status step_place(wick_model_loading *l) {
+    WK_TRY(wk_placing_poll(&l->placing, l->model, &l->error));
     begin_kernels(l);
     return WICK_PENDING;
+}
+
+static void drop_weights(wick_model_loading *l) {
+    for (uint32_t i = l->first_stage; i < placement_of(l)->n_stages; i++)
+        wk_model_drop_weights(l->model->model, i);
+}
+
+/* The device's memory has run out, and it may have fewer layers. */
+static bool can_place_again(const wick_model_loading *l) {
+    return l->is_short && !l->is_again && !l->model->source.is_sequential &&
+           wk_placing_is_free(&l->placing, l->model);
+}
+
+/* What had fitted is what there is; once more from the first tensor on. */
+static void place_again(wick_model_loading *l) {
+    const uint64_t budget = l->fitted + l->error.bytes_available;
+    drop_weights(l);
+    l->error = (wick_error){.status = WICK_OK};
+    l->is_short = false;
+    wk_reader_rewind(&l->reader);
+    wk_placing_choose_again(&l->placing, l->model, budget);
+    l->step = STEP_PLACE;
 }
 
 /* ---- The tensors ---- */
 
 /* What was on the lost device goes, so that the new one finds the room. */
 static wick_status step_device(wick_model_loading *l) {
-    wk_model_drop_weights(l->model->model);
+    drop_weights(l);
     const wick_status status = wk_device_recover(l->model->device);
     if (status == WICK_PENDING) return WICK_PENDING;
-    if (status != WICK_OK) return take_device_error(l);
+    if (status != WICK_OK) return take_error(l, l->model->device);
     begin_kernels(l);
     return WICK_PENDING;
 }
@@ -162,9 +214,12 @@ static wick_status step_weights(wick_model_loading *l) {
     l->position = model->gguf->data_offset;
     l->next = 0;
     l->has_begun = false;
+    l->fitted = 0;
     model->info.weight_bytes = 0;
-    if (wk_model_reserve_weights(model->model, model->device, l->reader.is_mapped) != WICK_OK)
-        return take_device_error(l);
+    if (!l->is_again) model->info.host_weight_bytes = 0;
+    for (uint32_t i = l->first_stage; i < placement_of(l)->n_stages; i++)
+        if (wk_model_reserve_weights(model->model, i, l->reader.is_mapped) != WICK_OK)
+            return take_stage_error(l, i);
     l->step = STEP_TENSORS;
     return WICK_PENDING;
 }
@@ -177,30 +232,40 @@ static const void *mapped_data(wick_model_loading *l, const wick_file_tensor *te
     return (uintptr_t)data % IN_PLACE_ALIGNMENT == 0 ? data : NULL;
 }
 
-static wick_status begin_tensor(wick_model_loading *l) {
+/* The weight that the tensor is in a stage. */
+static wick_status begin_weight(wick_model_loading *l, uint32_t stage, uint32_t uses) {
     wick_model *const model = l->model;
     const wick_file_tensor *const tensor = current(l);
-    const uint32_t uses = wk_model_weight_uses(model->model, tensor);
-    l->weight = NULL;
-    l->host = NULL;
-    l->has_begun = true;
-    l->position = tensor->offset;
-    if (uses == 0) {
-        l->host = wk_model_host_weight(model->model, tensor);
-        if (l->host == NULL) l->position = tensor->offset + tensor->size; /* it is known */
-        return WICK_OK;
-    }
+    wick_device *const device = placement_of(l)->stages[stage].device;
+    wick_tensor *weight;
     bool in_place;
-    if (wk_model_begin_weight(model->model, model->device, tensor, mapped_data(l, tensor),
-                              &l->weight, &in_place) != WICK_OK)
-        return take_device_error(l);
-    model->info.weight_bytes += wk_weight_bytes(model->device, tensor->dtype, &tensor->shape, uses);
-    if ((uses & WK_USE_LINEAR) != 0 && l->weight->view.layout == WK_LAYOUT_RAW)
-        wk_info_note_slow_type(model, l->weight->view.dtype);
-    if (in_place) {
-        model->has_weights_in_place = true;
-        l->position = tensor->offset + tensor->size;
+    if (wk_model_begin_weight(model->model, stage, tensor, mapped_data(l, tensor), &weight,
+                              &in_place) != WICK_OK)
+        return take_stage_error(l, stage);
+    const bool is_host = device == model->host;
+    *(is_host ? &model->info.host_weight_bytes : &model->info.weight_bytes) +=
+        wk_weight_bytes(device, tensor->dtype, &tensor->shape, uses);
+    if (!is_host) l->fitted += wk_weight_footprint(device, tensor->dtype, &tensor->shape, uses);
+    if ((uses & WK_USE_LINEAR) != 0 && weight->view.layout == WK_LAYOUT_RAW)
+        wk_info_note_slow_type(model, device, weight->view.dtype);
+    model->has_weights_in_place |= in_place;
+    l->weights[stage] = in_place ? NULL : weight;
+    return WICK_OK;
+}
+
+static wick_status begin_tensor(wick_model_loading *l) {
+    const wick_file_tensor *const tensor = current(l);
+    const wk_model *const model = l->model->model;
+    l->numbers = wk_model_host_weight(l->model->model, tensor);
+    bool is_wanted = l->numbers != NULL;
+    for (uint32_t i = 0; i < placement_of(l)->n_stages; i++) {
+        const uint32_t uses = i < l->first_stage ? 0 : wk_model_weight_uses(model, tensor, i);
+        l->weights[i] = NULL;
+        if (uses != 0) WK_TRY(begin_weight(l, i, uses));
+        is_wanted |= l->weights[i] != NULL;
     }
+    l->has_begun = true;
+    l->position = is_wanted ? tensor->offset : tensor->offset + tensor->size;
     return WICK_OK;
 }
 
@@ -231,10 +296,12 @@ static wick_status step_slice(wick_model_loading *l) {
         return wk_fail(&l->error, WICK_ERR_FORMAT,
                        "the file ends at byte %" PRIu64 ", inside the tensor '%s'",
                        l->position + got, current(l)->name.text);
-    if (l->host != NULL)
-        memcpy(l->host, bytes, rows.size);
-    else if (wk_weight_upload(l->weight, rows.first, rows.n, bytes) != WICK_OK)
-        return take_device_error(l);
+    if (l->numbers != NULL) memcpy(l->numbers, bytes, rows.size);
+    for (uint32_t i = 0; i < placement_of(l)->n_stages; i++) {
+        wick_tensor *const weight = l->weights[i];
+        if (weight != NULL && wk_weight_upload(weight, rows.first, rows.n, bytes) != WICK_OK)
+            return take_stage_error(l, i);
+    }
     drop(l, l->position, rows.size);
     l->position += rows.size;
     (void)wk_device_compiled(l->model->device); /* kernels go on meanwhile */
@@ -247,7 +314,7 @@ static wick_status step_tensors(wick_model_loading *l) {
         /* What was sent to a device that has been lost did not fail: it must be asked. */
         const wick_status status = wk_device_check(model->device);
         if (status != WICK_OK) {
-            (void)take_device_error(l);
+            (void)take_error(l, model->device);
             return status;
         }
         if (wk_device_generation(model->device) != l->generation) return WICK_ERR_DEVICE_LOST;
@@ -274,6 +341,7 @@ static wick_status do_step(wick_model_loading *l) {
     case STEP_HEADER: return step_header(l);
     case STEP_MODEL: return step_model(l);
     case STEP_VOCABULARY: return step_vocabulary(l);
+    case STEP_PLACE: return step_place(l);
     case STEP_DEVICE: return step_device(l);
     case STEP_KERNELS: return step_kernels(l);
     case STEP_WEIGHTS: return step_weights(l);
@@ -284,9 +352,14 @@ static wick_status do_step(wick_model_loading *l) {
     return WICK_OK;
 }
 
-/* A loss is followed by the steps that make up for it, where the source allows that. */
+/* A loss is followed by the steps that make up for it, where the source allows that; so is a lack
+ * of memory. */
 static wick_status advance(wick_model_loading *l) {
     const wick_status status = do_step(l);
+    if (status != WICK_OK && can_place_again(l)) {
+        place_again(l);
+        return WICK_PENDING;
+    }
     if (status != WICK_ERR_DEVICE_LOST || l->step == STEP_DEVICE || l->model->source.is_sequential)
         return status;
     l->error = (wick_error){.status = WICK_OK};
@@ -319,7 +392,8 @@ static wick_status start(wick_device *device, wick_source *source, const wick_mo
                           .no_map = desc != NULL && desc->no_map,
                           .no_warm_up = desc != NULL && desc->no_warm_up};
     wk_arena_init(&model->arena, heap, 0);
-    *l = (wick_model_loading){.model = model, .status = WICK_PENDING};
+    *l = (wick_model_loading){
+        .model = model, .placing = wk_placing_of(desc), .status = WICK_PENDING};
     if (desc != NULL && desc->sessions != NULL) l->sessions = *desc->sessions;
     wk_reader_init(&l->reader, heap, &model->source, !model->no_map);
     *loading = l;
@@ -330,11 +404,16 @@ wick_status wick_model_open_start(wick_device *device, wick_source source,
                                   const wick_model_desc *desc, wick_model_loading **loading,
                                   wick_error *error) {
     const bool is_complete = source.read_at != NULL && source.poll != NULL && source.close != NULL;
+    const bool is_known = desc == NULL || desc->device_layers >= WICK_NO_LAYERS;
     wick_status status;
     if (loading != NULL) *loading = NULL;
     if (device == NULL || loading == NULL || !is_complete) {
         status = wk_fail(error, WICK_ERR_ARGUMENT,
                          "wick_model_open_start: an argument is NULL or the source is incomplete");
+    } else if (!is_known) {
+        status =
+            wk_fail(error, WICK_ERR_VALUE,
+                    "there is no such number of layers on a device: %" PRId32, desc->device_layers);
     } else {
         status = start(device, &source, desc, loading, error);
     }
@@ -375,6 +454,7 @@ wick_status wick_model_open_poll(wick_model_loading *loading, wick_progress *pro
 static void free_loading(wick_model_loading *l) {
     wk_heap *const heap = l->model->heap;
     if (l->order != NULL) wk_free(heap, l->order, l->model->gguf->n_tensors * sizeof *l->order);
+    wk_placing_release(&l->placing);
     wk_reader_release(&l->reader);
     wk_free(heap, l, sizeof *l);
 }
@@ -416,7 +496,11 @@ static wick_status start_again(wick_model *model) {
     wick_error *const sticky = wk_device_sticky(model->device);
     wick_model_loading *const l = wk_alloc_zeroed(model->heap, sizeof *l);
     if (l == NULL) return wk_fail_memory(sticky, sizeof *l, 0, "loading a model");
-    *l = (wick_model_loading){.model = model, .step = STEP_DEVICE, .status = WICK_PENDING};
+    *l = (wick_model_loading){.model = model,
+                              .step = STEP_DEVICE,
+                              .is_again = true,
+                              .first_stage = wk_model_placement(model->model)->n_stages - 1,
+                              .status = WICK_PENDING};
     wk_reader_init(&l->reader, model->heap, &model->source, !model->no_map);
     if (make_order(l) != WICK_OK) {
         *sticky = l->error;
@@ -429,6 +513,7 @@ static wick_status start_again(wick_model *model) {
 
 wick_status wk_model_restore(wick_model *model) {
     wick_device *const device = model->device;
+    if (model->info.host_layers == model->info.n_layers) return WICK_OK; /* nothing was on it */
     if (!wk_device_is_lost(device) && model->generation == wk_device_generation(device))
         return WICK_OK;
     if (model->source.close == NULL) {

@@ -5,13 +5,17 @@
 void wick_model_close(wick_model *model) {
     if (model == NULL) return;
     /* Work that is still queued may read weights in the mapping. */
-    if (model->has_weights_in_place) (void)wick_synchronize(model->device);
+    if (model->has_weights_in_place) {
+        (void)wick_synchronize(model->device);
+        if (model->host != NULL) (void)wick_synchronize(model->host);
+    }
     wk_model_free(model->model);
     wk_tokenizer_free(model->heap, model->tokenizer);
     wk_arena_release(&model->arena);
     if (model->source.close != NULL) model->source.close(&model->source);
     wk_loading_free(model->loading);
     wk_gguf_parser_free(model->parser);
+    wick_device_close(model->host);
     wk_free(model->heap, model, sizeof *model);
 }
 
@@ -42,3 +46,5 @@ const wick_tokenizer *wick_model_tokenizer(const wick_model *model) {
 wick_device *wick_model_device(const wick_model *model) {
     return model != NULL ? model->device : NULL;
 }
+
+wick_device *wick_model_host(const wick_model *model) { return model != NULL ? model->host : NULL; }

@@ -1,41 +1,129 @@
 /* llm/preflight.c: what a model will need, from its header alone. */
 #include "llm/llm.h"
 
-uint32_t wk_context_length(const wk_hparams *hparams, uint32_t requested) {
-    if (requested > 0) return requested;
-    return hparams->context_length < WK_DEFAULT_CONTEXT ? hparams->context_length
-                                                        : WK_DEFAULT_CONTEXT;
+wk_runner_desc wk_runner_describe(const wk_hparams *hparams, wick_math math,
+                                  const wick_session_desc *desc) {
+    static const wick_session_desc defaults;
+    if (desc == NULL) desc = &defaults;
+    const bool is_fast = math == WICK_MATH_FAST;
+    const bool is_half =
+        desc->cache == WICK_CACHE_F16 || (desc->cache == WICK_CACHE_AUTO && is_fast);
+    const uint32_t context = hparams->context_length < WK_DEFAULT_CONTEXT
+                                 ? hparams->context_length
+                                 : (uint32_t)WK_DEFAULT_CONTEXT;
+    return (wk_runner_desc){
+        .context_length = desc->context_length > 0 ? desc->context_length : context,
+        .chunk_length = desc->chunk_length > 0 ? desc->chunk_length : WK_DEFAULT_CHUNK,
+        .cache_dtype = is_half ? WICK_F16 : WICK_F32,
+        .outputs = desc->logits == WICK_LOGITS_ALL ? WK_OUTPUTS_ALL : WK_OUTPUTS_LAST};
 }
 
 /* The process itself and an open device: code, stacks, the queue of operations. Measured. */
 enum { PROCESS_BYTES = 3 << 20 };
 
+typedef uint64_t (*weight_size)(const wick_device *device, wick_dtype dtype,
+                                const wick_shape *shape, uint32_t uses);
 static uint64_t predict_weights(const wk_model *model, const wk_gguf *gguf,
-                                const wick_device *device) {
+                                const wick_device *device, uint32_t stage, weight_size size_of) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         const wick_file_tensor *const tensor = &gguf->tensors[i];
-        const uint32_t uses = wk_model_weight_uses(model, tensor);
-        if (uses != 0) bytes += wk_weight_bytes(device, tensor->dtype, &tensor->shape, uses);
+        const uint32_t uses = wk_model_weight_uses(model, tensor, stage);
+        if (uses != 0) bytes += size_of(device, tensor->dtype, &tensor->shape, uses);
     }
     return bytes;
 }
 
-static uint32_t n_blocks_for(uint32_t context_length) {
-    return (uint32_t)(((uint64_t)context_length + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE);
+static uint64_t predict_cache(const wk_model *model, uint32_t stage,
+                              const wk_runner_desc *session) {
+    const uint64_t n_blocks =
+        ((uint64_t)session->context_length + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE;
+    return wk_state_bytes(model, stage, (uint32_t)n_blocks, WK_BLOCK_SIZE, session->cache_dtype);
 }
 
 /* A full chunk, its rotary tables on the host and on the device, and a row of logits on both. */
-static uint64_t predict_activations(const wk_model *model, uint32_t context_length) {
+static uint64_t predict_activations(const wk_model *model, const wk_runner_desc *session) {
     const wk_hparams *const hparams = wk_model_hparams(model);
-    const uint32_t n_rows =
-        context_length < WK_DEFAULT_CHUNK ? context_length : (uint32_t)WK_DEFAULT_CHUNK;
+    const uint32_t n_rows = session->context_length < session->chunk_length
+                                ? session->context_length
+                                : session->chunk_length;
     uint64_t n_table = 0;
     for (uint32_t i = 0; i < hparams->n_ropes; i++)
         n_table += 2 * (uint64_t)hparams->rope[i].n_pairs * n_rows;
     return wk_model_activation_bytes(model, n_rows) +
            2 * sizeof(float) * (n_table + hparams->n_vocab);
 }
+
+/* Kernels of a GPU share a query's keys out to spans, whose results they keep for a moment: a part
+ * of them in each plan, as backend/webgpu/kernel_attention.c does. */
+static uint64_t predict_scratch(const wk_model *model, const wk_runner_desc *session) {
+    enum { SPAN = 128, MOST = 16 << 20, PLANS = 2 }; /* PLANS: the largest, and all smaller ones */
+    const wk_hparams *const hparams = wk_model_hparams(model);
+    const uint64_t n_spans = ((uint64_t)session->context_length + SPAN - 1) / SPAN;
+    const uint64_t n_results = (uint64_t)session->chunk_length * hparams->n_heads_q * n_spans;
+    const uint64_t bytes = n_results * (hparams->head_dim_v + 2) * sizeof(float);
+    return PLANS * (bytes < MOST ? bytes : (uint64_t)MOST);
+}
+
+/* ---- Placement ---- */
+
+wk_placement wk_placement_of(const wk_model *model, uint32_t n, wick_device *host,
+                             wick_device *device) {
+    const uint32_t n_layers = wk_model_hparams(model)->n_layers;
+    wk_placement placement = {.n_stages = 0};
+    if (n < n_layers)
+        placement.stages[placement.n_stages++] =
+            (wk_model_stage){.device = host, .count = n_layers - n};
+    if (n > 0)
+        placement.stages[placement.n_stages++] =
+            (wk_model_stage){.device = device, .first = n_layers - n, .count = n};
+    return placement;
+}
+
+uint64_t wk_bytes_needed(wk_model *model, const wk_gguf *gguf, const wick_device *device,
+                         uint32_t n, const wk_runner_desc *session) {
+    enum { ROUNDED = 8 }; /* a pool's buffers are larger by one part in so many at most */
+    if (n == 0) return 0;
+    const wk_placement placement = wk_placement_of(model, n, NULL, NULL);
+    const uint32_t last = placement.n_stages - 1;
+    wk_model_place(model, &placement);
+    const uint64_t others = predict_cache(model, last, session) +
+                            predict_activations(model, session) + predict_scratch(model, session);
+    return predict_weights(model, gguf, device, last, wk_weight_footprint) + others +
+           others / ROUNDED;
+}
+
+uint32_t wk_layers_that_fit(wk_model *model, const wk_gguf *gguf, const wick_device *device,
+                            uint32_t most, uint64_t budget, const wk_runner_desc *session) {
+    uint32_t fits = 0, too_many = most + 1; /* more layers need more bytes */
+    while (too_many - fits > 1) {
+        const uint32_t n = fits + (too_many - fits) / 2;
+        if (wk_bytes_needed(model, gguf, device, n, session) <= budget)
+            fits = n;
+        else
+            too_many = n;
+    }
+    return fits;
+}
+
+/* The longest context with which all layers fit, in whole blocks of the cache. */
+static uint32_t find_whole_context(wk_model *model, const wk_gguf *gguf, const wick_device *device,
+                                   uint64_t budget, wk_runner_desc session) {
+    const wk_hparams *const hparams = wk_model_hparams(model);
+    uint32_t fits = 0, too_many = hparams->context_length / WK_BLOCK_SIZE + 2; /* blocks */
+    while (too_many - fits > 1) {
+        const uint32_t n = fits + (too_many - fits) / 2;
+        session.context_length = n * WK_BLOCK_SIZE;
+        if (wk_bytes_needed(model, gguf, device, hparams->n_layers, &session) <= budget)
+            fits = n;
+        else
+            too_many = n;
+    }
+    const uint32_t length = fits * WK_BLOCK_SIZE;
+    return length < hparams->context_length ? length : hparams->context_length;
+}
+
+/* ---- Prediction ---- */
 
 /* What stays of the metadata: arrays, and for each text of the vocabulary its characters, its place
  * in two arrays, and the tokenizer's own index. */
@@ -56,6 +144,21 @@ static uint64_t predict_metadata(const wk_gguf *gguf) {
     return bytes;
 }
 
+static void predict_placement(wk_model *model, const wk_gguf *gguf, const wick_device *device,
+                              const wk_runner_desc *session, wick_prediction *prediction) {
+    wick_device_info info;
+    wick_device_get_info(device, &info);
+    const uint32_t n_layers = wk_model_hparams(model)->n_layers;
+    prediction->n_layers = prediction->device_layers = n_layers;
+    prediction->available_bytes = info.memory_available;
+    if (info.memory_available == 0) return;
+    if (info.backend != WICK_BACKEND_CPU)
+        prediction->device_layers =
+            wk_layers_that_fit(model, gguf, device, n_layers, info.memory_available, session);
+    prediction->whole_context_length =
+        find_whole_context(model, gguf, device, info.memory_available, *session);
+}
+
 wick_status wick_predict(const wick_file *file, const wick_device *device, uint32_t context_length,
                          wick_prediction *prediction, wick_error *error) {
     if (file == NULL || device == NULL || prediction == NULL)
@@ -67,15 +170,16 @@ wick_status wick_predict(const wick_file *file, const wick_device *device, uint3
     wk_model *model;
     WK_TRY(wk_model_make(&heap, gguf, &model, error));
 
-    const uint32_t context = wk_context_length(wk_model_hparams(model), context_length);
-    const bool is_fast = wick_device_math(device) == WICK_MATH_FAST;
-    prediction->context_length = context;
-    prediction->weight_bytes = predict_weights(model, gguf, device);
-    prediction->cache_bytes =
-        wk_state_bytes(model, n_blocks_for(context), WK_BLOCK_SIZE, is_fast ? WICK_F16 : WICK_F32);
-    prediction->activation_bytes = predict_activations(model, context);
+    const wick_session_desc desc = {.context_length = context_length};
+    const wk_runner_desc session =
+        wk_runner_describe(wk_model_hparams(model), wick_device_math(device), &desc);
+    prediction->context_length = session.context_length;
+    prediction->weight_bytes = predict_weights(model, gguf, device, 0, wk_weight_bytes);
+    prediction->cache_bytes = predict_cache(model, 0, &session);
+    prediction->activation_bytes = predict_activations(model, &session);
     prediction->total_bytes = prediction->weight_bytes + prediction->cache_bytes +
                               prediction->activation_bytes + predict_metadata(gguf) + PROCESS_BYTES;
+    predict_placement(model, gguf, device, &session, prediction);
     wk_model_free(model);
     return WICK_OK;
 }

@@ -2,51 +2,34 @@
 #include "llm/runner.h"
 
 #include "model/rope.h"
-#include "tensor/plan.h"
-
-#include <wick/ops.h>
 
 #include <assert.h>
-#include <string.h>
 
 enum {
-    MAX_CLASSES = 48, /* kinds of outputs x powers of two up to the largest chunk */
     MAX_CHUNK = 8192,
     LOGITS_BYTES = 16 * 1024 * 1024, /* most that a batch of logits may take, one row excepted */
     CHEAP_ROWS =
         32, /* a batch up to this size costs one reading of the weights, whatever its size */
 };
 
-/* All batches of one shape: recorded once, replayed from then on. */
-typedef struct shape_class {
-    uint32_t n_rows;
-    wk_outputs outputs;
-    wk_batch batch;
-    wick_tensor *logits; /* [n_outputs, n_vocab]; NULL without outputs */
-    wk_plan *plan;
-} shape_class;
-
 struct wk_runner {
-    wick_device *device;
+    wick_device *device; /* the model's: it holds the errors of all */
     const wk_model *net;
     const wk_hparams *hparams;
     wk_runner_desc desc;
     uint32_t n_blocks;
-    uint32_t generation; /* of the device that holds what follows */
-    wk_state *state;     /* NULL: to be renewed */
-    wk_plan_pool *pool;
-    shape_class classes[MAX_CLASSES];
-    uint32_t n_classes;
+    wk_stage *stages[WK_MAX_STAGES];
+    uint32_t n_stages;
 
-    /* The inputs and outputs of a batch on the host, as large as the largest class needs. */
+    /* A batch on the host, as large as the largest one that there was. */
+    wk_stage_batch batch;
     uint32_t max_rows, max_outputs, max_words;
-    size_t max_table;
-    uint32_t *words;  /* [max_words] */
-    float *cos, *sin; /* [max_table] */
-    float *logits;    /* [max_outputs, n_vocab] */
+    size_t n_tables, n_hidden; /* floats of all rotary tables, and of hidden rows */
+    float *tables;
 
-    shape_class *running; /* NULL: idle */
-    wick_reading *reading;
+    bool is_running;
+    uint32_t at;    /* the stage that is computing */
+    bool has_begun; /* else its kernels compile */
 };
 
 static uint32_t round_up_to_power(uint32_t n) {
@@ -82,52 +65,87 @@ static wk_batch_layout lay_out(const wk_runner *runner, uint32_t n_rows, uint32_
     return l;
 }
 
+static wick_status make_tables(wk_runner *runner, wick_error *err) {
+    const wk_hparams *const hp = runner->hparams;
+    for (uint32_t i = 0; i < hp->n_ropes; i++)
+        runner->n_tables += 2 * (size_t)hp->rope[i].n_pairs * runner->max_rows;
+    if (runner->n_tables == 0) return WICK_OK;
+    runner->tables =
+        wk_alloc_array(wk_device_heap(runner->device), runner->n_tables, sizeof *runner->tables);
+    if (!runner->tables)
+        return wk_fail_memory(err, runner->n_tables * sizeof *runner->tables, 0, "a batch");
+    float *at = runner->tables;
+    for (uint32_t i = 0; i < hp->n_ropes; i++) {
+        const size_t n = (size_t)hp->rope[i].n_pairs * runner->max_rows;
+        runner->batch.cos[i] = at;
+        runner->batch.sin[i] = at + n;
+        at += 2 * n;
+    }
+    return WICK_OK;
+}
+
 static wick_status make_host_memory(wk_runner *runner, wick_error *err) {
     wk_heap *const heap = wk_device_heap(runner->device);
-    const wk_hparams *const hp = runner->hparams;
-    for (uint32_t i = 0; i < hp->n_ropes; i++) {
-        const size_t n_table = (size_t)hp->rope[i].n_pairs * runner->max_rows;
-        if (n_table > runner->max_table) runner->max_table = n_table;
-    }
+    wk_stage_batch *const batch = &runner->batch;
+    WK_TRY(make_tables(runner, err));
     runner->max_words = lay_out(runner, runner->max_rows, runner->max_rows).n_words;
-    runner->words = wk_alloc_array(heap, runner->max_words, sizeof *runner->words);
-    if (runner->max_table > 0) {
-        runner->cos = wk_alloc_array(heap, runner->max_table, sizeof *runner->cos);
-        runner->sin = wk_alloc_array(heap, runner->max_table, sizeof *runner->sin);
-    }
-    if (!runner->words || (runner->max_table > 0 && (!runner->cos || !runner->sin)))
-        return wk_fail_memory(err, runner->max_words * sizeof *runner->words, 0, "a batch");
-    return WICK_OK;
+    batch->words = wk_alloc_array(heap, runner->max_words, sizeof *batch->words);
+    if (!batch->words)
+        return wk_fail_memory(err, runner->max_words * sizeof *batch->words, 0, "a batch");
+    if (runner->n_stages == 1) return WICK_OK;
+    runner->n_hidden = (size_t)runner->max_rows * runner->hparams->n_embd;
+    batch->hidden = wk_alloc_array(heap, runner->n_hidden, sizeof *batch->hidden);
+    if (batch->hidden) return WICK_OK;
+    return wk_fail_memory(err, runner->n_hidden * sizeof *batch->hidden, 0, "a batch");
+}
+
+static wick_device *device_of(const wk_runner *runner, uint32_t stage) {
+    return wk_model_placement(runner->net)->stages[stage].device;
+}
+
+static uint64_t stage_cache_bytes(const wk_runner *runner, uint32_t stage) {
+    return wk_state_bytes(runner->net, stage, runner->n_blocks, WK_BLOCK_SIZE,
+                          runner->desc.cache_dtype);
 }
 
 /* The cache is taken at once but touched token by token: a system that gives more than it has would
  * fail in the middle of a text. */
 static wick_status check_memory(const wk_runner *runner, wick_error *err) {
-    wick_device_info info;
-    wick_device_get_info(runner->device, &info);
-    const uint64_t needed = wk_runner_cache_bytes(runner);
-    if (info.memory_available == 0 || needed <= info.memory_available) return WICK_OK;
-    return wk_fail_memory(err, needed, info.memory_available, "the cache of this context length");
+    for (uint32_t i = 0; i < runner->n_stages; i++) {
+        wick_device_info info;
+        wick_device_get_info(device_of(runner, i), &info);
+        const uint64_t needed = stage_cache_bytes(runner, i);
+        if (info.memory_available > 0 && needed > info.memory_available)
+            return wk_fail_memory(err, needed, info.memory_available,
+                                  "the cache of this context length");
+    }
+    return WICK_OK;
 }
 
-static wick_status make_device_memory(wk_runner *runner) {
-    WK_TRY(wk_state_make(runner->net, runner->device, runner->n_blocks, WK_BLOCK_SIZE,
-                         runner->desc.cache_dtype, &runner->state));
-    runner->generation = wk_device_generation(runner->device);
-    return wk_plan_pool_make(runner->device, &runner->pool);
+/* Every error is the model's device's: that is the one that is asked. */
+static wick_status pass_on(wk_runner *runner, uint32_t stage, wick_status status) {
+    wick_device *const from = device_of(runner, stage);
+    if (status >= 0 || from == runner->device) return status;
+    wick_error error = {.status = WICK_OK};
+    wick_error *const sticky = wk_device_sticky(runner->device);
+    (void)wick_device_error(from, &error);
+    if (sticky->status == WICK_OK) *sticky = error;
+    return status;
 }
 
-wk_runner_desc wk_runner_describe(const wick_model *model, const wick_session_desc *desc) {
-    static const wick_session_desc defaults;
-    if (!desc) desc = &defaults;
-    const bool is_fast = wick_device_math(model->device) == WICK_MATH_FAST;
-    const bool is_half =
-        desc->cache == WICK_CACHE_F16 || (desc->cache == WICK_CACHE_AUTO && is_fast);
-    return (wk_runner_desc){
-        .context_length = wk_context_length(wk_model_hparams(model->model), desc->context_length),
-        .chunk_length = desc->chunk_length ? desc->chunk_length : WK_DEFAULT_CHUNK,
-        .cache_dtype = is_half ? WICK_F16 : WICK_F32,
-        .outputs = desc->logits == WICK_LOGITS_ALL ? WK_OUTPUTS_ALL : WK_OUTPUTS_LAST};
+static wick_status make_stages(wk_runner *runner) {
+    for (uint32_t i = 0; i < runner->n_stages; i++) {
+        const wick_status status =
+            pass_on(runner, i,
+                    wk_stage_make(runner->net, i, runner->n_blocks, runner->desc.cache_dtype,
+                                  &runner->stages[i]));
+        /* A device that is lost comes back when a batch is to run. */
+        if (status == WICK_ERR_DEVICE_LOST)
+            (void)wick_device_error(runner->device, NULL);
+        else if (status != WICK_OK)
+            return status;
+    }
+    return WICK_OK;
 }
 
 /* A runner of the desc that has nothing yet. */
@@ -143,6 +161,7 @@ static wick_status begin_runner(const wick_model *model, const wk_runner_desc *d
         .device = model->device,
         .net = model->model,
         .hparams = wk_model_hparams(model->model),
+        .n_stages = wk_model_placement(model->model)->n_stages,
         .desc = *desc,
         .n_blocks = (desc->context_length + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE,
         .max_rows = round_up_to_power(desc->chunk_length),
@@ -171,12 +190,7 @@ wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_run
     }
     status = check_memory(runner, err);
     if (status == WICK_OK) status = make_host_memory(runner, err);
-    if (status == WICK_OK) status = make_device_memory(runner);
-    /* A device that is lost comes back when a batch is to run. */
-    if (status == WICK_ERR_DEVICE_LOST) {
-        (void)wick_device_error(runner->device, NULL);
-        status = WICK_OK;
-    }
+    if (status == WICK_OK) status = make_stages(runner);
     if (status != WICK_OK) {
         wk_runner_free(runner);
         return take_error(model->device, status, err);
@@ -185,182 +199,47 @@ wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_run
     return WICK_OK;
 }
 
-static void free_class(shape_class *class) {
-    wick_release(class->logits);
-    wick_release(class->batch.descriptor);
-    for (int i = 0; i < WK_MAX_ROPES; i++) {
-        wick_release(class->batch.cos[i]);
-        wick_release(class->batch.sin[i]);
-    }
-    wk_plan_free(class->plan);
-}
-
-static void drop_reading(wk_runner *runner) {
-    if (runner->reading) (void)wick_read_finish(runner->reading, NULL, 0);
-    runner->reading = NULL;
-}
-
-static void free_device_memory(wk_runner *runner) {
-    drop_reading(runner);
-    for (uint32_t i = 0; i < runner->n_classes; i++) free_class(&runner->classes[i]);
-    runner->n_classes = 0;
-    runner->running = NULL;
-    wk_plan_pool_free(runner->pool);
-    runner->pool = NULL;
-    wk_state_free(runner->state);
-    runner->state = NULL;
-}
-
 bool wk_runner_is_stale(const wk_runner *runner) {
-    return !runner->pool || runner->generation != wk_device_generation(runner->device);
+    for (uint32_t i = 0; i < runner->n_stages; i++)
+        if (wk_stage_is_stale(runner->stages[i])) return true;
+    return false;
 }
 
 wick_status wk_runner_renew(wk_runner *runner) {
-    free_device_memory(runner);
-    return make_device_memory(runner);
+    for (uint32_t i = 0; i < runner->n_stages; i++)
+        if (wk_stage_is_stale(runner->stages[i]))
+            WK_TRY(pass_on(runner, i, wk_stage_renew(runner->stages[i])));
+    return WICK_OK;
 }
 
 void wk_runner_free(wk_runner *runner) {
     if (!runner) return;
     wk_heap *const heap = wk_device_heap(runner->device);
-    free_device_memory(runner);
-    wk_free(heap, runner->words, runner->max_words * sizeof *runner->words);
-    wk_free(heap, runner->cos, runner->max_table * sizeof *runner->cos);
-    wk_free(heap, runner->sin, runner->max_table * sizeof *runner->sin);
-    wk_free(heap, runner->logits,
-            (size_t)runner->max_outputs * runner->hparams->n_vocab * sizeof *runner->logits);
+    for (uint32_t i = 0; i < runner->n_stages; i++) wk_stage_free(runner->stages[i]);
+    wk_stage_batch *const batch = &runner->batch;
+    wk_free(heap, batch->words, runner->max_words * sizeof *batch->words);
+    wk_free(heap, runner->tables, runner->n_tables * sizeof *runner->tables);
+    wk_free(heap, batch->hidden, runner->n_hidden * sizeof *batch->hidden);
+    wk_free(heap, batch->logits,
+            (size_t)runner->max_outputs * runner->hparams->n_vocab * sizeof *batch->logits);
     wk_free(heap, runner, sizeof *runner);
 }
 
-/* --- Shape classes --- */
-
-static wick_status make_inputs(wk_runner *runner, shape_class *class) {
-    wick_device *const device = runner->device;
-    wk_batch *const batch = &class->batch;
-    batch->descriptor = wick_empty(device, WICK_U32, WICK_SHAPE(batch->layout.n_words));
-    bool complete = batch->descriptor != NULL;
-    for (uint32_t i = 0; i < runner->hparams->n_ropes && complete; i++) {
-        const wick_shape shape = WICK_SHAPE(class->n_rows, runner->hparams->rope[i].n_pairs);
-        batch->cos[i] = wick_empty(device, WICK_F32, shape);
-        batch->sin[i] = wick_empty(device, WICK_F32, shape);
-        complete = batch->cos[i] && batch->sin[i];
-    }
-    return complete ? WICK_OK : wk_device_sticky(device)->status;
-}
-
-/* The whole forward pass of a batch of this class, into the recording that is open. */
-static wick_status compute(wk_runner *runner, shape_class *class) {
-    wick_tensor *const hidden = wk_model_forward(runner->net, runner->state, &class->batch, 0,
-                                                 runner->hparams->n_layers, NULL);
-    if (hidden && class->outputs != WK_OUTPUTS_NONE)
-        class->logits = wick_retain(wk_model_logits(runner->net, &class->batch, hidden));
-    const bool is_complete = hidden && (class->logits || class->outputs == WK_OUTPUTS_NONE);
-    return is_complete ? WICK_OK : wk_device_sticky(runner->device)->status;
-}
-
-/* Once, as a plan. */
-static wick_status record(wk_runner *runner, shape_class *class) {
-    wick_device *const device = runner->device;
-    WK_TRY(wk_plan_begin(device, runner->pool));
-    const wick_scope scope = wick_scope_begin(device);
-    wick_status status = compute(runner, class);
-    if (status == WICK_OK)
-        status = wk_plan_end(device, &class->logits, class->logits ? 1 : 0, &class->plan);
-    else
-        wk_plan_abort(device, &class->plan);
-    wick_scope_end(scope);
-    return status;
-}
+/* --- Running --- */
 
 static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
     if (n_outputs <= runner->max_outputs) return WICK_OK;
     wk_heap *const heap = wk_device_heap(runner->device);
-    const size_t row = runner->hparams->n_vocab * sizeof *runner->logits;
+    wk_stage_batch *const batch = &runner->batch;
+    const size_t row = runner->hparams->n_vocab * sizeof *batch->logits;
     float *const larger =
-        wk_realloc(heap, runner->logits, runner->max_outputs * row, n_outputs * row);
+        wk_realloc(heap, batch->logits, runner->max_outputs * row, n_outputs * row);
     if (!larger)
         return wk_fail_memory(wk_device_sticky(runner->device), n_outputs * row, 0, "logits");
-    runner->logits = larger;
+    batch->logits = larger;
     runner->max_outputs = n_outputs;
     return WICK_OK;
 }
-
-static shape_class describe_class(const wk_runner *runner, uint32_t n_rows, wk_outputs outputs) {
-    const uint32_t n_outputs = outputs == WK_OUTPUTS_ALL ? n_rows : outputs == WK_OUTPUTS_LAST;
-    return (shape_class){.n_rows = n_rows,
-                         .outputs = outputs,
-                         .batch = {.layout = lay_out(runner, n_rows, n_outputs)}};
-}
-
-static wick_status get_class(wk_runner *runner, uint32_t n_rows, wk_outputs outputs,
-                             shape_class **out) {
-    for (uint32_t i = 0; i < runner->n_classes; i++) {
-        *out = &runner->classes[i];
-        if ((*out)->n_rows == n_rows && (*out)->outputs == outputs) return WICK_OK;
-    }
-    assert(runner->n_classes < MAX_CLASSES);
-    shape_class class = describe_class(runner, n_rows, outputs);
-    wick_status status = make_inputs(runner, &class);
-    if (status == WICK_OK) status = reserve_logits(runner, class.batch.layout.n_outputs);
-    if (status == WICK_OK) status = record(runner, &class);
-    if (status != WICK_OK) {
-        free_class(&class);
-        return status;
-    }
-    *out = &runner->classes[runner->n_classes++];
-    **out = class;
-    return WICK_OK;
-}
-
-/* --- Rehearsal --- */
-
-/* Everything but the weights, where there are some, belongs to the recording: nothing takes memory
- * of the device. Plans without outputs are the beginning of those with them. */
-static wick_status rehearse_class(wick_model *model, wk_runner *runner, shape_class *class) {
-    wick_device *const device = runner->device;
-    const bool has_weights = wk_model_has_weights(model->model);
-    WK_TRY(wk_plan_begin(device, NULL));
-    const wick_scope scope = wick_scope_begin(device);
-    wick_status status = has_weights ? WICK_OK : wk_model_place_weights(model->model, device);
-    if (status == WICK_OK)
-        status = wk_state_make(runner->net, device, runner->n_blocks, WK_BLOCK_SIZE,
-                               runner->desc.cache_dtype, &runner->state);
-    if (status == WICK_OK) status = make_inputs(runner, class);
-    if (status == WICK_OK) status = compute(runner, class);
-    if (status == WICK_OK)
-        status = wk_plan_rehearse(device, &class->plan);
-    else
-        wk_plan_abort(device, &class->plan);
-    wick_release(class->logits);
-    wk_state_free(runner->state);
-    wick_scope_end(scope);
-    if (!has_weights) wk_model_drop_weights(model->model);
-    wk_plan_free(class->plan);
-    return status;
-}
-
-/* Whether some batch of outputs has this many rows. */
-static bool is_used(const wk_runner *runner, uint32_t n_rows, wk_outputs outputs) {
-    const uint32_t n = wk_runner_chunk(runner, n_rows, outputs);
-    return round_up_to_power(n) == n_rows;
-}
-
-wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, uint32_t *n_rows,
-                               wick_error *err) {
-    wk_runner runner;
-    wick_status status = begin_runner(model, desc, &runner, err);
-    if (status != WICK_OK) return status;
-    /* Without outputs, chunks may be larger. */
-    const bool has_outputs = is_used(&runner, *n_rows, desc->outputs);
-    shape_class class =
-        describe_class(&runner, *n_rows, has_outputs ? desc->outputs : WK_OUTPUTS_NONE);
-    if (has_outputs || is_used(&runner, *n_rows, WK_OUTPUTS_NONE))
-        status = rehearse_class(model, &runner, &class);
-    *n_rows = *n_rows < runner.max_rows ? 2 * *n_rows : 0;
-    return status == WICK_OK ? WICK_OK : take_error(model->device, status, err);
-}
-
-/* --- Running --- */
 
 uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs) {
     uint32_t most = runner->desc.chunk_length;
@@ -372,9 +251,38 @@ uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs
     return up / 2;
 }
 
-static void describe(const wk_runner *runner, const wk_batch_layout *l, const uint32_t *ids,
-                     uint32_t n, uint32_t first) {
-    uint32_t *const words = runner->words;
+static void choose_class(wk_runner *runner, uint32_t n_rows, wk_outputs outputs) {
+    const uint32_t n_outputs = outputs == WK_OUTPUTS_ALL ? n_rows : outputs == WK_OUTPUTS_LAST;
+    runner->batch.layout = lay_out(runner, n_rows, n_outputs);
+    runner->batch.outputs = outputs;
+}
+
+/* Whether some batch of outputs has this many rows. */
+static bool is_used(const wk_runner *runner, uint32_t n_rows, wk_outputs outputs) {
+    return round_up_to_power(wk_runner_chunk(runner, n_rows, outputs)) == n_rows;
+}
+
+wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, uint32_t *n_rows,
+                               wick_error *err) {
+    wk_runner runner;
+    WK_TRY(begin_runner(model, desc, &runner, err));
+    /* Without outputs, chunks may be larger. */
+    const bool has_outputs = is_used(&runner, *n_rows, desc->outputs);
+    const bool is_wanted = has_outputs || is_used(&runner, *n_rows, WK_OUTPUTS_NONE);
+    choose_class(&runner, *n_rows, has_outputs ? desc->outputs : WK_OUTPUTS_NONE);
+    wick_status status = WICK_OK;
+    for (uint32_t i = 0; i < runner.n_stages && is_wanted && status == WICK_OK; i++)
+        if (wk_device_compiles(device_of(&runner, i)))
+            status = pass_on(&runner, i,
+                             wk_stage_rehearse(model->model, i, runner.n_blocks, desc->cache_dtype,
+                                               &runner.batch));
+    *n_rows = *n_rows < runner.max_rows ? 2 * *n_rows : 0;
+    return status == WICK_OK ? WICK_OK : take_error(model->device, status, err);
+}
+
+static void describe(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first) {
+    const wk_batch_layout *const l = &runner->batch.layout;
+    uint32_t *const words = runner->batch.words;
     for (uint32_t i = 0; i < l->n_rows; i++) {
         const bool is_padding = i >= n;
         words[l->ids + i] = is_padding ? 0 : ids[i];
@@ -386,66 +294,57 @@ static void describe(const wk_runner *runner, const wk_batch_layout *l, const ui
         words[l->outputs + i] = l->n_outputs == 1 ? n - 1 : (i < n ? i : 0);
     words[l->lengths] = first + n;
     for (uint32_t i = 0; i < l->n_blocks; i++) words[l->tables + i] = i;
+    for (uint32_t i = 0; i < runner->hparams->n_ropes; i++)
+        wk_rope_rows(runner->hparams, i, words + l->positions, l->n_rows, runner->batch.cos[i],
+                     runner->batch.sin[i]);
 }
 
-static wick_status write_inputs(wk_runner *runner, const shape_class *class) {
-    const wk_batch *const batch = &class->batch;
-    const uint32_t *const positions = runner->words + batch->layout.positions;
-    WK_TRY(wick_write(batch->descriptor, runner->words,
-                      batch->layout.n_words * sizeof *runner->words));
-    for (uint32_t i = 0; i < runner->hparams->n_ropes; i++) {
-        const size_t bytes =
-            (size_t)class->n_rows * runner->hparams->rope[i].n_pairs * sizeof(float);
-        wk_rope_rows(runner->hparams, i, positions, class->n_rows, runner->cos, runner->sin);
-        WK_TRY(wick_write(batch->cos[i], runner->cos, bytes));
-        WK_TRY(wick_write(batch->sin[i], runner->sin, bytes));
-    }
+static wick_status start_stage(wk_runner *runner, uint32_t stage) {
+    runner->at = stage;
+    runner->has_begun = false;
+    wick_device_set_math(device_of(runner, stage), wick_device_math(runner->device));
+    WK_TRY(pass_on(runner, stage, wk_stage_start(runner->stages[stage], &runner->batch)));
+    runner->has_begun = true;
     return WICK_OK;
 }
 
 wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first,
                             wk_outputs outputs) {
-    assert(!runner->running && n > 0 && n <= runner->max_rows);
+    assert(!runner->is_running && n > 0 && n <= runner->max_rows);
     assert(first + n <= runner->n_blocks * WK_BLOCK_SIZE);
-    shape_class *class = NULL;
-    WK_TRY(get_class(runner, round_up_to_power(n), outputs, &class));
-    WK_TRY(wk_device_compiled(runner->device));
-    describe(runner, &class->batch.layout, ids, n, first);
-    WK_TRY(write_inputs(runner, class));
-    WK_TRY(wk_plan_run(class->plan));
-    if (class->logits) WK_TRY(wick_read_start(class->logits, &runner->reading));
-    runner->running = class;
+    choose_class(runner, round_up_to_power(n), outputs);
+    WK_TRY(reserve_logits(runner, runner->batch.layout.n_outputs));
+    describe(runner, ids, n, first);
+    WK_TRY(start_stage(runner, 0));
+    runner->is_running = true;
     return WICK_OK;
 }
 
+/* WICK_OK: the last stage has run. */
+static wick_status poll_stages(wk_runner *runner) {
+    uint32_t at = runner->at;
+    if (runner->has_begun) {
+        WK_TRY(pass_on(runner, at, wk_stage_poll(runner->stages[at], &runner->batch)));
+        if (++at == runner->n_stages) return WICK_OK;
+    }
+    WK_TRY(start_stage(runner, at));
+    return WICK_PENDING;
+}
+
 wick_status wk_runner_poll(wk_runner *runner) {
-    shape_class *const class = runner->running;
-    if (!class) return WICK_OK;
-    if (wk_runner_is_stale(runner)) {
-        drop_reading(runner);
-        runner->running = NULL;
-        return wk_device_fail(runner->device, WICK_ERR_DEVICE_LOST,
-                              "the batch was lost with its device");
-    }
-    if (!runner->reading) {
-        const wick_status status = wick_poll(runner->device);
-        if (status != WICK_PENDING) runner->running = NULL;
-        return status;
-    }
-    const wick_status polled = wick_read_poll(runner->reading);
-    if (polled == WICK_PENDING) return WICK_PENDING;
-    const wick_status status =
-        wick_read_finish(runner->reading, runner->logits, wick_tensor_bytes(class->logits));
-    runner->reading = NULL;
-    runner->running = NULL;
+    if (!runner->is_running) return WICK_OK;
+    const wick_status status = poll_stages(runner);
+    if (status != WICK_PENDING) runner->is_running = false;
     return status;
 }
 
 const float *wk_runner_logits(const wk_runner *runner, uint32_t i) {
     assert(i < runner->max_outputs);
-    return runner->logits + (size_t)i * runner->hparams->n_vocab;
+    return runner->batch.logits + (size_t)i * runner->hparams->n_vocab;
 }
 
 uint64_t wk_runner_cache_bytes(const wk_runner *runner) {
-    return wk_state_bytes(runner->net, runner->n_blocks, WK_BLOCK_SIZE, runner->desc.cache_dtype);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < runner->n_stages; i++) bytes += stage_cache_bytes(runner, i);
+    return bytes;
 }

@@ -1,4 +1,5 @@
-/* llm/runner.h: runs batches of tokens through the model: cache blocks, batch descriptors, plans.
+/* llm/runner.h: runs batches of tokens through the model: cache blocks, batch descriptors, and the
+ * stages one behind the other.
  *
  * A batch of n tokens is rounded up to a power of two rows: each such class is recorded once and
  * then replayed. Padding rows belong to no sequence and write nothing. */
@@ -6,12 +7,9 @@
 #define WK_LLM_RUNNER_H
 
 #include "llm/llm.h"
-#include "model/model.h"
+#include "llm/stage.h"
 
 typedef struct wk_runner wk_runner;
-
-/* The runner of a session of this desc (NULL: the defaults). */
-wk_runner_desc wk_runner_describe(const wick_model *model, const wick_session_desc *desc);
 
 wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
                            wick_error *err);

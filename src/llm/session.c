@@ -100,15 +100,15 @@ static wick_status warm_up(wick_model *model, const wk_runner_desc *runner, wick
     return WICK_OK;
 }
 
-static wick_status make_parts(wick_session *s, const wick_session_desc *desc, wick_error *err) {
+static wick_status make_parts(wick_session *s, const wick_session_desc *desc,
+                              const wk_runner_desc *runner, wick_error *err) {
     wk_heap *const heap = s->model->heap;
     const wk_hparams *const hp = wk_model_hparams(s->model->model);
-    const wk_runner_desc runner = wk_runner_describe(s->model, desc);
     WK_TRY(wk_sampler_make(heap, &desc->sampler, s->tokenizer, hp->n_vocab, &s->sampler, err));
     WK_TRY(make_logprobs(s, desc->n_logprobs, hp->n_vocab, err));
     /* The runner compares the cache with what memory there is: nothing large is taken before. */
-    WK_TRY(wk_runner_make(s->model, &runner, &s->runner, err));
-    WK_TRY(warm_up(s->model, &runner, err));
+    WK_TRY(wk_runner_make(s->model, runner, &s->runner, err));
+    WK_TRY(warm_up(s->model, runner, err));
     s->tokens = wk_alloc(heap, s->context_length * sizeof *s->tokens);
     s->piece_capacity = wick_detokenize_bound(s->tokenizer);
     s->piece = wk_alloc(heap, s->piece_capacity);
@@ -130,18 +130,18 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
                        desc->n_stop);
     if ((uint32_t)desc->cache > WICK_CACHE_F16 || (uint32_t)desc->logits > WICK_LOGITS_ALL)
         return wk_fail(error, WICK_ERR_VALUE, "there is no such cache or logits mode");
-    const uint32_t context =
-        wk_context_length(wk_model_hparams(model->model), desc->context_length);
+    const wk_runner_desc runner =
+        wk_runner_describe(wk_model_hparams(model->model), wick_device_math(model->device), desc);
     wick_session *const s = wk_alloc_zeroed(model->heap, sizeof *s);
     if (!s) return wk_fail_memory(error, sizeof *s, 0, "a session");
     s->model = model;
     s->tokenizer = model->tokenizer;
-    s->context_length = context;
+    s->context_length = runner.context_length;
     s->max_tokens = desc->max_tokens;
     s->ignore_end = desc->ignore_end;
     s->wants_all_logits = desc->logits == WICK_LOGITS_ALL;
     s->detokenizer = (wick_detokenizer){.tokenizer = s->tokenizer, .special = desc->special};
-    const wick_status status = make_parts(s, desc, error);
+    const wick_status status = make_parts(s, desc, &runner, error);
     if (status != WICK_OK) {
         free_session(s);
         return status;
@@ -366,7 +366,7 @@ static wk_outputs wanted_outputs(const wick_session *s, uint32_t n) {
 /* A batch that failed because its device was lost has only not run yet. */
 static wick_status excuse(const wick_session *s, wick_status status) {
     wick_device *const device = s->model->device;
-    if (status >= 0) return status;
+    if (status >= 0 || s->model->info.host_layers == s->model->info.n_layers) return status;
     if (wk_device_check(device) == WICK_ERR_DEVICE_LOST) return WICK_PENDING;
     if (!wk_runner_is_stale(s->runner)) return status;
     (void)wick_device_error(device, NULL); /* another session has brought the device back */

@@ -20,11 +20,13 @@ static wick_tensor *embed(const wk_model *model, const wk_batch *batch) {
 
 wick_tensor *wk_model_forward(const wk_model *model, wk_state *state, const wk_batch *batch,
                               uint32_t first, uint32_t count, wick_tensor *hidden) {
-    assert(count <= model->hparams.n_layers && first <= model->hparams.n_layers - count);
+    assert(first >= state->first && count <= state->n_layers);
+    assert(first - state->first <= state->n_layers - count);
     wick_tensor *x = hidden != NULL ? hidden : embed(model, batch);
     for (uint32_t i = first; i < first + count && x != NULL; i++) {
         const wk_layer *const layer = &model->layers[i];
-        x = wick_add(x, wk_mixer_attention(model, layer, &state->layers[i], batch, x));
+        const wk_layer_cache *const cache = &state->layers[i - state->first];
+        x = wick_add(x, wk_mixer_attention(model, layer, cache, batch, x));
         x = wick_add(x, wk_mlp(model, layer, x));
     }
     return x;

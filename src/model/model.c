@@ -20,6 +20,8 @@ static wick_status describe(wk_model *model, const wk_family *family, wick_error
                               "the layers of a model");
     WK_TRY(family->describe(&meta, &model->hparams, specs));
     for (size_t i = 0; i < n_layers; i++) model->layers[i].spec = specs[i];
+    model->placement.n_stages = 1;
+    model->placement.stages[0].count = model->hparams.n_layers;
     return wk_model_check_weights(model, err);
 }
 
@@ -48,10 +50,16 @@ wick_status wk_model_make(wk_heap *heap, const wk_gguf *gguf, wk_model **out, wi
 
 void wk_model_free(wk_model *model) {
     if (model == NULL) return;
-    wk_model_drop_weights(model);
+    for (uint32_t i = 0; i < model->placement.n_stages; i++) wk_model_drop_weights(model, i);
     wk_heap *const heap = model->heap;
     wk_arena_release(&model->arena);
     wk_free(heap, model, sizeof *model);
 }
 
 const wk_hparams *wk_model_hparams(const wk_model *model) { return &model->hparams; }
+
+void wk_model_place(wk_model *model, const wk_placement *placement) {
+    model->placement = *placement;
+}
+
+const wk_placement *wk_model_placement(const wk_model *model) { return &model->placement; }

@@ -16,40 +16,56 @@ wick_status wk_model_make(wk_heap *heap, const wk_gguf *gguf, wk_model **out, wi
 void wk_model_free(wk_model *model);
 const wk_hparams *wk_model_hparams(const wk_model *model);
 
-/* Loading: weights are created on the device one by one, in any order; the loader asks of each
- * tensor of the file what it is for. */
+/* The forward pass in stages, one behind the other, each on a device of its own: neighbouring
+ * layers; the first stage also embeds the ids, the last one has the output. */
+enum { WK_MAX_STAGES = 2 };
+typedef struct wk_model_stage {
+    wick_device *device;
+    uint32_t first, count; /* layers */
+} wk_model_stage;
+typedef struct wk_placement {
+    wk_model_stage stages[WK_MAX_STAGES];
+    uint32_t n_stages;
+} wk_placement;
 
-/* wk_weight_use bits; 0: not a weight on the device but one of the next kind. */
-uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *tensor);
+/* While there are no weights. A model that nobody has placed is one stage, without a device. */
+void wk_model_place(wk_model *model, const wk_placement *placement);
+const wk_placement *wk_model_placement(const wk_model *model);
+
+/* Loading: weights are created on their devices one by one, in any order; the loader asks of each
+ * tensor of the file, for each stage, what it is for. */
+
+/* wk_weight_use bits; 0: not a weight of this stage. */
+uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *tensor,
+                              uint32_t stage);
 /* Where the bytes of a tensor that the host needs (divisors of rotary frequencies) are to be put,
  * else NULL: also once they have been used. */
 void *wk_model_host_weight(wk_model *model, const wick_file_tensor *tensor);
-/* Before the first one: takes the memory for all of them. is_mapped: data will be given. On failure
- * the device holds the sentence. */
-wick_status wk_model_reserve_weights(wk_model *model, wick_device *device, bool is_mapped);
+/* Before the first one of a stage: takes the memory for all of them. is_mapped: data will be given.
+ * On failure the stage's device holds the sentence. */
+wick_status wk_model_reserve_weights(wk_model *model, uint32_t stage, bool is_mapped);
 /* Creates the weight; the loader then uploads its rows. data: see wk_weight_desc. On failure the
- * device holds the sentence. *weight belongs to the model. */
-wick_status wk_model_begin_weight(wk_model *model, wick_device *device,
-                                  const wick_file_tensor *tensor, const void *data,
-                                  wick_tensor **weight, bool *in_place);
-/* All of them as places of the recording that is open, until they are dropped. On failure the
+ * stage's device holds the sentence. *weight belongs to the model. */
+wick_status wk_model_begin_weight(wk_model *model, uint32_t stage, const wick_file_tensor *tensor,
+                                  const void *data, wick_tensor **weight, bool *in_place);
+/* Releases those of a stage; they can be begun again. */
+void wk_model_drop_weights(wk_model *model, uint32_t stage);
+/* All of a stage as places of the recording that is open, until they are dropped. On failure its
  * device holds the sentence. */
-wick_status wk_model_place_weights(wk_model *model, wick_device *device);
-/* Releases them; they can be begun again. */
-void wk_model_drop_weights(wk_model *model);
-/* There are some. */
-bool wk_model_has_weights(const wk_model *model);
+wick_status wk_model_place_weights(wk_model *model, uint32_t stage);
+/* The stage has some. */
+bool wk_model_has_weights(const wk_model *model, uint32_t stage);
 /* Every weight is there: ties shared ones. */
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err);
 
-/* Keys and values of all layers: per layer two tensors [n_blocks, n_heads_kv, block_size,
- * head_dim], f32 or f16. On failure the device holds the sentence. */
+/* Keys and values of a stage's layers: per layer two tensors [n_blocks, n_heads_kv, block_size,
+ * head_dim], f32 or f16. On failure the stage's device holds the sentence. */
 typedef struct wk_state wk_state;
-wick_status wk_state_make(const wk_model *model, wick_device *device, uint32_t n_blocks,
+wick_status wk_state_make(const wk_model *model, uint32_t stage, uint32_t n_blocks,
                           uint32_t block_size, wick_dtype dtype, wk_state **out);
 void wk_state_free(wk_state *state);
-uint64_t wk_state_bytes(const wk_model *model, uint32_t n_blocks, uint32_t block_size,
-                        wick_dtype dtype);
+uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, uint32_t n_blocks,
+                        uint32_t block_size, wick_dtype dtype);
 
 /* One step's inputs. Tensors of the runner, written before each run. */
 typedef struct wk_batch {
@@ -58,9 +74,9 @@ typedef struct wk_batch {
     wick_tensor *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] f32 */
 } wk_batch;
 
-/* Layers [first, first + count) over the rows of batch. hidden NULL: the embedded ids; else
- * [rows, n_embd]. Result [rows, n_embd], NULL on failure. Temporaries belong to the innermost scope
- * or recording, one of which must be open; so does the result. */
+/* Layers [first, first + count), all of the stage of state, over the rows of batch. hidden NULL:
+ * the embedded ids; else [rows, n_embd]. Result [rows, n_embd], NULL on failure. Temporaries belong
+ * to the innermost scope or recording, one of which must be open; so does the result. */
 wick_tensor *wk_model_forward(const wk_model *model, wk_state *state, const wk_batch *batch,
                               uint32_t first, uint32_t count, wick_tensor *hidden);
 /* Bytes of the tensors that are alive at once in a forward pass of n_rows, logits not counted. */

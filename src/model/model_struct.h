@@ -57,8 +57,9 @@ struct wk_model {
     wk_hparams hparams;
     wk_layer *layers; /* [n_layers] */
     wick_tensor *weight[WK_MODEL_WEIGHT_COUNT];
-    wk_weight_store store; /* while the weights are loaded */
-    float *rope_divisors;  /* [n_pairs], NULL: the file has none */
+    wk_placement placement;
+    wk_weight_store stores[WK_MAX_STAGES]; /* of stages, while their weights are loaded */
+    float *rope_divisors;                  /* [n_pairs], NULL: the file has none */
 };
 
 /* Keys and values of one layer, see wk_state. */
@@ -68,8 +69,8 @@ typedef struct wk_layer_cache {
 
 struct wk_state {
     wk_heap *heap;
-    uint32_t n_layers;
-    wk_layer_cache layers[]; /* [n_layers] */
+    uint32_t first, n_layers;
+    wk_layer_cache layers[]; /* [n_layers], from layer first on */
 };
 
 /* Finds every weight among the tensors of the file and checks them all; makes rope_divisors. */

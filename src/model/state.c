@@ -32,18 +32,21 @@ static wick_tensor *make_key_cache(wick_device *device, wick_dtype dtype, const 
     return keys;
 }
 
-wick_status wk_state_make(const wk_model *model, wick_device *device, uint32_t n_blocks,
+wick_status wk_state_make(const wk_model *model, uint32_t stage, uint32_t n_blocks,
                           uint32_t block_size, wick_dtype dtype, wk_state **out) {
     assert(dtype == WICK_F32 || dtype == WICK_F16);
     *out = NULL;
     const wk_hparams *const hparams = &model->hparams;
+    const wk_model_stage *const layers = &model->placement.stages[stage];
+    wick_device *const device = layers->device;
     wk_heap *const heap = wk_device_heap(device);
-    const size_t size = hparams->n_layers * sizeof(wk_layer_cache);
+    const size_t size = layers->count * sizeof(wk_layer_cache);
     wk_state *const state = wk_alloc_zeroed(heap, sizeof *state + size);
     if (state == NULL)
         return wk_fail_memory(wk_device_sticky(device), sizeof *state + size, 0, "a cache");
     state->heap = heap;
-    state->n_layers = hparams->n_layers;
+    state->first = layers->first;
+    state->n_layers = layers->count;
 
     const wick_shape k = cache_shape(hparams, n_blocks, block_size, hparams->head_dim);
     const wick_shape v = cache_shape(hparams, n_blocks, block_size, hparams->head_dim_v);
@@ -68,12 +71,12 @@ void wk_state_free(wk_state *state) {
     wk_free(state->heap, state, sizeof *state + state->n_layers * sizeof *state->layers);
 }
 
-uint64_t wk_state_bytes(const wk_model *model, uint32_t n_blocks, uint32_t block_size,
-                        wick_dtype dtype) {
+uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, uint32_t n_blocks,
+                        uint32_t block_size, wick_dtype dtype) {
     const wk_hparams *const hparams = &model->hparams;
     const uint64_t n_slots = (uint64_t)n_blocks * block_size;
     const uint64_t n_channels =
         (uint64_t)hparams->n_heads_kv * ((uint64_t)hparams->head_dim + hparams->head_dim_v);
     const uint64_t element = (uint64_t)wk_dtype_get(dtype)->block_bytes;
-    return n_slots * n_channels * element * hparams->n_layers;
+    return n_slots * n_channels * element * model->placement.stages[stage].count;
 }

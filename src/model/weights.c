@@ -189,12 +189,24 @@ wick_status wk_model_check_weights(wk_model *model, wick_error *err) {
 
 /* ---- Loading ---- */
 
-uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *tensor) {
+/* The output matrix is the table of embeddings where the file has no other. */
+static bool is_tied(const wk_model *model) {
+    return wk_gguf_find_tensor(model->gguf, model_kinds[WK_OUTPUT].name) == NULL;
+}
+
+uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *tensor,
+                              uint32_t stage) {
     const place at = find_place(model, tensor->name);
     if (at.kind == NULL) return 0;
-    const bool is_tied = at.kind == &model_kinds[WK_TOKEN_EMBEDDING] &&
-                         wk_gguf_find_tensor(model->gguf, model_kinds[WK_OUTPUT].name) == NULL;
-    return at.kind->uses | (is_tied ? (uint32_t)WK_USE_LINEAR : 0);
+    const wk_model_stage *const layers = &model->placement.stages[stage];
+    if (at.is_in_layer) {
+        const bool is_here = at.layer >= layers->first && at.layer - layers->first < layers->count;
+        return is_here ? at.kind->uses : 0;
+    }
+    const bool is_last = stage + 1 == model->placement.n_stages;
+    if (at.kind != &model_kinds[WK_TOKEN_EMBEDDING]) return is_last ? at.kind->uses : 0;
+    return (stage == 0 ? at.kind->uses : 0) |
+           (is_last && is_tied(model) ? (uint32_t)WK_USE_LINEAR : 0);
 }
 
 void *wk_model_host_weight(wk_model *model, const wick_file_tensor *tensor) {
@@ -202,34 +214,42 @@ void *wk_model_host_weight(wk_model *model, const wick_file_tensor *tensor) {
 }
 
 static wk_weight_desc describe(const wk_model *model, const wick_file_tensor *tensor,
-                               const void *data) {
+                               uint32_t stage, const void *data) {
     return (wk_weight_desc){.dtype = tensor->dtype,
                             .shape = tensor->shape,
-                            .uses = wk_model_weight_uses(model, tensor),
+                            .uses = wk_model_weight_uses(model, tensor, stage),
                             .data = data};
 }
 
-wick_status wk_model_reserve_weights(wk_model *model, wick_device *device, bool is_mapped) {
+wick_status wk_model_reserve_weights(wk_model *model, uint32_t stage, bool is_mapped) {
+    wick_device *const device = model->placement.stages[stage].device;
     uint64_t bytes = 0;
     for (size_t i = 0; i < model->gguf->n_tensors; i++) {
-        const wk_weight_desc desc = describe(model, &model->gguf->tensors[i], NULL);
+        const wk_weight_desc desc = describe(model, &model->gguf->tensors[i], stage, NULL);
         const uint64_t room = desc.uses != 0 ? wk_weight_room(device, &desc, is_mapped) : 0;
         if (room > UINT64_MAX - bytes)
             return wk_device_fail(device, WICK_ERR_SHAPE, "the weights have no size");
         bytes += room;
     }
-    return wk_weight_store_make(device, bytes, &model->store);
+    return wk_weight_store_make(device, bytes, &model->stores[stage]);
 }
 
-wick_status wk_model_begin_weight(wk_model *model, wick_device *device,
-                                  const wick_file_tensor *tensor, const void *data,
-                                  wick_tensor **weight, bool *in_place) {
+/* The weight that tensor is in this stage. */
+static wick_tensor **slot_of(wk_model *model, const wick_file_tensor *tensor, uint32_t stage) {
     const place at = find_place(model, tensor->name);
     assert(at.kind != NULL);
-    wick_tensor **const slot = weight_at(model, &at);
+    const bool is_embedding = !at.is_in_layer && at.kind == &model_kinds[WK_TOKEN_EMBEDDING];
+    /* Behind the first stage the table is the output alone. */
+    return is_embedding && stage > 0 ? &model->weight[WK_OUTPUT] : weight_at(model, &at);
+}
+
+wick_status wk_model_begin_weight(wk_model *model, uint32_t stage, const wick_file_tensor *tensor,
+                                  const void *data, wick_tensor **weight, bool *in_place) {
+    wick_device *const device = model->placement.stages[stage].device;
+    wick_tensor **const slot = slot_of(model, tensor, stage);
     assert(*slot == NULL);
-    const wk_weight_desc desc = describe(model, tensor, data);
-    *slot = wk_weight_new(device, &desc, &model->store, in_place);
+    const wk_weight_desc desc = describe(model, tensor, stage, data);
+    *slot = wk_weight_new(device, &desc, &model->stores[stage], in_place);
     *weight = *slot;
     return *slot != NULL ? WICK_OK : wk_device_sticky(device)->status;
 }
@@ -241,11 +261,16 @@ static void drop(wick_tensor **weights, int n) {
     }
 }
 
-void wk_model_drop_weights(wk_model *model) {
-    wk_weight_store_release(&model->store);
-    drop(model->weight, WK_MODEL_WEIGHT_COUNT);
-    for (uint32_t i = 0; model->layers != NULL && i < model->hparams.n_layers; i++)
-        drop(model->layers[i].weight, WK_LAYER_WEIGHT_COUNT);
+void wk_model_drop_weights(wk_model *model, uint32_t stage) {
+    const wk_model_stage *const layers = &model->placement.stages[stage];
+    wk_weight_store_release(&model->stores[stage]);
+    if (stage == 0) drop(&model->weight[WK_TOKEN_EMBEDDING], 1);
+    if (stage + 1 == model->placement.n_stages) {
+        drop(&model->weight[WK_OUTPUT_NORM], 1);
+        drop(&model->weight[WK_OUTPUT], 1);
+    }
+    for (uint32_t i = 0; i < layers->count; i++)
+        drop(model->layers[layers->first + i].weight, WK_LAYER_WEIGHT_COUNT);
 }
 
 static void tie_weights(wk_model *model) {
@@ -253,22 +278,26 @@ static void tie_weights(wk_model *model) {
         model->weight[WK_OUTPUT] = wick_retain(model->weight[WK_TOKEN_EMBEDDING]);
 }
 
-wick_status wk_model_place_weights(wk_model *model, wick_device *device) {
+wick_status wk_model_place_weights(wk_model *model, uint32_t stage) {
     for (size_t i = 0; i < model->gguf->n_tensors; i++) {
         const wick_file_tensor *const tensor = &model->gguf->tensors[i];
         wick_tensor *weight;
         bool in_place;
-        if (wk_model_weight_uses(model, tensor) == 0) continue;
-        WK_TRY(wk_model_begin_weight(model, device, tensor, NULL, &weight, &in_place));
+        if (wk_model_weight_uses(model, tensor, stage) == 0) continue;
+        WK_TRY(wk_model_begin_weight(model, stage, tensor, NULL, &weight, &in_place));
     }
-    tie_weights(model);
+    if (stage + 1 == model->placement.n_stages) tie_weights(model);
     return WICK_OK;
 }
 
-bool wk_model_has_weights(const wk_model *model) { return model->weight[WK_OUTPUT_NORM] != NULL; }
+bool wk_model_has_weights(const wk_model *model, uint32_t stage) {
+    const uint32_t first = model->placement.stages[stage].first;
+    return model->layers[first].weight[WK_ATTN_NORM] != NULL;
+}
 
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err) {
-    wk_weight_store_release(&model->store);
+    for (uint32_t i = 0; i < model->placement.n_stages; i++)
+        wk_weight_store_release(&model->stores[i]);
     tie_weights(model);
     if (model->rope_divisors == NULL) return WICK_OK;
     const float *const divisors = model->rope_divisors;

@@ -120,6 +120,13 @@ wick_status wick_device_open_start(const wick_device_desc *desc, wick_device_ope
     return wk_device_open_start(desc, backend, reason, opening, error);
 }
 
+wick_status wk_device_open_host(const wick_device *device, wick_device_opening **out,
+                                wick_error *err) {
+    wick_device_desc desc = device->desc;
+    desc.backend = WICK_BACKEND_CPU;
+    return wick_device_open_start(&desc, out, err);
+}
+
 wick_status wick_device_open_poll(wick_device_opening *opening) {
     if (!opening) return WICK_ERR_ARGUMENT;
     wick_device *const device = opening->device;

@@ -1,4 +1,4 @@
-/* tensor/error.c: a device's sticky error. */
+/* tensor/error.c: a device's sticky error, and its log. */
 #include "tensor/device.h"
 
 #include <stdarg.h>
@@ -12,6 +12,16 @@ wick_status wk_device_fail(wick_device *device, wick_status status, const char *
     va_end(args);
     if (device->desc.log) device->desc.log(device->desc.log_user, WICK_LOG_DEBUG, text);
     return wk_fail(&device->error, status, "%s", text);
+}
+
+void wk_device_log(const wick_device *device, wick_log_level level, const char *format, ...) {
+    if (!device->desc.log) return;
+    char text[sizeof device->error.message];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    device->desc.log(device->desc.log_user, level, text);
 }
 
 wick_error *wk_device_sticky(wick_device *device) { return &device->error; }

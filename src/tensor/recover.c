@@ -142,26 +142,20 @@ static void replace(wick_device *device, wk_lost_handle *lost) {
     r->n_losses++;
 }
 
-/* Chooses when to try, or gives up. reason: why there is no device. */
+/* Chooses when to try, or gives up. reason: why there is no device, not in device->error. */
 static wick_status plan_attempt(wick_device *device, const char *reason) {
     wk_recovery *const r = &device->recovery;
     if (r->n_attempts == MAX_ATTEMPTS) {
-        char text[sizeof device->error.message];
-        snprintf(text, sizeof text, "%s", reason);
         forget_loss(device);
-        return wk_device_fail(device, WICK_ERR_DEVICE_LOST, "%s (given up after %d attempts)", text,
-                              (int)MAX_ATTEMPTS);
+        return wk_device_fail(device, WICK_ERR_DEVICE_LOST, "%s (given up after %d attempts)",
+                              reason, (int)MAX_ATTEMPTS);
     }
     uint64_t delay_ms = FIRST_DELAY_MS;
     for (uint32_t i = 0; i < r->n_attempts; i++) delay_ms *= DELAY_GROWTH;
     r->due_ns = wk_clock_ns() + delay_ms * 1000000;
     r->n_attempts++;
-    if (device->desc.log) {
-        char text[sizeof device->error.message + 64];
-        snprintf(text, sizeof text, "%s; opening it again, attempt %u of %d", reason, r->n_attempts,
-                 (int)MAX_ATTEMPTS);
-        device->desc.log(device->desc.log_user, WICK_LOG_WARNING, text);
-    }
+    wk_device_log(device, WICK_LOG_WARNING, "%s; opening it again, attempt %u of %d", reason,
+                  r->n_attempts, (int)MAX_ATTEMPTS);
     return WICK_PENDING;
 }
 

@@ -31,6 +31,15 @@ wk_heap *wk_device_heap(wick_device *device);
 /* How many streams of the device's seed were taken: the number of the next one. */
 uint64_t *wk_device_streams(wick_device *device);
 
+/* One line for the log of the device, where it has one. */
+void wk_device_log(const wick_device *device, wick_log_level level, const char *format, ...)
+    WK_PRINTF(3, 4);
+
+/* Begins to open a CPU device beside this one, with its threads, math, allocator, log and checks:
+ * for what the other device has no room for. */
+wick_status wk_device_open_host(const wick_device *device, wick_device_opening **out,
+                                wick_error *err);
+
 /* --- Loss: a device that is lost is replaced, the wick_device stays --- */
 
 bool wk_device_can_be_lost(const wick_device *device);
@@ -92,6 +101,9 @@ wick_tensor *wk_weight_new(wick_device *device, const wk_weight_desc *desc, wk_w
 /* Bytes that such a weight takes on the device; 0 where its size overflows. */
 uint64_t wk_weight_bytes(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
                          uint32_t uses);
+/* Bytes of the device's memory that it then occupies, as far as the backend knows. */
+uint64_t wk_weight_footprint(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
+                             uint32_t uses);
 /* Raw blocks of whole rows, see wk_backend.upload_rows. */
 wick_status wk_weight_upload(wick_tensor *weight, int64_t first_row, int64_t n_rows,
                              const void *blocks);

@@ -79,6 +79,16 @@ static wick_status place(wk_weight_store *store, wick_device *device, uint64_t b
     return WICK_OK;
 }
 
+uint64_t wk_weight_footprint(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
+                             uint32_t uses) {
+    wk_view view;
+    uint64_t dense;
+    const uint64_t bytes = wk_weight_bytes(device, dtype, shape, uses);
+    if (!device->backend->footprint || !wk_view_dense(dtype, shape, &view, &dense)) return bytes;
+    view.layout = (uint8_t)layout_for(device, dtype, shape, uses);
+    return device->backend->footprint(device->handle, bytes, granule_of(&view));
+}
+
 wick_tensor *wk_weight_new(wick_device *device, const wk_weight_desc *desc, wk_weight_store *store,
                            bool *in_place) {
     wk_view view;

@@ -360,6 +360,9 @@ def test_usage_errors():
         (["run", "--stop", ""], "at least one byte"),
         (["run", MODEL, "more"], "'more' is one argument too many"),
         (["run", MODEL, "-p", "a", "--file", "b"], "exclude each other"),
+        (["run", MODEL, "--gpu-layers", "-1"], "auto, all or a number of layers"),
+        (["run", MODEL, "--gpu-layers", "few"], "auto, all or a number of layers"),
+        (["run", MODEL, "--gpu-memory", "0"], "a number of bytes"),
         (["logits", MODEL, "--out", "x.npy"], "--tokens is missing"),
         (["logits", MODEL, "--tokens", "1"], "--out is missing"),
         (["logits", MODEL, "--tokens", "1", "-o", "-"], "'-' is no file"),
@@ -380,6 +383,15 @@ def test_option_forms():
     for form in (["--max-tokens=5"], ["-n5"], ["-n", "5"], ["--max-tokens", "5"]):
         equal(succeeds("run", *form, "--temperature=0", f"-p{GREEDY['prompt']}", "--", MODEL),
               expected)
+
+
+def test_gpu_layers():
+    """The CPU keeps all layers, whatever a GPU would have kept."""
+    expected = succeeds(*greedy(n=5))
+    for value in ("auto", "all", "0", "3", "1000"):
+        done = wick(*greedy("--backend", "cpu", "--gpu-layers", value, "--gpu-memory", "1M", n=5))
+        equal(done.stdout, expected)
+        assert b"layers" not in done.stderr, done.stderr
 
 
 # ---- models that are not there or broken ----
@@ -561,6 +573,9 @@ def test_info_json():
     assert "tensors" not in info
     memory = info["predicted_memory"]
     assert memory["total_bytes"] >= memory["weight_bytes"] + memory["cache_bytes"], memory
+    equal((memory["n_layers"], memory["device_layers"]), (5, 5))
+    if memory["available_bytes"] > 0:
+        equal(memory["whole_context_length"], 512)
     longer = strict_json(succeeds("info", MODEL, "--json", "--context", 2048))["predicted_memory"]
     equal(longer["cache_bytes"], 4 * memory["cache_bytes"])
     tensors = strict_json(succeeds("info", MODEL, "--json", "--tensors"))["tensors"]
@@ -639,15 +654,15 @@ def test_version():
     assert re.fullmatch(rb"wick \d+\.\d+\.\d+\n", succeeds("--version"))
 
 
-ENGINE = ("backend adapter webgpu-lib threads isa math chunk cache strict verify profile debug "
-          "no-map no-kernel-cache no-warm-up tuning")
+ENGINE = ("backend adapter webgpu-lib gpu-layers gpu-memory threads isa math chunk cache strict "
+          "verify profile debug no-map no-kernel-cache no-warm-up tuning")
 OPTIONS = {
     "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet temp top-k top-p "
            "min-p repeat-penalty repeat-last seed frequency-penalty presence-penalty logit-bias "
            "dry "
            "dry-base dry-allowed dry-last dry-breaker typical-p xtc xtc-threshold mirostat "
            "mirostat-eta logprobs context " + ENGINE,
-    "info": "json tensors context backend math",
+    "info": "json tensors context backend adapter webgpu-lib gpu-memory math",
     "tokenize": "file ids no-special decode special",
     "logits": "tokens out " + ENGINE,
     "bench": "prompt generate repetitions kernels only store csv json " + ENGINE,

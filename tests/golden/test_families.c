@@ -86,7 +86,7 @@ static void compute(wick_model *model, const reference *want, uint32_t n_padding
 
     const wick_scope scope = wick_scope_begin(device);
     wk_state *state;
-    assert_int_equal(wk_state_make(model->model, device, n_blocks, BLOCK, cache, &state), WICK_OK);
+    assert_int_equal(wk_state_make(model->model, 0, n_blocks, BLOCK, cache, &state), WICK_OK);
     batch.descriptor = wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(at->n_words), words,
                                              at->n_words * sizeof *words);
     const wick_shape table = WICK_SHAPE(n_rows, n_pairs);

@@ -19,16 +19,27 @@ static checked_heap heap;
 static wick_device *device;
 static wick_model *model;
 
-static int set_up(void **state) {
-    (void)state;
+static int open_with(int32_t device_layers) {
     wick_error error = {.status = WICK_OK};
     checked_heap_init(&heap, UINT64_MAX);
     const wick_device_desc desc = {
         .backend = WICK_BACKEND_WEBGPU, .allocator = heap.heap.hook, .webgpu.library = library};
     if (wick_device_open(&desc, &device, &error) != WICK_OK ||
-        wick_model_open(device, stories_path(), NULL, &model, &error) != WICK_OK)
+        wick_model_open(device, stories_path(), &(wick_model_desc){.device_layers = device_layers},
+                        &model, &error) != WICK_OK)
         fail_msg("%s", error.message);
     return 0;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    return open_with(0);
+}
+
+/* The first layers are on the CPU, which is never lost. */
+static int set_up_split(void **state) {
+    (void)state;
+    return open_with(2);
 }
 
 static int tear_down(void **state) {
@@ -121,6 +132,7 @@ static void test_closed_while_lost(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_text_goes_on, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(test_text_goes_on, set_up_split, tear_down),
     cmocka_unit_test_setup_teardown(test_tensors_are_lost, set_up, tear_down),
     cmocka_unit_test_setup_teardown(test_closed_while_lost, set_up, tear_down),
 };

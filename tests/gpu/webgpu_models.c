@@ -249,6 +249,51 @@ static void test_kernel_cache(void **state) {
     wk_mutex_free(&heap, k.lock);
 }
 
+/* The first layers on the CPU: so many as were asked for, or as the memory wants. */
+static void check_split(int32_t device_layers, uint64_t memory, fixture *f) {
+    enum { TOKENS = 24, LAYERS = 5 };
+    char path[1024];
+    wick_device *device;
+    wick_model *model;
+    wick_model_info info;
+    wick_device_stats stats;
+    wick_error error = {0};
+    uint32_t n_prompt, n_want;
+    const uint32_t *const prompt = ids_of(f, wk_json_get(f->root, "prompt_tokens"), &n_prompt);
+    const uint32_t *const want = ids_of(f, wk_json_get(f->root, "tokens"), &n_want);
+    wick_device_desc desc = chosen;
+    desc.webgpu.pool.max_bytes = memory;
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    const wick_session_desc session = {.context_length = 128, .chunk_length = 4};
+    const wick_model_desc split = {.device_layers = device_layers, .sessions = &session};
+    if (wick_device_open(&desc, &device, &error) != WICK_OK ||
+        wick_model_open(device, path, &split, &model, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    wick_model_get_info(model, &info);
+    if (device_layers != 0)
+        assert_int_equal(info.host_layers, device_layers < 0 ? LAYERS : LAYERS - device_layers);
+    else
+        assert_in_range(info.host_layers, 1, LAYERS - 1);
+    check_greedy(model, session, prompt, n_prompt, want, TOKENS);
+    wick_device_get_stats(device, &stats);
+    assert_int_equal(stats.n_fallbacks, 0);
+    assert_true((stats.n_dispatches > 0) == (device_layers >= 0));
+    if (memory > 0) assert_true(stats.pool_peak_bytes <= memory);
+    wick_model_close(model);
+    wick_device_close(device);
+}
+
+static void test_layers_on_the_cpu(void **state) {
+    (void)state;
+    fixture f;
+    assert_true(load_json(&f, getenv("WICK_TEST_DATA"), "stories260K.greedy.json"));
+    check_split(WICK_NO_LAYERS, 0, &f);
+    check_split(1, 0, &f);
+    check_split(3, 0, &f);
+    check_split(0, 1 << 20, &f);
+    wk_arena_release(&f.arena);
+}
+
 static void test_real_nll(void **state) {
     (void)state;
     check_nll(&chosen, 5e-4, 1e-4);
@@ -276,9 +321,10 @@ int main(int argc, char **argv) {
     const int n_own = is_real || is_fast;
     if (!parse_device(argc - n_own, argv + n_own, &chosen)) return 2;
     const struct CMUnitTest stories[] = {
-        cmocka_unit_test(test_stories_greedy), cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_counters),       cmocka_unit_test(test_nothing_compiles_later),
-        cmocka_unit_test(test_no_warm_up),     cmocka_unit_test(test_kernel_cache)};
+        cmocka_unit_test(test_stories_greedy),   cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_counters),         cmocka_unit_test(test_nothing_compiles_later),
+        cmocka_unit_test(test_no_warm_up),       cmocka_unit_test(test_kernel_cache),
+        cmocka_unit_test(test_layers_on_the_cpu)};
     const struct CMUnitTest real[] = {cmocka_unit_test(test_real_nll),
                                       cmocka_unit_test(test_real_greedy)};
     const struct CMUnitTest fast[] = {cmocka_unit_test(test_fast_nll)};

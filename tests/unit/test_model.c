@@ -82,7 +82,7 @@ static void test_defaults(void **state) {
     assert_int_equal(hparams->rope[0].n_pairs, 2);
     assert_true(hparams->rope[0].magnitude == 1.0);
     assert_true(fabs(hparams->rope[0].frequency[1] - 0.01) < 1e-15);
-    assert_int_equal(wk_state_bytes(it.model, 3, 16, WICK_F16), 3 * 16 * 8 * 2 * SMALL_LAYERS);
+    assert_int_equal(wk_state_bytes(it.model, 0, 3, 16, WICK_F16), 3 * 16 * 8 * 2 * SMALL_LAYERS);
     assert_true(wk_model_activation_bytes(it.model, 2) ==
                 2 * wk_model_activation_bytes(it.model, 1));
 
@@ -103,10 +103,10 @@ static void test_uses(void **state) {
         const wk_gguf *const gguf = wk_gguf_parser_result(it.parser);
         const wick_file_tensor *const embedding = wk_gguf_find_tensor(gguf, "token_embd.weight");
         const uint32_t uses = WK_USE_EMBEDDING | (is_tied ? (uint32_t)WK_USE_LINEAR : 0);
-        assert_int_equal(wk_model_weight_uses(it.model, embedding), uses);
+        assert_int_equal(wk_model_weight_uses(it.model, embedding, 0), uses);
         assert_null(wk_model_host_weight(it.model, embedding));
         const wick_file_tensor *const divisors = wk_gguf_find_tensor(gguf, "rope_freqs.weight");
-        assert_int_equal(wk_model_weight_uses(it.model, divisors), 0);
+        assert_int_equal(wk_model_weight_uses(it.model, divisors, 0), 0);
         assert_non_null(wk_model_host_weight(it.model, divisors));
         drop(&it);
         small_add_tensor(&small, "output.weight", SMALL_VOCAB, SMALL_EMBD);

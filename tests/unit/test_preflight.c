@@ -85,6 +85,55 @@ static void test_context(void **state) {
     wick_file_close(file);
 }
 
+static wick_prediction predict_on(const wick_file *file, uint64_t memory, uint32_t context) {
+    const wick_device_desc desc = {
+        .backend = WICK_BACKEND_NULL, .n_threads = 1, .null_memory = memory};
+    wick_device *null;
+    wick_prediction p;
+    assert_int_equal(wick_device_open(&desc, &null, NULL), WICK_OK);
+    assert_int_equal(wick_predict(file, null, context, &p, NULL), WICK_OK);
+    wick_device_close(null);
+    assert_int_equal(p.available_bytes, memory);
+    return p;
+}
+
+/* What a device has room for: the more memory, the more layers; the fewer tokens, too. */
+static void test_room(void **state) {
+    (void)state;
+    small_model small = small_model_make();
+    small_set_u32(&small, "llama.context_length", 1000);
+    wick_file *const file = write_small(&small);
+    uint32_t layers = 0, length = 0;
+    for (uint64_t memory = 1 << 10; memory <= 16 << 20; memory *= 2) {
+        const wick_prediction p = predict_on(file, memory, WK_BLOCK_SIZE);
+        assert_int_equal(p.n_layers, SMALL_LAYERS);
+        assert_in_range(p.device_layers, layers, SMALL_LAYERS);
+        assert_in_range(p.whole_context_length, length, 1000);
+        /* All layers fit exactly where a context of this length lets them. */
+        assert_true((p.device_layers == SMALL_LAYERS) == (p.whole_context_length >= WK_BLOCK_SIZE));
+        layers = p.device_layers;
+        length = p.whole_context_length;
+        if (length == 0 || length == 1000) continue;
+        assert_int_equal(predict_on(file, memory, length).device_layers, SMALL_LAYERS);
+        assert_true(predict_on(file, memory, length + 1).device_layers < SMALL_LAYERS);
+    }
+    assert_int_equal(layers, SMALL_LAYERS);
+    assert_int_equal(length, 1000);
+    wick_file_close(file);
+}
+
+/* The CPU itself keeps all. */
+static void test_room_of_cpu(void **state) {
+    (void)state;
+    const small_model small = small_model_make();
+    wick_file *const file = write_small(&small);
+    wick_prediction p;
+    assert_int_equal(wick_predict(file, device, 0, &p, NULL), WICK_OK);
+    assert_int_equal(p.device_layers, SMALL_LAYERS);
+    assert_true(p.available_bytes == 0 || p.whole_context_length == 16);
+    wick_file_close(file);
+}
+
 static void test_refused(void **state) {
     (void)state;
     small_model small = small_model_make();
@@ -132,10 +181,9 @@ static void test_real(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_context),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_real),
+        cmocka_unit_test(test_small),   cmocka_unit_test(test_context),
+        cmocka_unit_test(test_room),    cmocka_unit_test(test_room_of_cpu),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_real),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

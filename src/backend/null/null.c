@@ -33,6 +33,7 @@ struct wk_backend_device {
     null_read reads[MAX_READS];
     uint64_t calls_left; /* until it has gone; 0: it stays */
     uint32_t n_allocs, refused;
+    uint64_t used, limit; /* bytes of buffers; limit 0: none */
     bool is_gone, is_known_lost;
 };
 
@@ -66,7 +67,8 @@ static wick_status open_start(const wk_open_desc *desc, wk_backend_device **out,
                                .flags = desc->device->null_flags,
                                .backend = desc->inner,
                                .calls_left = desc->device->null_lose_after,
-                               .refused = desc->device->null_refused};
+                               .refused = desc->device->null_refused,
+                               .limit = desc->device->null_memory};
     const wick_status status = dev->backend->open_start(desc, &dev->handle, err);
     if (status != WICK_OK) {
         wk_free(desc->heap, dev, sizeof *dev);
@@ -90,6 +92,9 @@ static void info(const wk_backend_device *dev, wick_device_info *out) {
     dev->backend->info(dev->handle, out);
     out->backend = WICK_BACKEND_NULL;
     snprintf(out->backend_name, sizeof out->backend_name, "null");
+    if (dev->limit == 0) return;
+    out->memory_total = dev->limit;
+    out->memory_available = dev->limit - dev->used;
 }
 
 static void stats(const wk_backend_device *dev, wk_backend_stats *out) {
@@ -118,6 +123,8 @@ static wick_status alloc(wk_backend_device *dev, uint64_t size, uint64_t granule
                          wick_error *err) {
     if (has_gone(dev)) WK_TRY(swallow(dev, err));
     if (++dev->n_allocs == dev->refused) return wk_fail_memory(err, size, 0, "a buffer");
+    if (dev->limit > 0 && size > dev->limit - dev->used)
+        return wk_fail_memory(err, size, dev->limit - dev->used, "a buffer");
     null_buffer *const buf = wk_alloc_zeroed(dev->heap, sizeof *buf);
     if (!buf) return wk_fail_memory(err, sizeof *buf, 0, "a buffer");
     const wick_status status = dev->backend->alloc(dev->handle, size, granule, &buf->inner, err);
@@ -128,6 +135,7 @@ static wick_status alloc(wk_backend_device *dev, uint64_t size, uint64_t granule
     /* Contents are undefined: whoever counts on zeros gets NaN. */
     if (size > 0 && buf->inner->data) memset(buf->inner->data, 0xFF, (size_t)size);
     buf->base.size = size;
+    dev->used += size;
     buf->next = dev->alive;
     dev->alive = buf;
     *out = &buf->base;
@@ -140,6 +148,7 @@ static void free_buffer(wk_backend_device *dev, wk_buffer *base) {
     assert(*at && "freed twice");
     null_buffer *const buf = *at;
     *at = buf->next;
+    dev->used -= base->size;
     dev->backend->free(dev->handle, buf->inner);
     wk_free(dev->heap, buf, sizeof *buf);
 }
@@ -281,7 +290,8 @@ static wick_status read_finish(wk_backend_device *dev, wk_ticket ticket, void *d
 
 static bool lost(const wk_backend_device *dev) { return dev->is_known_lost; }
 
-/* No plan_prepare: every step is encoded and checked anew. No wrap: nothing is read in place. */
+/* No plan_prepare: every step is encoded and checked anew. No wrap: nothing is read in place. Each
+ * weight has a buffer of its own, as on a GPU. */
 const wk_backend wk_backend_null = {
     .id = WICK_BACKEND_NULL,
     .name = "null",
@@ -294,7 +304,6 @@ const wk_backend wk_backend_null = {
     .alloc = alloc,
     .free = free_buffer,
     .upload = upload,
-    .joins_weights = true,
     .prepare_weight = prepare_weight,
     .upload_rows = upload_rows,
     .find_kernel = find_kernel,

@@ -128,13 +128,36 @@ wick_status wk_dispatch_run_n(wk_encoder *e, const wk_dispatch *d, uint64_t n) {
 
 /* --- What kernels ask for --- */
 
+/* Held by the plan that is being made. */
+static bool is_held(const wk_encoder *e, const wk_buffer *temp) {
+    for (size_t i = 0; i < e->recorder->n_temps; i++)
+        if (e->recorder->temps[i] == temp) return true;
+    return false;
+}
+
+static bool is_taken(const wk_encoder *e, const wk_buffer *temp) {
+    for (int i = 0; i < e->n_temps; i++)
+        if (e->temps[i] == temp) return true;
+    return false;
+}
+
+/* What earlier ops of a plan have needed serves this one, too: they run one after the other. */
+static wk_buffer *find_held(const wk_encoder *e, uint64_t bytes) {
+    for (size_t i = 0; i < e->recorder->n_temps; i++) {
+        wk_buffer *const temp = e->recorder->temps[i];
+        if (temp->size == bytes && !is_taken(e, temp)) return temp;
+    }
+    return NULL;
+}
+
 wick_status wk_encoder_temp(wk_encoder *e, int64_t count, wk_view *out) {
     const wick_shape shape = wick_shape_of(1, &count);
     uint64_t bytes;
     if (!wk_view_dense(WICK_F32, &shape, out, &bytes))
         return wk_fail(e->err, WICK_ERR_SHAPE, "%lld elements are no tensor", (long long)count);
     assert(e->n_temps < WK_MAX_TEMPS);
-    WK_TRY(wk_webgpu_temp(e->dev, bytes, &out->buf, e->err));
+    out->buf = find_held(e, bytes);
+    if (!out->buf) WK_TRY(wk_webgpu_temp(e->dev, bytes, &out->buf, e->err));
     e->temps[e->n_temps++] = out->buf;
     return WICK_OK;
 }
@@ -150,6 +173,7 @@ wick_status wk_encoder_end(wk_encoder *e, wick_status status) {
     const bool is_kept = status == WICK_OK && e->recorder != &e->dev->recorder;
     for (; e->n_temps > 0; e->n_temps--) {
         wk_buffer *const temp = e->temps[e->n_temps - 1];
+        if (is_held(e, temp)) continue;
         if (is_kept && status == WICK_OK)
             status = wk_recorder_hold(e->dev, e->recorder, temp, e->err);
         if (!is_kept || status != WICK_OK) wk_webgpu_free(e->dev, temp);

@@ -17,7 +17,7 @@ enum {
     SHORT_KEYS = SHORT_SPAN * SHORT_SPANS,
     /* Of a key, of a value: what 16 KiB of shared memory and the registers of a thread hold. */
     MAX_ELEMENTS = 512,
-    MAX_PARTS_BYTES = 16 * 1024 * 1024, /* each op of a plan has its own */
+    MAX_PARTS_BYTES = 16 * 1024 * 1024, /* each plan has its own */
 };
 
 typedef struct tuning {

@@ -12,6 +12,16 @@ static uint64_t segment_of(const wk_backend_device *dev, uint64_t granule) {
     return unit <= most ? most / unit * unit : most;
 }
 
+/* Bytes are copied by words of 4. */
+static uint64_t padded(uint64_t size) { return size > 0 ? (size + 3) / 4 * 4 : 4; }
+
+uint64_t wk_webgpu_footprint(const wk_backend_device *dev, uint64_t size, uint64_t granule) {
+    const uint64_t segment = segment_of(dev, granule), needed = padded(size);
+    const uint64_t rest = needed % segment;
+    return needed / segment * wk_pool_block_bytes(dev, segment) +
+           (rest > 0 ? wk_pool_block_bytes(dev, rest) : 0);
+}
+
 static size_t bytes_of(uint32_t n_pieces) {
     return sizeof(wk_webgpu_buffer) + n_pieces * sizeof(wk_piece);
 }
@@ -39,9 +49,7 @@ static void free_pieces(wk_backend_device *dev, wk_webgpu_buffer *buf, uint32_t 
     wk_free(dev->heap, buf, bytes_of(buf->n_pieces));
 }
 
-/* What it takes, and a buffer without its pieces. */
-static uint64_t padded(uint64_t size) { return size > 0 ? (size + 3) / 4 * 4 : 4; }
-
+/* A buffer without its pieces. */
 static wk_webgpu_buffer *buffer_of(wk_backend_device *dev, uint64_t size, uint64_t segment,
                                    wick_error *err) {
     const uint32_t n_pieces = (uint32_t)((padded(size) + segment - 1) / segment);

@@ -104,6 +104,13 @@ static wick_status make_block(wk_backend_device *dev, uint64_t size, wk_block **
     return WICK_OK;
 }
 
+uint64_t wk_pool_block_bytes(const wk_backend_device *dev, uint64_t size) {
+    uint64_t block_size;
+    (void)class_of(size, &block_size);
+    /* All that round up to more than a block may have share the largest one's class. */
+    return block_size < dev->block_bytes ? block_size : dev->block_bytes;
+}
+
 static wick_status take_block(wk_backend_device *dev, uint64_t size, wk_piece *out,
                               wick_error *err) {
     uint64_t block_size;
@@ -114,9 +121,7 @@ static wick_status take_block(wk_backend_device *dev, uint64_t size, wk_piece *o
         *list = block->next;
     } else {
         dev->pool.n_misses++;
-        /* All that round up to more than a block may have share the largest one's class. */
-        if (block_size > dev->block_bytes) block_size = dev->block_bytes;
-        WK_TRY(make_block(dev, block_size, &block, err));
+        WK_TRY(make_block(dev, wk_pool_block_bytes(dev, size), &block, err));
     }
     dev->pool.free_bytes -= block->size;
     *out = (wk_piece){.block = block};

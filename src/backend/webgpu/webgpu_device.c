@@ -155,6 +155,7 @@ const wk_backend wk_backend_webgpu = {
     .tune = wk_tuning_read,
     .tuning = wk_tuning_write,
     .alloc = wk_webgpu_alloc,
+    .footprint = wk_webgpu_footprint,
     .free = wk_webgpu_free,
     .trim = wk_webgpu_trim,
     .upload = wk_webgpu_upload,

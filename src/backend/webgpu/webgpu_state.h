@@ -256,6 +256,8 @@ wick_status wk_pool_take(wk_backend_device *dev, uint64_t size, wk_piece *out, w
 /* The same, never of a slab. */
 wick_status wk_pool_take_block(wk_backend_device *dev, uint64_t size, wk_piece *out,
                                wick_error *err);
+/* Bytes of the block that a piece of this size has, where it shares none. */
+uint64_t wk_pool_block_bytes(const wk_backend_device *dev, uint64_t size);
 void wk_pool_give(wk_backend_device *dev, const wk_piece *piece);
 /* Gives back to the implementation what nobody has; nothing recorded may name it. */
 uint64_t wk_pool_trim(wk_backend_device *dev);
@@ -268,6 +270,7 @@ wick_status wk_webgpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t gran
 /* The same in one block, which no other buffer shares. */
 wick_status wk_webgpu_alloc_block(wk_backend_device *dev, uint64_t size, wk_buffer **out,
                                   wick_error *err);
+uint64_t wk_webgpu_footprint(const wk_backend_device *dev, uint64_t size, uint64_t granule);
 void wk_webgpu_free(wk_backend_device *dev, wk_buffer *buf);
 /* A buffer in the same pieces without memory, for rehearsals. */
 wick_status wk_webgpu_stand_in(wk_backend_device *dev, uint64_t size, uint64_t granule,

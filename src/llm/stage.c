@@ -1,0 +1,253 @@
+/* llm/stage.c: see stage.h. All batches of one shape are one plan. */
+#include "llm/stage.h"
+
+#include "tensor/plan.h"
+
+#include <wick/ops.h>
+
+#include <assert.h>
+
+enum { MAX_CLASSES = 48 }; /* kinds of outputs x powers of two up to the largest chunk */
+
+/* All batches of one shape: recorded once, replayed from then on. */
+typedef struct shape_class {
+    wk_outputs outputs;
+    wk_batch batch;
+    wick_tensor *hidden; /* [rows, n_embd] that come in; NULL in the first stage */
+    wick_tensor *result; /* hidden rows or logits; NULL in the last stage without outputs */
+    wk_plan *plan;
+} shape_class;
+
+struct wk_stage {
+    wick_device *device;
+    const wk_model *net;
+    uint32_t index, n_blocks;
+    wick_dtype cache_dtype;
+    uint32_t generation; /* of the device that holds what follows */
+    wk_state *state;     /* NULL: to be renewed */
+    wk_plan_pool *pool;
+    shape_class classes[MAX_CLASSES];
+    uint32_t n_classes;
+    shape_class *running; /* NULL: idle */
+    wick_reading *reading;
+};
+
+static bool is_last(const wk_stage *stage) {
+    return stage->index + 1 == wk_model_placement(stage->net)->n_stages;
+}
+
+/* --- Making --- */
+
+static wick_status make_device_memory(wk_stage *stage) {
+    WK_TRY(wk_state_make(stage->net, stage->index, stage->n_blocks, WK_BLOCK_SIZE,
+                         stage->cache_dtype, &stage->state));
+    stage->generation = wk_device_generation(stage->device);
+    return wk_plan_pool_make(stage->device, &stage->pool);
+}
+
+wick_status wk_stage_make(const wk_model *net, uint32_t index, uint32_t n_blocks,
+                          wick_dtype cache_dtype, wk_stage **out) {
+    wick_device *const device = wk_model_placement(net)->stages[index].device;
+    wk_stage *const stage = wk_alloc_zeroed(wk_device_heap(device), sizeof *stage);
+    *out = NULL;
+    if (!stage) return wk_fail_memory(wk_device_sticky(device), sizeof *stage, 0, "a stage");
+    stage->device = device;
+    stage->net = net;
+    stage->index = index;
+    stage->n_blocks = n_blocks;
+    stage->cache_dtype = cache_dtype;
+    const wick_status status = make_device_memory(stage);
+    if (status == WICK_OK || status == WICK_ERR_DEVICE_LOST)
+        *out = stage;
+    else
+        wk_stage_free(stage);
+    return status;
+}
+
+static void free_class(shape_class *class) {
+    wick_release(class->result);
+    wick_release(class->hidden);
+    wick_release(class->batch.descriptor);
+    for (int i = 0; i < WK_MAX_ROPES; i++) {
+        wick_release(class->batch.cos[i]);
+        wick_release(class->batch.sin[i]);
+    }
+    wk_plan_free(class->plan);
+}
+
+static void drop_reading(wk_stage *stage) {
+    if (stage->reading) (void)wick_read_finish(stage->reading, NULL, 0);
+    stage->reading = NULL;
+}
+
+static void free_device_memory(wk_stage *stage) {
+    drop_reading(stage);
+    for (uint32_t i = 0; i < stage->n_classes; i++) free_class(&stage->classes[i]);
+    stage->n_classes = 0;
+    stage->running = NULL;
+    wk_plan_pool_free(stage->pool);
+    stage->pool = NULL;
+    wk_state_free(stage->state);
+    stage->state = NULL;
+}
+
+bool wk_stage_is_stale(const wk_stage *stage) {
+    return !stage->pool || stage->generation != wk_device_generation(stage->device);
+}
+
+wick_status wk_stage_renew(wk_stage *stage) {
+    free_device_memory(stage);
+    return make_device_memory(stage);
+}
+
+void wk_stage_free(wk_stage *stage) {
+    if (!stage) return;
+    free_device_memory(stage);
+    wk_free(wk_device_heap(stage->device), stage, sizeof *stage);
+}
+
+/* --- Shape classes --- */
+
+static wick_status make_inputs(const wk_stage *stage, shape_class *class) {
+    wick_device *const device = stage->device;
+    const wk_hparams *const hparams = wk_model_hparams(stage->net);
+    wk_batch *const batch = &class->batch;
+    const uint32_t n_rows = batch->layout.n_rows;
+    batch->descriptor = wick_empty(device, WICK_U32, WICK_SHAPE(batch->layout.n_words));
+    bool complete = batch->descriptor != NULL;
+    for (uint32_t i = 0; i < hparams->n_ropes && complete; i++) {
+        const wick_shape shape = WICK_SHAPE(n_rows, hparams->rope[i].n_pairs);
+        batch->cos[i] = wick_empty(device, WICK_F32, shape);
+        batch->sin[i] = wick_empty(device, WICK_F32, shape);
+        complete = batch->cos[i] && batch->sin[i];
+    }
+    if (complete && stage->index > 0) {
+        class->hidden = wick_empty(device, WICK_F32, WICK_SHAPE(n_rows, hparams->n_embd));
+        complete = class->hidden != NULL;
+    }
+    return complete ? WICK_OK : wk_device_sticky(device)->status;
+}
+
+/* The forward pass of a batch of this class through the stage, into the recording that is open. */
+static wick_status compute(const wk_stage *stage, shape_class *class) {
+    const wk_model_stage *const layers = &wk_model_placement(stage->net)->stages[stage->index];
+    wick_tensor *const hidden = wk_model_forward(stage->net, stage->state, &class->batch,
+                                                 layers->first, layers->count, class->hidden);
+    const bool has_result = !is_last(stage) || class->outputs != WK_OUTPUTS_NONE;
+    if (hidden && has_result)
+        class->result = wick_retain(
+            is_last(stage) ? wk_model_logits(stage->net, &class->batch, hidden) : hidden);
+    const bool is_complete = hidden && (class->result || !has_result);
+    return is_complete ? WICK_OK : wk_device_sticky(stage->device)->status;
+}
+
+/* Once, as a plan. */
+static wick_status record(wk_stage *stage, shape_class *class) {
+    wick_device *const device = stage->device;
+    WK_TRY(wk_plan_begin(device, stage->pool));
+    const wick_scope scope = wick_scope_begin(device);
+    wick_status status = compute(stage, class);
+    if (status == WICK_OK)
+        status = wk_plan_end(device, &class->result, class->result ? 1 : 0, &class->plan);
+    else
+        wk_plan_abort(device, &class->plan);
+    wick_scope_end(scope);
+    return status;
+}
+
+static wick_status get_class(wk_stage *stage, const wk_stage_batch *batch, shape_class **out) {
+    for (uint32_t i = 0; i < stage->n_classes; i++) {
+        *out = &stage->classes[i];
+        if ((*out)->batch.layout.n_rows == batch->layout.n_rows &&
+            (*out)->outputs == batch->outputs)
+            return WICK_OK;
+    }
+    assert(stage->n_classes < MAX_CLASSES);
+    shape_class class = {.outputs = batch->outputs, .batch.layout = batch->layout};
+    wick_status status = make_inputs(stage, &class);
+    if (status == WICK_OK) status = record(stage, &class);
+    if (status != WICK_OK) {
+        free_class(&class);
+        return status;
+    }
+    *out = &stage->classes[stage->n_classes++];
+    **out = class;
+    return WICK_OK;
+}
+
+/* --- Rehearsal --- */
+
+/* Everything but the weights, where there are some, belongs to the recording: nothing takes memory
+ * of the device. Plans without outputs are the beginning of those with them. */
+wick_status wk_stage_rehearse(wk_model *net, uint32_t index, uint32_t n_blocks,
+                              wick_dtype cache_dtype, const wk_stage_batch *batch) {
+    wick_device *const device = wk_model_placement(net)->stages[index].device;
+    wk_stage stage = {.device = device, .net = net, .index = index};
+    shape_class class = {.outputs = batch->outputs, .batch.layout = batch->layout};
+    const bool has_weights = wk_model_has_weights(net, index);
+    WK_TRY(wk_plan_begin(device, NULL));
+    const wick_scope scope = wick_scope_begin(device);
+    wick_status status = has_weights ? WICK_OK : wk_model_place_weights(net, index);
+    if (status == WICK_OK)
+        status = wk_state_make(net, index, n_blocks, WK_BLOCK_SIZE, cache_dtype, &stage.state);
+    if (status == WICK_OK) status = make_inputs(&stage, &class);
+    if (status == WICK_OK) status = compute(&stage, &class);
+    if (status == WICK_OK)
+        status = wk_plan_rehearse(device, &class.plan);
+    else
+        wk_plan_abort(device, &class.plan);
+    wick_release(class.result);
+    wk_state_free(stage.state);
+    wick_scope_end(scope); /* with the inputs */
+    if (!has_weights) wk_model_drop_weights(net, index);
+    wk_plan_free(class.plan);
+    return status;
+}
+
+/* --- Running --- */
+
+static wick_status write_inputs(const wk_stage *stage, const shape_class *class,
+                                const wk_stage_batch *from) {
+    const wk_batch *const to = &class->batch;
+    const uint32_t n_ropes = wk_model_hparams(stage->net)->n_ropes;
+    WK_TRY(wick_write(to->descriptor, from->words, to->layout.n_words * sizeof *from->words));
+    for (uint32_t i = 0; i < n_ropes; i++) {
+        WK_TRY(wick_write(to->cos[i], from->cos[i], wick_tensor_bytes(to->cos[i])));
+        WK_TRY(wick_write(to->sin[i], from->sin[i], wick_tensor_bytes(to->sin[i])));
+    }
+    if (!class->hidden) return WICK_OK;
+    return wick_write(class->hidden, from->hidden, wick_tensor_bytes(class->hidden));
+}
+
+wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch) {
+    assert(!stage->running);
+    shape_class *class = NULL;
+    WK_TRY(get_class(stage, batch, &class));
+    WK_TRY(wk_device_compiled(stage->device));
+    WK_TRY(write_inputs(stage, class, batch));
+    WK_TRY(wk_plan_run(class->plan));
+    if (class->result) WK_TRY(wick_read_start(class->result, &stage->reading));
+    stage->running = class;
+    return WICK_OK;
+}
+
+wick_status wk_stage_poll(wk_stage *stage, const wk_stage_batch *batch) {
+    const shape_class *const class = stage->running;
+    assert(class);
+    if (wk_stage_is_stale(stage)) {
+        drop_reading(stage);
+        stage->running = NULL;
+        return wk_device_fail(stage->device, WICK_ERR_DEVICE_LOST,
+                              "the batch was lost with its device");
+    }
+    const wick_status polled =
+        stage->reading ? wick_read_poll(stage->reading) : wick_poll(stage->device);
+    if (polled == WICK_PENDING) return WICK_PENDING;
+    stage->running = NULL;
+    if (!stage->reading) return polled;
+    const wick_status status =
+        wick_read_finish(stage->reading, is_last(stage) ? batch->logits : batch->hidden,
+                         wick_tensor_bytes(class->result));
+    stage->reading = NULL;
+    return status;
+}

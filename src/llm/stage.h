@@ -1,0 +1,43 @@
+/* llm/stage.h: a stage of the forward pass on its device: the cache of its layers, and batches
+ * through them. What it computes comes back to the host and goes on from there: to the next stage,
+ * or as logits. */
+#ifndef WK_LLM_STAGE_H
+#define WK_LLM_STAGE_H
+
+#include "llm/llm.h"
+
+typedef struct wk_stage wk_stage;
+
+/* A batch on the host, the same for every stage. */
+typedef struct wk_stage_batch {
+    wk_batch_layout layout;
+    wk_outputs outputs;
+    uint32_t *words;                              /* [layout.n_words] */
+    float *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] */
+    float *hidden;                                /* [rows, n_embd], from stage to stage */
+    float *logits;                                /* [n_outputs, n_vocab], of the last one */
+} wk_stage_batch;
+
+/* Number index of the model's placement, with a cache of n_blocks. On failure its device holds the
+ * sentence; *out is set also when the device was lost, see wk_stage_is_stale. */
+wick_status wk_stage_make(const wk_model *net, uint32_t index, uint32_t n_blocks,
+                          wick_dtype cache_dtype, wk_stage **out);
+void wk_stage_free(wk_stage *stage);
+
+/* What it had on its device was lost with it: the next start needs a renewal, which leaves the
+ * cache empty. */
+bool wk_stage_is_stale(const wk_stage *stage);
+wick_status wk_stage_renew(wk_stage *stage);
+
+/* What batches of this layout and outputs need of a stage that is not made yet begins to compile.
+ * Where it has no weights yet, from what the header says of them. */
+wick_status wk_stage_rehearse(wk_model *net, uint32_t index, uint32_t n_blocks,
+                              wick_dtype cache_dtype, const wk_stage_batch *batch);
+
+/* Starts a batch; the first stage reads no hidden rows. WICK_PENDING: kernels compile, call again.
+ */
+wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch);
+/* WICK_PENDING, WICK_OK: the batch has run and its result is in the batch, or its error. */
+wick_status wk_stage_poll(wk_stage *stage, const wk_stage_batch *batch);
+
+#endif
