@@ -18,12 +18,14 @@ enum { N = 3 };
 static wick_device *devices[N];
 static wick_model *models[N];
 
+/* All layers on the device, or an error. */
 static wick_status open_model(const wick_device_desc *desc, wick_device **device,
                               wick_model **model) {
+    static const wick_model_desc whole = {.device_layers = 5};
     char path[1024];
     snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
     assert_int_equal(wick_device_open(desc, device, NULL), WICK_OK);
-    return wick_model_open(*device, path, NULL, model, NULL);
+    return wick_model_open(*device, path, &whole, model, NULL);
 }
 
 static int setup(void **state) {
