@@ -5,18 +5,22 @@ set(pairs dawn_swiftshader dawn_lavapipe wgpu_swiftshader wgpu_lavapipe)
 # A device that has no more than core WebGPU.
 set(core --without f16,subgroups,dot4,timestamps --default-limits)
 
-# wick_gpu_test(PROGRAM ON LABELS label... [ARGUMENTS ...]): ON is a pair, or one with _core behind.
+# wick_gpu_test(PROGRAM ON [AS NAME] LABELS label... [ARGUMENTS ...]): ON is a pair, or one with
+# _core behind; the test is called NAME_ON.
 function(wick_gpu_test program on)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LABELS;ARGUMENTS")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "AS" "LABELS;ARGUMENTS")
+    if(NOT arg_AS)
+        set(arg_AS ${program})
+    endif()
     string(REPLACE "_" ";" words ${on})
     list(SUBLIST words 0 2 pair)
     set(limits "")
     if(on MATCHES core)
         set(limits ${core})
     endif()
-    wick_test(${program}_${on} LABELS ${arg_LABELS} COMMAND sh tests/gpu/on_webgpu.sh ${pair}
+    wick_test(${arg_AS}_${on} LABELS ${arg_LABELS} COMMAND sh tests/gpu/on_webgpu.sh ${pair}
         $<TARGET_FILE:${program}> ${arg_ARGUMENTS} ${limits})
-    set_tests_properties(${program}_${on} PROPERTIES TIMEOUT 900)
+    set_tests_properties(${arg_AS}_${on} PROPERTIES TIMEOUT 900)
 endfunction()
 
 # The recorded cases, and random ones for every kernel, others on each.
@@ -60,10 +64,13 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
         wick_gpu_test(webgpu_tuning ${on} LABELS ${label} ${sanitized})
         wick_gpu_test(test_sequences ${on} LABELS ${label} ${sanitized})
         wick_gpu_test(webgpu_devices ${on} LABELS ${label} ${sanitized})
-        wick_gpu_test(webgpu_models ${on} LABELS gpu)
+        wick_gpu_test(webgpu_models ${on} LABELS ${label})
+        if(label STREQUAL gpu_all)
+            wick_gpu_test(webgpu_models ${on} AS webgpu_tokens LABELS gpu ARGUMENTS --tokens)
+        endif()
         wick_gpu_test(test_families ${on} LABELS ${label})
     endforeach()
-    wick_gpu_test(webgpu_models dawn_lavapipe_core LABELS gpu)
+    wick_gpu_test(webgpu_models dawn_lavapipe_core AS webgpu_tokens LABELS gpu ARGUMENTS --tokens)
     wick_test(webgpu_store LABELS gpu COMMAND sh tests/gpu/on_webgpu.sh dawn lavapipe
         tests/gpu/webgpu_store.sh)
     set_tests_properties(webgpu_store PROPERTIES TIMEOUT 300)

@@ -1,7 +1,8 @@
-/* usage: webgpu_models [--real|--fast] [--backend webgpu] [options of webgpu_options.h]
+/* usage: webgpu_models [--tokens|--real|--fast] [--backend webgpu] [options of webgpu_options.h]
  * Models on WebGPU, exact math, no operation on the CPU: the tokens of the fixtures whatever the
- * chunks, and how often a step of generation submits and reads. --real: SmolLM2 instead; --fast: in
- * fast math, by the kernels of GPUs. */
+ * chunks, and how often a step of generation submits and reads; that is all with --tokens, else
+ * also when kernels compile, and layers on the CPU. --real: SmolLM2 instead; --fast: in fast math,
+ * by the kernels of GPUs. */
 #include "golden/smollm2.h"
 #include "sys/thread.h"
 #include "webgpu_options.h"
@@ -316,19 +317,23 @@ static void test_fast_nll(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const bool is_real = argc > 1 && strcmp(argv[1], "--real") == 0;
-    const bool is_fast = argc > 1 && strcmp(argv[1], "--fast") == 0;
-    const int n_own = is_real || is_fast;
+    const char *const first = argc > 1 ? argv[1] : "";
+    const bool is_tokens = strcmp(first, "--tokens") == 0, is_real = strcmp(first, "--real") == 0;
+    const bool is_fast = strcmp(first, "--fast") == 0;
+    const int n_own = is_tokens || is_real || is_fast;
     if (!parse_device(argc - n_own, argv + n_own, &chosen)) return 2;
-    const struct CMUnitTest stories[] = {
-        cmocka_unit_test(test_stories_greedy),   cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_counters),         cmocka_unit_test(test_nothing_compiles_later),
-        cmocka_unit_test(test_no_warm_up),       cmocka_unit_test(test_kernel_cache),
-        cmocka_unit_test(test_layers_on_the_cpu)};
+    const struct CMUnitTest tokens[] = {cmocka_unit_test(test_stories_greedy),
+                                        cmocka_unit_test(test_same_bits),
+                                        cmocka_unit_test(test_counters)};
+    const struct CMUnitTest rest[] = {
+        cmocka_unit_test(test_nothing_compiles_later), cmocka_unit_test(test_no_warm_up),
+        cmocka_unit_test(test_kernel_cache), cmocka_unit_test(test_layers_on_the_cpu)};
     const struct CMUnitTest real[] = {cmocka_unit_test(test_real_nll),
                                       cmocka_unit_test(test_real_greedy)};
     const struct CMUnitTest fast[] = {cmocka_unit_test(test_fast_nll)};
     if (is_fast) return cmocka_run_group_tests_name("SmolLM2, fast", fast, NULL, NULL);
-    return is_real ? cmocka_run_group_tests_name("SmolLM2 on WebGPU", real, NULL, NULL)
-                   : cmocka_run_group_tests_name("stories on WebGPU", stories, NULL, NULL);
+    if (is_real) return cmocka_run_group_tests_name("SmolLM2 on WebGPU", real, NULL, NULL);
+    const int n_failed = cmocka_run_group_tests_name("stories on WebGPU", tokens, NULL, NULL);
+    if (is_tokens) return n_failed;
+    return n_failed + cmocka_run_group_tests_name("stories, further", rest, NULL, NULL);
 }
