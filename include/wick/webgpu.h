@@ -64,7 +64,8 @@ typedef struct wick_webgpu_desc {
     const char *library; /* path of an implementation (Dawn, wgpu-native); NULL: the first one found
                             beside the program or where the system looks */
     const char *adapter; /* its index in wick_adapters(), part of its name, or "discrete",
-                            "integrated", "software"; NULL: the best one */
+                            "integrated", "software"; NULL: the best one. AUTO takes one in
+                            software only where this names it */
     bool low_power;      /* integrated before discrete */
     bool default_limits; /* ask for no more than what every WebGPU device has */
     bool debug;          /* labels, and every submit is checked: errors name their kernel */

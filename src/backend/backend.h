@@ -294,9 +294,9 @@ struct wk_backend {
     wick_backend id;
     const char *name;
 
-    /* NULL where the backend can be opened on this machine, else why not; desc->backend AUTO: where
-     * it is better than the CPU. Optional: it always can. */
-    const char *(*unavailable)(const wick_device_desc *desc);
+    /* Whether desc can be opened on this machine; desc->backend AUTO: and is better than the CPU,
+     * or asked for. Optional: it always can. */
+    wick_status (*available)(const wick_device_desc *desc, wick_error *err);
 
     /* Gives a device that is usable once open_poll has returned WICK_OK; close ends it in any state
      * and discards what was not computed. */

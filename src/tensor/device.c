@@ -83,7 +83,7 @@ wick_status wk_device_open_start(const wick_device_desc *desc, const wk_backend 
     device->heap = heap;
     device->desc = *desc;
     device->backend = backend;
-    snprintf(device->fallback_reason, sizeof device->fallback_reason, "%s", reason);
+    snprintf(device->fallback_reason, sizeof device->fallback_reason, "%.255s", reason);
     wick_device_opening *const o = wk_alloc_zeroed(&device->heap, sizeof *o);
     wick_status status =
         o ? make_parts(device, err) : wk_fail_memory(err, sizeof *o, 0, "a device");
@@ -107,17 +107,14 @@ wick_status wick_device_open_start(const wick_device_desc *desc, wick_device_ope
     if (!opening) return wk_fail(error, WICK_ERR_ARGUMENT, "an opening needs a place to go");
     *opening = NULL;
     if (!desc) desc = &defaults;
-    char reason[256];
-    const wk_backend *const backend = wk_backend_choose(desc, reason, sizeof reason);
-    if (!backend) {
-        const bool exists = (uint32_t)desc->backend < WICK_BACKEND_COUNT_;
-        return wk_fail(error, exists ? WICK_ERR_NO_DEVICE : WICK_ERR_VALUE, "%s", reason);
-    }
+    wick_error reason = {0};
+    const wk_backend *const backend = wk_backend_choose(desc, &reason);
+    if (!backend) return wk_fail(error, reason.status, "%s", reason.message);
     if ((uint32_t)desc->math > WICK_MATH_FAST)
         return wk_fail(error, WICK_ERR_VALUE, "there is no math number %d", (int)desc->math);
     if (!desc->allocator.allocate != !desc->allocator.release)
         return wk_fail(error, WICK_ERR_VALUE, "an allocator needs both of its functions");
-    return wk_device_open_start(desc, backend, reason, opening, error);
+    return wk_device_open_start(desc, backend, reason.message, opening, error);
 }
 
 wick_status wk_device_open_host(const wick_device *device, wick_device_opening **out,

@@ -127,8 +127,8 @@ wick_status wk_device_open_start(const wick_device_desc *desc, const wk_backend 
 
 /* NULL: not part of this build. */
 const wk_backend *wk_backend_get(wick_backend id);
-/* What desc asks for; NULL: it is not available, or nothing is. reason: why it, or with AUTO what
- * would have come first, is not available. */
-const wk_backend *wk_backend_choose(const wick_device_desc *desc, char *reason, size_t size);
+/* What desc asks for; NULL: it is not available, or nothing is. reason, empty before: why it, or
+ * with AUTO what would have come first, is not available. */
+const wk_backend *wk_backend_choose(const wick_device_desc *desc, wick_error *reason);
 
 #endif

@@ -27,9 +27,10 @@ static const entry entries[] = {
     {WICK_BACKEND_NULL, "null", &wk_backend_null, false},
 };
 
-static const char *why_unavailable(const entry *e, const wick_device_desc *desc) {
-    if (!e->backend) return "not part of this build";
-    return e->backend->unavailable ? e->backend->unavailable(desc) : NULL;
+static wick_status available(const entry *e, const wick_device_desc *desc, wick_error *err) {
+    if (!e->backend)
+        return wk_fail(err, WICK_ERR_NO_DEVICE, "backend %s is not part of this build", e->name);
+    return e->backend->available ? e->backend->available(desc, err) : WICK_OK;
 }
 
 const wk_backend *wk_backend_get(wick_backend id) {
@@ -38,27 +39,26 @@ const wk_backend *wk_backend_get(wick_backend id) {
     return NULL;
 }
 
-const wk_backend *wk_backend_choose(const wick_device_desc *desc, char *reason, size_t size) {
+const wk_backend *wk_backend_choose(const wick_device_desc *desc, wick_error *reason) {
     const bool is_auto = desc->backend == WICK_BACKEND_AUTO;
-    reason[0] = '\0';
     for (size_t i = 0; i < WK_COUNT(entries); i++) {
         const entry *const e = &entries[i];
         if (is_auto ? !e->is_automatic || !e->backend : e->id != desc->backend) continue;
-        const char *const why = why_unavailable(e, desc);
-        if (!why) return e->backend;
-        snprintf(reason, size, "backend %s is not available: %s", e->name, why);
+        if (available(e, desc, reason) == WICK_OK) return e->backend;
+        if (!is_auto) return NULL;
     }
-    if (!reason[0]) snprintf(reason, size, "there is no backend number %d", (int)desc->backend);
+    (void)wk_fail(reason, WICK_ERR_VALUE, "there is no backend number %d", (int)desc->backend);
     return NULL;
 }
 
 size_t wick_backends(wick_backend_status *out, size_t capacity) {
     for (size_t i = 0; i < WK_COUNT(entries) && i < capacity; i++) {
         const wick_device_desc desc = {.backend = entries[i].id};
-        const char *const reason = why_unavailable(&entries[i], &desc);
+        wick_error err = {0};
+        const bool is_available = available(&entries[i], &desc, &err) == WICK_OK;
         out[i] = (wick_backend_status){
-            .backend = entries[i].id, .name = entries[i].name, .is_available = !reason};
-        snprintf(out[i].reason, sizeof out[i].reason, "%s", reason ? reason : "");
+            .backend = entries[i].id, .name = entries[i].name, .is_available = is_available};
+        snprintf(out[i].reason, sizeof out[i].reason, "%.159s", err.message);
     }
     return WK_COUNT(entries);
 }

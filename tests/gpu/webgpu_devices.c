@@ -1,8 +1,10 @@
 /* usage: webgpu_devices [--backend webgpu] [options of webgpu_options.h]
  * Two WebGPU devices and the CPU at once: a balancer shares sessions out, which compute by turns;
- * each gives the tokens of the fixture. */
+ * each gives the tokens of the fixture. Devices that are closed leave nothing behind. */
 #include "golden/generation.h"
 #include "webgpu_options.h"
+
+#include <dirent.h>
 
 enum { N = 3, TOKENS = 40 };
 
@@ -108,10 +110,36 @@ static void test_by_memory(void **state) {
     close_places(places);
 }
 
+/* -1: the system does not say. */
+static int count_open_files(void) {
+    DIR *const dir = opendir("/proc/self/fd");
+    int n = 0;
+    if (!dir) return -1;
+    while (readdir(dir)) n++;
+    closedir(dir);
+    return n;
+}
+
+/* A device that is closed leaves nothing of the implementation behind. llvmpipe has a file open for
+ * each instance of Vulkan. */
+static void test_closed_for_good(void **state) {
+    (void)state;
+    int n_files = 0;
+    for (int i = 0; i < 4; i++) {
+        wick_device *device = NULL;
+        wick_error err = {0};
+        if (wick_device_open(&chosen, &device, &err) != WICK_OK) fail_msg("%s", err.message);
+        wick_device_close(device);
+        if (i == 0) n_files = count_open_files();
+    }
+    assert_int_equal(count_open_files(), n_files);
+}
+
 int main(int argc, char **argv) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_at_once),
         cmocka_unit_test(test_by_memory),
+        cmocka_unit_test(test_closed_for_good),
     };
     if (!parse_device(argc, argv, &chosen)) return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);

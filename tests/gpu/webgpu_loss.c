@@ -138,10 +138,10 @@ static const struct CMUnitTest tests[] = {
 };
 
 /* Why this cannot be tested here, or NULL. */
-static const char *why_not(void) {
+static const char *why_not(wick_error *reason) {
+    const wick_webgpu_desc webgpu = {.library = library};
     if (!library) return "no --webgpu-lib was given";
-    const char *const reason = wk_gpu_unavailable(library, false);
-    if (reason) return reason;
+    if (wk_gpu_available(&webgpu, false, reason) != WICK_OK) return reason->message;
     const wick_device_desc desc = {.backend = WICK_BACKEND_WEBGPU, .webgpu.library = library};
     if (wick_device_open(&desc, &device, NULL) != WICK_OK) return NULL; /* as the tests will say */
     const bool can_lose = wk_webgpu_lose(device->handle);
@@ -152,7 +152,8 @@ static const char *why_not(void) {
 int main(int argc, char **argv) {
     for (int i = 1; i + 1 < argc; i++)
         if (strcmp(argv[i], "--webgpu-lib") == 0) library = argv[i + 1];
-    const char *const reason = why_not();
+    wick_error found = {0};
+    const char *const reason = why_not(&found);
     if (!reason) return cmocka_run_group_tests(tests, NULL, NULL);
     printf("skipped: %s\n", reason);
     return 77;

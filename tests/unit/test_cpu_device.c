@@ -352,7 +352,7 @@ static void panels_are_laid_out_on_upload(void **state) {
 
 static void says_what_it_is(void **state) {
     (void)state;
-    assert_null(cpu->unavailable); /* it always is */
+    assert_null(cpu->available); /* it always is */
     fixture f;
     open_with(&f, &(wick_device_desc){.profile = true});
     wick_device_info info;

@@ -20,9 +20,9 @@ typedef struct wk_gpu_pipeline wk_gpu_pipeline;
 
 /* --- Opening --- */
 
-/* NULL where there is an adapter to open, else why not. Loads the library and asks it, every
- * time. hardware: software adapters do not count. */
-const char *wk_gpu_unavailable(const char *library, bool hardware);
+/* Whether there is an adapter to open. Loads the library and asks it, every time. hardware: one in
+ * software counts only where desc names it. WICK_ERR_NO_DEVICE, WICK_ERR_OUT_OF_MEMORY. */
+wick_status wk_gpu_available(const wick_webgpu_desc *desc, bool hardware, wick_error *err);
 /* See wick_adapters. */
 size_t wk_gpu_list(const char *library, wick_adapter_info *out, size_t capacity);
 

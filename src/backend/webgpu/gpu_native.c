@@ -243,8 +243,10 @@ static void release_device(wk_gpu *gpu) {
     if (gpu->resolved) f->BufferRelease(gpu->resolved);
     if (gpu->queue) f->QueueRelease(gpu->queue);
     if (gpu->device) f->DeviceRelease(gpu->device);
+    /* Dawn's device says that it is gone; while that is not heard, it and its instance stay. */
+    if (gpu->instance) f->InstanceProcessEvents(gpu->instance);
     if (gpu->adapter) f->AdapterRelease(gpu->adapter);
-    if (gpu->instance) f->InstanceRelease(gpu->instance); /* runs the callbacks that are left */
+    if (gpu->instance) f->InstanceRelease(gpu->instance);
     wk_gpu_library_close(&gpu->library);
 }
 

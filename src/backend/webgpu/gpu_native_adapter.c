@@ -300,12 +300,11 @@ static int choose(const scan *s, const wick_webgpu_desc *desc) {
     return best;
 }
 
-static const char NO_LIBRARY[] =
-    "no implementation of WebGPU was found: neither Dawn (libwebgpu_dawn) nor wgpu-native "
-    "(libwgpu_native) lies beside the program, in ../lib or where the system looks";
-
 static wick_status fail_choice(const scan *s, const wick_webgpu_desc *desc, wick_error *err) {
-    if (s->n == 0) return wk_fail(err, WICK_ERR_NO_DEVICE, "%s", NO_LIBRARY);
+    if (s->n == 0)
+        return wk_fail(err, WICK_ERR_NO_DEVICE,
+                       "no implementation of WebGPU was found (Dawn: libwebgpu_dawn, or "
+                       "wgpu-native: libwgpu_native)");
     for (int i = 0; i < s->n; i++) {
         const wick_adapter_info *const info = &s->found[i].info;
         if (info->unusable[0] == '\0' || !matches(s, i, desc->adapter)) continue;
@@ -343,23 +342,20 @@ wick_status wk_gpu_choose_adapter(wk_gpu *gpu, const wick_webgpu_desc *desc, wic
     return status;
 }
 
-const char *wk_gpu_unavailable(const char *library, bool hardware) {
+wick_status wk_gpu_available(const wick_webgpu_desc *desc, bool hardware, wick_error *err) {
     wk_heap heap;
     wk_heap_init(&heap, NULL);
-    scan *const s = scan_all(&heap, library);
-    if (!s) return "out of memory";
-    const wick_webgpu_desc any = {0};
-    const char *reason = NULL;
-    const int best = choose(s, &any);
-    if (s->n == 0) {
-        reason = "no implementation of WebGPU was found (Dawn: libwebgpu_dawn, or wgpu-native: "
-                 "libwgpu_native)";
-    } else if (best < 0) {
-        reason = library ? "the named implementation of WebGPU cannot be used"
-                         : "no implementation of WebGPU finds an adapter that can be used";
-    } else if (hardware && s->found[best].info.type == WICK_ADAPTER_SOFTWARE) {
-        reason = "there is no GPU: the adapters of WebGPU here compute on the CPU";
+    scan *const s = scan_all(&heap, desc->library);
+    if (!s) return wk_fail_memory(err, sizeof *s, 0, "the list of adapters");
+    const bool is_named = desc->adapter && desc->adapter[0] != '\0';
+    const int best = choose(s, desc);
+    wick_status status = WICK_OK;
+    if (best < 0) {
+        status = fail_choice(s, desc, err);
+    } else if (hardware && !is_named && s->found[best].info.type == WICK_ADAPTER_SOFTWARE) {
+        status = wk_fail(err, WICK_ERR_NO_DEVICE,
+                         "there is no GPU: the adapters of WebGPU here compute on the CPU");
     }
     scan_free(&heap, s);
-    return reason;
+    return status;
 }

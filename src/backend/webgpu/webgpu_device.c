@@ -10,8 +10,8 @@ enum { GROUP_ENTRIES = 4096 }; /* more than a step of a model has dispatches */
 
 /* --- Opening --- */
 
-static const char *unavailable(const wick_device_desc *desc) {
-    return wk_gpu_unavailable(desc->webgpu.library, desc->backend == WICK_BACKEND_AUTO);
+static wick_status available(const wick_device_desc *desc, wick_error *err) {
+    return wk_gpu_available(&desc->webgpu, desc->backend == WICK_BACKEND_AUTO, err);
 }
 
 /* Waits for what runs, then everything in the order in which it was made, backwards. */
@@ -144,7 +144,7 @@ bool wk_webgpu_lose(wk_backend_device *dev) { return wk_gpu_lose(dev->gpu); }
 const wk_backend wk_backend_webgpu = {
     .id = WICK_BACKEND_WEBGPU,
     .name = "webgpu",
-    .unavailable = unavailable,
+    .available = available,
     .open_start = open_start,
     .open_poll = open_poll,
     .close = close_device,
