@@ -637,15 +637,20 @@ static void gpu_errors_name_the_kernel(void **state) {
         "{ y[0] = vec4f(1); }\n";
     static const wick_kernel_desc desc = {
         .source = source, .label = "too_short", .n_buffers = 1, .access = {WICK_KERNEL_READ_WRITE}};
-    for (int debug = 0; debug < 2; debug++) {
-        wick_device *const device = open_with((wick_device_desc){.webgpu.debug = debug != 0});
-        wick_kernel *const kernel = make(device, &desc), *const fine = make(device, &axpy_desc);
+    for (int i = 0; i < 4; i++) {
+        const bool debug = i % 2 == 1, is_released_early = i >= 2;
+        wick_device *const device = open_with((wick_device_desc){.webgpu.debug = debug});
+        wick_kernel *kernel = make(device, &desc), *const fine = make(device, &axpy_desc);
         wick_tensor *const y = wick_zeros(device, WICK_F32, WICK_SHAPE(2));
         wick_tensor *const x = count_up(device, WICK_SHAPE(10)), *const z = wick_add(x, x);
         static const uint32_t one[3] = {1, 1, 1};
         expect_ok(device, axpy(fine, 1, x, z));
         expect_ok(device, wick_kernel_run(kernel, &y, 1, one, NULL, 0));
         expect_ok(device, axpy(fine, 1, x, z));
+        if (is_released_early) {
+            wick_kernel_release(kernel);
+            kernel = NULL;
+        }
         float got[2];
         const wick_status status = wick_read(y, got, sizeof got);
         wick_error err = {0};

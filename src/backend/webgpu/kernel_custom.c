@@ -89,8 +89,8 @@ wick_status wk_webgpu_custom_poll(wk_backend_device *dev, wk_custom *custom, wic
 
 void wk_webgpu_custom_free(wk_backend_device *dev, wk_custom *custom) {
     if (!custom) return;
-    /* Commands of it may still be recorded; what becomes of them comes with their ticket. */
-    if (custom->used_in == dev->recording) (void)wk_webgpu_flush(dev, NULL);
+    /* Commands of it may still be recorded. */
+    if (custom->used_in == dev->recording) wk_webgpu_flush_untold(dev);
     wk_gpu_pipeline_release(dev->gpu, custom->pipeline);
     wk_free(dev->heap, custom, sizeof *custom);
 }

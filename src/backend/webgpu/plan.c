@@ -13,7 +13,7 @@ void wk_webgpu_plan_free(wk_backend_device *dev, void *plan) {
     wk_webgpu_plan *const p = plan;
     if (!p) return;
     /* A run of it may still be recorded. */
-    if (dev->replayed_in == dev->recording) (void)wk_webgpu_flush(dev, NULL);
+    if (dev->replayed_in == dev->recording) wk_webgpu_flush_untold(dev);
     wk_recorder_release(dev, &p->recorder);
     wk_free(dev->heap, p, sizeof *p);
 }

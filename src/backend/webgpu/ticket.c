@@ -29,6 +29,19 @@ wick_status wk_webgpu_flush(wk_backend_device *dev, wick_error *err) {
     return dev->recorder.n_commands > 0 ? submit_recorded(dev, err) : WICK_OK;
 }
 
+void wk_webgpu_flush_untold(wk_backend_device *dev) {
+    wick_error failure = {.status = WICK_OK};
+    (void)wk_webgpu_flush(dev, &failure);
+    if (dev->untold.status == WICK_OK) dev->untold = failure;
+}
+
+static wick_status tell(wk_backend_device *dev, wick_error *err) {
+    const wick_error failure = dev->untold;
+    if (failure.status == WICK_OK) return WICK_OK;
+    dev->untold = (wick_error){.status = WICK_OK};
+    return wk_fail(err, failure.status, "%s", failure.message);
+}
+
 /* What is recorded waits for a poll or a read, which goes along with it in one submit. */
 wick_status wk_webgpu_submit(wk_backend_device *dev, wk_ticket *ticket, wick_error *err) {
     (void)err;
@@ -67,6 +80,7 @@ wick_status wk_webgpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error 
         dev->cache.n_finished < dev->recorder.n_pipelines)
         return WICK_PENDING;
     if (ticket > dev->n_submitted) WK_TRY(wk_webgpu_flush(dev, err));
+    WK_TRY(tell(dev, err));
     if (ticket > dev->n_submitted) ticket = dev->n_submitted; /* its submit failed, and was told */
     WK_TRY(pump(dev, err));
     WK_TRY(wk_webgpu_read_poll(dev, ticket, err));

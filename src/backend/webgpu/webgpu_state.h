@@ -244,6 +244,7 @@ struct wk_backend_device {
     wk_ticket fault_read;   /* the last submit of which it was read, or is being read */
     wk_ticket fault_told;   /* the last submit before it was cleared */
     wk_ticket fault_ticket; /* the read that is only for it; 0: none */
+    wick_error untold;      /* of a submit whose caller takes no failure: the next poll tells it */
     wk_backend_stats stats;
 };
 
@@ -369,6 +370,8 @@ void wk_pace_look(wk_backend_device *dev);
 
 /* Submits what is recorded, if anything is. */
 wick_status wk_webgpu_flush(wk_backend_device *dev, wick_error *err);
+/* The same for callers that cannot fail: what went wrong is told by the next poll. */
+void wk_webgpu_flush_untold(wk_backend_device *dev);
 /* Marks a block as named by the open recording. */
 static inline void wk_webgpu_use(const wk_backend_device *dev, wk_block *block) {
     block->used_in = dev->recording;
