@@ -201,13 +201,14 @@ static wick_status check_call(const wick_kernel *kernel, int n, const uint32_t w
     return WICK_OK;
 }
 
-/* What a kernel writes may be nothing else that it has. */
+/* What a kernel writes may be nothing else that it has; also where copies would keep them apart,
+ * for which tensors are copied differs between devices. */
 static wick_status check_sharing(const run *r) {
     const wick_kernel *const kernel = r->kernel;
     for (int i = 0; i < kernel->desc.n_buffers; i++) {
-        const wk_view *const a = &bound(r, i)->view;
+        const wk_view *const a = &r->tensors[i]->view;
         for (int k = 0; k < i; k++) {
-            const wk_view *const b = &bound(r, k)->view;
+            const wk_view *const b = &r->tensors[k]->view;
             if (!wk_view_overlaps(a, b) || !(is_written(kernel, i) || is_written(kernel, k)))
                 continue;
             return wk_device_fail(kernel->device, WICK_ERR_ARGUMENT,
@@ -219,13 +220,22 @@ static wick_status check_sharing(const run *r) {
     return WICK_OK;
 }
 
+/* Bindings have whole words: a kernel may write to all bytes of the last one. */
+static bool ends_with_word(const wick_tensor *x) {
+    uint64_t begin, end;
+    wk_view_range(&x->view, &begin, &end);
+    return (end - begin) % 4 == 0 || end == x->view.buf->size;
+}
+
 /* Copies of the tensors that a binding cannot show as they lie. */
 static wick_status copy_crooked(run *r) {
     const wick_kernel *const kernel = r->kernel;
     const uint32_t alignment = limits_of(kernel->device).storage_alignment;
     for (int i = 0; i < kernel->desc.n_buffers; i++) {
         wick_tensor *const x = r->tensors[i];
-        if (wk_view_is_dense(&x->view) && x->view.offset % alignment == 0) continue;
+        if (wk_view_is_dense(&x->view) && x->view.offset % alignment == 0 &&
+            (!is_written(kernel, i) || ends_with_word(x)))
+            continue;
         if (is_written(kernel, i) && !wk_operand_is_writable(kernel->desc.label, x))
             return wk_device_sticky(kernel->device)->status;
         r->copies[i] = wk_dense_copy(x, x->view.dtype);
@@ -277,8 +287,8 @@ wick_status wick_kernel_run(wick_kernel *kernel, wick_tensor *const *tensors, in
     if (compiled < 0) return compiled;
     if (workgroups[0] == 0 || workgroups[1] == 0 || workgroups[2] == 0) return WICK_OK;
     run r = {.kernel = kernel, .tensors = tensors};
+    WK_TRY(check_sharing(&r));
     wick_status status = copy_crooked(&r);
-    if (status == WICK_OK) status = check_sharing(&r);
     if (status == WICK_OK) status = queue_run(&r, workgroups, uniform, bytes);
     if (status == WICK_OK) status = copy_back(&r);
     for (int i = 0; i < n; i++) wick_release(r.copies[i]);

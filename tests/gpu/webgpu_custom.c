@@ -273,6 +273,32 @@ static void views(void **state) {
     wick_device_close(device);
 }
 
+/* A part of a tensor that ends inside a word: the kernel's last word leaves the rest as it is. */
+static void parts_of_words_are_kept(void **state) {
+    (void)state;
+    static const char source[] =
+        "@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"
+        "@compute @workgroup_size(1) fn main(@builtin(workgroup_id) i: vec3u) {\n"
+        "    if (i.x < arrayLength(&y)) { y[i.x] = 0x07070707u; }\n"
+        "}\n";
+    static const wick_kernel_desc desc = {
+        .source = source, .n_buffers = 1, .access = {WICK_KERNEL_READ_WRITE}};
+    static const uint32_t three[3] = {3, 1, 1};
+    static const uint8_t ones[8] = {1, 1, 1, 1, 1, 1, 1, 1}, want[8] = {7, 7, 7, 7, 7, 7, 1, 1};
+    wick_device *const device = open_plain();
+    const wick_scope scope = wick_scope_begin(device);
+    wick_kernel *const kernel = make(device, &desc);
+    wick_tensor *const x = wick_tensor_from_data(device, WICK_U8, WICK_SHAPE(8), ones, 8);
+    wick_tensor *part = wick_narrow(x, 0, 0, 6);
+    uint8_t got[8];
+    expect_ok(device, wick_kernel_run(kernel, &part, 1, three, NULL, 0));
+    expect_ok(device, wick_read(x, got, sizeof got));
+    assert_memory_equal(got, want, sizeof want);
+    wick_scope_end(scope);
+    wick_kernel_release(kernel);
+    wick_device_close(device);
+}
+
 /* Tensors in one buffer, one of them written: WebGPU would refuse it. */
 static void buffers_are_shared(void **state) {
     (void)state;
@@ -297,6 +323,8 @@ static void buffers_are_shared(void **state) {
         expect_failed(device, axpy(kernel, 1, rows, rows), WICK_ERR_ARGUMENT,
                       "tensors 0 and 1 share memory");
         expect_failed(device, axpy(kernel, 1, rows, low), WICK_ERR_ARGUMENT, "bind it once");
+        expect_failed(device, axpy(kernel, 1, wick_transpose(rows, 0, 1), rows), WICK_ERR_ARGUMENT,
+                      "bind it once"); /* though one of them would be copied */
         wick_scope_end(scope);
         wick_kernel_release(kernel);
         wick_device_close(device);
@@ -676,6 +704,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(descs),
     cmocka_unit_test(features),
     cmocka_unit_test(views),
+    cmocka_unit_test(parts_of_words_are_kept),
     cmocka_unit_test(buffers_are_shared),
     cmocka_unit_test(large_tensors_are_refused),
     cmocka_unit_test(is_part_of_a_plan),
