@@ -200,7 +200,9 @@ static void the_largest_are_the_cpus(void **state) {
 }
 
 static void the_largest_of_rows_in_pieces(void **state) {
-    static const int64_t sizes[][3] = {{300, 211, 9}, {7, 9000, 100}, {50, 1000, 1000}};
+    static const int64_t sizes[][3] = {
+        {300, 211, 9}, {7, 9000, 100}, {50, 1000, 1000}, {12, 1100, 512}, /* candidates in pieces */
+    };
     (void)state;
     for (size_t m = 1; m < WK_COUNT(manners); m++) {
         wick_device *const gpu = open_device(&manners[m], true), *const cpu = open_device(NULL, 0);

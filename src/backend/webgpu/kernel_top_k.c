@@ -60,6 +60,13 @@ static void set_tiles(wk_rows *rows, uint32_t n) {
     rows->by_columns = false;
 }
 
+/* Of the candidates that the first dispatch leaves: k of each tile. */
+static uint64_t candidate_bytes(const wk_op *op) {
+    const wk_view *const x = wk_src(op, 0);
+    const uint64_t n_tiles = ((uint64_t)x->extent[x->rank - 1] + MOST_TILE - 1) / MOST_TILE;
+    return n_tiles > 1 ? 8 * n_tiles * (uint64_t)wk_view_count(wk_dst(op, 0)) : 0;
+}
+
 static wick_status encode_top_k(wk_encoder *e, const wk_op *op) {
     const wk_view *const values = wk_dst(op, 0), *const x = wk_src(op, 0);
     const int last = x->rank - 1;
@@ -86,5 +93,6 @@ const wk_webgpu_kernel wk_webgpu_top_k = {
     .base = {.name = "top_k_wgsl"},
     .code = WK_OP_TOP_K,
     .accepts = accepts_top_k,
+    .temp_bytes = candidate_bytes,
     .encode = encode_top_k,
 };

@@ -329,7 +329,7 @@ static wick_status encode_torn(const work *w, const wk_op *op, const cuts *list,
     return WICK_OK;
 }
 
-/* --- Ops that take long --- */
+/* --- Ops that take long, or much memory --- */
 
 /* Elements along the cut of each of n parts, as many as workgroups compute together. */
 static int64_t part_of(const wk_op *op, const cut *c, int64_t n_parts) {
@@ -345,11 +345,20 @@ static wick_status encode_long(const work *w, const wk_op *op, const cut *c, int
     return WICK_OK;
 }
 
+/* How many parts an op must be cut into, for each to take its time and to find its memory. */
+static int64_t parts_of(const work *w, const wk_op *op, double estimate) {
+    const int64_t in_time = wk_pace_parts(w->dev, estimate);
+    const uint64_t temp = w->kernel->temp_bytes ? w->kernel->temp_bytes(op) : 0;
+    const uint64_t block = w->dev->block_bytes;
+    const int64_t in_memory = (int64_t)((temp + block - 1) / block);
+    return in_time > in_memory ? in_time : in_memory;
+}
+
 static wick_status encode_pieces(const work *w, const wk_op *op) {
     const int torn = find_torn(op);
     const wk_cost cost = wk_op_cost(op);
     const double estimate = wk_pace_estimate(op, &cost);
-    const int64_t n_parts = wk_pace_parts(w->dev, estimate);
+    const int64_t n_parts = parts_of(w, op, estimate);
     if (torn < 0 && n_parts == 1) return encode_one(w, op, &cost, estimate);
     cuts list;
     list_cuts(op, w->kernel, &list);

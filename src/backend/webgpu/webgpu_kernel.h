@@ -111,6 +111,8 @@ typedef struct wk_webgpu_kernel {
     /* NULL: every op of the code. Shapes, dtypes, layouts and parameters only. */
     bool (*accepts)(const wk_op *op);
     bool takes_rows; /* of an embedding: minds wk_encoder_rows */
+    /* Bytes of its largest temporary, which must fit a block; NULL: none outgrows its operands. */
+    uint64_t (*temp_bytes)(const wk_op *op);
     /* Numbered sizes of tiles and workgroups, 0 the default, that give the same bits on every
      * device; 0: there is nothing to choose. */
     uint8_t n_tunings;
