@@ -113,6 +113,8 @@ static void add_stats(wk_backend_stats *sum, const wk_backend_stats *of) {
     sum->compile_wait_ns += of->compile_wait_ns;
     sum->n_bind_groups += of->n_bind_groups;
     sum->n_bind_group_hits += of->n_bind_group_hits;
+    if (of->longest_submit_ns > sum->longest_submit_ns)
+        sum->longest_submit_ns = of->longest_submit_ns;
     if (of->buffer_peak_bytes > sum->buffer_peak_bytes)
         sum->buffer_peak_bytes = of->buffer_peak_bytes;
     if (of->pool_peak_bytes > sum->pool_peak_bytes) sum->pool_peak_bytes = of->pool_peak_bytes;
