@@ -45,7 +45,8 @@ typedef struct wick_kernel wick_kernel;
 WICK_API wick_status wick_kernel_make(wick_device *device, const wick_kernel_desc *desc,
                                       wick_kernel **kernel, wick_error *error);
 /* The same without waiting: start, poll until it is not WICK_PENDING. A kernel that does not
- * compile is to be released, too. */
+ * compile is to be released, too. It may be run before that: the poll or read that comes to the run
+ * waits for the compiler. */
 WICK_API wick_status wick_kernel_make_start(wick_device *device, const wick_kernel_desc *desc,
                                             wick_kernel **kernel, wick_error *error);
 WICK_API wick_status wick_kernel_make_poll(wick_kernel *kernel, wick_error *error);

@@ -82,7 +82,8 @@ typedef struct wk_group_entry {
     wk_gpu_group *group; /* NULL: free */
 } wk_group_entry;
 
-enum { WK_MAX_LAYOUTS = 128 };
+/* Kernels of the user's alone can ask for 502: 1 to 8 buffers, each written or not, one at least. */
+enum { WK_MAX_LAYOUTS = 640 };
 
 typedef struct wk_webgpu_cache {
     struct {
