@@ -82,7 +82,7 @@ typedef struct wk_group_entry {
     wk_gpu_group *group; /* NULL: free */
 } wk_group_entry;
 
-/* Kernels of the user's alone can ask for 502: 1 to 8 buffers, each written or not, one at least. */
+/* Kernels of the user's alone can ask for 502: 1 to 8 buffers, at least one of them written. */
 enum { WK_MAX_LAYOUTS = 640 };
 
 typedef struct wk_webgpu_cache {
