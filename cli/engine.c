@@ -39,8 +39,9 @@ static const cli_option engine_options[] = {
      .offset = offsetof(cli_engine_options, backend)},
     {.name = "adapter",
      .argument = "N|NAME|TYPE",
-     .help = "the GPU of --backend webgpu: its number in 'wick devices', a part of its name, or "
-             "discrete, integrated, software",
+     .help =
+         "which GPU, unless --backend is cpu: its number in 'wick devices', a part of its name, "
+         "or discrete, integrated, software",
      .kind = &cli_text,
      .offset = offsetof(cli_engine_options, adapter)},
     {.name = "webgpu-lib",

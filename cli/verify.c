@@ -54,8 +54,9 @@ static const cli_option device_options[] = {
      .offset = offsetof(verify_options, backend)},
     {.name = "adapter",
      .argument = "N|NAME|TYPE",
-     .help = "the GPU of --backend webgpu: its number in 'wick devices', a part of its name, or "
-             "discrete, integrated, software",
+     .help =
+         "which GPU, unless --backend is cpu: its number in 'wick devices', a part of its name, "
+         "or discrete, integrated, software",
      .kind = &cli_text,
      .offset = offsetof(verify_options, adapter)},
     {.name = "webgpu-lib",
@@ -180,14 +181,17 @@ static bool report(void *user, const wick_kernel_check *check) {
 
 static void print_end(const printer *p) {
     if (p->json == NULL) {
-        printf("\n%" PRIu64 " kernels: %" PRIu64 " right, %" PRIu64 " wrong", p->n_kernels,
-               p->n_kernels - p->n_wrong - p->n_not_met, p->n_wrong);
+        printf("\n%s%" PRIu64 " kernel%s: %" PRIu64 " right, %" PRIu64 " wrong",
+               cli_interrupted() ? "interrupted behind " : "", p->n_kernels,
+               p->n_kernels == 1 ? "" : "s", p->n_kernels - p->n_wrong - p->n_not_met, p->n_wrong);
         if (p->n_not_met > 0) printf(", %" PRIu64 " not met by random operations", p->n_not_met);
         if (p->n_disabled > 0) printf(", %" PRIu64 " disabled", p->n_disabled);
         printf("\n");
         return;
     }
     cli_json_close(p->json, ']');
+    cli_json_key(p->json, "is_complete");
+    cli_json_bool(p->json, !cli_interrupted());
     cli_json_key(p->json, "n_kernels");
     cli_json_unsigned(p->json, p->n_kernels);
     cli_json_key(p->json, "n_wrong");

@@ -87,7 +87,7 @@ WICK_API wick_status wick_device_open_finish(wick_device_opening *opening, wick_
                                              wick_error *error);
 
 /* Everything made on the device must have been released before, also what a loss has made useless:
- * the log is told of tensors that are left. NULL is allowed. */
+ * the log is told of tensors that are left. Waits for what a GPU has begun. NULL is allowed. */
 WICK_API void wick_device_close(wick_device *device);
 
 typedef struct wick_device_info {

@@ -99,8 +99,9 @@ wick_status wick_balancer_make(wick_model *const *models, size_t n, const wick_b
     *balancer = NULL;
     if (!models && n > 0) return wk_fail(error, WICK_ERR_ARGUMENT, "%zu models, none given", n);
     if (!desc) desc = &defaults;
-    if (n == 0 || (uint32_t)desc->balance >= WICK_BALANCE_COUNT_)
-        return wk_fail(error, WICK_ERR_VALUE, "no model to balance, or no such balance");
+    if (n == 0) return wk_fail(error, WICK_ERR_VALUE, "there are no models to balance");
+    if ((uint32_t)desc->balance >= WICK_BALANCE_COUNT_)
+        return wk_fail(error, WICK_ERR_VALUE, "there is no balance number %d", (int)desc->balance);
     for (size_t i = 0; i < n; i++)
         if (!models[i]) return wk_fail(error, WICK_ERR_ARGUMENT, "model %zu is NULL", i);
     wk_heap *const heap = models[0]->heap;

@@ -460,6 +460,10 @@ static void wrong_sources_are_told(void **state) {
         {Y "@fragment fn main() { }\n", {"main", "", ""}, NULL},
         {Y MAIN "{ main(); }\n", {"main", "", ""}, NULL},
         {Y "/* no end", {"kernel main", "", ""}, NULL},
+        {Y "@group(0) @binding(1) var<uniform> u: array<vec4<f32>, 2>;\n" MAIN
+           "{ y[0] = u[1].x; }\n",
+         {"kernel main", "", ""},
+         NULL}, /* more than is announced */
     };
     wick_device *const device = open_plain();
     for (size_t i = 0; i < WK_COUNT(cases); i++) {

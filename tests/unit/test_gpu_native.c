@@ -144,7 +144,7 @@ static wk_gpu_group *bind(kernel_case *c, wk_gpu_buffer *in, wk_gpu_buffer *out)
 
 static kernel_case make_case(wk_gpu *gpu) {
     kernel_case c = {.gpu = gpu};
-    assert_int_equal(wk_gpu_layout_make(gpu, 2, 2, &c.layout, &err), WICK_OK);
+    assert_int_equal(wk_gpu_layout_make(gpu, 2, 2, WK_GPU_PARAM_BYTES, &c.layout, &err), WICK_OK);
     if (compile(gpu, c.layout, SCALE, &c.pipeline) != WICK_OK) fail_msg("%s", err.message);
     c.in = make(gpu, WK_GPU_STORAGE, 4 * N);
     c.out = make(gpu, WK_GPU_STORAGE, 4 * N);
@@ -213,7 +213,7 @@ static void objects_are_released_early(void **state) {
 static void wrong_text_is_told(void **state) {
     wk_gpu *const gpu = *state;
     wk_gpu_layout *layout = NULL;
-    assert_int_equal(wk_gpu_layout_make(gpu, 2, 2, &layout, &err), WICK_OK);
+    assert_int_equal(wk_gpu_layout_make(gpu, 2, 2, WK_GPU_PARAM_BYTES, &layout, &err), WICK_OK);
     static const struct {
         const char *wgsl, *told;
     } cases[] = {
@@ -428,7 +428,7 @@ static void wrong_libraries_are_refused(void **state) {
 static void features_work(void **state) {
     wk_gpu *const gpu = *state;
     wk_gpu_layout *layout = NULL;
-    assert_int_equal(wk_gpu_layout_make(gpu, 0, 0, &layout, &err), WICK_OK);
+    assert_int_equal(wk_gpu_layout_make(gpu, 0, 0, WK_GPU_PARAM_BYTES, &layout, &err), WICK_OK);
     static const struct {
         uint32_t feature;
         const char *body;

@@ -25,20 +25,21 @@ void wk_cache_release(wk_backend_device *dev) {
 /* --- Layouts --- */
 
 wick_status wk_cache_layout(wk_backend_device *dev, uint32_t n, uint32_t writable,
-                            wk_gpu_layout **out, wick_error *err) {
+                            uint32_t uniform_bytes, wk_gpu_layout **out, wick_error *err) {
     wk_webgpu_cache *const cache = &dev->cache;
     for (size_t i = 0; i < cache->n_layouts; i++) {
-        if (cache->layouts[i].n != n || cache->layouts[i].writable != writable) continue;
-        *out = cache->layouts[i].layout;
+        const wk_layout_entry *const entry = &cache->layouts[i];
+        if (entry->n != n || entry->writable != writable || entry->uniform_bytes != uniform_bytes)
+            continue;
+        *out = entry->layout;
         return WICK_OK;
     }
     if (cache->n_layouts == WK_MAX_LAYOUTS)
         return wk_fail(err, WICK_ERR_INTERNAL, "more than %d layouts of bind groups",
                        WK_MAX_LAYOUTS);
-    WK_TRY(wk_gpu_layout_make(dev->gpu, (int)n, writable, out, err));
-    cache->layouts[cache->n_layouts].n = n;
-    cache->layouts[cache->n_layouts].writable = writable;
-    cache->layouts[cache->n_layouts++].layout = *out;
+    WK_TRY(wk_gpu_layout_make(dev->gpu, (int)n, writable, uniform_bytes, out, err));
+    cache->layouts[cache->n_layouts++] = (wk_layout_entry){
+        .n = n, .writable = writable, .uniform_bytes = uniform_bytes, .layout = *out};
     return WICK_OK;
 }
 
@@ -53,7 +54,8 @@ static uint32_t writable_slots(const wk_program *program) {
 
 static wick_status compile(wk_backend_device *dev, wk_pipeline_entry *entry, wick_error *err) {
     const wk_program *const program = &entry->program;
-    WK_TRY(wk_cache_layout(dev, program->n_slots, writable_slots(program), &entry->layout, err));
+    WK_TRY(wk_cache_layout(dev, program->n_slots, writable_slots(program), WK_GPU_PARAM_BYTES,
+                           &entry->layout, err));
     wk_strbuf text;
     wk_strbuf_init(&text, dev->heap);
     wk_webgpu_shader(dev->gpu, program, &text);

@@ -66,9 +66,10 @@ void wk_gpu_unmap(wk_gpu *gpu, wk_gpu_buffer *buf);
 enum { WK_GPU_MAX_BINDINGS = 10, WK_GPU_PARAM_BYTES = 512 };
 
 /* n storage buffers, bindings 0 to n - 1, those in the mask writable, and binding n: a uniform
- * buffer of WK_GPU_PARAM_BYTES whose offset a dispatch chooses. */
-wick_status wk_gpu_layout_make(wk_gpu *gpu, int n, uint32_t writable, wk_gpu_layout **out,
-                               wick_error *err);
+ * buffer of WK_GPU_PARAM_BYTES, of which a pipeline may read `uniform_bytes`, and whose offset a
+ * dispatch chooses. */
+wick_status wk_gpu_layout_make(wk_gpu *gpu, int n, uint32_t writable, uint32_t uniform_bytes,
+                               wk_gpu_layout **out, wick_error *err);
 void wk_gpu_layout_release(wk_gpu *gpu, wk_gpu_layout *layout);
 
 typedef struct wk_gpu_binding {

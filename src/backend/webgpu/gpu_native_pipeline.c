@@ -9,8 +9,8 @@
 
 /* --- Layouts and groups --- */
 
-wick_status wk_gpu_layout_make(wk_gpu *gpu, int n, uint32_t writable, wk_gpu_layout **out,
-                               wick_error *err) {
+wick_status wk_gpu_layout_make(wk_gpu *gpu, int n, uint32_t writable, uint32_t uniform_bytes,
+                               wk_gpu_layout **out, wick_error *err) {
     assert(n >= 0 && n <= WK_GPU_MAX_BINDINGS);
     *out = NULL;
     if (gpu->is_lost) return wk_gpu_fail_lost(gpu, err);
@@ -29,7 +29,8 @@ wick_status wk_gpu_layout_make(wk_gpu *gpu, int n, uint32_t writable, wk_gpu_lay
     entries[n].buffer = (WGPUBufferBindingLayout){
         .type = WGPUBufferBindingType_Uniform,
         .hasDynamicOffset = 1,
-        .minBindingSize = WK_GPU_PARAM_BYTES, /* checked once, here, instead of in every dispatch */
+        /* Checked when pipelines are made instead of in every dispatch; 0 would mean the latter. */
+        .minBindingSize = uniform_bytes > 0 ? uniform_bytes : 1,
     };
     const WGPUBindGroupLayoutDescriptor group = {.entryCount = (size_t)n + 1, .entries = entries};
     const WGPUFunctions *const f = &gpu->library.f;

@@ -51,7 +51,8 @@ static wick_status check_limits(const wick_adapter_info *has, const wick_kernel_
 static wick_status compile(wk_backend_device *dev, const wick_kernel_desc *desc, wk_custom *custom,
                            wick_error *err) {
     wk_strbuf text;
-    WK_TRY(wk_cache_layout(dev, custom->n_buffers, custom->writable, &custom->layout, err));
+    WK_TRY(wk_cache_layout(dev, custom->n_buffers, custom->writable, desc->uniform_bytes,
+                           &custom->layout, err));
     wk_strbuf_init(&text, dev->heap);
     put_text(dev->gpu, desc, &text);
     const wk_gpu_pipeline_desc pipeline = {

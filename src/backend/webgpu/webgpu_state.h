@@ -82,14 +82,17 @@ typedef struct wk_group_entry {
     wk_gpu_group *group; /* NULL: free */
 } wk_group_entry;
 
-/* Kernels of the user's alone can ask for 502: 1 to 8 buffers, at least one of them written. */
+typedef struct wk_layout_entry {
+    uint32_t n, writable, uniform_bytes;
+    wk_gpu_layout *layout;
+} wk_layout_entry;
+
+/* Kernels of the user's can ask for 502 with uniforms of one size alone: 1 to 8 buffers, at least
+ * one of them written. */
 enum { WK_MAX_LAYOUTS = 640 };
 
 typedef struct wk_webgpu_cache {
-    struct {
-        uint32_t n, writable;
-        wk_gpu_layout *layout;
-    } layouts[WK_MAX_LAYOUTS];
+    wk_layout_entry layouts[WK_MAX_LAYOUTS];
     size_t n_layouts;
     wk_pipeline_entry **pipelines;
     size_t n_pipelines, pipeline_capacity;
@@ -296,9 +299,9 @@ void wk_webgpu_shader(const wk_gpu *gpu, const wk_program *program, wk_strbuf *o
 
 void wk_cache_make(wk_backend_device *dev);
 void wk_cache_release(wk_backend_device *dev);
-/* For n storage buffers, those in the mask writable. */
+/* See wk_gpu_layout_make. */
 wick_status wk_cache_layout(wk_backend_device *dev, uint32_t n, uint32_t writable,
-                            wk_gpu_layout **out, wick_error *err);
+                            uint32_t uniform_bytes, wk_gpu_layout **out, wick_error *err);
 /* Begins to compile what is not there. */
 wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_program *program,
                               wk_pipeline_entry **out, wick_error *err);
