@@ -107,6 +107,34 @@ static wick_status take_apart(wick_device *device, const wk_op_info *info) {
 
 /* --- The interpreter --- */
 
+/* Runs it on the CPU, and on the device with the kernel if there is one. */
+static wick_status shadow_head(wick_device *device, const wk_kernel *kernel) {
+    const wick_status status = wk_shadow_start(device, queue_at(&device->queue, 0), kernel);
+    if (status != WICK_OK) queue_pop(device);
+    return status;
+}
+
+/* Whether the CPU may do again what a kernel has begun: it wrote over nothing that is read. */
+static bool may_begin_again(const wick_device *device, const wk_op *op) {
+    if (device->desc.strict || op->code == WK_OP_CUSTOM) return false;
+    for (int i = 0; i < op->n_dst; i++)
+        for (int k = 0; k < op->n_src; k++)
+            if (wk_view_overlaps(wk_dst(op, i), wk_src(op, k))) return false;
+    return true;
+}
+
+static wick_status encode_head(wick_device *device, const wk_kernel *kernel) {
+    const wk_op *const op = queue_at(&device->queue, 0);
+    wick_error failure = {.status = WICK_OK};
+    const wick_status status = device->backend->encode(device->handle, kernel, op, &failure);
+    /* The operands are too large to be bound, and the op cannot be cut into pieces. */
+    if (status == WICK_ERR_UNSUPPORTED && may_begin_again(device, op))
+        return shadow_head(device, NULL);
+    if (status < 0 && device->error.status == WICK_OK) device->error = failure;
+    queue_pop(device);
+    return status;
+}
+
 static wick_status run_head(wick_device *device) {
     const wk_op *const op = queue_at(&device->queue, 0);
     if (device->shadow) {
@@ -127,15 +155,7 @@ static wick_status run_head(wick_device *device) {
     }
     /* Nothing but the GPU can run a kernel of the user's. */
     const bool is_verified = device->desc.verify && op->code != WK_OP_CUSTOM;
-    if (!kernel || is_verified) {
-        const wick_status status = wk_shadow_start(device, op, kernel);
-        if (status == WICK_OK) return WICK_OK;
-        queue_pop(device);
-        return status;
-    }
-    const wick_status status = device->backend->encode(device->handle, kernel, op, &device->error);
-    queue_pop(device);
-    return status;
+    return !kernel || is_verified ? shadow_head(device, kernel) : encode_head(device, kernel);
 }
 
 wick_status wk_run(wick_device *device) {

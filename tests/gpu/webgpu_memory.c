@@ -227,6 +227,23 @@ static void what_cannot_be_cut_is_refused(void **state) {
     wick_device_close(device);
 }
 
+/* Where that is allowed, the CPU computes it. */
+static void what_cannot_be_cut_falls_back(void **state) {
+    (void)state;
+    const wick_device_desc desc = {.backend = WICK_BACKEND_WEBGPU,
+                                   .webgpu = {.library = library, .max_binding_bytes = LIMIT}};
+    wick_device *device = NULL;
+    assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const ones = wick_ones(device, WICK_F32, WICK_SHAPE(300, 211));
+    float sum = 0;
+    expect_ok(device, wick_read(wick_sum(ones, 0, NULL, false), &sum, sizeof sum));
+    assert_true(sum == 300 * 211);
+    assert_int_equal(stats_of(device).n_fallbacks, 1);
+    wick_scope_end(scope);
+    wick_device_close(device);
+}
+
 /* --- Plans and time --- */
 
 static void a_plan_is_cut_alike(void **state) {
@@ -521,6 +538,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(products),
     cmocka_unit_test(weights_in_pieces),
     cmocka_unit_test(what_cannot_be_cut_is_refused),
+    cmocka_unit_test(what_cannot_be_cut_falls_back),
     cmocka_unit_test(a_plan_is_cut_alike),
     cmocka_unit_test(long_recordings_are_submitted_early),
     cmocka_unit_test(long_ops_are_cut),
