@@ -129,7 +129,8 @@ WICK_API wick_status wick_read_scalar(wick_tensor *tensor, double *value);
 WICK_API wick_status wick_read_text(wick_tensor *tensor, char *text, size_t capacity,
                                     size_t *length);
 
-/* The same without blocking: start, wick_read_poll until it is not WICK_PENDING, finish copies into
+/* The same without blocking, but that start waits for the kernels of operations before it that
+ * still compile: start, wick_read_poll until it is not WICK_PENDING, finish copies into
  * data and frees the reading, whatever its result. What is read is what the tensor holds at the
  * start, but where an operation before it still waits for the CPU (a fallback): then at the poll
  * that finds it done. data NULL gives the read up

@@ -163,7 +163,9 @@ static void pipeline_arrived(WGPUEnum status, WGPUComputePipeline handle, WGPUSt
     } else {
         char text[1024];
         wk_gpu_copy_raw(message, text, sizeof text);
-        fail_kernel(pipeline, WGPUErrorType_Validation, text, NULL);
+        const bool is_text_wrong = status == WGPUCreatePipelineAsyncStatus_ValidationError;
+        fail_kernel(pipeline, is_text_wrong ? WGPUErrorType_Validation : WGPUErrorType_Internal,
+                    text, NULL);
     }
     (void)wk_gpu_object_arrived(gpu, &pipeline->object);
 }

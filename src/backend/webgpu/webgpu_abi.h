@@ -65,7 +65,10 @@ enum {
     WGPUCallbackMode_AllowProcessEvents = 2,
     WGPUCallbackMode_AllowSpontaneous = 3,
 };
-enum { WGPUCreatePipelineAsyncStatus_Success = 1 };
+enum {
+    WGPUCreatePipelineAsyncStatus_Success = 1,
+    WGPUCreatePipelineAsyncStatus_ValidationError = 3,
+};
 enum { WGPUDeviceLostReason_Unknown = 1 };
 enum {
     WGPUErrorFilter_Validation = 1,
