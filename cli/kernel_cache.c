@@ -149,10 +149,11 @@ static int by_use(const void *a, const void *b) {
 /* False: it is none of ours. */
 static bool describe_file(int folder, const char *name, entry_file *file) {
     struct stat info;
-    if (strlen(name) >= sizeof file->name || fstatat(folder, name, &info, 0) != 0 ||
+    const size_t length = strlen(name);
+    if (length >= sizeof file->name || fstatat(folder, name, &info, 0) != 0 ||
         !S_ISREG(info.st_mode))
         return false;
-    snprintf(file->name, sizeof file->name, "%s", name);
+    memcpy(file->name, name, length + 1);
     file->used = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
     file->size = (uint64_t)info.st_size;
     return true;
