@@ -104,7 +104,7 @@ static void test_other_key(void **state) {
 
 static void test_bounded(void **state) {
     (void)state;
-    char text[1024], key[8];
+    char text[1024], key[16];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     for (int i = 0; i < 8; i++) {
