@@ -255,7 +255,7 @@ static void check_split(int32_t device_layers, uint64_t memory, fixture *f) {
     enum { TOKENS = 24, LAYERS = 5 };
     char path[1024];
     wick_device *device;
-    wick_model *model;
+    wick_model *model = NULL;
     wick_model_info info;
     wick_device_stats stats;
     wick_error error = {0};
