@@ -117,7 +117,7 @@ typedef struct wick_device_stats {
     uint64_t bytes_uploaded, bytes_read;
     uint64_t n_losses;     /* how often the device went away and was opened again */
     uint64_t n_dispatches; /* GPU: what the ops came to */
-    double longest_submit; /* GPU: seconds that a submit took, at most, as polls saw it */
+    double longest_submit; /* GPU: seconds that a submit of ops took, at most, as polls saw it */
     /* GPU: memory that was taken for buffers, how much of it is free for new ones, and how often
      * such a one served. */
     uint64_t pool_bytes, pool_peak_bytes, pool_free_bytes;

@@ -46,11 +46,13 @@ int64_t wk_pace_parts(const wk_backend_device *dev, double estimate) {
     return (int64_t)(parts < most ? parts : most) + 1;
 }
 
-bool wk_pace_add(wk_backend_device *dev, double estimate) {
-    dev->pace.recorded += estimate;
-    return dev->pace.recorded * dev->pace.factor >= dev->pace.budget ||
-           dev->recorder.n_commands >= MOST_COMMANDS;
+bool wk_pace_is_full(const wk_backend_device *dev, double estimate) {
+    const wk_pace *const pace = &dev->pace;
+    if (dev->recorder.n_commands >= MOST_COMMANDS) return true;
+    return pace->recorded > 0 && (pace->recorded + estimate) * pace->factor > pace->budget;
 }
+
+void wk_pace_add(wk_backend_device *dev, double estimate) { dev->pace.recorded += estimate; }
 
 /* --- Measurements --- */
 
@@ -82,7 +84,8 @@ void wk_pace_look(wk_backend_device *dev) {
         pace->n_waiting--;
     }
     pace->last_done = now;
+    if (estimate == 0) return; /* uploads, which the loader seldom polls */
     if (now - from > pace->longest) pace->longest = now - from;
-    if (estimate > 0 && estimate * pace->factor + (double)(now - from) > (double)LEAST_MEASURED)
+    if (estimate * pace->factor + (double)(now - from) > (double)LEAST_MEASURED)
         learn(pace, estimate, (double)(now - from));
 }

@@ -54,13 +54,14 @@ wick_status wk_webgpu_plan_replay(wk_backend_device *dev, void *plan, wick_error
     size_t done = 0;
     for (size_t i = 0; i < from->n_marks; i++) {
         const wk_mark *const mark = &from->marks[i];
+        if (wk_pace_is_full(dev, mark->estimate)) WK_TRY(wk_webgpu_flush(dev, err));
         dev->replayed_in = dev->recording;
         if (from->may_fault) dev->recorder.may_fault = true;
         if (dev->recorder.n_pipelines < from->n_pipelines)
             dev->recorder.n_pipelines = from->n_pipelines;
         WK_TRY(replay_op(dev, from->commands + done, mark->n_commands - done, err));
         done = mark->n_commands;
-        if (wk_pace_add(dev, mark->estimate)) WK_TRY(wk_webgpu_flush(dev, err));
+        wk_pace_add(dev, mark->estimate);
     }
     dev->stats.n_ops += p->n_ops;
     return WICK_OK;

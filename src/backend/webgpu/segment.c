@@ -226,6 +226,8 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
                     .first_row = w->first_row,
                     .n_rows = w->n_rows,
                     .err = w->err};
+    const bool is_open = w->recorder == &dev->recorder;
+    if (is_open && wk_pace_is_full(dev, estimate)) WK_TRY(wk_webgpu_flush(dev, w->err));
     const uint64_t recording = dev->recording;
     const size_t n_before = w->recorder->n_commands;
     const uint32_t n_timed = dev->profile.n_timed;
@@ -238,9 +240,10 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
         }
         return status;
     }
-    if (w->recorder != &dev->recorder) return wk_recorder_mark(dev, w->recorder, estimate, w->err);
+    if (!is_open) return wk_recorder_mark(dev, w->recorder, estimate, w->err);
     wk_profile_op(dev, kernel, cost);
-    return wk_pace_add(dev, estimate) ? wk_webgpu_flush(dev, w->err) : WICK_OK;
+    wk_pace_add(dev, estimate);
+    return WICK_OK;
 }
 
 static wick_status encode_pieces(const work *w, const wk_op *op);

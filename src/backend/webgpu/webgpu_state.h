@@ -363,8 +363,10 @@ void wk_pace_open(wk_backend_device *dev, uint32_t submit_us);
 double wk_pace_estimate(const wk_op *op, const wk_cost *cost);
 /* How many parts it must be cut into, for none to be longer than a submit may be. */
 int64_t wk_pace_parts(const wk_backend_device *dev, double estimate);
-/* Adds to the open recording; whether it is to be submitted now. */
-bool wk_pace_add(wk_backend_device *dev, double estimate);
+/* Whether the open recording is to be submitted before an op that takes this is added to it. */
+bool wk_pace_is_full(const wk_backend_device *dev, double estimate);
+/* It was added. */
+void wk_pace_add(wk_backend_device *dev, double estimate);
 /* It was submitted, as dev->n_submitted. */
 void wk_pace_submitted(wk_backend_device *dev);
 /* dev->n_done may have changed. */
