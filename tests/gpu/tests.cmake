@@ -47,6 +47,7 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
             webgpu_tuning)
         wick_cmocka_program(${program} gpu/${program}.c)
     endforeach()
+    target_sources(webgpu_custom PRIVATE gpu/webgpu_custom_wrong.c)
     # Of the two libraries Dawn can take a device away.
     wick_gpu_test(webgpu_loss dawn_lavapipe LABELS gpu)
     foreach(on ${pairs})

@@ -2,12 +2,11 @@
  * Kernels of the user's: what they compute in the middle of other operations, on tensors that lie
  * anyhow, after a loss; and that whatever is wrong with one becomes a sentence. With the drivers
  * that the environment names. */
+#include "webgpu_custom.h"
+
 #include "backend/webgpu/webgpu.h"
-#include "checked_heap.h"
 #include "tensor/device.h"
 #include "tensor/plan.h"
-
-#include <wick/wick.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +21,7 @@
 
 static const char *library;
 
-static wick_device *open_with(wick_device_desc desc) {
+wick_device *open_with(wick_device_desc desc) {
     wick_device *device = NULL;
     wick_error err = {0};
     desc.backend = WICK_BACKEND_WEBGPU;
@@ -31,31 +30,29 @@ static wick_device *open_with(wick_device_desc desc) {
     return device;
 }
 
-static wick_device *open_plain(void) { return open_with((wick_device_desc){.strict = true}); }
+wick_device *open_plain(void) { return open_with((wick_device_desc){.strict = true}); }
 
-static void expect_ok(wick_device *device, wick_status status) {
+void expect_ok(wick_device *device, wick_status status) {
     wick_error err = {0};
     (void)wick_device_error(device, &err);
     if (status != WICK_OK || err.status != WICK_OK) fail_msg("%d: %s", (int)status, err.message);
 }
 
-/* The device holds this failure, with these words in it. */
-static void expect_failed(wick_device *device, wick_status status, wick_status want,
-                          const char *words) {
+void expect_failed(wick_device *device, wick_status status, wick_status want, const char *words) {
     wick_error err = {0};
     (void)wick_device_error(device, &err);
     if (status != want || err.status != want || !strstr(err.message, words))
         fail_msg("%d, %d: '%s' is not in '%s'", (int)status, (int)err.status, words, err.message);
 }
 
-static wick_kernel *make(wick_device *device, const wick_kernel_desc *desc) {
+wick_kernel *make(wick_device *device, const wick_kernel_desc *desc) {
     wick_kernel *kernel;
     wick_error err = {0};
     if (wick_kernel_make(device, desc, &kernel, &err) != WICK_OK) fail_msg("%s", err.message);
     return kernel;
 }
 
-static wick_tensor *count_up(wick_device *device, wick_shape shape) {
+wick_tensor *count_up(wick_device *device, wick_shape shape) {
     int64_t n = 1;
     for (int i = 0; i < shape.rank; i++) n *= shape.extent[i];
     wick_tensor *const flat = wick_arange(device, WICK_F32, 0, (double)n, 1);
@@ -64,8 +61,7 @@ static wick_tensor *count_up(wick_device *device, wick_shape shape) {
     return x;
 }
 
-/* Element i is start + i * step. */
-static void expect_line(wick_tensor *x, double start, double step) {
+void expect_line(wick_tensor *x, double start, double step) {
     const size_t bytes = wick_tensor_bytes(x), n = bytes / sizeof(float);
     float *const got = malloc(bytes);
     assert_non_null(got);
@@ -77,7 +73,6 @@ static void expect_line(wick_tensor *x, double start, double step) {
     free(got);
 }
 
-/* y = y + a * x */
 static const char AXPY[] =
     "@group(0) @binding(0) var<storage, read> x: array<f32>;\n"
     "@group(0) @binding(1) var<storage, read_write> y: array<f32>;\n"
@@ -88,13 +83,13 @@ static const char AXPY[] =
     "    let i = (group.y * n_groups.x + group.x) * WORKGROUP_X + local.x;\n"
     "    if (i < arrayLength(&y)) { y[i] = y[i] + a * x[i]; }\n"
     "}\n";
-static const wick_kernel_desc axpy_desc = {.source = AXPY,
-                                           .label = "axpy",
-                                           .n_buffers = 2,
-                                           .access = {WICK_KERNEL_READ, WICK_KERNEL_READ_WRITE},
-                                           .uniform_bytes = sizeof(float)};
+const wick_kernel_desc axpy_desc = {.source = AXPY,
+                                    .label = "axpy",
+                                    .n_buffers = 2,
+                                    .access = {WICK_KERNEL_READ, WICK_KERNEL_READ_WRITE},
+                                    .uniform_bytes = sizeof(float)};
 
-static wick_status axpy(wick_kernel *kernel, float a, wick_tensor *x, wick_tensor *y) {
+wick_status axpy(wick_kernel *kernel, float a, wick_tensor *x, wick_tensor *y) {
     uint32_t workgroups[3];
     const uint64_t n = (uint64_t)wick_tensor_size(y);
     const wick_status status = wick_kernel_workgroups(kernel, n, workgroups);
@@ -426,281 +421,6 @@ static void survives_a_loss(void **state) {
     wick_device_close(device);
 }
 
-/* --- What is wrong with it --- */
-
-#define Y "@group(0) @binding(0) var<storage, read_write> y: array<f32>;\n"
-#define MAIN "@compute @workgroup_size(1) fn main() "
-
-static void wrong_sources_are_told(void **state) {
-    (void)state;
-    static const struct {
-        const char *source, *words[3];
-        const char *entry;
-    } cases[] = {
-        {Y MAIN "{\n    y[0] = nowhere;\n}\n", {"line 3", "\"y[0] = nowhere;\"", "3:12"}, NULL},
-        {Y MAIN "{ y[0] = 1u; }\n", {"line 2", "kernel main", "f32"}, NULL},
-        {Y "fn main( {}\n", {"line 2", "\"fn main( {}\"", "2:10"}, NULL},
-        {Y MAIN "{ y[0] = 1; }\n", {"kernel other", "other", ""}, "other"},
-        {Y MAIN "{ y[0] = 1; }\n", {"kernel", "", ""}, "no name\n"},
-        {"", {"main", "", ""}, NULL},
-        {"@group(0) @binding(1) var<storage, read_write> y: array<f32>;\n" MAIN "{ y[0] = 1; }\n",
-         {"binding", "", ""},
-         NULL}, /* where the uniform would be */
-        {"@group(0) @binding(5) var<storage, read_write> y: array<f32>;\n" MAIN "{ y[0] = 1; }\n",
-         {"5", "", ""},
-         NULL},
-        {"@group(0) @binding(0) var<storage, read> y: array<f32>;\n" MAIN "{ _ = y[0]; }\n",
-         {"0", "", ""},
-         NULL},
-        {Y "@compute @workgroup_size(100000) fn main() { y[0] = 1; }\n",
-         {"kernel main", "", ""},
-         NULL},
-        {Y "@compute @workgroup_size(0) fn main() { y[0] = 1; }\n", {"", "", ""}, NULL},
-        {Y "enable nothing;\n" MAIN "{ y[0] = 1; }\n", {"line 2", "", ""}, NULL},
-        {Y "@fragment fn main() { }\n", {"main", "", ""}, NULL},
-        {Y MAIN "{ main(); }\n", {"main", "", ""}, NULL},
-        {Y "/* no end", {"kernel main", "", ""}, NULL},
-        {Y "@group(0) @binding(1) var<uniform> u: array<vec4<f32>, 2>;\n" MAIN
-           "{ y[0] = u[1].x; }\n",
-         {"kernel main", "", ""},
-         NULL}, /* more than is announced */
-    };
-    wick_device *const device = open_plain();
-    for (size_t i = 0; i < WK_COUNT(cases); i++) {
-        wick_error err = {0};
-        wick_kernel *kernel;
-        const wick_kernel_desc desc = {.source = cases[i].source,
-                                       .entry = cases[i].entry,
-                                       .n_buffers = 1,
-                                       .access = {WICK_KERNEL_READ_WRITE}};
-        const wick_status status = wick_kernel_make(device, &desc, &kernel, &err);
-        if (status != WICK_ERR_VALUE) fail_msg("%zu: %d %s", i, (int)status, err.message);
-        assert_null(kernel);
-        for (size_t k = 0; k < WK_COUNT(cases[i].words); k++)
-            if (!strstr(err.message, cases[i].words[k]))
-                fail_msg("%zu: no '%s' in '%s'", i, cases[i].words[k], err.message);
-    }
-    /* Running what did not compile; and the device goes on. */
-    wick_kernel *wrong, *const right = make(device, &axpy_desc);
-    wick_tensor *const x = count_up(device, WICK_SHAPE(10)), *const y = wick_add(x, x);
-    wick_kernel_desc desc = axpy_desc;
-    desc.source = "fn";
-    expect_ok(device, wick_kernel_make_start(device, &desc, &wrong, NULL));
-    wick_status status = WICK_OK;
-    for (int i = 0; i < 2 && status == WICK_OK; i++) {
-        status = axpy(wrong, 1, x, y);
-        if (status == WICK_OK) status = wick_synchronize(device);
-    }
-    expect_failed(device, status, WICK_ERR_VALUE, "kernel axpy");
-    assert_int_equal(wick_kernel_make_poll(wrong, NULL), WICK_ERR_VALUE);
-    wick_kernel_release(wrong);
-    expect_ok(device, axpy(right, 1, x, y));
-    expect_line(y, 0, 3);
-    wick_kernel_release(right);
-    wick_release(x);
-    wick_release(y);
-    wick_device_close(device);
-}
-
-/* Text that a compiler could stumble over: a status, whatever it is, and nothing ends. */
-static void hostile_sources(void **state) {
-    (void)state;
-    enum { DEEP = 200000, HUGE_SOURCE = 2 << 20 };
-    wick_device *const device = open_plain();
-    static char text[HUGE_SOURCE + 1];
-    for (int i = 0; i < 6; i++) {
-        int n = snprintf(text, sizeof text, "%s", Y MAIN "{ y[0] = ");
-        const int depth = i == 0 ? DEEP : 100;
-        if (i <= 1) {
-            memset(text + n, '(', (size_t)depth);
-            text[n + depth] = '\0';
-        } else if (i == 2) {
-            memset(text, ' ', HUGE_SOURCE);
-        } else if (i == 3) {
-            strcpy(text, Y MAIN "{ y[0] = 1; } // \xff\xfe\n");
-        } else if (i == 4) {
-            strcpy(text, Y MAIN "{ y[0] = 1; } // \xe2\x82\xac und \xf0\x9f\x90\x88\n");
-        } else {
-            for (int k = 0; k < DEEP; k++) text[n + k] = k % 2 ? '-' : '!';
-            text[n + DEEP] = '\0';
-        }
-        wick_error err = {0};
-        wick_kernel *kernel;
-        const wick_kernel_desc desc = {
-            .source = text, .n_buffers = 1, .access = {WICK_KERNEL_READ_WRITE}};
-        const wick_status status = wick_kernel_make(device, &desc, &kernel, &err);
-        if (i == 4)
-            assert_int_equal(status, WICK_OK);
-        else if (status != WICK_ERR_VALUE)
-            fail_msg("%d: %d %s", i, (int)status, err.message);
-        wick_kernel_release(kernel);
-    }
-    wick_device_close(device);
-}
-
-static void wrong_descs_are_told(void **state) {
-    (void)state;
-    wick_device *const device = open_with(
-        (wick_device_desc){.webgpu = {.default_limits = true, .without = WICK_WEBGPU_SUBGROUPS}});
-    static const struct {
-        wick_kernel_desc desc;
-        wick_status status;
-        const char *words;
-    } cases[] = {
-        {{.n_buffers = 1, .access = {1}}, WICK_ERR_ARGUMENT, "source is NULL"},
-        {{.source = AXPY}, WICK_ERR_VALUE, "0 buffers, from 1 to 8"},
-        {{.source = AXPY, .n_buffers = 9}, WICK_ERR_VALUE, "9 buffers"},
-        {{.source = AXPY, .n_buffers = 2}, WICK_ERR_VALUE, "writes to none"},
-        {{.source = AXPY, .n_buffers = 1, .access = {2}}, WICK_ERR_VALUE, "no access number 2"},
-        {{.source = AXPY, .n_buffers = 1, .access = {1}, .uniform_bytes = 513},
-         WICK_ERR_VALUE,
-         "513 bytes of uniform, at most 512"},
-        {{.source = AXPY, .n_buffers = 1, .access = {1}, .needs = 1024}, WICK_ERR_VALUE, "0x400"},
-        {{.source = AXPY, .n_buffers = 1, .access = {1}, .needs = WICK_WEBGPU_SUBGROUPS},
-         WICK_ERR_UNSUPPORTED,
-         "(0x2)"},
-        {{.source = AXPY, .n_buffers = 1, .access = {1}, .workgroup = {257}},
-         WICK_ERR_VALUE,
-         "257 x 1 x 1 threads"},
-        {{.source = AXPY, .n_buffers = 1, .access = {1}, .workgroup = {32, 32}},
-         WICK_ERR_VALUE,
-         "256 in all"},
-        {{.source = AXPY, .n_buffers = 1, .access = {1}, .workgroup = {1, 1, 65}},
-         WICK_ERR_VALUE,
-         "1 x 1 x 65"},
-        {{.source = AXPY, .n_buffers = 1, .access = {1}, .entry = "\xff"}, WICK_ERR_VALUE, "UTF-8"},
-    };
-    for (size_t i = 0; i < WK_COUNT(cases); i++) {
-        wick_error err = {0};
-        wick_kernel *kernel;
-        const wick_status status = wick_kernel_make(device, &cases[i].desc, &kernel, &err);
-        assert_null(kernel);
-        if (status != cases[i].status || !strstr(err.message, cases[i].words))
-            fail_msg("%zu: %d, no '%s' in '%s'", i, (int)status, cases[i].words, err.message);
-    }
-    wick_device_close(device);
-}
-
-static void wrong_runs_are_told(void **state) {
-    (void)state;
-    wick_device *const device = open_plain(), *const other = open_plain();
-    const wick_scope scope = wick_scope_begin(device);
-    wick_kernel *const kernel = make(device, &axpy_desc);
-    wick_tensor *const x = count_up(device, WICK_SHAPE(10)), *const y = wick_add(x, x);
-    wick_tensor *const strange = count_up(other, WICK_SHAPE(10));
-    wick_tensor *const empty = wick_zeros(device, WICK_F32, WICK_SHAPE(0));
-    static const uint32_t one[3] = {1, 1, 1}, many[3] = {1, UINT32_MAX, 1};
-    const float a = 1;
-    const struct {
-        wick_tensor *tensors[2];
-        int n;
-        const uint32_t *workgroups;
-        const void *uniform;
-        size_t bytes;
-        wick_status status;
-        const char *words;
-    } cases[] = {
-        {{x, y}, 1, one, &a, 4, WICK_ERR_ARGUMENT, "kernel axpy: 1 tensors, it has 2"},
-        {{x, y}, 2, one, &a, 8, WICK_ERR_ARGUMENT, "8 bytes of uniform, it was made for 4"},
-        {{x, y}, 2, one, NULL, 4, WICK_ERR_ARGUMENT, "at NULL"},
-        {{x, y}, 2, many, &a, 4, WICK_ERR_VALUE, "4294967295 workgroups in dimension 1"},
-        {{x, y}, 2, NULL, &a, 4, WICK_ERR_ARGUMENT, "workgroups is NULL"},
-        {{x, NULL}, 2, one, &a, 4, WICK_ERR_ARGUMENT, "tensor 1 is NULL"},
-        {{strange, y}, 2, one, &a, 4, WICK_ERR_ARGUMENT, "tensor 0 belongs to another device"},
-        {{empty, y}, 2, one, &a, 4, WICK_ERR_SHAPE, "tensor 0 is empty"},
-    };
-    for (size_t i = 0; i < WK_COUNT(cases); i++)
-        expect_failed(device,
-                      wick_kernel_run(kernel, cases[i].tensors, cases[i].n, cases[i].workgroups,
-                                      cases[i].uniform, cases[i].bytes),
-                      cases[i].status, cases[i].words);
-    expect_failed(device, wick_kernel_run(kernel, NULL, 2, one, &a, 4), WICK_ERR_ARGUMENT,
-                  "tensors is NULL");
-    assert_int_equal(wick_kernel_run(NULL, NULL, 0, NULL, NULL, 0), WICK_ERR_ARGUMENT);
-    expect_ok(device, axpy(kernel, 1, x, y));
-    expect_line(y, 0, 3);
-    wick_release(strange);
-    wick_scope_end(scope);
-    wick_kernel_release(kernel);
-    wick_device_close(device);
-    wick_device_close(other);
-}
-
-/* Every allocation of making and running one fails once: it is told, nothing is lost. */
-static void memory_runs_out(void **state) {
-    (void)state;
-    checked_heap heap;
-    checked_heap_init(&heap, UINT64_MAX);
-    wick_device *const device = open_with((wick_device_desc){.allocator = heap.heap.hook});
-    bool is_refused = true;
-    for (uint64_t n = 0; is_refused; n++) {
-        const wick_scope scope = wick_scope_begin(device);
-        wick_tensor *const x = count_up(device, WICK_SHAPE(300)), *const y = wick_add(x, x);
-        wick_tensor *const part = wick_narrow(y, 0, 1, 200), *const other =
-                                                                 wick_narrow(x, 0, 0, 200);
-        expect_ok(device, wick_synchronize(device));
-        wick_error err = {0};
-        wick_kernel *kernel;
-        const uint64_t n_refused = heap.n_refused;
-        heap.n_allowed = n;
-        heap.refuses_once = true;
-        wick_status status = wick_kernel_make(device, &axpy_desc, &kernel, &err);
-        if (status == WICK_OK) status = axpy(kernel, 2, other, part);
-        if (status == WICK_OK) status = wick_synchronize(device);
-        heap.n_allowed = UINT64_MAX;
-        (void)wick_device_error(device, NULL);
-        is_refused = heap.n_refused > n_refused;
-        if (status != WICK_OK && status != WICK_ERR_OUT_OF_MEMORY)
-            fail_msg("allocation %u: %d %s", (unsigned)n, (int)status, err.message);
-        wick_kernel_release(kernel);
-        wick_scope_end(scope);
-        if (!is_refused) assert_int_equal(status, WICK_OK);
-    }
-    wick_device_close(device);
-    assert_int_equal(heap.n_live, 0);
-    assert_int_equal(heap.n_wrong_sizes, 0);
-}
-
-/* What only the implementation finds, when it is run: a binding that is too short for its type. */
-static void gpu_errors_name_the_kernel(void **state) {
-    (void)state;
-    static const char source[] =
-        "@group(0) @binding(0) var<storage, read_write> y: array<vec4f, 4>;\n" MAIN
-        "{ y[0] = vec4f(1); }\n";
-    static const wick_kernel_desc desc = {
-        .source = source, .label = "too_short", .n_buffers = 1, .access = {WICK_KERNEL_READ_WRITE}};
-    for (int i = 0; i < 4; i++) {
-        const bool debug = i % 2 == 1, is_released_early = i >= 2;
-        wick_device *const device = open_with((wick_device_desc){.webgpu.debug = debug});
-        wick_kernel *kernel = make(device, &desc), *const fine = make(device, &axpy_desc);
-        wick_tensor *const y = wick_zeros(device, WICK_F32, WICK_SHAPE(2));
-        wick_tensor *const x = count_up(device, WICK_SHAPE(10)), *const z = wick_add(x, x);
-        static const uint32_t one[3] = {1, 1, 1};
-        expect_ok(device, axpy(fine, 1, x, z));
-        expect_ok(device, wick_kernel_run(kernel, &y, 1, one, NULL, 0));
-        expect_ok(device, axpy(fine, 1, x, z));
-        if (is_released_early) {
-            wick_kernel_release(kernel);
-            kernel = NULL;
-        }
-        float got[2];
-        const wick_status status = wick_read(y, got, sizeof got);
-        wick_error err = {0};
-        (void)wick_device_error(device, &err);
-        if (status != WICK_ERR_DEVICE || (debug && !strstr(err.message, "kernel too_short: ")))
-            fail_msg("%d: %s", (int)status, err.message);
-        wick_tensor *const again = count_up(device, WICK_SHAPE(10)); /* the device goes on */
-        expect_line(again, 0, 1);
-        wick_release(again);
-        wick_release(y);
-        wick_release(x);
-        wick_release(z);
-        wick_kernel_release(kernel);
-        wick_kernel_release(fine);
-        wick_device_close(device);
-    }
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(runs_in_order),
     cmocka_unit_test(is_released_early),
@@ -714,18 +434,14 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(is_part_of_a_plan),
     cmocka_unit_test(others_are_verified_and_timed),
     cmocka_unit_test(survives_a_loss),
-    cmocka_unit_test(wrong_sources_are_told),
-    cmocka_unit_test(hostile_sources),
-    cmocka_unit_test(wrong_descs_are_told),
-    cmocka_unit_test(wrong_runs_are_told),
-    cmocka_unit_test(memory_runs_out),
-    cmocka_unit_test(gpu_errors_name_the_kernel),
 };
 
 int main(int argc, char **argv) {
     for (int i = 1; i + 1 < argc; i++)
         if (strcmp(argv[i], "--webgpu-lib") == 0) library = argv[i + 1];
-    if (library) return cmocka_run_group_tests(tests, NULL, NULL);
+    if (library)
+        return cmocka_run_group_tests_name("custom kernels", tests, NULL, NULL) +
+               run_wrong_kernels();
     printf("skipped: no --webgpu-lib was given\n");
     return 77;
 }
