@@ -38,7 +38,8 @@ static uint64_t predict_cache(const wk_model *model, uint32_t stage,
                               const wk_runner_desc *session) {
     const uint64_t n_blocks =
         ((uint64_t)session->context_length + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE;
-    return wk_state_bytes(model, stage, (uint32_t)n_blocks, WK_BLOCK_SIZE, session->cache_dtype);
+    const wk_cache_desc cache = {(uint32_t)n_blocks, WK_BLOCK_SIZE, session->cache_dtype};
+    return wk_state_bytes(model, stage, &cache);
 }
 
 /* A full chunk, its rotary tables on the host and on the device, and a row of logits on both. */

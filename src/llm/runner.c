@@ -103,9 +103,13 @@ static wick_device *device_of(const wk_runner *runner, uint32_t stage) {
     return wk_model_placement(runner->net)->stages[stage].device;
 }
 
+static wk_cache_desc describe_cache(const wk_runner *runner) {
+    return (wk_cache_desc){runner->n_blocks, WK_BLOCK_SIZE, runner->desc.cache_dtype};
+}
+
 static uint64_t stage_cache_bytes(const wk_runner *runner, uint32_t stage) {
-    return wk_state_bytes(runner->net, stage, runner->n_blocks, WK_BLOCK_SIZE,
-                          runner->desc.cache_dtype);
+    const wk_cache_desc cache = describe_cache(runner);
+    return wk_state_bytes(runner->net, stage, &cache);
 }
 
 /* The cache is taken at once but touched token by token: a system that gives more than it has would
@@ -134,11 +138,10 @@ static wick_status pass_on(wk_runner *runner, uint32_t stage, wick_status status
 }
 
 static wick_status make_stages(wk_runner *runner) {
+    const wk_cache_desc cache = describe_cache(runner);
     for (uint32_t i = 0; i < runner->n_stages; i++) {
         const wick_status status =
-            pass_on(runner, i,
-                    wk_stage_make(runner->net, i, runner->n_blocks, runner->desc.cache_dtype,
-                                  &runner->stages[i]));
+            pass_on(runner, i, wk_stage_make(runner->net, i, &cache, &runner->stages[i]));
         /* A device that is lost comes back when a batch is to run. */
         if (status == WICK_ERR_DEVICE_LOST)
             (void)wick_device_error(runner->device, NULL);
@@ -270,12 +273,11 @@ wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, ui
     const bool has_outputs = is_used(&runner, *n_rows, desc->outputs);
     const bool is_wanted = has_outputs || is_used(&runner, *n_rows, WK_OUTPUTS_NONE);
     choose_class(&runner, *n_rows, has_outputs ? desc->outputs : WK_OUTPUTS_NONE);
+    const wk_cache_desc cache = describe_cache(&runner);
     wick_status status = WICK_OK;
     for (uint32_t i = 0; i < runner.n_stages && is_wanted && status == WICK_OK; i++)
         if (wk_device_compiles(device_of(&runner, i)))
-            status = pass_on(&runner, i,
-                             wk_stage_rehearse(model->model, i, runner.n_blocks, desc->cache_dtype,
-                                               &runner.batch));
+            status = pass_on(&runner, i, wk_stage_rehearse(model->model, i, &cache, &runner.batch));
     *n_rows = *n_rows < runner.max_rows ? 2 * *n_rows : 0;
     return status == WICK_OK ? WICK_OK : take_error(model->device, status, err);
 }
@@ -295,8 +297,10 @@ static void describe(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_
     words[l->lengths] = first + n;
     for (uint32_t i = 0; i < l->n_blocks; i++) words[l->tables + i] = i;
     for (uint32_t i = 0; i < runner->hparams->n_ropes; i++)
-        wk_rope_rows(runner->hparams, i, words + l->positions, l->n_rows, runner->batch.cos[i],
-                     runner->batch.sin[i]);
+        wk_rope_rows(
+            &runner->hparams->rope[i],
+            (wk_rope_positions){words + l->positions, l->n_rows, runner->desc.context_length},
+            runner->batch.cos[i], runner->batch.sin[i]);
 }
 
 static wick_status start_stage(wk_runner *runner, uint32_t stage) {

@@ -21,8 +21,8 @@ typedef struct shape_class {
 struct wk_stage {
     wick_device *device;
     const wk_model *net;
-    uint32_t index, n_blocks;
-    wick_dtype cache_dtype;
+    uint32_t index;
+    wk_cache_desc cache;
     uint32_t generation; /* of the device that holds what follows */
     wk_state *state;     /* NULL: to be renewed */
     wk_plan_pool *pool;
@@ -39,14 +39,13 @@ static bool is_last(const wk_stage *stage) {
 /* --- Making --- */
 
 static wick_status make_device_memory(wk_stage *stage) {
-    WK_TRY(wk_state_make(stage->net, stage->index, stage->n_blocks, WK_BLOCK_SIZE,
-                         stage->cache_dtype, &stage->state));
+    WK_TRY(wk_state_make(stage->net, stage->index, &stage->cache, &stage->state));
     stage->generation = wk_device_generation(stage->device);
     return wk_plan_pool_make(stage->device, &stage->pool);
 }
 
-wick_status wk_stage_make(const wk_model *net, uint32_t index, uint32_t n_blocks,
-                          wick_dtype cache_dtype, wk_stage **out) {
+wick_status wk_stage_make(const wk_model *net, uint32_t index, const wk_cache_desc *cache,
+                          wk_stage **out) {
     wick_device *const device = wk_model_placement(net)->stages[index].device;
     wk_stage *const stage = wk_alloc_zeroed(wk_device_heap(device), sizeof *stage);
     *out = NULL;
@@ -54,8 +53,7 @@ wick_status wk_stage_make(const wk_model *net, uint32_t index, uint32_t n_blocks
     stage->device = device;
     stage->net = net;
     stage->index = index;
-    stage->n_blocks = n_blocks;
-    stage->cache_dtype = cache_dtype;
+    stage->cache = *cache;
     const wick_status status = make_device_memory(stage);
     if (status == WICK_OK || status == WICK_ERR_DEVICE_LOST)
         *out = stage;
@@ -179,8 +177,8 @@ static wick_status get_class(wk_stage *stage, const wk_stage_batch *batch, shape
 
 /* Everything but the weights, where there are some, belongs to the recording: nothing takes memory
  * of the device. Plans without outputs are the beginning of those with them. */
-wick_status wk_stage_rehearse(wk_model *net, uint32_t index, uint32_t n_blocks,
-                              wick_dtype cache_dtype, const wk_stage_batch *batch) {
+wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc *cache,
+                              const wk_stage_batch *batch) {
     wick_device *const device = wk_model_placement(net)->stages[index].device;
     wk_stage stage = {.device = device, .net = net, .index = index};
     shape_class class = {.outputs = batch->outputs, .batch.layout = batch->layout};
@@ -188,8 +186,7 @@ wick_status wk_stage_rehearse(wk_model *net, uint32_t index, uint32_t n_blocks,
     WK_TRY(wk_plan_begin(device, NULL));
     const wick_scope scope = wick_scope_begin(device);
     wick_status status = has_weights ? WICK_OK : wk_model_place_weights(net, index);
-    if (status == WICK_OK)
-        status = wk_state_make(net, index, n_blocks, WK_BLOCK_SIZE, cache_dtype, &stage.state);
+    if (status == WICK_OK) status = wk_state_make(net, index, cache, &stage.state);
     if (status == WICK_OK) status = make_inputs(&stage, &class);
     if (status == WICK_OK) status = compute(&stage, &class);
     if (status == WICK_OK)

@@ -18,10 +18,10 @@ typedef struct wk_stage_batch {
     float *logits;                                /* [n_outputs, n_vocab], of the last one */
 } wk_stage_batch;
 
-/* Number index of the model's placement, with a cache of n_blocks. On failure its device holds the
- * sentence; *out is set also when the device was lost, see wk_stage_is_stale. */
-wick_status wk_stage_make(const wk_model *net, uint32_t index, uint32_t n_blocks,
-                          wick_dtype cache_dtype, wk_stage **out);
+/* Number index of the model's placement. On failure its device holds the sentence; *out is set also
+ * when the device was lost, see wk_stage_is_stale. */
+wick_status wk_stage_make(const wk_model *net, uint32_t index, const wk_cache_desc *cache,
+                          wk_stage **out);
 void wk_stage_free(wk_stage *stage);
 
 /* What it had on its device was lost with it: the next start needs a renewal, which leaves the
@@ -31,8 +31,8 @@ wick_status wk_stage_renew(wk_stage *stage);
 
 /* What batches of this layout and outputs need of a stage that is not made yet begins to compile.
  * Where it has no weights yet, from what the header says of them. */
-wick_status wk_stage_rehearse(wk_model *net, uint32_t index, uint32_t n_blocks,
-                              wick_dtype cache_dtype, const wk_stage_batch *batch);
+wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc *cache,
+                              const wk_stage_batch *batch);
 
 /* Starts a batch; the first stage reads no hidden rows. WICK_PENDING: kernels compile, call again.
  */

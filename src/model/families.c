@@ -4,6 +4,7 @@
 #include "core/status.h"
 #include "model/rope.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 static const wk_family *const families[] = {
@@ -33,19 +34,83 @@ static wick_status refuse_experts(const wk_metadata *meta) {
                    wk_metadata_key(meta, "expert_count").text, (unsigned)n_experts);
 }
 
-wick_status wk_family_describe_dense(const wk_metadata *meta, wk_hparams *hparams,
-                                     wk_layer_spec *layers) {
-    uint32_t n_ff;
-    WK_TRY(refuse_experts(meta));
-    WK_TRY(wk_metadata_u32_per_layer(meta, "feed_forward_length",
-                                     (wk_u32_rule){1, WK_MAX_CHANNELS, NULL}, hparams->n_layers,
-                                     &n_ff));
-    WK_TRY(wk_rope_add(meta, hparams));
+void wk_family_default_layers(const wk_hparams *hparams, wk_layer_spec *layers) {
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         layers[i] = (wk_layer_spec){
-            .attention.scale = (float)(1.0 / sqrt((double)hparams->head_dim)),
-            .mlp.n_ff = n_ff,
+            .norms = {[WK_MIXER_INPUT] = WK_ATTN_NORM, [WK_CHANNELS_INPUT] = WK_FFN_NORM},
+            .residual_scale = 1.0F,
+            .mixer = WK_MIXER_ATTENTION,
+            .attention.kv_layer = i,
+            .channels = WK_CHANNELS_MLP,
+            .mlp = {.is_gated = true, .activation = WK_ACTIVATION_SILU},
         };
     }
+}
+
+static wick_status check_heads(const wk_metadata *meta, const wk_attention_spec *attention) {
+    if (attention->n_heads_q % attention->n_heads_kv != 0)
+        return wk_fail(meta->err, WICK_ERR_FORMAT,
+                       "the metadata key '%s' is %" PRIu32 ", no multiple of %" PRIu32
+                       " heads of keys and values",
+                       wk_metadata_key(meta, "attention.head_count").text, attention->n_heads_q,
+                       attention->n_heads_kv);
+    const uint32_t widest =
+        attention->head_dim > attention->head_dim_v ? attention->head_dim : attention->head_dim_v;
+    if ((uint64_t)attention->n_heads_q * widest <= WK_MAX_CHANNELS) return WICK_OK;
+    return wk_fail(
+        meta->err, WICK_ERR_FORMAT,
+        "the metadata key '%s' is %" PRIu32 ", too much for heads of %" PRIu32 " channels",
+        wk_metadata_key(meta, "attention.head_count").text, attention->n_heads_q, widest);
+}
+
+/* Channels of a head, where the file says nothing else: the heads share those of the model. */
+static wick_status read_head_dims(const wk_metadata *meta, const wk_hparams *hparams,
+                                  wk_attention_spec *out) {
+    if (!wk_metadata_has(meta, "attention.key_length") && hparams->n_embd % out->n_heads_q != 0)
+        return wk_fail(meta->err, WICK_ERR_FORMAT,
+                       "the metadata key '%s' is missing, and %" PRIu32
+                       " channels cannot be shared by %" PRIu32 " heads",
+                       wk_metadata_key(meta, "attention.key_length").text, hparams->n_embd,
+                       out->n_heads_q);
+    const uint32_t share = hparams->n_embd / out->n_heads_q;
+    WK_TRY(wk_metadata_u32(meta, "attention.key_length", (wk_u32_rule){1, WK_MAX_CHANNELS, &share},
+                           &out->head_dim));
+    return wk_metadata_u32(meta, "attention.value_length",
+                           (wk_u32_rule){1, WK_MAX_CHANNELS, &out->head_dim}, &out->head_dim_v);
+}
+
+wick_status wk_family_read_heads(const wk_metadata *meta, const wk_hparams *hparams,
+                                 wk_layer_spec *layers) {
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        const wk_layer_index at = {i, hparams->n_layers};
+        wk_attention_spec *const out = &layers[i].attention;
+        WK_TRY(wk_metadata_u32_of_layer(meta, "attention.head_count",
+                                        (wk_u32_rule){1, WK_MAX_CHANNELS, NULL}, at,
+                                        &out->n_heads_q));
+        WK_TRY(wk_metadata_u32_of_layer(meta, "attention.head_count_kv",
+                                        (wk_u32_rule){1, out->n_heads_q, &out->n_heads_q}, at,
+                                        &out->n_heads_kv));
+        WK_TRY(read_head_dims(meta, hparams, out));
+        WK_TRY(check_heads(meta, out));
+        out->scale = (float)(1.0 / sqrt((double)out->head_dim));
+    }
     return WICK_OK;
+}
+
+wick_status wk_family_read_ff(const wk_metadata *meta, const wk_hparams *hparams,
+                              wk_layer_spec *layers) {
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        WK_TRY(wk_metadata_u32_of_layer(
+            meta, "feed_forward_length", (wk_u32_rule){1, WK_MAX_CHANNELS, NULL},
+            (wk_layer_index){i, hparams->n_layers}, &layers[i].mlp.n_ff));
+    return WICK_OK;
+}
+
+wick_status wk_family_describe_dense(const wk_metadata *meta, wk_hparams *hparams,
+                                     wk_layer_spec *layers) {
+    WK_TRY(refuse_experts(meta));
+    wk_family_default_layers(hparams, layers);
+    WK_TRY(wk_family_read_heads(meta, hparams, layers));
+    WK_TRY(wk_family_read_ff(meta, hparams, layers));
+    return wk_rope_add(meta, hparams, &(wk_rope_desc){.head_dim = layers[0].attention.head_dim});
 }

@@ -3,23 +3,32 @@
 #define WK_MODEL_FAMILIES_H
 
 #include "model/hparams.h"
-#include "model/layer_spec.h"
 
 typedef struct wk_family {
     const char *architecture; /* general.architecture */
+    wk_norm_kind norm;
     /* Fills layers[hparams->n_layers] and the rest of hparams (wk_hparams_read has done what all
      * families share) from the metadata. */
     wick_status (*describe)(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers);
 } wk_family;
 
-/* WICK_ERR_UNSUPPORTED names the architecture. */
+/* WICK_ERR_UNSUPPORTED names the architecture and those that are known. */
 wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_error *err);
 
-/* The layers that most decoders are made of, from the keys that these families share: rotary
- * embedding of halves, no window, no norm of q and k, SwiGLU; n_ropes becomes 1. A family then
- * changes what it does otherwise. Experts are WICK_ERR_UNSUPPORTED. */
+/* The layers that most decoders are made of, from the keys that these families share: a norm before
+ * each mixer, rotary embedding of halves, no window, no norm of q and k, SwiGLU; n_ropes becomes 1.
+ * A family then changes what it does otherwise. Experts are WICK_ERR_UNSUPPORTED. */
 wick_status wk_family_describe_dense(const wk_metadata *meta, wk_hparams *hparams,
                                      wk_layer_spec *layers);
+
+/* Parts of it. layers [n_layers] of plain attention and SwiGLU without any number: */
+void wk_family_default_layers(const wk_hparams *hparams, wk_layer_spec *layers);
+/* heads, their widths and the scale, for each layer; */
+wick_status wk_family_read_heads(const wk_metadata *meta, const wk_hparams *hparams,
+                                 wk_layer_spec *layers);
+/* and n_ff. */
+wick_status wk_family_read_ff(const wk_metadata *meta, const wk_hparams *hparams,
+                              wk_layer_spec *layers);
 
 extern const wk_family wk_family_llama, wk_family_qwen2, wk_family_qwen3;
 

@@ -10,48 +10,177 @@ static wick_tensor *section(const wk_batch *batch, uint32_t first, uint32_t n) {
     return wick_narrow(batch->descriptor, 0, first, n);
 }
 
-/* Activations are f32 whatever the type of the table. */
-static wick_tensor *embed(const wk_model *model, const wk_batch *batch) {
-    wick_tensor *const ids = section(batch, batch->layout.ids, batch->layout.n_rows);
-    wick_tensor *const rows = wick_embedding(model->weight[WK_TOKEN_EMBEDDING], ids);
+static wick_tensor *scaled(wick_tensor *x, float scale) {
+    return scale == 1.0F ? x : wick_affine(x, (double)scale, 0.0);
+}
+
+/* Rows of a table as activations: f32 whatever the type of the table. */
+static wick_tensor *look_up(wick_tensor *table, wick_tensor *ids) {
+    wick_tensor *const rows = wick_embedding(table, ids);
     if (rows == NULL || wick_tensor_dtype(rows) == WICK_F32) return rows;
     return wick_cast(rows, WICK_F32);
 }
 
-wick_tensor *wk_model_forward(const wk_model *model, wk_state *state, const wk_batch *batch,
-                              uint32_t first, uint32_t count, wick_tensor *hidden) {
-    assert(first >= state->first && count <= state->n_layers);
-    assert(first - state->first <= state->n_layers - count);
-    wick_tensor *x = hidden != NULL ? hidden : embed(model, batch);
-    for (uint32_t i = first; i < first + count && x != NULL; i++) {
-        const wk_layer *const layer = &model->layers[i];
-        const wk_layer_cache *const cache = &state->layers[i - state->first];
-        x = wick_add(x, wk_mixer_attention(model, layer, cache, batch, x));
-        x = wick_add(x, wk_mlp(model, layer, x));
+wick_tensor *wk_norm(const wk_model *model, wick_tensor *x, wick_tensor *weight,
+                     wick_tensor *bias) {
+    const float eps = model->hparams.norm_eps;
+    return model->hparams.norm == WK_NORM_RMS ? wick_rms_norm(x, weight, eps)
+                                              : wick_layer_norm(x, weight, bias, eps);
+}
+
+wick_tensor *wk_project(const wk_layer *layer, wk_layer_weight weight, wick_tensor *x) {
+    return wick_linear(x, layer->weight[weight], layer->bias[weight]);
+}
+
+/* ---- Embedding ---- */
+
+static wick_tensor *stage_norm(const wk_pass *pass, int id, wick_tensor *x) {
+    if (id == WK_NO_MODEL_WEIGHT) return x;
+    return wk_norm(pass->model, x, pass->weights->weight[id], pass->weights->bias[id]);
+}
+
+static wick_tensor *embed(const wk_pass *pass) {
+    const wk_hparams *const hparams = &pass->model->hparams;
+    const wk_batch_layout *const layout = &pass->batch->layout;
+    wick_tensor *const *const weight = pass->weights->weight;
+    wick_tensor *const ids = section(pass->batch, layout->ids, layout->n_rows);
+    wick_tensor *x = scaled(look_up(weight[WK_TOKEN_EMBEDDING], ids), hparams->embedding_scale);
+    if (hparams->n_positions > 0) {
+        wick_tensor *const positions = section(pass->batch, layout->positions, layout->n_rows);
+        x = wick_add(x, look_up(weight[WK_POSITION_EMBEDDING], positions));
+    }
+    if (hparams->n_token_types > 0) x = wick_add(x, wick_narrow(weight[WK_TOKEN_TYPES], 0, 0, 1));
+    return stage_norm(pass, hparams->embedding_norm, x);
+}
+
+/* ---- Layers ---- */
+
+static wick_tensor *norm_at(const wk_pass *pass, const wk_layer *layer, wk_norm_site site,
+                            wick_tensor *x) {
+    const wk_layer_weight id = layer->spec.norms[site];
+    if (id == WK_NO_LAYER_WEIGHT) return x;
+    return wk_norm(pass->model, x, layer->weight[id], layer->bias[id]);
+}
+
+/* The branch of the sequence mixer; x: normed. */
+static wick_tensor *mix(const wk_pass *pass, uint32_t index, wick_tensor *x) {
+    const wk_layer *const layer = &pass->model->layers[index];
+    wick_tensor *y = NULL;
+    switch (layer->spec.mixer) {
+    case WK_MIXER_ATTENTION: y = wk_mixer_attention(pass, index, x); break;
+    case WK_MIXER_NONE: assert(false); break;
+    }
+    y = norm_at(pass, layer, WK_MIXER_OUTPUT, y);
+    return scaled(y, layer->spec.residual_scale);
+}
+
+/* Likewise that of the channel mixer. */
+static wick_tensor *mix_channels(const wk_pass *pass, const wk_layer *layer, wick_tensor *x) {
+    wick_tensor *y = NULL;
+    switch (layer->spec.channels) {
+    case WK_CHANNELS_MLP: y = wk_mlp(layer, x); break;
+    case WK_CHANNELS_NONE: assert(false); break;
+    }
+    y = norm_at(pass, layer, WK_CHANNELS_OUTPUT, y);
+    return scaled(y, layer->spec.residual_scale);
+}
+
+static wick_tensor *run_parallel(const wk_pass *pass, uint32_t index, wick_tensor *x) {
+    const wk_layer *const layer = &pass->model->layers[index];
+    const bool is_shared = layer->spec.norms[WK_CHANNELS_INPUT] == WK_NO_LAYER_WEIGHT;
+    wick_tensor *const mixed = norm_at(pass, layer, WK_MIXER_INPUT, x);
+    wick_tensor *const channels = is_shared ? mixed : norm_at(pass, layer, WK_CHANNELS_INPUT, x);
+    x = wick_add(x, mix(pass, index, mixed));
+    return wick_add(x, mix_channels(pass, layer, channels));
+}
+
+static wick_tensor *run_series(const wk_pass *pass, uint32_t index, wick_tensor *x) {
+    const wk_layer *const layer = &pass->model->layers[index];
+    if (layer->spec.mixer != WK_MIXER_NONE) {
+        x = wick_add(x, mix(pass, index, norm_at(pass, layer, WK_MIXER_INPUT, x)));
+        x = norm_at(pass, layer, WK_MIXER_RESIDUAL, x);
+    }
+    if (layer->spec.channels != WK_CHANNELS_NONE) {
+        x = wick_add(x, mix_channels(pass, layer, norm_at(pass, layer, WK_CHANNELS_INPUT, x)));
+        x = norm_at(pass, layer, WK_CHANNELS_RESIDUAL, x);
     }
     return x;
 }
 
+static wick_tensor *run_layer(const wk_pass *pass, uint32_t index, wick_tensor *x) {
+    const wk_layer *const layer = &pass->model->layers[index];
+    x = layer->spec.is_parallel ? run_parallel(pass, index, x) : run_series(pass, index, x);
+    return layer->spec.has_output_scale ? wick_mul(x, layer->weight[WK_LAYER_OUTPUT_SCALE]) : x;
+}
+
+wick_tensor *wk_model_forward(const wk_model *model, const wk_state *state, const wk_batch *batch,
+                              uint32_t first, uint32_t count, wick_tensor *hidden) {
+    assert(first >= state->first && count <= state->n_layers);
+    assert(first - state->first <= state->n_layers - count);
+    const wk_pass pass = {.model = model,
+                          .state = state,
+                          .batch = batch,
+                          .weights = &model->stage_weights[state->stage]};
+    wick_tensor *x = hidden != NULL ? hidden : embed(&pass);
+    for (uint32_t i = first; i < first + count && x != NULL; i++) x = run_layer(&pass, i, x);
+    return x;
+}
+
+/* ---- Memory ---- */
+
+static uint64_t most_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
 /* Attention has hidden, normed and query rows, the query before and after its rotation, or keys and
- * values beside the rotated one; the MLP has hidden rows, gate, up and their product, which the
- * kernel that multiplies it may hold a second time in its scratch memory. */
+ * values beside the rotated one; fused, it has the rows of all three besides. */
+static uint64_t attention_channels(const wk_attention_spec *spec, uint64_t n_embd) {
+    const uint64_t n_q = (uint64_t)spec->n_heads_q * spec->head_dim;
+    const uint64_t n_kv = (uint64_t)spec->n_heads_kv * (spec->head_dim + spec->head_dim_v);
+    return 2 * n_embd + n_q + most_of(n_q, n_kv) + (spec->is_fused ? n_q + n_kv : 0);
+}
+
+/* The MLP has hidden rows, gate, up and their product, which the kernel that multiplies it may hold
+ * a second time in its scratch memory. */
+static uint64_t mlp_channels(const wk_mlp_spec *spec, uint64_t n_embd) {
+    return n_embd + 4 * (uint64_t)spec->n_ff;
+}
+
 uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows) {
-    const wk_hparams *const hparams = &model->hparams;
-    const uint64_t n_embd = hparams->n_embd;
-    const uint64_t n_q = (uint64_t)hparams->n_heads_q * hparams->head_dim;
-    const uint64_t n_kv = (uint64_t)hparams->n_heads_kv * (hparams->head_dim + hparams->head_dim_v);
-    uint64_t most = 2 * n_embd + n_q + (n_q > n_kv ? n_q : n_kv);
-    for (uint32_t i = 0; i < hparams->n_layers; i++) {
-        const uint64_t mlp = n_embd + 4 * (uint64_t)model->layers[i].spec.mlp.n_ff;
-        if (mlp > most) most = mlp;
+    const uint64_t n_embd = model->hparams.n_embd;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < model->hparams.n_layers; i++) {
+        const wk_layer_spec *const spec = &model->layers[i].spec;
+        /* A parallel layer keeps what both mixers take. */
+        const uint64_t more = spec->is_parallel ? 2 * n_embd : 0;
+        if (spec->mixer == WK_MIXER_ATTENTION)
+            most = most_of(most, more + attention_channels(&spec->attention, n_embd));
+        if (spec->channels == WK_CHANNELS_MLP)
+            most = most_of(most, more + mlp_channels(&spec->mlp, n_embd));
     }
     return most * n_rows * sizeof(float);
 }
 
-wick_tensor *wk_model_logits(const wk_model *model, const wk_batch *batch, wick_tensor *hidden) {
+/* ---- Output ---- */
+
+/* State NULL: these parts of the last stage keep nothing. */
+static wk_pass last_pass(const wk_model *model, const wk_batch *batch) {
+    return (wk_pass){.model = model,
+                     .batch = batch,
+                     .weights = &model->stage_weights[model->placement.n_stages - 1]};
+}
+
+wick_tensor *wk_model_outputs(const wk_model *model, const wk_batch *batch, wick_tensor *hidden) {
+    const wk_pass pass = last_pass(model, batch);
     wick_tensor *const outputs = section(batch, batch->layout.outputs, batch->layout.n_outputs);
-    wick_tensor *const rows = wick_embedding(hidden, outputs);
-    wick_tensor *const x =
-        wick_rms_norm(rows, model->weight[WK_OUTPUT_NORM], model->hparams.norm_eps);
-    return wick_linear(x, model->weight[WK_OUTPUT], NULL);
+    return stage_norm(&pass, model->hparams.output_norm, wick_embedding(hidden, outputs));
+}
+
+wick_tensor *wk_model_logits(const wk_model *model, const wk_batch *batch, wick_tensor *hidden) {
+    const wk_pass pass = last_pass(model, batch);
+    const float cap = model->hparams.logit_softcap;
+    /* Without a matrix of its own the output's is the table of embeddings. */
+    const int id = pass.weights->weight[WK_OUTPUT] != NULL ? WK_OUTPUT : WK_TOKEN_EMBEDDING;
+    wick_tensor *const x = wk_model_outputs(model, batch, hidden);
+    wick_tensor *const y = scaled(wick_linear(x, pass.weights->weight[id], pass.weights->bias[id]),
+                                  model->hparams.logit_scale);
+    return cap > 0.0F ? scaled(wick_tanh(scaled(y, 1.0F / cap)), cap) : y;
 }

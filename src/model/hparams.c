@@ -25,46 +25,6 @@ static wick_status read_layers(const wk_metadata *meta, wk_hparams *hparams) {
                    meta->gguf->n_tensors);
 }
 
-static wick_status check_heads(const wk_metadata *meta, const wk_hparams *hparams) {
-    if (hparams->n_heads_q % hparams->n_heads_kv != 0)
-        return wk_fail(meta->err, WICK_ERR_FORMAT,
-                       "the metadata key '%s' is %" PRIu32 ", no multiple of %" PRIu32
-                       " heads of keys and values",
-                       wk_metadata_key(meta, "attention.head_count").text, hparams->n_heads_q,
-                       hparams->n_heads_kv);
-    const uint32_t widest =
-        hparams->head_dim > hparams->head_dim_v ? hparams->head_dim : hparams->head_dim_v;
-    if ((uint64_t)hparams->n_heads_q * widest > WK_MAX_CHANNELS)
-        return wk_fail(
-            meta->err, WICK_ERR_FORMAT,
-            "the metadata key '%s' is %" PRIu32 ", too much for heads of %" PRIu32 " channels",
-            wk_metadata_key(meta, "attention.head_count").text, hparams->n_heads_q, widest);
-    return WICK_OK;
-}
-
-static wick_status read_heads(const wk_metadata *meta, wk_hparams *hparams) {
-    WK_TRY(wk_metadata_u32_per_layer(meta, "attention.head_count",
-                                     (wk_u32_rule){1, WK_MAX_CHANNELS, NULL}, hparams->n_layers,
-                                     &hparams->n_heads_q));
-    WK_TRY(wk_metadata_u32_per_layer(meta, "attention.head_count_kv",
-                                     (wk_u32_rule){1, hparams->n_heads_q, &hparams->n_heads_q},
-                                     hparams->n_layers, &hparams->n_heads_kv));
-    const bool has_length = wk_metadata_has(meta, "attention.key_length");
-    if (!has_length && hparams->n_embd % hparams->n_heads_q != 0)
-        return wk_fail(meta->err, WICK_ERR_FORMAT,
-                       "the metadata key '%s' is missing, and %" PRIu32
-                       " channels cannot be shared by %" PRIu32 " heads",
-                       wk_metadata_key(meta, "attention.key_length").text, hparams->n_embd,
-                       hparams->n_heads_q);
-    const uint32_t share = hparams->n_embd / hparams->n_heads_q;
-    WK_TRY(wk_metadata_u32(meta, "attention.key_length", (wk_u32_rule){1, WK_MAX_CHANNELS, &share},
-                           &hparams->head_dim));
-    WK_TRY(wk_metadata_u32(meta, "attention.value_length",
-                           (wk_u32_rule){1, WK_MAX_CHANNELS, &hparams->head_dim},
-                           &hparams->head_dim_v));
-    return check_heads(meta, hparams);
-}
-
 /* The vocabulary is as large as the embedding; the key, where there is one, must agree. */
 static wick_status read_vocabulary(const wk_metadata *meta, wk_hparams *hparams) {
     const wick_file_tensor *const embedding = wk_gguf_find_tensor(meta->gguf, "token_embd.weight");
@@ -85,6 +45,24 @@ static wick_status read_vocabulary(const wk_metadata *meta, wk_hparams *hparams)
                    wk_metadata_key(meta, "vocab_size").text, hparams->n_vocab, found);
 }
 
+/* Some converters write it under the other norm's name. */
+static wick_status read_eps(const wk_metadata *meta, wk_hparams *hparams) {
+    static const char rms[] = "attention.layer_norm_rms_epsilon",
+                      layer[] = "attention.layer_norm_epsilon";
+    const char *const own = hparams->norm == WK_NORM_RMS ? rms : layer;
+    const char *const other = hparams->norm == WK_NORM_RMS ? layer : rms;
+    const bool is_other = !wk_metadata_has(meta, own) && wk_metadata_has(meta, other);
+    const char *const key = is_other ? other : own;
+    double eps;
+    WK_TRY(wk_metadata_f64(meta, key, NULL, &eps));
+    if (eps < 0.0 || eps > 1.0)
+        return wk_fail(meta->err, WICK_ERR_FORMAT,
+                       "the metadata key '%s' is %g, but must be from 0 to 1",
+                       wk_metadata_key(meta, key).text, eps);
+    hparams->norm_eps = (float)eps;
+    return WICK_OK;
+}
+
 wick_status wk_hparams_read(const wk_metadata *meta, wk_hparams *hparams) {
     wk_str name;
     WK_TRY(wk_metadata_general(meta->gguf, "general.name", false, &name, meta->err));
@@ -96,15 +74,8 @@ wick_status wk_hparams_read(const wk_metadata *meta, wk_hparams *hparams) {
                            &hparams->n_embd));
     WK_TRY(wk_metadata_u32(meta, "context_length", (wk_u32_rule){1, INT32_MAX, NULL},
                            &hparams->context_length));
-    WK_TRY(read_heads(meta, hparams));
     WK_TRY(read_vocabulary(meta, hparams));
-
-    double eps;
-    WK_TRY(wk_metadata_f64(meta, "attention.layer_norm_rms_epsilon", NULL, &eps));
-    if (eps < 0.0 || eps > 1.0)
-        return wk_fail(meta->err, WICK_ERR_FORMAT,
-                       "the metadata key '%s' is %g, but must be from 0 to 1",
-                       wk_metadata_key(meta, "attention.layer_norm_rms_epsilon").text, eps);
-    hparams->norm_eps = (float)eps;
-    return WICK_OK;
+    hparams->embedding_scale = hparams->logit_scale = 1.0F;
+    hparams->output_norm = WK_OUTPUT_NORM;
+    return read_eps(meta, hparams);
 }

@@ -2,6 +2,7 @@
 #ifndef WK_MODEL_HPARAMS_H
 #define WK_MODEL_HPARAMS_H
 
+#include "model/layer_spec.h"
 #include "model/metadata.h"
 
 /* Far above every model there is; keeps products of two extents within 64 bits. */
@@ -9,21 +10,47 @@ enum { WK_MAX_CHANNELS = 1 << 22, WK_MAX_VOCABULARY = 1 << 24 };
 
 enum { WK_MAX_ROPES = 2 };
 
-/* What the metadata says, checked. Angles of the rotary embedding: position * frequency. */
+/* Tables of the file that rotary frequencies are divided by, see rope.h. */
+enum {
+    WK_ROPE_DIVISORS,       /* whatever the context */
+    WK_ROPE_DIVISORS_LONG,  /* for contexts longer than wk_rope.original_context */
+    WK_ROPE_DIVISORS_SHORT, /* for others; behind LONG, which divides what was not divided yet */
+    WK_ROPE_DIVISORS_COUNT
+};
+
+/* Angles: position * frequency. */
+typedef struct wk_rope {
+    uint32_t n_pairs;        /* half of the rotated dimensions */
+    const double *frequency; /* [n_pairs], scaling included */
+    /* [n_pairs] for contexts of more than original_context tokens; NULL: as for all others */
+    const double *long_frequency;
+    uint32_t original_context;
+    double magnitude;  /* cos and sin are multiplied by it (YaRN) */
+    bool has_divisors; /* those of the file are this one's */
+} wk_rope;
+
+/* What the metadata says, checked. */
 typedef struct wk_hparams {
     char architecture[64], name[128];
-    uint32_t n_layers, n_embd, n_vocab, n_heads_q, n_heads_kv, context_length;
-    uint32_t head_dim, head_dim_v; /* channels of a head's query and key, of its value */
+    uint32_t n_layers, n_embd, n_vocab, context_length;
+    /* The most of any layer; each has its own in its spec. */
+    uint32_t n_heads_q, n_heads_kv, head_dim, head_dim_v;
+    wk_norm_kind norm;
     float norm_eps;
     uint32_t n_ropes;
-    struct {
-        uint32_t n_pairs;        /* half of the rotated dimensions */
-        const double *frequency; /* [n_pairs], scaling included */
-        double magnitude;        /* cos and sin are multiplied by it (YaRN) */
-    } rope[WK_MAX_ROPES];
+    wk_rope rope[WK_MAX_ROPES];
+
+    /* Embedded tokens: table rows * embedding_scale, + a learned row for the position, + one for
+     * the type of token (always the first), and embedding_norm of it all. */
+    float embedding_scale;
+    uint32_t n_positions, n_token_types; /* rows of those tables; 0: there are none */
+    int embedding_norm, output_norm;     /* ids of model weights, or WK_NO_MODEL_WEIGHT */
+    /* Logits: products with the output matrix * logit_scale, then c tanh(logit / c), c > 0. */
+    float logit_scale, logit_softcap;
 } wk_hparams;
 
-/* Fills everything but the ropes (rope.h). meta->architecture must be hparams->architecture. */
+/* Fills what all families share; a family says the rest: hparams->norm must be known before, and
+ * is kept. meta->architecture must be hparams->architecture. */
 wick_status wk_hparams_read(const wk_metadata *meta, wk_hparams *hparams);
 
 #endif

@@ -1,24 +1,122 @@
 /* model/layer_spec.h: what one layer computes: all that the forward pass knows of a model.
  *
- * x = x + output(attention(rope(q), rope(k), v)) of norm(x), then x = x + mlp(norm(x)). Norms are
- * RMSNorm before each mixer; a bias is added where the file has one. */
+ * A layer is a sequence mixer and a channel mixer, each a branch beside the residual stream x with
+ * norms round it (wk_norm_site):
+ *
+ *   x = residual_norm(x + residual_scale * output_norm(mixer(input_norm(x)))), one mixer after the
+ *   other; or, in parallel, x = x + residual_scale * (branch(x) + branch(x)), where the channel
+ *   mixer without an input norm of its own takes what the sequence mixer takes.
+ *
+ * A bias is added, and a scale multiplied, where the file has one. */
 #ifndef WK_MODEL_LAYER_SPEC_H
 #define WK_MODEL_LAYER_SPEC_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Ids of weights, of the model and of its layers; 0 is none. */
+enum {
+    WK_NO_MODEL_WEIGHT,
+#define WK_MODEL_WEIGHT(id, ...) WK_##id,
+#define WK_LAYER_WEIGHT(id, ...)
+#include "model/weights.def"
+#undef WK_MODEL_WEIGHT
+#undef WK_LAYER_WEIGHT
+    WK_MODEL_WEIGHT_COUNT,
+};
+
+typedef enum wk_layer_weight {
+    WK_NO_LAYER_WEIGHT,
+#define WK_MODEL_WEIGHT(id, ...)
+#define WK_LAYER_WEIGHT(id, ...) WK_##id,
+#include "model/weights.def"
+#undef WK_MODEL_WEIGHT
+#undef WK_LAYER_WEIGHT
+    WK_LAYER_WEIGHT_COUNT,
+} wk_layer_weight;
+
+typedef enum wk_norm_kind {
+    WK_NORM_RMS,   /* Zhang and Sennrich, 2019 */
+    WK_NORM_LAYER, /* Ba et al., 2016 */
+} wk_norm_kind;
+
+/* Where a layer norms. RESIDUAL: the stream itself, once the branch was added. */
+typedef enum wk_norm_site {
+    WK_MIXER_INPUT,
+    WK_MIXER_OUTPUT,
+    WK_MIXER_RESIDUAL,
+    WK_CHANNELS_INPUT,
+    WK_CHANNELS_OUTPUT,
+    WK_CHANNELS_RESIDUAL,
+    WK_NORM_SITE_COUNT,
+} wk_norm_site;
+
+typedef enum wk_mixer_kind {
+    WK_MIXER_ATTENTION,
+    WK_MIXER_NONE,
+} wk_mixer_kind;
+
+typedef enum wk_channels_kind {
+    WK_CHANNELS_MLP,
+    WK_CHANNELS_NONE,
+} wk_channels_kind;
+
+typedef enum wk_qk_norm {
+    WK_QK_NORM_NONE,
+    WK_QK_NORM_HEAD,     /* every head, with the same weight [d] */
+    WK_QK_NORM_OWN,      /* every head, each with its own of the weights [h, d] */
+    WK_QK_NORM_CHANNELS, /* all heads at once, weight [h * d] */
+    WK_QK_NORM_PLAIN,    /* every head, RMSNorm without a weight */
+} wk_qk_norm;
+
+typedef enum wk_activation {
+    WK_ACTIVATION_SILU,
+    WK_ACTIVATION_GELU, /* by tanh */
+    WK_ACTIVATION_GELU_ERF,
+    WK_ACTIVATION_RELU,
+    WK_ACTIVATION_RELU_SQUARED,
+} wk_activation;
+
+enum { WK_NO_ROPE = UINT32_MAX };
+
+/* Multi-head attention with grouped heads, over the cache of keys and values. */
+typedef struct wk_attention_spec {
+    uint32_t n_heads_q, n_heads_kv;
+    uint32_t head_dim, head_dim_v; /* channels of a head's query and key, of its value */
+    bool is_fused;                 /* q, k and v are rows of one weight: the file decides */
+    wk_qk_norm qk_norm;
+    bool is_normed_after_rope;
+    bool has_v_norm;          /* RMSNorm of each head of v, without a weight */
+    uint32_t rope;            /* index into wk_hparams.rope, or WK_NO_ROPE */
+    bool is_rope_interleaved; /* pairs (2i, 2i + 1), else halves (i, i + n / 2) */
+    bool is_bidirectional;    /* keys behind the query are seen, too */
+    float scale;              /* of the scores */
+    float softcap;            /* c > 0: scores become c tanh(score / c) */
+    /* Keys that a query sees, its own counted; 0: all. Bidirectional: to either side. */
+    int32_t window;
+    /* The largest of all heads' biases per key of distance (ALiBi: Press et al., 2022) is
+     * 2^(-alibi_bias / n_heads_q); 0: none. */
+    float alibi_bias;
+    uint32_t kv_layer; /* whose keys and values are seen: the layer's own or an earlier one's */
+} wk_attention_spec;
+
+/* down(activation(gate(x)) * up(x)), or without a gate down(activation(up(x))). */
+typedef struct wk_mlp_spec {
+    uint32_t n_ff; /* channels in between */
+    bool is_gated;
+    bool is_fused; /* rows of up: those of gate, then its own: the file decides */
+    wk_activation activation;
+} wk_mlp_spec;
+
 typedef struct wk_layer_spec {
-    struct {
-        bool has_qk_norm;         /* RMSNorm of each head of q and k, before the rotation */
-        uint32_t rope;            /* index into wk_hparams.rope */
-        bool is_rope_interleaved; /* pairs (2i, 2i + 1), else halves (i, i + n / 2) */
-        float scale;              /* of the scores */
-        int32_t window;           /* keys that a query sees, its own counted; 0: all */
-    } attention;
-    struct {
-        uint32_t n_ff; /* channels between gate, up and down of the SwiGLU */
-    } mlp;
+    wk_layer_weight norms[WK_NORM_SITE_COUNT]; /* WK_NO_LAYER_WEIGHT: none there */
+    bool is_parallel;
+    bool has_output_scale; /* x is multiplied behind the layer */
+    float residual_scale;
+    wk_mixer_kind mixer;
+    wk_attention_spec attention;
+    wk_channels_kind channels;
+    wk_mlp_spec mlp;
 } wk_layer_spec;
 
 #endif

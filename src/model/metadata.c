@@ -111,8 +111,17 @@ static uint64_t array_element(const wick_value *value, uint64_t i) {
     return number < 0 ? UINT64_MAX : (uint64_t)number;
 }
 
-wick_status wk_metadata_u32_per_layer(const wk_metadata *meta, const char *suffix, wk_u32_rule rule,
-                                      uint32_t n_layers, uint32_t *out) {
+/* Whether the value is an array with one element for each layer. */
+static wick_status check_array(const wk_metadata *meta, const wick_value *value,
+                               wk_layer_index at) {
+    if (value->array.count == at.n_layers) return WICK_OK;
+    return wk_fail(meta->err, WICK_ERR_FORMAT,
+                   "the metadata key '%s' has %" PRIu64 " elements for %" PRIu32 " blocks",
+                   value->key.text, value->array.count, at.n_layers);
+}
+
+wick_status wk_metadata_u32_of_layer(const wk_metadata *meta, const char *suffix, wk_u32_rule rule,
+                                     wk_layer_index at, uint32_t *out) {
     const wick_value *const value = find(meta, suffix);
     if (value == NULL || value->type != WICK_VALUE_ARRAY)
         return wk_metadata_u32(meta, suffix, rule, out);
@@ -122,19 +131,40 @@ wick_status wk_metadata_u32_per_layer(const wk_metadata *meta, const char *suffi
         return wk_fail(meta->err, WICK_ERR_FORMAT,
                        "the metadata key '%s' is an array of %s, but must be one of u32 or i32",
                        value->key.text, type_name(type));
-    if (value->array.count != n_layers)
-        return wk_fail(meta->err, WICK_ERR_FORMAT,
-                       "the metadata key '%s' has %" PRIu64 " elements for %" PRIu32 " blocks",
-                       value->key.text, value->array.count, n_layers);
-    const uint64_t first = array_element(value, 0);
-    for (uint64_t i = 1; i < n_layers; i++) {
-        if (array_element(value, i) != first)
-            return wk_fail(meta->err, WICK_ERR_UNSUPPORTED,
-                           "the metadata key '%s' differs from block to block, which is not "
-                           "supported yet",
-                           value->key.text);
-    }
-    return check_u32(meta, value, rule, first, out);
+    WK_TRY(check_array(meta, value, at));
+    return check_u32(meta, value, rule, array_element(value, at.layer), out);
+}
+
+wick_status wk_metadata_bool_of_layer(const wk_metadata *meta, const char *suffix,
+                                      wk_layer_index at, bool *out) {
+    const wick_value *const value = find(meta, suffix);
+    if (value == NULL) return refuse_missing(meta, suffix);
+    if (value->type != WICK_VALUE_ARRAY) return wk_metadata_bool(meta, suffix, false, out);
+    if (value->array.element_type != WICK_VALUE_BOOL)
+        return refuse_type(meta, value, "a bool or an array of bools");
+    WK_TRY(check_array(meta, value, at));
+    *out = ((const bool *)value->array.values)[at.layer];
+    return WICK_OK;
+}
+
+wick_status wk_metadata_bool(const wk_metadata *meta, const char *suffix, bool fallback,
+                             bool *out) {
+    const wick_value *const value = find(meta, suffix);
+    *out = fallback;
+    if (value == NULL) return WICK_OK;
+    if (value->type != WICK_VALUE_BOOL) return refuse_type(meta, value, "a bool");
+    *out = value->u != 0;
+    return WICK_OK;
+}
+
+bool wk_metadata_has_tensor(const wk_metadata *meta, const char *name) {
+    return wk_gguf_find_tensor(meta->gguf, name) != NULL;
+}
+
+bool wk_metadata_layer_has(const wk_metadata *meta, uint32_t layer, const char *name) {
+    char full[64];
+    snprintf(full, sizeof full, "blk.%" PRIu32 ".%s", layer, name);
+    return wk_metadata_has_tensor(meta, full);
 }
 
 static wick_status text_of(const wick_value *value, wk_str *out, wick_error *err) {

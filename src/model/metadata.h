@@ -31,9 +31,20 @@ typedef struct wk_u32_rule {
 } wk_u32_rule;
 wick_status wk_metadata_u32(const wk_metadata *meta, const char *suffix, wk_u32_rule rule,
                             uint32_t *out);
-/* The same; may be an array of n_layers numbers, which must be all the same. */
-wick_status wk_metadata_u32_per_layer(const wk_metadata *meta, const char *suffix, wk_u32_rule rule,
-                                      uint32_t n_layers, uint32_t *out);
+/* The same of one layer: may be an array of n_layers numbers. */
+typedef struct wk_layer_index {
+    uint32_t layer, n_layers;
+} wk_layer_index;
+wick_status wk_metadata_u32_of_layer(const wk_metadata *meta, const char *suffix, wk_u32_rule rule,
+                                     wk_layer_index at, uint32_t *out);
+/* A bool, or an array of n_layers of them. A missing key is WICK_ERR_FORMAT. */
+wick_status wk_metadata_bool_of_layer(const wk_metadata *meta, const char *suffix,
+                                      wk_layer_index at, bool *out);
+/* fallback where the key is missing. */
+wick_status wk_metadata_bool(const wk_metadata *meta, const char *suffix, bool fallback, bool *out);
+/* Whether the file has the tensor, "blk.N." in front of name. */
+bool wk_metadata_layer_has(const wk_metadata *meta, uint32_t layer, const char *name);
+bool wk_metadata_has_tensor(const wk_metadata *meta, const char *name);
 /* The text at suffix; empty when the key is missing. */
 wick_status wk_metadata_string(const wk_metadata *meta, const char *suffix, wk_str *out);
 /* Without the architecture in front. WICK_ERR_FORMAT when missing and required. */

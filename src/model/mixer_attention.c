@@ -1,52 +1,89 @@
-/* model/mixer_attention.c: self-attention with rotary embedding over the cache of keys and values
- * (Vaswani et al., 2017; grouped heads: Ainslie et al., 2023). */
+/* model/mixer_attention.c: self-attention over the cache of keys and values (Vaswani et al., 2017;
+ * grouped heads: Ainslie et al., 2023; rotary embedding: Su et al., 2021). */
 #include "model/model_struct.h"
 #include "ops/cached.h"
 
 #include <wick/ops.h>
 
-/* [rows, n_embd] through a projection to [rows, heads, dim]. */
-static wick_tensor *project(const wk_layer *layer, wick_tensor *x, int weight, int64_t n_heads,
-                            int64_t dim) {
-    /* Each bias follows its weight in the list. */
-    wick_tensor *const y = wick_linear(x, layer->weight[weight], layer->weight[weight + 1]);
-    return wick_reshape(y, WICK_SHAPE(-1, n_heads, dim));
+/* Rows of one head each are normed alike, [rows, heads, dim]. */
+static wick_tensor *norm_heads(const wk_pass *pass, const wk_layer *layer, wk_layer_weight norm,
+                               wick_tensor *x) {
+    wick_tensor *const weight = layer->weight[norm];
+    switch (layer->spec.attention.qk_norm) {
+    case WK_QK_NORM_NONE: return x;
+    case WK_QK_NORM_HEAD: return wk_norm(pass->model, x, weight, layer->bias[norm]);
+    case WK_QK_NORM_OWN: return wick_mul(wk_norm(pass->model, x, NULL, NULL), weight);
+    case WK_QK_NORM_CHANNELS: {
+        wick_tensor *const rows = wick_flatten(x, 1, 2);
+        wick_tensor *const normed = wk_norm(pass->model, rows, weight, layer->bias[norm]);
+        return x != NULL ? wick_reshape(normed, wick_tensor_shape(x)) : NULL;
+    }
+    case WK_QK_NORM_PLAIN: return wick_rms_norm(x, NULL, pass->model->hparams.norm_eps);
+    }
+    return NULL;
 }
 
-/* Heads of q or k [rows, heads, dim] as they are compared: normed where the model does so, and
- * rotated. */
-static wick_tensor *prepare_heads(const wk_model *model, const wk_layer *layer,
-                                  const wk_batch *batch, wick_tensor *x, int norm) {
-    const uint32_t rope = layer->spec.attention.rope;
-    if (layer->spec.attention.has_qk_norm)
-        x = wick_rms_norm(x, layer->weight[norm], model->hparams.norm_eps);
-    return wick_rope_table(x, batch->cos[rope], batch->sin[rope],
-                           layer->spec.attention.is_rope_interleaved, WICK_ROPE_BTHD);
+/* Heads of q or k [rows, heads, dim] as they are compared. */
+static wick_tensor *prepare_heads(const wk_pass *pass, const wk_layer *layer, wk_layer_weight norm,
+                                  wick_tensor *x) {
+    const wk_attention_spec *const spec = &layer->spec.attention;
+    if (!spec->is_normed_after_rope) x = norm_heads(pass, layer, norm, x);
+    if (spec->rope != WK_NO_ROPE)
+        x = wick_rope_table(x, pass->batch->cos[spec->rope], pass->batch->sin[spec->rope],
+                            spec->is_rope_interleaved, WICK_ROPE_BTHD);
+    return spec->is_normed_after_rope ? norm_heads(pass, layer, norm, x) : x;
 }
 
-wick_tensor *wk_mixer_attention(const wk_model *model, const wk_layer *layer,
-                                const wk_layer_cache *cache, const wk_batch *batch,
-                                wick_tensor *hidden) {
-    const wk_hparams *const hparams = &model->hparams;
-    const int64_t n_heads_q = hparams->n_heads_q, n_heads_kv = hparams->n_heads_kv;
-    const int64_t dim = hparams->head_dim, dim_v = hparams->head_dim_v;
+/* Rows of x through the projection of q, k or v, as heads [rows, n_heads, dim]. fused: all three
+ * side by side, of which these begin at channel first; NULL: each has a weight of its own. */
+typedef struct projection {
+    wk_layer_weight weight;
+    int64_t first;
+    uint32_t n_heads, dim;
+} projection;
+
+static wick_tensor *project_heads(const wk_layer *layer, wick_tensor *fused, wick_tensor *x,
+                                  projection to) {
+    const int64_t n = (int64_t)to.n_heads * to.dim;
+    wick_tensor *const rows = layer->spec.attention.is_fused ? wick_narrow(fused, 1, to.first, n)
+                                                             : wk_project(layer, to.weight, x);
+    return wick_reshape(rows, WICK_SHAPE(-1, to.n_heads, to.dim));
+}
+
+/* Keys and values of the rows into the layer's cache. */
+static wick_status append(const wk_pass *pass, const wk_layer *layer, const wk_layer_cache *cache,
+                          wick_tensor *fused, wick_tensor *x) {
+    const wk_attention_spec *const spec = &layer->spec.attention;
+    const int64_t n_q = (int64_t)spec->n_heads_q * spec->head_dim;
+    const int64_t n_k = (int64_t)spec->n_heads_kv * spec->head_dim;
+    const projection k = {WK_ATTN_K, n_q, spec->n_heads_kv, spec->head_dim};
+    const projection v = {WK_ATTN_V, n_q + n_k, spec->n_heads_kv, spec->head_dim_v};
+    const wk_params params = {.cached.batch = pass->batch->layout};
+    wk_kv_rows fresh;
+    fresh.k = prepare_heads(pass, layer, WK_ATTN_K_NORM, project_heads(layer, fused, x, k));
+    fresh.v = project_heads(layer, fused, x, v);
+    if (spec->has_v_norm) fresh.v = wick_rms_norm(fresh.v, NULL, pass->model->hparams.norm_eps);
+    return wk_kv_append_cached(cache->k, cache->v, fresh, pass->batch->descriptor, &params);
+}
+
+wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t index, wick_tensor *x) {
+    const wk_layer *const layer = &pass->model->layers[index];
+    const wk_attention_spec *const spec = &layer->spec.attention;
+    const wk_layer_cache *const cache = &pass->state->layers[spec->kv_layer - pass->state->first];
+    const projection to_q = {WK_ATTN_Q, 0, spec->n_heads_q, spec->head_dim};
     const wk_params params = {
-        .cached = {.scale = layer->spec.attention.scale,
-                   .window = layer->spec.attention.window,
-                   .batch = batch->layout},
+        .cached = {.scale = spec->scale,
+                   .softcap = spec->softcap,
+                   .window = spec->window,
+                   .batch = pass->batch->layout},
     };
 
-    wick_tensor *const x = wick_rms_norm(hidden, layer->weight[WK_ATTN_NORM], hparams->norm_eps);
-    wick_tensor *const q = prepare_heads(
-        model, layer, batch, project(layer, x, WK_ATTN_Q, n_heads_q, dim), WK_ATTN_Q_NORM);
-    const wk_kv_rows fresh = {
-        .k = prepare_heads(model, layer, batch, project(layer, x, WK_ATTN_K, n_heads_kv, dim),
-                           WK_ATTN_K_NORM),
-        .v = project(layer, x, WK_ATTN_V, n_heads_kv, dim_v),
-    };
-    if (wk_kv_append_cached(cache->k, cache->v, fresh, batch->descriptor, &params) != WICK_OK)
-        return NULL;
-    wick_tensor *const y = wk_attention_cached(q, cache->k, cache->v, batch->descriptor, &params);
-    return wick_linear(wick_reshape(y, WICK_SHAPE(-1, n_heads_q * dim_v)),
-                       layer->weight[WK_ATTN_OUTPUT], layer->weight[WK_ATTN_OUTPUT_BIAS]);
+    wick_tensor *const fused = spec->is_fused ? wk_project(layer, WK_ATTN_QKV, x) : NULL;
+    wick_tensor *const q =
+        prepare_heads(pass, layer, WK_ATTN_Q_NORM, project_heads(layer, fused, x, to_q));
+    if (spec->kv_layer == index && append(pass, layer, cache, fused, x) != WICK_OK) return NULL;
+    wick_tensor *const y =
+        wk_attention_cached(q, cache->k, cache->v, pass->batch->descriptor, &params);
+    const int64_t n_values = (int64_t)spec->n_heads_q * spec->head_dim_v;
+    return wk_project(layer, WK_ATTN_OUTPUT, wick_reshape(y, WICK_SHAPE(-1, n_values)));
 }

@@ -1,12 +1,42 @@
-/* model/mlp.c: the gated feed-forward part of a layer (SwiGLU: Shazeer, 2020). */
+/* model/mlp.c: the feed-forward part of a layer, with a gate (Shazeer, 2020) or without. */
 #include "model/model_struct.h"
 
 #include <wick/ops.h>
 
-wick_tensor *wk_mlp(const wk_model *model, const wk_layer *layer, wick_tensor *hidden) {
-    wick_tensor *const *const weight = layer->weight;
-    wick_tensor *const x = wick_rms_norm(hidden, weight[WK_FFN_NORM], model->hparams.norm_eps);
-    wick_tensor *const gate = wick_linear(x, weight[WK_FFN_GATE], weight[WK_FFN_GATE_BIAS]);
-    wick_tensor *const up = wick_linear(x, weight[WK_FFN_UP], weight[WK_FFN_UP_BIAS]);
-    return wick_linear(wick_swiglu(gate, up), weight[WK_FFN_DOWN], weight[WK_FFN_DOWN_BIAS]);
+static wick_tensor *activate(wk_activation activation, wick_tensor *x) {
+    switch (activation) {
+    case WK_ACTIVATION_SILU: return wick_silu(x);
+    case WK_ACTIVATION_GELU: return wick_gelu(x);
+    case WK_ACTIVATION_GELU_ERF: return wick_gelu_erf(x);
+    case WK_ACTIVATION_RELU: return wick_relu(x);
+    case WK_ACTIVATION_RELU_SQUARED: return wick_relu_squared(x);
+    }
+    return NULL;
+}
+
+static wick_tensor *activate_gated(wk_activation activation, wick_tensor *gate, wick_tensor *up) {
+    switch (activation) {
+    case WK_ACTIVATION_SILU: return wick_swiglu(gate, up);
+    case WK_ACTIVATION_GELU: return wick_geglu(gate, up);
+    case WK_ACTIVATION_GELU_ERF: return wick_geglu_erf(gate, up);
+    case WK_ACTIVATION_RELU: return wick_reglu(gate, up);
+    case WK_ACTIVATION_RELU_SQUARED: return wick_mul(wick_relu_squared(gate), up);
+    }
+    return NULL;
+}
+
+wick_tensor *wk_mlp(const wk_layer *layer, wick_tensor *x) {
+    const wk_mlp_spec *const spec = &layer->spec.mlp;
+    wick_tensor *const gate =
+        spec->is_gated && !spec->is_fused ? wk_project(layer, WK_FFN_GATE, x) : NULL;
+    wick_tensor *const up = wk_project(layer, WK_FFN_UP, x);
+    wick_tensor *y;
+    if (spec->is_fused)
+        y = activate_gated(spec->activation, wick_narrow(up, 1, 0, spec->n_ff),
+                           wick_narrow(up, 1, spec->n_ff, spec->n_ff));
+    else if (spec->is_gated)
+        y = activate_gated(spec->activation, gate, up);
+    else
+        y = activate(spec->activation, up);
+    return wk_project(layer, WK_FFN_DOWN, y);
 }

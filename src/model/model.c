@@ -4,6 +4,16 @@
 #include "model/families.h"
 #include "model/model_struct.h"
 
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+static void note_largest(wk_hparams *hparams, const wk_layer_spec *spec) {
+    const wk_attention_spec *const attention = &spec->attention;
+    hparams->n_heads_q = larger(hparams->n_heads_q, attention->n_heads_q);
+    hparams->n_heads_kv = larger(hparams->n_heads_kv, attention->n_heads_kv);
+    hparams->head_dim = larger(hparams->head_dim, attention->head_dim);
+    hparams->head_dim_v = larger(hparams->head_dim_v, attention->head_dim_v);
+}
+
 static wick_status describe(wk_model *model, const wk_family *family, wick_error *err) {
     const wk_metadata meta = {
         .gguf = model->gguf,
@@ -11,6 +21,7 @@ static wick_status describe(wk_model *model, const wk_family *family, wick_error
         .architecture = family->architecture,
         .err = err,
     };
+    model->hparams.norm = family->norm;
     WK_TRY(wk_hparams_read(&meta, &model->hparams));
     const size_t n_layers = model->hparams.n_layers;
     model->layers = wk_arena_array(&model->arena, n_layers, sizeof *model->layers);
@@ -19,7 +30,11 @@ static wick_status describe(wk_model *model, const wk_family *family, wick_error
         return wk_fail_memory(err, n_layers * (sizeof *model->layers + sizeof *specs), 0,
                               "the layers of a model");
     WK_TRY(family->describe(&meta, &model->hparams, specs));
-    for (size_t i = 0; i < n_layers; i++) model->layers[i].spec = specs[i];
+    for (uint32_t i = 0; i < n_layers; i++) {
+        model->layers[i].spec = specs[i];
+        wk_model_find_forms(model, i, &model->layers[i].spec);
+        note_largest(&model->hparams, &specs[i]);
+    }
     model->placement.n_stages = 1;
     model->placement.stages[0].count = model->hparams.n_layers;
     return wk_model_check_weights(model, err);

@@ -55,17 +55,20 @@ void wk_model_drop_weights(wk_model *model, uint32_t stage);
 wick_status wk_model_place_weights(wk_model *model, uint32_t stage);
 /* The stage has some. */
 bool wk_model_has_weights(const wk_model *model, uint32_t stage);
-/* Every weight is there: ties shared ones. */
+/* Every weight is there. */
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err);
 
-/* Keys and values of a stage's layers: per layer two tensors [n_blocks, n_heads_kv, block_size,
- * head_dim], f32 or f16. On failure the stage's device holds the sentence. */
+/* What a stage's layers keep between batches: of attention two tensors [n_blocks, n_heads_kv,
+ * block_size, head_dim], f32 or f16. On failure the stage's device holds the sentence. */
 typedef struct wk_state wk_state;
-wick_status wk_state_make(const wk_model *model, uint32_t stage, uint32_t n_blocks,
-                          uint32_t block_size, wick_dtype dtype, wk_state **out);
+typedef struct wk_cache_desc {
+    uint32_t n_blocks, block_size;
+    wick_dtype dtype;
+} wk_cache_desc;
+wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_desc *desc,
+                          wk_state **out);
 void wk_state_free(wk_state *state);
-uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, uint32_t n_blocks,
-                        uint32_t block_size, wick_dtype dtype);
+uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, const wk_cache_desc *desc);
 
 /* One step's inputs. Tensors of the runner, written before each run. */
 typedef struct wk_batch {
@@ -77,11 +80,13 @@ typedef struct wk_batch {
 /* Layers [first, first + count), all of the stage of state, over the rows of batch. hidden NULL:
  * the embedded ids; else [rows, n_embd]. Result [rows, n_embd], NULL on failure. Temporaries belong
  * to the innermost scope or recording, one of which must be open; so does the result. */
-wick_tensor *wk_model_forward(const wk_model *model, wk_state *state, const wk_batch *batch,
+wick_tensor *wk_model_forward(const wk_model *model, const wk_state *state, const wk_batch *batch,
                               uint32_t first, uint32_t count, wick_tensor *hidden);
 /* Bytes of the tensors that are alive at once in a forward pass of n_rows, logits not counted. */
 uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows);
-/* Logits [n_outputs, n_vocab] f32 of the rows that batch asks for; scopes as above. */
+/* The rows that batch asks for after the last norm [n_outputs, n_embd]; scopes as above. */
+wick_tensor *wk_model_outputs(const wk_model *model, const wk_batch *batch, wick_tensor *hidden);
+/* Their logits [n_outputs, n_vocab] f32. */
 wick_tensor *wk_model_logits(const wk_model *model, const wk_batch *batch, wick_tensor *hidden);
 
 #endif

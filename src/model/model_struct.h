@@ -5,50 +5,18 @@
 #include "model/layer_spec.h"
 #include "model/model.h"
 
-/* X(name, in the file, rows, channels, presence, uses): weights [rows, channels], vectors [rows]
- * where channels is NONE. Rows and channels name extents, presence says which models have it, see
- * weights.c. */
-#define WK_MODEL_WEIGHTS(X)                                                                        \
-    X(TOKEN_EMBEDDING, "token_embd.weight", VOCAB, EMBD, NEEDED, WK_USE_EMBEDDING)                 \
-    X(OUTPUT_NORM, "output_norm.weight", EMBD, NONE, NEEDED, WK_USE_OTHER)                         \
-    X(OUTPUT, "output.weight", VOCAB, EMBD, OPTIONAL, WK_USE_LINEAR)
-
-/* Of every block: "blk.N." in front. */
-#define WK_LAYER_WEIGHTS(X)                                                                        \
-    X(ATTN_NORM, "attn_norm.weight", EMBD, NONE, NEEDED, WK_USE_OTHER)                             \
-    X(ATTN_Q, "attn_q.weight", Q, EMBD, NEEDED, WK_USE_LINEAR)                                     \
-    X(ATTN_Q_BIAS, "attn_q.bias", Q, NONE, OPTIONAL, WK_USE_OTHER)                                 \
-    X(ATTN_Q_NORM, "attn_q_norm.weight", HEAD, NONE, QK_NORM, WK_USE_OTHER)                        \
-    X(ATTN_K, "attn_k.weight", K, EMBD, NEEDED, WK_USE_LINEAR)                                     \
-    X(ATTN_K_BIAS, "attn_k.bias", K, NONE, OPTIONAL, WK_USE_OTHER)                                 \
-    X(ATTN_K_NORM, "attn_k_norm.weight", HEAD, NONE, QK_NORM, WK_USE_OTHER)                        \
-    X(ATTN_V, "attn_v.weight", V, EMBD, NEEDED, WK_USE_LINEAR)                                     \
-    X(ATTN_V_BIAS, "attn_v.bias", V, NONE, OPTIONAL, WK_USE_OTHER)                                 \
-    X(ATTN_OUTPUT, "attn_output.weight", EMBD, HEADS, NEEDED, WK_USE_LINEAR)                       \
-    X(ATTN_OUTPUT_BIAS, "attn_output.bias", EMBD, NONE, OPTIONAL, WK_USE_OTHER)                    \
-    X(FFN_NORM, "ffn_norm.weight", EMBD, NONE, NEEDED, WK_USE_OTHER)                               \
-    X(FFN_GATE, "ffn_gate.weight", FF, EMBD, NEEDED, WK_USE_LINEAR)                                \
-    X(FFN_GATE_BIAS, "ffn_gate.bias", FF, NONE, OPTIONAL, WK_USE_OTHER)                            \
-    X(FFN_UP, "ffn_up.weight", FF, EMBD, NEEDED, WK_USE_LINEAR)                                    \
-    X(FFN_UP_BIAS, "ffn_up.bias", FF, NONE, OPTIONAL, WK_USE_OTHER)                                \
-    X(FFN_DOWN, "ffn_down.weight", EMBD, FF, NEEDED, WK_USE_LINEAR)                                \
-    X(FFN_DOWN_BIAS, "ffn_down.bias", EMBD, NONE, OPTIONAL, WK_USE_OTHER)
-
-enum {
-#define WK_MODEL_WEIGHT_ID(name, ...) WK_##name,
-    WK_MODEL_WEIGHTS(WK_MODEL_WEIGHT_ID) WK_MODEL_WEIGHT_COUNT,
-};
-
-enum {
-    WK_LAYER_WEIGHTS(WK_MODEL_WEIGHT_ID) WK_LAYER_WEIGHT_COUNT,
-#undef WK_MODEL_WEIGHT_ID
-};
-
-/* A layer as the mixers see it. */
+/* A layer as the mixers see it. Weights by wk_layer_weight; bias[i] is what the file has beside
+ * weight[i]. NULL: optional and absent. */
 typedef struct wk_layer {
     wk_layer_spec spec;
-    wick_tensor *weight[WK_LAYER_WEIGHT_COUNT]; /* NULL: optional and absent */
+    wick_tensor *weight[WK_LAYER_WEIGHT_COUNT], *bias[WK_LAYER_WEIGHT_COUNT];
 } wk_layer;
+
+/* Weights outside of the layers, of one stage. */
+typedef struct wk_stage_weights {
+    wick_tensor *weight[WK_MODEL_WEIGHT_COUNT], *bias[WK_MODEL_WEIGHT_COUNT];
+    wk_weight_store store; /* while the weights are loaded */
+} wk_stage_weights;
 
 struct wk_model {
     wk_heap *heap;
@@ -56,31 +24,43 @@ struct wk_model {
     const wk_gguf *gguf;
     wk_hparams hparams;
     wk_layer *layers; /* [n_layers] */
-    wick_tensor *weight[WK_MODEL_WEIGHT_COUNT];
+    wk_stage_weights stage_weights[WK_MAX_STAGES];
     wk_placement placement;
-    wk_weight_store stores[WK_MAX_STAGES]; /* of stages, while their weights are loaded */
-    float *rope_divisors;                  /* [n_pairs], NULL: the file has none */
+    float *rope_divisors[WK_ROPE_DIVISORS_COUNT]; /* [n_pairs], NULL: the file has none */
 };
 
-/* Keys and values of one layer, see wk_state. */
+/* What a layer keeps between batches. NULL: its mixer keeps no such thing. */
 typedef struct wk_layer_cache {
     wick_tensor *k, *v;
 } wk_layer_cache;
 
 struct wk_state {
     wk_heap *heap;
-    uint32_t first, n_layers;
+    uint32_t stage, first, n_layers;
     wk_layer_cache layers[]; /* [n_layers], from layer first on */
 };
 
+/* The forward pass of a batch, as its parts see it. */
+typedef struct wk_pass {
+    const wk_model *model;
+    const wk_state *state;
+    const wk_batch *batch;
+    const wk_stage_weights *weights; /* of the stage */
+} wk_pass;
+
+/* Which of several forms a layer's tensors have in the file (is_fused). */
+void wk_model_find_forms(const wk_model *model, uint32_t layer, wk_layer_spec *spec);
 /* Finds every weight among the tensors of the file and checks them all; makes rope_divisors. */
 wick_status wk_model_check_weights(wk_model *model, wick_error *err);
 
-/* Self-attention of one layer: hidden [rows, n_embd] to what is added to it. */
-wick_tensor *wk_mixer_attention(const wk_model *model, const wk_layer *layer,
-                                const wk_layer_cache *cache, const wk_batch *batch,
-                                wick_tensor *hidden);
-/* Likewise the gated feed-forward part. */
-wick_tensor *wk_mlp(const wk_model *model, const wk_layer *layer, wick_tensor *hidden);
+/* The model's norm. NULL x, as everywhere: NULL. */
+wick_tensor *wk_norm(const wk_model *model, wick_tensor *x, wick_tensor *weight, wick_tensor *bias);
+/* x [.., n] through weight [m, n] and its bias: [.., m]. */
+wick_tensor *wk_project(const wk_layer *layer, wk_layer_weight weight, wick_tensor *x);
+
+/* Sequence mixers: normed rows [rows, n_embd] to what is added to the stream. */
+wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t layer, wick_tensor *x);
+/* Channel mixers likewise. */
+wick_tensor *wk_mlp(const wk_layer *layer, wick_tensor *x);
 
 #endif

@@ -56,9 +56,8 @@ static wick_status read_yarn(const wk_metadata *meta, scaling *out) {
 
 /* Without a type a factor means linear; so does the older key rope.scale_linear. */
 static wick_status read_scaling(const wk_metadata *meta, scaling *out) {
-    static const double one = 1.0, default_base = 10000.0;
+    static const double one = 1.0;
     wk_str type;
-    WK_TRY(positive(meta, "rope.freq_base", &default_base, &out->base));
     WK_TRY(positive(meta, "rope.scale_linear", &one, &out->factor));
     WK_TRY(positive(meta, "rope.scaling.factor", &out->factor, &out->factor));
     WK_TRY(wk_metadata_string(meta, "rope.scaling.type", &type));
@@ -85,64 +84,96 @@ static double yarn_frequency(const scaling *s, uint32_t n_pairs, uint32_t i, dou
     return frequency / s->factor * ramp + frequency * (1.0 - ramp);
 }
 
-wick_status wk_rope_add(const wk_metadata *meta, wk_hparams *hparams) {
-    assert(hparams->n_ropes < WK_MAX_ROPES);
+static wick_status read_pairs(const wk_metadata *meta, const wk_rope_desc *desc,
+                              uint32_t *n_pairs) {
+    const char *const key =
+        desc->dimensions_key != NULL ? desc->dimensions_key : "rope.dimension_count";
     uint32_t n_dims;
-    WK_TRY(wk_metadata_u32(meta, "rope.dimension_count",
-                           (wk_u32_rule){2, hparams->head_dim, &hparams->head_dim}, &n_dims));
-    if (n_dims % 2 != 0)
-        return wk_fail(meta->err, WICK_ERR_FORMAT,
-                       "the metadata key '%s' is %" PRIu32 ", but must be even",
-                       wk_metadata_key(meta, "rope.dimension_count").text, n_dims);
-    scaling s = {.is_yarn = false};
-    WK_TRY(read_scaling(meta, &s));
+    WK_TRY(wk_metadata_u32(meta, key, (wk_u32_rule){2, desc->head_dim, &desc->head_dim}, &n_dims));
+    *n_pairs = n_dims / 2;
+    if (n_dims % 2 == 0) return WICK_OK;
+    return wk_fail(meta->err, WICK_ERR_FORMAT,
+                   "the metadata key '%s' is %" PRIu32 ", but must be even",
+                   wk_metadata_key(meta, key).text, n_dims);
+}
 
-    const uint32_t n_pairs = n_dims / 2;
-    double *const frequency = wk_arena_array(meta->arena, n_pairs, sizeof *frequency);
-    if (frequency == NULL)
-        return wk_fail_memory(meta->err, n_pairs * sizeof *frequency, 0, "rotary frequencies");
+static wick_status read_base(const wk_metadata *meta, const wk_rope_desc *desc, double *out) {
+    const double fallback = desc->default_base > 0.0 ? desc->default_base : 10000.0;
+    return positive(meta, desc->base_key != NULL ? desc->base_key : "rope.freq_base", &fallback,
+                    out);
+}
+
+static wick_status allocate(wk_arena *arena, uint32_t n, double **out, wick_error *err) {
+    *out = wk_arena_array(arena, n, sizeof **out);
+    if (*out != NULL) return WICK_OK;
+    return wk_fail_memory(err, n * sizeof **out, 0, "rotary frequencies");
+}
+
+wick_status wk_rope_add(const wk_metadata *meta, wk_hparams *hparams, const wk_rope_desc *desc) {
+    assert(hparams->n_ropes < WK_MAX_ROPES);
+    uint32_t n_pairs;
+    WK_TRY(read_pairs(meta, desc, &n_pairs));
+    scaling s = {.factor = 1.0};
+    WK_TRY(read_base(meta, desc, &s.base));
+    if (!desc->is_plain) WK_TRY(read_scaling(meta, &s));
+
+    double *frequency;
+    WK_TRY(allocate(meta->arena, n_pairs, &frequency, meta->err));
     for (uint32_t i = 0; i < n_pairs; i++) {
-        const double plain = pow(s.base, -2.0 * i / n_dims);
+        const double plain = pow(s.base, -(double)i / n_pairs);
         frequency[i] = s.is_yarn ? yarn_frequency(&s, n_pairs, i, plain) : plain / s.factor;
     }
     const bool is_longer = s.is_yarn && s.factor > 1.0;
-    hparams->rope[hparams->n_ropes].n_pairs = n_pairs;
-    hparams->rope[hparams->n_ropes].frequency = frequency;
-    hparams->rope[hparams->n_ropes].magnitude =
-        s.is_yarn ? s.attn_factor * (is_longer ? 1.0 + 0.1 * log(s.factor) : 1.0) : 1.0;
-    hparams->n_ropes++;
+    hparams->rope[hparams->n_ropes++] = (wk_rope){
+        .n_pairs = n_pairs,
+        .frequency = frequency,
+        .magnitude =
+            s.is_yarn ? s.attn_factor * (is_longer ? 1.0 + 0.1 * log(s.factor) : 1.0) : 1.0,
+        .has_divisors = !desc->is_plain,
+    };
     return WICK_OK;
 }
 
-wick_status wk_rope_divide(wk_arena *arena, wk_hparams *hparams, const float *divisors, uint32_t n,
+uint32_t wk_rope_divided_pairs(const wk_hparams *hparams) {
+    for (uint32_t r = 0; r < hparams->n_ropes; r++) {
+        if (hparams->rope[r].has_divisors) return hparams->rope[r].n_pairs;
+    }
+    return 0;
+}
+
+static wick_status divide(wk_arena *arena, wk_rope *rope, int kind, const float *divisors,
+                          wick_error *err) {
+    double *quotients;
+    WK_TRY(allocate(arena, rope->n_pairs, &quotients, err));
+    for (uint32_t i = 0; i < rope->n_pairs; i++)
+        quotients[i] = rope->frequency[i] / (double)divisors[i];
+    *(kind == WK_ROPE_DIVISORS_LONG ? &rope->long_frequency : &rope->frequency) = quotients;
+    return WICK_OK;
+}
+
+wick_status wk_rope_divide(wk_arena *arena, wk_hparams *hparams, int kind, const float *divisors,
                            wick_error *err) {
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < wk_rope_divided_pairs(hparams); i++) {
         if (!(divisors[i] > 0.0F))
             return wk_fail(err, WICK_ERR_FORMAT, "the rotary divisor %" PRIu32 " is %g", i,
                            (double)divisors[i]);
     }
     for (uint32_t r = 0; r < hparams->n_ropes; r++) {
-        assert(hparams->rope[r].n_pairs == n);
-        double *const frequency = wk_arena_array(arena, n, sizeof *frequency);
-        if (frequency == NULL)
-            return wk_fail_memory(err, n * sizeof *frequency, 0, "rotary frequencies");
-        for (uint32_t i = 0; i < n; i++)
-            frequency[i] = hparams->rope[r].frequency[i] / (double)divisors[i];
-        hparams->rope[r].frequency = frequency;
+        if (hparams->rope[r].has_divisors)
+            WK_TRY(divide(arena, &hparams->rope[r], kind, divisors, err));
     }
     return WICK_OK;
 }
 
-void wk_rope_rows(const wk_hparams *hparams, uint32_t i, const uint32_t *positions, uint32_t n,
-                  float *cos_rows, float *sin_rows) {
-    assert(i < hparams->n_ropes);
-    const uint32_t n_pairs = hparams->rope[i].n_pairs;
-    const double magnitude = hparams->rope[i].magnitude;
-    for (uint32_t row = 0; row < n; row++) {
-        for (uint32_t pair = 0; pair < n_pairs; pair++) {
-            const double angle = positions[row] * hparams->rope[i].frequency[pair];
-            cos_rows[(size_t)row * n_pairs + pair] = (float)(magnitude * cos(angle));
-            sin_rows[(size_t)row * n_pairs + pair] = (float)(magnitude * sin(angle));
+void wk_rope_rows(const wk_rope *rope, wk_rope_positions at, float *cos_rows, float *sin_rows) {
+    const bool is_long = rope->long_frequency != NULL && at.context_length > rope->original_context;
+    const double *const frequency = is_long ? rope->long_frequency : rope->frequency;
+    for (uint32_t row = 0; row < at.n; row++) {
+        for (uint32_t pair = 0; pair < rope->n_pairs; pair++) {
+            const double angle = at.positions[row] * frequency[pair];
+            const size_t i = (size_t)row * rope->n_pairs + pair;
+            cos_rows[i] = (float)(rope->magnitude * cos(angle));
+            sin_rows[i] = (float)(rope->magnitude * sin(angle));
         }
     }
 }

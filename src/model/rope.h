@@ -4,14 +4,30 @@
 
 #include "model/hparams.h"
 
-/* Adds the rotary embedding that the rope.* keys describe. */
-wick_status wk_rope_add(const wk_metadata *meta, wk_hparams *hparams);
-/* Divides the frequencies of every rope by divisors [n], which must all be positive. */
-wick_status wk_rope_divide(wk_arena *arena, wk_hparams *hparams, const float *divisors, uint32_t n,
+/* Where a rotary embedding's numbers are. */
+typedef struct wk_rope_desc {
+    uint32_t head_dim;          /* of the layers that use it */
+    const char *dimensions_key; /* NULL: "rope.dimension_count" */
+    const char *base_key;       /* NULL: "rope.freq_base" */
+    double default_base;        /* 0: 10000 */
+    bool is_plain;              /* neither the rope.scaling.* keys nor divisors are meant for it */
+} wk_rope_desc;
+
+/* Adds the rotary embedding that the rope.* keys describe: hparams->rope[hparams->n_ropes++]. */
+wick_status wk_rope_add(const wk_metadata *meta, wk_hparams *hparams, const wk_rope_desc *desc);
+/* Divides frequencies by divisors [n] of a kind (WK_ROPE_DIVISORS...), which must all be positive,
+ * in every rope that has some. */
+wick_status wk_rope_divide(wk_arena *arena, wk_hparams *hparams, int kind, const float *divisors,
                            wick_error *err);
-/* Fills cos and sin rows [n, n_pairs] of n positions for rope number i, in float64, rounded once.
- */
-void wk_rope_rows(const wk_hparams *hparams, uint32_t i, const uint32_t *positions, uint32_t n,
-                  float *cos_rows, float *sin_rows);
+/* Pairs of the ropes that the file's divisors are for; 0: there is none. */
+uint32_t wk_rope_divided_pairs(const wk_hparams *hparams);
+
+/* Fills cos and sin rows [n, n_pairs] of n positions in a context of so many tokens, in float64,
+ * rounded once. */
+typedef struct wk_rope_positions {
+    const uint32_t *positions;
+    uint32_t n, context_length;
+} wk_rope_positions;
+void wk_rope_rows(const wk_rope *rope, wk_rope_positions at, float *cos_rows, float *sin_rows);
 
 #endif

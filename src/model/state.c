@@ -1,4 +1,4 @@
-/* model/state.c: the cache of keys and values. */
+/* model/state.c: what layers keep between batches: the cache of keys and values. */
 #include "core/dtype.h"
 #include "model/model_struct.h"
 
@@ -6,9 +6,10 @@
 
 #include <assert.h>
 
-static wick_shape cache_shape(const wk_hparams *hparams, uint32_t n_blocks, uint32_t block_size,
-                              uint32_t dim) {
-    return (wick_shape){.rank = 4, .extent = {n_blocks, hparams->n_heads_kv, block_size, dim}};
+/* Whether a layer has keys and values of its own. */
+static bool has_kv(const wk_model *model, uint32_t layer) {
+    const wk_layer_spec *const spec = &model->layers[layer].spec;
+    return spec->mixer == WK_MIXER_ATTENTION && spec->attention.kv_layer == layer;
 }
 
 /* The state keeps its tensors beyond the scope that may be open. */
@@ -32,11 +33,22 @@ static wick_tensor *make_key_cache(wick_device *device, wick_dtype dtype, const 
     return keys;
 }
 
-wick_status wk_state_make(const wk_model *model, uint32_t stage, uint32_t n_blocks,
-                          uint32_t block_size, wick_dtype dtype, wk_state **out) {
-    assert(dtype == WICK_F32 || dtype == WICK_F16);
+/* On failure the device holds the sentence. */
+static bool make_kv(wick_device *device, const wk_attention_spec *spec, const wk_cache_desc *desc,
+                    wk_layer_cache *out) {
+    wick_shape shape = {
+        .rank = 4, .extent = {desc->n_blocks, spec->n_heads_kv, desc->block_size, spec->head_dim}};
+    out->k = make_key_cache(device, desc->dtype, &shape);
+    if (out->k == NULL) return false;
+    shape.extent[3] = spec->head_dim_v;
+    out->v = make_cache(device, desc->dtype, &shape);
+    return out->v != NULL;
+}
+
+wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_desc *desc,
+                          wk_state **out) {
+    assert(desc->dtype == WICK_F32 || desc->dtype == WICK_F16);
     *out = NULL;
-    const wk_hparams *const hparams = &model->hparams;
     const wk_model_stage *const layers = &model->placement.stages[stage];
     wick_device *const device = layers->device;
     wk_heap *const heap = wk_device_heap(device);
@@ -45,16 +57,14 @@ wick_status wk_state_make(const wk_model *model, uint32_t stage, uint32_t n_bloc
     if (state == NULL)
         return wk_fail_memory(wk_device_sticky(device), sizeof *state + size, 0, "a cache");
     state->heap = heap;
+    state->stage = stage;
     state->first = layers->first;
     state->n_layers = layers->count;
 
-    const wick_shape k = cache_shape(hparams, n_blocks, block_size, hparams->head_dim);
-    const wick_shape v = cache_shape(hparams, n_blocks, block_size, hparams->head_dim_v);
     for (uint32_t i = 0; i < state->n_layers; i++) {
-        wk_layer_cache *const layer = &state->layers[i];
-        layer->k = make_key_cache(device, dtype, &k);
-        layer->v = layer->k != NULL ? make_cache(device, dtype, &v) : NULL;
-        if (layer->v != NULL) continue;
+        const uint32_t layer = state->first + i;
+        const wk_attention_spec *const spec = &model->layers[layer].spec.attention;
+        if (!has_kv(model, layer) || make_kv(device, spec, desc, &state->layers[i])) continue;
         wk_state_free(state);
         return wk_device_sticky(device)->status;
     }
@@ -71,12 +81,15 @@ void wk_state_free(wk_state *state) {
     wk_free(state->heap, state, sizeof *state + state->n_layers * sizeof *state->layers);
 }
 
-uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, uint32_t n_blocks,
-                        uint32_t block_size, wick_dtype dtype) {
-    const wk_hparams *const hparams = &model->hparams;
-    const uint64_t n_slots = (uint64_t)n_blocks * block_size;
-    const uint64_t n_channels =
-        (uint64_t)hparams->n_heads_kv * ((uint64_t)hparams->head_dim + hparams->head_dim_v);
-    const uint64_t element = (uint64_t)wk_dtype_get(dtype)->block_bytes;
-    return n_slots * n_channels * element * model->placement.stages[stage].count;
+uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, const wk_cache_desc *desc) {
+    const wk_model_stage *const layers = &model->placement.stages[stage];
+    const uint64_t n_slots = (uint64_t)desc->n_blocks * desc->block_size;
+    const uint64_t element = (uint64_t)wk_dtype_get(desc->dtype)->block_bytes;
+    uint64_t n_channels = 0;
+    for (uint32_t i = layers->first; i < layers->first + layers->count; i++) {
+        const wk_attention_spec *const spec = &model->layers[i].spec.attention;
+        if (has_kv(model, i))
+            n_channels += (uint64_t)spec->n_heads_kv * (spec->head_dim + spec->head_dim_v);
+    }
+    return n_slots * n_channels * element;
 }

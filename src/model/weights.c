@@ -10,37 +10,177 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum extent { NONE, VOCAB, EMBD, Q, K, V, HEAD, HEADS, FF } extent;
+/* What a model or a layer has by its description, see has_part. */
+typedef enum part {
+    ALWAYS,
+    NORM, /* where a site names this weight */
+    POSITIONS,
+    TYPES,
+    OUTPUT_SCALE,
+    ATTENTION,
+    FUSED_QKV,
+    SEPARATE_Q,
+    SEPARATE_KV,
+    QK_NORM,
+    MLP,
+    SEPARATE_GATE,
+} part;
 
-/* Which models have a weight: all; those whose file has it; those whose layer spec says so. */
-typedef enum presence { NEEDED, OPTIONAL, QK_NORM } presence;
+typedef enum presence { NEEDED, OPTIONAL } presence;
+
+/* Stages that have a weight of the model. */
+typedef enum stages {
+    ALL,        /* of layers: the one that has the layer */
+    TABLE,      /* the first; without an output matrix also the last, as that matrix */
+    EITHER_END, /* the first or the last: where it norms */
+    FIRST,
+    LAST,
+} stages;
+
+typedef enum extent {
+    END, /* of the list */
+    VOCAB,
+    EMBD,
+    POSITION,
+    TYPE,
+    ONE,
+    Q,
+    K,
+    V,
+    QKV,
+    HEADS, /* all values that are attended to */
+    Q_NORMS,
+    Q_NORM,
+    K_NORMS,
+    K_NORM,
+    FF,
+    FF_UP,
+} extent;
+
+enum { MAX_EXTENTS = 4 };
 
 typedef struct weight_kind {
     const char *name;
-    extent rows, channels;
+    part part;
     presence presence;
+    stages stages;
     uint32_t uses;
+    extent extents[MAX_EXTENTS];
 } weight_kind;
 
-#define KIND(id, name, rows, channels, presence, uses) {name, rows, channels, presence, uses},
-static const weight_kind model_kinds[] = {WK_MODEL_WEIGHTS(KIND)};
-static const weight_kind layer_kinds[] = {WK_LAYER_WEIGHTS(KIND)};
-#undef KIND
+/* By id: the first of each is WK_NO_..._WEIGHT. */
+#define WK_MODEL_WEIGHT(id, name, part, presence, stages, uses, ...)                               \
+    {name, part, presence, stages, uses, {__VA_ARGS__}},
+#define WK_LAYER_WEIGHT(...)
+static const weight_kind model_kinds[] = {
+    {.name = NULL},
+#include "model/weights.def"
+};
+#undef WK_MODEL_WEIGHT
+#undef WK_LAYER_WEIGHT
+#define WK_MODEL_WEIGHT(...)
+#define WK_LAYER_WEIGHT(id, name, part, presence, uses, ...)                                       \
+    {name, part, presence, ALL, uses, {__VA_ARGS__}},
+static const weight_kind layer_kinds[] = {
+    {.name = NULL},
+#include "model/weights.def"
+};
+#undef WK_MODEL_WEIGHT
+#undef WK_LAYER_WEIGHT
 
-static const char rope_divisors_name[] = "rope_freqs.weight";
-
-/* A weight's place in the model; kind NULL: there is none for this name. */
+/* A weight's or bias's place in the model; id 0: there is none for this name. */
 typedef struct place {
-    const weight_kind *kind;
-    bool is_in_layer;
+    bool is_in_layer, is_bias;
     uint32_t layer; /* where is_in_layer */
+    int id;
 } place;
 
-static const weight_kind *find_kind(const weight_kind *kinds, size_t n, wk_str name) {
-    for (size_t i = 0; i < n; i++) {
-        if (wk_str_is(name, kinds[i].name)) return &kinds[i];
+static const weight_kind *kind_at(const place *at) {
+    return at->is_in_layer ? &layer_kinds[at->id] : &model_kinds[at->id];
+}
+
+/* ---- Which weights there are ---- */
+
+static bool names_norm(const wk_layer_spec *spec, int id) {
+    for (int i = 0; i < WK_NORM_SITE_COUNT; i++) {
+        if ((int)spec->norms[i] == id) return true;
     }
-    return NULL;
+    return false;
+}
+
+static bool attention_has(const wk_layer_spec *spec, part wanted) {
+    const wk_attention_spec *const attention = &spec->attention;
+    if (spec->mixer != WK_MIXER_ATTENTION) return false;
+    switch (wanted) {
+    case ATTENTION: return true;
+    case FUSED_QKV: return attention->is_fused;
+    case SEPARATE_Q:
+    case SEPARATE_KV: return !attention->is_fused;
+    case QK_NORM:
+        return attention->qk_norm != WK_QK_NORM_NONE && attention->qk_norm != WK_QK_NORM_PLAIN;
+    default: return false;
+    }
+}
+
+static bool layer_has(const wk_layer_spec *spec, int id) {
+    const part wanted = layer_kinds[id].part;
+    switch (wanted) {
+    case ALWAYS: return true;
+    case NORM: return names_norm(spec, id);
+    case OUTPUT_SCALE: return spec->has_output_scale;
+    case MLP: return spec->channels == WK_CHANNELS_MLP;
+    case SEPARATE_GATE:
+        return spec->channels == WK_CHANNELS_MLP && spec->mlp.is_gated && !spec->mlp.is_fused;
+    default: return attention_has(spec, wanted);
+    }
+}
+
+static bool model_has(const wk_hparams *hparams, int id) {
+    switch (model_kinds[id].part) {
+    case ALWAYS: return true;
+    case NORM: return hparams->embedding_norm == id || hparams->output_norm == id;
+    case POSITIONS: return hparams->n_positions > 0;
+    case TYPES: return hparams->n_token_types > 0;
+    default: return false;
+    }
+}
+
+static bool has(const wk_model *model, const place *at) {
+    return at->is_in_layer ? layer_has(&model->layers[at->layer].spec, at->id)
+                           : model_has(&model->hparams, at->id);
+}
+
+/* RMSNorm has no bias. */
+static bool may_have_bias(const wk_model *model, const weight_kind *kind) {
+    return kind->uses == WK_USE_LINEAR ||
+           (kind->part == NORM && model->hparams.norm == WK_NORM_LAYER);
+}
+
+static bool ends_with(wk_str text, const char *end) {
+    const size_t n = strlen(end);
+    return text.size >= n && memcmp(text.text + text.size - n, end, n) == 0;
+}
+
+/* Whether name is that of the weight or, where *is_bias becomes true, of its bias. */
+static bool is_name_of(const weight_kind *kind, wk_str name, bool *is_bias) {
+    static const char weight[] = ".weight", bias[] = ".bias";
+    const wk_str own = {kind->name, strlen(kind->name)};
+    *is_bias = false;
+    if (wk_str_is(name, kind->name)) return true;
+    if (!ends_with(own, weight) || !ends_with(name, bias)) return false;
+    const size_t stem = own.size - strlen(weight);
+    *is_bias = stem == name.size - strlen(bias) && memcmp(own.text, name.text, stem) == 0;
+    return *is_bias;
+}
+
+static void find_id(const wk_model *model, wk_str name, place *at) {
+    const int n = at->is_in_layer ? (int)WK_LAYER_WEIGHT_COUNT : (int)WK_MODEL_WEIGHT_COUNT;
+    for (at->id = 1; at->id < n; at->id++) {
+        const weight_kind *const kind = kind_at(at);
+        if (!is_name_of(kind, name, &at->is_bias) || !has(model, at)) continue;
+        if (!at->is_bias || may_have_bias(model, kind)) return;
+    }
+    at->id = 0;
 }
 
 /* Splits "blk.12.attn_q.weight" into 12 and the rest. Numbers are decimal without leading zeros. */
@@ -61,49 +201,89 @@ static bool split_name(wk_str *name, uint32_t *layer) {
     return true;
 }
 
-/* Whether the layers that spec describes can have a weight of this kind. */
-static bool is_of_layer(const weight_kind *kind, const wk_layer_spec *spec) {
-    return kind->presence != QK_NORM || spec->attention.has_qk_norm;
-}
-
 static place find_place(const wk_model *model, wick_string tensor_name) {
     wk_str name = {tensor_name.text, tensor_name.size};
-    place at = {.is_in_layer = false};
+    place at = {.id = 0};
     at.is_in_layer = split_name(&name, &at.layer);
-    if (!at.is_in_layer)
-        at.kind = find_kind(model_kinds, WK_COUNT(model_kinds), name);
-    else if (at.layer < model->hparams.n_layers)
-        at.kind = find_kind(layer_kinds, WK_COUNT(layer_kinds), name);
-    if (at.kind != NULL && at.is_in_layer && !is_of_layer(at.kind, &model->layers[at.layer].spec))
-        at.kind = NULL;
+    if (!at.is_in_layer || at.layer < model->hparams.n_layers) find_id(model, name, &at);
     return at;
 }
 
-static wick_tensor **weight_at(wk_model *model, const place *at) {
-    return at->is_in_layer ? &model->layers[at->layer].weight[at->kind - layer_kinds]
-                           : &model->weight[at->kind - model_kinds];
+/* NULL: the file has no such weight. */
+static const wick_file_tensor *find_tensor(const wk_model *model, uint32_t layer,
+                                           wk_layer_weight id) {
+    char name[64];
+    snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, layer_kinds[id].name);
+    return wk_gguf_find_tensor(model->gguf, name);
 }
 
-static bool is_rope_divisors(const wick_file_tensor *tensor) {
-    return wk_str_is((wk_str){tensor->name.text, tensor->name.size}, rope_divisors_name);
+void wk_model_find_forms(const wk_model *model, uint32_t layer, wk_layer_spec *spec) {
+    const wick_file_tensor *const up = find_tensor(model, layer, WK_FFN_UP);
+    spec->attention.is_fused = find_tensor(model, layer, WK_ATTN_QKV) != NULL;
+    spec->mlp.is_fused = spec->mlp.is_gated && up != NULL &&
+                         find_tensor(model, layer, WK_FFN_GATE) == NULL &&
+                         up->shape.extent[0] == 2 * (int64_t)spec->mlp.n_ff;
+}
+
+/* The kind of rotary divisors that a tensor holds; WK_ROPE_DIVISORS_COUNT: it is something else. */
+static int divisors_of(const wick_file_tensor *tensor) {
+    static const char *const names[WK_ROPE_DIVISORS_COUNT] = {
+        [WK_ROPE_DIVISORS] = "rope_freqs.weight",
+        [WK_ROPE_DIVISORS_SHORT] = "rope_factors_short.weight",
+        [WK_ROPE_DIVISORS_LONG] = "rope_factors_long.weight",
+    };
+    int kind = 0;
+    const wk_str name = {tensor->name.text, tensor->name.size};
+    while (kind < WK_ROPE_DIVISORS_COUNT && !wk_str_is(name, names[kind])) kind++;
+    return kind;
 }
 
 /* ---- Checks ---- */
 
+static int64_t attention_extent(const wk_attention_spec *attention, extent which) {
+    const int64_t dim = attention->head_dim, dim_v = attention->head_dim_v;
+    const int64_t n_q = attention->n_heads_q, n_kv = attention->n_heads_kv;
+    const bool is_own = attention->qk_norm == WK_QK_NORM_OWN;
+    const bool has_all = attention->qk_norm == WK_QK_NORM_CHANNELS;
+    switch (which) {
+    case Q: return n_q * dim;
+    case K: return n_kv * dim;
+    case V: return n_kv * dim_v;
+    case QKV: return n_q * dim + n_kv * (dim + dim_v);
+    case HEADS: return n_q * dim_v;
+    case Q_NORMS: return is_own ? n_q : 0;
+    case K_NORMS: return is_own ? n_kv : 0;
+    case Q_NORM: return has_all ? n_q * dim : dim;
+    case K_NORM: return has_all ? n_kv * dim : dim;
+    default: return 0;
+    }
+}
+
 static int64_t extent_of(const wk_model *model, const place *at, extent which) {
     const wk_hparams *const hparams = &model->hparams;
+    const wk_layer_spec *const spec = at->is_in_layer ? &model->layers[at->layer].spec : NULL;
     switch (which) {
-    case NONE: break;
     case VOCAB: return hparams->n_vocab;
     case EMBD: return hparams->n_embd;
-    case Q: return (int64_t)hparams->n_heads_q * hparams->head_dim;
-    case K: return (int64_t)hparams->n_heads_kv * hparams->head_dim;
-    case V: return (int64_t)hparams->n_heads_kv * hparams->head_dim_v;
-    case HEAD: return hparams->head_dim;
-    case HEADS: return (int64_t)hparams->n_heads_q * hparams->head_dim_v;
-    case FF: return model->layers[at->layer].spec.mlp.n_ff;
+    case POSITION: return hparams->n_positions;
+    case TYPE: return hparams->n_token_types;
+    case ONE: return 1;
+    case FF: return spec->mlp.n_ff;
+    case FF_UP: return (int64_t)spec->mlp.n_ff * (spec->mlp.is_fused ? 2 : 1);
+    default: return attention_extent(&spec->attention, which);
     }
-    return 0;
+}
+
+/* A matrix's bias has one number for each of its rows. */
+static wick_shape shape_of(const wk_model *model, const place *at) {
+    const weight_kind *const kind = kind_at(at);
+    wick_shape shape = {.rank = 0};
+    for (int i = 0; i < MAX_EXTENTS && kind->extents[i] != END; i++) {
+        const int64_t n = extent_of(model, at, kind->extents[i]);
+        if (n != 0) shape.extent[shape.rank++] = n;
+    }
+    if (at->is_bias && kind->uses == WK_USE_LINEAR) shape.extent[--shape.rank] = 0;
+    return shape;
 }
 
 static wick_status check_shape(const wick_file_tensor *tensor, const wick_shape *expected,
@@ -116,47 +296,45 @@ static wick_status check_shape(const wick_file_tensor *tensor, const wick_shape 
                    tensor->name.text, found_text, expected_text);
 }
 
-/* Matrices may have any type that can be decoded; vectors are added and multiplied as they are. */
-static wick_status check_dtype(const wick_file_tensor *tensor, wick_error *err) {
-    const bool is_vector = tensor->shape.rank == 1;
+/* What is added and multiplied as it is must be f32, the others may have any type that can be
+ * decoded. */
+static wick_status check_dtype(const wick_file_tensor *tensor, bool is_vector, wick_error *err) {
     if (is_vector ? tensor->dtype == WICK_F32 : wk_decoder(tensor->dtype) != NULL) return WICK_OK;
     return wk_fail(
         err, WICK_ERR_UNSUPPORTED, "the tensor '%s' has the type %s, which is not supported yet%s",
         tensor->name.text, wick_dtype_name(tensor->dtype), is_vector ? " for vectors" : "");
 }
 
-static wick_status check_weight(const wk_model *model, const wick_file_tensor *tensor,
-                                const place *at, wick_error *err) {
-    const int64_t rows = extent_of(model, at, at->kind->rows);
-    wick_shape expected = {.rank = 1, .extent = {rows}};
-    if (at->kind->channels != NONE) {
-        expected.rank = 2;
-        expected.extent[1] = extent_of(model, at, at->kind->channels);
-    }
-    WK_TRY(check_shape(tensor, &expected, err));
-    return check_dtype(tensor, err);
-}
-
-static wick_status check_rope_divisors(wk_model *model, const wick_file_tensor *tensor,
+static wick_status check_rope_divisors(wk_model *model, const wick_file_tensor *tensor, int kind,
                                        wick_error *err) {
-    const uint32_t n_pairs = model->hparams.n_ropes > 0 ? model->hparams.rope[0].n_pairs : 0;
+    const uint32_t n_pairs = wk_rope_divided_pairs(&model->hparams);
     const wick_shape expected = {.rank = 1, .extent = {n_pairs}};
     WK_TRY(check_shape(tensor, &expected, err));
-    WK_TRY(check_dtype(tensor, err));
-    model->rope_divisors = wk_arena_array(&model->arena, n_pairs, sizeof(float));
-    if (model->rope_divisors != NULL) return WICK_OK;
-    return wk_fail_memory(err, n_pairs * sizeof(float), 0, rope_divisors_name);
+    WK_TRY(check_dtype(tensor, true, err));
+    float **const divisors = &model->rope_divisors[kind];
+    *divisors = wk_arena_array(&model->arena, n_pairs, sizeof **divisors);
+    if (*divisors != NULL) return WICK_OK;
+    return wk_fail_memory(err, n_pairs * sizeof **divisors, 0, tensor->name.text);
+}
+
+static uint32_t uses_of(const place *at) {
+    return at->is_bias ? (uint32_t)WK_USE_OTHER : kind_at(at)->uses;
 }
 
 static wick_status check_tensor(wk_model *model, const wick_file_tensor *tensor, wick_error *err) {
-    if (is_rope_divisors(tensor)) return check_rope_divisors(model, tensor, err);
+    const int divisors = divisors_of(tensor);
+    if (divisors < WK_ROPE_DIVISORS_COUNT) return check_rope_divisors(model, tensor, divisors, err);
     const place at = find_place(model, tensor->name);
-    if (at.kind != NULL) return check_weight(model, tensor, &at, err);
-    return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "the tensor '%s' is not known in a model of the architecture '%s' with %" PRIu32
-                   " blocks",
-                   wk_str_show((wk_str){tensor->name.text, tensor->name.size}).text,
-                   model->hparams.architecture, model->hparams.n_layers);
+    if (at.id == 0)
+        return wk_fail(
+            err, WICK_ERR_UNSUPPORTED,
+            "the tensor '%s' is not known in a model of the architecture '%s' with %" PRIu32
+            " blocks",
+            wk_str_show((wk_str){tensor->name.text, tensor->name.size}).text,
+            model->hparams.architecture, model->hparams.n_layers);
+    const wick_shape expected = shape_of(model, &at);
+    WK_TRY(check_shape(tensor, &expected, err));
+    return check_dtype(tensor, uses_of(&at) == WK_USE_OTHER, err);
 }
 
 static wick_status check_name(const wk_model *model, const char *prefix, const weight_kind *kind,
@@ -171,8 +349,8 @@ static wick_status check_name(const wk_model *model, const char *prefix, const w
 static wick_status check_layer_names(const wk_model *model, uint32_t layer, wick_error *err) {
     char prefix[24];
     snprintf(prefix, sizeof prefix, "blk.%" PRIu32 ".", layer);
-    for (size_t i = 0; i < WK_COUNT(layer_kinds); i++) {
-        if (is_of_layer(&layer_kinds[i], &model->layers[layer].spec))
+    for (int i = 1; i < WK_LAYER_WEIGHT_COUNT; i++) {
+        if (layer_has(&model->layers[layer].spec, i))
             WK_TRY(check_name(model, prefix, &layer_kinds[i], err));
     }
     return WICK_OK;
@@ -181,8 +359,9 @@ static wick_status check_layer_names(const wk_model *model, uint32_t layer, wick
 wick_status wk_model_check_weights(wk_model *model, wick_error *err) {
     for (size_t i = 0; i < model->gguf->n_tensors; i++)
         WK_TRY(check_tensor(model, &model->gguf->tensors[i], err));
-    for (size_t i = 0; i < WK_COUNT(model_kinds); i++)
-        WK_TRY(check_name(model, "", &model_kinds[i], err));
+    for (int i = 1; i < WK_MODEL_WEIGHT_COUNT; i++) {
+        if (model_has(&model->hparams, i)) WK_TRY(check_name(model, "", &model_kinds[i], err));
+    }
     for (uint32_t i = 0; i < model->hparams.n_layers; i++) WK_TRY(check_layer_names(model, i, err));
     return WICK_OK;
 }
@@ -197,20 +376,29 @@ static bool is_tied(const wk_model *model) {
 uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *tensor,
                               uint32_t stage) {
     const place at = find_place(model, tensor->name);
-    if (at.kind == NULL) return 0;
+    if (at.id == 0) return 0;
     const wk_model_stage *const layers = &model->placement.stages[stage];
-    if (at.is_in_layer) {
-        const bool is_here = at.layer >= layers->first && at.layer - layers->first < layers->count;
-        return is_here ? at.kind->uses : 0;
+    const bool is_first = stage == 0, is_last = stage + 1 == model->placement.n_stages;
+    const uint32_t uses = uses_of(&at);
+    switch (kind_at(&at)->stages) {
+    case ALL:
+        return at.layer >= layers->first && at.layer - layers->first < layers->count ? uses : 0;
+    case TABLE:
+        return (is_first ? uses : 0) | (is_last && is_tied(model) ? (uint32_t)WK_USE_LINEAR : 0);
+    case EITHER_END:
+        return (is_first && model->hparams.embedding_norm == at.id) ||
+                       (is_last && model->hparams.output_norm == at.id)
+                   ? uses
+                   : 0;
+    case FIRST: return is_first ? uses : 0;
+    case LAST: return is_last ? uses : 0;
     }
-    const bool is_last = stage + 1 == model->placement.n_stages;
-    if (at.kind != &model_kinds[WK_TOKEN_EMBEDDING]) return is_last ? at.kind->uses : 0;
-    return (stage == 0 ? at.kind->uses : 0) |
-           (is_last && is_tied(model) ? (uint32_t)WK_USE_LINEAR : 0);
+    return 0;
 }
 
 void *wk_model_host_weight(wk_model *model, const wick_file_tensor *tensor) {
-    return is_rope_divisors(tensor) ? model->rope_divisors : NULL;
+    const int kind = divisors_of(tensor);
+    return kind < WK_ROPE_DIVISORS_COUNT ? model->rope_divisors[kind] : NULL;
 }
 
 static wk_weight_desc describe(const wk_model *model, const wick_file_tensor *tensor,
@@ -231,16 +419,19 @@ wick_status wk_model_reserve_weights(wk_model *model, uint32_t stage, bool is_ma
             return wk_device_fail(device, WICK_ERR_SHAPE, "the weights have no size");
         bytes += room;
     }
-    return wk_weight_store_make(device, bytes, &model->stores[stage]);
+    return wk_weight_store_make(device, bytes, &model->stage_weights[stage].store);
 }
 
-/* The weight that tensor is in this stage. */
+/* Where the weight that tensor is belongs, in this stage. */
 static wick_tensor **slot_of(wk_model *model, const wick_file_tensor *tensor, uint32_t stage) {
     const place at = find_place(model, tensor->name);
-    assert(at.kind != NULL);
-    const bool is_embedding = !at.is_in_layer && at.kind == &model_kinds[WK_TOKEN_EMBEDDING];
-    /* Behind the first stage the table is the output alone. */
-    return is_embedding && stage > 0 ? &model->weight[WK_OUTPUT] : weight_at(model, &at);
+    assert(at.id != 0);
+    if (at.is_in_layer) {
+        wk_layer *const layer = &model->layers[at.layer];
+        return at.is_bias ? &layer->bias[at.id] : &layer->weight[at.id];
+    }
+    wk_stage_weights *const weights = &model->stage_weights[stage];
+    return at.is_bias ? &weights->bias[at.id] : &weights->weight[at.id];
 }
 
 wick_status wk_model_begin_weight(wk_model *model, uint32_t stage, const wick_file_tensor *tensor,
@@ -249,7 +440,7 @@ wick_status wk_model_begin_weight(wk_model *model, uint32_t stage, const wick_fi
     wick_tensor **const slot = slot_of(model, tensor, stage);
     assert(*slot == NULL);
     const wk_weight_desc desc = describe(model, tensor, stage, data);
-    *slot = wk_weight_new(device, &desc, &model->stores[stage], in_place);
+    *slot = wk_weight_new(device, &desc, &model->stage_weights[stage].store, in_place);
     *weight = *slot;
     return *slot != NULL ? WICK_OK : wk_device_sticky(device)->status;
 }
@@ -263,19 +454,14 @@ static void drop(wick_tensor **weights, int n) {
 
 void wk_model_drop_weights(wk_model *model, uint32_t stage) {
     const wk_model_stage *const layers = &model->placement.stages[stage];
-    wk_weight_store_release(&model->stores[stage]);
-    if (stage == 0) drop(&model->weight[WK_TOKEN_EMBEDDING], 1);
-    if (stage + 1 == model->placement.n_stages) {
-        drop(&model->weight[WK_OUTPUT_NORM], 1);
-        drop(&model->weight[WK_OUTPUT], 1);
-    }
-    for (uint32_t i = 0; i < layers->count; i++)
+    wk_stage_weights *const weights = &model->stage_weights[stage];
+    wk_weight_store_release(&weights->store);
+    drop(weights->weight, WK_MODEL_WEIGHT_COUNT);
+    drop(weights->bias, WK_MODEL_WEIGHT_COUNT);
+    for (uint32_t i = 0; i < layers->count; i++) {
         drop(model->layers[layers->first + i].weight, WK_LAYER_WEIGHT_COUNT);
-}
-
-static void tie_weights(wk_model *model) {
-    if (model->weight[WK_OUTPUT] == NULL)
-        model->weight[WK_OUTPUT] = wick_retain(model->weight[WK_TOKEN_EMBEDDING]);
+        drop(model->layers[layers->first + i].bias, WK_LAYER_WEIGHT_COUNT);
+    }
 }
 
 wick_status wk_model_place_weights(wk_model *model, uint32_t stage) {
@@ -286,22 +472,25 @@ wick_status wk_model_place_weights(wk_model *model, uint32_t stage) {
         if (wk_model_weight_uses(model, tensor, stage) == 0) continue;
         WK_TRY(wk_model_begin_weight(model, stage, tensor, NULL, &weight, &in_place));
     }
-    if (stage + 1 == model->placement.n_stages) tie_weights(model);
     return WICK_OK;
 }
 
 bool wk_model_has_weights(const wk_model *model, uint32_t stage) {
-    const uint32_t first = model->placement.stages[stage].first;
-    return model->layers[first].weight[WK_ATTN_NORM] != NULL;
+    const wk_layer *const layer = &model->layers[model->placement.stages[stage].first];
+    for (int i = 0; i < WK_LAYER_WEIGHT_COUNT; i++) {
+        if (layer->weight[i] != NULL) return true;
+    }
+    return false;
 }
 
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err) {
     for (uint32_t i = 0; i < model->placement.n_stages; i++)
-        wk_weight_store_release(&model->stores[i]);
-    tie_weights(model);
-    if (model->rope_divisors == NULL) return WICK_OK;
-    const float *const divisors = model->rope_divisors;
-    model->rope_divisors = NULL; /* weights that are loaded again divide nothing */
-    return wk_rope_divide(&model->arena, &model->hparams, divisors, model->hparams.rope[0].n_pairs,
-                          err);
+        wk_weight_store_release(&model->stage_weights[i].store);
+    for (int kind = 0; kind < WK_ROPE_DIVISORS_COUNT; kind++) {
+        const float *const divisors = model->rope_divisors[kind];
+        model->rope_divisors[kind] = NULL; /* weights that are loaded again divide nothing */
+        if (divisors != NULL)
+            WK_TRY(wk_rope_divide(&model->arena, &model->hparams, kind, divisors, err));
+    }
+    return WICK_OK;
 }

@@ -47,8 +47,7 @@ static bool read_reference(const char *name, reference *out) {
 }
 
 /* The whole sequence as one batch of one sequence, after n_padding rows that belong to none. */
-static void compute(wick_model *model, const reference *want, uint32_t n_padding, wick_dtype cache,
-                    float *logits) {
+static void compute(wick_model *model, const reference *want, uint32_t n_padding, float *logits) {
     enum { BLOCK = 16 };
     const uint32_t n = want->n, n_rows = n + n_padding, n_blocks = (n + BLOCK - 1) / BLOCK;
     wk_batch batch = {.layout = {.n_rows = n_rows,
@@ -82,11 +81,13 @@ static void compute(wick_model *model, const reference *want, uint32_t n_padding
     const uint32_t n_pairs = hparams->rope[0].n_pairs;
     const size_t table_size = (size_t)n_rows * n_pairs * sizeof(float);
     float *const cos_rows = malloc(table_size), *const sin_rows = malloc(table_size);
-    wk_rope_rows(hparams, 0, words + at->positions, n_rows, cos_rows, sin_rows);
+    wk_rope_rows(&hparams->rope[0], (wk_rope_positions){words + at->positions, n_rows, n}, cos_rows,
+                 sin_rows);
 
     const wick_scope scope = wick_scope_begin(device);
     wk_state *state;
-    assert_int_equal(wk_state_make(model->model, 0, n_blocks, BLOCK, cache, &state), WICK_OK);
+    const wk_cache_desc cache = {n_blocks, BLOCK, WICK_F32};
+    assert_int_equal(wk_state_make(model->model, 0, &cache, &state), WICK_OK);
     batch.descriptor = wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(at->n_words), words,
                                              at->n_words * sizeof *words);
     const wick_shape table = WICK_SHAPE(n_rows, n_pairs);
@@ -141,7 +142,7 @@ static void check(const char *name, const wick_device_desc *desc, uint32_t n_pad
     const size_t n = (size_t)want.n * model->info.n_vocab;
     assert_true(want.file.size >= n * sizeof(float));
     float *const logits = malloc(n * sizeof *logits);
-    compute(model, &want, n_padding, WICK_F32, logits);
+    compute(model, &want, n_padding, logits);
     const double found = worst(logits, want.logits, n);
     print_message("%s: %.1e of 1e-4\n", name, found);
     assert_true(found <= 1e-4);

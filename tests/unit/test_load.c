@@ -131,15 +131,21 @@ static void check_weight(wick_tensor *weight, const wick_model *model, const cha
 }
 
 static void check_weights(const wick_model *model, const uint8_t *data) {
-#define NAME(id, name, ...) name,
-    static const char *const names[] = {WK_LAYER_WEIGHTS(NAME)};
-#undef NAME
+#define WK_MODEL_WEIGHT(...)
+#define WK_LAYER_WEIGHT(id, name, ...) name,
+    static const char *const names[] = {
+        NULL,
+#include "model/weights.def"
+    };
+#undef WK_MODEL_WEIGHT
+#undef WK_LAYER_WEIGHT
     const wk_model *const net = model->model;
-    check_weight(net->weight[WK_TOKEN_EMBEDDING], model, "token_embd.weight", data);
-    check_weight(net->weight[WK_OUTPUT_NORM], model, "output_norm.weight", data);
-    assert_ptr_equal(net->weight[WK_OUTPUT], net->weight[WK_TOKEN_EMBEDDING]);
+    wick_tensor *const *const weight = net->stage_weights[0].weight;
+    check_weight(weight[WK_TOKEN_EMBEDDING], model, "token_embd.weight", data);
+    check_weight(weight[WK_OUTPUT_NORM], model, "output_norm.weight", data);
+    assert_null(weight[WK_OUTPUT]);
     for (uint32_t i = 0; i < model->info.n_layers; i++) {
-        for (int w = 0; w < WK_LAYER_WEIGHT_COUNT; w++) {
+        for (int w = 1; w < WK_LAYER_WEIGHT_COUNT; w++) {
             char name[64];
             snprintf(name, sizeof name, "blk.%u.%s", (unsigned)i, names[w]);
             check_weight(net->layers[i].weight[w], model, name, data);
@@ -567,7 +573,8 @@ static void test_no_memory_for_cache(void **state) {
         poor.n_allowed = n;
         wk_state *cache;
         wick_error error;
-        const wick_status status = wk_state_make(model->model, 0, 3, 16, WICK_F16, &cache);
+        const wick_status status =
+            wk_state_make(model->model, 0, &(wk_cache_desc){3, 16, WICK_F16}, &cache);
         is_enough = status == WICK_OK;
         assert_int_equal(wick_device_error(own, &error), status);
         assert_true(is_enough || (status == WICK_ERR_OUT_OF_MEMORY && cache == NULL));

@@ -82,12 +82,14 @@ static void test_defaults(void **state) {
     assert_int_equal(hparams->rope[0].n_pairs, 2);
     assert_true(hparams->rope[0].magnitude == 1.0);
     assert_true(fabs(hparams->rope[0].frequency[1] - 0.01) < 1e-15);
-    assert_int_equal(wk_state_bytes(it.model, 0, 3, 16, WICK_F16), 3 * 16 * 8 * 2 * SMALL_LAYERS);
+    assert_int_equal(wk_state_bytes(it.model, 0, &(wk_cache_desc){3, 16, WICK_F16}),
+                     3 * 16 * 8 * 2 * SMALL_LAYERS);
     assert_true(wk_model_activation_bytes(it.model, 2) ==
                 2 * wk_model_activation_bytes(it.model, 1));
 
     float cosines[4], sines[4];
-    wk_rope_rows(hparams, 0, (const uint32_t[]){0, 100}, 2, cosines, sines);
+    wk_rope_rows(&hparams->rope[0], (wk_rope_positions){(const uint32_t[]){0, 100}, 2, 16}, cosines,
+                 sines);
     assert_true(cosines[0] == 1.0F && cosines[1] == 1.0F && sines[0] == 0.0F && sines[1] == 0.0F);
     assert_true(cosines[2] == (float)cos(100.0) && sines[3] == (float)sin(1.0));
     drop(&it);

@@ -15,4 +15,5 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     return WICK_OK;
 }
 
-const wk_family wk_family_llama = {.architecture = "llama", .describe = describe};
+const wk_family wk_family_llama = {
+    .architecture = "llama", .norm = WK_NORM_RMS, .describe = describe};

@@ -6,9 +6,11 @@
 static wick_status describe_qwen3(const wk_metadata *meta, wk_hparams *hparams,
                                   wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
-    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.has_qk_norm = true;
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
     return WICK_OK;
 }
 
-const wk_family wk_family_qwen2 = {.architecture = "qwen2", .describe = wk_family_describe_dense};
-const wk_family wk_family_qwen3 = {.architecture = "qwen3", .describe = describe_qwen3};
+const wk_family wk_family_qwen2 = {
+    .architecture = "qwen2", .norm = WK_NORM_RMS, .describe = wk_family_describe_dense};
+const wk_family wk_family_qwen3 = {
+    .architecture = "qwen3", .norm = WK_NORM_RMS, .describe = describe_qwen3};
