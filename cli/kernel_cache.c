@@ -5,6 +5,8 @@
 
 #include "kernel_cache.h"
 
+#include "cache_folder.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -79,18 +81,6 @@ static size_t load(void *user, const void *key, size_t key_size, void *value, si
 
 /* --- Storing --- */
 
-/* With the folders above it. */
-static void make_folder(const char *folder) {
-    char path[1024];
-    snprintf(path, sizeof path, "%s", folder);
-    for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
-        *at = '\0';
-        (void)mkdir(path, 0700);
-        *at = '/';
-    }
-    (void)mkdir(path, 0700);
-}
-
 static bool write_entry(FILE *file, const entry_header *header, const void *key,
                         const void *value) {
     const bool is_written =
@@ -119,7 +109,7 @@ static void store(void *user, const void *key, size_t key_size, const void *valu
     snprintf(temporary.text, sizeof temporary.text, "%s/new-XXXXXX", cache->folder);
     int descriptor = mkstemp(temporary.text);
     if (descriptor < 0) {
-        make_folder(cache->folder);
+        (void)cli_make_folders(cache->folder); /* without it there is no entry */
         snprintf(temporary.text, sizeof temporary.text, "%s/new-XXXXXX", cache->folder);
         descriptor = mkstemp(temporary.text);
     }
@@ -190,13 +180,7 @@ static void trim(const cli_kernel_cache *cache) {
 }
 
 void cli_kernel_cache_open(cli_kernel_cache *cache, uint64_t limit) {
-    const char *const base = getenv("XDG_CACHE_HOME"), *const home = getenv("HOME");
-    int length = -1;
-    if (base != NULL && base[0] == '/')
-        length = snprintf(cache->folder, sizeof cache->folder, "%s/wick/kernels", base);
-    else if (home != NULL && home[0] == '/')
-        length = snprintf(cache->folder, sizeof cache->folder, "%s/.cache/wick/kernels", home);
-    if (length < 0 || (size_t)length >= sizeof cache->folder) cache->folder[0] = '\0';
+    (void)cli_cache_path("kernels", cache->folder, sizeof cache->folder); /* "": nowhere */
     cache->room = cache->limit = limit;
 }
 

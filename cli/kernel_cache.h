@@ -1,5 +1,5 @@
-/* kernel_cache.h: a folder with what an implementation of WebGPU compiled: $XDG_CACHE_HOME (or
- * ~/.cache) /wick/kernels. Several processes and threads may use it at once. Nothing that goes
+/* kernel_cache.h: a folder with what an implementation of WebGPU compiled: kernels/ in the cache
+ * folder (cache_folder.h). Several processes and threads may use it at once. Nothing that goes
  * wrong here is told: without an entry it is compiled anew. */
 #ifndef WICK_CLI_KERNEL_CACHE_H
 #define WICK_CLI_KERNEL_CACHE_H

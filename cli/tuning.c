@@ -3,13 +3,13 @@
 
 #include "tuning.h"
 
+#include "cache_folder.h"
 #include "cli.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { PATH_BYTES = 1024, MOST_BYTES = 1 << 16 };
 
@@ -30,13 +30,8 @@ static void append_name(char *path, size_t size, const char *text) {
 
 /* Makes the folder of the cache too, where it is wanted. False: there is no place for it. */
 static bool find_path(const wick_device *device, bool is_made, char *path, size_t size) {
-    const char *const cache = getenv("XDG_CACHE_HOME"), *const home = getenv("HOME");
-    const bool has_cache = cache != NULL && cache[0] == '/';
-    if (!has_cache && (home == NULL || home[0] == '\0')) return false;
-    snprintf(path, size, "%s%s", has_cache ? cache : home, has_cache ? "" : "/.cache");
-    if (is_made) (void)mkdir(path, 0700);
-    snprintf(path + strlen(path), size - strlen(path), "/wick");
-    if (is_made) (void)mkdir(path, 0700);
+    if (!cli_cache_path("", path, size)) return false;
+    if (is_made) (void)cli_make_folders(path); /* writing tells what is wrong */
     wick_device_info info;
     wick_device_get_info(device, &info);
     const wick_adapter_info *const a = &info.adapter;
@@ -97,7 +92,7 @@ int cli_tuning_store(wick_device *device, const char *given) {
     if (given != NULL && strcmp(given, "none") == 0)
         return cli_error("--store needs a file, --tuning says none");
     if (given == NULL && !find_path(device, true, path, sizeof path))
-        return cli_error("neither XDG_CACHE_HOME nor HOME says where to store it");
+        return cli_error("none of WICK_HOME, XDG_CACHE_HOME and HOME says where to store it");
     char *const text = malloc(size);
     if (text == NULL) return cli_error("out of memory for the tuning");
     (void)wick_device_get_tuning(device, text, size);

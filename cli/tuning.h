@@ -6,8 +6,8 @@
 
 #include <wick/wick.h>
 
-/* given: the file; "none": nothing is read; NULL: the device's own file in the folder wick of
- * XDG_CACHE_HOME or ~/.cache, which need not be there. What cannot be used of it is a warning.
+/* given: the file; "none": nothing is read; NULL: the device's own file in the cache folder
+ * (cache_folder.h), which need not be there. What cannot be used of it is a warning.
  * Returns an exit code; a file that was named, is_needed and cannot be read is a failure. */
 int cli_tuning_load(wick_device *device, const char *given, bool is_needed);
 /* Writes it, and says where. */

@@ -1,6 +1,8 @@
 /* The folder of compiled kernels (cli/kernel_cache.c, which belongs to no library). */
 #include "../../cli/kernel_cache.c"
 
+#include "../../cli/cache_folder.c"
+
 #include <setjmp.h>
 #include <stdarg.h>
 
