@@ -73,7 +73,7 @@ static void set_defaults(void *given) {
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
      .help = "the model; without it the tiny one inside the command",
-     .kind = &cli_text,
+     .kind = &cli_model,
      .offset = offsetof(bench_options, model)},
     {.name = "prompt",
      .letter = 'p',

@@ -24,7 +24,7 @@ static void set_defaults(void *given) {
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
      .help = "the file",
-     .kind = &cli_text,
+     .kind = &cli_model,
      .offset = offsetof(info_options, model),
      .is_required = true},
     {.name = "json",

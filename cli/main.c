@@ -2,7 +2,9 @@
 #include "cli.h"
 
 #include "interrupt.h"
+#include "store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +14,8 @@ static const cli_command help_command;
 
 /* In the order of the help text. */
 static const cli_command *const commands[] = {
-    &cli_run,  &cli_info,    &cli_tokenize, &cli_logits,   &cli_bench,
-    &cli_gguf, &cli_devices, &cli_verify,   &help_command, NULL,
+    &cli_run,   &cli_pull, &cli_models,  &cli_rm,     &cli_info,     &cli_tokenize, &cli_logits,
+    &cli_bench, &cli_gguf, &cli_devices, &cli_verify, &help_command, NULL,
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -70,13 +72,44 @@ static const cli_command help_command = {
 
 /* ---- Running ---- */
 
+enum { MAX_MODELS = 4 }; /* that a command takes */
+
+/* Arguments of the kind cli_model become paths, which paths holds. Returns an exit code. */
+static int find_models(const cli_command *command, unsigned char *options,
+                       cli_path paths[MAX_MODELS]) {
+    size_t n = 0;
+    int code = CLI_OK;
+    for (const cli_group *const *group = command->groups; *group != NULL; group++) {
+        for (size_t i = 0; code == CLI_OK && i < (*group)->n_options; i++) {
+            const cli_option *const option = &(*group)->options[i];
+            if (option->kind != &cli_model) continue;
+            const char **const field = (const char **)(void *)(options + option->offset);
+            if (*field == NULL) continue;
+            assert(n < MAX_MODELS);
+            code = cli_find_model(*field, &paths[n]);
+            *field = paths[n++].text;
+        }
+    }
+    return code;
+}
+
+/* options: parsed. */
+static int run_parsed(const cli_command *command, void *options) {
+    cli_path *const paths = calloc(MAX_MODELS, sizeof *paths);
+    if (paths == NULL) return cli_error("out of memory for the paths of models");
+    int code = find_models(command, options, paths);
+    if (code == CLI_OK) code = command->run(options);
+    free(paths);
+    return code;
+}
+
 static int run_command(const cli_command *command, char *const *words, size_t n) {
     void *const options = calloc(1, command->options_size);
     if (options == NULL) return cli_error("out of memory for the options");
     if (command->defaults != NULL) command->defaults(options);
     int code = CLI_OK;
     switch (cli_parse(command, words, n, options)) {
-    case CLI_PARSED: code = command->run(options); break;
+    case CLI_PARSED: code = run_parsed(command, options); break;
     case CLI_PARSE_HELP: cli_print_command_help(command); break;
     case CLI_PARSE_FAILED: code = CLI_USAGE; break;
     }

@@ -36,7 +36,7 @@ int cli_usage_error(const cli_command *command, const char *format, ...) {
 /* What helps in most cases of a status, "" where the library's sentence says it all. */
 static const char *usual_hint(wick_status status) {
     switch (status) {
-    case WICK_ERR_NOT_FOUND: return "check the path";
+    case WICK_ERR_NOT_FOUND: return "check the path, or the name in 'wick models'";
     case WICK_ERR_FORMAT: return "the file is damaged or no GGUF file: fetch it again";
     case WICK_ERR_OUT_OF_MEMORY: return "a smaller --context or --cache f16 needs less";
     case WICK_ERR_UNSUPPORTED: return "'wick help run' lists what runs";

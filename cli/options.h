@@ -25,6 +25,7 @@ typedef struct cli_texts {
 
 extern const cli_kind cli_flag;    /* bool */
 extern const cli_kind cli_text;    /* const char * */
+extern const cli_kind cli_model;   /* the same; run gets a path, also for a fetched model's name */
 extern const cli_kind cli_list;    /* cli_texts: may be given again */
 extern const cli_kind cli_u32;     /* uint32_t, least to most */
 extern const cli_kind cli_u64;     /* uint64_t */

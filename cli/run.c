@@ -39,7 +39,7 @@ static void set_defaults(void *given) {
 static const cli_option prompt_options[] = {
     {.argument = "MODEL.gguf",
      .help = "the model; without it a tiny one that is inside the command tells a story",
-     .kind = &cli_text,
+     .kind = &cli_model,
      .offset = offsetof(run_options, model)},
     {.name = "prompt",
      .letter = 'p',

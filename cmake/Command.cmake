@@ -1,6 +1,16 @@
-# The wick command: cli/*.c over the public headers alone, with the small model inside.
+# The wick command: cli/*.c over the public headers alone, with the small model inside. `wick pull`
+# fetches by libcurl, which nothing else needs: without it the command is built all the same.
 
-file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS cli/*.c)
+option(WICK_CURL "Let 'wick pull' fetch models, where libcurl is found" ON)
+if(WICK_CURL)
+    find_package(CURL 7.85 QUIET)
+endif()
+set(http_source cli/http/none.c)
+if(CURL_FOUND)
+    set(http_source cli/http/curl.c)
+endif()
+
+file(GLOB cli_sources CONFIGURE_DEPENDS cli/*.c)
 if(cli_sources)
     set(embedded_model ${PROJECT_SOURCE_DIR}/tests/data/stories260K.gguf)
     set(embedded_source ${PROJECT_BINARY_DIR}/embedded_model.c)
@@ -9,9 +19,12 @@ if(cli_sources)
                 -P ${PROJECT_SOURCE_DIR}/cmake/EmbedModel.cmake
         DEPENDS ${embedded_model} ${PROJECT_SOURCE_DIR}/cmake/EmbedModel.cmake
         COMMENT "Embedding stories260K.gguf" VERBATIM)
-    add_executable(wick ${cli_sources} ${embedded_source})
+    add_executable(wick ${cli_sources} ${http_source} ${embedded_source})
     target_include_directories(wick PRIVATE cli)
     target_link_libraries(wick PRIVATE wick_options Wick::wick)
+    if(CURL_FOUND)
+        target_link_libraries(wick PRIVATE CURL::libcurl)
+    endif()
     set_target_properties(wick PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
         INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     install(TARGETS wick)

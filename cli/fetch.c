@@ -1,0 +1,298 @@
+/* fetch.c: resuming, checking, trying again. A part is only gone on with where it is certain to be
+ * of the same file: by its hash where that is known beforehand, else by a strong ETag and If-Range
+ * (RFC 9110, section 13.1.5). */
+#define _POSIX_C_SOURCE 200809L
+
+#include "fetch.h"
+
+#include "cli.h"
+#include "interrupt.h"
+#include "partial.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct fetch {
+    const cli_fetch_desc *desc;
+    cli_partial partial;
+    cli_note note;         /* of the part */
+    uint64_t total;        /* UINT64_MAX: not known */
+    int code;              /* why begin or take stopped */
+    bool is_to_be_renewed; /* the part is of another file, or the server cannot go on with it */
+    bool has_progress_line;
+    double start, shown; /* seconds: of this run, and when the line was last written */
+    uint64_t start_size;
+} fetch;
+
+static bool is_known(uint64_t size) { return size != UINT64_MAX; }
+
+bool cli_is_fetched(const cli_fetch_desc *desc) {
+    struct stat info;
+    cli_note note;
+    if (stat(desc->path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
+    if (is_known(desc->size) && (uint64_t)info.st_size != desc->size) return false;
+    cli_note_read(desc->path, &note);
+    if (desc->sha256.text[0] != '\0') return strcmp(desc->sha256.text, note.sha256.text) == 0;
+    return strcmp(desc->source, note.source) == 0;
+}
+
+/* ---- Progress ---- */
+
+static void show_progress(fetch *f) {
+    const double now = wick_time();
+    if (!f->has_progress_line || now - f->shown < 0.1) return;
+    f->shown = now;
+    const double seconds = now - f->start;
+    const double rate = seconds > 0 ? (double)(f->partial.size - f->start_size) / seconds : 0;
+    fprintf(stderr, "\r\033[K%s", cli_bytes_text(f->partial.size).text);
+    if (is_known(f->total) && f->total > 0)
+        fprintf(stderr, " of %s, %.0f %%", cli_bytes_text(f->total).text,
+                100.0 * (double)f->partial.size / (double)f->total);
+    fprintf(stderr, ", %s/s", cli_bytes_text((uint64_t)rate).text);
+    if (is_known(f->total) && rate > 0 && f->total >= f->partial.size) {
+        const double left = (double)(f->total - f->partial.size) / rate;
+        if (left < 100.0 * 3600) fprintf(stderr, ", %d:%02d left", (int)left / 60, (int)left % 60);
+    }
+    fflush(stderr);
+}
+
+static void clear_progress(const fetch *f) {
+    if (f->has_progress_line && f->shown > 0) fputs("\r\033[K", stderr);
+}
+
+/* ---- What the server sends ---- */
+
+static int check_answer(const fetch *f, const cli_http_answer *answer) {
+    const cli_fetch_desc *const desc = f->desc;
+    if (answer->offset != f->partial.size)
+        return cli_error("%s: the server sent bytes from %" PRIu64 " on, not from %" PRIu64,
+                         desc->url, answer->offset, f->partial.size);
+    if (is_known(desc->size) && is_known(answer->total) && desc->size != answer->total)
+        return cli_error("%s has %" PRIu64 " bytes, but was said to have %" PRIu64, desc->url,
+                         answer->total, desc->size);
+    const bool has_both = desc->sha256.text[0] != '\0' && answer->sha256.text[0] != '\0';
+    if (has_both && strcmp(desc->sha256.text, answer->sha256.text) != 0)
+        return cli_error("%s has the sha256 %s, but %s was expected", desc->url,
+                         answer->sha256.text, desc->sha256.text);
+    if (!is_known(f->total)) return CLI_OK;
+    const uint64_t rest = f->total - f->partial.size;
+    const uint64_t later = desc->later_bytes;
+    return cli_partial_check_space(&f->partial,
+                                   rest <= UINT64_MAX - later ? rest + later : UINT64_MAX);
+}
+
+static bool begin(void *user, const cli_http_answer *answer) {
+    fetch *const f = user;
+    const bool has_other_etag = answer->etag[0] != '\0' && f->note.etag[0] != '\0' &&
+                                f->desc->sha256.text[0] == '\0' &&
+                                strcmp(answer->etag, f->note.etag) != 0;
+    if (answer->offset > 0 && has_other_etag) { /* the server minds no If-Range */
+        f->is_to_be_renewed = true;
+        return false;
+    }
+    f->code = CLI_OK;
+    if (answer->offset == 0 && f->partial.size > 0) f->code = cli_partial_restart(&f->partial);
+    f->total = is_known(answer->total) ? answer->total : f->desc->size;
+    if (f->code == CLI_OK) f->code = check_answer(f, answer);
+    if (f->code != CLI_OK) return false;
+    snprintf(f->note.etag, sizeof f->note.etag, "%s", answer->etag);
+    if (f->note.sha256.text[0] == '\0') f->note.sha256 = answer->sha256;
+    f->code = cli_note_write(f->partial.path.text, &f->note);
+    f->start = wick_time();
+    f->start_size = f->partial.size;
+    return f->code == CLI_OK;
+}
+
+/* A page that asks to log in, or tells of an error with status 200, ends here. */
+static bool is_gguf(uint64_t offset, const char *bytes, size_t size) {
+    static const char magic[] = "GGUF";
+    for (size_t i = 0; i < size && offset + i < 4; i++)
+        if (bytes[i] != magic[offset + i]) return false;
+    return true;
+}
+
+static bool take(void *user, const void *bytes, size_t size) {
+    fetch *const f = user;
+    if (!is_gguf(f->partial.size, bytes, size))
+        f->code = cli_error("what %s sends is no GGUF file, perhaps a page for people: look at it "
+                            "in a browser",
+                            f->desc->url);
+    else if (is_known(f->total) && size > f->total - f->partial.size)
+        f->code = cli_error("%s sends more than the %" PRIu64 " bytes that it promised",
+                            f->desc->url, f->total);
+    else
+        f->code = cli_partial_append(&f->partial, bytes, size);
+    show_progress(f);
+    return f->code == CLI_OK;
+}
+
+/* ---- Failures ---- */
+
+static int fail_transfer(const fetch *f, const cli_http_end *end) {
+    const char *const token =
+        f->desc->token != NULL ? "HF_TOKEN is not enough" : "HF_TOKEN is not set";
+    if ((end->status == 401 || end->status == 403) && f->desc->page != NULL)
+        return cli_error("%s: %s; its owner wants you to agree to terms at %s (%s)", f->desc->url,
+                         end->reason, f->desc->page, token);
+    if (f->partial.size == 0) return cli_error("%s: %s", f->desc->url, end->reason);
+    const cli_size_text size = cli_bytes_text(f->partial.size);
+    return cli_error("%s: %s; %s are kept, the same command goes on from there", f->desc->url,
+                     end->reason, size.text);
+}
+
+static int tell_interrupted(const fetch *f) {
+    if (f->partial.size > 0)
+        fprintf(stderr, "stopped; %s are kept, the same command goes on from there\n",
+                cli_bytes_text(f->partial.size).text);
+    return CLI_INTERRUPTED;
+}
+
+/* Longer from one try to the next, up to 8 s. */
+static void wait_for_next_try(uint32_t n_tries) {
+    const struct timespec step = {.tv_nsec = 100000000};
+    const uint32_t seconds = n_tries < 4 ? 1U << (n_tries - 1) : 8;
+    for (uint32_t i = 0; i < 10 * seconds && !cli_interrupted(); i++) (void)nanosleep(&step, NULL);
+}
+
+/* ---- The way of a file ---- */
+
+/* W/"..." may stand for other bytes. */
+static bool is_strong(const char *etag) { return etag[0] == '"'; }
+
+/* Whether the part that is there is of the file that is wanted. */
+static bool can_go_on(const fetch *f, const cli_note *before) {
+    const char *const wanted = f->desc->sha256.text;
+    if (f->partial.size == 0 || strcmp(before->source, f->desc->source) != 0) return false;
+    if (is_known(f->desc->size) && f->partial.size > f->desc->size) return false;
+    if (wanted[0] != '\0') return strcmp(before->sha256.text, wanted) == 0;
+    return is_strong(before->etag);
+}
+
+static int prepare(fetch *f) {
+    cli_note before;
+    cli_note_read(f->partial.path.text, &before);
+    f->note.sha256 = f->desc->sha256;
+    snprintf(f->note.source, sizeof f->note.source, "%s", f->desc->source);
+    snprintf(f->note.licence, sizeof f->note.licence, "%s", f->desc->licence);
+    if (!can_go_on(f, &before)) return cli_partial_restart(&f->partial);
+    if (!f->desc->is_quiet)
+        fprintf(stderr, "going on behind the %s that are there\n",
+                cli_bytes_text(f->partial.size).text);
+    f->note = before;
+    return cli_partial_keep(&f->partial);
+}
+
+static cli_http_end request(fetch *f, cli_http *http) {
+    const bool has_hash = f->desc->sha256.text[0] != '\0';
+    const cli_http_request r = {.url = f->desc->url,
+                                .token = f->desc->token,
+                                .offset = has_hash || is_strong(f->note.etag) ? f->partial.size : 0,
+                                .if_range = has_hash ? NULL : f->note.etag,
+                                .user = f,
+                                .begin = begin,
+                                .take = take};
+    f->code = CLI_OK;
+    cli_http_end end = cli_http_get(http, &r);
+    clear_progress(f);
+    f->shown = 0;
+    const bool is_short = is_known(f->total) && f->partial.size < f->total;
+    if (end.outcome == CLI_HTTP_DONE && is_short) {
+        end.outcome = CLI_HTTP_CUT;
+        snprintf(end.reason, sizeof end.reason, "the server sent less than it promised");
+    }
+    if (f->is_to_be_renewed)
+        snprintf(end.reason, sizeof end.reason, "the file has changed on the server");
+    /* 416: there is nothing behind the part. */
+    if (end.status == 416 && f->partial.size > 0) f->is_to_be_renewed = true;
+    return end;
+}
+
+/* Until all bytes are there. */
+static int transfer(fetch *f, cli_http *http) {
+    uint64_t most = f->partial.size; /* a server that cuts at the same place gets no further */
+    bool was_renewed = false;
+    for (uint32_t n_tries = 0;;) {
+        if (f->partial.size > 0 && f->partial.size == f->desc->size) return CLI_OK;
+        f->is_to_be_renewed = false;
+        const cli_http_end end = request(f, http);
+        if (end.outcome == CLI_HTTP_DONE) return CLI_OK;
+        if (end.outcome == CLI_HTTP_INTERRUPTED) return tell_interrupted(f);
+        if (f->is_to_be_renewed && !was_renewed) {
+            was_renewed = true;
+            f->note.etag[0] = '\0';
+            const int code = cli_partial_restart(&f->partial);
+            if (code != CLI_OK) return code;
+            continue;
+        }
+        if (end.outcome == CLI_HTTP_STOPPED && f->code != CLI_OK) return f->code;
+        if (f->partial.size > most) n_tries = 0;
+        if (f->partial.size > most) most = f->partial.size;
+        if (end.outcome != CLI_HTTP_CUT || n_tries == f->desc->n_retries)
+            return fail_transfer(f, &end);
+        wait_for_next_try(++n_tries);
+    }
+}
+
+/* A part of a split model says little by itself; whoever loads the model checks that. */
+static int check_file(const fetch *f) {
+    cli_part part;
+    if (cli_part_parse(f->desc->path, &part) && part.count > 1) return CLI_OK;
+    wick_file *file = NULL;
+    wick_error error = {0};
+    const wick_status status = wick_file_open(f->partial.path.text, &file, &error);
+    wick_file_close(file);
+    if (status != WICK_ERR_FORMAT && status != WICK_ERR_IO) return CLI_OK;
+    return cli_error("what %s sent is no sound GGUF file and was thrown away: %s", f->desc->url,
+                     error.message);
+}
+
+static int check_hash(const fetch *f, const cli_digest *digest) {
+    const char *const wanted = f->note.sha256.text;
+    if (wanted[0] == '\0' || strcmp(wanted, digest->text) == 0) return CLI_OK;
+    return cli_error("what %s sent has the sha256 %s, but %s was expected: it was damaged or "
+                     "changed and was thrown away",
+                     f->desc->url, digest->text, wanted);
+}
+
+/* *is_kept: whether the part is of use for another try. */
+static int complete(fetch *f, bool *is_kept) {
+    cli_sha256 sha = f->partial.sha;
+    const cli_digest digest = cli_sha256_finish(&sha);
+    int code = check_hash(f, &digest);
+    if (code == CLI_OK) code = check_file(f);
+    *is_kept = code == CLI_OK;
+    if (code == CLI_OK) code = cli_partial_rename(&f->partial, f->desc->path);
+    if (code != CLI_OK) return code;
+    f->note.sha256 = digest;
+    return cli_note_write(f->desc->path, &f->note);
+}
+
+static void remove_note(const cli_partial *partial) {
+    cli_path note;
+    if (cli_path_join(partial->path.text, ".note", &note)) (void)unlink(note.text);
+}
+
+int cli_fetch(cli_http *http, const cli_fetch_desc *desc) {
+    cli_watch_interrupt();
+    fetch f = {.desc = desc,
+               .total = desc->size,
+               .has_progress_line = !desc->is_quiet && isatty(STDERR_FILENO) == 1};
+    int code = cli_partial_open(desc->path, &f.partial);
+    if (code != CLI_OK) return code;
+    /* Another wick may have fetched it since the caller looked. */
+    bool is_kept = !cli_is_fetched(desc);
+    if (is_kept) {
+        code = prepare(&f);
+        if (code == CLI_OK) code = transfer(&f, http);
+        if (code == CLI_OK) code = complete(&f, &is_kept);
+        is_kept = is_kept && f.partial.size > 0;
+    }
+    if (!is_kept || code == CLI_OK) remove_note(&f.partial);
+    cli_partial_close(&f.partial, is_kept);
+    return code;
+}

@@ -1,0 +1,131 @@
+/* partial.c: see partial.h. */
+#define _DEFAULT_SOURCE /* flock, which stays while the file is opened a second time to be checked \
+                         */
+#define _DARWIN_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
+
+#include "partial.h"
+
+#include "cache_folder.h"
+#include "cli.h"
+#include "interrupt.h"
+#include "text_out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static int fail(const cli_partial *partial, const char *verb) {
+    return cli_error("cannot %s '%s': %s", verb, partial->path.text, strerror(errno));
+}
+
+static int make_folders(const char *path) {
+    cli_path folder;
+    if (!cli_path_join(path, "", &folder)) return CLI_FAILURE;
+    char *const slash = strrchr(folder.text, '/');
+    if (slash == NULL || slash == folder.text) return CLI_OK;
+    *slash = '\0';
+    if (cli_make_folders(folder.text)) return CLI_OK;
+    return cli_error("cannot make the folder '%s': %s", folder.text, strerror(errno));
+}
+
+/* Whether the file that was locked still has the name: another fetch may have renamed it. */
+static bool is_still_there(const cli_partial *partial) {
+    struct stat named, opened;
+    return stat(partial->path.text, &named) == 0 && fstat(partial->descriptor, &opened) == 0 &&
+           named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
+}
+
+int cli_partial_open(const char *path, cli_partial *partial) {
+    *partial = (cli_partial){.descriptor = -1};
+    if (!cli_path_join(path, ".part", &partial->path) || make_folders(path) != CLI_OK)
+        return CLI_FAILURE;
+    partial->descriptor = open(partial->path.text, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (partial->descriptor < 0) return fail(partial, "open");
+    struct stat info;
+    int code = CLI_OK;
+    if (flock(partial->descriptor, LOCK_EX | LOCK_NB) != 0 || !is_still_there(partial))
+        code = cli_error("another wick is fetching '%s' just now; wait for it, or stop it", path);
+    else if (fstat(partial->descriptor, &info) != 0)
+        code = fail(partial, "read");
+    else
+        partial->size = (uint64_t)info.st_size;
+    if (code != CLI_OK) cli_partial_close(partial, true);
+    return code;
+}
+
+void cli_partial_close(cli_partial *partial, bool is_kept) {
+    if (partial->descriptor < 0) return;
+    if (!is_kept) (void)unlink(partial->path.text);
+    (void)close(partial->descriptor);
+    partial->descriptor = -1;
+}
+
+enum { PIECE = 1 << 20 };
+
+int cli_partial_keep(cli_partial *partial) {
+    unsigned char *const piece = malloc(PIECE);
+    if (piece == NULL) return cli_error("out of memory for %d bytes", PIECE);
+    cli_sha256_start(&partial->sha);
+    int code = lseek(partial->descriptor, 0, SEEK_SET) == 0 ? CLI_OK : fail(partial, "read");
+    while (code == CLI_OK && partial->sha.size < partial->size) {
+        const ssize_t n = read(partial->descriptor, piece, PIECE);
+        if (n > 0)
+            cli_sha256_add(&partial->sha, piece, (size_t)n);
+        else if (n == 0 || errno != EINTR)
+            code = fail(partial, "read");
+        if (cli_interrupted()) code = CLI_INTERRUPTED;
+    }
+    free(piece);
+    return code;
+}
+
+int cli_partial_restart(cli_partial *partial) {
+    cli_sha256_start(&partial->sha);
+    partial->size = 0;
+    if (ftruncate(partial->descriptor, 0) == 0 && lseek(partial->descriptor, 0, SEEK_SET) == 0)
+        return CLI_OK;
+    return fail(partial, "empty");
+}
+
+int cli_partial_append(cli_partial *partial, const void *bytes, size_t size) {
+    const unsigned char *at = bytes;
+    for (size_t left = size; left > 0;) {
+        const ssize_t n = write(partial->descriptor, at, left);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) {
+            const cli_size_text kept = cli_bytes_text(partial->size);
+            return cli_error("cannot write '%s': %s; %s are kept, the same command goes on from "
+                             "there",
+                             partial->path.text, strerror(errno), kept.text);
+        }
+        cli_sha256_add(&partial->sha, at, (size_t)n);
+        partial->size += (uint64_t)n;
+        at += n;
+        left -= (size_t)n;
+    }
+    return CLI_OK;
+}
+
+int cli_partial_check_space(const cli_partial *partial, uint64_t bytes) {
+    struct statvfs disk;
+    if (fstatvfs(partial->descriptor, &disk) != 0) return CLI_OK; /* writing will tell */
+    const uint64_t there = (uint64_t)disk.f_bavail * disk.f_frsize;
+    if (bytes <= there) return CLI_OK;
+    cli_size_text needed = cli_bytes_text(bytes), left = cli_bytes_text(there);
+    return cli_error("the disk of '%s' has no room: %s are needed, %s are free; WICK_HOME can name "
+                     "another folder",
+                     partial->path.text, needed.text, left.text);
+}
+
+int cli_partial_rename(cli_partial *partial, const char *path) {
+    if (fsync(partial->descriptor) != 0) return fail(partial, "write");
+    if (rename(partial->path.text, path) != 0) return fail(partial, "rename");
+    return CLI_OK;
+}

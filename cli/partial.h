@@ -1,0 +1,32 @@
+/* partial.h: FILE.gguf.part, what has come of a file: locked against a second fetch, hashed as it
+ * grows, renamed when it is whole. */
+#ifndef WICK_CLI_PARTIAL_H
+#define WICK_CLI_PARTIAL_H
+
+#include "sha256.h"
+#include "store.h"
+
+typedef struct cli_partial {
+    int descriptor;
+    cli_path path;
+    uint64_t size;
+    cli_sha256 sha; /* of size bytes, once cli_partial_keep or _restart was called */
+} cli_partial;
+
+/* All functions return an exit code and have told what is wrong. */
+
+/* Makes the folders above path and opens or makes path.part. */
+int cli_partial_open(const char *path, cli_partial *partial);
+/* is_kept false: removes the file. */
+void cli_partial_close(cli_partial *partial, bool is_kept);
+
+/* Goes on behind what is there, or from the beginning. */
+int cli_partial_keep(cli_partial *partial);
+int cli_partial_restart(cli_partial *partial);
+int cli_partial_append(cli_partial *partial, const void *bytes, size_t size);
+/* Whether the disk has room for so many more bytes. */
+int cli_partial_check_space(const cli_partial *partial, uint64_t bytes);
+/* Gives the file the name that it was opened for; it still has to be closed. */
+int cli_partial_rename(cli_partial *partial, const char *path);
+
+#endif

@@ -1,0 +1,299 @@
+/* pull.c: `wick pull`: which files are meant, and one after the other into the store. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "cli.h"
+#include "description.h"
+#include "fetch.h"
+#include "hub.h"
+#include "interrupt.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+typedef struct pull_options {
+    const char *source, *sha256, *mirror;
+    uint32_t stall_seconds, n_retries;
+    bool list, offline, quiet;
+} pull_options;
+
+static void set_defaults(void *given) {
+    pull_options *const o = given;
+    o->stall_seconds = 30;
+    o->n_retries = 3;
+}
+
+static const cli_option options[] = {
+    {.argument = "hf:OWNER/REPO[:FILE]|URL",
+     .help = "a repository of huggingface.co, FILE being the name of a file there or a part of it "
+             "such as q8_0; without it the only one, else that of q4_k_m; or the address of a file",
+     .kind = &cli_text,
+     .offset = offsetof(pull_options, source),
+     .is_required = true},
+    {.name = "list",
+     .help = "only list the models of the repository",
+     .kind = &cli_flag,
+     .offset = offsetof(pull_options, list)},
+    {.name = "sha256",
+     .argument = "DIGEST",
+     .help = "keep the file only if it has this hash; what a hub tells is checked in any case",
+     .kind = &cli_text,
+     .offset = offsetof(pull_options, sha256)},
+    {.name = "mirror",
+     .argument = "URL",
+     .help = "ask there instead of $HF_ENDPOINT or https://huggingface.co",
+     .kind = &cli_text,
+     .offset = offsetof(pull_options, mirror)},
+    {.name = "offline",
+     .help = "ask no server: succeed only if the model is here already",
+     .kind = &cli_flag,
+     .offset = offsetof(pull_options, offline)},
+    {.name = "stall",
+     .argument = "SECONDS",
+     .help = "give up a connection on which nothing comes for so long",
+     .kind = &cli_u32,
+     .offset = offsetof(pull_options, stall_seconds),
+     .least = 1,
+     .most = 3600},
+    {.name = "retries",
+     .argument = "N",
+     .help = "connect so often again after a cut without a byte more than before",
+     .kind = &cli_u32,
+     .offset = offsetof(pull_options, n_retries),
+     .most = 1000},
+    {.name = "quiet",
+     .letter = 'q',
+     .help = "print the path alone",
+     .kind = &cli_flag,
+     .offset = offsetof(pull_options, quiet)},
+};
+static const cli_group group = {"Arguments and options", options, sizeof options / sizeof *options};
+static const cli_group *const groups[] = {&group, NULL};
+
+/* What is the same for all files of a model. */
+typedef struct pull {
+    const pull_options *options;
+    cli_http *http;
+    cli_digest sha256; /* as asked for; "": any */
+    cli_path first;    /* where the model will be, its first part */
+} pull;
+
+static void tell_licence(const pull *p, const char *page) {
+    cli_description description;
+    cli_describe_model(p->first.text, &description);
+    fputs("licence: ", stderr);
+    if (description.licence[0] != '\0')
+        cli_put_escaped(stderr, description.licence, strlen(description.licence));
+    else
+        fputs("not told", stderr);
+    if (page != NULL) fprintf(stderr, " (%s)", page);
+    fputc('\n', stderr);
+}
+
+static int finish(const pull *p, const char *page) {
+    if (!p->options->quiet) tell_licence(p, page);
+    puts(p->first.text);
+    return CLI_OK;
+}
+
+/* desc lacks what is the same for all files. */
+static int fetch_file(pull *p, cli_fetch_desc *desc, uint32_t index, uint32_t count) {
+    desc->n_retries = p->options->n_retries;
+    desc->is_quiet = p->options->quiet;
+    if (p->sha256.text[0] != '\0') {
+        if (desc->sha256.text[0] != '\0' && strcmp(p->sha256.text, desc->sha256.text) != 0)
+            return cli_error("%s has the sha256 %s there, not the one that --sha256 asks for",
+                             desc->source, desc->sha256.text);
+        desc->sha256 = p->sha256;
+    }
+    if (index == 1 && !cli_path_join(desc->path, "", &p->first)) return CLI_FAILURE;
+    const bool is_here = cli_is_fetched(desc);
+    if (!p->options->quiet) {
+        fprintf(stderr, is_here ? "is here: " : "fetching ");
+        cli_put_escaped(stderr, desc->source, strlen(desc->source));
+        if (desc->size != UINT64_MAX) fprintf(stderr, ", %s", cli_bytes_text(desc->size).text);
+        if (count > 1) fprintf(stderr, ", part %" PRIu32 " of %" PRIu32, index, count);
+        fputc('\n', stderr);
+    }
+    if (is_here) return CLI_OK;
+    if (access(desc->path, F_OK) == 0 && desc->sha256.text[0] == '\0')
+        return cli_error("'%s' is here from another source, or was put there; 'wick rm' removes it",
+                         desc->path);
+    return cli_fetch(p->http, desc);
+}
+
+static int check_single(const pull *p, uint32_t count) {
+    if (count == 1 || p->sha256.text[0] == '\0') return CLI_OK;
+    return cli_error("--sha256 is for one file, and this model has %" PRIu32, count);
+}
+
+/* ---- From a hub ---- */
+
+/* Bytes of the parts behind index that have to come, as far as they are told. */
+static uint64_t bytes_behind(const cli_repository *r, const char *file, uint32_t index) {
+    cli_part part = {0};
+    uint64_t bytes = 0;
+    (void)cli_part_parse(file, &part);
+    for (uint32_t i = index + 1; i <= part.count; i++) {
+        cli_path name, path, key;
+        cli_part_name(file, &part, i, &name);
+        const cli_remote_file *const one = cli_find_file(r, name.text);
+        snprintf(key.text, sizeof key.text, "%s/%.2048s", r->name, name.text);
+        if (one == NULL || one->size > UINT64_MAX - bytes ||
+            cli_store_path(key.text, &path) != CLI_OK || access(path.text, F_OK) == 0)
+            continue;
+        bytes += one->size;
+    }
+    return bytes;
+}
+
+static int fetch_part(pull *p, const cli_hub *hub, const cli_repository *r, const char *file,
+                      uint32_t index) {
+    cli_part part = {0};
+    cli_path name, key, path, url, source, page;
+    (void)cli_part_parse(file, &part);
+    cli_part_name(file, &part, index, &name);
+    const cli_remote_file *const remote = cli_find_file(r, name.text);
+    if (remote == NULL) return cli_error("%s lacks the part %s", r->name, name.text);
+    snprintf(key.text, sizeof key.text, "%s/%.2048s", r->name, name.text);
+    snprintf(source.text, sizeof source.text, "hf:%s:%.1600s", r->name, name.text);
+    int code = cli_store_path(key.text, &path);
+    if (code == CLI_OK) code = cli_file_url(hub, r, name.text, &url);
+    if (code == CLI_OK) code = cli_repository_page(hub, r->name, &page);
+    if (code != CLI_OK) return code;
+    cli_fetch_desc desc = {.url = url.text,
+                           .token = hub->token,
+                           .path = path.text,
+                           .source = source.text,
+                           .licence = r->licence,
+                           .page = page.text,
+                           .sha256 = remote->sha256,
+                           .size = remote->size,
+                           .later_bytes = bytes_behind(r, file, index)};
+    return fetch_file(p, &desc, index, part.count);
+}
+
+static int pull_listed(pull *p, const cli_hub *hub, const cli_repository *r, const char *wanted) {
+    cli_part part = {0};
+    cli_path page;
+    const cli_remote_file *const file = cli_choose_file(r, wanted);
+    if (file == NULL) return CLI_FAILURE;
+    (void)cli_part_parse(file->name, &part);
+    int code = check_single(p, part.count);
+    for (uint32_t i = 1; code == CLI_OK && i <= part.count; i++)
+        code = fetch_part(p, hub, r, file->name, i);
+    if (code == CLI_OK) code = cli_repository_page(hub, r->name, &page);
+    return code == CLI_OK ? finish(p, page.text) : code;
+}
+
+/* given: OWNER/REPO or OWNER/REPO:FILE. */
+static int pull_hub(pull *p, const char *given) {
+    cli_path name;
+    cli_hub hub;
+    cli_repository repository;
+    int code = cli_hub_open(p->options->mirror, &hub);
+    if (code != CLI_OK) return code;
+    const size_t size = strcspn(given, ":");
+    const char *const wanted = given[size] == ':' ? given + size + 1 : NULL;
+    snprintf(name.text, sizeof name.text, "%.*s", (int)(size < 1024 ? size : 1024), given);
+    code = cli_hub_list(&hub, p->http, name.text, &repository);
+    if (code != CLI_OK) return code;
+    if (p->options->list)
+        cli_print_files(&repository, stdout);
+    else
+        code = pull_listed(p, &hub, &repository, wanted);
+    cli_repository_free(&repository);
+    return code;
+}
+
+/* ---- From an address ---- */
+
+/* HOST/PATH/FILE.gguf of an address, without what follows a question mark. */
+static int name_of_url(const char *url, cli_path *name) {
+    const char *const host = strstr(url, "://") + 3;
+    const size_t size = strcspn(host, "?#");
+    cli_part part;
+    if (size >= sizeof name->text) return cli_error("the address is too long");
+    snprintf(name->text, sizeof name->text, "%.*s", (int)size, host);
+    if (memchr(host, '@', strcspn(host, "/?#")) != NULL)
+        return cli_error("an address with a user's name is not taken: it would be kept with the "
+                         "model");
+    if (cli_part_parse(name->text, &part) && strchr(name->text, '/') != NULL) return CLI_OK;
+    return cli_error("the address of a GGUF file ends with .gguf, '%.200s' does not", url);
+}
+
+static int fetch_url(pull *p, const char *name, const cli_part *part, uint32_t index) {
+    cli_path own_name, path, url;
+    const char *const given = p->options->source;
+    cli_part_name(name, part, index, &own_name);
+    const int code = cli_store_path(own_name.text, &path);
+    if (code != CLI_OK) return code;
+    const size_t scheme = (size_t)(strstr(given, "://") + 3 - given);
+    const int length = snprintf(url.text, sizeof url.text, "%.*s%s%s", (int)scheme, given,
+                                own_name.text, given + scheme + strlen(name));
+    if (length < 0 || length >= 2000) return cli_error("the address is too long");
+    cli_fetch_desc desc = {
+        .url = url.text, .path = path.text, .source = url.text, .licence = "", .size = UINT64_MAX};
+    return fetch_file(p, &desc, index, part->count);
+}
+
+static int pull_url(pull *p) {
+    cli_path name;
+    cli_part part = {0};
+    if (p->options->list) return cli_usage_error(&cli_pull, "--list is for hf:OWNER/REPO");
+    int code = name_of_url(p->options->source, &name);
+    if (code != CLI_OK) return code;
+    (void)cli_part_parse(name.text, &part);
+    code = check_single(p, part.count);
+    for (uint32_t i = 1; code == CLI_OK && i <= part.count; i++)
+        code = fetch_url(p, name.text, &part, i);
+    return code == CLI_OK ? finish(p, NULL) : code;
+}
+
+/* ---- The command ---- */
+
+static int find_here(pull *p) {
+    const int code = cli_find_model(p->options->source, &p->first);
+    if (code != CLI_OK) return code;
+    if (access(p->first.text, F_OK) == 0) return finish(p, NULL);
+    return cli_error("%s is not here, and --offline asks no server; 'wick models' lists what is",
+                     p->options->source);
+}
+
+static int run(void *given) {
+    const pull_options *const o = given;
+    pull p = {.options = o};
+    const bool is_hub = strncmp(o->source, "hf:", 3) == 0;
+    const bool is_url =
+        strncasecmp(o->source, "https://", 8) == 0 || strncasecmp(o->source, "http://", 7) == 0;
+    if (!is_hub && !is_url)
+        return cli_usage_error(&cli_pull, "'%s' begins with none of hf:, https:// and http://",
+                               o->source);
+    if (o->sha256 != NULL && !cli_digest_parse(o->sha256, strlen(o->sha256), &p.sha256))
+        return cli_usage_error(&cli_pull, "--sha256: '%s' is not 64 hexadecimal digits", o->sha256);
+    if (o->offline) return find_here(&p);
+    if (!cli_http_is_here()) return CLI_FAILURE;
+    p.http = cli_http_open(o->stall_seconds);
+    if (p.http == NULL) return cli_error("out of memory for connections");
+    cli_watch_interrupt();
+    const int code = is_hub ? pull_hub(&p, o->source + 3) : pull_url(&p);
+    cli_http_close(p.http);
+    return code;
+}
+
+const cli_command cli_pull = {
+    .name = "pull",
+    .summary = "fetch a model",
+    .details = "Prints the path of the file. A fetch that was stopped or cut goes on where it was\n"
+               "with the same command. HF_TOKEN is sent to the hub if it is set. Models are kept\n"
+               "in models/ of $WICK_HOME, $XDG_CACHE_HOME/wick or ~/.cache/wick.\n\n"
+               "  wick pull hf:HuggingFaceTB/SmolLM2-360M-Instruct-GGUF\n"
+               "  wick run SmolLM2-360M-Instruct-GGUF -p \"Once upon a time\"\n",
+    .groups = groups,
+    .options_size = sizeof(pull_options),
+    .defaults = set_defaults,
+    .run = run,
+};

@@ -1,0 +1,324 @@
+/* store.c: names, notes, and what is in the folder. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "store.h"
+
+#include "cache_folder.h"
+#include "cli.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool cli_path_join(const char *base, const char *end, cli_path *path) {
+    const int length = snprintf(path->text, sizeof path->text, "%s%s", base, end);
+    if (length >= 0 && (size_t)length < sizeof path->text) return true;
+    cli_error("the path '%.80s...' is too long", base);
+    return false;
+}
+
+/* ---- Notes: lines of a key, a blank and a value ---- */
+
+typedef struct note_field {
+    const char *key;
+    char *text;
+    size_t size;
+} note_field;
+
+enum { N_FIELDS = 4 };
+
+static void list_fields(cli_note *note, note_field fields[N_FIELDS]) {
+    fields[0] = (note_field){"source", note->source, sizeof note->source};
+    fields[1] = (note_field){"etag", note->etag, sizeof note->etag};
+    fields[2] = (note_field){"licence", note->licence, sizeof note->licence};
+    fields[3] = (note_field){"sha256", note->sha256.text, sizeof note->sha256.text};
+}
+
+void cli_note_read(const char *path, cli_note *note) {
+    *note = (cli_note){0};
+    cli_path where;
+    note_field fields[N_FIELDS];
+    char line[sizeof note->source + 16];
+    list_fields(note, fields);
+    if (!cli_path_join(path, ".note", &where)) return;
+    FILE *const file = fopen(where.text, "r");
+    if (file == NULL) return;
+    while (fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        char *const value = strchr(line, ' ');
+        if (value == NULL) continue;
+        *value = '\0';
+        for (size_t i = 0; i < N_FIELDS; i++) {
+            if (strcmp(line, fields[i].key) != 0 || strlen(value + 1) >= fields[i].size) continue;
+            memcpy(fields[i].text, value + 1, strlen(value + 1) + 1);
+        }
+    }
+    fclose(file);
+}
+
+static int fail_write(const char *path) {
+    return cli_error("cannot write '%s': %s", path, strerror(errno));
+}
+
+int cli_note_write(const char *path, const cli_note *note) {
+    cli_path where, new_one;
+    note_field fields[N_FIELDS];
+    cli_note copy = *note;
+    list_fields(&copy, fields);
+    if (!cli_path_join(path, ".note", &where) || !cli_path_join(path, ".note.new", &new_one))
+        return CLI_FAILURE;
+    FILE *const file = fopen(new_one.text, "w");
+    if (file == NULL) return fail_write(new_one.text);
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        for (char *at = fields[i].text; *at != '\0'; at++)
+            if (iscntrl((unsigned char)*at)) *at = '?'; /* a server's text forges no line */
+        fprintf(file, "%s %s\n", fields[i].key, fields[i].text);
+    }
+    const bool is_lost = ferror(file) != 0;
+    if (fclose(file) == 0 && !is_lost && rename(new_one.text, where.text) == 0) return CLI_OK;
+    (void)fail_write(where.text);
+    (void)unlink(new_one.text);
+    return CLI_FAILURE;
+}
+
+/* ---- Names ---- */
+
+static const char GGUF[] = ".gguf";
+enum { GGUF_SIZE = sizeof GGUF - 1, DIGITS = 5, PART_SIZE = sizeof "-00001-of-00003" - 1 };
+
+/* Five digits, as the writers of split files have them. */
+static bool parse_number(const char *text, uint32_t *number) {
+    *number = 0;
+    for (size_t i = 0; i < DIGITS; i++) {
+        if (text[i] < '0' || text[i] > '9') return false;
+        *number = 10 * *number + (uint32_t)(text[i] - '0');
+    }
+    return true;
+}
+
+bool cli_part_parse(const char *name, cli_part *part) {
+    const size_t size = strlen(name);
+    if (size <= GGUF_SIZE || strcasecmp(name + size - GGUF_SIZE, GGUF) != 0) return false;
+    *part = (cli_part){1, 1, size - GGUF_SIZE};
+    if (part->stem <= PART_SIZE) return true;
+    const char *const at = name + part->stem - PART_SIZE;
+    uint32_t index = 0, count = 0;
+    const bool is_part = at[0] == '-' && parse_number(at + 1, &index) &&
+                         memcmp(at + 1 + DIGITS, "-of-", 4) == 0 &&
+                         parse_number(at + 5 + DIGITS, &count);
+    if (is_part && index >= 1 && index <= count)
+        *part = (cli_part){index, count, part->stem - PART_SIZE};
+    return true;
+}
+
+void cli_part_name(const char *name, const cli_part *part, uint32_t index, cli_path *out) {
+    snprintf(out->text, sizeof out->text, "%s", name);
+    if (part->count == 1 || part->stem + PART_SIZE >= sizeof out->text) return;
+    char digits[16];
+    snprintf(digits, sizeof digits, "%05" PRIu32, index);
+    memcpy(out->text + part->stem + 1, digits, DIGITS);
+}
+
+bool cli_is_safe_name(const char *name) {
+    for (const char *at = name;; at++) {
+        const size_t size = strcspn(at, "/");
+        if (size == 0 || size > 240 || at[0] == '.') return false;
+        for (; *at != '/' && *at != '\0'; at++)
+            if (iscntrl((unsigned char)*at) || *at == '\\') return false;
+        if (*at == '\0') return true;
+    }
+}
+
+static bool find_root(cli_path *root) {
+    if (cli_cache_path("models", root->text, sizeof root->text)) return true;
+    cli_error("none of WICK_HOME, XDG_CACHE_HOME and HOME says where models are kept; set one");
+    return false;
+}
+
+int cli_store_path(const char *name, cli_path *path) {
+    cli_path root;
+    if (!cli_is_safe_name(name)) return cli_error("'%s' cannot be the name of a file", name);
+    if (!find_root(&root)) return CLI_FAILURE;
+    const size_t used = strlen(root.text);
+    if (used + 1 >= sizeof root.text) return cli_error("the path of the models is too long");
+    root.text[used] = '/';
+    root.text[used + 1] = '\0';
+    return cli_path_join(root.text, name, path) ? CLI_OK : CLI_FAILURE;
+}
+
+/* ---- Listing ---- */
+
+typedef struct lister {
+    cli_stored_models *models;
+    size_t capacity;
+    size_t root_size; /* bytes of a path before the model's name */
+} lister;
+
+enum { MAX_DEPTH = 16 };
+
+static bool append(lister *l, const char *name, const struct stat *info, bool is_here) {
+    cli_part part;
+    if (!cli_part_parse(name, &part)) return true;
+    if (l->models->n == l->capacity) {
+        const size_t wanted = l->capacity > 0 ? 2 * l->capacity : 16;
+        cli_stored_model *const items = realloc(l->models->items, wanted * sizeof *items);
+        if (items == NULL) return false;
+        l->models->items = items;
+        l->capacity = wanted;
+    }
+    cli_path first;
+    cli_part_name(name, &part, 1, &first);
+    cli_stored_model *const model = &l->models->items[l->models->n];
+    *model = (cli_stored_model){.name = strdup(first.text),
+                                .size = (uint64_t)info->st_size,
+                                .time = (int64_t)info->st_mtime,
+                                .n_parts = part.count,
+                                .n_here = is_here};
+    l->models->n += model->name != NULL;
+    return model->name != NULL;
+}
+
+/* False: out of memory. Links to folders are not followed, so there is no circle. */
+static bool walk(lister *l, const char *folder, int depth) {
+    static const char PART[] = ".part";
+    DIR *const stream = opendir(folder);
+    if (stream == NULL) return true;
+    bool is_fine = true;
+    for (const struct dirent *entry; is_fine && (entry = readdir(stream)) != NULL;) {
+        cli_path path;
+        struct stat info;
+        const int length = snprintf(path.text, sizeof path.text, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] == '.' || length < 0 || (size_t)length >= sizeof path.text ||
+            lstat(path.text, &info) != 0)
+            continue;
+        if (S_ISDIR(info.st_mode) && depth < MAX_DEPTH) is_fine = walk(l, path.text, depth + 1);
+        if (S_ISLNK(info.st_mode) && stat(path.text, &info) != 0) continue;
+        if (!S_ISREG(info.st_mode)) continue;
+        char *const end = path.text + length - (sizeof PART - 1);
+        const bool is_part = (size_t)length >= sizeof PART && strcmp(end, PART) == 0;
+        if (is_part) *end = '\0';
+        is_fine = append(l, path.text + l->root_size, &info, !is_part);
+    }
+    closedir(stream);
+    return is_fine;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const cli_stored_model *)a)->name, ((const cli_stored_model *)b)->name);
+}
+
+/* The files of a model become one. */
+static void merge(cli_stored_models *models) {
+    size_t n = 0;
+    for (size_t i = 0; i < models->n; i++) {
+        cli_stored_model *const from = &models->items[i];
+        cli_stored_model *const to = n > 0 ? &models->items[n - 1] : from;
+        if (n == 0 || strcmp(to->name, from->name) != 0) {
+            models->items[n++] = *from;
+            continue;
+        }
+        to->size += from->size;
+        to->n_here += from->n_here;
+        if (from->time > to->time) to->time = from->time;
+        free(from->name);
+    }
+    models->n = n;
+}
+
+int cli_store_list(cli_stored_models *models) {
+    *models = (cli_stored_models){0};
+    cli_path root;
+    if (!find_root(&root)) return CLI_FAILURE;
+    lister l = {.models = models, .root_size = strlen(root.text) + 1};
+    const bool is_fine = walk(&l, root.text, 0);
+    if (!is_fine) {
+        cli_store_free(models);
+        return cli_error("out of memory for the list of models");
+    }
+    if (models->n > 0) qsort(models->items, models->n, sizeof *models->items, by_name);
+    merge(models);
+    return CLI_OK;
+}
+
+void cli_store_free(cli_stored_models *models) {
+    for (size_t i = 0; i < models->n; i++) free(models->items[i].name);
+    free(models->items);
+    *models = (cli_stored_models){0};
+}
+
+/* ---- Finding ---- */
+
+static const char *skip_prefix(const char *text, const char *prefix) {
+    const size_t size = strlen(prefix);
+    return strncasecmp(text, prefix, size) == 0 ? text + size : text;
+}
+
+/* Of bytes of a name: a colon is what a slash is, as hf:OWNER/REPO:FILE has it. */
+static bool is_same(const char *a, const char *b, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        const int x = a[i] == ':' ? '/' : tolower((unsigned char)a[i]);
+        const int y = b[i] == ':' ? '/' : tolower((unsigned char)b[i]);
+        if (x != y) return false;
+    }
+    return true;
+}
+
+/* The name up to size bytes is wanted, or begins or ends with it at a slash. */
+static bool is_meant(const char *name, size_t size, const char *wanted, size_t wanted_size) {
+    if (wanted_size == 0 || wanted_size > size) return false;
+    const size_t rest = size - wanted_size;
+    if (is_same(name, wanted, wanted_size) && (rest == 0 || name[wanted_size] == '/')) return true;
+    return rest > 0 && name[rest - 1] == '/' && is_same(name + rest, wanted, wanted_size);
+}
+
+static bool is_named(const cli_stored_model *model, const char *wanted) {
+    wanted = skip_prefix(skip_prefix(skip_prefix(wanted, "hf:"), "https://"), "http://");
+    cli_part part = {0}, wanted_part;
+    const size_t whole = strlen(wanted);
+    const size_t size = cli_part_parse(wanted, &wanted_part) ? wanted_part.stem : whole;
+    (void)cli_part_parse(model->name, &part); /* is in the list because it can be */
+    return is_meant(model->name, part.stem, wanted, size);
+}
+
+int cli_pick_model(const cli_stored_models *models, const char *wanted,
+                   const cli_stored_model **model) {
+    size_t n = 0;
+    *model = NULL;
+    for (size_t i = 0; i < models->n; i++) {
+        if (!is_named(&models->items[i], wanted)) continue;
+        *model = &models->items[i];
+        n++;
+    }
+    if (n <= 1) return CLI_OK;
+    cli_error("'%s' may be one of several models; say which:", wanted);
+    for (size_t i = 0; i < models->n; i++)
+        if (is_named(&models->items[i], wanted)) fprintf(stderr, "  %s\n", models->items[i].name);
+    return CLI_FAILURE;
+}
+
+int cli_find_model(const char *given, cli_path *path) {
+    cli_path root;
+    if (!cli_path_join(given, "", path)) return CLI_FAILURE;
+    if (access(given, F_OK) == 0 || !cli_cache_path("models", root.text, sizeof root.text))
+        return CLI_OK;
+    cli_stored_models models;
+    const cli_stored_model *found = NULL;
+    int code = cli_store_list(&models);
+    if (code != CLI_OK) return code;
+    code = cli_pick_model(&models, given, &found);
+    if (code == CLI_OK && found != NULL && found->n_here < found->n_parts)
+        code = cli_error("%s is not complete; 'wick pull' goes on with it", found->name);
+    else if (code == CLI_OK && found != NULL)
+        code = cli_store_path(found->name, path);
+    else if (code == CLI_OK && strncmp(given, "hf:", 3) == 0)
+        code = cli_error("%s is not here; 'wick pull %s' fetches it", given, given);
+    cli_store_free(&models);
+    return code;
+}
