@@ -103,5 +103,6 @@ void cli_print_overview(const cli_command *const *commands) {
            "\nTry:\n"
            "  wick run                                   a small model that is in the command\n"
            "  wick run MODEL.gguf -p \"Once upon a time\"  your own\n"
+           "  wick pull hf:OWNER/REPO                    one from huggingface.co\n"
            "  wick help run                              all that can be set\n");
 }

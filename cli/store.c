@@ -279,12 +279,16 @@ static bool is_meant(const char *name, size_t size, const char *wanted, size_t w
 }
 
 static bool is_named(const cli_stored_model *model, const char *wanted) {
-    wanted = skip_prefix(skip_prefix(skip_prefix(wanted, "hf:"), "https://"), "http://");
     cli_part part = {0}, wanted_part;
-    const size_t whole = strlen(wanted);
-    const size_t size = cli_part_parse(wanted, &wanted_part) ? wanted_part.stem : whole;
+    cli_path own;
+    const char *const of_url = skip_prefix(skip_prefix(wanted, "https://"), "http://");
+    const char *const name = skip_prefix(of_url, "hf:");
+    const size_t size = of_url != wanted ? strcspn(name, "?#") : strlen(name);
+    if (size >= sizeof own.text) return false;
+    snprintf(own.text, sizeof own.text, "%.*s", (int)size, name);
     (void)cli_part_parse(model->name, &part); /* is in the list because it can be */
-    return is_meant(model->name, part.stem, wanted, size);
+    return is_meant(model->name, part.stem, own.text,
+                    cli_part_parse(own.text, &wanted_part) ? wanted_part.stem : size);
 }
 
 int cli_pick_model(const cli_stored_models *models, const char *wanted,

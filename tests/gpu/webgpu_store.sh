@@ -5,6 +5,7 @@
 wick=${WICK_BIN:?}
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
+unset WICK_HOME
 export XDG_CACHE_HOME="$folder/cache"
 n=0 failed=0
 

@@ -17,6 +17,7 @@ static int set_up(void **state) {
     (void)state;
     snprintf(root, sizeof root, "/tmp/wick-kernels-XXXXXX");
     if (mkdtemp(root) == NULL || setenv("XDG_CACHE_HOME", root, 1) != 0) return 1;
+    if (unsetenv("WICK_HOME") != 0) return 1;
     cache = (cli_kernel_cache){0};
     cli_kernel_cache_open(&cache, 4096);
     return 0;
