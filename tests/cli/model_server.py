@@ -98,7 +98,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """with Server() as server: server.resources["/m.gguf"] = Resource(...); server.url("/m.gguf")"""
+    """with Server() as server: server.resources["/m.gguf"] = Resource(...)"""
     daemon_threads = True
 
     def __init__(self, certificate=None):

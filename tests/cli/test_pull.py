@@ -391,7 +391,8 @@ def test_wrong_lengths():
 
 
 def test_wrong_hashes():
-    with places(m=Resource(CONTENT, headers={"X-Linked-ETag": f'"{"0" * 64}"'})) as (server, models):
+    wrong = {"X-Linked-ETag": f'"{"0" * 64}"'}
+    with places(m=Resource(CONTENT, headers=wrong)) as (server, models):
         cannot_pull(server, DIGEST, "was thrown away")
         equal(stored(models), [])
         cannot_pull(server, "0" * 64, options=["--sha256", DIGEST])
@@ -485,7 +486,8 @@ def test_a_hostile_hub():
             server.resources[where] = Resource(text)
             said = hub(server, "a/b").stderr
             assert b"is no JSON" in said, (text[:20], said)
-        for text in (b"[]", b"1e5", b"null", b'{"siblings":{}}', b'{"siblings":[1,{"rfilename":2}]}',
+        for text in (b"[]", b"1e5", b"null", b'{"siblings":{}}',
+                     b'{"siblings":[1,{"rfilename":2}]}',
                      b'{"siblings":[{"rfilename":"x.txt"},{"rfilename":"\\ud800.gguf"}]}'):
             server.resources[where] = Resource(text)
             assert b"has no GGUF file" in hub(server, "a/b").stderr
