@@ -2,6 +2,7 @@
  * of the same file: by its hash where that is known beforehand, else by a strong ETag and If-Range
  * (RFC 9110, section 13.1.5). */
 #define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
 
 #include "fetch.h"
 
@@ -214,7 +215,8 @@ static cli_http_end request(fetch *f, cli_http *http) {
 
 /* Until all bytes are there. */
 static int transfer(fetch *f, cli_http *http) {
-    uint64_t most = f->partial.size; /* a server that cuts at the same place gets no further */
+    const uint64_t start = f->partial.size;
+    uint64_t most = start; /* a server that cuts at the same place gets no further */
     bool was_renewed = false;
     for (uint32_t n_tries = 0;;) {
         if (f->partial.size > 0 && f->partial.size == f->desc->size) return CLI_OK;
@@ -232,8 +234,10 @@ static int transfer(fetch *f, cli_http *http) {
         if (end.outcome == CLI_HTTP_STOPPED && f->code != CLI_OK) return f->code;
         if (f->partial.size > most) n_tries = 0;
         if (f->partial.size > most) most = f->partial.size;
-        if (end.outcome != CLI_HTTP_CUT || n_tries == f->desc->n_retries)
-            return fail_transfer(f, &end);
+        const bool was_reached = most > start;
+        const bool may_help =
+            end.outcome == CLI_HTTP_CUT || (end.outcome == CLI_HTTP_UNREACHED && was_reached);
+        if (!may_help || n_tries == f->desc->n_retries) return fail_transfer(f, &end);
         wait_for_next_try(++n_tries);
     }
 }

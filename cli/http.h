@@ -36,6 +36,7 @@ typedef enum cli_http_outcome {
     CLI_HTTP_DONE,
     CLI_HTTP_REFUSED,     /* a status from 400 on */
     CLI_HTTP_CUT,         /* trying again may help */
+    CLI_HTTP_UNREACHED,   /* no connection: only where there was one before */
     CLI_HTTP_FAILED,      /* it will not */
     CLI_HTTP_STOPPED,     /* by begin or take */
     CLI_HTTP_INTERRUPTED, /* by Ctrl-C */

@@ -9,7 +9,6 @@
 #include "text_out.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -134,9 +133,10 @@ static int read_answer(cli_json_value root, cli_repository *r) {
     const cli_json_value licence = cli_json_member(card, "license");
     if (!cli_json_get_text(licence, r->licence, sizeof r->licence)) /* some cards list several */
         (void)cli_json_get_text(cli_json_first(licence), r->licence, sizeof r->licence);
-    if (strcmp(r->licence, "other") == 0) /* its name is beside it then */
-        (void)cli_json_get_text(cli_json_member(card, "license_name"), r->licence,
-                                sizeof r->licence);
+    char name[sizeof r->licence];
+    const cli_json_value other = cli_json_member(card, "license_name");
+    if (strcmp(r->licence, "other") == 0 && cli_json_get_text(other, name, sizeof name))
+        memcpy(r->licence, name, sizeof name);
     if (!cli_json_get_text(cli_json_member(root, "sha"), r->revision, sizeof r->revision) ||
         !cli_is_safe_name(r->revision))
         snprintf(r->revision, sizeof r->revision, "main");
@@ -296,6 +296,25 @@ const cli_remote_file *cli_choose_file(const cli_repository *r, const char *want
 }
 
 /* ---- Addresses ---- */
+
+bool cli_hub_from_url(const char *mirror, const char *url, cli_path *given) {
+    static const char *const ways[] = {"/resolve/main/", "/blob/main/"};
+    const char *const bases[] = {"https://huggingface.co/", mirror};
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
+        const size_t size = bases[i] != NULL ? strlen(bases[i]) : 0;
+        if (size == 0 || strncasecmp(url, bases[i], size) != 0) continue;
+        const char *const name = url + size + strspn(url + size, "/");
+        for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+            const char *const way = strstr(name, ways[k]);
+            const char *const file = way != NULL ? way + strlen(ways[k]) : "";
+            if (file[0] == '\0' || strchr(file, '%') != NULL) continue;
+            const int length = snprintf(given->text, sizeof given->text, "hf:%.*s:%.*s",
+                                        (int)(way - name), name, (int)strcspn(file, "?#"), file);
+            if (length > 0 && (size_t)length < sizeof given->text) return true;
+        }
+    }
+    return false;
+}
 
 /* Percent-encoding of RFC 3986; slashes stay. False: it does not fit. */
 static bool append_encoded(cli_path *url, const char *text) {

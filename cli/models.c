@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,7 +54,9 @@ static void print_line(const cli_stored_model *model, int name_width) {
     cli_path path;
     cli_description description;
     describe(model, &path, &description);
-    printf("%-*s  %10s  %-10s  %s  ", name_width, model->name, cli_bytes_text(model->size).text,
+    cli_put_escaped(stdout, model->name, strlen(model->name));
+    printf("%*s  %10s  %-10s  %s  ", name_width - (int)strlen(model->name), "",
+           cli_bytes_text(model->size).text,
            !is_complete(model)           ? "unfinished"
            : description.type[0] != '\0' ? description.type
                                          : "unreadable",

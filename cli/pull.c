@@ -76,6 +76,7 @@ static const cli_group *const groups[] = {&group, NULL};
 /* What is the same for all files of a model. */
 typedef struct pull {
     const pull_options *options;
+    const char *source; /* hf:OWNER/REPO[:FILE], or an address */
     cli_http *http;
     cli_digest sha256; /* as asked for; "": any */
     cli_path first;    /* where the model will be, its first part */
@@ -227,7 +228,7 @@ static int name_of_url(const char *url, cli_path *name) {
 
 static int fetch_url(pull *p, const char *name, const cli_part *part, uint32_t index) {
     cli_path own_name, path, url;
-    const char *const given = p->options->source;
+    const char *const given = p->source;
     cli_part_name(name, part, index, &own_name);
     const int code = cli_store_path(own_name.text, &path);
     if (code != CLI_OK) return code;
@@ -244,7 +245,7 @@ static int pull_url(pull *p) {
     cli_path name;
     cli_part part = {0};
     if (p->options->list) return cli_usage_error(&cli_pull, "--list is for hf:OWNER/REPO");
-    int code = name_of_url(p->options->source, &name);
+    int code = name_of_url(p->source, &name);
     if (code != CLI_OK) return code;
     (void)cli_part_parse(name.text, &part);
     code = check_single(p, part.count);
@@ -256,20 +257,24 @@ static int pull_url(pull *p) {
 /* ---- The command ---- */
 
 static int find_here(pull *p) {
-    const int code = cli_find_model(p->options->source, &p->first);
+    const int code = cli_find_model(p->source, &p->first);
     if (code != CLI_OK) return code;
     if (access(p->first.text, F_OK) == 0) return finish(p, NULL);
     return cli_error("%s is not here, and --offline asks no server; 'wick models' lists what is",
-                     p->options->source);
+                     p->source);
+}
+
+static bool is_url(const char *text) {
+    return strncasecmp(text, "https://", 8) == 0 || strncasecmp(text, "http://", 7) == 0;
 }
 
 static int run(void *given) {
     const pull_options *const o = given;
-    pull p = {.options = o};
-    const bool is_hub = strncmp(o->source, "hf:", 3) == 0;
-    const bool is_url =
-        strncasecmp(o->source, "https://", 8) == 0 || strncasecmp(o->source, "http://", 7) == 0;
-    if (!is_hub && !is_url)
+    cli_path file;
+    const bool is_of_hub = cli_hub_from_url(o->mirror, o->source, &file);
+    pull p = {.options = o, .source = is_of_hub ? file.text : o->source};
+    const bool is_hub = strncmp(p.source, "hf:", 3) == 0;
+    if (!is_hub && !is_url(p.source))
         return cli_usage_error(&cli_pull, "'%s' begins with none of hf:, https:// and http://",
                                o->source);
     if (o->sha256 != NULL && !cli_digest_parse(o->sha256, strlen(o->sha256), &p.sha256))
@@ -279,7 +284,7 @@ static int run(void *given) {
     p.http = cli_http_open(o->stall_seconds);
     if (p.http == NULL) return cli_error("out of memory for connections");
     cli_watch_interrupt();
-    const int code = is_hub ? pull_hub(&p, o->source + 3) : pull_url(&p);
+    const int code = is_hub ? pull_hub(&p, p.source + 3) : pull_url(&p);
     cli_http_close(p.http);
     return code;
 }

@@ -1,5 +1,6 @@
 /* store.c: names, notes, and what is in the folder. */
 #define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
 
 #include "store.h"
 
@@ -126,12 +127,18 @@ void cli_part_name(const char *name, const cli_part *part, uint32_t index, cli_p
     memcpy(out->text + part->stem + 1, digits, DIGITS);
 }
 
+/* A control character, C0 or C1 (in UTF-8), which could steer a terminal; or a backslash. */
+static bool is_odd(const char *at) {
+    const unsigned char first = (unsigned char)at[0], second = (unsigned char)at[1];
+    return iscntrl(first) || first == '\\' || (first == 0xC2 && second >= 0x80 && second < 0xA0);
+}
+
 bool cli_is_safe_name(const char *name) {
     for (const char *at = name;; at++) {
         const size_t size = strcspn(at, "/");
         if (size == 0 || size > 240 || at[0] == '.') return false;
         for (; *at != '/' && *at != '\0'; at++)
-            if (iscntrl((unsigned char)*at) || *at == '\\') return false;
+            if (is_odd(at)) return false;
         if (*at == '\0') return true;
     }
 }

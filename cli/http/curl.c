@@ -137,7 +137,6 @@ static void set_up(cli_http *http, exchange *e) {
     curl_easy_reset(curl);
     curl_easy_setopt(curl, CURLOPT_URL, r->url);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "wick");
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, http->reason);
     curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
@@ -194,6 +193,10 @@ static cli_http_outcome outcome_of(const exchange *e, CURLcode code) {
     case CURLE_OPERATION_TIMEDOUT:
     case CURLE_HTTP2:
     case CURLE_HTTP2_STREAM: return CLI_HTTP_CUT;
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_SSL_CONNECT_ERROR: return CLI_HTTP_UNREACHED;
     default: return CLI_HTTP_FAILED;
     }
 }

@@ -167,6 +167,12 @@ def test_choice_of_a_file():
         assert b"several models; say which" in done.stderr, done.stderr
         server.add_repository("a/one", {"any.gguf": CONTENT, "mmproj-any.gguf": CONTENT})
         equal(hub_path(server, "a/one").name, "any.gguf")
+        for way in ("resolve", "blob"):  # as a browser shows it
+            address = server.url(f"/a/b/{way}/main/m-Q8_0.gguf?download=true")
+            mirror = ["--mirror", server.url("")]
+            for more in ([], ["--offline"]):
+                equal(succeeds("pull", address, *mirror, *more).decode().strip(),
+                      str(models / "a/b/m-Q8_0.gguf"))
 
 
 def test_a_model_in_parts():
@@ -197,6 +203,7 @@ def test_a_model_in_parts():
 def test_licence_and_revision():
     with places() as (server, _):
         for card, expected in (("apache-2.0", "apache-2.0"), (["mit", "cc0"], "mit"),
+                               ("other", "other"),
                                (None, "mit")):  # the last one from the file itself
             server.add_repository("a/b", {"m.gguf": CONTENT}, licence=card)
             done = hub(server, "a/b")
@@ -322,6 +329,18 @@ def test_a_server_that_fails_for_a_while():
         pull(server, "/m.gguf", "--retries", 1)
         server.resources["/n.gguf"] = Resource(CONTENT, n_failures=1)
         cannot_pull(server, "answered 503", path="/n.gguf")
+
+
+def test_a_server_that_is_gone():
+    with places(m=Resource(CONTENT, cut_after=400000)) as (server, _):
+        process = subprocess.Popen([WICK, "pull", "-q", server.url("/m.gguf"), "--retries", "1"],
+                                   stderr=subprocess.PIPE)
+        wait_for(lambda: server.requests)
+        server.shutdown()
+        server.server_close()
+        _, said = process.communicate(timeout=TIMEOUT)
+        equal(process.returncode, 1)
+        assert b"390.6 KiB are kept" in said, said
 
 
 def test_a_stall():
@@ -492,7 +511,8 @@ def test_a_hostile_hub():
             server.resources[where] = Resource(text)
             assert b"has no GGUF file" in hub(server, "a/b").stderr
         names = ["../../x.gguf", "/x.gguf", "a/../x.gguf", "a//x.gguf", ".x.gguf", "x\n.gguf",
-                 "x\\y.gguf", "x" * 300 + ".gguf", "/".join(["y" * 200] * 6) + ".gguf"]
+                 "x\\y.gguf", "x\x9b2J.gguf", "x" * 300 + ".gguf",
+                 "/".join(["y" * 200] * 6) + ".gguf"]
         server.resources[where] = Resource(json.dumps(
             {"siblings": [{"rfilename": name} for name in names]}).encode())
         assert b"has no GGUF file" in hub(server, "a/b").stderr
