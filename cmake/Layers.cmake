@@ -56,6 +56,13 @@ endif()
 wick_layer(wick_core SOURCES core/*.c)
 wick_layer(wick_sys SOURCES sys/posix/*.c USES wick_core)
 wick_layer(wick_quant SOURCES quant/*.c USES wick_core)
+# gcc would unroll the loops over tries, and then not vectorise them; nor does it vectorise a choice
+# between floats that may trap. Neither changes a result.
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    file(GLOB encoders CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/quant/encode_*.c)
+    set_source_files_properties(${encoders} PROPERTIES COMPILE_OPTIONS
+        "-fno-trapping-math;--param=max-completely-peel-times=4")
+endif()
 wick_layer(wick_text SOURCES text/*.c USES wick_core)
 wick_layer(wick_format SOURCES format/*.c USES wick_core wick_quant)
 wick_layer(wick_backend SOURCES backend/*.c USES wick_core)
