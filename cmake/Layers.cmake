@@ -81,6 +81,7 @@ wick_layer(wick_tensor SOURCES tensor/*.c USES wick_null wick_cpu wick_webgpu)
 wick_layer(wick_ops SOURCES ops/*.c USES wick_tensor)
 wick_layer(wick_model SOURCES model/*.c model/families/*.c USES wick_ops wick_format)
 wick_layer(wick_llm SOURCES llm/*.c USES wick_model wick_text wick_sys)
+wick_layer(wick_convert SOURCES convert/*.c USES wick_llm)
 wick_layer(wick_verify SOURCES verify/*.c USES wick_ops)
 
 target_link_libraries(wick_core INTERFACE m)
