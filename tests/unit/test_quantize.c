@@ -48,28 +48,27 @@ static void add(contents *c, const char *name, wick_shape shape) {
         (wick_file_tensor){.name = text_of(copy), .dtype = WICK_F32, .shape = shape};
 }
 
-/* What a llama has, one row or two of everything. */
-static contents llama(int64_t k) {
-    contents c = {.values = {{.key = text_of("general.architecture"),
-                              .type = WICK_VALUE_STRING,
-                              .string = text_of("llama")},
-                             number("llama.block_count", LAYERS),
-                             number("llama.attention.head_count", 8),
-                             number("llama.attention.head_count_kv", 2),
-                             number("general.file_type", 0)},
-                  .n_values = 5};
+/* What a llama has, one row or two of everything. Names lie in *c. */
+static void describe_llama(contents *c, int64_t k) {
     static const char *const matrices[] = {"attn_q", "attn_v", "ffn_down", "ffn_gate_inp"};
-    add(&c, "token_embd.weight", WICK_SHAPE(4, k));
+    *c = (contents){.values = {{.key = text_of("general.architecture"),
+                                .type = WICK_VALUE_STRING,
+                                .string = text_of("llama")},
+                               number("llama.block_count", LAYERS),
+                               number("llama.attention.head_count", 8),
+                               number("llama.attention.head_count_kv", 2),
+                               number("general.file_type", 0)},
+                    .n_values = 5};
+    add(c, "token_embd.weight", WICK_SHAPE(4, k));
     for (int layer = 0; layer < LAYERS; layer++) {
         char name[40];
         for (size_t i = 0; i < WK_COUNT(matrices); i++) {
             snprintf(name, sizeof name, "blk.%d.%s.weight", layer, matrices[i]);
-            add(&c, name, WICK_SHAPE(2, k));
+            add(c, name, WICK_SHAPE(2, k));
         }
     }
-    add(&c, "output_norm.weight", WICK_SHAPE(k));
-    add(&c, "output.weight", WICK_SHAPE(4, k));
-    return c;
+    add(c, "output_norm.weight", WICK_SHAPE(k));
+    add(c, "output.weight", WICK_SHAPE(4, k));
 }
 
 static int64_t count_of(const wick_file_tensor *tensor) {
@@ -105,7 +104,8 @@ static int make_folder(void **state) {
     if (mkdtemp(folder) == NULL) return -1;
     snprintf(in, sizeof in, "%s/in.gguf", folder);
     snprintf(out, sizeof out, "%s/out.gguf", folder);
-    const contents c = llama(K);
+    contents c;
+    describe_llama(&c, K);
     write_model(in, &c, 0);
     return 0;
 }
@@ -216,7 +216,8 @@ static void test_all_types(void **state) {
 
 static void test_fallbacks(void **state) {
     (void)state;
-    const contents c = llama(ODD_K);
+    contents c;
+    describe_llama(&c, ODD_K);
     write_model(in, &c, 0);
     static const expectation expected[] = {
         {"Q4_K_M", "blk.3.attn_q.weight", WICK_Q5_0}, {"Q4_K_M", "output.weight", WICK_Q8_0},
@@ -237,7 +238,8 @@ static void test_fallbacks(void **state) {
         }
         assert_int_equal(wick_quantize_finish(q, false, NULL), WICK_OK);
     }
-    const contents odder = llama(17); /* of no block at all */
+    contents odder;
+    describe_llama(&odder, 17); /* of no block at all */
     write_model(in, &odder, 0);
     assert_int_equal(quantize(&(wick_quantize_desc){.type = "Q4_K_M"}, NULL), WICK_OK);
     wick_file *file = NULL;
@@ -296,7 +298,8 @@ static void test_contents(void **state) {
 
 static void test_bad_elements(void **state) {
     (void)state;
-    const contents c = llama(K);
+    contents c;
+    describe_llama(&c, K);
     static const struct {
         float value;
         const char *type, *shown;
