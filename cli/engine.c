@@ -1,20 +1,18 @@
 /* engine.c: opens devices and loads models, step by step so that Ctrl-C and a progress line work.
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include "engine.h"
 
 #include "cli.h"
 #include "embedded_model.h"
 #include "hush.h"
 #include "interrupt.h"
+#include "progress.h"
 #include "text_out.h"
 #include "tuning.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Words of the tables below are the enumerations' values. */
 _Static_assert(WICK_MATH_EXACT == 0 && WICK_MATH_FAST == 1, "words of --math");
@@ -165,27 +163,6 @@ static int open_device(cli_engine *engine, const cli_engine_options *options) {
     return cli_tuning_load(engine->device, options->tuning, true);
 }
 
-/* A line that rewrites itself, for people who wait. */
-typedef struct progress_line {
-    bool is_wanted, is_shown;
-    double start; /* seconds */
-} progress_line;
-
-static void show_progress(progress_line *line, const wick_progress *progress) {
-    static const double patience = 0.5; /* seconds */
-    if (!line->is_wanted || progress->total == 0 || wick_time() - line->start < patience) return;
-    line->is_shown = true;
-    const double percent = 100.0 * (double)progress->done / (double)progress->total;
-    if (progress->done < progress->total)
-        fprintf(stderr, "\rloading %3.0f %%", percent);
-    else
-        fputs("\rcompiling    ", stderr);
-}
-
-static void clear_progress(const progress_line *line) {
-    if (line->is_shown) fputs("\r             \r", stderr);
-}
-
 /* Some files hold a vocabulary for tests and nothing else. NULL: this one does not. */
 static const char *vocabulary_hint(const char *path) {
     wick_file *file = NULL;
@@ -203,13 +180,17 @@ static int load(cli_engine *engine, wick_source source, const wick_model_desc *d
     wick_model_loading *loading = NULL;
     if (wick_model_open_start(engine->device, source, desc, &loading, &error) != WICK_OK)
         return cli_report_file(&error, path, NULL);
-    progress_line line = {.is_wanted = isatty(STDERR_FILENO) == 1, .start = wick_time()};
+    cli_progress line = cli_progress_begin();
     wick_progress progress = {0};
     while (!cli_interrupted() && wick_model_open_poll(loading, &progress) == WICK_PENDING) {
-        show_progress(&line, &progress);
-        if (progress.done == progress.total) wick_pause(engine->device); /* kernels compile */
+        const bool is_compiling = progress.done == progress.total;
+        if (!is_compiling)
+            cli_progress_show(&line, "loading", (double)progress.done / (double)progress.total);
+        else if (progress.total > 0)
+            cli_progress_show(&line, "compiling", -1);
+        if (is_compiling) wick_pause(engine->device);
     }
-    clear_progress(&line);
+    cli_progress_clear(&line);
     const wick_status status = wick_model_open_finish(loading, &engine->model, &error);
     if (status == WICK_ERR_CANCELLED) return CLI_INTERRUPTED;
     return status == WICK_OK ? CLI_OK : cli_report_file(&error, path, vocabulary_hint(path));

@@ -56,6 +56,13 @@ endif()
 wick_layer(wick_core SOURCES core/*.c)
 wick_layer(wick_sys SOURCES sys/posix/*.c USES wick_core)
 wick_layer(wick_quant SOURCES quant/*.c USES wick_core)
+# gcc would unroll the loops over tries, and then not vectorise them; nor does it vectorise a choice
+# between floats that may trap. Neither changes a result.
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    file(GLOB encoders CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/quant/encode_*.c)
+    set_source_files_properties(${encoders} PROPERTIES COMPILE_OPTIONS
+        "-fno-trapping-math;--param=max-completely-peel-times=4")
+endif()
 wick_layer(wick_text SOURCES text/*.c USES wick_core)
 wick_layer(wick_format SOURCES format/*.c USES wick_core wick_quant)
 wick_layer(wick_backend SOURCES backend/*.c USES wick_core)
@@ -74,6 +81,7 @@ wick_layer(wick_tensor SOURCES tensor/*.c USES wick_null wick_cpu wick_webgpu)
 wick_layer(wick_ops SOURCES ops/*.c USES wick_tensor)
 wick_layer(wick_model SOURCES model/*.c model/families/*.c USES wick_ops wick_format)
 wick_layer(wick_llm SOURCES llm/*.c USES wick_model wick_text wick_sys)
+wick_layer(wick_convert SOURCES convert/*.c USES wick_llm)
 wick_layer(wick_verify SOURCES verify/*.c USES wick_ops)
 
 target_link_libraries(wick_core INTERFACE m)

@@ -4,6 +4,7 @@
 
 #include <wick/balancer.h>
 #include <wick/base.h>
+#include <wick/convert.h>
 #include <wick/device.h>
 #include <wick/file.h>
 #include <wick/kernel.h>

@@ -6,6 +6,7 @@
  * words act on all 8 bytes, as the numbers stay below 128 and never carry into the next. */
 #include "quant/decode.h"
 #include "quant/iq_tables.h"
+#include "quant/levels.h"
 
 enum { N_WORDS = WK_QK_K / 8, N_GROUPS = WK_QK_K / 16, N_RUNS = WK_QK_K / 32 };
 
@@ -191,12 +192,9 @@ void wk_decode_block_iq1_m(const uint8_t *restrict block, float *restrict dst) {
     store_groups(words, step, dst);
 }
 
-static const int8_t iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                      1,    13,   25,  38,  53,  69,  89,  113};
-
 /* f16 d, 16 bytes of halves as in q4_0. */
 void wk_decode_block_iq4_nl(const uint8_t *restrict block, float *restrict dst) {
-    wk_decode_levels(block + 2, WK_QK_SMALL, iq4_levels, wk_load_f16(block), dst);
+    wk_decode_levels(block + 2, WK_QK_SMALL, wk_iq4_levels, wk_load_f16(block), dst);
 }
 
 /* f16 d; 16 bits, the scales' top 2 bits; 4 bytes of halves, their low 4; for each run 16 bytes of
@@ -207,6 +205,7 @@ void wk_decode_block_iq4_xs(const uint8_t *restrict block, float *restrict dst) 
     for (int r = 0; r < N_RUNS; r++) {
         const int low = block[4 + r / 2] >> (r % 2 * 4) & 15;
         const int scale = (high >> 2 * r & 3) << 4 | low;
-        wk_decode_levels(block + 8 + 16 * r, 32, iq4_levels, d * (float)(scale - 32), dst + 32 * r);
+        wk_decode_levels(block + 8 + 16 * r, 32, wk_iq4_levels, d * (float)(scale - 32),
+                         dst + 32 * r);
     }
 }

@@ -4,6 +4,7 @@
  * 4-bit numbers lie as halves of bytes: byte j of a group of n elements holds element j in its low
  * half and element j + n / 2 in its high half. */
 #include "quant/decode.h"
+#include "quant/levels.h"
 
 enum { HALF = WK_QK_SMALL / 2 };
 
@@ -70,10 +71,7 @@ void wk_decode_block_q8_1(const uint8_t *restrict block, float *restrict dst) {
     for (int j = 0; j < WK_QK_SMALL; j++) dst[j] = (float)(int8_t)block[4 + j] * d;
 }
 
-/* Twice the value of a 4-bit float (E2M1). There is no negative zero. */
-static const int8_t twice_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
-/* An exponent e (E8M0) stands for 2^(e - 127); here the half of it, as twice_e2m1 doubles. The
+/* An exponent e (E8M0) stands for 2^(e - 127); here the half of it, as wk_twice_e2m1 doubles. The
  * format's NaN, 255, is taken for the next power of two. */
 static float half_e8m0(unsigned e) {
     const uint32_t bits = e < 2 ? UINT32_C(0x00200000) << e : (uint32_t)(e - 1) << 23;
@@ -91,11 +89,11 @@ static float half_ue4m3(unsigned byte) {
 
 /* Exponent of the scale, halves. */
 void wk_decode_block_mxfp4(const uint8_t *restrict block, float *restrict dst) {
-    wk_decode_levels(block + 1, WK_QK_SMALL, twice_e2m1, half_e8m0(block[0]), dst);
+    wk_decode_levels(block + 1, WK_QK_SMALL, wk_twice_e2m1, half_e8m0(block[0]), dst);
 }
 
 /* 4 scales, one for each group of 16 elements, then 4 times 8 bytes of halves. */
 void wk_decode_block_nvfp4(const uint8_t *restrict block, float *restrict dst) {
     for (int i = 0; i < 4; i++)
-        wk_decode_levels(block + 4 + 8 * i, 16, twice_e2m1, half_ue4m3(block[i]), dst + 16 * i);
+        wk_decode_levels(block + 4 + 8 * i, 16, wk_twice_e2m1, half_ue4m3(block[i]), dst + 16 * i);
 }

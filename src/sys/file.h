@@ -16,6 +16,9 @@ uint64_t wk_file_size(const wk_file *file);
 wick_status wk_file_read_at(wk_file *file, uint64_t offset, void *dst, size_t size,
                             wick_error *err);
 
+/* Both paths lead to one file. False also where one of them cannot be looked at. */
+bool wk_file_is_same(const char *a, const char *b);
+
 /* The whole file, read-only; stays valid until wk_file_close. An empty file maps to NULL, WICK_OK.
  * A failing map is WICK_ERR_UNSUPPORTED: read instead. */
 wick_status wk_file_map(wk_file *file, const void **data, wick_error *err);

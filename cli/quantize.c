@@ -1,0 +1,138 @@
+/* quantize.c: `wick quantize`: a model file with smaller types. */
+#include "cli.h"
+#include "interrupt.h"
+#include "progress.h"
+#include "text_out.h"
+
+#include <stdio.h>
+
+typedef struct quantize_options {
+    const char *in, *out, *type, *imatrix;
+    uint32_t n_threads;
+    bool force, verbose;
+} quantize_options;
+
+static const cli_option options[] = {
+    {.argument = "MODEL.gguf",
+     .help = "the model, best with weights of f32, f16 or bf16; for one in parts, any of them",
+     .kind = &cli_text,
+     .offset = offsetof(quantize_options, in),
+     .is_required = true},
+    {.argument = "OUT.gguf",
+     .help = "the file to write: whole or not at all",
+     .kind = &cli_text,
+     .offset = offsetof(quantize_options, out),
+     .is_required = true},
+    {.argument = "TYPE",
+     .help = "Q4_K_M, Q5_K_M, Q6_K, Q8_0, F16 ...: see below",
+     .kind = &cli_text,
+     .offset = offsetof(quantize_options, type),
+     .is_required = true},
+    {.name = "imatrix",
+     .argument = "FILE",
+     .help = "how much each channel matters, as 'wick imatrix' writes it",
+     .kind = &cli_text,
+     .offset = offsetof(quantize_options, imatrix)},
+    {.name = "threads",
+     .letter = 't',
+     .argument = "N",
+     .help = "threads; 0: one for each core that this process may use",
+     .kind = &cli_u32,
+     .offset = offsetof(quantize_options, n_threads),
+     .most = 1024},
+    {.name = "verbose",
+     .letter = 'v',
+     .help = "list what became of every tensor",
+     .kind = &cli_flag,
+     .offset = offsetof(quantize_options, verbose)},
+    {.name = "force",
+     .help = "replace a file that is there already",
+     .kind = &cli_flag,
+     .offset = offsetof(quantize_options, force)},
+};
+static const cli_group group = {"Arguments and options", options, sizeof options / sizeof *options};
+static const cli_group *const groups[] = {&group, NULL};
+
+static const char OUT_HINT[] = "choose another place to write to";
+
+/* The tensors that did not get their type are told one by one: there are few, or all. */
+static void print_plan(const quantize_options *o, const wick_quantize_tensor *plan, size_t n) {
+    size_t n_quantized = 0, n_fallbacks = 0, n_without = 0;
+    uint64_t before = 0, after = 0;
+    for (size_t i = 0; i < n; i++) {
+        const wick_file_tensor *const tensor = plan[i].tensor;
+        const bool is_changed = plan[i].dtype != tensor->dtype;
+        before += tensor->size;
+        after += plan[i].size;
+        if (is_changed) n_quantized++;
+        if (plan[i].is_fallback) n_fallbacks++;
+        if (is_changed && !plan[i].has_importance) n_without++;
+        if (!o->verbose) continue;
+        printf("%-40s %-7s -> %-7s%s%s\n", tensor->name.text, wick_dtype_name(tensor->dtype),
+               wick_dtype_name(plan[i].dtype), plan[i].is_fallback ? " (fallback)" : "",
+               is_changed && plan[i].has_importance ? " (importance)" : "");
+    }
+    fprintf(stderr, "%zu of %zu tensors change their type: %s to %s\n", n_quantized, n,
+            cli_bytes_text(before).text, cli_bytes_text(after).text);
+    if (n_fallbacks > 0)
+        fprintf(stderr,
+                "%zu tensors get another type than %s has for them: their rows do not fill its"
+                " blocks\n",
+                n_fallbacks, o->type);
+    if (o->imatrix != NULL && n_without > 0)
+        fprintf(stderr, "%zu tensors are not in the importance matrix\n", n_without);
+}
+
+static int work(wick_quantizing *quantizing) {
+    cli_progress line = cli_progress_begin();
+    wick_progress progress = {0};
+    wick_error error = {0};
+    wick_status status = WICK_PENDING;
+    while (status == WICK_PENDING && !cli_interrupted()) {
+        status = wick_quantize_poll(quantizing, &progress, &error);
+        if (progress.total > 0)
+            cli_progress_show(&line, "quantizing", (double)progress.done / (double)progress.total);
+    }
+    cli_progress_clear(&line);
+    if (status < 0) return cli_report(&error, status == WICK_ERR_IO ? OUT_HINT : "");
+    return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;
+}
+
+static const char *start_hint(wick_status status) {
+    switch (status) {
+    case WICK_ERR_VALUE: return "";
+    case WICK_ERR_ARGUMENT: return OUT_HINT;
+    case WICK_ERR_STATE: return "--force replaces it";
+    default: return NULL;
+    }
+}
+
+static int run(void *given) {
+    const quantize_options *const o = given;
+    const wick_quantize_desc desc = {
+        .type = o->type, .imatrix = o->imatrix, .n_threads = o->n_threads, .replace = o->force};
+    cli_watch_interrupt(); /* the temporary file must not stay */
+    wick_quantizing *quantizing = NULL;
+    wick_error error = {0};
+    if (wick_quantize_start(o->in, o->out, &desc, &quantizing, &error) != WICK_OK)
+        return cli_report(&error, start_hint(error.status));
+    size_t n = 0;
+    const wick_quantize_tensor *const plan = wick_quantize_plan(quantizing, &n);
+    print_plan(o, plan, n);
+    const int code = work(quantizing);
+    if (wick_quantize_finish(quantizing, code == CLI_OK, &error) != WICK_OK && code == CLI_OK)
+        return cli_report(&error, OUT_HINT);
+    return code;
+}
+
+const cli_command cli_quantize = {
+    .name = "quantize",
+    .summary = "make a model file smaller",
+    .details = "  wick quantize MODEL-F16.gguf MODEL-Q4_K_M.gguf Q4_K_M\n\n"
+               "TYPE is one of these, from the most bits to the least (docs/quantize.md):\n"
+               "  F32 BF16 F16 Q8_0 Q6_K Q5_K_M Q5_K_S Q5_1 Q5_0 Q4_K_M Q4_K_S Q4_1 Q4_0\n"
+               "  IQ4_NL IQ4_XS Q3_K_L Q3_K_M Q3_K_S Q2_K Q2_K_S, and MXFP4_MOE (experts alone)\n",
+    .groups = groups,
+    .options_size = sizeof(quantize_options),
+    .run = run,
+};

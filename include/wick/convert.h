@@ -1,0 +1,61 @@
+/* wick/convert.h: other forms of a model file. Native only. */
+#ifndef WICK_CONVERT_H
+#define WICK_CONVERT_H
+
+#include <wick/file.h>
+#include <wick/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Quantizing: a GGUF file with smaller types ---- */
+
+/* The mixes of types that a file can be quantized to, by the names people know: "Q4_K_M". NULL when
+ * index is out of range. Static storage. */
+WICK_API const char *wick_quantize_type(size_t index);
+
+typedef struct wick_quantize_desc {
+    const char *type;    /* one of wick_quantize_type, in upper or lower case */
+    const char *imatrix; /* a file that tells how much each channel matters (wick_imatrix_start);
+                            NULL: all the same */
+    uint32_t n_threads;  /* 0: one for each processor */
+    bool replace;        /* a file that is there already; else it is WICK_ERR_STATE */
+} wick_quantize_desc;
+
+/* What becomes of a tensor. */
+typedef struct wick_quantize_tensor {
+    const wick_file_tensor *tensor; /* as it was */
+    wick_dtype dtype;               /* as it will be: vectors and small matrices stay as they are */
+    bool is_fallback; /* its rows are no multiple of the blocks of the type that it should have */
+    bool has_importance;
+    uint64_t size; /* bytes it will have */
+} wick_quantize_tensor;
+
+typedef struct wick_quantizing wick_quantizing;
+
+/* Reads the header of the file in, or of the file in parts that it belongs to, decides the type of
+ * every tensor, and begins to write out under a temporary name beside it. Metadata is carried over.
+ * WICK_ERR_VALUE: the type is not known, WICK_ERR_ARGUMENT: out is in, WICK_ERR_FORMAT: the
+ * importance matrix does not fit the model; else like wick_file_open and wick_file_write_start. */
+WICK_API wick_status wick_quantize_start(const char *in, const char *out,
+                                         const wick_quantize_desc *desc,
+                                         wick_quantizing **quantizing, wick_error *error);
+/* All tensors in file order, one behind the other; valid until finish. */
+WICK_API const wick_quantize_tensor *wick_quantize_plan(const wick_quantizing *quantizing,
+                                                        size_t *n);
+/* A slice of the work: WICK_PENDING until all is done. progress may be NULL; it counts bytes of the
+ * tensors of in. Memory stays the same however large the model is. WICK_ERR_VALUE names the tensor
+ * and the element that is not finite, or too large for its type. */
+WICK_API wick_status wick_quantize_poll(wick_quantizing *quantizing, wick_progress *progress,
+                                        wick_error *error);
+/* commit false throws the new file away; true before poll has returned WICK_OK is WICK_ERR_STATE,
+ * and does, too. Frees quantizing whatever its result. */
+WICK_API wick_status wick_quantize_finish(wick_quantizing *quantizing, bool commit,
+                                          wick_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,30 @@
+/* convert/mix.h: which type each tensor of a model gets, by the mixes of types that users know. */
+#ifndef WK_CONVERT_MIX_H
+#define WK_CONVERT_MIX_H
+
+#include "format/gguf.h"
+
+typedef struct wk_mix wk_mix;
+
+/* NULL: index is out of range, or there is none of this name (in any case). */
+const wk_mix *wk_mix_get(size_t index);
+const wk_mix *wk_mix_find(const char *name);
+const char *wk_mix_name(const wk_mix *mix);
+/* Its number in general.file_type. */
+uint32_t wk_mix_file_type(const wk_mix *mix);
+
+/* What the choice depends on beside the tensor itself. */
+typedef struct wk_mix_model {
+    uint32_t n_layers, n_experts;
+    uint32_t heads_per_kv; /* query heads that share a key head */
+    bool is_tied;          /* the embedding is the output, too */
+} wk_mix_model;
+
+wk_mix_model wk_mix_model_of(const wk_gguf *gguf);
+
+/* The tensor's type in the mix; as it is where it is no matrix that is worth it. *is_fallback: its
+ * rows are no multiple of the blocks of the type that it should have. */
+wick_dtype wk_mix_dtype(const wk_mix *mix, const wk_mix_model *model,
+                        const wick_file_tensor *tensor, bool *is_fallback);
+
+#endif

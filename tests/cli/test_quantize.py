@@ -1,0 +1,77 @@
+"""wick quantize: files that run, options, and nothing half-written under the final name."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from test_cli import MODEL, WICK, equal, fails, main, succeeds, wick
+
+REAL = os.environ.get("WICK_REAL_MODEL", "")
+
+
+def test_types_run():
+    with tempfile.TemporaryDirectory() as folder:
+        out = f"{folder}/out.gguf"
+        for kind in ("F16", "Q8_0", "Q4_K_M", "iq4_nl"):
+            succeeds("quantize", MODEL, out, kind, "--force")
+            text = succeeds("run", out, "-p", "Once upon a time", "-n", 20, "--temp", 0, "-q")
+            assert len(text) > 20, text
+        equal(os.listdir(folder), ["out.gguf"])
+
+
+def test_what_is_told():
+    with tempfile.TemporaryDirectory() as folder:
+        done = wick("quantize", MODEL, f"{folder}/out.gguf", "Q4_K_M", "--verbose")
+        equal(done.returncode, 0)
+        lines = done.stdout.decode().splitlines()
+        row = next(line for line in lines if line.startswith("blk.0.attn_q.weight "))
+        equal(row.split()[1:], ["f32", "->", "q5_0", "(fallback)"])
+        assert b"tensors get another type than Q4_K_M has for them" in done.stderr, done.stderr
+        info = succeeds("info", f"{folder}/out.gguf", "--json")
+        assert b'"general.file_type"' in info
+
+
+def test_refusals():
+    with tempfile.TemporaryDirectory() as folder:
+        out = f"{folder}/out.gguf"
+        fails(1, "is no type to quantize to", "Q4_K_M", arguments=["quantize", MODEL, out, "Q9"])
+        fails(2, arguments=["quantize", MODEL, out])
+        fails(1, "is the file that is read",
+              arguments=["quantize", MODEL, MODEL, "Q8_0", "--force"])
+        fails(1, "check the path", arguments=["quantize", f"{folder}/none", out, "Q8_0"])
+        Path(out).write_bytes(b"mine")
+        fails(1, "--force replaces it", arguments=["quantize", MODEL, out, "Q8_0"])
+        equal(Path(out).read_bytes(), b"mine")
+
+
+def test_full_disk():
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(["sh", "-c", 'trap "" XFSZ; ulimit -f 100; exec "$@"', "sh", WICK,
+                               "quantize", MODEL, f"{folder}/out.gguf", "Q8_0"],
+                              capture_output=True, check=False)
+        equal(done.returncode, 1)
+        assert b"cannot write" in done.stderr, done.stderr
+        equal(os.listdir(folder), [])
+
+
+def test_interrupt():
+    if not os.path.exists(REAL):
+        return "no model that takes long enough: WICK_REAL_MODEL"
+    with tempfile.TemporaryDirectory() as folder:
+        job = subprocess.Popen([WICK, "quantize", REAL, f"{folder}/out.gguf", "Q5_K_M"],
+                               stderr=subprocess.PIPE)
+        while not os.listdir(folder):
+            time.sleep(0.01)
+        job.send_signal(signal.SIGINT)
+        job.communicate(timeout=60)
+        equal(job.returncode, 130)
+        equal(os.listdir(folder), [])
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(globals()))
