@@ -220,7 +220,7 @@ typedef union wk_params {
     } rope_table;
     struct {
         bool fast; /* activations may be quantized */
-    } linear; /* linear, linear_experts */
+    } linear;      /* linear, linear_experts */
     struct {
         float scale, softcap; /* softcap 0: none */
         int32_t window;       /* 0: none; else query i sees keys i - window + 1 ... */
