@@ -207,6 +207,12 @@ WICK_API wick_tensor *wick_layer_norm(wick_tensor *x, wick_tensor *weight, wick_
 WICK_API wick_tensor *wick_matmul(wick_tensor *a, wick_tensor *b);
 /* x [.., k] weight^T + bias: weight [n, k] of any dtype, block types included, bias [n] or NULL. */
 WICK_API wick_tensor *wick_linear(wick_tensor *x, wick_tensor *weight, wick_tensor *bias);
+/* The same with a weight of its own for each row: x [m, u, k], or [m, k] for the same x u times;
+ * weight [experts, n, k], bias [experts, n] or NULL, ids [m, u] u32: [m, u, n], row (i, j) by
+ * expert ids[i, j]. A row whose id is out of range is left as it is, and reported by the next read
+ * or poll (WICK_ERR_INDEX). */
+WICK_API wick_tensor *wick_linear_experts(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
+                                          wick_tensor *ids);
 /* Rows of weight [n, k]: [ids.., k]. ids u32, i64 or u8. An index out of range is reported by the
  * next read or poll (WICK_ERR_INDEX). */
 WICK_API wick_tensor *wick_embedding(wick_tensor *weight, wick_tensor *ids);

@@ -38,8 +38,8 @@ typedef struct wk_memory_owner {
 
 /* offset in bytes; strides in elements, never negative. Block types: extent in elements, the last
  * dimension dense, the other strides in elements too. A weight in a compute layout is a whole
- * tensor [n, k]: its strides mean nothing, layout says how it lies. buf NULL: an optional operand
- * that is absent. */
+ * tensor [n, k], or [experts, n, k] with whole panels for each: its strides mean nothing, layout
+ * says how its rows lie. buf NULL: an optional operand that is absent. */
 typedef struct wk_view {
     wk_buffer *buf;
     uint64_t offset;
@@ -220,7 +220,7 @@ typedef union wk_params {
     } rope_table;
     struct {
         bool fast; /* activations may be quantized */
-    } linear;
+    } linear;      /* linear, linear_experts */
     struct {
         float scale, softcap; /* softcap 0: none */
         int32_t window;       /* 0: none; else query i sees keys i - window + 1 ... */
@@ -256,6 +256,15 @@ typedef struct wk_op {
 
 static inline const wk_view *wk_dst(const wk_op *op, int i) { return &op->view[i]; }
 static inline const wk_view *wk_src(const wk_op *op, int i) { return &op->view[op->n_dst + i]; }
+
+/* A product with weights. */
+static inline bool wk_op_is_linear(const wk_op *op) {
+    return op->code == WK_OP_LINEAR || op->code == WK_OP_LINEAR_EXPERTS;
+}
+/* Whether a kernel that is_fast may compute it. */
+static inline bool wk_op_allows_fast(const wk_op *op) {
+    return wk_op_is_linear(op) && op->p.linear.fast;
+}
 
 /* What find_kernel returns; a backend's own struct begins with it. */
 typedef struct wk_kernel {
@@ -455,6 +464,8 @@ void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end);
 /* Both name bytes of one stretch of a buffer. */
 bool wk_view_overlaps(const wk_view *a, const wk_view *b);
 int64_t wk_view_count(const wk_view *view);
+/* Of rank 1 or more: the product of all extents but the last. */
+int64_t wk_view_rows(const wk_view *view);
 bool wk_view_is_dense(const wk_view *view);
 /* Bytes of a row of a tensor of shape: its last dimension; far too long: 0. */
 uint64_t wk_shape_row_bytes(wick_dtype dtype, const wick_shape *shape);

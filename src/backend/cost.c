@@ -33,6 +33,7 @@ static double flops_of(const wk_op *op) {
     const wk_view *const x = wk_src(op, 0);
     switch (op->code) {
     case WK_OP_LINEAR:
+    case WK_OP_LINEAR_EXPERTS:
     case WK_OP_MATMUL: return 2 * count_of(wk_dst(op, 0)) * (double)x->extent[x->rank - 1];
     case WK_OP_ATTENTION: return attention_flops(op);
     case WK_OP_ATTENTION_CACHED: return cached_flops(op);
@@ -47,12 +48,18 @@ static double cache_bytes(const wk_op *op, const wk_view *cache) {
     return there > 0 && wanted < there ? bytes_of(cache) * (wanted / there) : bytes_of(cache);
 }
 
+/* Of a view whose first dimension is looked into by index, n times. */
+static double bytes_looked_up(const wk_view *view, double n) {
+    const double all = (double)view->extent[0];
+    return n < all ? bytes_of(view) * (n / all) : bytes_of(view);
+}
+
 static double bytes_read(const wk_op *op, int i) {
     const wk_view *const view = wk_src(op, i);
-    if (op->code == WK_OP_EMBEDDING && i == 0 && wk_dst(op, 0)->buf) {
-        const double rows = (double)wk_dst(op, 0)->extent[0], all = (double)view->extent[0];
-        return rows < all ? bytes_of(view) * (rows / all) : bytes_of(view);
-    }
+    if (op->code == WK_OP_EMBEDDING && i == 0 && wk_dst(op, 0)->buf)
+        return bytes_looked_up(view, (double)wk_dst(op, 0)->extent[0]);
+    if (op->code == WK_OP_LINEAR_EXPERTS && i == 1 && wk_dst(op, 0)->buf)
+        return bytes_looked_up(view, (double)wk_view_rows(wk_dst(op, 0)));
     const bool is_cache = op->code == WK_OP_ATTENTION_CACHED && (i == 1 || i == 2);
     return is_cache ? cache_bytes(op, view) : bytes_of(view);
 }

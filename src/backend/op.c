@@ -249,6 +249,34 @@ static wick_status check_weight(const wk_op *op, const wk_view *w, wick_error *e
     return wrong(err, WICK_ERR_UNSUPPORTED, op, "a weight of a block type must be dense");
 }
 
+/* What both products with weights ask for. */
+static wick_status check_product(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const w = wk_src(op, 1);
+    if (x->dtype != y->dtype || !wk_dtype_is_float(x->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "x and y must have one float dtype");
+    if (!wk_dtype_is_float(w->dtype) && !wk_dtype_is_block(w->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "weight must be of a float or block type");
+    return check_weight(op, w, err);
+}
+
+static wick_status check_linear_experts(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const w = wk_src(op, 1),
+                         *const bias = wk_src(op, 2), *const ids = wk_src(op, 3);
+    if (y->rank != 3 || x->rank != 3 || w->rank != 3 || ids->rank != 2 ||
+        y->extent[0] != x->extent[0] || y->extent[1] != x->extent[1] ||
+        ids->extent[0] != x->extent[0] || ids->extent[1] != x->extent[1] ||
+        x->extent[2] != w->extent[2] || y->extent[2] != w->extent[1])
+        return wrong(err, WICK_ERR_SHAPE, op,
+                     "must be x [m, u, k], weight [experts, n, k], ids [m, u], y [m, u, n]");
+    if (bias->buf &&
+        (bias->rank != 2 || bias->extent[0] != w->extent[0] || bias->extent[1] != w->extent[1]))
+        return wrong(err, WICK_ERR_SHAPE, op, "bias must be [experts, n]");
+    if (ids->dtype != WICK_U32) return wrong(err, WICK_ERR_DTYPE, op, "ids must be u32");
+    if (wk_view_rows(y) > INT32_MAX || w->extent[0] > INT32_MAX)
+        return wrong(err, WICK_ERR_SHAPE, op, "32 bits do not count the rows");
+    return check_product(op, err);
+}
+
 static wick_status check_linear(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const w = wk_src(op, 1),
                          *const bias = wk_src(op, 2);
@@ -257,11 +285,7 @@ static wick_status check_linear(const wk_op *op, wick_error *err) {
         return wrong(err, WICK_ERR_SHAPE, op, "must be x [m, k], weight [n, k], y [m, n]");
     if (bias->buf && (bias->rank != 1 || bias->extent[0] != w->extent[0]))
         return wrong(err, WICK_ERR_SHAPE, op, "bias must be [n]");
-    if (x->dtype != y->dtype || !wk_dtype_is_float(x->dtype))
-        return wrong(err, WICK_ERR_DTYPE, op, "x and y must have one float dtype");
-    if (!wk_dtype_is_float(w->dtype) && !wk_dtype_is_block(w->dtype))
-        return wrong(err, WICK_ERR_DTYPE, op, "weight must be of a float or block type");
-    return check_weight(op, w, err);
+    return check_product(op, err);
 }
 
 static wick_status check_embedding(const wk_op *op, wick_error *err) {

@@ -45,7 +45,8 @@ static void add_arithmetic(wk_tolerance *t, const wk_op *op, bool is_fast) {
     case WK_OP_RANDOM: /* of what is added up: mean, and deviation times up to 5.8 */
         t->absolute += 2e-6 * op->p.random.b + 1.2e-7 * fabs(op->p.random.a);
         break;
-    case WK_OP_LINEAR: t->of_largest += is_fast ? 2e-2 : 2e-5; break;
+    case WK_OP_LINEAR:
+    case WK_OP_LINEAR_EXPERTS: t->of_largest += is_fast ? 2e-2 : 2e-5; break;
     default: t->of_largest += 2e-5; break; /* sums whose terms may cancel */
     }
 }

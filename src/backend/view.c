@@ -30,6 +30,12 @@ int64_t wk_view_count(const wk_view *view) {
     return count;
 }
 
+int64_t wk_view_rows(const wk_view *view) {
+    int64_t rows = 1;
+    for (int i = 0; i < view->rank - 1; i++) rows *= view->extent[i];
+    return rows;
+}
+
 bool wk_view_is_dense(const wk_view *view) {
     const wick_shape shape = wick_shape_of(view->rank, view->extent);
     return wk_shape_is_dense(&shape, view->stride);
@@ -40,8 +46,8 @@ void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end) {
     if (wk_view_count(view) == 0) return;
     if (view->layout != WK_LAYOUT_RAW) {
         uint64_t bytes = 0;
-        (void)wk_layout_bytes((wk_layout)view->layout, view->dtype, view->extent[0],
-                              view->extent[1], &bytes);
+        (void)wk_layout_bytes((wk_layout)view->layout, view->dtype, wk_view_rows(view),
+                              view->extent[view->rank - 1], &bytes);
         *end += bytes;
         return;
     }
@@ -59,6 +65,12 @@ bool wk_view_overlaps(const wk_view *a, const wk_view *b) {
     return a_begin < b_end && b_begin < a_end;
 }
 
+/* [n, k], or [experts, n, k] whose experts are whole panels. */
+static bool may_have_panels(const wk_view *view) {
+    return view->layout < WK_LAYOUT_COUNT_ &&
+           (view->rank == 2 || (view->rank == 3 && view->extent[1] % WK_PANEL_ROWS == 0));
+}
+
 bool wk_view_is_well_formed(const wk_view *view, bool is_weight) {
     if (view->rank < 0 || view->rank > WICK_MAX_RANK || (unsigned)view->dtype >= WICK_DTYPE_COUNT_)
         return false;
@@ -67,9 +79,9 @@ bool wk_view_is_well_formed(const wk_view *view, bool is_weight) {
     if (!wk_shape_count(&shape, &count)) return false;
     if (view->layout != WK_LAYOUT_RAW) {
         uint64_t bytes;
-        return is_weight && view->layout < WK_LAYOUT_COUNT_ && view->rank == 2 &&
-               wk_layout_bytes((wk_layout)view->layout, view->dtype, view->extent[0],
-                               view->extent[1], &bytes) &&
+        return is_weight && may_have_panels(view) &&
+               wk_layout_bytes((wk_layout)view->layout, view->dtype, wk_view_rows(view),
+                               view->extent[view->rank - 1], &bytes) &&
                bytes <= UINT64_MAX - view->offset;
     }
     const int64_t most = INT64_MAX / 1024; /* of elements, none of which has 1024 bytes */

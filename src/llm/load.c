@@ -277,8 +277,9 @@ typedef struct slice {
 
 static slice next_slice(const wick_model_loading *l) {
     const wick_file_tensor *const tensor = current(l);
-    if (tensor->shape.rank != 2) return (slice){.n = 1, .size = (size_t)tensor->size};
-    const int64_t n_rows = tensor->shape.extent[0];
+    if (tensor->shape.rank < 2) return (slice){.n = 1, .size = (size_t)tensor->size};
+    int64_t n_rows = 1;
+    for (int i = 0; i < tensor->shape.rank - 1; i++) n_rows *= tensor->shape.extent[i];
     const uint64_t row_size = tensor->size / (uint64_t)n_rows;
     const int64_t first = (int64_t)((l->position - tensor->offset) / row_size);
     int64_t n = (int64_t)(SLICE_SIZE / row_size) / SLICE_ROWS * SLICE_ROWS;

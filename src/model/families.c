@@ -8,9 +8,9 @@
 #include <math.h>
 
 static const wk_family *const families[] = {
-    &wk_family_llama,
-    &wk_family_qwen2,
-    &wk_family_qwen3,
+    &wk_family_llama,      &wk_family_qwen2,    &wk_family_qwen3,
+    &wk_family_qwen2moe,   &wk_family_qwen3moe, &wk_family_gpt_oss,
+    &wk_family_minimax_m2, &wk_family_llama4,   &wk_family_deepseek2,
 };
 
 wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_error *err) {
@@ -22,16 +22,6 @@ wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_erro
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
                    "models of the architecture '%s' are not supported yet",
                    wk_str_show(architecture).text);
-}
-
-static wick_status refuse_experts(const wk_metadata *meta) {
-    const uint32_t none = 0;
-    uint32_t n_experts;
-    WK_TRY(wk_metadata_u32(meta, "expert_count", (wk_u32_rule){0, UINT32_MAX, &none}, &n_experts));
-    if (n_experts == 0) return WICK_OK;
-    return wk_fail(meta->err, WICK_ERR_UNSUPPORTED,
-                   "the model is a mixture of experts (%s is %u), which is not supported yet",
-                   wk_metadata_key(meta, "expert_count").text, (unsigned)n_experts);
 }
 
 void wk_family_default_layers(const wk_hparams *hparams, wk_layer_spec *layers) {
@@ -108,7 +98,6 @@ wick_status wk_family_read_ff(const wk_metadata *meta, const wk_hparams *hparams
 
 wick_status wk_family_describe_dense(const wk_metadata *meta, wk_hparams *hparams,
                                      wk_layer_spec *layers) {
-    WK_TRY(refuse_experts(meta));
     wk_family_default_layers(hparams, layers);
     WK_TRY(wk_family_read_heads(meta, hparams, layers));
     WK_TRY(wk_family_read_ff(meta, hparams, layers));

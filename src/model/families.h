@@ -17,7 +17,7 @@ wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_erro
 
 /* The layers that most decoders are made of, from the keys that these families share: a norm before
  * each mixer, rotary embedding of halves, no window, no norm of q and k, SwiGLU; n_ropes becomes 1.
- * A family then changes what it does otherwise. Experts are WICK_ERR_UNSUPPORTED. */
+ * A family then changes what it does otherwise. */
 wick_status wk_family_describe_dense(const wk_metadata *meta, wk_hparams *hparams,
                                      wk_layer_spec *layers);
 
@@ -30,6 +30,19 @@ wick_status wk_family_read_heads(const wk_metadata *meta, const wk_hparams *hpar
 wick_status wk_family_read_ff(const wk_metadata *meta, const wk_hparams *hparams,
                               wk_layer_spec *layers);
 
+/* family_experts.c: what the file does not say of experts, or not always. */
+typedef struct wk_experts_desc {
+    wk_gating gating;
+    wk_activation activation;
+    uint32_t n_shared; /* experts that see every row */
+    bool is_normalized, is_shared_gated, is_input_weighted;
+} wk_experts_desc;
+/* Layers that the keys say have experts instead of an MLP get them; n_ff must be known. */
+wick_status wk_family_read_experts(const wk_metadata *meta, const wk_hparams *hparams,
+                                   const wk_experts_desc *desc, wk_layer_spec *layers);
+
 extern const wk_family wk_family_llama, wk_family_qwen2, wk_family_qwen3;
+extern const wk_family wk_family_qwen2moe, wk_family_qwen3moe, wk_family_gpt_oss,
+    wk_family_minimax_m2, wk_family_llama4, wk_family_deepseek2;
 
 #endif

@@ -10,7 +10,7 @@ static wick_tensor *section(const wk_batch *batch, uint32_t first, uint32_t n) {
     return wick_narrow(batch->descriptor, 0, first, n);
 }
 
-static wick_tensor *scaled(wick_tensor *x, float scale) {
+wick_tensor *wk_scaled(wick_tensor *x, float scale) {
     return scale == 1.0F ? x : wick_affine(x, (double)scale, 0.0);
 }
 
@@ -44,7 +44,7 @@ static wick_tensor *embed(const wk_pass *pass) {
     const wk_batch_layout *const layout = &pass->batch->layout;
     wick_tensor *const *const weight = pass->weights->weight;
     wick_tensor *const ids = section(pass->batch, layout->ids, layout->n_rows);
-    wick_tensor *x = scaled(look_up(weight[WK_TOKEN_EMBEDDING], ids), hparams->embedding_scale);
+    wick_tensor *x = wk_scaled(look_up(weight[WK_TOKEN_EMBEDDING], ids), hparams->embedding_scale);
     if (hparams->n_positions > 0) {
         wick_tensor *const positions = section(pass->batch, layout->positions, layout->n_rows);
         x = wick_add(x, look_up(weight[WK_POSITION_EMBEDDING], positions));
@@ -68,10 +68,11 @@ static wick_tensor *mix(const wk_pass *pass, uint32_t index, wick_tensor *x) {
     wick_tensor *y = NULL;
     switch (layer->spec.mixer) {
     case WK_MIXER_ATTENTION: y = wk_mixer_attention(pass, index, x); break;
+    case WK_MIXER_LATENT: y = wk_mixer_latent(pass, index, x); break;
     case WK_MIXER_NONE: assert(false); break;
     }
     y = norm_at(pass, layer, WK_MIXER_OUTPUT, y);
-    return scaled(y, layer->spec.residual_scale);
+    return wk_scaled(y, layer->spec.residual_scale);
 }
 
 /* Likewise that of the channel mixer. */
@@ -79,10 +80,11 @@ static wick_tensor *mix_channels(const wk_pass *pass, const wk_layer *layer, wic
     wick_tensor *y = NULL;
     switch (layer->spec.channels) {
     case WK_CHANNELS_MLP: y = wk_mlp(layer, x); break;
+    case WK_CHANNELS_EXPERTS: y = wk_experts(layer, x); break;
     case WK_CHANNELS_NONE: assert(false); break;
     }
     y = norm_at(pass, layer, WK_CHANNELS_OUTPUT, y);
-    return scaled(y, layer->spec.residual_scale);
+    return wk_scaled(y, layer->spec.residual_scale);
 }
 
 static wick_tensor *run_parallel(const wk_pass *pass, uint32_t index, wick_tensor *x) {
@@ -144,6 +146,22 @@ static uint64_t mlp_channels(const wk_mlp_spec *spec, uint64_t n_embd) {
     return n_embd + 4 * (uint64_t)spec->n_ff;
 }
 
+/* Latent attention has hidden and normed rows, the query as it is made, in two parts and in the
+ * latent space, and keys and values in their parts. */
+static uint64_t latent_channels(const wk_layer_spec *spec, uint64_t n_embd) {
+    const uint64_t n_heads = spec->attention.n_heads_q, dim = spec->attention.head_dim;
+    const uint64_t n_q = (uint64_t)spec->latent.n_plain + spec->latent.n_rotated;
+    return 2 * n_embd + spec->latent.q_rank + n_heads * (2 * n_q + 3 * dim) + 4 * dim;
+}
+
+/* Experts have hidden and normed rows, those of the router, and for each that is used gate, up and
+ * product or product and output, and a row in scratch memory. */
+static uint64_t experts_channels(const wk_experts_spec *spec, uint64_t n_embd) {
+    const uint64_t n_ff = spec->n_ff, chosen = 4 * n_ff + 2 * n_embd;
+    return 3 * n_embd + 4 * (uint64_t)spec->n_experts + spec->n_used * chosen +
+           3 * (uint64_t)spec->n_ff_shared;
+}
+
 uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows) {
     const uint64_t n_embd = model->hparams.n_embd;
     uint64_t most = 0;
@@ -153,6 +171,10 @@ uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows) {
         const uint64_t more = spec->is_parallel ? 2 * n_embd : 0;
         if (spec->mixer == WK_MIXER_ATTENTION)
             most = most_of(most, more + attention_channels(&spec->attention, n_embd));
+        if (spec->mixer == WK_MIXER_LATENT)
+            most = most_of(most, more + latent_channels(spec, n_embd));
+        if (spec->channels == WK_CHANNELS_EXPERTS)
+            most = most_of(most, more + experts_channels(&spec->experts, n_embd));
         if (spec->channels == WK_CHANNELS_MLP)
             most = most_of(most, more + mlp_channels(&spec->mlp, n_embd));
     }
@@ -180,7 +202,8 @@ wick_tensor *wk_model_logits(const wk_model *model, const wk_batch *batch, wick_
     /* Without a matrix of its own the output's is the table of embeddings. */
     const int id = pass.weights->weight[WK_OUTPUT] != NULL ? WK_OUTPUT : WK_TOKEN_EMBEDDING;
     wick_tensor *const x = wk_model_outputs(model, batch, hidden);
-    wick_tensor *const y = scaled(wick_linear(x, pass.weights->weight[id], pass.weights->bias[id]),
-                                  model->hparams.logit_scale);
-    return cap > 0.0F ? scaled(wick_tanh(scaled(y, 1.0F / cap)), cap) : y;
+    wick_tensor *const y =
+        wk_scaled(wick_linear(x, pass.weights->weight[id], pass.weights->bias[id]),
+                  model->hparams.logit_scale);
+    return cap > 0.0F ? wk_scaled(wick_tanh(wk_scaled(y, 1.0F / cap)), cap) : y;
 }

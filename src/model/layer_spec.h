@@ -53,11 +53,13 @@ typedef enum wk_norm_site {
 
 typedef enum wk_mixer_kind {
     WK_MIXER_ATTENTION,
+    WK_MIXER_LATENT,
     WK_MIXER_NONE,
 } wk_mixer_kind;
 
 typedef enum wk_channels_kind {
     WK_CHANNELS_MLP,
+    WK_CHANNELS_EXPERTS,
     WK_CHANNELS_NONE,
 } wk_channels_kind;
 
@@ -75,9 +77,10 @@ typedef enum wk_activation {
     WK_ACTIVATION_GELU_ERF,
     WK_ACTIVATION_RELU,
     WK_ACTIVATION_RELU_SQUARED,
+    WK_ACTIVATION_SILU_CLAMPED, /* gpt-oss's, of gate and up together */
 } wk_activation;
 
-enum { WK_NO_ROPE = UINT32_MAX };
+#define WK_NO_ROPE UINT32_MAX
 
 /* Multi-head attention with grouped heads, over the cache of keys and values. */
 typedef struct wk_attention_spec {
@@ -97,8 +100,19 @@ typedef struct wk_attention_spec {
     /* The largest of all heads' biases per key of distance (ALiBi: Press et al., 2022) is
      * 2^(-alibi_bias / n_heads_q); 0: none. */
     float alibi_bias;
+    bool has_sinks;    /* a score of each head that has no value (Xiao et al., 2024) */
     uint32_t kv_layer; /* whose keys and values are seen: the layer's own or an earlier one's */
 } wk_attention_spec;
+
+/* Latent attention, absorbed (DeepSeek-AI, 2024): one key of [latent, rotated] channels serves all
+ * heads, and its latent part is the value. Queries are mapped to the latent space, what they see is
+ * mapped out of it, head by head. wk_attention_spec says what lies in the cache: n_heads_kv is 1,
+ * head_dim is latent and rotated channels together, head_dim_v the latent ones. */
+typedef struct wk_latent_spec {
+    uint32_t q_rank; /* of the matrix that makes queries, in two factors; 0: it is one matrix */
+    uint32_t n_rotated, n_plain; /* channels of a head's query with and without rotation */
+    uint32_t n_values;           /* of a head, mapped out */
+} wk_latent_spec;
 
 /* down(activation(gate(x)) * up(x)), or without a gate down(activation(up(x))). */
 typedef struct wk_mlp_spec {
@@ -108,6 +122,28 @@ typedef struct wk_mlp_spec {
     wk_activation activation;
 } wk_mlp_spec;
 
+/* What the router's logits become. */
+typedef enum wk_gating {
+    WK_GATING_SOFTMAX,
+    WK_GATING_SIGMOID,
+    WK_GATING_SOFTMAX_OF_CHOSEN, /* chosen by the logits; then of those that were */
+} wk_gating;
+
+/* n_used of n_experts gated feed-forward parts for each row, weighed and added up. */
+typedef struct wk_experts_spec {
+    uint32_t n_experts, n_used;
+    uint32_t n_ff, n_ff_shared;       /* channels of each, of the shared ones together; 0: none */
+    uint32_t n_groups, n_groups_used; /* experts are chosen from so many groups; 1: from all */
+    wk_gating gating;
+    bool has_selection_bias; /* added to choose, not to weigh */
+    bool is_normalized;      /* weights are divided by their sum, */
+    float scale;             /* and multiplied by this */
+    bool is_input_weighted;  /* weights multiply what goes in */
+    bool is_shared_gated;    /* the shared ones by a sigmoid of their own */
+    bool is_fused;           /* gate and up are rows of one weight: the file decides */
+    wk_activation activation;
+} wk_experts_spec;
+
 typedef struct wk_layer_spec {
     wk_layer_weight norms[WK_NORM_SITE_COUNT]; /* WK_NO_LAYER_WEIGHT: none there */
     bool is_parallel;
@@ -115,8 +151,10 @@ typedef struct wk_layer_spec {
     float residual_scale;
     wk_mixer_kind mixer;
     wk_attention_spec attention;
+    wk_latent_spec latent;
     wk_channels_kind channels;
     wk_mlp_spec mlp;
+    wk_experts_spec experts;
 } wk_layer_spec;
 
 #endif

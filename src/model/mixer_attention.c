@@ -82,8 +82,10 @@ wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t index, wick_tensor
     wick_tensor *const q =
         prepare_heads(pass, layer, WK_ATTN_Q_NORM, project_heads(layer, fused, x, to_q));
     if (spec->kv_layer == index && append(pass, layer, cache, fused, x) != WICK_OK) return NULL;
-    wick_tensor *const y =
-        wk_attention_cached(q, cache->k, cache->v, pass->batch->descriptor, &params);
+    const wk_kv_seen seen = {.k_cache = cache->k,
+                             .v_cache = cache->v,
+                             .sinks = spec->has_sinks ? layer->weight[WK_ATTN_SINKS] : NULL};
+    wick_tensor *const y = wk_attention_cached(q, &seen, pass->batch->descriptor, &params);
     const int64_t n_values = (int64_t)spec->n_heads_q * spec->head_dim_v;
     return wk_project(layer, WK_ATTN_OUTPUT, wick_reshape(y, WICK_SHAPE(-1, n_values)));
 }

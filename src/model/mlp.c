@@ -10,17 +10,19 @@ static wick_tensor *activate(wk_activation activation, wick_tensor *x) {
     case WK_ACTIVATION_GELU_ERF: return wick_gelu_erf(x);
     case WK_ACTIVATION_RELU: return wick_relu(x);
     case WK_ACTIVATION_RELU_SQUARED: return wick_relu_squared(x);
+    case WK_ACTIVATION_SILU_CLAMPED: break; /* of two operands only */
     }
     return NULL;
 }
 
-static wick_tensor *activate_gated(wk_activation activation, wick_tensor *gate, wick_tensor *up) {
+wick_tensor *wk_activate_gated(wk_activation activation, wick_tensor *gate, wick_tensor *up) {
     switch (activation) {
     case WK_ACTIVATION_SILU: return wick_swiglu(gate, up);
     case WK_ACTIVATION_GELU: return wick_geglu(gate, up);
     case WK_ACTIVATION_GELU_ERF: return wick_geglu_erf(gate, up);
     case WK_ACTIVATION_RELU: return wick_reglu(gate, up);
     case WK_ACTIVATION_RELU_SQUARED: return wick_mul(wick_relu_squared(gate), up);
+    case WK_ACTIVATION_SILU_CLAMPED: return wick_swiglu_clamped(gate, up, 1.702, 7);
     }
     return NULL;
 }
@@ -32,10 +34,10 @@ wick_tensor *wk_mlp(const wk_layer *layer, wick_tensor *x) {
     wick_tensor *const up = wk_project(layer, WK_FFN_UP, x);
     wick_tensor *y;
     if (spec->is_fused)
-        y = activate_gated(spec->activation, wick_narrow(up, 1, 0, spec->n_ff),
-                           wick_narrow(up, 1, spec->n_ff, spec->n_ff));
+        y = wk_activate_gated(spec->activation, wick_narrow(up, 1, 0, spec->n_ff),
+                              wick_narrow(up, 1, spec->n_ff, spec->n_ff));
     else if (spec->is_gated)
-        y = activate_gated(spec->activation, gate, up);
+        y = wk_activate_gated(spec->activation, gate, up);
     else
         y = activate(spec->activation, up);
     return wk_project(layer, WK_FFN_DOWN, y);

@@ -58,9 +58,16 @@ wick_tensor *wk_norm(const wk_model *model, wick_tensor *x, wick_tensor *weight,
 /* x [.., n] through weight [m, n] and its bias: [.., m]. */
 wick_tensor *wk_project(const wk_layer *layer, wk_layer_weight weight, wick_tensor *x);
 
+/* x * scale; 1: x. */
+wick_tensor *wk_scaled(wick_tensor *x, float scale);
+/* activation(gate) * up */
+wick_tensor *wk_activate_gated(wk_activation activation, wick_tensor *gate, wick_tensor *up);
+
 /* Sequence mixers: normed rows [rows, n_embd] to what is added to the stream. */
 wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t layer, wick_tensor *x);
+wick_tensor *wk_mixer_latent(const wk_pass *pass, uint32_t layer, wick_tensor *x);
 /* Channel mixers likewise. */
 wick_tensor *wk_mlp(const wk_layer *layer, wick_tensor *x);
+wick_tensor *wk_experts(const wk_layer *layer, wick_tensor *x);
 
 #endif

@@ -9,7 +9,8 @@
 /* Whether a layer has keys and values of its own. */
 static bool has_kv(const wk_model *model, uint32_t layer) {
     const wk_layer_spec *const spec = &model->layers[layer].spec;
-    return spec->mixer == WK_MIXER_ATTENTION && spec->attention.kv_layer == layer;
+    const bool attends = spec->mixer == WK_MIXER_ATTENTION || spec->mixer == WK_MIXER_LATENT;
+    return attends && spec->attention.kv_layer == layer;
 }
 
 /* The state keeps its tensors beyond the scope that may be open. */

@@ -22,8 +22,18 @@ typedef enum part {
     SEPARATE_Q,
     SEPARATE_KV,
     QK_NORM,
+    SINKS,
+    LATENT,
+    LATENT_WHOLE_Q,
+    LATENT_FACTORS,
     MLP,
     SEPARATE_GATE,
+    EXPERTS,
+    SEPARATE_EXPERTS,
+    FUSED_EXPERTS,
+    SELECTION_BIAS,
+    SHARED_EXPERTS,
+    SHARED_GATE,
 } part;
 
 typedef enum presence { NEEDED, OPTIONAL } presence;
@@ -53,8 +63,20 @@ typedef enum extent {
     Q_NORM,
     K_NORMS,
     K_NORM,
+    HEADS_Q,
+    HEAD,
+    HEAD_V,
+    Q_RANK,
+    LATENT_QS, /* channels of all queries */
+    LATENT_PLAIN,
+    LATENT_VALUE,
+    LATENT_VALUES, /* of all heads */
     FF,
     FF_UP,
+    EXPERT,
+    EXPERT_FF,
+    EXPERT_GATE_UP,
+    SHARED_FF,
 } extent;
 
 enum { MAX_EXTENTS = 4 };
@@ -118,6 +140,31 @@ static bool attention_has(const wk_layer_spec *spec, part wanted) {
     case SEPARATE_KV: return !attention->is_fused;
     case QK_NORM:
         return attention->qk_norm != WK_QK_NORM_NONE && attention->qk_norm != WK_QK_NORM_PLAIN;
+    case SINKS: return attention->has_sinks;
+    default: return false;
+    }
+}
+
+static bool latent_has(const wk_layer_spec *spec, part wanted) {
+    if (spec->mixer != WK_MIXER_LATENT) return false;
+    switch (wanted) {
+    case LATENT: return true;
+    case LATENT_WHOLE_Q: return spec->latent.q_rank == 0;
+    case LATENT_FACTORS: return spec->latent.q_rank > 0;
+    default: return false;
+    }
+}
+
+static bool experts_have(const wk_layer_spec *spec, part wanted) {
+    const wk_experts_spec *const experts = &spec->experts;
+    if (spec->channels != WK_CHANNELS_EXPERTS) return false;
+    switch (wanted) {
+    case EXPERTS: return true;
+    case SEPARATE_EXPERTS: return !experts->is_fused;
+    case FUSED_EXPERTS: return experts->is_fused;
+    case SELECTION_BIAS: return experts->has_selection_bias;
+    case SHARED_EXPERTS: return experts->n_ff_shared > 0;
+    case SHARED_GATE: return experts->n_ff_shared > 0 && experts->is_shared_gated;
     default: return false;
     }
 }
@@ -131,7 +178,9 @@ static bool layer_has(const wk_layer_spec *spec, int id) {
     case MLP: return spec->channels == WK_CHANNELS_MLP;
     case SEPARATE_GATE:
         return spec->channels == WK_CHANNELS_MLP && spec->mlp.is_gated && !spec->mlp.is_fused;
-    default: return attention_has(spec, wanted);
+    default:
+        return attention_has(spec, wanted) || latent_has(spec, wanted) ||
+               experts_have(spec, wanted);
     }
 }
 
@@ -223,6 +272,8 @@ void wk_model_find_forms(const wk_model *model, uint32_t layer, wk_layer_spec *s
     spec->mlp.is_fused = spec->mlp.is_gated && up != NULL &&
                          find_tensor(model, layer, WK_FFN_GATE) == NULL &&
                          up->shape.extent[0] == 2 * (int64_t)spec->mlp.n_ff;
+    spec->experts.is_fused = find_tensor(model, layer, WK_FFN_GATE_UP_EXPS) != NULL;
+    spec->experts.has_selection_bias = find_tensor(model, layer, WK_EXP_PROBS_BIAS) != NULL;
 }
 
 /* The kind of rotary divisors that a tensor holds; WK_ROPE_DIVISORS_COUNT: it is something else. */
@@ -255,7 +306,23 @@ static int64_t attention_extent(const wk_attention_spec *attention, extent which
     case K_NORMS: return is_own ? n_kv : 0;
     case Q_NORM: return has_all ? n_q * dim : dim;
     case K_NORM: return has_all ? n_kv * dim : dim;
+    case HEADS_Q: return n_q;
+    case HEAD: return dim;
+    case HEAD_V: return dim_v;
     default: return 0;
+    }
+}
+
+static int64_t latent_extent(const wk_layer_spec *spec, extent which) {
+    const wk_latent_spec *const latent = &spec->latent;
+    const int64_t n_heads = spec->attention.n_heads_q;
+    switch (which) {
+    case Q_RANK: return latent->q_rank;
+    case LATENT_QS: return n_heads * ((int64_t)latent->n_plain + latent->n_rotated);
+    case LATENT_PLAIN: return latent->n_plain;
+    case LATENT_VALUE: return latent->n_values;
+    case LATENT_VALUES: return n_heads * latent->n_values;
+    default: return attention_extent(&spec->attention, which);
     }
 }
 
@@ -270,7 +337,11 @@ static int64_t extent_of(const wk_model *model, const place *at, extent which) {
     case ONE: return 1;
     case FF: return spec->mlp.n_ff;
     case FF_UP: return (int64_t)spec->mlp.n_ff * (spec->mlp.is_fused ? 2 : 1);
-    default: return attention_extent(&spec->attention, which);
+    case EXPERT: return spec->experts.n_experts;
+    case EXPERT_FF: return spec->experts.n_ff;
+    case EXPERT_GATE_UP: return 2 * (int64_t)spec->experts.n_ff;
+    case SHARED_FF: return spec->experts.n_ff_shared;
+    default: return latent_extent(spec, which);
     }
 }
 

@@ -3,9 +3,10 @@
 
 #include "ops/operand.h"
 
-wick_tensor *wk_attention_cached(wick_tensor *q, wick_tensor *k_cache, wick_tensor *v_cache,
-                                 wick_tensor *descriptor, const wk_params *params) {
-    wick_tensor *const operands[] = {q, k_cache, v_cache, descriptor};
+wick_tensor *wk_attention_cached(wick_tensor *q, const wk_kv_seen *seen, wick_tensor *descriptor,
+                                 const wk_params *params) {
+    wick_tensor *const operands[] = {q, seen->k_cache, seen->v_cache, descriptor};
+    const wick_tensor *const v_cache = seen->v_cache;
     if (!wk_operands_present("attention_cached", operands, WK_COUNT(operands))) return NULL;
     if (q->view.rank != 3 || v_cache->view.rank != 4) {
         wk_device_fail(q->device, WICK_ERR_SHAPE,
@@ -20,8 +21,8 @@ wick_tensor *wk_attention_cached(wick_tensor *q, wick_tensor *k_cache, wick_tens
     wk_call_begin(&call, WK_OP_ATTENTION_CACHED);
     wk_call_add(&call, y, NULL);
     for (size_t i = 0; i < WK_COUNT(operands); i++) wk_call_add(&call, operands[i], NULL);
-    wk_call_add(&call, NULL, NULL); /* sinks */
-    wk_call_add(&call, NULL, NULL); /* slopes */
+    wk_call_add(&call, seen->sinks, NULL);
+    wk_call_add(&call, seen->slopes, NULL);
     call.op.p.cached = params->cached;
     return wk_queue_result(&call, y);
 }

@@ -8,9 +8,12 @@
 /* Caches [blocks, g, block_size, d or e]; descriptor [n_words] u32; params->cached is read. On
  * failure the device holds the sentence; NULL in, NULL out as in wick/ops.h. */
 
-/* q [rows, h, d]: [rows, h, e], a new tensor. */
-wick_tensor *wk_attention_cached(wick_tensor *q, wick_tensor *k_cache, wick_tensor *v_cache,
-                                 wick_tensor *descriptor, const wk_params *params);
+/* q [rows, h, d]: [rows, h, e], a new tensor. slopes and sinks [h] or NULL. */
+typedef struct wk_kv_seen {
+    wick_tensor *k_cache, *v_cache, *slopes, *sinks;
+} wk_kv_seen;
+wick_tensor *wk_attention_cached(wick_tensor *q, const wk_kv_seen *seen, wick_tensor *descriptor,
+                                 const wk_params *params);
 /* k [rows, g, d] and v [rows, g, e] go to their slots. */
 typedef struct wk_kv_rows {
     wick_tensor *k, *v;

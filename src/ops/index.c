@@ -6,7 +6,7 @@
 #include "ops/view.h"
 
 static bool check_embedding(const wick_tensor *weight, const wick_tensor *ids) {
-    if (!wk_operand_is_weight("embedding", weight)) return false;
+    if (!wk_operand_is_weight("embedding", weight, 2)) return false;
     if (!wk_operand_is_strided("embedding", ids)) return false;
     const wick_dtype dtype = ids->view.dtype;
     if (dtype != WICK_U32 && dtype != WICK_I64 && dtype != WICK_U8) {

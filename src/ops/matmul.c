@@ -60,7 +60,7 @@ wick_tensor *wick_matmul(wick_tensor *a, wick_tensor *b) {
 
 static bool check_linear(const wick_tensor *x, const wick_tensor *weight, const wick_tensor *bias) {
     if (!wk_operand_is_float("linear", x) || !wk_operand_is_strided("linear", x)) return false;
-    if (!wk_operand_is_weight("linear", weight)) return false;
+    if (!wk_operand_is_weight("linear", weight, 2)) return false;
     const wick_shape shape_x = wk_tensor_shape_of(x), shape = wk_tensor_shape_of(weight);
     char text[2][WK_SHAPE_TEXT];
     if (shape_x.rank == 0 || shape.extent[1] != shape_x.extent[shape_x.rank - 1]) {

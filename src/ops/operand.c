@@ -69,12 +69,12 @@ bool wk_operand_is_writable(const char *op, const wick_tensor *x) {
     return true;
 }
 
-bool wk_operand_is_weight(const char *op, const wick_tensor *x) {
+bool wk_operand_is_weight(const char *op, const wick_tensor *x, int rank) {
     const bool is_block = wk_dtype_is_block(x->view.dtype);
     if (!is_block && !wk_operand_is_float(op, x)) return false;
-    if (x->view.rank != 2) {
-        wk_device_fail(x->device, WICK_ERR_SHAPE, "%s: weight has rank %d, not 2", op,
-                       x->view.rank);
+    if (x->view.rank != rank) {
+        wk_device_fail(x->device, WICK_ERR_SHAPE, "%s: weight has rank %d, not %d", op,
+                       x->view.rank, rank);
         return false;
     }
     /* Kernels find the rows of blocks one behind the other. */

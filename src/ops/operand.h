@@ -23,8 +23,9 @@ bool wk_operand_is_strided(const char *op, const wick_tensor *x);
 /* x may be a destination: strided, no block type, no element named twice. */
 bool wk_operand_is_writable(const char *op, const wick_tensor *x);
 
-/* x may be the weight [n, k] of a product or a lookup: of a float or block type, in any layout. */
-bool wk_operand_is_weight(const char *op, const wick_tensor *x);
+/* x may be the weight of a product or a lookup, [n, k] (rank 2) or [experts, n, k]: of a float or
+ * block type, in any layout. */
+bool wk_operand_is_weight(const char *op, const wick_tensor *x, int rank);
 
 /* Tensors of dtype can be made: it exists and is no block type. */
 bool wk_dtype_is_writable(const char *op, wick_device *device, wick_dtype dtype);

@@ -11,19 +11,34 @@ static uint64_t align(uint64_t bytes) {
     return (bytes + STORE_ALIGNMENT - 1) / STORE_ALIGNMENT * STORE_ALIGNMENT;
 }
 
+/* Of a matrix, and of several of one shape, one behind the other. */
+static bool has_rows(const wick_shape *shape) { return shape->rank >= 2; }
+
+static int64_t count_rows(const wick_shape *shape) {
+    int64_t rows = 1;
+    for (int i = 0; i < shape->rank - 1; i++) rows *= shape->extent[i];
+    return rows;
+}
+
+static int64_t row_length(const wick_shape *shape) { return shape->extent[shape->rank - 1]; }
+
+/* Matrices whose last panels are not full stay rows: a panel belongs to one of them. */
 static wk_layout layout_for(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
                             uint32_t uses) {
-    if (shape->rank != 2) return WK_LAYOUT_RAW;
-    return device->backend->prepare_weight(device->handle, dtype, shape->extent[0],
-                                           shape->extent[1], uses);
+    int64_t count;
+    const bool is_whole =
+        shape->rank == 2 || (shape->rank == 3 && shape->extent[1] % WK_PANEL_ROWS == 0);
+    if (!is_whole || !wk_shape_count(shape, &count)) return WK_LAYOUT_RAW;
+    return device->backend->prepare_weight(device->handle, dtype, count_rows(shape),
+                                           row_length(shape), uses);
 }
 
 static bool find_bytes(wk_layout layout, wick_dtype dtype, const wick_shape *shape,
                        uint64_t *bytes) {
     int64_t count;
     if (!wk_shape_count(shape, &count)) return false;
-    if (shape->rank != 2) return wk_dtype_bytes(dtype, count, bytes);
-    return wk_layout_bytes(layout, dtype, shape->extent[0], shape->extent[1], bytes);
+    if (!has_rows(shape)) return wk_dtype_bytes(dtype, count, bytes);
+    return wk_layout_bytes(layout, dtype, count_rows(shape), row_length(shape), bytes);
 }
 
 uint64_t wk_weight_bytes(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
@@ -36,7 +51,7 @@ uint64_t wk_weight_bytes(const wick_device *device, wick_dtype dtype, const wick
 /* Vectors are copied: to reach one in a mapped file costs as much memory as the system maps at
  * once, up to 2 MiB. */
 static bool can_be_in_place(const wk_weight_desc *desc, wk_layout layout) {
-    return layout == WK_LAYOUT_RAW && desc->shape.rank == 2;
+    return layout == WK_LAYOUT_RAW && has_rows(&desc->shape);
 }
 
 uint64_t wk_weight_room(const wick_device *device, const wk_weight_desc *desc, bool is_mapped) {
@@ -57,12 +72,14 @@ void wk_weight_store_release(wk_weight_store *store) {
     *store = (wk_weight_store){0};
 }
 
-/* What kernels read together of a weight: a panel, else a row. */
+/* What kernels read together of a weight: one of several matrices, else a panel, else a row. */
 static uint64_t granule_of(const wk_view *view) {
-    if (view->layout != WK_LAYOUT_RAW)
-        return (uint64_t)wk_panel_bytes((wk_layout)view->layout, view->extent[1]);
     const wick_shape shape = wick_shape_of(view->rank, view->extent);
-    return wk_shape_row_bytes(view->dtype, &shape);
+    const int64_t k = view->rank > 0 ? row_length(&shape) : 1;
+    const uint64_t n = view->rank == 3 ? (uint64_t)view->extent[1] : 1;
+    if (view->layout == WK_LAYOUT_RAW) return n * wk_shape_row_bytes(view->dtype, &shape);
+    return (n + WK_PANEL_ROWS - 1) / WK_PANEL_ROWS *
+           (uint64_t)wk_panel_bytes((wk_layout)view->layout, k);
 }
 
 /* The memory of a weight: a part of the store or a buffer of its own. */
@@ -112,14 +129,27 @@ wick_tensor *wk_weight_new(wick_device *device, const wk_weight_desc *desc, wk_w
     return wk_tensor_over(device, &view);
 }
 
+/* The rows of all matrices as those of one; they are dense. */
+static wk_view as_matrix(const wk_view *view) {
+    const int64_t k = view->extent[view->rank - 1];
+    wk_view matrix = *view;
+    matrix.rank = 2;
+    matrix.extent[0] = wk_view_rows(view);
+    matrix.extent[1] = matrix.stride[0] = k;
+    matrix.stride[1] = 1;
+    return matrix;
+}
+
 wick_status wk_weight_upload(wick_tensor *weight, int64_t first_row, int64_t n_rows,
                              const void *blocks) {
     wick_device *const device = weight->device;
     const wk_view *const view = &weight->view;
     WK_TRY(wk_buffer_usable(device, view->buf));
-    if (view->rank == 2)
-        return device->backend->upload_rows(device->handle, view, first_row, n_rows, blocks,
+    if (view->rank >= 2) {
+        const wk_view rows = as_matrix(view);
+        return device->backend->upload_rows(device->handle, &rows, first_row, n_rows, blocks,
                                             &device->error);
+    }
     /* A vector is one row. */
     uint64_t bytes;
     if (!wk_dtype_bytes(view->dtype, wk_view_count(view), &bytes))

@@ -53,7 +53,7 @@ static void bound_matmul(const wk_op *op, double *row_a, double *row_b, double *
 
 /* to [k], with as much room again behind it. */
 static void load_weight(const wk_view *w, int64_t row, double *to) {
-    const int64_t n = w->extent[0], k = w->extent[1];
+    const int64_t n = wk_view_rows(w), k = w->extent[w->rank - 1];
     if (w->layout == WK_LAYOUT_RAW && wk_dtype_is_float(w->dtype)) {
         const wk_ref_row elements = wk_ref_row_at(w, row);
         wk_ref_load(&elements, 0, k, to);
@@ -87,27 +87,49 @@ static double quantized(const double *x, const double *w, int64_t k) {
     return bound;
 }
 
+/* Of one element; added: the bias. */
+static double bound_product(const double *x, const double *w, int64_t k, double added,
+                            const wk_op *op, bool is_fast) {
+    double sum = fabs(added);
+    for (int64_t i = 0; i < k; i++) sum += fabs(x[i] * w[i]);
+    return sum_error(wk_dst(op, 0)->dtype) * sum + (is_fast ? quantized(x, w, k) : 0);
+}
+
+static double bias_at(const wk_view *bias, int64_t row, int64_t i) {
+    double added = 0;
+    if (!bias->buf) return 0;
+    const wk_ref_row elements = wk_ref_row_at(bias, row);
+    wk_ref_load(&elements, i, 1, &added);
+    return added;
+}
+
+/* x [k]; ids out of range: any bound. */
+static void bound_experts(const wk_op *op, bool is_fast, double *x, double *w, double *bounds) {
+    const wk_view *const weight = wk_src(op, 1), *const ids = wk_src(op, 3);
+    const int64_t n = weight->extent[1], k = weight->extent[2], u = ids->extent[1];
+    for (int64_t r = 0; r < wk_view_rows(wk_dst(op, 0)); r++) {
+        const wk_ref_row row = wk_ref_row_at(wk_src(op, 0), r), id = wk_ref_row_at(ids, r / u);
+        const int64_t e = wk_ref_integer_at(&id, r % u);
+        wk_ref_load(&row, 0, k, x);
+        for (int64_t j = 0; j < n && e < weight->extent[0]; j++) {
+            load_weight(weight, e * n + j, w);
+            bounds[r * n + j] = bound_product(x, w, k, bias_at(wk_src(op, 2), e, j), op, is_fast);
+        }
+    }
+}
+
 static void bound_linear(const wk_op *op, bool is_fast, double *x, double *w, double *bounds) {
     const int64_t m = wk_dst(op, 0)->extent[0], n = wk_dst(op, 0)->extent[1];
     const int64_t k = wk_src(op, 0)->extent[1];
-    const wk_view *const bias = wk_src(op, 2);
-    const double factor = sum_error(wk_dst(op, 0)->dtype);
     for (int64_t c = 0; c < m; c++) {
         const wk_ref_row row = wk_ref_row_at(wk_src(op, 0), c);
         wk_ref_load(&row, 0, k, x + c * k);
     }
     for (int64_t r = 0; r < n; r++) {
-        double added = 0;
-        if (bias->buf) {
-            const wk_ref_row row = wk_ref_row_at(bias, 0);
-            wk_ref_load(&row, r, 1, &added);
-        }
+        const double added = bias_at(wk_src(op, 2), 0, r);
         load_weight(wk_src(op, 1), r, w);
-        for (int64_t c = 0; c < m; c++) {
-            double sum = fabs(added);
-            for (int64_t i = 0; i < k; i++) sum += fabs(x[c * k + i] * w[i]);
-            bounds[c * n + r] = factor * sum + (is_fast ? quantized(x + c * k, w, k) : 0);
-        }
+        for (int64_t c = 0; c < m; c++)
+            bounds[c * n + r] = bound_product(x + c * k, w, k, added, op, is_fast);
     }
 }
 
@@ -151,9 +173,8 @@ static void bound_attention(const wk_op *op, int64_t rows, int64_t e, double *bo
 static void room_of(const wk_op *op, size_t *first, size_t *second) {
     const wk_view *const left = wk_src(op, 0), *const right = wk_src(op, 1);
     const size_t k = (size_t)left->extent[left->rank - 1];
-    const bool is_linear = op->code == WK_OP_LINEAR;
-    *first = k * (is_linear ? (size_t)left->extent[0] : 1);
-    *second = is_linear ? 2 * k : (size_t)right->extent[right->rank - 1];
+    *first = k * (op->code == WK_OP_LINEAR ? (size_t)left->extent[0] : 1);
+    *second = wk_op_is_linear(op) ? 2 * k : (size_t)right->extent[right->rank - 1];
 }
 
 static wick_status bound_sums(const wk_case *c, bool is_fast, wk_heap *heap, wk_bounds *out) {
@@ -164,6 +185,8 @@ static wick_status bound_sums(const wk_case *c, bool is_fast, wk_heap *heap, wk_
     if (!memory) return WICK_ERR_OUT_OF_MEMORY;
     if (c->op.code == WK_OP_LINEAR) {
         bound_linear(&c->op, is_fast, memory, memory + first, out->elements);
+    } else if (c->op.code == WK_OP_LINEAR_EXPERTS) {
+        bound_experts(&c->op, is_fast, memory, memory + first, out->elements);
     } else {
         bound_matmul(&c->op, memory, memory + first, out->elements);
     }
@@ -179,7 +202,7 @@ wick_status wk_bounds_make(const wk_case *c, const wk_kernel *kernel, const wk_v
         .count = wk_view_count(expected),
     };
     const wk_opcode code = c->op.code;
-    const bool is_sum = code == WK_OP_LINEAR || code == WK_OP_MATMUL;
+    const bool is_sum = wk_op_is_linear(&c->op) || code == WK_OP_MATMUL;
     const bool is_attention = code == WK_OP_ATTENTION || code == WK_OP_ATTENTION_CACHED;
     if ((!is_sum && !is_attention) || out->count == 0) return WICK_OK;
     out->elements = wk_alloc_array(heap, (size_t)out->count, sizeof *out->elements);

@@ -63,7 +63,7 @@ static void fill_integers(wk_case *c, const wk_view *view, int64_t least, int64_
 /* Row numbers of a weight of n rows. */
 static void fill_ids(wk_case *c, const wk_view *view, int64_t n) {
     fill_integers(c, view, 0, n);
-    if (!c->has_bad_index || view->extent[0] == 0) return;
+    if (!c->has_bad_index || wk_view_count(view) == 0) return;
     const wk_ref_row row = wk_ref_row_at(view, 0);
     wk_ref_store_integer(&row, wk_case_below(c, row.n), 1, &n);
 }
@@ -134,7 +134,7 @@ static wick_status fill_weight(wk_case *c, const wk_view *view, wk_heap *heap) {
         fill_raw(c, view);
         return WICK_OK;
     }
-    const int64_t n = view->extent[0], k = view->extent[1];
+    const int64_t n = wk_view_rows(view), k = view->extent[view->rank - 1];
     wk_buffer rows = {0};
     (void)wk_layout_bytes(WK_LAYOUT_RAW, view->dtype, n, k, &rows.size);
     rows.data = wk_alloc(heap, (size_t)rows.size + 1);
@@ -175,7 +175,7 @@ static void fill_cache(wk_case *c, const wk_view *cache, const uint32_t *words) 
 
 /* --- All operands --- */
 
-enum { CACHED_BATCH = 4, EMBEDDING_WEIGHT = 1, LINEAR_WEIGHT = 2 };
+enum { CACHED_BATCH = 4, EMBEDDING_WEIGHT = 1, LINEAR_WEIGHT = 2, EXPERT_IDS = 4 };
 
 static bool is_cached(const wk_case *c) {
     return c->op.code == WK_OP_ATTENTION_CACHED || c->op.code == WK_OP_KV_APPEND;
@@ -188,12 +188,14 @@ static wick_status fill_operand(wk_case *c, int i, wk_heap *heap) {
     if (is_cached(c) && i == CACHED_BATCH) return WICK_OK; /* filled first */
     if (code == WK_OP_ATTENTION_CACHED && (i == 2 || i == 3)) {
         fill_cache(c, view, wk_cpu_data(&c->op.view[CACHED_BATCH]));
-    } else if ((code == WK_OP_LINEAR && i == LINEAR_WEIGHT) ||
+    } else if ((wk_op_is_linear(&c->op) && i == LINEAR_WEIGHT) ||
                (code == WK_OP_EMBEDDING && i == EMBEDDING_WEIGHT) ||
                wk_dtype_is_block(view->dtype)) {
         return fill_weight(c, view, heap);
     } else if (code == WK_OP_EMBEDDING && i == 2) {
         fill_ids(c, view, c->op.view[EMBEDDING_WEIGHT].extent[0]);
+    } else if (code == WK_OP_LINEAR_EXPERTS && i == EXPERT_IDS) {
+        fill_ids(c, view, c->op.view[LINEAR_WEIGHT].extent[0]);
     } else if (code == WK_OP_ROPE && i == 2) {
         fill_integers(c, view, 0, view->dtype == WICK_U8 ? 256 : 5000);
     } else if ((code == WK_OP_ATTENTION && i == 4) || (code == WK_OP_WHERE && i == 1)) {
@@ -301,9 +303,9 @@ static wk_view unfold(const wk_view *weight) {
     wk_view out = *weight;
     out.layout = WK_LAYOUT_RAW;
     out.rank = 1;
-    out.extent[0] = wk_panel_bytes((wk_layout)weight->layout, weight->extent[1]) /
+    out.extent[0] = wk_panel_bytes((wk_layout)weight->layout, weight->extent[weight->rank - 1]) /
                     (int64_t)wk_dtype_get(weight->dtype)->block_bytes *
-                    ((weight->extent[0] + WK_PANEL_ROWS - 1) / WK_PANEL_ROWS);
+                    ((wk_view_rows(weight) + WK_PANEL_ROWS - 1) / WK_PANEL_ROWS);
     out.stride[0] = 1;
     return out;
 }

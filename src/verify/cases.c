@@ -370,6 +370,29 @@ static void describe_linear(wk_case *c) {
     add_optional(c, 3, dtype, 1, &n);
 }
 
+/* Panels of an expert are whole. A token's experts mostly share its x. */
+static void describe_experts(wk_case *c) {
+    const int64_t kind = wk_case_below(c, WK_COUNT(weights));
+    const wick_dtype weight = weights[kind].dtype;
+    const int64_t block = wk_dtype_get(weight)->block_elements;
+    const int64_t m = random_extent(c, wk_case_chance(c, 70) ? 3 : 40), u = random_extent(c, 5);
+    const int64_t n_experts = 1 + wk_case_below(c, wk_case_chance(c, 70) ? 5 : 40);
+    int64_t rows = at_least_one(m * u) + n_experts, n = random_extent(c, 200);
+    int64_t k = (random_extent(c, 700) + block - 1) / block * block;
+    limit_products(c, &rows, &n, &k, block);
+    if (weights[kind].layout != WK_LAYOUT_RAW)
+        n = (n + WK_PANEL_ROWS - 1) / WK_PANEL_ROWS * WK_PANEL_ROWS;
+    const wick_dtype dtype = random_float(c);
+    (void)add(c, 0, dtype, 3, (const int64_t[]){m, u, n});
+    wk_view *const x = add(c, 1, dtype, 3, (const int64_t[]){m, u, k});
+    if (wk_case_chance(c, 60)) x->stride[1] = 0;
+    wk_case_dense(c, 2, weight, 3, (const int64_t[]){n_experts, n, k})->layout =
+        (uint8_t)weights[kind].layout;
+    if (wk_case_chance(c, 50)) (void)wk_case_dense(c, 3, dtype, 2, (const int64_t[]){n_experts, n});
+    (void)add(c, 4, WICK_U32, 2, (const int64_t[]){m, u});
+    c->has_bad_index = wk_case_chance(c, 5);
+}
+
 static void describe_embedding(wk_case *c) {
     const int64_t kind = wk_case_below(c, WK_COUNT(weights));
     const wick_dtype weight = weights[kind].dtype;
@@ -470,7 +493,8 @@ static wk_case_values random_values(wk_case *c) {
     case WK_OP_TOP_K:
     case WK_OP_ROPE_TABLE:
     case WK_OP_MATMUL:
-    case WK_OP_LINEAR: return kind < 90 ? WK_VALUES_SPECIAL : WK_VALUES_NOT_FINITE;
+    case WK_OP_LINEAR:
+    case WK_OP_LINEAR_EXPERTS: return kind < 90 ? WK_VALUES_SPECIAL : WK_VALUES_NOT_FINITE;
     default: return WK_VALUES_SPECIAL;
     }
 }
@@ -495,6 +519,7 @@ static void describe(wk_case *c) {
     case WK_OP_ROPE_TABLE: describe_rotary(c); break;
     case WK_OP_MATMUL: describe_matmul(c); break;
     case WK_OP_LINEAR: describe_linear(c); break;
+    case WK_OP_LINEAR_EXPERTS: describe_experts(c); break;
     case WK_OP_EMBEDDING: describe_embedding(c); break;
     case WK_OP_ATTENTION: describe_attention(c); break;
     case WK_OP_ATTENTION_CACHED:
@@ -510,7 +535,7 @@ void wk_case_describe(wk_case *c, uint64_t seed, wk_opcode code, bool fast) {
         .rng = {.seed = seed, .stream = (uint64_t)code},
     };
     c->is_wild = wk_case_chance(c, 15);
-    if (code == WK_OP_LINEAR) c->op.p.linear.fast = fast;
+    if (wk_op_is_linear(&c->op)) c->op.p.linear.fast = fast;
     c->values = random_values(c);
     describe(c);
 }

@@ -82,7 +82,8 @@ static void mend_bools(wk_op *op) {
     case WK_OP_SOFTMAX: flag = &op->p.softmax.is_log; break;
     case WK_OP_ROPE: flag = &op->p.rope.interleaved; break;
     case WK_OP_ROPE_TABLE: flag = &op->p.rope_table.interleaved; break;
-    case WK_OP_LINEAR: flag = &op->p.linear.fast; break;
+    case WK_OP_LINEAR:
+    case WK_OP_LINEAR_EXPERTS: flag = &op->p.linear.fast; break;
     case WK_OP_ATTENTION: flag = &op->p.attention.causal; break;
     default: return;
     }
@@ -203,7 +204,7 @@ static double work_of(const wk_op *op) {
         work = fmax(work, count);
     }
     const wk_view *const x = op->n_src > 0 ? wk_src(op, 0) : wk_dst(op, 0);
-    const bool is_sum = op->code == WK_OP_MATMUL || op->code == WK_OP_LINEAR ||
+    const bool is_sum = op->code == WK_OP_MATMUL || wk_op_is_linear(op) ||
                         op->code == WK_OP_ATTENTION || op->code == WK_OP_ATTENTION_CACHED;
     return is_sum ? work * (double)(x->extent[x->rank - 1] + wk_src(op, 1)->extent[0]) : work;
 }

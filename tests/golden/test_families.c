@@ -209,6 +209,51 @@ static void test_qwen3(void **state) {
     check_all_levels("qwen3");
 }
 
+static void test_mixtral(void **state) {
+    (void)state;
+    check_all_levels("mixtral");
+}
+
+static void test_qwen2moe(void **state) {
+    (void)state;
+    check_all_levels("qwen2moe");
+}
+
+static void test_qwen3moe(void **state) {
+    (void)state;
+    check_all_levels("qwen3moe");
+}
+
+static void test_gpt_oss(void **state) {
+    (void)state;
+    check_all_levels("gpt-oss");
+}
+
+static void test_minimax_m2(void **state) {
+    (void)state;
+    check_all_levels("minimax-m2");
+}
+
+static void test_llama4(void **state) {
+    (void)state;
+    check_all_levels("llama4");
+}
+
+static void test_deepseek2_lite(void **state) {
+    (void)state;
+    check_all_levels("deepseek2-lite");
+}
+
+static void test_deepseek2_v2(void **state) {
+    (void)state;
+    check_all_levels("deepseek2-v2");
+}
+
+static void test_deepseek2_v3(void **state) {
+    (void)state;
+    check_all_levels("deepseek2-v3");
+}
+
 int main(int argc, char **argv) {
     chosen.strict = true; /* of WebGPU: no operation may fall back */
     if (!parse_device(argc, argv, &chosen)) return 2;
@@ -221,6 +266,15 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_mistral),
         cmocka_unit_test(test_qwen2),
         cmocka_unit_test(test_qwen3),
+        cmocka_unit_test(test_mixtral),
+        cmocka_unit_test(test_qwen2moe),
+        cmocka_unit_test(test_qwen3moe),
+        cmocka_unit_test(test_gpt_oss),
+        cmocka_unit_test(test_minimax_m2),
+        cmocka_unit_test(test_llama4),
+        cmocka_unit_test(test_deepseek2_lite),
+        cmocka_unit_test(test_deepseek2_v2),
+        cmocka_unit_test(test_deepseek2_v3),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,17 @@ static void test_products(void **state) {
     expect(&op, 2 * 32 * 4 + 64 * 18, 2 * 64 * 4, 2.0 * 2 * 64 * 32);
 }
 
+/* Of 8 experts those of 3 rows are read, at most. */
+static void test_experts(void **state) {
+    (void)state;
+    wk_op op = {.code = WK_OP_LINEAR_EXPERTS, .n_dst = 1, .n_src = 4};
+    op.view[0] = dense(WICK_F32, 3, (const int64_t[]){1, 3, 64});
+    op.view[1] = dense(WICK_F32, 3, (const int64_t[]){1, 3, 32});
+    op.view[2] = dense(WICK_Q4_0, 3, (const int64_t[]){8, 64, 32});
+    op.view[4] = dense(WICK_U32, 2, (const int64_t[]){1, 3});
+    expect(&op, 3 * 32 * 4 + 3 * 64 * 18 + 3 * 4, 3 * 64 * 4, 2.0 * 3 * 64 * 32);
+}
+
 static void test_elements(void **state) {
     (void)state;
     wk_op op = {.code = WK_OP_BINARY, .n_dst = 1, .n_src = 2};
@@ -81,9 +92,8 @@ static void test_cache(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_elements),
-        cmocka_unit_test(test_embedding),
+        cmocka_unit_test(test_products), cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_elements), cmocka_unit_test(test_embedding),
         cmocka_unit_test(test_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,7 +141,7 @@ static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const 
                      uint64_t begin_ns) {
     dev->stats.n_ops++;
     /* Products with weights are what takes the time: only these are worth a remark. */
-    if (kernel->base.is_reference && kernel->code == WK_OP_LINEAR && dev->features != 0) {
+    if (kernel->base.is_reference && wk_op_is_linear(op) && dev->features != 0) {
         dev->stats.n_ops_ref++;
     }
     if (!dev->profile) return;

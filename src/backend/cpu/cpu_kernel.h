@@ -51,7 +51,7 @@ static inline void *wk_cpu_data(const wk_view *view) {
 }
 
 /* dispatch.c: NULL when no kernel accepts. features: WK_CPU_* bits that may be used. Kernels marked
- * is_fast are taken for linear ops that allow it only (op->p.linear.fast). */
+ * is_fast are taken for ops that allow it only (wk_op_allows_fast). */
 const wk_cpu_kernel *wk_cpu_find_kernel(const wk_op *op, uint32_t features);
 
 /* Every kernel, for the test harness: index counts up from 0; NULL at the end. */

@@ -27,7 +27,7 @@ static const wk_cpu_kernel *const kernels[] = {
 
 static bool may_run(const wk_cpu_kernel *kernel, const wk_op *op, uint32_t features) {
     if (kernel->code != op->code || (kernel->needs & ~features) != 0) return false;
-    if (kernel->base.is_fast && !(op->code == WK_OP_LINEAR && op->p.linear.fast)) return false;
+    if (kernel->base.is_fast && !wk_op_allows_fast(op)) return false;
     return !kernel->accepts || kernel->accepts(op);
 }
 

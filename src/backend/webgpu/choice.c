@@ -44,7 +44,7 @@ static bool may_run(const wk_backend_device *dev, const wk_choice *choice, const
     const wk_webgpu_kernel *const kernel = choice->kernel;
     const bool needs_more = (kernel->needs & ~dev->features) != 0;
     if (kernel->code != op->code || choice->is_disabled || needs_more) return false;
-    if (kernel->base.is_fast && !(op->code == WK_OP_LINEAR && op->p.linear.fast)) return false;
+    if (kernel->base.is_fast && !wk_op_allows_fast(op)) return false;
     return !kernel->accepts || kernel->accepts(op);
 }
 

@@ -183,7 +183,7 @@ wick_status wk_encoder_end(wk_encoder *e, wick_status status) {
 
 void wk_encoder_rows(const wk_encoder *e, const wk_op *op, uint32_t *first, uint32_t *n) {
     *first = e->first_row;
-    *n = e->n_rows > 0 ? e->n_rows : (uint32_t)wk_src(op, 0)->extent[0];
+    *n = e->n_rows > 0 ? e->n_rows : (uint32_t)op->view[wk_webgpu_table(op)].extent[0];
 }
 
 const wk_view *wk_encoder_fault(wk_encoder *e) {

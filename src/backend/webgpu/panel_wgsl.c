@@ -128,10 +128,10 @@ wick_status wk_weight_bind(wk_encoder *e, wk_dispatch *d, int weight, int tables
 void wk_weight_params(wk_dispatch *d, int weight, int tables) {
     const wk_view *const view = &d->views[weight];
     const bool is_raw = view->layout == WK_LAYOUT_RAW;
+    const int64_t k = view->extent[view->rank - 1];
     wk_dispatch_u32(d, d->first[weight]);
-    wk_dispatch_u32(
-        d, is_raw ? 0 : (uint32_t)(wk_panel_bytes((wk_layout)view->layout, view->extent[1]) / 16));
-    wk_dispatch_u32(d, is_raw ? (uint32_t)view->stride[0] : 0);
-    wk_dispatch_u32(d, is_raw ? (uint32_t)view->stride[1] : 0);
+    wk_dispatch_u32(d, is_raw ? 0 : (uint32_t)(wk_panel_bytes((wk_layout)view->layout, k) / 16));
+    wk_dispatch_u32(d, is_raw ? (uint32_t)view->stride[view->rank - 2] : 0);
+    wk_dispatch_u32(d, is_raw ? (uint32_t)view->stride[view->rank - 1] : 0);
     wk_dispatch_u32(d, d->first[tables]);
 }

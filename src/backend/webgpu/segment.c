@@ -61,6 +61,14 @@ static void cut_embedding(cuts *list, const wk_webgpu_kernel *kernel) {
     if (kernel->takes_rows) add_cut(list)->dim[1] = 0;
 }
 
+/* y [m, u, n], x [m, u, k], ids [m, u]; likewise weight [experts, n, k] with bias [experts, n]. */
+static void cut_experts(cuts *list) {
+    cut *const rows = add_cut(list);
+    rows->dim[0] = rows->dim[1] = rows->dim[4] = 0;
+    cut *const experts = add_cut(list);
+    experts->dim[2] = experts->dim[3] = 0;
+}
+
 /* y and x [b, t, h, d]; the others [b, t, ..]. */
 static void cut_rope(cuts *list, int n) {
     add_common(list, 2, n);
@@ -103,6 +111,7 @@ static void list_cuts(const wk_op *op, const wk_webgpu_kernel *kernel, cuts *lis
     case WK_OP_ROPE_TABLE: cut_rope(list, n); break;
     case WK_OP_MATMUL: cut_matmul(list, rank); break;
     case WK_OP_LINEAR: cut_linear(list); break;
+    case WK_OP_LINEAR_EXPERTS: cut_experts(list); break;
     case WK_OP_EMBEDDING: cut_embedding(list, kernel); break;
     case WK_OP_ATTENTION: add_common(list, 1, 6); break;
     default: break;
@@ -111,10 +120,24 @@ static void list_cuts(const wk_op *op, const wk_webgpu_kernel *kernel, cuts *lis
 
 /* --- Pieces --- */
 
-/* How many elements along a cut belong together: the rows of a panel. */
+/* Elements of a weight in panels, along its first dimension, that lie together: the rows of a
+ * panel; each of several matrices has whole panels. */
+static int64_t rows_of_panels(const wk_view *weight) {
+    return weight->rank == 2 ? WK_PANEL_ROWS : 1;
+}
+
+/* Their bytes. */
+static uint64_t bytes_of_panels(const wk_view *weight) {
+    const int64_t n = weight->rank == 2 ? 1 : weight->extent[1] / WK_PANEL_ROWS;
+    return (uint64_t)(n *
+                      wk_panel_bytes((wk_layout)weight->layout, weight->extent[weight->rank - 1]));
+}
+
+/* How many elements along a cut belong together. */
 static int64_t unit_of(const wk_op *op, const cut *c) {
     for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (c->dim[i] != NONE && op->view[i].layout != WK_LAYOUT_RAW) return WK_PANEL_ROWS;
+        if (c->dim[i] != NONE && op->view[i].layout != WK_LAYOUT_RAW)
+            return rows_of_panels(&op->view[i]);
     return 1;
 }
 
@@ -129,7 +152,7 @@ static bool can_cut(const wk_op *op, const cut *c) { return extent_of(op, c) > u
 /* Bytes from one element along dimension d to the next; of a panel's rows: on the average. */
 static uint64_t step_of(const wk_view *view, int d) {
     if (view->layout != WK_LAYOUT_RAW)
-        return (uint64_t)wk_panel_bytes((wk_layout)view->layout, view->extent[1]) / WK_PANEL_ROWS;
+        return bytes_of_panels(view) / (uint64_t)rows_of_panels(view);
     const wk_dtype_info *const info = wk_dtype_get(view->dtype);
     return (uint64_t)view->stride[d] * (uint64_t)info->block_bytes / (uint64_t)info->block_elements;
 }
@@ -140,8 +163,7 @@ static wk_view piece_of(const wk_view *view, int d, int64_t from, int64_t n) {
     piece.extent[d] = n;
     piece.offset += view->layout == WK_LAYOUT_RAW
                         ? (uint64_t)from * step_of(view, d)
-                        : (uint64_t)(from / WK_PANEL_ROWS) *
-                              (uint64_t)wk_panel_bytes((wk_layout)view->layout, view->extent[1]);
+                        : (uint64_t)(from / rows_of_panels(view)) * bytes_of_panels(view);
     return piece;
 }
 
@@ -256,8 +278,8 @@ static wick_status encode_piece(const work *w, const wk_op *op, const cut *c, in
     for (int i = 0; i < op->n_dst + op->n_src; i++)
         if (c->dim[i] != NONE && op->view[i].buf)
             piece.view[i] = piece_of(&op->view[i], c->dim[i], from, n);
-    if (op->code == WK_OP_EMBEDDING && c->dim[1] != NONE) {
-        if (w->n_rows == 0) of.n_rows = (uint32_t)op->view[1].extent[0];
+    if (w->kernel->takes_rows && c->dim[wk_webgpu_table(op)] != NONE) {
+        if (w->n_rows == 0) of.n_rows = (uint32_t)op->view[wk_webgpu_table(op)].extent[0];
         of.first_row += (uint32_t)from;
     }
     if (op->code == WK_OP_RANDOM)

@@ -95,8 +95,12 @@ wick_status wk_dispatch_run_n(wk_encoder *e, const wk_dispatch *d, uint64_t n);
 wick_status wk_encoder_temp(wk_encoder *e, int64_t count, wk_view *out);
 /* One u32: kernels that meet an index out of range store the opcode plus 1. */
 const wk_view *wk_encoder_fault(wk_encoder *e);
-/* An embedding's weight may be only a part of its table: rows [*first, *first + its extent[0]) of
- * *n. Ids in other rows of the table are left alone; those from *n on are out of range. */
+/* The operand that ids look into: the weight of embedding and of linear_experts. */
+static inline int wk_webgpu_table(const wk_op *op) {
+    return op->code == WK_OP_LINEAR_EXPERTS ? 2 : 1;
+}
+/* It may be only a part of its table: rows (experts) [*first, *first + its extent[0]) of *n. Ids in
+ * other rows of the table are left alone; those from *n on are out of range. */
 void wk_encoder_rows(const wk_encoder *e, const wk_op *op, uint32_t *first, uint32_t *n);
 const wick_adapter_limits *wk_encoder_limits(const wk_encoder *e);
 /* Which of the kernel's tunings is wanted, below n_tunings. */
@@ -110,7 +114,7 @@ typedef struct wk_webgpu_kernel {
     uint32_t needs; /* WICK_WEBGPU_* */
     /* NULL: every op of the code. Shapes, dtypes, layouts and parameters only. */
     bool (*accepts)(const wk_op *op);
-    bool takes_rows; /* of an embedding: minds wk_encoder_rows */
+    bool takes_rows; /* minds wk_encoder_rows */
     /* Bytes of its largest temporary, which must fit a block; NULL: none outgrows its operands. */
     uint64_t (*temp_bytes)(const wk_op *op);
     /* Numbered sizes of tiles and workgroups, 0 the default, that give the same bits on every

@@ -61,11 +61,12 @@ static size_t linear_scratch_bytes(const wk_op *op) {
 
 /* A weight row in float32 as it is decoded, and in float64. */
 static size_t linear_worker_bytes(const wk_op *op) {
-    return (size_t)wk_src(op, 0)->extent[1] * (sizeof(double) + sizeof(float));
+    const wk_view *x = wk_src(op, 0);
+    return (size_t)x->extent[x->rank - 1] * (sizeof(double) + sizeof(float));
 }
 
 static void load_weight_row(const wk_view *weight, int64_t row, double *dst, float *decoded) {
-    const int64_t n = weight->extent[0], k = weight->extent[1];
+    const int64_t n = wk_view_rows(weight), k = weight->extent[weight->rank - 1];
     if (weight->layout == WK_LAYOUT_RAW && wk_dtype_is_float(weight->dtype)) {
         const wk_ref_row elements = wk_ref_row_at(weight, row);
         wk_ref_load(&elements, 0, k, dst);
@@ -129,4 +130,57 @@ const wk_cpu_kernel wk_linear_ref = {
     .scratch_bytes = linear_scratch_bytes,
     .worker_bytes = linear_worker_bytes,
     .run = run_linear,
+};
+
+/* --- linear_experts: the same with a weight for each row ---
+ *
+ * An item is a row of y. */
+
+static size_t experts_worker_bytes(const wk_op *op) {
+    return (size_t)wk_src(op, 0)->extent[2] * sizeof(double) + linear_worker_bytes(op);
+}
+
+/* Row r by expert e. x: what the row is multiplied by, with room for a row of the weight behind. */
+static void multiply_by(const wk_op *op, int64_t r, int64_t e, double *x) {
+    const wk_view *weight = wk_src(op, 1), *bias = wk_src(op, 2);
+    const int64_t n = weight->extent[1], k = weight->extent[2];
+    const wk_ref_row y = wk_ref_row_at(wk_dst(op, 0), r), from = wk_ref_row_at(wk_src(op, 0), r);
+    double *w = x + k;
+    wk_ref_load(&from, 0, k, x);
+    for (int64_t j = 0; j < n; j++) {
+        load_weight_row(weight, e * n + j, w, (float *)(w + k));
+        double sum = wk_ref_dot(x, w, k);
+        if (bias->buf) {
+            const wk_ref_row row = wk_ref_row_at(bias, e);
+            double added;
+            wk_ref_load(&row, j, 1, &added);
+            sum += added;
+        }
+        wk_ref_store(&y, j, 1, &sum);
+    }
+}
+
+static void run_experts(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
+    (void)phase;
+    const wk_view *weight = wk_src(run->op, 1);
+    const int64_t u = wk_dst(run->op, 0)->extent[1];
+    for (int64_t r = begin; r < end; r++) {
+        const wk_ref_row ids = wk_ref_row_at(wk_src(run->op, 3), r / u);
+        const int64_t e = wk_ref_integer_at(&ids, r % u);
+        if (e < weight->extent[0]) {
+            multiply_by(run->op, r, e, run->worker_scratch);
+        } else {
+            wk_cpu_fault(run);
+        }
+    }
+}
+
+const wk_cpu_kernel wk_linear_experts_ref = {
+    .base = {.name = "linear_experts_ref", .is_reference = true},
+    .code = WK_OP_LINEAR_EXPERTS,
+    .accepts = accepts_linear,
+    .n_phases = 1,
+    .items = wk_ref_dst_rows,
+    .worker_bytes = experts_worker_bytes,
+    .run = run_experts,
 };

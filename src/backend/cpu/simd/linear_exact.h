@@ -1,15 +1,16 @@
-/* simd/linear_exact.h: linear in float32 over weights in panels, written once over simd_*.h.
+/* simd/linear_exact.h: linear and linear_experts in float32 over weights in panels, written once
+ * over simd_*.h.
  *
  * Every element of y is one sum in one order: k is cut in chunks of 64, a chunk is summed by fused
  * multiply-adds in the order of k, chunks are added in order, then the bias. Neither the number of
  * columns nor the split among threads nor the register width changes a bit of it.
  *
- * One column (decode) reads the weights once and computes as it unpacks. More columns are packed to
- * tiles in phase 0, and the weights are unpacked once for all of them. */
+ * One column (decode) reads the weights once and computes as it unpacks. More columns of a group
+ * are packed to tiles first, and the weights are unpacked once for all of them. */
 #ifndef WK_SIMD_LINEAR_EXACT_H
 #define WK_SIMD_LINEAR_EXACT_H
 
-#include "backend/cpu/simd/linear_operands.h"
+#include "backend/cpu/simd/linear_groups.h"
 #include "backend/cpu/simd/linear_panel.h"
 
 enum {
@@ -100,6 +101,8 @@ WK_INLINE void column_chunk(const wk_layout layout, const uint8_t *const panel[]
 
 WK_INLINE void run_column(const linear_operands *a, const wk_layout layout, int64_t begin,
                           int64_t end) {
+    const float *const x = linear_at(a, &a->x, 0);
+    float *const y = linear_at(a, &a->y, 0);
     for (int64_t at = begin; at < end; at += DECODE_PANELS) {
         const uint8_t *panel[DECODE_PANELS];
         /* Panels past the end repeat the last one; their sums are not stored. */
@@ -111,12 +114,12 @@ WK_INLINE void run_column(const linear_operands *a, const wk_layout layout, int6
             const int64_t len = a->k - first < CHUNK ? a->k - first : CHUNK;
             v16 sum[DECODE_PANELS];
             for (int p = 0; p < DECODE_PANELS; p++) sum[p] = v16_zero();
-            column_chunk(layout, panel, first, len, a->x, sum);
+            column_chunk(layout, panel, first, len, x, sum);
             for (int p = 0; p < DECODE_PANELS; p++) total[p] = v16_add(total[p], sum[p]);
         }
         for (int p = 0; p < DECODE_PANELS && at + p < end; p++) {
             const int64_t row = at * WK_PANEL_ROWS;
-            store_rows(a->y + row, a->bias != NULL ? a->bias + row : NULL, p, a->n - row, total[p]);
+            store_rows(y + row, a->bias != NULL ? a->bias + row : NULL, p, a->n - row, total[p]);
         }
     }
 }
@@ -136,7 +139,7 @@ static void pack_tile(const linear_operands *a, int64_t t, float *packed) {
     float *const to = packed + t * TILE_COLUMNS * a->k;
     for (int64_t c = 0; c < width; c++) {
         const int64_t row = t * TILE_COLUMNS + c;
-        const float *const x = row < a->m ? a->x + row * a->x_stride : NULL;
+        const float *const x = row < a->m ? linear_at(a, &a->x, row) : NULL;
         for (int64_t i = 0; i < a->k; i++) to[i * width + c] = x != NULL ? x[i] : 0;
     }
 }
@@ -223,14 +226,15 @@ WK_INLINE void run_tile(const linear_operands *a, const exact_group *g, const fl
     const int64_t row = at * WK_PANEL_ROWS, column = tile * TILE_COLUMNS;
     const int64_t width = tile_width(a->m, tile);
     const int64_t columns = a->m - column < TILE_COLUMNS ? a->m - column : TILE_COLUMNS;
-    float *const y = a->y + column * a->y_stride + row;
+    float *y[TILE_COLUMNS];
+    for (int64_t c = 0; c < columns; c++) y[c] = linear_at(a, &a->y, column + c) + row;
     v16 total[TILE_PANELS][TILE_COLUMNS];
     for (int p = 0; p < TILE_PANELS; p++)
         for (int64_t c = 0; c < width; c++)
-            total[p][c] = g->first == 0 || c >= columns
-                              ? v16_zero()
-                              : v16_load_rows(y + c * a->y_stride + p * WK_PANEL_ROWS,
-                                              a->n - row - p * WK_PANEL_ROWS);
+            total[p][c] =
+                g->first == 0 || c >= columns
+                    ? v16_zero()
+                    : v16_load_rows(y[c] + p * WK_PANEL_ROWS, a->n - row - p * WK_PANEL_ROWS);
     /* A panel past the end is not there: its neighbour is computed twice. */
     exact_tile t = {.panel_stride = at + 1 < g->end ? g->stride : 0, .total = total};
     for (int64_t first = g->first; first < g->last; first += CHUNK) {
@@ -241,8 +245,7 @@ WK_INLINE void run_tile(const linear_operands *a, const exact_group *g, const fl
     }
     const float *const bias = g->last == a->k && a->bias != NULL ? a->bias + row : NULL;
     for (int p = 0; p < TILE_PANELS; p++)
-        for (int64_t c = 0; c < columns; c++)
-            store_rows(y + c * a->y_stride, bias, p, a->n - row, total[p][c]);
+        for (int64_t c = 0; c < columns; c++) store_rows(y[c], bias, p, a->n - row, total[p][c]);
 }
 
 /* unpacked [GROUP][SPAN * 16] */
@@ -269,38 +272,66 @@ WK_INLINE void run_group(const linear_operands *a, const wk_layout layout, const
 
 /* ---- What a wk_cpu_kernel asks for. ---- */
 
+/* An item of packing is a group of experts, else a tile. */
 static int64_t exact_items(const wk_op *op, int phase) {
-    const int64_t m = wk_src(op, 0)->extent[0];
-    if (phase == 0) return m == 1 ? 0 : (m + TILE_COLUMNS - 1) / TILE_COLUMNS;
-    return m == 0 ? 0 : linear_panels(op);
+    const int64_t m = linear_m(op);
+    if (phase == LINEAR_SORT) return linear_sort_items(op);
+    if (phase == LINEAR_MULTIPLY) return linear_multiply_items(op);
+    if (m == 1) return 0;
+    return linear_has_experts(op) ? linear_groups(op) : (m + TILE_COLUMNS - 1) / TILE_COLUMNS;
 }
 
 static int64_t exact_grain(const wk_op *op, int phase) {
-    if (phase == 0) return 1;
-    return wk_src(op, 0)->extent[0] == 1 ? DECODE_PANELS : TILE_PANELS;
+    if (phase != LINEAR_MULTIPLY) return 1;
+    if (linear_has_experts(op)) return LINEAR_GROUP_ITEMS;
+    return linear_m(op) == 1 ? DECODE_PANELS : TILE_PANELS;
 }
 
+/* The last tile of each group may be filled up. */
 static size_t exact_scratch_bytes(const wk_op *op) {
-    const int64_t m = wk_src(op, 0)->extent[0], k = wk_src(op, 0)->extent[1];
-    if (m == 1) return 0;
-    return (size_t)((m + TILE_COLUMNS_SMALL) * k) * sizeof(float);
+    const int64_t m = linear_m(op), columns = m + linear_groups(op) * TILE_COLUMNS_SMALL;
+    const size_t packed = m == 1 ? 0 : (size_t)(columns * linear_k(op)) * sizeof(float);
+    return linear_index_bytes(op) + packed;
 }
 
 static size_t exact_worker_bytes(const wk_op *op) {
-    return wk_src(op, 0)->extent[0] == 1 ? 0 : GROUP * SPAN * WK_PANEL_ROWS * sizeof(float);
+    return linear_m(op) == 1 ? 0 : GROUP * SPAN * WK_PANEL_ROWS * sizeof(float);
+}
+
+/* The tiles of group number g. */
+static float *exact_packed(const linear_index *index, const linear_group *group, int64_t g) {
+    return (float *)index->packed + (group->first + g * TILE_COLUMNS_SMALL) * group->a.k;
+}
+
+static void pack_groups(const wk_op *op, const linear_index *index, int64_t begin, int64_t end) {
+    for (int64_t g = begin; g < end; g++) {
+        const linear_group group = linear_group_at(op, index, g);
+        for (int64_t t = 0; group.a.m > 1 && t * TILE_COLUMNS < group.a.m; t++)
+            pack_tile(&group.a, t, exact_packed(index, &group, g));
+    }
 }
 
 WK_INLINE void exact_run(const wk_cpu_run *run, const wk_layout layout, int phase, int64_t begin,
                          int64_t end) {
-    const linear_operands a = linear_get(run->op);
-    if (phase == 0) {
-        for (int64_t t = begin; t < end; t++) pack_tile(&a, t, run->scratch);
-    } else if (a.m == 1) {
-        run_column(&a, layout, begin, end);
-    } else {
-        for (int64_t at = begin; at < end; at += GROUP) {
-            const exact_group g = {.begin = at, .end = at + GROUP < end ? at + GROUP : end};
-            run_group(&a, layout, run->scratch, g, run->worker_scratch);
+    const linear_index index = linear_index_in(run->op, run->scratch);
+    if (phase == LINEAR_SORT) {
+        linear_sort(run);
+    } else if (phase == LINEAR_PACK && linear_has_experts(run->op)) {
+        pack_groups(run->op, &index, begin, end);
+    } else if (phase == LINEAR_PACK) {
+        const linear_operands a = linear_get(run->op);
+        for (int64_t t = begin; t < end; t++) pack_tile(&a, t, index.packed);
+    }
+    while (phase == LINEAR_MULTIPLY && begin < end) {
+        const linear_span span = linear_span_at(run->op, begin, end);
+        const linear_group group = linear_group_at(run->op, &index, span.group);
+        begin = span.next;
+        if (group.a.m == 1) run_column(&group.a, layout, span.begin, span.end);
+        for (int64_t at = span.begin; group.a.m > 1 && at < span.end; at += GROUP) {
+            const exact_group g = {.begin = at,
+                                   .end = at + GROUP < span.end ? at + GROUP : span.end};
+            run_group(&group.a, layout, exact_packed(&index, &group, span.group), g,
+                      run->worker_scratch);
         }
     }
 }
@@ -318,19 +349,22 @@ EXACT_RUN(BF16, bf16)
 WK_PANEL_FORMATS(EXACT_RUN)
 #undef EXACT_RUN
 
-/* The kernel of a type; isa: the suffix of its name. */
-#define EXACT_KERNEL(type, isa)                                                                    \
-    const wk_cpu_kernel wk_linear_##type##_##isa = {                                               \
-        .base = {.name = "linear_" #type "_" #isa},                                                \
-        .code = WK_OP_LINEAR,                                                                      \
+/* The kernels of a type; isa: the suffix of their names. */
+#define EXACT_KERNEL_OF(opcode, operation, type, isa)                                              \
+    const wk_cpu_kernel wk_##operation##_##type##_##isa = {                                        \
+        .base = {.name = #operation "_" #type "_" #isa},                                           \
+        .code = opcode,                                                                            \
         .needs = SIMD_NEEDS,                                                                       \
         .accepts = accepts_##type,                                                                 \
-        .n_phases = 2,                                                                             \
+        .n_phases = LINEAR_PHASES,                                                                 \
         .items = exact_items,                                                                      \
         .grain = exact_grain,                                                                      \
         .scratch_bytes = exact_scratch_bytes,                                                      \
         .worker_bytes = exact_worker_bytes,                                                        \
         .run = run_##type,                                                                         \
     };
+#define EXACT_KERNEL(type, isa)                                                                    \
+    EXACT_KERNEL_OF(WK_OP_LINEAR, linear, type, isa)                                               \
+    EXACT_KERNEL_OF(WK_OP_LINEAR_EXPERTS, linear_experts, type, isa)
 
 #endif

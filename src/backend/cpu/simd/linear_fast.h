@@ -1,9 +1,10 @@
-/* simd/linear_fast.h: linear with activations as integers, what the instruction sets share.
+/* simd/linear_fast.h: linear and linear_experts with activations as integers, what the instruction
+ * sets share.
  *
- * Phase 0 quantizes the rows of x (linear_quantize.h). Phase 1 multiplies panels by tiles of those
- * rows, the columns of y's transpose. A block's dot product is a whole number; the sums over blocks
- * are float32, in the order of k. So neither the number of columns nor that of threads changes a
- * bit. The including file defines what linear_bytes.h asks for, of which
+ * First the rows of x are quantized (linear_quantize.h). Then panels are multiplied by tiles of
+ * those rows, the columns of y's transpose. A block's dot product is a whole number; the sums over
+ * blocks are float32, in the order of k. So neither the number of columns nor that of threads
+ * changes a bit. The including file defines what linear_bytes.h asks for, of which
  *
  *   FAST_COLUMNS   of a tile with one panel; an even number
  *   FAST_PANELS    of a tile with one column: as many streams from memory */
@@ -11,7 +12,7 @@
 #define WK_SIMD_LINEAR_FAST_H
 
 #include "backend/cpu/simd/linear_bytes.h"
-#include "backend/cpu/simd/linear_operands.h"
+#include "backend/cpu/simd/linear_groups.h"
 
 /* With a single column the weights come from memory, and only once. Long panels are read as several
  * streams, which the processor fetches ahead by itself; of short ones it would lose the track at
@@ -22,9 +23,20 @@ enum { LONG_PANEL = 32 << 10, PREFETCH_BYTES = 16 << 10 };
  * so many panels, and bytes of them where they are unpacked. */
 enum { GROUP_PANELS = 8, GROUP_BYTES = 512 << 10 };
 
-/* Row of x to its place in packed, [m][k / QUANT_BLOCK]. */
+/* Rows that share their x have one packed row. */
+static int64_t packed_row(const linear_operands *a, int64_t row) {
+    return a->u > 1 && a->x.step == 0 ? row / a->u : row;
+}
+
+static int64_t packed_rows(const wk_op *op) {
+    const wk_view *const x = wk_src(op, 0);
+    return x->rank > 2 && x->extent[1] > 1 && x->stride[1] == 0 ? x->extent[0] : wk_view_rows(x);
+}
+
+/* Row of packed, [packed_rows][k / QUANT_BLOCK]. */
 static void pack_row(const linear_operands *a, int64_t row, fast_block *packed) {
-    const float *const x = a->x + row * a->x_stride;
+    const bool is_shared = a->u > 1 && a->x.step == 0;
+    const float *const x = linear_at(a, &a->x, is_shared ? row * a->u : row);
     const float fine_above = quant_fine_above(x, a->k);
     for (int64_t b = 0; b < a->k / QUANT_BLOCK; b++)
         pack_block(x + b * QUANT_BLOCK, fine_above, packed + row * (a->k / QUANT_BLOCK) + b);
@@ -32,16 +44,16 @@ static void pack_row(const linear_operands *a, int64_t row, fast_block *packed) 
 
 /* Where a tile of y goes. */
 typedef struct fast_target {
-    float *y;
-    const float *bias; /* NULL: none */
-    int64_t y_stride;
+    float *const *y;       /* [columns] */
+    int64_t row;           /* the first one */
+    const float *bias;     /* NULL: none */
     int64_t rows, columns; /* that exist; may be more than a tile's */
 } fast_target;
 
 WK_INLINE void store_tile(const fast_target *to, int c, int p, v16 value) {
     const int64_t rows = to->rows - p * WK_PANEL_ROWS;
     if (c >= to->columns || rows <= 0) return;
-    float *const y = to->y + c * to->y_stride + p * WK_PANEL_ROWS;
+    float *const y = to->y[c] + to->row + p * WK_PANEL_ROWS;
     if (to->bias != NULL) value = v16_add(value, v16_load_rows(to->bias + p * WK_PANEL_ROWS, rows));
     v16_store_rows(y, value, rows);
 }
@@ -66,25 +78,34 @@ WK_INLINE void run_tile(const tile_form f, const void *const panel[], int64_t n_
         for (int p = 0; p < f.panels; p++) store_tile(to, c, p, total[p][c]);
 }
 
-/* The tile's rows of x; those past the end repeat the last one. */
-WK_INLINE void tile_rows(const linear_operands *a, const fast_block *packed, int64_t tile,
-                         const fast_block *x[FAST_COLUMNS]) {
+/* Columns of a tile; those past the end repeat the last one. */
+typedef struct fast_columns {
+    const fast_block *x[FAST_COLUMNS];
+    float *y[FAST_COLUMNS];
+    int64_t n; /* that exist, of this tile and those behind it */
+} fast_columns;
+
+WK_INLINE void find_columns(const linear_operands *a, const fast_block *packed, int64_t tile,
+                            fast_columns *columns) {
+    columns->n = a->m - tile * FAST_COLUMNS;
     for (int64_t c = 0; c < FAST_COLUMNS; c++) {
-        const int64_t row = tile * FAST_COLUMNS + c;
-        x[c] = packed + (row < a->m ? row : a->m - 1) * (a->k / QUANT_BLOCK);
+        const int64_t i = tile * FAST_COLUMNS + (c < columns->n ? c : columns->n - 1);
+        columns->x[c] = packed + packed_row(a, linear_row(a, i)) * (a->k / QUANT_BLOCK);
+        columns->y[c] = linear_at(a, &a->y, i);
     }
 }
 
-/* Rows of panels [panel, end) of y, and the columns of the tile. */
-static fast_target target_at(const linear_operands *a, int64_t panel, int64_t end, int64_t tile) {
-    const int64_t row = panel * WK_PANEL_ROWS, column = tile * FAST_COLUMNS;
+/* Rows of panels [panel, end) of y. */
+static fast_target target_at(const linear_operands *a, int64_t panel, int64_t end,
+                             const fast_columns *columns) {
+    const int64_t row = panel * WK_PANEL_ROWS;
     const int64_t last = end * WK_PANEL_ROWS < a->n ? end * WK_PANEL_ROWS : a->n;
     return (fast_target){
-        .y = a->y + column * a->y_stride + row,
+        .y = columns->y,
+        .row = row,
         .bias = a->bias != NULL ? a->bias + row : NULL,
-        .y_stride = a->y_stride,
         .rows = last - row,
-        .columns = a->m - column,
+        .columns = columns->n,
     };
 }
 
@@ -104,7 +125,7 @@ WK_INLINE bool has_unpacked(const wk_layout layout, int64_t m) {
 
 /* The group by one tile of columns, of which no more than width exist. */
 WK_INLINE void run_tiles(const linear_operands *a, const tile_form f, const fast_group *g,
-                         const fast_block *const x[], int64_t tile) {
+                         const fast_columns *columns) {
     for (int64_t at = g->begin; at < g->end; at += f.panels) {
         const void *panel[FAST_PANELS];
         for (int p = 0; p < f.panels; p++) { /* those past the end repeat the last one */
@@ -112,25 +133,24 @@ WK_INLINE void run_tiles(const linear_operands *a, const tile_form f, const fast
             panel[p] = f.is_unpacked ? (const void *)(g->unpacked + i * g->n_blocks)
                                      : (const void *)(g->panels + i * a->panel_bytes);
         }
-        const fast_target to = target_at(a, at, g->end, tile);
-        run_tile(f, panel, g->n_blocks, x, &to);
+        const fast_target to = target_at(a, at, g->end, columns);
+        run_tile(f, panel, g->n_blocks, columns->x, &to);
     }
 }
 
 WK_INLINE void run_group(const linear_operands *a, const wk_layout layout, const fast_group *g,
                          const fast_block *packed) {
     for (int64_t t = 0; t * FAST_COLUMNS < a->m; t++) {
-        const fast_block *x[FAST_COLUMNS];
-        tile_rows(a, packed, t, x);
-        const int64_t columns = a->m - t * FAST_COLUMNS;
-        if (columns == 1 && a->panel_bytes < LONG_PANEL) {
-            run_tiles(a, (tile_form){layout, 1, 1, false}, g, x, t);
-        } else if (columns == 1) {
-            run_tiles(a, (tile_form){layout, FAST_PANELS, 1, false}, g, x, t);
-        } else if (columns <= FAST_COLUMNS / 2) {
-            run_tiles(a, (tile_form){layout, 1, FAST_COLUMNS / 2, false}, g, x, t);
+        fast_columns columns;
+        find_columns(a, packed, t, &columns);
+        if (columns.n == 1 && a->panel_bytes < LONG_PANEL) {
+            run_tiles(a, (tile_form){layout, 1, 1, false}, g, &columns);
+        } else if (columns.n == 1) {
+            run_tiles(a, (tile_form){layout, FAST_PANELS, 1, false}, g, &columns);
+        } else if (columns.n <= FAST_COLUMNS / 2) {
+            run_tiles(a, (tile_form){layout, 1, FAST_COLUMNS / 2, false}, g, &columns);
         } else {
-            run_tiles(a, (tile_form){layout, 1, FAST_COLUMNS, is_slow(layout)}, g, x, t);
+            run_tiles(a, (tile_form){layout, 1, FAST_COLUMNS, is_slow(layout)}, g, &columns);
         }
     }
 }
@@ -153,26 +173,38 @@ WK_INLINE int64_t group_panels(const wk_layout layout, int64_t m, int64_t k) {
     return panels < 1 ? 1 : panels < GROUP_PANELS ? panels : GROUP_PANELS;
 }
 
-WK_INLINE void run_range(const wk_cpu_run *run, const wk_layout layout, int phase, int64_t begin,
-                         int64_t end) {
-    const linear_operands a = linear_get(run->op);
-    fast_block *const packed = run->scratch;
-    if (phase == 0) {
-        for (int64_t row = begin; row < end; row++) pack_row(&a, row, packed);
-        return;
-    }
-    const int64_t step = group_panels(layout, a.m, a.k);
+/* Panels [begin, end) by the rows of one weight. */
+WK_INLINE void run_panels(const linear_operands *a, const wk_layout layout, int64_t begin,
+                          int64_t end, const fast_block *packed, void *unpacked) {
+    const int64_t step = group_panels(layout, a->m, a->k);
     for (int64_t at = begin; at < end; at += step) {
         const fast_group g = {
             .begin = at,
             .end = at + step < end ? at + step : end,
-            .panels = a.weight + at * a.panel_bytes,
-            .unpacked = run->worker_scratch,
-            .n_blocks = a.k / QUANT_BLOCK,
+            .panels = a->weight + at * a->panel_bytes,
+            .unpacked = unpacked,
+            .n_blocks = a->k / QUANT_BLOCK,
         };
-        if (has_unpacked(layout, a.m))
-            unpack_panels(layout, &g, a.panel_bytes, run->worker_scratch);
-        run_group(&a, layout, &g, packed);
+        if (has_unpacked(layout, a->m)) unpack_panels(layout, &g, a->panel_bytes, unpacked);
+        run_group(a, layout, &g, packed);
+    }
+}
+
+WK_INLINE void run_range(const wk_cpu_run *run, const wk_layout layout, int phase, int64_t begin,
+                         int64_t end) {
+    const linear_index index = linear_index_in(run->op, run->scratch);
+    if (phase == LINEAR_SORT) {
+        linear_sort(run);
+    } else if (phase == LINEAR_PACK) {
+        const linear_operands a = linear_get(run->op);
+        for (int64_t row = begin; row < end; row++) pack_row(&a, row, index.packed);
+    }
+    while (phase == LINEAR_MULTIPLY && begin < end) {
+        const linear_span span = linear_span_at(run->op, begin, end);
+        const linear_group group = linear_group_at(run->op, &index, span.group);
+        if (group.a.m > 0)
+            run_panels(&group.a, layout, span.begin, span.end, index.packed, run->worker_scratch);
+        begin = span.next;
     }
 }
 
@@ -187,40 +219,43 @@ WK_PANEL_FORMATS(FAST_RUN)
 #undef FAST_RUN
 
 static int64_t items(const wk_op *op, int phase) {
-    const int64_t m = wk_src(op, 0)->extent[0];
-    return phase == 0 || m == 0 ? m : linear_panels(op);
+    if (phase == LINEAR_SORT) return linear_sort_items(op);
+    return phase == LINEAR_PACK ? packed_rows(op) : linear_multiply_items(op);
 }
 
 static int64_t grain(const wk_op *op, int phase) {
-    (void)op;
-    return phase == 0 ? 1 : FAST_PANELS;
+    if (phase != LINEAR_MULTIPLY) return 1;
+    return linear_has_experts(op) ? LINEAR_GROUP_ITEMS : FAST_PANELS;
 }
 
 static size_t scratch_bytes(const wk_op *op) {
-    const wk_view *const x = wk_src(op, 0);
-    return (size_t)(x->extent[0] * (x->extent[1] / QUANT_BLOCK)) * sizeof(fast_block);
+    const int64_t n_blocks = packed_rows(op) * (linear_k(op) / QUANT_BLOCK);
+    return linear_index_bytes(op) + (size_t)n_blocks * sizeof(fast_block);
 }
 
 static size_t worker_bytes(const wk_op *op) {
-    const int64_t m = wk_src(op, 0)->extent[0], k = wk_src(op, 0)->extent[1];
+    const int64_t m = linear_m(op), k = linear_k(op);
     const wk_layout layout = (wk_layout)wk_src(op, 1)->layout;
     if (!has_unpacked(layout, m)) return 0;
     return (size_t)(group_panels(layout, m, k) * (k / QUANT_BLOCK)) * sizeof(unpacked_block);
 }
 
-/* The kernel of a type; isa: the suffix of its name, isa_needs: WK_CPU_* features. */
-#define FAST_KERNEL(type, isa, isa_needs)                                                          \
-    const wk_cpu_kernel wk_linear_##type##_fast_##isa = {                                          \
-        .base = {.name = "linear_" #type "_fast_" #isa, .is_fast = true},                          \
-        .code = WK_OP_LINEAR,                                                                      \
+/* The kernels of a type; isa: the suffix of their names, isa_needs: WK_CPU_* features. */
+#define FAST_KERNEL_OF(opcode, operation, type, isa, isa_needs)                                    \
+    const wk_cpu_kernel wk_##operation##_##type##_fast_##isa = {                                   \
+        .base = {.name = #operation "_" #type "_fast_" #isa, .is_fast = true},                     \
+        .code = opcode,                                                                            \
         .needs = isa_needs,                                                                        \
         .accepts = accepts_##type,                                                                 \
-        .n_phases = 2,                                                                             \
+        .n_phases = LINEAR_PHASES,                                                                 \
         .items = items,                                                                            \
         .grain = grain,                                                                            \
         .scratch_bytes = scratch_bytes,                                                            \
         .worker_bytes = worker_bytes,                                                              \
         .run = run_##type,                                                                         \
     };
+#define FAST_KERNEL(type, isa, isa_needs)                                                          \
+    FAST_KERNEL_OF(WK_OP_LINEAR, linear, type, isa, isa_needs)                                     \
+    FAST_KERNEL_OF(WK_OP_LINEAR_EXPERTS, linear_experts, type, isa, isa_needs)
 
 #endif

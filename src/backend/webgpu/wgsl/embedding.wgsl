@@ -22,6 +22,8 @@ fn find_id(row: u32) -> u32 {
     return params.n;
 }
 
+fn weight_base() -> u32 { return params.weight; }
+
 fn thread_index(group: vec3<u32>, groups: vec3<u32>, local: u32) -> u32 {
     return (group.y * groups.x + group.x) * 64u + local;
 }

@@ -11,6 +11,12 @@ struct Params {
     weight: u32, panel_stride: u32,   // of panels, in vec4
     weight_row: u32, weight_element: u32,
     tables: u32,
+    // Of linear_experts alone.
+    u: u32, x_step: u32, y_step: u32,
+    expert_stride: u32, bias_row: u32,
+    index: u32, index_row: u32, index_element: u32, order: u32,
+    first_expert: u32, experts: u32, table_experts: u32, // [first, first + experts) of the table
+    fault: u32,
 }
 
 const CHUNKS = 16u;
@@ -19,14 +25,14 @@ fn chunk_begin(chunk: u32) -> u32 { return chunk * params.blocks / CHUNKS; }
 
 // Elements 4 i ... 4 i + 3 of a row of x.
 fn x_vector(column: u32, i: u32) -> vec4<f32> {
-    let row = params.x + min(column, params.m - 1u) * params.x_row;
+    let row = params.x + x_place(column);
     let x = bitcast<vec4<f32>>(load_x(row + min(i, (params.k - 1u) / 4u)));
     return select(vec4<f32>(), x, i * 4u < params.k);
 }
 
 fn store_sum(column: u32, row: u32, sum: f32) {
-    if (column >= params.m || row >= params.n) { return; }
+    if (column >= column_end() || row >= params.n) { return; }
     var y = sum;
-    if (HAS_BIAS != 0) { y += load_bias(params.bias + row * params.bias_element); }
-    store_y(params.y + column * params.y_row + row * params.y_element, y);
+    if (HAS_BIAS != 0) { y += load_bias(bias_base() + row * params.bias_element); }
+    store_y(params.y + y_place(column) + row * params.y_element, y);
 }

@@ -2,14 +2,20 @@
 // made integers, and of the weight's quants. Those of a block are whole numbers; blocks are added
 // up as float32.
 struct Params {
-    m: u32, n: u32, blocks: u32,
+    m: u32, n: u32, blocks: u32,      // m: rows of x
     row_tiles: u32, groups: u32,      // workgroups along n, and all
-    x: u32,                           // in vec4
+    x: u32, x_row: u32,               // in vec4, and in rows
     y: u32, y_row: u32, y_element: u32,
     bias: u32, bias_element: u32,
     weight: u32, panel_stride: u32,   // of panels, in vec4
     weight_row: u32, weight_element: u32,
     tables: u32,
+    // Of linear_experts alone.
+    u: u32, x_step: u32, y_step: u32,
+    expert_stride: u32, bias_row: u32,
+    index: u32, index_row: u32, index_element: u32, order: u32,
+    first_expert: u32, experts: u32, table_experts: u32, // [first, first + experts) of the table
+    fault: u32,
 }
 
 const X_VECTORS = 5u; // of a block
@@ -71,8 +77,8 @@ fn scaled(sums: Sums, first: Scale, second: Scale, x: vec4<u32>) -> vec4<f32> {
 }
 
 fn store_sum(column: u32, row: u32, sum: f32) {
-    if (column >= params.m || row >= params.n) { return; }
+    if (column >= column_end() || row >= params.n) { return; }
     var y = sum;
-    if (HAS_BIAS != 0) { y += load_bias(params.bias + row * params.bias_element); }
-    store_y(params.y + column * params.y_row + row * params.y_element, y);
+    if (HAS_BIAS != 0) { y += load_bias(bias_base() + row * params.bias_element); }
+    store_y(params.y + y_place(column) + row * params.y_element, y);
 }

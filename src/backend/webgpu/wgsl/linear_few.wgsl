@@ -12,7 +12,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     weight_begin(local);
     let first_panel = index % params.row_tiles * u32(PANELS);
     let panel = min(first_panel + local / 64u, (params.n + 15u) / 16u - 1u);
-    let column = index / params.row_tiles * u32(COLUMNS);
+    let tile = tile_of(index / params.row_tiles, u32(COLUMNS), local);
+    if (tile.first == tile.end) { return; }
+    let column = tile.first;
     let quad = local % 4u;
     let chunk = local / 4u % CHUNKS;
     var sums = array<vec4<f32>, COLUMNS>();

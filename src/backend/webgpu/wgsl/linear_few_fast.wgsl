@@ -7,7 +7,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (index >= params.groups) { return; }
     weight_begin(local);
     let panel = index % params.row_tiles;
-    let column = index / params.row_tiles * u32(COLUMNS);
+    let tile = tile_of(index / params.row_tiles, u32(COLUMNS), local);
+    if (tile.first == tile.end) { return; }
+    let column = tile.first;
     let quad = local % 4u;
     var totals = array<vec4<f32>, COLUMNS>();
     for (var block = local / 4u; block < params.blocks; block += u32(SLICES)) {
@@ -21,8 +23,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         var second = first;
         if (HAS_HALVES) { second = centred_scale(panel, quad, block, 1u); }
         for (var c = 0u; c < u32(COLUMNS); c++) {
-            let at = params.x +
-                (block * params.m + min(column + c, params.m - 1u)) * X_VECTORS;
+            let at = params.x + (block * params.m + x_place(column + c)) * X_VECTORS;
             let x = load_x(at + 4u);
             var sums = Sums();
             for (var p = 0u; p < planes_of(x); p++) {

@@ -4,6 +4,7 @@ struct Params {
     stride: u32,                      // of y: elements of a row
     y: u32,
     x: u32, x_row: u32, x_element: u32,
+    u: u32, x_step: u32,              // from one to the next of u rows that x_row leads to
 }
 
 @compute @workgroup_size(64)
@@ -15,7 +16,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let element = i % params.stride;
     var value = 0.0;
     if (element < params.k) {
-        value = load_x(params.x + row * params.x_row + element * params.x_element);
+        let at = params.x + row / params.u * params.x_row + row % params.u * params.x_step;
+        value = load_x(at + element * params.x_element);
     }
     store_y(params.y + i, value);
 }

@@ -7,6 +7,7 @@ struct Params {
     m: u32, blocks: u32,
     y: u32,                           // in vec4
     x: u32, x_row: u32, x_element: u32,
+    u: u32, x_step: u32,              // from one to the next of u rows that x_row leads to
     nan: u32,                         // bits
 }
 
@@ -85,7 +86,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         @builtin(local_invocation_index) local: u32) {
     let row = group.y * groups.x + group.x;
     if (row >= params.m) { return; }
-    let x = params.x + row * params.x_row;
+    let x = params.x + row / params.u * params.x_row + row % params.u * params.x_step;
     var sum = 0.0;
     for (var block = local; block < params.blocks; block += THREADS) {
         sum += bitcast<f32>(largest_bits(x, block));

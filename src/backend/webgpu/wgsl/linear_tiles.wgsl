@@ -40,7 +40,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (index >= params.groups) { return; }
     weight_begin(local);
     let first_panel = index % params.row_tiles * 4u;
-    let first_column = index / params.row_tiles * u32(COLUMNS);
+    let tile = tile_of(index / params.row_tiles, u32(COLUMNS), local);
+    if (tile.first == tile.end) { return; }
+    let first_column = tile.first;
     let quad = local % 8u; // and the one 8 further
     let x_at = local / 8u * X_STRIDE;
     var totals = array<vec4<f32>, 8>(); // [column / STEP][low or high rows]

@@ -16,8 +16,8 @@ fn load_w_tile(i: u32, first_panel: u32, block: u32) {
 
 fn load_x_tile(i: u32, first_column: u32, block: u32) {
     for (var j = i; j < 64u * X_VECTORS; j += 192u) {
-        let column = min(first_column + j / X_VECTORS, params.m - 1u);
-        x_tile[j] = load_x(params.x + (block * params.m + column) * X_VECTORS + j % X_VECTORS);
+        let row = block * params.m + x_place(first_column + j / X_VECTORS);
+        x_tile[j] = load_x(params.x + row * X_VECTORS + j % X_VECTORS);
     }
 }
 
@@ -28,7 +28,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (index >= params.groups) { return; }
     weight_begin(local);
     let first_panel = index % params.row_tiles * 4u;
-    let first_column = index / params.row_tiles * 64u;
+    let tile = tile_of(index / params.row_tiles, 64u, local);
+    if (tile.first == tile.end) { return; }
+    let first_column = tile.first;
     let quad = local % 16u;
     let column = local / 16u; // and every 16th from there on
     var totals = array<vec4<f32>, 4>();

@@ -1,6 +1,7 @@
 // A weight in panels of quants (quant/panel.h): four rows, a quad, of a panel at a time. Constants:
 // what wk_panel_get and wk_panel_get_grid say; LEVELS and GRID are where `tables` has them, or -1.
-// The same functions over other layouts: panel_float.wgsl, raw.wgsl.
+// The same functions over other layouts: panel_float.wgsl, raw.wgsl. weight_base() is where the
+// weight begins.
 
 const HEAD_STRIDE = HEAD_VECTORS + HEAD_BLOCKS * BLOCK_VECTORS;
 const UPPER = BITS - LOWER;
@@ -48,7 +49,7 @@ fn head(at: u32, quad: u32) -> vec4<f32> {
 }
 
 fn head_at(panel: u32, block: u32) -> u32 {
-    return params.weight + panel * params.panel_stride +
+    return weight_base() + panel * params.panel_stride +
         block / u32(HEAD_BLOCKS) * u32(HEAD_STRIDE);
 }
 

@@ -20,7 +20,7 @@ fn element_of_rows(at: u32, i: u32, quad: u32) -> vec4<f32> {
 
 fn weight_part(panel: u32, quad: u32, block: u32, part: u32, scale: Scale)
     -> array<vec4<f32>, 8> {
-    let at = params.weight + panel * params.panel_stride;
+    let at = weight_base() + panel * params.panel_stride;
     let first = block * 32u + part * 8u;
     var w = array<vec4<f32>, 8>();
     for (var e = 0u; e < 8u; e++) {

@@ -9,7 +9,7 @@ fn weight_scale(panel: u32, quad: u32, block: u32, half: u32) -> Scale { return 
 fn weight_part(panel: u32, quad: u32, block: u32, part: u32, scale: Scale)
     -> array<vec4<f32>, 8> {
     let row = vec4<u32>(panel * 16u + quad * 4u) + vec4<u32>(0u, 1u, 2u, 3u);
-    let at = vec4<u32>(params.weight) + min(row, vec4<u32>(params.n - 1u)) * params.weight_row;
+    let at = vec4<u32>(weight_base()) + min(row, vec4<u32>(params.n - 1u)) * params.weight_row;
     let first = block * 32u + part * 8u;
     var w = array<vec4<f32>, 8>();
     for (var e = 0u; e < 8u; e++) {

@@ -1,0 +1,24 @@
+/* model/families/qwen_moe.c: mixtures of experts with the attention of Qwen2 (Qwen Team, 2024),
+ * beside a gated shared expert, and of Qwen3 (Qwen Team, 2025). */
+#include "core/status.h"
+#include "model/families.h"
+
+static wick_status describe_qwen2moe(const wk_metadata *meta, wk_hparams *hparams,
+                                     wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX, .is_shared_gated = true};
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    return wk_family_read_experts(meta, hparams, &experts, layers);
+}
+
+static wick_status describe_qwen3moe(const wk_metadata *meta, wk_hparams *hparams,
+                                     wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX, .is_normalized = true};
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
+    return wk_family_read_experts(meta, hparams, &experts, layers);
+}
+
+const wk_family wk_family_qwen2moe = {
+    .architecture = "qwen2moe", .norm = WK_NORM_RMS, .describe = describe_qwen2moe};
+const wk_family wk_family_qwen3moe = {
+    .architecture = "qwen3moe", .norm = WK_NORM_RMS, .describe = describe_qwen3moe};

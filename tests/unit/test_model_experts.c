@@ -1,0 +1,154 @@
+/* Headers of models with experts and with latent attention: what does not fit is refused with the
+ * key's or tensor's name. */
+#include "model/model.h"
+
+#include "format/gguf_parse.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "checked_heap.h"
+#include "small_model.h"
+
+static checked_heap checked;
+
+static int begin(void **state) {
+    (void)state;
+    checked_heap_init(&checked, UINT64_MAX);
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    return checked_heap_is_clean(&checked) ? 0 : -1;
+}
+
+/* The model is refused with a sentence that holds text. */
+static void expect(const small_model *small, const char *text) {
+    static gguf_bytes file;
+    wk_gguf_parser *parser;
+    wk_model *model;
+    wick_error error = {.status = WICK_OK};
+    small_write(small, false, &file);
+    assert_int_equal(wk_gguf_parser_make(&checked.heap, WICK_SIZE_UNKNOWN, &parser, &error),
+                     WICK_OK);
+    assert_int_equal(wk_gguf_parser_feed(parser, file.data, file.size, NULL, &error), WICK_OK);
+    const wick_status status =
+        wk_model_make(&checked.heap, wk_gguf_parser_result(parser), &model, &error);
+    if (status == WICK_OK || strstr(error.message, text) == NULL)
+        fail_msg("expected '%s', got %d: %s", text, (int)status, error.message);
+    wk_model_free(model);
+    wk_gguf_parser_free(parser);
+}
+
+static void set(small_model *model, const char *architecture, const char *suffix, uint32_t number) {
+    char key[64];
+    snprintf(key, sizeof key, "%s.%s", architecture, suffix);
+    small_set_u32(model, key, number);
+}
+
+/* A small model of another architecture, whose keys have its name. */
+static small_model small_of(const char *architecture) {
+    small_model model = small_model_make();
+    small_set_text(&model, "general.architecture", architecture);
+    for (int i = 0; i < model.n_entries; i++) {
+        char *const key = model.entries[i].key, suffix[48];
+        if (strncmp(key, "llama.", 6) != 0) continue;
+        snprintf(suffix, sizeof suffix, "%s", key + 6);
+        snprintf(key, sizeof model.entries[i].key, "%.14s.%s", architecture, suffix);
+    }
+    return model;
+}
+
+static void keys_of_experts(void **state) {
+    static const struct {
+        const char *suffix;
+        uint32_t number;
+        const char *text;
+    } cases[] = {
+        {"expert_used_count", 0, "llama.expert_used_count"},
+        {"expert_used_count", 7, "llama.expert_used_count"},
+        {"expert_feed_forward_length", 0, "llama.expert_feed_forward_length"},
+        {"expert_gating_func", 4, "llama.expert_gating_func"},
+        {"expert_group_count", 4, "which does not fit the number of experts"},
+        {"expert_shared_count", 65536, "llama.expert_shared_count"},
+        {"interleave_moe_layer_step", 0, "llama.interleave_moe_layer_step"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        small_model small = small_model_make();
+        set(&small, "llama", "expert_count", 6);
+        set(&small, "llama", "expert_used_count", 2);
+        set(&small, "llama", "expert_feed_forward_length", 1024);
+        set(&small, "llama", cases[i].suffix, cases[i].number);
+        expect(&small, cases[i].text);
+    }
+    small_model few = small_model_make();
+    set(&few, "llama", "expert_count", 6);
+    set(&few, "llama", "expert_used_count", 3);
+    set(&few, "llama", "expert_group_count", 3);
+    set(&few, "llama", "expert_group_used_count", 1);
+    expect(&few, "llama.expert_group_used_count");
+    small_remove(&few, "llama.expert_used_count");
+    expect(&few, "llama.expert_used_count");
+}
+
+/* As converters wrote them in 2023: a tensor for each expert. */
+static void tensors_of_single_experts(void **state) {
+    (void)state;
+    small_model small = small_model_make();
+    set(&small, "llama", "expert_count", 2);
+    set(&small, "llama", "expert_used_count", 1);
+    expect(&small, "blk.0.ffn_gate.weight"); /* of no use beside experts */
+    for (int i = 0; i < SMALL_LAYERS; i++) {
+        static const char *const names[] = {"gate", "up", "down"};
+        for (size_t j = 0; j < sizeof names / sizeof *names; j++) {
+            char name[64];
+            snprintf(name, sizeof name, "blk.%d.ffn_%s.weight", i, names[j]);
+            small_remove_tensor(&small, name);
+        }
+    }
+    expect(&small, "ffn_gate_inp.weight");
+    small_add_tensor(&small, "blk.0.ffn_gate.0.weight", SMALL_FF, SMALL_EMBD);
+    expect(&small, "blk.0.ffn_gate.0.weight");
+}
+
+static void keys_of_latent_attention(void **state) {
+    static const char arch[] = "deepseek2";
+    static const struct {
+        const char *suffix;
+        uint32_t number;
+    } keys[] = {{"attention.key_length_mla", 4}, {"attention.value_length_mla", 4},
+                {"attention.kv_lora_rank", 6},   {"rope.dimension_count", 2},
+                {"attention.key_length", 8},     {"attention.value_length", 6}};
+    (void)state;
+    small_model whole = small_of(arch);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        set(&whole, arch, keys[i].suffix, keys[i].number);
+    expect(&whole, "blk.0.attn_k.weight"); /* the keys are right, the tensors are Llama's */
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        small_model small = whole;
+        char key[64];
+        snprintf(key, sizeof key, "%s.%s", arch, keys[i].suffix);
+        small_remove(&small, key);
+        expect(&small, key);
+        small = whole;
+        small_set_u32(&small, key, keys[i].number == 4 ? 1 : keys[i].number + 1);
+        expect(&small, i == 1   ? "attn_k" /* the keys are right */
+                       : i == 3 ? "must be even"
+                       : i == 0 ? "attention.key_length_mla"
+                                : "latent space");
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(keys_of_experts, begin, end),
+        cmocka_unit_test_setup_teardown(tensors_of_single_experts, begin, end),
+        cmocka_unit_test_setup_teardown(keys_of_latent_attention, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
