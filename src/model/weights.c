@@ -22,6 +22,14 @@ typedef enum part {
     SEPARATE_Q,
     SEPARATE_KV,
     QK_NORM,
+    CONVOLUTION,
+    STATE_SPACE,
+    DELTA_NET,
+    SCAN, /* the state space and the delta net */
+    CHANNEL_STEPS,
+    HEAD_STEPS,
+    FUSED_GATES,
+    SEPARATE_GATES,
     MLP,
     SEPARATE_GATE,
 } part;
@@ -53,6 +61,20 @@ typedef enum extent {
     Q_NORM,
     K_NORMS,
     K_NORM,
+    CONV_INPUTS,
+    CONV_CHANNELS,
+    CONV_TAPS,
+    SCAN_HEADS,
+    INNER, /* channels of all heads */
+    STEP_RANK,
+    SSM_INPUTS,
+    SSM_STEP_B_C,
+    SSM_RATES,
+    SSM_RATE,
+    SSM_D,
+    SSM_NORMS,
+    SSM_NORM,
+    SSM_GATES,
     FF,
     FF_UP,
 } extent;
@@ -122,6 +144,23 @@ static bool attention_has(const wk_layer_spec *spec, part wanted) {
     }
 }
 
+static bool recurrent_has(const wk_layer_spec *spec, part wanted) {
+    const bool is_delta = spec->mixer == WK_MIXER_DELTA_NET;
+    const bool is_state_space = spec->mixer == WK_MIXER_STATE_SPACE;
+    const bool has_ranks = is_state_space && spec->recurrent.step_rank > 0;
+    switch (wanted) {
+    case CONVOLUTION: return spec->mixer == WK_MIXER_CONVOLUTION;
+    case STATE_SPACE: return is_state_space;
+    case DELTA_NET: return is_delta;
+    case SCAN: return is_state_space || is_delta;
+    case CHANNEL_STEPS: return has_ranks;
+    case HEAD_STEPS: return (is_state_space || is_delta) && !has_ranks;
+    case FUSED_GATES: return is_delta && spec->recurrent.is_fused;
+    case SEPARATE_GATES: return is_delta && !spec->recurrent.is_fused;
+    default: return false;
+    }
+}
+
 static bool layer_has(const wk_layer_spec *spec, int id) {
     const part wanted = layer_kinds[id].part;
     switch (wanted) {
@@ -131,7 +170,7 @@ static bool layer_has(const wk_layer_spec *spec, int id) {
     case MLP: return spec->channels == WK_CHANNELS_MLP;
     case SEPARATE_GATE:
         return spec->channels == WK_CHANNELS_MLP && spec->mlp.is_gated && !spec->mlp.is_fused;
-    default: return attention_has(spec, wanted);
+    default: return attention_has(spec, wanted) || recurrent_has(spec, wanted);
     }
 }
 
@@ -220,6 +259,7 @@ static const wick_file_tensor *find_tensor(const wk_model *model, uint32_t layer
 void wk_model_find_forms(const wk_model *model, uint32_t layer, wk_layer_spec *spec) {
     const wick_file_tensor *const up = find_tensor(model, layer, WK_FFN_UP);
     spec->attention.is_fused = find_tensor(model, layer, WK_ATTN_QKV) != NULL;
+    spec->recurrent.is_fused = find_tensor(model, layer, WK_SSM_BA) != NULL;
     spec->mlp.is_fused = spec->mlp.is_gated && up != NULL &&
                          find_tensor(model, layer, WK_FFN_GATE) == NULL &&
                          up->shape.extent[0] == 2 * (int64_t)spec->mlp.n_ff;
@@ -246,7 +286,7 @@ static int64_t attention_extent(const wk_attention_spec *attention, extent which
     const bool is_own = attention->qk_norm == WK_QK_NORM_OWN;
     const bool has_all = attention->qk_norm == WK_QK_NORM_CHANNELS;
     switch (which) {
-    case Q: return n_q * dim;
+    case Q: return n_q * dim * (attention->has_output_gate ? 2 : 1);
     case K: return n_kv * dim;
     case V: return n_kv * dim_v;
     case QKV: return n_q * dim + n_kv * (dim + dim_v);
@@ -255,6 +295,31 @@ static int64_t attention_extent(const wk_attention_spec *attention, extent which
     case K_NORMS: return is_own ? n_kv : 0;
     case Q_NORM: return has_all ? n_q * dim : dim;
     case K_NORM: return has_all ? n_kv * dim : dim;
+    default: return 0;
+    }
+}
+
+/* Of the convolution and the scan behind it; channels that each have a step are one head. */
+static int64_t recurrent_extent(const wk_layer_spec *spec, extent which) {
+    const wk_recurrent_spec *const recurrent = &spec->recurrent;
+    const int64_t n_heads = recurrent->n_heads, inner = n_heads * recurrent->head_dim;
+    const int64_t n_channels = recurrent->n_channels, rank = recurrent->step_rank;
+    const bool is_delta = spec->mixer == WK_MIXER_DELTA_NET;
+    switch (which) {
+    case CONV_INPUTS: return 3 * n_channels;
+    case CONV_CHANNELS: return n_channels;
+    case CONV_TAPS: return recurrent->n_taps;
+    case SCAN_HEADS: return n_heads;
+    case INNER: return inner;
+    case STEP_RANK: return rank;
+    case SSM_INPUTS: return inner + n_channels + (rank > 0 ? 0 : n_heads);
+    case SSM_STEP_B_C: return rank + 2 * (int64_t)recurrent->n_numbers;
+    case SSM_RATES: return rank > 0 ? inner : n_heads;
+    case SSM_RATE: return rank > 0 ? recurrent->n_numbers : is_delta ? 0 : 1;
+    case SSM_D: return rank > 0 ? 0 : 1;
+    case SSM_NORMS: return is_delta ? 0 : recurrent->n_groups;
+    case SSM_NORM: return is_delta ? recurrent->head_dim : inner / recurrent->n_groups;
+    case SSM_GATES: return 2 * n_heads;
     default: return 0;
     }
 }
@@ -270,7 +335,10 @@ static int64_t extent_of(const wk_model *model, const place *at, extent which) {
     case ONE: return 1;
     case FF: return spec->mlp.n_ff;
     case FF_UP: return (int64_t)spec->mlp.n_ff * (spec->mlp.is_fused ? 2 : 1);
-    default: return attention_extent(&spec->attention, which);
+    default:
+        return which >= CONV_INPUTS && which <= SSM_GATES
+                   ? recurrent_extent(spec, which)
+                   : attention_extent(&spec->attention, which);
     }
 }
 

@@ -48,11 +48,11 @@ var<private> rates: array<f32, PER>;
 fn word(section: u32, i: u32) -> u32 { return load_batch(params.batch.x + section + i); }
 fn slot_of(sequence: u32) -> u32 { return word(params.batch.w, sequence); }
 
-// The first row of the sequence from row `from` on; n_rows: there is none. The same for all threads
+// The first row of the sequence from row `begin` on; n_rows: there is none. The same for all threads
 // in WebGPU's eyes, too.
-fn next_row(p: Place, from: u32) -> u32 {
+fn next_row(p: Place, begin: u32) -> u32 {
     if (p.local == 0u) {
-        var row = from;
+        var row = begin;
         while (row < params.n_rows && word(params.batch.z, row) != p.sequence) { row++; }
         next = select(params.n_rows, row, p.slot < params.n_slots);
     }
@@ -167,21 +167,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         @builtin(local_invocation_index) local: u32) {
     let number = group.y * groups.x + group.x;
     if (number >= params.n_groups) { return; }
+    let sequence = number / params.n_blocks / params.n_heads; // not of p: is the same for all
     var p: Place;
+    p.sequence = sequence;
     p.local = local;
     p.lane = local / COLUMNS;
     p.column = local % COLUMNS;
     p.channel = number % params.n_blocks * COLUMNS + p.column;
     p.is_there = p.channel < params.n_channels;
     p.head = number / params.n_blocks % params.n_heads;
-    p.sequence = number / params.n_blocks / params.n_heads;
     p.shared_by = select(p.head / (params.n_heads / params.n_shared), p.head % params.n_shared,
                          params.is_tiled == 1u);
-    if (p.sequence == params.n_sequences) {
+    if (sequence == params.n_sequences) {
         clear(p);
         return;
     }
-    p.slot = slot_of(p.sequence);
+    p.slot = slot_of(sequence);
     var row = next_row(p, 0u);
     if (row == params.n_rows) { return; }
     load_numbers(p);
