@@ -100,7 +100,8 @@ WICK_API wick_status wick_session_append_text(wick_session *session, const char 
 WICK_API wick_status wick_session_append_tokens(wick_session *session, const uint32_t *ids,
                                                 size_t n);
 /* Makes ids the whole sequence: what the session holds already of its beginning is kept, the rest
- * is forgotten, and only what is new is computed. */
+ * is forgotten, and only what is new is computed. A model with recurrent layers cannot go back: it
+ * keeps all that it holds, where ids only go on from there, or begins again. */
 WICK_API wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n);
 /* Forgets everything, a failure and its sentence included; random numbers go on. Never blocks: what
  * is being computed is left to end in the steps that follow. */

@@ -133,6 +133,12 @@ typedef enum wk_random_fn {
     WK_RANDOM_COUNT_,
 } wk_random_fn;
 
+typedef enum wk_scan_fn {
+    WK_SCAN_SELECTIVE,
+    WK_SCAN_DELTA,
+    WK_SCAN_COUNT_,
+} wk_scan_fn;
+
 /* The batch descriptor: all integers of one step in one u32 tensor of n_words words. The members
  * are offsets of its sections, in words, constant for a plan:
  *
@@ -142,10 +148,11 @@ typedef enum wk_random_fn {
  *   slots[rows]      cache slot of the row's key and value (block * block_size + offset in it)
  *   outputs[n_outputs] rows whose logits are wanted
  *   lengths[n_sequences] keys of each sequence, this batch's rows included
+ *   states[n_sequences] slot of each sequence's recurrent state, no two the same
  *   tables[n_sequences][n_blocks] cache blocks of each sequence, in order */
 typedef struct wk_batch_layout {
     uint32_t n_rows, n_outputs, n_sequences, n_blocks, block_size;
-    uint32_t ids, positions, sequences, slots, outputs, lengths, tables;
+    uint32_t ids, positions, sequences, slots, outputs, lengths, states, tables;
     uint32_t n_words;
 } wk_batch_layout;
 
@@ -231,6 +238,15 @@ typedef union wk_params {
         int32_t window;
         wk_batch_layout batch;
     } cached; /* attention_cached, kv_append */
+    struct {
+        wk_batch_layout batch;
+    } conv;
+    struct {
+        wk_scan_fn fn;
+        bool is_tiled; /* head i is of group i mod g, else of i / (h / g) */
+        float scale;
+        wk_batch_layout batch;
+    } scan;
     wk_custom_run *custom;
 } wk_params;
 
@@ -489,6 +505,10 @@ typedef struct wk_tolerance {
 wk_tolerance wk_op_tolerance(const wk_op *op, bool is_fast);
 /* NaN agrees with NaN, an infinity with the same one. */
 bool wk_tolerance_accepts(const wk_tolerance *tolerance, double largest, double want, double got);
+
+/* The layout of the batch descriptor, which is the operand of that number; NULL: the op reads none.
+ */
+const wk_batch_layout *wk_op_batch(const wk_op *op, int *operand);
 
 /* What an op moves at least, each operand once, and the multiplications and additions of its
  * products; 0: it has none. */

@@ -29,6 +29,12 @@ static double cached_flops(const wk_op *op) {
     return 2 * (count_of(wk_src(op, 0)) + count_of(wk_dst(op, 0))) * seen;
 }
 
+/* A number fades, is added to and is summed up; the delta rule sums it up twice. */
+static double scan_flops(const wk_op *op) {
+    const double n = (double)wk_src(op, 3)->extent[3];
+    return (op->p.scan.fn == WK_SCAN_DELTA ? 7 : 5) * count_of(wk_dst(op, 0)) * n;
+}
+
 static double flops_of(const wk_op *op) {
     const wk_view *const x = wk_src(op, 0);
     switch (op->code) {
@@ -37,6 +43,8 @@ static double flops_of(const wk_op *op) {
     case WK_OP_MATMUL: return 2 * count_of(wk_dst(op, 0)) * (double)x->extent[x->rank - 1];
     case WK_OP_ATTENTION: return attention_flops(op);
     case WK_OP_ATTENTION_CACHED: return cached_flops(op);
+    case WK_OP_CAUSAL_CONV: return 2 * count_of(x) * (double)wk_src(op, 1)->extent[1];
+    case WK_OP_SCAN: return scan_flops(op);
     default: return 0;
     }
 }
@@ -64,13 +72,23 @@ static double bytes_read(const wk_op *op, int i) {
     return is_cache ? cache_bytes(op, view) : bytes_of(view);
 }
 
+/* Of the slots of recurrent state, those of the batch's sequences. */
+static double state_bytes(const wk_op *op) {
+    int operand;
+    const double wanted = wk_op_batch(op, &operand)->n_sequences;
+    const double all = bytes_of(wk_dst(op, 1)), there = (double)wk_dst(op, 1)->extent[0];
+    return there > 0 && wanted < there ? all * (wanted / there) : all;
+}
+
 wk_cost wk_op_cost(const wk_op *op) {
+    const bool has_state = op->code == WK_OP_CAUSAL_CONV || op->code == WK_OP_SCAN;
     wk_cost cost = {.flops = flops_of(op)};
     for (int i = 0; i < op->n_src; i++) cost.bytes_read += bytes_read(op, i);
     for (int i = 0; i < op->n_dst; i++) {
         /* New keys and values go to a few places of their caches. */
         const wk_view *const written = op->code == WK_OP_KV_APPEND ? wk_src(op, i) : wk_dst(op, i);
-        cost.bytes_written += bytes_of(written);
+        cost.bytes_written += has_state && i == 1 ? state_bytes(op) : bytes_of(written);
     }
+    if (has_state) cost.bytes_read += state_bytes(op);
     return cost;
 }

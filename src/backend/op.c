@@ -337,17 +337,22 @@ static wick_status check_attention(const wk_op *op, wick_error *err) {
 /* Whether every section of the descriptor lies inside it. */
 static bool has_sections(const wk_batch_layout *b) {
     const uint64_t section[][2] = {
-        {b->ids, b->n_rows},
-        {b->positions, b->n_rows},
-        {b->sequences, b->n_rows},
-        {b->slots, b->n_rows},
-        {b->outputs, b->n_outputs},
-        {b->lengths, b->n_sequences},
-        {b->tables, (uint64_t)b->n_sequences * b->n_blocks},
+        {b->ids, b->n_rows},         {b->positions, b->n_rows},
+        {b->sequences, b->n_rows},   {b->slots, b->n_rows},
+        {b->outputs, b->n_outputs},  {b->lengths, b->n_sequences},
+        {b->states, b->n_sequences}, {b->tables, (uint64_t)b->n_sequences * b->n_blocks},
     };
     for (size_t i = 0; i < WK_COUNT(section); i++)
         if (section[i][0] > b->n_words || section[i][1] > b->n_words - section[i][0]) return false;
     return true;
+}
+
+static wick_status check_batch(const wk_op *op, const wk_view *batch, const wk_batch_layout *layout,
+                               wick_error *err) {
+    if (batch->rank == 1 && batch->extent[0] == (int64_t)layout->n_words &&
+        batch->dtype == WICK_U32 && wk_view_is_dense(batch) && has_sections(layout))
+        return WICK_OK;
+    return wrong(err, WICK_ERR_SHAPE, op, "batch must be [n_words] u32 with all its sections");
 }
 
 /* Caches [blocks, g, block_size, d] of f32 or f16, and the descriptor. */
@@ -360,10 +365,7 @@ static wick_status check_cache(const wk_op *op, const wk_view *k, const wk_view 
         return wrong(err, WICK_ERR_SHAPE, op, "caches must be [blocks, g, block_size, d]");
     if (k->dtype != v->dtype || (k->dtype != WICK_F32 && k->dtype != WICK_F16))
         return wrong(err, WICK_ERR_DTYPE, op, "caches must be f32 or f16");
-    if (batch->rank != 1 || batch->extent[0] != (int64_t)layout->n_words ||
-        batch->dtype != WICK_U32 || !wk_view_is_dense(batch) || !has_sections(layout))
-        return wrong(err, WICK_ERR_SHAPE, op, "batch must be [n_words] u32 with all its sections");
-    return WICK_OK;
+    return check_batch(op, batch, layout, err);
 }
 
 static wick_status check_attention_cached(const wk_op *op, wick_error *err) {
@@ -392,6 +394,61 @@ static wick_status check_kv_append(const wk_op *op, wick_error *err) {
             return wrong(err, WICK_ERR_SHAPE, op, "k and v must be [rows, g, d]");
         if (fresh->dtype != WICK_F32) return wrong(err, WICK_ERR_DTYPE, op, "k and v must be f32");
     }
+    return WICK_OK;
+}
+
+static bool is_matrix(const wk_view *view, int64_t n_rows, int64_t n) {
+    return view->rank == 2 && view->extent[0] == n_rows && view->extent[1] == n;
+}
+
+/* view [any, m, n] */
+static bool are_matrices(const wk_view *view, int64_t m, int64_t n) {
+    return view->rank == 3 && view->extent[1] == m && view->extent[2] == n;
+}
+
+/* All but the batch descriptor, which comes last. */
+static bool is_all_f32(const wk_op *op) {
+    for (int i = 0; i < op->n_dst + op->n_src - 1; i++)
+        if (op->view[i].dtype != WICK_F32) return false;
+    return true;
+}
+
+static wick_status check_causal_conv(const wk_op *op, wick_error *err) {
+    const wk_batch_layout *const layout = &op->p.conv.batch;
+    const wk_view *const x = wk_src(op, 0), *const weight = wk_src(op, 1),
+                         *const bias = wk_src(op, 2);
+    const wk_view *const y = wk_dst(op, 0), *const state = wk_dst(op, 1);
+    const int64_t n_rows = layout->n_rows, n = x->extent[1], k = weight->extent[1];
+    WK_TRY(check_batch(op, wk_src(op, 3), layout, err));
+    if (!is_matrix(x, n_rows, n) || !is_matrix(y, n_rows, n) || !is_matrix(weight, n, k) || k < 2 ||
+        !are_matrices(state, k - 1, n) || !fits_heads(bias, n))
+        return wrong(err, WICK_ERR_SHAPE, op,
+                     "must be x and y [rows, c], weight [c, k], bias [c], state [slots, k - 1, c]");
+    if (!is_all_f32(op)) return wrong(err, WICK_ERR_DTYPE, op, "takes f32");
+    return WICK_OK;
+}
+
+static wick_status check_scan(const wk_op *op, wick_error *err) {
+    const wk_batch_layout *const layout = &op->p.scan.batch;
+    if ((unsigned)op->p.scan.fn >= WK_SCAN_COUNT_) return no_function(op, err);
+    const wk_view *const x = wk_src(op, 0), *const gate = wk_src(op, 2), *const bc = wk_src(op, 3);
+    const wk_view *const state = wk_dst(op, 1);
+    WK_TRY(check_batch(op, wk_src(op, 4), layout, err));
+    if (x->rank != 3 || x->extent[0] != (int64_t)layout->n_rows || !same_shape(x, wk_dst(op, 0)) ||
+        !same_shape(x, wk_src(op, 1)))
+        return wrong(err, WICK_ERR_SHAPE, op, "x, y and step must be [rows, h, p]");
+    const int64_t n_heads = x->extent[1], p = x->extent[2], n = bc->extent[3];
+    if (bc->rank != 4 || bc->extent[0] != x->extent[0] || bc->extent[1] != 2 || bc->extent[2] < 1 ||
+        n_heads % bc->extent[2] != 0 || state->rank != 4 || state->extent[1] != n_heads ||
+        state->extent[2] != n || state->extent[3] != p)
+        return wrong(err, WICK_ERR_SHAPE, op,
+                     "must be bc [rows, 2, g, n] and state [slots, h, n, p], h a multiple of g");
+    const bool is_selective = op->p.scan.fn == WK_SCAN_SELECTIVE;
+    if (is_selective ? !are_matrices(gate, p, n) || gate->extent[0] != n_heads
+                     : !same_shape(gate, x))
+        return wrong(err, WICK_ERR_SHAPE, op,
+                     "gate must be [h, p, n], or [rows, h, p] of the delta rule");
+    if (!is_all_f32(op)) return wrong(err, WICK_ERR_DTYPE, op, "takes f32");
     return WICK_OK;
 }
 
@@ -457,6 +514,17 @@ static const wk_op_info infos[] = {
 const wk_op_info *wk_op_get_info(wk_opcode code) {
     assert((size_t)code < WK_COUNT(infos));
     return &infos[code];
+}
+
+const wk_batch_layout *wk_op_batch(const wk_op *op, int *operand) {
+    *operand = op->code == WK_OP_SCAN ? 6 : op->code == WK_OP_CAUSAL_CONV ? 5 : 4;
+    switch (op->code) {
+    case WK_OP_ATTENTION_CACHED:
+    case WK_OP_KV_APPEND: return &op->p.cached.batch;
+    case WK_OP_CAUSAL_CONV: return &op->p.conv.batch;
+    case WK_OP_SCAN: return &op->p.scan.batch;
+    default: return NULL;
+    }
 }
 
 /* --- Checks for every op alike --- */

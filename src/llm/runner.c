@@ -60,7 +60,8 @@ static wk_batch_layout lay_out(const wk_runner *runner, uint32_t n_rows, uint32_
     l.slots = l.sequences + n_rows;
     l.outputs = l.slots + n_rows;
     l.lengths = l.outputs + n_outputs;
-    l.tables = l.lengths + l.n_sequences;
+    l.states = l.lengths + l.n_sequences;
+    l.tables = l.states + l.n_sequences;
     l.n_words = l.tables + l.n_sequences * l.n_blocks;
     return l;
 }
@@ -295,6 +296,7 @@ static void describe(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_
     for (uint32_t i = 0; i < l->n_outputs; i++)
         words[l->outputs + i] = l->n_outputs == 1 ? n - 1 : (i < n ? i : 0);
     words[l->lengths] = first + n;
+    words[l->states] = 0; /* the one slot there is */
     for (uint32_t i = 0; i < l->n_blocks; i++) words[l->tables + i] = i;
     for (uint32_t i = 0; i < runner->hparams->n_ropes; i++)
         wk_rope_rows(

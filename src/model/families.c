@@ -8,9 +8,10 @@
 #include <math.h>
 
 static const wk_family *const families[] = {
-    &wk_family_llama,      &wk_family_qwen2,    &wk_family_qwen3,
-    &wk_family_qwen2moe,   &wk_family_qwen3moe, &wk_family_gpt_oss,
-    &wk_family_minimax_m2, &wk_family_llama4,   &wk_family_deepseek2,
+    &wk_family_llama,      &wk_family_qwen2,   &wk_family_qwen3,      &wk_family_qwen2moe,
+    &wk_family_qwen3moe,   &wk_family_gpt_oss, &wk_family_minimax_m2, &wk_family_llama4,
+    &wk_family_deepseek2,  &wk_family_lfm2,    &wk_family_mamba,      &wk_family_mamba2,
+    &wk_family_nemotron_h, &wk_family_qwen35,
 };
 
 wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_error *err) {
@@ -74,6 +75,7 @@ wick_status wk_family_read_heads(const wk_metadata *meta, const wk_hparams *hpar
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         const wk_layer_index at = {i, hparams->n_layers};
         wk_attention_spec *const out = &layers[i].attention;
+        if (layers[i].mixer != WK_MIXER_ATTENTION) continue;
         WK_TRY(wk_metadata_u32_of_layer(meta, "attention.head_count",
                                         (wk_u32_rule){1, WK_MAX_CHANNELS, NULL}, at,
                                         &out->n_heads_q));
@@ -94,6 +96,26 @@ wick_status wk_family_read_ff(const wk_metadata *meta, const wk_hparams *hparams
             meta, "feed_forward_length", (wk_u32_rule){1, WK_MAX_CHANNELS, NULL},
             (wk_layer_index){i, hparams->n_layers}, &layers[i].mlp.n_ff));
     return WICK_OK;
+}
+
+wick_status wk_family_find_attention(const wk_metadata *meta, const wk_hparams *hparams,
+                                     wk_layer_spec *layers, wk_mixer_kind other) {
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        uint32_t n_heads;
+        WK_TRY(wk_metadata_u32_of_layer(meta, "attention.head_count_kv",
+                                        (wk_u32_rule){0, WK_MAX_CHANNELS, NULL},
+                                        (wk_layer_index){i, hparams->n_layers}, &n_heads));
+        if (n_heads == 0) layers[i].mixer = other;
+    }
+    return WICK_OK;
+}
+
+wick_status wk_family_add_rope(const wk_metadata *meta, wk_hparams *hparams,
+                               const wk_layer_spec *layers) {
+    uint32_t i = 0;
+    while (i < hparams->n_layers && layers[i].mixer != WK_MIXER_ATTENTION) i++;
+    if (i == hparams->n_layers) return WICK_OK;
+    return wk_rope_add(meta, hparams, &(wk_rope_desc){.head_dim = layers[i].attention.head_dim});
 }
 
 wick_status wk_family_describe_dense(const wk_metadata *meta, wk_hparams *hparams,

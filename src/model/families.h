@@ -23,7 +23,7 @@ wick_status wk_family_describe_dense(const wk_metadata *meta, wk_hparams *hparam
 
 /* Parts of it. layers [n_layers] of plain attention and SwiGLU without any number: */
 void wk_family_default_layers(const wk_hparams *hparams, wk_layer_spec *layers);
-/* heads, their widths and the scale, for each layer; */
+/* heads, their widths and the scale, for each layer of attention; */
 wick_status wk_family_read_heads(const wk_metadata *meta, const wk_hparams *hparams,
                                  wk_layer_spec *layers);
 /* and n_ff. */
@@ -41,8 +41,22 @@ typedef struct wk_experts_desc {
 wick_status wk_family_read_experts(const wk_metadata *meta, const wk_hparams *hparams,
                                    const wk_experts_desc *desc, wk_layer_spec *layers);
 
+/* Layers without heads of keys and values have the other mixer. */
+wick_status wk_family_find_attention(const wk_metadata *meta, const wk_hparams *hparams,
+                                     wk_layer_spec *layers, wk_mixer_kind other);
+/* The rotary embedding of the layers of attention, whose heads are known, if there are any. */
+wick_status wk_family_add_rope(const wk_metadata *meta, wk_hparams *hparams,
+                               const wk_layer_spec *layers);
+/* n_taps of a convolution. */
+wick_status wk_family_read_taps(const wk_metadata *meta, const char *suffix,
+                                wk_recurrent_spec *out);
+/* All sizes of a scan whose heads each have a step (Mamba 2, gated delta nets). */
+wick_status wk_family_read_scan(const wk_metadata *meta, wk_recurrent_spec *out);
+
 extern const wk_family wk_family_llama, wk_family_qwen2, wk_family_qwen3;
 extern const wk_family wk_family_qwen2moe, wk_family_qwen3moe, wk_family_gpt_oss,
     wk_family_minimax_m2, wk_family_llama4, wk_family_deepseek2;
+extern const wk_family wk_family_lfm2, wk_family_mamba, wk_family_mamba2, wk_family_nemotron_h,
+    wk_family_qwen35;
 
 #endif

@@ -69,6 +69,9 @@ static wick_tensor *mix(const wk_pass *pass, uint32_t index, wick_tensor *x) {
     switch (layer->spec.mixer) {
     case WK_MIXER_ATTENTION: y = wk_mixer_attention(pass, index, x); break;
     case WK_MIXER_LATENT: y = wk_mixer_latent(pass, index, x); break;
+    case WK_MIXER_CONVOLUTION: y = wk_mixer_convolution(pass, index, x); break;
+    case WK_MIXER_STATE_SPACE: y = wk_mixer_state_space(pass, index, x); break;
+    case WK_MIXER_DELTA_NET: y = wk_mixer_delta_net(pass, index, x); break;
     case WK_MIXER_NONE: assert(false); break;
     }
     y = norm_at(pass, layer, WK_MIXER_OUTPUT, y);
@@ -137,7 +140,15 @@ static uint64_t most_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t attention_channels(const wk_attention_spec *spec, uint64_t n_embd) {
     const uint64_t n_q = (uint64_t)spec->n_heads_q * spec->head_dim;
     const uint64_t n_kv = (uint64_t)spec->n_heads_kv * (spec->head_dim + spec->head_dim_v);
-    return 2 * n_embd + n_q + most_of(n_q, n_kv) + (spec->is_fused ? n_q + n_kv : 0);
+    const uint64_t n_gates = spec->has_output_gate ? n_q : 0;
+    return 2 * n_embd + n_q + most_of(n_q, n_kv) + 2 * n_gates + (spec->is_fused ? n_q + n_kv : 0);
+}
+
+/* Hidden and normed rows, what is projected of them, the rows of the convolution before and after
+ * its activation, and with a scan its inputs, result and gate. */
+static uint64_t recurrent_channels(const wk_recurrent_spec *spec, uint64_t n_embd) {
+    const uint64_t inner = (uint64_t)spec->n_heads * spec->head_dim;
+    return 2 * n_embd + 4 * (uint64_t)spec->n_channels + 4 * inner;
 }
 
 /* The MLP has hidden rows, gate, up and their product, which the kernel that multiplies it may hold
@@ -171,8 +182,10 @@ uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows) {
         const uint64_t more = spec->is_parallel ? 2 * n_embd : 0;
         if (spec->mixer == WK_MIXER_ATTENTION)
             most = most_of(most, more + attention_channels(&spec->attention, n_embd));
-        if (spec->mixer == WK_MIXER_LATENT)
+        else if (spec->mixer == WK_MIXER_LATENT)
             most = most_of(most, more + latent_channels(spec, n_embd));
+        else if (spec->mixer != WK_MIXER_NONE)
+            most = most_of(most, more + recurrent_channels(&spec->recurrent, n_embd));
         if (spec->channels == WK_CHANNELS_EXPERTS)
             most = most_of(most, more + experts_channels(&spec->experts, n_embd));
         if (spec->channels == WK_CHANNELS_MLP)

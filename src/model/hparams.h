@@ -35,6 +35,7 @@ typedef struct wk_hparams {
     uint32_t n_layers, n_embd, n_vocab, context_length;
     /* The most of any layer; each has its own in its spec. */
     uint32_t n_heads_q, n_heads_kv, head_dim, head_dim_v;
+    bool is_recurrent; /* some layer's state cannot go back to an earlier token */
     wk_norm_kind norm;
     float norm_eps;
     uint32_t n_ropes;

@@ -54,6 +54,9 @@ typedef enum wk_norm_site {
 typedef enum wk_mixer_kind {
     WK_MIXER_ATTENTION,
     WK_MIXER_LATENT,
+    WK_MIXER_CONVOLUTION,
+    WK_MIXER_STATE_SPACE,
+    WK_MIXER_DELTA_NET,
     WK_MIXER_NONE,
 } wk_mixer_kind;
 
@@ -90,6 +93,7 @@ typedef struct wk_attention_spec {
     wk_qk_norm qk_norm;
     bool is_normed_after_rope;
     bool has_v_norm;          /* RMSNorm of each head of v, without a weight */
+    bool has_output_gate;     /* q has a gate behind each head: its sigmoid times what is seen */
     uint32_t rope;            /* index into wk_hparams.rope, or WK_NO_ROPE */
     bool is_rope_interleaved; /* pairs (2i, 2i + 1), else halves (i, i + n / 2) */
     bool is_bidirectional;    /* keys behind the query are seen, too */
@@ -113,6 +117,18 @@ typedef struct wk_latent_spec {
     uint32_t n_rotated, n_plain; /* channels of a head's query with and without rotation */
     uint32_t n_values;           /* of a head, mapped out */
 } wk_latent_spec;
+/* Mixers that carry a state from token to token: a causal convolution, and behind it the scan of a
+ * state space or a delta net (backend/op.def has both). */
+typedef struct wk_recurrent_spec {
+    uint32_t n_taps, n_channels; /* tokens that the convolution spans, and its channels */
+    uint32_t n_heads, head_dim;  /* of the scan; 0: there is none */
+    uint32_t n_groups;           /* of b and c, or query and key, that heads share */
+    uint32_t n_numbers;          /* that each of the channels keeps */
+    uint32_t step_rank;          /* each channel has a step, of so many numbers; 0: each head has */
+    bool has_norms;              /* RMSNorm of those, of b and of c, without a weight */
+    bool is_tiled;               /* head i is of group i mod n_groups, else neighbours share one */
+    bool is_fused;               /* the gates of the delta net are one weight: the file decides */
+} wk_recurrent_spec;
 
 /* down(activation(gate(x)) * up(x)), or without a gate down(activation(up(x))). */
 typedef struct wk_mlp_spec {
@@ -152,6 +168,7 @@ typedef struct wk_layer_spec {
     wk_mixer_kind mixer;
     wk_attention_spec attention;
     wk_latent_spec latent;
+    wk_recurrent_spec recurrent;
     wk_channels_kind channels;
     wk_mlp_spec mlp;
     wk_experts_spec experts;

@@ -70,7 +70,8 @@ wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t index, wick_tensor
     const wk_layer *const layer = &pass->model->layers[index];
     const wk_attention_spec *const spec = &layer->spec.attention;
     const wk_layer_cache *const cache = &pass->state->layers[spec->kv_layer - pass->state->first];
-    const projection to_q = {WK_ATTN_Q, 0, spec->n_heads_q, spec->head_dim};
+    const uint32_t n_parts = spec->has_output_gate ? 2 : 1; /* of a head: query, gate */
+    const projection to_q = {WK_ATTN_Q, 0, spec->n_heads_q, n_parts * spec->head_dim};
     const wk_params params = {
         .cached = {.scale = spec->scale,
                    .softcap = spec->softcap,
@@ -79,13 +80,16 @@ wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t index, wick_tensor
     };
 
     wick_tensor *const fused = spec->is_fused ? wk_project(layer, WK_ATTN_QKV, x) : NULL;
+    wick_tensor *const heads = project_heads(layer, fused, x, to_q);
     wick_tensor *const q =
-        prepare_heads(pass, layer, WK_ATTN_Q_NORM, project_heads(layer, fused, x, to_q));
+        prepare_heads(pass, layer, WK_ATTN_Q_NORM, wick_narrow(heads, 2, 0, spec->head_dim));
     if (spec->kv_layer == index && append(pass, layer, cache, fused, x) != WICK_OK) return NULL;
     const wk_kv_seen seen = {.k_cache = cache->k,
                              .v_cache = cache->v,
                              .sinks = spec->has_sinks ? layer->weight[WK_ATTN_SINKS] : NULL};
-    wick_tensor *const y = wk_attention_cached(q, &seen, pass->batch->descriptor, &params);
+    wick_tensor *y = wk_attention_cached(q, &seen, pass->batch->descriptor, &params);
+    if (spec->has_output_gate)
+        y = wick_mul(y, wick_sigmoid(wick_narrow(heads, 2, spec->head_dim, spec->head_dim_v)));
     const int64_t n_values = (int64_t)spec->n_heads_q * spec->head_dim_v;
     return wk_project(layer, WK_ATTN_OUTPUT, wick_reshape(y, WICK_SHAPE(-1, n_values)));
 }

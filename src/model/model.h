@@ -59,7 +59,8 @@ bool wk_model_has_weights(const wk_model *model, uint32_t stage);
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err);
 
 /* What a stage's layers keep between batches: of attention two tensors [n_blocks, n_heads_kv,
- * block_size, head_dim], f32 or f16. On failure the stage's device holds the sentence. */
+ * block_size, head_dim], f32 or f16; recurrent states of one sequence, f32, which a token of
+ * position 0 begins anew. On failure the stage's device holds the sentence. */
 typedef struct wk_state wk_state;
 typedef struct wk_cache_desc {
     uint32_t n_blocks, block_size;

@@ -18,6 +18,12 @@ typedef struct wk_stage_weights {
     wk_weight_store store; /* while the weights are loaded */
 } wk_stage_weights;
 
+/* Its mixer carries a state from token to token. */
+static inline bool wk_layer_is_recurrent(const wk_layer_spec *spec) {
+    return spec->mixer == WK_MIXER_CONVOLUTION || spec->mixer == WK_MIXER_STATE_SPACE ||
+           spec->mixer == WK_MIXER_DELTA_NET;
+}
+
 struct wk_model {
     wk_heap *heap;
     wk_arena arena;
@@ -32,6 +38,7 @@ struct wk_model {
 /* What a layer keeps between batches. NULL: its mixer keeps no such thing. */
 typedef struct wk_layer_cache {
     wick_tensor *k, *v;
+    wick_tensor *inputs, *numbers; /* states of causal_conv and of scan, of one sequence */
 } wk_layer_cache;
 
 struct wk_state {
@@ -66,6 +73,9 @@ wick_tensor *wk_activate_gated(wk_activation activation, wick_tensor *gate, wick
 /* Sequence mixers: normed rows [rows, n_embd] to what is added to the stream. */
 wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t layer, wick_tensor *x);
 wick_tensor *wk_mixer_latent(const wk_pass *pass, uint32_t layer, wick_tensor *x);
+wick_tensor *wk_mixer_convolution(const wk_pass *pass, uint32_t layer, wick_tensor *x);
+wick_tensor *wk_mixer_state_space(const wk_pass *pass, uint32_t layer, wick_tensor *x);
+wick_tensor *wk_mixer_delta_net(const wk_pass *pass, uint32_t layer, wick_tensor *x);
 /* Channel mixers likewise. */
 wick_tensor *wk_mlp(const wk_layer *layer, wick_tensor *x);
 wick_tensor *wk_experts(const wk_layer *layer, wick_tensor *x);

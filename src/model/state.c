@@ -1,4 +1,5 @@
-/* model/state.c: what layers keep between batches: the cache of keys and values. */
+/* model/state.c: what layers keep between batches: the cache of keys and values, recurrent states.
+ */
 #include "core/dtype.h"
 #include "model/model_struct.h"
 
@@ -46,6 +47,24 @@ static bool make_kv(wick_device *device, const wk_attention_spec *spec, const wk
     return out->v != NULL;
 }
 
+/* States of one sequence; what they hold before position 0 does not matter. */
+static bool make_recurrent(wick_device *device, const wk_recurrent_spec *spec,
+                           wk_layer_cache *out) {
+    const wick_shape inputs = WICK_SHAPE(1, spec->n_taps - 1, spec->n_channels);
+    const wick_shape numbers = WICK_SHAPE(1, spec->n_heads, spec->n_numbers, spec->head_dim);
+    out->inputs = make_cache(device, WICK_F32, &inputs);
+    if (out->inputs == NULL || spec->n_heads == 0) return out->inputs != NULL;
+    out->numbers = make_cache(device, WICK_F32, &numbers);
+    return out->numbers != NULL;
+}
+
+static bool make_layer(const wk_model *model, wick_device *device, uint32_t layer,
+                       const wk_cache_desc *desc, wk_layer_cache *out) {
+    const wk_layer_spec *const spec = &model->layers[layer].spec;
+    if (has_kv(model, layer)) return make_kv(device, &spec->attention, desc, out);
+    return !wk_layer_is_recurrent(spec) || make_recurrent(device, &spec->recurrent, out);
+}
+
 wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_desc *desc,
                           wk_state **out) {
     assert(desc->dtype == WICK_F32 || desc->dtype == WICK_F16);
@@ -63,9 +82,7 @@ wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_
     state->n_layers = layers->count;
 
     for (uint32_t i = 0; i < state->n_layers; i++) {
-        const uint32_t layer = state->first + i;
-        const wk_attention_spec *const spec = &model->layers[layer].spec.attention;
-        if (!has_kv(model, layer) || make_kv(device, spec, desc, &state->layers[i])) continue;
+        if (make_layer(model, device, state->first + i, desc, &state->layers[i])) continue;
         wk_state_free(state);
         return wk_device_sticky(device)->status;
     }
@@ -78,6 +95,8 @@ void wk_state_free(wk_state *state) {
     for (uint32_t i = 0; i < state->n_layers; i++) {
         wick_release(state->layers[i].k);
         wick_release(state->layers[i].v);
+        wick_release(state->layers[i].inputs);
+        wick_release(state->layers[i].numbers);
     }
     wk_free(state->heap, state, sizeof *state + state->n_layers * sizeof *state->layers);
 }
@@ -86,11 +105,17 @@ uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, const wk_cache_de
     const wk_model_stage *const layers = &model->placement.stages[stage];
     const uint64_t n_slots = (uint64_t)desc->n_blocks * desc->block_size;
     const uint64_t element = (uint64_t)wk_dtype_get(desc->dtype)->block_bytes;
-    uint64_t n_channels = 0;
+    uint64_t n_channels = 0, n_numbers = 0;
     for (uint32_t i = layers->first; i < layers->first + layers->count; i++) {
-        const wk_attention_spec *const spec = &model->layers[i].spec.attention;
+        const wk_layer_spec *const spec = &model->layers[i].spec;
+        const wk_attention_spec *const attention = &spec->attention;
+        const wk_recurrent_spec *const recurrent = &spec->recurrent;
         if (has_kv(model, i))
-            n_channels += (uint64_t)spec->n_heads_kv * (spec->head_dim + spec->head_dim_v);
+            n_channels +=
+                (uint64_t)attention->n_heads_kv * (attention->head_dim + attention->head_dim_v);
+        if (wk_layer_is_recurrent(spec))
+            n_numbers += (uint64_t)(recurrent->n_taps - 1) * recurrent->n_channels +
+                         (uint64_t)recurrent->n_heads * recurrent->head_dim * recurrent->n_numbers;
     }
-    return n_slots * n_channels * element;
+    return n_slots * n_channels * element + n_numbers * sizeof(float);
 }

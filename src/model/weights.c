@@ -26,6 +26,14 @@ typedef enum part {
     LATENT,
     LATENT_WHOLE_Q,
     LATENT_FACTORS,
+    CONVOLUTION,
+    STATE_SPACE,
+    DELTA_NET,
+    SCAN, /* the state space and the delta net */
+    CHANNEL_STEPS,
+    HEAD_STEPS,
+    FUSED_GATES,
+    SEPARATE_GATES,
     MLP,
     SEPARATE_GATE,
     EXPERTS,
@@ -71,6 +79,20 @@ typedef enum extent {
     LATENT_PLAIN,
     LATENT_VALUE,
     LATENT_VALUES, /* of all heads */
+    CONV_INPUTS,
+    CONV_CHANNELS,
+    CONV_TAPS,
+    SCAN_HEADS,
+    INNER, /* channels of all heads */
+    STEP_RANK,
+    SSM_INPUTS,
+    SSM_STEP_B_C,
+    SSM_RATES,
+    SSM_RATE,
+    SSM_D,
+    SSM_NORMS,
+    SSM_NORM,
+    SSM_GATES,
     FF,
     FF_UP,
     EXPERT,
@@ -169,6 +191,23 @@ static bool experts_have(const wk_layer_spec *spec, part wanted) {
     }
 }
 
+static bool recurrent_has(const wk_layer_spec *spec, part wanted) {
+    const bool is_delta = spec->mixer == WK_MIXER_DELTA_NET;
+    const bool is_state_space = spec->mixer == WK_MIXER_STATE_SPACE;
+    const bool has_ranks = is_state_space && spec->recurrent.step_rank > 0;
+    switch (wanted) {
+    case CONVOLUTION: return spec->mixer == WK_MIXER_CONVOLUTION;
+    case STATE_SPACE: return is_state_space;
+    case DELTA_NET: return is_delta;
+    case SCAN: return is_state_space || is_delta;
+    case CHANNEL_STEPS: return has_ranks;
+    case HEAD_STEPS: return (is_state_space || is_delta) && !has_ranks;
+    case FUSED_GATES: return is_delta && spec->recurrent.is_fused;
+    case SEPARATE_GATES: return is_delta && !spec->recurrent.is_fused;
+    default: return false;
+    }
+}
+
 static bool layer_has(const wk_layer_spec *spec, int id) {
     const part wanted = layer_kinds[id].part;
     switch (wanted) {
@@ -180,7 +219,7 @@ static bool layer_has(const wk_layer_spec *spec, int id) {
         return spec->channels == WK_CHANNELS_MLP && spec->mlp.is_gated && !spec->mlp.is_fused;
     default:
         return attention_has(spec, wanted) || latent_has(spec, wanted) ||
-               experts_have(spec, wanted);
+               recurrent_has(spec, wanted) || experts_have(spec, wanted);
     }
 }
 
@@ -269,6 +308,7 @@ static const wick_file_tensor *find_tensor(const wk_model *model, uint32_t layer
 void wk_model_find_forms(const wk_model *model, uint32_t layer, wk_layer_spec *spec) {
     const wick_file_tensor *const up = find_tensor(model, layer, WK_FFN_UP);
     spec->attention.is_fused = find_tensor(model, layer, WK_ATTN_QKV) != NULL;
+    spec->recurrent.is_fused = find_tensor(model, layer, WK_SSM_BA) != NULL;
     spec->mlp.is_fused = spec->mlp.is_gated && up != NULL &&
                          find_tensor(model, layer, WK_FFN_GATE) == NULL &&
                          up->shape.extent[0] == 2 * (int64_t)spec->mlp.n_ff;
@@ -297,7 +337,7 @@ static int64_t attention_extent(const wk_attention_spec *attention, extent which
     const bool is_own = attention->qk_norm == WK_QK_NORM_OWN;
     const bool has_all = attention->qk_norm == WK_QK_NORM_CHANNELS;
     switch (which) {
-    case Q: return n_q * dim;
+    case Q: return n_q * dim * (attention->has_output_gate ? 2 : 1);
     case K: return n_kv * dim;
     case V: return n_kv * dim_v;
     case QKV: return n_q * dim + n_kv * (dim + dim_v);
@@ -326,6 +366,31 @@ static int64_t latent_extent(const wk_layer_spec *spec, extent which) {
     }
 }
 
+/* Of the convolution and the scan behind it; channels that each have a step are one head. */
+static int64_t recurrent_extent(const wk_layer_spec *spec, extent which) {
+    const wk_recurrent_spec *const recurrent = &spec->recurrent;
+    const int64_t n_heads = recurrent->n_heads, inner = n_heads * recurrent->head_dim;
+    const int64_t n_channels = recurrent->n_channels, rank = recurrent->step_rank;
+    const bool is_delta = spec->mixer == WK_MIXER_DELTA_NET;
+    switch (which) {
+    case CONV_INPUTS: return 3 * n_channels;
+    case CONV_CHANNELS: return n_channels;
+    case CONV_TAPS: return recurrent->n_taps;
+    case SCAN_HEADS: return n_heads;
+    case INNER: return inner;
+    case STEP_RANK: return rank;
+    case SSM_INPUTS: return inner + n_channels + (rank > 0 ? 0 : n_heads);
+    case SSM_STEP_B_C: return rank + 2 * (int64_t)recurrent->n_numbers;
+    case SSM_RATES: return rank > 0 ? inner : n_heads;
+    case SSM_RATE: return rank > 0 ? recurrent->n_numbers : is_delta ? 0 : 1;
+    case SSM_D: return rank > 0 ? 0 : 1;
+    case SSM_NORMS: return is_delta ? 0 : recurrent->n_groups;
+    case SSM_NORM: return is_delta ? recurrent->head_dim : inner / recurrent->n_groups;
+    case SSM_GATES: return 2 * n_heads;
+    default: return 0;
+    }
+}
+
 static int64_t extent_of(const wk_model *model, const place *at, extent which) {
     const wk_hparams *const hparams = &model->hparams;
     const wk_layer_spec *const spec = at->is_in_layer ? &model->layers[at->layer].spec : NULL;
@@ -341,7 +406,9 @@ static int64_t extent_of(const wk_model *model, const place *at, extent which) {
     case EXPERT_FF: return spec->experts.n_ff;
     case EXPERT_GATE_UP: return 2 * (int64_t)spec->experts.n_ff;
     case SHARED_FF: return spec->experts.n_ff_shared;
-    default: return latent_extent(spec, which);
+    default:
+        return which >= CONV_INPUTS && which <= SSM_GATES ? recurrent_extent(spec, which)
+                                                          : latent_extent(spec, which);
     }
 }
 

@@ -59,10 +59,10 @@ wk_view *wk_case_dense(wk_case *c, int i, wick_dtype dtype, int rank, const int6
 
 /* case_batch.c: chooses the layout of a batch descriptor of n_rows rows, and writes its words. */
 void wk_case_plan_batch(wk_case *c, wk_batch_layout *layout, int64_t n_rows);
-/* words: n_words of poison. n_cache_blocks: blocks of the caches, at least n_sequences * n_blocks.
- */
-void wk_case_fill_batch(wk_case *c, const wk_batch_layout *layout, int64_t n_cache_blocks,
-                        uint32_t *words);
+/* words: n_words of poison. n_places: blocks of the caches, at least n_sequences * n_blocks; or
+ * slots of recurrent state (is_recurrent), at least n_sequences. */
+void wk_case_fill_batch(wk_case *c, const wk_batch_layout *layout, bool is_recurrent,
+                        int64_t n_places, uint32_t *words);
 
 /* case_memory.c */
 wick_status wk_case_fill(wk_case *c, wk_heap *heap, wick_error *err);

@@ -48,6 +48,17 @@ static void fill_floats(wk_case *c, const wk_view *view) {
     }
 }
 
+/* Uniform in [least, most). */
+static void fill_range(wk_case *c, const wk_view *view, double least, double most) {
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
+        const wk_ref_row row = wk_ref_row_at(view, r);
+        for (int64_t i = 0; i < row.n; i++) {
+            const double value = least + (most - least) * (double)wk_rng_uniform(&c->rng);
+            wk_ref_store(&row, i, 1, &value);
+        }
+    }
+}
+
 /* --- Integers: uniform in [least, least + range) --- */
 
 static void fill_integers(wk_case *c, const wk_view *view, int64_t least, int64_t range) {
@@ -177,15 +188,30 @@ static void fill_cache(wk_case *c, const wk_view *cache, const uint32_t *words) 
 
 enum { CACHED_BATCH = 4, EMBEDDING_WEIGHT = 1, LINEAR_WEIGHT = 2, EXPERT_IDS = 4 };
 
-static bool is_cached(const wk_case *c) {
-    return c->op.code == WK_OP_ATTENTION_CACHED || c->op.code == WK_OP_KV_APPEND;
+/* Operands of scan: step, gate, b and c. Numbers fade, and a delta removes no more than there is.
+ */
+static bool fill_scan(wk_case *c, int i) {
+    const wk_view *const view = &c->op.view[i];
+    const bool is_delta = c->op.p.scan.fn == WK_SCAN_DELTA;
+    switch (i) {
+    case 3: fill_range(c, view, is_delta ? -3 : 0, is_delta ? 0 : 2); return true;
+    case 4: fill_range(c, view, is_delta ? 0 : -3, is_delta ? 1 : 0); return true;
+    case 5: {
+        const double most = is_delta ? 1 / sqrt((double)view->extent[3]) : 2;
+        fill_range(c, view, -most, most);
+        return true;
+    }
+    default: return false;
+    }
 }
 
 /* Operand i, whose memory is poison. */
 static wick_status fill_operand(wk_case *c, int i, wk_heap *heap) {
     const wk_view *const view = &c->op.view[i];
     const wk_opcode code = c->op.code;
-    if (is_cached(c) && i == CACHED_BATCH) return WICK_OK; /* filled first */
+    int batch;
+    if (wk_op_batch(&c->op, &batch) && i == batch) return WICK_OK; /* filled first */
+    if (code == WK_OP_SCAN && fill_scan(c, i)) return WICK_OK;
     if (code == WK_OP_ATTENTION_CACHED && (i == 2 || i == 3)) {
         fill_cache(c, view, wk_cpu_data(&c->op.view[CACHED_BATCH]));
     } else if ((wk_op_is_linear(&c->op) && i == LINEAR_WEIGHT) ||
@@ -256,10 +282,13 @@ wick_status wk_case_fill(wk_case *c, wk_heap *heap, wick_error *err) {
             c->op.view[i].offset = c->op.view[0].offset; /* in place */
         }
     }
-    if (is_cached(c)) {
-        const wk_view *const cache = &c->op.view[c->op.code == WK_OP_KV_APPEND ? 0 : 2];
-        wk_case_fill_batch(c, &c->op.p.cached.batch, cache->extent[0],
-                           wk_cpu_data(&c->op.view[CACHED_BATCH]));
+    int batch;
+    const wk_batch_layout *const layout = wk_op_batch(&c->op, &batch);
+    if (layout) {
+        const bool is_recurrent = c->op.code == WK_OP_CAUSAL_CONV || c->op.code == WK_OP_SCAN;
+        const int places = is_recurrent ? 1 : c->op.code == WK_OP_KV_APPEND ? 0 : 2;
+        wk_case_fill_batch(c, layout, is_recurrent, c->op.view[places].extent[0],
+                           wk_cpu_data(&c->op.view[batch]));
     }
     for (int i = 0; i < n; i++) {
         const bool is_read = wk_op_get_info(c->op.code)->operands[i].access & WK_READ;

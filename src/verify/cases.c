@@ -476,6 +476,54 @@ static void describe_cached(wk_case *c) {
     c->op.p.cached.window = wk_case_chance(c, 40) ? 1 + (int32_t)wk_case_below(c, 100) : 0;
 }
 
+/* Half of the time the last n dimensions are one number. */
+static void repeat_last(wk_case *c, wk_view *view, int n) {
+    if (wk_case_chance(c, 50)) return;
+    for (int d = view->rank - n; d < view->rank; d++) view->stride[d] = 0;
+}
+
+/* Slots of the states of a batch. */
+static int64_t plan_states(wk_case *c, wk_batch_layout *batch, int64_t n_rows) {
+    wk_case_plan_batch(c, batch, n_rows);
+    c->has_bad_index = wk_case_chance(c, 5);
+    return batch->n_sequences + wk_case_below(c, 3);
+}
+
+static void describe_causal_conv(wk_case *c) {
+    wk_batch_layout *const batch = &c->op.p.conv.batch;
+    const int64_t rows = random_extent(c, wk_case_chance(c, 60) ? 6 : 40);
+    const int64_t n = random_extent(c, 200), k = 2 + wk_case_below(c, 6);
+    const int64_t state[3] = {plan_states(c, batch, rows), k - 1, n};
+    const int64_t x[2] = {rows, n}, weight[2] = {n, k}, words = batch->n_words;
+    (void)add(c, 0, WICK_F32, 2, x);
+    (void)add(c, 1, WICK_F32, 3, state);
+    (void)add(c, 2, WICK_F32, 2, x);
+    (void)add(c, 3, WICK_F32, 2, weight);
+    add_optional(c, 4, WICK_F32, 1, &n);
+    (void)wk_case_dense(c, 5, WICK_U32, 1, &words);
+}
+
+static void describe_scan(wk_case *c) {
+    wk_batch_layout *const batch = &c->op.p.scan.batch;
+    const int64_t rows = random_extent(c, wk_case_chance(c, 60) ? 6 : 40);
+    const int64_t g = 1 + wk_case_below(c, 3), h = g * (1 + wk_case_below(c, 3));
+    const int64_t n = random_extent(c, 130), p = random_extent(c, wk_case_chance(c, 50) ? 20 : 130);
+    const int64_t state[4] = {plan_states(c, batch, rows), h, n, p};
+    const int64_t x[3] = {rows, h, p}, rates[3] = {h, p, n}, bc[4] = {rows, 2, g, n};
+    const int64_t words = batch->n_words;
+    const bool is_delta = wk_case_chance(c, 50);
+    c->op.p.scan.fn = is_delta ? WK_SCAN_DELTA : WK_SCAN_SELECTIVE;
+    c->op.p.scan.is_tiled = wk_case_chance(c, 50);
+    c->op.p.scan.scale = 1 / sqrtf((float)at_least_one(n));
+    (void)add(c, 0, WICK_F32, 3, x);
+    (void)add(c, 1, WICK_F32, 4, state);
+    (void)add(c, 2, WICK_F32, 3, x);
+    repeat_last(c, add(c, 3, WICK_F32, 3, x), 1);
+    repeat_last(c, add(c, 4, WICK_F32, 3, is_delta ? x : rates), is_delta ? 1 : 2);
+    (void)add(c, 5, WICK_F32, 4, bc);
+    (void)wk_case_dense(c, 6, WICK_U32, 1, &words);
+}
+
 /* Infinities and NaN only where op and specification say what comes of them. */
 static wk_case_values random_values(wk_case *c) {
     const int64_t kind = wk_case_below(c, 100);
@@ -524,6 +572,8 @@ static void describe(wk_case *c) {
     case WK_OP_ATTENTION: describe_attention(c); break;
     case WK_OP_ATTENTION_CACHED:
     case WK_OP_KV_APPEND: describe_cached(c); break;
+    case WK_OP_CAUSAL_CONV: describe_causal_conv(c); break;
+    case WK_OP_SCAN: describe_scan(c); break;
     case WK_OP_COUNT_: break;
     }
 }

@@ -61,7 +61,8 @@ static void compute(wick_model *model, const reference *want, uint32_t n_padding
     at->slots = 3 * n_rows;
     at->outputs = 4 * n_rows;
     at->lengths = at->outputs + n;
-    at->tables = at->lengths + 1;
+    at->states = at->lengths + 1;
+    at->tables = at->states + 1;
     at->n_words = at->tables + n_blocks;
 
     uint32_t *const words = calloc(at->n_words, sizeof *words);

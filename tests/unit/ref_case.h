@@ -42,12 +42,10 @@ static inline void ref_skip(ref_case *c) { c->n++; }
 
 /* Runs the items one by one from the last to the first, in scratch of exactly the size asked for.
  * Returns whether an index was out of range. */
-static inline bool ref_run(ref_case *c) {
+static inline bool ref_run_by(ref_case *c, const wk_cpu_kernel *kernel) {
     wick_error err = {0};
     if (wk_op_check(&c->op, &err) != WICK_OK) fail_msg("%s", err.message);
-    const wk_cpu_kernel *kernel = wk_cpu_find_kernel(&c->op, 0);
     assert_non_null(kernel);
-    assert_true(kernel->base.is_reference);
     atomic_bool fault = false;
     wk_cpu_run run = {.op = &c->op, .fault = &fault};
     if (kernel->scratch_bytes != NULL) run.scratch = malloc(kernel->scratch_bytes(&c->op));
@@ -59,6 +57,13 @@ static inline bool ref_run(ref_case *c) {
     free(run.scratch);
     free(run.worker_scratch);
     return atomic_load(&fault);
+}
+
+/* The same by the reference. */
+static inline bool ref_run(ref_case *c) {
+    const wk_cpu_kernel *kernel = wk_cpu_find_kernel(&c->op, 0);
+    assert_true(kernel != NULL && kernel->base.is_reference);
+    return ref_run_by(c, kernel);
 }
 
 #define ASSERT_BYTES(actual, expected) assert_memory_equal(actual, expected, sizeof(expected))

@@ -90,11 +90,33 @@ static void test_cache(void **state) {
     expect(&append, 2 * 16 * 4 + 12 * 4, 2 * 16 * 4, 0);
 }
 
+/* Of 5 slots of state the batch's sequence has one, which is read and written. */
+static void test_recurrent(void **state) {
+    (void)state;
+    const int64_t rows[3] = {2, 4, 8}, numbers[4] = {5, 4, 16, 8}, bc[4] = {2, 2, 1, 16};
+    wk_op scan = {.code = WK_OP_SCAN, .n_dst = 2, .n_src = 5};
+    scan.p.scan.fn = WK_SCAN_DELTA;
+    scan.p.scan.batch = (wk_batch_layout){.n_rows = 2, .n_sequences = 1, .n_words = 12};
+    for (int i = 0; i < 5; i++) scan.view[i] = dense(WICK_F32, 3, rows);
+    scan.view[1] = dense(WICK_F32, 4, numbers);
+    scan.view[5] = dense(WICK_F32, 4, bc);
+    scan.view[6] = dense(WICK_U32, 1, (const int64_t[]){12});
+    const double slot = 4 * 16 * 8 * 4;
+    expect(&scan, 3 * 64 * 4 + 64 * 4 + 12 * 4 + slot, 64 * 4 + slot, 7.0 * 64 * 16);
+    wk_op conv = {.code = WK_OP_CAUSAL_CONV, .n_dst = 2, .n_src = 4};
+    conv.p.conv.batch = scan.p.scan.batch;
+    conv.view[0] = conv.view[2] = dense(WICK_F32, 2, (const int64_t[]){2, 8});
+    conv.view[1] = dense(WICK_F32, 3, (const int64_t[]){5, 3, 8});
+    conv.view[3] = dense(WICK_F32, 2, (const int64_t[]){8, 4});
+    conv.view[5] = scan.view[6];
+    expect(&conv, 16 * 4 + 32 * 4 + 12 * 4 + 24 * 4, 16 * 4 + 24 * 4, 2.0 * 16 * 4);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products), cmocka_unit_test(test_experts),
         cmocka_unit_test(test_elements), cmocka_unit_test(test_embedding),
-        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_cache),    cmocka_unit_test(test_recurrent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,8 @@ static int64_t count_rows(const wk_op *op) {
     case WK_OP_ATTENTION: return y->extent[2];
     case WK_OP_ATTENTION_CACHED:
     case WK_OP_KV_APPEND: return op->p.cached.batch.n_rows;
+    case WK_OP_CAUSAL_CONV:
+    case WK_OP_SCAN: return y->extent[0];
     case WK_OP_MATMUL: return y->extent[y->rank - 2];
     case WK_OP_REDUCE: return wk_view_count(y); /* a number for each row */
     default: break;

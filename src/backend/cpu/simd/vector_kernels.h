@@ -3,6 +3,7 @@
 #ifndef WK_SIMD_VECTOR_KERNELS_H
 #define WK_SIMD_VECTOR_KERNELS_H
 
+#include "backend/cpu/simd/recurrent.h"
 #include "backend/cpu/simd/vector_choose.h"
 #include "backend/cpu/simd/vector_copy.h"
 #include "backend/cpu/simd/vector_elementwise.h"
@@ -23,7 +24,9 @@
     X(softmax, SOFTMAX, accepts_rows, row_items, row_grain, row_bytes)                             \
     X(rms_norm, RMS_NORM, accepts_rows, row_items, row_grain, row_bytes)                           \
     X(layer_norm, LAYER_NORM, accepts_rows, row_items, row_grain, row_bytes)                       \
-    X(rope_table, ROPE_TABLE, accepts_rope_table, row_items, row_grain, NULL)
+    X(rope_table, ROPE_TABLE, accepts_rope_table, row_items, row_grain, NULL)                      \
+    X(causal_conv, CAUSAL_CONV, accepts_causal_conv, causal_conv_items, NULL, causal_conv_bytes)   \
+    X(scan, SCAN, accepts_scan, scan_items, NULL, scan_bytes)
 
 /* One of the list; isa: the suffix of its name. */
 #define VECTOR_KERNEL(isa, op_name, op_code, op_accepts, op_items, op_grain, op_bytes)             \

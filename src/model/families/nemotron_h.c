@@ -1,0 +1,29 @@
+/* model/families/nemotron_h.c: Nemotron-H (NVIDIA, 2025): each block is one of Mamba 2, attention
+ * without positions, and an MLP of squared ReLU. */
+#include "core/status.h"
+#include "model/families.h"
+
+static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
+    wk_recurrent_spec recurrent = {.n_heads = 0};
+    WK_TRY(wk_family_read_scan(meta, &recurrent));
+    wk_family_default_layers(hparams, layers);
+    WK_TRY(wk_family_find_attention(meta, hparams, layers, WK_MIXER_STATE_SPACE));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        wk_layer_spec *const layer = &layers[i];
+        WK_TRY(wk_metadata_u32_of_layer(meta, "feed_forward_length",
+                                        (wk_u32_rule){0, WK_MAX_CHANNELS, NULL},
+                                        (wk_layer_index){i, hparams->n_layers}, &layer->mlp.n_ff));
+        const bool is_mlp = layer->mlp.n_ff > 0;
+        layer->norms[WK_MIXER_INPUT] = is_mlp ? WK_NO_LAYER_WEIGHT : WK_ATTN_NORM;
+        layer->norms[WK_CHANNELS_INPUT] = is_mlp ? WK_ATTN_NORM : WK_NO_LAYER_WEIGHT;
+        if (is_mlp) layer->mixer = WK_MIXER_NONE;
+        if (!is_mlp) layer->channels = WK_CHANNELS_NONE;
+        layer->mlp.is_gated = false;
+        layer->mlp.activation = WK_ACTIVATION_RELU_SQUARED;
+        layer->recurrent = recurrent;
+        layer->attention.rope = WK_NO_ROPE;
+    }
+    return wk_family_read_heads(meta, hparams, layers);
+}
+
+const wk_family wk_family_nemotron_h = {.architecture = "nemotron_h", .describe = describe};
