@@ -80,22 +80,24 @@ typedef struct pull {
     cli_http *http;
     cli_digest sha256; /* as asked for; "": any */
     cli_path first;    /* where the model will be, its first part */
+    bool has_told_licence;
 } pull;
 
-static void tell_licence(const pull *p, const char *page) {
-    cli_description description;
-    cli_describe_model(p->first.text, &description);
+/* page: where to read about it; NULL: not known. */
+static void tell_licence(pull *p, const char *licence, const char *page) {
+    if (p->options->quiet || p->has_told_licence) return;
+    p->has_told_licence = true;
     fputs("licence: ", stderr);
-    if (description.licence[0] != '\0')
-        cli_put_escaped(stderr, description.licence, strlen(description.licence));
-    else
-        fputs("not told", stderr);
+    cli_put_escaped(stderr, licence, strlen(licence));
+    if (licence[0] == '\0') fputs("not told", stderr);
     if (page != NULL) fprintf(stderr, " (%s)", page);
     fputc('\n', stderr);
 }
 
-static int finish(const pull *p, const char *page) {
-    if (!p->options->quiet) tell_licence(p, page);
+static int finish(pull *p, const char *page) {
+    cli_description description;
+    cli_describe_model(p->first.text, &description);
+    tell_licence(p, description.licence, page);
     puts(p->first.text);
     return CLI_OK;
 }
@@ -184,9 +186,10 @@ static int pull_listed(pull *p, const cli_hub *hub, const cli_repository *r, con
     if (file == NULL) return CLI_FAILURE;
     (void)cli_part_parse(file->name, &part);
     int code = check_single(p, part.count);
+    if (code == CLI_OK) code = cli_repository_page(hub, r->name, &page);
+    if (code == CLI_OK && r->licence[0] != '\0') tell_licence(p, r->licence, page.text);
     for (uint32_t i = 1; code == CLI_OK && i <= part.count; i++)
         code = fetch_part(p, hub, r, file->name, i);
-    if (code == CLI_OK) code = cli_repository_page(hub, r->name, &page);
     return code == CLI_OK ? finish(p, page.text) : code;
 }
 
