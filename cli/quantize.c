@@ -15,7 +15,7 @@ typedef struct quantize_options {
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
      .help = "the model, best with weights of f32, f16 or bf16; for one in parts, any of them",
-     .kind = &cli_text,
+     .kind = &cli_model,
      .offset = offsetof(quantize_options, in),
      .is_required = true},
     {.argument = "OUT.gguf",
