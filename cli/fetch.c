@@ -76,6 +76,9 @@ static int check_answer(const fetch *f, const cli_http_answer *answer) {
     if (is_known(desc->size) && is_known(answer->total) && desc->size != answer->total)
         return cli_error("%s has %" PRIu64 " bytes, but was said to have %" PRIu64, desc->url,
                          answer->total, desc->size);
+    if (is_known(f->total) && f->total < f->partial.size)
+        return cli_error("%s has only %" PRIu64 " bytes now, %" PRIu64 " have come", desc->url,
+                         f->total, f->partial.size);
     const bool has_both = desc->sha256.text[0] != '\0' && answer->sha256.text[0] != '\0';
     if (has_both && strcmp(desc->sha256.text, answer->sha256.text) != 0)
         return cli_error("%s has the sha256 %s, but %s was expected", desc->url,

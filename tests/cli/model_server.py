@@ -17,6 +17,7 @@ class Resource:
     ranges: bool = True
     if_range: bool = True     # False: a range is sent whatever If-Range says
     range_shift: int = 0      # ranges begin so much later than they should
+    total: int | None = None   # what Content-Range says of the whole; None: the truth
     length: int | None = None  # what Content-Length says; None: the truth; -1: not said, then close
     cut_after: int | None = None    # the connection ends after so many bytes
     stall_after: int | None = None  # nothing comes any more after so many bytes
@@ -65,7 +66,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if resource.etag:
             self.send_header("ETag", resource.etag)
         if status == 206:
-            self.send_header("Content-Range", f"bytes {start}-{size - 1}/{size}")
+            total = size if resource.total is None else resource.total
+            self.send_header("Content-Range", f"bytes {start}-{size - 1}/{total}")
         if resource.redirect:
             self.send_header("Location", resource.redirect)
         for name, value in resource.headers.items():

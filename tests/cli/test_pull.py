@@ -311,6 +311,8 @@ def test_a_server_that_sends_another_range():
         cannot_pull(server, "cut")
         server.resources["/m.gguf"] = Resource(CONTENT, range_shift=7)
         cannot_pull(server, "bytes from 400007 on, not from 400000")
+        server.resources["/m.gguf"] = Resource(CONTENT, total=300000)
+        cannot_pull(server, "has only 300000 bytes now, 400000 have come")
         server.resources["/m.gguf"] = Resource(CONTENT)
         equal(Path(pull(server)).read_bytes(), CONTENT)
 
