@@ -54,6 +54,32 @@ WICK_API wick_status wick_quantize_poll(wick_quantizing *quantizing, wick_progre
 WICK_API wick_status wick_quantize_finish(wick_quantizing *quantizing, bool commit,
                                           wick_error *error);
 
+/* ---- Importance matrices: what quantizing should keep ---- */
+
+typedef struct wick_imatrix_desc {
+    const char *path;      /* the GGUF file to write, as llama.cpp's llama-imatrix does */
+    const char *dataset;   /* a name for the text, noted in the file; NULL: none */
+    uint32_t chunk_length; /* tokens, a power of two; 0: 512, or the model's context */
+    bool replace;          /* a file that is there already; else it is WICK_ERR_STATE */
+} wick_imatrix_desc;
+
+typedef struct wick_imatrix wick_imatrix;
+
+/* Reads ids (copied) in chunks of chunk_length tokens, each from an empty context and, where ids
+ * begin with the model's begin token, with it in place of its first one; what is left at the end is
+ * not read. Meanwhile the squares of what goes into every matrix of the layers are summed up,
+ * channel by channel. The model must be on the CPU, which nothing else may use until finish
+ * (WICK_ERR_UNSUPPORTED: it is not; WICK_ERR_VALUE: chunk_length, or there is not one chunk). */
+WICK_API wick_status wick_imatrix_start(wick_model *model, const uint32_t *ids, size_t n,
+                                        const wick_imatrix_desc *desc, wick_imatrix **imatrix,
+                                        wick_error *error);
+/* A slice of the work: WICK_PENDING until all is read. progress, in tokens, may be NULL. */
+WICK_API wick_status wick_imatrix_poll(wick_imatrix *imatrix, wick_progress *progress,
+                                       wick_error *error);
+/* Writes the file if commit, also of the chunks so far; WICK_ERR_STATE: not one has been read.
+ * Frees imatrix whatever its result. */
+WICK_API wick_status wick_imatrix_finish(wick_imatrix *imatrix, bool commit, wick_error *error);
+
 #ifdef __cplusplus
 }
 #endif

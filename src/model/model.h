@@ -55,6 +55,8 @@ void wk_model_drop_weights(wk_model *model, uint32_t stage);
 wick_status wk_model_place_weights(wk_model *model, uint32_t stage);
 /* The stage has some. */
 bool wk_model_has_weights(const wk_model *model, uint32_t stage);
+/* The weight of a stage that tensor is; NULL: it is none, or is not loaded. */
+const wick_tensor *wk_model_weight(wk_model *model, const wick_file_tensor *tensor, uint32_t stage);
 /* Every weight is there. */
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err);
 

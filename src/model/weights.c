@@ -583,6 +583,11 @@ wick_status wk_model_begin_weight(wk_model *model, uint32_t stage, const wick_fi
     return *slot != NULL ? WICK_OK : wk_device_sticky(device)->status;
 }
 
+const wick_tensor *wk_model_weight(wk_model *model, const wick_file_tensor *tensor,
+                                   uint32_t stage) {
+    return wk_model_weight_uses(model, tensor, stage) != 0 ? *slot_of(model, tensor, stage) : NULL;
+}
+
 static void drop(wick_tensor **weights, int n) {
     for (int i = 0; i < n; i++) {
         wick_release(weights[i]);

@@ -1,0 +1,131 @@
+/* imatrix.c: `wick imatrix`: how much each channel of a model matters, for `wick quantize`. */
+#include "cli.h"
+#include "engine.h"
+#include "input.h"
+#include "interrupt.h"
+#include "progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct imatrix_options {
+    cli_engine_options engine; /* first, see engine.h */
+    const char *model, *file, *out;
+    uint32_t length;
+    bool force;
+} imatrix_options;
+
+_Static_assert(offsetof(imatrix_options, engine) == 0, "offsets of cli_engine_group");
+
+static void set_defaults(void *given) {
+    imatrix_options *const o = given;
+    cli_engine_defaults(&o->engine, WICK_MATH_FAST);
+    o->engine.backend = WICK_BACKEND_CPU;
+}
+
+static const cli_option options[] = {
+    {.argument = "MODEL.gguf",
+     .help = "the model, best before it is quantized",
+     .kind = &cli_text,
+     .offset = offsetof(imatrix_options, model),
+     .is_required = true},
+    {.name = "file",
+     .letter = 'f',
+     .argument = "TEXT",
+     .help = "the file with the text to read: the kind of text that the model is for",
+     .kind = &cli_text,
+     .offset = offsetof(imatrix_options, file)},
+    {.name = "out",
+     .letter = 'o',
+     .argument = "FILE",
+     .help = "the GGUF file to write, for 'wick quantize --imatrix'",
+     .kind = &cli_text,
+     .offset = offsetof(imatrix_options, out)},
+    {.name = "length",
+     .argument = "N",
+     .help = "tokens of a chunk, a power of two; 0: 512, or as many as the model can read",
+     .kind = &cli_u32,
+     .offset = offsetof(imatrix_options, length),
+     .most = 8192},
+    {.name = "force",
+     .help = "replace a file that is there already",
+     .kind = &cli_flag,
+     .offset = offsetof(imatrix_options, force)},
+};
+static const cli_group group = {"Input and output", options, sizeof options / sizeof *options};
+static const cli_group *const groups[] = {&group, &cli_engine_group, NULL};
+
+static int work(wick_imatrix *imatrix) {
+    cli_progress line = cli_progress_begin();
+    wick_progress progress = {0};
+    wick_error error = {0};
+    wick_status status = WICK_PENDING;
+    while (status == WICK_PENDING && !cli_interrupted()) {
+        status = wick_imatrix_poll(imatrix, &progress, &error);
+        if (progress.total > 0)
+            cli_progress_show(&line, "reading", (double)progress.done / (double)progress.total);
+    }
+    cli_progress_clear(&line);
+    if (status < 0) return cli_report(&error, cli_step_hint(status));
+    return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;
+}
+
+static int compute(const imatrix_options *o, const cli_engine *engine, const uint32_t *ids,
+                   size_t n) {
+    const wick_imatrix_desc desc = {
+        .path = o->out, .dataset = o->file, .chunk_length = o->length, .replace = o->force};
+    wick_imatrix *imatrix = NULL;
+    wick_error error = {0};
+    if (wick_imatrix_start(engine->model, ids, n, &desc, &imatrix, &error) != WICK_OK)
+        return cli_report(&error, error.status == WICK_ERR_VALUE ? "see --length" : NULL);
+    const int code = work(imatrix);
+    if (wick_imatrix_finish(imatrix, code == CLI_OK, &error) != WICK_OK && code == CLI_OK)
+        return cli_report(&error, error.status == WICK_ERR_STATE
+                                      ? "--force replaces it"
+                                      : "choose another place with --out");
+    return code;
+}
+
+static int read_ids(const imatrix_options *o, const cli_engine *engine, uint32_t **ids, size_t *n) {
+    const wick_tokenizer *const tokenizer = wick_model_tokenizer(engine->model);
+    cli_input input = {0};
+    int code = cli_read_file(o->file, &input);
+    if (code != CLI_OK) return code;
+    wick_error error = {0};
+    for (int pass = 0; pass < 2 && error.status == WICK_OK; pass++) {
+        const size_t room = *n;
+        if (pass == 1 && (*ids = malloc((room + 1) * sizeof **ids)) == NULL) break;
+        error.status = wick_tokenize(tokenizer, input.text, input.size, WICK_TOKENIZE_ADD_BEGIN,
+                                     *ids, room, n);
+    }
+    cli_input_free(&input);
+    if (error.status != WICK_OK) return cli_report(&error, "a shorter text needs less");
+    return *ids != NULL ? CLI_OK : cli_error("out of memory for %zu token ids", *n);
+}
+
+static int run(void *given) {
+    const imatrix_options *const o = given;
+    if (o->file == NULL) return cli_usage_error(&cli_imatrix, "--file is missing");
+    if (o->out == NULL) return cli_usage_error(&cli_imatrix, "--out is missing");
+    cli_engine engine = {0};
+    uint32_t *ids = NULL;
+    size_t n = 0;
+    int code = cli_engine_open(&engine, &o->engine, NULL, o->model);
+    if (code == CLI_OK) code = read_ids(o, &engine, &ids, &n);
+    if (code == CLI_OK) code = compute(o, &engine, ids, n);
+    cli_engine_close(&engine);
+    free(ids);
+    return code;
+}
+
+const cli_command cli_imatrix = {
+    .name = "imatrix",
+    .summary = "find out how much each channel of a model matters, for 'wick quantize'",
+    .details = "  wick imatrix MODEL-F16.gguf -f TEXT.txt -o MODEL.imatrix.gguf\n"
+               "  wick quantize MODEL-F16.gguf MODEL-Q4_K_M.gguf Q4_K_M --imatrix "
+               "MODEL.imatrix.gguf\n",
+    .groups = groups,
+    .options_size = sizeof(imatrix_options),
+    .defaults = set_defaults,
+    .run = run,
+};

@@ -1,0 +1,340 @@
+/* convert/imatrix.c: sums of the squared inputs of every linear while a model reads a text.
+ *
+ * To first order, an error e in column c of a matrix costs e^2 E[x_c^2] in its output, x being the
+ * input: that mean is the channel's importance. The operations are watched where they are queued;
+ * before a linear is, what was queued is computed, and its input lies in memory. */
+#include <wick/convert.h>
+
+#include "convert/importance.h"
+#include "core/str.h"
+#include "llm/llm.h"
+#include "tensor/tensor.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DEFAULT_CHUNK = 512, N_VALUES = 4 };
+
+/* A matrix and what has gone into it. */
+typedef struct linear {
+    const wick_file_tensor *tensor;
+    const wick_tensor *weight;
+    int64_t n_matrices, k;
+    double *sums;   /* [n_matrices, k] */
+    double *counts; /* [n_matrices]: rows that were summed */
+} linear;
+
+struct wick_imatrix {
+    wk_heap heap;
+    wk_arena arena; /* of all that follows */
+    wick_model *model;
+    wick_session *session;
+    char *path, *dataset;
+    bool replace;
+    uint32_t *ids; /* [n_ids], whole chunks */
+    size_t n_ids, at;
+    uint32_t chunk_length, begin; /* begin: WICK_NO_TOKEN where it is not wanted */
+    bool is_reading;              /* a chunk */
+    linear *linears;
+    size_t n_linears;
+};
+
+/* ---- Watching ---- */
+
+/* An input row, [k], of a matrix. */
+static void add_row(linear *l, int64_t matrix, const float *row) {
+    double *const sums = l->sums + matrix * l->k;
+    for (int64_t c = 0; c < l->k; c++) sums[c] += (double)row[c] * (double)row[c];
+    l->counts[matrix]++;
+}
+
+static const void *data_of(const wk_view *view) {
+    return (const uint8_t *)view->buf->data + view->offset;
+}
+
+/* x [m, k]. */
+static void add_rows(linear *l, const wk_view *x) {
+    const float *const rows = data_of(x);
+    for (int64_t i = 0; i < x->extent[0]; i++) add_row(l, 0, rows + i * x->stride[0]);
+}
+
+/* x [m, u, k], of which row (i, j) goes into the matrix ids[i, j]. */
+static void add_rows_of_experts(linear *l, const wk_view *x, const wk_view *ids) {
+    const float *const rows = data_of(x);
+    const uint32_t *const matrices = data_of(ids);
+    for (int64_t i = 0; i < x->extent[0]; i++) {
+        for (int64_t j = 0; j < x->extent[1]; j++) {
+            const uint32_t matrix = matrices[i * ids->stride[0] + j * ids->stride[1]];
+            if (matrix >= l->n_matrices) continue; /* its kernel takes no such row either */
+            add_row(l, matrix, rows + i * x->stride[0] + j * x->stride[1]);
+        }
+    }
+}
+
+/* NULL: no matrix of a layer. */
+static linear *find_linear(const wick_imatrix *m, const wk_view *weight) {
+    for (size_t i = 0; i < m->n_linears; i++) {
+        const wk_view *const view = &m->linears[i].weight->view;
+        if (view->buf == weight->buf && view->offset == weight->offset) return &m->linears[i];
+    }
+    return NULL;
+}
+
+/* Operands: y, x, weight, bias, and of experts ids. While a plan is being recorded there is no
+ * memory yet. */
+static void observe(void *user, const wk_call *call) {
+    const wick_imatrix *const m = user;
+    const wk_op *const op = &call->op;
+    const wk_view *const x = &op->view[1];
+    if (!wk_op_is_linear(op) || x->buf->place != 0) return;
+    linear *const found = find_linear(m, &op->view[2]);
+    if (found == NULL || wick_synchronize(m->model->device) != WICK_OK) return;
+    assert(x->dtype == WICK_F32 && x->extent[x->rank - 1] == found->k);
+    assert(x->stride[x->rank - 1] == 1 || found->k == 1);
+    if (op->code == WK_OP_LINEAR)
+        add_rows(found, x);
+    else
+        add_rows_of_experts(found, x, &op->view[4]);
+}
+
+/* ---- Starting ---- */
+
+static wick_status fail_memory(wick_error *err) {
+    return wk_fail_memory(err, 0, 0, "an importance matrix");
+}
+
+static char *copy_text(wick_imatrix *m, const char *text) {
+    if (text == NULL) return NULL;
+    const size_t size = strlen(text) + 1;
+    char *const copy = wk_arena_alloc(&m->arena, size);
+    if (copy != NULL) memcpy(copy, text, size);
+    return copy;
+}
+
+static bool is_of_layer(const wick_file_tensor *tensor) {
+    return wk_str_matches(wk_str_of("blk.*"), (wk_str){tensor->name.text, tensor->name.size});
+}
+
+static wick_status list_linears(wick_imatrix *m, wick_error *err) {
+    const wk_gguf *const gguf = m->model->gguf;
+    m->linears = wk_arena_array(&m->arena, gguf->n_tensors, sizeof *m->linears);
+    if (m->linears == NULL) return fail_memory(err);
+    for (size_t i = 0; i < gguf->n_tensors; i++) {
+        const wick_file_tensor *const tensor = &gguf->tensors[i];
+        const wick_shape *const shape = &tensor->shape;
+        const bool is_linear =
+            (wk_model_weight_uses(m->model->model, tensor, 0) & WK_USE_LINEAR) != 0;
+        if (!is_linear || !is_of_layer(tensor) || shape->rank < 2) continue;
+        linear *const l = &m->linears[m->n_linears++];
+        *l = (linear){.tensor = tensor,
+                      .weight = wk_model_weight(m->model->model, tensor, 0),
+                      .n_matrices = shape->rank == 3 ? shape->extent[0] : 1,
+                      .k = shape->extent[shape->rank - 1]};
+        l->sums = wk_arena_array(&m->arena, (size_t)(l->n_matrices * l->k), sizeof *l->sums);
+        l->counts = wk_arena_array(&m->arena, (size_t)l->n_matrices, sizeof *l->counts);
+        if (l->sums == NULL || l->counts == NULL) return fail_memory(err);
+    }
+    return WICK_OK;
+}
+
+/* Batches are filled up to a power of two with rows that mean nothing: chunks fill them exactly. */
+static wick_status choose_chunk(wick_imatrix *m, uint32_t asked_for, size_t n, wick_error *err) {
+    const uint32_t context = m->model->info.context_length;
+    uint32_t length = asked_for != 0 ? asked_for : DEFAULT_CHUNK;
+    while (asked_for == 0 && context != 0 && length > context && length > 1) length /= 2;
+    if (length > 8192 || (length & (length - 1)) != 0)
+        return wk_fail(err, WICK_ERR_VALUE,
+                       "chunks of %" PRIu32 " tokens: the length must be a"
+                       " power of two, at most 8192",
+                       length);
+    if (n < length)
+        return wk_fail(err, WICK_ERR_VALUE, "%zu tokens are less than one chunk of %" PRIu32, n,
+                       length);
+    m->chunk_length = length;
+    m->n_ids = n / length * length;
+    return WICK_OK;
+}
+
+static wick_status start(wick_imatrix *m, const uint32_t *ids, size_t n,
+                         const wick_imatrix_desc *desc, wick_error *err) {
+    wick_device_info device;
+    wick_device_get_info(m->model->device, &device);
+    if (device.backend != WICK_BACKEND_CPU)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "an importance matrix is computed on the CPU alone");
+    WK_TRY(choose_chunk(m, desc->chunk_length, n, err));
+    m->path = copy_text(m, desc->path);
+    m->dataset = copy_text(m, desc->dataset);
+    m->ids = wk_arena_array(&m->arena, m->n_ids, sizeof *m->ids);
+    if (m->path == NULL || m->ids == NULL || (desc->dataset != NULL && m->dataset == NULL))
+        return fail_memory(err);
+    memcpy(m->ids, ids, m->n_ids * sizeof *ids);
+    const uint32_t begin = wick_token_begin(m->model->tokenizer);
+    m->begin = ids[0] == begin ? begin : WICK_NO_TOKEN;
+    m->replace = desc->replace;
+    WK_TRY(list_linears(m, err));
+    const wick_session_desc session = {.context_length = m->chunk_length + 1,
+                                       .chunk_length = m->chunk_length,
+                                       .max_tokens = 1,
+                                       .ignore_end = true};
+    WK_TRY(wick_session_open(m->model, &session, &m->session, err));
+    wk_device_observe(m->model->device, observe, m);
+    return WICK_OK;
+}
+
+static void free_imatrix(wick_imatrix *m) {
+    if (m->session != NULL) wk_device_observe(m->model->device, NULL, NULL);
+    wick_session_close(m->session);
+    wk_arena_release(&m->arena);
+    wk_heap heap = m->heap; /* m lies in it */
+    wk_free(&heap, m, sizeof *m);
+}
+
+wick_status wick_imatrix_start(wick_model *model, const uint32_t *ids, size_t n,
+                               const wick_imatrix_desc *desc, wick_imatrix **imatrix,
+                               wick_error *error) {
+    if (imatrix == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_imatrix_start: imatrix is NULL");
+    *imatrix = NULL;
+    if (model == NULL || (ids == NULL && n > 0) || desc == NULL || desc->path == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_imatrix_start: an argument is NULL");
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    wick_imatrix *const made = wk_alloc_zeroed(&heap, sizeof *made);
+    if (made == NULL) return fail_memory(error);
+    made->heap = heap;
+    wk_arena_init(&made->arena, &made->heap, 0);
+    made->model = model;
+    const wick_status status = start(made, ids, n, desc, error);
+    if (status == WICK_OK)
+        *imatrix = made;
+    else
+        free_imatrix(made);
+    return status;
+}
+
+/* ---- Reading ---- */
+
+static wick_status begin_chunk(wick_imatrix *m) {
+    uint32_t *const chunk = m->ids + m->at;
+    if (m->begin != WICK_NO_TOKEN) chunk[0] = m->begin;
+    wick_session_reset(m->session);
+    m->is_reading = true;
+    return wick_session_append_tokens(m->session, chunk, m->chunk_length);
+}
+
+static wick_status do_slice(wick_imatrix *m) {
+    if (m->at == m->n_ids) return WICK_OK;
+    if (!m->is_reading) WK_TRY(begin_chunk(m));
+    wick_event event;
+    WK_TRY(wick_session_step(m->session, &event));
+    if (event.kind == WICK_EVENT_END) {
+        m->is_reading = false;
+        m->at += m->chunk_length;
+    }
+    return m->at == m->n_ids ? WICK_OK : WICK_PENDING;
+}
+
+wick_status wick_imatrix_poll(wick_imatrix *imatrix, wick_progress *progress, wick_error *error) {
+    if (imatrix == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_imatrix_poll: imatrix is NULL");
+    const wick_status status = do_slice(imatrix);
+    if (progress != NULL) *progress = (wick_progress){.done = imatrix->at, .total = imatrix->n_ids};
+    if (status >= 0) return status;
+    const wick_error *const sticky = wk_device_sticky(imatrix->model->device);
+    return wk_fail(error, status, "%s", sticky->message);
+}
+
+/* ---- Writing ---- */
+
+/* Two tensors for each linear that was used: sums and counts. */
+typedef struct tensors {
+    wick_file_tensor *items;
+    const linear **linears; /* of each pair */
+    size_t n_pairs;
+} tensors;
+
+static wick_status add_tensor(wick_imatrix *m, const linear *l, const char *suffix, int64_t width,
+                              wick_file_tensor *out) {
+    const size_t size = l->tensor->name.size + strlen(suffix);
+    char *const name = wk_arena_alloc(&m->arena, size + 1);
+    if (name == NULL) return WICK_ERR_OUT_OF_MEMORY;
+    snprintf(name, size + 1, "%s%s", l->tensor->name.text, suffix);
+    *out = (wick_file_tensor){
+        .name = {name, size}, .dtype = WICK_F32, .shape = WICK_SHAPE(l->n_matrices, width)};
+    return WICK_OK;
+}
+
+static wick_status list_tensors(wick_imatrix *m, tensors *t) {
+    t->items = wk_arena_array(&m->arena, 2 * m->n_linears, sizeof *t->items);
+    t->linears = wk_arena_array(&m->arena, m->n_linears, sizeof *t->linears);
+    if (t->items == NULL || t->linears == NULL) return WICK_ERR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < m->n_linears; i++) {
+        const linear *const l = &m->linears[i];
+        double count = 0;
+        for (int64_t matrix = 0; matrix < l->n_matrices; matrix++) count += l->counts[matrix];
+        if (count == 0) continue;
+        wick_file_tensor *const pair = &t->items[2 * t->n_pairs];
+        WK_TRY(add_tensor(m, l, WK_IMATRIX_SUMS, l->k, pair));
+        WK_TRY(add_tensor(m, l, WK_IMATRIX_COUNTS, 1, pair + 1));
+        t->linears[t->n_pairs++] = l;
+    }
+    return WICK_OK;
+}
+
+static wick_status write_numbers(wick_file_writer *writer, const double *numbers, int64_t n,
+                                 wick_error *err) {
+    for (int64_t i = 0; i < n; i++) {
+        const float number = (float)numbers[i];
+        WK_TRY(wick_file_write(writer, &number, sizeof number, err));
+    }
+    return WICK_OK;
+}
+
+static wick_string text_of(const char *text) { return (wick_string){text, strlen(text)}; }
+
+static wick_value number_of(const char *key, size_t number) {
+    return (wick_value){.key = text_of(key), .type = WICK_VALUE_U32, .u = number};
+}
+
+static wick_status write_file(wick_imatrix *m, wick_error *err) {
+    tensors t = {.n_pairs = 0};
+    if (list_tensors(m, &t) != WICK_OK) return fail_memory(err);
+    if (t.n_pairs == 0) return wk_fail(err, WICK_ERR_STATE, "no chunk has been read yet");
+    const wick_string dataset = text_of(m->dataset != NULL ? m->dataset : "");
+    const wick_value values[N_VALUES] = {
+        {.key = text_of("general.type"),
+         .type = WICK_VALUE_STRING,
+         .string = text_of(WK_IMATRIX_TYPE)},
+        {.key = text_of(WK_IMATRIX_DATASETS),
+         .type = WICK_VALUE_ARRAY,
+         .array = {WICK_VALUE_STRING, m->dataset != NULL ? 1 : 0, &dataset}},
+        number_of(WK_IMATRIX_CHUNKS, m->at / m->chunk_length),
+        number_of(WK_IMATRIX_CHUNK_SIZE, m->chunk_length),
+    };
+    const wick_file_desc desc = {.values = values,
+                                 .n_values = N_VALUES,
+                                 .tensors = t.items,
+                                 .n_tensors = 2 * t.n_pairs,
+                                 .replace = m->replace};
+    wick_file_writer *writer = NULL;
+    WK_TRY(wick_file_write_start(m->path, &desc, &writer, err));
+    wick_status status = WICK_OK;
+    for (size_t i = 0; i < t.n_pairs && status == WICK_OK; i++) {
+        const linear *const l = t.linears[i];
+        status = write_numbers(writer, l->sums, l->n_matrices * l->k, err);
+        if (status == WICK_OK) status = write_numbers(writer, l->counts, l->n_matrices, err);
+    }
+    const wick_status finished = wick_file_write_finish(writer, status == WICK_OK, err);
+    return status != WICK_OK ? status : finished;
+}
+
+wick_status wick_imatrix_finish(wick_imatrix *imatrix, bool commit, wick_error *error) {
+    if (imatrix == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_imatrix_finish: imatrix is NULL");
+    const wick_status status = commit ? write_file(imatrix, error) : WICK_OK;
+    free_imatrix(imatrix);
+    return status;
+}
