@@ -1,6 +1,7 @@
 /* text/chat_template.c: conversations through templates, as transformers' apply_chat_template
  * prepares them, and the prompts they become. */
 #include "text/jinja/jinja.h"
+#include "text/marked.h"
 
 #include <wick/chat.h>
 
@@ -197,4 +198,13 @@ void wick_prompt_free(wick_prompt *prompt) {
 const char *wick_prompt_text(const wick_prompt *prompt, size_t *size) {
     if (size != NULL) *size = prompt != NULL ? prompt->result.text.size : 0;
     return prompt != NULL ? prompt->result.text.text : NULL;
+}
+
+wick_status wick_prompt_tokenize(const wick_prompt *prompt, const wick_tokenizer *tokenizer,
+                                 uint32_t *ids, size_t capacity, size_t *count) {
+    if (prompt == NULL || tokenizer == NULL || count == NULL || (ids == NULL && capacity > 0))
+        return WICK_ERR_ARGUMENT;
+    *count = 0;
+    return wk_tokenize_marked(tokenizer, prompt->result.text, prompt->result.origin, ids, capacity,
+                              count);
 }

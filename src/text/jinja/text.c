@@ -36,8 +36,12 @@ static bool reserve(wk_jbuilder *to, size_t extra) {
 
 /* Begins to keep origins: all so far is the template's. */
 static bool keep_origin(wk_jbuilder *to) {
-    if (to->origin == NULL) to->origin = wk_jalloc(to->j, to->capacity, 1);
-    if (to->origin == NULL) to->status = WICK_ERR_VALUE;
+    if (to->origin != NULL) return true;
+    to->origin = wk_jalloc(to->j, to->capacity, 1);
+    if (to->origin == NULL)
+        to->status = WICK_ERR_VALUE;
+    else
+        memset(to->origin, 0, to->size);
     return to->origin != NULL;
 }
 
