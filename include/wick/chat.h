@@ -7,7 +7,7 @@
 #define WICK_CHAT_H
 
 #include <wick/json.h>
-#include <wick/text.h>
+#include <wick/model.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,6 +20,11 @@ typedef struct wick_prompt wick_prompt;
 WICK_API wick_status wick_template_parse(const char *text, size_t size, wick_template **out,
                                          wick_error *error);
 WICK_API void wick_template_free(wick_template *compiled);
+
+/* The template in a model's metadata: tokenizer.chat_template, or tokenizer.chat_template.NAME
+ * ("tool_use" and the like). WICK_ERR_NOT_FOUND: it has none of that name. */
+WICK_API wick_status wick_model_template(const wick_model *model, const char *name,
+                                         wick_template **out, wick_error *error);
 
 /* A local time, for templates that tell the date. Zeros: 1970-01-01. */
 typedef struct wick_time_of_day {
