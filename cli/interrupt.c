@@ -40,6 +40,21 @@ void cli_watch_interrupt(void) {
     signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes write fails, and says so */
 }
 
+static void note_quietly(int number) { first_signal = number; }
+
+/* Without SA_RESTART: a read that waits for a person ends. */
+void cli_keep_interrupt(void) {
+    struct sigaction action = {.sa_handler = note_quietly};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+
+bool cli_take_interrupt(void) {
+    const bool is_noted = first_signal == SIGINT;
+    if (is_noted) first_signal = 0;
+    return is_noted;
+}
+
 bool cli_interrupted(void) { return first_signal != 0; }
 
 int cli_interrupt_code(void) { return 128 + first_signal; }

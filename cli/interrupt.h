@@ -11,6 +11,12 @@ bool cli_interrupted(void);
 /* 128 and the number of the signal, as shells report a program that it ended. */
 int cli_interrupt_code(void);
 
+/* For a program that goes on after Ctrl-C: from here on it is only noted, however often, and
+ * cli_take_interrupt tells whether it was since the last call, and forgets it. SIGTERM and SIGHUP
+ * are as before. */
+void cli_keep_interrupt(void);
+bool cli_take_interrupt(void);
+
 /* Nobody reads the output any more (`wick info ... | head`): that ends the program, quietly and as
  * a success. */
 void cli_end_on_closed_pipe(void);

@@ -63,7 +63,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     set_source_files_properties(${encoders} PROPERTIES COMPILE_OPTIONS
         "-fno-trapping-math;--param=max-completely-peel-times=4")
 endif()
-wick_layer(wick_text SOURCES text/*.c USES wick_core)
+wick_layer(wick_text SOURCES text/*.c text/jinja/*.c USES wick_core)
 wick_layer(wick_format SOURCES format/*.c USES wick_core wick_quant)
 wick_layer(wick_backend SOURCES backend/*.c USES wick_core)
 wick_layer(wick_null SOURCES backend/null/*.c USES wick_backend)

@@ -4,9 +4,11 @@
 
 #include <wick/balancer.h>
 #include <wick/base.h>
+#include <wick/chat.h>
 #include <wick/convert.h>
 #include <wick/device.h>
 #include <wick/file.h>
+#include <wick/json.h>
 #include <wick/kernel.h>
 #include <wick/model.h>
 #include <wick/ops.h>

@@ -1,0 +1,235 @@
+/* chat.c: `wick chat`: a conversation with a model, by its own chat template. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "chat.h"
+
+#include "cli.h"
+#include "input.h"
+#include "interrupt.h"
+#include "line.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct chat_options {
+    cli_engine_options engine; /* these two first, see sampling.h */
+    cli_sampling_options sampling;
+    const char *model, *system, *prompt, *tools, *compiled, *load;
+    uint32_t max_tokens, context_length;
+    bool no_thinking;
+} chat_options;
+
+_Static_assert(offsetof(chat_options, engine) == offsetof(cli_sampling_place, engine) &&
+                   offsetof(chat_options, sampling) == offsetof(cli_sampling_place, sampling),
+               "offsets of cli_engine_group and cli_sampling_group");
+
+/* For models that have no template. */
+static const char chatml[] =
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+static void set_defaults(void *given) {
+    chat_options *const o = given;
+    cli_engine_defaults(&o->engine, WICK_MATH_FAST);
+    cli_sampling_defaults(&o->sampling);
+}
+
+static const cli_option table[] = {
+    {.argument = "MODEL.gguf",
+     .help = "the model",
+     .kind = &cli_text,
+     .offset = offsetof(chat_options, model),
+     .is_required = true},
+    {.name = "prompt",
+     .letter = 'p',
+     .argument = "TEXT",
+     .help = "ask this alone, and end",
+     .kind = &cli_text,
+     .offset = offsetof(chat_options, prompt)},
+    {.name = "system",
+     .argument = "TEXT",
+     .help = "the system message",
+     .kind = &cli_text,
+     .offset = offsetof(chat_options, system)},
+    {.name = "load",
+     .argument = "FILE.json",
+     .help = "go on with a conversation that /save wrote",
+     .kind = &cli_text,
+     .offset = offsetof(chat_options, load)},
+    {.name = "tools",
+     .argument = "FILE.json",
+     .help = "functions that the model may call, an array as OpenAI's API has it",
+     .kind = &cli_text,
+     .offset = offsetof(chat_options, tools)},
+    {.name = "template",
+     .argument = "FILE.jinja",
+     .help = "instead of the model's own",
+     .kind = &cli_text,
+     .offset = offsetof(chat_options, compiled)},
+    {.name = "no-thinking",
+     .help = "tell the template that the model shall not think first (enable_thinking)",
+     .kind = &cli_flag,
+     .offset = offsetof(chat_options, no_thinking)},
+    {.name = "max-tokens",
+     .letter = 'n',
+     .argument = "N",
+     .help = "end an answer after N tokens; 0: where the model ends or the context is full",
+     .kind = &cli_u32,
+     .offset = offsetof(chat_options, max_tokens),
+     .most = UINT32_MAX},
+    {.name = "context",
+     .alias = "ctx",
+     .argument = "N",
+     .help = "tokens of the whole conversation; 0: what the model was made for, at most 4096",
+     .kind = &cli_u32,
+     .offset = offsetof(chat_options, context_length),
+     .most = INT32_MAX},
+};
+
+static const cli_group chat_group = {"Conversation", table, sizeof table / sizeof *table};
+static const cli_group *const groups[] = {&chat_group, &cli_sampling_group, &cli_engine_group,
+                                          NULL};
+
+/* ---- Before the first question ---- */
+
+static int open_template(const chat_options *o, cli_chat *chat) {
+    wick_error error = {0};
+    if (o->compiled != NULL) {
+        cli_input input = {0};
+        const int code = cli_read_file(o->compiled, &input);
+        if (code != CLI_OK) return code;
+        wick_template_parse(input.text, input.size, &chat->compiled, &error);
+        cli_input_free(&input);
+        return chat->compiled != NULL ? CLI_OK : cli_report_file(&error, o->compiled, "");
+    }
+    const char *const name = chat->tools != NULL ? "tool_use" : NULL;
+    wick_model_template(chat->engine.model, name, &chat->compiled, &error);
+    if (error.status == WICK_ERR_NOT_FOUND && name != NULL) {
+        error = (wick_error){0};
+        wick_model_template(chat->engine.model, NULL, &chat->compiled, &error);
+    }
+    if (error.status == WICK_ERR_NOT_FOUND) {
+        fputs("wick: this model has no chat template, ChatML is tried; it may not be made for "
+              "conversations\n",
+              stderr);
+        error = (wick_error){0};
+        wick_template_parse(chatml, strlen(chatml), &chat->compiled, &error);
+    }
+    return error.status == WICK_OK ? CLI_OK : cli_report(&error, "--template takes another one");
+}
+
+static int read_tools(const char *path, cli_chat *chat) {
+    cli_input input = {0};
+    wick_error error = {0};
+    if (path == NULL) return CLI_OK;
+    int code = cli_read_file(path, &input);
+    if (code == CLI_OK && wick_json_parse(input.text, input.size, &chat->tools, &error) != WICK_OK)
+        code = cli_report_file(&error, path, "it must be a JSON array of functions");
+    cli_input_free(&input);
+    return code;
+}
+
+static int prepare(const chat_options *o, cli_chat *chat) {
+    chat->no_thinking = o->no_thinking;
+    int code = read_tools(o->tools, chat);
+    if (code == CLI_OK && o->load != NULL) code = cli_messages_load(&chat->messages, o->load);
+    if (code == CLI_OK && o->system != NULL && !cli_messages_set_system(&chat->messages, o->system))
+        code = cli_error("out of memory");
+    if (code == CLI_OK) code = cli_engine_open(&chat->engine, &o->engine, &chat->desc, o->model);
+    if (code == CLI_OK) code = open_template(o, chat);
+    if (code == CLI_OK) code = cli_chat_open_session(chat);
+    return code;
+}
+
+/* ---- Questions ---- */
+
+static int ask(cli_chat *chat, const char *question) {
+    if (!cli_messages_add(&chat->messages, "user", question, strlen(question)))
+        return cli_error("out of memory for the question");
+    const int code = cli_chat_answer(chat);
+    if (code == CLI_FAILURE) cli_messages_cut(&chat->messages, chat->messages.n - 1);
+    return code;
+}
+
+/* A line and those it goes on in; *text is for the caller to free. */
+static cli_line_result read_question(cli_line_reader *reader, char **text) {
+    const char *prompt = "> ", *line = NULL;
+    size_t size = 0;
+    *text = NULL;
+    for (;;) {
+        const cli_line_result result = cli_line_read(reader, prompt, &line);
+        if (result != CLI_LINE_READ) return result;
+        const size_t n = strlen(line);
+        char *const grown = realloc(*text, size + n + 2);
+        if (grown == NULL) return CLI_LINE_END;
+        *text = grown;
+        memcpy(grown + size, line, n + 1);
+        size += n;
+        if (n == 0 || line[n - 1] != '\\') return CLI_LINE_READ;
+        grown[size - 1] = '\n';
+        prompt = ". ";
+    }
+}
+
+static int converse(cli_chat *chat) {
+    const bool is_seen = isatty(STDIN_FILENO) == 1;
+    cli_line_reader *const reader = cli_line_open();
+    if (reader == NULL) return cli_error("out of memory");
+    if (is_seen) puts("Ask something; /help lists commands, Ctrl-D ends.");
+    int code = CLI_OK;
+    while (!chat->is_over && code != CLI_FAILURE) {
+        char *text = NULL;
+        const cli_line_result result = read_question(reader, &text);
+        cli_take_interrupt();
+        if (result == CLI_LINE_END || cli_interrupted()) chat->is_over = true;
+        const bool is_question = result == CLI_LINE_READ && text[0] != '\0' && text[0] != '/';
+        if (is_question)
+            code = ask(chat, text);
+        else if (result == CLI_LINE_READ && text[0] == '/' && cli_chat_command(chat, text))
+            code = cli_chat_answer(chat);
+        /* A question that failed is told, and the next one may do. */
+        if (is_seen && code == CLI_FAILURE && !cli_interrupted()) code = CLI_OK;
+        free(text);
+    }
+    cli_line_close(reader);
+    return code == CLI_INTERRUPTED ? CLI_OK : code;
+}
+
+static int run(void *given) {
+    const chat_options *const o = given;
+    wick_logit_bias biases[CLI_MAX_BIASES];
+    wick_sampler_desc sampler = {0};
+    cli_chat chat = {.session = NULL};
+    int code = cli_sampling_desc(&cli_chat_command_line, &o->sampling, biases, &sampler);
+    chat.desc = (wick_session_desc){.context_length = o->context_length,
+                                    .chunk_length = o->engine.chunk_length,
+                                    .cache = (wick_cache)o->engine.cache,
+                                    .max_tokens = o->max_tokens,
+                                    .sampler = sampler,
+                                    .special = true};
+    if (code == CLI_OK) code = prepare(o, &chat);
+    cli_keep_interrupt();
+    if (code == CLI_OK) code = o->prompt != NULL ? ask(&chat, o->prompt) : converse(&chat);
+    wick_session_close(chat.session);
+    wick_template_free(chat.compiled);
+    wick_json_free(chat.tools);
+    cli_messages_cut(&chat.messages, 0);
+    cli_engine_close(&chat.engine);
+    return code;
+}
+
+const cli_command cli_chat_command_line = {
+    .name = "chat",
+    .summary = "talk with a model",
+    .details = "The model's own chat template is used (docs/chat.md). Thinking is dimmed, tool "
+               "calls are shown as\nsuch. Ctrl-C stops an answer; /help lists what else can be "
+               "typed. Without a terminal each line\nof standard input is a question.\n\n"
+               "  wick chat MODEL.gguf\n"
+               "  wick chat MODEL.gguf --system \"You are brief.\" -p \"What is a prime?\"\n",
+    .groups = groups,
+    .options_size = sizeof(chat_options),
+    .defaults = set_defaults,
+    .run = run,
+};

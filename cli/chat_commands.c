@@ -1,0 +1,170 @@
+/* chat_commands.c: the lines of `wick chat` that begin with '/'. */
+#include "chat.h"
+#include "cli.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Each gets what stands behind its name; true: the last question shall be asked. */
+typedef bool (*command_fn)(cli_chat *chat, const char *argument);
+
+static size_t n_fixed(const cli_chat *chat) {
+    return chat->messages.n > 0 && strcmp(chat->messages.items[0].role, "system") == 0;
+}
+
+static bool do_reset(cli_chat *chat, const char *argument) {
+    (void)argument;
+    cli_messages_cut(&chat->messages, n_fixed(chat));
+    wick_session_reset(chat->session);
+    puts("A new conversation.");
+    return false;
+}
+
+static bool do_system(cli_chat *chat, const char *argument) {
+    if (!cli_messages_set_system(&chat->messages, argument)) cli_error("out of memory");
+    return false;
+}
+
+static bool do_save(cli_chat *chat, const char *argument) {
+    if (argument[0] == '\0')
+        cli_error("/save needs the name of a file");
+    else if (cli_messages_save(&chat->messages, argument) == CLI_OK)
+        printf("%zu messages are in %s.\n", chat->messages.n, argument);
+    return false;
+}
+
+static bool do_load(cli_chat *chat, const char *argument) {
+    if (argument[0] == '\0')
+        cli_error("/load needs the name of a file");
+    else if (cli_messages_load(&chat->messages, argument) == CLI_OK)
+        printf("%zu messages.\n", chat->messages.n);
+    return false;
+}
+
+/* Everything after the last question goes. */
+static bool do_retry(cli_chat *chat, const char *argument) {
+    (void)argument;
+    size_t n = chat->messages.n;
+    while (n > 0 && strcmp(chat->messages.items[n - 1].role, "user") != 0) n--;
+    if (n == 0) {
+        puts("There is no question yet.");
+        return false;
+    }
+    cli_messages_cut(&chat->messages, n);
+    return true;
+}
+
+static bool do_context(cli_chat *chat, const char *argument) {
+    (void)argument;
+    wick_session_stats stats;
+    wick_session_get_stats(chat->session, &stats);
+    printf("%" PRIu32 " of %" PRIu32 " tokens, %zu messages; of the prompts, %" PRIu32
+           " tokens were there already.\n",
+           stats.n_context, stats.context_length, chat->messages.n, stats.n_reused);
+    return false;
+}
+
+static bool do_quit(cli_chat *chat, const char *argument) {
+    (void)argument;
+    chat->is_over = true;
+    return false;
+}
+
+/* ---- /set ---- */
+
+typedef struct setting {
+    const char *name;
+    size_t offset; /* in wick_session_desc */
+    bool is_float;
+    double most;
+} setting;
+
+static const setting settings[] = {
+    {"temp", offsetof(wick_session_desc, sampler.temperature), true, 100},
+    {"top-k", offsetof(wick_session_desc, sampler.top_k), false, UINT32_MAX},
+    {"top-p", offsetof(wick_session_desc, sampler.top_p), true, 1},
+    {"min-p", offsetof(wick_session_desc, sampler.min_p), true, 1},
+    {"repeat-penalty", offsetof(wick_session_desc, sampler.repeat_penalty), true, 100},
+    {"max-tokens", offsetof(wick_session_desc, max_tokens), false, UINT32_MAX},
+};
+
+enum { N_SETTINGS = sizeof settings / sizeof *settings };
+
+static void list_settings(const cli_chat *chat) {
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        const char *const field = (const char *)&chat->desc + settings[i].offset;
+        if (settings[i].is_float)
+            printf("  %s %g\n", settings[i].name, (double)*(const float *)(const void *)field);
+        else
+            printf("  %s %" PRIu32 "\n", settings[i].name, *(const uint32_t *)(const void *)field);
+    }
+}
+
+static bool do_set(cli_chat *chat, const char *argument) {
+    const size_t size = strcspn(argument, " ");
+    size_t i = 0;
+    while (i < N_SETTINGS &&
+           (strncmp(settings[i].name, argument, size) != 0 || settings[i].name[size] != '\0'))
+        i++;
+    char *end = NULL;
+    const double value = strtod(argument + size, &end);
+    const bool is_number = end != argument + size && *end == '\0' && value >= 0;
+    if (i == N_SETTINGS || !is_number || value > settings[i].most) {
+        puts("/set NAME VALUE, with one of");
+        list_settings(chat);
+        return false;
+    }
+    char *const field = (char *)&chat->desc + settings[i].offset;
+    if (settings[i].is_float)
+        *(float *)(void *)field = (float)value;
+    else
+        *(uint32_t *)(void *)field = (uint32_t)value;
+    chat->is_over = cli_chat_open_session(chat) != CLI_OK;
+    return false;
+}
+
+/* ---- All of them ---- */
+
+static bool do_help(cli_chat *chat, const char *argument);
+
+static const struct {
+    const char *name, *argument, *help;
+    command_fn run;
+} commands[] = {
+    {"help", "", "this list", do_help},
+    {"reset", "", "forget the conversation, but for the system message", do_reset},
+    {"system", "TEXT", "set the system message; without a text, take it away", do_system},
+    {"save", "FILE", "write the conversation as JSON", do_save},
+    {"load", "FILE", "go on with a conversation that /save wrote", do_load},
+    {"retry", "", "ask the last question again", do_retry},
+    {"set", "NAME VALUE", "how tokens are chosen; without a name, what there is", do_set},
+    {"context", "", "how full the context is", do_context},
+    {"quit", "", "end, as the end of input does", do_quit},
+};
+
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static bool do_help(cli_chat *chat, const char *argument) {
+    (void)chat;
+    (void)argument;
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        const int width = 20 - (int)strlen(commands[i].name);
+        printf("  /%s %-*s %s\n", commands[i].name, width, commands[i].argument, commands[i].help);
+    }
+    puts("Ctrl-C stops an answer. A line that ends with \\ goes on in the next one.");
+    return false;
+}
+
+bool cli_chat_command(cli_chat *chat, const char *line) {
+    const char *const name = line + 1;
+    const size_t size = strcspn(name, " ");
+    const char *const argument = name + size + strspn(name + size, " ");
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strlen(commands[i].name) == size && memcmp(commands[i].name, name, size) == 0)
+            return commands[i].run(chat, argument);
+    }
+    cli_error("there is no command '/%.*s'; /help lists them", (int)size, name);
+    return false;
+}

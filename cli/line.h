@@ -1,0 +1,22 @@
+/* line.h: lines that a person types: with editing and a history where libedit was found and
+ * standard input is a terminal (line/libedit.c), else as they come (line/plain.c). */
+#ifndef WICK_CLI_LINE_H
+#define WICK_CLI_LINE_H
+
+#include <stddef.h>
+
+typedef struct cli_line_reader cli_line_reader;
+
+typedef enum cli_line_result {
+    CLI_LINE_READ,
+    CLI_LINE_INTERRUPTED, /* Ctrl-C: what was typed is gone */
+    CLI_LINE_END,         /* of the input */
+} cli_line_result;
+
+/* NULL: out of memory. Needs a watched Ctrl-C (interrupt.h). */
+cli_line_reader *cli_line_open(void);
+void cli_line_close(cli_line_reader *reader);
+/* *line: without its end; valid until the next call. */
+cli_line_result cli_line_read(cli_line_reader *reader, const char *prompt, const char **line);
+
+#endif

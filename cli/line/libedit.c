@@ -1,0 +1,98 @@
+/* line/libedit.c: lines with editing, history and UTF-8 by libedit (NetBSD's editline). */
+#define _POSIX_C_SOURCE 200809L
+
+#include "line.h"
+
+#include <errno.h>
+#include <histedit.h>
+#include <locale.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+enum { HISTORY_LINES = 1000 };
+
+struct cli_line_reader {
+    EditLine *edit; /* NULL: standard input is no terminal */
+    History *history;
+    const char *prompt;
+    char *text;
+    size_t capacity;
+};
+
+static char *show_prompt(EditLine *edit) {
+    cli_line_reader *reader = NULL;
+    el_get(edit, EL_CLIENTDATA, &reader);
+    return (char *)reader->prompt;
+}
+
+static void set_up(cli_line_reader *reader) {
+    HistEvent event;
+    setlocale(LC_CTYPE, ""); /* what is a character */
+    reader->edit = el_init("wick", stdin, stdout, stderr);
+    reader->history = history_init();
+    if (reader->edit == NULL || reader->history == NULL) return;
+    history(reader->history, &event, H_SETSIZE, HISTORY_LINES);
+    history(reader->history, &event, H_SETUNIQUE, 1);
+    el_set(reader->edit, EL_CLIENTDATA, reader);
+    el_set(reader->edit, EL_PROMPT, show_prompt);
+    el_set(reader->edit, EL_EDITOR, "emacs");
+    el_set(reader->edit, EL_SIGNAL, 1); /* follows the size of the window */
+    el_set(reader->edit, EL_HIST, history, reader->history);
+}
+
+cli_line_reader *cli_line_open(void) {
+    cli_line_reader *const reader = calloc(1, sizeof *reader);
+    if (reader != NULL && isatty(STDIN_FILENO) == 1) set_up(reader);
+    return reader;
+}
+
+void cli_line_close(cli_line_reader *reader) {
+    if (reader == NULL) return;
+    if (reader->edit != NULL) el_end(reader->edit);
+    if (reader->history != NULL) history_end(reader->history);
+    free(reader->text);
+    free(reader);
+}
+
+static cli_line_result end_or_interrupt(int error) {
+    return error == EINTR ? CLI_LINE_INTERRUPTED : CLI_LINE_END;
+}
+
+static cli_line_result read_plain(cli_line_reader *reader) {
+    errno = 0;
+    const ssize_t size = getline(&reader->text, &reader->capacity, stdin);
+    if (size < 0) return end_or_interrupt(errno);
+    reader->text[strcspn(reader->text, "\n")] = '\0';
+    return CLI_LINE_READ;
+}
+
+/* libedit's line lives until its next call, but holds the end of the line. */
+static cli_line_result read_edited(cli_line_reader *reader) {
+    int count = 0;
+    HistEvent event;
+    errno = 0;
+    const char *const typed = el_gets(reader->edit, &count);
+    if (typed == NULL || count <= 0) {
+        const cli_line_result result = end_or_interrupt(count < 0 ? errno : 0);
+        fputc('\n', stdout);
+        return result;
+    }
+    if (typed[0] != '\n') history(reader->history, &event, H_ENTER, typed);
+    free(reader->text);
+    reader->text = strdup(typed);
+    if (reader->text == NULL) return CLI_LINE_END;
+    reader->text[strcspn(reader->text, "\n")] = '\0';
+    return CLI_LINE_READ;
+}
+
+cli_line_result cli_line_read(cli_line_reader *reader, const char *prompt, const char **line) {
+    reader->prompt = prompt;
+    const bool is_edited = reader->edit != NULL && reader->history != NULL;
+    const cli_line_result result = is_edited ? read_edited(reader) : read_plain(reader);
+    *line = reader->text;
+    return result;
+}

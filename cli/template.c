@@ -1,0 +1,173 @@
+/* template.c: `wick template`: chat templates over conversations in a file. */
+#include "cli.h"
+#include "input.h"
+#include "json_out.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct template_options {
+    const char *path, *cases, *language, *out;
+} template_options;
+
+static const cli_option options[] = {
+    {.argument = "FILE.jinja",
+     .help = "the template",
+     .kind = &cli_text,
+     .offset = offsetof(template_options, path)},
+    {.name = "cases",
+     .argument = "FILE.json",
+     .help = "conversations: an array of {\"messages\", \"tools\", \"add_generation_prompt\", "
+             "\"vars\", \"now\"}",
+     .kind = &cli_text,
+     .offset = offsetof(template_options, cases)},
+    {.name = "language",
+     .argument = "FILE.json",
+     .help = "instead of both: an array of {\"template\", \"vars\", \"now\"}",
+     .kind = &cli_text,
+     .offset = offsetof(template_options, language)},
+    {.name = "out",
+     .argument = "FILE.json",
+     .help = "write the texts there, as an array; without it, to standard output",
+     .kind = &cli_text,
+     .offset = offsetof(template_options, out)},
+};
+static const cli_group group = {"Arguments and options", options, sizeof options / sizeof *options};
+static const cli_group *const groups[] = {&group, NULL};
+
+/* ---- One rendering ---- */
+
+/* "2026-01-15T12:34:56"; zeros where there is none. */
+static wick_time_of_day read_time(const wick_json *value) {
+    wick_time_of_day t = {0};
+    const char *const text = wick_json_text(value, NULL);
+    if (text == NULL || sscanf(text, "%d-%d-%dT%d:%d:%d", &t.year, &t.month, &t.day, &t.hour,
+                               &t.minute, &t.second) != 6)
+        return (wick_time_of_day){0};
+    return t;
+}
+
+static wick_conversation read_case(const wick_json *from, bool is_language) {
+    const wick_json *const variables = wick_json_get(from, "vars");
+    const wick_json *const prompt = wick_json_get(from, "add_generation_prompt");
+    wick_conversation c = {.variables = variables,
+                           .generation_prompt = WICK_GENERATION_PROMPT_UNSET,
+                           .is_raw = true,
+                           .now = read_time(wick_json_get(from, "now"))};
+    if (is_language) return c;
+    c.is_raw = wick_json_is_true(wick_json_get(from, "raw"));
+    c.messages = wick_json_get(from, "messages");
+    c.tools = wick_json_get(from, "tools");
+    c.documents = wick_json_get(variables, "documents");
+    if (c.is_raw && wick_json_kind_of(c.tools) == WICK_JSON_NULL) c.tools = NULL;
+    if (!c.is_raw || wick_json_kind_of(prompt) != WICK_JSON_NULL)
+        c.generation_prompt =
+            wick_json_is_true(prompt) ? WICK_GENERATION_PROMPT_ON : WICK_GENERATION_PROMPT_OFF;
+    return c;
+}
+
+static void put_result(cli_json *json, const wick_json *from, const wick_prompt *prompt,
+                       const wick_error *error) {
+    size_t size = 0;
+    const char *const name = wick_json_text(wick_json_get(from, "name"), &size);
+    cli_json_open(json, '{');
+    cli_json_key(json, "name");
+    cli_json_bytes(json, name != NULL ? name : "", size);
+    cli_json_key(json, "outcome");
+    cli_json_string(json, prompt != NULL ? "ok" : "error");
+    cli_json_key(json, prompt != NULL ? "text" : "message");
+    const char *const text = prompt != NULL ? wick_prompt_text(prompt, &size) : error->message;
+    cli_json_bytes(json, text, prompt != NULL ? size : strlen(text));
+    cli_json_close(json, '}');
+}
+
+/* compiled NULL: the case brings a template along. A template that fails is a result. */
+static void render_case(const wick_template *compiled, const wick_json *from, cli_json *json) {
+    wick_template *own = NULL;
+    wick_prompt *prompt = NULL;
+    wick_error error = {0};
+    const wick_conversation conversation = read_case(from, compiled == NULL);
+    if (compiled == NULL) {
+        size_t size = 0;
+        const char *const text = wick_json_text(wick_json_get(from, "template"), &size);
+        wick_template_parse(text, size, &own, &error);
+    }
+    const wick_template *const used = compiled != NULL ? compiled : own;
+    if (used != NULL) wick_template_render(used, &conversation, &prompt, &error);
+    put_result(json, from, prompt, &error);
+    wick_prompt_free(prompt);
+    wick_template_free(own);
+}
+
+/* ---- All of them ---- */
+
+static int read_cases(const char *path, wick_json_document **cases) {
+    cli_input input = {0};
+    int code = cli_read_file(path, &input);
+    if (code != CLI_OK) return code;
+    wick_error error = {0};
+    if (wick_json_parse(input.text, input.size, cases, &error) != WICK_OK)
+        code = cli_report_file(&error, path, NULL);
+    cli_input_free(&input);
+    if (code == CLI_OK && wick_json_kind_of(wick_json_root(*cases)) != WICK_JSON_ARRAY)
+        code = cli_error("'%s' holds no array of cases", path);
+    return code;
+}
+
+/* A template that cannot be parsed is what becomes of each case; *compiled is NULL then. */
+static int read_template(const char *path, wick_template **compiled, wick_error *error) {
+    cli_input input = {0};
+    const int code = cli_read_file(path, &input);
+    if (code != CLI_OK) return code;
+    wick_template_parse(input.text, input.size, compiled, error);
+    cli_input_free(&input);
+    return CLI_OK;
+}
+
+static int write_results(const template_options *o, const wick_template *compiled,
+                         const wick_error *unparsed, const wick_json *cases) {
+    FILE *const out = o->out != NULL ? fopen(o->out, "wb") : stdout;
+    if (out == NULL) return cli_error("cannot write '%s': %s", o->out, strerror(errno));
+    cli_json json = {.out = out};
+    cli_json_open(&json, '[');
+    for (const wick_json *c = wick_json_first(cases); c != NULL; c = wick_json_next(c)) {
+        if (compiled != NULL || o->language != NULL)
+            render_case(compiled, c, &json);
+        else
+            put_result(&json, c, NULL, unparsed);
+    }
+    cli_json_close(&json, ']');
+    const bool failed = ferror(out) != 0;
+    if (o->out != NULL && (fclose(out) != 0 || failed))
+        return cli_error("cannot write '%s': %s", o->out, strerror(errno));
+    return CLI_OK;
+}
+
+static int run(void *given) {
+    const template_options *const o = given;
+    if ((o->language != NULL) == (o->path != NULL) || (o->path != NULL) != (o->cases != NULL))
+        return cli_usage_error(&cli_template, "give FILE.jinja and --cases, or --language");
+    wick_json_document *cases = NULL;
+    wick_template *compiled = NULL;
+    wick_error unparsed = {0};
+    int code = read_cases(o->language != NULL ? o->language : o->cases, &cases);
+    if (code == CLI_OK && o->path != NULL) code = read_template(o->path, &compiled, &unparsed);
+    if (code == CLI_OK) code = write_results(o, compiled, &unparsed, wick_json_root(cases));
+    wick_template_free(compiled);
+    wick_json_free(cases);
+    return code;
+}
+
+const cli_command cli_template = {
+    .name = "template",
+    .summary = "render chat templates over conversations",
+    .details = "Writes an array of {\"name\", \"outcome\": \"ok\", \"text\"} or {\"name\", "
+               "\"outcome\": \"error\",\n\"message\"}, one for each case. What templates may say: "
+               "docs/chat.md.\n\n"
+               "  wick template chatml.jinja --cases conversations.json\n",
+    .groups = groups,
+    .options_size = sizeof(template_options),
+    .run = run,
+};

@@ -1,0 +1,492 @@
+/* text/jinja/format.c: "%5.2f" % x and "{:>5}".format(x), as Python has them. */
+#include "text/jinja/format.h"
+
+#include "text/jinja/chars.h"
+#include "text/jinja/strings.h"
+#include "text/unicode_case.h"
+
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_WIDTH = 1 << 20, MAX_PRECISION = 300, NUMBER_SIZE = 720 };
+
+/* ---- Numbers ---- */
+
+/* The locale's decimal point made ".". */
+static void use_point(char *text) {
+    const char *const point = localeconv()->decimal_point;
+    const size_t size = strlen(point);
+    char *const at = size > 0 ? strstr(text, point) : NULL;
+    if (at == NULL || strcmp(point, ".") == 0) return;
+    *at = '.';
+    memmove(at + 1, at + size, strlen(at + size) + 1);
+}
+
+void wk_jfixed_text(double number, int precision, char *out, size_t size) {
+    snprintf(out, size, "%.*f", precision, number);
+    use_point(out);
+}
+
+/* Digits of a float without its sign; type one of f F e E g G %, or 0 for repr. */
+static void float_digits(double number, const wk_jspec *spec, char *out) {
+    const int precision = spec->precision < 0 ? 6 : spec->precision;
+    const double size = fabs(number);
+    switch (spec->type) {
+    case 'e': snprintf(out, NUMBER_SIZE, "%.*e", precision, size); break;
+    case 'E': snprintf(out, NUMBER_SIZE, "%.*E", precision, size); break;
+    case 'f':
+    case 'F': snprintf(out, NUMBER_SIZE, "%.*f", precision, size); break;
+    case '%': snprintf(out, NUMBER_SIZE, "%.*f%%", precision, size * 100.0); break;
+    case 'G': snprintf(out, NUMBER_SIZE, "%.*G", precision, size); break;
+    case 'g':
+    case 'n': snprintf(out, NUMBER_SIZE, "%.*g", precision, size); break;
+    default:
+        if (spec->precision < 0) {
+            wk_jfloat_text(size, out);
+            return;
+        }
+        snprintf(out, NUMBER_SIZE, "%.*g", precision == 0 ? 1 : precision, size);
+        use_point(out);
+        if (strpbrk(out, ".en") == NULL) strcat(out, ".0");
+        return;
+    }
+    use_point(out);
+}
+
+static void integer_digits(uint64_t number, const wk_jspec *spec, char *out) {
+    const unsigned base = spec->type == 'x' || spec->type == 'X' ? 16
+                          : spec->type == 'o'                    ? 8
+                          : spec->type == 'b'                    ? 2
+                                                                 : 10;
+    const char *const letters = spec->type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
+    char reversed[72];
+    size_t n = 0;
+    do {
+        reversed[n++] = letters[number % base];
+        number /= base;
+    } while (number > 0);
+    if (spec->alternate && base != 10) {
+        *out++ = '0';
+        *out++ = spec->type;
+    }
+    while (n > 0) *out++ = reversed[--n];
+    *out = '\0';
+}
+
+/* A mark between groups of three whole digits. */
+static void put_grouped(wk_jbuilder *to, const char *digits, char grouping) {
+    const size_t whole = strspn(digits, "0123456789");
+    for (size_t i = 0; i < whole; i++) {
+        if (grouping != '\0' && i > 0 && (whole - i) % 3 == 0)
+            wk_jput_char(to, (unsigned char)grouping, false);
+        wk_jput_char(to, (unsigned char)digits[i], false);
+    }
+    wk_jput_word(to, digits + whole);
+}
+
+static bool is_float_type(char type) { return type != '\0' && strchr("eEfFgGn%", type) != NULL; }
+
+void wk_jput_padded(wk_jbuilder *to, const wk_jspec *spec, wk_jtext text, char align) {
+    const size_t n = wk_jcount_chars(wk_jtext_str(text));
+    const size_t room = (size_t)spec->width > n ? (size_t)spec->width - n : 0;
+    const size_t left = align == '<' ? 0 : align == '^' ? room / 2 : room;
+    for (size_t i = 0; i < left; i++) wk_jput_char(to, spec->fill, false);
+    wk_jput(to, text);
+    for (size_t i = left; i < room; i++) wk_jput_char(to, spec->fill, false);
+}
+
+wick_status wk_jput_number(wk_jbuilder *to, const wk_jspec *spec, const wk_jvalue *value) {
+    char digits[NUMBER_SIZE];
+    const bool is_float = value->kind == WK_J_FLOAT || is_float_type(spec->type);
+    bool is_negative;
+    if (is_float) {
+        const double number = wk_jas_float(value);
+        is_negative = signbit(number) && !isnan(number);
+        float_digits(number, spec, digits);
+    } else {
+        const int64_t number = wk_jas_integer(value);
+        is_negative = number < 0;
+        integer_digits(is_negative ? 0 - (uint64_t)number : (uint64_t)number, spec, digits);
+    }
+    const char sign = is_negative                              ? '-'
+                      : spec->sign == '+' || spec->sign == ' ' ? spec->sign
+                                                               : '\0';
+    wk_jbuilder body = wk_jbuilder_begin(to->j);
+    const char align = spec->align != '\0' ? spec->align : '>';
+    wk_jspec inside = *spec;
+    if (sign != '\0' && align == '=') {
+        wk_jput_char(to, (unsigned char)sign, false);
+        inside.width = spec->width > 0 ? spec->width - 1 : 0;
+    } else if (sign != '\0') {
+        wk_jput_char(&body, (unsigned char)sign, false);
+    }
+    put_grouped(&body, digits, spec->grouping);
+    WK_TRY(body.status);
+    wk_jput_padded(to, &inside, wk_jbuilder_text(&body), align);
+    return to->status;
+}
+
+/* ---- % ---- */
+
+typedef struct percent {
+    wk_jtext format;
+    size_t at;
+    const wk_jvalue *values;
+    size_t n_used; /* of a tuple; 1: of one value */
+    bool is_named; /* by %(name)s */
+} percent;
+
+static wick_status next_value(wk_jinja *j, percent *p, wk_jvalue *out) {
+    const bool is_tuple = p->values->kind == WK_J_TUPLE;
+    if (p->n_used >= (is_tuple ? p->values->list->n : 1))
+        return wk_jfail(j, "not enough arguments for format string");
+    *out = is_tuple ? p->values->list->items[p->n_used] : *p->values;
+    p->n_used++;
+    return WICK_OK;
+}
+
+static char peek(const percent *p) { return p->at < p->format.size ? p->format.text[p->at] : '\0'; }
+
+static int read_digits(wk_jtext text, size_t *at) {
+    int n = 0;
+    for (; *at < text.size && text.text[*at] >= '0' && text.text[*at] <= '9'; ++*at) {
+        if (n < MAX_WIDTH) n = n * 10 + (text.text[*at] - '0');
+    }
+    return n;
+}
+
+/* A width or precision: digits, or * for a value. */
+static wick_status read_size(wk_jinja *j, percent *p, int most, int *out) {
+    wk_jvalue value;
+    int64_t size;
+    if (peek(p) != '*') {
+        *out = read_digits(p->format, &p->at);
+    } else {
+        p->at++;
+        WK_TRY(next_value(j, p, &value));
+        if (!wk_jis_integer(&value)) return wk_jfail(j, "* wants int");
+        size = wk_jas_integer(&value);
+        *out = size < 0 ? 0 : size > most ? most + 1 : (int)size;
+    }
+    return *out <= most ? WICK_OK : wk_jfail(j, "a width or precision is larger than %d", most);
+}
+
+/* Flags, width and precision. */
+static wick_status read_percent_spec(wk_jinja *j, percent *p, wk_jspec *spec) {
+    *spec = (wk_jspec){.fill = ' ', .align = '>', .precision = -1};
+    for (; peek(p) != '\0' && strchr("-+ #0", peek(p)) != NULL; p->at++) {
+        switch (peek(p)) {
+        case '-': spec->align = '<'; break;
+        case '#': spec->alternate = true; break;
+        case '0':
+            if (spec->align == '>') spec->align = '=';
+            break;
+        default: spec->sign = peek(p); break;
+        }
+    }
+    WK_TRY(read_size(j, p, MAX_WIDTH, &spec->width));
+    if (peek(p) == '.') {
+        p->at++;
+        WK_TRY(read_size(j, p, MAX_PRECISION, &spec->precision));
+    }
+    while (peek(p) == 'l' || peek(p) == 'h' || peek(p) == 'L') p->at++;
+    return WICK_OK;
+}
+
+static wk_jtext cut(wk_jtext text, int precision) {
+    if (precision < 0) return text;
+    return wk_jtext_part(text, 0, wk_jchar_offset(wk_jtext_str(text), (size_t)precision));
+}
+
+/* %d of a float drops the fraction. */
+static wick_status put_percent_number(wk_jbuilder *to, wk_jspec *spec, wk_jvalue *value) {
+    wk_jinja *const j = to->j;
+    if (value->kind == WK_J_UNDEFINED) return wk_jfail_undefined(j, value);
+    if (!wk_jis_number(value))
+        return wk_jfail(j, "%%%c format: a number is required, not %s", spec->type,
+                        wk_jtype_name(value));
+    const bool wants_float = is_float_type(spec->type);
+    if (!wants_float && value->kind == WK_J_FLOAT) {
+        if (spec->type == 'x' || spec->type == 'X' || spec->type == 'o')
+            return wk_jfail(j, "%%%c format: an integer is required, not float", spec->type);
+        if (!(fabs(value->number) < 9.2e18)) return wk_jfail(j, "the number does not fit 64 bits");
+        *value = wk_jinteger((int64_t)value->number);
+    }
+    if (spec->align == '=') spec->fill = '0';
+    return wk_jput_number(to, spec, value);
+}
+
+static wick_status put_percent_text(wk_jbuilder *to, const wk_jspec *spec, wk_jvalue *value) {
+    wk_jbuilder shown = wk_jbuilder_begin(to->j);
+    if (spec->type == 'c' && wk_jis_integer(value)) {
+        const int64_t code = wk_jas_integer(value);
+        if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
+            return wk_jfail(to->j, "%%c arg not in range(0x110000)");
+        wk_jput_char(&shown, (uint32_t)code, false);
+    } else if (spec->type == 'r' || spec->type == 'a') {
+        wk_jput_repr(&shown, value);
+    } else {
+        wk_jput_str(&shown, value);
+    }
+    WK_TRY(shown.status);
+    wk_jput_padded(to, spec, cut(wk_jbuilder_text(&shown), spec->precision),
+                   spec->align == '<' ? '<' : '>');
+    return to->status;
+}
+
+/* Behind '%'. */
+static wick_status put_conversion(wk_jbuilder *to, percent *p) {
+    wk_jinja *const j = to->j;
+    wk_jspec spec;
+    wk_jvalue value = {.kind = WK_J_ABSENT}, *found;
+    if (peek(p) == '(') {
+        const size_t start = ++p->at;
+        while (p->at < p->format.size && peek(p) != ')') p->at++;
+        if (p->at == p->format.size) return wk_jfail(j, "incomplete format key");
+        if (p->values->kind != WK_J_DICT) return wk_jfail(j, "format requires a mapping");
+        const wk_jvalue key = wk_jstring(wk_jtext_part(p->format, start, p->at++));
+        WK_TRY(wk_jdict_find(j, p->values->dict, &key, &found));
+        if (found == NULL)
+            return wk_jfail(j, "'%s': there is no such key",
+                            wk_str_show(wk_jtext_str(key.string)).text);
+        value = *found;
+        p->is_named = true;
+    }
+    WK_TRY(read_percent_spec(j, p, &spec));
+    spec.type = peek(p);
+    if (spec.type == '\0') return wk_jfail(j, "incomplete format");
+    p->at++;
+    if (spec.type == '%') {
+        wk_jput_word(to, "%");
+        return to->status;
+    }
+    if (strchr("diufFeEgGxXosrac", spec.type) == NULL)
+        return wk_jfail(j, "unsupported format character '%c'", spec.type);
+    if (value.kind == WK_J_ABSENT) WK_TRY(next_value(j, p, &value));
+    return strchr("srac", spec.type) != NULL ? put_percent_text(to, &spec, &value)
+                                             : put_percent_number(to, &spec, &value);
+}
+
+wick_status wk_jformat_percent(wk_jinja *j, const wk_jvalue *format, const wk_jvalue *values,
+                               wk_jvalue *out) {
+    percent p = {.format = format->string, .values = values};
+    wk_jbuilder made = wk_jbuilder_begin(j);
+    while (p.at < p.format.size) {
+        const size_t start = p.at;
+        const char *const next = memchr(p.format.text + start, '%', p.format.size - start);
+        p.at = next != NULL ? (size_t)(next - p.format.text) : p.format.size;
+        wk_jput(&made, wk_jtext_part(p.format, start, p.at));
+        if (next == NULL) break;
+        p.at++;
+        WK_TRY(put_conversion(&made, &p));
+    }
+    const bool is_tuple = values->kind == WK_J_TUPLE;
+    const bool may_stay = values->kind == WK_J_DICT || p.is_named;
+    if (!may_stay && p.n_used < (is_tuple ? values->list->n : 1))
+        return wk_jfail(j, "not all arguments converted during string formatting");
+    WK_TRY(wk_jbuilder_end(&made, out));
+    out->is_markup = format->is_markup;
+    return WICK_OK;
+}
+
+/* ---- {} ---- */
+
+typedef struct braces {
+    wk_jinja *j;
+    const wk_jargs *args;
+    size_t n_automatic; /* {} so far */
+    bool is_manual;     /* {0} */
+} braces;
+
+static bool is_align(char c) { return c != '\0' && strchr("<>^=", c) != NULL; }
+
+/* [[fill]align][sign][#][0][width][,_][.precision][type] */
+static wick_status read_spec(wk_jinja *j, wk_jtext text, wk_jspec *spec) {
+    *spec = (wk_jspec){.fill = ' ', .precision = -1};
+    size_t at = 0, behind = 0;
+    if (text.size > 0) wk_jnext_char(wk_jtext_str(text), &behind);
+    if (behind < text.size && is_align(text.text[behind])) {
+        spec->fill = wk_jnext_char(wk_jtext_str(text), &at);
+        spec->align = text.text[at++];
+    } else if (text.size > 0 && is_align(text.text[0])) {
+        spec->align = text.text[at++];
+    }
+    if (at < text.size && strchr("+- ", text.text[at])) spec->sign = text.text[at++];
+    if (at < text.size && text.text[at] == '#') {
+        spec->alternate = true;
+        at++;
+    }
+    if (at < text.size && text.text[at] == '0') {
+        if (spec->align == '\0') {
+            spec->align = '=';
+            spec->fill = '0';
+        }
+        at++;
+    }
+    spec->width = read_digits(text, &at);
+    if (at < text.size && (text.text[at] == ',' || text.text[at] == '_'))
+        spec->grouping = text.text[at++];
+    if (at < text.size && text.text[at] == '.') {
+        at++;
+        spec->precision = read_digits(text, &at);
+    }
+    if (at < text.size) spec->type = text.text[at++];
+    if (at != text.size || spec->width >= MAX_WIDTH || spec->precision > MAX_PRECISION)
+        return wk_jfail(j, "Invalid format specifier '%s'", wk_str_show(wk_jtext_str(text)).text);
+    return WICK_OK;
+}
+
+static wick_status put_with_spec(wk_jbuilder *to, const wk_jvalue *value, wk_jtext text) {
+    wk_jspec spec;
+    wk_jinja *const j = to->j;
+    WK_TRY(read_spec(j, text, &spec));
+    const bool is_number = wk_jis_number(value) && spec.type != 's';
+    const char *const types = value->kind == WK_J_FLOAT ? "eEfFgGn%" : "eEfFgGn%dxXobc";
+    if (is_number && text.size > 0) {
+        if (spec.type != '\0' && strchr(types, spec.type) == NULL)
+            return wk_jfail(j, "Unknown format code '%c' for object of type '%s'", spec.type,
+                            wk_jtype_name(value));
+        if (spec.type != 'c') return wk_jput_number(to, &spec, value);
+        wk_jvalue code = *value;
+        return put_percent_text(to, &spec, &code);
+    }
+    if (spec.type != '\0' && spec.type != 's')
+        return wk_jfail(j, "Unknown format code '%c' for object of type '%s'", spec.type,
+                        wk_jtype_name(value));
+    wk_jtext shown;
+    WK_TRY(wk_jstr(j, value, &shown));
+    wk_jput_padded(to, &spec, cut(shown, spec.precision),
+                   spec.align == '\0' || spec.align == '=' ? '<' : spec.align);
+    return to->status;
+}
+
+static wick_status argument_at(braces *b, size_t i, wk_jvalue *out) {
+    if (i >= b->args->n)
+        return wk_jfail(b->j, "Replacement index %zu out of range for positional args tuple", i);
+    *out = b->args->values[i];
+    return WICK_OK;
+}
+
+/* The argument that the beginning of a field names: "", "0" or "name". */
+static wick_status find_argument(braces *b, wk_jtext name, wk_jvalue *out) {
+    size_t at = 0;
+    if (name.size == 0) {
+        if (b->is_manual)
+            return wk_jfail(b->j, "cannot switch from manual field specification to automatic "
+                                  "field numbering");
+        return argument_at(b, b->n_automatic++, out);
+    }
+    const int index = read_digits(name, &at);
+    if (at == name.size) {
+        b->is_manual = true;
+        if (b->n_automatic > 0)
+            return wk_jfail(b->j, "cannot switch from automatic field numbering to manual field "
+                                  "specification");
+        return argument_at(b, (size_t)index, out);
+    }
+    for (size_t i = 0; i < b->args->n_named; i++) {
+        if (!wk_str_equal(wk_jtext_str(b->args->named[i].key.string), wk_jtext_str(name))) continue;
+        *out = b->args->named[i].value;
+        return WICK_OK;
+    }
+    return wk_jfail(b->j, "'%s': there is no such argument", wk_str_show(wk_jtext_str(name)).text);
+}
+
+/* "0.a[b]" */
+static wick_status find_field(braces *b, wk_jtext field, wk_jvalue *out) {
+    size_t at = 0;
+    while (at < field.size && field.text[at] != '.' && field.text[at] != '[') at++;
+    WK_TRY(find_argument(b, wk_jtext_part(field, 0, at), out));
+    while (at < field.size) {
+        const bool is_item = field.text[at++] == '[';
+        const size_t start = at;
+        while (at < field.size &&
+               (is_item ? field.text[at] != ']' : field.text[at] != '.' && field.text[at] != '['))
+            at++;
+        if (is_item && at == field.size) return wk_jfail(b->j, "expected '}' before end of string");
+        const wk_jtext name = wk_jtext_part(field, start, at);
+        wk_jvalue of = *out, key = wk_jstring(name);
+        size_t digits = 0;
+        const int index = read_digits(name, &digits);
+        if (is_item && name.size > 0 && digits == name.size) key = wk_jinteger(index);
+        WK_TRY(is_item ? wk_jitem(b->j, &of, &key, out) : wk_jattribute(b->j, &of, name, out));
+        at += is_item;
+    }
+    return WICK_OK;
+}
+
+static wick_status put_braces(wk_jbuilder *to, braces *b, wk_jtext format, int depth);
+
+/* Between the braces: field[!conversion][:spec], of which spec may hold fields again. */
+static wick_status put_field(wk_jbuilder *to, braces *b, wk_jtext text, int depth) {
+    size_t end = 0;
+    for (bool in_item = false; end < text.size; end++) {
+        const char c = text.text[end];
+        if (!in_item && (c == ':' || c == '!')) break;
+        in_item = c == '[' || (in_item && c != ']');
+    }
+    wk_jvalue value, spec;
+    WK_TRY(find_field(b, wk_jtext_part(text, 0, end), &value));
+    if (end < text.size && text.text[end] == '!') {
+        const char letter = end + 1 < text.size ? text.text[end + 1] : '\0';
+        wk_jbuilder shown = wk_jbuilder_begin(b->j);
+        if (letter == 's')
+            wk_jput_str(&shown, &value);
+        else if (letter == 'r' || letter == 'a')
+            wk_jput_repr(&shown, &value);
+        else
+            return wk_jfail(b->j, "Unknown conversion specifier");
+        WK_TRY(wk_jbuilder_end(&shown, &value));
+        end += 2;
+    }
+    if (end < text.size && text.text[end] != ':')
+        return wk_jfail(b->j, "expected ':' after conversion specifier");
+    wk_jbuilder made = wk_jbuilder_begin(b->j);
+    if (end < text.size)
+        WK_TRY(put_braces(&made, b, wk_jtext_part(text, end + 1, text.size), depth + 1));
+    WK_TRY(wk_jbuilder_end(&made, &spec));
+    return put_with_spec(to, &value, spec.string);
+}
+
+/* Offset of the brace that closes the one before at. */
+static size_t find_close(wk_jtext format, size_t at) {
+    for (int open = 1; at < format.size; at++) {
+        open += format.text[at] == '{';
+        open -= format.text[at] == '}';
+        if (open == 0) break;
+    }
+    return at;
+}
+
+static wick_status put_braces(wk_jbuilder *to, braces *b, wk_jtext format, int depth) {
+    if (depth > 2) return wk_jfail(b->j, "Max string recursion exceeded");
+    size_t from = 0;
+    for (size_t at = 0; at < format.size; at++) {
+        const char c = format.text[at];
+        if (c != '{' && c != '}') continue;
+        wk_jput(to, wk_jtext_part(format, from, at));
+        if (at + 1 < format.size && format.text[at + 1] == c) {
+            wk_jput(to, wk_jtext_part(format, at, at + 1));
+            from = ++at + 1;
+            continue;
+        }
+        if (c == '}') return wk_jfail(b->j, "Single '}' encountered in format string");
+        const size_t close = find_close(format, at + 1);
+        if (close == format.size) return wk_jfail(b->j, "expected '}' before end of string");
+        WK_TRY(put_field(to, b, wk_jtext_part(format, at + 1, close), depth));
+        at = close;
+        from = close + 1;
+    }
+    wk_jput(to, wk_jtext_part(format, from, format.size));
+    return to->status;
+}
+
+wick_status wk_jformat_braces(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    braces b = {.j = j, .args = args};
+    wk_jbuilder made = wk_jbuilder_begin(j);
+    WK_TRY(put_braces(&made, &b, args->self->string, 1));
+    return wk_jbuilder_end(&made, out);
+}

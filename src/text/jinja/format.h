@@ -1,0 +1,37 @@
+/* text/jinja/format.h: texts made by rule: % and format, JSON, HTML escapes, dates. */
+#ifndef WK_TEXT_JINJA_FORMAT_H
+#define WK_TEXT_JINJA_FORMAT_H
+
+#include "text/jinja/jinja.h"
+#include "text/jinja/state.h"
+
+/* format % values, where values is a tuple, a dict or one value. */
+wick_status wk_jformat_percent(wk_jinja *j, const wk_jvalue *format, const wk_jvalue *values,
+                               wk_jvalue *out);
+/* str.format */
+wick_status wk_jformat_braces(wk_jinja *j, const wk_jargs *args, wk_jvalue *out);
+
+/* What a format specification says: [[fill]align][sign][#][0][width][,][.precision][type] */
+typedef struct wk_jspec {
+    uint32_t fill; /* a code point */
+    char align;    /* < > ^ =, 0: by the kind of the value */
+    char sign;     /* - + or a blank */
+    bool alternate;
+    int width, precision; /* precision -1: not given */
+    char grouping;        /* , or _, 0: none */
+    char type;            /* 0: not given */
+} wk_jspec;
+/* A number as spec.type wants it, padded. */
+wick_status wk_jput_number(wk_jbuilder *to, const wk_jspec *spec, const wk_jvalue *value);
+void wk_jput_padded(wk_jbuilder *to, const wk_jspec *spec, wk_jtext text, char align);
+
+/* With & < > " ' escaped. */
+void wk_jput_html(wk_jbuilder *to, wk_jtext text);
+
+/* Python's json.dumps. */
+wick_status wk_jfilter_tojson(wk_jinja *j, const wk_jargs *args, wk_jvalue *out);
+
+/* strftime in the C locale, without a time zone. */
+void wk_jput_time(wk_jbuilder *to, wk_jtext format, const wk_jinja_time *time);
+
+#endif

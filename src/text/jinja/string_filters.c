@@ -1,0 +1,395 @@
+/* text/jinja/string_filters.c: filters that make text. */
+#include "text/jinja/chars.h"
+#include "text/jinja/format.h"
+#include "text/jinja/strings.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is filtered, as text; markup stays markup in *is_markup. */
+static wick_status self_text(wk_jinja *j, const wk_jargs *args, wk_jtext *out) {
+    return wk_jstr(j, args->self, out);
+}
+
+static wick_status letters(wk_jinja *j, const wk_jargs *args, wk_jletters how, wk_jvalue *out) {
+    wk_jtext text;
+    WK_TRY(self_text(j, args, &text));
+    WK_TRY(wk_jletters_of(j, text, how, out));
+    out->is_markup = args->self->kind == WK_J_STRING && args->self->is_markup;
+    return WICK_OK;
+}
+static wick_status f_upper(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    return letters(j, args, WK_J_UPPER_CASE, out);
+}
+static wick_status f_lower(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    return letters(j, args, WK_J_LOWER_CASE, out);
+}
+static wick_status f_capitalize(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    return letters(j, args, WK_J_CAPITALISE, out);
+}
+
+/* Words begin after white space, hyphens and opening brackets. */
+static wick_status f_title(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jtext text;
+    WK_TRY(self_text(j, args, &text));
+    wk_jbuilder made = wk_jbuilder_begin(j);
+    size_t start = 0;
+    for (size_t at = 0; at < text.size;) {
+        const size_t here = at;
+        const uint32_t code = wk_jnext_char(wk_jtext_str(text), &at);
+        const bool separates =
+            wk_jis_space(code) || (code < 0x80 && code != 0 && strchr("-([{<", (int)code));
+        if (!separates && at < text.size) continue;
+        const size_t end = separates ? here : at;
+        wk_jvalue word;
+        WK_TRY(wk_jletters_of(j, wk_jtext_part(text, start, end), WK_J_CAPITALISE, &word));
+        wk_jput(&made, word.string);
+        wk_jput(&made, wk_jtext_part(text, end, at));
+        start = at;
+    }
+    return wk_jbuilder_end(&made, out);
+}
+
+static wick_status f_trim(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jtext text, chars;
+    const bool given = wk_jhas(args, 0) && args->values[0].kind != WK_J_NONE;
+    WK_TRY(self_text(j, args, &text));
+    WK_TRY(wk_jarg_text(j, args, 0, NULL, &chars));
+    WK_TRY(wk_jwork(j, text.size / 16 * (given ? chars.size / 4 + 1 : 1)));
+    *out = wk_jstring(wk_jstrip(text, given ? &chars : NULL, true, true));
+    out->is_markup = args->self->kind == WK_J_STRING && args->self->is_markup;
+    return WICK_OK;
+}
+
+static wick_status f_replace(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jtext text, old, new_text;
+    int64_t most = -1;
+    WK_TRY(self_text(j, args, &text));
+    WK_TRY(wk_jarg_text(j, args, 0, NULL, &old));
+    WK_TRY(wk_jarg_text(j, args, 1, NULL, &new_text));
+    if (wk_jhas(args, 2) && args->values[2].kind != WK_J_NONE)
+        WK_TRY(wk_jarg_integer(j, args, 2, -1, &most));
+    return wk_jreplace(j, text, old, new_text, most, out);
+}
+
+static wick_status f_string(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jtext text;
+    WK_TRY(self_text(j, args, &text));
+    *out = wk_jstring(text);
+    out->is_markup = args->self->kind == WK_J_STRING && args->self->is_markup;
+    return WICK_OK;
+}
+
+static wick_status f_safe(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    WK_TRY(f_string(j, args, out));
+    out->is_markup = true;
+    return WICK_OK;
+}
+
+void wk_jput_html(wk_jbuilder *to, wk_jtext text) {
+    static const char special[] = "&<>\"'";
+    static const char *const escaped[] = {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"};
+    size_t from = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        const char *const found = text.text[i] != '\0' ? strchr(special, text.text[i]) : NULL;
+        if (found == NULL) continue;
+        wk_jput(to, wk_jtext_part(text, from, i));
+        wk_jput_word(to, escaped[found - special]);
+        from = i + 1;
+    }
+    wk_jput(to, wk_jtext_part(text, from, text.size));
+}
+
+static wick_status f_forceescape(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jtext text;
+    WK_TRY(self_text(j, args, &text));
+    wk_jbuilder made = wk_jbuilder_begin(j);
+    wk_jput_html(&made, text);
+    WK_TRY(wk_jbuilder_end(&made, out));
+    out->is_markup = true;
+    return WICK_OK;
+}
+
+static wick_status f_escape(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    if (args->self->kind != WK_J_STRING || !args->self->is_markup)
+        return f_forceescape(j, args, out);
+    *out = *args->self;
+    return WICK_OK;
+}
+
+/* Tags and comments go, white space becomes single blanks. */
+static wick_status f_striptags(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jtext text;
+    WK_TRY(self_text(j, args, &text));
+    wk_jbuilder made = wk_jbuilder_begin(j);
+    bool in_tag = false, owes_blank = false;
+    for (size_t at = 0; at < text.size && made.status == WICK_OK;) {
+        const size_t start = at;
+        const uint32_t code = wk_jnext_char(wk_jtext_str(text), &at);
+        if (code == '<' && memchr(text.text + at, '>', text.size - at) != NULL) {
+            in_tag = true;
+        } else if (in_tag) {
+            in_tag = code != '>';
+        } else if (wk_jis_space(code)) {
+            owes_blank = made.size > 0;
+        } else {
+            if (owes_blank) wk_jput_word(&made, " ");
+            owes_blank = false;
+            wk_jput(&made, wk_jtext_part(text, start, at));
+        }
+    }
+    return wk_jbuilder_end(&made, out);
+}
+
+/* width: a number of blanks or a text. */
+static wick_status f_indent(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jtext text;
+    wk_jvalue lines;
+    wk_jbuilder blanks = wk_jbuilder_begin(j), made = wk_jbuilder_begin(j);
+    int64_t width = 4;
+    WK_TRY(self_text(j, args, &text));
+    if (wk_jhas(args, 0) && args->values[0].kind == WK_J_STRING) {
+        wk_jput(&blanks, args->values[0].string);
+    } else {
+        WK_TRY(wk_jarg_integer(j, args, 0, 4, &width));
+        wk_jput_repeated(&blanks, wk_jtext_of(" "), width > 0 ? (size_t)width : 0);
+    }
+    WK_TRY(blanks.status);
+    WK_TRY(wk_jsplit_lines(j, text, true, &lines));
+    const bool first = wk_jarg_truth(args, 1, false), blank = wk_jarg_truth(args, 2, false);
+    if (first && lines.list->n == 0) wk_jput(&made, wk_jbuilder_text(&blanks));
+    for (size_t i = 0; i < lines.list->n && made.status == WICK_OK; i++) {
+        const wk_jtext line = lines.list->items[i].string;
+        const bool is_blank = line.text[0] == '\n' || line.text[0] == '\r';
+        if (i == 0 ? first : blank || !is_blank) wk_jput(&made, wk_jbuilder_text(&blanks));
+        wk_jput(&made, line);
+    }
+    return wk_jbuilder_end(&made, out);
+}
+
+static wick_status f_center(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jtext text;
+    int64_t width;
+    WK_TRY(self_text(j, args, &text));
+    WK_TRY(wk_jarg_integer(j, args, 0, 80, &width));
+    return wk_jcenter(j, text, width, wk_jtext_of(" "), out);
+}
+
+/* length, killwords, end, leeway: cut at a word, unless killwords. */
+static wick_status f_truncate(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jtext text, end;
+    int64_t length, leeway;
+    WK_TRY(self_text(j, args, &text));
+    WK_TRY(wk_jarg_integer(j, args, 0, 255, &length));
+    WK_TRY(wk_jarg_text(j, args, 2, "...", &end));
+    WK_TRY(wk_jarg_integer(j, args, 3, 5, &leeway));
+    const int64_t n_end = (int64_t)wk_jcount_chars(wk_jtext_str(end));
+    if (length < n_end) return wk_jfail(j, "expected length >= %" PRId64, n_end);
+    if (leeway < 0) return wk_jfail(j, "expected leeway >= 0");
+    *out = wk_jstring(text);
+    if ((int64_t)wk_jcount_chars(wk_jtext_str(text)) - length <= leeway) return WICK_OK;
+    wk_jtext kept =
+        wk_jtext_part(text, 0, wk_jchar_offset(wk_jtext_str(text), (size_t)(length - n_end)));
+    size_t blank = SIZE_MAX;
+    if (!wk_jarg_truth(args, 1, false))
+        WK_TRY(wk_jfind_last(j, kept, wk_jtext_of(" "), kept.size, &blank));
+    if (blank != SIZE_MAX) kept = wk_jtext_part(kept, 0, blank);
+    wk_jbuilder made = wk_jbuilder_begin(j);
+    wk_jput(&made, kept);
+    wk_jput(&made, end);
+    return wk_jbuilder_end(&made, out);
+}
+
+/* Runs of letters, digits and underscores. */
+static wick_status f_wordcount(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jtext text;
+    int64_t n = 0;
+    bool in_word = false;
+    WK_TRY(self_text(j, args, &text));
+    WK_TRY(wk_jwork(j, text.size));
+    for (size_t at = 0; at < text.size;) {
+        const uint32_t code = wk_jnext_char(wk_jtext_str(text), &at);
+        const bool is_word = code == '_' || wk_jis_word(code);
+        n += is_word && !in_word;
+        in_word = is_word;
+    }
+    *out = wk_jinteger(n);
+    return WICK_OK;
+}
+
+/* Lines of at most width characters, broken at blanks. */
+static wick_status put_wrapped(wk_jbuilder *to, wk_jtext line, size_t width, bool breaks_long,
+                               wk_jtext end) {
+    size_t column = 0;
+    while (line.size > 0 && to->status == WICK_OK) {
+        const wk_str str = wk_jtext_str(line);
+        const bool is_space = wk_jspace_at_begin(str) > 0;
+        size_t at = 0;
+        while (at < line.size &&
+               (wk_jspace_at_begin((wk_str){str.text + at, str.size - at}) > 0) == is_space)
+            wk_jnext_char(str, &at);
+        wk_jtext word = wk_jtext_part(line, 0, at);
+        line = wk_jtext_part(line, at, line.size);
+        size_t n = wk_jcount_chars(wk_jtext_str(word));
+        if (is_space) {
+            const size_t ahead = wk_jchar_offset(wk_jtext_str(line), width);
+            size_t next = 0;
+            while (next < ahead &&
+                   wk_jspace_at_begin((wk_str){line.text + next, line.size - next}) == 0)
+                wk_jnext_char(wk_jtext_str(line), &next);
+            const size_t n_next = wk_jcount_chars((wk_str){line.text, next});
+            if (line.size == 0) break;
+            if (column + n + n_next > width) { /* the blank becomes the end of the line */
+                wk_jput(to, end);
+                column = 0;
+                continue;
+            }
+        }
+        while (breaks_long && n > width) {
+            const size_t cut = wk_jchar_offset(wk_jtext_str(word), width - column);
+            wk_jput(to, wk_jtext_part(word, 0, cut));
+            wk_jput(to, end);
+            word = wk_jtext_part(word, cut, word.size);
+            n = wk_jcount_chars(wk_jtext_str(word));
+            column = 0;
+        }
+        wk_jput(to, word);
+        column += n;
+        WK_TRY(wk_jwork(to->j, at + width / 16));
+    }
+    return to->status;
+}
+
+static wick_status f_wordwrap(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jtext text, end;
+    wk_jvalue lines;
+    int64_t width;
+    WK_TRY(self_text(j, args, &text));
+    WK_TRY(wk_jarg_integer(j, args, 0, 79, &width));
+    WK_TRY(wk_jarg_text(j, args, 2, "\n", &end));
+    if (width <= 0) return wk_jfail(j, "invalid width %" PRId64 " (must be > 0)", width);
+    WK_TRY(wk_jsplit_lines(j, text, false, &lines));
+    wk_jbuilder made = wk_jbuilder_begin(j);
+    for (size_t i = 0; i < lines.list->n; i++) {
+        if (i > 0) wk_jput(&made, end);
+        WK_TRY(put_wrapped(&made, lines.list->items[i].string, (size_t)width,
+                           wk_jarg_truth(args, 1, true), end));
+    }
+    return wk_jbuilder_end(&made, out);
+}
+
+static wick_status f_format(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jvalue values, format;
+    if (args->n > 0 && args->n_named > 0)
+        return wk_jfail(j, "can't handle positional and keyword arguments at the same time");
+    WK_TRY(f_string(j, args, &format));
+    WK_TRY(args->n_named > 0 ? wk_jdict_make(j, WK_J_DICT, &values)
+                             : wk_jlist_make(j, WK_J_TUPLE, args->n, &values));
+    for (size_t i = 0; i < args->n; i++) WK_TRY(wk_jlist_push(j, values.list, args->values[i]));
+    for (size_t i = 0; i < args->n_named; i++)
+        WK_TRY(wk_jdict_set(j, values.dict, args->named[i].key, args->named[i].value));
+    return wk_jformat_percent(j, &format, &values, out);
+}
+
+/* In a query a blank is a plus. */
+static void put_encoded(wk_jbuilder *to, wk_jtext text, bool is_query) {
+    const char *const safe = is_query ? "_.-~" : "/_.-~";
+    for (size_t i = 0; i < text.size && to->status == WICK_OK; i++) {
+        const unsigned char c = (unsigned char)text.text[i];
+        const bool is_plain = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+                              (c != '\0' && strchr(safe, c) != NULL);
+        char code[4];
+        snprintf(code, sizeof code, "%%%02X", c);
+        if (is_plain)
+            wk_jput(to, wk_jtext_part(text, i, i + 1));
+        else if (is_query && c == ' ')
+            wk_jput_word(to, "+");
+        else
+            wk_jput_word(to, code);
+    }
+}
+
+/* Of a text, or of pairs as a query. */
+static wick_status f_urlencode(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jbuilder made = wk_jbuilder_begin(j);
+    wk_jvalue given = *args->self;
+    wk_jtext text;
+    if (given.kind == WK_J_STRING || !wk_jis_iterable(&given)) {
+        WK_TRY(self_text(j, args, &text));
+        put_encoded(&made, text, false);
+        return wk_jbuilder_end(&made, out);
+    }
+    wk_jlist pairs, pair;
+    if (given.kind == WK_J_DICT) given.kind = WK_J_ITEMS;
+    WK_TRY(wk_jitems(j, &given, &pairs));
+    for (size_t i = 0; i < pairs.n; i++) {
+        wk_jvalue item = pairs.items[i];
+        WK_TRY(wk_jitems(j, &item, &pair));
+        if (pair.n != 2) return wk_jfail(j, "urlencode wants pairs");
+        for (size_t k = 0; k < 2; k++) {
+            if (i + k > 0) wk_jput_word(&made, k > 0 ? "=" : "&");
+            WK_TRY(wk_jstr(j, &pair.items[k], &text));
+            put_encoded(&made, text, true);
+        }
+    }
+    return wk_jbuilder_end(&made, out);
+}
+
+static wick_status f_filesizeformat(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    static const char letters_of[] = "kMGTPEZY";
+    if (!wk_jis_number(args->self)) return wk_jfail(j, "filesizeformat wants a number");
+    const bool is_binary = wk_jarg_truth(args, 0, false);
+    const double bytes = wk_jas_float(args->self), base = is_binary ? 1024 : 1000;
+    char text[64];
+    double unit = base;
+    size_t i = 0;
+    while (i < 7 && bytes >= unit * base) {
+        unit *= base;
+        i++;
+    }
+    if (bytes == 1.0)
+        snprintf(text, sizeof text, "1 Byte");
+    else if (bytes < base)
+        snprintf(text, sizeof text, "%" PRId64 " Bytes", (int64_t)bytes);
+    else /* tenths by hand: no locale has a say in the point */
+        snprintf(text, sizeof text, "%.0f.%d %c%sB", floor(round(bytes / unit * 10) / 10),
+                 (int)fmod(round(bytes / unit * 10), 10.0),
+                 is_binary && i == 0 ? 'K' : letters_of[i], is_binary ? "i" : "");
+    wk_jbuilder made = wk_jbuilder_begin(j);
+    wk_jput_word(&made, text);
+    return wk_jbuilder_end(&made, out);
+}
+
+static wick_status f_pprint(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    wk_jbuilder made = wk_jbuilder_begin(j);
+    wk_jput_repr(&made, args->self);
+    return wk_jbuilder_end(&made, out);
+}
+
+static const wk_jbuiltin filters[] = {
+    {"upper", f_upper, "", 0},
+    {"lower", f_lower, "", 0},
+    {"capitalize", f_capitalize, "", 0},
+    {"title", f_title, "", 0},
+    {"trim", f_trim, "chars", 0},
+    {"replace", f_replace, "old new count", 2},
+    {"string", f_string, "", 0},
+    {"safe", f_safe, "", 0},
+    {"escape", f_escape, "", 0},
+    {"e", f_escape, "", 0},
+    {"forceescape", f_forceescape, "", 0},
+    {"striptags", f_striptags, "", 0},
+    {"indent", f_indent, "width first blank", 0},
+    {"center", f_center, "width", 0},
+    {"truncate", f_truncate, "length killwords end leeway", 0},
+    {"wordcount", f_wordcount, "", 0},
+    {"wordwrap", f_wordwrap, "width break_long_words wrapstring break_on_hyphens", 0},
+    {"format", f_format, NULL, 0},
+    {"urlencode", f_urlencode, "", 0},
+    {"filesizeformat", f_filesizeformat, "binary", 0},
+    {"pprint", f_pprint, "", 0},
+    {"tojson", wk_jfilter_tojson, "ensure_ascii indent separators sort_keys", 0},
+};
+const wk_jtable wk_jstring_filters = {filters, WK_COUNT(filters)};

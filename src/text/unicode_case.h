@@ -1,0 +1,62 @@
+/* text/unicode_case.h: what characters are, and their other cases, as Python's str tells them. */
+#ifndef WK_TEXT_UNICODE_CASE_H
+#define WK_TEXT_UNICODE_CASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum wk_unicode_property {
+    WK_UNICODE_PRINTABLE,
+    WK_UNICODE_ALPHABETIC,
+    WK_UNICODE_DECIMAL,
+    WK_UNICODE_DIGIT,
+    WK_UNICODE_NUMERIC,
+    WK_UNICODE_LOWER,
+    WK_UNICODE_UPPER,
+    WK_UNICODE_TITLE,
+} wk_unicode_property;
+
+typedef enum wk_unicode_case {
+    WK_UNICODE_TO_UPPER,
+    WK_UNICODE_TO_LOWER,
+    WK_UNICODE_TO_TITLE,
+    WK_UNICODE_FOLD,
+} wk_unicode_case;
+
+bool wk_unicode_is(uint32_t code, wk_unicode_property property);
+/* Writes the one to three characters that code becomes and returns how many they are. */
+size_t wk_unicode_convert(uint32_t code, wk_unicode_case to, uint32_t out[3]);
+
+/* ---- The tables, unicode_case.c: sorted ---- */
+
+typedef struct wk_unicode_range {
+    uint32_t first, last;
+} wk_unicode_range;
+
+/* Every step-th character from first to last becomes the one at this offset. */
+typedef struct wk_unicode_shift {
+    uint32_t first, last, step;
+    int32_t offset;
+} wk_unicode_shift;
+
+typedef struct wk_unicode_expansion {
+    uint32_t code, text[3]; /* up to a 0 */
+} wk_unicode_expansion;
+
+typedef struct wk_unicode_set {
+    const wk_unicode_range *ranges;
+    size_t n;
+} wk_unicode_set;
+
+typedef struct wk_unicode_mapping {
+    const wk_unicode_shift *shifts;
+    size_t n_shifts;
+    const wk_unicode_expansion *expansions;
+    size_t n_expansions;
+} wk_unicode_mapping;
+
+extern const wk_unicode_set wk_unicode_sets[];         /* by wk_unicode_property */
+extern const wk_unicode_mapping wk_unicode_mappings[]; /* by wk_unicode_case */
+
+#endif

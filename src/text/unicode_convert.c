@@ -1,0 +1,47 @@
+/* text/unicode_convert.c: looks characters up in the tables of unicode_case.c. */
+#include "text/unicode_case.h"
+
+bool wk_unicode_is(uint32_t code, wk_unicode_property property) {
+    const wk_unicode_set *const set = &wk_unicode_sets[property];
+    size_t low = 0, high = set->n;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (set->ranges[middle].last < code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->n && set->ranges[low].first <= code;
+}
+
+/* Ranges may interlock where case alternates, so they are searched by their first characters, and a
+ * few back. */
+static uint32_t shifted(const wk_unicode_mapping *mapping, uint32_t code) {
+    size_t low = 0, high = mapping->n_shifts;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (mapping->shifts[middle].first <= code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i > 0 && i + 4 > low; i--) {
+        const wk_unicode_shift *const s = &mapping->shifts[i - 1];
+        if (code <= s->last && (code - s->first) % s->step == 0)
+            return (uint32_t)((int32_t)code + s->offset);
+    }
+    return code;
+}
+
+size_t wk_unicode_convert(uint32_t code, wk_unicode_case to, uint32_t out[3]) {
+    const wk_unicode_mapping *const mapping = &wk_unicode_mappings[to];
+    for (size_t i = 0; i < mapping->n_expansions && mapping->expansions[i].code <= code; i++) {
+        if (mapping->expansions[i].code != code) continue;
+        size_t n = 0;
+        for (; n < 3 && mapping->expansions[i].text[n] != 0; n++)
+            out[n] = mapping->expansions[i].text[n];
+        return n;
+    }
+    out[0] = shifted(mapping, code);
+    return 1;
+}

@@ -1,0 +1,297 @@
+/* Chat templates: the language, limits, where text came from, and prompts as tokens. */
+#include "text/jinja/jinja.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "checked_heap.h"
+#include "small_vocab.h"
+#include "text/marked.h"
+
+#include <wick/chat.h>
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct fixture {
+    checked_heap checked;
+    wk_arena arena;
+    wick_error error;
+    wk_jinja_result result;
+} fixture;
+
+static int set_up(void **state) {
+    static fixture f;
+    f = (fixture){.error = {.status = WICK_OK}};
+    checked_heap_init(&f.checked, UINT64_MAX);
+    wk_arena_init(&f.arena, &f.checked.heap, 0);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    fixture *const f = *state;
+    wk_arena_release(&f->arena);
+    return checked_heap_is_clean(&f->checked) ? 0 : 1;
+}
+
+static wick_status render_with(fixture *f, const char *text, const char *data, wk_jinja_desc desc) {
+    wk_jinja_template *compiled;
+    wk_json *json;
+    f->error = (wick_error){.status = WICK_OK};
+    WK_TRY(wk_jinja_parse(&f->arena, wk_str_of(text), &compiled, &f->error));
+    WK_TRY(wk_json_parse(&f->arena, data, strlen(data), &json, &f->error));
+    const wk_jinja_variable variables[] = {{wk_str_of("x"), json, false},
+                                           {wk_str_of("bos_token"), json, true}};
+    desc.variables = variables;
+    desc.n_variables = WK_COUNT(variables);
+    desc.now = (wk_jinja_time){2024, 2, 29, 23, 5, 9};
+    return wk_jinja_render(&f->arena, compiled, &desc, &f->result, &f->error);
+}
+
+static void renders(fixture *f, const char *text, const char *data, const char *expected) {
+    const wick_status status = render_with(f, text, data, (wk_jinja_desc){.max_depth = 0});
+    if (status != WICK_OK) print_message("%s: %s\n", text, f->error.message);
+    assert_int_equal(status, WICK_OK);
+    assert_int_equal(f->result.text.size, strlen(expected));
+    assert_string_equal(f->result.text.text, expected);
+}
+
+static void fails(fixture *f, const char *text, const char *data, const char *words) {
+    const wick_status status = render_with(f, text, data, (wk_jinja_desc){.max_depth = 0});
+    assert_int_not_equal(status, WICK_OK);
+    if (strstr(f->error.message, words) == NULL) print_message("%s\n", f->error.message);
+    assert_non_null(strstr(f->error.message, words));
+}
+
+static void test_white_space(void **state) {
+    fixture *const f = *state;
+    renders(f, "a\n  {% if true %}\n  b\n  {%- endif +%}\n c\r\n", "0", "a\n  b\n c");
+    renders(f, "  {%+ if true %}x{% endif %}\n\n", "0", "  x");
+    renders(f, "a {{- 1 -}} \n b {#- no -#} c", "0", "a1bc");
+    renders(f, "{% raw %}{{ x }}{% endraw %}", "0", "{{ x }}");
+}
+
+static void test_values(void **state) {
+    fixture *const f = *state;
+    renders(f, "{{ x }}", "{\"a\": [1, 1.0, null, true, \"it's\"]}",
+            "{'a': [1, 1.0, None, True, \"it's\"]}");
+    renders(f, "{{ x|tojson }} {{ x|tojson(indent=1) }}", "[1e16, \"\\u007f\\n\"]",
+            "[1e+16, \"\x7f\\n\"] [\n 1e+16,\n \"\x7f\\n\"\n]");
+    renders(f, "{{ 7 // -2 }} {{ -7 % 3 }} {{ 2 ** 3 ** 2 }} {{ 0.1 + 0.2 }}", "0",
+            "-4 2 64 0.30000000000000004");
+    renders(f, "{{ x[1:4] }} {{ x[::-1] }} {{ x|length }}", "\"n\\u00e9\\u6f22x\"",
+            "\xC3\xA9\xE6\xBC\xA2x x\xE6\xBC\xA2\xC3\xA9n 4");
+    renders(f, "{{ '%05.1f|%-3d|%s' % (2.25, 7, none) }} {{ '{:>4}{:,}'.format('a', 12345) }}", "0",
+            "002.2|7  |None    a12,345");
+    renders(f, "{{ strftime_now('%d %b %Y %H:%M %j') }}", "0", "29 Feb 2024 23:05 060");
+}
+
+static void test_statements(void **state) {
+    fixture *const f = *state;
+    renders(f,
+            "{% for i in x if i is odd %}{{ loop.index }}{{ i }}{{ ',' if not loop.last }}"
+            "{% endfor %}",
+            "[1, 2, 3]", "11,23");
+    renders(f,
+            "{% macro m(a, b=a) %}{{ a }}{{ b }}{{ caller() }}{% endmacro %}"
+            "{% call m(1) %}c{% endcall %}",
+            "0", "11c");
+    renders(f,
+            "{% set n = namespace(a=0) %}{% for i in x %}{% set n.a = n.a + i %}{% endfor %}"
+            "{{ n.a }}",
+            "[1, 2]", "3");
+    renders(f, "{% for n in x recursive %}{{ n if n is number else loop(n) }}{% endfor %}",
+            "[1, [2, [3]]]", "123");
+    renders(f, "{% set l = [] %}{{ l.append(1) }}{{ l.pop() }}{{ l }}", "0", "None1[]");
+}
+
+static void test_failures(void **state) {
+    fixture *const f = *state;
+    fails(f, "\n{{ y.z }}", "0", "line 2: 'y' is undefined");
+    fails(f, "{{ x.a.b }}", "{}", "'dict object' has no attribute 'a'");
+    fails(f, "{{ 'a' + x }}", "1", "can only concatenate str (not \"int\") to str");
+    fails(f, "{{ raise_exception('no: ' + x) }}", "\"\\u00e9\"", "no: \xC3\xA9");
+    assert_string_equal(f->error.message, "no: \xC3\xA9");
+    fails(f, "{% if %}", "0", "unexpected 'end of statement block'");
+    fails(f, "{% if x %}", "0", "Unexpected end of template");
+    fails(f, "{{ x|nosuch }}", "0", "No filter named 'nosuch'");
+    fails(f, "{% include 'a' %}", "0", "no loader");
+    fails(f, "{{ 9223372036854775807 + 1 }}", "0", "64 bits");
+    fails(f, "{{ x.__class__.a }}", "\"\"", "unsafe");
+    fails(f, "\xFF", "0", "UTF-8");
+}
+
+/* A hostile template is an error, soon. */
+static void test_limits(void **state) {
+    fixture *const f = *state;
+    fails(f, "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "0",
+          "more than");
+    fails(f, "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "0", "recursion");
+    fails(f, "{{ 'a' * 999999999999 }}", "0", "line 1");
+    fails(f,
+          "{% set n = namespace(a='x') %}{% for i in range(99) %}{% set n.a = n.a + n.a %}"
+          "{% endfor %}",
+          "0", "bytes");
+    fails(f, "{% set l = [] %}{{ l.append(l) }}{{ l }}", "0", "recursion");
+    fails(f, "{{ range(100001) }}", "0", "Range too big");
+    fails(
+        f,
+        "{{ ('a' * 100000) in ('a' * 99999 + 'b') * 10 }}{{ ('a' * 900000).count('a' * 9999 + 'b')"
+        " }}{{ ('a' * 900000).count('a' * 99999 + 'b') }}",
+        "0", "steps");
+    char deep[4000];
+    memset(deep, '(', sizeof deep - 1);
+    memcpy(deep, "{{ ", 3);
+    deep[sizeof deep - 1] = '\0';
+    fails(f, deep, "0", "deep");
+    const wk_jinja_desc few = {.max_steps = 4};
+    assert_int_equal(render_with(f, "{{ x }}{{ x }}{{ x }}", "1", few), WICK_ERR_VALUE);
+}
+
+static void test_out_of_memory(void **state) {
+    fixture *const f = *state;
+    static const char text[] = "{% for a in x %}{{ a|upper|tojson }}{% endfor %}";
+    for (uint64_t n = 0; n < 6; n++) {
+        checked_heap checked;
+        checked_heap_init(&checked, n);
+        wk_arena arena;
+        wk_arena_init(&arena, &checked.heap, 1024);
+        wk_jinja_template *compiled;
+        wick_error error = {.status = WICK_OK};
+        wk_json list = {.kind = WK_JSON_ARRAY};
+        const wk_jinja_variable variable = {wk_str_of("x"), &list, false};
+        const wk_jinja_desc desc = {.variables = &variable, .n_variables = 1};
+        wick_status status = wk_jinja_parse(&arena, wk_str_of(text), &compiled, &error);
+        if (status == WICK_OK)
+            status = wk_jinja_render(&arena, compiled, &desc, &f->result, &error);
+        assert_true(status == WICK_OK || status == WICK_ERR_OUT_OF_MEMORY);
+        wk_arena_release(&arena);
+        assert_true(checked_heap_is_clean(&checked));
+    }
+}
+
+/* T and D for bytes of the template and of the data. */
+static void comes_from(fixture *f, const char *text, const char *data, const char *expected) {
+    char marks[128] = "";
+    assert_int_equal(render_with(f, text, data, (wk_jinja_desc){.max_depth = 0}), WICK_OK);
+    assert_true(f->result.text.size < sizeof marks);
+    for (size_t i = 0; i < f->result.text.size; i++)
+        marks[i] = f->result.origin != NULL && f->result.origin[i] ? 'D' : 'T';
+    assert_string_equal(marks, expected);
+}
+
+static void test_origin(void **state) {
+    fixture *const f = *state;
+    comes_from(f, "<s>{{ x }}", "\"ab\"", "TTTDD");
+    comes_from(f, "{{ bos_token + x }}", "\"ab\"", "TTDD");
+    comes_from(f, "{{ '<' ~ x|upper|trim ~ '>' }}", "\" ab \"", "TDDT");
+    comes_from(f, "{{ x|replace('b', 'cc') }}", "\"abd\"", "DTTD");
+    comes_from(f, "{{ x|tojson }}", "[\"a\\n\"]", "TTDDDTT");
+    comes_from(f, "{{ '%s|' % x }}{{ '{}'.format(x) }}", "\"a\"", "DTD");
+    comes_from(f, "{{ x.split(',')|join('--') }}{{ x[1:] }}", "\"a,b\"", "DTTDDD");
+    comes_from(f, "{% set y %}{{ x }}!{% endset %}{{ y }}", "\"a\"", "DT");
+}
+
+static const char chatml[] = "{% for m in messages %}{{ '<tool>' + m.content }}{% endfor %}"
+                             "{% if add_generation_prompt %}<tool>{% endif %}";
+
+static wick_prompt *render_chat(const char *messages) {
+    wick_template *compiled = NULL;
+    wick_json_document *json = NULL;
+    wick_prompt *prompt = NULL;
+    assert_int_equal(wick_template_parse(chatml, strlen(chatml), &compiled, NULL), WICK_OK);
+    assert_int_equal(wick_json_parse(messages, strlen(messages), &json, NULL), WICK_OK);
+    const wick_conversation conversation = {.messages = wick_json_root(json),
+                                            .generation_prompt = WICK_GENERATION_PROMPT_ON};
+    assert_int_equal(wick_template_render(compiled, &conversation, &prompt, NULL), WICK_OK);
+    wick_json_free(json);
+    wick_template_free(compiled);
+    return prompt;
+}
+
+static void test_public(void **state) {
+    (void)state;
+    size_t size;
+    wick_prompt *const prompt = render_chat("[{\"content\": \"a<tool>\", \"b\": null}]");
+    assert_string_equal(wick_prompt_text(prompt, &size), "<tool>a<tool><tool>");
+    assert_int_equal(size, 19);
+    wick_prompt_free(prompt);
+
+    wick_error error = {.status = WICK_OK};
+    wick_template *compiled = NULL;
+    assert_int_equal(wick_template_parse("{{", 2, &compiled, &error), WICK_ERR_FORMAT);
+    assert_null(compiled);
+    assert_int_equal(wick_template_parse("{{", 2, NULL, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_template_render(NULL, NULL, NULL, NULL), WICK_ERR_ARGUMENT);
+    assert_null(wick_prompt_text(NULL, &size));
+    wick_prompt_free(NULL);
+    wick_template_free(NULL);
+}
+
+static void test_json(void **state) {
+    (void)state;
+    static const char text[] = "{\"a\": [true, \"x\"], \"b\": null}";
+    wick_json_document *json = NULL;
+    wick_error error = {.status = WICK_OK};
+    assert_int_equal(wick_json_parse(text, strlen(text), &json, &error), WICK_OK);
+    const wick_json *const list = wick_json_get(wick_json_root(json), "a");
+    assert_int_equal(wick_json_kind_of(list), WICK_JSON_ARRAY);
+    const wick_json *const first = wick_json_first(list);
+    assert_true(wick_json_is_true(first));
+    size_t size;
+    assert_string_equal(wick_json_text(wick_json_next(first), &size), "x");
+    assert_string_equal(wick_json_key(list, &size), "a");
+    assert_null(wick_json_text(first, &size));
+    assert_null(wick_json_next(wick_json_next(first)));
+    wick_json_free(json);
+    assert_int_equal(wick_json_parse("{", 1, &json, &error), WICK_ERR_FORMAT);
+    assert_null(json);
+    assert_int_equal(wick_json_parse(NULL, 1, &json, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_json_kind_of(NULL), WICK_JSON_NULL);
+    assert_null(wick_json_get(NULL, "a"));
+}
+
+/* A user's text never becomes a special token. */
+static void test_special_tokens(void **state) {
+    fixture *const f = *state;
+    small_vocab vocab;
+    wick_tokenizer *tokenizer = NULL;
+    small_vocab_bpe(&vocab, "gpt-2");
+    const uint32_t special = small_vocab_add(&vocab, "<|x|>", WK_TOKEN_CONTROL, 0);
+    assert_int_equal(wk_tokenizer_make(&f->checked.heap, &vocab.desc, &tokenizer, &f->error),
+                     WICK_OK);
+    uint32_t ids[32];
+    size_t n = 0, n_special = 0;
+    const uint8_t origin[10] = {0, 0, 0, 0, 0, 1, 1, 1, 1, 1};
+    const wk_str text = wk_str_of("<|x|><|x|>");
+    assert_int_equal(wk_tokenize_marked(tokenizer, text, origin, ids, WK_COUNT(ids), &n), WICK_OK);
+    assert_true(n > 1 && n < WK_COUNT(ids));
+    for (size_t i = 0; i < n; i++) n_special += ids[i] == special;
+    assert_int_equal(n_special, 1);
+    size_t again = 0;
+    assert_int_equal(wk_tokenize_marked(tokenizer, text, origin, NULL, 0, &again), WICK_OK);
+    assert_int_equal(again, n);
+    assert_int_equal(wk_tokenize_marked(tokenizer, text, NULL, ids, WK_COUNT(ids), &n), WICK_OK);
+    assert_int_equal(n, 2);
+    wk_tokenizer_free(&f->checked.heap, tokenizer);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_white_space, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_statements, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_out_of_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_origin, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_public, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_json, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_special_tokens, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
