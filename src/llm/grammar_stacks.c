@@ -128,6 +128,9 @@ static bool merge(wk_stacks_store *s, const wk_stacks *a, const wk_stacks *b, wk
 /* The stacks of both. NULL: failed. */
 static wk_stacks *unite(wk_stacks_store *s, wk_stacks *a, wk_stacks *b) {
     if (a == b) return a;
+    wk_stacks_union *const known =
+        &s->unions[wk_hash_u64(a->hash ^ wk_hash_u64(b->hash)) % WK_STACKS_UNIONS];
+    if (known->a == a && known->b == b) return known->both;
     if (!count_step(s)) return NULL;
     const size_t size = ((size_t)a->n + b->n) * sizeof(wk_stack_top);
     wk_stack_top *const tops = wk_alloc(s->heap, size);
@@ -135,6 +138,7 @@ static wk_stacks *unite(wk_stacks_store *s, wk_stacks *a, wk_stacks *b) {
     uint32_t n;
     wk_stacks *const set = merge(s, a, b, tops, &n) ? intern(s, tops, n) : NULL;
     wk_free(s->heap, tops, size);
+    if (set) *known = (wk_stacks_union){.a = a, .b = b, .both = set};
     return set;
 }
 
@@ -232,7 +236,8 @@ static wick_status make_scratch(wk_stacks_store *s, wick_error *err) {
     s->is_waiting = wk_alloc_array(s->heap, n, sizeof *s->is_waiting);
     s->found = wk_alloc_array(s->heap, n, sizeof *s->found);
     s->tops = wk_alloc_array(s->heap, n + 1 + WK_STACKS_MOST_CUT, sizeof *s->tops);
-    if (s->below && s->waiting && s->is_waiting && s->found && s->tops) return WICK_OK;
+    s->unions = wk_alloc_array(s->heap, WK_STACKS_UNIONS, sizeof *s->unions);
+    if (s->below && s->waiting && s->is_waiting && s->found && s->tops && s->unions) return WICK_OK;
     return wk_fail_memory(err, n * sizeof *s->tops, 0, "a grammar");
 }
 
@@ -270,6 +275,7 @@ void wk_stacks_store_free(wk_stacks_store *store) {
     wk_free(s->heap, s->is_waiting, n * sizeof *s->is_waiting);
     wk_free(s->heap, s->found, n * sizeof *s->found);
     wk_free(s->heap, s->tops, (n + 1 + WK_STACKS_MOST_CUT) * sizeof *s->tops);
+    wk_free(s->heap, s->unions, WK_STACKS_UNIONS * sizeof *s->unions);
     wk_free(s->heap, s->slots, s->n_slots * sizeof *s->slots);
     wk_arena_release(&s->arena);
     *s = (wk_stacks_store){0};

@@ -43,6 +43,13 @@ struct wk_stacks {
     wk_stack_top tops[];
 };
 
+/* What two sets came to that were united lately. */
+enum { WK_STACKS_UNIONS = 4096 };
+typedef struct wk_stacks_union {
+    const wk_stacks *a, *b;
+    wk_stacks *both;
+} wk_stacks_union;
+
 typedef struct wk_stacks_store {
     const wk_program *program;
     wk_heap *heap;
@@ -51,6 +58,8 @@ typedef struct wk_stacks_store {
     size_t n_slots, n_sets;
     wk_stacks *empty; /* no stack: the text is none of the grammar */
     wk_stacks *start;
+
+    wk_stacks_union *unions; /* [WK_STACKS_UNIONS] */
 
     /* The set that is being made. */
     wk_stacks **below;  /* [program->n] of each instruction; NULL: not in the set */

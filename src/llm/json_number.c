@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FRACTION = 16, FREE_FRACTION = 12, FREE_ZEROS = 8 };
+enum { MAX_FRACTION = 24, FREE_FRACTION = 12, FREE_ZEROS = 8 };
 
 static const uint64_t usual_most = 999999999999999;      /* 15 digits: exact as a double */
 static const uint64_t largest_most = 999999999999999999; /* 18 */
