@@ -239,16 +239,16 @@ static int generate(const run_options *o, const wick_session_desc *desc, const c
 static int run(void *given) {
     const run_options *const o = given;
     cli_input prompt = {0};
-    wick_logit_bias biases[CLI_MAX_BIASES];
-    wick_sampler_desc sampler = {0};
-    int code = cli_sampling_desc(&cli_run, &o->sampling, biases, &sampler);
+    cli_sampling sampling;
+    int code = cli_sampling_read(&cli_run, &o->sampling, &sampling);
     if (code == CLI_OK) code = read_prompt(o, &prompt);
     cli_engine engine = {0};
-    const wick_session_desc desc = session_desc(o, &sampler, &prompt);
+    const wick_session_desc desc = session_desc(o, &sampling.desc, &prompt);
     if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, &desc, o->model);
     if (code == CLI_OK) code = generate(o, &desc, &prompt, &engine);
     cli_engine_close(&engine);
     cli_input_free(&prompt);
+    cli_sampling_free(&sampling);
     return code;
 }
 

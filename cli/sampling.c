@@ -41,23 +41,53 @@ static bool parse_bias(const char *text, wick_logit_bias *bias) {
     return *end == '\0' && fabs(number) <= 1e6;
 }
 
-int cli_sampling_desc(const cli_command *command, const cli_sampling_options *given,
-                      wick_logit_bias biases[CLI_MAX_BIASES], wick_sampler_desc *desc) {
-    *desc = given->desc;
+static int read_biases(const cli_command *command, const cli_sampling_options *given,
+                       cli_sampling *sampling) {
     for (size_t i = 0; i < given->biases.n; i++) {
         const char *const text = given->biases.items[i];
-        if (!parse_bias(text, &biases[i]))
+        if (!parse_bias(text, &sampling->biases[i]))
             return cli_usage_error(command,
                                    "--logit-bias: '%s' is not a token and a number from -1e6 to "
                                    "1e6 or 'never', like 42=-1.5",
                                    text);
     }
-    desc->bias = biases;
-    desc->n_bias = given->biases.n;
-    if (given->dry_breakers.n > 0) desc->dry_breakers = given->dry_breakers.items;
-    desc->n_dry_breakers = given->dry_breakers.n;
+    sampling->desc.bias = sampling->biases;
+    sampling->desc.n_bias = given->biases.n;
     return CLI_OK;
 }
+
+/* --- Grammars --- */
+
+static int read_grammar(const cli_command *command, const cli_sampling_options *given,
+                        cli_sampling *sampling) {
+    const bool is_schema = given->json_schema_file != NULL;
+    const char *const path = is_schema ? given->json_schema_file : given->grammar_file;
+    const int n_given = (given->desc.grammar != NULL) + (given->desc.json_schema != NULL) +
+                        (given->grammar_file != NULL) + (given->json_schema_file != NULL);
+    if (n_given > 1)
+        return cli_usage_error(command, "--grammar, --grammar-file, --json-schema and "
+                                        "--json-schema-file exclude each other");
+    if (path == NULL) return CLI_OK;
+    const int code = cli_read_file(path, &sampling->grammar);
+    if (code != CLI_OK) return code;
+    if (strlen(sampling->grammar.text) != sampling->grammar.size)
+        return cli_error("'%s' holds a zero byte; a grammar or schema is text", path);
+    *(is_schema ? &sampling->desc.json_schema : &sampling->desc.grammar) = sampling->grammar.text;
+    return CLI_OK;
+}
+
+/* --- Everything --- */
+
+int cli_sampling_read(const cli_command *command, const cli_sampling_options *given,
+                      cli_sampling *sampling) {
+    *sampling = (cli_sampling){.desc = given->desc};
+    if (given->dry_breakers.n > 0) sampling->desc.dry_breakers = given->dry_breakers.items;
+    sampling->desc.n_dry_breakers = given->dry_breakers.n;
+    const int code = read_biases(command, given, sampling);
+    return code == CLI_OK ? read_grammar(command, given, sampling) : code;
+}
+
+void cli_sampling_free(cli_sampling *sampling) { cli_input_free(&sampling->grammar); }
 
 /* --- Options, in the order in which they act --- */
 
@@ -133,6 +163,26 @@ static const cli_option table[] = {
      .help = "DRY: repetitions end here; instead of newline : \" and *; may be given again",
      .kind = &cli_list,
      .offset = offsetof(cli_sampling_place, sampling.dry_breakers)},
+    {.name = "grammar",
+     .argument = "TEXT",
+     .help = "write a text of this grammar, in GBNF, and nothing else",
+     .kind = &cli_text,
+     .offset = offsetof(cli_sampling_place, sampling.desc.grammar)},
+    {.name = "grammar-file",
+     .argument = "FILE",
+     .help = "take the grammar from a file",
+     .kind = &cli_text,
+     .offset = offsetof(cli_sampling_place, sampling.grammar_file)},
+    {.name = "json-schema",
+     .argument = "TEXT",
+     .help = "write JSON that this schema accepts ({}: any JSON), and nothing else",
+     .kind = &cli_text,
+     .offset = offsetof(cli_sampling_place, sampling.desc.json_schema)},
+    {.name = "json-schema-file",
+     .argument = "FILE",
+     .help = "take the schema from a file",
+     .kind = &cli_text,
+     .offset = offsetof(cli_sampling_place, sampling.json_schema_file)},
     {.name = "top-k",
      .argument = "N",
      .help = "choose among the N likeliest tokens; 0: all",

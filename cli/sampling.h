@@ -3,13 +3,22 @@
 #define WICK_CLI_SAMPLING_H
 
 #include "engine.h"
+#include "input.h"
 
 enum { CLI_MAX_BIASES = CLI_MAX_TEXTS };
 
 typedef struct cli_sampling_options {
     wick_sampler_desc desc;
     cli_texts biases, dry_breakers; /* as given */
+    const char *grammar_file, *json_schema_file;
 } cli_sampling_options;
+
+/* A desc, and what it points to. */
+typedef struct cli_sampling {
+    wick_sampler_desc desc;
+    wick_logit_bias biases[CLI_MAX_BIASES];
+    cli_input grammar; /* of a file */
+} cli_sampling;
 
 /* How the options of every command that uses cli_sampling_group begin. */
 typedef struct cli_sampling_place {
@@ -21,10 +30,11 @@ extern const cli_group cli_sampling_group;
 
 void cli_sampling_defaults(cli_sampling_options *options);
 
-/* The desc of the options, with what biases has room for. Valid as long as both. Returns an exit
- * code; what is no bias has been told. */
+/* What the options say; valid as long as they are, to be freed in any case. Returns an exit code; a
+ * failure has been told. */
 struct cli_command;
-int cli_sampling_desc(const struct cli_command *command, const cli_sampling_options *options,
-                      wick_logit_bias biases[CLI_MAX_BIASES], wick_sampler_desc *desc);
+int cli_sampling_read(const struct cli_command *command, const cli_sampling_options *options,
+                      cli_sampling *sampling);
+void cli_sampling_free(cli_sampling *sampling);
 
 #endif

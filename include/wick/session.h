@@ -18,7 +18,8 @@ typedef struct wick_logit_bias {
 
 /* How the next token is chosen. 0 switches a step off, or stands for the default that is named. The
  * steps, each over what those before it have left, in the usual order of such programs:
- *   1. bias, repetition, frequency and presence penalties, DRY;
+ *   1. bias, repetition, frequency and presence penalties, DRY; what the grammar does not allow is
+ *      left out;
  *   2. temperature 0: the largest logit, and that is all;
  *   3. top_k, typical_p, top_p, min_p, XTC, by the probabilities at temperature 1;
  *   4. temperature, and a draw.
@@ -56,6 +57,14 @@ typedef struct wick_sampler_desc {
     float mirostat_eta; /* how fast it adapts; 0: 0.1 */
 
     uint64_t seed; /* 0: from the system's entropy */
+
+    /* What is generated for each prompt is a text of this grammar, in GBNF, or JSON that the schema
+     * accepts (docs/grammar.md); both are copied, at most one is given. Tokens that end a
+     * generation come where the text may end. WICK_ERR_FORMAT: the text makes no sense,
+     * _UNSUPPORTED: the schema uses what is not supported, _VALUE: the grammar cannot be followed.
+     */
+    const char *grammar;
+    const char *json_schema;
 } wick_sampler_desc;
 
 typedef enum wick_logits_mode {
@@ -122,6 +131,7 @@ typedef enum wick_end_reason {
     WICK_END_MAX_TOKENS,
     WICK_END_CONTEXT_FULL, /* no room for another token: not an error */
     WICK_END_PROMPT,       /* logits mode: everything appended has been read */
+    WICK_END_GRAMMAR,      /* the grammar is at its end, and no token is left that says so */
 } wick_end_reason;
 
 /* By the model itself: before the sampler changes anything. */

@@ -3,6 +3,7 @@
 #define WK_LLM_LLM_H
 
 #include "format/gguf_parse.h"
+#include "llm/token_trie.h"
 #include "model/model.h"
 #include "text/tokenizer.h"
 
@@ -30,6 +31,7 @@ struct wick_model {
     wk_model *model;
     wk_arena arena; /* the vocabulary's arrays */
     wick_tokenizer *tokenizer;
+    wk_token_trie trie; /* grammar.c; made for the first grammar */
     wick_source source; /* close NULL: closed; stays open while it is needed, see load.c */
     bool has_weights_in_place, no_map, no_warm_up;
     wk_runner_desc warm;         /* the runner whose kernels are compiled with the model */

@@ -10,6 +10,7 @@ void wick_model_close(wick_model *model) {
         if (model->host != NULL) (void)wick_synchronize(model->host);
     }
     wk_model_free(model->model);
+    wk_token_trie_free(&model->trie);
     wk_tokenizer_free(model->heap, model->tokenizer);
     wk_arena_release(&model->arena);
     if (model->source.close != NULL) model->source.close(&model->source);

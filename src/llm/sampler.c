@@ -42,6 +42,7 @@ wick_status wk_sampler_make(wk_heap *heap, const wick_sampler_desc *desc,
     WK_TRY(copy_biases(heap, desc, out, err));
     out->desc.bias = NULL;
     out->desc.dry_breakers = NULL;
+    out->desc.grammar = out->desc.json_schema = NULL;
     WK_TRY(make_scratch(heap, out, err));
     out->rng = (wk_rng){.seed = out->desc.seed};
     wk_sampler_reset(out);
@@ -55,11 +56,20 @@ void wk_sampler_free(wk_heap *heap, wk_sampler *sampler) {
     wk_free(heap, sampler->candidates.items, n * sizeof *sampler->candidates.items);
     wk_free(heap, sampler->counts, n * sizeof *sampler->counts);
     wk_dry_free(heap, &sampler->dry);
+    wk_matcher_free(sampler->matcher);
     *sampler = (wk_sampler){0};
 }
 
 void wk_sampler_reset(wk_sampler *sampler) {
     wk_mirostat_reset(&sampler->mirostat, &sampler->desc);
+}
+
+void wk_sampler_begin_text(wk_sampler *sampler) {
+    if (sampler->matcher) wk_matcher_reset(sampler->matcher);
+}
+
+wick_status wk_sampler_prepare(wk_sampler *sampler, wick_error *err) {
+    return sampler->matcher ? wk_matcher_prepare(sampler->matcher, err) : WICK_OK;
 }
 
 /* --- Choice --- */
@@ -113,22 +123,22 @@ static uint32_t draw(wk_sampler *s, double *probability) {
     return kept[drawn].id;
 }
 
-static wick_status fail_empty(const wk_sampler *s, const float *logits, wick_error *err) {
-    for (size_t i = 0; i < s->n_vocab; i++)
-        if (isfinite(logits[i]))
-            return wk_fail(err, WICK_ERR_VALUE, "the biases leave no token to choose");
-    return wk_fail(err, WICK_ERR_DEVICE, "the model's output holds no finite number");
+/* No token is left. */
+static wick_status end_or_fail(const wk_sampler *s, const float *logits, uint32_t *chosen,
+                               wick_error *err) {
+    size_t n_finite = 0;
+    for (size_t i = 0; i < s->n_vocab; i++) n_finite += isfinite(logits[i]) != 0;
+    if (n_finite == 0)
+        return wk_fail(err, WICK_ERR_DEVICE, "the model's output holds no finite number");
+    if (!s->matcher) return wk_fail(err, WICK_ERR_VALUE, "the biases leave no token to choose");
+    *chosen = WICK_NO_TOKEN;
+    if (wk_matcher_may_end(s->matcher)) return WICK_OK;
+    return wk_fail(err, WICK_ERR_VALUE,
+                   "the grammar leaves no token to choose: none of the vocabulary goes on as it "
+                   "must, or the biases forbid it");
 }
 
-wick_status wk_sampler_choose(wk_sampler *sampler, const float *logits, const uint32_t *tokens,
-                              size_t n_tokens, uint32_t *chosen, wick_error *err) {
-    wk_sampler *const s = sampler;
-    change_logits(s, logits, tokens, n_tokens);
-    const size_t best_id = find_best(s->logits, s->n_vocab);
-    const float best = s->logits[best_id];
-    if (!(best > -INFINITY)) return fail_empty(s, logits, err);
-    *chosen = (uint32_t)best_id;
-    if (s->desc.temperature == 0) return WICK_OK;
+static uint32_t draw_filtered(wk_sampler *s, float best) {
     const bool has_mirostat = s->mirostat.tau > 0;
     if (has_mirostat)
         wk_mirostat_filter(&s->mirostat, s->logits, s->n_vocab, best, (double)s->desc.temperature,
@@ -136,7 +146,19 @@ wick_status wk_sampler_choose(wk_sampler *sampler, const float *logits, const ui
     else
         wk_filter(&s->desc, s->logits, s->n_vocab, best, &s->candidates, &s->rng);
     double probability;
-    *chosen = draw(s, &probability);
+    const uint32_t drawn = draw(s, &probability);
     if (has_mirostat) wk_mirostat_learn(&s->mirostat, probability);
-    return WICK_OK;
+    return drawn;
+}
+
+wick_status wk_sampler_choose(wk_sampler *sampler, const float *logits, const uint32_t *tokens,
+                              size_t n_tokens, uint32_t *chosen, wick_error *err) {
+    wk_sampler *const s = sampler;
+    change_logits(s, logits, tokens, n_tokens);
+    if (s->matcher) WK_TRY(wk_matcher_apply(s->matcher, s->logits, err));
+    const size_t best_id = find_best(s->logits, s->n_vocab);
+    const float best = s->logits[best_id];
+    if (!(best > -INFINITY)) return end_or_fail(s, logits, chosen, err);
+    *chosen = s->desc.temperature > 0 ? draw_filtered(s, best) : (uint32_t)best_id;
+    return s->matcher ? wk_matcher_accept(s->matcher, *chosen, err) : WICK_OK;
 }

@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "llm/candidates.h"
 #include "llm/dry.h"
+#include "llm/matcher.h"
 #include "llm/mirostat.h"
 
 #include <wick/session.h>
@@ -22,6 +23,7 @@ typedef struct wk_sampler {
     wk_dry dry;
     wk_mirostat mirostat;
     wk_rng rng;
+    wk_matcher *matcher; /* owned; put here after the sampler was made; NULL: any token will do */
 } wk_sampler;
 
 /* sampler_desc.c: refuses values that have no meaning, and ids from n_vocab on. */
@@ -36,9 +38,15 @@ wick_status wk_sampler_make(wk_heap *heap, const wick_sampler_desc *desc,
 void wk_sampler_free(wk_heap *heap, wk_sampler *sampler);
 /* Another sequence begins. Random numbers go on. */
 void wk_sampler_reset(wk_sampler *sampler);
+/* The next token is the first that the grammar is about. */
+void wk_sampler_begin_text(wk_sampler *sampler);
+/* Does what can be done before there are logits. */
+wick_status wk_sampler_prepare(wk_sampler *sampler, wick_error *err);
 
-/* logits [n_vocab]; tokens: the sequence so far, for the penalties. Allocates nothing.
- * WICK_ERR_DEVICE: no logit is a finite number. WICK_ERR_VALUE: the biases leave no token. */
+/* logits [n_vocab]; tokens: the sequence so far, for the penalties. Allocates nothing but for a
+ * grammar. *chosen is WICK_NO_TOKEN where the grammar is at its end and the vocabulary has no token
+ * for that. WICK_ERR_DEVICE: no logit is a finite number. WICK_ERR_VALUE: the biases or the grammar
+ * leave no token. */
 wick_status wk_sampler_choose(wk_sampler *sampler, const float *logits, const uint32_t *tokens,
                               size_t n_tokens, uint32_t *chosen, wick_error *err);
 

@@ -1,6 +1,6 @@
 /* llm/session.c: a sequence of tokens and the machine that steps it: read the prompt, choose, let
  * text out, and again. */
-#include "llm/llm.h"
+#include "llm/grammar.h"
 #include "llm/logprobs.h"
 #include "llm/runner.h"
 #include "llm/sampler.h"
@@ -105,6 +105,7 @@ static wick_status make_parts(wick_session *s, const wick_session_desc *desc,
     wk_heap *const heap = s->model->heap;
     const wk_hparams *const hp = wk_model_hparams(s->model->model);
     WK_TRY(wk_sampler_make(heap, &desc->sampler, s->tokenizer, hp->n_vocab, &s->sampler, err));
+    WK_TRY(wk_grammar_open(s->model, &desc->sampler, &s->sampler.matcher, err));
     WK_TRY(make_logprobs(s, desc->n_logprobs, hp->n_vocab, err));
     /* The runner compares the cache with what memory there is: nothing large is taken before. */
     WK_TRY(wk_runner_make(s->model, runner, &s->runner, err));
@@ -181,6 +182,7 @@ static void begin_prompt(wick_session *s) {
     s->has_logits = false;
     s->n_since_prompt = 0;
     s->n_out = 0;
+    wk_sampler_begin_text(&s->sampler);
     wk_stop_release(&s->stop, s->stop.n_held);
     s->detokenizer.begun = s->n_tokens > 0;
     s->detokenizer.pending_size = 0;
@@ -334,6 +336,10 @@ static wick_status choose(wick_session *s, wick_event *event) {
     const float *const logits = wk_runner_logits(s->runner, 0);
     WK_TRY(wk_sampler_choose(&s->sampler, logits, s->tokens, s->n_tokens, &id,
                              wk_device_sticky(s->model->device)));
+    if (id == WICK_NO_TOKEN) {
+        end_text(s, WICK_END_GRAMMAR, event);
+        return WICK_OK;
+    }
     show_logprobs(s, logits, id, event);
     if (s->first_token_ns == 0) s->first_token_ns = wk_clock_ns() - s->appended_ns;
     if (s->n_since_prompt > 0) s->generate_ns += wk_clock_ns() - begin_ns;
@@ -398,7 +404,8 @@ static wick_status start_batch(wick_session *s) {
     WK_TRY(excuse(s, wk_runner_start(s->runner, s->tokens + s->n_cached, n, s->n_cached,
                                      is_replay ? WK_OUTPUTS_NONE : wanted_outputs(s, n))));
     set_running(s, n);
-    return WICK_OK;
+    /* While a GPU computes. */
+    return wk_sampler_prepare(&s->sampler, wk_device_sticky(s->model->device));
 }
 
 static wick_status finish_batch(wick_session *s, wick_event *event) {

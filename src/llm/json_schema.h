@@ -1,0 +1,13 @@
+/* llm/json_schema.h: a JSON schema as a grammar of the JSON that it accepts (docs/grammar.md). */
+#ifndef WK_LLM_JSON_SCHEMA_H
+#define WK_LLM_JSON_SCHEMA_H
+
+#include "core/status.h"
+#include "llm/grammar_expr.h"
+
+/* Reads text into rules, which are empty but for their arena. WICK_ERR_FORMAT: the text is no JSON
+ * or no schema; WICK_ERR_UNSUPPORTED: it uses a keyword that is not supported, by name;
+ * WICK_ERR_VALUE: nothing can be valid; WICK_ERR_OUT_OF_MEMORY. */
+wick_status wk_json_schema_parse(wk_rules *rules, wk_str text, wick_error *err);
+
+#endif

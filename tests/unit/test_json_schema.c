@@ -1,0 +1,389 @@
+/* llm/json_schema, llm/json_number and llm/json_pattern: JSON that schemas accept and do not,
+ * numbers against their bounds, what is refused. That all that is generated is valid, is tested by
+ * tests/cli/test_grammar.py with a validator of its own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "checked_heap.h"
+#include "core/compiler.h"
+#include "grammar_reading.h"
+#include "llm/json_number.h"
+#include "llm/json_schema.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct schema_case {
+    const char *schema;
+    const char *has[8], *has_not[10]; /* NULL at the end */
+} schema_case;
+
+static const schema_case cases[] = {
+    {"{}",
+     {"{}", "[]", "[1, {\"a\":null}]", "\"x\\n\\u00e9\"", "-1.5e+7", "true", "{ \"a\":\"b\" }"},
+     {"", "{", "[1,]", "{a:1}", "01", "\"\n\"", "\"\\ud800\"", "nul", "1 "}},
+    {"true", {"1", "null"}, {""}},
+    {"{\"type\":\"null\"}", {"null"}, {"0", "nulll"}},
+    {"{\"type\":[\"boolean\",\"integer\"]}", {"true", "false", "-12", "0"}, {"1.0", "-0", "\"\""}},
+    {"{\"type\":\"string\",\"minLength\":2,\"maxLength\":3}",
+     {"\"ab\"", "\"\\n\xC3\xA9z\"", "\"\\u00e9\\\\\""},
+     {"\"a\"", "\"abcd\"", "ab"}},
+    {"{\"minLength\":2}", {"\"ab\"", "\"abcdefgh\""}, {"\"a\"", "1", "{}"}},
+    {"{\"enum\":[\"a\\\"b\",1,0.5,null,[1,{\"k\":\"v\"}]]}",
+     {"\"a\\\"b\"", "1", "0.5", "null", "[1,{\"k\":\"v\"}]"},
+     {"\"a\"", "0", "[1]"}},
+    {"{\"type\":\"integer\",\"enum\":[\"a\",1]}", {"1"}, {"\"a\""}},
+    {"{\"const\":-12.25}", {"-12.25"}, {"12.25", "-12"}},
+    {"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"null\"},"
+     "\"c\":{}},\"required\":[\"b\"]}",
+     {"{\"b\":null}", "{\"a\":1,\"b\":null}", "{ \"a\": 1, \"b\": null, \"c\": [] }",
+      "{\n  \"b\": null\n}"},
+     {"{}", "{\"a\":1}", "{\"b\":null,\"a\":1}", "{\"b\":null,\"d\":1}", "{\"b\":null,}",
+      "{,\"b\":null}", "{\"a\":1 \"b\":null}", "{\"b\":0}"}},
+    {"{\"properties\":{\"a\":{\"const\":1},\"b\":{\"const\":2}}}",
+     {"{}", "{\"a\":1}", "{\"b\":2}", "{\"a\":1,\"b\":2}"},
+     {"{\"b\":2,\"a\":1}", "[]"}},
+    {"{\"properties\":{\"ab\":{\"const\":1},\"ac\":false,\"q\\\"\":true},"
+     "\"additionalProperties\":{\"type\":\"null\"}}",
+     {"{\"ab\":1,\"x\":null}", "{\"a\":null}", "{\"abc\":null,\"\":null}", "{\"b\":null}",
+      "{\"q\\\"\":5}"},
+     {"{\"ab\":null}", "{\"ac\":null}", "{\"x\":1}", "{\"x\":null,\"ab\":1}", "{\"\\u0061b\":null}",
+      "{\"q\\\"\":1,\"q\\\"\":null}"}},
+    {"{\"type\":\"object\",\"required\":[\"a\"]}",
+     {"{\"a\":1}", "{\"a\":1,\"b\":2}"},
+     {"{}", "{\"b\":1}"}},
+    {"{\"type\":\"object\",\"additionalProperties\":false}", {"{}", "{ }"}, {"{\"a\":1}"}},
+    {"{\"patternProperties\":{\"^[a-z]{2}$\":{\"type\":\"integer\"}},\"additionalProperties\":"
+     "false}",
+     {"{}", "{\"ab\":1,\"cd\":2}"},
+     {"{\"a\":1}", "{\"ab\":null}", "{\"AB\":1}"}},
+    {"{\"type\":\"array\",\"items\":{\"type\":\"integer\"},\"minItems\":1,\"maxItems\":2}",
+     {"[1]", "[1,2]", "[ 1, 2 ]"},
+     {"[]", "[1,2,3]", "[1,]", "[null]"}},
+    {"{\"items\":false}", {"[]", "[ ]"}, {"[1]", "{}"}},
+    {"{\"prefixItems\":[{\"const\":1},{\"const\":2}],\"minItems\":1}",
+     {"[1]", "[1,2]"},
+     {"[]", "[2]", "[1,2,3]", "[1,1]"}},
+    {"{\"prefixItems\":[{\"const\":1}],\"items\":{\"const\":0},\"minItems\":2,\"maxItems\":3}",
+     {"[1,0]", "[1,0,0]"},
+     {"[1]", "[1,0,0,0]", "[0,0]"}},
+    {"{\"items\":[{\"const\":1}],\"maxItems\":0}", {"[]"}, {"[1]"}},
+    {"{\"anyOf\":[{\"const\":1},{\"type\":\"string\",\"maxLength\":1}]}",
+     {"1", "\"a\""},
+     {"\"ab\""}},
+    {"{\"properties\":{\"a\":{\"const\":1},\"b\":{\"const\":2}},"
+     "\"anyOf\":[{\"required\":[\"a\"]},{\"required\":[\"b\"]}]}",
+     {"{\"a\":1}", "{\"b\":2}", "{\"a\":1,\"b\":2}"},
+     {"{}"}},
+    {"{\"oneOf\":[{\"type\":\"object\",\"properties\":{\"k\":{\"const\":\"a\"},\"x\":{\"const\":1}}"
+     ","
+     "\"required\":[\"k\"]},{\"$ref\":\"#/$defs/b\"}],\"$defs\":{\"b\":{\"type\":\"object\","
+     "\"properties\":{\"k\":{\"enum\":[\"b\",\"c\"]}},\"required\":[\"k\"]}}}",
+     {"{\"k\":\"a\",\"x\":1}", "{\"k\":\"c\"}"},
+     {"{\"k\":\"b\",\"x\":1}", "{}"}},
+    {"{\"allOf\":[{\"properties\":{\"a\":{\"minimum\":3}},\"required\":[\"a\"]},"
+     "{\"properties\":{\"a\":{\"type\":\"integer\",\"maximum\":5},\"b\":{\"const\":1}}},"
+     "{\"required\":[\"b\"]}]}",
+     {"{\"a\":4,\"b\":1}"},
+     {"{\"a\":2,\"b\":1}", "{\"a\":6,\"b\":1}", "{\"a\":4}"}},
+    {"{\"allOf\":[{\"type\":[\"number\",\"string\"]},{\"type\":[\"integer\",\"null\"]},"
+     "{\"minimum\":1},{\"minimum\":2}]}",
+     {"2"},
+     {"1", "2.5", "null", "\"\""}},
+    {"{\"$ref\":\"#/definitions/n~0o~1d\",\"definitions\":{\"n~o/d\":{\"properties\":{"
+     "\"next\":{\"anyOf\":[{\"$ref\":\"#/definitions/n~0o~1d\"},{\"type\":\"null\"}]}},"
+     "\"required\":[\"next\"]}}}",
+     {"{\"next\":null}", "{\"next\":{\"next\":{\"next\":null}}}"},
+     {"{}", "{\"next\":{}}"}},
+    {"{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}", {"[]", "[[],[[]]]"}, {"[1]"}},
+    {"{\"$ref\":\"#/$defs/a\",\"maxLength\":2,\"$defs\":{\"a\":{\"type\":\"string\"}}}",
+     {"\"ab\""},
+     {"\"abc\""}},
+    /* Patterns. */
+    {"{\"pattern\":\"^[a-c]+\\\\d{2}$\"}",
+     {"\"a12\"", "\"abc99\""},
+     {"\"12\"", "\"a123\"", "\"d12\""}},
+    {"{\"pattern\":\"b\"}", {"\"b\"", "\"abc\"", "\"\\nb\\n\""}, {"\"a\"", "\"\""}},
+    {"{\"pattern\":\"^a|b$\"}", {"\"axx\"", "\"xxb\""}, {"\"xa\"", "\"bx\""}},
+    {"{\"pattern\":\"^(?:x|\\\\W)*?.\\\\S[^\\\\w\\\\s-]$\"}",
+     {"\"xx+a!\"", "\"ab\xC3\xA9\""},
+     {"\"ab \"", "\"abc\"", "\"ab-\""}},
+    {"{\"pattern\":\"^\\\"\\\\\\\\\\\\x41\\\\u00e9\\\\t\\\\/$\"}",
+     {"\"\\\"\\\\A\xC3\xA9\\t/\""},
+     {"\"A\""}},
+    {"{\"pattern\":\"^$\"}", {"\"\""}, {"\"a\""}},
+    /* Formats. */
+    {"{\"format\":\"date\"}",
+     {"\"2024-02-28\"", "\"1999-12-31\""},
+     {"\"2024-02-30\"", "\"2024-13-01\"", "\"2024-04-31\"", "\"24-01-01\""}},
+    {"{\"format\":\"date-time\"}",
+     {"\"2024-02-28T23:59:59.123Z\"", "\"2024-01-01T00:00:00+01:30\""},
+     {"\"2024-02-28\"", "\"2024-02-28T24:00:00Z\"", "\"2024-02-28T10:00:00\""}},
+    {"{\"format\":\"uuid\"}",
+     {"\"123e4567-e89b-12d3-a456-426614174000\""},
+     {"\"123e4567e89b12d3a456426614174000\""}},
+    {"{\"format\":\"email\"}", {"\"a.b@example.org\""}, {"\"a@b\"", "\"@b.de\"", "\"a b@c.de\""}},
+    {"{\"format\":\"ipv4\"}",
+     {"\"192.168.0.255\""},
+     {"\"256.1.1.1\"", "\"01.1.1.1\"", "\"1.1.1\""}},
+    {"{\"format\":\"uri\"}", {"\"https://example.org/a/b\""}, {"\"example.org\""}},
+};
+
+static wick_status try_schema(reading *r, const char *schema, wick_error *error) {
+    begin_reading(r, NULL);
+    return start_reading(r, wk_json_schema_parse(&r->rules, wk_str_of(schema), error), error);
+}
+
+static void open_schema(reading *r, const char *schema) {
+    wick_error error = {0};
+    if (try_schema(r, schema, &error) != WICK_OK) fail_msg("%s: %s", schema, error.message);
+}
+
+static void test_schemas(void **state) {
+    (void)state;
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        const schema_case *const c = &cases[i];
+        reading r;
+        open_schema(&r, c->schema);
+        for (size_t k = 0; c->has[k]; k++)
+            if (!reads(&r, wk_str_of(c->has[k]))) fail_msg("%s: not %s", c->schema, c->has[k]);
+        for (size_t k = 0; c->has_not[k]; k++)
+            if (reads(&r, wk_str_of(c->has_not[k])))
+                fail_msg("%s: has %s", c->schema, c->has_not[k]);
+        close_reading(&r);
+    }
+}
+
+/* --- Bounds --- */
+
+static double random_bound(bool is_integer) {
+    static const double scales[] = {1, 10, 1000, 0.01, 1e6};
+    const double scale = scales[rand() % 5];
+    const double value = (double)(rand() % 401 - 200) / 8 * scale;
+    return is_integer ? (double)(long)value : value;
+}
+
+/* Every number near the bounds is one of the grammar exactly if it lies between them. */
+static void check_bounds(const wk_number_bound bounds[2], bool is_integer) {
+    reading r;
+    wick_error error = {0};
+    begin_reading(&r, NULL);
+    (void)wk_rules_add(&r.rules, wk_str_of("root"));
+    wk_expr *body = NULL;
+    wick_status status = is_integer ? wk_json_integer(&r.rules, bounds[0], bounds[1], &body, &error)
+                                    : wk_json_number(&r.rules, bounds[0], bounds[1], &body, &error);
+    r.rules.items[0].body = body;
+    status = start_reading(&r, status, &error);
+    if (status == WICK_ERR_VALUE) return; /* there is none */
+    assert_int_equal(status, WICK_OK);
+    for (int i = 0; i < 400; i++) {
+        char text[64];
+        const double near = bounds[i % 2].is_set ? bounds[i % 2].value : 0;
+        const double step = is_integer ? 1 : (double[]){0.125, 0.5, 7, 0.001}[rand() % 4];
+        const double value = near + (double)(rand() % 21 - 10) * step;
+        snprintf(text, sizeof text, "%.*f", is_integer ? 0 : 3 + rand() % 3, value);
+        const double read = strtod(text, NULL);
+        if (is_integer && strcmp(text, "-0") == 0) continue;
+        const bool is_in =
+            (!bounds[0].is_set ||
+             (bounds[0].is_exclusive ? read > bounds[0].value : read >= bounds[0].value)) &&
+            (!bounds[1].is_set ||
+             (bounds[1].is_exclusive ? read < bounds[1].value : read <= bounds[1].value));
+        if (reads(&r, wk_str_of(text)) != is_in)
+            fail_msg(
+                "%s between %s%.17g and %s%.17g: expected %d", text,
+                bounds[0].is_exclusive ? ">" : ">=", bounds[0].is_set ? bounds[0].value : -1e99,
+                bounds[1].is_exclusive ? "<" : "<=", bounds[1].is_set ? bounds[1].value : 1e99,
+                is_in);
+    }
+    close_reading(&r);
+}
+
+static void test_bounds(void **state) {
+    (void)state;
+    srand(1);
+    for (int i = 0; i < 600; i++) {
+        const bool is_integer = i % 2;
+        wk_number_bound bounds[2];
+        for (int k = 0; k < 2; k++)
+            bounds[k] = (wk_number_bound){.is_set = rand() % 4 != 0,
+                                          .is_exclusive = rand() % 3 == 0,
+                                          .value = random_bound(is_integer && rand() % 4)};
+        check_bounds(bounds, is_integer);
+    }
+}
+
+static void test_number_texts(void **state) {
+    (void)state;
+    static const struct {
+        double value;
+        const char *text;
+    } numbers[] = {{0, "0"},
+                   {-0.0, "0"},
+                   {0.1, "0.1"},
+                   {-12.25, "-12.25"},
+                   {1e21, "1e21"},
+                   {1.5e300, "15e299"},
+                   {5e-324, "5e-324"},
+                   {100.5, "100.5"},
+                   {1e-5, "0.00001"},
+                   {1e-7, "1e-7"},
+                   {1.0 / 3, "0.3333333333333333"}};
+    for (size_t i = 0; i < WK_COUNT(numbers); i++) {
+        char text[WK_NUMBER_TEXT];
+        wk_number_text(numbers[i].value, text);
+        assert_string_equal(text, numbers[i].text);
+        assert_true(strtod(text, NULL) == numbers[i].value);
+    }
+}
+
+/* --- Refusals --- */
+
+static void test_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *schema, *said;
+        wick_status status;
+    } bad[] = {
+        {"", "JSON, byte 0", WICK_ERR_FORMAT},
+        {"{\"type\":", "JSON, byte", WICK_ERR_FORMAT},
+        {"[]", "must be an object", WICK_ERR_FORMAT},
+        {"{\"const\":NaN}", "not finite", WICK_ERR_FORMAT},
+        {"false", "accepts nothing", WICK_ERR_VALUE},
+        {"{\"type\":\"text\"}", "there is no type 'text'", WICK_ERR_FORMAT},
+        {"{\"type\":[]}", "'type' must be", WICK_ERR_FORMAT},
+        {"{\"type\":[1]}", "'type' must be", WICK_ERR_FORMAT},
+        {"{\"uniqueItems\":true}", "'uniqueItems' is not supported", WICK_ERR_UNSUPPORTED},
+        {"{\"items\":{\"multipleOf\":2}}", "'multipleOf' is not supported", WICK_ERR_UNSUPPORTED},
+        {"{\"not\":{}}", "'not' is not supported", WICK_ERR_UNSUPPORTED},
+        {"{\"format\":\"regex\"}", "format 'regex' is not supported", WICK_ERR_UNSUPPORTED},
+        {"{\"minLength\":-1}", "'minLength' must be a whole number", WICK_ERR_FORMAT},
+        {"{\"minLength\":1000000}", "more than 100000", WICK_ERR_UNSUPPORTED},
+        {"{\"minLength\":2,\"maxLength\":1}", "'maxLength' is less", WICK_ERR_VALUE},
+        {"{\"pattern\":\"a\",\"minLength\":1}", "together with", WICK_ERR_UNSUPPORTED},
+        {"{\"pattern\":1}", "'pattern' must be a text", WICK_ERR_FORMAT},
+        {"{\"format\":1}", "'format' must be a text", WICK_ERR_FORMAT},
+        {"{\"minimum\":\"1\"}", "'minimum' must be a number", WICK_ERR_FORMAT},
+        {"{\"minimum\":2,\"maximum\":1}", "no number within", WICK_ERR_VALUE},
+        {"{\"type\":\"integer\",\"minimum\":1.2,\"maximum\":1.8}", "no whole number",
+         WICK_ERR_VALUE},
+        {"{\"minimum\":1e20}", "more than 15 digits", WICK_ERR_UNSUPPORTED},
+        {"{\"type\":\"integer\",\"maximum\":1e17}", "more than 9e15", WICK_ERR_UNSUPPORTED},
+        {"{\"minItems\":3,\"maxItems\":2}", "'minItems' is more", WICK_ERR_VALUE},
+        {"{\"items\":false,\"minItems\":1}", "'minItems' is more", WICK_ERR_VALUE},
+        {"{\"prefixItems\":1}", "'prefixItems' must be", WICK_ERR_FORMAT},
+        {"{\"properties\":1}", "'properties' must be", WICK_ERR_FORMAT},
+        {"{\"properties\":{\"a\":1}}", "a schema must be", WICK_ERR_FORMAT},
+        {"{\"required\":{}}", "'required' must be", WICK_ERR_FORMAT},
+        {"{\"required\":[1]}", "'required' must be", WICK_ERR_FORMAT},
+        {"{\"required\":[\"a\"],\"additionalProperties\":false}", "must not be there",
+         WICK_ERR_VALUE},
+        {"{\"properties\":{\"a\":false},\"required\":[\"a\"]}", "must not be there",
+         WICK_ERR_VALUE},
+        {"{\"patternProperties\":{\"a\":true,\"b\":true}}", "'patternProperties' of several",
+         WICK_ERR_UNSUPPORTED},
+        {"{\"patternProperties\":1}", "'patternProperties' must be", WICK_ERR_FORMAT},
+        {"{\"patternProperties\":{\"a\":true},\"required\":[\"a\"]}", "'required' beside",
+         WICK_ERR_UNSUPPORTED},
+        {"{\"enum\":[]}", "'enum' leaves no value", WICK_ERR_VALUE},
+        {"{\"enum\":1}", "'enum' must be a list", WICK_ERR_FORMAT},
+        {"{\"enum\":[\"a\"],\"minLength\":3}", "beside other keywords", WICK_ERR_UNSUPPORTED},
+        {"{\"const\":1,\"enum\":[1]}", "beside other keywords", WICK_ERR_UNSUPPORTED},
+        {"{\"anyOf\":[]}", "'anyOf' must be", WICK_ERR_FORMAT},
+        {"{\"allOf\":1}", "'allOf' must be", WICK_ERR_FORMAT},
+        {"{\"allOf\":[1]}", "'allOf' of what is no object", WICK_ERR_VALUE},
+        {"{\"allOf\":[{\"pattern\":\"a\"},{\"pattern\":\"b\"}]}", "'pattern' in two",
+         WICK_ERR_UNSUPPORTED},
+        {"{\"allOf\":[{\"type\":\"null\"},{\"type\":\"string\"}]}", "leaves no type",
+         WICK_ERR_VALUE},
+        {"{\"allOf\":[{\"additionalProperties\":false},{\"properties\":{\"a\":{}}}]}",
+         "'additionalProperties' in one", WICK_ERR_UNSUPPORTED},
+        {"{\"oneOf\":[{\"type\":\"number\"},{\"type\":\"integer\"}]}", "use 'anyOf'",
+         WICK_ERR_UNSUPPORTED},
+        {"{\"$ref\":\"http://x/y\"}", "only those that begin with '#/'", WICK_ERR_UNSUPPORTED},
+        {"{\"$ref\":\"#/nowhere/x\"}", "leads nowhere", WICK_ERR_FORMAT},
+        {"{\"$ref\":1}", "'$ref' must be a text", WICK_ERR_FORMAT},
+        {"{\"$ref\":\"#\"}", "left-recursive", WICK_ERR_VALUE},
+        {"{\"allOf\":[{\"$ref\":\"#\"}]}", "", WICK_ERR_VALUE},
+        {"{\"pattern\":\"a(?=b)\"}", "look-around", WICK_ERR_UNSUPPORTED},
+        {"{\"pattern\":\"\\\\bx\"}", "this escape is not supported", WICK_ERR_UNSUPPORTED},
+        {"{\"pattern\":\"(a)\\\\1\"}", "this escape is not supported", WICK_ERR_UNSUPPORTED},
+        {"{\"pattern\":\"a$b\"}", "an anchor inside", WICK_ERR_UNSUPPORTED},
+        {"{\"pattern\":\"a^\"}", "an anchor here", WICK_ERR_UNSUPPORTED},
+        {"{\"pattern\":\"(a\"}", "a group does not end", WICK_ERR_FORMAT},
+        {"{\"pattern\":\"a)\"}", "closes what was not opened", WICK_ERR_FORMAT},
+        {"{\"pattern\":\"[a\"}", "the class does not end", WICK_ERR_FORMAT},
+        {"{\"pattern\":\"[b-a]\"}", "ends before it begins", WICK_ERR_FORMAT},
+        {"{\"pattern\":\"[a-\\\\d]\"}", "needs two characters", WICK_ERR_FORMAT},
+        {"{\"pattern\":\"*\"}", "nothing to repeat", WICK_ERR_FORMAT},
+        {"{\"pattern\":\"a{2,1}\"}", "fewer than the least", WICK_ERR_FORMAT},
+        {"{\"pattern\":\"a{x}\"}", "a number is expected", WICK_ERR_FORMAT},
+        {"{\"pattern\":\"a{2\"}", "'}' is expected", WICK_ERR_FORMAT},
+        {"{\"pattern\":\"a{999999}\"}", "more than 100000", WICK_ERR_UNSUPPORTED},
+        {"{\"pattern\":\"\\\\\"}", "ends in a backslash", WICK_ERR_FORMAT},
+        {"{\"pattern\":\"\\\\x4\"}", "hexadecimal", WICK_ERR_FORMAT},
+        {"{\"pattern\":\"\\\\ud800\"}", "surrogates", WICK_ERR_UNSUPPORTED},
+    };
+    for (size_t i = 0; i < WK_COUNT(bad); i++) {
+        reading r;
+        wick_error error = {0};
+        const wick_status status = try_schema(&r, bad[i].schema, &error);
+        if (status != bad[i].status || !strstr(error.message, bad[i].said))
+            fail_msg("%s: %d, %s", bad[i].schema, status, error.message);
+    }
+}
+
+/* Merging may double at each level. */
+static void test_size_is_bounded(void **state) {
+    (void)state;
+    static char text[16384];
+    size_t size = (size_t)snprintf(text, sizeof text, "{\"$ref\":\"#/$defs/0\",\"$defs\":{");
+    for (int i = 0; i < 60; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size,
+                                 "\"%d\":{\"type\":\"array\",\"minItems\":1,\"anyOf\":"
+                                 "[{\"items\":{\"$ref\":\"#/$defs/%d\",\"minItems\":%d}},"
+                                 "{\"items\":{\"$ref\":\"#/$defs/%d\",\"maxItems\":%d}}]},",
+                                 i, i + 1, i, i + 1, 100 + i);
+    snprintf(text + size, sizeof text - size, "\"60\":{\"type\":\"array\"}}}");
+    reading r;
+    wick_error error = {0};
+    assert_int_equal(try_schema(&r, text, &error), WICK_ERR_VALUE);
+    assert_non_null(strstr(error.message, "too large"));
+}
+
+static void test_memory_runs_out(void **state) {
+    (void)state;
+    static const char schema[] = "{\"type\":\"object\",\"properties\":{\"a\":{\"enum\":[\"x\",{"
+                                 "\"y\":1.5}]},\"b\":{\"allOf\":"
+                                 "[{\"minimum\":1},{\"maximum\":2}]},\"c\":{\"pattern\":\"^[a-z]$"
+                                 "\"},\"d\":{\"$ref\":\"#\"}},"
+                                 "\"additionalProperties\":true}";
+    for (uint64_t n = 0;; n++) {
+        checked_heap checked;
+        checked_heap_init(&checked, n);
+        wick_error error = {0};
+        reading r;
+        begin_reading(&r, &checked.heap);
+        const wick_status status =
+            start_reading(&r, wk_json_schema_parse(&r.rules, wk_str_of(schema), &error), &error);
+        if (status == WICK_OK) close_reading(&r);
+        assert_true(checked_heap_is_clean(&checked));
+        if (status == WICK_OK) break;
+        assert_int_equal(status, WICK_ERR_OUT_OF_MEMORY);
+        assert_int_equal(error.status, WICK_ERR_OUT_OF_MEMORY);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schemas),         cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_number_texts),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_size_is_bounded), cmocka_unit_test(test_memory_runs_out),
+    };
+    return cmocka_run_group_tests_name("json_schema", tests, NULL, NULL);
+}
