@@ -23,8 +23,8 @@ void wk_byte_alphabet_init(wk_byte_alphabet *alphabet) {
 size_t wk_byte_level_decode(const wk_byte_alphabet *alphabet, wk_str token, char *out) {
     size_t n = 0;
     for (size_t at = 0; at < token.size;) {
-        uint32_t code;
-        at += wk_utf8_decode(token.text + at, token.size - at, &code);
+        uint32_t code = (unsigned char)token.text[at];
+        at += code < 0x80 ? 1 : wk_utf8_decode(token.text + at, token.size - at, &code);
         if (code >= WK_BYTE_ALPHABET_END || alphabet->byte_of[code] < 0) {
             memcpy(out, token.text, token.size);
             return token.size;
