@@ -32,13 +32,13 @@ enum {
 WICK_API uint32_t wick_tokenizer_size(const wick_tokenizer *tokenizer);
 
 /* Writes at most capacity ids and sets *count to the number that text has (it may be larger; then
- * call again with more room). Text need not be valid UTF-8: what is not is encoded as bytes (WordPiece
- * leaves it out, the unigram model takes it as U+FFFD). What the vocabulary has no token for becomes
- * its unknown token, or is WICK_ERR_VALUE where it has none. User-defined tokens are always found in
- * text, control tokens only with WICK_TOKENIZE_PARSE_SPECIAL; the longest one that begins first
- * counts. Takes scratch memory from the tokenizer's allocator: one call at a time, like all calls
- * that belong to a device. WICK_ERR_ARGUMENT (also for more than WICK_TOKENIZE_MAX_SIZE bytes),
- * WICK_ERR_OUT_OF_MEMORY. */
+ * call again with more room). Text need not be valid UTF-8: what is not is encoded as bytes
+ * (WordPiece leaves it out, the unigram model takes it as U+FFFD). What the vocabulary has no token
+ * for becomes its unknown token, or is WICK_ERR_VALUE where it has none. User-defined tokens are
+ * always found in text, control tokens only with WICK_TOKENIZE_PARSE_SPECIAL; the longest one that
+ * begins first counts. Takes scratch memory from the tokenizer's allocator: one call at a time,
+ * like all calls that belong to a device. WICK_ERR_ARGUMENT (also for more than
+ * WICK_TOKENIZE_MAX_SIZE bytes), WICK_ERR_OUT_OF_MEMORY. */
 WICK_API wick_status wick_tokenize(const wick_tokenizer *tokenizer, const char *text, size_t size,
                                    uint32_t flags, uint32_t *ids, size_t capacity, size_t *count);
 

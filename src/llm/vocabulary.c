@@ -82,8 +82,8 @@ static wick_status read_bytes(const reading *from, const char *key, wk_str *out)
     const wick_value *const value = wk_gguf_find(from->gguf, key);
     *out = (wk_str){.text = NULL};
     if (value == NULL) return WICK_OK;
-    if (value->type != WICK_VALUE_ARRAY || (value->array.element_type != WICK_VALUE_U8 &&
-                                            value->array.element_type != WICK_VALUE_I8))
+    if (value->type != WICK_VALUE_ARRAY ||
+        (value->array.element_type != WICK_VALUE_U8 && value->array.element_type != WICK_VALUE_I8))
         return refuse(from, key, "an array of u8");
     *out = (wk_str){value->array.values, (size_t)value->array.count};
     return WICK_OK;

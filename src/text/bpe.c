@@ -22,24 +22,41 @@ static void find_byte_ids(const wk_token_index *index, wk_bpe *bpe) {
     }
 }
 
+/* Vocabularies lack only bytes that UTF-8 does not have, and a model's own tokenizer, which reads
+ * characters, sees U+FFFD in their place. */
+static void find_replacement(const wk_vocab_desc *desc, const wk_token_index *index, wk_bpe *bpe) {
+    const wk_str character = wk_str_of("\xEF\xBF\xBD");
+    /* Some files name a control token, which text must not turn into. */
+    if (desc->unknown != WICK_NO_TOKEN && index->table->kinds[desc->unknown] == WK_TOKEN_UNKNOWN) {
+        bpe->replacement[0] = desc->unknown;
+        bpe->n_replacement = 1;
+    } else if (wk_token_index_find(index, character, &bpe->replacement[0])) {
+        bpe->n_replacement = 1;
+    } else {
+        bool has_bytes = true;
+        for (size_t i = 0; i < character.size; i++) {
+            bpe->replacement[i] = bpe->byte_ids[(unsigned char)character.text[i]];
+            has_bytes = has_bytes && bpe->replacement[i] != WICK_NO_TOKEN;
+        }
+        bpe->n_replacement = has_bytes ? 3 : 0;
+    }
+}
+
 wick_status wk_bpe_make(wk_heap *heap, const wk_vocab_desc *desc, const wk_token_table *table,
                         const wk_special *special, wk_bpe *out, wick_error *err) {
     /* Files from before there was the key. */
     const wk_str pre = desc->pre.size > 0 ? desc->pre : wk_str_of("default");
-    *out = (wk_bpe){.pretokenizer = wk_pretokenizer_find(pre), .unknown = WICK_NO_TOKEN};
+    *out = (wk_bpe){.pretokenizer = wk_pretokenizer_find(pre)};
     if (!out->pretokenizer) {
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
                        "pre-tokenizer '%s' (tokenizer.ggml.pre) is not known",
                        wk_str_show(pre).text);
     }
-    /* Some files name a control token, which text must not turn into. */
-    const bool has_unknown =
-        desc->unknown != WICK_NO_TOKEN && table->kinds[desc->unknown] == WK_TOKEN_UNKNOWN;
-    if (has_unknown) out->unknown = desc->unknown;
     wk_token_index index;
     wick_status status = wk_token_index_make(heap, table, &index);
     if (status != WICK_OK) return wk_fail(err, status, "not enough memory to index the vocabulary");
     find_byte_ids(&index, out);
+    find_replacement(desc, &index, out);
     status = wk_merges_make(heap, desc, &index, special, &out->merges, err);
     if (status == WICK_OK && out->pretokenizer->takes_whole) {
         out->whole = index;
@@ -69,9 +86,8 @@ static bool join_tokens(const void *context, const wk_symbol *left, const wk_sym
 static wick_status spell_byte(const void *context, wk_str text, wk_id_sink *out) {
     const wk_bpe *const bpe = context;
     (void)text; /* one byte, which is no token */
-    if (bpe->unknown == WICK_NO_TOKEN) return WICK_ERR_VALUE;
-    wk_id_sink_put(out, bpe->unknown);
-    return WICK_OK;
+    for (uint32_t i = 0; i < bpe->n_replacement; i++) wk_id_sink_put(out, bpe->replacement[i]);
+    return bpe->n_replacement > 0 ? WICK_OK : WICK_ERR_VALUE;
 }
 
 wick_status wk_bpe_encode(const wk_bpe *bpe, wk_merger *merger, wk_str text, wk_id_sink *out) {

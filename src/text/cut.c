@@ -224,7 +224,7 @@ static size_t match_deepseek_v3(wk_str text) {
 size_t wk_cut_deepseek_v3(wk_str text) { return wk_cut_by(text, match_deepseek_v3); }
 
 static bool ends_bloom_word(wk_scanned c) {
-    static const uint32_t signs[] = {'(', ')',    '|',    '.',    ',',    '!',   '?',
+    static const uint32_t signs[] = {'(',    ')',    '|',    '.',    ',',   '!',   '?',
                                      0x2026, 0x3002, 0xFF0C, 0x3001, 0x964, 0x6D4, 0x60C};
     if (c.size == 0 || c.classes & SPACE) return true;
     for (size_t i = 0; i < WK_COUNT(signs); i++) {

@@ -171,6 +171,4 @@ static size_t match_punctuation_falcon(wk_str text) { return skip_punctuation(te
 size_t wk_cut_spaced_word(wk_str text) { return wk_cut_by(text, match_spaced_word); }
 size_t wk_cut_spaced_punctuation(wk_str text) { return wk_cut_by(text, match_spaced_punctuation); }
 size_t wk_cut_punctuation(wk_str text) { return wk_cut_by(text, match_punctuation); }
-size_t wk_cut_punctuation_falcon(wk_str text) {
-    return wk_cut_by(text, match_punctuation_falcon);
-}
+size_t wk_cut_punctuation_falcon(wk_str text) { return wk_cut_by(text, match_punctuation_falcon); }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    WINDOW = 1024, /* symbols */
+    WINDOW = 512, /* symbols */
     LEAST_CAPACITY = 64,
     CACHE_MOST = 4096,     /* pieces: 192 KiB */
     CACHE_PIECE_BYTES = 8, /* of text for each piece of room */

@@ -9,6 +9,7 @@ enum { BATCH = 32 }; /* merges that are looked up together, so that their cache 
 typedef struct merge {
     wk_str left, right, both;
     uint32_t left_hash, right_hash;
+    wk_merge_slot found; /* no id: it names a special token, and cannot be used */
 } merge;
 
 typedef struct resolving {
@@ -73,10 +74,11 @@ static bool find_both(resolving *r, const merge *m, uint32_t *id) {
     const bool is_guessed = r->guess < table->n_tokens &&
                             table->kinds[r->guess] == WK_TOKEN_NORMAL &&
                             wk_str_equal(wk_token_text(table, r->guess), m->both);
-    *id = r->guess;
-    const bool is_found = is_guessed || wk_token_index_find(r->index, m->both, id);
-    if (is_found) r->guess = *id + 1;
-    return is_found;
+    uint32_t found = r->guess;
+    if (!is_guessed && !wk_token_index_find(r->index, m->both, &found)) return false;
+    r->guess = found + 1;
+    *id = found;
+    return true;
 }
 
 static bool names_special(const resolving *r, const merge *m) {
@@ -85,26 +87,38 @@ static bool names_special(const resolving *r, const merge *m) {
 }
 
 static void put(wk_merges *merges, wk_merge_slot slot) {
-    size_t i = wk_merges_first_slot(merges, slot.pair);
+    const uint64_t hash = wk_merges_hash(slot.pair);
+    const size_t bit = (size_t)hash & (WK_MERGE_FILTER * merges->capacity - 1);
+    merges->filter[bit / 64] |= UINT64_C(1) << (bit % 64);
+    size_t i = (size_t)hash & (merges->capacity - 1);
     for (; merges->slots[i].id != WICK_NO_TOKEN; i = (i + 1) & (merges->capacity - 1)) {
         if (merges->slots[i].pair == slot.pair) return; /* the better rank stays */
     }
     merges->slots[i] = slot;
 }
 
+static wick_status find_ids(resolving *r, size_t rank, merge *m) {
+    uint32_t left, right;
+    m->found = (wk_merge_slot){.rank = (uint32_t)rank, .id = WICK_NO_TOKEN};
+    if (wk_token_index_find_hashed(r->index, m->left, m->left_hash, &left) &&
+        wk_token_index_find_hashed(r->index, m->right, m->right_hash, &right) &&
+        find_both(r, m, &m->found.id)) {
+        m->found.pair = (uint64_t)left << 32 | right;
+        return WICK_OK;
+    }
+    if (names_special(r, m)) return WICK_OK;
+    return fail_merge(r, rank, "names a token that the vocabulary does not have");
+}
+
 static wick_status resolve_batch(resolving *r, size_t rank, size_t n, wk_merges *merges) {
     WK_TRY(decode_batch(r, rank, n));
     for (size_t i = 0; i < n; i++) {
-        const merge *const m = &r->batch[i];
-        uint32_t left, right, id;
-        if (wk_token_index_find_hashed(r->index, m->left, m->left_hash, &left) &&
-            wk_token_index_find_hashed(r->index, m->right, m->right_hash, &right) &&
-            find_both(r, m, &id)) {
-            const uint64_t pair = (uint64_t)left << 32 | right;
-            put(merges, (wk_merge_slot){.pair = pair, .rank = (uint32_t)(rank + i), .id = id});
-        } else if (!names_special(r, m)) {
-            return fail_merge(r, rank + i, "names a token that the vocabulary does not have");
-        }
+        WK_TRY(find_ids(r, rank + i, &r->batch[i]));
+        const uint64_t hash = wk_merges_hash(r->batch[i].found.pair);
+        wk_prefetch(&merges->slots[(size_t)hash & (merges->capacity - 1)]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (r->batch[i].found.id != WICK_NO_TOKEN) put(merges, r->batch[i].found);
     }
     return WICK_OK;
 }
@@ -118,10 +132,13 @@ wick_status wk_merges_make(wk_heap *heap, const wk_vocab_desc *desc, const wk_to
     }
     while (out->capacity - out->capacity / 4 < desc->n_merges) out->capacity *= 2;
     out->slots = wk_alloc(heap, out->capacity * sizeof *out->slots);
-    if (!out->slots) return fail_memory(err);
+    out->filter = wk_alloc_array(heap, out->capacity, WK_MERGE_FILTER / 8);
+    if (!out->slots || !out->filter) {
+        wk_merges_release(heap, out);
+        return fail_memory(err);
+    }
     for (size_t i = 0; i < out->capacity; i++) out->slots[i].id = WICK_NO_TOKEN;
-    resolving r = {
-        .desc = desc, .index = index, .special = special, .err = err};
+    resolving r = {.desc = desc, .index = index, .special = special, .err = err};
     wk_strbuf_init(&r.bytes, heap);
     wick_status status = WICK_OK;
     for (size_t rank = 0; rank < desc->n_merges && status == WICK_OK; rank += BATCH) {
@@ -135,5 +152,6 @@ wick_status wk_merges_make(wk_heap *heap, const wk_vocab_desc *desc, const wk_to
 
 void wk_merges_release(wk_heap *heap, wk_merges *merges) {
     wk_free(heap, merges->slots, merges->capacity * sizeof *merges->slots);
+    wk_free(heap, merges->filter, merges->capacity * WK_MERGE_FILTER / 8);
     *merges = (wk_merges){.capacity = 0};
 }

@@ -19,12 +19,12 @@ static const wk_pretokenizer seed_coder = {.cuts = {wk_cut_seed_coder}};
 static const wk_pretokenizer gpt4o = {.cuts = {wk_cut_gpt4o}};
 static const wk_pretokenizer tekken = {
     .cuts = {wk_cut_tekken}, .takes_whole = true, .adds_begin = true};
-static const wk_pretokenizer deepseek_llm = {
-    .cuts = {wk_cut_line_end, wk_cut_cased_word, wk_cut_ascii_punctuation, wk_cut_last_space,
-             wk_cut_cjk_hangul, wk_cut_number}};
-static const wk_pretokenizer deepseek_coder = {
-    .cuts = {wk_cut_line_end, wk_cut_spaced_word, wk_cut_spaced_punctuation, wk_cut_cjk_hangul,
-             wk_cut_number}};
+static const wk_pretokenizer deepseek_llm = {.cuts = {wk_cut_line_end, wk_cut_cased_word,
+                                                      wk_cut_ascii_punctuation, wk_cut_last_space,
+                                                      wk_cut_cjk_hangul, wk_cut_number}};
+static const wk_pretokenizer deepseek_coder = {.cuts = {wk_cut_line_end, wk_cut_spaced_word,
+                                                        wk_cut_spaced_punctuation,
+                                                        wk_cut_cjk_hangul, wk_cut_number}};
 static const wk_pretokenizer deepseek_v3 = {
     .cuts = {wk_cut_three_numbers, wk_cut_cjk_kana, wk_cut_deepseek_v3}};
 static const wk_pretokenizer bloom = {.cuts = {wk_cut_bloom}};

@@ -21,13 +21,13 @@ typedef enum wk_sentencepiece_kind {
 typedef struct wk_sentencepiece {
     wk_sentencepiece_kind kind;
     wk_token_index pieces;
-    const float *scores;     /* [n_tokens], borrowed; not for merges */
-    wk_merges merges;        /* for merges alone */
+    const float *scores;      /* [n_tokens], borrowed; not for merges */
+    wk_merges merges;         /* for merges alone */
     wk_normalizer normalizer; /* for unigram alone */
-    float unknown_score;     /* for unigram alone */
-    uint32_t byte_ids[256];  /* WICK_NO_TOKEN where the vocabulary has none */
-    uint32_t ascii_ids[128]; /* pieces of one character */
-    uint32_t unknown;        /* or WICK_NO_TOKEN */
+    float unknown_score;      /* for unigram alone */
+    uint32_t byte_ids[256];   /* WICK_NO_TOKEN where the vocabulary has none */
+    uint32_t ascii_ids[128];  /* pieces of one character */
+    uint32_t unknown;         /* or WICK_NO_TOKEN */
     /* Bloom filter of the pairs of neighbouring characters in all pieces. No piece reaches across a
      * pair that is not in it. */
     uint64_t pairs[(1 << WK_PAIR_BITS) / 64];

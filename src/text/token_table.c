@@ -126,8 +126,7 @@ static void decode_all(const wk_vocab_desc *desc, wk_token_table *table) {
 
 wick_status wk_token_table_make(wk_heap *heap, const wk_vocab_desc *desc,
                                 wk_token_spelling spelling, wk_token_table *out, wick_error *err) {
-    wk_token_table table = {
-        .n_tokens = desc->n_tokens, .spelling = spelling, .bytes_size = 1};
+    wk_token_table table = {.n_tokens = desc->n_tokens, .spelling = spelling, .bytes_size = 1};
     wk_byte_alphabet_init(&table.alphabet);
     for (uint32_t id = 0; id < desc->n_tokens; id++) {
         const size_t size = desc->tokens[id].size;

@@ -28,7 +28,7 @@ static wick_status check_desc(const wk_vocab_desc *desc, wick_error *err) {
 typedef struct model_kind {
     const char *name;
     wk_tokenizer_kind kind;
-    wk_sentencepiece_kind pieces; /* of SentencePiece alone */
+    wk_sentencepiece_kind pieces;                 /* of SentencePiece alone */
     bool adds_begin, adds_end, adds_space_prefix; /* where the file does not say */
 } model_kind;
 
@@ -69,7 +69,8 @@ static bool resolve(wk_tristate value, bool by_default) {
     return value == WK_UNSET ? by_default : value == WK_YES;
 }
 
-/* BERT's begin and end have names of their own. Files may wish for a token that they do not name. */
+/* BERT's begin and end have names of their own. Files may wish for a token that they do not name.
+ */
 static wick_status resolve_choices(const model_kind *kind, wick_tokenizer *t, wick_error *err) {
     const wk_vocab_desc *const desc = &t->desc;
     const bool is_bert = kind->kind == WK_TOKENIZER_WORDPIECE;
@@ -92,8 +93,8 @@ static wick_status resolve_choices(const model_kind *kind, wick_tokenizer *t, wi
         kind->adds_begin || (kind->kind == WK_TOKENIZER_BPE && t->bpe.pretokenizer->adds_begin);
     t->add_begin = t->begin != WICK_NO_TOKEN && resolve(desc->add_begin, adds_begin);
     t->add_end = t->end != WICK_NO_TOKEN && resolve(add_end, kind->adds_end);
-    t->add_space_prefix = kind->kind != WK_TOKENIZER_BPE &&
-                          resolve(desc->add_space_prefix, kind->adds_space_prefix);
+    t->add_space_prefix =
+        kind->kind != WK_TOKENIZER_BPE && resolve(desc->add_space_prefix, kind->adds_space_prefix);
     return WICK_OK;
 }
 
@@ -150,8 +151,8 @@ void wk_tokenizer_free(wk_heap *heap, wick_tokenizer *tokenizer) {
 
 wk_heap *wk_tokenizer_heap(const wick_tokenizer *tokenizer) { return tokenizer->heap; }
 
-static wick_status encode_text(const wick_tokenizer *t, bool prefix, wk_str text,
-                               wk_merger *merger, wk_id_sink *out) {
+static wick_status encode_text(const wick_tokenizer *t, bool prefix, wk_str text, wk_merger *merger,
+                               wk_id_sink *out) {
     switch (t->kind) {
     case WK_TOKENIZER_BPE: return wk_bpe_encode(&t->bpe, merger, text, out);
     case WK_TOKENIZER_SENTENCEPIECE:

@@ -46,8 +46,8 @@ typedef struct wk_vocab_desc {
 
 /* Validates and indexes the vocabulary. Refused with a sentence: an unknown model or pre-tokenizer
  * (by name), ids out of range, a merge that names no token or has no space, no tokens, token types
- * that do not exist, what the kind needs and lacks (scores, merges, an unknown token), a token to be
- * added at the beginning or end that is not named. heap must outlive the tokenizer:
+ * that do not exist, what the kind needs and lacks (scores, merges, an unknown token), a token to
+ * be added at the beginning or end that is not named. heap must outlive the tokenizer:
  * wick_tokenize takes its scratch memory from it. Without kinds, the ids above are control tokens
  * and <0xXX> is a byte. */
 wick_status wk_tokenizer_make(wk_heap *heap, const wk_vocab_desc *desc, wick_tokenizer **out,

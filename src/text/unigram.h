@@ -17,7 +17,6 @@ typedef struct wk_unigram {
 
 /* Appends the ids of text, whose pieces may have longest bytes. WICK_ERR_OUT_OF_MEMORY, or what
  * spell says. */
-wick_status wk_unigram_encode(const wk_unigram *model, wk_heap *heap, wk_str text,
-                              wk_id_sink *out);
+wick_status wk_unigram_encode(const wk_unigram *model, wk_heap *heap, wk_str text, wk_id_sink *out);
 
 #endif
