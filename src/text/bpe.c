@@ -22,8 +22,8 @@ static void find_byte_ids(const wk_token_index *index, wk_bpe *bpe) {
     }
 }
 
-/* Vocabularies lack only bytes that UTF-8 does not have, and a model's own tokenizer, which reads
- * characters, sees U+FFFD in their place. */
+/* Vocabularies lack only bytes of which there are no characters, and a model's own tokenizer, which
+ * reads characters, sees U+FFFD in their place. */
 static void find_replacement(const wk_vocab_desc *desc, const wk_token_index *index, wk_bpe *bpe) {
     const wk_str character = wk_str_of("\xEF\xBF\xBD");
     /* Some files name a control token, which text must not turn into. */
