@@ -79,8 +79,7 @@ static void make_wordpiece(small_vocab *v) {
                                         "\xE2\x96\x81hi",
                                         "\xE2\x96\x81,",
                                         "\xE2\x96\x81\xE6\xBC\xA2",
-                                        "\xE2\x96\x81"
-                                        "a",
+                                        "\xE2\x96\x81\x61", /* a */
                                         "e"};
     small_vocab_begin(v, "bert", "");
     v->desc.unknown = small_vocab_add(v, "[UNK]", WK_TOKEN_CONTROL, 0);
