@@ -3,8 +3,8 @@
 
 Writes src/text/unicode_tables.c from files of the Unicode Character Database: UnicodeData.txt and
 PropList.txt in DIR (Debian's package unicode-data puts them in /usr/share/unicode; otherwise from
-unicode.org/Public/VERSION/ucd). The output depends on nothing but these two, whose version stands in
-the file's header. --check writes nothing and fails when FILE would change.
+unicode.org/Public/VERSION/ucd). The output depends on nothing but these two, whose version stands
+in the file's header. --check writes nothing and fails when FILE would change.
 """
 import argparse
 import pathlib

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { LONGEST_ENTRY = 256 }; /* bytes: a trie that leads back into itself has no end */
+
 wick_status wk_normalizer_make(const wk_vocab_desc *desc, wk_normalizer *out, wick_error *err) {
     *out = (wk_normalizer){.removes_extra_spaces = desc->removes_extra_spaces != WK_NO};
     const wk_str map = desc->charsmap;
@@ -41,7 +43,7 @@ static size_t children_of(uint32_t unit) {
 /* Bytes of the longest entry that text begins with, or 0; *value is where its replacement is. */
 static size_t find_longest(const wk_normalizer *n, wk_str text, uint32_t *value) {
     size_t longest = 0, at = children_of(unit_at(n, 0));
-    for (size_t i = 0; i < text.size; i++) {
+    for (size_t i = 0; i < text.size && i < LONGEST_ENTRY; i++) {
         const uint32_t label = (unsigned char)text.text[i];
         at ^= label;
         const uint32_t unit = unit_at(n, at);

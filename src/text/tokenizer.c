@@ -69,18 +69,23 @@ static bool resolve(wk_tristate value, bool by_default) {
     return value == WK_UNSET ? by_default : value == WK_YES;
 }
 
-/* BERT's begin and end have names of their own. Files may wish for a token that they do not name.
- */
+/* What stands first and last: BERT's have names of their own. */
+static void find_ends(wick_tokenizer *t, wk_tristate *add_end) {
+    const wk_vocab_desc *const desc = &t->desc;
+    const bool is_bert = t->kind == WK_TOKENIZER_WORDPIECE;
+    t->begin = is_bert && desc->begin == WICK_NO_TOKEN ? desc->classify : desc->begin;
+    t->end = desc->end;
+    *add_end = desc->add_end;
+    if (!is_bert || desc->separator == WICK_NO_TOKEN) return;
+    t->end = desc->separator;
+    if (desc->add_separator != WK_UNSET) *add_end = desc->add_separator;
+}
+
+/* Files may wish for a token that they do not name. */
 static wick_status resolve_choices(const model_kind *kind, wick_tokenizer *t, wick_error *err) {
     const wk_vocab_desc *const desc = &t->desc;
-    const bool is_bert = kind->kind == WK_TOKENIZER_WORDPIECE;
-    const bool use_names = is_bert && desc->begin == WICK_NO_TOKEN;
-    const bool use_separator = is_bert && desc->separator != WICK_NO_TOKEN;
-    const wk_tristate add_separator = desc->add_separator;
-    const wk_tristate add_end =
-        use_separator && add_separator != WK_UNSET ? add_separator : desc->add_end;
-    t->begin = use_names ? desc->classify : desc->begin;
-    t->end = use_separator ? desc->separator : desc->end;
+    wk_tristate add_end;
+    find_ends(t, &add_end);
     if (desc->add_begin == WK_YES && t->begin == WICK_NO_TOKEN) {
         return wk_fail(err, WICK_ERR_FORMAT,
                        "tokenizer.ggml.add_bos_token is set without tokenizer.ggml.bos_token_id");
