@@ -18,7 +18,7 @@ typedef struct resolving {
     const wk_special *special;
     wk_strbuf bytes; /* of the batch */
     merge batch[BATCH];
-    uint32_t guess; /* the result of the next merge, perhaps */
+    uint32_t last; /* what the last merge made */
     wick_error *err;
 } resolving;
 
@@ -67,17 +67,20 @@ static wick_status decode_batch(resolving *r, size_t rank, size_t n) {
     return WICK_OK;
 }
 
-/* What left and right make. Vocabularies that grew by merging have the results in the order of the
- * merges, so that looking at the guess saves the search. */
+static bool writes(const wk_token_table *table, uint32_t id, wk_str text) {
+    return id < table->n_tokens && table->kinds[id] == WK_TOKEN_NORMAL &&
+           wk_str_equal(wk_token_text(table, id), text);
+}
+
+/* What left and right make. Most vocabularies have the results in the order of the merges, some
+ * with all the ways to make one in a row, so that looking at two guesses saves the search. */
 static bool find_both(resolving *r, const merge *m, uint32_t *id) {
-    const wk_token_table *const table = r->index->table;
-    const bool is_guessed = r->guess < table->n_tokens &&
-                            table->kinds[r->guess] == WK_TOKEN_NORMAL &&
-                            wk_str_equal(wk_token_text(table, r->guess), m->both);
-    uint32_t found = r->guess;
-    if (!is_guessed && !wk_token_index_find(r->index, m->both, &found)) return false;
-    r->guess = found + 1;
-    *id = found;
+    uint32_t found = r->last;
+    if (!writes(r->index->table, found, m->both) && !writes(r->index->table, ++found, m->both) &&
+        !wk_token_index_find(r->index, m->both, &found)) {
+        return false;
+    }
+    *id = r->last = found;
     return true;
 }
 
