@@ -72,20 +72,35 @@ static void print_tokens(const tokenize_options *o, const wick_tokenizer *tokeni
     if (o->ids) putchar('\n');
 }
 
+/* The ids of the text, to be freed; *n of them. Bytes that are replaced may give more ids than
+ * there are bytes: then there is a second time. */
+static int tokenize(const wick_tokenizer *tokenizer, const cli_input *input, uint32_t flags,
+                    uint32_t **ids, size_t *n) {
+    wick_error error = {0};
+    size_t capacity = input->size + 4;
+    for (*ids = NULL;;) {
+        free(*ids);
+        *ids = malloc(capacity * sizeof **ids);
+        if (*ids == NULL) return cli_error("out of memory for %zu token ids", capacity);
+        error.status = wick_tokenize(tokenizer, input->text, input->size, flags, *ids, capacity, n);
+        if (error.status == WICK_ERR_VALUE)
+            return cli_error("the text has bytes that the vocabulary has no token for");
+        if (error.status != WICK_OK) return cli_report(&error, "tokenize it in smaller parts");
+        if (*n <= capacity) return CLI_OK;
+        capacity = *n;
+    }
+}
+
 static int encode(const tokenize_options *o, const wick_tokenizer *tokenizer,
                   const cli_input *input) {
     const uint32_t flags =
         o->no_special ? 0 : (uint32_t)(WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL);
-    size_t n = 0;
-    wick_error error = {0};
-    error.status = wick_tokenize(tokenizer, input->text, input->size, flags, NULL, 0, &n);
-    if (error.status != WICK_OK) return cli_report(&error, "tokenize it in smaller parts");
-    uint32_t *const ids = malloc((n + 1) * sizeof *ids);
-    if (ids == NULL) return cli_error("out of memory for %zu token ids", n);
-    error.status = wick_tokenize(tokenizer, input->text, input->size, flags, ids, n, &n);
-    if (error.status == WICK_OK) print_tokens(o, tokenizer, ids, n);
+    uint32_t *ids;
+    size_t n;
+    const int code = tokenize(tokenizer, input, flags, &ids, &n);
+    if (code == CLI_OK) print_tokens(o, tokenizer, ids, n);
     free(ids);
-    return error.status == WICK_OK ? CLI_OK : cli_report(&error, "tokenize it in smaller parts");
+    return code;
 }
 
 static int print_text(wick_detokenizer *detokenizer, const uint32_t *ids, size_t n, char *buf,

@@ -1,33 +1,76 @@
 #!/usr/bin/env python3
-"""make_unicode_tables.py [--check] [FILE]
+"""make_unicode_tables.py [--check] [--data DIR] [FILE]
 
-Writes src/text/unicode_tables.c from Python's unicodedata. The output depends on nothing but the
-Unicode version of the Python that runs it, which is named in the file's header. --check writes
-nothing and fails when FILE would change.
+Writes src/text/unicode_tables.c from files of the Unicode Character Database: UnicodeData.txt and
+PropList.txt in DIR (Debian's package unicode-data puts them in /usr/share/unicode; otherwise from
+unicode.org/Public/VERSION/ucd). The output depends on nothing but these two, whose version stands
+in the file's header. --check writes nothing and fails when FILE would change.
 """
 import argparse
 import pathlib
+import re
 import sys
-import unicodedata
 
-OTHER, LETTER, NUMBER, SPACE = range(4)  # the values of wk_char_class
-BLOCK = 256  # code points of one block: 8 words of 32 two-bit classes
-WORDS = BLOCK // 32
+# The values of wk_char_class, by general category; White_Space goes before it.
+SPACE = 9
+CLASSES = {
+    "Lu": 1, "Lt": 1, "Ll": 2, "Lm": 3, "Lo": 3, "Mn": 4, "Mc": 5, "Me": 5,
+    "Nd": 6, "Nl": 6, "No": 6, "Pc": 7, "Pd": 7, "Ps": 7, "Pe": 7, "Pi": 7, "Pf": 7, "Po": 7,
+    "Sm": 8, "Sc": 8, "Sk": 8, "So": 8, "Zs": SPACE, "Zl": SPACE, "Zp": SPACE,
+    "Cc": 10, "Cf": 10, "Co": 10,
+}  # fmt: skip
+END = 0x110000
+BLOCK = 256  # code points of one block: words of 16 four-bit classes
+WORDS = BLOCK // 16
 
 
-def char_class(code):
-    category = unicodedata.category(chr(code))
-    # White_Space (PropList.txt) is exactly the separators and these controls.
-    if category[0] == "Z" or 0x09 <= code <= 0x0D or code == 0x85:
-        return SPACE
-    return {"L": LETTER, "N": NUMBER}.get(category[0], OTHER)
+class Database:
+    """category, lower and decomposition by code point."""
+
+    def __init__(self, folder):
+        self.category = ["Cn"] * END
+        self.lower, self.decomposition = {}, {}
+        first = None
+        for line in (folder / "UnicodeData.txt").read_text().splitlines():
+            field = line.split(";")
+            code = int(field[0], 16)
+            if field[1].endswith(", First>"):
+                first = code
+                continue
+            begin = code if first is None else first
+            self.category[begin : code + 1] = [field[2]] * (code + 1 - begin)
+            first = None
+            if field[5] and not field[5].startswith("<"):  # <...>: not canonical
+                self.decomposition[code] = [int(part, 16) for part in field[5].split()]
+            if field[13]:
+                self.lower[code] = int(field[13], 16)
+        properties = (folder / "PropList.txt").read_text()
+        self.version = re.match(r"# PropList-([0-9.]+)\.txt", properties).group(1)
+        self.spaces = set()
+        for begin, end in re.findall(
+            r"^([0-9A-F]+)(?:\.\.([0-9A-F]+))?\s*; White_Space", properties, re.M
+        ):
+            self.spaces.update(range(int(begin, 16), int(end or begin, 16) + 1))
+
+    def char_class(self, code):
+        return SPACE if code in self.spaces else CLASSES.get(self.category[code], 0)
+
+    def decomposed(self, code):
+        parts = self.decomposition.get(code)
+        return [c for part in parts for c in self.decomposed(part)] if parts else [code]
+
+    def folded(self, code):
+        """Lower case without accents: what is left of the decomposition without its Mn."""
+        parts = [c for c in self.decomposed(code) if self.category[c] != "Mn"]
+        return [self.lower.get(c, c) for c in parts]
 
 
-def tables():
+def class_tables(data):
     index, blocks = [], []
-    for start in range(0, 0x110000, BLOCK):
+    for start in range(0, END, BLOCK):
         words = tuple(
-            sum(char_class(start + 32 * w + i) << (2 * i) for i in range(32)) for w in range(WORDS)
+            sum(data.char_class(start + 16 * w + i) << (4 * i) for i in range(16))
+            for w in range(WORDS)
         )
         if words not in blocks:
             blocks.append(words)
@@ -39,16 +82,37 @@ def tables():
     return index, blocks
 
 
+def fold_tables(data):
+    """Code points that folding changes; their results lie one after the other. Those that it drops
+    (class Mn) are left out."""
+    codes, ends, results = [], [], []
+    for code in range(END):
+        folded = data.folded(code)
+        if folded == [code] or data.category[code] == "Mn":
+            continue
+        codes.append(code)
+        results += folded
+        ends.append(len(results))
+        assert len(folded) <= 4
+    assert len(results) < 1 << 16
+    return codes, ends, results
+
+
 def rows(values, per_line, indent="    "):
     lines = [values[i : i + per_line] for i in range(0, len(values), per_line)]
     return f",\n{indent}".join(", ".join(line) for line in lines)
 
 
-def source():
-    index, blocks = tables()
+def numbers(values, per_line):
+    return rows([str(value) for value in values], per_line)
+
+
+def source(data):
+    index, blocks = class_tables(data)
+    codes, ends, results = fold_tables(data)
     words = [rows([f"0x{word:016x}" for word in block], 4, "     ") for block in blocks]
     return f"""\
-/* text/unicode_tables.c: character classes of Unicode {unicodedata.unidata_version}.
+/* text/unicode_tables.c: character classes and folding of Unicode {data.version}.
  *
  * Generated by tools/make_unicode_tables.py; do not edit. Layout: see text/unicode.h. */
 #include "text/unicode.h"
@@ -57,11 +121,25 @@ def source():
 const uint32_t wk_unicode_index_size = {len(index)};
 
 const uint8_t wk_unicode_index[] = {{
-    {rows([str(i) for i in index], 20)}
+    {numbers(index, 20)}
 }};
 
 const uint64_t wk_unicode_blocks[][{WORDS}] = {{
     {rows([f"{{{block}}}" for block in words], 1)}
+}};
+
+const uint32_t wk_unicode_n_folds = {len(codes)};
+
+const uint32_t wk_unicode_fold_codes[] = {{
+    {numbers(codes, 12)}
+}};
+
+const uint16_t wk_unicode_fold_ends[] = {{
+    {numbers(ends, 14)}
+}};
+
+const uint32_t wk_unicode_fold_results[] = {{
+    {numbers(results, 12)}
 }};
 /* clang-format on */
 """
@@ -71,9 +149,10 @@ def main():
     default = pathlib.Path(__file__).resolve().parent.parent / "src/text/unicode_tables.c"
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path("/usr/share/unicode"))
     parser.add_argument("file", nargs="?", type=pathlib.Path, default=default)
     args = parser.parse_args()
-    text = source()
+    text = source(Database(args.data))
     if not args.check:
         args.file.write_text(text, encoding="ascii")
     elif args.file.read_text(encoding="ascii") != text:

@@ -20,6 +20,9 @@ enum {
     WICK_TOKENIZE_ADD_SPECIAL = WICK_TOKENIZE_ADD_BEGIN | WICK_TOKENIZE_ADD_END,
     /* Text such as <|im_end|> becomes the special token instead of ordinary text. */
     WICK_TOKENIZE_PARSE_SPECIAL = 2,
+    /* The text goes on after other text that was tokenized before: no space is put before it, as
+     * SentencePiece does at the beginning and after special tokens. */
+    WICK_TOKENIZE_CONTINUE = 8,
 };
 
 /* The longest text that one call takes, in bytes. */
@@ -29,13 +32,13 @@ enum {
 WICK_API uint32_t wick_tokenizer_size(const wick_tokenizer *tokenizer);
 
 /* Writes at most capacity ids and sets *count to the number that text has (it may be larger; then
- * call again with more room). Text need not be valid UTF-8: what is not is encoded as bytes. A byte
- * that the vocabulary has no token for becomes the unknown token (SentencePiece) or is left out
- * (byte-level BPE), as in the models' own tokenizers. User-defined tokens are always found in text,
- * control tokens only with WICK_TOKENIZE_PARSE_SPECIAL; the longest one that begins first counts.
- * Takes scratch memory from the tokenizer's allocator: one call at a time, like all calls that
- * belong to a device. WICK_ERR_ARGUMENT (also for more than WICK_TOKENIZE_MAX_SIZE bytes),
- * WICK_ERR_OUT_OF_MEMORY. */
+ * call again with more room). Text need not be valid UTF-8: what is not is encoded as bytes
+ * (WordPiece leaves it out, the unigram model takes it as U+FFFD). What the vocabulary has no token
+ * for becomes its unknown token, or is WICK_ERR_VALUE where it has none. User-defined tokens are
+ * always found in text, control tokens only with WICK_TOKENIZE_PARSE_SPECIAL; the longest one that
+ * begins first counts. Takes scratch memory from the tokenizer's allocator: one call at a time,
+ * like all calls that belong to a device. WICK_ERR_ARGUMENT (also for more than
+ * WICK_TOKENIZE_MAX_SIZE bytes), WICK_ERR_OUT_OF_MEMORY. */
 WICK_API wick_status wick_tokenize(const wick_tokenizer *tokenizer, const char *text, size_t size,
                                    uint32_t flags, uint32_t *ids, size_t capacity, size_t *count);
 

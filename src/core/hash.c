@@ -19,6 +19,17 @@ uint64_t wk_hash_u64(uint64_t key) {
     return key;
 }
 
+/* size: 1 to 7. Fixed sizes are loads, where a copy of size bytes would be a call. */
+static uint64_t last_word(const unsigned char *at, size_t size) {
+    if (size < 4) {
+        return at[0] | (uint64_t)at[size / 2] << 8 | (uint64_t)at[size - 1] << 16;
+    }
+    uint32_t low, high; /* they overlap */
+    memcpy(&low, at, 4);
+    memcpy(&high, at + size - 4, 4);
+    return low | (uint64_t)high << 32;
+}
+
 uint64_t wk_hash(const void *bytes, size_t size) {
     const unsigned char *at = bytes;
     /* The size goes in first: without it, zero bytes at the end would not count. */
@@ -30,10 +41,6 @@ uint64_t wk_hash(const void *bytes, size_t size) {
         state = (state ^ word) * MULTIPLIER_B;
         state ^= state >> 32;
     }
-    if (rest > 0) {
-        uint64_t word = 0;
-        memcpy(&word, at, rest);
-        state ^= word;
-    }
+    if (rest > 0) state ^= last_word(at, rest);
     return wk_hash_u64(state);
 }

@@ -222,18 +222,29 @@ static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n)
     return WICK_OK;
 }
 
+/* As if all text had been tokenized at once: only at the beginning and after special tokens text
+ * begins anew. */
+static uint32_t text_flags(const wick_session *s) {
+    if (s->n_tokens == 0) return WICK_TOKENIZE_PARSE_SPECIAL | WICK_TOKENIZE_ADD_BEGIN;
+    const bool begins = wick_token_is_special(s->tokenizer, s->tokens[s->n_tokens - 1]);
+    return WICK_TOKENIZE_PARSE_SPECIAL | (begins ? 0 : (uint32_t)WICK_TOKENIZE_CONTINUE);
+}
+
 static wick_status append_text(wick_session *s, const char *text) {
     WK_TRY(check_idle(s));
     wk_heap *const heap = s->model->heap;
-    const uint32_t flags =
-        WICK_TOKENIZE_PARSE_SPECIAL | (s->n_tokens == 0 ? (uint32_t)WICK_TOKENIZE_ADD_BEGIN : 0);
-    size_t n = 0;
-    uint32_t *ids = NULL;
-    wick_status status = wick_tokenize(s->tokenizer, text, strlen(text), flags, NULL, 0, &n);
-    const size_t size = n * sizeof *ids;
-    if (status == WICK_OK && n > 0) {
-        ids = wk_alloc_array(heap, n, sizeof *ids);
-        status = ids ? wick_tokenize(s->tokenizer, text, strlen(text), flags, ids, n, &n)
+    const uint32_t flags = text_flags(s);
+    const size_t text_size = strlen(text);
+    size_t capacity = text_size + 2, n = 0; /* enough but for texts that are mostly unknown */
+    uint32_t *ids = wk_alloc_array(heap, capacity, sizeof *ids);
+    wick_status status =
+        ids ? wick_tokenize(s->tokenizer, text, text_size, flags, ids, capacity, &n)
+            : WICK_ERR_OUT_OF_MEMORY;
+    if (status == WICK_OK && n > capacity) {
+        wk_free(heap, ids, capacity * sizeof *ids);
+        capacity = n;
+        ids = wk_alloc_array(heap, capacity, sizeof *ids);
+        status = ids ? wick_tokenize(s->tokenizer, text, text_size, flags, ids, capacity, &n)
                      : WICK_ERR_OUT_OF_MEMORY;
     }
     if (status != WICK_OK)
@@ -241,7 +252,7 @@ static wick_status append_text(wick_session *s, const char *text) {
                              wick_status_text(status));
     else if (n > 0)
         status = append_tokens(s, ids, n);
-    wk_free(heap, ids, size);
+    wk_free(heap, ids, capacity * sizeof *ids);
     return status;
 }
 

@@ -77,6 +77,18 @@ static wick_status read_numbers(const reading *from, const char *key, const wick
     return WICK_OK;
 }
 
+/* An array of bytes, signed or not; empty when it is missing. */
+static wick_status read_bytes(const reading *from, const char *key, wk_str *out) {
+    const wick_value *const value = wk_gguf_find(from->gguf, key);
+    *out = (wk_str){.text = NULL};
+    if (value == NULL) return WICK_OK;
+    if (value->type != WICK_VALUE_ARRAY ||
+        (value->array.element_type != WICK_VALUE_U8 && value->array.element_type != WICK_VALUE_I8))
+        return refuse(from, key, "an array of u8");
+    *out = (wk_str){value->array.values, (size_t)value->array.count};
+    return WICK_OK;
+}
+
 static wick_status read_tokens(const reading *from, wk_vocab_desc *desc) {
     static const wick_value_type floats[2] = {WICK_VALUE_F32, WICK_VALUE_F32};
     static const wick_value_type integers[2] = {WICK_VALUE_I32, WICK_VALUE_U32};
@@ -107,9 +119,14 @@ wick_status wk_tokenizer_from_gguf(wk_heap *heap, wk_arena *arena, const wk_gguf
     WK_TRY(read_id(&from, "tokenizer.ggml.eos_token_id", &desc.end));
     WK_TRY(read_id(&from, "tokenizer.ggml.unknown_token_id", &desc.unknown));
     WK_TRY(read_id(&from, "tokenizer.ggml.eot_token_id", &desc.end_of_turn));
+    WK_TRY(read_id(&from, "tokenizer.ggml.cls_token_id", &desc.classify));
+    WK_TRY(read_id(&from, "tokenizer.ggml.seperator_token_id", &desc.separator)); /* (sic) */
     WK_TRY(read_flag(&from, "tokenizer.ggml.add_bos_token", &desc.add_begin));
     WK_TRY(read_flag(&from, "tokenizer.ggml.add_eos_token", &desc.add_end));
+    WK_TRY(read_flag(&from, "tokenizer.ggml.add_sep_token", &desc.add_separator));
     WK_TRY(read_flag(&from, "tokenizer.ggml.add_space_prefix", &desc.add_space_prefix));
+    WK_TRY(read_flag(&from, "tokenizer.ggml.remove_extra_whitespaces", &desc.removes_extra_spaces));
+    WK_TRY(read_bytes(&from, "tokenizer.ggml.precompiled_charsmap", &desc.charsmap));
     return wk_tokenizer_make(heap, &desc, out, err);
 }
 

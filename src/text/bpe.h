@@ -2,29 +2,26 @@
 #ifndef WK_TEXT_BPE_H
 #define WK_TEXT_BPE_H
 
-#include "core/map.h"
-#include "text/id_sink.h"
 #include "text/merge.h"
+#include "text/merges.h"
 #include "text/pretokenize.h"
-#include "text/token_table.h"
 
 typedef struct wk_bpe {
-    wk_pretokenizer pretokenizer;
-    uint32_t byte_ids[256]; /* WICK_NO_TOKEN: the vocabulary lacks that byte */
-    wk_map64 ranks;         /* left id << 32 | right id -> rank */
-    uint32_t *merged;       /* [n_merges] rank -> token */
-    size_t n_merges;
-    wk_map whole; /* llama3 only: what tokens write -> token; such pieces are not merged */
+    const wk_pretokenizer *pretokenizer;
+    uint32_t byte_ids[256];  /* WICK_NO_TOKEN: the vocabulary lacks that byte */
+    uint32_t replacement[3]; /* what stands for such bytes: */
+    uint32_t n_replacement;  /* the unknown token, or U+FFFD in one token or three; or nothing */
+    wk_merges merges;
+    wk_token_index whole; /* where the pre-tokenizer takes_whole: such pieces are not merged */
 } wk_bpe;
 
-/* Refused: an unknown pre-tokenizer, no merges, a merge that is not "left right" or whose parts or
- * result are no tokens. */
+/* Refused: an unknown pre-tokenizer, and what wk_merges_make refuses. */
 wick_status wk_bpe_make(wk_heap *heap, const wk_vocab_desc *desc, const wk_token_table *table,
-                        wk_bpe *out, wick_error *err);
+                        const wk_special *special, wk_bpe *out, wick_error *err);
 void wk_bpe_release(wk_heap *heap, wk_bpe *bpe);
 
-/* Appends the ids of text, less than 2^31 bytes. A byte that the vocabulary lacks is left out.
- * WICK_ERR_OUT_OF_MEMORY. */
+/* Appends the ids of text, less than 2^31 bytes. WICK_ERR_OUT_OF_MEMORY; WICK_ERR_VALUE for a byte
+ * that the vocabulary lacks, where it has neither an unknown token nor U+FFFD. */
 wick_status wk_bpe_encode(const wk_bpe *bpe, wk_merger *merger, wk_str text, wk_id_sink *out);
 
 #endif

@@ -1,112 +1,215 @@
-/* text/merge.c: merging by priority. */
+/* text/merge.c: merging by priority, in windows. */
 #include "text/merge.h"
 
+#include "core/hash.h"
+#include "core/status.h"
+
 #include <assert.h>
+#include <string.h>
 
-enum { LEAST_CAPACITY = 64 };
+enum {
+    WINDOW = 512, /* symbols */
+    LEAST_CAPACITY = 64,
+    CACHE_MOST = 4096,     /* pieces: 192 KiB */
+    CACHE_PIECE_BYTES = 8, /* of text for each piece of room */
+    ARITY = 4,             /* of the heap: children lie side by side */
+};
 
-void wk_merger_init(wk_merger *merger, wk_heap *heap) { *merger = (wk_merger){.heap = heap}; }
+/* --- Scratch memory --- */
 
-void wk_merger_release(wk_merger *merger) {
+wick_status wk_merger_init(wk_merger *merger, wk_heap *heap, size_t text_size) {
+    *merger = (wk_merger){.heap = heap, .cache_capacity = 1};
+    while (merger->cache_capacity < CACHE_MOST &&
+           merger->cache_capacity * CACHE_PIECE_BYTES < text_size) {
+        merger->cache_capacity *= 2;
+    }
+    merger->cache = wk_alloc_array(heap, merger->cache_capacity, sizeof *merger->cache);
+    return merger->cache ? WICK_OK : WICK_ERR_OUT_OF_MEMORY;
+}
+
+static void release_symbols(wk_merger *merger) {
     wk_free(merger->heap, merger->symbols, merger->capacity * sizeof *merger->symbols);
     wk_free(merger->heap, merger->queue, 2 * merger->capacity * sizeof *merger->queue);
-    wk_merger_init(merger, merger->heap);
+    merger->symbols = NULL;
+    merger->queue = NULL;
+    merger->capacity = 0;
+}
+
+void wk_merger_release(wk_merger *merger) {
+    release_symbols(merger);
+    wk_free(merger->heap, merger->cache, merger->cache_capacity * sizeof *merger->cache);
+    *merger = (wk_merger){.heap = merger->heap};
 }
 
 /* The queue never holds more than two candidates a symbol: it begins with one for each pair, and
  * every join takes one out and puts at most two in. */
-wick_status wk_merger_begin(wk_merger *merger, size_t n_symbols) {
-    merger->n_symbols = merger->n_queue = 0;
+static wick_status reserve(wk_merger *merger, size_t n_symbols) {
     if (n_symbols <= merger->capacity) return WICK_OK;
     size_t capacity = LEAST_CAPACITY;
     while (capacity < n_symbols) capacity *= 2;
-    wk_heap *const heap = merger->heap;
-    wk_merger_release(merger);
-    merger->symbols = wk_alloc_array(heap, capacity, sizeof *merger->symbols);
-    if (!merger->symbols) return WICK_ERR_OUT_OF_MEMORY;
-    merger->queue = wk_alloc_array(heap, capacity, 2 * sizeof *merger->queue);
-    if (!merger->queue) {
-        wk_free(heap, merger->symbols, capacity * sizeof *merger->symbols);
-        wk_merger_init(merger, heap);
-        return WICK_ERR_OUT_OF_MEMORY;
-    }
+    release_symbols(merger);
+    merger->symbols = wk_alloc(merger->heap, capacity * sizeof *merger->symbols);
+    merger->queue = wk_alloc(merger->heap, 2 * capacity * sizeof *merger->queue);
     merger->capacity = capacity;
-    return WICK_OK;
+    if (merger->symbols && merger->queue) return WICK_OK;
+    release_symbols(merger);
+    return WICK_ERR_OUT_OF_MEMORY;
 }
 
-void wk_merger_push(wk_merger *merger, uint32_t size, uint32_t id) {
-    assert(size > 0 && merger->n_symbols < merger->capacity);
-    const uint32_t at = (uint32_t)merger->n_symbols++;
-    wk_symbol *const symbol = &merger->symbols[at];
-    *symbol = (wk_symbol){.size = size, .prev = WK_NO_SYMBOL, .next = WK_NO_SYMBOL, .id = id};
-    if (at == 0) return;
-    symbol[-1].next = at;
-    symbol->prev = at - 1;
-    symbol->start = symbol[-1].start + symbol[-1].size;
-}
+/* --- The queue --- */
 
-static void queue_push(wk_merger *merger, wk_merge_candidate candidate) {
+static void queue_push(wk_merger *merger, uint64_t key) {
     assert(merger->n_queue < 2 * merger->capacity);
-    wk_merge_candidate *const queue = merger->queue;
+    uint64_t *const queue = merger->queue;
     size_t at = merger->n_queue++;
-    while (at > 0 && queue[(at - 1) / 2].key > candidate.key) {
-        queue[at] = queue[(at - 1) / 2];
-        at = (at - 1) / 2;
+    while (at > 0 && queue[(at - 1) / ARITY] > key) {
+        queue[at] = queue[(at - 1) / ARITY];
+        at = (at - 1) / ARITY;
     }
-    queue[at] = candidate;
+    queue[at] = key;
 }
 
-static wk_merge_candidate queue_pop(wk_merger *merger) {
-    wk_merge_candidate *const queue = merger->queue;
-    const wk_merge_candidate best = queue[0];
+static uint64_t queue_pop(wk_merger *merger) {
+    uint64_t *const queue = merger->queue;
+    const uint64_t best = queue[0];
     const size_t n = --merger->n_queue;
-    const wk_merge_candidate moved = queue[n];
+    const uint64_t moved = queue[n];
     size_t at = 0;
-    for (size_t child = 1; child < n; child = 2 * at + 1) {
-        if (child + 1 < n && queue[child + 1].key < queue[child].key) child++;
-        if (queue[child].key >= moved.key) break;
-        queue[at] = queue[child];
-        at = child;
+    for (size_t child = 1; child < n; child = ARITY * at + 1) {
+        const size_t end = child + ARITY < n ? child + ARITY : n;
+        size_t least = child;
+        for (size_t i = child + 1; i < end; i++) least = queue[i] < queue[least] ? i : least;
+        if (queue[least] >= moved) break;
+        queue[at] = queue[least];
+        at = least;
     }
     queue[at] = moved;
     return best;
 }
 
+/* --- One window --- */
+
 /* Queues left and the symbol after it, where they may be joined. */
-static void consider(wk_merger *merger, uint32_t left, wk_merge_find find, const void *context) {
-    const wk_symbol *const a = &merger->symbols[left];
+static void consider(wk_merger *merger, const wk_merge_rule *rule, uint32_t left) {
+    wk_symbol *const a = &merger->symbols[left];
+    a->joined = WICK_NO_TOKEN;
     if (a->next == WK_NO_SYMBOL) return;
-    const wk_symbol *const b = &merger->symbols[a->next];
-    uint32_t rank, id;
-    if (!find(context, a, b, &rank, &id)) return;
-    queue_push(merger, (wk_merge_candidate){
-                           .key = (uint64_t)rank << 32 | left,
-                           .id = id,
-                           .size = a->size + b->size,
-                       });
+    if (!rule->join(rule->context, a, &merger->symbols[a->next], &a->rank, &a->joined)) return;
+    queue_push(merger, (uint64_t)a->rank << 32 | left);
 }
 
-void wk_merger_run(wk_merger *merger, wk_merge_find find, const void *context) {
+static void join_all(wk_merger *merger, const wk_merge_rule *rule) {
     wk_symbol *const symbols = merger->symbols;
-    for (size_t i = 0; i + 1 < merger->n_symbols; i++) {
-        consider(merger, (uint32_t)i, find, context);
-    }
     while (merger->n_queue > 0) {
-        const wk_merge_candidate best = queue_pop(merger);
-        const uint32_t at = (uint32_t)best.key;
+        const uint64_t best = queue_pop(merger);
+        const uint32_t at = (uint32_t)best;
         wk_symbol *const left = &symbols[at];
-        /* A candidate is out of date when one of its two has grown since or is gone: then the sizes
-         * no longer add up (a symbol that took in its neighbour is larger than the pair was). */
-        if (left->size == 0 || left->next == WK_NO_SYMBOL) continue;
+        /* Out of date: one of the two has grown since, or is gone. */
+        if (left->joined == WICK_NO_TOKEN || left->rank != best >> 32) continue;
         wk_symbol *const right = &symbols[left->next];
-        if (left->size + right->size != best.size) continue;
-
-        left->size = best.size;
-        left->id = best.id;
+        left->size += right->size;
+        left->id = left->joined;
         left->next = right->next;
         right->size = 0;
+        right->joined = WICK_NO_TOKEN;
         if (left->next != WK_NO_SYMBOL) symbols[left->next].prev = at;
-        if (left->prev != WK_NO_SYMBOL) consider(merger, left->prev, find, context);
-        consider(merger, at, find, context);
+        if (left->prev != WK_NO_SYMBOL) consider(merger, rule, left->prev);
+        consider(merger, rule, at);
     }
+}
+
+/* Merges at most n symbols from the beginning of text. Returns the bytes that they cover. */
+static size_t merge_window(wk_merger *merger, const wk_merge_rule *rule, wk_str text, size_t n) {
+    wk_symbol *const symbols = merger->symbols;
+    size_t at = 0;
+    uint32_t i = 0;
+    for (; i < n && at < text.size; i++) {
+        wk_symbol *const symbol = &symbols[i];
+        *symbol = (wk_symbol){.text = text.text + at, .prev = i - 1, .next = i + 1};
+        const wk_str rest = {text.text + at, text.size - at};
+        symbol->size = (uint32_t)rule->begin(rule->context, rest, &symbol->id);
+        at += symbol->size;
+    }
+    symbols[0].prev = symbols[i - 1].next = WK_NO_SYMBOL;
+    merger->n_symbols = i;
+    merger->n_queue = 0;
+    for (i = 0; i < merger->n_symbols; i++) consider(merger, rule, i);
+    join_all(merger, rule);
+    return at;
+}
+
+/* --- A piece of text --- */
+
+/* Puts the symbols that begin before limit. *next is the one after them, or WK_NO_SYMBOL. */
+static wick_status put_symbols(const wk_merger *merger, const wk_merge_rule *rule,
+                               const char *limit, wk_id_sink *out, uint32_t *next) {
+    uint32_t i = 0;
+    for (; i != WK_NO_SYMBOL && merger->symbols[i].text < limit; i = merger->symbols[i].next) {
+        const wk_symbol *const symbol = &merger->symbols[i];
+        if (symbol->id != WICK_NO_TOKEN) {
+            wk_id_sink_put(out, symbol->id);
+        } else {
+            WK_TRY(rule->spell(rule->context, (wk_str){symbol->text, symbol->size}, out));
+        }
+    }
+    *next = i;
+    return WICK_OK;
+}
+
+/* Merges text in windows of so many symbols. *fits: all seams held. */
+static wick_status merge_windows(wk_merger *merger, const wk_merge_rule *rule, wk_str text,
+                                 size_t window, wk_id_sink *out, bool *fits) {
+    uint32_t expected = 0; /* size of the token after the seam; 0: there is none */
+    for (;;) {
+        const size_t covered = merge_window(merger, rule, text, window);
+        *fits = expected == 0 || merger->symbols[0].size == expected;
+        if (!*fits) return WICK_OK;
+        const bool is_last = covered == text.size;
+        const char *const limit = text.text + (is_last ? covered : covered - covered / 8);
+        uint32_t next;
+        WK_TRY(put_symbols(merger, rule, limit, out, &next));
+        *fits = is_last || next != WK_NO_SYMBOL;
+        if (is_last || !*fits) return WICK_OK;
+        expected = merger->symbols[next].size;
+        text.size -= (size_t)(merger->symbols[next].text - text.text);
+        text.text = merger->symbols[next].text;
+    }
+}
+
+static wick_status merge_text(wk_merger *merger, const wk_merge_rule *rule, wk_str text,
+                              wk_id_sink *out) {
+    const wk_id_sink before = *out;
+    bool fits = false;
+    for (size_t window = WINDOW; !fits; window *= 2) {
+        *out = before;
+        WK_TRY(reserve(merger, text.size < window ? text.size : window));
+        WK_TRY(merge_windows(merger, rule, text, window, out, &fits));
+    }
+    return WICK_OK;
+}
+
+/* Keeps what the piece in the only window became, if it is all tokens and not too many. */
+static void remember(const wk_merger *merger, wk_str piece, wk_cached_piece *cached) {
+    uint8_t n = 0;
+    cached->size = 0;
+    for (uint32_t i = 0; i != WK_NO_SYMBOL; i = merger->symbols[i].next) {
+        if (n == WK_CACHED_IDS || merger->symbols[i].id == WICK_NO_TOKEN) return;
+        cached->ids[n++] = merger->symbols[i].id;
+    }
+    cached->n = n;
+    cached->size = (uint8_t)piece.size;
+    memcpy(cached->text, piece.text, piece.size);
+}
+
+wick_status wk_merge(wk_merger *merger, const wk_merge_rule *rule, wk_str piece, wk_id_sink *out) {
+    if (piece.size > WK_CACHED_BYTES) return merge_text(merger, rule, piece, out);
+    const uint64_t hash = wk_hash(piece.text, piece.size);
+    wk_cached_piece *const cached = &merger->cache[hash & (merger->cache_capacity - 1)];
+    if (cached->size == piece.size && memcmp(cached->text, piece.text, piece.size) == 0) {
+        for (size_t i = 0; i < cached->n; i++) wk_id_sink_put(out, cached->ids[i]);
+        return WICK_OK;
+    }
+    WK_TRY(merge_text(merger, rule, piece, out));
+    remember(merger, piece, cached);
+    return WICK_OK;
 }

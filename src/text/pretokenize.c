@@ -1,169 +1,134 @@
-/* text/pretokenize.c: the pre-tokenizers' patterns as scanners over code points. */
+/* text/pretokenize.c: the pre-tokenizers by name, and the walk through what they cut. */
 #include "text/pretokenize.h"
 
-#include "text/unicode.h"
+#include "text/cut.h"
 
-#include <assert.h>
+static const wk_pretokenizer gpt2 = {.cuts = {wk_cut_gpt2}};
+static const wk_pretokenizer smollm = {.cuts = {wk_cut_number, wk_cut_gpt2}};
+/* What files say whose converter did not know the model. */
+static const wk_pretokenizer unnamed = {
+    .cuts = {wk_cut_punctuation, wk_cut_gpt2, wk_cut_numbers, wk_cut_three_digits}};
+static const wk_pretokenizer falcon = {
+    .cuts = {wk_cut_punctuation_falcon, wk_cut_gpt2, wk_cut_three_digits}};
+static const wk_pretokenizer llama3 = {
+    .cuts = {wk_cut_llama3}, .takes_whole = true, .adds_begin = true};
+static const wk_pretokenizer dbrx = {.cuts = {wk_cut_llama3}};
+static const wk_pretokenizer qwen2 = {.cuts = {wk_cut_qwen2}};
+static const wk_pretokenizer qwen35 = {.cuts = {wk_cut_qwen35}};
+static const wk_pretokenizer seed_coder = {.cuts = {wk_cut_seed_coder}};
+static const wk_pretokenizer gpt4o = {.cuts = {wk_cut_gpt4o}};
+static const wk_pretokenizer tekken = {
+    .cuts = {wk_cut_tekken}, .takes_whole = true, .adds_begin = true};
+static const wk_pretokenizer deepseek_llm = {.cuts = {wk_cut_line_end, wk_cut_cased_word,
+                                                      wk_cut_ascii_punctuation, wk_cut_last_space,
+                                                      wk_cut_cjk_hangul, wk_cut_number}};
+static const wk_pretokenizer deepseek_coder = {.cuts = {wk_cut_line_end, wk_cut_spaced_word,
+                                                        wk_cut_spaced_punctuation,
+                                                        wk_cut_cjk_hangul, wk_cut_number}};
+static const wk_pretokenizer deepseek_v3 = {
+    .cuts = {wk_cut_three_numbers, wk_cut_cjk_kana, wk_cut_deepseek_v3}};
+static const wk_pretokenizer bloom = {.cuts = {wk_cut_bloom}};
+static const wk_pretokenizer viking = {.cuts = {wk_cut_bloom, wk_cut_number}};
 
-/* The names that mean exactly one of our patterns. "default" stands in files whose converter knew
- * no better than the pattern of GPT-2. */
 static const struct {
     const char *name;
-    wk_pretokenizer kind;
+    const wk_pretokenizer *kind;
 } names[] = {
-    {"default", WK_PRETOKENIZER_GPT2},     {"gpt-2", WK_PRETOKENIZER_GPT2},
-    {"phi-2", WK_PRETOKENIZER_GPT2},       {"jina-es", WK_PRETOKENIZER_GPT2},
-    {"jina-de", WK_PRETOKENIZER_GPT2},     {"jina-v2-es", WK_PRETOKENIZER_GPT2},
-    {"jina-v2-de", WK_PRETOKENIZER_GPT2},  {"gigachat", WK_PRETOKENIZER_GPT2},
-    {"a.x-4.0", WK_PRETOKENIZER_GPT2},     {"mellum", WK_PRETOKENIZER_GPT2},
-    {"mpt", WK_PRETOKENIZER_GPT2},         {"olmo", WK_PRETOKENIZER_GPT2},
-    {"jais", WK_PRETOKENIZER_GPT2},        {"llama-bpe", WK_PRETOKENIZER_LLAMA3},
-    {"llama3", WK_PRETOKENIZER_LLAMA3},    {"llama-v3", WK_PRETOKENIZER_LLAMA3},
-    {"falcon3", WK_PRETOKENIZER_LLAMA3},   {"falcon-h1", WK_PRETOKENIZER_LLAMA3},
-    {"pixtral", WK_PRETOKENIZER_LLAMA3},   {"midm-2.0", WK_PRETOKENIZER_LLAMA3},
-    {"lfm2", WK_PRETOKENIZER_LLAMA3},      {"smollm", WK_PRETOKENIZER_SMOLLM},
-    {"starcoder", WK_PRETOKENIZER_SMOLLM}, {"refact", WK_PRETOKENIZER_SMOLLM},
-    {"codeshell", WK_PRETOKENIZER_SMOLLM}, {"command-r", WK_PRETOKENIZER_SMOLLM},
-    {"exaone", WK_PRETOKENIZER_SMOLLM},    {"minerva-7b", WK_PRETOKENIZER_SMOLLM},
-    {"qwen2", WK_PRETOKENIZER_QWEN2},      {"deepseek-r1-qwen", WK_PRETOKENIZER_QWEN2},
-    {"megrez", WK_PRETOKENIZER_QWEN2},     {"stablelm2", WK_PRETOKENIZER_QWEN2},
-    {"hunyuan", WK_PRETOKENIZER_QWEN2},    {"solar-open", WK_PRETOKENIZER_QWEN2},
-    {"kormo", WK_PRETOKENIZER_QWEN2},
+    {"default", &unnamed},
+    {"gpt-2", &gpt2},
+    {"phi-2", &gpt2},
+    {"mpt", &gpt2},
+    {"olmo", &gpt2},
+    {"jais", &gpt2},
+    {"trillion", &gpt2},
+    {"granite-docling", &gpt2},
+    {"exaone4", &gpt2},
+    {"gigachat", &gpt2},
+    {"a.x-4.0", &gpt2},
+    {"mellum", &gpt2},
+    {"modern-bert", &gpt2},
+    {"roberta-bpe", &gpt2},
+    {"jina-es", &gpt2},
+    {"jina-de", &gpt2},
+    {"jina-v1-en", &gpt2},
+    {"jina-v2-es", &gpt2},
+    {"jina-v2-de", &gpt2},
+    {"jina-v2-code", &gpt2},
+    {"smollm", &smollm},
+    {"starcoder", &smollm},
+    {"refact", &smollm},
+    {"codeshell", &smollm},
+    {"command-r", &smollm},
+    {"exaone", &smollm},
+    {"minerva-7b", &smollm},
+    {"falcon", &falcon},
+    {"llama-bpe", &llama3},
+    {"llama3", &llama3},
+    {"llama-v3", &llama3},
+    {"falcon3", &llama3},
+    {"falcon-h1", &llama3},
+    {"pixtral", &llama3},
+    {"midm-2.0", &llama3},
+    {"lfm2", &llama3},
+    {"jina-v5-nano", &llama3},
+    {"dbrx", &dbrx},
+    {"smaug-bpe", &dbrx},
+    {"chatglm-bpe", &dbrx},
+    {"glm4", &dbrx},
+    {"qwen2", &qwen2},
+    {"deepseek-r1-qwen", &qwen2},
+    {"kormo", &qwen2},
+    {"f2llmv2", &qwen2},
+    {"megrez", &qwen2},
+    {"stablelm2", &qwen2},
+    {"hunyuan", &qwen2},
+    {"solar-open", &qwen2},
+    {"grok-2", &qwen2},
+    {"bailingmoe", &qwen2},
+    {"bailingmoe2", &qwen2},
+    {"llada-moe", &qwen2},
+    {"qwen35", &qwen35},
+    {"seed-coder", &seed_coder},
+    {"gpt-4o", &gpt4o},
+    {"llama4", &gpt4o},
+    {"kanana2", &gpt4o},
+    {"minimax-m2", &gpt4o},
+    {"tekken", &tekken},
+    {"deepseek-llm", &deepseek_llm},
+    {"deepseek-coder", &deepseek_coder},
+    {"deepseek-v3", &deepseek_v3},
+    {"hunyuan-dense", &deepseek_v3},
+    {"joyai-llm", &deepseek_v3},
+    {"bloom", &bloom},
+    {"poro-chat", &bloom},
+    {"gpt3-finnish", &bloom},
+    {"viking", &viking},
 };
 
-bool wk_pretokenizer_find(wk_str name, wk_pretokenizer *out) {
+const wk_pretokenizer *wk_pretokenizer_find(wk_str name) {
     for (size_t i = 0; i < WK_COUNT(names); i++) {
-        if (!wk_str_is(name, names[i].name)) continue;
-        *out = names[i].kind;
-        return true;
+        if (wk_str_is(name, names[i].name)) return names[i].kind;
     }
-    return false;
+    return NULL;
 }
 
-/* One more class than wk_char_class: there is no character. */
-enum { CLASS_END = WK_CHAR_SPACE + 1 };
-
-typedef struct character {
-    uint32_t code;
-    unsigned char_class; /* wk_char_class or CLASS_END */
-    size_t size;
-} character;
-
-static inline character char_at(wk_str text, size_t at) {
-    if (at >= text.size) return (character){.char_class = CLASS_END};
-    character c;
-    c.size = wk_utf8_decode(text.text + at, text.size - at, &c.code);
-    c.char_class = wk_char_class_of(c.code);
-    return c;
+void wk_pieces_begin(wk_pieces *pieces, const wk_pretokenizer *kind, wk_str text) {
+    *pieces = (wk_pieces){.kind = kind, .rest = text};
+    for (int i = 0; i < WK_MAX_CUTS; i++) pieces->ends[i] = text.text;
 }
 
-static size_t skip_class(wk_str text, size_t at, unsigned char_class) {
-    for (;;) {
-        const character c = char_at(text, at);
-        if (c.char_class != char_class) return at;
-        at += c.size;
+/* Only cuts whose fragment is used up look at the text again: what is left of the others is as they
+ * said. */
+bool wk_pieces_next(wk_pieces *pieces, wk_str *piece) {
+    wk_str fragment = pieces->rest;
+    if (fragment.size == 0) return false;
+    for (int i = 0; i < WK_MAX_CUTS && pieces->kind->cuts[i]; i++) {
+        const char **const end = &pieces->ends[i];
+        if (*end == fragment.text) *end += pieces->kind->cuts[i](fragment);
+        fragment.size = (size_t)(*end - fragment.text);
     }
-}
-
-static bool is_line_end(uint32_t code) { return code == '\r' || code == '\n'; }
-
-static unsigned char fold_ascii(char c, bool fold) {
-    return (unsigned char)(fold && c >= 'A' && c <= 'Z' ? c | 0x20 : c);
-}
-
-/* 's 't 'm 'd 're 've 'll: their size, or 0. */
-static size_t scan_contraction(wk_str text, bool fold) {
-    if (text.size < 2 || text.text[0] != '\'') return 0;
-    const unsigned char first = fold_ascii(text.text[1], fold);
-    if (first == 's' || first == 't' || first == 'm' || first == 'd') return 2;
-    if (text.size < 3) return 0;
-    const unsigned char second = fold_ascii(text.text[2], fold);
-    if ((first == 'r' || first == 'v') && second == 'e') return 3;
-    return first == 'l' && second == 'l' ? 3 : 0;
-}
-
-/* \s+(?!\S)|\s+ at white space: a run leaves its last character to the text that follows it, unless
- * that is all it has. A digit that stands alone does not count as text. */
-static size_t scan_space(wk_str text, bool digits_alone) {
-    size_t at = 0, last = 0;
-    for (;;) {
-        const character c = char_at(text, at);
-        if (c.char_class != WK_CHAR_SPACE) {
-            if (c.char_class == CLASS_END) return at;
-            if (digits_alone && c.char_class == WK_CHAR_NUMBER) return at;
-            return last > 0 ? last : at;
-        }
-        last = at;
-        at += c.size;
-    }
-}
-
-/* digits_alone: a digit is a piece of its own, and a boundary that the pattern does not see across.
- */
-static size_t scan_gpt2(wk_str text, bool digits_alone) {
-    const size_t contraction = scan_contraction(text, false);
-    if (contraction > 0) return contraction;
-    const character first = char_at(text, 0);
-    const bool spaced = first.code == ' ';
-    const character head = spaced ? char_at(text, 1) : first;
-    if (digits_alone && head.char_class == WK_CHAR_NUMBER) return first.size;
-    if (head.char_class == WK_CHAR_SPACE || head.char_class == CLASS_END) {
-        return scan_space(text, digits_alone);
-    }
-    return skip_class(text, spaced ? 1 : 0, head.char_class);
-}
-
-static size_t scan_digits(wk_str text, int limit) {
-    size_t at = 0;
-    for (int i = 0; i < limit; i++) {
-        const character c = char_at(text, at);
-        if (c.char_class != WK_CHAR_NUMBER) break;
-        at += c.size;
-    }
-    return at;
-}
-
-/* \s*[\r\n]+: through the last line end of the run of white space; 0 when it has none. */
-static size_t scan_lines(wk_str text) {
-    size_t at = 0, end = 0;
-    for (;;) {
-        const character c = char_at(text, at);
-        if (c.char_class != WK_CHAR_SPACE) return end;
-        at += c.size;
-        if (is_line_end(c.code)) end = at;
-    }
-}
-
-/* max_digits: of one piece. */
-static size_t scan_llama3(wk_str text, int max_digits) {
-    const size_t contraction = scan_contraction(text, true);
-    if (contraction > 0) return contraction;
-    const character first = char_at(text, 0);
-    if (first.char_class == WK_CHAR_LETTER) return skip_class(text, 0, WK_CHAR_LETTER);
-    if (first.char_class == WK_CHAR_NUMBER) return scan_digits(text, max_digits);
-    const character second = char_at(text, first.size);
-    if (second.char_class == WK_CHAR_LETTER && !is_line_end(first.code)) {
-        return skip_class(text, first.size, WK_CHAR_LETTER);
-    }
-    if (first.char_class == WK_CHAR_OTHER ||
-        (first.code == ' ' && second.char_class == WK_CHAR_OTHER)) {
-        size_t at = skip_class(text, first.size, WK_CHAR_OTHER);
-        while (at < text.size && is_line_end((unsigned char)text.text[at])) at++;
-        return at;
-    }
-    const size_t lines = scan_lines(text);
-    return lines > 0 ? lines : scan_space(text, false);
-}
-
-size_t wk_pretokenize(wk_pretokenizer kind, const char *text, size_t size) {
-    assert(size > 0);
-    const wk_str rest = {text, size};
-    switch (kind) {
-    case WK_PRETOKENIZER_GPT2: return scan_gpt2(rest, false);
-    case WK_PRETOKENIZER_LLAMA3: return scan_llama3(rest, 3);
-    case WK_PRETOKENIZER_QWEN2: return scan_llama3(rest, 1);
-    case WK_PRETOKENIZER_SMOLLM: return scan_gpt2(rest, true);
-    }
-    assert(false);
-    return size;
+    *piece = fragment;
+    pieces->rest.text += fragment.size;
+    pieces->rest.size -= fragment.size;
+    return true;
 }

@@ -1,28 +1,37 @@
 /* text/pretokenize.h: cuts text into the pieces inside which byte-level BPE merges.
  *
- * Each kind is the pattern that a family of models was trained with, written as a scanner. */
+ * A pre-tokenizer is one regular expression or several: each cuts the fragments that the one before
+ * it left into its matches and what lies between them. They are written as scanners here; the
+ * patterns stand in text/cut.h. */
 #ifndef WK_TEXT_PRETOKENIZE_H
 #define WK_TEXT_PRETOKENIZE_H
 
 #include "core/str.h"
 
-typedef enum wk_pretokenizer {
-    /* 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
-    WK_PRETOKENIZER_GPT2,
-    /* (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*
-     * |\s*[\r\n]+|\s+(?!\S)|\s+ */
-    WK_PRETOKENIZER_LLAMA3,
-    /* The same, but \p{N} alone. */
-    WK_PRETOKENIZER_QWEN2,
-    /* Each \p{N} alone, and the GPT-2 pattern on what lies between them. */
-    WK_PRETOKENIZER_SMOLLM,
+enum { WK_MAX_CUTS = 6 };
+
+/* Bytes of the first match or gap of text (size > 0), at least 1. */
+typedef size_t (*wk_cut)(wk_str text);
+
+typedef struct wk_pretokenizer {
+    wk_cut cuts[WK_MAX_CUTS]; /* in this order; NULL after the last */
+    bool takes_whole;         /* a piece that is a token is not merged from its bytes */
+    bool adds_begin;          /* its models begin with the begin token unless the file says no */
 } wk_pretokenizer;
 
-/* By the name in tokenizer.ggml.pre; false when it is not known. */
-bool wk_pretokenizer_find(wk_str name, wk_pretokenizer *out);
+/* By the name in tokenizer.ggml.pre; NULL when it is not known. */
+const wk_pretokenizer *wk_pretokenizer_find(wk_str name);
 
-/* Bytes of the first piece of text (size > 0): at least 1. The pieces cover the text, and each call
- * costs time in proportion to its piece and the white space that follows it. */
-size_t wk_pretokenize(wk_pretokenizer kind, const char *text, size_t size);
+/* Walks through the pieces of a text. */
+typedef struct wk_pieces {
+    const wk_pretokenizer *kind;
+    wk_str rest;
+    const char *ends[WK_MAX_CUTS]; /* of the fragments that rest begins in */
+} wk_pieces;
+
+void wk_pieces_begin(wk_pieces *pieces, const wk_pretokenizer *kind, wk_str text);
+/* The next piece, not empty, or false at the end. All pieces together are the text, and take time
+ * in proportion to it. */
+bool wk_pieces_next(wk_pieces *pieces, wk_str *piece);
 
 #endif

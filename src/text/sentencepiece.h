@@ -1,42 +1,49 @@
-/* text/sentencepiece.h: SentencePiece's BPE (Kudo and Richardson, 2018): characters joined to the
- * piece of the best score; what is no piece is spelled in bytes. */
+/* text/sentencepiece.h: vocabularies of whole characters, as SentencePiece makes them (Kudo and
+ * Richardson, 2018): text is cut where no piece can reach across, and each chunk becomes pieces by
+ * merging (by scores, or by a list of merges) or by the best sum of scores (unigram). What is no
+ * piece is spelled in bytes, or is the unknown token. */
 #ifndef WK_TEXT_SENTENCEPIECE_H
 #define WK_TEXT_SENTENCEPIECE_H
 
-#include "core/map.h"
-#include "text/id_sink.h"
 #include "text/merge.h"
-#include "text/token_table.h"
+#include "text/merges.h"
+#include "text/normalize.h"
+#include "text/unigram.h"
 
 enum { WK_PAIR_BITS = 16 };
 
+typedef enum wk_sentencepiece_kind {
+    WK_SENTENCEPIECE_SCORES,
+    WK_SENTENCEPIECE_MERGES,
+    WK_SENTENCEPIECE_UNIGRAM,
+} wk_sentencepiece_kind;
+
 typedef struct wk_sentencepiece {
-    wk_map pieces;          /* text as in the file -> token, of tokens that merging may make */
-    size_t longest;         /* bytes of the longest of them */
-    const float *scores;    /* [n_tokens], borrowed */
-    uint32_t byte_ids[256]; /* WICK_NO_TOKEN where the vocabulary has none */
-    uint32_t unknown;       /* or WICK_NO_TOKEN */
+    wk_sentencepiece_kind kind;
+    wk_token_index pieces;
+    const float *scores;      /* [n_tokens], borrowed; not for merges */
+    wk_merges merges;         /* for merges alone */
+    wk_normalizer normalizer; /* for unigram alone */
+    float unknown_score;      /* for unigram alone */
+    uint32_t byte_ids[256];   /* WICK_NO_TOKEN where the vocabulary has none */
+    uint32_t ascii_ids[128];  /* pieces of one character */
+    uint32_t unknown;         /* or WICK_NO_TOKEN */
     /* Bloom filter of the pairs of neighbouring characters in all pieces. No piece reaches across a
-     * pair that is not in it, so text is cut there. */
+     * pair that is not in it. */
     uint64_t pairs[(1 << WK_PAIR_BITS) / 64];
 } wk_sentencepiece;
 
-/* Scratch for one call. */
-typedef struct wk_sentencepiece_scratch {
-    wk_merger merger;
-    wk_strbuf chunk; /* text without a cut, spaces as U+2581 */
-    size_t n_chars;  /* in chunk */
-} wk_sentencepiece_scratch;
-
-/* Refused: no scores. */
-wick_status wk_sentencepiece_make(wk_heap *heap, const wk_vocab_desc *desc,
-                                  const wk_token_table *table, wk_sentencepiece *out,
+/* Refused: no scores, or what wk_merges_make or wk_normalizer_make refuses. */
+wick_status wk_sentencepiece_make(wk_heap *heap, wk_sentencepiece_kind kind,
+                                  const wk_vocab_desc *desc, const wk_token_table *table,
+                                  const wk_special *special, wk_sentencepiece *out,
                                   wick_error *err);
-void wk_sentencepiece_release(wk_sentencepiece *pieces);
+void wk_sentencepiece_release(wk_heap *heap, wk_sentencepiece *pieces);
 
-/* Appends the ids of text, less than 2^30 bytes, after a space where prefix is set. A byte that the
- * vocabulary lacks becomes the unknown token. WICK_ERR_OUT_OF_MEMORY. */
+/* Appends the ids of text, less than 2^30 bytes, after a space where prefix is set. What the
+ * vocabulary lacks becomes the unknown token, one for all in a row; without such a token it is
+ * WICK_ERR_VALUE. WICK_ERR_OUT_OF_MEMORY. */
 wick_status wk_sentencepiece_encode(const wk_sentencepiece *pieces, bool prefix, wk_str text,
-                                    wk_sentencepiece_scratch *scratch, wk_id_sink *out);
+                                    wk_merger *merger, wk_id_sink *out);
 
 #endif

@@ -72,6 +72,11 @@ static size_t match(const wk_special *special, wk_str text, bool all, uint32_t *
     return longest;
 }
 
+bool wk_special_is(const wk_special *special, wk_str text) {
+    uint32_t id;
+    return text.size > 0 && match(special, text, true, &id) == text.size;
+}
+
 size_t wk_special_find(const wk_special *special, wk_str text, bool all, uint32_t *id,
                        size_t *size) {
     const int mark = all ? ANY : ALWAYS;

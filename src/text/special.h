@@ -23,6 +23,9 @@ wick_status wk_special_make(wk_heap *heap, const wk_vocab_desc *desc, const wk_t
                             wk_special *out, wick_error *err);
 void wk_special_release(wk_heap *heap, wk_special *special);
 
+/* text is exactly such a token. */
+bool wk_special_is(const wk_special *special, wk_str text);
+
 /* The first place in text where a token stands, the longest one there: its offset, with its id and
  * size. text.size and no id when there is none. all: control and unknown tokens as well as
  * user-defined ones. */

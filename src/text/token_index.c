@@ -1,17 +1,7 @@
-/* text/token_index.c: open addressing with linear probing, at most half full. */
+/* text/token_index.c: open addressing with linear probing, at most three quarters full. */
 #include "text/token_index.h"
 
-#include "core/hash.h"
-
-struct wk_token_slot {
-    uint32_t hash; /* 0: empty */
-    uint32_t id;
-};
-
-static uint32_t hash_of(wk_str text) {
-    const uint32_t hash = (uint32_t)(wk_hash(text.text, text.size) >> 32);
-    return hash ? hash : 1;
-}
+enum { BATCH = 32 }; /* tokens that are put in together, so that their cache misses overlap */
 
 /* The slot of text, or the empty one where it belongs. */
 static wk_token_slot *find(const wk_token_index *index, wk_str text, uint32_t hash) {
@@ -19,20 +9,53 @@ static wk_token_slot *find(const wk_token_index *index, wk_str text, uint32_t ha
     for (size_t i = hash & mask;; i = (i + 1) & mask) {
         wk_token_slot *const slot = &index->slots[i];
         if (slot->hash == 0) return slot;
-        if (slot->hash == hash && wk_str_equal(index->tokens[slot->id], text)) return slot;
+        if (slot->hash == hash && wk_str_equal(wk_token_text(index->table, slot->id), text)) {
+            return slot;
+        }
     }
 }
 
-wick_status wk_token_index_make(wk_heap *heap, const wk_str *tokens, uint32_t n,
-                                wk_token_index *out) {
-    *out = (wk_token_index){.tokens = tokens, .capacity = 16};
-    while (out->capacity / 2 < n && out->capacity <= SIZE_MAX / 2) out->capacity *= 2;
+static bool is_indexed(const wk_token_table *table, uint32_t id, bool is_normal) {
+    if ((table->kinds[id] == WK_TOKEN_NORMAL) != is_normal) return false;
+    return wk_token_is_text(table, id) && table->kinds[id] != WK_TOKEN_BYTE &&
+           wk_token_text(table, id).size > 0;
+}
+
+static void insert_batch(wk_token_index *index, const uint32_t *ids, size_t n) {
+    uint32_t hashes[BATCH];
+    for (size_t i = 0; i < n; i++) {
+        hashes[i] = wk_token_hash(wk_token_text(index->table, ids[i]));
+        wk_token_index_prefetch(index, hashes[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        *find(index, wk_token_text(index->table, ids[i]), hashes[i]) =
+            (wk_token_slot){.hash = hashes[i], .id = ids[i]};
+    }
+}
+
+/* Normal tokens, or the others. */
+static void insert(wk_token_index *index, bool normal) {
+    uint32_t ids[BATCH];
+    size_t n = 0;
+    for (uint32_t id = 0; id < index->table->n_tokens; id++) {
+        if (!is_indexed(index->table, id, normal)) continue;
+        ids[n++] = id;
+        if (n < BATCH) continue;
+        insert_batch(index, ids, n);
+        n = 0;
+    }
+    insert_batch(index, ids, n);
+}
+
+wick_status wk_token_index_make(wk_heap *heap, const wk_token_table *table, wk_token_index *out) {
+    *out = (wk_token_index){.table = table, .capacity = 16};
+    while (out->capacity / 4 * 3 < table->n_tokens && out->capacity <= SIZE_MAX / 2) {
+        out->capacity *= 2;
+    }
     out->slots = wk_alloc_array(heap, out->capacity, sizeof *out->slots);
     if (!out->slots) return WICK_ERR_OUT_OF_MEMORY;
-    for (uint32_t id = 0; id < n; id++) {
-        const uint32_t hash = hash_of(tokens[id]);
-        *find(out, tokens[id], hash) = (wk_token_slot){.hash = hash, .id = id};
-    }
+    insert(out, false);
+    insert(out, true);
     return WICK_OK;
 }
 
@@ -41,8 +64,9 @@ void wk_token_index_release(wk_heap *heap, wk_token_index *index) {
     *index = (wk_token_index){.capacity = 0};
 }
 
-bool wk_token_index_find(const wk_token_index *index, wk_str text, uint32_t *id) {
-    const wk_token_slot *const slot = find(index, text, hash_of(text));
+bool wk_token_index_find_hashed(const wk_token_index *index, wk_str text, uint32_t hash,
+                                uint32_t *id) {
+    const wk_token_slot *const slot = find(index, text, hash);
     if (slot->hash == 0) return false;
     *id = slot->id;
     return true;

@@ -1,26 +1,45 @@
-/* text/token_index.h: the tokens of a vocabulary by their text in the file; for making tokenizers.
+/* text/token_index.h: the tokens of a vocabulary by what they write.
  *
  * A vocabulary is looked up some hundred thousand times while it is loaded, so a slot is as small
- * as it can be: the texts stay where they are. */
+ * as it can be: the texts stay in the token table. */
 #ifndef WK_TEXT_TOKEN_INDEX_H
 #define WK_TEXT_TOKEN_INDEX_H
 
-#include "core/alloc.h"
-#include "core/str.h"
+#include "core/compiler.h"
+#include "core/hash.h"
+#include "text/token_table.h"
 
-typedef struct wk_token_slot wk_token_slot;
+typedef struct wk_token_slot {
+    uint32_t hash; /* 0: empty */
+    uint32_t id;
+} wk_token_slot;
 
 typedef struct wk_token_index {
-    const wk_str *tokens; /* not owned */
+    const wk_token_table *table; /* not owned */
     wk_token_slot *slots;
     size_t capacity; /* a power of two */
 } wk_token_index;
 
-/* tokens [n] must outlive the index; of equal ones the last is found. WICK_ERR_OUT_OF_MEMORY. */
-wick_status wk_token_index_make(wk_heap *heap, const wk_str *tokens, uint32_t n,
-                                wk_token_index *out);
+/* Tokens that text may be made of: all that are text, but for bytes that are called by number. Of
+ * equal ones normal tokens go before others, and then the last is found. The table must outlive the
+ * index. WICK_ERR_OUT_OF_MEMORY. */
+wick_status wk_token_index_make(wk_heap *heap, const wk_token_table *table, wk_token_index *out);
 void wk_token_index_release(wk_heap *heap, wk_token_index *index);
+
+/* For those who look up many at once: hash and prefetch all, then find them. */
+static inline uint32_t wk_token_hash(wk_str text) {
+    const uint32_t hash = (uint32_t)(wk_hash(text.text, text.size) >> 32);
+    return hash ? hash : 1;
+}
+static inline void wk_token_index_prefetch(const wk_token_index *index, uint32_t hash) {
+    wk_prefetch(&index->slots[hash & (index->capacity - 1)]);
+}
 /* False when absent; *id is then untouched. */
-bool wk_token_index_find(const wk_token_index *index, wk_str text, uint32_t *id);
+bool wk_token_index_find_hashed(const wk_token_index *index, wk_str text, uint32_t hash,
+                                uint32_t *id);
+
+static inline bool wk_token_index_find(const wk_token_index *index, wk_str text, uint32_t *id) {
+    return wk_token_index_find_hashed(index, text, wk_token_hash(text), id);
+}
 
 #endif

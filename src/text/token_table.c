@@ -2,7 +2,7 @@
  */
 #include "text/token_table.h"
 
-#include "text/byte_level.h"
+#include "text/unicode.h"
 
 #include <string.h>
 
@@ -85,7 +85,7 @@ static wick_status read_kinds(const wk_vocab_desc *desc, wk_token_spelling spell
 static size_t decode_sentencepiece(wk_str token, char *out) {
     size_t n = 0;
     for (size_t at = 0; at < token.size;) {
-        if (token.size - at >= 3 && memcmp(token.text + at, "\xE2\x96\x81", 3) == 0) {
+        if (token.size - at >= 3 && memcmp(token.text + at, WK_SPACE_SIGN, 3) == 0) {
             out[n++] = ' ';
             at += 3;
         } else {
@@ -95,40 +95,39 @@ static size_t decode_sentencepiece(wk_str token, char *out) {
     return n;
 }
 
+size_t wk_token_decode(const wk_token_table *table, wk_str text, char *out) {
+    return table->spelling == WK_SPELLING_BYTE_LEVEL
+               ? wk_byte_level_decode(&table->alphabet, text, out)
+               : decode_sentencepiece(text, out);
+}
+
 /* Bytes written to out, at most the token's size. */
-static size_t decode(wk_str token, wk_token_kind kind, const wk_byte_alphabet *alphabet,
-                     char *out) {
+static size_t decode(const wk_token_table *table, wk_str token, uint8_t kind, char *out) {
     switch (kind) {
     case WK_TOKEN_CONTROL:
     case WK_TOKEN_UNKNOWN: return 0;
     case WK_TOKEN_BYTE: *out = (char)wk_byte_token_value(token); return 1;
     case WK_TOKEN_USER_DEFINED: /* written as it is in byte-level vocabularies */
-        if (!alphabet) return decode_sentencepiece(token, out);
+        if (table->spelling == WK_SPELLING_SENTENCEPIECE) return decode_sentencepiece(token, out);
         if (token.size > 0) memcpy(out, token.text, token.size);
         return token.size;
-    default:
-        return alphabet ? wk_byte_level_decode(alphabet, token, out)
-                        : decode_sentencepiece(token, out);
+    default: return wk_token_decode(table, token, out);
     }
 }
 
-static void decode_all(const wk_vocab_desc *desc, wk_token_spelling spelling,
-                       wk_token_table *table) {
-    wk_byte_alphabet alphabet;
-    wk_byte_alphabet_init(&alphabet);
-    const bool byte_level = spelling == WK_SPELLING_BYTE_LEVEL;
+static void decode_all(const wk_vocab_desc *desc, wk_token_table *table) {
     uint32_t at = 0;
     for (uint32_t id = 0; id < table->n_tokens; id++) {
         table->offsets[id] = at;
-        at += (uint32_t)decode(desc->tokens[id], (wk_token_kind)table->kinds[id],
-                               byte_level ? &alphabet : NULL, table->bytes + at);
+        at += (uint32_t)decode(table, desc->tokens[id], table->kinds[id], table->bytes + at);
     }
     table->offsets[table->n_tokens] = at;
 }
 
 wick_status wk_token_table_make(wk_heap *heap, const wk_vocab_desc *desc,
                                 wk_token_spelling spelling, wk_token_table *out, wick_error *err) {
-    wk_token_table table = {.n_tokens = desc->n_tokens, .bytes_size = 1};
+    wk_token_table table = {.n_tokens = desc->n_tokens, .spelling = spelling, .bytes_size = 1};
+    wk_byte_alphabet_init(&table.alphabet);
     for (uint32_t id = 0; id < desc->n_tokens; id++) {
         const size_t size = desc->tokens[id].size;
         if (size > UINT32_MAX - table.bytes_size) {
@@ -152,7 +151,7 @@ wick_status wk_token_table_make(wk_heap *heap, const wk_vocab_desc *desc,
         wk_token_table_release(heap, &table);
         return status;
     }
-    decode_all(desc, spelling, &table);
+    decode_all(desc, &table);
     *out = table;
     return WICK_OK;
 }

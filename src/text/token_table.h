@@ -2,6 +2,7 @@
 #ifndef WK_TEXT_TOKEN_TABLE_H
 #define WK_TEXT_TOKEN_TABLE_H
 
+#include "text/byte_level.h"
 #include "text/tokenizer.h"
 
 /* How a vocabulary spells the bytes of its tokens. */
@@ -12,6 +13,8 @@ typedef enum wk_token_spelling {
 
 typedef struct wk_token_table {
     uint32_t n_tokens;
+    wk_token_spelling spelling;
+    wk_byte_alphabet alphabet;
     char *bytes;       /* what the tokens write, one after the other */
     uint32_t *offsets; /* [n_tokens + 1] into bytes */
     uint8_t *kinds;    /* [n_tokens] wk_token_kind */
@@ -30,6 +33,9 @@ void wk_token_table_release(wk_heap *heap, wk_token_table *table);
 static inline bool wk_token_is_text(const wk_token_table *table, uint32_t id) {
     return table->kinds[id] != WK_TOKEN_CONTROL && table->kinds[id] != WK_TOKEN_UNKNOWN;
 }
+
+/* Writes what a text of the file's spelling stands for, at most its size, and returns how much. */
+size_t wk_token_decode(const wk_token_table *table, wk_str text, char *out);
 
 /* What a token writes; nothing for those that are no text. id must be in range. */
 static inline wk_str wk_token_text(const wk_token_table *table, uint32_t id) {

@@ -1,8 +1,8 @@
 /* text/tokenizer.h: one interface over the tokenizer kinds.
  *
- * A vocabulary is described by plain arrays (from GGUF metadata, by llm/load); nothing here knows a
- * file format. Algorithms: SentencePiece BPE merging by score (Kudo and Richardson, 2018),
- * byte-level BPE (Radford et al., 2019). */
+ * A vocabulary is described by plain arrays (from GGUF metadata, by llm/vocabulary); nothing here
+ * knows a file format. Algorithms: byte-level BPE (text/bpe.h), SentencePiece's merging and unigram
+ * model (text/sentencepiece.h), WordPiece (text/wordpiece.h). */
 #ifndef WK_TEXT_TOKENIZER_H
 #define WK_TEXT_TOKENIZER_H
 
@@ -26,10 +26,10 @@ typedef enum wk_tristate { WK_UNSET, WK_NO, WK_YES } wk_tristate;
 
 /* All arrays are borrowed and must outlive the tokenizer (they lie in the model's arena). */
 typedef struct wk_vocab_desc {
-    wk_str model; /* tokenizer.ggml.model: "llama" (SentencePiece) or "gpt2" (byte-level BPE) */
-    /* tokenizer.ggml.pre: "gpt-2", "llama-bpe", "smollm", ...; "default" means the pattern of
-     * GPT-2. Only "gpt2" needs it. */
-    wk_str pre;
+    /* tokenizer.ggml.model: "gpt2" (byte-level BPE), "llama" (SentencePiece BPE by scores),
+     * "gemma4" (the same by merges), "t5" (unigram), "bert" (WordPiece) */
+    wk_str model;
+    wk_str pre; /* tokenizer.ggml.pre, of "gpt2" alone; empty: "default" */
     uint32_t n_tokens;
     const wk_str *tokens; /* [n_tokens] */
     const float *scores;  /* [n_tokens] or NULL */
@@ -38,13 +38,16 @@ typedef struct wk_vocab_desc {
     const wk_str *merges; /* [n_merges] "left right", best first */
     /* Ids, or WICK_NO_TOKEN where the metadata has none. */
     uint32_t begin, end, unknown, end_of_turn;
-    wk_tristate add_begin, add_end, add_space_prefix; /* unset: the model kind's default */
+    uint32_t classify, separator; /* BERT's begin and end */
+    /* unset: the model kind's default */
+    wk_tristate add_begin, add_end, add_separator, add_space_prefix, removes_extra_spaces;
+    wk_str charsmap; /* tokenizer.ggml.precompiled_charsmap (text/normalize.h), of "t5" alone */
 } wk_vocab_desc;
 
 /* Validates and indexes the vocabulary. Refused with a sentence: an unknown model or pre-tokenizer
  * (by name), ids out of range, a merge that names no token or has no space, no tokens, token types
- * that do not exist, what the kind needs and lacks (scores, merges, the pre-tokenizer's name), a
- * token to be added at the beginning or end that is not named. heap must outlive the tokenizer:
+ * that do not exist, what the kind needs and lacks (scores, merges, an unknown token), a token to
+ * be added at the beginning or end that is not named. heap must outlive the tokenizer:
  * wick_tokenize takes its scratch memory from it. Without kinds, the ids above are control tokens
  * and <0xXX> is a byte. */
 wick_status wk_tokenizer_make(wk_heap *heap, const wk_vocab_desc *desc, wick_tokenizer **out,

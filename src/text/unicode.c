@@ -1,4 +1,4 @@
-/* text/unicode.c: UTF-8 decoding and encoding. */
+/* text/unicode.c: UTF-8 decoding and encoding, folding. */
 #include "text/unicode.h"
 
 #include <assert.h>
@@ -62,4 +62,34 @@ size_t wk_utf8_encode(uint32_t code, char out[4]) {
     for (size_t i = size - 1; i > 0; i--, code >>= 6) out[i] = (char)(0x80 | (code & 0x3F));
     out[0] = (char)((0xF00u >> size & 0xFF) | code); /* size leading ones */
     return size;
+}
+
+/* Hangul syllables are a leading consonant, a vowel and perhaps a trailing consonant (the Unicode
+ * Standard, section 3.12). */
+static size_t decompose_hangul(uint32_t syllable, uint32_t out[WK_FOLD_MOST]) {
+    const uint32_t n_vowels = 21, n_trailing = 28;
+    out[0] = 0x1100 + syllable / (n_vowels * n_trailing);
+    out[1] = 0x1161 + syllable / n_trailing % n_vowels;
+    out[2] = 0x11A7 + syllable % n_trailing;
+    return syllable % n_trailing ? 3 : 2;
+}
+
+size_t wk_char_fold(uint32_t code, uint32_t out[WK_FOLD_MOST]) {
+    if (code >= 0xAC00 && code <= 0xD7A3) return decompose_hangul(code - 0xAC00, out);
+    if (wk_char_class_of(code) == WK_CHAR_NONSPACING) return 0;
+    uint32_t low = 0, high = wk_unicode_n_folds;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (wk_unicode_fold_codes[middle] < code) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    out[0] = code;
+    if (low == wk_unicode_n_folds || wk_unicode_fold_codes[low] != code) return 1;
+    const size_t begin = low > 0 ? wk_unicode_fold_ends[low - 1] : 0;
+    const size_t n = wk_unicode_fold_ends[low] - begin;
+    for (size_t i = 0; i < n; i++) out[i] = wk_unicode_fold_results[begin + i];
+    return n;
 }

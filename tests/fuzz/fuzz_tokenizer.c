@@ -40,17 +40,27 @@ static uint32_t take_id(input *in) {
     return id & 128 ? WICK_NO_TOKEN : id;
 }
 
-/* Adds tokens and merges to an empty or a small vocabulary, and overwrites ids. */
-static void take_vocabulary(input *in, small_vocab *v) {
-    const bool is_bpe = (take_byte(in) & 1) != 0;
-    const bool is_empty = (take_byte(in) & 1) != 0;
-    if (is_empty) {
-        small_vocab_begin(v, is_bpe ? "gpt2" : "llama", "smollm");
-    } else if (is_bpe) {
-        small_vocab_bpe(v, "gpt-2");
+/* The five kinds; the first two as small vocabularies or as empty ones. */
+static void begin_vocabulary(input *in, small_vocab *v) {
+    static const char *const models[] = {"llama", "gpt2", "gemma4", "t5", "bert"};
+    static const char *const pres[] = {"smollm", "falcon",       "llama-bpe",      "qwen35",
+                                       "gpt-4o", "deepseek-llm", "deepseek-coder", "deepseek-v3",
+                                       "tekken", "seed-coder",   "viking",         "default"};
+    const size_t kind = take_byte(in) % WK_COUNT(models);
+    const uint8_t choice = take_byte(in);
+    const char *const pre = pres[(choice >> 1) % WK_COUNT(pres)];
+    if (choice & 1 || kind > 1) {
+        small_vocab_begin(v, models[kind], pre);
+    } else if (kind == 1) {
+        small_vocab_bpe(v, pre);
     } else {
         small_vocab_sentencepiece(v);
     }
+}
+
+/* Adds tokens and merges to a vocabulary, and overwrites ids. */
+static void take_vocabulary(input *in, small_vocab *v) {
+    begin_vocabulary(in, v);
     for (int n = take_byte(in) & 63; n > 0; n--) {
         const uint32_t id = small_vocab_add(v, "", WK_TOKEN_NORMAL, 0);
         v->tokens[id] = take_string(in);
@@ -62,10 +72,13 @@ static void take_vocabulary(input *in, small_vocab *v) {
     v->desc.begin = take_id(in);
     v->desc.end = take_id(in);
     v->desc.unknown = take_id(in);
+    v->desc.separator = take_id(in);
+    v->desc.charsmap = take_string(in);
     const uint8_t options = take_byte(in);
     v->desc.add_begin = (wk_tristate)((options & 3) % 3);
     v->desc.add_end = (wk_tristate)((options >> 2 & 3) % 3);
     v->desc.add_space_prefix = (wk_tristate)((options >> 4 & 3) % 3);
+    v->desc.removes_extra_spaces = v->desc.add_end;
     if (options & 64) v->desc.kinds = NULL;
     if (options & 128) v->desc.scores = NULL;
 }

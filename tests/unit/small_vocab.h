@@ -42,7 +42,9 @@ static inline void small_vocab_begin(small_vocab *v, const char *model, const ch
                                 .begin = WICK_NO_TOKEN,
                                 .end = WICK_NO_TOKEN,
                                 .unknown = WICK_NO_TOKEN,
-                                .end_of_turn = WICK_NO_TOKEN}};
+                                .end_of_turn = WICK_NO_TOKEN,
+                                .classify = WICK_NO_TOKEN,
+                                .separator = WICK_NO_TOKEN}};
     v->desc.tokens = v->tokens;
     v->desc.kinds = v->kinds;
     v->desc.scores = v->scores;

@@ -11,17 +11,21 @@
 #include <string.h>
 
 /* Pieces of text with '|' between them. */
-static void split(wk_pretokenizer kind, const char *text, char *out) {
+static void split(const wk_pretokenizer *kind, const char *text, char *out) {
+    wk_pieces pieces;
+    wk_str piece;
     size_t left = strlen(text);
-    while (left > 0) {
-        const size_t size = wk_pretokenize(kind, text, left);
-        assert_in_range(size, 1, left);
-        memcpy(out, text, size);
-        out += size;
-        text += size;
-        left -= size;
+    wk_pieces_begin(&pieces, kind, (wk_str){text, left});
+    while (wk_pieces_next(&pieces, &piece)) {
+        assert_ptr_equal(piece.text, text);
+        assert_in_range(piece.size, 1, left);
+        memcpy(out, text, piece.size);
+        out += piece.size;
+        text += piece.size;
+        left -= piece.size;
         if (left > 0) *out++ = '|';
     }
+    assert_int_equal(left, 0);
     *out = '\0';
 }
 
@@ -29,7 +33,9 @@ typedef struct split_case {
     const char *text, *pieces;
 } split_case;
 
-static void check(wk_pretokenizer kind, const split_case *cases, size_t n) {
+static void check(const char *name, const split_case *cases, size_t n) {
+    const wk_pretokenizer *const kind = wk_pretokenizer_find(wk_str_of(name));
+    assert_non_null(kind);
     for (size_t i = 0; i < n; i++) {
         char pieces[256];
         split(kind, cases[i].text, pieces);
@@ -37,7 +43,7 @@ static void check(wk_pretokenizer kind, const split_case *cases, size_t n) {
     }
 }
 
-/* Expected pieces: the patterns in pretokenize.h, run by the Python module `regex`. */
+/* Expected pieces: the patterns in text/cut.h, run by the Python module `regex`. */
 static void gpt2(void **state) {
     (void)state;
     static const split_case cases[] = {
@@ -60,7 +66,7 @@ static void gpt2(void **state) {
          "a|\x80\xFF|b"},
         {"'", "'"},
     };
-    check(WK_PRETOKENIZER_GPT2, cases, WK_COUNT(cases));
+    check("gpt-2", cases, WK_COUNT(cases));
 }
 
 static void llama3(void **state) {
@@ -84,7 +90,7 @@ static void llama3(void **state) {
         {"\r\n x", "\r\n| x"},
         {"a  ", "a|  "},
     };
-    check(WK_PRETOKENIZER_LLAMA3, cases, WK_COUNT(cases));
+    check("llama-bpe", cases, WK_COUNT(cases));
 }
 
 static void qwen2(void **state) {
@@ -95,7 +101,7 @@ static void qwen2(void **state) {
         {"3.3\n", "3|.|3|\n"},
         {"!!\n\n\nx", "!!\n\n\n|x"},
     };
-    check(WK_PRETOKENIZER_QWEN2, cases, WK_COUNT(cases));
+    check("qwen2", cases, WK_COUNT(cases));
 }
 
 static void smollm(void **state) {
@@ -105,52 +111,205 @@ static void smollm(void **state) {
         {"\xC2\xBDx", "\xC2\xBD|x"}, {"'s1's", "'s|1|'s"},    {"3.3 3..3", "3|.|3| |3|..|3"},
         {" \n1", " \n|1"},
     };
-    check(WK_PRETOKENIZER_SMOLLM, cases, WK_COUNT(cases));
+    check("smollm", cases, WK_COUNT(cases));
+}
+
+static void qwen35(void **state) {
+    (void)state;
+    static const split_case cases[] = {
+        {"e\xCC\x81"
+         "a b",
+         "e\xCC\x81"
+         "a| b"},
+        {"\xCC\x81x", "\xCC\x81x"},
+        {"a\xCC\x81\xCC\x81 1", "a\xCC\x81\xCC\x81| |1"},
+        {"!\xCC\x81!", "!\xCC\x81|!"},
+    };
+    check("qwen35", cases, WK_COUNT(cases));
+}
+
+static void seed_coder(void **state) {
+    (void)state;
+    static const split_case cases[] = {
+        {"!!\n\nx", "!!|\n\n|x"},
+        {"a  \n b", "a|  \n| b"},
+        {"12", "1|2"},
+    };
+    check("seed-coder", cases, WK_COUNT(cases));
+}
+
+static void gpt_4o(void **state) {
+    (void)state;
+    static const split_case cases[] = {
+        {"HelloWorld's XMLHttp", "Hello|World's| XMLHttp"},
+        {"ABC DEf", "ABC| DEf"},
+        {"\xE6\xBC\xA2"
+         "A\xE6\xBC\xA2\xE5\xAD\x97"
+         "b",
+         "\xE6\xBC\xA2"
+         "A\xE6\xBC\xA2\xE5\xAD\x97"
+         "b"},
+        {"it'LLx 'll", "it'LL|x| '|ll"},
+        {"1234!/\n/a", "123|4|!/\n/|a"},
+        {" \xCC\x81"
+         "AB",
+         " \xCC\x81|AB"},
+        {"\xC7\x85"
+         "a A\xCC\x81"
+         "B",
+         "\xC7\x85"
+         "a| A\xCC\x81|B"},
+    };
+    check("gpt-4o", cases, WK_COUNT(cases));
+}
+
+static void tekken(void **state) {
+    (void)state;
+    static const split_case cases[] = {
+        {"HelloWorld's", "Hello|World|'s"},
+        {"12ab", "1|2|ab"},
+        {"//\n/x", "//\n/|x"},
+        {"\xE6\xBC\xA2"
+         "AB",
+         "\xE6\xBC\xA2|AB"},
+    };
+    check("tekken", cases, WK_COUNT(cases));
+}
+
+static void unnamed(void **state) {
+    (void)state;
+    static const split_case cases[] = {
+        {"a12345 `x`<>=", "a|123|45| `|x|`|<>="},
+        {"$5.00", "$|5|.|00"},
+        {"I'm  1234", "I|'|m| | |123|4"},
+    };
+    check("default", cases, WK_COUNT(cases));
+}
+
+static void falcon(void **state) {
+    (void)state;
+    static const split_case cases[] = {
+        {"a12345 `x`<>", "a|123|45| |`|x|`<>"},
+        {"100000", "100|000"},
+        {" 1234 ... x", " |123|4| |...| x"},
+    };
+    check("falcon", cases, WK_COUNT(cases));
+}
+
+static void deepseek_coder(void **state) {
+    (void)state;
+    static const split_case cases[] = {
+        {"a1\n\n b!", "a|1|\n|\n| b|!"},
+        {"x = \xE6\xBC\xA2\xE5\xAD\x97\xEA\xB0\x80"
+         "a",
+         "x| =| |\xE6\xBC\xA2\xE5\xAD\x97\xEA\xB0\x80|a"},
+        {"\t\tfoo ()", "\t|\tfoo| ()"},
+        {"\xE3\x80\x82\xE3\x80\x82 a", "\xE3\x80\x82\xE3\x80\x82| a"},
+    };
+    check("deepseek-coder", cases, WK_COUNT(cases));
+}
+
+static void deepseek_v3(void **state) {
+    (void)state;
+    static const split_case cases[] = {
+        {"a1234567b", "a|123|456|7|b"},
+        {"!important \?x", "!important| \?|x"},
+        {"\xE6\xBC\xA2\xE5\xAD\x97\xE3\x81\xB2\xE3\x82\x89\xE3\x81\x8C\xE3\x81\xAA abc",
+         "\xE6\xBC\xA2\xE5\xAD\x97\xE3\x81\xB2\xE3\x82\x89\xE3\x81\x8C\xE3\x81\xAA| abc"},
+        {"\x01\x02"
+         "a",
+         "\x01|\x02"
+         "a"},
+        {"  !!\n\nb", " | !!\n\n|b"},
+        {"\xC3\xA9\xCC\x81x", "\xC3\xA9\xCC\x81x"},
+    };
+    check("deepseek-v3", cases, WK_COUNT(cases));
+}
+
+static void bloom(void **state) {
+    (void)state;
+    static const split_case cases[] = {
+        {"Hello, world  (x)", "Hello|,| world|  (|x|)"},
+        {"a|b \xE3\x80\x82"
+         "c",
+         "a|||b| \xE3\x80\x82|c"},
+    };
+    check("bloom", cases, WK_COUNT(cases));
+}
+
+static void deepseek_llm(void **state) {
+    (void)state;
+    static const split_case cases[] = {
+        {"Hello world!! 12", "Hello| world|!!| |1|2"},
+        {"a  \n b  ", "a|  |\n| b|  "},
+        {"\xE5\xAD\x97x\xE3\x80\x82 \xE3\x80\x82y", "\xE5\xAD\x97|x|\xE3\x80\x82| |\xE3\x80\x82|y"},
+    };
+    check("deepseek-llm", cases, WK_COUNT(cases));
+}
+
+static void viking(void **state) {
+    (void)state;
+    static const split_case cases[] = {
+        {"a12 3,4", "a|1|2| |3|,|4"},
+    };
+    check("viking", cases, WK_COUNT(cases));
 }
 
 static void names(void **state) {
     (void)state;
-    wk_pretokenizer kind = WK_PRETOKENIZER_GPT2;
-    assert_true(wk_pretokenizer_find(wk_str_of("llama-bpe"), &kind));
-    assert_int_equal(kind, WK_PRETOKENIZER_LLAMA3);
-    assert_true(wk_pretokenizer_find(wk_str_of("smollm"), &kind));
-    assert_int_equal(kind, WK_PRETOKENIZER_SMOLLM);
-    assert_true(wk_pretokenizer_find(wk_str_of("gpt-2"), &kind));
-    assert_int_equal(kind, WK_PRETOKENIZER_GPT2);
-    assert_true(wk_pretokenizer_find(wk_str_of("qwen2"), &kind));
-    assert_int_equal(kind, WK_PRETOKENIZER_QWEN2);
-    assert_false(wk_pretokenizer_find(wk_str_of("deepseek-coder"), &kind));
-    assert_false(wk_pretokenizer_find(wk_str_of(""), &kind));
+    const wk_pretokenizer *const llama3 = wk_pretokenizer_find(wk_str_of("llama-bpe"));
+    assert_non_null(llama3);
+    assert_true(llama3->takes_whole && llama3->adds_begin);
+    assert_ptr_equal(wk_pretokenizer_find(wk_str_of("llama3")), llama3);
+    const wk_pretokenizer *const smaug = wk_pretokenizer_find(wk_str_of("smaug-bpe"));
+    assert_non_null(smaug);
+    assert_false(smaug->takes_whole || smaug->adds_begin);
+    assert_ptr_equal(smaug->cuts[0], llama3->cuts[0]);
+    assert_null(wk_pretokenizer_find(wk_str_of("gpt-9")));
+    assert_null(wk_pretokenizer_find(wk_str_of("")));
 }
 
 /* Any bytes are covered by pieces that are not empty. */
 static void random_bytes_are_covered(void **state) {
     (void)state;
-    static const char likely[] = " '\n\r1aS\xC3\xA9\xE2\x80\xA8";
+    static const char likely[] = " '\n\r1aS.$\xC3\xA9\xE2\x80\xA8\xE6\xBC\xA2";
+    static const char *const kinds[] = {
+        "default", "gpt-2",  "smollm",       "falcon",         "llama-bpe",   "qwen2", "qwen35",
+        "gpt-4o",  "tekken", "deepseek-llm", "deepseek-coder", "deepseek-v3", "bloom", "viking",
+    };
     wk_rng rng = {.seed = 7};
     for (int round = 0; round < 20000; round++) {
-        char text[24];
-        const size_t size = 1 + wk_rng_u32(&rng) % sizeof text;
+        char text[25] = {0}, pieces[64];
+        const size_t size = 1 + wk_rng_u32(&rng) % (sizeof text - 1);
         for (size_t i = 0; i < size; i++) {
             const uint32_t r = wk_rng_u32(&rng);
-            text[i] = r & 1 ? likely[(r >> 1) % (sizeof likely - 1)] : (char)(r >> 8 & 255);
+            text[i] = r & 1 ? likely[(r >> 1) % (sizeof likely - 1)] : (char)((r >> 8 & 255) | 1);
         }
-        for (int kind = WK_PRETOKENIZER_GPT2; kind <= WK_PRETOKENIZER_SMOLLM; kind++) {
-            size_t at = 0;
-            while (at < size) {
-                const size_t n = wk_pretokenize((wk_pretokenizer)kind, text + at, size - at);
-                assert_in_range(n, 1, size - at);
-                at += n;
-            }
+        for (size_t i = 0; i < WK_COUNT(kinds); i++) {
+            split(wk_pretokenizer_find(wk_str_of(kinds[i])), text, pieces);
         }
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpt2),  cmocka_unit_test(llama3),
-        cmocka_unit_test(qwen2), cmocka_unit_test(smollm),
-        cmocka_unit_test(names), cmocka_unit_test(random_bytes_are_covered),
+        cmocka_unit_test(gpt2),
+        cmocka_unit_test(llama3),
+        cmocka_unit_test(qwen2),
+        cmocka_unit_test(smollm),
+        cmocka_unit_test(qwen35),
+        cmocka_unit_test(seed_coder),
+        cmocka_unit_test(gpt_4o),
+        cmocka_unit_test(tekken),
+        cmocka_unit_test(unnamed),
+        cmocka_unit_test(falcon),
+        cmocka_unit_test(deepseek_coder),
+        cmocka_unit_test(deepseek_v3),
+        cmocka_unit_test(bloom),
+        cmocka_unit_test(deepseek_llm),
+        cmocka_unit_test(viking),
+        cmocka_unit_test(names),
+        cmocka_unit_test(random_bytes_are_covered),
     };
     return cmocka_run_group_tests_name("pretokenize", tests, NULL, NULL);
 }

@@ -51,6 +51,27 @@ static void test_text(void **state) {
     wick_session_close(session);
 }
 
+static void assert_same_tokens(const char *const *parts, const char *whole) {
+    size_t n, n_whole;
+    wick_session *const a = open_session(NULL), *const b = open_session(NULL);
+    for (; *parts; parts++) assert_int_equal(wick_session_append_text(a, *parts), WICK_OK);
+    assert_int_equal(wick_session_append_text(b, whole), WICK_OK);
+    const uint32_t *const tokens = wick_session_tokens(a, &n);
+    const uint32_t *const expected = wick_session_tokens(b, &n_whole);
+    assert_int_equal(n, n_whole);
+    assert_memory_equal(tokens, expected, n * sizeof *tokens);
+    wick_session_close(a);
+    wick_session_close(b);
+}
+
+/* SentencePiece puts a space before text, but not before text that goes on. */
+static void test_text_goes_on(void **state) {
+    (void)state;
+    assert_same_tokens((const char *const[]){"Once", " upon", " a time", NULL}, "Once upon a time");
+    assert_same_tokens((const char *const[]){"Once", "-", "upon", NULL}, "Once-upon");
+    assert_same_tokens((const char *const[]){"Once</s>", "upon", NULL}, "Once</s>upon");
+}
+
 static void test_stop_strings(void **state) {
     (void)state;
     static const char *const cases[][2] = {
@@ -321,6 +342,7 @@ static void test_two_sessions_interleave(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_text_goes_on),
         cmocka_unit_test(test_stop_strings),
         cmocka_unit_test(test_stop_holds_back),
         cmocka_unit_test(test_context_full_is_an_event),

@@ -77,15 +77,18 @@ static void classes(void **state) {
         uint32_t code;
         wk_char_class expected;
     } cases[] = {
-        {'a', WK_CHAR_LETTER},     {'Z', WK_CHAR_LETTER},     {0xE9, WK_CHAR_LETTER},
-        {0x43D, WK_CHAR_LETTER},   {0x6211, WK_CHAR_LETTER},  {0x1780, WK_CHAR_LETTER},
-        {0x2FA1D, WK_CHAR_LETTER}, {0x3134A, WK_CHAR_LETTER}, {'0', WK_CHAR_NUMBER},
-        {0xBD, WK_CHAR_NUMBER},    {0x2163, WK_CHAR_NUMBER},  {0x663, WK_CHAR_NUMBER},
-        {' ', WK_CHAR_SPACE},      {'\n', WK_CHAR_SPACE},     {0x0B, WK_CHAR_SPACE},
-        {0x85, WK_CHAR_SPACE},     {0xA0, WK_CHAR_SPACE},     {0x3000, WK_CHAR_SPACE},
-        {0x2028, WK_CHAR_SPACE},   {0x1C, WK_CHAR_OTHER},     {0x200B, WK_CHAR_OTHER},
-        {'!', WK_CHAR_OTHER},      {0x301, WK_CHAR_OTHER},    {0x1F999, WK_CHAR_OTHER},
-        {0xE000, WK_CHAR_OTHER},   {0x10FFFF, WK_CHAR_OTHER}, {0x180E, WK_CHAR_OTHER},
+        {'a', WK_CHAR_LOWER},      {'Z', WK_CHAR_UPPER},       {0xE9, WK_CHAR_LOWER},
+        {0x1C5, WK_CHAR_UPPER},    {0x43D, WK_CHAR_LOWER},     {0x6211, WK_CHAR_LETTER},
+        {0x2B0, WK_CHAR_LETTER},   {0x1780, WK_CHAR_LETTER},   {0x2FA1D, WK_CHAR_LETTER},
+        {0x3134A, WK_CHAR_LETTER}, {'0', WK_CHAR_NUMBER},      {0xBD, WK_CHAR_NUMBER},
+        {0x2163, WK_CHAR_NUMBER},  {0x663, WK_CHAR_NUMBER},    {' ', WK_CHAR_SPACE},
+        {'\n', WK_CHAR_SPACE},     {0x0B, WK_CHAR_SPACE},      {0x85, WK_CHAR_SPACE},
+        {0xA0, WK_CHAR_SPACE},     {0x3000, WK_CHAR_SPACE},    {0x2028, WK_CHAR_SPACE},
+        {0x1C, WK_CHAR_CONTROL},   {0x200B, WK_CHAR_CONTROL},  {0xE000, WK_CHAR_CONTROL},
+        {0x180E, WK_CHAR_CONTROL}, {'!', WK_CHAR_PUNCTUATION}, {0x2026, WK_CHAR_PUNCTUATION},
+        {'$', WK_CHAR_SYMBOL},     {0x1F999, WK_CHAR_SYMBOL},  {0x301, WK_CHAR_NONSPACING},
+        {0x903, WK_CHAR_MARK},     {0x20DD, WK_CHAR_MARK},     {0x10FFFF, WK_CHAR_OTHER},
+        {0x378, WK_CHAR_OTHER},    {0xD800, WK_CHAR_OTHER},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(wk_char_class_of(cases[i].code), cases[i].expected);
@@ -97,12 +100,48 @@ static void classes(void **state) {
     assert_int_equal(n_spaces, 25); /* PropList.txt, White_Space */
 }
 
+static void assert_folded(uint32_t code, const uint32_t *expected, size_t n) {
+    uint32_t folded[WK_FOLD_MOST];
+    assert_int_equal(wk_char_fold(code, folded), n);
+    for (size_t i = 0; i < n; i++) assert_int_equal(folded[i], expected[i]);
+}
+
+#define ASSERT_FOLDED(code, ...)                                                                   \
+    assert_folded(code, (const uint32_t[]){__VA_ARGS__},                                           \
+                  sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+/* Expected: unicodedata of Python: NFD, without Mn, in lower case. */
+static void folding(void **state) {
+    (void)state;
+    ASSERT_FOLDED('a', 'a');
+    ASSERT_FOLDED('Z', 'z');
+    ASSERT_FOLDED(0xC4, 'a');              /* A with diaeresis */
+    ASSERT_FOLDED(0x1EED, 'u');            /* u with horn and hook above */
+    ASSERT_FOLDED(0x130, 'i');             /* I with dot above */
+    ASSERT_FOLDED(0x416, 0x436);           /* Cyrillic */
+    ASSERT_FOLDED(0x37E, ';');             /* Greek question mark */
+    ASSERT_FOLDED(0x9CB, 0x9C7, 0x9BE);    /* a Bengali vowel of two spacing marks */
+    ASSERT_FOLDED(0xAC00, 0x1100, 0x1161); /* Hangul */
+    ASSERT_FOLDED(0xD7A3, 0x1112, 0x1175, 0x11C2);
+    ASSERT_FOLDED(0xF900, 0x8C48); /* a compatibility ideograph */
+    ASSERT_FOLDED(0x10FFFF, 0x10FFFF);
+    uint32_t none[WK_FOLD_MOST];
+    assert_int_equal(wk_char_fold(0x301, none), 0);
+    for (uint32_t code = 0; code <= 0x10FFFF; code++) {
+        uint32_t once[WK_FOLD_MOST];
+        const size_t n = wk_char_fold(code, once);
+        assert_in_range(n, 0, WK_FOLD_MOST);
+        for (size_t i = 0; i < n; i++) ASSERT_FOLDED(once[i], once[i]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_scalar_value_survives),
         cmocka_unit_test(only_scalar_values_decode),
         cmocka_unit_test(cut_and_bad_sequences_stand_alone),
         cmocka_unit_test(classes),
+        cmocka_unit_test(folding),
     };
     return cmocka_run_group_tests_name("unicode", tests, NULL, NULL);
 }

@@ -58,9 +58,15 @@ static inline void fixture_describe(vocab_fixture *f) {
     f->desc.end = fixture_id(gguf, "tokenizer.ggml.eos_token_id");
     f->desc.unknown = fixture_id(gguf, "tokenizer.ggml.unknown_token_id");
     f->desc.end_of_turn = fixture_id(gguf, "tokenizer.ggml.eot_token_id");
+    f->desc.classify = fixture_id(gguf, "tokenizer.ggml.cls_token_id");
+    f->desc.separator = fixture_id(gguf, "tokenizer.ggml.seperator_token_id");
     f->desc.add_begin = fixture_bool(gguf, "tokenizer.ggml.add_bos_token");
     f->desc.add_end = fixture_bool(gguf, "tokenizer.ggml.add_eos_token");
+    f->desc.add_separator = fixture_bool(gguf, "tokenizer.ggml.add_sep_token");
     f->desc.add_space_prefix = fixture_bool(gguf, "tokenizer.ggml.add_space_prefix");
+    f->desc.removes_extra_spaces = fixture_bool(gguf, "tokenizer.ggml.remove_extra_whitespaces");
+    const wick_value *const map = wk_gguf_find(gguf, "tokenizer.ggml.precompiled_charsmap");
+    if (map) f->desc.charsmap = (wk_str){map->array.values, (size_t)map->array.count};
 }
 
 /* WICK_ERR_NOT_FOUND when there is no such file; otherwise what wk_tokenizer_make says. To be

@@ -1,0 +1,330 @@
+/* Tests of text/wordpiece, text/unigram, text/normalize, and of SentencePiece with merges, on
+ * vocabularies small enough to see why. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "checked_heap.h"
+#include "unit/small_vocab.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ADD = WICK_TOKENIZE_ADD_SPECIAL, PARSE = WICK_TOKENIZE_PARSE_SPECIAL };
+
+static wick_tokenizer *make(wk_heap *heap, const wk_vocab_desc *desc) {
+    wick_error error = {.status = WICK_OK};
+    wick_tokenizer *tokenizer = NULL;
+    wk_heap_init(heap, NULL);
+    if (wk_tokenizer_make(heap, desc, &tokenizer, &error) != WICK_OK) fail_msg("%s", error.message);
+    return tokenizer;
+}
+
+static void free_tokenizer(wk_heap *heap, wick_tokenizer *t) {
+    wk_tokenizer_free(heap, t);
+    assert_int_equal(heap->live_bytes, 0);
+}
+
+static void assert_ids(const wick_tokenizer *t, const char *text, uint32_t flags,
+                       const uint32_t *expected, size_t n_expected) {
+    uint32_t ids[256];
+    size_t count = 0;
+    assert_int_equal(wick_tokenize(t, text, strlen(text), flags, ids, WK_COUNT(ids), &count),
+                     WICK_OK);
+    assert_int_equal(count, n_expected);
+    for (size_t i = 0; i < count; i++) assert_int_equal(ids[i], expected[i]);
+}
+
+#define ASSERT_IDS(t, text, flags, ...)                                                            \
+    assert_ids(t, text, flags, (const uint32_t[]){__VA_ARGS__},                                    \
+               sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+static void assert_refused(const wk_vocab_desc *desc, const char *part) {
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    wick_error error = {.status = WICK_OK};
+    wick_tokenizer *t = NULL;
+    assert_int_equal(wk_tokenizer_make(&heap, desc, &t, &error), WICK_ERR_FORMAT);
+    if (!strstr(error.message, part)) fail_msg("'%s' lacks '%s'", error.message, part);
+    assert_int_equal(heap.live_bytes, 0);
+}
+
+static void add_all(small_vocab *v, const char *const *texts, size_t n) {
+    for (size_t i = 0; i < n; i++) small_vocab_add(v, texts[i], WK_TOKEN_NORMAL, -(float)i);
+}
+
+static void assert_text(const wick_tokenizer *t, const uint32_t *ids, size_t n, const char *text) {
+    char out[256];
+    size_t total = 0, size;
+    wick_detokenizer state = {.tokenizer = t};
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(wick_detokenize(&state, ids[i], out + total, sizeof out - total, &size),
+                         WICK_OK);
+        total += size;
+    }
+    out[total] = '\0';
+    assert_string_equal(out, text);
+}
+
+/* --- WordPiece --- */
+
+enum { UNK, CLS, SEP, UN, AFF, ABLE, HI, COMMA, HAN, HAS_A, E, UNABLE };
+
+static void make_wordpiece(small_vocab *v) {
+    static const char *const texts[] = {"\xE2\x96\x81un",
+                                        "aff",
+                                        "able",
+                                        "\xE2\x96\x81hi",
+                                        "\xE2\x96\x81,",
+                                        "\xE2\x96\x81\xE6\xBC\xA2",
+                                        "\xE2\x96\x81\x61", /* a */
+                                        "e"};
+    small_vocab_begin(v, "bert", "");
+    v->desc.unknown = small_vocab_add(v, "[UNK]", WK_TOKEN_CONTROL, 0);
+    v->desc.classify = small_vocab_add(v, "[CLS]", WK_TOKEN_CONTROL, 0);
+    v->desc.separator = small_vocab_add(v, "[SEP]", WK_TOKEN_CONTROL, 0);
+    add_all(v, texts, WK_COUNT(texts));
+}
+
+static void wordpiece(void **state) {
+    (void)state;
+    wk_heap heap;
+    small_vocab v;
+    make_wordpiece(&v);
+    wick_tokenizer *t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "unaffable", 0, UN, AFF, ABLE);
+    ASSERT_IDS(t, "unaffable", ADD, CLS, UN, AFF, ABLE, SEP);
+    ASSERT_IDS(t, "  HI,\thi\n", 0, HI, COMMA, HI);
+    ASSERT_IDS(t, "unafford hi", 0, UNK, HI); /* a part of the word is no piece */
+    ASSERT_IDS(t, "aff", 0, UNK);             /* a piece that begins no word */
+    ASSERT_IDS(t, "hi\xE6\xBC\xA2hi", 0, HI, HAN, HI);
+    ASSERT_IDS(t, "\xC3\x80\xC3\xA9 ae\xCC\x81", 0, HAS_A, E, HAS_A, E); /* accents go */
+    ASSERT_IDS(t, "h\x01i\xE2\x80\x8B \xFF", 0, HI); /* so do control characters and bad bytes */
+    ASSERT_IDS(t, "[CLS]", 0, UNK, UNK, UNK);
+    ASSERT_IDS(t, "[CLS]hi", PARSE, CLS, HI);
+    assert_ids(t, " \n ", 0, NULL, 0);
+    assert_text(t, (const uint32_t[]){CLS, UN, AFF, ABLE, COMMA, HI, SEP}, 7, "unaffable , hi");
+    assert_int_equal(wick_token_begin(t), CLS);
+    assert_int_equal(wick_token_end(t), SEP);
+    free_tokenizer(&heap, t);
+
+    v.desc.add_separator = WK_NO;
+    t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "hi", ADD, CLS, HI);
+    free_tokenizer(&heap, t);
+}
+
+static void long_words_are_unknown(void **state) {
+    (void)state;
+    wk_heap heap;
+    small_vocab v;
+    make_wordpiece(&v);
+    wick_tokenizer *const t = make(&heap, &v.desc);
+    char text[128] = "a";
+    memset(text + 1, 'e', 100);
+    ASSERT_IDS(t, text, 0, UNK);
+    text[100] = '\0'; /* 100 characters are not too many */
+    uint32_t ids[128];
+    size_t n = 0;
+    assert_int_equal(wick_tokenize(t, text, 100, 0, ids, WK_COUNT(ids), &n), WICK_OK);
+    assert_int_equal(n, 100);
+    free_tokenizer(&heap, t);
+}
+
+static void capitals_count_where_there_are_some(void **state) {
+    (void)state;
+    wk_heap heap;
+    small_vocab v;
+    make_wordpiece(&v);
+    const uint32_t capital = small_vocab_add(&v,
+                                             "\xE2\x96\x81"
+                                             "A",
+                                             WK_TOKEN_NORMAL, 0);
+    wick_tokenizer *const t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "A a HI \xC3\x80", 0, capital, HAS_A, UNK, UNK);
+    free_tokenizer(&heap, t);
+}
+
+/* --- The unigram model --- */
+
+static void make_unigram(small_vocab *v) {
+    static const char *const texts[] = {"\xE2\x96\x81", "a", "b", "ab", "abc", "c", "bcd"};
+    static const float scores[] = {-2, -3, -3, -4, -9, -3, -4};
+    small_vocab_begin(v, "t5", "");
+    v->desc.unknown = small_vocab_add(v, "<unk>", WK_TOKEN_UNKNOWN, 0);
+    v->desc.end = small_vocab_add(v, "</s>", WK_TOKEN_CONTROL, 0);
+    for (size_t i = 0; i < WK_COUNT(texts); i++) {
+        small_vocab_add(v, texts[i], WK_TOKEN_NORMAL, scores[i]);
+    }
+}
+
+static void unigram(void **state) {
+    (void)state;
+    enum { UNKNOWN, END, SPACE, A, B, AB, ABC, C, BCD };
+    wk_heap heap;
+    small_vocab v;
+    make_unigram(&v);
+    wick_tokenizer *t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "abcd", 0, SPACE, A, BCD); /* the longest first would end in nothing */
+    ASSERT_IDS(t, "abc", 0, SPACE, AB, C);   /* the whole is worse */
+    ASSERT_IDS(t, "ab", ADD, SPACE, AB, END);
+    ASSERT_IDS(t, "axyzb", 0, SPACE, A, UNKNOWN, B); /* one for all in a row */
+    ASSERT_IDS(t, "  a   b ", 0, SPACE, A, SPACE, B);
+    ASSERT_IDS(t, "a</s>", 0, SPACE, A, UNKNOWN);
+    ASSERT_IDS(t, "a</s>b", PARSE, SPACE, A, END, SPACE, B);
+    ASSERT_IDS(t, "\xFF", 0, SPACE, UNKNOWN);
+    assert_ids(t, "   ", 0, NULL, 0);
+    assert_text(t, (const uint32_t[]){SPACE, A, SPACE, BCD, END}, 5, "a bcd");
+    free_tokenizer(&heap, t);
+
+    v.desc.removes_extra_spaces = v.desc.add_space_prefix = WK_NO;
+    t = make(&heap, &v.desc);
+    ASSERT_IDS(t, " a  b ", 0, SPACE, A, SPACE, SPACE, B, SPACE);
+    free_tokenizer(&heap, t);
+}
+
+/* Scores that are no numbers give some ids, and they end. */
+static void unigram_with_any_scores(void **state) {
+    (void)state;
+    static const float odd[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < WK_COUNT(odd); i++) {
+        wk_heap heap;
+        small_vocab v;
+        make_unigram(&v);
+        for (uint32_t id = 2; id < v.desc.n_tokens; id++) v.scores[id] = odd[i];
+        wick_tokenizer *const t = make(&heap, &v.desc);
+        uint32_t ids[8];
+        size_t n = 0;
+        assert_int_equal(wick_tokenize(t, "abxcd", 5, 0, ids, WK_COUNT(ids), &n), WICK_OK);
+        assert_in_range(n, 1, 8);
+        free_tokenizer(&heap, t);
+    }
+}
+
+/* A double array by hand: A becomes "ab". The root's children are at offset 1; 'A' is at 1 ^ 0x41,
+ * its leaf at that place ^ 2. */
+static void replacements(void **state) {
+    (void)state;
+    enum { UNITS = 128, AT = 1 ^ 'A', LEAF = AT ^ 2 };
+    static unsigned char map[4 + 4 * UNITS + 5];
+    const uint32_t units[][2] = {{0, 1U << 10}, {AT, 'A' | 1U << 8 | 2U << 10}, {LEAF, 1}};
+    map[0] = (4 * UNITS) & 255;
+    map[1] = (4 * UNITS) >> 8;
+    for (size_t i = 0; i < WK_COUNT(units); i++) {
+        unsigned char *const at = map + 4 + 4 * units[i][0];
+        for (int k = 0; k < 4; k++) at[k] = (unsigned char)(units[i][1] >> (8 * k));
+    }
+    memcpy(map + 4 + 4 * UNITS, "?ab\0c", 5);
+    wk_heap heap;
+    small_vocab v;
+    make_unigram(&v);
+    v.desc.charsmap = (wk_str){(const char *)map, sizeof map};
+    wick_tokenizer *t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "AcA", 0, 2, 5, 7, 5);
+    free_tokenizer(&heap, t);
+
+    v.desc.charsmap.size -= 2; /* the replacement's end is missing */
+    t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "A", 0, 2, 5);
+    free_tokenizer(&heap, t);
+    v.desc.charsmap.size = 4 + 4 * UNITS; /* all of it: then there is none */
+    t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "A", 0, 2, 0);
+    free_tokenizer(&heap, t);
+    v.desc.charsmap.size--;
+    assert_refused(&v.desc, "precompiled_charsmap");
+    v.desc.charsmap.size = 3;
+    assert_refused(&v.desc, "precompiled_charsmap");
+}
+
+/* --- SentencePiece with merges --- */
+
+static void make_merges(small_vocab *v) {
+    small_vocab_sentencepiece(v);
+    v->desc.model = wk_str_of("gemma4");
+    v->desc.scores = NULL;
+    small_vocab_merge(v, "\xE2\x96\x81 h");
+    small_vocab_merge(v, "h e");
+    small_vocab_merge(v, "l l");
+    small_vocab_merge(v, "he ll");
+}
+
+static void merges_of_characters(void **state) {
+    (void)state;
+    enum { SPACE = 259, H, E_, L, O, HE, LL, HELL, HELLO, S_HELLO, S_H };
+    wk_heap heap;
+    small_vocab v;
+    make_merges(&v);
+    wick_tokenizer *const t = make(&heap, &v.desc);
+    ASSERT_IDS(t, "hello", 0, HELL, O);
+    ASSERT_IDS(t, "hello", ADD, 1, HELL, O);
+    ASSERT_IDS(t, " hello", 0, S_H, E_, LL, O); /* the list decides, not the scores */
+    ASSERT_IDS(t, "z\xC3", 0, 3 + 'z', 3 + 0xC3);
+    ASSERT_IDS(t, "</s>", 0, 3 + '<', 3 + '/', 3 + 's', 3 + '>');
+    free_tokenizer(&heap, t);
+    v.desc.n_merges = 0;
+    assert_refused(&v.desc, "tokenizer.ggml.merges is missing");
+}
+
+static void refusals(void **state) {
+    (void)state;
+    small_vocab v;
+    make_wordpiece(&v);
+    v.desc.unknown = WICK_NO_TOKEN;
+    assert_refused(&v.desc, "tokenizer.ggml.unknown_token_id");
+    make_wordpiece(&v);
+    v.desc.classify = v.desc.n_tokens;
+    assert_refused(&v.desc, "tokenizer.ggml.cls_token_id");
+    make_wordpiece(&v);
+    v.desc.separator = v.desc.n_tokens;
+    assert_refused(&v.desc, "tokenizer.ggml.seperator_token_id");
+    make_unigram(&v);
+    v.desc.scores = NULL;
+    assert_refused(&v.desc, "tokenizer.ggml.scores is missing");
+}
+
+/* Every allocation fails once: a status, nothing lost, nothing left. */
+static void survives_short_memory(void **state) {
+    (void)state;
+    static const char text[] = "hello, hello \xE2\x96\x81 abcd";
+    static void (*const makers[])(small_vocab *) = {make_wordpiece, make_unigram, make_merges};
+    for (size_t kind = 0; kind < WK_COUNT(makers); kind++) {
+        small_vocab v;
+        makers[kind](&v);
+        bool passed = false;
+        for (uint64_t allowed = 0; !passed; allowed++) {
+            checked_heap checked;
+            checked_heap_init(&checked, allowed);
+            wick_error error = {.status = WICK_OK};
+            wick_tokenizer *t = NULL;
+            uint32_t ids[64];
+            size_t count;
+            wick_status status = wk_tokenizer_make(&checked.heap, &v.desc, &t, &error);
+            if (status == WICK_OK) {
+                status = wick_tokenize(t, text, sizeof text - 1, 0, ids, 64, &count);
+            }
+            passed = status == WICK_OK;
+            if (!passed) assert_int_equal(status, WICK_ERR_OUT_OF_MEMORY);
+            wk_tokenizer_free(&checked.heap, t);
+            assert_true(checked_heap_is_clean(&checked));
+            assert_true(allowed < 100);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wordpiece),
+        cmocka_unit_test(long_words_are_unknown),
+        cmocka_unit_test(capitals_count_where_there_are_some),
+        cmocka_unit_test(unigram),
+        cmocka_unit_test(unigram_with_any_scores),
+        cmocka_unit_test(replacements),
+        cmocka_unit_test(merges_of_characters),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(survives_short_memory),
+    };
+    return cmocka_run_group_tests_name("tokenizer_kinds", tests, NULL, NULL);
+}
