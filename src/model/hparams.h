@@ -45,6 +45,9 @@ typedef struct wk_hparams {
     float embedding_scale;
     uint32_t n_positions, n_token_types; /* rows of those tables; 0: there are none */
     int embedding_norm, output_norm;     /* ids of model weights, or WK_NO_MODEL_WEIGHT */
+    /* Channels of an input that each layer has of its own, made of the token and its embedding; 0:
+     * there is none. */
+    uint32_t n_embd_layer;
     /* Logits: products with the output matrix * logit_scale, then c tanh(logit / c), c > 0. */
     float logit_scale, logit_softcap;
 } wk_hparams;
