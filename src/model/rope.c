@@ -133,8 +133,8 @@ wick_status wk_rope_add(const wk_metadata *meta, wk_hparams *hparams, const wk_r
     hparams->rope[hparams->n_ropes++] = (wk_rope){
         .n_pairs = n_pairs,
         .frequency = frequency,
-        .magnitude =
-            s.is_yarn ? s.attn_factor * (is_longer ? 1.0 + 0.1 * log(s.factor) : 1.0) : 1.0,
+        .original_context = s.original_context,
+        .magnitude = s.attn_factor * (is_longer ? 1.0 + 0.1 * log(s.factor) : 1.0),
         .has_divisors = !desc->is_plain,
     };
     return WICK_OK;
