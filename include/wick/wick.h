@@ -6,6 +6,7 @@
 #include <wick/base.h>
 #include <wick/convert.h>
 #include <wick/device.h>
+#include <wick/embed.h>
 #include <wick/file.h>
 #include <wick/kernel.h>
 #include <wick/model.h>

@@ -6,12 +6,13 @@
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-static void note_largest(wk_hparams *hparams, const wk_layer_spec *spec) {
+static void summarize(wk_hparams *hparams, const wk_layer_spec *spec) {
     const wk_attention_spec *const attention = &spec->attention;
     hparams->n_heads_q = larger(hparams->n_heads_q, attention->n_heads_q);
     hparams->n_heads_kv = larger(hparams->n_heads_kv, attention->n_heads_kv);
     hparams->head_dim = larger(hparams->head_dim, attention->head_dim);
     hparams->head_dim_v = larger(hparams->head_dim_v, attention->head_dim_v);
+    hparams->is_bidirectional |= spec->mixer == WK_MIXER_ATTENTION && attention->is_bidirectional;
 }
 
 static wick_status describe(wk_model *model, const wk_family *family, wick_error *err) {
@@ -33,7 +34,7 @@ static wick_status describe(wk_model *model, const wk_family *family, wick_error
     for (uint32_t i = 0; i < n_layers; i++) {
         model->layers[i].spec = specs[i];
         wk_model_find_forms(model, i, &model->layers[i].spec);
-        note_largest(&model->hparams, &specs[i]);
+        summarize(&model->hparams, &specs[i]);
     }
     model->placement.n_stages = 1;
     model->placement.stages[0].count = model->hparams.n_layers;
