@@ -1,4 +1,4 @@
-/* model/families/command.c: Command R (Cohere, 2024): parallel branches on one LayerNorm. */
+/* model/families/cohere.c: Command R (Cohere, 2024): parallel branches on one LayerNorm. */
 #include "core/status.h"
 #include "model/families.h"
 
