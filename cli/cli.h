@@ -22,8 +22,8 @@ typedef struct cli_command {
     int (*run)(void *options);       /* returns the exit code */
 } cli_command;
 
-extern const cli_command cli_run, cli_info, cli_tokenize, cli_logits, cli_embed, cli_devices, cli_bench,
-    cli_gguf, cli_verify, cli_pull, cli_models, cli_rm, cli_quantize;
+extern const cli_command cli_run, cli_info, cli_tokenize, cli_logits, cli_embed, cli_devices,
+    cli_bench, cli_gguf, cli_verify, cli_pull, cli_models, cli_rm, cli_quantize;
 
 void cli_print_command_help(const cli_command *command);
 /* commands: in the order of the help text, NULL at the end. */

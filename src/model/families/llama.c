@@ -1,5 +1,6 @@
 /* model/families/llama.c: Llama 1 to 3, Mistral, SmolLM2 and their like (Touvron et al., 2023),
- * Mixtral (Jiang et al., 2024), InternLM2 (Cai et al., 2024) and SmolLM3, whose every fourth layer knows no positions. */
+ * Mixtral (Jiang et al., 2024), InternLM2 (Cai et al., 2024) and SmolLM3, whose every fourth layer
+ * knows no positions. */
 #include "core/status.h"
 #include "model/families.h"
 
