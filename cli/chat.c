@@ -199,15 +199,14 @@ static int converse(cli_chat *chat) {
 
 static int run(void *given) {
     const chat_options *const o = given;
-    wick_logit_bias biases[CLI_MAX_BIASES];
-    wick_sampler_desc sampler = {0};
+    cli_sampling sampling;
     cli_chat chat = {.session = NULL};
-    int code = cli_sampling_desc(&cli_chat_command_line, &o->sampling, biases, &sampler);
+    int code = cli_sampling_read(&cli_chat_command_line, &o->sampling, &sampling);
     chat.desc = (wick_session_desc){.context_length = o->context_length,
                                     .chunk_length = o->engine.chunk_length,
                                     .cache = (wick_cache)o->engine.cache,
                                     .max_tokens = o->max_tokens,
-                                    .sampler = sampler,
+                                    .sampler = sampling.desc,
                                     .special = true};
     if (code == CLI_OK) code = prepare(o, &chat);
     cli_keep_interrupt();
@@ -217,6 +216,7 @@ static int run(void *given) {
     wick_json_free(chat.tools);
     cli_messages_cut(&chat.messages, 0);
     cli_engine_close(&chat.engine);
+    cli_sampling_free(&sampling);
     return code;
 }
 

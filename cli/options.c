@@ -43,11 +43,11 @@ static const cli_option *find_letter(const cli_command *command, char letter) {
     return option;
 }
 
-/* place counts the arguments without a name from 0. */
+/* place counts the arguments without a name from 0; a list takes all from its own on. */
 static const cli_option *find_place(const cli_command *command, size_t place) {
     const cli_option *option;
     for (size_t i = 0; (option = option_at(command, i)) != NULL; i++) {
-        if (option->name == NULL && place-- == 0) break;
+        if (option->name == NULL && (option->kind == &cli_list || place-- == 0)) break;
     }
     return option;
 }

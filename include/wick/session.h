@@ -70,6 +70,9 @@ typedef struct wick_sampler_desc {
 typedef enum wick_logits_mode {
     WICK_LOGITS_NONE,
     WICK_LOGITS_ALL, /* an event with the logits after every token that is appended */
+    /* The same with hidden states instead, what the logits are made of; see wick/embed.h. The only
+     * mode of encoders, which read a text at once: it must be appended whole, after a reset. */
+    WICK_LOGITS_STATES,
 } wick_logits_mode;
 
 /* Element type of the key-value cache. AUTO: f32 in exact math, f16 in fast math. */
@@ -94,7 +97,7 @@ typedef struct wick_session_desc {
 } wick_session_desc;
 
 /* The model must outlive the session. desc may be NULL. WICK_ERR_VALUE: a field of desc is out of
- * its range; WICK_ERR_OUT_OF_MEMORY. */
+ * its range; WICK_ERR_OUT_OF_MEMORY; WICK_ERR_UNSUPPORTED: an encoder generates no text. */
 WICK_API wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
                                        wick_session **session, wick_error *error);
 WICK_API void wick_session_close(wick_session *session);
@@ -147,7 +150,7 @@ typedef struct wick_event {
     const char *text; /* UTF-8, whole characters, not terminated; valid until the next step */
     size_t text_size;
     uint32_t position;    /* LOGITS */
-    const float *logits;  /* LOGITS: [n_vocab] */
+    const float *logits;  /* LOGITS: [n_vocab], states: [n_embd] */
     uint32_t done, total; /* PROMPT */
     /* TOKEN, END by token or stop string: first of the token itself, then of the n_logprobs most
      * likely ones, best first; valid until the next step. NULL: not asked for. */

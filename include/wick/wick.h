@@ -7,6 +7,7 @@
 #include <wick/chat.h>
 #include <wick/convert.h>
 #include <wick/device.h>
+#include <wick/embed.h>
 #include <wick/file.h>
 #include <wick/json.h>
 #include <wick/kernel.h>

@@ -235,7 +235,8 @@ typedef union wk_params {
     } attention;
     struct {
         float scale, softcap;
-        int32_t window;
+        int32_t window;        /* as above; bidirectional: to either side, up to i + window - 1 */
+        bool is_bidirectional; /* all keys of the sequence are seen, else those up to the query's */
         wk_batch_layout batch;
     } cached; /* attention_cached, kv_append */
     struct {
@@ -249,6 +250,18 @@ typedef union wk_params {
     } scan;
     wk_custom_run *custom;
 } wk_params;
+
+/* The keys that a row of attention_cached at position sees, of `length` ones of its sequence. */
+typedef struct wk_key_range {
+    int64_t first, end;
+} wk_key_range;
+static inline wk_key_range wk_cached_keys(const wk_params *p, int64_t position, int64_t length) {
+    const int64_t window = p->cached.window;
+    const bool is_cut = p->cached.is_bidirectional && window > 0 && window < length - position;
+    const int64_t last = p->cached.is_bidirectional && !is_cut ? length : position + 1;
+    return (wk_key_range){.first = window > 0 && position >= window ? position - window + 1 : 0,
+                          .end = is_cut ? position + window : last};
+}
 
 typedef enum wk_access { WK_READ = 1, WK_WRITE = 2, WK_READ_WRITE = 3 } wk_access;
 

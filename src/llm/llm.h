@@ -12,14 +12,19 @@
 /* What a session has where its desc says 0, and how many tokens a block of the cache holds. */
 enum { WK_DEFAULT_CONTEXT = 4096, WK_DEFAULT_CHUNK = 512, WK_BLOCK_SIZE = 64 };
 
-typedef enum wk_outputs { WK_OUTPUTS_NONE, WK_OUTPUTS_LAST, WK_OUTPUTS_ALL } wk_outputs;
+typedef enum wk_outputs {
+    WK_OUTPUTS_NONE,
+    WK_OUTPUTS_LAST,
+    WK_OUTPUTS_ALL,
+    WK_OUTPUTS_STATES, /* of all rows what the output matrix would multiply, [n_embd] each */
+} wk_outputs;
 
 /* What a session needs of its devices. */
 typedef struct wk_runner_desc {
     uint32_t context_length; /* tokens that the cache holds */
     uint32_t chunk_length;   /* most rows of a batch */
     wick_dtype cache_dtype;
-    wk_outputs outputs; /* of batches whose outputs are wanted: LAST or ALL */
+    wk_outputs outputs; /* of batches whose outputs are wanted: not NONE */
 } wk_runner_desc;
 
 struct wick_model {

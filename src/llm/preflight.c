@@ -11,11 +11,15 @@ wk_runner_desc wk_runner_describe(const wk_hparams *hparams, wick_math math,
     const uint32_t context = hparams->context_length < WK_DEFAULT_CONTEXT
                                  ? hparams->context_length
                                  : (uint32_t)WK_DEFAULT_CONTEXT;
-    return (wk_runner_desc){
+    wk_runner_desc runner = {
         .context_length = desc->context_length > 0 ? desc->context_length : context,
         .chunk_length = desc->chunk_length > 0 ? desc->chunk_length : WK_DEFAULT_CHUNK,
         .cache_dtype = is_half ? WICK_F16 : WICK_F32,
-        .outputs = desc->logits == WICK_LOGITS_ALL ? WK_OUTPUTS_ALL : WK_OUTPUTS_LAST};
+        .outputs = WK_OUTPUTS_LAST};
+    if (hparams->is_bidirectional) runner.chunk_length = runner.context_length;
+    if (desc->logits == WICK_LOGITS_ALL) runner.outputs = WK_OUTPUTS_ALL;
+    if (desc->logits == WICK_LOGITS_STATES) runner.outputs = WK_OUTPUTS_STATES;
+    return runner;
 }
 
 /* The process itself and an open device: code, stacks, the queue of operations. Measured. */

@@ -38,8 +38,17 @@ static uint32_t round_up_to_power(uint32_t n) {
     return power;
 }
 
+static bool gives_states(const wk_runner *runner) {
+    return runner->desc.outputs == WK_OUTPUTS_STATES;
+}
+
+/* Numbers in a row of results. */
+static size_t row_length(const wk_runner *runner) {
+    return gives_states(runner) ? runner->hparams->n_embd : runner->hparams->n_vocab;
+}
+
 static uint32_t max_output_rows(const wk_runner *runner) {
-    const uint64_t row_bytes = (uint64_t)runner->hparams->n_vocab * sizeof(float);
+    const uint64_t row_bytes = row_length(runner) * sizeof(float);
     const uint64_t rows = LOGITS_BYTES / row_bytes;
     const uint32_t most = rows < 1 ? 1 : rows > MAX_CHUNK ? MAX_CHUNK : (uint32_t)rows;
     const uint32_t power = round_up_to_power(most);
@@ -224,8 +233,7 @@ void wk_runner_free(wk_runner *runner) {
     wk_free(heap, batch->words, runner->max_words * sizeof *batch->words);
     wk_free(heap, runner->tables, runner->n_tables * sizeof *runner->tables);
     wk_free(heap, batch->hidden, runner->n_hidden * sizeof *batch->hidden);
-    wk_free(heap, batch->logits,
-            (size_t)runner->max_outputs * runner->hparams->n_vocab * sizeof *batch->logits);
+    wk_free(heap, batch->logits, runner->max_outputs * row_length(runner) * sizeof *batch->logits);
     wk_free(heap, runner, sizeof *runner);
 }
 
@@ -235,7 +243,7 @@ static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
     if (n_outputs <= runner->max_outputs) return WICK_OK;
     wk_heap *const heap = wk_device_heap(runner->device);
     wk_stage_batch *const batch = &runner->batch;
-    const size_t row = runner->hparams->n_vocab * sizeof *batch->logits;
+    const size_t row = row_length(runner) * sizeof *batch->logits;
     float *const larger =
         wk_realloc(heap, batch->logits, runner->max_outputs * row, n_outputs * row);
     if (!larger)
@@ -247,7 +255,9 @@ static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
 
 uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs) {
     uint32_t most = runner->desc.chunk_length;
-    if (outputs == WK_OUTPUTS_ALL && max_output_rows(runner) < most) most = max_output_rows(runner);
+    /* What sees the whole text cannot read it in parts. */
+    if (runner->hparams->is_bidirectional) return n_waiting < most ? n_waiting : most;
+    if (outputs >= WK_OUTPUTS_ALL && max_output_rows(runner) < most) most = max_output_rows(runner);
     if (n_waiting > most) n_waiting = most;
     const uint32_t up = round_up_to_power(n_waiting);
     /* Padding is worth it while it is a quarter at most; else the lower power of two goes first. */
@@ -256,7 +266,7 @@ uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs
 }
 
 static void choose_class(wk_runner *runner, uint32_t n_rows, wk_outputs outputs) {
-    const uint32_t n_outputs = outputs == WK_OUTPUTS_ALL ? n_rows : outputs == WK_OUTPUTS_LAST;
+    const uint32_t n_outputs = outputs >= WK_OUTPUTS_ALL ? n_rows : outputs == WK_OUTPUTS_LAST;
     runner->batch.layout = lay_out(runner, n_rows, n_outputs);
     runner->batch.outputs = outputs;
 }
@@ -346,7 +356,7 @@ wick_status wk_runner_poll(wk_runner *runner) {
 
 const float *wk_runner_logits(const wk_runner *runner, uint32_t i) {
     assert(i < runner->max_outputs);
-    return runner->batch.logits + (size_t)i * runner->hparams->n_vocab;
+    return runner->batch.logits + i * row_length(runner);
 }
 
 uint64_t wk_runner_cache_bytes(const wk_runner *runner) {

@@ -33,7 +33,8 @@ wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, 
                             wk_outputs outputs);
 /* WICK_PENDING, WICK_OK: the batch has run and its logits are there, or its error. */
 wick_status wk_runner_poll(wk_runner *runner);
-/* Row of [n_vocab] logits: i counts the batch's outputs. Valid until the next start. */
+/* Row of [n_vocab] logits, or of [n_embd] states: i counts the batch's outputs. Valid until the
+ * next start. */
 const float *wk_runner_logits(const wk_runner *runner, uint32_t i);
 
 uint64_t wk_runner_cache_bytes(const wk_runner *runner);

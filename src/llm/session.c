@@ -24,7 +24,8 @@ struct wick_session {
     size_t piece_capacity;
 
     uint32_t context_length, max_tokens;
-    bool ignore_end, wants_all_logits;
+    bool ignore_end;
+    wk_outputs outputs;     /* of every batch: all logits or states; else LAST, of the last one */
     wick_logprob *logprobs; /* [1 + n_logprobs] of the last token; NULL: not asked for */
     uint32_t n_logprobs;
 
@@ -33,7 +34,7 @@ struct wick_session {
     uint32_t n_computed;   /* of these, computed */
     uint32_t n_cached;     /* of these, in the cache: after a loss they are computed again */
     uint32_t n_running;    /* in the batch that is running */
-    uint32_t n_batch_rows; /* logits rows of the last batch, in all-logits mode */
+    uint32_t n_batch_rows; /* logits rows of the last batch, in these modes */
     uint32_t n_rows;       /* of these, not shown yet */
     bool has_logits;       /* of the last token: choose from them */
     size_t n_out;          /* held text that the last event showed */
@@ -119,6 +120,15 @@ static wick_status make_parts(wick_session *s, const wick_session_desc *desc,
     return WICK_OK;
 }
 
+/* What sees the whole text at once does not go on with it. */
+static wick_status check_kind(const wick_model *model, const wick_session_desc *desc,
+                              wick_error *err) {
+    if (!wk_model_hparams(model->model)->is_bidirectional || desc->logits == WICK_LOGITS_STATES)
+        return WICK_OK;
+    return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                   "the model is an encoder: it gives embeddings of a text, no text");
+}
+
 wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
                               wick_session **session, wick_error *error) {
     static const wick_session_desc defaults;
@@ -129,10 +139,11 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
     if (desc->n_stop > 0 && !desc->stop)
         return wk_fail(error, WICK_ERR_ARGUMENT, "%zu stop strings were announced, none given",
                        desc->n_stop);
-    if ((uint32_t)desc->cache > WICK_CACHE_F16 || (uint32_t)desc->logits > WICK_LOGITS_ALL)
+    if ((uint32_t)desc->cache > WICK_CACHE_F16 || (uint32_t)desc->logits > WICK_LOGITS_STATES)
         return wk_fail(error, WICK_ERR_VALUE, "there is no such cache or logits mode");
     const wk_runner_desc runner =
         wk_runner_describe(wk_model_hparams(model->model), wick_device_math(model->device), desc);
+    WK_TRY(check_kind(model, desc, error));
     wick_session *const s = wk_alloc_zeroed(model->heap, sizeof *s);
     if (!s) return wk_fail_memory(error, sizeof *s, 0, "a session");
     s->model = model;
@@ -140,7 +151,7 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
     s->context_length = runner.context_length;
     s->max_tokens = desc->max_tokens;
     s->ignore_end = desc->ignore_end;
-    s->wants_all_logits = desc->logits == WICK_LOGITS_ALL;
+    s->outputs = runner.outputs;
     s->detokenizer = (wick_detokenizer){.tokenizer = s->tokenizer, .special = desc->special};
     const wick_status status = make_parts(s, desc, &runner, error);
     if (status != WICK_OK) {
@@ -210,6 +221,9 @@ static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n)
         return wk_device_fail(s->model->device, WICK_ERR_STATE,
                               "%zu tokens do not fit: %u of the context's %u are left", n,
                               s->context_length - s->n_tokens, s->context_length);
+    if (s->n_tokens > 0 && wk_model_hparams(s->model->model)->is_bidirectional)
+        return wk_device_fail(s->model->device, WICK_ERR_STATE,
+                              "an encoder reads a text at once: reset the session before the next");
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= wk_model_hparams(s->model->model)->n_vocab)
             return wk_device_fail(s->model->device, WICK_ERR_INDEX,
@@ -378,7 +392,7 @@ static wick_status choose(wick_session *s, wick_event *event) {
 }
 
 static wk_outputs wanted_outputs(const wick_session *s, uint32_t n) {
-    if (s->wants_all_logits) return WK_OUTPUTS_ALL;
+    if (s->outputs != WK_OUTPUTS_LAST) return s->outputs;
     return s->n_computed + n == s->n_tokens ? WK_OUTPUTS_LAST : WK_OUTPUTS_NONE;
 }
 
@@ -408,9 +422,9 @@ static wick_status start_batch(wick_session *s) {
     WK_TRY(restore(s));
     const bool is_replay = is_replaying(s);
     const uint32_t waiting = (is_replay ? s->n_computed : s->n_tokens) - s->n_cached;
-    const bool wants_all = s->wants_all_logits && !is_replay;
+    const bool wants_all = s->outputs != WK_OUTPUTS_LAST && !is_replay;
     const uint32_t n =
-        wk_runner_chunk(s->runner, waiting, wants_all ? WK_OUTPUTS_ALL : WK_OUTPUTS_NONE);
+        wk_runner_chunk(s->runner, waiting, wants_all ? s->outputs : WK_OUTPUTS_NONE);
     s->started_ns = wk_clock_ns();
     WK_TRY(excuse(s, wk_runner_start(s->runner, s->tokens + s->n_cached, n, s->n_cached,
                                      is_replay ? WK_OUTPUTS_NONE : wanted_outputs(s, n))));
@@ -436,7 +450,7 @@ static wick_status finish_batch(wick_session *s, wick_event *event) {
     s->n_computed += n;
     if (s->n_since_prompt == 0) s->model->usage.n_prompt += n;
     wk_device_settle(s->model->device);
-    if (s->wants_all_logits)
+    if (s->outputs != WK_OUTPUTS_LAST)
         s->n_rows = s->n_batch_rows = n;
     else
         s->has_logits = s->n_computed == s->n_tokens;

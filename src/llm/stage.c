@@ -14,7 +14,7 @@ typedef struct shape_class {
     wk_outputs outputs;
     wk_batch batch;
     wick_tensor *hidden; /* [rows, n_embd] that come in; NULL in the first stage */
-    wick_tensor *result; /* hidden rows or logits; NULL in the last stage without outputs */
+    wick_tensor *result; /* hidden rows, states or logits; NULL in the last stage without outputs */
     wk_plan *plan;
 } shape_class;
 
@@ -126,15 +126,20 @@ static wick_status make_inputs(const wk_stage *stage, shape_class *class) {
     return complete ? WICK_OK : wk_device_sticky(device)->status;
 }
 
+static wick_tensor *result_of(const wk_stage *stage, const shape_class *class,
+                              wick_tensor *hidden) {
+    if (!is_last(stage)) return hidden;
+    return class->outputs == WK_OUTPUTS_STATES ? wk_model_outputs(stage->net, &class->batch, hidden)
+                                               : wk_model_logits(stage->net, &class->batch, hidden);
+}
+
 /* The forward pass of a batch of this class through the stage, into the recording that is open. */
 static wick_status compute(const wk_stage *stage, shape_class *class) {
     const wk_model_stage *const layers = &wk_model_placement(stage->net)->stages[stage->index];
     wick_tensor *const hidden = wk_model_forward(stage->net, stage->state, &class->batch,
                                                  layers->first, layers->count, class->hidden);
     const bool has_result = !is_last(stage) || class->outputs != WK_OUTPUTS_NONE;
-    if (hidden && has_result)
-        class->result = wick_retain(
-            is_last(stage) ? wk_model_logits(stage->net, &class->batch, hidden) : hidden);
+    if (hidden && has_result) class->result = wick_retain(result_of(stage, class, hidden));
     const bool is_complete = hidden && (class->result || !has_result);
     return is_complete ? WICK_OK : wk_device_sticky(stage->device)->status;
 }

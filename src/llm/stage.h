@@ -15,7 +15,7 @@ typedef struct wk_stage_batch {
     uint32_t *words;                              /* [layout.n_words] */
     float *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] */
     float *hidden;                                /* [rows, n_embd], from stage to stage */
-    float *logits;                                /* [n_outputs, n_vocab], of the last one */
+    float *logits; /* [n_outputs, n_vocab], of the last one; or states, [n_outputs, n_embd] */
 } wk_stage_batch;
 
 /* Number index of the model's placement. On failure its device holds the sentence; *out is set also

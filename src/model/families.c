@@ -6,23 +6,26 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 static const wk_family *const families[] = {
-    &wk_family_llama,      &wk_family_qwen2,   &wk_family_qwen3,      &wk_family_qwen2moe,
-    &wk_family_qwen3moe,   &wk_family_gpt_oss, &wk_family_minimax_m2, &wk_family_llama4,
-    &wk_family_deepseek2,  &wk_family_lfm2,    &wk_family_mamba,      &wk_family_mamba2,
-    &wk_family_nemotron_h, &wk_family_qwen35,
+#define WK_FAMILY_ENTRY(name) &wk_family_##name,
+    WK_FAMILIES(WK_FAMILY_ENTRY)
+#undef WK_FAMILY_ENTRY
 };
 
 wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_error *err) {
-    for (size_t i = 0; i < WK_COUNT(families); i++) {
-        if (!wk_str_is(architecture, families[i]->architecture)) continue;
+    char known[400] = "";
+    for (size_t i = 0, used = 0; i < WK_COUNT(families) && used < sizeof known; i++) {
+        const char *const name = families[i]->architecture;
         *out = families[i];
-        return WICK_OK;
+        if (wk_str_is(architecture, name)) return WICK_OK;
+        used += (size_t)snprintf(known + used, sizeof known - used, " %s", name);
     }
+    *out = NULL;
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "models of the architecture '%s' are not supported yet",
-                   wk_str_show(architecture).text);
+                   "models of the architecture '%s' are not supported yet; these are:%s",
+                   wk_str_show(architecture).text, known);
 }
 
 void wk_family_default_layers(const wk_hparams *hparams, wk_layer_spec *layers) {
@@ -124,4 +127,72 @@ wick_status wk_family_describe_dense(const wk_metadata *meta, wk_hparams *hparam
     WK_TRY(wk_family_read_heads(meta, hparams, layers));
     WK_TRY(wk_family_read_ff(meta, hparams, layers));
     return wk_rope_add(meta, hparams, &(wk_rope_desc){.head_dim = layers[0].attention.head_dim});
+}
+
+/* ---- What several families do otherwise ---- */
+
+void wk_family_interleave_ropes(const wk_hparams *hparams, wk_layer_spec *layers) {
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.is_rope_interleaved = true;
+}
+
+void wk_family_drop_gates(const wk_hparams *hparams, wk_layer_spec *layers,
+                          wk_activation activation) {
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        layers[i].mlp.is_gated = false;
+        layers[i].mlp.activation = activation;
+    }
+}
+
+wick_status wk_family_learn_positions(const wk_metadata *meta, wk_hparams *hparams,
+                                      wk_layer_spec *layers) {
+    const char name[] = "position_embd.weight";
+    const wick_file_tensor *const table = wk_gguf_find_tensor(meta->gguf, name);
+    const int64_t rows = table != NULL && table->shape.rank == 2 ? table->shape.extent[0] : 0;
+    if (rows < (int64_t)hparams->context_length || rows > INT32_MAX)
+        return wk_fail(meta->err, WICK_ERR_FORMAT,
+                       "the tensor '%s' has %" PRId64 " rows for a context of %" PRIu32 " tokens",
+                       name, rows, hparams->context_length);
+    hparams->n_positions = (uint32_t)rows;
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.rope = WK_NO_ROPE;
+    return WICK_OK;
+}
+
+static wick_status has_window(const wk_metadata *meta, wk_window_rule rule, wk_layer_index at,
+                              bool *out) {
+    static const char key[] = "attention.sliding_window_pattern";
+    uint32_t period = rule.period;
+    if (wk_metadata_is_bools(meta, key)) return wk_metadata_bool_of_layer(meta, key, at, out);
+    WK_TRY(wk_metadata_u32(meta, key, (wk_u32_rule){0, UINT32_MAX, &rule.period}, &period));
+    *out = period == 0 || at.layer % period != (rule.is_first_global ? 0 : period - 1);
+    return WICK_OK;
+}
+
+wick_status wk_family_read_windows(const wk_metadata *meta, const wk_hparams *hparams,
+                                   wk_layer_spec *layers, wk_window_rule rule) {
+    const uint32_t none = 0;
+    uint32_t window;
+    WK_TRY(wk_metadata_u32(meta, "attention.sliding_window", (wk_u32_rule){0, INT32_MAX, &none},
+                           &window));
+    for (uint32_t i = 0; i < hparams->n_layers && window > 0; i++) {
+        bool is_windowed;
+        WK_TRY(has_window(meta, rule, (wk_layer_index){i, hparams->n_layers}, &is_windowed));
+        layers[i].attention.window = is_windowed ? (int32_t)window : 0;
+    }
+    return WICK_OK;
+}
+
+wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hparams,
+                                      wk_layer_spec *layers, double base) {
+    const wk_layer_spec *windowed = NULL;
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        if (layers[i].attention.window == 0) continue;
+        windowed = &layers[i];
+        layers[i].attention.rope = hparams->n_ropes;
+    }
+    if (windowed == NULL) return WICK_OK;
+    const wk_rope_desc desc = {.head_dim = windowed->attention.head_dim,
+                               .base_key = "rope.freq_base_swa",
+                               .default_base = base,
+                               .is_plain = true};
+    return wk_rope_add(meta, hparams, &desc);
 }

@@ -53,10 +53,73 @@ wick_status wk_family_read_taps(const wk_metadata *meta, const char *suffix,
 /* All sizes of a scan whose heads each have a step (Mamba 2, gated delta nets). */
 wick_status wk_family_read_scan(const wk_metadata *meta, wk_recurrent_spec *out);
 
-extern const wk_family wk_family_llama, wk_family_qwen2, wk_family_qwen3;
-extern const wk_family wk_family_qwen2moe, wk_family_qwen3moe, wk_family_gpt_oss,
-    wk_family_minimax_m2, wk_family_llama4, wk_family_deepseek2;
-extern const wk_family wk_family_lfm2, wk_family_mamba, wk_family_mamba2, wk_family_nemotron_h,
-    wk_family_qwen35;
+/* Pairs (2i, 2i + 1) in every layer. */
+void wk_family_interleave_ropes(const wk_hparams *hparams, wk_layer_spec *layers);
+/* An MLP without a gate in every layer. */
+void wk_family_drop_gates(const wk_hparams *hparams, wk_layer_spec *layers,
+                          wk_activation activation);
+/* Positions as a table of embeddings, no rotation; n_positions is what the file has. */
+wick_status wk_family_learn_positions(const wk_metadata *meta, wk_hparams *hparams,
+                                      wk_layer_spec *layers);
+
+/* Layers with a window: where attention.sliding_window_pattern says so, an array of bools or a
+ * period; without it of every `period` layers all but the last (or first) one; 0: all. The key
+ * attention.sliding_window missing or 0: none. */
+typedef struct wk_window_rule {
+    uint32_t period;
+    bool is_first_global;
+} wk_window_rule;
+wick_status wk_family_read_windows(const wk_metadata *meta, const wk_hparams *hparams,
+                                   wk_layer_spec *layers, wk_window_rule rule);
+/* Layers with a window have a rotary embedding of their own, without scaling, of the base
+ * rope.freq_base_swa, or base where that key is missing. */
+wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hparams,
+                                      wk_layer_spec *layers, double base);
+
+/* All that there are, each a constant in families/. */
+#define WK_FAMILIES(X)                                                                             \
+    X(llama)                                                                                       \
+    X(internlm2)                                                                                   \
+    X(smollm3)                                                                                     \
+    X(granite)                                                                                     \
+    X(minicpm)                                                                                     \
+    X(qwen2)                                                                                       \
+    X(qwen3)                                                                                       \
+    X(qwen2moe)                                                                                    \
+    X(qwen3moe)                                                                                    \
+    X(gpt_oss)                                                                                     \
+    X(minimax_m2)                                                                                  \
+    X(llama4)                                                                                      \
+    X(deepseek2)                                                                                   \
+    X(gemma)                                                                                       \
+    X(gemma2)                                                                                      \
+    X(gemma3)                                                                                      \
+    X(gemma_embedding)                                                                             \
+    X(gemma4)                                                                                      \
+    X(exaone)                                                                                      \
+    X(hunyuan_dense)                                                                               \
+    X(olmo2)                                                                                       \
+    X(phi2)                                                                                        \
+    X(phi3)                                                                                        \
+    X(glm4)                                                                                        \
+    X(command_r)                                                                                   \
+    X(stablelm)                                                                                    \
+    X(starcoder2)                                                                                  \
+    X(gpt2)                                                                                        \
+    X(gptneox)                                                                                     \
+    X(mpt)                                                                                         \
+    X(falcon)                                                                                      \
+    X(bert)                                                                                        \
+    X(nomic_bert)                                                                                  \
+    X(modern_bert)                                                                                 \
+    X(lfm2)                                                                                        \
+    X(mamba)                                                                                       \
+    X(mamba2)                                                                                      \
+    X(nemotron_h)                                                                                  \
+    X(qwen35)
+
+#define WK_FAMILY_DECLARE(name) extern const wk_family wk_family_##name;
+WK_FAMILIES(WK_FAMILY_DECLARE)
+#undef WK_FAMILY_DECLARE
 
 #endif

@@ -39,11 +39,10 @@ static wick_tensor *stage_norm(const wk_pass *pass, int id, wick_tensor *x) {
     return wk_norm(pass->model, x, pass->weights->weight[id], pass->weights->bias[id]);
 }
 
-static wick_tensor *embed(const wk_pass *pass) {
+static wick_tensor *embed(const wk_pass *pass, wick_tensor *ids) {
     const wk_hparams *const hparams = &pass->model->hparams;
     const wk_batch_layout *const layout = &pass->batch->layout;
     wick_tensor *const *const weight = pass->weights->weight;
-    wick_tensor *const ids = section(pass->batch, layout->ids, layout->n_rows);
     wick_tensor *x = wk_scaled(look_up(weight[WK_TOKEN_EMBEDDING], ids), hparams->embedding_scale);
     if (hparams->n_positions > 0) {
         wick_tensor *const positions = section(pass->batch, layout->positions, layout->n_rows);
@@ -115,6 +114,7 @@ static wick_tensor *run_series(const wk_pass *pass, uint32_t index, wick_tensor 
 static wick_tensor *run_layer(const wk_pass *pass, uint32_t index, wick_tensor *x) {
     const wk_layer *const layer = &pass->model->layers[index];
     x = layer->spec.is_parallel ? run_parallel(pass, index, x) : run_series(pass, index, x);
+    if (layer->spec.has_own_input) x = wk_layer_inputs_add(pass, index, x);
     return layer->spec.has_output_scale ? wick_mul(x, layer->weight[WK_LAYER_OUTPUT_SCALE]) : x;
 }
 
@@ -122,11 +122,18 @@ wick_tensor *wk_model_forward(const wk_model *model, const wk_state *state, cons
                               uint32_t first, uint32_t count, wick_tensor *hidden) {
     assert(first >= state->first && count <= state->n_layers);
     assert(first - state->first <= state->n_layers - count);
-    const wk_pass pass = {.model = model,
-                          .state = state,
-                          .batch = batch,
-                          .weights = &model->stage_weights[state->stage]};
-    wick_tensor *x = hidden != NULL ? hidden : embed(&pass);
+    wk_pass pass = {.model = model,
+                    .state = state,
+                    .batch = batch,
+                    .weights = &model->stage_weights[state->stage]};
+    const bool has_inputs = model->hparams.n_embd_layer > 0;
+    wick_tensor *x = hidden;
+    if (hidden == NULL || has_inputs) {
+        wick_tensor *const ids = section(batch, batch->layout.ids, batch->layout.n_rows);
+        wick_tensor *const embedded = embed(&pass, ids);
+        if (has_inputs) pass.layer_inputs = wk_layer_inputs_make(&pass, ids, embedded);
+        if (hidden == NULL) x = embedded;
+    }
     for (uint32_t i = first; i < first + count && x != NULL; i++) x = run_layer(&pass, i, x);
     return x;
 }
@@ -174,12 +181,14 @@ static uint64_t experts_channels(const wk_experts_spec *spec, uint64_t n_embd) {
 }
 
 uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows) {
-    const uint64_t n_embd = model->hparams.n_embd;
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < model->hparams.n_layers; i++) {
+    const wk_hparams *const hparams = &model->hparams;
+    const uint64_t n_embd = hparams->n_embd;
+    const uint64_t n_inputs = (uint64_t)hparams->n_embd_layer * hparams->n_layers;
+    uint64_t most = 2 * n_inputs; /* beside these, while they are made, there is little else */
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
         const wk_layer_spec *const spec = &model->layers[i].spec;
         /* A parallel layer keeps what both mixers take. */
-        const uint64_t more = spec->is_parallel ? 2 * n_embd : 0;
+        const uint64_t more = n_inputs + (spec->is_parallel ? 2 * n_embd : 0);
         if (spec->mixer == WK_MIXER_ATTENTION)
             most = most_of(most, more + attention_channels(&spec->attention, n_embd));
         else if (spec->mixer == WK_MIXER_LATENT)

@@ -63,6 +63,15 @@ static wick_status read_eps(const wk_metadata *meta, wk_hparams *hparams) {
     return WICK_OK;
 }
 
+static wick_status read_pooling(const wk_metadata *meta, wk_hparams *hparams) {
+    const uint32_t unsaid = WK_POOLING_UNSAID;
+    uint32_t pooling;
+    WK_TRY(wk_metadata_u32(meta, "pooling_type", (wk_u32_rule){0, WK_POOLING_RANK, &unsaid},
+                           &pooling));
+    hparams->pooling = (wk_pooling)pooling;
+    return WICK_OK;
+}
+
 wick_status wk_hparams_read(const wk_metadata *meta, wk_hparams *hparams) {
     wk_str name;
     WK_TRY(wk_metadata_general(meta->gguf, "general.name", false, &name, meta->err));
@@ -75,6 +84,7 @@ wick_status wk_hparams_read(const wk_metadata *meta, wk_hparams *hparams) {
     WK_TRY(wk_metadata_u32(meta, "context_length", (wk_u32_rule){1, INT32_MAX, NULL},
                            &hparams->context_length));
     WK_TRY(read_vocabulary(meta, hparams));
+    WK_TRY(read_pooling(meta, hparams));
     hparams->embedding_scale = hparams->logit_scale = 1.0F;
     hparams->output_norm = WK_OUTPUT_NORM;
     return read_eps(meta, hparams);

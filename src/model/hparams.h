@@ -29,6 +29,16 @@ typedef struct wk_rope {
     bool has_divisors; /* those of the file are this one's */
 } wk_rope;
 
+/* The key pooling_type. */
+typedef enum wk_pooling {
+    WK_POOLING_NONE,
+    WK_POOLING_MEAN,
+    WK_POOLING_CLS,
+    WK_POOLING_LAST,
+    WK_POOLING_RANK, /* a classifier's score */
+    WK_POOLING_UNSAID,
+} wk_pooling;
+
 /* What the metadata says, checked. */
 typedef struct wk_hparams {
     char architecture[64], name[128];
@@ -41,11 +51,17 @@ typedef struct wk_hparams {
     uint32_t n_ropes;
     wk_rope rope[WK_MAX_ROPES];
 
+    bool is_bidirectional; /* some layer sees all of the text: an encoder */
+    wk_pooling pooling;    /* how the states of a text become one, by the file */
+
     /* Embedded tokens: table rows * embedding_scale, + a learned row for the position, + one for
      * the type of token (always the first), and embedding_norm of it all. */
     float embedding_scale;
     uint32_t n_positions, n_token_types; /* rows of those tables; 0: there are none */
     int embedding_norm, output_norm;     /* ids of model weights, or WK_NO_MODEL_WEIGHT */
+    /* Channels of an input that each layer has of its own, made of the token and its embedding; 0:
+     * there is none. */
+    uint32_t n_embd_layer;
     /* Logits: products with the output matrix * logit_scale, then c tanh(logit / c), c > 0. */
     float logit_scale, logit_softcap;
 } wk_hparams;

@@ -101,11 +101,11 @@ typedef struct wk_attention_spec {
     float softcap;            /* c > 0: scores become c tanh(score / c) */
     /* Keys that a query sees, its own counted; 0: all. Bidirectional: to either side. */
     int32_t window;
-    /* The largest of all heads' biases per key of distance (ALiBi: Press et al., 2022) is
-     * 2^(-alibi_bias / n_heads_q); 0: none. */
-    float alibi_bias;
+    float alibi_bias;  /* see wk_alibi_slopes; 0: none */
     bool has_sinks;    /* a score of each head that has no value (Xiao et al., 2024) */
-    uint32_t kv_layer; /* whose keys and values are seen: the layer's own or an earlier one's */
+    bool is_v_k;       /* values are made of the rows that keys are made of */
+    bool is_kv_shared; /* keys and values are those of an earlier layer: */
+    uint32_t kv_layer; /* that one, else the layer itself */
 } wk_attention_spec;
 
 /* Latent attention, absorbed (DeepSeek-AI, 2024): one key of [latent, rotated] channels serves all
@@ -163,7 +163,8 @@ typedef struct wk_experts_spec {
 typedef struct wk_layer_spec {
     wk_layer_weight norms[WK_NORM_SITE_COUNT]; /* WK_NO_LAYER_WEIGHT: none there */
     bool is_parallel;
-    bool has_output_scale; /* x is multiplied behind the layer */
+    bool has_own_input;    /* see wk_hparams.n_embd_layer */
+    bool has_output_scale; /* x is multiplied at the very end */
     float residual_scale;
     wk_mixer_kind mixer;
     wk_attention_spec attention;

@@ -3,6 +3,7 @@
 
 #include "core/status.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -135,13 +136,16 @@ wick_status wk_metadata_u32_of_layer(const wk_metadata *meta, const char *suffix
     return check_u32(meta, value, rule, array_element(value, at.layer), out);
 }
 
+bool wk_metadata_is_bools(const wk_metadata *meta, const char *suffix) {
+    const wick_value *const value = find(meta, suffix);
+    return value != NULL && value->type == WICK_VALUE_ARRAY &&
+           value->array.element_type == WICK_VALUE_BOOL;
+}
+
 wick_status wk_metadata_bool_of_layer(const wk_metadata *meta, const char *suffix,
                                       wk_layer_index at, bool *out) {
+    assert(wk_metadata_is_bools(meta, suffix));
     const wick_value *const value = find(meta, suffix);
-    if (value == NULL) return refuse_missing(meta, suffix);
-    if (value->type != WICK_VALUE_ARRAY) return wk_metadata_bool(meta, suffix, false, out);
-    if (value->array.element_type != WICK_VALUE_BOOL)
-        return refuse_type(meta, value, "a bool or an array of bools");
     WK_TRY(check_array(meta, value, at));
     *out = ((const bool *)value->array.values)[at.layer];
     return WICK_OK;

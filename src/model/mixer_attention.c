@@ -59,9 +59,9 @@ static wick_status append(const wk_pass *pass, const wk_layer *layer, const wk_l
     const projection k = {WK_ATTN_K, n_q, spec->n_heads_kv, spec->head_dim};
     const projection v = {WK_ATTN_V, n_q + n_k, spec->n_heads_kv, spec->head_dim_v};
     const wk_params params = {.cached.batch = pass->batch->layout};
-    wk_kv_rows fresh;
-    fresh.k = prepare_heads(pass, layer, WK_ATTN_K_NORM, project_heads(layer, fused, x, k));
-    fresh.v = project_heads(layer, fused, x, v);
+    wick_tensor *const keys = project_heads(layer, fused, x, k);
+    wk_kv_rows fresh = {.v = spec->is_v_k ? keys : project_heads(layer, fused, x, v)};
+    fresh.k = prepare_heads(pass, layer, WK_ATTN_K_NORM, keys);
     if (spec->has_v_norm) fresh.v = wick_rms_norm(fresh.v, NULL, pass->model->hparams.norm_eps);
     return wk_kv_append_cached(cache->k, cache->v, fresh, pass->batch->descriptor, &params);
 }
@@ -76,6 +76,7 @@ wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t index, wick_tensor
         .cached = {.scale = spec->scale,
                    .softcap = spec->softcap,
                    .window = spec->window,
+                   .is_bidirectional = spec->is_bidirectional,
                    .batch = pass->batch->layout},
     };
 
@@ -83,10 +84,16 @@ wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t index, wick_tensor
     wick_tensor *const heads = project_heads(layer, fused, x, to_q);
     wick_tensor *const q =
         prepare_heads(pass, layer, WK_ATTN_Q_NORM, wick_narrow(heads, 2, 0, spec->head_dim));
-    if (spec->kv_layer == index && append(pass, layer, cache, fused, x) != WICK_OK) return NULL;
-    const wk_kv_seen seen = {.k_cache = cache->k,
-                             .v_cache = cache->v,
-                             .sinks = spec->has_sinks ? layer->weight[WK_ATTN_SINKS] : NULL};
+    if (!spec->is_kv_shared && append(pass, layer, cache, fused, x) != WICK_OK) return NULL;
+    const bool has_slopes = q != NULL && spec->alibi_bias > 0.0F;
+    const wk_kv_seen seen = {
+        .k_cache = cache->k,
+        .v_cache = cache->v,
+        .slopes = has_slopes
+                      ? wk_alibi_slopes(wick_tensor_device(q), spec->n_heads_q, spec->alibi_bias)
+                      : NULL,
+        .sinks = spec->has_sinks ? layer->weight[WK_ATTN_SINKS] : NULL,
+    };
     wick_tensor *y = wk_attention_cached(q, &seen, pass->batch->descriptor, &params);
     if (spec->has_output_gate)
         y = wick_mul(y, wick_sigmoid(wick_narrow(heads, 2, spec->head_dim, spec->head_dim_v)));

@@ -6,13 +6,14 @@
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-static void note_layer(wk_hparams *hparams, const wk_layer_spec *spec) {
+static void summarize(wk_hparams *hparams, const wk_layer_spec *spec) {
     const wk_attention_spec *const attention = &spec->attention;
     hparams->n_heads_q = larger(hparams->n_heads_q, attention->n_heads_q);
     hparams->n_heads_kv = larger(hparams->n_heads_kv, attention->n_heads_kv);
     hparams->head_dim = larger(hparams->head_dim, attention->head_dim);
     hparams->head_dim_v = larger(hparams->head_dim_v, attention->head_dim_v);
     hparams->is_recurrent = hparams->is_recurrent || wk_layer_is_recurrent(spec);
+    hparams->is_bidirectional |= spec->mixer == WK_MIXER_ATTENTION && attention->is_bidirectional;
 }
 
 static wick_status describe(wk_model *model, const wk_family *family, wick_error *err) {
@@ -34,7 +35,7 @@ static wick_status describe(wk_model *model, const wk_family *family, wick_error
     for (uint32_t i = 0; i < n_layers; i++) {
         model->layers[i].spec = specs[i];
         wk_model_find_forms(model, i, &model->layers[i].spec);
-        note_layer(&model->hparams, &specs[i]);
+        summarize(&model->hparams, &specs[i]);
     }
     model->placement.n_stages = 1;
     model->placement.stages[0].count = model->hparams.n_layers;

@@ -53,6 +53,7 @@ typedef struct wk_pass {
     const wk_state *state;
     const wk_batch *batch;
     const wk_stage_weights *weights; /* of the stage */
+    wick_tensor *layer_inputs;       /* [rows, n_layers, n_embd_layer]; NULL: there are none */
 } wk_pass;
 
 /* Which of several forms a layer's tensors have in the file (is_fused). */
@@ -69,6 +70,15 @@ wick_tensor *wk_project(const wk_layer *layer, wk_layer_weight weight, wick_tens
 wick_tensor *wk_scaled(wick_tensor *x, float scale);
 /* activation(gate) * up */
 wick_tensor *wk_activate_gated(wk_activation activation, wick_tensor *gate, wick_tensor *up);
+/* layer_inputs.c: a pass's layer_inputs from the embedded tokens x [rows, n_embd] and their ids. */
+wick_tensor *wk_layer_inputs_make(const wk_pass *pass, wick_tensor *ids, wick_tensor *x);
+/* x [rows, n_embd] + what it and the layer's own input give. */
+wick_tensor *wk_layer_inputs_add(const wk_pass *pass, uint32_t layer, wick_tensor *x);
+
+/* Biases per key of distance [n_heads], the sharpest first: 2^(-most i / n), i = 1 to n, where n
+ * heads are a power of two; of other counts, those of the lower power and then every second one of
+ * the higher (ALiBi: Press et al., 2022). */
+wick_tensor *wk_alibi_slopes(wick_device *device, uint32_t n_heads, float most);
 
 /* Sequence mixers: normed rows [rows, n_embd] to what is added to the stream. */
 wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t layer, wick_tensor *x);

@@ -12,8 +12,9 @@ static const double two_pi = 6.283185307179586476925286766559;
 
 typedef struct scaling {
     bool is_yarn;
+    uint32_t original_context;
     double factor; /* positions are divided by it */
-    double base, original_length, beta_fast, beta_slow, attn_factor;
+    double base, beta_fast, beta_slow, attn_factor;
 } scaling;
 
 static wick_status positive(const wk_metadata *meta, const char *suffix, const double *fallback,
@@ -35,13 +36,12 @@ static wick_status refuse_unless_one(const wk_metadata *meta, const char *suffix
                    wk_metadata_key(meta, suffix).text, value);
 }
 
+static const char original_key[] = "rope.scaling.original_context_length";
+
 static wick_status read_yarn(const wk_metadata *meta, scaling *out) {
-    static const double one = 1.0, fast = 32.0, slow = 1.0;
-    uint32_t length;
-    WK_TRY(wk_metadata_u32(meta, "rope.scaling.original_context_length",
-                           (wk_u32_rule){1, INT32_MAX, NULL}, &length));
-    out->original_length = length;
-    WK_TRY(positive(meta, "rope.scaling.attn_factor", &one, &out->attn_factor));
+    static const double fast = 32.0, slow = 1.0;
+    WK_TRY(wk_metadata_u32(meta, original_key, (wk_u32_rule){1, INT32_MAX, NULL},
+                           &out->original_context));
     WK_TRY(positive(meta, "rope.scaling.yarn_beta_fast", &fast, &out->beta_fast));
     WK_TRY(positive(meta, "rope.scaling.yarn_beta_slow", &slow, &out->beta_slow));
     WK_TRY(refuse_unless_one(meta, "rope.scaling.yarn_ext_factor"));
@@ -54,15 +54,21 @@ static wick_status read_yarn(const wk_metadata *meta, scaling *out) {
     return WICK_OK;
 }
 
-/* Without a type a factor means linear; so does the older key rope.scale_linear. */
+/* Without a type a factor means linear; so does the older key rope.scale_linear. A model with long
+ * and short divisors says so by having them. */
 static wick_status read_scaling(const wk_metadata *meta, scaling *out) {
     static const double one = 1.0;
     wk_str type;
     WK_TRY(positive(meta, "rope.scale_linear", &one, &out->factor));
     WK_TRY(positive(meta, "rope.scaling.factor", &out->factor, &out->factor));
     WK_TRY(wk_metadata_string(meta, "rope.scaling.type", &type));
-    if (wk_str_is(type, "none")) out->factor = 1.0;
-    if (type.size == 0 || wk_str_is(type, "none") || wk_str_is(type, "linear")) return WICK_OK;
+    WK_TRY(positive(meta, "rope.scaling.attn_factor", &one, &out->attn_factor));
+    WK_TRY(wk_metadata_u32(meta, original_key, (wk_u32_rule){0, INT32_MAX, &out->original_context},
+                           &out->original_context));
+    const bool is_long = wk_str_is(type, "longrope"); /* by divisors: Ding et al., 2024 */
+    if (wk_str_is(type, "none") || is_long) out->factor = 1.0;
+    if (type.size == 0 || wk_str_is(type, "none") || wk_str_is(type, "linear") || is_long)
+        return WICK_OK;
     if (wk_str_is(type, "yarn")) return read_yarn(meta, out);
     return wk_fail(meta->err, WICK_ERR_UNSUPPORTED,
                    "the rotary scaling '%s' (%s) is not supported yet", wk_str_show(type).text,
@@ -71,7 +77,7 @@ static wick_status read_scaling(const wk_metadata *meta, scaling *out) {
 
 /* The (real) index of the pair that turns beta times over the original context. */
 static double pair_of_turns(const scaling *s, uint32_t n_pairs, double beta) {
-    return n_pairs * log(s->original_length / (beta * two_pi)) / log(s->base);
+    return n_pairs * log(s->original_context / (beta * two_pi)) / log(s->base);
 }
 
 /* Pairs below the ramp keep their frequency, those above it are interpolated, between them both
@@ -113,7 +119,7 @@ wick_status wk_rope_add(const wk_metadata *meta, wk_hparams *hparams, const wk_r
     assert(hparams->n_ropes < WK_MAX_ROPES);
     uint32_t n_pairs;
     WK_TRY(read_pairs(meta, desc, &n_pairs));
-    scaling s = {.factor = 1.0};
+    scaling s = {.factor = 1.0, .attn_factor = 1.0, .original_context = hparams->context_length};
     WK_TRY(read_base(meta, desc, &s.base));
     if (!desc->is_plain) WK_TRY(read_scaling(meta, &s));
 
@@ -127,8 +133,8 @@ wick_status wk_rope_add(const wk_metadata *meta, wk_hparams *hparams, const wk_r
     hparams->rope[hparams->n_ropes++] = (wk_rope){
         .n_pairs = n_pairs,
         .frequency = frequency,
-        .magnitude =
-            s.is_yarn ? s.attn_factor * (is_longer ? 1.0 + 0.1 * log(s.factor) : 1.0) : 1.0,
+        .original_context = s.original_context,
+        .magnitude = s.attn_factor * (is_longer ? 1.0 + 0.1 * log(s.factor) : 1.0),
         .has_divisors = !desc->is_plain,
     };
     return WICK_OK;

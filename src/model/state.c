@@ -11,7 +11,7 @@
 static bool has_kv(const wk_model *model, uint32_t layer) {
     const wk_layer_spec *const spec = &model->layers[layer].spec;
     const bool attends = spec->mixer == WK_MIXER_ATTENTION || spec->mixer == WK_MIXER_LATENT;
-    return attends && spec->attention.kv_layer == layer;
+    return attends && !spec->attention.is_kv_shared;
 }
 
 /* The state keeps its tensors beyond the scope that may be open. */

@@ -16,12 +16,16 @@ typedef enum part {
     NORM, /* where a site names this weight */
     POSITIONS,
     TYPES,
+    LAYER_INPUTS,
+    OWN_INPUT,
     OUTPUT_SCALE,
     ATTENTION,
     FUSED_QKV,
     SEPARATE_Q,
-    SEPARATE_KV,
-    QK_NORM,
+    SEPARATE_K,
+    SEPARATE_V,
+    Q_NORM_WEIGHT,
+    K_NORM_WEIGHT,
     SINKS,
     LATENT,
     LATENT_WHOLE_Q,
@@ -48,11 +52,14 @@ typedef enum presence { NEEDED, OPTIONAL } presence;
 
 /* Stages that have a weight of the model. */
 typedef enum stages {
-    ALL,        /* of layers: the one that has the layer */
-    TABLE,      /* the first; without an output matrix also the last, as that matrix */
+    ALL, /* of layers: the one that has the layer */
+    /* the first, and each whose layers have inputs of their own; without an output matrix also the
+     * last, as that matrix */
+    TABLE,
     EITHER_END, /* the first or the last: where it norms */
     FIRST,
     LAST,
+    EACH,
 } stages;
 
 typedef enum extent {
@@ -62,6 +69,8 @@ typedef enum extent {
     POSITION,
     TYPE,
     ONE,
+    LAYER_INPUT,
+    LAYERS_INPUTS, /* of all layers */
     Q,
     K,
     V,
@@ -154,14 +163,18 @@ static bool names_norm(const wk_layer_spec *spec, int id) {
 
 static bool attention_has(const wk_layer_spec *spec, part wanted) {
     const wk_attention_spec *const attention = &spec->attention;
+    const bool is_normed =
+        attention->qk_norm != WK_QK_NORM_NONE && attention->qk_norm != WK_QK_NORM_PLAIN;
+    const bool has_kv = !attention->is_kv_shared;
     if (spec->mixer != WK_MIXER_ATTENTION) return false;
     switch (wanted) {
     case ATTENTION: return true;
     case FUSED_QKV: return attention->is_fused;
-    case SEPARATE_Q:
-    case SEPARATE_KV: return !attention->is_fused;
-    case QK_NORM:
-        return attention->qk_norm != WK_QK_NORM_NONE && attention->qk_norm != WK_QK_NORM_PLAIN;
+    case SEPARATE_Q: return !attention->is_fused;
+    case SEPARATE_K: return !attention->is_fused && has_kv;
+    case SEPARATE_V: return !attention->is_fused && has_kv && !attention->is_v_k;
+    case Q_NORM_WEIGHT: return is_normed;
+    case K_NORM_WEIGHT: return is_normed && has_kv;
     case SINKS: return attention->has_sinks;
     default: return false;
     }
@@ -217,6 +230,7 @@ static bool layer_has(const wk_layer_spec *spec, int id) {
     case MLP: return spec->channels == WK_CHANNELS_MLP;
     case SEPARATE_GATE:
         return spec->channels == WK_CHANNELS_MLP && spec->mlp.is_gated && !spec->mlp.is_fused;
+    case OWN_INPUT: return spec->has_own_input;
     default:
         return attention_has(spec, wanted) || latent_has(spec, wanted) ||
                recurrent_has(spec, wanted) || experts_have(spec, wanted);
@@ -229,6 +243,7 @@ static bool model_has(const wk_hparams *hparams, int id) {
     case NORM: return hparams->embedding_norm == id || hparams->output_norm == id;
     case POSITIONS: return hparams->n_positions > 0;
     case TYPES: return hparams->n_token_types > 0;
+    case LAYER_INPUTS: return hparams->n_embd_layer > 0;
     default: return false;
     }
 }
@@ -400,6 +415,8 @@ static int64_t extent_of(const wk_model *model, const place *at, extent which) {
     case POSITION: return hparams->n_positions;
     case TYPE: return hparams->n_token_types;
     case ONE: return 1;
+    case LAYER_INPUT: return hparams->n_embd_layer;
+    case LAYERS_INPUTS: return (int64_t)hparams->n_embd_layer * hparams->n_layers;
     case FF: return spec->mlp.n_ff;
     case FF_UP: return (int64_t)spec->mlp.n_ff * (spec->mlp.is_fused ? 2 : 1);
     case EXPERT: return spec->experts.n_experts;
@@ -522,7 +539,8 @@ uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *ten
     case ALL:
         return at.layer >= layers->first && at.layer - layers->first < layers->count ? uses : 0;
     case TABLE:
-        return (is_first ? uses : 0) | (is_last && is_tied(model) ? (uint32_t)WK_USE_LINEAR : 0);
+        return (is_first || model->hparams.n_embd_layer > 0 ? uses : 0) |
+               (is_last && is_tied(model) ? (uint32_t)WK_USE_LINEAR : 0);
     case EITHER_END:
         return (is_first && model->hparams.embedding_norm == at.id) ||
                        (is_last && model->hparams.output_norm == at.id)
@@ -530,6 +548,7 @@ uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *ten
                    : 0;
     case FIRST: return is_first ? uses : 0;
     case LAST: return is_last ? uses : 0;
+    case EACH: return uses;
     }
     return 0;
 }

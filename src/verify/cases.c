@@ -474,6 +474,7 @@ static void describe_cached(wk_case *c) {
     c->op.p.cached.scale = 1 / sqrtf((float)d);
     c->op.p.cached.softcap = wk_case_chance(c, 20) ? 5 + 20 * wk_rng_uniform(&c->rng) : 0;
     c->op.p.cached.window = wk_case_chance(c, 40) ? 1 + (int32_t)wk_case_below(c, 100) : 0;
+    c->op.p.cached.is_bidirectional = wk_case_chance(c, 30);
 }
 
 /* Half of the time the last n dimensions are one number. */

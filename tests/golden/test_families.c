@@ -1,5 +1,5 @@
-/* Logits of tiny random models against those that PyTorch computes for them: families/README.md of
- * the shared fixtures, which states the bound. */
+/* Logits, or for encoders hidden states, of tiny random models against those that PyTorch computes
+ * for them: families/README.md of the shared fixtures, which states the bounds. */
 #include "llm/llm.h"
 #include "model/rope.h"
 
@@ -19,13 +19,70 @@
 
 enum { MAX_TOKENS = 128 };
 
+typedef struct fixture {
+    const char *name;
+    bool is_encoder; /* the reference is of hidden states */
+    double bound;    /* 0: 1e-4 */
+} fixture;
+
+static const fixture fixtures[] = {
+    {.name = "bert", .is_encoder = true},
+    {.name = "command-r"},
+    {.name = "deepseek2-lite"},
+    {.name = "deepseek2-v2"},
+    {.name = "deepseek2-v3"},
+    {.name = "embedding-gemma", .is_encoder = true},
+    {.name = "exaone"},
+    {.name = "falcon-40b"},
+    {.name = "falcon-7b"},
+    {.name = "gemma"},
+    {.name = "gemma2"},
+    {.name = "gemma3"},
+    {.name = "gemma4", .bound = 3e-4},
+    {.name = "glm4"},
+    {.name = "gpt-oss"},
+    {.name = "gpt2"},
+    {.name = "gptneox"},
+    {.name = "granite"},
+    {.name = "hunyuan-dense"},
+    {.name = "internlm2"},
+    {.name = "llama"},
+    {.name = "llama-bias-tied"},
+    {.name = "llama-rope-linear"},
+    {.name = "llama-rope-llama3"},
+    {.name = "llama-rope-yarn"},
+    {.name = "llama4"},
+    {.name = "minicpm"},
+    {.name = "minimax-m2"},
+    {.name = "mistral"},
+    {.name = "mixtral"},
+    {.name = "modernbert", .is_encoder = true},
+    {.name = "mpt"},
+    {.name = "nomic-bert", .is_encoder = true},
+    {.name = "olmo2"},
+    {.name = "olmo3"},
+    {.name = "phi2"},
+    {.name = "phi3"},
+    {.name = "phi3-longrope"},
+    {.name = "qwen2"},
+    {.name = "qwen2moe"},
+    {.name = "qwen3"},
+    {.name = "qwen3-embedding", .is_encoder = true},
+    {.name = "qwen3moe"},
+    {.name = "smollm3"},
+    {.name = "stablelm"},
+    {.name = "stablelm-12b"},
+    {.name = "starcoder2"},
+};
+
 typedef struct reference {
     uint32_t ids[MAX_TOKENS], n;
-    fixture_file file;   /* of the logits */
-    const float *logits; /* [n, n_vocab] */
+    fixture_file file;   /* of the values */
+    const float *values; /* [n, n_vocab] logits or [n, n_embd] states */
 } reference;
 
-static bool read_reference(const char *name, reference *out) {
+static bool read_reference(const fixture *of, reference *out) {
+    const char *const name = of->name;
     char path[128];
     snprintf(path, sizeof path, "families/%s.tokens", name);
     *out = (reference){.n = 0};
@@ -38,16 +95,28 @@ static bool read_reference(const char *name, reference *out) {
         if (is_digit) out->ids[out->n - 1] = out->ids[out->n - 1] * 10 + tokens.data[i] - '0';
     }
     free(tokens.data);
-    snprintf(path, sizeof path, "families/%s.logits.npy", name);
+    snprintf(path, sizeof path, "families/%s.%s.npy", name, of->is_encoder ? "hidden" : "logits");
     if (!fixture_read("WICK_SHARED_DATA", path, &out->file)) return false;
     /* .npy 1.0: magic, version, then the size of a header that pads the data to 64 bytes. */
     const size_t header = 10 + (size_t)out->file.data[8] + ((size_t)out->file.data[9] << 8);
-    out->logits = (const float *)(const void *)(out->file.data + header);
+    out->values = (const float *)(const void *)(out->file.data + header);
     return true;
 }
 
+static void make_tables(wick_device *device, uint32_t rope, wk_rope_positions at, wk_batch *batch,
+                        const wk_hparams *hparams) {
+    const wick_shape shape = WICK_SHAPE(at.n, hparams->rope[rope].n_pairs);
+    const size_t n = (size_t)at.n * hparams->rope[rope].n_pairs;
+    float *const rows = malloc(2 * n * sizeof *rows);
+    wk_rope_rows(&hparams->rope[rope], at, rows, rows + n);
+    batch->cos[rope] = wick_tensor_from_data(device, WICK_F32, shape, rows, n * sizeof *rows);
+    batch->sin[rope] = wick_tensor_from_data(device, WICK_F32, shape, rows + n, n * sizeof *rows);
+    free(rows);
+}
+
 /* The whole sequence as one batch of one sequence, after n_padding rows that belong to none. */
-static void compute(wick_model *model, const reference *want, uint32_t n_padding, float *logits) {
+static void compute(wick_model *model, const reference *want, uint32_t n_padding, bool is_encoder,
+                    float *values) {
     enum { BLOCK = 16 };
     const uint32_t n = want->n, n_rows = n + n_padding, n_blocks = (n + BLOCK - 1) / BLOCK;
     wk_batch batch = {.layout = {.n_rows = n_rows,
@@ -79,29 +148,24 @@ static void compute(wick_model *model, const reference *want, uint32_t n_padding
 
     wick_device *const device = model->device;
     const wk_hparams *const hparams = wk_model_hparams(model->model);
-    const uint32_t n_pairs = hparams->rope[0].n_pairs;
-    const size_t table_size = (size_t)n_rows * n_pairs * sizeof(float);
-    float *const cos_rows = malloc(table_size), *const sin_rows = malloc(table_size);
-    wk_rope_rows(&hparams->rope[0], (wk_rope_positions){words + at->positions, n_rows, n}, cos_rows,
-                 sin_rows);
-
     const wick_scope scope = wick_scope_begin(device);
     wk_state *state;
     const wk_cache_desc cache = {n_blocks, BLOCK, WICK_F32};
     assert_int_equal(wk_state_make(model->model, 0, &cache, &state), WICK_OK);
     batch.descriptor = wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(at->n_words), words,
                                              at->n_words * sizeof *words);
-    const wick_shape table = WICK_SHAPE(n_rows, n_pairs);
-    batch.cos[0] = wick_tensor_from_data(device, WICK_F32, table, cos_rows, table_size);
-    batch.sin[0] = wick_tensor_from_data(device, WICK_F32, table, sin_rows, table_size);
+    const wk_rope_positions positions = {words + at->positions, n_rows, n};
+    for (uint32_t i = 0; i < hparams->n_ropes; i++)
+        make_tables(device, i, positions, &batch, hparams);
     /* In two pieces, as several devices would. */
     const uint32_t first = hparams->n_layers / 2;
     wick_tensor *hidden = wk_model_forward(model->model, state, &batch, 0, first, NULL);
     hidden =
         wk_model_forward(model->model, state, &batch, first, hparams->n_layers - first, hidden);
-    wick_tensor *const result = wk_model_logits(model->model, &batch, hidden);
-    const size_t size = (size_t)n * hparams->n_vocab * sizeof(float);
-    const wick_status status = wick_read(result, logits, size);
+    wick_tensor *const result = is_encoder ? wk_model_outputs(model->model, &batch, hidden)
+                                           : wk_model_logits(model->model, &batch, hidden);
+    const uint32_t width = is_encoder ? hparams->n_embd : hparams->n_vocab;
+    const wick_status status = wick_read(result, values, (size_t)n * width * sizeof(float));
     wick_error error;
     if (status != WICK_OK && wick_device_error(device, &error) != WICK_OK)
         print_message("%s\n", error.message);
@@ -109,8 +173,6 @@ static void compute(wick_model *model, const reference *want, uint32_t n_padding
     wick_scope_end(scope);
     wk_state_free(state);
     free(words);
-    free(cos_rows);
-    free(sin_rows);
 }
 
 /* Largest difference over the standard deviation of all reference logits. */
@@ -126,11 +188,11 @@ static double worst(const float *found, const float *want, size_t n) {
     return largest / sqrt(squares / (double)n - mean * mean);
 }
 
-static void check(const char *name, const wick_device_desc *desc, uint32_t n_padding) {
+static void check(const fixture *of, const wick_device_desc *desc, uint32_t n_padding) {
     reference want;
     char path[1024], file[128];
-    snprintf(file, sizeof file, "families/%s.gguf", name);
-    if (!read_reference(name, &want) || !fixture_path("WICK_SHARED_DATA", file, path, sizeof path))
+    snprintf(file, sizeof file, "families/%s.gguf", of->name);
+    if (!read_reference(of, &want) || !fixture_path("WICK_SHARED_DATA", file, path, sizeof path))
         skip();
 
     wick_device *device;
@@ -138,17 +200,18 @@ static void check(const char *name, const wick_device_desc *desc, uint32_t n_pad
     wick_error error = {.status = WICK_OK};
     assert_int_equal(wick_device_open(desc, &device, &error), WICK_OK);
     const wick_status status = wick_model_open(device, path, NULL, &model, &error);
-    if (status != WICK_OK) print_message("%s: %s\n", name, error.message);
+    if (status != WICK_OK) print_message("%s: %s\n", of->name, error.message);
     assert_int_equal(status, WICK_OK);
-    const size_t n = (size_t)want.n * model->info.n_vocab;
+    const size_t n = (size_t)want.n * (of->is_encoder ? model->info.n_embd : model->info.n_vocab);
     assert_true(want.file.size >= n * sizeof(float));
-    float *const logits = malloc(n * sizeof *logits);
-    compute(model, &want, n_padding, logits);
-    const double found = worst(logits, want.logits, n);
-    print_message("%s: %.1e of 1e-4\n", name, found);
-    assert_true(found <= 1e-4);
+    float *const values = malloc(n * sizeof *values);
+    compute(model, &want, n_padding, of->is_encoder, values);
+    const double found = worst(values, want.values, n);
+    const double bound = of->bound > 0.0 ? of->bound : 1e-4;
+    print_message("%s: %.1e of %.0e\n", of->name, found, bound);
+    assert_true(found <= bound);
 
-    free(logits);
+    free(values);
     free(want.file.data);
     wick_model_close(model);
     wick_device_close(device);
@@ -157,125 +220,28 @@ static void check(const char *name, const wick_device_desc *desc, uint32_t n_pad
 /* What the options ask for; WICK_BACKEND_AUTO: the CPU and the null backend. */
 static wick_device_desc chosen;
 
-static void check_all_levels(const char *name) {
+static void test_fixture(void **state) {
+    const fixture *const of = *state;
     if (chosen.backend == WICK_BACKEND_WEBGPU) {
-        check(name, &chosen, 3);
+        check(of, &chosen, 3);
         return;
     }
-    check(name, &(wick_device_desc){.backend = WICK_BACKEND_CPU, .isa = WICK_ISA_REF}, 0);
-    check(name, &(wick_device_desc){.backend = WICK_BACKEND_CPU}, 3);
-    check(name,
+    check(of, &(wick_device_desc){.backend = WICK_BACKEND_CPU, .isa = WICK_ISA_REF}, 0);
+    check(of, &(wick_device_desc){.backend = WICK_BACKEND_CPU}, 3);
+    check(of,
           &(wick_device_desc){.backend = WICK_BACKEND_NULL,
                               .null_flags = WICK_NULL_LATE | WICK_NULL_OUT_OF_ORDER},
           1);
 }
 
-static void test_llama(void **state) {
-    (void)state;
-    check_all_levels("llama");
-}
-
-static void test_llama_bias_tied(void **state) {
-    (void)state;
-    check_all_levels("llama-bias-tied");
-}
-
-static void test_llama_rope_linear(void **state) {
-    (void)state;
-    check_all_levels("llama-rope-linear");
-}
-
-static void test_llama_rope_llama3(void **state) {
-    (void)state;
-    check_all_levels("llama-rope-llama3");
-}
-
-static void test_llama_rope_yarn(void **state) {
-    (void)state;
-    check_all_levels("llama-rope-yarn");
-}
-
-static void test_mistral(void **state) {
-    (void)state;
-    check_all_levels("mistral");
-}
-
-static void test_qwen2(void **state) {
-    (void)state;
-    check_all_levels("qwen2");
-}
-
-static void test_qwen3(void **state) {
-    (void)state;
-    check_all_levels("qwen3");
-}
-
-static void test_mixtral(void **state) {
-    (void)state;
-    check_all_levels("mixtral");
-}
-
-static void test_qwen2moe(void **state) {
-    (void)state;
-    check_all_levels("qwen2moe");
-}
-
-static void test_qwen3moe(void **state) {
-    (void)state;
-    check_all_levels("qwen3moe");
-}
-
-static void test_gpt_oss(void **state) {
-    (void)state;
-    check_all_levels("gpt-oss");
-}
-
-static void test_minimax_m2(void **state) {
-    (void)state;
-    check_all_levels("minimax-m2");
-}
-
-static void test_llama4(void **state) {
-    (void)state;
-    check_all_levels("llama4");
-}
-
-static void test_deepseek2_lite(void **state) {
-    (void)state;
-    check_all_levels("deepseek2-lite");
-}
-
-static void test_deepseek2_v2(void **state) {
-    (void)state;
-    check_all_levels("deepseek2-v2");
-}
-
-static void test_deepseek2_v3(void **state) {
-    (void)state;
-    check_all_levels("deepseek2-v3");
-}
-
 int main(int argc, char **argv) {
     chosen.strict = true; /* of WebGPU: no operation may fall back */
     if (!parse_device(argc, argv, &chosen)) return 2;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_llama),
-        cmocka_unit_test(test_llama_bias_tied),
-        cmocka_unit_test(test_llama_rope_linear),
-        cmocka_unit_test(test_llama_rope_llama3),
-        cmocka_unit_test(test_llama_rope_yarn),
-        cmocka_unit_test(test_mistral),
-        cmocka_unit_test(test_qwen2),
-        cmocka_unit_test(test_qwen3),
-        cmocka_unit_test(test_mixtral),
-        cmocka_unit_test(test_qwen2moe),
-        cmocka_unit_test(test_qwen3moe),
-        cmocka_unit_test(test_gpt_oss),
-        cmocka_unit_test(test_minimax_m2),
-        cmocka_unit_test(test_llama4),
-        cmocka_unit_test(test_deepseek2_lite),
-        cmocka_unit_test(test_deepseek2_v2),
-        cmocka_unit_test(test_deepseek2_v3),
-    };
+    enum { COUNT = sizeof fixtures / sizeof fixtures[0] };
+    static struct CMUnitTest tests[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        tests[i] = (struct CMUnitTest){.name = fixtures[i].name,
+                                       .test_func = test_fixture,
+                                       .initial_state = (void *)(uintptr_t)&fixtures[i]};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

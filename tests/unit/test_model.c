@@ -272,8 +272,8 @@ static void test_rope_scaling(void **state) {
     small_set_f32(&small, "llama.rope.scaling.factor", NAN);
     expect(&small, WICK_ERR_FORMAT, "'llama.rope.scaling.factor' is not finite");
     small_set_f32(&small, "llama.rope.scaling.factor", 4.0F);
-    small_set_text(&small, "llama.rope.scaling.type", "longrope");
-    expect(&small, WICK_ERR_UNSUPPORTED, "'longrope'");
+    small_set_text(&small, "llama.rope.scaling.type", "dynamic");
+    expect(&small, WICK_ERR_UNSUPPORTED, "'dynamic'");
 
     small_set_text(&small, "llama.rope.scaling.type", "yarn");
     expect(&small, WICK_ERR_FORMAT, "llama.rope.scaling.original_context_length");

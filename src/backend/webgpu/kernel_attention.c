@@ -117,6 +117,7 @@ static attention cached_attention(const wk_op *op) {
         .scale = op->p.cached.scale,
         .softcap = op->p.cached.softcap,
         .window = op->p.cached.window > 0 ? (uint32_t)op->p.cached.window : 0,
+        .is_causal = !op->p.cached.is_bidirectional,
         .n_batches = 1,
         .n_groups = k->extent[1],
         .heads = q->extent[1] / k->extent[1],

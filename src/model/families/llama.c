@@ -1,22 +1,34 @@
-/* model/families/llama.c: Llama 1 to 3, Mistral, SmolLM2 and their like (Touvron et al., 2023);
- * Mixtral (Jiang et al., 2024). */
+/* model/families/llama.c: Llama 1 to 3, Mistral, SmolLM2 and their like (Touvron et al., 2023),
+ * Mixtral (Jiang et al., 2024), InternLM2 (Cai et al., 2024) and SmolLM3, whose every fourth layer
+ * knows no positions. */
 #include "core/status.h"
 #include "model/families.h"
 
-static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
-    const uint32_t none = 0;
-    uint32_t window;
-    const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX, .is_normalized = true};
+static wick_status describe_internlm2(const wk_metadata *meta, wk_hparams *hparams,
+                                      wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    wk_family_interleave_ropes(hparams, layers);
+    return WICK_OK;
+}
+
+static wick_status describe_llama(const wk_metadata *meta, wk_hparams *hparams,
+                                  wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX, .is_normalized = true};
+    WK_TRY(describe_internlm2(meta, hparams, layers));
     WK_TRY(wk_family_read_experts(meta, hparams, &experts, layers));
-    WK_TRY(wk_metadata_u32(meta, "attention.sliding_window", (wk_u32_rule){0, INT32_MAX, &none},
-                           &window));
-    for (uint32_t i = 0; i < hparams->n_layers; i++) {
-        layers[i].attention.is_rope_interleaved = true;
-        layers[i].attention.window = (int32_t)window;
-    }
+    return wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 0});
+}
+
+static wick_status describe_smollm3(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
+    WK_TRY(describe_internlm2(meta, hparams, layers));
+    for (uint32_t i = 3; i < hparams->n_layers; i += 4) layers[i].attention.rope = WK_NO_ROPE;
     return WICK_OK;
 }
 
 const wk_family wk_family_llama = {
-    .architecture = "llama", .norm = WK_NORM_RMS, .describe = describe};
+    .architecture = "llama", .norm = WK_NORM_RMS, .describe = describe_llama};
+const wk_family wk_family_internlm2 = {
+    .architecture = "internlm2", .norm = WK_NORM_RMS, .describe = describe_internlm2};
+const wk_family wk_family_smollm3 = {
+    .architecture = "smollm3", .norm = WK_NORM_RMS, .describe = describe_smollm3};

@@ -1,5 +1,6 @@
 /* model/families/qwen.c: Qwen2 and 2.5 (Qwen Team, 2024), which add biases to q, k and v, and Qwen3
- * (Qwen Team, 2025), which norms the heads of q and k instead. */
+ * (Qwen Team, 2025), which norms the heads of q and k instead; Hunyuan (Tencent, 2025) norms them
+ * behind the rotation. EXAONE 3 (LG AI Research, 2024) does neither. */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -10,7 +11,19 @@ static wick_status describe_qwen3(const wk_metadata *meta, wk_hparams *hparams,
     return WICK_OK;
 }
 
+static wick_status describe_hunyuan(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
+    WK_TRY(describe_qwen3(meta, hparams, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        layers[i].attention.is_normed_after_rope = true;
+    return WICK_OK;
+}
+
 const wk_family wk_family_qwen2 = {
     .architecture = "qwen2", .norm = WK_NORM_RMS, .describe = wk_family_describe_dense};
 const wk_family wk_family_qwen3 = {
     .architecture = "qwen3", .norm = WK_NORM_RMS, .describe = describe_qwen3};
+const wk_family wk_family_hunyuan_dense = {
+    .architecture = "hunyuan-dense", .norm = WK_NORM_RMS, .describe = describe_hunyuan};
+const wk_family wk_family_exaone = {
+    .architecture = "exaone", .norm = WK_NORM_RMS, .describe = wk_family_describe_dense};

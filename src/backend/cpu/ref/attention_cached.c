@@ -13,7 +13,8 @@
 
 typedef struct batch_row {
     const uint32_t *blocks; /* of the row's sequence */
-    int64_t first, end;     /* keys that it sees */
+    int64_t position;
+    int64_t first, end; /* keys that it sees */
     bool is_padding, is_bad;
 } batch_row;
 
@@ -27,11 +28,12 @@ static batch_row find_row(const wk_op *op, const uint32_t *words, int64_t r) {
     if (position >= length || length > (int64_t)b->n_blocks * b->block_size) {
         return (batch_row){.is_bad = true};
     }
-    const int64_t window = op->p.cached.window;
+    const wk_key_range seen = wk_cached_keys(&op->p, position, length);
     return (batch_row){
         .blocks = &words[b->tables + (size_t)sequence * b->n_blocks],
-        .first = window > 0 && position >= window ? position - window + 1 : 0,
-        .end = position + 1,
+        .position = position,
+        .first = seen.first,
+        .end = seen.end,
     };
 }
 
@@ -82,7 +84,7 @@ static void attend(const wk_op *op, const int64_t at[2], const batch_row *row,
         wk_ref_load(&key, 0, key.n, to->row);
         const double logit = (double)op->p.cached.scale * wk_ref_dot(to->q, to->row, key.n);
         to->logits[j - row->first] =
-            wk_ref_softcap(logit, op->p.cached.softcap) + slope * (double)(j - (row->end - 1));
+            wk_ref_softcap(logit, op->p.cached.softcap) + slope * (double)(j - row->position);
     }
     double sink = 0;
     if (sinks->buf) sink = wk_ref_of_head(sinks, at[1]);

@@ -109,12 +109,11 @@ static row_keys find_keys(const cached_run *c, int64_t row, int64_t begin, int64
     if (sequence >= b->n_sequences) return (row_keys){.is_bad = true};
     const int64_t position = words[b->positions + row], length = words[b->lengths + sequence];
     if (position >= length || length > key_capacity(op)) return (row_keys){.is_bad = true};
-    const int64_t window = op->p.cached.window;
-    const int64_t first = window > 0 && position >= window ? position - window + 1 : 0;
+    const wk_key_range range = wk_cached_keys(&op->p, position, length);
     row_keys keys = {
         .seen.table = words + b->tables + (size_t)sequence * b->n_blocks,
-        .seen.first = first > begin ? first : begin,
-        .seen.end = position < end ? position + 1 : end,
+        .seen.first = range.first > begin ? range.first : begin,
+        .seen.end = range.end < end ? range.end : end,
         .position = position,
     };
     for (int64_t i = keys.seen.first / b->block_size; i * b->block_size < keys.seen.end; i++)

@@ -13,7 +13,12 @@ fn row_of(row: u32) -> vec4<u32> {
     }
     var first = 0u;
     if (params.window > 0u && position >= params.window) { first = position - params.window + 1u; }
-    return vec4<u32>(sequence, first, position + 1u, position);
+    var end = position + 1u;
+    if (params.causal == 0u) {
+        let behind = length - position;
+        end = position + select(behind, min(behind, params.window), params.window > 0u);
+    }
+    return vec4<u32>(sequence, first, end, position);
 }
 
 fn block_of(sequence: u32, batch: u32, key: u32) -> u32 {

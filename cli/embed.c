@@ -1,0 +1,266 @@
+/* embed.c: `wick embed`: texts as vectors, as a .npy file or as JSON. */
+#include "cli.h"
+#include "engine.h"
+#include "input.h"
+#include "interrupt.h"
+#include "json_out.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct embed_options {
+    cli_engine_options engine; /* first, see engine.h */
+    const char *model, *tokens, *file, *out;
+    cli_texts texts;
+    int pooling; /* wick_pooling */
+    bool is_raw;
+} embed_options;
+
+_Static_assert(offsetof(embed_options, engine) == 0, "offsets of cli_engine_group");
+
+static void set_defaults(void *given) {
+    embed_options *const o = given;
+    cli_engine_defaults(&o->engine, WICK_MATH_EXACT);
+}
+
+static const cli_option options[] = {
+    {.argument = "MODEL.gguf",
+     .help = "the model",
+     .kind = &cli_text,
+     .offset = offsetof(embed_options, model),
+     .is_required = true},
+    {.argument = "TEXT...",
+     .help = "texts, each of which becomes a vector",
+     .kind = &cli_list,
+     .offset = offsetof(embed_options, texts)},
+    {.name = "file",
+     .letter = 'f',
+     .argument = "FILE",
+     .help = "take every line of a file as a text",
+     .kind = &cli_text,
+     .offset = offsetof(embed_options, file)},
+    {.name = "tokens",
+     .argument = "\"1 2 3\"",
+     .help = "one text as token ids, taken as given",
+     .kind = &cli_text,
+     .offset = offsetof(embed_options, tokens)},
+    {.name = "pooling",
+     .argument = "auto|none|mean|cls|last",
+     .help = "how the vectors of tokens become one; none: they do not",
+     .kind = &cli_word,
+     .offset = offsetof(embed_options, pooling)},
+    {.name = "raw",
+     .help = "do not bring vectors to the length 1",
+     .kind = &cli_flag,
+     .offset = offsetof(embed_options, is_raw)},
+    {.name = "out",
+     .letter = 'o',
+     .argument = "FILE.npy",
+     .help = "write float32 [n_texts, n_embd], whole or not at all, instead of JSON",
+     .kind = &cli_text,
+     .offset = offsetof(embed_options, out)},
+};
+static const cli_group group = {"Input and output", options, sizeof options / sizeof *options};
+static const cli_group *const groups[] = {&group, &cli_engine_group, NULL};
+
+/* What is to be embedded, by one of the three ways. */
+typedef struct texts {
+    const char **items; /* [n] of texts, with their sizes; NULL: ids */
+    size_t *sizes;
+    size_t n;
+    uint32_t *ids; /* [n_ids] */
+    size_t n_ids;
+    cli_input input; /* what items point into, where they are of a file */
+} texts;
+
+typedef struct job {
+    const embed_options *options;
+    const cli_engine *engine;
+    const texts *texts;
+    wick_embedder *embedder;
+    size_t n_embd;
+    wick_npy_writer *writer; /* NULL: not begun, or JSON */
+} job;
+
+/* ---- Input ---- */
+
+static void free_texts(texts *t) {
+    free(t->items);
+    free(t->sizes);
+    free(t->ids);
+    cli_input_free(&t->input);
+}
+
+static int reserve_texts(texts *t, size_t n) {
+    t->items = calloc(n > 0 ? n : 1, sizeof *t->items);
+    t->sizes = calloc(n > 0 ? n : 1, sizeof *t->sizes);
+    return t->items != NULL && t->sizes != NULL ? CLI_OK
+                                                : cli_error("out of memory for %zu texts", n);
+}
+
+static void add_text(texts *t, const char *text, size_t size) {
+    t->items[t->n] = text;
+    t->sizes[t->n++] = size;
+}
+
+/* Lines end with a line feed, which the last one may lack; empty ones are no texts. */
+static int read_lines(const char *path, texts *t) {
+    int code = cli_read_file(path, &t->input);
+    if (code != CLI_OK) return code;
+    const char *const end = t->input.text + t->input.size;
+    size_t n = 1;
+    for (const char *at = t->input.text; at < end; at++) n += *at == '\n';
+    code = reserve_texts(t, n);
+    for (const char *at = t->input.text; at < end && code == CLI_OK;) {
+        const char *const found = memchr(at, '\n', (size_t)(end - at));
+        const char *const line_end = found != NULL ? found : end;
+        if (line_end > at) add_text(t, at, (size_t)(line_end - at));
+        at = line_end + 1;
+    }
+    if (code == CLI_OK && t->n == 0) return cli_error("%s holds no text", path);
+    return code;
+}
+
+static int read_ids(const char *text, texts *t) {
+    int code = cli_read_text(text, &t->input);
+    if (code == CLI_OK) code = cli_parse_ids(&t->input, &t->ids, &t->n_ids);
+    if (code == CLI_OK && t->n_ids == 0)
+        return cli_error("--tokens holds no token; give ids like \"1 403 407\"");
+    t->n = 1;
+    return code;
+}
+
+static int read_texts(const embed_options *o, texts *t) {
+    const int n_ways = (o->tokens != NULL) + (o->file != NULL) + (o->texts.n > 0);
+    if (n_ways != 1)
+        return cli_usage_error(&cli_embed, n_ways == 0 ? "there is no TEXT, --file or --tokens"
+                                                       : "TEXT, --file and --tokens exclude each "
+                                                         "other");
+    if (o->out != NULL && strcmp(o->out, "-") == 0)
+        return cli_usage_error(&cli_embed, "--out: '-' is no file; without it JSON is printed");
+    if (o->tokens != NULL) return read_ids(o->tokens, t);
+    if (o->file != NULL) return read_lines(o->file, t);
+    const int code = reserve_texts(t, o->texts.n);
+    for (size_t i = 0; i < o->texts.n && code == CLI_OK; i++)
+        add_text(t, o->texts.items[i], strlen(o->texts.items[i]));
+    return code;
+}
+
+/* ---- Output ---- */
+
+static int write_rows(job *j, const float *rows, size_t n_rows) {
+    static const char hint[] = "choose another place with --out";
+    wick_error error = {0};
+    const bool is_pooled = wick_embedder_pooling(j->embedder) != WICK_POOLING_NONE;
+    const wick_shape shape =
+        WICK_SHAPE((int64_t)(is_pooled ? j->texts->n : n_rows), (int64_t)j->n_embd);
+    if (j->writer == NULL &&
+        wick_npy_start(j->options->out, WICK_F32, shape, &j->writer, &error) != WICK_OK)
+        return cli_report(&error, hint);
+    if (wick_npy_write(j->writer, rows, n_rows * j->n_embd * sizeof *rows, &error) != WICK_OK)
+        return cli_report(&error, hint);
+    return CLI_OK;
+}
+
+/* A line for each text. */
+static void print_rows(const job *j, size_t i, const float *rows, size_t n_rows) {
+    cli_json json = {.out = stdout, .is_line = true};
+    cli_json_open(&json, '{');
+    if (j->texts->items != NULL) {
+        cli_json_key(&json, "text");
+        cli_json_bytes(&json, j->texts->items[i], j->texts->sizes[i]);
+    }
+    const bool is_pooled = wick_embedder_pooling(j->embedder) != WICK_POOLING_NONE;
+    cli_json_key(&json, is_pooled ? "embedding" : "embeddings");
+    if (!is_pooled) cli_json_open(&json, '[');
+    for (size_t r = 0; r < n_rows; r++) {
+        cli_json_open(&json, '[');
+        for (size_t k = 0; k < j->n_embd; k++)
+            cli_json_number(&json, (double)rows[r * j->n_embd + k], 9);
+        cli_json_close(&json, ']');
+    }
+    if (!is_pooled) cli_json_close(&json, ']');
+    cli_json_close(&json, '}');
+}
+
+/* ---- The work ---- */
+
+static int embed_text(job *j, size_t i) {
+    const texts *const t = j->texts;
+    wick_status status = t->items != NULL
+                             ? wick_embedder_start(j->embedder, t->items[i], t->sizes[i])
+                             : wick_embedder_start_tokens(j->embedder, t->ids, t->n_ids);
+    if (status == WICK_OK) status = WICK_PENDING;
+    while (status == WICK_PENDING) {
+        if (cli_interrupted()) return CLI_INTERRUPTED;
+        status = wick_embedder_poll(j->embedder);
+        if (status == WICK_PENDING) wick_pause(j->engine->device);
+    }
+    if (status != WICK_OK)
+        return cli_report_device(j->engine->device, status, cli_step_hint(status));
+    size_t n_rows;
+    const float *const rows = wick_embedder_result(j->embedder, &n_rows);
+    if (j->options->out != NULL) return write_rows(j, rows, n_rows);
+    print_rows(j, i, rows, n_rows);
+    return CLI_OK;
+}
+
+static int embed_all(job *j) {
+    if (j->options->out != NULL && j->texts->n > 1 &&
+        wick_embedder_pooling(j->embedder) == WICK_POOLING_NONE)
+        return cli_usage_error(&cli_embed, "without pooling, --out takes one text");
+    int code = CLI_OK;
+    for (size_t i = 0; i < j->texts->n && code == CLI_OK; i++) code = embed_text(j, i);
+    wick_error error = {0};
+    if (j->writer != NULL && wick_npy_finish(j->writer, code == CLI_OK, &error) != WICK_OK &&
+        code == CLI_OK)
+        return cli_report(&error, "choose another place with --out");
+    return code;
+}
+
+static int compute(const embed_options *o, const cli_engine *engine, const texts *t) {
+    wick_model_info info;
+    wick_model_get_info(engine->model, &info);
+    job j = {.options = o, .engine = engine, .texts = t, .n_embd = info.n_embd};
+    const wick_embedder_desc desc = {.max_tokens = (uint32_t)t->n_ids,
+                                     .chunk_length = o->engine.chunk_length,
+                                     .pooling = (wick_pooling)o->pooling,
+                                     .is_raw = o->is_raw};
+    wick_error error = {0};
+    if (wick_embedder_open(engine->model, &desc, &j.embedder, &error) != WICK_OK)
+        return cli_report(&error, NULL);
+    const int code = embed_all(&j);
+    wick_embedder_close(j.embedder);
+    return code;
+}
+
+static int run(void *given) {
+    const embed_options *const o = given;
+    texts t = {.n = 0};
+    int code = read_texts(o, &t);
+    cli_engine engine = {0};
+    const wick_session_desc desc = {.context_length = (uint32_t)t.n_ids,
+                                    .chunk_length = o->engine.chunk_length,
+                                    .cache = (wick_cache)o->engine.cache,
+                                    .logits = WICK_LOGITS_STATES};
+    if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, &desc, o->model);
+    if (code == CLI_OK) cli_print_placement(engine.model);
+    if (code == CLI_OK) code = compute(o, &engine, &t);
+    if (code == CLI_OK && o->engine.verify) cli_print_verified(engine.model);
+    if (code == CLI_OK && o->engine.profile) cli_print_profile(engine.model);
+    cli_engine_close(&engine);
+    free_texts(&t);
+    return code;
+}
+
+const cli_command cli_embed = {
+    .name = "embed",
+    .summary = "turn texts into vectors: embeddings",
+    .details = "Prints a line of JSON for each text.\n\n"
+               "  wick embed MODEL.gguf \"a text\" \"another one\"\n"
+               "  wick embed MODEL.gguf --file texts.txt --out vectors.npy\n",
+    .groups = groups,
+    .options_size = sizeof(embed_options),
+    .defaults = set_defaults,
+    .run = run,
+};

@@ -1,0 +1,54 @@
+/* wick/embed.h: texts as vectors: the hidden states of an encoder (or of any model), pooled. */
+#ifndef WICK_EMBED_H
+#define WICK_EMBED_H
+
+#include <wick/session.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct wick_embedder wick_embedder;
+
+/* How the states of a text's tokens become one vector. */
+typedef enum wick_pooling {
+    WICK_POOLING_AUTO, /* as the file says; else the mean for encoders, the last token for others */
+    WICK_POOLING_NONE, /* a vector for each token */
+    WICK_POOLING_MEAN,
+    WICK_POOLING_CLS,  /* of the first token */
+    WICK_POOLING_LAST, /* of the last token */
+} wick_pooling;
+
+typedef struct wick_embedder_desc {
+    uint32_t
+        max_tokens; /* of a text; 0: the model's context, at most 4096. Encoders: at most 8192 */
+    uint32_t chunk_length; /* as in wick_session_desc; encoders take a text at once */
+    wick_pooling pooling;
+    bool is_raw; /* pooled vectors keep their length, which is made 1 otherwise */
+} wick_embedder_desc;
+
+/* The model must outlive the embedder. desc may be NULL. WICK_ERR_VALUE, WICK_ERR_OUT_OF_MEMORY;
+ * WICK_ERR_UNSUPPORTED: the file's pooling is that of a classifier, and none was chosen. */
+WICK_API wick_status wick_embedder_open(wick_model *model, const wick_embedder_desc *desc,
+                                        wick_embedder **embedder, wick_error *error);
+WICK_API void wick_embedder_close(wick_embedder *embedder);
+/* Never AUTO. */
+WICK_API wick_pooling wick_embedder_pooling(const wick_embedder *embedder);
+
+/* Begins with a text, or with tokens as given; what was under way is dropped. The text gets the
+ * begin and end tokens that the model wants. WICK_ERR_STATE: it is too long. WICK_ERR_ARGUMENT: no
+ * tokens. The sentence stays with the model's device, as for sessions. */
+WICK_API wick_status wick_embedder_start(wick_embedder *embedder, const char *text, size_t size);
+WICK_API wick_status wick_embedder_start_tokens(wick_embedder *embedder, const uint32_t *ids,
+                                                size_t n);
+/* WICK_PENDING: call again, see wick_session_step. */
+WICK_API wick_status wick_embedder_poll(wick_embedder *embedder);
+/* [*n_rows, n_embd]: one row, or one for each token with WICK_POOLING_NONE. After WICK_OK, until
+ * the next start. */
+WICK_API const float *wick_embedder_result(const wick_embedder *embedder, size_t *n_rows);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,56 @@
+/* model/families/bert.c: encoders: BERT (Devlin et al., 2019), Nomic Embed (Nussbaum et al., 2024)
+ * and ModernBERT (Warner et al., 2024). */
+#include "core/status.h"
+#include "model/families.h"
+
+static void see_all(const wk_hparams *hparams, wk_layer_spec *layers) {
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.is_bidirectional = true;
+}
+
+/* The sum is normed behind each branch, nothing before the first and behind the last. */
+static wick_status describe_stream(const wk_metadata *meta, wk_hparams *hparams,
+                                   wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    see_all(hparams, layers);
+    hparams->n_token_types = 2;
+    hparams->embedding_norm = WK_TOKEN_EMBEDDING_NORM;
+    hparams->output_norm = WK_NO_MODEL_WEIGHT;
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        layers[i].norms[WK_MIXER_INPUT] = layers[i].norms[WK_CHANNELS_INPUT] = WK_NO_LAYER_WEIGHT;
+        layers[i].norms[WK_MIXER_RESIDUAL] = WK_ATTN_OUTPUT_NORM;
+        layers[i].norms[WK_CHANNELS_RESIDUAL] = WK_LAYER_OUTPUT_NORM;
+    }
+    return WICK_OK;
+}
+
+static wick_status describe_bert(const wk_metadata *meta, wk_hparams *hparams,
+                                 wk_layer_spec *layers) {
+    WK_TRY(describe_stream(meta, hparams, layers));
+    wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
+    hparams->n_ropes = 0;
+    return wk_family_learn_positions(meta, hparams, layers);
+}
+
+/* The window counts to both sides together; its first layer takes the embedding's norm. */
+static wick_status describe_modern(const wk_metadata *meta, wk_hparams *hparams,
+                                   wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    see_all(hparams, layers);
+    hparams->embedding_norm = WK_TOKEN_EMBEDDING_NORM;
+    layers[0].norms[WK_MIXER_INPUT] = WK_NO_LAYER_WEIGHT;
+    WK_TRY(wk_family_read_windows(meta, hparams, layers,
+                                  (wk_window_rule){.period = 3, .is_first_global = true}));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        wk_attention_spec *const attention = &layers[i].attention;
+        layers[i].mlp.activation = WK_ACTIVATION_GELU_ERF;
+        if (attention->window > 0) attention->window = attention->window / 2 + 1;
+    }
+    return wk_family_add_window_rope(meta, hparams, layers, 10000.0);
+}
+
+const wk_family wk_family_bert = {
+    .architecture = "bert", .norm = WK_NORM_LAYER, .describe = describe_bert};
+const wk_family wk_family_nomic_bert = {
+    .architecture = "nomic-bert", .norm = WK_NORM_LAYER, .describe = describe_stream};
+const wk_family wk_family_modern_bert = {
+    .architecture = "modern-bert", .norm = WK_NORM_LAYER, .describe = describe_modern};

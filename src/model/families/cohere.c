@@ -1,0 +1,22 @@
+/* model/families/cohere.c: Command R (Cohere, 2024): parallel branches on one LayerNorm. */
+#include "core/status.h"
+#include "model/families.h"
+
+static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
+    static const double one = 1.0;
+    double scale;
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    WK_TRY(wk_metadata_f64(meta, "logit_scale", &one, &scale));
+    hparams->logit_scale = (float)scale;
+    wk_family_interleave_ropes(hparams, layers);
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        layers[i].is_parallel = true;
+        layers[i].norms[WK_CHANNELS_INPUT] = WK_NO_LAYER_WEIGHT;
+        if (wk_metadata_layer_has(meta, i, "attn_q_norm.weight")) /* Command R+ */
+            layers[i].attention.qk_norm = WK_QK_NORM_OWN;
+    }
+    return WICK_OK;
+}
+
+const wk_family wk_family_command_r = {
+    .architecture = "command-r", .norm = WK_NORM_LAYER, .describe = describe};

@@ -1,0 +1,77 @@
+/* model/families/gemma.c: Gemma 1 to 3 (Gemma Team, 2024 and 2025) and EmbeddingGemma (2025). */
+#include "core/status.h"
+#include "model/families.h"
+
+#include <math.h>
+
+static wick_status read_cap(const wk_metadata *meta, const char *key, float *out) {
+    static const double none = 0.0;
+    double cap;
+    WK_TRY(wk_metadata_f64(meta, key, &none, &cap));
+    *out = (float)cap;
+    if (cap >= 0.0) return WICK_OK;
+    return wk_fail(meta->err, WICK_ERR_FORMAT,
+                   "the metadata key '%s' is %g, but must not be below 0",
+                   wk_metadata_key(meta, key).text, cap);
+}
+
+static wick_status describe_gemma(const wk_metadata *meta, wk_hparams *hparams,
+                                  wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    hparams->embedding_scale = (float)sqrt((double)hparams->n_embd);
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].mlp.activation = WK_ACTIVATION_GELU;
+    return read_cap(meta, "final_logit_softcapping", &hparams->logit_softcap);
+}
+
+/* Norms behind the branches, too. The largest models, with so many layers, scale the scores by the
+ * channels that a head would have if the heads shared those of the model. */
+static wick_status describe_normed(const wk_metadata *meta, wk_hparams *hparams,
+                                   wk_layer_spec *layers, uint32_t n_layers_of_largest) {
+    WK_TRY(describe_gemma(meta, hparams, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        wk_attention_spec *const attention = &layers[i].attention;
+        layers[i].norms[WK_MIXER_OUTPUT] = WK_POST_ATTENTION_NORM;
+        layers[i].norms[WK_CHANNELS_OUTPUT] = WK_POST_FFW_NORM;
+        if (hparams->n_layers == n_layers_of_largest)
+            attention->scale = (float)(1.0 / sqrt((double)hparams->n_embd / attention->n_heads_q));
+    }
+    return WICK_OK;
+}
+
+static wick_status describe_gemma2(const wk_metadata *meta, wk_hparams *hparams,
+                                   wk_layer_spec *layers) {
+    WK_TRY(describe_normed(meta, hparams, layers, 46));
+    WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 2}));
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        WK_TRY(read_cap(meta, "attn_logit_softcapping", &layers[i].attention.softcap));
+    return WICK_OK;
+}
+
+static wick_status describe_gemma3(const wk_metadata *meta, wk_hparams *hparams,
+                                   wk_layer_spec *layers) {
+    WK_TRY(describe_normed(meta, hparams, layers, 62));
+    WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 6}));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
+    return wk_family_add_window_rope(meta, hparams, layers, 10000.0);
+}
+
+/* The window counts to both sides together. */
+static wick_status describe_embedding(const wk_metadata *meta, wk_hparams *hparams,
+                                      wk_layer_spec *layers) {
+    WK_TRY(describe_gemma3(meta, hparams, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        wk_attention_spec *const attention = &layers[i].attention;
+        attention->is_bidirectional = true;
+        if (attention->window > 0) attention->window = attention->window / 2 + 1;
+    }
+    return WICK_OK;
+}
+
+const wk_family wk_family_gemma = {
+    .architecture = "gemma", .norm = WK_NORM_RMS, .describe = describe_gemma};
+const wk_family wk_family_gemma2 = {
+    .architecture = "gemma2", .norm = WK_NORM_RMS, .describe = describe_gemma2};
+const wk_family wk_family_gemma3 = {
+    .architecture = "gemma3", .norm = WK_NORM_RMS, .describe = describe_gemma3};
+const wk_family wk_family_gemma_embedding = {
+    .architecture = "gemma-embedding", .norm = WK_NORM_RMS, .describe = describe_embedding};

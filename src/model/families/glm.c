@@ -1,0 +1,16 @@
+/* model/families/glm.c: GLM-4 of 2025 (Z.ai): norms before and behind each branch. */
+#include "core/status.h"
+#include "model/families.h"
+
+static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    wk_family_interleave_ropes(hparams, layers);
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        layers[i].norms[WK_MIXER_OUTPUT] = WK_POST_ATTENTION_NORM;
+        layers[i].norms[WK_CHANNELS_OUTPUT] = WK_POST_FFW_NORM;
+    }
+    return WICK_OK;
+}
+
+const wk_family wk_family_glm4 = {
+    .architecture = "glm4", .norm = WK_NORM_RMS, .describe = describe};

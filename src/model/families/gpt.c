@@ -1,0 +1,73 @@
+/* model/families/gpt.c: GPT-2 (Radford et al., 2019) and what kept its LayerNorm and its MLP
+ * without a gate: GPT-NeoX (Black et al., 2022), MPT (MosaicML, 2023), StarCoder2 (Lozhkov et al.,
+ * 2024), Falcon (Almazrouei et al., 2023). */
+#include "core/status.h"
+#include "model/families.h"
+
+static wick_status describe_starcoder2(const wk_metadata *meta, wk_hparams *hparams,
+                                       wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU);
+    return WICK_OK;
+}
+
+static wick_status describe_gpt2(const wk_metadata *meta, wk_hparams *hparams,
+                                 wk_layer_spec *layers) {
+    WK_TRY(describe_starcoder2(meta, hparams, layers));
+    hparams->n_ropes = 0;
+    return wk_family_learn_positions(meta, hparams, layers);
+}
+
+static wick_status describe_gptneox(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        WK_TRY(wk_metadata_bool(meta, "use_parallel_residual", true, &layers[i].is_parallel));
+    return WICK_OK;
+}
+
+static wick_status describe_mpt(const wk_metadata *meta, wk_hparams *hparams,
+                                wk_layer_spec *layers) {
+    static const double none = 0.0;
+    double most, clamp;
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    WK_TRY(wk_metadata_f64(meta, "attention.max_alibi_bias", &none, &most));
+    WK_TRY(wk_metadata_f64(meta, "attention.clamp_kqv", &none, &clamp));
+    if (clamp != 0.0)
+        return wk_fail(meta->err, WICK_ERR_UNSUPPORTED,
+                       "the metadata key '%s' is %g, only 0 is supported",
+                       wk_metadata_key(meta, "attention.clamp_kqv").text, clamp);
+    wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
+    hparams->n_ropes = 0;
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        layers[i].attention.rope = WK_NO_ROPE;
+        layers[i].attention.alibi_bias = (float)most;
+    }
+    return WICK_OK;
+}
+
+/* The models with grouped heads have a norm for each branch. */
+static wick_status describe_falcon(const wk_metadata *meta, wk_hparams *hparams,
+                                   wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        const bool has_two = wk_metadata_layer_has(meta, i, "attn_norm_2.weight");
+        layers[i].is_parallel = true;
+        layers[i].norms[WK_MIXER_INPUT] = has_two ? WK_ATTN_NORM_2 : WK_ATTN_NORM;
+        layers[i].norms[WK_CHANNELS_INPUT] = has_two ? WK_ATTN_NORM : WK_NO_LAYER_WEIGHT;
+    }
+    return WICK_OK;
+}
+
+const wk_family wk_family_gpt2 = {
+    .architecture = "gpt2", .norm = WK_NORM_LAYER, .describe = describe_gpt2};
+const wk_family wk_family_gptneox = {
+    .architecture = "gptneox", .norm = WK_NORM_LAYER, .describe = describe_gptneox};
+const wk_family wk_family_mpt = {
+    .architecture = "mpt", .norm = WK_NORM_LAYER, .describe = describe_mpt};
+const wk_family wk_family_starcoder2 = {
+    .architecture = "starcoder2", .norm = WK_NORM_LAYER, .describe = describe_starcoder2};
+const wk_family wk_family_falcon = {
+    .architecture = "falcon", .norm = WK_NORM_LAYER, .describe = describe_falcon};

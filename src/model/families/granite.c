@@ -1,0 +1,59 @@
+/* model/families/granite.c: Granite 3 (IBM, 2024) and MiniCPM (Hu et al., 2024): Llama's network
+ * with multipliers. */
+#include "core/status.h"
+#include "model/families.h"
+
+#include <math.h>
+
+/* The number at key into *out, which holds the fallback. */
+static wick_status read_scale(const wk_metadata *meta, const char *key, float *out) {
+    const double fallback = (double)*out;
+    double value;
+    WK_TRY(wk_metadata_f64(meta, key, &fallback, &value));
+    *out = (float)value;
+    return WICK_OK;
+}
+
+/* The file's logit_scale divides. */
+static wick_status read_logit_scale(const wk_metadata *meta, wk_hparams *hparams) {
+    static const char key[] = "logit_scale";
+    WK_TRY(read_scale(meta, key, &hparams->logit_scale));
+    if (hparams->logit_scale == 0.0F)
+        return wk_fail(meta->err, WICK_ERR_FORMAT, "the metadata key '%s' is 0, and divides",
+                       wk_metadata_key(meta, key).text);
+    hparams->logit_scale = 1.0F / hparams->logit_scale;
+    return WICK_OK;
+}
+
+static wick_status read_scales(const wk_metadata *meta, wk_hparams *hparams,
+                               wk_layer_spec *layers) {
+    wk_family_interleave_ropes(hparams, layers);
+    WK_TRY(read_scale(meta, "embedding_scale", &hparams->embedding_scale));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        WK_TRY(read_scale(meta, "residual_scale", &layers[i].residual_scale));
+        WK_TRY(read_scale(meta, "attention.scale", &layers[i].attention.scale));
+    }
+    return read_logit_scale(meta, hparams);
+}
+
+static wick_status describe_granite(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    return read_scales(meta, hparams, layers);
+}
+
+/* Files from before these keys are of the first models, all with the same numbers. */
+static wick_status describe_minicpm(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    hparams->embedding_scale = 12.0F;
+    hparams->logit_scale = (float)hparams->n_embd / 256.0F;
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        layers[i].residual_scale = (float)(1.4 / sqrt((double)hparams->n_layers));
+    return read_scales(meta, hparams, layers);
+}
+
+const wk_family wk_family_granite = {
+    .architecture = "granite", .norm = WK_NORM_RMS, .describe = describe_granite};
+const wk_family wk_family_minicpm = {
+    .architecture = "minicpm", .norm = WK_NORM_RMS, .describe = describe_minicpm};
