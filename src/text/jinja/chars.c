@@ -8,8 +8,8 @@ bool wk_jis_space(uint32_t code) {
 }
 
 bool wk_jis_word(uint32_t code) {
-    const wk_char_class class = wk_char_class_of(code);
-    return class == WK_CHAR_LETTER || class == WK_CHAR_NUMBER;
+    const int letters_and_numbers = WK_CHARS_LETTER | WK_CHARS_NUMBER;
+    return (letters_and_numbers >> wk_char_class_of(code) & 1) != 0;
 }
 
 uint32_t wk_jnext_char(wk_str text, size_t *at) {
