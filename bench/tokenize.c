@@ -67,7 +67,7 @@ static void bench_text(const wick_tokenizer *tokenizer, const char *name, const 
         check(&(wick_error){.message = "the text cannot be tokenized"}, status);
         if (ms < best) best = ms;
     }
-    printf("%-16s %8zu tokens %7.1f MB/s\n", name, n, SIZE / best / 1e3);
+    printf("%-16s %8zu tokens %7.1f MB/s\n", name, n, (double)SIZE / best / 1e3);
 }
 
 static void fill_random(char *text, uint32_t first, uint32_t n) {

@@ -10,7 +10,9 @@
 /* --- Where text can be cut --- */
 
 static uint32_t pair_bit(uint32_t left, uint32_t right) {
-    return (uint32_t)(wk_hash_u64((uint64_t)left << 32 | right) >> (64 - WK_PAIR_BITS));
+    if (left < 128 && right < 128) return left << 7 | right;
+    const uint64_t hash = wk_hash_u64((uint64_t)left << 32 | right);
+    return WK_ASCII_PAIRS + (uint32_t)(hash >> (64 - WK_PAIR_BITS));
 }
 
 static void add_pairs(wk_sentencepiece *pieces, wk_str text) {

@@ -10,7 +10,7 @@
 #include "text/normalize.h"
 #include "text/unigram.h"
 
-enum { WK_PAIR_BITS = 16 };
+enum { WK_ASCII_PAIRS = 128 * 128, WK_PAIR_BITS = 18 };
 
 typedef enum wk_sentencepiece_kind {
     WK_SENTENCEPIECE_SCORES,
@@ -28,9 +28,9 @@ typedef struct wk_sentencepiece {
     uint32_t byte_ids[256];   /* WICK_NO_TOKEN where the vocabulary has none */
     uint32_t ascii_ids[128];  /* pieces of one character */
     uint32_t unknown;         /* or WICK_NO_TOKEN */
-    /* Bloom filter of the pairs of neighbouring characters in all pieces. No piece reaches across a
-     * pair that is not in it. */
-    uint64_t pairs[(1 << WK_PAIR_BITS) / 64];
+    /* The pairs of neighbouring characters in all pieces: those of ASCII one bit each, then a Bloom
+     * filter of the others. No piece reaches across a pair that is not in it. */
+    uint64_t pairs[(WK_ASCII_PAIRS + (1 << WK_PAIR_BITS)) / 64];
 } wk_sentencepiece;
 
 /* Refused: no scores, or what wk_merges_make or wk_normalizer_make refuses. */
