@@ -13,7 +13,7 @@
 #include "llm/json_schema.h"
 #include "llm/matcher.h"
 
-#include <wick/file.h>
+#include <wick/model.h>
 
 #include <math.h>
 #include <stdio.h>
