@@ -96,7 +96,8 @@ static void follow(wk_matcher *matcher, const wk_token_trie *trie, float *logits
         total += samples[i];
     }
     qsort(samples, N_TOKENS, sizeof *samples, by_value);
-    printf(" %8.1f %8.1f %8.1f\n", total / N_TOKENS, samples[N_TOKENS / 2], samples[N_TOKENS - 1]);
+    printf(" %8.1f %8.1f %8.1f\n", total / (double)N_TOKENS, samples[N_TOKENS / 2],
+           samples[N_TOKENS - 1]);
 }
 
 static void measure(wk_heap *heap, const wick_tokenizer *tokenizer, const wk_token_trie *trie,
