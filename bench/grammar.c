@@ -13,7 +13,7 @@
 #include "llm/json_schema.h"
 #include "llm/matcher.h"
 
-#include <wick/file.h>
+#include <wick/model.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -96,7 +96,8 @@ static void follow(wk_matcher *matcher, const wk_token_trie *trie, float *logits
         total += samples[i];
     }
     qsort(samples, N_TOKENS, sizeof *samples, by_value);
-    printf(" %8.1f %8.1f %8.1f\n", total / N_TOKENS, samples[N_TOKENS / 2], samples[N_TOKENS - 1]);
+    printf(" %8.1f %8.1f %8.1f\n", total / (double)N_TOKENS, samples[N_TOKENS / 2],
+           samples[N_TOKENS - 1]);
 }
 
 static void measure(wk_heap *heap, const wick_tokenizer *tokenizer, const wk_token_trie *trie,

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { MAX_EXPANDED = 200 }; /* references to references */
+
 /* --- Keywords --- */
 
 static const struct {
@@ -302,11 +304,30 @@ static bool closes(const wk_json *a, const wk_json *b) {
     return false;
 }
 
+/* What a schema that is referred to says beside what stands next to the reference. */
+static wick_status expand(wk_schema *s, const wk_json **schema) {
+    const wk_json *const reference = wk_json_get(*schema, "$ref"), *target;
+    wk_json *rest, *all;
+    if (!reference) return WICK_OK;
+    if (reference->kind != WK_JSON_STRING)
+        return wk_schema_fail(s, WICK_ERR_FORMAT, "$ref", "must be a text");
+    WK_TRY(wk_schema_find(s, reference->string, &target));
+    WK_TRY(wk_schema_without(s, *schema, "$ref", &rest));
+    if (s->depth >= MAX_EXPANDED)
+        return wk_schema_fail(s, WICK_ERR_VALUE, "$ref", "leads to itself");
+    s->depth++;
+    WK_TRY(wk_schema_merge(s, rest, target, &all));
+    s->depth--;
+    *schema = all;
+    return WICK_OK;
+}
+
 wick_status wk_schema_merge(wk_schema *s, const wk_json *a, const wk_json *b, wk_json **out) {
-    const wk_json no_keywords = {.kind = WK_JSON_OBJECT};
+    static const wk_json no_keywords = {.kind = WK_JSON_OBJECT};
     if (b->kind == WK_JSON_BOOL && b->boolean) b = &no_keywords;
     if (b->kind != WK_JSON_OBJECT)
         return wk_schema_fail(s, WICK_ERR_VALUE, "allOf", "of what is no object is not supported");
+    WK_TRY(expand(s, &b));
     if (closes(a, b) || closes(b, a))
         return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, "additionalProperties",
                               "in one of several schemas that have to hold at once is not "

@@ -159,7 +159,10 @@ wick_status wk_token_trie_make(wk_heap *heap, const wick_tokenizer *tokenizer, w
     *out = (wk_token_trie){.heap = heap, .n_vocab = wick_tokenizer_size(tokenizer)};
     const size_t size = ((size_t)out->n_vocab + 1) * sizeof(sort_item);
     sort_item *const items = wk_alloc(heap, size);
-    if (!items) return WICK_ERR_OUT_OF_MEMORY;
+    if (!items) {
+        wk_token_trie_free(out);
+        return WICK_ERR_OUT_OF_MEMORY;
+    }
     for (uint32_t id = 0; id < out->n_vocab; id++)
         if (is_kept(tokenizer, id))
             items[out->n_tokens++] = (sort_item){.text = text_of(tokenizer, id), .id = id};

@@ -1,5 +1,5 @@
-"""Constrained sampling by the command: what 1,000 seeds of a model of random weights write is valid,
-by a validator of its own; options and messages. Needs nothing but Python.
+"""Constrained sampling by the command: what 1,000 seeds of a model of random weights write is
+valid, by a validator of its own; options and messages. Needs nothing but Python.
 
 WICK_BIN is the command, WICK_SHARED_DATA the folder of the fixtures, WICK_TEST_DATA that of
 stories260K. Every case reports a TAP line."""
@@ -86,7 +86,8 @@ def is_valid(value, schema, root):
     }
     if isinstance(value, str):
         rules |= {"minLength": lambda a: len(value) >= a, "maxLength": lambda a: len(value) <= a,
-                  "pattern": lambda a: re.search(a, value), "format": lambda a: is_format(a, value)}
+                  "pattern": lambda a: re.search(a, value, re.ASCII),
+                  "format": lambda a: is_format(a, value)}
     if is_of_type(value, "number"):
         rules |= {"minimum": lambda a: value >= a, "maximum": lambda a: value <= a,
                   "exclusiveMinimum": lambda a: value > a, "exclusiveMaximum": lambda a: value < a}

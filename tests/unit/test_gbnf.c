@@ -9,6 +9,7 @@
 
 #include "checked_heap.h"
 #include "core/compiler.h"
+#include "core/hash.h"
 #include "grammar_reading.h"
 
 #include <stdio.h>
@@ -79,6 +80,104 @@ static void test_languages(void **state) {
                 fail_msg("%s: has '%s'", l->grammar, l->has_not[k]);
         close_reading(&r);
     }
+}
+
+/* --- Random grammars --- */
+
+static uint32_t seed;
+
+static uint32_t random_below(uint32_t n) { return (uint32_t)(wk_hash_u64(++seed) % n); }
+
+/* Over a, b and c. Where rules call one another first, the grammar is refused. */
+static wk_expr *random_expr(wk_rules *rules, int depth) {
+    const uint32_t kind = random_below(depth > 0 ? 8 : 3);
+    if (kind == 0)
+        return wk_expr_text(rules, (wk_str){&"abcabcc"[random_below(5)], random_below(3)});
+    if (kind == 1)
+        return wk_expr_class(rules, &(wk_code_range){'a', 'a' + random_below(2)}, 1, false);
+    if (kind == 2) return wk_expr_rule(rules, random_below(3));
+    if (kind == 3) {
+        const uint32_t least = random_below(3);
+        const uint32_t most = random_below(2) ? least + random_below(3) : WK_REPEAT_FOREVER;
+        return wk_expr_repeat(rules, random_expr(rules, depth - 1), least, most);
+    }
+    wk_expr *const list = wk_expr_list(rules, kind < 6 ? WK_EXPR_SEQUENCE : WK_EXPR_CHOICE);
+    for (uint32_t n = random_below(4); n > 0; n--) wk_expr_add(list, random_expr(rules, depth - 1));
+    return list;
+}
+
+/* Bit i: a text of expr that begins at one of the places of begins ends before byte i. */
+static uint32_t ends_of(const wk_rules *rules, const wk_expr *expr, wk_str text, uint32_t begins) {
+    uint32_t ends = 0;
+    if (begins == 0) return 0;
+    switch (expr->kind) {
+    case WK_EXPR_TEXT:
+        for (size_t i = 0; i + expr->text.size <= text.size; i++)
+            if (begins >> i & 1 && memcmp(text.text + i, expr->text.text, expr->text.size) == 0)
+                ends |= 1U << (i + expr->text.size);
+        return ends;
+    case WK_EXPR_CLASS:
+        for (size_t i = 0; i < text.size; i++)
+            if (begins >> i & 1 && (uint8_t)text.text[i] >= expr->ranges[0].first &&
+                (uint8_t)text.text[i] <= expr->ranges[0].last)
+                ends |= 2U << i;
+        return ends;
+    case WK_EXPR_SEQUENCE:
+        for (const wk_expr *part = expr->first; part; part = part->next)
+            begins = ends_of(rules, part, text, begins);
+        return begins;
+    case WK_EXPR_CHOICE:
+        for (const wk_expr *part = expr->first; part; part = part->next)
+            ends |= ends_of(rules, part, text, begins);
+        return ends;
+    case WK_EXPR_REPEAT:
+        ends = expr->least == 0 ? begins : 0;
+        for (uint32_t n = 1; n <= expr->most && n <= expr->least + text.size + 1; n++) {
+            begins = ends_of(rules, expr->first, text, begins);
+            if (n >= expr->least) ends |= begins;
+        }
+        return ends;
+    case WK_EXPR_RULE: return ends_of(rules, rules->items[expr->id].body, text, begins);
+    case WK_EXPR_TOKEN: break;
+    }
+    return 0;
+}
+
+/* All texts of up to six letters. */
+static void check_texts(reading *r) {
+    for (size_t size = 0; size <= 6; size++) {
+        uint32_t n = 1;
+        for (size_t i = 0; i < size; i++) n *= 3;
+        for (uint32_t k = 0; k < n; k++) {
+            char text[8];
+            uint32_t left = k;
+            for (size_t i = 0; i < size; i++, left /= 3) text[i] = (char)('a' + left % 3);
+            const wk_str whole = {text, size};
+            const uint32_t ends = ends_of(&r->rules, r->rules.items[0].body, whole, 1);
+            if (reads(r, whole) != (ends >> size & 1))
+                fail_msg("grammar %u: '%.*s'", seed, (int)size, text);
+        }
+    }
+}
+
+static void test_random_grammars(void **state) {
+    (void)state;
+    int n_checked = 0;
+    for (int i = 0; i < 1500; i++) {
+        reading r;
+        wick_error error = {0};
+        begin_reading(&r, NULL);
+        for (int k = 0; k < 3; k++) (void)wk_rules_add(&r.rules, wk_str_of("r"));
+        for (int k = 0; k < 3; k++) r.rules.items[k].body = random_expr(&r.rules, 3);
+        if (start_reading(&r, WICK_OK, &error) != WICK_OK) {
+            assert_non_null(strstr(error.message, "left-recursive"));
+            continue;
+        }
+        check_texts(&r);
+        n_checked++;
+        close_reading(&r);
+    }
+    assert_true(n_checked > 300);
 }
 
 /* Three ways to go on at each bracket are 3^n stacks, unless they share what is below them. */
@@ -211,6 +310,7 @@ static void test_memory_runs_out(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_languages),
+        cmocka_unit_test(test_random_grammars),
         cmocka_unit_test(test_ambiguous_grammars_stay_small),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_nesting_is_bounded),
