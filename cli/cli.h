@@ -23,8 +23,8 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_run, cli_info, cli_tokenize, cli_logits, cli_devices, cli_bench,
-    cli_gguf, cli_verify, cli_pull, cli_models, cli_rm, cli_quantize, cli_imatrix, cli_template,
-    cli_chat_command_line;
+    cli_gguf, cli_verify, cli_pull, cli_models, cli_rm, cli_quantize, cli_imatrix, cli_convert,
+    cli_template, cli_chat_command_line;
 
 void cli_print_command_help(const cli_command *command);
 /* commands: in the order of the help text, NULL at the end. */
