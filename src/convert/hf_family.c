@@ -170,6 +170,7 @@ wick_status wk_hf_describe(const wk_hf_family *family, const wk_json *config, wk
     WK_TRY(add_u32(config, "num_attention_heads", values, ".attention.head_count", err));
     if (!family->is_encoder) return describe_decoder(family, config, values, err);
     wk_value_list_bool(values, ".attention.causal", false);
+    WK_TRY(add_u32(config, "type_vocab_size", values, "tokenizer.ggml.token_type_count", err));
     return add_f32(config, "layer_norm_eps", values, ".attention.layer_norm_epsilon", err);
 }
 

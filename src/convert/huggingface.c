@@ -136,6 +136,26 @@ static uint32_t vocabulary_size(const wick_converting *c) {
     return is_size ? (uint32_t)item->integer : 0;
 }
 
+/* How an encoder's states become one embedding, as sentence-transformers note it. */
+static wick_status add_pooling(wick_converting *c, wick_error *err) {
+    static const struct {
+        const char *key;
+        uint32_t type;
+    } modes[] = {{"pooling_mode_mean_tokens", 1},
+                 {"pooling_mode_cls_token", 2},
+                 {"pooling_mode_lasttoken", 3}};
+    const wk_json *config = NULL;
+    WK_TRY(
+        wk_checkpoint_json(c->checkpoint, &c->arena, "1_Pooling/config.json", false, &config, err));
+    for (size_t i = 0; i < WK_COUNT(modes); i++) {
+        const wk_json *const item = wk_json_get(config, modes[i].key);
+        if (item == NULL || item->kind != WK_JSON_BOOL || !item->boolean) continue;
+        wk_value_list_u32(&c->values, ".pooling_type", modes[i].type);
+        break;
+    }
+    return WICK_OK;
+}
+
 static wick_status describe(wick_converting *c, const char *folder, wick_error *err) {
     wk_value_list *const values = &c->values;
     *values = (wk_value_list){.arena = &c->arena, .prefix = wk_hf_architecture(c->family)};
@@ -143,6 +163,7 @@ static wick_status describe(wick_converting *c, const char *folder, wick_error *
     wk_value_list_text(values, "general.type", wk_str_of("model"));
     wk_value_list_text(values, "general.name", name_of(folder));
     WK_TRY(wk_hf_describe(c->family, c->config, values, err));
+    WK_TRY(add_pooling(c, err));
     wk_value_list_u32(values, "general.file_type", file_type(c));
     wk_value_list_u32(values, "general.quantization_version", 2);
     WK_TRY(wk_hf_add_vocabulary(c->checkpoint, vocabulary_size(c), values, err));
