@@ -80,6 +80,30 @@ WICK_API wick_status wick_imatrix_poll(wick_imatrix *imatrix, wick_progress *pro
  * Frees imatrix whatever its result. */
 WICK_API wick_status wick_imatrix_finish(wick_imatrix *imatrix, bool commit, wick_error *error);
 
+/* ---- Converting: a folder as Hugging Face has them to a GGUF file ---- */
+
+typedef struct wick_convert_desc {
+    const char *type; /* of matrices: "F32", "F16", "BF16"; NULL: as they are stored */
+    bool replace;     /* a file that is there already; else it is WICK_ERR_STATE */
+} wick_convert_desc;
+
+typedef struct wick_converting wick_converting;
+
+/* Reads config.json, tokenizer.json and the headers of model.safetensors, or of the files that
+ * model.safetensors.index.json names, all in folder, and begins to write out under a temporary name
+ * beside it. WICK_ERR_UNSUPPORTED: the model's type, its tokenizer or something in its config is
+ * not known, by name; WICK_ERR_FORMAT, WICK_ERR_NOT_FOUND: a file is damaged or missing; else like
+ * wick_file_write_start. */
+WICK_API wick_status wick_convert_start(const char *folder, const char *out,
+                                        const wick_convert_desc *desc, wick_converting **converting,
+                                        wick_error *error);
+/* One tensor: WICK_PENDING until all are done. progress, in bytes, may be NULL. */
+WICK_API wick_status wick_convert_poll(wick_converting *converting, wick_progress *progress,
+                                       wick_error *error);
+/* As wick_quantize_finish. */
+WICK_API wick_status wick_convert_finish(wick_converting *converting, bool commit,
+                                         wick_error *error);
+
 #ifdef __cplusplus
 }
 #endif

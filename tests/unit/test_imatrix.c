@@ -74,7 +74,8 @@ static void expected_sums(double sums[N_EMBD]) {
         double square = 0;
         for (int c = 0; c < N_EMBD; c++) square += (double)row[c] * (double)row[c];
         for (int c = 0; c < N_EMBD; c++) {
-            const double x = (double)row[c] * (double)norm[c] / sqrt(square / N_EMBD + 1e-5);
+            const double x =
+                (double)row[c] * (double)norm[c] / sqrt(square / (double)N_EMBD + 1e-5);
             sums[c] += x * x;
         }
     }

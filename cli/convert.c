@@ -1,0 +1,83 @@
+/* convert.c: `wick convert`: a folder as Hugging Face has them to a GGUF file. */
+#include "cli.h"
+#include "interrupt.h"
+#include "progress.h"
+
+typedef struct convert_options {
+    const char *folder, *out, *type;
+    bool force;
+} convert_options;
+
+static const cli_option options[] = {
+    {.argument = "FOLDER",
+     .help = "config.json, tokenizer.json, and model.safetensors or its parts with their index",
+     .kind = &cli_text,
+     .offset = offsetof(convert_options, folder),
+     .is_required = true},
+    {.argument = "OUT.gguf",
+     .help = "the file to write: whole or not at all",
+     .kind = &cli_text,
+     .offset = offsetof(convert_options, out),
+     .is_required = true},
+    {.name = "type",
+     .argument = "F32|F16|BF16",
+     .help = "of matrices; without it they stay as they are. 'wick quantize' makes smaller ones",
+     .kind = &cli_text,
+     .offset = offsetof(convert_options, type)},
+    {.name = "force",
+     .help = "replace a file that is there already",
+     .kind = &cli_flag,
+     .offset = offsetof(convert_options, force)},
+};
+static const cli_group group = {"Arguments and options", options, sizeof options / sizeof *options};
+static const cli_group *const groups[] = {&group, NULL};
+
+static const char OUT_HINT[] = "choose another place to write to";
+
+static int work(wick_converting *converting) {
+    cli_progress line = cli_progress_begin();
+    wick_progress progress = {0};
+    wick_error error = {0};
+    wick_status status = WICK_PENDING;
+    while (status == WICK_PENDING && !cli_interrupted()) {
+        status = wick_convert_poll(converting, &progress, &error);
+        if (progress.total > 0)
+            cli_progress_show(&line, "converting", (double)progress.done / (double)progress.total);
+    }
+    cli_progress_clear(&line);
+    if (status < 0) return cli_report(&error, status == WICK_ERR_IO ? OUT_HINT : "");
+    return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;
+}
+
+static const char *start_hint(wick_status status) {
+    switch (status) {
+    case WICK_ERR_STATE: return "--force replaces it";
+    case WICK_ERR_NOT_FOUND: return "check the path";
+    default: return "";
+    }
+}
+
+static int run(void *given) {
+    const convert_options *const o = given;
+    const wick_convert_desc desc = {.type = o->type, .replace = o->force};
+    cli_watch_interrupt(); /* the temporary file must not stay */
+    wick_converting *converting = NULL;
+    wick_error error = {0};
+    if (wick_convert_start(o->folder, o->out, &desc, &converting, &error) != WICK_OK)
+        return cli_report(&error, start_hint(error.status));
+    const int code = work(converting);
+    if (wick_convert_finish(converting, code == CLI_OK, &error) != WICK_OK && code == CLI_OK)
+        return cli_report(&error, OUT_HINT);
+    return code;
+}
+
+const cli_command cli_convert = {
+    .name = "convert",
+    .summary = "make a GGUF file of a folder from Hugging Face",
+    .details = "  wick convert Qwen3-0.6B/ Qwen3-0.6B.gguf\n\n"
+               "Known are llama, mistral, qwen2, qwen3 with byte-level BPE, and bert: see\n"
+               "docs/convert.md.\n",
+    .groups = groups,
+    .options_size = sizeof(convert_options),
+    .run = run,
+};

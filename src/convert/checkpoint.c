@@ -1,0 +1,181 @@
+/* convert/checkpoint.c: see checkpoint.h. */
+#include "convert/checkpoint.h"
+
+#include "format/safetensors.h"
+#include "sys/file.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { MAX_SHARDS = 4096 };
+
+typedef struct shard {
+    wk_str name;
+    wk_file *file;
+    const uint8_t *data;
+    wk_safetensors header;
+} shard;
+
+struct wk_checkpoint {
+    wk_heap *heap;
+    wk_arena arena;
+    const char *folder;
+    shard *shards; /* [n_shards] */
+    size_t n_shards;
+    wk_checkpoint_tensor *tensors; /* [n_tensors] */
+    size_t n_tensors;
+};
+
+static wick_status fail_memory(wick_error *err) {
+    return wk_fail_memory(err, 0, 0, "a checkpoint");
+}
+
+/* FOLDER/NAME in the arena; NULL: memory is short. */
+static const char *path_of(wk_arena *arena, const char *folder, wk_str name) {
+    const size_t n = strlen(folder);
+    char *const path = wk_arena_alloc(arena, n + name.size + 2);
+    if (path == NULL) return NULL;
+    memcpy(path, folder, n);
+    path[n] = '/';
+    memcpy(path + n + 1, name.text, name.size);
+    path[n + 1 + name.size] = '\0';
+    return path;
+}
+
+static wick_status read_json(wk_heap *heap, wk_arena *arena, const char *path, const wk_json **out,
+                             wick_error *err) {
+    wk_file *file = NULL;
+    WK_TRY(wk_file_open(heap, path, &file, err));
+    const size_t size = (size_t)wk_file_size(file);
+    char *const text = wk_arena_alloc(arena, size);
+    wick_status status = text != NULL ? WICK_OK : fail_memory(err);
+    if (status == WICK_OK) status = wk_file_read_at(file, 0, text, size, err);
+    wk_file_close(heap, file);
+    wick_error reason = {0};
+    wk_json *json = NULL;
+    if (status == WICK_OK) status = wk_json_parse(arena, text, size, &json, &reason);
+    if (reason.status != WICK_OK) return wk_fail(err, status, "'%s': %s", path, reason.message);
+    *out = json;
+    return status;
+}
+
+wick_status wk_checkpoint_json(const wk_checkpoint *checkpoint, wk_arena *arena, const char *name,
+                               bool is_required, const wk_json **out, wick_error *err) {
+    *out = NULL;
+    const char *const path = path_of(arena, checkpoint->folder, wk_str_of(name));
+    if (path == NULL) return fail_memory(err);
+    wick_error failure = {0};
+    const wick_status status = read_json(checkpoint->heap, arena, path, out, &failure);
+    if (status == WICK_OK || (status == WICK_ERR_NOT_FOUND && !is_required)) return WICK_OK;
+    return wk_fail(err, status, "%s", failure.message);
+}
+
+/* ---- Shards ---- */
+
+static wick_status open_shard(wk_checkpoint *c, wk_str name, wick_error *err) {
+    const char *const path = path_of(&c->arena, c->folder, name);
+    if (path == NULL) return fail_memory(err);
+    /* A name from a file stays in its folder. */
+    if (memchr(name.text, '/', name.size) != NULL)
+        return wk_fail(err, WICK_ERR_FORMAT, "'%s' is in another folder", wk_str_show(name).text);
+    shard *const s = &c->shards[c->n_shards++];
+    s->name = name;
+    wk_map_init(&s->header.index, c->heap);
+    WK_TRY(wk_file_open(c->heap, path, &s->file, err));
+    const void *data = NULL;
+    WK_TRY(wk_file_map(s->file, &data, err));
+    s->data = data;
+    wick_error reason = {0};
+    const wick_status status =
+        wk_safetensors_parse(c->heap, &c->arena, data, wk_file_size(s->file), &s->header, &reason);
+    return status == WICK_OK ? WICK_OK : wk_fail(err, status, "'%s': %s", path, reason.message);
+}
+
+static bool is_open(const wk_checkpoint *c, wk_str name) {
+    size_t i = c->n_shards; /* the newest first: names of one file follow each other */
+    while (i > 0 && !wk_str_equal(c->shards[i - 1].name, name)) i--;
+    return i > 0;
+}
+
+/* Every file that the index names, once. */
+static wick_status open_shards(wk_checkpoint *c, const wk_json *index, wick_error *err) {
+    const wk_json *const map = wk_json_get(index, "weight_map");
+    if (map == NULL || map->kind != WK_JSON_OBJECT || map->count == 0)
+        return wk_fail(err, WICK_ERR_FORMAT, "model.safetensors.index.json has no weight_map");
+    for (const wk_json *item = map->child; item != NULL; item = item->next) {
+        if (item->kind != WK_JSON_STRING)
+            return wk_fail(err, WICK_ERR_FORMAT, "'%s' in the weight_map is no file's name",
+                           wk_str_show(item->key).text);
+        if (is_open(c, item->string)) continue;
+        if (c->n_shards == MAX_SHARDS)
+            return wk_fail(err, WICK_ERR_FORMAT, "more than %d files of tensors", (int)MAX_SHARDS);
+        WK_TRY(open_shard(c, item->string, err));
+    }
+    return WICK_OK;
+}
+
+static wick_status list_tensors(wk_checkpoint *c, wick_error *err) {
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_shards; i++) n += c->shards[i].header.n_tensors;
+    c->tensors = wk_arena_array(&c->arena, n, sizeof *c->tensors);
+    if (c->tensors == NULL) return fail_memory(err);
+    for (size_t i = 0; i < c->n_shards; i++) {
+        const shard *const s = &c->shards[i];
+        for (size_t j = 0; j < s->header.n_tensors; j++) {
+            const wick_file_tensor *const tensor = &s->header.tensors[j];
+            c->tensors[c->n_tensors++] = (wk_checkpoint_tensor){.name = tensor->name,
+                                                                .dtype = tensor->dtype,
+                                                                .shape = tensor->shape,
+                                                                .data = s->data + tensor->offset,
+                                                                .size = tensor->size};
+        }
+    }
+    return WICK_OK;
+}
+
+static wick_status open_all(wk_checkpoint *c, wick_error *err) {
+    c->shards = wk_arena_array(&c->arena, MAX_SHARDS, sizeof *c->shards);
+    if (c->shards == NULL) return fail_memory(err);
+    const wk_json *index = NULL;
+    WK_TRY(wk_checkpoint_json(c, &c->arena, "model.safetensors.index.json", false, &index, err));
+    if (index != NULL)
+        WK_TRY(open_shards(c, index, err));
+    else
+        WK_TRY(open_shard(c, wk_str_of("model.safetensors"), err));
+    return list_tensors(c, err);
+}
+
+wick_status wk_checkpoint_open(wk_heap *heap, const char *folder, wk_checkpoint **out,
+                               wick_error *err) {
+    *out = NULL;
+    wk_checkpoint *const c = wk_alloc_zeroed(heap, sizeof *c);
+    if (c == NULL) return fail_memory(err);
+    c->heap = heap;
+    wk_arena_init(&c->arena, heap, 0);
+    char *const copy = wk_arena_alloc(&c->arena, strlen(folder) + 1);
+    if (copy != NULL) memcpy(copy, folder, strlen(folder) + 1);
+    c->folder = copy;
+    const wick_status status = copy != NULL ? open_all(c, err) : fail_memory(err);
+    if (status == WICK_OK)
+        *out = c;
+    else
+        wk_checkpoint_close(c);
+    return status;
+}
+
+void wk_checkpoint_close(wk_checkpoint *checkpoint) {
+    if (checkpoint == NULL) return;
+    for (size_t i = 0; i < checkpoint->n_shards; i++) {
+        wk_map_release(&checkpoint->shards[i].header.index);
+        wk_file_close(checkpoint->heap, checkpoint->shards[i].file);
+    }
+    wk_arena_release(&checkpoint->arena);
+    wk_free(checkpoint->heap, checkpoint, sizeof *checkpoint);
+}
+
+size_t wk_checkpoint_count(const wk_checkpoint *checkpoint) { return checkpoint->n_tensors; }
+
+const wk_checkpoint_tensor *wk_checkpoint_get(const wk_checkpoint *checkpoint, size_t index) {
+    assert(index < checkpoint->n_tensors);
+    return &checkpoint->tensors[index];
+}

@@ -1,0 +1,33 @@
+/* convert/checkpoint.h: a folder as Hugging Face has them: JSON files, and tensors in safetensors
+ * files, one or several. */
+#ifndef WK_CONVERT_CHECKPOINT_H
+#define WK_CONVERT_CHECKPOINT_H
+
+#include "core/json.h"
+#include "core/map.h"
+
+#include <wick/file.h>
+
+typedef struct wk_checkpoint wk_checkpoint;
+
+typedef struct wk_checkpoint_tensor {
+    wick_string name;
+    wick_dtype dtype;
+    wick_shape shape;
+    const void *data; /* in the file's mapping */
+    uint64_t size;    /* bytes */
+} wk_checkpoint_tensor;
+
+/* Maps model.safetensors, or all files that model.safetensors.index.json names. */
+wick_status wk_checkpoint_open(wk_heap *heap, const char *folder, wk_checkpoint **out,
+                               wick_error *err);
+void wk_checkpoint_close(wk_checkpoint *checkpoint);
+size_t wk_checkpoint_count(const wk_checkpoint *checkpoint);
+const wk_checkpoint_tensor *wk_checkpoint_get(const wk_checkpoint *checkpoint, size_t index);
+
+/* A JSON file of the folder, into the arena. NULL and WICK_OK: there is none, where it is not
+ * required. */
+wick_status wk_checkpoint_json(const wk_checkpoint *checkpoint, wk_arena *arena, const char *name,
+                               bool is_required, const wk_json **out, wick_error *err);
+
+#endif

@@ -1,0 +1,274 @@
+/* convert/hf_vocabulary.c: see hf_vocabulary.h. */
+#include "convert/hf_vocabulary.h"
+
+#include "core/compiler.h"
+#include "core/status.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Types of tokens in GGUF. */
+enum { TYPE_NORMAL = 1, TYPE_CONTROL = 3, TYPE_USER_DEFINED = 4, TYPE_UNUSED = 5 };
+enum { MOST_TOKENS = 1 << 24 };
+
+typedef struct vocabulary {
+    wk_arena *arena;
+    const wk_json *root;  /* tokenizer.json */
+    const wk_json *model; /* its model */
+    wick_string *tokens;  /* [n] */
+    int32_t *types;       /* [n] */
+    uint32_t n;
+    wick_error *err;
+} vocabulary;
+
+static wick_status fail_memory(const vocabulary *v) {
+    return wk_fail_memory(v->err, 0, 0, "a vocabulary");
+}
+
+static bool is_text(const wk_json *item) { return item != NULL && item->kind == WK_JSON_STRING; }
+
+static bool is_id(const wk_json *item) {
+    return item != NULL && item->kind == WK_JSON_NUMBER && item->is_integer && item->integer >= 0 &&
+           item->integer < MOST_TOKENS;
+}
+
+/* first and second, one behind the other, terminated; text NULL: memory is short. */
+static wick_string join(wk_arena *arena, wk_str first, wk_str second) {
+    char *const text = wk_arena_alloc(arena, first.size + second.size + 1);
+    if (text == NULL) return (wick_string){0};
+    if (first.size > 0) memcpy(text, first.text, first.size);
+    if (second.size > 0) memcpy(text + first.size, second.text, second.size);
+    text[first.size + second.size] = '\0';
+    return (wick_string){text, first.size + second.size};
+}
+
+/* ---- Tokens ---- */
+
+static wick_status set_token(vocabulary *v, const wk_json *id, wk_str text, int32_t type) {
+    if (!is_id(id) || (uint64_t)id->integer >= v->n)
+        return wk_fail(v->err, WICK_ERR_FORMAT, "tokenizer.json: the token '%s' has no id",
+                       wk_str_show(text).text);
+    v->tokens[id->integer] = join(v->arena, text, (wk_str){0});
+    v->types[id->integer] = type;
+    return v->tokens[id->integer].text != NULL ? WICK_OK : fail_memory(v);
+}
+
+/* More than the embedding has rows: the largest id of all counts. */
+static uint32_t count_tokens(const wk_json *vocab, const wk_json *added, uint32_t n_vocab) {
+    int64_t n = n_vocab;
+    for (const wk_json *item = vocab->child; item != NULL; item = item->next)
+        if (is_id(item) && item->integer >= n) n = item->integer + 1;
+    for (const wk_json *item = added != NULL ? added->child : NULL; item != NULL;
+         item = item->next) {
+        const wk_json *const id = wk_json_get(item, "id");
+        if (is_id(id) && id->integer >= n) n = id->integer + 1;
+    }
+    return (uint32_t)n;
+}
+
+static wick_status name_unused(vocabulary *v) {
+    for (uint32_t i = 0; i < v->n; i++) {
+        if (v->tokens[i].text != NULL) continue;
+        char name[24];
+        snprintf(name, sizeof name, "[PAD%" PRIu32 "]", i);
+        v->tokens[i] = join(v->arena, wk_str_of(name), (wk_str){0});
+        v->types[i] = TYPE_UNUSED;
+        if (v->tokens[i].text == NULL) return fail_memory(v);
+    }
+    return WICK_OK;
+}
+
+static wick_status read_tokens(vocabulary *v, uint32_t n_vocab) {
+    const wk_json *const vocab = wk_json_get(v->model, "vocab");
+    const wk_json *const added = wk_json_get(v->root, "added_tokens");
+    if (vocab == NULL || vocab->kind != WK_JSON_OBJECT)
+        return wk_fail(v->err, WICK_ERR_FORMAT, "tokenizer.json has no model.vocab");
+    v->n = count_tokens(vocab, added, n_vocab);
+    v->tokens = wk_arena_array(v->arena, v->n, sizeof *v->tokens);
+    v->types = wk_arena_array(v->arena, v->n, sizeof *v->types);
+    if (v->tokens == NULL || v->types == NULL) return fail_memory(v);
+    for (const wk_json *item = vocab->child; item != NULL; item = item->next)
+        WK_TRY(set_token(v, item, item->key, TYPE_NORMAL));
+    for (const wk_json *item = added != NULL ? added->child : NULL; item != NULL;
+         item = item->next) {
+        const wk_json *const content = wk_json_get(item, "content");
+        const wk_json *const special = wk_json_get(item, "special");
+        if (!is_text(content))
+            return wk_fail(v->err, WICK_ERR_FORMAT, "tokenizer.json: an added token has no text");
+        const bool is_control = special != NULL && special->boolean;
+        WK_TRY(set_token(v, wk_json_get(item, "id"), content->string,
+                         is_control ? TYPE_CONTROL : TYPE_USER_DEFINED));
+    }
+    return name_unused(v);
+}
+
+/* ---- Byte-level BPE ---- */
+
+/* By the pattern that splits a text before merging. */
+static const struct {
+    const char *pattern, *name;
+} splits[] = {
+    {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
+     "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+     "llama-bpe"},
+    {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
+     "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+     "qwen2"},
+};
+
+/* A step of the pre-tokenizer, which is one, or a sequence of them; NULL: it has none of this type.
+ */
+static const wk_json *find_step(const wk_json *pre, const char *type) {
+    const wk_json *const own = wk_json_get(pre, "type");
+    if (is_text(own) && wk_str_is(own->string, type)) return pre;
+    const wk_json *const list = wk_json_get(pre, "pretokenizers");
+    for (const wk_json *item = list != NULL ? list->child : NULL; item != NULL; item = item->next) {
+        const wk_json *const name = wk_json_get(item, "type");
+        if (is_text(name) && wk_str_is(name->string, type)) return item;
+    }
+    return NULL;
+}
+
+static wick_status find_split(const vocabulary *v, const char **name) {
+    const wk_json *const pre = wk_json_get(v->root, "pre_tokenizer");
+    if (find_step(pre, "ByteLevel") == NULL)
+        return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
+                       "tokenizer.json: BPE that is not of bytes (SentencePiece) cannot be"
+                       " converted yet");
+    const wk_json *const split = find_step(pre, "Split");
+    *name = find_step(pre, "Digits") != NULL ? "smollm" : "gpt-2";
+    if (split == NULL) return WICK_OK;
+    const wk_json *const pattern = wk_json_get(wk_json_get(split, "pattern"), "Regex");
+    for (size_t i = 0; i < WK_COUNT(splits); i++) {
+        *name = splits[i].name;
+        if (is_text(pattern) && wk_str_is(pattern->string, splits[i].pattern)) return WICK_OK;
+    }
+    return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
+                   "tokenizer.json: the way to split texts '%s' is not known yet",
+                   is_text(pattern) ? wk_str_show(pattern->string).text : "without a pattern");
+}
+
+/* A merge is "a b", or in newer files ["a", "b"]. */
+static bool read_merge(const vocabulary *v, const wk_json *item, wick_string *out) {
+    if (is_text(item)) {
+        *out = join(v->arena, item->string, (wk_str){0});
+        return true;
+    }
+    if (item->kind != WK_JSON_ARRAY || item->count != 2 || !is_text(item->child) ||
+        !is_text(item->child->next))
+        return false;
+    const wick_string first = join(v->arena, item->child->string, wk_str_of(" "));
+    if (first.text != NULL)
+        *out = join(v->arena, (wk_str){first.text, first.size}, item->child->next->string);
+    return true;
+}
+
+static wick_status add_merges(const vocabulary *v, wk_value_list *values) {
+    const wk_json *const list = wk_json_get(v->model, "merges");
+    if (list == NULL || list->kind != WK_JSON_ARRAY)
+        return wk_fail(v->err, WICK_ERR_FORMAT, "tokenizer.json has no model.merges");
+    wick_string *const merges = wk_arena_array(v->arena, list->count, sizeof *merges);
+    if (merges == NULL) return fail_memory(v);
+    size_t n = 0;
+    for (const wk_json *item = list->child; item != NULL; item = item->next, n++) {
+        if (!read_merge(v, item, &merges[n]))
+            return wk_fail(v->err, WICK_ERR_FORMAT, "tokenizer.json: merge %zu is none", n);
+        if (merges[n].text == NULL) return fail_memory(v);
+    }
+    wk_value_list_array(values, "tokenizer.ggml.merges", WICK_VALUE_STRING, merges, n);
+    return WICK_OK;
+}
+
+/* ---- WordPiece ---- */
+
+/* GGUF marks where words begin, the checkpoint where they go on: "##ing" is "ing", "go" is "_go"
+ * with U+2581. Names in brackets stay. */
+static wick_status mark_words(vocabulary *v) {
+    for (uint32_t i = 0; i < v->n; i++) {
+        const wk_str token = {v->tokens[i].text, v->tokens[i].size};
+        if (v->types[i] != TYPE_NORMAL || wk_str_matches(wk_str_of("[*]"), token)) continue;
+        if (wk_str_matches(wk_str_of("##*"), token))
+            v->tokens[i] = (wick_string){token.text + 2, token.size - 2};
+        else
+            v->tokens[i] = join(v->arena, wk_str_of("\xE2\x96\x81"), token);
+        if (v->tokens[i].text == NULL) return fail_memory(v);
+    }
+    return WICK_OK;
+}
+
+/* ---- Tokens with a role ---- */
+
+/* "bos_token" is a text, or an object with its content. */
+static const wk_json *role_text(const wk_json *config, const char *role) {
+    const wk_json *const item = wk_json_get(config, role);
+    return item != NULL && item->kind == WK_JSON_OBJECT ? wk_json_get(item, "content") : item;
+}
+
+static void add_roles(const vocabulary *v, const wk_json *config, wk_value_list *values) {
+    static const struct {
+        const char *role, *key;
+        bool is_of_pieces; /* bert's names; its [CLS] and [SEP] begin and end a text */
+    } roles[] = {
+        {"bos_token", "tokenizer.ggml.bos_token_id", false},
+        {"eos_token", "tokenizer.ggml.eos_token_id", false},
+        {"unk_token", "tokenizer.ggml.unknown_token_id", false},
+        {"pad_token", "tokenizer.ggml.padding_token_id", false},
+        {"cls_token", "tokenizer.ggml.bos_token_id", true},
+        {"sep_token", "tokenizer.ggml.eos_token_id", true},
+        {"sep_token", "tokenizer.ggml.seperator_token_id", true},
+        {"mask_token", "tokenizer.ggml.mask_token_id", true},
+    };
+    const bool has_pieces = wk_json_get(v->model, "continuing_subword_prefix") != NULL &&
+                            wk_json_get(v->model, "merges") == NULL;
+    for (size_t i = 0; i < WK_COUNT(roles); i++) {
+        const wk_json *const text = role_text(config, roles[i].role);
+        if (!is_text(text) || (roles[i].is_of_pieces && !has_pieces)) continue;
+        uint32_t id = 0;
+        while (id < v->n &&
+               !wk_str_equal(text->string, (wk_str){v->tokens[id].text, v->tokens[id].size}))
+            id++;
+        if (id < v->n) wk_value_list_u32(values, roles[i].key, id);
+    }
+    static const char *const switches[][2] = {{"add_bos_token", "tokenizer.ggml.add_bos_token"},
+                                              {"add_eos_token", "tokenizer.ggml.add_eos_token"}};
+    for (size_t i = 0; i < WK_COUNT(switches); i++) {
+        const wk_json *const item = wk_json_get(config, switches[i][0]);
+        if (item != NULL && item->kind == WK_JSON_BOOL)
+            wk_value_list_bool(values, switches[i][1], item->boolean);
+    }
+    const wk_json *const template = wk_json_get(config, "chat_template");
+    if (is_text(template)) wk_value_list_text(values, "tokenizer.chat_template", template->string);
+}
+
+/* ---- All of it ---- */
+
+static wick_status add_model(vocabulary *v, wk_value_list *values) {
+    const wk_json *const type = wk_json_get(v->model, "type");
+    const bool is_bpe = is_text(type) && wk_str_is(type->string, "BPE");
+    if (!is_bpe && !(is_text(type) && wk_str_is(type->string, "WordPiece")))
+        return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
+                       "tokenizer.json: a tokenizer of the type '%s' cannot be converted yet",
+                       is_text(type) ? wk_str_show(type->string).text : "without a name");
+    const char *split = "default";
+    if (is_bpe) WK_TRY(find_split(v, &split));
+    wk_value_list_text(values, "tokenizer.ggml.model", wk_str_of(is_bpe ? "gpt2" : "bert"));
+    wk_value_list_text(values, "tokenizer.ggml.pre", wk_str_of(split));
+    if (!is_bpe) WK_TRY(mark_words(v));
+    wk_value_list_array(values, "tokenizer.ggml.tokens", WICK_VALUE_STRING, v->tokens, v->n);
+    wk_value_list_array(values, "tokenizer.ggml.token_type", WICK_VALUE_I32, v->types, v->n);
+    return is_bpe ? add_merges(v, values) : WICK_OK;
+}
+
+wick_status wk_hf_add_vocabulary(const wk_checkpoint *checkpoint, uint32_t n_vocab,
+                                 wk_value_list *values, wick_error *err) {
+    vocabulary v = {.arena = values->arena, .err = err};
+    const wk_json *config = NULL;
+    WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer.json", true, &v.root, err));
+    WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer_config.json", false, &config, err));
+    v.model = wk_json_get(v.root, "model");
+    WK_TRY(read_tokens(&v, n_vocab));
+    WK_TRY(add_model(&v, values));
+    add_roles(&v, config, values);
+    return WICK_OK;
+}
