@@ -13,14 +13,14 @@ build:
 	@cmake --preset release >/dev/null
 	@MAKEFLAGS= cmake --build --preset release --target wick -j $(JOBS)
 
-# Sets up, builds, fetches a model once and lets it speak; without a network the small model that is
+# Sets up, builds, fetches a model once and asks it a question; without a network the small model that is
 # inside the command does.
 run:
 	@tools/setup run
 	@tools/fetch_webgpu || true
 	@$(MAKE) --no-print-directory build
 	@if tools/fetch_model; then \
-	    build/wick run $(MODEL) -p "The old lighthouse keeper" -n 128; \
+	    build/wick chat $(MODEL) -p "Why is the sky blue?" -n 128; \
 	else \
 	    echo "Running the small model inside the command instead." >&2; \
 	    build/wick run -p "Once upon a time" -n 200; \

@@ -106,12 +106,14 @@ static int sync_prompt(const cli_chat *chat, const wick_prompt *prompt) {
 
 /* ---- The answer ---- */
 
-/* Steps the session to the end of the answer, or to Ctrl-C. */
+/* Steps the session to the end of the answer, or to the first event after Ctrl-C: what it has
+ * computed stays there for the next question. */
 static int stream(const cli_chat *chat, cli_answer *answer, wick_end_reason *reason) {
     wick_event event = {0};
     while (event.kind != WICK_EVENT_END) {
-        if (cli_take_interrupt()) return CLI_INTERRUPTED;
-        if (cli_interrupted()) return CLI_FAILURE; /* SIGTERM, SIGHUP */
+        if (event.kind != WICK_EVENT_PENDING && cli_take_interrupt()) return CLI_INTERRUPTED;
+        /* SIGTERM, SIGHUP */
+        if (cli_interrupted() && cli_interrupt_code() != CLI_INTERRUPTED) return CLI_FAILURE;
         const wick_status status = wick_session_step(chat->session, &event);
         if (status != WICK_OK)
             return cli_report_device(chat->engine.device, status, cli_step_hint(status));
@@ -149,8 +151,7 @@ static int answer_prompt(cli_chat *chat, const wick_prompt *prompt) {
                                                answer.text != NULL ? answer.text : "", answer.size);
         if (!is_added) code = cli_error("out of memory for the answer");
     }
-    /* What was stopped may still be computing; the next question starts from the cache or anew. */
-    if (code != CLI_OK) wick_session_reset(chat->session);
+    if (code == CLI_FAILURE) wick_session_reset(chat->session);
     free(answer.text);
     return code;
 }

@@ -21,12 +21,22 @@ struct cli_line_reader {
     const char *prompt;
     char *text;
     size_t capacity;
+    bool is_interrupted;
 };
 
 static char *show_prompt(EditLine *edit) {
     cli_line_reader *reader = NULL;
     el_get(edit, EL_CLIENTDATA, &reader);
     return (char *)reader->prompt;
+}
+
+/* Ctrl-C as a key: where it is a signal, libedit asks for another one before it gives up a line. */
+static unsigned char interrupt_line(EditLine *edit, int key) {
+    (void)key;
+    cli_line_reader *reader = NULL;
+    el_get(edit, EL_CLIENTDATA, &reader);
+    reader->is_interrupted = true;
+    return CC_EOF;
 }
 
 static void set_up(cli_line_reader *reader) {
@@ -42,6 +52,9 @@ static void set_up(cli_line_reader *reader) {
     el_set(reader->edit, EL_EDITOR, "emacs");
     el_set(reader->edit, EL_SIGNAL, 1); /* follows the size of the window */
     el_set(reader->edit, EL_HIST, history, reader->history);
+    el_set(reader->edit, EL_ADDFN, "wick-interrupt", "Drops the line", interrupt_line);
+    el_set(reader->edit, EL_BIND, "^C", "wick-interrupt", NULL);
+    el_set(reader->edit, EL_SETTY, "-d", "-isig", NULL);
 }
 
 cli_line_reader *cli_line_open(void) {
@@ -74,12 +87,13 @@ static cli_line_result read_plain(cli_line_reader *reader) {
 static cli_line_result read_edited(cli_line_reader *reader) {
     int count = 0;
     HistEvent event;
+    reader->is_interrupted = false;
     errno = 0;
     const char *const typed = el_gets(reader->edit, &count);
     if (typed == NULL || count <= 0) {
         const cli_line_result result = end_or_interrupt(count < 0 ? errno : 0);
-        fputc('\n', stdout);
-        return result;
+        fputs(reader->is_interrupted ? "^C\n" : "\n", stdout);
+        return reader->is_interrupted ? CLI_LINE_INTERRUPTED : result;
     }
     if (typed[0] != '\n') history(reader->history, &event, H_ENTER, typed);
     free(reader->text);

@@ -1,0 +1,80 @@
+/* How answers are shown: thinking, tool calls, tags that arrive in pieces. */
+#define _POSIX_C_SOURCE 200809L
+#include "../../cli/answer.c"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <unistd.h>
+
+/* What an answer looks like that comes in pieces of so many bytes. Freed by the caller. */
+static char *shown(const char *text, size_t piece, cli_answer answer, bool begins_thinking) {
+    FILE *const file = tmpfile();
+    assert_non_null(file);
+    fflush(stdout);
+    const int before = dup(STDOUT_FILENO);
+    dup2(fileno(file), STDOUT_FILENO);
+    cli_answer_begin(&answer, begins_thinking);
+    for (size_t at = 0, size = strlen(text); at < size; at += piece)
+        cli_answer_add(&answer, text + at, size - at < piece ? size - at : piece);
+    cli_answer_end(&answer);
+    fflush(stdout);
+    dup2(before, STDOUT_FILENO);
+    close(before);
+    char *const out = calloc(1, 1024);
+    assert_non_null(out);
+    rewind(file);
+    assert_true(fread(out, 1, 1023, file) < 1023);
+    fclose(file);
+    assert_int_equal(answer.size, strlen(text)); /* the whole text is kept */
+    free(answer.text);
+    return out;
+}
+
+static void looks(const char *text, cli_answer answer, bool begins_thinking, const char *expected) {
+    for (size_t piece = 1; piece < 40; piece += 3) {
+        char *const out = shown(text, piece, answer, begins_thinking);
+        assert_string_equal(out, expected);
+        free(out);
+    }
+}
+
+static const cli_answer plain = {.has_colors = false}, colored = {.has_colors = true};
+
+static void test_text(void **state) {
+    (void)state;
+    looks("a < b, <thin>, [TOOL", plain, false, "a < b, <thin>, [TOOL");
+    looks("", plain, false, "");
+}
+
+static void test_thinking(void **state) {
+    (void)state;
+    looks("<think>\nhm\n</think>\nYes", colored, false, "\033[2m\nhm\n\033[0m\nYes");
+    looks("hm</think>Yes", colored, true, "\033[2mhm\033[0mYes");
+    looks("[THINK]a[/THINK]b", plain, false, "ab");
+    looks("<think>never ends </thi", colored, false, "\033[2mnever ends </thi\033[0m");
+}
+
+static void test_calls(void **state) {
+    (void)state;
+    looks("I look.<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>", plain, false,
+          "I look.\n[tool call f] {\"name\": \"f\", \"arguments\": {}}\n");
+    looks("[TOOL_CALLS][{\"name\": \"g\"}]", plain, false, "[tool call g] [{\"name\": \"g\"}]\n");
+    looks("<function=h>{}</function>.", plain, false, "[tool call] h>{}\n.");
+    looks("<tool_call>cut off", plain, false, "[tool call] cut off\n");
+    looks("{\"name\": \"f\"}", (cli_answer){.has_tools = true}, false,
+          "[tool call f] {\"name\": \"f\"}\n");
+    looks("{\"name\": \"f\"}", plain, false, "{\"name\": \"f\"}");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,258 @@
+"""`wick chat` in a pseudo-terminal, as a person uses it, and with lines from a pipe. Needs nothing
+but Python; every case reports a TAP line."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WICK = os.environ.get("WICK_BIN", str(ROOT / "build/wick"))
+DATA = Path(os.environ.get("WICK_TEST_DATA", ROOT / "tests/data"))
+MODEL = str(DATA / "stories260K.gguf")
+TIMEOUT = 60  # seconds
+QUICK = ["--backend", "cpu", "--temp", "0", "-n", "8"]
+SLOW = ["--backend", "cpu", "--temp", "0", "--isa", "ref"]
+ECHO = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
+
+
+class Terminal:
+    """wick chat on a terminal of its own."""
+
+    def __init__(self, *arguments, columns=80):
+        environment = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+        self.process, self.terminal = pty.fork()
+        if self.process == 0:
+            os.execve(WICK, [WICK, "chat", MODEL, *arguments], environment)
+        self.resize(columns)
+        self.seen = b""
+
+    def resize(self, columns):
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def wait(self, word, timeout=TIMEOUT):
+        """Up to and with word; what was seen is forgotten."""
+        end = time.monotonic() + timeout
+        word = word.encode()
+        while word not in self.seen:
+            ready, _, _ = select.select([self.terminal], [], [], max(0, end - time.monotonic()))
+            assert ready, f"{word!r} did not come: {self.seen!r}"
+            self.seen += self.read()
+        text, self.seen = self.seen.split(word, 1)
+        return (text + word).decode(errors="replace")
+
+    def read(self):
+        try:
+            got = os.read(self.terminal, 4096)
+        except OSError:  # Linux: the other side is closed
+            got = b""
+        assert got, f"it ended: {self.seen!r}"
+        return got
+
+    def ask(self, text):
+        """The answer to a question, when the next prompt is there."""
+        self.type(text + "\r")
+        self.wait("\n")
+        return self.wait("> ")
+
+    def end(self):
+        """The exit status after Ctrl-D."""
+        self.type("\x04")
+        return self.status()
+
+    def status(self):
+        end = time.monotonic() + TIMEOUT
+        while time.monotonic() < end:
+            try:
+                select.select([self.terminal], [], [], 0.1)
+                os.read(self.terminal, 4096)
+            except OSError:
+                pass
+            process, status = os.waitpid(self.process, os.WNOHANG)
+            if process:
+                os.close(self.terminal)
+                return os.waitstatus_to_exitcode(status)
+        os.kill(self.process, signal.SIGKILL)
+        raise AssertionError("it did not end")
+
+
+def start(*arguments, **options):
+    terminal = Terminal(*arguments, **options)
+    terminal.wait("> ")
+    return terminal
+
+
+def pipe(text, *arguments):
+    return subprocess.run([WICK, "chat", MODEL, *QUICK, *arguments], input=text.encode(),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT)
+
+
+def test_question_and_end():
+    terminal = start(*QUICK)
+    answer = terminal.ask("Once upon a time")
+    assert len(answer) > 10, answer
+    assert terminal.end() == 0
+
+
+def test_quit():
+    terminal = start(*QUICK)
+    terminal.type("/quit\r")
+    assert terminal.status() == 0
+
+
+def test_history():
+    terminal = start(*QUICK)
+    terminal.ask("/context")
+    terminal.ask("/help")
+    terminal.type("\x1b[A\x1b[A")
+    assert "messages" in terminal.ask(""), "arrow up does not give /context back"
+    assert terminal.end() == 0
+
+
+def has_editing():
+    terminal = start(*QUICK)
+    found = "this list" in terminal.ask("/hep\x1b[Dl")
+    terminal.end()
+    return found
+
+
+def test_interrupt_stops_the_answer():
+    terminal = start(*SLOW)
+    terminal.type("Once upon a time\r")
+    terminal.wait("\n")
+    while not re.search(rb"\w", terminal.seen):
+        terminal.seen += terminal.read()
+    terminal.type("\x03")
+    assert "(stopped)" in terminal.wait("> ")
+    assert "2 messages" in terminal.ask("/context")
+    assert "messages" in terminal.ask("/context")
+    assert terminal.end() == 0
+
+
+def test_interrupt_at_the_prompt():
+    terminal = start(*QUICK)
+    terminal.type("never mind")
+    terminal.wait("mind")
+    terminal.type("\x03")
+    terminal.wait("> ")
+    assert "0 messages" in terminal.ask("/context")
+    assert terminal.end() == 0
+
+
+def test_utf8():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "chat.json"
+        terminal = start(*QUICK)
+        terminal.ask("h\u00e9 \u6f22\u5b57 \U0001f600")
+        terminal.ask(f"/save {path}")
+        assert terminal.end() == 0
+        messages = json.loads(path.read_text())
+    assert messages[0] == {"role": "user", "content": "h\u00e9 \u6f22\u5b57 \U0001f600"}, messages
+    assert messages[1]["role"] == "assistant"
+
+
+def test_resize():
+    terminal = start(*QUICK, columns=80)
+    terminal.type("/con")
+    terminal.wait("/con")
+    terminal.resize(30)
+    time.sleep(0.3)
+    assert "messages" in terminal.ask("text")
+    assert terminal.end() == 0
+
+
+def test_thinking_is_dimmed():
+    with tempfile.NamedTemporaryFile("w", suffix=".jinja") as template:
+        template.write(ECHO + "<think>")
+        template.flush()
+        terminal = start(*QUICK, "--template", template.name)
+        answer = terminal.ask("Once")
+        assert terminal.end() == 0
+    assert "\x1b[2m" in answer and "\x1b[0m" in answer, answer
+
+
+def test_pipe_and_commands():
+    done = pipe("Once upon a time\n/context\n/retry\n/system Be brief.\n/context\n/reset\n/context\n")
+    said = done.stdout.decode()
+    assert done.returncode == 0, done.stderr
+    counts = [int(n) for n in re.findall(r"(\d+) messages", said)]
+    assert counts == [2, 3, 1], said
+    assert b"no chat template" in done.stderr, done.stderr
+    first, again = said.splitlines()[0], said.splitlines()[2]
+    assert first == again, said
+
+
+def test_set_and_unknown_commands():
+    done = pipe("/set temp 0.5\n/set\n/set nothing 1\n/nosuch\n")
+    assert b"temp 0.5" in done.stdout and b"max-tokens 8" in done.stdout, done.stdout
+    assert b"/nosuch" in done.stderr
+    assert done.returncode == 0
+
+
+def test_save_and_load():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "chat.json"
+        pipe(f"Once\n/save {path}\n")
+        assert b"2 messages" in pipe(f"/load {path}\n/context\n").stdout
+        assert b"2 messages" in pipe("/context\n", "--load", str(path)).stdout
+        path.write_text('{"no": "list"}')
+        done = pipe(f"/load {path}\n/context\n")
+        assert b"holds no messages" in done.stderr and b"0 messages" in done.stdout
+
+
+def test_continued_line_and_one_question():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "chat.json"
+        pipe(f"one\\\ntwo\n/save {path}\n")
+        assert json.loads(path.read_text())[0]["content"] == "one\ntwo"
+    done = subprocess.run([WICK, "chat", MODEL, *QUICK, "-p", "Once"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT)
+    assert done.returncode == 0 and done.stdout.endswith(b"\n"), done
+
+
+def test_template_that_refuses():
+    with tempfile.NamedTemporaryFile("w", suffix=".jinja") as template:
+        template.write("{{ raise_exception('only roses') }}")
+        template.flush()
+        done = pipe("Once\n", "--template", template.name)
+        assert done.returncode == 1 and b"only roses" in done.stderr, done
+        template.write("{% if %}")
+        template.flush()
+        done = pipe("Once\n", "--template", template.name)
+        assert done.returncode == 1 and b"line 1" in done.stderr, done
+
+
+def main():
+    tests = [(n, f) for n, f in globals().items() if n.startswith("test_")]
+    editing = has_editing()
+    failed = 0
+    for number, (name, function) in enumerate(tests, 1):
+        if name == "test_history" and not editing:
+            print(f"ok {number} - {name} # SKIP built without libedit")
+            continue
+        try:
+            function()
+            print(f"ok {number} - {name}", flush=True)
+        except Exception:  # a case that breaks is a case that failed
+            failed += 1
+            print(f"not ok {number} - {name}")
+            print("# " + traceback.format_exc().replace("\n", "\n# "), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
