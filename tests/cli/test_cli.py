@@ -531,6 +531,14 @@ def test_tokenize():
     equal(succeeds("tokenize", MODEL, "", "--ids", "--no-special"), b"\n")
 
 
+def test_tokenize_vocabulary_alone():
+    vocabulary = DATA / "vocab/unigram"
+    texts = vocabulary.with_suffix(".inp").read_bytes().split(b"\n__ggml_vocab_test__\n")
+    for text, line in zip(texts, vocabulary.with_suffix(".out").read_text().splitlines()):
+        ids = succeeds("tokenize", str(vocabulary) + ".gguf", "--ids", "--no-special", stdin=text)
+        equal(ids.decode().split(), line.split())
+
+
 def test_special_tokens_in_text():
     equal(ids_of(succeeds("tokenize", MODEL, "</s>", "--ids"))[-1], 2)
     assert 2 not in ids_of(succeeds("tokenize", MODEL, "</s>", "--ids", "--no-special"))
