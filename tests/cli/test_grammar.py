@@ -149,7 +149,7 @@ SCHEMAS = [
 
 def test_json_of_random_weights_is_valid():
     if not RANDOM.exists():
-        raise Skip(f"{RANDOM} is not there")
+        raise Skip(f"no shared data: {RANDOM} is not there")
 
     def check(seed):
         schema = SCHEMAS[seed % len(SCHEMAS)]
@@ -196,7 +196,7 @@ GRAMMARS = [
 
 def test_gbnf_of_random_weights_is_valid():
     if not RANDOM.exists():
-        raise Skip(f"{RANDOM} is not there")
+        raise Skip(f"no shared data: {RANDOM} is not there")
 
     def check(seed):
         grammar, matches = GRAMMARS[seed % len(GRAMMARS)]
