@@ -230,6 +230,45 @@ def test_vocabularies():
     equal(pieces["tokenizer.ggml.tokens"][:3], ["\u2581a", "\u2581b", "b"])
 
 
+def piece(text, score, kind):
+    inner = bytes([10, len(text)]) + text + b"\x15" + struct.pack("<f", score) + bytes([24, kind])
+    return bytes([10, len(inner)]) + inner
+
+
+def test_sentencepiece():
+    """Pieces are those of tokenizer.model; tokenizer.json adds to them."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    pieces = [piece(b"<unk>", 0, 2), piece(b"<s>", 0, 3), piece(b"<0x41>", 0, 6),
+              piece("\u2581a".encode(), -1.5, 1)]
+    bpe, unigram = bytes([18, 2, 24, 2]), bytes([18, 2, 24, 1])
+    no_prefix = bytes([26, 2, 24, 0])
+    with tempfile.TemporaryDirectory() as top:
+        tiny, out = Path(top) / "tiny", Path(top) / "out.gguf"
+        take_apart(*FIXTURES[0], tiny)
+        (tiny / "tokenizer.json").write_text(json.dumps({"added_tokens": [
+            {"id": 1, "content": "<s>", "special": True},
+            {"id": 4, "content": "<think>", "special": False}]}))
+        (tiny / "tokenizer.model").write_bytes(b"".join(pieces) + bpe + no_prefix)
+        succeeds("convert", tiny, out)
+        values = Gguf(out).values
+        equal(values["tokenizer.ggml.model"], "llama")
+        equal(values["tokenizer.ggml.tokens"][:6],
+              ["<unk>", "<s>", "<0x41>", "\u2581a", "<think>", "[PAD5]"])
+        equal(values["tokenizer.ggml.token_type"][:6], [2, 3, 6, 1, 4, 5])
+        equal(values["tokenizer.ggml.scores"][2:5], [0, -1.5, -10000])
+        equal(values["tokenizer.ggml.add_space_prefix"], False)
+        equal(values["tokenizer.ggml.bos_token_id"], 1)
+        (tiny / "tokenizer.json").unlink()
+        succeeds("convert", tiny, out, "--force")
+        equal(Gguf(out).values["tokenizer.ggml.tokens"][4], "[PAD4]")
+        for content, words in ((b"".join(pieces) + unigram, "unigram"), (b"", "no pieces"),
+                               (b"".join(pieces)[:-1], "no field"), (b"\xff" * 20, "byte 0")):
+            (tiny / "tokenizer.model").write_bytes(content)
+            fails(1, words, arguments=["convert", tiny, f"{top}/x.gguf"])
+    return None
+
+
 def test_types():
     if not SHARED:
         return "WICK_SHARED_DATA is not set"
