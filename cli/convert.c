@@ -10,7 +10,8 @@ typedef struct convert_options {
 
 static const cli_option options[] = {
     {.argument = "FOLDER",
-     .help = "config.json, tokenizer.json, and model.safetensors or its parts with their index",
+     .help = "config.json, tokenizer.model or tokenizer.json, and model.safetensors or its parts "
+             "with their index",
      .kind = &cli_text,
      .offset = offsetof(convert_options, folder),
      .is_required = true},
@@ -75,8 +76,7 @@ const cli_command cli_convert = {
     .name = "convert",
     .summary = "make a GGUF file of a folder from Hugging Face",
     .details = "  wick convert Qwen3-0.6B/ Qwen3-0.6B.gguf\n\n"
-               "Known are llama, mistral, qwen2, qwen3 with byte-level BPE, and bert: see\n"
-               "docs/convert.md.\n",
+               "Known are llama, mistral, qwen2, qwen3 and bert: see docs/convert.md.\n",
     .groups = groups,
     .options_size = sizeof(convert_options),
     .run = run,

@@ -42,7 +42,7 @@ static const char *path_of(wk_arena *arena, const char *folder, wk_str name) {
     return path;
 }
 
-static wick_status read_json(wk_heap *heap, wk_arena *arena, const char *path, const wk_json **out,
+static wick_status read_file(wk_heap *heap, wk_arena *arena, const char *path, wk_str *out,
                              wick_error *err) {
     wk_file *file = NULL;
     WK_TRY(wk_file_open(heap, path, &file, err));
@@ -51,23 +51,33 @@ static wick_status read_json(wk_heap *heap, wk_arena *arena, const char *path, c
     wick_status status = text != NULL ? WICK_OK : fail_memory(err);
     if (status == WICK_OK) status = wk_file_read_at(file, 0, text, size, err);
     wk_file_close(heap, file);
-    wick_error reason = {0};
-    wk_json *json = NULL;
-    if (status == WICK_OK) status = wk_json_parse(arena, text, size, &json, &reason);
-    if (reason.status != WICK_OK) return wk_fail(err, status, "'%s': %s", path, reason.message);
-    *out = json;
+    if (status == WICK_OK) *out = (wk_str){text, size};
     return status;
+}
+
+wick_status wk_checkpoint_read(const wk_checkpoint *checkpoint, wk_arena *arena, const char *name,
+                               bool is_required, wk_str *out, wick_error *err) {
+    *out = (wk_str){0};
+    const char *const path = path_of(arena, checkpoint->folder, wk_str_of(name));
+    if (path == NULL) return fail_memory(err);
+    wick_error failure = {0};
+    const wick_status status = read_file(checkpoint->heap, arena, path, out, &failure);
+    if (status == WICK_OK || (status == WICK_ERR_NOT_FOUND && !is_required)) return WICK_OK;
+    return wk_fail(err, status, "%s", failure.message);
 }
 
 wick_status wk_checkpoint_json(const wk_checkpoint *checkpoint, wk_arena *arena, const char *name,
                                bool is_required, const wk_json **out, wick_error *err) {
     *out = NULL;
-    const char *const path = path_of(arena, checkpoint->folder, wk_str_of(name));
-    if (path == NULL) return fail_memory(err);
-    wick_error failure = {0};
-    const wick_status status = read_json(checkpoint->heap, arena, path, out, &failure);
-    if (status == WICK_OK || (status == WICK_ERR_NOT_FOUND && !is_required)) return WICK_OK;
-    return wk_fail(err, status, "%s", failure.message);
+    wk_str text;
+    WK_TRY(wk_checkpoint_read(checkpoint, arena, name, is_required, &text, err));
+    if (text.text == NULL) return WICK_OK;
+    wick_error reason = {0};
+    wk_json *json = NULL;
+    const wick_status status = wk_json_parse(arena, text.text, text.size, &json, &reason);
+    if (status != WICK_OK) return wk_fail(err, status, "%s: %s", name, reason.message);
+    *out = json;
+    return WICK_OK;
 }
 
 /* ---- Shards ---- */

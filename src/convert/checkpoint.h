@@ -25,8 +25,11 @@ void wk_checkpoint_close(wk_checkpoint *checkpoint);
 size_t wk_checkpoint_count(const wk_checkpoint *checkpoint);
 const wk_checkpoint_tensor *wk_checkpoint_get(const wk_checkpoint *checkpoint, size_t index);
 
-/* A JSON file of the folder, into the arena. NULL and WICK_OK: there is none, where it is not
+/* A file of the folder, into the arena. text NULL and WICK_OK: there is none, where it is not
  * required. */
+wick_status wk_checkpoint_read(const wk_checkpoint *checkpoint, wk_arena *arena, const char *name,
+                               bool is_required, wk_str *out, wick_error *err);
+/* The same for JSON; NULL: there is none. */
 wick_status wk_checkpoint_json(const wk_checkpoint *checkpoint, wk_arena *arena, const char *name,
                                bool is_required, const wk_json **out, wick_error *err);
 

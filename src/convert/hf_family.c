@@ -116,23 +116,92 @@ static wick_status add_f32(const wk_json *config, const char *key, wk_value_list
 
 /* Older configs have rope_theta and rope_scaling beside everything else, newer ones both in
  * rope_parameters. */
-static wick_status add_rope(const wk_json *config, wk_value_list *values, wick_error *err) {
+typedef struct rope {
+    const wk_json *theta_in; /* what has rope_theta */
+    const wk_json *scaling;  /* NULL: none */
+    wk_str type;             /* of scaling */
+} rope;
+
+static rope find_rope(const wk_json *config) {
     const wk_json *const inner = wk_json_get(config, "rope_parameters");
-    const wk_json *const parameters = is_given(inner) ? inner : wk_json_get(config, "rope_scaling");
-    const wk_json *const theta_in = is_given(inner) ? inner : config;
-    if (is_given(wk_json_get(theta_in, "rope_theta")))
-        WK_TRY(add_f32(theta_in, "rope_theta", values, ".rope.freq_base", err));
-    if (!is_given(parameters)) return WICK_OK;
-    const wk_json *type = wk_json_get(parameters, "rope_type");
-    if (!is_given(type)) type = wk_json_get(parameters, "type");
-    if (type == NULL || type->kind != WK_JSON_STRING || wk_str_is(type->string, "default"))
-        return WICK_OK;
-    if (!wk_str_is(type->string, "linear"))
+    rope found = {.theta_in = is_given(inner) ? inner : config,
+                  .scaling = is_given(inner) ? inner : wk_json_get(config, "rope_scaling")};
+    const wk_json *type = wk_json_get(found.scaling, "rope_type");
+    if (!is_given(type)) type = wk_json_get(found.scaling, "type");
+    const bool has_type = type != NULL && type->kind == WK_JSON_STRING;
+    if (has_type) found.type = type->string;
+    if (!has_type || wk_str_is(found.type, "default")) found.scaling = NULL;
+    return found;
+}
+
+static wick_status add_rope(const wk_json *config, wk_value_list *values, wick_error *err) {
+    const rope found = find_rope(config);
+    if (is_given(wk_json_get(found.theta_in, "rope_theta")))
+        WK_TRY(add_f32(found.theta_in, "rope_theta", values, ".rope.freq_base", err));
+    if (found.scaling == NULL || wk_str_is(found.type, "llama3")) return WICK_OK;
+    if (!wk_str_is(found.type, "linear"))
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
                        "config.json: rotary scaling of the type '%s' cannot be converted yet",
-                       wk_str_show(type->string).text);
+                       wk_str_show(found.type).text);
     wk_value_list_text(values, ".rope.scaling.type", wk_str_of("linear"));
-    return add_f32(parameters, "factor", values, ".rope.scaling.factor", err);
+    return add_f32(found.scaling, "factor", values, ".rope.scaling.factor", err);
+}
+
+static wick_status read_head_dim(const wk_json *config, uint32_t *out, wick_error *err) {
+    if (is_given(wk_json_get(config, "head_dim"))) return read_u32(config, "head_dim", out, err);
+    uint32_t n_embd = 0, n_heads = 0;
+    WK_TRY(read_u32(config, "hidden_size", &n_embd, err));
+    WK_TRY(read_u32(config, "num_attention_heads", &n_heads, err));
+    if (n_heads == 0) return wk_fail(err, WICK_ERR_FORMAT, "config.json: no attention heads");
+    *out = n_embd / n_heads;
+    return WICK_OK;
+}
+
+/* Wave lengths beyond the original context are scaled by the factor, short ones not at all, and
+ * those between partly. */
+typedef struct uneven_scaling {
+    double theta, factor, low, high, context;
+} uneven_scaling;
+
+static float divisor_of(const uneven_scaling *s, double exponent) {
+    const double two_pi = 6.283185307179586, length = two_pi * pow(s->theta, exponent);
+    if (length < s->context / s->high) return 1;
+    if (length > s->context / s->low) return (float)s->factor;
+    const double smooth = (s->context / length - s->low) / (s->high - s->low);
+    return (float)(1 / ((1 - smooth) / s->factor + smooth));
+}
+
+static wick_status read_f64(const wk_json *from, const char *key, double *out, wick_error *err) {
+    const wk_json *const item = wk_json_get(from, key);
+    if (item == NULL || item->kind != WK_JSON_NUMBER || !(item->number > 0) ||
+        !isfinite(item->number))
+        return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' is missing, or no positive number",
+                       key);
+    *out = item->number;
+    return WICK_OK;
+}
+
+wick_status wk_hf_rope_divisors(const wk_json *config, wk_arena *arena, const float **divisors,
+                                uint32_t *n, wick_error *err) {
+    const rope found = find_rope(config);
+    *n = 0;
+    *divisors = NULL;
+    if (found.scaling == NULL || !wk_str_is(found.type, "llama3")) return WICK_OK;
+    uneven_scaling s = {0};
+    uint32_t head_dim = 0;
+    WK_TRY(read_head_dim(config, &head_dim, err));
+    WK_TRY(read_f64(found.theta_in, "rope_theta", &s.theta, err));
+    WK_TRY(read_f64(found.scaling, "factor", &s.factor, err));
+    WK_TRY(read_f64(found.scaling, "low_freq_factor", &s.low, err));
+    WK_TRY(read_f64(found.scaling, "high_freq_factor", &s.high, err));
+    WK_TRY(read_f64(found.scaling, "original_max_position_embeddings", &s.context, err));
+    float *const made = wk_arena_array(arena, head_dim / 2, sizeof *made);
+    if (made == NULL) return wk_fail_memory(err, head_dim * 2, 0, "rotary frequencies");
+    for (uint32_t i = 0; i < head_dim / 2; i++)
+        made[i] = divisor_of(&s, 2.0 * (double)i / (double)head_dim);
+    *n = head_dim / 2;
+    *divisors = made;
+    return WICK_OK;
 }
 
 static wick_status describe_decoder(const wk_hf_family *family, const wk_json *config,
@@ -146,13 +215,9 @@ static wick_status describe_decoder(const wk_hf_family *family, const wk_json *c
                    ".attention.head_count_kv", err));
     WK_TRY(add_f32(config, "rms_norm_eps", values, ".attention.layer_norm_rms_epsilon", err));
     WK_TRY(add_rope(config, values, err));
-    uint32_t n_embd = 0, n_heads = 0;
-    WK_TRY(read_u32(config, "hidden_size", &n_embd, err));
-    WK_TRY(read_u32(config, "num_attention_heads", &n_heads, err));
-    if (n_heads == 0) return wk_fail(err, WICK_ERR_FORMAT, "config.json: no attention heads");
-    uint32_t head_dim = n_embd / n_heads;
+    uint32_t head_dim = 0;
+    WK_TRY(read_head_dim(config, &head_dim, err));
     if (is_given(wk_json_get(config, "head_dim"))) {
-        WK_TRY(read_u32(config, "head_dim", &head_dim, err));
         wk_value_list_u32(values, ".attention.key_length", head_dim);
         wk_value_list_u32(values, ".attention.value_length", head_dim);
     }

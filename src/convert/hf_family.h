@@ -25,6 +25,11 @@ const char *wk_hf_architecture(const wk_hf_family *family);
 wick_status wk_hf_describe(const wk_hf_family *family, const wk_json *config, wk_value_list *values,
                            wick_error *err);
 
+/* What divides the rotary frequencies, one number for each pair of a head, where config.json scales
+ * them unevenly (llama 3); *n is 0 where it does not. */
+wick_status wk_hf_rope_divisors(const wk_json *config, wk_arena *arena, const float **divisors,
+                                uint32_t *n, wick_error *err);
+
 enum { WK_HF_NAME = 96 };
 /* The name in GGUF of a tensor of the checkpoint, and what happens to it. False: not known. */
 bool wk_hf_rename(const wk_hf_family *family, wk_str name, char out[WK_HF_NAME],

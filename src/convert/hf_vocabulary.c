@@ -1,6 +1,7 @@
 /* convert/hf_vocabulary.c: see hf_vocabulary.h. */
 #include "convert/hf_vocabulary.h"
 
+#include "convert/hf_pieces.h"
 #include "core/compiler.h"
 #include "core/status.h"
 
@@ -18,6 +19,7 @@ typedef struct vocabulary {
     const wk_json *model; /* its model */
     wick_string *tokens;  /* [n] */
     int32_t *types;       /* [n] */
+    float *scores;        /* [n], of SentencePiece */
     uint32_t n;
     wick_error *err;
 } vocabulary;
@@ -57,7 +59,7 @@ static wick_status set_token(vocabulary *v, const wk_json *id, wk_str text, int3
 /* More than the embedding has rows: the largest id of all counts. */
 static uint32_t count_tokens(const wk_json *vocab, const wk_json *added, uint32_t n_vocab) {
     int64_t n = n_vocab;
-    for (const wk_json *item = vocab->child; item != NULL; item = item->next)
+    for (const wk_json *item = vocab != NULL ? vocab->child : NULL; item != NULL; item = item->next)
         if (is_id(item) && item->integer >= n) n = item->integer + 1;
     for (const wk_json *item = added != NULL ? added->child : NULL; item != NULL;
          item = item->next) {
@@ -79,27 +81,35 @@ static wick_status name_unused(vocabulary *v) {
     return WICK_OK;
 }
 
+static wick_status make_tokens(vocabulary *v, uint32_t n) {
+    v->n = n;
+    v->tokens = wk_arena_array(v->arena, n, sizeof *v->tokens);
+    v->types = wk_arena_array(v->arena, n, sizeof *v->types);
+    v->scores = wk_arena_array(v->arena, n, sizeof *v->scores);
+    return v->tokens != NULL && v->types != NULL && v->scores != NULL ? WICK_OK : fail_memory(v);
+}
+
+/* One of "added_tokens". */
+static wick_status add_token(vocabulary *v, const wk_json *item) {
+    const wk_json *const content = wk_json_get(item, "content");
+    const wk_json *const special = wk_json_get(item, "special");
+    if (!is_text(content))
+        return wk_fail(v->err, WICK_ERR_FORMAT, "tokenizer.json: an added token has no text");
+    const bool is_control = special != NULL && special->boolean;
+    return set_token(v, wk_json_get(item, "id"), content->string,
+                     is_control ? TYPE_CONTROL : TYPE_USER_DEFINED);
+}
+
 static wick_status read_tokens(vocabulary *v, uint32_t n_vocab) {
     const wk_json *const vocab = wk_json_get(v->model, "vocab");
     const wk_json *const added = wk_json_get(v->root, "added_tokens");
     if (vocab == NULL || vocab->kind != WK_JSON_OBJECT)
         return wk_fail(v->err, WICK_ERR_FORMAT, "tokenizer.json has no model.vocab");
-    v->n = count_tokens(vocab, added, n_vocab);
-    v->tokens = wk_arena_array(v->arena, v->n, sizeof *v->tokens);
-    v->types = wk_arena_array(v->arena, v->n, sizeof *v->types);
-    if (v->tokens == NULL || v->types == NULL) return fail_memory(v);
+    WK_TRY(make_tokens(v, count_tokens(vocab, added, n_vocab)));
     for (const wk_json *item = vocab->child; item != NULL; item = item->next)
         WK_TRY(set_token(v, item, item->key, TYPE_NORMAL));
-    for (const wk_json *item = added != NULL ? added->child : NULL; item != NULL;
-         item = item->next) {
-        const wk_json *const content = wk_json_get(item, "content");
-        const wk_json *const special = wk_json_get(item, "special");
-        if (!is_text(content))
-            return wk_fail(v->err, WICK_ERR_FORMAT, "tokenizer.json: an added token has no text");
-        const bool is_control = special != NULL && special->boolean;
-        WK_TRY(set_token(v, wk_json_get(item, "id"), content->string,
-                         is_control ? TYPE_CONTROL : TYPE_USER_DEFINED));
-    }
+    for (const wk_json *item = added != NULL ? added->child : NULL; item != NULL; item = item->next)
+        WK_TRY(add_token(v, item));
     return name_unused(v);
 }
 
@@ -134,8 +144,8 @@ static wick_status find_split(const vocabulary *v, const char **name) {
     const wk_json *const pre = wk_json_get(v->root, "pre_tokenizer");
     if (find_step(pre, "ByteLevel") == NULL)
         return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
-                       "tokenizer.json: BPE that is not of bytes (SentencePiece) cannot be"
-                       " converted yet");
+                       "tokenizer.json: BPE that is not of bytes (SentencePiece) is converted from"
+                       " tokenizer.model, which is missing");
     const wk_json *const split = find_step(pre, "Split");
     *name = find_step(pre, "Digits") != NULL ? "smollm" : "gpt-2";
     if (split == NULL) return WICK_OK;
@@ -241,6 +251,45 @@ static void add_roles(const vocabulary *v, const wk_json *config, wk_value_list 
     if (is_text(template)) wk_value_list_text(values, "tokenizer.chat_template", template->string);
 }
 
+/* ---- SentencePiece ---- */
+
+/* The score of tokens that are no pieces: last of all. */
+static const float NO_SCORE = -10000;
+
+/* Pieces come first; tokenizer.json, where there is one, may add to them and change their types. */
+static wick_status add_pieces(vocabulary *v, wk_str file, uint32_t n_vocab, wk_value_list *values) {
+    wk_pieces pieces;
+    WK_TRY(wk_pieces_parse(file, v->arena, &pieces, v->err));
+    if (pieces.is_unigram)
+        return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
+                       "tokenizer.model: a unigram vocabulary cannot be converted yet");
+    const wk_json *const added = wk_json_get(v->root, "added_tokens");
+    const uint32_t least = pieces.n > n_vocab ? pieces.n : n_vocab;
+    WK_TRY(make_tokens(v, count_tokens(NULL, added, least)));
+    for (uint32_t i = 0; i < v->n; i++) v->scores[i] = NO_SCORE;
+    for (uint32_t i = 0; i < pieces.n; i++) {
+        v->tokens[i] = join(v->arena, pieces.items[i].text, (wk_str){0});
+        v->types[i] = pieces.items[i].type;
+        v->scores[i] = pieces.items[i].score;
+        if (v->tokens[i].text == NULL) return fail_memory(v);
+    }
+    for (const wk_json *item = added != NULL ? added->child : NULL; item != NULL;
+         item = item->next) {
+        const wk_json *const id = wk_json_get(item, "id");
+        if (is_id(id) && id->integer < pieces.n) continue; /* is a piece */
+        WK_TRY(add_token(v, item));
+    }
+    WK_TRY(name_unused(v));
+    wk_value_list_text(values, "tokenizer.ggml.model", wk_str_of("llama"));
+    wk_value_list_text(values, "tokenizer.ggml.pre", wk_str_of("default"));
+    wk_value_list_array(values, "tokenizer.ggml.tokens", WICK_VALUE_STRING, v->tokens, v->n);
+    wk_value_list_array(values, "tokenizer.ggml.scores", WICK_VALUE_F32, v->scores, v->n);
+    wk_value_list_array(values, "tokenizer.ggml.token_type", WICK_VALUE_I32, v->types, v->n);
+    if (!pieces.has_dummy_prefix)
+        wk_value_list_bool(values, "tokenizer.ggml.add_space_prefix", false);
+    return WICK_OK;
+}
+
 /* ---- All of it ---- */
 
 static wick_status add_model(vocabulary *v, wk_value_list *values) {
@@ -264,11 +313,18 @@ wick_status wk_hf_add_vocabulary(const wk_checkpoint *checkpoint, uint32_t n_voc
                                  wk_value_list *values, wick_error *err) {
     vocabulary v = {.arena = values->arena, .err = err};
     const wk_json *config = NULL;
-    WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer.json", true, &v.root, err));
+    wk_str pieces;
+    WK_TRY(wk_checkpoint_read(checkpoint, v.arena, "tokenizer.model", false, &pieces, err));
+    const bool has_pieces = pieces.text != NULL;
+    WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer.json", !has_pieces, &v.root, err));
     WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer_config.json", false, &config, err));
     v.model = wk_json_get(v.root, "model");
-    WK_TRY(read_tokens(&v, n_vocab));
-    WK_TRY(add_model(&v, values));
+    if (has_pieces) {
+        WK_TRY(add_pieces(&v, pieces, n_vocab, values));
+    } else {
+        WK_TRY(read_tokens(&v, n_vocab));
+        WK_TRY(add_model(&v, values));
+    }
     add_roles(&v, config, values);
     return WICK_OK;
 }

@@ -90,12 +90,34 @@ static int64_t head_rows(const wick_converting *c, const source *from) {
     return n_heads > 0 && n % n_heads == 0 && n / n_heads % 2 == 0 ? n / n_heads : 0;
 }
 
+/* One that is in no checkpoint. */
+static wick_status plan_rope_divisors(wick_converting *c, wick_error *err) {
+    const float *divisors;
+    uint32_t n;
+    WK_TRY(wk_hf_rope_divisors(c->config, &c->arena, &divisors, &n, err));
+    if (n == 0) return WICK_OK;
+    wk_checkpoint_tensor *const made = wk_arena_alloc(&c->arena, sizeof *made);
+    if (made == NULL) return fail_memory(err);
+    *made = (wk_checkpoint_tensor){.name = {"rope_freqs.weight", 17},
+                                   .dtype = WICK_F32,
+                                   .shape = {.rank = 1, .extent = {n}},
+                                   .data = divisors,
+                                   .size = n * sizeof *divisors};
+    c->tensors[c->n] =
+        (wick_file_tensor){.name = made->name, .dtype = made->dtype, .shape = made->shape};
+    c->sources[c->n++] = (source){made, WK_HF_AS_IT_IS};
+    c->total_bytes += made->size;
+    c->row_capacity = n > c->row_capacity ? n : c->row_capacity;
+    return WICK_OK;
+}
+
 static wick_status plan_tensors(wick_converting *c, wick_error *err) {
     const size_t n = wk_checkpoint_count(c->checkpoint);
-    c->tensors = wk_arena_array(&c->arena, n, sizeof *c->tensors);
-    c->sources = wk_arena_array(&c->arena, n, sizeof *c->sources);
+    c->tensors = wk_arena_array(&c->arena, n + 1, sizeof *c->tensors);
+    c->sources = wk_arena_array(&c->arena, n + 1, sizeof *c->sources);
     if (c->tensors == NULL || c->sources == NULL) return fail_memory(err);
     for (size_t i = 0; i < n; i++) WK_TRY(plan_tensor(c, wk_checkpoint_get(c->checkpoint, i), err));
+    WK_TRY(plan_rope_divisors(c, err));
     for (size_t i = 0; i < c->n; i++) {
         if (c->sources[i].change != WK_HF_AS_IT_IS && head_rows(c, &c->sources[i]) == 0)
             return wk_fail(err, WICK_ERR_FORMAT, "the rows of '%s' do not fit the heads",

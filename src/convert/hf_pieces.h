@@ -1,0 +1,25 @@
+/* convert/hf_pieces.h: tokenizer.model: the vocabulary of SentencePiece. */
+#ifndef WK_CONVERT_HF_PIECES_H
+#define WK_CONVERT_HF_PIECES_H
+
+#include "core/arena.h"
+#include "core/status.h"
+#include "core/str.h"
+
+typedef struct wk_piece {
+    wk_str text; /* in the file's bytes */
+    float score;
+    int32_t type; /* numbered as in GGUF */
+} wk_piece;
+
+typedef struct wk_pieces {
+    wk_piece *items; /* [n], by id */
+    uint32_t n;
+    bool is_unigram;       /* else BPE by scores */
+    bool has_dummy_prefix; /* a text begins with a blank */
+} wk_pieces;
+
+/* bytes: the file, which must stay. WICK_ERR_FORMAT with the byte offset. */
+wick_status wk_pieces_parse(wk_str bytes, wk_arena *arena, wk_pieces *out, wick_error *err);
+
+#endif
