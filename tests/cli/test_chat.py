@@ -186,7 +186,8 @@ def test_thinking_is_dimmed():
 
 
 def test_pipe_and_commands():
-    done = pipe("Once upon a time\n/context\n/retry\n/system Be brief.\n/context\n/reset\n/context\n")
+    done = pipe("Once upon a time\n/context\n/retry\n/system Be brief.\n/context\n"
+                "/reset\n/context\n")
     said = done.stdout.decode()
     assert done.returncode == 0, done.stderr
     counts = [int(n) for n in re.findall(r"(\d+) messages", said)]

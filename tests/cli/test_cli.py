@@ -664,12 +664,15 @@ def test_version():
 
 ENGINE = ("backend adapter webgpu-lib gpu-layers gpu-memory threads isa math chunk cache strict "
           "verify profile debug no-map no-kernel-cache no-warm-up tuning")
+SAMPLING = ("temp top-k top-p min-p repeat-penalty repeat-last seed frequency-penalty "
+            "presence-penalty logit-bias dry dry-base dry-allowed dry-last dry-breaker typical-p "
+            "xtc xtc-threshold mirostat mirostat-eta grammar grammar-file json-schema "
+            "json-schema-file ")
 OPTIONS = {
-    "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet temp top-k top-p "
-           "min-p repeat-penalty repeat-last seed frequency-penalty presence-penalty logit-bias "
-           "dry "
-           "dry-base dry-allowed dry-last dry-breaker typical-p xtc xtc-threshold mirostat "
-           "mirostat-eta logprobs context " + ENGINE,
+    "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet logprobs context "
+           + SAMPLING + ENGINE,
+    "chat": "prompt system load tools template no-thinking max-tokens context " + SAMPLING + ENGINE,
+    "template": "cases language out",
     "info": "json tensors context backend adapter webgpu-lib gpu-memory math",
     "tokenize": "file ids no-special decode special",
     "logits": "tokens out " + ENGINE,

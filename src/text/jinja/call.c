@@ -44,21 +44,6 @@ static wick_status add_argument(wk_jinja *j, const wk_jnode *node, collected *to
     }
 }
 
-wick_status wk_jcall_node(wk_jinja *j, const wk_jnode *call, const wk_jvalue *callee,
-                          const wk_jvalue *self, const wk_jbuiltin *builtin, wk_jvalue *out) {
-    collected given = {.positional = {.n = 0}};
-    for (const wk_jnode *node = call->list; node != NULL; node = node->next)
-        WK_TRY(add_argument(j, node, &given));
-    const wk_jargs args = {.self = self,
-                           .values = given.positional.items,
-                           .n = given.positional.n,
-                           .named = given.named.entries,
-                           .n_named = given.named.n};
-    j->line = call->line;
-    return builtin != NULL ? wk_jcall_builtin(j, builtin, &args, out)
-                           : wk_jcall(j, callee, &args, out);
-}
-
 /* ---- Builtins ---- */
 
 /* Which parameter in "old new count" is called name; -1: none. */
@@ -133,7 +118,8 @@ static wick_status call_joiner(const wk_jvalue *joiner, wk_jvalue *out) {
     return WICK_OK;
 }
 
-wick_status wk_jcall(wk_jinja *j, const wk_jvalue *callee, const wk_jargs *args, wk_jvalue *out) {
+static wick_status call_value(wk_jinja *j, const wk_jvalue *callee, const wk_jargs *args,
+                              wk_jvalue *out) {
     switch (callee->kind) {
     case WK_J_UNDEFINED: return wk_jfail_undefined(j, callee);
     case WK_J_MACRO: return wk_jcall_macro(j, callee->macro, args, out);
@@ -150,9 +136,24 @@ wick_status wk_jcall(wk_jinja *j, const wk_jvalue *callee, const wk_jargs *args,
     return WICK_OK;
 }
 
+wick_status wk_jcall_node(wk_jinja *j, const wk_jnode *call, const wk_jvalue *callee,
+                          const wk_jvalue *self, const wk_jbuiltin *builtin, wk_jvalue *out) {
+    collected given = {.positional = {.n = 0}};
+    for (const wk_jnode *node = call->list; node != NULL; node = node->next)
+        WK_TRY(add_argument(j, node, &given));
+    const wk_jargs args = {.self = self,
+                           .values = given.positional.items,
+                           .n = given.positional.n,
+                           .named = given.named.entries,
+                           .n_named = given.named.n};
+    j->line = call->line;
+    return builtin != NULL ? wk_jcall_builtin(j, builtin, &args, out)
+                           : call_value(j, callee, &args, out);
+}
+
 /* ---- Finding them ---- */
 
-const wk_jbuiltin *wk_jfind(const wk_jbuiltin *table, size_t n, wk_str name) {
+static const wk_jbuiltin *find(const wk_jbuiltin *table, size_t n, wk_str name) {
     for (size_t i = 0; i < n; i++) {
         if (wk_str_is(name, table[i].name)) return &table[i];
     }
@@ -164,16 +165,16 @@ const wk_jbuiltin *wk_jfind_filter(wk_str name) {
                                        &wk_jnumber_filters};
     const wk_jbuiltin *found = NULL;
     for (size_t i = 0; i < WK_COUNT(tables) && found == NULL; i++)
-        found = wk_jfind(tables[i]->items, tables[i]->n, name);
+        found = find(tables[i]->items, tables[i]->n, name);
     return found;
 }
 
 const wk_jbuiltin *wk_jfind_test(wk_str name) {
-    return wk_jfind(wk_jtest_table.items, wk_jtest_table.n, name);
+    return find(wk_jtest_table.items, wk_jtest_table.n, name);
 }
 
 const wk_jbuiltin *wk_jfind_function(wk_str name) {
-    return wk_jfind(wk_jfunction_table.items, wk_jfunction_table.n, name);
+    return find(wk_jfunction_table.items, wk_jfunction_table.n, name);
 }
 
 const wk_jbuiltin *wk_jfind_method(const wk_jvalue *value, wk_str name) {
@@ -189,9 +190,9 @@ const wk_jbuiltin *wk_jfind_method(const wk_jvalue *value, wk_str name) {
     case WK_J_CYCLER: table = &wk_jcycler_methods; break;
     default: return NULL;
     }
-    const wk_jbuiltin *const found = wk_jfind(table->items, table->n, name);
+    const wk_jbuiltin *const found = find(table->items, table->n, name);
     if (found != NULL || table != &wk_jstring_methods) return found;
-    return wk_jfind(wk_jstring_predicates.items, wk_jstring_predicates.n, name);
+    return find(wk_jstring_predicates.items, wk_jstring_predicates.n, name);
 }
 
 /* ---- What builtins read their arguments with ---- */

@@ -14,7 +14,6 @@ wick_status wk_jfail(wk_jinja *j, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    j->result->line = j->line;
     if (j->failure == WICK_OK) j->failure = WICK_ERR_VALUE;
     return wk_fail(j->err, WICK_ERR_VALUE, "line %d: %s", j->line, text);
 }
@@ -34,8 +33,7 @@ wick_status wk_jfail_undefined(wk_jinja *j, const wk_jvalue *value) {
     return wk_jfail(j, "'%s' has no attribute '%s'", missing->owner, name.text);
 }
 
-wick_status wk_jfail_memory(wk_jinja *j, size_t size) {
-    j->result->line = j->line;
+static wick_status fail_memory(wk_jinja *j, size_t size) {
     if (j->failure == WICK_OK) j->failure = WICK_ERR_OUT_OF_MEMORY;
     return wk_fail_memory(j->err, size, 0, "a chat template");
 }
@@ -61,7 +59,7 @@ void *wk_jalloc(wk_jinja *j, size_t n, size_t size) {
         return NULL;
     }
     void *const memory = wk_arena_alloc(j->arena, n * size);
-    if (memory == NULL) wk_jfail_memory(j, n * size);
+    if (memory == NULL) fail_memory(j, n * size);
     return memory;
 }
 

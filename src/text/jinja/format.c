@@ -13,6 +13,17 @@
 
 enum { MAX_WIDTH = 1 << 20, MAX_PRECISION = 300, NUMBER_SIZE = 720 };
 
+/* What a format specification says: [[fill]align][sign][#][0][width][,][.precision][type] */
+typedef struct format_spec {
+    uint32_t fill; /* a code point */
+    char align;    /* < > ^ =, 0: by the kind of the value */
+    char sign;     /* - + or a blank */
+    bool alternate;
+    int width, precision; /* precision -1: not given */
+    char grouping;        /* , or _, 0: none */
+    char type;            /* 0: not given */
+} format_spec;
+
 /* ---- Numbers ---- */
 
 /* The locale's decimal point made ".". */
@@ -31,7 +42,7 @@ void wk_jfixed_text(double number, int precision, char *out, size_t size) {
 }
 
 /* Digits of a float without its sign; type one of f F e E g G %, or 0 for repr. */
-static void float_digits(double number, const wk_jspec *spec, char *out) {
+static void float_digits(double number, const format_spec *spec, char *out) {
     const int precision = spec->precision < 0 ? 6 : spec->precision;
     const double size = fabs(number);
     switch (spec->type) {
@@ -56,7 +67,7 @@ static void float_digits(double number, const wk_jspec *spec, char *out) {
     use_point(out);
 }
 
-static void integer_digits(uint64_t number, const wk_jspec *spec, char *out) {
+static void integer_digits(uint64_t number, const format_spec *spec, char *out) {
     const unsigned base = spec->type == 'x' || spec->type == 'X' ? 16
                           : spec->type == 'o'                    ? 8
                           : spec->type == 'b'                    ? 2
@@ -89,7 +100,7 @@ static void put_grouped(wk_jbuilder *to, const char *digits, char grouping) {
 
 static bool is_float_type(char type) { return type != '\0' && strchr("eEfFgGn%", type) != NULL; }
 
-void wk_jput_padded(wk_jbuilder *to, const wk_jspec *spec, wk_jtext text, char align) {
+static void put_padded(wk_jbuilder *to, const format_spec *spec, wk_jtext text, char align) {
     const size_t n = wk_jcount_chars(wk_jtext_str(text));
     const size_t room = (size_t)spec->width > n ? (size_t)spec->width - n : 0;
     const size_t left = align == '<' ? 0 : align == '^' ? room / 2 : room;
@@ -98,7 +109,8 @@ void wk_jput_padded(wk_jbuilder *to, const wk_jspec *spec, wk_jtext text, char a
     for (size_t i = left; i < room; i++) wk_jput_char(to, spec->fill, false);
 }
 
-wick_status wk_jput_number(wk_jbuilder *to, const wk_jspec *spec, const wk_jvalue *value) {
+/* A number as spec.type wants it, padded. */
+static wick_status put_number(wk_jbuilder *to, const format_spec *spec, const wk_jvalue *value) {
     char digits[NUMBER_SIZE];
     const bool is_float = value->kind == WK_J_FLOAT || is_float_type(spec->type);
     bool is_negative;
@@ -116,7 +128,7 @@ wick_status wk_jput_number(wk_jbuilder *to, const wk_jspec *spec, const wk_jvalu
                                                                : '\0';
     wk_jbuilder body = wk_jbuilder_begin(to->j);
     const char align = spec->align != '\0' ? spec->align : '>';
-    wk_jspec inside = *spec;
+    format_spec inside = *spec;
     if (sign != '\0' && align == '=') {
         wk_jput_char(to, (unsigned char)sign, false);
         inside.width = spec->width > 0 ? spec->width - 1 : 0;
@@ -125,7 +137,7 @@ wick_status wk_jput_number(wk_jbuilder *to, const wk_jspec *spec, const wk_jvalu
     }
     put_grouped(&body, digits, spec->grouping);
     WK_TRY(body.status);
-    wk_jput_padded(to, &inside, wk_jbuilder_text(&body), align);
+    put_padded(to, &inside, wk_jbuilder_text(&body), align);
     return to->status;
 }
 
@@ -175,8 +187,8 @@ static wick_status read_size(wk_jinja *j, percent *p, int most, int *out) {
 }
 
 /* Flags, width and precision. */
-static wick_status read_percent_spec(wk_jinja *j, percent *p, wk_jspec *spec) {
-    *spec = (wk_jspec){.fill = ' ', .align = '>', .precision = -1};
+static wick_status read_percent_spec(wk_jinja *j, percent *p, format_spec *spec) {
+    *spec = (format_spec){.fill = ' ', .align = '>', .precision = -1};
     for (; peek(p) != '\0' && strchr("-+ #0", peek(p)) != NULL; p->at++) {
         switch (peek(p)) {
         case '-': spec->align = '<'; break;
@@ -202,7 +214,7 @@ static wk_jtext cut(wk_jtext text, int precision) {
 }
 
 /* %d of a float drops the fraction. */
-static wick_status put_percent_number(wk_jbuilder *to, wk_jspec *spec, wk_jvalue *value) {
+static wick_status put_percent_number(wk_jbuilder *to, format_spec *spec, wk_jvalue *value) {
     wk_jinja *const j = to->j;
     if (value->kind == WK_J_UNDEFINED) return wk_jfail_undefined(j, value);
     if (!wk_jis_number(value))
@@ -216,10 +228,10 @@ static wick_status put_percent_number(wk_jbuilder *to, wk_jspec *spec, wk_jvalue
         *value = wk_jinteger((int64_t)value->number);
     }
     if (spec->align == '=') spec->fill = '0';
-    return wk_jput_number(to, spec, value);
+    return put_number(to, spec, value);
 }
 
-static wick_status put_percent_text(wk_jbuilder *to, const wk_jspec *spec, wk_jvalue *value) {
+static wick_status put_percent_text(wk_jbuilder *to, const format_spec *spec, wk_jvalue *value) {
     wk_jbuilder shown = wk_jbuilder_begin(to->j);
     if (spec->type == 'c' && wk_jis_integer(value)) {
         const int64_t code = wk_jas_integer(value);
@@ -232,15 +244,15 @@ static wick_status put_percent_text(wk_jbuilder *to, const wk_jspec *spec, wk_jv
         wk_jput_str(&shown, value);
     }
     WK_TRY(shown.status);
-    wk_jput_padded(to, spec, cut(wk_jbuilder_text(&shown), spec->precision),
-                   spec->align == '<' ? '<' : '>');
+    put_padded(to, spec, cut(wk_jbuilder_text(&shown), spec->precision),
+               spec->align == '<' ? '<' : '>');
     return to->status;
 }
 
 /* Behind '%'. */
 static wick_status put_conversion(wk_jbuilder *to, percent *p) {
     wk_jinja *const j = to->j;
-    wk_jspec spec;
+    format_spec spec;
     wk_jvalue value = {.kind = WK_J_ABSENT}, *found;
     if (peek(p) == '(') {
         const size_t start = ++p->at;
@@ -304,8 +316,8 @@ typedef struct braces {
 static bool is_align(char c) { return c != '\0' && strchr("<>^=", c) != NULL; }
 
 /* [[fill]align][sign][#][0][width][,_][.precision][type] */
-static wick_status read_spec(wk_jinja *j, wk_jtext text, wk_jspec *spec) {
-    *spec = (wk_jspec){.fill = ' ', .precision = -1};
+static wick_status read_spec(wk_jinja *j, wk_jtext text, format_spec *spec) {
+    *spec = (format_spec){.fill = ' ', .precision = -1};
     size_t at = 0, behind = 0;
     if (text.size > 0) wk_jnext_char(wk_jtext_str(text), &behind);
     if (behind < text.size && is_align(text.text[behind])) {
@@ -340,7 +352,7 @@ static wick_status read_spec(wk_jinja *j, wk_jtext text, wk_jspec *spec) {
 }
 
 static wick_status put_with_spec(wk_jbuilder *to, const wk_jvalue *value, wk_jtext text) {
-    wk_jspec spec;
+    format_spec spec;
     wk_jinja *const j = to->j;
     WK_TRY(read_spec(j, text, &spec));
     const bool is_number = wk_jis_number(value) && spec.type != 's';
@@ -349,7 +361,7 @@ static wick_status put_with_spec(wk_jbuilder *to, const wk_jvalue *value, wk_jte
         if (spec.type != '\0' && strchr(types, spec.type) == NULL)
             return wk_jfail(j, "Unknown format code '%c' for object of type '%s'", spec.type,
                             wk_jtype_name(value));
-        if (spec.type != 'c') return wk_jput_number(to, &spec, value);
+        if (spec.type != 'c') return put_number(to, &spec, value);
         wk_jvalue code = *value;
         return put_percent_text(to, &spec, &code);
     }
@@ -358,8 +370,8 @@ static wick_status put_with_spec(wk_jbuilder *to, const wk_jvalue *value, wk_jte
                         wk_jtype_name(value));
     wk_jtext shown;
     WK_TRY(wk_jstr(j, value, &shown));
-    wk_jput_padded(to, &spec, cut(shown, spec.precision),
-                   spec.align == '\0' || spec.align == '=' ? '<' : spec.align);
+    put_padded(to, &spec, cut(shown, spec.precision),
+               spec.align == '\0' || spec.align == '=' ? '<' : spec.align);
     return to->status;
 }
 

@@ -11,20 +11,6 @@ wick_status wk_jformat_percent(wk_jinja *j, const wk_jvalue *format, const wk_jv
 /* str.format */
 wick_status wk_jformat_braces(wk_jinja *j, const wk_jargs *args, wk_jvalue *out);
 
-/* What a format specification says: [[fill]align][sign][#][0][width][,][.precision][type] */
-typedef struct wk_jspec {
-    uint32_t fill; /* a code point */
-    char align;    /* < > ^ =, 0: by the kind of the value */
-    char sign;     /* - + or a blank */
-    bool alternate;
-    int width, precision; /* precision -1: not given */
-    char grouping;        /* , or _, 0: none */
-    char type;            /* 0: not given */
-} wk_jspec;
-/* A number as spec.type wants it, padded. */
-wick_status wk_jput_number(wk_jbuilder *to, const wk_jspec *spec, const wk_jvalue *value);
-void wk_jput_padded(wk_jbuilder *to, const wk_jspec *spec, wk_jtext text, char align);
-
 /* With & < > " ' escaped. */
 void wk_jput_html(wk_jbuilder *to, wk_jtext text);
 

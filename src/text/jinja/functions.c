@@ -73,8 +73,6 @@ static wick_status g_raise(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     (void)out;
     wk_jtext message;
     WK_TRY(wk_jarg_text(j, args, 0, NULL, &message));
-    j->result->raised = wk_jtext_str(message);
-    j->result->line = j->line;
     j->failure = WICK_ERR_VALUE;
     return wk_fail(j->err, WICK_ERR_VALUE, "%.*s", (int)message.size, message.text);
 }

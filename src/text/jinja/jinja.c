@@ -100,7 +100,7 @@ wick_status wk_jinja_render(wk_arena *arena, const wk_jinja_template *compiled,
     if (limits.now.month < 1 || limits.now.month > 12 || limits.now.year < 1)
         limits.now = (wk_jinja_time){.year = 1970, .month = 1, .day = 1};
     limits.max_bytes += arena->bytes; /* what others have put there does not count */
-    *result = (wk_jinja_result){.line = 0};
+    *result = (wk_jinja_result){.origin = NULL};
     wk_jinja j = {.arena = arena, .desc = &limits, .err = err, .result = result};
     wk_jbuilder out = wk_jbuilder_begin(&j);
     j.out = &out;

@@ -39,15 +39,13 @@ typedef struct wk_jinja_desc {
 typedef struct wk_jinja_result {
     wk_str text;
     const uint8_t *origin; /* [text.size] 1: the byte came from the data; NULL: none did */
-    wk_str raised;         /* what raise_exception was given; text NULL: it was not called */
-    int line;              /* of a failure; 0: none */
 } wk_jinja_result;
 
 /* The text is copied. WICK_ERR_FORMAT with the line: no template. The template lives in the arena.
  */
 wick_status wk_jinja_parse(wk_arena *arena, wk_str text, wk_jinja_template **out, wick_error *err);
 /* The result and all it is made of lie in the arena. WICK_ERR_VALUE: the template failed or reached
- * a limit; the sentence names the line, unless the template raised it (result->raised). */
+ * a limit; the sentence names the line, unless it is what the template gave raise_exception. */
 wick_status wk_jinja_render(wk_arena *arena, const wk_jinja_template *compiled,
                             const wk_jinja_desc *desc, wk_jinja_result *result, wick_error *err);
 

@@ -95,7 +95,8 @@ wick_status wk_jparse_enter(wk_jparser *p) {
     return ++p->depth > MAX_DEPTH ? wk_jparse_fail(p, "nested deeper than %d", MAX_DEPTH) : WICK_OK;
 }
 
-wick_status wk_jparse_known(const wk_jparser *p) {
+/* Nothing guards what does not exist. */
+static wick_status check_known(const wk_jparser *p) {
     if (p->unknown == NULL) return WICK_OK;
     return wk_fail(p->err, WICK_ERR_FORMAT, "line %d: No %s named '%s'.", p->unknown->line,
                    p->unknown->kind == WK_J_FILTER ? "filter" : "test",
@@ -167,10 +168,10 @@ static wick_status parse_body(wk_jparser *p, const char *ends, wk_jnode **list) 
 /* Behind the opening tag's words: a body with a scope of its own, and its end tag. Nothing guards
  * filters in it. */
 static wick_status parse_block(wk_jparser *p, const char *ends, wk_jnode **list) {
-    WK_TRY(wk_jparse_known(p));
+    WK_TRY(check_known(p));
     WK_TRY(end_tag(p));
     WK_TRY(parse_body(p, ends, list));
-    return wk_jparse_known(p);
+    return check_known(p);
 }
 
 static wick_status parse_whole_block(wk_jparser *p, const char *end, wk_jnode **list) {
@@ -429,7 +430,7 @@ wick_status wk_jinja_parse(wk_arena *arena, wk_str text, wk_jinja_template **out
     wk_jparser p = {.arena = arena, .err = err, .at = tokens.items};
     wk_jnode *body = NULL;
     WK_TRY(parse_body(&p, "", &body));
-    WK_TRY(wk_jparse_known(&p));
+    WK_TRY(check_known(&p));
     wk_jinja_template *const made = wk_arena_array(arena, 1, sizeof *made);
     if (made == NULL) return wk_fail_memory(err, sizeof *made, 0, "a template");
     made->body = body;

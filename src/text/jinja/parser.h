@@ -32,8 +32,6 @@ bool wk_jskip_name(wk_jparser *p, const char *name);
 wick_status wk_jexpect_sign(wk_jparser *p, const char *sign);
 wick_status wk_jexpect_name(wk_jparser *p, wk_str *name);
 wick_status wk_jparse_enter(wk_jparser *p);
-/* A filter or test that does not exist was read since `before`, and nothing guards it. */
-wick_status wk_jparse_known(const wk_jparser *p);
 
 typedef enum wk_jtuple_form {
     WK_J_TUPLE_EXPRESSIONS, /* with inline ifs */

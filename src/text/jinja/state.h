@@ -45,7 +45,6 @@ struct wk_jinja {
 wick_status wk_jfail(wk_jinja *j, const char *format, ...) WK_PRINTF(2, 3);
 /* What any use of an undefined value is. */
 wick_status wk_jfail_undefined(wk_jinja *j, const wk_jvalue *value);
-wick_status wk_jfail_memory(wk_jinja *j, size_t size);
 /* Counts n units of work (about an operation, or 16 bytes looked at) against the limit. */
 wick_status wk_jwork(wk_jinja *j, size_t n);
 /* Goes one level deeper; every success is followed by j->depth--. */
@@ -74,12 +73,10 @@ struct wk_jbuiltin {
 
 enum { WK_J_MAX_PARAMETERS = 8 };
 
-/* Arguments as they stand in the call: no builtin's yet. */
-wick_status wk_jcall(wk_jinja *j, const wk_jvalue *callee, const wk_jargs *args, wk_jvalue *out);
+/* Arguments as they stand in the call. */
 wick_status wk_jcall_builtin(wk_jinja *j, const wk_jbuiltin *builtin, const wk_jargs *args,
                              wk_jvalue *out);
 /* NULL: there is none. */
-const wk_jbuiltin *wk_jfind(const wk_jbuiltin *table, size_t n, wk_str name);
 const wk_jbuiltin *wk_jfind_filter(wk_str name);
 const wk_jbuiltin *wk_jfind_test(wk_str name);
 const wk_jbuiltin *wk_jfind_function(wk_str name);
