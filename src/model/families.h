@@ -116,7 +116,9 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
     X(nemotron_h)                                                                                  \
-    X(qwen35)
+    X(qwen3next)                                                                                   \
+    X(qwen35)                                                                                      \
+    X(qwen35moe)
 
 #define WK_FAMILY_DECLARE(name) extern const wk_family wk_family_##name;
 WK_FAMILIES(WK_FAMILY_DECLARE)
