@@ -55,6 +55,9 @@ wick_status wk_family_read_scan(const wk_metadata *meta, wk_recurrent_spec *out)
 
 /* Pairs (2i, 2i + 1) in every layer. */
 void wk_family_interleave_ropes(const wk_hparams *hparams, wk_layer_spec *layers);
+/* Granite's multipliers of embedding, residual, scores and logits; interleaves the ropes. */
+wick_status wk_family_read_multipliers(const wk_metadata *meta, wk_hparams *hparams,
+                                       wk_layer_spec *layers);
 /* An MLP without a gate in every layer. */
 void wk_family_drop_gates(const wk_hparams *hparams, wk_layer_spec *layers,
                           wk_activation activation);
@@ -112,11 +115,14 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(bert)                                                                                        \
     X(nomic_bert)                                                                                  \
     X(modern_bert)                                                                                 \
+    X(granite_hybrid)                                                                              \
     X(lfm2)                                                                                        \
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
     X(nemotron_h)                                                                                  \
-    X(qwen35)
+    X(qwen3next)                                                                                   \
+    X(qwen35)                                                                                      \
+    X(qwen35moe)
 
 #define WK_FAMILY_DECLARE(name) extern const wk_family wk_family_##name;
 WK_FAMILIES(WK_FAMILY_DECLARE)

@@ -24,6 +24,8 @@ static const sizes row_sizes[] = {
 static const sizes head_sizes[] = {{1, HEAD_DIM, 0}, {512, HEAD_DIM, 0}};
 static const sizes attention_sizes[] = {{1, HEAD_DIM, 512}, {512, HEAD_DIM, 512}};
 static const sizes cached_sizes[] = {{1, HEAD_DIM, 128}, {1, HEAD_DIM, 2048}, {512, HEAD_DIM, 512}};
+static const sizes scan_sizes[] = {{1, 128, 512}, {512, 128, 512}};
+static const sizes channel_sizes[] = {{1, 6144, 512}, {512, 6144, 512}};
 
 static const sizes *sizes_of(wk_opcode code, size_t *n) {
     switch (code) {
@@ -34,6 +36,8 @@ static const sizes *sizes_of(wk_opcode code, size_t *n) {
     case WK_OP_ATTENTION: *n = WK_COUNT(attention_sizes); return attention_sizes;
     case WK_OP_ATTENTION_CACHED:
     case WK_OP_KV_APPEND: *n = WK_COUNT(cached_sizes); return cached_sizes;
+    case WK_OP_SCAN: *n = WK_COUNT(scan_sizes); return scan_sizes;
+    case WK_OP_CAUSAL_CONV: *n = WK_COUNT(channel_sizes); return channel_sizes;
     case WK_OP_UNARY:
     case WK_OP_BINARY:
     case WK_OP_COMPARE:

@@ -85,6 +85,7 @@ static void mend_bools(wk_op *op) {
     case WK_OP_LINEAR:
     case WK_OP_LINEAR_EXPERTS: flag = &op->p.linear.fast; break;
     case WK_OP_ATTENTION: flag = &op->p.attention.causal; break;
+    case WK_OP_SCAN: flag = &op->p.scan.is_tiled; break;
     default: return;
     }
     *(unsigned char *)flag &= 1;
@@ -203,6 +204,8 @@ static double work_of(const wk_op *op) {
         const double count = view->buf ? (double)wk_view_count(view) : 0;
         work = fmax(work, count);
     }
+    if (op->code == WK_OP_CAUSAL_CONV) return work * (double)wk_src(op, 1)->extent[1];
+    if (op->code == WK_OP_SCAN) return work * (double)wk_src(op, 3)->extent[3];
     const wk_view *const x = op->n_src > 0 ? wk_src(op, 0) : wk_dst(op, 0);
     const bool is_sum = op->code == WK_OP_MATMUL || wk_op_is_linear(op) ||
                         op->code == WK_OP_ATTENTION || op->code == WK_OP_ATTENTION_CACHED;

@@ -6,7 +6,8 @@
 
 enum { N = 40 };
 
-static const char *const models[] = {"lfm2", "mamba", "mamba2", "nemotron-h", "qwen35"};
+static const char *const models[] = {"granite-hybrid", "lfm2",   "mamba",     "mamba2",
+                                     "nemotron-h",     "qwen35", "qwen35moe", "qwen3next"};
 
 /* What the options ask for; WICK_BACKEND_AUTO: the CPU. */
 static wick_device_desc chosen;

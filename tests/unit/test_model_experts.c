@@ -1,5 +1,5 @@
-/* Headers of models with experts and with latent attention: what does not fit is refused with the
- * key's or tensor's name. */
+/* Headers of models with experts, latent attention and recurrent layers: what does not fit is
+ * refused with the key's or tensor's name. */
 #include "model/model.h"
 
 #include "format/gguf_parse.h"
@@ -144,11 +144,55 @@ static void keys_of_latent_attention(void **state) {
     }
 }
 
+static void keys_of_recurrent_layers(void **state) {
+    static const struct {
+        const char *suffix;
+        uint32_t number, wrong;
+        const char *text; /* NULL: the key's */
+    } keys[] = {{"ssm.conv_kernel", 4, 1, NULL},
+                {"ssm.conv_kernel", 4, 17, NULL},
+                {"ssm.inner_size", 32, 30, "no multiple of 4"},
+                {"ssm.time_step_rank", 4, 0, NULL},
+                {"ssm.group_count", 2, 3, "no multiple of 3"},
+                {"ssm.state_size", 16, 1025, NULL}};
+    static const char *const architectures[] = {"mamba2", "qwen35"};
+    (void)state;
+    for (size_t a = 0; a < sizeof architectures / sizeof *architectures; a++) {
+        const char *const arch = architectures[a];
+        small_model whole = small_of(arch);
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            set(&whole, arch, keys[i].suffix, keys[i].number);
+        expect(&whole, "blk.0."); /* the keys are right, the tensors are Llama's */
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+            small_model small = whole;
+            char key[64];
+            snprintf(key, sizeof key, "%s.%s", arch, keys[i].suffix);
+            small_remove(&small, key);
+            expect(&small, key);
+            small = whole;
+            small_set_u32(&small, key, keys[i].wrong);
+            expect(&small, keys[i].text != NULL ? keys[i].text : key);
+        }
+    }
+    small_model mamba = small_of("mamba");
+    expect(&mamba, "mamba.ssm.conv_kernel");
+    small_model lfm2 = small_of("lfm2");
+    expect(&lfm2, "lfm2.shortconv.l_cache");
+    small_model gated = small_of("qwen35");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        set(&gated, "qwen35", keys[i].suffix, keys[i].number);
+    set(&gated, "qwen35", "full_attention_interval", 1);
+    set(&gated, "qwen35", "attention.key_length", 8);
+    set(&gated, "qwen35", "attention.value_length", 6);
+    expect(&gated, "qwen35.attention.value_length");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(keys_of_experts, begin, end),
         cmocka_unit_test_setup_teardown(tensors_of_single_experts, begin, end),
         cmocka_unit_test_setup_teardown(keys_of_latent_attention, begin, end),
+        cmocka_unit_test_setup_teardown(keys_of_recurrent_layers, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

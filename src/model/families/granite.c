@@ -25,8 +25,8 @@ static wick_status read_logit_scale(const wk_metadata *meta, wk_hparams *hparams
     return WICK_OK;
 }
 
-static wick_status read_scales(const wk_metadata *meta, wk_hparams *hparams,
-                               wk_layer_spec *layers) {
+wick_status wk_family_read_multipliers(const wk_metadata *meta, wk_hparams *hparams,
+                                       wk_layer_spec *layers) {
     wk_family_interleave_ropes(hparams, layers);
     WK_TRY(read_scale(meta, "embedding_scale", &hparams->embedding_scale));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
@@ -39,7 +39,7 @@ static wick_status read_scales(const wk_metadata *meta, wk_hparams *hparams,
 static wick_status describe_granite(const wk_metadata *meta, wk_hparams *hparams,
                                     wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
-    return read_scales(meta, hparams, layers);
+    return wk_family_read_multipliers(meta, hparams, layers);
 }
 
 /* Files from before these keys are of the first models, all with the same numbers. */
@@ -50,7 +50,7 @@ static wick_status describe_minicpm(const wk_metadata *meta, wk_hparams *hparams
     hparams->logit_scale = (float)hparams->n_embd / 256.0F;
     for (uint32_t i = 0; i < hparams->n_layers; i++)
         layers[i].residual_scale = (float)(1.4 / sqrt((double)hparams->n_layers));
-    return read_scales(meta, hparams, layers);
+    return wk_family_read_multipliers(meta, hparams, layers);
 }
 
 const wk_family wk_family_granite = {

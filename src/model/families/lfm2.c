@@ -18,4 +18,5 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     return wk_family_add_rope(meta, hparams, layers);
 }
 
-const wk_family wk_family_lfm2 = {.architecture = "lfm2", .describe = describe};
+const wk_family wk_family_lfm2 = {
+    .architecture = "lfm2", .norm = WK_NORM_RMS, .describe = describe};

@@ -74,5 +74,7 @@ static wick_status describe_mamba2(const wk_metadata *meta, wk_hparams *hparams,
     return WICK_OK;
 }
 
-const wk_family wk_family_mamba = {.architecture = "mamba", .describe = describe_mamba};
-const wk_family wk_family_mamba2 = {.architecture = "mamba2", .describe = describe_mamba2};
+const wk_family wk_family_mamba = {
+    .architecture = "mamba", .norm = WK_NORM_RMS, .describe = describe_mamba};
+const wk_family wk_family_mamba2 = {
+    .architecture = "mamba2", .norm = WK_NORM_RMS, .describe = describe_mamba2};

@@ -26,4 +26,5 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     return wk_family_read_heads(meta, hparams, layers);
 }
 
-const wk_family wk_family_nemotron_h = {.architecture = "nemotron_h", .describe = describe};
+const wk_family wk_family_nemotron_h = {
+    .architecture = "nemotron_h", .norm = WK_NORM_RMS, .describe = describe};

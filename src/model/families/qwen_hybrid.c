@@ -34,9 +34,10 @@ static wick_status check_gates(const wk_metadata *meta, const wk_hparams *hparam
     return WICK_OK;
 }
 
+/* Value heads are of key head i mod n, or neighbours share one. */
 static wick_status describe_hybrid(const wk_metadata *meta, wk_hparams *hparams,
-                                   wk_layer_spec *layers, const wk_recurrent_spec *form) {
-    wk_recurrent_spec recurrent = *form;
+                                   wk_layer_spec *layers, bool is_tiled) {
+    wk_recurrent_spec recurrent = {.is_tiled = is_tiled};
     WK_TRY(wk_family_read_scan(meta, &recurrent));
     wk_family_default_layers(hparams, layers);
     WK_TRY(find_mixers(meta, hparams, layers));
@@ -53,8 +54,31 @@ static wick_status describe_hybrid(const wk_metadata *meta, wk_hparams *hparams,
 
 static wick_status describe_qwen35(const wk_metadata *meta, wk_hparams *hparams,
                                    wk_layer_spec *layers) {
-    WK_TRY(describe_hybrid(meta, hparams, layers, &(wk_recurrent_spec){.is_tiled = true}));
+    WK_TRY(describe_hybrid(meta, hparams, layers, true));
     return wk_family_read_ff(meta, hparams, layers);
 }
 
-const wk_family wk_family_qwen35 = {.architecture = "qwen35", .describe = describe_qwen35};
+static wick_status describe_experts(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers, bool is_tiled) {
+    const wk_experts_desc experts = {
+        .gating = WK_GATING_SOFTMAX, .is_normalized = true, .is_shared_gated = true};
+    WK_TRY(describe_hybrid(meta, hparams, layers, is_tiled));
+    return wk_family_read_experts(meta, hparams, &experts, layers);
+}
+
+static wick_status describe_qwen3next(const wk_metadata *meta, wk_hparams *hparams,
+                                      wk_layer_spec *layers) {
+    return describe_experts(meta, hparams, layers, false);
+}
+
+static wick_status describe_qwen35moe(const wk_metadata *meta, wk_hparams *hparams,
+                                      wk_layer_spec *layers) {
+    return describe_experts(meta, hparams, layers, true);
+}
+
+const wk_family wk_family_qwen35 = {
+    .architecture = "qwen35", .norm = WK_NORM_RMS, .describe = describe_qwen35};
+const wk_family wk_family_qwen3next = {
+    .architecture = "qwen3next", .norm = WK_NORM_RMS, .describe = describe_qwen3next};
+const wk_family wk_family_qwen35moe = {
+    .architecture = "qwen35moe", .norm = WK_NORM_RMS, .describe = describe_qwen35moe};
