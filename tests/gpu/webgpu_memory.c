@@ -151,6 +151,18 @@ static void ops_by_row(void **state) {
     wick_device_close(device);
 }
 
+/* Keys and values as absorbed latent attention has them: one for all heads. */
+static void wide_heads(void **state) {
+    (void)state;
+    wick_device *const device = open_small();
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const q = random_tensor(device, WICK_SHAPE(1, 3, 2, 576), 19);
+    wick_tensor *const k = random_tensor(device, WICK_SHAPE(1, 1, 20, 576), 20);
+    expect_right(device, wick_attention(q, k, wick_narrow(k, 3, 0, 512), NULL));
+    wick_scope_end(scope);
+    wick_device_close(device);
+}
+
 static void products(void **state) {
     (void)state;
     wick_device *const device = open_small();
@@ -579,6 +591,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ops_by_row),
     cmocka_unit_test(products),
     cmocka_unit_test(weights_in_pieces),
+    cmocka_unit_test(wide_heads),
     cmocka_unit_test(experts_in_pieces),
     cmocka_unit_test(what_cannot_be_cut_is_refused),
     cmocka_unit_test(what_cannot_be_cut_falls_back),
