@@ -15,7 +15,7 @@ static const wk_family *const families[] = {
 };
 
 wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_error *err) {
-    char known[640] = "";
+    char known[400] = "";
     for (size_t i = 0; i < WK_COUNT(families); i++) {
         *out = families[i];
         if (wk_str_is(architecture, families[i]->architecture)) return WICK_OK;

@@ -82,6 +82,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(internlm2)                                                                                   \
     X(smollm3)                                                                                     \
     X(granite)                                                                                     \
+    X(granitemoe)                                                                                  \
     X(minicpm)                                                                                     \
     X(qwen2)                                                                                       \
     X(qwen3)                                                                                       \
