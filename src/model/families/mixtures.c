@@ -9,7 +9,7 @@
 static wick_status describe_like_llama(const wk_metadata *meta, wk_hparams *hparams,
                                        const wk_experts_desc *experts, wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
-    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.is_rope_interleaved = true;
+    wk_family_interleave_ropes(hparams, layers);
     return wk_family_read_experts(meta, hparams, experts, layers);
 }
 
