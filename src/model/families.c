@@ -16,13 +16,14 @@ static const wk_family *const families[] = {
 
 wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_error *err) {
     char known[400] = "";
-    for (size_t i = 0, used = 0; i < WK_COUNT(families) && used < sizeof known; i++) {
-        const char *const name = families[i]->architecture;
+    for (size_t i = 0; i < WK_COUNT(families); i++) {
         *out = families[i];
-        if (wk_str_is(architecture, name)) return WICK_OK;
-        used += (size_t)snprintf(known + used, sizeof known - used, " %s", name);
+        if (wk_str_is(architecture, families[i]->architecture)) return WICK_OK;
     }
     *out = NULL;
+    for (size_t i = 0, used = 0; i < WK_COUNT(families) && used < sizeof known; i++)
+        used +=
+            (size_t)snprintf(known + used, sizeof known - used, " %s", families[i]->architecture);
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
                    "models of the architecture '%s' are not supported yet; these are:%s",
                    wk_str_show(architecture).text, known);

@@ -85,6 +85,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(internlm2)                                                                                   \
     X(smollm3)                                                                                     \
     X(granite)                                                                                     \
+    X(granitemoe)                                                                                  \
     X(minicpm)                                                                                     \
     X(qwen2)                                                                                       \
     X(qwen3)                                                                                       \
@@ -94,6 +95,13 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(minimax_m2)                                                                                  \
     X(llama4)                                                                                      \
     X(deepseek2)                                                                                   \
+    X(deepseek)                                                                                    \
+    X(bailingmoe)                                                                                  \
+    X(ernie4_5_moe)                                                                                \
+    X(olmoe)                                                                                       \
+    X(dots1)                                                                                       \
+    X(hunyuan_moe)                                                                                 \
+    X(glm4moe)                                                                                     \
     X(gemma)                                                                                       \
     X(gemma2)                                                                                      \
     X(gemma3)                                                                                      \

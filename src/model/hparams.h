@@ -43,6 +43,7 @@ typedef enum wk_pooling {
 typedef struct wk_hparams {
     char architecture[64], name[128];
     uint32_t n_layers, n_embd, n_vocab, context_length;
+    uint32_t n_layers_ahead; /* behind n_layers, of the file: they are left alone */
     /* The most of any layer; each has its own in its spec. */
     uint32_t n_heads_q, n_heads_kv, head_dim, head_dim_v;
     bool is_recurrent; /* some layer's state cannot go back to an earlier token */

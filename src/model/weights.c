@@ -472,6 +472,12 @@ static wick_status check_rope_divisors(wk_model *model, const wick_file_tensor *
     return wk_fail_memory(err, n_pairs * sizeof **divisors, 0, tensor->name.text);
 }
 
+static bool is_ahead(const wk_model *model, const place *at) {
+    const wk_hparams *const hparams = &model->hparams;
+    return at->is_in_layer && at->layer >= hparams->n_layers &&
+           at->layer - hparams->n_layers < hparams->n_layers_ahead;
+}
+
 static uint32_t uses_of(const place *at) {
     return at->is_bias ? (uint32_t)WK_USE_OTHER : kind_at(at)->uses;
 }
@@ -480,6 +486,7 @@ static wick_status check_tensor(wk_model *model, const wick_file_tensor *tensor,
     const int divisors = divisors_of(tensor);
     if (divisors < WK_ROPE_DIVISORS_COUNT) return check_rope_divisors(model, tensor, divisors, err);
     const place at = find_place(model, tensor->name);
+    if (is_ahead(model, &at)) return WICK_OK;
     if (at.id == 0)
         return wk_fail(
             err, WICK_ERR_UNSUPPORTED,

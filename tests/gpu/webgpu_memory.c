@@ -151,6 +151,18 @@ static void ops_by_row(void **state) {
     wick_device_close(device);
 }
 
+/* Keys and values as absorbed latent attention has them: one for all heads. */
+static void wide_heads(void **state) {
+    (void)state;
+    wick_device *const device = open_small();
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const q = random_tensor(device, WICK_SHAPE(1, 3, 2, 576), 19);
+    wick_tensor *const k = random_tensor(device, WICK_SHAPE(1, 1, 20, 576), 20);
+    expect_right(device, wick_attention(q, k, wick_narrow(k, 3, 0, 512), NULL));
+    wick_scope_end(scope);
+    wick_device_close(device);
+}
+
 static void products(void **state) {
     (void)state;
     wick_device *const device = open_small();
@@ -168,11 +180,11 @@ static void products(void **state) {
     wick_device_close(device);
 }
 
-/* y = x weight^T, and rows of weight, for a weight in the layout that the device wants. */
-static void check_weight(wick_device *device, wick_dtype dtype, int64_t n, int64_t k, int64_t m) {
-    const wk_weight_desc desc = {.dtype = dtype,
-                                 .shape = wick_shape_of(2, (const int64_t[]){n, k}),
-                                 .uses = WK_USE_LINEAR | WK_USE_EMBEDDING};
+/* A weight of n rows of k elements, in the layout that the device wants. */
+static wick_tensor *make_weight(wick_device *device, wick_dtype dtype, wick_shape shape, int64_t n,
+                                int64_t k) {
+    const wk_weight_desc desc = {
+        .dtype = dtype, .shape = shape, .uses = WK_USE_LINEAR | WK_USE_EMBEDDING};
     bool in_place;
     wk_weight_store none = {.device = device};
     wick_tensor *const weight = wk_weight_new(device, &desc, &none, &in_place);
@@ -189,6 +201,12 @@ static void check_weight(wick_device *device, wick_dtype dtype, int64_t n, int64
         blocks[i] = (unsigned char)(0x3E | (blocks[i] & 0x80));
     expect_ok(device, wk_weight_upload(weight, 0, n, blocks));
     free(blocks);
+    return weight;
+}
+
+/* y = x weight^T, and rows of weight. */
+static void check_weight(wick_device *device, wick_dtype dtype, int64_t n, int64_t k, int64_t m) {
+    wick_tensor *const weight = make_weight(device, dtype, WICK_SHAPE(n, k), n, k);
     const wick_scope scope = wick_scope_begin(device);
     expect_right(device, wick_linear(random_tensor(device, WICK_SHAPE(m, k), 12), weight,
                                      random_tensor(device, WICK_SHAPE(n), 13)));
@@ -201,6 +219,42 @@ static void check_weight(wick_device *device, wick_dtype dtype, int64_t n, int64
     expect_failure(device, WICK_ERR_INDEX);
     wick_scope_end(scope);
     wick_release(weight);
+}
+
+/* Rows by weights [experts, n, k], of which a block holds a few; ids of all of them, and one too
+ * many. */
+static void check_experts(wick_device *device, wick_dtype dtype, int64_t n_experts, int64_t n,
+                          int64_t k, int64_t m) {
+    enum { U = 3, MOST = 200 };
+    uint32_t ids[MOST * U], seed = 15;
+    assert_true(m <= MOST);
+    for (int i = 0; i < m * U; i++) ids[i] = random_bits(&seed) % (uint32_t)n_experts;
+    wick_tensor *const weight =
+        make_weight(device, dtype, WICK_SHAPE(n_experts, n, k), n_experts * n, k);
+    const wick_scope scope = wick_scope_begin(device);
+    const size_t size = (size_t)m * U * sizeof *ids;
+    wick_tensor *const x = random_tensor(device, WICK_SHAPE(m, k), 16);
+    wick_tensor *const own = random_tensor(device, WICK_SHAPE(m, U, k), 17);
+    wick_tensor *const bias = random_tensor(device, WICK_SHAPE(n_experts, n), 18);
+    wick_tensor *const at = wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(m, U), ids, size);
+    expect_right(device, wick_linear_experts(x, weight, bias, at));
+    expect_right(device, wick_linear_experts(own, weight, NULL, at));
+    ids[m] = (uint32_t)n_experts;
+    (void)wick_linear_experts(x, weight, NULL,
+                              wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(m, U), ids, size));
+    expect_failure(device, WICK_ERR_INDEX);
+    wick_scope_end(scope);
+    wick_release(weight);
+}
+
+static void experts_in_pieces(void **state) {
+    (void)state;
+    wick_device *const device = open_small();
+    check_experts(device, WICK_F32, 9, 64, 64, 3);
+    check_experts(device, WICK_F32, 7, 33, 128, 20); /* rows, not panels */
+    check_experts(device, WICK_Q8_0, 40, 48, 128, 2);
+    check_experts(device, WICK_Q8_0, 40, 48, 128, 150);
+    wick_device_close(device);
 }
 
 static void weights_in_pieces(void **state) {
@@ -537,6 +591,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ops_by_row),
     cmocka_unit_test(products),
     cmocka_unit_test(weights_in_pieces),
+    cmocka_unit_test(wide_heads),
+    cmocka_unit_test(experts_in_pieces),
     cmocka_unit_test(what_cannot_be_cut_is_refused),
     cmocka_unit_test(what_cannot_be_cut_falls_back),
     cmocka_unit_test(a_plan_is_cut_alike),

@@ -16,7 +16,8 @@ enum {
     LONG_SPAN = 512,
     SHORT_KEYS = SHORT_SPAN * SHORT_SPANS,
     /* Of a key, of a value: what 16 KiB of shared memory and the registers of a thread hold. */
-    MAX_ELEMENTS = 512,
+    MAX_KEY = 640,
+    MAX_VALUE = 512,
     MAX_PARTS_BYTES = 16 * 1024 * 1024, /* each plan has its own */
 };
 
@@ -153,7 +154,7 @@ static uint32_t options_of(const attention *a) {
 static int64_t query_room(const attention *a) {
     int64_t room = 64;
     while (room < a->d) room *= 2;
-    return room;
+    return room < MAX_KEY ? room : MAX_KEY;
 }
 
 /* Of the 32 threads of a quad, those that have different elements of the values. */
@@ -363,7 +364,7 @@ static bool is_float(const wk_view *view) {
 static bool accepts(const wk_op *op, int integers, int64_t d, int64_t e) {
     for (int i = 0; i < op->n_src; i++)
         if (i != integers && !is_float(wk_src(op, i))) return false;
-    return is_float(wk_dst(op, 0)) && d <= MAX_ELEMENTS && e <= MAX_ELEMENTS;
+    return is_float(wk_dst(op, 0)) && d <= MAX_KEY && e <= MAX_VALUE;
 }
 
 /* Where there is no key head, the zeros are left to the decomposition. */

@@ -36,7 +36,7 @@ typedef struct wk_linear_tiles {
     wk_view index;      /* SORTED: see wgsl/linear_sort.wgsl */
 } wk_linear_tiles;
 
-/* The operands "index" and "fault" of a source, and the constants that linear_experts adds. */
+/* The operands of their sources. */
 #define WK_LINEAR_OPERANDS {"y", "x", "weight", "bias", "tables", "index", "fault"}
 enum {
     WK_LINEAR_Y,
@@ -51,8 +51,10 @@ enum {
 /* Sorts the rows where they must be. */
 wick_status wk_linear_make_tiles(wk_encoder *e, const wk_op *op, int64_t columns,
                                  wk_linear_tiles *out);
+/* Binds INDEX and FAULT where the kind has them. */
 void wk_linear_bind(wk_encoder *e, wk_dispatch *d, const wk_op *op, const wk_linear_tiles *tiles);
-/* The parameters from u on, once the dispatch is placed. */
+/* The parameters from u on (wgsl/linear.wgsl), once the dispatch is placed; x: as its program
+ * counts it. */
 void wk_linear_params(const wk_encoder *e, wk_dispatch *d, const wk_op *op,
                       const wk_linear_tiles *tiles, const wk_linear_x *x);
 

@@ -63,8 +63,10 @@ static void cut_embedding(cuts *list, const wk_webgpu_kernel *kernel) {
 
 /* y [m, u, n], x [m, u, k], ids [m, u]; likewise weight [experts, n, k] with bias [experts, n]. */
 static void cut_experts(cuts *list) {
-    cut *const rows = add_cut(list);
-    rows->dim[0] = rows->dim[1] = rows->dim[4] = 0;
+    for (int8_t d = 0; d < 2; d++) {
+        cut *const rows = add_cut(list);
+        rows->dim[0] = rows->dim[1] = rows->dim[4] = d;
+    }
     cut *const experts = add_cut(list);
     experts->dim[2] = experts->dim[3] = 0;
 }

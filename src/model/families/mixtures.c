@@ -1,0 +1,97 @@
+/* model/families/mixtures.c: mixtures of experts whose attention is Llama's or Qwen3's: DeepSeek
+ * MoE (Dai et al., 2024), Ling (Inclusion AI, 2025), ERNIE 4.5 (Baidu, 2025), OLMoE (Muennighoff et
+ * al., 2024), dots.llm1 (Xiaohongshu, 2025), Hunyuan A13B (Tencent, 2025) and GLM-4.5 (Zhipu AI,
+ * 2025). */
+#include "core/status.h"
+#include "model/families.h"
+
+/* Rotary pairs side by side, as in Llama's files. */
+static wick_status describe_like_llama(const wk_metadata *meta, wk_hparams *hparams,
+                                       const wk_experts_desc *experts, wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    wk_family_interleave_ropes(hparams, layers);
+    return wk_family_read_experts(meta, hparams, experts, layers);
+}
+
+static wick_status describe_like_qwen3(const wk_metadata *meta, wk_hparams *hparams,
+                                       const wk_experts_desc *experts, wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.qk_norm = WK_QK_NORM_HEAD;
+    return wk_family_read_experts(meta, hparams, experts, layers);
+}
+
+/* Also of Ling: whether weights are divided by their sum is a key of the file. */
+static wick_status describe_deepseek(const wk_metadata *meta, wk_hparams *hparams,
+                                     wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX};
+    return describe_like_llama(meta, hparams, &experts, layers);
+}
+
+static wick_status describe_ernie(const wk_metadata *meta, wk_hparams *hparams,
+                                  wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX, .is_normalized = true};
+    return describe_like_llama(meta, hparams, &experts, layers);
+}
+
+static wick_status describe_olmoe(const wk_metadata *meta, wk_hparams *hparams,
+                                  wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX};
+    WK_TRY(describe_like_qwen3(meta, hparams, &experts, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        layers[i].attention.qk_norm = WK_QK_NORM_CHANNELS;
+    return WICK_OK;
+}
+
+static wick_status describe_dots(const wk_metadata *meta, wk_hparams *hparams,
+                                 wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID};
+    return describe_like_qwen3(meta, hparams, &experts, layers);
+}
+
+static wick_status describe_hunyuan(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
+    const wk_experts_desc experts = {
+        .gating = WK_GATING_SOFTMAX, .n_shared = 1, .is_normalized = true};
+    WK_TRY(describe_like_qwen3(meta, hparams, &experts, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        layers[i].attention.is_normed_after_rope = true;
+    return WICK_OK;
+}
+
+/* The last layers of a file may guess the tokens behind the next one. */
+static wick_status drop_layers_ahead(const wk_metadata *meta, wk_hparams *hparams) {
+    const uint32_t none = 0;
+    WK_TRY(wk_metadata_u32(meta, "nextn_predict_layers",
+                           (wk_u32_rule){0, hparams->n_layers - 1, &none},
+                           &hparams->n_layers_ahead));
+    hparams->n_layers -= hparams->n_layers_ahead;
+    return WICK_OK;
+}
+
+static wick_status describe_glm(const wk_metadata *meta, wk_hparams *hparams,
+                                wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID};
+    WK_TRY(drop_layers_ahead(meta, hparams));
+    WK_TRY(describe_like_qwen3(meta, hparams, &experts, layers));
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        layers[i].norms[WK_CHANNELS_INPUT] = WK_POST_ATTENTION_NORM;
+        if (!wk_metadata_layer_has(meta, i, "attn_q_norm.weight"))
+            layers[i].attention.qk_norm = WK_QK_NORM_NONE;
+    }
+    return WICK_OK;
+}
+
+const wk_family wk_family_deepseek = {
+    .architecture = "deepseek", .norm = WK_NORM_RMS, .describe = describe_deepseek};
+const wk_family wk_family_bailingmoe = {
+    .architecture = "bailingmoe", .norm = WK_NORM_RMS, .describe = describe_deepseek};
+const wk_family wk_family_ernie4_5_moe = {
+    .architecture = "ernie4_5-moe", .norm = WK_NORM_RMS, .describe = describe_ernie};
+const wk_family wk_family_olmoe = {
+    .architecture = "olmoe", .norm = WK_NORM_RMS, .describe = describe_olmoe};
+const wk_family wk_family_dots1 = {
+    .architecture = "dots1", .norm = WK_NORM_RMS, .describe = describe_dots};
+const wk_family wk_family_hunyuan_moe = {
+    .architecture = "hunyuan-moe", .norm = WK_NORM_RMS, .describe = describe_hunyuan};
+const wk_family wk_family_glm4moe = {
+    .architecture = "glm4moe", .norm = WK_NORM_RMS, .describe = describe_glm};
