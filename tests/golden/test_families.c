@@ -44,6 +44,7 @@ static const fixture fixtures[] = {
     {.name = "gpt2"},
     {.name = "gptneox"},
     {.name = "granite"},
+    {.name = "granitemoe"},
     {.name = "hunyuan-dense"},
     {.name = "internlm2"},
     {.name = "llama"},
