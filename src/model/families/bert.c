@@ -12,7 +12,7 @@ static wick_status describe_stream(const wk_metadata *meta, wk_hparams *hparams,
                                    wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     see_all(hparams, layers);
-    hparams->n_token_types = 2;
+    hparams->n_token_types = wk_family_table_rows(meta, "token_types.weight");
     hparams->embedding_norm = WK_TOKEN_EMBEDDING_NORM;
     hparams->output_norm = WK_NO_MODEL_WEIGHT;
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
@@ -27,7 +27,6 @@ static wick_status describe_bert(const wk_metadata *meta, wk_hparams *hparams,
                                  wk_layer_spec *layers) {
     WK_TRY(describe_stream(meta, hparams, layers));
     wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
-    hparams->n_ropes = 0;
     return wk_family_learn_positions(meta, hparams, layers);
 }
 
