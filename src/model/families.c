@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const wk_family *const families[] = {
 #define WK_FAMILY_ENTRY(name) &wk_family_##name,
@@ -15,16 +16,20 @@ static const wk_family *const families[] = {
 };
 
 wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_error *err) {
-    char known[400] = "";
-    for (size_t i = 0, used = 0; i < WK_COUNT(families) && used < sizeof known; i++) {
+    char known[400] = ""; /* as many as a sentence holds */
+    for (size_t i = 0, used = 0; i < WK_COUNT(families); i++) {
         const char *const name = families[i]->architecture;
         *out = families[i];
         if (wk_str_is(architecture, name)) return WICK_OK;
-        used += (size_t)snprintf(known + used, sizeof known - used, " %s", name);
+        const bool fits = used + strlen(name) + sizeof " ..." < sizeof known;
+        if (used < sizeof known)
+            used += (size_t)snprintf(known + used, sizeof known - used, fits ? " %s" : " ...%.0s",
+                                     name);
+        if (!fits) used = sizeof known;
     }
     *out = NULL;
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "models of the architecture '%s' are not supported yet; these are:%s",
+                   "models of the architecture '%s' are not supported; these are:%s",
                    wk_str_show(architecture).text, known);
 }
 
@@ -143,6 +148,11 @@ void wk_family_drop_gates(const wk_hparams *hparams, wk_layer_spec *layers,
     }
 }
 
+static void drop_ropes(wk_hparams *hparams, wk_layer_spec *layers) {
+    hparams->n_ropes = 0;
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.rope = WK_NO_ROPE;
+}
+
 wick_status wk_family_learn_positions(const wk_metadata *meta, wk_hparams *hparams,
                                       wk_layer_spec *layers) {
     const char name[] = "position_embd.weight";
@@ -153,8 +163,13 @@ wick_status wk_family_learn_positions(const wk_metadata *meta, wk_hparams *hpara
                        "the tensor '%s' has %" PRId64 " rows for a context of %" PRIu32 " tokens",
                        name, rows, hparams->context_length);
     hparams->n_positions = (uint32_t)rows;
-    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.rope = WK_NO_ROPE;
+    drop_ropes(hparams, layers);
     return WICK_OK;
+}
+
+void wk_family_use_alibi(wk_hparams *hparams, wk_layer_spec *layers, float most) {
+    drop_ropes(hparams, layers);
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.alibi_bias = most;
 }
 
 static wick_status has_window(const wk_metadata *meta, wk_window_rule rule, wk_layer_index at,

@@ -65,6 +65,9 @@ void wk_family_drop_gates(const wk_hparams *hparams, wk_layer_spec *layers,
 wick_status wk_family_learn_positions(const wk_metadata *meta, wk_hparams *hparams,
                                       wk_layer_spec *layers);
 
+/* Biases by distance instead of positions, see wk_alibi_slopes. */
+void wk_family_use_alibi(wk_hparams *hparams, wk_layer_spec *layers, float most);
+
 /* Layers with a window: where attention.sliding_window_pattern says so, an array of bools or a
  * period; without it of every `period` layers all but the last (or first) one; 0: all. The key
  * attention.sliding_window missing or 0: none. */
@@ -84,8 +87,14 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(llama)                                                                                       \
     X(internlm2)                                                                                   \
     X(smollm3)                                                                                     \
+    X(baichuan)                                                                                    \
+    X(xverse)                                                                                      \
+    X(ernie4_5)                                                                                    \
+    X(arcee)                                                                                       \
     X(granite)                                                                                     \
+    X(granitemoe)                                                                                  \
     X(minicpm)                                                                                     \
+    X(qwen)                                                                                        \
     X(qwen2)                                                                                       \
     X(qwen3)                                                                                       \
     X(qwen2moe)                                                                                    \
@@ -100,16 +109,27 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(gemma_embedding)                                                                             \
     X(gemma4)                                                                                      \
     X(exaone)                                                                                      \
+    X(exaone4)                                                                                     \
     X(hunyuan_dense)                                                                               \
     X(olmo2)                                                                                       \
     X(phi2)                                                                                        \
     X(phi3)                                                                                        \
     X(glm4)                                                                                        \
+    X(chatglm)                                                                                     \
     X(command_r)                                                                                   \
+    X(cohere2)                                                                                     \
     X(stablelm)                                                                                    \
+    X(seed_oss)                                                                                    \
+    X(openelm)                                                                                     \
+    X(starcoder)                                                                                   \
     X(starcoder2)                                                                                  \
     X(gpt2)                                                                                        \
     X(gptneox)                                                                                     \
+    X(codeshell)                                                                                   \
+    X(nemotron)                                                                                    \
+    X(orion)                                                                                       \
+    X(bloom)                                                                                       \
+    X(refact)                                                                                      \
     X(mpt)                                                                                         \
     X(falcon)                                                                                      \
     X(bert)                                                                                        \

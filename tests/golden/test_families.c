@@ -45,6 +45,7 @@ static const fixture fixtures[] = {
     {.name = "gptneox"},
     {.name = "granite"},
     {.name = "granite-hybrid"},
+    {.name = "granitemoe"},
     {.name = "hunyuan-dense"},
     {.name = "internlm2"},
     {.name = "lfm2"},

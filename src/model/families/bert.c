@@ -27,7 +27,6 @@ static wick_status describe_bert(const wk_metadata *meta, wk_hparams *hparams,
                                  wk_layer_spec *layers) {
     WK_TRY(describe_stream(meta, hparams, layers));
     wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
-    hparams->n_ropes = 0;
     return wk_family_learn_positions(meta, hparams, layers);
 }
 

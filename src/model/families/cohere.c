@@ -1,8 +1,10 @@
-/* model/families/cohere.c: Command R (Cohere, 2024): parallel branches on one LayerNorm. */
+/* model/families/cohere.c: Command R (Cohere, 2024), parallel branches on one LayerNorm,
+ * and Command R7B and A (2025), whose layers without a window know no positions. */
 #include "core/status.h"
 #include "model/families.h"
 
-static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
+static wick_status describe_command_r(const wk_metadata *meta, wk_hparams *hparams,
+                                      wk_layer_spec *layers) {
     static const double one = 1.0;
     double scale;
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
@@ -18,5 +20,16 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     return WICK_OK;
 }
 
+static wick_status describe_cohere2(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
+    WK_TRY(describe_command_r(meta, hparams, layers));
+    WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 4}));
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        if (layers[i].attention.window == 0) layers[i].attention.rope = WK_NO_ROPE;
+    return WICK_OK;
+}
+
 const wk_family wk_family_command_r = {
-    .architecture = "command-r", .norm = WK_NORM_LAYER, .describe = describe};
+    .architecture = "command-r", .norm = WK_NORM_LAYER, .describe = describe_command_r};
+const wk_family wk_family_cohere2 = {
+    .architecture = "cohere2", .norm = WK_NORM_LAYER, .describe = describe_cohere2};

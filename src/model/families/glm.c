@@ -1,10 +1,18 @@
-/* model/families/glm.c: GLM-4 of 2025 (Z.ai): norms before and behind each branch. */
+/* model/families/glm.c: ChatGLM3 and GLM-4 of 2024 (GLM Team, 2024), and GLM-4 of 2025, which norms
+ * before and behind each branch. */
 #include "core/status.h"
 #include "model/families.h"
 
-static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
+static wick_status describe_chatglm(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     wk_family_interleave_ropes(hparams, layers);
+    return WICK_OK;
+}
+
+static wick_status describe_glm4(const wk_metadata *meta, wk_hparams *hparams,
+                                 wk_layer_spec *layers) {
+    WK_TRY(describe_chatglm(meta, hparams, layers));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         layers[i].norms[WK_MIXER_OUTPUT] = WK_POST_ATTENTION_NORM;
         layers[i].norms[WK_CHANNELS_OUTPUT] = WK_POST_FFW_NORM;
@@ -13,4 +21,6 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
 }
 
 const wk_family wk_family_glm4 = {
-    .architecture = "glm4", .norm = WK_NORM_RMS, .describe = describe};
+    .architecture = "glm4", .norm = WK_NORM_RMS, .describe = describe_glm4};
+const wk_family wk_family_chatglm = {
+    .architecture = "chatglm", .norm = WK_NORM_RMS, .describe = describe_chatglm};

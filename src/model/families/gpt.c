@@ -1,6 +1,8 @@
 /* model/families/gpt.c: GPT-2 (Radford et al., 2019) and what kept its LayerNorm and its MLP
- * without a gate: GPT-NeoX (Black et al., 2022), MPT (MosaicML, 2023), StarCoder2 (Lozhkov et al.,
- * 2024), Falcon (Almazrouei et al., 2023). */
+ * without a gate: StarCoder (Li et al., 2023) and StarCoder2 (Lozhkov et al., 2024), CodeShell (Xie
+ * et al., 2024), Nemotron (Parmar et al., 2024), BLOOM (Scao et al., 2022), GPT-NeoX (Black et al.,
+ * 2022), MPT (MosaicML, 2023), Falcon (Almazrouei et al., 2023); beside them Orion (Chen et al.,
+ * 2024) and Refact (2023), each half of it. */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -14,7 +16,6 @@ static wick_status describe_starcoder2(const wk_metadata *meta, wk_hparams *hpar
 static wick_status describe_gpt2(const wk_metadata *meta, wk_hparams *hparams,
                                  wk_layer_spec *layers) {
     WK_TRY(describe_starcoder2(meta, hparams, layers));
-    hparams->n_ropes = 0;
     return wk_family_learn_positions(meta, hparams, layers);
 }
 
@@ -39,11 +40,29 @@ static wick_status describe_mpt(const wk_metadata *meta, wk_hparams *hparams,
                        "the metadata key '%s' is %g, only 0 is supported",
                        wk_metadata_key(meta, "attention.clamp_kqv").text, clamp);
     wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
-    hparams->n_ropes = 0;
-    for (uint32_t i = 0; i < hparams->n_layers; i++) {
-        layers[i].attention.rope = WK_NO_ROPE;
-        layers[i].attention.alibi_bias = (float)most;
-    }
+    wk_family_use_alibi(hparams, layers, (float)most);
+    return WICK_OK;
+}
+
+static wick_status describe_nemotron(const wk_metadata *meta, wk_hparams *hparams,
+                                     wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    wk_family_drop_gates(hparams, layers, WK_ACTIVATION_RELU_SQUARED);
+    return WICK_OK;
+}
+
+static wick_status describe_bloom(const wk_metadata *meta, wk_hparams *hparams,
+                                  wk_layer_spec *layers) {
+    WK_TRY(describe_starcoder2(meta, hparams, layers));
+    wk_family_use_alibi(hparams, layers, 8.0F);
+    hparams->embedding_norm = WK_TOKEN_EMBEDDING_NORM;
+    return WICK_OK;
+}
+
+static wick_status describe_refact(const wk_metadata *meta, wk_hparams *hparams,
+                                   wk_layer_spec *layers) {
+    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
+    wk_family_use_alibi(hparams, layers, 8.0F);
     return WICK_OK;
 }
 
@@ -63,6 +82,18 @@ static wick_status describe_falcon(const wk_metadata *meta, wk_hparams *hparams,
 
 const wk_family wk_family_gpt2 = {
     .architecture = "gpt2", .norm = WK_NORM_LAYER, .describe = describe_gpt2};
+const wk_family wk_family_starcoder = {
+    .architecture = "starcoder", .norm = WK_NORM_LAYER, .describe = describe_gpt2};
+const wk_family wk_family_codeshell = {
+    .architecture = "codeshell", .norm = WK_NORM_LAYER, .describe = describe_starcoder2};
+const wk_family wk_family_nemotron = {
+    .architecture = "nemotron", .norm = WK_NORM_LAYER, .describe = describe_nemotron};
+const wk_family wk_family_bloom = {
+    .architecture = "bloom", .norm = WK_NORM_LAYER, .describe = describe_bloom};
+const wk_family wk_family_refact = {
+    .architecture = "refact", .norm = WK_NORM_RMS, .describe = describe_refact};
+const wk_family wk_family_orion = {
+    .architecture = "orion", .norm = WK_NORM_LAYER, .describe = wk_family_describe_dense};
 const wk_family wk_family_gptneox = {
     .architecture = "gptneox", .norm = WK_NORM_LAYER, .describe = describe_gptneox};
 const wk_family wk_family_mpt = {

@@ -42,6 +42,13 @@ static wick_status describe_granite(const wk_metadata *meta, wk_hparams *hparams
     return wk_family_read_multipliers(meta, hparams, layers);
 }
 
+static wick_status describe_granitemoe(const wk_metadata *meta, wk_hparams *hparams,
+                                       wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX, .is_normalized = true};
+    WK_TRY(describe_granite(meta, hparams, layers));
+    return wk_family_read_experts(meta, hparams, &experts, layers);
+}
+
 /* Files from before these keys are of the first models, all with the same numbers. */
 static wick_status describe_minicpm(const wk_metadata *meta, wk_hparams *hparams,
                                     wk_layer_spec *layers) {
@@ -55,5 +62,7 @@ static wick_status describe_minicpm(const wk_metadata *meta, wk_hparams *hparams
 
 const wk_family wk_family_granite = {
     .architecture = "granite", .norm = WK_NORM_RMS, .describe = describe_granite};
+const wk_family wk_family_granitemoe = {
+    .architecture = "granitemoe", .norm = WK_NORM_RMS, .describe = describe_granitemoe};
 const wk_family wk_family_minicpm = {
     .architecture = "minicpm", .norm = WK_NORM_RMS, .describe = describe_minicpm};
