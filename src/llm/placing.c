@@ -14,11 +14,11 @@ void wk_placing_release(wk_placing *placing) {
     placing->opening = NULL;
 }
 
-/* The last n layers are the device's. */
+/* The last n layers are the device's, or as many of them as can do without those before. */
 static void choose(wk_placing *placing, wick_model *model, uint32_t n) {
     placing->n_choices++;
-    placing->device_layers = n;
-    model->info.host_layers = model->info.n_layers - n;
+    placing->device_layers = wk_model_separable_layers(model->model, n);
+    model->info.host_layers = model->info.n_layers - placing->device_layers;
 }
 
 /* As many as fit in budget bytes, `most` at most. */

@@ -75,6 +75,16 @@ void wk_model_free(wk_model *model) {
 
 const wk_hparams *wk_model_hparams(const wk_model *model) { return &model->hparams; }
 
+uint32_t wk_model_separable_layers(const wk_model *model, uint32_t n) {
+    const uint32_t n_layers = model->hparams.n_layers;
+    uint32_t first = n_layers - n;
+    for (uint32_t i = first; i < n_layers; i++) {
+        const wk_attention_spec *const attention = &model->layers[i].spec.attention;
+        if (attention->is_kv_shared && attention->kv_layer < first) first = i + 1;
+    }
+    return n_layers - first;
+}
+
 void wk_model_place(wk_model *model, const wk_placement *placement) {
     model->placement = *placement;
 }

@@ -28,6 +28,9 @@ typedef struct wk_placement {
     uint32_t n_stages;
 } wk_placement;
 
+/* At most n: so many of the last layers can be a stage of their own, because they see no keys and
+ * values of those before them. */
+uint32_t wk_model_separable_layers(const wk_model *model, uint32_t n);
 /* While there are no weights. A model that nobody has placed is one stage, without a device. */
 void wk_model_place(wk_model *model, const wk_placement *placement);
 const wk_placement *wk_model_placement(const wk_model *model);

@@ -1,0 +1,164 @@
+/* Embeddings: pooling of the states that a session gives, texts and tokens that are refused. The
+ * states themselves are compared in golden/test_families.c. */
+#include <wick/wick.h>
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fixture_file.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N_TOKENS = 9, MAX_EMBD = 64 };
+
+static const uint32_t tokens[N_TOKENS] = {3, 17, 42, 5, 250, 99, 7, 42, 8};
+
+static wick_device *device;
+
+/* Skips where there are no fixtures. */
+static wick_model *open_model(const char *name) {
+    char file[128], path[1024];
+    snprintf(file, sizeof file, "families/%s.gguf", name);
+    if (!fixture_path("WICK_SHARED_DATA", file, path, sizeof path)) skip();
+    wick_error error = {.status = WICK_OK};
+    wick_model *model;
+    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
+    assert_int_equal(wick_device_open(&desc, &device, &error), WICK_OK);
+    if (wick_model_open(device, path, NULL, &model, &error) != WICK_OK)
+        fail_msg("%s: %s", name, error.message);
+    return model;
+}
+
+static void close_model(wick_model *model) {
+    wick_model_close(model);
+    wick_device_close(device);
+}
+
+/* The rows of the tokens, copied to out; returns how many. */
+static size_t embed(wick_model *model, const wick_embedder_desc *desc, float *out) {
+    wick_embedder *embedder;
+    wick_error error = {.status = WICK_OK};
+    if (wick_embedder_open(model, desc, &embedder, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(wick_embedder_start_tokens(embedder, tokens, N_TOKENS), WICK_OK);
+    while (wick_embedder_poll(embedder) == WICK_PENDING) wick_pause(device);
+    size_t n_rows;
+    wick_model_info info;
+    wick_model_get_info(model, &info);
+    const float *const rows = wick_embedder_result(embedder, &n_rows);
+    memcpy(out, rows, n_rows * info.n_embd * sizeof *out);
+    wick_embedder_close(embedder);
+    return n_rows;
+}
+
+static void assert_near(const float *a, const double *b, size_t n) {
+    for (size_t i = 0; i < n; i++) assert_true(fabs((double)a[i] - b[i]) < 1e-6);
+}
+
+/* Every pooling against what the rows of all tokens give. */
+static void test_pooling(void **state) {
+    (void)state;
+    static float rows[N_TOKENS * MAX_EMBD], pooled[MAX_EMBD];
+    wick_model *const model = open_model("modernbert");
+    wick_embedder_desc desc = {.pooling = WICK_POOLING_NONE};
+    assert_int_equal(embed(model, &desc, rows), N_TOKENS);
+
+    double mean[MAX_EMBD] = {0}, first[MAX_EMBD], last[MAX_EMBD], length = 0.0;
+    for (size_t i = 0; i < MAX_EMBD; i++) {
+        for (size_t r = 0; r < N_TOKENS; r++)
+            mean[i] += (double)rows[r * MAX_EMBD + i] / (double)N_TOKENS;
+        first[i] = (double)rows[i];
+        last[i] = (double)rows[(N_TOKENS - 1) * MAX_EMBD + i];
+        length += mean[i] * mean[i];
+    }
+    desc = (wick_embedder_desc){.pooling = WICK_POOLING_MEAN, .is_raw = true};
+    assert_int_equal(embed(model, &desc, pooled), 1);
+    assert_near(pooled, mean, MAX_EMBD);
+    desc.pooling = WICK_POOLING_CLS;
+    assert_int_equal(embed(model, &desc, pooled), 1);
+    assert_near(pooled, first, MAX_EMBD);
+    desc.pooling = WICK_POOLING_LAST;
+    assert_int_equal(embed(model, &desc, pooled), 1);
+    assert_near(pooled, last, MAX_EMBD);
+
+    assert_int_equal(embed(model, NULL, pooled), 1); /* the mean, of length 1 */
+    for (size_t i = 0; i < MAX_EMBD; i++) mean[i] /= sqrt(length);
+    assert_near(pooled, mean, MAX_EMBD);
+    close_model(model);
+}
+
+/* The file says so. */
+static void test_default_pooling(void **state) {
+    (void)state;
+    wick_model *const model = open_model("qwen3-embedding");
+    wick_embedder *embedder;
+    assert_int_equal(wick_embedder_open(model, NULL, &embedder, NULL), WICK_OK);
+    assert_int_equal(wick_embedder_pooling(embedder), WICK_POOLING_LAST);
+    wick_embedder_close(embedder);
+    close_model(model);
+}
+
+static void expect(wick_status status, wick_status wanted, const char *text) {
+    wick_error error = {.status = WICK_OK};
+    assert_int_equal(status, wanted);
+    (void)wick_device_error(device, &error);
+    if (strstr(error.message, text) == NULL) fail_msg("'%s' lacks '%s'", error.message, text);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    wick_model *const model = open_model("modernbert");
+    wick_embedder *embedder;
+    wick_session *session;
+    wick_error error = {.status = WICK_OK};
+    const wick_embedder_desc wrong = {.pooling = (wick_pooling)9};
+    assert_int_equal(wick_embedder_open(model, &wrong, &embedder, &error), WICK_ERR_VALUE);
+    assert_null(embedder);
+    assert_int_equal(wick_embedder_open(NULL, NULL, &embedder, &error), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_session_open(model, NULL, &session, &error), WICK_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "an encoder"));
+
+    const wick_embedder_desc desc = {.max_tokens = N_TOKENS - 1};
+    assert_int_equal(wick_embedder_open(model, &desc, &embedder, &error), WICK_OK);
+    expect(wick_embedder_poll(embedder), WICK_ERR_STATE, "no text");
+    expect(wick_embedder_start_tokens(embedder, tokens, 0), WICK_ERR_ARGUMENT, "no tokens");
+    expect(wick_embedder_start_tokens(embedder, tokens, N_TOKENS), WICK_ERR_STATE, "9 tokens");
+    expect(wick_embedder_start_tokens(embedder, (const uint32_t[]){1U << 20}, 1), WICK_ERR_INDEX,
+           "vocabulary");
+    expect(wick_embedder_poll(embedder), WICK_ERR_STATE, "no text");
+    /* It goes on with what it can read. */
+    assert_int_equal(wick_embedder_start_tokens(embedder, tokens, 2), WICK_OK);
+    while (wick_embedder_poll(embedder) == WICK_PENDING) wick_pause(device);
+    size_t n_rows;
+    (void)wick_embedder_result(embedder, &n_rows);
+    assert_int_equal(n_rows, 1);
+    wick_embedder_close(embedder);
+    close_model(model);
+}
+
+/* What sees the whole text does not read it in parts. */
+static void test_encoder_session(void **state) {
+    (void)state;
+    wick_model *const model = open_model("modernbert");
+    wick_session *session;
+    const wick_session_desc desc = {.logits = WICK_LOGITS_STATES};
+    assert_int_equal(wick_session_open(model, &desc, &session, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_tokens(session, tokens, 4), WICK_OK);
+    expect(wick_session_append_tokens(session, tokens, 1), WICK_ERR_STATE, "at once");
+    wick_session_close(session);
+    close_model(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pooling),
+        cmocka_unit_test(test_default_pooling),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_encoder_session),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
