@@ -148,6 +148,12 @@ void wk_family_drop_gates(const wk_hparams *hparams, wk_layer_spec *layers,
     }
 }
 
+uint32_t wk_family_table_rows(const wk_metadata *meta, const char *name) {
+    const wick_file_tensor *const table = wk_gguf_find_tensor(meta->gguf, name);
+    const int64_t rows = table != NULL && table->shape.rank == 2 ? table->shape.extent[0] : 0;
+    return rows <= INT32_MAX ? (uint32_t)rows : 0;
+}
+
 static void drop_ropes(wk_hparams *hparams, wk_layer_spec *layers) {
     hparams->n_ropes = 0;
     for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.rope = WK_NO_ROPE;
@@ -156,13 +162,12 @@ static void drop_ropes(wk_hparams *hparams, wk_layer_spec *layers) {
 wick_status wk_family_learn_positions(const wk_metadata *meta, wk_hparams *hparams,
                                       wk_layer_spec *layers) {
     const char name[] = "position_embd.weight";
-    const wick_file_tensor *const table = wk_gguf_find_tensor(meta->gguf, name);
-    const int64_t rows = table != NULL && table->shape.rank == 2 ? table->shape.extent[0] : 0;
-    if (rows < (int64_t)hparams->context_length || rows > INT32_MAX)
+    const uint32_t rows = wk_family_table_rows(meta, name);
+    if (rows < hparams->context_length)
         return wk_fail(meta->err, WICK_ERR_FORMAT,
-                       "the tensor '%s' has %" PRId64 " rows for a context of %" PRIu32 " tokens",
+                       "the tensor '%s' has %" PRIu32 " rows for a context of %" PRIu32 " tokens",
                        name, rows, hparams->context_length);
-    hparams->n_positions = (uint32_t)rows;
+    hparams->n_positions = rows;
     drop_ropes(hparams, layers);
     return WICK_OK;
 }

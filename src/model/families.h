@@ -65,6 +65,8 @@ void wk_family_drop_gates(const wk_hparams *hparams, wk_layer_spec *layers,
 wick_status wk_family_learn_positions(const wk_metadata *meta, wk_hparams *hparams,
                                       wk_layer_spec *layers);
 
+/* Rows of a table [n, ..] of the file, at most INT32_MAX; 0: there is no such table. */
+uint32_t wk_family_table_rows(const wk_metadata *meta, const char *name);
 /* Biases by distance instead of positions, see wk_alibi_slopes. */
 void wk_family_use_alibi(wk_hparams *hparams, wk_layer_spec *layers, float most);
 

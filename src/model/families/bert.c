@@ -12,7 +12,7 @@ static wick_status describe_stream(const wk_metadata *meta, wk_hparams *hparams,
                                    wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     see_all(hparams, layers);
-    hparams->n_token_types = 2;
+    hparams->n_token_types = wk_family_table_rows(meta, "token_types.weight");
     hparams->embedding_norm = WK_TOKEN_EMBEDDING_NORM;
     hparams->output_norm = WK_NO_MODEL_WEIGHT;
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
