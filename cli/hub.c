@@ -38,10 +38,9 @@ static bool has_control(const char *text) {
 
 int cli_hub_open(const char *mirror, cli_hub *hub) {
     const char *const variable = getenv("HF_ENDPOINT"), *const token = getenv("HF_TOKEN");
-    const bool has_variable = variable != NULL && variable[0] != '\0';
-    const char *const endpoint = mirror != NULL ? mirror
-                                 : has_variable ? variable
-                                                : "https://huggingface.co";
+    const char *endpoint = "https://huggingface.co";
+    if (variable != NULL && variable[0] != '\0') endpoint = variable;
+    if (mirror != NULL) endpoint = mirror;
     *hub = (cli_hub){0};
     if ((strncasecmp(endpoint, "https://", 8) != 0 && strncasecmp(endpoint, "http://", 7) != 0) ||
         strlen(endpoint) >= sizeof hub->endpoint)
