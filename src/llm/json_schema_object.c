@@ -193,8 +193,8 @@ static wk_expr *pair(wk_schema *s, wk_expr *a, wk_expr *b) {
     return wk_schema_sequence(s, parts, WK_COUNT(parts));
 }
 
-/* The members of an object in order, with commas between those that are there. tails[i] is the rule
- * for what may follow when one of the first i members was the last. */
+/* The members of an object in order, with commas between those that are there; from the last to the
+ * first. tail: the rule for what may follow where something stands before. */
 static wick_status compile_members(wk_schema *s, const member *members, size_t n,
                                    const uint32_t *other, wk_expr **out) {
     wk_rules *const rules = s->rules;
