@@ -5,7 +5,6 @@
 #include "hub.h"
 
 #include "cli.h"
-#include "json_in.h"
 #include "text_out.h"
 
 #include <ctype.h>
@@ -98,11 +97,20 @@ static int fail_asking(const cli_hub *hub, const char *name, const cli_http_end 
     return cli_error("%s does not say what %s holds: %s", hub->endpoint, name, end->reason);
 }
 
+/* A string, terminated; false and "": it is none, has a zero byte or does not fit. */
+static bool get_text(const wick_json *value, char *text, size_t size) {
+    size_t n;
+    const char *const from = wick_json_text(value, &n);
+    const bool is_text = from != NULL && n < size && memchr(from, '\0', n) == NULL;
+    snprintf(text, size, "%s", is_text ? from : "");
+    return is_text;
+}
+
 /* False: out of memory. Files that could leave the store's folder are none of ours. */
-static bool append_file(cli_repository *r, cli_json_value entry, size_t *capacity) {
+static bool append_file(cli_repository *r, const wick_json *entry, size_t *capacity) {
     char name[1024], hash[80];
     cli_part part;
-    if (!cli_json_get_text(cli_json_member(entry, "rfilename"), name, sizeof name) ||
+    if (!get_text(wick_json_get(entry, "rfilename"), name, sizeof name) ||
         !cli_part_parse(name, &part) || !cli_is_safe_name(name))
         return true;
     if (r->n_files == *capacity) {
@@ -115,9 +123,9 @@ static bool append_file(cli_repository *r, cli_json_value entry, size_t *capacit
     *file = (cli_remote_file){.name = strdup(name)};
     if (file->name == NULL) return false;
     r->n_files++;
-    const cli_json_value lfs = cli_json_member(entry, "lfs");
-    if (!cli_json_get_whole(cli_json_member(entry, "size"), &file->size)) file->size = UINT64_MAX;
-    if (cli_json_get_text(cli_json_member(lfs, "sha256"), hash, sizeof hash))
+    const wick_json *const lfs = wick_json_get(entry, "lfs");
+    if (!wick_json_get_whole(wick_json_get(entry, "size"), &file->size)) file->size = UINT64_MAX;
+    if (get_text(wick_json_get(lfs, "sha256"), hash, sizeof hash))
         (void)cli_digest_parse(hash, strlen(hash), &file->sha256);
     return true;
 }
@@ -126,21 +134,21 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const cli_remote_file *)a)->name, ((const cli_remote_file *)b)->name);
 }
 
-static int read_answer(cli_json_value root, cli_repository *r) {
+static int read_answer(const wick_json *root, cli_repository *r) {
     size_t capacity = 0;
-    const cli_json_value card = cli_json_member(root, "cardData");
-    const cli_json_value licence = cli_json_member(card, "license");
-    if (!cli_json_get_text(licence, r->licence, sizeof r->licence)) /* some cards list several */
-        (void)cli_json_get_text(cli_json_first(licence), r->licence, sizeof r->licence);
+    const wick_json *const card = wick_json_get(root, "cardData");
+    const wick_json *const licence = wick_json_get(card, "license");
+    if (!get_text(licence, r->licence, sizeof r->licence)) /* some cards list several */
+        (void)get_text(wick_json_first(licence), r->licence, sizeof r->licence);
     char name[sizeof r->licence];
-    const cli_json_value other = cli_json_member(card, "license_name");
-    if (strcmp(r->licence, "other") == 0 && cli_json_get_text(other, name, sizeof name))
+    const wick_json *const other = wick_json_get(card, "license_name");
+    if (strcmp(r->licence, "other") == 0 && get_text(other, name, sizeof name))
         memcpy(r->licence, name, sizeof name);
-    if (!cli_json_get_text(cli_json_member(root, "sha"), r->revision, sizeof r->revision) ||
+    if (!get_text(wick_json_get(root, "sha"), r->revision, sizeof r->revision) ||
         !cli_is_safe_name(r->revision))
         snprintf(r->revision, sizeof r->revision, "main");
-    cli_json_value entry = cli_json_first(cli_json_member(root, "siblings"));
-    for (; entry.at != NULL; entry = cli_json_next(entry))
+    const wick_json *entry = wick_json_first(wick_json_get(root, "siblings"));
+    for (; entry != NULL; entry = wick_json_next(entry))
         if (!append_file(r, entry, &capacity)) return cli_error("out of memory for the files");
     if (r->n_files == 0)
         return cli_error("%s has no GGUF file; look for a repository of that model in this format",
@@ -171,14 +179,15 @@ int cli_hub_list(const cli_hub *hub, cli_http *http, const char *name, cli_repos
     const cli_http_request request = {
         .url = url.text, .token = hub->token, .user = &a, .begin = begin, .take = take};
     const cli_http_end end = cli_http_get(http, &request);
-    cli_json_value root;
+    wick_json_document *document = NULL;
     int code;
     if (end.outcome != CLI_HTTP_DONE)
         code = fail_asking(hub, name, &end);
-    else if (a.text == NULL || !cli_json_parse(a.text, a.size, &root))
+    else if (wick_json_parse(a.text, a.size, &document, NULL) != WICK_OK)
         code = cli_error("what %s answers for %s is no JSON", hub->endpoint, name);
     else
-        code = read_answer(root, r);
+        code = read_answer(wick_json_root(document), r);
+    wick_json_free(document);
     free(a.text);
     if (code != CLI_OK) cli_repository_free(r);
     return code;

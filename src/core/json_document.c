@@ -15,9 +15,9 @@ _Static_assert((int)WICK_JSON_OBJECT == (int)WK_JSON_OBJECT &&
 
 wick_status wick_json_parse(const char *text, size_t size, wick_json_document **out,
                             wick_error *error) {
+    if (out != NULL) *out = NULL;
     if (out == NULL || (text == NULL && size > 0))
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_json_parse: an argument is NULL");
-    *out = NULL;
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_json_document *const document = wk_alloc_zeroed(&heap, sizeof *document);
@@ -69,6 +69,13 @@ const char *wick_json_text(const wick_json *value, size_t *size) {
 
 const char *wick_json_key(const wick_json *member, size_t *size) {
     return text_of(member != NULL ? &member->key : NULL, size);
+}
+
+bool wick_json_get_whole(const wick_json *value, uint64_t *number) {
+    const bool is_whole =
+        value != NULL && value->kind == WK_JSON_NUMBER && value->is_integer && value->integer >= 0;
+    if (is_whole) *number = (uint64_t)value->integer;
+    return is_whole;
 }
 
 bool wick_json_is_true(const wick_json *value) {

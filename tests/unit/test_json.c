@@ -11,6 +11,8 @@
 #include "core/half.h"
 #include "core/rng.h"
 
+#include <wick/json.h>
+
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -285,6 +287,40 @@ static void test_memory(void **state) {
     }
 }
 
+/* wick/json.h: what is not there is NULL, and everything takes that. */
+static void test_document(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"a\": [1, [], {\"b\": \"]\\u0000}\"}, 22], \"c\": true, \"d\": -3,"
+        " \"e\": 1.5, \"f\": 18446744073709551616}";
+    wick_json_document *document;
+    uint64_t number = 7;
+    size_t size;
+    assert_int_equal(wick_json_parse(text, strlen(text), &document, NULL), WICK_OK);
+    const wick_json *const root = wick_json_root(document);
+    const wick_json *item = wick_json_first(wick_json_get(root, "a"));
+    assert_true(wick_json_get_whole(item, &number));
+    assert_int_equal(number, 1);
+    item = wick_json_next(item);
+    assert_null(wick_json_first(item));
+    item = wick_json_next(item);
+    assert_non_null(wick_json_text(wick_json_get(item, "b"), &size));
+    assert_int_equal(size, 3);
+    assert_true(wick_json_get_whole(wick_json_next(item), &number));
+    assert_null(wick_json_next(wick_json_next(item)));
+    assert_true(wick_json_is_true(wick_json_get(root, "c")));
+    for (const char *key = "acdefx"; *key != '\0'; key++)
+        assert_false(wick_json_get_whole(wick_json_get(root, (char[]){*key, '\0'}), &number));
+    assert_int_equal(number, 22);
+    assert_null(wick_json_text(wick_json_get(wick_json_get(root, "x"), "b"), &size));
+    assert_int_equal(wick_json_kind_of(wick_json_next(NULL)), WICK_JSON_NULL);
+    wick_json_free(document);
+    assert_int_equal(wick_json_parse(NULL, 0, &document, NULL), WICK_ERR_FORMAT);
+    assert_int_equal(wick_json_parse(NULL, 1, &document, NULL), WICK_ERR_ARGUMENT);
+    assert_null(document);
+    wick_json_free(document);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_structure, set_up, tear_down),
@@ -295,6 +331,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_depth, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory, set_up, tear_down),
+        cmocka_unit_test(test_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
