@@ -1,0 +1,485 @@
+/* model/weight_table.c: every weight that there may be (weights.def): which of them a model has, by
+ * what name, shape and use, and on which stage. */
+#include "model/weight_table.h"
+
+#include "core/str.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a model or a layer has by its description, see layer_has. */
+typedef enum part {
+    ALWAYS,
+    NORM, /* where a site names this weight */
+    POSITIONS,
+    TYPES,
+    LAYER_INPUTS,
+    OWN_INPUT,
+    OUTPUT_SCALE,
+    ATTENTION,
+    FUSED_QKV,
+    SEPARATE_Q,
+    SEPARATE_K,
+    SEPARATE_V,
+    Q_NORM_WEIGHT,
+    K_NORM_WEIGHT,
+    SINKS,
+    LATENT,
+    LATENT_WHOLE_Q,
+    LATENT_FACTORS,
+    CONVOLUTION,
+    STATE_SPACE,
+    DELTA_NET,
+    SCAN, /* the state space and the delta net */
+    CHANNEL_STEPS,
+    HEAD_STEPS,
+    FUSED_GATES,
+    SEPARATE_GATES,
+    MLP,
+    SEPARATE_GATE,
+    EXPERTS,
+    SEPARATE_EXPERTS,
+    FUSED_EXPERTS,
+    SELECTION_BIAS,
+    SHARED_EXPERTS,
+    SHARED_GATE,
+} part;
+
+typedef enum presence { NEEDED, OPTIONAL } presence;
+
+/* Stages that have a weight of the model. */
+typedef enum stages {
+    ALL, /* of layers: the one that has the layer */
+    /* the first, and each whose layers have inputs of their own; without an output matrix also the
+     * last, as that matrix */
+    TABLE,
+    EITHER_END, /* the first or the last: where it norms */
+    FIRST,
+    LAST,
+    EACH,
+} stages;
+
+typedef enum extent {
+    END, /* of the list */
+    VOCAB,
+    EMBD,
+    POSITION,
+    TYPE,
+    ONE,
+    LAYER_INPUT,
+    LAYERS_INPUTS, /* of all layers */
+    Q,
+    K,
+    V,
+    QKV,
+    HEADS, /* all values that are attended to */
+    Q_NORMS,
+    Q_NORM,
+    K_NORMS,
+    K_NORM,
+    HEADS_Q,
+    HEAD,
+    HEAD_V,
+    Q_RANK,
+    LATENT_QS, /* channels of all queries */
+    LATENT_PLAIN,
+    LATENT_VALUE,
+    LATENT_VALUES, /* of all heads */
+    CONV_INPUTS,
+    CONV_CHANNELS,
+    CONV_TAPS,
+    SCAN_HEADS,
+    INNER, /* channels of all heads */
+    STEP_RANK,
+    SSM_INPUTS,
+    SSM_STEP_B_C,
+    SSM_RATES,
+    SSM_RATE,
+    SSM_D,
+    SSM_NORMS,
+    SSM_NORM,
+    SSM_GATES,
+    FF,
+    FF_UP,
+    EXPERT,
+    EXPERT_FF,
+    EXPERT_GATE_UP,
+    SHARED_FF,
+} extent;
+
+enum { MAX_EXTENTS = 4 };
+
+typedef struct weight_kind {
+    const char *name;
+    part part;
+    presence presence;
+    stages stages;
+    uint32_t uses;
+    extent extents[MAX_EXTENTS];
+} weight_kind;
+
+/* By id: the first of each is WK_NO_..._WEIGHT. */
+#define WK_MODEL_WEIGHT(id, name, part, presence, stages, uses, ...)                               \
+    {name, part, presence, stages, uses, {__VA_ARGS__}},
+#define WK_LAYER_WEIGHT(...)
+static const weight_kind model_kinds[] = {
+    {.name = NULL},
+#include "model/weights.def"
+};
+#undef WK_MODEL_WEIGHT
+#undef WK_LAYER_WEIGHT
+#define WK_MODEL_WEIGHT(...)
+#define WK_LAYER_WEIGHT(id, name, part, presence, uses, ...)                                       \
+    {name, part, presence, ALL, uses, {__VA_ARGS__}},
+static const weight_kind layer_kinds[] = {
+    {.name = NULL},
+#include "model/weights.def"
+};
+#undef WK_MODEL_WEIGHT
+#undef WK_LAYER_WEIGHT
+
+static const weight_kind *kind_at(const wk_weight_place *at) {
+    return at->is_in_layer ? &layer_kinds[at->id] : &model_kinds[at->id];
+}
+
+/* ---- Which weights there are ---- */
+
+static bool names_norm(const wk_layer_spec *spec, int id) {
+    for (int i = 0; i < WK_NORM_SITE_COUNT; i++) {
+        if ((int)spec->norms[i] == id) return true;
+    }
+    return false;
+}
+
+static bool attention_has(const wk_layer_spec *spec, part wanted) {
+    const wk_attention_spec *const attention = &spec->attention;
+    const bool is_normed =
+        attention->qk_norm != WK_QK_NORM_NONE && attention->qk_norm != WK_QK_NORM_PLAIN;
+    const bool has_kv = !attention->is_kv_shared;
+    if (spec->mixer != WK_MIXER_ATTENTION) return false;
+    switch (wanted) {
+    case ATTENTION: return true;
+    case FUSED_QKV: return attention->is_fused;
+    case SEPARATE_Q: return !attention->is_fused;
+    case SEPARATE_K: return !attention->is_fused && has_kv;
+    case SEPARATE_V: return !attention->is_fused && has_kv && !attention->is_v_k;
+    case Q_NORM_WEIGHT: return is_normed;
+    case K_NORM_WEIGHT: return is_normed && has_kv;
+    case SINKS: return attention->has_sinks;
+    default: return false;
+    }
+}
+
+static bool latent_has(const wk_layer_spec *spec, part wanted) {
+    if (spec->mixer != WK_MIXER_LATENT) return false;
+    switch (wanted) {
+    case LATENT: return true;
+    case LATENT_WHOLE_Q: return spec->latent.q_rank == 0;
+    case LATENT_FACTORS: return spec->latent.q_rank > 0;
+    default: return false;
+    }
+}
+
+static bool experts_have(const wk_layer_spec *spec, part wanted) {
+    const wk_experts_spec *const experts = &spec->experts;
+    if (spec->channels != WK_CHANNELS_EXPERTS) return false;
+    switch (wanted) {
+    case EXPERTS: return true;
+    case SEPARATE_EXPERTS: return !experts->is_fused;
+    case FUSED_EXPERTS: return experts->is_fused;
+    case SELECTION_BIAS: return experts->has_selection_bias;
+    case SHARED_EXPERTS: return experts->n_ff_shared > 0;
+    case SHARED_GATE: return experts->n_ff_shared > 0 && experts->is_shared_gated;
+    default: return false;
+    }
+}
+
+static bool recurrent_has(const wk_layer_spec *spec, part wanted) {
+    const bool is_delta = spec->mixer == WK_MIXER_DELTA_NET;
+    const bool is_state_space = spec->mixer == WK_MIXER_STATE_SPACE;
+    const bool has_ranks = is_state_space && spec->recurrent.step_rank > 0;
+    switch (wanted) {
+    case CONVOLUTION: return spec->mixer == WK_MIXER_CONVOLUTION;
+    case STATE_SPACE: return is_state_space;
+    case DELTA_NET: return is_delta;
+    case SCAN: return is_state_space || is_delta;
+    case CHANNEL_STEPS: return has_ranks;
+    case HEAD_STEPS: return (is_state_space || is_delta) && !has_ranks;
+    case FUSED_GATES: return is_delta && spec->recurrent.is_fused;
+    case SEPARATE_GATES: return is_delta && !spec->recurrent.is_fused;
+    default: return false;
+    }
+}
+
+static bool layer_has(const wk_layer_spec *spec, int id) {
+    const part wanted = layer_kinds[id].part;
+    switch (wanted) {
+    case ALWAYS: return true;
+    case NORM: return names_norm(spec, id);
+    case OUTPUT_SCALE: return spec->has_output_scale;
+    case MLP: return spec->channels == WK_CHANNELS_MLP;
+    case SEPARATE_GATE:
+        return spec->channels == WK_CHANNELS_MLP && spec->mlp.is_gated && !spec->mlp.is_fused;
+    case OWN_INPUT: return spec->has_own_input;
+    default:
+        return attention_has(spec, wanted) || latent_has(spec, wanted) ||
+               recurrent_has(spec, wanted) || experts_have(spec, wanted);
+    }
+}
+
+static bool model_has(const wk_hparams *hparams, int id) {
+    switch (model_kinds[id].part) {
+    case ALWAYS: return true;
+    case NORM: return hparams->embedding_norm == id || hparams->output_norm == id;
+    case POSITIONS: return hparams->n_positions > 0;
+    case TYPES: return hparams->n_token_types > 0;
+    case LAYER_INPUTS: return hparams->n_embd_layer > 0;
+    default: return false;
+    }
+}
+
+static bool has(const wk_model *model, const wk_weight_place *at) {
+    return at->is_in_layer ? layer_has(&model->layers[at->layer].spec, at->id)
+                           : model_has(&model->hparams, at->id);
+}
+
+/* RMSNorm has no bias. */
+static bool may_have_bias(const wk_model *model, const weight_kind *kind) {
+    return kind->uses == WK_USE_LINEAR ||
+           (kind->part == NORM && model->hparams.norm == WK_NORM_LAYER);
+}
+
+static bool ends_with(wk_str text, const char *end) {
+    const size_t n = strlen(end);
+    return text.size >= n && memcmp(text.text + text.size - n, end, n) == 0;
+}
+
+/* Whether name is that of the weight or, where *is_bias becomes true, of its bias. */
+static bool is_name_of(const weight_kind *kind, wk_str name, bool *is_bias) {
+    static const char weight[] = ".weight", bias[] = ".bias";
+    const wk_str own = {kind->name, strlen(kind->name)};
+    *is_bias = false;
+    if (wk_str_is(name, kind->name)) return true;
+    if (!ends_with(own, weight) || !ends_with(name, bias)) return false;
+    const size_t stem = own.size - strlen(weight);
+    *is_bias = stem == name.size - strlen(bias) && memcmp(own.text, name.text, stem) == 0;
+    return *is_bias;
+}
+
+static void find_id(const wk_model *model, wk_str name, wk_weight_place *at) {
+    const int n = at->is_in_layer ? (int)WK_LAYER_WEIGHT_COUNT : (int)WK_MODEL_WEIGHT_COUNT;
+    for (at->id = 1; at->id < n; at->id++) {
+        const weight_kind *const kind = kind_at(at);
+        if (!is_name_of(kind, name, &at->is_bias) || !has(model, at)) continue;
+        if (!at->is_bias || may_have_bias(model, kind)) return;
+    }
+    at->id = 0;
+}
+
+/* Splits "blk.12.attn_q.weight" into 12 and the rest. Numbers are decimal without leading zeros. */
+static bool split_name(wk_str *name, uint32_t *layer) {
+    static const char prefix[] = "blk.";
+    const size_t length = sizeof prefix - 1;
+    if (name->size < length || memcmp(name->text, prefix, length) != 0) return false;
+    uint64_t number = 0;
+    size_t at = length;
+    for (; at < name->size && name->text[at] >= '0' && name->text[at] <= '9'; at++) {
+        if (at > length && number == 0) return false;
+        number = number * 10 + (uint64_t)(name->text[at] - '0');
+        if (number > UINT32_MAX) return false;
+    }
+    if (at == length || at == name->size || name->text[at] != '.') return false;
+    *name = (wk_str){name->text + at + 1, name->size - at - 1};
+    *layer = (uint32_t)number;
+    return true;
+}
+
+wk_weight_place wk_weight_find(const wk_model *model, wick_string tensor_name) {
+    wk_str name = {tensor_name.text, tensor_name.size};
+    wk_weight_place at = {.id = 0};
+    at.is_in_layer = split_name(&name, &at.layer);
+    if (!at.is_in_layer || at.layer < model->hparams.n_layers) find_id(model, name, &at);
+    return at;
+}
+
+/* NULL: the file has no such weight. */
+static const wick_file_tensor *find_tensor(const wk_model *model, uint32_t layer,
+                                           wk_layer_weight id) {
+    char name[64];
+    snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, layer_kinds[id].name);
+    return wk_gguf_find_tensor(model->gguf, name);
+}
+
+void wk_model_find_forms(const wk_model *model, uint32_t layer, wk_layer_spec *spec) {
+    const wick_file_tensor *const up = find_tensor(model, layer, WK_FFN_UP);
+    spec->attention.is_fused = find_tensor(model, layer, WK_ATTN_QKV) != NULL;
+    spec->recurrent.is_fused = find_tensor(model, layer, WK_SSM_BA) != NULL;
+    spec->mlp.is_fused = spec->mlp.is_gated && up != NULL &&
+                         find_tensor(model, layer, WK_FFN_GATE) == NULL &&
+                         up->shape.extent[0] == 2 * (int64_t)spec->mlp.n_ff;
+    spec->experts.is_fused = find_tensor(model, layer, WK_FFN_GATE_UP_EXPS) != NULL;
+    spec->experts.has_selection_bias = find_tensor(model, layer, WK_EXP_PROBS_BIAS) != NULL;
+}
+
+/* ---- Shapes ---- */
+
+static int64_t attention_extent(const wk_attention_spec *attention, extent which) {
+    const int64_t dim = attention->head_dim, dim_v = attention->head_dim_v;
+    const int64_t n_q = attention->n_heads_q, n_kv = attention->n_heads_kv;
+    const bool is_own = attention->qk_norm == WK_QK_NORM_OWN;
+    const bool has_all = attention->qk_norm == WK_QK_NORM_CHANNELS;
+    switch (which) {
+    case Q: return n_q * dim * (attention->has_output_gate ? 2 : 1);
+    case K: return n_kv * dim;
+    case V: return n_kv * dim_v;
+    case QKV: return n_q * dim + n_kv * (dim + dim_v);
+    case HEADS: return n_q * dim_v;
+    case Q_NORMS: return is_own ? n_q : 0;
+    case K_NORMS: return is_own ? n_kv : 0;
+    case Q_NORM: return has_all ? n_q * dim : dim;
+    case K_NORM: return has_all ? n_kv * dim : dim;
+    case HEADS_Q: return n_q;
+    case HEAD: return dim;
+    case HEAD_V: return dim_v;
+    default: return 0;
+    }
+}
+
+static int64_t latent_extent(const wk_layer_spec *spec, extent which) {
+    const wk_latent_spec *const latent = &spec->latent;
+    const int64_t n_heads = spec->attention.n_heads_q;
+    switch (which) {
+    case Q_RANK: return latent->q_rank;
+    case LATENT_QS: return n_heads * ((int64_t)latent->n_plain + latent->n_rotated);
+    case LATENT_PLAIN: return latent->n_plain;
+    case LATENT_VALUE: return latent->n_values;
+    case LATENT_VALUES: return n_heads * latent->n_values;
+    default: return attention_extent(&spec->attention, which);
+    }
+}
+
+/* Of the convolution and the scan behind it; channels that each have a step are one head. */
+static int64_t recurrent_extent(const wk_layer_spec *spec, extent which) {
+    const wk_recurrent_spec *const recurrent = &spec->recurrent;
+    const int64_t n_heads = recurrent->n_heads, inner = n_heads * recurrent->head_dim;
+    const int64_t n_channels = recurrent->n_channels, rank = recurrent->step_rank;
+    const bool is_delta = spec->mixer == WK_MIXER_DELTA_NET;
+    switch (which) {
+    case CONV_INPUTS: return 3 * n_channels;
+    case CONV_CHANNELS: return n_channels;
+    case CONV_TAPS: return recurrent->n_taps;
+    case SCAN_HEADS: return n_heads;
+    case INNER: return inner;
+    case STEP_RANK: return rank;
+    case SSM_INPUTS: return inner + n_channels + (rank > 0 ? 0 : n_heads);
+    case SSM_STEP_B_C: return rank + 2 * (int64_t)recurrent->n_numbers;
+    case SSM_RATES: return rank > 0 ? inner : n_heads;
+    case SSM_RATE: return rank > 0 ? recurrent->n_numbers : is_delta ? 0 : 1;
+    case SSM_D: return rank > 0 ? 0 : 1;
+    case SSM_NORMS: return is_delta ? 0 : recurrent->n_groups;
+    case SSM_NORM: return is_delta ? recurrent->head_dim : inner / recurrent->n_groups;
+    case SSM_GATES: return 2 * n_heads;
+    default: return 0;
+    }
+}
+
+static int64_t extent_of(const wk_model *model, const wk_weight_place *at, extent which) {
+    const wk_hparams *const hparams = &model->hparams;
+    const wk_layer_spec *const spec = at->is_in_layer ? &model->layers[at->layer].spec : NULL;
+    switch (which) {
+    case VOCAB: return hparams->n_vocab;
+    case EMBD: return hparams->n_embd;
+    case POSITION: return hparams->n_positions;
+    case TYPE: return hparams->n_token_types;
+    case ONE: return 1;
+    case LAYER_INPUT: return hparams->n_embd_layer;
+    case LAYERS_INPUTS: return (int64_t)hparams->n_embd_layer * hparams->n_layers;
+    case FF: return spec->mlp.n_ff;
+    case FF_UP: return (int64_t)spec->mlp.n_ff * (spec->mlp.is_fused ? 2 : 1);
+    case EXPERT: return spec->experts.n_experts;
+    case EXPERT_FF: return spec->experts.n_ff;
+    case EXPERT_GATE_UP: return 2 * (int64_t)spec->experts.n_ff;
+    case SHARED_FF: return spec->experts.n_ff_shared;
+    default:
+        return which >= CONV_INPUTS && which <= SSM_GATES ? recurrent_extent(spec, which)
+                                                          : latent_extent(spec, which);
+    }
+}
+
+/* A matrix's bias has one number for each of its rows. */
+wick_shape wk_weight_shape(const wk_model *model, const wk_weight_place *at) {
+    const weight_kind *const kind = kind_at(at);
+    wick_shape shape = {.rank = 0};
+    for (int i = 0; i < MAX_EXTENTS && kind->extents[i] != END; i++) {
+        const int64_t n = extent_of(model, at, kind->extents[i]);
+        if (n != 0) shape.extent[shape.rank++] = n;
+    }
+    if (at->is_bias && kind->uses == WK_USE_LINEAR) shape.extent[--shape.rank] = 0;
+    return shape;
+}
+
+/* ---- Names ---- */
+
+static wick_status check_name(const wk_model *model, const char *prefix, const weight_kind *kind,
+                              wick_error *err) {
+    if (kind->presence == OPTIONAL) return WICK_OK;
+    char name[64];
+    snprintf(name, sizeof name, "%s%s", prefix, kind->name);
+    if (wk_gguf_find_tensor(model->gguf, name) != NULL) return WICK_OK;
+    return wk_fail(err, WICK_ERR_FORMAT, "the file has no tensor '%s'", name);
+}
+
+static wick_status check_layer_names(const wk_model *model, uint32_t layer, wick_error *err) {
+    char prefix[24];
+    snprintf(prefix, sizeof prefix, "blk.%" PRIu32 ".", layer);
+    for (int i = 1; i < WK_LAYER_WEIGHT_COUNT; i++) {
+        if (layer_has(&model->layers[layer].spec, i))
+            WK_TRY(check_name(model, prefix, &layer_kinds[i], err));
+    }
+    return WICK_OK;
+}
+
+wick_status wk_weight_check_names(const wk_model *model, wick_error *err) {
+    for (int i = 1; i < WK_MODEL_WEIGHT_COUNT; i++) {
+        if (model_has(&model->hparams, i)) WK_TRY(check_name(model, "", &model_kinds[i], err));
+    }
+    for (uint32_t i = 0; i < model->hparams.n_layers; i++) WK_TRY(check_layer_names(model, i, err));
+    return WICK_OK;
+}
+
+/* ---- Uses ---- */
+
+uint32_t wk_weight_uses(const wk_weight_place *at) {
+    return at->is_bias ? (uint32_t)WK_USE_OTHER : kind_at(at)->uses;
+}
+
+/* The output matrix is the table of embeddings where the file has no other. */
+static bool is_tied(const wk_model *model) {
+    return wk_gguf_find_tensor(model->gguf, model_kinds[WK_OUTPUT].name) == NULL;
+}
+
+uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *tensor,
+                              uint32_t stage) {
+    const wk_weight_place at = wk_weight_find(model, tensor->name);
+    if (at.id == 0) return 0;
+    const wk_model_stage *const layers = &model->placement.stages[stage];
+    const bool is_first = stage == 0, is_last = stage + 1 == model->placement.n_stages;
+    const uint32_t uses = wk_weight_uses(&at);
+    switch (kind_at(&at)->stages) {
+    case ALL:
+        return at.layer >= layers->first && at.layer - layers->first < layers->count ? uses : 0;
+    case TABLE:
+        return (is_first || model->hparams.n_embd_layer > 0 ? uses : 0) |
+               (is_last && is_tied(model) ? (uint32_t)WK_USE_LINEAR : 0);
+    case EITHER_END:
+        return (is_first && model->hparams.embedding_norm == at.id) ||
+                       (is_last && model->hparams.output_norm == at.id)
+                   ? uses
+                   : 0;
+    case FIRST: return is_first ? uses : 0;
+    case LAST: return is_last ? uses : 0;
+    case EACH: return uses;
+    }
+    return 0;
+}
