@@ -38,7 +38,9 @@ if(cli_sources)
         target_link_libraries(wick PRIVATE ${LIBEDIT_LIBRARY})
     endif()
     if(CURL_FOUND)
-        target_link_libraries(wick PRIVATE CURL::libcurl)
+        # Loaded at run time, by the commands that need it.
+        target_include_directories(wick SYSTEM PRIVATE ${CURL_INCLUDE_DIRS})
+        target_link_libraries(wick PRIVATE ${CMAKE_DL_LIBS})
     endif()
     set_target_properties(wick PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
         INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")

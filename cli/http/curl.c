@@ -1,11 +1,14 @@
-/* curl.c: http.h by libcurl. */
+/* curl.c: http.h by libcurl, which is loaded when it is needed: it brings some thirty libraries
+ * along, 7 MB and their start-up time, and every other command does without. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "http.h"
 
+#include "cli.h"
 #include "interrupt.h"
 
 #include <curl/curl.h>
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +17,29 @@
 
 enum { MAX_REDIRECTS = 10 };
 
+/* X(result, name behind "curl_", parameters...) */
+#define CURL_FUNCTIONS(X)                                                                          \
+    X(CURLcode, global_init, long)                                                                 \
+    X(void, global_cleanup, void)                                                                  \
+    X(CURL *, easy_init, void)                                                                     \
+    X(void, easy_cleanup, CURL *)                                                                  \
+    X(void, easy_reset, CURL *)                                                                    \
+    X(CURLcode, easy_setopt, CURL *, CURLoption, ...)                                              \
+    X(CURLcode, easy_getinfo, CURL *, CURLINFO, ...)                                               \
+    X(CURLcode, easy_perform, CURL *)                                                              \
+    X(const char *, easy_strerror, CURLcode)                                                       \
+    X(struct curl_slist *, slist_append, struct curl_slist *, const char *)                        \
+    X(void, slist_free_all, struct curl_slist *)
+
+typedef struct curl_library {
+    void *handle;
+#define CURL_MEMBER(result, name, ...) result (*name)(__VA_ARGS__);
+    CURL_FUNCTIONS(CURL_MEMBER)
+#undef CURL_MEMBER
+} curl_library;
+
 struct cli_http {
+    curl_library f;
     CURL *curl;
     uint32_t stall_seconds;
     char reason[CURL_ERROR_SIZE];
@@ -22,6 +47,7 @@ struct cli_http {
 
 /* One call of cli_http_get. */
 typedef struct exchange {
+    const curl_library *f;
     CURL *curl;
     const cli_http_request *request;
     cli_http_answer answer;
@@ -29,22 +55,50 @@ typedef struct exchange {
     bool is_odd; /* neither an error of HTTP nor what was asked for */
 } exchange;
 
-bool cli_http_is_here(void) { return true; }
+/* ---- The library ---- */
+
+/* A function's address is data to dlsym: it is copied, as ISO C has no cast for it. */
+static bool find(const curl_library *f, const char *name, void *function) {
+    void *const found = dlsym(f->handle, name);
+    memcpy(function, &found, sizeof found);
+    return found != NULL;
+}
+
+static bool load(curl_library *f) {
+    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.4.dylib"};
+    for (size_t i = 0; f->handle == NULL && i < sizeof names / sizeof *names; i++)
+        f->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (f->handle == NULL) return false;
+    bool has_all = true;
+#define CURL_FIND(result, name, ...) has_all = find(f, "curl_" #name, &f->name) && has_all;
+    CURL_FUNCTIONS(CURL_FIND)
+#undef CURL_FIND
+    return has_all;
+}
+
+bool cli_http_is_here(void) {
+    curl_library f = {.handle = NULL};
+    const bool is_here = load(&f);
+    if (!is_here) cli_error("'wick pull' fetches by libcurl, which is not installed");
+    return is_here;
+}
 
 cli_http *cli_http_open(uint32_t stall_seconds) {
     cli_http *const http = calloc(1, sizeof *http);
     if (http == NULL) return NULL;
     http->stall_seconds = stall_seconds;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) http->curl = curl_easy_init();
+    if (load(&http->f) && http->f.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
+        http->curl = http->f.easy_init();
     if (http->curl != NULL) return http;
     free(http);
     return NULL;
 }
 
+/* The library stays: what it has loaded may have threads or handlers of its own. */
 void cli_http_close(cli_http *http) {
     if (http == NULL) return;
-    curl_easy_cleanup(http->curl);
-    curl_global_cleanup();
+    http->f.easy_cleanup(http->curl);
+    http->f.global_cleanup();
     free(http);
 }
 
@@ -97,8 +151,8 @@ static size_t take_header(char *line, size_t one, size_t size, void *user) {
 
 static void complete_answer(exchange *e) {
     curl_off_t length = -1;
-    curl_easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &e->answer.status);
-    curl_easy_getinfo(e->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    e->f->easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &e->answer.status);
+    e->f->easy_getinfo(e->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     if (e->answer.status != 206) e->answer.offset = 0;
     if (e->answer.status != 206 && length >= 0) e->answer.total = (uint64_t)length;
 }
@@ -131,48 +185,49 @@ static int watch(void *user, curl_off_t total, curl_off_t now, curl_off_t up_tot
 static bool is_https(const char *url) { return strncasecmp(url, "https:", 6) == 0; }
 
 static void set_up(cli_http *http, exchange *e) {
+    const curl_library *const f = &http->f;
     CURL *const curl = http->curl;
     const cli_http_request *const r = e->request;
     const char *const authorities = getenv("SSL_CERT_FILE");
-    curl_easy_reset(curl);
-    curl_easy_setopt(curl, CURLOPT_URL, r->url);
-    curl_easy_setopt(curl, CURLOPT_USERAGENT, "wick");
-    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, http->reason);
-    curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
-    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-    curl_easy_setopt(curl, CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS);
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    f->easy_reset(curl);
+    f->easy_setopt(curl, CURLOPT_URL, r->url);
+    f->easy_setopt(curl, CURLOPT_USERAGENT, "wick");
+    f->easy_setopt(curl, CURLOPT_ERRORBUFFER, http->reason);
+    f->easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
+    f->easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+    f->easy_setopt(curl, CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS);
+    f->easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     /* What begins encrypted stays so. */
-    curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, is_https(r->url) ? "https" : "http,https");
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)http->stall_seconds);
-    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)http->stall_seconds);
+    f->easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, is_https(r->url) ? "https" : "http,https");
+    f->easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)http->stall_seconds);
+    f->easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    f->easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)http->stall_seconds);
     if (authorities != NULL && authorities[0] != '\0')
-        curl_easy_setopt(curl, CURLOPT_CAINFO, authorities);
+        f->easy_setopt(curl, CURLOPT_CAINFO, authorities);
     if (r->token != NULL) {
-        curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
-        curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, r->token);
+        f->easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+        f->easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, r->token);
     }
-    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
-    curl_easy_setopt(curl, CURLOPT_HEADERDATA, e);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, e);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, watch);
-    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    f->easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
+    f->easy_setopt(curl, CURLOPT_HEADERDATA, e);
+    f->easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes);
+    f->easy_setopt(curl, CURLOPT_WRITEDATA, e);
+    f->easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, watch);
+    f->easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 }
 
 /* Returns what the caller frees; *has_failed: memory is short. */
-static struct curl_slist *set_range(CURL *curl, const cli_http_request *r, bool *has_failed) {
+static struct curl_slist *set_range(cli_http *http, const cli_http_request *r, bool *has_failed) {
     *has_failed = false;
     if (r->offset == 0) return NULL;
     char text[CLI_ETAG_BYTES + 16];
     snprintf(text, sizeof text, "%" PRIu64 "-", r->offset);
-    *has_failed = curl_easy_setopt(curl, CURLOPT_RANGE, text) != CURLE_OK;
+    *has_failed = http->f.easy_setopt(http->curl, CURLOPT_RANGE, text) != CURLE_OK;
     if (r->if_range == NULL) return NULL;
     snprintf(text, sizeof text, "If-Range: %s", r->if_range);
-    struct curl_slist *const headers = curl_slist_append(NULL, text);
+    struct curl_slist *const headers = http->f.slist_append(NULL, text);
     *has_failed = *has_failed || headers == NULL;
-    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    http->f.easy_setopt(http->curl, CURLOPT_HTTPHEADER, headers);
     return headers;
 }
 
@@ -203,7 +258,7 @@ static cli_http_outcome outcome_of(const exchange *e, CURLcode code) {
 
 /* What libcurl says in its own way is said in ours where people meet it. */
 static void explain(const cli_http *http, const exchange *e, CURLcode code, cli_http_end *end) {
-    const char *const detail = http->reason[0] != '\0' ? http->reason : curl_easy_strerror(code);
+    const char *const detail = http->reason[0] != '\0' ? http->reason : http->f.easy_strerror(code);
     const size_t size = sizeof end->reason;
     switch (e->is_odd ? CURLE_HTTP_RETURNED_ERROR : code) {
     case CURLE_HTTP_RETURNED_ERROR:
@@ -232,18 +287,19 @@ static void explain(const cli_http *http, const exchange *e, CURLcode code, cli_
 }
 
 cli_http_end cli_http_get(cli_http *http, const cli_http_request *request) {
-    exchange e = {.curl = http->curl, .request = request, .answer.total = UINT64_MAX};
+    exchange e = {
+        .f = &http->f, .curl = http->curl, .request = request, .answer.total = UINT64_MAX};
     bool has_failed = false;
     set_up(http, &e);
-    struct curl_slist *const headers = set_range(http->curl, request, &has_failed);
+    struct curl_slist *const headers = set_range(http, request, &has_failed);
     http->reason[0] = '\0';
-    const CURLcode code = has_failed ? CURLE_OUT_OF_MEMORY : curl_easy_perform(http->curl);
+    const CURLcode code = has_failed ? CURLE_OUT_OF_MEMORY : http->f.easy_perform(http->curl);
     if (code == CURLE_OK)
         (void)begin_once(&e); /* there may have been no body */
     else
         complete_answer(&e);
     cli_http_end end = {.outcome = outcome_of(&e, code), .status = e.answer.status};
     if (end.outcome != CLI_HTTP_DONE) explain(http, &e, code, &end);
-    curl_slist_free_all(headers);
+    http->f.slist_free_all(headers);
     return end;
 }
