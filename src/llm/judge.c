@@ -20,7 +20,7 @@ typedef struct reader {
     wick_model *model;
     wick_session *session;
     const float *logits; /* [n_vocab] after the token at n_read; NULL: not there yet */
-    double log_total;    /* of them */
+    double log_total;    /* of them, where the next token is scored */
     wk_moments nll;
 } reader;
 
@@ -151,34 +151,40 @@ void wick_judge_finish(wick_judging *judging) {
 
 /* One step of a reader that has no logits yet. What a step says beyond them is its end, after the
  * last ones. */
-static wick_status step(wick_judging *j, reader *r, wick_error *err) {
+static wick_status step(reader *r, wick_error *err) {
     wick_event event = {0};
     const wick_status status = wick_session_step(r->session, &event);
     if (status != WICK_OK)
         return wk_fail(err, status, "%s", wk_device_sticky(r->model->device)->message);
-    if (event.kind != WICK_EVENT_LOGITS) return WICK_OK;
-    r->logits = event.logits;
-    r->log_total = wk_log_sum_exp(event.logits, j->n_vocab);
-    if (isfinite(r->log_total)) return WICK_OK;
-    return wk_fail(err, WICK_ERR_VALUE, "the logits after token %zu%s are no numbers",
-                   j->at + j->n_read, r == &j->readers[0] ? "" : " of the base");
+    if (event.kind == WICK_EVENT_LOGITS) r->logits = event.logits;
+    return WICK_OK;
 }
 
-/* The token that comes next, by the logits that every reader has. */
-static void score(wick_judging *j, uint32_t token) {
-    double nll[2] = {0};
-    for (size_t i = 0; i < j->n_readers; i++) {
-        reader *const r = &j->readers[i];
-        nll[i] = r->log_total - (double)r->logits[token];
-        wk_moments_add(&r->nll, nll[i]);
-    }
-    if (j->n_readers == 1) return;
-    const float *const model = j->readers[0].logits, *const base = j->readers[1].logits;
-    const double kl = wk_kl_divergence(base, model, j->n_vocab);
+static void compare_readers(wick_judging *j, const double nll[2]) {
+    const reader *const model = &j->readers[0], *const base = &j->readers[1];
+    const double kl = wk_kl_divergence(base->logits, base->log_total, model->logits,
+                                       model->log_total, j->n_vocab);
     j->divergences[j->kl.n] = kl;
     wk_moments_add(&j->kl, kl);
     wk_moments_add(&j->log_ratio, nll[0] - nll[1]);
-    wk_moments_add(&j->same_top, wk_largest(base, j->n_vocab) == wk_largest(model, j->n_vocab));
+    wk_moments_add(&j->same_top,
+                   wk_largest(base->logits, j->n_vocab) == wk_largest(model->logits, j->n_vocab));
+}
+
+/* The token that comes next, by the logits that every reader has. */
+static wick_status score(wick_judging *j, uint32_t token, wick_error *err) {
+    double nll[2] = {0};
+    for (size_t i = 0; i < j->n_readers; i++) {
+        reader *const r = &j->readers[i];
+        r->log_total = wk_log_sum_exp(r->logits, j->n_vocab);
+        nll[i] = r->log_total - (double)r->logits[token];
+        if (!(r->logits[token] < INFINITY) || !isfinite(r->log_total))
+            return wk_fail(err, WICK_ERR_VALUE, "the logits after token %zu%s are no numbers",
+                           j->at + j->n_read, i == 0 ? "" : " of the base");
+    }
+    for (size_t i = 0; i < j->n_readers; i++) wk_moments_add(&j->readers[i].nll, nll[i]);
+    if (j->n_readers > 1) compare_readers(j, nll);
+    return WICK_OK;
 }
 
 static wick_status begin_chunk(wick_judging *j, wick_error *err) {
@@ -197,14 +203,17 @@ static wick_status begin_chunk(wick_judging *j, wick_error *err) {
 
 /* All readers have the logits after token n_read of the chunk. Those after its last one foretell
  * nothing of it. */
-static void look(wick_judging *j) {
+static wick_status look(wick_judging *j, wick_error *err) {
     const uint32_t next = j->n_read + 1;
-    if (next < j->context_length && next >= j->n_unscored) score(j, j->ids[j->at + next]);
+    if (next < j->context_length && next >= j->n_unscored)
+        WK_TRY(score(j, j->ids[j->at + next], err));
     for (size_t i = 0; i < j->n_readers; i++) j->readers[i].logits = NULL;
     j->n_read = next;
-    if (next < j->context_length) return;
-    j->at += j->context_length;
-    j->is_reading = false;
+    if (next == j->context_length) {
+        j->at += j->context_length;
+        j->is_reading = false;
+    }
+    return WICK_OK;
 }
 
 static wick_status do_slice(wick_judging *j, wick_error *err) {
@@ -213,10 +222,10 @@ static wick_status do_slice(wick_judging *j, wick_error *err) {
     bool is_complete = true;
     for (size_t i = 0; i < j->n_readers; i++) {
         reader *const r = &j->readers[i];
-        if (r->logits == NULL) WK_TRY(step(j, r, err));
+        if (r->logits == NULL) WK_TRY(step(r, err));
         is_complete = is_complete && r->logits != NULL;
     }
-    if (is_complete) look(j);
+    if (is_complete) WK_TRY(look(j, err));
     return j->at == j->n_ids ? WICK_OK : WICK_PENDING;
 }
 

@@ -22,8 +22,7 @@ double wk_log_sum_exp(const float *logits, size_t n) {
     return largest + log(total);
 }
 
-double wk_kl_divergence(const float *p, const float *q, size_t n) {
-    const double p_total = wk_log_sum_exp(p, n), q_total = wk_log_sum_exp(q, n);
+double wk_kl_divergence(const float *p, double p_total, const float *q, double q_total, size_t n) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         const double log_p = number(p[i]) - p_total;

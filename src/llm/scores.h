@@ -11,8 +11,9 @@
 double wk_log_sum_exp(const float *logits, size_t n);
 
 /* Kullback-Leibler divergence KL(p || q) in nats of the distributions that two rows [n] of logits
- * stand for: the information lost where q is taken for p. +infinity: p has what q excludes. */
-double wk_kl_divergence(const float *p, const float *q, size_t n);
+ * stand for: the information lost where q is taken for p. Each comes with its wk_log_sum_exp.
+ * +infinity: p has what q excludes. */
+double wk_kl_divergence(const float *p, double p_total, const float *q, double q_total, size_t n);
 
 /* The first of the largest, [n]. */
 size_t wk_largest(const float *logits, size_t n);

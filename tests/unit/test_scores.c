@@ -30,17 +30,21 @@ static void test_log_sum_exp(void **state) {
     assert_true(!isfinite(wk_log_sum_exp(none, 2)));
 }
 
+static double kl_divergence(const float *p, const float *q, size_t n) {
+    return wk_kl_divergence(p, wk_log_sum_exp(p, n), q, wk_log_sum_exp(q, n), n);
+}
+
 static void test_kl_divergence(void **state) {
     (void)state;
     /* p = (1/2, 1/2), q = (1/4, 3/4): log 2 / 2 + log(2/3) / 2; the other way round
      * log(1/2) / 4 + 3 log(3/2) / 4. A constant added to logits changes nothing. */
     const float p[] = {5, 5}, q[] = {0, (float)log(3)};
-    assert_nearly(wk_kl_divergence(p, q, 2), 0.5 * log(2) + 0.5 * log(2.0 / 3));
-    assert_nearly(wk_kl_divergence(q, p, 2), 0.25 * log(0.5) + 0.75 * log(1.5));
-    assert_near(wk_kl_divergence(q, q, 2), 0);
+    assert_nearly(kl_divergence(p, q, 2), 0.5 * log(2) + 0.5 * log(2.0 / 3));
+    assert_nearly(kl_divergence(q, p, 2), 0.25 * log(0.5) + 0.75 * log(1.5));
+    assert_near(kl_divergence(q, q, 2), 0);
     const float sure[] = {0, -INFINITY};
-    assert_near(wk_kl_divergence(sure, p, 2), log(2));
-    assert_true(wk_kl_divergence(p, sure, 2) == INFINITY);
+    assert_near(kl_divergence(sure, p, 2), log(2));
+    assert_true(kl_divergence(p, sure, 2) == INFINITY);
 }
 
 static void test_largest(void **state) {
