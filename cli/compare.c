@@ -78,17 +78,6 @@ static void print_tensor(const wick_compared *c) {
 
 /* ---- JSON ---- */
 
-static void put_number(cli_json *json, const char *key, double value) {
-    enum { DIGITS = 17 };
-    cli_json_key(json, key);
-    cli_json_number(json, value, DIGITS);
-}
-
-static void put_unsigned(cli_json *json, const char *key, uint64_t value) {
-    cli_json_key(json, key);
-    cli_json_unsigned(json, value);
-}
-
 /* null: it is not in this file. */
 static void put_kind(cli_json *json, const char *key, bool is_there, wick_dtype dtype,
                      const wick_shape *shape) {
@@ -116,15 +105,15 @@ static void put_tensor(cli_json *json, const wick_compared *c) {
     cli_json_key(json, "same");
     cli_json_bool(json, is_same(c));
     if (c->is_compared) {
-        put_number(json, "max", c->largest);
-        put_number(json, "rms", c->rms);
-        put_number(json, "cosine", c->cosine);
-        put_unsigned(json, "different", c->n_different);
+        cli_json_put_number(json, "max", c->largest);
+        cli_json_put_number(json, "rms", c->rms);
+        cli_json_put_number(json, "cosine", c->cosine);
+        cli_json_put_unsigned(json, "different", c->n_different);
     }
     if (c->n_different > 0) {
-        put_unsigned(json, "first", c->first);
-        put_number(json, "first_a", c->first_a);
-        put_number(json, "first_b", c->first_b);
+        cli_json_put_unsigned(json, "first", c->first);
+        cli_json_put_number(json, "first_a", c->first_a);
+        cli_json_put_number(json, "first_b", c->first_b);
     }
     cli_json_close(json, '}');
 }
@@ -167,7 +156,7 @@ static int print_all(const compare_options *o, wick_comparison *comparison) {
     const size_t n = wick_compare_count(comparison);
     if (o->json) {
         cli_json_close(&json, ']');
-        put_unsigned(&json, "different", n_different);
+        cli_json_put_unsigned(&json, "different", n_different);
         cli_json_close(&json, '}');
     } else {
         printf("%zu of %zu tensors differ\n", n_different, n);

@@ -93,17 +93,11 @@ static void print_text(const perplexity_options *o, const wick_judgement *j) {
            j->n_chunks, j->n_chunks == 1 ? "" : "s", o->context);
 }
 
-static void put_number(cli_json *json, const char *key, double value) {
-    enum { DIGITS = 17 };
-    cli_json_key(json, key);
-    cli_json_number(json, value, DIGITS);
-}
-
 static void put_judged(cli_json *json, const wick_judged *judged) {
-    put_number(json, "perplexity", judged->perplexity);
-    put_number(json, "perplexity_error", judged->perplexity_error);
-    put_number(json, "nll", judged->nll);
-    put_number(json, "nll_error", judged->nll_error);
+    cli_json_put_number(json, "perplexity", judged->perplexity);
+    cli_json_put_number(json, "perplexity_error", judged->perplexity_error);
+    cli_json_put_number(json, "nll", judged->nll);
+    cli_json_put_number(json, "nll_error", judged->nll_error);
 }
 
 static void put_base(cli_json *json, const wick_judgement *j) {
@@ -111,18 +105,18 @@ static void put_base(cli_json *json, const wick_judgement *j) {
     cli_json_open(json, '{');
     put_judged(json, &j->base);
     cli_json_close(json, '}');
-    put_number(json, "log_ratio", j->log_ratio);
-    put_number(json, "log_ratio_error", j->log_ratio_error);
+    cli_json_put_number(json, "log_ratio", j->log_ratio);
+    cli_json_put_number(json, "log_ratio_error", j->log_ratio_error);
     cli_json_key(json, "kl");
     cli_json_open(json, '{');
-    put_number(json, "mean", j->kl);
-    put_number(json, "mean_error", j->kl_error);
-    put_number(json, "median", j->kl_median);
-    put_number(json, "p99", j->kl_99);
-    put_number(json, "max", j->kl_largest);
+    cli_json_put_number(json, "mean", j->kl);
+    cli_json_put_number(json, "mean_error", j->kl_error);
+    cli_json_put_number(json, "median", j->kl_median);
+    cli_json_put_number(json, "p99", j->kl_99);
+    cli_json_put_number(json, "max", j->kl_largest);
     cli_json_close(json, '}');
-    put_number(json, "same_top", j->same_top);
-    put_number(json, "same_top_error", j->same_top_error);
+    cli_json_put_number(json, "same_top", j->same_top);
+    cli_json_put_number(json, "same_top_error", j->same_top_error);
 }
 
 static void print_json(const perplexity_options *o, const wick_judgement *j) {
@@ -130,12 +124,9 @@ static void print_json(const perplexity_options *o, const wick_judgement *j) {
     cli_json_open(&json, '{');
     put_judged(&json, &j->model);
     if (o->base != NULL) put_base(&json, j);
-    cli_json_key(&json, "context");
-    cli_json_unsigned(&json, o->context);
-    cli_json_key(&json, "chunks");
-    cli_json_unsigned(&json, j->n_chunks);
-    cli_json_key(&json, "scored");
-    cli_json_unsigned(&json, j->n_scored);
+    cli_json_put_unsigned(&json, "context", o->context);
+    cli_json_put_unsigned(&json, "chunks", j->n_chunks);
+    cli_json_put_unsigned(&json, "scored", j->n_scored);
     cli_json_close(&json, '}');
 }
 
