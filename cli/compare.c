@@ -178,13 +178,13 @@ static int run(void *given) {
 
 const cli_command cli_compare = {
     .name = "compare",
-    .summary = "how the tensors of two files differ",
+    .summary = "compare the tensors of two files",
     .details = "  wick compare MODEL-F16.gguf MODEL-Q8_0.gguf --tolerance 0.01\n"
                "  wick compare a.npy b.npy\n\n"
-               "Tensors of one name and shape are compared element by element, as numbers: types\n"
-               "may differ, block types are decoded. Elements are counted row by row from 0. Exit\n"
-               "status 1: a name is only in one file, shapes differ, or an element is further off\n"
-               "than --tolerance.\n",
+               "Tensors of one name and shape are compared element by element, as numbers:\n"
+               "types may differ, block types are decoded. Elements are counted row by row\n"
+               "from 0. Exit status 1: a name is only in one file, shapes differ, or an element\n"
+               "is further off than --tolerance.\n",
     .groups = groups,
     .options_size = sizeof(compare_options),
     .run = run,

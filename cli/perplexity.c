@@ -207,14 +207,14 @@ static int run(void *given) {
 
 const cli_command cli_perplexity = {
     .name = "perplexity",
-    .summary = "how well a model predicts a text, and how far it is from another model",
-    .details =
-        "  wick perplexity MODEL-Q4_K_M.gguf -f TEXT.txt --kl MODEL-F16.gguf\n\n"
-        "The tokens of the text are cut into chunks of --context; what is left at the end is\n"
-        "not read. Where the model has a begin token, it takes the place of the first token\n"
-        "of every chunk. Scored are the tokens that have at least --skip tokens of their\n"
-        "chunk before them: perplexity is exp of the mean of their -log p. Errors are\n"
-        "standard errors of the mean. See docs/judging.md.\n",
+    .summary = "measure how well a model predicts a text, and how far it is from another",
+    .details = "  wick perplexity MODEL-Q4_K_M.gguf -f TEXT.txt --kl MODEL-F16.gguf\n\n"
+               "The tokens of the text are cut into chunks of --context; what is left at the\n"
+               "end is not read. Where the text begins with the model's begin token, so does\n"
+               "every chunk, in place of its first token. Scored are the tokens that have at\n"
+               "least --skip tokens of their chunk before them: perplexity is exp of the mean\n"
+               "of their -log p. Errors are standard errors of the mean. docs/judging.md has\n"
+               "more.\n",
     .groups = groups,
     .options_size = sizeof(perplexity_options),
     .defaults = set_defaults,
