@@ -91,27 +91,22 @@ static void json_text(cli_json *json, const char *key, const char *text) {
     cli_json_string(json, text);
 }
 
-static void json_number(cli_json *json, const char *key, uint64_t value) {
-    cli_json_key(json, key);
-    cli_json_unsigned(json, value);
-}
-
 static void json_limits(cli_json *json, const wick_adapter_limits *limits) {
     cli_json_key(json, "limits");
     cli_json_open(json, '{');
-    json_number(json, "buffer_bytes", limits->buffer_bytes);
-    json_number(json, "binding_bytes", limits->binding_bytes);
-    json_number(json, "storage_bindings", limits->storage_bindings);
-    json_number(json, "storage_alignment", limits->storage_alignment);
-    json_number(json, "uniform_alignment", limits->uniform_alignment);
-    json_number(json, "workgroup_bytes", limits->workgroup_bytes);
-    json_number(json, "workgroup_threads", limits->workgroup_threads);
-    json_number(json, "workgroup_size_x", limits->workgroup_size_x);
-    json_number(json, "workgroup_size_y", limits->workgroup_size_y);
-    json_number(json, "workgroup_size_z", limits->workgroup_size_z);
-    json_number(json, "workgroups", limits->workgroups);
-    json_number(json, "subgroup_min", limits->subgroup_min);
-    json_number(json, "subgroup_max", limits->subgroup_max);
+    cli_json_put_unsigned(json, "buffer_bytes", limits->buffer_bytes);
+    cli_json_put_unsigned(json, "binding_bytes", limits->binding_bytes);
+    cli_json_put_unsigned(json, "storage_bindings", limits->storage_bindings);
+    cli_json_put_unsigned(json, "storage_alignment", limits->storage_alignment);
+    cli_json_put_unsigned(json, "uniform_alignment", limits->uniform_alignment);
+    cli_json_put_unsigned(json, "workgroup_bytes", limits->workgroup_bytes);
+    cli_json_put_unsigned(json, "workgroup_threads", limits->workgroup_threads);
+    cli_json_put_unsigned(json, "workgroup_size_x", limits->workgroup_size_x);
+    cli_json_put_unsigned(json, "workgroup_size_y", limits->workgroup_size_y);
+    cli_json_put_unsigned(json, "workgroup_size_z", limits->workgroup_size_z);
+    cli_json_put_unsigned(json, "workgroups", limits->workgroups);
+    cli_json_put_unsigned(json, "subgroup_min", limits->subgroup_min);
+    cli_json_put_unsigned(json, "subgroup_max", limits->subgroup_max);
     cli_json_close(json, '}');
 }
 
@@ -120,8 +115,8 @@ static void json_adapter(cli_json *json, const wick_adapter_info *info) {
     json_text(json, "name", info->name);
     json_text(json, "type", type_names[info->type]);
     json_text(json, "vendor", info->vendor);
-    json_number(json, "vendor_id", info->vendor_id);
-    json_number(json, "device_id", info->device_id);
+    cli_json_put_unsigned(json, "vendor_id", info->vendor_id);
+    cli_json_put_unsigned(json, "device_id", info->device_id);
     json_text(json, "architecture", info->architecture);
     json_text(json, "driver", info->driver);
     json_text(json, "api", info->api);

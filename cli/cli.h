@@ -24,7 +24,7 @@ typedef struct cli_command {
 
 extern const cli_command cli_run, cli_info, cli_tokenize, cli_logits, cli_devices, cli_bench,
     cli_gguf, cli_verify, cli_pull, cli_models, cli_rm, cli_quantize, cli_imatrix, cli_template,
-    cli_chat_command_line, cli_embed, cli_convert;
+    cli_chat_command_line, cli_embed, cli_convert, cli_perplexity, cli_compare;
 
 void cli_print_command_help(const cli_command *command);
 /* commands: in the order of the help text, NULL at the end. */

@@ -174,11 +174,11 @@ static const char *vocabulary_hint(const char *path) {
 }
 
 /* path: for messages. */
-static int load(cli_engine *engine, wick_source source, const wick_model_desc *desc,
-                const char *path) {
+static int load(wick_device *device, wick_source source, const wick_model_desc *desc,
+                const char *path, wick_model **model) {
     wick_error error = {0};
     wick_model_loading *loading = NULL;
-    if (wick_model_open_start(engine->device, source, desc, &loading, &error) != WICK_OK)
+    if (wick_model_open_start(device, source, desc, &loading, &error) != WICK_OK)
         return cli_report_file(&error, path, NULL);
     cli_progress line = cli_progress_begin();
     wick_progress progress = {0};
@@ -188,12 +188,29 @@ static int load(cli_engine *engine, wick_source source, const wick_model_desc *d
             cli_progress_show(&line, "loading", (double)progress.done / (double)progress.total);
         else if (progress.total > 0)
             cli_progress_show(&line, "compiling", -1);
-        if (is_compiling) wick_pause(engine->device);
+        if (is_compiling) wick_pause(device);
     }
     cli_progress_clear(&line);
-    const wick_status status = wick_model_open_finish(loading, &engine->model, &error);
+    const wick_status status = wick_model_open_finish(loading, model, &error);
     if (status == WICK_ERR_CANCELLED) return CLI_INTERRUPTED;
     return status == WICK_OK ? CLI_OK : cli_report_file(&error, path, vocabulary_hint(path));
+}
+
+static wick_model_desc model_desc(const cli_engine_options *options,
+                                  const wick_session_desc *sessions) {
+    return (wick_model_desc){.no_map = options->no_map,
+                             .device_layers = options->device_layers,
+                             .sessions = sessions,
+                             .no_warm_up = options->no_warm_up};
+}
+
+int cli_engine_load(const cli_engine *engine, const cli_engine_options *options,
+                    const wick_session_desc *sessions, const char *path, wick_model **model) {
+    wick_error error = {0};
+    wick_source source = {0};
+    if (wick_source_files(&path, 1, &source, &error) != WICK_OK) return cli_report(&error, NULL);
+    const wick_model_desc desc = model_desc(options, sessions);
+    return load(engine->device, source, &desc, path, model);
 }
 
 int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
@@ -207,12 +224,9 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
     else if (wick_source_files(&path, 1, &source, &error) != WICK_OK)
         return cli_report(&error, NULL);
     int code = open_device(engine, options);
-    const wick_model_desc desc = {.no_map = options->no_map,
-                                  .device_layers = options->device_layers,
-                                  .sessions = sessions,
-                                  .no_warm_up = options->no_warm_up};
+    const wick_model_desc desc = model_desc(options, sessions);
     if (code == CLI_OK)
-        code = load(engine, source, &desc, path);
+        code = load(engine->device, source, &desc, path, &engine->model);
     else
         source.close(&source);
     if (code != CLI_OK) cli_engine_close(engine);

@@ -38,6 +38,9 @@ typedef struct cli_engine {
  * has been told, and engine is closed. */
 int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
                     const wick_session_desc *sessions, const char *path);
+/* Another model on the same device, for wick_model_close before the engine is closed. */
+int cli_engine_load(const cli_engine *engine, const cli_engine_options *options,
+                    const wick_session_desc *sessions, const char *path, wick_model **model);
 void cli_engine_close(cli_engine *engine);
 
 /* What to do about a failed step of a session, for cli_report_device. */

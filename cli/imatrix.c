@@ -86,23 +86,6 @@ static int compute(const imatrix_options *o, const cli_engine *engine, const uin
     return code;
 }
 
-static int read_ids(const imatrix_options *o, const cli_engine *engine, uint32_t **ids, size_t *n) {
-    const wick_tokenizer *const tokenizer = wick_model_tokenizer(engine->model);
-    cli_input input = {0};
-    int code = cli_read_file(o->file, &input);
-    if (code != CLI_OK) return code;
-    wick_error error = {0};
-    for (int pass = 0; pass < 2 && error.status == WICK_OK; pass++) {
-        const size_t room = *n;
-        if (pass == 1 && (*ids = malloc((room + 1) * sizeof **ids)) == NULL) break;
-        error.status = wick_tokenize(tokenizer, input.text, input.size, WICK_TOKENIZE_ADD_BEGIN,
-                                     *ids, room, n);
-    }
-    cli_input_free(&input);
-    if (error.status != WICK_OK) return cli_report(&error, "a shorter text needs less");
-    return *ids != NULL ? CLI_OK : cli_error("out of memory for %zu token ids", *n);
-}
-
 static int run(void *given) {
     const imatrix_options *const o = given;
     if (o->file == NULL) return cli_usage_error(&cli_imatrix, "--file is missing");
@@ -111,7 +94,8 @@ static int run(void *given) {
     uint32_t *ids = NULL;
     size_t n = 0;
     int code = cli_engine_open(&engine, &o->engine, NULL, o->model);
-    if (code == CLI_OK) code = read_ids(o, &engine, &ids, &n);
+    if (code == CLI_OK)
+        code = cli_read_tokens(wick_model_tokenizer(engine.model), o->file, &ids, &n);
     if (code == CLI_OK) code = compute(o, &engine, ids, n);
     cli_engine_close(&engine);
     free(ids);

@@ -7,11 +7,6 @@
 
 enum { MAX_ELEMENTS = 16 }; /* longer arrays are summarised */
 
-static void put_unsigned(cli_json *json, const char *key, uint64_t value) {
-    cli_json_key(json, key);
-    cli_json_unsigned(json, value);
-}
-
 static void put_scalar(cli_json *json, const wick_value *value) {
     switch (value->type) {
     case WICK_VALUE_STRING: cli_json_bytes(json, value->string.text, value->string.size); break;
@@ -44,7 +39,7 @@ static void put_array(cli_json *json, const wick_value *array) {
     cli_json_open(json, '{');
     cli_json_key(json, "type");
     cli_json_string(json, cli_value_type_name(array->array.element_type));
-    put_unsigned(json, "count", array->array.count);
+    cli_json_put_unsigned(json, "count", array->array.count);
     cli_json_key(json, "first");
     put_elements(json, array, MAX_ELEMENTS);
     cli_json_close(json, '}');
@@ -72,9 +67,9 @@ static void put_types(cli_json *json, const cli_file_info *info) {
         if (type->n_tensors == 0) continue;
         cli_json_key(json, wick_dtype_name((wick_dtype)i));
         cli_json_open(json, '{');
-        put_unsigned(json, "count", type->n_tensors);
-        put_unsigned(json, "elements", type->n_elements);
-        put_unsigned(json, "bytes", type->n_bytes);
+        cli_json_put_unsigned(json, "count", type->n_tensors);
+        cli_json_put_unsigned(json, "elements", type->n_elements);
+        cli_json_put_unsigned(json, "bytes", type->n_bytes);
         cli_json_close(json, '}');
     }
     cli_json_close(json, '}');
@@ -94,8 +89,8 @@ static void put_tensors(cli_json *json, const wick_file *file) {
         cli_json_open(json, '[');
         for (int d = 0; d < tensor->shape.rank; d++) cli_json_signed(json, tensor->shape.extent[d]);
         cli_json_close(json, ']');
-        put_unsigned(json, "offset", tensor->offset);
-        put_unsigned(json, "bytes", tensor->size);
+        cli_json_put_unsigned(json, "offset", tensor->offset);
+        cli_json_put_unsigned(json, "bytes", tensor->size);
         cli_json_close(json, '}');
     }
     cli_json_close(json, ']');
@@ -106,15 +101,15 @@ static void put_prediction(cli_json *json, const cli_file_info *info) {
     cli_json_key(json, "predicted_memory");
     cli_json_open(json, '{');
     if (info->unpredicted.status == WICK_OK) {
-        put_unsigned(json, "total_bytes", p->total_bytes);
-        put_unsigned(json, "weight_bytes", p->weight_bytes);
-        put_unsigned(json, "cache_bytes", p->cache_bytes);
-        put_unsigned(json, "activation_bytes", p->activation_bytes);
-        put_unsigned(json, "context_length", p->context_length);
-        put_unsigned(json, "n_layers", p->n_layers);
-        put_unsigned(json, "device_layers", p->device_layers);
-        put_unsigned(json, "available_bytes", p->available_bytes);
-        put_unsigned(json, "whole_context_length", p->whole_context_length);
+        cli_json_put_unsigned(json, "total_bytes", p->total_bytes);
+        cli_json_put_unsigned(json, "weight_bytes", p->weight_bytes);
+        cli_json_put_unsigned(json, "cache_bytes", p->cache_bytes);
+        cli_json_put_unsigned(json, "activation_bytes", p->activation_bytes);
+        cli_json_put_unsigned(json, "context_length", p->context_length);
+        cli_json_put_unsigned(json, "n_layers", p->n_layers);
+        cli_json_put_unsigned(json, "device_layers", p->device_layers);
+        cli_json_put_unsigned(json, "available_bytes", p->available_bytes);
+        cli_json_put_unsigned(json, "whole_context_length", p->whole_context_length);
     } else {
         cli_json_key(json, "error");
         cli_json_string(json, info->unpredicted.message[0] != '\0'
@@ -137,12 +132,12 @@ void cli_print_info_json(const cli_file_info *info) {
     cli_json_open(&json, '{');
     cli_json_key(&json, "path");
     cli_json_string(&json, info->path);
-    put_unsigned(&json, "file_bytes", wick_file_size(info->file));
-    put_unsigned(&json, "gguf_version", wick_file_version(info->file));
+    cli_json_put_unsigned(&json, "file_bytes", wick_file_size(info->file));
+    cli_json_put_unsigned(&json, "gguf_version", wick_file_version(info->file));
     put_text(&json, "architecture", info->architecture);
     put_text(&json, "name", info->name);
-    put_unsigned(&json, "n_parameters", info->all.n_elements);
-    put_unsigned(&json, "n_tensors", info->all.n_tensors);
+    cli_json_put_unsigned(&json, "n_parameters", info->all.n_elements);
+    cli_json_put_unsigned(&json, "n_tensors", info->all.n_tensors);
     put_prediction(&json, info);
     put_metadata(&json, info->file);
     put_types(&json, info);

@@ -87,3 +87,19 @@ int cli_parse_ids(const cli_input *input, uint32_t **ids, size_t *n) {
     }
     return CLI_OK;
 }
+
+int cli_read_tokens(const wick_tokenizer *tokenizer, const char *path, uint32_t **ids, size_t *n) {
+    cli_input input = {0};
+    int code = cli_read_file(path, &input);
+    if (code != CLI_OK) return code;
+    wick_error error = {0};
+    for (int pass = 0; pass < 2 && error.status == WICK_OK; pass++) {
+        const size_t room = *n;
+        if (pass == 1 && (*ids = malloc((room + 1) * sizeof **ids)) == NULL) break;
+        error.status = wick_tokenize(tokenizer, input.text, input.size, WICK_TOKENIZE_ADD_BEGIN,
+                                     *ids, room, n);
+    }
+    cli_input_free(&input);
+    if (error.status != WICK_OK) return cli_report(&error, "a shorter text needs less");
+    return *ids != NULL ? CLI_OK : cli_error("out of memory for %zu token ids", *n);
+}

@@ -2,6 +2,8 @@
 #ifndef WICK_CLI_INPUT_H
 #define WICK_CLI_INPUT_H
 
+#include <wick/text.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +23,10 @@ void cli_input_free(cli_input *input);
 /* Whole numbers with blanks or commas between them; *ids is freed by the caller. Returns an exit
  * code; a failure has been told. */
 int cli_parse_ids(const cli_input *input, uint32_t **ids, size_t *n);
+
+/* The tokens of a file, or of standard input for NULL, with the begin token where the model wants
+ * one; *n is 0 and *ids NULL before, *ids is freed by the caller, also after a failure, which has
+ * been told. */
+int cli_read_tokens(const wick_tokenizer *tokenizer, const char *path, uint32_t **ids, size_t *n);
 
 #endif

@@ -104,3 +104,14 @@ void cli_json_null(cli_json *json) {
     fputs("null", json->out);
     json->needs_comma = true;
 }
+
+void cli_json_put_unsigned(cli_json *json, const char *key, uint64_t value) {
+    cli_json_key(json, key);
+    cli_json_unsigned(json, value);
+}
+
+void cli_json_put_number(cli_json *json, const char *key, double value) {
+    enum { DIGITS = 17 };
+    cli_json_key(json, key);
+    cli_json_number(json, value, DIGITS);
+}

@@ -26,6 +26,9 @@ void cli_json_unsigned(cli_json *json, uint64_t value);
 void cli_json_signed(cli_json *json, int64_t value);
 /* digits: 9 give back a float, 17 a double. null for what JSON has no number for. */
 void cli_json_number(cli_json *json, double value, int digits);
+/* A key with its value; put_number with digits for a double. */
+void cli_json_put_unsigned(cli_json *json, const char *key, uint64_t value);
+void cli_json_put_number(cli_json *json, const char *key, double value);
 void cli_json_bool(cli_json *json, bool value);
 void cli_json_null(cli_json *json);
 

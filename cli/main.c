@@ -14,9 +14,16 @@ static const cli_command help_command;
 
 /* In the order of the help text. */
 static const cli_command *const commands[] = {
-    &cli_run,     &cli_chat_command_line, &cli_embed,    &cli_pull,    &cli_models, &cli_rm,
-    &cli_info,    &cli_tokenize,          &cli_template, &cli_logits,  &cli_bench,  &cli_gguf,
-    &cli_convert, &cli_quantize,          &cli_imatrix,  &cli_devices, &cli_verify, &help_command,
+    &cli_run,      &cli_chat_command_line,
+    &cli_embed,    &cli_pull,
+    &cli_models,   &cli_rm,
+    &cli_info,     &cli_tokenize,
+    &cli_template, &cli_logits,
+    &cli_bench,    &cli_perplexity,
+    &cli_compare,  &cli_gguf,
+    &cli_convert,  &cli_quantize,
+    &cli_imatrix,  &cli_devices,
+    &cli_verify,   &help_command,
     NULL,
 };
 

@@ -10,6 +10,7 @@
 #include <wick/embed.h>
 #include <wick/file.h>
 #include <wick/json.h>
+#include <wick/judge.h>
 #include <wick/kernel.h>
 #include <wick/model.h>
 #include <wick/ops.h>

@@ -1,6 +1,8 @@
 /* llm/logprobs.c: see logprobs.h. */
 #include "llm/logprobs.h"
 
+#include "llm/scores.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -21,17 +23,13 @@ void wk_logprobs_find(const float *logits, size_t n, uint32_t chosen, size_t n_b
                       wick_logprob *out) {
     wick_logprob *const best = out + 1;
     size_t n_found = 0;
-    float largest = -INFINITY;
     for (size_t i = 0; i < n; i++) {
         const float logit = number(logits[i]);
-        if (logit > largest) largest = logit;
         if (n_best == 0 || (n_found == n_best && !(logit > best[n_best - 1].logprob))) continue;
         n_found =
             insert(best, n_found, n_best, (wick_logprob){.id = (uint32_t)i, .logprob = logit});
     }
-    double total = 0;
-    for (size_t i = 0; i < n; i++) total += exp((double)number(logits[i]) - (double)largest);
-    const double log_total = (double)largest + log(total);
+    const double log_total = wk_log_sum_exp(logits, n);
     out[0] = (wick_logprob){.id = chosen, .logprob = number(logits[chosen])};
     for (size_t i = 0; i <= n_best; i++)
         out[i].logprob = (float)((double)out[i].logprob - log_total);

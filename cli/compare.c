@@ -1,0 +1,191 @@
+/* compare.c: `wick compare`: how the tensors of two files differ. */
+#include "cli.h"
+#include "interrupt.h"
+#include "json_out.h"
+#include "progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+typedef struct compare_options {
+    const char *a, *b;
+    float tolerance;
+    bool json;
+} compare_options;
+
+static const cli_option options[] = {
+    {.argument = "A",
+     .help = "a GGUF, safetensors or npy file; of a model in parts any of them",
+     .kind = &cli_model,
+     .offset = offsetof(compare_options, a),
+     .is_required = true},
+    {.argument = "B",
+     .help = "another one; an npy file is compared with an npy file",
+     .kind = &cli_model,
+     .offset = offsetof(compare_options, b),
+     .is_required = true},
+    {.name = "tolerance",
+     .argument = "X",
+     .help = "elements that are no further apart do not differ",
+     .kind = &cli_f32,
+     .offset = offsetof(compare_options, tolerance),
+     .most = 1e30},
+    {.name = "json",
+     .help = "print JSON",
+     .kind = &cli_flag,
+     .offset = offsetof(compare_options, json)},
+};
+static const cli_group group = {"Arguments and options", options, sizeof options / sizeof *options};
+static const cli_group *const groups[] = {&group, NULL};
+
+static bool is_same(const wick_compared *c) { return c->is_compared && c->n_different == 0; }
+
+/* ---- Text: a line for each tensor ---- */
+
+typedef struct shape_text {
+    char text[160];
+} shape_text;
+
+/* "f32[2,3]" */
+static shape_text describe(wick_dtype dtype, const wick_shape *shape) {
+    shape_text out;
+    int size = snprintf(out.text, sizeof out.text, "%s[", wick_dtype_name(dtype));
+    for (int i = 0; i < shape->rank; i++)
+        size += snprintf(out.text + size, sizeof out.text - (size_t)size, "%s%" PRId64,
+                         i > 0 ? "," : "", shape->extent[i]);
+    snprintf(out.text + size, sizeof out.text - (size_t)size, "]");
+    return out;
+}
+
+static void print_tensor(const wick_compared *c) {
+    const shape_text a = describe(c->dtype_a, &c->shape_a), b = describe(c->dtype_b, &c->shape_b);
+    printf("%-32s ", c->name);
+    if (!c->is_compared) {
+        if (c->is_in_a && c->is_in_b)
+            printf("shapes differ: %s %s\n", a.text, b.text);
+        else
+            printf("only in %s: %s\n", c->is_in_a ? "A" : "B", c->is_in_a ? a.text : b.text);
+        return;
+    }
+    printf("%s", a.text);
+    if (c->dtype_a != c->dtype_b) printf(" %s", wick_dtype_name(c->dtype_b));
+    printf("  max %.4g  rms %.4g  cosine %.9f", c->largest, c->rms, c->cosine);
+    if (c->n_different > 0)
+        printf("  %" PRIu64 " differ, the first at %" PRIu64 ": %.9g %.9g", c->n_different,
+               c->first, c->first_a, c->first_b);
+    putchar('\n');
+}
+
+/* ---- JSON ---- */
+
+/* null: it is not in this file. */
+static void put_kind(cli_json *json, const char *key, bool is_there, wick_dtype dtype,
+                     const wick_shape *shape) {
+    cli_json_key(json, key);
+    if (!is_there) {
+        cli_json_null(json);
+        return;
+    }
+    cli_json_open(json, '{');
+    cli_json_key(json, "type");
+    cli_json_string(json, wick_dtype_name(dtype));
+    cli_json_key(json, "shape");
+    cli_json_open(json, '[');
+    for (int i = 0; i < shape->rank; i++) cli_json_signed(json, shape->extent[i]);
+    cli_json_close(json, ']');
+    cli_json_close(json, '}');
+}
+
+static void put_tensor(cli_json *json, const wick_compared *c) {
+    cli_json_open(json, '{');
+    cli_json_key(json, "name");
+    cli_json_string(json, c->name);
+    put_kind(json, "a", c->is_in_a, c->dtype_a, &c->shape_a);
+    put_kind(json, "b", c->is_in_b, c->dtype_b, &c->shape_b);
+    cli_json_key(json, "same");
+    cli_json_bool(json, is_same(c));
+    if (c->is_compared) {
+        cli_json_put_number(json, "max", c->largest);
+        cli_json_put_number(json, "rms", c->rms);
+        cli_json_put_number(json, "cosine", c->cosine);
+        cli_json_put_unsigned(json, "different", c->n_different);
+    }
+    if (c->n_different > 0) {
+        cli_json_put_unsigned(json, "first", c->first);
+        cli_json_put_number(json, "first_a", c->first_a);
+        cli_json_put_number(json, "first_b", c->first_b);
+    }
+    cli_json_close(json, '}');
+}
+
+/* ---- Comparing ---- */
+
+/* json NULL: text. Tensors are printed when they are known. */
+static int compare_all(const compare_options *o, wick_comparison *comparison, cli_json *json,
+                       size_t *n_different) {
+    const size_t n = wick_compare_count(comparison);
+    cli_progress line = cli_progress_begin();
+    for (size_t i = 0; i < n; i++) {
+        if (cli_interrupted()) return CLI_INTERRUPTED;
+        cli_progress_show(&line, "comparing", (double)i / (double)n);
+        wick_compared compared;
+        wick_error error = {0};
+        const wick_status status =
+            wick_compare_tensor(comparison, i, (double)o->tolerance, &compared, &error);
+        cli_progress_clear(&line);
+        if (status != WICK_OK) return cli_report(&error, NULL);
+        if (!is_same(&compared)) ++*n_different;
+        if (json != NULL)
+            put_tensor(json, &compared);
+        else
+            print_tensor(&compared);
+    }
+    return CLI_OK;
+}
+
+static int print_all(const compare_options *o, wick_comparison *comparison) {
+    cli_json json = {.out = stdout};
+    if (o->json) {
+        cli_json_open(&json, '{');
+        cli_json_key(&json, "tensors");
+        cli_json_open(&json, '[');
+    }
+    size_t n_different = 0;
+    const int code = compare_all(o, comparison, o->json ? &json : NULL, &n_different);
+    if (code != CLI_OK) return code;
+    const size_t n = wick_compare_count(comparison);
+    if (o->json) {
+        cli_json_close(&json, ']');
+        cli_json_put_unsigned(&json, "different", n_different);
+        cli_json_close(&json, '}');
+    } else {
+        printf("%zu of %zu tensors differ\n", n_different, n);
+    }
+    return n_different > 0 ? CLI_FAILURE : CLI_OK;
+}
+
+static int run(void *given) {
+    const compare_options *const o = given;
+    cli_watch_interrupt();
+    wick_comparison *comparison = NULL;
+    wick_error error = {0};
+    if (wick_compare_open(o->a, o->b, &comparison, &error) != WICK_OK)
+        return cli_report(&error, error.status == WICK_ERR_VALUE ? "" : NULL);
+    const int code = print_all(o, comparison);
+    wick_compare_close(comparison);
+    return code;
+}
+
+const cli_command cli_compare = {
+    .name = "compare",
+    .summary = "compare the tensors of two files",
+    .details = "  wick compare MODEL-F16.gguf MODEL-Q8_0.gguf --tolerance 0.01\n"
+               "  wick compare a.npy b.npy\n\n"
+               "Tensors of one name and shape are compared element by element, as numbers:\n"
+               "types may differ, block types are decoded. Elements are counted row by row\n"
+               "from 0. Exit status 1: a name is only in one file, shapes differ, or an element\n"
+               "is further off than --tolerance.\n",
+    .groups = groups,
+    .options_size = sizeof(compare_options),
+    .run = run,
+};
