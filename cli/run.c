@@ -255,15 +255,15 @@ static int run(void *given) {
 const cli_command cli_run = {
     .name = "run",
     .summary = "continue a text with a model",
-    .details = "Without a prompt the text comes from standard input (less one line end), unless "
-               "that is a\nterminal. Ctrl-C ends the text and prints the statistics; a second one "
-               "ends the program.\n\n"
-               "Models: GGUF files of the llama family (Llama, TinyLlama, Mistral, SmolLM2), Qwen2 "
-               "and Qwen3,\nwith tensors of f32, f16, bf16 or any block type of GGUF.\n"
-               "Tokenizers: SentencePiece, and byte-level BPE of gpt-2, llama-bpe, smollm and "
-               "qwen2.\n\n"
-               "  wick run MODEL.gguf -p \"The capital of France is\" -n 20 --temp 0\n"
-               "  git log -1 | wick run MODEL.gguf -n 60 --stop $'\\n\\n'\n",
+    .details =
+        "Without a prompt the text comes from standard input (less one line end), unless "
+        "that is a\nterminal. Ctrl-C ends the text and prints the statistics; a second one "
+        "ends the program.\n\n"
+        "Models: GGUF files with tensors of f32, f16, bf16 or any block type; docs/families.md "
+        "lists the\narchitectures, docs/tokenizers.md the tokenizers. Others are refused by "
+        "name.\n\n"
+        "  wick run MODEL.gguf -p \"The capital of France is\" -n 20 --temp 0\n"
+        "  git log -1 | wick run MODEL.gguf -n 60 --stop $'\\n\\n'\n",
     .groups = groups,
     .options_size = sizeof(run_options),
     .defaults = set_defaults,

@@ -29,7 +29,8 @@ enum { MAX_REDIRECTS = 10 };
     X(CURLcode, easy_perform, CURL *)                                                              \
     X(const char *, easy_strerror, CURLcode)                                                       \
     X(struct curl_slist *, slist_append, struct curl_slist *, const char *)                        \
-    X(void, slist_free_all, struct curl_slist *)
+    X(void, slist_free_all, struct curl_slist *)                                                   \
+    X(curl_version_info_data *, version_info, CURLversion)
 
 typedef struct curl_library {
     void *handle;
@@ -73,13 +74,15 @@ static bool load(curl_library *f) {
 #define CURL_FIND(result, name, ...) has_all = find(f, "curl_" #name, &f->name) && has_all;
     CURL_FUNCTIONS(CURL_FIND)
 #undef CURL_FIND
-    return has_all;
+    /* An older one would follow redirects that leave https: it takes no lists of protocols. */
+    enum { LEAST_VERSION = 0x075500 };
+    return has_all && f->version_info(CURLVERSION_NOW)->version_num >= LEAST_VERSION;
 }
 
 bool cli_http_is_here(void) {
     curl_library f = {.handle = NULL};
     const bool is_here = load(&f);
-    if (!is_here) cli_error("'wick pull' fetches by libcurl, which is not installed");
+    if (!is_here) cli_error("'wick pull' fetches by libcurl 7.85 or newer, which is not installed");
     return is_here;
 }
 
