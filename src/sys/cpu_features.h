@@ -13,6 +13,7 @@ enum {
     WK_CPU_NEON = 16,    /* every 64-bit ARM */
     WK_CPU_DOTPROD = 32, /* dot products of bytes */
     WK_CPU_I8MM = 64,    /* and 2 x 2 products of 8 bytes each, unsigned by signed ones too */
+    WK_CPU_SIMD128 = 128, /* WebAssembly's fixed-width SIMD */
 };
 
 /* Bits above; register state that the system does not save is not reported. */
