@@ -3,11 +3,14 @@
 
 set(wick_layers "")
 
-# wick_layer(NAME SOURCES pattern... [GENERATED file...] [USES layer...])
+# wick_layer(NAME SOURCES pattern... [WITHOUT regex] [GENERATED file...] [USES layer...])
 function(wick_layer name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;GENERATED;USES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "WITHOUT" "SOURCES;GENERATED;USES")
     list(TRANSFORM arg_SOURCES PREPEND "${PROJECT_SOURCE_DIR}/src/")
     file(GLOB sources CONFIGURE_DEPENDS ${arg_SOURCES})
+    if(arg_WITHOUT)
+        list(FILTER sources EXCLUDE REGEX ${arg_WITHOUT})
+    endif()
     if(NOT sources)
         add_library(${name} INTERFACE)
         target_link_libraries(${name} INTERFACE ${arg_USES})
@@ -54,7 +57,11 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
 endif()
 
 wick_layer(wick_core SOURCES core/*.c)
-wick_layer(wick_sys SOURCES sys/posix/*.c USES wick_core)
+if(WICK_WASM)
+    wick_layer(wick_sys SOURCES sys/wasm/*.c USES wick_core)
+else()
+    wick_layer(wick_sys SOURCES sys/posix/*.c USES wick_core)
+endif()
 wick_layer(wick_quant SOURCES quant/*.c USES wick_core)
 # gcc would unroll the loops over tries, and then not vectorise them; nor does it vectorise a choice
 # between floats that may trap. Neither changes a result.
@@ -75,7 +82,12 @@ add_custom_command(OUTPUT ${wgsl_source}
             -P ${PROJECT_SOURCE_DIR}/cmake/EmbedShaders.cmake
     DEPENDS ${wgsl} ${PROJECT_SOURCE_DIR}/cmake/EmbedShaders.cmake
     COMMENT "Embedding WGSL" VERBATIM)
-wick_layer(wick_webgpu SOURCES backend/webgpu/*.c GENERATED ${wgsl_source}
+# The contact with WebGPU: a library, or the page around the module.
+set(other_gpu /gpu_web)
+if(WICK_WASM)
+    set(other_gpu "/gpu_native|/gpu_library|/wgsl_nesting")
+endif()
+wick_layer(wick_webgpu SOURCES backend/webgpu/*.c WITHOUT ${other_gpu} GENERATED ${wgsl_source}
     USES wick_backend wick_quant wick_sys)
 wick_layer(wick_tensor SOURCES tensor/*.c USES wick_null wick_cpu wick_webgpu)
 wick_layer(wick_ops SOURCES ops/*.c USES wick_tensor)
@@ -84,5 +96,7 @@ wick_layer(wick_llm SOURCES llm/*.c USES wick_model wick_text wick_sys)
 wick_layer(wick_convert SOURCES convert/*.c USES wick_llm)
 wick_layer(wick_verify SOURCES verify/*.c USES wick_ops)
 
-target_link_libraries(wick_core INTERFACE m)
-target_link_libraries(wick_sys INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+if(NOT WICK_WASM)
+    target_link_libraries(wick_core INTERFACE m)
+    target_link_libraries(wick_sys INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+endif()

@@ -10,8 +10,14 @@ if(BUILD_SHARED_LIBS)
     set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 endif()
 
-set(THREADS_PREFER_PTHREAD_FLAG ON)
-find_package(Threads REQUIRED)
+set(WICK_WASM OFF)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
+    set(WICK_WASM ON)
+    add_library(Threads::Threads INTERFACE IMPORTED)
+else()
+    set(THREADS_PREFER_PTHREAD_FLAG ON)
+    find_package(Threads REQUIRED)
+endif()
 
 # Options of Wick's own sources; nothing of this reaches a program that links the library.
 add_library(wick_options INTERFACE)
