@@ -9,9 +9,10 @@ export CMAKE_GENERATOR ?= $(if $(shell command -v ninja),Ninja,Unix Makefiles)
 
 .PHONY: build run test test-all setup format clean
 
+# Without our job server, as JOBS says how many; and without a line for every folder.
 build:
 	@cmake --preset release >/dev/null
-	@MAKEFLAGS= cmake --build --preset release --target wick -j $(JOBS)
+	@MAKEFLAGS=--no-print-directory cmake --build --preset release --target wick -j $(JOBS)
 
 # Sets up, builds, fetches a model once and asks it a question; without a network the small model that is
 # inside the command does.

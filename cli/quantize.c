@@ -100,7 +100,7 @@ static int work(wick_quantizing *quantizing) {
 
 static const char *start_hint(wick_status status) {
     switch (status) {
-    case WICK_ERR_VALUE: return "";
+    case WICK_ERR_FORMAT: return "";
     case WICK_ERR_ARGUMENT: return OUT_HINT;
     case WICK_ERR_STATE: return "--force replaces it";
     default: return NULL;
@@ -114,8 +114,11 @@ static int run(void *given) {
     cli_watch_interrupt(); /* the temporary file must not stay */
     wick_quantizing *quantizing = NULL;
     wick_error error = {0};
-    if (wick_quantize_start(o->in, o->out, &desc, &quantizing, &error) != WICK_OK)
-        return cli_report(&error, start_hint(error.status));
+    const wick_status status = wick_quantize_start(o->in, o->out, &desc, &quantizing, &error);
+    if (status == WICK_ERR_VALUE) return cli_usage_error(&cli_quantize, "%s", error.message);
+    if (status != WICK_OK)
+        return cli_report_file(&error, status == WICK_ERR_FORMAT ? o->in : NULL,
+                               start_hint(status));
     size_t n = 0;
     const wick_quantize_tensor *const plan = wick_quantize_plan(quantizing, &n);
     print_plan(o, plan, n);

@@ -36,8 +36,9 @@ typedef struct wick_quantizing wick_quantizing;
 
 /* Reads the header of the file in, or of the file in parts that it belongs to, decides the type of
  * every tensor, and begins to write out under a temporary name beside it. Metadata is carried over.
- * WICK_ERR_VALUE: the type is not known, WICK_ERR_ARGUMENT: out is in, WICK_ERR_FORMAT: the
- * importance matrix does not fit the model; else like wick_file_open and wick_file_write_start. */
+ * WICK_ERR_VALUE: the type is not known, WICK_ERR_ARGUMENT: out is in or a part of it,
+ * WICK_ERR_FORMAT: the importance matrix does not fit the model; else like wick_file_open and
+ * wick_file_write_start. */
 WICK_API wick_status wick_quantize_start(const char *in, const char *out,
                                          const wick_quantize_desc *desc,
                                          wick_quantizing **quantizing, wick_error *error);

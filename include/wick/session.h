@@ -113,7 +113,8 @@ WICK_API wick_status wick_session_append_tokens(wick_session *session, const uin
                                                 size_t n);
 /* Makes ids the whole sequence: what the session holds already of its beginning is kept, the rest
  * is forgotten, and only what is new is computed. A model with recurrent layers cannot go back: it
- * keeps all that it holds, where ids only go on from there, or begins again. */
+ * keeps all that it holds, where ids only go on from there, or begins again. Layers with a window
+ * keep no more than it and a chunk: to go back further is to begin again. */
 WICK_API wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n);
 /* Forgets everything, a failure and its sentence included; random numbers go on. Never blocks: what
  * is being computed is left to end in the steps that follow. */

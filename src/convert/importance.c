@@ -4,6 +4,7 @@
 #include "core/str.h"
 #include "llm/llm.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,9 +21,12 @@ wick_status wk_importance_open(wk_heap *heap, const char *path, wk_importance **
                                wick_error *err) {
     *out = NULL;
     wick_file *file = NULL;
-    WK_TRY(wick_file_open(path, &file, err));
+    wick_error why = {0};
+    wick_status status = wick_file_open(path, &file, &why);
+    if (status == WICK_ERR_FORMAT) /* the sentence tells only where in the file */
+        return wk_fail(err, status, "the importance matrix '%.160s': %.300s", path, why.message);
+    if (status != WICK_OK) return wk_fail(err, status, "%s", why.message);
     const wick_value *const type = wick_file_find_value(file, "general.type");
-    wick_status status = WICK_OK;
     if (type == NULL || type->type != WICK_VALUE_STRING ||
         !wk_str_is((wk_str){type->string.text, type->string.size}, WK_IMATRIX_TYPE)) {
         status = wk_fail(err, WICK_ERR_FORMAT,
@@ -69,12 +73,24 @@ static const wick_file_tensor *find(const wk_importance *importance, const wick_
     return wk_gguf_find_tensor(wk_file_gguf(importance->file), name);
 }
 
-bool wk_importance_has(const wk_importance *importance, const wick_file_tensor *tensor) {
-    return find(importance, tensor, WK_IMATRIX_SUMS) != NULL;
-}
-
 static int64_t count_of(const wick_file_tensor *tensor) {
     return tensor->dtype == WICK_F32 ? (int64_t)(tensor->size / sizeof(float)) : 0;
+}
+
+wick_status wk_importance_check(const wk_importance *importance, const wick_file_tensor *tensor,
+                                bool *is_known, wick_error *err) {
+    const wick_file_tensor *const sums = find(importance, tensor, WK_IMATRIX_SUMS);
+    const wick_file_tensor *const counts = find(importance, tensor, WK_IMATRIX_COUNTS);
+    *is_known = sums != NULL;
+    if (!*is_known) return WICK_OK;
+    const int64_t k = tensor->shape.extent[tensor->shape.rank - 1];
+    const int64_t n = counts != NULL ? count_of(counts) : 0;
+    const bool is_of_experts = tensor->shape.rank == 3 && n == tensor->shape.extent[0];
+    if ((n == 1 || is_of_experts) && count_of(sums) == n * k) return WICK_OK;
+    return wk_fail(err, WICK_ERR_FORMAT,
+                   "the importance matrix does not fit tensor '%s': it has other channels, or is of"
+                   " another model",
+                   tensor->name.text);
 }
 
 static wick_status reserve(wk_importance *importance, size_t n, wick_error *err) {
@@ -91,14 +107,8 @@ wick_status wk_importance_read(wk_importance *importance, const wick_file_tensor
                                const float **mean_squares, int64_t *n_matrices, wick_error *err) {
     const wick_file_tensor *const sums = find(importance, tensor, WK_IMATRIX_SUMS);
     const wick_file_tensor *const counts = find(importance, tensor, WK_IMATRIX_COUNTS);
-    const int64_t k = tensor->shape.extent[tensor->shape.rank - 1];
-    const int64_t n = counts != NULL ? count_of(counts) : 0;
-    const bool is_of_experts = tensor->shape.rank == 3 && n == tensor->shape.extent[0];
-    if ((n != 1 && !is_of_experts) || count_of(sums) != n * k)
-        return wk_fail(err, WICK_ERR_FORMAT,
-                       "the importance matrix does not fit tensor '%s': it has other channels, or"
-                       " is of another model",
-                       tensor->name.text);
+    assert(sums != NULL && counts != NULL);
+    const int64_t k = tensor->shape.extent[tensor->shape.rank - 1], n = count_of(counts);
     const size_t n_sums = (size_t)(n * k);
     WK_TRY(reserve(importance, n_sums + (size_t)n, err));
     float *const values = importance->values;

@@ -27,10 +27,12 @@ const wick_file *wk_importance_file(const wk_importance *importance);
 /* Linears that it knows. */
 uint32_t wk_importance_count(const wk_importance *importance);
 
-bool wk_importance_has(const wk_importance *importance, const wick_file_tensor *tensor);
+/* *is_known: whether it has this tensor. WICK_ERR_FORMAT: it has one of another shape. */
+wick_status wk_importance_check(const wk_importance *importance, const wick_file_tensor *tensor,
+                                bool *is_known, wick_error *err);
 /* Of a tensor that it has: mean squares [n_matrices, channels], 1 for a matrix that was never used,
- * valid until the next call. *n_matrices: 1, or the tensor's first extent. WICK_ERR_FORMAT: it is
- * of another shape, or holds what is no mean of squares. */
+ * valid until the next call. *n_matrices: 1, or the tensor's first extent. WICK_ERR_FORMAT: it
+ * holds what is no mean of squares. */
 wick_status wk_importance_read(wk_importance *importance, const wick_file_tensor *tensor,
                                const float **mean_squares, int64_t *n_matrices, wick_error *err);
 

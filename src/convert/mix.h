@@ -15,12 +15,16 @@ uint32_t wk_mix_file_type(const wk_mix *mix);
 
 /* What the choice depends on beside the tensor itself. */
 typedef struct wk_mix_model {
+    const wk_gguf *gguf;
     uint32_t n_layers, n_experts;
-    uint32_t heads_per_kv; /* query heads that share a key head */
+    uint32_t heads_per_kv; /* query heads that share a key head; of the first layer */
     bool is_tied;          /* the embedding is the output, too */
+    bool is_guided;        /* by an importance matrix */
+    bool is_falcon;
+    bool is_70b; /* or what has its shape */
 } wk_mix_model;
 
-wk_mix_model wk_mix_model_of(const wk_gguf *gguf);
+wk_mix_model wk_mix_model_of(const wk_gguf *gguf, bool is_guided);
 
 /* The tensor's type in the mix; as it is where it is no matrix that is worth it. *is_fallback: its
  * rows are no multiple of the blocks of the type that it should have. */

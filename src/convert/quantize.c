@@ -7,6 +7,7 @@
 #include "convert/importance.h"
 #include "convert/mix.h"
 #include "llm/llm.h"
+#include "llm/split.h"
 #include "quant/block.h"
 #include "quant/encode.h"
 #include "sys/file.h"
@@ -67,25 +68,40 @@ static int64_t elements_of(const wick_file_tensor *tensor) {
     return (int64_t)(tensor->size / (uint64_t)info->block_bytes) * info->block_elements;
 }
 
+/* Encoded: to blocks that it does not have already. */
+static bool is_encoded(const wick_quantize_tensor *planned) {
+    return wk_dtype_is_block(planned->dtype) && planned->dtype != planned->tensor->dtype;
+}
+
+static wick_status plan_tensor(wick_quantizing *q, const wk_mix_model *model,
+                               wick_quantize_tensor *planned, wick_error *err) {
+    const wick_file_tensor *const tensor = planned->tensor;
+    planned->dtype = wk_mix_dtype(q->mix, model, tensor, &planned->is_fallback);
+    if (is_encoded(planned) && q->importance != NULL)
+        WK_TRY(wk_importance_check(q->importance, tensor, &planned->has_importance, err));
+    if (!wk_dtype_bytes(planned->dtype, elements_of(tensor), &planned->size))
+        return wk_fail(err, WICK_ERR_SHAPE, "tensor '%s' is too large", tensor->name.text);
+    q->total_bytes += tensor->size;
+    return WICK_OK;
+}
+
 static wick_status plan_tensors(wick_quantizing *q, wick_error *err) {
     const size_t n = q->gguf->n_tensors;
     q->plan = wk_alloc_array(&q->heap, n, sizeof *q->plan);
     if (q->plan == NULL && n > 0)
         return wk_fail_memory(err, n * sizeof *q->plan, 0, "a list of tensors");
-    const wk_mix_model model = wk_mix_model_of(q->gguf);
+    const wk_mix_model model = wk_mix_model_of(q->gguf, q->importance != NULL);
+    size_t n_encoded = 0, n_known = 0;
     for (size_t i = 0; i < n; i++) {
         wick_quantize_tensor *const planned = &q->plan[i];
-        planned->tensor = &q->gguf->tensors[i];
-        planned->dtype = wk_mix_dtype(q->mix, &model, planned->tensor, &planned->is_fallback);
-        planned->has_importance =
-            wk_dtype_is_block(planned->dtype) && planned->dtype != planned->tensor->dtype &&
-            q->importance != NULL && wk_importance_has(q->importance, planned->tensor);
-        if (!wk_dtype_bytes(planned->dtype, elements_of(planned->tensor), &planned->size))
-            return wk_fail(err, WICK_ERR_SHAPE, "tensor '%s' is too large",
-                           planned->tensor->name.text);
-        q->total_bytes += planned->tensor->size;
+        *planned = (wick_quantize_tensor){.tensor = &q->gguf->tensors[i]};
+        WK_TRY(plan_tensor(q, &model, planned, err));
+        if (is_encoded(planned)) n_encoded++;
+        if (planned->has_importance) n_known++;
     }
-    return WICK_OK;
+    if (q->importance == NULL || n_encoded == 0 || n_known > 0) return WICK_OK;
+    return wk_fail(err, WICK_ERR_FORMAT,
+                   "the importance matrix is of another model: it knows no tensor of this one");
 }
 
 /* ---- The new file ---- */
@@ -188,12 +204,31 @@ static wick_status make_buffers(wick_quantizing *q, uint32_t n_threads, wick_err
     return wk_pool_make(&q->heap, (int)n_threads, &q->pool, err);
 }
 
+/* Whether out is the file in, or another part of the model that in is a part of. */
+static wick_status check_out(wick_quantizing *q, const char *in, const char *out, wick_error *err) {
+    size_t stem = 0;
+    uint32_t part = 0, n_parts = 1;
+    if (!wk_split_parse_name(in, &stem, &part, &n_parts)) n_parts = 0;
+    bool is_read = wk_file_is_same(in, out);
+    wk_strbuf name;
+    wk_strbuf_init(&name, &q->heap);
+    for (uint32_t i = 0; i < n_parts && !is_read; i++) {
+        wk_strbuf_clear(&name);
+        wk_split_name(&name, (wk_str){in, stem}, i + 1, n_parts);
+        is_read = !name.failed && wk_file_is_same(name.data, out);
+    }
+    const bool has_failed = name.failed;
+    wk_strbuf_release(&name);
+    if (has_failed) return wk_fail_memory(err, 0, 0, "the name of a part");
+    if (!is_read) return WICK_OK;
+    return wk_fail(err, WICK_ERR_ARGUMENT, "'%s' is a file that is read", out);
+}
+
 static wick_status start(wick_quantizing *q, const char *in, const char *out,
                          const wick_quantize_desc *desc, wick_error *err) {
     WK_TRY(find_mix(desc->type, &q->mix, err));
     WK_TRY(wick_file_open(in, &q->file, err));
-    if (wk_file_is_same(in, out))
-        return wk_fail(err, WICK_ERR_ARGUMENT, "'%s' is the file that is read", out);
+    WK_TRY(check_out(q, in, out, err));
     q->gguf = wk_file_gguf(q->file);
     if (desc->imatrix != NULL)
         WK_TRY(wk_importance_open(&q->heap, desc->imatrix, &q->importance, err));

@@ -77,6 +77,8 @@ wick_status wk_tokenizer_from_gguf(wk_heap *heap, wk_arena *arena, const wk_gguf
 /* preflight.c: what a session of this desc (NULL: of the defaults) needs. */
 wk_runner_desc wk_runner_describe(const wk_hparams *hparams, wick_math math,
                                   const wick_session_desc *desc);
+/* preflight.c: the cache of such a session. */
+wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc *session);
 /* The last n layers on device, all others before them on host; 0: all on host. */
 wk_placement wk_placement_of(const wk_model *model, uint32_t n, wick_device *host,
                              wick_device *device);

@@ -22,6 +22,23 @@ wk_runner_desc wk_runner_describe(const wk_hparams *hparams, wick_math math,
     return runner;
 }
 
+/* Behind a window nothing is needed: its layers have blocks for the window of a chunk's first token
+ * and the chunk, wherever in a block they begin. */
+static uint64_t count_window_blocks(uint32_t window, uint32_t chunk_length) {
+    const uint64_t n_seen = (uint64_t)window + chunk_length - 1;
+    return (n_seen - 1 + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE + 1;
+}
+
+wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc *session) {
+    const uint64_t n_blocks =
+        ((uint64_t)session->context_length + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE;
+    wk_cache_desc cache = {(uint32_t)n_blocks, WK_BLOCK_SIZE, session->cache_dtype, 0};
+    if (hparams->window == 0) return cache;
+    const uint64_t n_window = count_window_blocks(hparams->window, session->chunk_length);
+    if (n_window < n_blocks) cache.n_window_blocks = (uint32_t)n_window;
+    return cache;
+}
+
 /* The process itself and an open device: code, stacks, the queue of operations. Measured. */
 enum { PROCESS_BYTES = 3 << 20 };
 
@@ -40,9 +57,7 @@ static uint64_t predict_weights(const wk_model *model, const wk_gguf *gguf,
 
 static uint64_t predict_cache(const wk_model *model, uint32_t stage,
                               const wk_runner_desc *session) {
-    const uint64_t n_blocks =
-        ((uint64_t)session->context_length + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE;
-    const wk_cache_desc cache = {(uint32_t)n_blocks, WK_BLOCK_SIZE, session->cache_dtype};
+    const wk_cache_desc cache = wk_cache_describe(wk_model_hparams(model), session);
     return wk_state_bytes(model, stage, &cache);
 }
 

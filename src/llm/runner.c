@@ -17,7 +17,8 @@ struct wk_runner {
     const wk_model *net;
     const wk_hparams *hparams;
     wk_runner_desc desc;
-    uint32_t n_blocks;
+    wk_cache_desc cache;
+    uint32_t window_begin; /* from this position on, layers with a window have keys and values */
     wk_stage *stages[WK_MAX_STAGES];
     uint32_t n_stages;
 
@@ -37,6 +38,8 @@ static uint32_t round_up_to_power(uint32_t n) {
     while (power < n) power *= 2;
     return power;
 }
+
+static bool has_window_blocks(const wk_runner *runner) { return runner->cache.n_window_blocks > 0; }
 
 static bool gives_states(const wk_runner *runner) {
     return runner->desc.outputs == WK_OUTPUTS_STATES;
@@ -58,11 +61,12 @@ static uint32_t max_output_rows(const wk_runner *runner) {
 /* --- Making --- */
 
 /* Sections of a descriptor, one after the other. */
-static wk_batch_layout lay_out(const wk_runner *runner, uint32_t n_rows, uint32_t n_outputs) {
+static void lay_out(const wk_runner *runner, uint32_t n_rows, uint32_t n_outputs,
+                    wk_stage_batch *batch) {
     wk_batch_layout l = {.n_rows = n_rows,
                          .n_outputs = n_outputs,
                          .n_sequences = 1,
-                         .n_blocks = runner->n_blocks,
+                         .n_blocks = runner->cache.n_blocks,
                          .block_size = WK_BLOCK_SIZE};
     l.positions = l.ids + n_rows;
     l.sequences = l.positions + n_rows;
@@ -72,7 +76,12 @@ static wk_batch_layout lay_out(const wk_runner *runner, uint32_t n_rows, uint32_
     l.states = l.lengths + l.n_sequences;
     l.tables = l.states + l.n_sequences;
     l.n_words = l.tables + l.n_sequences * l.n_blocks;
-    return l;
+    if (has_window_blocks(runner)) {
+        batch->window_slots = l.n_words;
+        batch->window_tables = batch->window_slots + n_rows;
+        l.n_words = batch->window_tables + l.n_sequences * l.n_blocks;
+    }
+    batch->layout = l;
 }
 
 static wick_status make_tables(wk_runner *runner, wick_error *err) {
@@ -98,7 +107,8 @@ static wick_status make_host_memory(wk_runner *runner, wick_error *err) {
     wk_heap *const heap = wk_device_heap(runner->device);
     wk_stage_batch *const batch = &runner->batch;
     WK_TRY(make_tables(runner, err));
-    runner->max_words = lay_out(runner, runner->max_rows, runner->max_rows).n_words;
+    lay_out(runner, runner->max_rows, runner->max_rows, batch);
+    runner->max_words = batch->layout.n_words;
     batch->words = wk_alloc_array(heap, runner->max_words, sizeof *batch->words);
     if (!batch->words)
         return wk_fail_memory(err, runner->max_words * sizeof *batch->words, 0, "a batch");
@@ -113,13 +123,8 @@ static wick_device *device_of(const wk_runner *runner, uint32_t stage) {
     return wk_model_placement(runner->net)->stages[stage].device;
 }
 
-static wk_cache_desc describe_cache(const wk_runner *runner) {
-    return (wk_cache_desc){runner->n_blocks, WK_BLOCK_SIZE, runner->desc.cache_dtype};
-}
-
 static uint64_t stage_cache_bytes(const wk_runner *runner, uint32_t stage) {
-    const wk_cache_desc cache = describe_cache(runner);
-    return wk_state_bytes(runner->net, stage, &cache);
+    return wk_state_bytes(runner->net, stage, &runner->cache);
 }
 
 /* The cache is taken at once but touched token by token: a system that gives more than it has would
@@ -148,10 +153,9 @@ static wick_status pass_on(wk_runner *runner, uint32_t stage, wick_status status
 }
 
 static wick_status make_stages(wk_runner *runner) {
-    const wk_cache_desc cache = describe_cache(runner);
     for (uint32_t i = 0; i < runner->n_stages; i++) {
         const wick_status status =
-            pass_on(runner, i, wk_stage_make(runner->net, i, &cache, &runner->stages[i]));
+            pass_on(runner, i, wk_stage_make(runner->net, i, &runner->cache, &runner->stages[i]));
         /* A device that is lost comes back when a batch is to run. */
         if (status == WICK_ERR_DEVICE_LOST)
             (void)wick_device_error(runner->device, NULL);
@@ -176,7 +180,7 @@ static wick_status begin_runner(const wick_model *model, const wk_runner_desc *d
         .hparams = wk_model_hparams(model->model),
         .n_stages = wk_model_placement(model->model)->n_stages,
         .desc = *desc,
-        .n_blocks = (desc->context_length + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE,
+        .cache = wk_cache_describe(wk_model_hparams(model->model), desc),
         .max_rows = round_up_to_power(desc->chunk_length),
     };
     return WICK_OK;
@@ -253,6 +257,12 @@ static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
     return WICK_OK;
 }
 
+bool wk_runner_can_return(const wk_runner *runner, uint32_t first) {
+    const uint32_t window = runner->hparams->window;
+    if (!has_window_blocks(runner)) return true;
+    return runner->window_begin + window <= first + 1 || runner->window_begin == 0;
+}
+
 uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs) {
     uint32_t most = runner->desc.chunk_length;
     /* What sees the whole text cannot read it in parts. */
@@ -267,7 +277,7 @@ uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs
 
 static void choose_class(wk_runner *runner, uint32_t n_rows, wk_outputs outputs) {
     const uint32_t n_outputs = outputs >= WK_OUTPUTS_ALL ? n_rows : outputs == WK_OUTPUTS_LAST;
-    runner->batch.layout = lay_out(runner, n_rows, n_outputs);
+    lay_out(runner, n_rows, n_outputs, &runner->batch);
     runner->batch.outputs = outputs;
 }
 
@@ -284,13 +294,27 @@ wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, ui
     const bool has_outputs = is_used(&runner, *n_rows, desc->outputs);
     const bool is_wanted = has_outputs || is_used(&runner, *n_rows, WK_OUTPUTS_NONE);
     choose_class(&runner, *n_rows, has_outputs ? desc->outputs : WK_OUTPUTS_NONE);
-    const wk_cache_desc cache = describe_cache(&runner);
     wick_status status = WICK_OK;
     for (uint32_t i = 0; i < runner.n_stages && is_wanted && status == WICK_OK; i++)
         if (wk_device_compiles(device_of(&runner, i)))
-            status = pass_on(&runner, i, wk_stage_rehearse(model->model, i, &cache, &runner.batch));
+            status = pass_on(&runner, i,
+                             wk_stage_rehearse(model->model, i, &runner.cache, &runner.batch));
     *n_rows = *n_rows < runner.max_rows ? 2 * *n_rows : 0;
     return status == WICK_OK ? WICK_OK : take_error(model->device, status, err);
+}
+
+/* Of layers with a window: a block that one of a later position needs is given to it. */
+static void describe_windows(wk_runner *runner, uint32_t n, uint32_t first) {
+    if (!has_window_blocks(runner)) return;
+    const wk_stage_batch *const batch = &runner->batch;
+    const uint32_t n_blocks = runner->cache.n_window_blocks, n_slots = n_blocks * WK_BLOCK_SIZE;
+    for (uint32_t i = 0; i < batch->layout.n_rows; i++)
+        batch->words[batch->window_slots + i] = i < n ? (first + i) % n_slots : WK_NO_ROW;
+    for (uint32_t i = 0; i < batch->layout.n_blocks; i++)
+        batch->words[batch->window_tables + i] = i % n_blocks;
+    const uint32_t end = (first + n - 1) / WK_BLOCK_SIZE + 1; /* of the blocks in use */
+    const uint32_t begin = end > n_blocks ? (end - n_blocks) * WK_BLOCK_SIZE : 0;
+    if (first == 0 || begin > runner->window_begin) runner->window_begin = begin;
 }
 
 static void describe(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first) {
@@ -308,6 +332,7 @@ static void describe(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_
     words[l->lengths] = first + n;
     words[l->states] = 0; /* the one slot there is */
     for (uint32_t i = 0; i < l->n_blocks; i++) words[l->tables + i] = i;
+    describe_windows(runner, n, first);
     for (uint32_t i = 0; i < runner->hparams->n_ropes; i++)
         wk_rope_rows(
             &runner->hparams->rope[i],
@@ -327,7 +352,8 @@ static wick_status start_stage(wk_runner *runner, uint32_t stage) {
 wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first,
                             wk_outputs outputs) {
     assert(!runner->is_running && n > 0 && n <= runner->max_rows);
-    assert(first + n <= runner->n_blocks * WK_BLOCK_SIZE);
+    assert(first + n <= runner->cache.n_blocks * WK_BLOCK_SIZE);
+    assert(first == 0 || wk_runner_can_return(runner, first));
     choose_class(runner, round_up_to_power(n), outputs);
     WK_TRY(reserve_logits(runner, runner->batch.layout.n_outputs));
     describe(runner, ids, n, first);

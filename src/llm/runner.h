@@ -20,6 +20,9 @@ void wk_runner_free(wk_runner *runner);
 bool wk_runner_is_stale(const wk_runner *runner);
 wick_status wk_runner_renew(wk_runner *runner);
 
+/* A batch may begin at position first, though tokens behind it were computed: what layers with a
+ * window see of those before it is still there. */
+bool wk_runner_can_return(const wk_runner *runner, uint32_t first);
 /* How many of the next tokens go into one batch. */
 uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs);
 /* What batches of a runner of this desc, not made yet, need begins to compile: those of n_rows, a

@@ -277,8 +277,11 @@ static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
     /* The last token is computed again where nothing is new: its logits are what comes next. */
     uint32_t kept = same < s->n_computed ? same : s->n_computed;
     if (kept == n && kept > 0) kept--;
-    /* A recurrent state is that behind the last token, and cannot go back. */
-    if (kept < s->n_cached && wk_model_hparams(s->model->model)->is_recurrent) kept = 0;
+    /* A recurrent state is that behind the last token, and cannot go back; layers with a window
+     * forget. */
+    const bool can_return =
+        !wk_model_hparams(s->model->model)->is_recurrent && wk_runner_can_return(s->runner, kept);
+    if (kept < s->n_cached && !can_return) kept = 0;
     const uint32_t n_tokens = s->n_tokens;
     s->n_tokens = kept;
     const wick_status status = append_tokens(s, n > kept ? ids + kept : NULL, n - kept);

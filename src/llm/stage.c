@@ -106,6 +106,13 @@ void wk_stage_free(wk_stage *stage) {
 
 /* --- Shape classes --- */
 
+static shape_class class_of(const wk_stage_batch *batch) {
+    return (shape_class){.outputs = batch->outputs,
+                         .batch = {.layout = batch->layout,
+                                   .window_slots = batch->window_slots,
+                                   .window_tables = batch->window_tables}};
+}
+
 static wick_status make_inputs(const wk_stage *stage, shape_class *class) {
     wick_device *const device = stage->device;
     const wk_hparams *const hparams = wk_model_hparams(stage->net);
@@ -166,7 +173,7 @@ static wick_status get_class(wk_stage *stage, const wk_stage_batch *batch, shape
             return WICK_OK;
     }
     assert(stage->n_classes < MAX_CLASSES);
-    shape_class class = {.outputs = batch->outputs, .batch.layout = batch->layout};
+    shape_class class = class_of(batch);
     wick_status status = make_inputs(stage, &class);
     if (status == WICK_OK) status = record(stage, &class);
     if (status != WICK_OK) {
@@ -186,7 +193,7 @@ wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc
                               const wk_stage_batch *batch) {
     wick_device *const device = wk_model_placement(net)->stages[index].device;
     wk_stage stage = {.device = device, .net = net, .index = index};
-    shape_class class = {.outputs = batch->outputs, .batch.layout = batch->layout};
+    shape_class class = class_of(batch);
     const bool has_weights = wk_model_has_weights(net, index);
     WK_TRY(wk_plan_begin(device, NULL));
     const wick_scope scope = wick_scope_begin(device);

@@ -11,6 +11,7 @@ typedef struct wk_stage wk_stage;
 /* A batch on the host, the same for every stage. */
 typedef struct wk_stage_batch {
     wk_batch_layout layout;
+    uint32_t window_slots, window_tables; /* as in wk_batch */
     wk_outputs outputs;
     uint32_t *words;                              /* [layout.n_words] */
     float *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] */

@@ -47,6 +47,7 @@ typedef struct wk_hparams {
     /* The most of any layer; each has its own in its spec. */
     uint32_t n_heads_q, n_heads_kv, head_dim, head_dim_v;
     bool is_recurrent; /* some layer's state cannot go back to an earlier token */
+    uint32_t window;   /* the largest of layers whose keys are forgotten behind it; 0: none */
     wk_norm_kind norm;
     float norm_eps;
     uint32_t n_ropes;

@@ -50,6 +50,15 @@ static wick_tensor *project_heads(const wk_layer *layer, wick_tensor *fused, wic
     return wick_reshape(rows, WICK_SHAPE(-1, to.n_heads, to.dim));
 }
 
+/* The batch as the cache of this layer has it. */
+static wk_batch_layout lay_out(const wk_pass *pass, const wk_layer *layer) {
+    wk_batch_layout layout = pass->batch->layout;
+    if (!pass->state->has_window_blocks || !wk_layer_forgets(&layer->spec)) return layout;
+    layout.slots = pass->batch->window_slots;
+    layout.tables = pass->batch->window_tables;
+    return layout;
+}
+
 /* Keys and values of the rows into the layer's cache. */
 static wick_status append(const wk_pass *pass, const wk_layer *layer, const wk_layer_cache *cache,
                           wick_tensor *fused, wick_tensor *x) {
@@ -58,7 +67,7 @@ static wick_status append(const wk_pass *pass, const wk_layer *layer, const wk_l
     const int64_t n_k = (int64_t)spec->n_heads_kv * spec->head_dim;
     const projection k = {WK_ATTN_K, n_q, spec->n_heads_kv, spec->head_dim};
     const projection v = {WK_ATTN_V, n_q + n_k, spec->n_heads_kv, spec->head_dim_v};
-    const wk_params params = {.cached.batch = pass->batch->layout};
+    const wk_params params = {.cached.batch = lay_out(pass, layer)};
     wick_tensor *const keys = project_heads(layer, fused, x, k);
     wk_kv_rows fresh = {.v = spec->is_v_k ? keys : project_heads(layer, fused, x, v)};
     fresh.k = prepare_heads(pass, layer, WK_ATTN_K_NORM, keys);
@@ -77,7 +86,7 @@ wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t index, wick_tensor
                    .softcap = spec->softcap,
                    .window = spec->window,
                    .is_bidirectional = spec->is_bidirectional,
-                   .batch = pass->batch->layout},
+                   .batch = lay_out(pass, &pass->model->layers[spec->kv_layer])},
     };
 
     wick_tensor *const fused = spec->is_fused ? wk_project(layer, WK_ATTN_QKV, x) : NULL;

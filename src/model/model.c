@@ -14,6 +14,8 @@ static void summarize(wk_hparams *hparams, const wk_layer_spec *spec) {
     hparams->head_dim_v = larger(hparams->head_dim_v, attention->head_dim_v);
     hparams->is_recurrent = hparams->is_recurrent || wk_layer_is_recurrent(spec);
     hparams->is_bidirectional |= spec->mixer == WK_MIXER_ATTENTION && attention->is_bidirectional;
+    if (wk_layer_forgets(spec))
+        hparams->window = larger(hparams->window, (uint32_t)attention->window);
 }
 
 static wick_status describe(wk_model *model, const wk_family *family, wick_error *err) {

@@ -70,6 +70,9 @@ typedef struct wk_state wk_state;
 typedef struct wk_cache_desc {
     uint32_t n_blocks, block_size;
     wick_dtype dtype;
+    /* Of layers with a window, which use theirs in turn: block i of a sequence is i modulo these.
+     * 0: as many as all layers have. */
+    uint32_t n_window_blocks;
 } wk_cache_desc;
 wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_desc *desc,
                           wk_state **out);
@@ -79,6 +82,9 @@ uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, const wk_cache_de
 /* One step's inputs. Tensors of the runner, written before each run. */
 typedef struct wk_batch {
     wk_batch_layout layout;
+    /* For layers with a window, where these have fewer blocks: other sections of the descriptor in
+     * place of layout.slots and layout.tables. */
+    uint32_t window_slots, window_tables;
     wick_tensor *descriptor;                            /* [layout.n_words] u32 */
     wick_tensor *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] f32 */
 } wk_batch;

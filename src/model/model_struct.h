@@ -24,6 +24,12 @@ static inline bool wk_layer_is_recurrent(const wk_layer_spec *spec) {
            spec->mixer == WK_MIXER_DELTA_NET;
 }
 
+/* Its keys and values are needed only as far back as its window. */
+static inline bool wk_layer_forgets(const wk_layer_spec *spec) {
+    return spec->mixer == WK_MIXER_ATTENTION && spec->attention.window > 0 &&
+           !spec->attention.is_bidirectional;
+}
+
 struct wk_model {
     wk_heap *heap;
     wk_arena arena;
@@ -44,6 +50,7 @@ typedef struct wk_layer_cache {
 struct wk_state {
     wk_heap *heap;
     uint32_t stage, first, n_layers;
+    bool has_window_blocks;  /* layers with a window have fewer blocks than the others */
     wk_layer_cache layers[]; /* [n_layers], from layer first on */
 };
 

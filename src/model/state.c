@@ -35,11 +35,19 @@ static wick_tensor *make_key_cache(wick_device *device, wick_dtype dtype, const 
     return keys;
 }
 
+/* Blocks of a layer's keys and values. */
+static uint32_t count_blocks(const wk_layer_spec *spec, const wk_cache_desc *desc) {
+    const bool has_fewer = desc->n_window_blocks > 0 && wk_layer_forgets(spec);
+    return has_fewer ? desc->n_window_blocks : desc->n_blocks;
+}
+
 /* On failure the device holds the sentence. */
-static bool make_kv(wick_device *device, const wk_attention_spec *spec, const wk_cache_desc *desc,
+static bool make_kv(wick_device *device, const wk_layer_spec *layer, const wk_cache_desc *desc,
                     wk_layer_cache *out) {
+    const wk_attention_spec *const spec = &layer->attention;
     wick_shape shape = {
-        .rank = 4, .extent = {desc->n_blocks, spec->n_heads_kv, desc->block_size, spec->head_dim}};
+        .rank = 4,
+        .extent = {count_blocks(layer, desc), spec->n_heads_kv, desc->block_size, spec->head_dim}};
     out->k = make_key_cache(device, desc->dtype, &shape);
     if (out->k == NULL) return false;
     shape.extent[3] = spec->head_dim_v;
@@ -61,7 +69,7 @@ static bool make_recurrent(wick_device *device, const wk_recurrent_spec *spec,
 static bool make_layer(const wk_model *model, wick_device *device, uint32_t layer,
                        const wk_cache_desc *desc, wk_layer_cache *out) {
     const wk_layer_spec *const spec = &model->layers[layer].spec;
-    if (has_kv(model, layer)) return make_kv(device, &spec->attention, desc, out);
+    if (has_kv(model, layer)) return make_kv(device, spec, desc, out);
     return !wk_layer_is_recurrent(spec) || make_recurrent(device, &spec->recurrent, out);
 }
 
@@ -80,6 +88,7 @@ wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_
     state->stage = stage;
     state->first = layers->first;
     state->n_layers = layers->count;
+    state->has_window_blocks = desc->n_window_blocks > 0;
 
     for (uint32_t i = 0; i < state->n_layers; i++) {
         if (make_layer(model, device, state->first + i, desc, &state->layers[i])) continue;
@@ -103,19 +112,18 @@ void wk_state_free(wk_state *state) {
 
 uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, const wk_cache_desc *desc) {
     const wk_model_stage *const layers = &model->placement.stages[stage];
-    const uint64_t n_slots = (uint64_t)desc->n_blocks * desc->block_size;
     const uint64_t element = (uint64_t)wk_dtype_get(desc->dtype)->block_bytes;
-    uint64_t n_channels = 0, n_numbers = 0;
+    uint64_t n_elements = 0, n_numbers = 0;
     for (uint32_t i = layers->first; i < layers->first + layers->count; i++) {
         const wk_layer_spec *const spec = &model->layers[i].spec;
         const wk_attention_spec *const attention = &spec->attention;
         const wk_recurrent_spec *const recurrent = &spec->recurrent;
         if (has_kv(model, i))
-            n_channels +=
-                (uint64_t)attention->n_heads_kv * (attention->head_dim + attention->head_dim_v);
+            n_elements += (uint64_t)count_blocks(spec, desc) * desc->block_size *
+                          attention->n_heads_kv * (attention->head_dim + attention->head_dim_v);
         if (wk_layer_is_recurrent(spec))
             n_numbers += (uint64_t)(recurrent->n_taps - 1) * recurrent->n_channels +
                          (uint64_t)recurrent->n_heads * recurrent->head_dim * recurrent->n_numbers;
     }
-    return n_slots * n_channels * element + n_numbers * sizeof(float);
+    return n_elements * element + n_numbers * sizeof(float);
 }

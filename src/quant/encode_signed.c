@@ -127,8 +127,9 @@ WK_INLINE float rise(float v, int i) {
     return v > 0.5F * (below + above) ? above - below : 0;
 }
 
-/* Written out: compilers do not vectorise a loop in a loop. */
-static float nearest_iq4(float v) {
+/* Written out, as compilers do not vectorise a loop in a loop, and inlined, as gcc finds it too
+ * large for that, and vectorises no loop with a call. */
+WK_INLINE float nearest_iq4(float v) {
     return (float)wk_iq4_levels[0] + rise(v, 1) + rise(v, 2) + rise(v, 3) + rise(v, 4) +
            rise(v, 5) + rise(v, 6) + rise(v, 7) + rise(v, 8) + rise(v, 9) + rise(v, 10) +
            rise(v, 11) + rise(v, 12) + rise(v, 13) + rise(v, 14) + rise(v, 15);

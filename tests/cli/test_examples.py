@@ -22,6 +22,10 @@ PROGRAMS = [
     ("tensors", [], "\n [0.04692"),
     ("generate", [MODEL, "Once upon a time"], ", there was a little girl named Lily."),
     ("stream", [MODEL, "Once upon a time", "."], "[stop string]"),
+    ("chat", [MODEL, '[{"role": "user", "content": "Once upon a time"}]'],
+     ", there was a little girl named Lily."),
+    ("embed", [MODEL, "Once upon a time", "Once upon a time", "Tom"],
+     "1.000 Once upon a time\n0."),
     ("custom_kernel", [], "after 200 steps: 1000.00 of heat", ON_GPU),
 ]
 SKIPPED = 77

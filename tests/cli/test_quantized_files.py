@@ -38,14 +38,40 @@ def test_what_is_told():
 def test_refusals():
     with tempfile.TemporaryDirectory() as folder:
         out = f"{folder}/out.gguf"
-        fails(1, "is no type to quantize to", "Q4_K_M", arguments=["quantize", MODEL, out, "Q9"])
+        fails(2, "is no type to quantize to", "Q4_K_M", arguments=["quantize", MODEL, out, "Q9"])
         fails(2, arguments=["quantize", MODEL, out])
-        fails(1, "is the file that is read",
+        fails(1, "is a file that is read",
               arguments=["quantize", MODEL, MODEL, "Q8_0", "--force"])
+        fails(1, "cannot write ''", arguments=["quantize", MODEL, "", "Q8_0"])
         fails(1, "check the path", arguments=["quantize", f"{folder}/none", out, "Q8_0"])
         Path(out).write_bytes(b"mine")
         fails(1, "--force replaces it", arguments=["quantize", MODEL, out, "Q8_0"])
         equal(Path(out).read_bytes(), b"mine")
+
+
+def test_a_model_in_parts():
+    with tempfile.TemporaryDirectory() as folder:
+        succeeds("gguf", "split", MODEL, f"{folder}/m.gguf", "--max-tensors", 24)
+        one, two = (f"{folder}/m-0000{i}-of-00002.gguf" for i in (1, 2))
+        before = Path(two).read_bytes()
+        fails(1, "is a file that is read", arguments=["quantize", one, two, "Q8_0", "--force"])
+        equal(Path(two).read_bytes(), before)
+        succeeds("quantize", two, f"{folder}/a.gguf", "Q8_0")
+        succeeds("quantize", MODEL, f"{folder}/b.gguf", "Q8_0")
+        succeeds("compare", f"{folder}/a.gguf", f"{folder}/b.gguf")
+
+
+def test_what_is_no_model():
+    with tempfile.TemporaryDirectory() as folder:
+        out, empty, pipe = (f"{folder}/{name}" for name in ("o.gguf", "empty", "pipe"))
+        Path(empty).touch()
+        os.mkfifo(pipe)
+        for path, word in ((folder, "it is a directory"), (pipe, "not a regular file"),
+                           ("/dev/zero", "not a regular file"), (empty, f"{empty}: byte 0")):
+            fails(1, word, arguments=["quantize", path, out, "Q8_0"])
+        fails(1, f"'{empty}'", arguments=["quantize", MODEL, out, "Q8_0", "--imatrix", empty])
+        fails(1, "it is a directory", arguments=["quantize", MODEL, folder, "Q8_0", "--force"])
+        equal(sorted(os.listdir(folder)), ["empty", "pipe"])
 
 
 def test_full_disk():

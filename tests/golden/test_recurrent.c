@@ -1,55 +1,14 @@
 /* Models with recurrent layers: a prompt in chunks gives the bits of single tokens; what a session
  * computes again when its tokens change; verification, fallbacks, and a device like a GPU. */
-#include "golden/generation.h"
-
-#include "webgpu_options.h"
+#include "golden/going_back.h"
 
 enum { N = 40 };
 
 static const char *const models[] = {"granite-hybrid", "lfm2",   "mamba",     "mamba2",
                                      "nemotron-h",     "qwen35", "qwen35moe", "qwen3next"};
 
-/* What the options ask for; WICK_BACKEND_AUTO: the CPU. */
-static wick_device_desc chosen;
-
-static wick_device_desc device_desc(void) {
-    if (chosen.backend == WICK_BACKEND_WEBGPU) return chosen;
-    return (wick_device_desc){.backend = WICK_BACKEND_CPU};
-}
-
-static void make_path(const char *name, char *path, size_t size) {
-    const char *const folder = getenv("WICK_SHARED_DATA");
-    if (folder == NULL) {
-        print_message("skipped: WICK_SHARED_DATA names no folder with the fixtures (families/)\n");
-        skip();
-    }
-    snprintf(path, size, "%s/families/%s.gguf", folder, name);
-}
-
 static void make_ids(uint32_t ids[N]) {
     for (uint32_t i = 0; i < N; i++) ids[i] = (i * 37 + 11) % 300;
-}
-
-/* On the CPU by every instruction set. */
-static void check_chunks(const char *path, const uint32_t *ids) {
-    static const uint32_t chunks[] = {3, 16};
-    if (chosen.backend != WICK_BACKEND_WEBGPU) {
-        check_same_bits(path, ids, N);
-        return;
-    }
-    wick_device *device;
-    wick_model *const model = open_model(path, &chosen, &device);
-    wick_model_info info;
-    wick_model_get_info(model, &info);
-    float *const want = all_logits(model, 1, ids, N);
-    for (size_t c = 0; c < WK_COUNT(chunks); c++) {
-        float *const found = all_logits(model, chunks[c], ids, N);
-        assert_memory_equal(found, want, (size_t)N * info.n_vocab * sizeof *want);
-        free(found);
-    }
-    free(want);
-    wick_model_close(model);
-    wick_device_close(device);
 }
 
 static void test_same_bits(void **state) {
@@ -59,43 +18,8 @@ static void test_same_bits(void **state) {
         uint32_t ids[N];
         make_ids(ids);
         make_path(models[m], path, sizeof path);
-        check_chunks(path, ids);
+        check_chunks(path, ids, N);
     }
-}
-
-/* Greedy tokens that follow the session's. */
-static void generate(wick_session *session, wick_model *model, uint32_t *out, uint32_t n) {
-    uint32_t n_out = 0;
-    wick_event event;
-    do {
-        if (wick_session_next(session, &event) != WICK_OK)
-            fail_with_sticky(wick_model_device(model));
-        if (event.kind == WICK_EVENT_TOKEN) out[n_out++] = event.token;
-    } while (event.kind != WICK_EVENT_END);
-    assert_int_equal(n_out, n);
-}
-
-static uint64_t n_reused(const wick_session *session) {
-    wick_session_stats stats;
-    wick_session_get_stats(session, &stats);
-    return stats.n_reused;
-}
-
-static void sync_and_compare(wick_model *model, wick_session *session, const uint32_t *ids,
-                             uint32_t n, uint64_t reused) {
-    enum { N_NEW = 4 };
-    const wick_session_desc desc = {.max_tokens = N_NEW, .ignore_end = true};
-    uint32_t want[N_NEW], found[N_NEW];
-    wick_session *fresh;
-    assert_int_equal(wick_session_open(model, &desc, &fresh, NULL), WICK_OK);
-    assert_int_equal(wick_session_append_tokens(fresh, ids, n), WICK_OK);
-    generate(fresh, model, want, N_NEW);
-    wick_session_close(fresh);
-    const uint64_t before = n_reused(session);
-    assert_int_equal(wick_session_sync_tokens(session, ids, n), WICK_OK);
-    assert_int_equal(n_reused(session) - before, reused);
-    generate(session, model, found, N_NEW);
-    assert_memory_equal(found, want, sizeof want);
 }
 
 static void test_sync(void **state) {

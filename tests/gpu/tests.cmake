@@ -71,6 +71,7 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
         endif()
         wick_gpu_test(test_families ${on} LABELS ${label})
         wick_gpu_test(test_recurrent ${on} LABELS ${label})
+        wick_gpu_test(test_windows ${on} LABELS ${label})
     endforeach()
     wick_gpu_test(webgpu_models dawn_lavapipe_core AS webgpu_tokens LABELS gpu ARGUMENTS --tokens)
     wick_test(webgpu_store LABELS gpu COMMAND sh tests/gpu/on_webgpu.sh dawn lavapipe

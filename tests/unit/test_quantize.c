@@ -204,6 +204,104 @@ static void test_mixes(void **state) {
     }
 }
 
+/* The type that one tensor of a model gets. */
+typedef struct variant {
+    const char *architecture;
+    uint32_t n_layers, n_heads_kv, n_experts; /* of 8 heads */
+    const char *type, *tensor;
+    wick_dtype dtype;
+    bool is_guided;
+} variant;
+
+static void write_variant(const variant *v) {
+    contents made = {.n_values = 5}, *const c = &made;
+    char keys[4][64];
+    static const char *const names[] = {"block_count", "attention.head_count",
+                                        "attention.head_count_kv", "expert_count"};
+    const uint32_t numbers[] = {v->n_layers, 8, v->n_heads_kv, v->n_experts};
+    for (size_t i = 0; i < WK_COUNT(names); i++) {
+        snprintf(keys[i], sizeof keys[i], "%s.%s", v->architecture, names[i]);
+        c->values[i] = number(keys[i], numbers[i]);
+    }
+    c->values[4] = (wick_value){.key = text_of("general.architecture"),
+                                .type = WICK_VALUE_STRING,
+                                .string = text_of(v->architecture)};
+    static const char *const matrices[] = {"attn_k", "attn_output", "ffn_down"};
+    add(c, "token_embd.weight", WICK_SHAPE(2, K));
+    add(c, "per_layer_token_embd.weight", WICK_SHAPE(2, K));
+    add(c, "output_norm.weight", WICK_SHAPE(1, K));
+    add(c, "blk.0.attn_gate.weight", WICK_SHAPE(1, K));
+    for (int layer = 0; layer < LAYERS; layer++) {
+        char name[40];
+        /* In every other layer, as in models that are recurrent between. */
+        snprintf(name, sizeof name, "blk.%d.attn_v.weight", layer);
+        if (layer % 2 == 1) add(c, name, WICK_SHAPE(2, K));
+        for (size_t i = 0; i < WK_COUNT(matrices); i++) {
+            snprintf(name, sizeof name, "blk.%d.%s.weight", layer, matrices[i]);
+            add(c, name, WICK_SHAPE(2, K));
+        }
+    }
+    write_model(in, c, 0);
+}
+
+/* As llama-quantize of September 2026 has it. */
+static const variant variants[] = {
+    {"llama", 16, 2, 0, "Q4_K_M", "token_embd.weight", WICK_Q6_K, false}, /* tied */
+    {"llama", 16, 2, 0, "Q4_K_M", "per_layer_token_embd.weight", WICK_Q6_K, false},
+    {"llama", 16, 2, 0, "Q4_K_M", "blk.0.attn_gate.weight", WICK_F32, false}, /* one row */
+    {"llama", 16, 2, 0, "Q4_K_M", "blk.1.attn_v.weight", WICK_Q6_K, false},
+    /* The second of eight. */
+    {"llama", 16, 2, 0, "Q4_K_M", "blk.3.attn_v.weight", WICK_Q4_K, false},
+    {"llama", 16, 2, 0, "Q4_K_M", "blk.7.attn_v.weight", WICK_Q6_K, false}, /* the fourth */
+    {"llama", 16, 8, 8, "Q4_K_M", "blk.3.attn_v.weight", WICK_Q8_0, false},
+    {"llama", 16, 8, 8, "Q4_K_M", "blk.3.attn_k.weight", WICK_Q8_0, false},
+    {"llama", 16, 8, 8, "Q4_K_M", "blk.3.attn_output.weight", WICK_Q5_K, false},
+    {"llama", 16, 8, 8, "Q3_K_L", "blk.3.attn_output.weight", WICK_Q3_K, false},
+    {"llama", 16, 8, 0, "Q3_K_L", "blk.3.attn_output.weight", WICK_Q5_K, false},
+    {"llama", 80, 2, 0, "Q4_K_M", "blk.3.attn_v.weight", WICK_Q5_K, false},
+    {"llama", 80, 8, 0, "Q4_K_M", "blk.3.attn_v.weight", WICK_Q4_K, false},
+    {"falcon", 16, 1, 0, "Q4_K_M", "blk.1.ffn_down.weight", WICK_Q5_K, false},
+    {"falcon", 16, 1, 0, "Q4_K_M", "blk.0.ffn_down.weight", WICK_Q6_K, false},
+    {"falcon", 16, 1, 0, "Q4_K_M", "token_embd.weight", WICK_Q8_0, false},
+    {"llama", 16, 8, 0, "IQ4_XS", "blk.1.ffn_down.weight", WICK_Q5_K, false},
+    {"llama", 16, 8, 0, "IQ4_XS", "blk.1.ffn_down.weight", WICK_IQ4_XS, true},
+    {"llama", 16, 8, 0, "Q4_0", "blk.1.ffn_down.weight", WICK_Q4_0, false},
+    {"llama", 16, 8, 0, "Q4_0", "blk.1.ffn_down.weight", WICK_Q4_1, true},
+};
+
+/* An importance matrix that knows blk.0.attn_k.weight. */
+static void write_guide(const char *path) {
+    contents c = {.values = {{.key = text_of("general.type"),
+                              .type = WICK_VALUE_STRING,
+                              .string = text_of("imatrix")}},
+                  .n_values = 1};
+    add(&c, "blk.0.attn_k.weight.in_sum2", WICK_SHAPE(1, K));
+    add(&c, "blk.0.attn_k.weight.counts", WICK_SHAPE(1, 1));
+    write_model(path, &c, 1);
+}
+
+static void test_mixes_of_families(void **state) {
+    (void)state;
+    char matrix[128];
+    snprintf(matrix, sizeof matrix, "%s/imatrix.gguf", folder);
+    write_guide(matrix);
+    for (size_t i = 0; i < WK_COUNT(variants); i++) {
+        const variant *const v = &variants[i];
+        write_variant(v);
+        wick_quantizing *q = NULL;
+        const wick_quantize_desc desc = {.type = v->type, .imatrix = v->is_guided ? matrix : NULL};
+        assert_int_equal(wick_quantize_start(in, out, &desc, &q, NULL), WICK_OK);
+        size_t n = 0, j = 0;
+        const wick_quantize_tensor *const plan = wick_quantize_plan(q, &n);
+        while (j < n && strcmp(plan[j].tensor->name.text, v->tensor) != 0) j++;
+        assert_true(j < n);
+        if (plan[j].dtype != v->dtype)
+            fail_msg("%s of %s (case %zu): %s", v->tensor, v->architecture, i,
+                     wick_dtype_name(plan[j].dtype));
+        assert_int_equal(wick_quantize_finish(q, false, NULL), WICK_OK);
+    }
+}
+
 /* Every type there is, and its name found again. */
 static void test_all_types(void **state) {
     (void)state;
@@ -220,9 +318,9 @@ static void test_fallbacks(void **state) {
     describe_llama(&c, ODD_K);
     write_model(in, &c, 0);
     static const expectation expected[] = {
-        {"Q4_K_M", "blk.3.attn_q.weight", WICK_Q5_0}, {"Q4_K_M", "output.weight", WICK_Q8_0},
-        {"Q5_K_M", "blk.3.attn_q.weight", WICK_Q5_1}, {"Q2_K", "blk.3.attn_q.weight", WICK_IQ4_NL},
-        {"Q8_0", "blk.3.attn_q.weight", WICK_Q8_0},
+        {"Q4_K_M", "blk.3.attn_q.weight", WICK_Q5_0},   {"Q4_K_M", "output.weight", WICK_Q8_0},
+        {"Q5_K_M", "blk.3.attn_q.weight", WICK_Q5_1},   {"Q2_K", "blk.3.attn_q.weight", WICK_Q4_0},
+        {"IQ4_XS", "blk.3.attn_q.weight", WICK_IQ4_NL}, {"Q8_0", "blk.3.attn_q.weight", WICK_Q8_0},
     };
     for (size_t i = 0; i < WK_COUNT(expected); i++) {
         const wick_quantize_desc desc = {.type = expected[i].type, .replace = true};
@@ -329,14 +427,15 @@ static void refuse(const char *from, const char *to, const wick_quantize_desc *d
 static void test_refusals(void **state) {
     (void)state;
     const wick_quantize_desc desc = {.type = "Q8_0"}, forced = {.type = "Q8_0", .replace = true};
-    refuse(in, in, &forced, WICK_ERR_ARGUMENT, "is the file that is read");
+    refuse(in, in, &forced, WICK_ERR_ARGUMENT, "is a file that is read");
     assert_int_equal(symlink(in, out), 0);
-    refuse(in, out, &forced, WICK_ERR_ARGUMENT, "is the file that is read");
+    refuse(in, out, &forced, WICK_ERR_ARGUMENT, "is a file that is read");
     assert_int_equal(remove(out), 0);
     refuse(in, out, &(wick_quantize_desc){.type = "Q9_K"}, WICK_ERR_VALUE, "Q4_K_M");
     refuse(in, out, &(wick_quantize_desc){.type = "Q8"}, WICK_ERR_VALUE, "'Q8' is no type");
     refuse("/nowhere/x.gguf", out, &desc, WICK_ERR_NOT_FOUND, "/nowhere/x.gguf");
     refuse(in, "/nowhere/x.gguf", &desc, WICK_ERR_NOT_FOUND, "/nowhere/x.gguf");
+    refuse(in, "", &desc, WICK_ERR_NOT_FOUND, "cannot write ''");
     refuse(in, NULL, &desc, WICK_ERR_ARGUMENT, "NULL");
     refuse(in, out, &(wick_quantize_desc){.type = NULL}, WICK_ERR_ARGUMENT, "NULL");
     assert_int_equal(quantize(&desc, NULL), WICK_OK);
@@ -443,9 +542,19 @@ static void test_wrong_importance(void **state) {
     snprintf(matrix, sizeof matrix, "%s/imatrix.gguf", folder);
     write_importance(matrix, "imatrix", K / 2, 1);
     const wick_quantize_desc desc = {.type = "Q4_0", .imatrix = matrix};
-    wick_error error = {0};
-    assert_int_equal(quantize(&desc, &error), WICK_ERR_FORMAT);
-    assert_non_null(strstr(error.message, "does not fit tensor 'blk.0.attn_q.weight'"));
+    refuse(in, out, &desc, WICK_ERR_FORMAT, "does not fit tensor 'blk.0.attn_q.weight'");
+    contents other = {.values = {{.key = text_of("general.type"),
+                                  .type = WICK_VALUE_STRING,
+                                  .string = text_of("imatrix")}},
+                      .n_values = 1};
+    add(&other, "blk.0.ssm_in.weight.in_sum2", WICK_SHAPE(1, K));
+    add(&other, "blk.0.ssm_in.weight.counts", WICK_SHAPE(1, 1));
+    write_model(matrix, &other, 1);
+    refuse(in, out, &desc, WICK_ERR_FORMAT, "it knows no tensor of this one");
+    FILE *const damaged = fopen(matrix, "wb");
+    assert_non_null(damaged);
+    fclose(damaged);
+    refuse(in, out, &desc, WICK_ERR_FORMAT, "imatrix.gguf': byte 0");
     write_importance(matrix, "model", K, 1);
     refuse(in, out, &desc, WICK_ERR_FORMAT, "no importance matrix");
     refuse(in, out, &(wick_quantize_desc){.type = "Q4_0", .imatrix = in}, WICK_ERR_FORMAT,
@@ -459,9 +568,11 @@ static void test_wrong_importance(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_mixes),      IN_FOLDER(test_all_types),    IN_FOLDER(test_fallbacks),
-        IN_FOLDER(test_contents),   IN_FOLDER(test_bad_elements), IN_FOLDER(test_refusals),
-        IN_FOLDER(test_unfinished), IN_FOLDER(test_importance),   IN_FOLDER(test_wrong_importance),
+        IN_FOLDER(test_mixes),      IN_FOLDER(test_mixes_of_families),
+        IN_FOLDER(test_all_types),  IN_FOLDER(test_fallbacks),
+        IN_FOLDER(test_contents),   IN_FOLDER(test_bad_elements),
+        IN_FOLDER(test_refusals),   IN_FOLDER(test_unfinished),
+        IN_FOLDER(test_importance), IN_FOLDER(test_wrong_importance),
     };
     return cmocka_run_group_tests_name("quantize", tests, NULL, NULL);
 }

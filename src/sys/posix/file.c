@@ -179,6 +179,7 @@ static int open_temporary(wk_file_writer *writer) {
 
 /* A path that names a device or a pipe ("/dev/stdout") must not be replaced by a file. */
 static wick_status open_target(wk_file_writer *writer, wick_error *err) {
+    if (writer->path[0] == '\0') return fail_errno(err, ENOENT, "write", writer->path);
     struct stat status;
     const bool exists = stat(writer->path, &status) == 0;
     if (exists && S_ISDIR(status.st_mode)) {
