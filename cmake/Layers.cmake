@@ -54,6 +54,8 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
     wick_isa_flags(arm/*_dotprod.c -march=armv8.2-a+dotprod ${arm_integers})
     wick_isa_flags(arm/*_i8mm.c -march=armv8.2-a+dotprod+i8mm ${arm_integers})
     list(APPEND cpu_sources backend/cpu/arm/*.c)
+elseif(WICK_WASM)
+    list(APPEND cpu_sources backend/cpu/wasm/*.c)
 endif()
 
 wick_layer(wick_core SOURCES core/*.c)

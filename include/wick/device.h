@@ -44,6 +44,7 @@ typedef enum wick_isa {
     WICK_ISA_NEON, /* every 64-bit ARM */
     WICK_ISA_DOTPROD,
     WICK_ISA_I8MM,
+    WICK_ISA_SIMD128, /* WebAssembly */
 } wick_isa;
 
 typedef struct wick_device_desc {
@@ -94,7 +95,7 @@ typedef struct wick_device_info {
     wick_backend backend;
     char name[128];        /* of the hardware that computes: "AMD EPYC 9B45" */
     char backend_name[32]; /* "cpu" */
-    char isa[16];          /* CPU: "ref", "avx2", "avx512", "neon", "dotprod", "i8mm" */
+    char isa[16];          /* CPU: "ref", "avx2", "avx512", "neon", "dotprod", "i8mm", "simd128" */
     int n_threads;
     uint64_t memory_total, memory_available; /* bytes; 0 unknown */
     bool is_fallback;                        /* AUTO had to take the CPU ... */

@@ -27,6 +27,7 @@ static const struct {
     [WICK_ISA_NEON] = {"neon", WK_CPU_NEON, WK_CPU_NEON},
     [WICK_ISA_DOTPROD] = {"dotprod", WK_CPU_DOTPROD, WK_CPU_NEON | WK_CPU_DOTPROD},
     [WICK_ISA_I8MM] = {"i8mm", WK_CPU_I8MM, UINT32_MAX},
+    [WICK_ISA_SIMD128] = {"simd128", WK_CPU_SIMD128, WK_CPU_SIMD128},
 };
 
 static wick_status choose_features(wick_isa isa, uint32_t *features, wick_error *err) {

@@ -1,6 +1,6 @@
 /* backend/cpu/cpu_kernel.h: what a CPU kernel is, and the list of them.
  *
- * A kernel is chosen by walking kernels_x86.def or kernels_arm.def and then kernels.def (ref) from
+ * A kernel is chosen by walking kernels_x86.def, kernels_arm.def or kernels_wasm.def and then kernels.def (ref) from
  * the top: the first one whose needs the processor (and the mask) has and that accepts the op. */
 #ifndef WK_BACKEND_CPU_KERNEL_H
 #define WK_BACKEND_CPU_KERNEL_H
@@ -36,6 +36,7 @@ typedef struct wk_cpu_kernel {
 /* Kernels of another architecture are declared here but neither built nor in the table. */
 #define WK_CPU_KERNEL(symbol) extern const wk_cpu_kernel symbol;
 #include "backend/cpu/kernels_arm.def"
+#include "backend/cpu/kernels_wasm.def"
 #include "backend/cpu/kernels_x86.def"
 #include "backend/cpu/kernels.def"
 #undef WK_CPU_KERNEL

@@ -12,6 +12,11 @@
 #else
 #define HAS_ARM 0
 #endif
+#if defined(__wasm_simd128__)
+#define HAS_WASM 1
+#else
+#define HAS_WASM 0
+#endif
 
 static const wk_cpu_kernel *const kernels[] = {
 #define WK_CPU_KERNEL(symbol) &symbol,
@@ -20,6 +25,9 @@ static const wk_cpu_kernel *const kernels[] = {
 #endif
 #if HAS_ARM
 #include "backend/cpu/kernels_arm.def"
+#endif
+#if HAS_WASM
+#include "backend/cpu/kernels_wasm.def"
 #endif
 #include "backend/cpu/kernels.def"
 #undef WK_CPU_KERNEL

@@ -1,0 +1,8 @@
+/* wasm/vector_wasm.c: elementwise ops, reductions, norms and copies for WebAssembly's SIMD. */
+#include "backend/cpu/wasm/vector_simd_wasm.h"
+
+#include "backend/cpu/simd/vector_kernels.h"
+
+#define KERNEL(...) VECTOR_KERNEL(wasm, __VA_ARGS__)
+VECTOR_KERNELS(KERNEL)
+#undef KERNEL
