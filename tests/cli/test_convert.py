@@ -1,6 +1,7 @@
 """wick convert: what it makes of a checkpoint is what other converters made of it: the fixtures of
 families are taken apart into folders as Hugging Face has them, and converted back."""
 
+import base64
 import json
 import os
 import re
@@ -9,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from test_cli import equal, fails, main, succeeds
+from test_cli import DATA, equal, fails, main, succeeds
 
 SHARED = os.environ.get("WICK_SHARED_DATA")
 
@@ -441,7 +442,7 @@ def test_sentencepiece():
         return "WICK_SHARED_DATA is not set"
     pieces = [piece(b"<unk>", 0, 2), piece(b"<s>", 0, 3), piece(b"<0x41>", 0, 6),
               piece("\u2581a".encode(), -1.5, 1)]
-    bpe, unigram = bytes([18, 2, 24, 2]), bytes([18, 2, 24, 1])
+    bpe = bytes([18, 2, 24, 2])
     no_prefix = bytes([26, 2, 24, 0])
     with tempfile.TemporaryDirectory() as top:
         tiny, out = Path(top) / "tiny", Path(top) / "out.gguf"
@@ -462,10 +463,67 @@ def test_sentencepiece():
         (tiny / "tokenizer.json").unlink()
         succeeds("convert", tiny, out, "--force")
         equal(Gguf(out).values["tokenizer.ggml.tokens"][4], "[PAD4]")
-        for content, words in ((b"".join(pieces) + unigram, "unigram"), (b"", "no pieces"),
+        for content, words in ((b"", "no pieces"),
                                (b"".join(pieces)[:-1], "no field"), (b"\xff" * 20, "byte 0")):
             (tiny / "tokenizer.model").write_bytes(content)
             fails(1, words, arguments=["convert", tiny, f"{top}/x.gguf"])
+    return None
+
+
+def unigram_files(folder, values):
+    """tokenizer.json and tokenizer.model of what the fixture holds."""
+    charsmap = bytes(values["precompiled_charsmap"])
+    tokens = list(zip(values["tokens"], values["scores"], values["token_type"]))
+    (folder / "tokenizer.json").write_text(json.dumps({
+        "normalizer": {"type": "Sequence", "normalizers": [
+            {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()},
+            {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u2581"}]},
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": True},
+        "post_processor": {"type": "TemplateProcessing", "single": [
+            {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>"}}]},
+        "added_tokens": [{"id": i, "content": text, "special": True}
+                         for i, (text, _, kind) in enumerate(tokens) if kind == 3],
+        "model": {"type": "Unigram", "unk_id": 0,
+                  "vocab": [[text, score] for text, score, _ in tokens]}}))
+    normalizer = b"\x12" + varint(len(charsmap)) + charsmap
+    (folder / "tokenizer.model").write_bytes(
+        b"".join(piece(text.encode(), score, kind) for text, score, kind in tokens) +
+        b"\x12\x02\x18\x01" + b"\x1a" + varint(len(normalizer)) + normalizer)
+
+
+def varint(n):
+    out = b""
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+
+
+def test_unigram():
+    """Of either file comes the fixture's vocabulary, which cuts texts as SentencePiece does."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    expected = Gguf(DATA / "vocab/unigram.gguf").values
+    start = "tokenizer.ggml."
+    own = {key[len(start):]: value for key, value in expected.items() if key.startswith(start)}
+    texts = (DATA / "vocab/unigram.inp").read_bytes().decode().split("\n__ggml_vocab_test__\n")
+    with tempfile.TemporaryDirectory() as top:
+        tiny = Path(top) / "tiny"
+        take_apart(FIXTURES[0], tiny)
+        change(tiny / "config.json", lambda c: c.update(eos_token_id=2))
+        (tiny / "tokenizer_config.json").unlink()
+        unigram_files(tiny, own)
+        for file in ("tokenizer.model", "tokenizer.json"):
+            succeeds("convert", tiny, f"{top}/out.gguf", "--force")
+            got = Gguf(f"{top}/out.gguf").values
+            for key in ("model", "tokens", "scores", "token_type", "unknown_token_id",
+                        "eos_token_id", "add_space_prefix", "remove_extra_whitespaces",
+                        "precompiled_charsmap", "add_bos_token", "add_eos_token"):
+                equal((file, key, got.get(start + key)), (file, key, own[key]))
+            lines = (DATA / "vocab/unigram.out").read_text().splitlines()
+            for text, ids in list(zip(texts, lines, strict=True))[::6]:
+                out = succeeds("tokenize", f"{top}/out.gguf", "--ids", "--no-special", text)
+                equal(out.decode().strip(), ids.strip())
+            (tiny / "tokenizer.model").unlink(missing_ok=True)
     return None
 
 
@@ -503,7 +561,13 @@ def test_refusals():
         ("config.json", lambda c: c.update(rope_scaling={"rope_type": "frog", "factor": 2}),
          "rotary scaling of the type 'frog'"),
         ("config.json", lambda c: c.update(use_sliding_window=True), "use_sliding_window"),
-        ("tokenizer.json", lambda c: c["model"].update(type="Unigram"), "'Unigram'"),
+        ("tokenizer.json", lambda c: c["model"].update(type="WordLevel"), "'WordLevel'"),
+        ("tokenizer.json", lambda c: c["model"].update(type="Unigram"), "no model.vocab"),
+        ("tokenizer.json", lambda c: c.update(pre_tokenizer={"type": "Sequence", "pretokenizers": [
+            {"type": "Split", "pattern": {"Regex": "frog+"}}, {"type": "ByteLevel"}]}),
+         "'frog+' is not known yet"),
+        ("tokenizer_config.json", lambda c: c.update(chat_template=[{"name": "a.b"}]),
+         "has no name"),
         ("tokenizer.json", lambda c: c.update(pre_tokenizer={"type": "Metaspace"}),
          "SentencePiece"),
         ("tokenizer.json", lambda c: c["model"]["merges"].append([1]), "merge 2"),
