@@ -76,7 +76,9 @@ const cli_command cli_convert = {
     .name = "convert",
     .summary = "make a GGUF file of a folder from Hugging Face",
     .details = "  wick convert Qwen3-0.6B/ Qwen3-0.6B.gguf\n\n"
-               "Known are llama, mistral, qwen2, qwen3 and bert: see docs/convert.md.\n",
+               "Known are llama, mistral, mixtral, smollm3, granite, qwen2, qwen2_moe, qwen3,\n"
+               "qwen3_moe, gemma, gemma2, gemma3_text, phi, phi3, olmo2, olmo3, cohere, glm4,\n"
+               "stablelm, starcoder2, gpt2, gpt_neox, falcon and bert: see docs/convert.md.\n",
     .groups = groups,
     .options_size = sizeof(convert_options),
     .run = run,

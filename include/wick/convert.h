@@ -92,9 +92,10 @@ typedef struct wick_converting wick_converting;
 
 /* Reads config.json, tokenizer.model or tokenizer.json, and the headers of model.safetensors, or of
  * the files that model.safetensors.index.json names, all in folder, and begins to write out under a
- * temporary name beside it. WICK_ERR_UNSUPPORTED: the model's type, its tokenizer or something in
- * its config is not known, by name; WICK_ERR_FORMAT, WICK_ERR_NOT_FOUND: a file is damaged or
- * missing; else like wick_file_write_start. */
+ * temporary name beside it, once it is sure that what comes of them is a model that opens.
+ * WICK_ERR_UNSUPPORTED: the model's type, its tokenizer or something in its config is not known, by
+ * name; WICK_ERR_FORMAT, WICK_ERR_NOT_FOUND: a file or a tensor is damaged or missing; else like
+ * wick_file_write_start. */
 WICK_API wick_status wick_convert_start(const char *folder, const char *out,
                                         const wick_convert_desc *desc, wick_converting **converting,
                                         wick_error *error);

@@ -1,363 +1,15 @@
 """wick convert: what it makes of a checkpoint is what other converters made of it: the fixtures of
 families are taken apart into folders as Hugging Face has them, and converted back."""
 
-import base64
-import json
 import os
-import re
 import struct
 import sys
 import tempfile
 from pathlib import Path
 
-from test_cli import DATA, equal, fails, main, succeeds
-
-SHARED = os.environ.get("WICK_SHARED_DATA")
-
-DECODER = {
-    "token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head",
-    "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
-    "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
-    "attn_qkv": "self_attn.qkv_proj", "attn_output": "self_attn.o_proj",
-    "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
-    "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
-    "ffn_gate_inp": "mlp.gate", "ffn_gate_exps": "mlp.experts.#.gate_proj",
-    "ffn_up_exps": "mlp.experts.#.up_proj", "ffn_down_exps": "mlp.experts.#.down_proj",
-    "ffn_gate_shexp": "mlp.shared_expert.gate_proj", "ffn_up_shexp": "mlp.shared_expert.up_proj",
-    "ffn_down_shexp": "mlp.shared_expert.down_proj", "ffn_gate_inp_shexp": "mlp.shared_expert_gate",
-}
-MIXTRAL = {**DECODER, "ffn_gate_inp": "block_sparse_moe.gate",
-           "ffn_gate_exps": "block_sparse_moe.experts.#.w1",
-           "ffn_up_exps": "block_sparse_moe.experts.#.w3",
-           "ffn_down_exps": "block_sparse_moe.experts.#.w2"}
-NORMED = {**DECODER, "post_attention_norm": "post_attention_layernorm",
-          "ffn_norm": "pre_feedforward_layernorm", "post_ffw_norm": "post_feedforward_layernorm"}
-GLM4 = {**DECODER, "ffn_up": "mlp.gate_up_proj", "post_attention_norm": "post_self_attn_layernorm",
-        "post_ffw_norm": "post_mlp_layernorm"}
-PHI = {**DECODER, "attn_output": "self_attn.dense", "ffn_up": "mlp.fc1", "ffn_down": "mlp.fc2",
-       "output_norm": "model.final_layernorm"}
-STABLELM = {**DECODER, "attn_q_norm": "self_attn.q_layernorm.norms.#",
-            "attn_k_norm": "self_attn.k_layernorm.norms.#"}
-GPT2 = {"token_embd": "transformer.wte", "position_embd": "transformer.wpe",
-        "output_norm": "transformer.ln_f", "attn_norm": "ln_1", "attn_qkv": "attn.c_attn",
-        "attn_output": "attn.c_proj", "ffn_norm": "ln_2", "ffn_up": "mlp.c_fc",
-        "ffn_down": "mlp.c_proj"}
-NEOX = {"token_embd": "gpt_neox.embed_in", "output_norm": "gpt_neox.final_layer_norm",
-        "output": "embed_out", "attn_norm": "input_layernorm",
-        "ffn_norm": "post_attention_layernorm", "attn_qkv": "attention.query_key_value",
-        "attn_output": "attention.dense", "ffn_up": "mlp.dense_h_to_4h",
-        "ffn_down": "mlp.dense_4h_to_h"}
-FALCON = {"token_embd": "transformer.word_embeddings", "output_norm": "transformer.ln_f",
-          "attn_norm": "input_layernorm", "attn_qkv": "self_attention.query_key_value",
-          "attn_output": "self_attention.dense", "ffn_up": "mlp.dense_h_to_4h",
-          "ffn_down": "mlp.dense_4h_to_h"}
-BERT = {
-    "token_embd": "embeddings.word_embeddings", "position_embd": "embeddings.position_embeddings",
-    "token_types": "embeddings.token_type_embeddings", "token_embd_norm": "embeddings.LayerNorm",
-    "attn_q": "attention.self.query", "attn_k": "attention.self.key",
-    "attn_v": "attention.self.value", "attn_output": "attention.output.dense",
-    "attn_output_norm": "attention.output.LayerNorm", "ffn_up": "intermediate.dense",
-    "ffn_down": "output.dense", "layer_output_norm": "output.LayerNorm",
-}
-MOE = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok",
-       "expert_feed_forward_length": "moe_intermediate_size",
-       "expert_shared_feed_forward_length": "shared_expert_intermediate_size"}
-
-
-def scaling_of_gemma3(config):
-    """As transformers 5 writes it: for each kind of layer."""
-    config["rope_parameters"] = {
-        "full_attention": {**config.pop("rope_scaling"), "rope_theta": config.pop("rope_theta")},
-        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}
-
-
-def windows_of_olmo3(config):
-    config["layer_types"] = ["sliding_attention" if is_windowed else "full_attention"
-                             for is_windowed in config.pop("pattern")]
-
-
-def parts_of_rope(factor):
-    return lambda config: config.update(partial_rotary_factor=factor)
-
-
-# A fixture's name, its model_type, the names of its tensors in the checkpoint, keys of its own in
-# config.json, what else is done to config.json.
-FIXTURES = [
-    ("llama", "llama", "model.layers.", DECODER, {}, None),
-    ("llama-bias-tied", "llama", "model.layers.", DECODER, {}, None),
-    ("llama-rope-linear", "llama", "model.layers.", DECODER, {}, None),
-    ("llama-rope-llama3", "llama", "model.layers.", DECODER, {}, None),
-    ("llama-rope-yarn", "llama", "model.layers.", DECODER, {}, None),
-    ("mistral", "mistral", "model.layers.", DECODER, {}, None),
-    ("qwen2", "qwen2", "model.layers.", DECODER, {}, None),
-    ("qwen3", "qwen3", "model.layers.", DECODER, {}, None),
-    ("bert", "bert", "encoder.layer.", BERT,
-     {"block_count": "num_hidden_layers"}, lambda c: c.update(hidden_act="gelu")),
-    ("mixtral", "mixtral", "model.layers.", MIXTRAL,
-     {**MOE, "expert_count": "num_local_experts"}, None),
-    ("qwen2moe", "qwen2_moe", "model.layers.", DECODER, MOE, None),
-    ("qwen3moe", "qwen3_moe", "model.layers.", DECODER, MOE, None),
-    ("smollm3", "smollm3", "model.layers.", DECODER, {}, None),
-    ("granite", "granite", "model.layers.", DECODER,
-     {"attention.scale": "attention_multiplier", "embedding_scale": "embedding_multiplier",
-      "residual_scale": "residual_multiplier", "logit_scale": "logits_scaling"}, None),
-    ("gemma", "gemma", "model.layers.", DECODER, {},
-     lambda c: c.update(hidden_act="gelu", hidden_activation=None)),
-    ("gemma2", "gemma2", "model.layers.", NORMED,
-     {"attn_logit_softcapping": "attn_logit_softcapping",
-      "final_logit_softcapping": "final_logit_softcapping",
-      "attention.sliding_window": "sliding_window"},
-     lambda c: c.update(hidden_activation="gelu_pytorch_tanh")),
-    ("gemma3", "gemma3_text", "model.layers.", NORMED,
-     {"attention.sliding_window": "sliding_window"}, scaling_of_gemma3),
-    ("gemma3", "gemma3_text", "model.layers.", NORMED,
-     {"attention.sliding_window": "sliding_window", "rope.freq_base_swa": "rope_local_base_freq"},
-     None),
-    ("phi2", "phi", "model.layers.", PHI, {}, parts_of_rope(0.5)),
-    ("phi3", "phi3", "model.layers.", {**DECODER, "ffn_up": "mlp.gate_up_proj"},
-     {"attention.sliding_window": "sliding_window",
-      "rope.scaling.original_context_length": "original_max_position_embeddings"}, None),
-    ("phi3-longrope", "phi3", "model.layers.", {**DECODER, "ffn_up": "mlp.gate_up_proj"},
-     {"attention.sliding_window": "sliding_window",
-      "rope.scaling.original_context_length": "original_max_position_embeddings"}, None),
-    ("olmo2", "olmo2", "model.layers.", NORMED, {}, None),
-    ("olmo3", "olmo3", "model.layers.", NORMED,
-     {"attention.sliding_window": "sliding_window", "attention.sliding_window_pattern": "pattern"},
-     windows_of_olmo3),
-    ("command-r", "cohere", "model.layers.", DECODER, {"logit_scale": "logit_scale"}, None),
-    ("glm4", "glm4", "model.layers.", GLM4, {}, parts_of_rope(0.5)),
-    ("stablelm", "stablelm", "model.layers.", DECODER,
-     {"use_parallel_residual": "use_parallel_residual"}, parts_of_rope(0.25)),
-    ("stablelm-12b", "stablelm", "model.layers.", STABLELM,
-     {"use_parallel_residual": "use_parallel_residual"}, parts_of_rope(0.5)),
-    ("starcoder2", "starcoder2", "model.layers.",
-     {**DECODER, "ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"},
-     {"attention.layer_norm_epsilon": "norm_epsilon"}, None),
-    ("gpt2", "gpt2", "h.", GPT2,
-     {"block_count": "n_layer", "context_length": "n_positions", "embedding_length": "n_embd",
-      "feed_forward_length": None, "attention.head_count": "n_head",
-      "attention.layer_norm_epsilon": "layer_norm_epsilon"},
-     lambda c: c.update(n_inner=None, activation_function="gelu_new")),
-    ("gptneox", "gpt_neox", "gpt_neox.layers.", NEOX,
-     {"use_parallel_residual": "use_parallel_residual"}, lambda c: c.update(rotary_pct=0.25)),
-    ("falcon-7b", "falcon", "transformer.h.", FALCON,
-     {"context_length": None, "feed_forward_length": None, "attention.head_count_kv": None,
-      "attention.layer_norm_epsilon": "layer_norm_epsilon"},
-     lambda c: c.update(multi_query=True, alibi=False, num_kv_heads=4)),
-    ("falcon-40b", "falcon", "transformer.h.",
-     {**FALCON, "attn_norm": "ln_mlp", "attn_norm_2": "ln_attn"},
-     {"context_length": None, "feed_forward_length": None,
-      "attention.head_count_kv": "num_kv_heads",
-      "attention.layer_norm_epsilon": "layer_norm_epsilon"},
-     lambda c: c.update(new_decoder_architecture=True, multi_query=True)),
-]
-BPE_FIXTURE, BERT_FIXTURE = FIXTURES[6], FIXTURES[8]
-CONFIG = {
-    "block_count": "num_hidden_layers", "context_length": "max_position_embeddings",
-    "embedding_length": "hidden_size", "feed_forward_length": "intermediate_size",
-    "attention.head_count": "num_attention_heads",
-    "attention.head_count_kv": "num_key_value_heads", "attention.key_length": "head_dim",
-    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
-    "attention.layer_norm_epsilon": "layer_norm_eps", "rope.freq_base": "rope_theta",
-    "vocab_size": "vocab_size",
-}
-# What other converters write, and what means the same without it.
-UNWRITTEN = {"command-r.rope.scaling.type", "falcon.tensor_data_layout"}
-LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-          "original_max_position_embeddings": 32}
-SIZES = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-
-
-class Gguf:
-    """Values by key, and of each tensor its extents (rows first), type number and bytes."""
-
-    def __init__(self, path):
-        self.data, self.at = Path(path).read_bytes(), 8
-        n_tensors, n_values = self.take("Q"), self.take("Q")
-        self.values = {}
-        for _ in range(n_values):
-            key = self.text()
-            self.values[key] = self.value(self.take("I"))
-        described = []
-        for _ in range(n_tensors):
-            name = self.text()
-            shape = [self.take("Q") for _ in range(self.take("I"))][::-1]
-            described.append((name, shape, self.take("I"), self.take("Q")))
-        base = (self.at + 31) // 32 * 32
-        self.tensors = {}
-        for name, shape, kind, offset in described:
-            size = {0: 4, 1: 2, 30: 2}[kind]
-            for extent in shape:
-                size *= extent
-            self.tensors[name] = (shape, kind, self.data[base + offset:base + offset + size])
-
-    def take(self, kind):
-        value = struct.unpack_from("<" + kind, self.data, self.at)[0]
-        self.at += struct.calcsize("<" + kind)
-        return value
-
-    def text(self):
-        size = self.take("Q")
-        self.at += size
-        return self.data[self.at - size:self.at].decode()
-
-    def value(self, kind):
-        if kind == 8:
-            return self.text()
-        if kind != 9:
-            return self.take(SIZES[kind])
-        kind, count = self.take("I"), self.take("Q")
-        return [self.value(kind) for _ in range(count)]
-
-
-def checkpoint_name(name, layers, names):
-    match = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)", name)
-    layer, stem, end = match.groups()
-    return (f"{layers}{layer}." if layer else "") + f"{names[stem]}.{end}"
-
-
-def halves_apart(data, n_rows, n_heads):
-    """Rows 0 1 2 3 ... of each head to 0 2 4 ... 1 3 5 ...: undoes what the converter did."""
-    size, dim = len(data) // n_rows, n_rows // n_heads
-    order = [h * dim + i for h in range(n_heads) for p in (0, 1) for i in range(p, dim, 2)]
-    return b"".join(data[row * size:(row + 1) * size] for row in order)
-
-
-def write_safetensors(path, tensors):
-    header, at = {}, 0
-    for name, (shape, data) in tensors.items():
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + len(data)]}
-        at += len(data)
-    text = json.dumps(header).encode()
-    with open(path, "wb") as out:
-        out.write(struct.pack("<Q", len(text)) + text)
-        for _, data in tensors.values():
-            out.write(data)
-
-
-def tokenizer(kind, n):
-    """Byte-level BPE or WordPiece with n tokens; two of them are added ones."""
-    words = ["a", "b", "ab"] + [f"w{i}" for i in range(n - 6)] + ["w1w2"]
-    added = [{"id": n - 2, "content": "<s>", "special": True},
-             {"id": n - 1, "content": "<think>", "special": False}]
-    if kind == "WordPiece":
-        words[2] = "##b"
-        model = {"type": kind, "continuing_subword_prefix": "##"}
-        return {"model": {**model, "vocab": {w: i for i, w in enumerate(words)}},
-                "added_tokens": added}
-    model = {"type": "BPE", "vocab": {w: i for i, w in enumerate(words)},
-             "merges": ["a b", ["w1", "w2"]]}
-    return {"model": model, "added_tokens": added, "pre_tokenizer": {"type": "ByteLevel"}}
-
-
-def groups_of_heads(data, n_rows, n_q, n_kv):
-    """Heads of q, then of k, then of v to groups of each head of keys: undoes the regrouping."""
-    n_heads, q_per_group = n_q + 2 * n_kv, n_q // n_kv
-    size = len(data) // n_rows * (n_rows // n_heads)
-    order = []
-    for group in range(n_kv):
-        order += range(group * q_per_group, (group + 1) * q_per_group)
-        order += [n_q + group, n_q + n_kv + group]
-    return b"".join(data[head * size:(head + 1) * size] for head in order)
-
-
-def transposed(data, n_rows):
-    width = len(data) // n_rows
-    return b"".join(data[row * width + at:row * width + at + 4]
-                    for at in range(0, width, 4) for row in range(n_rows))
-
-
-def without_one(data):
-    return b"".join(struct.pack("<f", x - 1) for (x,) in struct.iter_unpack("<f", data))
-
-
-def in_checkpoint(gguf, kind, name, data, shape):
-    """The bytes that the checkpoint has of a tensor, and their extents."""
-    value = lambda key: gguf.values[f"{gguf.values['general.architecture']}.attention.{key}"]
-    stem = name.split(".")[-2]
-    heads = {"attn_q": "head_count", "attn_k": "head_count_kv"}.get(stem)
-    if heads and kind in ("llama", "mistral", "mixtral", "smollm3", "granite"):
-        return halves_apart(data, shape[0], value(heads)), shape
-    if stem == "attn_qkv" and kind in ("gpt_neox", "falcon"):
-        n_q = value("head_count")
-        n_kv = value("head_count_kv") if kind == "falcon" else n_q
-        return groups_of_heads(data, shape[0], n_q, n_kv), shape
-    if kind == "gpt2" and name.startswith("blk.") and len(shape) == 2:
-        return transposed(data, shape[0]), shape[::-1]
-    if kind.startswith("gemma") and stem.endswith("norm"):
-        return without_one(data), shape
-    return data, shape
-
-
-def checkpoint_of(gguf, kind, layers, names):
-    tensors = {}
-    for name, (shape, _, data) in gguf.tensors.items():
-        if name.startswith("rope_"):
-            continue
-        theirs = checkpoint_name(name, layers, names)
-        data, shape = in_checkpoint(gguf, kind, name, data, shape)
-        if "#" not in theirs:
-            tensors[theirs] = (shape, data)
-            continue
-        size = len(data) // shape[0]
-        for i in reversed(range(shape[0])):  # in another order than they will have
-            tensors[theirs.replace("#", str(i))] = (shape[1:], data[i * size:(i + 1) * size])
-    return tensors
-
-
-def config_of(gguf, kind, keys, edit):
-    prefix = gguf.values["general.architecture"] + "."
-    config = {"model_type": kind}
-    for key, theirs in {**CONFIG, **keys}.items():
-        if theirs and prefix + key in gguf.values:
-            config[theirs] = gguf.values[prefix + key]
-    config["type_vocab_size"] = gguf.values.get("tokenizer.ggml.token_type_count")
-    config["vocab_size"] = gguf.tensors["token_embd.weight"][0][0]
-    scaling = prefix + "rope.scaling."
-    if scaling + "factor" in gguf.values:
-        config["rope_scaling"] = {"type": gguf.values[scaling + "type"],
-                                  "factor": gguf.values[scaling + "factor"]}
-    if scaling + "yarn_beta_fast" in gguf.values:
-        config["rope_scaling"].update(
-            original_max_position_embeddings=gguf.values[scaling + "original_context_length"],
-            beta_fast=gguf.values[scaling + "yarn_beta_fast"],
-            beta_slow=gguf.values[scaling + "yarn_beta_slow"], attention_factor=None)
-    if "rope_freqs.weight" in gguf.tensors:
-        config["rope_parameters"] = {**LLAMA3, "rope_theta": config.pop("rope_theta")}
-    if "rope_factors_long.weight" in gguf.tensors:
-        factors = {end: [x for (x,) in struct.iter_unpack(
-            "<f", gguf.tensors[f"rope_factors_{end}.weight"][2])] for end in ("long", "short")}
-        config["rope_scaling"] = {"type": "longrope", "long_factor": factors["long"],
-                                  "short_factor": factors["short"]}
-    if edit:
-        edit(config)
-    return config
-
-
-def take_apart(fixture, folder, n_files=1):
-    file, kind, layers, names, keys, edit = fixture
-    gguf = Gguf(f"{SHARED}/families/{file}.gguf")
-    config = config_of(gguf, kind, keys, edit)
-    tensors = checkpoint_of(gguf, kind, layers, names)
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(config))
-    if kind == "bert":
-        (folder / "1_Pooling").mkdir()
-        (folder / "1_Pooling/config.json").write_text('{"pooling_mode_mean_tokens": true}')
-    kind = "WordPiece" if kind == "bert" else "BPE"
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer(kind, config["vocab_size"])))
-    (folder / "tokenizer_config.json").write_text(json.dumps(
-        {"bos_token": {"content": "<s>"}, "eos_token": "a", "add_bos_token": True,
-         "chat_template": "{{ x }}"}))
-    if n_files == 1:
-        write_safetensors(folder / "model.safetensors", tensors)
-        return gguf
-    places = {name: f"model-{i % n_files + 1:05}-of-{n_files:05}.safetensors"
-              for i, name in enumerate(tensors)}
-    for file in set(places.values()):
-        write_safetensors(folder / file, {n: t for n, t in tensors.items() if places[n] == file})
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
-    return gguf
+from hf_folder import (FIXTURES, SHARED, UNWRITTEN, Gguf, change, checkpoint_of, take_apart,
+                       write_safetensors)
+from test_cli import equal, fails, main, succeeds
 
 
 def is_near(a, b):
@@ -408,125 +60,6 @@ def test_fixtures_come_back():
     return None
 
 
-def test_vocabularies():
-    if not SHARED:
-        return "WICK_SHARED_DATA is not set"
-    with tempfile.TemporaryDirectory() as top:
-        take_apart(BPE_FIXTURE, Path(top) / "bpe")
-        take_apart(BERT_FIXTURE, Path(top) / "pieces")
-        succeeds("convert", f"{top}/bpe", f"{top}/bpe.gguf")
-        succeeds("convert", f"{top}/pieces", f"{top}/pieces.gguf")
-        bpe, pieces = Gguf(f"{top}/bpe.gguf").values, Gguf(f"{top}/pieces.gguf").values
-    equal(bpe["tokenizer.ggml.model"], "gpt2")
-    equal(bpe["tokenizer.ggml.pre"], "gpt-2")
-    equal(bpe["tokenizer.ggml.tokens"][:4] + bpe["tokenizer.ggml.tokens"][-2:],
-          ["a", "b", "ab", "w0", "<s>", "<think>"])
-    equal(bpe["tokenizer.ggml.token_type"][-3:], [1, 3, 4])
-    equal(bpe["tokenizer.ggml.merges"], ["a b", "w1 w2"])
-    equal(bpe["tokenizer.ggml.bos_token_id"], len(bpe["tokenizer.ggml.tokens"]) - 2)
-    equal(bpe["tokenizer.ggml.eos_token_id"], 0)
-    equal(bpe["tokenizer.ggml.add_bos_token"], True)
-    equal(bpe["tokenizer.chat_template"], "{{ x }}")
-    equal(pieces["tokenizer.ggml.model"], "bert")
-    equal(pieces["tokenizer.ggml.tokens"][:3], ["\u2581a", "\u2581b", "b"])
-
-
-def piece(text, score, kind):
-    inner = bytes([10, len(text)]) + text + b"\x15" + struct.pack("<f", score) + bytes([24, kind])
-    return bytes([10, len(inner)]) + inner
-
-
-def test_sentencepiece():
-    """Pieces are those of tokenizer.model; tokenizer.json adds to them."""
-    if not SHARED:
-        return "WICK_SHARED_DATA is not set"
-    pieces = [piece(b"<unk>", 0, 2), piece(b"<s>", 0, 3), piece(b"<0x41>", 0, 6),
-              piece("\u2581a".encode(), -1.5, 1)]
-    bpe = bytes([18, 2, 24, 2])
-    no_prefix = bytes([26, 2, 24, 0])
-    with tempfile.TemporaryDirectory() as top:
-        tiny, out = Path(top) / "tiny", Path(top) / "out.gguf"
-        take_apart(FIXTURES[0], tiny)
-        (tiny / "tokenizer.json").write_text(json.dumps({"added_tokens": [
-            {"id": 1, "content": "<s>", "special": True},
-            {"id": 4, "content": "<think>", "special": False}]}))
-        (tiny / "tokenizer.model").write_bytes(b"".join(pieces) + bpe + no_prefix)
-        succeeds("convert", tiny, out)
-        values = Gguf(out).values
-        equal(values["tokenizer.ggml.model"], "llama")
-        equal(values["tokenizer.ggml.tokens"][:6],
-              ["<unk>", "<s>", "<0x41>", "\u2581a", "<think>", "[PAD5]"])
-        equal(values["tokenizer.ggml.token_type"][:6], [2, 3, 6, 1, 4, 5])
-        equal(values["tokenizer.ggml.scores"][2:5], [0, -1.5, -10000])
-        equal(values["tokenizer.ggml.add_space_prefix"], False)
-        equal(values["tokenizer.ggml.bos_token_id"], 1)
-        (tiny / "tokenizer.json").unlink()
-        succeeds("convert", tiny, out, "--force")
-        equal(Gguf(out).values["tokenizer.ggml.tokens"][4], "[PAD4]")
-        for content, words in ((b"", "no pieces"),
-                               (b"".join(pieces)[:-1], "no field"), (b"\xff" * 20, "byte 0")):
-            (tiny / "tokenizer.model").write_bytes(content)
-            fails(1, words, arguments=["convert", tiny, f"{top}/x.gguf"])
-    return None
-
-
-def unigram_files(folder, values):
-    """tokenizer.json and tokenizer.model of what the fixture holds."""
-    charsmap = bytes(values["precompiled_charsmap"])
-    tokens = list(zip(values["tokens"], values["scores"], values["token_type"]))
-    (folder / "tokenizer.json").write_text(json.dumps({
-        "normalizer": {"type": "Sequence", "normalizers": [
-            {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()},
-            {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u2581"}]},
-        "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": True},
-        "post_processor": {"type": "TemplateProcessing", "single": [
-            {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>"}}]},
-        "added_tokens": [{"id": i, "content": text, "special": True}
-                         for i, (text, _, kind) in enumerate(tokens) if kind == 3],
-        "model": {"type": "Unigram", "unk_id": 0,
-                  "vocab": [[text, score] for text, score, _ in tokens]}}))
-    normalizer = b"\x12" + varint(len(charsmap)) + charsmap
-    (folder / "tokenizer.model").write_bytes(
-        b"".join(piece(text.encode(), score, kind) for text, score, kind in tokens) +
-        b"\x12\x02\x18\x01" + b"\x1a" + varint(len(normalizer)) + normalizer)
-
-
-def varint(n):
-    out = b""
-    while n > 127:
-        out, n = out + bytes([n & 127 | 128]), n >> 7
-    return out + bytes([n])
-
-
-def test_unigram():
-    """Of either file comes the fixture's vocabulary, which cuts texts as SentencePiece does."""
-    if not SHARED:
-        return "WICK_SHARED_DATA is not set"
-    expected = Gguf(DATA / "vocab/unigram.gguf").values
-    start = "tokenizer.ggml."
-    own = {key[len(start):]: value for key, value in expected.items() if key.startswith(start)}
-    texts = (DATA / "vocab/unigram.inp").read_bytes().decode().split("\n__ggml_vocab_test__\n")
-    with tempfile.TemporaryDirectory() as top:
-        tiny = Path(top) / "tiny"
-        take_apart(FIXTURES[0], tiny)
-        change(tiny / "config.json", lambda c: c.update(eos_token_id=2))
-        (tiny / "tokenizer_config.json").unlink()
-        unigram_files(tiny, own)
-        for file in ("tokenizer.model", "tokenizer.json"):
-            succeeds("convert", tiny, f"{top}/out.gguf", "--force")
-            got = Gguf(f"{top}/out.gguf").values
-            for key in ("model", "tokens", "scores", "token_type", "unknown_token_id",
-                        "eos_token_id", "add_space_prefix", "remove_extra_whitespaces",
-                        "precompiled_charsmap", "add_bos_token", "add_eos_token"):
-                equal((file, key, got.get(start + key)), (file, key, own[key]))
-            lines = (DATA / "vocab/unigram.out").read_text().splitlines()
-            for text, ids in list(zip(texts, lines, strict=True))[::6]:
-                out = succeeds("tokenize", f"{top}/out.gguf", "--ids", "--no-special", text)
-                equal(out.decode().strip(), ids.strip())
-            (tiny / "tokenizer.model").unlink(missing_ok=True)
-    return None
-
-
 def test_types():
     if not SHARED:
         return "WICK_SHARED_DATA is not set"
@@ -544,53 +77,144 @@ def test_types():
     return None
 
 
-def change(path, edit):
-    content = json.loads(path.read_text())
-    edit(content)
-    path.write_text(json.dumps(content))
-
-
 def test_refusals():
     if not SHARED:
         return "WICK_SHARED_DATA is not set"
     cases = [
-        ("config.json", lambda c: c.update(model_type="frog"), "'frog' cannot be converted"),
+        ("config.json", lambda c: c.update(model_type="frog"),
+         ["'frog' cannot be converted", "llama", "gemma3_text"]),
+        ("config.json", lambda c: c.pop("model_type"), "no model_type"),
         ("config.json", lambda c: c.pop("hidden_size"), "'hidden_size' is missing"),
+        ("config.json", lambda c: c.pop("rms_norm_eps"), "'rms_norm_eps' is missing"),
         ("config.json", lambda c: c.update(num_attention_heads=0), "do not fit the heads"),
         ("config.json", lambda c: c.update(num_attention_heads=7), "do not fit the heads"),
+        ("config.json", lambda c: c.update(num_hidden_layers=3),
+         ["no whole model", "'blk.2.attn_norm.weight'"]),
+        ("config.json", lambda c: c.update(num_hidden_layers=1),
+         ["no whole model", "'blk.1.attn_norm.weight'"]),
+        ("config.json", lambda c: c.update(intermediate_size=95), ["no whole model", "ffn_down"]),
+        ("config.json", lambda c: c.update(hidden_act="gelu"), "activation 'gelu'"),
+        ("config.json", lambda c: c.update(partial_rotary_factor=2), "partial_rotary_factor"),
         ("config.json", lambda c: c.update(rope_scaling={"rope_type": "frog", "factor": 2}),
          "rotary scaling of the type 'frog'"),
+        ("config.json", lambda c: c.update(rope_scaling={"type": "linear"}), "'factor' is missing"),
+        ("config.json", lambda c: c.update(rope_scaling={"type": "linear", "factor": 0}),
+         "must be positive"),
+        ("config.json", lambda c: c.update(rope_scaling={"type": "yarn", "factor": 2}),
+         "'original_max_position_embeddings' is missing"),
+        ("config.json", lambda c: c.update(rope_scaling={
+            "type": "yarn", "factor": 2, "attention_factor": 3,
+            "original_max_position_embeddings": 8}), "'attention_factor'"),
+        ("config.json", lambda c: c.update(rope_scaling={"type": "longrope", "long_factor": 1},
+                                           original_max_position_embeddings=8), "no list"),
         ("config.json", lambda c: c.update(use_sliding_window=True), "use_sliding_window"),
         ("tokenizer.json", lambda c: c["model"].update(type="WordLevel"), "'WordLevel'"),
         ("tokenizer.json", lambda c: c["model"].update(type="Unigram"), "no model.vocab"),
+        ("tokenizer.json", lambda c: c.update(
+            model={"type": "Unigram", "vocab": [["a", 0]]}, normalizer={"type": "Lowercase"}),
+         "the normalizer 'Lowercase'"),
+        ("tokenizer.json", lambda c: c.update(
+            model={"type": "Unigram", "vocab": [["a", 0]]},
+            normalizer={"type": "Precompiled", "precompiled_charsmap": "?"}), "no base64"),
+        ("tokenizer.json", lambda c: c.update(model={"type": "Unigram", "vocab": [["a"]]}),
+         "no text with a score"),
+        ("tokenizer.json", lambda c: c.update(pre_tokenizer={"type": "Metaspace"}),
+         "SentencePiece"),
         ("tokenizer.json", lambda c: c.update(pre_tokenizer={"type": "Sequence", "pretokenizers": [
             {"type": "Split", "pattern": {"Regex": "frog+"}}, {"type": "ByteLevel"}]}),
          "'frog+' is not known yet"),
-        ("tokenizer_config.json", lambda c: c.update(chat_template=[{"name": "a.b"}]),
-         "has no name"),
-        ("tokenizer.json", lambda c: c.update(pre_tokenizer={"type": "Metaspace"}),
-         "SentencePiece"),
         ("tokenizer.json", lambda c: c["model"]["merges"].append([1]), "merge 2"),
         ("tokenizer.json", lambda c: c["model"]["vocab"].update(x=-1), "'x' has no id"),
+        ("tokenizer_config.json", lambda c: c.update(chat_template=[{"name": "a.b"}]),
+         "has no name"),
     ]
     for file, edit, words in cases:
         with tempfile.TemporaryDirectory() as top:
             take_apart(FIXTURES[0], Path(top) / "tiny")
             change(Path(top) / "tiny" / file, edit)
-            fails(1, words, arguments=["convert", f"{top}/tiny", f"{top}/out.gguf"])
+            words = [words] if isinstance(words, str) else words
+            fails(1, *words, arguments=["convert", f"{top}/tiny", f"{top}/out.gguf"])
             equal(sorted(os.listdir(top)), ["tiny"])
+    return None
+
+
+def test_folders_that_lie():
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    index = "model.safetensors.index.json"
     with tempfile.TemporaryDirectory() as top:
         tiny = Path(top) / "tiny"
+        arguments = ["convert", tiny, f"{top}/out.gguf"]
         take_apart(FIXTURES[0], tiny, 2)
-        change(tiny / "model.safetensors.index.json",
-               lambda c: c["weight_map"].update(x="../../etc/passwd"))
-        fails(1, "in another folder", arguments=["convert", tiny, f"{top}/out.gguf"])
-        (tiny / "model.safetensors.index.json").write_text("{")
-        fails(1, "index.json", arguments=["convert", tiny, f"{top}/out.gguf"])
-        (tiny / "model.safetensors.index.json").unlink()
-        fails(1, "model.safetensors", "check the path",
-              arguments=["convert", tiny, f"{top}/out.gguf"])
+        first = "model-00001-of-00002.safetensors"
+        for edit, words in (
+                (lambda c: c.update(x="../../etc/passwd"), "in another folder"),
+                (lambda c: c.update(x=first), f"'{first}' has no tensor 'x'"),
+                (lambda c: c.update(x="none.safetensors"), "none.safetensors"),
+                (lambda c: c.update(x=1), "'x' in the weight_map is no file's name"),
+                (lambda c: c.clear(), "no weight_map")):
+            kept = (tiny / index).read_text()
+            change(tiny / index, lambda c: edit(c["weight_map"]))
+            fails(1, words, arguments=arguments)
+            (tiny / index).write_text(kept)
+        second = (tiny / "model-00002-of-00002.safetensors").read_bytes()
+        (tiny / "model-00002-of-00002.safetensors").write_bytes(second[:-8])
+        fails(1, "model-00002-of-00002.safetensors", arguments=arguments)
+        (tiny / index).write_text("{")
+        fails(1, "index.json", arguments=arguments)
+        (tiny / index).unlink()
+        fails(1, "model.safetensors", "check the path", arguments=arguments)
         fails(1, "check the path", arguments=["convert", f"{top}/none", f"{top}/out.gguf"])
+        equal(sorted(os.listdir(top)), ["tiny"])
+    return None
+
+
+def test_tensors_that_do_not_fit():
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    named = lambda name: next(fixture for fixture in FIXTURES if fixture[0] == name)
+    expert = "model.layers.1.mlp.experts.2.up_proj.weight"
+    cases = [
+        ("llama", lambda t: t.pop("model.norm.weight"), "no tensor 'output_norm.weight'"),
+        ("llama", lambda t: t.update(frog=([1], bytes(4))), "the tensor 'frog' is not known"),
+        ("llama", lambda t: t.update({"model.layers.0.mlp.gate.weight": ([4, 64], bytes(1024))}),
+         "blk.0.ffn_gate_inp.weight"),
+        ("qwen3moe", lambda t: t.pop(expert), "part 2 of 'blk.1.ffn_up_exps.weight' is missing"),
+        ("qwen3moe", lambda t: t.update({expert: ([64, 32], t[expert][1])}),
+         "another type or shape"),
+        ("qwen3moe", lambda t: t.update({expert.replace("2", "999999"): t[expert]}), "4096 parts"),
+        ("qwen3moe", lambda t: t.update({expert.replace("2", "6"): t[expert]}), "[7, 32, 64]"),
+        ("gpt2", lambda t: t.update({"h.0.attn.c_attn.weight": ([192], bytes(768))}),
+         "is no matrix"),
+        ("gpt2", lambda t: t.update({"transformer.h.0.ln_1.weight": ([64], bytes(256))}),
+         "are the same tensor"),
+    ]
+    for fixture, edit, words in cases:
+        with tempfile.TemporaryDirectory() as top:
+            tiny, (_, kind, layers, names, _, _) = Path(top) / "tiny", named(fixture)
+            tensors = checkpoint_of(take_apart(named(fixture), tiny), kind, layers, names)
+            edit(tensors)
+            write_safetensors(tiny / "model.safetensors", tensors)
+            fails(1, words, arguments=["convert", tiny, f"{top}/out.gguf"])
+            equal(sorted(os.listdir(top)), ["tiny"])
+    return None
+
+
+def test_tied_outputs():
+    """A tied output is not stored twice; one that is not tied must be there."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    for fixture, is_tied, has_output in ((FIXTURES[0], True, False), (FIXTURES[0], False, True),
+                                         (FIXTURES[1], True, False), (FIXTURES[1], False, None)):
+        with tempfile.TemporaryDirectory() as top:
+            take_apart(fixture, Path(top) / "tiny")
+            change(Path(top) / "tiny/config.json", lambda c: c.update(tie_word_embeddings=is_tied))
+            arguments = ["convert", f"{top}/tiny", f"{top}/out.gguf"]
+            if has_output is None:
+                fails(1, "tie_word_embeddings is false", arguments=arguments)
+                continue
+            succeeds(*arguments)
+            equal("output.weight" in Gguf(f"{top}/out.gguf").tensors, has_output)
     return None
 
 
