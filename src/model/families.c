@@ -150,11 +150,13 @@ void wk_family_drop_gates(const wk_hparams *hparams, wk_layer_spec *layers,
 
 uint32_t wk_family_table_rows(const wk_metadata *meta, const char *name) {
     const wick_file_tensor *const table = wk_gguf_find_tensor(meta->gguf, name);
-    const int64_t rows = table != NULL && table->shape.rank == 2 ? table->shape.extent[0] : 0;
+    if (table == NULL) return 0;
+    const int rank = table->shape.rank;
+    const int64_t rows = rank == 2 ? table->shape.extent[0] : rank == 1 ? 1 : 0;
     return rows <= INT32_MAX ? (uint32_t)rows : 0;
 }
 
-static void drop_ropes(wk_hparams *hparams, wk_layer_spec *layers) {
+void wk_family_drop_ropes(wk_hparams *hparams, wk_layer_spec *layers) {
     hparams->n_ropes = 0;
     for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.rope = WK_NO_ROPE;
 }
@@ -168,13 +170,24 @@ wick_status wk_family_learn_positions(const wk_metadata *meta, wk_hparams *hpara
                        "the tensor '%s' has %" PRIu32 " rows for a context of %" PRIu32 " tokens",
                        name, rows, hparams->context_length);
     hparams->n_positions = rows;
-    drop_ropes(hparams, layers);
+    wk_family_drop_ropes(hparams, layers);
     return WICK_OK;
 }
 
 void wk_family_use_alibi(wk_hparams *hparams, wk_layer_spec *layers, float most) {
-    drop_ropes(hparams, layers);
+    wk_family_drop_ropes(hparams, layers);
     for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.alibi_bias = most;
+}
+
+wick_status wk_family_read_cap(const wk_metadata *meta, const char *suffix, double fallback,
+                               float *out) {
+    double cap;
+    WK_TRY(wk_metadata_f64(meta, suffix, &fallback, &cap));
+    *out = (float)cap;
+    if (cap >= 0.0) return WICK_OK;
+    return wk_fail(meta->err, WICK_ERR_FORMAT,
+                   "the metadata key '%s' is %g, but must not be below 0",
+                   wk_metadata_key(meta, suffix).text, cap);
 }
 
 static wick_status has_window(const wk_metadata *meta, wk_window_rule rule, wk_layer_index at,
@@ -189,10 +202,9 @@ static wick_status has_window(const wk_metadata *meta, wk_window_rule rule, wk_l
 
 wick_status wk_family_read_windows(const wk_metadata *meta, const wk_hparams *hparams,
                                    wk_layer_spec *layers, wk_window_rule rule) {
-    const uint32_t none = 0;
     uint32_t window;
-    WK_TRY(wk_metadata_u32(meta, "attention.sliding_window", (wk_u32_rule){0, INT32_MAX, &none},
-                           &window));
+    WK_TRY(wk_metadata_u32(meta, "attention.sliding_window",
+                           (wk_u32_rule){0, INT32_MAX, &rule.window}, &window));
     for (uint32_t i = 0; i < hparams->n_layers && window > 0; i++) {
         bool is_windowed;
         WK_TRY(has_window(meta, rule, (wk_layer_index){i, hparams->n_layers}, &is_windowed));
