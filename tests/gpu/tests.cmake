@@ -50,6 +50,7 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     target_sources(webgpu_custom PRIVATE gpu/webgpu_custom_wrong.c)
     # Of the two libraries Dawn can take a device away.
     wick_gpu_test(webgpu_loss dawn_lavapipe LABELS gpu)
+    wick_gpu_test(test_placed_models dawn_lavapipe LABELS gpu)
     foreach(on ${pairs})
         set(label gpu_all)
         if(on STREQUAL wgpu_swiftshader OR on STREQUAL dawn_lavapipe)

@@ -168,6 +168,9 @@ static void keys_of_recurrent_layers(void **state) {
     small_model gated = small_model_of("qwen35");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         set(&gated, "qwen35", keys[i].suffix, keys[i].number);
+    set(&gated, "qwen35", "attention.recurrent_layers", 1);
+    expect(&gated, "must be an array of bools");
+    small_remove(&gated, "qwen35.attention.recurrent_layers");
     set(&gated, "qwen35", "full_attention_interval", 1);
     set(&gated, "qwen35", "attention.key_length", 8);
     set(&gated, "qwen35", "attention.value_length", 6);
