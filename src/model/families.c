@@ -33,6 +33,19 @@ wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_erro
                    wk_str_show(architecture).text, known);
 }
 
+wick_status wk_family_drop_layers_ahead(const wk_metadata *meta, wk_hparams *hparams) {
+    const uint32_t none = 0;
+    WK_TRY(wk_metadata_u32(meta, "nextn_predict_layers",
+                           (wk_u32_rule){0, hparams->n_layers - 1, &none},
+                           &hparams->n_layers_ahead));
+    hparams->n_layers -= hparams->n_layers_ahead;
+    return WICK_OK;
+}
+
+wk_layer_index wk_family_layer(const wk_hparams *hparams, uint32_t layer) {
+    return (wk_layer_index){layer, hparams->n_layers + hparams->n_layers_ahead};
+}
+
 void wk_family_default_layers(const wk_hparams *hparams, wk_layer_spec *layers) {
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         layers[i] = (wk_layer_spec){
@@ -81,7 +94,7 @@ static wick_status read_head_dims(const wk_metadata *meta, const wk_hparams *hpa
 wick_status wk_family_read_heads(const wk_metadata *meta, const wk_hparams *hparams,
                                  wk_layer_spec *layers) {
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
-        const wk_layer_index at = {i, hparams->n_layers};
+        const wk_layer_index at = wk_family_layer(hparams, i);
         wk_attention_spec *const out = &layers[i].attention;
         if (layers[i].mixer != WK_MIXER_ATTENTION) continue;
         WK_TRY(wk_metadata_u32_of_layer(meta, "attention.head_count",
@@ -100,9 +113,9 @@ wick_status wk_family_read_heads(const wk_metadata *meta, const wk_hparams *hpar
 wick_status wk_family_read_ff(const wk_metadata *meta, const wk_hparams *hparams,
                               wk_layer_spec *layers) {
     for (uint32_t i = 0; i < hparams->n_layers; i++)
-        WK_TRY(wk_metadata_u32_of_layer(
-            meta, "feed_forward_length", (wk_u32_rule){1, WK_MAX_CHANNELS, NULL},
-            (wk_layer_index){i, hparams->n_layers}, &layers[i].mlp.n_ff));
+        WK_TRY(wk_metadata_u32_of_layer(meta, "feed_forward_length",
+                                        (wk_u32_rule){1, WK_MAX_CHANNELS, NULL},
+                                        wk_family_layer(hparams, i), &layers[i].mlp.n_ff));
     return WICK_OK;
 }
 
@@ -112,7 +125,7 @@ wick_status wk_family_find_attention(const wk_metadata *meta, const wk_hparams *
         uint32_t n_heads;
         WK_TRY(wk_metadata_u32_of_layer(meta, "attention.head_count_kv",
                                         (wk_u32_rule){0, WK_MAX_CHANNELS, NULL},
-                                        (wk_layer_index){i, hparams->n_layers}, &n_heads));
+                                        wk_family_layer(hparams, i), &n_heads));
         if (n_heads == 0) layers[i].mixer = other;
     }
     return WICK_OK;
@@ -207,7 +220,7 @@ wick_status wk_family_read_windows(const wk_metadata *meta, const wk_hparams *hp
                            (wk_u32_rule){0, INT32_MAX, &rule.window}, &window));
     for (uint32_t i = 0; i < hparams->n_layers && window > 0; i++) {
         bool is_windowed;
-        WK_TRY(has_window(meta, rule, (wk_layer_index){i, hparams->n_layers}, &is_windowed));
+        WK_TRY(has_window(meta, rule, wk_family_layer(hparams, i), &is_windowed));
         layers[i].attention.window = is_windowed ? (int32_t)window : 0;
     }
     return WICK_OK;

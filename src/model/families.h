@@ -41,6 +41,11 @@ typedef struct wk_experts_desc {
 wick_status wk_family_read_experts(const wk_metadata *meta, const wk_hparams *hparams,
                                    const wk_experts_desc *desc, wk_layer_spec *layers);
 
+/* The last layers of a file may guess the tokens behind the next one: they are no layers here. */
+wick_status wk_family_drop_layers_ahead(const wk_metadata *meta, wk_hparams *hparams);
+/* A layer among all of the file. */
+wk_layer_index wk_family_layer(const wk_hparams *hparams, uint32_t layer);
+
 /* Layers without heads of keys and values have the other mixer. */
 wick_status wk_family_find_attention(const wk_metadata *meta, const wk_hparams *hparams,
                                      wk_layer_spec *layers, wk_mixer_kind other);
@@ -106,14 +111,18 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(qwen)                                                                                        \
     X(qwen2)                                                                                       \
     X(qwen3)                                                                                       \
+    X(qwen2vl)                                                                                     \
+    X(qwen3vl)                                                                                     \
     X(qwen2moe)                                                                                    \
     X(qwen3moe)                                                                                    \
+    X(qwen3vlmoe)                                                                                  \
     X(gpt_oss)                                                                                     \
     X(minimax_m2)                                                                                  \
     X(llama4)                                                                                      \
     X(deepseek2)                                                                                   \
     X(deepseek)                                                                                    \
     X(bailingmoe)                                                                                  \
+    X(bailingmoe2)                                                                                 \
     X(ernie4_5_moe)                                                                                \
     X(olmoe)                                                                                       \
     X(dots1)                                                                                       \
@@ -153,6 +162,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(modern_bert)                                                                                 \
     X(granite_hybrid)                                                                              \
     X(lfm2)                                                                                        \
+    X(lfm2moe)                                                                                     \
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
     X(nemotron_h)                                                                                  \

@@ -52,7 +52,7 @@ static wick_status describe(wk_model *model, const wk_family *family, wick_error
                               "the layers of a model");
     WK_TRY(family->describe(&meta, &model->hparams, specs));
     WK_TRY(read_direction(&meta, &model->hparams, specs));
-    for (uint32_t i = 0; i < n_layers; i++) {
+    for (uint32_t i = 0; i < model->hparams.n_layers; i++) {
         model->layers[i].spec = specs[i];
         wk_model_find_forms(model, i, &model->layers[i].spec);
         summarize(&model->hparams, &specs[i]);

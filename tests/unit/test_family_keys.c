@@ -246,6 +246,26 @@ static void clamp_of_mpt(void **state) {
     expect_refused(&small, "mpt.attention.clamp_kqv");
 }
 
+/* Layers behind the last are counted where the file has a number for each. */
+static void layers_ahead(void **state) {
+    (void)state;
+    description found;
+    small_model small = small_model_of("bailingmoe2");
+    small_set_u32(&small, "bailingmoe2.block_count", 4);
+    small_set_u32(&small, "bailingmoe2.nextn_predict_layers", 1);
+    small_entry *const widths = small_find(&small, "bailingmoe2.feed_forward_length");
+    widths->type = WICK_VALUE_ARRAY;
+    widths->n = 4;
+    describe_well(&small, &found);
+    assert_int_equal(found.hparams.n_layers, 3);
+    assert_int_equal(found.layers[2].mlp.n_ff, SMALL_FF);
+    drop(&found);
+    widths->n = 3;
+    expect_refused(&small, "bailingmoe2.feed_forward_length");
+    small_set_u32(&small, "bailingmoe2.nextn_predict_layers", 4);
+    expect_refused(&small, "bailingmoe2.nextn_predict_layers");
+}
+
 /* ---- Whole models ---- */
 
 static wick_status make(const small_model *small, wk_gguf_parser **parser, wk_model **model,
@@ -344,6 +364,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(ramp_of_gpt_oss, begin, end),
         cmocka_unit_test_setup_teardown(functions_of_modern_bert, begin, end),
         cmocka_unit_test_setup_teardown(clamp_of_mpt, begin, end),
+        cmocka_unit_test_setup_teardown(layers_ahead, begin, end),
         cmocka_unit_test_setup_teardown(direction, begin, end),
         cmocka_unit_test_setup_teardown(dropped_extents, begin, end),
         cmocka_unit_test_setup_teardown(superseded_weights, begin, end),
