@@ -67,8 +67,8 @@ static void check_tokens(const char *name, uint32_t host_layers, const uint32_t 
 /* With so many layers on the device; 0: on the CPU alone. false: it cannot be taken away. */
 static bool check_division(const char *name, uint32_t device_layers, const uint32_t *want) {
     char path[1024];
-    wick_device *device;
-    wick_model *model;
+    wick_device *device = NULL;
+    wick_model *model = NULL;
     wick_error error = {0};
     wick_model_info info;
     wick_device_stats stats;
