@@ -92,6 +92,7 @@ typedef struct wk_attention_spec {
     bool is_fused;                 /* q, k and v are rows of one weight: the file decides */
     wk_qk_norm qk_norm;
     bool is_normed_after_rope;
+    float clamp;              /* c > 0: q, k and v are kept within [-c, c] as they are projected */
     bool has_v_norm;          /* RMSNorm of each head of v, without a weight */
     bool has_output_gate;     /* q has a gate behind each head: its sigmoid times what is seen */
     uint32_t rope;            /* index into wk_hparams.rope, or WK_NO_ROPE */

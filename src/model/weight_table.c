@@ -303,6 +303,19 @@ wk_weight_place wk_weight_find(const wk_model *model, wick_string tensor_name) {
     return at;
 }
 
+bool wk_weight_is_superseded(const wk_model *model, wick_string tensor_name) {
+    wk_str name = {tensor_name.text, tensor_name.size};
+    uint32_t layer = UINT32_MAX;
+    if (!split_name(&name, &layer) || layer >= model->hparams.n_layers) return false;
+    wk_layer_spec own = model->layers[layer].spec;
+    if (!own.attention.is_kv_shared) return false;
+    own.attention.is_kv_shared = false;
+    bool is_bias;
+    for (int id = 1; id < WK_LAYER_WEIGHT_COUNT; id++)
+        if (is_name_of(&layer_kinds[id], name, &is_bias) && layer_has(&own, id)) return true;
+    return false;
+}
+
 /* NULL: the file has no such weight. */
 static const wick_file_tensor *find_tensor(const wk_model *model, uint32_t layer,
                                            wk_layer_weight id) {

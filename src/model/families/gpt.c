@@ -31,14 +31,11 @@ static wick_status describe_gptneox(const wk_metadata *meta, wk_hparams *hparams
 static wick_status describe_mpt(const wk_metadata *meta, wk_hparams *hparams,
                                 wk_layer_spec *layers) {
     static const double none = 0.0;
-    double most, clamp;
+    double most;
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     WK_TRY(wk_metadata_f64(meta, "attention.max_alibi_bias", &none, &most));
-    WK_TRY(wk_metadata_f64(meta, "attention.clamp_kqv", &none, &clamp));
-    if (clamp != 0.0)
-        return wk_fail(meta->err, WICK_ERR_UNSUPPORTED,
-                       "the metadata key '%s' is %g, only 0 is supported",
-                       wk_metadata_key(meta, "attention.clamp_kqv").text, clamp);
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        WK_TRY(wk_family_read_cap(meta, "attention.clamp_kqv", 0.0, &layers[i].attention.clamp));
     wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
     wk_family_use_alibi(hparams, layers, (float)most);
     return WICK_OK;

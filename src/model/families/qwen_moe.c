@@ -22,3 +22,5 @@ const wk_family wk_family_qwen2moe = {
     .architecture = "qwen2moe", .norm = WK_NORM_RMS, .describe = describe_qwen2moe};
 const wk_family wk_family_qwen3moe = {
     .architecture = "qwen3moe", .norm = WK_NORM_RMS, .describe = describe_qwen3moe};
+const wk_family wk_family_qwen3vlmoe = {
+    .architecture = "qwen3vlmoe", .norm = WK_NORM_RMS, .describe = describe_qwen3moe};
