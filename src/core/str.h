@@ -5,11 +5,9 @@
 #include "core/alloc.h"
 #include "core/compiler.h"
 
-/* Not owned, not necessarily terminated; text may be NULL when size is 0. */
-typedef struct wk_str {
-    const char *text;
-    size_t size;
-} wk_str;
+/* Not owned, not necessarily terminated; text may be NULL when size is 0. What is public has the
+ * other name, so that the arrays of a file need no copy to be read. */
+typedef wick_string wk_str;
 
 wk_str wk_str_of(const char *terminated);
 bool wk_str_equal(wk_str a, wk_str b);

@@ -34,7 +34,6 @@ struct wick_model {
     wk_gguf_parser *parser;
     const wk_gguf *gguf; /* of parser */
     wk_model *model;
-    wk_arena arena; /* the vocabulary's arrays */
     wick_tokenizer *tokenizer;
     wk_token_trie trie; /* grammar.c; made for the first grammar */
     wick_source source; /* close NULL: closed; stays open while it is needed, see load.c */
@@ -69,10 +68,10 @@ void wk_info_note_slow_type(wick_model *model, const wick_device *device, wick_d
 wick_status wk_read_header(wk_heap *heap, wick_source *source, wk_gguf_parser **out,
                            wick_error *err);
 
-/* vocabulary.c: the tokenizer that the metadata describes. Arrays are made in arena; they and gguf
- * must outlive the tokenizer. */
-wick_status wk_tokenizer_from_gguf(wk_heap *heap, wk_arena *arena, const wk_gguf *gguf,
-                                   wick_tokenizer **out, wick_error *err);
+/* vocabulary.c: the tokenizer that the metadata describes, with its arrays: gguf must outlive it.
+ */
+wick_status wk_tokenizer_from_gguf(wk_heap *heap, const wk_gguf *gguf, wick_tokenizer **out,
+                                   wick_error *err);
 
 /* preflight.c: what a session of this desc (NULL: of the defaults) needs. */
 wk_runner_desc wk_runner_describe(const wk_hparams *hparams, wick_math math,

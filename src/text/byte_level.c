@@ -36,6 +36,10 @@ static size_t decode_char(wk_str token, size_t at, uint32_t *code) {
 size_t wk_byte_level_decode(const wk_byte_alphabet *alphabet, wk_str token, char *out) {
     size_t n = 0;
     for (size_t at = 0; at < token.size;) {
+        if (token.text[at] >= 0x21 && token.text[at] <= 0x7E) { /* most are themselves */
+            out[n++] = token.text[at++];
+            continue;
+        }
         uint32_t code;
         at += decode_char(token, at, &code);
         if (code >= WK_BYTE_ALPHABET_END || alphabet->byte_of[code] < 0) {
