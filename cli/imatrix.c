@@ -26,7 +26,7 @@ static void set_defaults(void *given) {
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
      .help = "the model, best before it is quantized",
-     .kind = &cli_text,
+     .kind = &cli_model,
      .offset = offsetof(imatrix_options, model),
      .is_required = true},
     {.name = "file",
