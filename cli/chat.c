@@ -39,7 +39,7 @@ static void set_defaults(void *given) {
 static const cli_option table[] = {
     {.argument = "MODEL.gguf",
      .help = "the model",
-     .kind = &cli_text,
+     .kind = &cli_model,
      .offset = offsetof(chat_options, model),
      .is_required = true},
     {.name = "prompt",

@@ -35,17 +35,13 @@ static const cli_group *const groups[] = {&group, NULL};
 
 static const char OUT_HINT[] = "choose another place to write to";
 
+static wick_status poll(void *converting, wick_progress *progress, wick_error *error) {
+    return wick_convert_poll(converting, progress, error);
+}
+
 static int work(wick_converting *converting) {
-    cli_progress line = cli_progress_begin();
-    wick_progress progress = {0};
     wick_error error = {0};
-    wick_status status = WICK_PENDING;
-    while (status == WICK_PENDING && !cli_interrupted()) {
-        status = wick_convert_poll(converting, &progress, &error);
-        if (progress.total > 0)
-            cli_progress_show(&line, "converting", (double)progress.done / (double)progress.total);
-    }
-    cli_progress_clear(&line);
+    const wick_status status = cli_poll_all("converting", poll, converting, NULL, &error);
     if (status < 0) return cli_report(&error, status == WICK_ERR_IO ? OUT_HINT : "");
     return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;
 }

@@ -26,7 +26,7 @@ static void set_defaults(void *given) {
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
      .help = "the model",
-     .kind = &cli_text,
+     .kind = &cli_model,
      .offset = offsetof(embed_options, model),
      .is_required = true},
     {.argument = "TEXT...",

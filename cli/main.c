@@ -3,6 +3,7 @@
 
 #include "interrupt.h"
 #include "store.h"
+#include "streams.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -144,6 +145,7 @@ static int run_word(char *const *words, size_t n) {
 }
 
 int main(int argc, char **argv) {
+    cli_fill_streams();
     cli_end_on_closed_pipe();
     int code = argc > 1 ? run_word(argv + 1, (size_t)argc - 1)
                         : cli_usage_error(NULL, "a command is missing");

@@ -1,15 +1,19 @@
 /* message.c: what the command says when something fails: one sentence, and what to do about it. */
 #include "cli.h"
+#include "text_out.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Names from files, servers and the command line may be in it. */
 static void print_error(const char *format, va_list arguments) {
-    fflush(stdout); /* what was written before stays before */
+    char sentence[8192]; /* with two paths */
+    fflush(stdout);      /* what was written before stays before */
+    vsnprintf(sentence, sizeof sentence, format, arguments);
     fputs("wick: ", stderr);
-    vfprintf(stderr, format, arguments);
+    cli_put_sentence(stderr, sentence);
     fputc('\n', stderr);
 }
 

@@ -3,7 +3,6 @@
 #include "cli.h"
 #include "engine.h"
 #include "input.h"
-#include "interrupt.h"
 #include "json_out.h"
 #include "progress.h"
 
@@ -132,19 +131,13 @@ static void print_json(const perplexity_options *o, const wick_judgement *j) {
 
 /* ---- Reading ---- */
 
+static wick_status poll(void *judging, wick_progress *progress, wick_error *error) {
+    return wick_judge_poll(judging, progress, error);
+}
+
 static int work(wick_judging *judging, wick_device *device) {
-    cli_progress line = cli_progress_begin();
-    wick_progress progress = {0};
     wick_error error = {0};
-    wick_status status = WICK_PENDING;
-    while (status == WICK_PENDING && !cli_interrupted()) {
-        const uint64_t before = progress.done;
-        status = wick_judge_poll(judging, &progress, &error);
-        if (status == WICK_PENDING && progress.done == before) wick_pause(device);
-        if (progress.total > 0)
-            cli_progress_show(&line, "reading", (double)progress.done / (double)progress.total);
-    }
-    cli_progress_clear(&line);
+    const wick_status status = cli_poll_all("reading", poll, judging, device, &error);
     if (status < 0) return cli_report(&error, cli_step_hint(status));
     return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;
 }

@@ -68,7 +68,8 @@ static void print_plan(const quantize_options *o, const wick_quantize_tensor *pl
         if (plan[i].is_fallback) n_fallbacks++;
         if (is_changed && !plan[i].has_importance) n_without++;
         if (!o->verbose) continue;
-        printf("%-40s %-7s -> %-7s%s%s\n", tensor->name.text, wick_dtype_name(tensor->dtype),
+        cli_put_padded(stdout, tensor->name.text, 40);
+        printf(" %-7s -> %-7s%s%s\n", wick_dtype_name(tensor->dtype),
                wick_dtype_name(plan[i].dtype), plan[i].is_fallback ? " (fallback)" : "",
                is_changed && plan[i].has_importance ? " (importance)" : "");
     }
@@ -83,17 +84,13 @@ static void print_plan(const quantize_options *o, const wick_quantize_tensor *pl
         fprintf(stderr, "%zu tensors are not in the importance matrix\n", n_without);
 }
 
+static wick_status poll(void *quantizing, wick_progress *progress, wick_error *error) {
+    return wick_quantize_poll(quantizing, progress, error);
+}
+
 static int work(wick_quantizing *quantizing) {
-    cli_progress line = cli_progress_begin();
-    wick_progress progress = {0};
     wick_error error = {0};
-    wick_status status = WICK_PENDING;
-    while (status == WICK_PENDING && !cli_interrupted()) {
-        status = wick_quantize_poll(quantizing, &progress, &error);
-        if (progress.total > 0)
-            cli_progress_show(&line, "quantizing", (double)progress.done / (double)progress.total);
-    }
-    cli_progress_clear(&line);
+    const wick_status status = cli_poll_all("quantizing", poll, quantizing, NULL, &error);
     if (status < 0) return cli_report(&error, status == WICK_ERR_IO ? OUT_HINT : "");
     return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;
 }

@@ -109,7 +109,7 @@ static int read_cases(const char *path, wick_json_document **cases) {
     if (code != CLI_OK) return code;
     wick_error error = {0};
     if (wick_json_parse(input.text, input.size, cases, &error) != WICK_OK)
-        code = cli_report_file(&error, path, NULL);
+        code = cli_report_file(&error, path, "");
     cli_input_free(&input);
     if (code == CLI_OK && wick_json_kind_of(wick_json_root(*cases)) != WICK_JSON_ARRAY)
         code = cli_error("'%s' holds no array of cases", path);

@@ -57,6 +57,8 @@ void wk_loading_free(wick_model_loading *loading);
 
 /* file.c */
 const wk_gguf *wk_file_gguf(const wick_file *file);
+/* file_writer.c: WICK_ERR_STATE: path is there already, and not to be replaced. */
+wick_status wk_file_check_new(const char *path, bool replace, wick_error *err);
 
 /* info.c: model->info from the header; and types of matrices that are multiplied by device as they
  * lie in the file, because no fast kernel has a layout for them. */

@@ -264,6 +264,19 @@ def start(*arguments, stderr=subprocess.PIPE, **options):
                             stdout=subprocess.PIPE, stderr=stderr, **options)
 
 
+def test_streams_that_are_closed():
+    """The first files opened would take their numbers, and get what is printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, whole = f"{folder}/out.gguf", f"{folder}/whole.gguf"
+        succeeds("quantize", MODEL, whole, "Q8_0")
+        for closed in ("0<&- 2>&-", "0<&- 1>&-", "0<&- 1>&- 2>&-"):
+            command = f'exec "$0" quantize -v "$1" "$2" Q8_0 --force {closed}'
+            done = subprocess.run(["sh", "-c", command, WICK, MODEL, out], capture_output=True,
+                                  check=False)
+            equal(done.returncode, 1 if "1>" in closed else 0)
+            equal(Path(out).read_bytes(), Path(whole).read_bytes())
+
+
 def test_signals():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         process = start(*ENDLESS)
