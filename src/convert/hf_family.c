@@ -282,7 +282,7 @@ static bool apply(const wk_hf_family *family, const wk_hf_rule *rules, const cha
                   wk_hf_place *out) {
     for (; rules->checkpoint != NULL; rules++) {
         wk_str layer = {0};
-        out->is_part = false;
+        *out = (wk_hf_place){.part = 0};
         const char *const ending = follow(rules->checkpoint, text, &layer, out);
         if (ending == NULL) continue;
         const bool is_bias = strcmp(ending, ".bias") == 0;

@@ -57,8 +57,8 @@ enum { WK_HF_NAME = 96 };
 typedef struct wk_hf_place {
     char name[WK_HF_NAME]; /* in GGUF */
     wk_hf_change change;
-    bool is_part;
-    uint32_t part;
+    bool is_part;  /* of several that are stacked */
+    uint32_t part; /* else 0 */
 } wk_hf_place;
 /* What becomes of a tensor of the checkpoint. False: not known. */
 bool wk_hf_rename(const wk_hf_family *family, wk_str name, wk_hf_place *out);

@@ -67,11 +67,10 @@ static bool find_role(const roles *r, const char *role, uint32_t *id) {
 static void add_other_end(const roles *r, uint32_t end) {
     const wk_json *const ids = wk_json_get(r->generation_config, "eos_token_id");
     const bool is_list = ids != NULL && ids->kind == WK_JSON_ARRAY;
-    for (const wk_json *item = is_list ? ids->child : ids; item != NULL; item = item->next) {
-        if (!is_id(r, item) || item->integer == end) continue;
+    const wk_json *item = is_list ? ids->child : ids;
+    while (is_list && item != NULL && (!is_id(r, item) || item->integer == end)) item = item->next;
+    if (is_id(r, item) && item->integer != end)
         wk_value_list_u32(r->values, "tokenizer.ggml.eot_token_id", (uint32_t)item->integer);
-        return;
-    }
 }
 
 typedef struct role {
@@ -100,9 +99,10 @@ static void add_ids(const roles *r) {
     const bool has_pieces = r->vocabulary->has_word_pieces;
     const role *at = has_pieces ? word_piece_roles : text_roles;
     for (; at->name != NULL; at++) {
-        uint32_t id = r->vocabulary->unknown;
-        const bool is_unknown = strcmp(at->name, "unk_token") == 0 && id < r->vocabulary->n;
-        if (!find_role(r, at->name, &id) && !is_unknown) continue;
+        const bool is_unknown = strcmp(at->name, "unk_token") == 0;
+        uint32_t id = 0;
+        if (!find_role(r, at->name, &id)) id = is_unknown ? r->vocabulary->unknown : UINT32_MAX;
+        if (id >= r->vocabulary->n) continue;
         wk_value_list_u32(r->values, at->key, id);
         if (!has_pieces && strcmp(at->name, "eos_token") == 0) add_other_end(r, id);
     }

@@ -9,7 +9,7 @@ typedef struct wk_hf_vocabulary {
     const wk_json *tokenizer;  /* tokenizer.json; NULL: there is none */
     const wick_string *tokens; /* [n] */
     uint32_t n;
-    uint32_t unknown; /* the id, where the vocabulary itself tells; n: it does not */
+    uint32_t unknown; /* the id, where the vocabulary itself tells; UINT32_MAX: it does not */
     bool has_word_pieces, is_byte_level;
 } wk_hf_vocabulary;
 

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_PARTS = 4096 };
@@ -25,29 +26,38 @@ static wick_status fail_memory(const planner *p) {
 
 /* ---- Parts ---- */
 
-/* Where part belongs, growing the list by doubling. */
+/* Parts that the list of n of them has room for. */
+static uint32_t capacity_of(uint32_t n) {
+    uint32_t capacity = 1;
+    while (capacity < n) capacity *= 2;
+    return capacity;
+}
+
+static wick_status make_room(const planner *p, wk_hf_source *source, uint32_t n) {
+    const uint32_t capacity = capacity_of(n);
+    if (source->n_parts > 0 && capacity == capacity_of(source->n_parts)) return WICK_OK;
+    const wk_checkpoint_tensor **const grown =
+        wk_arena_array(p->arena, capacity, sizeof(const wk_checkpoint_tensor *));
+    if (grown == NULL) return fail_memory(p);
+    for (uint32_t i = 0; i < capacity; i++)
+        grown[i] = i < source->n_parts ? source->parts[i] : NULL;
+    source->parts = grown;
+    return WICK_OK;
+}
+
 static wick_status add_part(const planner *p, wk_hf_source *source, uint32_t part,
                             const wk_checkpoint_tensor *tensor) {
     if (part >= MOST_PARTS)
         return wk_fail(p->err, WICK_ERR_UNSUPPORTED, "'%s' is one of more than %d parts",
                        tensor->name.text, (int)MOST_PARTS);
     const uint32_t n = part < source->n_parts ? source->n_parts : part + 1;
-    uint32_t capacity = 1, old = 1;
-    while (capacity < n) capacity *= 2;
-    while (old < source->n_parts) old *= 2;
-    if (source->parts == NULL || capacity > old) {
-        const wk_checkpoint_tensor **const grown =
-            wk_arena_array(p->arena, capacity, sizeof(const wk_checkpoint_tensor *));
-        if (grown == NULL) return fail_memory(p);
-        for (uint32_t i = 0; i < capacity; i++)
-            grown[i] = i < source->n_parts ? source->parts[i] : NULL;
-        source->parts = grown;
-    }
+    WK_TRY(make_room(p, source, n));
     if (source->parts[part] != NULL)
         return wk_fail(p->err, WICK_ERR_FORMAT, "'%s' and '%s' are the same tensor",
                        source->parts[part]->name.text, tensor->name.text);
     source->parts[part] = tensor;
     source->n_parts = n;
+    p->plan->total_bytes += tensor->size;
     return WICK_OK;
 }
 
@@ -57,18 +67,21 @@ static wk_hf_source *find_source(const planner *p, const char *name) {
     return NULL;
 }
 
-static wick_status add_tensor(const planner *p, const char *name, wk_hf_change change,
+/* The tensor, or a part of one, at its place. */
+static wick_status add_tensor(const planner *p, const wk_hf_place *place,
                               const wk_checkpoint_tensor *tensor) {
-    const size_t size = strlen(name);
-    char *const copy = wk_arena_alloc(p->arena, size + 1);
-    if (copy == NULL) return fail_memory(p);
-    memcpy(copy, name, size + 1);
-    wk_hf_source *const source = &p->plan->sources[p->plan->n];
-    *source = (wk_hf_source){.change = change};
-    p->plan->tensors[p->plan->n++] =
-        (wick_file_tensor){.name = {copy, size}, .dtype = tensor->dtype};
-    p->plan->total_bytes += tensor->size;
-    return add_part(p, source, 0, tensor);
+    wk_hf_source *source = find_source(p, place->name);
+    if (source == NULL) {
+        const size_t size = strlen(place->name);
+        char *const name = wk_arena_alloc(p->arena, size + 1);
+        if (name == NULL) return fail_memory(p);
+        memcpy(name, place->name, size + 1);
+        source = &p->plan->sources[p->plan->n];
+        *source = (wk_hf_source){.is_stacked = place->is_part, .change = place->change};
+        p->plan->tensors[p->plan->n++] =
+            (wick_file_tensor){.name = {name, size}, .dtype = tensor->dtype};
+    }
+    return add_part(p, source, place->part, tensor);
 }
 
 static wick_status plan_tensor(const planner *p, const wk_hf_family *family,
@@ -82,16 +95,7 @@ static wick_status plan_tensor(const planner *p, const wk_hf_family *family,
     if (!wk_can_encode(tensor->dtype))
         return wk_fail(p->err, WICK_ERR_UNSUPPORTED, "the tensor '%s' has the type %s",
                        wk_str_show(given).text, wick_dtype_name(tensor->dtype));
-    wk_hf_source *const known = find_source(p, place.name);
-    if (known == NULL && !place.is_part) return add_tensor(p, place.name, place.change, tensor);
-    if (known == NULL) {
-        WK_TRY(add_tensor(p, place.name, place.change, tensor));
-        if (place.part == 0) return WICK_OK;
-        p->plan->sources[p->plan->n - 1].parts[0] = NULL; /* another one is the first */
-        return add_part(p, &p->plan->sources[p->plan->n - 1], place.part, tensor);
-    }
-    p->plan->total_bytes += tensor->size;
-    return add_part(p, known, place.part, tensor);
+    return add_tensor(p, &place, tensor);
 }
 
 /* ---- Shapes ---- */
@@ -119,37 +123,37 @@ static bool is_by_heads(const wk_hf_source *source) {
            source->change == WK_HF_REGROUP_QKV;
 }
 
-static wick_status finish_tensor(const planner *p, size_t index) {
-    wick_file_tensor *const tensor = &p->plan->tensors[index];
-    const wk_hf_source *const source = &p->plan->sources[index];
+static wick_status check_parts(const planner *p, const wk_hf_source *source, const char *name) {
     for (uint32_t i = 0; i < source->n_parts; i++) {
         if (source->parts[i] == NULL)
-            return wk_fail(p->err, WICK_ERR_FORMAT, "part %" PRIu32 " of '%s' is missing", i,
-                           tensor->name.text);
+            return wk_fail(p->err, WICK_ERR_FORMAT, "part %" PRIu32 " of '%s' is missing", i, name);
         if (!is_same(source->parts[0], source->parts[i]))
             return wk_fail(p->err, WICK_ERR_FORMAT, "'%s' has another type or shape than '%s'",
                            source->parts[i]->name.text, source->parts[0]->name.text);
     }
-    const wick_shape *const shape = &source->parts[0]->shape;
+    const char *const first = source->parts[0]->name.text;
+    const int rank = source->parts[0]->shape.rank;
     if (is_by_heads(source) && head_rows(p->plan, source) == 0)
-        return wk_fail(p->err, WICK_ERR_FORMAT, "the rows of '%s' do not fit the heads",
-                       source->parts[0]->name.text);
-    tensor->shape = *shape;
-    if (source->change == WK_HF_TRANSPOSE) {
-        if (shape->rank != 2)
-            return wk_fail(p->err, WICK_ERR_FORMAT, "'%s' is no matrix",
-                           source->parts[0]->name.text);
-        tensor->shape.extent[0] = shape->extent[1];
-        tensor->shape.extent[1] = shape->extent[0];
-    }
-    if (source->n_parts == 1) return WICK_OK;
-    if (shape->rank + 1 > WICK_MAX_RANK)
-        return wk_fail(p->err, WICK_ERR_FORMAT, "'%s' has too many axes",
-                       source->parts[0]->name.text);
-    tensor->shape.rank = shape->rank + 1;
-    tensor->shape.extent[0] = source->n_parts;
-    memcpy(tensor->shape.extent + 1, shape->extent, (size_t)shape->rank * sizeof *shape->extent);
+        return wk_fail(p->err, WICK_ERR_FORMAT, "the rows of '%s' do not fit the heads", first);
+    if (source->change == WK_HF_TRANSPOSE && rank != 2)
+        return wk_fail(p->err, WICK_ERR_FORMAT, "'%s' is no matrix", first);
+    if (source->is_stacked && rank == WICK_MAX_RANK)
+        return wk_fail(p->err, WICK_ERR_FORMAT, "'%s' has too many axes", first);
     return WICK_OK;
+}
+
+static wick_shape shape_of(const wk_hf_source *source) {
+    const wick_shape from = source->parts[0]->shape;
+    wick_shape shape = from;
+    if (source->change == WK_HF_TRANSPOSE) {
+        shape.extent[0] = from.extent[1];
+        shape.extent[1] = from.extent[0];
+    }
+    if (!source->is_stacked) return shape;
+    shape.rank = from.rank + 1;
+    shape.extent[0] = source->n_parts;
+    memcpy(shape.extent + 1, from.extent, (size_t)from.rank * sizeof *from.extent);
+    return shape;
 }
 
 /* ---- The plan ---- */
@@ -160,6 +164,8 @@ static wick_status plan_divisors(const planner *p, const wk_json *config) {
     size_t n = 0;
     WK_TRY(wk_hf_rope_divisors(config, p->arena, divisors, &n, p->err));
     for (size_t i = 0; i < n; i++) {
+        wk_hf_place place = {.change = WK_HF_AS_IT_IS};
+        snprintf(place.name, sizeof place.name, "%s", divisors[i].name);
         wk_checkpoint_tensor *const made = wk_arena_alloc(p->arena, sizeof *made);
         if (made == NULL) return fail_memory(p);
         *made = (wk_checkpoint_tensor){.name = {divisors[i].name, strlen(divisors[i].name)},
@@ -167,7 +173,7 @@ static wick_status plan_divisors(const planner *p, const wk_json *config) {
                                        .shape = {.rank = 1, .extent = {divisors[i].n}},
                                        .data = divisors[i].values,
                                        .size = divisors[i].n * sizeof *divisors[i].values};
-        WK_TRY(add_tensor(p, divisors[i].name, WK_HF_AS_IT_IS, made));
+        WK_TRY(add_tensor(p, &place, made));
     }
     return WICK_OK;
 }
@@ -206,7 +212,10 @@ wick_status wk_hf_plan_make(const wk_checkpoint *checkpoint, const wk_hf_family 
         WK_TRY(plan_tensor(&p, family, wk_checkpoint_get(checkpoint, i)));
     if (!(family->traits & WK_HF_ENCODER)) WK_TRY(settle_output(&p, config));
     WK_TRY(plan_divisors(&p, config));
-    for (size_t i = 0; i < out->n; i++) WK_TRY(finish_tensor(&p, i));
+    for (size_t i = 0; i < out->n; i++) {
+        WK_TRY(check_parts(&p, &out->sources[i], out->tensors[i].name.text));
+        out->tensors[i].shape = shape_of(&out->sources[i]);
+    }
     return WICK_OK;
 }
 

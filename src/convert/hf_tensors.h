@@ -7,8 +7,9 @@
 
 /* Where a tensor of the new file comes from. */
 typedef struct wk_hf_source {
-    const wk_checkpoint_tensor **parts; /* [n_parts], one behind the other: experts, or one */
+    const wk_checkpoint_tensor **parts; /* [n_parts], one behind the other */
     uint32_t n_parts;
+    bool is_stacked; /* parts along an axis of their own, like experts; else there is one */
     wk_hf_change change;
 } wk_hf_source;
 

@@ -151,7 +151,7 @@ def test_roles_and_templates():
           "generation_config.json": {"eos_token_id": [1, 0, 5], "bos_token_id": 3}},
          {end: 1, "tokenizer.ggml.eot_token_id": 0, begin: 3}),
         ({"tokenizer_config.json": {}, "special_tokens_map.json": {"eos_token": {"content": "ab"}},
-          "generation_config.json": {"eos_token_id": 2}},
+          "generation_config.json": {"eos_token_id": 2, "max_length": 3}},
          {end: 2, "tokenizer.ggml.eot_token_id": None}),
         ({"tokenizer_config.json": {}, "generation_config.json": {"eos_token_id": 1 << 30}},
          {end: None, "tokenizer.ggml.eot_token_id": None}),
