@@ -120,7 +120,8 @@ wick_status wick_embedder_start(wick_embedder *embedder, const char *text, size_
     size_t n = 0;
     wick_status status = wick_tokenize(model->tokenizer, text, size, flags, NULL, 0, &n);
     uint32_t *const ids = wk_alloc_array(model->heap, n > 0 ? n : 1, sizeof *ids);
-    if (ids == NULL) return wk_fail_memory(wk_device_sticky(model->device), n, 0, "token ids");
+    if (ids == NULL)
+        return wk_fail_memory(wk_device_sticky(model->device), n * sizeof *ids, 0, "token ids");
     if (status == WICK_OK) status = wick_tokenize(model->tokenizer, text, size, flags, ids, n, &n);
     if (status == WICK_OK)
         status = wick_embedder_start_tokens(embedder, ids, n);
