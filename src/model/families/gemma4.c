@@ -71,7 +71,8 @@ static wick_status describe_layer(const wk_metadata *meta, const wk_hparams *hpa
     attention->has_v_norm = true;
     if (attention->window > 0) WK_TRY(read_window_heads(meta, attention));
     attention->is_v_k = attention->head_dim == attention->head_dim_v &&
-                        !wk_metadata_layer_has(meta, i, "attn_v.weight");
+                        !wk_metadata_layer_has(meta, i, "attn_v.weight") &&
+                        !wk_metadata_layer_has(meta, i, "attn_qkv.weight");
     return WICK_OK;
 }
 
