@@ -118,6 +118,7 @@ typedef struct wk_latent_spec {
     uint32_t n_rotated, n_plain; /* channels of a head's query with and without rotation */
     uint32_t n_values;           /* of a head, mapped out */
 } wk_latent_spec;
+
 /* Mixers that carry a state from token to token: a causal convolution, and behind it the scan of a
  * state space or a delta net (backend/op.def has both). */
 typedef struct wk_recurrent_spec {
