@@ -21,6 +21,9 @@ size_t wk_utf8_size(const char *text, size_t size, size_t *bad);
 /* Where not, *bad is the first byte that is of no character. */
 bool wk_str_is_utf8(wk_str text, size_t *bad);
 
+/* Writes a code point (a Unicode scalar value) as UTF-8 and returns the number of bytes. */
+size_t wk_utf8_encode(uint32_t code, char out[4]);
+
 /* A text from a file as it can stand in a sentence: short and printable. */
 typedef struct wk_shown {
     char text[80];

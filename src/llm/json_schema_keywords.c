@@ -134,12 +134,8 @@ static wick_status fail_memory(const wk_schema *s) {
 static wk_json *append(wk_schema *s, wk_json *list, const wk_json *item) {
     wk_json *const copy = wk_arena_array(s->rules->arena, 1, sizeof *copy);
     if (!copy) return NULL;
-    wk_json **link = &list->child;
-    while (*link) link = &(*link)->next;
     *copy = *item;
-    copy->next = NULL;
-    *link = copy;
-    list->count++;
+    wk_json_append(list, copy);
     return copy;
 }
 
