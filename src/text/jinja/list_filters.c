@@ -223,7 +223,7 @@ static wick_status f_length(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     if (!wk_jlength(args->self, &length))
         return wk_jfail(j, "object of type '%s' has no len()", wk_jtype_name(args->self));
     *out = wk_jinteger((int64_t)length);
-    return wk_jwork(j, length / 16);
+    return wk_jwork(j, args->self->kind == WK_J_STRING ? length / 16 : 0);
 }
 
 static wick_status f_list(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
