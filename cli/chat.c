@@ -159,14 +159,19 @@ static cli_line_result read_question(cli_line_reader *reader, char **text) {
     size_t size = 0;
     *text = NULL;
     for (;;) {
+        cli_end_on_request(true);
         const cli_line_result result = cli_line_read(reader, prompt, &line);
+        cli_end_on_request(false);
+        if (result == CLI_LINE_END && size > 0) return CLI_LINE_READ;
         if (result != CLI_LINE_READ) return result;
-        const size_t n = strlen(line);
+        size_t n = strlen(line);
+        if (n > 0 && line[n - 1] == '\r') n--; /* of a file from Windows */
         char *const grown = realloc(*text, size + n + 2);
         if (grown == NULL) return CLI_LINE_END;
         *text = grown;
-        memcpy(grown + size, line, n + 1);
+        memcpy(grown + size, line, n);
         size += n;
+        grown[size] = '\0';
         if (n == 0 || line[n - 1] != '\\') return CLI_LINE_READ;
         grown[size - 1] = '\n';
         prompt = ". ";

@@ -27,26 +27,29 @@ static void end_quietly(int number) {
     _exit(0);
 }
 
+/* Without SA_RESTART: a read that waits for a person ends. */
+static void handle(int number, void (*handler)(int), int flags) {
+    struct sigaction before, action = {.sa_handler = handler, .sa_flags = flags};
+    sigemptyset(&action.sa_mask);
+    const bool is_known = sigaction(number, NULL, &before) == 0;
+    if (is_known && before.sa_handler == SIG_IGN) return; /* nohup wants it so */
+    sigaction(number, &action, NULL);
+}
+
 void cli_watch_interrupt(void) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        struct sigaction before;
-        const bool is_known = sigaction(signals[i], NULL, &before) == 0;
-        if (is_known && before.sa_handler == SIG_IGN) continue; /* nohup wants it so */
-        sigaction(signals[i], &action, NULL);
-    }
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        handle(signals[i], note_signal, (int)SA_RESETHAND);
     signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes write fails, and says so */
 }
 
 static void note_quietly(int number) { first_signal = number; }
 
-/* Without SA_RESTART: a read that waits for a person ends. */
-void cli_keep_interrupt(void) {
-    struct sigaction action = {.sa_handler = note_quietly};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
+void cli_keep_interrupt(void) { handle(SIGINT, note_quietly, 0); }
+
+void cli_end_on_request(bool ends) {
+    handle(SIGTERM, ends ? SIG_DFL : note_signal, ends ? 0 : (int)SA_RESETHAND);
+    handle(SIGHUP, ends ? SIG_DFL : note_signal, ends ? 0 : (int)SA_RESETHAND);
 }
 
 bool cli_take_interrupt(void) {

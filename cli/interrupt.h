@@ -16,6 +16,9 @@ int cli_interrupt_code(void);
  * are as before. */
 void cli_keep_interrupt(void);
 bool cli_take_interrupt(void);
+/* Whether SIGTERM and SIGHUP end the program at once: while it waits for a person, nothing else
+ * would notice them before the next key. */
+void cli_end_on_request(bool ends);
 
 /* Nobody reads the output any more (`wick info ... | head`): that ends the program, quietly and as
  * a success. */

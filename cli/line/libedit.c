@@ -88,8 +88,8 @@ static cli_line_result read_edited(cli_line_reader *reader) {
     int count = 0;
     HistEvent event;
     reader->is_interrupted = false;
-    el_set(reader->edit, EL_PREP_TERM,
-           1); /* el_gets shows the prompt first: Ctrl-C would be lost */
+    /* Before el_gets does so itself, which shows the prompt first: Ctrl-C would be lost. */
+    el_set(reader->edit, EL_PREP_TERM, 1);
     errno = 0;
     const char *const typed = el_gets(reader->edit, &count);
     if (typed == NULL || count <= 0) {

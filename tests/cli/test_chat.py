@@ -153,6 +153,14 @@ def test_interrupt_at_the_prompt():
     assert terminal.end() == 0
 
 
+def test_request_to_end_at_the_prompt():
+    terminal = start(*QUICK)
+    terminal.type("never mind")
+    terminal.wait("mind")
+    os.kill(terminal.process, signal.SIGTERM)
+    assert terminal.status() == -signal.SIGTERM
+
+
 def test_utf8():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "chat.json"
@@ -220,6 +228,8 @@ def test_continued_line_and_one_question():
         path = Path(folder) / "chat.json"
         pipe(f"one\\\ntwo\n/save {path}\n")
         assert json.loads(path.read_text())[0]["content"] == "one\ntwo"
+    assert b"2 messages" in pipe("one\r\n/context\r\n/quit\r\n").stdout
+    assert len(pipe("one\\").stdout) > 1, "the end of input cuts the last question off"
     done = subprocess.run([WICK, "chat", MODEL, *QUICK, "-p", "Once"], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT)
     assert done.returncode == 0 and done.stdout.endswith(b"\n"), done
