@@ -77,15 +77,16 @@ WK_INLINE v16 load_lanes(const unsigned char *p, const bool is_half) {
 WK_INLINE v16 load_q8_0(const unsigned char *block, int64_t i) {
     uint16_t d;
     memcpy(&d, block, sizeof d);
-    return v16_mul(v16_load_i8(block + 2 + i), v16_set(wk_f16_to_f32(d)));
+    return v16_mul(v16_load_i8(block + 2 + i), v16_set_f16(d));
 }
 
 WK_INLINE v16 load_q4_0(const unsigned char *block, int64_t i) {
     uint16_t d;
     uint8_t quants[16];
     memcpy(&d, block, sizeof d);
-    for (int j = 0; j < 16; j++) quants[j] = (uint8_t)(block[2 + j] >> (i == 0 ? 0 : 4) & 15);
-    return v16_mul(v16_sub(v16_load_i8(quants), v16_set(8)), v16_set(wk_f16_to_f32(d)));
+    const int shift = i == 0 ? 0 : 4; /* written so that compilers vectorise the loop */
+    for (int j = 0; j < 16; j++) quants[j] = (uint8_t)(block[2 + j] >> shift & 15);
+    return v16_mul(v16_sub(v16_load_i8(quants), v16_set(8)), v16_set_f16(d));
 }
 
 /* 16 elements from i on, a multiple of 16, of a row of n; the missing ones are zeros. */
