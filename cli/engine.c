@@ -16,7 +16,8 @@
 
 /* Words of the tables below are the enumerations' values. */
 _Static_assert(WICK_MATH_EXACT == 0 && WICK_MATH_FAST == 1, "words of --math");
-_Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 2,
+_Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 2 &&
+                   WICK_CACHE_Q8_0 == 3 && WICK_CACHE_Q4_0 == 4,
                "words of --cache");
 _Static_assert(WICK_ISA_AUTO == 0 && WICK_ISA_REF == 1 && WICK_ISA_AVX2 == 2 &&
                    WICK_ISA_AVX512 == 3 && WICK_ISA_NEON == 4 && WICK_ISA_DOTPROD == 5 &&
@@ -84,8 +85,9 @@ static const cli_option engine_options[] = {
      .least = 1,
      .most = 8192},
     {.name = "cache",
-     .argument = "auto|f32|f16",
-     .help = "numbers of the key-value cache; auto: f32 in exact, f16 in fast math",
+     .argument = "auto|f32|f16|q8_0|q4_0",
+     .help = "numbers of the key-value cache; auto: f32 in exact, f16 in fast math; q8_0 and q4_0 "
+             "take a half and a quarter of f16's memory",
      .kind = &cli_word,
      .offset = offsetof(cli_engine_options, cache)},
     {.name = "strict",

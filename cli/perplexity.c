@@ -176,16 +176,17 @@ static int run(void *given) {
     const perplexity_options *const o = given;
     if ((o->file == NULL) == (o->tokens == NULL))
         return cli_usage_error(&cli_perplexity, "either --file or --tokens is needed");
-    const wick_session_desc sessions = {.context_length = o->context,
-                                        .chunk_length = o->engine.chunk_length,
-                                        .cache = (wick_cache)o->engine.cache,
-                                        .logits = WICK_LOGITS_ALL};
+    wick_session_desc sessions = {.context_length = o->context,
+                                  .chunk_length = o->engine.chunk_length,
+                                  .cache = (wick_cache)o->engine.cache,
+                                  .logits = WICK_LOGITS_ALL};
     cli_engine engine = {0};
     wick_model *base = NULL;
     uint32_t *ids = NULL;
     size_t n = 0;
     int code = cli_engine_open(&engine, &o->engine, &sessions, o->model);
     if (code == CLI_OK) code = read_ids(o, &engine, &ids, &n);
+    sessions.cache = WICK_CACHE_AUTO; /* the base's, see wick_judge_desc */
     if (code == CLI_OK && o->base != NULL)
         code = cli_engine_load(&engine, &o->engine, &sessions, o->base, &base);
     if (code == CLI_OK) cli_print_placement(engine.model);

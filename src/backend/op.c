@@ -3,6 +3,7 @@
 
 #include "core/dtype.h"
 #include "core/shape.h"
+#include "quant/encode.h"
 
 #include <assert.h>
 #include <string.h>
@@ -345,7 +346,11 @@ static wick_status check_batch(const wk_op *op, const wk_view *batch, const wk_b
     return wrong(err, WICK_ERR_SHAPE, op, "batch must be [n_words] u32 with all its sections");
 }
 
-/* Caches [blocks, g, block_size, d] of f32 or f16, and the descriptor. */
+static bool is_cache_dtype(wick_dtype dtype) {
+    return dtype == WICK_F32 || dtype == WICK_F16 || wk_can_encode_quickly(dtype);
+}
+
+/* Caches [blocks, g, block_size, d], and the descriptor. */
 static wick_status check_cache(const wk_op *op, const wk_view *k, const wk_view *v,
                                const wk_view *batch, wick_error *err) {
     const wk_batch_layout *const layout = &op->p.cached.batch;
@@ -353,8 +358,8 @@ static wick_status check_cache(const wk_op *op, const wk_view *k, const wk_view 
         k->extent[1] != v->extent[1] || k->extent[2] != v->extent[2] ||
         k->extent[2] != (int64_t)layout->block_size)
         return wrong(err, WICK_ERR_SHAPE, op, "caches must be [blocks, g, block_size, d]");
-    if (k->dtype != v->dtype || (k->dtype != WICK_F32 && k->dtype != WICK_F16))
-        return wrong(err, WICK_ERR_DTYPE, op, "caches must be f32 or f16");
+    if (k->dtype != v->dtype || !is_cache_dtype(k->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "caches must be f32, f16, q8_0 or q4_0");
     return check_batch(op, batch, layout, err);
 }
 

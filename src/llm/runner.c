@@ -174,6 +174,7 @@ static wick_status begin_runner(const wick_model *model, const wk_runner_desc *d
     if (desc->context_length > INT32_MAX)
         return wk_fail(err, WICK_ERR_VALUE, "a context of %u tokens: at most %d",
                        desc->context_length, INT32_MAX);
+    WK_TRY(wk_model_check_cache(model->model, desc->cache_dtype, err));
     *runner = (wk_runner){
         .device = model->device,
         .net = model->model,

@@ -139,7 +139,7 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
     if (desc->n_stop > 0 && !desc->stop)
         return wk_fail(error, WICK_ERR_ARGUMENT, "%zu stop strings were announced, none given",
                        desc->n_stop);
-    if ((uint32_t)desc->cache > WICK_CACHE_F16 || (uint32_t)desc->logits > WICK_LOGITS_STATES)
+    if ((uint32_t)desc->cache > WICK_CACHE_Q4_0 || (uint32_t)desc->logits > WICK_LOGITS_STATES)
         return wk_fail(error, WICK_ERR_VALUE, "there is no such cache or logits mode");
     const wk_runner_desc runner =
         wk_runner_describe(wk_model_hparams(model->model), wick_device_math(model->device), desc);

@@ -241,6 +241,9 @@ def test_zero_byte_in_prompt():
 def test_cache_types():
     for cache in ("auto", "f32", "f16"):
         assert succeeds(*greedy("--cache", cache, n=5))
+    for cache in ("q8_0", "q4_0"):  # the model's heads have 8 channels
+        fails(1, f"a cache of {cache} takes heads of a multiple of 32 channels",
+              arguments=greedy("--cache", cache, n=5))
 
 
 def test_closed_pipe():
