@@ -7,9 +7,9 @@
  * character, of random letters (all one word), digits, ideographs, bytes. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
-#include "core/str.h"
 #include "core/compiler.h"
 #include "core/rng.h"
+#include "core/str.h"
 #include "text/unicode.h"
 
 #include <wick/wick.h>
