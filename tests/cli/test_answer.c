@@ -58,6 +58,17 @@ static void test_thinking(void **state) {
     looks("<think>never ends </thi", colored, false, "\033[2mnever ends </thi\033[0m");
 }
 
+/* gpt-oss says in which channel it speaks. */
+static void test_channels(void **state) {
+    (void)state;
+    looks("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Yes",
+          colored, false, "\033[2mhm\033[0mYes");
+    looks("<|channel|>commentary<|message|>I look.<|start|>assistant<|channel|>commentary "
+          "to=functions.f <|message|>{}<|call|>",
+          plain, false, "I look.\n[tool call] functions.f <|message|>{}\n");
+    looks("<|channel|>fin", plain, false, "<|channel|>fin");
+}
+
 static void test_calls(void **state) {
     (void)state;
     looks("I look.<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>", plain, false,
@@ -74,6 +85,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_channels),
         cmocka_unit_test(test_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
