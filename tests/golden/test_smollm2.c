@@ -1,6 +1,8 @@
 /* SmolLM2-135M-Instruct against transformers: greedy tokens, logits, likelihood of a text. */
 #include "golden/real_model.h"
 
+#include <wick/judge.h>
+
 static void test_smollm2_greedy(void **state) {
     (void)state;
     real_model m;
@@ -79,11 +81,57 @@ static void test_smollm2_nll_fast(void **state) {
     release_real_model(&m);
 }
 
+/* KL divergence of the model with a type of cache from itself with a float32 one. */
+static double judge_cache(wick_model *model, const uint32_t *ids, size_t n, wick_cache cache,
+                          uint32_t chunk) {
+    const wick_judge_desc desc = {
+        .context_length = (uint32_t)n, .n_unscored = 1, .chunk_length = chunk, .cache = cache};
+    wick_judging *judging;
+    wick_judgement judgement;
+    wick_status status;
+    assert_int_equal(wick_judge_start(model, model, ids, n, &desc, &judging, NULL), WICK_OK);
+    while ((status = wick_judge_poll(judging, NULL, NULL)) == WICK_PENDING) {
+    }
+    assert_int_equal(status, WICK_OK);
+    wick_judge_get(judging, &judgement);
+    wick_judge_finish(judging);
+    return judgement.kl;
+}
+
+/* What a type of cache changes, see docs/numerics.md: the same in chunks of any size. */
+static void test_smollm2_cache_types(void **state) {
+    (void)state;
+    enum { N = 100 };
+    static const struct {
+        wick_cache cache;
+        const char *name;
+        double most;
+    } types[] = {{WICK_CACHE_F16, "f16", 1e-6},
+                 {WICK_CACHE_Q8_0, "q8_0", 1e-3},
+                 {WICK_CACHE_Q4_0, "q4_0", 0.2}};
+    real_model m;
+    if (!find_smollm2(&m)) skip();
+    uint32_t n;
+    const uint32_t *const ids = ids_of_text(&m, &n);
+    wick_device *device;
+    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU};
+    wick_model *const model = open_model(m.path, &desc, &device);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const double kl = judge_cache(model, ids, N, types[i].cache, 0);
+        print_message("cache of %s: KL divergence %.2g\n", types[i].name, kl);
+        assert_true(kl > 0 && kl <= types[i].most);
+        assert_true(judge_cache(model, ids, N, types[i].cache, 7) == kl);
+    }
+    wick_model_close(model);
+    wick_device_close(device);
+    release_real_model(&m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_smollm2_greedy),   cmocka_unit_test(test_smollm2_same_bits),
         cmocka_unit_test(test_smollm2_logits),   cmocka_unit_test(test_smollm2_nll_exact),
-        cmocka_unit_test(test_smollm2_nll_fast),
+        cmocka_unit_test(test_smollm2_nll_fast), cmocka_unit_test(test_smollm2_cache_types),
     };
     return cmocka_run_group_tests_name("smollm2", tests, NULL, NULL);
 }
