@@ -80,6 +80,8 @@ wk_runner_desc wk_runner_describe(const wk_hparams *hparams, wick_math math,
                                   const wick_session_desc *desc);
 /* preflight.c: the cache of such a session. */
 wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc *session);
+/* runner.c: what the device says of a failure goes to err; returns status. */
+wick_status wk_take_device_error(wick_device *device, wick_status status, wick_error *err);
 /* The last n layers on device, all others before them on host; 0: all on host. */
 wk_placement wk_placement_of(const wk_model *model, uint32_t n, wick_device *host,
                              wick_device *device);

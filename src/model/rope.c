@@ -178,8 +178,12 @@ wick_status wk_rope_divide(wk_arena *arena, wk_hparams *hparams, int kind, const
     return WICK_OK;
 }
 
+bool wk_rope_is_long(const wk_rope *rope, uint32_t context_length) {
+    return rope->long_frequency != NULL && context_length > rope->original_context;
+}
+
 void wk_rope_rows(const wk_rope *rope, wk_rope_positions at, float *cos_rows, float *sin_rows) {
-    const bool is_long = rope->long_frequency != NULL && at.context_length > rope->original_context;
+    const bool is_long = wk_rope_is_long(rope, at.context_length);
     const double *const frequency = is_long ? rope->long_frequency : rope->frequency;
     for (uint32_t row = 0; row < at.n; row++) {
         for (uint32_t pair = 0; pair < rope->n_pairs; pair++) {

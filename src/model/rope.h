@@ -23,6 +23,8 @@ wick_status wk_rope_divide(wk_arena *arena, wk_hparams *hparams, int kind, const
 /* Pairs of the ropes that the file's divisors are for; 0: there is none. */
 uint32_t wk_rope_divided_pairs(const wk_hparams *hparams);
 
+/* Whether a context of so many tokens has frequencies of its own. */
+bool wk_rope_is_long(const wk_rope *rope, uint32_t context_length);
 /* Fills cos and sin rows [n, n_pairs] of n positions in a context of so many tokens, in float64,
  * rounded once. */
 typedef struct wk_rope_positions {
