@@ -142,14 +142,15 @@ static wick_status tell(wick_session *s, wick_status status) {
     return status;
 }
 
-static void forget_error(wick_session *s) {
+void wk_session_forget_error(wick_session *session) {
+    wick_session *const s = session;
     if (s->has_told) (void)wick_device_error(s->model->device, NULL);
     s->has_told = false;
 }
 
 /* The generation before is over; a new prompt begins. */
 static void begin_prompt(wick_session *s) {
-    forget_error(s);
+    wk_session_forget_error(s);
     s->ended = WICK_END_NONE;
     s->has_logits = false;
     s->n_since_prompt = 0;
@@ -332,7 +333,8 @@ wick_status wk_session_retell(wick_session *session, wick_error *err) {
         bool stopped;
         if (s->sampler.matcher) WK_TRY(wk_matcher_accept(s->sampler.matcher, s->tokens[i], err));
         WK_TRY(add_text(s, s->tokens[i], &stopped));
-        wk_stop_release(&s->stop, s->n_out);
+        /* A stop string that was none when the text was generated. */
+        wk_stop_release(&s->stop, stopped ? s->stop.n_held : s->n_out);
     }
     s->n_out = 0;
     return WICK_OK;
@@ -453,7 +455,7 @@ static bool drop_batch(wick_session *s) {
     const wick_status status = wk_runner_poll(s->runner);
     if (status == WICK_PENDING) return false;
     (void)tell(s, status);
-    forget_error(s);
+    wk_session_forget_error(s);
     set_running(s, 0);
     s->drops_batch = false;
     return true;

@@ -154,8 +154,7 @@ static wick_status check_origin(const wick_session *s, const wk_image_header *he
     if (type == cache_type(s)) return WICK_OK;
     wick_dtype saved;
     const bool is_known = type <= UINT32_MAX && wk_dtype_from_ggml((uint32_t)type, &saved);
-    return wk_fail(err, WICK_ERR_MISMATCH,
-                   "the saved session has a cache of %s, this one has %s: open it with that type",
+    return wk_fail(err, WICK_ERR_MISMATCH, "the saved session has a cache of %s, this one has %s",
                    is_known ? wick_dtype_name(saved) : "an unknown type",
                    wick_dtype_name(wk_runner_cache(s->runner).dtype));
 }

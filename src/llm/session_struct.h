@@ -44,6 +44,8 @@ struct wick_session {
     uint64_t prompt_ns, generate_ns, first_token_ns, appended_ns;
 };
 
+/* session.c: what it refused last is no more of interest: a call was accepted. */
+void wk_session_forget_error(wick_session *session);
 /* session.c: ends the batch that is running, if one is. WICK_PENDING: call again. */
 wick_status wk_session_settle(wick_session *session);
 /* session.c: brings back what was lost with a device, but for the cache's contents. WICK_PENDING.

@@ -246,6 +246,33 @@ def test_cache_types():
               arguments=greedy("--cache", cache, n=5))
 
 
+def test_sessions():
+    with tempfile.TemporaryDirectory() as folder:
+        path, later = Path(folder) / "a", Path(folder) / "b"
+        for how in [("--temp", 0), ("--temp", 1, "--seed", 5, "--repeat-penalty", 1.3)]:
+            whole = succeeds("run", MODEL, "-p", "Once", "-n", 40, "-q", *how)
+            first = succeeds("run", MODEL, "-p", "Once", "-n", 15, "-q", "--save-session", path, *how)
+            how = how[:2] + how[4:]  # the seed is in the file
+            then = ["run", MODEL, "--load-session", path, "-q", *how]
+            rest = succeeds(*then, "-n", 25, "--save-session", later)
+            equal(first + rest, whole)
+            equal(succeeds(*then, "-n", 25, "--isa", "ref"), rest)
+            again = ["run", MODEL, "--load-session", later, "-q", "-n", 5, *how]
+            equal(succeeds(*again, "-p", " The"), succeeds(*again, stdin=" The"))
+        equal(sorted(os.listdir(folder)), ["a", "b"])
+        fails(1, "cache of f16, this one has f32", arguments=[*then, "--cache", "f32"])
+        fails(1, "the context holds 10", arguments=[*then, "--context", 10])
+        fails(1, "not/there", arguments=["run", MODEL, "--load-session", "not/there"])
+        fails(1, "no saved session", arguments=["run", MODEL, "--load-session", MODEL])
+        data = path.read_bytes()
+        path.write_bytes(data[:-100])
+        fails(1, "bytes", arguments=then)
+        path.write_bytes(data[:-100] + bytes([data[-100] ^ 1]) + data[-99:])
+        fails(1, "its checksum differs", arguments=then)
+        done = wick(*greedy("-q", "--save-session", Path(folder) / "no" / "c", n=3))
+        assert done.returncode == 1 and b"no/c" in done.stderr, done.stderr
+
+
 def test_closed_pipe():
     process = subprocess.Popen([WICK, "run", MODEL, "-p", "Once", "-n", "0", "--ignore-end",
                                 "--context", "20000"], stdin=subprocess.DEVNULL,
