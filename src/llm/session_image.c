@@ -38,7 +38,6 @@ static wk_image_run run_of(const wick_session *s, const wk_state_part *part, uin
     n = smaller(n, is_kept ? part->n_blocks - block % part->n_blocks : room - block);
     n = smaller(n, (end - 1) / size + 1 - block);
     return (wk_image_run){.part = *part,
-                          .first = position,
                           .n = smaller((block + n) * size, end) - position,
                           .block = block % part->n_blocks,
                           .n_blocks = n,

@@ -55,7 +55,7 @@ wick_status wk_image_check(const wick_session *session, const wk_image_header *h
 /* Rows that move at once: of one part, in neighbouring blocks. */
 typedef struct wk_image_run {
     wk_state_part part;
-    uint32_t first, n;        /* positions; of a whole part 0 and 1 */
+    uint32_t n;               /* positions; of a whole part 1 */
     uint32_t block, n_blocks; /* of part, where these rows are */
     uint32_t n_before;        /* slots of the first block in front of them */
     bool is_kept;             /* else there is no room for them */

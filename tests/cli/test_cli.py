@@ -251,7 +251,8 @@ def test_sessions():
         path, later = Path(folder) / "a", Path(folder) / "b"
         for how in [("--temp", 0), ("--temp", 1, "--seed", 5, "--repeat-penalty", 1.3)]:
             whole = succeeds("run", MODEL, "-p", "Once", "-n", 40, "-q", *how)
-            first = succeeds("run", MODEL, "-p", "Once", "-n", 15, "-q", "--save-session", path, *how)
+            begin = ["run", MODEL, "-p", "Once", "-n", 15, "-q", *how]
+            first = succeeds(*begin, "--save-session", path)
             how = how[:2] + how[4:]  # the seed is in the file
             then = ["run", MODEL, "--load-session", path, "-q", *how]
             rest = succeeds(*then, "-n", 25, "--save-session", later)
@@ -713,6 +714,7 @@ SAMPLING = ("temp top-k top-p min-p repeat-penalty repeat-last seed frequency-pe
             "json-schema-file ")
 OPTIONS = {
     "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet logprobs context "
+           "load-session save-session "
            + SAMPLING + ENGINE,
     "chat": "prompt system load tools template no-thinking max-tokens context " + SAMPLING + ENGINE,
     "template": "cases language out",
