@@ -182,6 +182,13 @@ static void test_other_sessions(void **state) {
     }
 }
 
+static void close_places(wick_model *here, wick_model *there, wick_device *const devices[2]) {
+    wick_model_close(here);
+    wick_model_close(there);
+    wick_device_close(devices[0]);
+    wick_device_close(devices[1]);
+}
+
 /* From the CPU to a device and back: the same bytes, for each type of cache. */
 static void check_moves(const char *path, const wick_device_desc *to, wick_cache cache) {
     const wick_device_desc cpu = {.backend = WICK_BACKEND_CPU};
@@ -191,7 +198,14 @@ static void check_moves(const char *path, const wick_device_desc *to, wick_cache
     wick_session_desc desc = session_desc();
     desc.cache = cache;
     desc.sampler = (wick_sampler_desc){.temperature = 0};
-    wick_session *const a = open_session(here, &desc), *const b = open_session(there, &desc);
+    wick_session *a;
+    const wick_status opened = wick_session_open(here, &desc, &a, NULL);
+    if (opened == WICK_ERR_UNSUPPORTED) { /* heads that blocks do not divide */
+        close_places(here, there, devices);
+        return;
+    }
+    assert_int_equal(opened, WICK_OK);
+    wick_session *const b = open_session(there, &desc);
     append_prompt(a);
     run(here, a, 5);
     bytes saved = save(a);
@@ -210,15 +224,13 @@ static void check_moves(const char *path, const wick_device_desc *to, wick_cache
     free(saved.data);
     free(moved.data);
     free(grown.data);
-    wick_model_close(here);
-    wick_model_close(there);
-    wick_device_close(devices[0]);
-    wick_device_close(devices[1]);
+    close_places(here, there, devices);
 }
 
 static void test_moves(void **state) {
     (void)state;
-    static const wick_cache caches[] = {WICK_CACHE_F32, WICK_CACHE_F16}; /* on a GPU in turn */
+    static const wick_cache caches[] = {WICK_CACHE_F32, WICK_CACHE_F16, WICK_CACHE_Q8_0,
+                                        WICK_CACHE_Q4_0}; /* on a GPU in turn */
     const wick_device_desc late = {.backend = WICK_BACKEND_NULL,
                                    .null_flags = WICK_NULL_LATE | WICK_NULL_OUT_OF_ORDER};
     const wick_device_desc to = chosen.backend == WICK_BACKEND_WEBGPU ? chosen : late;
