@@ -718,7 +718,7 @@ OPTIONS = {
            + SAMPLING + ENGINE,
     "chat": "prompt system load tools template no-thinking max-tokens context " + SAMPLING + ENGINE,
     "template": "cases language out",
-    "info": "json tensors context backend adapter webgpu-lib gpu-memory math",
+    "info": "json tensors context cache backend adapter webgpu-lib gpu-memory math",
     "tokenize": "file ids no-special decode special",
     "logits": "tokens out " + ENGINE,
     "bench": "prompt generate repetitions kernels only store csv json " + ENGINE,
