@@ -237,8 +237,9 @@ static void test_moves(void **state) {
     for (size_t m = 0; m < WK_COUNT(models); m++) {
         char path[1024];
         make_path(models[m], path, sizeof path);
-        const size_t first = chosen.backend == WICK_BACKEND_WEBGPU ? m % 2 : 0;
-        for (size_t c = first; c < WK_COUNT(caches); c += 1 + (to.backend == WICK_BACKEND_WEBGPU))
+        const bool in_turn = chosen.backend == WICK_BACKEND_WEBGPU;
+        const size_t step = in_turn ? 2 : 1;
+        for (size_t c = in_turn ? m % 2 : 0; c < WK_COUNT(caches); c += step)
             check_moves(path, &to, caches[c]);
     }
 }
