@@ -75,12 +75,12 @@ static const cli_option table[] = {
     {.name = "max-tokens",
      .letter = 'n',
      .argument = "N",
-     .help = "end an answer after N tokens; 0: where the model ends or the context is full",
-     .kind = &cli_u32,
-     .offset = offsetof(chat_options, max_tokens),
-     .most = UINT32_MAX},
+     .help = "end an answer after N tokens; 0 or -1: where the model ends or the context is full",
+     .kind = &cli_limit,
+     .offset = offsetof(chat_options, max_tokens)},
     {.name = "context",
      .alias = "ctx",
+     .letter = 'c',
      .argument = "N",
      .help = "tokens of the whole conversation; 0: what the model was made for, at most 4096",
      .kind = &cli_u32,
@@ -182,9 +182,9 @@ static int converse(cli_chat *chat) {
     const bool is_seen = isatty(STDIN_FILENO) == 1;
     cli_line_reader *const reader = cli_line_open();
     if (reader == NULL) return cli_error("out of memory");
-    if (is_seen) puts("Ask something; /help lists commands, Ctrl-D ends.");
+    if (is_seen) fputs("Ask something; /help lists commands, Ctrl-D ends.\n", stderr);
     int code = CLI_OK;
-    while (!chat->is_over && code != CLI_FAILURE) {
+    while (!chat->is_over && code == CLI_OK) {
         char *text = NULL;
         const cli_line_result result = read_question(reader, &text);
         cli_take_interrupt();
@@ -194,12 +194,13 @@ static int converse(cli_chat *chat) {
             code = ask(chat, text);
         else if (result == CLI_LINE_READ && text[0] == '/' && cli_chat_command(chat, text))
             code = cli_chat_answer(chat);
+        if (code == CLI_INTERRUPTED && cli_take_interrupt()) code = CLI_OK;
         /* A question that failed is told, and the next one may do. */
-        if (is_seen && code == CLI_FAILURE && !cli_interrupted()) code = CLI_OK;
+        if (is_seen && code == CLI_FAILURE) code = CLI_OK;
         free(text);
     }
     cli_line_close(reader);
-    return code == CLI_INTERRUPTED ? CLI_OK : code;
+    return cli_interrupted() ? CLI_INTERRUPTED : code;
 }
 
 static int run(void *given) {

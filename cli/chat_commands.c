@@ -1,4 +1,6 @@
 /* chat_commands.c: the lines of `wick chat` that begin with '/'. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "chat.h"
 #include "cli.h"
 
@@ -6,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Each gets what stands behind its name; true: the last question shall be asked. */
 typedef bool (*command_fn)(cli_chat *chat, const char *argument);
@@ -27,9 +30,20 @@ static bool do_system(cli_chat *chat, const char *argument) {
     return false;
 }
 
+/* What holds no conversation is not replaced by one; that has been told then. */
+static bool may_save(const char *path) {
+    cli_messages before = {0};
+    if (access(path, F_OK) != 0) return true;
+    if (cli_messages_load(&before, path) != CLI_OK) return false;
+    cli_messages_cut(&before, 0);
+    return true;
+}
+
 static bool do_save(cli_chat *chat, const char *argument) {
     if (argument[0] == '\0')
         cli_error("/save needs the name of a file");
+    else if (!may_save(argument))
+        cli_error("'%s' is no conversation, it stays as it is", argument);
     else if (cli_messages_save(&chat->messages, argument) == CLI_OK)
         printf("%zu messages are in %s.\n", chat->messages.n, argument);
     return false;

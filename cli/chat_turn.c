@@ -111,9 +111,7 @@ static int sync_prompt(const cli_chat *chat, const wick_prompt *prompt) {
 static int stream(const cli_chat *chat, cli_answer *answer, wick_end_reason *reason) {
     wick_event event = {0};
     while (event.kind != WICK_EVENT_END) {
-        if (event.kind != WICK_EVENT_PENDING && cli_take_interrupt()) return CLI_INTERRUPTED;
-        /* SIGTERM, SIGHUP */
-        if (cli_interrupted() && cli_interrupt_code() != CLI_INTERRUPTED) return CLI_FAILURE;
+        if (event.kind != WICK_EVENT_PENDING && cli_interrupted()) return CLI_INTERRUPTED;
         const wick_status status = wick_session_step(chat->session, &event);
         if (status != WICK_OK)
             return cli_report_device(chat->engine.device, status, cli_step_hint(status));

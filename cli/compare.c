@@ -169,6 +169,7 @@ static int print_all(const compare_options *o, wick_comparison *comparison) {
 static int run(void *given) {
     const compare_options *const o = given;
     cli_watch_interrupt();
+    cli_keep_closed_pipe();
     wick_comparison *comparison = NULL;
     wick_error error = {0};
     if (wick_compare_open(o->a, o->b, &comparison, &error) != WICK_OK)

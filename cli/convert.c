@@ -58,6 +58,7 @@ static int run(void *given) {
     const convert_options *const o = given;
     const wick_convert_desc desc = {.type = o->type, .replace = o->force};
     cli_watch_interrupt(); /* the temporary file must not stay */
+    cli_keep_closed_pipe();
     wick_converting *converting = NULL;
     wick_error error = {0};
     if (wick_convert_start(o->folder, o->out, &desc, &converting, &error) != WICK_OK)

@@ -13,6 +13,7 @@ typedef struct embed_options {
     const char *model, *tokens, *file, *out;
     cli_texts texts;
     int pooling; /* wick_pooling */
+    uint32_t context_length;
     bool is_raw;
 } embed_options;
 
@@ -36,7 +37,7 @@ static const cli_option options[] = {
     {.name = "file",
      .letter = 'f',
      .argument = "FILE",
-     .help = "take every line of a file as a text",
+     .help = "take every line of a file as a text, empty ones too; -: of standard input",
      .kind = &cli_text,
      .offset = offsetof(embed_options, file)},
     {.name = "tokens",
@@ -49,6 +50,14 @@ static const cli_option options[] = {
      .help = "how the vectors of tokens become one; none: they do not",
      .kind = &cli_word,
      .offset = offsetof(embed_options, pooling)},
+    {.name = "context",
+     .alias = "ctx",
+     .letter = 'c',
+     .argument = "N",
+     .help = "tokens of the longest text; 0: what the model was made for, at most 4096",
+     .kind = &cli_u32,
+     .offset = offsetof(embed_options, context_length),
+     .most = INT32_MAX},
     {.name = "raw",
      .help = "do not bring vectors to the length 1",
      .kind = &cli_flag,
@@ -103,7 +112,7 @@ static void add_text(texts *t, const char *text, size_t size) {
     t->sizes[t->n++] = size;
 }
 
-/* Lines end with a line feed, which the last one may lack; empty ones are no texts. */
+/* Lines end with a line feed, also behind a carriage return; the last one may lack it. */
 static int read_lines(const char *path, texts *t) {
     int code = cli_read_file(path, &t->input);
     if (code != CLI_OK) return code;
@@ -114,7 +123,8 @@ static int read_lines(const char *path, texts *t) {
     for (const char *at = t->input.text; at < end && code == CLI_OK;) {
         const char *const found = memchr(at, '\n', (size_t)(end - at));
         const char *const line_end = found != NULL ? found : end;
-        if (line_end > at) add_text(t, at, (size_t)(line_end - at));
+        const bool has_return = found != NULL && found > at && found[-1] == '\r';
+        add_text(t, at, (size_t)(line_end - at) - (has_return ? 1 : 0));
         at = line_end + 1;
     }
     if (code == CLI_OK && t->n == 0) return cli_error("%s holds no text", path);
@@ -236,6 +246,7 @@ static int compute(const embed_options *o, const cli_engine *engine, const texts
 
 static int run(void *given) {
     const embed_options *const o = given;
+    if (o->out != NULL) cli_keep_closed_pipe();
     texts t = {.n = 0};
     int code = read_texts(o, &t);
     cli_engine engine = {0};

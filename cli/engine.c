@@ -26,6 +26,7 @@ _Static_assert(WICK_ISA_AUTO == 0 && WICK_ISA_REF == 1 && WICK_ISA_AVX2 == 2 &&
 
 static const cli_option engine_options[] = {
     {.name = "threads",
+     .letter = 't',
      .argument = "N",
      .help = "CPU threads, at most one for each core that this process may use; 0: so many",
      .kind = &cli_u32,
@@ -55,7 +56,7 @@ static const cli_option engine_options[] = {
      .kind = &cli_text,
      .offset = offsetof(cli_engine_options, tuning)},
     {.name = "gpu-layers",
-     .alias = "n-gpu-layers",
+     .alias = "ngl",
      .argument = "N|auto|all",
      .help = "layers that the GPU keeps, the last ones; those before them run on the CPU; auto: as "
              "many as its memory has room for",

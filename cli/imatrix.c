@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "engine.h"
 #include "input.h"
+#include "interrupt.h"
 #include "progress.h"
 
 #include <stdio.h>
@@ -95,6 +96,7 @@ static int run(void *given) {
     const imatrix_options *const o = given;
     if (o->file == NULL) return cli_usage_error(&cli_imatrix, "--file is missing");
     if (o->out == NULL) return cli_usage_error(&cli_imatrix, "--out is missing");
+    cli_keep_closed_pipe();
     cli_engine engine = {0};
     uint32_t *ids = NULL;
     size_t n = 0;

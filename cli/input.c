@@ -44,6 +44,7 @@ static int read_stream(FILE *stream, const char *path, cli_input *input) {
 
 int cli_read_file(const char *path, cli_input *input) {
     *input = (cli_input){0};
+    if (path != NULL && strcmp(path, "-") == 0) path = NULL;
     FILE *const stream = path != NULL ? fopen(path, "rb") : stdin;
     if (stream == NULL)
         return cli_error("cannot open '%s': %s; check the path", path, strerror(errno));

@@ -109,6 +109,7 @@ static int run(void *given) {
     const wick_quantize_desc desc = {
         .type = o->type, .imatrix = o->imatrix, .n_threads = o->n_threads, .replace = o->force};
     cli_watch_interrupt(); /* the temporary file must not stay */
+    cli_keep_closed_pipe();
     wick_quantizing *quantizing = NULL;
     wick_error error = {0};
     const wick_status status = wick_quantize_start(o->in, o->out, &desc, &quantizing, &error);

@@ -141,18 +141,28 @@ static void add_row(wick_embedder *e, const float *row, size_t position) {
     for (size_t i = 0; i < e->n_embd && e->sum != NULL; i++) e->sum[i] += (double)row[i];
 }
 
-static void finish(wick_embedder *e) {
+static bool is_finite(const float *values, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i])) return false;
+    return true;
+}
+
+static wick_status finish(wick_embedder *e) {
     double squares = 0.0;
-    e->is_done = true;
     if (e->sum != NULL) {
         for (size_t i = 0; i < e->n_embd; i++)
             e->rows[i] = (float)(e->sum[i] / (double)e->n_tokens);
         e->n_rows = 1;
     }
-    if (e->is_raw) return;
+    if (!is_finite(e->rows, e->n_rows * e->n_embd))
+        return wk_device_fail(e->model->device, WICK_ERR_DEVICE,
+                              "the model's output holds numbers that are not finite");
+    e->is_done = true;
+    if (e->is_raw) return WICK_OK;
     for (size_t i = 0; i < e->n_embd; i++) squares += (double)e->rows[i] * (double)e->rows[i];
     const double scale = squares > 0.0 ? 1.0 / sqrt(squares) : 0.0;
     for (size_t i = 0; i < e->n_embd; i++) e->rows[i] = (float)(e->rows[i] * scale);
+    return WICK_OK;
 }
 
 wick_status wick_embedder_poll(wick_embedder *embedder) {
@@ -164,7 +174,7 @@ wick_status wick_embedder_poll(wick_embedder *embedder) {
         WK_TRY(wick_session_step(e->session, &event));
         if (event.kind == WICK_EVENT_PENDING) return WICK_PENDING;
         if (event.kind == WICK_EVENT_LOGITS) add_row(e, event.logits, event.position);
-        if (event.kind == WICK_EVENT_END) finish(e);
+        if (event.kind == WICK_EVENT_END) WK_TRY(finish(e));
     }
     return WICK_OK;
 }

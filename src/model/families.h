@@ -7,6 +7,7 @@
 typedef struct wk_family {
     const char *architecture; /* general.architecture */
     wk_norm_kind norm;
+    uint32_t biases; /* as in wk_hparams */
     /* Fills layers[hparams->n_layers] and the rest of hparams (wk_hparams_read has done what all
      * families share) from the metadata. */
     wick_status (*describe)(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers);

@@ -43,6 +43,7 @@ static wick_status describe(wk_model *model, const wk_family *family, wick_error
         .err = err,
     };
     model->hparams.norm = family->norm;
+    model->hparams.biases = family->biases;
     WK_TRY(wk_hparams_read(&meta, &model->hparams));
     const size_t n_layers = model->hparams.n_layers;
     model->layers = wk_arena_array(&model->arena, n_layers, sizeof *model->layers);

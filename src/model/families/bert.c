@@ -68,9 +68,13 @@ static wick_status describe_modern(const wk_metadata *meta, wk_hparams *hparams,
     return wk_family_add_window_rope(meta, hparams, layers, 10000.0);
 }
 
-const wk_family wk_family_bert = {
-    .architecture = "bert", .norm = WK_NORM_LAYER, .describe = describe_bert};
-const wk_family wk_family_nomic_bert = {
-    .architecture = "nomic-bert", .norm = WK_NORM_LAYER, .describe = describe_stream};
+const wk_family wk_family_bert = {.architecture = "bert",
+                                  .norm = WK_NORM_LAYER,
+                                  .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                  .describe = describe_bert};
+const wk_family wk_family_nomic_bert = {.architecture = "nomic-bert",
+                                        .norm = WK_NORM_LAYER,
+                                        .biases = WK_BIASES_NORMS,
+                                        .describe = describe_stream};
 const wk_family wk_family_modern_bert = {
     .architecture = "modern-bert", .norm = WK_NORM_LAYER, .describe = describe_modern};

@@ -77,25 +77,43 @@ static wick_status describe_falcon(const wk_metadata *meta, wk_hparams *hparams,
     return WICK_OK;
 }
 
-const wk_family wk_family_gpt2 = {
-    .architecture = "gpt2", .norm = WK_NORM_LAYER, .describe = describe_gpt2};
-const wk_family wk_family_starcoder = {
-    .architecture = "starcoder", .norm = WK_NORM_LAYER, .describe = describe_gpt2};
-const wk_family wk_family_codeshell = {
-    .architecture = "codeshell", .norm = WK_NORM_LAYER, .describe = describe_starcoder2};
-const wk_family wk_family_nemotron = {
-    .architecture = "nemotron", .norm = WK_NORM_LAYER, .describe = describe_nemotron};
-const wk_family wk_family_bloom = {
-    .architecture = "bloom", .norm = WK_NORM_LAYER, .describe = describe_bloom};
+const wk_family wk_family_gpt2 = {.architecture = "gpt2",
+                                  .norm = WK_NORM_LAYER,
+                                  .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                  .describe = describe_gpt2};
+const wk_family wk_family_starcoder = {.architecture = "starcoder",
+                                       .norm = WK_NORM_LAYER,
+                                       .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                       .describe = describe_gpt2};
+const wk_family wk_family_codeshell = {.architecture = "codeshell",
+                                       .norm = WK_NORM_LAYER,
+                                       .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                       .describe = describe_starcoder2};
+const wk_family wk_family_nemotron = {.architecture = "nemotron",
+                                      .norm = WK_NORM_LAYER,
+                                      .biases = WK_BIASES_NORMS,
+                                      .describe = describe_nemotron};
+const wk_family wk_family_bloom = {.architecture = "bloom",
+                                   .norm = WK_NORM_LAYER,
+                                   .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                   .describe = describe_bloom};
 const wk_family wk_family_refact = {
     .architecture = "refact", .norm = WK_NORM_RMS, .describe = describe_refact};
-const wk_family wk_family_orion = {
-    .architecture = "orion", .norm = WK_NORM_LAYER, .describe = wk_family_describe_dense};
-const wk_family wk_family_gptneox = {
-    .architecture = "gptneox", .norm = WK_NORM_LAYER, .describe = describe_gptneox};
+const wk_family wk_family_orion = {.architecture = "orion",
+                                   .norm = WK_NORM_LAYER,
+                                   .biases = WK_BIASES_NORMS,
+                                   .describe = wk_family_describe_dense};
+const wk_family wk_family_gptneox = {.architecture = "gptneox",
+                                     .norm = WK_NORM_LAYER,
+                                     .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                     .describe = describe_gptneox};
 const wk_family wk_family_mpt = {
     .architecture = "mpt", .norm = WK_NORM_LAYER, .describe = describe_mpt};
-const wk_family wk_family_starcoder2 = {
-    .architecture = "starcoder2", .norm = WK_NORM_LAYER, .describe = describe_starcoder2};
-const wk_family wk_family_falcon = {
-    .architecture = "falcon", .norm = WK_NORM_LAYER, .describe = describe_falcon};
+const wk_family wk_family_starcoder2 = {.architecture = "starcoder2",
+                                        .norm = WK_NORM_LAYER,
+                                        .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                        .describe = describe_starcoder2};
+const wk_family wk_family_falcon = {.architecture = "falcon",
+                                    .norm = WK_NORM_LAYER,
+                                    .biases = WK_BIASES_NORMS,
+                                    .describe = describe_falcon};

@@ -20,5 +20,7 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     return wk_family_read_experts(meta, hparams, &experts, layers);
 }
 
-const wk_family wk_family_gpt_oss = {
-    .architecture = "gpt-oss", .norm = WK_NORM_RMS, .describe = describe};
+const wk_family wk_family_gpt_oss = {.architecture = "gpt-oss",
+                                     .norm = WK_NORM_RMS,
+                                     .biases = WK_BIASES_MATRICES,
+                                     .describe = describe};
