@@ -19,7 +19,7 @@ int cli_chat_open_session(cli_chat *chat) {
     chat->session = NULL;
     if (wick_session_open(chat->engine.model, &chat->desc, &chat->session, &error) == WICK_OK)
         return CLI_OK;
-    return cli_report(&error, NULL);
+    return cli_report_session(&error);
 }
 
 /* ---- The prompt ---- */

@@ -248,6 +248,11 @@ const char *cli_step_hint(wick_status status) {
     return status == WICK_ERR_UNSUPPORTED ? "leave out --strict" : NULL;
 }
 
+int cli_report_session(const wick_error *error) {
+    const bool is_memory = error->status == WICK_ERR_OUT_OF_MEMORY;
+    return cli_report(error, is_memory ? "a smaller --context or --cache f16 needs less" : NULL);
+}
+
 void cli_warn_context(const wick_model *model, uint32_t context_length) {
     wick_model_info info;
     wick_model_get_info(model, &info);

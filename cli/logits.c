@@ -96,7 +96,9 @@ static int compute(const logits_options *o, const cli_engine *engine, const wick
     job j = {.engine = engine};
     wick_error error = {0};
     if (wick_session_open(engine->model, desc, &j.session, &error) != WICK_OK)
-        return cli_report(&error, "fewer tokens need less memory");
+        return cli_report(&error, error.status == WICK_ERR_OUT_OF_MEMORY
+                                      ? "fewer tokens need less memory"
+                                      : NULL);
     cli_warn_context(engine->model, desc->context_length);
     const wick_status status = wick_session_append_tokens(j.session, ids, n);
     const int code =

@@ -139,7 +139,8 @@ typedef struct rm_options {
 
 static const cli_option rm_table[] = {
     {.argument = "NAME",
-     .help = "as 'wick models' lists it, or a part of it: OWNER/REPO, or what follows a slash",
+     .help =
+         "as 'wick models' lists it, or a part of it: OWNER/REPO, REPO, or what follows a slash",
      .kind = &cli_text,
      .offset = offsetof(rm_options, name),
      .is_required = true},

@@ -98,6 +98,7 @@ static int work(wick_quantizing *quantizing) {
 static const char *start_hint(wick_status status) {
     switch (status) {
     case WICK_ERR_FORMAT: return "";
+    case WICK_ERR_NOT_FOUND: return "check the path";
     case WICK_ERR_ARGUMENT: return OUT_HINT;
     case WICK_ERR_STATE: return "--force replaces it";
     default: return NULL;

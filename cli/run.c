@@ -255,7 +255,7 @@ static int generate(const run_options *o, const wick_session_desc *desc, const c
     wick_session *session = NULL;
     wick_error error = {0};
     if (wick_session_open(engine->model, desc, &session, &error) != WICK_OK)
-        return cli_report(&error, NULL);
+        return cli_report_session(&error);
     cli_warn_context(engine->model, desc->context_length);
     int code = load_session(o, session);
     if (code == CLI_OK) code = append_prompt(o, prompt, engine, session);

@@ -277,12 +277,15 @@ static bool is_same(const char *a, const char *b, size_t size) {
     return true;
 }
 
-/* The name up to size bytes is wanted, or begins or ends with it at a slash. */
+/* The name up to size bytes is wanted, or has it from one slash, or end, to another. */
 static bool is_meant(const char *name, size_t size, const char *wanted, size_t wanted_size) {
-    if (wanted_size == 0 || wanted_size > size) return false;
-    const size_t rest = size - wanted_size;
-    if (is_same(name, wanted, wanted_size) && (rest == 0 || name[wanted_size] == '/')) return true;
-    return rest > 0 && name[rest - 1] == '/' && is_same(name + rest, wanted, wanted_size);
+    if (wanted_size == 0) return false;
+    for (size_t at = 0; at + wanted_size <= size; at++) {
+        const size_t end = at + wanted_size;
+        const bool is_whole = (at == 0 || name[at - 1] == '/') && (end == size || name[end] == '/');
+        if (is_whole && is_same(name + at, wanted, wanted_size)) return true;
+    }
+    return false;
 }
 
 static bool is_named(const cli_stored_model *model, const char *wanted) {

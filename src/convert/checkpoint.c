@@ -150,6 +150,19 @@ static wick_status list_tensors(wk_checkpoint *c, wick_error *err) {
     return WICK_OK;
 }
 
+/* What is missing is told of the folder: the file is only one of the names that would do. */
+static wick_status open_single(wk_checkpoint *c, wick_error *err) {
+    wick_error reason = {0};
+    const wick_status status = open_shard(c, wk_str_of("model.safetensors"), &reason);
+    if (status != WICK_ERR_NOT_FOUND)
+        return status == WICK_OK ? WICK_OK : wk_fail(err, status, "%s", reason.message);
+    return wk_fail(
+        err, status,
+        "'%s' is no folder with model.safetensors or model.safetensors.index.json; other "
+        "forms of weights are not read",
+        c->folder);
+}
+
 static wick_status open_all(wk_checkpoint *c, wick_error *err) {
     c->shards = wk_arena_array(&c->arena, MAX_SHARDS, sizeof *c->shards);
     if (c->shards == NULL) return fail_memory(err);
@@ -158,7 +171,7 @@ static wick_status open_all(wk_checkpoint *c, wick_error *err) {
     if (index != NULL)
         WK_TRY(open_shards(c, index, err));
     else
-        WK_TRY(open_shard(c, wk_str_of("model.safetensors"), err));
+        WK_TRY(open_single(c, err));
     return list_tensors(c, err);
 }
 

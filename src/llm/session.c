@@ -87,7 +87,7 @@ static wick_status check_kind(const wick_model *model, const wick_session_desc *
     if (!wk_model_hparams(model->model)->is_bidirectional || desc->logits == WICK_LOGITS_STATES)
         return WICK_OK;
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "the model is an encoder: it gives embeddings of a text, no text");
+                   "the model is an encoder: it can embed a text (wick embed), not continue it");
 }
 
 wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
