@@ -1,6 +1,8 @@
 /* answer.c: looks for the tags that models put around thinking and tool calls. */
 #include "answer.h"
 
+#include "text_out.h"
+
 #include <wick/json.h>
 
 #include <stdio.h>
@@ -47,7 +49,10 @@ enum { N_KNOWN = sizeof known / sizeof *known };
 
 static void put(cli_answer *a, const char *text, size_t size) {
     if (size == 0) return;
-    fwrite(text, 1, size, stdout);
+    if (a->has_colors)
+        cli_put_shown(stdout, text, size);
+    else
+        fwrite(text, 1, size, stdout);
     a->last_byte = text[size - 1];
 }
 
@@ -101,9 +106,17 @@ static size_t unfinished(const char *text, size_t size, const char *word) {
     return n;
 }
 
+/* Thinking is told from the answer by its look, or where there are no looks by its tags. */
+static void put_edge(cli_answer *a, const char *code, const char *tag) {
+    if (a->has_colors)
+        put_style(a, code);
+    else
+        put(a, tag, strlen(tag));
+}
+
 static void enter(cli_answer *a, const tags *t) {
     a->inside = t;
-    if (t->kind == THINKING) put_style(a, "2");
+    if (t->kind == THINKING) put_edge(a, "2", t->open);
 }
 
 /* Up to the first opening tag, or to what may become one. False: the text is used up. */
@@ -151,7 +164,7 @@ static bool show_inside(cli_answer *a, bool is_end) {
         put(a, text, n);
     a->shown += n;
     if (!is_closed && !is_end) return false;
-    if (t->kind == THINKING) put_style(a, "0");
+    if (t->kind == THINKING) put_edge(a, "0", is_closed ? t->close : "");
     if (is_closed) a->shown += strlen(t->close);
     a->inside = NULL;
     return is_closed;

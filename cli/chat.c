@@ -128,6 +128,8 @@ static int read_tools(const char *path, cli_chat *chat) {
     if (code == CLI_OK && wick_json_parse(input.text, input.size, &chat->tools, &error) != WICK_OK)
         code = cli_report_file(&error, path, "it must be a JSON array of functions");
     cli_input_free(&input);
+    if (code == CLI_OK && wick_json_kind_of(wick_json_root(chat->tools)) != WICK_JSON_ARRAY)
+        code = cli_error("'%s' holds no array of functions", path);
     return code;
 }
 

@@ -74,8 +74,8 @@ static bool do_context(cli_chat *chat, const char *argument) {
     (void)argument;
     wick_session_stats stats;
     wick_session_get_stats(chat->session, &stats);
-    printf("%" PRIu32 " of %" PRIu32 " tokens, %zu messages; of the prompts, %" PRIu32
-           " tokens were there already.\n",
+    printf("%" PRIu32 " of %" PRIu32 " tokens, %zu messages; %" PRIu32
+           " tokens of all prompts so far did not have to be read again.\n",
            stats.n_context, stats.context_length, chat->messages.n, stats.n_reused);
     return false;
 }
@@ -125,7 +125,12 @@ static bool do_set(cli_chat *chat, const char *argument) {
     char *end = NULL;
     const double value = strtod(argument + size, &end);
     const bool is_number = end != argument + size && *end == '\0' && value >= 0;
-    if (i == N_SETTINGS || !is_number || value > settings[i].most) {
+    if (i < N_SETTINGS && argument[size] != '\0' && (!is_number || value > settings[i].most)) {
+        cli_error("/set %s:%s is not a number from 0 to %.0f", settings[i].name, argument + size,
+                  settings[i].most);
+        return false;
+    }
+    if (i == N_SETTINGS || !is_number) {
         puts("/set NAME VALUE, with one of");
         list_settings(chat);
         return false;

@@ -81,7 +81,7 @@ static int render(const cli_chat *chat, wick_prompt **prompt) {
                                             .now = local_time()};
     if (code == CLI_OK &&
         wick_template_render(chat->compiled, &conversation, prompt, &error) != WICK_OK)
-        code = cli_error("the model's chat template refuses this: %s", error.message);
+        code = cli_error("the chat template refuses this: %s", error.message);
     wick_json_free(messages);
     wick_json_free(variables);
     free(json);

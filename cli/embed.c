@@ -5,6 +5,7 @@
 #include "interrupt.h"
 #include "json_out.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -220,7 +221,11 @@ static int embed_all(job *j) {
         wick_embedder_pooling(j->embedder) == WICK_POOLING_NONE)
         return cli_usage_error(&cli_embed, "without pooling, --out takes one text");
     int code = CLI_OK;
-    for (size_t i = 0; i < j->texts->n && code == CLI_OK; i++) code = embed_text(j, i);
+    for (size_t i = 0; i < j->texts->n && code == CLI_OK; i++) {
+        code = embed_text(j, i);
+        if (code == CLI_FAILURE && j->texts->n > 1)
+            fprintf(stderr, "wick: this was text %zu of %zu\n", i + 1, j->texts->n);
+    }
     wick_error error = {0};
     if (j->writer != NULL && wick_npy_finish(j->writer, code == CLI_OK, &error) != WICK_OK &&
         code == CLI_OK)
@@ -228,11 +233,15 @@ static int embed_all(job *j) {
     return code;
 }
 
+static uint32_t longest_text(const embed_options *o, const texts *t) {
+    return o->context_length > 0 ? o->context_length : (uint32_t)t->n_ids;
+}
+
 static int compute(const embed_options *o, const cli_engine *engine, const texts *t) {
     wick_model_info info;
     wick_model_get_info(engine->model, &info);
     job j = {.options = o, .engine = engine, .texts = t, .n_embd = info.n_embd};
-    const wick_embedder_desc desc = {.max_tokens = (uint32_t)t->n_ids,
+    const wick_embedder_desc desc = {.max_tokens = longest_text(o, t),
                                      .chunk_length = o->engine.chunk_length,
                                      .pooling = (wick_pooling)o->pooling,
                                      .is_raw = o->is_raw};
@@ -250,7 +259,7 @@ static int run(void *given) {
     texts t = {.n = 0};
     int code = read_texts(o, &t);
     cli_engine engine = {0};
-    const wick_session_desc desc = {.context_length = (uint32_t)t.n_ids,
+    const wick_session_desc desc = {.context_length = longest_text(o, &t),
                                     .chunk_length = o->engine.chunk_length,
                                     .cache = (wick_cache)o->engine.cache,
                                     .logits = WICK_LOGITS_STATES};

@@ -25,6 +25,7 @@ _Static_assert(WICK_ISA_AUTO == 0 && WICK_ISA_REF == 1 && WICK_ISA_AVX2 == 2 &&
                "words of --isa");
 
 static const cli_option engine_options[] = {
+    /* For any device; */
     {.name = "threads",
      .letter = 't',
      .argument = "N",
@@ -32,41 +33,6 @@ static const cli_option engine_options[] = {
      .kind = &cli_u32,
      .offset = offsetof(cli_engine_options, n_threads),
      .most = 1024},
-    {.name = "backend",
-     .argument = "auto|cpu|webgpu",
-     .help = "what computes; 'wick devices' lists what is here",
-     .kind = &cli_backend,
-     .offset = offsetof(cli_engine_options, backend)},
-    {.name = "adapter",
-     .argument = "N|NAME|TYPE",
-     .help =
-         "which GPU, unless --backend is cpu: its number in 'wick devices', a part of its name, "
-         "or discrete, integrated, software",
-     .kind = &cli_text,
-     .offset = offsetof(cli_engine_options, adapter)},
-    {.name = "webgpu-lib",
-     .argument = "PATH",
-     .help = "the implementation of WebGPU: a library of Dawn or wgpu-native",
-     .kind = &cli_text,
-     .offset = offsetof(cli_engine_options, webgpu_lib)},
-    {.name = "tuning",
-     .argument = "FILE|none",
-     .help = "which kernels of a GPU are taken and how, see docs/webgpu.md; without it what "
-             "'wick bench --kernels --store' has stored for the device",
-     .kind = &cli_text,
-     .offset = offsetof(cli_engine_options, tuning)},
-    {.name = "gpu-layers",
-     .alias = "ngl",
-     .argument = "N|auto|all",
-     .help = "layers that the GPU keeps, the last ones; those before them run on the CPU; auto: as "
-             "many as its memory has room for",
-     .kind = &cli_layers,
-     .offset = offsetof(cli_engine_options, device_layers)},
-    {.name = "gpu-memory",
-     .argument = "BYTES",
-     .help = "take no more of the GPU's memory than this, such as 500M or 2G",
-     .kind = &cli_size,
-     .offset = offsetof(cli_engine_options, gpu_memory)},
     {.name = "isa",
      .argument = "auto|ref|avx2|avx512|neon|dotprod|i8mm",
      .help = "highest instruction set of the CPU kernels; ref: plain loops, the specification",
@@ -104,16 +70,52 @@ static const cli_option engine_options[] = {
      .help = "print the time of every kernel at the end, on standard error",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, profile)},
-    {.name = "debug",
-     .help = "check every command for the GPU by itself, so that errors name its kernel, and print "
-             "what the library logs, on standard error; slow",
-     .kind = &cli_flag,
-     .offset = offsetof(cli_engine_options, debug)},
     {.name = "no-map",
      .help =
          "read the file into memory; one that is mapped must not be changed or cut while in use",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, no_map)},
+    /* which device, and for a GPU. */
+    {.name = "backend",
+     .argument = "auto|cpu|webgpu",
+     .help = "what computes; 'wick devices' lists what is here",
+     .kind = &cli_backend,
+     .offset = offsetof(cli_engine_options, backend)},
+    {.name = "adapter",
+     .argument = "N|NAME|TYPE",
+     .help =
+         "which GPU, unless --backend is cpu: its number in 'wick devices', a part of its name, "
+         "or discrete, integrated, software",
+     .kind = &cli_text,
+     .offset = offsetof(cli_engine_options, adapter)},
+    {.name = "webgpu-lib",
+     .argument = "PATH",
+     .help = "the implementation of WebGPU: a library of Dawn or wgpu-native",
+     .kind = &cli_text,
+     .offset = offsetof(cli_engine_options, webgpu_lib)},
+    {.name = "tuning",
+     .argument = "FILE|none",
+     .help = "which kernels of a GPU are taken and how, see docs/webgpu.md; without it what "
+             "'wick bench --kernels --store' has stored for the device",
+     .kind = &cli_text,
+     .offset = offsetof(cli_engine_options, tuning)},
+    {.name = "gpu-layers",
+     .alias = "ngl",
+     .argument = "N|auto|all",
+     .help = "layers that the GPU keeps, the last ones; those before them run on the CPU; auto: as "
+             "many as its memory has room for",
+     .kind = &cli_layers,
+     .offset = offsetof(cli_engine_options, device_layers)},
+    {.name = "gpu-memory",
+     .argument = "BYTES",
+     .help = "take no more of the GPU's memory than this, such as 500M or 2G",
+     .kind = &cli_size,
+     .offset = offsetof(cli_engine_options, gpu_memory)},
+    {.name = "debug",
+     .help = "check every command for the GPU by itself, so that errors name its kernel, and print "
+             "what the library logs, on standard error; slow",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, debug)},
     {.name = "no-kernel-cache",
      .help = "a GPU's kernels are neither looked for nor kept in ~/.cache/wick/kernels",
      .kind = &cli_flag,
@@ -127,8 +129,9 @@ static const cli_option engine_options[] = {
 };
 
 enum { KERNEL_CACHE_SIZE = 64 << 20 /* bytes */ };
-enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options };
+enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options, N_HOST_OPTIONS = 9 };
 const cli_group cli_engine_group = {"Computing", engine_options, N_OPTIONS};
+const cli_group cli_engine_host_group = {"Computing", engine_options, N_HOST_OPTIONS};
 const cli_group cli_engine_rest_group = {"Computing", engine_options + 1, N_OPTIONS - 1};
 
 void cli_engine_defaults(cli_engine_options *options, wick_math math) {

@@ -24,6 +24,8 @@ typedef struct cli_engine_options {
 void cli_engine_defaults(cli_engine_options *options, wick_math math);
 
 extern const cli_group cli_engine_group;
+/* For commands that compute on the CPU alone. */
+extern const cli_group cli_engine_host_group;
 /* All but --threads, for commands that have their own. */
 extern const cli_group cli_engine_rest_group;
 

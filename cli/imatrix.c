@@ -53,7 +53,7 @@ static const cli_option options[] = {
      .offset = offsetof(imatrix_options, force)},
 };
 static const cli_group group = {"Input and output", options, sizeof options / sizeof *options};
-static const cli_group *const groups[] = {&group, &cli_engine_group, NULL};
+static const cli_group *const groups[] = {&group, &cli_engine_host_group, NULL};
 
 static wick_status poll(void *imatrix, wick_progress *progress, wick_error *error) {
     return wick_imatrix_poll(imatrix, progress, error);

@@ -5,6 +5,7 @@
 #include "text_out.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct quantize_options {
     const char *in, *out, *type, *imatrix;
@@ -55,9 +56,13 @@ static const cli_group *const groups[] = {&group, NULL};
 
 static const char OUT_HINT[] = "choose another place to write to";
 
+static bool is_quantized(wick_dtype dtype) {
+    return dtype != WICK_F32 && dtype != WICK_F16 && dtype != WICK_BF16 && dtype != WICK_F64;
+}
+
 /* The tensors that did not get their type are told one by one: there are few, or all. */
 static void print_plan(const quantize_options *o, const wick_quantize_tensor *plan, size_t n) {
-    size_t n_quantized = 0, n_fallbacks = 0, n_without = 0;
+    size_t n_quantized = 0, n_fallbacks = 0, n_without = 0, n_again = 0;
     uint64_t before = 0, after = 0;
     for (size_t i = 0; i < n; i++) {
         const wick_file_tensor *const tensor = plan[i].tensor;
@@ -65,6 +70,7 @@ static void print_plan(const quantize_options *o, const wick_quantize_tensor *pl
         before += tensor->size;
         after += plan[i].size;
         if (is_changed) n_quantized++;
+        if (is_changed && is_quantized(tensor->dtype)) n_again++;
         if (plan[i].is_fallback) n_fallbacks++;
         if (is_changed && !plan[i].has_importance) n_without++;
         if (!o->verbose) continue;
@@ -80,8 +86,38 @@ static void print_plan(const quantize_options *o, const wick_quantize_tensor *pl
                 "%zu tensors get another type than %s has for them: their rows do not fill its"
                 " blocks\n",
                 n_fallbacks, o->type);
+    if (n_again > 0)
+        fprintf(
+            stderr,
+            "wick: warning: %zu tensors are quantized already, and lose once more: begin with a "
+            "file of f16, bf16 or f32\n",
+            n_again);
     if (o->imatrix != NULL && n_without > 0)
         fprintf(stderr, "%zu tensors are not in the importance matrix\n", n_without);
+}
+
+/* The name of the model that a file is, or is of; "": it does not say. */
+static wick_string name_in(const wick_file *file) {
+    const wick_value *const value = wick_file_find_value(file, "general.name");
+    return value != NULL && value->type == WICK_VALUE_STRING ? value->string : (wick_string){"", 0};
+}
+
+/* Shapes alone do not tell models apart. */
+static void warn_other_model(const quantize_options *o) {
+    wick_file *model = NULL, *imatrix = NULL;
+    if (wick_file_open(o->in, &model, NULL) == WICK_OK &&
+        wick_file_open(o->imatrix, &imatrix, NULL) == WICK_OK) {
+        const wick_string a = name_in(model), b = name_in(imatrix);
+        if (a.size > 0 && b.size > 0 && (a.size != b.size || memcmp(a.text, b.text, a.size) != 0)) {
+            fputs("wick: warning: the importance matrix is of '", stderr);
+            cli_put_escaped(stderr, b.text, b.size);
+            fputs("', the model is '", stderr);
+            cli_put_escaped(stderr, a.text, a.size);
+            fputs("'\n", stderr);
+        }
+    }
+    wick_file_close(imatrix);
+    wick_file_close(model);
 }
 
 static wick_status poll(void *quantizing, wick_progress *progress, wick_error *error) {
@@ -121,6 +157,7 @@ static int run(void *given) {
     size_t n = 0;
     const wick_quantize_tensor *const plan = wick_quantize_plan(quantizing, &n);
     print_plan(o, plan, n);
+    if (o->imatrix != NULL) warn_other_model(o);
     const int code = work(quantizing);
     if (wick_quantize_finish(quantizing, code == CLI_OK, &error) != WICK_OK && code == CLI_OK)
         return cli_report(&error, OUT_HINT);

@@ -217,6 +217,18 @@ static int load_session(const run_options *o, wick_session *session) {
     return cli_report_file(&error, o->load_path, load_hint(error.status));
 }
 
+/* Most models have not seen such a beginning. */
+static void warn_two_begins(const wick_session *session, const wick_tokenizer *tokenizer) {
+    size_t n = 0;
+    const uint32_t *const ids = wick_session_tokens(session, &n);
+    const uint32_t begin = wick_token_begin(tokenizer);
+    if (n >= 2 && ids[0] == begin && ids[1] == begin)
+        fputs(
+            "wick: warning: the prompt begins with the begin token, which is put first anyway: it "
+            "is there twice\n",
+            stderr);
+}
+
 /* A chunk is no longer than the prompt can be, so that no kernels for longer ones are compiled: a
  * token is a byte at least, and a few come in front. What is loaded may have to be read again. */
 static wick_session_desc session_desc(const run_options *o, const wick_sampler_desc *sampler,
@@ -259,11 +271,14 @@ static int generate(const run_options *o, const wick_session_desc *desc, const c
     cli_warn_context(engine->model, desc->context_length);
     int code = load_session(o, session);
     if (code == CLI_OK) code = append_prompt(o, prompt, engine, session);
+    if (code == CLI_OK && o->tokens == NULL)
+        warn_two_begins(session, wick_model_tokenizer(engine->model));
     if (code == CLI_OK) {
         cli_generation generation = {.device = engine->device,
                                      .session = session,
                                      .tokenizer = wick_model_tokenizer(engine->model),
-                                     .prints_ids = o->print_ids};
+                                     .prints_ids = o->print_ids,
+                                     .is_shown = isatty(STDOUT_FILENO) == 1};
         code = cli_generate(&generation);
         const bool has_run = code == CLI_OK || code == CLI_INTERRUPTED;
         const bool has_figures = !o->quiet || o->engine.verify || o->engine.profile;

@@ -243,6 +243,8 @@ int cli_store_list(cli_stored_models *models) {
     *models = (cli_stored_models){0};
     cli_path root;
     if (!find_root(&root)) return CLI_FAILURE;
+    if (access(root.text, R_OK | X_OK) != 0 && errno != ENOENT)
+        return cli_error("cannot read the folder '%s': %s", root.text, strerror(errno));
     lister l = {.models = models, .root_size = strlen(root.text) + 1};
     const bool is_fine = walk(&l, root.text, 0);
     if (!is_fine) {

@@ -133,7 +133,7 @@ typedef enum wick_event_kind {
 } wick_event_kind;
 
 typedef enum wick_end_reason {
-    WICK_END_NONE,
+    WICK_END_NONE,  /* there is no token to go on from: nothing but "" was appended */
     WICK_END_TOKEN, /* the model said so */
     WICK_END_STOP_STRING,
     WICK_END_MAX_TOKENS,

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_CHUNK = 512, N_VALUES = 4 };
+enum { DEFAULT_CHUNK = 512, N_VALUES = 5 };
 
 /* A matrix and what has gone into it. */
 typedef struct linear {
@@ -318,6 +318,9 @@ static wick_status write_file(wick_imatrix *m, wick_error *err) {
         {.key = text_of("general.type"),
          .type = WICK_VALUE_STRING,
          .string = text_of(WK_IMATRIX_TYPE)},
+        {.key = text_of("general.name"),
+         .type = WICK_VALUE_STRING,
+         .string = text_of(m->model->info.name)},
         {.key = text_of(WK_IMATRIX_DATASETS),
          .type = WICK_VALUE_ARRAY,
          .array = {WICK_VALUE_STRING, m->dataset != NULL ? 1 : 0, &dataset}},

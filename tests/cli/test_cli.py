@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import resource
 import signal
 import struct
 import subprocess
@@ -286,6 +287,61 @@ def test_closed_pipe():
     assert b"warning: the model was made for 512 tokens" in said, said
 
 
+def test_closed_pipe_leaves_files():
+    """What a command prints is not all that it does."""
+    with tempfile.TemporaryDirectory() as folder:
+        whole, out = Path(folder, "whole.gguf"), Path(folder, "out.gguf")
+        succeeds("quantize", MODEL, whole, "Q8_0")
+        for end in ("-v 2>/dev/null", "-v 2>&1"):
+            done = subprocess.run(["bash", "-c", f'"$0" quantize "$1" "$2" Q8_0 --force {end} | true;'
+                                   'exit ${PIPESTATUS[0]}', WICK, MODEL, out], check=False)
+            equal((done.returncode, out.read_bytes()), (0, whole.read_bytes()))
+            out.unlink()
+        done = subprocess.run(["bash", "-c", '"$0" compare "$1" "$2" | head -1; exit ${PIPESTATUS[0]}',
+                               WICK, MODEL, whole], stdout=subprocess.PIPE, check=False)
+        equal((done.returncode, os.listdir(folder)), (1, ["whole.gguf"]))
+
+
+def test_limit_of_file_sizes():
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    with tempfile.TemporaryDirectory() as folder:
+        cases, out = Path(folder, "cases.json"), Path(folder, "out.json")
+        cases.write_text('[{"name": "a", "template": "x"}]')
+        out.write_text("kept")
+        for arguments in (["--help"], ["info", MODEL], ["template", "--language", cases]):
+            with open(Path(folder, "text"), "wb") as text:
+                done = subprocess.run([WICK, *arguments], stdout=text, stderr=subprocess.PIPE,
+                                      preexec_fn=limit, check=False)
+            equal(done.returncode, 1)
+        done = subprocess.run([WICK, "template", "--language", cases, "--out", out],
+                              stderr=subprocess.PIPE, preexec_fn=limit, check=False)
+        assert done.returncode == 1 and b"too large" in done.stderr, done
+        equal((out.read_text(), len(os.listdir(folder))), ("kept", 3))
+        fails(2, "is what is to be read", arguments=["template", "--language", cases, "--out", cases])
+        succeeds("template", "--language", cases, "--out", out)
+        equal(json.loads(out.read_text())[0]["text"], "x")
+
+
+def test_mapped_file_that_is_cut():
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "model.gguf")
+        copy.write_bytes(Path(MODEL).read_bytes())
+        process = start(ENDLESS[0], copy, *ENDLESS[2:])
+        assert process.stdout.read(8)
+        os.truncate(copy, 4096)
+        _, said = process.communicate(timeout=TIMEOUT)
+        assert process.returncode == 1 and b"was cut while it was in use" in said, said
+
+
+def test_lines_to_embed():
+    lines = [json.loads(line) for line in
+             succeeds("embed", MODEL, "-f", "-", stdin="a\n\nb\r\n").splitlines()]
+    equal([line["text"] for line in lines], ["a", "", "b"])
+    fails(1, "context", arguments=["embed", MODEL, "-c", 4, "Once upon a time there was"])
+
+
 ENDLESS = ["run", MODEL, "-p", "Once", "-n", "0", "--ignore-end", "--context", "200000", "--isa",
            "ref"]
 
@@ -389,7 +445,8 @@ def test_usage_errors():
         (["run", "--temp", "1 "], "'1 '"),
         (["run", "--temp", "-1"], "'-1'"),
         (["run", "--temp="], "''"),
-        (["run", "-n", "-1"], "'-1' is not a whole number"),
+        (["run", "-n", "-2"], "'-2' is not a whole number"),
+        (["run", "-no"], "'o' is not a whole number"),
         (["run", "-n", "5x"], "'5x'"),
         (["run", "-n", " 5"], "' 5'"),
         (["run", "-n", "4294967296"], "'4294967296'"),
@@ -424,6 +481,9 @@ def test_usage_errors():
 
 def test_option_forms():
     expected = succeeds(*greedy(n=5))
+    equal(succeeds(*greedy("-t", 1, "-c", 64, "-s", 7, "-ngl", 99, n=5)), expected)
+    equal(succeeds(*greedy("-c", 32, n=-1)), succeeds(*greedy("-ctx", 32, n=0)))
+    equal(succeeds("run", MODEL, "-f", "-", "-n", 5, "--temp", 0, stdin=GREEDY["prompt"]), expected)
     for form in (["--max-tokens=5"], ["-n5"], ["-n", "5"], ["--max-tokens", "5"]):
         equal(succeeds("run", *form, "--temperature=0", f"-p{GREEDY['prompt']}", "--", MODEL),
               expected)

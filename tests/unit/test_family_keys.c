@@ -354,8 +354,63 @@ static void superseded_weights(void **state) {
     wk_gguf_parser_free(parser);
 }
 
+static void refuses(const small_model *small, const char *missing) {
+    wk_gguf_parser *parser;
+    wk_model *model;
+    wick_error error = {.status = WICK_OK};
+    assert_int_equal(make(small, &parser, &model, &error), WICK_ERR_FORMAT);
+    assert_non_null(strstr(error.message, missing));
+    wk_gguf_parser_free(parser);
+}
+
+static void takes(const small_model *small) {
+    wk_gguf_parser *parser;
+    wk_model *model;
+    wick_error error = {.status = WICK_OK};
+    assert_int_equal(make(small, &parser, &model, &error), WICK_OK);
+    wk_model_free(model);
+    wk_gguf_parser_free(parser);
+}
+
+/* What one layer has, its like have, too. */
+static void biases_of_some_layers(void **state) {
+    (void)state;
+    small_model small = small_model_make();
+    small_add_tensor(&small, "blk.1.ffn_up.bias", SMALL_FF, 0);
+    refuses(&small, "'blk.0.ffn_up.bias'");
+    small_add_tensor(&small, "blk.0.ffn_up.bias", SMALL_FF, 0);
+    takes(&small);
+    small = small_model_of("command-r");
+    small_set_f32(&small, "command-r.attention.layer_norm_epsilon", 1e-5F);
+    small_set_f32(&small, "command-r.logit_scale", 1.0F);
+    for (int i = 0; i < SMALL_LAYERS; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "blk.%d.ffn_norm.weight", i);
+        small_remove_tensor(&small, name);
+    }
+    takes(&small);
+    small_add_tensor(&small, "output_norm.bias", SMALL_EMBD, 0);
+    refuses(&small, "'blk.0.attn_norm.bias'");
+}
+
+/* And what a family has in all of its files. */
+static void biases_of_families(void **state) {
+    (void)state;
+    static const char letters[] = "qkv";
+    small_model small = small_model_of("qwen2");
+    for (int i = 0; i < 3 * SMALL_LAYERS; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "blk.%d.attn_%c.bias", i / 3, letters[i % 3]);
+        refuses(&small, name);
+        small_add_tensor(&small, name, i % 3 == 0 ? SMALL_EMBD : SMALL_EMBD / 2, 0);
+    }
+    takes(&small);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(biases_of_some_layers, begin, end),
+        cmocka_unit_test_setup_teardown(biases_of_families, begin, end),
         cmocka_unit_test_setup_teardown(first_gemma2_files, begin, end),
         cmocka_unit_test_setup_teardown(bases_of_windows, begin, end),
         cmocka_unit_test_setup_teardown(gemma4_without_windows, begin, end),
