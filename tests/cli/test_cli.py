@@ -293,12 +293,13 @@ def test_closed_pipe_leaves_files():
         whole, out = Path(folder, "whole.gguf"), Path(folder, "out.gguf")
         succeeds("quantize", MODEL, whole, "Q8_0")
         for end in ("-v 2>/dev/null", "-v 2>&1"):
-            done = subprocess.run(["bash", "-c", f'"$0" quantize "$1" "$2" Q8_0 --force {end} | true;'
-                                   'exit ${PIPESTATUS[0]}', WICK, MODEL, out], check=False)
+            command = f'"$0" quantize "$1" "$2" Q8_0 --force {end} | true; exit ${{PIPESTATUS[0]}}'
+            done = subprocess.run(["bash", "-c", command, WICK, MODEL, out], check=False)
             equal((done.returncode, out.read_bytes()), (0, whole.read_bytes()))
             out.unlink()
-        done = subprocess.run(["bash", "-c", '"$0" compare "$1" "$2" | head -1; exit ${PIPESTATUS[0]}',
-                               WICK, MODEL, whole], stdout=subprocess.PIPE, check=False)
+        command = '"$0" compare "$1" "$2" | head -1; exit ${PIPESTATUS[0]}'
+        done = subprocess.run(["bash", "-c", command, WICK, MODEL, whole],
+                              stdout=subprocess.PIPE, check=False)
         equal((done.returncode, os.listdir(folder)), (1, ["whole.gguf"]))
 
 
@@ -319,7 +320,8 @@ def test_limit_of_file_sizes():
                               stderr=subprocess.PIPE, preexec_fn=limit, check=False)
         assert done.returncode == 1 and b"too large" in done.stderr, done
         equal((out.read_text(), len(os.listdir(folder))), ("kept", 3))
-        fails(2, "is what is to be read", arguments=["template", "--language", cases, "--out", cases])
+        fails(2, "is what is to be read",
+              arguments=["template", "--language", cases, "--out", cases])
         succeeds("template", "--language", cases, "--out", out)
         equal(json.loads(out.read_text())[0]["text"], "x")
 
