@@ -93,10 +93,8 @@ static void test_calls(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_thinking),
-        cmocka_unit_test(test_channels),
-        cmocka_unit_test(test_control_characters),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_channels), cmocka_unit_test(test_control_characters),
         cmocka_unit_test(test_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -344,6 +344,16 @@ def test_lines_to_embed():
     fails(1, "context", arguments=["embed", MODEL, "-c", 4, "Once upon a time there was"])
 
 
+def test_results_that_are_not_finite():
+    with tempfile.TemporaryDirectory() as folder:
+        damaged = Path(folder, "model.gguf")
+        damaged.write_bytes(Path(MODEL).read_bytes()[:-256] + b"\xff" * 256)
+        fails(1, "not finite", arguments=["embed", damaged, "Once"])
+        fails(1, "not all finite",
+              arguments=["logits", damaged, "--tokens", "1 2", "--out", f"{folder}/x.npy"])
+        equal(os.listdir(folder), ["model.gguf"])
+
+
 ENDLESS = ["run", MODEL, "-p", "Once", "-n", "0", "--ignore-end", "--context", "200000", "--isa",
            "ref"]
 
