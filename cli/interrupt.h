@@ -9,13 +9,12 @@
  * file that was cut ends the program with a sentence. */
 void cli_set_signals(void);
 
-/* For a command whose work is more than what it prints: from here on a closed pipe is only noted.
- */
+/* For a command that does more than print: from here on a closed pipe is only noted. */
 void cli_keep_closed_pipe(void);
 bool cli_pipe_closed(void);
 
 /* From here on the first Ctrl-C, SIGTERM or SIGHUP is only noted, unless they are ignored; the
- * second one of a kind ends the program as usual. A limit of file sizes is an error of writing. */
+ * second one of a kind ends the program as usual. */
 void cli_watch_interrupt(void);
 bool cli_interrupted(void);
 /* 128 and the number of the signal, as shells report a program that it ended. */

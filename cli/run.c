@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "generate.h"
 #include "input.h"
+#include "interrupt.h"
 #include "sampling.h"
 #include "statistics.h"
 
@@ -294,6 +295,7 @@ static int generate(const run_options *o, const wick_session_desc *desc, const c
 
 static int run(void *given) {
     const run_options *const o = given;
+    if (o->save_path != NULL) cli_keep_closed_pipe();
     cli_input prompt = {0};
     cli_sampling sampling;
     int code = cli_sampling_read(&cli_run, &o->sampling, &sampling);
