@@ -167,8 +167,8 @@ wick_status wk_safetensors_parse(wk_heap *heap, wk_arena *arena, const void *dat
     memcpy(&length, data, sizeof length);
     if (length > size - LENGTH_BYTES || length > MAX_HEADER)
         return wk_fail(err, WICK_ERR_FORMAT,
-                       "byte 0: no safetensors file, or a header of %" PRIu64
-                       " bytes in a file of %" PRIu64 " bytes, at most %d are allowed",
+                       "byte 0: a header of %" PRIu64 " bytes in a file of %" PRIu64
+                       " bytes, at most %d are allowed",
                        length, size, MAX_HEADER);
 
     wk_json *root;
