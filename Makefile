@@ -7,7 +7,7 @@ SOURCES = $(shell find include src cli tests examples -name '*.[ch]' -o -name '*
 # Looked up at each recipe: `make run` may have installed ninja by then.
 export CMAKE_GENERATOR ?= $(if $(shell command -v ninja),Ninja,Unix Makefiles)
 
-.PHONY: build run test test-all setup format clean
+.PHONY: build models run test test-all setup format clean
 
 # Without our job server, as JOBS says how many; and without a line for every folder.
 build:
@@ -26,6 +26,10 @@ run:
 	    echo "Running the small model inside the command instead." >&2; \
 	    build/wick run -p "Once upon a time" -n 200; \
 	fi
+
+# The real models that tests compare with what others compute.
+models:
+	@tools/fetch_model smollm2 gemma3 minilm
 
 test: setup
 	@python3 tools/run_tests

@@ -1,6 +1,8 @@
 /* answer.c: looks for the tags that models put around thinking and tool calls. */
 #include "answer.h"
 
+#include "text_out.h"
+
 #include <wick/json.h>
 
 #include <stdio.h>
@@ -8,34 +10,38 @@
 #include <string.h>
 
 typedef struct tags {
-    const char *open, *close; /* close NULL: up to the end */
-    bool is_call;
+    const char *open, *close;            /* close NULL: up to the end */
+    enum { THINKING, CALL, FRAME } kind; /* FRAME: open alone, which is left out */
 } tags;
 
-/* As Qwen and DeepSeek, Mistral, Seed and Granite think; as Hermes, Qwen and GLM, Llama 3.1,
- * Mistral, Functionary, LFM2, DeepSeek and Kimi call. */
+/* As Qwen and DeepSeek, Mistral, Seed and gpt-oss think, which also frames what it says; as Hermes,
+ * Qwen and GLM, Llama 3.1, Mistral, Functionary, LFM2, DeepSeek, Kimi and gpt-oss call. */
 static const tags known[] = {
-    {"<think>", "</think>", false},
-    {"[THINK]", "[/THINK]", false},
-    {"<seed:think>", "</seed:think>", false},
-    {"<|channel|>analysis<|message|>", "<|end|>", false},
-    {"<tool_call>", "</tool_call>", true},
-    {"<seed:tool_call>", "</seed:tool_call>", true},
-    {"<|tool_call|>", "<|/tool_call|>", true},
-    {"<|python_tag|>", NULL, true},
-    {"[TOOL_CALLS]", NULL, true},
-    {"<function=", "</function>", true},
-    {"<|tool_call_start|>", "<|tool_call_end|>", true},
+    {"<think>", "</think>", THINKING},
+    {"[THINK]", "[/THINK]", THINKING},
+    {"<seed:think>", "</seed:think>", THINKING},
+    {"<|channel|>analysis<|message|>", "<|end|>", THINKING},
+    {"<|start|>assistant", NULL, FRAME},
+    {"<|channel|>final<|message|>", NULL, FRAME},
+    {"<|channel|>commentary<|message|>", NULL, FRAME},
+    {"<|channel|>commentary to=", "<|call|>", CALL},
+    {"<tool_call>", "</tool_call>", CALL},
+    {"<seed:tool_call>", "</seed:tool_call>", CALL},
+    {"<|tool_call|>", "<|/tool_call|>", CALL},
+    {"<|python_tag|>", NULL, CALL},
+    {"[TOOL_CALLS]", NULL, CALL},
+    {"<function=", "</function>", CALL},
+    {"<|tool_call_start|>", "<|tool_call_end|>", CALL},
     {"<\xEF\xBD\x9Ctool\xE2\x96\x81"
      "calls\xE2\x96\x81"
      "begin\xEF\xBD\x9C>",
      "<\xEF\xBD\x9Ctool\xE2\x96\x81"
      "calls\xE2\x96\x81"
      "end\xEF\xBD\x9C>",
-     true},
-    {"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", true},
+     CALL},
+    {"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", CALL},
 };
-static const tags bare_call = {"", NULL, true}; /* an answer that is JSON */
+static const tags bare_call = {"", NULL, CALL}; /* an answer that is JSON */
 
 enum { N_KNOWN = sizeof known / sizeof *known };
 
@@ -43,7 +49,10 @@ enum { N_KNOWN = sizeof known / sizeof *known };
 
 static void put(cli_answer *a, const char *text, size_t size) {
     if (size == 0) return;
-    fwrite(text, 1, size, stdout);
+    if (a->has_colors)
+        cli_put_shown(stdout, text, size);
+    else
+        fwrite(text, 1, size, stdout);
     a->last_byte = text[size - 1];
 }
 
@@ -97,9 +106,17 @@ static size_t unfinished(const char *text, size_t size, const char *word) {
     return n;
 }
 
+/* Thinking is told from the answer by its look, or where there are no looks by its tags. */
+static void put_edge(cli_answer *a, const char *code, const char *tag) {
+    if (a->has_colors)
+        put_style(a, code);
+    else
+        put(a, tag, strlen(tag));
+}
+
 static void enter(cli_answer *a, const tags *t) {
     a->inside = t;
-    if (!t->is_call) put_style(a, "2");
+    if (t->kind == THINKING) put_edge(a, "2", t->open);
 }
 
 /* Up to the first opening tag, or to what may become one. False: the text is used up. */
@@ -126,7 +143,7 @@ static bool show_outside(cli_answer *a, bool is_end) {
     a->shown += at;
     if (first == NULL) return false;
     a->shown += strlen(first->open);
-    enter(a, first);
+    if (first->kind != FRAME) enter(a, first);
     return true;
 }
 
@@ -137,17 +154,17 @@ static bool show_inside(cli_answer *a, bool is_end) {
     const size_t size = a->size - a->shown;
     const size_t at = t->close != NULL ? find(text, size, t->close) : size;
     const bool is_closed = at < size;
-    if (!is_closed && !is_end && t->is_call) return false;
+    if (!is_closed && !is_end && t->kind == CALL) return false;
     const size_t held =
         is_closed || is_end || t->close == NULL ? 0 : unfinished(text, size, t->close);
     const size_t n = is_closed ? at : size - held;
-    if (t->is_call)
+    if (t->kind == CALL)
         put_call(a, text, n);
     else
         put(a, text, n);
     a->shown += n;
     if (!is_closed && !is_end) return false;
-    if (!t->is_call) put_style(a, "0");
+    if (t->kind == THINKING) put_edge(a, "0", is_closed ? t->close : "");
     if (is_closed) a->shown += strlen(t->close);
     a->inside = NULL;
     return is_closed;

@@ -270,7 +270,9 @@ static int time_row(timer *t, cli_bench_row *row) {
     cli_warn_context(t->engine->model, desc.context_length);
     wick_error error = {0};
     if (wick_session_open(t->engine->model, &desc, &t->session, &error) != WICK_OK)
-        return cli_report(&error, "fewer tokens need less memory");
+        return cli_report(&error, error.status == WICK_ERR_OUT_OF_MEMORY
+                                      ? "fewer tokens need less memory"
+                                      : NULL);
     int code = CLI_OK;
     t->ids = calloc(n_ids, sizeof *t->ids);
     if (t->ids == NULL) code = cli_error("out of memory for the prompt");

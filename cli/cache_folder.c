@@ -32,13 +32,16 @@ bool cli_cache_path(const char *name, char *path, size_t size) {
 bool cli_make_folders(const char *folder) {
     char *const path = strdup(folder);
     if (path == NULL) return false;
+    int first_error = 0;
     for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
         *at = '\0';
-        (void)mkdir(path, 0700); /* whether it is there the last one tells */
+        /* Whether it is there the last one tells, why not the first. */
+        if (mkdir(path, 0700) != 0 && errno != EEXIST && first_error == 0) first_error = errno;
         *at = '/';
     }
     struct stat info;
     bool is_there = mkdir(path, 0700) == 0;
+    if (!is_there && errno == ENOENT && first_error != 0) errno = first_error;
     if (!is_there && errno == EEXIST) {
         is_there = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
         errno = is_there ? 0 : ENOTDIR;

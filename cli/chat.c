@@ -39,7 +39,7 @@ static void set_defaults(void *given) {
 static const cli_option table[] = {
     {.argument = "MODEL.gguf",
      .help = "the model",
-     .kind = &cli_text,
+     .kind = &cli_model,
      .offset = offsetof(chat_options, model),
      .is_required = true},
     {.name = "prompt",
@@ -75,12 +75,12 @@ static const cli_option table[] = {
     {.name = "max-tokens",
      .letter = 'n',
      .argument = "N",
-     .help = "end an answer after N tokens; 0: where the model ends or the context is full",
-     .kind = &cli_u32,
-     .offset = offsetof(chat_options, max_tokens),
-     .most = UINT32_MAX},
+     .help = "end an answer after N tokens; 0 or -1: where the model ends or the context is full",
+     .kind = &cli_limit,
+     .offset = offsetof(chat_options, max_tokens)},
     {.name = "context",
      .alias = "ctx",
+     .letter = 'c',
      .argument = "N",
      .help = "tokens of the whole conversation; 0: what the model was made for, at most 4096",
      .kind = &cli_u32,
@@ -128,6 +128,8 @@ static int read_tools(const char *path, cli_chat *chat) {
     if (code == CLI_OK && wick_json_parse(input.text, input.size, &chat->tools, &error) != WICK_OK)
         code = cli_report_file(&error, path, "it must be a JSON array of functions");
     cli_input_free(&input);
+    if (code == CLI_OK && wick_json_kind_of(wick_json_root(chat->tools)) != WICK_JSON_ARRAY)
+        code = cli_error("'%s' holds no array of functions", path);
     return code;
 }
 
@@ -159,14 +161,19 @@ static cli_line_result read_question(cli_line_reader *reader, char **text) {
     size_t size = 0;
     *text = NULL;
     for (;;) {
+        cli_end_on_request(true);
         const cli_line_result result = cli_line_read(reader, prompt, &line);
+        cli_end_on_request(false);
+        if (result == CLI_LINE_END && size > 0) return CLI_LINE_READ;
         if (result != CLI_LINE_READ) return result;
-        const size_t n = strlen(line);
+        size_t n = strlen(line);
+        if (n > 0 && line[n - 1] == '\r') n--; /* of a file from Windows */
         char *const grown = realloc(*text, size + n + 2);
         if (grown == NULL) return CLI_LINE_END;
         *text = grown;
-        memcpy(grown + size, line, n + 1);
+        memcpy(grown + size, line, n);
         size += n;
+        grown[size] = '\0';
         if (n == 0 || line[n - 1] != '\\') return CLI_LINE_READ;
         grown[size - 1] = '\n';
         prompt = ". ";
@@ -177,9 +184,9 @@ static int converse(cli_chat *chat) {
     const bool is_seen = isatty(STDIN_FILENO) == 1;
     cli_line_reader *const reader = cli_line_open();
     if (reader == NULL) return cli_error("out of memory");
-    if (is_seen) puts("Ask something; /help lists commands, Ctrl-D ends.");
+    if (is_seen) fputs("Ask something; /help lists commands, Ctrl-D ends.\n", stderr);
     int code = CLI_OK;
-    while (!chat->is_over && code != CLI_FAILURE) {
+    while (!chat->is_over && code == CLI_OK) {
         char *text = NULL;
         const cli_line_result result = read_question(reader, &text);
         cli_take_interrupt();
@@ -189,12 +196,13 @@ static int converse(cli_chat *chat) {
             code = ask(chat, text);
         else if (result == CLI_LINE_READ && text[0] == '/' && cli_chat_command(chat, text))
             code = cli_chat_answer(chat);
+        if (code == CLI_INTERRUPTED && cli_take_interrupt()) code = CLI_OK;
         /* A question that failed is told, and the next one may do. */
-        if (is_seen && code == CLI_FAILURE && !cli_interrupted()) code = CLI_OK;
+        if (is_seen && code == CLI_FAILURE) code = CLI_OK;
         free(text);
     }
     cli_line_close(reader);
-    return code == CLI_INTERRUPTED ? CLI_OK : code;
+    return cli_interrupted() ? CLI_INTERRUPTED : code;
 }
 
 static int run(void *given) {

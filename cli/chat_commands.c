@@ -1,4 +1,6 @@
 /* chat_commands.c: the lines of `wick chat` that begin with '/'. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "chat.h"
 #include "cli.h"
 
@@ -6,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Each gets what stands behind its name; true: the last question shall be asked. */
 typedef bool (*command_fn)(cli_chat *chat, const char *argument);
@@ -27,9 +30,20 @@ static bool do_system(cli_chat *chat, const char *argument) {
     return false;
 }
 
+/* What holds no conversation is not replaced by one; that has been told then. */
+static bool may_save(const char *path) {
+    cli_messages before = {0};
+    if (access(path, F_OK) != 0) return true;
+    if (cli_messages_load(&before, path) != CLI_OK) return false;
+    cli_messages_cut(&before, 0);
+    return true;
+}
+
 static bool do_save(cli_chat *chat, const char *argument) {
     if (argument[0] == '\0')
         cli_error("/save needs the name of a file");
+    else if (!may_save(argument))
+        cli_error("'%s' is no conversation, it stays as it is", argument);
     else if (cli_messages_save(&chat->messages, argument) == CLI_OK)
         printf("%zu messages are in %s.\n", chat->messages.n, argument);
     return false;
@@ -60,8 +74,8 @@ static bool do_context(cli_chat *chat, const char *argument) {
     (void)argument;
     wick_session_stats stats;
     wick_session_get_stats(chat->session, &stats);
-    printf("%" PRIu32 " of %" PRIu32 " tokens, %zu messages; of the prompts, %" PRIu32
-           " tokens were there already.\n",
+    printf("%" PRIu32 " of %" PRIu32 " tokens, %zu messages; %" PRIu32
+           " tokens of all prompts so far did not have to be read again.\n",
            stats.n_context, stats.context_length, chat->messages.n, stats.n_reused);
     return false;
 }
@@ -111,7 +125,12 @@ static bool do_set(cli_chat *chat, const char *argument) {
     char *end = NULL;
     const double value = strtod(argument + size, &end);
     const bool is_number = end != argument + size && *end == '\0' && value >= 0;
-    if (i == N_SETTINGS || !is_number || value > settings[i].most) {
+    if (i < N_SETTINGS && argument[size] != '\0' && (!is_number || value > settings[i].most)) {
+        cli_error("/set %s:%s is not a number from 0 to %.0f", settings[i].name, argument + size,
+                  settings[i].most);
+        return false;
+    }
+    if (i == N_SETTINGS || !is_number) {
         puts("/set NAME VALUE, with one of");
         list_settings(chat);
         return false;

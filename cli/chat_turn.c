@@ -19,7 +19,7 @@ int cli_chat_open_session(cli_chat *chat) {
     chat->session = NULL;
     if (wick_session_open(chat->engine.model, &chat->desc, &chat->session, &error) == WICK_OK)
         return CLI_OK;
-    return cli_report(&error, NULL);
+    return cli_report_session(&error);
 }
 
 /* ---- The prompt ---- */
@@ -81,7 +81,7 @@ static int render(const cli_chat *chat, wick_prompt **prompt) {
                                             .now = local_time()};
     if (code == CLI_OK &&
         wick_template_render(chat->compiled, &conversation, prompt, &error) != WICK_OK)
-        code = cli_error("the model's chat template refuses this: %s", error.message);
+        code = cli_error("the chat template refuses this: %s", error.message);
     wick_json_free(messages);
     wick_json_free(variables);
     free(json);
@@ -111,9 +111,7 @@ static int sync_prompt(const cli_chat *chat, const wick_prompt *prompt) {
 static int stream(const cli_chat *chat, cli_answer *answer, wick_end_reason *reason) {
     wick_event event = {0};
     while (event.kind != WICK_EVENT_END) {
-        if (event.kind != WICK_EVENT_PENDING && cli_take_interrupt()) return CLI_INTERRUPTED;
-        /* SIGTERM, SIGHUP */
-        if (cli_interrupted() && cli_interrupt_code() != CLI_INTERRUPTED) return CLI_FAILURE;
+        if (event.kind != WICK_EVENT_PENDING && cli_interrupted()) return CLI_INTERRUPTED;
         const wick_status status = wick_session_step(chat->session, &event);
         if (status != WICK_OK)
             return cli_report_device(chat->engine.device, status, cli_step_hint(status));

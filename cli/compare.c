@@ -3,6 +3,7 @@
 #include "interrupt.h"
 #include "json_out.h"
 #include "progress.h"
+#include "text_out.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,7 +60,8 @@ static shape_text describe(wick_dtype dtype, const wick_shape *shape) {
 
 static void print_tensor(const wick_compared *c) {
     const shape_text a = describe(c->dtype_a, &c->shape_a), b = describe(c->dtype_b, &c->shape_b);
-    printf("%-32s ", c->name);
+    cli_put_padded(stdout, c->name, 32);
+    putchar(' ');
     if (!c->is_compared) {
         if (c->is_in_a && c->is_in_b)
             printf("shapes differ: %s %s\n", a.text, b.text);
@@ -167,6 +169,7 @@ static int print_all(const compare_options *o, wick_comparison *comparison) {
 static int run(void *given) {
     const compare_options *const o = given;
     cli_watch_interrupt();
+    cli_keep_closed_pipe();
     wick_comparison *comparison = NULL;
     wick_error error = {0};
     if (wick_compare_open(o->a, o->b, &comparison, &error) != WICK_OK)

@@ -35,17 +35,13 @@ static const cli_group *const groups[] = {&group, NULL};
 
 static const char OUT_HINT[] = "choose another place to write to";
 
+static wick_status poll(void *converting, wick_progress *progress, wick_error *error) {
+    return wick_convert_poll(converting, progress, error);
+}
+
 static int work(wick_converting *converting) {
-    cli_progress line = cli_progress_begin();
-    wick_progress progress = {0};
     wick_error error = {0};
-    wick_status status = WICK_PENDING;
-    while (status == WICK_PENDING && !cli_interrupted()) {
-        status = wick_convert_poll(converting, &progress, &error);
-        if (progress.total > 0)
-            cli_progress_show(&line, "converting", (double)progress.done / (double)progress.total);
-    }
-    cli_progress_clear(&line);
+    const wick_status status = cli_poll_all("converting", poll, converting, NULL, &error);
     if (status < 0) return cli_report(&error, status == WICK_ERR_IO ? OUT_HINT : "");
     return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;
 }
@@ -62,6 +58,7 @@ static int run(void *given) {
     const convert_options *const o = given;
     const wick_convert_desc desc = {.type = o->type, .replace = o->force};
     cli_watch_interrupt(); /* the temporary file must not stay */
+    cli_keep_closed_pipe();
     wick_converting *converting = NULL;
     wick_error error = {0};
     if (wick_convert_start(o->folder, o->out, &desc, &converting, &error) != WICK_OK)
@@ -76,7 +73,9 @@ const cli_command cli_convert = {
     .name = "convert",
     .summary = "make a GGUF file of a folder from Hugging Face",
     .details = "  wick convert Qwen3-0.6B/ Qwen3-0.6B.gguf\n\n"
-               "Known are llama, mistral, qwen2, qwen3 and bert: see docs/convert.md.\n",
+               "Known are llama, mistral, mixtral, smollm3, granite, qwen2, qwen2_moe, qwen3,\n"
+               "qwen3_moe, gemma, gemma2, gemma3_text, phi, phi3, olmo2, olmo3, cohere, glm4,\n"
+               "stablelm, starcoder2, gpt2, gpt_neox, falcon and bert: see docs/convert.md.\n",
     .groups = groups,
     .options_size = sizeof(convert_options),
     .run = run,

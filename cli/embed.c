@@ -5,6 +5,7 @@
 #include "interrupt.h"
 #include "json_out.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@ typedef struct embed_options {
     const char *model, *tokens, *file, *out;
     cli_texts texts;
     int pooling; /* wick_pooling */
+    uint32_t context_length;
     bool is_raw;
 } embed_options;
 
@@ -26,7 +28,7 @@ static void set_defaults(void *given) {
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
      .help = "the model",
-     .kind = &cli_text,
+     .kind = &cli_model,
      .offset = offsetof(embed_options, model),
      .is_required = true},
     {.argument = "TEXT...",
@@ -36,7 +38,7 @@ static const cli_option options[] = {
     {.name = "file",
      .letter = 'f',
      .argument = "FILE",
-     .help = "take every line of a file as a text",
+     .help = "take every line of a file as a text, empty ones too; -: of standard input",
      .kind = &cli_text,
      .offset = offsetof(embed_options, file)},
     {.name = "tokens",
@@ -49,6 +51,14 @@ static const cli_option options[] = {
      .help = "how the vectors of tokens become one; none: they do not",
      .kind = &cli_word,
      .offset = offsetof(embed_options, pooling)},
+    {.name = "context",
+     .alias = "ctx",
+     .letter = 'c',
+     .argument = "N",
+     .help = "tokens of the longest text; 0: what the model was made for, at most 4096",
+     .kind = &cli_u32,
+     .offset = offsetof(embed_options, context_length),
+     .most = INT32_MAX},
     {.name = "raw",
      .help = "do not bring vectors to the length 1",
      .kind = &cli_flag,
@@ -103,7 +113,7 @@ static void add_text(texts *t, const char *text, size_t size) {
     t->sizes[t->n++] = size;
 }
 
-/* Lines end with a line feed, which the last one may lack; empty ones are no texts. */
+/* Lines end with a line feed, also behind a carriage return; the last one may lack it. */
 static int read_lines(const char *path, texts *t) {
     int code = cli_read_file(path, &t->input);
     if (code != CLI_OK) return code;
@@ -114,7 +124,8 @@ static int read_lines(const char *path, texts *t) {
     for (const char *at = t->input.text; at < end && code == CLI_OK;) {
         const char *const found = memchr(at, '\n', (size_t)(end - at));
         const char *const line_end = found != NULL ? found : end;
-        if (line_end > at) add_text(t, at, (size_t)(line_end - at));
+        const bool has_return = found != NULL && found > at && found[-1] == '\r';
+        add_text(t, at, (size_t)(line_end - at) - (has_return ? 1 : 0));
         at = line_end + 1;
     }
     if (code == CLI_OK && t->n == 0) return cli_error("%s holds no text", path);
@@ -210,7 +221,11 @@ static int embed_all(job *j) {
         wick_embedder_pooling(j->embedder) == WICK_POOLING_NONE)
         return cli_usage_error(&cli_embed, "without pooling, --out takes one text");
     int code = CLI_OK;
-    for (size_t i = 0; i < j->texts->n && code == CLI_OK; i++) code = embed_text(j, i);
+    for (size_t i = 0; i < j->texts->n && code == CLI_OK; i++) {
+        code = embed_text(j, i);
+        if (code == CLI_FAILURE && j->texts->n > 1)
+            fprintf(stderr, "wick: this was text %zu of %zu\n", i + 1, j->texts->n);
+    }
     wick_error error = {0};
     if (j->writer != NULL && wick_npy_finish(j->writer, code == CLI_OK, &error) != WICK_OK &&
         code == CLI_OK)
@@ -218,11 +233,15 @@ static int embed_all(job *j) {
     return code;
 }
 
+static uint32_t longest_text(const embed_options *o, const texts *t) {
+    return o->context_length > 0 ? o->context_length : (uint32_t)t->n_ids;
+}
+
 static int compute(const embed_options *o, const cli_engine *engine, const texts *t) {
     wick_model_info info;
     wick_model_get_info(engine->model, &info);
     job j = {.options = o, .engine = engine, .texts = t, .n_embd = info.n_embd};
-    const wick_embedder_desc desc = {.max_tokens = (uint32_t)t->n_ids,
+    const wick_embedder_desc desc = {.max_tokens = longest_text(o, t),
                                      .chunk_length = o->engine.chunk_length,
                                      .pooling = (wick_pooling)o->pooling,
                                      .is_raw = o->is_raw};
@@ -236,10 +255,11 @@ static int compute(const embed_options *o, const cli_engine *engine, const texts
 
 static int run(void *given) {
     const embed_options *const o = given;
+    if (o->out != NULL) cli_keep_closed_pipe();
     texts t = {.n = 0};
     int code = read_texts(o, &t);
     cli_engine engine = {0};
-    const wick_session_desc desc = {.context_length = (uint32_t)t.n_ids,
+    const wick_session_desc desc = {.context_length = longest_text(o, &t),
                                     .chunk_length = o->engine.chunk_length,
                                     .cache = (wick_cache)o->engine.cache,
                                     .logits = WICK_LOGITS_STATES};

@@ -16,7 +16,8 @@
 
 /* Words of the tables below are the enumerations' values. */
 _Static_assert(WICK_MATH_EXACT == 0 && WICK_MATH_FAST == 1, "words of --math");
-_Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 2,
+_Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 2 &&
+                   WICK_CACHE_Q8_0 == 3 && WICK_CACHE_Q4_0 == 4,
                "words of --cache");
 _Static_assert(WICK_ISA_AUTO == 0 && WICK_ISA_REF == 1 && WICK_ISA_AVX2 == 2 &&
                    WICK_ISA_AVX512 == 3 && WICK_ISA_NEON == 4 && WICK_ISA_DOTPROD == 5 &&
@@ -24,12 +25,57 @@ _Static_assert(WICK_ISA_AUTO == 0 && WICK_ISA_REF == 1 && WICK_ISA_AVX2 == 2 &&
                "words of --isa");
 
 static const cli_option engine_options[] = {
+    /* For any device; */
     {.name = "threads",
+     .letter = 't',
      .argument = "N",
      .help = "CPU threads, at most one for each core that this process may use; 0: so many",
      .kind = &cli_u32,
      .offset = offsetof(cli_engine_options, n_threads),
      .most = 1024},
+    {.name = "isa",
+     .argument = "auto|ref|avx2|avx512|neon|dotprod|i8mm",
+     .help = "highest instruction set of the CPU kernels; ref: plain loops, the specification",
+     .kind = &cli_word,
+     .offset = offsetof(cli_engine_options, isa)},
+    {.name = "math",
+     .argument = "exact|fast",
+     .help = "exact: all of it in float32, the same bits for any chunk; fast: activations may be "
+             "quantized, the cache is float16",
+     .kind = &cli_word,
+     .offset = offsetof(cli_engine_options, math)},
+    {.name = "chunk",
+     .argument = "N",
+     .help = "prompt tokens that are computed at once",
+     .kind = &cli_u32,
+     .offset = offsetof(cli_engine_options, chunk_length),
+     .least = 1,
+     .most = 8192},
+    {.name = "cache",
+     .argument = "auto|f32|f16|q8_0|q4_0",
+     .help = "numbers of the key-value cache; auto: f32 in exact, f16 in fast math; q8_0 and q4_0 "
+             "take a half and a quarter of f16's memory",
+     .kind = &cli_word,
+     .offset = offsetof(cli_engine_options, cache)},
+    {.name = "strict",
+     .help = "an operation that the device has no kernel for is an error, it does not run on the "
+             "CPU instead; plain loops (cpu/ref) count as kernels of the CPU",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, strict)},
+    {.name = "verify",
+     .help = "run every operation in plain loops as well and compare; slow",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, verify)},
+    {.name = "profile",
+     .help = "print the time of every kernel at the end, on standard error",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, profile)},
+    {.name = "no-map",
+     .help =
+         "read the file into memory; one that is mapped must not be changed or cut while in use",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, no_map)},
+    /* which device, and for a GPU. */
     {.name = "backend",
      .argument = "auto|cpu|webgpu",
      .help = "what computes; 'wick devices' lists what is here",
@@ -54,7 +100,7 @@ static const cli_option engine_options[] = {
      .kind = &cli_text,
      .offset = offsetof(cli_engine_options, tuning)},
     {.name = "gpu-layers",
-     .alias = "n-gpu-layers",
+     .alias = "ngl",
      .argument = "N|auto|all",
      .help = "layers that the GPU keeps, the last ones; those before them run on the CPU; auto: as "
              "many as its memory has room for",
@@ -65,52 +111,11 @@ static const cli_option engine_options[] = {
      .help = "take no more of the GPU's memory than this, such as 500M or 2G",
      .kind = &cli_size,
      .offset = offsetof(cli_engine_options, gpu_memory)},
-    {.name = "isa",
-     .argument = "auto|ref|avx2|avx512|neon|dotprod|i8mm",
-     .help = "highest instruction set of the CPU kernels; ref: plain loops, the specification",
-     .kind = &cli_word,
-     .offset = offsetof(cli_engine_options, isa)},
-    {.name = "math",
-     .argument = "exact|fast",
-     .help = "exact: all of it in float32, the same bits for any chunk; fast: activations may be "
-             "quantized, the cache is float16",
-     .kind = &cli_word,
-     .offset = offsetof(cli_engine_options, math)},
-    {.name = "chunk",
-     .argument = "N",
-     .help = "prompt tokens that are computed at once",
-     .kind = &cli_u32,
-     .offset = offsetof(cli_engine_options, chunk_length),
-     .least = 1,
-     .most = 8192},
-    {.name = "cache",
-     .argument = "auto|f32|f16",
-     .help = "numbers of the key-value cache; auto: f32 in exact, f16 in fast math",
-     .kind = &cli_word,
-     .offset = offsetof(cli_engine_options, cache)},
-    {.name = "strict",
-     .help = "an operation that the device has no kernel for is an error, it does not run on the "
-             "CPU instead; plain loops (cpu/ref) count as kernels of the CPU",
-     .kind = &cli_flag,
-     .offset = offsetof(cli_engine_options, strict)},
-    {.name = "verify",
-     .help = "run every operation in plain loops as well and compare; slow",
-     .kind = &cli_flag,
-     .offset = offsetof(cli_engine_options, verify)},
-    {.name = "profile",
-     .help = "print the time of every kernel at the end, on standard error",
-     .kind = &cli_flag,
-     .offset = offsetof(cli_engine_options, profile)},
     {.name = "debug",
      .help = "check every command for the GPU by itself, so that errors name its kernel, and print "
              "what the library logs, on standard error; slow",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, debug)},
-    {.name = "no-map",
-     .help =
-         "read the file into memory; one that is mapped must not be changed or cut while in use",
-     .kind = &cli_flag,
-     .offset = offsetof(cli_engine_options, no_map)},
     {.name = "no-kernel-cache",
      .help = "a GPU's kernels are neither looked for nor kept in ~/.cache/wick/kernels",
      .kind = &cli_flag,
@@ -124,8 +129,9 @@ static const cli_option engine_options[] = {
 };
 
 enum { KERNEL_CACHE_SIZE = 64 << 20 /* bytes */ };
-enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options };
+enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options, N_HOST_OPTIONS = 9 };
 const cli_group cli_engine_group = {"Computing", engine_options, N_OPTIONS};
+const cli_group cli_engine_host_group = {"Computing", engine_options, N_HOST_OPTIONS};
 const cli_group cli_engine_rest_group = {"Computing", engine_options + 1, N_OPTIONS - 1};
 
 void cli_engine_defaults(cli_engine_options *options, wick_math math) {
@@ -243,6 +249,11 @@ void cli_engine_close(cli_engine *engine) {
 const char *cli_step_hint(wick_status status) {
     /* All that a loaded model needs has a kernel somewhere. */
     return status == WICK_ERR_UNSUPPORTED ? "leave out --strict" : NULL;
+}
+
+int cli_report_session(const wick_error *error) {
+    const bool is_memory = error->status == WICK_ERR_OUT_OF_MEMORY;
+    return cli_report(error, is_memory ? "a smaller --context or --cache f16 needs less" : NULL);
 }
 
 void cli_warn_context(const wick_model *model, uint32_t context_length) {

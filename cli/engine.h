@@ -24,6 +24,8 @@ typedef struct cli_engine_options {
 void cli_engine_defaults(cli_engine_options *options, wick_math math);
 
 extern const cli_group cli_engine_group;
+/* For commands that compute on the CPU alone. */
+extern const cli_group cli_engine_host_group;
 /* All but --threads, for commands that have their own. */
 extern const cli_group cli_engine_rest_group;
 
@@ -45,6 +47,9 @@ void cli_engine_close(cli_engine *engine);
 
 /* What to do about a failed step of a session, for cli_report_device. */
 const char *cli_step_hint(wick_status status);
+
+/* A session that cannot be opened, for commands with --context. Returns CLI_FAILURE. */
+int cli_report_session(const wick_error *error);
 
 /* One line on standard error where a session is longer than what the model was made for. */
 void cli_warn_context(const wick_model *model, uint32_t context_length);

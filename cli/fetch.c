@@ -137,6 +137,21 @@ static bool take(void *user, const void *bytes, size_t size) {
 
 /* ---- Failures ---- */
 
+/* W/"..." may stand for other bytes. */
+static bool is_strong(const char *etag) { return etag[0] == '"'; }
+
+/* Whether more bytes of the same file can be asked for. */
+static bool can_resume(const fetch *f) {
+    return f->desc->sha256.text[0] != '\0' || is_strong(f->note.etag);
+}
+
+/* What becomes of the part. */
+static const char *next_time(const fetch *f) {
+    return can_resume(f) ? "are kept, the same command goes on from there"
+                         : "have come, but the server does not tell one version of the file from "
+                           "another: the same command begins anew";
+}
+
 static int fail_transfer(const fetch *f, const cli_http_end *end) {
     const char *const token =
         f->desc->token != NULL ? "HF_TOKEN is not enough" : "HF_TOKEN is not set";
@@ -145,14 +160,12 @@ static int fail_transfer(const fetch *f, const cli_http_end *end) {
                          end->reason, f->desc->page, token);
     if (f->partial.size == 0) return cli_error("%s: %s", f->desc->url, end->reason);
     const cli_size_text size = cli_bytes_text(f->partial.size);
-    return cli_error("%s: %s; %s are kept, the same command goes on from there", f->desc->url,
-                     end->reason, size.text);
+    return cli_error("%s: %s; %s %s", f->desc->url, end->reason, size.text, next_time(f));
 }
 
 static int tell_interrupted(const fetch *f) {
     if (f->partial.size > 0)
-        fprintf(stderr, "stopped; %s are kept, the same command goes on from there\n",
-                cli_bytes_text(f->partial.size).text);
+        fprintf(stderr, "stopped; %s %s\n", cli_bytes_text(f->partial.size).text, next_time(f));
     return CLI_INTERRUPTED;
 }
 
@@ -164,9 +177,6 @@ static void wait_for_next_try(uint32_t n_tries) {
 }
 
 /* ---- The way of a file ---- */
-
-/* W/"..." may stand for other bytes. */
-static bool is_strong(const char *etag) { return etag[0] == '"'; }
 
 /* Whether the part that is there is of the file that is wanted. */
 static bool can_go_on(const fetch *f, const cli_note *before) {
@@ -192,11 +202,10 @@ static int prepare(fetch *f) {
 }
 
 static cli_http_end request(fetch *f, cli_http *http) {
-    const bool has_hash = f->desc->sha256.text[0] != '\0';
     const cli_http_request r = {.url = f->desc->url,
                                 .token = f->desc->token,
-                                .offset = has_hash || is_strong(f->note.etag) ? f->partial.size : 0,
-                                .if_range = has_hash ? NULL : f->note.etag,
+                                .offset = can_resume(f) ? f->partial.size : 0,
+                                .if_range = f->desc->sha256.text[0] != '\0' ? NULL : f->note.etag,
                                 .user = f,
                                 .begin = begin,
                                 .take = take};

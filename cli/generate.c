@@ -6,6 +6,7 @@
 #include "engine.h"
 #include "interrupt.h"
 #include "json_out.h"
+#include "text_out.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +16,11 @@
 static int put_text(cli_generation *g, const char *text, size_t size) {
     if (size == 0) return CLI_OK;
     errno = 0;
-    if (fwrite(text, 1, size, stdout) != size || fflush(stdout) != 0)
+    if (g->is_shown)
+        cli_put_shown(stdout, text, size);
+    else
+        fwrite(text, 1, size, stdout);
+    if (fflush(stdout) != 0 || ferror(stdout))
         return cli_error("cannot write standard output: %s", strerror(errno));
     g->last_byte = text[size - 1];
     return CLI_OK;

@@ -9,6 +9,7 @@ typedef struct cli_generation {
     wick_session *session; /* its prompt has been appended */
     const wick_tokenizer *tokenizer;
     bool prints_ids; /* instead of text */
+    bool is_shown;   /* to a person, whose terminal the text must not steer */
     wick_end_reason reason;
     size_t n_seen;  /* tokens of the session that have been printed or are the prompt */
     char last_byte; /* that was written */

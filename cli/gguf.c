@@ -118,6 +118,7 @@ static int run(void *given) {
     if (wick_file_open(o->in, &file, &error) != WICK_OK)
         return cli_report_file(&error, o->in, NULL);
     cli_watch_interrupt(); /* temporary files must not stay */
+    cli_keep_closed_pipe();
     const int code = copy(o, file);
     wick_file_close(file);
     return code;

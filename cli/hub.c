@@ -311,6 +311,7 @@ bool cli_hub_from_url(const char *mirror, const char *url, cli_path *given) {
     for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
         const size_t size = bases[i] != NULL ? strlen(bases[i]) : 0;
         if (size == 0 || strncasecmp(url, bases[i], size) != 0) continue;
+        if (bases[i][size - 1] != '/' && url[size] != '/') continue; /* a longer host */
         const char *const name = url + size + strspn(url + size, "/");
         for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
             const char *const way = strstr(name, ways[k]);

@@ -26,7 +26,7 @@ static void set_defaults(void *given) {
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
      .help = "the model, best before it is quantized",
-     .kind = &cli_text,
+     .kind = &cli_model,
      .offset = offsetof(imatrix_options, model),
      .is_required = true},
     {.name = "file",
@@ -53,21 +53,30 @@ static const cli_option options[] = {
      .offset = offsetof(imatrix_options, force)},
 };
 static const cli_group group = {"Input and output", options, sizeof options / sizeof *options};
-static const cli_group *const groups[] = {&group, &cli_engine_group, NULL};
+static const cli_group *const groups[] = {&group, &cli_engine_host_group, NULL};
+
+static wick_status poll(void *imatrix, wick_progress *progress, wick_error *error) {
+    return wick_imatrix_poll(imatrix, progress, error);
+}
 
 static int work(wick_imatrix *imatrix) {
-    cli_progress line = cli_progress_begin();
-    wick_progress progress = {0};
     wick_error error = {0};
-    wick_status status = WICK_PENDING;
-    while (status == WICK_PENDING && !cli_interrupted()) {
-        status = wick_imatrix_poll(imatrix, &progress, &error);
-        if (progress.total > 0)
-            cli_progress_show(&line, "reading", (double)progress.done / (double)progress.total);
-    }
-    cli_progress_clear(&line);
+    const wick_status status = cli_poll_all("reading", poll, imatrix, NULL, &error);
+    if (status == WICK_ERR_DEVICE) return cli_report(&error, "the file is damaged: fetch it again");
     if (status < 0) return cli_report(&error, cli_step_hint(status));
     return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;
+}
+
+static const char OUT_HINT[] = "choose another place with --out";
+
+static const char *start_hint(wick_status status) {
+    switch (status) {
+    case WICK_ERR_VALUE: return "see --length";
+    case WICK_ERR_STATE: return "--force replaces it";
+    case WICK_ERR_NOT_FOUND:
+    case WICK_ERR_IO: return OUT_HINT;
+    default: return NULL;
+    }
 }
 
 static int compute(const imatrix_options *o, const cli_engine *engine, const uint32_t *ids,
@@ -77,12 +86,10 @@ static int compute(const imatrix_options *o, const cli_engine *engine, const uin
     wick_imatrix *imatrix = NULL;
     wick_error error = {0};
     if (wick_imatrix_start(engine->model, ids, n, &desc, &imatrix, &error) != WICK_OK)
-        return cli_report(&error, error.status == WICK_ERR_VALUE ? "see --length" : NULL);
+        return cli_report(&error, start_hint(error.status));
     const int code = work(imatrix);
     if (wick_imatrix_finish(imatrix, code == CLI_OK, &error) != WICK_OK && code == CLI_OK)
-        return cli_report(&error, error.status == WICK_ERR_STATE
-                                      ? "--force replaces it"
-                                      : "choose another place with --out");
+        return cli_report(&error, OUT_HINT);
     return code;
 }
 
@@ -90,6 +97,7 @@ static int run(void *given) {
     const imatrix_options *const o = given;
     if (o->file == NULL) return cli_usage_error(&cli_imatrix, "--file is missing");
     if (o->out == NULL) return cli_usage_error(&cli_imatrix, "--out is missing");
+    cli_keep_closed_pipe();
     cli_engine engine = {0};
     uint32_t *ids = NULL;
     size_t n = 0;

@@ -10,10 +10,13 @@ typedef struct info_options {
     wick_backend backend;
     const char *adapter, *webgpu_lib;
     uint64_t gpu_memory; /* bytes; 0: not known */
-    int math;            /* wick_math */
+    int math, cache;     /* wick_math, wick_cache */
 } info_options;
 
 _Static_assert(WICK_MATH_EXACT == 0 && WICK_MATH_FAST == 1, "words of --math");
+_Static_assert(WICK_CACHE_AUTO == 0 && WICK_CACHE_F32 == 1 && WICK_CACHE_F16 == 2 &&
+                   WICK_CACHE_Q8_0 == 3 && WICK_CACHE_Q4_0 == 4,
+               "words of --cache");
 
 static void set_defaults(void *given) {
     info_options *const o = given;
@@ -67,6 +70,11 @@ static const cli_option options[] = {
      .help = "predict memory for this math",
      .kind = &cli_word,
      .offset = offsetof(info_options, math)},
+    {.name = "cache",
+     .argument = "auto|f32|f16|q8_0|q4_0",
+     .help = "predict memory for this type of key-value cache, as for 'wick run'",
+     .kind = &cli_word,
+     .offset = offsetof(info_options, cache)},
 };
 static const cli_group group = {"Arguments and options", options, sizeof options / sizeof *options};
 static const cli_group *const groups[] = {&group, NULL};
@@ -86,8 +94,10 @@ static int predict(const info_options *o, cli_file_info *info) {
     wick_device *device = NULL;
     wick_error error = {0};
     if (cli_open_device(&desc, &device, &error) != WICK_OK) return cli_report(&error, NULL);
+    const wick_session_desc session = {.context_length = o->context_length,
+                                       .cache = (wick_cache)o->cache};
     const wick_status status =
-        wick_predict(info->file, device, o->context_length, &info->prediction, &info->unpredicted);
+        wick_predict(info->file, device, &session, &info->prediction, &info->unpredicted);
     if (status != WICK_OK) info->unpredicted.status = status;
     wick_device_close(device);
     return CLI_OK;

@@ -51,8 +51,8 @@ static void print_metadata(const wick_file *file) {
     for (size_t i = 0; i < n; i++) {
         const wick_value *const value = wick_file_value(file, i);
         fputs("  ", stdout);
-        cli_put_escaped(stdout, value->key.text, value->key.size);
-        printf("%*s ", value->key.size < 40 ? (int)(40 - value->key.size) : 0, "");
+        cli_put_padded(stdout, value->key.text, 40);
+        putchar(' ');
         if (value->type == WICK_VALUE_ARRAY)
             put_array(value);
         else
@@ -76,9 +76,8 @@ static void print_tensors(const wick_file *file) {
     for (size_t i = 0; i < wick_file_tensor_count(file); i++) {
         const wick_file_tensor *const tensor = wick_file_get_tensor(file, i);
         fputs("  ", stdout);
-        cli_put_escaped(stdout, tensor->name.text, tensor->name.size);
-        printf("%*s %-8s [", tensor->name.size < 40 ? (int)(40 - tensor->name.size) : 0, "",
-               wick_dtype_name(tensor->dtype));
+        cli_put_padded(stdout, tensor->name.text, 40);
+        printf(" %-8s [", wick_dtype_name(tensor->dtype));
         for (int d = 0; d < tensor->shape.rank; d++)
             printf("%s%" PRId64, d > 0 ? ", " : "", tensor->shape.extent[d]);
         printf("] %s at %" PRIu64 "\n", cli_bytes_text(tensor->size).text, tensor->offset);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 16 << 10 };
+enum { FIRST_CAPACITY = 16 << 10, MOST = 1 << 30 }; /* bytes; no text can be longer to tokenize */
 
 static bool grow(cli_input *input, size_t *capacity) {
     const size_t wanted = *capacity == 0 ? FIRST_CAPACITY : 2 * *capacity;
@@ -34,6 +34,9 @@ static int read_stream(FILE *stream, const char *path, cli_input *input) {
         errno = 0;
         input->size += fread(input->text + input->size, 1, capacity - 1 - input->size, stream);
         if (ferror(stream)) return fail_read(path, errno);
+        if (input->size > MOST)
+            return cli_error("%s holds more than 1 GiB, which is no text",
+                             path != NULL ? path : "standard input");
     } while (!feof(stream));
     input->text[input->size] = '\0';
     return CLI_OK;
@@ -41,6 +44,7 @@ static int read_stream(FILE *stream, const char *path, cli_input *input) {
 
 int cli_read_file(const char *path, cli_input *input) {
     *input = (cli_input){0};
+    if (path != NULL && strcmp(path, "-") == 0) path = NULL;
     FILE *const stream = path != NULL ? fopen(path, "rb") : stdin;
     if (stream == NULL)
         return cli_error("cannot open '%s': %s; check the path", path, strerror(errno));

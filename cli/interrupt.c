@@ -1,5 +1,6 @@
-/* interrupt.c: signals. The flag is the one variable of the command that a handler may change. */
-#define _POSIX_C_SOURCE 200809L
+/* interrupt.c: signals. The flags are the only variables of the command that a handler may change.
+ */
+#define _XOPEN_SOURCE 700
 
 #include "interrupt.h"
 
@@ -8,7 +9,13 @@
 #include <termios.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t first_signal; /* 0: none yet */
+static volatile sig_atomic_t noted; /* the request to end; 0: none yet */
+static volatile sig_atomic_t is_pipe_kept, is_pipe_closed;
+
+/* A request to end is more than Ctrl-C, which may be taken back. */
+static void note(int number) {
+    if (noted == 0 || noted == SIGINT) noted = number;
+}
 
 static void note_signal(int number) {
     static const char advice[] = "\nstopping; press Ctrl-C again to quit at once\n";
@@ -18,49 +25,73 @@ static void note_signal(int number) {
         const ssize_t written = write(STDERR_FILENO, advice, sizeof advice - 1);
         (void)written; /* there is nobody to tell */
     }
-    if (first_signal == 0) first_signal = number;
+    note(number);
     errno = error;
 }
 
-static void end_quietly(int number) {
+static void meet_closed_pipe(int number) {
     (void)number;
-    _exit(0);
+    if (!is_pipe_kept) _exit(0);
+    is_pipe_closed = 1;
+}
+
+/* Of a mapped file that was cut, nothing else can be said or done: the bytes are gone. */
+static void meet_lost_page(int number, siginfo_t *info, void *context) {
+    static const char sentence[] =
+        "wick: a file was cut while it was in use; --no-map reads it into memory first\n";
+    (void)context;
+    if (info->si_code != BUS_ADRERR) {
+        raise(number); /* SA_RESETHAND: a crash as usual */
+        return;
+    }
+    const ssize_t written = write(STDERR_FILENO, sentence, sizeof sentence - 1);
+    (void)written;
+    _exit(1);
+}
+
+void cli_set_signals(void) {
+    struct sigaction pipe = {.sa_handler = meet_closed_pipe};
+    struct sigaction page = {.sa_sigaction = meet_lost_page,
+                             .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND)};
+    sigemptyset(&pipe.sa_mask);
+    sigemptyset(&page.sa_mask);
+    sigaction(SIGPIPE, &pipe, NULL);
+    sigaction(SIGBUS, &page, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes write fails, and says so */
+}
+
+void cli_keep_closed_pipe(void) { is_pipe_kept = 1; }
+
+bool cli_pipe_closed(void) { return is_pipe_closed != 0; }
+
+/* Without SA_RESTART: a read that waits for a person ends. */
+static void handle(int number, void (*handler)(int), int flags) {
+    struct sigaction before, action = {.sa_handler = handler, .sa_flags = flags};
+    sigemptyset(&action.sa_mask);
+    const bool is_known = sigaction(number, NULL, &before) == 0;
+    if (is_known && before.sa_handler == SIG_IGN) return; /* nohup wants it so */
+    sigaction(number, &action, NULL);
 }
 
 void cli_watch_interrupt(void) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        struct sigaction before;
-        const bool is_known = sigaction(signals[i], NULL, &before) == 0;
-        if (is_known && before.sa_handler == SIG_IGN) continue; /* nohup wants it so */
-        sigaction(signals[i], &action, NULL);
-    }
-    signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes write fails, and says so */
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        handle(signals[i], note_signal, (int)SA_RESETHAND);
 }
 
-static void note_quietly(int number) { first_signal = number; }
+void cli_keep_interrupt(void) { handle(SIGINT, note, 0); }
 
-/* Without SA_RESTART: a read that waits for a person ends. */
-void cli_keep_interrupt(void) {
-    struct sigaction action = {.sa_handler = note_quietly};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
+void cli_end_on_request(bool ends) {
+    handle(SIGTERM, ends ? SIG_DFL : note_signal, ends ? 0 : (int)SA_RESETHAND);
+    handle(SIGHUP, ends ? SIG_DFL : note_signal, ends ? 0 : (int)SA_RESETHAND);
 }
 
 bool cli_take_interrupt(void) {
-    const bool is_noted = first_signal == SIGINT;
-    if (is_noted) first_signal = 0;
-    return is_noted;
+    const bool is_interrupt = noted == SIGINT;
+    if (is_interrupt) noted = 0;
+    return is_interrupt;
 }
 
-bool cli_interrupted(void) { return first_signal != 0; }
+bool cli_interrupted(void) { return noted != 0; }
 
-int cli_interrupt_code(void) { return 128 + first_signal; }
-
-void cli_end_on_closed_pipe(void) {
-    struct sigaction action = {.sa_handler = end_quietly};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGPIPE, &action, NULL);
-}
+int cli_interrupt_code(void) { return 128 + noted; }

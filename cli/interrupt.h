@@ -1,11 +1,20 @@
-/* interrupt.h: Ctrl-C, requests to end, closed pipes. */
+/* interrupt.h: Ctrl-C, requests to end, closed pipes, and files that end too soon. */
 #ifndef WICK_CLI_INTERRUPT_H
 #define WICK_CLI_INTERRUPT_H
 
 #include <stdbool.h>
 
+/* At the start of the program. Nobody reads the output any more (`wick info ... | head`): that ends
+ * the program, quietly and as a success. A limit of file sizes is an error of writing. A mapped
+ * file that was cut ends the program with a sentence. */
+void cli_set_signals(void);
+
+/* For a command that does more than print: from here on a closed pipe is only noted. */
+void cli_keep_closed_pipe(void);
+bool cli_pipe_closed(void);
+
 /* From here on the first Ctrl-C, SIGTERM or SIGHUP is only noted, unless they are ignored; the
- * second one of a kind ends the program as usual. A limit of file sizes is an error of writing. */
+ * second one of a kind ends the program as usual. */
 void cli_watch_interrupt(void);
 bool cli_interrupted(void);
 /* 128 and the number of the signal, as shells report a program that it ended. */
@@ -16,9 +25,8 @@ int cli_interrupt_code(void);
  * are as before. */
 void cli_keep_interrupt(void);
 bool cli_take_interrupt(void);
-
-/* Nobody reads the output any more (`wick info ... | head`): that ends the program, quietly and as
- * a success. */
-void cli_end_on_closed_pipe(void);
+/* Whether SIGTERM and SIGHUP end the program at once: while it waits for a person, nothing else
+ * would notice them before the next key. */
+void cli_end_on_request(bool ends);
 
 #endif

@@ -61,6 +61,13 @@ static bool set_u32(const cli_option *option, const char *text, void *field, cha
     return true;
 }
 
+static bool set_limit(const cli_option *option, const char *text, void *field, char *expected,
+                      size_t size) {
+    const cli_option numbers = {.most = UINT32_MAX};
+    (void)option;
+    return set_u32(&numbers, strcmp(text, "-1") == 0 ? "0" : text, field, expected, size);
+}
+
 static void show_u32(const cli_option *option, const void *field, char *text, size_t size) {
     (void)option;
     snprintf(text, size, "%" PRIu32, *(const uint32_t *)field);
@@ -187,6 +194,7 @@ const cli_kind cli_text = {.set = set_text};
 const cli_kind cli_model = {.set = set_text};
 const cli_kind cli_list = {.set = set_list};
 const cli_kind cli_u32 = {.set = set_u32, .show = show_u32};
+const cli_kind cli_limit = {.set = set_limit, .show = show_u32};
 const cli_kind cli_u64 = {.set = set_u64, .show = show_u64};
 const cli_kind cli_size = {.set = set_size};
 const cli_kind cli_f32 = {.set = set_f32, .show = show_f32};

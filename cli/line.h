@@ -1,5 +1,5 @@
 /* line.h: lines that a person types: with editing and a history where libedit was found and
- * standard input is a terminal (line/libedit.c), else as they come (line/plain.c). */
+ * standard input and output are a terminal (line/libedit.c), else as they come (line/plain.c). */
 #ifndef WICK_CLI_LINE_H
 #define WICK_CLI_LINE_H
 

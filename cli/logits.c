@@ -4,6 +4,8 @@
 #include "input.h"
 #include "interrupt.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +49,12 @@ typedef struct job {
     size_t row_size; /* bytes */
 } job;
 
+static bool is_finite(const float *values, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i])) return false;
+    return true;
+}
+
 /* Every row is written when it is known: nothing grows with the number of tokens. */
 static int write_rows(const job *j) {
     wick_event event = {0};
@@ -57,6 +65,11 @@ static int write_rows(const job *j) {
             return cli_report_device(j->engine->device, status, cli_step_hint(status));
         if (event.kind == WICK_EVENT_PENDING) wick_pause(j->engine->device);
         if (event.kind != WICK_EVENT_LOGITS) continue;
+        if (!is_finite(event.logits, j->row_size / sizeof *event.logits))
+            return cli_error("the logits behind token %" PRIu32
+                             " are not all finite numbers; the file is "
+                             "damaged: fetch it again",
+                             event.position);
         wick_error error = {0};
         if (wick_npy_write(j->writer, event.logits, j->row_size, &error) != WICK_OK)
             return cli_report(&error, "choose another place with --out");
@@ -83,7 +96,9 @@ static int compute(const logits_options *o, const cli_engine *engine, const wick
     job j = {.engine = engine};
     wick_error error = {0};
     if (wick_session_open(engine->model, desc, &j.session, &error) != WICK_OK)
-        return cli_report(&error, "fewer tokens need less memory");
+        return cli_report(&error, error.status == WICK_ERR_OUT_OF_MEMORY
+                                      ? "fewer tokens need less memory"
+                                      : NULL);
     cli_warn_context(engine->model, desc->context_length);
     const wick_status status = wick_session_append_tokens(j.session, ids, n);
     const int code =
@@ -109,6 +124,7 @@ static int read_ids(const logits_options *o, uint32_t **ids, size_t *n) {
 
 static int run(void *given) {
     const logits_options *const o = given;
+    cli_keep_closed_pipe();
     uint32_t *ids = NULL;
     size_t n = 0;
     int code = read_ids(o, &ids, &n);

@@ -3,6 +3,7 @@
 
 #include "interrupt.h"
 #include "store.h"
+#include "streams.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -144,13 +145,14 @@ static int run_word(char *const *words, size_t n) {
 }
 
 int main(int argc, char **argv) {
-    cli_end_on_closed_pipe();
+    cli_fill_streams();
+    cli_set_signals();
     int code = argc > 1 ? run_word(argv + 1, (size_t)argc - 1)
                         : cli_usage_error(NULL, "a command is missing");
     if (code == CLI_INTERRUPTED) code = cli_interrupt_code();
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
-    if (code != CLI_OK) return code; /* has been told */
+    if (code != CLI_OK || cli_pipe_closed()) return code; /* has been told, or nobody listens */
     return cli_error("cannot write standard output: %s",
                      errno != 0 ? strerror(errno) : "some of it was lost");
 }

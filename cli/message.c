@@ -1,15 +1,19 @@
 /* message.c: what the command says when something fails: one sentence, and what to do about it. */
 #include "cli.h"
+#include "text_out.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Names from files, servers and the command line may be in it. */
 static void print_error(const char *format, va_list arguments) {
-    fflush(stdout); /* what was written before stays before */
+    char sentence[8192]; /* with two paths */
+    fflush(stdout);      /* what was written before stays before */
+    vsnprintf(sentence, sizeof sentence, format, arguments);
     fputs("wick: ", stderr);
-    vfprintf(stderr, format, arguments);
+    cli_put_sentence(stderr, sentence);
     fputc('\n', stderr);
 }
 
@@ -37,9 +41,6 @@ int cli_usage_error(const cli_command *command, const char *format, ...) {
 static const char *usual_hint(wick_status status) {
     switch (status) {
     case WICK_ERR_NOT_FOUND: return "check the path, or the name in 'wick models'";
-    case WICK_ERR_FORMAT: return "the file is damaged or no GGUF file: fetch it again";
-    case WICK_ERR_OUT_OF_MEMORY: return "a smaller --context or --cache f16 needs less";
-    case WICK_ERR_UNSUPPORTED: return "'wick help run' lists what runs";
     case WICK_ERR_NO_DEVICE: return "'wick devices' lists what is here";
     case WICK_ERR_INDEX: return "'wick info MODEL' shows the size of the vocabulary";
     case WICK_ERR_DEVICE_LOST: return "try again, or with --backend cpu";
@@ -59,6 +60,10 @@ int cli_report(const wick_error *error, const char *hint) {
 
 int cli_report_file(const wick_error *error, const char *path, const char *hint) {
     wick_error named = *error;
+    if (hint == NULL && error->status == WICK_ERR_FORMAT)
+        hint = "the file is damaged or no GGUF file: fetch it again";
+    if (hint == NULL && error->status == WICK_ERR_UNSUPPORTED)
+        hint = "'wick help run' lists what runs";
     if (path != NULL && strstr(error->message, path) == NULL)
         snprintf(named.message, sizeof named.message, "%.160s: %.340s", path, error->message);
     return cli_report(&named, hint);

@@ -4,10 +4,10 @@
 #include "messages.h"
 
 #include "cli.h"
+#include "file_out.h"
 #include "input.h"
 #include "json_out.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,12 +85,12 @@ char *cli_messages_json(const cli_messages *messages, size_t *size) {
 }
 
 int cli_messages_save(const cli_messages *messages, const char *path) {
-    FILE *const out = fopen(path, "wb");
-    if (out == NULL) return cli_error("cannot write '%s': %s", path, strerror(errno));
-    put_messages(messages, out);
-    const bool failed = ferror(out) != 0;
-    if (fclose(out) == 0 && !failed) return CLI_OK;
-    return cli_error("cannot write '%s': %s", path, strerror(errno));
+    size_t size = 0;
+    char *const text = cli_messages_json(messages, &size);
+    if (text == NULL) return cli_error("out of memory for the messages");
+    const int code = cli_write_file(path, text, size);
+    free(text);
+    return code;
 }
 
 /* False: it is no list of messages, or memory is short. */

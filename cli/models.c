@@ -50,13 +50,12 @@ static void describe(const cli_stored_model *model, cli_path *path, cli_descript
         cli_describe_model(path->text, description);
 }
 
-static void print_line(const cli_stored_model *model, int name_width) {
+static void print_line(const cli_stored_model *model, size_t name_width) {
     cli_path path;
     cli_description description;
     describe(model, &path, &description);
-    cli_put_escaped(stdout, model->name, strlen(model->name));
-    printf("%*s  %10s  %-10s  %s  ", name_width - (int)strlen(model->name), "",
-           cli_bytes_text(model->size).text,
+    cli_put_padded(stdout, model->name, name_width);
+    printf("  %10s  %-10s  %s  ", cli_bytes_text(model->size).text,
            !is_complete(model)           ? "unfinished"
            : description.type[0] != '\0' ? description.type
                                          : "unreadable",
@@ -66,12 +65,12 @@ static void print_line(const cli_stored_model *model, int name_width) {
 }
 
 static void print_lines(const cli_stored_models *models) {
-    int width = 4;
+    size_t width = 4;
     for (size_t i = 0; i < models->n; i++) {
-        const int length = (int)strlen(models->items[i].name);
+        const size_t length = strlen(models->items[i].name);
         if (length > width) width = length;
     }
-    printf("%-*s  %10s  %-10s  %-10s  %s\n", width, "name", "size", "type", "date", "licence");
+    printf("%-*s  %10s  %-10s  %-10s  %s\n", (int)width, "name", "size", "type", "date", "licence");
     for (size_t i = 0; i < models->n; i++) print_line(&models->items[i], width);
 }
 
@@ -140,7 +139,8 @@ typedef struct rm_options {
 
 static const cli_option rm_table[] = {
     {.argument = "NAME",
-     .help = "as 'wick models' lists it, or a part of it: OWNER/REPO, or what follows a slash",
+     .help =
+         "as 'wick models' lists it, or a part of it: OWNER/REPO, REPO, or what follows a slash",
      .kind = &cli_text,
      .offset = offsetof(rm_options, name),
      .is_required = true},

@@ -106,7 +106,10 @@ static bool take_long(parser *p, const char *word) {
     return take_option(p, option, equals != NULL ? equals + 1 : NULL);
 }
 
+/* A letter, with its value behind it or in the next word; or a long name behind a single dash. */
 static bool take_short(parser *p, const char *word) {
+    const cli_option *const named = find_name(p->command, word + 1, strlen(word + 1));
+    if (named != NULL) return take_option(p, named, NULL);
     const cli_option *const option = find_letter(p->command, word[1]);
     if (option == NULL) return fail_unknown(p, word);
     return take_option(p, option, word[2] != '\0' ? word + 2 : NULL);

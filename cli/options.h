@@ -28,6 +28,7 @@ extern const cli_kind cli_text;    /* const char * */
 extern const cli_kind cli_model;   /* the same; run gets a path, also for a fetched model's name */
 extern const cli_kind cli_list;    /* cli_texts: may be given again */
 extern const cli_kind cli_u32;     /* uint32_t, least to most */
+extern const cli_kind cli_limit;   /* uint32_t; 0, also given as -1: there is none */
 extern const cli_kind cli_u64;     /* uint64_t */
 extern const cli_kind cli_size;    /* uint64_t, bytes: "500M" */
 extern const cli_kind cli_f32;     /* float, least to most */

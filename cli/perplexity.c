@@ -3,7 +3,6 @@
 #include "cli.h"
 #include "engine.h"
 #include "input.h"
-#include "interrupt.h"
 #include "json_out.h"
 #include "progress.h"
 
@@ -132,19 +131,13 @@ static void print_json(const perplexity_options *o, const wick_judgement *j) {
 
 /* ---- Reading ---- */
 
+static wick_status poll(void *judging, wick_progress *progress, wick_error *error) {
+    return wick_judge_poll(judging, progress, error);
+}
+
 static int work(wick_judging *judging, wick_device *device) {
-    cli_progress line = cli_progress_begin();
-    wick_progress progress = {0};
     wick_error error = {0};
-    wick_status status = WICK_PENDING;
-    while (status == WICK_PENDING && !cli_interrupted()) {
-        const uint64_t before = progress.done;
-        status = wick_judge_poll(judging, &progress, &error);
-        if (status == WICK_PENDING && progress.done == before) wick_pause(device);
-        if (progress.total > 0)
-            cli_progress_show(&line, "reading", (double)progress.done / (double)progress.total);
-    }
-    cli_progress_clear(&line);
+    const wick_status status = cli_poll_all("reading", poll, judging, device, &error);
     if (status < 0) return cli_report(&error, cli_step_hint(status));
     return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;
 }
@@ -183,16 +176,17 @@ static int run(void *given) {
     const perplexity_options *const o = given;
     if ((o->file == NULL) == (o->tokens == NULL))
         return cli_usage_error(&cli_perplexity, "either --file or --tokens is needed");
-    const wick_session_desc sessions = {.context_length = o->context,
-                                        .chunk_length = o->engine.chunk_length,
-                                        .cache = (wick_cache)o->engine.cache,
-                                        .logits = WICK_LOGITS_ALL};
+    wick_session_desc sessions = {.context_length = o->context,
+                                  .chunk_length = o->engine.chunk_length,
+                                  .cache = (wick_cache)o->engine.cache,
+                                  .logits = WICK_LOGITS_ALL};
     cli_engine engine = {0};
     wick_model *base = NULL;
     uint32_t *ids = NULL;
     size_t n = 0;
     int code = cli_engine_open(&engine, &o->engine, &sessions, o->model);
     if (code == CLI_OK) code = read_ids(o, &engine, &ids, &n);
+    sessions.cache = WICK_CACHE_AUTO; /* the base's, see wick_judge_desc */
     if (code == CLI_OK && o->base != NULL)
         code = cli_engine_load(&engine, &o->engine, &sessions, o->base, &base);
     if (code == CLI_OK) cli_print_placement(engine.model);

@@ -287,6 +287,7 @@ static int run(void *given) {
     p.http = cli_http_open(o->stall_seconds);
     if (p.http == NULL) return cli_error("out of memory for connections");
     cli_watch_interrupt();
+    cli_keep_closed_pipe();
     const int code = is_hub ? pull_hub(&p, p.source + 3) : pull_url(&p);
     cli_http_close(p.http);
     return code;

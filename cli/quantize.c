@@ -5,6 +5,7 @@
 #include "text_out.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct quantize_options {
     const char *in, *out, *type, *imatrix;
@@ -55,9 +56,13 @@ static const cli_group *const groups[] = {&group, NULL};
 
 static const char OUT_HINT[] = "choose another place to write to";
 
+static bool is_quantized(wick_dtype dtype) {
+    return dtype != WICK_F32 && dtype != WICK_F16 && dtype != WICK_BF16 && dtype != WICK_F64;
+}
+
 /* The tensors that did not get their type are told one by one: there are few, or all. */
 static void print_plan(const quantize_options *o, const wick_quantize_tensor *plan, size_t n) {
-    size_t n_quantized = 0, n_fallbacks = 0, n_without = 0;
+    size_t n_quantized = 0, n_fallbacks = 0, n_without = 0, n_again = 0;
     uint64_t before = 0, after = 0;
     for (size_t i = 0; i < n; i++) {
         const wick_file_tensor *const tensor = plan[i].tensor;
@@ -65,10 +70,12 @@ static void print_plan(const quantize_options *o, const wick_quantize_tensor *pl
         before += tensor->size;
         after += plan[i].size;
         if (is_changed) n_quantized++;
+        if (is_changed && is_quantized(tensor->dtype)) n_again++;
         if (plan[i].is_fallback) n_fallbacks++;
         if (is_changed && !plan[i].has_importance) n_without++;
         if (!o->verbose) continue;
-        printf("%-40s %-7s -> %-7s%s%s\n", tensor->name.text, wick_dtype_name(tensor->dtype),
+        cli_put_padded(stdout, tensor->name.text, 40);
+        printf(" %-7s -> %-7s%s%s\n", wick_dtype_name(tensor->dtype),
                wick_dtype_name(plan[i].dtype), plan[i].is_fallback ? " (fallback)" : "",
                is_changed && plan[i].has_importance ? " (importance)" : "");
     }
@@ -79,21 +86,47 @@ static void print_plan(const quantize_options *o, const wick_quantize_tensor *pl
                 "%zu tensors get another type than %s has for them: their rows do not fill its"
                 " blocks\n",
                 n_fallbacks, o->type);
+    if (n_again > 0)
+        fprintf(
+            stderr,
+            "wick: warning: %zu tensors are quantized already, and lose once more: begin with a "
+            "file of f16, bf16 or f32\n",
+            n_again);
     if (o->imatrix != NULL && n_without > 0)
         fprintf(stderr, "%zu tensors are not in the importance matrix\n", n_without);
 }
 
-static int work(wick_quantizing *quantizing) {
-    cli_progress line = cli_progress_begin();
-    wick_progress progress = {0};
-    wick_error error = {0};
-    wick_status status = WICK_PENDING;
-    while (status == WICK_PENDING && !cli_interrupted()) {
-        status = wick_quantize_poll(quantizing, &progress, &error);
-        if (progress.total > 0)
-            cli_progress_show(&line, "quantizing", (double)progress.done / (double)progress.total);
+/* The name of the model that a file is, or is of; "": it does not say. */
+static wick_string name_in(const wick_file *file) {
+    const wick_value *const value = wick_file_find_value(file, "general.name");
+    return value != NULL && value->type == WICK_VALUE_STRING ? value->string : (wick_string){"", 0};
+}
+
+/* Shapes alone do not tell models apart. */
+static void warn_other_model(const quantize_options *o) {
+    wick_file *model = NULL, *imatrix = NULL;
+    if (wick_file_open(o->in, &model, NULL) == WICK_OK &&
+        wick_file_open(o->imatrix, &imatrix, NULL) == WICK_OK) {
+        const wick_string a = name_in(model), b = name_in(imatrix);
+        if (a.size > 0 && b.size > 0 && (a.size != b.size || memcmp(a.text, b.text, a.size) != 0)) {
+            fputs("wick: warning: the importance matrix is of '", stderr);
+            cli_put_escaped(stderr, b.text, b.size);
+            fputs("', the model is '", stderr);
+            cli_put_escaped(stderr, a.text, a.size);
+            fputs("'\n", stderr);
+        }
     }
-    cli_progress_clear(&line);
+    wick_file_close(imatrix);
+    wick_file_close(model);
+}
+
+static wick_status poll(void *quantizing, wick_progress *progress, wick_error *error) {
+    return wick_quantize_poll(quantizing, progress, error);
+}
+
+static int work(wick_quantizing *quantizing) {
+    wick_error error = {0};
+    const wick_status status = cli_poll_all("quantizing", poll, quantizing, NULL, &error);
     if (status < 0) return cli_report(&error, status == WICK_ERR_IO ? OUT_HINT : "");
     return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;
 }
@@ -101,6 +134,7 @@ static int work(wick_quantizing *quantizing) {
 static const char *start_hint(wick_status status) {
     switch (status) {
     case WICK_ERR_FORMAT: return "";
+    case WICK_ERR_NOT_FOUND: return "check the path";
     case WICK_ERR_ARGUMENT: return OUT_HINT;
     case WICK_ERR_STATE: return "--force replaces it";
     default: return NULL;
@@ -112,6 +146,7 @@ static int run(void *given) {
     const wick_quantize_desc desc = {
         .type = o->type, .imatrix = o->imatrix, .n_threads = o->n_threads, .replace = o->force};
     cli_watch_interrupt(); /* the temporary file must not stay */
+    cli_keep_closed_pipe();
     wick_quantizing *quantizing = NULL;
     wick_error error = {0};
     const wick_status status = wick_quantize_start(o->in, o->out, &desc, &quantizing, &error);
@@ -122,6 +157,7 @@ static int run(void *given) {
     size_t n = 0;
     const wick_quantize_tensor *const plan = wick_quantize_plan(quantizing, &n);
     print_plan(o, plan, n);
+    if (o->imatrix != NULL) warn_other_model(o);
     const int code = work(quantizing);
     if (wick_quantize_finish(quantizing, code == CLI_OK, &error) != WICK_OK && code == CLI_OK)
         return cli_report(&error, OUT_HINT);

@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "generate.h"
 #include "input.h"
+#include "interrupt.h"
 #include "sampling.h"
 #include "statistics.h"
 
@@ -18,6 +19,7 @@ typedef struct run_options {
     cli_sampling_options sampling;
     const char *model;
     const char *prompt, *file, *tokens; /* at most one */
+    const char *load_path, *save_path;  /* of sessions */
     uint32_t max_tokens, context_length;
     uint32_t n_logprobs;
     cli_texts stop;
@@ -64,10 +66,9 @@ static const cli_option output_options[] = {
     {.name = "max-tokens",
      .letter = 'n',
      .argument = "N",
-     .help = "end after N tokens; 0: where the model ends or the context is full",
-     .kind = &cli_u32,
-     .offset = offsetof(run_options, max_tokens),
-     .most = UINT32_MAX},
+     .help = "end after N tokens; 0 or -1: where the model ends or the context is full",
+     .kind = &cli_limit,
+     .offset = offsetof(run_options, max_tokens)},
     {.name = "stop",
      .argument = "TEXT",
      .help = "end before this text; may be given again",
@@ -101,11 +102,25 @@ static const cli_option output_options[] = {
 static const cli_option memory_options[] = {
     {.name = "context",
      .alias = "ctx",
+     .letter = 'c',
      .argument = "N",
      .help = "tokens of prompt and text together; 0: what the model was made for, at most 4096",
      .kind = &cli_u32,
      .offset = offsetof(run_options, context_length),
      .most = INT32_MAX},
+};
+
+static const cli_option session_options[] = {
+    {.name = "load-session",
+     .argument = "FILE",
+     .help = "go on with a session that --save-session wrote; a prompt is appended to it",
+     .kind = &cli_text,
+     .offset = offsetof(run_options, load_path)},
+    {.name = "save-session",
+     .argument = "FILE",
+     .help = "write the session at the end, its cache too: nothing has to be read again",
+     .kind = &cli_text,
+     .offset = offsetof(run_options, save_path)},
 };
 
 static const cli_group prompt_group = {"Prompt", prompt_options,
@@ -114,8 +129,11 @@ static const cli_group output_group = {"Output", output_options,
                                        sizeof output_options / sizeof *output_options};
 static const cli_group memory_group = {"Memory", memory_options,
                                        sizeof memory_options / sizeof *memory_options};
-static const cli_group *const groups[] = {&prompt_group, &output_group,     &cli_sampling_group,
-                                          &memory_group, &cli_engine_group, NULL};
+static const cli_group session_group = {"Session", session_options,
+                                        sizeof session_options / sizeof *session_options};
+static const cli_group *const groups[] = {
+    &prompt_group,     &output_group, &cli_sampling_group, &session_group, &memory_group,
+    &cli_engine_group, NULL};
 
 /* `echo text | wick run`: the line's end belongs to echo, not to the prompt. */
 static void drop_line_end(cli_input *input) {
@@ -124,13 +142,14 @@ static void drop_line_end(cli_input *input) {
 
 static int read_stdin(const run_options *o, cli_input *prompt) {
     const bool has_stdin = isatty(STDIN_FILENO) == 0;
+    if (!has_stdin && o->load_path != NULL) return cli_read_text("", prompt);
     if (!has_stdin && o->model != NULL)
         return cli_usage_error(&cli_run, "there is no prompt: give one with -p TEXT");
     if (has_stdin) {
         const int code = cli_read_file(NULL, prompt);
         if (code != CLI_OK) return code;
         drop_line_end(prompt);
-        if (prompt->size > 0 || o->model != NULL) return CLI_OK;
+        if (prompt->size > 0 || o->model != NULL || o->load_path != NULL) return CLI_OK;
         cli_input_free(prompt);
     }
     return cli_read_text(default_prompt, prompt);
@@ -171,6 +190,8 @@ static int append_prompt(const run_options *o, const cli_input *prompt, const cl
         }
         status = wick_session_append_tokens(session, ids, n);
         free(ids);
+    } else if (o->load_path != NULL && prompt->size == 0) {
+        status = wick_session_append_tokens(session, NULL, 0); /* goes on */
     } else {
         status = wick_session_append_text(session, prompt->text);
     }
@@ -180,13 +201,42 @@ static int append_prompt(const run_options *o, const cli_input *prompt, const cl
                              is_long ? "a larger --context is needed" : NULL);
 }
 
+static const char *load_hint(wick_status status) {
+    switch (status) {
+    case WICK_ERR_MISMATCH: return "it needs the model and the --cache that it was saved with";
+    case WICK_ERR_STATE: return "a larger --context is needed";
+    case WICK_ERR_FORMAT:
+    case WICK_ERR_UNSUPPORTED: return "give the text again, with -f";
+    default: return NULL;
+    }
+}
+
+static int load_session(const run_options *o, wick_session *session) {
+    wick_error error = {0};
+    if (o->load_path == NULL || wick_session_load(session, o->load_path, &error) == WICK_OK)
+        return CLI_OK;
+    return cli_report_file(&error, o->load_path, load_hint(error.status));
+}
+
+/* Most models have not seen such a beginning. */
+static void warn_two_begins(const wick_session *session, const wick_tokenizer *tokenizer) {
+    size_t n = 0;
+    const uint32_t *const ids = wick_session_tokens(session, &n);
+    const uint32_t begin = wick_token_begin(tokenizer);
+    if (n >= 2 && ids[0] == begin && ids[1] == begin)
+        fputs(
+            "wick: warning: the prompt begins with the begin token, which is put first anyway: it "
+            "is there twice\n",
+            stderr);
+}
+
 /* A chunk is no longer than the prompt can be, so that no kernels for longer ones are compiled: a
- * token is a byte at least, and a few come in front. */
+ * token is a byte at least, and a few come in front. What is loaded may have to be read again. */
 static wick_session_desc session_desc(const run_options *o, const wick_sampler_desc *sampler,
                                       const cli_input *prompt) {
     enum { IN_FRONT = 4 };
-    const size_t most = prompt->size + IN_FRONT;
     const uint32_t chunk = o->engine.chunk_length;
+    const size_t most = o->load_path != NULL ? chunk : prompt->size + IN_FRONT;
     return (wick_session_desc){.context_length = o->context_length,
                                .chunk_length = most < chunk ? (uint32_t)most : chunk,
                                .cache = (wick_cache)o->engine.cache,
@@ -218,19 +268,26 @@ static int generate(const run_options *o, const wick_session_desc *desc, const c
     wick_session *session = NULL;
     wick_error error = {0};
     if (wick_session_open(engine->model, desc, &session, &error) != WICK_OK)
-        return cli_report(&error, NULL);
+        return cli_report_session(&error);
     cli_warn_context(engine->model, desc->context_length);
-    int code = append_prompt(o, prompt, engine, session);
+    int code = load_session(o, session);
+    if (code == CLI_OK) code = append_prompt(o, prompt, engine, session);
+    if (code == CLI_OK && o->tokens == NULL)
+        warn_two_begins(session, wick_model_tokenizer(engine->model));
     if (code == CLI_OK) {
         cli_generation generation = {.device = engine->device,
                                      .session = session,
                                      .tokenizer = wick_model_tokenizer(engine->model),
-                                     .prints_ids = o->print_ids};
+                                     .prints_ids = o->print_ids,
+                                     .is_shown = isatty(STDOUT_FILENO) == 1};
         code = cli_generate(&generation);
         const bool has_run = code == CLI_OK || code == CLI_INTERRUPTED;
         const bool has_figures = !o->quiet || o->engine.verify || o->engine.profile;
         end_line(&generation, has_run && has_figures);
         if (has_run) print_figures(o, engine, &generation);
+        if (has_run && o->save_path != NULL &&
+            wick_session_save(session, o->save_path, &error) != WICK_OK)
+            code = cli_report_file(&error, o->save_path, NULL);
     }
     wick_session_close(session);
     return code;
@@ -238,6 +295,7 @@ static int generate(const run_options *o, const wick_session_desc *desc, const c
 
 static int run(void *given) {
     const run_options *const o = given;
+    if (o->save_path != NULL) cli_keep_closed_pipe();
     cli_input prompt = {0};
     cli_sampling sampling;
     int code = cli_sampling_read(&cli_run, &o->sampling, &sampling);
@@ -263,7 +321,9 @@ const cli_command cli_run = {
         "lists the\narchitectures, docs/tokenizers.md the tokenizers. Others are refused by "
         "name.\n\n"
         "  wick run MODEL.gguf -p \"The capital of France is\" -n 20 --temp 0\n"
-        "  git log -1 | wick run MODEL.gguf -n 60 --stop $'\\n\\n'\n",
+        "  git log -1 | wick run MODEL.gguf -n 60 --stop $'\\n\\n'\n"
+        "  wick run MODEL.gguf -f story.txt -n 200 --save-session story.session\n"
+        "  wick run MODEL.gguf --load-session story.session -n 200\n",
     .groups = groups,
     .options_size = sizeof(run_options),
     .defaults = set_defaults,

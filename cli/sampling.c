@@ -234,6 +234,7 @@ static const cli_option table[] = {
      .least = 0.0001,
      .most = 10},
     {.name = "seed",
+     .letter = 's',
      .argument = "N",
      .help = "the same seed gives the same text; 0: another one each time",
      .kind = &cli_u64,

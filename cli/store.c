@@ -243,6 +243,8 @@ int cli_store_list(cli_stored_models *models) {
     *models = (cli_stored_models){0};
     cli_path root;
     if (!find_root(&root)) return CLI_FAILURE;
+    if (access(root.text, R_OK | X_OK) != 0 && errno != ENOENT)
+        return cli_error("cannot read the folder '%s': %s", root.text, strerror(errno));
     lister l = {.models = models, .root_size = strlen(root.text) + 1};
     const bool is_fine = walk(&l, root.text, 0);
     if (!is_fine) {
@@ -277,12 +279,15 @@ static bool is_same(const char *a, const char *b, size_t size) {
     return true;
 }
 
-/* The name up to size bytes is wanted, or begins or ends with it at a slash. */
+/* The name up to size bytes is wanted, or has it from one slash, or end, to another. */
 static bool is_meant(const char *name, size_t size, const char *wanted, size_t wanted_size) {
-    if (wanted_size == 0 || wanted_size > size) return false;
-    const size_t rest = size - wanted_size;
-    if (is_same(name, wanted, wanted_size) && (rest == 0 || name[wanted_size] == '/')) return true;
-    return rest > 0 && name[rest - 1] == '/' && is_same(name + rest, wanted, wanted_size);
+    if (wanted_size == 0) return false;
+    for (size_t at = 0; at + wanted_size <= size; at++) {
+        const size_t end = at + wanted_size;
+        const bool is_whole = (at == 0 || name[at - 1] == '/') && (end == size || name[end] == '/');
+        if (is_whole && is_same(name + at, wanted, wanted_size)) return true;
+    }
+    return false;
 }
 
 static bool is_named(const cli_stored_model *model, const char *wanted) {

@@ -1,12 +1,16 @@
 /* template.c: `wick template`: chat templates over conversations in a file. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "cli.h"
+#include "file_out.h"
 #include "input.h"
+#include "interrupt.h"
 #include "json_out.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct template_options {
     const char *path, *cases, *language, *out;
@@ -14,8 +18,8 @@ typedef struct template_options {
 
 static const cli_option options[] = {
     {.argument = "FILE.jinja",
-     .help = "the template",
-     .kind = &cli_text,
+     .help = "the template; or MODEL.gguf, for the model's own",
+     .kind = &cli_model,
      .offset = offsetof(template_options, path)},
     {.name = "cases",
      .argument = "FILE.json",
@@ -109,16 +113,31 @@ static int read_cases(const char *path, wick_json_document **cases) {
     if (code != CLI_OK) return code;
     wick_error error = {0};
     if (wick_json_parse(input.text, input.size, cases, &error) != WICK_OK)
-        code = cli_report_file(&error, path, NULL);
+        code = cli_report_file(&error, path, "");
     cli_input_free(&input);
     if (code == CLI_OK && wick_json_kind_of(wick_json_root(*cases)) != WICK_JSON_ARRAY)
         code = cli_error("'%s' holds no array of cases", path);
     return code;
 }
 
+static int parse_own(const wick_file *model, const char *path, wick_template **compiled,
+                     wick_error *error) {
+    const wick_value *const value = wick_file_find_value(model, "tokenizer.chat_template");
+    if (value == NULL || value->type != WICK_VALUE_STRING)
+        return cli_error("'%s' has no chat template", path);
+    wick_template_parse(value->string.text, value->string.size, compiled, error);
+    return CLI_OK;
+}
+
 /* A template that cannot be parsed is what becomes of each case; *compiled is NULL then. */
 static int read_template(const char *path, wick_template **compiled, wick_error *error) {
     cli_input input = {0};
+    wick_file *model = NULL;
+    if (wick_file_open(path, &model, NULL) == WICK_OK) {
+        const int code = parse_own(model, path, compiled, error);
+        wick_file_close(model);
+        return code;
+    }
     const int code = cli_read_file(path, &input);
     if (code != CLI_OK) return code;
     wick_template_parse(input.text, input.size, compiled, error);
@@ -126,10 +145,8 @@ static int read_template(const char *path, wick_template **compiled, wick_error 
     return CLI_OK;
 }
 
-static int write_results(const template_options *o, const wick_template *compiled,
-                         const wick_error *unparsed, const wick_json *cases) {
-    FILE *const out = o->out != NULL ? fopen(o->out, "wb") : stdout;
-    if (out == NULL) return cli_error("cannot write '%s': %s", o->out, strerror(errno));
+static void put_results(const template_options *o, const wick_template *compiled,
+                        const wick_error *unparsed, const wick_json *cases, FILE *out) {
     cli_json json = {.out = out};
     cli_json_open(&json, '[');
     for (const wick_json *c = wick_json_first(cases); c != NULL; c = wick_json_next(c)) {
@@ -139,16 +156,40 @@ static int write_results(const template_options *o, const wick_template *compile
             put_result(&json, c, NULL, unparsed);
     }
     cli_json_close(&json, ']');
-    const bool failed = ferror(out) != 0;
-    if (o->out != NULL && (fclose(out) != 0 || failed))
-        return cli_error("cannot write '%s': %s", o->out, strerror(errno));
-    return CLI_OK;
+}
+
+static int write_results(const template_options *o, const wick_template *compiled,
+                         const wick_error *unparsed, const wick_json *cases) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *const out = o->out != NULL ? open_memstream(&text, &size) : stdout;
+    if (out == NULL) return cli_error("out of memory for the texts");
+    put_results(o, compiled, unparsed, cases, out);
+    if (o->out == NULL) return CLI_OK; /* main sees whether it arrived */
+    const bool is_whole = ferror(out) == 0;
+    int code = CLI_OK;
+    if (fclose(out) != 0 || !is_whole)
+        code = cli_error("out of memory for the texts");
+    else
+        code = cli_write_file(o->out, text, size);
+    free(text);
+    return code;
+}
+
+static bool is_same_file(const char *a, const char *b) {
+    struct stat of_a, of_b;
+    return a != NULL && stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino && S_ISREG(of_a.st_mode);
 }
 
 static int run(void *given) {
     const template_options *const o = given;
     if ((o->language != NULL) == (o->path != NULL) || (o->path != NULL) != (o->cases != NULL))
         return cli_usage_error(&cli_template, "give FILE.jinja and --cases, or --language");
+    if (o->out != NULL && (is_same_file(o->cases, o->out) || is_same_file(o->path, o->out) ||
+                           is_same_file(o->language, o->out)))
+        return cli_usage_error(&cli_template, "--out: '%s' is what is to be read", o->out);
+    if (o->out != NULL) cli_keep_closed_pipe();
     wick_json_document *cases = NULL;
     wick_template *compiled = NULL;
     wick_error unparsed = {0};
@@ -166,7 +207,8 @@ const cli_command cli_template = {
     .details = "Writes an array of {\"name\", \"outcome\": \"ok\", \"text\"} or {\"name\", "
                "\"outcome\": \"error\",\n\"message\"}, one for each case. What templates may say: "
                "docs/chat.md.\n\n"
-               "  wick template chatml.jinja --cases conversations.json\n",
+               "  wick template chatml.jinja --cases conversations.json\n"
+               "  wick template MODEL.gguf --cases conversations.json\n",
     .groups = groups,
     .options_size = sizeof(template_options),
     .run = run,

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* The first byte of a sequence: its length, and the code points that length is for. */
 static size_t lead_size(unsigned char byte, uint32_t *bits, uint32_t *least) {
@@ -55,18 +56,41 @@ static void put_byte(FILE *out, unsigned char byte) {
     }
 }
 
-void cli_put_escaped(FILE *out, const char *text, size_t size) {
+/* backslash: what stands for one. */
+static void put_text(FILE *out, const char *text, size_t size, const char *backslash) {
     for (size_t i = 0; i < size;) {
         const size_t n = cli_utf8_size(text + i, size - i);
         const size_t taken = n > 0 ? n : 1;
         if (n == 1 && text[i] == '\\')
-            fputs("\\\\", out);
+            fputs(backslash, out);
         else if (n > 0 && !is_control(text + i, n))
             fwrite(text + i, 1, n, out);
         else
             for (size_t k = 0; k < taken; k++) put_byte(out, (unsigned char)text[i + k]);
         i += taken;
     }
+}
+
+void cli_put_escaped(FILE *out, const char *text, size_t size) {
+    put_text(out, text, size, "\\\\");
+}
+
+void cli_put_shown(FILE *out, const char *text, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        const unsigned char byte = (unsigned char)text[i];
+        if ((byte >= 0x20 && byte != 0x7F) || byte == '\n' || byte == '\t')
+            fputc(byte, out);
+        else
+            fprintf(out, "\\x%02X", byte);
+    }
+}
+
+void cli_put_sentence(FILE *out, const char *text) { put_text(out, text, strlen(text), "\\"); }
+
+void cli_put_padded(FILE *out, const char *text, size_t width) {
+    const size_t size = strlen(text);
+    cli_put_escaped(out, text, size);
+    fprintf(out, "%*s", size < width ? (int)(width - size) : 0, "");
 }
 
 cli_size_text cli_bytes_text(uint64_t bytes) {

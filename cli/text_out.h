@@ -11,6 +11,13 @@ size_t cli_utf8_size(const char *text, size_t size);
 
 /* Valid UTF-8 as it is; control characters, backslashes and other bytes as \n, \t, \\ or \xNN. */
 void cli_put_escaped(FILE *out, const char *text, size_t size);
+/* The same, terminated, and filled up with blanks to width bytes: a name in a column. */
+void cli_put_padded(FILE *out, const char *text, size_t width);
+/* The same, terminated, with backslashes as they are: it is told, not quoted. */
+void cli_put_sentence(FILE *out, const char *text);
+
+/* What a model says to a person: control characters but for ends of lines and tabs as \xNN. */
+void cli_put_shown(FILE *out, const char *text, size_t size);
 
 /* "1.5 GiB". */
 typedef struct cli_size_text {

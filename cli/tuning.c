@@ -5,6 +5,7 @@
 
 #include "cache_folder.h"
 #include "cli.h"
+#include "file_out.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -76,15 +77,6 @@ int cli_tuning_load(wick_device *device, const char *given, bool is_needed) {
     return code;
 }
 
-static int write_file(const char *path, const char *text, size_t size) {
-    FILE *const file = fopen(path, "wb");
-    if (file == NULL) return cli_error("%s: %s", path, strerror(errno));
-    const bool is_written = fwrite(text, 1, size, file) == size;
-    if (fclose(file) != 0 || !is_written) return cli_error("%s: %s", path, strerror(errno));
-    fprintf(stderr, "stored in %s\n", path);
-    return CLI_OK;
-}
-
 int cli_tuning_store(wick_device *device, const char *given) {
     char path[PATH_BYTES];
     const size_t size = wick_device_get_tuning(device, NULL, 0);
@@ -96,7 +88,9 @@ int cli_tuning_store(wick_device *device, const char *given) {
     char *const text = malloc(size);
     if (text == NULL) return cli_error("out of memory for the tuning");
     (void)wick_device_get_tuning(device, text, size);
-    const int code = write_file(given != NULL ? given : path, text, size);
+    const char *const out = given != NULL ? given : path;
+    const int code = cli_write_file(out, text, size);
+    if (code == CLI_OK) fprintf(stderr, "stored in %s\n", out);
     free(text);
     return code;
 }

@@ -229,6 +229,7 @@ static int run(void *given) {
     wick_device *device = NULL;
     wick_error error = {0};
     cli_watch_interrupt();
+    cli_keep_closed_pipe();
     if (cli_open_device(&desc, &device, &error) != WICK_OK) return cli_report(&error, NULL);
     int code = cli_tuning_load(device, o->tuning, !o->store);
     if (code == CLI_OK) code = verify(device, o);

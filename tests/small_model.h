@@ -132,6 +132,19 @@ static inline small_model small_model_make(void) {
     return model;
 }
 
+/* The same of another architecture, whose keys have its name. */
+static inline small_model small_model_of(const char *architecture) {
+    small_model model = small_model_make();
+    small_set_text(&model, "general.architecture", architecture);
+    for (int i = 0; i < model.n_entries; i++) {
+        char *const key = model.entries[i].key, suffix[48];
+        if (strncmp(key, "llama.", 6) != 0) continue;
+        snprintf(suffix, sizeof suffix, "%s", key + 6);
+        snprintf(key, sizeof model.entries[i].key, "%.14s.%s", architecture, suffix);
+    }
+    return model;
+}
+
 static inline void small_put_entry(gguf_bytes *file, const small_entry *entry) {
     if (entry->type == WICK_VALUE_ARRAY) {
         put_array(file, entry->key, WICK_VALUE_U32, entry->n);

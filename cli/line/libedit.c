@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <histedit.h>
+#include <langinfo.h>
 #include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 enum { HISTORY_LINES = 1000 };
 
 struct cli_line_reader {
-    EditLine *edit; /* NULL: standard input is no terminal */
+    EditLine *edit; /* NULL: lines are read as they come */
     History *history;
     const char *prompt;
     char *text;
@@ -39,9 +40,17 @@ static unsigned char interrupt_line(EditLine *edit, int key) {
     return CC_EOF;
 }
 
+/* What libedit takes for a character: of the user's locale, which may have none but ASCII. */
+static bool is_utf8(void) {
+    static const char *const locales[] = {"", "C.UTF-8"};
+    for (size_t i = 0; i < sizeof locales / sizeof *locales; i++)
+        if (setlocale(LC_CTYPE, locales[i]) != NULL && strcmp(nl_langinfo(CODESET), "UTF-8") == 0)
+            return true;
+    return false;
+}
+
 static void set_up(cli_line_reader *reader) {
     HistEvent event;
-    setlocale(LC_CTYPE, ""); /* what is a character */
     reader->edit = el_init("wick", stdin, stdout, stderr);
     reader->history = history_init();
     if (reader->edit == NULL || reader->history == NULL) return;
@@ -54,12 +63,14 @@ static void set_up(cli_line_reader *reader) {
     el_set(reader->edit, EL_HIST, history, reader->history);
     el_set(reader->edit, EL_ADDFN, "wick-interrupt", "Drops the line", interrupt_line);
     el_set(reader->edit, EL_BIND, "^C", "wick-interrupt", NULL);
-    el_set(reader->edit, EL_SETTY, "-d", "-isig", NULL);
+    el_set(reader->edit, EL_SETTY, "-d", "intr=", NULL); /* a key; Ctrl-Z stays a signal */
 }
 
 cli_line_reader *cli_line_open(void) {
     cli_line_reader *const reader = calloc(1, sizeof *reader);
-    if (reader != NULL && isatty(STDIN_FILENO) == 1) set_up(reader);
+    /* Without a terminal to draw on libedit does not edit, and leaves the line to nobody. */
+    const bool is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
+    if (reader != NULL && is_terminal && is_utf8()) set_up(reader);
     return reader;
 }
 
@@ -76,9 +87,14 @@ static cli_line_result end_or_interrupt(int error) {
 }
 
 static cli_line_result read_plain(cli_line_reader *reader) {
+    if (isatty(STDIN_FILENO) == 1) fputs(reader->prompt, stderr);
     errno = 0;
     const ssize_t size = getline(&reader->text, &reader->capacity, stdin);
-    if (size < 0) return end_or_interrupt(errno);
+    if (size < 0) {
+        const int error = errno;
+        clearerr(stdin);
+        return end_or_interrupt(error);
+    }
     reader->text[strcspn(reader->text, "\n")] = '\0';
     return CLI_LINE_READ;
 }
@@ -88,8 +104,8 @@ static cli_line_result read_edited(cli_line_reader *reader) {
     int count = 0;
     HistEvent event;
     reader->is_interrupted = false;
-    el_set(reader->edit, EL_PREP_TERM,
-           1); /* el_gets shows the prompt first: Ctrl-C would be lost */
+    /* Before el_gets does so itself, which shows the prompt first: Ctrl-C would be lost. */
+    el_set(reader->edit, EL_PREP_TERM, 1);
     errno = 0;
     const char *const typed = el_gets(reader->edit, &count);
     if (typed == NULL || count <= 0) {

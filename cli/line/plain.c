@@ -23,10 +23,7 @@ void cli_line_close(cli_line_reader *reader) {
 }
 
 cli_line_result cli_line_read(cli_line_reader *reader, const char *prompt, const char **line) {
-    if (isatty(STDIN_FILENO) == 1) {
-        fputs(prompt, stdout);
-        fflush(stdout);
-    }
+    if (isatty(STDIN_FILENO) == 1) fputs(prompt, stderr);
     errno = 0;
     ssize_t size = getline(&reader->text, &reader->capacity, stdin);
     if (size < 0) {

@@ -70,6 +70,12 @@ typedef struct wick_error {
     char message[512];
 } wick_error;
 
+/* Text that is not owned. NULL only where size is 0. */
+typedef struct wick_string {
+    const char *text;
+    size_t size;
+} wick_string;
+
 /* Memory hook. allocate returns NULL on failure and memory aligned for any type otherwise;
  * release gets the size that was asked for. Called from the thread that owns the device only. */
 typedef struct wick_allocator {

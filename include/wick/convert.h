@@ -70,7 +70,8 @@ typedef struct wick_imatrix wick_imatrix;
  * begin with the model's begin token, with it in place of its first one; what is left at the end is
  * not read. Meanwhile the squares of what goes into every matrix of the layers are summed up,
  * channel by channel. The model must be on the CPU, which nothing else may use until finish
- * (WICK_ERR_UNSUPPORTED: it is not; WICK_ERR_VALUE: chunk_length, or there is not one chunk). */
+ * (WICK_ERR_UNSUPPORTED: it is not; WICK_ERR_VALUE: chunk_length, or there is not one chunk;
+ * WICK_ERR_STATE, WICK_ERR_NOT_FOUND, WICK_ERR_IO: path could not be written at the end). */
 WICK_API wick_status wick_imatrix_start(wick_model *model, const uint32_t *ids, size_t n,
                                         const wick_imatrix_desc *desc, wick_imatrix **imatrix,
                                         wick_error *error);
@@ -92,9 +93,10 @@ typedef struct wick_converting wick_converting;
 
 /* Reads config.json, tokenizer.model or tokenizer.json, and the headers of model.safetensors, or of
  * the files that model.safetensors.index.json names, all in folder, and begins to write out under a
- * temporary name beside it. WICK_ERR_UNSUPPORTED: the model's type, its tokenizer or something in
- * its config is not known, by name; WICK_ERR_FORMAT, WICK_ERR_NOT_FOUND: a file is damaged or
- * missing; else like wick_file_write_start. */
+ * temporary name beside it, once it is sure that what comes of them is a model that opens.
+ * WICK_ERR_UNSUPPORTED: the model's type, its tokenizer or something in its config is not known, by
+ * name; WICK_ERR_FORMAT, WICK_ERR_NOT_FOUND: a file or a tensor is damaged or missing; else like
+ * wick_file_write_start. */
 WICK_API wick_status wick_convert_start(const char *folder, const char *out,
                                         const wick_convert_desc *desc, wick_converting **converting,
                                         wick_error *error);

@@ -28,13 +28,9 @@ typedef enum wick_value_type {
     WICK_VALUE_F64,
 } wick_value_type;
 
-typedef struct wick_string {
-    const char *text; /* terminated, but may hold zero bytes */
-    size_t size;
-} wick_string;
-
-/* One metadata entry. For an array, element_type and count describe it and values points to count
- * elements of that type (wick_string for strings); arrays of arrays are refused when parsing. */
+/* One metadata entry. Its texts are terminated, but may hold zero bytes. For an array, element_type
+ * and count describe it and values points to count elements of that type (wick_string for strings);
+ * arrays of arrays are refused when parsing. */
 typedef struct wick_value {
     wick_string key;
     wick_value_type type;

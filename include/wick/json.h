@@ -1,4 +1,4 @@
-/* wick/json.h: JSON (RFC 8259) read into memory. */
+/* wick/json.h: JSON (RFC 8259) read into memory; NaN and Infinity, which Python writes, as well. */
 #ifndef WICK_JSON_H
 #define WICK_JSON_H
 

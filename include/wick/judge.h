@@ -19,7 +19,7 @@ typedef struct wick_judge_desc {
     uint32_t context_length; /* 2 or more; 0: 512 */
     uint32_t n_unscored;     /* 1 to context_length - 1; 0: context_length / 2 + 1, as llama.cpp */
     uint32_t chunk_length;   /* as in wick_session_desc, like the next */
-    wick_cache cache;
+    wick_cache cache;        /* of the model; the base has AUTO: what a cache costs can be judged */
 } wick_judge_desc;
 
 /* errors are standard errors of what stands before them, as if the tokens were independent. */

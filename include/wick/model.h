@@ -109,11 +109,10 @@ typedef struct wick_prediction {
                                       at most what the model was made for; 0: none, not known */
 } wick_prediction;
 
-/* context_length 0: the session's default. WICK_ERR_UNSUPPORTED like wick_model_open. For a session
- * that leaves the rest of its desc at the defaults, on this device with its math of now, and for
- * wick_model_desc.device_layers 0. */
+/* For such a session (NULL: of the defaults) on this device with its math of now, and for
+ * wick_model_desc.device_layers 0. WICK_ERR_UNSUPPORTED like wick_model_open. */
 WICK_API wick_status wick_predict(const wick_file *file, const wick_device *device,
-                                  uint32_t context_length, wick_prediction *prediction,
+                                  const struct wick_session_desc *desc, wick_prediction *prediction,
                                   wick_error *error);
 
 #ifdef __cplusplus

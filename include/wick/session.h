@@ -75,11 +75,15 @@ typedef enum wick_logits_mode {
     WICK_LOGITS_STATES,
 } wick_logits_mode;
 
-/* Element type of the key-value cache. AUTO: f32 in exact math, f16 in fast math. */
+/* Element type of the key-value cache. AUTO: f32 in exact math, f16 in fast math. Q8_0 and Q4_0 are
+ * never chosen but asked for, see docs/numerics.md; they take heads of a multiple of 32 channels,
+ * of others opening a session is WICK_ERR_UNSUPPORTED. */
 typedef enum wick_cache {
     WICK_CACHE_AUTO,
     WICK_CACHE_F32,
     WICK_CACHE_F16,
+    WICK_CACHE_Q8_0,
+    WICK_CACHE_Q4_0,
 } wick_cache;
 
 typedef struct wick_session_desc {
@@ -129,7 +133,7 @@ typedef enum wick_event_kind {
 } wick_event_kind;
 
 typedef enum wick_end_reason {
-    WICK_END_NONE,
+    WICK_END_NONE,  /* there is no token to go on from: nothing but "" was appended */
     WICK_END_TOKEN, /* the model said so */
     WICK_END_STOP_STRING,
     WICK_END_MAX_TOKENS,

@@ -14,6 +14,7 @@
 #include <wick/kernel.h>
 #include <wick/model.h>
 #include <wick/ops.h>
+#include <wick/saving.h>
 #include <wick/session.h>
 #include <wick/source.h>
 #include <wick/tensor.h>

@@ -458,8 +458,6 @@ typedef struct wk_op_info {
     uint8_t n_dst, n_src;
     bool is_in_place_allowed; /* a destination may be the very view of a source, not an optional */
     wk_operand_info operands[WK_MAX_OPERANDS + 1];
-    /* Shapes and dtypes; the counts, bounds and aliasing are checked for every op alike. */
-    wick_status (*check)(const wk_op *op, wick_error *err);
     /* NULL: basic op. */
     wick_status (*decompose)(const wk_op *op, const wk_decomposition *to);
 } wk_op_info;
@@ -471,6 +469,8 @@ const wk_op_info *wk_op_get_info(wk_opcode code);
  * where allowed), and op.def's rule. Any bits may stand in op, but for its code, which must be one,
  * and its bools. */
 wick_status wk_op_check(const wk_op *op, wick_error *err);
+/* That rule alone, of shapes and dtypes. */
+wick_status wk_op_check_rule(const wk_op *op, wick_error *err);
 
 /* Functions that are defined on integer types as well. */
 bool wk_unary_takes_integers(wk_unary_fn fn);

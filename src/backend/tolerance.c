@@ -17,6 +17,13 @@ static wk_tolerance rounding_of(wick_dtype dtype) {
     }
 }
 
+/* Of the block types of caches, where what lies between two levels may go to either: a step, which
+ * is at most so much of the largest magnitude, and what a scale may be off by. */
+static wk_tolerance step_of(wick_dtype dtype) {
+    const double n_levels = dtype == WICK_Q8_0 ? 127 : 8;
+    return (wk_tolerance){.relative = 0x1p-10, .of_largest = 1.001 / n_levels, .absolute = 0x1p-17};
+}
+
 /* Far below 0, where they vanish, they are e^u with a u that is itself rounded. */
 static bool is_gelu(wk_unary_fn fn) {
     return fn == WK_UNARY_GELU || fn == WK_UNARY_GELU_ERF || fn == WK_UNARY_GELU_QUICK;
@@ -53,6 +60,7 @@ static void add_arithmetic(wk_tolerance *t, const wk_op *op, bool is_fast) {
 
 wk_tolerance wk_op_tolerance(const wk_op *op, bool is_fast) {
     const wick_dtype dtype = wk_dst(op, 0)->dtype;
+    if (wk_dtype_is_block(dtype)) return step_of(dtype);
     if (!wk_dtype_is_float(dtype)) return (wk_tolerance){0};
     switch (op->code) {
     case WK_OP_COPY:

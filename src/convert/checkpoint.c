@@ -101,13 +101,14 @@ static wick_status open_shard(wk_checkpoint *c, wk_str name, wick_error *err) {
     return status == WICK_OK ? WICK_OK : wk_fail(err, status, "'%s': %s", path, reason.message);
 }
 
-static bool is_open(const wk_checkpoint *c, wk_str name) {
+/* NULL: it is not open yet. */
+static const shard *find_shard(const wk_checkpoint *c, wk_str name) {
     size_t i = c->n_shards; /* the newest first: names of one file follow each other */
     while (i > 0 && !wk_str_equal(c->shards[i - 1].name, name)) i--;
-    return i > 0;
+    return i > 0 ? &c->shards[i - 1] : NULL;
 }
 
-/* Every file that the index names, once. */
+/* Every file that the index names, once, and in it the tensors that should be there. */
 static wick_status open_shards(wk_checkpoint *c, const wk_json *index, wick_error *err) {
     const wk_json *const map = wk_json_get(index, "weight_map");
     if (map == NULL || map->kind != WK_JSON_OBJECT || map->count == 0)
@@ -116,10 +117,16 @@ static wick_status open_shards(wk_checkpoint *c, const wk_json *index, wick_erro
         if (item->kind != WK_JSON_STRING)
             return wk_fail(err, WICK_ERR_FORMAT, "'%s' in the weight_map is no file's name",
                            wk_str_show(item->key).text);
-        if (is_open(c, item->string)) continue;
-        if (c->n_shards == MAX_SHARDS)
-            return wk_fail(err, WICK_ERR_FORMAT, "more than %d files of tensors", (int)MAX_SHARDS);
-        WK_TRY(open_shard(c, item->string, err));
+        if (find_shard(c, item->string) == NULL) {
+            if (c->n_shards == MAX_SHARDS)
+                return wk_fail(err, WICK_ERR_FORMAT, "more than %d files of tensors",
+                               (int)MAX_SHARDS);
+            WK_TRY(open_shard(c, item->string, err));
+        }
+        if (wk_safetensors_find(&find_shard(c, item->string)->header, item->key) == NULL)
+            return wk_fail(err, WICK_ERR_FORMAT,
+                           "model.safetensors.index.json: '%s' has no tensor '%s'",
+                           wk_str_show(item->string).text, wk_str_show(item->key).text);
     }
     return WICK_OK;
 }
@@ -143,6 +150,19 @@ static wick_status list_tensors(wk_checkpoint *c, wick_error *err) {
     return WICK_OK;
 }
 
+/* What is missing is told of the folder: the file is only one of the names that would do. */
+static wick_status open_single(wk_checkpoint *c, wick_error *err) {
+    wick_error reason = {0};
+    const wick_status status = open_shard(c, wk_str_of("model.safetensors"), &reason);
+    if (status != WICK_ERR_NOT_FOUND)
+        return status == WICK_OK ? WICK_OK : wk_fail(err, status, "%s", reason.message);
+    return wk_fail(
+        err, status,
+        "'%s' is no folder with model.safetensors or model.safetensors.index.json; other "
+        "forms of weights are not read",
+        c->folder);
+}
+
 static wick_status open_all(wk_checkpoint *c, wick_error *err) {
     c->shards = wk_arena_array(&c->arena, MAX_SHARDS, sizeof *c->shards);
     if (c->shards == NULL) return fail_memory(err);
@@ -151,7 +171,7 @@ static wick_status open_all(wk_checkpoint *c, wick_error *err) {
     if (index != NULL)
         WK_TRY(open_shards(c, index, err));
     else
-        WK_TRY(open_shard(c, wk_str_of("model.safetensors"), err));
+        WK_TRY(open_single(c, err));
     return list_tensors(c, err);
 }
 

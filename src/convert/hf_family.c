@@ -4,43 +4,100 @@
 #include "core/compiler.h"
 #include "core/status.h"
 
-#include <inttypes.h>
-#include <math.h>
+#include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* %: the number of the layer. */
-typedef struct name_rule {
-    const char *checkpoint, *gguf;
-} name_rule;
+/* ---- Names of tensors ---- */
 
-struct wk_hf_family {
-    const char *model_type, *architecture;
-    const char *prefix; /* that checkpoints have or have not */
-    const name_rule *names;
-    size_t n_names;
-    bool is_encoder;
-    bool has_permuted_heads; /* rotary pairs are neighbours in GGUF, halves in the checkpoint */
-};
-
-/* Without ".weight" and ".bias". */
-static const name_rule decoder_names[] = {
+/* Of decoders whose names go back to Llama's. */
+static const wk_hf_rule decoder_rules[] = {
     {"embed_tokens", "token_embd"},
     {"norm", "output_norm"},
+    {"final_layernorm", "output_norm"},
     {"lm_head", "output"},
     {"layers.%.input_layernorm", "blk.%.attn_norm"},
     {"layers.%.self_attn.q_proj", "blk.%.attn_q"},
     {"layers.%.self_attn.k_proj", "blk.%.attn_k"},
     {"layers.%.self_attn.v_proj", "blk.%.attn_v"},
+    {"layers.%.self_attn.qkv_proj", "blk.%.attn_qkv"},
     {"layers.%.self_attn.o_proj", "blk.%.attn_output"},
+    {"layers.%.self_attn.dense", "blk.%.attn_output"},
     {"layers.%.self_attn.q_norm", "blk.%.attn_q_norm"},
     {"layers.%.self_attn.k_norm", "blk.%.attn_k_norm"},
+    {"layers.%.self_attn.q_layernorm.norms.#", "blk.%.attn_q_norm"},
+    {"layers.%.self_attn.k_layernorm.norms.#", "blk.%.attn_k_norm"},
     {"layers.%.post_attention_layernorm", "blk.%.ffn_norm"},
     {"layers.%.mlp.gate_proj", "blk.%.ffn_gate"},
     {"layers.%.mlp.up_proj", "blk.%.ffn_up"},
     {"layers.%.mlp.down_proj", "blk.%.ffn_down"},
+    {"layers.%.mlp.gate_up_proj", "blk.%.ffn_up"},
+    {"layers.%.mlp.c_fc", "blk.%.ffn_up"},
+    {"layers.%.mlp.c_proj", "blk.%.ffn_down"},
+    {"layers.%.mlp.fc1", "blk.%.ffn_up"},
+    {"layers.%.mlp.fc2", "blk.%.ffn_down"},
+    {"layers.%.mlp.gate", "blk.%.ffn_gate_inp"},
+    {"layers.%.mlp.experts.#.gate_proj", "blk.%.ffn_gate_exps"},
+    {"layers.%.mlp.experts.#.up_proj", "blk.%.ffn_up_exps"},
+    {"layers.%.mlp.experts.#.down_proj", "blk.%.ffn_down_exps"},
+    {"layers.%.mlp.shared_expert.gate_proj", "blk.%.ffn_gate_shexp"},
+    {"layers.%.mlp.shared_expert.up_proj", "blk.%.ffn_up_shexp"},
+    {"layers.%.mlp.shared_expert.down_proj", "blk.%.ffn_down_shexp"},
+    {"layers.%.mlp.shared_expert_gate", "blk.%.ffn_gate_inp_shexp"},
+    {"layers.%.block_sparse_moe.gate", "blk.%.ffn_gate_inp"},
+    {"layers.%.block_sparse_moe.experts.#.w1", "blk.%.ffn_gate_exps"},
+    {"layers.%.block_sparse_moe.experts.#.w3", "blk.%.ffn_up_exps"},
+    {"layers.%.block_sparse_moe.experts.#.w2", "blk.%.ffn_down_exps"},
+    {NULL, NULL},
 };
-static const name_rule bert_names[] = {
+/* Gemma 2 and 3, OLMo 2 and 3. */
+static const wk_hf_rule normed_rules[] = {
+    {"layers.%.post_attention_layernorm", "blk.%.post_attention_norm"},
+    {"layers.%.pre_feedforward_layernorm", "blk.%.ffn_norm"},
+    {"layers.%.post_feedforward_layernorm", "blk.%.post_ffw_norm"},
+    {NULL, NULL},
+};
+static const wk_hf_rule glm4_rules[] = {
+    {"layers.%.post_self_attn_layernorm", "blk.%.post_attention_norm"},
+    {"layers.%.post_mlp_layernorm", "blk.%.post_ffw_norm"},
+    {NULL, NULL},
+};
+static const wk_hf_rule gpt2_rules[] = {
+    {"wte", "token_embd"},
+    {"wpe", "position_embd"},
+    {"ln_f", "output_norm"},
+    {"h.%.ln_1", "blk.%.attn_norm"},
+    {"h.%.attn.c_attn", "blk.%.attn_qkv"},
+    {"h.%.attn.c_proj", "blk.%.attn_output"},
+    {"h.%.ln_2", "blk.%.ffn_norm"},
+    {"h.%.mlp.c_fc", "blk.%.ffn_up"},
+    {"h.%.mlp.c_proj", "blk.%.ffn_down"},
+    {NULL, NULL},
+};
+static const wk_hf_rule gptneox_rules[] = {
+    {"embed_in", "token_embd"},
+    {"final_layer_norm", "output_norm"},
+    {"embed_out", "output"},
+    {"layers.%.attention.query_key_value", "blk.%.attn_qkv"},
+    {"layers.%.attention.dense", "blk.%.attn_output"},
+    {"layers.%.mlp.dense_h_to_4h", "blk.%.ffn_up"},
+    {"layers.%.mlp.dense_4h_to_h", "blk.%.ffn_down"},
+    {NULL, NULL},
+};
+static const wk_hf_rule falcon_rules[] = {
+    {"word_embeddings", "token_embd"},
+    {"ln_f", "output_norm"},
+    {"h.%.input_layernorm", "blk.%.attn_norm"},
+    {"h.%.ln_mlp", "blk.%.attn_norm"},
+    {"h.%.ln_attn", "blk.%.attn_norm_2"},
+    {"h.%.self_attention.query_key_value", "blk.%.attn_qkv"},
+    {"h.%.self_attention.dense", "blk.%.attn_output"},
+    {"h.%.mlp.dense_h_to_4h", "blk.%.ffn_up"},
+    {"h.%.mlp.dense_4h_to_h", "blk.%.ffn_down"},
+    {NULL, NULL},
+};
+static const wk_hf_rule bert_rules[] = {
     {"embeddings.word_embeddings", "token_embd"},
     {"embeddings.position_embeddings", "position_embd"},
     {"embeddings.token_type_embeddings", "token_types"},
@@ -53,258 +110,199 @@ static const name_rule bert_names[] = {
     {"encoder.layer.%.intermediate.dense", "blk.%.ffn_up"},
     {"encoder.layer.%.output.dense", "blk.%.ffn_down"},
     {"encoder.layer.%.output.LayerNorm", "blk.%.layer_output_norm"},
+    {NULL, NULL},
 };
 
-#define NAMES(names) names, WK_COUNT(names)
+/* ---- Numbers that not all families have ---- */
+
+static const wk_hf_number bert_numbers[] = {
+    {"type_vocab_size", "tokenizer.ggml.token_type_count", WK_HF_U32, false},
+    {.config = NULL},
+};
+static const wk_hf_number mixtral_numbers[] = {
+    {"num_local_experts", ".expert_count", WK_HF_U32, false},
+    {"num_experts_per_tok", ".expert_used_count", WK_HF_U32, false},
+    {.config = NULL},
+};
+static const wk_hf_number qwen_moe_numbers[] = {
+    {"num_experts", ".expert_count", WK_HF_U32, false},
+    {"num_experts_per_tok", ".expert_used_count", WK_HF_U32, false},
+    {"moe_intermediate_size", ".expert_feed_forward_length", WK_HF_U32, false},
+    {"shared_expert_intermediate_size", ".expert_shared_feed_forward_length", WK_HF_U32, true},
+    {.config = NULL},
+};
+static const wk_hf_number gemma_numbers[] = {
+    {"attn_logit_softcapping", ".attn_logit_softcapping", WK_HF_F32, true},
+    {"final_logit_softcapping", ".final_logit_softcapping", WK_HF_F32, true},
+    {"sliding_window", ".attention.sliding_window", WK_HF_U32, false},
+    {"rope_local_base_freq", ".rope.freq_base_swa", WK_HF_F32, true},
+    {.config = NULL},
+};
+static const wk_hf_number olmo3_numbers[] = {
+    {"sliding_window", ".attention.sliding_window", WK_HF_U32, false},
+    {"rope_theta", ".rope.freq_base_swa", WK_HF_F32, true},
+    {.config = NULL},
+};
+static const wk_hf_number phi3_numbers[] = {
+    {"sliding_window", ".attention.sliding_window", WK_HF_U32, true},
+    {"original_max_position_embeddings", ".rope.scaling.original_context_length", WK_HF_U32, true},
+    {.config = NULL},
+};
+static const wk_hf_number granite_numbers[] = {
+    {"attention_multiplier", ".attention.scale", WK_HF_F32, false},
+    {"embedding_multiplier", ".embedding_scale", WK_HF_F32, false},
+    {"residual_multiplier", ".residual_scale", WK_HF_F32, false},
+    {"logits_scaling", ".logit_scale", WK_HF_F32, false},
+    {.config = NULL},
+};
+static const wk_hf_number cohere_numbers[] = {
+    {"logit_scale", ".logit_scale", WK_HF_F32, false},
+    {.config = NULL},
+};
+static const wk_hf_number parallel_numbers[] = {
+    {"use_parallel_residual", ".use_parallel_residual", WK_HF_BOOL, true},
+    {.config = NULL},
+};
+
+/* ---- Families ---- */
+
+enum { LAYER_GELU = WK_HF_LAYER_NORM | WK_HF_GELU, GEMMA = WK_HF_GELU | WK_HF_NORMS_FROM_ZERO };
+
 static const wk_hf_family families[] = {
-    {"llama", "llama", "model.", NAMES(decoder_names), false, true},
-    {"mistral", "llama", "model.", NAMES(decoder_names), false, true},
-    {"qwen2", "qwen2", "model.", NAMES(decoder_names), false, false},
-    {"qwen3", "qwen3", "model.", NAMES(decoder_names), false, false},
-    {"bert", "bert", "bert.", NAMES(bert_names), true, false},
+    {"llama", "llama", WK_HF_PERMUTED_HEADS, NULL, NULL},
+    {"mistral", "llama", WK_HF_PERMUTED_HEADS, NULL, NULL},
+    {"mixtral", "llama", WK_HF_PERMUTED_HEADS, NULL, mixtral_numbers},
+    {"smollm3", "smollm3", WK_HF_PERMUTED_HEADS, NULL, NULL},
+    {"granite", "granite", WK_HF_PERMUTED_HEADS, NULL, granite_numbers},
+    {"qwen2", "qwen2", 0, NULL, NULL},
+    {"qwen2_moe", "qwen2moe", 0, NULL, qwen_moe_numbers},
+    {"qwen3", "qwen3", 0, NULL, NULL},
+    {"qwen3_moe", "qwen3moe", 0, NULL, qwen_moe_numbers},
+    {"gemma", "gemma", GEMMA, NULL, NULL},
+    {"gemma2", "gemma2", GEMMA | WK_HF_WINDOWS, normed_rules, gemma_numbers},
+    {"gemma3_text", "gemma3", GEMMA | WK_HF_WINDOWS, normed_rules, gemma_numbers},
+    {"phi", "phi2", LAYER_GELU | WK_HF_ROPE_DIMENSION, NULL, NULL},
+    {"phi3", "phi3", WK_HF_ROPE_DIMENSION, NULL, phi3_numbers},
+    {"olmo2", "olmo2", 0, normed_rules, NULL},
+    {"olmo3", "olmo2", WK_HF_WINDOWS, normed_rules, olmo3_numbers},
+    {"cohere", "command-r", WK_HF_LAYER_NORM, NULL, cohere_numbers},
+    {"glm4", "glm4", WK_HF_ROPE_DIMENSION, glm4_rules, NULL},
+    {"stablelm", "stablelm", WK_HF_LAYER_NORM | WK_HF_ROPE_DIMENSION, NULL, parallel_numbers},
+    {"starcoder2", "starcoder2", LAYER_GELU, NULL, NULL},
+    {"gpt2", "gpt2", LAYER_GELU | WK_HF_TRANSPOSED, gpt2_rules, NULL},
+    {"gpt_neox", "gptneox", LAYER_GELU | WK_HF_GROUPED_QKV | WK_HF_ROPE_DIMENSION, gptneox_rules,
+     parallel_numbers},
+    {"falcon", "falcon", LAYER_GELU | WK_HF_GROUPED_QKV, falcon_rules, NULL},
+    {"bert", "bert", LAYER_GELU | WK_HF_ENCODER, bert_rules, bert_numbers},
 };
 
 wick_status wk_hf_family_find(const wk_json *config, const wk_hf_family **out, wick_error *err) {
     const wk_json *const type = wk_json_get(config, "model_type");
     if (type == NULL || type->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_FORMAT, "config.json has no model_type");
-    char known[128] = "";
+    char known[400] = ""; /* as many as a sentence holds */
     size_t size = 0;
     for (size_t i = 0; i < WK_COUNT(families); i++) {
         *out = &families[i];
         if (wk_str_is(type->string, families[i].model_type)) return WICK_OK;
         size += (size_t)snprintf(known + size, sizeof known - size, " %s", families[i].model_type);
+        assert(size < sizeof known);
     }
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
                    "models of the type '%s' cannot be converted yet; these can:%s",
                    wk_str_show(type->string).text, known);
 }
 
-const char *wk_hf_architecture(const wk_hf_family *family) { return family->architecture; }
+/* ---- Renaming ---- */
 
-/* ---- Numbers ---- */
-
-static bool is_given(const wk_json *item) { return item != NULL && item->kind != WK_JSON_NULL; }
-
-static wick_status read_u32(const wk_json *config, const char *key, uint32_t *out,
-                            wick_error *err) {
-    const wk_json *const item = wk_json_get(config, key);
-    if (item == NULL || item->kind != WK_JSON_NUMBER || !item->is_integer || item->integer < 0 ||
-        item->integer > UINT32_MAX)
-        return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' is missing, or no whole number",
-                       key);
-    *out = (uint32_t)item->integer;
-    return WICK_OK;
+/* Digits behind each other; 0: none, or too many for a number of anything. */
+static size_t count_digits(const char *text) {
+    const size_t n = strspn(text, "0123456789");
+    return n <= 6 ? n : 0;
 }
 
-static wick_status add_u32(const wk_json *config, const char *key, wk_value_list *values,
-                           const char *gguf_key, wick_error *err) {
-    uint32_t number = 0;
-    WK_TRY(read_u32(config, key, &number, err));
-    wk_value_list_u32(values, gguf_key, number);
-    return WICK_OK;
-}
-
-static wick_status add_f32(const wk_json *config, const char *key, wk_value_list *values,
-                           const char *gguf_key, wick_error *err) {
-    const wk_json *const item = wk_json_get(config, key);
-    if (item == NULL || item->kind != WK_JSON_NUMBER || !isfinite(item->number))
-        return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' is missing, or no number", key);
-    wk_value_list_f32(values, gguf_key, item->number);
-    return WICK_OK;
-}
-
-/* Older configs have rope_theta and rope_scaling beside everything else, newer ones both in
- * rope_parameters. */
-typedef struct rope {
-    const wk_json *theta_in; /* what has rope_theta */
-    const wk_json *scaling;  /* NULL: none */
-    wk_str type;             /* of scaling */
-} rope;
-
-static rope find_rope(const wk_json *config) {
-    const wk_json *const inner = wk_json_get(config, "rope_parameters");
-    rope found = {.theta_in = is_given(inner) ? inner : config,
-                  .scaling = is_given(inner) ? inner : wk_json_get(config, "rope_scaling")};
-    const wk_json *type = wk_json_get(found.scaling, "rope_type");
-    if (!is_given(type)) type = wk_json_get(found.scaling, "type");
-    const bool has_type = type != NULL && type->kind == WK_JSON_STRING;
-    if (has_type) found.type = type->string;
-    if (!has_type || wk_str_is(found.type, "default")) found.scaling = NULL;
-    return found;
-}
-
-static wick_status add_rope(const wk_json *config, wk_value_list *values, wick_error *err) {
-    const rope found = find_rope(config);
-    if (is_given(wk_json_get(found.theta_in, "rope_theta")))
-        WK_TRY(add_f32(found.theta_in, "rope_theta", values, ".rope.freq_base", err));
-    if (found.scaling == NULL || wk_str_is(found.type, "llama3")) return WICK_OK;
-    if (!wk_str_is(found.type, "linear"))
-        return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                       "config.json: rotary scaling of the type '%s' cannot be converted yet",
-                       wk_str_show(found.type).text);
-    wk_value_list_text(values, ".rope.scaling.type", wk_str_of("linear"));
-    return add_f32(found.scaling, "factor", values, ".rope.scaling.factor", err);
-}
-
-static wick_status read_head_dim(const wk_json *config, uint32_t *out, wick_error *err) {
-    if (is_given(wk_json_get(config, "head_dim"))) return read_u32(config, "head_dim", out, err);
-    uint32_t n_embd = 0, n_heads = 0;
-    WK_TRY(read_u32(config, "hidden_size", &n_embd, err));
-    WK_TRY(read_u32(config, "num_attention_heads", &n_heads, err));
-    if (n_heads == 0) return wk_fail(err, WICK_ERR_FORMAT, "config.json: no attention heads");
-    *out = n_embd / n_heads;
-    return WICK_OK;
-}
-
-/* Wave lengths beyond the original context are scaled by the factor, short ones not at all, and
- * those between partly. */
-typedef struct uneven_scaling {
-    double theta, factor, low, high, context;
-} uneven_scaling;
-
-static float divisor_of(const uneven_scaling *s, double exponent) {
-    const double two_pi = 6.283185307179586, length = two_pi * pow(s->theta, exponent);
-    if (length < s->context / s->high) return 1;
-    if (length > s->context / s->low) return (float)s->factor;
-    const double smooth = (s->context / length - s->low) / (s->high - s->low);
-    return (float)(1 / ((1 - smooth) / s->factor + smooth));
-}
-
-static wick_status read_f64(const wk_json *from, const char *key, double *out, wick_error *err) {
-    const wk_json *const item = wk_json_get(from, key);
-    if (item == NULL || item->kind != WK_JSON_NUMBER || !(item->number > 0) ||
-        !isfinite(item->number))
-        return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' is missing, or no positive number",
-                       key);
-    *out = item->number;
-    return WICK_OK;
-}
-
-wick_status wk_hf_rope_divisors(const wk_json *config, wk_arena *arena, const float **divisors,
-                                uint32_t *n, wick_error *err) {
-    const rope found = find_rope(config);
-    *n = 0;
-    *divisors = NULL;
-    if (found.scaling == NULL || !wk_str_is(found.type, "llama3")) return WICK_OK;
-    uneven_scaling s = {0};
-    uint32_t head_dim = 0;
-    WK_TRY(read_head_dim(config, &head_dim, err));
-    WK_TRY(read_f64(found.theta_in, "rope_theta", &s.theta, err));
-    WK_TRY(read_f64(found.scaling, "factor", &s.factor, err));
-    WK_TRY(read_f64(found.scaling, "low_freq_factor", &s.low, err));
-    WK_TRY(read_f64(found.scaling, "high_freq_factor", &s.high, err));
-    WK_TRY(read_f64(found.scaling, "original_max_position_embeddings", &s.context, err));
-    float *const made = wk_arena_array(arena, head_dim / 2, sizeof *made);
-    if (made == NULL) return wk_fail_memory(err, head_dim * 2, 0, "rotary frequencies");
-    for (uint32_t i = 0; i < head_dim / 2; i++)
-        made[i] = divisor_of(&s, 2.0 * (double)i / (double)head_dim);
-    *n = head_dim / 2;
-    *divisors = made;
-    return WICK_OK;
-}
-
-static wick_status describe_decoder(const wk_hf_family *family, const wk_json *config,
-                                    wk_value_list *values, wick_error *err) {
-    const wk_json *const windows = wk_json_get(config, "use_sliding_window");
-    if (windows != NULL && windows->kind == WK_JSON_BOOL && windows->boolean)
-        return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                       "config.json: use_sliding_window cannot be converted yet");
-    const wk_json *const n_kv = wk_json_get(config, "num_key_value_heads");
-    WK_TRY(add_u32(config, is_given(n_kv) ? "num_key_value_heads" : "num_attention_heads", values,
-                   ".attention.head_count_kv", err));
-    WK_TRY(add_f32(config, "rms_norm_eps", values, ".attention.layer_norm_rms_epsilon", err));
-    WK_TRY(add_rope(config, values, err));
-    uint32_t head_dim = 0;
-    WK_TRY(read_head_dim(config, &head_dim, err));
-    if (is_given(wk_json_get(config, "head_dim"))) {
-        wk_value_list_u32(values, ".attention.key_length", head_dim);
-        wk_value_list_u32(values, ".attention.value_length", head_dim);
-    }
-    if (!family->has_permuted_heads) return WICK_OK;
-    wk_value_list_u32(values, ".rope.dimension_count", head_dim);
-    return add_u32(config, "vocab_size", values, ".vocab_size", err);
-}
-
-wick_status wk_hf_describe(const wk_hf_family *family, const wk_json *config, wk_value_list *values,
-                           wick_error *err) {
-    WK_TRY(add_u32(config, "num_hidden_layers", values, ".block_count", err));
-    WK_TRY(add_u32(config, "max_position_embeddings", values, ".context_length", err));
-    WK_TRY(add_u32(config, "hidden_size", values, ".embedding_length", err));
-    WK_TRY(add_u32(config, "intermediate_size", values, ".feed_forward_length", err));
-    WK_TRY(add_u32(config, "num_attention_heads", values, ".attention.head_count", err));
-    if (!family->is_encoder) return describe_decoder(family, config, values, err);
-    wk_value_list_bool(values, ".attention.causal", false);
-    WK_TRY(add_u32(config, "type_vocab_size", values, "tokenizer.ggml.token_type_count", err));
-    return add_f32(config, "layer_norm_eps", values, ".attention.layer_norm_epsilon", err);
-}
-
-/* ---- Tensors ---- */
-
-/* Follows text along a pattern; % takes digits, which number gets. What is left of text, NULL: they
- * part. */
-static const char *follow(const char *pattern, const char *text, wk_str *number) {
+/* Follows text along a pattern; % takes the digits of the layer, # those of the part. What is left
+ * of text, NULL: they part. */
+static const char *follow(const char *pattern, const char *text, wk_str *layer,
+                          wk_hf_place *place) {
     for (; *pattern != '\0'; pattern++) {
-        if (*pattern != '%') {
+        if (*pattern != '%' && *pattern != '#') {
             if (*text++ != *pattern) return NULL;
             continue;
         }
-        *number = (wk_str){text, strspn(text, "0123456789")};
-        if (number->size == 0 || number->size > 6) return NULL;
-        text += number->size;
+        const size_t n = count_digits(text);
+        if (n == 0) return NULL;
+        if (*pattern == '%') *layer = (wk_str){text, n};
+        if (*pattern == '#') {
+            place->is_part = true;
+            place->part = (uint32_t)strtoul(text, NULL, 10);
+        }
+        text += n;
     }
     return text;
 }
 
 /* The pattern with its number, and the ending. */
-static void fill(const char *pattern, wk_str number, const char *ending, char out[WK_HF_NAME]) {
+static void fill(const char *pattern, wk_str layer, const char *ending, char out[WK_HF_NAME]) {
     const char *const place = strchr(pattern, '%');
     if (place == NULL)
         snprintf(out, WK_HF_NAME, "%s%s", pattern, ending);
     else
-        snprintf(out, WK_HF_NAME, "%.*s%.*s%s%s", (int)(place - pattern), pattern, (int)number.size,
-                 number.text, place + 1, ending);
+        snprintf(out, WK_HF_NAME, "%.*s%.*s%s%s", (int)(place - pattern), pattern, (int)layer.size,
+                 layer.text, place + 1, ending);
 }
 
-static wk_hf_change change_of(const wk_hf_family *family, const char *pattern) {
-    if (!family->has_permuted_heads) return WK_HF_AS_IT_IS;
-    if (strcmp(pattern, "blk.%.attn_q") == 0) return WK_HF_PERMUTE_Q;
-    return strcmp(pattern, "blk.%.attn_k") == 0 ? WK_HF_PERMUTE_K : WK_HF_AS_IT_IS;
+static bool ends_with(const char *text, const char *end) {
+    const size_t n = strlen(text), n_end = strlen(end);
+    return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+static wk_hf_change change_of(const wk_hf_family *family, const char *pattern, bool is_bias) {
+    const uint32_t traits = family->traits;
+    if ((traits & WK_HF_NORMS_FROM_ZERO) && ends_with(pattern, "norm")) return WK_HF_ADD_ONE;
+    if ((traits & WK_HF_PERMUTED_HEADS) && ends_with(pattern, ".attn_q")) return WK_HF_PERMUTE_Q;
+    if ((traits & WK_HF_PERMUTED_HEADS) && ends_with(pattern, ".attn_k")) return WK_HF_PERMUTE_K;
+    if ((traits & WK_HF_GROUPED_QKV) && ends_with(pattern, ".attn_qkv")) return WK_HF_REGROUP_QKV;
+    const bool is_layer_matrix =
+        strncmp(pattern, "blk.", 4) == 0 && !ends_with(pattern, "norm") && !is_bias;
+    return (traits & WK_HF_TRANSPOSED) && is_layer_matrix ? WK_HF_TRANSPOSE : WK_HF_AS_IT_IS;
 }
 
 /* Constants, and heads for other tasks than ours. */
 static bool is_left_out(wk_str name) {
-    static const char *const globs[] = {"*.rotary_emb.inv_freq", "*embeddings.position_ids",
-                                        "*pooler.dense.*", "cls.*"};
+    static const char *const globs[] = {
+        "*rotary_emb.inv_freq", "*embeddings.position_ids", "*pooler.dense.*", "cls.*",
+        "*.attn.bias",          "*.attention.bias",         "*.masked_bias"};
     for (size_t i = 0; i < WK_COUNT(globs); i++)
         if (wk_str_matches(wk_str_of(globs[i]), name)) return true;
     return false;
 }
 
-bool wk_hf_rename(const wk_hf_family *family, wk_str name, char out[WK_HF_NAME],
-                  wk_hf_change *change) {
-    *change = WK_HF_LEFT_OUT;
-    out[0] = '\0';
-    if (is_left_out(name)) return true;
-    const char *text = name.text;
-    const size_t prefix = strlen(family->prefix);
-    if (strncmp(text, family->prefix, prefix) == 0) text += prefix;
-    for (size_t i = 0; i < family->n_names; i++) {
-        wk_str number = {0};
-        const char *const ending = follow(family->names[i].checkpoint, text, &number);
-        if (ending == NULL || (strcmp(ending, ".weight") != 0 && strcmp(ending, ".bias") != 0))
-            continue;
-        fill(family->names[i].gguf, number, ending, out);
-        *change = change_of(family, family->names[i].gguf);
+static bool apply(const wk_hf_family *family, const wk_hf_rule *rules, const char *text,
+                  wk_hf_place *out) {
+    for (; rules->checkpoint != NULL; rules++) {
+        wk_str layer = {0};
+        *out = (wk_hf_place){.part = 0};
+        const char *const ending = follow(rules->checkpoint, text, &layer, out);
+        if (ending == NULL) continue;
+        const bool is_bias = strcmp(ending, ".bias") == 0;
+        if (!is_bias && strcmp(ending, ".weight") != 0) continue;
+        fill(rules->gguf, layer, ending, out->name);
+        out->change = change_of(family, rules->gguf, is_bias);
         return true;
     }
     return false;
 }
 
-uint32_t wk_hf_heads(const wk_json *config, wk_hf_change change) {
-    const wk_json *const n_kv = wk_json_get(config, "num_key_value_heads");
-    const bool is_k = change == WK_HF_PERMUTE_K && is_given(n_kv);
-    uint32_t n = 0;
-    (void)read_u32(config, is_k ? "num_key_value_heads" : "num_attention_heads", &n, NULL);
-    return n;
+bool wk_hf_rename(const wk_hf_family *family, wk_str name, wk_hf_place *out) {
+    static const char *const prefixes[] = {"model.", "transformer.", "gpt_neox.", "bert."};
+    *out = (wk_hf_place){.change = WK_HF_LEFT_OUT};
+    if (is_left_out(name)) return true;
+    const char *text = name.text;
+    for (size_t i = 0; i < WK_COUNT(prefixes); i++) {
+        const size_t n = strlen(prefixes[i]);
+        if (strncmp(name.text, prefixes[i], n) == 0) text = name.text + n;
+    }
+    if (family->rules != NULL && apply(family, family->rules, text, out)) return true;
+    return !(family->traits & WK_HF_ENCODER) && apply(family, decoder_rules, text, out);
 }

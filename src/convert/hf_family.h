@@ -1,40 +1,66 @@
 /* convert/hf_family.h: what a model is called at Hugging Face and what in GGUF: architecture,
- * numbers, tensors. */
+ * tensors, and which numbers it has. */
 #ifndef WK_CONVERT_HF_FAMILY_H
 #define WK_CONVERT_HF_FAMILY_H
 
-#include "convert/value_list.h"
 #include "core/json.h"
 
-/* What happens to the rows of a tensor on the way. */
+/* What happens to a tensor on the way. */
 typedef enum wk_hf_change {
     WK_HF_AS_IT_IS,
     WK_HF_PERMUTE_Q, /* rotary pairs (i, i + dim / 2) of each head become neighbours */
     WK_HF_PERMUTE_K,
+    WK_HF_REGROUP_QKV, /* rows of q, k and v lie together by head of keys; each kind's become one */
+    WK_HF_ADD_ONE,
+    WK_HF_TRANSPOSE, /* [in, out] in the checkpoint */
     WK_HF_LEFT_OUT,
 } wk_hf_change;
 
-typedef struct wk_hf_family wk_hf_family;
+typedef enum wk_hf_trait {
+    WK_HF_ENCODER = 1 << 0,
+    WK_HF_LAYER_NORM = 1 << 1, /* else RMSNorm */
+    WK_HF_GELU = 1 << 2,       /* of whatever form; else SiLU */
+    WK_HF_PERMUTED_HEADS =
+        1 << 3, /* rotary pairs are neighbours in GGUF, halves in the checkpoint */
+    WK_HF_NORMS_FROM_ZERO = 1 << 4, /* norms multiply by 1 + weight */
+    WK_HF_TRANSPOSED = 1 << 5,
+    WK_HF_GROUPED_QKV = 1 << 6,
+    WK_HF_ROPE_DIMENSION = 1 << 7, /* is written even where all of a head is rotated */
+    WK_HF_WINDOWS = 1 << 8,        /* of attention, by layer */
+} wk_hf_trait;
+
+/* The name of a tensor without ".weight" and ".bias". %: the number of the layer; #: that of a part
+ * of the tensor: an expert or a head. Lists of rules and of numbers end with an empty one. */
+typedef struct wk_hf_rule {
+    const char *checkpoint, *gguf;
+} wk_hf_rule;
+
+typedef enum wk_hf_kind { WK_HF_U32, WK_HF_F32, WK_HF_BOOL } wk_hf_kind;
+/* A key of config.json, or several that mean the same with | between them, and that of GGUF. */
+typedef struct wk_hf_number {
+    const char *config, *gguf;
+    wk_hf_kind kind;
+    bool is_optional; /* null or not there: nothing is written */
+} wk_hf_number;
+
+typedef struct wk_hf_family {
+    const char *model_type, *architecture;
+    uint32_t traits;             /* wk_hf_trait */
+    const wk_hf_rule *rules;     /* before those of all decoders; NULL: no others */
+    const wk_hf_number *numbers; /* beside those of all; NULL: no others */
+} wk_hf_family;
 
 /* By model_type of config.json. WICK_ERR_UNSUPPORTED names it and lists what is known. */
 wick_status wk_hf_family_find(const wk_json *config, const wk_hf_family **out, wick_error *err);
-const char *wk_hf_architecture(const wk_hf_family *family);
-/* Adds the hyper-parameters of config.json to values, whose prefix is the architecture. Numbers
- * that are missing are WICK_ERR_FORMAT, settings that GGUF or Wick does not know
- * WICK_ERR_UNSUPPORTED. */
-wick_status wk_hf_describe(const wk_hf_family *family, const wk_json *config, wk_value_list *values,
-                           wick_error *err);
-
-/* What divides the rotary frequencies, one number for each pair of a head, where config.json scales
- * them unevenly (llama 3); *n is 0 where it does not. */
-wick_status wk_hf_rope_divisors(const wk_json *config, wk_arena *arena, const float **divisors,
-                                uint32_t *n, wick_error *err);
 
 enum { WK_HF_NAME = 96 };
-/* The name in GGUF of a tensor of the checkpoint, and what happens to it. False: not known. */
-bool wk_hf_rename(const wk_hf_family *family, wk_str name, char out[WK_HF_NAME],
-                  wk_hf_change *change);
-/* Heads whose rows are permuted. */
-uint32_t wk_hf_heads(const wk_json *config, wk_hf_change change);
+typedef struct wk_hf_place {
+    char name[WK_HF_NAME]; /* in GGUF */
+    wk_hf_change change;
+    bool is_part;  /* of several that are stacked */
+    uint32_t part; /* else 0 */
+} wk_hf_place;
+/* What becomes of a tensor of the checkpoint. False: not known. */
+bool wk_hf_rename(const wk_hf_family *family, wk_str name, wk_hf_place *out);
 
 #endif

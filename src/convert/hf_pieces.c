@@ -2,7 +2,8 @@
  *
  * The file is a protocol buffer, ModelProto of sentencepiece_model.proto in google/sentencepiece:
  * field 1, again and again, is a piece (1 text, 2 score, 3 type), field 2 the trainer's settings (3
- * model type: 1 unigram, 2 BPE), field 3 the normalizer's (3 add_dummy_prefix). */
+ * model type: 1 unigram, 2 BPE), field 3 the normalizer's (2 precompiled_charsmap, 3
+ * add_dummy_prefix, 4 remove_extra_whitespaces). */
 #include "convert/hf_pieces.h"
 
 #include <inttypes.h>
@@ -87,26 +88,35 @@ static bool parse_setting(wk_str bytes, uint64_t number, uint64_t *out) {
     return true;
 }
 
+static bool parse_normalizer(wk_str bytes, wk_pieces *out) {
+    reader r = reader_of(bytes);
+    while (r.at < r.end) {
+        field f;
+        if (!read_field(&r, &f)) return false;
+        if (f.number == 2 && f.wire == WIRE_BYTES) out->charsmap = f.bytes;
+        if (f.number == 3 && f.wire == WIRE_VARINT) out->has_dummy_prefix = f.value != 0;
+        if (f.number == 4 && f.wire == WIRE_VARINT) out->removes_extra_spaces = f.value != 0;
+    }
+    return true;
+}
+
 static bool parse_field(const field *f, wk_pieces *out) {
     if (f->wire != WIRE_BYTES) return true;
-    uint64_t model = MODEL_UNIGRAM, has_prefix = 1;
+    uint64_t model = MODEL_UNIGRAM;
     switch (f->number) {
     case 1: out->n++; return out->items == NULL || parse_piece(f->bytes, &out->items[out->n - 1]);
     case 2:
         if (!parse_setting(f->bytes, 3, &model)) return false;
         out->is_unigram = model == MODEL_UNIGRAM;
         return true;
-    case 3:
-        if (!parse_setting(f->bytes, 3, &has_prefix)) return false;
-        out->has_dummy_prefix = has_prefix != 0;
-        return true;
+    case 3: return parse_normalizer(f->bytes, out);
     default: return true;
     }
 }
 
 /* The first pass counts the pieces, the second one stores them. */
 wick_status wk_pieces_parse(wk_str bytes, wk_arena *arena, wk_pieces *out, wick_error *err) {
-    *out = (wk_pieces){.is_unigram = true, .has_dummy_prefix = true};
+    *out = (wk_pieces){.is_unigram = true, .has_dummy_prefix = true, .removes_extra_spaces = true};
     for (int pass = 0; pass < 2; pass++) {
         out->n = 0;
         reader r = reader_of(bytes);

@@ -1,8 +1,10 @@
-/* convert/hf_pieces.h: tokenizer.model: the vocabulary of SentencePiece. */
+/* convert/hf_pieces.h: the vocabulary of SentencePiece: tokenizer.model, or of unigram models
+ * tokenizer.json. */
 #ifndef WK_CONVERT_HF_PIECES_H
 #define WK_CONVERT_HF_PIECES_H
 
 #include "core/arena.h"
+#include "core/json.h"
 #include "core/status.h"
 #include "core/str.h"
 
@@ -15,11 +17,16 @@ typedef struct wk_piece {
 typedef struct wk_pieces {
     wk_piece *items; /* [n], by id */
     uint32_t n;
-    bool is_unigram;       /* else BPE by scores */
-    bool has_dummy_prefix; /* a text begins with a blank */
+    bool is_unigram;           /* else BPE by scores */
+    bool has_dummy_prefix;     /* a text begins with a blank */
+    bool removes_extra_spaces; /* at the ends and in a row */
+    wk_str charsmap;           /* what replaces characters, as text/normalize.h reads it */
 } wk_pieces;
 
 /* bytes: the file, which must stay. WICK_ERR_FORMAT with the byte offset. */
 wick_status wk_pieces_parse(wk_str bytes, wk_arena *arena, wk_pieces *out, wick_error *err);
+/* Of tokenizer.json whose model is of the type Unigram. */
+wick_status wk_pieces_from_json(const wk_json *root, wk_arena *arena, wk_pieces *out,
+                                wick_error *err);
 
 #endif

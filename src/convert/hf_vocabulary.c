@@ -2,6 +2,7 @@
 #include "convert/hf_vocabulary.h"
 
 #include "convert/hf_pieces.h"
+#include "convert/hf_roles.h"
 #include "core/compiler.h"
 #include "core/status.h"
 
@@ -10,7 +11,13 @@
 #include <string.h>
 
 /* Types of tokens in GGUF. */
-enum { TYPE_NORMAL = 1, TYPE_CONTROL = 3, TYPE_USER_DEFINED = 4, TYPE_UNUSED = 5 };
+enum {
+    TYPE_NORMAL = 1,
+    TYPE_UNKNOWN = 2,
+    TYPE_CONTROL = 3,
+    TYPE_USER_DEFINED = 4,
+    TYPE_UNUSED = 5
+};
 enum { MOST_TOKENS = 1 << 24 };
 
 typedef struct vocabulary {
@@ -21,6 +28,7 @@ typedef struct vocabulary {
     int32_t *types;       /* [n] */
     float *scores;        /* [n], of SentencePiece */
     uint32_t n;
+    uint32_t unknown; /* the id of this type, or none */
     wick_error *err;
 } vocabulary;
 
@@ -115,16 +123,22 @@ static wick_status read_tokens(vocabulary *v, uint32_t n_vocab) {
 
 /* ---- Byte-level BPE ---- */
 
-/* By the pattern that splits a text before merging. */
+/* By the pattern that splits a text before merging. Llama 3's also takes tokens whole that no
+ * merges lead to (ignore_merges); others with this pattern do not. */
 static const struct {
-    const char *pattern, *name;
+    const char *pattern, *name, *merging_name;
 } splits[] = {
     {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
      "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-     "llama-bpe"},
+     "llama-bpe", "dbrx"},
     {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
      "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-     "qwen2"},
+     "qwen2", "qwen2"},
+    {"[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|"
+     "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|"
+     "\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+     "tekken", "tekken"},
+    {"[0-9][0-9][0-9]", "falcon", "falcon"}, /* beside Punctuation and Digits */
 };
 
 /* A step of the pre-tokenizer, which is one, or a sequence of them; NULL: it has none of this type.
@@ -146,12 +160,15 @@ static wick_status find_split(const vocabulary *v, const char **name) {
         return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
                        "tokenizer.json: BPE that is not of bytes (SentencePiece) is converted from"
                        " tokenizer.model, which is missing");
-    const wk_json *const split = find_step(pre, "Split");
-    *name = find_step(pre, "Digits") != NULL ? "smollm" : "gpt-2";
-    if (split == NULL) return WICK_OK;
+    const wk_json *const split = find_step(pre, "Split"), *const digits = find_step(pre, "Digits");
+    const wk_json *const single = wk_json_get(digits, "individual_digits");
+    *name = digits != NULL ? "smollm" : "gpt-2";
+    if (split == NULL && (digits == NULL || (single != NULL && single->boolean))) return WICK_OK;
     const wk_json *const pattern = wk_json_get(wk_json_get(split, "pattern"), "Regex");
-    for (size_t i = 0; i < WK_COUNT(splits); i++) {
-        *name = splits[i].name;
+    const wk_json *const whole = wk_json_get(v->model, "ignore_merges");
+    const bool takes_whole = whole != NULL && whole->boolean;
+    for (size_t i = 0; i < WK_COUNT(splits) && pattern != NULL; i++) {
+        *name = takes_whole ? splits[i].name : splits[i].merging_name;
         if (is_text(pattern) && wk_str_is(pattern->string, splits[i].pattern)) return WICK_OK;
     }
     return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
@@ -207,95 +224,64 @@ static wick_status mark_words(vocabulary *v) {
     return WICK_OK;
 }
 
-/* ---- Tokens with a role ---- */
-
-/* "bos_token" is a text, or an object with its content. */
-static const wk_json *role_text(const wk_json *config, const char *role) {
-    const wk_json *const item = wk_json_get(config, role);
-    return item != NULL && item->kind == WK_JSON_OBJECT ? wk_json_get(item, "content") : item;
-}
-
-static void add_roles(const vocabulary *v, const wk_json *config, wk_value_list *values) {
-    static const struct {
-        const char *role, *key;
-        bool is_of_pieces; /* bert's names; its [CLS] and [SEP] begin and end a text */
-    } roles[] = {
-        {"bos_token", "tokenizer.ggml.bos_token_id", false},
-        {"eos_token", "tokenizer.ggml.eos_token_id", false},
-        {"unk_token", "tokenizer.ggml.unknown_token_id", false},
-        {"pad_token", "tokenizer.ggml.padding_token_id", false},
-        {"cls_token", "tokenizer.ggml.bos_token_id", true},
-        {"sep_token", "tokenizer.ggml.eos_token_id", true},
-        {"sep_token", "tokenizer.ggml.seperator_token_id", true},
-        {"mask_token", "tokenizer.ggml.mask_token_id", true},
-    };
-    const bool has_pieces = wk_json_get(v->model, "continuing_subword_prefix") != NULL &&
-                            wk_json_get(v->model, "merges") == NULL;
-    for (size_t i = 0; i < WK_COUNT(roles); i++) {
-        const wk_json *const text = role_text(config, roles[i].role);
-        if (!is_text(text) || (roles[i].is_of_pieces && !has_pieces)) continue;
-        uint32_t id = 0;
-        while (id < v->n &&
-               !wk_str_equal(text->string, (wk_str){v->tokens[id].text, v->tokens[id].size}))
-            id++;
-        if (id < v->n) wk_value_list_u32(values, roles[i].key, id);
-    }
-    static const char *const switches[][2] = {{"add_bos_token", "tokenizer.ggml.add_bos_token"},
-                                              {"add_eos_token", "tokenizer.ggml.add_eos_token"}};
-    for (size_t i = 0; i < WK_COUNT(switches); i++) {
-        const wk_json *const item = wk_json_get(config, switches[i][0]);
-        if (item != NULL && item->kind == WK_JSON_BOOL)
-            wk_value_list_bool(values, switches[i][1], item->boolean);
-    }
-    const wk_json *const template = wk_json_get(config, "chat_template");
-    if (is_text(template)) wk_value_list_text(values, "tokenizer.chat_template", template->string);
-}
-
 /* ---- SentencePiece ---- */
 
 /* The score of tokens that are no pieces: last of all. */
 static const float NO_SCORE = -10000;
 
 /* Pieces come first; tokenizer.json, where there is one, may add to them and change their types. */
-static wick_status add_pieces(vocabulary *v, wk_str file, uint32_t n_vocab, wk_value_list *values) {
-    wk_pieces pieces;
-    WK_TRY(wk_pieces_parse(file, v->arena, &pieces, v->err));
-    if (pieces.is_unigram)
-        return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
-                       "tokenizer.model: a unigram vocabulary cannot be converted yet");
+static wick_status read_pieces(vocabulary *v, const wk_pieces *pieces, uint32_t n_vocab) {
     const wk_json *const added = wk_json_get(v->root, "added_tokens");
-    const uint32_t least = pieces.n > n_vocab ? pieces.n : n_vocab;
+    const uint32_t least = pieces->n > n_vocab ? pieces->n : n_vocab;
     WK_TRY(make_tokens(v, count_tokens(NULL, added, least)));
     for (uint32_t i = 0; i < v->n; i++) v->scores[i] = NO_SCORE;
-    for (uint32_t i = 0; i < pieces.n; i++) {
-        v->tokens[i] = join(v->arena, pieces.items[i].text, (wk_str){0});
-        v->types[i] = pieces.items[i].type;
-        v->scores[i] = pieces.items[i].score;
+    for (uint32_t i = 0; i < pieces->n; i++) {
+        v->tokens[i] = join(v->arena, pieces->items[i].text, (wk_str){0});
+        v->types[i] = pieces->items[i].type;
+        v->scores[i] = pieces->items[i].score;
+        if (v->types[i] == TYPE_UNKNOWN) v->unknown = i;
         if (v->tokens[i].text == NULL) return fail_memory(v);
     }
     for (const wk_json *item = added != NULL ? added->child : NULL; item != NULL;
          item = item->next) {
         const wk_json *const id = wk_json_get(item, "id");
-        if (is_id(id) && id->integer < pieces.n) continue; /* is a piece */
+        if (is_id(id) && id->integer < pieces->n) continue; /* is a piece */
         WK_TRY(add_token(v, item));
     }
-    WK_TRY(name_unused(v));
-    wk_value_list_text(values, "tokenizer.ggml.model", wk_str_of("llama"));
+    return name_unused(v);
+}
+
+static wick_status add_pieces(vocabulary *v, const wk_pieces *pieces, uint32_t n_vocab,
+                              wk_value_list *values) {
+    WK_TRY(read_pieces(v, pieces, n_vocab));
+    wk_value_list_text(values, "tokenizer.ggml.model",
+                       wk_str_of(pieces->is_unigram ? "t5" : "llama"));
     wk_value_list_text(values, "tokenizer.ggml.pre", wk_str_of("default"));
     wk_value_list_array(values, "tokenizer.ggml.tokens", WICK_VALUE_STRING, v->tokens, v->n);
     wk_value_list_array(values, "tokenizer.ggml.scores", WICK_VALUE_F32, v->scores, v->n);
     wk_value_list_array(values, "tokenizer.ggml.token_type", WICK_VALUE_I32, v->types, v->n);
-    if (!pieces.has_dummy_prefix)
-        wk_value_list_bool(values, "tokenizer.ggml.add_space_prefix", false);
+    if (pieces->is_unigram || !pieces->has_dummy_prefix)
+        wk_value_list_bool(values, "tokenizer.ggml.add_space_prefix", pieces->has_dummy_prefix);
+    if (!pieces->is_unigram) return WICK_OK;
+    wk_value_list_bool(values, "tokenizer.ggml.remove_extra_whitespaces",
+                       pieces->removes_extra_spaces);
+    if (pieces->charsmap.size > 0)
+        wk_value_list_array(values, "tokenizer.ggml.precompiled_charsmap", WICK_VALUE_U8,
+                            pieces->charsmap.text, pieces->charsmap.size);
     return WICK_OK;
 }
 
 /* ---- All of it ---- */
 
+static bool is_model(const wk_json *model, const char *type) {
+    const wk_json *const item = wk_json_get(model, "type");
+    return is_text(item) && wk_str_is(item->string, type);
+}
+
 static wick_status add_model(vocabulary *v, wk_value_list *values) {
     const wk_json *const type = wk_json_get(v->model, "type");
-    const bool is_bpe = is_text(type) && wk_str_is(type->string, "BPE");
-    if (!is_bpe && !(is_text(type) && wk_str_is(type->string, "WordPiece")))
+    const bool is_bpe = is_model(v->model, "BPE");
+    if (!is_bpe && !is_model(v->model, "WordPiece"))
         return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
                        "tokenizer.json: a tokenizer of the type '%s' cannot be converted yet",
                        is_text(type) ? wk_str_show(type->string).text : "without a name");
@@ -311,20 +297,26 @@ static wick_status add_model(vocabulary *v, wk_value_list *values) {
 
 wick_status wk_hf_add_vocabulary(const wk_checkpoint *checkpoint, uint32_t n_vocab,
                                  wk_value_list *values, wick_error *err) {
-    vocabulary v = {.arena = values->arena, .err = err};
-    const wk_json *config = NULL;
-    wk_str pieces;
-    WK_TRY(wk_checkpoint_read(checkpoint, v.arena, "tokenizer.model", false, &pieces, err));
-    const bool has_pieces = pieces.text != NULL;
-    WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer.json", !has_pieces, &v.root, err));
-    WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer_config.json", false, &config, err));
+    vocabulary v = {.arena = values->arena, .unknown = UINT32_MAX, .err = err};
+    wk_str file;
+    wk_pieces pieces;
+    WK_TRY(wk_checkpoint_read(checkpoint, v.arena, "tokenizer.model", false, &file, err));
+    const bool has_file = file.text != NULL;
+    WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer.json", !has_file, &v.root, err));
     v.model = wk_json_get(v.root, "model");
-    if (has_pieces) {
-        WK_TRY(add_pieces(&v, pieces, n_vocab, values));
+    if (has_file || is_model(v.model, "Unigram")) {
+        WK_TRY(has_file ? wk_pieces_parse(file, v.arena, &pieces, err)
+                        : wk_pieces_from_json(v.root, v.arena, &pieces, err));
+        WK_TRY(add_pieces(&v, &pieces, n_vocab, values));
     } else {
         WK_TRY(read_tokens(&v, n_vocab));
         WK_TRY(add_model(&v, values));
     }
-    add_roles(&v, config, values);
-    return WICK_OK;
+    const wk_hf_vocabulary known = {.tokenizer = v.root,
+                                    .tokens = v.tokens,
+                                    .n = v.n,
+                                    .unknown = v.unknown,
+                                    .has_word_pieces = is_model(v.model, "WordPiece"),
+                                    .is_byte_level = !has_file && is_model(v.model, "BPE")};
+    return wk_hf_add_roles(checkpoint, &known, values, err);
 }

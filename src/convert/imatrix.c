@@ -8,6 +8,7 @@
 #include "convert/importance.h"
 #include "core/str.h"
 #include "llm/llm.h"
+#include "sys/file.h"
 #include "tensor/tensor.h"
 
 #include <assert.h>
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_CHUNK = 512, N_VALUES = 4 };
+enum { DEFAULT_CHUNK = 512, N_VALUES = 5 };
 
 /* A matrix and what has gone into it. */
 typedef struct linear {
@@ -157,6 +158,14 @@ static wick_status choose_chunk(wick_imatrix *m, uint32_t asked_for, size_t n, w
     return WICK_OK;
 }
 
+/* What would lose the work at its end is told before it: the file is begun, and thrown away. */
+static wick_status check_path(wick_imatrix *m, const wick_imatrix_desc *desc, wick_error *err) {
+    WK_TRY(wk_file_check_new(desc->path, desc->replace, err));
+    wk_file_writer *writer = NULL;
+    WK_TRY(wk_file_write_start(&m->heap, desc->path, &writer, err));
+    return wk_file_write_finish(&m->heap, writer, false, err);
+}
+
 static wick_status start(wick_imatrix *m, const uint32_t *ids, size_t n,
                          const wick_imatrix_desc *desc, wick_error *err) {
     wick_device_info device;
@@ -165,6 +174,7 @@ static wick_status start(wick_imatrix *m, const uint32_t *ids, size_t n,
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
                        "an importance matrix is computed on the CPU alone");
     WK_TRY(choose_chunk(m, desc->chunk_length, n, err));
+    WK_TRY(check_path(m, desc, err));
     m->path = copy_text(m, desc->path);
     m->dataset = copy_text(m, desc->dataset);
     m->ids = wk_arena_array(&m->arena, m->n_ids, sizeof *m->ids);
@@ -308,6 +318,9 @@ static wick_status write_file(wick_imatrix *m, wick_error *err) {
         {.key = text_of("general.type"),
          .type = WICK_VALUE_STRING,
          .string = text_of(WK_IMATRIX_TYPE)},
+        {.key = text_of("general.name"),
+         .type = WICK_VALUE_STRING,
+         .string = text_of(m->model->info.name)},
         {.key = text_of(WK_IMATRIX_DATASETS),
          .type = WICK_VALUE_ARRAY,
          .array = {WICK_VALUE_STRING, m->dataset != NULL ? 1 : 0, &dataset}},

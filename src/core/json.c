@@ -1,6 +1,8 @@
 /* core/json.c: a recursive-descent reader for JSON (RFC 8259), and strings written as JSON. */
 #include "core/json.h"
 
+#include "core/cursor.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,8 +13,7 @@ enum { MAX_DEPTH = 128 };
 
 typedef struct reader {
     wk_arena *arena;
-    const char *text;
-    size_t size, at;
+    wk_cursor in;
     int depth;
     wick_error *err;
 } reader;
@@ -25,72 +26,25 @@ static wick_status fail_memory(const reader *r, size_t size) {
     return wk_fail_memory(r->err, size, 0, "JSON");
 }
 
-/* The byte at the current position; -1 at the end. */
-static int peek(const reader *r) { return r->at < r->size ? (unsigned char)r->text[r->at] : -1; }
-
 static void skip_space(reader *r) {
-    while (r->at < r->size && memchr(" \t\n\r", r->text[r->at], 4)) r->at++;
-}
-
-/* Steps over word if it stands here. */
-static bool accept(reader *r, const char *word) {
-    const size_t size = strlen(word);
-    if (r->size - r->at < size || memcmp(r->text + r->at, word, size) != 0) return false;
-    r->at += size;
-    return true;
-}
-
-static char *put_utf8(char *out, uint32_t code) {
-    if (code < 0x80) {
-        *out++ = (char)code;
-    } else if (code < 0x800) {
-        *out++ = (char)(0xC0 | code >> 6);
-        *out++ = (char)(0x80 | (code & 0x3F));
-    } else if (code < 0x10000) {
-        *out++ = (char)(0xE0 | code >> 12);
-        *out++ = (char)(0x80 | (code >> 6 & 0x3F));
-        *out++ = (char)(0x80 | (code & 0x3F));
-    } else {
-        *out++ = (char)(0xF0 | code >> 18);
-        *out++ = (char)(0x80 | (code >> 12 & 0x3F));
-        *out++ = (char)(0x80 | (code >> 6 & 0x3F));
-        *out++ = (char)(0x80 | (code & 0x3F));
-    }
-    return out;
-}
-
-static bool read_hex4(reader *r, uint32_t *code) {
-    if (r->size - r->at < 4) return false;
-    *code = 0;
-    for (int i = 0; i < 4; i++) {
-        const char c = r->text[r->at + (size_t)i];
-        int digit;
-        if (c >= '0' && c <= '9')
-            digit = c - '0';
-        else if (c >= 'a' && c <= 'f')
-            digit = c - 'a' + 10;
-        else if (c >= 'A' && c <= 'F')
-            digit = c - 'A' + 10;
-        else
-            return false;
-        *code = *code << 4 | (uint32_t)digit;
-    }
-    r->at += 4;
-    return true;
+    while (r->in.at < r->in.text.size && memchr(" \t\n\r", r->in.text.text[r->in.at], 4))
+        r->in.at++;
 }
 
 /* Behind "\u": one code unit, or two where the first is a leading surrogate. */
 static wick_status read_unicode(reader *r, size_t start, char **out) {
     uint32_t code, second;
-    if (!read_hex4(r, &code)) return fail_at(r, start, "\\u needs four hexadecimal digits");
+    if (!wk_accept_hex(&r->in, 4, &code))
+        return fail_at(r, start, "\\u needs four hexadecimal digits");
     if (code >= 0xDC00 && code <= 0xDFFF) return fail_at(r, start, "lone surrogate");
     if (code >= 0xD800 && code <= 0xDBFF) {
-        if (!accept(r, "\\u")) return fail_at(r, start, "lone surrogate");
-        if (!read_hex4(r, &second)) return fail_at(r, start, "\\u needs four hexadecimal digits");
+        if (!wk_accept(&r->in, "\\u")) return fail_at(r, start, "lone surrogate");
+        if (!wk_accept_hex(&r->in, 4, &second))
+            return fail_at(r, start, "\\u needs four hexadecimal digits");
         if (second < 0xDC00 || second > 0xDFFF) return fail_at(r, start, "lone surrogate");
         code = 0x10000 + ((code - 0xD800) << 10) + (second - 0xDC00);
     }
-    *out = put_utf8(*out, code);
+    *out += wk_utf8_encode(code, *out);
     return WICK_OK;
 }
 
@@ -98,10 +52,10 @@ static const char escape_letters[] = "\"\\/bfnrt";
 static const char escape_values[] = "\"\\/\b\f\n\r\t";
 
 static wick_status read_escape(reader *r, char **out) {
-    const size_t start = r->at++;
-    const int letter = peek(r);
+    const size_t start = r->in.at++;
+    const int letter = wk_peek(&r->in);
     if (letter < 0) return fail_at(r, start, "the string does not end");
-    r->at++;
+    r->in.at++;
     if (letter == 'u') return read_unicode(r, start, out);
     const char *const found = letter ? strchr(escape_letters, letter) : NULL;
     if (!found) return fail_at(r, start, "unknown escape");
@@ -111,40 +65,41 @@ static wick_status read_escape(reader *r, char **out) {
 
 /* Bytes from the current position to the closing quote; false where there is none. */
 static bool find_quote(const reader *r, size_t *length) {
-    for (size_t i = r->at; i < r->size; i++) {
-        if (r->text[i] == '"') {
-            *length = i - r->at;
+    for (size_t i = r->in.at; i < r->in.text.size; i++) {
+        if (r->in.text.text[i] == '"') {
+            *length = i - r->in.at;
             return true;
         }
-        if (r->text[i] == '\\') i++;
+        if (r->in.text.text[i] == '\\') i++;
     }
     return false;
 }
 
 /* The current byte is the opening quote. */
 static wick_status read_string(reader *r, wk_str *string) {
-    const size_t start = r->at++;
+    const size_t start = r->in.at++;
     size_t length;
     if (!find_quote(r, &length)) return fail_at(r, start, "the string does not end");
     /* No escape is shorter than what it stands for. */
     char *const decoded = wk_arena_alloc(r->arena, length + 1);
     if (!decoded) return fail_memory(r, length + 1);
     char *out = decoded;
-    const size_t end = r->at + length;
-    while (r->at < end) {
-        if (r->text[r->at] == '\\') {
+    const size_t end = r->in.at + length;
+    while (r->in.at < end) {
+        if (r->in.text.text[r->in.at] == '\\') {
             WK_TRY(read_escape(r, &out));
             continue;
         }
-        if ((unsigned char)r->text[r->at] < 0x20) return fail_at(r, r->at, "control character");
+        if ((unsigned char)r->in.text.text[r->in.at] < 0x20)
+            return fail_at(r, r->in.at, "control character");
         size_t bad;
-        const size_t n = wk_utf8_size(r->text + r->at, end - r->at, &bad);
-        if (n == 0) return fail_at(r, r->at, "invalid UTF-8");
-        memcpy(out, r->text + r->at, n);
+        const size_t n = wk_utf8_size(r->in.text.text + r->in.at, end - r->in.at, &bad);
+        if (n == 0) return fail_at(r, r->in.at, "invalid UTF-8");
+        memcpy(out, r->in.text.text + r->in.at, n);
         out += n;
-        r->at += n;
+        r->in.at += n;
     }
-    r->at++;
+    r->in.at++;
     *out = '\0';
     *string = (wk_str){decoded, (size_t)(out - decoded)};
     return WICK_OK;
@@ -174,16 +129,18 @@ static void add_digit(decimal *d, char digit, bool is_fraction) {
 static bool is_digit(int c) { return c >= '0' && c <= '9'; }
 
 static void read_digits(reader *r, decimal *d, bool is_fraction) {
-    for (; is_digit(peek(r)); r->at++) add_digit(d, r->text[r->at], is_fraction);
+    for (; is_digit(wk_peek(&r->in)); r->in.at++)
+        add_digit(d, r->in.text.text[r->in.at], is_fraction);
 }
 
 /* The digits behind 'e'. Beyond 10^17 it is zero or infinity, whatever digits stand before it. */
 static int64_t read_exponent(reader *r) {
-    const bool is_negative = peek(r) == '-';
-    if (is_negative || peek(r) == '+') r->at++;
+    const bool is_negative = wk_peek(&r->in) == '-';
+    if (is_negative || wk_peek(&r->in) == '+') r->in.at++;
     int64_t exponent = 0;
-    for (; is_digit(peek(r)); r->at++) {
-        if (exponent < 100000000000000000) exponent = exponent * 10 + (r->text[r->at] - '0');
+    for (; is_digit(wk_peek(&r->in)); r->in.at++) {
+        if (exponent < 100000000000000000)
+            exponent = exponent * 10 + (r->in.text.text[r->in.at] - '0');
     }
     return is_negative ? -exponent : exponent;
 }
@@ -225,10 +182,10 @@ static bool decimal_integer(const decimal *d, bool is_negative, int64_t *integer
 }
 
 static wick_status read_number(reader *r, wk_json *value) {
-    const size_t start = r->at;
-    const bool is_negative = accept(r, "-");
+    const size_t start = r->in.at;
+    const bool is_negative = wk_accept(&r->in, "-");
     value->kind = WK_JSON_NUMBER;
-    if (accept(r, "Infinity")) {
+    if (wk_accept(&r->in, "Infinity")) {
         value->number = is_negative ? -(double)INFINITY : (double)INFINITY;
         return WICK_OK;
     }
@@ -236,22 +193,23 @@ static wick_status read_number(reader *r, wk_json *value) {
     d.n_digits = 0;
     d.exponent = 0;
     d.has_more = false;
-    if (!is_digit(peek(r))) return fail_at(r, start, "a value is expected here");
-    const bool leading_zero = peek(r) == '0';
-    const size_t first_digit = r->at;
+    if (!is_digit(wk_peek(&r->in))) return fail_at(r, start, "a value is expected here");
+    const bool leading_zero = wk_peek(&r->in) == '0';
+    const size_t first_digit = r->in.at;
     read_digits(r, &d, false);
-    if (leading_zero && r->at > first_digit + 1) return fail_at(r, start, "leading zero");
+    if (leading_zero && r->in.at > first_digit + 1) return fail_at(r, start, "leading zero");
     value->is_integer = true;
-    if (accept(r, ".")) {
+    if (wk_accept(&r->in, ".")) {
         value->is_integer = false;
-        if (!is_digit(peek(r))) return fail_at(r, r->at, "a digit is expected here");
+        if (!is_digit(wk_peek(&r->in))) return fail_at(r, r->in.at, "a digit is expected here");
         read_digits(r, &d, true);
     }
-    if (peek(r) == 'e' || peek(r) == 'E') {
+    if (wk_peek(&r->in) == 'e' || wk_peek(&r->in) == 'E') {
         value->is_integer = false;
-        r->at++;
+        r->in.at++;
         d.exponent += read_exponent(r);
-        if (!is_digit(r->text[r->at - 1])) return fail_at(r, r->at, "a digit is expected here");
+        if (!is_digit(r->in.text.text[r->in.at - 1]))
+            return fail_at(r, r->in.at, "a digit is expected here");
     }
     if (value->is_integer) value->is_integer = decimal_integer(&d, is_negative, &value->integer);
     value->number = is_negative ? -decimal_value(&d) : decimal_value(&d);
@@ -263,10 +221,10 @@ static wick_status read_value(reader *r, wk_json **out);
 /* One member of an object: its key, the colon, its value. */
 static wick_status read_member(reader *r, wk_json **out) {
     wk_str key;
-    if (peek(r) != '"') return fail_at(r, r->at, "a key in quotes is expected here");
+    if (wk_peek(&r->in) != '"') return fail_at(r, r->in.at, "a key in quotes is expected here");
     WK_TRY(read_string(r, &key));
     skip_space(r);
-    if (!accept(r, ":")) return fail_at(r, r->at, "':' is expected here");
+    if (!wk_accept(&r->in, ":")) return fail_at(r, r->in.at, "':' is expected here");
     WK_TRY(read_value(r, out));
     (*out)->key = key;
     return WICK_OK;
@@ -274,23 +232,22 @@ static wick_status read_member(reader *r, wk_json **out) {
 
 /* The current byte is '[' or '{'. */
 static wick_status read_list(reader *r, wk_json *value) {
-    if (r->depth == MAX_DEPTH) return fail_at(r, r->at, "nested deeper than 128");
-    const bool is_object = r->text[r->at++] == '{';
+    if (r->depth == MAX_DEPTH) return fail_at(r, r->in.at, "nested deeper than 128");
+    const bool is_object = r->in.text.text[r->in.at++] == '{';
     const char *const close = is_object ? "}" : "]";
     value->kind = is_object ? WK_JSON_OBJECT : WK_JSON_ARRAY;
     skip_space(r);
-    if (accept(r, close)) return WICK_OK;
+    if (wk_accept(&r->in, close)) return WICK_OK;
     r->depth++;
-    wk_json **link = &value->child;
     for (;;) {
+        wk_json *item;
         skip_space(r);
-        WK_TRY(is_object ? read_member(r, link) : read_value(r, link));
-        link = &(*link)->next;
-        value->count++;
+        WK_TRY(is_object ? read_member(r, &item) : read_value(r, &item));
+        wk_json_append(value, item);
         skip_space(r);
-        if (accept(r, close)) break;
-        if (!accept(r, ",")) {
-            return fail_at(r, r->at,
+        if (wk_accept(&r->in, close)) break;
+        if (!wk_accept(&r->in, ",")) {
+            return fail_at(r, r->in.at,
                            is_object ? "',' or '}' is expected here"
                                      : "',' or ']' is expected here");
         }
@@ -300,15 +257,15 @@ static wick_status read_list(reader *r, wk_json *value) {
 }
 
 static bool read_word(reader *r, wk_json *value) {
-    if (accept(r, "null")) return true; /* kind 0 */
-    if (accept(r, "NaN")) {
+    if (wk_accept(&r->in, "null")) return true; /* kind 0 */
+    if (wk_accept(&r->in, "NaN")) {
         value->kind = WK_JSON_NUMBER;
         value->number = (double)NAN;
         return true;
     }
     value->kind = WK_JSON_BOOL;
-    value->boolean = accept(r, "true");
-    return value->boolean || accept(r, "false");
+    value->boolean = wk_accept(&r->in, "true");
+    return value->boolean || wk_accept(&r->in, "false");
 }
 
 static wick_status read_value(reader *r, wk_json **out) {
@@ -316,7 +273,7 @@ static wick_status read_value(reader *r, wk_json **out) {
     wk_json *const value = wk_arena_array(r->arena, 1, sizeof *value);
     if (!value) return fail_memory(r, sizeof *value);
     *out = value;
-    switch (peek(r)) {
+    switch (wk_peek(&r->in)) {
     case '[':
     case '{': return read_list(r, value);
     case '"': value->kind = WK_JSON_STRING; return read_string(r, &value->string);
@@ -327,13 +284,20 @@ static wick_status read_value(reader *r, wk_json **out) {
 wick_status wk_json_parse(wk_arena *arena, const char *text, size_t size, wk_json **out,
                           wick_error *err) {
     *out = NULL;
-    reader r = {.arena = arena, .text = text, .size = size, .err = err};
+    reader r = {.arena = arena, .in = {.text = {text, size}}, .err = err};
     wk_json *value;
     WK_TRY(read_value(&r, &value));
     skip_space(&r);
-    if (r.at != size) return fail_at(&r, r.at, "text behind the end of the value");
+    if (r.in.at != size) return fail_at(&r, r.in.at, "text behind the end of the value");
     *out = value;
     return WICK_OK;
+}
+
+void wk_json_append(wk_json *list, wk_json *item) {
+    *(list->last ? &list->last->next : &list->child) = item;
+    list->last = item;
+    item->next = NULL;
+    list->count++;
 }
 
 const wk_json *wk_json_get(const wk_json *object, const char *key) {

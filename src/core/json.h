@@ -15,8 +15,8 @@ typedef enum wk_json_kind {
     WK_JSON_OBJECT,
 } wk_json_kind;
 
-/* Items of an array or object are a list: child, then next. Members carry their key; a key that
- * occurs twice is kept twice, wk_json_get finds the last one. */
+/* Items of an array or object are a list: child, then next up to last. Members carry their key; a
+ * key that occurs twice is kept twice, wk_json_get finds the last one. */
 typedef struct wk_json wk_json;
 struct wk_json {
     wk_json_kind kind;
@@ -27,7 +27,7 @@ struct wk_json {
     wk_str string; /* decoded, UTF-8 */
     wk_str key;
     size_t count; /* items of an array or object */
-    wk_json *child, *next;
+    wk_json *child, *last, *next;
 };
 
 /* Parses one value that fills the text (white space around it allowed). Nesting deeper than 128,
@@ -36,6 +36,8 @@ struct wk_json {
 wick_status wk_json_parse(wk_arena *arena, const char *text, size_t size, wk_json **out,
                           wick_error *err);
 
+/* Puts item behind the others of a list that is being made. */
+void wk_json_append(wk_json *list, wk_json *item);
 /* NULL when object is NULL, no object, or has no such key. */
 const wk_json *wk_json_get(const wk_json *object, const char *key);
 

@@ -48,6 +48,18 @@ wk_shown wk_str_show(wk_str text) {
     return out;
 }
 
+size_t wk_utf8_encode(uint32_t code, char out[4]) {
+    assert(code <= 0x10FFFF);
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    const size_t size = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = size - 1; i > 0; i--, code >>= 6) out[i] = (char)(0x80 | (code & 0x3F));
+    out[0] = (char)((0xF00u >> size & 0xFF) | code); /* size leading ones */
+    return size;
+}
+
 /* Unicode standard, table 3-7: well-formed UTF-8 byte sequences. */
 size_t wk_utf8_size(const char *text, size_t size, size_t *bad) {
     const unsigned char *const b = (const unsigned char *)text;

@@ -5,11 +5,9 @@
 #include "core/alloc.h"
 #include "core/compiler.h"
 
-/* Not owned, not necessarily terminated; text may be NULL when size is 0. */
-typedef struct wk_str {
-    const char *text;
-    size_t size;
-} wk_str;
+/* Not owned, not necessarily terminated; text may be NULL when size is 0. What is public has the
+ * other name, so that the arrays of a file need no copy to be read. */
+typedef wick_string wk_str;
 
 wk_str wk_str_of(const char *terminated);
 bool wk_str_equal(wk_str a, wk_str b);
@@ -22,6 +20,9 @@ bool wk_str_matches(wk_str glob, wk_str text);
 size_t wk_utf8_size(const char *text, size_t size, size_t *bad);
 /* Where not, *bad is the first byte that is of no character. */
 bool wk_str_is_utf8(wk_str text, size_t *bad);
+
+/* Writes a code point (a Unicode scalar value) as UTF-8 and returns the number of bytes. */
+size_t wk_utf8_encode(uint32_t code, char out[4]);
 
 /* A text from a file as it can stand in a sentence: short and printable. */
 typedef struct wk_shown {

@@ -23,6 +23,9 @@ const wick_file_tensor *wk_gguf_find_tensor(const wk_gguf *gguf, const char *nam
 /* Bytes of a value or element of this type; 0: a string, an array, or no type at all. */
 size_t wk_gguf_scalar_size(wick_value_type type);
 
+/* gguf_checksum.c: of everything but the places of tensors and their contents. */
+uint64_t wk_gguf_checksum(const wk_gguf *gguf);
+
 #define WK_GGUF_ALIGNMENT_KEY "general.alignment"
 
 #endif

@@ -80,6 +80,10 @@ static wick_status open_mapped(wick_comparison *c, tensor_file *f, const char *p
     const wick_status status =
         is_npy ? open_npy(c, f, size, &reason)
                : wk_safetensors_parse(&c->heap, &c->arena, data, size, &f->safetensors, &reason);
+    if (status != WICK_OK && !is_npy)
+        return wk_fail(err, status,
+                       "'%s' is no GGUF or .npy file, and no sound safetensors file: %s", path,
+                       reason.message);
     if (status != WICK_OK) return wk_fail(err, status, "'%s': %s", path, reason.message);
     if (is_npy) return WICK_OK;
     f->tensors = f->safetensors.tensors;

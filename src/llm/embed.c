@@ -120,7 +120,8 @@ wick_status wick_embedder_start(wick_embedder *embedder, const char *text, size_
     size_t n = 0;
     wick_status status = wick_tokenize(model->tokenizer, text, size, flags, NULL, 0, &n);
     uint32_t *const ids = wk_alloc_array(model->heap, n > 0 ? n : 1, sizeof *ids);
-    if (ids == NULL) return wk_fail_memory(wk_device_sticky(model->device), n, 0, "token ids");
+    if (ids == NULL)
+        return wk_fail_memory(wk_device_sticky(model->device), n * sizeof *ids, 0, "token ids");
     if (status == WICK_OK) status = wick_tokenize(model->tokenizer, text, size, flags, ids, n, &n);
     if (status == WICK_OK)
         status = wick_embedder_start_tokens(embedder, ids, n);
@@ -140,18 +141,28 @@ static void add_row(wick_embedder *e, const float *row, size_t position) {
     for (size_t i = 0; i < e->n_embd && e->sum != NULL; i++) e->sum[i] += (double)row[i];
 }
 
-static void finish(wick_embedder *e) {
+static bool is_finite(const float *values, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i])) return false;
+    return true;
+}
+
+static wick_status finish(wick_embedder *e) {
     double squares = 0.0;
-    e->is_done = true;
     if (e->sum != NULL) {
         for (size_t i = 0; i < e->n_embd; i++)
             e->rows[i] = (float)(e->sum[i] / (double)e->n_tokens);
         e->n_rows = 1;
     }
-    if (e->is_raw) return;
+    if (!is_finite(e->rows, e->n_rows * e->n_embd))
+        return wk_device_fail(e->model->device, WICK_ERR_DEVICE,
+                              "the model's output holds numbers that are not finite");
+    e->is_done = true;
+    if (e->is_raw) return WICK_OK;
     for (size_t i = 0; i < e->n_embd; i++) squares += (double)e->rows[i] * (double)e->rows[i];
     const double scale = squares > 0.0 ? 1.0 / sqrt(squares) : 0.0;
     for (size_t i = 0; i < e->n_embd; i++) e->rows[i] = (float)(e->rows[i] * scale);
+    return WICK_OK;
 }
 
 wick_status wick_embedder_poll(wick_embedder *embedder) {
@@ -163,7 +174,7 @@ wick_status wick_embedder_poll(wick_embedder *embedder) {
         WK_TRY(wick_session_step(e->session, &event));
         if (event.kind == WICK_EVENT_PENDING) return WICK_PENDING;
         if (event.kind == WICK_EVENT_LOGITS) add_row(e, event.logits, event.position);
-        if (event.kind == WICK_EVENT_END) finish(e);
+        if (event.kind == WICK_EVENT_END) WK_TRY(finish(e));
     }
     return WICK_OK;
 }

@@ -5,6 +5,7 @@
 #include <wick/file.h>
 
 #include "format/gguf_write.h"
+#include "llm/llm.h"
 #include "llm/split.h"
 #include "sys/file.h"
 
@@ -164,12 +165,9 @@ static wick_status pad(wk_file_writer *file, uint64_t from, uint64_t to, wick_er
     return WICK_OK;
 }
 
-/* A part that is there may well be what is being read. */
-static wick_status check_new(const plan *p, const char *path) {
-    wk_file *file = NULL;
-    if (p->desc->replace || wk_file_open(p->heap, path, &file, NULL) != WICK_OK) return WICK_OK;
-    wk_file_close(p->heap, file);
-    return wk_fail(p->err, WICK_ERR_STATE, "'%s' is there already", path);
+wick_status wk_file_check_new(const char *path, bool replace, wick_error *err) {
+    if (replace || !wk_file_exists(path)) return WICK_OK;
+    return wk_fail(err, WICK_ERR_STATE, "'%s' is there already", path);
 }
 
 /* path is that of the whole, "NAME.gguf". */
@@ -184,7 +182,8 @@ static wick_status open_part(wick_file_writer *writer, const plan *p, const char
         wk_split_name(&name, stem, (uint32_t)i + 1, (uint32_t)p->n_parts);
     else
         wk_strbuf_text(&name, path);
-    wick_status status = name.failed ? fail_memory(p, name.size) : check_new(p, name.data);
+    wick_status status = name.failed ? fail_memory(p, name.size)
+                                     : wk_file_check_new(name.data, p->desc->replace, p->err);
     if (status == WICK_OK)
         status = make_header(p, i, p->begins[i], p->begins[i + 1], &header, &made->header);
     if (status == WICK_OK)

@@ -2,6 +2,7 @@
 #include "llm/json_pattern.h"
 
 #include "core/compiler.h"
+#include "core/cursor.h"
 #include "text/unicode.h"
 
 #include <stdio.h>
@@ -120,8 +121,7 @@ wk_expr *wk_json_literal(wk_rules *rules, wk_str text) {
 
 typedef struct reader {
     wk_rules *rules;
-    wk_str text;
-    size_t at;
+    wk_cursor in;
     int depth;
     wk_code_range ranges[MAX_RANGES]; /* [n_ranges] of the class that is being read */
     size_t n_ranges;
@@ -130,23 +130,12 @@ typedef struct reader {
 
 static wick_status fail_format(const reader *r, const char *what) {
     return wk_fail(r->err, WICK_ERR_FORMAT, "the pattern '%s', byte %zu: %s",
-                   wk_str_show(r->text).text, r->at, what);
+                   wk_str_show(r->in.text).text, r->in.at, what);
 }
 
 static wick_status fail_unsupported(const reader *r, const char *what) {
     return wk_fail(r->err, WICK_ERR_UNSUPPORTED, "the pattern '%s', byte %zu: %s not supported",
-                   wk_str_show(r->text).text, r->at, what);
-}
-
-static int peek(const reader *r) {
-    return r->at < r->text.size ? (unsigned char)r->text.text[r->at] : -1;
-}
-
-static bool accept(reader *r, const char *word) {
-    const size_t size = strlen(word);
-    if (r->text.size - r->at < size || memcmp(r->text.text + r->at, word, size) != 0) return false;
-    r->at += size;
-    return true;
+                   wk_str_show(r->in.text).text, r->in.at, what);
 }
 
 static wick_status add_ranges(reader *r, const wk_code_range *ranges, size_t n) {
@@ -173,15 +162,8 @@ static wick_status add_named(reader *r, int letter) {
     return set ? add_ranges(r, set->ranges, set->n_ranges) : WICK_OK;
 }
 
-static wick_status read_hex(reader *r, int n_digits, uint32_t *code) {
-    *code = 0;
-    for (int i = 0; i < n_digits; i++, r->at++) {
-        const int c = peek(r);
-        const char *const digits = "0123456789abcdef0123456789ABCDEF";
-        const char *const found = c > 0 ? strchr(digits, c) : NULL;
-        if (!found) return fail_format(r, "too few hexadecimal digits");
-        *code = *code << 4 | (uint32_t)((found - digits) % 16);
-    }
+static wick_status read_hex(reader *r, size_t n, uint32_t *code) {
+    if (!wk_accept_hex(&r->in, n, code)) return fail_format(r, "too few hexadecimal digits");
     if (*code >= 0xD800 && *code <= 0xDFFF) return fail_unsupported(r, "surrogates are");
     return WICK_OK;
 }
@@ -189,12 +171,12 @@ static wick_status read_hex(reader *r, int n_digits, uint32_t *code) {
 /* Behind the backslash: one character. */
 static wick_status read_escape(reader *r, bool is_in_class, uint32_t *code) {
     static const char letters[] = "tnvfr", values[] = "\t\n\v\f\r";
-    const int letter = peek(r);
+    const int letter = wk_peek(&r->in);
     if (letter < 0) return fail_format(r, "it ends in a backslash");
     const char *const found = letter > 0 ? strchr(letters, letter) : NULL;
     const bool is_word = (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
                          (letter >= 'A' && letter <= 'Z');
-    r->at++;
+    r->in.at++;
     if (found) {
         *code = (unsigned char)values[found - letters];
     } else if (letter == 'x') {
@@ -203,14 +185,14 @@ static wick_status read_escape(reader *r, bool is_in_class, uint32_t *code) {
         return read_hex(r, 4, code);
     } else if (letter == 'b' && is_in_class) {
         *code = '\b';
-    } else if (letter == '0' && !(peek(r) >= '0' && peek(r) <= '9')) {
+    } else if (letter == '0' && !(wk_peek(&r->in) >= '0' && wk_peek(&r->in) <= '9')) {
         *code = 0;
     } else if (is_word) {
-        r->at--;
+        r->in.at--;
         return fail_unsupported(r, "this escape is");
     } else {
-        r->at--;
-        r->at += wk_utf8_decode(r->text.text + r->at, r->text.size - r->at, code);
+        r->in.at--;
+        r->in.at += wk_utf8_decode(r->in.text.text + r->in.at, r->in.text.size - r->in.at, code);
     }
     return WICK_OK;
 }
@@ -218,31 +200,31 @@ static wick_status read_escape(reader *r, bool is_in_class, uint32_t *code) {
 /* One character, or a named class (then *is_set): what an atom or an item of a class is. */
 static wick_status read_set(reader *r, bool is_in_class, bool *is_set, uint32_t *code) {
     *is_set = false;
-    if (!accept(r, "\\")) {
-        r->at += wk_utf8_decode(r->text.text + r->at, r->text.size - r->at, code);
+    if (!wk_accept(&r->in, "\\")) {
+        r->in.at += wk_utf8_decode(r->in.text.text + r->in.at, r->in.text.size - r->in.at, code);
         return WICK_OK;
     }
-    const int letter = peek(r);
+    const int letter = wk_peek(&r->in);
     if (letter <= 0 || !strchr("dDwWsS", letter)) return read_escape(r, is_in_class, code);
-    r->at++;
+    r->in.at++;
     *is_set = true;
     return add_named(r, letter);
 }
 
 /* Behind the opening bracket. */
 static wick_status read_class(reader *r, wk_expr **out) {
-    const bool is_negated = accept(r, "^");
+    const bool is_negated = wk_accept(&r->in, "^");
     r->n_ranges = 0;
-    while (!accept(r, "]")) {
+    while (!wk_accept(&r->in, "]")) {
         bool is_set, is_last_set = false;
         wk_code_range range;
-        if (peek(r) < 0) return fail_format(r, "the class does not end");
+        if (wk_peek(&r->in) < 0) return fail_format(r, "the class does not end");
         WK_TRY(read_set(r, true, &is_set, &range.first));
         range.last = range.first;
-        const bool is_range =
-            peek(r) == '-' && r->at + 1 < r->text.size && r->text.text[r->at + 1] != ']';
+        const bool is_range = wk_peek(&r->in) == '-' && r->in.at + 1 < r->in.text.size &&
+                              r->in.text.text[r->in.at + 1] != ']';
         if (is_range) {
-            r->at++;
+            r->in.at++;
             WK_TRY(read_set(r, true, &is_last_set, &range.last));
             if (is_set || is_last_set) return fail_format(r, "a range needs two characters");
         }
@@ -258,27 +240,27 @@ static wick_status read_choice(reader *r, wk_expr **out);
 
 /* Behind the opening bracket. */
 static wick_status read_group(reader *r, wk_expr **out) {
-    if (peek(r) == '?' && !accept(r, "?:"))
+    if (wk_peek(&r->in) == '?' && !wk_accept(&r->in, "?:"))
         return fail_unsupported(r, "look-around and named groups are");
     if (r->depth == MAX_DEPTH) return fail_format(r, "nested deeper than 100");
     r->depth++;
     WK_TRY(read_choice(r, out));
     r->depth--;
-    return accept(r, ")") ? WICK_OK : fail_format(r, "a group does not end");
+    return wk_accept(&r->in, ")") ? WICK_OK : fail_format(r, "a group does not end");
 }
 
 static wick_status read_atom(reader *r, wk_expr **out) {
     static const wk_code_range ends[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
     bool is_set;
     uint32_t code;
-    if (accept(r, "(")) return read_group(r, out);
-    if (accept(r, "[")) return read_class(r, out);
-    if (accept(r, ".")) {
+    if (wk_accept(&r->in, "(")) return read_group(r, out);
+    if (wk_accept(&r->in, "[")) return read_class(r, out);
+    if (wk_accept(&r->in, ".")) {
         *out = wk_json_class(r->rules, ends, WK_COUNT(ends), true);
         return WICK_OK;
     }
-    if (strchr("^$", peek(r))) return fail_unsupported(r, "an anchor here is");
-    if (strchr("*+?{", peek(r))) return fail_format(r, "nothing to repeat");
+    if (strchr("^$", wk_peek(&r->in))) return fail_unsupported(r, "an anchor here is");
+    if (strchr("*+?{", wk_peek(&r->in))) return fail_format(r, "nothing to repeat");
     r->n_ranges = 0;
     WK_TRY(read_set(r, false, &is_set, &code));
     if (!is_set) WK_TRY(add_ranges(r, &(wk_code_range){code, code}, 1));
@@ -287,40 +269,42 @@ static wick_status read_atom(reader *r, wk_expr **out) {
 }
 
 static wick_status read_count(reader *r, uint32_t *count) {
-    const size_t begin = r->at;
+    const size_t begin = r->in.at;
     *count = 0;
-    for (; peek(r) >= '0' && peek(r) <= '9'; r->at++) {
-        *count = *count * 10 + (uint32_t)(peek(r) - '0');
+    for (; wk_peek(&r->in) >= '0' && wk_peek(&r->in) <= '9'; r->in.at++) {
+        *count = *count * 10 + (uint32_t)(wk_peek(&r->in) - '0');
         if (*count > MAX_REPEAT) return fail_unsupported(r, "more than 100000 repetitions are");
     }
-    return r->at > begin ? WICK_OK : fail_format(r, "a number is expected here");
+    return r->in.at > begin ? WICK_OK : fail_format(r, "a number is expected here");
 }
 
 /* Lazy ones have the same strings. */
 static wick_status read_repeat(reader *r, wk_expr **atom) {
     uint32_t least = 0, most = WK_REPEAT_FOREVER;
-    if (accept(r, "+")) {
+    if (wk_accept(&r->in, "+")) {
         least = 1;
-    } else if (accept(r, "?")) {
+    } else if (wk_accept(&r->in, "?")) {
         most = 1;
-    } else if (accept(r, "{")) {
+    } else if (wk_accept(&r->in, "{")) {
         WK_TRY(read_count(r, &least));
         most = least;
-        if (accept(r, ",")) {
+        if (wk_accept(&r->in, ",")) {
             most = WK_REPEAT_FOREVER;
-            if (peek(r) != '}') WK_TRY(read_count(r, &most));
+            if (wk_peek(&r->in) != '}') WK_TRY(read_count(r, &most));
         }
-        if (!accept(r, "}")) return fail_format(r, "'}' is expected here");
+        if (!wk_accept(&r->in, "}")) return fail_format(r, "'}' is expected here");
         if (most < least) return fail_format(r, "the most repetitions are fewer than the least");
-    } else if (!accept(r, "*")) {
+    } else if (!wk_accept(&r->in, "*")) {
         return WICK_OK;
     }
-    (void)accept(r, "?");
+    (void)wk_accept(&r->in, "?");
     *atom = wk_expr_repeat(r->rules, *atom, least, most);
     return WICK_OK;
 }
 
-static bool is_at_end(const reader *r) { return peek(r) < 0 || peek(r) == '|' || peek(r) == ')'; }
+static bool is_at_end(const reader *r) {
+    return wk_peek(&r->in) < 0 || wk_peek(&r->in) == '|' || wk_peek(&r->in) == ')';
+}
 
 static wk_expr *anything(wk_rules *rules) {
     return wk_expr_repeat(rules, wk_json_character(rules), 0, WK_REPEAT_FOREVER);
@@ -330,10 +314,10 @@ static wick_status read_sequence(reader *r, wk_expr **out) {
     const bool is_outermost = r->depth == 0;
     bool is_anchored = false;
     *out = wk_expr_list(r->rules, WK_EXPR_SEQUENCE);
-    if (is_outermost && !accept(r, "^")) wk_expr_add(*out, anything(r->rules));
+    if (is_outermost && !wk_accept(&r->in, "^")) wk_expr_add(*out, anything(r->rules));
     while (!is_at_end(r) && !is_anchored) {
         wk_expr *atom;
-        is_anchored = is_outermost && accept(r, "$");
+        is_anchored = is_outermost && wk_accept(&r->in, "$");
         if (is_anchored) break;
         WK_TRY(read_atom(r, &atom));
         WK_TRY(read_repeat(r, &atom));
@@ -349,12 +333,13 @@ static wick_status read_choice(reader *r, wk_expr **out) {
         wk_expr *sequence;
         WK_TRY(read_sequence(r, &sequence));
         wk_expr_add(*out, sequence);
-    } while (accept(r, "|"));
+    } while (wk_accept(&r->in, "|"));
     return WICK_OK;
 }
 
 wick_status wk_json_pattern(wk_rules *rules, wk_str pattern, wk_expr **out, wick_error *err) {
-    reader r = {.rules = rules, .text = pattern, .err = err};
+    reader r = {.rules = rules, .in = {.text = pattern}, .err = err};
     WK_TRY(read_choice(&r, out));
-    return r.at == pattern.size ? WICK_OK : fail_format(&r, "a bracket closes what was not opened");
+    return r.in.at == pattern.size ? WICK_OK
+                                   : fail_format(&r, "a bracket closes what was not opened");
 }

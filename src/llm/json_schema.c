@@ -50,10 +50,10 @@ static wk_expr *space(wk_schema *s) {
 }
 
 static wick_status any_value(wk_schema *s, wk_expr **out) {
-    static const wk_schema_rule kinds[] = {WK_SCHEMA_OBJECT, WK_SCHEMA_ARRAY, WK_SCHEMA_STRING,
+    static const wk_schema_rule rules[] = {WK_SCHEMA_OBJECT, WK_SCHEMA_ARRAY, WK_SCHEMA_STRING,
                                            WK_SCHEMA_NUMBER};
     wk_expr *const choice = wk_expr_list(s->rules, WK_EXPR_CHOICE);
-    for (size_t i = 0; i < WK_COUNT(kinds); i++) wk_expr_add(choice, wk_schema_shared(s, kinds[i]));
+    for (size_t i = 0; i < WK_COUNT(rules); i++) wk_expr_add(choice, wk_schema_shared(s, rules[i]));
     wk_expr_add(choice, wk_expr_word(s->rules, "true"));
     wk_expr_add(choice, wk_expr_word(s->rules, "false"));
     wk_expr_add(choice, wk_expr_word(s->rules, "null"));
@@ -61,13 +61,15 @@ static wick_status any_value(wk_schema *s, wk_expr **out) {
     return WICK_OK;
 }
 
-static wick_status shared_body(wk_schema *s, wk_schema_rule rule, wk_expr **out) {
-    static const wk_json empty = {.kind = WK_JSON_OBJECT};
-    switch (rule) {
-    case WK_SCHEMA_STRING: return wk_schema_string(s, &empty, out);
-    case WK_SCHEMA_NUMBER: return wk_schema_number(s, &empty, false, out);
-    case WK_SCHEMA_ARRAY: return wk_schema_array(s, &empty, out);
-    case WK_SCHEMA_OBJECT: return wk_schema_object(s, &empty, out);
+/* A schema of which the type is known. */
+static wick_status compile_kind(wk_schema *s, const wk_json *schema, wk_schema_rule kind,
+                                wk_expr **out) {
+    switch (kind) {
+    case WK_SCHEMA_STRING: return wk_schema_string(s, schema, out);
+    case WK_SCHEMA_NUMBER:
+    case WK_SCHEMA_INTEGER: return wk_schema_number(s, schema, kind == WK_SCHEMA_INTEGER, out);
+    case WK_SCHEMA_ARRAY: return wk_schema_array(s, schema, out);
+    case WK_SCHEMA_OBJECT: return wk_schema_object(s, schema, out);
     case WK_SCHEMA_VALUE: return any_value(s, out);
     case WK_SCHEMA_SPACE:
     case WK_SCHEMA_RULES: break;
@@ -78,12 +80,14 @@ static wick_status shared_body(wk_schema *s, wk_schema_rule rule, wk_expr **out)
 
 /* None of them can fail but for want of memory, which rules->failed tells. */
 wk_expr *wk_schema_shared(wk_schema *s, wk_schema_rule rule) {
-    static const char *const names[] = {"space", "string", "number", "array", "object", "value"};
+    static const wk_json empty = {.kind = WK_JSON_OBJECT};
+    static const char *const names[] = {"space", "string", "number", "integer",
+                                        "array", "object", "value"};
     if (s->shared[rule] == 0) {
         wk_expr *body = NULL;
         s->shared[rule] = wk_rules_add(s->rules, wk_str_of(names[rule]));
         if (s->rules->failed) return NULL;
-        if (shared_body(s, rule, &body) != WICK_OK) s->rules->failed = true;
+        if (compile_kind(s, &empty, rule, &body) != WICK_OK) s->rules->failed = true;
         s->rules->items[s->shared[rule]].body = body;
     }
     return wk_expr_rule(s->rules, s->shared[rule]);
@@ -193,7 +197,7 @@ static bool fits_type(const wk_json *value, const wk_json *type) {
     return false;
 }
 
-/* enum and const. Only a type may stand beside them. */
+/* enum and const, or what is in both. Only a type may stand beside them. */
 static wick_status compile_constants(wk_schema *s, const wk_json *schema, unsigned groups,
                                      wk_expr **out) {
     const wk_json *const constant = wk_json_get(schema, "const"),
@@ -202,24 +206,39 @@ static wick_status compile_constants(wk_schema *s, const wk_json *schema, unsign
     const char *const keyword = constant ? "const" : "enum";
     if (list && list->kind != WK_JSON_ARRAY)
         return wk_schema_fail(s, WICK_ERR_FORMAT, "enum", "must be a list");
-    if ((constant && list) || (groups & ~(unsigned)(WK_SCHEMA_NOTES | WK_SCHEMA_GENERAL)))
+    if (groups & ~(unsigned)(WK_SCHEMA_NOTES | WK_SCHEMA_GENERAL))
         return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, keyword,
                               "beside other keywords than 'type' is not supported");
     *out = wk_expr_list(s->rules, WK_EXPR_CHOICE);
-    for (const wk_json *value = constant ? constant : list->child; value;
-         value = constant ? NULL : value->next)
-        if (fits_type(value, type)) wk_expr_add(*out, wk_schema_literal(s, value));
+    for (const wk_json *value = list ? list->child : constant; value;
+         value = list ? value->next : NULL) {
+        const bool is_meant = !list || !constant || wk_json_is_equal(value, constant);
+        if (is_meant && fits_type(value, type)) wk_expr_add(*out, wk_schema_literal(s, value));
+    }
     if (*out && !(*out)->first && !s->rules->failed)
         return wk_schema_fail(s, WICK_ERR_VALUE, keyword, "leaves no value");
     return WICK_OK;
 }
 
-static wick_status compile_type(wk_schema *s, const wk_json *schema, wk_str type, wk_expr **out) {
-    if (wk_str_is(type, "object")) return wk_schema_object(s, schema, out);
-    if (wk_str_is(type, "array")) return wk_schema_array(s, schema, out);
-    if (wk_str_is(type, "string")) return wk_schema_string(s, schema, out);
-    if (wk_str_is(type, "number")) return wk_schema_number(s, schema, false, out);
-    if (wk_str_is(type, "integer")) return wk_schema_number(s, schema, true, out);
+static const struct {
+    const char *name;
+    unsigned group;     /* of the keywords that say more about it */
+    wk_schema_rule any; /* without them */
+} kinds[] = {{"object", WK_SCHEMA_OF_OBJECTS, WK_SCHEMA_OBJECT},
+             {"array", WK_SCHEMA_OF_ARRAYS, WK_SCHEMA_ARRAY},
+             {"string", WK_SCHEMA_OF_STRINGS, WK_SCHEMA_STRING},
+             {"number", WK_SCHEMA_OF_NUMBERS, WK_SCHEMA_NUMBER},
+             {"integer", WK_SCHEMA_OF_NUMBERS, WK_SCHEMA_INTEGER}};
+
+/* groups: of the keywords of the schema. */
+static wick_status compile_type(wk_schema *s, const wk_json *schema, unsigned groups, wk_str type,
+                                wk_expr **out) {
+    for (size_t i = 0; i < WK_COUNT(kinds); i++) {
+        if (!wk_str_is(type, kinds[i].name)) continue;
+        if (groups & kinds[i].group) return compile_kind(s, schema, kinds[i].any, out);
+        *out = wk_schema_shared(s, kinds[i].any);
+        return WICK_OK;
+    }
     *out = wk_expr_list(s->rules, WK_EXPR_CHOICE);
     if (wk_str_is(type, "null")) {
         wk_expr_add(*out, wk_expr_word(s->rules, "null"));
@@ -236,18 +255,11 @@ static wick_status compile_type(wk_schema *s, const wk_json *schema, wk_str type
 /* Without a type, keywords say which types are meant. */
 static wick_status compile_untyped(wk_schema *s, const wk_json *schema, unsigned groups,
                                    wk_expr **out) {
-    static const struct {
-        unsigned group;
-        const char *type;
-    } kinds[] = {{WK_SCHEMA_OF_OBJECTS, "object"},
-                 {WK_SCHEMA_OF_ARRAYS, "array"},
-                 {WK_SCHEMA_OF_STRINGS, "string"},
-                 {WK_SCHEMA_OF_NUMBERS, "number"}};
     *out = wk_expr_list(s->rules, WK_EXPR_CHOICE);
     for (size_t i = 0; i < WK_COUNT(kinds); i++) {
         wk_expr *one;
-        if (!(groups & kinds[i].group)) continue;
-        WK_TRY(compile_type(s, schema, wk_str_of(kinds[i].type), &one));
+        if (!(groups & kinds[i].group) || kinds[i].any == WK_SCHEMA_INTEGER) continue;
+        WK_TRY(compile_kind(s, schema, kinds[i].any, &one));
         wk_expr_add(*out, one);
     }
     if (*out && !(*out)->first) *out = wk_schema_shared(s, WK_SCHEMA_VALUE);
@@ -258,7 +270,7 @@ static wick_status compile_types(wk_schema *s, const wk_json *schema, unsigned g
                                  wk_expr **out) {
     const wk_json *const type = wk_json_get(schema, "type");
     if (!type) return compile_untyped(s, schema, groups, out);
-    if (type->kind == WK_JSON_STRING) return compile_type(s, schema, type->string, out);
+    if (type->kind == WK_JSON_STRING) return compile_type(s, schema, groups, type->string, out);
     if (type->kind != WK_JSON_ARRAY || !type->child)
         return wk_schema_fail(s, WICK_ERR_FORMAT, "type", "must be a text or a list of texts");
     *out = wk_expr_list(s->rules, WK_EXPR_CHOICE);
@@ -266,7 +278,7 @@ static wick_status compile_types(wk_schema *s, const wk_json *schema, unsigned g
         wk_expr *one;
         if (item->kind != WK_JSON_STRING)
             return wk_schema_fail(s, WICK_ERR_FORMAT, "type", "must be a text or a list of texts");
-        WK_TRY(compile_type(s, schema, item->string, &one));
+        WK_TRY(compile_type(s, schema, groups, item->string, &one));
         wk_expr_add(*out, one);
     }
     return WICK_OK;

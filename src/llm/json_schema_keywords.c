@@ -28,6 +28,10 @@ static const struct {
     {"deprecated", WK_SCHEMA_NOTES},
     {"readOnly", WK_SCHEMA_NOTES},
     {"writeOnly", WK_SCHEMA_NOTES},
+    {"contentEncoding", WK_SCHEMA_NOTES},
+    {"contentMediaType", WK_SCHEMA_NOTES},
+    {"discriminator", WK_SCHEMA_NOTES}, /* of OpenAPI, as is the next one */
+    {"nullable", WK_SCHEMA_NOTES},      /* allows null besides: no schema has to make use of it */
     {"type", WK_SCHEMA_GENERAL},
     {"enum", WK_SCHEMA_GENERAL},
     {"const", WK_SCHEMA_GENERAL},
@@ -58,18 +62,22 @@ static bool has_no_effect(const wk_json *item) {
     return wk_str_is(item->key, "uniqueItems") && item->kind == WK_JSON_BOOL && !item->boolean;
 }
 
+/* 0: there is no such keyword. */
+static unsigned group_of(const wk_json *item) {
+    for (size_t i = 0; i < WK_COUNT(keywords); i++)
+        if (wk_str_is(item->key, keywords[i].name)) return keywords[i].group;
+    const bool is_private = item->key.size > 2 && memcmp(item->key.text, "x-", 2) == 0;
+    return is_private || has_no_effect(item) ? WK_SCHEMA_NOTES : 0;
+}
+
 wick_status wk_schema_check_keywords(const wk_schema *s, const wk_json *schema, unsigned *groups) {
     *groups = 0;
     for (const wk_json *item = schema->child; item; item = item->next) {
-        size_t i = 0;
-        while (i < WK_COUNT(keywords) && !wk_str_is(item->key, keywords[i].name)) i++;
-        const bool is_note =
-            has_no_effect(item) || (item->key.size > 2 && memcmp(item->key.text, "x-", 2) == 0);
-        if (i < WK_COUNT(keywords))
-            *groups |= keywords[i].group;
-        else if (!is_note)
+        const unsigned group = group_of(item);
+        if (group == 0)
             return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, wk_str_show(item->key).text,
                                   "is not supported");
+        *groups |= group;
     }
     return WICK_OK;
 }
@@ -134,12 +142,8 @@ static wick_status fail_memory(const wk_schema *s) {
 static wk_json *append(wk_schema *s, wk_json *list, const wk_json *item) {
     wk_json *const copy = wk_arena_array(s->rules->arena, 1, sizeof *copy);
     if (!copy) return NULL;
-    wk_json **link = &list->child;
-    while (*link) link = &(*link)->next;
     *copy = *item;
-    copy->next = NULL;
-    *link = copy;
-    list->count++;
+    wk_json_append(list, copy);
     return copy;
 }
 
@@ -161,8 +165,10 @@ wick_status wk_schema_without(wk_schema *s, const wk_json *schema, const char *k
                               wk_json **out) {
     *out = make(s, WK_JSON_OBJECT, schema->key);
     if (!*out) return fail_memory(s);
-    for (const wk_json *item = schema->child; item; item = item->next)
-        if (!wk_str_is(item->key, keyword) && !append(s, *out, item)) return fail_memory(s);
+    for (const wk_json *item = schema->child; item; item = item->next) {
+        if (wk_str_is(item->key, keyword) || group_of(item) == WK_SCHEMA_NOTES) continue;
+        if (!append(s, *out, item)) return fail_memory(s);
+    }
     return WICK_OK;
 }
 
@@ -272,9 +278,6 @@ static wick_status join_keyword(wk_schema *s, wk_json *a, const wk_json *b) {
     static const char *const most[] = {"maximum", "exclusiveMaximum", "maxLength", "maxItems"};
     const bool are_numbers = a->kind == WK_JSON_NUMBER && b->kind == WK_JSON_NUMBER;
     if (wk_json_is_equal(a, b)) return WICK_OK;
-    for (size_t i = 0; i < WK_COUNT(keywords); i++)
-        if (keywords[i].group == WK_SCHEMA_NOTES && wk_str_is(a->key, keywords[i].name))
-            return WICK_OK;
     for (size_t i = 0; i < WK_COUNT(least) && are_numbers; i++) {
         const bool is_least = wk_str_is(a->key, least[i]);
         if (!is_least && !wk_str_is(a->key, most[i])) continue;
@@ -336,6 +339,7 @@ wick_status wk_schema_merge(wk_schema *s, const wk_json *a, const wk_json *b, wk
     if (!*out) return fail_memory(s);
     WK_TRY(append_all(s, *out, a));
     for (const wk_json *item = b->child; item; item = item->next) {
+        if (group_of(item) == WK_SCHEMA_NOTES) continue;
         wk_json *const known = find(*out, item->key);
         if (known)
             WK_TRY(join_keyword(s, known, item));

@@ -11,6 +11,7 @@ typedef enum wk_schema_rule {
     WK_SCHEMA_SPACE,
     WK_SCHEMA_STRING,
     WK_SCHEMA_NUMBER,
+    WK_SCHEMA_INTEGER,
     WK_SCHEMA_ARRAY,
     WK_SCHEMA_OBJECT,
     WK_SCHEMA_VALUE,
@@ -51,9 +52,9 @@ wick_status wk_schema_count(const wk_schema *s, const wk_json *schema, const cha
 wick_status wk_schema_check_keywords(const wk_schema *s, const wk_json *schema, unsigned *groups);
 /* What "#/..." names; WICK_ERR_FORMAT when there is no such thing. */
 wick_status wk_schema_find(const wk_schema *s, wk_str reference, const wk_json **out);
-/* A schema that accepts what both accept. */
+/* A schema that accepts what both accept; a comes from here or from wk_schema_without. */
 wick_status wk_schema_merge(wk_schema *s, const wk_json *a, const wk_json *b, wk_json **out);
-/* A copy without a keyword. */
+/* A copy without a keyword, and without those that say nothing about values. */
 wick_status wk_schema_without(wk_schema *s, const wk_json *schema, const char *keyword,
                               wk_json **out);
 /* Whether it is certain that no value is accepted by both. */
@@ -64,7 +65,7 @@ bool wk_json_is_equal(const wk_json *a, const wk_json *b);
 wick_status wk_schema_string(wk_schema *s, const wk_json *schema, wk_expr **out);
 wick_status wk_schema_number(wk_schema *s, const wk_json *schema, bool is_integer, wk_expr **out);
 wick_status wk_schema_array(wk_schema *s, const wk_json *schema, wk_expr **out);
-/* One value as compact JSON. */
+/* One value, its members in this order. */
 wk_expr *wk_schema_literal(wk_schema *s, const wk_json *value);
 wk_expr *wk_schema_sequence(wk_schema *s, wk_expr *const *parts, size_t n);
 

@@ -223,17 +223,24 @@ static wk_expr *number_literal(wk_schema *s, const wk_json *value) {
     return wk_expr_word(s->rules, text);
 }
 
+/* A sign, and the space behind it. */
+static void add_sign(wk_schema *s, wk_expr *list, const char *sign) {
+    wk_expr_add(list, wk_expr_word(s->rules, sign));
+    wk_expr_add(list, wk_schema_shared(s, WK_SCHEMA_SPACE));
+}
+
 static wk_expr *list_literal(wk_schema *s, const wk_json *value) {
     const bool is_object = value->kind == WK_JSON_OBJECT;
     wk_expr *const list = wk_expr_list(s->rules, WK_EXPR_SEQUENCE);
-    wk_expr_add(list, wk_expr_word(s->rules, is_object ? "{" : "["));
+    add_sign(s, list, is_object ? "{" : "[");
     for (const wk_json *item = value->child; item; item = item->next) {
-        if (item != value->child) wk_expr_add(list, wk_expr_word(s->rules, ","));
+        if (item != value->child) add_sign(s, list, ",");
         if (is_object) {
             wk_expr_add(list, quoted(s, wk_json_literal(s->rules, item->key)));
-            wk_expr_add(list, wk_expr_word(s->rules, ":"));
+            add_sign(s, list, ":");
         }
         wk_expr_add(list, wk_schema_literal(s, item));
+        wk_expr_add(list, wk_schema_shared(s, WK_SCHEMA_SPACE));
     }
     wk_expr_add(list, wk_expr_word(s->rules, is_object ? "}" : "]"));
     return list;

@@ -102,11 +102,11 @@ static wick_status start(wick_judging *j, const uint32_t *ids, size_t n,
             return wk_fail_memory(err, j->most_scored * sizeof *j->divergences, 0, "divergences");
     }
     WK_TRY(copy_ids(j, ids, err));
-    const wick_session_desc session = {.context_length = j->context_length,
-                                       .chunk_length = desc->chunk_length,
-                                       .cache = desc->cache,
-                                       .logits = WICK_LOGITS_ALL};
-    for (size_t i = 0; i < j->n_readers; i++)
+    wick_session_desc session = {.context_length = j->context_length,
+                                 .chunk_length = desc->chunk_length,
+                                 .cache = desc->cache,
+                                 .logits = WICK_LOGITS_ALL};
+    for (size_t i = 0; i < j->n_readers; i++, session.cache = WICK_CACHE_AUTO)
         WK_TRY(wick_session_open(j->readers[i].model, &session, &j->readers[i].session, err));
     return WICK_OK;
 }

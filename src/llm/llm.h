@@ -34,7 +34,6 @@ struct wick_model {
     wk_gguf_parser *parser;
     const wk_gguf *gguf; /* of parser */
     wk_model *model;
-    wk_arena arena; /* the vocabulary's arrays */
     wick_tokenizer *tokenizer;
     wk_token_trie trie; /* grammar.c; made for the first grammar */
     wick_source source; /* close NULL: closed; stays open while it is needed, see load.c */
@@ -58,6 +57,8 @@ void wk_loading_free(wick_model_loading *loading);
 
 /* file.c */
 const wk_gguf *wk_file_gguf(const wick_file *file);
+/* file_writer.c: WICK_ERR_STATE: path is there already, and not to be replaced. */
+wick_status wk_file_check_new(const char *path, bool replace, wick_error *err);
 
 /* info.c: model->info from the header; and types of matrices that are multiplied by device as they
  * lie in the file, because no fast kernel has a layout for them. */
@@ -69,16 +70,18 @@ void wk_info_note_slow_type(wick_model *model, const wick_device *device, wick_d
 wick_status wk_read_header(wk_heap *heap, wick_source *source, wk_gguf_parser **out,
                            wick_error *err);
 
-/* vocabulary.c: the tokenizer that the metadata describes. Arrays are made in arena; they and gguf
- * must outlive the tokenizer. */
-wick_status wk_tokenizer_from_gguf(wk_heap *heap, wk_arena *arena, const wk_gguf *gguf,
-                                   wick_tokenizer **out, wick_error *err);
+/* vocabulary.c: the tokenizer that the metadata describes, with its arrays: gguf must outlive it.
+ */
+wick_status wk_tokenizer_from_gguf(wk_heap *heap, const wk_gguf *gguf, wick_tokenizer **out,
+                                   wick_error *err);
 
 /* preflight.c: what a session of this desc (NULL: of the defaults) needs. */
 wk_runner_desc wk_runner_describe(const wk_hparams *hparams, wick_math math,
                                   const wick_session_desc *desc);
 /* preflight.c: the cache of such a session. */
 wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc *session);
+/* runner.c: what the device says of a failure goes to err; returns status. */
+wick_status wk_take_device_error(wick_device *device, wick_status status, wick_error *err);
 /* The last n layers on device, all others before them on host; 0: all on host. */
 wk_placement wk_placement_of(const wk_model *model, uint32_t n, wick_device *host,
                              wick_device *device);

@@ -152,8 +152,7 @@ static wick_status step_compiled(wick_model_loading *l) {
 
 static wick_status step_vocabulary(wick_model_loading *l) {
     wick_model *const model = l->model;
-    WK_TRY(wk_tokenizer_from_gguf(model->heap, &model->arena, model->gguf, &model->tokenizer,
-                                  &l->error));
+    WK_TRY(wk_tokenizer_from_gguf(model->heap, model->gguf, &model->tokenizer, &l->error));
     const uint32_t n_tokens = wick_tokenizer_size(model->tokenizer);
     if (n_tokens != model->info.n_vocab)
         return wk_fail(&l->error, WICK_ERR_FORMAT,
@@ -392,7 +391,6 @@ static wick_status start(wick_device *device, wick_source *source, const wick_mo
                           .source = *source,
                           .no_map = desc != NULL && desc->no_map,
                           .no_warm_up = desc != NULL && desc->no_warm_up};
-    wk_arena_init(&model->arena, heap, 0);
     *l = (wick_model_loading){
         .model = model, .placing = wk_placing_of(desc), .status = WICK_PENDING};
     if (desc != NULL && desc->sessions != NULL) l->sessions = *desc->sessions;

@@ -12,7 +12,6 @@ void wick_model_close(wick_model *model) {
     wk_model_free(model->model);
     wk_token_trie_free(&model->trie);
     wk_tokenizer_free(model->heap, model->tokenizer);
-    wk_arena_release(&model->arena);
     if (model->source.close != NULL) model->source.close(&model->source);
     wk_loading_free(model->loading);
     wk_gguf_parser_free(model->parser);

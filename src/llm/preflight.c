@@ -1,20 +1,27 @@
 /* llm/preflight.c: what a model will need, from its header alone. */
 #include "llm/llm.h"
 
+static wick_dtype cache_dtype(wick_cache cache, wick_math math) {
+    switch (cache) {
+    case WICK_CACHE_F32: return WICK_F32;
+    case WICK_CACHE_F16: return WICK_F16;
+    case WICK_CACHE_Q8_0: return WICK_Q8_0;
+    case WICK_CACHE_Q4_0: return WICK_Q4_0;
+    default: return math == WICK_MATH_FAST ? WICK_F16 : WICK_F32;
+    }
+}
+
 wk_runner_desc wk_runner_describe(const wk_hparams *hparams, wick_math math,
                                   const wick_session_desc *desc) {
     static const wick_session_desc defaults;
     if (desc == NULL) desc = &defaults;
-    const bool is_fast = math == WICK_MATH_FAST;
-    const bool is_half =
-        desc->cache == WICK_CACHE_F16 || (desc->cache == WICK_CACHE_AUTO && is_fast);
     const uint32_t context = hparams->context_length < WK_DEFAULT_CONTEXT
                                  ? hparams->context_length
                                  : (uint32_t)WK_DEFAULT_CONTEXT;
     wk_runner_desc runner = {
         .context_length = desc->context_length > 0 ? desc->context_length : context,
         .chunk_length = desc->chunk_length > 0 ? desc->chunk_length : WK_DEFAULT_CHUNK,
-        .cache_dtype = is_half ? WICK_F16 : WICK_F32,
+        .cache_dtype = cache_dtype(desc->cache, math),
         .outputs = WK_OUTPUTS_LAST};
     if (hparams->is_bidirectional) runner.chunk_length = runner.context_length;
     if (desc->logits == WICK_LOGITS_ALL) runner.outputs = WK_OUTPUTS_ALL;
@@ -179,8 +186,20 @@ static void predict_placement(wk_model *model, const wk_gguf *gguf, const wick_d
         find_whole_context(model, gguf, device, info.memory_available, *session);
 }
 
-wick_status wick_predict(const wick_file *file, const wick_device *device, uint32_t context_length,
-                         wick_prediction *prediction, wick_error *error) {
+static void predict(wk_model *model, const wk_gguf *gguf, const wick_device *device,
+                    const wk_runner_desc *session, wick_prediction *prediction) {
+    prediction->context_length = session->context_length;
+    prediction->weight_bytes = predict_weights(model, gguf, device, 0, wk_weight_bytes);
+    prediction->cache_bytes = predict_cache(model, 0, session);
+    prediction->activation_bytes = predict_activations(model, session);
+    prediction->total_bytes = prediction->weight_bytes + prediction->cache_bytes +
+                              prediction->activation_bytes + predict_metadata(gguf) + PROCESS_BYTES;
+    predict_placement(model, gguf, device, session, prediction);
+}
+
+wick_status wick_predict(const wick_file *file, const wick_device *device,
+                         const wick_session_desc *desc, wick_prediction *prediction,
+                         wick_error *error) {
     if (file == NULL || device == NULL || prediction == NULL)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_predict: an argument is NULL");
     *prediction = (wick_prediction){0};
@@ -190,16 +209,10 @@ wick_status wick_predict(const wick_file *file, const wick_device *device, uint3
     wk_model *model;
     WK_TRY(wk_model_make(&heap, gguf, &model, error));
 
-    const wick_session_desc desc = {.context_length = context_length};
     const wk_runner_desc session =
-        wk_runner_describe(wk_model_hparams(model), wick_device_math(device), &desc);
-    prediction->context_length = session.context_length;
-    prediction->weight_bytes = predict_weights(model, gguf, device, 0, wk_weight_bytes);
-    prediction->cache_bytes = predict_cache(model, 0, &session);
-    prediction->activation_bytes = predict_activations(model, &session);
-    prediction->total_bytes = prediction->weight_bytes + prediction->cache_bytes +
-                              prediction->activation_bytes + predict_metadata(gguf) + PROCESS_BYTES;
-    predict_placement(model, gguf, device, &session, prediction);
+        wk_runner_describe(wk_model_hparams(model), wick_device_math(device), desc);
+    const wick_status status = wk_model_check_cache(model, session.cache_dtype, error);
+    if (status == WICK_OK) predict(model, gguf, device, &session, prediction);
     wk_model_free(model);
-    return WICK_OK;
+    return status;
 }

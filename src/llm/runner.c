@@ -4,6 +4,7 @@
 #include "model/rope.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum {
     MAX_CHUNK = 8192,
@@ -174,6 +175,7 @@ static wick_status begin_runner(const wick_model *model, const wk_runner_desc *d
     if (desc->context_length > INT32_MAX)
         return wk_fail(err, WICK_ERR_VALUE, "a context of %u tokens: at most %d",
                        desc->context_length, INT32_MAX);
+    WK_TRY(wk_model_check_cache(model->model, desc->cache_dtype, err));
     *runner = (wk_runner){
         .device = model->device,
         .net = model->model,
@@ -186,11 +188,11 @@ static wick_status begin_runner(const wick_model *model, const wk_runner_desc *d
     return WICK_OK;
 }
 
-/* What the device says of a failure. */
-static wick_status take_error(wick_device *device, wick_status status, wick_error *err) {
-    wick_error sticky;
-    if (wick_device_error(device, &sticky) != WICK_OK && err && err->status == WICK_OK)
-        *err = sticky;
+wick_status wk_take_device_error(wick_device *device, wick_status status, wick_error *err) {
+    wick_error sticky = {.status = WICK_OK};
+    if (wick_device_error(device, &sticky) == WICK_OK)
+        return wk_fail(err, status, "%s", wick_status_text(status));
+    if (err && err->status == WICK_OK) *err = sticky;
     return status;
 }
 
@@ -210,7 +212,7 @@ wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_run
     if (status == WICK_OK) status = make_stages(runner);
     if (status != WICK_OK) {
         wk_runner_free(runner);
-        return take_error(model->device, status, err);
+        return wk_take_device_error(model->device, status, err);
     }
     *out = runner;
     return WICK_OK;
@@ -258,9 +260,8 @@ static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
 }
 
 bool wk_runner_can_return(const wk_runner *runner, uint32_t first) {
-    const uint32_t window = runner->hparams->window;
-    if (!has_window_blocks(runner)) return true;
-    return runner->window_begin + window <= first + 1 || runner->window_begin == 0;
+    const uint32_t begin = runner->window_begin;
+    return begin == 0 || begin + runner->hparams->window <= first + 1;
 }
 
 uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs) {
@@ -300,7 +301,7 @@ wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, ui
             status = pass_on(&runner, i,
                              wk_stage_rehearse(model->model, i, &runner.cache, &runner.batch));
     *n_rows = *n_rows < runner.max_rows ? 2 * *n_rows : 0;
-    return status == WICK_OK ? WICK_OK : take_error(model->device, status, err);
+    return status == WICK_OK ? WICK_OK : wk_take_device_error(model->device, status, err);
 }
 
 /* Of layers with a window: a block that one of a later position needs is given to it. */
@@ -312,9 +313,6 @@ static void describe_windows(wk_runner *runner, uint32_t n, uint32_t first) {
         batch->words[batch->window_slots + i] = i < n ? (first + i) % n_slots : WK_NO_ROW;
     for (uint32_t i = 0; i < batch->layout.n_blocks; i++)
         batch->words[batch->window_tables + i] = i % n_blocks;
-    const uint32_t end = (first + n - 1) / WK_BLOCK_SIZE + 1; /* of the blocks in use */
-    const uint32_t begin = end > n_blocks ? (end - n_blocks) * WK_BLOCK_SIZE : 0;
-    if (first == 0 || begin > runner->window_begin) runner->window_begin = begin;
 }
 
 static void describe(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first) {
@@ -333,6 +331,7 @@ static void describe(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_
     words[l->states] = 0; /* the one slot there is */
     for (uint32_t i = 0; i < l->n_blocks; i++) words[l->tables + i] = i;
     describe_windows(runner, n, first);
+    wk_runner_resume(runner, first + n, first > 0 ? runner->window_begin : 0);
     for (uint32_t i = 0; i < runner->hparams->n_ropes; i++)
         wk_rope_rows(
             &runner->hparams->rope[i],
@@ -383,6 +382,36 @@ wick_status wk_runner_poll(wk_runner *runner) {
 const float *wk_runner_logits(const wk_runner *runner, uint32_t i) {
     assert(i < runner->max_outputs);
     return runner->batch.logits + i * row_length(runner);
+}
+
+/* --- What it holds --- */
+
+wk_cache_desc wk_runner_cache(const wk_runner *runner) { return runner->cache; }
+
+const wk_state *wk_runner_state(const wk_runner *runner, uint32_t layer) {
+    const wk_model_stage *const stages = wk_model_placement(runner->net)->stages;
+    uint32_t i = 0;
+    while (layer >= stages[i].first + stages[i].count) i++;
+    return wk_stage_state(runner->stages[i]);
+}
+
+uint32_t wk_runner_window_begin(const wk_runner *runner) { return runner->window_begin; }
+
+uint32_t wk_runner_window_room(const wk_runner *runner, uint32_t n) {
+    const uint32_t n_blocks = runner->cache.n_window_blocks;
+    const uint32_t n_used = (n + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE;
+    return n_blocks > 0 && n_used > n_blocks ? (n_used - n_blocks) * WK_BLOCK_SIZE : 0;
+}
+
+void wk_runner_resume(wk_runner *runner, uint32_t n, uint32_t window_begin) {
+    const uint32_t least = wk_runner_window_room(runner, n);
+    runner->window_begin = window_begin > least ? window_begin : least;
+}
+
+wick_status wk_runner_set_logits(wk_runner *runner, const void *logits) {
+    WK_TRY(reserve_logits(runner, 1));
+    memcpy(runner->batch.logits, logits, row_length(runner) * sizeof *runner->batch.logits);
+    return WICK_OK;
 }
 
 uint64_t wk_runner_cache_bytes(const wk_runner *runner) {

@@ -40,6 +40,20 @@ wick_status wk_runner_poll(wk_runner *runner);
  * next start. */
 const float *wk_runner_logits(const wk_runner *runner, uint32_t i);
 
+/* For who saves and loads what a runner holds; no batch may be running. */
+
+wk_cache_desc wk_runner_cache(const wk_runner *runner);
+/* The state that layer is part of; NULL: its device was lost. */
+const wk_state *wk_runner_state(const wk_runner *runner, uint32_t layer);
+/* The first position whose keys and values layers with a window have. */
+uint32_t wk_runner_window_begin(const wk_runner *runner);
+/* As many of them as they have room for, where n positions are there. */
+uint32_t wk_runner_window_room(const wk_runner *runner, uint32_t n);
+/* n positions are in the cache from now on; those of layers with a window from window_begin on. */
+void wk_runner_resume(wk_runner *runner, uint32_t n, uint32_t window_begin);
+/* The logits of the last token, f32 [n_vocab], at any address. WICK_ERR_OUT_OF_MEMORY. */
+wick_status wk_runner_set_logits(wk_runner *runner, const void *logits);
+
 uint64_t wk_runner_cache_bytes(const wk_runner *runner);
 
 #endif

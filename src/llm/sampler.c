@@ -44,6 +44,7 @@ wick_status wk_sampler_make(wk_heap *heap, const wick_sampler_desc *desc,
     out->desc.dry_breakers = NULL;
     out->desc.grammar = out->desc.json_schema = NULL;
     WK_TRY(make_scratch(heap, out, err));
+    out->is_seeded = desc->seed != 0;
     out->rng = (wk_rng){.seed = out->desc.seed};
     wk_sampler_reset(out);
     return WICK_OK;
@@ -62,6 +63,13 @@ void wk_sampler_free(wk_heap *heap, wk_sampler *sampler) {
 
 void wk_sampler_reset(wk_sampler *sampler) {
     wk_mirostat_reset(&sampler->mirostat, &sampler->desc);
+}
+
+void wk_sampler_resume(wk_sampler *sampler, wk_rng rng, double mirostat_most) {
+    if (sampler->mirostat.tau > 0) sampler->mirostat.most = mirostat_most;
+    if (sampler->is_seeded && sampler->desc.seed != rng.seed) return;
+    sampler->rng = rng;
+    sampler->desc.seed = rng.seed;
 }
 
 void wk_sampler_begin_text(wk_sampler *sampler) {

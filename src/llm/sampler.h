@@ -23,6 +23,7 @@ typedef struct wk_sampler {
     wk_dry dry;
     wk_mirostat mirostat;
     wk_rng rng;
+    bool is_seeded;      /* by its desc, not by the system */
     wk_matcher *matcher; /* owned; put here after the sampler was made; NULL: any token will do */
 } wk_sampler;
 
@@ -38,6 +39,9 @@ wick_status wk_sampler_make(wk_heap *heap, const wick_sampler_desc *desc,
 void wk_sampler_free(wk_heap *heap, wk_sampler *sampler);
 /* Another sequence begins. Random numbers go on. */
 void wk_sampler_reset(wk_sampler *sampler);
+/* Goes on as another sampler did, where that had this state; one that was seeded otherwise keeps
+ * its own random numbers. */
+void wk_sampler_resume(wk_sampler *sampler, wk_rng rng, double mirostat_most);
 /* The next token is the first that the grammar is about. */
 void wk_sampler_begin_text(wk_sampler *sampler);
 /* Does what can be done before there are logits. */

@@ -1,52 +1,13 @@
 /* llm/session.c: a sequence of tokens and the machine that steps it: read the prompt, choose, let
  * text out, and again. */
+#include "llm/session_struct.h"
+
 #include "llm/grammar.h"
 #include "llm/logprobs.h"
-#include "llm/runner.h"
-#include "llm/sampler.h"
-#include "llm/stop.h"
-
 #include "sys/clock.h"
-
-#include <wick/session.h>
 
 #include <assert.h>
 #include <string.h>
-
-struct wick_session {
-    wick_model *model;
-    const wick_tokenizer *tokenizer;
-    wk_runner *runner;
-    wk_sampler sampler;
-    wk_stop stop;
-    wick_detokenizer detokenizer;
-    char *piece; /* [piece_capacity] text of one token */
-    size_t piece_capacity;
-
-    uint32_t context_length, max_tokens;
-    bool ignore_end;
-    wk_outputs outputs;     /* of every batch: all logits or states; else LAST, of the last one */
-    wick_logprob *logprobs; /* [1 + n_logprobs] of the last token; NULL: not asked for */
-    uint32_t n_logprobs;
-
-    uint32_t *tokens;      /* [context_length] */
-    uint32_t n_tokens;     /* known */
-    uint32_t n_computed;   /* of these, computed */
-    uint32_t n_cached;     /* of these, in the cache: after a loss they are computed again */
-    uint32_t n_running;    /* in the batch that is running */
-    uint32_t n_batch_rows; /* logits rows of the last batch, in these modes */
-    uint32_t n_rows;       /* of these, not shown yet */
-    bool has_logits;       /* of the last token: choose from them */
-    size_t n_out;          /* held text that the last event showed */
-    wick_end_reason ended; /* NONE: going on */
-    wick_status failed;
-    bool drops_batch; /* the batch that is running is forgotten when it ends */
-    bool has_told;    /* the device may still hold an error of this session */
-
-    uint32_t n_prompt, n_generated, n_reused, n_since_prompt;
-    uint64_t started_ns; /* of the step that is running */
-    uint64_t prompt_ns, generate_ns, first_token_ns, appended_ns;
-};
 
 /* --- Opening --- */
 
@@ -126,7 +87,7 @@ static wick_status check_kind(const wick_model *model, const wick_session_desc *
     if (!wk_model_hparams(model->model)->is_bidirectional || desc->logits == WICK_LOGITS_STATES)
         return WICK_OK;
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "the model is an encoder: it gives embeddings of a text, no text");
+                   "the model is an encoder: it can embed a text (wick embed), not continue it");
 }
 
 wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
@@ -139,7 +100,7 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
     if (desc->n_stop > 0 && !desc->stop)
         return wk_fail(error, WICK_ERR_ARGUMENT, "%zu stop strings were announced, none given",
                        desc->n_stop);
-    if ((uint32_t)desc->cache > WICK_CACHE_F16 || (uint32_t)desc->logits > WICK_LOGITS_STATES)
+    if ((uint32_t)desc->cache > WICK_CACHE_Q4_0 || (uint32_t)desc->logits > WICK_LOGITS_STATES)
         return wk_fail(error, WICK_ERR_VALUE, "there is no such cache or logits mode");
     const wk_runner_desc runner =
         wk_runner_describe(wk_model_hparams(model->model), wick_device_math(model->device), desc);
@@ -181,14 +142,15 @@ static wick_status tell(wick_session *s, wick_status status) {
     return status;
 }
 
-static void forget_error(wick_session *s) {
+void wk_session_forget_error(wick_session *session) {
+    wick_session *const s = session;
     if (s->has_told) (void)wick_device_error(s->model->device, NULL);
     s->has_told = false;
 }
 
 /* The generation before is over; a new prompt begins. */
 static void begin_prompt(wick_session *s) {
-    forget_error(s);
+    wk_session_forget_error(s);
     s->ended = WICK_END_NONE;
     s->has_logits = false;
     s->n_since_prompt = 0;
@@ -213,6 +175,7 @@ static wick_status check_idle(wick_session *s) {
 
 static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n) {
     WK_TRY(check_idle(s));
+    s->n_changes++;
     if (s->n_tokens == 0 && n > s->context_length)
         return wk_device_fail(s->model->device, WICK_ERR_STATE,
                               "the prompt has %zu tokens, the context holds %u", n,
@@ -232,7 +195,9 @@ static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n)
     if (n > 0) memmove(s->tokens + s->n_tokens, ids, n * sizeof *ids); /* may be its own */
     s->n_tokens += (uint32_t)n;
     s->n_prompt += (uint32_t)n;
+    const bool has_logits = s->has_logits && n == 0;
     begin_prompt(s);
+    s->has_logits = has_logits;
     return WICK_OK;
 }
 
@@ -314,6 +279,7 @@ wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids,
 void wick_session_reset(wick_session *session) {
     if (!session) return;
     wick_session *const s = session;
+    s->n_changes++;
     s->drops_batch = is_running(s); /* never waits for it: the steps that follow do */
     s->n_rows = 0;
     s->n_tokens = s->n_computed = s->n_cached = 0;
@@ -353,6 +319,27 @@ static void show_logprobs(wick_session *s, const float *logits, uint32_t id, wic
     event->n_logprobs = s->n_logprobs + 1;
 }
 
+/* The text of a generated token; n_out of what is held may go out. */
+static wick_status add_text(wick_session *s, uint32_t id, bool *stopped) {
+    size_t size;
+    WK_TRY(wick_detokenize(&s->detokenizer, id, s->piece, s->piece_capacity, &size));
+    s->n_out = wk_stop_feed(&s->stop, s->piece, size, stopped);
+    return WICK_OK;
+}
+
+wick_status wk_session_retell(wick_session *session, wick_error *err) {
+    wick_session *const s = session;
+    for (uint32_t i = s->n_tokens - s->n_since_prompt; i < s->n_tokens; i++) {
+        bool stopped;
+        if (s->sampler.matcher) WK_TRY(wk_matcher_accept(s->sampler.matcher, s->tokens[i], err));
+        WK_TRY(add_text(s, s->tokens[i], &stopped));
+        /* A stop string that was none when the text was generated. */
+        wk_stop_release(&s->stop, stopped ? s->stop.n_held : s->n_out);
+    }
+    s->n_out = 0;
+    return WICK_OK;
+}
+
 static wick_status choose(wick_session *s, wick_event *event) {
     s->has_logits = false;
     if (s->n_tokens == s->context_length) {
@@ -380,10 +367,8 @@ static wick_status choose(wick_session *s, wick_event *event) {
         end_text(s, WICK_END_TOKEN, event);
         return WICK_OK;
     }
-    size_t size;
     bool stopped;
-    WK_TRY(wick_detokenize(&s->detokenizer, id, s->piece, s->piece_capacity, &size));
-    s->n_out = wk_stop_feed(&s->stop, s->piece, size, &stopped);
+    WK_TRY(add_text(s, id, &stopped));
     if (stopped) {
         show_end(s, WICK_END_STOP_STRING, event);
         return WICK_OK;
@@ -409,8 +394,8 @@ static wick_status excuse(const wick_session *s, wick_status status) {
     return WICK_PENDING;
 }
 
-/* Brings back what was lost with the device, but for the cache's contents. */
-static wick_status restore(wick_session *s) {
+wick_status wk_session_restore(wick_session *session) {
+    wick_session *const s = session;
     WK_TRY(wk_model_restore(s->model));
     if (!wk_runner_is_stale(s->runner)) return WICK_OK;
     s->n_cached = 0;
@@ -422,7 +407,7 @@ static wick_status restore(wick_session *s) {
 static bool is_replaying(const wick_session *s) { return s->n_cached < s->n_computed; }
 
 static wick_status start_batch(wick_session *s) {
-    WK_TRY(restore(s));
+    WK_TRY(wk_session_restore(s));
     const bool is_replay = is_replaying(s);
     const uint32_t waiting = (is_replay ? s->n_computed : s->n_tokens) - s->n_cached;
     const bool wants_all = s->outputs != WK_OUTPUTS_LAST && !is_replay;
@@ -470,10 +455,21 @@ static bool drop_batch(wick_session *s) {
     const wick_status status = wk_runner_poll(s->runner);
     if (status == WICK_PENDING) return false;
     (void)tell(s, status);
-    forget_error(s);
+    wk_session_forget_error(s);
     set_running(s, 0);
     s->drops_batch = false;
     return true;
+}
+
+wick_status wk_session_settle(wick_session *session) {
+    wick_session *const s = session;
+    wick_event event; /* its news are that of a prompt: nobody needs to know */
+    if (s->drops_batch) return drop_batch(s) ? WICK_OK : WICK_PENDING;
+    if (!is_running(s)) return WICK_OK;
+    const wick_status status = finish_batch(s, &event);
+    if (status < 0) s->failed = tell(s, status);
+    if (status < 0 || !is_running(s)) return s->failed; /* a lost batch has only not run yet */
+    return WICK_PENDING;
 }
 
 static wick_status step(wick_session *s, wick_event *event) {
@@ -514,6 +510,7 @@ wick_status wick_session_step(wick_session *session, wick_event *event) {
     if (!session || !event) return WICK_ERR_ARGUMENT;
     wick_session *const s = session;
     *event = (wick_event){.kind = WICK_EVENT_PENDING, .text = ""};
+    s->n_changes++;
     if (s->failed != WICK_OK) return s->failed;
     const wick_status status = step(s, event);
     if (status == WICK_PENDING) return WICK_OK; /* a lost device is coming back */

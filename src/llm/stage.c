@@ -93,6 +93,10 @@ bool wk_stage_is_stale(const wk_stage *stage) {
     return !stage->pool || stage->generation != wk_device_generation(stage->device);
 }
 
+const wk_state *wk_stage_state(const wk_stage *stage) {
+    return wk_stage_is_stale(stage) ? NULL : stage->state;
+}
+
 wick_status wk_stage_renew(wk_stage *stage) {
     free_device_memory(stage);
     return make_device_memory(stage);

@@ -30,6 +30,9 @@ void wk_stage_free(wk_stage *stage);
 bool wk_stage_is_stale(const wk_stage *stage);
 wick_status wk_stage_renew(wk_stage *stage);
 
+/* What its layers keep; NULL: lost with its device. */
+const wk_state *wk_stage_state(const wk_stage *stage);
+
 /* What batches of this layout and outputs need of a stage that is not made yet begins to compile.
  * Where it has no weights yet, from what the header says of them. */
 wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc *cache,

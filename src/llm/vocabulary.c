@@ -4,9 +4,8 @@
 
 #include <inttypes.h>
 
-/* What the arrays of one vocabulary are made with. */
+/* Where the values of one vocabulary come from. */
 typedef struct reading {
-    wk_arena *arena;
     const wk_gguf *gguf;
     wick_error *err;
 } reading;
@@ -50,13 +49,8 @@ static wick_status read_texts(const reading *from, const char *key, const wk_str
     if (value->type != WICK_VALUE_ARRAY || value->array.element_type != WICK_VALUE_STRING ||
         value->array.count >= WICK_NO_TOKEN)
         return refuse(from, key, "an array of texts");
-    const size_t count = (size_t)value->array.count;
-    const wick_string *const texts = value->array.values;
-    wk_str *const copy = wk_arena_array(from->arena, count, sizeof *copy);
-    if (copy == NULL) return wk_fail_memory(from->err, count * sizeof *copy, 0, "a vocabulary");
-    for (size_t i = 0; i < count; i++) copy[i] = (wk_str){texts[i].text, texts[i].size};
-    *out = copy;
-    *n = (uint32_t)count;
+    *out = value->array.values;
+    *n = (uint32_t)value->array.count;
     return WICK_OK;
 }
 
@@ -94,7 +88,7 @@ static wick_status read_tokens(const reading *from, wk_vocab_desc *desc) {
     static const wick_value_type integers[2] = {WICK_VALUE_I32, WICK_VALUE_U32};
     const void *scores, *kinds;
     WK_TRY(read_texts(from, "tokenizer.ggml.tokens", &desc->tokens, &desc->n_tokens));
-    if (desc->tokens == NULL)
+    if (wk_gguf_find(from->gguf, "tokenizer.ggml.tokens") == NULL)
         return wk_fail(from->err, WICK_ERR_FORMAT,
                        "the metadata has no key 'tokenizer.ggml.tokens'");
     WK_TRY(read_texts(from, "tokenizer.ggml.merges", &desc->merges, &desc->n_merges));
@@ -107,10 +101,10 @@ static wick_status read_tokens(const reading *from, wk_vocab_desc *desc) {
     return WICK_OK;
 }
 
-wick_status wk_tokenizer_from_gguf(wk_heap *heap, wk_arena *arena, const wk_gguf *gguf,
-                                   wick_tokenizer **out, wick_error *err) {
+wick_status wk_tokenizer_from_gguf(wk_heap *heap, const wk_gguf *gguf, wick_tokenizer **out,
+                                   wick_error *err) {
     *out = NULL;
-    const reading from = {.arena = arena, .gguf = gguf, .err = err};
+    const reading from = {.gguf = gguf, .err = err};
     wk_vocab_desc desc = {.n_tokens = 0};
     WK_TRY(wk_metadata_general(gguf, "tokenizer.ggml.model", true, &desc.model, err));
     WK_TRY(wk_metadata_general(gguf, "tokenizer.ggml.pre", false, &desc.pre, err));
@@ -132,15 +126,9 @@ wick_status wk_tokenizer_from_gguf(wk_heap *heap, wk_arena *arena, const wk_gguf
 
 /* ---- The tokenizer of a file alone ---- */
 
-/* Where such a tokenizer and its arrays live: the heap of the tokenizer is the first member. */
-typedef struct home {
-    wk_heap heap;
-    wk_arena arena;
-} home;
-
-static void leave_home(home *at) {
-    wk_arena_release(&at->arena);
-    wk_heap heap = at->heap;
+/* Its heap lies in a block from that heap. */
+static void free_heap(wk_heap *at) {
+    wk_heap heap = *at;
     wk_free(&heap, at, sizeof *at);
 }
 
@@ -151,19 +139,17 @@ wick_status wick_tokenizer_open(const wick_file *file, wick_tokenizer **tokenize
     *tokenizer = NULL;
     wk_heap heap;
     wk_heap_init(&heap, NULL);
-    home *const at = wk_alloc_zeroed(&heap, sizeof *at);
-    if (at == NULL) return wk_fail_memory(error, sizeof *at, 0, "a tokenizer");
-    at->heap = heap;
-    wk_arena_init(&at->arena, &at->heap, 0);
-    const wick_status status =
-        wk_tokenizer_from_gguf(&at->heap, &at->arena, wk_file_gguf(file), tokenizer, error);
-    if (status != WICK_OK) leave_home(at);
+    wk_heap *const own = wk_alloc(&heap, sizeof *own);
+    if (own == NULL) return wk_fail_memory(error, sizeof *own, 0, "a tokenizer");
+    *own = heap;
+    const wick_status status = wk_tokenizer_from_gguf(own, wk_file_gguf(file), tokenizer, error);
+    if (status != WICK_OK) free_heap(own);
     return status;
 }
 
 void wick_tokenizer_close(wick_tokenizer *tokenizer) {
     if (tokenizer == NULL) return;
-    home *const at = (home *)wk_tokenizer_heap(tokenizer);
-    wk_tokenizer_free(&at->heap, tokenizer);
-    leave_home(at);
+    wk_heap *const heap = wk_tokenizer_heap(tokenizer);
+    wk_tokenizer_free(heap, tokenizer);
+    free_heap(heap);
 }

@@ -18,11 +18,11 @@ static wick_tensor *route(const wk_experts_spec *spec, wick_tensor *logits) {
 }
 
 /* Scores with -infinity for the experts outside the n_groups_used best groups; a group counts by
- * its two best experts (DeepSeek-AI, 2024). */
+ * its best expert (DeepSeek-AI, 2024: V2), with a selection bias by its two best (V3). */
 static wick_tensor *keep_best_groups(const wk_experts_spec *spec, wick_tensor *scores) {
     const int64_t n = spec->n_experts, n_groups = spec->n_groups, n_kept = spec->n_groups_used;
     if (n_kept >= n_groups) return scores;
-    const int64_t size = n / n_groups, n_best = size < 2 ? size : 2;
+    const int64_t size = n / n_groups, n_best = spec->has_selection_bias && size > 1 ? 2 : 1;
     wick_tensor *const grouped = wick_reshape(scores, WICK_SHAPE(-1, n_groups, size));
     wick_tensor *const sums =
         wick_sum(wick_top_k(grouped, n_best, 2, NULL), 1, (const int[]){2}, true);

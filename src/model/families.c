@@ -33,6 +33,19 @@ wick_status wk_family_find(wk_str architecture, const wk_family **out, wick_erro
                    wk_str_show(architecture).text, known);
 }
 
+wick_status wk_family_drop_layers_ahead(const wk_metadata *meta, wk_hparams *hparams) {
+    const uint32_t none = 0;
+    WK_TRY(wk_metadata_u32(meta, "nextn_predict_layers",
+                           (wk_u32_rule){0, hparams->n_layers - 1, &none},
+                           &hparams->n_layers_ahead));
+    hparams->n_layers -= hparams->n_layers_ahead;
+    return WICK_OK;
+}
+
+wk_layer_index wk_family_layer(const wk_hparams *hparams, uint32_t layer) {
+    return (wk_layer_index){layer, hparams->n_layers + hparams->n_layers_ahead};
+}
+
 void wk_family_default_layers(const wk_hparams *hparams, wk_layer_spec *layers) {
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         layers[i] = (wk_layer_spec){
@@ -81,7 +94,7 @@ static wick_status read_head_dims(const wk_metadata *meta, const wk_hparams *hpa
 wick_status wk_family_read_heads(const wk_metadata *meta, const wk_hparams *hparams,
                                  wk_layer_spec *layers) {
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
-        const wk_layer_index at = {i, hparams->n_layers};
+        const wk_layer_index at = wk_family_layer(hparams, i);
         wk_attention_spec *const out = &layers[i].attention;
         if (layers[i].mixer != WK_MIXER_ATTENTION) continue;
         WK_TRY(wk_metadata_u32_of_layer(meta, "attention.head_count",
@@ -100,9 +113,9 @@ wick_status wk_family_read_heads(const wk_metadata *meta, const wk_hparams *hpar
 wick_status wk_family_read_ff(const wk_metadata *meta, const wk_hparams *hparams,
                               wk_layer_spec *layers) {
     for (uint32_t i = 0; i < hparams->n_layers; i++)
-        WK_TRY(wk_metadata_u32_of_layer(
-            meta, "feed_forward_length", (wk_u32_rule){1, WK_MAX_CHANNELS, NULL},
-            (wk_layer_index){i, hparams->n_layers}, &layers[i].mlp.n_ff));
+        WK_TRY(wk_metadata_u32_of_layer(meta, "feed_forward_length",
+                                        (wk_u32_rule){1, WK_MAX_CHANNELS, NULL},
+                                        wk_family_layer(hparams, i), &layers[i].mlp.n_ff));
     return WICK_OK;
 }
 
@@ -112,7 +125,7 @@ wick_status wk_family_find_attention(const wk_metadata *meta, const wk_hparams *
         uint32_t n_heads;
         WK_TRY(wk_metadata_u32_of_layer(meta, "attention.head_count_kv",
                                         (wk_u32_rule){0, WK_MAX_CHANNELS, NULL},
-                                        (wk_layer_index){i, hparams->n_layers}, &n_heads));
+                                        wk_family_layer(hparams, i), &n_heads));
         if (n_heads == 0) layers[i].mixer = other;
     }
     return WICK_OK;
@@ -150,11 +163,13 @@ void wk_family_drop_gates(const wk_hparams *hparams, wk_layer_spec *layers,
 
 uint32_t wk_family_table_rows(const wk_metadata *meta, const char *name) {
     const wick_file_tensor *const table = wk_gguf_find_tensor(meta->gguf, name);
-    const int64_t rows = table != NULL && table->shape.rank == 2 ? table->shape.extent[0] : 0;
+    if (table == NULL) return 0;
+    const int rank = table->shape.rank;
+    const int64_t rows = rank == 2 ? table->shape.extent[0] : rank == 1 ? 1 : 0;
     return rows <= INT32_MAX ? (uint32_t)rows : 0;
 }
 
-static void drop_ropes(wk_hparams *hparams, wk_layer_spec *layers) {
+void wk_family_drop_ropes(wk_hparams *hparams, wk_layer_spec *layers) {
     hparams->n_ropes = 0;
     for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.rope = WK_NO_ROPE;
 }
@@ -168,13 +183,24 @@ wick_status wk_family_learn_positions(const wk_metadata *meta, wk_hparams *hpara
                        "the tensor '%s' has %" PRIu32 " rows for a context of %" PRIu32 " tokens",
                        name, rows, hparams->context_length);
     hparams->n_positions = rows;
-    drop_ropes(hparams, layers);
+    wk_family_drop_ropes(hparams, layers);
     return WICK_OK;
 }
 
 void wk_family_use_alibi(wk_hparams *hparams, wk_layer_spec *layers, float most) {
-    drop_ropes(hparams, layers);
+    wk_family_drop_ropes(hparams, layers);
     for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.alibi_bias = most;
+}
+
+wick_status wk_family_read_cap(const wk_metadata *meta, const char *suffix, double fallback,
+                               float *out) {
+    double cap;
+    WK_TRY(wk_metadata_f64(meta, suffix, &fallback, &cap));
+    *out = (float)cap;
+    if (cap >= 0.0) return WICK_OK;
+    return wk_fail(meta->err, WICK_ERR_FORMAT,
+                   "the metadata key '%s' is %g, but must not be below 0",
+                   wk_metadata_key(meta, suffix).text, cap);
 }
 
 static wick_status has_window(const wk_metadata *meta, wk_window_rule rule, wk_layer_index at,
@@ -189,13 +215,12 @@ static wick_status has_window(const wk_metadata *meta, wk_window_rule rule, wk_l
 
 wick_status wk_family_read_windows(const wk_metadata *meta, const wk_hparams *hparams,
                                    wk_layer_spec *layers, wk_window_rule rule) {
-    const uint32_t none = 0;
     uint32_t window;
-    WK_TRY(wk_metadata_u32(meta, "attention.sliding_window", (wk_u32_rule){0, INT32_MAX, &none},
-                           &window));
+    WK_TRY(wk_metadata_u32(meta, "attention.sliding_window",
+                           (wk_u32_rule){0, INT32_MAX, &rule.window}, &window));
     for (uint32_t i = 0; i < hparams->n_layers && window > 0; i++) {
         bool is_windowed;
-        WK_TRY(has_window(meta, rule, (wk_layer_index){i, hparams->n_layers}, &is_windowed));
+        WK_TRY(has_window(meta, rule, wk_family_layer(hparams, i), &is_windowed));
         layers[i].attention.window = is_windowed ? (int32_t)window : 0;
     }
     return WICK_OK;

@@ -7,6 +7,7 @@
 typedef struct wk_family {
     const char *architecture; /* general.architecture */
     wk_norm_kind norm;
+    uint32_t biases; /* as in wk_hparams */
     /* Fills layers[hparams->n_layers] and the rest of hparams (wk_hparams_read has done what all
      * families share) from the metadata. */
     wick_status (*describe)(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers);
@@ -41,6 +42,11 @@ typedef struct wk_experts_desc {
 wick_status wk_family_read_experts(const wk_metadata *meta, const wk_hparams *hparams,
                                    const wk_experts_desc *desc, wk_layer_spec *layers);
 
+/* The last layers of a file may guess the tokens behind the next one: they are no layers here. */
+wick_status wk_family_drop_layers_ahead(const wk_metadata *meta, wk_hparams *hparams);
+/* A layer among all of the file. */
+wk_layer_index wk_family_layer(const wk_hparams *hparams, uint32_t layer);
+
 /* Layers without heads of keys and values have the other mixer. */
 wick_status wk_family_find_attention(const wk_metadata *meta, const wk_hparams *hparams,
                                      wk_layer_spec *layers, wk_mixer_kind other);
@@ -55,7 +61,9 @@ wick_status wk_family_read_scan(const wk_metadata *meta, wk_recurrent_spec *out)
 
 /* Pairs (2i, 2i + 1) in every layer. */
 void wk_family_interleave_ropes(const wk_hparams *hparams, wk_layer_spec *layers);
-/* Granite's multipliers of embedding, residual, scores and logits; interleaves the ropes. */
+/* No positions at all. */
+void wk_family_drop_ropes(wk_hparams *hparams, wk_layer_spec *layers);
+/* Granite's: multipliers of embedding, residual, scores and logits; ropes, if any, interleaved. */
 wick_status wk_family_read_multipliers(const wk_metadata *meta, wk_hparams *hparams,
                                        wk_layer_spec *layers);
 /* An MLP without a gate in every layer. */
@@ -65,22 +73,27 @@ void wk_family_drop_gates(const wk_hparams *hparams, wk_layer_spec *layers,
 wick_status wk_family_learn_positions(const wk_metadata *meta, wk_hparams *hparams,
                                       wk_layer_spec *layers);
 
-/* Rows of a table [n, ..] of the file, at most INT32_MAX; 0: there is no such table. */
+/* Rows of a table [n, ..] of the file, or of [..], which is one, at most INT32_MAX; 0: there is no
+ * such table. */
 uint32_t wk_family_table_rows(const wk_metadata *meta, const char *name);
 /* Biases by distance instead of positions, see wk_alibi_slopes. */
 void wk_family_use_alibi(wk_hparams *hparams, wk_layer_spec *layers, float most);
 
+/* c of a cap or clamp, not below 0; 0: there is none. */
+wick_status wk_family_read_cap(const wk_metadata *meta, const char *suffix, double fallback,
+                               float *out);
+
 /* Layers with a window: where attention.sliding_window_pattern says so, an array of bools or a
- * period; without it of every `period` layers all but the last (or first) one; 0: all. The key
- * attention.sliding_window missing or 0: none. */
+ * period; without it of every `period` layers all but the last (or first) one; 0: all. */
 typedef struct wk_window_rule {
     uint32_t period;
     bool is_first_global;
+    uint32_t window; /* where attention.sliding_window does not say it; 0: none, as there */
 } wk_window_rule;
 wick_status wk_family_read_windows(const wk_metadata *meta, const wk_hparams *hparams,
                                    wk_layer_spec *layers, wk_window_rule rule);
 /* Layers with a window have a rotary embedding of their own, without scaling, of the base
- * rope.freq_base_swa, or base where that key is missing. */
+ * rope.freq_base_swa; where that key is missing, of base, or of the other layers' (0). */
 wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hparams,
                                       wk_layer_spec *layers, double base);
 
@@ -99,14 +112,18 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(qwen)                                                                                        \
     X(qwen2)                                                                                       \
     X(qwen3)                                                                                       \
+    X(qwen2vl)                                                                                     \
+    X(qwen3vl)                                                                                     \
     X(qwen2moe)                                                                                    \
     X(qwen3moe)                                                                                    \
+    X(qwen3vlmoe)                                                                                  \
     X(gpt_oss)                                                                                     \
     X(minimax_m2)                                                                                  \
     X(llama4)                                                                                      \
     X(deepseek2)                                                                                   \
     X(deepseek)                                                                                    \
     X(bailingmoe)                                                                                  \
+    X(bailingmoe2)                                                                                 \
     X(ernie4_5_moe)                                                                                \
     X(olmoe)                                                                                       \
     X(dots1)                                                                                       \
@@ -146,6 +163,7 @@ wick_status wk_family_add_window_rope(const wk_metadata *meta, wk_hparams *hpara
     X(modern_bert)                                                                                 \
     X(granite_hybrid)                                                                              \
     X(lfm2)                                                                                        \
+    X(lfm2moe)                                                                                     \
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
     X(nemotron_h)                                                                                  \

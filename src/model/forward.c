@@ -225,7 +225,7 @@ wick_tensor *wk_model_logits(const wk_model *model, const wk_batch *batch, wick_
     const int id = pass.weights->weight[WK_OUTPUT] != NULL ? WK_OUTPUT : WK_TOKEN_EMBEDDING;
     wick_tensor *const x = wk_model_outputs(model, batch, hidden);
     wick_tensor *const y =
-        wk_scaled(wick_linear(x, pass.weights->weight[id], pass.weights->bias[id]),
+        wk_scaled(wick_linear(x, pass.weights->weight[id], pass.weights->bias[WK_OUTPUT]),
                   model->hparams.logit_scale);
     return cap > 0.0F ? wk_scaled(wick_tanh(wk_scaled(y, 1.0F / cap)), cap) : y;
 }

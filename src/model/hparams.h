@@ -39,6 +39,9 @@ typedef enum wk_pooling {
     WK_POOLING_UNSAID,
 } wk_pooling;
 
+/* Biases of layers: of queries, keys and values; of all matrices; of all norms. */
+enum { WK_BIASES_QKV = 1, WK_BIASES_MATRICES = 2, WK_BIASES_NORMS = 4 };
+
 /* What the metadata says, checked. */
 typedef struct wk_hparams {
     char architecture[64], name[128];
@@ -49,6 +52,7 @@ typedef struct wk_hparams {
     bool is_recurrent; /* some layer's state cannot go back to an earlier token */
     uint32_t window;   /* the largest of layers whose keys are forgotten behind it; 0: none */
     wk_norm_kind norm;
+    uint32_t biases; /* WK_BIASES_*: that no file of the family is without */
     float norm_eps;
     uint32_t n_ropes;
     wk_rope rope[WK_MAX_ROPES];

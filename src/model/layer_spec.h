@@ -92,6 +92,7 @@ typedef struct wk_attention_spec {
     bool is_fused;                 /* q, k and v are rows of one weight: the file decides */
     wk_qk_norm qk_norm;
     bool is_normed_after_rope;
+    float clamp;              /* c > 0: q, k and v are kept within [-c, c] as they are projected */
     bool has_v_norm;          /* RMSNorm of each head of v, without a weight */
     bool has_output_gate;     /* q has a gate behind each head: its sigmoid times what is seen */
     uint32_t rope;            /* index into wk_hparams.rope, or WK_NO_ROPE */
@@ -117,6 +118,7 @@ typedef struct wk_latent_spec {
     uint32_t n_rotated, n_plain; /* channels of a head's query with and without rotation */
     uint32_t n_values;           /* of a head, mapped out */
 } wk_latent_spec;
+
 /* Mixers that carry a state from token to token: a causal convolution, and behind it the scan of a
  * state space or a delta net (backend/op.def has both). */
 typedef struct wk_recurrent_spec {

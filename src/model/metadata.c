@@ -3,7 +3,6 @@
 
 #include "core/status.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -144,8 +143,9 @@ bool wk_metadata_is_bools(const wk_metadata *meta, const char *suffix) {
 
 wick_status wk_metadata_bool_of_layer(const wk_metadata *meta, const char *suffix,
                                       wk_layer_index at, bool *out) {
-    assert(wk_metadata_is_bools(meta, suffix));
     const wick_value *const value = find(meta, suffix);
+    if (value == NULL) return refuse_missing(meta, suffix);
+    if (!wk_metadata_is_bools(meta, suffix)) return refuse_type(meta, value, "an array of bools");
     WK_TRY(check_array(meta, value, at));
     *out = ((const bool *)value->array.values)[at.layer];
     return WICK_OK;

@@ -11,11 +11,11 @@ static wick_tensor *norm_heads(const wk_pass *pass, const wk_layer *layer, wk_la
     wick_tensor *const weight = layer->weight[norm];
     switch (layer->spec.attention.qk_norm) {
     case WK_QK_NORM_NONE: return x;
-    case WK_QK_NORM_HEAD: return wk_norm(pass->model, x, weight, layer->bias[norm]);
+    case WK_QK_NORM_HEAD: return wk_norm(pass->model, x, weight, NULL);
     case WK_QK_NORM_OWN: return wick_mul(wk_norm(pass->model, x, NULL, NULL), weight);
     case WK_QK_NORM_CHANNELS: {
         wick_tensor *const rows = wick_flatten(x, 1, 2);
-        wick_tensor *const normed = wk_norm(pass->model, rows, weight, layer->bias[norm]);
+        wick_tensor *const normed = wk_norm(pass->model, rows, weight, NULL);
         return x != NULL ? wick_reshape(normed, wick_tensor_shape(x)) : NULL;
     }
     case WK_QK_NORM_PLAIN: return wick_rms_norm(x, NULL, pass->model->hparams.norm_eps);
@@ -45,8 +45,10 @@ typedef struct projection {
 static wick_tensor *project_heads(const wk_layer *layer, wick_tensor *fused, wick_tensor *x,
                                   projection to) {
     const int64_t n = (int64_t)to.n_heads * to.dim;
-    wick_tensor *const rows = layer->spec.attention.is_fused ? wick_narrow(fused, 1, to.first, n)
-                                                             : wk_project(layer, to.weight, x);
+    const double clamp = (double)layer->spec.attention.clamp;
+    wick_tensor *rows = layer->spec.attention.is_fused ? wick_narrow(fused, 1, to.first, n)
+                                                       : wk_project(layer, to.weight, x);
+    if (clamp > 0.0) rows = wick_clamp(rows, -clamp, clamp);
     return wick_reshape(rows, WICK_SHAPE(-1, to.n_heads, to.dim));
 }
 

@@ -1,6 +1,7 @@
 /* model/model.c: a model from a header: family, numbers, layers, weights; and its end. */
 #include "model/model.h"
 
+#include "core/status.h"
 #include "model/families.h"
 #include "model/model_struct.h"
 
@@ -18,6 +19,22 @@ static void summarize(wk_hparams *hparams, const wk_layer_spec *spec) {
         hparams->window = larger(hparams->window, (uint32_t)attention->window);
 }
 
+/* Of any family a file may say that tokens see what comes behind them. */
+static wick_status read_direction(const wk_metadata *meta, const wk_hparams *hparams,
+                                  wk_layer_spec *specs) {
+    static const char key[] = "attention.causal";
+    bool is_causal;
+    WK_TRY(wk_metadata_bool(meta, key, true, &is_causal));
+    for (uint32_t i = 0; i < hparams->n_layers && !is_causal; i++) {
+        if (specs[i].mixer != WK_MIXER_ATTENTION && specs[i].mixer != WK_MIXER_NONE)
+            return wk_fail(meta->err, WICK_ERR_UNSUPPORTED,
+                           "the metadata key '%s' is false, but block %u looks back only",
+                           wk_metadata_key(meta, key).text, (unsigned)i);
+        specs[i].attention.is_bidirectional = true;
+    }
+    return WICK_OK;
+}
+
 static wick_status describe(wk_model *model, const wk_family *family, wick_error *err) {
     const wk_metadata meta = {
         .gguf = model->gguf,
@@ -26,6 +43,7 @@ static wick_status describe(wk_model *model, const wk_family *family, wick_error
         .err = err,
     };
     model->hparams.norm = family->norm;
+    model->hparams.biases = family->biases;
     WK_TRY(wk_hparams_read(&meta, &model->hparams));
     const size_t n_layers = model->hparams.n_layers;
     model->layers = wk_arena_array(&model->arena, n_layers, sizeof *model->layers);
@@ -34,7 +52,8 @@ static wick_status describe(wk_model *model, const wk_family *family, wick_error
         return wk_fail_memory(err, n_layers * (sizeof *model->layers + sizeof *specs), 0,
                               "the layers of a model");
     WK_TRY(family->describe(&meta, &model->hparams, specs));
-    for (uint32_t i = 0; i < n_layers; i++) {
+    WK_TRY(read_direction(&meta, &model->hparams, specs));
+    for (uint32_t i = 0; i < model->hparams.n_layers; i++) {
         model->layers[i].spec = specs[i];
         wk_model_find_forms(model, i, &model->layers[i].spec);
         summarize(&model->hparams, &specs[i]);

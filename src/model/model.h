@@ -64,8 +64,8 @@ const wick_tensor *wk_model_weight(wk_model *model, const wick_file_tensor *tens
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err);
 
 /* What a stage's layers keep between batches: of attention two tensors [n_blocks, n_heads_kv,
- * block_size, head_dim], f32 or f16; recurrent states of one sequence, f32, which a token of
- * position 0 begins anew. On failure the stage's device holds the sentence. */
+ * block_size, head_dim], f32, f16, q8_0 or q4_0; recurrent states of one sequence, f32, which a
+ * token of position 0 begins anew. On failure the stage's device holds the sentence. */
 typedef struct wk_state wk_state;
 typedef struct wk_cache_desc {
     uint32_t n_blocks, block_size;
@@ -74,6 +74,8 @@ typedef struct wk_cache_desc {
      * 0: as many as all layers have. */
     uint32_t n_window_blocks;
 } wk_cache_desc;
+/* Whether every layer's rows are whole blocks of such a cache. */
+wick_status wk_model_check_cache(const wk_model *model, wick_dtype dtype, wick_error *err);
 wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_desc *desc,
                           wk_state **out);
 void wk_state_free(wk_state *state);

@@ -11,7 +11,7 @@
 static const double two_pi = 6.283185307179586476925286766559;
 
 typedef struct scaling {
-    bool is_yarn;
+    bool is_yarn, is_ramp_exact;
     uint32_t original_context;
     double factor; /* positions are divided by it */
     double base, beta_fast, beta_slow, attn_factor;
@@ -83,8 +83,10 @@ static double pair_of_turns(const scaling *s, uint32_t n_pairs, double beta) {
 /* Pairs below the ramp keep their frequency, those above it are interpolated, between them both
  * are mixed. */
 static double yarn_frequency(const scaling *s, uint32_t n_pairs, uint32_t i, double frequency) {
-    const double low = fmax(floor(pair_of_turns(s, n_pairs, s->beta_fast)), 0.0);
-    double high = fmin(ceil(pair_of_turns(s, n_pairs, s->beta_slow)), 2.0 * n_pairs - 1.0);
+    const double fast = pair_of_turns(s, n_pairs, s->beta_fast);
+    const double slow = pair_of_turns(s, n_pairs, s->beta_slow);
+    const double low = fmax(s->is_ramp_exact ? fast : floor(fast), 0.0);
+    double high = fmin(s->is_ramp_exact ? slow : ceil(slow), 2.0 * n_pairs - 1.0);
     if (high == low) high += 0.001; /* a step instead of a ramp */
     const double ramp = fmin(fmax((i - low) / (high - low), 0.0), 1.0);
     return frequency / s->factor * ramp + frequency * (1.0 - ramp);
@@ -104,9 +106,11 @@ static wick_status read_pairs(const wk_metadata *meta, const wk_rope_desc *desc,
 }
 
 static wick_status read_base(const wk_metadata *meta, const wk_rope_desc *desc, double *out) {
-    const double fallback = desc->default_base > 0.0 ? desc->default_base : 10000.0;
-    return positive(meta, desc->base_key != NULL ? desc->base_key : "rope.freq_base", &fallback,
-                    out);
+    static const char key[] = "rope.freq_base";
+    const double usual = 10000.0;
+    double fallback = desc->default_base;
+    if (fallback == 0.0) WK_TRY(positive(meta, key, &usual, &fallback));
+    return positive(meta, desc->base_key != NULL ? desc->base_key : key, &fallback, out);
 }
 
 static wick_status allocate(wk_arena *arena, uint32_t n, double **out, wick_error *err) {
@@ -119,7 +123,10 @@ wick_status wk_rope_add(const wk_metadata *meta, wk_hparams *hparams, const wk_r
     assert(hparams->n_ropes < WK_MAX_ROPES);
     uint32_t n_pairs;
     WK_TRY(read_pairs(meta, desc, &n_pairs));
-    scaling s = {.factor = 1.0, .attn_factor = 1.0, .original_context = hparams->context_length};
+    scaling s = {.is_ramp_exact = desc->is_ramp_exact,
+                 .factor = 1.0,
+                 .attn_factor = 1.0,
+                 .original_context = hparams->context_length};
     WK_TRY(read_base(meta, desc, &s.base));
     if (!desc->is_plain) WK_TRY(read_scaling(meta, &s));
 
@@ -171,8 +178,12 @@ wick_status wk_rope_divide(wk_arena *arena, wk_hparams *hparams, int kind, const
     return WICK_OK;
 }
 
+bool wk_rope_is_long(const wk_rope *rope, uint32_t context_length) {
+    return rope->long_frequency != NULL && context_length > rope->original_context;
+}
+
 void wk_rope_rows(const wk_rope *rope, wk_rope_positions at, float *cos_rows, float *sin_rows) {
-    const bool is_long = rope->long_frequency != NULL && at.context_length > rope->original_context;
+    const bool is_long = wk_rope_is_long(rope, at.context_length);
     const double *const frequency = is_long ? rope->long_frequency : rope->frequency;
     for (uint32_t row = 0; row < at.n; row++) {
         for (uint32_t pair = 0; pair < rope->n_pairs; pair++) {

@@ -9,8 +9,9 @@ typedef struct wk_rope_desc {
     uint32_t head_dim;          /* of the layers that use it */
     const char *dimensions_key; /* NULL: "rope.dimension_count" */
     const char *base_key;       /* NULL: "rope.freq_base" */
-    double default_base;        /* 0: 10000 */
+    double default_base;        /* 0: rope.freq_base, and 10000 without that */
     bool is_plain;              /* neither the rope.scaling.* keys nor divisors are meant for it */
+    bool is_ramp_exact;         /* the borders of YaRN's ramp may lie between two pairs */
 } wk_rope_desc;
 
 /* Adds the rotary embedding that the rope.* keys describe: hparams->rope[hparams->n_ropes++]. */
@@ -22,6 +23,8 @@ wick_status wk_rope_divide(wk_arena *arena, wk_hparams *hparams, int kind, const
 /* Pairs of the ropes that the file's divisors are for; 0: there is none. */
 uint32_t wk_rope_divided_pairs(const wk_hparams *hparams);
 
+/* Whether a context of so many tokens has frequencies of its own. */
+bool wk_rope_is_long(const wk_rope *rope, uint32_t context_length);
 /* Fills cos and sin rows [n, n_pairs] of n positions in a context of so many tokens, in float64,
  * rounded once. */
 typedef struct wk_rope_positions {

@@ -2,6 +2,7 @@
  */
 #include "core/dtype.h"
 #include "model/model_struct.h"
+#include "quant/encode.h"
 
 #include <wick/ops.h>
 
@@ -24,8 +25,10 @@ static wick_tensor *make_cache(wick_device *device, wick_dtype dtype, const wick
 }
 
 /* Keys lie [.., dim, block_size] and are seen as [.., block_size, dim]: a query meets many keys at
- * once, element by element, so neighbouring keys are what a vector register wants to hold. */
+ * once, element by element, so neighbouring keys are what a vector register wants to hold. Keys of
+ * a block type lie in rows, as blocks do. */
 static wick_tensor *make_key_cache(wick_device *device, wick_dtype dtype, const wick_shape *shape) {
+    if (wk_dtype_is_block(dtype)) return make_cache(device, dtype, shape);
     wick_shape lying = *shape;
     lying.extent[2] = shape->extent[3];
     lying.extent[3] = shape->extent[2];
@@ -73,9 +76,24 @@ static bool make_layer(const wk_model *model, wick_device *device, uint32_t laye
     return !wk_layer_is_recurrent(spec) || make_recurrent(device, &spec->recurrent, out);
 }
 
+wick_status wk_model_check_cache(const wk_model *model, wick_dtype dtype, wick_error *err) {
+    assert(dtype == WICK_F32 || dtype == WICK_F16 || wk_can_encode_quickly(dtype));
+    const uint32_t block = (uint32_t)wk_dtype_get(dtype)->block_elements;
+    for (uint32_t i = 0; i < model->hparams.n_layers; i++) {
+        const wk_attention_spec *const spec = &model->layers[i].spec.attention;
+        if (!has_kv(model, i) || (spec->head_dim % block == 0 && spec->head_dim_v % block == 0))
+            continue;
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "a cache of %s takes heads of a multiple of %u channels; in layer %u those "
+                       "of keys have %u and those of values %u: take an f16 cache",
+                       wick_dtype_name(dtype), block, i, spec->head_dim, spec->head_dim_v);
+    }
+    return WICK_OK;
+}
+
 wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_desc *desc,
                           wk_state **out) {
-    assert(desc->dtype == WICK_F32 || desc->dtype == WICK_F16);
+    assert(wk_model_check_cache(model, desc->dtype, NULL) == WICK_OK);
     *out = NULL;
     const wk_model_stage *const layers = &model->placement.stages[stage];
     wick_device *const device = layers->device;
@@ -110,20 +128,28 @@ void wk_state_free(wk_state *state) {
     wk_free(state->heap, state, sizeof *state + state->n_layers * sizeof *state->layers);
 }
 
+/* Of a row of n elements, up to whole blocks. */
+static uint64_t row_bytes(wick_dtype dtype, uint64_t n) {
+    const wk_dtype_info *const info = wk_dtype_get(dtype);
+    const uint64_t block = (uint64_t)info->block_elements;
+    return (n + block - 1) / block * (uint64_t)info->block_bytes;
+}
+
 uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, const wk_cache_desc *desc) {
     const wk_model_stage *const layers = &model->placement.stages[stage];
-    const uint64_t element = (uint64_t)wk_dtype_get(desc->dtype)->block_bytes;
-    uint64_t n_elements = 0, n_numbers = 0;
+    uint64_t n_bytes = 0, n_numbers = 0;
     for (uint32_t i = layers->first; i < layers->first + layers->count; i++) {
         const wk_layer_spec *const spec = &model->layers[i].spec;
         const wk_attention_spec *const attention = &spec->attention;
         const wk_recurrent_spec *const recurrent = &spec->recurrent;
         if (has_kv(model, i))
-            n_elements += (uint64_t)count_blocks(spec, desc) * desc->block_size *
-                          attention->n_heads_kv * (attention->head_dim + attention->head_dim_v);
+            n_bytes += (uint64_t)count_blocks(spec, desc) * desc->block_size *
+                       attention->n_heads_kv *
+                       (row_bytes(desc->dtype, attention->head_dim) +
+                        row_bytes(desc->dtype, attention->head_dim_v));
         if (wk_layer_is_recurrent(spec))
             n_numbers += (uint64_t)(recurrent->n_taps - 1) * recurrent->n_channels +
                          (uint64_t)recurrent->n_heads * recurrent->head_dim * recurrent->n_numbers;
     }
-    return n_elements * element + n_numbers * sizeof(float);
+    return n_bytes + n_numbers * sizeof(float);
 }

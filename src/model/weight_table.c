@@ -41,7 +41,6 @@ typedef enum part {
     EXPERTS,
     SEPARATE_EXPERTS,
     FUSED_EXPERTS,
-    SELECTION_BIAS,
     SHARED_EXPERTS,
     SHARED_GATE,
 } part;
@@ -188,7 +187,6 @@ static bool experts_have(const wk_layer_spec *spec, part wanted) {
     case EXPERTS: return true;
     case SEPARATE_EXPERTS: return !experts->is_fused;
     case FUSED_EXPERTS: return experts->is_fused;
-    case SELECTION_BIAS: return experts->has_selection_bias;
     case SHARED_EXPERTS: return experts->n_ff_shared > 0;
     case SHARED_GATE: return experts->n_ff_shared > 0 && experts->is_shared_gated;
     default: return false;
@@ -303,12 +301,39 @@ wk_weight_place wk_weight_find(const wk_model *model, wick_string tensor_name) {
     return at;
 }
 
+bool wk_weight_is_superseded(const wk_model *model, wick_string tensor_name) {
+    wk_str name = {tensor_name.text, tensor_name.size};
+    uint32_t layer = UINT32_MAX;
+    if (!split_name(&name, &layer) || layer >= model->hparams.n_layers) return false;
+    wk_layer_spec own = model->layers[layer].spec;
+    if (!own.attention.is_kv_shared) return false;
+    own.attention.is_kv_shared = false;
+    bool is_bias;
+    for (int id = 1; id < WK_LAYER_WEIGHT_COUNT; id++)
+        if (is_name_of(&layer_kinds[id], name, &is_bias) && layer_has(&own, id)) return true;
+    return false;
+}
+
+typedef struct weight_name {
+    char text[64];
+} weight_name;
+
+static weight_name name_of(const wk_weight_place *at) {
+    weight_name name;
+    char layer[24] = "";
+    const char *const own = kind_at(at)->name;
+    const size_t stem = strlen(own) - (at->is_bias ? strlen("weight") : 0);
+    if (at->is_in_layer) snprintf(layer, sizeof layer, "blk.%" PRIu32 ".", at->layer);
+    snprintf(name.text, sizeof name.text, "%s%.*s%s", layer, (int)stem, own,
+             at->is_bias ? "bias" : "");
+    return name;
+}
+
 /* NULL: the file has no such weight. */
 static const wick_file_tensor *find_tensor(const wk_model *model, uint32_t layer,
                                            wk_layer_weight id) {
-    char name[64];
-    snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, layer_kinds[id].name);
-    return wk_gguf_find_tensor(model->gguf, name);
+    const wk_weight_place at = {.is_in_layer = true, .layer = layer, .id = (int)id};
+    return wk_gguf_find_tensor(model->gguf, name_of(&at).text);
 }
 
 void wk_model_find_forms(const wk_model *model, uint32_t layer, wk_layer_spec *spec) {
@@ -421,30 +446,66 @@ wick_shape wk_weight_shape(const wk_model *model, const wk_weight_place *at) {
 
 /* ---- Names ---- */
 
-static wick_status check_name(const wk_model *model, const char *prefix, const weight_kind *kind,
-                              wick_error *err) {
-    if (kind->presence == OPTIONAL) return WICK_OK;
-    char name[64];
-    snprintf(name, sizeof name, "%s%s", prefix, kind->name);
-    if (wk_gguf_find_tensor(model->gguf, name) != NULL) return WICK_OK;
-    return wk_fail(err, WICK_ERR_FORMAT, "the file has no tensor '%s'", name);
+/* What the file has of what it may lack. */
+typedef struct found {
+    bool weights[WK_LAYER_WEIGHT_COUNT], biases[WK_LAYER_WEIGHT_COUNT]; /* of some layer */
+    bool norm_biases;                                                   /* of any norm */
+} found;
+
+static found look_at_file(const wk_model *model) {
+    found f = {.norm_biases = false};
+    for (size_t i = 0; i < model->gguf->n_tensors; i++) {
+        const wk_weight_place at = wk_weight_find(model, model->gguf->tensors[i].name);
+        if (at.id == 0) continue;
+        if (at.is_in_layer) (at.is_bias ? f.biases : f.weights)[at.id] = true;
+        f.norm_biases = f.norm_biases || (at.is_bias && kind_at(&at)->part == NORM);
+    }
+    return f;
 }
 
-static wick_status check_layer_names(const wk_model *model, uint32_t layer, wick_error *err) {
-    char prefix[24];
-    snprintf(prefix, sizeof prefix, "blk.%" PRIu32 ".", layer);
-    for (int i = 1; i < WK_LAYER_WEIGHT_COUNT; i++) {
-        if (layer_has(&model->layers[layer].spec, i))
-            WK_TRY(check_name(model, prefix, &layer_kinds[i], err));
+static bool family_needs_bias(const wk_model *model, const wk_weight_place *at) {
+    const uint32_t biases = model->hparams.biases;
+    switch (kind_at(at)->part) {
+    case NORM: return (biases & WK_BIASES_NORMS) != 0;
+    case FUSED_QKV:
+    case SEPARATE_Q:
+    case SEPARATE_K:
+    case SEPARATE_V: return (biases & (WK_BIASES_QKV | WK_BIASES_MATRICES)) != 0;
+    default: return at->is_in_layer && (biases & WK_BIASES_MATRICES) != 0;
+    }
+}
+
+/* A file that was cut short by its writer would compute something else without a word. */
+static bool is_needed(const wk_model *model, const found *f, const wk_weight_place *at) {
+    const weight_kind *const kind = kind_at(at);
+    if (!at->is_bias) return kind->presence == NEEDED || (at->is_in_layer && f->weights[at->id]);
+    if (!may_have_bias(model, kind)) return false;
+    return family_needs_bias(model, at) || (at->is_in_layer && f->biases[at->id]) ||
+           (kind->part == NORM && f->norm_biases);
+}
+
+static wick_status check_names(const wk_model *model, const found *f, wk_weight_place at,
+                               wick_error *err) {
+    if (!has(model, &at)) return WICK_OK;
+    for (int i = 0; i < 2; i++) {
+        at.is_bias = i == 1;
+        if (!is_needed(model, f, &at)) continue;
+        const weight_name name = name_of(&at);
+        if (wk_gguf_find_tensor(model->gguf, name.text) == NULL)
+            return wk_fail(err, WICK_ERR_FORMAT, "the file has no tensor '%s'", name.text);
     }
     return WICK_OK;
 }
 
 wick_status wk_weight_check_names(const wk_model *model, wick_error *err) {
-    for (int i = 1; i < WK_MODEL_WEIGHT_COUNT; i++) {
-        if (model_has(&model->hparams, i)) WK_TRY(check_name(model, "", &model_kinds[i], err));
+    const found f = look_at_file(model);
+    wk_weight_place at = {.id = 1};
+    for (; at.id < WK_MODEL_WEIGHT_COUNT; at.id++) WK_TRY(check_names(model, &f, at, err));
+    at.is_in_layer = true;
+    for (; at.layer < model->hparams.n_layers; at.layer++) {
+        for (at.id = 1; at.id < WK_LAYER_WEIGHT_COUNT; at.id++)
+            WK_TRY(check_names(model, &f, at, err));
     }
-    for (uint32_t i = 0; i < model->hparams.n_layers; i++) WK_TRY(check_layer_names(model, i, err));
     return WICK_OK;
 }
 

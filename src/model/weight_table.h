@@ -12,6 +12,8 @@ typedef struct wk_weight_place {
 } wk_weight_place;
 
 wk_weight_place wk_weight_find(const wk_model *model, wick_string tensor_name);
+/* Whether the layer would have it, did it not see another one's keys and values. */
+bool wk_weight_is_superseded(const wk_model *model, wick_string tensor_name);
 wick_shape wk_weight_shape(const wk_model *model, const wk_weight_place *at);
 /* On any stage: WK_USE_*. */
 uint32_t wk_weight_uses(const wk_weight_place *at);

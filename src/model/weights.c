@@ -24,9 +24,19 @@ static int divisors_of(const wick_file_tensor *tensor) {
 
 /* ---- Checks ---- */
 
+static wick_shape without_leading_ones(const wick_shape *shape) {
+    wick_shape out = {.rank = 0};
+    for (int i = 0; i < shape->rank; i++)
+        if (out.rank > 0 || shape->extent[i] != 1) out.extent[out.rank++] = shape->extent[i];
+    return out;
+}
+
+/* Programs that write files anew drop the slowest extents that are 1. */
 static wick_status check_shape(const wick_file_tensor *tensor, const wick_shape *expected,
                                wick_error *err) {
-    if (wk_shape_equal(&tensor->shape, expected)) return WICK_OK;
+    const wick_shape found = without_leading_ones(&tensor->shape);
+    const wick_shape wanted = without_leading_ones(expected);
+    if (wk_shape_equal(&found, &wanted)) return WICK_OK;
     char found_text[128], expected_text[128];
     wk_shape_text(&tensor->shape, found_text, sizeof found_text);
     wk_shape_text(expected, expected_text, sizeof expected_text);
@@ -55,17 +65,20 @@ static wick_status check_rope_divisors(wk_model *model, const wick_file_tensor *
     return wk_fail_memory(err, n_pairs * sizeof **divisors, 0, tensor->name.text);
 }
 
-static bool is_ahead(const wk_model *model, const wk_weight_place *at) {
+/* Of a layer behind the last, or keys and values of a layer that sees those of another one. */
+static bool is_left_alone(const wk_model *model, const wick_file_tensor *tensor,
+                          const wk_weight_place *at) {
     const wk_hparams *const hparams = &model->hparams;
-    return at->is_in_layer && at->layer >= hparams->n_layers &&
-           at->layer - hparams->n_layers < hparams->n_layers_ahead;
+    if (!at->is_in_layer) return false;
+    if (at->layer < hparams->n_layers) return wk_weight_is_superseded(model, tensor->name);
+    return at->layer - hparams->n_layers < hparams->n_layers_ahead;
 }
 
 static wick_status check_tensor(wk_model *model, const wick_file_tensor *tensor, wick_error *err) {
     const int divisors = divisors_of(tensor);
     if (divisors < WK_ROPE_DIVISORS_COUNT) return check_rope_divisors(model, tensor, divisors, err);
     const wk_weight_place at = wk_weight_find(model, tensor->name);
-    if (is_ahead(model, &at)) return WICK_OK;
+    if (at.id == 0 && is_left_alone(model, tensor, &at)) return WICK_OK;
     if (at.id == 0)
         return wk_fail(
             err, WICK_ERR_UNSUPPORTED,
@@ -93,9 +106,11 @@ void *wk_model_host_weight(wk_model *model, const wick_file_tensor *tensor) {
 
 static wk_weight_desc describe(const wk_model *model, const wick_file_tensor *tensor,
                                uint32_t stage, const void *data) {
+    const uint32_t uses = wk_model_weight_uses(model, tensor, stage);
+    const wk_weight_place at = wk_weight_find(model, tensor->name);
     return (wk_weight_desc){.dtype = tensor->dtype,
-                            .shape = tensor->shape,
-                            .uses = wk_model_weight_uses(model, tensor, stage),
+                            .shape = at.id != 0 ? wk_weight_shape(model, &at) : tensor->shape,
+                            .uses = uses,
                             .data = data};
 }
 

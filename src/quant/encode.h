@@ -19,4 +19,12 @@ int64_t wk_find_unencodable(wick_dtype dtype, const float *src, int64_t n);
  * numbers >= 0, or NULL. dst need not be aligned and does not overlap src. */
 void wk_encode(wick_dtype dtype, const float *src, const float *importance, void *dst, int64_t n);
 
+/* Without the search, for what is written while a model runs, the cache of keys and values: the
+ * extreme element of a block decides its scale. n is a multiple of 32. Of any floats come finite
+ * numbers: what f16 scales cannot reach is cut off, NaN counts as the lowest level. */
+static inline bool wk_can_encode_quickly(wick_dtype dtype) {
+    return dtype == WICK_Q8_0 || dtype == WICK_Q4_0;
+}
+void wk_encode_quickly(wick_dtype dtype, const float *src, void *dst, int64_t n);
+
 #endif

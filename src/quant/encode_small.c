@@ -1,7 +1,10 @@
 /* quant/encode_small.c: encoders of blocks of 32 elements with one scale; their layouts are told in
  * decode_small.c. */
+#include "quant/encode.h"
 #include "quant/encode_block.h"
 #include "quant/levels.h"
+
+#include <assert.h>
 
 enum { N = WK_QK_SMALL, HALF = WK_QK_SMALL / 2 };
 
@@ -26,33 +29,63 @@ static void put_5_bits(const uint8_t q[N], uint8_t *bytes) {
     put_halves(q, bytes + 4);
 }
 
-/* The numbers of the levels nearest to x with the scale that is stored. zero: what 0 is stored as.
+/* The numbers of the levels nearest to x with scale d as it is stored. zero: what 0 is stored as.
  */
-WK_INLINE void encode_scaled(wk_group g, int zero, uint8_t *stored_d, uint8_t q[N]) {
+WK_INLINE void encode_scaled(wk_group g, float d, int zero, uint8_t *stored_d, uint8_t q[N]) {
     uint16_t bits;
-    const float inverse = wk_inverse(wk_round_to_f16(wk_fit_scale(g), &bits));
+    const float inverse = wk_inverse(wk_round_to_f16(d, &bits));
     wk_store_u16(stored_d, bits);
     for (int j = 0; j < N; j++) q[j] = (uint8_t)((int)g.nearest(g.x[j] * inverse) + zero);
+}
+
+WK_INLINE wk_group group_of_q4_0(const float *x, const float *w) {
+    return (wk_group){x, w, N, nearest_q4, -8};
+}
+
+/* -128 is left out: kernels may negate. */
+WK_INLINE wk_group group_of_q8_0(const float *x, const float *w) {
+    return (wk_group){x, w, N, nearest_q8, 127};
 }
 
 void wk_encode_block_q4_0(const float *restrict x, const float *restrict w,
                           uint8_t *restrict block) {
     uint8_t q[N];
-    encode_scaled((wk_group){x, w, N, nearest_q4, -8}, 8, block, q);
+    const wk_group g = group_of_q4_0(x, w);
+    encode_scaled(g, wk_fit_scale(g), 8, block, q);
     put_halves(q, block + 2);
 }
 
 void wk_encode_block_q5_0(const float *restrict x, const float *restrict w,
                           uint8_t *restrict block) {
     uint8_t q[N];
-    encode_scaled((wk_group){x, w, N, nearest_q5, -16}, 16, block, q);
+    const wk_group g = {x, w, N, nearest_q5, -16};
+    encode_scaled(g, wk_fit_scale(g), 16, block, q);
     put_5_bits(q, block + 2);
 }
 
-/* -128 is left out: kernels may negate. */
 void wk_encode_block_q8_0(const float *restrict x, const float *restrict w,
                           uint8_t *restrict block) {
-    encode_scaled((wk_group){x, w, N, nearest_q8, 127}, 0, block, block + 2);
+    const wk_group g = group_of_q8_0(x, w);
+    encode_scaled(g, wk_fit_scale(g), 0, block, block + 2);
+}
+
+/* The scale that puts the extreme element on the outermost level. */
+WK_INLINE float outer_scale(wk_group g) { return wk_extreme(g.x, g.n) / g.peak; }
+
+void wk_encode_quickly(wick_dtype dtype, const float *src, void *dst, int64_t n) {
+    assert(wk_can_encode_quickly(dtype) && n % N == 0);
+    uint8_t *block = dst;
+    for (int64_t i = 0; i < n; i += N, block += wk_dtype_get(dtype)->block_bytes) {
+        if (dtype == WICK_Q8_0) {
+            const wk_group g = group_of_q8_0(src + i, NULL);
+            encode_scaled(g, outer_scale(g), 0, block, block + 2);
+        } else {
+            uint8_t q[N];
+            const wk_group g = group_of_q4_0(src + i, NULL);
+            encode_scaled(g, outer_scale(g), 8, block, q);
+            put_halves(q, block + 2);
+        }
+    }
 }
 
 WK_INLINE void encode_affine(wk_group g, uint8_t *stored, uint8_t q[N]) {

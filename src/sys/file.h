@@ -16,6 +16,8 @@ uint64_t wk_file_size(const wk_file *file);
 wick_status wk_file_read_at(wk_file *file, uint64_t offset, void *dst, size_t size,
                             wick_error *err);
 
+/* A regular file is there, whether it can be read or not. */
+bool wk_file_exists(const char *path);
 /* Both paths lead to one file. False also where one of them cannot be looked at. */
 bool wk_file_is_same(const char *a, const char *b);
 

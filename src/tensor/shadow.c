@@ -1,7 +1,9 @@
 /* tensor/shadow.c: see shadow.h. */
 #include "tensor/shadow.h"
 
+#include "core/dtype.h"
 #include "core/scalar.h"
+#include "quant/block.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -150,6 +152,16 @@ static wick_status upload_results(wick_device *device, wk_shadow *s) {
     return WICK_OK;
 }
 
+/* data: dense, of any type. */
+static double load_element(wick_dtype dtype, const unsigned char *data, int64_t element) {
+    if (!wk_dtype_is_block(dtype)) return wk_scalar_load(dtype, data, element);
+    const wk_dtype_info *const info = wk_dtype_get(dtype);
+    const int n = info->block_elements;
+    float values[WK_QK_K];
+    wk_decoder(dtype)(data + element / n * info->block_bytes, values, n);
+    return (double)values[element % n];
+}
+
 /* The largest element, and the first pair that differs by more than the bound. */
 static wick_status compare(wick_device *device, const wk_shadow *s, int i) {
     const wk_view *const view = &s->cpu_op.view[i];
@@ -165,8 +177,8 @@ static wick_status compare(wick_device *device, const wk_shadow *s, int i) {
         for (int64_t n = 0; n < count; n++) {
             int64_t element = 0;
             for (int d = 0; d < view->rank; d++) element += index[d] * view->stride[d];
-            const double w = wk_scalar_load(view->dtype, want, element);
-            const double g = wk_scalar_load(view->dtype, got, element);
+            const double w = load_element(view->dtype, want, element);
+            const double g = load_element(view->dtype, got, element);
             if (pass == 0 && isfinite(w)) largest = fmax(largest, fabs(w));
             if (pass == 1 && !wk_tolerance_accepts(&tolerance, largest, w, g)) {
                 char text[320];

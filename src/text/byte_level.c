@@ -2,8 +2,6 @@
  */
 #include "text/byte_level.h"
 
-#include "text/unicode.h"
-
 #include <string.h>
 
 static bool stands_for_itself(int byte) {
@@ -20,27 +18,22 @@ void wk_byte_alphabet_init(wk_byte_alphabet *alphabet) {
     }
 }
 
-/* Almost all characters of the alphabet are of one or two bytes. */
-static size_t decode_char(wk_str token, size_t at, uint32_t *code) {
-    const unsigned char lead = (unsigned char)token.text[at];
-    *code = lead;
-    if (lead < 0x80) return 1;
-    const unsigned char next = at + 1 < token.size ? (unsigned char)token.text[at + 1] : 0;
-    if (lead < 0xC2 || lead > 0xDF || (next & 0xC0) != 0x80) {
-        return wk_utf8_decode(token.text + at, token.size - at, code);
-    }
-    *code = (lead & 0x1FU) << 6 | (next & 0x3FU);
-    return 2;
+static size_t copy_as_is(wk_str token, char *out) {
+    memcpy(out, token.text, token.size);
+    return token.size;
 }
 
 size_t wk_byte_level_decode(const wk_byte_alphabet *alphabet, wk_str token, char *out) {
     size_t n = 0;
     for (size_t at = 0; at < token.size;) {
-        uint32_t code;
-        at += decode_char(token, at, &code);
+        uint32_t code = (unsigned char)token.text[at++];
+        if (code >= 0x80) { /* the alphabet has characters of one byte and of two */
+            const unsigned char next = at < token.size ? (unsigned char)token.text[at++] : 0;
+            if (code < 0xC2 || code > 0xDF || (next & 0xC0) != 0x80) return copy_as_is(token, out);
+            code = (code & 0x1F) << 6 | (next & 0x3F);
+        }
         if (code >= WK_BYTE_ALPHABET_END || alphabet->byte_of[code] < 0) {
-            memcpy(out, token.text, token.size);
-            return token.size;
+            return copy_as_is(token, out);
         }
         out[n++] = (char)alphabet->byte_of[code];
     }

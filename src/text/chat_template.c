@@ -63,19 +63,11 @@ static wick_status make(const preparing *p, wk_json value, wk_json **out) {
     return WICK_OK;
 }
 
-static void append(wk_json *list, wk_json *item) {
-    wk_json **link = &list->child;
-    while (*link != NULL) link = &(*link)->next;
-    item->next = NULL;
-    *link = item;
-    list->count++;
-}
-
 static wick_status append_copy(const preparing *p, wk_json *list, wk_str key, const wk_json *from) {
     wk_json *item;
     WK_TRY(make(p, *from, &item));
     item->key = key;
-    append(list, item);
+    wk_json_append(list, item);
     return WICK_OK;
 }
 
@@ -109,7 +101,7 @@ static wick_status prepare_message(const preparing *p, const wk_json *message, w
     }
     if (reasoning != NULL && !has_content)
         WK_TRY(append_copy(p, copy, wk_str_of("reasoning_content"), reasoning));
-    append(list, copy);
+    wk_json_append(list, copy);
     return WICK_OK;
 }
 

@@ -9,21 +9,29 @@
 /* A special token in the text. */
 typedef struct place {
     size_t at, size; /* size 0: there is none */
+    size_t run;      /* where the bytes end that are template, or data, as those before are */
     uint32_t id;
 } place;
 
-/* The first one from offset from on that holds no data. */
-static place find_special(const wick_tokenizer *t, wk_str text, const uint8_t *origin,
-                          size_t from) {
-    while (from < text.size) {
-        const wk_str rest = {text.text + from, text.size - from};
-        place found = {.id = WICK_NO_TOKEN};
-        found.at = from + wk_special_find(&t->special, rest, true, &found.id, &found.size);
-        if (found.size == 0) break;
-        if (origin == NULL || memchr(origin + found.at, 1, found.size) == NULL) return found;
-        from = found.at + 1;
+/* Where what is data, or what is not, ends from offset at on. */
+static size_t run_end(wk_str text, const uint8_t *origin, size_t at) {
+    const uint8_t *const change = origin ? memchr(origin + at, !origin[at], text.size - at) : NULL;
+    return change ? (size_t)(change - origin) : text.size;
+}
+
+/* The next one after the last that lies in what is no data. What follows as data cannot make it
+ * another one. */
+static place find_special(const wick_tokenizer *t, wk_str text, const uint8_t *origin, place last) {
+    place found = {.run = last.run, .id = WICK_NO_TOKEN};
+    for (size_t from = last.at + last.size; from < text.size; from = found.run) {
+        if (from >= found.run) found.run = run_end(text, origin, from);
+        if (origin && origin[from]) continue;
+        const wk_str run = {text.text + from, found.run - from};
+        found.at = from + wk_special_find(&t->special, run, true, &found.id, &found.size);
+        if (found.size > 0) return found;
     }
-    return (place){.at = text.size, .size = 0};
+    found.at = text.size;
+    return found;
 }
 
 /* Ordinary text between two special tokens. */
@@ -40,10 +48,10 @@ static wick_status put_text(const wick_tokenizer *t, wk_str text, wk_id_sink *ou
 wick_status wk_tokenize_marked(const wick_tokenizer *t, wk_str text, const uint8_t *origin,
                                uint32_t *ids, size_t capacity, size_t *count) {
     wk_id_sink out = {.ids = ids, .capacity = capacity};
-    place next = find_special(t, text, origin, 0);
-    const bool has_begin = next.at == 0 && next.size > 0 && next.id == t->desc.begin;
-    if (t->add_begin && !has_begin) wk_id_sink_put(&out, t->desc.begin);
-    for (size_t at = 0; at < text.size; next = find_special(t, text, origin, at)) {
+    place next = find_special(t, text, origin, (place){.at = 0});
+    const bool has_begin = next.at == 0 && next.size > 0 && next.id == t->begin;
+    if (t->add_begin && !has_begin) wk_id_sink_put(&out, t->begin);
+    for (size_t at = 0; at < text.size; next = find_special(t, text, origin, next)) {
         WK_TRY(put_text(t, (wk_str){text.text + at, next.at - at}, &out));
         if (next.size > 0) wk_id_sink_put(&out, next.id);
         at = next.at + next.size;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    WINDOW = 512, /* symbols */
+    WINDOW = 128, /* symbols; most of what is merged at once stays in the nearest cache */
     LEAST_CAPACITY = 64,
     CACHE_MOST = 4096,     /* pieces: 192 KiB */
     CACHE_PIECE_BYTES = 8, /* of text for each piece of room */
@@ -156,35 +156,55 @@ static wick_status put_symbols(const wk_merger *merger, const wk_merge_rule *rul
     return WICK_OK;
 }
 
-/* Merges text in windows of so many symbols. *fits: all seams held. */
-static wick_status merge_windows(wk_merger *merger, const wk_merge_rule *rule, wk_str text,
-                                 size_t window, wk_id_sink *out, bool *fits) {
-    uint32_t expected = 0; /* size of the token after the seam; 0: there is none */
-    for (;;) {
-        const size_t covered = merge_window(merger, rule, text, window);
-        *fits = expected == 0 || merger->symbols[0].size == expected;
-        if (!*fits) return WICK_OK;
-        const bool is_last = covered == text.size;
-        const char *const limit = text.text + (is_last ? covered : covered - covered / 8);
-        uint32_t next;
-        WK_TRY(put_symbols(merger, rule, limit, out, &next));
-        *fits = is_last || next != WK_NO_SYMBOL;
-        if (is_last || !*fits) return WICK_OK;
-        expected = merger->symbols[next].size;
-        text.size -= (size_t)(merger->symbols[next].text - text.text);
-        text.text = merger->symbols[next].text;
-    }
+/* A place between two tokens, from where a text can be merged anew. */
+typedef struct seam {
+    wk_str rest;
+    size_t expected; /* bytes of the token that rest begins with; 0: not known */
+    wk_id_sink out;  /* with all tokens before */
+} seam;
+
+/* Merges one window of so many symbols from the seam, which moves on to the next. False: one of the
+ * two does not hold. */
+static wick_status merge_to_seam(wk_merger *merger, const wk_merge_rule *rule, size_t window,
+                                 seam *at, bool *holds) {
+    WK_TRY(reserve(merger, at->rest.size < window ? at->rest.size : window));
+    const size_t covered = merge_window(merger, rule, at->rest, window);
+    *holds = at->expected == 0 || merger->symbols[0].size == at->expected;
+    if (!*holds) return WICK_OK;
+    const bool is_last = covered == at->rest.size;
+    const char *const limit = at->rest.text + (is_last ? covered : covered - covered / 8);
+    uint32_t next;
+    WK_TRY(put_symbols(merger, rule, limit, &at->out, &next));
+    *holds = is_last || next != WK_NO_SYMBOL;
+    if (!*holds) return WICK_OK;
+    const char *const to = is_last ? limit : merger->symbols[next].text;
+    at->expected = is_last ? 0 : merger->symbols[next].size;
+    at->rest.size -= (size_t)(to - at->rest.text);
+    at->rest.text = to;
+    return WICK_OK;
 }
 
+/* Where a seam does not hold, the window before it was too narrow: it is merged again, wider, and
+ * if that breaks the seam before, everything is. */
 static wick_status merge_text(wk_merger *merger, const wk_merge_rule *rule, wk_str text,
                               wk_id_sink *out) {
-    const wk_id_sink before = *out;
-    bool fits = false;
-    for (size_t window = WINDOW; !fits; window *= 2) {
-        *out = before;
-        WK_TRY(reserve(merger, text.size < window ? text.size : window));
-        WK_TRY(merge_windows(merger, rule, text, window, out, &fits));
+    const seam begin = {.rest = text, .out = *out};
+    seam before = begin, at = begin;
+    size_t window = WINDOW;
+    while (at.rest.size > 0) {
+        seam next = at;
+        bool holds;
+        WK_TRY(merge_to_seam(merger, rule, window, &next, &holds));
+        if (holds) {
+            before = at;
+            at = next;
+        } else {
+            at = before;
+            before = begin;
+            if (window < text.size) window *= 2;
+        }
     }
+    *out = at.out;
     return WICK_OK;
 }
 

@@ -8,7 +8,7 @@
  * the whole text, everything before would have happened inside the tokens, in the same order as
  * when the two tokens around that boundary are merged alone.) The windows overlap; where the next
  * one begins with the token that the one before has there, the pair at the seam was in the window
- * before. Where it does not, the window was too narrow and is widened. */
+ * before. Where it does not, the window before was too narrow: it is merged again, wider. */
 #ifndef WK_TEXT_MERGE_H
 #define WK_TEXT_MERGE_H
 

@@ -116,9 +116,14 @@ static wick_status find_ids(resolving *r, size_t rank, merge *m) {
 static wick_status resolve_batch(resolving *r, size_t rank, size_t n, wk_merges *merges) {
     WK_TRY(decode_batch(r, rank, n));
     for (size_t i = 0; i < n; i++) {
+        wk_token_index_prefetch_text(r->index, r->batch[i].left_hash);
+        wk_token_index_prefetch_text(r->index, r->batch[i].right_hash);
+    }
+    for (size_t i = 0; i < n; i++) {
         WK_TRY(find_ids(r, rank + i, &r->batch[i]));
-        const uint64_t hash = wk_merges_hash(r->batch[i].found.pair);
-        wk_prefetch(&merges->slots[(size_t)hash & (merges->capacity - 1)]);
+        const size_t hash = (size_t)wk_merges_hash(r->batch[i].found.pair);
+        wk_prefetch(&merges->slots[hash & (merges->capacity - 1)]);
+        wk_prefetch(&merges->filter[(hash & (WK_MERGE_FILTER * merges->capacity - 1)) / 64]);
     }
     for (size_t i = 0; i < n; i++) {
         if (r->batch[i].found.id != WICK_NO_TOKEN) put(merges, r->batch[i].found);

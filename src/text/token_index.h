@@ -26,13 +26,18 @@ typedef struct wk_token_index {
 wick_status wk_token_index_make(wk_heap *heap, const wk_token_table *table, wk_token_index *out);
 void wk_token_index_release(wk_heap *heap, wk_token_index *index);
 
-/* For those who look up many at once: hash and prefetch all, then find them. */
+/* For those who look up many at once, so that cache misses overlap: hash and prefetch the slots of
+ * all, then the tokens that the slots name, then find them. */
 static inline uint32_t wk_token_hash(wk_str text) {
     const uint32_t hash = (uint32_t)(wk_hash(text.text, text.size) >> 32);
     return hash ? hash : 1;
 }
 static inline void wk_token_index_prefetch(const wk_token_index *index, uint32_t hash) {
     wk_prefetch(&index->slots[hash & (index->capacity - 1)]);
+}
+static inline void wk_token_index_prefetch_text(const wk_token_index *index, uint32_t hash) {
+    const wk_token_slot slot = index->slots[hash & (index->capacity - 1)];
+    wk_prefetch(wk_token_text(index->table, slot.id).text); /* of an empty slot: that of token 0 */
 }
 /* False when absent; *id is then untouched. */
 bool wk_token_index_find_hashed(const wk_token_index *index, wk_str text, uint32_t hash,

@@ -28,13 +28,29 @@ static const char *const ending_names[] = {
     "<|eot|>",
     "<|endofturn|>",
     "<end_of_utterance>",
+    "<turn|>",
 };
 
-static bool is_ending_name(wk_str name) {
+static bool ends_by_name(wk_str name, int32_t kind) {
+    /* Gemma 4 waits here for what the tool says. */
+    if (kind == WK_TOKEN_USER_DEFINED) return wk_str_is(name, "<|tool_response>");
+    if (kind != WK_TOKEN_CONTROL) return false;
     for (size_t i = 0; i < WK_COUNT(ending_names); i++) {
         if (wk_str_is(name, ending_names[i])) return true;
     }
     return false;
+}
+
+/* Where a turn ends by <|return|> (Harmony, gpt-oss), <|end|> ends one of its messages alone. */
+static void go_on_after_messages(const wk_vocab_desc *desc, wk_token_table *table) {
+    uint32_t end = WICK_NO_TOKEN;
+    bool has_return = false;
+    for (uint32_t id = 0; id < table->n_tokens; id++) {
+        if (!table->ends[id]) continue;
+        if (wk_str_is(desc->tokens[id], "<|end|>")) end = id;
+        has_return = has_return || wk_str_is(desc->tokens[id], "<|return|>");
+    }
+    if (has_return && end != WICK_NO_TOKEN && end != desc->end) table->ends[end] = false;
 }
 
 static int hex_value(char c) {
@@ -75,9 +91,10 @@ static wick_status read_kinds(const wk_vocab_desc *desc, wk_token_spelling spell
                            (unsigned)id);
         }
         table->kinds[id] = (uint8_t)kind;
-        table->ends[id] = id == desc->end || id == desc->end_of_turn ||
-                          (kind == WK_TOKEN_CONTROL && is_ending_name(desc->tokens[id]));
+        table->ends[id] =
+            id == desc->end || id == desc->end_of_turn || ends_by_name(desc->tokens[id], kind);
     }
+    go_on_after_messages(desc, table);
     return WICK_OK;
 }
 

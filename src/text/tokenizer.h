@@ -24,7 +24,7 @@ typedef enum wk_token_kind {
 
 typedef enum wk_tristate { WK_UNSET, WK_NO, WK_YES } wk_tristate;
 
-/* All arrays are borrowed and must outlive the tokenizer (they lie in the model's arena). */
+/* All arrays are borrowed and must outlive the tokenizer (they are those of the file). */
 typedef struct wk_vocab_desc {
     /* tokenizer.ggml.model: "gpt2" (byte-level BPE), "llama" (SentencePiece BPE by scores),
      * "gemma4" (the same by merges), "t5" (unigram), "bert" (WordPiece) */

@@ -52,18 +52,6 @@ size_t wk_utf8_decode(const char *text, size_t size, uint32_t *code) {
     return whole;
 }
 
-size_t wk_utf8_encode(uint32_t code, char out[4]) {
-    assert(code <= 0x10FFFF);
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    const size_t size = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    for (size_t i = size - 1; i > 0; i--, code >>= 6) out[i] = (char)(0x80 | (code & 0x3F));
-    out[0] = (char)((0xF00u >> size & 0xFF) | code); /* size leading ones */
-    return size;
-}
-
 /* Hangul syllables are a leading consonant, a vowel and perhaps a trailing consonant (the Unicode
  * Standard, section 3.12). */
 static size_t decompose_hangul(uint32_t syllable, uint32_t out[WK_FOLD_MOST]) {

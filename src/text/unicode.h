@@ -70,9 +70,6 @@ size_t wk_char_fold(uint32_t code, uint32_t out[WK_FOLD_MOST]);
  * begins no whole sequence stands alone: 1, WK_CHAR_INVALID. */
 size_t wk_utf8_decode(const char *text, size_t size, uint32_t *code);
 
-/* Writes a code point (a Unicode scalar value) as UTF-8 and returns the number of bytes. */
-size_t wk_utf8_encode(uint32_t code, char out[4]);
-
 typedef enum wk_utf8_state {
     WK_UTF8_INVALID,  /* can never become a sequence */
     WK_UTF8_PARTIAL,  /* the beginning of one */

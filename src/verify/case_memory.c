@@ -7,6 +7,7 @@
 #include "backend/cpu/ref/ref.h"
 #include "core/dtype.h"
 #include "core/half.h"
+#include "quant/block.h"
 
 #include <math.h>
 #include <string.h>
@@ -165,9 +166,11 @@ static wick_status fill_weight(wk_case *c, const wk_view *view, wk_heap *heap) {
 static void fill_cache_row(wk_case *c, const wk_view *cache, int64_t block, int64_t in_block) {
     for (int64_t g = 0; g < cache->extent[1]; g++) {
         const wk_ref_row row = wk_ref_row_of(cache, (const int64_t[3]){block, g, in_block});
-        for (int64_t i = 0; i < row.n; i++) {
-            const double value = 2 * wk_case_signed(c);
-            wk_ref_store(&row, i, 1, &value);
+        for (int64_t i = 0; i < row.n; i += WK_QK_SMALL) { /* whole blocks, where there are such */
+            const int64_t n = row.n - i < WK_QK_SMALL ? row.n - i : WK_QK_SMALL;
+            double values[WK_QK_SMALL];
+            for (int64_t j = 0; j < n; j++) values[j] = 2 * wk_case_signed(c);
+            wk_ref_store(&row, i, n, values);
         }
     }
 }
@@ -354,10 +357,11 @@ void wk_case_flush(wk_case *c) {
 
 /* Puts back what the elements of a destination were: what differs then is damage. */
 static void restore_elements(const wk_view *view, const wk_case_memory *m) {
-    const size_t size = (size_t)wk_dtype_get(view->dtype)->block_bytes;
+    const wk_dtype_info *const info = wk_dtype_get(view->dtype);
+    const size_t size = (size_t)info->block_bytes;
     for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
         const wk_ref_row row = wk_ref_row_at(view, r);
-        for (int64_t i = 0; i < row.n; i++) {
+        for (int64_t i = 0; i < row.n / info->block_elements; i++) {
             unsigned char *const at = row.data + (size_t)(i * row.stride) * size;
             memcpy(at, m->initial + (at - m->live), size);
         }

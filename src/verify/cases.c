@@ -72,11 +72,13 @@ static void shuffle(wk_case *c, int *items, int n) {
     }
 }
 
-/* Strides of a view whose extents are set. Plain layouts keep the last dimension dense. */
+/* Strides of a view whose extents are set. Plain layouts keep the last dimension dense, as blocks
+ * must. */
 static void place(wk_case *c, wk_view *view, bool is_source) {
+    const int64_t block = wk_dtype_get(view->dtype)->block_elements;
     const bool is_padded = wk_case_chance(c, 40);
-    const bool is_permuted = c->is_wild && wk_case_chance(c, 40);
-    const bool is_spaced = c->is_wild && wk_case_chance(c, 30);
+    const bool is_permuted = c->is_wild && block == 1 && wk_case_chance(c, 40);
+    const bool is_spaced = c->is_wild && block == 1 && wk_case_chance(c, 30);
     int order[WICK_MAX_RANK];
     for (int d = 0; d < view->rank; d++) order[d] = d;
     if (is_permuted) shuffle(c, order, view->rank);
@@ -84,7 +86,7 @@ static void place(wk_case *c, wk_view *view, bool is_source) {
     for (int j = view->rank - 1; j >= 0; j--) {
         view->stride[order[j]] = step;
         step *= at_least_one(view->extent[order[j]]);
-        if (is_padded) step += wk_case_below(c, 20);
+        if (is_padded) step += wk_case_below(c, 20) * block;
     }
     const int n_repeatable = c->is_wild ? view->rank : view->rank - 1;
     const bool is_repeated = is_source && wk_case_chance(c, 20);
@@ -413,7 +415,7 @@ static void exchange(int64_t pair[2]) {
 
 /* Keys [.., s, d]; mostly as the model lays them, the keys of a block side by side. */
 static void place_keys(wk_case *c, wk_view *keys, bool is_source) {
-    const bool is_transposed = wk_case_chance(c, 60);
+    const bool is_transposed = !wk_dtype_is_block(keys->dtype) && wk_case_chance(c, 60);
     if (is_transposed) exchange(&keys->extent[2]);
     place(c, keys, is_source);
     if (!is_transposed) return;
@@ -442,15 +444,22 @@ static void describe_attention(wk_case *c) {
     c->op.p.attention.causal = wk_case_chance(c, 50);
 }
 
+/* 1 to 130 channels, whole blocks of dtype. */
+static int64_t random_head(wk_case *c, wick_dtype dtype) {
+    const int64_t block = wk_dtype_get(dtype)->block_elements;
+    return (at_least_one(random_extent(c, 130)) + block - 1) / block * block;
+}
+
 /* Both ops over the paged cache: [blocks, g, block_size, d] and [.., e]. */
 static void describe_cached(wk_case *c) {
+    static const wick_dtype types[] = {WICK_F32, WICK_F16, WICK_Q8_0, WICK_Q4_0};
     const int64_t rows = random_extent(c, wk_case_chance(c, 60) ? 6 : 40);
     wk_batch_layout *const batch = &c->op.p.cached.batch;
     wk_case_plan_batch(c, batch, rows);
     const int64_t g = 1 + wk_case_below(c, 3), h = g * (1 + wk_case_below(c, 4));
-    const int64_t d = at_least_one(random_extent(c, 130)), e = at_least_one(random_extent(c, 130));
+    const wick_dtype cache = types[wk_case_below(c, WK_COUNT(types))];
+    const int64_t d = random_head(c, cache), e = random_head(c, cache);
     const int64_t n_blocks = (int64_t)batch->n_sequences * batch->n_blocks + wk_case_below(c, 5);
-    const wick_dtype cache = wk_case_chance(c, 50) ? WICK_F32 : WICK_F16;
     const int64_t k_cache[4] = {n_blocks, g, batch->block_size, d};
     const int64_t v_cache[4] = {n_blocks, g, batch->block_size, e};
     const int64_t words = batch->n_words;

@@ -26,6 +26,8 @@ class Resource:
     redirect: str = ""
     headers: dict = field(default_factory=dict)
     n_failures: int = 0       # so many answers are 503 first
+    protocol: str = "HTTP/1.1"
+    is_chunked: bool = False  # Transfer-Encoding: chunked, and no Content-Length
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -57,6 +59,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
 
     def answer(self, resource):
+        self.protocol_version = resource.protocol
         size, start = len(resource.content), self.start_of(resource)
         status = 302 if resource.redirect else resource.status
         if status == 200 and start > 0:
@@ -74,7 +77,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header(name, value)
         body = resource.content[start:] if status in (200, 206) else b""
         length = len(body) if resource.length is None else resource.length
-        if length >= 0:
+        if resource.is_chunked:
+            self.send_header("Transfer-Encoding", "chunked")
+        elif length >= 0:
             self.send_header("Content-Length", str(length))
         self.end_headers()
         self.send_body(resource, body)
@@ -89,7 +94,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             n = min([resource.chunk, len(body) - sent, *(limit - sent for limit in limits)])
             if n == 0:
                 break
-            self.wfile.write(body[sent:sent + n])
+            piece = body[sent:sent + n]
+            self.wfile.write(b"%x\r\n%s\r\n" % (n, piece) if resource.is_chunked else piece)
             sent += n
             self.server.stop.wait(resource.delay)
         if sent == resource.stall_after and sent < len(body):
@@ -97,6 +103,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.stop.wait(60)
         if sent < len(body):
             self.close_connection = True
+        elif resource.is_chunked:
+            self.wfile.write(b"0\r\n\r\n")
 
 
 class Server(http.server.ThreadingHTTPServer):

@@ -1,6 +1,7 @@
 /* How answers are shown: thinking, tool calls, tags that arrive in pieces. */
 #define _POSIX_C_SOURCE 200809L
 #include "../../cli/answer.c"
+#include "../../cli/text_out.c"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,8 +55,28 @@ static void test_thinking(void **state) {
     (void)state;
     looks("<think>\nhm\n</think>\nYes", colored, false, "\033[2m\nhm\n\033[0m\nYes");
     looks("hm</think>Yes", colored, true, "\033[2mhm\033[0mYes");
-    looks("[THINK]a[/THINK]b", plain, false, "ab");
+    looks("[THINK]a[/THINK]b", plain, false, "[THINK]a[/THINK]b");
+    looks("hm</think>Yes", plain, true, "<think>hm</think>Yes");
+    looks("<think>hm", plain, false, "<think>hm");
     looks("<think>never ends </thi", colored, false, "\033[2mnever ends </thi\033[0m");
+}
+
+/* gpt-oss says in which channel it speaks. */
+static void test_channels(void **state) {
+    (void)state;
+    looks("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Yes",
+          colored, false, "\033[2mhm\033[0mYes");
+    looks("<|channel|>commentary<|message|>I look.<|start|>assistant<|channel|>commentary "
+          "to=functions.f <|message|>{}<|call|>",
+          plain, false, "I look.\n[tool call] functions.f <|message|>{}\n");
+    looks("<|channel|>fin", plain, false, "<|channel|>fin");
+}
+
+/* What a model writes steers no terminal, and comes as it is anywhere else. */
+static void test_control_characters(void **state) {
+    (void)state;
+    looks("a\033[31m\n\tb\a", colored, false, "a\\x1B[31m\n\tb\\x07");
+    looks("a\033[31m\n\tb\a", plain, false, "a\033[31m\n\tb\a");
 }
 
 static void test_calls(void **state) {
@@ -72,8 +93,8 @@ static void test_calls(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_channels), cmocka_unit_test(test_control_characters),
         cmocka_unit_test(test_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

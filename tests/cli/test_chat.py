@@ -28,12 +28,14 @@ ECHO = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
 
 
 class Terminal:
-    """wick chat on a terminal of its own."""
+    """wick chat on a terminal of its own; output: a file that its output goes to instead."""
 
-    def __init__(self, *arguments, columns=80):
-        environment = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+    def __init__(self, *arguments, columns=80, locale="C.UTF-8", output=None):
+        environment = {**os.environ, "LC_ALL": locale, "TERM": "xterm"}
         self.process, self.terminal = pty.fork()
         if self.process == 0:
+            if output is not None:
+                os.dup2(output, 1)
             os.execve(WICK, [WICK, "chat", MODEL, *arguments], environment)
         self.resize(columns)
         self.seen = b""
@@ -153,6 +155,14 @@ def test_interrupt_at_the_prompt():
     assert terminal.end() == 0
 
 
+def test_request_to_end_at_the_prompt():
+    terminal = start(*QUICK)
+    terminal.type("never mind")
+    terminal.wait("mind")
+    os.kill(terminal.process, signal.SIGTERM)
+    assert terminal.status() == -signal.SIGTERM
+
+
 def test_utf8():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "chat.json"
@@ -163,6 +173,36 @@ def test_utf8():
         messages = json.loads(path.read_text())
     assert messages[0] == {"role": "user", "content": "h\u00e9 \u6f22\u5b57 \U0001f600"}, messages
     assert messages[1]["role"] == "assistant"
+
+
+def test_utf8_without_a_locale():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "chat.json"
+        terminal = start(*QUICK, locale="C")
+        terminal.ask("caf\u00e9 \u4f60\u597d x")
+        terminal.ask(f"/save {path}")
+        assert terminal.end() == 0
+        assert json.loads(path.read_text())[0]["content"] == "caf\u00e9 \u4f60\u597d x"
+
+
+def test_output_that_is_no_terminal():
+    """Editing needs both; the prompt is on standard error then."""
+    with tempfile.TemporaryFile() as output:
+        terminal = start(*QUICK, output=output.fileno())
+        terminal.ask("/context")
+        terminal.type("x\x03")
+        terminal.wait("> ")
+        terminal.type("/quit\r")
+        assert terminal.status() == 0
+        output.seek(0)
+        assert b"0 messages" in output.read()
+
+
+def test_exit_status_of_an_interrupt():
+    terminal = Terminal(*SLOW, "-n", "5000", "-p", "Once upon")
+    terminal.wait("a")
+    terminal.type("\x03")
+    assert terminal.status() == 130
 
 
 def test_resize():
@@ -215,11 +255,22 @@ def test_save_and_load():
         assert b"holds no messages" in done.stderr and b"0 messages" in done.stdout
 
 
+def test_save_replaces_conversations_alone():
+    with tempfile.TemporaryDirectory() as folder:
+        path, other = Path(folder) / "chat.json", Path(folder) / "other"
+        other.write_bytes(b"GGUF")
+        done = pipe(f"/save {path}\none\n/save {path}\n/save {other}\n")
+        assert b"it stays as it is" in done.stderr and other.read_bytes() == b"GGUF", done
+        assert len(json.loads(path.read_text())) == 2
+
+
 def test_continued_line_and_one_question():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "chat.json"
         pipe(f"one\\\ntwo\n/save {path}\n")
         assert json.loads(path.read_text())[0]["content"] == "one\ntwo"
+    assert b"2 messages" in pipe("one\r\n/context\r\n/quit\r\n").stdout
+    assert len(pipe("one\\").stdout) > 1, "the end of input cuts the last question off"
     done = subprocess.run([WICK, "chat", MODEL, *QUICK, "-p", "Once"], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT)
     assert done.returncode == 0 and done.stdout.endswith(b"\n"), done

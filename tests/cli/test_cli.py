@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import resource
 import signal
 import struct
 import subprocess
@@ -241,6 +242,37 @@ def test_zero_byte_in_prompt():
 def test_cache_types():
     for cache in ("auto", "f32", "f16"):
         assert succeeds(*greedy("--cache", cache, n=5))
+    for cache in ("q8_0", "q4_0"):  # the model's heads have 8 channels
+        fails(1, f"a cache of {cache} takes heads of a multiple of 32 channels",
+              arguments=greedy("--cache", cache, n=5))
+
+
+def test_sessions():
+    with tempfile.TemporaryDirectory() as folder:
+        path, later = Path(folder) / "a", Path(folder) / "b"
+        for how in [("--temp", 0), ("--temp", 1, "--seed", 5, "--repeat-penalty", 1.3)]:
+            whole = succeeds("run", MODEL, "-p", "Once", "-n", 40, "-q", *how)
+            begin = ["run", MODEL, "-p", "Once", "-n", 15, "-q", *how]
+            first = succeeds(*begin, "--save-session", path)
+            how = how[:2] + how[4:]  # the seed is in the file
+            then = ["run", MODEL, "--load-session", path, "-q", *how]
+            rest = succeeds(*then, "-n", 25, "--save-session", later)
+            equal(first + rest, whole)
+            equal(succeeds(*then, "-n", 25, "--isa", "ref"), rest)
+            again = ["run", MODEL, "--load-session", later, "-q", "-n", 5, *how]
+            equal(succeeds(*again, "-p", " The"), succeeds(*again, stdin=" The"))
+        equal(sorted(os.listdir(folder)), ["a", "b"])
+        fails(1, "cache of f16, this one has f32", arguments=[*then, "--cache", "f32"])
+        fails(1, "the context holds 10", arguments=[*then, "--context", 10])
+        fails(1, "not/there", arguments=["run", MODEL, "--load-session", "not/there"])
+        fails(1, "no saved session", arguments=["run", MODEL, "--load-session", MODEL])
+        data = path.read_bytes()
+        path.write_bytes(data[:-100])
+        fails(1, "bytes", arguments=then)
+        path.write_bytes(data[:-100] + bytes([data[-100] ^ 1]) + data[-99:])
+        fails(1, "its checksum differs", arguments=then)
+        done = wick(*greedy("-q", "--save-session", Path(folder) / "no" / "c", n=3))
+        assert done.returncode == 1 and b"no/c" in done.stderr, done.stderr
 
 
 def test_closed_pipe():
@@ -255,6 +287,73 @@ def test_closed_pipe():
     assert b"warning: the model was made for 512 tokens" in said, said
 
 
+def test_closed_pipe_leaves_files():
+    """What a command prints is not all that it does."""
+    with tempfile.TemporaryDirectory() as folder:
+        whole, out = Path(folder, "whole.gguf"), Path(folder, "out.gguf")
+        succeeds("quantize", MODEL, whole, "Q8_0")
+        for end in ("-v 2>/dev/null", "-v 2>&1"):
+            command = f'"$0" quantize "$1" "$2" Q8_0 --force {end} | true; exit ${{PIPESTATUS[0]}}'
+            done = subprocess.run(["bash", "-c", command, WICK, MODEL, out], check=False)
+            equal((done.returncode, out.read_bytes()), (0, whole.read_bytes()))
+            out.unlink()
+        command = '"$0" compare "$1" "$2" | head -1; exit ${PIPESTATUS[0]}'
+        done = subprocess.run(["bash", "-c", command, WICK, MODEL, whole],
+                              stdout=subprocess.PIPE, check=False)
+        equal((done.returncode, os.listdir(folder)), (1, ["whole.gguf"]))
+
+
+def test_limit_of_file_sizes():
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    with tempfile.TemporaryDirectory() as folder:
+        cases, out = Path(folder, "cases.json"), Path(folder, "out.json")
+        cases.write_text('[{"name": "a", "template": "x"}]')
+        out.write_text("kept")
+        for arguments in (["--help"], ["info", MODEL], ["template", "--language", cases]):
+            with open(Path(folder, "text"), "wb") as text:
+                done = subprocess.run([WICK, *arguments], stdout=text, stderr=subprocess.PIPE,
+                                      preexec_fn=limit, check=False)
+            equal(done.returncode, 1)
+        done = subprocess.run([WICK, "template", "--language", cases, "--out", out],
+                              stderr=subprocess.PIPE, preexec_fn=limit, check=False)
+        assert done.returncode == 1 and b"too large" in done.stderr, done
+        equal((out.read_text(), len(os.listdir(folder))), ("kept", 3))
+        fails(2, "is what is to be read",
+              arguments=["template", "--language", cases, "--out", cases])
+        succeeds("template", "--language", cases, "--out", out)
+        equal(json.loads(out.read_text())[0]["text"], "x")
+
+
+def test_mapped_file_that_is_cut():
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "model.gguf")
+        copy.write_bytes(Path(MODEL).read_bytes())
+        process = start(ENDLESS[0], copy, *ENDLESS[2:])
+        assert process.stdout.read(8)
+        os.truncate(copy, 4096)
+        _, said = process.communicate(timeout=TIMEOUT)
+        assert process.returncode == 1 and b"was cut while it was in use" in said, said
+
+
+def test_lines_to_embed():
+    lines = [json.loads(line) for line in
+             succeeds("embed", MODEL, "-f", "-", stdin="a\n\nb\r\n").splitlines()]
+    equal([line["text"] for line in lines], ["a", "", "b"])
+    fails(1, "context", arguments=["embed", MODEL, "-c", 4, "Once upon a time there was"])
+
+
+def test_results_that_are_not_finite():
+    with tempfile.TemporaryDirectory() as folder:
+        damaged = Path(folder, "model.gguf")
+        damaged.write_bytes(Path(MODEL).read_bytes()[:-256] + b"\xff" * 256)
+        fails(1, "not finite", arguments=["embed", damaged, "Once"])
+        fails(1, "not all finite",
+              arguments=["logits", damaged, "--tokens", "1 2", "--out", f"{folder}/x.npy"])
+        equal(os.listdir(folder), ["model.gguf"])
+
+
 ENDLESS = ["run", MODEL, "-p", "Once", "-n", "0", "--ignore-end", "--context", "200000", "--isa",
            "ref"]
 
@@ -262,6 +361,19 @@ ENDLESS = ["run", MODEL, "-p", "Once", "-n", "0", "--ignore-end", "--context", "
 def start(*arguments, stderr=subprocess.PIPE, **options):
     return subprocess.Popen([WICK, *map(str, arguments)], stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=stderr, **options)
+
+
+def test_streams_that_are_closed():
+    """The first files opened would take their numbers, and get what is printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, whole = f"{folder}/out.gguf", f"{folder}/whole.gguf"
+        succeeds("quantize", MODEL, whole, "Q8_0")
+        for closed in ("0<&- 2>&-", "0<&- 1>&-", "0<&- 1>&- 2>&-"):
+            command = f'exec "$0" quantize -v "$1" "$2" Q8_0 --force {closed}'
+            done = subprocess.run(["sh", "-c", command, WICK, MODEL, out], capture_output=True,
+                                  check=False)
+            equal(done.returncode, 1 if "1>" in closed else 0)
+            equal(Path(out).read_bytes(), Path(whole).read_bytes())
 
 
 def test_signals():
@@ -345,7 +457,8 @@ def test_usage_errors():
         (["run", "--temp", "1 "], "'1 '"),
         (["run", "--temp", "-1"], "'-1'"),
         (["run", "--temp="], "''"),
-        (["run", "-n", "-1"], "'-1' is not a whole number"),
+        (["run", "-n", "-2"], "'-2' is not a whole number"),
+        (["run", "-no"], "'o' is not a whole number"),
         (["run", "-n", "5x"], "'5x'"),
         (["run", "-n", " 5"], "' 5'"),
         (["run", "-n", "4294967296"], "'4294967296'"),
@@ -380,6 +493,9 @@ def test_usage_errors():
 
 def test_option_forms():
     expected = succeeds(*greedy(n=5))
+    equal(succeeds(*greedy("-t", 1, "-c", 64, "-s", 7, "-ngl", 99, n=5)), expected)
+    equal(succeeds(*greedy("-c", 32, n=-1)), succeeds(*greedy("-ctx", 32, n=0)))
+    equal(succeeds("run", MODEL, "-f", "-", "-n", 5, "--temp", 0, stdin=GREEDY["prompt"]), expected)
     for form in (["--max-tokens=5"], ["-n5"], ["-n", "5"], ["--max-tokens", "5"]):
         equal(succeeds("run", *form, "--temperature=0", f"-p{GREEDY['prompt']}", "--", MODEL),
               expected)
@@ -670,10 +786,11 @@ SAMPLING = ("temp top-k top-p min-p repeat-penalty repeat-last seed frequency-pe
             "json-schema-file ")
 OPTIONS = {
     "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet logprobs context "
+           "load-session save-session "
            + SAMPLING + ENGINE,
     "chat": "prompt system load tools template no-thinking max-tokens context " + SAMPLING + ENGINE,
     "template": "cases language out",
-    "info": "json tensors context backend adapter webgpu-lib gpu-memory math",
+    "info": "json tensors context cache backend adapter webgpu-lib gpu-memory math",
     "tokenize": "file ids no-special decode special",
     "logits": "tokens out " + ENGINE,
     "bench": "prompt generate repetitions kernels only store csv json " + ENGINE,

@@ -1,182 +1,15 @@
 """wick convert: what it makes of a checkpoint is what other converters made of it: the fixtures of
 families are taken apart into folders as Hugging Face has them, and converted back."""
 
-import json
 import os
-import re
 import struct
 import sys
 import tempfile
 from pathlib import Path
 
+from hf_folder import (FIXTURES, SHARED, UNWRITTEN, Gguf, change, checkpoint_of, take_apart,
+                       write_safetensors)
 from test_cli import equal, fails, main, succeeds
-
-SHARED = os.environ.get("WICK_SHARED_DATA")
-
-# A fixture's name, its model_type, the names of its tensors in the checkpoint.
-DECODER = {
-    "token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head",
-    "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
-    "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
-    "attn_output": "self_attn.o_proj", "attn_q_norm": "self_attn.q_norm",
-    "attn_k_norm": "self_attn.k_norm", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
-    "ffn_down": "mlp.down_proj",
-}
-BERT = {
-    "token_embd": "embeddings.word_embeddings", "position_embd": "embeddings.position_embeddings",
-    "token_types": "embeddings.token_type_embeddings", "token_embd_norm": "embeddings.LayerNorm",
-    "attn_q": "attention.self.query", "attn_k": "attention.self.key",
-    "attn_v": "attention.self.value", "attn_output": "attention.output.dense",
-    "attn_output_norm": "attention.output.LayerNorm", "ffn_up": "intermediate.dense",
-    "ffn_down": "output.dense", "layer_output_norm": "output.LayerNorm",
-}
-FIXTURES = [
-    ("llama", "llama", "model.layers.", DECODER),
-    ("llama-bias-tied", "llama", "model.layers.", DECODER),
-    ("llama-rope-linear", "llama", "model.layers.", DECODER),
-    ("llama-rope-llama3", "llama", "model.layers.", DECODER),
-    ("mistral", "mistral", "model.layers.", DECODER),
-    ("qwen2", "qwen2", "model.layers.", DECODER),
-    ("qwen3", "qwen3", "model.layers.", DECODER),
-    ("bert", "bert", "encoder.layer.", BERT),
-]
-CONFIG = {
-    "block_count": "num_hidden_layers", "context_length": "max_position_embeddings",
-    "embedding_length": "hidden_size", "feed_forward_length": "intermediate_size",
-    "attention.head_count": "num_attention_heads",
-    "attention.head_count_kv": "num_key_value_heads", "attention.key_length": "head_dim",
-    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
-    "attention.layer_norm_epsilon": "layer_norm_eps", "rope.freq_base": "rope_theta",
-    "vocab_size": "vocab_size",
-}
-LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-          "original_max_position_embeddings": 32}
-SIZES = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-
-
-class Gguf:
-    """Values by key, and of each tensor its extents (rows first), type number and bytes."""
-
-    def __init__(self, path):
-        self.data, self.at = Path(path).read_bytes(), 8
-        n_tensors, n_values = self.take("Q"), self.take("Q")
-        self.values = {}
-        for _ in range(n_values):
-            key = self.text()
-            self.values[key] = self.value(self.take("I"))
-        described = []
-        for _ in range(n_tensors):
-            name = self.text()
-            shape = [self.take("Q") for _ in range(self.take("I"))][::-1]
-            described.append((name, shape, self.take("I"), self.take("Q")))
-        base = (self.at + 31) // 32 * 32
-        self.tensors = {}
-        for name, shape, kind, offset in described:
-            size = {0: 4, 1: 2, 30: 2}[kind]
-            for extent in shape:
-                size *= extent
-            self.tensors[name] = (shape, kind, self.data[base + offset:base + offset + size])
-
-    def take(self, kind):
-        value = struct.unpack_from("<" + kind, self.data, self.at)[0]
-        self.at += struct.calcsize("<" + kind)
-        return value
-
-    def text(self):
-        size = self.take("Q")
-        self.at += size
-        return self.data[self.at - size:self.at].decode()
-
-    def value(self, kind):
-        if kind == 8:
-            return self.text()
-        if kind != 9:
-            return self.take(SIZES[kind])
-        kind, count = self.take("I"), self.take("Q")
-        return [self.value(kind) for _ in range(count)]
-
-
-def checkpoint_name(name, layers, names):
-    match = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)", name)
-    layer, stem, end = match.groups()
-    return (f"{layers}{layer}." if layer else "") + f"{names[stem]}.{end}"
-
-
-def halves_apart(data, n_rows, n_heads):
-    """Rows 0 1 2 3 ... of each head to 0 2 4 ... 1 3 5 ...: undoes what the converter did."""
-    size, dim = len(data) // n_rows, n_rows // n_heads
-    order = [h * dim + i for h in range(n_heads) for p in (0, 1) for i in range(p, dim, 2)]
-    return b"".join(data[row * size:(row + 1) * size] for row in order)
-
-
-def write_safetensors(path, tensors):
-    header, at = {}, 0
-    for name, (shape, data) in tensors.items():
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + len(data)]}
-        at += len(data)
-    text = json.dumps(header).encode()
-    with open(path, "wb") as out:
-        out.write(struct.pack("<Q", len(text)) + text)
-        for _, data in tensors.values():
-            out.write(data)
-
-
-def tokenizer(kind, n):
-    """Byte-level BPE or WordPiece with n tokens; two of them are added ones."""
-    words = ["a", "b", "ab"] + [f"w{i}" for i in range(n - 5)]
-    added = [{"id": n - 2, "content": "<s>", "special": True},
-             {"id": n - 1, "content": "<think>", "special": False}]
-    if kind == "WordPiece":
-        words[2] = "##b"
-        model = {"type": kind, "continuing_subword_prefix": "##"}
-        return {"model": {**model, "vocab": {w: i for i, w in enumerate(words)}},
-                "added_tokens": added}
-    model = {"type": "BPE", "vocab": {w: i for i, w in enumerate(words)},
-             "merges": ["a b", ["w1", "w2"]]}
-    return {"model": model, "added_tokens": added, "pre_tokenizer": {"type": "ByteLevel"}}
-
-
-def take_apart(fixture, kind, layers, names, folder, n_files=1):
-    gguf = Gguf(f"{SHARED}/families/{fixture}.gguf")
-    prefix = gguf.values["general.architecture"] + "."
-    config = {"model_type": kind}
-    for key, theirs in CONFIG.items():
-        if prefix + key in gguf.values:
-            config[theirs] = gguf.values[prefix + key]
-    config["type_vocab_size"] = gguf.values.get("tokenizer.ggml.token_type_count")
-    config["vocab_size"] = gguf.tensors["token_embd.weight"][0][0]
-    if prefix + "rope.scaling.factor" in gguf.values:
-        config["rope_scaling"] = {"type": gguf.values[prefix + "rope.scaling.type"],
-                                  "factor": gguf.values[prefix + "rope.scaling.factor"]}
-    if "rope_freqs.weight" in gguf.tensors:
-        config["rope_parameters"] = {**LLAMA3, "rope_theta": config.pop("rope_theta")}
-    tensors = {}
-    for name, (shape, _, data) in gguf.tensors.items():
-        if name == "rope_freqs.weight":
-            continue
-        heads = {"attn_q": "head_count", "attn_k": "head_count_kv"}.get(name.split(".")[-2])
-        if heads and prefix == "llama.":
-            data = halves_apart(data, shape[0], gguf.values[prefix + "attention." + heads])
-        tensors[checkpoint_name(name, layers, names)] = (shape, data)
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(config))
-    if kind == "bert":
-        (folder / "1_Pooling").mkdir()
-        (folder / "1_Pooling/config.json").write_text('{"pooling_mode_mean_tokens": true}')
-    kind = "WordPiece" if kind == "bert" else "BPE"
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer(kind, config["vocab_size"])))
-    (folder / "tokenizer_config.json").write_text(json.dumps(
-        {"bos_token": {"content": "<s>"}, "eos_token": "a", "add_bos_token": True,
-         "chat_template": "{{ x }}"}))
-    if n_files == 1:
-        write_safetensors(folder / "model.safetensors", tensors)
-        return gguf
-    places = {name: f"model-{i % n_files + 1:05}-of-{n_files:05}.safetensors"
-              for i, name in enumerate(tensors)}
-    for file in set(places.values()):
-        write_safetensors(folder / file, {n: t for n, t in tensors.items() if places[n] == file})
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
-    return gguf
 
 
 def is_near(a, b):
@@ -184,88 +17,46 @@ def is_near(a, b):
     return len(a) == len(b) and all(abs(x - y) <= 1e-6 * abs(y) for (x,), (y,) in pairs)
 
 
+def check_tensors(fixture, got, expected):
+    """Byte for byte, but for the divisors, which are computed."""
+    equal(set(got.tensors), set(expected.tensors))
+    for name, tensor in expected.tensors.items():
+        if name.startswith("rope_"):
+            assert is_near(got.tensors[name][2], tensor[2]), fixture
+        else:
+            assert got.tensors[name] == tensor, (fixture, name)
+
+
+def check_logits(fixture, folder):
+    """Those of the fixture and of what was made of it: the same bits."""
+    tokens = Path(f"{SHARED}/families/{fixture}.tokens").read_text().strip()
+    rows = []
+    for model in (f"{SHARED}/families/{fixture}.gguf", f"{folder}/out.gguf"):
+        out = Path(folder) / f"logits-{len(rows)}.npy"
+        succeeds("logits", model, "--backend", "cpu", "--math", "exact", "--tokens", tokens,
+                 "--out", out)
+        rows.append(out.read_bytes())
+    assert rows[0] == rows[1], fixture
+
+
 def test_fixtures_come_back():
     if not SHARED:
         return "WICK_SHARED_DATA is not set"
-    for n_files in (1, 3):
-        for fixture, kind, layers, names in FIXTURES:
-            with tempfile.TemporaryDirectory() as top:
-                expected = take_apart(fixture, kind, layers, names, Path(top) / "tiny", n_files)
-                succeeds("convert", f"{top}/tiny/", f"{top}/out.gguf")
-                got = Gguf(f"{top}/out.gguf")
-                equal(got.values["general.name"], "tiny")
-                equal(set(got.tensors), set(expected.tensors))
-                for name, tensor in expected.tensors.items():
-                    if name == "rope_freqs.weight":
-                        assert is_near(got.tensors[name][2], tensor[2]), fixture
-                    else:
-                        assert got.tensors[name] == tensor, (fixture, name)
-                for key, value in expected.values.items():
-                    if key.startswith(expected.values["general.architecture"]) or \
-                            key == "tokenizer.ggml.token_type_count":
-                        equal((key, got.values.get(key)), (key, value))
-    return None
-
-
-def test_vocabularies():
-    if not SHARED:
-        return "WICK_SHARED_DATA is not set"
-    with tempfile.TemporaryDirectory() as top:
-        take_apart(*FIXTURES[5], Path(top) / "bpe")
-        take_apart(*FIXTURES[7], Path(top) / "pieces")
-        succeeds("convert", f"{top}/bpe", f"{top}/bpe.gguf")
-        succeeds("convert", f"{top}/pieces", f"{top}/pieces.gguf")
-        bpe, pieces = Gguf(f"{top}/bpe.gguf").values, Gguf(f"{top}/pieces.gguf").values
-    equal(bpe["tokenizer.ggml.model"], "gpt2")
-    equal(bpe["tokenizer.ggml.pre"], "gpt-2")
-    equal(bpe["tokenizer.ggml.tokens"][:4] + bpe["tokenizer.ggml.tokens"][-2:],
-          ["a", "b", "ab", "w0", "<s>", "<think>"])
-    equal(bpe["tokenizer.ggml.token_type"][-3:], [1, 3, 4])
-    equal(bpe["tokenizer.ggml.merges"], ["a b", "w1 w2"])
-    equal(bpe["tokenizer.ggml.bos_token_id"], len(bpe["tokenizer.ggml.tokens"]) - 2)
-    equal(bpe["tokenizer.ggml.eos_token_id"], 0)
-    equal(bpe["tokenizer.ggml.add_bos_token"], True)
-    equal(bpe["tokenizer.chat_template"], "{{ x }}")
-    equal(pieces["tokenizer.ggml.model"], "bert")
-    equal(pieces["tokenizer.ggml.tokens"][:3], ["\u2581a", "\u2581b", "b"])
-
-
-def piece(text, score, kind):
-    inner = bytes([10, len(text)]) + text + b"\x15" + struct.pack("<f", score) + bytes([24, kind])
-    return bytes([10, len(inner)]) + inner
-
-
-def test_sentencepiece():
-    """Pieces are those of tokenizer.model; tokenizer.json adds to them."""
-    if not SHARED:
-        return "WICK_SHARED_DATA is not set"
-    pieces = [piece(b"<unk>", 0, 2), piece(b"<s>", 0, 3), piece(b"<0x41>", 0, 6),
-              piece("\u2581a".encode(), -1.5, 1)]
-    bpe, unigram = bytes([18, 2, 24, 2]), bytes([18, 2, 24, 1])
-    no_prefix = bytes([26, 2, 24, 0])
-    with tempfile.TemporaryDirectory() as top:
-        tiny, out = Path(top) / "tiny", Path(top) / "out.gguf"
-        take_apart(*FIXTURES[0], tiny)
-        (tiny / "tokenizer.json").write_text(json.dumps({"added_tokens": [
-            {"id": 1, "content": "<s>", "special": True},
-            {"id": 4, "content": "<think>", "special": False}]}))
-        (tiny / "tokenizer.model").write_bytes(b"".join(pieces) + bpe + no_prefix)
-        succeeds("convert", tiny, out)
-        values = Gguf(out).values
-        equal(values["tokenizer.ggml.model"], "llama")
-        equal(values["tokenizer.ggml.tokens"][:6],
-              ["<unk>", "<s>", "<0x41>", "\u2581a", "<think>", "[PAD5]"])
-        equal(values["tokenizer.ggml.token_type"][:6], [2, 3, 6, 1, 4, 5])
-        equal(values["tokenizer.ggml.scores"][2:5], [0, -1.5, -10000])
-        equal(values["tokenizer.ggml.add_space_prefix"], False)
-        equal(values["tokenizer.ggml.bos_token_id"], 1)
-        (tiny / "tokenizer.json").unlink()
-        succeeds("convert", tiny, out, "--force")
-        equal(Gguf(out).values["tokenizer.ggml.tokens"][4], "[PAD4]")
-        for content, words in ((b"".join(pieces) + unigram, "unigram"), (b"", "no pieces"),
-                               (b"".join(pieces)[:-1], "no field"), (b"\xff" * 20, "byte 0")):
-            (tiny / "tokenizer.model").write_bytes(content)
-            fails(1, words, arguments=["convert", tiny, f"{top}/x.gguf"])
+    for n_files, fixture in [(n, fixture) for n in (1, 3) for fixture in FIXTURES]:
+        with tempfile.TemporaryDirectory() as top:
+            expected = take_apart(fixture, Path(top) / "tiny", n_files)
+            succeeds("convert", f"{top}/tiny/", f"{top}/out.gguf")
+            got = Gguf(f"{top}/out.gguf")
+            equal(got.values["general.name"], "tiny")
+            check_tensors(fixture[0], got, expected)
+            for key, value in expected.values.items():
+                if key in UNWRITTEN:
+                    continue
+                if key.startswith(expected.values["general.architecture"]) or \
+                        key == "tokenizer.ggml.token_type_count":
+                    equal((fixture[0], key, got.values.get(key)), (fixture[0], key, value))
+            if n_files == 1 and fixture[1] != "bert":
+                check_logits(fixture[0], top)
     return None
 
 
@@ -273,7 +64,7 @@ def test_types():
     if not SHARED:
         return "WICK_SHARED_DATA is not set"
     with tempfile.TemporaryDirectory() as top:
-        take_apart(*FIXTURES[0], Path(top) / "tiny")
+        take_apart(FIXTURES[0], Path(top) / "tiny")
         for kind, number, file_type in (("F16", 1, 1), ("bf16", 30, 32), ("F32", 0, 0)):
             succeeds("convert", f"{top}/tiny", f"{top}/out.gguf", "--type", kind, "--force")
             got = Gguf(f"{top}/out.gguf")
@@ -286,47 +77,144 @@ def test_types():
     return None
 
 
-def change(path, edit):
-    content = json.loads(path.read_text())
-    edit(content)
-    path.write_text(json.dumps(content))
-
-
 def test_refusals():
     if not SHARED:
         return "WICK_SHARED_DATA is not set"
     cases = [
-        ("config.json", lambda c: c.update(model_type="frog"), "'frog' cannot be converted"),
+        ("config.json", lambda c: c.update(model_type="frog"),
+         ["'frog' cannot be converted", "llama", "gemma3_text"]),
+        ("config.json", lambda c: c.pop("model_type"), "no model_type"),
         ("config.json", lambda c: c.pop("hidden_size"), "'hidden_size' is missing"),
+        ("config.json", lambda c: c.pop("rms_norm_eps"), "'rms_norm_eps' is missing"),
         ("config.json", lambda c: c.update(num_attention_heads=0), "do not fit the heads"),
         ("config.json", lambda c: c.update(num_attention_heads=7), "do not fit the heads"),
+        ("config.json", lambda c: c.update(num_hidden_layers=3),
+         ["no whole model", "'blk.2.attn_norm.weight'"]),
+        ("config.json", lambda c: c.update(num_hidden_layers=1),
+         ["no whole model", "'blk.1.attn_norm.weight'"]),
+        ("config.json", lambda c: c.update(intermediate_size=95), ["no whole model", "ffn_down"]),
+        ("config.json", lambda c: c.update(hidden_act="gelu"), "activation 'gelu'"),
+        ("config.json", lambda c: c.update(partial_rotary_factor=2), "partial_rotary_factor"),
         ("config.json", lambda c: c.update(rope_scaling={"rope_type": "frog", "factor": 2}),
          "rotary scaling of the type 'frog'"),
+        ("config.json", lambda c: c.update(rope_scaling={"type": "linear"}), "'factor' is missing"),
+        ("config.json", lambda c: c.update(rope_scaling={"type": "linear", "factor": 0}),
+         "must be positive"),
+        ("config.json", lambda c: c.update(rope_scaling={"type": "yarn", "factor": 2}),
+         "'original_max_position_embeddings' is missing"),
+        ("config.json", lambda c: c.update(rope_scaling={
+            "type": "yarn", "factor": 2, "attention_factor": 3,
+            "original_max_position_embeddings": 8}), "'attention_factor'"),
+        ("config.json", lambda c: c.update(rope_scaling={"type": "longrope", "long_factor": 1},
+                                           original_max_position_embeddings=8), "no list"),
         ("config.json", lambda c: c.update(use_sliding_window=True), "use_sliding_window"),
-        ("tokenizer.json", lambda c: c["model"].update(type="Unigram"), "'Unigram'"),
+        ("tokenizer.json", lambda c: c["model"].update(type="WordLevel"), "'WordLevel'"),
+        ("tokenizer.json", lambda c: c["model"].update(type="Unigram"), "no model.vocab"),
+        ("tokenizer.json", lambda c: c.update(
+            model={"type": "Unigram", "vocab": [["a", 0]]}, normalizer={"type": "Lowercase"}),
+         "the normalizer 'Lowercase'"),
+        ("tokenizer.json", lambda c: c.update(
+            model={"type": "Unigram", "vocab": [["a", 0]]},
+            normalizer={"type": "Precompiled", "precompiled_charsmap": "?"}), "no base64"),
+        ("tokenizer.json", lambda c: c.update(model={"type": "Unigram", "vocab": [["a"]]}),
+         "no text with a score"),
         ("tokenizer.json", lambda c: c.update(pre_tokenizer={"type": "Metaspace"}),
          "SentencePiece"),
+        ("tokenizer.json", lambda c: c.update(pre_tokenizer={"type": "Sequence", "pretokenizers": [
+            {"type": "Split", "pattern": {"Regex": "frog+"}}, {"type": "ByteLevel"}]}),
+         "'frog+' is not known yet"),
         ("tokenizer.json", lambda c: c["model"]["merges"].append([1]), "merge 2"),
         ("tokenizer.json", lambda c: c["model"]["vocab"].update(x=-1), "'x' has no id"),
+        ("tokenizer_config.json", lambda c: c.update(chat_template=[{"name": "a.b"}]),
+         "has no name"),
     ]
     for file, edit, words in cases:
         with tempfile.TemporaryDirectory() as top:
-            take_apart(*FIXTURES[0], Path(top) / "tiny")
+            take_apart(FIXTURES[0], Path(top) / "tiny")
             change(Path(top) / "tiny" / file, edit)
-            fails(1, words, arguments=["convert", f"{top}/tiny", f"{top}/out.gguf"])
+            words = [words] if isinstance(words, str) else words
+            fails(1, *words, arguments=["convert", f"{top}/tiny", f"{top}/out.gguf"])
             equal(sorted(os.listdir(top)), ["tiny"])
+    return None
+
+
+def test_folders_that_lie():
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    index = "model.safetensors.index.json"
     with tempfile.TemporaryDirectory() as top:
         tiny = Path(top) / "tiny"
-        take_apart(*FIXTURES[0], tiny, 2)
-        change(tiny / "model.safetensors.index.json",
-               lambda c: c["weight_map"].update(x="../../etc/passwd"))
-        fails(1, "in another folder", arguments=["convert", tiny, f"{top}/out.gguf"])
-        (tiny / "model.safetensors.index.json").write_text("{")
-        fails(1, "index.json", arguments=["convert", tiny, f"{top}/out.gguf"])
-        (tiny / "model.safetensors.index.json").unlink()
-        fails(1, "model.safetensors", "check the path",
-              arguments=["convert", tiny, f"{top}/out.gguf"])
+        arguments = ["convert", tiny, f"{top}/out.gguf"]
+        take_apart(FIXTURES[0], tiny, 2)
+        first = "model-00001-of-00002.safetensors"
+        for edit, words in (
+                (lambda c: c.update(x="../../etc/passwd"), "in another folder"),
+                (lambda c: c.update(x=first), f"'{first}' has no tensor 'x'"),
+                (lambda c: c.update(x="none.safetensors"), "none.safetensors"),
+                (lambda c: c.update(x=1), "'x' in the weight_map is no file's name"),
+                (lambda c: c.clear(), "no weight_map")):
+            kept = (tiny / index).read_text()
+            change(tiny / index, lambda c: edit(c["weight_map"]))
+            fails(1, words, arguments=arguments)
+            (tiny / index).write_text(kept)
+        second = (tiny / "model-00002-of-00002.safetensors").read_bytes()
+        (tiny / "model-00002-of-00002.safetensors").write_bytes(second[:-8])
+        fails(1, "model-00002-of-00002.safetensors", arguments=arguments)
+        (tiny / index).write_text("{")
+        fails(1, "index.json", arguments=arguments)
+        (tiny / index).unlink()
+        fails(1, "model.safetensors", "check the path", arguments=arguments)
         fails(1, "check the path", arguments=["convert", f"{top}/none", f"{top}/out.gguf"])
+        equal(sorted(os.listdir(top)), ["tiny"])
+    return None
+
+
+def test_tensors_that_do_not_fit():
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    named = lambda name: next(fixture for fixture in FIXTURES if fixture[0] == name)
+    expert = "model.layers.1.mlp.experts.2.up_proj.weight"
+    cases = [
+        ("llama", lambda t: t.pop("model.norm.weight"), "no tensor 'output_norm.weight'"),
+        ("llama", lambda t: t.update(frog=([1], bytes(4))), "the tensor 'frog' is not known"),
+        ("llama", lambda t: t.update({"model.layers.0.mlp.gate.weight": ([4, 64], bytes(1024))}),
+         "blk.0.ffn_gate_inp.weight"),
+        ("qwen3moe", lambda t: t.pop(expert), "part 2 of 'blk.1.ffn_up_exps.weight' is missing"),
+        ("qwen3moe", lambda t: t.update({expert: ([64, 32], t[expert][1])}),
+         "another type or shape"),
+        ("qwen3moe", lambda t: t.update({expert.replace("2", "999999"): t[expert]}), "4096 parts"),
+        ("qwen3moe", lambda t: t.update({expert.replace("2", "6"): t[expert]}), "[7, 32, 64]"),
+        ("gpt2", lambda t: t.update({"h.0.attn.c_attn.weight": ([192], bytes(768))}),
+         "is no matrix"),
+        ("gpt2", lambda t: t.update({"transformer.h.0.ln_1.weight": ([64], bytes(256))}),
+         "are the same tensor"),
+    ]
+    for fixture, edit, words in cases:
+        with tempfile.TemporaryDirectory() as top:
+            tiny, (_, kind, layers, names, _, _) = Path(top) / "tiny", named(fixture)
+            tensors = checkpoint_of(take_apart(named(fixture), tiny), kind, layers, names)
+            edit(tensors)
+            write_safetensors(tiny / "model.safetensors", tensors)
+            fails(1, words, arguments=["convert", tiny, f"{top}/out.gguf"])
+            equal(sorted(os.listdir(top)), ["tiny"])
+    return None
+
+
+def test_tied_outputs():
+    """A tied output is not stored twice; one that is not tied must be there."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    for fixture, is_tied, has_output in ((FIXTURES[0], True, False), (FIXTURES[0], False, True),
+                                         (FIXTURES[1], True, False), (FIXTURES[1], False, None)):
+        with tempfile.TemporaryDirectory() as top:
+            take_apart(fixture, Path(top) / "tiny")
+            change(Path(top) / "tiny/config.json", lambda c: c.update(tie_word_embeddings=is_tied))
+            arguments = ["convert", f"{top}/tiny", f"{top}/out.gguf"]
+            if has_output is None:
+                fails(1, "tie_word_embeddings is false", arguments=arguments)
+                continue
+            succeeds(*arguments)
+            equal("output.weight" in Gguf(f"{top}/out.gguf").tensors, has_output)
     return None
 
 

@@ -3,6 +3,7 @@
 Needs a command that was built with libcurl. The environment is that of test_cli.py."""
 
 import contextlib
+import gzip
 import hashlib
 import json
 import os
@@ -131,9 +132,12 @@ def test_names():
         server.add_repository("Some/Tiny-GGUF", {"tiny.Q8_0.gguf": CONTENT})
         path = hub_path(server, "Some/Tiny-GGUF")
         for name in ("hf:Some/Tiny-GGUF", "Some/Tiny-GGUF", "tiny.Q8_0", "TINY.q8_0.gguf",
-                     "hf:Some/Tiny-GGUF:tiny.Q8_0.gguf", "Tiny-GGUF/tiny.Q8_0.gguf", path):
+                     "hf:Some/Tiny-GGUF:tiny.Q8_0.gguf", "Tiny-GGUF/tiny.Q8_0.gguf",
+                     "Tiny-GGUF", "some", path):
             equal(succeeds("run", name, *RUN), expected)
         assert succeeds("info", "tiny.Q8_0") and succeeds("tokenize", "tiny.Q8_0", "Once")
+        assert succeeds("embed", "tiny.Q8_0", "Once")
+        assert succeeds("chat", "tiny.Q8_0", "-p", "Once", "-n", 2)
         for name in ("tiny", "Q8_0", "ome/Tiny-GGUF"):
             fails(1, name, "'wick models'", arguments=["info", name])
         fails(1, "'wick pull hf:Some/Other' fetches it", arguments=["info", "hf:Some/Other"])
@@ -298,7 +302,7 @@ def test_a_file_that_changed_begins_again():
 def test_servers_that_cannot_go_on():
     for cannot in (dict(ranges=False), dict(etag=""), dict(etag='W/"weak"')):
         with places(m=Resource(CONTENT, cut_after=400000, **cannot)) as (server, _):
-            cannot_pull(server, "cut")
+            cannot_pull(server, "cut", "begins anew" if "etag" in cannot else "are kept")
             server.resources["/m.gguf"].cut_after = None
             equal(Path(pull(server)).read_bytes(), CONTENT)
         with places(m=Resource(CONTENT, cut_after=400000, **cannot)) as (server, _):
@@ -449,6 +453,30 @@ def test_redirects():
         cannot_pull(server, "redirects more than 10 times")
         cannot_pull(server, "only http and https", path="/n.gguf")
         pull(server, "/o.gguf")
+        # The hub tells the hash where it redirects to the file's server, by a path alone.
+        server.resources["/q.gguf"] = Resource(redirect="/p.gguf",
+                                               headers={"X-Linked-ETag": f'"{"0" * 64}"'})
+        cannot_pull(server, DIGEST, "was thrown away", path="/q.gguf")
+        server.resources["/q.gguf"].headers = {"X-Linked-ETag": f'"{DIGEST}"'}
+        equal(Path(pull(server, "/q.gguf")).read_bytes(), CONTENT)
+
+
+def test_forms_of_answers():
+    forms = dict(is_chunked=True), dict(protocol="HTTP/1.0"), dict(protocol="HTTP/1.0", length=-1)
+    for form in forms:
+        with places(m=Resource(CONTENT, **form)) as (server, _):
+            equal(Path(pull(server)).read_bytes(), CONTENT)
+    # Its end is known by the chunks alone.
+    with places(m=Resource(CONTENT, is_chunked=True, cut_after=400000)) as (server, _):
+        cannot_pull(server, "390.6 KiB are kept")
+        server.resources["/m.gguf"].cut_after = None
+        equal(Path(pull(server)).read_bytes(), CONTENT)
+        equal(server.ranges(), [None, "bytes=400000-"])
+    # None was asked for.
+    packed = Resource(gzip.compress(CONTENT), headers={"Content-Encoding": "gzip"})
+    with places(m=packed) as (server, models):
+        cannot_pull(server, "is no GGUF file")
+        equal(stored(models), [])
 
 
 def test_encryption():

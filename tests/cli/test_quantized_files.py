@@ -1,6 +1,7 @@
 """wick quantize: files that run, options, and nothing half-written under the final name."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -72,6 +73,32 @@ def test_what_is_no_model():
         fails(1, f"'{empty}'", arguments=["quantize", MODEL, out, "Q8_0", "--imatrix", empty])
         fails(1, "it is a directory", arguments=["quantize", MODEL, folder, "Q8_0", "--force"])
         equal(sorted(os.listdir(folder)), ["empty", "pipe"])
+
+
+def test_importance():
+    with tempfile.TemporaryDirectory() as folder:
+        text, matrix, out = (f"{folder}/{name}" for name in ("text", "i.gguf", "o.gguf"))
+        Path(text).write_text("Once upon a time there was a girl. " * 50)
+        arguments = ["imatrix", MODEL, "-f", text, "-o", matrix, "--length", 64]
+        succeeds(*arguments)
+        fails(1, "is there already", "--force replaces it", arguments=arguments)
+        fails(1, "cannot write", "--out",
+              arguments=[*arguments[:5], f"{folder}/none/x", *arguments[6:]])
+        said = wick("quantize", "-v", MODEL, out, "Q4_0", "--imatrix", matrix).stdout.decode()
+        assert re.search(r"blk.0.attn_q.weight +f32 +-> q4_0 +\(importance\)", said), said
+
+
+def test_hostile_names():
+    with tempfile.TemporaryDirectory() as folder:
+        nasty, out = f"{folder}/nasty.gguf", f"{folder}/out.gguf"
+        content = Path(MODEL).read_bytes().replace(b"blk.0.attn_q.weight",
+                                                   b"blk.0.at\x1b[2Jweight")
+        Path(nasty).write_bytes(content)
+        for arguments in (["quantize", "-v", nasty, out, "Q8_0"], ["compare", nasty, MODEL],
+                          ["run", nasty, "-p", "a"], ["info", f"{folder}/\x1b[2J"]):
+            done = wick(*arguments)
+            said = done.stdout + done.stderr
+            assert b"\x1b" not in said, said
 
 
 def test_full_disk():

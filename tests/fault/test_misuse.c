@@ -133,7 +133,7 @@ static void test_no_model(void **state) {
     assert_int_equal(wick_model_open_poll(NULL, NULL), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_model_open_finish(NULL, &model, NULL), WICK_ERR_ARGUMENT);
     wick_model_close(NULL);
-    assert_int_equal(wick_predict(NULL, NULL, 0, &prediction, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_predict(NULL, NULL, NULL, &prediction, NULL), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_session_open(NULL, NULL, &session, NULL), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_session_append_text(NULL, "a"), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_session_append_tokens(NULL, NULL, 0), WICK_ERR_ARGUMENT);

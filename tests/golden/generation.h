@@ -108,18 +108,15 @@ static inline bool has_isa(wick_isa isa) {
     return true;
 }
 
-/* All logits of a sequence, [n, n_vocab], malloc'ed. */
-static inline float *all_logits(wick_model *model, uint32_t chunk, const uint32_t *ids,
-                                uint32_t n) {
+/* Calls with the logits after each token of a sequence, [n_vocab]. */
+static inline void each_logits(wick_model *model, uint32_t chunk, const uint32_t *ids, uint32_t n,
+                               void (*call)(void *user, uint32_t position, const float *row),
+                               void *user) {
     wick_session *session;
-    wick_model_info info;
-    wick_model_get_info(model, &info);
     const wick_session_desc desc = {
         .context_length = n, .chunk_length = chunk, .logits = WICK_LOGITS_ALL};
     assert_int_equal(wick_session_open(model, &desc, &session, NULL), WICK_OK);
     assert_int_equal(wick_session_append_tokens(session, ids, n), WICK_OK);
-    float *const rows = malloc((size_t)n * info.n_vocab * sizeof *rows);
-    assert_non_null(rows);
     uint32_t seen = 0;
     wick_event event;
     do {
@@ -127,12 +124,32 @@ static inline float *all_logits(wick_model *model, uint32_t chunk, const uint32_
             fail_with_sticky(wick_model_device(model));
         if (event.kind != WICK_EVENT_LOGITS) continue;
         assert_int_equal(event.position, seen);
-        memcpy(rows + (size_t)seen++ * info.n_vocab, event.logits, info.n_vocab * sizeof *rows);
+        call(user, seen++, event.logits);
     } while (event.kind != WICK_EVENT_END);
     assert_int_equal(event.reason, WICK_END_PROMPT);
     assert_int_equal(seen, n);
     wick_session_close(session);
-    return rows;
+}
+
+typedef struct kept_rows {
+    float *rows;
+    size_t n_vocab;
+} kept_rows;
+
+static inline void keep_row(void *user, uint32_t position, const float *row) {
+    const kept_rows *const kept = user;
+    memcpy(kept->rows + position * kept->n_vocab, row, kept->n_vocab * sizeof *row);
+}
+
+/* All logits of a sequence, [n, n_vocab], malloc'ed. */
+static inline float *all_logits(wick_model *model, uint32_t chunk, const uint32_t *ids,
+                                uint32_t n) {
+    wick_model_info info;
+    wick_model_get_info(model, &info);
+    kept_rows kept = {malloc((size_t)n * info.n_vocab * sizeof(float)), info.n_vocab};
+    assert_non_null(kept.rows);
+    each_logits(model, chunk, ids, n, keep_row, &kept);
+    return kept.rows;
 }
 
 /* Exact mode: a chunked prefill gives the bits of single steps, whatever the chunk. */

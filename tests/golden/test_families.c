@@ -184,14 +184,16 @@ static void compute(wick_model *model, const reference *want, uint32_t n_padding
     free(words);
 }
 
-/* Largest difference over the standard deviation of all reference logits. */
+/* Largest difference over the standard deviation of all reference logits; infinite if one is no
+ * number. */
 static double worst(const float *found, const float *want, size_t n) {
     double sum = 0.0, squares = 0.0, largest = 0.0;
     for (size_t i = 0; i < n; i++) {
         sum += (double)want[i];
         squares += (double)want[i] * (double)want[i];
         const double difference = fabs((double)found[i] - (double)want[i]);
-        if (!(difference <= largest)) largest = difference;
+        if (isnan(difference)) return INFINITY;
+        largest = fmax(largest, difference);
     }
     const double mean = sum / (double)n;
     return largest / sqrt(squares / (double)n - mean * mean);

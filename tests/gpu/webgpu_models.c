@@ -1,9 +1,9 @@
-/* usage: webgpu_models [--tokens|--real|--fast] [--backend webgpu] [options of webgpu_options.h]
- * Models on WebGPU, exact math, no operation on the CPU: the tokens of the fixtures whatever the
- * chunks, and how often a step of generation submits and reads; that is all with --tokens, else
- * also when kernels compile, and layers on the CPU. --real: SmolLM2 instead; --fast: in fast math,
- * by the kernels of GPUs. */
-#include "golden/smollm2.h"
+/* usage: webgpu_models [--tokens|--real|--fast|--gemma] [--backend webgpu] [options of
+ * webgpu_options.h] Models on WebGPU, exact math, no operation on the CPU: the tokens of the
+ * fixtures whatever the chunks, and how often a step of generation submits and reads; that is all
+ * with --tokens, else also when kernels compile, and layers on the CPU. --real: SmolLM2 instead;
+ * --fast: in fast math, by the kernels of GPUs; --gemma: Gemma 3 270M. */
+#include "golden/real_model.h"
 #include "sys/thread.h"
 #include "webgpu_options.h"
 
@@ -295,17 +295,26 @@ static void test_layers_on_the_cpu(void **state) {
     wk_arena_release(&f.arena);
 }
 
+static bool (*find_chosen)(real_model *m) = find_smollm2;
+
+static void check_chosen_nll(double most_rms, double most_relative) {
+    real_model m;
+    if (!find_chosen(&m)) skip();
+    check_real_nll(&m, &chosen, most_rms, most_relative);
+    release_real_model(&m);
+}
+
 static void test_real_nll(void **state) {
     (void)state;
-    check_nll(&chosen, 5e-4, 1e-4);
+    check_chosen_nll(5e-4, 1e-4);
 }
 
 static void test_real_greedy(void **state) {
     (void)state;
-    fixture f;
-    if (!real_model(&f)) skip();
-    check_real_greedy(&f, &chosen);
-    wk_arena_release(&f.arena);
+    real_model m;
+    if (!find_chosen(&m)) skip();
+    check_real_greedy(&m, &chosen);
+    release_real_model(&m);
 }
 
 /* The bounds of fast math on the CPU. */
@@ -313,14 +322,15 @@ static void test_fast_nll(void **state) {
     (void)state;
     chosen.math = WICK_MATH_FAST;
     chosen.webgpu.as_gpu = true;
-    check_nll(&chosen, 0.04, 0.01);
+    check_chosen_nll(0.04, 0.01);
 }
 
 int main(int argc, char **argv) {
     const char *const first = argc > 1 ? argv[1] : "";
     const bool is_tokens = strcmp(first, "--tokens") == 0, is_real = strcmp(first, "--real") == 0;
-    const bool is_fast = strcmp(first, "--fast") == 0;
-    const int n_own = is_tokens || is_real || is_fast;
+    const bool is_fast = strcmp(first, "--fast") == 0, is_gemma = strcmp(first, "--gemma") == 0;
+    const int n_own = is_tokens || is_real || is_fast || is_gemma;
+    if (is_gemma) find_chosen = find_gemma3;
     if (!parse_device(argc - n_own, argv + n_own, &chosen)) return 2;
     const struct CMUnitTest tokens[] = {cmocka_unit_test(test_stories_greedy),
                                         cmocka_unit_test(test_same_bits),
@@ -332,7 +342,8 @@ int main(int argc, char **argv) {
                                       cmocka_unit_test(test_real_greedy)};
     const struct CMUnitTest fast[] = {cmocka_unit_test(test_fast_nll)};
     if (is_fast) return cmocka_run_group_tests_name("SmolLM2, fast", fast, NULL, NULL);
-    if (is_real) return cmocka_run_group_tests_name("SmolLM2 on WebGPU", real, NULL, NULL);
+    if (is_real || is_gemma)
+        return cmocka_run_group_tests_name("real model on WebGPU", real, NULL, NULL);
     const int n_failed = cmocka_run_group_tests_name("stories on WebGPU", tokens, NULL, NULL);
     if (is_tokens) return n_failed;
     return n_failed + cmocka_run_group_tests_name("stories, further", rest, NULL, NULL);

@@ -53,6 +53,43 @@ static void round_trip(wick_dtype dtype, const float *x, const float *importance
     free(blocks);
 }
 
+/* The types of caches without the search: half a step of the scale that the extreme element asks
+ * for, one step where the other end of the levels is nearer to 0; and no input is dangerous. */
+static void test_quick(void **state) {
+    (void)state;
+    static const wick_dtype quick[] = {WICK_Q8_0, WICK_Q4_0};
+    static const float odd[] = {NAN, INFINITY, -INFINITY, FLT_MAX, -FLT_MAX, 1e-40F, 0, -0.0F};
+    wk_rng rng = {.seed = 3};
+    for (size_t t = 0; t < WK_COUNT(quick); t++) {
+        const float n_levels = quick[t] == WICK_Q8_0 ? 127 : 8;
+        assert_true(wk_can_encode_quickly(quick[t]));
+        float x[64], decoded[64];
+        uint8_t blocks[2 * 34 + 1];
+        for (int run = 0; run < 100; run++) {
+            float largest[2] = {0};
+            for (int j = 0; j < 64; j++) {
+                x[j] = (wk_rng_uniform(&rng) - 0.5F) * (float)(1 + run);
+                largest[j / 32] = fmaxf(largest[j / 32], fabsf(x[j]));
+            }
+            wk_encode_quickly(quick[t], x, blocks + 1, 64);
+            wk_decoder(quick[t])(blocks + 1, decoded, 64);
+            for (int j = 0; j < 64; j++)
+                assert_true(fabsf(x[j] - decoded[j]) <= 1.002F * largest[j / 32] / n_levels);
+        }
+        for (size_t i = 0; i < WK_COUNT(odd); i++) {
+            for (int j = 0; j < 32; j++) x[j] = j % 3 == 0 ? odd[i] : 1;
+            wk_encode_quickly(quick[t], x, blocks + 1, 32);
+            wk_decoder(quick[t])(blocks + 1, decoded, 32);
+            for (int j = 0; j < 32; j++) assert_true(isfinite(decoded[j]));
+        }
+        memset(x, 0, sizeof x);
+        wk_encode_quickly(quick[t], x, blocks + 1, 32);
+        wk_decoder(quick[t])(blocks + 1, decoded, 32);
+        for (int j = 0; j < 32; j++) assert_true(decoded[j] == 0);
+    }
+    assert_false(wk_can_encode_quickly(WICK_F16));
+}
+
 static void test_reference_errors(void **state) {
     (void)state;
     fixture_file file;
@@ -214,13 +251,10 @@ static void test_rates(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reference_errors),
-        cmocka_unit_test(test_zeros),
-        cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_unencodable),
-        cmocka_unit_test(test_importance),
-        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_quick),      cmocka_unit_test(test_reference_errors),
+        cmocka_unit_test(test_zeros),      cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_extremes),   cmocka_unit_test(test_unencodable),
+        cmocka_unit_test(test_importance), cmocka_unit_test(test_rates),
     };
     return cmocka_run_group_tests_name("encode", tests, NULL, NULL);
 }

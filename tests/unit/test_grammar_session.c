@@ -59,12 +59,21 @@ static void test_every_prompt_gets_a_text(void **state) {
     wick_session_close(session);
 }
 
+/* White space between the parts of JSON is the model's to choose. */
+static void remove_blanks(char *text) {
+    char *to = text;
+    for (; *text; text++)
+        if (!strchr(" \n", *text)) *to++ = *text;
+    *to = '\0';
+}
+
 static void test_schema(void **state) {
     (void)state;
     char text[1024];
     const wick_session_desc desc = desc_of(NULL, "{\"const\":{\"a\":[1,\"\xC3\xA9\"]}}");
     wick_session *const session = open_session(&desc);
     assert_int_equal(run(session, "x", text, sizeof text), WICK_END_TOKEN);
+    remove_blanks(text);
     assert_string_equal(text, "{\"a\":[1,\"\xC3\xA9\"]}");
     wick_session_close(session);
 }

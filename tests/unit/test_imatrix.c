@@ -166,6 +166,12 @@ static void test_refusals(void **state) {
     refuse(&(wick_imatrix_desc){.path = NULL}, N_IDS, WICK_ERR_ARGUMENT, "NULL");
     refuse(&(wick_imatrix_desc){.path = "/nowhere/x", .chunk_length = CHUNK}, N_IDS,
            WICK_ERR_NOT_FOUND, "/nowhere/x");
+    /* Before the work, not after it. */
+    wick_imatrix *early = NULL;
+    assert_int_equal(make(&desc, N_IDS, NULL), WICK_OK);
+    assert_int_equal(wick_imatrix_start(model, ids, N_IDS, &desc, &early, NULL), WICK_ERR_STATE);
+    assert_null(early);
+    assert_int_equal(remove(out), 0);
     assert_int_equal(wick_imatrix_start(model, ids, N_IDS, &desc, NULL, NULL), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_imatrix_poll(NULL, NULL, NULL), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_imatrix_finish(NULL, false, NULL), WICK_ERR_ARGUMENT);

@@ -102,10 +102,11 @@ static void test_base(void **state) {
     const wick_judgement same = judge(model, &(wick_judge_desc){.context_length = CONTEXT});
     assert_true(same.model.nll == same.base.nll);
     assert_true(same.kl == 0 && same.kl_largest == 0 && same.log_ratio == 0 && same.same_top == 1);
-    /* The base has a cache of the same precision. */
+    /* The type of cache is the model's alone. */
     const wick_judgement half =
         judge(model, &(wick_judge_desc){.context_length = CONTEXT, .cache = WICK_CACHE_F16});
-    assert_true(half.kl == 0 && half.model.nll != same.model.nll);
+    assert_true(half.model.nll != same.model.nll && half.base.nll == same.base.nll);
+    assert_true(half.kl > 0 && half.kl < 1e-3);
 }
 
 static void refuse(wick_status status, wick_model *base, const wick_judge_desc *desc, size_t n,

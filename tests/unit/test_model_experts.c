@@ -50,19 +50,6 @@ static void set(small_model *model, const char *architecture, const char *suffix
     small_set_u32(model, key, number);
 }
 
-/* A small model of another architecture, whose keys have its name. */
-static small_model small_of(const char *architecture) {
-    small_model model = small_model_make();
-    small_set_text(&model, "general.architecture", architecture);
-    for (int i = 0; i < model.n_entries; i++) {
-        char *const key = model.entries[i].key, suffix[48];
-        if (strncmp(key, "llama.", 6) != 0) continue;
-        snprintf(suffix, sizeof suffix, "%s", key + 6);
-        snprintf(key, sizeof model.entries[i].key, "%.14s.%s", architecture, suffix);
-    }
-    return model;
-}
-
 static void keys_of_experts(void **state) {
     static const struct {
         const char *suffix;
@@ -125,7 +112,7 @@ static void keys_of_latent_attention(void **state) {
                 {"attention.kv_lora_rank", 6},   {"rope.dimension_count", 2},
                 {"attention.key_length", 8},     {"attention.value_length", 6}};
     (void)state;
-    small_model whole = small_of(arch);
+    small_model whole = small_model_of(arch);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         set(&whole, arch, keys[i].suffix, keys[i].number);
     expect(&whole, "blk.0.attn_k.weight"); /* the keys are right, the tensors are Llama's */
@@ -159,7 +146,7 @@ static void keys_of_recurrent_layers(void **state) {
     (void)state;
     for (size_t a = 0; a < sizeof architectures / sizeof *architectures; a++) {
         const char *const arch = architectures[a];
-        small_model whole = small_of(arch);
+        small_model whole = small_model_of(arch);
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
             set(&whole, arch, keys[i].suffix, keys[i].number);
         expect(&whole, "blk.0."); /* the keys are right, the tensors are Llama's */
@@ -174,13 +161,16 @@ static void keys_of_recurrent_layers(void **state) {
             expect(&small, keys[i].text != NULL ? keys[i].text : key);
         }
     }
-    small_model mamba = small_of("mamba");
+    small_model mamba = small_model_of("mamba");
     expect(&mamba, "mamba.ssm.conv_kernel");
-    small_model lfm2 = small_of("lfm2");
+    small_model lfm2 = small_model_of("lfm2");
     expect(&lfm2, "lfm2.shortconv.l_cache");
-    small_model gated = small_of("qwen35");
+    small_model gated = small_model_of("qwen35");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         set(&gated, "qwen35", keys[i].suffix, keys[i].number);
+    set(&gated, "qwen35", "attention.recurrent_layers", 1);
+    expect(&gated, "must be an array of bools");
+    small_remove(&gated, "qwen35.attention.recurrent_layers");
     set(&gated, "qwen35", "full_attention_interval", 1);
     set(&gated, "qwen35", "attention.key_length", 8);
     set(&gated, "qwen35", "attention.value_length", 6);

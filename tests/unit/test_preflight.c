@@ -49,7 +49,7 @@ static void test_small(void **state) {
         weights += small_tensor_count(&small.tensors[i]) * sizeof(float);
 
     wick_prediction p;
-    assert_int_equal(wick_predict(file, device, 0, &p, NULL), WICK_OK);
+    assert_int_equal(wick_predict(file, device, NULL, &p, NULL), WICK_OK);
     assert_int_equal(p.context_length, 16);
     assert_int_equal(p.weight_bytes, weights);
     /* One block: keys and values of one head of 4 channels. */
@@ -58,14 +58,33 @@ static void test_small(void **state) {
     assert_true(p.total_bytes > p.weight_bytes + p.cache_bytes + p.activation_bytes);
 
     wick_prediction longer;
-    assert_int_equal(wick_predict(file, device, WK_BLOCK_SIZE + 1, &longer, NULL), WICK_OK);
+    assert_int_equal(wick_predict(file, device,
+                                  &(wick_session_desc){.context_length = WK_BLOCK_SIZE + 1},
+                                  &longer, NULL),
+                     WICK_OK);
     assert_int_equal(longer.context_length, WK_BLOCK_SIZE + 1);
     assert_int_equal(longer.cache_bytes, 2 * p.cache_bytes);
     assert_true(longer.activation_bytes > p.activation_bytes);
     wick_device_set_math(device, WICK_MATH_FAST);
-    assert_int_equal(wick_predict(file, device, WK_BLOCK_SIZE + 1, &longer, NULL), WICK_OK);
+    assert_int_equal(wick_predict(file, device,
+                                  &(wick_session_desc){.context_length = WK_BLOCK_SIZE + 1},
+                                  &longer, NULL),
+                     WICK_OK);
     wick_device_set_math(device, WICK_MATH_EXACT);
     assert_int_equal(longer.cache_bytes, p.cache_bytes);
+    wick_file_close(file);
+}
+
+/* A cache of blocks takes less, of heads that are whole blocks. */
+static void test_cache_types(void **state) {
+    (void)state;
+    small_model small = small_model_make();
+    wick_file *file = write_small(&small);
+    wick_session_desc desc = {.cache = WICK_CACHE_Q8_0};
+    wick_prediction p;
+    wick_error error = {.status = WICK_OK};
+    assert_int_equal(wick_predict(file, device, &desc, &p, &error), WICK_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "a cache of q8_0 takes heads of a multiple of 32"));
     wick_file_close(file);
 }
 
@@ -75,11 +94,13 @@ static void test_context(void **state) {
     small_set_u32(&small, "llama.context_length", 100000);
     wick_file *const file = write_small(&small);
     wick_prediction p;
-    assert_int_equal(wick_predict(file, device, 0, &p, NULL), WICK_OK);
+    assert_int_equal(wick_predict(file, device, NULL, &p, NULL), WICK_OK);
     assert_int_equal(p.context_length, WK_DEFAULT_CONTEXT);
     /* No sum may wrap round. */
     wick_prediction most;
-    assert_int_equal(wick_predict(file, device, UINT32_MAX, &most, NULL), WICK_OK);
+    assert_int_equal(
+        wick_predict(file, device, &(wick_session_desc){.context_length = UINT32_MAX}, &most, NULL),
+        WICK_OK);
     assert_true(most.cache_bytes >= (uint64_t)UINT32_MAX * SMALL_LAYERS * 8 * sizeof(float));
     assert_true(most.total_bytes > most.cache_bytes);
     wick_file_close(file);
@@ -91,7 +112,9 @@ static wick_prediction predict_on(const wick_file *file, uint64_t memory, uint32
     wick_device *null;
     wick_prediction p;
     assert_int_equal(wick_device_open(&desc, &null, NULL), WICK_OK);
-    assert_int_equal(wick_predict(file, null, context, &p, NULL), WICK_OK);
+    assert_int_equal(
+        wick_predict(file, null, &(wick_session_desc){.context_length = context}, &p, NULL),
+        WICK_OK);
     wick_device_close(null);
     assert_int_equal(p.available_bytes, memory);
     return p;
@@ -128,7 +151,7 @@ static void test_room_of_cpu(void **state) {
     const small_model small = small_model_make();
     wick_file *const file = write_small(&small);
     wick_prediction p;
-    assert_int_equal(wick_predict(file, device, 0, &p, NULL), WICK_OK);
+    assert_int_equal(wick_predict(file, device, NULL, &p, NULL), WICK_OK);
     assert_int_equal(p.device_layers, SMALL_LAYERS);
     assert_true(p.available_bytes == 0 || p.whole_context_length == 16);
     wick_file_close(file);
@@ -139,11 +162,11 @@ static void test_refused(void **state) {
     small_model small = small_model_make();
     wick_prediction p;
     wick_error error = {.status = WICK_OK};
-    assert_int_equal(wick_predict(NULL, device, 0, &p, &error), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_predict(NULL, device, NULL, &p, &error), WICK_ERR_ARGUMENT);
     small_set_text(&small, "general.architecture", "transmogrifier");
     wick_file *file = write_small(&small);
     error = (wick_error){.status = WICK_OK};
-    assert_int_equal(wick_predict(file, device, 0, &p, &error), WICK_ERR_UNSUPPORTED);
+    assert_int_equal(wick_predict(file, device, NULL, &p, &error), WICK_ERR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "transmogrifier"));
     wick_file_close(file);
 }
@@ -167,7 +190,15 @@ static void test_real(void **state) {
     const wick_device_desc desc = {.backend = WICK_BACKEND_CPU};
     assert_int_equal(wick_device_open(&desc, &fast, NULL), WICK_OK);
     assert_int_equal(wick_file_open(real, &file, NULL), WICK_OK);
-    assert_int_equal(wick_predict(file, fast, 0, &p, NULL), WICK_OK);
+    wick_prediction small;
+    const wick_session_desc q8_0 = {.cache = WICK_CACHE_Q8_0}, q4_0 = {.cache = WICK_CACHE_Q4_0};
+    assert_int_equal(wick_predict(file, fast, &q8_0, &small, NULL), WICK_OK);
+    const uint64_t blocks = small.cache_bytes / 34;
+    assert_int_equal(small.cache_bytes, blocks * 34);
+    assert_int_equal(wick_predict(file, fast, &q4_0, &small, NULL), WICK_OK);
+    assert_int_equal(small.cache_bytes, blocks * 18);
+    assert_int_equal(wick_predict(file, fast, NULL, &p, NULL), WICK_OK);
+    assert_int_equal(p.cache_bytes, blocks * 32 * sizeof(float));
     wick_file_close(file);
     assert_int_equal(wick_model_open(fast, real, &(wick_model_desc){.no_map = true}, &model, NULL),
                      WICK_OK);
@@ -181,9 +212,10 @@ static void test_real(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),   cmocka_unit_test(test_context),
-        cmocka_unit_test(test_room),    cmocka_unit_test(test_room_of_cpu),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_real),
+        cmocka_unit_test(test_small),       cmocka_unit_test(test_cache_types),
+        cmocka_unit_test(test_context),     cmocka_unit_test(test_room),
+        cmocka_unit_test(test_room_of_cpu), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_real),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

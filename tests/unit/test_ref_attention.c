@@ -9,6 +9,7 @@
 #include "ref_case.h"
 
 #include "core/half.h"
+#include "quant/block.h"
 
 #include <math.h>
 
@@ -287,11 +288,89 @@ static void appends_to_the_cache(void **state) {
     ASSERT_BYTES(k_cache, expected_k);
 }
 
+/* A cache of blocks: the same as one of floats that holds what the blocks stand for. */
+static void caches_of_blocks(void **state) {
+    (void)state;
+    enum { WIDTH = 64, SLOTS = BLOCKS * G * BLOCK_SIZE, ROW_BYTES = 2 * 34 };
+    static const wick_dtype types[] = {WICK_Q8_0, WICK_Q4_0};
+    static float k[ROWS * G * WIDTH], v[ROWS * G * WIDTH], floats[2][SLOTS * WIDTH];
+    static float q[ROWS * H * WIDTH], y[2][ROWS * H * WIDTH];
+    static uint8_t blocks[2][SLOTS * ROW_BYTES];
+    uint32_t words[22];
+    memcpy(words, good_words, sizeof words);
+    words[4] = 0, words[5] = 1, words[7] = 0, words[16] = 2, words[17] = 1; /* no keys before */
+    words[12] = 12, words[13] = 13, words[15] = 16;
+    fill(q, WK_COUNT(q), 1);
+    fill(k, WK_COUNT(k), 2);
+    fill(v, WK_COUNT(v), 3);
+    for (size_t t = 0; t < WK_COUNT(types); t++) {
+        const size_t bytes = (size_t)SLOTS * WIDTH / 32 * (types[t] == WICK_Q8_0 ? 34 : 18);
+        memset(blocks, 0, sizeof blocks);
+        ref_case c;
+        ref_begin(&c, WK_OP_KV_APPEND);
+        for (int i = 0; i < 2; i++)
+            ref_add(&c, blocks[i], bytes, types[t], WICK_SHAPE(BLOCKS, G, BLOCK_SIZE, WIDTH));
+        REF_ADD(&c, k, WICK_F32, ROWS, G, WIDTH);
+        REF_ADD(&c, v, WICK_F32, ROWS, G, WIDTH);
+        REF_ADD(&c, words, WICK_U32, 22);
+        c.op.p.cached.batch = layout;
+        assert_false(ref_run(&c));
+        for (int i = 0; i < 2; i++)
+            wk_decoder(types[t])(blocks[i], floats[i], (int64_t)SLOTS * WIDTH);
+        const double step = types[t] == WICK_Q8_0 ? 1.0 / 127 : 1.0 / 8; /* k is at most 1 */
+        for (int g = 0; g < G; g++)
+            for (int l = 0; l < WIDTH; l++) /* row 1: offset 1 of block 3 */
+                assert_true(fabs((double)floats[0][((3 * G + g) * BLOCK_SIZE + 1) * WIDTH + l] -
+                                 (double)k[(1 * G + g) * WIDTH + l]) <= step);
+        for (int i = 0; i < 2; i++) {
+            ref_begin(&c, WK_OP_ATTENTION_CACHED);
+            REF_ADD(&c, y[i], WICK_F32, ROWS, H, WIDTH);
+            REF_ADD(&c, q, WICK_F32, ROWS, H, WIDTH);
+            for (int j = 0; j < 2; j++)
+                ref_add(&c, i == 0 ? (void *)blocks[j] : floats[j],
+                        i == 0 ? bytes : sizeof floats[j], i == 0 ? types[t] : WICK_F32,
+                        WICK_SHAPE(BLOCKS, G, BLOCK_SIZE, WIDTH));
+            REF_ADD(&c, words, WICK_U32, 22);
+            ref_skip(&c);
+            ref_skip(&c);
+            c.op.p.cached.scale = 0.7f;
+            c.op.p.cached.batch = layout;
+            assert_false(ref_run(&c));
+        }
+        ASSERT_BYTES(y[0], y[1]);
+    }
+}
+
+static void only_some_types_are_caches(void **state) {
+    (void)state;
+    static uint8_t caches[2][BLOCKS * G * BLOCK_SIZE * 64];
+    static float rows[ROWS * G * 32];
+    uint32_t words[22];
+    memcpy(words, good_words, sizeof words);
+    static const wick_dtype types[] = {WICK_Q8_0, WICK_Q5_0, WICK_Q4_0, WICK_BF16};
+    for (size_t t = 0; t < WK_COUNT(types); t++) {
+        ref_case c;
+        ref_begin(&c, WK_OP_KV_APPEND);
+        for (int i = 0; i < 2; i++) REF_ADD(&c, caches[i], types[t], BLOCKS, G, BLOCK_SIZE, 32);
+        for (int i = 0; i < 2; i++) REF_ADD(&c, rows, WICK_F32, ROWS, G, 32);
+        REF_ADD(&c, words, WICK_U32, 22);
+        c.op.p.cached.batch = layout;
+        wick_error err = {.status = WICK_OK};
+        assert_int_equal(wk_op_check(&c.op, &err), t % 2 == 0 ? WICK_OK : WICK_ERR_DTYPE);
+        c.op.view[0].extent[3] = 24; /* rows are whole blocks */
+        if (t % 2 == 0) assert_int_equal(wk_op_check(&c.op, &err), WICK_ERR_INTERNAL);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dense_attention),      cmocka_unit_test(a_row_that_sees_nothing_is_zero),
-        cmocka_unit_test(cached_attention),     cmocka_unit_test(bad_words_write_nothing),
+        cmocka_unit_test(dense_attention),
+        cmocka_unit_test(a_row_that_sees_nothing_is_zero),
+        cmocka_unit_test(cached_attention),
+        cmocka_unit_test(bad_words_write_nothing),
         cmocka_unit_test(appends_to_the_cache),
+        cmocka_unit_test(caches_of_blocks),
+        cmocka_unit_test(only_some_types_are_caches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -280,11 +280,33 @@ static void test_special_tokens(void **state) {
     wk_tokenizer_free(&f->checked.heap, tokenizer);
 }
 
+/* Corners, as Python and Jinja have them. */
+static void test_corners(void **state) {
+    fixture *const f = *state;
+    renders(f, "{{ '%.3d|%#06x|%a' % (7, 255, 'é') }}", "0", "007|0x00ff|'\\xe9'");
+    renders(f, "{{ '{:<05}|{:=+5}|{:#06x}'.format('ab', 7, 10) }}", "0", "ab000|+   7|0x000a");
+    renders(f, "{{ 1 // 0.1 }} {{ 0.0 % -3 }} {{ -7.5 // 2 }}", "0", "9.0 -0.0 -4.0");
+    renders(f, "{{ [none, none]|sort }} {{ [3, 1, 2]|slice(3, 'x')|list }}", "0",
+            "[None, None] [[3, 'x'], [1, 'x'], [2, 'x']]");
+    renders(f, "{{ {'a': '<', 'b': none, 'c': 1}|xmlattr }}", "0", " a=\"&lt;\" c=\"1\"");
+    renders(f, "{{ 'ab cdefgh  i\n  long'|wordwrap(4) }}", "0", "ab c\ndefg\nh  i\nlong");
+    renders(f, "{{ 'a<b>b</b>  <!-- > --> c<'|striptags }}", "0", "ab c<");
+    renders(f, "{{ 'a\n\nb\n'|indent(2, blank=true) }}|", "0", "a\n  \n  b\n  |");
+    renders(f, "{{ 'ßa b'|title }} {{ 'aBǅ'.swapcase() }}", "0", "SSa B Abǅ");
+    renders(f, "{{ 1e30|filesizeformat }} {{ -1e30|filesizeformat }}", "0",
+            "1000000.0 YB -1000000000000000019884624838656 Bytes");
+    fails(f, "{{ 'http://x'|urlize }}", "0", "urlize");
+    fails(f, "{{ '{:.2}'.format(3) }}", "0", "Precision");
+    fails(f, "{{ '%c' % 'ab' }}", "0", "requires int or char");
+    fails(f, "{{ {'a b': 1}|xmlattr }}", "0", "attribute name");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_white_space, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_statements, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_corners, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_out_of_memory, set_up, tear_down),

@@ -281,6 +281,43 @@ static void refuses_bad_ids_and_types(void **state) {
     assert_refused(&v.desc, WICK_ERR_FORMAT, "a vocabulary of 0 tokens");
 }
 
+/* Gemma 4 ends turns by <turn|> and stops for the answer of a tool; a token of text that only looks
+ * like an end is none. */
+static void names_that_end(void **state) {
+    (void)state;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    small_vocab v;
+    small_vocab_sentencepiece(&v);
+    const uint32_t turn = small_vocab_add(&v, "<turn|>", WK_TOKEN_CONTROL, 0);
+    const uint32_t tool = small_vocab_add(&v, "<|tool_response>", WK_TOKEN_USER_DEFINED, 0);
+    const uint32_t text = small_vocab_add(&v, "<eos>", WK_TOKEN_USER_DEFINED, 0);
+    wick_tokenizer *const t = make(&heap, &v.desc);
+    assert_true(wick_token_ends_generation(t, turn));
+    assert_true(wick_token_ends_generation(t, tool));
+    assert_false(wick_token_ends_generation(t, text));
+    wk_tokenizer_free(&heap, t);
+}
+
+/* A message of Harmony ends by <|end|>, the turn goes on. */
+static void messages_end_no_turn(void **state) {
+    (void)state;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    small_vocab v;
+    small_vocab_bpe(&v, "gpt-4o");
+    const uint32_t message = v.desc.end;
+    v.desc.end = WICK_NO_TOKEN;
+    wick_tokenizer *t = make(&heap, &v.desc);
+    assert_true(wick_token_ends_generation(t, message));
+    wk_tokenizer_free(&heap, t);
+    v.desc.end = small_vocab_add(&v, "<|return|>", WK_TOKEN_CONTROL, 0);
+    t = make(&heap, &v.desc);
+    assert_true(wick_token_ends_generation(t, v.desc.end));
+    assert_false(wick_token_ends_generation(t, message));
+    wk_tokenizer_free(&heap, t);
+}
+
 static void kinds_may_be_missing(void **state) {
     (void)state;
     wk_heap heap;
@@ -512,6 +549,8 @@ int main(void) {
         cmocka_unit_test(counts_beyond_the_room),
         cmocka_unit_test(refuses_by_name),
         cmocka_unit_test(refuses_bad_ids_and_types),
+        cmocka_unit_test(names_that_end),
+        cmocka_unit_test(messages_end_no_turn),
         cmocka_unit_test(kinds_may_be_missing),
         cmocka_unit_test(survives_short_memory),
         cmocka_unit_test(long_words),

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "core/str.h"
 #include "text/unicode.h"
 
 #include <string.h>

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CASES = 150 };
+enum { CASES = 200 };
 
 /* --- y = a + b on float rows whose last dimension is dense, and ways to get it wrong --- */
 

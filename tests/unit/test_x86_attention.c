@@ -119,11 +119,17 @@ static void test_attention_cached(void **state) {
          false, true, true, 0},
         {WICK_F32, 7, 1, 24, 96, 48, 0, 3, 1, 30, NULL, NULL, NULL, 1100, false, true, true, 5},
         {WICK_F16, 10, 2, 40, 16, 16, 600, 2, 1, 90, NULL, NULL, NULL, 1300, false, true, false, 0},
+        {WICK_Q8_0, 9, 3, 64, 64, 16, 0, 150, 1, 40, NULL, NULL, NULL, 0, false, false, false, 0},
+        {WICK_Q8_0, 6, 2, 96, 32, 24, 70, 8, 3, 40, some_sequences, some_positions, some_lengths, 0,
+         false, true, true, 1},
+        {WICK_Q4_0, 4, 1, 32, 96, 8, 0, 70, 1, 40, NULL, NULL, NULL, 0, false, true, false, 0},
+        {WICK_Q4_0, 10, 2, 64, 64, 16, 600, 2, 1, 90, NULL, NULL, NULL, 1300, false, true, false,
+         0},
     };
     wk_rng rng = {.seed = 6};
     for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
         cache_case c = cases[i / 2];
-        c.is_transposed = i % 2 != 0 && c.block_size % 16 == 0;
+        c.is_transposed = i % 2 != 0 && c.block_size % 16 == 0 && !wk_dtype_is_block(c.dtype);
         fixture f;
         make_attention(&f, &rng, &c);
         fixture_check(&f, c.has_slopes ? slopes_bound : attention_bound);
@@ -153,21 +159,22 @@ static void test_attention_same_bits(void **state) {
     enum { HEADS = 3, D = 32, ROWS = 150 };
     static const uint32_t past[] = {0, 480, 1200, 12300};
     wk_rng rng = {.seed = 7};
-    for (int i = 0; i < 8; i++) {
+    static const wick_dtype types[] = {WICK_F32, WICK_F16, WICK_Q8_0, WICK_Q4_0};
+    for (int i = 0; i < 16; i++) {
         const cache_case c = {
-            .dtype = i % 2 == 0 ? WICK_F32 : WICK_F16,
+            .dtype = types[i % 2 + i / 8 * 2],
             .heads = HEADS,
             .groups = 1,
             .d = D,
             .e = D,
             .block_size = 32,
-            .window = i == 4 ? 700 : 0,
+            .window = i % 8 == 4 ? 700 : 0,
             .n_rows = ROWS,
             .n_sequences = 1,
-            .n_blocks = (past[i / 2] + ROWS) / 32 + 1,
-            .past = past[i / 2],
-            .is_transposed = i != 4,
-            .has_sinks = i == 5,
+            .n_blocks = (past[i % 8 / 2] + ROWS) / 32 + 1,
+            .past = past[i % 8 / 2],
+            .is_transposed = i < 8 && i != 4,
+            .has_sinks = i % 8 == 5,
         };
         fixture f;
         make_attention(&f, &rng, &c);
@@ -272,34 +279,41 @@ static void test_attention_fault(void **state) {
     }
 }
 
-static void test_kv_append(void **state) {
-    (void)state;
+static void check_append(wk_rng *rng, wick_dtype dtype, int64_t d, int64_t e, bool is_transposed) {
     static const uint32_t sequences[] = {0, WK_NO_ROW, 1, 1};
     static const uint32_t positions[] = {9, 0, 40, 41};
     static const uint32_t lengths[] = {10, 42};
+    const cache_case c = {
+        .dtype = dtype,
+        .heads = 3,
+        .groups = 3,
+        .block_size = 16,
+        .n_rows = 4,
+        .n_sequences = 2,
+        .n_blocks = 40,
+        .sequences = sequences,
+        .positions = positions,
+        .lengths = lengths,
+    };
+    fixture f = {.op = {.code = WK_OP_KV_APPEND, .n_dst = 2, .n_src = 3}};
+    const int64_t n = cache_blocks(&c);
+    add_keys(&f, rng, dtype, (const int64_t[]){n, 3, 16, d}, is_transposed);
+    fixture_add(&f, rng, dtype, 4, (const int64_t[]){n, 3, 16, e});
+    fixture_add(&f, rng, WICK_F32, 3, (const int64_t[]){4, 3, d});
+    fixture_add(&f, rng, WICK_F32, 3, (const int64_t[]){4, 3, e});
+    add_batch(&f, rng, &c);
+    fixture_check(&f, 0);
+    fixture_free(&f);
+}
+
+static void test_kv_append(void **state) {
+    (void)state;
     wk_rng rng = {.seed = 10};
-    for (int64_t d = 1; d < 70; d += 11) {
-        const cache_case c = {
-            .dtype = d % 2 == 0 ? WICK_F16 : WICK_F32,
-            .heads = 3,
-            .groups = 3,
-            .block_size = 16,
-            .n_rows = 4,
-            .n_sequences = 2,
-            .n_blocks = 40,
-            .sequences = sequences,
-            .positions = positions,
-            .lengths = lengths,
-        };
-        fixture f = {.op = {.code = WK_OP_KV_APPEND, .n_dst = 2, .n_src = 3}};
-        const int64_t n = cache_blocks(&c);
-        add_keys(&f, &rng, c.dtype, (const int64_t[]){n, 3, 16, d}, d % 3 == 0);
-        fixture_add(&f, &rng, c.dtype, 4, (const int64_t[]){n, 3, 16, d + 3});
-        fixture_add(&f, &rng, WICK_F32, 3, (const int64_t[]){4, 3, d});
-        fixture_add(&f, &rng, WICK_F32, 3, (const int64_t[]){4, 3, d + 3});
-        add_batch(&f, &rng, &c);
-        fixture_check(&f, 0);
-        fixture_free(&f);
+    for (int64_t d = 1; d < 70; d += 11)
+        check_append(&rng, d % 2 == 0 ? WICK_F16 : WICK_F32, d, d + 3, d % 3 == 0);
+    for (int64_t d = 32; d <= 96; d += 32) {
+        check_append(&rng, WICK_Q8_0, d, 128 - d, false);
+        check_append(&rng, WICK_Q4_0, d, 128 - d, false);
     }
 }
 

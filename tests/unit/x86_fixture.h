@@ -5,7 +5,10 @@
 
 #include "x86_case.h"
 
+#include "core/dtype.h"
 #include "core/half.h"
+#include "quant/block.h"
+#include "quant/encode.h"
 
 #include <math.h>
 
@@ -23,14 +26,31 @@ static inline size_t fixture_element_bytes(wick_dtype dtype) {
     return dtype == WICK_F16 ? 2 : 4;
 }
 
+static inline size_t fixture_bytes(wick_dtype dtype, int64_t count) {
+    uint64_t size;
+    if (!wk_dtype_is_block(dtype)) return (size_t)count * fixture_element_bytes(dtype);
+    assert_true(wk_dtype_bytes(dtype, count, &size));
+    return (size_t)size;
+}
+
+static inline void fixture_fill_blocks(wk_rng *rng, wick_dtype dtype, unsigned char *to,
+                                       int64_t count) {
+    for (int64_t i = 0; i < count; i += WK_QK_SMALL, to += wk_dtype_get(dtype)->block_bytes) {
+        float values[WK_QK_SMALL];
+        for (int j = 0; j < WK_QK_SMALL; j++) values[j] = x86_random(rng);
+        wk_encode_quickly(dtype, values, to, WK_QK_SMALL);
+    }
+}
+
 /* Adds a dense operand, in op order, of random numbers; integers are left to the caller. */
 static inline wk_view *fixture_add(fixture *f, wk_rng *rng, wick_dtype dtype, int rank,
                                    const int64_t *extent) {
     int64_t count = 1;
     for (int d = 0; d < rank; d++) count *= extent[d];
     x86_memory *const memory = &f->memory[f->n];
-    x86_memory_make(memory, (size_t)count * fixture_element_bytes(dtype));
-    for (int64_t i = 0; i < count; i++) {
+    x86_memory_make(memory, fixture_bytes(dtype, count));
+    if (wk_dtype_is_block(dtype)) fixture_fill_blocks(rng, dtype, x86_contents(memory), count);
+    for (int64_t i = 0; i < count && !wk_dtype_is_block(dtype); i++) {
         const float value = x86_random(rng);
         const uint16_t half = wk_f32_to_f16(value);
         if (dtype == WICK_F32) memcpy((float *)x86_contents(memory) + i, &value, sizeof value);
@@ -65,6 +85,10 @@ static inline void fixture_compare(const fixture *f, const char *name, int opera
                                    const void *want, double bound) {
     const x86_memory *const memory = &f->memory[operand];
     const wick_dtype dtype = f->op.view[operand].dtype;
+    if (wk_dtype_is_block(dtype)) { /* all encode alike */
+        assert_memory_equal(want, x86_contents(memory), memory->size);
+        return;
+    }
     for (size_t i = 0; i < memory->size / fixture_element_bytes(dtype); i++) {
         const double x = fixture_element(want, dtype, i),
                      y = fixture_element(x86_contents(memory), dtype, i);

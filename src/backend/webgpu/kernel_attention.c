@@ -36,8 +36,10 @@ enum { HAS_MASK = 1, HAS_BIAS = 2, HAS_SINKS = 4, HAS_SLOPES = 8, HAS_SOFTCAP = 
 /* Both ops in the same words; views that are absent have no buffer. */
 typedef struct attention {
     const wk_op *op;
-    wk_view y, q; /* [batch, head, row, element] */
-    const wk_view *k, *v, *mask, *bias, *sinks, *slopes;
+    wk_view y, q;  /* [batch, head, row, element] */
+    wk_view k, v;  /* wk_webgpu_units */
+    int64_t units; /* of a block of k and v; 0: floats */
+    const wk_view *mask, *bias, *sinks, *slopes;
     const wk_batch_layout *batch; /* NULL: dense */
     float scale, softcap;
     uint32_t window;
@@ -65,8 +67,8 @@ static attention dense_attention(const wk_op *op) {
         .op = op,
         .y = *wk_dst(op, 0),
         .q = *q,
-        .k = k,
-        .v = wk_src(op, V),
+        .k = *k,
+        .v = *wk_src(op, V),
         .mask = wk_src(op, MASK),
         .bias = wk_src(op, BIAS),
         .sinks = wk_src(op, SINKS),
@@ -108,8 +110,9 @@ static attention cached_attention(const wk_op *op) {
         .op = op,
         .y = rows_of_heads(wk_dst(op, 0)),
         .q = rows_of_heads(q),
-        .k = k,
-        .v = wk_src(op, V),
+        .k = wk_webgpu_units(k),
+        .v = wk_webgpu_units(wk_src(op, V)),
+        .units = wk_webgpu_block_units(k->dtype),
         .mask = &absent,
         .bias = &absent,
         .sinks = wk_src(op, CACHED_SINKS),
@@ -140,8 +143,14 @@ static bool lies_in_fours(const wk_view *view, int last) {
     return view->dtype == WICK_F32 || view->dtype == WICK_F16;
 }
 
-static bool takes_vectors(const attention *a) {
-    return (lies_in_fours(a->k, 2) || lies_in_fours(a->k, 3)) && lies_in_fours(a->v, 3);
+/* How keys and values are read. */
+typedef enum loads { BY_ELEMENTS, BY_VECTORS, BY_BLOCKS } loads;
+
+static loads loads_of(const attention *a) {
+    if (a->units > 0) return BY_BLOCKS;
+    const bool has_vectors =
+        (lies_in_fours(&a->k, 2) || lies_in_fours(&a->k, 3)) && lies_in_fours(&a->v, 3);
+    return has_vectors ? BY_VECTORS : BY_ELEMENTS;
 }
 
 static uint32_t options_of(const attention *a) {
@@ -216,15 +225,14 @@ static void put_params(wk_dispatch *d, const attention *a, const uint32_t first[
     const wk_batch_layout *const b = a->batch ? a->batch : &none;
     put_strides(d, &a->y);
     put_strides(d, &a->q);
-    put_strides(d, a->k);
-    put_strides(d, a->v);
+    put_strides(d, &a->k);
+    put_strides(d, &a->v);
     put_strides(d, a->mask);
     put_strides(d, a->bias);
     for (int i = 0; i < 8; i++) wk_dispatch_u32(d, first[i]);
     const int64_t numbers[] = {
-        a->n_groups, a->heads,        a->n_rows,       a->n_keys, a->d,
-        a->e,        a->k->extent[2], a->k->extent[0], a->line,   a->n_tiles,
-        a->n_lines,  a->n_spans,      n_workgroups,    32,
+        a->n_groups,    a->heads, a->n_rows,  a->n_keys,  a->d,       a->e,         a->k.extent[2],
+        a->k.extent[0], a->line,  a->n_tiles, a->n_lines, a->n_spans, n_workgroups, 32,
     };
     for (size_t i = 0; i < WK_COUNT(numbers); i++) wk_dispatch_u32(d, (uint32_t)numbers[i]);
     wk_dispatch_u32(d, options_of(a));
@@ -252,46 +260,66 @@ static void bind_optional(wk_dispatch *d, int i, const attention *a, const wk_vi
     wk_dispatch_bind(d, i, view->buf ? view : &other, WK_FORM_ELEMENTS, false);
 }
 
-/* Of dense views or of the cache, with either way to load; e and f: two operands. */
-#define SOURCE(title, rows, mask, loads, e, f)                                                     \
+/* Of dense views or of the cache, with each way to load; e and f: two operands, last: a constant.
+ */
+#define SOURCE(title, rows, mask, loads, e, f, last)                                               \
     {                                                                                              \
         .name = title,                                                                             \
         .parts = {wk_wgsl_attention_softmax, wk_wgsl_attention_rows_##rows,                        \
                   wk_wgsl_attention_##mask, wk_wgsl_attention_##loads, wk_wgsl_attention},         \
         .operands = {"y", "q", "k", "v", e, f, "sinks", "slopes"},                                 \
-        .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS", "IS_HALF"}, \
+        .constants = {"QUADS", "D_ROOM", "E_LANES", "E_CHUNKS", "SPLIT", "ALONG_KEYS", last},      \
     }
-static const wk_source main_sources[2][2] = {
-    {SOURCE("attention", dense, masked, elements, "mask", "bias"),
-     SOURCE("attention", dense, masked, vectors, "mask", "bias")},
-    {SOURCE("attention_cached", cached, plain, elements, "batch", "fault"),
-     SOURCE("attention_cached", cached, plain, vectors, "batch", "fault")},
+static const wk_source dense_sources[] = {
+    [BY_ELEMENTS] = SOURCE("attention", dense, masked, elements, "mask", "bias", "IS_HALF"),
+    [BY_VECTORS] = SOURCE("attention", dense, masked, vectors, "mask", "bias", "IS_HALF"),
+};
+static const wk_source cached_sources[] = {
+    [BY_ELEMENTS] =
+        SOURCE("attention_cached", cached, plain, elements, "batch", "fault", "IS_HALF"),
+    [BY_VECTORS] = SOURCE("attention_cached", cached, plain, vectors, "batch", "fault", "IS_HALF"),
+    [BY_BLOCKS] = SOURCE("attention_cached", cached, plain, blocks, "batch", "fault", "UNITS"),
 };
 #undef SOURCE
 
 static void begin_main(wk_dispatch *d, const attention *a) {
-    wk_dispatch_begin(d, &main_sources[a->batch != NULL][takes_vectors(a)], 0);
+    const wk_source *const sources = a->batch ? cached_sources : dense_sources;
+    wk_dispatch_begin(d, &sources[loads_of(a)], 0);
     const int64_t lanes = element_lanes(a);
     const int64_t constants[] = {a->quads,
                                  query_room(a),
                                  lanes,
                                  round_up(a->e, 4 * lanes) / (4 * lanes),
                                  a->n_spans > 1,
-                                 lies_in_fours(a->k, 2),
-                                 a->k->dtype == WICK_F16};
+                                 lies_in_fours(&a->k, 2),
+                                 a->units > 0 ? a->units : a->k.dtype == WICK_F16};
     for (size_t i = 0; i < WK_COUNT(constants); i++)
         d->program.constants[i] = (int32_t)constants[i];
 }
 
+/* Keys and values are bound as these, each of so many elements or units, which places count. */
+typedef struct bound_as {
+    wk_form form;
+    uint32_t count;
+} bound_as;
+
+static bound_as bind_form(const attention *a) {
+    switch (loads_of(a)) {
+    case BY_VECTORS: return (bound_as){WK_FORM_VECTORS, a->k.dtype == WICK_F16 ? 8 : 4};
+    case BY_BLOCKS: return (bound_as){WK_FORM_WORDS, 2};
+    default: return (bound_as){WK_FORM_ELEMENTS, 1};
+    }
+}
+
 /* y: the result, or the parts. */
 static wick_status run_main(wk_encoder *e, const attention *a, const wk_view *y) {
-    const wk_form form = takes_vectors(a) ? WK_FORM_VECTORS : WK_FORM_ELEMENTS;
+    const bound_as keys = bind_form(a);
     wk_dispatch d;
     begin_main(&d, a);
     wk_dispatch_bind(&d, 0, y, WK_FORM_ELEMENTS, true);
     wk_dispatch_bind(&d, 1, &a->q, WK_FORM_ELEMENTS, false);
-    wk_dispatch_bind(&d, 2, a->k, form, false);
-    wk_dispatch_bind(&d, 3, a->v, form, false);
+    wk_dispatch_bind(&d, 2, &a->k, keys.form, false);
+    wk_dispatch_bind(&d, 3, &a->v, keys.form, false);
     if (a->batch) {
         wk_dispatch_bind(&d, 4, wk_src(a->op, BATCH), WK_FORM_WORDS, false);
         wk_dispatch_bind(&d, 5, wk_encoder_fault(e), WK_FORM_WORDS, true);
@@ -304,9 +332,11 @@ static wick_status run_main(wk_encoder *e, const attention *a, const wk_view *y)
     WK_TRY(wk_dispatch_place(e, &d));
     uint32_t first[8];
     for (int i = 0; i < 8; i++) first[i] = d.first[i];
-    /* Elements, also of vectors. */
-    const uint32_t of_vector = a->k->dtype == WICK_F16 ? 8 : 4;
-    for (int i = 2; i < 4 && form == WK_FORM_VECTORS; i++) first[i] *= of_vector;
+    for (int i = 2; i < 4; i++) first[i] *= keys.count;
+    if (a->units > 0) { /* where it begins within its word */
+        first[2] += (uint32_t)(a->k.offset / 2 % 2);
+        first[3] += (uint32_t)(a->v.offset / 2 % 2);
+    }
     put_params(&d, a, first, count_workgroups(a));
     return wk_dispatch_run_n(e, &d, (uint64_t)count_workgroups(a));
 }
@@ -356,15 +386,15 @@ static wick_status encode_cached(wk_encoder *e, const wk_op *op) {
     return encode(e, cached_attention(op));
 }
 
-static bool is_float(const wk_view *view) {
-    return view->dtype == WICK_F32 || view->dtype == WICK_F16 || view->dtype == WICK_BF16;
+static bool is_readable(const wk_view *view) {
+    return wk_webgpu_is_float(view->dtype) || wk_webgpu_block_units(view->dtype) > 0;
 }
 
 /* integers: the source that is not of floats. */
 static bool accepts(const wk_op *op, int integers, int64_t d, int64_t e) {
     for (int i = 0; i < op->n_src; i++)
-        if (i != integers && !is_float(wk_src(op, i))) return false;
-    return is_float(wk_dst(op, 0)) && d <= MAX_KEY && e <= MAX_VALUE;
+        if (i != integers && !is_readable(wk_src(op, i))) return false;
+    return is_readable(wk_dst(op, 0)) && d <= MAX_KEY && e <= MAX_VALUE;
 }
 
 /* Where there is no key head, the zeros are left to the decomposition. */

@@ -11,6 +11,7 @@
 #include "backend/backend.h"
 #include "backend/webgpu/gpu.h"
 #include "backend/webgpu/wgsl.h"
+#include "quant/block.h"
 
 enum {
     WK_MAX_CONSTANTS = 24,
@@ -132,6 +133,22 @@ extern const wk_webgpu_kernel wk_webgpu_custom;
 /* f32, f16 or bf16: float64 is not computed with. */
 static inline bool wk_webgpu_is_float(wick_dtype dtype) {
     return dtype == WICK_F32 || dtype == WICK_F16 || dtype == WICK_BF16;
+}
+
+/* Blocks of the block types of caches are so many numbers of 16 bits, a scale and quants of 32
+ * elements; 0: no such type. */
+static inline int64_t wk_webgpu_block_units(wick_dtype dtype) {
+    return dtype == WICK_Q8_0 ? 17 : dtype == WICK_Q4_0 ? 9 : 0;
+}
+/* A cache as these numbers: neighbours in one word may be written at a time. Others as they are. */
+static inline wk_view wk_webgpu_units(const wk_view *cache) {
+    const int64_t units = wk_webgpu_block_units(cache->dtype);
+    wk_view out = *cache;
+    if (units == 0) return out;
+    out.dtype = WICK_I16;
+    for (int i = 0; i < 3; i++) out.stride[i] = cache->stride[i] / WK_QK_SMALL * units;
+    out.extent[3] = cache->extent[3] / WK_QK_SMALL * units;
+    return out;
 }
 
 #endif

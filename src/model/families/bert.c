@@ -30,6 +30,27 @@ static wick_status describe_bert(const wk_metadata *meta, wk_hparams *hparams,
     return wk_family_learn_positions(meta, hparams, layers);
 }
 
+/* By the name that the model's own configuration has for it. */
+static wick_status read_activation(const wk_metadata *meta, wk_activation *out) {
+    static const char key[] = "hidden_activation";
+    static const struct {
+        const char *name;
+        wk_activation activation;
+    } known[] = {{"", WK_ACTIVATION_GELU_ERF}, /* there is no key */
+                 {"gelu", WK_ACTIVATION_GELU_ERF},
+                 {"gelu_pytorch_tanh", WK_ACTIVATION_GELU},
+                 {"silu", WK_ACTIVATION_SILU},
+                 {"relu", WK_ACTIVATION_RELU}};
+    wk_str name;
+    WK_TRY(wk_metadata_string(meta, key, &name));
+    for (size_t i = 0; i < WK_COUNT(known); i++) {
+        *out = known[i].activation;
+        if (wk_str_is(name, known[i].name)) return WICK_OK;
+    }
+    return wk_fail(meta->err, WICK_ERR_UNSUPPORTED, "the metadata key '%s' is '%s', not supported",
+                   wk_metadata_key(meta, key).text, wk_str_show(name).text);
+}
+
 /* The window counts to both sides together; its first layer takes the embedding's norm. */
 static wick_status describe_modern(const wk_metadata *meta, wk_hparams *hparams,
                                    wk_layer_spec *layers) {
@@ -41,15 +62,19 @@ static wick_status describe_modern(const wk_metadata *meta, wk_hparams *hparams,
                                   (wk_window_rule){.period = 3, .is_first_global = true}));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         wk_attention_spec *const attention = &layers[i].attention;
-        layers[i].mlp.activation = WK_ACTIVATION_GELU_ERF;
+        WK_TRY(read_activation(meta, &layers[i].mlp.activation));
         if (attention->window > 0) attention->window = attention->window / 2 + 1;
     }
     return wk_family_add_window_rope(meta, hparams, layers, 10000.0);
 }
 
-const wk_family wk_family_bert = {
-    .architecture = "bert", .norm = WK_NORM_LAYER, .describe = describe_bert};
-const wk_family wk_family_nomic_bert = {
-    .architecture = "nomic-bert", .norm = WK_NORM_LAYER, .describe = describe_stream};
+const wk_family wk_family_bert = {.architecture = "bert",
+                                  .norm = WK_NORM_LAYER,
+                                  .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                  .describe = describe_bert};
+const wk_family wk_family_nomic_bert = {.architecture = "nomic-bert",
+                                        .norm = WK_NORM_LAYER,
+                                        .biases = WK_BIASES_NORMS,
+                                        .describe = describe_stream};
 const wk_family wk_family_modern_bert = {
     .architecture = "modern-bert", .norm = WK_NORM_LAYER, .describe = describe_modern};

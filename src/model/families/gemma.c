@@ -4,23 +4,12 @@
 
 #include <math.h>
 
-static wick_status read_cap(const wk_metadata *meta, const char *key, float *out) {
-    static const double none = 0.0;
-    double cap;
-    WK_TRY(wk_metadata_f64(meta, key, &none, &cap));
-    *out = (float)cap;
-    if (cap >= 0.0) return WICK_OK;
-    return wk_fail(meta->err, WICK_ERR_FORMAT,
-                   "the metadata key '%s' is %g, but must not be below 0",
-                   wk_metadata_key(meta, key).text, cap);
-}
-
 static wick_status describe_gemma(const wk_metadata *meta, wk_hparams *hparams,
                                   wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     hparams->embedding_scale = (float)sqrt((double)hparams->n_embd);
     for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].mlp.activation = WK_ACTIVATION_GELU;
-    return read_cap(meta, "final_logit_softcapping", &hparams->logit_softcap);
+    return wk_family_read_cap(meta, "final_logit_softcapping", 0.0, &hparams->logit_softcap);
 }
 
 /* Norms behind the branches, too. The largest models, with so many layers, scale the scores by the
@@ -38,13 +27,16 @@ static wick_status describe_normed(const wk_metadata *meta, wk_hparams *hparams,
     return WICK_OK;
 }
 
+/* The first files do not say the window and the caps, which all of these models share. */
 static wick_status describe_gemma2(const wk_metadata *meta, wk_hparams *hparams,
                                    wk_layer_spec *layers) {
+    const wk_window_rule windows = {.period = 2, .window = 4096};
     WK_TRY(describe_normed(meta, hparams, layers, 46));
-    WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 2}));
+    WK_TRY(wk_family_read_windows(meta, hparams, layers, windows));
     for (uint32_t i = 0; i < hparams->n_layers; i++)
-        WK_TRY(read_cap(meta, "attn_logit_softcapping", &layers[i].attention.softcap));
-    return WICK_OK;
+        WK_TRY(
+            wk_family_read_cap(meta, "attn_logit_softcapping", 50.0, &layers[i].attention.softcap));
+    return wk_family_read_cap(meta, "final_logit_softcapping", 30.0, &hparams->logit_softcap);
 }
 
 static wick_status describe_gemma3(const wk_metadata *meta, wk_hparams *hparams,

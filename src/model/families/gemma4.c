@@ -17,20 +17,22 @@ static wick_status read_window_heads(const wk_metadata *meta, wk_attention_spec 
                            &out->head_dim_v);
 }
 
-/* One rotary embedding for layers without a window, one for those with it. */
-static wick_status add_ropes(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
-    const wk_attention_spec *all = NULL, *windowed = NULL;
+/* The rotary embedding of the layers with a window, or of those without, if there are any. */
+static wick_status add_rope(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers,
+                            bool is_windowed) {
+    wk_rope_desc desc = {.head_dim = 0};
+    if (is_windowed)
+        desc = (wk_rope_desc){.dimensions_key = "rope.dimension_count_swa",
+                              .base_key = "rope.freq_base_swa",
+                              .default_base = 10000.0,
+                              .is_plain = true};
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
-        layers[i].attention.rope = layers[i].attention.window > 0;
-        *(layers[i].attention.window > 0 ? &windowed : &all) = &layers[i].attention;
+        wk_attention_spec *const attention = &layers[i].attention;
+        if ((attention->window > 0) != is_windowed) continue;
+        attention->rope = hparams->n_ropes;
+        desc.head_dim = attention->head_dim;
     }
-    const wk_rope_desc plain = {.head_dim = windowed != NULL ? windowed->head_dim : 2,
-                                .dimensions_key = "rope.dimension_count_swa",
-                                .base_key = "rope.freq_base_swa",
-                                .is_plain = true};
-    WK_TRY(
-        wk_rope_add(meta, hparams, &(wk_rope_desc){.head_dim = all != NULL ? all->head_dim : 2}));
-    return wk_rope_add(meta, hparams, &plain);
+    return desc.head_dim > 0 ? wk_rope_add(meta, hparams, &desc) : WICK_OK;
 }
 
 /* The last n layers see what the last layer of their kind before them sees. */
@@ -67,27 +69,28 @@ static wick_status describe_layer(const wk_metadata *meta, const wk_hparams *hpa
     attention->scale = 1.0F;
     attention->qk_norm = WK_QK_NORM_HEAD;
     attention->has_v_norm = true;
-    attention->is_v_k = !wk_metadata_layer_has(meta, i, "attn_v.weight");
-    return attention->window > 0 ? read_window_heads(meta, attention) : WICK_OK;
+    if (attention->window > 0) WK_TRY(read_window_heads(meta, attention));
+    attention->is_v_k = attention->head_dim == attention->head_dim_v &&
+                        !wk_metadata_layer_has(meta, i, "attn_v.weight") &&
+                        !wk_metadata_layer_has(meta, i, "attn_qkv.weight");
+    return WICK_OK;
 }
 
 static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
-    static const double no_cap = 0.0;
     const uint32_t none = 0;
-    double cap;
     wk_family_default_layers(hparams, layers);
     WK_TRY(wk_family_read_heads(meta, hparams, layers));
     WK_TRY(wk_family_read_ff(meta, hparams, layers));
     WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 6}));
     WK_TRY(wk_metadata_u32(meta, "embedding_length_per_layer_input",
                            (wk_u32_rule){0, WK_MAX_CHANNELS, &none}, &hparams->n_embd_layer));
-    WK_TRY(wk_metadata_f64(meta, "final_logit_softcapping", &no_cap, &cap));
-    hparams->logit_softcap = (float)cap;
+    WK_TRY(wk_family_read_cap(meta, "final_logit_softcapping", 0.0, &hparams->logit_softcap));
     hparams->embedding_scale = (float)sqrt((double)hparams->n_embd);
     for (uint32_t i = 0; i < hparams->n_layers; i++)
         WK_TRY(describe_layer(meta, hparams, i, &layers[i]));
     WK_TRY(share_keys(meta, hparams, layers));
-    return add_ropes(meta, hparams, layers);
+    WK_TRY(add_rope(meta, hparams, layers, false));
+    return add_rope(meta, hparams, layers, true);
 }
 
 const wk_family wk_family_gemma4 = {

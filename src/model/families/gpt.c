@@ -31,14 +31,11 @@ static wick_status describe_gptneox(const wk_metadata *meta, wk_hparams *hparams
 static wick_status describe_mpt(const wk_metadata *meta, wk_hparams *hparams,
                                 wk_layer_spec *layers) {
     static const double none = 0.0;
-    double most, clamp;
+    double most;
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     WK_TRY(wk_metadata_f64(meta, "attention.max_alibi_bias", &none, &most));
-    WK_TRY(wk_metadata_f64(meta, "attention.clamp_kqv", &none, &clamp));
-    if (clamp != 0.0)
-        return wk_fail(meta->err, WICK_ERR_UNSUPPORTED,
-                       "the metadata key '%s' is %g, only 0 is supported",
-                       wk_metadata_key(meta, "attention.clamp_kqv").text, clamp);
+    for (uint32_t i = 0; i < hparams->n_layers; i++)
+        WK_TRY(wk_family_read_cap(meta, "attention.clamp_kqv", 0.0, &layers[i].attention.clamp));
     wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU_ERF);
     wk_family_use_alibi(hparams, layers, (float)most);
     return WICK_OK;
@@ -80,25 +77,43 @@ static wick_status describe_falcon(const wk_metadata *meta, wk_hparams *hparams,
     return WICK_OK;
 }
 
-const wk_family wk_family_gpt2 = {
-    .architecture = "gpt2", .norm = WK_NORM_LAYER, .describe = describe_gpt2};
-const wk_family wk_family_starcoder = {
-    .architecture = "starcoder", .norm = WK_NORM_LAYER, .describe = describe_gpt2};
-const wk_family wk_family_codeshell = {
-    .architecture = "codeshell", .norm = WK_NORM_LAYER, .describe = describe_starcoder2};
-const wk_family wk_family_nemotron = {
-    .architecture = "nemotron", .norm = WK_NORM_LAYER, .describe = describe_nemotron};
-const wk_family wk_family_bloom = {
-    .architecture = "bloom", .norm = WK_NORM_LAYER, .describe = describe_bloom};
+const wk_family wk_family_gpt2 = {.architecture = "gpt2",
+                                  .norm = WK_NORM_LAYER,
+                                  .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                  .describe = describe_gpt2};
+const wk_family wk_family_starcoder = {.architecture = "starcoder",
+                                       .norm = WK_NORM_LAYER,
+                                       .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                       .describe = describe_gpt2};
+const wk_family wk_family_codeshell = {.architecture = "codeshell",
+                                       .norm = WK_NORM_LAYER,
+                                       .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                       .describe = describe_starcoder2};
+const wk_family wk_family_nemotron = {.architecture = "nemotron",
+                                      .norm = WK_NORM_LAYER,
+                                      .biases = WK_BIASES_NORMS,
+                                      .describe = describe_nemotron};
+const wk_family wk_family_bloom = {.architecture = "bloom",
+                                   .norm = WK_NORM_LAYER,
+                                   .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                   .describe = describe_bloom};
 const wk_family wk_family_refact = {
     .architecture = "refact", .norm = WK_NORM_RMS, .describe = describe_refact};
-const wk_family wk_family_orion = {
-    .architecture = "orion", .norm = WK_NORM_LAYER, .describe = wk_family_describe_dense};
-const wk_family wk_family_gptneox = {
-    .architecture = "gptneox", .norm = WK_NORM_LAYER, .describe = describe_gptneox};
+const wk_family wk_family_orion = {.architecture = "orion",
+                                   .norm = WK_NORM_LAYER,
+                                   .biases = WK_BIASES_NORMS,
+                                   .describe = wk_family_describe_dense};
+const wk_family wk_family_gptneox = {.architecture = "gptneox",
+                                     .norm = WK_NORM_LAYER,
+                                     .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                     .describe = describe_gptneox};
 const wk_family wk_family_mpt = {
     .architecture = "mpt", .norm = WK_NORM_LAYER, .describe = describe_mpt};
-const wk_family wk_family_starcoder2 = {
-    .architecture = "starcoder2", .norm = WK_NORM_LAYER, .describe = describe_starcoder2};
-const wk_family wk_family_falcon = {
-    .architecture = "falcon", .norm = WK_NORM_LAYER, .describe = describe_falcon};
+const wk_family wk_family_starcoder2 = {.architecture = "starcoder2",
+                                        .norm = WK_NORM_LAYER,
+                                        .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                        .describe = describe_starcoder2};
+const wk_family wk_family_falcon = {.architecture = "falcon",
+                                    .norm = WK_NORM_LAYER,
+                                    .biases = WK_BIASES_NORMS,
+                                    .describe = describe_falcon};

@@ -2,21 +2,25 @@
  * experts with biases and a clamped gate. */
 #include "core/status.h"
 #include "model/families.h"
+#include "model/rope.h"
 
 static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
     const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX_OF_CHOSEN,
                                      .activation = WK_ACTIVATION_SILU_CLAMPED};
-    uint32_t window;
-    WK_TRY(wk_family_describe_dense(meta, hparams, layers));
-    WK_TRY(wk_metadata_u32(meta, "attention.sliding_window", (wk_u32_rule){1, INT32_MAX, NULL},
-                           &window));
+    wk_family_default_layers(hparams, layers);
+    WK_TRY(wk_family_read_heads(meta, hparams, layers));
+    WK_TRY(wk_family_read_ff(meta, hparams, layers));
+    WK_TRY(wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 2}));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         layers[i].norms[WK_CHANNELS_INPUT] = WK_POST_ATTENTION_NORM;
         layers[i].attention.has_sinks = true;
-        layers[i].attention.window = i % 2 == 0 ? (int32_t)window : 0;
     }
+    const wk_rope_desc rope = {.head_dim = layers[0].attention.head_dim, .is_ramp_exact = true};
+    WK_TRY(wk_rope_add(meta, hparams, &rope));
     return wk_family_read_experts(meta, hparams, &experts, layers);
 }
 
-const wk_family wk_family_gpt_oss = {
-    .architecture = "gpt-oss", .norm = WK_NORM_RMS, .describe = describe};
+const wk_family wk_family_gpt_oss = {.architecture = "gpt-oss",
+                                     .norm = WK_NORM_RMS,
+                                     .biases = WK_BIASES_MATRICES,
+                                     .describe = describe};

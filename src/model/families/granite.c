@@ -25,9 +25,18 @@ static wick_status read_logit_scale(const wk_metadata *meta, wk_hparams *hparams
     return WICK_OK;
 }
 
+/* The key says of these models whether positions are rotated at all. */
+static wick_status read_rope(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
+    bool has_rope;
+    WK_TRY(wk_metadata_bool(meta, "rope.scaling.finetuned", true, &has_rope));
+    if (!has_rope) wk_family_drop_ropes(hparams, layers);
+    wk_family_interleave_ropes(hparams, layers);
+    return WICK_OK;
+}
+
 wick_status wk_family_read_multipliers(const wk_metadata *meta, wk_hparams *hparams,
                                        wk_layer_spec *layers) {
-    wk_family_interleave_ropes(hparams, layers);
+    WK_TRY(read_rope(meta, hparams, layers));
     WK_TRY(read_scale(meta, "embedding_scale", &hparams->embedding_scale));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         WK_TRY(read_scale(meta, "residual_scale", &layers[i].residual_scale));

@@ -6,18 +6,13 @@
 static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
     const wk_experts_desc experts = {.gating = WK_GATING_SOFTMAX, .is_normalized = true};
     wk_recurrent_spec recurrent = {.n_heads = 0};
-    bool has_rope;
     WK_TRY(wk_family_read_scan(meta, &recurrent));
-    WK_TRY(wk_metadata_bool(meta, "rope.scaling.finetuned", false, &has_rope));
     wk_family_default_layers(hparams, layers);
     WK_TRY(wk_family_find_attention(meta, hparams, layers, WK_MIXER_STATE_SPACE));
-    for (uint32_t i = 0; i < hparams->n_layers; i++) {
-        layers[i].recurrent = recurrent;
-        if (!has_rope) layers[i].attention.rope = WK_NO_ROPE;
-    }
+    for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].recurrent = recurrent;
     WK_TRY(wk_family_read_heads(meta, hparams, layers));
     WK_TRY(wk_family_read_ff(meta, hparams, layers));
-    if (has_rope) WK_TRY(wk_family_add_rope(meta, hparams, layers));
+    WK_TRY(wk_family_add_rope(meta, hparams, layers));
     WK_TRY(wk_family_read_experts(meta, hparams, &experts, layers));
     return wk_family_read_multipliers(meta, hparams, layers);
 }

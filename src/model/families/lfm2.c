@@ -1,5 +1,5 @@
 /* model/families/lfm2.c: LFM2 (Liquid AI, 2025): gated short convolutions, and attention in some
- * layers. */
+ * layers; with an MLP or experts. */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -18,5 +18,14 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     return wk_family_add_rope(meta, hparams, layers);
 }
 
+static wick_status describe_experts(const wk_metadata *meta, wk_hparams *hparams,
+                                    wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID, .is_normalized = true};
+    WK_TRY(describe(meta, hparams, layers));
+    return wk_family_read_experts(meta, hparams, &experts, layers);
+}
+
 const wk_family wk_family_lfm2 = {
     .architecture = "lfm2", .norm = WK_NORM_RMS, .describe = describe};
+const wk_family wk_family_lfm2moe = {
+    .architecture = "lfm2moe", .norm = WK_NORM_RMS, .describe = describe_experts};

@@ -1,7 +1,7 @@
 /* model/families/mixtures.c: mixtures of experts whose attention is Llama's or Qwen3's: DeepSeek
- * MoE (Dai et al., 2024), Ling (Inclusion AI, 2025), ERNIE 4.5 (Baidu, 2025), OLMoE (Muennighoff et
- * al., 2024), dots.llm1 (Xiaohongshu, 2025), Hunyuan A13B (Tencent, 2025) and GLM-4.5 (Zhipu AI,
- * 2025). */
+ * MoE (Dai et al., 2024), Ling 1 and 2 (Inclusion AI, 2025), ERNIE 4.5 (Baidu, 2025), OLMoE
+ * (Muennighoff et al., 2024), dots.llm1 (Xiaohongshu, 2025), Hunyuan A13B (Tencent, 2025) and
+ * GLM-4.5 (Zhipu AI, 2025). */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -42,6 +42,13 @@ static wick_status describe_olmoe(const wk_metadata *meta, wk_hparams *hparams,
     return WICK_OK;
 }
 
+static wick_status describe_ling2(const wk_metadata *meta, wk_hparams *hparams,
+                                  wk_layer_spec *layers) {
+    const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID};
+    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
+    return describe_like_qwen3(meta, hparams, &experts, layers);
+}
+
 static wick_status describe_dots(const wk_metadata *meta, wk_hparams *hparams,
                                  wk_layer_spec *layers) {
     const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID};
@@ -58,20 +65,10 @@ static wick_status describe_hunyuan(const wk_metadata *meta, wk_hparams *hparams
     return WICK_OK;
 }
 
-/* The last layers of a file may guess the tokens behind the next one. */
-static wick_status drop_layers_ahead(const wk_metadata *meta, wk_hparams *hparams) {
-    const uint32_t none = 0;
-    WK_TRY(wk_metadata_u32(meta, "nextn_predict_layers",
-                           (wk_u32_rule){0, hparams->n_layers - 1, &none},
-                           &hparams->n_layers_ahead));
-    hparams->n_layers -= hparams->n_layers_ahead;
-    return WICK_OK;
-}
-
 static wick_status describe_glm(const wk_metadata *meta, wk_hparams *hparams,
                                 wk_layer_spec *layers) {
     const wk_experts_desc experts = {.gating = WK_GATING_SIGMOID};
-    WK_TRY(drop_layers_ahead(meta, hparams));
+    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     WK_TRY(describe_like_qwen3(meta, hparams, &experts, layers));
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         layers[i].norms[WK_CHANNELS_INPUT] = WK_POST_ATTENTION_NORM;
@@ -85,6 +82,8 @@ const wk_family wk_family_deepseek = {
     .architecture = "deepseek", .norm = WK_NORM_RMS, .describe = describe_deepseek};
 const wk_family wk_family_bailingmoe = {
     .architecture = "bailingmoe", .norm = WK_NORM_RMS, .describe = describe_deepseek};
+const wk_family wk_family_bailingmoe2 = {
+    .architecture = "bailingmoe2", .norm = WK_NORM_RMS, .describe = describe_ling2};
 const wk_family wk_family_ernie4_5_moe = {
     .architecture = "ernie4_5-moe", .norm = WK_NORM_RMS, .describe = describe_ernie};
 const wk_family wk_family_olmoe = {

@@ -12,7 +12,7 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
         wk_layer_spec *const layer = &layers[i];
         WK_TRY(wk_metadata_u32_of_layer(meta, "feed_forward_length",
                                         (wk_u32_rule){0, WK_MAX_CHANNELS, NULL},
-                                        (wk_layer_index){i, hparams->n_layers}, &layer->mlp.n_ff));
+                                        wk_family_layer(hparams, i), &layer->mlp.n_ff));
         const bool is_mlp = layer->mlp.n_ff > 0;
         layer->norms[WK_MIXER_INPUT] = is_mlp ? WK_NO_LAYER_WEIGHT : WK_ATTN_NORM;
         layer->norms[WK_CHANNELS_INPUT] = is_mlp ? WK_ATTN_NORM : WK_NO_LAYER_WEIGHT;

@@ -19,7 +19,7 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
 static wick_status describe_olmo2(const wk_metadata *meta, wk_hparams *hparams,
                                   wk_layer_spec *layers) {
     WK_TRY(describe(meta, hparams, layers, WK_QK_NORM_CHANNELS));
-    return wk_family_add_window_rope(meta, hparams, layers, 500000.0);
+    return wk_family_add_window_rope(meta, hparams, layers, 0.0);
 }
 
 /* Where some layers have a window, the others know no positions. */

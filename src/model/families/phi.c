@@ -20,7 +20,9 @@ static wick_status describe_phi3(const wk_metadata *meta, wk_hparams *hparams,
     return wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 0});
 }
 
-const wk_family wk_family_phi2 = {
-    .architecture = "phi2", .norm = WK_NORM_LAYER, .describe = describe_phi2};
+const wk_family wk_family_phi2 = {.architecture = "phi2",
+                                  .norm = WK_NORM_LAYER,
+                                  .biases = WK_BIASES_MATRICES | WK_BIASES_NORMS,
+                                  .describe = describe_phi2};
 const wk_family wk_family_phi3 = {
     .architecture = "phi3", .norm = WK_NORM_RMS, .describe = describe_phi3};

@@ -1,6 +1,7 @@
 /* model/families/qwen.c: Qwen (Bai et al., 2023), Qwen2 and 2.5 (Qwen Team, 2024), which add biases
  * to q, k and v, and Qwen3 (Qwen Team, 2025), which norms the heads of q and k instead; Hunyuan
- * (Tencent, 2025) norms them behind the rotation. EXAONE 3 (LG AI Research, 2024) does neither. */
+ * (Tencent, 2025) norms them behind the rotation. EXAONE 3 (LG AI Research, 2024) does neither.
+ * Models that see images, too, differ in the positions of those alone. */
 #include "core/status.h"
 #include "model/families.h"
 
@@ -36,17 +37,27 @@ static wick_status describe_hunyuan(const wk_metadata *meta, wk_hparams *hparams
     return WICK_OK;
 }
 
-const wk_family wk_family_qwen = {
-    .architecture = "qwen", .norm = WK_NORM_RMS, .describe = describe_qwen};
+const wk_family wk_family_qwen = {.architecture = "qwen",
+                                  .norm = WK_NORM_RMS,
+                                  .biases = WK_BIASES_QKV,
+                                  .describe = describe_qwen};
 const wk_family wk_family_seed_oss = {
     .architecture = "seed_oss", .norm = WK_NORM_RMS, .describe = describe_seed};
 /* OpenELM (Mehta et al., 2024): heads and channels of the MLP differ from layer to layer. */
 const wk_family wk_family_openelm = {
     .architecture = "openelm", .norm = WK_NORM_RMS, .describe = describe_qwen3};
-const wk_family wk_family_qwen2 = {
-    .architecture = "qwen2", .norm = WK_NORM_RMS, .describe = wk_family_describe_dense};
+const wk_family wk_family_qwen2 = {.architecture = "qwen2",
+                                   .norm = WK_NORM_RMS,
+                                   .biases = WK_BIASES_QKV,
+                                   .describe = wk_family_describe_dense};
 const wk_family wk_family_qwen3 = {
     .architecture = "qwen3", .norm = WK_NORM_RMS, .describe = describe_qwen3};
+const wk_family wk_family_qwen2vl = {.architecture = "qwen2vl",
+                                     .norm = WK_NORM_RMS,
+                                     .biases = WK_BIASES_QKV,
+                                     .describe = wk_family_describe_dense};
+const wk_family wk_family_qwen3vl = {
+    .architecture = "qwen3vl", .norm = WK_NORM_RMS, .describe = describe_qwen3};
 const wk_family wk_family_hunyuan_dense = {
     .architecture = "hunyuan-dense", .norm = WK_NORM_RMS, .describe = describe_hunyuan};
 const wk_family wk_family_exaone = {

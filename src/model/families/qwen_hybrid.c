@@ -15,8 +15,8 @@ static wick_status find_mixers(const wk_metadata *meta, const wk_hparams *hparam
     for (uint32_t i = 0; i < hparams->n_layers; i++) {
         bool is_recurrent = (i + 1) % interval != 0;
         if (has_list)
-            WK_TRY(wk_metadata_bool_of_layer(meta, list, (wk_layer_index){i, hparams->n_layers},
-                                             &is_recurrent));
+            WK_TRY(
+                wk_metadata_bool_of_layer(meta, list, wk_family_layer(hparams, i), &is_recurrent));
         if (is_recurrent) layers[i].mixer = WK_MIXER_DELTA_NET;
     }
     return WICK_OK;
@@ -38,6 +38,7 @@ static wick_status check_gates(const wk_metadata *meta, const wk_hparams *hparam
 static wick_status describe_hybrid(const wk_metadata *meta, wk_hparams *hparams,
                                    wk_layer_spec *layers, bool is_tiled) {
     wk_recurrent_spec recurrent = {.is_tiled = is_tiled};
+    WK_TRY(wk_family_drop_layers_ahead(meta, hparams));
     WK_TRY(wk_family_read_scan(meta, &recurrent));
     wk_family_default_layers(hparams, layers);
     WK_TRY(find_mixers(meta, hparams, layers));

@@ -18,7 +18,11 @@ static wick_status describe_qwen3moe(const wk_metadata *meta, wk_hparams *hparam
     return wk_family_read_experts(meta, hparams, &experts, layers);
 }
 
-const wk_family wk_family_qwen2moe = {
-    .architecture = "qwen2moe", .norm = WK_NORM_RMS, .describe = describe_qwen2moe};
+const wk_family wk_family_qwen2moe = {.architecture = "qwen2moe",
+                                      .norm = WK_NORM_RMS,
+                                      .biases = WK_BIASES_QKV,
+                                      .describe = describe_qwen2moe};
 const wk_family wk_family_qwen3moe = {
     .architecture = "qwen3moe", .norm = WK_NORM_RMS, .describe = describe_qwen3moe};
+const wk_family wk_family_qwen3vlmoe = {
+    .architecture = "qwen3vlmoe", .norm = WK_NORM_RMS, .describe = describe_qwen3moe};

@@ -15,5 +15,7 @@ static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_lay
     return WICK_OK;
 }
 
-const wk_family wk_family_stablelm = {
-    .architecture = "stablelm", .norm = WK_NORM_LAYER, .describe = describe};
+const wk_family wk_family_stablelm = {.architecture = "stablelm",
+                                      .norm = WK_NORM_LAYER,
+                                      .biases = WK_BIASES_NORMS,
+                                      .describe = describe};

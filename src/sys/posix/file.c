@@ -131,6 +131,11 @@ wick_status wk_file_read_at(wk_file *file, uint64_t offset, void *dst, size_t si
     return WICK_OK;
 }
 
+bool wk_file_exists(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 bool wk_file_is_same(const char *a, const char *b) {
     struct stat of_a, of_b;
     return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&

@@ -99,7 +99,9 @@ static wk_jvalue item_at(const wk_jvalue *of, size_t i) {
     const size_t start = wk_jchar_offset(text, i);
     size_t end = start;
     wk_jnext_char(text, &end);
-    return wk_jstring(wk_jtext_part(of->string, start, end));
+    wk_jvalue item = wk_jstring(wk_jtext_part(of->string, start, end));
+    item.is_markup = of->is_markup;
+    return item;
 }
 
 static bool is_sequence(const wk_jvalue *value) {

@@ -67,6 +67,7 @@ static void float_digits(double number, const format_spec *spec, char *out) {
     use_point(out);
 }
 
+/* At least spec->precision of them. */
 static void integer_digits(uint64_t number, const format_spec *spec, char *out) {
     const unsigned base = spec->type == 'x' || spec->type == 'X' ? 16
                           : spec->type == 'o'                    ? 8
@@ -79,10 +80,7 @@ static void integer_digits(uint64_t number, const format_spec *spec, char *out) 
         reversed[n++] = letters[number % base];
         number /= base;
     } while (number > 0);
-    if (spec->alternate && base != 10) {
-        *out++ = '0';
-        *out++ = spec->type;
-    }
+    for (int i = (int)n; i < spec->precision; i++) *out++ = '0';
     while (n > 0) *out++ = reversed[--n];
     *out = '\0';
 }
@@ -129,12 +127,12 @@ static wick_status put_number(wk_jbuilder *to, const format_spec *spec, const wk
     wk_jbuilder body = wk_jbuilder_begin(to->j);
     const char align = spec->align != '\0' ? spec->align : '>';
     format_spec inside = *spec;
-    if (sign != '\0' && align == '=') {
-        wk_jput_char(to, (unsigned char)sign, false);
-        inside.width = spec->width > 0 ? spec->width - 1 : 0;
-    } else if (sign != '\0') {
-        wk_jput_char(&body, (unsigned char)sign, false);
-    }
+    char lead[4] = {sign, '\0'}; /* the sign and "0x" */
+    if (spec->alternate && !is_float && spec->type != '\0' && strchr("xXob", spec->type) != NULL)
+        memcpy(lead + strlen(lead), (char[3]){'0', spec->type, '\0'}, 3);
+    wk_jput_word(align == '=' ? to : &body, lead);
+    const int n_lead = (int)strlen(lead);
+    if (align == '=') inside.width = spec->width > n_lead ? spec->width - n_lead : 0;
     put_grouped(&body, digits, spec->grouping);
     WK_TRY(body.status);
     put_padded(to, &inside, wk_jbuilder_text(&body), align);
@@ -233,13 +231,19 @@ static wick_status put_percent_number(wk_jbuilder *to, format_spec *spec, wk_jva
 
 static wick_status put_percent_text(wk_jbuilder *to, const format_spec *spec, wk_jvalue *value) {
     wk_jbuilder shown = wk_jbuilder_begin(to->j);
-    if (spec->type == 'c' && wk_jis_integer(value)) {
+    const bool is_char =
+        value->kind == WK_J_STRING && wk_jcount_chars(wk_jtext_str(value->string)) == 1;
+    if (spec->type == 'c' && !is_char && !wk_jis_integer(value))
+        return wk_jfail(to->j, "%%c requires int or char");
+    if (spec->type == 'c' && !is_char) {
         const int64_t code = wk_jas_integer(value);
         if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
             return wk_jfail(to->j, "%%c arg not in range(0x110000)");
         wk_jput_char(&shown, (uint32_t)code, false);
-    } else if (spec->type == 'r' || spec->type == 'a') {
+    } else if (spec->type == 'r') {
         wk_jput_repr(&shown, value);
+    } else if (spec->type == 'a') {
+        wk_jput_ascii(&shown, value);
     } else {
         wk_jput_str(&shown, value);
     }
@@ -320,7 +324,8 @@ static wick_status read_spec(wk_jinja *j, wk_jtext text, format_spec *spec) {
     *spec = (format_spec){.fill = ' ', .precision = -1};
     size_t at = 0, behind = 0;
     if (text.size > 0) wk_jnext_char(wk_jtext_str(text), &behind);
-    if (behind < text.size && is_align(text.text[behind])) {
+    const bool has_fill = behind < text.size && is_align(text.text[behind]);
+    if (has_fill) {
         spec->fill = wk_jnext_char(wk_jtext_str(text), &at);
         spec->align = text.text[at++];
     } else if (text.size > 0 && is_align(text.text[0])) {
@@ -332,10 +337,8 @@ static wick_status read_spec(wk_jinja *j, wk_jtext text, format_spec *spec) {
         at++;
     }
     if (at < text.size && text.text[at] == '0') {
-        if (spec->align == '\0') {
-            spec->align = '=';
-            spec->fill = '0';
-        }
+        if (!has_fill) spec->fill = '0';
+        if (spec->align == '\0') spec->align = '=';
         at++;
     }
     spec->width = read_digits(text, &at);
@@ -361,6 +364,8 @@ static wick_status put_with_spec(wk_jbuilder *to, const wk_jvalue *value, wk_jte
         if (spec.type != '\0' && strchr(types, spec.type) == NULL)
             return wk_jfail(j, "Unknown format code '%c' for object of type '%s'", spec.type,
                             wk_jtype_name(value));
+        if (spec.precision >= 0 && value->kind != WK_J_FLOAT && !is_float_type(spec.type))
+            return wk_jfail(j, "Precision not allowed in integer format specifier");
         if (spec.type != 'c') return put_number(to, &spec, value);
         wk_jvalue code = *value;
         return put_percent_text(to, &spec, &code);
@@ -368,6 +373,11 @@ static wick_status put_with_spec(wk_jbuilder *to, const wk_jvalue *value, wk_jte
     if (spec.type != '\0' && spec.type != 's')
         return wk_jfail(j, "Unknown format code '%c' for object of type '%s'", spec.type,
                         wk_jtype_name(value));
+    if (value->kind != WK_J_STRING && text.size > 0)
+        return wk_jfail(j, "unsupported format string passed to %s.__format__",
+                        wk_jtype_name(value));
+    if (spec.grouping != '\0') return wk_jfail(j, "Cannot specify '%c' with 's'.", spec.grouping);
+    if (spec.sign != '\0') return wk_jfail(j, "Sign not allowed in string format specifier");
     wk_jtext shown;
     WK_TRY(wk_jstr(j, value, &shown));
     put_padded(to, &spec, cut(shown, spec.precision),
@@ -447,8 +457,10 @@ static wick_status put_field(wk_jbuilder *to, braces *b, wk_jtext text, int dept
         wk_jbuilder shown = wk_jbuilder_begin(b->j);
         if (letter == 's')
             wk_jput_str(&shown, &value);
-        else if (letter == 'r' || letter == 'a')
+        else if (letter == 'r')
             wk_jput_repr(&shown, &value);
+        else if (letter == 'a')
+            wk_jput_ascii(&shown, &value);
         else
             return wk_jfail(b->j, "Unknown conversion specifier");
         WK_TRY(wk_jbuilder_end(&shown, &value));

@@ -46,8 +46,12 @@ typedef struct keyed {
     wk_jvalue key, item;
 } keyed;
 
+/* What is equal needs no order: none and what is undefined have none. */
 static wick_status is_before(wk_jinja *j, const keyed *a, const keyed *b, bool reverse, bool *out) {
     int order;
+    WK_TRY(wk_jequal(j, &a->key, &b->key, out));
+    *out = !*out;
+    if (!*out) return WICK_OK;
     WK_TRY(reverse ? wk_jcompare(j, &b->key, &a->key, "<", &order)
                    : wk_jcompare(j, &a->key, &b->key, "<", &order));
     *out = order == -1;
@@ -219,7 +223,7 @@ static wick_status f_length(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     if (!wk_jlength(args->self, &length))
         return wk_jfail(j, "object of type '%s' has no len()", wk_jtype_name(args->self));
     *out = wk_jinteger((int64_t)length);
-    return wk_jwork(j, length / 16);
+    return wk_jwork(j, args->self->kind == WK_J_STRING ? length / 16 : 0);
 }
 
 static wick_status f_list(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
@@ -307,7 +311,7 @@ static wick_status f_slice(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
         const size_t size = items.n / (size_t)n + ((size_t)i < items.n % (size_t)n);
         WK_TRY(wk_jlist_make(j, WK_J_LIST, size, &column));
         for (size_t k = 0; k < size; k++) WK_TRY(wk_jlist_push(j, column.list, items.items[at++]));
-        if (fills && (size_t)i >= items.n % (size_t)n && items.n % (size_t)n != 0)
+        if (fills && (size_t)i >= items.n % (size_t)n)
             WK_TRY(wk_jlist_push(j, column.list, args->values[1]));
         WK_TRY(wk_jlist_push(j, out->list, column));
     }

@@ -186,7 +186,8 @@ static wick_status f_round(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     const double number = wk_jas_float(self);
     if (is_ceil || is_floor) {
         const double unit = pow(10.0, (double)precision);
-        *out = wk_jfloat((is_ceil ? ceil(number * unit) : floor(number * unit)) / unit);
+        const double whole = is_ceil ? ceil(number * unit) : floor(number * unit);
+        *out = wk_jfloat((whole + 0.0) / unit); /* of an integer: no -0.0 */
         return WICK_OK;
     }
     *out = wk_jis_integer(self) && precision >= 0 ? wk_jinteger(wk_jas_integer(self))

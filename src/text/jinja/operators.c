@@ -67,6 +67,21 @@ static wick_status divide_integers(wk_jinja *j, bool wants_rest, int64_t a, int6
     return WICK_OK;
 }
 
+/* Python's divmod: the remainder is exact and has the sign of b, the quotient is what fits it. */
+static double divide_floats(bool wants_rest, double a, double b) {
+    double rest = fmod(a, b), quotient = (a - rest) / b;
+    if (rest == 0.0) {
+        rest = copysign(0.0, b);
+    } else if ((rest < 0.0) != (b < 0.0)) {
+        rest += b;
+        quotient -= 1.0;
+    }
+    if (wants_rest) return rest;
+    const double whole = floor(quotient);
+    if (quotient == 0.0) return copysign(0.0, a / b);
+    return quotient - whole > 0.5 ? whole + 1.0 : whole;
+}
+
 static wick_status float_operation(wk_jinja *j, wk_joperator op, double a, double b,
                                    wk_jvalue *out) {
     const bool divides = op == WK_J_DIVIDE || op == WK_J_FLOOR_DIVIDE || op == WK_J_MODULO;
@@ -77,11 +92,8 @@ static wick_status float_operation(wk_jinja *j, wk_joperator op, double a, doubl
     case WK_J_SUBTRACT: result = a - b; break;
     case WK_J_MULTIPLY: result = a * b; break;
     case WK_J_DIVIDE: result = a / b; break;
-    case WK_J_FLOOR_DIVIDE: result = floor(a / b); break;
-    case WK_J_MODULO:
-        result = fmod(a, b);
-        if (result != 0.0 && (result < 0.0) != (b < 0.0)) result += b;
-        break;
+    case WK_J_FLOOR_DIVIDE:
+    case WK_J_MODULO: result = divide_floats(op == WK_J_MODULO, a, b); break;
     default:
         if (a == 0.0 && b < 0.0) return wk_jfail(j, "0.0 cannot be raised to a negative power");
         result = pow(a, b);

@@ -30,6 +30,18 @@ static wick_status f_capitalize(wk_jinja *j, const wk_jargs *args, wk_jvalue *ou
     return letters(j, args, WK_J_CAPITALISE, out);
 }
 
+/* Upper case for its first character, lower case for the others. */
+static wick_status put_title_word(wk_jbuilder *to, wk_jtext word) {
+    size_t first = 0;
+    wk_jvalue part;
+    if (word.size > 0) wk_jnext_char(wk_jtext_str(word), &first);
+    WK_TRY(wk_jletters_of(to->j, wk_jtext_part(word, 0, first), WK_J_UPPER_CASE, &part));
+    wk_jput(to, part.string);
+    WK_TRY(wk_jletters_of(to->j, wk_jtext_part(word, first, word.size), WK_J_LOWER_CASE, &part));
+    wk_jput(to, part.string);
+    return to->status;
+}
+
 /* Words begin after white space, hyphens and opening brackets. */
 static wick_status f_title(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jtext text;
@@ -43,9 +55,7 @@ static wick_status f_title(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
             wk_jis_space(code) || (code < 0x80 && code != 0 && strchr("-([{<", (int)code));
         if (!separates && at < text.size) continue;
         const size_t end = separates ? here : at;
-        wk_jvalue word;
-        WK_TRY(wk_jletters_of(j, wk_jtext_part(text, start, end), WK_J_CAPITALISE, &word));
-        wk_jput(&made, word.string);
+        WK_TRY(put_title_word(&made, wk_jtext_part(text, start, end)));
         wk_jput(&made, wk_jtext_part(text, end, at));
         start = at;
     }
@@ -119,35 +129,89 @@ static wick_status f_escape(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     return WICK_OK;
 }
 
-/* Tags and comments go, white space becomes single blanks. */
+/* The text without what stands from an opening to the next closing. */
+static wick_status cut_out(wk_jinja *j, wk_jtext text, const char *open, const char *close,
+                           wk_jtext *out) {
+    wk_jbuilder kept = wk_jbuilder_begin(j);
+    for (size_t from = 0, start, end;; from = end + strlen(close)) {
+        WK_TRY(wk_jfind_text(j, text, wk_jtext_of(open), from, &start));
+        end = SIZE_MAX;
+        if (start != SIZE_MAX) WK_TRY(wk_jfind_text(j, text, wk_jtext_of(close), start, &end));
+        wk_jput(&kept, wk_jtext_part(text, from, end != SIZE_MAX ? start : text.size));
+        if (end == SIZE_MAX) break;
+    }
+    *out = wk_jbuilder_text(&kept);
+    return kept.status;
+}
+
+/* Comments and tags go, white space becomes single blanks. */
 static wick_status f_striptags(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jtext text;
     WK_TRY(self_text(j, args, &text));
+    WK_TRY(cut_out(j, text, "<!--", "-->", &text));
+    WK_TRY(cut_out(j, text, "<", ">", &text));
     wk_jbuilder made = wk_jbuilder_begin(j);
-    bool in_tag = false, owes_blank = false;
+    bool owes_blank = false;
     for (size_t at = 0; at < text.size && made.status == WICK_OK;) {
         const size_t start = at;
         const uint32_t code = wk_jnext_char(wk_jtext_str(text), &at);
-        if (code == '<' && memchr(text.text + at, '>', text.size - at) != NULL) {
-            in_tag = true;
-        } else if (in_tag) {
-            in_tag = code != '>';
-        } else if (wk_jis_space(code)) {
+        if (wk_jis_space(code)) {
             owes_blank = made.size > 0;
-        } else {
-            if (owes_blank) wk_jput_word(&made, " ");
-            owes_blank = false;
-            wk_jput(&made, wk_jtext_part(text, start, at));
+            continue;
         }
+        if (owes_blank) wk_jput_word(&made, " ");
+        owes_blank = false;
+        wk_jput(&made, wk_jtext_part(text, start, at));
     }
     return wk_jbuilder_end(&made, out);
+}
+
+static bool breaks_attribute(wk_jtext name) {
+    for (size_t i = 0; i < name.size; i++) {
+        if (name.text[i] != '\0' && strchr(" \t\n\v\f\r/>=", name.text[i]) != NULL) return true;
+    }
+    return false;
+}
+
+/* A dict as attributes of a tag, a blank before each of them; none and undefined are left out. */
+static wick_status f_xmlattr(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    const bool leads = wk_jarg_truth(args, 0, true);
+    wk_jbuilder made = wk_jbuilder_begin(j);
+    if (args->self->kind == WK_J_UNDEFINED) return wk_jfail_undefined(j, args->self);
+    if (args->self->kind != WK_J_DICT) return wk_jfail(j, "xmlattr wants a mapping");
+    for (size_t i = 0; i < args->self->dict->n; i++) {
+        const wk_jentry *const entry = &args->self->dict->entries[i];
+        wk_jtext name, value;
+        if (entry->value.kind == WK_J_NONE || entry->value.kind == WK_J_UNDEFINED) continue;
+        WK_TRY(wk_jstr(j, &entry->key, &name));
+        WK_TRY(wk_jstr(j, &entry->value, &value));
+        if (entry->key.kind != WK_J_STRING || breaks_attribute(name))
+            return wk_jfail(j, "Invalid character in attribute name");
+        if (made.size > 0 || leads) wk_jput_word(&made, " ");
+        wk_jput_html(&made, name);
+        wk_jput_word(&made, "=\"");
+        if (entry->value.is_markup)
+            wk_jput(&made, value);
+        else
+            wk_jput_html(&made, value);
+        wk_jput_word(&made, "\"");
+    }
+    WK_TRY(wk_jbuilder_end(&made, out));
+    out->is_markup = j->escapes;
+    return WICK_OK;
+}
+
+/* It finds addresses in a text and makes HTML of them: nothing that a prompt can want. */
+static wick_status f_urlize(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    (void)args, (void)out;
+    return wk_jfail(j, "the filter 'urlize' is not supported");
 }
 
 /* width: a number of blanks or a text. */
 static wick_status f_indent(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jtext text;
     wk_jvalue lines;
-    wk_jbuilder blanks = wk_jbuilder_begin(j), made = wk_jbuilder_begin(j);
+    wk_jbuilder blanks = wk_jbuilder_begin(j), ended = blanks, made = blanks;
     int64_t width = 4;
     WK_TRY(self_text(j, args, &text));
     if (wk_jhas(args, 0) && args->values[0].kind == WK_J_STRING) {
@@ -156,14 +220,16 @@ static wick_status f_indent(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
         WK_TRY(wk_jarg_integer(j, args, 0, 4, &width));
         wk_jput_repeated(&blanks, wk_jtext_of(" "), width > 0 ? (size_t)width : 0);
     }
+    wk_jput(&ended, text);
+    wk_jput_word(&ended, "\n"); /* so that an empty last line is one */
     WK_TRY(blanks.status);
-    WK_TRY(wk_jsplit_lines(j, text, true, &lines));
+    WK_TRY(ended.status);
+    WK_TRY(wk_jsplit_lines(j, wk_jbuilder_text(&ended), false, &lines));
     const bool first = wk_jarg_truth(args, 1, false), blank = wk_jarg_truth(args, 2, false);
-    if (first && lines.list->n == 0) wk_jput(&made, wk_jbuilder_text(&blanks));
     for (size_t i = 0; i < lines.list->n && made.status == WICK_OK; i++) {
         const wk_jtext line = lines.list->items[i].string;
-        const bool is_blank = line.text[0] == '\n' || line.text[0] == '\r';
-        if (i == 0 ? first : blank || !is_blank) wk_jput(&made, wk_jbuilder_text(&blanks));
+        if (i > 0) wk_jput_word(&made, "\n");
+        if (i == 0 ? first : blank || line.size > 0) wk_jput(&made, wk_jbuilder_text(&blanks));
         wk_jput(&made, line);
     }
     return wk_jbuilder_end(&made, out);
@@ -219,45 +285,55 @@ static wick_status f_wordcount(wk_jinja *j, const wk_jargs *args, wk_jvalue *out
     return WICK_OK;
 }
 
-/* Lines of at most width characters, broken at blanks. */
-static wick_status put_wrapped(wk_jbuilder *to, wk_jtext line, size_t width, bool breaks_long,
+/* ---- Wrapping, as textwrap does it ---- */
+
+/* Bytes of the word that the text begins with, or of the white space; *n: its characters, of which
+ * no more than most + 1 are looked at. */
+static size_t chunk_size(wk_jtext text, size_t most, size_t *n) {
+    const wk_str str = wk_jtext_str(text);
+    const bool is_space = wk_jspace_at_begin(str) > 0;
+    size_t at = 0;
+    for (*n = 0; at < str.size && *n <= most; ++*n) {
+        if ((wk_jspace_at_begin((wk_str){str.text + at, str.size - at}) > 0) != is_space) break;
+        wk_jnext_char(str, &at);
+    }
+    return at;
+}
+
+/* Takes from *rest what one line has room for: whole words, or what fits of one that has no room
+ * on any line. Blanks at the ends go, but for those that the text begins with. */
+static wk_jtext take_line(wk_jtext *rest, size_t width, bool breaks_long, bool is_first) {
+    size_t n, n_line = 0, start = 0;
+    if (!is_first && wk_jspace_at_begin(wk_jtext_str(*rest)) > 0)
+        start = chunk_size(*rest, rest->size, &n);
+    size_t end = start, last = start; /* last: where the last chunk begins */
+    while (end < rest->size) {
+        const wk_jtext ahead = wk_jtext_part(*rest, end, rest->size);
+        const size_t size = chunk_size(ahead, breaks_long ? width : ahead.size, &n);
+        const bool is_long = n > width;
+        if (n_line + n > width && !(is_long && (breaks_long || end == start))) break;
+        last = end;
+        end += is_long && breaks_long ? wk_jchar_offset(wk_jtext_str(ahead), width - n_line) : size;
+        n_line += n;
+        if (is_long) break;
+    }
+    const wk_jtext line = wk_jtext_part(*rest, start, end);
+    const wk_jtext tail = wk_jtext_part(*rest, last, end);
+    *rest = wk_jtext_part(*rest, end, rest->size);
+    const bool ends_blank = wk_jspace_at_begin(wk_jtext_str(tail)) > 0;
+    return ends_blank ? wk_jtext_part(line, 0, last - start) : line;
+}
+
+static wick_status put_wrapped(wk_jbuilder *to, wk_jtext text, size_t width, bool breaks_long,
                                wk_jtext end) {
-    size_t column = 0;
-    while (line.size > 0 && to->status == WICK_OK) {
-        const wk_str str = wk_jtext_str(line);
-        const bool is_space = wk_jspace_at_begin(str) > 0;
-        size_t at = 0;
-        while (at < line.size &&
-               (wk_jspace_at_begin((wk_str){str.text + at, str.size - at}) > 0) == is_space)
-            wk_jnext_char(str, &at);
-        wk_jtext word = wk_jtext_part(line, 0, at);
-        line = wk_jtext_part(line, at, line.size);
-        size_t n = wk_jcount_chars(wk_jtext_str(word));
-        if (is_space) {
-            const size_t ahead = wk_jchar_offset(wk_jtext_str(line), width);
-            size_t next = 0;
-            while (next < ahead &&
-                   wk_jspace_at_begin((wk_str){line.text + next, line.size - next}) == 0)
-                wk_jnext_char(wk_jtext_str(line), &next);
-            const size_t n_next = wk_jcount_chars((wk_str){line.text, next});
-            if (line.size == 0) break;
-            if (column + n + n_next > width) { /* the blank becomes the end of the line */
-                wk_jput(to, end);
-                column = 0;
-                continue;
-            }
-        }
-        while (breaks_long && n > width) {
-            const size_t cut = wk_jchar_offset(wk_jtext_str(word), width - column);
-            wk_jput(to, wk_jtext_part(word, 0, cut));
-            wk_jput(to, end);
-            word = wk_jtext_part(word, cut, word.size);
-            n = wk_jcount_chars(wk_jtext_str(word));
-            column = 0;
-        }
-        wk_jput(to, word);
-        column += n;
-        WK_TRY(wk_jwork(to->j, at + width / 16));
+    for (bool is_first = true; text.size > 0 && to->status == WICK_OK;) {
+        const size_t before = text.size;
+        const wk_jtext line = take_line(&text, width, breaks_long, is_first);
+        WK_TRY(wk_jwork(to->j, before - text.size));
+        if (line.size == 0) continue;
+        if (!is_first) wk_jput(to, end);
+        wk_jput(to, line);
+        is_first = false;
     }
     return to->status;
 }
@@ -342,7 +418,7 @@ static wick_status f_filesizeformat(wk_jinja *j, const wk_jargs *args, wk_jvalue
     if (!wk_jis_number(args->self)) return wk_jfail(j, "filesizeformat wants a number");
     const bool is_binary = wk_jarg_truth(args, 0, false);
     const double bytes = wk_jas_float(args->self), base = is_binary ? 1024 : 1000;
-    char text[64];
+    char text[400]; /* of 10^308 */
     double unit = base;
     size_t i = 0;
     while (i < 7 && bytes >= unit * base) {
@@ -352,7 +428,7 @@ static wick_status f_filesizeformat(wk_jinja *j, const wk_jargs *args, wk_jvalue
     if (bytes == 1.0)
         snprintf(text, sizeof text, "1 Byte");
     else if (bytes < base)
-        snprintf(text, sizeof text, "%" PRId64 " Bytes", (int64_t)bytes);
+        snprintf(text, sizeof text, "%.0f Bytes", trunc(bytes));
     else /* tenths by hand: no locale has a say in the point */
         snprintf(text, sizeof text, "%.0f.%d %c%sB", floor(round(bytes / unit * 10) / 10),
                  (int)fmod(round(bytes / unit * 10), 10.0),
@@ -390,6 +466,8 @@ static const wk_jbuiltin filters[] = {
     {"urlencode", f_urlencode, "", 0},
     {"filesizeformat", f_filesizeformat, "binary", 0},
     {"pprint", f_pprint, "", 0},
+    {"xmlattr", f_xmlattr, "autospace", 0},
+    {"urlize", f_urlize, NULL, 0},
     {"tojson", wk_jfilter_tojson, "ensure_ascii indent separators sort_keys", 0},
 };
 const wk_jtable wk_jstring_filters = {filters, WK_COUNT(filters)};

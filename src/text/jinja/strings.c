@@ -19,7 +19,9 @@ static wk_unicode_case case_of(wk_jletters how, uint32_t code, bool is_first, bo
     case WK_J_TITLE_CASE: return follows_letter ? WK_UNICODE_TO_LOWER : WK_UNICODE_TO_TITLE;
     case WK_J_CAPITALISE: return is_first ? WK_UNICODE_TO_TITLE : WK_UNICODE_TO_LOWER;
     case WK_J_SWAP_CASE:
-        return wk_unicode_is(code, WK_UNICODE_UPPER) ? WK_UNICODE_TO_LOWER : WK_UNICODE_TO_UPPER;
+        return wk_unicode_is(code, WK_UNICODE_UPPER)   ? WK_UNICODE_TO_LOWER
+               : wk_unicode_is(code, WK_UNICODE_LOWER) ? WK_UNICODE_TO_UPPER
+                                                       : WK_UNICODE_TO_TITLE; /* as it is */
     default: return WK_UNICODE_TO_LOWER;
     }
 }

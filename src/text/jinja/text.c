@@ -130,22 +130,29 @@ void wk_jfloat_text(double number, char *out) {
 
 /* ---- repr ---- */
 
-static void put_escaped_char(wk_jbuilder *to, uint32_t code, char quote, bool is_data) {
+static void put_data(wk_jbuilder *to, const char *text, bool is_data) {
+    for (; *text != '\0'; text++) wk_jput_char(to, (unsigned char)*text, is_data);
+}
+
+static void put_code(wk_jbuilder *to, uint32_t code, bool is_data) {
     char text[16];
+    snprintf(text, sizeof text,
+             code < 0x100     ? "\\x%02x"
+             : code < 0x10000 ? "\\u%04x"
+                              : "\\U%08x",
+             (unsigned)code);
+    put_data(to, text, is_data);
+}
+
+static void put_escaped_char(wk_jbuilder *to, uint32_t code, char quote, bool is_data) {
     if (code == (uint32_t)quote || code == '\\')
-        snprintf(text, sizeof text, "\\%c", (int)code);
+        put_data(to, (char[3]){'\\', (char)code, '\0'}, is_data);
     else if (code == '\n' || code == '\r' || code == '\t')
-        snprintf(text, sizeof text, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
+        put_data(to, code == '\n' ? "\\n" : code == '\r' ? "\\r" : "\\t", is_data);
     else if (wk_unicode_is(code, WK_UNICODE_PRINTABLE))
-        text[0] = '\0';
+        wk_jput_char(to, code, is_data);
     else
-        snprintf(text, sizeof text,
-                 code < 0x100     ? "\\x%02x"
-                 : code < 0x10000 ? "\\u%04x"
-                                  : "\\U%08x",
-                 (unsigned)code);
-    if (text[0] == '\0') wk_jput_char(to, code, is_data);
-    for (const char *at = text; *at != '\0'; at++) wk_jput_char(to, (unsigned char)*at, is_data);
+        put_code(to, code, is_data);
 }
 
 static bool has_char(wk_jtext text, char c) {
@@ -263,6 +270,21 @@ void wk_jput_repr(wk_jbuilder *to, const wk_jvalue *value) {
     case WK_J_MACRO: wk_jput_macro(to, value->macro); break;
     case WK_J_LOOP: wk_jput_loop(to, value->loop); break;
     default: put_container(to, value); break;
+    }
+}
+
+void wk_jput_ascii(wk_jbuilder *to, const wk_jvalue *value) {
+    wk_jbuilder shown = wk_jbuilder_begin(to->j);
+    wk_jput_repr(&shown, value);
+    if (to->status == WICK_OK) to->status = shown.status;
+    const wk_jtext text = wk_jbuilder_text(&shown);
+    for (size_t at = 0; at < text.size && to->status == WICK_OK;) {
+        const bool is_data = text.origin != NULL && text.origin[at] != 0;
+        const uint32_t code = wk_jnext_char(wk_jtext_str(text), &at);
+        if (code < 0x80)
+            wk_jput_char(to, code, is_data);
+        else
+            put_code(to, code, is_data);
     }
 }
 

@@ -189,6 +189,8 @@ wick_status wk_jbuilder_end(wk_jbuilder *builder, wk_jvalue *out);
 /* Python's str() and repr(). */
 void wk_jput_str(wk_jbuilder *to, const wk_jvalue *value);
 void wk_jput_repr(wk_jbuilder *to, const wk_jvalue *value);
+/* ascii(): repr() with escapes for all that is not ASCII. */
+void wk_jput_ascii(wk_jbuilder *to, const wk_jvalue *value);
 /* str(); of a string itself. */
 wick_status wk_jstr(wk_jinja *j, const wk_jvalue *value, wk_jtext *out);
 /* Shortest digits that read back the same, as Python prints them. size of out: 32. */

@@ -1,5 +1,5 @@
 /* arm/attention_neon.c: attention, dense and over the paged cache, for NEON. */
-#include "backend/cpu/arm/simd_neon.h"
+#include "backend/cpu/arm/linear_simd_neon.h" /* v16_load_i8 */
 
 #include "backend/cpu/simd/attention_kernels.h"
 

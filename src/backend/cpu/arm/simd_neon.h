@@ -139,6 +139,11 @@ WK_INLINE v16 v16_load_f16(const uint16_t *p) {
     return v16_of(simd_load_f16(p), simd_load_f16(p + 4), simd_load_f16(p + 8),
                   simd_load_f16(p + 12));
 }
+/* 16 times the same half. */
+WK_INLINE v16 v16_set_f16(uint16_t a) {
+    const float32x4_t all = vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(a)));
+    return v16_of(all, all, all, all);
+}
 WK_INLINE void v16_store_f16(uint16_t *p, v16 a) {
     for (int i = 0; i < SIMD_PARTS; i++)
         vst1_u16(p + 4 * i, vreinterpret_u16_f16(vcvt_f16_f32(a.part[i])));

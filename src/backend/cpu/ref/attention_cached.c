@@ -6,6 +6,7 @@
 #include "backend/cpu/ref/ref.h"
 
 #include "core/dtype.h"
+#include "quant/encode.h"
 
 #include <math.h>
 
@@ -130,10 +131,14 @@ static bool accepts_batch(const wk_op *op, const wk_view *batch, const wk_view *
            v_cache->extent[2] == b->block_size && v_cache->extent[0] == k_cache->extent[0];
 }
 
+static bool is_readable(wick_dtype dtype) {
+    return wk_dtype_is_float(dtype) || wk_can_encode_quickly(dtype);
+}
+
 static bool accepts_cached(const wk_op *op) {
     for (int i = 0; i < op->n_dst + op->n_src; i++) {
         const bool is_batch = i == op->n_dst + BATCH;
-        if (!is_batch && !wk_dtype_is_float(op->view[i].dtype)) return false;
+        if (!is_batch && !is_readable(op->view[i].dtype)) return false;
     }
     return accepts_batch(op, wk_src(op, BATCH), wk_src(op, K_CACHE), wk_src(op, V_CACHE));
 }
@@ -192,7 +197,7 @@ static void run_append(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
 
 static bool accepts_append(const wk_op *op) {
     for (int i = 0; i < op->n_dst + 2; i++) {
-        if (!wk_dtype_is_float(op->view[i].dtype)) return false;
+        if (!is_readable(op->view[i].dtype)) return false;
     }
     return accepts_batch(op, wk_src(op, 2), wk_dst(op, 0), wk_dst(op, 1));
 }

@@ -3,6 +3,8 @@
 
 #include "core/dtype.h"
 #include "core/half.h"
+#include "quant/block.h"
+#include "quant/encode.h"
 
 #include <assert.h>
 #include <math.h>
@@ -23,9 +25,10 @@ int64_t wk_ref_n_rows(const wk_view *view) {
 
 static wk_ref_row make_row(const wk_view *view, int64_t offset) {
     const int last = view->rank - 1;
-    const int64_t size = wk_dtype_get(view->dtype)->block_bytes;
+    const wk_dtype_info *const info = wk_dtype_get(view->dtype);
     return (wk_ref_row){
-        .data = (unsigned char *)wk_cpu_data(view) + offset * size,
+        .data =
+            (unsigned char *)wk_cpu_data(view) + offset / info->block_elements * info->block_bytes,
         .dtype = view->dtype,
         .stride = last >= 0 ? view->stride[last] : 0,
         .n = last >= 0 ? view->extent[last] : 1,
@@ -167,8 +170,37 @@ static int64_t byte_stride(const wk_ref_row *row) {
     return row->stride * wk_dtype_get(row->dtype)->block_bytes;
 }
 
+/* Rows of blocks, whole or not. */
+static void load_blocks(const wk_ref_row *row, int64_t begin, int64_t n, double *dst) {
+    const wk_dtype_info *const info = wk_dtype_get(row->dtype);
+    const int size = info->block_elements;
+    float values[WK_QK_K];
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = begin + i;
+        if (i == 0 || at % size == 0)
+            wk_decoder(row->dtype)(row->data + at / size * info->block_bytes, values, size);
+        dst[i] = (double)values[at % size];
+    }
+}
+
+/* Whole blocks of the types of the cache. */
+static void store_blocks(const wk_ref_row *row, int64_t begin, int64_t n, const double *src) {
+    const wk_dtype_info *const info = wk_dtype_get(row->dtype);
+    float values[WK_QK_SMALL];
+    assert(begin % WK_QK_SMALL == 0 && n % WK_QK_SMALL == 0);
+    for (int64_t i = 0; i < n; i += WK_QK_SMALL) {
+        for (int j = 0; j < WK_QK_SMALL; j++) values[j] = (float)src[i + j];
+        wk_encode_quickly(row->dtype, values,
+                          row->data + (begin + i) / WK_QK_SMALL * info->block_bytes, WK_QK_SMALL);
+    }
+}
+
 /* The loops are apart since nearly everything that cpu/ref reads comes through here. */
 void wk_ref_load(const wk_ref_row *row, int64_t begin, int64_t n, double *dst) {
+    if (wk_dtype_is_block(row->dtype)) {
+        load_blocks(row, begin, n, dst);
+        return;
+    }
     const int64_t step = byte_stride(row);
     const unsigned char *at = row->data + begin * step;
     switch (row->dtype) {
@@ -196,6 +228,10 @@ void wk_ref_load_integer(const wk_ref_row *row, int64_t begin, int64_t n, int64_
 }
 
 void wk_ref_store(const wk_ref_row *row, int64_t begin, int64_t n, const double *src) {
+    if (wk_dtype_is_block(row->dtype)) {
+        store_blocks(row, begin, n, src);
+        return;
+    }
     const int64_t step = byte_stride(row);
     const wick_dtype dtype = row->dtype;
     unsigned char *at = row->data + begin * step;

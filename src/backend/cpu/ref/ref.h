@@ -26,11 +26,12 @@ wk_ref_row wk_ref_row_at(const wk_view *view, int64_t index);
 /* The same for a view of a known rank: row [at[0], at[1], ...] without the last dimension. */
 wk_ref_row wk_ref_row_of(const wk_view *view, const int64_t *at);
 
-/* Elements [begin, begin + n) of a row. Loads of integers as float64 round above 2^53. */
+/* Elements [begin, begin + n) of a row, also of blocks. Loads of integers as float64 round above
+ * 2^53. */
 void wk_ref_load(const wk_ref_row *row, int64_t begin, int64_t n, double *dst);
 void wk_ref_load_integer(const wk_ref_row *row, int64_t begin, int64_t n, int64_t *dst);
 /* To a float dtype: rounds once to nearest even. To an integer: truncates, saturates, NaN is 0. To
- * bool: what is not zero is 1. */
+ * bool: what is not zero is 1. To the block types of caches: whole blocks, by wk_encode_quickly. */
 void wk_ref_store(const wk_ref_row *row, int64_t begin, int64_t n, const double *src);
 /* To a float dtype: rounds once to nearest even. To a narrower integer: keeps the low bits. */
 void wk_ref_store_integer(const wk_ref_row *row, int64_t begin, int64_t n, const int64_t *src);

@@ -73,10 +73,11 @@ static logit_operand dense_logits(const wk_view *view, const int64_t at[3]) {
 /* Floats of the n-th query. */
 static const float *dense_q(const dense_run *c, const int64_t at[3], int64_t n) {
     const wk_view *const q = wk_src(c->op, DENSE_Q);
-    const unsigned char *const row = dense_row(q, at, element_size(q));
+    const unsigned char *const row = dense_row(q, at, bytes_of(q->dtype, 1));
     if (q->dtype == WICK_F32) return (const float *)(const void *)row;
     float *const to = c->q + n * round_up(c->a.d, 16);
-    for (int64_t l = 0; l < c->a.d; l += 16) v16_store(to + l, load_elements(row, true, l, c->a.d));
+    for (int64_t l = 0; l < c->a.d; l += 16)
+        v16_store(to + l, load_elements(row, WICK_F16, l, c->a.d));
     return to;
 }
 
@@ -87,7 +88,7 @@ static query_state dense_query(const dense_run *c, const int64_t at[3], int64_t 
     const int64_t position = at[2] + n_keys - wk_src(op, DENSE_Q)->extent[2];
     return (query_state){
         .q = dense_q(c, at, n),
-        .y = dense_row(wk_dst(op, 0), at, element_size(wk_dst(op, 0))),
+        .y = dense_row(wk_dst(op, 0), at, bytes_of(wk_dst(op, 0)->dtype, 1)),
         .first = window > 0 && position >= window ? position - window + 1 : 0,
         .end = op->p.attention.causal && position < n_keys ? position + 1 : n_keys,
         .position = position,

@@ -5,6 +5,8 @@
 #define WK_SIMD_ATTENTION_KEYS_H
 
 #include "backend/cpu/simd/attention_softmax.h"
+#include "quant/block.h"
+#include "quant/encode.h"
 
 /* Keys [first, end) of a sequence and key head. */
 typedef struct seen_keys {
@@ -27,12 +29,25 @@ typedef struct step_floats {
     float *values; /* [STEP][width] */
 } step_floats;
 
-static int64_t element_size(const wk_view *view) { return view->dtype == WICK_F16 ? 2 : 4; }
+/* Of q8_0 and q4_0: an f16 scale and the quants of 32 elements. */
+enum { Q8_BYTES = 34, Q4_BYTES = 18 };
 
-/* Rows of floats of a type that is read here. */
+static bool lies_in_blocks(const wk_view *view) { return wk_can_encode_quickly(view->dtype); }
+
+/* Bytes of n elements: whole blocks, where there are blocks. */
+WK_INLINE int64_t bytes_of(wick_dtype dtype, int64_t n) {
+    switch (dtype) {
+    case WICK_F16: return 2 * n;
+    case WICK_Q8_0: return n / WK_QK_SMALL * Q8_BYTES;
+    case WICK_Q4_0: return n / WK_QK_SMALL * Q4_BYTES;
+    default: return 4 * n;
+    }
+}
+
+/* Rows of a type that is read here. */
 static bool is_dense_last(const wk_view *view) {
     const int last = view->rank - 1;
-    return (view->dtype == WICK_F32 || view->dtype == WICK_F16) &&
+    return (view->dtype == WICK_F32 || view->dtype == WICK_F16 || lies_in_blocks(view)) &&
            (view->stride[last] == 1 || view->extent[last] <= 1);
 }
 
@@ -50,7 +65,7 @@ static const unsigned char *row_of_key(const wk_view *view, const seen_keys *see
     const int64_t block_size = view->extent[2];
     const int64_t at = (int64_t)seen->table[key / block_size] * view->stride[0] +
                        seen->group * view->stride[1] + key % block_size * view->stride[2];
-    return (const unsigned char *)wk_cpu_data(view) + at * element_size(view);
+    return (const unsigned char *)wk_cpu_data(view) + bytes_of(view->dtype, at);
 }
 
 WK_INLINE v16 load_lanes(const unsigned char *p, const bool is_half) {
@@ -58,9 +73,28 @@ WK_INLINE v16 load_lanes(const unsigned char *p, const bool is_half) {
                    : v16_load((const float *)(const void *)p);
 }
 
-/* 16 elements from i on of a row of n; the missing ones are zeros. */
-WK_INLINE v16 load_elements(const unsigned char *row, bool is_half, int64_t i, int64_t n) {
-    if (!is_half) return v16_load_rows((const float *)(const void *)row + i, n - i);
+/* Either half of a block; d and q have few bits, their products are exact. */
+WK_INLINE v16 load_q8_0(const unsigned char *block, int64_t i) {
+    uint16_t d;
+    memcpy(&d, block, sizeof d);
+    return v16_mul(v16_load_i8(block + 2 + i), v16_set_f16(d));
+}
+
+WK_INLINE v16 load_q4_0(const unsigned char *block, int64_t i) {
+    uint16_t d;
+    uint8_t quants[16];
+    memcpy(&d, block, sizeof d);
+    const int shift = i == 0 ? 0 : 4; /* written so that compilers vectorise the loop */
+    for (int j = 0; j < 16; j++) quants[j] = (uint8_t)(block[2 + j] >> shift & 15);
+    return v16_mul(v16_sub(v16_load_i8(quants), v16_set(8)), v16_set_f16(d));
+}
+
+/* 16 elements from i on, a multiple of 16, of a row of n; the missing ones are zeros. */
+WK_INLINE v16 load_elements(const unsigned char *row, wick_dtype dtype, int64_t i, int64_t n) {
+    const int64_t half = i % WK_QK_SMALL;
+    if (dtype == WICK_Q8_0) return load_q8_0(row + bytes_of(dtype, i - half), half);
+    if (dtype == WICK_Q4_0) return load_q4_0(row + bytes_of(dtype, i - half), half);
+    if (dtype == WICK_F32) return v16_load_rows((const float *)(const void *)row + i, n - i);
     const uint16_t *const halves = (const uint16_t *)(const void *)row + i;
     if (n - i >= 16) return v16_load_f16(halves);
     uint16_t padded[16] = {0};
@@ -73,7 +107,7 @@ WK_INLINE v16 load_elements(const unsigned char *row, bool is_half, int64_t i, i
 /* Keys in rows, transposed; those that are not seen are zeros, for their blocks may be gone. */
 static void convert_keys(const attention *a, const seen_keys *seen, int64_t step, float *to,
                          step_keys *out) {
-    const bool is_half = a->k->dtype == WICK_F16;
+    const wick_dtype dtype = a->k->dtype;
     for (int64_t j = 0; j < STEP; j += 16) {
         const unsigned char *rows[16];
         for (int i = 0; i < 16; i++) {
@@ -84,7 +118,7 @@ static void convert_keys(const attention *a, const seen_keys *seen, int64_t step
         for (int64_t at = 0; at < a->d; at += 16) {
             v16 tile[16];
             for (int i = 0; i < 16; i++)
-                tile[i] = rows[i] == NULL ? v16_zero() : load_elements(rows[i], is_half, at, a->d);
+                tile[i] = rows[i] == NULL ? v16_zero() : load_elements(rows[i], dtype, at, a->d);
             v16_transpose(tile);
             for (int i = 0; i < 16; i++) v16_store(to + (at + i) * STEP + j, tile[i]);
         }
@@ -98,7 +132,7 @@ static void convert_keys(const attention *a, const seen_keys *seen, int64_t step
  * them is masked, as with the other keys of a block. */
 static void find_keys_in_place(const attention *a, const seen_keys *seen, int64_t step,
                                step_keys *out) {
-    out->key_stride = a->k->stride[3] * element_size(a->k);
+    out->key_stride = bytes_of(a->k->dtype, a->k->stride[3]);
     out->has_half_keys = a->k->dtype == WICK_F16;
     const int64_t first = step + out->begin / 16 * 16;
     for (int i = 0; i < VECTORS; i++) {
@@ -111,7 +145,7 @@ static void find_keys_in_place(const attention *a, const seen_keys *seen, int64_
 
 static void find_values_in_place(const attention *a, const seen_keys *seen, int64_t step,
                                  step_keys *out) {
-    out->value_stride = a->v->stride[2] * element_size(a->v);
+    out->value_stride = bytes_of(a->v->dtype, a->v->stride[2]);
     out->has_half_values = a->v->dtype == WICK_F16;
     for (int64_t j = out->begin / 16 * 16; j < out->end; j += 16)
         out->values[j / 16] = row_of_key(a->v, seen, step + j);
@@ -122,8 +156,7 @@ static void convert_values(const attention *a, const seen_keys *seen, int64_t st
     for (int64_t j = out->begin; j < out->end; j++) {
         const unsigned char *const row = row_of_key(a->v, seen, step + j);
         for (int64_t at = 0; at < a->e; at += 16)
-            v16_store(to + j * a->width + at,
-                      load_elements(row, a->v->dtype == WICK_F16, at, a->e));
+            v16_store(to + j * a->width + at, load_elements(row, a->v->dtype, at, a->e));
     }
     for (int i = 0; i < VECTORS; i++)
         out->values[i] = (const unsigned char *)(const void *)(to + 16 * i * a->width);
@@ -143,7 +176,7 @@ static step_keys load_step(const attention *a, const seen_keys *seen, int64_t st
     else
         convert_keys(a, seen, step, to->keys, &out);
     const bool has_runs = a->v->extent[2] % 16 == 0 || seen->end <= a->v->extent[2];
-    if (has_runs && a->e == a->width)
+    if (has_runs && a->e == a->width && !lies_in_blocks(a->v))
         find_values_in_place(a, seen, step, &out);
     else
         convert_values(a, seen, step, to->values, &out);

@@ -51,15 +51,17 @@ static const float *fresh_row(const wk_view *view, int64_t row, int64_t head) {
 
 static void append(const wk_view *cache, const wk_view *rows, int64_t row, int64_t slot) {
     const bool is_half = cache->dtype == WICK_F16;
-    const int64_t block_size = cache->extent[2];
+    const int64_t block_size = cache->extent[2], n = cache->extent[3];
     for (int64_t g = 0; g < cache->extent[1]; g++) {
         const int64_t to = slot / block_size * cache->stride[0] + g * cache->stride[1] +
                            slot % block_size * cache->stride[2];
-        unsigned char *const at = (unsigned char *)wk_cpu_data(cache) + to * (is_half ? 2 : 4);
-        if (lies_transposed(cache))
-            store_column(at, is_half, cache->stride[3], fresh_row(rows, row, g), cache->extent[3]);
+        unsigned char *const at = (unsigned char *)wk_cpu_data(cache) + bytes_of(cache->dtype, to);
+        if (lies_in_blocks(cache))
+            wk_encode_quickly(cache->dtype, fresh_row(rows, row, g), at, n);
+        else if (lies_transposed(cache))
+            store_column(at, is_half, cache->stride[3], fresh_row(rows, row, g), n);
         else
-            store_cached(at, is_half, fresh_row(rows, row, g), cache->extent[3]);
+            store_cached(at, is_half, fresh_row(rows, row, g), n);
     }
 }
 

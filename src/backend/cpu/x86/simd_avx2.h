@@ -116,6 +116,11 @@ WK_INLINE v16 v16_load_f16(const uint16_t *p) {
     return v16_of(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p)),
                   _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p + 8))));
 }
+/* 16 times the same half. */
+WK_INLINE v16 v16_set_f16(uint16_t a) {
+    const __m256 all = _mm256_cvtph_ps(_mm_set1_epi16((short)a));
+    return v16_of(all, all);
+}
 WK_INLINE void v16_store_f16(uint16_t *p, v16 a) {
     _mm_storeu_si128((__m128i *)(void *)p, _mm256_cvtps_ph(a.low, _MM_FROUND_TO_NEAREST_INT));
     _mm_storeu_si128((__m128i *)(void *)(p + 8),

@@ -77,6 +77,8 @@ WK_INLINE void v16_store_int(int32_t *p, v16 a) { _mm512_storeu_si512(p, _mm512_
 WK_INLINE v16 v16_load_f16(const uint16_t *p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
+/* 16 times the same half. */
+WK_INLINE v16 v16_set_f16(uint16_t a) { return _mm512_cvtph_ps(_mm256_set1_epi16((short)a)); }
 WK_INLINE void v16_store_f16(uint16_t *p, v16 a) {
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
 }

@@ -1,0 +1,139 @@
+/* backend/op_info.c: what every op has in common: its table entry, what is checked alike, its
+ * description in words. */
+#include "backend/backend.h"
+
+#include "core/dtype.h"
+#include "core/shape.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- The table --- */
+
+static const wk_op_info infos[] = {
+#define OUT(text) {text, WK_WRITE, false, false}
+#define INOUT(text) {text, WK_READ_WRITE, false, false}
+#define IN(text) {text, WK_READ, false, false}
+#define OPT(text) {text, WK_READ, true, false}
+#define WEIGHT(text) {text, WK_READ, false, true}
+#define WK_OP(op_code, text, check_fn, decompose_fn, in_place, dst, src, ...)                      \
+    [WK_OP_##op_code] = {.name = text,                                                             \
+                         .n_dst = dst,                                                             \
+                         .n_src = src,                                                             \
+                         .is_in_place_allowed = in_place,                                          \
+                         .operands = {__VA_ARGS__},                                                \
+                         .decompose = decompose_fn},
+#include "backend/op.def"
+#undef WK_OP
+#define ANY IN("tensor")
+    [WK_OP_CUSTOM] = {.name = "kernel", .operands = {ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY}},
+#undef ANY
+#undef OUT
+#undef INOUT
+#undef IN
+#undef OPT
+#undef WEIGHT
+};
+
+const wk_op_info *wk_op_get_info(wk_opcode code) {
+    assert((size_t)code < WK_COUNT(infos));
+    return &infos[code];
+}
+
+const wk_batch_layout *wk_op_batch(const wk_op *op, int *operand) {
+    *operand = op->code == WK_OP_SCAN ? 6 : op->code == WK_OP_CAUSAL_CONV ? 5 : 4;
+    switch (op->code) {
+    case WK_OP_ATTENTION_CACHED:
+    case WK_OP_KV_APPEND: return &op->p.cached.batch;
+    case WK_OP_CAUSAL_CONV: return &op->p.conv.batch;
+    case WK_OP_SCAN: return &op->p.scan.batch;
+    default: return NULL;
+    }
+}
+
+/* --- Checks for every op alike --- */
+
+static wick_status check_operand(const wk_op *op, int i, const wk_operand_info *info,
+                                 wick_error *err) {
+    const wk_view *const view = &op->view[i];
+    const char *const name = wk_op_get_info(op->code)->name;
+    if (!view->buf) {
+        const bool is_blank = view->rank == 0 && view->dtype == WICK_F32 && view->layout == 0;
+        if (info->is_optional && is_blank) return WICK_OK;
+        return wk_fail(err, WICK_ERR_ARGUMENT, "%s: operand %s is missing", name, info->name);
+    }
+    if (!wk_view_is_well_formed(view, info->is_weight))
+        return wk_fail(err, WICK_ERR_SHAPE, "%s: %s has impossible extents, strides or layout",
+                       name, info->name);
+    if (!wk_view_is_aligned(view))
+        return wk_fail(err, WICK_ERR_INTERNAL, "%s: %s lies between elements", name, info->name);
+    if (i < op->n_dst && !wk_view_is_writable(view))
+        return wk_fail(err, WICK_ERR_ARGUMENT,
+                       "%s: elements of %s share memory (a broadcast view?), it cannot be written",
+                       name, info->name);
+    uint64_t begin, end;
+    wk_view_range(view, &begin, &end);
+    if (end > view->buf->size)
+        return wk_fail(err, WICK_ERR_INTERNAL, "%s: %s reaches byte %llu of a buffer of %llu", name,
+                       info->name, (unsigned long long)end, (unsigned long long)view->buf->size);
+    return WICK_OK;
+}
+
+static bool same_view(const wk_view *a, const wk_view *b) {
+    const wick_shape shapes[] = {wick_shape_of(a->rank, a->extent),
+                                 wick_shape_of(b->rank, b->extent)};
+    return a->buf == b->buf && a->offset == b->offset && a->dtype == b->dtype &&
+           a->layout == b->layout && wk_shape_equal(&shapes[0], &shapes[1]) &&
+           memcmp(a->stride, b->stride, sizeof a->stride[0] * (size_t)a->rank) == 0;
+}
+
+static wick_status check_aliasing(const wk_op *op, const wk_op_info *info, wick_error *err) {
+    for (int d = 0; d < op->n_dst; d++) {
+        for (int i = d + 1; i < op->n_dst + op->n_src; i++) {
+            if (!wk_view_overlaps(&op->view[d], &op->view[i])) continue;
+            const bool in_place = info->is_in_place_allowed && i >= op->n_dst &&
+                                  !info->operands[i].is_optional &&
+                                  same_view(&op->view[d], &op->view[i]);
+            if (!in_place)
+                return wk_fail(err, WICK_ERR_ARGUMENT, "%s: %s overlaps %s", info->name,
+                               info->operands[d].name, info->operands[i].name);
+        }
+    }
+    return WICK_OK;
+}
+
+static bool has_its_operands(const wk_op *op, const wk_op_info *info) {
+    if (op->code == WK_OP_CUSTOM)
+        return op->n_dst > 0 && op->n_dst + op->n_src <= WICK_KERNEL_MAX_BUFFERS;
+    return op->n_dst == info->n_dst && op->n_src == info->n_src;
+}
+
+wick_status wk_op_check(const wk_op *op, wick_error *err) {
+    const wk_op_info *const info = wk_op_get_info(op->code);
+    if (!has_its_operands(op, info))
+        return wk_fail(err, WICK_ERR_INTERNAL, "%s: has %d + %d operands", info->name, op->n_dst,
+                       op->n_src);
+    for (int i = 0; i < op->n_dst + op->n_src; i++)
+        WK_TRY(check_operand(op, i, &info->operands[i], err));
+    WK_TRY(check_aliasing(op, info, err));
+    return wk_op_check_rule(op, err);
+}
+
+/* --- In words --- */
+
+char *wk_op_text(const wk_op *op, char *buf, size_t size) {
+    const wk_op_info *const info = wk_op_get_info(op->code);
+    size_t used = (size_t)snprintf(buf, size, "%s", info->name);
+    for (int i = 0; i < op->n_dst + op->n_src; i++) {
+        const wk_view *const view = &op->view[i];
+        if (!view->buf || used >= size) continue;
+        const wick_shape shape = wick_shape_of(view->rank, view->extent);
+        char extents[96];
+        const int n =
+            snprintf(buf + used, size - used, " %s %s%s", info->operands[i].name,
+                     wick_dtype_name(view->dtype), wk_shape_text(&shape, extents, sizeof extents));
+        used += (size_t)n;
+    }
+    return buf;
+}

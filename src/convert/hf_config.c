@@ -1,0 +1,242 @@
+/* convert/hf_config.c: see hf_config.h. */
+#include "convert/hf_config.h"
+
+#include "convert/hf_rope.h"
+#include "core/compiler.h"
+#include "core/status.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- Reading ---- */
+
+/* keys up to the first |; what is behind it, NULL: that was the last one. */
+static const char *split_key(const char *keys, char out[64]) {
+    const size_t n = strcspn(keys, "|");
+    assert(n < 64);
+    memcpy(out, keys, n);
+    out[n] = '\0';
+    return keys[n] == '|' ? keys + n + 1 : NULL;
+}
+
+const wk_json *wk_hf_find(const wk_json *config, const char *keys) {
+    const wk_json *const rope = wk_hf_rope_parameters(config);
+    while (keys != NULL) {
+        char key[64];
+        keys = split_key(keys, key);
+        const wk_json *const places[] = {wk_json_get(config, key), wk_json_get(rope, key)};
+        for (size_t i = 0; i < WK_COUNT(places); i++)
+            if (places[i] != NULL && places[i]->kind != WK_JSON_NULL) return places[i];
+    }
+    return NULL;
+}
+
+static wick_status fail_number(wick_error *err, const char *keys, const char *kind) {
+    char key[64];
+    (void)split_key(keys, key);
+    return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' is missing, or %s", key, kind);
+}
+
+wick_status wk_hf_read_u32(const wk_json *config, const char *keys, uint32_t *out,
+                           wick_error *err) {
+    const wk_json *const item = wk_hf_find(config, keys);
+    *out = 0;
+    if (item == NULL || item->kind != WK_JSON_NUMBER || !item->is_integer || item->integer < 0 ||
+        item->integer > UINT32_MAX)
+        return fail_number(err, keys, "no whole number");
+    *out = (uint32_t)item->integer;
+    return WICK_OK;
+}
+
+wick_status wk_hf_read_f64(const wk_json *config, const char *keys, double *out, wick_error *err) {
+    const wk_json *const item = wk_hf_find(config, keys);
+    *out = 0.0;
+    if (item == NULL || item->kind != WK_JSON_NUMBER || !isfinite(item->number))
+        return fail_number(err, keys, "no number");
+    *out = item->number;
+    return WICK_OK;
+}
+
+static bool is_true(const wk_json *config, const char *key) {
+    const wk_json *const item = wk_json_get(config, key);
+    return item != NULL && item->kind == WK_JSON_BOOL && item->boolean;
+}
+
+static const char n_heads_keys[] = "num_attention_heads|n_head";
+static const char n_kv_keys[] = "num_key_value_heads|num_kv_heads";
+static const char n_embd_keys[] = "hidden_size|n_embd";
+
+/* The first Falcons say so otherwise: one head of keys if they are multi_query. */
+wk_hf_heads wk_hf_read_heads(const wk_json *config) {
+    wk_hf_heads heads = {0};
+    (void)wk_hf_read_u32(config, n_heads_keys, &heads.n_q, NULL);
+    heads.n_kv = heads.n_q;
+    const bool is_new = is_true(config, "new_decoder_architecture");
+    if (is_true(config, "multi_query") && !is_new)
+        heads.n_kv = 1;
+    else if (wk_hf_find(config, n_kv_keys) != NULL)
+        (void)wk_hf_read_u32(config, n_kv_keys, &heads.n_kv, NULL);
+    return heads;
+}
+
+wick_status wk_hf_head_dim(const wk_json *config, uint32_t *out, wick_error *err) {
+    if (wk_hf_find(config, "head_dim") != NULL) return wk_hf_read_u32(config, "head_dim", out, err);
+    uint32_t n_embd = 0, n_heads = 0;
+    WK_TRY(wk_hf_read_u32(config, n_embd_keys, &n_embd, err));
+    WK_TRY(wk_hf_read_u32(config, n_heads_keys, &n_heads, err));
+    if (n_heads == 0) return wk_fail(err, WICK_ERR_FORMAT, "config.json: no attention heads");
+    *out = n_embd / n_heads;
+    return WICK_OK;
+}
+
+/* ---- Writing ---- */
+
+static wick_status add_number(const wk_json *config, const wk_hf_number *number,
+                              wk_value_list *values, wick_error *err) {
+    const wk_json *const item = wk_hf_find(config, number->config);
+    if (item == NULL && number->is_optional) return WICK_OK;
+    uint32_t whole = 0;
+    double real = 0.0;
+    switch (number->kind) {
+    case WK_HF_U32:
+        WK_TRY(wk_hf_read_u32(config, number->config, &whole, err));
+        wk_value_list_u32(values, number->gguf, whole);
+        return WICK_OK;
+    case WK_HF_F32:
+        WK_TRY(wk_hf_read_f64(config, number->config, &real, err));
+        wk_value_list_f32(values, number->gguf, real);
+        return WICK_OK;
+    case WK_HF_BOOL: break;
+    }
+    if (item == NULL || item->kind != WK_JSON_BOOL)
+        return fail_number(err, number->config, "neither true nor false");
+    wk_value_list_bool(values, number->gguf, item->boolean);
+    return WICK_OK;
+}
+
+static wick_status add_numbers(const wk_json *config, const wk_hf_number *numbers,
+                               wk_value_list *values, wick_error *err) {
+    for (; numbers != NULL && numbers->config != NULL; numbers++)
+        WK_TRY(add_number(config, numbers, values, err));
+    return WICK_OK;
+}
+
+static const wk_hf_number common[] = {
+    {"num_hidden_layers|n_layer", ".block_count", WK_HF_U32, false},
+    {n_embd_keys, ".embedding_length", WK_HF_U32, false},
+    {n_heads_keys, ".attention.head_count", WK_HF_U32, false},
+    {.config = NULL},
+};
+static const wk_hf_number context[] = {
+    {"max_position_embeddings|n_positions", ".context_length", WK_HF_U32, false},
+    {.config = NULL},
+};
+static const wk_hf_number rms_norm[] = {
+    {"rms_norm_eps", ".attention.layer_norm_rms_epsilon", WK_HF_F32, false},
+    {.config = NULL},
+};
+static const wk_hf_number layer_norm[] = {
+    {"layer_norm_eps|layer_norm_epsilon|norm_epsilon", ".attention.layer_norm_epsilon", WK_HF_F32,
+     false},
+    {.config = NULL},
+};
+
+/* What GPT-2, GPT-NeoX and Falcon do not say is four times the channels; Falcon's config does not
+ * tell the 2048 tokens that it learned with either. */
+static wick_status add_sizes(const wk_hf_family *family, const wk_json *config,
+                             wk_value_list *values, wick_error *err) {
+    const char ff_keys[] = "intermediate_size|n_inner|ffn_hidden_size";
+    const bool says_ff = wk_hf_find(config, ff_keys) != NULL;
+    const bool is_old = family->traits & (WK_HF_TRANSPOSED | WK_HF_GROUPED_QKV);
+    uint32_t n_ff = 0;
+    if (!says_ff && is_old) {
+        WK_TRY(wk_hf_read_u32(config, n_embd_keys, &n_ff, err));
+        n_ff = n_ff <= UINT32_MAX / 4 ? 4 * n_ff : 0;
+    } else {
+        WK_TRY(wk_hf_read_u32(config, ff_keys, &n_ff, err));
+    }
+    wk_value_list_u32(values, ".feed_forward_length", n_ff);
+    if (wk_hf_find(config, context->config) != NULL || !is_old)
+        return add_numbers(config, context, values, err);
+    wk_value_list_u32(values, ".context_length", 2048);
+    return WICK_OK;
+}
+
+/* Which layers have a window, where the config lists it. */
+static wick_status add_windows(const wk_json *config, wk_value_list *values, wick_error *err) {
+    const wk_json *const types = wk_json_get(config, "layer_types");
+    if (types == NULL || types->kind != WK_JSON_ARRAY) return WICK_OK;
+    bool *const has_window = wk_arena_array(values->arena, types->count, sizeof *has_window);
+    if (has_window == NULL) return wk_fail_memory(err, types->count, 0, "the layers of a model");
+    size_t n = 0;
+    for (const wk_json *item = types->child; item != NULL; item = item->next, n++) {
+        has_window[n] = wk_str_is(item->string, "sliding_attention");
+        if (!has_window[n] && !wk_str_is(item->string, "full_attention"))
+            return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                           "config.json: layers of the type '%s' cannot be converted yet",
+                           wk_str_show(item->string).text);
+    }
+    wk_value_list_array(values, ".attention.sliding_window_pattern", WICK_VALUE_BOOL, has_window,
+                        n);
+    return WICK_OK;
+}
+
+static wick_status add_heads(const wk_hf_family *family, const wk_json *config,
+                             wk_value_list *values, wick_error *err) {
+    wk_value_list_u32(values, ".attention.head_count_kv", wk_hf_read_heads(config).n_kv);
+    uint32_t head_dim = 0;
+    WK_TRY(wk_hf_head_dim(config, &head_dim, err));
+    if (wk_hf_find(config, "head_dim") != NULL) {
+        wk_value_list_u32(values, ".attention.key_length", head_dim);
+        wk_value_list_u32(values, ".attention.value_length", head_dim);
+    }
+    const char part[] = "partial_rotary_factor|rotary_pct|rope_pct";
+    double factor = 1.0;
+    if (wk_hf_find(config, part) != NULL) WK_TRY(wk_hf_read_f64(config, part, &factor, err));
+    if (!(factor > 0.0 && factor <= 1.0)) return fail_number(err, part, "not from 0 to 1");
+    if (family->traits & (WK_HF_PERMUTED_HEADS | WK_HF_ROPE_DIMENSION))
+        wk_value_list_u32(values, ".rope.dimension_count", (uint32_t)(factor * head_dim));
+    return WICK_OK;
+}
+
+/* What the architecture does not leave open, so that a file could not say it otherwise. */
+static wick_status refuse_others(const wk_hf_family *family, const wk_json *config,
+                                 wick_error *err) {
+    static const char *const switches[] = {"use_sliding_window", "alibi"};
+    for (size_t i = 0; i < WK_COUNT(switches); i++)
+        if (is_true(config, switches[i]))
+            return wk_fail(err, WICK_ERR_UNSUPPORTED, "config.json: %s cannot be converted yet",
+                           switches[i]);
+    const wk_json *const act =
+        wk_hf_find(config, "hidden_activation|hidden_act|activation_function|activation");
+    if (act == NULL || act->kind != WK_JSON_STRING) return WICK_OK;
+    const bool is_gelu = wk_str_matches(wk_str_of("gelu*"), act->string);
+    const bool is_silu = wk_str_is(act->string, "silu") || wk_str_is(act->string, "swish");
+    if ((family->traits & WK_HF_GELU) ? is_gelu : is_silu) return WICK_OK;
+    return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                   "config.json: '%s' models with the activation '%s' cannot be converted",
+                   family->model_type, wk_str_show(act->string).text);
+}
+
+wick_status wk_hf_describe(const wk_hf_family *family, const wk_json *config, wk_value_list *values,
+                           wick_error *err) {
+    const bool has_layer_norm = family->traits & WK_HF_LAYER_NORM;
+    WK_TRY(refuse_others(family, config, err));
+    WK_TRY(add_numbers(config, common, values, err));
+    WK_TRY(add_sizes(family, config, values, err));
+    WK_TRY(add_numbers(config, has_layer_norm ? layer_norm : rms_norm, values, err));
+    WK_TRY(add_numbers(config, family->numbers, values, err));
+    if (family->traits & WK_HF_ENCODER) {
+        wk_value_list_bool(values, ".attention.causal", false);
+        return WICK_OK;
+    }
+    WK_TRY(add_heads(family, config, values, err));
+    WK_TRY(wk_hf_add_rope(config, values, err));
+    if (family->traits & WK_HF_WINDOWS) WK_TRY(add_windows(config, values, err));
+    if (!(family->traits & WK_HF_PERMUTED_HEADS)) return WICK_OK;
+    uint32_t n_vocab = 0;
+    WK_TRY(wk_hf_read_u32(config, "vocab_size", &n_vocab, err));
+    wk_value_list_u32(values, ".vocab_size", n_vocab);
+    return WICK_OK;
+}

@@ -1,0 +1,210 @@
+/* convert/hf_roles.c: see hf_roles.h. */
+#include "convert/hf_roles.h"
+
+#include "core/compiler.h"
+#include "core/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What is known beside the tokens; each NULL where the folder has no such file. */
+typedef struct roles {
+    const wk_checkpoint *checkpoint;
+    const wk_hf_vocabulary *vocabulary;
+    wk_value_list *values;
+    const wk_json *tokenizer_config, *special_tokens, *generation_config, *config;
+    wick_error *err;
+} roles;
+
+static bool is_text(const wk_json *item) { return item != NULL && item->kind == WK_JSON_STRING; }
+
+static wick_status read_json(roles *r, const char *name, const wk_json **out) {
+    return wk_checkpoint_json(r->checkpoint, r->values->arena, name, false, out, r->err);
+}
+
+/* ---- Ids ---- */
+
+static bool find_token(const wk_hf_vocabulary *v, wk_str text, uint32_t *id) {
+    for (*id = 0; *id < v->n; ++*id)
+        if (wk_str_equal(text, (wk_str){v->tokens[*id].text, v->tokens[*id].size})) return true;
+    return false;
+}
+
+/* "bos_token" is a text, or an object with its content. */
+static const wk_json *role_text(const wk_json *config, const char *role) {
+    const wk_json *const item = wk_json_get(config, role);
+    return item != NULL && item->kind == WK_JSON_OBJECT ? wk_json_get(item, "content") : item;
+}
+
+static bool is_id(const roles *r, const wk_json *item) {
+    return item != NULL && item->kind == WK_JSON_NUMBER && item->is_integer && item->integer >= 0 &&
+           item->integer < r->vocabulary->n;
+}
+
+/* "bos_token_id", a number or a list of them, of which the first counts. */
+static bool find_listed(const roles *r, const char *role, uint32_t *id) {
+    const wk_json *const files[] = {r->generation_config, r->config};
+    char key[40];
+    snprintf(key, sizeof key, "%s_id", role);
+    for (size_t i = 0; i < WK_COUNT(files); i++) {
+        const wk_json *item = wk_json_get(files[i], key);
+        if (item != NULL && item->kind == WK_JSON_ARRAY) item = item->child;
+        if (!is_id(r, item)) continue;
+        *id = (uint32_t)item->integer;
+        return true;
+    }
+    return false;
+}
+
+static bool find_role(const roles *r, const char *role, uint32_t *id) {
+    const wk_json *text = role_text(r->tokenizer_config, role);
+    if (!is_text(text)) text = role_text(r->special_tokens, role);
+    if (is_text(text)) return find_token(r->vocabulary, text->string, id);
+    return find_listed(r, role, id);
+}
+
+/* Answers may end in several ways: GGUF has a second key for one more. */
+static void add_other_end(const roles *r, uint32_t end) {
+    const wk_json *const ids = wk_json_get(r->generation_config, "eos_token_id");
+    const bool is_list = ids != NULL && ids->kind == WK_JSON_ARRAY;
+    const wk_json *item = is_list ? ids->child : ids;
+    while (is_list && item != NULL && (!is_id(r, item) || item->integer == end)) item = item->next;
+    if (is_id(r, item) && item->integer != end)
+        wk_value_list_u32(r->values, "tokenizer.ggml.eot_token_id", (uint32_t)item->integer);
+}
+
+typedef struct role {
+    const char *name, *key;
+} role;
+
+static const role text_roles[] = {
+    {"bos_token", "tokenizer.ggml.bos_token_id"},
+    {"eos_token", "tokenizer.ggml.eos_token_id"},
+    {"unk_token", "tokenizer.ggml.unknown_token_id"},
+    {"pad_token", "tokenizer.ggml.padding_token_id"},
+    {.name = NULL},
+};
+/* BERT's [CLS] and [SEP] begin and end a text. */
+static const role word_piece_roles[] = {
+    {"cls_token", "tokenizer.ggml.bos_token_id"},
+    {"sep_token", "tokenizer.ggml.eos_token_id"},
+    {"unk_token", "tokenizer.ggml.unknown_token_id"},
+    {"pad_token", "tokenizer.ggml.padding_token_id"},
+    {"sep_token", "tokenizer.ggml.seperator_token_id"},
+    {"mask_token", "tokenizer.ggml.mask_token_id"},
+    {.name = NULL},
+};
+
+static void add_ids(const roles *r) {
+    const bool has_pieces = r->vocabulary->has_word_pieces;
+    const role *at = has_pieces ? word_piece_roles : text_roles;
+    for (; at->name != NULL; at++) {
+        const bool is_unknown = strcmp(at->name, "unk_token") == 0;
+        uint32_t id = 0;
+        if (!find_role(r, at->name, &id)) id = is_unknown ? r->vocabulary->unknown : UINT32_MAX;
+        if (id >= r->vocabulary->n) continue;
+        wk_value_list_u32(r->values, at->key, id);
+        if (!has_pieces && strcmp(at->name, "eos_token") == 0) add_other_end(r, id);
+    }
+}
+
+/* ---- What is added to texts ---- */
+
+/* The template of a single text: special tokens and "A" in the order in which they stand. */
+static const wk_json *find_single(const wk_json *processor) {
+    const wk_json *const single = wk_json_get(processor, "single");
+    if (single != NULL && single->kind == WK_JSON_ARRAY) return single;
+    const wk_json *const list = wk_json_get(processor, "processors");
+    for (const wk_json *item = list != NULL ? list->child : NULL; item != NULL; item = item->next) {
+        const wk_json *const found = wk_json_get(item, "single");
+        if (found != NULL && found->kind == WK_JSON_ARRAY) return found;
+    }
+    return NULL;
+}
+
+/* Settings of their own count; without them what tokenizer.json does with a text tells.
+ * SentencePiece alone has a default that every GGUF file of it means. */
+static void add_switches(const roles *r) {
+    static const char *const keys[][2] = {{"add_bos_token", "tokenizer.ggml.add_bos_token"},
+                                          {"add_eos_token", "tokenizer.ggml.add_eos_token"}};
+    const wk_json *const single =
+        find_single(wk_json_get(r->vocabulary->tokenizer, "post_processor"));
+    const wk_json *last = single != NULL ? single->child : NULL;
+    while (last != NULL && last->next != NULL) last = last->next;
+    const wk_json *const ends[] = {single != NULL ? single->child : NULL, last};
+    for (size_t i = 0; i < WK_COUNT(keys); i++) {
+        const wk_json *const item = wk_json_get(r->tokenizer_config, keys[i][0]);
+        if (item != NULL && item->kind == WK_JSON_BOOL)
+            wk_value_list_bool(r->values, keys[i][1], item->boolean);
+        else if (r->vocabulary->is_byte_level ||
+                 (single != NULL && !r->vocabulary->has_word_pieces))
+            wk_value_list_bool(r->values, keys[i][1], wk_json_get(ends[i], "SpecialToken") != NULL);
+    }
+}
+
+/* ---- Chat templates ---- */
+
+/* What can be the end of a key. */
+static bool is_name(const wk_json *item) {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    if (!is_text(item) || item->string.size == 0 || item->string.size > 60) return false;
+    for (size_t i = 0; i < item->string.size; i++)
+        if (memchr(letters, item->string.text[i], sizeof letters - 1) == NULL) return false;
+    return true;
+}
+
+/* A list of templates with names: "default" is the one that has no name in GGUF. */
+static wick_status add_named(const roles *r, const wk_json *list, bool has_default) {
+    wick_string *const names = wk_arena_array(r->values->arena, list->count, sizeof *names);
+    if (names == NULL) return wk_fail_memory(r->err, 0, 0, "chat templates");
+    size_t n = 0;
+    for (const wk_json *item = list->child; item != NULL; item = item->next) {
+        const wk_json *const name = wk_json_get(item, "name");
+        const wk_json *const text = wk_json_get(item, "template");
+        if (!is_name(name) || !is_text(text))
+            return wk_fail(r->err, WICK_ERR_FORMAT,
+                           "tokenizer_config.json: a chat template has no name, or no text");
+        if (wk_str_is(name->string, "default")) {
+            if (!has_default)
+                wk_value_list_text(r->values, "tokenizer.chat_template", text->string);
+            continue;
+        }
+        char key[100];
+        snprintf(key, sizeof key, "tokenizer.chat_template.%.*s", (int)name->string.size,
+                 name->string.text);
+        wk_value_list_text(r->values, key, text->string);
+        names[n++] = (wick_string){name->string.text, name->string.size};
+    }
+    if (n > 0)
+        wk_value_list_array(r->values, "tokenizer.chat_templates", WICK_VALUE_STRING, names, n);
+    return WICK_OK;
+}
+
+static wick_status add_templates(roles *r) {
+    wk_str file;
+    const wk_json *older = NULL;
+    WK_TRY(wk_checkpoint_read(r->checkpoint, r->values->arena, "chat_template.jinja", false, &file,
+                              r->err));
+    WK_TRY(read_json(r, "chat_template.json", &older));
+    const wk_json *text = wk_json_get(r->tokenizer_config, "chat_template");
+    const bool has_file = file.text != NULL;
+    if (has_file) wk_value_list_text(r->values, "tokenizer.chat_template", file);
+    if (text != NULL && text->kind == WK_JSON_ARRAY) return add_named(r, text, has_file);
+    if (!is_text(text)) text = wk_json_get(older, "chat_template");
+    if (!has_file && is_text(text))
+        wk_value_list_text(r->values, "tokenizer.chat_template", text->string);
+    return WICK_OK;
+}
+
+wick_status wk_hf_add_roles(const wk_checkpoint *checkpoint, const wk_hf_vocabulary *vocabulary,
+                            wk_value_list *values, wick_error *err) {
+    roles r = {.checkpoint = checkpoint, .vocabulary = vocabulary, .values = values, .err = err};
+    WK_TRY(read_json(&r, "tokenizer_config.json", &r.tokenizer_config));
+    WK_TRY(read_json(&r, "special_tokens_map.json", &r.special_tokens));
+    WK_TRY(read_json(&r, "generation_config.json", &r.generation_config));
+    WK_TRY(read_json(&r, "config.json", &r.config));
+    add_ids(&r);
+    add_switches(&r);
+    return add_templates(&r);
+}

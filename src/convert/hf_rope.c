@@ -1,0 +1,185 @@
+/* convert/hf_rope.c: see hf_rope.h. */
+#include "convert/hf_rope.h"
+
+#include "convert/hf_config.h"
+#include "core/compiler.h"
+#include "core/status.h"
+
+#include <math.h>
+
+static bool is_object(const wk_json *item) { return item != NULL && item->kind == WK_JSON_OBJECT; }
+
+const wk_json *wk_hf_rope_parameters(const wk_json *config) {
+    const wk_json *const all = wk_json_get(config, "rope_parameters");
+    const wk_json *const full = wk_json_get(all, "full_attention");
+    return is_object(full) ? full : is_object(all) ? all : NULL;
+}
+
+typedef struct scaling {
+    const wk_json *from; /* NULL: none */
+    wk_str type;
+} scaling;
+
+static scaling find_scaling(const wk_json *config) {
+    const wk_json *const inner = wk_hf_rope_parameters(config);
+    scaling found = {.from = inner != NULL ? inner : wk_json_get(config, "rope_scaling")};
+    const wk_json *type = wk_hf_find(found.from, "rope_type|type");
+    const bool has_type = type != NULL && type->kind == WK_JSON_STRING;
+    if (has_type) found.type = type->string;
+    if (!has_type || wk_str_is(found.type, "default")) found.from = NULL;
+    return found;
+}
+
+static wick_status read_positive(const wk_json *from, const char *key, double *out,
+                                 wick_error *err) {
+    WK_TRY(wk_hf_read_f64(from, key, out, err));
+    if (*out > 0.0) return WICK_OK;
+    return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' is %g, but must be positive", key,
+                   *out);
+}
+
+/* The context before it was scaled: with the scaling, or beside it. */
+static wick_status read_original(const wk_json *config, const wk_json *from, double *out,
+                                 wick_error *err) {
+    static const char key[] = "original_max_position_embeddings";
+    return read_positive(wk_hf_find(from, key) != NULL ? from : config, key, out, err);
+}
+
+/* ---- Numbers ---- */
+
+static wick_status add_positive(const wk_json *from, const char *key, wk_value_list *values,
+                                const char *gguf_key, wick_error *err) {
+    double number = 0.0;
+    WK_TRY(read_positive(from, key, &number, err));
+    wk_value_list_f32(values, gguf_key, number);
+    return WICK_OK;
+}
+
+static wick_status add_yarn(const wk_json *config, const wk_json *from, wk_value_list *values,
+                            wick_error *err) {
+    static const char *const betas[][2] = {{"beta_fast", ".rope.scaling.yarn_beta_fast"},
+                                           {"beta_slow", ".rope.scaling.yarn_beta_slow"}};
+    static const char *const others[] = {"attention_factor", "mscale", "mscale_all_dim"};
+    double original = 0.0;
+    WK_TRY(read_original(config, from, &original, err));
+    wk_value_list_u32(values, ".rope.scaling.original_context_length",
+                      (uint32_t)fmin(original, INT32_MAX));
+    for (size_t i = 0; i < WK_COUNT(betas); i++)
+        if (wk_hf_find(from, betas[i][0]) != NULL)
+            WK_TRY(add_positive(from, betas[i][0], values, betas[i][1], err));
+    for (size_t i = 0; i < WK_COUNT(others); i++)
+        if (wk_hf_find(from, others[i]) != NULL)
+            return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                           "config.json: YaRN with '%s' cannot be converted yet", others[i]);
+    return WICK_OK;
+}
+
+/* Su's magnitude of cos and sin for a context that many times longer (Ding et al., 2024). */
+static wick_status add_longrope(const wk_json *config, const wk_json *from, wk_value_list *values,
+                                wick_error *err) {
+    double original = 0.0, longest = 0.0;
+    if (wk_hf_find(from, "attention_factor") != NULL)
+        return add_positive(from, "attention_factor", values, ".rope.scaling.attn_factor", err);
+    WK_TRY(read_original(config, from, &original, err));
+    WK_TRY(read_positive(config, "max_position_embeddings", &longest, err));
+    const double ratio = longest / original;
+    if (ratio > 1.0 && original > 1.0)
+        wk_value_list_f32(values, ".rope.scaling.attn_factor",
+                          sqrt(1.0 + log(ratio) / log(original)));
+    return WICK_OK;
+}
+
+static bool is_longrope(wk_str type) {
+    return wk_str_is(type, "longrope") || wk_str_is(type, "su");
+}
+
+wick_status wk_hf_add_rope(const wk_json *config, wk_value_list *values, wick_error *err) {
+    const scaling found = find_scaling(config);
+    const wk_json *const windowed =
+        wk_json_get(wk_json_get(config, "rope_parameters"), "sliding_attention");
+    if (wk_hf_find(config, "rope_theta") != NULL)
+        WK_TRY(add_positive(config, "rope_theta", values, ".rope.freq_base", err));
+    if (wk_hf_find(windowed, "rope_theta") != NULL)
+        WK_TRY(add_positive(windowed, "rope_theta", values, ".rope.freq_base_swa", err));
+    if (found.from == NULL || wk_str_is(found.type, "llama3")) return WICK_OK;
+    if (is_longrope(found.type)) return add_longrope(config, found.from, values, err);
+    const bool is_yarn = wk_str_is(found.type, "yarn");
+    if (!is_yarn && !wk_str_is(found.type, "linear"))
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "config.json: rotary scaling of the type '%s' cannot be converted yet",
+                       wk_str_show(found.type).text);
+    wk_value_list_text(values, ".rope.scaling.type", found.type);
+    WK_TRY(add_positive(found.from, "factor", values, ".rope.scaling.factor", err));
+    return is_yarn ? add_yarn(config, found.from, values, err) : WICK_OK;
+}
+
+/* ---- Divisors ---- */
+
+/* Llama 3: wave lengths beyond the original context are scaled by the factor, short ones not at
+ * all, and those between partly. */
+typedef struct uneven_scaling {
+    double theta, factor, low, high, context;
+} uneven_scaling;
+
+static float divisor_of(const uneven_scaling *s, double exponent) {
+    const double two_pi = 6.283185307179586, length = two_pi * pow(s->theta, exponent);
+    if (length < s->context / s->high) return 1;
+    if (length > s->context / s->low) return (float)s->factor;
+    const double smooth = (s->context / length - s->low) / (s->high - s->low);
+    return (float)(1 / ((1 - smooth) / s->factor + smooth));
+}
+
+static float *make_divisors(wk_arena *arena, uint32_t n, const char *name, wk_hf_divisors *out) {
+    float *const made = wk_arena_array(arena, n, sizeof *made);
+    *out = (wk_hf_divisors){name, made, n};
+    return made;
+}
+
+static wick_status uneven_divisors(const wk_json *config, const wk_json *from, wk_arena *arena,
+                                   wk_hf_divisors *out, wick_error *err) {
+    uneven_scaling s = {0};
+    uint32_t head_dim = 0;
+    WK_TRY(wk_hf_head_dim(config, &head_dim, err));
+    WK_TRY(read_positive(config, "rope_theta", &s.theta, err));
+    WK_TRY(read_positive(from, "factor", &s.factor, err));
+    WK_TRY(read_positive(from, "low_freq_factor", &s.low, err));
+    WK_TRY(read_positive(from, "high_freq_factor", &s.high, err));
+    WK_TRY(read_original(config, from, &s.context, err));
+    float *const made = make_divisors(arena, head_dim / 2, "rope_freqs.weight", out);
+    if (made == NULL) return wk_fail_memory(err, head_dim * 2, 0, "rotary frequencies");
+    for (uint32_t i = 0; i < head_dim / 2; i++)
+        made[i] = divisor_of(&s, 2.0 * (double)i / (double)head_dim);
+    return WICK_OK;
+}
+
+static wick_status listed_divisors(const wk_json *from, const char *key, wk_arena *arena,
+                                   const char *name, wk_hf_divisors *out, wick_error *err) {
+    const wk_json *const list = wk_json_get(from, key);
+    if (list == NULL || list->kind != WK_JSON_ARRAY || list->count > UINT16_MAX)
+        return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' is missing, or no list", key);
+    float *made = make_divisors(arena, (uint32_t)list->count, name, out);
+    if (made == NULL) return wk_fail_memory(err, 0, 0, "rotary frequencies");
+    for (const wk_json *item = list->child; item != NULL; item = item->next) {
+        if (item->kind != WK_JSON_NUMBER)
+            return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' holds what is no number", key);
+        *made++ = (float)item->number;
+    }
+    return WICK_OK;
+}
+
+wick_status wk_hf_rope_divisors(const wk_json *config, wk_arena *arena,
+                                wk_hf_divisors out[WK_HF_MAX_DIVISORS], size_t *n,
+                                wick_error *err) {
+    const scaling found = find_scaling(config);
+    *n = 0;
+    if (found.from != NULL && wk_str_is(found.type, "llama3")) {
+        *n = 1;
+        return uneven_divisors(config, found.from, arena, &out[0], err);
+    }
+    if (found.from == NULL || !is_longrope(found.type)) return WICK_OK;
+    *n = 2;
+    WK_TRY(listed_divisors(found.from, "long_factor", arena, "rope_factors_long.weight", &out[0],
+                           err));
+    return listed_divisors(found.from, "short_factor", arena, "rope_factors_short.weight", &out[1],
+                           err);
+}

@@ -1,0 +1,16 @@
+/* core/checksum.h: a sum over bytes that goes into files: the same on every machine, whatever the
+ * pieces. Fowler, Noll and Vo's 1a in 64 bits: one byte that differs always changes it. Not for
+ * security. */
+#ifndef WK_CORE_CHECKSUM_H
+#define WK_CORE_CHECKSUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of no bytes. */
+#define WK_CHECKSUM_BEGIN UINT64_C(0xCBF29CE484222325)
+
+/* Of what sum is of, and then these. */
+uint64_t wk_checksum(uint64_t sum, const void *bytes, size_t size);
+
+#endif

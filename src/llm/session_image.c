@@ -1,0 +1,205 @@
+/* llm/session_image.c: see session_image.h. */
+#include "llm/session_image.h"
+
+#include "core/dtype.h"
+#include "model/rope.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const wk_hparams *hparams_of(const wick_session *s) {
+    return wk_model_hparams(s->model->model);
+}
+
+static uint64_t field(const wk_image_header *header, wk_image_field which) {
+    return header->fields[which];
+}
+
+/* --- Runs --- */
+
+/* Positions of a part that are in the image. */
+static uint32_t first_of(const wk_image_header *header, const wk_state_part *part) {
+    return part->has_window ? (uint32_t)field(header, WK_IMAGE_WINDOW_BEGIN) : 0;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+/* The run of a part from position on, up to position end. */
+static wk_image_run run_of(const wick_session *s, const wk_state_part *part, uint32_t position,
+                           uint32_t end) {
+    if (part->is_whole)
+        return (wk_image_run){.part = *part, .n = 1, .n_blocks = 1, .is_kept = true};
+    const uint32_t size = part->block_size, block = position / size;
+    const uint32_t room = part->has_window ? wk_runner_window_room(s->runner, end) / size : 0;
+    const uint64_t block_bytes = (uint64_t)wk_state_row_bytes(part) * size;
+    uint32_t n = block_bytes < WK_IMAGE_PIECE ? (uint32_t)(WK_IMAGE_PIECE / block_bytes) : 1;
+    const bool is_kept = block >= room;
+    n = smaller(n, is_kept ? part->n_blocks - block % part->n_blocks : room - block);
+    n = smaller(n, (end - 1) / size + 1 - block);
+    return (wk_image_run){.part = *part,
+                          .n = smaller((block + n) * size, end) - position,
+                          .block = block % part->n_blocks,
+                          .n_blocks = n,
+                          .n_before = position % size,
+                          .is_kept = is_kept};
+}
+
+size_t wk_image_run_bytes(const wk_image_run *run) {
+    return run->n * wk_state_row_bytes(&run->part);
+}
+
+size_t wk_image_blocks_bytes(const wk_image_run *run) {
+    return (size_t)run->n_blocks * run->part.block_size * wk_state_row_bytes(&run->part);
+}
+
+bool wk_image_next(const wick_session *session, const wk_image_header *header,
+                   wk_image_cursor *cursor, wk_image_run *run) {
+    const uint32_t n_layers = hparams_of(session)->n_layers;
+    const uint32_t end = (uint32_t)field(header, WK_IMAGE_CACHED);
+    for (; cursor->layer < n_layers && end > 0; cursor->layer++, cursor->which = 0) {
+        const wk_state *const state = wk_runner_state(session->runner, cursor->layer);
+        for (; cursor->which < WK_STATE_PARTS; cursor->which++, cursor->is_inside = false) {
+            const wk_state_part part =
+                wk_state_part_of(session->model->model, state, cursor->layer, cursor->which);
+            if (part.tensor == NULL) continue;
+            if (!cursor->is_inside) cursor->position = first_of(header, &part);
+            const uint32_t stop = part.is_whole ? 1 : end;
+            if (cursor->position >= stop) continue;
+            *run = run_of(session, &part, cursor->position, stop);
+            cursor->is_inside = true;
+            cursor->position += run->n;
+            return true;
+        }
+    }
+    return false;
+}
+
+void wk_image_release(wk_heap *heap, wk_image_buffers *buffers) {
+    wk_free(heap, buffers->blocks, buffers->capacity);
+    wk_free(heap, buffers->rows, buffers->capacity);
+    *buffers = (wk_image_buffers){.capacity = 0};
+}
+
+wick_status wk_image_reserve(wk_heap *heap, size_t size, wk_image_buffers *buffers,
+                             wick_error *err) {
+    if (size <= buffers->capacity) return WICK_OK;
+    wk_image_release(heap, buffers);
+    *buffers = (wk_image_buffers){wk_alloc(heap, size), wk_alloc(heap, size), size};
+    if (buffers->blocks && buffers->rows) return WICK_OK;
+    return wk_fail_memory(err, 2 * size, 0, "a saved session");
+}
+
+/* --- Headers --- */
+
+/* By its number in GGUF files, which stays. */
+static uint64_t cache_type(const wick_session *s) {
+    return (uint64_t)wk_dtype_get(wk_runner_cache(s->runner).dtype)->ggml_type;
+}
+
+/* Bytes of the image; counts nothing twice, as its fields are small. */
+static uint64_t count_bytes(const wick_session *s, const wk_image_header *header) {
+    uint64_t bytes = sizeof *header + sizeof(uint64_t) +
+                     sizeof(uint32_t) * field(header, WK_IMAGE_TOKENS) +
+                     sizeof(float) * field(header, WK_IMAGE_LOGITS);
+    wk_image_cursor cursor = {.layer = 0};
+    wk_image_run run;
+    while (wk_image_next(s, header, &cursor, &run)) bytes += wk_image_run_bytes(&run);
+    return bytes;
+}
+
+void wk_image_describe(const wick_session *session, wk_image_header *header) {
+    const wick_session *const s = session;
+    const bool is_lost = wk_runner_is_stale(s->runner) || s->n_cached < s->n_computed;
+    const uint32_t n_cached = is_lost ? 0 : s->n_cached;
+    *header = (wk_image_header){
+        .fields = {
+            [WK_IMAGE_FORMAT] = WK_IMAGE_VERSION,
+            [WK_IMAGE_MODEL] = wk_gguf_checksum(s->model->gguf),
+            [WK_IMAGE_CACHE_TYPE] = cache_type(s),
+            [WK_IMAGE_CONTEXT] = s->context_length,
+            [WK_IMAGE_TOKENS] = s->n_tokens,
+            [WK_IMAGE_COMPUTED] = s->n_computed,
+            [WK_IMAGE_CACHED] = n_cached,
+            [WK_IMAGE_WINDOW_BEGIN] = n_cached > 0 ? wk_runner_window_begin(s->runner) : 0,
+            [WK_IMAGE_LOGITS] = s->has_logits ? hparams_of(s)->n_vocab : 0,
+            [WK_IMAGE_GENERATED] = s->n_since_prompt,
+            [WK_IMAGE_ENDED] = (uint64_t)s->ended,
+            [WK_IMAGE_SEED] = s->sampler.rng.seed,
+            [WK_IMAGE_STREAM] = s->sampler.rng.stream,
+            [WK_IMAGE_NEXT] = s->sampler.rng.next,
+        }};
+    memcpy(header->magic, WK_IMAGE_MAGIC, sizeof header->magic);
+    const double surprise = s->sampler.mirostat.most;
+    memcpy(&header->fields[WK_IMAGE_SURPRISE], &surprise, sizeof surprise);
+    header->fields[WK_IMAGE_BYTES] = count_bytes(s, header);
+}
+
+/* Whether it was saved by a session of this kind. */
+static wick_status check_origin(const wick_session *s, const wk_image_header *header,
+                                wick_error *err) {
+    if (memcmp(header->magic, WK_IMAGE_MAGIC, sizeof header->magic) != 0)
+        return wk_fail(err, WICK_ERR_FORMAT, "this is no saved session");
+    if (field(header, WK_IMAGE_FORMAT) != WK_IMAGE_VERSION)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "the saved session has version %" PRIu64 ", this program reads version %d",
+                       field(header, WK_IMAGE_FORMAT), WK_IMAGE_VERSION);
+    if (field(header, WK_IMAGE_MODEL) != wk_gguf_checksum(s->model->gguf))
+        return wk_fail(err, WICK_ERR_MISMATCH,
+                       "the session was saved with another model than '%s': the headers of their "
+                       "files differ",
+                       s->model->info.name);
+    const uint64_t type = field(header, WK_IMAGE_CACHE_TYPE);
+    if (type == cache_type(s)) return WICK_OK;
+    wick_dtype saved;
+    const bool is_known = type <= UINT32_MAX && wk_dtype_from_ggml((uint32_t)type, &saved);
+    return wk_fail(err, WICK_ERR_MISMATCH, "the saved session has a cache of %s, this one has %s",
+                   is_known ? wick_dtype_name(saved) : "an unknown type",
+                   wick_dtype_name(wk_runner_cache(s->runner).dtype));
+}
+
+static wick_status check_context(const wick_session *s, const wk_image_header *header,
+                                 wick_error *err) {
+    const uint64_t context = field(header, WK_IMAGE_CONTEXT), n = field(header, WK_IMAGE_TOKENS);
+    if (n > s->context_length)
+        return wk_fail(err, WICK_ERR_STATE,
+                       "the saved session has %" PRIu64 " tokens, the context holds %u", n,
+                       s->context_length);
+    const wk_hparams *const hparams = hparams_of(s);
+    for (uint32_t i = 0; i < hparams->n_ropes; i++) {
+        const wk_rope *const rope = &hparams->rope[i];
+        const uint32_t saved = context < UINT32_MAX ? (uint32_t)context : UINT32_MAX;
+        if (wk_rope_is_long(rope, saved) != wk_rope_is_long(rope, s->context_length))
+            return wk_fail(err, WICK_ERR_MISMATCH,
+                           "the session was saved with a context of %" PRIu64
+                           " tokens: this model rotates its keys otherwise with one of %u",
+                           context, s->context_length);
+    }
+    return WICK_OK;
+}
+
+/* What no session has, whatever the checksum says. */
+static bool is_possible(const wick_session *s, const wk_image_header *header) {
+    const wk_hparams *const hparams = hparams_of(s);
+    const uint64_t n = field(header, WK_IMAGE_TOKENS), computed = field(header, WK_IMAGE_COMPUTED);
+    const uint64_t cached = field(header, WK_IMAGE_CACHED);
+    const uint64_t begin = field(header, WK_IMAGE_WINDOW_BEGIN);
+    const uint64_t n_logits = field(header, WK_IMAGE_LOGITS);
+    double surprise;
+    memcpy(&surprise, &header->fields[WK_IMAGE_SURPRISE], sizeof surprise);
+    if (computed > n || (cached != computed && cached != 0) || begin > cached) return false;
+    if (begin > 0 && (hparams->window == 0 || begin + hparams->window > cached + 1)) return false;
+    if (n_logits != 0 && (n_logits != hparams->n_vocab || computed < n || n == 0)) return false;
+    return field(header, WK_IMAGE_GENERATED) <= n &&
+           field(header, WK_IMAGE_ENDED) <= WICK_END_GRAMMAR && isfinite(surprise);
+}
+
+wick_status wk_image_check(const wick_session *session, const wk_image_header *header,
+                           wick_error *err) {
+    WK_TRY(check_origin(session, header, err));
+    WK_TRY(check_context(session, header, err));
+    if (is_possible(session, header) &&
+        field(header, WK_IMAGE_BYTES) == count_bytes(session, header))
+        return WICK_OK;
+    return wk_fail(err, WICK_ERR_FORMAT, "the saved session is damaged: its numbers do not fit");
+}

@@ -1,0 +1,58 @@
+/* llm/session_struct.h: the inside of a session, for the files that step, save and load it. */
+#ifndef WK_LLM_SESSION_STRUCT_H
+#define WK_LLM_SESSION_STRUCT_H
+
+#include "llm/runner.h"
+#include "llm/sampler.h"
+#include "llm/stop.h"
+
+#include <wick/session.h>
+
+struct wick_session {
+    wick_model *model;
+    const wick_tokenizer *tokenizer;
+    wk_runner *runner;
+    wk_sampler sampler;
+    wk_stop stop;
+    wick_detokenizer detokenizer;
+    char *piece; /* [piece_capacity] text of one token */
+    size_t piece_capacity;
+
+    uint32_t context_length, max_tokens;
+    bool ignore_end;
+    wk_outputs outputs;     /* of every batch: all logits or states; else LAST, of the last one */
+    wick_logprob *logprobs; /* [1 + n_logprobs] of the last token; NULL: not asked for */
+    uint32_t n_logprobs;
+
+    uint32_t *tokens;      /* [context_length] */
+    uint32_t n_tokens;     /* known */
+    uint32_t n_computed;   /* of these, computed */
+    uint32_t n_cached;     /* of these, in the cache: after a loss they are computed again */
+    uint32_t n_running;    /* in the batch that is running */
+    uint32_t n_batch_rows; /* logits rows of the last batch, in these modes */
+    uint32_t n_rows;       /* of these, not shown yet */
+    bool has_logits;       /* of the last token: choose from them */
+    size_t n_out;          /* held text that the last event showed */
+    wick_end_reason ended; /* NONE: going on */
+    wick_status failed;
+    bool drops_batch; /* the batch that is running is forgotten when it ends */
+    bool has_told;    /* the device may still hold an error of this session */
+
+    uint32_t n_prompt, n_generated, n_reused, n_since_prompt;
+    uint64_t n_changes;  /* grows with every call that may change something */
+    uint64_t started_ns; /* of the step that is running */
+    uint64_t prompt_ns, generate_ns, first_token_ns, appended_ns;
+};
+
+/* session.c: what it refused last is no more of interest: a call was accepted. */
+void wk_session_forget_error(wick_session *session);
+/* session.c: ends the batch that is running, if one is. WICK_PENDING: call again. */
+wick_status wk_session_settle(wick_session *session);
+/* session.c: brings back what was lost with a device, but for the cache's contents. WICK_PENDING.
+ */
+wick_status wk_session_restore(wick_session *session);
+/* session.c: the last n_since_prompt tokens as if they had just been generated: for what is held
+ * back of their text, and for the grammar. */
+wick_status wk_session_retell(wick_session *session, wick_error *err);
+
+#endif

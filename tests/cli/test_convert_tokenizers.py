@@ -1,0 +1,210 @@
+"""wick convert: vocabularies, tokens with a role, and chat templates of a folder."""
+
+import base64
+import json
+import struct
+import sys
+import tempfile
+from pathlib import Path
+
+from hf_folder import BERT_FIXTURE, BPE_FIXTURE, FIXTURES, SHARED, Gguf, change, take_apart
+from test_cli import DATA, equal, fails, main, succeeds
+
+
+def test_vocabularies():
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    with tempfile.TemporaryDirectory() as top:
+        take_apart(BPE_FIXTURE, Path(top) / "bpe")
+        take_apart(BERT_FIXTURE, Path(top) / "pieces")
+        succeeds("convert", f"{top}/bpe", f"{top}/bpe.gguf")
+        succeeds("convert", f"{top}/pieces", f"{top}/pieces.gguf")
+        bpe, pieces = Gguf(f"{top}/bpe.gguf").values, Gguf(f"{top}/pieces.gguf").values
+    equal(bpe["tokenizer.ggml.model"], "gpt2")
+    equal(bpe["tokenizer.ggml.pre"], "gpt-2")
+    equal(bpe["tokenizer.ggml.tokens"][:4] + bpe["tokenizer.ggml.tokens"][-2:],
+          ["a", "b", "ab", "w0", "<s>", "<think>"])
+    equal(bpe["tokenizer.ggml.token_type"][-3:], [1, 3, 4])
+    equal(bpe["tokenizer.ggml.merges"], ["a b", "w1 w2"])
+    equal(bpe["tokenizer.ggml.bos_token_id"], len(bpe["tokenizer.ggml.tokens"]) - 2)
+    equal(bpe["tokenizer.ggml.eos_token_id"], 0)
+    equal(bpe["tokenizer.ggml.add_bos_token"], True)
+    equal(bpe["tokenizer.chat_template"], "{{ x }}")
+    equal(pieces["tokenizer.ggml.model"], "bert")
+    equal(pieces["tokenizer.ggml.tokens"][:3], ["\u2581a", "\u2581b", "b"])
+
+
+def piece(text, score, kind):
+    inner = bytes([10, len(text)]) + text + b"\x15" + struct.pack("<f", score) + bytes([24, kind])
+    return bytes([10, len(inner)]) + inner
+
+
+def test_sentencepiece():
+    """Pieces are those of tokenizer.model; tokenizer.json adds to them."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    pieces = [piece(b"<unk>", 0, 2), piece(b"<s>", 0, 3), piece(b"<0x41>", 0, 6),
+              piece("\u2581a".encode(), -1.5, 1)]
+    bpe = bytes([18, 2, 24, 2])
+    no_prefix = bytes([26, 2, 24, 0])
+    with tempfile.TemporaryDirectory() as top:
+        tiny, out = Path(top) / "tiny", Path(top) / "out.gguf"
+        take_apart(FIXTURES[0], tiny)
+        (tiny / "tokenizer.json").write_text(json.dumps({"added_tokens": [
+            {"id": 1, "content": "<s>", "special": True},
+            {"id": 4, "content": "<think>", "special": False}]}))
+        (tiny / "tokenizer.model").write_bytes(b"".join(pieces) + bpe + no_prefix)
+        succeeds("convert", tiny, out)
+        values = Gguf(out).values
+        equal(values["tokenizer.ggml.model"], "llama")
+        equal(values["tokenizer.ggml.tokens"][:6],
+              ["<unk>", "<s>", "<0x41>", "\u2581a", "<think>", "[PAD5]"])
+        equal(values["tokenizer.ggml.token_type"][:6], [2, 3, 6, 1, 4, 5])
+        equal(values["tokenizer.ggml.scores"][2:5], [0, -1.5, -10000])
+        equal(values["tokenizer.ggml.add_space_prefix"], False)
+        equal(values["tokenizer.ggml.bos_token_id"], 1)
+        (tiny / "tokenizer.json").unlink()
+        succeeds("convert", tiny, out, "--force")
+        equal(Gguf(out).values["tokenizer.ggml.tokens"][4], "[PAD4]")
+        for content, words in ((b"", "no pieces"),
+                               (b"".join(pieces)[:-1], "no field"), (b"\xff" * 20, "byte 0")):
+            (tiny / "tokenizer.model").write_bytes(content)
+            fails(1, words, arguments=["convert", tiny, f"{top}/x.gguf"])
+    return None
+
+
+def unigram_files(folder, values):
+    """tokenizer.json and tokenizer.model of what the fixture holds."""
+    charsmap = bytes(values["precompiled_charsmap"])
+    tokens = list(zip(values["tokens"], values["scores"], values["token_type"]))
+    (folder / "tokenizer.json").write_text(json.dumps({
+        "normalizer": {"type": "Sequence", "normalizers": [
+            {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()},
+            {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u2581"}]},
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": True},
+        "post_processor": {"type": "TemplateProcessing", "single": [
+            {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>"}}]},
+        "added_tokens": [{"id": i, "content": text, "special": True}
+                         for i, (text, _, kind) in enumerate(tokens) if kind == 3],
+        "model": {"type": "Unigram", "unk_id": 0,
+                  "vocab": [[text, score] for text, score, _ in tokens]}}))
+    normalizer = b"\x12" + varint(len(charsmap)) + charsmap
+    (folder / "tokenizer.model").write_bytes(
+        b"".join(piece(text.encode(), score, kind) for text, score, kind in tokens) +
+        b"\x12\x02\x18\x01" + b"\x1a" + varint(len(normalizer)) + normalizer)
+
+
+def varint(n):
+    out = b""
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+
+
+def test_unigram():
+    """Of either file comes the fixture's vocabulary, which cuts texts as SentencePiece does."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    expected = Gguf(DATA / "vocab/unigram.gguf").values
+    start = "tokenizer.ggml."
+    own = {key[len(start):]: value for key, value in expected.items() if key.startswith(start)}
+    texts = (DATA / "vocab/unigram.inp").read_bytes().decode().split("\n__ggml_vocab_test__\n")
+    with tempfile.TemporaryDirectory() as top:
+        tiny = Path(top) / "tiny"
+        take_apart(FIXTURES[0], tiny)
+        change(tiny / "config.json", lambda c: c.update(eos_token_id=2))
+        (tiny / "tokenizer_config.json").unlink()
+        unigram_files(tiny, own)
+        for file in ("tokenizer.model", "tokenizer.json"):
+            succeeds("convert", tiny, f"{top}/out.gguf", "--force")
+            got = Gguf(f"{top}/out.gguf").values
+            for key in ("model", "tokens", "scores", "token_type", "unknown_token_id",
+                        "eos_token_id", "add_space_prefix", "remove_extra_whitespaces",
+                        "precompiled_charsmap", "add_bos_token", "add_eos_token"):
+                equal((file, key, got.get(start + key)), (file, key, own[key]))
+            lines = (DATA / "vocab/unigram.out").read_text().splitlines()
+            for text, ids in list(zip(texts, lines, strict=True))[::6]:
+                out = succeeds("tokenize", f"{top}/out.gguf", "--ids", "--no-special", text)
+                equal(out.decode().strip(), ids.strip())
+            (tiny / "tokenizer.model").unlink(missing_ok=True)
+    return None
+
+
+def test_roles_and_templates():
+    """What begins and ends texts, and templates, from wherever a folder has them."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    listed = [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}]
+    end, begin = "tokenizer.ggml.eos_token_id", "tokenizer.ggml.bos_token_id"
+    cases = [  # files beside config.json, what the metadata then says
+        ({"tokenizer_config.json": {"chat_template": listed}},
+         {"tokenizer.chat_template": "D", "tokenizer.chat_template.tool_use": "T",
+          "tokenizer.chat_templates": ["tool_use"], end: None, begin: None,
+          "tokenizer.ggml.add_bos_token": False}),
+        ({"tokenizer_config.json": {"chat_template": listed}, "chat_template.jinja": "F"},
+         {"tokenizer.chat_template": "F", "tokenizer.chat_template.tool_use": "T"}),
+        ({"tokenizer_config.json": {"chat_template": "C"}, "chat_template.jinja": "F"},
+         {"tokenizer.chat_template": "F"}),
+        ({"tokenizer_config.json": {}, "chat_template.json": {"chat_template": "J"}},
+         {"tokenizer.chat_template": "J", "tokenizer.chat_templates": None}),
+        ({"tokenizer_config.json": {"eos_token": "b"},
+          "generation_config.json": {"eos_token_id": [1, 0, 5], "bos_token_id": 3}},
+         {end: 1, "tokenizer.ggml.eot_token_id": 0, begin: 3}),
+        ({"tokenizer_config.json": {}, "special_tokens_map.json": {"eos_token": {"content": "ab"}},
+          "generation_config.json": {"eos_token_id": 2, "max_length": 3}},
+         {end: 2, "tokenizer.ggml.eot_token_id": None}),
+        ({"tokenizer_config.json": {}, "generation_config.json": {"eos_token_id": 1 << 30}},
+         {end: None, "tokenizer.ggml.eot_token_id": None}),
+        ({"tokenizer_config.json": {"bos_token": "<s>"}, "tokenizer.json": {
+            "post_processor": {"type": "Sequence", "processors": [{"type": "ByteLevel"}, {
+                "type": "TemplateProcessing", "single": [
+                    {"SpecialToken": {"id": "<s>", "type_id": 0}},
+                    {"Sequence": {"id": "A", "type_id": 0}}]}]}}},
+         {"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.add_eos_token": False}),
+    ]
+    for files, expected in cases:
+        with tempfile.TemporaryDirectory() as top:
+            tiny = Path(top) / "tiny"
+            take_apart(BPE_FIXTURE, tiny)
+            for name, content in files.items():
+                if name == "tokenizer.json":
+                    change(tiny / name, lambda c, new=content: c.update(new))
+                else:
+                    text = content if isinstance(content, str) else json.dumps(content)
+                    (tiny / name).write_text(text)
+            succeeds("convert", tiny, f"{top}/out.gguf")
+            got = Gguf(f"{top}/out.gguf").values
+            equal({key: got.get(key) for key in expected}, expected)
+    return None
+
+
+def test_ways_to_split():
+    """By the pattern of tokenizer.json; ignore_merges makes it Llama 3's."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    llama3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| "
+              r"?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+    split = lambda regex: {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated"}
+    digits = lambda single: {"type": "Digits", "individual_digits": single}
+    cases = [([split(llama3)], False, "dbrx"), ([split(llama3)], True, "llama-bpe"),
+             ([split(llama3.replace("{1,3}", ""))], False, "qwen2"),
+             ([digits(True)], False, "smollm"),
+             ([{"type": "Punctuation"}, digits(False), split("[0-9][0-9][0-9]")], False, "falcon"),
+             ([digits(False)], False, None)]
+    for steps, takes_whole, name in cases:
+        with tempfile.TemporaryDirectory() as top:
+            take_apart(BPE_FIXTURE, Path(top) / "tiny")
+            change(Path(top) / "tiny/tokenizer.json", lambda c: (
+                c.update(pre_tokenizer={"type": "Sequence",
+                                        "pretokenizers": [*steps, {"type": "ByteLevel"}]}),
+                c["model"].update(ignore_merges=takes_whole)))
+            if name is None:
+                fails(1, "not known yet", arguments=["convert", f"{top}/tiny", f"{top}/out.gguf"])
+                continue
+            succeeds("convert", f"{top}/tiny", f"{top}/out.gguf")
+            equal(Gguf(f"{top}/out.gguf").values["tokenizer.ggml.pre"], name)
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(globals()))
