@@ -128,8 +128,7 @@ WK_INLINE void v16_store_int(int32_t *p, v16 a) {
 
 /* Exponent and fraction moved to their places make a number 2^112 times too small, whether it is
  * subnormal or not; infinity and NaN would become 2^16 and more. */
-WK_INLINE v128_t simd_load_f16(const uint16_t *p) {
-    const v128_t half = wasm_u32x4_load16x4(p);
+WK_INLINE v128_t simd_of_f16(v128_t half) { /* in words */
     const v128_t sign = wasm_i32x4_shl(wasm_v128_and(half, wasm_i32x4_splat(0x8000)), 16);
     const v128_t moved = wasm_i32x4_shl(wasm_v128_and(half, wasm_i32x4_splat(0x7FFF)), 13);
     const v128_t size = wasm_f32x4_mul(moved, wasm_f32x4_splat(0x1p112F));
@@ -137,9 +136,15 @@ WK_INLINE v128_t simd_load_f16(const uint16_t *p) {
     const v128_t beyond = wasm_v128_and(is_beyond, wasm_i32x4_splat(0x7F800000));
     return wasm_v128_or(wasm_v128_or(size, beyond), sign);
 }
+WK_INLINE v128_t simd_load_f16(const uint16_t *p) { return simd_of_f16(wasm_u32x4_load16x4(p)); }
 WK_INLINE v16 v16_load_f16(const uint16_t *p) {
     return v16_of(simd_load_f16(p), simd_load_f16(p + 4), simd_load_f16(p + 8),
                   simd_load_f16(p + 12));
+}
+/* 16 times the same half. */
+WK_INLINE v16 v16_set_f16(uint16_t a) {
+    const v128_t all = simd_of_f16(wasm_u32x4_splat(a));
+    return v16_of(all, all, all, all);
 }
 /* In the low halves of the words. */
 WK_INLINE v128_t simd_to_f16(v128_t a) {
