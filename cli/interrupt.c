@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/select.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -95,3 +96,18 @@ bool cli_take_interrupt(void) {
 bool cli_interrupted(void) { return noted != 0; }
 
 int cli_interrupt_code(void) { return 128 + noted; }
+
+bool cli_wait_for_input(void) {
+    sigset_t interrupt, before;
+    fd_set input;
+    FD_ZERO(&input);
+    FD_SET(STDIN_FILENO, &input);
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    /* Let through by the wait alone: one that comes just before it is not lost. */
+    sigprocmask(SIG_BLOCK, &interrupt, &before);
+    const bool is_there =
+        noted == 0 && pselect(STDIN_FILENO + 1, &input, NULL, NULL, NULL, &before) > 0;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return is_there;
+}

@@ -25,6 +25,8 @@ int cli_interrupt_code(void);
  * are as before. */
 void cli_keep_interrupt(void);
 bool cli_take_interrupt(void);
+/* Waits until standard input can be read, or is at its end. False: a signal was noted before. */
+bool cli_wait_for_input(void);
 /* Whether SIGTERM and SIGHUP end the program at once: while it waits for a person, nothing else
  * would notice them before the next key. */
 void cli_end_on_request(bool ends);

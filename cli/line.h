@@ -19,4 +19,7 @@ void cli_line_close(cli_line_reader *reader);
 /* *line: without its end; valid until the next call. */
 cli_line_result cli_line_read(cli_line_reader *reader, const char *prompt, const char **line);
 
+/* For both; at a terminal the prompt is shown. *text grows to *capacity; the caller frees it. */
+cli_line_result cli_line_read_plain(const char *prompt, char **text, size_t *capacity);
+
 #endif

@@ -7,11 +7,11 @@
 #include <histedit.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 enum { HISTORY_LINES = 1000 };
@@ -40,6 +40,13 @@ static unsigned char interrupt_line(EditLine *edit, int key) {
     return CC_EOF;
 }
 
+/* Ctrl-Z is a key as well. With EL_SIGNAL libedit puts the terminal in order around the stop. */
+static unsigned char suspend(EditLine *edit, int key) {
+    (void)edit, (void)key;
+    raise(SIGTSTP);
+    return CC_REFRESH;
+}
+
 /* What libedit takes for a character: of the user's locale, which may have none but ASCII. */
 static bool is_utf8(void) {
     static const char *const locales[] = {"", "C.UTF-8"};
@@ -63,7 +70,9 @@ static void set_up(cli_line_reader *reader) {
     el_set(reader->edit, EL_HIST, history, reader->history);
     el_set(reader->edit, EL_ADDFN, "wick-interrupt", "Drops the line", interrupt_line);
     el_set(reader->edit, EL_BIND, "^C", "wick-interrupt", NULL);
-    el_set(reader->edit, EL_SETTY, "-d", "intr=", NULL); /* a key; Ctrl-Z stays a signal */
+    el_set(reader->edit, EL_ADDFN, "wick-suspend", "Stops the program", suspend);
+    el_set(reader->edit, EL_BIND, "^Z", "wick-suspend", NULL);
+    el_set(reader->edit, EL_SETTY, "-d", "-isig", NULL);
 }
 
 cli_line_reader *cli_line_open(void) {
@@ -84,19 +93,6 @@ void cli_line_close(cli_line_reader *reader) {
 
 static cli_line_result end_or_interrupt(int error) {
     return error == EINTR ? CLI_LINE_INTERRUPTED : CLI_LINE_END;
-}
-
-static cli_line_result read_plain(cli_line_reader *reader) {
-    if (isatty(STDIN_FILENO) == 1) fputs(reader->prompt, stderr);
-    errno = 0;
-    const ssize_t size = getline(&reader->text, &reader->capacity, stdin);
-    if (size < 0) {
-        const int error = errno;
-        clearerr(stdin);
-        return end_or_interrupt(error);
-    }
-    reader->text[strcspn(reader->text, "\n")] = '\0';
-    return CLI_LINE_READ;
 }
 
 /* libedit's line lives until its next call, but holds the end of the line. */
@@ -124,7 +120,9 @@ static cli_line_result read_edited(cli_line_reader *reader) {
 cli_line_result cli_line_read(cli_line_reader *reader, const char *prompt, const char **line) {
     reader->prompt = prompt;
     const bool is_edited = reader->edit != NULL && reader->history != NULL;
-    const cli_line_result result = is_edited ? read_edited(reader) : read_plain(reader);
+    const cli_line_result result =
+        is_edited ? read_edited(reader)
+                  : cli_line_read_plain(prompt, &reader->text, &reader->capacity);
     *line = reader->text;
     return result;
 }
