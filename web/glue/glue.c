@@ -1,52 +1,66 @@
-/* web/glue/glue.c: the module's doors: flat functions for JavaScript over the public C API. */
+/* web/glue/glue.c: the module's doors: flat functions for JavaScript over the public C API. A first
+ * slice: a device, a model from memory, a session. */
 #include <wick/wick.h>
 
 #include <stdlib.h>
-#include <string.h>
 
-#define DOOR(name) __attribute__((export_name(#name)))
+#define DOOR(result, name, ...)                                                                    \
+    __attribute__((export_name(#name))) result wick_door_##name(__VA_ARGS__);                      \
+    result wick_door_##name(__VA_ARGS__)
 
-static wick_error error;
+static wick_error error; /* of the last call that failed */
 
-DOOR(alloc) void *wick_door_alloc(size_t size) { return malloc(size); }
-DOOR(release) void wick_door_release(void *memory) { free(memory); }
-DOOR(error_text) const char *wick_door_error_text(void) { return error.message; }
+DOOR(void *, alloc, size_t size) { return malloc(size); }
+DOOR(void, release, void *memory) { free(memory); }
+DOOR(const char *, error_text, void) { return error.message; }
 
-DOOR(device_open) wick_device_opening *wick_door_device_open(int backend, int math) {
-    wick_device_opening *opening = NULL;
+/* NULL: it has failed, see error_text; likewise below. */
+DOOR(wick_device_opening *, device_open, int backend, int math) {
     const wick_device_desc desc = {.backend = (wick_backend)backend, .math = (wick_math)math};
+    wick_device_opening *opening = NULL;
     error = (wick_error){0};
     return wick_device_open_start(&desc, &opening, &error) == WICK_OK ? opening : NULL;
 }
-DOOR(device_poll) int wick_door_device_poll(wick_device_opening *opening) {
-    return wick_device_open_poll(opening);
-}
-DOOR(device_finish) wick_device *wick_door_device_finish(wick_device_opening *opening) {
+
+DOOR(int, device_poll, wick_device_opening *opening) { return wick_device_open_poll(opening); }
+
+DOOR(wick_device *, device_finish, wick_device_opening *opening) {
     wick_device *device = NULL;
     return wick_device_open_finish(opening, &device, &error) == WICK_OK ? device : NULL;
 }
-DOOR(model_open) wick_model_loading *wick_door_model_open(wick_device *device, const void *data, size_t size) {
+
+DOOR(wick_model_loading *, model_open, wick_device *device, const void *data, size_t size) {
     wick_model_loading *loading = NULL;
-    return wick_model_open_start(device, wick_source_memory(data, size), NULL, &loading, &error) == WICK_OK ? loading : NULL;
+    const wick_source source = wick_source_memory(data, size);
+    error = (wick_error){0};
+    const wick_status status = wick_model_open_start(device, source, NULL, &loading, &error);
+    return status == WICK_OK ? loading : NULL;
 }
-DOOR(model_poll) int wick_door_model_poll(wick_model_loading *loading) {
-    wick_progress progress;
-    return wick_model_open_poll(loading, &progress);
-}
-DOOR(model_finish) wick_model *wick_door_model_finish(wick_model_loading *loading) {
+
+DOOR(int, model_poll, wick_model_loading *loading) { return wick_model_open_poll(loading, NULL); }
+
+DOOR(wick_model *, model_finish, wick_model_loading *loading) {
     wick_model *model = NULL;
     return wick_model_open_finish(loading, &model, &error) == WICK_OK ? model : NULL;
 }
-DOOR(session_open) wick_session *wick_door_session_open(wick_model *model) {
+
+DOOR(wick_session *, session_open, wick_model *model) {
     wick_session *session = NULL;
+    error = (wick_error){0};
     return wick_session_open(model, NULL, &session, &error) == WICK_OK ? session : NULL;
 }
-DOOR(session_append) int wick_door_session_append(wick_session *session, const char *text) {
+
+DOOR(int, session_append, wick_session *session, const char *text) {
     return wick_session_append_text(session, text);
 }
-DOOR(session_step) int wick_door_session_step(wick_session *session, uint32_t *out) {
+
+/* out: kind, token, text, size of the text. */
+DOOR(int, session_step, wick_session *session, uint32_t out[4]) {
     wick_event event;
     const int status = wick_session_step(session, &event);
-    out[0] = event.kind; out[1] = event.token; out[2] = (uint32_t)(uintptr_t)event.text; out[3] = (uint32_t)event.text_size;
+    out[0] = event.kind;
+    out[1] = event.token;
+    out[2] = (uint32_t)(uintptr_t)event.text;
+    out[3] = (uint32_t)event.text_size;
     return status;
 }

@@ -82,9 +82,9 @@ static dd reduce_far(double x, int *quadrant) {
 /* ---- Series for |r| <= pi/4 ---- */
 
 static double sine(dd r) {
-    static const double c[] = {-1.0 / 6,           1.0 / 120,        -1.0 / 5040,
-                               1.0 / 362880,       -1.0 / 39916800,  1.0 / 6227020800,
-                               -1.0 / 1307674368000, 1.0 / 355687428096000};
+    static const double c[] = {
+        -1.0 / 6,        1.0 / 120,        -1.0 / 5040,          1.0 / 362880,
+        -1.0 / 39916800, 1.0 / 6227020800, -1.0 / 1307674368000, 1.0 / 355687428096000};
     const double z = r.high * r.high;
     double sum = 0;
     for (int i = sizeof c / sizeof *c - 1; i >= 0; i--) sum = sum * z + c[i];
@@ -92,9 +92,9 @@ static double sine(dd r) {
 }
 
 static double cosine(dd r) {
-    static const double c[] = {1.0 / 24,        -1.0 / 720,        1.0 / 40320,
-                               -1.0 / 3628800,  1.0 / 479001600,   -1.0 / 87178291200,
-                               1.0 / 20922789888000, -1.0 / 6402373705728000};
+    static const double c[] = {
+        1.0 / 24,        -1.0 / 720,         1.0 / 40320,          -1.0 / 3628800,
+        1.0 / 479001600, -1.0 / 87178291200, 1.0 / 20922789888000, -1.0 / 6402373705728000};
     const double z = r.high * r.high;
     double sum = 0;
     for (int i = sizeof c / sizeof *c - 1; i >= 0; i--) sum = sum * z + c[i];

@@ -23,8 +23,8 @@ void number_multiply(number *x, uint32_t factor, uint32_t term) {
 
 void number_times_ten_to(number *x, int exponent) {
     enum { MOST = 13 }; /* 5^13 is the largest power in 32 bits */
-    static const uint32_t powers[MOST + 1] = {1,     5,      25,      125,     625,
-                                              3125,  15625,  78125,   390625,  1953125,
+    static const uint32_t powers[MOST + 1] = {1,       5,        25,        125,       625,
+                                              3125,    15625,    78125,     390625,    1953125,
                                               9765625, 48828125, 244140625, 1220703125};
     number_shift(x, exponent);
     for (; exponent > MOST; exponent -= MOST) number_multiply(x, powers[MOST], 0);

@@ -97,7 +97,8 @@ static uint64_t unsigned_argument(char length, va_list *arguments) {
 
 /* ---- Floats ---- */
 
-/* All digits of the largest fraction: 2^-1074 has 751, the smallest normal number's neighbours 767. */
+/* All digits of the largest fraction: 2^-1074 has 751, the smallest normal number's neighbours 767.
+ */
 enum { MOST_DIGITS = 1100 };
 
 typedef struct digits {
@@ -116,7 +117,7 @@ static void expand(digits *d, double x) {
     while (e < 0 && m > 0 && m % 2 == 0) m /= 2, e++;
     number value;
     number_set(&value, m);
-    if (e >= 0) { 
+    if (e >= 0) {
         number_shift(&value, e);
     } else { /* m 2^e = m 5^-e 10^e */
         for (int i = 0; i < -e; i++) number_multiply(&value, 5, 0);
@@ -218,8 +219,8 @@ static void put_float(sink *to, spec *s, double x) {
     if (!isfinite(x)) {
         const bool is_upper = isupper((unsigned char)s->kind);
         s->zeros = false;
-        put_padded(to, s, sign, 0, isnan(x) ? (is_upper ? "NAN" : "nan") : (is_upper ? "INF" : "inf"),
-                   3);
+        put_padded(to, s, sign, 0,
+                   isnan(x) ? (is_upper ? "NAN" : "nan") : (is_upper ? "INF" : "inf"), 3);
         return;
     }
     sink measure = {0};

@@ -62,7 +62,7 @@ char *strchr(const char *text, int c) {
     }
 }
 
-char *strrchr(const char *text, int c) { 
+char *strrchr(const char *text, int c) {
     const char *last = NULL;
     for (;; text++) {
         if (*text == (char)c) last = text;

@@ -1,7 +1,8 @@
 /* backend/cpu/cpu_kernel.h: what a CPU kernel is, and the list of them.
  *
- * A kernel is chosen by walking kernels_x86.def, kernels_arm.def or kernels_wasm.def and then kernels.def (ref) from
- * the top: the first one whose needs the processor (and the mask) has and that accepts the op. */
+ * A kernel is chosen by walking the architecture's list (kernels_x86.def, kernels_arm.def,
+ * kernels_wasm.def) and then kernels.def (ref) from the top: the first one whose needs the
+ * processor (and the mask) has and that accepts the op. */
 #ifndef WK_BACKEND_CPU_KERNEL_H
 #define WK_BACKEND_CPU_KERNEL_H
 

@@ -118,8 +118,8 @@ wick_status wk_gpu_open_start(wk_heap *heap, const wick_webgpu_desc *desc, wk_gp
     if (!gpu) return wk_fail_memory(err, sizeof *gpu, 0, "a device");
     gpu->heap = heap;
     gpu->max_binding_bytes = desc->max_binding_bytes;
-    gpu->id = wk_host_gpu_open((desc->low_power ? 1 : 0) | (desc->default_limits ? 2 : 0),
-                               desc->without);
+    gpu->id =
+        wk_host_gpu_open((desc->low_power ? 1 : 0) | (desc->default_limits ? 2 : 0), desc->without);
     *out = gpu;
     return WICK_OK;
 }
@@ -283,8 +283,8 @@ wick_status wk_gpu_layout_make(wk_gpu *gpu, int n, uint32_t writable, uint32_t u
     if (!layout) return WICK_ERR_OUT_OF_MEMORY;
     layout->n_storage = n;
     /* minBindingSize 0 would be checked in every dispatch instead of when pipelines are made. */
-    layout->object.id = wk_host_gpu_layout(gpu->id, (uint32_t)n, writable,
-                                           uniform_bytes > 0 ? uniform_bytes : 1);
+    layout->object.id =
+        wk_host_gpu_layout(gpu->id, (uint32_t)n, writable, uniform_bytes > 0 ? uniform_bytes : 1);
     *out = layout;
     return WICK_OK;
 }
@@ -430,8 +430,8 @@ wick_status wk_gpu_poll(wk_gpu *gpu, uint64_t *done, wick_error *err) {
         gpu->is_lost = true;
         snprintf(gpu->lost_message, sizeof gpu->lost_message, "%.199s", message);
     } else if (event != NOTHING) {
-        (void)wk_fail(&gpu->failure,
-                      event == NO_MEMORY ? WICK_ERR_OUT_OF_MEMORY : WICK_ERR_DEVICE, "%s", message);
+        (void)wk_fail(&gpu->failure, event == NO_MEMORY ? WICK_ERR_OUT_OF_MEMORY : WICK_ERR_DEVICE,
+                      "%s", message);
     }
     if (gpu->is_lost) return fail_lost(gpu, err);
     const wick_error failure = gpu->failure;

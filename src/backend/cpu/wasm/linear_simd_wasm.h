@@ -37,8 +37,7 @@ WK_INLINE v16 v16_of_words(b64 a) {
 /* a >> n & mask of every word. */
 WK_INLINE b64 b64_bits(b64 a, int n, uint32_t mask) {
     for (int i = 0; i < SIMD_PARTS; i++)
-        a.part[i] =
-            wasm_v128_and(wasm_u32x4_shr(a.part[i], (uint32_t)n), wasm_u32x4_splat(mask));
+        a.part[i] = wasm_v128_and(wasm_u32x4_shr(a.part[i], (uint32_t)n), wasm_u32x4_splat(mask));
     return a;
 }
 /* a | b << n of every word. */

@@ -28,9 +28,7 @@ typedef struct b64 { /* 16 rows of 4 bytes */
     v128_t part[SIMD_PARTS];
 } b64;
 
-WK_INLINE v16 v16_of(v128_t q0, v128_t q1, v128_t q2, v128_t q3) {
-    return (v16){{q0, q1, q2, q3}};
-}
+WK_INLINE v16 v16_of(v128_t q0, v128_t q1, v128_t q2, v128_t q3) { return (v16){{q0, q1, q2, q3}}; }
 WK_INLINE v16 v16_set(float a) {
     const v128_t all = wasm_f32x4_splat(a);
     return v16_of(all, all, all, all);
@@ -153,8 +151,7 @@ WK_INLINE v128_t simd_to_f16(v128_t a) {
     /* Normal: the fraction rounds to 10 bits, half to even, and may carry into the exponent. */
     const v128_t odd = wasm_v128_and(wasm_u32x4_shr(size, 13), wasm_i32x4_splat(1));
     const v128_t rounded = wasm_i32x4_add(size, wasm_i32x4_add(odd, wasm_i32x4_splat(0xFFF)));
-    const v128_t normal =
-        wasm_i32x4_sub(wasm_u32x4_shr(rounded, 13), wasm_i32x4_splat(112 << 10));
+    const v128_t normal = wasm_i32x4_sub(wasm_u32x4_shr(rounded, 13), wasm_i32x4_splat(112 << 10));
     const v128_t bounded = wasm_i32x4_min(normal, wasm_i32x4_splat(0x7C00));
     /* Subnormal: 1/2 + size has its last bit where that of the result is, 2^-24. */
     const v128_t half = wasm_f32x4_splat(0.5F);
@@ -217,9 +214,9 @@ WK_INLINE v16 v16_by_sign(v16 x, v16 value, v16 other) {
 /* Eight floats, each twice. */
 WK_INLINE v16 v16_load_twice(const float *p) {
     const v128_t low = wasm_v128_load(p), high = wasm_v128_load(p + 4);
-    return v16_of(wasm_i32x4_shuffle(low, low, 0, 0, 1, 1), wasm_i32x4_shuffle(low, low, 2, 2, 3, 3),
-                  wasm_i32x4_shuffle(high, high, 0, 0, 1, 1),
-                  wasm_i32x4_shuffle(high, high, 2, 2, 3, 3));
+    return v16_of(
+        wasm_i32x4_shuffle(low, low, 0, 0, 1, 1), wasm_i32x4_shuffle(low, low, 2, 2, 3, 3),
+        wasm_i32x4_shuffle(high, high, 0, 0, 1, 1), wasm_i32x4_shuffle(high, high, 2, 2, 3, 3));
 }
 /* Neighbours change places. */
 WK_INLINE v16 v16_swap_pairs(v16 a) {
@@ -230,8 +227,8 @@ WK_INLINE v16 v16_swap_pairs(v16 a) {
 
 /* The sum of all lanes, pairwise: halves of 8, then of 4, 2 and 1. */
 WK_INLINE float v16_sum(v16 a) {
-    const v128_t four = wasm_f32x4_add(wasm_f32x4_add(a.part[0], a.part[2]),
-                                       wasm_f32x4_add(a.part[1], a.part[3]));
+    const v128_t four =
+        wasm_f32x4_add(wasm_f32x4_add(a.part[0], a.part[2]), wasm_f32x4_add(a.part[1], a.part[3]));
     const v128_t two = wasm_f32x4_add(four, wasm_i32x4_shuffle(four, four, 2, 3, 2, 3));
     return wasm_f32x4_extract_lane(two, 0) + wasm_f32x4_extract_lane(two, 1);
 }
@@ -248,8 +245,7 @@ WK_INLINE wide_sums wide_zero(void) {
 WK_INLINE void wide_add(wide_sums *sums, v16 a) {
     for (int i = 0; i < SIMD_PARTS; i++) {
         const v128_t upper = wasm_i32x4_shuffle(a.part[i], a.part[i], 2, 3, 2, 3);
-        sums->low[i] =
-            wasm_f64x2_add(sums->low[i], wasm_f64x2_promote_low_f32x4(a.part[i]));
+        sums->low[i] = wasm_f64x2_add(sums->low[i], wasm_f64x2_promote_low_f32x4(a.part[i]));
         sums->high[i] = wasm_f64x2_add(sums->high[i], wasm_f64x2_promote_low_f32x4(upper));
     }
 }
@@ -275,8 +271,7 @@ WK_INLINE b64 b64_load(const uint8_t *p) {
                   wasm_v128_load(p + 48)}};
 }
 WK_INLINE b64 b64_low_halves(b64 a) {
-    for (int i = 0; i < SIMD_PARTS; i++)
-        a.part[i] = wasm_v128_and(a.part[i], wasm_i8x16_splat(15));
+    for (int i = 0; i < SIMD_PARTS; i++) a.part[i] = wasm_v128_and(a.part[i], wasm_i8x16_splat(15));
     return a;
 }
 WK_INLINE b64 b64_high_halves(b64 a) {
