@@ -154,7 +154,10 @@ export class Gpus {
       maxComputeWorkgroupSizeZ: l.maxComputeWorkgroupSizeZ,
       maxComputeWorkgroupsPerDimension: l.maxComputeWorkgroupsPerDimension,
     };
-    const device = await adapter.requestDevice({ requiredFeatures: wanted, requiredLimits: limits });
+    const device = await adapter.requestDevice({
+      requiredFeatures: wanted,
+      requiredLimits: limits,
+    });
     if (d.isClosed) {
       device.destroy();
       return;
@@ -359,13 +362,15 @@ export class Gpus {
       },
       map: (gpu, id, size) => {
         const d = of(gpu!);
-        const mapping: Mapping = { buffer: d.things[id!] as GPUBuffer, size: size!, isMapped: false };
+        const buffer = d.things[id!] as GPUBuffer;
+        const mapping: Mapping = { buffer, size: size!, isMapped: false };
         d.mappings.set(id!, mapping);
         mapping.buffer.mapAsync(GPUMapMode.READ, 0, size).then(
           () => (mapping.isMapped = true),
           (reason) => {
-            if (d.mappings.get(id!) === mapping && !d.isLost)
-              d.events.push({ kind: WRONG, message: `a buffer could not be read: ${toText(reason)}` });
+            if (d.mappings.get(id!) !== mapping || d.isLost) return;
+            const message = `a buffer could not be read: ${toText(reason)}`;
+            d.events.push({ kind: WRONG, message });
           },
         ).finally(() => this.#stir());
       },
