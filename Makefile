@@ -2,7 +2,7 @@
 
 MODEL := models/SmolLM2-135M-Instruct.Q4_1.gguf
 JOBS = $(shell getconf _NPROCESSORS_ONLN)
-SOURCES = $(shell find include src cli tests examples -name '*.[ch]' -o -name '*.def' 2>/dev/null)
+SOURCES = $(shell find include src cli web/libc web/glue tests examples -name '*.[ch]' -o -name '*.def' 2>/dev/null)
 
 # Looked up at each recipe: `make run` may have installed ninja by then.
 export CMAKE_GENERATOR ?= $(if $(shell command -v ninja),Ninja,Unix Makefiles)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 TOOL = "clang-format-19"
-FOLDERS = ["include", "src", "cli", "tests", "examples"]
+FOLDERS = ["include", "src", "cli", "web/libc", "web/glue", "tests", "examples"]
 
 if not shutil.which(TOOL):
     print(f"{TOOL} was not found")
