@@ -1,4 +1,6 @@
 /* math_exact.c: functions whose result is exact or correctly rounded by nature. */
+#include "bits.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,18 +28,6 @@ double round(double x) {
 float roundf(float x) { return (float)round((double)x); }
 
 /* ---- Bits ---- */
-
-static uint64_t bits_of(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static double of_bits(uint64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 double nextafter(double x, double to) {
     if (isnan(x) || isnan(to)) return x + to;

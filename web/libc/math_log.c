@@ -1,11 +1,11 @@
 /* math_log.c: logarithms and powers. x = m 2^e with m in [sqrt(1/2), sqrt(2)), f = m - 1, and
  * log(1 + f) = 2 artanh(s) = 2 s + 2 s^3 / 3 + 2 s^5 / 5 + ..., s = f / (2 + f), |s| < 0.172. */
+#include "bits.h"
 #include "dd.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 /* ln 2 = the sum of the three; the first has 42 bits: times e it is exact. */
 #define LN2_HIGH 0x1.62e42fefa3800p-1
@@ -19,15 +19,13 @@ static double split(double x, int *e) {
         x *= 0x1p54;
         *e = -54;
     }
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    uint64_t bits = bits_of(x);
     /* Counted from sqrt(1/2) on, so that a mantissa above sqrt(2) goes to the next power. */
     const uint64_t above = bits - UINT64_C(0x3fe6a09e667f3bcd);
     const int power = (int)((int64_t)above >> 52);
     *e += power;
     bits -= (uint64_t)power << 52;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return of_bits(bits);
 }
 
 /* 2 (z / first + z^2 / (first + 2) + ...) */

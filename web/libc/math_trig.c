@@ -1,9 +1,9 @@
 /* math_trig.c: sine and cosine. x = n pi/2 + r with |r| <= pi/4, and the series of r. */
+#include "bits.h"
 #include "dd.h"
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
 /* ---- Reduction ---- */
 
@@ -32,8 +32,7 @@ static dd reduce_far(double x, int *quadrant) {
         0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1,
         0x1f8d5d08, 0x56033046, 0xfc7b6bab, 0xf0cfbc20, 0x9af4361d};
     enum { WINDOW = 7, LIMBS = WINDOW + 2 };
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    const uint64_t bits = bits_of(x);
     const uint64_t m = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
     const int e = (int)(bits >> 52) - 1075;
     const int first = e >= 2 ? (e - 2) / 32 : 0; /* word of the window */

@@ -1,5 +1,6 @@
 /* parse.c: numbers from text. strtod rounds correctly: an estimate in double, and then its
  * neighbours are tried by exact comparison. */
+#include "bits.h"
 #include "number.h"
 
 #include <ctype.h>
@@ -7,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- Integers ---- */
 
@@ -122,18 +122,6 @@ static double estimate(const decimal *d) {
     for (; exponent > 22; exponent -= 22) x *= 1e22;
     for (; exponent < -22; exponent += 22) x /= 1e22;
     return exponent < 0 ? x / powers[-exponent] : x * powers[exponent];
-}
-
-static uint64_t bits_of(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static double of_bits(uint64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
 }
 
 /* Compares d with the number halfway between the finite x = of_bits(bits) >= 0 and the double above

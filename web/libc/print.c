@@ -1,5 +1,6 @@
 /* print.c: snprintf as C11 has it, but for long double, wide characters, %a and %n. Floats are
  * exact: the digits come from the whole decimal expansion of the double. */
+#include "bits.h"
 #include "number.h"
 
 #include <ctype.h>
@@ -108,8 +109,7 @@ typedef struct digits {
 
 /* The whole expansion of a finite x >= 0. */
 static void expand(digits *d, double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    const uint64_t bits = bits_of(x);
     const int raw = (int)(bits >> 52);
     const uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
     int e = (raw > 0 ? raw : 1) - 1075;

@@ -1,6 +1,5 @@
 /* sort.c: heapsort: n log n whatever the input, in place, no recursion. */
 #include <stdlib.h>
-#include <string.h>
 
 typedef int comparison(const void *, const void *);
 

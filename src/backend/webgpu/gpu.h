@@ -37,6 +37,8 @@ void wk_gpu_close(wk_gpu *gpu);
 const wick_adapter_info *wk_gpu_get_info(const wk_gpu *gpu);
 /* Lines that a module needs on top for the features (WICK_WEBGPU_*) it uses. */
 const char *wk_gpu_enables(const wk_gpu *gpu, uint32_t features);
+/* The same as the specification has it, for both forms of this interface. */
+const char *wk_gpu_enable_lines(uint32_t features);
 
 /* --- Buffers --- */
 
