@@ -39,6 +39,19 @@ def ranges(predicate):
     return found
 
 
+def stretches(found):
+    """What lies between ranges and the ranges, by turns, as lengths in LEB128."""
+    coded, at = [], 0
+    for first, last in found:
+        for length in (first - at, last + 1 - first):
+            while length >= 128:
+                coded.append(length % 128 + 128)
+                length //= 128
+            coded.append(length)
+        at = last + 1
+    return coded
+
+
 def mapped(convert):
     """([first, last, step, offset] of single characters, [code, text] of those that become more)"""
     single, several = [], []
@@ -72,9 +85,8 @@ def table(kind, name, values, per_line):
 def source():
     parts, lists = [], []
     for name, predicate in PROPERTIES:
-        values = ranges(predicate)
-        words = [f"{{0x{a:x}, 0x{b:x}}}" for a, b in values]
-        parts.append(table("wk_unicode_range", name, words, 4))
+        values = stretches(ranges(predicate))
+        parts.append(table("uint8_t", name, [str(value) for value in values], 20))
         lists.append(f"{{{name}, {len(values)}}}")
     mappings = []
     for name, convert in MAPPINGS:

@@ -83,19 +83,23 @@ def class_tables(data):
 
 
 def fold_tables(data):
-    """Code points that folding changes; their results lie one after the other. Those that it drops
+    """Runs of code points that folding changes, as (first, place of its result), one behind the
+    last included; their results; and the texts of those that are several. Code points that it drops
     (class Mn) are left out."""
-    codes, ends, results = [], [], []
+    runs, results, texts = [], [], []
+    last = None
     for code in range(END):
         folded = data.folded(code)
         if folded == [code] or data.category[code] == "Mn":
             continue
-        codes.append(code)
-        results += folded
-        ends.append(len(results))
+        if last != code - 1:
+            runs.append((code, len(results)))
+        last = code
+        results.append(folded[0] if len(folded) == 1 else END + len(texts))
+        if len(folded) > 1:
+            texts += folded + [0]
         assert len(folded) <= 4
-    assert len(results) < 1 << 16
-    return codes, ends, results
+    return runs + [(END, len(results))], results, texts
 
 
 def rows(values, per_line, indent="    "):
@@ -109,7 +113,7 @@ def numbers(values, per_line):
 
 def source(data):
     index, blocks = class_tables(data)
-    codes, ends, results = fold_tables(data)
+    runs, results, texts = fold_tables(data)
     words = [rows([f"0x{word:016x}" for word in block], 4, "     ") for block in blocks]
     return f"""\
 /* text/unicode_tables.c: character classes and folding of Unicode {data.version}.
@@ -128,18 +132,18 @@ const uint64_t wk_unicode_blocks[][{WORDS}] = {{
     {rows([f"{{{block}}}" for block in words], 1)}
 }};
 
-const uint32_t wk_unicode_n_folds = {len(codes)};
+const uint32_t wk_unicode_n_fold_runs = {len(runs) - 1};
 
-const uint32_t wk_unicode_fold_codes[] = {{
-    {numbers(codes, 12)}
-}};
-
-const uint16_t wk_unicode_fold_ends[] = {{
-    {numbers(ends, 14)}
+const wk_unicode_fold_run wk_unicode_fold_runs[] = {{
+    {rows([f"{{{first}, {place}}}" for first, place in runs], 5)}
 }};
 
 const uint32_t wk_unicode_fold_results[] = {{
-    {numbers(results, 12)}
+    {numbers(results, 10)}
+}};
+
+const uint32_t wk_unicode_fold_texts[] = {{
+    {numbers(texts, 10)}
 }};
 /* clang-format on */
 """

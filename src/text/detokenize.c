@@ -63,9 +63,8 @@ static wk_str next_text(wick_detokenizer *state, uint32_t id) {
 wick_status wick_detokenize(wick_detokenizer *state, uint32_t id, char *buf, size_t capacity,
                             size_t *size) {
     if (!state || !state->tokenizer || !size || (!buf && capacity > 0)) return WICK_ERR_ARGUMENT;
-    if (state->pending_size > 3 || id >= state->tokenizer->table.n_tokens) {
-        return WICK_ERR_ARGUMENT;
-    }
+    if (state->pending_size > 3) return WICK_ERR_ARGUMENT;
+    if (id >= state->tokenizer->table.n_tokens) return WICK_ERR_INDEX;
     wick_detokenizer after = *state;
     const wk_str text = next_text(&after, id);
     /* At most three bytes for each byte; where that may be too much, count first. */

@@ -65,19 +65,24 @@ static size_t decompose_hangul(uint32_t syllable, uint32_t out[WK_FOLD_MOST]) {
 size_t wk_char_fold(uint32_t code, uint32_t out[WK_FOLD_MOST]) {
     if (code >= 0xAC00 && code <= 0xD7A3) return decompose_hangul(code - 0xAC00, out);
     if (wk_char_class_of(code) == WK_CHAR_NONSPACING) return 0;
-    uint32_t low = 0, high = wk_unicode_n_folds;
+    uint32_t low = 0, high = wk_unicode_n_fold_runs; /* the first run behind code */
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (wk_unicode_fold_codes[middle] < code) {
+        if (wk_unicode_fold_runs[middle].first <= code) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
     out[0] = code;
-    if (low == wk_unicode_n_folds || wk_unicode_fold_codes[low] != code) return 1;
-    const size_t begin = low > 0 ? wk_unicode_fold_ends[low - 1] : 0;
-    const size_t n = wk_unicode_fold_ends[low] - begin;
-    for (size_t i = 0; i < n; i++) out[i] = wk_unicode_fold_results[begin + i];
+    if (low == 0) return 1;
+    const wk_unicode_fold_run *const run = &wk_unicode_fold_runs[low - 1];
+    const uint32_t place = run->place + (code - run->first);
+    if (place >= run[1].place) return 1;
+    out[0] = wk_unicode_fold_results[place];
+    if (out[0] < WK_UNICODE_END) return 1;
+    const uint32_t *const text = &wk_unicode_fold_texts[out[0] - WK_UNICODE_END];
+    size_t n = 0;
+    for (; text[n] != 0; n++) out[n] = text[n];
     return n;
 }

@@ -30,9 +30,12 @@ size_t wk_unicode_convert(uint32_t code, wk_unicode_case to, uint32_t out[3]);
 
 /* ---- The tables, unicode_case.c: sorted ---- */
 
-typedef struct wk_unicode_range {
-    uint32_t first, last;
-} wk_unicode_range;
+/* The lengths of stretches that have not a property and that have it, by turns, from U+0000 on: in
+ * digits of seven bits, the lowest first, 128 added to all but the last (LEB128). */
+typedef struct wk_unicode_set {
+    const uint8_t *bytes;
+    size_t size;
+} wk_unicode_set;
 
 /* Every step-th character from first to last becomes the one at this offset. */
 typedef struct wk_unicode_shift {
@@ -43,11 +46,6 @@ typedef struct wk_unicode_shift {
 typedef struct wk_unicode_expansion {
     uint32_t code, text[3]; /* up to a 0 */
 } wk_unicode_expansion;
-
-typedef struct wk_unicode_set {
-    const wk_unicode_range *ranges;
-    size_t n;
-} wk_unicode_set;
 
 typedef struct wk_unicode_mapping {
     const wk_unicode_shift *shifts;

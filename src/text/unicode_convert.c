@@ -3,15 +3,18 @@
 
 bool wk_unicode_is(uint32_t code, wk_unicode_property property) {
     const wk_unicode_set *const set = &wk_unicode_sets[property];
-    size_t low = 0, high = set->n;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (set->ranges[middle].last < code)
-            low = middle + 1;
-        else
-            high = middle;
+    uint32_t end = 0; /* of the stretches so far */
+    bool has_it = true;
+    for (size_t i = 0; i < set->size && end <= code; has_it = !has_it) {
+        uint32_t length = 0;
+        int shift = 0;
+        do {
+            length |= (set->bytes[i] & 127U) << shift;
+            shift += 7;
+        } while (set->bytes[i++] >= 128);
+        end += length;
     }
-    return low < set->n && set->ranges[low].first <= code;
+    return has_it && code < end;
 }
 
 /* Ranges may interlock where case alternates, so they are searched by their first characters, and a
