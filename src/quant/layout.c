@@ -66,8 +66,8 @@ void wk_layout_store(wk_layout layout, wick_dtype dtype, int64_t n, int64_t k, i
     assert(fits);
     (void)fits, (void)n;
     if (layout == WK_LAYOUT_RAW) {
-        uint8_t *const to = (uint8_t *)weight + (size_t)first_row * row_bytes;
-        if (n_rows > 0 && row_bytes > 0) memcpy(to, blocks, (size_t)n_rows * row_bytes);
+        uint8_t *const to = (uint8_t *)weight + (size_t)first_row * (size_t)row_bytes;
+        if (n_rows > 0 && row_bytes > 0) memcpy(to, blocks, (size_t)n_rows * (size_t)row_bytes);
         return;
     }
     const int64_t panel_bytes = wk_panel_bytes(layout, k);

@@ -3,6 +3,8 @@
 
 #include "sys/wasm/host.h"
 
+#include <wick_heap.h>
+
 enum { PAGE = 65536 };
 
 uint64_t wk_clock_ns(void) { return (uint64_t)wk_host_clock_ns(); }
@@ -15,7 +17,10 @@ uint64_t wk_process_peak_bytes(void) { return (uint64_t)__builtin_wasm_memory_si
 
 uint64_t wk_memory_total(void) { return (uint64_t)UINT32_MAX + 1; }
 
-uint64_t wk_memory_available(void) { return wk_memory_total() - wk_process_peak_bytes(); }
+/* What the memory can still grow by, and what closed models have left free in it. */
+uint64_t wk_memory_available(void) {
+    return wk_memory_total() - wk_process_peak_bytes() + wick_heap_free_bytes();
+}
 
 void wk_memory_prefer_large_pages(void *memory, uint64_t size) { (void)memory, (void)size; }
 

@@ -18,6 +18,8 @@ WK_INLINE w16 w16_dot(w16 sum, b64 quants, w16 x, const bool is_wide) {
     return sum;
 }
 
+#include "backend/cpu/simd/linear_words.h"
+
 #include "backend/cpu/simd/linear_fast.h"
 
 #define KERNEL(layout, type) FAST_KERNEL(type, i8mm, SIMD_NEEDS | WK_CPU_I8MM)

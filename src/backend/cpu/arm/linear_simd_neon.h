@@ -12,6 +12,7 @@ WK_INLINE float32x4_t simd_load_bf16(const uint16_t *p) {
     return vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(p)), 16));
 }
 /* 16 numbers of 16 or 8 bits. */
+WK_INLINE v16 v16_load_f16_number(const uint16_t *p) { return v16_load_f16(p); }
 WK_INLINE v16 v16_load_bf16(const uint16_t *p) {
     return v16_of(simd_load_bf16(p), simd_load_bf16(p + 4), simd_load_bf16(p + 8),
                   simd_load_bf16(p + 12));

@@ -16,9 +16,10 @@ enum {
     TILE_PANELS = 1,
     TILE_COLUMNS = 6,
     TILE_COLUMNS_SMALL = 2,
-    ATTENTION_QUERIES = 1, /* register tile of attention: so many queries by 64 keys */
-    DECODE_PANELS = 2,     /* panels in flight with one column, to hide the latency of the sums */
-    SIMD_PARTS = 4,        /* registers of 16 floats or of 16 rows of bytes */
+    ATTENTION_SUMS = 4,   /* register tile of attention, of 16 floats */
+    ATTENTION_WIDENS = 0, /* whether halves become floats once for all queries of a step */
+    DECODE_PANELS = 2,    /* panels in flight with one column, to hide the latency of the sums */
+    SIMD_PARTS = 4,       /* registers of 16 floats or of 16 rows of bytes */
 };
 
 typedef struct v16 { /* 16 floats */
@@ -109,6 +110,7 @@ WK_INLINE v16 v16_fma(v16 a, v16 b, v16 c) {
     for (int i = 0; i < SIMD_PARTS; i++) c.part[i] = vfmaq_f32(c.part[i], a.part[i], b.part[i]);
     return c;
 }
+WK_INLINE v16 v16_fma_once(v16 a, v16 b, v16 c) { return v16_fma(a, b, c); }
 WK_INLINE v16 v16_abs(v16 a) {
     for (int i = 0; i < SIMD_PARTS; i++) a.part[i] = vabsq_f32(a.part[i]);
     return a;

@@ -141,6 +141,18 @@ static void find_keys_in_place(const attention *a, const seen_keys *seen, int64_
     }
 }
 
+/* Keys in place, halves made floats. */
+static void widen_keys(const attention *a, float *to, step_keys *out) {
+    for (int i = 0; i < VECTORS; i++) {
+        const unsigned char *const from = out->keys[i];
+        for (int64_t l = 0; l < a->d; l++)
+            v16_store(to + l * STEP + 16 * i, load_lanes(from + l * out->key_stride, true));
+        out->keys[i] = (const unsigned char *)(to + 16 * i);
+    }
+    out->key_stride = STEP * sizeof *to;
+    out->has_half_keys = false;
+}
+
 /* ---- Values. ---- */
 
 static void find_values_in_place(const attention *a, const seen_keys *seen, int64_t step,
@@ -175,8 +187,10 @@ static step_keys load_step(const attention *a, const seen_keys *seen, int64_t st
         find_keys_in_place(a, seen, step, &out);
     else
         convert_keys(a, seen, step, to->keys, &out);
+    if (ATTENTION_WIDENS && out.has_half_keys) widen_keys(a, to->keys, &out);
     const bool has_runs = a->v->extent[2] % 16 == 0 || seen->end <= a->v->extent[2];
-    if (has_runs && a->e == a->width && !lies_in_blocks(a->v))
+    const bool widens = ATTENTION_WIDENS && a->v->dtype == WICK_F16;
+    if (has_runs && a->e == a->width && !lies_in_blocks(a->v) && !widens)
         find_values_in_place(a, seen, step, &out);
     else
         convert_values(a, seen, step, to->values, &out);

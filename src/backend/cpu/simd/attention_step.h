@@ -10,8 +10,7 @@
 
 enum {
     ITEM_ROWS = 16, /* rows that share the conversion of a step */
-    MAX_TILE_QUERIES = 4,
-    TILE_SUMS = ATTENTION_QUERIES * VECTORS, /* of 16 floats, in registers */
+    MAX_TILE_QUERIES = ATTENTION_SUMS < 4 ? ATTENTION_SUMS : 4,
     /* Short spans as long as they are few, so that threads can share a short context; long ones
      * behind them, so that a long context has few parts: 46 for 131072 keys. */
     SHORT_SPAN = 512,
@@ -54,7 +53,7 @@ static attention_worker worker_at(const attention *a, void *memory, int64_t n_qu
 /* ---- Tiles: n queries by so many vectors of 16 keys, or of 16 elements of the values. ---- */
 
 WK_INLINE int tile_vectors(const int n) {
-    return 4 * n <= TILE_SUMS ? 4 : 2 * n <= TILE_SUMS ? 2 : 1;
+    return 4 * n <= ATTENTION_SUMS ? 4 : 2 * n <= ATTENTION_SUMS ? 2 : 1;
 }
 
 /* Scores of the keys from vector first on. */
@@ -112,13 +111,13 @@ WK_INLINE void add_values(const attention *a, const step_keys *s, query_state *c
 WK_INLINE void step_tile(const attention *a, const step_keys *s, query_state *const queries[],
                          const int n, int64_t step) {
     for (int j = 0; j < VECTORS; j += tile_vectors(n)) {
-        if (s->has_half_keys)
+        if (!ATTENTION_WIDENS && s->has_half_keys)
             dot_tile(a, s, queries, n, true, j);
         else
             dot_tile(a, s, queries, n, false, j);
     }
     for (int i = 0; i < n; i++) weigh(a, queries[i], step);
-    if (s->has_half_values)
+    if (!ATTENTION_WIDENS && s->has_half_values)
         add_values(a, s, queries, n, true);
     else
         add_values(a, s, queries, n, false);
@@ -127,8 +126,12 @@ WK_INLINE void step_tile(const attention *a, const step_keys *s, query_state *co
 static void step_chosen(const attention *a, const step_keys *s, query_state *const queries[], int n,
                         int64_t step) {
     switch (n) {
-    case 4: step_tile(a, s, queries, 4, step); break;
-    case 3: step_tile(a, s, queries, 3, step); break;
+    case 4:
+        if (MAX_TILE_QUERIES >= 4) step_tile(a, s, queries, 4, step);
+        break;
+    case 3:
+        if (MAX_TILE_QUERIES >= 3) step_tile(a, s, queries, 3, step);
+        break;
     case 2: step_tile(a, s, queries, 2, step); break;
     case 1: step_tile(a, s, queries, 1, step); break;
     default: break;

@@ -11,6 +11,9 @@
 #define WK_SIMD_LINEAR_EXACT_H
 
 #include "backend/cpu/simd/linear_groups.h"
+
+enum { PANEL_IS_EXACT = 1 };
+
 #include "backend/cpu/simd/linear_panel.h"
 
 enum {

@@ -7,7 +7,10 @@
  * changes a bit. The including file defines what linear_bytes.h asks for, of which
  *
  *   FAST_COLUMNS   of a tile with one panel; an even number
- *   FAST_PANELS    of a tile with one column: as many streams from memory */
+ *   FAST_PANELS    of a tile with one column: as many streams from memory
+ *   FAST_SHARES    whether code is to be small rather than the fastest there is for every layout:
+ *                  all have the same tiles, over unpacked blocks, and a few one for a single column
+ */
 #ifndef WK_SIMD_LINEAR_FAST_H
 #define WK_SIMD_LINEAR_FAST_H
 
@@ -37,7 +40,7 @@ static int64_t packed_rows(const wk_op *op) {
 static void pack_row(const linear_operands *a, int64_t row, fast_block *packed) {
     const bool is_shared = a->u > 1 && a->x.step == 0;
     const float *const x = linear_at(a, &a->x, is_shared ? row * a->u : row);
-    const float fine_above = quant_fine_above(x, a->k);
+    const float fine_above = FAST_PLANES > 1 ? quant_fine_above(x, a->k) : 0;
     for (int64_t b = 0; b < a->k / QUANT_BLOCK; b++)
         pack_block(x + b * QUANT_BLOCK, fine_above, packed + row * (a->k / QUANT_BLOCK) + b);
 }
@@ -69,7 +72,7 @@ WK_INLINE void run_tile(const tile_form f, const void *const panel[], int64_t n_
         const fast_block *block[FAST_COLUMNS];
         for (int p = 0; p < f.panels; p++) at[p] = form_block(f, panel[p], b);
         for (int c = 0; c < f.width; c++) block[c] = x[c] + b;
-        if (f.width == 1 && f.panels == 1)
+        if (f.width == 1 && f.panels == 1 && !f.is_unpacked)
             for (int i = 0; i < wk_panel_block_bytes(f.layout); i += 64)
                 wk_prefetch(at[0].scales + PREFETCH_BYTES + i);
         add_block(f, at, block, total);
@@ -117,9 +120,15 @@ typedef struct fast_group {
     int64_t n_blocks;               /* of a panel */
 } fast_group;
 
+/* Layouts that a single column reads directly even where code is to be small. */
+WK_INLINE bool is_direct(const wk_layout layout) {
+    return !is_slow(layout) || layout == WK_LAYOUT_PANEL_Q6_K;
+}
+
 /* Whether full tiles read unpacked blocks: where there are any, for narrower ones it does not pay.
  */
 WK_INLINE bool has_unpacked(const wk_layout layout, int64_t m) {
+    if (FAST_SHARES) return m > 1 || !is_direct(layout);
     return is_slow(layout) && m > FAST_COLUMNS / 2;
 }
 
@@ -138,20 +147,37 @@ WK_INLINE void run_tiles(const linear_operands *a, const tile_form f, const fast
     }
 }
 
+/* What all layouts have in common. */
+static void run_shared(const linear_operands *a, wk_layout layout, const fast_group *g,
+                       const fast_columns *columns) {
+    if (columns->n == 1) {
+        run_tiles(a, tile_form_of(layout, 1, 1, true), g, columns);
+    } else {
+        run_tiles(a, tile_form_of(layout, 1, FAST_COLUMNS, true), g, columns);
+    }
+}
+
+WK_INLINE void run_columns(const linear_operands *a, const wk_layout layout, const fast_group *g,
+                           const fast_columns *columns) {
+    if (FAST_SHARES && has_unpacked(layout, a->m)) {
+        run_shared(a, layout, g, columns);
+    } else if (FAST_SHARES || (columns->n == 1 && a->panel_bytes < LONG_PANEL)) {
+        run_tiles(a, tile_form_of(layout, 1, 1, false), g, columns);
+    } else if (columns->n == 1) {
+        run_tiles(a, tile_form_of(layout, FAST_PANELS, 1, false), g, columns);
+    } else if (columns->n <= FAST_COLUMNS / 2) {
+        run_tiles(a, tile_form_of(layout, 1, FAST_COLUMNS / 2, false), g, columns);
+    } else {
+        run_tiles(a, tile_form_of(layout, 1, FAST_COLUMNS, is_slow(layout)), g, columns);
+    }
+}
+
 WK_INLINE void run_group(const linear_operands *a, const wk_layout layout, const fast_group *g,
                          const fast_block *packed) {
     for (int64_t t = 0; t * FAST_COLUMNS < a->m; t++) {
         fast_columns columns;
         find_columns(a, packed, t, &columns);
-        if (columns.n == 1 && a->panel_bytes < LONG_PANEL) {
-            run_tiles(a, (tile_form){layout, 1, 1, false}, g, &columns);
-        } else if (columns.n == 1) {
-            run_tiles(a, (tile_form){layout, FAST_PANELS, 1, false}, g, &columns);
-        } else if (columns.n <= FAST_COLUMNS / 2) {
-            run_tiles(a, (tile_form){layout, 1, FAST_COLUMNS / 2, false}, g, &columns);
-        } else {
-            run_tiles(a, (tile_form){layout, 1, FAST_COLUMNS, is_slow(layout)}, g, &columns);
-        }
+        run_columns(a, layout, g, &columns);
     }
 }
 
@@ -168,6 +194,7 @@ WK_INLINE void unpack_panels(const wk_layout layout, const fast_group *g, int64_
 /* Panels of a group. */
 WK_INLINE int64_t group_panels(const wk_layout layout, int64_t m, int64_t k) {
     if (!has_unpacked(layout, m)) return GROUP_PANELS;
+    if (FAST_SHARES) return 1;
     const int64_t bytes = k / QUANT_BLOCK * (int64_t)sizeof(unpacked_block);
     const int64_t panels = GROUP_BYTES / (bytes + 1); /* k may be 0 */
     return panels < 1 ? 1 : panels < GROUP_PANELS ? panels : GROUP_PANELS;

@@ -1,5 +1,7 @@
 /* simd/linear_panel.h: reads the blocks of panels of quants (quant/panel.h), over linear_simd_*.h.
- * The layout is always a constant, so that of each function only what it needs is left. */
+ * The layout is always a constant, so that of each function only what it needs is left. The
+ * including file defines PANEL_IS_EXACT: whether a scale that is NaN must stay one, or may become
+ * infinite. */
 #ifndef WK_SIMD_LINEAR_PANEL_H
 #define WK_SIMD_LINEAR_PANEL_H
 
@@ -27,7 +29,10 @@ WK_INLINE panel_block block_find(const wk_layout layout, const uint8_t *panel, i
                          scales + wk_panel_scale_bytes(layout)};
 }
 
-WK_INLINE v16 load_f16(const uint8_t *p) { return v16_load_f16((const uint16_t *)(const void *)p); }
+WK_INLINE v16 load_f16(const uint8_t *p) {
+    const uint16_t *const halves = (const uint16_t *)(const void *)p;
+    return PANEL_IS_EXACT ? v16_load_f16(halves) : v16_load_f16_number(halves);
+}
 WK_INLINE v16 load_bf16(const uint8_t *p) {
     return v16_load_bf16((const uint16_t *)(const void *)p);
 }

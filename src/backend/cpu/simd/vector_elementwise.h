@@ -42,7 +42,7 @@ WK_INLINE v16 v16_hard_sigmoid(v16 x) {
 WK_INLINE v16 v16_affine(v16 x, const unary_parameters *p) {
     const v16 more = v16_fma(x, v16_set(p->a_low), v16_set(p->b_low));
     const m16 is_finite = v16_less(v16_abs(x), v16_set(INFINITY));
-    const v16 value = v16_fma(x, v16_set(p->a), v16_set(p->b));
+    const v16 value = v16_fma_once(x, v16_set(p->a), v16_set(p->b)); /* they may cancel */
     return v16_add(value, v16_select(is_finite, more, v16_zero()));
 }
 

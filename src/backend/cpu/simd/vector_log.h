@@ -40,7 +40,7 @@ WK_INLINE v16_pair v16_log_pair(v16 x) {
     const v16 inverse = v16_div(v16_set(1), sum);
     const v16 s = v16_mul(f, inverse);
     /* What s lacks: (f - s (sum + sum_low)) / sum. */
-    const v16 rest = v16_sub(v16_fma(v16_negate(s), sum, f), v16_mul(s, sum_low));
+    const v16 rest = v16_sub(v16_fma_once(v16_negate(s), sum, f), v16_mul(s, sum_low));
     const v16 s_low = v16_mul(rest, inverse), z = v16_mul(s, s);
     v16 p = v16_set(2.0F / 11);
     p = v16_fma(p, z, v16_set(2.0F / 9));
@@ -97,7 +97,7 @@ WK_INLINE v16_pair v16_pow_exponent(v16 x, v16 y, v16 y_low) {
     const v16 finite = v16_select(v16_less(size, v16_set(INFINITY)), l.high, size);
     const v16 log_size = v16_select(v16_equal(size, v16_zero()), v16_set(-INFINITY), finite);
     const v16 product = v16_mul(y, log_size);
-    const v16 rest = v16_fma(y, log_size, v16_negate(product));
+    const v16 rest = v16_fma_once(y, log_size, v16_negate(product));
     const v16 low = v16_add(rest, v16_fma(y, l.low, v16_mul(y_low, log_size)));
     const m16 is_bounded = v16_less(v16_abs(product), v16_set(110));
     const m16 is_one = v16_equal(size, v16_set(1)); /* also to an infinite power */

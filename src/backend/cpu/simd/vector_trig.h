@@ -15,9 +15,9 @@ static const float trig_bound = 65536;
 WK_INLINE v16 v16_sine(v16 x, float quarter) {
     /* Adding 0 turns -0 into 0, so that the sine of -0 is -0. */
     const v16 n = v16_add(v16_round(v16_mul(x, v16_set(0.636619772F))), v16_zero());
-    v16 r = v16_fma(n, v16_set(-1.57079637F), x);
-    r = v16_fma(n, v16_set(4.37113883e-8F), r);
-    r = v16_fma(n, v16_set(1.71512451e-15F), r);
+    v16 r = v16_fma_once(n, v16_set(-1.57079637F), x);
+    r = v16_fma_once(n, v16_set(4.37113883e-8F), r);
+    r = v16_fma_once(n, v16_set(1.71512451e-15F), r);
     const v16 z = v16_mul(r, r);
     v16 sine = v16_set(1.0F / 362880);
     sine = v16_fma(sine, z, v16_set(-1.0F / 5040));
@@ -95,7 +95,7 @@ WK_INLINE v16 v16_erf(v16 x) {
 WK_INLINE v16 v16_gelu_erf(v16 x) {
     const v16 size = v16_min(v16_set(15), v16_abs(x)); /* NaN stays */
     const v16 half = v16_mul(size, v16_set(0.5F)), high = v16_mul(half, size);
-    const v16 low = v16_fma(half, size, v16_negate(high));
+    const v16 low = v16_fma_once(half, size, v16_negate(high));
     const v16 gauss = v16_exp_pair(v16_negate(high), v16_negate(low));
     const v16 z = v16_mul(size, v16_set(0.707106781F));
     const v16 tail = v16_mul(v16_set(0.5F), v16_mul(gauss, v16_erfc_factor(z)));

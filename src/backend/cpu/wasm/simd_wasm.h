@@ -1,5 +1,5 @@
 /* wasm/simd_wasm.h: 16 floats as four registers of WebAssembly's SIMD; the functions of
- * x86/simd_avx2.h. There is no fused multiply-add: v16_fma rounds twice. */
+ * x86/simd_avx2.h. There is no fused multiply-add: v16_fma rounds twice, v16_fma_once is slow. */
 #ifndef WK_WASM_SIMD_WASM_H
 #define WK_WASM_SIMD_WASM_H
 
@@ -16,9 +16,10 @@ enum {
     TILE_PANELS = 1,
     TILE_COLUMNS = 3,
     TILE_COLUMNS_SMALL = 2,
-    ATTENTION_QUERIES = 1, /* register tile of attention: so many queries by 64 keys */
-    DECODE_PANELS = 1,     /* panels in flight with one column, to hide the latency of the sums */
-    SIMD_PARTS = 4,        /* registers of 16 floats or of 16 rows of bytes */
+    ATTENTION_SUMS = 2,   /* register tile of attention, of 16 floats */
+    ATTENTION_WIDENS = 1, /* whether halves become floats once for all queries of a step */
+    DECODE_PANELS = 1,    /* panels in flight with one column, to hide the latency of the sums */
+    SIMD_PARTS = 4,       /* registers of 16 floats or of 16 rows of bytes */
 };
 
 typedef struct v16 { /* 16 floats */
@@ -101,6 +102,24 @@ WK_INLINE v16 v16_max(v16 a, v16 b) {
     return a;
 }
 WK_INLINE v16 v16_fma(v16 a, v16 b, v16 c) { return v16_add(v16_mul(a, b), c); }
+/* The first two lanes, by float64, where the product is exact. */
+WK_INLINE v128_t simd_fma_wide(v128_t a, v128_t b, v128_t c) {
+    const v128_t product =
+        wasm_f64x2_mul(wasm_f64x2_promote_low_f32x4(a), wasm_f64x2_promote_low_f32x4(b));
+    const v128_t sum = wasm_f64x2_add(product, wasm_f64x2_promote_low_f32x4(c));
+    return wasm_f32x4_demote_f64x2_zero(sum);
+}
+WK_INLINE v128_t simd_upper(v128_t a) { return wasm_i32x4_shuffle(a, a, 2, 3, 2, 3); }
+/* v16_fma as other instruction sets have it, for where the product must not be rounded. */
+WK_INLINE v16 v16_fma_once(v16 a, v16 b, v16 c) {
+    for (int i = 0; i < SIMD_PARTS; i++) {
+        const v128_t x = a.part[i], y = b.part[i], z = c.part[i];
+        const v128_t low = simd_fma_wide(x, y, z);
+        const v128_t high = simd_fma_wide(simd_upper(x), simd_upper(y), simd_upper(z));
+        c.part[i] = wasm_i64x2_shuffle(low, high, 0, 2);
+    }
+    return c;
+}
 WK_INLINE v16 v16_abs(v16 a) {
     for (int i = 0; i < SIMD_PARTS; i++) a.part[i] = wasm_f32x4_abs(a.part[i]);
     return a;
@@ -124,24 +143,25 @@ WK_INLINE void v16_store_int(int32_t *p, v16 a) {
     for (int i = 0; i < SIMD_PARTS; i++) wasm_v128_store(p + 4 * i, simd_to_int(a.part[i]));
 }
 
-/* Exponent and fraction moved to their places make a number 2^112 times too small, whether it is
- * subnormal or not; infinity and NaN would become 2^16 and more. */
-WK_INLINE v128_t simd_of_f16(v128_t half) { /* in words */
-    const v128_t sign = wasm_i32x4_shl(wasm_v128_and(half, wasm_i32x4_splat(0x8000)), 16);
-    const v128_t moved = wasm_i32x4_shl(wasm_v128_and(half, wasm_i32x4_splat(0x7FFF)), 13);
-    const v128_t size = wasm_f32x4_mul(moved, wasm_f32x4_splat(0x1p112F));
-    const v128_t is_beyond = wasm_f32x4_ge(size, wasm_f32x4_splat(65536));
-    const v128_t beyond = wasm_v128_and(is_beyond, wasm_i32x4_splat(0x7F800000));
-    return wasm_v128_or(wasm_v128_or(size, beyond), sign);
+/* Exponent and fraction of words whose upper halves repeat the sign, moved to their places: a
+ * number 2^112 times too small, whether it is subnormal or not. */
+WK_INLINE v128_t simd_move_f16(v128_t half) {
+    return wasm_v128_and(wasm_i32x4_shl(half, 13), wasm_i32x4_splat((int32_t)0x8FFFE000));
 }
-WK_INLINE v128_t simd_load_f16(const uint16_t *p) { return simd_of_f16(wasm_u32x4_load16x4(p)); }
+/* Infinity and NaN would become 2^16 and more. */
+WK_INLINE v128_t simd_of_f16(v128_t half) {
+    const v128_t value = wasm_f32x4_mul(simd_move_f16(half), wasm_f32x4_splat(0x1p112F));
+    const v128_t is_beyond = wasm_f32x4_ge(wasm_f32x4_abs(value), wasm_f32x4_splat(65536));
+    return wasm_v128_or(value, wasm_v128_and(is_beyond, wasm_i32x4_splat(0x7F800000)));
+}
+WK_INLINE v128_t simd_load_f16(const uint16_t *p) { return simd_of_f16(wasm_i32x4_load16x4(p)); }
 WK_INLINE v16 v16_load_f16(const uint16_t *p) {
     return v16_of(simd_load_f16(p), simd_load_f16(p + 4), simd_load_f16(p + 8),
                   simd_load_f16(p + 12));
 }
 /* 16 times the same half. */
 WK_INLINE v16 v16_set_f16(uint16_t a) {
-    const v128_t all = simd_of_f16(wasm_u32x4_splat(a));
+    const v128_t all = simd_of_f16(wasm_i32x4_splat((int16_t)a));
     return v16_of(all, all, all, all);
 }
 /* In the low halves of the words. */
@@ -229,7 +249,7 @@ WK_INLINE v16 v16_swap_pairs(v16 a) {
 WK_INLINE float v16_sum(v16 a) {
     const v128_t four =
         wasm_f32x4_add(wasm_f32x4_add(a.part[0], a.part[2]), wasm_f32x4_add(a.part[1], a.part[3]));
-    const v128_t two = wasm_f32x4_add(four, wasm_i32x4_shuffle(four, four, 2, 3, 2, 3));
+    const v128_t two = wasm_f32x4_add(four, simd_upper(four));
     return wasm_f32x4_extract_lane(two, 0) + wasm_f32x4_extract_lane(two, 1);
 }
 
@@ -244,7 +264,7 @@ WK_INLINE wide_sums wide_zero(void) {
 }
 WK_INLINE void wide_add(wide_sums *sums, v16 a) {
     for (int i = 0; i < SIMD_PARTS; i++) {
-        const v128_t upper = wasm_i32x4_shuffle(a.part[i], a.part[i], 2, 3, 2, 3);
+        const v128_t upper = simd_upper(a.part[i]);
         sums->low[i] = wasm_f64x2_add(sums->low[i], wasm_f64x2_promote_low_f32x4(a.part[i]));
         sums->high[i] = wasm_f64x2_add(sums->high[i], wasm_f64x2_promote_low_f32x4(upper));
     }
@@ -275,7 +295,9 @@ WK_INLINE b64 b64_low_halves(b64 a) {
     return a;
 }
 WK_INLINE b64 b64_high_halves(b64 a) {
-    for (int i = 0; i < SIMD_PARTS; i++) a.part[i] = wasm_u8x16_shr(a.part[i], 4);
+    const v128_t low = wasm_i8x16_splat(15); /* x86 has no shifts of bytes */
+    for (int i = 0; i < SIMD_PARTS; i++)
+        a.part[i] = wasm_v128_and(wasm_u16x8_shr(a.part[i], 4), low);
     return a;
 }
 /* Byte i of every row, minus bias, exactly. */

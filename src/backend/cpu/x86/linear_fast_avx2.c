@@ -37,6 +37,8 @@ WK_INLINE w16 w16_dot(w16 sum, b64 quants, w16 x, const bool is_wide) {
     return w16_add(sum, (w16){dot_narrow(quants.low, x.low), dot_narrow(quants.high, x.high)});
 }
 
+#include "backend/cpu/simd/linear_words.h"
+
 #include "backend/cpu/simd/linear_fast.h"
 
 #define KERNEL(layout, type) FAST_KERNEL(type, avx2, SIMD_NEEDS)

@@ -19,6 +19,8 @@ WK_INLINE w16 w16_times_step(w16 sum) { return _mm512_slli_epi32(sum, 7); }
 WK_INLINE w16 w16_add(w16 a, w16 b) { return _mm512_add_epi32(a, b); }
 WK_INLINE v16 w16_float(w16 sum) { return _mm512_cvtepi32_ps(sum); }
 
+#include "backend/cpu/simd/linear_words.h"
+
 #include "backend/cpu/simd/linear_fast.h"
 
 #define KERNEL(layout, type) FAST_KERNEL(type, avx512, SIMD_NEEDS)

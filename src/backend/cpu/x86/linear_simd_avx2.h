@@ -16,6 +16,7 @@ WK_INLINE void b64_store(uint8_t *p, b64 a) {
 }
 
 /* 16 numbers of 16 or 8 bits. */
+WK_INLINE v16 v16_load_f16_number(const uint16_t *p) { return v16_load_f16(p); }
 WK_INLINE v16 v16_load_bf16(const uint16_t *p) {
     return v16_of(simd_load_bf16(p), simd_load_bf16(p + 8));
 }

@@ -9,6 +9,7 @@
 WK_INLINE void b64_store(uint8_t *p, b64 a) { _mm512_storeu_si512(p, a); }
 
 /* 16 numbers of 16 or 8 bits. */
+WK_INLINE v16 v16_load_f16_number(const uint16_t *p) { return v16_load_f16(p); }
 WK_INLINE v16 v16_load_bf16(const uint16_t *p) {
     const __m256i halves = _mm256_loadu_si256((const __m256i *)(const void *)p);
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));

@@ -14,8 +14,9 @@ enum {
     TILE_PANELS = 1,
     TILE_COLUMNS = 6,
     TILE_COLUMNS_SMALL = 2,
-    ATTENTION_QUERIES = 1, /* register tile of attention: so many queries by 64 keys */
-    DECODE_PANELS = 2,     /* panels in flight with one column, to hide the latency of the sums */
+    ATTENTION_SUMS = 4,   /* register tile of attention, of 16 floats */
+    ATTENTION_WIDENS = 0, /* whether halves become floats once for all queries of a step */
+    DECODE_PANELS = 2,    /* panels in flight with one column, to hide the latency of the sums */
 };
 
 typedef struct v16 { /* 16 floats */
@@ -89,6 +90,7 @@ WK_INLINE v16 v16_max(v16 a, v16 b) {
 WK_INLINE v16 v16_fma(v16 a, v16 b, v16 c) {
     return v16_of(_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high));
 }
+WK_INLINE v16 v16_fma_once(v16 a, v16 b, v16 c) { return v16_fma(a, b, c); }
 WK_INLINE v16 v16_abs(v16 a) {
     const __m256 sign = _mm256_set1_ps(-0.0F);
     return v16_of(_mm256_andnot_ps(sign, a.low), _mm256_andnot_ps(sign, a.high));

@@ -15,8 +15,9 @@ enum {
     TILE_PANELS = 2,
     TILE_COLUMNS = 12,
     TILE_COLUMNS_SMALL = 4,
-    ATTENTION_QUERIES = 4, /* register tile of attention: so many queries by 64 keys */
-    DECODE_PANELS = 4,     /* panels in flight with one column, to hide the latency of the sums */
+    ATTENTION_SUMS = 16,  /* register tile of attention, of 16 floats */
+    ATTENTION_WIDENS = 0, /* whether halves become floats once for all queries of a step */
+    DECODE_PANELS = 4,    /* panels in flight with one column, to hide the latency of the sums */
 };
 
 typedef __m512 v16;  /* 16 floats */
@@ -61,6 +62,7 @@ WK_INLINE v16 v16_mul(v16 a, v16 b) { return _mm512_mul_ps(a, b); }
 WK_INLINE v16 v16_div(v16 a, v16 b) { return _mm512_div_ps(a, b); }
 WK_INLINE v16 v16_max(v16 a, v16 b) { return _mm512_max_ps(a, b); }
 WK_INLINE v16 v16_fma(v16 a, v16 b, v16 c) { return _mm512_fmadd_ps(a, b, c); }
+WK_INLINE v16 v16_fma_once(v16 a, v16 b, v16 c) { return v16_fma(a, b, c); }
 WK_INLINE v16 v16_abs(v16 a) { return _mm512_abs_ps(a); }
 WK_INLINE v16 v16_round(v16 a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
