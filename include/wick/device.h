@@ -193,6 +193,15 @@ WICK_API uint64_t wick_device_seed(const wick_device *device);
 
 /* Computes what is queued, at most one slice of time; WICK_PENDING: there is more. */
 WICK_API wick_status wick_poll(wick_device *device);
+/* Gives the device what is queued, without waiting for it to be computed. WICK_PENDING: an
+ * operation waits for the CPU (a fallback), or a kernel is being compiled. Where nothing can be
+ * waited for (a page) tensors are written, and operations given in large numbers, after this gave
+ * WICK_OK. */
+WICK_API wick_status wick_flush(wick_device *device);
+/* Brings a device back that was lost (WICK_ERR_DEVICE_LOST), as loading a model and the steps of
+ * sessions do by themselves. WICK_PENDING: call again. WICK_OK: it is there; tensors of before the
+ * loss must be made again. WICK_ERR_DEVICE_LOST: given up. Never blocks. */
+WICK_API wick_status wick_device_recover(wick_device *device);
 /* For loops around calls that gave WICK_PENDING or WICK_EVENT_PENDING: returns when the device may
  * have got on, after about a millisecond at the latest; at once where polling computes, as on the
  * CPU. Native only. */

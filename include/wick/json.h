@@ -37,7 +37,8 @@ WICK_API const wick_json *wick_json_next(const wick_json *item);
 /* Of a string, or the key of a member: UTF-8, terminated; it may hold zero bytes. NULL: neither. */
 WICK_API const char *wick_json_text(const wick_json *value, size_t *size);
 WICK_API const char *wick_json_key(const wick_json *member, size_t *size);
-/* A whole number from 0 on. False: it is none. */
+/* Any number; a whole number from 0 on. False: it is none. */
+WICK_API bool wick_json_get_number(const wick_json *value, double *number);
 WICK_API bool wick_json_get_whole(const wick_json *value, uint64_t *number);
 /* true alone is true. */
 WICK_API bool wick_json_is_true(const wick_json *value);

@@ -129,11 +129,11 @@ WICK_API wick_status wick_read_scalar(wick_tensor *tensor, double *value);
 WICK_API wick_status wick_read_text(wick_tensor *tensor, char *text, size_t capacity,
                                     size_t *length);
 
-/* The same without blocking, but that start waits for the kernels of operations before it that
- * still compile: start, wick_read_poll until it is not WICK_PENDING, finish copies into
+/* The same without blocking, but that natively start waits for the kernels of operations before it
+ * that still compile: start, wick_read_poll until it is not WICK_PENDING, finish copies into
  * data and frees the reading, whatever its result. What is read is what the tensor holds at the
- * start, but where an operation before it still waits for the CPU (a fallback): then at the poll
- * that finds it done. data NULL gives the read up
+ * start, but where wick_flush would give WICK_PENDING: then at the poll that finds it would not.
+ * data NULL gives the read up
  * (WICK_ERR_CANCELLED). */
 typedef struct wick_reading wick_reading;
 WICK_API wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading);

@@ -387,6 +387,8 @@ struct wk_backend {
     /* NULL: this op cannot run here as it is. Looks at code, parameters, dtypes, layouts, shapes
      * and strides only, so an op whose buffers do not exist yet can be asked for. */
     const wk_kernel *(*find_kernel)(const wk_backend_device *dev, const wk_op *op);
+    /* WICK_PENDING, in a page alone, as from read_start: it had to wait for a compiler, nothing is
+     * done. */
     wick_status (*encode)(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
                           wick_error *err);
     /* Optional, both. Begins to compile what encode of this op will need; its buffers may be places

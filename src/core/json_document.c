@@ -71,6 +71,12 @@ const char *wick_json_key(const wick_json *member, size_t *size) {
     return text_of(member != NULL ? &member->key : NULL, size);
 }
 
+bool wick_json_get_number(const wick_json *value, double *number) {
+    if (value == NULL || value->kind != WK_JSON_NUMBER) return false;
+    *number = value->number;
+    return true;
+}
+
 bool wick_json_get_whole(const wick_json *value, uint64_t *number) {
     const bool is_whole =
         value != NULL && value->kind == WK_JSON_NUMBER && value->is_integer && value->integer >= 0;

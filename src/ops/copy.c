@@ -114,7 +114,7 @@ wick_tensor *wick_cat(wick_tensor *const *x, size_t count, int dim) {
 static bool stack_shape(wick_tensor *const *x, size_t count, int dim, int *out_dim,
                         wick_shape *out) {
     const wick_shape part = wk_tensor_shape_of(x[0]);
-    if (part.rank == WICK_MAX_RANK || count > INT64_MAX) {
+    if (part.rank == WICK_MAX_RANK || (uint64_t)count > INT64_MAX) {
         wk_device_fail(x[0]->device, WICK_ERR_SHAPE, "stack: the rank cannot exceed %d",
                        WICK_MAX_RANK);
         return false;

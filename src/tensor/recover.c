@@ -220,3 +220,10 @@ wick_status wk_device_recover(wick_device *device) {
 }
 
 void wk_device_settle(wick_device *device) { device->recovery.n_attempts = 0; }
+
+wick_status wick_device_recover(wick_device *device) {
+    if (!device) return WICK_ERR_ARGUMENT;
+    const wick_status status = wk_device_recover(device);
+    if (status == WICK_OK) wk_device_settle(device);
+    return status;
+}

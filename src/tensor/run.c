@@ -127,6 +127,7 @@ static wick_status encode_head(wick_device *device, const wk_kernel *kernel) {
     const wk_op *const op = queue_at(&device->queue, 0);
     wick_error failure = {.status = WICK_OK};
     const wick_status status = device->backend->encode(device->handle, kernel, op, &failure);
+    if (status == WICK_PENDING) return WICK_PENDING;
     /* The operands are too large to be bound, and the op cannot be cut into pieces. */
     if (status == WICK_ERR_UNSUPPORTED && may_begin_again(device, op))
         return shadow_head(device, NULL);
@@ -180,6 +181,12 @@ wick_status wk_run_to_end(wick_device *device) {
     wick_status status;
     while ((status = wk_run(device)) == WICK_PENDING) wick_pause(device);
     return status;
+}
+
+wick_status wick_flush(wick_device *device) {
+    if (!device) return WICK_ERR_ARGUMENT;
+    WK_TRY(wk_run(device));
+    return wk_device_compiled(device);
 }
 
 wick_status wick_poll(wick_device *device) {

@@ -33,7 +33,7 @@ struct wk_shadow {
     operand operands[WK_MAX_OPERANDS];
     wk_backend_device *cpu;
     void *result; /* of the device, for comparison */
-    uint64_t result_size;
+    size_t result_size;
 };
 
 static const wk_backend *cpu_backend(void) { return wk_backend_get(WICK_BACKEND_CPU); }
@@ -195,7 +195,7 @@ static wick_status compare(wick_device *device, const wk_shadow *s, int i) {
 
 static wick_status compare_results(wick_device *device, wk_shadow *s) {
     for (; s->at < s->op.n_dst; s->at++) {
-        const uint64_t size = s->operands[s->at].size;
+        const size_t size = (size_t)s->operands[s->at].size; /* of a copy in memory, too */
         if (size == 0) continue;
         if (!s->result) {
             s->result = wk_alloc(&device->heap, size);
@@ -215,6 +215,7 @@ static wick_status step(wick_device *device, wk_shadow *s) {
     case READ_OPERANDS: WK_TRY(read_operands(device, s)); return WICK_PENDING;
     case COMPUTE:
         WK_TRY(cpu_backend()->poll(s->cpu, s->ticket, &device->error));
+        WK_TRY(wk_device_compiled(device)); /* an upload may submit what is recorded */
         if (!s->kernel) return upload_results(device, s);
         s->phase = RUN_ON_DEVICE;
         return WICK_PENDING;

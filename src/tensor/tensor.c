@@ -142,5 +142,5 @@ size_t wick_tensor_bytes(const wick_tensor *tensor) {
     uint64_t bytes = 0;
     if (!tensor) return 0;
     (void)wk_dtype_bytes(tensor->view.dtype, wk_view_count(&tensor->view), &bytes);
-    return (size_t)bytes;
+    return bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX; /* of 32 bits: no memory is as large */
 }

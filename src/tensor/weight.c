@@ -63,7 +63,9 @@ uint64_t wk_weight_room(const wick_device *device, const wk_weight_desc *desc, b
 
 wick_status wk_weight_store_make(wick_device *device, uint64_t bytes, wk_weight_store *out) {
     *out = (wk_weight_store){.device = device};
-    return bytes > 0 && device->backend->joins_weights ? wk_buffer_new(device, bytes, 0, &out->buf)
+    /* No object is larger than PTRDIFF_MAX, 2 GiB in WebAssembly; some of it is for the heap. */
+    const bool is_object = bytes > 0 && bytes <= PTRDIFF_MAX / 2;
+    return is_object && device->backend->joins_weights ? wk_buffer_new(device, bytes, 0, &out->buf)
                                                        : WICK_OK;
 }
 

@@ -131,12 +131,14 @@ wick_status wk_cache_poll(wk_backend_device *dev) {
     return WICK_OK;
 }
 
-void wk_cache_wait(wk_backend_device *dev, size_t n) {
+bool wk_cache_wait(wk_backend_device *dev, size_t n) {
     wk_webgpu_cache *const cache = &dev->cache;
-    if (cache->n_finished >= n) return;
+    if (cache->n_finished >= n) return true;
     const uint64_t begun = wk_clock_ns();
-    while (wk_cache_poll(dev) == WICK_PENDING && cache->n_finished < n) wk_gpu_pause(dev->gpu);
+    while (wk_cache_poll(dev) == WICK_PENDING && cache->n_finished < n)
+        if (!wk_gpu_pause(dev->gpu)) break;
     cache->wait_ns += wk_clock_ns() - begun;
+    return cache->n_finished >= n;
 }
 
 void wk_cache_stats(const wk_backend_device *dev, wk_backend_stats *stats) {

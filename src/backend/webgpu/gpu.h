@@ -1,6 +1,6 @@
 /* backend/webgpu/gpu.h: all that Wick needs of WebGPU (W3C, 2026): objects, buffers written and
- * mapped, and arrays of commands. gpu_native.c gives it by a library loaded at run time; in a page
- * gpu_web.c will.
+ * mapped, and arrays of commands. gpu_native.c gives it by a library loaded at run time,
+ * gpu_web.c by the page around a wasm module.
  *
  * Nothing here blocks but wk_gpu_pause and wk_gpu_close. A mistake in a call does not end the
  * process: it becomes the device's failure (wk_gpu_poll). One thread at a time. */
@@ -136,8 +136,9 @@ wick_status wk_gpu_timestamps(wk_gpu *gpu, uint32_t n, wk_gpu_buffer *to, wick_e
  * WICK_ERR_DEVICE_LOST: the device is gone, for good. WICK_ERR_DEVICE: a call was wrong,
  * WICK_ERR_OUT_OF_MEMORY: memory was missing after all; told once. */
 wick_status wk_gpu_poll(wk_gpu *gpu, uint64_t *done, wick_error *err);
-/* Until something may have happened, at most about a millisecond. Native only. */
-void wk_gpu_pause(wk_gpu *gpu);
+/* Until something may have happened, at most about a millisecond. False: nothing happens while this
+ * thread waits, as in a page. */
+bool wk_gpu_pause(wk_gpu *gpu);
 /* For tests: as if the driver had taken the device away. False: the library cannot. */
 bool wk_gpu_lose(wk_gpu *gpu);
 

@@ -286,15 +286,16 @@ wick_status wk_gpu_poll(wk_gpu *gpu, uint64_t *done, wick_error *err) {
     return wk_fail(err, failure.status, "%s", failure.message);
 }
 
-void wk_gpu_pause(wk_gpu *gpu) {
+bool wk_gpu_pause(wk_gpu *gpu) {
     const wk_gpu_library *const library = &gpu->library;
     if (!library->quirks->has_wait_any || gpu->newest.id == 0) {
         wk_sleep_us(50);
-        return;
+        return true;
     }
     WGPUFutureWaitInfo wait = {.future = gpu->newest};
     library->f.InstanceWaitAny(gpu->instance, 1, &wait, 1000000);
     if (wait.completed) gpu->newest.id = 0; /* others may be on their way still */
+    return true;
 }
 
 bool wk_gpu_lose(wk_gpu *gpu) {

@@ -431,7 +431,10 @@ wick_status wk_gpu_poll(wk_gpu *gpu, uint64_t *done, wick_error *err) {
     return wk_fail(err, failure.status, "%s", failure.message);
 }
 
-void wk_gpu_pause(wk_gpu *gpu) { (void)gpu; }
+bool wk_gpu_pause(wk_gpu *gpu) {
+    (void)gpu;
+    return false;
+}
 
 bool wk_gpu_lose(wk_gpu *gpu) {
     wk_host_gpu_lose(gpu->id);

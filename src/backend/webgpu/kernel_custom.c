@@ -150,7 +150,7 @@ static wick_status read_copy(wk_encoder *e, wk_window *window) {
 static wick_status wait_compiled(wk_encoder *e, const wk_custom *custom) {
     wick_status status;
     while ((status = wk_gpu_pipeline_poll(e->dev->gpu, custom->pipeline, e->err)) == WICK_PENDING)
-        wk_gpu_pause(e->dev->gpu);
+        if (!wk_gpu_pause(e->dev->gpu)) break;
     return status;
 }
 

@@ -149,7 +149,7 @@ static wick_status time_pipeline(wk_backend_device *dev, const wk_view views[2],
     WK_TRY(wk_dispatch_place(&e, &d));
     const double begin = now();
     WK_TRY(wk_cache_pipeline(dev, &d.program, &entry, err));
-    wk_cache_wait(dev, dev->cache.n_pipelines);
+    (void)wk_cache_wait(dev, dev->cache.n_pipelines);
     *seconds = now() - begin;
     return WICK_OK;
 }

@@ -154,6 +154,7 @@ static wick_status start(wk_backend_device *dev, const wk_buffer *buf, uint64_t 
 
 wick_status wk_webgpu_read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
                                  uint64_t size, wk_ticket *ticket, wick_error *err) {
+    if (!wk_cache_wait(dev, dev->recorder.n_pipelines)) return WICK_PENDING;
     WK_TRY(start(dev, buf, offset, size, ticket, err));
     dev->stats.n_reads++;
     dev->stats.bytes_read += size;
@@ -217,7 +218,8 @@ wick_status wk_webgpu_read_finish(wk_backend_device *dev, wk_ticket ticket, void
     for (wk_webgpu_read *part; (part = next_part(dev, ticket, &i));) {
         const unsigned char *const bytes = wk_gpu_mapped(dev->gpu, part->staging);
         if (!bytes) has_arrived = false; /* thrown away, or the device is lost */
-        if (bytes && dst) memcpy((unsigned char *)dst + part->at, bytes + part->skip, part->size);
+        if (bytes && dst)
+            memcpy((unsigned char *)dst + part->at, bytes + part->skip, (size_t)part->size);
         if (bytes) wk_gpu_unmap(dev->gpu, part->staging);
         part->ticket = 0;
         if (!bytes || part->capacity > MOST_KEPT) drop_staging(dev, part);

@@ -251,7 +251,9 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
                     .n_rows = w->n_rows,
                     .err = w->err};
     const bool is_open = w->recorder == &dev->recorder;
-    if (is_open && wk_pace_is_full(dev, estimate)) WK_TRY(wk_webgpu_flush(dev, w->err));
+    /* Between the pieces of an op that cannot be waited for, a submit becomes longer instead. */
+    if (is_open && wk_pace_is_full(dev, estimate) && wk_cache_wait(dev, dev->recorder.n_pipelines))
+        WK_TRY(wk_webgpu_flush(dev, w->err));
     const uint64_t recording = dev->recording;
     const size_t n_before = w->recorder->n_commands;
     const uint32_t n_timed = dev->profile.n_timed;

@@ -52,7 +52,7 @@ static wick_status write_bytes(wk_backend_device *dev, wk_buffer *buf, uint64_t 
                                const unsigned char *bytes, uint64_t size, wick_error *err) {
     unsigned char word[4] = {0};
     assert(size < sizeof word);
-    memcpy(word, bytes, size);
+    memcpy(word, bytes, (size_t)size);
     /* Behind a buffer's last byte its word is nobody's. */
     if (offset % 4 == 0 && offset + size == buf->size)
         return write_words(dev, buf, offset, word, sizeof word, err);
@@ -89,7 +89,7 @@ static wick_status upload_panels(wk_backend_device *dev, const wk_view *weight, 
     const uint64_t panel_bytes = (uint64_t)wk_panel_bytes(layout, k);
     int64_t panels = (int64_t)(PIECE_BYTES / panel_bytes);
     if (panels == 0) panels = 1;
-    const uint64_t size = (uint64_t)panels * panel_bytes;
+    const size_t size = (size_t)((uint64_t)panels * panel_bytes);
     unsigned char *const piece = wk_alloc_aligned(dev->heap, size);
     if (!piece) return wk_fail_memory(err, size, 0, "a piece of a weight");
     wick_status status = WICK_OK;

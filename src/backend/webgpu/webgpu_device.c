@@ -130,14 +130,18 @@ static const wk_kernel *find_kernel(const wk_backend_device *dev, const wk_op *o
 
 static wick_status encode(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
                           wick_error *err) {
-    dev->stats.n_ops++;
-    return wk_segment_encode(dev, &dev->recorder, (const wk_webgpu_kernel *)(const void *)kernel,
-                             op, err);
+    /* A full recording is submitted first: not before it is compiled. */
+    if (wk_pace_is_full(dev, 0) && !wk_cache_wait(dev, dev->recorder.n_pipelines))
+        return WICK_PENDING;
+    const wick_status status = wk_segment_encode(
+        dev, &dev->recorder, (const wk_webgpu_kernel *)(const void *)kernel, op, err);
+    if (status != WICK_PENDING) dev->stats.n_ops++;
+    return status;
 }
 
 static bool is_lost(const wk_backend_device *dev) { return dev->is_lost; }
 
-static void pause_device(wk_backend_device *dev) { wk_gpu_pause(dev->gpu); }
+static void pause_device(wk_backend_device *dev) { (void)wk_gpu_pause(dev->gpu); }
 
 bool wk_webgpu_lose(wk_backend_device *dev) { return wk_gpu_lose(dev->gpu); }
 

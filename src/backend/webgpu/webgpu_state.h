@@ -209,13 +209,22 @@ typedef struct wk_timed {
     wk_cost cost;
 } wk_timed;
 
+/* The dispatches of a submit whose times are on their way. */
+typedef struct wk_timing {
+    wk_gpu_buffer *stamps; /* two for each; NULL: not used yet */
+    wk_timed *timed;
+    uint32_t n; /* 0: free */
+} wk_timing;
+
+enum { WK_PROFILE_TIMINGS = 8 };
+
 /* Times of kernels, see profile.c. */
 typedef struct wk_profile {
-    wk_gpu_buffer *stamps;      /* NULL: off */
     wick_kernel_stats *kernels; /* [n_kernels], in the order of the device's choices */
     size_t n_kernels;
-    wk_timed *timed; /* the open recording's dispatches */
+    wk_timed *timed; /* the open recording's dispatches; NULL: off */
     uint32_t n_timed;
+    wk_timing timings[WK_PROFILE_TIMINGS];
 } wk_profile;
 
 struct wk_backend_device {
@@ -307,8 +316,8 @@ wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_program *program,
                               wk_pipeline_entry **out, wick_error *err);
 /* WICK_PENDING while some compile. A failure is told to those who need the pipeline. */
 wick_status wk_cache_poll(wk_backend_device *dev);
-/* Until the first n are compiled. Native only. */
-void wk_cache_wait(wk_backend_device *dev, size_t n);
+/* Until the first n are compiled. False: they are not, and cannot be waited for (wk_gpu_pause). */
+bool wk_cache_wait(wk_backend_device *dev, size_t n);
 void wk_cache_stats(const wk_backend_device *dev, wk_backend_stats *stats);
 /* For a command of the recorder, which has the group at least as long as it has the command. */
 wick_status wk_cache_group(wk_backend_device *dev, wk_recorder *recorder,
@@ -352,8 +361,10 @@ void wk_profile_release(wk_backend_device *dev);
 uint32_t wk_profile_dispatch(wk_backend_device *dev, const wk_webgpu_kernel *kernel);
 /* Behind the dispatches of an op. */
 void wk_profile_op(wk_backend_device *dev, const wk_webgpu_kernel *kernel, const wk_cost *cost);
-/* Behind a submit: takes its times. */
+/* Behind a submit: asks for its times. */
 wick_status wk_profile_submitted(wk_backend_device *dev, wick_error *err);
+/* Counts those that have come; false: all have. */
+bool wk_profile_look(wk_backend_device *dev);
 size_t wk_profile_get(const wk_backend_device *dev, wick_kernel_stats *out, size_t capacity);
 
 /* --- pace.c --- */
@@ -385,7 +396,7 @@ static inline void wk_webgpu_use(const wk_backend_device *dev, wk_block *block) 
 /* Bytes were handed to the implementation, which holds them until it has submitted them: waits
  * where they are too many. */
 wick_status wk_webgpu_written(wk_backend_device *dev, uint64_t size, wick_error *err);
-/* Until no more than n submits are left to run. Native only. */
+/* Until no more than n submits are left to run, where that can be waited for (wk_gpu_pause). */
 wick_status wk_webgpu_drain(wk_backend_device *dev, uint64_t n_left, wick_error *err);
 wick_status wk_webgpu_submit(wk_backend_device *dev, wk_ticket *ticket, wick_error *err);
 wick_status wk_webgpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
