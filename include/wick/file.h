@@ -62,6 +62,15 @@ typedef struct wick_file_tensor {
  * WICK_ERR_IO, WICK_ERR_FORMAT (with the byte offset and the reason), WICK_ERR_UNSUPPORTED (a
  * version, byte order or type that is not known). */
 WICK_API wick_status wick_file_open(const char *path, wick_file **file, wick_error *error);
+/* The same in steps, from any source, of which the header alone is read; the source is taken over,
+ * also on failure. poll returns WICK_PENDING until finish may be called; finish frees opening
+ * whatever its result; calling it early gives up (WICK_ERR_CANCELLED). */
+typedef struct wick_file_opening wick_file_opening;
+WICK_API wick_status wick_file_open_start(wick_source source, wick_file_opening **opening,
+                                          wick_error *error);
+WICK_API wick_status wick_file_open_poll(wick_file_opening *opening);
+WICK_API wick_status wick_file_open_finish(wick_file_opening *opening, wick_file **file,
+                                           wick_error *error);
 WICK_API void wick_file_close(wick_file *file);
 
 WICK_API uint32_t wick_file_version(const wick_file *file);
@@ -74,7 +83,8 @@ WICK_API size_t wick_file_tensor_count(const wick_file *file);
 /* In file order, one behind the other; NULL when index is out of range. */
 WICK_API const wick_file_tensor *wick_file_get_tensor(const wick_file *file, size_t index);
 /* Reads size bytes at offset, where wick_file_tensor tells what lies. WICK_ERR_IO: the file ends
- * before. */
+ * before. WICK_ERR_UNSUPPORTED: it was opened from a source that does not answer at once; what that
+ * still writes to data ends with wick_file_close. */
 WICK_API wick_status wick_file_read(wick_file *file, uint64_t offset, void *data, size_t size,
                                     wick_error *error);
 

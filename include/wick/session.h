@@ -104,13 +104,20 @@ typedef struct wick_session_desc {
  * its range; WICK_ERR_OUT_OF_MEMORY; WICK_ERR_UNSUPPORTED: an encoder generates no text. */
 WICK_API wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
                                        wick_session **session, wick_error *error);
+/* For the prompts to come: takes the sampler, max_tokens, the stop strings, special and ignore_end
+ * of desc (NULL: defaults) in place of those it was opened with; the rest of desc is not looked at.
+ * Random numbers begin anew, and the last event's text ends. WICK_ERR_STATE: a step has not ended
+ * with an event yet; as for this and other failures of opening, nothing has changed. */
+WICK_API wick_status wick_session_configure(wick_session *session, const wick_session_desc *desc,
+                                            wick_error *error);
 WICK_API void wick_session_close(wick_session *session);
 
 /* Adds to what the model reads next; special tokens in text are parsed, and at the very beginning
- * the model's own begin token is put first. Copies. WICK_ERR_STATE: there is no room for all of it
- * in the context, a step has not ended with an event yet, or the session has failed. What these
- * calls refuse changes nothing; the sentence stays with the device (wick_device_error) until it is
- * taken or the session accepts a call. */
+ * the model's own begin token is put first. Copies. Nothing to add: generation goes on, as behind
+ * any prompt. WICK_ERR_STATE: there is no room for all of it in the context, a step has not ended
+ * with an event yet, or the session has failed. What these calls refuse changes nothing; the
+ * sentence stays with the device (wick_device_error) until it is taken or the session accepts a
+ * call. */
 WICK_API wick_status wick_session_append_text(wick_session *session, const char *text);
 /* As given. WICK_ERR_INDEX: an id is not in the vocabulary. */
 WICK_API wick_status wick_session_append_tokens(wick_session *session, const uint32_t *ids,
@@ -123,6 +130,10 @@ WICK_API wick_status wick_session_sync_tokens(wick_session *session, const uint3
 /* Forgets everything, a failure and its sentence included; random numbers go on. Never blocks: what
  * is being computed is left to end in the steps that follow. */
 WICK_API void wick_session_reset(wick_session *session);
+
+/* Gives up the batch that is being computed, if one is: what was appended is not forgotten, and
+ * would be computed by the steps that follow. Never blocks, as reset. */
+WICK_API void wick_session_cancel(wick_session *session);
 
 typedef enum wick_event_kind {
     WICK_EVENT_PENDING, /* step again */
@@ -166,6 +177,11 @@ typedef struct wick_event {
 /* Never blocks; does at most one slice of work. A device that is lost is brought back meanwhile. An
  * error is final until reset; its sentence is with the model's device (wick_device_error). */
 WICK_API wick_status wick_session_step(wick_session *session, wick_event *event);
+/* Behind an event TOKEN: computes what the next token is chosen from, but does not choose it, while
+ * whoever asked for tokens reads this one. PENDING: there is more to do, by another call or by
+ * steps; OK: there is not. Until then the session takes no configure, append or sync. Never blocks;
+ * an error is the session's, as of a step. */
+WICK_API wick_status wick_session_prepare(wick_session *session);
 /* Waits for the next event that is not PENDING. Native only. */
 WICK_API wick_status wick_session_next(wick_session *session, wick_event *event);
 

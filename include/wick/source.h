@@ -42,6 +42,17 @@ WICK_API wick_status wick_source_file(const char *path, wick_source *source, wic
  * together, or their order is wrong. */
 WICK_API wick_status wick_source_files(const char *const *paths, size_t n, wick_source *source,
                                        wick_error *error);
+/* The same of sources, all parts in their order, in steps: they need not answer at once, but cannot
+ * be sequential. They are taken over, also on failure. names, what sentences call them, must stay
+ * until finish. poll returns WICK_PENDING until finish may be called; finish frees joining whatever
+ * its result; calling it early gives up (WICK_ERR_CANCELLED). */
+typedef struct wick_source_joining wick_source_joining;
+WICK_API wick_status wick_source_join_start(const wick_source *parts, const char *const *names,
+                                            size_t n, wick_source_joining **joining,
+                                            wick_error *error);
+WICK_API wick_status wick_source_join_poll(wick_source_joining *joining);
+WICK_API wick_status wick_source_join_finish(wick_source_joining *joining, wick_source *source,
+                                             wick_error *error);
 /* Memory of the caller, which must stay until close. */
 WICK_API wick_source wick_source_memory(const void *data, size_t size);
 

@@ -70,7 +70,7 @@ typedef struct wick_detokenizer {
 
 /* Feeds one token and writes the text that is complete now to buf, *size bytes, not terminated.
  * Room of wick_detokenize_bound() bytes is always enough; with less, a token that does not fit is
- * WICK_ERR_ARGUMENT and changes nothing. */
+ * WICK_ERR_ARGUMENT and changes nothing. WICK_ERR_INDEX: the vocabulary has no such token. */
 WICK_API wick_status wick_detokenize(wick_detokenizer *state, uint32_t id, char *buf,
                                      size_t capacity, size_t *size);
 /* What is still held back, as one U+FFFD: 0 or 3 bytes. */

@@ -41,6 +41,14 @@ typedef struct wick_verify_desc {
  * of its own. WICK_ERR_OUT_OF_MEMORY, WICK_ERR_DEVICE_LOST. Blocks; native only. */
 WICK_API wick_status wick_verify(wick_device *device, const wick_verify_desc *desc,
                                  wick_error *error);
+/* The same without blocking: start, poll until it is not WICK_PENDING; each poll computes a part of
+ * one case. finish frees verifying, whatever its result; before poll said that it is done it gives
+ * up (WICK_ERR_CANCELLED). desc is copied, its text too. */
+typedef struct wick_verifying wick_verifying;
+WICK_API wick_status wick_verify_start(wick_device *device, const wick_verify_desc *desc,
+                                       wick_verifying **verifying, wick_error *error);
+WICK_API wick_status wick_verify_poll(wick_verifying *verifying);
+WICK_API wick_status wick_verify_finish(wick_verifying *verifying, wick_error *error);
 
 /* What kernels are timed on. Zeros: of a model of 135 million parameters. */
 typedef struct wick_kernel_weight {

@@ -8,36 +8,117 @@
 
 struct wick_file {
     wk_heap heap;
-    wk_gguf_parser *parser;
-    const wk_gguf *gguf;
-    wick_source source; /* of files: answers at once */
+    wk_header header;
+    const wk_gguf *gguf; /* of header's parser */
+    wick_source source;
 };
+
+struct wick_file_opening {
+    wk_heap heap; /* it lies in it */
+    wick_file *file;
+    wick_status status;
+    wick_error error;
+};
+
+/* Takes the source over where it succeeds. */
+static wick_status start(const wick_source *source, wick_file **out, wick_error *err) {
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    wick_file *const made = wk_alloc_zeroed(&heap, sizeof *made);
+    if (made == NULL) return wk_fail_memory(err, sizeof *made, 0, "an open file");
+    made->heap = heap;
+    made->source = *source;
+    const wick_status status = wk_header_start(&made->heap, &made->source, &made->header, err);
+    if (status == WICK_OK) {
+        *out = made;
+        return WICK_OK;
+    }
+    made->source.close = NULL;
+    wick_file_close(made);
+    return status;
+}
+
+static wick_status poll(wick_file *file, wick_error *err) {
+    const wick_status status = wk_header_poll(&file->header, err);
+    if (status == WICK_OK) file->gguf = wk_gguf_parser_result(file->header.parser);
+    return status;
+}
 
 wick_status wick_file_open(const char *path, wick_file **file, wick_error *error) {
     if (file == NULL) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_file_open: file is NULL");
     *file = NULL;
     if (path == NULL) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_file_open: path is NULL");
 
-    wk_heap heap;
-    wk_heap_init(&heap, NULL);
-    wick_file *const made = wk_alloc_zeroed(&heap, sizeof *made);
-    if (made == NULL) return wk_fail_memory(error, sizeof *made, 0, "an open file");
-    made->heap = heap;
-    wick_status status = wick_source_files(&path, 1, &made->source, error);
-    if (status == WICK_OK)
-        status = wk_read_header(&made->heap, &made->source, &made->parser, error);
+    wick_source source;
+    wick_file *made;
+    WK_TRY(wick_source_files(&path, 1, &source, error));
+    wick_status status = start(&source, &made, error);
     if (status != WICK_OK) {
-        wick_file_close(made);
+        source.close(&source);
         return status;
     }
-    made->gguf = wk_gguf_parser_result(made->parser);
-    *file = made;
-    return WICK_OK;
+    do status = poll(made, error);
+    while (status == WICK_PENDING);
+    if (status == WICK_OK)
+        *file = made;
+    else
+        wick_file_close(made);
+    return status;
+}
+
+wick_status wick_file_open_start(wick_source source, wick_file_opening **opening,
+                                 wick_error *error) {
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    wick_status status = WICK_OK;
+    wick_file_opening *made = NULL;
+    if (opening == NULL || source.read_at == NULL || source.poll == NULL || source.close == NULL)
+        status = wk_fail(error, WICK_ERR_ARGUMENT,
+                         "wick_file_open_start: opening is NULL or the source is incomplete");
+    else if ((made = wk_alloc_zeroed(&heap, sizeof *made)) == NULL)
+        status = wk_fail_memory(error, sizeof *made, 0, "opening a file");
+    else
+        status = start(&source, &made->file, error);
+    if (opening != NULL) *opening = status == WICK_OK ? made : NULL;
+    if (status == WICK_OK) {
+        made->heap = heap;
+        made->status = WICK_PENDING;
+        return WICK_OK;
+    }
+    if (source.close != NULL) source.close(&source);
+    wk_free(&heap, made, sizeof *made);
+    return status;
+}
+
+wick_status wick_file_open_poll(wick_file_opening *opening) {
+    if (opening == NULL) return WICK_ERR_ARGUMENT;
+    if (opening->status == WICK_PENDING) opening->status = poll(opening->file, &opening->error);
+    return opening->status;
+}
+
+wick_status wick_file_open_finish(wick_file_opening *opening, wick_file **file, wick_error *error) {
+    if (file != NULL) *file = NULL;
+    if (opening == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_file_open_finish: opening is NULL");
+    wick_status status = opening->status;
+    if (status == WICK_PENDING)
+        status = wk_fail(error, WICK_ERR_CANCELLED, "the file was not opened: it was given up");
+    else if (status == WICK_OK && file == NULL)
+        status = wk_fail(error, WICK_ERR_ARGUMENT, "wick_file_open_finish: file is NULL");
+    else if (status != WICK_OK && error != NULL && error->status == WICK_OK)
+        *error = opening->error;
+    if (status == WICK_OK)
+        *file = opening->file;
+    else
+        wick_file_close(opening->file);
+    wk_heap heap = opening->heap;
+    wk_free(&heap, opening, sizeof *opening);
+    return status;
 }
 
 void wick_file_close(wick_file *file) {
     if (file == NULL) return;
-    wk_gguf_parser_free(file->parser);
+    wk_header_release(&file->header);
     if (file->source.close != NULL) file->source.close(&file->source);
     wk_heap heap = file->heap; /* the file lies in it */
     wk_free(&heap, file, sizeof *file);
@@ -50,7 +131,11 @@ wick_status wick_file_read(wick_file *file, uint64_t offset, void *data, size_t 
     wick_source *const source = &file->source;
     size_t got = 0;
     WK_TRY(source->read_at(source, offset, size, data, error));
-    WK_TRY(source->poll(source, &got, error));
+    const wick_status status = source->poll(source, &got, error);
+    if (status == WICK_PENDING)
+        return wk_fail(error, WICK_ERR_UNSUPPORTED,
+                       "wick_file_read: the file's source does not answer at once");
+    if (status != WICK_OK) return status;
     if (got == size) return WICK_OK;
     return wk_fail(error, WICK_ERR_IO,
                    "%zu bytes at %" PRIu64 " go past the end of the file at %" PRIu64, size, offset,

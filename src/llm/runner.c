@@ -349,11 +349,12 @@ static wick_status start_stage(wk_runner *runner, uint32_t stage) {
 }
 
 wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first,
-                            wk_outputs outputs) {
+                            wk_outputs outputs, bool is_short) {
     assert(!runner->is_running && n > 0 && n <= runner->max_rows);
     assert(first + n <= runner->cache.n_blocks * WK_BLOCK_SIZE);
     assert(first == 0 || wk_runner_can_return(runner, first));
     choose_class(runner, round_up_to_power(n), outputs);
+    runner->batch.is_short = is_short;
     WK_TRY(reserve_logits(runner, runner->batch.layout.n_outputs));
     describe(runner, ids, n, first);
     WK_TRY(start_stage(runner, 0));
@@ -384,6 +385,12 @@ const float *wk_runner_logits(const wk_runner *runner, uint32_t i) {
     return runner->batch.logits + i * row_length(runner);
 }
 
+wick_status wk_runner_complete(wk_runner *runner) {
+    assert(!runner->is_running);
+    const uint32_t last = runner->n_stages - 1;
+    return pass_on(runner, last, wk_stage_complete(runner->stages[last], &runner->batch));
+}
+
 /* --- What it holds --- */
 
 wk_cache_desc wk_runner_cache(const wk_runner *runner) { return runner->cache; }
@@ -410,6 +417,7 @@ void wk_runner_resume(wk_runner *runner, uint32_t n, uint32_t window_begin) {
 
 wick_status wk_runner_set_logits(wk_runner *runner, const void *logits) {
     WK_TRY(reserve_logits(runner, 1));
+    runner->batch.is_short = false;
     memcpy(runner->batch.logits, logits, row_length(runner) * sizeof *runner->batch.logits);
     return WICK_OK;
 }

@@ -82,6 +82,23 @@ wick_status wk_sampler_prepare(wk_sampler *sampler, wick_error *err) {
 
 /* --- Choice --- */
 
+/* Behind the largest ones others follow only as these are lowered; nothing may be raised. */
+uint64_t wk_sampler_reach(const wk_sampler *sampler) {
+    const wick_sampler_desc *const desc = &sampler->desc;
+    const bool draws = desc->temperature > 0;
+    uint64_t n_lowered = sampler->n_biases;
+    bool may_be_any = (draws && desc->top_k == 0) || sampler->matcher ||
+                      sampler->mirostat.tau > 0 || desc->dry_multiplier > 0;
+    for (size_t i = 0; i < sampler->n_biases; i++) may_be_any |= sampler->biases[i].bias > 0;
+    if (wk_has_penalties(desc)) {
+        n_lowered += desc->repeat_last;
+        may_be_any |=
+            desc->repeat_penalty < 1 || desc->frequency_penalty < 0 || desc->presence_penalty < 0;
+    }
+    if (may_be_any) return UINT64_MAX;
+    return n_lowered + (draws ? desc->top_k : 1);
+}
+
 /* What is no number is never chosen. */
 static void change_logits(wk_sampler *s, const float *logits, const uint32_t *tokens,
                           size_t n_tokens) {

@@ -2,138 +2,21 @@
  * text out, and again. */
 #include "llm/session_struct.h"
 
-#include "llm/grammar.h"
 #include "llm/logprobs.h"
+#include "llm/shortlist.h"
 #include "sys/clock.h"
 
 #include <assert.h>
 #include <string.h>
-
-/* --- Opening --- */
 
 static void set_running(wick_session *s, uint32_t n) {
     if ((s->n_running > 0) != (n > 0)) wk_model_note_batch(s->model, n > 0);
     s->n_running = n;
 }
 
-static void free_session(wick_session *s) {
-    wk_heap *const heap = s->model->heap;
-    set_running(s, 0);
-    wk_runner_free(s->runner);
-    wk_sampler_free(heap, &s->sampler);
-    wk_stop_free(heap, &s->stop);
-    wk_free(heap, s->piece, s->piece_capacity);
-    wk_free(heap, s->tokens, s->context_length * sizeof *s->tokens);
-    wk_free(heap, s->logprobs, (s->n_logprobs + 1) * sizeof *s->logprobs);
-    wk_free(heap, s, sizeof *s);
-}
-
-static wick_status make_logprobs(wick_session *s, uint32_t n, uint32_t n_vocab, wick_error *err) {
-    if (n > WK_MAX_LOGPROBS)
-        return wk_fail(err, WICK_ERR_VALUE, "%u log probabilities with each token: at most %d", n,
-                       WK_MAX_LOGPROBS);
-    s->n_logprobs = n < n_vocab ? n : n_vocab;
-    if (n == 0) return WICK_OK;
-    s->logprobs = wk_alloc_array(s->model->heap, s->n_logprobs + 1, sizeof *s->logprobs);
-    if (!s->logprobs)
-        return wk_fail_memory(err, (s->n_logprobs + 1) * sizeof *s->logprobs, 0,
-                              "log probabilities");
-    return WICK_OK;
-}
-
-static bool is_warm(const wick_model *model, const wk_runner_desc *runner) {
-    const wk_runner_desc *const warm = &model->warm;
-    return warm->context_length == runner->context_length &&
-           warm->chunk_length == runner->chunk_length && warm->cache_dtype == runner->cache_dtype &&
-           warm->outputs == runner->outputs;
-}
-
-/* For a session that is not like those that the model was loaded for. */
-static wick_status warm_up(wick_model *model, const wk_runner_desc *runner, wick_error *err) {
-    if (!wk_device_compiles(model->device) || model->no_warm_up || is_warm(model, runner))
-        return WICK_OK;
-    wick_error failure = {.status = WICK_OK};
-    for (uint32_t n_rows = 1; n_rows > 0 && failure.status == WICK_OK;)
-        (void)wk_runner_rehearse(model, runner, &n_rows, &failure);
-    /* A device that is lost comes back when a batch is to run. */
-    if (failure.status != WICK_OK && failure.status != WICK_ERR_DEVICE_LOST)
-        return wk_fail(err, failure.status, "%s", failure.message);
-    model->warm = *runner;
-    return WICK_OK;
-}
-
-static wick_status make_parts(wick_session *s, const wick_session_desc *desc,
-                              const wk_runner_desc *runner, wick_error *err) {
-    wk_heap *const heap = s->model->heap;
-    const wk_hparams *const hp = wk_model_hparams(s->model->model);
-    WK_TRY(wk_sampler_make(heap, &desc->sampler, s->tokenizer, hp->n_vocab, &s->sampler, err));
-    WK_TRY(wk_grammar_open(s->model, &desc->sampler, &s->sampler.matcher, err));
-    WK_TRY(make_logprobs(s, desc->n_logprobs, hp->n_vocab, err));
-    /* The runner compares the cache with what memory there is: nothing large is taken before. */
-    WK_TRY(wk_runner_make(s->model, runner, &s->runner, err));
-    WK_TRY(warm_up(s->model, runner, err));
-    s->tokens = wk_alloc(heap, s->context_length * sizeof *s->tokens);
-    s->piece_capacity = wick_detokenize_bound(s->tokenizer);
-    s->piece = wk_alloc(heap, s->piece_capacity);
-    if (!s->tokens || !s->piece)
-        return wk_fail_memory(err, s->context_length * sizeof *s->tokens, 0, "a session");
-    WK_TRY(wk_stop_make(heap, desc->stop, desc->n_stop, s->piece_capacity, &s->stop, err));
-    return WICK_OK;
-}
-
-/* What sees the whole text at once does not go on with it. */
-static wick_status check_kind(const wick_model *model, const wick_session_desc *desc,
-                              wick_error *err) {
-    if (!wk_model_hparams(model->model)->is_bidirectional || desc->logits == WICK_LOGITS_STATES)
-        return WICK_OK;
-    return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "the model is an encoder: it can embed a text (wick embed), not continue it");
-}
-
-wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
-                              wick_session **session, wick_error *error) {
-    static const wick_session_desc defaults;
-    if (!model || !session)
-        return wk_fail(error, WICK_ERR_ARGUMENT, "a session needs a model and a place to go");
-    *session = NULL;
-    if (!desc) desc = &defaults;
-    if (desc->n_stop > 0 && !desc->stop)
-        return wk_fail(error, WICK_ERR_ARGUMENT, "%zu stop strings were announced, none given",
-                       desc->n_stop);
-    if ((uint32_t)desc->cache > WICK_CACHE_Q4_0 || (uint32_t)desc->logits > WICK_LOGITS_STATES)
-        return wk_fail(error, WICK_ERR_VALUE, "there is no such cache or logits mode");
-    const wk_runner_desc runner =
-        wk_runner_describe(wk_model_hparams(model->model), wick_device_math(model->device), desc);
-    WK_TRY(check_kind(model, desc, error));
-    wick_session *const s = wk_alloc_zeroed(model->heap, sizeof *s);
-    if (!s) return wk_fail_memory(error, sizeof *s, 0, "a session");
-    s->model = model;
-    s->tokenizer = model->tokenizer;
-    s->context_length = runner.context_length;
-    s->max_tokens = desc->max_tokens;
-    s->ignore_end = desc->ignore_end;
-    s->outputs = runner.outputs;
-    s->detokenizer = (wick_detokenizer){.tokenizer = s->tokenizer, .special = desc->special};
-    const wick_status status = make_parts(s, desc, &runner, error);
-    if (status != WICK_OK) {
-        free_session(s);
-        return status;
-    }
-    model->usage.n_sessions++;
-    model->usage.n_opened++;
-    *session = s;
-    return WICK_OK;
-}
-
-void wick_session_close(wick_session *session) {
-    if (!session) return;
-    session->model->usage.n_sessions--;
-    free_session(session);
-}
+static bool is_running(const wick_session *s) { return s->n_running > 0; }
 
 /* --- What it reads next --- */
-
-static bool is_running(const wick_session *s) { return s->n_running > 0; }
 
 /* A failed call leaves its sentence with the device. Unread, it would fail the next read, too; so
  * the next call that is accepted takes it away. */
@@ -229,10 +112,16 @@ static wick_status append_text(wick_session *s, const char *text) {
     if (status != WICK_OK)
         (void)wk_device_fail(s->model->device, status, "the text cannot be tokenized: %s",
                              wick_status_text(status));
-    else if (n > 0)
+    else
         status = append_tokens(s, ids, n);
     wk_free(heap, ids, capacity * sizeof *ids);
     return status;
+}
+
+/* Whether the cache can be that behind fewer tokens than it has seen: a recurrent state is that
+ * behind the last one, and layers with a window forget. */
+static bool can_return(const wick_session *s, uint32_t n) {
+    return !wk_model_hparams(s->model->model)->is_recurrent && wk_runner_can_return(s->runner, n);
 }
 
 static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
@@ -242,11 +131,7 @@ static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
     /* The last token is computed again where nothing is new: its logits are what comes next. */
     uint32_t kept = same < s->n_computed ? same : s->n_computed;
     if (kept == n && kept > 0) kept--;
-    /* A recurrent state is that behind the last token, and cannot go back; layers with a window
-     * forget. */
-    const bool can_return =
-        !wk_model_hparams(s->model->model)->is_recurrent && wk_runner_can_return(s->runner, kept);
-    if (kept < s->n_cached && !can_return) kept = 0;
+    if (kept < s->n_cached && !can_return(s, kept)) kept = 0;
     const uint32_t n_tokens = s->n_tokens;
     s->n_tokens = kept;
     const wick_status status = append_tokens(s, n > kept ? ids + kept : NULL, n - kept);
@@ -254,6 +139,7 @@ static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
         s->n_tokens = n_tokens;
         return status;
     }
+    s->has_logits = false;
     s->n_computed = kept;
     if (s->n_cached > kept) s->n_cached = kept;
     s->n_rows = 0;
@@ -274,6 +160,14 @@ wick_status wick_session_append_text(wick_session *session, const char *text) {
 wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n) {
     if (!session || (!ids && n > 0)) return WICK_ERR_ARGUMENT;
     return tell(session, sync_tokens(session, ids, n));
+}
+
+void wick_session_cancel(wick_session *session) {
+    if (!session || session->failed != WICK_OK || !is_running(session)) return;
+    wick_session *const s = session;
+    s->n_changes++;
+    s->drops_batch = true;
+    if (!can_return(s, s->n_cached)) s->n_computed = s->n_cached = 0;
 }
 
 void wick_session_reset(wick_session *session) {
@@ -340,8 +234,13 @@ wick_status wk_session_retell(wick_session *session, wick_error *err) {
     return WICK_OK;
 }
 
+/* Whether a choice may need more of the logits than a shortlist. */
+static bool needs_all_logits(const wick_session *s) {
+    return s->logprobs || wk_sampler_reach(&s->sampler) > WK_SHORTLIST;
+}
+
 static wick_status choose(wick_session *s, wick_event *event) {
-    s->has_logits = false;
+    if (needs_all_logits(s)) WK_TRY(wk_session_complete_logits(s));
     if (s->n_tokens == s->context_length) {
         end_text(s, WICK_END_CONTEXT_FULL, event);
         return WICK_OK;
@@ -358,6 +257,7 @@ static wick_status choose(wick_session *s, wick_event *event) {
     show_logprobs(s, logits, id, event);
     if (s->first_token_ns == 0) s->first_token_ns = wk_clock_ns() - s->appended_ns;
     if (s->n_since_prompt > 0) s->generate_ns += wk_clock_ns() - begin_ns;
+    s->has_logits = false; /* until here a text that goes on needs them */
     s->tokens[s->n_tokens++] = id;
     s->n_generated++;
     s->model->usage.n_generated++;
@@ -402,6 +302,18 @@ wick_status wk_session_restore(wick_session *session) {
     return excuse(s, wk_runner_renew(s->runner));
 }
 
+wick_status wk_session_complete_logits(wick_session *session) {
+    wick_session *const s = session;
+    const wick_status status = wk_runner_complete(s->runner);
+    const wick_status excused = excuse(s, status);
+    if (status < 0 && excused == WICK_PENDING) {
+        s->has_logits = false;
+        s->n_computed = s->n_tokens - 1;
+        s->n_cached = 0;
+    }
+    return excused;
+}
+
 /* Tokens whose keys are missing from the cache though they have been computed already: nobody needs
  * their logits, and nobody hears of them. */
 static bool is_replaying(const wick_session *s) { return s->n_cached < s->n_computed; }
@@ -413,9 +325,10 @@ static wick_status start_batch(wick_session *s) {
     const bool wants_all = s->outputs != WK_OUTPUTS_LAST && !is_replay;
     const uint32_t n =
         wk_runner_chunk(s->runner, waiting, wants_all ? s->outputs : WK_OUTPUTS_NONE);
+    const wk_outputs outputs = is_replay ? WK_OUTPUTS_NONE : wanted_outputs(s, n);
     s->started_ns = wk_clock_ns();
-    WK_TRY(excuse(s, wk_runner_start(s->runner, s->tokens + s->n_cached, n, s->n_cached,
-                                     is_replay ? WK_OUTPUTS_NONE : wanted_outputs(s, n))));
+    WK_TRY(excuse(s, wk_runner_start(s->runner, s->tokens + s->n_cached, n, s->n_cached, outputs,
+                                     outputs == WK_OUTPUTS_LAST && !needs_all_logits(s))));
     set_running(s, n);
     /* While a GPU computes. */
     return wk_sampler_prepare(&s->sampler, wk_device_sticky(s->model->device));
@@ -472,6 +385,11 @@ wick_status wk_session_settle(wick_session *session) {
     return WICK_PENDING;
 }
 
+/* The last token allowed need not be computed: nothing follows it. */
+static bool is_at_limit(const wick_session *s) {
+    return s->max_tokens > 0 && s->n_since_prompt >= s->max_tokens;
+}
+
 static wick_status step(wick_session *s, wick_event *event) {
     wk_stop_release(&s->stop, s->n_out);
     s->n_out = 0;
@@ -489,18 +407,10 @@ static wick_status step(wick_session *s, wick_event *event) {
         event->reason = s->ended;
         return WICK_OK;
     }
-    if (s->has_logits) {
-        if (s->max_tokens == 0 || s->n_since_prompt < s->max_tokens) return choose(s, event);
+    if (s->has_logits || s->n_computed < s->n_tokens) {
+        if (!is_at_limit(s)) return s->has_logits ? choose(s, event) : start_batch(s);
         end_text(s, WICK_END_MAX_TOKENS, event);
         return WICK_OK;
-    }
-    if (s->n_computed < s->n_tokens) {
-        /* The last token allowed need not be computed: nothing follows it. */
-        if (s->max_tokens > 0 && s->n_since_prompt >= s->max_tokens) {
-            end_text(s, WICK_END_MAX_TOKENS, event);
-            return WICK_OK;
-        }
-        return start_batch(s);
     }
     show_end(s, WICK_END_PROMPT, event);
     return WICK_OK;
@@ -512,10 +422,25 @@ wick_status wick_session_step(wick_session *session, wick_event *event) {
     *event = (wick_event){.kind = WICK_EVENT_PENDING, .text = ""};
     s->n_changes++;
     if (s->failed != WICK_OK) return s->failed;
+    wk_session_forget_error(s);
     const wick_status status = step(s, event);
     if (status == WICK_PENDING) return WICK_OK; /* a lost device is coming back */
     s->failed = tell(s, status);
     return s->failed;
+}
+
+wick_status wick_session_prepare(wick_session *session) {
+    if (!session) return WICK_ERR_ARGUMENT;
+    wick_session *const s = session;
+    if (s->failed != WICK_OK) return s->failed;
+    if (s->n_since_prompt == 0 || s->ended != WICK_END_NONE) return WICK_OK;
+    wk_session_forget_error(s);
+    WK_TRY(wk_session_settle(s));
+    if (s->n_computed == s->n_tokens || is_at_limit(s)) return WICK_OK;
+    s->n_changes++;
+    const wick_status status = start_batch(s);
+    if (status < 0) s->failed = tell(s, status);
+    return status < 0 ? status : WICK_PENDING;
 }
 
 wick_status wick_session_next(wick_session *session, wick_event *event) {

@@ -31,7 +31,8 @@ static wick_status put(wick_session_saving *s, const void *bytes, size_t size) {
 
 static wick_status begin(wick_session_saving *s) {
     wick_session *const session = s->session;
-    const wick_status settled = wk_session_settle(session);
+    wick_status settled = wk_session_settle(session);
+    if (settled == WICK_OK && session->has_logits) settled = wk_session_complete_logits(session);
     if (settled == WICK_PENDING) return WICK_PENDING;
     if (settled != WICK_OK) return wk_take_device_error(session->model->device, settled, &s->error);
     s->n_changes = session->n_changes;

@@ -51,6 +51,9 @@ wick_status wk_session_settle(wick_session *session);
 /* session.c: brings back what was lost with a device, but for the cache's contents. WICK_PENDING.
  */
 wick_status wk_session_restore(wick_session *session);
+/* session.c: of the last token all logits, where only the best came back. WICK_PENDING: call again;
+ * has_logits says whether there are some still, or its batch has to run again. */
+wick_status wk_session_complete_logits(wick_session *session);
 /* session.c: the last n_since_prompt tokens as if they had just been generated: for what is held
  * back of their text, and for the grammar. */
 wick_status wk_session_retell(wick_session *session, wick_error *err);

@@ -30,9 +30,8 @@ bool wk_split_number(const wk_gguf *gguf, const char *key, uint64_t *number);
 /* WICK_ERR_NOT_FOUND for the header of one part among several. */
 wick_status wk_split_check_whole(const wk_gguf *gguf, wick_error *err);
 
-/* One source over the parts, which must answer at once and come in their order; takes them over,
- * also on failure. names: what sentences call them. hook NULL: malloc. */
-wick_status wk_split_join(const wick_allocator *hook, wick_source *parts, const char *const *names,
-                          size_t n, wick_source *out, wick_error *err);
+/* wick_source_join_* in one go, of parts that answer at once. hook NULL: malloc. */
+wick_status wk_split_join(const wick_allocator *hook, const wick_source *parts,
+                          const char *const *names, size_t n, wick_source *out, wick_error *err);
 
 #endif

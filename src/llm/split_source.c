@@ -1,4 +1,4 @@
-/* llm/split_source.c: one source over all parts of a split model.
+/* llm/split_source.c: one source over all parts of a split model, and making it of them in steps.
  *
  * It looks like a file that was never split: a header written anew, then each tensor's data where
  * that header says, which are bytes of a part. So nobody else knows of parts. */
@@ -24,7 +24,12 @@ typedef struct split_source {
     piece *pieces; /* [n_pieces] by begin; between them are zeros */
     size_t n_pieces;
     uint64_t size;
-    size_t got;
+    /* The read under way, and what of it a part reads just now. */
+    uint64_t offset;
+    unsigned char *dst;
+    size_t wanted, got;
+    wick_source *reading; /* NULL: none */
+    size_t n_reading;
 } split_source;
 
 /* The last piece that begins at offset or before; n_pieces: none does. */
@@ -40,24 +45,10 @@ static size_t find_piece(const split_source *split, uint64_t offset) {
     return low > 0 ? low - 1 : split->n_pieces;
 }
 
-static wick_status read_part(wick_source *part, uint64_t offset, size_t size, void *dst,
-                             wick_error *error) {
-    WK_TRY(part->read_at(part, offset, size, dst, error));
-    size_t got = 0;
-    wick_status status;
-    do {
-        status = part->poll(part, &got, error);
-    } while (status == WICK_PENDING);
-    if (status == WICK_OK && got < size)
-        return wk_fail(error, WICK_ERR_IO, "a part of the model ends at byte %" PRIu64,
-                       offset + got);
-    return status;
-}
-
-/* Copies what follows offset without a change of place, at most size bytes; *n of them. */
-static wick_status read_run(split_source *split, uint64_t offset, size_t size, void *dst, size_t *n,
-                            wick_error *error) {
-    const size_t at = find_piece(split, offset);
+/* Copies what comes next without a change of place, or has a part read it. */
+static wick_status start_run(split_source *split, wick_error *error) {
+    const uint64_t offset = split->offset + split->got;
+    const size_t at = find_piece(split, offset), size = split->wanted - split->got;
     const size_t next = at < split->n_pieces ? at + 1 : 0;
     const piece *const in = at < split->n_pieces ? &split->pieces[at] : NULL;
     const bool is_header = offset < split->header.size;
@@ -66,35 +57,54 @@ static wick_status read_run(split_source *split, uint64_t offset, size_t size, v
                          : is_data                ? in->begin + in->size
                          : next < split->n_pieces ? split->pieces[next].begin
                                                   : split->size;
-    *n = size < end - offset ? size : (size_t)(end - offset);
+    const size_t n = size < end - offset ? size : (size_t)(end - offset);
+    unsigned char *const dst = split->dst + split->got;
+    if (!is_header && is_data) {
+        wick_source *const part = &split->parts[in->part];
+        WK_TRY(part->read_at(part, in->offset + (offset - in->begin), n, dst, error));
+        split->reading = part;
+        split->n_reading = n;
+        return WICK_OK;
+    }
     if (is_header)
-        memcpy(dst, split->header.data + (size_t)offset, *n);
-    else if (is_data)
-        return read_part(&split->parts[in->part], in->offset + (offset - in->begin), *n, dst,
-                         error);
+        memcpy(dst, split->header.data + (size_t)offset, n);
     else
-        memset(dst, 0, *n);
+        memset(dst, 0, n);
+    split->got += n;
     return WICK_OK;
 }
 
 static wick_status split_read_at(wick_source *source, uint64_t offset, size_t size, void *dst,
                                  wick_error *error) {
+    (void)error;
     split_source *const split = source->user;
     const uint64_t left = offset < split->size ? split->size - offset : 0;
-    const size_t wanted = size < left ? size : (size_t)left;
+    split->offset = offset;
+    split->dst = dst;
+    split->wanted = size < left ? size : (size_t)left;
     split->got = 0;
-    while (split->got < wanted) {
-        size_t n = 0;
-        WK_TRY(read_run(split, offset + split->got, wanted - split->got,
-                        (unsigned char *)dst + split->got, &n, error));
-        split->got += n;
-    }
+    split->reading = NULL;
     return WICK_OK;
 }
 
 static wick_status split_poll(wick_source *source, size_t *got, wick_error *error) {
-    (void)error;
-    *got = ((const split_source *)source->user)->got;
+    split_source *const split = source->user;
+    while (split->got < split->wanted) {
+        if (split->reading == NULL) {
+            WK_TRY(start_run(split, error));
+            continue;
+        }
+        size_t n = 0;
+        WK_TRY(split->reading->poll(split->reading, &n, error));
+        if (n < split->n_reading)
+            return wk_fail(error, WICK_ERR_IO,
+                           "a part of the model ends early: %zu bytes at %" PRIu64
+                           " of the whole model are missing",
+                           split->n_reading - n, split->offset + split->got + n);
+        split->reading = NULL;
+        split->got += n;
+    }
+    *got = split->got;
     return WICK_OK;
 }
 
@@ -136,13 +146,16 @@ static void split_close(wick_source *source) { split_free(source->user); }
 
 /* ---- Checking the parts, and making them one ---- */
 
-typedef struct joining {
-    split_source *split;
+struct wick_source_joining {
+    split_source *split; /* its heap has all of this */
     const char *const *names;
     wk_gguf_parser **parsers; /* [n_parts] */
-    const wk_gguf **headers;  /* [n_parts] */
-    wick_error *err;
-} joining;
+    const wk_gguf **headers;  /* [n_parts], n_read of them known */
+    size_t n_read;
+    wk_header header; /* of the part that comes next */
+    wick_status status;
+    wick_error error;
+};
 
 static bool is_same_value(const wick_value *a, const wick_value *b) {
     if (a->type != b->type) return false;
@@ -154,7 +167,7 @@ static bool is_same_value(const wick_value *a, const wick_value *b) {
 
 /* Other parts repeat values of the first, or have none. Arrays are not compared: a vocabulary says
  * less about which model it is than the names and sizes do. */
-static wick_status check_values(const joining *j, size_t i) {
+static wick_status check_values(wick_source_joining *j, size_t i) {
     const wk_gguf *const gguf = j->headers[i];
     for (size_t k = 0; k < gguf->n_values; k++) {
         const wick_value *const value = &gguf->values[k];
@@ -164,41 +177,41 @@ static wick_status check_values(const joining *j, size_t i) {
             !wk_map_get(&j->headers[0]->value_index, key, &at))
             continue;
         if (!is_same_value(&j->headers[0]->values[at], value))
-            return wk_fail(j->err, WICK_ERR_FORMAT,
+            return wk_fail(&j->error, WICK_ERR_FORMAT,
                            "'%s' and '%s' are parts of different models: '%s' is not the same",
                            j->names[0], j->names[i], wk_str_show(key).text);
     }
     return WICK_OK;
 }
 
-static wick_status check_numbers(const joining *j, size_t i) {
+static wick_status check_numbers(wick_source_joining *j, size_t i) {
     const size_t n = j->split->n_parts;
     uint64_t no, count, n_tensors, n_first = 0;
     if (!wk_split_number(j->headers[i], WK_SPLIT_COUNT, &count) ||
         !wk_split_number(j->headers[i], WK_SPLIT_NO, &no) ||
         !wk_split_number(j->headers[i], WK_SPLIT_TENSORS, &n_tensors))
-        return wk_fail(j->err, WICK_ERR_FORMAT,
+        return wk_fail(&j->error, WICK_ERR_FORMAT,
                        "'%s' is no part of a split model: it has no numbers '" WK_SPLIT_NO
                        "', '" WK_SPLIT_COUNT "' and '" WK_SPLIT_TENSORS "'",
                        j->names[i]);
     if (count != n)
-        return wk_fail(j->err, WICK_ERR_FORMAT,
+        return wk_fail(&j->error, WICK_ERR_FORMAT,
                        "'%s' is of a model of %" PRIu64 " parts, but there are %zu", j->names[i],
                        count, n);
     if (no != i)
-        return wk_fail(j->err, WICK_ERR_FORMAT,
+        return wk_fail(&j->error, WICK_ERR_FORMAT,
                        "'%s' stands where part %zu belongs, but it is part %" PRIu64, j->names[i],
                        i + 1, no < UINT64_MAX ? no + 1 : no);
     (void)wk_split_number(j->headers[0], WK_SPLIT_TENSORS, &n_first);
     if (n_tensors != n_first)
-        return wk_fail(j->err, WICK_ERR_FORMAT,
+        return wk_fail(&j->error, WICK_ERR_FORMAT,
                        "'%s' and '%s' are parts of different models: one of %" PRIu64
                        " tensors, one of %" PRIu64,
                        j->names[0], j->names[i], n_first, n_tensors);
     return WICK_OK;
 }
 
-static wick_status check_tensors(const joining *j, size_t i) {
+static wick_status check_tensors(wick_source_joining *j, size_t i) {
     const wk_gguf *const gguf = j->headers[i];
     for (size_t k = 0; k < gguf->n_tensors; k++) {
         const wick_string name = gguf->tensors[k].name;
@@ -206,36 +219,20 @@ static wick_status check_tensors(const joining *j, size_t i) {
         uint32_t at;
         for (size_t earlier = 0; earlier < i; earlier++) {
             if (wk_map_get(&j->headers[earlier]->tensor_index, key, &at))
-                return wk_fail(j->err, WICK_ERR_FORMAT, "'%s' and '%s' both have the tensor '%s'",
-                               j->names[earlier], j->names[i], wk_str_show(key).text);
+                return wk_fail(&j->error, WICK_ERR_FORMAT,
+                               "'%s' and '%s' both have the tensor '%s'", j->names[earlier],
+                               j->names[i], wk_str_show(key).text);
         }
     }
     return WICK_OK;
 }
 
-static wick_status read_parts(joining *j) {
-    for (size_t i = 0; i < j->split->n_parts; i++) {
-        wick_error error = {0};
-        if (wk_read_header(&j->split->heap, &j->split->parts[i], &j->parsers[i], &error) !=
-            WICK_OK) {
-            if (error.status == WICK_ERR_OUT_OF_MEMORY)
-                return wk_fail_memory(j->err, error.bytes_requested, 0, j->names[i]);
-            return wk_fail(j->err, error.status, "'%s': %s", j->names[i], error.message);
-        }
-        j->headers[i] = wk_gguf_parser_result(j->parsers[i]);
-        WK_TRY(check_numbers(j, i));
-        WK_TRY(check_values(j, i));
-        WK_TRY(check_tensors(j, i));
-    }
-    return WICK_OK;
-}
-
-static wick_status fail_memory(const joining *j, size_t size) {
-    return wk_fail_memory(j->err, size, 0, "the parts of a model");
+static wick_status fail_memory(wick_source_joining *j, size_t size) {
+    return wk_fail_memory(&j->error, size, 0, "the parts of a model");
 }
 
 /* Where the header that was written says that the data of each part's tensors lie. */
-static wick_status place_pieces(const joining *j, const wk_gguf *whole) {
+static wick_status place_pieces(wick_source_joining *j, const wk_gguf *whole) {
     split_source *const split = j->split;
     split->size = whole->data_offset;
     if (whole->n_tensors == 0) return WICK_OK;
@@ -257,7 +254,7 @@ static wick_status place_pieces(const joining *j, const wk_gguf *whole) {
 }
 
 /* All values of the first part but those of splitting, and all tensors. */
-static void collect(const joining *j, wick_value *values, size_t *n_values,
+static void collect(wick_source_joining *j, wick_value *values, size_t *n_values,
                     wick_file_tensor *tensors) {
     const wk_gguf *const first = j->headers[0];
     *n_values = 0;
@@ -271,19 +268,19 @@ static void collect(const joining *j, wick_value *values, size_t *n_values,
     }
 }
 
-static wick_status write_whole(const joining *j, wick_value *values, wick_file_tensor *tensors,
-                               size_t n_tensors) {
+static wick_status write_whole(wick_source_joining *j, wick_value *values,
+                               wick_file_tensor *tensors, size_t n_tensors) {
     size_t n_values;
     collect(j, values, &n_values, tensors);
     const wk_gguf_contents contents = {values, n_values, tensors, n_tensors};
     wk_gguf_parser *parser;
-    WK_TRY(wk_gguf_write_header(&j->split->header, &contents, &parser, j->err));
+    WK_TRY(wk_gguf_write_header(&j->split->header, &contents, &parser, &j->error));
     const wick_status status = place_pieces(j, wk_gguf_parser_result(parser));
     wk_gguf_parser_free(parser);
     return status;
 }
 
-static wick_status make_whole(joining *j) {
+static wick_status make_whole(wick_source_joining *j) {
     wk_heap *const heap = &j->split->heap;
     const size_t n_parts = j->split->n_parts, n_values = j->headers[0]->n_values;
     size_t n_tensors = 0;
@@ -291,7 +288,7 @@ static wick_status make_whole(joining *j) {
     uint64_t announced = 0;
     (void)wk_split_number(j->headers[0], WK_SPLIT_TENSORS, &announced);
     if (announced != n_tensors)
-        return wk_fail(j->err, WICK_ERR_FORMAT,
+        return wk_fail(&j->error, WICK_ERR_FORMAT,
                        "the parts have %zu tensors, but the model '%s' begins has %" PRIu64,
                        n_tensors, j->names[0], announced);
     wick_value *const values = wk_alloc_array(heap, n_values, sizeof *values);
@@ -306,30 +303,59 @@ static wick_status make_whole(joining *j) {
     return status;
 }
 
-static wick_status join(split_source *split, const char *const *names, wick_error *err) {
-    wk_heap *const heap = &split->heap;
-    const size_t n = split->n_parts;
-    joining j = {.split = split, .names = names, .err = err};
-    j.parsers = wk_alloc_array(heap, n, sizeof *j.parsers);
-    j.headers = wk_alloc_array(heap, n, sizeof *j.headers);
+static wick_status fail_header(wick_source_joining *j, const wick_error *reason) {
+    const char *const name = j->names[j->n_read];
+    if (reason->status == WICK_ERR_OUT_OF_MEMORY)
+        return wk_fail_memory(&j->error, reason->bytes_requested, 0, name);
+    return wk_fail(&j->error, reason->status, "'%s': %s", name, reason->message);
+}
+
+/* WICK_OK: that was the last one, and the whole is made. */
+static wick_status read_next(wick_source_joining *j) {
+    const size_t i = j->n_read;
+    wick_error error = {0};
     wick_status status = WICK_OK;
-    if (j.parsers == NULL || j.headers == NULL) status = fail_memory(&j, 2 * n * sizeof *j.parsers);
-    if (status == WICK_OK) status = read_parts(&j);
-    if (status == WICK_OK) status = make_whole(&j);
-    for (size_t i = 0; j.parsers != NULL && i < n; i++) wk_gguf_parser_free(j.parsers[i]);
-    wk_free(heap, j.parsers, n * sizeof *j.parsers);
-    wk_free(heap, j.headers, n * sizeof *j.headers);
-    return status;
+    if (j->header.parser == NULL)
+        status = wk_header_start(&j->split->heap, &j->split->parts[i], &j->header, &error);
+    if (status == WICK_OK) status = wk_header_poll(&j->header, &error);
+    if (status == WICK_PENDING) return WICK_PENDING;
+    if (status != WICK_OK) return fail_header(j, &error);
+    j->parsers[i] = j->header.parser;
+    j->headers[i] = wk_gguf_parser_result(j->parsers[i]);
+    j->header.parser = NULL;
+    wk_header_release(&j->header);
+    WK_TRY(check_numbers(j, i));
+    WK_TRY(check_values(j, i));
+    WK_TRY(check_tensors(j, i));
+    j->n_read++;
+    return j->n_read < j->split->n_parts ? WICK_PENDING : make_whole(j);
+}
+
+static void free_joining(wick_source_joining *j) {
+    wk_heap *const heap = &j->split->heap;
+    const size_t n = j->split->n_parts;
+    wk_header_release(&j->header);
+    for (size_t i = 0; j->parsers != NULL && i < n; i++) wk_gguf_parser_free(j->parsers[i]);
+    wk_free(heap, j->parsers, n * sizeof *j->parsers);
+    wk_free(heap, j->headers, n * sizeof *j->headers);
+    wk_free(heap, j, sizeof *j);
+}
+
+static void close_parts(const wick_source *parts, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        wick_source part = parts[i];
+        if (part.close != NULL) part.close(&part);
+    }
 }
 
 /* The source that owns the parts; NULL: they are closed and memory is short. */
-static split_source *make(const wick_allocator *hook, wick_source *parts, size_t n) {
+static split_source *make(const wick_allocator *hook, const wick_source *parts, size_t n) {
     wk_heap heap;
     wk_heap_init(&heap, hook);
     split_source *const split = wk_alloc_zeroed(&heap, sizeof *split);
     wick_source *const own = wk_alloc_array(&heap, n, sizeof *own);
     if (split == NULL || own == NULL) {
-        for (size_t i = 0; i < n; i++) parts[i].close(&parts[i]);
+        close_parts(parts, n);
         wk_free(&heap, split, sizeof *split);
         wk_free(&heap, own, n * sizeof *own);
         return NULL;
@@ -340,20 +366,58 @@ static split_source *make(const wick_allocator *hook, wick_source *parts, size_t
     return split;
 }
 
-wick_status wk_split_join(const wick_allocator *hook, wick_source *parts, const char *const *names,
-                          size_t n, wick_source *out, wick_error *err) {
-    assert(n > 0);
+static wick_status start(const wick_allocator *hook, const wick_source *parts,
+                         const char *const *names, size_t n, wick_source_joining **out,
+                         wick_error *err) {
+    const size_t size = n * (sizeof *parts + sizeof(wk_gguf_parser *) + sizeof(wk_gguf *));
     split_source *const split = make(hook, parts, n);
-    if (split == NULL)
-        return wk_fail_memory(err, sizeof *split + n * sizeof *parts, 0, "the parts of a model");
-    const wick_status status = join(split, names, err);
-    if (status != WICK_OK) {
-        split_free(split);
-        return status;
+    if (split == NULL) return wk_fail_memory(err, size, 0, "the parts of a model");
+    wk_heap *const heap = &split->heap;
+    wick_source_joining *const j = wk_alloc_zeroed(heap, sizeof *j);
+    if (j != NULL) {
+        *j = (wick_source_joining){
+            .split = split, .names = names, .header = {.heap = heap}, .status = WICK_PENDING};
+        j->parsers = wk_alloc_array(heap, n, sizeof *j->parsers);
+        j->headers = wk_alloc_array(heap, n, sizeof *j->headers);
+        *out = j;
+        if (j->parsers != NULL && j->headers != NULL) return WICK_OK;
+        free_joining(j);
     }
+    split_free(split);
+    return wk_fail_memory(err, size, 0, "the parts of a model");
+}
+
+wick_status wick_source_join_start(const wick_source *parts, const char *const *names, size_t n,
+                                   wick_source_joining **joining, wick_error *error) {
+    bool is_complete = joining != NULL && names != NULL && parts != NULL && n > 0;
+    bool is_sequential = false;
+    for (size_t i = 0; is_complete && i < n; i++) {
+        is_complete = parts[i].read_at != NULL && parts[i].poll != NULL && parts[i].close != NULL &&
+                      names[i] != NULL;
+        is_sequential = is_sequential || parts[i].is_sequential;
+    }
+    if (joining != NULL) *joining = NULL;
+    if (is_complete && !is_sequential) return start(NULL, parts, names, n, joining, error);
+    if (parts != NULL) close_parts(parts, n);
+    if (!is_complete)
+        return wk_fail(error, WICK_ERR_ARGUMENT,
+                       "wick_source_join_start: an argument is NULL, there is no part, or one is "
+                       "incomplete");
+    return wk_fail(error, WICK_ERR_UNSUPPORTED,
+                   "the parts of a split model are read more than once, which streams cannot be");
+}
+
+wick_status wick_source_join_poll(wick_source_joining *joining) {
+    if (joining == NULL) return WICK_ERR_ARGUMENT;
+    if (joining->status == WICK_PENDING) joining->status = read_next(joining);
+    return joining->status;
+}
+
+static wick_source source_of(split_source *split) {
     bool is_mapped = true;
-    for (size_t i = 0; i < n; i++) is_mapped = is_mapped && split->parts[i].map != NULL;
-    *out = (wick_source){
+    for (size_t i = 0; i < split->n_parts; i++)
+        is_mapped = is_mapped && split->parts[i].map != NULL;
+    return (wick_source){
         .user = split,
         .size = split->size,
         .read_at = split_read_at,
@@ -362,5 +426,34 @@ wick_status wk_split_join(const wick_allocator *hook, wick_source *parts, const 
         .drop = is_mapped ? split_drop : NULL,
         .close = split_close,
     };
-    return WICK_OK;
+}
+
+wick_status wick_source_join_finish(wick_source_joining *joining, wick_source *source,
+                                    wick_error *error) {
+    if (source != NULL) *source = (wick_source){0};
+    if (joining == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_source_join_finish: joining is NULL");
+    wick_status status = joining->status;
+    if (status == WICK_PENDING)
+        status = wk_fail(error, WICK_ERR_CANCELLED, "the parts were not joined: it was given up");
+    else if (status == WICK_OK && source == NULL)
+        status = wk_fail(error, WICK_ERR_ARGUMENT, "wick_source_join_finish: source is NULL");
+    else if (status != WICK_OK && error != NULL && error->status == WICK_OK)
+        *error = joining->error;
+    split_source *const split = joining->split;
+    free_joining(joining);
+    if (status == WICK_OK)
+        *source = source_of(split);
+    else
+        split_free(split);
+    return status;
+}
+
+wick_status wk_split_join(const wick_allocator *hook, const wick_source *parts,
+                          const char *const *names, size_t n, wick_source *out, wick_error *err) {
+    assert(n > 0);
+    wick_source_joining *j;
+    WK_TRY(start(hook, parts, names, n, &j, err));
+    while (wick_source_join_poll(j) == WICK_PENDING) continue;
+    return wick_source_join_finish(j, out, err);
 }

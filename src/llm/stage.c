@@ -1,6 +1,7 @@
 /* llm/stage.c: see stage.h. All batches of one shape are one plan. */
 #include "llm/stage.h"
 
+#include "llm/shortlist.h"
 #include "tensor/plan.h"
 
 #include <wick/ops.h>
@@ -15,6 +16,7 @@ typedef struct shape_class {
     wk_batch batch;
     wick_tensor *hidden; /* [rows, n_embd] that come in; NULL in the first stage */
     wick_tensor *result; /* hidden rows, states or logits; NULL in the last stage without outputs */
+    wick_tensor *shortlist; /* of the one row of logits, where that is far away; else NULL */
     wk_plan *plan;
 } shape_class;
 
@@ -29,6 +31,8 @@ struct wk_stage {
     shape_class classes[MAX_CLASSES];
     uint32_t n_classes;
     shape_class *running; /* NULL: idle */
+    shape_class *last;    /* that ran or runs */
+    wick_tensor *wanted;  /* what is being read of it */
     wick_reading *reading;
 };
 
@@ -64,6 +68,7 @@ wick_status wk_stage_make(const wk_model *net, uint32_t index, const wk_cache_de
 
 static void free_class(shape_class *class) {
     wick_release(class->result);
+    wick_release(class->shortlist);
     wick_release(class->hidden);
     wick_release(class->batch.descriptor);
     for (int i = 0; i < WK_MAX_ROPES; i++) {
@@ -82,7 +87,7 @@ static void free_device_memory(wk_stage *stage) {
     drop_reading(stage);
     for (uint32_t i = 0; i < stage->n_classes; i++) free_class(&stage->classes[i]);
     stage->n_classes = 0;
-    stage->running = NULL;
+    stage->running = stage->last = NULL;
     wk_plan_pool_free(stage->pool);
     stage->pool = NULL;
     wk_state_free(stage->state);
@@ -144,6 +149,13 @@ static wick_tensor *result_of(const wk_stage *stage, const shape_class *class,
                                                : wk_model_logits(stage->net, &class->batch, hidden);
 }
 
+/* On the host a row of logits is as near as its best. */
+static bool has_shortlist(const wk_stage *stage, const shape_class *class) {
+    return is_last(stage) && class->outputs == WK_OUTPUTS_LAST &&
+           wk_device_compiles(stage->device) &&
+           wk_shortlist_fits(wk_model_hparams(stage->net)->n_vocab);
+}
+
 /* The forward pass of a batch of this class through the stage, into the recording that is open. */
 static wick_status compute(const wk_stage *stage, shape_class *class) {
     const wk_model_stage *const layers = &wk_model_placement(stage->net)->stages[stage->index];
@@ -151,7 +163,11 @@ static wick_status compute(const wk_stage *stage, shape_class *class) {
                                                  layers->first, layers->count, class->hidden);
     const bool has_result = !is_last(stage) || class->outputs != WK_OUTPUTS_NONE;
     if (hidden && has_result) class->result = wick_retain(result_of(stage, class, hidden));
-    const bool is_complete = hidden && (class->result || !has_result);
+    bool is_complete = hidden && (class->result || !has_result);
+    if (is_complete && has_shortlist(stage, class)) {
+        class->shortlist = wick_retain(wk_shortlist_make(class->result));
+        is_complete = class->shortlist != NULL;
+    }
     return is_complete ? WICK_OK : wk_device_sticky(stage->device)->status;
 }
 
@@ -162,7 +178,11 @@ static wick_status record(wk_stage *stage, shape_class *class) {
     const wick_scope scope = wick_scope_begin(device);
     wick_status status = compute(stage, class);
     if (status == WICK_OK)
-        status = wk_plan_end(device, &class->result, class->result ? 1 : 0, &class->plan);
+        status = wk_plan_end(device, (wick_tensor *[]){class->result, class->shortlist},
+                             class->shortlist ? 2
+                             : class->result  ? 1
+                                              : 0,
+                             &class->plan);
     else
         wk_plan_abort(device, &class->plan);
     wick_scope_end(scope);
@@ -210,6 +230,7 @@ wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc
     else
         wk_plan_abort(device, &class.plan);
     wick_release(class.result);
+    wick_release(class.shortlist);
     wk_state_free(stage.state);
     wick_scope_end(scope); /* with the inputs */
     if (!has_weights) wk_model_drop_weights(net, index);
@@ -232,35 +253,70 @@ static wick_status write_inputs(const wk_stage *stage, const shape_class *class,
     return wick_write(class->hidden, from->hidden, wick_tensor_bytes(class->hidden));
 }
 
+static wick_status start_reading(wk_stage *stage, wick_tensor *wanted) {
+    stage->wanted = wanted;
+    return wick_read_start(wanted, &stage->reading);
+}
+
 wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch) {
     assert(!stage->running);
+    drop_reading(stage); /* of a completion that nobody waited for */
     shape_class *class = NULL;
     WK_TRY(get_class(stage, batch, &class));
     WK_TRY(wk_device_compiled(stage->device));
     WK_TRY(write_inputs(stage, class, batch));
     WK_TRY(wk_plan_run(class->plan));
-    if (class->result) WK_TRY(wick_read_start(class->result, &stage->reading));
-    stage->running = class;
+    wick_tensor *const wanted = batch->is_short ? class->shortlist : NULL;
+    if (class->result) WK_TRY(start_reading(stage, wanted ? wanted : class->result));
+    stage->running = stage->last = class;
     return WICK_OK;
 }
 
-wick_status wk_stage_poll(wk_stage *stage, const wk_stage_batch *batch) {
-    const shape_class *const class = stage->running;
-    assert(class);
-    if (wk_stage_is_stale(stage)) {
-        drop_reading(stage);
-        stage->running = NULL;
-        return wk_device_fail(stage->device, WICK_ERR_DEVICE_LOST,
-                              "the batch was lost with its device");
-    }
-    const wick_status polled =
-        stage->reading ? wick_read_poll(stage->reading) : wick_poll(stage->device);
-    if (polled == WICK_PENDING) return WICK_PENDING;
-    stage->running = NULL;
-    if (!stage->reading) return polled;
+static wick_status take_shortlist(wk_stage *stage, wk_stage_batch *batch) {
+    float list[WK_SHORTLIST_WORDS];
+    const wick_status status = wick_read_finish(stage->reading, list, sizeof list);
+    stage->reading = NULL;
+    if (status != WICK_OK) return status;
+    if (wk_shortlist_spread(list, batch->logits, wk_model_hparams(stage->net)->n_vocab))
+        return WICK_OK;
+    WK_TRY(start_reading(stage, stage->last->result));
+    return WICK_PENDING;
+}
+
+static wick_status take_result(wk_stage *stage, wk_stage_batch *batch) {
+    if (stage->wanted == stage->last->shortlist) return take_shortlist(stage, batch);
     const wick_status status =
         wick_read_finish(stage->reading, is_last(stage) ? batch->logits : batch->hidden,
-                         wick_tensor_bytes(class->result));
+                         wick_tensor_bytes(stage->wanted));
     stage->reading = NULL;
+    if (status == WICK_OK && is_last(stage)) batch->is_short = false;
     return status;
+}
+
+static wick_status poll_reading(wk_stage *stage, wk_stage_batch *batch) {
+    const wick_status polled = wick_read_poll(stage->reading);
+    return polled == WICK_PENDING ? WICK_PENDING : take_result(stage, batch);
+}
+
+static wick_status fail_lost(wk_stage *stage) {
+    drop_reading(stage);
+    stage->running = NULL;
+    return wk_device_fail(stage->device, WICK_ERR_DEVICE_LOST,
+                          "the batch was lost with its device");
+}
+
+wick_status wk_stage_poll(wk_stage *stage, wk_stage_batch *batch) {
+    assert(stage->running);
+    if (wk_stage_is_stale(stage)) return fail_lost(stage);
+    const wick_status status =
+        stage->reading ? poll_reading(stage, batch) : wick_poll(stage->device);
+    if (status != WICK_PENDING) stage->running = NULL;
+    return status;
+}
+
+wick_status wk_stage_complete(wk_stage *stage, wk_stage_batch *batch) {
+    if (!batch->is_short) return WICK_OK;
+    if (wk_stage_is_stale(stage)) return fail_lost(stage);
+    if (!stage->reading) WK_TRY(start_reading(stage, stage->last->result));
+    return poll_reading(stage, batch);
 }

@@ -17,6 +17,8 @@ typedef struct wk_stage_batch {
     float *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] */
     float *hidden;                                /* [rows, n_embd], from stage to stage */
     float *logits; /* [n_outputs, n_vocab], of the last one; or states, [n_outputs, n_embd] */
+    bool is_short; /* in: the best logits are enough; out: the others are -infinity, see
+                      wk_stage_complete */
 } wk_stage_batch;
 
 /* Number index of the model's placement. On failure its device holds the sentence; *out is set also
@@ -42,6 +44,8 @@ wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc
  */
 wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch);
 /* WICK_PENDING, WICK_OK: the batch has run and its result is in the batch, or its error. */
-wick_status wk_stage_poll(wk_stage *stage, const wk_stage_batch *batch);
+wick_status wk_stage_poll(wk_stage *stage, wk_stage_batch *batch);
+/* Reads all logits of the last batch where it is short. WICK_PENDING: call again. */
+wick_status wk_stage_complete(wk_stage *stage, wk_stage_batch *batch);
 
 #endif

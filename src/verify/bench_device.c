@@ -83,7 +83,7 @@ static wick_status run_batch(const bench *b, const wk_op *op, int n_runs, double
     WK_TRY(wk_webgpu_flush(dev, b->err));
     WK_TRY(wk_webgpu_drain(dev, 0, b->err));
     *seconds =
-        dev->profile.stamps ? gpu_seconds(dev) - gpu_begin : 1e-9 * (double)(wk_clock_ns() - begin);
+        dev->profile.timed ? gpu_seconds(dev) - gpu_begin : 1e-9 * (double)(wk_clock_ns() - begin);
     return WICK_OK;
 }
 
@@ -118,7 +118,7 @@ static void report(bench *b, const wk_op *op, const double *seconds, uint32_t n)
                                        .tuning = t,
                                        .n_tunings = n,
                                        .is_fastest = seconds[t] <= best,
-                                       .is_on_gpu = b->subject.device->profile.stamps != NULL,
+                                       .is_on_gpu = b->subject.device->profile.timed != NULL,
                                        .seconds = seconds[t],
                                        .bytes = cost.bytes_read + cost.bytes_written,
                                        .flops = cost.flops};

@@ -24,7 +24,7 @@ typedef struct wk_case_memory {
     unsigned char *expected; /* after the reference */
     unsigned char *first;    /* after the kernel's first run */
     unsigned char *flushed;  /* after the reference, with zeros for subnormal numbers */
-    uint64_t size;
+    size_t size;
 } wk_case_memory;
 
 /* Must not move: the op's views point to its buffers. */
@@ -110,11 +110,19 @@ void wk_bench_describe(wk_case *c, wk_opcode code, const wk_bench_sizes *sizes);
 
 /* run_device.c: the same by a device, in memory of its own that begins as the live memory is, and
  * is copied back. */
-typedef enum wk_case_manner {
-    WK_MANNER_PLAIN, /* each operand in a buffer of its own, and the op encoded */
-    WK_MANNER_OTHER, /* all in one buffer, and the op replayed by a plan where there are such */
+typedef struct wk_case_manner {
+    /* All operands in one buffer, and the op replayed by a plan where there are such; else each in
+     * a buffer of its own, and the op encoded. */
+    bool is_other;
+    uint32_t tuning; /* where there are several */
 } wk_case_manner;
-wick_status wk_case_compute_on(wk_case *c, const wk_verify_subject *subject, wk_case_manner manner,
-                               wk_heap *heap, wk_case_run *out, wick_error *err);
+typedef struct wk_case_job wk_case_job;
+/* Uploads the operands. Everything given must stay; *out is to be ended, also on failure. */
+wick_status wk_case_job_begin(wk_case *c, const wk_verify_subject *subject, wk_case_manner manner,
+                              wk_heap *heap, wk_case_job **out, wick_error *err);
+/* Never blocks: WICK_PENDING until the live memory is what the device made of it. */
+wick_status wk_case_job_step(wk_case_job *job);
+/* NULL is allowed. */
+void wk_case_job_end(wk_case_job *job, wk_case_run *out);
 
 #endif

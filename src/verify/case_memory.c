@@ -263,7 +263,7 @@ static wick_status allocate(wk_case *c, int i, wk_heap *heap) {
     wk_view_range(view, &view->offset, &end);
     const uint64_t span = end;
     view->offset = random_lead(c, view, is_tight);
-    m->size = view->offset + span + (is_tight ? 0 : GUARD_BYTES);
+    m->size = (size_t)(view->offset + span) + (is_tight ? 0 : GUARD_BYTES);
     if (m->size == 0) m->size = 1;
     m->live = wk_alloc(heap, m->size);
     m->initial = wk_alloc(heap, N_COPIES * m->size);

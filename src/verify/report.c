@@ -18,16 +18,29 @@ typedef struct errors {
     int64_t count;
 } errors;
 
+typedef enum stage {
+    NEXT_CASE,
+    FIRST_RUN, /* of the kernel */
+    SECOND_RUN,
+} stage;
+
 /* One kernel's verification. */
-typedef struct verification {
+struct wk_verification {
     const wk_verify_subject *subject;
+    int64_t n_cases; /* wanted */
+    uint64_t seed;   /* of the next case */
+    stage stage;
+    wk_case_job *job;   /* the run on a device; NULL: none, or not begun */
+    wick_error failure; /* of that run */
+    wk_case_run wanted, first;
     const wk_cpu_kernel *reference;
     wk_heap *heap;
     wk_verify_report *report;
     wk_case c;
     bool is_flushed; /* subnormal numbers may count as zeros, and what comes of that is known */
     errors errors;
-} verification;
+};
+typedef struct wk_verification verification;
 
 /* --- What was wrong --- */
 
@@ -256,41 +269,45 @@ static uint32_t tuning_of(const verification *v, bool is_first) {
     return n > 0 ? (uint32_t)((v->report->seed + (is_first ? 0 : 1)) % n) : 0;
 }
 
-/* On the CPU, in random ranges or whole; see wk_case_manner for devices. */
+/* On the CPU, in random ranges or whole; see wk_case_manner for devices. WICK_PENDING: call again.
+ */
 static wick_status run_kernel(verification *v, bool is_first, wk_case_run *run) {
     const wk_verify_subject *const s = v->subject;
-    const uint32_t tuning = tuning_of(v, is_first);
-    if (s->tune) s->tune(s->device, &tuning);
     if (s->cpu) return wk_case_compute(&v->c, s->cpu, is_first, v->heap, run);
-    wick_error err = {0};
-    const wick_status status = wk_case_compute_on(
-        &v->c, s, is_first ? WK_MANNER_PLAIN : WK_MANNER_OTHER, v->heap, run, &err);
-    if (status != WICK_OK) (void)mismatch(v, err.message);
+    const wk_case_manner manner = {.is_other = !is_first, .tuning = tuning_of(v, is_first)};
+    wick_status status = WICK_OK;
+    if (!v->job) {
+        v->failure = (wick_error){0};
+        status = wk_case_job_begin(&v->c, s, manner, v->heap, &v->job, &v->failure);
+    }
+    if (status == WICK_OK) status = wk_case_job_step(v->job);
+    if (status == WICK_PENDING) return WICK_PENDING;
+    wk_case_job_end(v->job, run);
+    v->job = NULL;
+    if (status != WICK_OK) (void)mismatch(v, v->failure.message);
     return status;
 }
 
-/* The reference, and the kernel twice. */
-static wick_status run_case(verification *v) {
-    wk_case *const c = &v->c;
+static wick_status check_first(verification *v) {
+    save(&v->c, FIRST);
+    WK_TRY(check_damage(v, &v->first));
+    wk_case_reset(&v->c);
+    return WICK_OK;
+}
+
+static wick_status check_second(verification *v, const wk_case_run *second) {
     char sentence[64];
-    wk_case_run wanted, first, second;
-    WK_TRY(run_reference(v, &wanted));
-    WK_TRY(run_kernel(v, true, &first));
-    save(c, FIRST);
-    WK_TRY(check_damage(v, &first));
-    wk_case_reset(c);
-    WK_TRY(run_kernel(v, false, &second));
-    if (first.has_fault != wanted.has_fault || second.has_fault != wanted.has_fault)
-        return mismatch(v, wanted.has_fault
-                               ? "an index out of range was not noticed"
-                               : "an index out of range was found where there is none");
-    if (!wanted.has_fault && !is_first_again(c)) {
+    const bool has_fault = v->wanted.has_fault;
+    if (v->first.has_fault != has_fault || second->has_fault != has_fault)
+        return mismatch(v, has_fault ? "an index out of range was not noticed"
+                                     : "an index out of range was found where there is none");
+    if (!has_fault && !is_first_again(&v->c)) {
         snprintf(sentence, sizeof sentence, "another run gave other bits (tunings %u, %u)",
                  (unsigned)tuning_of(v, true), (unsigned)tuning_of(v, false));
         return mismatch(v, v->subject->cpu ? "other ranges gave other bits" : sentence);
     }
-    WK_TRY(check_damage(v, &second));
-    return wanted.has_fault ? WICK_OK : compare(v);
+    WK_TRY(check_damage(v, second));
+    return has_fault ? WICK_OK : compare(v);
 }
 
 /* The first op from this seed on that kernel and reference accept. */
@@ -308,34 +325,79 @@ static wick_status find_case(verification *v, uint64_t seed) {
     return WICK_ERR_NOT_FOUND;
 }
 
-wick_status wk_verify_kernel(const wk_verify_subject *subject, uint64_t seed, int64_t n_cases,
-                             wk_heap *heap, wk_verify_report *report) {
+/* --- In steps --- */
+
+/* Up to the first run of the kernel. */
+static wick_status begin_case(verification *v) {
+    WK_TRY(find_case(v, v->seed));
+    wick_error err = {0};
+    const wick_status status = wk_case_fill(&v->c, v->heap, &err);
+    v->report->n_cases++;
+    v->stage = FIRST_RUN;
+    if (status == WICK_OK) return run_reference(v, &v->wanted);
+    snprintf(v->report->failure, sizeof v->report->failure, "%s", err.message);
+    return status;
+}
+
+static void end_case(verification *v) {
+    wk_case_release(&v->c, v->heap);
+    v->seed = wk_case_next_seed(v->report->seed);
+    v->stage = NEXT_CASE;
+}
+
+wick_status wk_verification_step(verification *v) {
+    wk_case_run second;
+    switch (v->stage) {
+    case NEXT_CASE:
+        if (v->report->n_cases == v->n_cases) return WICK_OK;
+        WK_TRY(begin_case(v));
+        break;
+    case FIRST_RUN:
+        WK_TRY(run_kernel(v, true, &v->first));
+        WK_TRY(check_first(v));
+        v->stage = SECOND_RUN;
+        break;
+    case SECOND_RUN:
+        WK_TRY(run_kernel(v, false, &second));
+        WK_TRY(check_second(v, &second));
+        end_case(v);
+        break;
+    }
+    return WICK_PENDING;
+}
+
+verification *wk_verification_start(const wk_verify_subject *subject, uint64_t seed,
+                                    int64_t n_cases, wk_heap *heap, wk_verify_report *report) {
     *report = (wk_verify_report){.seed = seed, .digest = 0xCBF29CE484222325};
     verification *const v = wk_alloc_zeroed(heap, sizeof *v);
-    if (!v) return WICK_ERR_OUT_OF_MEMORY;
+    if (!v) return NULL;
     v->subject = subject;
+    v->n_cases = n_cases;
+    v->seed = seed;
     v->heap = heap;
     v->report = report;
-    wick_status status = WICK_OK;
-    while (status == WICK_OK && report->n_cases < n_cases) {
-        status = find_case(v, seed);
-        if (status != WICK_OK) break;
-        wick_error err = {0};
-        status = wk_case_fill(&v->c, heap, &err);
-        if (status == WICK_OK) {
-            status = run_case(v);
-        } else {
-            snprintf(report->failure, sizeof report->failure, "%s", err.message);
-        }
-        wk_case_release(&v->c, heap);
-        report->n_cases++;
-        seed = wk_case_next_seed(report->seed);
-    }
-    if (subject->tune) subject->tune(subject->device, NULL);
+    return v;
+}
+
+void wk_verification_end(verification *v) {
+    wk_verify_report *const report = v->report;
+    wk_case_run unused;
+    wk_case_job_end(v->job, &unused);
+    if (v->stage != NEXT_CASE) wk_case_release(&v->c, v->heap);
     if (v->errors.count > 0) {
         report->mean_error = v->errors.sum / (double)v->errors.count;
         report->rms_error = sqrt(v->errors.square / (double)v->errors.count);
     }
-    wk_free(heap, v, sizeof *v);
+    wk_free(v->heap, v, sizeof *v);
+}
+
+wick_status wk_verify_kernel(const wk_verify_subject *subject, uint64_t seed, int64_t n_cases,
+                             wk_heap *heap, wk_verify_report *report) {
+    verification *const v = wk_verification_start(subject, seed, n_cases, heap, report);
+    if (!v) return WICK_ERR_OUT_OF_MEMORY;
+    wick_status status;
+    while ((status = wk_verification_step(v)) == WICK_PENDING)
+        if (v->job && subject->backend->pause) subject->backend->pause(subject->device);
+    wk_verification_end(v);
     return status;
 }

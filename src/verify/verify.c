@@ -5,7 +5,24 @@
 
 #include <wick/verify.h>
 
+#include <string.h>
+
 enum { CASES = 25 };
+
+struct wick_verifying {
+    wick_device *device;
+    wick_verify_desc desc; /* kernels is glob */
+    size_t next;           /* subject */
+    wk_verify_subject subject;
+    wk_verification *current; /* of the subject; NULL: none */
+    wk_verify_report report;
+    int n_run, n_wrong;
+    bool is_idle; /* what was queued before has been computed */
+    wick_status status;
+    wick_error error;
+    size_t bytes; /* of the whole struct */
+    char glob[];
+};
 
 /* The next kernel from *index on that the device can run. */
 static bool next_subject(const wick_device *device, size_t *index, wk_verify_subject *out) {
@@ -21,54 +38,119 @@ static bool ends_all(wick_status status) {
 }
 
 /* A kernel that is wrong is not taken any more. False: the caller does not want to go on. */
-static bool verify_one(wick_device *device, const wick_verify_desc *desc,
-                       const wk_verify_subject *subject, wick_status *status) {
-    wk_verify_report report;
-    const int64_t n_cases = desc->n_cases > 0 ? desc->n_cases : CASES;
-    *status = wk_verify_kernel(subject, desc->seed, n_cases, &device->heap, &report);
-    const bool is_wrong = *status < 0 && *status != WICK_ERR_NOT_FOUND && !ends_all(*status);
-    if (is_wrong && subject->disable) subject->disable(device->handle, subject->kernel);
+static bool tell(const wick_verifying *v, wick_status status) {
+    const wk_verify_subject *const subject = &v->subject;
+    const wk_verify_report *const report = &v->report;
+    const bool is_wrong = status < 0 && status != WICK_ERR_NOT_FOUND && !ends_all(status);
+    if (is_wrong && subject->disable) subject->disable(v->device->handle, subject->kernel);
     const wick_kernel_check check = {
         .kernel = subject->kernel->name,
-        .status = *status,
-        .n_cases = (uint64_t)report.n_cases,
-        .n_elements = (uint64_t)report.n_elements,
-        .mean_error = report.mean_error,
-        .rms_error = report.rms_error,
-        .max_error = report.max_error,
-        .worst = report.worst,
-        .seed = report.seed,
-        .failure = report.failure,
+        .status = status,
+        .n_cases = (uint64_t)report->n_cases,
+        .n_elements = (uint64_t)report->n_elements,
+        .mean_error = report->mean_error,
+        .rms_error = report->rms_error,
+        .max_error = report->max_error,
+        .worst = report->worst,
+        .seed = report->seed,
+        .failure = report->failure,
         .is_disabled = subject->is_disabled || (is_wrong && subject->disable),
     };
-    return !desc->report || desc->report(desc->user, &check);
+    return !v->desc.report || v->desc.report(v->desc.user, &check);
+}
+
+/* --- Steps --- */
+
+/* After the last kernel. */
+static wick_status conclude(wick_verifying *v) {
+    const wk_backend *const backend = v->device->backend;
+    if (v->n_wrong > 0)
+        return wk_fail(&v->error, WICK_ERR_MISMATCH, "%d of %d kernels differ from cpu/ref",
+                       v->n_wrong, v->n_run);
+    if (v->n_run > 0) return WICK_OK;
+    if (backend->id != WICK_BACKEND_CPU && backend->id != WICK_BACKEND_WEBGPU)
+        return wk_fail(&v->error, WICK_ERR_UNSUPPORTED, "the %s backend has no kernels of its own",
+                       backend->name);
+    return wk_fail(&v->error, WICK_ERR_NOT_FOUND, "no kernel that can be run here is called %s",
+                   v->glob);
+}
+
+static wick_status begin_kernel(wick_verifying *v) {
+    do {
+        if (!next_subject(v->device, &v->next, &v->subject)) return conclude(v);
+    } while (!wk_str_matches(wk_str_of(v->glob), wk_str_of(v->subject.kernel->name)));
+    v->current = wk_verification_start(&v->subject, v->desc.seed, v->desc.n_cases, &v->device->heap,
+                                       &v->report);
+    return v->current ? WICK_PENDING : wk_fail_memory(&v->error, 0, 0, "a verification");
+}
+
+static wick_status end_kernel(wick_verifying *v, wick_status status) {
+    wk_verification_end(v->current);
+    v->current = NULL;
+    const bool goes_on = tell(v, status);
+    v->n_run++;
+    v->n_wrong += status != WICK_OK && status != WICK_ERR_NOT_FOUND;
+    if (ends_all(status))
+        return wk_fail(&v->error, status, "%s could not be verified: %s", v->subject.kernel->name,
+                       wick_status_text(status));
+    return goes_on ? WICK_PENDING : conclude(v);
+}
+
+static wick_status step(wick_verifying *v) {
+    if (!v->is_idle) {
+        const wick_status status = wick_poll(v->device);
+        if (status < 0) (void)wick_device_error(v->device, &v->error);
+        WK_TRY(status);
+        v->is_idle = true;
+    }
+    if (!v->current) return begin_kernel(v);
+    const wick_status status = wk_verification_step(v->current);
+    return status == WICK_PENDING ? WICK_PENDING : end_kernel(v, status);
+}
+
+wick_status wick_verify_start(wick_device *device, const wick_verify_desc *desc,
+                              wick_verifying **verifying, wick_error *error) {
+    const wick_verify_desc all = {0};
+    if (!device || !verifying)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_verify_start: an argument is NULL");
+    *verifying = NULL;
+    if (!desc) desc = &all;
+    const char *const kernels = desc->kernels ? desc->kernels : "*";
+    const size_t bytes = sizeof(wick_verifying) + strlen(kernels) + 1;
+    wick_verifying *const v = wk_alloc_zeroed(&device->heap, bytes);
+    if (!v) return wk_fail_memory(error, bytes, 0, "a verification");
+    v->device = device;
+    v->desc = *desc;
+    if (v->desc.n_cases == 0) v->desc.n_cases = CASES;
+    v->status = WICK_PENDING;
+    v->bytes = bytes;
+    memcpy(v->glob, kernels, strlen(kernels) + 1);
+    *verifying = v;
+    return WICK_OK;
+}
+
+wick_status wick_verify_poll(wick_verifying *verifying) {
+    if (!verifying) return WICK_ERR_ARGUMENT;
+    if (verifying->status == WICK_PENDING) verifying->status = step(verifying);
+    return verifying->status;
+}
+
+wick_status wick_verify_finish(wick_verifying *verifying, wick_error *error) {
+    if (!verifying)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_verify_finish: verifying is NULL");
+    if (verifying->current) wk_verification_end(verifying->current);
+    if (verifying->status == WICK_PENDING)
+        verifying->status =
+            wk_fail(&verifying->error, WICK_ERR_CANCELLED, "the kernels were not verified yet");
+    const wick_status status = verifying->status;
+    if (status < 0 && error && error->status == WICK_OK) *error = verifying->error;
+    wk_free(&verifying->device->heap, verifying, verifying->bytes);
+    return status;
 }
 
 wick_status wick_verify(wick_device *device, const wick_verify_desc *desc, wick_error *error) {
-    const wick_verify_desc all = {0};
-    const wick_verify_desc *const d = desc ? desc : &all;
-    const wk_str glob = wk_str_of(d->kernels ? d->kernels : "*");
-    int n_run = 0, n_wrong = 0;
-    if (wick_synchronize(device) != WICK_OK) return wick_device_error(device, error);
-    wk_verify_subject subject;
-    for (size_t i = 0; next_subject(device, &i, &subject);) {
-        if (!wk_str_matches(glob, wk_str_of(subject.kernel->name))) continue;
-        wick_status status;
-        const bool goes_on = verify_one(device, d, &subject, &status);
-        n_run++;
-        n_wrong += status != WICK_OK && status != WICK_ERR_NOT_FOUND;
-        if (ends_all(status))
-            return wk_fail(error, status, "%s could not be verified: %s", subject.kernel->name,
-                           wick_status_text(status));
-        if (!goes_on) break;
-    }
-    if (n_wrong > 0)
-        return wk_fail(error, WICK_ERR_MISMATCH, "%d of %d kernels differ from cpu/ref", n_wrong,
-                       n_run);
-    if (n_run > 0) return WICK_OK;
-    if (device->backend->id != WICK_BACKEND_CPU && device->backend->id != WICK_BACKEND_WEBGPU)
-        return wk_fail(error, WICK_ERR_UNSUPPORTED, "the %s backend has no kernels of its own",
-                       device->backend->name);
-    return wk_fail(error, WICK_ERR_NOT_FOUND, "no kernel that can be run here is called %s",
-                   glob.text);
+    wick_verifying *verifying;
+    WK_TRY(wick_verify_start(device, desc, &verifying, error));
+    while (wick_verify_poll(verifying) == WICK_PENDING) wick_pause(device);
+    return wick_verify_finish(verifying, error);
 }

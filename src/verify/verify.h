@@ -54,6 +54,14 @@ typedef struct wk_verify_report {
 wick_status wk_verify_kernel(const wk_verify_subject *subject, uint64_t seed, int64_t n_cases,
                              wk_heap *heap, wk_verify_report *report);
 
+/* The same in steps that never block: step gives WICK_PENDING until it is done, end completes the
+ * report's figures. NULL: WICK_ERR_OUT_OF_MEMORY. What is given must stay. */
+typedef struct wk_verification wk_verification;
+wk_verification *wk_verification_start(const wk_verify_subject *subject, uint64_t seed,
+                                       int64_t n_cases, wk_heap *heap, wk_verify_report *report);
+wick_status wk_verification_step(wk_verification *verification);
+void wk_verification_end(wk_verification *verification);
+
 typedef struct wk_verify_bench {
     char op[192];
     double seconds, reference_seconds;

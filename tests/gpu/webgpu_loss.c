@@ -117,6 +117,43 @@ static void test_tensors_are_lost(void **state) {
     wick_release(old);
 }
 
+/* Three tokens, then draws from whole rows of logits; is_lost: the row that the first of them needs
+ * is lost behind its shortlist. */
+static void tell_wide(bool is_lost, told *it) {
+    static const wick_session_desc wide = {
+        .max_tokens = 20, .ignore_end = true, .sampler = {.temperature = 1, .seed = 5}};
+    wick_session *session;
+    wick_event event;
+    *it = (told){.size = 0};
+    assert_int_equal(wick_session_open(model, &tellers[0], &session, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_text(session, prompt), WICK_OK);
+    while (it->n_tokens < 3) {
+        assert_int_equal(wick_session_step(session, &event), WICK_OK);
+        hear(it, &event);
+    }
+    while (wick_session_prepare(session) == WICK_PENDING) wick_pause(device);
+    assert_int_equal(wick_session_configure(session, &wide, NULL), WICK_OK);
+    if (is_lost) assert_true(wk_webgpu_lose(device->handle));
+    do {
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+        hear(it, &event);
+    } while (event.kind != WICK_EVENT_END);
+    wick_session_close(session);
+}
+
+static void test_row_is_lost_behind_its_shortlist(void **state) {
+    (void)state;
+    static told want, got;
+    tell_wide(false, &want);
+    tell_wide(true, &got);
+    assert_int_equal(got.n_tokens, 20);
+    assert_int_equal(got.size, want.size);
+    assert_memory_equal(got.text, want.text, want.size);
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    assert_int_equal(stats.n_losses, 1);
+}
+
 /* Closing what is lost. */
 static void test_closed_while_lost(void **state) {
     (void)state;
@@ -133,6 +170,8 @@ static void test_closed_while_lost(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_text_goes_on, set_up, tear_down),
     cmocka_unit_test_setup_teardown(test_text_goes_on, set_up_split, tear_down),
+    cmocka_unit_test_setup_teardown(test_row_is_lost_behind_its_shortlist, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(test_row_is_lost_behind_its_shortlist, set_up_split, tear_down),
     cmocka_unit_test_setup_teardown(test_tensors_are_lost, set_up, tear_down),
     cmocka_unit_test_setup_teardown(test_closed_while_lost, set_up, tear_down),
 };

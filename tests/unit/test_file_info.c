@@ -11,6 +11,7 @@
 #include "gguf_bytes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static char path[1024]; /* of a file that a test writes */
@@ -117,11 +118,71 @@ static void test_refused(void **state) {
     remove(path);
 }
 
+/* A header that arrives in small pieces, from a source that makes one wait. */
+static void test_in_steps(void **state) {
+    (void)state;
+    char model[1024];
+    snprintf(model, sizeof model, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    FILE *const in = fopen(model, "rb");
+    assert_non_null(in);
+    static char bytes[40000];
+    wick_source source;
+    wick_push_source *push = NULL;
+    wick_file_opening *opening = NULL;
+    wick_file *file = NULL;
+    wick_error error = {0};
+    assert_int_equal(wick_source_push_make(WICK_SIZE_UNKNOWN, &source, &push), WICK_OK);
+    assert_int_equal(wick_file_open_start(source, &opening, &error), WICK_OK);
+    assert_int_equal(wick_file_open_poll(opening), WICK_PENDING);
+    size_t n;
+    while ((n = fread(bytes, 1, sizeof bytes, in)) > 0) {
+        (void)wick_source_push(push, bytes, n);
+        if (wick_file_open_poll(opening) != WICK_PENDING) break;
+    }
+    fclose(in);
+    assert_int_equal(wick_file_open_finish(opening, &file, &error), WICK_OK);
+    assert_int_equal(wick_file_tensor_count(file), 47);
+    assert_int_equal(wick_file_read(file, 256 << 10, bytes, sizeof bytes, &error),
+                     WICK_ERR_UNSUPPORTED);
+    wick_file_close(file);
+    wick_source_push_finish(push);
+}
+
+static void test_steps_refused(void **state) {
+    (void)state;
+    wick_source source;
+    wick_push_source *push = NULL;
+    wick_file_opening *opening = NULL;
+    wick_file *file = NULL;
+    wick_error error = {0};
+    assert_int_equal(wick_file_open_start((wick_source){0}, &opening, &error), WICK_ERR_ARGUMENT);
+    assert_null(opening);
+    assert_int_equal(wick_file_open_poll(NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_file_open_finish(NULL, &file, NULL), WICK_ERR_ARGUMENT);
+    /* Given up. */
+    assert_int_equal(wick_source_push_make(100, &source, &push), WICK_OK);
+    assert_int_equal(wick_file_open_start(source, &opening, NULL), WICK_OK);
+    assert_int_equal(wick_file_open_finish(opening, &file, NULL), WICK_ERR_CANCELLED);
+    assert_int_equal(wick_source_push(push, "GGUF", 4), WICK_ERR_CANCELLED);
+    wick_source_push_finish(push);
+    /* No such file, and one that ends. */
+    static const char *const cases[] = {"NOPE and more of it", "GGUF"};
+    for (size_t i = 0; i < 2; i++) {
+        error = (wick_error){0};
+        source = wick_source_memory(cases[i], strlen(cases[i]));
+        assert_int_equal(wick_file_open_start(source, &opening, NULL), WICK_OK);
+        assert_int_equal(wick_file_open_poll(opening), WICK_ERR_FORMAT);
+        assert_int_equal(wick_file_open_finish(opening, &file, &error), WICK_ERR_FORMAT);
+        assert_null(file);
+        assert_int_not_equal(error.message[0], '\0');
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_model),
-        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_model),         cmocka_unit_test(test_large),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_in_steps),
+        cmocka_unit_test(test_steps_refused),
     };
     return cmocka_run_group_tests_name("file_info", tests, make_path, NULL);
 }

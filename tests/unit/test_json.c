@@ -299,7 +299,11 @@ static void test_document(void **state) {
     assert_int_equal(wick_json_parse(text, strlen(text), &document, NULL), WICK_OK);
     const wick_json *const root = wick_json_root(document);
     const wick_json *item = wick_json_first(wick_json_get(root, "a"));
+    double value = 0;
     assert_true(wick_json_get_whole(item, &number));
+    assert_true(wick_json_get_number(item, &value));
+    assert_true(value == (double)number);
+    assert_false(wick_json_get_number(NULL, &value));
     assert_int_equal(number, 1);
     item = wick_json_next(item);
     assert_null(wick_json_first(item));

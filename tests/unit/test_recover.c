@@ -344,13 +344,37 @@ static void test_falls_back(void **state) {
     }
 }
 
+/* The public way: tensors of before are gone, new ones are on the device in its place. */
+static void test_public(void **state) {
+    (void)state;
+    wick_device *const device = open_null(0);
+    wick_tensor *const old = numbers(device);
+    assert_int_equal(wick_device_recover(NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_device_recover(device), WICK_OK);
+    lose(device);
+    assert_int_equal(wick_flush(device), WICK_ERR_DEVICE_LOST);
+    while (wick_device_recover(device) == WICK_PENDING) continue;
+    assert_int_equal(wick_device_recover(device), WICK_OK);
+    assert_null(wick_neg(old));
+    expect_lost(device, "the tensor was lost with its device");
+    wick_tensor *const x = numbers(device), *const y = wick_neg(x);
+    float got[4];
+    assert_int_equal(wick_flush(device), WICK_OK);
+    assert_int_equal(wick_read(y, got, sizeof got), WICK_OK);
+    assert_true(got[3] == -4);
+    wick_release(old);
+    wick_release(x);
+    wick_release(y);
+    close_clean(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tensors),    cmocka_unit_test(test_generations),
         cmocka_unit_test(test_reads),      cmocka_unit_test(test_shadow),
         cmocka_unit_test(test_plans),      cmocka_unit_test(test_random_numbers),
         cmocka_unit_test(test_too_often),  cmocka_unit_test(test_closed_on_the_way),
-        cmocka_unit_test(test_falls_back),
+        cmocka_unit_test(test_falls_back), cmocka_unit_test(test_public),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

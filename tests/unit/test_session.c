@@ -72,6 +72,23 @@ static void test_text_goes_on(void **state) {
     assert_same_tokens((const char *const[]){"Once</s>", "upon", NULL}, "Once</s>upon");
 }
 
+static void test_no_text_goes_on(void **state) {
+    (void)state;
+    char text[4096], whole[4096];
+    wick_session *const halves = open_session(&(wick_session_desc){.max_tokens = 10});
+    wick_session *const all = open_session(&(wick_session_desc){.max_tokens = 20});
+    assert_int_equal(wick_session_append_text(halves, "Once upon a time"), WICK_OK);
+    run(halves, text, sizeof text);
+    const size_t n = strlen(text);
+    assert_int_equal(wick_session_append_text(halves, ""), WICK_OK);
+    assert_int_equal(run(halves, text + n, sizeof text - n).reason, WICK_END_MAX_TOKENS);
+    assert_int_equal(wick_session_append_text(all, "Once upon a time"), WICK_OK);
+    run(all, whole, sizeof whole);
+    assert_string_equal(text, whole);
+    wick_session_close(halves);
+    wick_session_close(all);
+}
+
 static void test_stop_strings(void **state) {
     (void)state;
     static const char *const cases[][2] = {
@@ -209,8 +226,17 @@ static void test_goes_on_after_a_refusal(void **state) {
     assert_int_equal(wick_session_append_text(session, " more"), WICK_ERR_STATE);
     wick_session_reset(session);
     assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
-    assert_int_equal(run(session, again, sizeof again).reason, WICK_END_CONTEXT_FULL);
+    wick_event event;
+    do {
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+    } while (event.kind != WICK_EVENT_TOKEN);
+    assert_int_equal(wick_session_append_tokens(session, &(uint32_t){512}, 1), WICK_ERR_INDEX);
+    memcpy(again, event.text, event.text_size);
+    const wick_event end = run(session, again + event.text_size, sizeof again - event.text_size);
+    assert_int_equal(end.reason, WICK_END_CONTEXT_FULL);
     assert_string_equal(text, again);
+    assert_int_equal(wick_session_append_text(session, ""), WICK_OK); /* as full as before */
+    assert_int_equal(run(session, again, sizeof again).reason, WICK_END_CONTEXT_FULL);
     wick_session_close(session);
 }
 
@@ -237,6 +263,122 @@ static void test_reset_in_the_middle_of_a_batch(void **state) {
     wick_session_reset(session); /* and nothing after it */
     assert_int_equal(wick_session_next(session, &event), WICK_OK);
     assert_int_equal(event.kind, WICK_EVENT_END);
+    wick_session_close(session);
+}
+
+/* What was appended or chosen stays, and is computed when the session goes on. */
+static void test_cancel(void **state) {
+    (void)state;
+    char text[4096], again[4096] = "";
+    wick_event event;
+    wick_session *const session = open_session(&(wick_session_desc){.max_tokens = 20});
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    run(session, text, sizeof text);
+    wick_session_reset(session);
+    assert_int_equal(wick_session_append_text(session, "Once upon"), WICK_OK);
+    assert_int_equal(wick_session_step(session, &event), WICK_OK);
+    assert_int_equal(event.kind, WICK_EVENT_PENDING);
+    assert_int_equal(wick_session_append_text(session, " a time"), WICK_ERR_STATE);
+    wick_session_cancel(session);
+    assert_int_equal(wick_session_append_text(session, " a time"), WICK_OK);
+    do {
+        assert_int_equal(wick_session_step(session, &event), WICK_OK);
+        const bool is_pending = event.kind == WICK_EVENT_PENDING;
+        wick_session_cancel(session); /* every batch, once */
+        if (is_pending) assert_int_equal(wick_session_next(session, &event), WICK_OK);
+        strncat(again, event.text, event.text_size);
+    } while (event.kind != WICK_EVENT_END);
+    assert_string_equal(text, again);
+    wick_session_cancel(session);
+    wick_session_cancel(NULL);
+    wick_session_close(session);
+}
+
+/* Up to the next event that says something; what comes behind it is prepared n_calls times. */
+static wick_event next_prepared(wick_session *session, int n_calls) {
+    wick_event event;
+    for (int i = 0; i < n_calls; i++) assert_true(wick_session_prepare(session) >= 0);
+    do {
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+    } while (event.kind == WICK_EVENT_PROMPT);
+    return event;
+}
+
+/* However much of it: the same tokens, and none before it is asked for. */
+static void test_prepare(void **state) {
+    (void)state;
+    char text[4096], again[4096] = "";
+    size_t n, n_after;
+    wick_session *const session = open_session(&(wick_session_desc){.max_tokens = 20});
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    assert_int_equal(wick_session_prepare(session), WICK_OK); /* a prompt is for steps */
+    run(session, text, sizeof text);
+    assert_int_equal(wick_session_prepare(session), WICK_OK);
+    wick_session_reset(session);
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    wick_event event = {0};
+    for (int n_calls = 0; event.kind != WICK_EVENT_END; n_calls = (n_calls + 1) % 4) {
+        event = next_prepared(session, n_calls);
+        strncat(again, event.text, event.text_size);
+    }
+    assert_string_equal(text, again);
+    /* Left off in the middle, it goes on elsewhere. */
+    wick_session_reset(session);
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    (void)next_prepared(session, 0);
+    (void)wick_session_tokens(session, &n);
+    assert_int_equal(wick_session_prepare(session), WICK_PENDING);
+    assert_int_equal(wick_session_append_text(session, " The"), WICK_ERR_STATE);
+    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_STATE);
+    while (wick_session_prepare(session) == WICK_PENDING) wick_pause(device);
+    (void)wick_session_tokens(session, &n_after);
+    assert_int_equal(n, n_after);
+    assert_int_equal(wick_session_append_text(session, " The"), WICK_OK);
+    assert_int_equal(next_prepared(session, 0).kind, WICK_EVENT_TOKEN);
+    assert_int_equal(wick_session_prepare(session), WICK_PENDING);
+    wick_session_reset(session);
+    assert_int_equal(wick_session_prepare(session), WICK_OK);
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    run(session, again, sizeof again);
+    assert_string_equal(text, again);
+    assert_int_equal(wick_session_prepare(NULL), WICK_ERR_ARGUMENT);
+    wick_session_close(session);
+}
+
+static void test_configure(void **state) {
+    (void)state;
+    char text[4096];
+    wick_error error = {0};
+    wick_event event;
+    wick_session *const session = open_session(&(wick_session_desc){.max_tokens = 3});
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    run(session, text, sizeof text);
+    const wick_session_desc shorter = {.stop = (const char *const[]){" girl"}, .n_stop = 1};
+    wick_session_reset(session);
+    assert_int_equal(wick_session_configure(session, &shorter, &error), WICK_OK);
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    assert_int_equal(run(session, text, sizeof text).reason, WICK_END_STOP_STRING);
+    assert_string_equal(text, ", there was a little");
+    /* What is refused changes nothing. */
+    const wick_session_desc wrong = {.max_tokens = 1, .sampler.top_p = -1};
+    assert_int_equal(wick_session_configure(session, &wrong, &error), WICK_ERR_VALUE);
+    assert_non_null(strstr(error.message, "top_p"));
+    const wick_session_desc missing = {.n_stop = 1};
+    assert_int_equal(wick_session_configure(session, &missing, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_session_configure(NULL, &shorter, NULL), WICK_ERR_ARGUMENT);
+    wick_session_reset(session);
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    assert_int_equal(wick_session_step(session, &event), WICK_OK);
+    assert_int_equal(wick_session_configure(session, &shorter, NULL), WICK_ERR_STATE);
+    run(session, text, sizeof text);
+    assert_string_equal(text, ", there was a little");
+    /* The defaults again; a grammar takes its place and leaves it. */
+    const wick_session_desc bound = {.sampler.grammar = "root ::= \" cat\" \" cat\""};
+    assert_int_equal(wick_session_configure(session, &bound, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_text(session, "The"), WICK_OK);
+    run(session, text, sizeof text);
+    assert_string_equal(text, " cat cat");
+    assert_int_equal(wick_session_configure(session, NULL, NULL), WICK_OK);
     wick_session_close(session);
 }
 
@@ -343,6 +485,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_text_goes_on),
+        cmocka_unit_test(test_no_text_goes_on),
         cmocka_unit_test(test_stop_strings),
         cmocka_unit_test(test_stop_holds_back),
         cmocka_unit_test(test_context_full_is_an_event),
@@ -350,6 +493,9 @@ int main(void) {
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_goes_on_after_a_refusal),
         cmocka_unit_test(test_reset_in_the_middle_of_a_batch),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_prepare),
+        cmocka_unit_test(test_configure),
         cmocka_unit_test(test_sync_forgets_logits),
         cmocka_unit_test(test_no_memory_for_a_step),
         cmocka_unit_test(test_two_sessions_interleave),

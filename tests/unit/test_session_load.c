@@ -404,6 +404,17 @@ static void test_text(void **state) {
     }
 }
 
+/* Of a sequence that was taken back whole nothing is saved, its logits neither. */
+static void test_taken_back(void **state) {
+    (void)state;
+    wick_session *const session = saved_session(&greedy, &whole, 1);
+    assert_int_equal(wick_session_sync_tokens(session, NULL, 0), WICK_OK);
+    assert_int_equal(save(session, &whole, NULL), WICK_OK);
+    assert_int_equal(load(session, &whole, NULL), WICK_OK);
+    assert_int_equal(n_tokens(session), 0);
+    wick_session_close(session);
+}
+
 static void test_other_seed(void **state) {
     (void)state;
     wick_session_desc desc = {
@@ -456,7 +467,7 @@ int main(void) {
         cmocka_unit_test(test_logits_mode), cmocka_unit_test(test_sink),
         cmocka_unit_test(test_files),       cmocka_unit_test(test_text),
         cmocka_unit_test(test_other_seed),  cmocka_unit_test(test_other_grammar),
-        cmocka_unit_test(test_other_stop),
+        cmocka_unit_test(test_other_stop),  cmocka_unit_test(test_taken_back),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -234,11 +234,142 @@ static void test_arguments(void **state) {
     assert_non_null(strstr(error.message, "'/nonexistent/m-00001-of-00003.gguf'"));
 }
 
+/* ---- Parts that do not answer at once ---- */
+
+typedef struct slow_part {
+    wick_source inner;
+    int n_polls; /* of the read under way */
+    int n_open;  /* 1 until it is closed */
+} slow_part;
+
+static wick_status slow_read_at(wick_source *source, uint64_t offset, size_t size, void *dst,
+                                wick_error *error) {
+    slow_part *const slow = source->user;
+    slow->n_polls = 0;
+    return slow->inner.read_at(&slow->inner, offset, size, dst, error);
+}
+
+static wick_status slow_poll(wick_source *source, size_t *got, wick_error *error) {
+    slow_part *const slow = source->user;
+    return ++slow->n_polls < 3 ? WICK_PENDING : slow->inner.poll(&slow->inner, got, error);
+}
+
+static void slow_close(wick_source *source) { ((slow_part *)source->user)->n_open--; }
+
+static void make_slow(slow_part slow[N], wick_source parts[N]) {
+    make_parts(&right);
+    for (int i = 0; i < N; i++) {
+        slow[i] = (slow_part){wick_source_memory(files[i].data, files[i].size), 0, 1};
+        parts[i] = (wick_source){.user = &slow[i],
+                                 .size = files[i].size,
+                                 .read_at = slow_read_at,
+                                 .poll = slow_poll,
+                                 .close = slow_close};
+    }
+}
+
+static void check_closed(const slow_part slow[N]) {
+    for (int i = 0; i < N; i++) assert_int_equal(slow[i].n_open, 0);
+}
+
+/* Polls until the end, which must not come at once. */
+static wick_status poll_read(wick_source *source, size_t *got, wick_error *error) {
+    assert_int_equal(source->poll(source, got, error), WICK_PENDING);
+    wick_status status;
+    do status = source->poll(source, got, error);
+    while (status == WICK_PENDING);
+    return status;
+}
+
+static void test_slow_parts(void **state) {
+    (void)state;
+    slow_part slow[N];
+    wick_source parts[N], source, at_once;
+    make_slow(slow, parts);
+    wick_error error;
+    assert_int_equal(join(NULL, in_order, N, &at_once, &error), WICK_OK);
+    wick_source_joining *joining;
+    assert_int_equal(wick_source_join_start(parts, names, N, &joining, &error), WICK_OK);
+    int n_polls = 0;
+    while (wick_source_join_poll(joining) == WICK_PENDING) n_polls++;
+    assert_true(n_polls >= 2 * N);
+    assert_int_equal(wick_source_join_finish(joining, &source, &error), WICK_OK);
+    assert_true(source.size == at_once.size && source.map == NULL && !source.is_sequential);
+    uint8_t whole[1024], found[1024];
+    size_t got;
+    assert_int_equal(at_once.read_at(&at_once, 0, sizeof whole, whole, &error), WICK_OK);
+    assert_int_equal(at_once.poll(&at_once, &got, &error), WICK_OK);
+    for (int i = 0; i < 2; i++) { /* one that was given up is followed by another */
+        assert_int_equal(source.read_at(&source, 0, sizeof found, found, &error), WICK_OK);
+        assert_int_equal(source.poll(&source, &got, &error), WICK_PENDING);
+    }
+    assert_int_equal(source.read_at(&source, 0, sizeof found, found, &error), WICK_OK);
+    assert_int_equal(poll_read(&source, &got, &error), WICK_OK);
+    assert_int_equal(got, source.size);
+    assert_memory_equal(found, whole, got);
+
+    slow[2].inner.size -= 5; /* a file that was cut meanwhile */
+    assert_int_equal(source.read_at(&source, 0, sizeof found, found, &error), WICK_OK);
+    assert_int_equal(poll_read(&source, &got, &error), WICK_ERR_IO);
+    assert_non_null(strstr(error.message, "5 bytes"));
+    source.close(&source);
+    at_once.close(&at_once);
+    check_closed(slow);
+}
+
+static void test_given_up(void **state) {
+    (void)state;
+    slow_part slow[N];
+    wick_source parts[N], source;
+    wick_source_joining *joining;
+    for (int n_polls = 0; n_polls < 8; n_polls++) {
+        make_slow(slow, parts);
+        wick_error error = {.status = WICK_OK};
+        assert_int_equal(wick_source_join_start(parts, names, N, &joining, &error), WICK_OK);
+        for (int i = 0; i < n_polls; i++)
+            assert_int_equal(wick_source_join_poll(joining), WICK_PENDING);
+        assert_int_equal(wick_source_join_finish(joining, &source, &error), WICK_ERR_CANCELLED);
+        assert_null(source.close);
+        check_closed(slow);
+    }
+}
+
+static void test_start_refused(void **state) {
+    (void)state;
+    slow_part slow[N];
+    wick_source parts[N], source;
+    wick_source_joining *joining;
+    wick_error error = {.status = WICK_OK};
+    make_slow(slow, parts);
+    parts[1].is_sequential = true;
+    assert_int_equal(wick_source_join_start(parts, names, N, &joining, &error),
+                     WICK_ERR_UNSUPPORTED);
+    assert_null(joining);
+    check_closed(slow);
+    make_slow(slow, parts);
+    parts[1].poll = NULL;
+    assert_int_equal(wick_source_join_start(parts, names, N, &joining, NULL), WICK_ERR_ARGUMENT);
+    check_closed(slow);
+    make_slow(slow, parts);
+    assert_int_equal(wick_source_join_start(parts, NULL, N, &joining, NULL), WICK_ERR_ARGUMENT);
+    check_closed(slow);
+    assert_int_equal(wick_source_join_start(NULL, names, N, &joining, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_source_join_start(parts, names, 0, &joining, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_source_join_poll(NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_source_join_finish(NULL, &source, NULL), WICK_ERR_ARGUMENT);
+    make_slow(slow, parts);
+    assert_int_equal(wick_source_join_start(parts, names, N, &joining, NULL), WICK_OK);
+    while (wick_source_join_poll(joining) == WICK_PENDING) continue;
+    assert_int_equal(wick_source_join_finish(joining, NULL, NULL), WICK_ERR_ARGUMENT);
+    check_closed(slow);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),     cmocka_unit_test(test_join),
         cmocka_unit_test(test_refused),   cmocka_unit_test(test_short_memory),
-        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_arguments), cmocka_unit_test(test_slow_parts),
+        cmocka_unit_test(test_given_up),  cmocka_unit_test(test_start_refused),
     };
     return cmocka_run_group_tests_name("split", tests, NULL, NULL);
 }

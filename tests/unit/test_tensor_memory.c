@@ -250,6 +250,7 @@ static void missing_pointers(void **state) {
     assert_int_equal(wick_read_finish(NULL, NULL, 0), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_write(x, NULL, sizeof data), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_poll(NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_flush(NULL), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_synchronize(NULL), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_device_error(NULL, NULL), WICK_ERR_ARGUMENT);
     assert_null(wick_permute(x, 2, NULL));

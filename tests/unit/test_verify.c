@@ -366,6 +366,43 @@ static void test_public(void **state) {
     wick_device_close(device);
 }
 
+/* In steps, also given up on the way; nothing is left on the device's heap. */
+static void test_steps(void **state) {
+    (void)state;
+    int n = 0;
+    uint64_t n_pending = 0;
+    checked_heap heap;
+    checked_heap_init(&heap, UINT64_MAX);
+    wick_device *device;
+    wick_verifying *verifying;
+    wick_error error = {.status = WICK_OK};
+    const wick_device_desc cpu = {
+        .backend = WICK_BACKEND_CPU, .isa = WICK_ISA_REF, .allocator = heap.heap.hook};
+    const wick_verify_desc desc = {
+        .kernels = "r*_ref", .n_cases = 3, .report = count_kernel, .user = &n};
+    assert_int_equal(wick_device_open(&cpu, &device, NULL), WICK_OK);
+    assert_int_equal(wick_verify_start(device, &desc, &verifying, &error), WICK_OK);
+    while (wick_verify_poll(verifying) == WICK_PENDING) n_pending++;
+    assert_true(n_pending > 6 && n == 2);
+    assert_int_equal(wick_verify_poll(verifying), WICK_OK);
+    assert_int_equal(wick_verify_finish(verifying, &error), WICK_OK);
+    for (int n_polls = 0; n_polls < 6; n_polls++) {
+        error = (wick_error){.status = WICK_OK};
+        n = 0;
+        assert_int_equal(wick_verify_start(device, &desc, &verifying, &error), WICK_OK);
+        for (int i = 0; i < n_polls; i++)
+            assert_int_equal(wick_verify_poll(verifying), WICK_PENDING);
+        assert_int_equal(wick_verify_finish(verifying, &error), WICK_ERR_CANCELLED);
+        assert_int_equal(error.status, WICK_ERR_CANCELLED);
+    }
+    assert_int_equal(wick_verify_start(NULL, NULL, &verifying, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_verify_start(device, NULL, NULL, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_verify_poll(NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_verify_finish(NULL, NULL), WICK_ERR_ARGUMENT);
+    wick_device_close(device);
+    assert_true(checked_heap_is_clean(&heap));
+}
+
 /* Memory runs out at every allocation in turn. */
 static void test_out_of_memory(void **state) {
     (void)state;
@@ -407,6 +444,7 @@ int main(void) {
         cmocka_unit_test(test_nothing_accepted),
         cmocka_unit_test(test_device),
         cmocka_unit_test(test_public),
+        cmocka_unit_test(test_steps),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_bench),
     };

@@ -1,0 +1,156 @@
+/* llm/session_open.c: a session is put together, configured anew, and taken apart. */
+#include "llm/session_struct.h"
+
+#include "llm/grammar.h"
+#include "llm/logprobs.h"
+
+static void free_session(wick_session *s) {
+    wk_heap *const heap = s->model->heap;
+    if (s->n_running > 0) wk_model_note_batch(s->model, false);
+    wk_runner_free(s->runner);
+    wk_sampler_free(heap, &s->sampler);
+    wk_stop_free(heap, &s->stop);
+    wk_free(heap, s->piece, s->piece_capacity);
+    wk_free(heap, s->tokens, s->context_length * sizeof *s->tokens);
+    wk_free(heap, s->logprobs, (s->n_logprobs + 1) * sizeof *s->logprobs);
+    wk_free(heap, s, sizeof *s);
+}
+
+static wick_status make_logprobs(wick_session *s, uint32_t n, uint32_t n_vocab, wick_error *err) {
+    if (n > WK_MAX_LOGPROBS)
+        return wk_fail(err, WICK_ERR_VALUE, "%u log probabilities with each token: at most %d", n,
+                       WK_MAX_LOGPROBS);
+    s->n_logprobs = n < n_vocab ? n : n_vocab;
+    if (n == 0) return WICK_OK;
+    s->logprobs = wk_alloc_array(s->model->heap, s->n_logprobs + 1, sizeof *s->logprobs);
+    if (!s->logprobs)
+        return wk_fail_memory(err, (s->n_logprobs + 1) * sizeof *s->logprobs, 0,
+                              "log probabilities");
+    return WICK_OK;
+}
+
+static bool is_warm(const wick_model *model, const wk_runner_desc *runner) {
+    const wk_runner_desc *const warm = &model->warm;
+    return warm->context_length == runner->context_length &&
+           warm->chunk_length == runner->chunk_length && warm->cache_dtype == runner->cache_dtype &&
+           warm->outputs == runner->outputs;
+}
+
+/* For a session that is not like those that the model was loaded for. */
+static wick_status warm_up(wick_model *model, const wk_runner_desc *runner, wick_error *err) {
+    if (!wk_device_compiles(model->device) || model->no_warm_up || is_warm(model, runner))
+        return WICK_OK;
+    wick_error failure = {.status = WICK_OK};
+    for (uint32_t n_rows = 1; n_rows > 0 && failure.status == WICK_OK;)
+        (void)wk_runner_rehearse(model, runner, &n_rows, &failure);
+    /* A device that is lost comes back when a batch is to run. */
+    if (failure.status != WICK_OK && failure.status != WICK_ERR_DEVICE_LOST)
+        return wk_fail(err, failure.status, "%s", failure.message);
+    model->warm = *runner;
+    return WICK_OK;
+}
+
+/* How tokens are chosen, and where the text ends; both to be freed also on failure. */
+static wick_status make_choice(const wick_session *s, const wick_session_desc *desc,
+                               wk_sampler *sampler, wk_stop *stop, wick_error *err) {
+    wk_heap *const heap = s->model->heap;
+    const uint32_t n_vocab = wk_model_hparams(s->model->model)->n_vocab;
+    if (desc->n_stop > 0 && !desc->stop)
+        return wk_fail(err, WICK_ERR_ARGUMENT, "%zu stop strings were announced, none given",
+                       desc->n_stop);
+    WK_TRY(wk_sampler_make(heap, &desc->sampler, s->tokenizer, n_vocab, sampler, err));
+    WK_TRY(wk_grammar_open(s->model, &desc->sampler, &sampler->matcher, err));
+    return wk_stop_make(heap, desc->stop, desc->n_stop, s->piece_capacity, stop, err);
+}
+
+static wick_status make_parts(wick_session *s, const wick_session_desc *desc,
+                              const wk_runner_desc *runner, wick_error *err) {
+    wk_heap *const heap = s->model->heap;
+    s->piece_capacity = wick_detokenize_bound(s->tokenizer);
+    WK_TRY(make_choice(s, desc, &s->sampler, &s->stop, err));
+    WK_TRY(make_logprobs(s, desc->n_logprobs, wk_model_hparams(s->model->model)->n_vocab, err));
+    /* The runner compares the cache with what memory there is: nothing large is taken before. */
+    WK_TRY(wk_runner_make(s->model, runner, &s->runner, err));
+    WK_TRY(warm_up(s->model, runner, err));
+    s->tokens = wk_alloc(heap, s->context_length * sizeof *s->tokens);
+    s->piece = wk_alloc(heap, s->piece_capacity);
+    if (!s->tokens || !s->piece)
+        return wk_fail_memory(err, s->context_length * sizeof *s->tokens, 0, "a session");
+    return WICK_OK;
+}
+
+static void take_limits(wick_session *s, const wick_session_desc *desc) {
+    s->max_tokens = desc->max_tokens;
+    s->ignore_end = desc->ignore_end;
+    s->detokenizer.special = desc->special;
+}
+
+/* What sees the whole text at once does not go on with it. */
+static wick_status check_kind(const wick_model *model, const wick_session_desc *desc,
+                              wick_error *err) {
+    if (!wk_model_hparams(model->model)->is_bidirectional || desc->logits == WICK_LOGITS_STATES)
+        return WICK_OK;
+    return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                   "the model is an encoder: it can embed a text (wick embed), not continue it");
+}
+
+wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
+                              wick_session **session, wick_error *error) {
+    static const wick_session_desc defaults;
+    if (!model || !session)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "a session needs a model and a place to go");
+    *session = NULL;
+    if (!desc) desc = &defaults;
+    if ((uint32_t)desc->cache > WICK_CACHE_Q4_0 || (uint32_t)desc->logits > WICK_LOGITS_STATES)
+        return wk_fail(error, WICK_ERR_VALUE, "there is no such cache or logits mode");
+    const wk_runner_desc runner =
+        wk_runner_describe(wk_model_hparams(model->model), wick_device_math(model->device), desc);
+    WK_TRY(check_kind(model, desc, error));
+    wick_session *const s = wk_alloc_zeroed(model->heap, sizeof *s);
+    if (!s) return wk_fail_memory(error, sizeof *s, 0, "a session");
+    s->model = model;
+    s->tokenizer = model->tokenizer;
+    s->context_length = runner.context_length;
+    s->outputs = runner.outputs;
+    s->detokenizer.tokenizer = s->tokenizer;
+    take_limits(s, desc);
+    const wick_status status = make_parts(s, desc, &runner, error);
+    if (status != WICK_OK) {
+        free_session(s);
+        return status;
+    }
+    model->usage.n_sessions++;
+    model->usage.n_opened++;
+    *session = s;
+    return WICK_OK;
+}
+
+void wick_session_close(wick_session *session) {
+    if (!session) return;
+    session->model->usage.n_sessions--;
+    free_session(session);
+}
+
+wick_status wick_session_configure(wick_session *session, const wick_session_desc *desc,
+                                   wick_error *error) {
+    static const wick_session_desc defaults;
+    if (!session) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_session_configure: no session");
+    wick_session *const s = session;
+    if (s->n_running > 0 && !s->drops_batch)
+        return wk_fail(error, WICK_ERR_STATE,
+                       "the session is computing, step it until an event comes");
+    if (!desc) desc = &defaults;
+    wk_sampler sampler = {.n_vocab = 0};
+    wk_stop stop = {.n_strings = 0};
+    const wick_status status = make_choice(s, desc, &sampler, &stop, error);
+    wk_heap *const heap = s->model->heap;
+    wk_sampler_free(heap, status == WICK_OK ? &s->sampler : &sampler);
+    wk_stop_free(heap, status == WICK_OK ? &s->stop : &stop);
+    if (status != WICK_OK) return status;
+    s->sampler = sampler;
+    s->stop = stop;
+    s->n_out = 0;
+    take_limits(s, desc);
+    s->n_changes++;
+    return WICK_OK;
+}
