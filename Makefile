@@ -2,12 +2,13 @@
 
 MODEL := models/SmolLM2-135M-Instruct.Q4_1.gguf
 JOBS = $(shell getconf _NPROCESSORS_ONLN)
-SOURCES = $(shell find include src cli web/libc web/glue tests examples -name '*.[ch]' -o -name '*.def' 2>/dev/null)
+SOURCES = $(shell find include src cli web/libc web/glue tests examples -name node_modules -prune -o \
+    '(' -name '*.[ch]' -o -name '*.def' ')' -print 2>/dev/null)
 
 # Looked up at each recipe: `make run` may have installed ninja by then.
 export CMAKE_GENERATOR ?= $(if $(shell command -v ninja),Ninja,Unix Makefiles)
 
-.PHONY: build models run test test-all setup format clean
+.PHONY: build models run web web-demo test test-all setup format clean
 
 # Without our job server, as JOBS says how many; and without a line for every folder.
 build:
@@ -26,6 +27,17 @@ run:
 	    echo "Running the small model inside the command instead." >&2; \
 	    build/wick run -p "Once upon a time" -n 200; \
 	fi
+
+# The package for browsers and Node: web/dist.
+web:
+	@tools/setup web
+	@cmake --preset web >/dev/null
+	@MAKEFLAGS=--no-print-directory cmake --build --preset web -j $(JOBS)
+
+# Its demo, on localhost; with the model that the demo offers, where that can be fetched.
+web-demo: web
+	@tools/fetch_model || true
+	@PATH="$(CURDIR)/deps/node/bin:$$PATH" node web/serve.mjs $(DEMO)
 
 # The real models that tests compare with what others compute.
 models:
@@ -46,4 +58,4 @@ format:
 	@clang-format-19 -i $(SOURCES)
 
 clean:
-	@rm -rf build build-debug build-asan build-tsan build-fuzz
+	@rm -rf build build-debug build-asan build-tsan build-fuzz build-web web/dist web/demo/dist

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <wick_heap.h>
 
 /* A block begins with its head; a free one goes on with its links. Payloads are aligned to ALIGN,
  * block sizes are multiples of it. */
@@ -24,11 +26,13 @@ enum {
     FINE_BITS = 4, /* classes for each power of two: 16 */
     FINE = 1 << FINE_BITS,
     COARSE = 8 * sizeof(size_t),
+    MOST_TRIED = 16,
     GROWTH = 1 << 20, /* asked for at least, so that memory does not grow page by page */
 };
 
 static struct {
     block *last; /* behind the last real block: in use, of no size */
+    size_t free_bytes;
     size_t coarse;
     uint16_t fine[COARSE];
     block *lists[COARSE][FINE];
@@ -51,6 +55,7 @@ static void class_of(size_t size, int *coarse, int *fine) {
 static void put(block *b) {
     int coarse, fine;
     class_of(b->size, &coarse, &fine);
+    heap.free_bytes += b->size;
     b->size |= IS_FREE;
     b->last_free = NULL;
     b->next_free = heap.lists[coarse][fine];
@@ -63,6 +68,7 @@ static void put(block *b) {
 static void take(block *b) {
     int coarse, fine;
     b->size = size_of(b);
+    heap.free_bytes -= b->size;
     class_of(b->size, &coarse, &fine);
     if (b->next_free) b->next_free->last_free = b->last_free;
     if (b->last_free) {
@@ -78,7 +84,13 @@ static void take(block *b) {
 /* A block of at least so many bytes, still in its list; NULL: none. */
 static block *find(size_t size) {
     int coarse, fine;
-    /* Rounded up to the next class, so that any block of the class is large enough. */
+    /* In the size's own class only some are large enough; but a hole that such a block left is
+     * there, and would never be filled again. */
+    class_of(size, &coarse, &fine);
+    block *own = heap.lists[coarse][fine];
+    for (int i = 0; own && i < MOST_TRIED; i++, own = own->next_free)
+        if (size_of(own) >= size) return own;
+    /* Rounded up to the next class, so that any block of the class is. */
     class_of(size + ((size_t)1 << (top_bit(size) - FINE_BITS)) - 1, &coarse, &fine);
     unsigned in_row = heap.fine[coarse] & ~0u << fine;
     if (in_row == 0) {
@@ -133,6 +145,8 @@ static bool grow(size_t size) {
     return true;
 }
 
+size_t wick_heap_free_bytes(void) { return heap.free_bytes; }
+
 void *malloc(size_t bytes) {
     if (bytes > PTRDIFF_MAX - 2 * ALIGN) return NULL;
     size_t size = (bytes + HEAD + ALIGN - 1) / ALIGN * ALIGN;
@@ -155,4 +169,21 @@ void *malloc(size_t bytes) {
 
 void free(void *memory) {
     if (memory) release((block *)((char *)memory - HEAD));
+}
+
+void *calloc(size_t n, size_t size) {
+    if (size > 0 && n > SIZE_MAX / size) return NULL;
+    void *const memory = malloc(n * size);
+    return memory != NULL ? memset(memory, 0, n * size) : NULL;
+}
+
+void *realloc(void *memory, size_t bytes) {
+    if (memory == NULL) return malloc(bytes);
+    const size_t size = size_of((block *)((char *)memory - HEAD)) - HEAD;
+    if (bytes <= size) return memory;
+    void *const moved = malloc(bytes);
+    if (moved == NULL) return NULL;
+    memcpy(moved, memory, size);
+    free(memory);
+    return moved;
 }

@@ -58,7 +58,7 @@ static double erf_near(double x) {
 }
 
 double erf(double x) {
-    if (fabs(x) < 1) return erf_near(x);
+    if (fabs(x) < 1) return copysign(erf_near(x), x); /* of zero, too */
     if (isnan(x)) return x;
     return copysign(1 - (fabs(x) < 7 ? erfc_far(fabs(x)) : 0), x);
 }

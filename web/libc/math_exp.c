@@ -39,6 +39,7 @@ double exp(double x) { return wick_exp_dd((dd){x, 0}); }
 float expf(float x) { return (float)exp((double)x); }
 
 double expm1(double x) {
+    if (x == 0) return x; /* with its sign */
     if (fabs(x) < 0.35) return x + x * x * series(x);
     if (!(fabs(x) < 50)) return x < 0 ? -1 : exp(x); /* NaN goes through exp */
     double k;

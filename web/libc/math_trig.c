@@ -116,5 +116,5 @@ static double turned(double x, int turn) {
     return n & 2 ? -value : value;
 }
 
-double sin(double x) { return turned(x, 0); }
+double sin(double x) { return x == 0 ? x : turned(x, 0); } /* zero with its sign */
 double cos(double x) { return turned(x, 1); }

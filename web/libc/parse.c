@@ -195,5 +195,5 @@ double strtod(const char *text, char **end) {
         value = (double)NAN;
     }
     if (end) *end = (char *)(stop ? stop : text);
-    return is_negative ? -value : value;
+    return is_negative && stop ? -value : value;
 }

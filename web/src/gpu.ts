@@ -3,7 +3,10 @@
  * words the numbers here are explained. Nothing blocks: what takes time becomes a state that the
  * module asks for, and `activity` wakes whoever waits for one to change.
  */
+import { messageOf } from "./errors.js";
+import { isNode } from "./files.js";
 import type { Memory } from "./memory.js";
+import { Waiting } from "./waiting.js";
 
 /** WICK_WEBGPU_*. */
 const F16 = 1, SUBGROUPS = 2, DOT4 = 4, TIMESTAMPS = 8;
@@ -13,6 +16,8 @@ const PENDING = 0, READY = 1, FAILED = 2;
 const NOTHING = 0, LOST = 1, WRONG = 2, NO_MEMORY = 3;
 const COMMAND_WORDS = 7;
 const MAX_TIMESTAMPS = 4096;
+/** Within which a browser tells that a device is lost whose buffers fail. */
+const LOSS_MS = 250;
 
 interface Compiling {
   state: number;
@@ -39,6 +44,8 @@ class Device {
   submitted = 0;
   done = 0;
   isLost = false;
+  /** Failures of which it is not known yet whether the device is lost. */
+  nDoubts = 0;
   isClosed = false;
   readonly events: { kind: number; message: string }[] = [];
   queries?: GPUQuerySet;
@@ -52,7 +59,7 @@ class Device {
 }
 
 const toText = (reason: unknown): string =>
-  (reason instanceof Error ? reason.message : String(reason)).replace(/\s+/g, " ").trim();
+  messageOf(reason).replace(/\s+/g, " ").trim();
 
 /** The kind of adapter that a page is given, and why it is none. */
 interface Found {
@@ -67,16 +74,53 @@ const isSoftware = (adapter: GPUAdapter): boolean => {
     ?? (adapter as GPUAdapter & { isFallbackAdapter?: boolean }).isFallbackAdapter ?? false;
 };
 
-export class Gpus {
+/**
+ * Firefox looks at its GPU when it is given something to do, otherwise every 100 ms: while somebody
+ * waits, it is given empty submits.
+ */
+class Nudger {
+  readonly #channel = new MessageChannel();
+  readonly #nudge: () => boolean;
+  #isRunning = false;
+
+  /** nudge: false, nobody waits any more. */
+  constructor(nudge: () => boolean) {
+    this.#nudge = nudge;
+    // Timers that timers set wait for 4 ms; those that messages set do not.
+    this.#channel.port1.onmessage = () => setTimeout(() => this.#tick(), 1);
+  }
+
+  static isNeeded(): boolean {
+    const { navigator } = globalThis as { navigator?: { userAgent?: string } };
+    return navigator?.userAgent?.includes("Firefox/") ?? false;
+  }
+
+  start(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    this.#channel.port2.postMessage(0);
+  }
+
+  #tick(): void {
+    this.#isRunning = false;
+    if (this.#nudge()) this.start();
+  }
+}
+
+export class Gpus extends Waiting {
   readonly #gpu: GPU | undefined;
   readonly #memory: () => Memory;
+  readonly #onLost: (message: string) => void;
   readonly #devices: (Device | undefined)[] = [undefined];
   #found: Found = { isSoftware: false, reason: "WebGPU has not been looked for" };
-  #wake: (() => void)[] = [];
+  readonly #nudger = Nudger.isNeeded() ? new Nudger(() => this.#nudge()) : undefined;
 
-  constructor(gpu: GPU | undefined, memory: () => Memory) {
+  constructor(gpu: GPU | undefined, memory: () => Memory,
+              onLost: (message: string) => void = () => undefined) {
+    super();
     this.#gpu = gpu;
     this.#memory = memory;
+    this.#onLost = onLost;
   }
 
   /** Looks for an adapter, before the module asks whether there is one. */
@@ -85,13 +129,14 @@ export class Gpus {
     if (!this.#gpu) {
       this.#found.reason = (globalThis as { isSecureContext?: boolean }).isSecureContext === false
         ? "WebGPU needs a secure page: https, or localhost"
-        : "this browser has no WebGPU, or it is switched off";
+        : isNode() ? "Node has WebGPU by the npm package 'webgpu', which is not installed"
+          : "this browser has no WebGPU, or it is switched off";
       return this.#found;
     }
     try {
       const adapter = await this.#gpu.requestAdapter({ powerPreference: "high-performance" });
       if (adapter) this.#found = { adapter, isSoftware: isSoftware(adapter), reason: "" };
-      else this.#found.reason = "this browser has WebGPU, but no adapter that it accepts";
+      else this.#found.reason = "there is WebGPU, but no adapter that it accepts";
     } catch (reason) {
       this.#found.reason = `WebGPU finds no adapter: ${toText(reason)}`;
     }
@@ -99,20 +144,16 @@ export class Gpus {
   }
 
   /** Resolves when something on a GPU has changed. */
-  activity(): Promise<void> {
-    return new Promise((resolve) => this.#wake.push(resolve));
+  override activity(): Promise<void> {
+    this.#nudger?.start();
+    return super.activity();
   }
 
   /** Whether something is under way whose end wakes `activity`. */
   get isBusy(): boolean {
     return this.#devices.some((d) => d !== undefined && !d.isLost && (d.state === PENDING
-      || d.done < d.submitted || [...d.mappings.values()].some((m) => !m.isMapped)
+      || d.nDoubts > 0 || d.done < d.submitted || [...d.mappings.values()].some((m) => !m.isMapped)
       || d.things.some((t) => t !== undefined && "state" in t && t.state === PENDING)));
-  }
-
-  /** Firefox looks at its GPU when it is given something to do, otherwise every 100 ms. */
-  nudge(): void {
-    for (const d of this.#devices) if (d?.device && !d.isLost) d.device.queue.submit([]);
   }
 
   /** As if the driver had taken all devices away; for tests. */
@@ -120,10 +161,9 @@ export class Gpus {
     for (const d of this.#devices) d?.device?.destroy();
   }
 
-  #stir(): void {
-    const wake = this.#wake;
-    this.#wake = [];
-    for (const resolve of wake) resolve();
+  #nudge(): boolean {
+    for (const d of this.#devices) if (d?.device && !d.isLost) d.device.queue.submit([]);
+    return this.isAwaited;
   }
 
   async #open(d: Device, flags: number, without: number): Promise<void> {
@@ -167,15 +207,26 @@ export class Gpus {
     device.addEventListener("uncapturederror", (event) => {
       const { error } = event as GPUUncapturedErrorEvent;
       const kind = error instanceof GPUOutOfMemoryError ? NO_MEMORY : WRONG;
-      d.events.push({ kind, message: toText(error.message) });
-      this.#stir();
+      void this.#complain(d, kind, toText(error.message));
     });
     void device.lost.then((info) => {
       if (d.isClosed) return;
       d.isLost = true;
-      d.events.push({ kind: LOST, message: toText(info.message || info.reason) });
-      this.#stir();
+      const message = toText(info.message || info.reason);
+      d.events.push({ kind: LOST, message });
+      this.#onLost(message);
+      this.stir();
     });
+  }
+
+  /** What fails may be the first sign of a lost device: nothing counts until that is known. */
+  async #complain(d: Device, kind: number, message: string): Promise<void> {
+    d.nDoubts++;
+    const soon = new Promise((resolve) => setTimeout(resolve, LOSS_MS));
+    await Promise.race([d.device!.lost, soon]);
+    d.nDoubts--;
+    if (!d.isLost) d.events.push({ kind, message });
+    this.stir();
   }
 
   #describe(d: Device, without: number): number[] {
@@ -219,7 +270,7 @@ export class Gpus {
       thing.state = FAILED;
     }
     await scope.catch(() => null);
-    this.#stir();
+    this.stir();
   }
 
   #submit(d: Device, at: number, n: number): void {
@@ -274,7 +325,7 @@ export class Gpus {
     const number = ++d.submitted;
     const arrived = () => {
       d.done = Math.max(d.done, number);
-      this.#stir();
+      this.stir();
     };
     queue.onSubmittedWorkDone().then(arrived, arrived);
   }
@@ -315,7 +366,7 @@ export class Gpus {
             d.state = FAILED;
             d.message = `the GPU cannot be opened: ${toText(reason)}`;
           },
-        ).finally(() => this.#stir());
+        ).finally(() => this.stir());
         return this.#devices.push(d) - 1;
       },
       opened: (gpu, numbers) => {
@@ -369,14 +420,13 @@ export class Gpus {
           () => (mapping.isMapped = true),
           (reason) => {
             if (d.mappings.get(id!) !== mapping || d.isLost) return;
-            const message = `a buffer could not be read: ${toText(reason)}`;
-            d.events.push({ kind: WRONG, message });
+            void this.#complain(d, WRONG, `a buffer could not be read: ${toText(reason)}`);
           },
-        ).finally(() => this.#stir());
+        ).finally(() => this.stir());
       },
       mapped: (gpu, id, out) => {
         const mapping = of(gpu!).mappings.get(id!);
-        if (!mapping?.isMapped) return 0;
+        if (!mapping?.isMapped || of(gpu!).nDoubts > 0) return 0;
         const range = mapping.buffer.getMappedRange(0, mapping.size);
         this.#memory().bytes(out!, mapping.size).set(new Uint8Array(range));
         return 1;

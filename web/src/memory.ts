@@ -1,4 +1,7 @@
-/** The module's memory: views are made anew at each use, since growing detaches older ones. */
+/**
+ * The module's memory: views are made anew at each use, since growing detaches older ones. Places
+ * are 32-bit words of the module, which JavaScript sees as signed: negative from 2 GiB on.
+ */
 export class Memory {
   readonly #memory: WebAssembly.Memory;
   readonly #encoder = new TextEncoder();
@@ -13,24 +16,24 @@ export class Memory {
   }
 
   bytes(at: number, size: number): Uint8Array {
-    return new Uint8Array(this.#memory.buffer, at, size);
+    return new Uint8Array(this.#memory.buffer, at >>> 0, size);
   }
 
   words(at: number, n: number): Uint32Array {
-    return new Uint32Array(this.#memory.buffer, at, n);
+    return new Uint32Array(this.#memory.buffer, at >>> 0, n);
   }
 
   floats(at: number, n: number): Float32Array {
-    return new Float32Array(this.#memory.buffer, at, n);
+    return new Float32Array(this.#memory.buffer, at >>> 0, n);
   }
 
   doubles(at: number, n: number): Float64Array {
-    return new Float64Array(this.#memory.buffer, at, n);
+    return new Float64Array(this.#memory.buffer, at >>> 0, n);
   }
 
   /** UTF-8 of so many bytes, or up to a zero. */
   text(at: number, size?: number): string {
-    const length = size ?? this.bytes(at, this.size - at).indexOf(0);
+    const length = size ?? this.bytes(at, this.size - (at >>> 0)).indexOf(0);
     // A copy: shared memory cannot be decoded.
     return this.#decoder.decode(this.bytes(at, length).slice());
   }

@@ -5,6 +5,8 @@
 #include <stddef.h>
 
 void *malloc(size_t size);
+void *calloc(size_t n, size_t size);
+void *realloc(void *memory, size_t size);
 void free(void *memory);
 
 double strtod(const char *text, char **end);

@@ -1,0 +1,138 @@
+/** What the page has open: an engine, a model and its session, by the settings they came with. */
+import { Wick, WickError } from "libwick";
+import type { Capabilities, Model, ModelSource, Preflight, Progress, Session } from "libwick";
+import { compareSettings, contextOptions } from "./settings.js";
+import type { Settings } from "./settings.js";
+
+/** A model that the visitor can open. */
+export interface Choice {
+  name: string;
+  source: ModelSource;
+  /** One line about it. */
+  detail?: string;
+  /** Of the file, where that is known before it is opened. */
+  bytes?: number;
+  sha256?: string;
+  /** Where it comes from; a file has none. */
+  url?: string;
+  suggestions?: string[];
+}
+
+export interface LoadCallbacks {
+  signal: AbortSignal;
+  onProgress(progress: Progress): void;
+}
+
+/** What was opened, and all that belongs to it. */
+interface Opened {
+  choice: Choice;
+  model: Model;
+  session: Session;
+  /** It has a template for conversations; else it goes on with a text. */
+  canChat: boolean;
+}
+
+export class Host {
+  #wick: Wick | undefined;
+  #settings: Settings | undefined;
+  #opened: Opened | undefined;
+  readonly #onLost: (message: string) => void;
+
+  constructor(onLost: (message: string) => void) {
+    this.#onLost = onLost;
+  }
+
+  get opened(): Opened | undefined {
+    return this.#opened;
+  }
+
+  get capabilities(): Capabilities | undefined {
+    return this.#wick?.capabilities();
+  }
+
+  /** The engine by these settings; another one is closed with its model. */
+  async engine(settings: Settings): Promise<Wick> {
+    if (this.#wick && this.#settings && !compareSettings(this.#settings, settings).engine)
+      return this.#wick;
+    await this.closeEngine();
+    const { backend, math, threads } = settings;
+    this.#settings = settings;
+    this.#wick = await Wick.open({ backend, math, ...(threads > 0 && { threads }),
+      onDeviceLost: this.#onLost });
+    return this.#wick;
+  }
+
+  async preflight(choice: Choice, settings: Settings, signal: AbortSignal): Promise<Preflight> {
+    const wick = await this.engine(settings);
+    return wick.preflight(choice.source, { ...contextOptions(settings), signal });
+  }
+
+  /** Opens a model in place of the one before, which gives its memory back first. */
+  async load(choice: Choice, settings: Settings, { signal, onProgress }: LoadCallbacks) {
+    const wick = await this.engine(settings);
+    await this.closeModel();
+    const session = contextOptions(settings);
+    const { sha256 } = choice;
+    const model = await wick.load(choice.source,
+      { signal, onProgress, session, ...(sha256 && { sha256 }) });
+    try {
+      const canChat = await hasTemplate(model);
+      this.#opened = { choice, model, canChat, session: await model.session(session) };
+      this.#settings = settings;
+    } catch (reason) {
+      await model.close();
+      throw reason;
+    }
+  }
+
+  /** The session anew: empty, from the seed on, of the length that is set, else as before. */
+  async renewSession(settings: Settings): Promise<void> {
+    const opened = this.#opened;
+    if (!opened) return;
+    await opened.session.close();
+    try {
+      opened.session = await opened.model.session(contextOptions(settings));
+      this.#settings = settings;
+    } catch (reason) {
+      opened.session = await opened.model.session(contextOptions(this.#settings!));
+      throw reason;
+    }
+  }
+
+  /** What the settings ask for that is not open so. */
+  changes(settings: Settings): { engine: boolean; context: boolean } {
+    return this.#settings ? compareSettings(this.#settings, settings)
+      : { engine: false, context: false };
+  }
+
+  /** Bytes in use; on a CPU all of it is the module's own. */
+  async memory(): Promise<{ device: number; module: number } | undefined> {
+    if (!this.#wick) return undefined;
+    const { bufferBytes, poolBytes, heapBytes } = await this.#wick.stats();
+    const isGpu = this.#wick.capabilities().device.backend === "webgpu";
+    return { device: isGpu ? Math.max(bufferBytes, poolBytes) : 0, module: heapBytes };
+  }
+
+  async closeModel(): Promise<void> {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    await opened?.model.close();
+  }
+
+  async closeEngine(): Promise<void> {
+    const wick = this.#wick;
+    this.#wick = undefined;
+    this.#opened = undefined;
+    await wick?.close();
+  }
+}
+
+async function hasTemplate(model: Model): Promise<boolean> {
+  try {
+    await model.chatTokens([{ role: "user", content: "Hello" }]);
+    return true;
+  } catch (reason) {
+    if (reason instanceof WickError && reason.code === "NOT_FOUND") return false;
+    throw reason;
+  }
+}

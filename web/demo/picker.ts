@@ -1,0 +1,109 @@
+/** The start page: models to choose from, a file of the visitor's, a link. */
+import { byId, make, makeIcon } from "./dom.js";
+import { formatBytes, nameOfUrl } from "./format.js";
+import type { Choice } from "./host.js";
+import { isKept } from "./kept.js";
+import { describeProblem } from "./problems.js";
+
+/** An entry of models.json, which whoever hosts the demo may change. */
+type Listed = Choice & Required<Pick<Choice, "detail" | "url">>;
+
+const baseName = (name: string): string => name.replace(/\.gguf$/i, "");
+
+/** Files of one model, in the order of their names. */
+function choiceOfFiles(files: Iterable<File>): Choice | undefined {
+  const sorted = [...files].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const [first] = sorted;
+  if (!first) return undefined;
+  const bytes = sorted.reduce((sum, { size }) => sum + size, 0);
+  return { name: baseName(first.name), source: sorted.length === 1 ? first : sorted, bytes };
+}
+
+export class Picker {
+  readonly #onChoice: (choice: Choice) => void;
+  readonly #veil = byId("drop-veil");
+  #listed: Listed[] = [];
+
+  constructor(onChoice: (choice: Choice) => void) {
+    this.#onChoice = onChoice;
+    this.#listenToFiles();
+    this.#listenToLink();
+    void this.#showCatalogue();
+  }
+
+  #listenToFiles(): void {
+    const input = byId<HTMLInputElement>("file");
+    byId("choose-file").addEventListener("click", () => input.click());
+    input.addEventListener("change", () => {
+      this.#chooseFiles(input.files ?? []);
+      input.value = "";
+    });
+    addEventListener("dragenter", (event) => this.#onDrag(event));
+    addEventListener("dragover", (event) => this.#onDrag(event));
+    addEventListener("dragleave", ({ relatedTarget }) => {
+      if (!relatedTarget) this.#veil.hidden = true;
+    });
+    addEventListener("drop", (event) => {
+      event.preventDefault();
+      this.#veil.hidden = true;
+      this.#chooseFiles(event.dataTransfer?.files ?? []);
+    });
+  }
+
+  #onDrag(event: DragEvent): void {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    this.#veil.hidden = false;
+  }
+
+  #chooseFiles(files: Iterable<File>): void {
+    const choice = choiceOfFiles(files);
+    if (choice) this.#onChoice(choice);
+  }
+
+  #listenToLink(): void {
+    const input = byId<HTMLInputElement>("link");
+    byId("link-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const url = directUrl(input.value.trim());
+      this.#onChoice({ name: nameOfUrl(url), source: url, url });
+    });
+  }
+
+  async #showCatalogue(): Promise<void> {
+    const list = byId("catalogue");
+    try {
+      const response = await fetch("models.json");
+      this.#listed = (await response.json()) as Listed[];
+      await this.show();
+    } catch (reason) {
+      list.replaceChildren(make("p", { class: "notice" },
+        `The list of models does not load. ${describeProblem(reason).text}`));
+    }
+  }
+
+  /** The models that are offered, and which of them are here already. */
+  async show(): Promise<void> {
+    const cards = this.#listed.map(async (model) => {
+      const url = new URL(model.url, location.href).href;
+      return this.#card({ ...model, source: url, url }, await isKept(url));
+    });
+    byId("catalogue").replaceChildren(...await Promise.all(cards));
+  }
+
+  #card(model: Listed, isHere: boolean): HTMLElement {
+    const { name, detail, bytes } = model;
+    const size = bytes === undefined ? "" : formatBytes(bytes);
+    return make("button", { type: "button", class: "card", onclick: () => this.#onChoice(model) },
+      make("span", { class: "card-name" }, name), make("span", { class: "card-detail" }, detail),
+      make("span", { class: "card-size" }, makeIcon(isHere ? "check" : "download"),
+        isHere ? `On this device, ${size}` : size));
+  }
+}
+
+/** Of a page that shows a file of huggingface.co, the file. */
+function directUrl(text: string): string {
+  const url = new URL(text);
+  if (url.hostname === "huggingface.co") url.pathname = url.pathname.replace("/blob/", "/resolve/");
+  return url.href;
+}

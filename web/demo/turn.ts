@@ -1,0 +1,89 @@
+/** One turn of a conversation on the page: what was asked, or an answer that grows. */
+import { copyText, make, makeIcon } from "./dom.js";
+import { renderMarkdown } from "./markdown.js";
+
+const OPEN = "<think>", CLOSE = "</think>";
+
+/** An answer in two parts; a model may begin to think without saying so. */
+export function splitThinking(text: string): { thinking: string; answer: string } {
+  const close = text.indexOf(CLOSE);
+  const begin = text.trimStart().startsWith(OPEN) ? text.indexOf(OPEN) + OPEN.length : 0;
+  if (close >= 0)
+    return { thinking: text.slice(begin, close).trim(), answer: text.slice(close + CLOSE.length) };
+  return begin > 0 ? { thinking: text.slice(begin).trim(), answer: "" }
+    : { thinking: "", answer: text };
+}
+
+/** What the visitor wrote. */
+export function makeQuestion(text: string): HTMLElement {
+  return make("article", { class: "turn question", "aria-label": "You" }, make("p", {}, text));
+}
+
+/** An answer, or the continuation of a text; drawn at most once for each picture on the screen. */
+export class AnswerView {
+  readonly element: HTMLElement;
+  readonly #body = make("div", { class: "body" });
+  readonly #thinking = make("details", { class: "thinking", hidden: true, open: true },
+    make("summary", {}, "Thinking"), make("p"));
+  readonly #note = make("p", { class: "notice", hidden: true });
+  readonly #tools = make("div", { class: "turn-tools" });
+  readonly #given: string | undefined;
+  #text = "";
+  #isDue = false;
+
+  /** given: the beginning of a text that goes on; undefined: an answer. */
+  constructor(given: string | undefined, onRetry: () => void) {
+    this.#given = given;
+    const copy = make("button", { type: "button", class: "tool small", "aria-label": "Copy",
+      title: "Copy", onclick: () => void copyText(copy, this.#shareable()) }, makeIcon("copy"));
+    const retry = make("button", { type: "button", class: "tool small retry", title: "Try again",
+      "aria-label": "Try again", onclick: onRetry }, makeIcon("retry"));
+    this.#tools.append(copy, retry);
+    const label = given === undefined ? "Answer" : "Text";
+    this.element = make("article", { class: "turn answer busy", "aria-label": label },
+      this.#thinking, this.#body, this.#note, this.#tools);
+    this.#draw();
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+
+  add(text: string): void {
+    this.#text += text;
+    if (this.#isDue) return;
+    this.#isDue = true;
+    requestAnimationFrame(() => {
+      this.#isDue = false;
+      this.#draw();
+    });
+  }
+
+  /** It is complete; figures and a note stay below it. */
+  finish(figures: string, note: string): void {
+    this.#draw();
+    this.element.classList.remove("busy");
+    this.#thinking.open = false;
+    this.#note.hidden = note === "";
+    this.#note.textContent = note;
+    this.#tools.querySelector(".figures")?.remove();
+    this.#tools.append(make("span", { class: "figures muted" }, figures));
+  }
+
+  #shareable(): string {
+    return this.#given === undefined ? splitThinking(this.#text).answer.trim()
+      : this.#given + this.#text;
+  }
+
+  #draw(): void {
+    if (this.#given !== undefined) {
+      const [given, text] = [make("span", { class: "given" }, this.#given), this.#text];
+      this.#body.replaceChildren(make("p", { class: "story" }, given, text));
+      return;
+    }
+    const { thinking, answer } = splitThinking(this.#text);
+    this.#thinking.hidden = thinking === "";
+    this.#thinking.lastElementChild!.textContent = thinking;
+    renderMarkdown(this.#body, answer);
+  }
+}

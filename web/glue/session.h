@@ -1,0 +1,16 @@
+/* web/glue/session.h: how a session is described in JavaScript. */
+#ifndef WICK_WEB_SESSION_H
+#define WICK_WEB_SESSION_H
+
+#include "door.h"
+
+typedef struct session_options {
+    wick_session_desc desc;
+    wick_json_document *document; /* the texts in desc are its */
+} session_options;
+
+/* To be freed also on failure. */
+wick_status session_options_read(const char *text, session_options *options);
+void session_options_free(session_options *options);
+
+#endif

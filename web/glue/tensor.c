@@ -1,0 +1,290 @@
+/* web/glue/tensor.c: doors to tensors: one for all operations, which it knows by number. */
+#include "door.h"
+
+#include <stdlib.h>
+
+/* What an operation is given: its tensors, those that are left out NULL, and its numbers. Results
+ * take the places of the tensors. */
+typedef struct operands {
+    wick_device *device;
+    wick_tensor **tensors; /* [n_tensors, or more where there are more results] */
+    size_t n_tensors;
+    const double *numbers;
+    size_t n_numbers;
+    int dims[WICK_MAX_RANK + 1];
+} operands;
+
+/* --- Numbers --- */
+
+static int64_t whole(double x) {
+    if (!(x >= -0x1p62)) return INT64_MIN;
+    return x <= 0x1p62 ? (int64_t)x : INT64_MAX;
+}
+
+static int narrow(double x) {
+    if (!(x >= INT32_MIN)) return INT32_MIN;
+    return x <= INT32_MAX ? (int)x : INT32_MAX;
+}
+
+static double number(const operands *in, size_t i) {
+    return i < in->n_numbers ? in->numbers[i] : 0;
+}
+
+/* The rest of the numbers. A rank that is too large is refused by the operation. */
+static wick_shape shape(const operands *in, size_t first) {
+    wick_shape shape = {.rank = (int)(in->n_numbers - first)};
+    for (int i = 0; i < shape.rank && i < WICK_MAX_RANK; i++)
+        shape.extent[i] = whole(in->numbers[first + (size_t)i]);
+    return shape;
+}
+
+static int n_dims(const operands *in, size_t first) {
+    const size_t n = in->n_numbers > first ? in->n_numbers - first : 0;
+    return n <= WICK_MAX_RANK ? (int)n : WICK_MAX_RANK + 1;
+}
+
+static const int *dims(operands *in, size_t first) {
+    for (int i = 0; i < n_dims(in, first); i++)
+        in->dims[i] = narrow(in->numbers[first + (size_t)i]);
+    return in->dims;
+}
+
+/* --- Operations --- */
+
+#define T(i) in->tensors[i]
+#define N(i) number(in, i)
+#define F(i) ((float)number(in, i))
+#define I(i) narrow(number(in, i))
+#define L(i) whole(number(in, i))
+#define B(i) (number(in, i) != 0)
+#define DTYPE(i) ((wick_dtype)narrow(number(in, i)))
+/* The dims behind number i, which is 0 where all are meant. */
+#define DIMS(i) n_dims(in, (i) + 1), B(i) ? dims(in, (i) + 1) : NULL
+
+/* X(name, arguments): wick_name, in the order of wick/ops.h. */
+#define OPS(X)                                                                                     \
+    X(empty, in->device, DTYPE(0), shape(in, 1))                                                   \
+    X(zeros, in->device, DTYPE(0), shape(in, 1))                                                   \
+    X(ones, in->device, DTYPE(0), shape(in, 1))                                                    \
+    X(full, in->device, DTYPE(0), shape(in, 2), N(1))                                              \
+    X(arange, in->device, DTYPE(0), N(1), N(2), N(3))                                              \
+    X(eye, in->device, DTYPE(0), L(1))                                                             \
+    X(rand, in->device, DTYPE(0), shape(in, 3), N(1), N(2))                                        \
+    X(randn, in->device, DTYPE(0), shape(in, 3), N(1), N(2))                                       \
+    X(abs, T(0))                                                                                   \
+    X(neg, T(0))                                                                                   \
+    X(sqr, T(0))                                                                                   \
+    X(sign, T(0))                                                                                  \
+    X(relu, T(0))                                                                                  \
+    X(relu_squared, T(0))                                                                          \
+    X(relu6, T(0))                                                                                 \
+    X(affine, T(0), N(0), N(1))                                                                    \
+    X(clamp, T(0), N(0), N(1))                                                                     \
+    X(add, T(0), T(1))                                                                             \
+    X(sub, T(0), T(1))                                                                             \
+    X(mul, T(0), T(1))                                                                             \
+    X(div, T(0), T(1))                                                                             \
+    X(maximum, T(0), T(1))                                                                         \
+    X(minimum, T(0), T(1))                                                                         \
+    X(eq, T(0), T(1))                                                                              \
+    X(ne, T(0), T(1))                                                                              \
+    X(lt, T(0), T(1))                                                                              \
+    X(le, T(0), T(1))                                                                              \
+    X(gt, T(0), T(1))                                                                              \
+    X(ge, T(0), T(1))                                                                              \
+    X(where, T(0), T(1), T(2))                                                                     \
+    X(tril, T(0), L(0))                                                                            \
+    X(triu, T(0), L(0))                                                                            \
+    X(exp, T(0))                                                                                   \
+    X(log, T(0))                                                                                   \
+    X(sin, T(0))                                                                                   \
+    X(cos, T(0))                                                                                   \
+    X(recip, T(0))                                                                                 \
+    X(sqrt, T(0))                                                                                  \
+    X(erf, T(0))                                                                                   \
+    X(tanh, T(0))                                                                                  \
+    X(sigmoid, T(0))                                                                               \
+    X(floor, T(0))                                                                                 \
+    X(ceil, T(0))                                                                                  \
+    X(round, T(0))                                                                                 \
+    X(pow, T(0), T(1))                                                                             \
+    X(powf, T(0), N(0))                                                                            \
+    X(silu, T(0))                                                                                  \
+    X(gelu, T(0))                                                                                  \
+    X(gelu_erf, T(0))                                                                              \
+    X(quick_gelu, T(0))                                                                            \
+    X(softplus, T(0))                                                                              \
+    X(mish, T(0))                                                                                  \
+    X(hard_sigmoid, T(0))                                                                          \
+    X(hard_swish, T(0))                                                                            \
+    X(elu, T(0), N(0))                                                                             \
+    X(leaky_relu, T(0), N(0))                                                                      \
+    X(swiglu, T(0), T(1))                                                                          \
+    X(geglu, T(0), T(1))                                                                           \
+    X(geglu_erf, T(0), T(1))                                                                       \
+    X(reglu, T(0), T(1))                                                                           \
+    X(swiglu_clamped, T(0), T(1), N(0), N(1))                                                      \
+    X(cast, T(0), DTYPE(0))                                                                        \
+    X(fill, T(0), N(0))                                                                            \
+    X(copy, T(0), T(1))                                                                            \
+    X(kv_append, T(0), T(1), L(0))                                                                 \
+    X(transpose, T(0), I(0), I(1))                                                                 \
+    X(permute, T(0), n_dims(in, 0), dims(in, 0))                                                   \
+    X(reshape, T(0), shape(in, 0))                                                                 \
+    X(flatten, T(0), I(0), I(1))                                                                   \
+    X(squeeze, T(0), I(0))                                                                         \
+    X(unsqueeze, T(0), I(0))                                                                       \
+    X(narrow, T(0), I(0), L(1), L(2))                                                              \
+    X(slice, T(0), I(0), L(1), L(2), L(3))                                                         \
+    X(expand, T(0), shape(in, 0))                                                                  \
+    X(contiguous, T(0))                                                                            \
+    X(cat, in->tensors, in->n_tensors, I(0))                                                       \
+    X(stack, in->tensors, in->n_tensors, I(0))                                                     \
+    X(sum, T(0), DIMS(1), B(0))                                                                    \
+    X(mean, T(0), DIMS(1), B(0))                                                                   \
+    X(var, T(0), DIMS(2), B(0), N(1))                                                              \
+    X(max, T(0), DIMS(1), B(0))                                                                    \
+    X(min, T(0), DIMS(1), B(0))                                                                    \
+    X(argmax, T(0), I(0), B(1))                                                                    \
+    X(argmin, T(0), I(0), B(1))                                                                    \
+    X(top_k, T(0), L(0), I(1), &T(1))                                                              \
+    X(softmax, T(0), I(0))                                                                         \
+    X(log_softmax, T(0), I(0))                                                                     \
+    X(rms_norm, T(0), T(1), F(0))                                                                  \
+    X(layer_norm, T(0), T(1), T(2), F(0))                                                          \
+    X(matmul, T(0), T(1))                                                                          \
+    X(linear, T(0), T(1), T(2))                                                                    \
+    X(linear_experts, T(0), T(1), T(2), T(3))                                                      \
+    X(embedding, T(0), T(1))                                                                       \
+    X(rope, T(0), T(1),                                                                            \
+      &(wick_rope_desc){.rotary_dim = I(0),                                                        \
+                        .theta = N(1),                                                             \
+                        .scale_factor = N(2),                                                      \
+                        .offset = L(3),                                                            \
+                        .interleaved = B(4),                                                       \
+                        .layout = (wick_rope_layout)I(5)})                                         \
+    X(rope_table, T(0), T(1), T(2), B(0), (wick_rope_layout)I(1))                                  \
+    X(attention, T(0), T(1), T(2),                                                                 \
+      &(wick_attention_desc){.scale = F(0),                                                        \
+                             .softcap = F(1),                                                      \
+                             .window = I(2),                                                       \
+                             .causal = B(3),                                                       \
+                             .mask = T(3),                                                         \
+                             .bias = T(4),                                                         \
+                             .sinks = T(5),                                                        \
+                             .slopes = T(6)})
+
+typedef enum op_code {
+#define CODE(name, ...) OP_##name,
+    OPS(CODE)
+#undef CODE
+        OP_chunk,
+} op_code;
+
+static wick_tensor *run(op_code code, operands *in) {
+    switch (code) {
+#define CASE(name, ...)                                                                            \
+    case OP_##name: return wick_##name(__VA_ARGS__);
+        OPS(CASE)
+#undef CASE
+    case OP_chunk: break;
+    }
+    return NULL;
+}
+
+/* The parts, of which no more than n_results are wanted. */
+static wick_tensor *run_chunk(operands *in, size_t n_results) {
+    const int64_t given = whole(number(in, 0));
+    const size_t count = given > 0 && given <= UINT16_MAX ? (size_t)given : 0; /* 0 is refused */
+    wick_tensor **const parts = calloc(count + 1, sizeof(wick_tensor *));
+    if (parts == NULL) return NULL;
+    const size_t n = wick_chunk(T(0), count, narrow(number(in, 1)), parts);
+    for (size_t i = 0; i < n; i++) {
+        if (i < n_results)
+            T(i) = parts[i];
+        else
+            wick_release(parts[i]);
+    }
+    free(parts);
+    return n > 0 ? T(0) : NULL;
+}
+
+/* tensors: operands, with room for the results. A status. */
+DOOR(int, op, wick_device *device, uint32_t code, wick_tensor **tensors, size_t n_tensors,
+     size_t n_results, const double *numbers, size_t n_numbers) {
+    operands in = {.device = device,
+                   .tensors = tensors,
+                   .n_tensors = n_tensors,
+                   .numbers = numbers,
+                   .n_numbers = n_numbers};
+    wick_tensor *const y = code == OP_chunk ? run_chunk(&in, n_results) : run((op_code)code, &in);
+    if (y == NULL) return door_fail(WICK_ERR_OUT_OF_MEMORY, device);
+    tensors[0] = y;
+    return WICK_OK;
+}
+
+/* The names of operations and dtypes, in the order of their numbers. */
+DOOR(const char *, names, void) {
+    record_begin();
+    record_open("ops", '[');
+#define NAME(name, ...) record_text(NULL, #name);
+    OPS(NAME)
+#undef NAME
+    record_text(NULL, "chunk");
+    record_close(']');
+    record_open("dtypes", '[');
+    for (int i = 0; i < WICK_DTYPE_COUNT_; i++) record_text(NULL, wick_dtype_name((wick_dtype)i));
+    record_close(']');
+    return record_end();
+}
+
+/* --- Tensors --- */
+
+/* bytes, of alloc, become the tensor's; extents: the shape. */
+DOOR(wick_tensor *, tensor_make, wick_device *device, int dtype, const double *extents, size_t rank,
+     void *bytes, size_t size) {
+    const operands in = {.numbers = extents, .n_numbers = rank};
+    wick_tensor *const made =
+        wick_tensor_from_memory(device, (wick_dtype)dtype, shape(&in, 0), bytes, size, free, bytes);
+    if (made == NULL) (void)door_fail(WICK_ERR_OUT_OF_MEMORY, device);
+    return made;
+}
+
+DOOR(int, tensor_write, wick_tensor *tensor, const void *bytes, size_t size) {
+    return door_fail(wick_write(tensor, bytes, size), wick_tensor_device(tensor));
+}
+
+DOOR(void, tensor_release, wick_tensor *tensor) { wick_release(tensor); }
+
+/* out: dtype, rank and extents. Returns the bytes of its contents. */
+DOOR(size_t, tensor_describe, const wick_tensor *tensor, double out[2 + WICK_MAX_RANK]) {
+    const wick_shape shape = wick_tensor_shape(tensor);
+    out[0] = wick_tensor_dtype(tensor);
+    out[1] = shape.rank;
+    for (int i = 0; i < shape.rank; i++) out[2 + i] = (double)shape.extent[i];
+    return wick_tensor_bytes(tensor);
+}
+
+/* WICK_PENDING: what is given now would have to wait. */
+DOOR(int, device_flush, wick_device *device) { return door_fail(wick_flush(device), device); }
+
+/* WICK_PENDING: call again. */
+DOOR(int, device_recover, wick_device *device) {
+    return door_fail(wick_device_recover(device), device);
+}
+
+DOOR(wick_reading *, read_start, wick_tensor *tensor) {
+    wick_reading *reading = NULL;
+    (void)door_fail(wick_read_start(tensor, &reading), wick_tensor_device(tensor));
+    return reading;
+}
+
+DOOR(int, read_poll, wick_reading *reading, wick_device *device) {
+    return door_fail(wick_read_poll(reading), device);
+}
+
+/* bytes NULL: it is not wanted any more. */
+DOOR(int, read_finish, wick_reading *reading, wick_device *device, void *bytes, size_t size) {
+    const wick_status status = wick_read_finish(reading, bytes, size);
+    return bytes != NULL ? door_fail(status, device) : WICK_OK;
+}

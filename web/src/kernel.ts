@@ -1,0 +1,53 @@
+/** Kernels of the page's own, in WGSL, run in order with the other operations on tensors. */
+import type { Commands } from "./commands.js";
+import { WickError } from "./errors.js";
+import type { Tensor } from "./tensor.js";
+import type { KernelOptions } from "./types.js";
+
+/** How often a kernel runs: workgroups in x, y and z, or at least so many threads, as
+ * `wick_kernel_workgroups` spreads them over x and y. */
+export type KernelSize = number[] | { threads: number };
+
+export class Kernel {
+  readonly #commands: Commands;
+  readonly #id: number;
+  #isDisposed = false;
+
+  /** Compiles it; a failure has the compiler's words. @internal */
+  static async make(commands: Commands, options: KernelOptions, signal?: AbortSignal) {
+    const id = commands.newId();
+    await commands.call("makeKernel", [id, options], { signal });
+    return new Kernel(commands, id);
+  }
+
+  private constructor(commands: Commands, id: number) {
+    this.#commands = commands;
+    this.#id = id;
+  }
+
+  /** Runs it behind the operations before it; those behind it see what it wrote. What fails comes
+   * with the next answer, as of any operation. */
+  run(tensors: Tensor[], size: KernelSize, uniform?: ArrayBufferView): void {
+    if (this.#isDisposed) throw new WickError("STATE", "the kernel is disposed");
+    if (!Array.isArray(size) && typeof size?.threads !== "number")
+      throw new WickError("ARGUMENT", "a kernel runs in [x, y, z] workgroups or in { threads }");
+    const bytes = uniform
+      ? new Uint8Array(uniform.buffer, uniform.byteOffset, uniform.byteLength).slice()
+      : new Uint8Array(0);
+    this.#commands.give({
+      kind: "run", kernel: this.#id, tensors: tensors.map((tensor) => tensor.use(this.#commands)),
+      workgroups: Array.isArray(size) ? size : size.threads, uniform: bytes,
+    });
+  }
+
+  /** Runs that were given still run. */
+  dispose(): void {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
+    void this.#commands.call("releaseKernel", [this.#id]).catch(() => undefined);
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}

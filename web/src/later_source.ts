@@ -1,0 +1,61 @@
+/**
+ * A file of a split model behind the first. The headers of all files are read before any data, and
+ * browsers open few connections to a host at a time: so its beginning is fetched by a request of
+ * its own, and the file is opened when its data are wanted.
+ */
+import type { ByteSource } from "./byte_source.js";
+import { FileChangedError } from "./download.js";
+
+/** Bytes of the beginning: far more than the header of such a file has. */
+export const BEGINNING = 1 << 20;
+
+export class LaterSource implements ByteSource {
+  readonly name: string;
+  readonly size: number | undefined;
+  readonly isSequential = false;
+  readonly #beginning: Uint8Array;
+  readonly #open: () => Promise<ByteSource>;
+  #file: Promise<ByteSource> | undefined;
+
+  /** size: of the file that begins so; open: the file. */
+  constructor(name: string, size: number | undefined, beginning: Uint8Array,
+              open: () => Promise<ByteSource>) {
+    this.name = name;
+    this.size = size;
+    this.#beginning = beginning;
+    this.#open = open;
+  }
+
+  async read(offset: number, size: number, signal: AbortSignal): Promise<Uint8Array> {
+    if (offset + size <= this.#beginning.length)
+      return this.#beginning.subarray(offset, offset + size);
+    this.#file ??= this.#openChecked(signal);
+    let file: ByteSource;
+    try {
+      file = await this.#file;
+    } catch (error) {
+      this.#file = undefined; // a later read tries again
+      throw error;
+    }
+    return file.read(offset, size, signal);
+  }
+
+  async close(): Promise<void> {
+    await (await this.#file?.catch(() => undefined))?.close();
+  }
+
+  /** What was read of the beginning must be of the same file. */
+  async #openChecked(signal: AbortSignal): Promise<ByteSource> {
+    const file = await this.#open();
+    try {
+      const found = await file.read(0, this.#beginning.length, signal);
+      const isSame = found.length === this.#beginning.length
+        && found.every((byte, i) => byte === this.#beginning[i]);
+      if (!isSame || file.size !== this.size) throw new FileChangedError(this.name);
+      return file;
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,164 @@
+/** The engine's side of models: loaded, asked, their tokens, and texts as vectors. */
+import { kindOf, WickError } from "./errors.js";
+import type { CallContext } from "./engine.js";
+import { Loader } from "./loader.js";
+import type { Module } from "./module.js";
+import { Sessions } from "./sessions.js";
+import type { ModelSource, SourceOptions } from "./source.js";
+import { Table } from "./table.js";
+import type {
+  ChatMessage, ChatOptions, EmbedOptions, ModelInfo, Preflight, SessionOptions, TokenizeOptions,
+} from "./types.js";
+
+/** WICK_TOKENIZE_*. */
+const ADD_SPECIAL = 5, PARSE_SPECIAL = 2;
+
+interface Held {
+  pointer: number;
+  /** Texts that are being embedded: none of these promises fails. */
+  embedding: Set<Promise<unknown>>;
+}
+
+export class Models {
+  readonly sessions: Sessions;
+  readonly #module: Module;
+  readonly #loader: Loader;
+  readonly #held = new Table<Held>("model");
+  /** Numbers that doors write. */
+  readonly #scratch: number;
+
+  constructor(module: Module, device: number) {
+    this.#module = module;
+    this.#loader = new Loader(module, device);
+    this.sessions = new Sessions(module);
+    this.#scratch = module.alloc(8);
+  }
+
+  preflight(signal: AbortSignal, from: ModelSource, sessions: SessionOptions): Promise<Preflight> {
+    return this.#loader.preflight(signal, from, sessions);
+  }
+
+  /** The number and description of a model. */
+  async load(context: CallContext, from: ModelSource, options: SourceOptions,
+             sessions: SessionOptions): Promise<{ id: number; info: ModelInfo }> {
+    const pointer = await this.#loader.load(context, from, options, sessions);
+    return { id: this.#held.add({ pointer, embedding: new Set() }), info: this.#info(pointer) };
+  }
+
+  #info(pointer: number): ModelInfo {
+    return this.#module.record<ModelInfo>("model_info", pointer);
+  }
+
+  /** With its sessions; what is under way fails. */
+  async close(id: number): Promise<void> {
+    const held = this.#held.take(id);
+    if (!held) return;
+    this.#module.gpus.stir();
+    await Promise.all(held.embedding);
+    await this.sessions.closeOf(held.pointer);
+    this.#module.call("model_close", held.pointer);
+  }
+
+  async closeAll(): Promise<void> {
+    for (const [id] of this.#held.entries()) await this.close(id);
+  }
+
+  openSession(model: number, options: SessionOptions): number {
+    return this.sessions.open(this.#held.get(model).pointer, options);
+  }
+
+  // --- Tokens ---
+
+  tokenize(model: number, text: string, options: TokenizeOptions): Uint32Array {
+    const m = this.#module;
+    const flags = (options.addSpecial ? ADD_SPECIAL : 0)
+      | (options.parseSpecial ? PARSE_SPECIAL : 0);
+    const { pointer } = this.#held.get(model);
+    return this.#withText(text, (at, size) =>
+      this.#tokens(m.checked("tokenize", pointer, at, size, flags)));
+  }
+
+  detokenize(model: number, tokens: Uint32Array, special: boolean): string {
+    const m = this.#module;
+    const { pointer } = this.#held.get(model);
+    const capacity = m.call("detokenize_bound", pointer) * (tokens.length + 1);
+    const ids = m.put(new Uint8Array(Uint32Array.from(tokens).buffer));
+    const out = m.alloc(capacity);
+    try {
+      const size = m.checked("detokenize", pointer, ids, tokens.length, special ? 1 : 0, out,
+                             capacity);
+      return m.memory.text(out, size);
+    } finally {
+      m.release(out);
+      m.release(ids);
+    }
+  }
+
+  /** The tokens of a conversation by the model's template. */
+  chatTokens(model: number, messages: ChatMessage[], options: ChatOptions): Uint32Array {
+    if (!Array.isArray(messages))
+      throw new WickError("ARGUMENT", `messages are wanted in an array, not ${kindOf(messages)}`);
+    const t = new Date();
+    const now = [t.getFullYear(), t.getMonth() + 1, t.getDate(), t.getHours(), t.getMinutes(),
+                 t.getSeconds()];
+    const given = JSON.stringify({ messages, now, ...options });
+    return this.#tokens(this.#module.checked("chat_tokens", this.#held.get(model).pointer, given));
+  }
+
+  /** Those of the last call. */
+  #tokens(n: number): Uint32Array {
+    return this.#module.memory.words(this.#module.call("token_ids"), n).slice();
+  }
+
+  #withText<T>(text: string, call: (at: number, size: number) => T): T {
+    const bytes = new TextEncoder().encode(text);
+    const at = this.#module.put(bytes);
+    try {
+      return call(at, bytes.length);
+    } finally {
+      this.#module.release(at);
+    }
+  }
+
+  // --- Texts as vectors ---
+
+  /** For each text its rows, one behind the other: one, or with pooling `none` one per token. */
+  async embed(model: number, texts: string[], options: EmbedOptions,
+              signal: AbortSignal): Promise<Float32Array[]> {
+    if (!Array.isArray(texts))
+      throw new WickError("ARGUMENT", `texts are given as an array, not as ${kindOf(texts)}`);
+    const { embedding } = this.#held.get(model);
+    const result = this.#embedAll(model, texts, options, signal);
+    const running = result.catch(() => undefined);
+    embedding.add(running);
+    return result.finally(() => embedding.delete(running));
+  }
+
+  async #embedAll(model: number, texts: string[], options: EmbedOptions,
+                  signal: AbortSignal): Promise<Float32Array[]> {
+    const m = this.#module;
+    const { pointer } = this.#held.get(model);
+    const width = this.#info(pointer).embeddingLength;
+    const embedder = m.pointer("embedder_open", pointer, JSON.stringify(options));
+    const vectors: Float32Array[] = [];
+    try {
+      for (const text of texts) {
+        await this.#embed(embedder, model, text, signal);
+        const rows = m.call("embedder_result", embedder, this.#scratch);
+        const n = m.memory.words(this.#scratch, 1)[0]!;
+        vectors.push(m.memory.floats(rows, n * width).slice());
+      }
+    } finally {
+      m.call("embedder_close", embedder);
+    }
+    return vectors;
+  }
+
+  async #embed(embedder: number, model: number, text: string, signal: AbortSignal): Promise<void> {
+    const m = this.#module;
+    this.#withText(text, (at, size) =>
+      m.checked("embedder_start", embedder, this.#held.get(model).pointer, at, size));
+    await m.finish(() => m.checked("embedder_poll", embedder, this.#held.get(model).pointer),
+                   signal);
+  }
+}

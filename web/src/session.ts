@@ -1,0 +1,170 @@
+/** Sessions: prompts in, tokens out one by one. */
+import { checkSignal } from "./errors.js";
+import type { Leaks } from "./leaks.js";
+import { CHAT, checked, GENERATION } from "./options.js";
+import type { Port } from "./port.js";
+import type {
+  ChatMessage, ChatOptions, EndReason, GenerateOptions, PromptProgress, SessionOptions,
+  SessionStats, Token,
+} from "./types.js";
+import { tokenIds } from "./values.js";
+
+export interface CallOptions {
+  /** Ends the generation within one submit; the session can go on from there. */
+  signal?: AbortSignal;
+  /** While the prompt is read. */
+  onPrompt?: (progress: PromptProgress) => void;
+}
+
+/** Tokens that are generated as they are asked for. */
+export class Generation implements AsyncIterable<Token> {
+  readonly #tokens: AsyncGenerator<Token, void>;
+  #reason: EndReason | undefined;
+
+  /** @internal */
+  constructor(run: (end: (reason: EndReason) => void) => AsyncGenerator<Token, void>) {
+    this.#tokens = run((reason) => (this.#reason = reason));
+  }
+
+  /** Why it has ended; undefined: it has not. */
+  get reason(): EndReason | undefined {
+    return this.#reason;
+  }
+
+  /** All of the text. */
+  async text(): Promise<string> {
+    let all = "";
+    for await (const { text } of this) all += text;
+    return all;
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Token, void> {
+    return this.#tokens;
+  }
+}
+
+export class Session {
+  readonly #port: Port;
+  readonly #model: number;
+  readonly #id: number;
+  readonly #options: SessionOptions;
+  readonly #leaks: Leaks | undefined;
+  /** How the engine has it now, as a text. */
+  #configured: string;
+
+  /** @internal */
+  constructor(port: Port, model: number, id: number, options: SessionOptions, leaks?: Leaks) {
+    this.#leaks = leaks;
+    leaks?.open(this, "session");
+    this.#configured = JSON.stringify(mannerOf(options));
+    this.#port = port;
+    this.#model = model;
+    this.#id = id;
+    this.#options = options;
+  }
+
+  /** Continues a prompt, behind what the session holds already. Options count for this call. */
+  generate(prompt: string | Iterable<number>,
+           options: GenerateOptions & CallOptions = {}): Generation {
+    const given = typeof prompt === "string" ? prompt : tokenIds(prompt);
+    const { signal, onPrompt, ...rest } = checked(GENERATION, options);
+    return new Generation((end) => this.#run(rest, { signal, onPrompt }, end, () =>
+      this.#port.call("append", [this.#id, given])));
+  }
+
+  /** Answers a conversation; what the session holds of its beginning is not computed again. */
+  chat(messages: ChatMessage[],
+       options: GenerateOptions & ChatOptions & CallOptions = {}): Generation {
+    const { signal, onPrompt, tools, documents, template, continueLast, ...rest } =
+      checked(CHAT, options);
+    const chat = { tools, documents, template, continueLast };
+    return new Generation((end) => this.#run(rest, { signal, onPrompt }, end, async () => {
+      const tokens = await this.#port.call("chatTokens", [this.#model, messages, chat]);
+      await this.#port.call("sync", [this.#id, tokens]);
+    }));
+  }
+
+  async *#run(options: GenerateOptions, call: { signal: AbortSignal | undefined;
+              onPrompt: CallOptions["onPrompt"] | undefined }, end: (reason: EndReason) => void,
+              begin: () => Promise<void>): AsyncGenerator<Token, void> {
+    const begun = performance.now();
+    checkSignal(call.signal);
+    await this.#configure({ ...mannerOf(this.#options), ...options });
+    await begin();
+    for (;;) {
+      const event = await this.#port.call("next", [this.#id], { signal: call.signal });
+      const time = performance.now() - begun;
+      if (event.kind === "prompt") {
+        call.onPrompt?.({ done: event.done, total: event.total });
+      } else if (event.kind === "token") {
+        const { id, text, logprobs } = event;
+        yield { id, text, time, ...(logprobs && { logprobs }) };
+      } else if (event.kind === "end") {
+        end(event.reason);
+        // What was held back because it could have become a stop string.
+        if (event.text) yield { id: undefined, text: event.text, time };
+        return;
+      }
+    }
+  }
+
+  /** Random numbers go on where nothing changes. */
+  async #configure(options: GenerateOptions): Promise<void> {
+    const text = JSON.stringify(options);
+    if (text === this.#configured) return;
+    await this.#port.call("configure", [this.#id, options]);
+    this.#configured = text;
+  }
+
+  /** Forgets everything. */
+  reset(): Promise<void> {
+    return this.#port.call("reset", [this.#id]);
+  }
+
+  /** Another session that goes on from here. */
+  async fork(): Promise<Session> {
+    const id = await this.#port.call("openSession", [this.#model, this.#options]);
+    const made = new Session(this.#port, this.#model, id, this.#options, this.#leaks);
+    try {
+      await made.restore(await this.save());
+    } catch (reason) {
+      await made.close();
+      throw reason;
+    }
+    return made;
+  }
+
+  /** The session as bytes: tokens, cache, and where random numbers are. */
+  save(options: { signal?: AbortSignal } = {}): Promise<Uint8Array> {
+    return this.#port.call("save", [this.#id], options);
+  }
+
+  /** Puts what was saved in place of what the session holds. */
+  restore(bytes: Uint8Array, options: { signal?: AbortSignal } = {}): Promise<void> {
+    return this.#port.call("restore", [this.#id, bytes], options);
+  }
+
+  stats(): Promise<SessionStats> {
+    return this.#port.call("sessionStats", [this.#id]);
+  }
+
+  /** Of prompt and answers so far. */
+  tokens(): Promise<Uint32Array> {
+    return this.#port.call("sessionTokens", [this.#id]);
+  }
+
+  close(): Promise<void> {
+    this.#leaks?.close(this);
+    return this.#port.call("closeSession", [this.#id]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** What of a session's options a call may change. */
+function mannerOf(options: SessionOptions): GenerateOptions {
+  const { contextLength: _, chunkLength: __, cache: ___, logprobs: ____, ...manner } = options;
+  return manner;
+}

@@ -1,0 +1,230 @@
+/** The engine's side of sessions: prompts in, events out, and what they hold as bytes. */
+import { joinBytes } from "./byte_source.js";
+import { CancelledError, WickError } from "./errors.js";
+import type { Module } from "./module.js";
+import { openSource } from "./source.js";
+import { Table } from "./table.js";
+import type {
+  EndReason, GenerateOptions, Logprob, SessionOptions, SessionStats,
+} from "./types.js";
+
+const END_REASONS: EndReason[] =
+  ["none", "token", "stop", "max-tokens", "context-full", "prompt", "grammar"];
+const PENDING = 1;
+const EVENT_PENDING = 0, EVENT_PROMPT = 1, EVENT_TOKEN = 3;
+const EVENT_WORDS = 9;
+
+/** What a session tells. */
+export type SessionEvent =
+  | { kind: "prompt"; done: number; total: number }
+  | { kind: "token"; id: number; text: string; logprobs?: Logprob[] }
+  | { kind: "end"; reason: EndReason; text: string };
+
+interface Held {
+  pointer: number;
+  model: number;
+  /** A call is at it; that call is `next`. */
+  isBusy: boolean;
+  isStepped: boolean;
+  /** That call, or what is computed ahead, see #prepare. It never fails. */
+  running: Promise<unknown>;
+}
+
+export class Sessions {
+  readonly #module: Module;
+  readonly #held = new Table<Held>("session");
+  /** Numbers that doors write. */
+  readonly #scratch: number;
+
+  constructor(module: Module) {
+    this.#module = module;
+    this.#scratch = module.alloc(64);
+  }
+
+  /** model: its pointer. */
+  open(model: number, options: SessionOptions): number {
+    const pointer = this.#module.pointer("session_open", model, JSON.stringify(options));
+    return this.#held.add({
+      pointer, model, isBusy: false, isStepped: false, running: Promise.resolve(),
+    });
+  }
+
+  /** Ends what is under way, which fails. */
+  async close(id: number): Promise<void> {
+    const held = this.#held.take(id);
+    if (!held) return;
+    this.#module.gpus.stir();
+    await held.running;
+    this.#module.call("session_close", held.pointer);
+  }
+
+  async closeOf(model: number): Promise<void> {
+    for (const [id, held] of this.#held.entries()) if (held.model === model) await this.close(id);
+  }
+
+  configure(id: number, options: GenerateOptions): Promise<void> {
+    const text = JSON.stringify(options);
+    return this.#alone(id, (pointer) =>
+      void this.#module.checked("session_configure", pointer, text));
+  }
+
+  append(id: number, prompt: string | Uint32Array): Promise<void> {
+    return this.#alone(id, (pointer) => {
+      if (typeof prompt !== "string") return this.#give("session_append_tokens", pointer, prompt);
+      if (prompt.includes("\0"))
+        throw new WickError("VALUE", "a text must not hold zero characters");
+      this.#module.checked("session_append_text", pointer, prompt);
+    });
+  }
+
+  /** Makes tokens the whole sequence; what the session holds of its beginning is kept. */
+  sync(id: number, tokens: Uint32Array): Promise<void> {
+    return this.#alone(id, (pointer) => this.#give("session_sync_tokens", pointer, tokens));
+  }
+
+  #give(door: string, session: number, tokens: Uint32Array): void {
+    const at = this.#module.put(new Uint8Array(Uint32Array.from(tokens).buffer));
+    try {
+      this.#module.checked(door, session, at, tokens.length);
+    } finally {
+      this.#module.release(at);
+    }
+  }
+
+  reset(id: number): void {
+    this.#module.call("session_reset", this.#held.get(id).pointer);
+  }
+
+  stats(id: number): SessionStats {
+    return this.#module.record<SessionStats>("session_stats", this.#held.get(id).pointer);
+  }
+
+  tokens(id: number): Uint32Array {
+    const { memory } = this.#module;
+    const at = this.#module.call("session_tokens", this.#held.get(id).pointer, this.#scratch);
+    return memory.words(at, memory.words(this.#scratch, 1)[0]!).slice();
+  }
+
+  // --- One call at a time ---
+
+  /** Alone with a session of which nothing is being computed; another call meanwhile fails. */
+  #alone<T>(id: number, work: (pointer: number) => T | Promise<T>): Promise<T> {
+    return this.#begin(id, async ({ running }) => {
+      await running;
+      return work(this.#held.get(id).pointer);
+    });
+  }
+
+  async #begin<T>(id: number, work: (held: Held) => Promise<T>): Promise<T> {
+    const held = this.#held.get(id);
+    if (held.isBusy)
+      throw new WickError("STATE", "the session is busy: await the call, or end the generation, "
+        + "before this one");
+    held.isBusy = true;
+    const result = work(held).finally(() => (held.isBusy = false));
+    held.running = result.catch(() => undefined);
+    return result;
+  }
+
+  /** Polls until it is not pending any more, while the session is open. */
+  #finish(id: number, poll: () => number, signal: AbortSignal): Promise<number> {
+    return this.#module.finish(() => {
+      this.#held.get(id);
+      return poll();
+    }, signal);
+  }
+
+  // --- Events ---
+
+  /** The next event. Given up by its signal, the session can go on from where it was. */
+  async next(id: number, signal: AbortSignal): Promise<SessionEvent> {
+    const event = await this.#begin(id, async (held) => {
+      held.isStepped = true;
+      return this.#next(id, held.pointer, signal).finally(() => (held.isStepped = false));
+    });
+    if (this.#held.has(id)) this.#prepare(id);
+    return event;
+  }
+
+  async #next(id: number, pointer: number, signal: AbortSignal): Promise<SessionEvent> {
+    const m = this.#module;
+    let event: SessionEvent | undefined;
+    try {
+      await this.#finish(id, () => {
+        m.checked("session_step", pointer, this.#scratch);
+        const words = m.memory.words(this.#scratch, EVENT_WORDS);
+        if (words[0] === EVENT_PENDING) return PENDING;
+        event = this.#event(words);
+        return 0;
+      }, signal);
+    } catch (reason) {
+      if (reason instanceof CancelledError && this.#held.has(id)) m.call("session_cancel", pointer);
+      throw reason;
+    }
+    return event!;
+  }
+
+  /**
+   * Computes what the next token is chosen from while this one is on its way and read, until `next`
+   * takes over. A failure is told by that, too.
+   */
+  #prepare(id: number): void {
+    const held = this.#held.get(id);
+    held.running = this.#module.finish(() => held.isStepped || !this.#held.has(id) ? 0
+      : this.#module.call("session_prepare", held.pointer)).catch(() => undefined);
+  }
+
+  #event(words: Uint32Array): SessionEvent {
+    const [kind, reason, id, at, size, done, total, logprobs, n] =
+      words as unknown as number[];
+    const text = this.#module.memory.text(at!, size!);
+    if (kind === EVENT_PROMPT) return { kind: "prompt", done: done!, total: total! };
+    if (kind !== EVENT_TOKEN)
+      return { kind: "end", reason: END_REASONS[reason!]!, text };
+    if (n === 0) return { kind: "token", id: id!, text };
+    return { kind: "token", id: id!, text, logprobs: this.#logprobs(logprobs!, n!) };
+  }
+
+  #logprobs(at: number, n: number): Logprob[] {
+    const ids = this.#module.memory.words(at, 2 * n);
+    const values = this.#module.memory.floats(at, 2 * n);
+    return Array.from({ length: n }, (_, i) => ({ id: ids[2 * i]!, logprob: values[2 * i + 1]! }));
+  }
+
+  // --- Saving ---
+
+  /** The session as bytes, see `wick/saving.h`. */
+  save(id: number, signal: AbortSignal): Promise<Uint8Array> {
+    const m = this.#module;
+    return this.#alone(id, async (pointer) => {
+      const pieces: Uint8Array[] = [];
+      const writer = m.addWriter((bytes) => pieces.push(bytes));
+      try {
+        await this.#transfer(id, "save", m.pointer("session_save", pointer, writer), signal);
+      } finally {
+        m.removeWriter(writer);
+      }
+      return joinBytes(...pieces);
+    });
+  }
+
+  restore(id: number, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+    const m = this.#module;
+    return this.#alone(id, async (pointer) => {
+      const source = m.addSource(await openSource(bytes));
+      await this.#transfer(id, "load", m.pointer("session_load", pointer, source), signal);
+    });
+  }
+
+  async #transfer(id: number, what: "save" | "load", pointer: number,
+                  signal: AbortSignal): Promise<void> {
+    const m = this.#module;
+    try {
+      await this.#finish(id, () => m.call(`session_${what}_poll`, pointer), signal);
+    } catch (reason) {
+      m.call(`session_${what}_finish`, pointer);
+      throw reason;
+    }
+    m.checked(`session_${what}_finish`, pointer);
+  }
+}

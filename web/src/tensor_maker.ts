@@ -1,0 +1,103 @@
+/** Where tensors and kernels come from: what an engine has for them beside its models. */
+import { Commands } from "./commands.js";
+import { WickError } from "./errors.js";
+import { Kernel } from "./kernel.js";
+import type { Leaks } from "./leaks.js";
+import { checked, KERNEL } from "./options.js";
+import type { Port } from "./port.js";
+import type { Tensor } from "./tensor.js";
+import type { Dtype, KernelOptions, ScalarDtype, TensorData } from "./types.js";
+import { newTensor, whole, wholes } from "./values.js";
+
+export class TensorMaker {
+  readonly #commands: Commands;
+
+  /** @internal */
+  constructor(port: Port, leaks?: Leaks) {
+    this.#commands = new Commands(port, leaks);
+  }
+
+  /**
+   * A tensor with these values, which are copied. Arrays of numbers become f32 where no dtype is
+   * given; a Uint16Array holds the bits of f16 or bf16, a Uint8Array may hold blocks.
+   */
+  tensor(data: TensorData, shape?: number[], dtype?: Dtype): Tensor {
+    const { given, ...made } = newTensor(data, shape, dtype);
+    const tensor = this.#commands.data({ dtype: given, shape: made.shape, bytes: made.bytes });
+    if (made.dtype === given) return tensor;
+    const cast = tensor.cast(made.dtype as ScalarDtype);
+    tensor.dispose();
+    return cast;
+  }
+
+  /** Contents undefined. */
+  empty(shape: number[], dtype: ScalarDtype = "f32"): Tensor {
+    return this.#make("empty", dtype, shape);
+  }
+  zeros(shape: number[], dtype: ScalarDtype = "f32"): Tensor {
+    return this.#make("zeros", dtype, shape);
+  }
+  ones(shape: number[], dtype: ScalarDtype = "f32"): Tensor {
+    return this.#make("ones", dtype, shape);
+  }
+  full(shape: number[], value: number, dtype: ScalarDtype = "f32"): Tensor {
+    return this.#make("full", dtype, shape, [value]);
+  }
+  /** start, start + step, ... while below end (above, for a negative step). */
+  arange(start: number, end: number, step = 1, dtype: ScalarDtype = "f32"): Tensor {
+    return this.#make("arange", dtype, [], [start, end, step]);
+  }
+  /** [n, n], 1 on the diagonal. */
+  eye(n: number, dtype: ScalarDtype = "f32"): Tensor {
+    return this.#make("eye", dtype, [], [whole(n)]);
+  }
+  /** Uniform from low up to high. */
+  rand(shape: number[], low = 0, high = 1, dtype: ScalarDtype = "f32"): Tensor {
+    return this.#make("rand", dtype, shape, [low, high]);
+  }
+  /** Normal. */
+  randn(shape: number[], mean = 0, deviation = 1, dtype: ScalarDtype = "f32"): Tensor {
+    return this.#make("randn", dtype, shape, [mean, deviation]);
+  }
+  /** The same seed gives the same random numbers, on every device. Default: 0. */
+  setSeed(seed: number): void {
+    this.#commands.give({ kind: "seed", seed: whole(seed) });
+  }
+
+  /** Tensors that agree in all dims but dim. */
+  cat(tensors: Tensor[], dim = 0): Tensor {
+    return this.#join("cat", tensors, dim);
+  }
+  /** Tensors of one shape along a new dim. */
+  stack(tensors: Tensor[], dim = 0): Tensor {
+    return this.#join("stack", tensors, dim);
+  }
+
+  /**
+   * Disposes of the tensors that body makes when it ends, except those in what it returns: they go
+   * to the scope around, or to the caller. A scope that is open counts for all that the page does
+   * meanwhile: await it before another one begins beside it.
+   */
+  scope<T>(body: () => T | Promise<T>): Promise<T> {
+    return this.#commands.scope(body);
+  }
+
+  /** Compiles a kernel in WGSL for this WebGPU device. */
+  async kernel(options: KernelOptions, { signal }: { signal?: AbortSignal } = {}): Promise<Kernel> {
+    return Kernel.make(this.#commands, checked(KERNEL, options), signal);
+  }
+
+  /** Ends when the device has computed what was given, and tells what has failed. */
+  sync(options: { signal?: AbortSignal } = {}): Promise<void> {
+    return this.#commands.call("syncTensors", [], options);
+  }
+
+  #join(name: string, tensors: Tensor[], dim: number): Tensor {
+    if (tensors.length === 0) throw new WickError("VALUE", `${name} needs at least one tensor`);
+    return this.#commands.op(name, tensors, [whole(dim)]);
+  }
+
+  #make(name: string, dtype: Dtype, shape: number[], numbers: number[] = []): Tensor {
+    return this.#commands.op(name, [], [...numbers, ...wholes(shape)], dtype);
+  }
+}

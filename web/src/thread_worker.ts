@@ -1,0 +1,7 @@
+/** A thread's worker, imported by threads.ts alone: see engine_worker.ts. */
+import type { WorkerFile } from "./files.js";
+
+export const THREAD_WORKER: WorkerFile = {
+  name: "threads-worker.js",
+  open: () => new Worker(new URL("./threads-worker.js", import.meta.url), { type: "module" }),
+};

@@ -1,0 +1,46 @@
+/** The script of a worker that serves one thread of the module, see threads.ts. */
+import { importInNode } from "./files.js";
+import type { ThreadReply, ThreadStart } from "./threads.js";
+
+interface Scope {
+  postMessage(reply: ThreadReply): void;
+  onmessage: ((event: { data: ThreadStart }) => void) | null;
+}
+
+/** The module calls nobody from a thread, but asks how long it may wait. */
+function makeImports({ module, memory }: ThreadStart): WebAssembly.Imports {
+  const imports: WebAssembly.Imports = { env: { memory } };
+  for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
+    if (kind !== "function") continue;
+    (imports[from] ??= {})[name] = () => {
+      throw new Error(`a thread calls ${name}`);
+    };
+  }
+  imports["wick"]!["wait_limit_ns"] = () => -1;
+  return imports;
+}
+
+async function serve(start: ThreadStart, reply: (reply: ThreadReply) => void): Promise<void> {
+  const { module, memory, thread, stackEnd } = start;
+  const { exports } = await WebAssembly.instantiate(module, makeImports(start));
+  (exports["__stack_pointer"] as WebAssembly.Global<"i32">).value = stackEnd;
+  reply("");
+  try {
+    (exports["thread_serve"] as (thread: number) => never)(thread);
+  } catch (reason) {
+    Atomics.store(new Int32Array(memory.buffer), thread / 4, -1);
+    throw reason;
+  }
+}
+
+function listen(scope: Scope): void {
+  scope.onmessage = ({ data }) => {
+    const reply = (text: ThreadReply) => scope.postMessage(text);
+    serve(data, reply).catch((reason: unknown) => reply(String(reason)));
+  };
+}
+
+// No await: bundlers make classic scripts of workers.
+if (typeof postMessage === "function") listen(globalThis as unknown as Scope);
+else void importInNode<{ parentPort: Scope }>("node:worker_threads")
+  .then(({ parentPort }) => listen(parentPort));
