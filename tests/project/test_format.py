@@ -12,7 +12,7 @@ if not shutil.which(TOOL):
     print(f"{TOOL} was not found")
     sys.exit(77)
 files = sorted(str(path) for folder in FOLDERS for path in Path(folder).rglob("*")
-               if path.suffix in (".c", ".h", ".def"))
+               if path.suffix in (".c", ".h", ".def") and "node_modules" not in path.parts)
 done = subprocess.run([TOOL, "--dry-run", "--Werror", *files], capture_output=True, text=True)
 wrong = sorted({line.split(":")[0] for line in done.stderr.splitlines() if ": error:" in line})
 for number, file in enumerate(files, 1):

@@ -1,0 +1,94 @@
+// Debian's browsers without a window: Chromium by playwright-core, whose GPU is SwiftShader, and
+// Firefox by puppeteer-core, whose GPU is lavapipe. Both compute on the CPU.
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { missing as missingLavapipe, driver } from "./node_webgpu.mjs";
+
+const PROGRAMS = { chromium: "/usr/bin/chromium", firefox: "/usr/bin/firefox-esr" };
+
+/** Why a browser cannot be tested here; undefined: it can. */
+export const missing = (kind) =>
+  !existsSync(PROGRAMS[kind]) ? `${kind === "chromium" ? "Chromium" : "Firefox"} was not found`
+    : kind === "firefox" ? missingLavapipe : undefined;
+
+async function launchChromium({ webgpu }) {
+  const { chromium } = await import("playwright-core");
+  const gpu = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"];
+  const browser = await chromium.launch({
+    executablePath: PROGRAMS.chromium,
+    args: ["--no-sandbox", ...(webgpu ? gpu : [])],
+  });
+  const context = await browser.newContext(); // one for all pages: its tabs share their storage
+  return { newPage: () => context.newPage(), close: () => browser.close() };
+}
+
+async function launchFirefox({ webgpu, prefs }) {
+  const { default: puppeteer } = await import("puppeteer-core");
+  const home = mkdtempSync(join(tmpdir(), "wick-firefox-"));
+  const browser = await puppeteer.launch({
+    browser: "firefox",
+    executablePath: PROGRAMS.firefox,
+    timeout: 120_000, // milliseconds, on machines that have much else to do
+    extraPrefsFirefox: {
+      "dom.webgpu.enabled": webgpu, "gfx.webgpu.ignore-blocklist": webgpu, ...prefs,
+    },
+    env: { ...process.env, HOME: home, XDG_RUNTIME_DIR: home, VK_DRIVER_FILES: driver },
+  });
+  return {
+    newPage: () => browser.newPage(),
+    close: async () => {
+      await browser.close();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A page and what it said: `call` runs a function of globalThis.cases (page.mjs) there. */
+class Page {
+  #page;
+  #said = [];
+
+  constructor(page) {
+    this.#page = page;
+    page.on("console", (message) => this.#said.push(`console: ${message.text()}`));
+    page.on("pageerror", (error) => this.#said.push(`error: ${error.message ?? error}`));
+  }
+
+  /** A function of the page's; what fails shows all that the page has said. */
+  async call(name, ...given) {
+    try {
+      return await this.#page.evaluate((call) => globalThis.cases[call.name](...call.given),
+                                       { name, given });
+    } catch (error) {
+      error.message += `\n${this.#said.join("\n")}`;
+      throw error;
+    }
+  }
+
+  get native() {
+    return this.#page;
+  }
+
+  close() {
+    return this.#page.close();
+  }
+}
+
+/**
+ * Starts "chromium" or "firefox": {open, close}; open(url) waits until the page has its cases.
+ * prefs: Firefox's preferences by their names.
+ */
+export async function startBrowser(kind, { webgpu = true, prefs = {} } = {}) {
+  const browser = await (kind === "chromium" ? launchChromium : launchFirefox)({ webgpu, prefs });
+  return {
+    open: async (url) => {
+      const native = await browser.newPage();
+      const page = new Page(native);
+      await native.goto(url);
+      await native.waitForFunction(() => globalThis.cases !== undefined);
+      return page;
+    },
+    close: browser.close,
+  };
+}

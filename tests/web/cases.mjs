@@ -1,0 +1,139 @@
+// What tests run where the package runs, in a page (page.html) or in Node: functions whose
+// arguments and results are plain values. One engine is open at a time, with one model; models are
+// addresses.
+import { ModelCache } from "../../web/dist/wick.js";
+
+let wick, model;
+
+const load = (address) => wick.load(address, { cache: false });
+
+/** What the device and the module hold behind each of nTimes rounds. */
+async function memoryOfRounds(nTimes, round) {
+  const after = [];
+  for (let i = 0; i < nTimes; i++) {
+    await round();
+    const { bufferBytes, liveBytes, heapBytes } = await wick.stats();
+    after.push({ bufferBytes, liveBytes, heapBytes });
+  }
+  return after;
+}
+
+async function tokensBehind(session, prompt, options, onToken = () => {}) {
+  const tokens = [];
+  for await (const { id } of session.generate(prompt, { temperature: 0, ...options })) {
+    tokens.push(id);
+    await onToken(tokens.length);
+  }
+  return tokens;
+}
+
+export const cases = {
+  /**
+   * Opens the engine: its capabilities, or the code and sentence with which it fails. bundle: of
+   * web/dist.
+   */
+  async open({ bundle = "wick", ...options }, address) {
+    await wick?.close();
+    wick = undefined;
+    try {
+      const { Wick } = await import(`../../web/dist/${bundle}.js`);
+      wick = await Wick.open(options);
+    } catch ({ code, message }) {
+      return { code, message };
+    }
+    if (address) model = await load(address);
+    return wick.capabilities();
+  },
+
+  /**
+   * The tokens behind a prompt, in a session of its own, and what the device did meanwhile.
+   * loseAfter: the GPU is lost behind so many tokens.
+   */
+  async generate({ prompt, maxTokens, loseAfter }) {
+    const before = await wick.stats();
+    const session = await model.session();
+    const tokens = await tokensBehind(session, prompt, { maxTokens }, async (n) => {
+      if (n === loseAfter) await wick.loseDevice();
+    });
+    await session.close();
+    const after = await wick.stats();
+    const did = Object.keys(after).map((key) => [key, after[key] - before[key]]);
+    const { backend } = wick.capabilities().device;
+    return { tokens, did: Object.fromEntries(did), backend };
+  },
+
+  /** The log probabilities of all tokens behind a prompt to a model, by id. */
+  async logprobs({ address, prompt, nVocab }) {
+    const loaded = await load(address);
+    const session = await loaded.session({ cache: "f32", logprobs: nVocab });
+    const byId = new Array(nVocab);
+    const options = { temperature: 0, maxTokens: 1, ignoreEnd: true };
+    for await (const { logprobs = [] } of session.generate(prompt, options))
+      for (const { id, logprob } of logprobs) byId[id] = logprob;
+    await loaded.close();
+    return byId;
+  },
+
+  /** What a model needs, by its header, with a context of so many tokens. */
+  preflight: (address, contextLength) => wick.preflight(address, { contextLength }),
+
+  /**
+   * Gives the loading of a model up when so many bytes have come: the code with which it ends, and
+   * memory before and after. cache: as in wick.load; what it then has of the model is deleted.
+   */
+  async giveUp({ address, bytes, cache, contextLength }) {
+    const controller = new AbortController();
+    const onProgress = ({ done }) => done >= bytes && controller.abort();
+    const { signal } = controller, session = { contextLength };
+    let code;
+    const options = { cache, onProgress, signal, session };
+    const after = await memoryOfRounds(2, () =>
+      wick.load(address, options).catch((error) => ({ code } = error)));
+    const kept = await ModelCache.open();
+    const entry = await kept.get(address);
+    if (entry) await kept.delete(address);
+    return { code, after, storedSize: entry?.storedSize, isComplete: entry?.isComplete };
+  },
+
+  /** Generations given up behind 1 to most tokens, and then what the session generates. */
+  async abort({ prompt, nTimes, most }) {
+    const session = await model.session();
+    const behindReset = async (options, onToken) => {
+      await session.reset();
+      return tokensBehind(session, prompt, options, onToken);
+    };
+    let nAborted = 0;
+    const after = await memoryOfRounds(nTimes, async () => {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const last = 1 + Math.floor(Math.random() * most);
+      await behindReset({ maxTokens: most + 1, signal }, (n) => {
+        if (n === last) controller.abort();
+      }).catch(({ code }) => (nAborted += code === "CANCELLED"));
+      await behindReset({ maxTokens: 1 }); // what was given up may still run: this comes after it
+    });
+    const tokens = await behindReset({ maxTokens: most + 1 });
+    await session.close();
+    return { nAborted, tokens, after };
+  },
+
+  /** Memory after each of nTimes sessions that were opened, used and closed. */
+  sessions({ prompt, nTimes }) {
+    return memoryOfRounds(nTimes, async () => {
+      const session = await model.session();
+      await tokensBehind(session, prompt, { maxTokens: 1 });
+      await session.close();
+    });
+  },
+
+  /** Memory after each of nTimes models that were loaded, used and closed. */
+  models({ address, prompt, nTimes }) {
+    return memoryOfRounds(nTimes, async () => {
+      const loaded = await load(address);
+      await tokensBehind(await loaded.session(), prompt, { maxTokens: 1 });
+      await loaded.close();
+    });
+  },
+};
+
+globalThis.cases = cases;

@@ -1,0 +1,77 @@
+// What the package is compared with, and where a server of the tests has it.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startStaticServer } from "../../web/static_server.mjs";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const { WICK_REAL_MODEL = "", WICK_SHARED_DATA = "" } = process.env;
+const families = join(WICK_SHARED_DATA, "families");
+
+/**
+ * A server of the package, the tests' pages and models; options: of startStaticServer, whose routes
+ * come beside these.
+ */
+export const serve = ({ routes = {}, ...options } = {}) => startStaticServer({
+  routes: {
+    "/web/dist/": join(root, "web/dist"), "/tests/": join(root, "tests"),
+    "/real/": dirname(WICK_REAL_MODEL), "/families/": families, ...routes,
+  },
+  ...options,
+});
+
+/** stories260K: its address below a server's, and what follows greedily on a prompt. */
+export const stories = {
+  path: "tests/data/stories260K.gguf",
+  nVocab: 512,
+  ...JSON.parse(readFileSync(join(root, "tests/data/stories260K.greedy.json"))),
+};
+
+/** Why SmolLM2 cannot be compared here; undefined: it can. */
+export const missingSmol = !existsSync(WICK_REAL_MODEL) ? "SmolLM2 was not fetched"
+  : !existsSync(WICK_SHARED_DATA) ? "WICK_SHARED_DATA is not set" : undefined;
+
+/** SmolLM2's address, and what transformers computes behind a prompt. */
+export const smol = missingSmol ? undefined : {
+  path: "real/SmolLM2-135M-Instruct.Q4_1.gguf",
+  nVocab: 49152,
+  ...JSON.parse(readFileSync(join(WICK_SHARED_DATA, "real/smollm2-135m-instruct-q4_1.json")))
+    .greedy[0],
+};
+
+/** float32 rows of an npy file in C order, of its two dimensions. */
+function readNpy(path) {
+  const bytes = readFileSync(path);
+  const begin = 10 + bytes.readUInt16LE(8);
+  const [, n, m] = /'shape': \((\d+), (\d+)\)/.exec(bytes.toString("latin1", 10, begin));
+  const values = new Float32Array(bytes.buffer.slice(bytes.byteOffset + begin));
+  return { n: Number(n), m: Number(m), values };
+}
+
+/** Why there are no fixtures of families; undefined: there are. */
+export const missingFamilies = existsSync(families) ? undefined
+  : "WICK_SHARED_DATA names no folder with the families";
+
+/** Every model of families whose logits are recorded. */
+export const familyNames = missingFamilies ? []
+  : readdirSync(families).filter((name) => name.endsWith(".logits.npy"))
+    .map((name) => name.replace(".logits.npy", ""));
+
+/** A family's model, its prompt, the log probabilities behind it and the bound of their error. */
+export function readFamily(name) {
+  const { n, m, values } = readNpy(join(families, `${name}.logits.npy`));
+  const mean = values.reduce((sum, x) => sum + x, 0) / values.length;
+  const deviation = Math.sqrt(values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / values.length);
+  const logits = values.subarray((n - 1) * m);
+  const most = Math.max(...logits);
+  const logSum = most + Math.log(logits.reduce((sum, x) => sum + Math.exp(x - most), 0));
+  // The rule of the fixtures' README; a log probability has the error of two logits.
+  const bound = (/^(gemma4|qwen3next|qwen35|qwen35moe)$/.test(name) ? 3e-4 : 1e-4) * 2 * deviation;
+  return {
+    path: `families/${name}.gguf`,
+    prompt: readFileSync(join(families, `${name}.tokens`), "utf8").trim().split(/\s+/).map(Number),
+    nVocab: m,
+    logprobs: Array.from(logits, (x) => x - logSum),
+    bound,
+  };
+}

@@ -1,0 +1,164 @@
+// Sources and the cache in Node, over fakes of what browsers have, and over memory.
+import assert from "node:assert/strict";
+import test, { after, before, describe, it } from "node:test";
+import { load } from "./built.mjs";
+import { Disk, FakeCache, FakeDirectory, FakeLockManager, crossOriginFetch }
+  from "./fake_storage.mjs";
+import { fileBytes } from "./file_bytes.mjs";
+import { startServer } from "./server.mjs";
+import { PART_SIZE, damagePart, scenarios } from "./source_scenarios.mjs";
+
+const { ModelCache } = await load("cache");
+const { WickError } = await load("errors");
+const { LeaseLocks, WebLocks } = await load("lock");
+const { Sha256 } = await load("sha256");
+const { openSource, openSources } = await load("source");
+const { CacheApiStorage, MemoryStorage, OpfsStorage } = await load("storage");
+
+let server;
+before(async () => {
+  server = await startServer();
+});
+after(() => server.close());
+
+const LEASE = 1000; // milliseconds
+const kinds = {
+  "worker": (disk) => new OpfsStorage(new FakeDirectory(disk, true)),
+  "page": (disk) => new OpfsStorage(new FakeDirectory(disk, false)),
+  "cache-api": (disk) => new CacheApiStorage(new FakeCache(disk)),
+  "memory": () => new MemoryStorage(),
+};
+
+async function makeEnvironment(kind) {
+  const disk = new Disk(), storage = kinds[kind](disk), manager = new FakeLockManager();
+  for (const folder of await storage.folders()) await storage.remove(folder);
+  const isLeased = kind === "page" || kind === "memory";
+  const openCache = async () => new ModelCache(storage,
+    isLeased ? new LeaseLocks(storage, LEASE) : new WebLocks(manager), { partSize: PART_SIZE });
+  return { base: server.base, openCache, fetch: crossOriginFetch, disk, storage,
+    damage: (index) => damagePart(storage, index),
+    exhaust: async (bytes) => {
+      disk.left = bytes;
+    },
+    wick: { openSource, openSources, ModelCache, Sha256, WickError } };
+}
+
+describe("scenarios", { concurrency: true }, () => {
+  for (const kind of Object.keys(kinds)) describe(kind, { concurrency: false }, () => {
+    for (const { name, run, needs } of scenarios) {
+      if (needs === "nothing" && kind !== "worker") continue; // the same everywhere
+      if (needs === "exhaust" && kind === "memory") continue; // which has no quota
+      it(name, { timeout: 20000 }, async () => run(await makeEnvironment(kind)));
+    }
+  });
+});
+
+test("a file beside the folders, such as another context's probe, is none of them", async () => {
+  const top = new FakeDirectory(new Disk(), true), storage = new OpfsStorage(top);
+  await storage.write("entry", "part.0", new Uint8Array(8));
+  await top.getFileHandle("probe", { create: true });
+  assert.deepEqual(await storage.folders(), ["entry"]);
+});
+
+test("the cache of this context is memory in Node, and is read without being written", async () => {
+  const url = `${server.base}/default.gguf?size=300000`, expected = fileBytes(300000);
+  const signal = new AbortController().signal;
+  const readOnly = await openSource(url, { cache: "read" });
+  await readOnly.close();
+  const cache = await ModelCache.open();
+  assert.equal(cache.kind, "memory");
+  assert.equal(await cache.get(url), undefined);
+  const source = await openSource(url);
+  assert.deepEqual(await source.read(0, 400000, signal), expected);
+  await source.close();
+  const fetch = () => Promise.reject(new TypeError("no network"));
+  const again = await openSource(url, { cache: "read", fetch });
+  assert.deepEqual(await again.read(0, 400000, signal), expected);
+  await again.close();
+  assert.equal(await cache.delete(url), true);
+});
+
+test("what a cut-off write leaves of a manifest is not believed", async () => {
+  const { storage, openCache } = await makeEnvironment("worker");
+  const url = `${server.base}/model.gguf?size=300000`;
+  const signal = new AbortController().signal;
+  const source = await openSource(url, { cache: await openCache() });
+  await source.read(0, 400000, signal);
+  await source.close();
+  const [folder] = await storage.folders();
+  const slots = await Promise.all([0, 1].map((i) => storage.read(folder, `manifest.${i}`)));
+  const newest = slots[1].length > slots[0].length ? 1 : 0;
+  await storage.write(folder, `manifest.${newest}`, slots[newest].slice(0, -10));
+  const [entry] = await (await openCache()).list();
+  assert.equal(entry.isComplete, false);
+  assert.equal(entry.storedSize, 4 * PART_SIZE);
+  await storage.write(folder, `manifest.${1 - newest}`, new Uint8Array(10));
+  assert.deepEqual(await (await openCache()).list(), []);
+  assert.deepEqual(await storage.folders(), []);
+});
+
+test("a lease ends with its time, and two never have it", async () => {
+  const storage = new OpfsStorage(new FakeDirectory());
+  const locks = new LeaseLocks(storage, 200);
+  const releases = await Promise.all([locks.tryLock("a"), locks.tryLock("a"), locks.tryLock("b")]);
+  assert.equal(releases.slice(0, 2).filter((release) => release !== undefined).length, 1);
+  assert.notEqual(releases[2], undefined);
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  assert.equal(await locks.tryLock("a"), undefined); // renewed
+  for (const release of releases) await release?.();
+  const gone = { owner: "closed tab", until: Date.now() + 100 };
+  await storage.write("locks", "a", new TextEncoder().encode(JSON.stringify(gone)));
+  assert.equal(await locks.tryLock("a"), undefined);
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  const release = await locks.tryLock("a");
+  assert.notEqual(release, undefined);
+  await release();
+});
+
+/** Runs work with a navigator and caches of a browser. */
+async function inBrowser(navigator, caches, work) {
+  const FileSystemFileHandle = { prototype: { createWritable: undefined } };
+  const globals = { navigator, caches, FileSystemFileHandle };
+  const before = Object.keys(globals)
+    .map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)]);
+  for (const [name, value] of Object.entries(globals))
+    Object.defineProperty(globalThis, name, { value, configurable: true });
+  try {
+    await work();
+  } finally {
+    for (const [name, old] of before) {
+      delete globalThis[name];
+      if (old !== undefined) Object.defineProperty(globalThis, name, old);
+    }
+  }
+}
+
+test("the best place that there is is taken", async () => {
+  const refused = async () => {
+    throw new DOMException("private window", "SecurityError");
+  };
+  const caches = { open: async () => new FakeCache() };
+  const kindIn = async (storage, cachesThere) => {
+    let kind;
+    await inBrowser({ storage }, cachesThere, async () => {
+      ({ kind } = await ModelCache.open());
+    });
+    return kind;
+  };
+  assert.equal(await kindIn({ getDirectory: async () => new FakeDirectory() }, caches), "opfs");
+  assert.equal(await kindIn({ getDirectory: refused }, caches), "cache-api");
+  assert.equal(await kindIn({}, caches), "cache-api");
+  assert.equal(await kindIn(undefined, { open: refused }), "memory");
+});
+
+test("a file that is larger than the quota is not begun", async () => {
+  const { openCache, storage } = await makeEnvironment("worker");
+  const estimate = async () => ({ usage: 50000, quota: 150000 });
+  await inBrowser({ storage: { estimate } }, undefined, async () => {
+    const url = `${server.base}/model.gguf?size=300000`;
+    await assert.rejects(openSource(url, { cache: await openCache() }), {
+      code: "OUT_OF_MEMORY", bytesRequested: 300000, bytesAvailable: 100000,
+    });
+  });
+  assert.deepEqual(await storage.folders(), []);
+});

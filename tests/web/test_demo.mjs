@@ -1,0 +1,267 @@
+// The demo in Chromium: under its strict content security policy the small model loads and goes on
+// with a text, stops, tries again, and does all of that without the server after a reload.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+import { build } from "../../web/node_modules/esbuild/lib/main.js";
+import { startDemoServer } from "../../web/serve.mjs";
+import { missing } from "./browser.mjs";
+
+const skip = missing("chromium");
+
+/** Runs body with a page that fails the test for anything it complains about. */
+async function withPage(body, { viewport = { width: 1280, height: 800 } } = {}) {
+  const { chromium } = await import("playwright-core");
+  const server = await startDemoServer();
+  const browser = await chromium.launch({ executablePath: "/usr/bin/chromium",
+    args: ["--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"] });
+  const complaints = [];
+  try {
+    const page = await browser.newPage({ viewport });
+    page.setDefaultTimeout(60_000);
+    page.on("console", (message) => {
+      if (["error", "warning"].includes(message.type())) complaints.push(message.text());
+    });
+    page.on("pageerror", (error) => complaints.push(String(error)));
+    await page.goto(server.base);
+    await body({ page, server, complaints });
+    assert.deepEqual(complaints, []);
+  } finally {
+    await browser.close();
+    await server.close();
+  }
+}
+
+const textOf = (page) => page.locator(".turn .body").last().textContent();
+
+async function openStories(page) {
+  await page.getByRole("button", { name: "Tiny stories" }).click();
+  await page.locator("#suggestions .chip").first().waitFor();
+}
+
+/** Sends a text and waits until all of its continuation is there. */
+async function write(page, text) {
+  await page.getByLabel("The beginning of a text").fill(text);
+  await page.keyboard.press("Enter");
+  await page.locator(".turn.answer:not(.busy)").last().waitFor();
+  return textOf(page);
+}
+
+async function setNumber(page, label, value) {
+  await page.getByRole("button", { name: "Settings" }).click();
+  await page.getByLabel(label).fill(String(value));
+  await page.getByRole("button", { name: "Done" }).click();
+}
+
+test("a text goes on, and again the same with the same seed", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    await setNumber(page, "Longest answer", 24);
+    await setNumber(page, "Seed", 7);
+    await openStories(page);
+    const first = await write(page, "Once upon a time");
+    assert.match(first, /^Once upon a time.{20,}/s);
+    assert.match(await page.locator(".turn .figures").textContent(), /24 tokens/);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.locator(".turn.answer:not(.busy)").waitFor();
+    assert.equal(await page.locator(".turn").count(), 1);
+    await page.getByRole("button", { name: "New chat" }).click();
+    assert.equal(await page.locator(".turn").count(), 0);
+    assert.equal(await write(page, "Once upon a time"), first);
+  });
+});
+
+test("a prompt that is too long is no part of what follows", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    await setNumber(page, "Longest answer", 8);
+    await openStories(page);
+    await write(page, "x".repeat(5000));
+    assert.match(await page.locator(".turn .notice").textContent(), /the context holds 512/);
+    await write(page, "Once upon a time");
+    await page.locator(".turn.answer:not(.busy)").nth(1).waitFor();
+    assert.match(await textOf(page), /^Once upon a time.{5,}/s);
+  });
+});
+
+test("Escape stops, and what was written stays", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    await setNumber(page, "Longest answer", 0);
+    await setNumber(page, "Context length", 16384);
+    await openStories(page);
+    await page.locator("#suggestions .chip").first().click();
+    await page.locator(".turn.busy .body p").filter({ hasText: /.{60,}/ }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.locator(".turn.answer:not(.busy)").waitFor({ timeout: 2000 });
+    assert.match(await textOf(page), /.{60,}/s);
+    assert.match(await page.locator("#figures").textContent(), /context [\d,]+ of 16,384/);
+  });
+});
+
+test("a file that is no model is refused with what to do", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    await page.locator("#file").setInputFiles(
+      { name: "notes.gguf", mimeType: "text/plain", buffer: Buffer.from("not a model") });
+    await page.getByRole("heading", { name: "notes could not be opened" }).waitFor();
+    assert.match(await page.locator("#loading-text").textContent(), /GGUF/);
+    await page.getByRole("button", { name: "Choose another" }).click();
+    await page.getByRole("button", { name: "Tiny stories" }).waitFor();
+  });
+});
+
+const focused = (page) => page.evaluate(() => document.activeElement.id);
+
+async function openLink(page, url) {
+  await page.getByLabel("Link to a GGUF file").fill(url);
+  await page.keyboard.press("Enter");
+}
+
+test("a link that never answers is given up", { skip }, async () => {
+  await withPage(async ({ page, server }) => {
+    await openStories(page);
+    await page.route("**/silent.gguf", () => undefined);
+    await page.locator("#model-button").click();
+    await openLink(page, `${server.base}silent.gguf`);
+    await page.getByRole("heading", { name: "Looking at silent" }).waitFor();
+    assert.ok(await page.locator("#model-button").isHidden());
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("heading", { name: "silent was stopped" }).waitFor({ timeout: 2000 });
+    await page.getByRole("button", { name: "Choose another", exact: true }).click();
+    assert.equal(await focused(page), "main");
+    await page.getByRole("button", { name: "Back to the chat" }).click();
+    assert.equal(await focused(page), "prompt");
+  });
+});
+
+test("a download is told as one, and the keyboard stays where one goes on", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    await page.evaluate(() => {
+      globalThis.said = [];
+      new MutationObserver(([{ target }]) => globalThis.said.push(target.textContent))
+        .observe(document.getElementById("status"), { childList: true });
+    });
+    await openStories(page);
+    const said = await page.evaluate(() => globalThis.said);
+    // None: it was there at once.
+    const told = said.filter((text) => text.startsWith("Downloading"));
+    assert.ok(told.length <= 1, said.join("\n"));
+    await page.locator("#suggestions .chip").first().click();
+    assert.ok(["stop", "prompt"].includes(await focused(page)));
+    await page.locator(".turn.answer:not(.busy)").waitFor();
+    assert.equal(await focused(page), "prompt");
+  });
+});
+
+test("what was opened is kept, and can be deleted", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    await openStories(page);
+    await page.locator("#model-button").click();
+    await page.getByRole("button", { name: "Delete stories260K" }).click();
+    await page.locator("#kept").waitFor({ state: "hidden" });
+  });
+});
+
+test("after a reload it works without the server", { skip }, async () => {
+  await withPage(async ({ page, server, complaints }) => {
+    await page.evaluate(async () => {
+      await navigator.serviceWorker.ready;
+      if (!navigator.serviceWorker.controller)
+        await new Promise((resolve) =>
+          navigator.serviceWorker.addEventListener("controllerchange", resolve, { once: true }));
+    });
+    await server.close();
+    await page.reload();
+    await setNumber(page, "Longest answer", 8);
+    await openStories(page);
+    assert.match(await write(page, "One day"), /^One day.{5,}/s);
+    // The browser says that it cannot ask for a newer version.
+    complaints.splice(0, complaints.length,
+                      ...complaints.filter((text) => !/ERR_CONNECTION_REFUSED|sw\.js/.test(text)));
+  });
+});
+
+test("nothing is wider than a phone of 360 pixels", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    const widest = () => page.evaluate(() => document.documentElement.scrollWidth);
+    assert.equal(await widest(), 360);
+    await openStories(page);
+    assert.equal(await widest(), 360);
+    await page.getByRole("button", { name: "Settings" }).click();
+    assert.equal(await widest(), 360);
+  }, { viewport: { width: 360, height: 740 } });
+});
+
+/** What a module of the demo exports, in the page: its policy wants the page's own address. */
+async function inPage(page, name, body, given) {
+  const { outputFiles } = await build({ write: false, bundle: true, format: "esm",
+    entryPoints: [fileURLToPath(new URL(`../../web/demo/${name}.ts`, import.meta.url))] });
+  await page.route("**/under-test.js", (route) => route.fulfill(
+    { contentType: "text/javascript", body: outputFiles[0].text }));
+  return page.evaluate(`(async () => (${body})(await import("./under-test.js"), ${
+    JSON.stringify(given)}))()`);
+}
+
+const MARKUP = [
+  ["one\ntwo\n\nthree", "<p>one\ntwo</p><p>three</p>"],
+  ["**a** and *b*, 2 * 3 * 4", "<p><strong>a</strong> and <em>b</em>, 2 * 3 * 4</p>"],
+  ["# Title\ntext", "<h3>Title</h3><p>text</p>"],
+  ["- a\n- b `c`\n\n1. d\n2. e",
+    "<ul><li>a</li><li>b <code>c</code></li></ul><ol start=\"1\"><li>d</li><li>e</li></ol>"],
+  ["<img src=x onerror=alert(1)>", "<p>&lt;img src=x onerror=alert(1)&gt;</p>"],
+  ["[x](javascript:alert(1))", "<p>[x](javascript:alert(1))</p>"],
+];
+
+test("markup becomes elements, and nothing else does", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    const render = `({ renderMarkdown }, texts) => texts.map((text) => {
+      const element = document.createElement("div");
+      for (let i = 1; i <= text.length; i++) renderMarkdown(element, text.slice(0, i));
+      return element.innerHTML;
+    })`;
+    const made = await inPage(page, "markdown", render, MARKUP.map(([text]) => text));
+    assert.deepEqual(made, MARKUP.map(([, html]) => html));
+  });
+});
+
+test("code is shown while it is written, and as it is", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    const show = `({ renderMarkdown }, texts) => texts.map((text) => {
+      const element = document.createElement("div");
+      renderMarkdown(element, text);
+      return [...element.children].map((child) =>
+        child.tagName + ":" + (child.querySelector("pre") ?? child).textContent);
+    })`;
+    const code = "```js\nconst a = **1**;\n\n# no title";
+    const made = await inPage(page, "markdown", show, [code, `${code}\n\`\`\`\nafter`]);
+    const text = "FIGURE:const a = **1**;\n\n# no title";
+    assert.deepEqual(made, [[text], [text, "P:after"]]);
+  });
+});
+
+test("thinking is told from the answer", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    const split = "({ splitThinking }, texts) => texts.map(splitThinking)";
+    const made = await inPage(page, "turn", split,
+      ["plain", "<think>\nhm", "<think>hm</think>\nyes", "begun by the template</think>yes"]);
+    assert.deepEqual(made, [
+      { thinking: "", answer: "plain" }, { thinking: "hm", answer: "" },
+      { thinking: "hm", answer: "\nyes" }, { thinking: "begun by the template", answer: "yes" },
+    ]);
+  });
+});
+
+test("the test page checks kernels and reports", { skip }, async () => {
+  await withPage(async ({ page, server }) => {
+    await page.goto(`${server.base}test.html`);
+    await page.locator("#kernels-run:enabled").click();
+    await page.locator("#kernels-table tbody tr").nth(2).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("Stopped.").first().waitFor();
+    assert.equal(await page.locator("#kernels-table tr.fail").count(), 0);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy as JSON" }).click();
+    await page.getByText("Copied").first().waitFor();
+    const report = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
+    assert.ok(report.checks.length > 2);
+    assert.deepEqual(report.groups.map(({ title }) => title),
+                     ["Wick", "WebGPU", "WebAssembly", "Page and storage", "Browser"]);
+  });
+});

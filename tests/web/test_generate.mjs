@@ -1,0 +1,43 @@
+// The package in Node, on the CPU and on WebGPU (lavapipe): it generates what the native build
+// does, families within the bound of their fixtures, and leaves nothing in memory.
+import test from "node:test";
+import { cases } from "./cases.mjs";
+import {
+  checkAborts, checkFamily, checkModels, checkSessions, checkTokens,
+} from "./checks.mjs";
+import { familyNames, missingFamilies, missingSmol, serve, smol, stories } from "./fixtures.mjs";
+import { missing, openWebGpu } from "./node_webgpu.mjs";
+
+const { base } = await serve();
+const call = (name, ...given) => cases[name](...given);
+
+async function checkBackend(t, options) {
+  await cases.open({ math: "exact", strict: true, ...options }, base + stories.path);
+  await t.test("stories260K", () => checkTokens(call, stories, { maxTokens: 200 }));
+  await t.test("100 generations given up", () => checkAborts(call, 100, 7));
+  await t.test("50 sessions", () => checkSessions(call, 50));
+  await t.test("20 models", () => checkModels(call, base, 20));
+  await t.test("families", { skip: missingFamilies }, async (families) => {
+    for (const name of familyNames)
+      await families.test(name, () => checkFamily(call, base, name));
+  });
+}
+
+test("cpu", (t) => checkBackend(t, { backend: "cpu" }));
+
+test("cpu: SmolLM2", { skip: missingSmol }, async () => {
+  await cases.open({ backend: "cpu", math: "exact" }, base + smol.path);
+  await checkTokens(call, smol, { maxTokens: 16 });
+});
+
+test("webgpu", { skip: missing }, async (t) => {
+  const options = { backend: "webgpu", gpu: await openWebGpu() };
+  await checkBackend(t, options);
+  await t.test("the GPU is lost on the way", async () => {
+    await cases.open({ math: "exact", ...options }, base + stories.path);
+    await checkTokens(call, stories, { maxTokens: 32, loseAfter: 7 });
+  });
+});
+
+// Dawn keeps the process alive, and has work in flight that is not to be cut.
+test.after(() => setImmediate(() => process.exit()));

@@ -1,0 +1,152 @@
+// What callers do wrong, or all at once: each call ends with an error that says what to do, nothing
+// is used behind its end, and the engine goes on. In the page's own thread and in a worker.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+import { Wick } from "../../web/dist/wick.js";
+import { PageWorker } from "./node_worker.mjs";
+
+globalThis.Worker = PageWorker;
+const file = readFileSync(new URL("../data/stories260K.gguf", import.meta.url));
+const { prompt } = JSON.parse(
+  readFileSync(new URL("../data/stories260K.greedy.json", import.meta.url)));
+const schema = { type: "object", properties: { a: { type: "integer" } } };
+
+const open = (worker) => Wick.open({ backend: "cpu", math: "exact", threads: 1, worker });
+
+async function read(generation, n) {
+  const ids = [];
+  for await (const { id } of generation) if (ids.push(id) === n) break;
+  return ids;
+}
+
+for (const worker of [false, true]) {
+  const where = worker ? "in a worker" : "in the page";
+
+  test(`closing ${where}`, async (t) => {
+    const wick = await open(worker);
+    const model = await wick.load(file);
+    await t.test("a session that is saved and generates", async () => {
+      const session = await model.session();
+      await read(session.generate(prompt), 3); // the next token is on its way
+      const saving = session.save();
+      const closing = session.close();
+      await assert.rejects(saving, { code: "STATE", message: "the session is closed" });
+      await closing;
+      await assert.rejects(session.tokens(), { code: "STATE" });
+      await session.close();
+    });
+    await t.test("a model whose texts are embedded", async () => {
+      const other = await wick.load(file);
+      const embedding = other.embed(Array(20).fill("Once upon a time there was a dog."));
+      const closing = other.close();
+      await assert.rejects(embedding, { code: "STATE", message: "the model is closed" });
+      await closing;
+    });
+    await t.test("the engine, twice, with work under way", async () => {
+      const session = await model.session();
+      await read(session.generate(prompt), 2);
+      const running = [read(session.generate(""), 50), wick.load(file), wick.ones([3]).read()];
+      const results = Promise.allSettled(running);
+      await Promise.all([wick.close(), wick.close()]);
+      for (const { status, reason } of await results)
+        if (status === "rejected") assert.match(reason.code, /^(STATE|CANCELLED)$/);
+      await wick.close();
+      for (const call of [wick.stats(), wick.load(file), model.session(), session.reset(),
+                          wick.ones([1]).read(), model.tokenize("a"), wick.preflight(file)])
+        await assert.rejects(call, { code: "STATE", message: "the engine is closed" });
+    });
+  });
+
+  test(`two calls at once ${where}`, async () => {
+    const wick = await open(worker);
+    const model = await wick.load(file);
+    const session = await model.session();
+    await read(session.generate(prompt), 3);
+    const [saved, second] = await Promise.allSettled([session.save(), session.save()]);
+    assert.ok(saved.value.length > 0);
+    // A worker may have ended the first before it hears of the second.
+    if (worker && second.value) assert.deepEqual(second.value, saved.value);
+    else assert.match(second.reason.message, /^the session is busy: /);
+    const controller = new AbortController();
+    controller.abort();
+    const before = await session.tokens();
+    const { signal } = controller;
+    await assert.rejects(read(session.generate("more", { signal }), 1), { code: "CANCELLED" });
+    assert.deepEqual(await session.tokens(), before);
+    assert.equal((await read(session.generate(""), 2)).length, 2);
+    await wick.close();
+  });
+
+  test(`arguments ${where}`, async () => {
+    const wick = await open(worker), other = await open(worker);
+    const x = wick.ones([2]);
+    assert.throws(() => x.add(other.ones([2])), { code: "ARGUMENT", message: /another engine/ });
+    assert.throws(() => x.matmul(2), { code: "ARGUMENT", message: /no tensor: 2/ });
+    for (const source of [undefined, null, 7, {}])
+      await assert.rejects(wick.load(source), { code: "ARGUMENT" });
+    await assert.rejects(wick.load(file, { sha256: "" }), { code: "ARGUMENT" });
+    const model = await wick.load(file, { session: { jsonSchema: schema } });
+    assert.equal((await wick.preflight(file, { jsonSchema: schema })).fits, true);
+    await assert.rejects(model.session({ temprature: 1 }), { code: "VALUE" });
+    await assert.rejects(model.session({ temperature: NaN }), { code: "VALUE" });
+    await (await model.session({ seed: 7n, logitBias: [[1, -Infinity]] })).close();
+    await assert.rejects(model.session({ contextLength: -1 }), { code: "VALUE" });
+    for (const token of [1.5, NaN, -1, 2 ** 32, "1"])
+      assert.throws(() => model.detokenize([token]), { code: "INDEX", message: /is no token$/ });
+    await Promise.all([wick.close(), other.close()]);
+  });
+}
+
+test("options of the engine", async () => {
+  await assert.rejects(Wick.open({ backend: "cpu", treads: 1 }), { code: "VALUE" });
+  await assert.rejects(Wick.open({ baseUrl: "http://" }), { code: "ARGUMENT" });
+  await assert.rejects(Wick.open({ baseUrl: "file:///nowhere", worker: false }),
+                       { code: "IO", message: /^file:\/\/\/nowhere\/wick.wasm / });
+});
+
+test("a worker that cannot start, or ends", async () => {
+  const options = { backend: "cpu", worker: true };
+  const baseUrl = "file:///nowhere/";
+  await assert.rejects(Wick.open({ ...options, baseUrl }), { code: "INTERNAL" });
+  await assert.rejects(Wick.open({ ...options, gpuOptions: { f16: () => true } }),
+                       { code: "VALUE" });
+  let page;
+  globalThis.Worker = class extends PageWorker {
+    constructor(url) {
+      super(url);
+      page = this;
+    }
+  };
+  const wick = await Wick.open(options);
+  const waiting = wick.verify();
+  page.onerror({ message: "out of memory" });
+  await assert.rejects(waiting, { code: "INTERNAL", message: /out of memory/ });
+  await assert.rejects(wick.stats(), { code: "INTERNAL" });
+  await wick.close();
+});
+
+/** A program whose callback throws. */
+const THROWS = `
+import { readFileSync } from "node:fs";
+const thrown = [];
+process.on("uncaughtException", ({ message }) => thrown.push(message));
+const [dist, path] = process.argv.slice(-2);
+const { Wick } = await import(dist);
+const wick = await Wick.open({ backend: "cpu", threads: 1, worker: false });
+const onProgress = () => { throw new Error("theirs"); };
+await wick.load(readFileSync(path), { onProgress });
+await wick.close();
+console.log([...new Set(thrown)].join());`;
+
+test("what callers throw stays theirs", () => {
+  const given = ["../../web/dist/wick.js", "../data/stories260K.gguf"]
+    .map((path) => fileURLToPath(new URL(path, import.meta.url)));
+  const args = ["--input-type=module", "--eval", THROWS, ...given];
+  assert.equal(execFileSync(process.execPath, args, { encoding: "utf8" }), "theirs\n");
+});
+
+// So that a failure does not leave a thread behind.
+test.after(() => setImmediate(() => process.exit()));

@@ -1,0 +1,109 @@
+// The package's files: the version is the library's, the engine is small, and what npm packs can
+// be installed, imported and compiled against.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+import { brotliCompressSync } from "node:zlib";
+
+const web = fileURLToPath(new URL("../../web", import.meta.url));
+const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url));
+
+test("the version is that of wick/base.h", () => {
+  const header = read("include/wick/base.h").toString();
+  const version = ["MAJOR", "MINOR", "PATCH"].map(
+    (part) => header.match(`define WICK_VERSION_${part} (\\d+)`)[1]).join(".");
+  assert.equal(JSON.parse(read("web/package.json")).version, version);
+  assert.equal(JSON.parse(read("web/package-lock.json")).version, version);
+});
+
+/** The most that a bundle may have by brotli: its module without threads, and all its scripts. */
+const BUNDLES = [
+  { module: "wick.wasm", isScript: /^(?!cpu).*\.js$/, limit: 400_000 },
+  { module: "wick-cpu.wasm", isScript: /^cpu.*\.js$/, limit: 330_000 },
+];
+
+for (const { module, isScript, limit } of BUNDLES) {
+  test(`the engine with ${module} is within ${limit} bytes by brotli`, (t) => {
+    const size = (name) => brotliCompressSync(read(`web/dist/${name}`)).length;
+    const ofModule = size(module);
+    const scripts = readdirSync(join(web, "dist")).filter((name) => isScript.test(name));
+    const total = scripts.reduce((sum, name) => sum + size(name), ofModule);
+    t.diagnostic(`note: the engine is ${total} bytes by brotli, ${ofModule} of them ${module}`);
+    assert.ok(total <= limit, `${total} bytes`);
+  });
+}
+
+test("bundlers find its files by addresses, and no module that only Node has", () => {
+  const dist = join(web, "dist");
+  const scripts = readdirSync(dist).filter((name) => name.endsWith(".js"))
+    .map((name) => readFileSync(join(dist, name), "utf8")).join();
+  for (const name of ["worker.js", "threads-worker.js", "cpu-worker.js", "cpu-threads-worker.js"])
+    assert.ok(scripts.includes(`new Worker(new URL("./${name}",import.meta.url),{type:"module"})`));
+  for (const name of ["wick.wasm", "wick-threads.wasm", "wick-cpu.wasm", "wick-cpu-threads.wasm"])
+    assert.ok(scripts.includes(`new URL("./${name}",import.meta.url)`), name);
+  assert.doesNotMatch(scripts, /(from|import)\(?"[^.]/);
+});
+
+const run = (folder, program, ...args) =>
+  execFileSync(program, args, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+
+/** The workers that a file of dist begins, or a file that it imports: bundlers build each anew. */
+function workersOf(name, seen = new Set()) {
+  if (seen.has(name)) return [];
+  seen.add(name);
+  const text = read(`web/dist/${name}`).toString();
+  const imported = [...text.matchAll(/(?:from|import\(?)\s*"\.\/([\w-]+\.js)"/g)];
+  const begun = [...text.matchAll(/new Worker\(new URL\("\.\/([\w-]+\.js)"/g)];
+  return [...begun.map(([, file]) => file),
+          ...imported.flatMap(([, file]) => workersOf(file, seen))];
+}
+
+test("no worker begins itself, which Vite refuses", () => {
+  for (const [entry, worker, thread] of [
+    ["wick.js", "worker.js", "threads-worker.js"],
+    ["cpu.js", "cpu-worker.js", "cpu-threads-worker.js"],
+  ]) {
+    assert.deepEqual(workersOf(thread), []);
+    assert.deepEqual(workersOf(worker), [thread]);
+    assert.deepEqual(workersOf(entry).sort(), [thread, worker]);
+  }
+});
+
+test("docs/web-api.md is what the types say", () => {
+  run(web, process.execPath, "reference.mjs", "--check");
+});
+
+/** A program of a user's, which takes the package by its name. */
+const USER = `
+import { Wick, WickError } from "libwick";
+import { Wick as CpuWick } from "libwick/cpu";
+for (const wick of [await Wick.open({ backend: "cpu" }), await CpuWick.open()]) {
+  const { version, device } = wick.capabilities();
+  console.log(version, device.backend);
+  await wick.close();
+}
+export const codes: string[] = [new WickError("IO", "none").code];
+`;
+
+test("what npm packs is installed, compiled against and run", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "wick-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const [{ filename, files }] = JSON.parse(
+    run(web, "npm", "pack", "--json", "--pack-destination", folder));
+  for (const name of ["wick.d.ts", "wick.js", "worker.js", "wick.wasm", "threads-worker.js",
+                      "wick-threads.wasm", "cpu.js", "cpu-worker.js", "wick-cpu.wasm",
+                      "cpu-threads-worker.js", "wick-cpu-threads.wasm"])
+    assert.ok(files.some(({ path }) => path === `dist/${name}`), name);
+  assert.ok(files.every(({ path }) => /^(package.json|README.md|LICENSE|dist\/.*)$/.test(path)));
+  writeFileSync(join(folder, "package.json"), '{ "private": true, "type": "module" }');
+  writeFileSync(join(folder, "user.ts"), USER);
+  run(folder, "npm", "install", "--offline", "--no-audit", "--no-fund", filename);
+  for (const resolution of [["nodenext"], ["esnext", "--moduleResolution", "bundler"]])
+    run(folder, process.execPath, join(web, "node_modules/typescript/bin/tsc"), "--strict",
+        "--target", "es2022", "--lib", "es2022,dom", "--module", ...resolution, "user.ts");
+  assert.match(run(folder, process.execPath, "user.js"), /^(\d+\.\d+\.\d+ cpu\n){2}$/);
+});

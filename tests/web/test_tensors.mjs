@@ -1,0 +1,302 @@
+// Tensors, scopes, kernels of the page's own and what goes wrong with them, in this thread and
+// through the messages of a worker.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Wick } from "../../web/dist/wick.js";
+import { missing, openWebGpu } from "./node_webgpu.mjs";
+
+const rejects = (promise, code, words) => assert.rejects(promise, (reason) => {
+  assert.equal(reason.code, code, reason.message);
+  assert.match(reason.message, words);
+  return true;
+});
+
+const open = (options) => Wick.open({ backend: "cpu", math: "exact", ...options });
+
+/** Runs it on the CPU and, where there is one, on WebGPU. */
+function onBoth(name, run) {
+  test(`${name} on the CPU`, async () => run(await open()));
+  test(`${name} on WebGPU`, { skip: missing }, async () =>
+    run(await open({ backend: "webgpu", gpu: await openWebGpu() })));
+}
+
+onBoth("values come back as they were", async (wick) => {
+  assert.deepEqual(await wick.tensor([[1, 2], [3, 4]]).read(), Float32Array.of(1, 2, 3, 4));
+  assert.deepEqual(await wick.tensor([1, 2], [2], "i64").read(), BigInt64Array.of(1n, 2n));
+  assert.deepEqual(await wick.tensor(Int16Array.of(-1, 7)).read(), Int16Array.of(-1, 7));
+  assert.deepEqual(await wick.tensor([0.5, 1 / 3], [2], "bf16").describe(),
+                   { dtype: "bf16", shape: [2] });
+  assert.deepEqual(await wick.tensor(Uint16Array.of(0x3c00, 0xc000), [2], "f16").read(),
+                   Float32Array.of(1, -2));
+  assert.deepEqual(await wick.tensor(Uint8Array.of(0, 3), [2], "bool").read(), Uint8Array.of(0, 1));
+  assert.equal(await wick.tensor(2.5).item(), 2.5);
+  assert.equal(await wick.tensor([[1, 2.5]]).text(), "[[1, 2.5]] f32[1, 2]");
+  assert.equal(await wick.arange(0, 2000, 1, "i32").text(),
+               "[0, 1, 2, ..., 1997, 1998, 1999] i32[2000]");
+  assert.deepEqual(await wick.empty([0, 3]).read(), new Float32Array(0));
+  await wick.close();
+});
+
+onBoth("a tensor is what it was when the operation was called", async (wick) => {
+  const bytes = Float32Array.of(1, 2);
+  const x = wick.tensor(bytes);
+  bytes[0] = 9;
+  const before = x.affine(1, 0).read();
+  x.fill(5);
+  const filled = x.read();
+  x.write(Float32Array.of(7, 8));
+  assert.deepEqual(await before, Float32Array.of(1, 2));
+  assert.deepEqual(await filled, Float32Array.of(5, 5));
+  assert.deepEqual(await x.read(), Float32Array.of(7, 8));
+  await wick.close();
+});
+
+onBoth("blocks are weights", async (wick) => {
+  const block = new Uint8Array(18).fill(0x99); // q4_0: a scale, 32 times 9 - 8
+  new Uint16Array(block.buffer, 0, 1)[0] = 0x4000; // 2
+  const weight = wick.tensor(block, [1, 32], "q4_0");
+  assert.deepEqual(await weight.cast("f32").read(), new Float32Array(32).fill(2));
+  assert.equal(await wick.ones([1, 32]).linear(weight).item(), 64);
+  await wick.close();
+});
+
+/** Of [-2, 0, 3] and b, in plain JavaScript. */
+const WITH_NUMBER = {
+  add: (x, b) => x + b, sub: (x, b) => x - b, mul: (x, b) => x * b, div: (x, b) => x / b,
+  maximum: Math.max, minimum: Math.min, eq: (x, b) => x === b, ne: (x, b) => x !== b,
+  lt: (x, b) => x < b, le: (x, b) => x <= b, gt: (x, b) => x > b, ge: (x, b) => x >= b,
+};
+
+onBoth("numbers are operands of the tensor's dtype", async (wick) => {
+  const values = [-2, 0, 3];
+  const check = async (y, dtype, wanted) => {
+    assert.deepEqual(await y.describe(), { dtype, shape: [3] });
+    assert.deepEqual(Array.from(await y.read(), Number), wanted);
+  };
+  for (const [dtype, b] of [["f32", -0.5], ["f16", 0.25], ["bf16", 2], ["i32", 3], ["f64", 0.5]]) {
+    const x = wick.tensor(values, [3], dtype);
+    for (const [name, compute] of Object.entries(WITH_NUMBER)) {
+      const isComparison = typeof compute(1, 2) === "boolean";
+      const wanted = values.map((value) => Number(compute(value, b)));
+      const isTruncated = name === "div" && dtype === "i32";
+      await check(x[name](b), isComparison ? "u8" : dtype,
+                  isTruncated ? wanted.map((value) => Math.trunc(value) + 0) : wanted);
+    }
+    await check(x.gt(0).where(x, 7), dtype, [7, 7, 3]);
+    await check(x.gt(0).where(7, x), dtype, [-2, 0, 7]);
+    await check(x.gt(0).where(1, -0.5), "f32", [-0.5, -0.5, 1]);
+  }
+  const x = wick.tensor(values);
+  await check(x.lt(Infinity), "u8", [1, 1, 1]);
+  await check(x.mul(-0), "f32", [0, -0, -0]);
+  await check(x.add(1).pow(2).sub(0.5), "f32", [0.5, 0.5, 15.5]);
+  await check(wick.tensor(values, [3], "i64").mul(2 ** 40), "i64", values.map((v) => v * 2 ** 40));
+  for (const [dtype, b] of [["i32", 0.5], ["u8", 300], ["u8", -1], ["i8", 128], ["i32", NaN]])
+    await rejects(wick.ones([3], dtype).add(b).read(), "VALUE",
+                  new RegExp(`^${b} is no number of ${dtype}`));
+  for (const [dtype, b] of [["u8", 255], ["i8", -128], ["u32", 2 ** 32 - 1]])
+    assert.equal(Number((await wick.zeros([3], dtype).add(b).read())[2]), b);
+  await wick.sync();
+  const { bufferBytes } = await wick.stats();
+  await wick.scope(() => void x.add(5));
+  x.mul(2).dispose();
+  await wick.sync();
+  assert.equal((await wick.stats()).bufferBytes, bufferBytes);
+  await wick.close();
+});
+
+onBoth("random numbers are the seed's", async (wick) => {
+  const first = await wick.rand([5], -1, 1).read();
+  wick.setSeed(0);
+  assert.deepEqual(await wick.rand([5], -1, 1).read(), first);
+  assert.ok(first.every((x) => x >= -1 && x < 1));
+  const { values, indices } = wick.randn([100]).topK(3);
+  assert.equal((await values.read()).length + (await indices.read()).length, 6);
+  await wick.close();
+});
+
+onBoth("a failure comes with the next answer, and with all that was made of it", async (wick) => {
+  const a = wick.ones([2]);
+  const wrong = a.add(wick.ones([3]));
+  const more = wrong.exp();
+  await rejects(a.read(), "SHAPE", /^add: \[2\] and \[3\]/);
+  await rejects(more.read(), "SHAPE", /^add/);
+  assert.deepEqual(await a.read(), Float32Array.of(1, 1));
+  a.softmax(2);
+  await rejects(wick.sync(), "DIM", /softmax/);
+  await wick.sync();
+  a.copy(wick.ones([3]));
+  await rejects(a.describe(), "SHAPE", /copy/);
+  await rejects(a.item(), "SHAPE", /2 elements/);
+  assert.throws(() => a.softmax(0.5), { code: "ARGUMENT" });
+  assert.throws(() => wick.tensor([[1], [2, 3]]), { code: "SHAPE" });
+  assert.throws(() => wick.tensor(Uint16Array.of(1)), { code: "DTYPE" });
+  assert.throws(() => wick.tensor([1], [1], "f31"), { code: "DTYPE" });
+  await rejects(a.cast("f31").read(), "DTYPE", /f31/);
+  await rejects(wick.tensor(Float32Array.of(1, 2), [3]).read(), "ARGUMENT", /12|8/);
+  await wick.close();
+});
+
+onBoth("an index out of range is told by the next answer", async (wick) => {
+  const weight = wick.ones([2, 4]);
+  await rejects(weight.embedding(wick.tensor(Uint32Array.of(7))).read(), "INDEX", /index/);
+  assert.equal(await weight.embedding(wick.tensor(Uint32Array.of(1))).sum().item(), 4);
+  await wick.close();
+});
+
+onBoth("scopes dispose of temporaries", async (wick) => {
+  await wick.sync();
+  const { bufferBytes } = await wick.stats();
+  const weight = wick.ones([64]);
+  const { y, list } = await wick.scope(async () => {
+    const x = weight.affine(2, 0);
+    const inner = await wick.scope(() => x.exp());
+    await inner.read();
+    return { y: x.affine(1, 1), list: [x.neg()] };
+  });
+  await wick.sync();
+  const after = (await wick.stats()).bufferBytes;
+  assert.deepEqual(await y.read(), new Float32Array(64).fill(3));
+  assert.equal((await list[0].read())[0], -2);
+  assert.equal(after - bufferBytes, 3 * 256);
+  const kept = await wick.scope(() => void wick.zeros([1]).keep());
+  assert.equal(kept, undefined);
+  await assert.rejects(wick.scope(() => Promise.reject(new Error("mine"))), /mine/);
+  for (const tensor of [weight, y, list[0]]) tensor.dispose();
+  assert.throws(() => y.exp(), { code: "STATE" });
+  await wick.sync();
+  assert.equal((await wick.stats()).bufferBytes - bufferBytes, 4);
+  await wick.close();
+});
+
+test("scopes side by side are refused", async () => {
+  const wick = await open();
+  const wait = () => new Promise((resolve) => setTimeout(resolve, 5));
+  const first = wick.scope(wait);
+  const second = wick.scope(async () => { await wait(); await wait(); });
+  await rejects(first, "STATE", /scope/);
+  await second;
+  await wick.close();
+});
+
+onBoth("memory returns to where it was", async (wick) => {
+  const weight = wick.randn([32, 32]);
+  const round = () => wick.scope(async () => {
+    let x = wick.randn([4, 32]);
+    for (let i = 0; i < 100; i++) x = x.matmul(weight).rmsNorm();
+    return (await x.read())[0];
+  });
+  await round();
+  await round();
+  await wick.sync();
+  const before = await wick.stats();
+  for (let i = 0; i < 20; i++) assert.ok(Number.isFinite(await round()));
+  await wick.sync();
+  const after = await wick.stats();
+  assert.equal(after.bufferBytes, before.bufferBytes);
+  assert.equal(after.heapBytes, before.heapBytes);
+  await wick.close();
+});
+
+onBoth("a read is given up by its signal", async (wick) => {
+  const controller = new AbortController();
+  const reading = wick.ones([256, 256]).matmul(wick.ones([256, 256])).read(controller);
+  controller.abort();
+  await rejects(reading, "CANCELLED", /cancelled/);
+  assert.equal(await wick.ones([3]).sum().item(), 3);
+  await wick.close();
+});
+
+test("closing ends what waits", async () => {
+  const wick = await open();
+  const reading = wick.ones([1024, 1024]).matmul(wick.ones([1024, 1024])).read();
+  const refused = rejects(reading, "CANCELLED", /closed/);
+  await wick.close();
+  await refused;
+});
+
+test("leaks are told in debug mode", async () => {
+  const told = [];
+  const onLog = (level, text) => level === "warning" && told.push(text);
+  const wick = await open({ debug: true, onLog });
+  const kept = wick.ones([2]), closed = wick.zeros([2]);
+  closed.dispose();
+  await kept.read();
+  kept.add(5);
+  await wick.close();
+  assert.equal(told.length, 2);
+  assert.match(told[0], /^a tensor \(ones\) was not closed .*test_tensors\.mjs:\d+/);
+  assert.match(told[1], /^a tensor \(add\) was not closed .*test_tensors\.mjs:\d+/);
+});
+
+const SCALE = `
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+struct Settings { scale: f32, n: u32 }
+@group(0) @binding(2) var<uniform> settings: Settings;
+@compute @workgroup_size(WORKGROUP_X) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < settings.n) { y[id.x] = settings.scale * x[id.x]; }
+}`;
+
+test("kernels of the page's own on WebGPU", { skip: missing }, async () => {
+  const wick = await open({ backend: "webgpu", gpu: await openWebGpu() });
+  const buffers = ["read", "read_write"];
+  const kernel = await wick.kernel({ source: SCALE, buffers, uniformBytes: 8, label: "scale" });
+  const x = wick.arange(0, 100), y = wick.zeros([100]);
+  const settings = new DataView(new ArrayBuffer(8));
+  settings.setFloat32(0, 0.5, true);
+  settings.setUint32(4, 100, true);
+  kernel.run([x.affine(1, 1), y], { threads: 100 }, settings);
+  assert.deepEqual((await y.affine(2, 0).read()).slice(0, 3), Float32Array.of(1, 2, 3));
+  kernel.run([x, y], [2], settings);
+  assert.equal(await y.sum().item(), 0.5 * 4950);
+  kernel.run([x], [1], settings);
+  await rejects(y.read(), "ARGUMENT", /scale/);
+  kernel.run([x, x], [1], settings);
+  for (const size of [undefined, 4, {}])
+    assert.throws(() => kernel.run([x, y], size), { code: "ARGUMENT" });
+  await rejects(wick.sync(), "ARGUMENT", /share memory/);
+  await rejects(wick.kernel({ source: "fn main() { nonsense }", buffers }), "VALUE", /line 1/);
+  await rejects(wick.kernel({ source: SCALE, buffers: ["write"] }), "VALUE", /buffers/);
+  await rejects(wick.kernel({ source: SCALE, buffers, workgroup: [0] }), "VALUE", /workgroup/);
+  kernel.dispose();
+  assert.throws(() => kernel.run([x, y], [1], settings), { code: "STATE" });
+  await wick.close();
+});
+
+onBoth("the profile counts what was computed", async (plain) => {
+  const { backend } = plain.capabilities().device;
+  await plain.close();
+  const gpu = backend === "webgpu" ? await openWebGpu() : undefined;
+  const wick = await open({ backend, gpu, profile: true });
+  const x = wick.ones([4, 32]);
+  for (let i = 0; i < 3; i++) await x.matmul(wick.ones([32, 8])).read();
+  x.exp();
+  await wick.sync();
+  const calls = (name) => kernels.filter((kernel) => kernel.name.startsWith(name))
+    .reduce((sum, kernel) => sum + kernel.calls, 0);
+  const kernels = await wick.profile();
+  assert.equal(calls("matmul"), 3);
+  assert.ok(kernels.every(({ seconds }) => seconds >= 0));
+  await wick.close();
+});
+
+test("the CPU has no kernels of the page's own", async () => {
+  const wick = await open();
+  await rejects(wick.kernel({ source: SCALE, buffers: ["read_write"] }), "UNSUPPORTED", /WebGPU/);
+  await wick.close();
+});
+
+test("after a loss tensors are gone, and new ones are computed", { skip: missing }, async () => {
+  const wick = await open({ backend: "webgpu", gpu: await openWebGpu() });
+  const x = wick.ones([4]);
+  assert.equal(await x.sum().item(), 4);
+  await wick.loseDevice();
+  await assert.rejects(x.exp().read(), { code: "DEVICE_LOST" });
+  await wick.sync().catch(() => undefined);
+  assert.equal(await wick.ones([4]).sum().item(), 4);
+  await wick.close();
+});
+
+// Dawn keeps the process alive, and has work in flight that is not to be cut.
+test.after(() => setImmediate(() => process.exit()));
