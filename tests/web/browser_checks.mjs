@@ -86,8 +86,11 @@ export function testWebGpu(kind, { checkAdapter, families, gpuOptions, nAborts }
   });
 }
 
-/** In a page that is cross-origin isolated the CPU path has threads, but not in the page itself. */
-export function testThreads(kind) {
+/**
+ * In a page that is cross-origin isolated the CPU path has threads, but not in the page itself.
+ * mayNest: a worker of the page's may start others.
+ */
+export function testThreads(kind, { mayNest }) {
   test(`${kind}, isolated`, { skip: missing(kind) }, async (t) => {
     const page = await openPage(t, kind, { webgpu: true }, { isIsolated: true });
     const check = (name, options, maxTokens, module, threads) => t.test(name, async (t) => {
@@ -102,5 +105,19 @@ export function testThreads(kind) {
     await check("4 threads", { backend: "cpu", threads: 4 }, 200, "threads", 4);
     await t.test("100 generations given up", () => checkAborts(page.call, 100, 7));
     await t.test("20 models", () => checkModels(page.call, page.base, 20));
+    await t.test("20 engines", async () => {
+      for (let i = 0; i < 20; i++) {
+        const { device } = await page.call("open", { backend: "cpu", threads: 4 });
+        assert.equal(device.threads, 4);
+      }
+    });
+    await t.test("opened in a worker of the page", async (t) => {
+      const { base } = page, call = (...given) => page.call("inWorker", ...given);
+      const options = { backend: "cpu", threads: 2 };
+      const { isWorker, device } = await checkGenerating(t, { call, base }, options, 32);
+      assert.deepEqual([isWorker, device.threads], mayNest ? [true, 2] : [false, 1]);
+      const { code } = await call("open", { worker: true, ...options });
+      assert.equal(code, mayNest ? undefined : "UNSUPPORTED");
+    });
   });
 }

@@ -3,7 +3,7 @@
 // addresses.
 import { ModelCache } from "../../web/dist/wick.js";
 
-let wick, model;
+let wick, model, ownWorker;
 
 const load = (address) => wick.load(address, { cache: false });
 
@@ -134,6 +134,15 @@ export const cases = {
       await loaded.close();
     });
   },
+
+  /** One of these functions in a worker of the page's own. */
+  inWorker: (name, ...given) => new Promise((resolve, reject) => {
+    ownWorker ??= new Worker(new URL("own_worker.mjs", import.meta.url), { type: "module" });
+    ownWorker.onmessage = ({ data }) => data.error ? reject(new Error(data.error))
+      : resolve(data.result);
+    ownWorker.onerror = ({ message }) => reject(new Error(message));
+    ownWorker.postMessage({ name, given });
+  }),
 };
 
 globalThis.cases = cases;

@@ -11,4 +11,4 @@ testWebGpu("chromium", {
   gpuOptions: { subgroups: false, defaultLimits: true },
   nAborts: 100,
 });
-testThreads("chromium");
+testThreads("chromium", { mayNest: true });

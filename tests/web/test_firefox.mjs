@@ -11,4 +11,4 @@ testWebGpu("firefox", {
   gpuOptions: { f16: false },
   nAborts: 100,
 });
-testThreads("firefox");
+testThreads("firefox", { mayNest: false });

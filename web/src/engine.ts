@@ -10,6 +10,7 @@ import type { SessionEvent } from "./sessions.js";
 import type { ModelSource, SourceOptions } from "./source.js";
 import { Tensors } from "./tensors.js";
 import type { Command, Contents } from "./tensors.js";
+import type { ThreadHost } from "./thread_workers.js";
 import { Verifier } from "./verifier.js";
 import type {
   Capabilities, ChatMessage, ChatOptions, DeviceInfo, DeviceStats, EmbedOptions, GenerateOptions,
@@ -39,6 +40,7 @@ export interface EngineParts {
   /** Where the package's files lie; undefined: where they were built to. */
   baseUrl: string | undefined;
   gpu: GPU | undefined;
+  threads: ThreadHost;
   notify(notice: Notice): void;
 }
 
@@ -58,6 +60,7 @@ export class Engine {
       backend,
       gpu: backend === "cpu" ? undefined : parts.gpu,
       threads: given.threads,
+      threadHost: parts.threads,
       mayWait: isWorker || isNode(),
       log: (level, message) => parts.notify({ kind: "log", level: LOG_LEVELS[level]!, message }),
       lost: (message) => parts.notify({ kind: "lost", message }),

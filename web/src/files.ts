@@ -55,6 +55,13 @@ export async function loadModule(baseUrl: string | undefined,
   }
 }
 
+/**
+ * In Firefox (seen in 153) a worker that starts another one may wait in its constructor for ever:
+ * the wake-up, when the main thread has registered the new worker, may go to that one instead.
+ */
+export const mayStartWorkers = (): boolean =>
+  !("WorkerGlobalScope" in globalThis && navigator.userAgent.includes("Firefox/"));
+
 /** The address of a worker's script for Node. */
 export const workerUrl = (baseUrl: string | undefined, file: WorkerFile): URL =>
   new URL(file.name, baseUrl ?? import.meta.url);

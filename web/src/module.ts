@@ -10,6 +10,7 @@ import { loadModule } from "./files.js";
 import { Gpus } from "./gpu.js";
 import { Memory } from "./memory.js";
 import type { ByteSource } from "./byte_source.js";
+import type { ThreadHost } from "./thread_workers.js";
 import { Threads } from "./threads.js";
 import type { BackendName } from "./types.js";
 
@@ -24,6 +25,7 @@ export interface ModuleOptions {
   gpu: GPU | undefined;
   /** That the CPU is to have; undefined: as it makes sense here. */
   threads: number | undefined;
+  threadHost: ThreadHost;
   /** This is not a page's own thread. */
   mayWait: boolean;
   log(level: number, message: string): void;
@@ -61,7 +63,7 @@ export class Module {
     const gpus = new Gpus(options.gpu, memory, options.lost);
     const isOnGpu = await gpus.find().then((found) => options.backend !== "cpu"
       && found.adapter !== undefined && (!found.isSoftware || options.backend === "webgpu"));
-    const threads = await Threads.prepare({ ...options, isOnGpu });
+    const threads = await Threads.prepare({ ...options, isOnGpu, host: options.threadHost });
     const wick = {
       ...threads?.imports(),
       clock_ns: () => performance.now() * 1e6,

@@ -5,6 +5,8 @@ import {
 import type { PlainError } from "./errors.js";
 import type { CallContext, Engine, EngineOptions, Notice } from "./engine.js";
 import { receiveStream, sendStream } from "./stream.js";
+import { ThreadWorkers } from "./thread_workers.js";
+import type { ThreadHost, ThreadReply, ThreadStart } from "./thread_workers.js";
 import type { Progress } from "./types.js";
 
 type Calls = {
@@ -35,13 +37,16 @@ export interface Port {
 export type Request =
   | { kind: "open"; options: EngineOptions; baseUrl: string | undefined }
   | { kind: "call"; id: number; name: CallName; given: unknown[] }
-  | { kind: "cancel"; id: number };
+  | { kind: "cancel"; id: number }
+  /** Of the worker for a thread: how it has started. */
+  | { kind: "thread"; id: number; reply: ThreadReply };
 
 /** What the worker sends back. */
 export type Reply =
   | { kind: "opened" }
   | { kind: "failed"; error: PlainError }
   | { kind: "notice"; notice: Notice }
+  | { kind: "thread"; id: number; start: ThreadStart }
   | { kind: "progress"; id: number; value: Progress }
   | { kind: "result"; id: number; value: unknown }
   | { kind: "error"; id: number; error: PlainError };
@@ -96,13 +101,14 @@ interface Waiting {
 /** An engine in a worker. */
 export class WorkerPort implements Port {
   readonly #worker: Worker;
+  readonly #threads: ThreadWorkers;
   readonly #waiting = new Map<number, Waiting>();
   #last = 0;
   #ended: WickError | undefined;
 
   static open(worker: Worker, options: EngineOptions, baseUrl: string | undefined,
               notify: (notice: Notice) => void): Promise<WorkerPort> {
-    const port = new WorkerPort(worker);
+    const port = new WorkerPort(worker, new ThreadWorkers(baseUrl));
     return new Promise((resolve, reject) => {
       const fail = (error: WickError) => {
         port.#end(error);
@@ -116,17 +122,25 @@ export class WorkerPort implements Port {
         if (data.kind === "opened") resolve(port);
         else if (data.kind === "failed") fail(fromPlain(data.error));
         else if (data.kind === "notice") notify(data.notice);
+        else if (data.kind === "thread") void port.#startThread(data.id, data.start);
         else port.#settle(data);
       };
       port.#post({ kind: "open", options, baseUrl });
     });
   }
 
-  private constructor(worker: Worker) {
+  private constructor(worker: Worker, threads: ThreadWorkers) {
     this.#worker = worker;
+    this.#threads = threads;
   }
 
-  #settle(reply: Extract<Reply, { id: number }>): void {
+  async #startThread(id: number, start: ThreadStart): Promise<void> {
+    if (this.#ended) return;
+    const reply = await this.#threads.start(start).then(() => "", messageOf);
+    this.#post({ kind: "thread", id, reply });
+  }
+
+  #settle(reply: Extract<Reply, { kind: "progress" | "result" | "error" }>): void {
     const waiting = this.#waiting.get(reply.id);
     if (reply.kind === "progress") {
       waiting?.onProgress?.(reply.value);
@@ -140,6 +154,7 @@ export class WorkerPort implements Port {
   #end(error: WickError): void {
     this.#ended = error;
     this.#worker.terminate();
+    this.#threads.end();
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
   }
@@ -179,6 +194,32 @@ export class WorkerPort implements Port {
       this.#end(closedError());
     }
   }
+}
+
+/** In the worker: has the page start the workers of threads, which it ends with the engine. */
+export class PageThreads implements ThreadHost {
+  readonly #send: (reply: Reply) => void;
+  readonly #starting = new Map<number, (reply: ThreadReply) => void>();
+
+  constructor(send: (reply: Reply) => void) {
+    this.#send = send;
+  }
+
+  async start(start: ThreadStart): Promise<void> {
+    const id = start.thread;
+    const reply = await new Promise<ThreadReply>((resolve) => {
+      this.#starting.set(id, resolve);
+      this.#send({ kind: "thread", id, start });
+    });
+    if (reply !== "") throw new Error(reply);
+  }
+
+  handle({ id, reply }: Extract<Request, { kind: "thread" }>): void {
+    this.#starting.get(id)?.(reply);
+    this.#starting.delete(id);
+  }
+
+  end(): void {}
 }
 
 /** In the worker: runs what the page asks for. */

@@ -1,4 +1,4 @@
-/** A thread's worker, imported by threads.ts alone: see engine_worker.ts. */
+/** A thread's worker, imported by thread_workers.ts alone: see engine_worker.ts. */
 import type { WorkerFile } from "./files.js";
 
 export const THREAD_WORKER: WorkerFile = {

@@ -1,6 +1,6 @@
-/** The script of a worker that serves one thread of the module, see threads.ts. */
+/** The script of a worker that serves one thread of the module, see thread_workers.ts. */
 import { importInNode } from "./files.js";
-import type { ThreadReply, ThreadStart } from "./threads.js";
+import type { ThreadReply, ThreadStart } from "./thread_workers.js";
 
 interface Scope {
   postMessage(reply: ThreadReply): void;

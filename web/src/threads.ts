@@ -1,11 +1,11 @@
 /**
- * The module with threads: whether it can run here, its shared memory, and the workers that serve
- * its threads (src/sys/wasm/thread_atomics.c says how). They are all started before the module
- * computes anything, since an engine that waits can start no worker.
+ * The module with threads: whether it can run here, its shared memory, and the threads that workers
+ * serve (src/sys/wasm/thread_atomics.c says how). They are all started before the module computes
+ * anything, since an engine that waits can start no worker.
  */
 import { makeError, messageOf } from "./errors.js";
-import { importInNode, isNode, loadModule, makeWorker, workerUrl } from "./files.js";
-import { THREAD_WORKER } from "./thread_worker.js";
+import { importInNode, isNode, loadModule } from "./files.js";
+import type { ThreadHost } from "./thread_workers.js";
 
 /** More hardly help: memory is then what limits. */
 const MAX_THREADS = 16;
@@ -13,7 +13,6 @@ const MAX_THREADS = 16;
 const FIRST_PAGES = 64, MAX_PAGES = 65536, LEAST_PAGES = 4096;
 /** Of a worker, with its wk_thread at the low end. */
 const STACK_BYTES = 262144;
-const START_MS = 10_000;
 /** How long the engine waits for workers before it looks whether they still live. */
 const WAIT_LIMIT_NS = 1e9;
 /** wick_log_level. */
@@ -31,36 +30,13 @@ export interface ThreadsOptions {
   isOnGpu: boolean;
   /** This is not a page's own thread. */
   mayWait: boolean;
+  host: ThreadHost;
   log(level: number, message: string): void;
-}
-
-/** What a worker is told once. */
-export interface ThreadStart {
-  module: WebAssembly.Module;
-  memory: WebAssembly.Memory;
-  /** The wk_thread. The worker makes its first word negative when it fails. */
-  thread: number;
-  stackEnd: number;
-}
-
-/** What it answers: that it is ready, by an empty text, or why it is not or no longer. */
-export type ThreadReply = string;
-
-/** A worker of a page or of Node. */
-interface AnyWorker {
-  postMessage(start: ThreadStart): void;
-  terminate(): unknown;
-  /** In Node: it does not keep the process alive. */
-  unref?(): void;
-}
-
-interface NodeWorker extends AnyWorker {
-  on(event: string, listener: (value: unknown) => void): void;
 }
 
 /** Why threads cannot be had; empty: they can. */
 function findObstacle(mayWait: boolean): string {
-  if (!mayWait) return "the engine is in the page's own thread, which must not wait";
+  if (!mayWait) return "the engine has no worker of its own, and a page's thread must not wait";
   const { crossOriginIsolated } = globalThis as { crossOriginIsolated?: boolean };
   if (!isNode() && !crossOriginIsolated)
     return "the page is not cross-origin isolated (by the headers COOP and COEP)";
@@ -86,29 +62,13 @@ function makeMemory(): WebAssembly.Memory {
   }
 }
 
-async function openWorker(baseUrl: string | undefined,
-                          onReply: (reply: ThreadReply) => void): Promise<AnyWorker> {
-  if (!isNode()) {
-    const worker = makeWorker(baseUrl, THREAD_WORKER);
-    worker.onmessage = ({ data }: MessageEvent<ThreadReply>) => onReply(data);
-    worker.onerror = ({ message }) => onReply(message || "its script did not load");
-    return worker;
-  }
-  const { Worker: Thread } =
-    await importInNode<{ Worker: new (url: URL) => NodeWorker }>("node:worker_threads");
-  const worker = new Thread(workerUrl(baseUrl, THREAD_WORKER));
-  worker.on("message", (reply) => onReply(reply as ThreadReply));
-  worker.on("error", (reason) => onReply(messageOf(reason)));
-  return worker;
-}
-
 export class Threads {
   readonly module: WebAssembly.Module;
   readonly #memory: WebAssembly.Memory;
   readonly #nWorkers: number;
   readonly #options: ThreadsOptions;
-  /** By the places of their wk_threads. */
-  readonly #workers = new Map<number, AnyWorker>();
+  /** Where the wk_threads of those that started are. */
+  readonly #places: number[] = [];
   readonly #free: number[] = [];
 
   /** Loads the module where threads are wanted and possible; says in the log where only wanted. */
@@ -147,7 +107,7 @@ export class Threads {
       thread_take: () => this.#free.pop() ?? 0,
       thread_return: (thread) => void this.#free.push(thread),
       wait_limit_ns: () => {
-        if ([...this.#workers.keys()].some((at) => Atomics.load(this.#words(at), 0) < 0))
+        if (this.#places.some((at) => Atomics.load(this.#words(at), 0) < 0))
           throw makeError("INTERNAL", "a thread has failed; open the engine anew");
         return WAIT_LIMIT_NS;
       },
@@ -170,32 +130,16 @@ export class Threads {
 
   async #startOne(at: number): Promise<void> {
     this.#words(at).fill(0);
-    let settle!: (reply: ThreadReply) => void;
-    const answer = new Promise<ThreadReply>((resolve) => (settle = resolve));
-    const timer = setTimeout(() => settle("it does not answer"), START_MS);
-    try {
-      const worker = await openWorker(this.#options.baseUrl, settle);
-      this.#workers.set(at, worker);
-      worker.postMessage({
-        module: this.module, memory: this.#memory, thread: at, stackEnd: at + STACK_BYTES,
-      });
-      const reply = await answer;
-      if (reply !== "") throw new Error(reply);
-      worker.unref?.();
-      this.#free.push(at);
-    } catch (reason) {
-      this.#workers.get(at)?.terminate();
-      this.#workers.delete(at);
-      throw reason;
-    } finally {
-      clearTimeout(timer);
-    }
+    await this.#options.host.start({
+      module: this.module, memory: this.#memory, thread: at, stackEnd: at + STACK_BYTES,
+    });
+    this.#places.push(at);
+    this.#free.push(at);
   }
 
   /** Ends the workers, whatever they do. */
   end(): void {
-    for (const worker of this.#workers.values()) worker.terminate();
-    this.#workers.clear();
+    this.#options.host.end();
     this.#free.length = 0;
   }
 }

@@ -30,7 +30,10 @@ export interface OpenOptions {
    * or Node. Default: one for each processor, and one where a GPU computes.
    */
   threads?: number;
-  /** Default: true where there are workers (not in Node). False: in the page's own thread. */
+  /**
+   * Default: true where there are workers (not in Node, nor in Firefox's, which may hang where they
+   * start others). False: in the caller's own thread.
+   */
   worker?: boolean;
   onLog?: (level: LogLevel, message: string) => void;
   /** A GPU was lost; what was loaded comes back by itself with the next step. */

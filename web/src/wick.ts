@@ -13,7 +13,7 @@ import { cacheName } from "./cache.js";
 import type { EngineOptions, Notice } from "./engine.js";
 import { messageOf, WickError } from "./errors.js";
 import { ENGINE_WORKER } from "./engine_worker.js";
-import { isNode, makeWorker } from "./files.js";
+import { isNode, makeWorker, mayStartWorkers } from "./files.js";
 import { findGpu } from "./find_gpu.js";
 import { Leaks } from "./leaks.js";
 import { Model } from "./model.js";
@@ -23,6 +23,7 @@ import type { Port } from "./port.js";
 import type { ModelSource } from "./source.js";
 import { askToPersist } from "./storage.js";
 import { TensorMaker } from "./tensor_maker.js";
+import { ThreadWorkers } from "./thread_workers.js";
 import type {
   Capabilities, DeviceStats, KernelCheck, KernelStats, OpenOptions, Preflight, Progress,
   SessionOptions, VerifyOptions,
@@ -92,11 +93,16 @@ function makeNotify(options: OpenOptions): (notice: Notice) => void {
 async function openHere(baseUrl: string | undefined, options: EngineOptions,
                         gpu: GPU | undefined, notify: (notice: Notice) => void): Promise<Port> {
   const { Engine } = await import("./engine.js");
-  return new LocalPort(await Engine.open(options, { baseUrl, gpu, notify }));
+  return new LocalPort(await Engine.open(options, {
+    baseUrl, gpu, threads: new ThreadWorkers(baseUrl), notify,
+  }));
 }
 
 async function openWorker(baseUrl: string | undefined, options: EngineOptions,
                           notify: (notice: Notice) => void): Promise<Port> {
+  if (!mayStartWorkers())
+    throw new WickError("UNSUPPORTED", "a worker of Firefox may hang where it starts another one: "
+      + "leave 'worker' out, or open the engine in the page");
   let worker: Worker;
   try {
     worker = makeWorker(baseUrl, ENGINE_WORKER);
@@ -117,7 +123,8 @@ export class Wick extends TensorMaker {
   static async open(options: OpenOptions = {}): Promise<Wick> {
     const wanted = checked(OPEN, options);
     const baseUrl = folderOf(wanted);
-    const isWorker = wanted.worker ?? (!isNode() && typeof Worker !== "undefined");
+    const isWorker = wanted.worker
+      ?? (!isNode() && typeof Worker !== "undefined" && mayStartWorkers());
     const notify = makeNotify(wanted);
     const given = engineOptions(wanted, isWorker);
     if (isWorker && wanted.gpu)

@@ -1,7 +1,7 @@
 /** The worker's script: an engine that a page talks to by messages. */
 import { Engine } from "./engine.js";
 import { toPlain, WickError } from "./errors.js";
-import { Server } from "./port.js";
+import { PageThreads, Server } from "./port.js";
 import type { Reply, Request } from "./port.js";
 
 interface Scope {
@@ -14,12 +14,14 @@ const scope = globalThis as unknown as Scope;
 let server: Server | undefined;
 
 const send = (reply: Reply, transfer: Transferable[] = []) => scope.postMessage(reply, transfer);
+const threads = new PageThreads(send);
 
 async function open({ options, baseUrl }: Extract<Request, { kind: "open" }>): Promise<void> {
   try {
     const engine = await Engine.open(options, {
       baseUrl,
       gpu: navigator.gpu,
+      threads,
       notify: (notice) => send({ kind: "notice", notice }),
     });
     server = new Server(engine, send);
@@ -29,6 +31,10 @@ async function open({ options, baseUrl }: Extract<Request, { kind: "open" }>): P
   }
 }
 
-scope.onmessage = ({ data }) => void (data.kind === "open" ? open(data) : server?.handle(data));
+scope.onmessage = ({ data }) => {
+  if (data.kind === "open") void open(data);
+  else if (data.kind === "thread") threads.handle(data);
+  else void server?.handle(data);
+};
 scope.onmessageerror = () => send({ kind: "failed", error: toPlain(new WickError("OUT_OF_MEMORY",
   "the worker cannot take what it was given; open the engine anew")) });
