@@ -17,13 +17,13 @@ int door_fail(wick_status status, wick_device *device) {
     return status;
 }
 
-wick_status door_refuse(const char *format, ...) {
+wick_status door_refuse(wick_status status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    door_error = (wick_error){.status = WICK_ERR_VALUE};
+    door_error = (wick_error){.status = status};
     vsnprintf(door_error.message, sizeof door_error.message, format, arguments);
     va_end(arguments);
-    return WICK_ERR_VALUE;
+    return status;
 }
 
 /* --- Memory and errors --- */

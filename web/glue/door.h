@@ -19,8 +19,9 @@ extern wick_error door_error; /* of the last call that failed */
 
 /* Takes what device (may be NULL) says of a failed call. Returns status. */
 int door_fail(wick_status status, wick_device *device);
-/* WICK_ERR_VALUE, and the sentence that says of what. */
-__attribute__((format(printf, 1, 2))) wick_status door_refuse(const char *format, ...);
+/* Returns status; the sentence says of what. */
+__attribute__((format(printf, 2, 3))) wick_status door_refuse(wick_status status,
+                                                              const char *format, ...);
 
 /* --- Options: options.c --- */
 

@@ -29,6 +29,7 @@ static wick_status read_workgroup(const wick_json *list, wick_kernel_desc *desc)
         uint64_t threads = 0;
         if (i == 3 || !wick_json_get_whole(item, &threads) || threads == 0 || threads > UINT32_MAX)
             return door_refuse(
+                WICK_ERR_VALUE,
                 "the option 'workgroup' must be one to three positive whole numbers");
         desc->workgroup[i++] = (uint32_t)threads;
     }
@@ -43,7 +44,8 @@ static wick_status read_buffers(const wick_json *list, wick_kernel_desc *desc) {
         const bool is_written = word != NULL && strcmp(word, "read_write") == 0;
         if (desc->n_buffers == WICK_KERNEL_MAX_BUFFERS || word == NULL ||
             (!is_written && strcmp(word, "read") != 0))
-            return door_refuse("the option 'buffers' must be up to 8 times 'read' or 'read_write'");
+            return door_refuse(WICK_ERR_VALUE,
+                               "the option 'buffers' must be up to 8 times 'read' or 'read_write'");
         desc->access[desc->n_buffers++] = is_written ? WICK_KERNEL_READ_WRITE : WICK_KERNEL_READ;
     }
     return WICK_OK;

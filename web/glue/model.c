@@ -139,12 +139,6 @@ DOOR(int, tokenize, const wick_model *model, const char *text, size_t size, uint
     return status == WICK_OK ? (int)n : door_fail(status, NULL);
 }
 
-static int refuse_token(const wick_tokenizer *tokenizer, uint32_t id) {
-    (void)door_refuse("token %u is not in the vocabulary of %u", (unsigned)id,
-                      (unsigned)wick_tokenizer_size(tokenizer));
-    return door_error.status = WICK_ERR_INDEX;
-}
-
 /* A new text of at most capacity bytes, see wick_detokenize; returns its size or a status. */
 DOOR(int, detokenize, const wick_model *model, const uint32_t *tokens, size_t n, int special,
      char *out, size_t capacity) {
@@ -153,7 +147,9 @@ DOOR(int, detokenize, const wick_model *model, const uint32_t *tokens, size_t n,
     for (size_t i = 0; i < n; i++) {
         const wick_status status =
             wick_detokenize(&state, tokens[i], out + used, capacity - used, &size);
-        if (status == WICK_ERR_INDEX) return refuse_token(state.tokenizer, tokens[i]);
+        if (status == WICK_ERR_INDEX)
+            return door_refuse(status, "token %u is not in the vocabulary of %u",
+                               (unsigned)tokens[i], (unsigned)wick_tokenizer_size(state.tokenizer));
         if (status != WICK_OK) return door_fail(status, NULL);
         used += size;
     }
@@ -194,9 +190,10 @@ static wick_status make_variables(const wick_tokenizer *tokenizer, wick_json_doc
 
 /* name NULL: the main one. */
 static wick_status refuse_template(const char *name) {
-    (void)door_refuse("the model has no chat template%s%s: session.generate takes the whole prompt",
-                      name != NULL ? " named " : "", name != NULL ? name : "");
-    return door_error.status = WICK_ERR_NOT_FOUND;
+    return door_refuse(
+        WICK_ERR_NOT_FOUND,
+        "the model has no chat template%s%s: session.generate takes the whole prompt",
+        name != NULL ? " named " : "", name != NULL ? name : "");
 }
 
 static wick_status render(const wick_model *model, const wick_json *given, wick_prompt **prompt) {

@@ -94,7 +94,8 @@ wick_status options_read(const wick_json *object, const option_field *fields, si
         while (i < n && (key == NULL || strcmp(fields[i].key, key) != 0)) i++;
         if (i < n && wick_json_kind_of(m) == WICK_JSON_NULL) continue;
         if (i == n || !read_field(m, &fields[i], (char *)out + fields[i].offset))
-            return door_refuse("the option '%s' cannot be read", key != NULL ? key : "");
+            return door_refuse(WICK_ERR_VALUE, "the option '%s' cannot be read",
+                               key != NULL ? key : "");
     }
     return WICK_OK;
 }

@@ -68,7 +68,8 @@ static wick_status read_biases(const wick_json *list, wick_sampler_desc *sampler
     sampler->bias = biases;
     for (const wick_json *pair = wick_json_first(list); pair; pair = wick_json_next(pair)) {
         if (!read_bias(pair, &biases[sampler->n_bias++]))
-            return door_refuse("the option 'logitBias' must be an array of [token, bias]");
+            return door_refuse(WICK_ERR_VALUE,
+                               "the option 'logitBias' must be an array of [token, bias]");
     }
     return WICK_OK;
 }
