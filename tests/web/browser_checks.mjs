@@ -8,13 +8,13 @@ import {
 } from "./checks.mjs";
 import { missingFamilies, missingSmol, serve, smol, stories } from "./fixtures.mjs";
 
-/** A page of a browser and its engine: {call, base}, closed with the test. */
-async function openPage(t, kind, options, serverOptions) {
+/** A page of a browser and its engine: {call, base}, closed with the test. file: of this folder. */
+async function openPage(t, kind, options, serverOptions, file = "page.html") {
   const server = await serve(serverOptions);
   t.after(server.close);
   const browser = await startBrowser(kind, options);
   t.after(browser.close);
-  const page = await browser.open(`${server.base}tests/web/page.html`);
+  const page = await browser.open(`${server.base}tests/web/${file}`);
   return { call: (name, ...given) => page.call(name, ...given), base: server.base };
 }
 
@@ -83,6 +83,19 @@ export function testWebGpu(kind, { checkAdapter, families, gpuOptions, nAborts }
     });
     await t.test("in the page, with less", (t) =>
       checkGenerating(t, { call, base }, { backend: "webgpu", worker: false, gpuOptions }, 32));
+  });
+}
+
+/** The page's policy is not that of its workers, which compile and pass the module on. */
+export function testStrictPage(kind) {
+  test(`${kind}, in a page that may not compile`, { skip: missing(kind) }, async (t) => {
+    const { call, base } = await openPage(t, kind, { webgpu: false },
+                                          { isIsolated: true, policy: "" }, "strict_page.html");
+    const options = { backend: "cpu", threads: 2 };
+    const { module, device } = await checkGenerating(t, { call, base }, options, 32);
+    assert.deepEqual([module, device.threads], ["threads", 2]);
+    const { code } = await call("open", { worker: false, ...options });
+    assert.equal(code, "IO");
   });
 }
 

@@ -1,6 +1,6 @@
 // The package in Chromium, without a GPU and with SwiftShader as one, which has no f16.
 import assert from "node:assert/strict";
-import { testCpu, testThreads, testWebGpu } from "./browser_checks.mjs";
+import { testCpu, testStrictPage, testThreads, testWebGpu } from "./browser_checks.mjs";
 
 testCpu("chromium", /there is WebGPU, but no adapter/);
 testWebGpu("chromium", {
@@ -12,3 +12,4 @@ testWebGpu("chromium", {
   nAborts: 100,
 });
 testThreads("chromium", { mayNest: true });
+testStrictPage("chromium");

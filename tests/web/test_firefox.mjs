@@ -1,7 +1,7 @@
 // The package in Firefox, without WebGPU and with lavapipe as the GPU, which has f16. Firefox does
 // not name adapters and knows no subgroups.
 import assert from "node:assert/strict";
-import { testCpu, testThreads, testWebGpu } from "./browser_checks.mjs";
+import { testCpu, testStrictPage, testThreads, testWebGpu } from "./browser_checks.mjs";
 
 testCpu("firefox", /this browser has no WebGPU, or it is switched off/);
 testWebGpu("firefox", {
@@ -12,3 +12,4 @@ testWebGpu("firefox", {
   nAborts: 100,
 });
 testThreads("firefox", { mayNest: false });
+testStrictPage("firefox");

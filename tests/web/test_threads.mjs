@@ -73,6 +73,19 @@ test("without the script of its workers it computes with one thread and says so"
   await wick.close();
 });
 
+for (const [what, script, reason] of [
+  ["that fail at once", "throw new Error('')", ""],
+  ["that never answer", "setInterval(() => {}, 1000)", "it does not answer"],
+])
+  test(`workers ${what} are done without`, async (t) => {
+    const baseUrl = copyOfPackage(t, (folder) =>
+      writeFileSync(join(folder, "threads-worker.js"), script));
+    const { wick, warnings } = await open({ threads: 2, baseUrl });
+    assert.equal(wick.capabilities().device.threads, 1);
+    assert.deepEqual(warnings, [`1 of 1 workers for threads do not start: ${reason}`]);
+    await wick.close();
+  });
+
 test("without the second module the first one serves", async (t) => {
   const baseUrl = copyOfPackage(t, (folder) => rmSync(join(folder, "wick-threads.wasm")));
   const { wick, warnings } = await open({ threads: 2, baseUrl });
@@ -85,12 +98,12 @@ test("without the second module the first one serves", async (t) => {
 test("a worker that fails is an error, not a wait without end", async (t) => {
   const baseUrl = copyOfPackage(t, (folder) => writeFileSync(join(folder, "threads-worker.js"), `
     import { parentPort } from "node:worker_threads";
-    parentPort.on("message", ({ memory, thread }) => {
+    parentPort.on("message", (port) => port.on("message", ({ memory, thread }) => {
       const words = new Int32Array(memory.buffer);
-      parentPort.postMessage("");
+      parentPort.postMessage(null);
       Atomics.wait(words, thread / 4, 0);
       Atomics.store(words, thread / 4, -1);
-    });`));
+    }));`));
   const { wick } = await open({ threads: 2, baseUrl });
   await checkStories(wick, 20); // nobody waits for a worker that never began
   await assert.rejects(wick.close(), { code: "INTERNAL", message: /a thread has failed/ });

@@ -4,7 +4,8 @@
  */
 import { WickError } from "./errors.js";
 import type { Leaks } from "./leaks.js";
-import type { CallArguments, CallName, CallOptions, CallResult, Port } from "./port.js";
+import type { CallArguments, CallName, CallResult } from "./messages.js";
+import type { CallOptions, Port } from "./port.js";
 import { Tensor } from "./tensor.js";
 import type { Command } from "./tensors.js";
 import type { Dtype } from "./types.js";

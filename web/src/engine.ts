@@ -40,9 +40,11 @@ export interface EngineParts {
   /** Where the package's files lie; undefined: where they were built to. */
   baseUrl: string | undefined;
   gpu: GPU | undefined;
-  threads: ThreadHost;
+  threadHost: ThreadHost;
   notify(notice: Notice): void;
 }
+
+type Method = (context: CallContext, ...given: unknown[]) => Promise<unknown>;
 
 export class Engine {
   readonly #module: Module;
@@ -60,7 +62,7 @@ export class Engine {
       backend,
       gpu: backend === "cpu" ? undefined : parts.gpu,
       threads: given.threads,
-      threadHost: parts.threads,
+      threadHost: parts.threadHost,
       mayWait: isWorker || isNode(),
       log: (level, message) => parts.notify({ kind: "log", level: LOG_LEVELS[level]!, message }),
       lost: (message) => parts.notify({ kind: "lost", message }),
@@ -69,14 +71,9 @@ export class Engine {
       ...given, backend, math, ...gpuOptions,
       sliceMicroseconds: isWorker ? WORKER_SLICE_US : PAGE_SLICE_US,
     });
-    try {
-      const opening = module.pointer("device_open", text);
-      await module.finish(() => module.call("device_poll", opening));
-      return new Engine(module, module.pointer("device_finish", opening), isWorker);
-    } catch (reason) {
-      module.threads?.end();
-      throw reason;
-    }
+    const opening = module.pointer("device_open", text);
+    await module.finish(() => module.call("device_poll", opening));
+    return new Engine(module, module.pointer("device_finish", opening), isWorker);
   }
 
   private constructor(module: Module, device: number, isWorker: boolean) {
@@ -86,6 +83,11 @@ export class Engine {
     this.#tensors = new Tensors(module, device);
     this.#verifier = new Verifier(module, device);
     this.#models = new Models(module, device);
+  }
+
+  /** One of the calls below by its name, a CallName. */
+  call(name: string, context: CallContext, given: unknown[]): Promise<unknown> {
+    return (this as unknown as Record<string, Method>)[name]!(context, ...given);
   }
 
   /** Closes all that is open; what is under way, and every call from now on, fails. */

@@ -56,11 +56,14 @@ export async function loadModule(baseUrl: string | undefined,
 }
 
 /**
- * In Firefox (seen in 153) a worker that starts another one may wait in its constructor for ever:
- * the wake-up, when the main thread has registered the new worker, may go to that one instead.
+ * Why nothing here starts workers; empty: it may. In Firefox (seen in 153) a worker that starts
+ * another one may wait in its constructor for ever: the wake-up, when the main thread has
+ * registered the new worker, may go to that one instead.
  */
-export const mayStartWorkers = (): boolean =>
-  !("WorkerGlobalScope" in globalThis && navigator.userAgent.includes("Firefox/"));
+export const workerObstacle = (): string =>
+  "WorkerGlobalScope" in globalThis && navigator.userAgent.includes("Firefox/")
+    ? ": a worker of Firefox may hang where it starts another one; open the engine in the page"
+    : "";
 
 /** The address of a worker's script for Node. */
 export const workerUrl = (baseUrl: string | undefined, file: WorkerFile): URL =>

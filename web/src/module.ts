@@ -63,7 +63,7 @@ export class Module {
     const gpus = new Gpus(options.gpu, memory, options.lost);
     const isOnGpu = await gpus.find().then((found) => options.backend !== "cpu"
       && found.adapter !== undefined && (!found.isSoftware || options.backend === "webgpu"));
-    const threads = await Threads.prepare({ ...options, isOnGpu, host: options.threadHost });
+    const threads = await Threads.prepare({ ...options, isOnGpu });
     const wick = {
       ...threads?.imports(),
       clock_ns: () => performance.now() * 1e6,
@@ -195,7 +195,6 @@ export class Module {
   end(): void {
     this.#hasEnded = true;
     for (const id of [...this.#sources.keys()]) this.#close(id);
-    this.threads?.end();
   }
 
   /** Throws where all is given up. */

@@ -1,23 +1,12 @@
 /** The way to an engine: in this thread, or in a worker behind messages. */
 import {
-  CancelledError, closedError, fromPlain, messageOf, toPlain, toWickError, WickError,
+  CancelledError, closedError, fromPlain, messageOf, toWickError, WickError,
 } from "./errors.js";
-import type { PlainError } from "./errors.js";
-import type { CallContext, Engine, EngineOptions, Notice } from "./engine.js";
-import { receiveStream, sendStream } from "./stream.js";
+import type { Engine, EngineOptions, Notice } from "./engine.js";
+import type { CallArguments, CallName, CallResult, Reply, Request } from "./messages.js";
+import { sendStream } from "./stream.js";
 import { ThreadWorkers } from "./thread_workers.js";
-import type { ThreadHost, ThreadReply, ThreadStart } from "./thread_workers.js";
 import type { Progress } from "./types.js";
-
-type Calls = {
-  [K in keyof Engine as Engine[K] extends (context: CallContext, ...given: never[]) => unknown
-    ? K : never]: Engine[K];
-};
-export type CallName = keyof Calls;
-export type CallArguments<K extends CallName> =
-  Calls[K] extends (context: CallContext, ...given: infer A) => unknown ? A : never;
-export type CallResult<K extends CallName> =
-  Calls[K] extends (...given: never[]) => infer R ? Awaited<R> : never;
 
 export interface CallOptions {
   signal?: AbortSignal | undefined;
@@ -33,39 +22,15 @@ export interface Port {
   close(): Promise<void>;
 }
 
-/** What the page sends to its worker. */
-export type Request =
-  | { kind: "open"; options: EngineOptions; baseUrl: string | undefined }
-  | { kind: "call"; id: number; name: CallName; given: unknown[] }
-  | { kind: "cancel"; id: number }
-  /** Of the worker for a thread: how it has started. */
-  | { kind: "thread"; id: number; reply: ThreadReply };
-
-/** What the worker sends back. */
-export type Reply =
-  | { kind: "opened" }
-  | { kind: "failed"; error: PlainError }
-  | { kind: "notice"; notice: Notice }
-  | { kind: "thread"; id: number; start: ThreadStart }
-  | { kind: "progress"; id: number; value: Progress }
-  | { kind: "result"; id: number; value: unknown }
-  | { kind: "error"; id: number; error: PlainError };
-
-type Method = (context: CallContext, ...given: unknown[]) => Promise<unknown>;
-
-/** Calls a method of an engine by its name. */
-function callEngine(engine: Engine, name: CallName, context: CallContext,
-                           given: unknown[]): Promise<unknown> {
-  return (engine[name] as unknown as Method).call(engine, context, ...given);
-}
-
 /** An engine in this thread. */
 export class LocalPort implements Port {
   readonly #engine: Engine;
+  readonly #threads: ThreadWorkers;
   #isClosed = false;
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, threads: ThreadWorkers) {
     this.#engine = engine;
+    this.#threads = threads;
   }
 
   async call<K extends CallName>(name: K, given: CallArguments<K>,
@@ -77,7 +42,7 @@ export class LocalPort implements Port {
     };
     if (this.#isClosed) throw closedError();
     try {
-      return (await callEngine(this.#engine, name, context, given)) as CallResult<K>;
+      return (await this.#engine.call(name, context, given)) as CallResult<K>;
     } catch (reason) {
       throw toWickError(reason);
     }
@@ -88,6 +53,7 @@ export class LocalPort implements Port {
       await this.call("close", []);
     } finally {
       this.#isClosed = true;
+      this.#threads.end();
     }
   }
 }
@@ -122,7 +88,7 @@ export class WorkerPort implements Port {
         if (data.kind === "opened") resolve(port);
         else if (data.kind === "failed") fail(fromPlain(data.error));
         else if (data.kind === "notice") notify(data.notice);
-        else if (data.kind === "thread") void port.#startThread(data.id, data.start);
+        else if (data.kind === "thread") void port.#startThread(data.id, data.port);
         else port.#settle(data);
       };
       port.#post({ kind: "open", options, baseUrl });
@@ -134,10 +100,10 @@ export class WorkerPort implements Port {
     this.#threads = threads;
   }
 
-  async #startThread(id: number, start: ThreadStart): Promise<void> {
+  async #startThread(id: number, threadPort: MessagePort): Promise<void> {
     if (this.#ended) return;
-    const reply = await this.#threads.start(start).then(() => "", messageOf);
-    this.#post({ kind: "thread", id, reply });
+    const failure = await this.#threads.start(threadPort).then(() => undefined, messageOf);
+    this.#post({ kind: "thread", id, failure });
   }
 
   #settle(reply: Extract<Reply, { kind: "progress" | "result" | "error" }>): void {
@@ -196,73 +162,7 @@ export class WorkerPort implements Port {
   }
 }
 
-/** In the worker: has the page start the workers of threads, which it ends with the engine. */
-export class PageThreads implements ThreadHost {
-  readonly #send: (reply: Reply) => void;
-  readonly #starting = new Map<number, (reply: ThreadReply) => void>();
-
-  constructor(send: (reply: Reply) => void) {
-    this.#send = send;
-  }
-
-  async start(start: ThreadStart): Promise<void> {
-    const id = start.thread;
-    const reply = await new Promise<ThreadReply>((resolve) => {
-      this.#starting.set(id, resolve);
-      this.#send({ kind: "thread", id, start });
-    });
-    if (reply !== "") throw new Error(reply);
-  }
-
-  handle({ id, reply }: Extract<Request, { kind: "thread" }>): void {
-    this.#starting.get(id)?.(reply);
-    this.#starting.delete(id);
-  }
-
-  end(): void {}
-}
-
-/** In the worker: runs what the page asks for. */
-export class Server {
-  readonly #engine: Engine;
-  readonly #send: (reply: Reply, transfer: Transferable[]) => void;
-  readonly #running = new Map<number, AbortController>();
-
-  constructor(engine: Engine, send: (reply: Reply, transfer: Transferable[]) => void) {
-    this.#engine = engine;
-    this.#send = send;
-  }
-
-  async handle(request: Request): Promise<void> {
-    if (request.kind === "cancel") this.#running.get(request.id)?.abort();
-    if (request.kind !== "call") return;
-    const { id, name, given } = request;
-    const controller = new AbortController();
-    this.#running.set(id, controller);
-    const context = {
-      signal: controller.signal,
-      progress: (value: Progress) => this.#send({ kind: "progress", id, value }, []),
-    };
-    try {
-      const value = await callEngine(this.#engine, name, context, given.map(withStream));
-      this.#send({ kind: "result", id, value }, buffersOf(value));
-    } catch (reason) {
-      this.#send({ kind: "error", id, error: toPlain(reason) }, []);
-    } finally {
-      this.#running.delete(id);
-    }
-  }
-}
-
-/** What of a result, or of its members, can be handed over instead of copied. */
-function buffersOf(value: unknown): Transferable[] {
-  const isObject = typeof value === "object" && value !== null;
-  const parts = isObject && !ArrayBuffer.isView(value) ? Object.values(value) : [value];
-  return parts.flatMap((part: unknown) =>
-    ArrayBuffer.isView(part) && part.buffer instanceof ArrayBuffer ? [part.buffer] : []);
-}
-
-/** Streams become ports on their way to the worker, and streams again there. */
+/** Streams become ports on their way to the worker, where server.ts makes them streams again. */
 function withPorts(given: unknown[]): { values: unknown[]; ports: MessagePort[] } {
   const ports: MessagePort[] = [];
   const values = given.map((value) => {
@@ -272,6 +172,3 @@ function withPorts(given: unknown[]): { values: unknown[]; ports: MessagePort[] 
   });
   return { values, ports };
 }
-
-const withStream = (value: unknown): unknown =>
-  value instanceof MessagePort ? receiveStream(value) : value;

@@ -1,14 +1,13 @@
 /**
- * The workers of threads, started where the engine was opened: in the page, for an engine in a
- * worker. A worker that starts another one may hang in Firefox (files.ts).
+ * The workers of threads, made where the engine was opened: by the page, for an engine in a worker.
+ * A worker that starts another one may hang in Firefox (files.ts). What they work on goes from the
+ * engine to them through ports: a page would hold the memory until it collects garbage.
  */
 import { messageOf } from "./errors.js";
 import { importInNode, isNode, makeWorker, workerUrl } from "./files.js";
 import { THREAD_WORKER } from "./thread_worker.js";
 
-const START_MS = 10_000;
-
-/** What a worker is told once. */
+/** What a worker is told through its port. */
 export interface ThreadStart {
   module: WebAssembly.Module;
   memory: WebAssembly.Memory;
@@ -17,20 +16,21 @@ export interface ThreadStart {
   stackEnd: number;
 }
 
-/** What it answers: that it is ready, by an empty text, or why it is not or no longer. */
-export type ThreadReply = string;
+/** What it answers to who made it: null, it is ready; or why it is not. */
+export type ThreadReply = string | null;
 
-/** Who starts workers for an engine. */
+/** Who makes workers for an engine, and ends them behind it. */
 export interface ThreadHost {
-  /** Until it is ready; rejects with the reason why it is not. */
-  start(start: ThreadStart): Promise<void>;
-  /** Ends all, whatever they do. */
-  end(): void;
+  /** Makes one that finds its ThreadStart in the port; until it is ready, or why it is not. */
+  start(port: MessagePort): Promise<void>;
 }
+
+/** A worker may take so many seconds in which its maker was not busy. */
+const START_SECONDS = 10;
 
 /** A worker of a page or of Node. */
 interface AnyWorker {
-  postMessage(start: ThreadStart): void;
+  postMessage(port: MessagePort, transfer: MessagePort[]): void;
   terminate(): unknown;
   /** In Node: it does not keep the process alive. */
   unref?(): void;
@@ -40,8 +40,8 @@ interface NodeWorker extends AnyWorker {
   on(event: string, listener: (value: unknown) => void): void;
 }
 
-async function openWorker(baseUrl: string | undefined,
-                          onReply: (reply: ThreadReply) => void): Promise<AnyWorker> {
+async function makeAnyWorker(baseUrl: string | undefined,
+                             onReply: (reply: ThreadReply) => void): Promise<AnyWorker> {
   if (!isNode()) {
     const worker = makeWorker(baseUrl, THREAD_WORKER);
     worker.onmessage = ({ data }: MessageEvent<ThreadReply>) => onReply(data);
@@ -64,27 +64,31 @@ export class ThreadWorkers implements ThreadHost {
     this.#baseUrl = baseUrl;
   }
 
-  async start(start: ThreadStart): Promise<void> {
+  async start(port: MessagePort): Promise<void> {
     let settle!: (reply: ThreadReply) => void;
     const answer = new Promise<ThreadReply>((resolve) => (settle = resolve));
-    const timer = setTimeout(() => settle("it does not answer"), START_MS);
+    let seconds = 0;
+    const clock = setInterval(() => {
+      if (++seconds === START_SECONDS) settle("it does not answer");
+    }, 1000);
     let worker: AnyWorker | undefined;
     try {
-      worker = await openWorker(this.#baseUrl, settle);
+      worker = await makeAnyWorker(this.#baseUrl, settle);
       this.#workers.add(worker);
-      worker.postMessage(start);
+      worker.postMessage(port, [port]);
       const reply = await answer;
-      if (reply !== "") throw new Error(reply);
+      if (reply !== null) throw new Error(reply);
       worker.unref?.();
     } catch (reason) {
       if (worker) this.#workers.delete(worker);
       worker?.terminate();
       throw reason;
     } finally {
-      clearTimeout(timer);
+      clearInterval(clock);
     }
   }
 
+  /** Ends all, whatever they do. */
   end(): void {
     for (const worker of this.#workers) worker.terminate();
     this.#workers.clear();

@@ -4,7 +4,7 @@ import type { ThreadReply, ThreadStart } from "./thread_workers.js";
 
 interface Scope {
   postMessage(reply: ThreadReply): void;
-  onmessage: ((event: { data: ThreadStart }) => void) | null;
+  onmessage: ((event: { data: MessagePort }) => void) | null;
 }
 
 /** The module calls nobody from a thread, but asks how long it may wait. */
@@ -24,7 +24,7 @@ async function serve(start: ThreadStart, reply: (reply: ThreadReply) => void): P
   const { module, memory, thread, stackEnd } = start;
   const { exports } = await WebAssembly.instantiate(module, makeImports(start));
   (exports["__stack_pointer"] as WebAssembly.Global<"i32">).value = stackEnd;
-  reply("");
+  reply(null);
   try {
     (exports["thread_serve"] as (thread: number) => never)(thread);
   } catch (reason) {
@@ -34,9 +34,11 @@ async function serve(start: ThreadStart, reply: (reply: ThreadReply) => void): P
 }
 
 function listen(scope: Scope): void {
-  scope.onmessage = ({ data }) => {
+  scope.onmessage = ({ data: port }) => {
     const reply = (text: ThreadReply) => scope.postMessage(text);
-    serve(data, reply).catch((reason: unknown) => reply(String(reason)));
+    port.onmessage = ({ data }: MessageEvent<ThreadStart>) =>
+      void serve(data, reply).catch((reason: unknown) => reply(String(reason)));
+    port.onmessageerror = () => reply("the module cannot be passed on to it");
   };
 }
 

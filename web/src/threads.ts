@@ -1,11 +1,11 @@
 /**
  * The module with threads: whether it can run here, its shared memory, and the threads that workers
  * serve (src/sys/wasm/thread_atomics.c says how). They are all started before the module computes
- * anything, since an engine that waits can start no worker.
+ * anything: an engine that waits does not hear of them.
  */
 import { makeError, messageOf } from "./errors.js";
-import { importInNode, isNode, loadModule } from "./files.js";
-import type { ThreadHost } from "./thread_workers.js";
+import { importInNode, isNode, loadModule, workerObstacle } from "./files.js";
+import type { ThreadHost, ThreadStart } from "./thread_workers.js";
 
 /** More hardly help: memory is then what limits. */
 const MAX_THREADS = 16;
@@ -30,13 +30,13 @@ export interface ThreadsOptions {
   isOnGpu: boolean;
   /** This is not a page's own thread. */
   mayWait: boolean;
-  host: ThreadHost;
+  threadHost: ThreadHost;
   log(level: number, message: string): void;
 }
 
 /** Why threads cannot be had; empty: they can. */
 function findObstacle(mayWait: boolean): string {
-  if (!mayWait) return "the engine has no worker of its own, and a page's thread must not wait";
+  if (!mayWait) return `the engine has no worker of its own${workerObstacle()}`;
   const { crossOriginIsolated } = globalThis as { crossOriginIsolated?: boolean };
   if (!isNode() && !crossOriginIsolated)
     return "the page is not cross-origin isolated (by the headers COOP and COEP)";
@@ -130,16 +130,13 @@ export class Threads {
 
   async #startOne(at: number): Promise<void> {
     this.#words(at).fill(0);
-    await this.#options.host.start({
+    const start: ThreadStart = {
       module: this.module, memory: this.#memory, thread: at, stackEnd: at + STACK_BYTES,
-    });
+    };
+    const { port1, port2 } = new MessageChannel();
+    port1.postMessage(start);
+    await this.#options.threadHost.start(port2).finally(() => port1.close());
     this.#places.push(at);
     this.#free.push(at);
-  }
-
-  /** Ends the workers, whatever they do. */
-  end(): void {
-    this.#options.host.end();
-    this.#free.length = 0;
   }
 }

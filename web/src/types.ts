@@ -31,8 +31,8 @@ export interface OpenOptions {
    */
   threads?: number;
   /**
-   * Default: true where there are workers (not in Node, nor in Firefox's, which may hang where they
-   * start others). False: in the caller's own thread.
+   * Default: true where there are workers (not in Node, nor in a worker of Firefox, where starting
+   * another one may hang). False: in the caller's own thread.
    */
   worker?: boolean;
   onLog?: (level: LogLevel, message: string) => void;

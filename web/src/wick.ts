@@ -13,7 +13,7 @@ import { cacheName } from "./cache.js";
 import type { EngineOptions, Notice } from "./engine.js";
 import { messageOf, WickError } from "./errors.js";
 import { ENGINE_WORKER } from "./engine_worker.js";
-import { isNode, makeWorker, mayStartWorkers } from "./files.js";
+import { isNode, makeWorker, workerObstacle } from "./files.js";
 import { findGpu } from "./find_gpu.js";
 import { Leaks } from "./leaks.js";
 import { Model } from "./model.js";
@@ -93,16 +93,21 @@ function makeNotify(options: OpenOptions): (notice: Notice) => void {
 async function openHere(baseUrl: string | undefined, options: EngineOptions,
                         gpu: GPU | undefined, notify: (notice: Notice) => void): Promise<Port> {
   const { Engine } = await import("./engine.js");
-  return new LocalPort(await Engine.open(options, {
-    baseUrl, gpu, threads: new ThreadWorkers(baseUrl), notify,
-  }));
+  const threadHost = new ThreadWorkers(baseUrl);
+  try {
+    const engine = await Engine.open(options, { baseUrl, gpu, threadHost, notify });
+    return new LocalPort(engine, threadHost);
+  } catch (reason) {
+    threadHost.end();
+    throw reason;
+  }
 }
 
 async function openWorker(baseUrl: string | undefined, options: EngineOptions,
                           notify: (notice: Notice) => void): Promise<Port> {
-  if (!mayStartWorkers())
-    throw new WickError("UNSUPPORTED", "a worker of Firefox may hang where it starts another one: "
-      + "leave 'worker' out, or open the engine in the page");
+  const obstacle = workerObstacle();
+  if (obstacle !== "")
+    throw new WickError("UNSUPPORTED", `the engine gets no worker of its own${obstacle}`);
   let worker: Worker;
   try {
     worker = makeWorker(baseUrl, ENGINE_WORKER);
@@ -124,7 +129,7 @@ export class Wick extends TensorMaker {
     const wanted = checked(OPEN, options);
     const baseUrl = folderOf(wanted);
     const isWorker = wanted.worker
-      ?? (!isNode() && typeof Worker !== "undefined" && mayStartWorkers());
+      ?? (!isNode() && typeof Worker !== "undefined" && workerObstacle() === "");
     const notify = makeNotify(wanted);
     const given = engineOptions(wanted, isWorker);
     if (isWorker && wanted.gpu)

@@ -1,8 +1,8 @@
 /** The worker's script: an engine that a page talks to by messages. */
 import { Engine } from "./engine.js";
 import { toPlain, WickError } from "./errors.js";
-import { PageThreads, Server } from "./port.js";
-import type { Reply, Request } from "./port.js";
+import type { Reply, Request } from "./messages.js";
+import { PageThreads, Server } from "./server.js";
 
 interface Scope {
   postMessage(reply: Reply, transfer: Transferable[]): void;
@@ -14,14 +14,14 @@ const scope = globalThis as unknown as Scope;
 let server: Server | undefined;
 
 const send = (reply: Reply, transfer: Transferable[] = []) => scope.postMessage(reply, transfer);
-const threads = new PageThreads(send);
+const threadHost = new PageThreads(send);
 
 async function open({ options, baseUrl }: Extract<Request, { kind: "open" }>): Promise<void> {
   try {
     const engine = await Engine.open(options, {
       baseUrl,
       gpu: navigator.gpu,
-      threads,
+      threadHost,
       notify: (notice) => send({ kind: "notice", notice }),
     });
     server = new Server(engine, send);
@@ -33,7 +33,7 @@ async function open({ options, baseUrl }: Extract<Request, { kind: "open" }>): P
 
 scope.onmessage = ({ data }) => {
   if (data.kind === "open") void open(data);
-  else if (data.kind === "thread") threads.handle(data);
+  else if (data.kind === "thread") threadHost.handle(data);
   else void server?.handle(data);
 };
 scope.onmessageerror = () => send({ kind: "failed", error: toPlain(new WickError("OUT_OF_MEMORY",

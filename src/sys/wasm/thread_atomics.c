@@ -1,8 +1,8 @@
 /* sys/wasm/thread_atomics.c: threads of the module that is compiled for shared memory.
  *
- * JavaScript (web/src/threads.ts) starts workers before a device opens, since an engine that waits
- * can start none. Each runs wk_thread_serve on a wk_thread of its own, at the low end of its stack.
- * Starting a thread takes such a worker, joining gives it back.
+ * JavaScript (web/src/threads.ts) has workers started before a device opens, since an engine that
+ * waits does not hear of them. Each runs wk_thread_serve on a wk_thread of its own, at the low end
+ * of its stack. Starting a thread takes such a worker, joining gives it back.
  *
  * Workers allocate nothing: a heap belongs to one thread, and so does malloc here. */
 #include "sys/thread.h"
