@@ -43,11 +43,6 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
     wick_isa_flags(x86/*_avx2.c ${avx2})
     wick_isa_flags(x86/*_avx512.c ${avx512})
     wick_isa_flags(x86/*_avx512bf16.c -mavx512bf16 ${avx512})
-    # Otherwise gcc takes ten minutes to instrument each of these.
-    if(WICK_SANITIZE STREQUAL "thread")
-        wick_isa_flags(x86/linear_fast_avx2.c ${avx2} -Os)
-        wick_isa_flags(x86/linear_fast_avx512.c ${avx512} -Os)
-    endif()
     list(APPEND cpu_sources backend/cpu/x86/*.c)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
     # To gcc 12 a NEON intrinsic that may trap is a call that may change any memory, so that sums in
