@@ -11,6 +11,7 @@
 
 #include "../../web/libc/heap.h"
 #include "../../web/libc/include/wick_heap.h"
+#include "random_bits.h"
 
 void *web_calloc(size_t n, size_t size);
 void web_free(void *memory);
@@ -37,14 +38,6 @@ int wick_memory_grow(size_t bytes) {
 }
 
 /* --- Random use --- */
-
-static uint64_t random_bits(void) {
-    static uint64_t state = 88172645463325252u;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
 
 /* Mostly small. */
 static size_t random_size(void) {

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "random_bits.h"
+
 double web_cos(double x);
 double web_erf(double x);
 double web_erfc(double x);
@@ -39,14 +41,6 @@ float web_roundf(float x);
 int web_ilogbf(float x);
 
 enum { N_SAMPLES = 100000 };
-
-static uint64_t random_bits(void) {
-    static uint64_t state = 88172645463325252u;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
 
 static double random_between(double from, double to) {
     return from + (to - from) * (double)(random_bits() >> 11) * 0x1p-53;

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "random_bits.h"
+
 int web_atoi(const char *text);
 void *web_memchr(const void *bytes, int byte, size_t n);
 int web_memcmp(const void *a, const void *b, size_t n);
@@ -36,14 +38,6 @@ long web_strtol(const char *text, char **end, int base);
 unsigned long web_strtoul(const char *text, char **end, int base);
 
 enum { ROOM = 1600 };
-
-static uint64_t random_bits(void) {
-    static uint64_t state = 88172645463325252u;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
 
 static int random_below(int n) { return (int)(random_bits() % (uint64_t)n); }
 

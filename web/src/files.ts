@@ -56,9 +56,9 @@ export async function loadModule(baseUrl: string | undefined,
 }
 
 /**
- * Why nothing here starts workers; empty: it may. In Firefox (seen in 153) a worker that starts
- * another one may wait in its constructor for ever: the wake-up, when the main thread has
- * registered the new worker, may go to that one instead.
+ * Why no worker is started here, as the end of a sentence; empty: one may be. In Firefox (seen in
+ * 153) a worker that starts another one may wait in its constructor for ever: the wake-up, when the
+ * main thread has registered the new worker, may go to that one instead.
  */
 export const workerObstacle = (): string =>
   "WorkerGlobalScope" in globalThis && navigator.userAgent.includes("Firefox/")

@@ -26,7 +26,7 @@ export interface ModuleOptions {
   /** That the CPU is to have; undefined: as it makes sense here. */
   threads: number | undefined;
   threadHost: ThreadHost;
-  /** This is not a page's own thread. */
+  /** The engine has its thread to itself: it is in a worker of its own, or in Node. */
   mayWait: boolean;
   log(level: number, message: string): void;
   /** A GPU is gone. */

@@ -28,7 +28,7 @@ export interface ThreadsOptions {
   /** With the engine's own; undefined or 0: one for each processor, where the CPU computes. */
   threads: number | undefined;
   isOnGpu: boolean;
-  /** This is not a page's own thread. */
+  /** The engine has its thread to itself: it is in a worker of its own, or in Node. */
   mayWait: boolean;
   threadHost: ThreadHost;
   log(level: number, message: string): void;
