@@ -1,6 +1,8 @@
 /* core/arena.c: chunks from the heap, handed out front to back. */
 #include "core/arena.h"
 
+#include "core/compiler.h"
+
 #include <string.h>
 
 enum { ARENA_ALIGNMENT = 16, DEFAULT_CHUNK_SIZE = 64 * 1024 };
@@ -20,6 +22,7 @@ void wk_arena_release(wk_arena *arena) {
     wk_arena_chunk *chunk = arena->chunks;
     while (chunk) {
         wk_arena_chunk *const next = chunk->next;
+        wk_permit(chunk, chunk->size);
         wk_free(arena->heap, chunk, chunk->size);
         chunk = next;
     }
@@ -35,32 +38,36 @@ static wk_arena_chunk *make_chunk(wk_arena *arena, size_t payload) {
     const uintptr_t end = (uintptr_t)chunk + sizeof *chunk;
     const size_t padding = (size_t)(-end % ARENA_ALIGNMENT);
     *chunk = (wk_arena_chunk){.size = payload + overhead, .used = sizeof *chunk + padding};
+    wk_forbid((char *)chunk + chunk->used, chunk->size - chunk->used);
     return chunk;
 }
 
-static void *take(wk_arena *arena, wk_arena_chunk *chunk, size_t size) {
+/* Of room bytes, size are to be used. */
+static void *take(wk_arena *arena, wk_arena_chunk *chunk, size_t room, size_t size) {
     void *const memory = (char *)chunk + chunk->used;
-    chunk->used += size;
-    arena->bytes += size;
+    chunk->used += room;
+    arena->bytes += room - WK_RED_ZONE;
+    wk_permit(memory, size);
     return memory;
 }
 
 void *wk_arena_alloc(wk_arena *arena, size_t size) {
-    if (size > SIZE_MAX - ARENA_ALIGNMENT) return NULL;
+    if (size > SIZE_MAX - ARENA_ALIGNMENT - WK_RED_ZONE) return NULL;
     if (size == 0) size = 1;
-    size = (size + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
+    const size_t aligned = (size + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
+    const size_t room = aligned + WK_RED_ZONE;
 
     wk_arena_chunk *const newest = arena->chunks;
-    if (newest && newest->size - newest->used >= size) return take(arena, newest, size);
+    if (newest && newest->size - newest->used >= room) return take(arena, newest, room, size);
 
     /* Something large gets a chunk of its own behind the newest, whose rest stays usable. */
-    const bool is_large = size > arena->chunk_size / 4;
-    wk_arena_chunk *const chunk = make_chunk(arena, is_large ? size : arena->chunk_size);
+    const bool is_large = room > arena->chunk_size / 4;
+    wk_arena_chunk *const chunk = make_chunk(arena, is_large ? room : arena->chunk_size);
     if (!chunk) return NULL;
     wk_arena_chunk **const link = is_large && newest ? &newest->next : &arena->chunks;
     chunk->next = *link;
     *link = chunk;
-    return take(arena, chunk, size);
+    return take(arena, chunk, room, size);
 }
 
 void *wk_arena_array(wk_arena *arena, size_t n, size_t size) {

@@ -2,6 +2,8 @@
 #ifndef WK_CORE_COMPILER_H
 #define WK_CORE_COMPILER_H
 
+#include <stddef.h>
+
 #if defined(__GNUC__)
 #define WK_PRINTF(nth, first) __attribute__((format(printf, nth, first)))
 #define WK_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -12,6 +14,27 @@
 #define WK_UNLIKELY(x) (x)
 #define WK_INLINE static inline
 #define wk_prefetch(address) ((void)(address))
+#endif
+
+/* Memory that nobody may touch for now: the address sanitizer reports who does. WK_RED_ZONE: bytes
+ * to leave between neighbours, so that it sees who leaves one for the next. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WK_ADDRESS_SANITIZER
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define WK_ADDRESS_SANITIZER
+#endif
+#if defined(WK_ADDRESS_SANITIZER)
+void __asan_poison_memory_region(const volatile void *memory, size_t size);
+void __asan_unpoison_memory_region(const volatile void *memory, size_t size);
+#define wk_forbid(memory, size) __asan_poison_memory_region(memory, size)
+#define wk_permit(memory, size) __asan_unpoison_memory_region(memory, size)
+enum { WK_RED_ZONE = 16 };
+#else
+#define wk_forbid(memory, size) ((void)(memory), (void)(size))
+#define wk_permit(memory, size) ((void)(memory), (void)(size))
+enum { WK_RED_ZONE = 0 };
 #endif
 
 #define WK_COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -280,6 +280,17 @@ static void test_special_tokens(void **state) {
     wk_tokenizer_free(&f->checked.heap, tokenizer);
 }
 
+/* Templates of 1 to 127 tokens, so that some fill the list of tokens to its last place. */
+static void test_every_length(void **state) {
+    fixture *const f = *state;
+    char text[256] = "", expected[64] = "";
+    for (size_t n = 0; n < 43; n++) { /* 3 tokens each */
+        renders(f, text, "0", expected);
+        strcat(text, "{{0}}");
+        strcat(expected, "0");
+    }
+}
+
 /* Corners, as Python and Jinja have them. */
 static void test_corners(void **state) {
     fixture *const f = *state;
@@ -307,6 +318,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_statements, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_corners, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_every_length, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_out_of_memory, set_up, tear_down),

@@ -117,10 +117,9 @@ static bool is_word_of(const char *words, wk_str word) {
 
 static bool at_end_of_body(const wk_jparser *p, const char *ends) {
     char word[16];
+    if (p->at->kind != WK_J_TOKEN_TAG_BEGIN || p->at[1].kind != WK_J_TOKEN_NAME) return false;
     const wk_str name = p->at[1].text;
-    if (p->at->kind != WK_J_TOKEN_TAG_BEGIN || p->at[1].kind != WK_J_TOKEN_NAME ||
-        name.size >= sizeof word)
-        return false;
+    if (name.size >= sizeof word) return false;
     memcpy(word, name.text, name.size);
     word[name.size] = '\0';
     return is_word_of(ends, (wk_str){word, name.size});
