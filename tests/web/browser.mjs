@@ -12,12 +12,12 @@ export const missing = (kind) =>
   !existsSync(PROGRAMS[kind]) ? `${kind === "chromium" ? "Chromium" : "Firefox"} was not found`
     : kind === "firefox" ? missingLavapipe : undefined;
 
-async function launchChromium({ webgpu }) {
+async function launchChromium({ webgpu, flags }) {
   const { chromium } = await import("playwright-core");
   const gpu = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"];
   const browser = await chromium.launch({
     executablePath: PROGRAMS.chromium,
-    args: ["--no-sandbox", ...(webgpu ? gpu : [])],
+    args: ["--no-sandbox", ...(webgpu ? gpu : []), ...flags],
   });
   const context = await browser.newContext(); // one for all pages: its tabs share their storage
   return { newPage: () => context.newPage(), close: () => browser.close() };
@@ -77,10 +77,11 @@ class Page {
 
 /**
  * Starts "chromium" or "firefox": {open, close}; open(url) waits until the page has its cases.
- * prefs: Firefox's preferences by their names.
+ * prefs: Firefox's preferences by their names; flags: of Chromium's command line.
  */
-export async function startBrowser(kind, { webgpu = true, prefs = {} } = {}) {
-  const browser = await (kind === "chromium" ? launchChromium : launchFirefox)({ webgpu, prefs });
+export async function startBrowser(kind, { webgpu = true, prefs = {}, flags = [] } = {}) {
+  const launch = kind === "chromium" ? launchChromium : launchFirefox;
+  const browser = await launch({ webgpu, prefs, flags });
   return {
     open: async (url) => {
       const native = await browser.newPage();

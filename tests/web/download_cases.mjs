@@ -68,6 +68,18 @@ const here = {
     return (await (await openCache()).get(url))?.storedSize ?? 0;
   },
 
+  /** Writes files while the garbage collector takes at once what nothing holds. */
+  async writeAmidCollections(count) {
+    const storage = await openStorage();
+    const timer = setInterval(gc, 0); // milliseconds; Chromium has gc by a flag
+    try {
+      for (let i = 0; i < count; i++) await storage.write("collected", "file", fileBytes(1000));
+    } finally {
+      clearInterval(timer);
+      await storage.remove("collected");
+    }
+  },
+
   /** Loads a file to its end through the cache: whether its bytes are the expected ones. */
   async load(url, size) {
     const source = await openSource(url, { cache: await openCache(), retryDelay: 1 });

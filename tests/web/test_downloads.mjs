@@ -28,7 +28,7 @@ async function makePage() {
 const SMALL_QUOTA = 24e6; // bytes
 
 /** A browser with {open, models}: a new tab, and the address of the server of files. */
-async function start(t, kind, { prefs = {}, hasSmallQuota = false } = {}) {
+async function start(t, kind, { prefs = {}, flags = [], hasSmallQuota = false } = {}) {
   const folder = await makePage();
   t.after(() => rmSync(folder, { recursive: true }));
   const server = await startServer();
@@ -39,7 +39,7 @@ async function start(t, kind, { prefs = {}, hasSmallQuota = false } = {}) {
   t.after(pages.close);
   const fixed = { "dom.quotaManager.temporaryStorage.fixedLimit": SMALL_QUOTA / 1000 }; // KB
   const browser = await startBrowser(kind,
-    { webgpu: false, prefs: { ...prefs, ...(hasSmallQuota && fixed) } });
+    { webgpu: false, flags, prefs: { ...prefs, ...(hasSmallQuota && fixed) } });
   t.after(browser.close);
   /** Firefox has it by its preference. */
   const limitQuota = async (page) => {
@@ -136,6 +136,15 @@ for (const kind of ["chromium", "firefox"]) {
   test(`${kind}: quota`, { skip }, async (t) =>
     testScenarios(t, await start(t, kind, { hasSmallQuota: true }), "worker", needQuota));
 }
+
+// A write whose handle was collected under way would never end.
+test("chromium: writes amid collections of garbage",
+     { skip: missing("chromium"), timeout: 120_000 }, async (t) => {
+  const { open } = await start(t, "chromium", { flags: ["--js-flags=--expose-gc"] });
+  const page = await open();
+  await page.call("worker", "writeAmidCollections", 1000);
+  await page.close();
+});
 
 test("firefox: a private window", { skip: missing("firefox") }, async (t) => {
   const place = await start(t, "firefox", { prefs: { "browser.privatebrowsing.autostart": true } });

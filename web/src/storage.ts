@@ -133,7 +133,7 @@ export class OpfsStorage implements Storage {
       const directory = await this.#top.getDirectoryHandle(folder, { create: true });
       const handle: FileHandle = await directory.getFileHandle(file, { create: true });
       if (handle.createSyncAccessHandle !== undefined)
-        writeAll(await handle.createSyncAccessHandle(), bytes);
+        writeAll(await openKept(handle), bytes);
       else
         await writeStream(await handle.createWritable(), bytes);
     });
@@ -141,6 +141,21 @@ export class OpfsStorage implements Storage {
 
   async remove(folder: string): Promise<void> {
     await ifFound(this.#top.removeEntry(folder, { recursive: true }));
+  }
+}
+
+const opening = new Set<FileHandle>();
+
+/**
+ * Chromium (156) forgets what it is opening together with the handle, which the garbage collector
+ * takes from a function that only waits: the promise would never settle.
+ */
+async function openKept(handle: FileHandle): Promise<SyncAccessHandle> {
+  opening.add(handle);
+  try {
+    return await handle.createSyncAccessHandle!();
+  } finally {
+    opening.delete(handle);
   }
 }
 
