@@ -42,7 +42,7 @@ static wk_arena_chunk *make_chunk(wk_arena *arena, size_t payload) {
     return chunk;
 }
 
-/* Of room bytes, size are to be used. */
+/* Takes room bytes, the red zone at their end among them; size of them may be used. */
 static void *take(wk_arena *arena, wk_arena_chunk *chunk, size_t room, size_t size) {
     void *const memory = (char *)chunk + chunk->used;
     chunk->used += room;

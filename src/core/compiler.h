@@ -17,7 +17,8 @@
 #endif
 
 /* Memory that nobody may touch for now: the address sanitizer reports who does. WK_RED_ZONE: bytes
- * to leave between neighbours, so that it sees who leaves one for the next. */
+ * to leave forbidden behind each piece, so that a read past its end is seen, also one of a field
+ * far inside of the element that would come next. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define WK_ADDRESS_SANITIZER
@@ -30,7 +31,7 @@ void __asan_poison_memory_region(const volatile void *memory, size_t size);
 void __asan_unpoison_memory_region(const volatile void *memory, size_t size);
 #define wk_forbid(memory, size) __asan_poison_memory_region(memory, size)
 #define wk_permit(memory, size) __asan_unpoison_memory_region(memory, size)
-enum { WK_RED_ZONE = 16 };
+enum { WK_RED_ZONE = 64 };
 #else
 #define wk_forbid(memory, size) ((void)(memory), (void)(size))
 #define wk_permit(memory, size) ((void)(memory), (void)(size))

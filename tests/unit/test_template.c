@@ -280,7 +280,7 @@ static void test_special_tokens(void **state) {
     wk_tokenizer_free(&f->checked.heap, tokenizer);
 }
 
-/* Templates of 1 to 127 tokens, so that some fill the list of tokens to its last place. */
+/* Templates of 1, 4, ... 127 tokens: 64 fill the list of tokens to its last place. */
 static void test_every_length(void **state) {
     fixture *const f = *state;
     char text[256] = "", expected[64] = "";
@@ -294,6 +294,8 @@ static void test_every_length(void **state) {
 /* Corners, as Python and Jinja have them. */
 static void test_corners(void **state) {
     fixture *const f = *state;
+    renders(f, "{{ '\\uD83D\\uDE00' }}", "0", "\U0001F600");
+    fails(f, "{{ '\\uD83D\\nDE00' }}", "0", "bad escape");
     renders(f, "{{ '%.3d|%#06x|%a' % (7, 255, 'é') }}", "0", "007|0x00ff|'\\xe9'");
     renders(f, "{{ '{:<05}|{:=+5}|{:#06x}'.format('ab', 7, 10) }}", "0", "ab000|+   7|0x000a");
     renders(f, "{{ 1 // 0.1 }} {{ 0.0 % -3 }} {{ -7.5 // 2 }}", "0", "9.0 -0.0 -4.0");

@@ -14,6 +14,7 @@ const { LeaseLocks, WebLocks } = await load("lock");
 const { Sha256 } = await load("sha256");
 const { openSource, openSources } = await load("source");
 const { CacheApiStorage, MemoryStorage, OpfsStorage } = await load("storage");
+const { receiveStream } = await load("stream");
 
 let server;
 before(async () => {
@@ -161,4 +162,143 @@ test("a file that is larger than the quota is not begun", async () => {
     });
   });
   assert.deepEqual(await storage.folders(), []);
+});
+
+/* ---- Storage and servers that fail ---- */
+
+/** Storage in memory whose next operation that `isNext` picks, by (operation, file), fails. */
+class FailingStorage extends MemoryStorage {
+  isNext = () => false;
+
+  async #perhaps(...which) {
+    if (!this.isNext(...which)) return;
+    this.isNext = () => false;
+    throw new DOMException("it failed", "NotReadableError");
+  }
+
+  async read(folder, file) {
+    await this.#perhaps("read", file);
+    return super.read(folder, file);
+  }
+
+  async write(folder, file, bytes) {
+    await this.#perhaps("write", file, bytes);
+    return super.write(folder, file, bytes);
+  }
+
+  async remove(folder) {
+    await this.#perhaps("remove");
+    return super.remove(folder);
+  }
+}
+
+/** A cache over such storage, and a file on the server that counts its requests. */
+async function makeFailing(t, id, query = "") {
+  const storage = new FailingStorage();
+  const cache = new ModelCache(storage, new WebLocks(new FakeLockManager()),
+                               { partSize: PART_SIZE });
+  const url = `${server.base}/model.gguf?id=${id}&size=300000&${query}`;
+  t.after(() => cache.delete(url));
+  const requests = async () => (await (await fetch(`${server.base}/log?id=${id}`)).json())
+    .filter(({ method }) => method === "GET").length;
+  return { storage, cache, url, requests };
+}
+
+async function loads(url, options, expected = fileBytes(300000)) {
+  const source = await openSource(url, { retryDelay: 1, ...options });
+  try {
+    const bytes = await source.read(0, expected.length + 1, new AbortController().signal);
+    assert.deepEqual(bytes, expected);
+  } finally {
+    await source.close();
+  }
+}
+
+test("a failure to read under the lock gives the lock back", { timeout: 20000 }, async (t) => {
+  const { storage, cache, url } = await makeFailing(t, "lock");
+  let reads = 0;
+  storage.isNext = (operation) => operation === "read" && ++reads > 2; // two slots before the lock
+  await assert.rejects(openSource(url, { cache }), { name: "NotReadableError" });
+  await loads(url, { cache });
+});
+
+test("a failure to remove an old file gives the lock back", { timeout: 20000 }, async (t) => {
+  const { storage, cache, url } = await makeFailing(t, "remove");
+  await loads(url, { cache });
+  storage.isNext = (operation) => operation === "remove";
+  const sha256 = "0".repeat(64); // another file is wanted now
+  await assert.rejects(openSource(url, { cache, sha256 }), { name: "NotReadableError" });
+  await loads(url, { cache });
+});
+
+test("a manifest that cannot be stored at the end fails the load", { timeout: 20000 },
+     async (t) => {
+  const { storage, cache, url, requests } = await makeFailing(t, "manifest");
+  storage.isNext = (operation, file, bytes) => operation === "write" && file.startsWith("manifest")
+    && JSON.parse(new TextDecoder().decode(bytes.slice(64))).manifest.sha256 !== undefined;
+  await assert.rejects(loads(url, { cache }), { name: "NotReadableError" });
+  assert.equal(await requests(), 1);
+  assert.equal(await cache.get(url), undefined);
+  await loads(url, { cache });
+});
+
+test("a file that came whole, but was not finished, is still compared with the server's",
+     { timeout: 20000 }, async (t) => {
+  for (const [id, query, seed] of [["same", "", 1], ["changed", "change=2", 1001]]) {
+    const { cache, url, requests } = await makeFailing(t, id, query);
+    const stop = new AbortController(), { signal } = stop;
+    const onProgress = ({ done, total }) => done === total && stop.abort();
+    await assert.rejects(loads(url, { cache, signal, onProgress }), { code: "CANCELLED" });
+    const { storedSize, isComplete } = await cache.get(url);
+    assert.deepEqual({ storedSize, isComplete }, { storedSize: 300000, isComplete: false });
+    await loads(url, { cache }, fileBytes(300000, seed));
+    assert.equal(await requests(), seed === 1 ? 1 : 2);
+  }
+});
+
+test("closing a split model ends an opening that a silent server holds up", { timeout: 20000 },
+     async (t) => {
+  const { cache, url } = await makeFailing(t, "first");
+  const size = 1600000, second = `${server.base}/model.gguf?id=second&size=${size}`;
+  let asked = 0;
+  const silent = (address, init) =>
+    (String(address) === second && ++asked > 1 ? new Promise(() => undefined)
+      : fetch(address, init));
+  const sources = await openSources([url, second], { cache, fetch: silent });
+  const read = sources[1].read(0, size, new AbortController().signal);
+  const failed = assert.rejects(read, { code: "CANCELLED" });
+  while (asked < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+  for (const source of sources) await source.close();
+  await failed;
+  assert.equal(await cache.delete(second), false);
+});
+
+test("a reader that stops leaves the opening to the next one", { timeout: 20000 }, async (t) => {
+  const { cache, url } = await makeFailing(t, "stops");
+  const size = 1600000, second = `${server.base}/model.gguf?id=next&size=${size}`;
+  t.after(() => cache.delete(second));
+  const sources = await openSources([url, second], { cache });
+  const stopped = new AbortController();
+  const read = sources[1].read(0, size, stopped.signal);
+  stopped.abort();
+  await assert.rejects(read, { code: "CANCELLED" });
+  const bytes = await sources[1].read(0, size, new AbortController().signal);
+  assert.deepEqual(bytes, fileBytes(size));
+  for (const source of sources) await source.close();
+});
+
+test("a fetch that ignores its signal holds up no file that is there", { timeout: 20000 },
+     async (t) => {
+  const { cache, url } = await makeFailing(t, "deaf");
+  await loads(url, { cache });
+  await loads(url, { cache, fetch: () => new Promise(() => undefined) });
+});
+
+test("a piece of a stream that does not arrive fails the stream", { timeout: 20000 }, async () => {
+  const { port1, port2 } = new MessageChannel();
+  const reader = receiveStream(port1).getReader();
+  const read = reader.read();
+  port2.on("message", () => port1.dispatchEvent(new Event("messageerror")));
+  await assert.rejects(read, { code: "OUT_OF_MEMORY" });
+  port2.close();
 });

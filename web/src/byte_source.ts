@@ -73,6 +73,15 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
+/** A controller that the outer signal aborts, too; its own abort takes it off that signal. */
+export function linkedController(outer: AbortSignal | undefined): AbortController {
+  const own = new AbortController();
+  const stop = (): void => own.abort(outer?.reason);
+  if (outer?.aborted) stop();
+  outer?.addEventListener("abort", stop, { signal: own.signal });
+  return own;
+}
+
 /** What a read that was stopped fails with. */
 export function cancelled(signal: AbortSignal): CancelledError {
   return new CancelledError("reading the model was stopped", { cause: signal.reason });

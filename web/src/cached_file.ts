@@ -5,7 +5,8 @@
  * damaged is fetched again alone.
  */
 import {
-  abortable, type ByteSource, cancelled, joinBytes, ProgressMeter, type ProgressListener,
+  abortable, type ByteSource, cancelled, joinBytes, linkedController, ProgressMeter,
+  type ProgressListener,
 } from "./byte_source.js";
 import { FileChangedError, HttpFile, type HttpOptions, isCertain } from "./download.js";
 import { type Entry, type Manifest, storedSize } from "./entry.js";
@@ -39,7 +40,7 @@ export class CachedFile implements ByteSource {
   readonly #entry: Entry;
   readonly #options: CachedFileOptions;
   readonly #meter: ProgressMeter;
-  readonly #closing = new AbortController();
+  readonly #closing: AbortController;
   readonly #wasComplete: boolean;
   #manifest: Manifest;
   /** Of what this source downloads. */
@@ -61,10 +62,8 @@ export class CachedFile implements ByteSource {
     this.#wasComplete = manifest.sha256 !== undefined;
     this.#options = options;
     this.#meter = new ProgressMeter(options.onProgress);
+    this.#closing = linkedController(options.signal);
     this.#renew();
-    const stop = (): void => this.#closing.abort();
-    if (options.signal?.aborted) stop();
-    options.signal?.addEventListener("abort", stop, { signal: this.#closing.signal });
   }
 
   /** A file that is complete in the cache. */
@@ -114,7 +113,7 @@ export class CachedFile implements ByteSource {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#filling;
+    await Promise.allSettled([this.#filling, ...this.#parts.values()]); // who may have the lock
     this.#parts.clear();
   }
 
@@ -217,10 +216,14 @@ export class CachedFile implements ByteSource {
   async #lock(signal: AbortSignal): Promise<Release> {
     for (;;) {
       const release = await this.#entry.tryLock();
-      if (!this.#isComplete) this.#adopt(await this.#entry.load());
-      if (release !== undefined && !signal.aborted) return release;
-      await release?.();
-      if (signal.aborted) throw cancelled(signal);
+      try {
+        if (!this.#isComplete) this.#adopt(await this.#entry.load());
+        if (signal.aborted) throw cancelled(signal);
+      } catch (error) {
+        await release?.();
+        throw error;
+      }
+      if (release !== undefined) return release;
       const pause = new Promise<void>((resolve) => setTimeout(resolve, LOOK_INTERVAL));
       await abortable(pause, signal);
     }
@@ -270,6 +273,9 @@ export class CachedFile implements ByteSource {
     const { manifest } = partial;
     const known = isCertain(manifest.identity) ? undefined : await partial.lastBytes();
     const http = new HttpFile(this.name, this.#options, manifest.identity);
+    const isWhole = partial.size > 0 && partial.size === manifest.identity.size;
+    if (isWhole && this.#options.sha256 === undefined && !await http.isCurrent(signal))
+      throw new FileChangedError(this.name); // no answer to a request for bytes would tell
     for await (const bytes of http.read(partial.size, signal, known)) {
       manifest.identity = { ...http.identity };
       if (!this.#isConfirmed) await this.#confirm(partial);

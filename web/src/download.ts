@@ -5,7 +5,7 @@
  * bytes that were there already. If-Range is not sent: a page would have to ask each server first
  * whether it may, and the answer's own ETag says as much.
  */
-import { abortable, cancelled, joinBytes } from "./byte_source.js";
+import { abortable, cancelled, joinBytes, linkedController } from "./byte_source.js";
 import { messageOf, WickError } from "./errors.js";
 
 /** How a server tells one version of a file from another: as much as it says, and does not hide. */
@@ -130,19 +130,17 @@ export class HttpFile {
    * reason to give up what is there.
    */
   async isCurrent(signal?: AbortSignal): Promise<boolean> {
-    const own = new AbortController();
-    const stop = (): void => own.abort();
-    signal?.addEventListener("abort", stop, { once: true });
-    const timer = setTimeout(stop, HEAD_TIMEOUT);
+    const own = linkedController(signal);
+    const timer = setTimeout(() => own.abort(), HEAD_TIMEOUT);
     try {
-      const response = await this.#request("HEAD", 0, own.signal);
+      const response = await abortable(this.#request("HEAD", 0, own.signal), own.signal);
       if (response.ok) this.#compare(readAnswer(response, 0).identity);
       return true;
     } catch (error) {
       return !(error instanceof FileChangedError);
     } finally {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", stop);
+      own.abort();
     }
   }
 
@@ -150,9 +148,7 @@ export class HttpFile {
   async *#connection(at: number, known: Uint8Array,
                      outer: AbortSignal): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     outer.throwIfAborted();
-    const own = new AbortController();
-    const stop = (): void => own.abort(outer.reason);
-    outer.addEventListener("abort", stop, { once: true });
+    const own = linkedController(outer);
     try {
       const overlap = isCertain(this.identity) ? new Uint8Array() : known;
       const begin = at - overlap.length;
@@ -166,7 +162,6 @@ export class HttpFile {
         void reader.cancel().catch(() => undefined); // it has failed: that is told already
       }
     } finally {
-      outer.removeEventListener("abort", stop);
       own.abort();
     }
   }

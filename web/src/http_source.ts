@@ -1,5 +1,7 @@
 /** An address as a source, without the cache. */
-import { type ByteSource, ProgressMeter, type ProgressListener } from "./byte_source.js";
+import {
+  type ByteSource, linkedController, ProgressMeter, type ProgressListener,
+} from "./byte_source.js";
 import { HttpFile, type HttpOptions } from "./download.js";
 import { InOrder, outOfOrder } from "./in_order.js";
 
@@ -57,10 +59,7 @@ export class HttpSource implements ByteSource {
   }
 
   #connect(offset: number): InOrder {
-    const connection = this.#connection = new AbortController();
-    const stop = (): void => connection.abort();
-    if (this.#outer?.aborted) stop();
-    this.#outer?.addEventListener("abort", stop, { signal: connection.signal });
+    const connection = this.#connection = linkedController(this.#outer);
     return new InOrder(this.#file.read(offset, connection.signal), offset);
   }
 }

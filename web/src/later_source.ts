@@ -3,7 +3,7 @@
  * browsers open few connections to a host at a time: so its beginning is fetched by a request of
  * its own, and the file is opened when its data are wanted.
  */
-import type { ByteSource } from "./byte_source.js";
+import { abortable, type ByteSource, linkedController } from "./byte_source.js";
 import { FileChangedError } from "./download.js";
 
 /** Bytes of the beginning: far more than the header of such a file has. */
@@ -14,47 +14,47 @@ export class LaterSource implements ByteSource {
   readonly size: number | undefined;
   readonly isSequential = false;
   readonly #beginning: Uint8Array;
-  readonly #open: () => Promise<ByteSource>;
+  readonly #open: (closing: AbortSignal) => Promise<ByteSource>;
+  readonly #closing: AbortController;
   #file: Promise<ByteSource> | undefined;
 
-  /** size: of the file that begins so; open: the file. */
+  /** size: of the file that begins so; open: the file, until it is closed or the signal comes. */
   constructor(name: string, size: number | undefined, beginning: Uint8Array,
-              open: () => Promise<ByteSource>) {
+              signal: AbortSignal | undefined,
+              open: (closing: AbortSignal) => Promise<ByteSource>) {
     this.name = name;
     this.size = size;
     this.#beginning = beginning;
+    this.#closing = linkedController(signal);
     this.#open = open;
   }
 
   async read(offset: number, size: number, signal: AbortSignal): Promise<Uint8Array> {
     if (offset + size <= this.#beginning.length)
       return this.#beginning.subarray(offset, offset + size);
-    this.#file ??= this.#openChecked(signal);
-    let file: ByteSource;
-    try {
-      file = await this.#file;
-    } catch (error) {
-      this.#file = undefined; // a later read tries again
-      throw error;
-    }
-    return file.read(offset, size, signal);
+    this.#file ??= this.#openChecked();
+    return (await abortable(this.#file, signal)).read(offset, size, signal);
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
     await (await this.#file?.catch(() => undefined))?.close();
   }
 
   /** What was read of the beginning must be of the same file. */
-  async #openChecked(signal: AbortSignal): Promise<ByteSource> {
-    const file = await this.#open();
+  async #openChecked(): Promise<ByteSource> {
+    const { signal } = this.#closing;
+    let file: ByteSource | undefined;
     try {
+      file = await this.#open(signal);
       const found = await file.read(0, this.#beginning.length, signal);
       const isSame = found.length === this.#beginning.length
         && found.every((byte, i) => byte === this.#beginning[i]);
       if (!isSame || file.size !== this.size) throw new FileChangedError(this.name);
       return file;
     } catch (error) {
-      await file.close();
+      await file?.close();
+      this.#file = undefined; // a later read tries again
       throw error;
     }
   }

@@ -271,9 +271,11 @@ export class Module {
   #close(id: number): void {
     const open = this.#sources.get(id);
     this.#sources.delete(id);
-    open?.controller.abort();
-    const closing = open?.source.close().catch(() => undefined);
-    if (closing) this.#closing.add(closing.finally(() => this.#closing.delete(closing)));
+    if (open === undefined) return;
+    open.controller.abort();
+    const closing = open.source.close().catch(() => undefined)
+      .finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
   }
 
   /** Waits until the sources that the module has closed are: others may delete their entries. */

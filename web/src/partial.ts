@@ -98,8 +98,8 @@ export class Partial {
     if (expected !== undefined && found !== expected.toLowerCase())
       throw hashError(manifest.name, found, expected);
     if (this.#fill > 0) await this.#storePart();
+    await this.#save(found);
     manifest.sha256 = found;
-    await this.#save();
   }
 
   async #endPart(): Promise<void> {
@@ -118,8 +118,9 @@ export class Partial {
     this.#fill = 0;
   }
 
-  async #save(): Promise<void> {
+  /** sha256: of the file, once it is complete. */
+  async #save(sha256?: string): Promise<void> {
     this.manifest.date = this.#checkpoint = Date.now();
-    await this.#entry.save(this.manifest);
+    await this.#entry.save({ ...this.manifest, sha256 });
   }
 }

@@ -103,7 +103,8 @@ async function openLater(url: string | URL, options: SourceOptions): Promise<Byt
     if (isSequential || beginning.length < BEGINNING) return await openSource(url, options);
     onProgress?.({ phase: "download", done: 0, total: size, bytesPerSecond: 0,
       secondsLeft: undefined });
-    return new LaterSource(name, size, beginning, () => openSource(url, options));
+    return new LaterSource(name, size, beginning, options.signal,
+                           (closing) => openSource(url, { ...options, signal: closing }));
   } finally {
     await first.close();
   }
@@ -176,8 +177,11 @@ async function findComplete(entry: Entry, url: string,
   if (isWanted) return found;
   const release = await entry.tryLock();
   if (release === undefined) return undefined; // somebody replaces it already
-  await entry.clear();
-  await release();
+  try {
+    await entry.clear();
+  } finally {
+    await release();
+  }
   return undefined;
 }
 

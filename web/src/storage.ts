@@ -133,7 +133,7 @@ export class OpfsStorage implements Storage {
       const directory = await this.#top.getDirectoryHandle(folder, { create: true });
       const handle: FileHandle = await directory.getFileHandle(file, { create: true });
       if (handle.createSyncAccessHandle !== undefined)
-        writeAll(await openKept(handle), bytes);
+        writeAll(await openHeld(handle), bytes);
       else
         await writeStream(await handle.createWritable(), bytes);
     });
@@ -144,18 +144,20 @@ export class OpfsStorage implements Storage {
   }
 }
 
-const opening = new Set<FileHandle>();
+/** Of files that are being opened. */
+const heldHandles = new Set<FileHandle>();
 
 /**
- * Chromium (156) forgets what it is opening together with the handle, which the garbage collector
- * takes from a function that only waits: the promise would never settle.
+ * Chromium (156) does not hold the handle while createSyncAccessHandle is under way: where it is
+ * collected meanwhile, the promise never settles. Nor does a function that waits hold what it no
+ * longer uses.
  */
-async function openKept(handle: FileHandle): Promise<SyncAccessHandle> {
-  opening.add(handle);
+async function openHeld(handle: FileHandle): Promise<SyncAccessHandle> {
+  heldHandles.add(handle);
   try {
     return await handle.createSyncAccessHandle!();
   } finally {
-    opening.delete(handle);
+    heldHandles.delete(handle);
   }
 }
 

@@ -41,6 +41,8 @@ export function sendStream(stream: ReadableStream<Uint8Array>): MessagePort {
 export function receiveStream(port: MessagePort): ReadableStream<Uint8Array> {
   let answered: (answer: Answer) => void = () => undefined;
   port.onmessage = ({ data }: MessageEvent<Answer>) => answered(data);
+  port.onmessageerror = () => answered({ kind: "failed", error: toPlain(new WickError(
+    "OUT_OF_MEMORY", "a piece of the stream cannot be passed on; is there memory for it?")) });
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       const answer = await new Promise<Answer>((resolve) => {

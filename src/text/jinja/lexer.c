@@ -244,7 +244,8 @@ static bool decode_escape(wk_str text, size_t *at, char **out) {
         code = read_code(text, *at + 1, n_hex, 16, &n);
         if (n != n_hex) return false;
         *at += 1 + n;
-        if (code >= 0xD800 && code < 0xDC00 && text.size - *at >= 6 && text.text[*at] == '\\') {
+        if (code >= 0xD800 && code < 0xDC00 && text.size - *at >= 6 && text.text[*at] == '\\' &&
+            text.text[*at + 1] == 'u') {
             const uint32_t low = read_code(text, *at + 2, 4, 16, &n);
             if (n == 4 && low >= 0xDC00 && low < 0xE000) {
                 code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
