@@ -166,7 +166,7 @@ test("a file that is larger than the quota is not begun", async () => {
 
 /* ---- Storage and servers that fail ---- */
 
-/** Storage in memory whose next operation that `isNext` picks, by (operation, file), fails. */
+/** Storage in memory whose next operation that `isNext(operation, file, bytes)` picks fails. */
 class FailingStorage extends MemoryStorage {
   isNext = () => false;
 
