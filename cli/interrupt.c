@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/select.h>
 #include <termios.h>
 #include <unistd.h>
@@ -36,15 +37,20 @@ static void meet_closed_pipe(int number) {
     is_pipe_closed = 1;
 }
 
-/* Of a mapped file that was cut, nothing else can be said or done: the bytes are gone. */
+/* Of a mapped file that was cut, nothing else can be said or done: the bytes are gone. The threads
+ * that compute meet it at once: the first speaks and ends the process, the others wait for that.
+ */
 static void meet_lost_page(int number, siginfo_t *info, void *context) {
     static const char sentence[] =
         "wick: a file was cut while it was in use; --no-map reads it into memory first\n";
+    static atomic_flag is_said = ATOMIC_FLAG_INIT;
     (void)context;
     if (info->si_code != BUS_ADRERR) {
-        raise(number); /* SA_RESETHAND: a crash as usual */
+        signal(number, SIG_DFL);
+        raise(number); /* a crash as usual */
         return;
     }
+    while (atomic_flag_test_and_set(&is_said)) pause();
     const ssize_t written = write(STDERR_FILENO, sentence, sizeof sentence - 1);
     (void)written;
     _exit(1);
@@ -52,8 +58,7 @@ static void meet_lost_page(int number, siginfo_t *info, void *context) {
 
 void cli_set_signals(void) {
     struct sigaction pipe = {.sa_handler = meet_closed_pipe};
-    struct sigaction page = {.sa_sigaction = meet_lost_page,
-                             .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND)};
+    struct sigaction page = {.sa_sigaction = meet_lost_page, .sa_flags = SA_SIGINFO};
     sigemptyset(&pipe.sa_mask);
     sigemptyset(&page.sa_mask);
     sigaction(SIGPIPE, &pipe, NULL);

@@ -2,6 +2,7 @@
 
 WICK_BIN is the command, WICK_TEST_DATA the folder of stories260K. Every case reports a TAP line."""
 
+import contextlib
 import json
 import math
 import os
@@ -334,7 +335,33 @@ def test_mapped_file_that_is_cut():
         assert process.stdout.read(8)
         os.truncate(copy, 4096)
         _, said = process.communicate(timeout=TIMEOUT)
-        assert process.returncode == 1 and b"was cut while it was in use" in said, said
+        equal((process.returncode, said.count(b"was cut while it was in use")), (1, 1))
+
+
+def test_threads_that_meet_a_cut_together():
+    """The sentences wait in a full pipe while the other threads meet the cut."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy, pipe = Path(folder, "model.gguf"), Path(folder, "pipe")
+        copy.write_bytes(Path(MODEL).read_bytes())
+        os.mkfifo(pipe)
+        reader, writer, filler = (os.open(pipe, flags) for flags in (
+            os.O_RDONLY | os.O_NONBLOCK, os.O_WRONLY, os.O_WRONLY | os.O_NONBLOCK))
+        processes = [start(ENDLESS[0], copy, *ENDLESS[2:], stderr=writer) for _ in range(10)]
+        os.close(writer)
+        for process in processes:
+            assert process.stdout.read(8)
+        with contextlib.suppress(BlockingIOError):
+            while os.write(filler, b" " * 4096):
+                pass
+        os.close(filler)
+        os.truncate(copy, 4096)
+        time.sleep(1)
+        equal([process.poll() for process in processes], [None] * 10)
+        os.set_blocking(reader, True)
+        with open(reader, "rb") as stream:
+            said = stream.read()
+        equal([process.wait(TIMEOUT) for process in processes], [1] * 10)
+        equal(said.count(b"was cut while it was in use"), 10)
 
 
 def test_lines_to_embed():
