@@ -256,6 +256,23 @@ test("a file that came whole, but was not finished, is still compared with the s
   }
 });
 
+test("what another tab has replaced meanwhile is not removed", { timeout: 20000 }, async (t) => {
+  const { cache, url, requests } = await makeFailing(t, "replaced", "change=2");
+  const changed = fileBytes(300000, 1001);
+  await loads(url, { cache });
+  let nRequests;
+  const late = async (...request) => {
+    const answer = await fetch(...request);
+    if (nRequests === undefined) {
+      await loads(url, { cache }, changed);
+      nRequests = await requests();
+    }
+    return answer;
+  };
+  await loads(url, { cache, fetch: late }, changed);
+  assert.equal(await requests(), nRequests);
+});
+
 test("closing a split model ends an opening that a silent server holds up", { timeout: 20000 },
      async (t) => {
   const { cache, url } = await makeFailing(t, "first");

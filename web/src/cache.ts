@@ -100,17 +100,14 @@ export class ModelCache {
   /** False: there is none. STATE: it is being downloaded just now. */
   async delete(name: string | URL): Promise<boolean> {
     const entry = await this.entry(name);
-    const release = await entry.tryLock();
-    if (release === undefined)
-      throw new WickError("STATE", `${cacheName(name)} is being downloaded just now, perhaps by `
-        + "another tab; stop that first");
-    try {
+    const wasThere = await entry.exclusively(async () => {
       const isThere = await entry.load() !== undefined;
       await entry.clear();
       return isThere;
-    } finally {
-      await release();
-    }
+    });
+    if (wasThere !== undefined) return wasThere;
+    throw new WickError("STATE", `${cacheName(name)} is being downloaded just now, perhaps by `
+      + "another tab; stop that first");
   }
 
   /** Where an address has its files. For sources; others want `get`. */
@@ -132,12 +129,8 @@ export class ModelCache {
 
   /** Removes what no manifest speaks of, unless somebody is about to write one. */
   async #sweep(entry: Entry): Promise<void> {
-    const release = await entry.tryLock();
-    if (release === undefined) return;
-    try {
+    await entry.exclusively(async () => {
       if (await entry.load() === undefined) await entry.clear();
-    } finally {
-      await release();
-    }
+    });
   }
 }

@@ -65,6 +65,17 @@ export class Entry {
     return this.#locks.tryLock(this.folder);
   }
 
+  /** Work that writes and does not wait for its turn. undefined: somebody else writes. */
+  async exclusively<T>(work: () => Promise<T>): Promise<T | undefined> {
+    const release = await this.tryLock();
+    if (release === undefined) return undefined;
+    try {
+      return await work();
+    } finally {
+      await release();
+    }
+  }
+
   /** undefined: nothing there can be used. */
   async load(): Promise<Manifest | undefined> {
     return (await this.#newest())?.manifest;

@@ -175,13 +175,9 @@ async function findComplete(entry: Entry, url: string,
   const isWanted = options.sha256 !== undefined ? options.sha256.toLowerCase() === found.sha256
     : await new HttpFile(url, options, found.identity).isCurrent(options.signal);
   if (isWanted) return found;
-  const release = await entry.tryLock();
-  if (release === undefined) return undefined; // somebody replaces it already
-  try {
-    await entry.clear();
-  } finally {
-    await release();
-  }
+  await entry.exclusively(async () => { // who writes meanwhile replaces it already
+    if ((await entry.load())?.sha256 === found.sha256) await entry.clear();
+  });
   return undefined;
 }
 
