@@ -87,10 +87,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
 
     def send_body(self, resource, body):
-        sent = 0
+        sent, cut, stall = 0, resource.cut_after, resource.stall_after  # a test may change them
+        limits = [limit for limit in (cut, stall) if limit is not None]
         while sent < len(body):
-            limits = [limit for limit in (resource.cut_after, resource.stall_after)
-                      if limit is not None]
             n = min([resource.chunk, len(body) - sent, *(limit - sent for limit in limits)])
             if n == 0:
                 break
@@ -98,7 +97,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b"%x\r\n%s\r\n" % (n, piece) if resource.is_chunked else piece)
             sent += n
             self.server.stop.wait(resource.delay)
-        if sent == resource.stall_after and sent < len(body):
+        if sent == stall and sent < len(body):
             self.wfile.flush()
             self.server.stop.wait(60)
         if sent < len(body):

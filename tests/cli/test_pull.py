@@ -338,12 +338,13 @@ def test_a_server_that_fails_for_a_while():
 
 
 def test_a_server_that_is_gone():
-    with places(m=Resource(CONTENT, cut_after=400000)) as (server, _):
+    with places(m=Resource(CONTENT, stall_after=400000)) as (server, models):
         process = subprocess.Popen([WICK, "pull", "-q", server.url("/m.gguf"), "--retries", "1"],
                                    stderr=subprocess.PIPE)
-        wait_for(lambda: server.requests)
+        wait_for(lambda: [p for p in models.rglob("*.part") if p.stat().st_size == 400000])
         server.shutdown()
         server.server_close()
+        server.stop.set()  # cuts the answer that stalls
         _, said = process.communicate(timeout=TIMEOUT)
         equal(process.returncode, 1)
         assert b"390.6 KiB are kept" in said, said
@@ -351,7 +352,7 @@ def test_a_server_that_is_gone():
 
 def test_a_stall():
     with places(m=Resource(CONTENT, stall_after=400000)) as (server, models):
-        cannot_pull(server, "nothing came for 1 s", "are kept", options=[*ONCE, "--stall", 1])
+        cannot_pull(server, "nothing came for 5 s", "are kept", options=[*ONCE, "--stall", 5])
         equal(stored(models), ["m.gguf.part", "m.gguf.part.note"])
         cannot_pull(server, "nothing came for 1 s", path="/m.gguf",
                     options=[*ONCE, "--stall", 1, "--sha256", DIGEST])

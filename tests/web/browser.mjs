@@ -39,7 +39,8 @@ async function launchFirefox({ webgpu, prefs }) {
     newPage: () => browser.newPage(),
     close: async () => {
       await browser.close();
-      rmSync(home, { recursive: true, force: true });
+      // What is left of it may still write there for a moment.
+      rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     },
   };
 }

@@ -9,7 +9,7 @@
 //     hidden=1           another origin sees neither ETag nor Content-Range
 //     chunked=1          no Content-Length
 //     pause=5            milliseconds between two pieces of 8 KiB
-//     stall=5000         nothing comes behind this byte, once
+//     stalls=5000,9000   nothing comes any more behind these bytes, in one answer each
 //     status=404         no file; busy=2: 503 for the first two requests
 //     kind=html|empty    something else; excess=1: a byte more than promised
 //     redirect=1         by way of another address
@@ -26,7 +26,7 @@ const number = (query, name) => query.has(name) ? Number(query.get(name)) : unde
 class Visitor {
   requests = [];
   cutsDone = new Set();
-  hasStalled = false;
+  stallsDone = new Set();
 }
 
 function contentOf(query, nRequests) {
@@ -61,20 +61,21 @@ function select(query, request, size) {
   return { status: 206, begin, end: Math.min(end, begin + limit) };
 }
 
+const numbers = (query, name) =>
+  (query.get(name) ?? "").split(",").filter((text) => text !== "").map(Number);
+
 async function send(query, visitor, response, bytes, { begin, end }) {
-  const cuts = (query.get("cuts") ?? "").split(",").filter((text) => text !== "").map(Number);
-  const pause = number(query, "pause") ?? 0, stall = number(query, "stall");
-  const cut = cuts.filter((at) => at > begin && at < end && !visitor.cutsDone.has(at))
+  const { cutsDone, stallsDone } = visitor, pause = number(query, "pause") ?? 0;
+  const cut = numbers(query, "cuts").filter((at) => at > begin && at < end && !cutsDone.has(at))
     .sort((a, b) => a - b)[0];
+  const stall = numbers(query, "stalls").find((at) => at >= begin && !stallsDone.has(at));
+  stallsDone.add(stall);
   for (let at = begin; at < end && !response.destroyed;) {
-    if (stall !== undefined && at >= stall && !visitor.hasStalled) {
-      visitor.hasStalled = true;
-      return;
-    }
-    const next = Math.min(at + PIECE, cut ?? end, end);
+    if (at === stall) return;
+    const next = Math.min(at + PIECE, cut ?? end, stall ?? end, end);
     await new Promise((resolve) => response.write(bytes.subarray(at, next), resolve));
     if (next === cut) {
-      visitor.cutsDone.add(cut);
+      cutsDone.add(cut);
       await new Promise((resolve) => setTimeout(resolve, 2)); // let them arrive
       response.destroy();
       return;

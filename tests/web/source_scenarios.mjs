@@ -122,19 +122,30 @@ const WHOLE = [
   ["answers of 30,000 bytes at most", "limit=30000"],
   ["no Content-Length", () => `chunked=1&ranges=no&cuts=${random(3, SIZE - 2)}`],
   ["slow answers", "pause=5"],
-  ["a server that falls silent once", "stall=200000"],
+  ["a server that falls silent once", "stalls=200000"],
   ["a server that is busy at first", "busy=2"],
   ["a redirect", "redirect=1"],
 ];
 
 const queryOf = (query) => (typeof query === "function" ? query() : query);
 
+/** Work whose failure tells the address, and so the random places in it. */
+async function telling(url, work) {
+  try {
+    await work();
+  } catch (error) {
+    throw new Error(`${url}: ${error.message}`, { cause: error });
+  }
+}
+
 const throughCache = WHOLE.map(([what, query]) => ({
   name: `${what}, through the cache`,
   async run(env) {
     const expected = fileBytes(SIZE), one = file(env, queryOf(query));
-    checkBytes(await load(env, one.url), expected);
-    await checkCached(env, one, expected);
+    await telling(one.url, async () => {
+      checkBytes(await load(env, one.url), expected);
+      await checkCached(env, one, expected);
+    });
   },
 }));
 
@@ -143,8 +154,10 @@ const streamed = WHOLE.map(([what, query]) => ({
   needs: "nothing",
   async run(env) {
     const expected = fileBytes(SIZE), { url } = file(env, queryOf(query));
-    checkBytes(await load(env, url, { cache: false, sha256: sha256(env, expected) }), expected);
-    checkBytes(await load(env, url, { cache: "read" }), expected);
+    await telling(url, async () => {
+      checkBytes(await load(env, url, { cache: false, sha256: sha256(env, expected) }), expected);
+      checkBytes(await load(env, url, { cache: "read" }), expected);
+    });
   },
 }));
 
@@ -297,7 +310,7 @@ const others = [
         const signal = aborter.signal;
         setTimeout(() => aborter.abort(), 50);
         await failure(env, "CANCELLED",
-                      () => load(env, file(env, "stall=0").url, { cache, signal }));
+                      () => load(env, file(env, "stalls=0").url, { cache, signal }));
         await failure(env, "CANCELLED", () => load(env, file(env).url, { cache, signal }));
       }
       await checkClean(env);

@@ -100,17 +100,18 @@ test("what a cut-off write leaves of a manifest is not believed", async () => {
 
 test("a lease ends with its time, and two never have it", async () => {
   const storage = new OpfsStorage(new FakeDirectory());
-  const locks = new LeaseLocks(storage, 200);
+  const duration = 1000; // milliseconds
+  const locks = new LeaseLocks(storage, duration);
   const releases = await Promise.all([locks.tryLock("a"), locks.tryLock("a"), locks.tryLock("b")]);
   assert.equal(releases.slice(0, 2).filter((release) => release !== undefined).length, 1);
   assert.notEqual(releases[2], undefined);
-  await new Promise((resolve) => setTimeout(resolve, 400));
+  await new Promise((resolve) => setTimeout(resolve, 2 * duration));
   assert.equal(await locks.tryLock("a"), undefined); // renewed
   for (const release of releases) await release?.();
-  const gone = { owner: "closed tab", until: Date.now() + 100 };
+  const gone = { owner: "closed tab", until: Date.now() + duration };
   await storage.write("locks", "a", new TextEncoder().encode(JSON.stringify(gone)));
   assert.equal(await locks.tryLock("a"), undefined);
-  await new Promise((resolve) => setTimeout(resolve, 150));
+  await new Promise((resolve) => setTimeout(resolve, duration + 50));
   const release = await locks.tryLock("a");
   assert.notEqual(release, undefined);
   await release();

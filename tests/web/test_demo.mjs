@@ -90,9 +90,11 @@ test("Escape stops, and what was written stays", { skip }, async () => {
     await page.locator("#suggestions .chip").first().click();
     await page.locator(".turn.busy .body p").filter({ hasText: /.{60,}/ }).waitFor();
     await page.keyboard.press("Escape");
-    await page.locator(".turn.answer:not(.busy)").waitFor({ timeout: 2000 });
+    await page.locator(".turn.answer:not(.busy)").waitFor();
     assert.match(await textOf(page), /.{60,}/s);
-    assert.match(await page.locator("#figures").textContent(), /context [\d,]+ of 16,384/);
+    const figures = await page.locator("#figures").textContent();
+    const [, used] = /context ([\d,]+) of 16,384/.exec(figures);
+    assert.ok(Number(used.replace(",", "")) < 8000, figures);
   });
 });
 
@@ -123,7 +125,7 @@ test("a link that never answers is given up", { skip }, async () => {
     await page.getByRole("heading", { name: "Looking at silent" }).waitFor();
     assert.ok(await page.locator("#model-button").isHidden());
     await page.getByRole("button", { name: "Cancel" }).click();
-    await page.getByRole("heading", { name: "silent was stopped" }).waitFor({ timeout: 2000 });
+    await page.getByRole("heading", { name: "silent was stopped" }).waitFor();
     await page.getByRole("button", { name: "Choose another", exact: true }).click();
     assert.equal(await focused(page), "main");
     await page.getByRole("button", { name: "Back to the chat" }).click();

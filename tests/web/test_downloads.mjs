@@ -66,11 +66,11 @@ async function testScenarios(t, { open, models, limitQuota }, where, isWanted) {
 let counter = 0;
 const SIZE = 400000;
 
-/** A file of its own that comes in `pause` ms for each 8 KiB; the ranges that were asked for. */
-function slowFile(base, pause) {
+/** A file of its own that comes slowly, and stops at `stalls`; the ranges that were asked for. */
+function slowFile(base, stalls = []) {
   const id = `tabs-${counter++}`;
   return {
-    url: `${base}/model.gguf?id=${id}&size=${SIZE}&pause=${pause}`,
+    url: `${base}/model.gguf?id=${id}&size=${SIZE}&pause=10&stalls=${stalls}`,
     ranges: async () => (await (await fetch(`${base}/log?id=${id}`)).json())
       .filter(({ method }) => method === "GET").map(({ range }) => range ?? "bytes=0-"),
   };
@@ -78,9 +78,10 @@ function slowFile(base, pause) {
 
 /** Closes tabs in the middle of a download, one after the other, until the last one has it all. */
 async function testClosedTabs({ open, models }) {
-  const { url, ranges } = slowFile(models, 40); // closing takes a while
+  const sizes = [50000, 100000, 150000]; // that are read; the last 64 KiB that came are held back
+  const { url, ranges } = slowFile(models, sizes.map((size) => size + 65536));
   const begins = [0];
-  for (const bytes of [50000, 100000, 150000]) {
+  for (const bytes of sizes) {
     const page = await open();
     await page.call("worker", "begin", url, bytes);
     await page.close();
@@ -96,7 +97,7 @@ async function testClosedTabs({ open, models }) {
 }
 
 async function testTwoTabs({ open, models }) {
-  const { url, ranges } = slowFile(models, 10);
+  const { url, ranges } = slowFile(models);
   const [first, second] = [await open(), await open()];
   const loads = [first, second].map((page) => page.call("worker", "load", url, SIZE));
   assert.deepEqual(await Promise.all(loads), [true, true]);
@@ -107,7 +108,7 @@ async function testTwoTabs({ open, models }) {
 
 /** The tab that downloads is closed while another one waits for the same file. */
 async function testTakingOver({ open, models }) {
-  const { url, ranges } = slowFile(models, 10);
+  const { url, ranges } = slowFile(models, [200000]);
   const [first, second] = [await open(), await open()];
   await first.call("worker", "begin", url, 100000);
   const loaded = second.call("worker", "load", url, SIZE);

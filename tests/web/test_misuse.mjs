@@ -31,10 +31,11 @@ for (const worker of [false, true]) {
     await t.test("a session that is saved and generates", async () => {
       const session = await model.session();
       await read(session.generate(prompt), 3); // the next token is on its way
-      const saving = session.save();
-      const closing = session.close();
-      await assert.rejects(saving, { code: "STATE", message: "the session is closed" });
-      await closing;
+      const [saved] = await Promise.allSettled([session.save(), session.close()]);
+      // A worker may have saved before it hears of the closing.
+      if (worker && saved.value) assert.ok(saved.value.length > 0);
+      else assert.throws(() => { throw saved.reason; },
+                         { code: "STATE", message: "the session is closed" });
       await assert.rejects(session.tokens(), { code: "STATE" });
       await session.close();
     });
