@@ -70,6 +70,22 @@ test("a text goes on, and again the same with the same seed", { skip }, async ()
   });
 });
 
+test("what is sent at once in a new chat waits for it", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    await setNumber(page, "Longest answer", 24);
+    await openStories(page);
+    await write(page, "Once upon a time");
+    await page.evaluate(async () => {
+      const prompt = document.getElementById("prompt");
+      document.getElementById("new-chat").click();
+      await new Promise((resolve) => setTimeout(resolve));
+      prompt.value = "The dog";
+      prompt.form.requestSubmit();
+    });
+    await page.locator(".turn.answer:not(.busy)").filter({ hasText: /The dog.{20,}/s }).waitFor();
+  });
+});
+
 test("a prompt that is too long is no part of what follows", { skip }, async () => {
   await withPage(async ({ page }) => {
     await setNumber(page, "Longest answer", 8);

@@ -79,6 +79,17 @@ async function beginChat(): Promise<void> {
 
 // --- The chat ---
 
+async function beginAgain(): Promise<void> {
+  try {
+    await conversation.clear();
+    showEmpty();
+    prompt.focus();
+    await showMemory();
+  } catch (reason) {
+    showFigures(describeProblem(reason).text);
+  }
+}
+
 function showEmpty(): void {
   byId("welcome").hidden = !conversation.isEmpty;
 }
@@ -122,7 +133,8 @@ function showFigures(text: string): void {
 /** Context and memory, when nothing is being written. */
 async function showMemory(): Promise<void> {
   if (!host.opened) return;
-  const { contextUsed, contextLength } = await host.opened.session.stats();
+  const session = await host.opened.session;
+  const { contextUsed, contextLength } = await session.stats();
   const memory = await host.memory();
   const parts = [`context ${formatCount(contextUsed)} of ${formatCount(contextLength)}`];
   if (memory && memory.device > 0) parts.push(`GPU ${formatBytes(memory.device)}`);
@@ -185,11 +197,7 @@ byId("model-button").addEventListener("click", showModels);
 byId("models-back").addEventListener("click", showChat);
 byId("device-button").addEventListener("click", () => void openDevice());
 byId("stop").addEventListener("click", () => void conversation.stop());
-byId("new-chat").addEventListener("click", () => void conversation.clear().then(() => {
-  showEmpty();
-  prompt.focus();
-  return showMemory();
-}));
+byId("new-chat").addEventListener("click", () => void beginAgain());
 byId("composer").addEventListener("submit", (event) => {
   event.preventDefault();
   submit();

@@ -109,12 +109,14 @@ export class Conversation {
     await this.send(turn.prompt);
   }
 
-  #begin(signal: AbortSignal): Generation {
+  async #begin(signal: AbortSignal): Promise<Generation> {
     const settings = this.#settings();
-    const { session, canChat } = this.#host.opened!;
+    const { session: coming, canChat } = this.#host.opened!;
     const options = { ...generateOptions(settings), signal };
-    return canChat ? session.chat(this.#messages(settings), options)
-      : session.generate(this.#textToRead(), options);
+    const session = await coming;
+    if (canChat) return session.chat(this.#messages(settings), options);
+    await session.reset();
+    return session.generate(this.#textToRead(), options);
   }
 
   #messages({ systemPrompt }: Settings): ChatMessage[] {
@@ -137,8 +139,7 @@ export class Conversation {
     announce("The model is answering.");
     let note = "";
     try {
-      if (!this.#host.opened!.canChat) await this.#host.opened!.session.reset();
-      const generation = this.#begin(this.#controller.signal);
+      const generation = await this.#begin(this.#controller.signal);
       for await (const token of generation) {
         pace.count(token);
         this.#show(answer, token.text);

@@ -27,7 +27,8 @@ export interface LoadCallbacks {
 interface Opened {
   choice: Choice;
   model: Model;
-  session: Session;
+  /** While another one comes in its place: the one to come. */
+  session: Promise<Session>;
   /** It has a template for conversations; else it goes on with a text. */
   canChat: boolean;
 }
@@ -77,7 +78,8 @@ export class Host {
       { signal, onProgress, session, ...(sha256 && { sha256 }) });
     try {
       const canChat = await hasTemplate(model);
-      this.#opened = { choice, model, canChat, session: await model.session(session) };
+      const first = await model.session(session);
+      this.#opened = { choice, model, canChat, session: Promise.resolve(first) };
       this.#settings = settings;
     } catch (reason) {
       await model.close();
@@ -89,14 +91,22 @@ export class Host {
   async renewSession(settings: Settings): Promise<void> {
     const opened = this.#opened;
     if (!opened) return;
-    await opened.session.close();
-    try {
-      opened.session = await opened.model.session(contextOptions(settings));
-      this.#settings = settings;
-    } catch (reason) {
-      opened.session = await opened.model.session(contextOptions(this.#settings!));
-      throw reason;
-    }
+    const { model, session: before } = opened;
+    let problem: unknown;
+    const renew = async (): Promise<Session> => {
+      await before.then((session) => session.close(), () => undefined); // may have failed
+      try {
+        const session = await model.session(contextOptions(settings));
+        this.#settings = settings;
+        return session;
+      } catch (reason) {
+        problem = reason;
+        return model.session(contextOptions(this.#settings!));
+      }
+    };
+    opened.session = renew();
+    await opened.session;
+    if (problem !== undefined) throw problem;
   }
 
   /** What the settings ask for that is not open so. */
