@@ -10,6 +10,7 @@
 //     chunked=1          no Content-Length
 //     pause=5            milliseconds between two pieces of 8 KiB
 //     stalls=5000,9000   nothing comes any more behind these bytes, in one answer each
+//     hold=5000          nothing comes behind this byte until /go?id=NAME is asked for
 //     status=404         no file; busy=2: 503 for the first two requests
 //     kind=html|empty    something else; excess=1: a byte more than promised
 //     redirect=1         by way of another address
@@ -27,6 +28,9 @@ class Visitor {
   requests = [];
   cutsDone = new Set();
   stallsDone = new Set();
+  go = new Promise((resolve) => {
+    this.release = resolve;
+  });
 }
 
 function contentOf(query, nRequests) {
@@ -66,13 +70,16 @@ const numbers = (query, name) =>
 
 async function send(query, visitor, response, bytes, { begin, end }) {
   const { cutsDone, stallsDone } = visitor, pause = number(query, "pause") ?? 0;
+  const hold = number(query, "hold");
   const cut = numbers(query, "cuts").filter((at) => at > begin && at < end && !cutsDone.has(at))
     .sort((a, b) => a - b)[0];
   const stall = numbers(query, "stalls").find((at) => at >= begin && !stallsDone.has(at));
   stallsDone.add(stall);
-  for (let at = begin; at < end && !response.destroyed;) {
-    if (at === stall) return;
-    const next = Math.min(at + PIECE, cut ?? end, stall ?? end, end);
+  for (let at = begin; at < end;) {
+    if (at === hold) await visitor.go;
+    if (at === stall || response.destroyed) return;
+    const places = [cut, stall, hold].filter((place) => place > at);
+    const next = Math.min(at + PIECE, ...places, end);
     await new Promise((resolve) => response.write(bytes.subarray(at, next), resolve));
     if (next === cut) {
       cutsDone.add(cut);
@@ -97,6 +104,10 @@ async function answer(request, response, visitors) {
   if (!query.has("hidden"))
     response.setHeader("Access-Control-Expose-Headers", "ETag, Content-Range");
   if (url.pathname === "/log") return void response.end(JSON.stringify(visitor.requests));
+  if (url.pathname === "/go") {
+    visitor.release();
+    return void response.end();
+  }
   if (query.has("redirect")) {
     query.delete("redirect");
     return void response.writeHead(302, { Location: url.pathname + url.search }).end();

@@ -52,7 +52,8 @@ let counter = 0;
 function file({ base }, query = "", size = SIZE) {
   const id = `${Date.now()}-${counter++}`;
   const url = `${base}/model.gguf?id=${id}&size=${size}&${query}`;
-  return { url, log: async () => (await fetch(`${base}/log?id=${id}`)).json() };
+  return { url, log: async () => (await fetch(`${base}/log?id=${id}`)).json(),
+    go: () => fetch(`${base}/go?id=${id}`) };
 }
 
 const options = (env, cache, more = {}) =>
@@ -193,8 +194,9 @@ const resumed = [
 ].map(([what, query, isExact]) => ({
   name: `a download that was closed in the middle of a part goes on ${what}`,
   async run(env) {
-    const expected = fileBytes(SIZE), one = file(env, `pause=20&${query}`);
+    const expected = fileBytes(SIZE), one = file(env, `hold=230000&${query}`);
     await loadBegin(env, one.url, 150000);
+    await one.go();
     const entry = await (await env.openCache()).get(one.url);
     check(!entry.isComplete && entry.storedSize >= 150000, JSON.stringify(entry));
     await failure(env, "NOT_FOUND", () => load(env, { cached: one.url }));
@@ -210,8 +212,9 @@ const changed = ["", "hidden=1", "etag=no", "etag=no&modified=no", "ranges=no"].
   {
     name: `a file that changed since the last time (${query}) is begun anew`,
     async run(env) {
-      const one = file(env, `pause=2&change=2&${query}`);
+      const one = file(env, `hold=230000&change=2&${query}`);
       await loadBegin(env, one.url, 150000);
+      await one.go();
       const expected = fileBytes(SIZE, 1001);
       checkBytes(await load(env, one.url), expected);
       await checkCached(env, one, expected);
@@ -273,12 +276,13 @@ const others = [
   {
     name: "bytes can be read while the others come, the last ones when all is checked",
     async run(env) {
-      const one = file(env, "pause=20");
+      const one = file(env, "hold=100000");
       const cache = await env.openCache();
       const source = await env.wick.openSource(one.url, options(env, cache));
       check(source.size === SIZE, `size ${source.size}`);
       checkBytes(await source.read(0, 1000, never()), fileBytes(SIZE).subarray(0, 1000));
       check(!(await cache.has(one.url)), "complete already");
+      await one.go();
       checkBytes(await source.read(SIZE - 10, 100, never()), fileBytes(SIZE).subarray(SIZE - 10));
       check(await cache.has(one.url), "not complete");
       checkBytes(await source.read(PART_SIZE - 5, 2 * PART_SIZE, never()),
@@ -291,12 +295,13 @@ const others = [
     name: "a read is stopped by its signal, and the source can still be read",
     async run(env) {
       for (const cache of [await env.openCache(), false]) {
-        const { url } = file(env, "pause=5");
+        const { url, go } = file(env, "hold=100000");
         const source = await env.wick.openSource(url, options(env, cache));
         const aborter = new AbortController();
         setTimeout(() => aborter.abort(), 20);
         await failure(env, "CANCELLED", () => source.read(0, 300000, aborter.signal));
         await failure(env, "CANCELLED", () => source.read(0, 10, aborter.signal));
+        await go();
         checkBytes(await readAll(source), fileBytes(SIZE));
         await source.close();
       }
@@ -343,12 +348,13 @@ const others = [
   {
     name: "the second of two takes over when the first is closed",
     async run(env) {
-      const expected = fileBytes(SIZE), one = file(env, "pause=3");
+      const expected = fileBytes(SIZE), one = file(env, "hold=250000");
       const first = await env.wick.openSource(one.url, options(env, await env.openCache()));
       const second = load(env, one.url);
       await first.read(0, 150000, never());
       await failure(env, "STATE", async () => (await env.openCache()).delete(one.url));
       await first.close();
+      await one.go();
       checkBytes(await second, expected);
       await checkCached(env, one, expected);
     },
