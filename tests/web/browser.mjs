@@ -30,6 +30,7 @@ async function launchFirefox({ webgpu, prefs }) {
     browser: "firefox",
     executablePath: PROGRAMS.firefox,
     timeout: 120_000, // milliseconds, on machines that have much else to do
+    protocolTimeout: 0, // CTest has one for all
     extraPrefsFirefox: {
       "dom.webgpu.enabled": webgpu, "gfx.webgpu.ignore-blocklist": webgpu, ...prefs,
     },

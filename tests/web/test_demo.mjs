@@ -108,7 +108,7 @@ test("Escape stops, and what was written stays", { skip }, async () => {
     await page.keyboard.press("Escape");
     await page.locator(".turn.answer:not(.busy)").waitFor();
     assert.match(await textOf(page), /.{60,}/s);
-    const figures = await page.locator("#figures").textContent();
+    const figures = await page.locator("#figures", { hasText: "context" }).textContent();
     const [, used] = /context ([\d,]+) of 16,384/.exec(figures);
     assert.ok(Number(used.replace(",", "")) < 8000, figures);
   });
@@ -122,6 +122,26 @@ test("a file that is no model is refused with what to do", { skip }, async () =>
     assert.match(await page.locator("#loading-text").textContent(), /GGUF/);
     await page.getByRole("button", { name: "Choose another" }).click();
     await page.getByRole("button", { name: "Tiny stories" }).waitFor();
+  });
+});
+
+test("a percent sign in a link is one, and text that is dropped goes where it was dropped",
+     { skip }, async () => {
+  await withPage(async ({ page, server }) => {
+    const dropped = (kind) => page.evaluate((isFile) => {
+      const dataTransfer = new DataTransfer();
+      if (isFile) dataTransfer.items.add(new File([], "none.txt"));
+      else dataTransfer.setData("text/plain", "text");
+      const drop = new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer });
+      return !document.getElementById("link").dispatchEvent(drop);
+    }, kind === "file");
+    assert.equal(await dropped("text"), false);
+    await page.route("**/*zz.gguf", (route) => route.fulfill({ body: "no model" }));
+    await openLink(page, `${server.base}100%zz.gguf`);
+    await page.getByRole("heading", { name: "100%zz could not be opened" }).waitFor();
+    await page.getByRole("button", { name: "Choose another" }).click();
+    assert.equal(await dropped("file"), true);
+    await page.getByRole("heading", { name: "none.txt could not be opened" }).waitFor();
   });
 });
 

@@ -31,7 +31,8 @@ function show(next: View): void {
   byId("new-chat").hidden = next !== "chat";
   byId("hero").hidden = host.opened !== undefined;
   byId("models-short-title").hidden = !byId("hero").hidden;
-  if (next === "models") void Promise.all([picker.show(), kept.show()]);
+  if (next === "models") void Promise.all([picker.show(), kept.show()])
+    .catch((reason: unknown) => announce(describeProblem(reason).text));
 }
 
 // --- Models ---
@@ -43,7 +44,8 @@ async function choose(choice: Choice): Promise<void> {
 }
 
 async function load(choice: Choice): Promise<boolean> {
-  view = "loading"; // nothing else is chosen while an answer ends
+  view = "loading"; // nothing else is chosen, or set, while an answer ends
+  byId<HTMLButtonElement>("settings-button").disabled = true;
   await conversation.stop();
   show("loading");
   const isOpen = await openModel(choice, host, settings.settings);
@@ -58,7 +60,7 @@ function showModels(): void {
 }
 
 async function beginChat(): Promise<void> {
-  await conversation.clear();
+  await conversation.forget();
   const { choice, model, canChat } = host.opened!;
   byId("model-name").textContent = choice.name;
   document.title = `${choice.name} · Wick`;
@@ -82,11 +84,12 @@ async function beginChat(): Promise<void> {
 async function beginAgain(): Promise<void> {
   try {
     await conversation.clear();
-    showEmpty();
-    prompt.focus();
     await showMemory();
   } catch (reason) {
     showFigures(describeProblem(reason).text);
+  } finally {
+    showEmpty();
+    prompt.focus();
   }
 }
 
@@ -133,13 +136,17 @@ function showFigures(text: string): void {
 /** Context and memory, when nothing is being written. */
 async function showMemory(): Promise<void> {
   if (!host.opened) return;
-  const session = await host.opened.session;
-  const { contextUsed, contextLength } = await session.stats();
-  const memory = await host.memory();
-  const parts = [`context ${formatCount(contextUsed)} of ${formatCount(contextLength)}`];
-  if (memory && memory.device > 0) parts.push(`GPU ${formatBytes(memory.device)}`);
-  if (memory) parts.push(`memory ${formatBytes(memory.module)}`);
-  showFigures(parts.join(" · "));
+  try {
+    const session = await host.opened.session;
+    const { contextUsed, contextLength } = await session.stats();
+    const memory = await host.memory();
+    const parts = [`context ${formatCount(contextUsed)} of ${formatCount(contextLength)}`];
+    if (memory && memory.device > 0) parts.push(`GPU ${formatBytes(memory.device)}`);
+    if (memory) parts.push(`memory ${formatBytes(memory.module)}`);
+    showFigures(parts.join(" · "));
+  } catch (reason) {
+    showFigures(describeProblem(reason).text);
+  }
 }
 
 // --- Device and settings ---
@@ -156,7 +163,8 @@ async function showDevice(): Promise<void> {
 }
 
 async function openDevice(): Promise<void> {
-  const facts = host.capabilities ? deviceFacts(host.capabilities) : [];
+  if (!host.capabilities) return;
+  const facts = deviceFacts(host.capabilities);
   const memory = await host.memory();
   if (memory && memory.device > 0) facts.push(["Memory of the GPU", formatBytes(memory.device)]);
   if (memory) facts.push(["Memory of the engine", formatBytes(memory.module)]);
@@ -166,6 +174,7 @@ async function openDevice(): Promise<void> {
 
 /** What cannot change under an open model opens it again. */
 async function applySettings(changed: Settings): Promise<void> {
+  if (view === "loading") return;
   const { engine, context } = host.changes(changed);
   const opened = host.opened;
   try {

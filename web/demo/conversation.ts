@@ -93,11 +93,16 @@ export class Conversation {
     await this.#running;
   }
 
-  /** Forgets everything. */
-  async clear(): Promise<void> {
+  /** Nothing has been said yet, in a session that is new. */
+  async forget(): Promise<void> {
     await this.stop();
     this.#turns = [];
     this.#log.replaceChildren();
+  }
+
+  /** Forgets everything. */
+  async clear(): Promise<void> {
+    await this.forget();
     await this.#host.renewSession(this.#settings());
   }
 

@@ -7,7 +7,7 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   return found as T;
 }
 
-type Attributes = Record<string, string | boolean | (() => void)>;
+type Attributes = Record<string, string | boolean | ((event: Event) => void)>;
 
 /** A new element; `onclick` is a function, true an attribute without a value, false none. */
 export function make<K extends keyof HTMLElementTagNameMap>(

@@ -1,4 +1,5 @@
 /** What a browser has for Wick: WebGPU, WebAssembly, the page's rights, storage. */
+import { estimateStorage } from "./storage.js";
 
 /** Facts with a title; a value of true or false is shown as yes or no. */
 export interface FactGroup {
@@ -87,7 +88,7 @@ const describeWasm = (): FactGroup => ({
 });
 
 async function describePage(): Promise<FactGroup> {
-  const { quota, usage } = await navigator.storage?.estimate?.() ?? {};
+  const { quota, usage } = await estimateStorage();
   const megabytes = (bytes: number | undefined) =>
     (bytes === undefined ? "not told" : `${Math.round(bytes / 1e6).toLocaleString("en")} MB`);
   return {

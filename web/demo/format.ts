@@ -32,11 +32,19 @@ export function formatRate(value: number): string {
 
 export const formatCount = (n: number): string => n.toLocaleString("en");
 
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // a percent sign of its own
+  }
+}
+
 /** The file's name in an address, without its ending. */
 export function nameOfUrl(url: string): string {
   const path = new URL(url, location.href).pathname;
-  const last = decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
-  return last.replace(/\.gguf$/i, "") || url;
+  const last = path.slice(path.lastIndexOf("/") + 1);
+  return decoded(last).replace(/\.gguf$/i, "") || url;
 }
 
 /** An address at its beginning stays as it is. */

@@ -97,7 +97,7 @@ export class Host {
       await before.then((session) => session.close(), () => undefined); // may have failed
       try {
         const session = await model.session(contextOptions(settings));
-        this.#settings = settings;
+        this.#settings = { ...this.#settings!, contextLength: settings.contextLength };
         return session;
       } catch (reason) {
         problem = reason;
@@ -117,9 +117,10 @@ export class Host {
 
   /** Bytes in use; on a CPU all of it is the module's own. */
   async memory(): Promise<{ device: number; module: number } | undefined> {
-    if (!this.#wick) return undefined;
-    const { bufferBytes, poolBytes, heapBytes } = await this.#wick.stats();
-    const isGpu = this.#wick.capabilities().device.backend === "webgpu";
+    const wick = this.#wick;
+    if (!wick) return undefined;
+    const { bufferBytes, poolBytes, heapBytes } = await wick.stats();
+    const isGpu = wick.capabilities().device.backend === "webgpu";
     return { device: isGpu ? Math.max(bufferBytes, poolBytes) : 0, module: heapBytes };
   }
 

@@ -46,26 +46,37 @@ export class KeptModels {
   #row(entry: CacheEntry): HTMLElement {
     const choice = choiceOf(entry);
     const open = () => this.#onChoice(choice);
-    return make("li", {},
+    const row = make("li", {},
       make("div", { class: "kept-text" }, make("span", { class: "kept-name" }, choice.name),
         make("span", { class: "figures muted" }, describe(entry))),
       make("button", { type: "button", class: "button", onclick: open,
         "aria-label": `${entry.isComplete ? "Open" : "Resume"} ${choice.name}` },
       entry.isComplete ? "Open" : "Resume"),
       make("button", { type: "button", class: "tool", title: "Delete",
-        "aria-label": `Delete ${choice.name}`, onclick: () => void this.#remove(entry, choice) },
-      makeIcon("trash")));
+        "aria-label": `Delete ${choice.name}`, onclick: (event) => {
+          const isFirst = (event as MouseEvent).detail < 2; // a double click is for one row
+          if (isFirst) void this.#remove(entry, choice, row);
+        } }, makeIcon("trash")));
+    return row;
   }
 
-  async #remove({ name }: CacheEntry, choice: Choice): Promise<void> {
+  async #remove({ name }: CacheEntry, choice: Choice, row: HTMLElement): Promise<void> {
+    const list = byId("kept-list"), place = [...list.children].indexOf(row);
+    const enable = (isEnabled: boolean) => {
+      for (const button of row.querySelectorAll("button")) button.disabled = !isEnabled;
+    };
+    enable(false);
     try {
       await (await opened).delete(name);
       announce(`${choice.name} was deleted.`);
+      await this.show();
     } catch (reason) {
-      announce(describeProblem(reason).text);
+      const { text } = describeProblem(reason);
+      announce(text);
+      row.querySelector(".figures")!.textContent = text;
+      enable(true);
     }
-    await this.show();
-    const next = document.querySelector<HTMLElement>("#kept-list button");
-    (next ?? byId("choose-file")).focus();
+    const next = list.children[place] ?? list.lastElementChild;
+    (next?.querySelector<HTMLElement>(".tool") ?? byId("choose-file")).focus();
   }
 }

@@ -1,4 +1,5 @@
 /** From a choice to an open model: what it needs, whether to go on, how far it is. */
+import { WickError } from "libwick";
 import type { Preflight, Progress } from "libwick";
 import { announce, byId, fillFacts, make } from "./dom.js";
 import { formatBytes, formatCount, formatRate, formatSeconds } from "./format.js";
@@ -6,6 +7,7 @@ import type { Choice, Host } from "./host.js";
 import { isBegun } from "./kept.js";
 import { describeProblem, isCancelled } from "./problems.js";
 import type { Settings } from "./settings.js";
+import { estimateStorage } from "./storage.js";
 
 /** Less than this is downloaded without a question. */
 const SMALL_BYTES = 16e6;
@@ -104,6 +106,8 @@ export async function openModel(choice: Choice, host: Host, settings: Settings):
       announce(`${choice.name} is ready.`);
       return true;
     } catch (reason) {
+      if (reason instanceof WickError && reason.code === "INTERNAL") // another try has another one
+        await host.closeEngine().catch(() => undefined);
       if (!await askAfter(reason, choice)) return false;
     }
   }
@@ -147,7 +151,7 @@ function describeShortage(p: Preflight): string {
 }
 
 async function freeStorage(): Promise<number | undefined> {
-  const { quota, usage } = await navigator.storage?.estimate?.() ?? {};
+  const { quota, usage } = await estimateStorage();
   return quota === undefined ? undefined : quota - (usage ?? 0);
 }
 

@@ -10,6 +10,9 @@ type Listed = Choice & Required<Pick<Choice, "detail" | "url">>;
 
 const baseName = (name: string): string => name.replace(/\.gguf$/i, "");
 
+const hasFiles = ({ dataTransfer }: DragEvent): boolean =>
+  dataTransfer?.types.includes("Files") ?? false;
+
 /** Files of one model, in the order of their names. */
 function choiceOfFiles(files: Iterable<File>): Choice | undefined {
   const sorted = [...files].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -44,14 +47,16 @@ export class Picker {
       if (!relatedTarget) this.#veil.hidden = true;
     });
     addEventListener("drop", (event) => {
+      if (!hasFiles(event)) return;
       event.preventDefault();
       this.#veil.hidden = true;
+      if (document.querySelector("dialog[open]")) return;
       this.#chooseFiles(event.dataTransfer?.files ?? []);
     });
   }
 
   #onDrag(event: DragEvent): void {
-    if (!event.dataTransfer?.types.includes("Files")) return;
+    if (!hasFiles(event)) return;
     event.preventDefault();
     this.#veil.hidden = false;
   }
