@@ -84,13 +84,13 @@ async function beginChat(): Promise<void> {
 async function beginAgain(): Promise<void> {
   try {
     await conversation.clear();
-    await showMemory();
   } catch (reason) {
-    showFigures(describeProblem(reason).text);
+    return showFigures(describeProblem(reason).text);
   } finally {
     showEmpty();
     prompt.focus();
   }
+  await showMemory();
 }
 
 function showEmpty(): void {
