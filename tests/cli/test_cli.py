@@ -54,6 +54,13 @@ def equal(got, expected):
     assert got == expected, f"{got!r}\n# expected {expected!r}"
 
 
+def without_free_memory(text):
+    """What a command says, without the memory that was free at that moment."""
+    text, n = re.subn(rb"[\d.]+ \w+(?= available|: all \d+ layers)", b"?", text)
+    assert n > 0, text
+    return text
+
+
 def greedy(*more, n=len(GREEDY["tokens"])):
     return ["run", MODEL, "-p", GREEDY["prompt"], "-n", n, "--temp", 0, *more]
 
@@ -786,7 +793,8 @@ def test_info_of_hostile_metadata():
 
 def test_devices():
     assert b"cpu" in succeeds("devices")
-    equal(succeeds("--list-backends"), succeeds("devices"))
+    equal(without_free_memory(succeeds("--list-backends")),
+          without_free_memory(succeeds("devices")))
     cpu = [d for d in strict_json(succeeds("devices", "--json")) if d["backend"] == "cpu"][0]
     assert cpu["is_available"] and cpu["n_threads"] >= 1 and cpu["memory_total"] > 0, cpu
 
