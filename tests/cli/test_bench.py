@@ -1,6 +1,6 @@
 """`wick bench` and bench/vs_llama_cpp: what they print, not how fast anything is.
 
-A script stands for llama-bench. The environment is that of test_cli.py."""
+A script stands for llama-bench. The environment is that of command.py."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from test_cli import MODEL, ROOT, TIMEOUT, WICK, equal, fails, main, strict_json, succeeds
+from command import MODEL, ROOT, TIMEOUT, WICK, equal, fails, main, strict_json, succeeds
 
 SHORT = ["-p", 8, "-n", 4, "-r", 2]
 

@@ -1,68 +1,18 @@
-"""The wick command as a user sees it: outputs, exit codes, messages. Needs nothing but Python.
+"""The wick command as a user sees it: outputs, exit codes, messages. The environment is that of
+command.py."""
 
-WICK_BIN is the command, WICK_TEST_DATA the folder of stories260K. Every case reports a TAP line."""
-
-import contextlib
 import json
 import math
 import os
 import re
-import resource
-import signal
 import struct
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-WICK = os.environ.get("WICK_BIN", str(ROOT / "build/wick"))
-DATA = Path(os.environ.get("WICK_TEST_DATA", ROOT / "tests/data"))
-MODEL = str(DATA / "stories260K.gguf")
-GREEDY = json.loads((DATA / "stories260K.greedy.json").read_text())
-CONTINUATION = GREEDY["text"][len(GREEDY["prompt"]):]
-TIMEOUT = 60  # seconds
-
-
-def wick(*arguments, stdin=b"", stdout=subprocess.PIPE):
-    if isinstance(stdin, str):
-        stdin = stdin.encode()
-    return subprocess.run([WICK, *map(str, arguments)], input=stdin, stdout=stdout,
-                          stderr=subprocess.PIPE, timeout=TIMEOUT)
-
-
-def succeeds(*arguments, **options):
-    done = wick(*arguments, **options)
-    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr.decode(errors='replace')}"
-    return done.stdout
-
-
-def fails(code, *words, arguments, **options):
-    """Exit code, one `wick: ` sentence that holds words, nothing on standard output."""
-    done = wick(*arguments, **options)
-    said = done.stderr.decode(errors="replace")
-    assert done.returncode == code, f"exit {done.returncode}: {said}"
-    assert said.startswith("wick: "), said
-    assert len(said.splitlines()) == (2 if code == 2 else 1), said
-    assert not done.stdout, done.stdout[:200]
-    for word in words:
-        assert word in said, f"{word!r} is not in {said!r}"
-
-
-def equal(got, expected):
-    assert got == expected, f"{got!r}\n# expected {expected!r}"
-
-
-def without_free_memory(text):
-    """What a command says, without the memory that was free at that moment."""
-    text, n = re.subn(rb"[\d.]+ \w+(?= available|: all \d+ layers)", b"?", text)
-    assert n > 0, text
-    return text
-
-
-def greedy(*more, n=len(GREEDY["tokens"])):
-    return ["run", MODEL, "-p", GREEDY["prompt"], "-n", n, "--temp", 0, *more]
+from command import (CONTINUATION, DATA, GREEDY, MODEL, TIMEOUT, WICK, equal, fails, greedy, main,
+                     strict_json, succeeds, wick, without_free_memory)
 
 
 def ids_of(output):
@@ -284,99 +234,6 @@ def test_sessions():
         assert done.returncode == 1 and b"no/c" in done.stderr, done.stderr
 
 
-def test_closed_pipe():
-    process = subprocess.Popen([WICK, "run", MODEL, "-p", "Once", "-n", "0", "--ignore-end",
-                                "--context", "20000"], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout.read(8)
-    process.stdout.close()
-    said = process.stderr.read()
-    process.stderr.close()
-    equal((process.wait(TIMEOUT), len(said.splitlines())), (0, 1))
-    assert b"warning: the model was made for 512 tokens" in said, said
-
-
-def test_closed_pipe_leaves_files():
-    """What a command prints is not all that it does."""
-    with tempfile.TemporaryDirectory() as folder:
-        whole, out = Path(folder, "whole.gguf"), Path(folder, "out.gguf")
-        succeeds("quantize", MODEL, whole, "Q8_0")
-        for end in ("-v 2>/dev/null", "-v 2>&1"):
-            command = f'"$0" quantize "$1" "$2" Q8_0 --force {end} | true; exit ${{PIPESTATUS[0]}}'
-            done = subprocess.run(["bash", "-c", command, WICK, MODEL, out], check=False)
-            equal((done.returncode, out.read_bytes()), (0, whole.read_bytes()))
-            out.unlink()
-        command = '"$0" compare "$1" "$2" | head -1; exit ${PIPESTATUS[0]}'
-        done = subprocess.run(["bash", "-c", command, WICK, MODEL, whole],
-                              stdout=subprocess.PIPE, check=False)
-        equal((done.returncode, os.listdir(folder)), (1, ["whole.gguf"]))
-
-
-def test_limit_of_file_sizes():
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-
-    with tempfile.TemporaryDirectory() as folder:
-        cases, out = Path(folder, "cases.json"), Path(folder, "out.json")
-        cases.write_text('[{"name": "a", "template": "x"}]')
-        out.write_text("kept")
-        for arguments in (["--help"], ["info", MODEL], ["template", "--language", cases]):
-            with open(Path(folder, "text"), "wb") as text:
-                done = subprocess.run([WICK, *arguments], stdout=text, stderr=subprocess.PIPE,
-                                      preexec_fn=limit, check=False)
-            equal(done.returncode, 1)
-        done = subprocess.run([WICK, "template", "--language", cases, "--out", out],
-                              stderr=subprocess.PIPE, preexec_fn=limit, check=False)
-        assert done.returncode == 1 and b"too large" in done.stderr, done
-        equal((out.read_text(), len(os.listdir(folder))), ("kept", 3))
-        fails(2, "is what is to be read",
-              arguments=["template", "--language", cases, "--out", cases])
-        succeeds("template", "--language", cases, "--out", out)
-        equal(json.loads(out.read_text())[0]["text"], "x")
-
-
-def test_mapped_file_that_is_cut():
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, "model.gguf")
-        copy.write_bytes(Path(MODEL).read_bytes())
-        process = start(ENDLESS[0], copy, *ENDLESS[2:])
-        assert process.stdout.read(8)
-        os.truncate(copy, 4096)
-        _, said = process.communicate(timeout=TIMEOUT)
-        equal((process.returncode, said.count(b"was cut while it was in use")), (1, 1))
-
-
-def test_threads_that_meet_a_cut_together():
-    """The sentences wait in a full pipe while the other threads meet the cut."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy, pipe = Path(folder, "model.gguf"), Path(folder, "pipe")
-        copy.write_bytes(Path(MODEL).read_bytes())
-        os.mkfifo(pipe)
-        reader, writer, filler = (os.open(pipe, flags) for flags in (
-            os.O_RDONLY | os.O_NONBLOCK, os.O_WRONLY, os.O_WRONLY | os.O_NONBLOCK))
-        processes = [start(ENDLESS[0], copy, *ENDLESS[2:], stderr=writer) for _ in range(10)]
-        os.close(writer)
-        try:
-            for process in processes:
-                assert process.stdout.read(8)
-            with contextlib.suppress(BlockingIOError):
-                while os.write(filler, b" " * 4096):
-                    pass
-            os.close(filler)
-            os.truncate(copy, 4096)
-            time.sleep(1)
-            equal([process.poll() for process in processes], [None] * 10)
-            os.set_blocking(reader, True)
-            with open(reader, "rb") as stream:
-                said = stream.read()
-            equal([process.wait(TIMEOUT) for process in processes], [1] * 10)
-            equal(said.count(b"was cut while it was in use"), 10)
-        finally:
-            for process in processes:
-                process.kill()
-                process.communicate()
-
-
 def test_lines_to_embed():
     lines = [json.loads(line) for line in
              succeeds("embed", MODEL, "-f", "-", stdin="a\n\nb\r\n").splitlines()]
@@ -392,97 +249,6 @@ def test_results_that_are_not_finite():
         fails(1, "not all finite",
               arguments=["logits", damaged, "--tokens", "1 2", "--out", f"{folder}/x.npy"])
         equal(os.listdir(folder), ["model.gguf"])
-
-
-ENDLESS = ["run", MODEL, "-p", "Once", "-n", "0", "--ignore-end", "--context", "200000", "--isa",
-           "ref"]
-
-
-def start(*arguments, stderr=subprocess.PIPE, **options):
-    return subprocess.Popen([WICK, *map(str, arguments)], stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=stderr, **options)
-
-
-def test_streams_that_are_closed():
-    """The first files opened would take their numbers, and get what is printed."""
-    with tempfile.TemporaryDirectory() as folder:
-        out, whole = f"{folder}/out.gguf", f"{folder}/whole.gguf"
-        succeeds("quantize", MODEL, whole, "Q8_0")
-        for closed in ("0<&- 2>&-", "0<&- 1>&-", "0<&- 1>&- 2>&-"):
-            command = f'exec "$0" quantize -v "$1" "$2" Q8_0 --force {closed}'
-            done = subprocess.run(["sh", "-c", command, WICK, MODEL, out], capture_output=True,
-                                  check=False)
-            equal(done.returncode, 1 if "1>" in closed else 0)
-            equal(Path(out).read_bytes(), Path(whole).read_bytes())
-
-
-def test_signals():
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        process = start(*ENDLESS)
-        assert process.stdout.read(8)
-        process.send_signal(number)
-        _, said = process.communicate(timeout=TIMEOUT)
-        equal(process.returncode, 128 + number)
-        assert b"tokens/s" in said and b"Ctrl-C" not in said, said
-
-
-def test_signals_leave_no_file():
-    with tempfile.TemporaryDirectory() as folder:
-        process = start("logits", MODEL, "--tokens", "1 " * 20000, "--isa", "ref", "-o",
-                        f"{folder}/x.npy")
-        while not os.listdir(folder) and process.poll() is None:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=TIMEOUT)
-        equal((process.returncode, os.listdir(folder)), (128 + signal.SIGTERM, []))
-
-
-def test_ignored_signals_stay_ignored():
-    process = start(*greedy("--math", "exact"),
-                    preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
-    text = process.stdout.read(8)
-    process.send_signal(signal.SIGHUP)
-    text += process.stdout.read()
-    process.communicate(timeout=TIMEOUT)
-    equal((process.returncode, text.decode()), (0, CONTINUATION))
-
-
-def test_interrupt_at_a_terminal():
-    master, slave = os.openpty()
-    process = start(*ENDLESS, stderr=slave)
-    os.close(slave)
-    assert process.stdout.read(8)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=TIMEOUT)
-    equal(process.returncode, 130)
-    said = b""
-    with contextlib.suppress(OSError):  # the end, when all was read: nobody has the other side
-        while True:
-            said += os.read(master, 4096)
-    os.close(master)
-    assert b"stopping; press Ctrl-C again to quit at once" in said, said
-
-
-def test_interrupt_while_reading_the_prompt():
-    process = subprocess.Popen([WICK, "run", MODEL], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    equal(process.wait(TIMEOUT), -signal.SIGINT)
-    process.communicate()
-
-
-def test_full_disk():
-    if not Path("/dev/full").exists():
-        return "there is no /dev/full"
-    for arguments in (greedy(n=5), ["info", MODEL], ["devices"], ["help", "run"],
-                      ["tokenize", MODEL, "Once"]):
-        with open("/dev/full", "wb") as full:
-            done = wick(*arguments, stdout=full)
-        equal(done.returncode, 1)
-        told = b"No space left" in done.stderr or b"some of it was lost" in done.stderr
-        assert told, done.stderr
-    return None
 
 
 # ---- wrong use ----
@@ -584,17 +350,6 @@ def test_damaged_weights():
         fails(1, "no finite number", "damaged", arguments=["run", file.name, "-p", "x", "-n", 5])
 
 
-def test_file_that_is_cut_while_in_use():
-    with tempfile.NamedTemporaryFile() as file:
-        Path(file.name).write_bytes(Path(MODEL).read_bytes())
-        process = start("run", file.name, "-p", "Once", "-n", "300", "--ignore-end", "--no-map")
-        assert process.stdout.read(8)
-        os.truncate(file.name, 0)
-        _, said = process.communicate(timeout=TIMEOUT)
-        equal(process.returncode, 0)
-        assert b"generation 300 tokens" in said, said
-
-
 def test_vocabulary_alone():
     with tempfile.NamedTemporaryFile() as file:
         Path(file.name).write_bytes(gguf([
@@ -603,76 +358,6 @@ def test_vocabulary_alone():
         ]))
         for command in (["run", "-p", "x"], ["logits", "--tokens", "1", "--out", "/nonexistent/x"]):
             fails(1, file.name, "no weights", "wick tokenize", arguments=[*command, file.name])
-
-
-# ---- logits ----
-
-def read_npy(path):
-    data = Path(path).read_bytes()
-    equal(data[:8], b"\x93NUMPY\x01\x00")
-    size = struct.unpack_from("<H", data, 8)[0]
-    head = data[10:10 + size].decode()
-    equal((10 + size) % 64, 0)
-    shape = re.search(r"'shape': \((\d+), (\d+)\)", head)
-    assert "'descr': '<f4', 'fortran_order': False" in head, head
-    rows, columns = int(shape.group(1)), int(shape.group(2))
-    values = struct.unpack(f"<{rows * columns}f", data[10 + size:])
-    return [values[i * columns:(i + 1) * columns] for i in range(rows)]
-
-
-def test_logits():
-    ids = GREEDY["prompt_tokens"] + GREEDY["tokens"]
-    text = " ".join(map(str, ids))
-    with tempfile.TemporaryDirectory() as folder:
-        out = f"{folder}/x.npy"
-        equal(succeeds("logits", MODEL, "--tokens", text, "--out", out), b"")
-        rows = read_npy(out)
-        equal((len(rows), len(rows[0])), (len(ids), 512))
-        likeliest = [max(range(512), key=row.__getitem__) for row in rows]
-        begin = len(GREEDY["prompt_tokens"])
-        equal(likeliest[begin - 1:-1], GREEDY["tokens"])
-        whole = Path(out).read_bytes()
-        succeeds("logits", MODEL, "--tokens", text.replace(" ", ",\n"), "-o", out, "--chunk", 1)
-        equal(Path(out).read_bytes(), whole)
-        equal(os.listdir(folder), ["x.npy"])
-
-
-def test_logits_that_cannot_be_written():
-    base = ["logits", MODEL, "--tokens", "1 403", "--out"]
-    with tempfile.TemporaryDirectory() as folder:
-        fails(1, "--out", arguments=[*base, f"{folder}/no/x.npy"])
-        fails(1, "directory", arguments=[*base, folder])
-        os.chmod(folder, 0o500)
-        if os.geteuid() != 0:
-            fails(1, "--out", arguments=[*base, f"{folder}/x.npy"])
-        os.chmod(folder, 0o700)
-        equal(os.listdir(folder), [])
-    if Path("/dev/full").exists():
-        fails(1, "No space left", arguments=[*base, "/dev/full"])
-
-
-def test_bad_token_ids():
-    for ids, word in (("1 512", "512"), ("1 x", "'x'"), ("-1", "'-1'"), ("1.5", "'1.5'"), ("", ""),
-                      ("4294967295", "4294967295"), ("99999999999999999999", "9999")):
-        fails(1, word, arguments=["logits", MODEL, "--tokens", ids, "--out", "/nonexistent/x"])
-        fails(1, word, arguments=["run", MODEL, "--tokens", ids])
-
-
-def test_context_that_the_model_was_not_made_for():
-    warning = b"warning: the model was made for 512 tokens; in a context of 513"
-    assert warning in wick(*greedy("--context", 513, n=5)).stderr
-    assert b"warning" not in wick(*greedy("--context", 512, n=5)).stderr
-    with tempfile.TemporaryDirectory() as folder:
-        done = wick("logits", MODEL, "--tokens", "1 " * 513, "-o", f"{folder}/x.npy")
-        assert done.returncode == 0 and warning in done.stderr, done.stderr
-
-
-def test_prompt_file_that_cannot_be_read():
-    with tempfile.TemporaryDirectory() as folder:
-        fails(1, f"cannot read '{folder}'", "check the path",
-              arguments=["run", MODEL, "--file", folder])
-        fails(1, f"cannot open '{folder}/x'", "check the path",
-              arguments=["run", MODEL, "--file", f"{folder}/x"])
 
 
 # ---- tokenize ----
@@ -722,12 +407,6 @@ def test_round_trip():
 
 
 # ---- info ----
-
-def strict_json(text):
-    def refuse(name):
-        raise ValueError(f"{name} is not JSON")
-    return json.loads(text.decode("utf-8"), parse_constant=refuse)
-
 
 def test_info_json():
     info = strict_json(succeeds("info", MODEL, "--json"))
@@ -859,26 +538,6 @@ def test_help():
         equal(sorted(found), sorted(options.split()))
         assert re.search(rf"^  {command} ", overview.decode(), re.M), command
         assert max(map(len, text.decode().splitlines())) <= 100
-
-
-def main(names):
-    tests = [(n[5:], f) for n, f in names.items() if n.startswith("test_") and callable(f)]
-    wanted = sys.argv[1:]
-    n_passed = n_failed = 0
-    for number, (name, test) in enumerate(tests, 1):
-        if wanted and name not in wanted:
-            continue
-        try:
-            skipped = test()
-        except Exception as e:  # a case that breaks is a case that failed
-            n_failed += 1
-            why = f"{type(e).__name__}: {e}".replace("\n", "\n# ")
-            print(f"not ok {number} - {name}\n# {why}")
-            continue
-        n_passed += not skipped
-        print(f"ok {number} - {name}" + (f" # SKIP {skipped}" if skipped else ""), flush=True)
-    print(f"{n_passed} passed, {n_failed} failed")
-    return 1 if n_failed or not n_passed else 0
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from command import equal, fails, main, succeeds
 from hf_folder import (FIXTURES, SHARED, UNWRITTEN, Gguf, change, checkpoint_of, take_apart,
                        write_safetensors)
-from test_cli import equal, fails, main, succeeds
 
 
 def is_near(a, b):

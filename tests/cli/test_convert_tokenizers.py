@@ -7,8 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from command import DATA, equal, fails, main, succeeds
 from hf_folder import BERT_FIXTURE, BPE_FIXTURE, FIXTURES, SHARED, Gguf, change, take_apart
-from test_cli import DATA, equal, fails, main, succeeds
 
 
 def test_vocabularies():

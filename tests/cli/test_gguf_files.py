@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from test_cli import MODEL, WICK, equal, fails, main, succeeds, without_free_memory
+from command import MODEL, WICK, equal, fails, main, succeeds, without_free_memory
 
 SHARED = os.environ.get("WICK_SHARED_DATA")
 PROMPT = ["-p", "Once upon a time", "-n", 20, "--temp", 0, "-q"]

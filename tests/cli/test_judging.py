@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from test_cli import MODEL, TIMEOUT, WICK, equal, fails, main, succeeds, wick
+from command import MODEL, TIMEOUT, WICK, equal, fails, main, succeeds, wick
 
 REAL = os.environ.get("WICK_REAL_MODEL", "")
 SHARED = os.environ.get("WICK_SHARED_DATA", "")

@@ -1,6 +1,6 @@
 """wick pull, models and rm against a server on this machine that cuts, lies and stalls.
 
-Needs a command that was built with libcurl. The environment is that of test_cli.py."""
+Needs a command that was built with libcurl. The environment is that of command.py."""
 
 import contextlib
 import gzip
@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from command import MODEL, TIMEOUT, WICK, equal, fails, main, succeeds, wick
 from model_server import Resource, Server
-from test_cli import MODEL, TIMEOUT, WICK, equal, fails, main, succeeds, wick
 
 CONTENT = Path(MODEL).read_bytes()
 DIGEST = hashlib.sha256(CONTENT).hexdigest()

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from test_cli import MODEL, WICK, equal, fails, main, succeeds, wick
+from command import MODEL, WICK, equal, fails, main, succeeds, wick
 
 REAL = os.environ.get("WICK_REAL_MODEL", "")
 

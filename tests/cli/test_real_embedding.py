@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from test_cli import equal, main, succeeds
+from command import equal, main, succeeds
 
 SHARED = os.environ.get("WICK_SHARED_DATA")
 FOLDER = Path(os.environ.get("WICK_MODELS", "models")) / "all-MiniLM-L6-v2"
