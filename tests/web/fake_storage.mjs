@@ -1,5 +1,6 @@
 // What a browser has and Node lacks, as much of it as the cache uses: the origin's private file
-// system, the Cache API, Web Locks; a fetch that hides headers from other origins.
+// system, the Cache API, Web Locks; a fetch that hides headers from other origins. All of these may
+// answer late.
 
 const missing = () => new DOMException("not found", "NotFoundError");
 
@@ -153,6 +154,31 @@ export class FakeLockManager {
   }
 }
 
+/** Waits of random lengths, milliseconds: another kind of length for each operation. */
+function randomWaits() {
+  const { random } = Math;
+  const kinds = [() => 0, () => 3 * random(), () => (random() < 0.1 ? 40 * random() : 0)];
+  const kindOf = new Map();
+  return async (operation) => {
+    if (!kindOf.has(operation))
+      kindOf.set(operation, kinds[Math.floor(kinds.length * random())]);
+    const length = kindOf.get(operation)();
+    if (length > 0) await new Promise((resolve) => setTimeout(resolve, length));
+  };
+}
+
+/** Functions of an object that begin and answer late. */
+export function makeLate(object, names) {
+  const wait = randomWaits();
+  const late = (name) => async (...given) => {
+    await wait(`${name} begins`);
+    const result = await object[name](...given);
+    await wait(`${name} ends`);
+    return result;
+  };
+  return Object.fromEntries(names.map((name) => [name, late(name)]));
+}
+
 const SAFE = ["cache-control", "content-language", "content-length", "content-type", "expires",
   "last-modified", "pragma"];
 
@@ -163,5 +189,6 @@ export async function crossOriginFetch(url, options) {
     .split(/,\s*/);
   const seen = [...response.headers]
     .filter(([name]) => SAFE.includes(name) || exposed.includes(name));
-  return new Response(response.body, { status: response.status, headers: seen });
+  const answer = new Response(response.body, { status: response.status, headers: seen });
+  return Object.assign(answer, { response }); // Node ends the body of one that nothing holds
 }

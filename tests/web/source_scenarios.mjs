@@ -90,6 +90,12 @@ async function checkClean(env) {
   check(entries.length === 0, `left behind: ${JSON.stringify(entries)}`);
 }
 
+/** The server's change is what an error tells, not what followed from it. */
+function checkChanged({ wick }, url, error) {
+  check(error instanceof wick.WickError && error.code === "IO"
+    && error.message.startsWith(`${url} was changed on the server`), String(error));
+}
+
 /** Reads to `bytes` or more, then closes as a tab that is closed does. */
 async function loadBegin(env, url, bytes, more) {
   const source = await env.wick.openSource(url, options(env, await env.openCache(), more));
@@ -225,16 +231,30 @@ const changed = ["", "hidden=1", "etag=no", "etag=no&modified=no", "ranges=no"].
     async run(env) {
       const one = file(env, `change=2&cuts=200000&${query}`);
       const expected = fileBytes(SIZE, 1001);
-      const source = await env.wick.openSource(one.url, options(env, await env.openCache()));
-      let begin; // where it was read before the change, the whole is refused; else begun anew
+      const found = await load(env, one.url).catch((error) => error);
+      if (found instanceof Uint8Array) checkBytes(found, expected); // begun anew before any read
+      else checkChanged(env, one.url, found);
+      checkBytes(await load(env, one.url), expected);
+      await checkCached(env, one, expected);
+    },
+  },
+  {
+    name: `nor for a tab that follows another one's download (${query})`,
+    async run(env) {
+      const one = file(env, `hold=230000&cuts=240000&change=2&${query}`);
+      const open = async () =>
+        env.wick.openSource(one.url, options(env, await env.openCache()));
+      const [first, second] = [await open(), await open()];
       try {
-        begin = await source.read(0, 1000, never());
-        const isNew = begin.every((byte, i) => byte === expected[i]);
-        if (isNew) checkBytes(await readAll(source), expected);
-        else await failure(env, "IO", () => readAll(source));
+        await first.read(0, 150000, never());
+        checkBytes(await second.read(0, 1000, never()), fileBytes(SIZE).subarray(0, 1000));
+        await one.go();
+        checkChanged(env, one.url, await failure(env, "IO", () => readAll(first)));
+        await failure(env, "IO", () => readAll(second));
       } finally {
-        await source.close();
+        await Promise.all([first.close(), second.close()]);
       }
+      const expected = fileBytes(SIZE, 1001);
       checkBytes(await load(env, one.url), expected);
       await checkCached(env, one, expected);
     },

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test, { after, before, describe, it } from "node:test";
 import { load } from "./built.mjs";
-import { Disk, FakeCache, FakeDirectory, FakeLockManager, crossOriginFetch }
+import { Disk, FakeCache, FakeDirectory, FakeLockManager, crossOriginFetch, makeLate }
   from "./fake_storage.mjs";
 import { fileBytes } from "./file_bytes.mjs";
 import { startServer } from "./server.mjs";
@@ -28,6 +28,11 @@ const kinds = {
   "page": (disk) => new OpfsStorage(new FakeDirectory(disk, false)),
   "cache-api": (disk) => new CacheApiStorage(new FakeCache(disk)),
   "memory": () => new MemoryStorage(),
+  "late": (disk) => {
+    const storage = kinds.worker(disk);
+    return { kind: storage.kind,
+      ...makeLate(storage, ["folders", "read", "write", "remove"]) };
+  },
 };
 
 async function makeEnvironment(kind) {
@@ -36,7 +41,9 @@ async function makeEnvironment(kind) {
   const isLeased = kind === "page" || kind === "memory";
   const openCache = async () => new ModelCache(storage,
     isLeased ? new LeaseLocks(storage, LEASE) : new WebLocks(manager), { partSize: PART_SIZE });
-  return { base: server.base, openCache, fetch: crossOriginFetch, disk, storage,
+  const fetch = kind === "late" ? makeLate({ fetch: crossOriginFetch }, ["fetch"]).fetch
+    : crossOriginFetch;
+  return { base: server.base, openCache, fetch, disk, storage,
     damage: (index) => damagePart(storage, index),
     exhaust: async (bytes) => {
       disk.left = bytes;
@@ -274,6 +281,55 @@ test("what another tab has replaced meanwhile is not removed", { timeout: 20000 
   assert.equal(await requests(), nRequests);
 });
 
+test("a read that meets the end of its download tells why that ended", { timeout: 20000 },
+     async (t) => {
+  const { storage, cache, url, requests } =
+    await makeFailing(t, "meets", "change=2&hold=190000&cuts=200000");
+  const source = await openSource(url, { cache, retryDelay: 1 });
+  let tell;
+  const removed = new Promise((resolve) => {
+    tell = resolve;
+  });
+  const { read, remove } = MemoryStorage.prototype;
+  storage.read = async (folder, file) => {
+    if (file === "part.0") await removed;
+    return read.call(storage, folder, file);
+  };
+  storage.remove = async (folder) => {
+    await remove.call(storage, folder);
+    tell();
+  };
+  const begin = source.read(0, 1000, new AbortController().signal);
+  await fetch(url.replace("model.gguf", "go"));
+  await assert.rejects(begin, ({ code, message }) => code === "IO"
+    && message.startsWith(`${url} was changed on the server`));
+  await source.close();
+  assert.equal(await requests(), 2);
+});
+
+test("a file that another tab deletes or replaces under a reader", { timeout: 20000 }, async () => {
+  const { storage, openCache } = await makeEnvironment("worker");
+  const cache = await openCache(), { signal } = new AbortController();
+  const old = fileBytes(300000), changed = fileBytes(300000, 1001);
+  const hash = (bytes) => new Sha256().add(bytes).digest();
+
+  const deleted = `${server.base}/model.gguf?id=deleted&size=300000`;
+  await loads(deleted, { cache });
+  let source = await openSource(deleted, { cache });
+  assert.equal(await cache.delete(deleted), true);
+  assert.deepEqual(await source.read(0, 300001, signal), old); // from the server
+  await source.close();
+  assert.deepEqual(await storage.folders(), []);
+
+  const replaced = `${server.base}/model.gguf?id=replaced-under&size=300000&change=2`;
+  await loads(replaced, { cache });
+  source = await openSource(replaced, { cache, sha256: hash(old) });
+  await loads(replaced, { cache, sha256: hash(changed) }, changed);
+  await assert.rejects(source.read(0, 300001, signal), { code: "IO", message: /was changed/ });
+  await source.close();
+  assert.equal((await cache.get(replaced)).sha256, hash(changed));
+});
+
 test("closing a split model ends an opening that a silent server holds up", { timeout: 20000 },
      async (t) => {
   const { cache, url } = await makeFailing(t, "first");
@@ -310,6 +366,17 @@ test("a fetch that ignores its signal holds up no file that is there", { timeout
   const { cache, url } = await makeFailing(t, "deaf");
   await loads(url, { cache });
   await loads(url, { cache, fetch: () => new Promise(() => undefined) });
+});
+
+test("an answer that ends before its first byte is no empty file", { timeout: 20000 }, async () => {
+  const url = `${server.base}/model.gguf?id=first-byte&size=300000`;
+  let asked = 0;
+  const early = async (...request) => {
+    const answer = await fetch(...request), { status, headers } = answer;
+    return ++asked > 1 ? answer : new Response(new Blob().stream(), { status, headers });
+  };
+  await loads(url, { cache: false, fetch: early });
+  assert.equal(asked, 2);
 });
 
 test("a piece of a stream that does not arrive fails the stream", { timeout: 20000 }, async () => {

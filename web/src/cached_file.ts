@@ -80,10 +80,7 @@ export class CachedFile implements ByteSource {
       file.#failure = error;
     }).finally(() => file.#tell());
     // What fails at once (no such file, a page for people) fails here; what is there says its size.
-    while (!file.#isConfirmed && !file.#isComplete) {
-      if (file.#failure !== undefined) throw file.#failure;
-      await file.#changed;
-    }
+    while (!file.#isConfirmed && !file.#isComplete) await file.#change();
     return file;
   }
 
@@ -93,10 +90,7 @@ export class CachedFile implements ByteSource {
 
   async read(offset: number, size: number, signal: AbortSignal): Promise<Uint8Array> {
     if (signal.aborted) throw cancelled(signal);
-    while (!this.#canRead(offset, size)) {
-      if (this.#failure !== undefined) throw this.#failure;
-      await abortable(this.#changed, signal);
-    }
+    while (!this.#canRead(offset, size)) await this.#change(signal);
     this.#isRead = true;
     const end = this.#isComplete ? Math.min(offset + size, this.size ?? 0) : offset + size;
     const { partSize } = this.#manifest;
@@ -163,10 +157,10 @@ export class CachedFile implements ByteSource {
     return await sha256(bytes) === this.#manifest.parts[index] ? bytes : undefined;
   }
 
-  /** Fetches one part again. The one who fills the entry has its lock already. */
+  /** Fetches one part again, when the file is complete: a download that fails removes its parts. */
   async #repair(index: number): Promise<Uint8Array> {
     const signal = this.#closing.signal;
-    if (this.#partial !== undefined) return this.#fetchPart(index, signal);
+    while (!this.#isComplete) await this.#change(signal);
     const release = await this.#lock(signal);
     try {
       return await this.#checkedPart(index) ?? await this.#fetchPart(index, signal);
@@ -190,13 +184,18 @@ export class CachedFile implements ByteSource {
       }
       if (await sha256(part) !== parts[index]) throw new FileChangedError(this.name);
     } catch (error) {
-      if (error instanceof FileChangedError) await this.#entry.clear();
+      if (error instanceof FileChangedError && await this.#isKept()) await this.#entry.clear();
       if (!(error instanceof WickError)) throw error;
-      throw new WickError(error.code, `part ${index + 1} of ${this.name} is damaged in the cache `
-        + `and was fetched again, but ${error.message}`, { cause: error });
+      throw new WickError(error.code, `part ${index + 1} of ${this.name} is damaged or gone in the `
+        + `cache and was fetched again, but ${error.message}`, { cause: error });
     }
-    await this.#entry.writePart(index, part);
+    if (await this.#isKept()) await this.#entry.writePart(index, part);
     return part;
+  }
+
+  /** Whether the entry is still this file: others may have removed or replaced it. */
+  async #isKept(): Promise<boolean> {
+    return (await this.#entry.load())?.sha256 === this.#manifest.sha256;
   }
 
   /* ---- Filling ---- */
@@ -232,16 +231,23 @@ export class CachedFile implements ByteSource {
   /** What another writer has stored by now. */
   #adopt(manifest: Manifest | undefined): void {
     if (manifest === undefined) return;
-    const isLonger = this.#manifest.parts.every((hash, i) => manifest.parts[i] === hash);
-    if (!isLonger && this.#isRead) throw new FileChangedError(this.name);
     const expected = this.#options.sha256?.toLowerCase();
     if (manifest.sha256 !== undefined && expected !== undefined && manifest.sha256 !== expected)
       return; // of another version: it will be replaced
     delete manifest.tail; // its writer may be at it
-    this.#manifest = manifest;
+    this.#replaceManifest(manifest);
     this.#isConfirmed = manifest.parts.length > 0;
     this.#meter.update("download", storedSize(manifest), this.size);
     this.#tell();
+  }
+
+  /** By one that goes on with what has been read: bytes of two versions never mix. */
+  #replaceManifest(manifest: Manifest): void {
+    const goesOn = this.#manifest.parts.every((hash, i) => manifest.parts[i] === hash);
+    if (this.#isRead && !goesOn)
+      throw new WickError("IO", `the download of ${this.name} was begun anew while it was being `
+        + "read; load it again");
+    this.#manifest = manifest;
   }
 
   /** Begins anew where the server has another file now, and nobody has read the one before. */
@@ -265,7 +271,7 @@ export class CachedFile implements ByteSource {
     if (!canResume) await this.#entry.clear();
     this.#partial = canResume ? await Partial.resume(this.#entry, found)
       : await Partial.begin(this.#entry, this.name, this.#manifest.partSize);
-    this.#manifest = this.#partial.manifest;
+    this.#replaceManifest(this.#partial.manifest);
     return this.#partial;
   }
 
@@ -307,6 +313,12 @@ export class CachedFile implements ByteSource {
     } catch {
       await this.#entry.clear(); // no room for what has come since the last part
     }
+  }
+
+  /** Waits for the next news of a download. Fails as the download has. */
+  #change(signal?: AbortSignal): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    return signal === undefined ? this.#changed : abortable(this.#changed, signal);
   }
 
   #renew(): void {

@@ -257,9 +257,9 @@ export class HttpFile {
       const fresh = Math.min(value.length, position - at);
       if (fresh > 0) yield value.subarray(value.length - fresh);
     }
+    if (position < (answer.end ?? 0)) throw new ConnectionError("the connection ended early");
     if (position === 0) throw this.#empty();
     if (answer.end === undefined) this.identity.size = position;
-    else if (position < answer.end) throw new ConnectionError("the connection ended early");
   }
 
   /** A page that asks to log in, or tells of an error with status 200, ends here. */
