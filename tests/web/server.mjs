@@ -31,6 +31,14 @@ class Visitor {
   go = new Promise((resolve) => {
     this.release = resolve;
   });
+
+  /** Milliseconds for bytes to arrive before a cut: more where the same ones are wanted again. */
+  get patience() {
+    const { range } = this.requests.at(-1);
+    const other = this.requests.findLastIndex((one) => one.range !== range);
+    const repeats = this.requests.length - other - 2;
+    return Math.min(2 * 4 ** repeats, 1000);
+  }
 }
 
 function contentOf(query, nRequests) {
@@ -83,7 +91,7 @@ async function send(query, visitor, response, bytes, { begin, end }) {
     await new Promise((resolve) => response.write(bytes.subarray(at, next), resolve));
     if (next === cut) {
       cutsDone.add(cut);
-      await new Promise((resolve) => setTimeout(resolve, 2)); // let them arrive
+      await new Promise((resolve) => setTimeout(resolve, visitor.patience));
       response.destroy();
       return;
     }
