@@ -330,6 +330,64 @@ test("a file that another tab deletes or replaces under a reader", { timeout: 20
   assert.equal((await cache.get(replaced)).sha256, hash(changed));
 });
 
+test("what comes behind a stored beginning is compared where the ETag is hidden by now",
+     { timeout: 20000 }, async (t) => {
+  const { cache, url } = await makeFailing(t, "hides", "change=2&hold=190000");
+  const source = await openSource(url, { cache });
+  await source.read(0, 100000, new AbortController().signal);
+  await source.close();
+  await fetch(url.replace("model.gguf", "go"));
+  const hiding = async (...request) => {
+    const response = await fetch(...request), headers = new Headers(response.headers);
+    for (const name of ["ETag", "Last-Modified"]) headers.delete(name);
+    return Object.assign(new Response(response.body, { status: response.status, headers }),
+                         { response });
+  };
+  await loads(url, { cache, fetch: hiding }, fileBytes(300000, 1001));
+});
+
+test("two tabs that find a file outdated both load the new one", { timeout: 20000 }, async (t) => {
+  const { storage, cache, url, requests } = await makeFailing(t, "outdated", "change=2");
+  await loads(url, { cache });
+  storage.remove = async (folder) => {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await MemoryStorage.prototype.remove.call(storage, folder);
+  };
+  const changed = fileBytes(300000, 1001);
+  await Promise.all([1, 2].map(() => loads(url, { cache }, changed)));
+  assert.equal(await requests(), 2);
+});
+
+test("closing waits for a part that is fetched again and no longer needed", { timeout: 20000 },
+     async () => {
+  const { storage, openCache, damage } = await makeEnvironment("page");
+  const cache = await openCache(), { signal } = new AbortController();
+  const url = `${server.base}/model.gguf?id=closes&size=400000`;
+  await loads(url, { cache }, fileBytes(400000));
+  await damage(1);
+  let tell;
+  const asked = new Promise((resolve) => {
+    tell = resolve;
+  });
+  const silent = (address, init) => {
+    if (init.method === "HEAD") return fetch(address, init);
+    tell();
+    return new Promise(() => undefined);
+  };
+  const source = await openSource(url, { cache, fetch: silent });
+  await source.read(0, 1000, signal); // and part 1 is read ahead
+  await asked;
+  const { write } = OpfsStorage.prototype; // giving the lock back takes its time, too
+  storage.write = async (...given) => {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return write.apply(storage, given);
+  };
+  await source.read(4 * PART_SIZE, 1000, signal);
+  await source.close();
+  assert.equal(await cache.delete(url), true);
+  assert.deepEqual((await storage.folders()).filter((folder) => folder !== "locks"), []);
+});
+
 test("closing a split model ends an opening that a silent server holds up", { timeout: 20000 },
      async (t) => {
   const { cache, url } = await makeFailing(t, "first");

@@ -8,7 +8,7 @@ import {
   abortable, type ByteSource, cancelled, joinBytes, linkedController, ProgressMeter,
   type ProgressListener,
 } from "./byte_source.js";
-import { FileChangedError, HttpFile, type HttpOptions, isCertain } from "./download.js";
+import { FileChangedError, HttpFile, type HttpOptions } from "./download.js";
 import { type Entry, type Manifest, storedSize } from "./entry.js";
 import { WickError } from "./errors.js";
 import type { Release } from "./lock.js";
@@ -19,6 +19,8 @@ import { estimateStorage, quotaError } from "./storage.js";
 export interface CachedFileOptions extends HttpOptions {
   /** Of the file, in hex. */
   sha256?: string;
+  /** What is complete in the cache, and not wanted any more. */
+  outdated?: Manifest;
   onProgress?: ProgressListener;
   /** Ends all, as close does. */
   signal?: AbortSignal;
@@ -47,6 +49,8 @@ export class CachedFile implements ByteSource {
   #partial: Partial | undefined;
   /** Parts in use: the one that is read, and the next. */
   readonly #parts = new Map<number, Promise<Uint8Array>>();
+  /** Parts that come, in use or not. */
+  readonly #reads = new Set<Promise<Uint8Array>>();
   /** The server still has the file whose beginning is there. */
   #isConfirmed = false;
   #isRead = false;
@@ -107,7 +111,7 @@ export class CachedFile implements ByteSource {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await Promise.allSettled([this.#filling, ...this.#parts.values()]); // who may have the lock
+    await Promise.allSettled([this.#filling, ...this.#reads]); // who may have the lock
     this.#parts.clear();
   }
 
@@ -137,8 +141,10 @@ export class CachedFile implements ByteSource {
     const found = this.#parts.get(index);
     if (found !== undefined) return found;
     const part = this.#readPart(index);
-    part.catch(() => this.#parts.delete(index)); // a later read tries again
     this.#parts.set(index, part);
+    this.#reads.add(part);
+    void part.catch(() => this.#parts.delete(index)) // a later read tries again
+      .finally(() => this.#reads.delete(part));
     return part;
   }
 
@@ -157,7 +163,7 @@ export class CachedFile implements ByteSource {
     return await sha256(bytes) === this.#manifest.parts[index] ? bytes : undefined;
   }
 
-  /** Fetches one part again, when the file is complete: a download that fails removes its parts. */
+  /** Fetches one part again, once the file is complete: until then it may be begun anew. */
   async #repair(index: number): Promise<Uint8Array> {
     const signal = this.#closing.signal;
     while (!this.#isComplete) await this.#change(signal);
@@ -230,15 +236,19 @@ export class CachedFile implements ByteSource {
 
   /** What another writer has stored by now. */
   #adopt(manifest: Manifest | undefined): void {
-    if (manifest === undefined) return;
-    const expected = this.#options.sha256?.toLowerCase();
-    if (manifest.sha256 !== undefined && expected !== undefined && manifest.sha256 !== expected)
-      return; // of another version: it will be replaced
+    if (manifest === undefined || !this.#isWanted(manifest)) return; // it will be replaced
     delete manifest.tail; // its writer may be at it
     this.#replaceManifest(manifest);
     this.#isConfirmed = manifest.parts.length > 0;
     this.#meter.update("download", storedSize(manifest), this.size);
     this.#tell();
+  }
+
+  /** Not another version that is complete. */
+  #isWanted({ sha256: found, date }: Manifest): boolean {
+    const { sha256: expected, outdated } = this.#options;
+    if (found === undefined) return true;
+    return date !== outdated?.date && (expected === undefined || found === expected.toLowerCase());
   }
 
   /** By one that goes on with what has been read: bytes of two versions never mix. */
@@ -277,7 +287,7 @@ export class CachedFile implements ByteSource {
 
   async #download(partial: Partial, signal: AbortSignal): Promise<void> {
     const { manifest } = partial;
-    const known = isCertain(manifest.identity) ? undefined : await partial.lastBytes();
+    const known = await partial.lastBytes(); // the server may say less of its file than it did
     const http = new HttpFile(this.name, this.#options, manifest.identity);
     const isWhole = partial.size > 0 && partial.size === manifest.identity.size;
     if (isWhole && this.#options.sha256 === undefined && !await http.isCurrent(signal))

@@ -53,7 +53,7 @@ const OVERLAP = 1 << 16;
 const MAGIC = [0x47, 0x47, 0x55, 0x46]; // "GGUF"
 
 /** W/"..." may stand for other bytes. */
-export const isCertain = (identity: Identity): boolean => identity.etag?.startsWith('"') ?? false;
+const isCertain = (identity: Identity): boolean => identity.etag?.startsWith('"') ?? false;
 
 /** What weak and strong tags of the same file have in common. */
 const opaque = (etag: string | undefined): string | undefined => etag?.replace(/^W\//, "");

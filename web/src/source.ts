@@ -159,26 +159,26 @@ async function openUrl(url: string, hash: string | undefined,
   const cache = await cacheOf(options);
   if (cache !== undefined) {
     const entry = await cache.entry(url);
-    const found = await findComplete(entry, url, own);
-    if (found !== undefined) return CachedFile.complete(entry, found, own);
-    if (options.cache !== "read") return CachedFile.fill(entry, url, cache.partSize, own);
+    const found = await findComplete(entry);
+    if (found !== undefined && await isWanted(found, url, own))
+      return CachedFile.complete(entry, found, own);
+    if (options.cache !== "read")
+      return CachedFile.fill(entry, url, cache.partSize, { ...own, outdated: found });
   }
   const file = await HttpSource.open(url, options);
   return hash === undefined ? file : new VerifiedSource(file, hash);
 }
 
-/** The file in the cache, if it is complete and the one that is wanted; another one is removed. */
-async function findComplete(entry: Entry, url: string,
-                            options: CachedFileOptions): Promise<Manifest | undefined> {
+async function findComplete(entry: Entry): Promise<Manifest | undefined> {
   const found = await entry.load();
-  if (found?.sha256 === undefined) return undefined;
-  const isWanted = options.sha256 !== undefined ? options.sha256.toLowerCase() === found.sha256
-    : await new HttpFile(url, options, found.identity).isCurrent(options.signal);
-  if (isWanted) return found;
-  await entry.exclusively(async () => { // who writes meanwhile replaces it already
-    if ((await entry.load())?.sha256 === found.sha256) await entry.clear();
-  });
-  return undefined;
+  return found?.sha256 === undefined ? undefined : found;
+}
+
+/** Of a complete file: by the hash that is given, else by what the server says. */
+async function isWanted(found: Manifest, url: string,
+                        options: CachedFileOptions): Promise<boolean> {
+  if (options.sha256 !== undefined) return options.sha256.toLowerCase() === found.sha256;
+  return new HttpFile(url, options, found.identity).isCurrent(options.signal);
 }
 
 async function openCached(name: string, hash: string | undefined,
