@@ -10,6 +10,13 @@ if(BUILD_SHARED_LIBS)
     set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 endif()
 
+# A compiler cache where there is one; CMAKE_C_COMPILER_LAUNCHER names another, empty means none.
+find_program(WICK_CCACHE NAMES ccache sccache)
+if(WICK_CCACHE AND NOT DEFINED CMAKE_C_COMPILER_LAUNCHER
+   AND NOT DEFINED ENV{CMAKE_C_COMPILER_LAUNCHER})
+    set(CMAKE_C_COMPILER_LAUNCHER ${WICK_CCACHE} CACHE STRING "Runs the compiler")
+endif()
+
 set(WICK_WASM OFF)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
     set(WICK_WASM ON)
