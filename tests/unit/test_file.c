@@ -1,5 +1,5 @@
 /* Files: read, map, write whole. */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE
 #define _POSIX_C_SOURCE 200809L
 
 #include "sys/file.h"
@@ -12,11 +12,16 @@
 
 #include "checked_heap.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef struct fixture {
@@ -204,6 +209,104 @@ static void test_write_failures(void **state) {
     refuse_write(f, f->path, WICK_ERR_OUT_OF_MEMORY, "");
 }
 
+/* False stands for a file system where a file without a name cannot be given one. */
+static bool can_link = true;
+#ifdef SYS_linkat
+int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags) {
+    if (can_link) return (int)syscall(SYS_linkat, from_folder, from, to_folder, to, flags);
+    errno = EPERM;
+    return -1;
+}
+#endif
+
+/* Files in f->folder beside f->path. */
+static size_t count_others(const fixture *f) {
+    size_t n = 0;
+    DIR *const stream = opendir(f->folder);
+    assert_non_null(stream);
+    for (const struct dirent *entry; (entry = readdir(stream)) != NULL;)
+        n += entry->d_name[0] != '.' && strcmp(entry->d_name, "file") != 0;
+    closedir(stream);
+    return n;
+}
+
+/* A process that is killed while it writes. */
+static void write_and_die(fixture *f) {
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        wk_file_writer *writer;
+        if (wk_file_write_start(&f->checked.heap, f->path, &writer, NULL) == WICK_OK)
+            (void)wk_file_write(writer, "half", 4, NULL);
+        raise(SIGKILL);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+}
+
+static bool has_nameless_files(const fixture *f) {
+#ifdef O_TMPFILE
+    const int fd = open(f->folder, O_TMPFILE | O_WRONLY, 0600);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+#else
+    (void)f;
+    return false;
+#endif
+}
+
+static void test_killed_writers(void **state) {
+    fixture *const f = *state;
+    if (has_nameless_files(f)) {
+        write_and_die(f);
+        assert_int_equal(count_others(f), 0);
+    }
+    can_link = false;
+    write_and_die(f);
+    const size_t n_left = count_others(f);
+    write_file(f, "whole", 5); /* removes what is left, and nothing stays of itself */
+    can_link = true;
+    check_contents(f, "whole");
+    assert_int_equal(count_others(f), 0);
+    write_file(f, "again", 5);
+    assert_int_equal(count_others(f), 0);
+#ifdef SYS_linkat
+    assert_int_equal(n_left, 1);
+#else
+    (void)n_left;
+#endif
+}
+
+/* What others write, or have called similarly, is not swept. */
+static void test_sweep_spares_others(void **state) {
+    fixture *const f = *state;
+    static const char *const names[] = {".wick-0123456789abcdef",  ".wick-0123456789abcde",
+                                        ".wick-0123456789abcdef0", ".wick-0123456789abcdeg",
+                                        "2.wick-0123456789abcdef", ".note"};
+    enum { N = sizeof names / sizeof *names };
+    char paths[N][160];
+    for (size_t i = 0; i < N; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s%s", f->path, names[i]);
+        fclose(fopen(paths[i], "wb"));
+    }
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    const int held = open(paths[0], O_WRONLY);
+    assert_int_equal(fcntl(held, F_OFD_SETLK, &whole), 0);
+    write_file(f, "x", 1);
+    assert_int_equal(count_others(f), N);
+    close(held);
+    wk_file_writer *writer;
+    can_link = false;
+    assert_int_equal(wk_file_write_start(&f->checked.heap, f->path, &writer, NULL), WICK_OK);
+    write_file(f, "y", 1); /* leaves the other writer its file */
+    assert_int_equal(wk_file_write_finish(&f->checked.heap, writer, true, NULL), WICK_OK);
+    can_link = true;
+    check_contents(f, "");
+    assert_int_equal(access(paths[0], F_OK), -1);
+    for (size_t i = 1; i < N; i++) assert_int_equal(unlink(paths[i]), 0);
+}
+
 /* The limit on the size of files stands for a full disk. */
 static void test_write_beyond_limit(void **state) {
     fixture *const f = *state;
@@ -259,6 +362,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_empty_map, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_write_is_whole, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_write_failures, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_killed_writers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_sweep_spares_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_write_beyond_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_write_to_device, set_up, tear_down),
     };
