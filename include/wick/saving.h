@@ -2,8 +2,9 @@
  * also on another device. docs/sessions.md describes the format.
  *
  * What is saved: the tokens, the cache, recurrent states, and where the sampler's random numbers
- * are. What a session was opened with is not: a loaded one keeps its own description, but for the
- * generator, which goes on as it was, unless the session was opened with another seed. */
+ * are. What a session was opened with is not saved: a loaded session keeps its own description,
+ * except for the generator, which goes on as it was unless the session was opened with another
+ * seed. */
 #ifndef WICK_SAVING_H
 #define WICK_SAVING_H
 
@@ -31,9 +32,10 @@ WICK_API wick_status wick_session_save_finish(wick_session_saving *saving, wick_
 
 /* Puts what was saved in place of all that the session holds, likewise; start resets the session
  * and takes the source over, also when it fails. After a failure the session is as after a reset.
- * WICK_ERR_FORMAT: these are no such bytes, or they were damaged; WICK_ERR_UNSUPPORTED: of a
- * version that is not known; WICK_ERR_MISMATCH: of another model, another type of cache, or rotated
- * for another length of context; WICK_ERR_STATE: the context has no room for it; WICK_ERR_VALUE:
+ * WICK_ERR_FORMAT: not a saved session, or a damaged one; WICK_ERR_UNSUPPORTED: of a version that
+ * is not known; WICK_ERR_MISMATCH: of another model or other weights, of sessions with another
+ * output (wick_logits_mode) or type of cache, or rotated for another length of context;
+ * WICK_ERR_STATE: the context has no room for it; WICK_ERR_VALUE:
  * the session's grammar does not allow what was generated. */
 WICK_API wick_status wick_session_load_start(wick_session *session, wick_source source,
                                              wick_session_loading **loading, wick_error *error);

@@ -40,6 +40,7 @@ struct wick_model {
     bool has_weights_in_place, no_map, no_warm_up;
     wk_runner_desc warm;         /* the runner whose kernels are compiled with the model */
     uint32_t generation;         /* of the device that holds the weights */
+    uint64_t weights_checksum;   /* of a sample of every tensor, as it is in the file */
     wick_model_loading *loading; /* again, after a loss; NULL: not under way */
     wick_model_info info;
     wick_model_usage usage; /* by its sessions; busy_seconds up to busy_since */
@@ -93,7 +94,9 @@ wk_runner_desc wk_runner_describe(const wk_hparams *hparams, wick_math math,
                                   const wick_session_desc *desc);
 /* preflight.c: the cache of such a session. */
 wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc *session);
-/* runner.c: what the device says of a failure goes to err; returns status. */
+/* runner.c: what the device says of a failure goes to err and is returned: it is the reason, status
+ * only what came of it (a NULL tensor is WICK_ERR_ARGUMENT). Where the device says nothing, status.
+ */
 wick_status wk_take_device_error(wick_device *device, wick_status status, wick_error *err);
 /* The last n layers on device, all others before them on host; 0: all on host. */
 wk_placement wk_placement_of(const wk_model *model, uint32_t n, wick_device *host,

@@ -5,6 +5,7 @@
  * do. Where the device is lost, it is opened again and the tensors follow once more, and so they do
  * where its memory runs out, with fewer layers for it: then a stream will not do. A model whose
  * device is lost later is loaded again by the same steps. */
+#include "core/checksum.h"
 #include "format/tensor_order.h"
 #include "llm/llm.h"
 #include "llm/placing.h"
@@ -55,9 +56,11 @@ struct wick_model_loading {
     bool is_short;                       /* and that was all of it */
     uint32_t *order;                     /* [n_tensors] in the order of their data */
     size_t next;                         /* in order: the tensor that is being loaded */
+    uint64_t checksum;                   /* of the samples of all tensors before it */
     bool has_begun;                      /* that tensor; then it goes to: */
     wick_tensor *weights[WK_MAX_STAGES]; /* NULL: none, or it is used in place */
     void *numbers;                       /* of the host */
+    uint64_t sample;                     /* checksum of its name and of a sample of its bytes */
 
     wick_status status; /* WICK_PENDING while there are steps */
     wick_error error;
@@ -213,6 +216,7 @@ static wick_status step_weights(wick_model_loading *l) {
     l->position = model->gguf->data_offset;
     l->next = 0;
     l->has_begun = false;
+    l->checksum = 0;
     l->fitted = 0;
     model->info.weight_bytes = 0;
     if (!l->is_again) model->info.host_weight_bytes = 0;
@@ -252,17 +256,27 @@ static wick_status begin_weight(wick_model_loading *l, uint32_t stage, uint32_t 
     return WICK_OK;
 }
 
+/* The next bytes of the tensor that has begun. */
+static void take_sample(wick_model_loading *l, uint64_t position, const void *bytes, size_t size) {
+    const wick_file_tensor *const tensor = current(l);
+    l->sample = wk_checksum_sample(l->sample, tensor->size, position - tensor->offset, bytes, size);
+}
+
 static wick_status begin_tensor(wick_model_loading *l) {
     const wick_file_tensor *const tensor = current(l);
     const wk_model *const model = l->model->model;
     l->numbers = wk_model_host_weight(l->model->model, tensor);
-    bool is_wanted = l->numbers != NULL;
+    l->sample = wk_checksum(WK_CHECKSUM_BEGIN, tensor->name.text, tensor->name.size);
+    bool is_wanted = l->numbers != NULL, is_used = is_wanted;
     for (uint32_t i = 0; i < placement_of(l)->n_stages; i++) {
         const uint32_t uses = i < l->first_stage ? 0 : wk_model_weight_uses(model, tensor, i);
         l->weights[i] = NULL;
         if (uses != 0) WK_TRY(begin_weight(l, i, uses));
         is_wanted |= l->weights[i] != NULL;
+        is_used |= uses != 0;
     }
+    if (is_used && !is_wanted) /* in place in every stage */
+        take_sample(l, tensor->offset, mapped_data(l, tensor), (size_t)tensor->size);
     l->has_begun = true;
     l->position = is_wanted ? tensor->offset : tensor->offset + tensor->size;
     return WICK_OK;
@@ -297,6 +311,7 @@ static wick_status step_slice(wick_model_loading *l) {
                        "the file ends at byte %" PRIu64 ", inside the tensor '%s'",
                        l->position + got, current(l)->name.text);
     if (l->numbers != NULL) memcpy(l->numbers, bytes, rows.size);
+    take_sample(l, l->position, bytes, rows.size);
     for (uint32_t i = 0; i < placement_of(l)->n_stages; i++) {
         wick_tensor *const weight = l->weights[i];
         if (weight != NULL && wk_weight_upload(weight, rows.first, rows.n, bytes) != WICK_OK)
@@ -320,6 +335,8 @@ static wick_status step_tensors(wick_model_loading *l) {
         if (wk_device_generation(model->device) != l->generation) return WICK_ERR_DEVICE_LOST;
         WK_TRY(wk_model_finish_weights(model->model, &l->error));
         model->generation = l->generation;
+        /* Weights that are loaded again are those of the lost device only. */
+        if (!l->is_again) model->weights_checksum = l->checksum;
         l->position = model->info.file_bytes;
         l->step = STEP_COMPILED;
         return WICK_PENDING;
@@ -329,6 +346,7 @@ static wick_status step_tensors(wick_model_loading *l) {
     if (l->position < tensor->offset + tensor->size) WK_TRY(step_slice(l));
     if (l->position == tensor->offset + tensor->size) {
         l->has_begun = false;
+        l->checksum += l->sample; /* the order in the file does not count */
         l->next++;
     }
     return WICK_PENDING;

@@ -193,7 +193,7 @@ wick_status wk_take_device_error(wick_device *device, wick_status status, wick_e
     if (wick_device_error(device, &sticky) == WICK_OK)
         return wk_fail(err, status, "%s", wick_status_text(status));
     if (err && err->status == WICK_OK) *err = sticky;
-    return status;
+    return sticky.status;
 }
 
 wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_runner **out,

@@ -97,6 +97,12 @@ static uint64_t cache_type(const wick_session *s) {
     return (uint64_t)wk_dtype_get(wk_runner_cache(s->runner).dtype)->ggml_type;
 }
 
+static wick_logits_mode mode_of(const wick_session *s) {
+    return s->outputs == WK_OUTPUTS_ALL      ? WICK_LOGITS_ALL
+           : s->outputs == WK_OUTPUTS_STATES ? WICK_LOGITS_STATES
+                                             : WICK_LOGITS_NONE;
+}
+
 /* Bytes of the image; counts nothing twice, as its fields are small. */
 static uint64_t count_bytes(const wick_session *s, const wk_image_header *header) {
     uint64_t bytes = sizeof *header + sizeof(uint64_t) +
@@ -128,11 +134,24 @@ void wk_image_describe(const wick_session *session, wk_image_header *header) {
             [WK_IMAGE_SEED] = s->sampler.rng.seed,
             [WK_IMAGE_STREAM] = s->sampler.rng.stream,
             [WK_IMAGE_NEXT] = s->sampler.rng.next,
+            [WK_IMAGE_WEIGHTS] = s->model->weights_checksum,
+            [WK_IMAGE_OUTPUT] = (uint64_t)mode_of(s),
         }};
     memcpy(header->magic, WK_IMAGE_MAGIC, sizeof header->magic);
     const double surprise = s->sampler.mirostat.most;
     memcpy(&header->fields[WK_IMAGE_SURPRISE], &surprise, sizeof surprise);
     header->fields[WK_IMAGE_BYTES] = count_bytes(s, header);
+}
+
+static wick_status check_output(const wick_session *s, const wk_image_header *header,
+                                wick_error *err) {
+    static const char *const names[] = {[WICK_LOGITS_NONE] = "tokens that it chooses",
+                                        [WICK_LOGITS_ALL] = "the logits of every token",
+                                        [WICK_LOGITS_STATES] = "the hidden states of every token"};
+    const uint64_t saved = field(header, WK_IMAGE_OUTPUT), own = (uint64_t)mode_of(s);
+    if (saved == own) return WICK_OK;
+    return wk_fail(err, WICK_ERR_MISMATCH, "the saved session gives %s, this one gives %s",
+                   saved <= WICK_LOGITS_STATES ? names[saved] : "something unknown", names[own]);
 }
 
 /* Whether it was saved by a session of this kind. */
@@ -149,6 +168,12 @@ static wick_status check_origin(const wick_session *s, const wk_image_header *he
                        "the session was saved with another model than '%s': the headers of their "
                        "files differ",
                        s->model->info.name);
+    if (field(header, WK_IMAGE_WEIGHTS) != s->model->weights_checksum)
+        return wk_fail(err, WICK_ERR_MISMATCH,
+                       "the session was saved with other weights than those of '%s': only the "
+                       "headers of the two files are the same",
+                       s->model->info.name);
+    WK_TRY(check_output(s, header, err));
     const uint64_t type = field(header, WK_IMAGE_CACHE_TYPE);
     if (type == cache_type(s)) return WICK_OK;
     wick_dtype saved;
@@ -189,7 +214,9 @@ static bool is_possible(const wick_session *s, const wk_image_header *header) {
     memcpy(&surprise, &header->fields[WK_IMAGE_SURPRISE], sizeof surprise);
     if (computed > n || (cached != computed && cached != 0) || begin > cached) return false;
     if (begin > 0 && (hparams->window == 0 || begin + hparams->window > cached + 1)) return false;
-    if (n_logits != 0 && (n_logits != hparams->n_vocab || computed < n || n == 0)) return false;
+    if (n_logits != 0 &&
+        (mode_of(s) != WICK_LOGITS_NONE || n_logits != hparams->n_vocab || computed < n || n == 0))
+        return false;
     return field(header, WK_IMAGE_GENERATED) <= n &&
            field(header, WK_IMAGE_ENDED) <= WICK_END_GRAMMAR && isfinite(surprise);
 }

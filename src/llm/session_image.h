@@ -17,7 +17,7 @@
 #define WK_IMAGE_MAGIC "wicksess"
 
 enum {
-    WK_IMAGE_VERSION = 1,
+    WK_IMAGE_VERSION = 2,
     WK_IMAGE_PIECE = 4 << 20
 }; /* bytes of rows that move at once, about */
 
@@ -38,6 +38,8 @@ typedef enum wk_image_field {
     WK_IMAGE_STREAM,
     WK_IMAGE_NEXT,
     WK_IMAGE_SURPRISE, /* of mirostat: the bits of a double */
+    WK_IMAGE_WEIGHTS,  /* wick_model.weights_checksum */
+    WK_IMAGE_OUTPUT,   /* wick_logits_mode */
     WK_IMAGE_FIELD_COUNT,
 } wk_image_field;
 

@@ -36,7 +36,14 @@ static void open_place(place *p, wick_device_desc desc, wick_model_desc model_de
     assert_true((p->info.host_layers > 0) == (wick_model_host(p->model) != NULL));
 }
 
+/* However it was placed, and loaded again after a loss, the model is the one that sessions are
+ * saved with. */
 static void close_place(place *p) {
+    static uint64_t weights_checksum;
+    if (p->model != NULL) {
+        if (weights_checksum == 0) weights_checksum = p->model->weights_checksum;
+        assert_true(p->model->weights_checksum == weights_checksum);
+    }
     wick_model_close(p->model);
     wick_device_close(p->device);
     assert_int_equal(p->heap.n_live, 0);

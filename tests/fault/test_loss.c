@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "backend/null/null.h"
+#include "llm/llm.h"
 #include "loss.h"
 
 /* --- A device whose memory is counted, and a model on it --- */
@@ -97,12 +98,15 @@ static void check_same(const told *got, const told *want) {
     assert_int_equal(got->reason, want->reason);
 }
 
+static uint64_t weights_checksum; /* of what wanted() has told */
+
 static const told *wanted(size_t teller) {
     static told all[N_TELLERS];
     told *const want = &all[teller];
     if (want->n_tokens > 0) return want;
     place p;
     open_place(&p, false);
+    weights_checksum = p.model->weights_checksum;
     wick_session *const session = begin(p.model, &tellers[teller]);
     while (go_on(&p, session, want)) continue;
     assert_int_equal(want->n_tokens, 200);
@@ -165,6 +169,7 @@ static bool lose_at(uint32_t n, bool is_late) {
     assert_int_equal(got.n_tokens, 6);
     assert_true(got.size <= wanted(0)->size);
     assert_memory_equal(got.text, wanted(0)->text, got.size);
+    assert_true(p.model->weights_checksum == weights_checksum);
     const bool was_lost = n_losses(&p) > 0;
     assert_true(n_losses(&p) <= 1);
     assert_int_equal(wick_device_error(p.device, NULL), WICK_OK);

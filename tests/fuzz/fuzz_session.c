@@ -1,8 +1,8 @@
 /* Fuzzes saved sessions: whatever the bytes are, they are refused with a sentence and leave the
  * session empty, or make one that can be stepped and saved again.
  *
- * The first byte of an input says whether the model's checksum, the size and the checksum of all of
- * it are put right, so that what lies behind them is reached. */
+ * The first byte of an input says whether the checksums of the model, the size and the checksum of
+ * all of it are put right, so that what lies behind them is reached. */
 #include "core/checksum.h"
 #include "llm/session_image.h"
 #include "small_model.h"
@@ -53,6 +53,7 @@ static void put_right(const wick_session *session, uint8_t what, uint8_t *image,
     if (what & 1) memcpy(header->magic, own.magic, sizeof own.magic);
     if (what & 1) header->fields[WK_IMAGE_FORMAT] = WK_IMAGE_VERSION;
     if (what & 2) header->fields[WK_IMAGE_MODEL] = own.fields[WK_IMAGE_MODEL];
+    if (what & 2) header->fields[WK_IMAGE_WEIGHTS] = own.fields[WK_IMAGE_WEIGHTS];
     if (what & 4) header->fields[WK_IMAGE_BYTES] = size;
     const uint64_t sum = wk_checksum(WK_CHECKSUM_BEGIN, image, size - sizeof sum);
     if (what & 8) memcpy(image + size - sizeof sum, &sum, sizeof sum);

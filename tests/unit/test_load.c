@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "checked_heap.h"
+#include "core/checksum.h"
 #include "fixture_file.h"
 #include "model/model_struct.h"
 #include "small_model.h"
@@ -211,6 +212,66 @@ static void test_stories(void **state) {
         wick_model_close(model);
     }
     free(file.data);
+}
+
+/* --- The checksum of the weights --- */
+
+/* One for each model, however its bytes come and wherever they go: in place, or into a layout. */
+static void test_weights_checksum(void **state) {
+    (void)state;
+    static const wick_isa isas[] = {WICK_ISA_REF, WICK_ISA_AUTO};
+    wick_device *const usual = device;
+    fixture_file file;
+    if (!fixture_read("WICK_TEST_DATA", "stories260K.gguf", &file)) skip();
+    uint64_t checksum = 0;
+    for (size_t i = 0; i < WK_COUNT(isas); i++) {
+        const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1, .isa = isas[i]};
+        assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+        for (int by = 0; by < WAY_COUNT; by++) {
+            wick_model *model;
+            wick_error error;
+            assert_int_equal(load((way)by, file.data, file.size, 777, &model, &error), WICK_OK);
+            if (i == 0 && by == WAY_MEMORY) {
+                assert_true(model->has_weights_in_place);
+                checksum = model->weights_checksum;
+            }
+            assert_true(model->weights_checksum == checksum);
+            wick_model_close(model);
+        }
+        wick_device_close(device);
+    }
+    device = usual;
+    free(file.data);
+}
+
+/* The pieces do not matter; of a long tensor the first bytes and 512 of every 33 KiB count. */
+static void test_sample(void **state) {
+    (void)state;
+    enum { LONG = 1 << 20 };
+    static uint8_t bytes[LONG];
+    static const size_t sizes[] = {0, 1, 16383, 16384, 16385, 40000, LONG};
+    for (size_t i = 0; i < LONG; i++) bytes[i] = (uint8_t)(i * 7 + i / 256);
+    for (size_t i = 0; i < WK_COUNT(sizes); i++) {
+        const size_t size = sizes[i];
+        const uint64_t whole = wk_checksum_sample(WK_CHECKSUM_BEGIN, size, 0, bytes, size);
+        for (size_t piece = 1; piece < size; piece = 3 * piece + 1) {
+            uint64_t sum = WK_CHECKSUM_BEGIN;
+            for (size_t at = 0; at < size; at += piece)
+                sum = wk_checksum_sample(sum, size, at, bytes + at,
+                                         piece < size - at ? piece : size - at);
+            assert_true(sum == whole);
+        }
+        size_t n_seen = 0;
+        for (size_t at = 0; at < size; at += size > 20000 ? 256 : 97) {
+            bytes[at] ^= 1;
+            const bool is_seen =
+                wk_checksum_sample(WK_CHECKSUM_BEGIN, size, 0, bytes, size) != whole;
+            bytes[at] ^= 1;
+            n_seen += is_seen;
+            if (at == 0 || size <= 16384) assert_true(is_seen);
+        }
+        if (size == LONG) assert_in_range(n_seen, 62, 66); /* two of each of 32 runs */
+    }
 }
 
 static void check_cut(way by, const uint8_t *data, size_t size, size_t chunk) {
@@ -462,6 +523,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),
         cmocka_unit_test(test_stories),
+        cmocka_unit_test(test_weights_checksum),
+        cmocka_unit_test(test_sample),
         cmocka_unit_test(test_truncated_anywhere),
         cmocka_unit_test(test_truncated_stories),
         cmocka_unit_test(test_spoilt_header),

@@ -104,7 +104,8 @@ static void test_lies(void **state) {
         wick_status status;
         const char *reason;
     } lies[] = {
-        {WK_IMAGE_FORMAT, 2, WICK_ERR_UNSUPPORTED, "version 2"},
+        {WK_IMAGE_FORMAT, 1, WICK_ERR_UNSUPPORTED, "version 1"},
+        {WK_IMAGE_FORMAT, 3, WICK_ERR_UNSUPPORTED, "version 3"},
         {WK_IMAGE_BYTES, 7, WICK_ERR_FORMAT, "do not fit"},
         {WK_IMAGE_MODEL, 1, WICK_ERR_MISMATCH, "another model"},
         {WK_IMAGE_CACHE_TYPE, 1, WICK_ERR_MISMATCH, "cache of f16, this one has f32"},
@@ -123,6 +124,9 @@ static void test_lies(void **state) {
         {WK_IMAGE_GENERATED, 64, WICK_ERR_FORMAT, "do not fit"},
         {WK_IMAGE_ENDED, 100, WICK_ERR_FORMAT, "do not fit"},
         {WK_IMAGE_SURPRISE, UINT64_MAX, WICK_ERR_FORMAT, "do not fit"},
+        {WK_IMAGE_WEIGHTS, 1, WICK_ERR_MISMATCH, "other weights"},
+        {WK_IMAGE_OUTPUT, WICK_LOGITS_ALL, WICK_ERR_MISMATCH, "gives the logits of every token"},
+        {WK_IMAGE_OUTPUT, UINT64_MAX, WICK_ERR_MISMATCH, "something unknown"},
     };
     wick_session *const session = saved_session(&greedy, &whole, 6);
     for (size_t i = 0; i < WK_COUNT(lies); i++) {
@@ -224,6 +228,108 @@ static void test_other_model(void **state) {
         wick_model_close(tiny);
     }
     wick_session_close(session);
+}
+
+/* --- Weights --- */
+
+/* The ways in which bytes come: mapped, where weights are used in place; read; pushed. */
+typedef enum way { MAPPED, READ, PUSHED, WAY_COUNT } way;
+
+static wick_model *open_bytes(const unsigned char *bytes, size_t size, way how) {
+    const wick_model_desc desc = {.no_map = how == READ};
+    wick_source source = wick_source_memory(bytes, size);
+    wick_push_source *push = NULL;
+    if (how == PUSHED) {
+        assert_int_equal(wick_source_push_make(size, &source, &push), WICK_OK);
+        for (size_t at = 0; at < size; at += 1000) {
+            const size_t n = size - at < 1000 ? size - at : 1000;
+            assert_int_equal(wick_source_push(push, bytes + at, n), WICK_OK);
+        }
+        wick_source_push_finish(push);
+    }
+    wick_model_loading *loading;
+    wick_model *opened;
+    wick_error error = {0};
+    assert_int_equal(wick_model_open_start(device, source, &desc, &loading, &error), WICK_OK);
+    while (wick_model_open_poll(loading, NULL) == WICK_PENDING) {
+    }
+    if (wick_model_open_finish(loading, &opened, &error) != WICK_OK) fail_msg("%s", error.message);
+    return opened;
+}
+
+static wick_status load_into(wick_model *into, const image *from, wick_error *error) {
+    wick_session *session;
+    assert_int_equal(wick_session_open(into, &greedy, &session, error), WICK_OK);
+    const wick_status status = load(session, from, error);
+    wick_session_close(session);
+    return status;
+}
+
+/* Only the model of the same weights takes it, whichever tensor differs, and however it comes. */
+static void test_other_weights(void **state) {
+    (void)state;
+    static _Alignas(64) unsigned char bytes[2 << 20];
+    char path[1024];
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    FILE *const stream = fopen(path, "rb");
+    assert_non_null(stream);
+    const size_t size = fread(bytes, 1, sizeof bytes, stream);
+    fclose(stream);
+    wick_session_close(saved_session(&greedy, &whole, 6));
+    for (way how = MAPPED; how < WAY_COUNT; how++) {
+        wick_model *const same = open_bytes(bytes, size, how);
+        wick_error error = {0};
+        if (load_into(same, &whole, &error) != WICK_OK) fail_msg("%s", error.message);
+        wick_model_close(same);
+    }
+    wick_file *file;
+    assert_int_equal(wick_file_open(path, &file, NULL), WICK_OK);
+    const size_t n_tensors = wick_file_tensor_count(file);
+    assert_true(n_tensors > 40);
+    for (size_t i = 0; i < n_tensors; i++) {
+        const wick_file_tensor *const tensor = wick_file_get_tensor(file, i);
+        unsigned char *const byte = bytes + tensor->offset + (i % 2 ? tensor->size / 31 : 0);
+        wick_error error = {0};
+        *byte ^= 1;
+        wick_model *const tuned = open_bytes(bytes, size, (way)(i % WAY_COUNT));
+        if (load_into(tuned, &whole, &error) != WICK_ERR_MISMATCH)
+            fail_msg("'%s' is not missed", tensor->name.text);
+        assert_non_null(strstr(error.message, "other weights"));
+        wick_model_close(tuned);
+        *byte ^= 1;
+    }
+    wick_file_close(file);
+}
+
+/* --- Outputs --- */
+
+/* Only sessions with the same output go on. One that chooses no tokens takes no logits to choose
+ * from, also where the bytes are forged. */
+static void test_other_outputs(void **state) {
+    (void)state;
+    for (int from = 0; from <= WICK_LOGITS_STATES; from++) {
+        const wick_session_desc desc = {.context_length = 64, .logits = (wick_logits_mode)from};
+        wick_session_close(saved_session(&desc, &whole, from == WICK_LOGITS_NONE ? 1 : 20));
+        for (int to = 0; to <= WICK_LOGITS_STATES; to++) {
+            const wick_session_desc other_desc = {.context_length = 64,
+                                                  .logits = (wick_logits_mode)to};
+            wick_session *const session = open_session(&other_desc);
+            wick_event event;
+            if (from != to) {
+                check_refused(session, &whole, WICK_ERR_MISMATCH, "the saved session gives");
+                other = whole;
+                set_field(&other, WK_IMAGE_OUTPUT, (uint64_t)to);
+                if (from == WICK_LOGITS_NONE)
+                    check_refused(session, &other, WICK_ERR_FORMAT, "do not fit");
+            } else {
+                assert_int_equal(load(session, &whole, NULL), WICK_OK);
+                assert_int_equal(wick_session_next(session, &event), WICK_OK);
+                assert_int_equal(wick_session_append_text(session, " there"), WICK_OK);
+                assert_int_equal(wick_session_next(session, &event), WICK_OK);
+            }
+            wick_session_close(session);
+        }
+    }
 }
 
 /* --- Calls --- */
@@ -461,13 +567,14 @@ static void test_other_grammar(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lies),        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_stream),      cmocka_unit_test(test_other_model),
-        cmocka_unit_test(test_misuse),      cmocka_unit_test(test_running),
-        cmocka_unit_test(test_logits_mode), cmocka_unit_test(test_sink),
-        cmocka_unit_test(test_files),       cmocka_unit_test(test_text),
-        cmocka_unit_test(test_other_seed),  cmocka_unit_test(test_other_grammar),
-        cmocka_unit_test(test_other_stop),  cmocka_unit_test(test_taken_back),
+        cmocka_unit_test(test_lies),          cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_stream),        cmocka_unit_test(test_other_model),
+        cmocka_unit_test(test_misuse),        cmocka_unit_test(test_running),
+        cmocka_unit_test(test_logits_mode),   cmocka_unit_test(test_sink),
+        cmocka_unit_test(test_files),         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_other_seed),    cmocka_unit_test(test_other_grammar),
+        cmocka_unit_test(test_other_stop),    cmocka_unit_test(test_taken_back),
+        cmocka_unit_test(test_other_weights), cmocka_unit_test(test_other_outputs),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
