@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct compare_options {
     const char *a, *b;
@@ -41,7 +43,7 @@ static const cli_group *const groups[] = {&group, NULL};
 
 static bool is_same(const wick_compared *c) { return c->is_compared && c->n_different == 0; }
 
-/* ---- Text: a line for each tensor ---- */
+/* ---- Text: a summary, and a line for each tensor ---- */
 
 typedef struct shape_text {
     char text[160];
@@ -76,6 +78,52 @@ static void print_tensor(const wick_compared *c) {
         printf("  %" PRIu64 " differ, the first at %" PRIu64 ": %.9g %.9g", c->n_different,
                c->first, c->first_a, c->first_b);
     putchar('\n');
+}
+
+static size_t count_different(const wick_compared *rows, size_t n) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) count += !is_same(&rows[i]);
+    return count;
+}
+
+/* "largest difference 0.0123 in blk.0.attn_q.weight"; name: "" of .npy files. */
+static void print_extreme(const char *what, double value, const char *name) {
+    printf("%s %.6g%s", what, value, name[0] != '\0' ? " in " : "");
+    cli_put_escaped(stdout, name, strlen(name));
+    putchar('\n');
+}
+
+static void print_summary(const compare_options *o, const wick_compared *rows, size_t n,
+                          size_t n_all) {
+    static const double equal = 1 - 5e-10; /* is printed as 1 below */
+    size_t n_only[2] = {0}, n_reshaped = 0, furthest = n, least_alike = n;
+    for (size_t i = 0; i < n; i++) {
+        const wick_compared *const c = &rows[i];
+        if (c->is_in_a && c->is_in_b && !c->is_compared) n_reshaped++;
+        if (!c->is_in_b) n_only[0]++;
+        if (!c->is_in_a) n_only[1]++;
+        if (!c->is_compared) continue;
+        if (c->largest > (furthest < n ? rows[furthest].largest : 0)) furthest = i;
+        if (c->cosine < (least_alike < n ? rows[least_alike].cosine : equal)) least_alike = i;
+    }
+    if (n < n_all) printf("stopped after %zu of %zu tensors\n", n, n_all);
+    printf("%zu of %zu tensors differ", count_different(rows, n), n);
+    if (o->tolerance > 0) printf(" by more than %g", (double)o->tolerance);
+    putchar('\n');
+    if (n_only[0] > 0) printf("%zu only in A\n", n_only[0]);
+    if (n_only[1] > 0) printf("%zu only in B\n", n_only[1]);
+    if (n_reshaped > 0) printf("%zu of different shapes\n", n_reshaped);
+    if (furthest < n)
+        print_extreme("largest difference", rows[furthest].largest, rows[furthest].name);
+    if (least_alike < n)
+        print_extreme("lowest cosine", rows[least_alike].cosine, rows[least_alike].name);
+}
+
+static void print_text(const compare_options *o, const wick_compared *rows, size_t n,
+                       size_t n_all) {
+    print_summary(o, rows, n, n_all);
+    putchar('\n');
+    for (size_t i = 0; i < n; i++) print_tensor(&rows[i]);
 }
 
 /* ---- JSON ---- */
@@ -120,50 +168,46 @@ static void put_tensor(cli_json *json, const wick_compared *c) {
     cli_json_close(json, '}');
 }
 
+static void print_json(const wick_compared *rows, size_t n) {
+    cli_json json = {.out = stdout};
+    cli_json_open(&json, '{');
+    cli_json_key(&json, "tensors");
+    cli_json_open(&json, '[');
+    for (size_t i = 0; i < n; i++) put_tensor(&json, &rows[i]);
+    cli_json_close(&json, ']');
+    cli_json_put_unsigned(&json, "different", count_different(rows, n));
+    cli_json_close(&json, '}');
+}
+
 /* ---- Comparing ---- */
 
-/* json NULL: text. Tensors are printed when they are known. */
-static int compare_all(const compare_options *o, wick_comparison *comparison, cli_json *json,
-                       size_t *n_different) {
-    const size_t n = wick_compare_count(comparison);
-    cli_progress line = cli_progress_begin();
-    for (size_t i = 0; i < n; i++) {
-        if (cli_interrupted()) return CLI_INTERRUPTED;
-        cli_progress_show(&line, "comparing", (double)i / (double)n);
-        wick_compared compared;
-        wick_error error = {0};
-        const wick_status status =
-            wick_compare_tensor(comparison, i, (double)o->tolerance, &compared, &error);
-        cli_progress_clear(&line);
-        if (status != WICK_OK) return cli_report(&error, NULL);
-        if (!is_same(&compared)) ++*n_different;
-        if (json != NULL)
-            put_tensor(json, &compared);
-        else
-            print_tensor(&compared);
+/* rows: room for all of them; *n of them are filled. */
+static int compare_all(const compare_options *o, wick_comparison *comparison, wick_compared *rows,
+                       size_t *n) {
+    const size_t n_all = wick_compare_count(comparison);
+    cli_progress line = cli_progress_begin("comparing", "tensors");
+    wick_status status = WICK_OK;
+    wick_error error = {0};
+    for (; *n < n_all && status == WICK_OK && !cli_interrupted(); *n += status == WICK_OK) {
+        cli_progress_show(&line, *n, n_all);
+        status = wick_compare_tensor(comparison, *n, (double)o->tolerance, &rows[*n], &error);
     }
-    return CLI_OK;
+    cli_progress_clear(&line);
+    if (status != WICK_OK) return cli_report(&error, NULL);
+    return *n == n_all ? CLI_OK : CLI_INTERRUPTED;
 }
 
 static int print_all(const compare_options *o, wick_comparison *comparison) {
-    cli_json json = {.out = stdout};
-    if (o->json) {
-        cli_json_open(&json, '{');
-        cli_json_key(&json, "tensors");
-        cli_json_open(&json, '[');
-    }
-    size_t n_different = 0;
-    const int code = compare_all(o, comparison, o->json ? &json : NULL, &n_different);
-    if (code != CLI_OK) return code;
-    const size_t n = wick_compare_count(comparison);
-    if (o->json) {
-        cli_json_close(&json, ']');
-        cli_json_put_unsigned(&json, "different", n_different);
-        cli_json_close(&json, '}');
-    } else {
-        printf("%zu of %zu tensors differ\n", n_different, n);
-    }
-    return n_different > 0 ? CLI_FAILURE : CLI_OK;
+    const size_t n_all = wick_compare_count(comparison);
+    size_t n = 0;
+    wick_compared *const rows = calloc(n_all > 0 ? n_all : 1, sizeof *rows);
+    if (rows == NULL) return cli_error("out of memory for %zu tensors", n_all);
+    int code = compare_all(o, comparison, rows, &n);
+    if (code != CLI_FAILURE && o->json) print_json(rows, n);
+    if (code != CLI_FAILURE && !o->json) print_text(o, rows, n, n_all);
+    if (code == CLI_OK && count_different(rows, n) > 0) code = CLI_FAILURE;
+    free(rows);
+    return code;
 }
 
 static int run(void *given) {

@@ -41,7 +41,8 @@ static wick_status poll(void *converting, wick_progress *progress, wick_error *e
 
 static int work(wick_converting *converting) {
     wick_error error = {0};
-    const wick_status status = cli_poll_all("converting", poll, converting, NULL, &error);
+    const cli_job job = {.what = "converting", .poll = poll, .job = converting};
+    const wick_status status = cli_poll_all(&job, &error);
     if (status < 0) return cli_report(&error, status == WICK_ERR_IO ? OUT_HINT : "");
     return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;
 }

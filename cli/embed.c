@@ -1,13 +1,17 @@
 /* embed.c: `wick embed`: texts as vectors, as a .npy file or as JSON. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "cli.h"
 #include "engine.h"
 #include "input.h"
 #include "interrupt.h"
 #include "json_out.h"
+#include "progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct embed_options {
     cli_engine_options engine; /* first, see engine.h */
@@ -221,11 +225,16 @@ static int embed_all(job *j) {
         wick_embedder_pooling(j->embedder) == WICK_POOLING_NONE)
         return cli_usage_error(&cli_embed, "without pooling, --out takes one text");
     int code = CLI_OK;
+    /* Lines of JSON on a terminal show by themselves how far it is. */
+    const bool is_quiet = j->options->out == NULL && isatty(STDOUT_FILENO) == 1;
+    cli_progress line = cli_progress_begin("embedding", "texts");
     for (size_t i = 0; i < j->texts->n && code == CLI_OK; i++) {
+        if (!is_quiet) cli_progress_show(&line, i, j->texts->n);
         code = embed_text(j, i);
         if (code == CLI_FAILURE && j->texts->n > 1)
             fprintf(stderr, "wick: this was text %zu of %zu\n", i + 1, j->texts->n);
     }
+    cli_progress_clear(&line);
     wick_error error = {0};
     if (j->writer != NULL && wick_npy_finish(j->writer, code == CLI_OK, &error) != WICK_OK &&
         code == CLI_OK)

@@ -186,14 +186,13 @@ static int load(wick_device *device, wick_source source, const wick_model_desc *
     wick_model_loading *loading = NULL;
     if (wick_model_open_start(device, source, desc, &loading, &error) != WICK_OK)
         return cli_report_file(&error, path, NULL);
-    cli_progress line = cli_progress_begin();
+    cli_progress line = cli_progress_begin("loading", NULL);
     wick_progress progress = {0};
     while (!cli_interrupted() && wick_model_open_poll(loading, &progress) == WICK_PENDING) {
         const bool is_compiling = progress.done == progress.total;
-        if (!is_compiling)
-            cli_progress_show(&line, "loading", (double)progress.done / (double)progress.total);
-        else if (progress.total > 0)
-            cli_progress_show(&line, "compiling", -1);
+        if (is_compiling && progress.total > 0) line.what = "compiling kernels";
+        cli_progress_show(&line, is_compiling ? 0 : progress.done,
+                          is_compiling ? 0 : progress.total);
         if (is_compiling) wick_pause(device);
     }
     cli_progress_clear(&line);

@@ -9,6 +9,7 @@
 #include "cli.h"
 #include "interrupt.h"
 #include "partial.h"
+#include "progress.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -25,9 +26,7 @@ typedef struct fetch {
     uint64_t total;        /* UINT64_MAX: not known */
     int code;              /* why begin or take stopped */
     bool is_to_be_renewed; /* the part is of another file, or the server cannot go on with it */
-    bool has_progress_line;
-    double start, shown; /* seconds: of this run, and when the line was last written */
-    uint64_t start_size;
+    cli_progress line;
 } fetch;
 
 static bool is_known(uint64_t size) { return size != UINT64_MAX; }
@@ -45,25 +44,7 @@ bool cli_is_fetched(const cli_fetch_desc *desc) {
 /* ---- Progress ---- */
 
 static void show_progress(fetch *f) {
-    const double now = wick_time();
-    if (!f->has_progress_line || now - f->shown < 0.1) return;
-    f->shown = now;
-    const double seconds = now - f->start;
-    const double rate = seconds > 0 ? (double)(f->partial.size - f->start_size) / seconds : 0;
-    fprintf(stderr, "\r\033[K%s", cli_bytes_text(f->partial.size).text);
-    if (is_known(f->total) && f->total > 0)
-        fprintf(stderr, " of %s, %.0f %%", cli_bytes_text(f->total).text,
-                100.0 * (double)f->partial.size / (double)f->total);
-    fprintf(stderr, ", %s/s", cli_bytes_text((uint64_t)rate).text);
-    if (is_known(f->total) && rate > 0 && f->total >= f->partial.size) {
-        const double left = (double)(f->total - f->partial.size) / rate;
-        if (left < 100.0 * 3600) fprintf(stderr, ", %d:%02d left", (int)left / 60, (int)left % 60);
-    }
-    fflush(stderr);
-}
-
-static void clear_progress(const fetch *f) {
-    if (f->has_progress_line && f->shown > 0) fputs("\r\033[K", stderr);
+    if (!f->desc->is_quiet) cli_progress_show(&f->line, f->partial.size, f->total);
 }
 
 /* ---- What the server sends ---- */
@@ -107,8 +88,7 @@ static bool begin(void *user, const cli_http_answer *answer) {
     snprintf(f->note.etag, sizeof f->note.etag, "%s", answer->etag);
     if (f->note.sha256.text[0] == '\0') f->note.sha256 = answer->sha256;
     f->code = cli_note_write(f->partial.path.text, &f->note);
-    f->start = wick_time();
-    f->start_size = f->partial.size;
+    f->line = cli_progress_begin("fetching", NULL);
     return f->code == CLI_OK;
 }
 
@@ -211,8 +191,7 @@ static cli_http_end request(fetch *f, cli_http *http) {
                                 .take = take};
     f->code = CLI_OK;
     cli_http_end end = cli_http_get(http, &r);
-    clear_progress(f);
-    f->shown = 0;
+    cli_progress_clear(&f->line);
     const bool is_short = is_known(f->total) && f->partial.size < f->total;
     if (end.outcome == CLI_HTTP_DONE && is_short) {
         end.outcome = CLI_HTTP_CUT;
@@ -295,9 +274,7 @@ static void remove_note(const cli_partial *partial) {
 
 int cli_fetch(cli_http *http, const cli_fetch_desc *desc) {
     cli_watch_interrupt();
-    fetch f = {.desc = desc,
-               .total = desc->size,
-               .has_progress_line = !desc->is_quiet && isatty(STDERR_FILENO) == 1};
+    fetch f = {.desc = desc, .total = desc->size};
     int code = cli_partial_open(desc->path, &f.partial);
     if (code != CLI_OK) return code;
     /* Another wick may have fetched it since the caller looked. */

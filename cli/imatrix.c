@@ -61,7 +61,8 @@ static wick_status poll(void *imatrix, wick_progress *progress, wick_error *erro
 
 static int work(wick_imatrix *imatrix) {
     wick_error error = {0};
-    const wick_status status = cli_poll_all("reading", poll, imatrix, NULL, &error);
+    const cli_job job = {.what = "reading", .unit = "tokens", .poll = poll, .job = imatrix};
+    const wick_status status = cli_poll_all(&job, &error);
     if (status == WICK_ERR_DEVICE) return cli_report(&error, "the file is damaged: fetch it again");
     if (status < 0) return cli_report(&error, cli_step_hint(status));
     return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;

@@ -1,5 +1,6 @@
 /* message.c: what the command says when something fails: one sentence, and what to do about it. */
 #include "cli.h"
+#include "progress.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -10,7 +11,8 @@
 /* Names from files, servers and the command line may be in it. */
 static void print_error(const char *format, va_list arguments) {
     char sentence[8192]; /* with two paths */
-    fflush(stdout);      /* what was written before stays before */
+    cli_progress_hide();
+    fflush(stdout); /* what was written before stays before */
     vsnprintf(sentence, sizeof sentence, format, arguments);
     fputs("wick: ", stderr);
     cli_put_sentence(stderr, sentence);

@@ -3,10 +3,9 @@
 #include "cli.h"
 #include "engine.h"
 #include "input.h"
-#include "json_out.h"
+#include "judged.h"
 #include "progress.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -71,75 +70,44 @@ static const cli_option options[] = {
 static const cli_group group = {"Input and output", options, sizeof options / sizeof *options};
 static const cli_group *const groups[] = {&group, &cli_engine_group, NULL};
 
-/* ---- Printing ---- */
-
-static void print_judged(const char *name, const wick_judged *judged) {
-    printf("%-14s %.4f +- %.4f (negative log-likelihood %.5f +- %.5f)\n", name, judged->perplexity,
-           judged->perplexity_error, judged->nll, judged->nll_error);
-}
-
-static void print_text(const perplexity_options *o, const wick_judgement *j) {
-    print_judged("perplexity", &j->model);
-    if (o->base != NULL) {
-        print_judged("of the base", &j->base);
-        printf("%-14s %.6f +- %.6f\n", "log of ratio", j->log_ratio, j->log_ratio_error);
-        printf("%-14s mean %.6f +- %.6f, median %.6f, 99 %% %.6f, max %.6f\n", "KL divergence",
-               j->kl, j->kl_error, j->kl_median, j->kl_99, j->kl_largest);
-        printf("%-14s %.2f +- %.2f %%\n", "same top token", 100 * j->same_top,
-               100 * j->same_top_error);
-    }
-    printf("%" PRIu64 " tokens scored in %" PRIu64 " chunk%s of %" PRIu32 "\n", j->n_scored,
-           j->n_chunks, j->n_chunks == 1 ? "" : "s", o->context);
-}
-
-static void put_judged(cli_json *json, const wick_judged *judged) {
-    cli_json_put_number(json, "perplexity", judged->perplexity);
-    cli_json_put_number(json, "perplexity_error", judged->perplexity_error);
-    cli_json_put_number(json, "nll", judged->nll);
-    cli_json_put_number(json, "nll_error", judged->nll_error);
-}
-
-static void put_base(cli_json *json, const wick_judgement *j) {
-    cli_json_key(json, "base");
-    cli_json_open(json, '{');
-    put_judged(json, &j->base);
-    cli_json_close(json, '}');
-    cli_json_put_number(json, "log_ratio", j->log_ratio);
-    cli_json_put_number(json, "log_ratio_error", j->log_ratio_error);
-    cli_json_key(json, "kl");
-    cli_json_open(json, '{');
-    cli_json_put_number(json, "mean", j->kl);
-    cli_json_put_number(json, "mean_error", j->kl_error);
-    cli_json_put_number(json, "median", j->kl_median);
-    cli_json_put_number(json, "p99", j->kl_99);
-    cli_json_put_number(json, "max", j->kl_largest);
-    cli_json_close(json, '}');
-    cli_json_put_number(json, "same_top", j->same_top);
-    cli_json_put_number(json, "same_top_error", j->same_top_error);
-}
-
-static void print_json(const perplexity_options *o, const wick_judgement *j) {
-    cli_json json = {.out = stdout};
-    cli_json_open(&json, '{');
-    put_judged(&json, &j->model);
-    if (o->base != NULL) put_base(&json, j);
-    cli_json_put_unsigned(&json, "context", o->context);
-    cli_json_put_unsigned(&json, "chunks", j->n_chunks);
-    cli_json_put_unsigned(&json, "scored", j->n_scored);
-    cli_json_close(&json, '}');
-}
-
 /* ---- Reading ---- */
 
-static wick_status poll(void *judging, wick_progress *progress, wick_error *error) {
-    return wick_judge_poll(judging, progress, error);
+typedef struct reading {
+    wick_judging *judging;
+    uint32_t context;
+    bool has_base;
+    cli_judged result;
+    uint64_t n_seen; /* chunks */
+} reading;
+
+static wick_status poll(void *job, wick_progress *progress, wick_error *error) {
+    return wick_judge_poll(((reading *)job)->judging, progress, error);
 }
 
-static int work(wick_judging *judging, wick_device *device) {
-    wick_error error = {0};
-    const wick_status status = cli_poll_all("reading", poll, judging, device, &error);
-    if (status < 0) return cli_report(&error, cli_step_hint(status));
-    return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;
+/* The end of row i, in chunks. */
+static uint64_t row_end(const cli_judged *result, size_t i) {
+    return result->n_chunks * (i + 1) / result->n_rows;
+}
+
+/* At the end of a chunk: the estimate so far. With a base it is costly, and is made for rows alone.
+ */
+static void look(void *job, const wick_progress *progress, cli_progress *line) {
+    reading *const r = job;
+    cli_judged *const result = &r->result;
+    const uint64_t n_read = progress->done / r->context;
+    if (n_read == r->n_seen) return;
+    r->n_seen = n_read;
+    if (result->n_chunks == 0) {
+        result->n_chunks = progress->total / r->context;
+        result->n_rows =
+            result->n_chunks < CLI_JUDGED_ROWS ? (size_t)result->n_chunks : CLI_JUDGED_ROWS;
+    }
+    const bool is_row = n_read == row_end(result, result->n_full);
+    if (r->has_base && !is_row) return;
+    wick_judgement j;
+    wick_judge_get(r->judging, &j);
+    snprintf(line->note, sizeof line->note, "perplexity %.2f", j.model.perplexity);
+    if (is_row) cli_judged_add_row(result, &j);
 }
 
 static int judge(const perplexity_options *o, const cli_engine *engine, wick_model *base,
@@ -148,17 +116,26 @@ static int judge(const perplexity_options *o, const cli_engine *engine, wick_mod
                                   .n_unscored = o->skip,
                                   .chunk_length = o->engine.chunk_length,
                                   .cache = (wick_cache)o->engine.cache};
-    wick_judging *judging = NULL;
+    reading r = {
+        .context = o->context, .has_base = base != NULL, .result = {.context = o->context}};
+    r.result.has_base = r.has_base;
     wick_error error = {0};
     cli_warn_context(engine->model, o->context);
-    if (wick_judge_start(engine->model, base, ids, n, &desc, &judging, &error) != WICK_OK)
+    if (wick_judge_start(engine->model, base, ids, n, &desc, &r.judging, &error) != WICK_OK)
         return cli_report(&error, error.status == WICK_ERR_VALUE ? "" : NULL);
-    const int code = work(judging, engine->device);
-    wick_judgement judgement;
-    wick_judge_get(judging, &judgement);
-    wick_judge_finish(judging);
-    if (code == CLI_OK) (o->json ? print_json : print_text)(o, &judgement);
-    return code;
+    const cli_job job = {.what = "reading",
+                         .unit = "tokens",
+                         .poll = poll,
+                         .after = look,
+                         .job = &r,
+                         .device = engine->device};
+    const wick_status status = cli_poll_all(&job, &error);
+    wick_judge_get(r.judging, &r.result.judgement);
+    wick_judge_finish(r.judging);
+    if (status < 0) return cli_report(&error, cli_step_hint(status));
+    r.result.is_stopped = status != WICK_OK;
+    cli_judged_print(&r.result, o->json);
+    return r.result.is_stopped ? CLI_INTERRUPTED : CLI_OK;
 }
 
 static int read_ids(const perplexity_options *o, const cli_engine *engine, uint32_t **ids,
@@ -207,8 +184,8 @@ const cli_command cli_perplexity = {
                "end is not read. Where the text begins with the model's begin token, so does\n"
                "every chunk, in place of its first token. Scored are the tokens that have at\n"
                "least --skip tokens of their chunk before them: perplexity is exp of the mean\n"
-               "of their -log p. Errors are standard errors of the mean. docs/judging.md has\n"
-               "more.\n",
+               "of their -log p. Errors are standard errors of the mean. Ctrl-C ends with the\n"
+               "estimate so far. docs/judging.md has more.\n",
     .groups = groups,
     .options_size = sizeof(perplexity_options),
     .defaults = set_defaults,

@@ -1,25 +1,53 @@
-/* progress.h: a line on standard error that rewrites itself, for people who wait. */
+/* progress.h: how far a job is, for people who wait: a line on standard error that rewrites itself
+ * on a terminal, and a plain line now and then anywhere else. */
 #ifndef WICK_CLI_PROGRESS_H
 #define WICK_CLI_PROGRESS_H
 
 #include <wick/model.h>
 
 typedef struct cli_progress {
-    bool is_wanted, is_shown;
-    double start; /* seconds */
+    const char *what; /* "reading" */
+    const char *unit; /* "tokens"; NULL: bytes */
+    char note[64];    /* shown after the figures; "": nothing */
+    bool is_terminal;
+    double start, shown, marked; /* seconds: of the job, of the last line, of done_marked */
+    uint64_t done_first, done_marked;
+    double rate;    /* units per second; 0: not known yet */
+    char last[256]; /* what stands there */
 } cli_progress;
 
-/* Where standard error is no terminal nothing will be shown. */
-cli_progress cli_progress_begin(void);
-/* "loading  42 %", once some time has passed; share is from 0 to 1, or negative: there is none. */
-void cli_progress_show(cli_progress *line, const char *what, double share);
+cli_progress cli_progress_begin(const char *what, const char *unit);
+/* Nothing is shown in the first half second. total 0 or UINT64_MAX: not known. */
+void cli_progress_show(cli_progress *line, uint64_t done, uint64_t total);
 void cli_progress_clear(cli_progress *line);
+/* The line on the terminal, if there is one, makes room for other output; the next
+ * cli_progress_show writes it again. */
+void cli_progress_hide(void);
+
+/* progress_text.c: what depends neither on a terminal nor on the clock. */
+
+/* A measurement of the rate at the time now, smoothed over some seconds. */
+void cli_progress_measure(cli_progress *line, uint64_t done, double now);
+/* "reading  42 %  1.2 of 2.9 GiB, 350.0 MiB/s, 0:05 left" in text[size], in at most so many
+ * columns; a bar is added where there is room. */
+void cli_progress_text(const cli_progress *line, uint64_t done, uint64_t total, size_t columns,
+                       char *text, size_t size);
+
+/* ---- Jobs ---- */
 
 typedef wick_status (*cli_poll_fn)(void *job, wick_progress *progress, wick_error *error);
+/* A slice of a job has been done; line->note may be set. */
+typedef void (*cli_slice_fn)(void *job, const wick_progress *progress, cli_progress *line);
 
-/* Polls a job to its end, or up to the first signal (WICK_PENDING), and shows how far it is.
- * device: is waited for where a poll brings nothing forward; NULL: polls work themselves. */
-wick_status cli_poll_all(const char *what, cli_poll_fn poll, void *job, wick_device *device,
-                         wick_error *error);
+typedef struct cli_job {
+    const char *what, *unit; /* as in cli_progress */
+    cli_poll_fn poll;
+    cli_slice_fn after; /* NULL: nothing is to be done */
+    void *job;
+    wick_device *device; /* is waited for where a poll brings nothing forward; NULL: polls work */
+} cli_job;
+
+/* Polls a job to its end, or up to the first signal (WICK_PENDING), and shows how far it is. */
+wick_status cli_poll_all(const cli_job *job, wick_error *error);
 
 #endif

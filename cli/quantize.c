@@ -126,7 +126,8 @@ static wick_status poll(void *quantizing, wick_progress *progress, wick_error *e
 
 static int work(wick_quantizing *quantizing) {
     wick_error error = {0};
-    const wick_status status = cli_poll_all("quantizing", poll, quantizing, NULL, &error);
+    const cli_job job = {.what = "quantizing", .poll = poll, .job = quantizing};
+    const wick_status status = cli_poll_all(&job, &error);
     if (status < 0) return cli_report(&error, status == WICK_ERR_IO ? OUT_HINT : "");
     return status == WICK_OK ? CLI_OK : CLI_INTERRUPTED;
 }

@@ -3,13 +3,16 @@
 import json
 import math
 import os
+import pty
+import re
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from command import MODEL, TIMEOUT, WICK, equal, fails, main, succeeds, wick
+from command import MODEL, TIMEOUT, WICK, equal, fails, main, start, succeeds, wick
 
 REAL = os.environ.get("WICK_REAL_MODEL", "")
 SHARED = os.environ.get("WICK_SHARED_DATA", "")
@@ -20,9 +23,9 @@ def judged(*arguments):
     return json.loads(succeeds("perplexity", *arguments, "--json"))
 
 
-def text_file(folder):
+def text_file(folder, n=1):
     path = Path(folder) / "text.txt"
-    path.write_text(TEXT)
+    path.write_text(n * TEXT)
     return path
 
 
@@ -40,6 +43,42 @@ def test_perplexity():
         assert f"{got['scored']} tokens scored in {got['chunks']} chunks of 32" in said, said
         ids = succeeds("tokenize", MODEL, "--ids", "--file", text).decode()
         equal(judged(MODEL, "--tokens", ids, "--context", 32), got)
+
+
+def test_perplexity_of_parts():
+    """A row with a bar for each tenth of the text; the means of all rows are that of the text."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = text_file(folder, 4)
+        got = judged(MODEL, "-f", text, "--context", 16)
+        said = succeeds("perplexity", MODEL, "-f", text, "--context", 16).decode()
+        rows = re.findall(r"\n  (\d+)-(\d+) +([\d.]+)  [\u2588-\u258f]+", said)
+        equal((len(rows), int(rows[0][0]), int(rows[-1][1])), (10, 1, got["chunks"]))
+        total = sum((int(last) - int(first) + 1) * math.log(float(value))
+                    for first, last, value in rows)
+        assert abs(total / got["chunks"] - got["nll"]) < 1e-4, said
+
+
+def test_interrupted_perplexity():
+    with tempfile.TemporaryDirectory() as folder:
+        text = text_file(folder, 400)
+        for more in ([], ["--json"]):
+            ours, theirs = pty.openpty()
+            with start("perplexity", MODEL, "-f", text, "--context", 64, "--isa", "ref",
+                       *more, stderr=theirs, env={**os.environ, "TERM": "xterm"}) as process:
+                os.close(theirs)
+                shown = b""
+                while b"perplexity " not in shown:  # a part of the progress line
+                    shown += os.read(ours, 4096)
+                process.send_signal(signal.SIGINT)
+                said = process.stdout.read().decode()
+                equal(process.wait(TIMEOUT), 130)
+            os.close(ours)
+            assert re.search(rb"reading .*\d+ of \d+ tokens, .*/s, .* left", shown), shown
+            if more:
+                got = json.loads(said)
+                assert not got["complete"] and got["scored"] > 0 and got["perplexity"] > 1, got
+            else:
+                assert said.startswith("perplexity ") and "\nstopped: the estimate" in said, said
 
 
 def test_kl():
@@ -104,10 +143,11 @@ def test_compare_models():
         small = f"{folder}/small.gguf"
         succeeds("quantize", MODEL, small, "Q8_0")
         said = succeeds("compare", MODEL, MODEL).decode()
-        assert said.endswith("\n0 of 47 tensors differ\n"), said
+        assert said.startswith("0 of 47 tensors differ\n\n"), said
         done = wick("compare", MODEL, small)
         equal(done.returncode, 1)
-        row = next(x for x in done.stdout.decode().splitlines() if "blk.0.attn_q.weight" in x)
+        summary, rows = done.stdout.decode().split("\n\n")
+        row = next(x for x in rows.splitlines() if "blk.0.attn_q.weight" in x)
         assert "f32[64,64] q8_0" in row and "differ, the first at" in row, row
         succeeds("compare", MODEL, small, "--tolerance", 1)
         done = wick("compare", MODEL, small, "--json")
@@ -115,6 +155,9 @@ def test_compare_models():
         got = json.loads(done.stdout)
         equal(len(got["tensors"]), 47)
         equal(got["different"], sum(not x["same"] for x in got["tensors"]))
+        furthest = max(got["tensors"], key=lambda x: x["max"])
+        assert summary.startswith(f"{got['different']} of 47 tensors differ\n"), summary
+        assert re.search(rf"\nlargest difference \S+ in {furthest['name']}\n", summary), summary
         first = next(x for x in got["tensors"] if not x["same"])
         assert first["max"] >= first["rms"] > 0 and first["cosine"] > 0.99, first
 

@@ -104,9 +104,9 @@ def test_an_address():
 
 
 def test_progress_on_a_terminal():
-    with places(m=Resource(CONTENT, chunk=100000, delay=0.05)) as (server, _):
+    with places(m=Resource(CONTENT, chunk=100000, delay=0.15)) as (server, _):
         said = on_terminal(["pull", server.url("/m.gguf")])
-        assert re.search(r"of 1\.0 MiB, \d+ %, .*/s, 0:0\d left", said), said
+        assert re.search(r"\d+ %  [\d.]+ KiB of 1\.0 MiB, .*/s, 0:0\d left", said), said
         assert "%" not in wick("pull", server.url("/m.gguf")).stderr.decode()
 
 
