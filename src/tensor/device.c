@@ -2,6 +2,7 @@
 #include "tensor/device.h"
 
 #include "core/status.h"
+#include "sys/clock.h"
 #include "tensor/shadow.h"
 
 #include <stdio.h>
@@ -83,6 +84,7 @@ wick_status wk_device_open_start(const wick_device_desc *desc, const wk_backend 
     device->heap = heap;
     device->desc = *desc;
     device->backend = backend;
+    device->recovery.clock_ns = wk_clock_ns;
     snprintf(device->fallback_reason, sizeof device->fallback_reason, "%.255s", reason);
     wick_device_opening *const o = wk_alloc_zeroed(&device->heap, sizeof *o);
     wick_status status =

@@ -19,10 +19,11 @@ typedef struct wk_queue {
 /* How a lost device comes back; see recover.c. */
 typedef struct wk_lost_handle wk_lost_handle;
 typedef struct wk_recovery {
-    wk_backend_device *handle; /* being opened in place of the lost one; NULL: none */
-    wk_lost_handle *lost;      /* that something is left of */
-    uint32_t n_attempts;       /* in a row */
-    uint64_t due_ns;           /* of the next one, by wk_clock_ns; 0: none is planned */
+    wk_backend_device *handle;  /* being opened in place of the lost one; NULL: none */
+    wk_lost_handle *lost;       /* that something is left of */
+    uint32_t n_attempts;        /* in a row */
+    uint64_t due_ns;            /* of the next one, by clock_ns; 0: none is planned */
+    uint64_t (*clock_ns)(void); /* wk_clock_ns; tests set their own */
     uint64_t n_losses;
     wk_backend_stats past; /* of lost handles */
 } wk_recovery;

@@ -5,8 +5,6 @@
 #include "tensor/device.h"
 #include "tensor/shadow.h"
 
-#include "sys/clock.h"
-
 #include <assert.h>
 #include <stdio.h>
 
@@ -154,7 +152,7 @@ static wick_status plan_attempt(wick_device *device, const char *reason) {
     }
     uint64_t delay_ms = FIRST_DELAY_MS;
     for (uint32_t i = 0; i < r->n_attempts; i++) delay_ms *= DELAY_GROWTH;
-    r->due_ns = wk_clock_ns() + delay_ms * 1000000;
+    r->due_ns = r->clock_ns() + delay_ms * 1000000;
     r->n_attempts++;
     wk_device_log(device, WICK_LOG_WARNING, "%s; opening it again, attempt %u of %d", reason,
                   r->n_attempts, (int)MAX_ATTEMPTS);
@@ -202,7 +200,7 @@ wick_status wk_device_recover(wick_device *device) {
         (void)device->backend->poll(device->handle, 0, &loss); /* says why */
         return plan_attempt(device, loss.message);
     }
-    if (wk_clock_ns() < r->due_ns) return WICK_PENDING;
+    if (r->clock_ns() < r->due_ns) return WICK_PENDING;
     wick_error error = {.status = WICK_OK};
     const wick_status status = open_again(device, &error);
     if (status == WICK_PENDING) return WICK_PENDING;

@@ -260,6 +260,36 @@ static void test_too_often(void **state) {
     close_clean(device);
 }
 
+static uint64_t set_ns;
+
+static uint64_t read_set_clock(void) { return set_ns; }
+
+/* The attempts come 25, 100 and 400 ms after the loss or the failure before them, not a
+ * nanosecond earlier. */
+static void test_delays(void **state) {
+    (void)state;
+    static const uint64_t delays_ms[] = {25, 100, 400};
+    wick_device *const device = open_null(0);
+    device->recovery.clock_ns = read_set_clock;
+    set_ns = 1000;
+    for (size_t i = 0; i < WK_COUNT(delays_ms); i++) {
+        const uint64_t delay_ns = delays_ms[i] * 1000000;
+        lose(device);
+        assert_int_equal(wk_device_recover(device), WICK_PENDING); /* plans it */
+        for (uint64_t early = delay_ns; early > 0; early /= 2) {
+            const uint64_t due_ns = set_ns + delay_ns;
+            set_ns = due_ns - early;
+            assert_int_equal(wk_device_recover(device), WICK_PENDING);
+            assert_true(wk_device_is_lost(device));
+            set_ns = due_ns - delay_ns;
+        }
+        set_ns += delay_ns;
+        assert_int_equal(wk_device_recover(device), WICK_OK);
+        assert_false(wk_device_is_lost(device));
+    }
+    close_clean(device);
+}
+
 /* Closed at any point of a recovery. */
 static void test_closed_on_the_way(void **state) {
     (void)state;
@@ -375,6 +405,7 @@ int main(void) {
         cmocka_unit_test(test_plans),      cmocka_unit_test(test_random_numbers),
         cmocka_unit_test(test_too_often),  cmocka_unit_test(test_closed_on_the_way),
         cmocka_unit_test(test_falls_back), cmocka_unit_test(test_public),
+        cmocka_unit_test(test_delays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
