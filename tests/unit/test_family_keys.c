@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "format/gguf_parse.h"
 #include "model/model_struct.h"
+#include "model/rope.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -208,6 +209,41 @@ static void ramp_of_gpt_oss(void **state) {
     const double exact = 1.0 / end_of_ramp, whole = 1.0 / ceil(end_of_ramp);
     assert_true(fabs(frequency[0] - plain * (1.0 - 0.75 * exact)) < 1e-9);
     assert_true(fabs(frequency[1] - plain * (1.0 - 0.75 * whole)) < 1e-9);
+}
+
+/* The ramp's borders are whole pairs: of 4 pairs it begins at the floor of
+ * 4 ln(4096 / (32 2 pi)) / ln(1e4) = 1.3 and ends at the ceiling of
+ * 4 ln(4096 / 2 pi) / ln(1e4) = 2.8. */
+static void ramp_of_yarn(void **state) {
+    static const double kept[] = {1.0, 1.0, 0.5, 0.0}; /* share of the frequency without scaling */
+    (void)state;
+    description found;
+    small_model small = small_model_make();
+    small_set_u32(&small, "llama.attention.key_length", 8);
+    small_set_text(&small, "llama.rope.scaling.type", "yarn");
+    small_set_f32(&small, "llama.rope.scaling.factor", 4.0F);
+    small_set_u32(&small, "llama.rope.scaling.original_context_length", 4096);
+    describe_well(&small, &found);
+    const wk_rope *const rope = &found.hparams.rope[0];
+    assert_int_equal(rope->n_pairs, WK_COUNT(kept));
+    for (size_t i = 0; i < WK_COUNT(kept); i++) {
+        const double plain = pow(1e4, -0.25 * (double)i);
+        assert_true(fabs(rope->frequency[i] / plain - (0.25 + 0.75 * kept[i])) < 1e-9);
+    }
+    drop(&found);
+}
+
+/* The long divisors are for contexts that are longer than the original one, not as long. */
+static void border_of_long_divisors(void **state) {
+    (void)state;
+    static double one = 1.0;
+    wk_rope rope = {.n_pairs = 1, .frequency = &one, .long_frequency = &one};
+    rope.original_context = 4096;
+    assert_false(wk_rope_is_long(&rope, 4095));
+    assert_false(wk_rope_is_long(&rope, 4096));
+    assert_true(wk_rope_is_long(&rope, 4097));
+    rope.long_frequency = NULL;
+    assert_false(wk_rope_is_long(&rope, 4097));
 }
 
 static void functions_of_modern_bert(void **state) {
@@ -417,6 +453,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(granite_without_positions, begin, end),
         cmocka_unit_test_setup_teardown(kinds_of_llama4, begin, end),
         cmocka_unit_test_setup_teardown(ramp_of_gpt_oss, begin, end),
+        cmocka_unit_test_setup_teardown(ramp_of_yarn, begin, end),
+        cmocka_unit_test(border_of_long_divisors),
         cmocka_unit_test_setup_teardown(functions_of_modern_bert, begin, end),
         cmocka_unit_test_setup_teardown(clamp_of_mpt, begin, end),
         cmocka_unit_test_setup_teardown(layers_ahead, begin, end),

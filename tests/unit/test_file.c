@@ -24,6 +24,29 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* These take the place of the C library's in this program and write down who was called: 'F' a
+ * flushed file, 'D' a flushed folder, 'R' a renamed file. */
+static char calls[16];
+static bool flush_fails;
+
+static void note_call(char which) {
+    const size_t n = strlen(calls);
+    if (n + 1 < sizeof calls) calls[n] = which;
+}
+
+int fsync(int fd) {
+    struct stat status;
+    if (fstat(fd, &status) != 0) return -1;
+    note_call(S_ISDIR(status.st_mode) ? 'D' : 'F');
+    errno = EIO;
+    return flush_fails ? -1 : 0;
+}
+
+int rename(const char *from, const char *to) {
+    note_call('R');
+    return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
 typedef struct fixture {
     checked_heap checked;
     char folder[64];
@@ -189,6 +212,27 @@ static void test_write_is_whole(void **state) {
     umask(mask);
     assert_int_equal(stat(f->path, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0666 & ~mask);
+}
+
+/* A name that leads to contents that are not on the disk yet would lead to nothing after a power
+ * cut. */
+static void test_flush_before_rename(void **state) {
+    fixture *const f = *state;
+    wk_file_writer *writer;
+    wick_error err = {0};
+    memset(calls, 0, sizeof calls);
+    write_file(f, "old", 3);
+    assert_string_equal(calls, "FRD");
+    memset(calls, 0, sizeof calls);
+    flush_fails = true;
+    assert_int_equal(wk_file_write_start(&f->checked.heap, f->path, &writer, NULL), WICK_OK);
+    assert_int_equal(wk_file_write(writer, "new", 3, NULL), WICK_OK);
+    const wick_status status = wk_file_write_finish(&f->checked.heap, writer, true, &err);
+    flush_fails = false;
+    assert_int_equal(status, WICK_ERR_IO);
+    assert_non_null(strstr(err.message, f->path));
+    assert_string_equal(calls, "F"); /* and no rename */
+    check_contents(f, "old");
 }
 
 static void refuse_write(fixture *f, const char *path, wick_status status, const char *word) {
@@ -361,6 +405,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_map, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_empty_map, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_write_is_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_flush_before_rename, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_write_failures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_killed_writers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sweep_spares_others, set_up, tear_down),

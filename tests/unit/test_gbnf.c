@@ -13,6 +13,7 @@
 #include "grammar_reading.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- What grammars mean --- */
@@ -201,6 +202,43 @@ static void test_ambiguous_grammars_stay_small(void **state) {
     }
 }
 
+/* A set is worked out in at most 2^18 steps. The program is a chain of splits, of which each takes
+ * a step for what cannot match and one for the rest, and then of calls that take one each. */
+static wick_status follow_steps(uint32_t n_splits, uint32_t n_calls, wick_error *error) {
+    wk_heap heap;
+    wk_stacks_store store;
+    wk_heap_init(&heap, NULL);
+    wk_program program = {.heap = &heap, .n = 3 + n_splits + n_calls, .start = 3, .n_classes = 1};
+    program.code = calloc(program.n, sizeof *program.code);
+    assert_non_null(program.code);
+    program.code[0].op = WK_GRAMMAR_RETURN;
+    program.code[1].op = WK_GRAMMAR_FAIL;
+    program.code[2] = (wk_instruction){.op = WK_GRAMMAR_BYTE, .last = 255};
+    for (uint32_t i = 3; i < program.n; i++) {
+        const uint32_t next = i + 1 < program.n ? i + 1 : 2;
+        program.code[i] = i < 3 + n_splits
+                              ? (wk_instruction){.op = WK_GRAMMAR_SPLIT, .next = 1, .other = next}
+                              : (wk_instruction){.op = WK_GRAMMAR_CALL, .next = 0, .other = next};
+    }
+    const wick_status status = wk_stacks_store_make(&heap, &program, &store, error);
+    if (status == WICK_OK) {
+        assert_int_equal(store.n_steps, 1 + 2 * n_splits + n_calls);
+        wk_stacks_store_free(&store);
+    }
+    free(program.code);
+    return status;
+}
+
+static void test_steps_are_bounded(void **state) {
+    (void)state;
+    enum { MOST = 1 << 18, SPLITS = MOST / 2 - 1 };
+    wick_error error = {0};
+    assert_int_equal(follow_steps(SPLITS, 0, &error), WICK_OK); /* MOST - 1 */
+    assert_int_equal(follow_steps(SPLITS, 1, &error), WICK_OK);
+    assert_int_equal(follow_steps(SPLITS, 2, &error), WICK_ERR_VALUE);
+    assert_string_equal(error.message, "the grammar is too ambiguous");
+}
+
 /* --- Refusals --- */
 
 static void test_refusals(void **state) {
@@ -312,6 +350,7 @@ int main(void) {
         cmocka_unit_test(test_languages),
         cmocka_unit_test(test_random_grammars),
         cmocka_unit_test(test_ambiguous_grammars_stay_small),
+        cmocka_unit_test(test_steps_are_bounded),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_nesting_is_bounded),
         cmocka_unit_test(test_memory_runs_out),

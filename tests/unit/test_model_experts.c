@@ -1,6 +1,6 @@
 /* Headers of models with experts, latent attention and recurrent layers: what does not fit is
  * refused with the key's or tensor's name. */
-#include "model/model.h"
+#include "model/model_struct.h"
 
 #include "format/gguf_parse.h"
 
@@ -12,6 +12,10 @@
 
 #include "checked_heap.h"
 #include "small_model.h"
+
+#include <wick/ops.h>
+
+#include <math.h>
 
 static checked_heap checked;
 
@@ -177,12 +181,68 @@ static void keys_of_recurrent_layers(void **state) {
     expect(&gated, "qwen35.attention.value_length");
 }
 
+static wick_tensor *floats(wick_device *device, wick_shape shape, const float *from, size_t n) {
+    return wick_tensor_from_data(device, WICK_F32, shape, from, n * sizeof *from);
+}
+
+/* The expert that a router with these logits chooses: expert e gives e + 1 times a constant. */
+static uint32_t chosen(const wk_experts_spec *spec, const float logits[6]) {
+    enum { N = 6 };
+    static float one[N * N];
+    float diagonal[N * N] = {0}, down[N * N], y[N], zeros[N] = {0};
+    wick_device *device;
+    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .isa = WICK_ISA_REF};
+    assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+    const wick_scope scope = wick_scope_begin(device);
+    for (size_t i = 0; i < N * N; i++) {
+        one[i] = 1;
+        down[i] = (float)(i / N + 1);
+    }
+    for (size_t i = 0; i < N; i++) diagonal[i * N + i] = 1;
+    wk_layer layer = {.spec.experts = *spec};
+    layer.weight[WK_FFN_GATE_INP] = floats(device, WICK_SHAPE(N, N), diagonal, N * N);
+    layer.weight[WK_EXP_PROBS_BIAS] = floats(device, WICK_SHAPE(N), zeros, N);
+    layer.weight[WK_FFN_GATE_EXPS] = floats(device, WICK_SHAPE(N, 1, N), one, N * N);
+    layer.weight[WK_FFN_UP_EXPS] = floats(device, WICK_SHAPE(N, 1, N), one, N * N);
+    layer.weight[WK_FFN_DOWN_EXPS] = floats(device, WICK_SHAPE(N, N, 1), down, N * N);
+    wick_tensor *const x = floats(device, WICK_SHAPE(1, N), logits, N);
+    assert_int_equal(wick_read(wk_experts(&layer, x), y, sizeof y), WICK_OK);
+    wick_scope_end(scope);
+    wick_device_close(device);
+    double sum = 0;
+    for (size_t i = 0; i < N; i++) sum += (double)logits[i];
+    return (uint32_t)lround((double)y[0] / (sum * sum / (1 + exp(-sum)))) - 1;
+}
+
+/* One of three groups of two experts counts by its best expert; with a selection bias by both. */
+static void best_groups(void **state) {
+    static const float one_is_best[6] = {5, -9, 4.5F, 4.9F, 0, 1};
+    wk_experts_spec spec = {.n_experts = 6,
+                            .n_used = 1,
+                            .n_ff = 1,
+                            .n_groups = 3,
+                            .n_groups_used = 1,
+                            .gating = WK_GATING_SOFTMAX,
+                            .is_normalized = true,
+                            .scale = 1};
+    (void)state;
+    assert_int_equal(chosen(&spec, one_is_best), 0);
+    spec.gating = WK_GATING_SIGMOID;
+    spec.has_selection_bias = true;
+    assert_int_equal(chosen(&spec, one_is_best), 3);
+    spec.n_groups_used = 2;
+    assert_int_equal(chosen(&spec, one_is_best), 3); /* of groups 1 and 2 */
+    spec.n_groups_used = 3;
+    assert_int_equal(chosen(&spec, one_is_best), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(keys_of_experts, begin, end),
         cmocka_unit_test_setup_teardown(tensors_of_single_experts, begin, end),
         cmocka_unit_test_setup_teardown(keys_of_latent_attention, begin, end),
         cmocka_unit_test_setup_teardown(keys_of_recurrent_layers, begin, end),
+        cmocka_unit_test(best_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

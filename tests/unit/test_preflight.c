@@ -75,6 +75,70 @@ static void test_small(void **state) {
     wick_file_close(file);
 }
 
+/* Blocks that n positions lie in at most, wherever the first one begins. */
+static uint32_t blocks_touched(uint32_t n) {
+    uint32_t most = 0;
+    for (uint32_t first = 0; first < WK_BLOCK_SIZE; first++) {
+        const uint32_t n_blocks = (first + n - 1) / WK_BLOCK_SIZE + 1;
+        most = n_blocks > most ? n_blocks : most;
+    }
+    return most;
+}
+
+static void test_blocks(void **state) {
+    (void)state;
+    for (uint32_t length = 1; length <= 3 * WK_BLOCK_SIZE + 1; length++) {
+        const wk_runner_desc session = {.context_length = length, .chunk_length = 5};
+        const wk_cache_desc cache = wk_cache_describe(&(wk_hparams){.window = 0}, &session);
+        assert_int_equal(cache.n_blocks, (length - 1) / WK_BLOCK_SIZE + 1);
+        assert_int_equal(cache.n_window_blocks, 0);
+    }
+    /* A chunk of 5 tokens sees its window of the first one, and itself. */
+    for (uint32_t window = 1; window <= 3 * WK_BLOCK_SIZE; window++) {
+        const uint32_t n = blocks_touched(window + 4);
+        for (uint32_t n_blocks = n - 1; n_blocks <= n + 1; n_blocks++) {
+            const wk_runner_desc session = {.context_length = n_blocks * WK_BLOCK_SIZE,
+                                            .chunk_length = 5};
+            const wk_cache_desc cache =
+                wk_cache_describe(&(wk_hparams){.window = window}, &session);
+            assert_int_equal(cache.n_window_blocks, n_blocks > n ? n : 0);
+        }
+    }
+}
+
+/* What two contexts differ in: caches, the rows of a chunk, and what attention kernels keep for
+ * each span of 128 keys; of all that an eighth more, since a pool rounds up. */
+static void test_needed_bytes(void **state) {
+    (void)state;
+    static const uint32_t lengths[] = {1, 63, 64, 65, 127, 128, 129, 255, 256, 257};
+    enum { CHUNK = 4, HEADS = 2, HEAD = 4, PLANS = 2 };
+    small_model small = small_model_make();
+    small_set_u32(&small, "llama.context_length", 1000);
+    wick_file *const file = write_small(&small);
+    wk_heap heap;
+    wk_model *made;
+    uint64_t weights = 0;
+    wk_heap_init(&heap, NULL);
+    assert_int_equal(wk_model_make(&heap, wk_file_gguf(file), &made, NULL), WICK_OK);
+    for (size_t i = 0; i < WK_COUNT(lengths); i++) {
+        const wick_session_desc desc = {.context_length = lengths[i], .chunk_length = CHUNK};
+        wick_prediction p;
+        assert_int_equal(wick_predict(file, device, &desc, &p, NULL), WICK_OK);
+        const uint64_t n_spans = (lengths[i] + 127) / 128;
+        const uint64_t spans = PLANS * CHUNK * HEADS * n_spans * (HEAD + 2) * sizeof(float);
+        const uint64_t others = p.cache_bytes + p.activation_bytes + spans;
+        const wk_runner_desc session =
+            wk_runner_describe(wk_model_hparams(made), WICK_MATH_EXACT, &desc);
+        const uint64_t needed =
+            wk_bytes_needed(made, wk_file_gguf(file), device, SMALL_LAYERS, &session);
+        if (i == 0) weights = needed - others - others / 8;
+        assert_int_equal(needed, weights + others + others / 8);
+    }
+    assert_true(weights > 0);
+    wk_model_free(made);
+    wick_file_close(file);
+}
+
 /* A cache of blocks takes less, of heads that are whole blocks. */
 static void test_cache_types(void **state) {
     (void)state;
@@ -212,10 +276,11 @@ static void test_real(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),       cmocka_unit_test(test_cache_types),
-        cmocka_unit_test(test_context),     cmocka_unit_test(test_room),
-        cmocka_unit_test(test_room_of_cpu), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_real),
+        cmocka_unit_test(test_small),        cmocka_unit_test(test_cache_types),
+        cmocka_unit_test(test_context),      cmocka_unit_test(test_room),
+        cmocka_unit_test(test_room_of_cpu),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_real),         cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_needed_bytes),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

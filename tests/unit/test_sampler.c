@@ -260,6 +260,35 @@ static void test_a_large_vocabulary(void **state) {
     free(items);
 }
 
+/* A token that is exactly min_p times as likely as the best one stays. With min_p 1 that is decided
+ * without rounding: what is as likely as the best stays, what is the least bit less so goes. */
+static void test_ties_at_min_p(void **state) {
+    (void)state;
+    static const wick_sampler_desc descs[] = {
+        {.temperature = 1, .min_p = 1},
+        {.temperature = 1, .min_p = 1, .top_k = 20},
+        {.temperature = 1, .min_p = 1, .top_k = 4},
+        {.temperature = 1, .min_p = 1, .top_p = 0.999f},
+        {.temperature = 1, .min_p = 1, .typical_p = 0.999f},
+    };
+    float logits[N];
+    wk_candidate items[N];
+    for (size_t d = 0; d < sizeof descs / sizeof *descs; d++) {
+        for (size_t i = 0; i < N; i++) logits[i] = -3;
+        for (size_t i = 0; i < 5; i++) logits[3 * i] = 2.5f;
+        logits[1] = logits[4] = nextafterf(2.5f, 0);
+        wk_candidates list = {.items = items};
+        wk_rng rng = {0};
+        wick_sampler_desc desc = descs[d];
+        size_t n;
+        wk_sampler_resolve(&desc);
+        wk_filter(&desc, logits, N, 2.5f, &list, &rng);
+        const wk_candidate *const kept = wk_candidates_kept(&list, &n);
+        assert_int_equal(n, desc.top_k == 4 ? 4 : 5);
+        for (size_t i = 0; i < n; i++) assert_true(kept[i].id % 3 == 0 && kept[i].id < 15);
+    }
+}
+
 static void test_a_seed_repeats(void **state) {
     (void)state;
     static const wick_sampler_desc descs[] = {
@@ -355,6 +384,7 @@ int main(void) {
         cmocka_unit_test(test_a_seed_repeats),
         cmocka_unit_test(test_mirostat_follows_the_paper),
         cmocka_unit_test(test_a_large_vocabulary),
+        cmocka_unit_test(test_ties_at_min_p),
         cmocka_unit_test(test_bad_values_are_refused),
         cmocka_unit_test(test_numbers_that_are_none),
     };

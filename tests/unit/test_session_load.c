@@ -138,9 +138,14 @@ static void test_lies(void **state) {
     other.data[0] = 'W';
     check_refused(session, &other, WICK_ERR_FORMAT, "no saved session");
     other = whole;
-    memset(other.data + sizeof(wk_image_header), 0xFF, 4); /* the first token */
-    set_field(&other, WK_IMAGE_FORMAT, WK_IMAGE_VERSION);
-    check_refused(session, &other, WICK_ERR_FORMAT, "token 4294967295");
+    for (uint32_t token = 511; token <= 513; token++) { /* of a vocabulary of 512 */
+        memcpy(other.data + sizeof(wk_image_header), &token, sizeof token); /* the first one */
+        set_field(&other, WK_IMAGE_FORMAT, WK_IMAGE_VERSION);
+        if (token == 511)
+            assert_int_equal(load(session, &other, NULL), WICK_OK);
+        else
+            check_refused(session, &other, WICK_ERR_FORMAT, "is not in the vocabulary of 512");
+    }
     assert_int_equal(load(session, &whole, NULL), WICK_OK);
     wick_session_close(session);
 }
@@ -198,26 +203,63 @@ static void test_stream(void **state) {
     wick_session_close(session);
 }
 
+static wick_model *open_small(const small_model *small) {
+    static gguf_bytes file;
+    wick_model_loading *loading;
+    wick_model *opened;
+    wick_error error = {0};
+    small_write(small, true, &file);
+    assert_int_equal(wick_model_open_start(device, wick_source_memory(file.data, file.size), NULL,
+                                           &loading, &error),
+                     WICK_OK);
+    while (wick_model_open_poll(loading, NULL) == WICK_PENDING) {
+    }
+    if (wick_model_open_finish(loading, &opened, &error) != WICK_OK) fail_msg("%s", error.message);
+    return opened;
+}
+
+static uint64_t bytes_of(const wick_session *session, const wk_image_header *header) {
+    uint64_t bytes = sizeof *header + sizeof(uint64_t) + 4 * header->fields[WK_IMAGE_TOKENS] +
+                     4 * header->fields[WK_IMAGE_LOGITS];
+    wk_image_cursor cursor = {.layer = 0};
+    wk_image_run run;
+    while (wk_image_next(session, header, &cursor, &run)) bytes += wk_image_run_bytes(&run);
+    return bytes;
+}
+
+/* What the next token sees through a window of 8 has to be there: after 10 tokens positions 3 to
+ * 9, and itself. */
+static void test_window_bound(void **state) {
+    (void)state;
+    wick_session *session;
+    small_model small = small_model_make();
+    small_set_u32(&small, "llama.attention.sliding_window", 8);
+    wick_model *const windowed = open_small(&small);
+    assert_int_equal(wick_session_open(windowed, NULL, &session, NULL), WICK_OK);
+    for (uint32_t begin = 0; begin <= 11; begin++) {
+        wk_image_header header;
+        wk_image_describe(session, &header);
+        header.fields[WK_IMAGE_TOKENS] = header.fields[WK_IMAGE_COMPUTED] = 10;
+        header.fields[WK_IMAGE_CACHED] = 10;
+        header.fields[WK_IMAGE_WINDOW_BEGIN] = begin;
+        header.fields[WK_IMAGE_BYTES] = bytes_of(session, &header);
+        assert_int_equal(wk_image_check(session, &header, NULL),
+                         begin <= 3 ? WICK_OK : WICK_ERR_FORMAT);
+    }
+    wick_session_close(session);
+    wick_model_close(windowed);
+}
+
 /* A model of the same shape but another name. */
 static void test_other_model(void **state) {
     (void)state;
     wick_session *const session = saved_session(&greedy, &whole, 6);
     for (int i = 0; i < 2; i++) {
-        static gguf_bytes file;
         small_model small = small_model_make();
         if (i == 1) small_set_text(&small, "general.name", "another");
-        small_write(&small, true, &file);
-        wick_model_loading *loading;
-        wick_model *tiny;
         wick_session *of_tiny;
         wick_error error = {0};
-        assert_int_equal(wick_model_open_start(device, wick_source_memory(file.data, file.size),
-                                               NULL, &loading, &error),
-                         WICK_OK);
-        while (wick_model_open_poll(loading, NULL) == WICK_PENDING) {
-        }
-        if (wick_model_open_finish(loading, &tiny, &error) != WICK_OK)
-            fail_msg("%s", error.message);
+        wick_model *const tiny = open_small(&small);
         assert_int_equal(wick_session_open(tiny, NULL, &of_tiny, &error), WICK_OK);
         check_refused(of_tiny, &whole, WICK_ERR_MISMATCH, "another model");
         if (i == 1) check_refused(of_tiny, &other, WICK_ERR_MISMATCH, "another model");
@@ -575,6 +617,7 @@ int main(void) {
         cmocka_unit_test(test_other_seed),    cmocka_unit_test(test_other_grammar),
         cmocka_unit_test(test_other_stop),    cmocka_unit_test(test_taken_back),
         cmocka_unit_test(test_other_weights), cmocka_unit_test(test_other_outputs),
+        cmocka_unit_test(test_window_bound),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

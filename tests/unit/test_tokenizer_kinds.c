@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "checked_heap.h"
+#include "text/merge.h"
 #include "unit/small_vocab.h"
 
 #include <math.h>
@@ -268,6 +269,67 @@ static void merges_of_characters(void **state) {
     assert_refused(&v.desc, "tokenizer.ggml.merges is missing");
 }
 
+/* --- Windows of merges --- */
+
+static size_t n_begun; /* symbols, of all windows */
+
+static size_t begin_letter(const void *context, wk_str text, uint32_t *id) {
+    (void)context;
+    (void)text;
+    n_begun++;
+    *id = 1;
+    return 1;
+}
+
+/* A word is 'A' and the 'b's after it; its id is its size. */
+static bool join_word(const void *context, const wk_symbol *left, const wk_symbol *right,
+                      uint32_t *rank, uint32_t *id) {
+    (void)context;
+    *rank = 0;
+    *id = left->size + right->size;
+    return left->text[0] == 'A' && right->text[0] == 'b';
+}
+
+static wick_status spell_nothing(const void *context, wk_str text, wk_id_sink *out) {
+    (void)context;
+    (void)text;
+    (void)out;
+    return WICK_ERR_INTERNAL;
+}
+
+/* The first window has 128 symbols, and the next one begins with the first token in its last
+ * eighth. Words of 16 letters end just where the window does, so that every window advances by 112
+ * letters. Of words of 10, the one that begins at 120 is cut off: a window of twice the width has
+ * room for the one at 230. */
+static void windows_overlap_by_an_eighth(void **state) {
+    enum { WORDS = 200, LONGEST = 16 };
+    static const struct {
+        size_t letters, capacity, n_begun;
+    } cases[] = {{16, 128, 28 * 128 + 64}, {10, 256, 0}, {9, 128, 0}, {1, 128, 128 + 88}};
+    static char text[WORDS * LONGEST];
+    (void)state;
+    for (size_t c = 0; c < WK_COUNT(cases); c++) {
+        const size_t n = cases[c].letters;
+        const wk_merge_rule rule = {
+            .begin = begin_letter, .join = join_word, .spell = spell_nothing};
+        uint32_t ids[WORDS];
+        wk_id_sink out = {.ids = ids, .capacity = WORDS, .last = WICK_NO_TOKEN};
+        wk_heap heap;
+        wk_merger merger;
+        wk_heap_init(&heap, NULL);
+        for (size_t i = 0; i < WORDS * n; i++) text[i] = i % n == 0 ? 'A' : 'b';
+        n_begun = 0;
+        assert_int_equal(wk_merger_init(&merger, &heap, WORDS * n), WICK_OK);
+        assert_int_equal(wk_merge(&merger, &rule, (wk_str){text, WORDS * n}, &out), WICK_OK);
+        assert_int_equal(out.count, WORDS);
+        for (size_t i = 0; i < WORDS; i++) assert_int_equal(ids[i], n);
+        assert_int_equal(merger.capacity, cases[c].capacity);
+        if (cases[c].n_begun > 0) assert_int_equal(n_begun, cases[c].n_begun);
+        wk_merger_release(&merger);
+        assert_int_equal(heap.live_bytes, 0);
+    }
+}
+
 static void refusals(void **state) {
     (void)state;
     small_vocab v;
@@ -323,6 +385,7 @@ int main(void) {
         cmocka_unit_test(unigram_with_any_scores),
         cmocka_unit_test(replacements),
         cmocka_unit_test(merges_of_characters),
+        cmocka_unit_test(windows_overlap_by_an_eighth),
         cmocka_unit_test(refusals),
         cmocka_unit_test(survives_short_memory),
     };
