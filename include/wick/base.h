@@ -13,7 +13,9 @@
 extern "C" {
 #endif
 
-#if defined(_WIN32) && defined(WICK_SHARED)
+/* In front of every function; whoever includes Wick may define it. */
+#if defined(WICK_API)
+#elif defined(_WIN32) && defined(WICK_SHARED)
 #ifdef WICK_BUILD
 #define WICK_API __declspec(dllexport)
 #else

@@ -28,9 +28,15 @@ typedef enum wick_value_type {
     WICK_VALUE_F64,
 } wick_value_type;
 
-/* One metadata entry. Its texts are terminated, but may hold zero bytes. For an array, element_type
- * and count describe it and values points to count elements of that type (wick_string for strings);
- * arrays of arrays are refused when parsing. */
+/* count elements of one type, wick_string for strings. There are no arrays of arrays: files that
+ * have some are refused. */
+typedef struct wick_value_array {
+    wick_value_type element_type;
+    uint64_t count;
+    const void *values;
+} wick_value_array;
+
+/* One metadata entry. Its texts are terminated, but may hold zero bytes. */
 typedef struct wick_value {
     wick_string key;
     wick_value_type type;
@@ -39,11 +45,7 @@ typedef struct wick_value {
         int64_t i;  /* every signed type */
         double f;
         wick_string string;
-        struct {
-            wick_value_type element_type;
-            uint64_t count;
-            const void *values;
-        } array;
+        wick_value_array array;
     };
 } wick_value;
 

@@ -67,12 +67,23 @@ typedef struct wick_shape {
     int64_t extent[WICK_MAX_RANK];
 } wick_shape;
 
-/* WICK_SHAPE(2, 3) is a wick_shape of rank 2; at least one extent. WICK_SCALAR has rank 0. */
+/* WICK_SHAPE(2, n) is a wick_shape of rank 2; at least one extent, of any integer type. WICK_SCALAR
+ * has rank 0. */
+WICK_API wick_shape wick_shape_of(int rank, const int64_t *extent);
+#define WICK_SCALAR (wick_shape_of(0, NULL))
+#ifdef __cplusplus
+#define WICK_SHAPE(...) (wick_shape_of_extents(__VA_ARGS__))
+extern "C++" { /* C++ has no compound literals */
+template <typename... Extents> inline wick_shape wick_shape_of_extents(Extents... extents) {
+    const int64_t extent[] = {static_cast<int64_t>(extents)...};
+    return wick_shape_of(static_cast<int>(sizeof...(extents)), extent);
+}
+}
+#else
 #define WICK_SHAPE(...)                                                                            \
     (wick_shape_of((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                      \
                    (const int64_t[]){__VA_ARGS__}))
-#define WICK_SCALAR (wick_shape_of(0, NULL))
-WICK_API wick_shape wick_shape_of(int rank, const int64_t *extent);
+#endif
 
 /* A scope frees, at its end, the tensors made on its device since its beginning, except those that
  * wick_retain() was called for. Scopes nest: ending one ends those inside it. Without a scope the
