@@ -1,13 +1,16 @@
 /* answer.c: looks for the tags that models put around thinking and tool calls. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "answer.h"
 
-#include "text_out.h"
+#include "terminal.h"
 
 #include <wick/json.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct tags {
     const char *open, *close;            /* close NULL: up to the end */
@@ -47,17 +50,24 @@ enum { N_KNOWN = sizeof known / sizeof *known };
 
 /* ---- Writing ---- */
 
+/* To a person, whose terminal the text must not steer. */
+static bool is_shown(const cli_answer *a) { return a->is_terminal || a->has_colors; }
+
 static void put(cli_answer *a, const char *text, size_t size) {
     if (size == 0) return;
-    if (a->has_colors)
-        cli_put_shown(stdout, text, size);
+    if (is_shown(a))
+        cli_markdown_put(&a->out, text, size);
     else
         fwrite(text, 1, size, stdout);
     a->last_byte = text[size - 1];
 }
 
-static void put_style(const cli_answer *a, const char *code) {
-    if (a->has_colors) printf("\033[%sm", code);
+/* Text that follows is Markdown, or plain in a style. */
+static void set_style(cli_answer *a, bool is_markdown, unsigned style) {
+    if (!is_shown(a)) return;
+    cli_markdown_end(&a->out);
+    a->out.is_plain = !is_markdown || !a->has_colors;
+    a->out.base = style;
 }
 
 /* The name in {"name": ...} or [{"name": ...}]; NULL: it is no such JSON. */
@@ -78,12 +88,16 @@ static void put_call(cli_answer *a, const char *text, size_t size) {
     if (wick_json_parse(text, size, &json, NULL) == WICK_OK)
         name = called_name(wick_json_root(json));
     if (a->last_byte != '\0' && a->last_byte != '\n') put(a, "\n", 1);
-    put_style(a, "36");
-    printf(name != NULL ? "[tool call %s]" : "[tool call]", name);
-    put_style(a, "0");
+    set_style(a, false, CLI_STYLE_CYAN);
+    put(a, "[tool call", strlen("[tool call"));
+    if (name != NULL) put(a, " ", 1);
+    if (name != NULL) put(a, name, strlen(name));
+    put(a, "]", 1);
+    set_style(a, false, CLI_STYLE_NONE);
     put(a, " ", 1);
     put(a, text, size);
     put(a, "\n", 1);
+    set_style(a, true, CLI_STYLE_NONE);
     wick_json_free(json);
 }
 
@@ -107,16 +121,16 @@ static size_t unfinished(const char *text, size_t size, const char *word) {
 }
 
 /* Thinking is told from the answer by its look, or where there are no looks by its tags. */
-static void put_edge(cli_answer *a, const char *code, const char *tag) {
+static void put_edge(cli_answer *a, bool is_end, const char *tag) {
     if (a->has_colors)
-        put_style(a, code);
+        set_style(a, is_end, is_end ? CLI_STYLE_NONE : CLI_STYLE_DIM);
     else
         put(a, tag, strlen(tag));
 }
 
 static void enter(cli_answer *a, const tags *t) {
     a->inside = t;
-    if (t->kind == THINKING) put_edge(a, "2", t->open);
+    if (t->kind == THINKING) put_edge(a, false, t->open);
 }
 
 /* Up to the first opening tag, or to what may become one. False: the text is used up. */
@@ -164,19 +178,28 @@ static bool show_inside(cli_answer *a, bool is_end) {
         put(a, text, n);
     a->shown += n;
     if (!is_closed && !is_end) return false;
-    if (t->kind == THINKING) put_edge(a, "0", is_closed ? t->close : "");
+    if (t->kind == THINKING) put_edge(a, true, is_closed ? t->close : "");
     if (is_closed) a->shown += strlen(t->close);
     a->inside = NULL;
     return is_closed;
 }
 
 static void show(cli_answer *a, bool is_end) {
+    if (a->is_terminal) a->out.wrap.columns = cli_columns(STDOUT_FILENO);
     bool goes_on = true;
     while (goes_on) goes_on = a->inside != NULL ? show_inside(a, is_end) : show_outside(a, is_end);
     fflush(stdout);
 }
 
+cli_answer cli_answer_of(bool has_tools) {
+    return (cli_answer){.is_terminal = cli_is_terminal(STDOUT_FILENO),
+                        .has_colors = cli_has_colors(STDOUT_FILENO),
+                        .has_tools = has_tools};
+}
+
 void cli_answer_begin(cli_answer *answer, bool begins_thinking) {
+    answer->out = (cli_markdown){.is_plain = !answer->has_colors,
+                                 .wrap = {.out = stdout, .has_styles = answer->has_colors}};
     if (begins_thinking) enter(answer, &known[0]);
 }
 
@@ -196,4 +219,5 @@ bool cli_answer_add(cli_answer *answer, const char *text, size_t size) {
 
 void cli_answer_end(cli_answer *answer) {
     if (answer->size > 0 || answer->inside != NULL) show(answer, true);
+    if (is_shown(answer)) cli_markdown_end(&answer->out);
 }

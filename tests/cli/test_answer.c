@@ -1,7 +1,10 @@
 /* How answers are shown: thinking, tool calls, tags that arrive in pieces. */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "../../cli/answer.c"
+#include "../../cli/highlight.c"
+#include "../../cli/markdown.c"
 #include "../../cli/text_out.c"
+#include "../../cli/wrap.c"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +13,10 @@
 #include <cmocka.h>
 
 #include <unistd.h>
+
+bool cli_is_terminal(int fd) { return fd < 0; }
+bool cli_has_colors(int fd) { return fd < 0; }
+size_t cli_columns(int fd) { return fd == STDOUT_FILENO ? 9 : 0; }
 
 /* What an answer looks like that comes in pieces of so many bytes. Freed by the caller. */
 static char *shown(const char *text, size_t piece, cli_answer answer, bool begins_thinking) {
@@ -61,6 +68,18 @@ static void test_thinking(void **state) {
     looks("<think>never ends </thi", colored, false, "\033[2mnever ends </thi\033[0m");
 }
 
+/* Words are wrapped at the edge of a terminal; without colours Markdown stays as it is. */
+static void test_terminal(void **state) {
+    (void)state;
+    const cli_answer terminal = {.is_terminal = true, .has_colors = true};
+    const cli_answer no_color = {.is_terminal = true, .has_tools = true};
+    looks("<think>a *b*</think>\n**one** two\nthree four", terminal, false,
+          "\033[2ma *b*\033[0m\n\033[1mone\033[0m two\nthree\nfour");
+    looks("<think>a</think> **one** two", no_color, false, "<think>a</think>\n**one**\ntwo");
+    looks("**a** <tool_call>{\"name\": \"f\"}</tool_call>*b*", colored, false,
+          "\033[1ma\033[0m \n\033[36m[tool call f]\033[0m {\"name\": \"f\"}\n\033[3mb\033[0m");
+}
+
 /* gpt-oss says in which channel it speaks. */
 static void test_channels(void **state) {
     (void)state;
@@ -93,8 +112,11 @@ static void test_calls(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),     cmocka_unit_test(test_thinking),
-        cmocka_unit_test(test_channels), cmocka_unit_test(test_control_characters),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_terminal),
+        cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_control_characters),
         cmocka_unit_test(test_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
