@@ -77,7 +77,7 @@ static void test_terminal(void **state) {
           "\033[2ma *b*\033[0m\n\033[1mone\033[0m two\nthree\nfour");
     looks("<think>a</think> **one** two", no_color, false, "<think>a</think>\n**one**\ntwo");
     looks("**a** <tool_call>{\"name\": \"f\"}</tool_call>*b*", colored, false,
-          "\033[1ma\033[0m \n\033[36m[tool call f]\033[0m {\"name\": \"f\"}\n\033[3mb\033[0m");
+          "\033[1ma\033[0m\n\033[36m[tool call f]\033[0m {\"name\": \"f\"}\n\033[3mb\033[0m");
 }
 
 /* gpt-oss says in which channel it speaks. */
