@@ -29,7 +29,7 @@ static int teardown(void **state) {
     return stats.buffer_bytes != 0;
 }
 
-static wick_session *open_session(const wick_session_desc *desc) {
+static inline wick_session *open_session(const wick_session_desc *desc) {
     wick_session *session;
     wick_error error = {0};
     if (wick_session_open(model, desc, &session, &error) != WICK_OK) fail_msg("%s", error.message);

@@ -1,4 +1,5 @@
-/* wick/chat.h: conversations as the text that a model was trained on: chat templates.
+/* wick/chat.h: conversations with a model (wick_chat), and the chat templates that they are written
+ * with (wick_template).
  *
  * A model's file carries a template in the language of Jinja 2; docs/chat.md tells what of it is
  * there. Rendering keeps apart what the template says and what came from messages: a special token
@@ -8,6 +9,7 @@
 
 #include <wick/json.h>
 #include <wick/model.h>
+#include <wick/session.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,6 +67,91 @@ WICK_API const char *wick_prompt_text(const wick_prompt *prompt, size_t *size);
 WICK_API wick_status wick_prompt_tokenize(const wick_prompt *prompt,
                                           const wick_tokenizer *tokenizer, uint32_t *ids,
                                           size_t capacity, size_t *count);
+
+/* ---- A conversation: a model, its messages and their template, and one session ---- */
+
+typedef struct wick_chat wick_chat;
+
+/* The variable `enable_thinking` of the template. */
+typedef enum wick_thinking {
+    WICK_THINKING_DEFAULT, /* not set: the template decides */
+    WICK_THINKING_OFF,
+    WICK_THINKING_ON,
+} wick_thinking;
+
+/* Texts are copied. */
+typedef struct wick_chat_desc {
+    /* Sampler, context length, stop strings, max_tokens of one answer ...; logits must be NONE. */
+    wick_session_desc session;
+    const char *system; /* the system message; NULL or "": none */
+    /* NULL: the model's own; with tools, the one that it has for them ("tool_use"), if any. */
+    const char *chat_template;
+    const char *tools; /* a JSON array of functions as OpenAI's API has them; NULL: none */
+    wick_thinking thinking;
+    wick_time_of_day now; /* for templates that tell the date */
+} wick_chat_desc;
+
+/* The model must outlive the conversation. desc may be NULL. WICK_ERR_NOT_FOUND: the model has no
+ * chat template and desc gives none; WICK_ERR_FORMAT: the template or the tools do not parse; what
+ * wick_session_open returns. */
+WICK_API wick_status wick_chat_open(wick_model *model, const wick_chat_desc *desc, wick_chat **chat,
+                                    wick_error *error);
+/* NULL is allowed. */
+WICK_API void wick_chat_close(wick_chat *chat);
+
+/* Adds text as a message of the user and begins the answer, which wick_chat_next or wick_chat_step
+ * brings; NULL: the answer to the messages as they are. Nothing is computed yet. What the session
+ * still holds of the conversation is not computed again.
+ *
+ * Where the context has no room for the conversation and a quarter of the context for the answer
+ * (for max_tokens, if those are fewer), the oldest turns are not shown to the model any more: a
+ * turn is a user's message and all up to the next one. The system message and the last turn always
+ * stay. The first event says how many messages were left out; the list of messages keeps them.
+ *
+ * A failure changes nothing. WICK_ERR_STATE: there is no message, or the system message and the
+ * last turn alone fill the context; WICK_ERR_VALUE: the template refuses the messages. */
+WICK_API wick_status wick_chat_send(wick_chat *chat, const char *text);
+
+/* The next event of the answer, as wick_session_step and wick_session_next. The answer is the last
+ * message and grows with each event, until END. An answer that is not stepped to its END stays as
+ * far as it has come: any call that changes the conversation ends it. Where an answer fills the
+ * context, turns are left out as in wick_chat_send, with an event, and it goes on; it ends with
+ * WICK_END_CONTEXT_FULL where no turn is left to leave out.
+ *
+ * After a failure the conversation is what it was before wick_chat_send, and can go on. */
+WICK_API wick_status wick_chat_step(wick_chat *chat, wick_event *event);
+/* Native only. */
+WICK_API wick_status wick_chat_next(wick_chat *chat, wick_event *event);
+
+/* Why the last call with this conversation failed; WICK_OK: it did not. error may be NULL. */
+WICK_API wick_status wick_chat_error(const wick_chat *chat, wick_error *error);
+
+/* All messages: an array of objects {"role": ..., "content": ...}; valid until the next call that
+ * changes or steps the conversation. */
+WICK_API const wick_json *wick_chat_messages(const wick_chat *chat);
+/* Adds a message at the end: of the "tool" whose result it is, an example of an answer of the
+ * "assistant" ... Bytes that are not UTF-8 become U+FFFD. */
+WICK_API wick_status wick_chat_add(wick_chat *chat, const char *role, const char *content,
+                                   size_t size);
+/* Adds a copy of a message with any members the template knows ("tool_calls", "tool_call_id" ...).
+ * WICK_ERR_VALUE: it is not an object with a text as its "role". */
+WICK_API wick_status wick_chat_add_json(wick_chat *chat, const wick_json *message);
+/* A copy of messages, an array as wick_chat_messages gives it, replaces those that there are. A
+ * failure changes nothing. */
+WICK_API wick_status wick_chat_set_messages(wick_chat *chat, const wick_json *messages);
+/* Replaces the system message at the beginning. NULL or "": there is none. */
+WICK_API wick_status wick_chat_set_system(wick_chat *chat, const char *text);
+/* Keeps the first n messages: 0 begins again; to ask the last question again, keep all up to it and
+ * send NULL. */
+WICK_API void wick_chat_cut(wick_chat *chat, size_t n);
+
+/* As wick_session_configure, for the answers to come. */
+WICK_API wick_status wick_chat_configure(wick_chat *chat, const wick_session_desc *desc,
+                                         wick_error *error);
+/* The text that the template made for the last answer: UTF-8, terminated. NULL: none yet. */
+WICK_API const char *wick_chat_prompt(const wick_chat *chat, size_t *size);
+/* Its session, for figures (wick_session_get_stats) and saving; it belongs to the conversation. */
+WICK_API wick_session *wick_chat_session(wick_chat *chat);
 
 #ifdef __cplusplus
 }

@@ -141,6 +141,9 @@ typedef enum wick_event_kind {
     WICK_EVENT_LOGITS,  /* the logits after the token at position; valid until the next step */
     WICK_EVENT_TOKEN,   /* a token was generated; text is empty while a character is incomplete */
     WICK_EVENT_END,     /* generation has ended, see reason; text may hold what was held back */
+    /* Of a wick_chat: the context is full, and the model does not see the oldest messages any more:
+     * done of them were left out just now, total in all. */
+    WICK_EVENT_LEFT_OUT,
 } wick_event_kind;
 
 typedef enum wick_end_reason {
@@ -167,7 +170,7 @@ typedef struct wick_event {
     size_t text_size;
     uint32_t position;    /* LOGITS */
     const float *logits;  /* LOGITS: [n_vocab], states: [n_embd] */
-    uint32_t done, total; /* PROMPT */
+    uint32_t done, total; /* PROMPT: tokens; LEFT_OUT: messages */
     /* TOKEN, END by token or stop string: first of the token itself, then of the n_logprobs most
      * likely ones, best first; valid until the next step. NULL: not asked for. */
     const wick_logprob *logprobs;

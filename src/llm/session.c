@@ -124,27 +124,47 @@ static bool can_return(const wick_session *s, uint32_t n) {
     return !wk_model_hparams(s->model->model)->is_recurrent && wk_runner_can_return(s->runner, n);
 }
 
-static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
-    WK_TRY(check_idle(s));
+/* How many of ids, from the first one on, need not be computed again. */
+static uint32_t count_kept(const wick_session *s, const uint32_t *ids, size_t n) {
     uint32_t same = 0;
     while (same < n && same < s->n_tokens && s->tokens[same] == ids[same]) same++;
     /* The last token is computed again where nothing is new: its logits are what comes next. */
     uint32_t kept = same < s->n_computed ? same : s->n_computed;
     if (kept == n && kept > 0) kept--;
-    if (kept < s->n_cached && !can_return(s, kept)) kept = 0;
-    const uint32_t n_tokens = s->n_tokens;
+    return kept < s->n_cached && !can_return(s, kept) ? 0 : kept;
+}
+
+/* The first `kept` tokens have been computed, and no others. */
+static void go_back(wick_session *s, uint32_t kept) {
+    s->has_logits = false;
+    s->n_computed = kept;
+    if (s->n_cached > kept) s->n_cached = kept;
+    s->n_rows = 0;
+    s->n_reused += kept;
+}
+
+static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
+    WK_TRY(check_idle(s));
+    const uint32_t kept = count_kept(s, ids, n), n_tokens = s->n_tokens;
     s->n_tokens = kept;
     const wick_status status = append_tokens(s, n > kept ? ids + kept : NULL, n - kept);
     if (status != WICK_OK) {
         s->n_tokens = n_tokens;
         return status;
     }
-    s->has_logits = false;
-    s->n_computed = kept;
-    if (s->n_cached > kept) s->n_cached = kept;
-    s->n_rows = 0;
-    s->n_reused += kept;
+    go_back(s, kept);
     return WICK_OK;
+}
+
+void wk_session_replace_prompt(wick_session *session, const uint32_t *ids, uint32_t n) {
+    wick_session *const s = session;
+    const uint32_t n_text = s->n_since_prompt, kept = count_kept(s, ids, n);
+    assert(!is_running(s) && n_text <= s->context_length && n <= s->context_length - n_text);
+    memmove(s->tokens + n, s->tokens + s->n_tokens - n_text, n_text * sizeof *ids);
+    memcpy(s->tokens, ids, n * sizeof *ids);
+    s->n_tokens = n + n_text;
+    s->n_changes++;
+    go_back(s, kept);
 }
 
 wick_status wick_session_append_tokens(wick_session *session, const uint32_t *ids, size_t n) {
@@ -388,6 +408,12 @@ wick_status wk_session_settle(wick_session *session) {
 /* The last token allowed need not be computed: nothing follows it. */
 static bool is_at_limit(const wick_session *s) {
     return s->max_tokens > 0 && s->n_since_prompt >= s->max_tokens;
+}
+
+bool wk_session_is_full(const wick_session *session) {
+    const wick_session *const s = session;
+    return s->has_logits && s->ended == WICK_END_NONE && s->n_tokens == s->context_length &&
+           !is_at_limit(s);
 }
 
 static wick_status step(wick_session *s, wick_event *event) {

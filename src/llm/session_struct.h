@@ -57,5 +57,10 @@ wick_status wk_session_complete_logits(wick_session *session);
 /* session.c: the last n_since_prompt tokens as if they had just been generated: for what is held
  * back of their text, and for the grammar. */
 wick_status wk_session_retell(wick_session *session, wick_error *err);
+/* session.c: the context has no room for the next token of the text. */
+bool wk_session_is_full(const wick_session *session);
+/* session.c: what stands before the generated text becomes n ids of the vocabulary, which leave
+ * room for the text; it goes on. No batch may be running. */
+void wk_session_replace_prompt(wick_session *session, const uint32_t *ids, uint32_t n);
 
 #endif
