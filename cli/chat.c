@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct chat_options {
@@ -94,66 +95,60 @@ static const cli_group *const groups[] = {&chat_group, &cli_sampling_group, &cli
 
 /* ---- Before the first question ---- */
 
-static int open_template(const chat_options *o, cli_chat *chat) {
+static wick_time_of_day local_time(void) {
+    const time_t now = time(NULL);
+    struct tm t = {0};
+    localtime_r(&now, &t);
+    return (wick_time_of_day){t.tm_year + 1900, t.tm_mon + 1, t.tm_mday,
+                              t.tm_hour,        t.tm_min,     t.tm_sec};
+}
+
+/* A text of a file that may not be given, NULL; *input is for the caller to free. */
+static int read_text(const char *path, cli_input *input, const char **text) {
+    if (path == NULL) return CLI_OK;
+    const int code = cli_read_file(path, input);
+    if (code != CLI_OK) return code;
+    *text = input->text;
+    return strlen(input->text) == input->size ? CLI_OK : cli_error("'%s' holds a zero byte", path);
+}
+
+static int open_chat(const chat_options *o, wick_chat_desc *desc, cli_chat *chat) {
     wick_error error = {0};
-    if (o->compiled != NULL) {
-        cli_input input = {0};
-        const int code = cli_read_file(o->compiled, &input);
-        if (code != CLI_OK) return code;
-        wick_template_parse(input.text, input.size, &chat->compiled, &error);
-        cli_input_free(&input);
-        return chat->compiled != NULL ? CLI_OK : cli_report_file(&error, o->compiled, "");
-    }
-    const char *const name = chat->tools != NULL ? "tool_use" : NULL;
-    wick_model_template(chat->engine.model, name, &chat->compiled, &error);
-    if (error.status == WICK_ERR_NOT_FOUND && name != NULL) {
-        error = (wick_error){0};
-        wick_model_template(chat->engine.model, NULL, &chat->compiled, &error);
-    }
+    wick_chat_open(chat->engine.model, desc, &chat->talk, &error);
     if (error.status == WICK_ERR_NOT_FOUND) {
         fputs("wick: this model has no chat template, ChatML is tried; it may not be made for "
               "conversations\n",
               stderr);
         error = (wick_error){0};
-        wick_template_parse(chatml, strlen(chatml), &chat->compiled, &error);
+        desc->chat_template = chatml;
+        wick_chat_open(chat->engine.model, desc, &chat->talk, &error);
     }
-    return error.status == WICK_OK ? CLI_OK : cli_report(&error, "--template takes another one");
-}
-
-static int read_tools(const char *path, cli_chat *chat) {
-    cli_input input = {0};
-    wick_error error = {0};
-    if (path == NULL) return CLI_OK;
-    int code = cli_read_file(path, &input);
-    if (code == CLI_OK && wick_json_parse(input.text, input.size, &chat->tools, &error) != WICK_OK)
-        code = cli_report_file(&error, path, "it must be a JSON array of functions");
-    cli_input_free(&input);
-    if (code == CLI_OK && wick_json_kind_of(wick_json_root(chat->tools)) != WICK_JSON_ARRAY)
-        code = cli_error("'%s' holds no array of functions", path);
-    return code;
+    if (error.status == WICK_OK) return CLI_OK;
+    if (error.status == WICK_ERR_OUT_OF_MEMORY) return cli_report_session(&error);
+    const bool is_own = error.status == WICK_ERR_FORMAT && o->compiled == NULL && o->tools == NULL;
+    return cli_report(&error, is_own ? "--template takes another one" : NULL);
 }
 
 static int prepare(const chat_options *o, cli_chat *chat) {
-    chat->no_thinking = o->no_thinking;
-    int code = read_tools(o->tools, chat);
-    if (code == CLI_OK && o->load != NULL) code = cli_messages_load(&chat->messages, o->load);
-    if (code == CLI_OK && o->system != NULL && !cli_messages_set_system(&chat->messages, o->system))
-        code = cli_error("out of memory");
-    if (code == CLI_OK) code = cli_engine_open(&chat->engine, &o->engine, &chat->desc, o->model);
-    if (code == CLI_OK) code = open_template(o, chat);
-    if (code == CLI_OK) code = cli_chat_open_session(chat);
+    cli_input tools = {0}, compiled = {0};
+    wick_chat_desc desc = {.session = chat->session,
+                           .system = o->system,
+                           .thinking = o->no_thinking ? WICK_THINKING_OFF : WICK_THINKING_DEFAULT,
+                           .now = local_time()};
+    int code = read_text(o->tools, &tools, &desc.tools);
+    if (code == CLI_OK) code = read_text(o->compiled, &compiled, &desc.chat_template);
+    if (code == CLI_OK) code = cli_engine_open(&chat->engine, &o->engine, &chat->session, o->model);
+    if (code == CLI_OK) code = open_chat(o, &desc, chat);
+    if (code == CLI_OK && o->load != NULL) code = cli_messages_load(chat->talk, o->load);
+    if (code == CLI_OK && o->load != NULL && o->system != NULL &&
+        wick_chat_set_system(chat->talk, o->system) != WICK_OK)
+        code = cli_report_chat(chat->talk);
+    cli_input_free(&tools);
+    cli_input_free(&compiled);
     return code;
 }
 
 /* ---- Questions ---- */
-
-static int ask(cli_chat *chat, const char *question) {
-    if (!cli_messages_add(&chat->messages, "user", question, strlen(question)))
-        return cli_error("out of memory for the question");
-    const int code = cli_chat_answer(chat);
-    if (code == CLI_FAILURE) cli_messages_cut(&chat->messages, chat->messages.n - 1);
-    return code;
-}
 
 /* A line and those it goes on in; *text is for the caller to free. */
 static cli_line_result read_question(cli_line_reader *reader, char **text) {
@@ -193,11 +188,11 @@ static int converse(cli_chat *chat) {
         if (result == CLI_LINE_END || cli_interrupted()) chat->is_over = true;
         const bool is_question = result == CLI_LINE_READ && text[0] != '\0' && text[0] != '/';
         if (is_question)
-            code = ask(chat, text);
+            code = cli_chat_ask(chat, text);
         else if (result == CLI_LINE_READ && text[0] == '/' && cli_chat_command(chat, text))
-            code = cli_chat_answer(chat);
+            code = cli_chat_ask(chat, NULL);
         if (code == CLI_INTERRUPTED && cli_take_interrupt()) code = CLI_OK;
-        /* A question that failed is told, and the next one may do. */
+        /* A failed question is reported; the conversation goes on. */
         if (is_seen && code == CLI_FAILURE) code = CLI_OK;
         free(text);
     }
@@ -208,21 +203,18 @@ static int converse(cli_chat *chat) {
 static int run(void *given) {
     const chat_options *const o = given;
     cli_sampling sampling;
-    cli_chat chat = {.session = NULL};
+    cli_chat chat = {.has_tools = o->tools != NULL};
     int code = cli_sampling_read(&cli_chat_command_line, &o->sampling, &sampling);
-    chat.desc = (wick_session_desc){.context_length = o->context_length,
-                                    .chunk_length = o->engine.chunk_length,
-                                    .cache = (wick_cache)o->engine.cache,
-                                    .max_tokens = o->max_tokens,
-                                    .sampler = sampling.desc,
-                                    .special = true};
+    chat.session = (wick_session_desc){.context_length = o->context_length,
+                                       .chunk_length = o->engine.chunk_length,
+                                       .cache = (wick_cache)o->engine.cache,
+                                       .max_tokens = o->max_tokens,
+                                       .sampler = sampling.desc,
+                                       .special = true};
     if (code == CLI_OK) code = prepare(o, &chat);
     cli_keep_interrupt();
-    if (code == CLI_OK) code = o->prompt != NULL ? ask(&chat, o->prompt) : converse(&chat);
-    wick_session_close(chat.session);
-    wick_template_free(chat.compiled);
-    wick_json_free(chat.tools);
-    cli_messages_cut(&chat.messages, 0);
+    if (code == CLI_OK) code = o->prompt != NULL ? cli_chat_ask(&chat, o->prompt) : converse(&chat);
+    wick_chat_close(chat.talk);
     cli_engine_close(&chat.engine);
     cli_sampling_free(&sampling);
     return code;

@@ -8,75 +8,58 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Each gets what stands behind its name; true: the last question shall be asked. */
 typedef bool (*command_fn)(cli_chat *chat, const char *argument);
 
-static size_t n_fixed(const cli_chat *chat) {
-    return chat->messages.n > 0 && strcmp(chat->messages.items[0].role, "system") == 0;
-}
-
 static bool do_reset(cli_chat *chat, const char *argument) {
     (void)argument;
-    cli_messages_cut(&chat->messages, n_fixed(chat));
-    wick_session_reset(chat->session);
+    const wick_json *const first = wick_json_first(wick_chat_messages(chat->talk));
+    const char *const role = wick_json_text(wick_json_get(first, "role"), NULL);
+    wick_chat_cut(chat->talk, role != NULL && strcmp(role, "system") == 0);
     puts("A new conversation.");
     return false;
 }
 
 static bool do_system(cli_chat *chat, const char *argument) {
-    if (!cli_messages_set_system(&chat->messages, argument)) cli_error("out of memory");
+    if (wick_chat_set_system(chat->talk, argument) != WICK_OK) cli_report_chat(chat->talk);
     return false;
-}
-
-/* What holds no conversation is not replaced by one; that has been told then. */
-static bool may_save(const char *path) {
-    cli_messages before = {0};
-    if (access(path, F_OK) != 0) return true;
-    if (cli_messages_load(&before, path) != CLI_OK) return false;
-    cli_messages_cut(&before, 0);
-    return true;
 }
 
 static bool do_save(cli_chat *chat, const char *argument) {
     if (argument[0] == '\0')
         cli_error("/save needs the name of a file");
-    else if (!may_save(argument))
-        cli_error("'%s' is no conversation, it stays as it is", argument);
-    else if (cli_messages_save(&chat->messages, argument) == CLI_OK)
-        printf("%zu messages are in %s.\n", chat->messages.n, argument);
+    else if (cli_messages_save(chat->talk, argument) == CLI_OK)
+        printf("%zu messages are in %s.\n", cli_messages_count(chat->talk), argument);
     return false;
 }
 
 static bool do_load(cli_chat *chat, const char *argument) {
     if (argument[0] == '\0')
         cli_error("/load needs the name of a file");
-    else if (cli_messages_load(&chat->messages, argument) == CLI_OK)
-        printf("%zu messages.\n", chat->messages.n);
+    else if (cli_messages_load(chat->talk, argument) == CLI_OK)
+        printf("%zu messages.\n", cli_messages_count(chat->talk));
     return false;
 }
 
 /* Everything after the last question goes. */
 static bool do_retry(cli_chat *chat, const char *argument) {
     (void)argument;
-    size_t n = chat->messages.n;
-    while (n > 0 && strcmp(chat->messages.items[n - 1].role, "user") != 0) n--;
-    if (n == 0) {
+    const size_t n = cli_messages_up_to(chat->talk, "user");
+    if (n == 0)
         puts("There is no question yet.");
-        return false;
-    }
-    cli_messages_cut(&chat->messages, n);
-    return true;
+    else
+        wick_chat_cut(chat->talk, n);
+    return n > 0;
 }
 
 static bool do_context(cli_chat *chat, const char *argument) {
     (void)argument;
     wick_session_stats stats;
-    wick_session_get_stats(chat->session, &stats);
+    wick_session_get_stats(wick_chat_session(chat->talk), &stats);
     printf("%" PRIu32 " of %" PRIu32 " tokens, %zu messages; %" PRIu32
            " tokens of all prompts so far did not have to be read again.\n",
-           stats.n_context, stats.context_length, chat->messages.n, stats.n_reused);
+           stats.n_context, stats.context_length, cli_messages_count(chat->talk), stats.n_reused);
     return false;
 }
 
@@ -108,7 +91,7 @@ enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
 static void list_settings(const cli_chat *chat) {
     for (size_t i = 0; i < N_SETTINGS; i++) {
-        const char *const field = (const char *)&chat->desc + settings[i].offset;
+        const char *const field = (const char *)&chat->session + settings[i].offset;
         if (settings[i].is_float)
             printf("  %s %g\n", settings[i].name, (double)*(const float *)(const void *)field);
         else
@@ -135,12 +118,17 @@ static bool do_set(cli_chat *chat, const char *argument) {
         list_settings(chat);
         return false;
     }
-    char *const field = (char *)&chat->desc + settings[i].offset;
+    wick_error error = {0};
+    const wick_session_desc before = chat->session;
+    char *const field = (char *)&chat->session + settings[i].offset;
     if (settings[i].is_float)
         *(float *)(void *)field = (float)value;
     else
         *(uint32_t *)(void *)field = (uint32_t)value;
-    chat->is_over = cli_chat_open_session(chat) != CLI_OK;
+    if (wick_chat_configure(chat->talk, &chat->session, &error) != WICK_OK) {
+        chat->session = before;
+        cli_report(&error, NULL);
+    }
     return false;
 }
 

@@ -115,3 +115,38 @@ void cli_json_put_number(cli_json *json, const char *key, double value) {
     cli_json_key(json, key);
     cli_json_number(json, value, DIGITS);
 }
+
+static void put_read_number(cli_json *json, const wick_json *value) {
+    uint64_t whole = 0;
+    double number = 0;
+    if (wick_json_get_whole(value, &whole))
+        cli_json_unsigned(json, whole);
+    else if (wick_json_get_number(value, &number))
+        cli_json_number(json, number, 17);
+}
+
+static void put_items(cli_json *json, const wick_json *value) {
+    const bool is_object = wick_json_kind_of(value) == WICK_JSON_OBJECT;
+    cli_json_open(json, is_object ? '{' : '[');
+    for (const wick_json *item = wick_json_first(value); item != NULL;
+         item = wick_json_next(item)) {
+        size_t size;
+        const char *const key = wick_json_key(item, &size);
+        if (is_object) cli_json_key_bytes(json, key, size);
+        cli_json_value(json, item);
+    }
+    cli_json_close(json, is_object ? '}' : ']');
+}
+
+void cli_json_value(cli_json *json, const wick_json *value) {
+    size_t size;
+    const char *const text = wick_json_text(value, &size);
+    switch (wick_json_kind_of(value)) {
+    case WICK_JSON_BOOL: cli_json_bool(json, wick_json_is_true(value)); break;
+    case WICK_JSON_NUMBER: put_read_number(json, value); break;
+    case WICK_JSON_STRING: cli_json_bytes(json, text, size); break;
+    case WICK_JSON_ARRAY:
+    case WICK_JSON_OBJECT: put_items(json, value); break;
+    default: cli_json_null(json);
+    }
+}

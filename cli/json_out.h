@@ -2,6 +2,8 @@
 #ifndef WICK_CLI_JSON_OUT_H
 #define WICK_CLI_JSON_OUT_H
 
+#include <wick/json.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +33,7 @@ void cli_json_put_unsigned(cli_json *json, const char *key, uint64_t value);
 void cli_json_put_number(cli_json *json, const char *key, double value);
 void cli_json_bool(cli_json *json, bool value);
 void cli_json_null(cli_json *json);
+/* What was read, with all that it holds. */
+void cli_json_value(cli_json *json, const wick_json *value);
 
 #endif

@@ -5,6 +5,7 @@ WICK_BIN is the command, WICK_TEST_DATA the folder of stories260K. Every case re
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,18 @@ def without_free_memory(text):
 
 def greedy(*more, n=len(GREEDY["tokens"])):
     return ["run", MODEL, "-p", GREEDY["prompt"], "-n", n, "--temp", 0, *more]
+
+
+def with_template(template, model=MODEL):
+    """The bytes of a GGUF file that has this chat template as its first key. A comment fills it up,
+    so that the tensors stay aligned."""
+    content = Path(model).read_bytes()
+    version, n_tensors, n_keys = struct.unpack_from("<IQQ", content, 4)
+    key = b"tokenizer.chat_template"
+    size = len(key) + len(template.encode()) + 20  # with two lengths and the type
+    text = template.encode() + b"{#" + b" " * ((-size - 4) % 32) + b"#}"
+    entry = struct.pack("<Q", len(key)) + key + struct.pack("<IQ", 8, len(text)) + text
+    return content[:4] + struct.pack("<IQQ", version, n_tensors, n_keys + 1) + entry + content[24:]
 
 
 def main(names):

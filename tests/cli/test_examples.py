@@ -9,6 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from command import with_template
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("WICK_BUILD_DIR", ROOT / "build"))
 MODEL = Path(os.environ.get("WICK_TEST_DATA", ROOT / "tests/data")) / "stories260K.gguf"
@@ -22,23 +24,28 @@ PROGRAMS = [
     ("tensors", [], "\n [0.04692"),
     ("generate", [MODEL, "Once upon a time"], ", there was a little girl named Lily."),
     ("stream", [MODEL, "Once upon a time", "."], "[stop string]"),
-    ("chat", [MODEL, '[{"role": "user", "content": "Once upon a time"}]'],
-     ", there was a little girl named Lily."),
+    ("chat", ["TEMPLATED"], ", there was a little girl named Lily."),
     ("embed", [MODEL, "Once upon a time", "Once upon a time", "Tom"],
      "1.000 Once upon a time\n0."),
     ("custom_kernel", [], "after 200 steps: 1000.00 of heat", ON_GPU),
 ]
 SKIPPED = 77
+# For a model that continues texts: a conversation is what its last message says.
+TEMPLATE = "{{ messages[-1].content }}"
 
 
 def run(command):
     done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=120, cwd=ROOT)
+                          stderr=subprocess.STDOUT, timeout=120, cwd=ROOT,
+                          input=b"Once upon a time\n")
     return done.returncode, done.stdout.decode(errors="replace")
 
 
 def check_program(folder, name, arguments, expected, runner=()):
     program = folder / name
+    templated = folder / "templated.gguf"
+    templated.write_bytes(with_template(TEMPLATE))
+    arguments = [templated if word == "TEMPLATED" else word for word in arguments]
     code, said = run([CC, *FLAGS, "-I", ROOT / "include", ROOT / f"examples/{name}.c",
                       BUILD / "libwick.a", "-lm", "-lpthread", "-o", program])
     if code == 0:
