@@ -43,7 +43,7 @@ static const cli_option options[] = {
      .letter = 'f',
      .argument = "FILE",
      .help = "take every line of a file as a text, empty ones too; -: of standard input",
-     .kind = &cli_text,
+     .kind = &cli_in,
      .offset = offsetof(embed_options, file)},
     {.name = "tokens",
      .argument = "\"1 2 3\"",
@@ -71,7 +71,7 @@ static const cli_option options[] = {
      .letter = 'o',
      .argument = "FILE.npy",
      .help = "write float32 [n_texts, n_embd], whole or not at all, instead of JSON",
-     .kind = &cli_text,
+     .kind = &cli_out,
      .offset = offsetof(embed_options, out)},
 };
 static const cli_group group = {"Input and output", options, sizeof options / sizeof *options};

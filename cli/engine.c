@@ -97,7 +97,7 @@ static const cli_option engine_options[] = {
      .argument = "FILE|none",
      .help = "which kernels of a GPU are taken and how, see docs/webgpu.md; without it what "
              "'wick bench --kernels --store' has stored for the device",
-     .kind = &cli_text,
+     .kind = &cli_in,
      .offset = offsetof(cli_engine_options, tuning)},
     {.name = "gpu-layers",
      .alias = "ngl",

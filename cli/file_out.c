@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "store.h"
+#include "targets.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -24,6 +25,7 @@ int cli_write_file(const char *path, const char *text, size_t size) {
     char end[32];
     cli_path new_one;
     struct stat info;
+    if (cli_check_target(path, NULL) != CLI_OK) return CLI_FAILURE;
     const bool is_direct = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
     snprintf(end, sizeof end, ".wick-%ld", (long)getpid());
     if (!cli_path_join(path, end, &new_one)) return CLI_FAILURE;

@@ -82,20 +82,23 @@ static int copy_tensors(wick_file *file, wick_file_writer *writer) {
 static const char *start_hint(wick_status status) {
     switch (status) {
     case WICK_ERR_VALUE: return "";
-    case WICK_ERR_STATE: return "--force replaces it, unless it is a part of MODEL.gguf";
+    case WICK_ERR_STATE: return "--force replaces it";
     default: return OUT_HINT;
     }
 }
 
 /* Memory stays the same however large the model is. */
 static int copy(const gguf_options *o, wick_file *file) {
+    const char *const reads[] = {o->in};
     const wick_file_desc desc = {.values = wick_file_value(file, 0),
                                  .n_values = wick_file_value_count(file),
                                  .tensors = wick_file_get_tensor(file, 0),
                                  .n_tensors = wick_file_tensor_count(file),
                                  .part_bytes = o->max_size,
                                  .part_tensors = o->max_tensors,
-                                 .replace = o->force};
+                                 .replace = o->force,
+                                 .reads = reads,
+                                 .n_reads = 1};
     wick_file_writer *writer = NULL;
     wick_error error = {0};
     if (wick_file_write_start(o->out, &desc, &writer, &error) != WICK_OK)

@@ -192,6 +192,8 @@ static void show_layers(const cli_option *option, const void *field, char *text,
 const cli_kind cli_flag = {.set = set_flag};
 const cli_kind cli_text = {.set = set_text};
 const cli_kind cli_model = {.set = set_text};
+const cli_kind cli_in = {.set = set_text};
+const cli_kind cli_out = {.set = set_text};
 const cli_kind cli_list = {.set = set_list};
 const cli_kind cli_u32 = {.set = set_u32, .show = show_u32};
 const cli_kind cli_limit = {.set = set_limit, .show = show_u32};

@@ -36,7 +36,7 @@ static const cli_option options[] = {
      .letter = 'o',
      .argument = "FILE.npy",
      .help = "where to write float32 [n_tokens, n_vocab]: whole or not at all",
-     .kind = &cli_text,
+     .kind = &cli_out,
      .offset = offsetof(logits_options, out)},
 };
 static const cli_group group = {"Input and output", options, sizeof options / sizeof *options};

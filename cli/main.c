@@ -4,6 +4,7 @@
 #include "interrupt.h"
 #include "store.h"
 #include "streams.h"
+#include "targets.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -84,20 +85,31 @@ static const cli_command help_command = {
 
 enum { MAX_MODELS = 4 }; /* that a command takes */
 
-/* Arguments of the kind cli_model become paths, which paths holds. Returns an exit code. */
-static int find_models(const cli_command *command, unsigned char *options,
+/* An argument of the kind cli_model becomes a path, which is kept in paths. */
+static int find_model(const char **field, cli_path paths[MAX_MODELS], size_t *n) {
+    assert(*n < MAX_MODELS);
+    const int code = cli_find_model(*field, &paths[*n]);
+    *field = paths[(*n)++].text;
+    return code;
+}
+
+/* Options that are paths: models are found, files to write are tried. Returns an exit code. */
+static int check_paths(const cli_command *command, unsigned char *options,
                        cli_path paths[MAX_MODELS]) {
-    size_t n = 0;
+    const cli_kind *const kinds[] = {&cli_model, &cli_in, &cli_out}; /* targets last */
+    size_t n_models = 0;
     int code = CLI_OK;
-    for (const cli_group *const *group = command->groups; *group != NULL; group++) {
-        for (size_t i = 0; code == CLI_OK && i < (*group)->n_options; i++) {
-            const cli_option *const option = &(*group)->options[i];
-            if (option->kind != &cli_model) continue;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const cli_option *option;
+        for (size_t i = 0; code == CLI_OK && (option = cli_option_at(command, i)) != NULL; i++) {
             const char **const field = (const char **)(void *)(options + option->offset);
-            if (*field == NULL) continue;
-            assert(n < MAX_MODELS);
-            code = cli_find_model(*field, &paths[n]);
-            *field = paths[n++].text;
+            if (option->kind != kinds[k] || *field == NULL) continue;
+            if (option->kind == &cli_model) code = find_model(field, paths, &n_models);
+            if (strcmp(*field, "-") == 0) continue;
+            if (option->kind != &cli_out)
+                cli_add_read_file(*field);
+            else if (code == CLI_OK)
+                code = cli_check_target(*field, option->name);
         }
     }
     return code;
@@ -107,7 +119,7 @@ static int find_models(const cli_command *command, unsigned char *options,
 static int run_parsed(const cli_command *command, void *options) {
     cli_path *const paths = calloc(MAX_MODELS, sizeof *paths);
     if (paths == NULL) return cli_error("out of memory for the paths of models");
-    int code = find_models(command, options, paths);
+    int code = check_paths(command, options, paths);
     if (code == CLI_OK) code = command->run(options);
     free(paths);
     return code;

@@ -14,8 +14,7 @@ typedef struct parser {
     unsigned char *options;
 } parser;
 
-/* Option number i of the command, all groups counted; NULL: there are not so many. */
-static const cli_option *option_at(const cli_command *command, size_t i) {
+const cli_option *cli_option_at(const cli_command *command, size_t i) {
     for (const cli_group *const *group = command->groups; *group != NULL; group++) {
         if (i < (*group)->n_options) return &(*group)->options[i];
         i -= (*group)->n_options;
@@ -29,7 +28,7 @@ static bool is_name(const char *name, const char *text, size_t size) {
 
 static const cli_option *find_name(const cli_command *command, const char *text, size_t size) {
     const cli_option *option;
-    for (size_t i = 0; (option = option_at(command, i)) != NULL; i++) {
+    for (size_t i = 0; (option = cli_option_at(command, i)) != NULL; i++) {
         if (is_name(option->name, text, size) || is_name(option->alias, text, size)) break;
     }
     return option;
@@ -37,7 +36,7 @@ static const cli_option *find_name(const cli_command *command, const char *text,
 
 static const cli_option *find_letter(const cli_command *command, char letter) {
     const cli_option *option;
-    for (size_t i = 0; (option = option_at(command, i)) != NULL; i++) {
+    for (size_t i = 0; (option = cli_option_at(command, i)) != NULL; i++) {
         if (option->letter == letter) break;
     }
     return option;
@@ -46,7 +45,7 @@ static const cli_option *find_letter(const cli_command *command, char letter) {
 /* place counts the arguments without a name from 0; a list takes all from its own on. */
 static const cli_option *find_place(const cli_command *command, size_t place) {
     const cli_option *option;
-    for (size_t i = 0; (option = option_at(command, i)) != NULL; i++) {
+    for (size_t i = 0; (option = cli_option_at(command, i)) != NULL; i++) {
         if (option->name == NULL && (option->kind == &cli_list || place-- == 0)) break;
     }
     return option;
@@ -84,7 +83,7 @@ static bool fail_unknown(const parser *p, const char *word) {
     const char *names[MAX_NAMES + 1] = {NULL};
     size_t n_names = 0;
     const cli_option *option;
-    for (size_t i = 0; (option = option_at(p->command, i)) != NULL; i++) {
+    for (size_t i = 0; (option = cli_option_at(p->command, i)) != NULL; i++) {
         if (option->name != NULL && n_names < MAX_NAMES) names[n_names++] = option->name;
     }
     char bare[64];

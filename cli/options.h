@@ -26,6 +26,8 @@ typedef struct cli_texts {
 extern const cli_kind cli_flag;    /* bool */
 extern const cli_kind cli_text;    /* const char * */
 extern const cli_kind cli_model;   /* the same; run gets a path, also for a fetched model's name */
+extern const cli_kind cli_in;      /* the same; a file that must not be written, "-" is none */
+extern const cli_kind cli_out;     /* the same; a file to write, tried before run; "-" is none */
 extern const cli_kind cli_list;    /* cli_texts: may be given again */
 extern const cli_kind cli_u32;     /* uint32_t, least to most */
 extern const cli_kind cli_limit;   /* uint32_t; 0, also given as -1: there is none */
@@ -57,6 +59,9 @@ typedef struct cli_group {
 struct cli_command;
 
 typedef enum cli_parse_result { CLI_PARSED, CLI_PARSE_HELP, CLI_PARSE_FAILED } cli_parse_result;
+
+/* Option number i of the command, all groups counted; NULL: it has fewer. */
+const cli_option *cli_option_at(const struct cli_command *command, size_t i);
 
 /* Fills options from n words after the command's name. A failure has been printed. */
 cli_parse_result cli_parse(const struct cli_command *command, char *const *words, size_t n,

@@ -53,7 +53,7 @@ static const cli_option prompt_options[] = {
      .letter = 'f',
      .argument = "FILE",
      .help = "take the text from a file, every byte of it",
-     .kind = &cli_text,
+     .kind = &cli_in,
      .offset = offsetof(run_options, file)},
     {.name = "tokens",
      .argument = "\"1 2 3\"",
@@ -114,12 +114,12 @@ static const cli_option session_options[] = {
     {.name = "load-session",
      .argument = "FILE",
      .help = "go on with a session that --save-session wrote; a prompt is appended to it",
-     .kind = &cli_text,
+     .kind = &cli_text, /* not cli_in: read whole before --save-session may replace it */
      .offset = offsetof(run_options, load_path)},
     {.name = "save-session",
      .argument = "FILE",
      .help = "write the session at the end, its cache too: nothing has to be read again",
-     .kind = &cli_text,
+     .kind = &cli_out,
      .offset = offsetof(run_options, save_path)},
 };
 

@@ -25,17 +25,17 @@ static const cli_option options[] = {
      .argument = "FILE.json",
      .help = "conversations: an array of {\"messages\", \"tools\", \"add_generation_prompt\", "
              "\"vars\", \"now\"}",
-     .kind = &cli_text,
+     .kind = &cli_in,
      .offset = offsetof(template_options, cases)},
     {.name = "language",
      .argument = "FILE.json",
      .help = "instead of both: an array of {\"template\", \"vars\", \"now\"}",
-     .kind = &cli_text,
+     .kind = &cli_in,
      .offset = offsetof(template_options, language)},
     {.name = "out",
      .argument = "FILE.json",
      .help = "write the texts there, as an array; without it, to standard output",
-     .kind = &cli_text,
+     .kind = &cli_out,
      .offset = offsetof(template_options, out)},
 };
 static const cli_group group = {"Arguments and options", options, sizeof options / sizeof *options};
@@ -176,19 +176,10 @@ static int write_results(const template_options *o, const wick_template *compile
     return code;
 }
 
-static bool is_same_file(const char *a, const char *b) {
-    struct stat of_a, of_b;
-    return a != NULL && stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-           of_a.st_ino == of_b.st_ino && S_ISREG(of_a.st_mode);
-}
-
 static int run(void *given) {
     const template_options *const o = given;
     if ((o->language != NULL) == (o->path != NULL) || (o->path != NULL) != (o->cases != NULL))
         return cli_usage_error(&cli_template, "give FILE.jinja and --cases, or --language");
-    if (o->out != NULL && (is_same_file(o->cases, o->out) || is_same_file(o->path, o->out) ||
-                           is_same_file(o->language, o->out)))
-        return cli_usage_error(&cli_template, "--out: '%s' is what is to be read", o->out);
     if (o->out != NULL) cli_keep_closed_pipe();
     wick_json_document *cases = NULL;
     wick_template *compiled = NULL;

@@ -36,9 +36,9 @@ typedef struct wick_quantizing wick_quantizing;
 
 /* Reads the header of the file in, or of the file in parts that it belongs to, decides the type of
  * every tensor, and begins to write out under a temporary name beside it. Metadata is carried over.
- * WICK_ERR_VALUE: the type is not known, WICK_ERR_ARGUMENT: out is in or a part of it,
- * WICK_ERR_FORMAT: the importance matrix does not fit the model; else like wick_file_open and
- * wick_file_write_start. */
+ * WICK_ERR_VALUE: the type is not known, WICK_ERR_ARGUMENT: out is in, a part of it or
+ * the imatrix, WICK_ERR_FORMAT: the importance matrix does not fit the model; else like
+ * wick_file_open and wick_file_write_start. */
 WICK_API wick_status wick_quantize_start(const char *in, const char *out,
                                          const wick_quantize_desc *desc,
                                          wick_quantizing **quantizing, wick_error *error);
@@ -95,7 +95,8 @@ typedef struct wick_converting wick_converting;
  * the files that model.safetensors.index.json names, all in folder, and begins to write out under a
  * temporary name beside it, once it is sure that what comes of them is a model that opens.
  * WICK_ERR_UNSUPPORTED: the model's type, its tokenizer or something in its config is not known, by
- * name; WICK_ERR_FORMAT, WICK_ERR_NOT_FOUND: a file or a tensor is damaged or missing; else like
+ * name; WICK_ERR_FORMAT, WICK_ERR_NOT_FOUND: a file or a tensor is damaged or missing;
+ * WICK_ERR_ARGUMENT: out is a file that is read; else like
  * wick_file_write_start. */
 WICK_API wick_status wick_convert_start(const char *folder, const char *out,
                                         const wick_convert_desc *desc, wick_converting **converting,

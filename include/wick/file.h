@@ -101,7 +101,18 @@ typedef struct wick_file_desc {
     uint64_t part_bytes; /* most bytes of a part, 0: no limit */
     size_t part_tensors; /* most tensors of a part, 0: no limit */
     bool replace;        /* files that are there already; else they are WICK_ERR_STATE */
+    /* [n_reads] paths of files that are read meanwhile, NULL for none. Neither these nor the other
+     * parts of a model that one of them is a part of are replaced, by whatever name (device and
+     * inode): WICK_ERR_ARGUMENT. */
+    const char *const *reads;
+    size_t n_reads;
 } wick_file_desc;
+
+/* Whether a file could be written to path now: tried before long work, whose result would be lost
+ * at its end. WICK_ERR_ARGUMENT: path is one of reads, as in wick_file_desc; WICK_ERR_NOT_FOUND,
+ * WICK_ERR_IO: it cannot be written. Writes and replaces nothing. */
+WICK_API wick_status wick_file_check_target(const char *path, const char *const *reads,
+                                            size_t n_reads, wick_error *error);
 
 /* Writes GGUF version 3: start, then the data of all tensors one after the other in pieces of any
  * size (padding is not part of it), then finish. Everything goes to temporary names first: path

@@ -2,6 +2,7 @@
 #include "convert/checkpoint.h"
 
 #include "format/safetensors.h"
+#include "llm/llm.h"
 #include "sys/file.h"
 
 #include <assert.h>
@@ -19,7 +20,7 @@ typedef struct shard {
 struct wk_checkpoint {
     wk_heap *heap;
     wk_arena arena;
-    const char *folder;
+    const char *folder, *target;
     shard *shards; /* [n_shards] */
     size_t n_shards;
     wk_checkpoint_tensor *tensors; /* [n_tensors] */
@@ -42,15 +43,21 @@ static const char *path_of(wk_arena *arena, const char *folder, wk_str name) {
     return path;
 }
 
-static wick_status read_file(wk_heap *heap, wk_arena *arena, const char *path, wk_str *out,
+static wick_status open_file(const wk_checkpoint *c, const char *path, wk_file **file,
+                             wick_error *err) {
+    WK_TRY(wk_file_check_unread(c->heap, c->target, &path, 1, err));
+    return wk_file_open(c->heap, path, file, err);
+}
+
+static wick_status read_file(const wk_checkpoint *c, wk_arena *arena, const char *path, wk_str *out,
                              wick_error *err) {
     wk_file *file = NULL;
-    WK_TRY(wk_file_open(heap, path, &file, err));
+    WK_TRY(open_file(c, path, &file, err));
     const size_t size = (size_t)wk_file_size(file);
     char *const text = wk_arena_alloc(arena, size);
     wick_status status = text != NULL ? WICK_OK : fail_memory(err);
     if (status == WICK_OK) status = wk_file_read_at(file, 0, text, size, err);
-    wk_file_close(heap, file);
+    wk_file_close(c->heap, file);
     if (status == WICK_OK) *out = (wk_str){text, size};
     return status;
 }
@@ -61,7 +68,7 @@ wick_status wk_checkpoint_read(const wk_checkpoint *checkpoint, wk_arena *arena,
     const char *const path = path_of(arena, checkpoint->folder, wk_str_of(name));
     if (path == NULL) return fail_memory(err);
     wick_error failure = {0};
-    const wick_status status = read_file(checkpoint->heap, arena, path, out, &failure);
+    const wick_status status = read_file(checkpoint, arena, path, out, &failure);
     if (status == WICK_OK || (status == WICK_ERR_NOT_FOUND && !is_required)) return WICK_OK;
     return wk_fail(err, status, "%s", failure.message);
 }
@@ -91,7 +98,7 @@ static wick_status open_shard(wk_checkpoint *c, wk_str name, wick_error *err) {
     shard *const s = &c->shards[c->n_shards++];
     s->name = name;
     wk_map_init(&s->header.index, c->heap);
-    WK_TRY(wk_file_open(c->heap, path, &s->file, err));
+    WK_TRY(open_file(c, path, &s->file, err));
     const void *data = NULL;
     WK_TRY(wk_file_map(s->file, &data, err));
     s->data = data;
@@ -175,12 +182,13 @@ static wick_status open_all(wk_checkpoint *c, wick_error *err) {
     return list_tensors(c, err);
 }
 
-wick_status wk_checkpoint_open(wk_heap *heap, const char *folder, wk_checkpoint **out,
-                               wick_error *err) {
+wick_status wk_checkpoint_open(wk_heap *heap, const char *folder, const char *target,
+                               wk_checkpoint **out, wick_error *err) {
     *out = NULL;
     wk_checkpoint *const c = wk_alloc_zeroed(heap, sizeof *c);
     if (c == NULL) return fail_memory(err);
     c->heap = heap;
+    c->target = target;
     wk_arena_init(&c->arena, heap, 0);
     char *const copy = wk_arena_alloc(&c->arena, strlen(folder) + 1);
     if (copy != NULL) memcpy(copy, folder, strlen(folder) + 1);

@@ -158,12 +158,10 @@ static wick_status choose_chunk(wick_imatrix *m, uint32_t asked_for, size_t n, w
     return WICK_OK;
 }
 
-/* What would lose the work at its end is told before it: the file is begun, and thrown away. */
+/* A path that cannot be written is reported before the work, not after it. */
 static wick_status check_path(wick_imatrix *m, const wick_imatrix_desc *desc, wick_error *err) {
     WK_TRY(wk_file_check_new(desc->path, desc->replace, err));
-    wk_file_writer *writer = NULL;
-    WK_TRY(wk_file_write_start(&m->heap, desc->path, &writer, err));
-    return wk_file_write_finish(&m->heap, writer, false, err);
+    return wk_file_try_write(&m->heap, desc->path, err);
 }
 
 static wick_status start(wick_imatrix *m, const uint32_t *ids, size_t n,

@@ -7,7 +7,6 @@
 #include "convert/importance.h"
 #include "convert/mix.h"
 #include "llm/llm.h"
-#include "llm/split.h"
 #include "quant/block.h"
 #include "quant/encode.h"
 #include "sys/file.h"
@@ -204,31 +203,12 @@ static wick_status make_buffers(wick_quantizing *q, uint32_t n_threads, wick_err
     return wk_pool_make(&q->heap, (int)n_threads, &q->pool, err);
 }
 
-/* Whether out is the file in, or another part of the model that in is a part of. */
-static wick_status check_out(wick_quantizing *q, const char *in, const char *out, wick_error *err) {
-    size_t stem = 0;
-    uint32_t part = 0, n_parts = 1;
-    if (!wk_split_parse_name(in, &stem, &part, &n_parts)) n_parts = 0;
-    bool is_read = wk_file_is_same(in, out);
-    wk_strbuf name;
-    wk_strbuf_init(&name, &q->heap);
-    for (uint32_t i = 0; i < n_parts && !is_read; i++) {
-        wk_strbuf_clear(&name);
-        wk_split_name(&name, (wk_str){in, stem}, i + 1, n_parts);
-        is_read = !name.failed && wk_file_is_same(name.data, out);
-    }
-    const bool has_failed = name.failed;
-    wk_strbuf_release(&name);
-    if (has_failed) return wk_fail_memory(err, 0, 0, "the name of a part");
-    if (!is_read) return WICK_OK;
-    return wk_fail(err, WICK_ERR_ARGUMENT, "'%s' is a file that is read", out);
-}
-
 static wick_status start(wick_quantizing *q, const char *in, const char *out,
                          const wick_quantize_desc *desc, wick_error *err) {
     WK_TRY(find_mix(desc->type, &q->mix, err));
     WK_TRY(wick_file_open(in, &q->file, err));
-    WK_TRY(check_out(q, in, out, err));
+    const char *const reads[] = {in, desc->imatrix};
+    WK_TRY(wk_file_check_unread(&q->heap, out, reads, 2, err));
     q->gguf = wk_file_gguf(q->file);
     if (desc->imatrix != NULL)
         WK_TRY(wk_importance_open(&q->heap, desc->imatrix, &q->importance, err));

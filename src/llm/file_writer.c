@@ -182,8 +182,11 @@ static wick_status open_part(wick_file_writer *writer, const plan *p, const char
         wk_split_name(&name, stem, (uint32_t)i + 1, (uint32_t)p->n_parts);
     else
         wk_strbuf_text(&name, path);
-    wick_status status = name.failed ? fail_memory(p, name.size)
-                                     : wk_file_check_new(name.data, p->desc->replace, p->err);
+    wick_status status = name.failed
+                             ? fail_memory(p, name.size)
+                             : wk_file_check_unread(&writer->heap, name.data, p->desc->reads,
+                                                    p->desc->n_reads, p->err);
+    if (status == WICK_OK) status = wk_file_check_new(name.data, p->desc->replace, p->err);
     if (status == WICK_OK)
         status = make_header(p, i, p->begins[i], p->begins[i + 1], &header, &made->header);
     if (status == WICK_OK)
@@ -273,7 +276,8 @@ static bool has_texts(const wick_value *value) {
 
 static bool is_complete(const wick_file_desc *desc) {
     if ((desc->values == NULL && desc->n_values > 0) ||
-        (desc->tensors == NULL && desc->n_tensors > 0))
+        (desc->tensors == NULL && desc->n_tensors > 0) ||
+        (desc->reads == NULL && desc->n_reads > 0))
         return false;
     for (size_t i = 0; i < desc->n_values; i++) {
         if (!has_texts(&desc->values[i])) return false;

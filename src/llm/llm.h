@@ -60,6 +60,9 @@ void wk_loading_free(wick_model_loading *loading);
 const wk_gguf *wk_file_gguf(const wick_file *file);
 /* file_writer.c: WICK_ERR_STATE: path is there already, and not to be replaced. */
 wick_status wk_file_check_new(const char *path, bool replace, wick_error *err);
+/* file_target.c: WICK_ERR_ARGUMENT: path is one of reads or a part of one, see wick_file_desc. */
+wick_status wk_file_check_unread(wk_heap *heap, const char *path, const char *const *reads,
+                                 size_t n_reads, wick_error *err);
 
 /* info.c: model->info from the header; and types of matrices that are multiplied by device as they
  * lie in the file, because no fast kernel has a layout for them. */

@@ -35,5 +35,8 @@ wick_status wk_file_write(wk_file_writer *writer, const void *data, size_t size,
 /* commit false: throws it away. Frees the writer whatever its result. */
 wick_status wk_file_write_finish(wk_heap *heap, wk_file_writer *writer, bool commit,
                                  wick_error *err);
+/* Whether a write of path could begin now: the file is begun and thrown away. A device or a pipe is
+ * not opened, since its reader would see that it is closed again. */
+wick_status wk_file_try_write(wk_heap *heap, const char *path, wick_error *err);
 
 #endif

@@ -2,12 +2,14 @@
 
 WICK_BIN is the command, WICK_TEST_DATA the folder of stories260K. Every case reports a TAP line."""
 
+import contextlib
 import json
 import os
 import re
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -29,6 +31,20 @@ def wick(*arguments, stdin=b"", stdout=subprocess.PIPE):
 def start(*arguments, stderr=subprocess.PIPE, **options):
     return subprocess.Popen([WICK, *map(str, arguments)], stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=stderr, **options)
+
+
+def wait_for_bytes_in(folder, process):
+    """Until the process has written something to a file of the folder, which may lack a name."""
+    folder = os.path.realpath(folder) + "/"
+    end = time.monotonic() + TIMEOUT
+    while process.poll() is None:
+        assert time.monotonic() < end, "nothing is written"
+        with contextlib.suppress(OSError):  # a file that is closed meanwhile
+            for number in os.listdir(f"/proc/{process.pid}/fd"):
+                file = f"/proc/{process.pid}/fd/{number}"
+                if os.readlink(file).startswith(folder) and os.stat(file).st_size > 0:
+                    return
+        time.sleep(0.01)
 
 
 def succeeds(*arguments, **options):

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from command import (CONTINUATION, MODEL, TIMEOUT, WICK, equal, fails, greedy, main, start,
-                     succeeds, wick)
+                     succeeds, wait_for_bytes_in, wick)
 
 ENDLESS = ["run", MODEL, "-p", "Once", "-n", "0", "--ignore-end", "--context", "200000", "--isa",
            "ref"]
@@ -62,7 +62,7 @@ def test_limit_of_file_sizes():
                               stderr=subprocess.PIPE, preexec_fn=limit, check=False)
         assert done.returncode == 1 and b"too large" in done.stderr, done
         equal((out.read_text(), len(os.listdir(folder))), ("kept", 3))
-        fails(2, "is what is to be read",
+        fails(1, "is a file that is read",
               arguments=["template", "--language", cases, "--out", cases])
         succeeds("template", "--language", cases, "--out", out)
         equal(json.loads(out.read_text())[0]["text"], "x")
@@ -148,8 +148,7 @@ def test_signals_leave_no_file():
     with tempfile.TemporaryDirectory() as folder:
         process = start("logits", MODEL, "--tokens", "1 " * 20000, "--isa", "ref", "-o",
                         f"{folder}/x.npy")
-        while not os.listdir(folder) and process.poll() is None:
-            time.sleep(0.01)
+        wait_for_bytes_in(folder, process)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=TIMEOUT)
         equal((process.returncode, os.listdir(folder)), (128 + signal.SIGTERM, []))

@@ -49,7 +49,8 @@ def test_nothing_is_replaced_unasked():
     with tempfile.TemporaryDirectory() as folder:
         parts = split(folder, "--max-size", "300K")
         before = [part.read_bytes() for part in parts]
-        fails(1, "is there already", arguments=["gguf", "merge", parts[0], parts[1]])
+        fails(1, "is a file that is read", arguments=["gguf", "merge", parts[0], parts[1]])
+        fails(1, "is there already", arguments=["gguf", "merge", MODEL, parts[1]])
         fails(1, "is there already",
               arguments=["gguf", "split", MODEL, f"{folder}/m.gguf", "--max-size", "300K"])
         equal([part.read_bytes() for part in parts], before)

@@ -6,10 +6,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from command import MODEL, WICK, equal, fails, main, succeeds, wick
+from command import MODEL, WICK, equal, fails, main, succeeds, wait_for_bytes_in, wick
 
 REAL = os.environ.get("WICK_REAL_MODEL", "")
 
@@ -117,8 +116,7 @@ def test_interrupt():
     with tempfile.TemporaryDirectory() as folder:
         job = subprocess.Popen([WICK, "quantize", REAL, f"{folder}/out.gguf", "Q5_K_M"],
                                stderr=subprocess.PIPE)
-        while not os.listdir(folder):
-            time.sleep(0.01)
+        wait_for_bytes_in(folder, job)
         job.send_signal(signal.SIGINT)
         job.communicate(timeout=60)
         equal(job.returncode, 130)

@@ -313,7 +313,7 @@ static void test_incomplete(void **state) {
     wick_file_writer *writer;
     wick_error error = {.status = WICK_OK};
     assert_int_equal(wick_file_write_start(path, &desc, &writer, &error), WICK_OK);
-    assert_int_equal(count_files(), 5); /* under temporary names */
+    assert_true(count_files() == 0 || count_files() == 5); /* without names, or temporary ones */
     assert_int_equal(wick_file_write(writer, data, 110, &error), WICK_OK);
     assert_int_equal(wick_file_write_finish(writer, true, &error), WICK_ERR_STATE);
     assert_string_equal(error.message,

@@ -2,7 +2,7 @@
  * that, else to a temporary name beside the target, then renamed.
  *
  * Every temporary file is locked as long as its writer lives. The next write of the same target
- * removes those that nobody holds: their writers were killed. */
+ * removes those without a lock: their writers were killed. */
 #define _GNU_SOURCE /* O_TMPFILE, F_OFD_SETLK */
 #define _DARWIN_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -24,7 +24,7 @@
 struct wk_file_writer {
     int fd;
     bool is_direct;   /* a device or pipe: written in place, nothing is renamed */
-    bool is_nameless; /* temporary is no file yet */
+    bool is_nameless; /* temporary is not the name of a file yet */
     bool has_failed;  /* such a file is never committed */
     size_t path_size; /* with its zero byte */
     char *temporary;  /* after path in the same block */
@@ -216,7 +216,7 @@ wick_status wk_file_write(wk_file_writer *writer, const void *data, size_t size,
 }
 
 /* The new name is safe against a power cut once its folder is written, too. Not every file system
- * can do that, so a failure is no error: the contents are safe already. */
+ * can do that, so a failure is ignored: the contents are safe already. */
 static void flush_folder(char *path) {
     keep_folder(path);
     const int fd = wk_open_retrying(path, O_RDONLY, 0);
@@ -263,4 +263,14 @@ wick_status wk_file_write_finish(wk_heap *heap, wk_file_writer *writer, bool com
     if (!is_kept && !writer->is_direct && !writer->is_nameless) unlink(writer->temporary);
     wk_free(heap, writer, writer_size(writer->path_size));
     return status;
+}
+
+wick_status wk_file_try_write(wk_heap *heap, const char *path, wick_error *err) {
+    struct stat status;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+        return access(path, W_OK) == 0 ? WICK_OK : wk_fail_errno(err, errno, "write", path);
+    }
+    wk_file_writer *writer;
+    WK_TRY(wk_file_write_start(heap, path, &writer, err));
+    return wk_file_write_finish(heap, writer, false, err);
 }

@@ -19,6 +19,11 @@ wick_status wk_file_write_start(wk_heap *heap, const char *path, wk_file_writer 
     return no_files(path, err);
 }
 
+wick_status wk_file_try_write(wk_heap *heap, const char *path, wick_error *err) {
+    (void)heap;
+    return no_files(path, err);
+}
+
 bool wk_file_is_same(const char *a, const char *b) {
     (void)a, (void)b;
     return false;
