@@ -8,6 +8,7 @@
 /* A rank out of range is kept, so that the first function that checks the shape refuses it. */
 wick_shape wick_shape_of(int rank, const int64_t *extent) {
     wick_shape shape = {.rank = rank};
+    if (extent == NULL) return shape;
     for (int i = 0; i < rank && i < WICK_MAX_RANK; i++) shape.extent[i] = extent[i];
     return shape;
 }

@@ -84,7 +84,9 @@ void wick_embedder_close(wick_embedder *embedder) {
     wk_free(heap, e, sizeof *e);
 }
 
-wick_pooling wick_embedder_pooling(const wick_embedder *embedder) { return embedder->pooling; }
+wick_pooling wick_embedder_pooling(const wick_embedder *embedder) {
+    return embedder != NULL ? embedder->pooling : WICK_POOLING_NONE;
+}
 
 /* ---- A text ---- */
 
@@ -100,6 +102,7 @@ static wick_status reserve_rows(wick_embedder *e, size_t n) {
 }
 
 wick_status wick_embedder_start_tokens(wick_embedder *embedder, const uint32_t *ids, size_t n) {
+    if (embedder == NULL || (ids == NULL && n > 0)) return WICK_ERR_ARGUMENT;
     wick_embedder *const e = embedder;
     wick_session_reset(e->session);
     e->is_done = false;
@@ -115,6 +118,7 @@ wick_status wick_embedder_start_tokens(wick_embedder *embedder, const uint32_t *
 }
 
 wick_status wick_embedder_start(wick_embedder *embedder, const char *text, size_t size) {
+    if (embedder == NULL || (text == NULL && size > 0)) return WICK_ERR_ARGUMENT;
     wick_model *const model = embedder->model;
     const uint32_t flags = WICK_TOKENIZE_ADD_SPECIAL;
     size_t n = 0;
@@ -166,6 +170,7 @@ static wick_status finish(wick_embedder *e) {
 }
 
 wick_status wick_embedder_poll(wick_embedder *embedder) {
+    if (embedder == NULL) return WICK_ERR_ARGUMENT;
     wick_embedder *const e = embedder;
     if (e->n_tokens == 0)
         return wk_device_fail(e->model->device, WICK_ERR_STATE, "no text has been started");
@@ -180,6 +185,6 @@ wick_status wick_embedder_poll(wick_embedder *embedder) {
 }
 
 const float *wick_embedder_result(const wick_embedder *embedder, size_t *n_rows) {
-    *n_rows = embedder->is_done ? embedder->n_rows : 0;
-    return embedder->rows;
+    if (n_rows != NULL) *n_rows = embedder != NULL && embedder->is_done ? embedder->n_rows : 0;
+    return embedder != NULL ? embedder->rows : NULL;
 }

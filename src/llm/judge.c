@@ -251,7 +251,9 @@ static wick_judged judged(const wk_moments *nll) {
 }
 
 void wick_judge_get(wick_judging *judging, wick_judgement *judgement) {
+    if (judgement == NULL) return;
     *judgement = (wick_judgement){0};
+    if (judging == NULL) return;
     wick_judging *const j = judging;
     const size_t n = (size_t)j->readers[0].nll.n;
     if (n == 0) return;

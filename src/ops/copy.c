@@ -143,7 +143,7 @@ static bool stack_shape(wick_tensor *const *x, size_t count, int dim, int *out_d
 }
 
 wick_tensor *wick_stack(wick_tensor *const *x, size_t count, int dim) {
-    if (count == 0 || !wk_operands_present("stack", x, count)) return NULL;
+    if (!x || count == 0 || !wk_operands_present("stack", x, count)) return NULL;
     int resolved;
     wick_shape shape;
     if (!stack_shape(x, count, dim, &resolved, &shape)) return NULL;

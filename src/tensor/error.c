@@ -29,7 +29,7 @@ wick_error *wk_device_sticky(wick_device *device) { return &device->error; }
 wk_heap *wk_device_heap(wick_device *device) { return &device->heap; }
 
 wick_status wick_device_error(wick_device *device, wick_error *error) {
-    if (!device) return WICK_ERR_ARGUMENT;
+    if (!device) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_device_error: device is NULL");
     const wick_status status = device->error.status;
     if (error) *error = device->error;
     device->error = (wick_error){0};

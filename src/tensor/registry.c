@@ -52,7 +52,7 @@ const wk_backend *wk_backend_choose(const wick_device_desc *desc, wick_error *re
 }
 
 size_t wick_backends(wick_backend_status *out, size_t capacity) {
-    for (size_t i = 0; i < WK_COUNT(entries) && i < capacity; i++) {
+    for (size_t i = 0; out && i < WK_COUNT(entries) && i < capacity; i++) {
         const wick_device_desc desc = {.backend = entries[i].id};
         wick_error err = {0};
         const bool is_available = available(&entries[i], &desc, &err) == WICK_OK;

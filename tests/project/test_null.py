@@ -1,0 +1,229 @@
+"""No function of the public headers crashes on NULL: a program that is made from the headers calls
+each with nothing at all, and with every pointer NULL in turn beside real objects. What returns a
+status must say that it is an error where every pointer is NULL, and leave a sentence in `error`."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BUILD = Path(os.environ.get("WICK_BUILD_DIR", "build"))
+MODEL = Path(os.environ.get("WICK_TEST_DATA", "tests/data")) / "stories260K.gguf"
+
+# The program's objects; of other opaque types there is none: they are NULL alone.
+OBJECTS = {"wick_device": "device", "wick_model": "model", "wick_session": "session",
+           "wick_tensor": "tensor", "wick_file": "file", "wick_embedder": "embedder",
+           "wick_judging": "judging", "wick_template": "parsed", "wick_json": "json",
+           "wick_json_document": "document", "wick_tokenizer": "tokenizer", "wick_error": "&error"}
+# With a device and nothing else these work for seconds; they are called with NULL alone.
+SLOW = re.compile(r"wick_(verify|bench|time_kernels|device_measure)")
+# These end the life of an object that later calls need.
+ENDS = re.compile(r"_(close|free|release|end|finish|reset|trim)$")
+
+PROGRAM = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static wick_device *device;
+static wick_model *model;
+static wick_session *session;
+static wick_tensor *tensor;
+static wick_file *file;
+static wick_embedder *embedder;
+static wick_judging *judging;
+static wick_template *parsed;
+static wick_json_document *document;
+static const wick_json *json;
+static const wick_tokenizer *tokenizer;
+static wick_error error;
+static _Alignas(64) unsigned char bytes[1 << 16]; /* any struct of the caller's, all zeros */
+
+enum { FINE, SAYS_OK, NO_SENTENCE };
+
+static int judge_status(wick_status status, int has_error) {
+    if (status >= 0) return SAYS_OK;
+    return has_error && (error.status != status || error.message[0] == 0) ? NO_SENTENCE : FINE;
+}
+
+static int call(int i) {
+    memset(bytes, 0, sizeof bytes);
+    memset(&error, 0, sizeof error);
+    switch (i) {
+@CALLS@
+    }
+    return FINE;
+}
+
+static const char *const names[] = {@NAMES@};
+enum { N_CALLS = sizeof names / sizeof *names };
+
+static int prepare(const char *path) {
+    static const uint32_t ids[600] = {1, 2, 3};
+    static const float values[4] = {1, 2, 3, 4};
+    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
+    const wick_session_desc small = {.context_length = 64};
+    if (wick_device_open(&desc, &device, &error) || wick_file_open(path, &file, &error) ||
+        wick_model_open(device, path, NULL, &model, &error) ||
+        wick_session_open(model, &small, &session, &error) ||
+        wick_embedder_open(model, NULL, &embedder, &error) ||
+        wick_judge_start(model, NULL, ids, 600, NULL, &judging, &error) ||
+        wick_json_parse("{}", 2, &document, &error) ||
+        wick_template_parse("x", 1, &parsed, &error))
+        return 0;
+    json = wick_json_root(document);
+    tokenizer = wick_model_tokenizer(model);
+    tensor = wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(4), values, sizeof values);
+    return tensor != NULL;
+}
+
+/* A process makes all calls from `first` on and says which; one that ends it is the last. */
+static void make_calls(int first, int out) {
+    for (int i = first; i < N_CALLS; i++) {
+        int said[2] = {i, -1};
+        alarm(10);
+        if (write(out, said, sizeof said) < 0) _exit(2);
+        said[1] = call(i);
+        if (write(out, said, sizeof said) < 0) _exit(2);
+    }
+    _exit(0);
+}
+
+int main(int argc, char **argv) {
+    static const char *const outcomes[] = {"", "says that it went well", "leaves no sentence"};
+    if (argc < 2 || !prepare(argv[1])) return 2;
+    for (int next = 0; next < N_CALLS;) {
+        int ends[2], said[2] = {next, -1}, status;
+        if (pipe(ends) != 0) return 2;
+        fflush(stdout);
+        const pid_t child = fork();
+        if (child == 0) make_calls(next, ends[1]);
+        close(ends[1]);
+        while (read(ends[0], said, sizeof said) == sizeof said)
+            if (said[1] > 0) printf("%s: %s\n", names[said[0]], outcomes[said[1]]);
+        close(ends[0]);
+        waitpid(child, &status, 0);
+        next = said[0] + 1;
+        if (said[1] < 0)
+            printf("%s: %s\n", names[said[0]],
+                   WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "ends the program");
+    }
+    printf("calls %d\n", N_CALLS);
+    return 0;
+}
+"""
+
+
+def split(arguments):
+    """At the commas that are in no parentheses."""
+    parts, depth = [""], 0
+    for char in arguments:
+        depth += (char in "([") - (char in ")]")
+        if char == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [" ".join(part.split()) for part in parts if part.strip() not in ("", "void")]
+
+
+def read_headers():
+    """(result, name, parameters) of every function; the names of enums and of complete structs."""
+    text = ""
+    for path in sorted(Path("include/wick").glob("*.h")):
+        text += re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+    text = re.sub(r"^[ \t]*#.*(\\\n.*)*$", "", text, flags=re.M)
+    enums = set(re.findall(r"typedef enum (wick_\w+)", text))
+    structs = set(re.findall(r"\}\s*(wick_\w+);", text)) | set(re.findall(r"struct (wick_\w+) \{",
+                                                                         text))
+    found = re.findall(r"WICK_API\s+([^;()]*?)\b(wick_\w+)\s*\(([^;]*?)\)\s*;", text)
+    return [(" ".join(result.split()), name, split(rest)) for result, name, rest in found], \
+        enums, structs - enums
+
+
+FUNCTIONS, ENUMS, STRUCTS = read_headers()
+
+
+def is_pointer(parameter):
+    return "*" in parameter or "[" in parameter or re.search(r"\b\w+_fn\b", parameter) is not None
+
+
+def base_of(parameter):
+    return re.sub(r"\b(const|struct)\b", "", parameter).split("*")[0].split("[")[0].split()[0]
+
+
+def real(parameter):
+    """Something to point at; None: there is nothing of that type."""
+    if "(*" in parameter or re.search(r"\b\w+_fn\b", parameter):
+        return None
+    base = base_of(parameter)
+    if parameter.count("*") == 1 and base in OBJECTS:
+        return OBJECTS[base]
+    if parameter.count("*") == 1 and base == "char":
+        return '"x"' if "const" in parameter else "(char *)bytes"
+    if base.startswith("wick_") and base not in STRUCTS | ENUMS and parameter.count("*") == 1:
+        return None
+    return "(void *)bytes"
+
+
+def scalar(parameter, number):
+    base = base_of(parameter)
+    if base in STRUCTS:
+        return f"({base}){{0}}"
+    return f"({base}){number}" if base in ENUMS else number
+
+
+def rows(name, parameters):
+    """(values, must fail, has an error): nothing; nothing but numbers; each pointer NULL in turn."""
+    plain = [tuple("0" if is_pointer(p) else scalar(p, number) for p in parameters)
+             for number in ("0", "1")]
+    for row in dict.fromkeys(plain):
+        yield row, True, False
+        with_error = tuple("&error" if "wick_error *" in p else value
+                           for p, value in zip(parameters, row))
+        if with_error != row:
+            yield with_error, True, True
+    if SLOW.match(name) or ENDS.search(name):
+        return
+    whole = [real(p) if is_pointer(p) else scalar(p, "1") for p in parameters]
+    for i, parameter in enumerate(parameters):
+        row = tuple("0" if j == i else value for j, value in enumerate(whole))
+        if is_pointer(parameter) and None not in row:
+            yield row, False, False
+
+
+def program():
+    calls, names = [], []
+    for result, name, parameters in FUNCTIONS:
+        is_status = result == "wick_status" and any(map(is_pointer, parameters))
+        for row, must_fail, has_error in rows(name, parameters):
+            what = f"{name}({', '.join(row)})"
+            action = f"return judge_status({what}, {int(has_error)});" \
+                if is_status and must_fail else f"(void){what}; break;"
+            calls.append(f"    case {len(names)}: {action}")
+            names.append('"' + what.replace('"', '\\"') + '"')
+    headers = "".join(f"#include <wick/{path.name}>\n"
+                      for path in sorted(Path("include/wick").glob("*.h")))
+    return "#define _DEFAULT_SOURCE\n" + headers + PROGRAM.replace(
+        "@CALLS@", "\n".join(calls)).replace("@NAMES@", ",\n".join(names))
+
+
+with tempfile.TemporaryDirectory() as folder:
+    source, binary = Path(folder, "null.c"), Path(folder, "null")
+    source.write_text(program())
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-w", "-Iinclude", source, "-o", binary,
+                    BUILD / "libwick.a", "-lm", "-lpthread", "-ldl"], check=True)
+    done = subprocess.run([binary, MODEL.resolve()], capture_output=True, text=True, cwd=folder)
+lines = done.stdout.splitlines()
+counted = re.match(r"calls (\d+)$", lines[-1] if lines else "")
+if done.returncode != 0 or counted is None:
+    sys.exit(f"the program ended with {done.returncode}: {done.stdout} {done.stderr}")
+print("# " + lines[-1])
+for line in lines[:-1]:
+    print("not ok - " + line)
+if len(FUNCTIONS) < 250 or int(counted[1]) < 700:
+    sys.exit(f"only {len(FUNCTIONS)} functions were found, {counted[1]} calls made")
+sys.exit(1 if lines[:-1] else 0)
