@@ -10,15 +10,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The variable and what stands between its folder and ours. */
-static const struct {
+/* A variable and what stands between its folder and ours. */
+typedef struct place {
     const char *variable, *below;
-} places[] = {{"WICK_HOME", ""}, {"XDG_CACHE_HOME", "/wick"}, {"HOME", "/.cache/wick"}};
+} place;
 
-bool cli_cache_path(const char *name, char *path, size_t size) {
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+static bool find_path(const place *places, size_t n, const char *name, char *path, size_t size) {
+    for (size_t i = 0; i < n; i++) {
         const char *const base = getenv(places[i].variable);
-        const bool is_ours = i == 0; /* and as it was meant, also from the working folder */
+        const bool is_ours = places[i].below[0] == '\0'; /* may be relative to the working folder */
         if (base == NULL || base[0] == '\0' || (base[0] != '/' && !is_ours)) continue;
         const char *const slash = name[0] != '\0' ? "/" : "";
         const int length = snprintf(path, size, "%s%s%s%s", base, places[i].below, slash, name);
@@ -27,6 +27,17 @@ bool cli_cache_path(const char *name, char *path, size_t size) {
     }
     path[0] = '\0';
     return false;
+}
+
+bool cli_cache_path(const char *name, char *path, size_t size) {
+    static const place places[] = {
+        {"WICK_HOME", ""}, {"XDG_CACHE_HOME", "/wick"}, {"HOME", "/.cache/wick"}};
+    return find_path(places, sizeof places / sizeof *places, name, path, size);
+}
+
+bool cli_state_path(const char *name, char *path, size_t size) {
+    static const place places[] = {{"XDG_STATE_HOME", "/wick"}, {"HOME", "/.local/state/wick"}};
+    return find_path(places, sizeof places / sizeof *places, name, path, size);
 }
 
 bool cli_make_folders(const char *folder) {

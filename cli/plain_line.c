@@ -3,6 +3,7 @@
 
 #include "interrupt.h"
 #include "line.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-cli_line_result cli_line_read_plain(const char *prompt, char **text, size_t *capacity) {
+static cli_line_result read_line(const char *prompt, char **text, size_t *capacity) {
     if (isatty(STDIN_FILENO) == 1) {
         fputs(prompt, stderr);
         if (!cli_wait_for_input()) return CLI_LINE_INTERRUPTED;
@@ -23,4 +24,11 @@ cli_line_result cli_line_read_plain(const char *prompt, char **text, size_t *cap
     }
     (*text)[strcspn(*text, "\n")] = '\0';
     return CLI_LINE_READ;
+}
+
+cli_line_result cli_line_read_plain(const char *prompt, char **text, size_t *capacity) {
+    cli_echo_on();
+    const cli_line_result result = read_line(prompt, text, capacity);
+    cli_echo_off();
+    return result;
 }

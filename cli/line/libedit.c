@@ -3,10 +3,13 @@
 
 #include "line.h"
 
+#include "history.h"
+#include "terminal.h"
+#include "text_out.h"
+#include "wrap.h"
+
 #include <errno.h>
 #include <histedit.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,25 +22,86 @@ enum { HISTORY_LINES = 1000 };
 struct cli_line_reader {
     EditLine *edit; /* NULL: lines are read as they come */
     History *history;
+    cli_line_desc desc;
     const char *prompt;
     char *text;
     size_t capacity;
     bool is_interrupted;
 };
 
-static char *show_prompt(EditLine *edit) {
+static cli_line_reader *reader_of(EditLine *edit) {
     cli_line_reader *reader = NULL;
     el_get(edit, EL_CLIENTDATA, &reader);
-    return (char *)reader->prompt;
+    return reader;
+}
+
+static char *show_prompt(EditLine *edit) {
+    return (char *)reader_of(edit)->prompt;
 }
 
 /* Ctrl-C as a key: where it is a signal, libedit asks for another one before it gives up a line. */
 static unsigned char interrupt_line(EditLine *edit, int key) {
     (void)key;
-    cli_line_reader *reader = NULL;
-    el_get(edit, EL_CLIENTDATA, &reader);
-    reader->is_interrupted = true;
+    reader_of(edit)->is_interrupted = true;
     return CC_EOF;
+}
+
+/* The terminal says where pasted text begins and ends: ends of lines in it are text. */
+static unsigned char paste(EditLine *edit, int key) {
+    static const wchar_t end[] = L"\033[201~";
+    enum { END = 6, INTERRUPT = 3, PIECE = 256 };
+    (void)key;
+    wchar_t piece[PIECE + 1], c = 0;
+    size_t n = 0, n_end = 0;
+    while (n_end < END && el_wgetc(edit, &c) == 1) {
+        if (c == INTERRUPT) return interrupt_line(edit, key); /* the end did not come */
+        n_end = c == end[n_end] ? n_end + 1 : c == end[0];
+        if (n_end > 0) continue;
+        if (c == L'\r') c = L'\n';
+        if (c >= 0x20 || c == L'\n' || c == L'\t') piece[n++] = c;
+        piece[n] = L'\0';
+        if (n < PIECE) continue;
+        el_winsertstr(edit, piece);
+        n = 0;
+    }
+    piece[n] = L'\0';
+    if (n > 0) el_winsertstr(edit, piece);
+    return CC_REFRESH;
+}
+
+/* A column with what the word may become, or as many as there is room for. */
+static void list_candidates(const cli_completion *c) {
+    size_t width = 1;
+    for (size_t i = 0; i < c->n; i++)
+        if (strlen(c->items[i]) > width) width = strlen(c->items[i]);
+    const size_t columns = cli_columns(STDOUT_FILENO) / (width + 2);
+    for (size_t i = 0; i < c->n; i++) {
+        fputs(i == 0 || columns < 2 || i % columns == 0 ? "\n" : "  ", stdout);
+        cli_put_padded(stdout, c->items[i], width);
+    }
+    fputc('\n', stdout);
+}
+
+static unsigned char complete(EditLine *edit, int key) {
+    (void)key;
+    const LineInfo *const info = el_line(edit);
+    cli_completion c = {.n = 0};
+    char *const line = strndup(info->buffer, (size_t)(info->cursor - info->buffer));
+    if (line == NULL) return CC_ERROR;
+    cli_complete(reader_of(edit)->desc.words, line, &c);
+    free(line);
+    unsigned char result = c.n > 0 ? CC_REFRESH : CC_REFRESH_BEEP;
+    if (c.common > c.typed) {
+        char *const more = strndup(c.items[0] + c.typed, c.common - c.typed);
+        if (more != NULL) el_insertstr(edit, more);
+        free(more);
+    } else if (c.n > 1) {
+        list_candidates(&c);
+        result = CC_REDISPLAY;
+    }
+    if (c.n == 1 && c.after[0] != '\0') el_insertstr(edit, c.after);
+    cli_completion_free(&c);
+    return result;
 }
 
 /* Ctrl-Z is a key as well. With EL_SIGNAL libedit puts the terminal in order around the stop. */
@@ -47,13 +111,10 @@ static unsigned char suspend(EditLine *edit, int key) {
     return CC_REFRESH;
 }
 
-/* What libedit takes for a character: of the user's locale, which may have none but ASCII. */
-static bool is_utf8(void) {
-    static const char *const locales[] = {"", "C.UTF-8"};
-    for (size_t i = 0; i < sizeof locales / sizeof *locales; i++)
-        if (setlocale(LC_CTYPE, locales[i]) != NULL && strcmp(nl_langinfo(CODESET), "UTF-8") == 0)
-            return true;
-    return false;
+static void remember(void *user, const char *entry) {
+    cli_line_reader *const reader = user;
+    HistEvent event;
+    history(reader->history, &event, H_ENTER, entry);
 }
 
 static void set_up(cli_line_reader *reader) {
@@ -72,19 +133,26 @@ static void set_up(cli_line_reader *reader) {
     el_set(reader->edit, EL_BIND, "^C", "wick-interrupt", NULL);
     el_set(reader->edit, EL_ADDFN, "wick-suspend", "Stops the program", suspend);
     el_set(reader->edit, EL_BIND, "^Z", "wick-suspend", NULL);
+    el_set(reader->edit, EL_ADDFN, "wick-paste", "Takes pasted text", paste);
+    el_set(reader->edit, EL_BIND, "\033[200~", "wick-paste", NULL);
+    el_set(reader->edit, EL_ADDFN, "wick-complete", "Completes commands and paths", complete);
+    el_set(reader->edit, EL_BIND, "^I", "wick-complete", NULL);
     el_set(reader->edit, EL_SETTY, "-d", "-isig", NULL);
+    if (reader->desc.history != NULL) cli_history_read(reader->desc.history, remember, reader);
 }
 
-cli_line_reader *cli_line_open(void) {
+cli_line_reader *cli_line_open(const cli_line_desc *desc) {
     cli_line_reader *const reader = calloc(1, sizeof *reader);
     /* Without a terminal to draw on libedit does not edit, and leaves the line to nobody. */
     const bool is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
-    if (reader != NULL && is_terminal && is_utf8()) set_up(reader);
+    if (reader != NULL) reader->desc = *desc;
+    if (reader != NULL && is_terminal && cli_use_utf8()) set_up(reader);
     return reader;
 }
 
 void cli_line_close(cli_line_reader *reader) {
     if (reader == NULL) return;
+    cli_echo_on();
     if (reader->edit != NULL) el_end(reader->edit);
     if (reader->history != NULL) history_end(reader->history);
     free(reader->text);
@@ -98,22 +166,29 @@ static cli_line_result end_or_interrupt(int error) {
 /* libedit's line lives until its next call, but holds the end of the line. */
 static cli_line_result read_edited(cli_line_reader *reader) {
     int count = 0;
-    HistEvent event;
     reader->is_interrupted = false;
+    cli_echo_on();
     /* Before el_gets does so itself, which shows the prompt first: Ctrl-C would be lost. */
     el_set(reader->edit, EL_PREP_TERM, 1);
+    cli_paste_marks(cli_is_terminal(STDOUT_FILENO));
     errno = 0;
     const char *const typed = el_gets(reader->edit, &count);
+    const int error = errno;
+    cli_paste_marks(false);
     if (typed == NULL || count <= 0) {
-        const cli_line_result result = end_or_interrupt(count < 0 ? errno : 0);
+        const cli_line_result result = end_or_interrupt(count < 0 ? error : 0);
         fputs(reader->is_interrupted ? "^C\n" : "\n", stdout);
         return reader->is_interrupted ? CLI_LINE_INTERRUPTED : result;
     }
-    if (typed[0] != '\n') history(reader->history, &event, H_ENTER, typed);
     free(reader->text);
     reader->text = strdup(typed);
     if (reader->text == NULL) return CLI_LINE_END;
-    reader->text[strcspn(reader->text, "\n")] = '\0';
+    size_t size = strlen(reader->text);
+    while (size > 0 && reader->text[size - 1] == '\n') size--;
+    reader->text[size] = '\0';
+    if (size == 0) return CLI_LINE_READ;
+    remember(reader, reader->text);
+    if (reader->desc.history != NULL) (void)cli_history_add(reader->desc.history, reader->text);
     return CLI_LINE_READ;
 }
 
@@ -123,6 +198,7 @@ cli_line_result cli_line_read(cli_line_reader *reader, const char *prompt, const
     const cli_line_result result =
         is_edited ? read_edited(reader)
                   : cli_line_read_plain(prompt, &reader->text, &reader->capacity);
+    cli_echo_off();
     *line = reader->text;
     return result;
 }

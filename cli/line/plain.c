@@ -1,6 +1,8 @@
 /* line/plain.c: lines without a library: the terminal's own editing, no history. */
 #include "line.h"
 
+#include "terminal.h"
+
 #include <stdlib.h>
 
 struct cli_line_reader {
@@ -8,10 +10,14 @@ struct cli_line_reader {
     size_t capacity;
 };
 
-cli_line_reader *cli_line_open(void) { return calloc(1, sizeof(cli_line_reader)); }
+cli_line_reader *cli_line_open(const cli_line_desc *desc) {
+    (void)desc; /* is for editing */
+    return calloc(1, sizeof(cli_line_reader));
+}
 
 void cli_line_close(cli_line_reader *reader) {
     if (reader == NULL) return;
+    cli_echo_on();
     free(reader->text);
     free(reader);
 }

@@ -1,0 +1,145 @@
+/* history.c: see history.h. A line of the file is an entry, in which "\n" stands for the end of a
+ * line and "\\" for a backslash. Whoever changes the file locks it: an entry is appended, and what
+ * is too old goes with a new file that replaces the old one. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "history.h"
+
+#include "cache_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool cli_history_path(char *path, size_t size) { return cli_state_path("history", path, size); }
+
+/* ---- Entries ---- */
+
+/* In place. */
+static void unescape(char *text) {
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++) {
+        const bool is_escape = *from == '\\' && from[1] != '\0';
+        if (is_escape) from++;
+        *to++ = is_escape && *from == 'n' ? '\n' : *from;
+    }
+    *to = '\0';
+}
+
+/* With the end of its line; freed by the caller. NULL: out of memory. */
+static char *escape(const char *entry, size_t *size) {
+    char *const text = malloc(2 * strlen(entry) + 2);
+    char *to = text;
+    if (text == NULL) return NULL;
+    for (; *entry != '\0'; entry++) {
+        if (*entry == '\\' || *entry == '\n') *to++ = '\\';
+        *to++ = *entry == '\n' ? 'n' : *entry;
+    }
+    *to++ = '\n';
+    *size = (size_t)(to - text);
+    return text;
+}
+
+void cli_history_read(const char *path, cli_entry_fn take, void *user) {
+    FILE *const file = fopen(path, "r");
+    char *line = NULL;
+    size_t capacity = 0;
+    if (file == NULL) return;
+    while (getline(&line, &capacity, file) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        unescape(line);
+        if (line[0] != '\0') take(user, line);
+    }
+    free(line);
+    fclose(file);
+}
+
+/* ---- The file ---- */
+
+static bool make_folder(const char *path) {
+    char *const folder = strdup(path);
+    if (folder == NULL) return false;
+    char *const slash = strrchr(folder, '/');
+    if (slash != NULL) *slash = '\0';
+    const bool is_there = cli_make_folders(folder);
+    free(folder);
+    return is_there;
+}
+
+/* Open, locked, and still the file of this name: another chat may have replaced it meanwhile. -1:
+ * errno says why not. */
+static int open_locked(const char *path) {
+    for (;;) {
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        struct stat opened, named;
+        errno = 0;
+        const int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+        if (fd < 0) return -1;
+        if (fcntl(fd, F_SETLKW, &lock) == 0 && fstat(fd, &opened) == 0 &&
+            stat(path, &named) == 0 && opened.st_ino == named.st_ino &&
+            opened.st_dev == named.st_dev)
+            return fd;
+        const int error = errno;
+        close(fd);
+        if (error != 0 && error != ENOENT && error != EINTR) return -1;
+    }
+}
+
+static bool write_all(int fd, const char *bytes, size_t size) {
+    while (size > 0) {
+        const ssize_t n = write(fd, bytes, size);
+        if (n < 0 && errno != EINTR) return false;
+        if (n > 0) bytes += n;
+        if (n > 0) size -= (size_t)n;
+    }
+    return true;
+}
+
+/* What is left of so many bytes: the newest entries, whole. */
+static const char *newest(const char *bytes, size_t *size) {
+    const char *from = bytes + (*size > CLI_HISTORY_LEFT ? *size - CLI_HISTORY_LEFT : 0);
+    if (from > bytes) {
+        const char *const end = memchr(from, '\n', *size - (size_t)(from - bytes));
+        from = end != NULL ? end + 1 : bytes + *size;
+    }
+    *size -= (size_t)(from - bytes);
+    return from;
+}
+
+/* fd: the locked file, of size bytes. */
+static bool shorten(const char *path, int fd, size_t size) {
+    char *const bytes = malloc(size);
+    char name[4200];
+    bool is_done = false;
+    const int length = snprintf(name, sizeof name, "%s.XXXXXX", path);
+    if (bytes != NULL && length > 0 && (size_t)length < sizeof name &&
+        pread(fd, bytes, size, 0) == (ssize_t)size) {
+        const char *const from = newest(bytes, &size);
+        const int out = mkstemp(name); /* mode 0600 */
+        is_done = out >= 0 && write_all(out, from, size);
+        if (out >= 0) close(out);
+        if (is_done) is_done = rename(name, path) == 0;
+        if (out >= 0 && !is_done) unlink(name);
+    }
+    free(bytes);
+    return is_done;
+}
+
+bool cli_history_add(const char *path, const char *entry) {
+    size_t size = 0;
+    struct stat info;
+    if (entry[0] == '\0' || strlen(entry) > CLI_ENTRY_MOST) return true;
+    if (!make_folder(path)) return false;
+    char *const line = escape(entry, &size);
+    const int fd = line != NULL ? open_locked(path) : -1;
+    bool is_done = fd >= 0 && fchmod(fd, 0600) == 0 && write_all(fd, line, size);
+    if (is_done && fstat(fd, &info) == 0 && info.st_size > CLI_HISTORY_MOST)
+        is_done = shorten(path, fd, (size_t)info.st_size);
+    if (fd >= 0) close(fd);
+    free(line);
+    return is_done;
+}
