@@ -4,9 +4,11 @@
 #include "chat.h"
 
 #include "cli.h"
+#include "history.h"
 #include "input.h"
 #include "interrupt.h"
-#include "line.h"
+#include "question.h"
+#include "terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +21,7 @@ typedef struct chat_options {
     cli_sampling_options sampling;
     const char *model, *system, *prompt, *tools, *compiled, *load;
     uint32_t max_tokens, context_length;
-    bool no_thinking;
+    bool no_thinking, no_history;
 } chat_options;
 
 _Static_assert(offsetof(chat_options, engine) == offsetof(cli_sampling_place, engine) &&
@@ -73,6 +75,10 @@ static const cli_option table[] = {
      .help = "tell the template that the model shall not think first (enable_thinking)",
      .kind = &cli_flag,
      .offset = offsetof(chat_options, no_thinking)},
+    {.name = "no-history",
+     .help = "neither read nor keep what was typed in earlier conversations (docs/chat.md)",
+     .kind = &cli_flag,
+     .offset = offsetof(chat_options, no_history)},
     {.name = "max-tokens",
      .letter = 'n',
      .argument = "N",
@@ -150,51 +156,35 @@ static int prepare(const chat_options *o, cli_chat *chat) {
 
 /* ---- Questions ---- */
 
-/* A line and those it goes on in; *text is for the caller to free. */
-static cli_line_result read_question(cli_line_reader *reader, char **text) {
-    const char *prompt = "> ", *line = NULL;
-    size_t size = 0;
-    *text = NULL;
-    for (;;) {
-        cli_end_on_request(true);
-        const cli_line_result result = cli_line_read(reader, prompt, &line);
-        cli_end_on_request(false);
-        if (result == CLI_LINE_END && size > 0) return CLI_LINE_READ;
-        if (result != CLI_LINE_READ) return result;
-        size_t n = strlen(line);
-        if (n > 0 && line[n - 1] == '\r') n--; /* of a file from Windows */
-        char *const grown = realloc(*text, size + n + 2);
-        if (grown == NULL) return CLI_LINE_END;
-        *text = grown;
-        memcpy(grown + size, line, n);
-        size += n;
-        grown[size] = '\0';
-        if (n == 0 || line[n - 1] != '\\') return CLI_LINE_READ;
-        grown[size - 1] = '\n';
-        prompt = ". ";
-    }
+static cli_line_reader *open_reader(const chat_options *o) {
+    char path[4096];
+    cli_line_desc desc = {.words = cli_chat_words()};
+    if (!o->no_history && cli_history_path(path, sizeof path)) desc.history = path;
+    return cli_line_open(&desc);
 }
 
-static int converse(cli_chat *chat) {
+static int converse(const chat_options *o, cli_chat *chat) {
     const bool is_seen = isatty(STDIN_FILENO) == 1;
-    cli_line_reader *const reader = cli_line_open();
+    cli_line_reader *const reader = open_reader(o);
     if (reader == NULL) return cli_error("out of memory");
-    if (is_seen) fputs("Ask something; /help lists commands, Ctrl-D ends.\n", stderr);
+    if (is_seen) fputs("Ask something; /? lists commands, Ctrl-D ends.\n", stderr);
     int code = CLI_OK;
     while (!chat->is_over && code == CLI_OK) {
-        char *text = NULL;
-        const cli_line_result result = read_question(reader, &text);
+        cli_question question;
+        cli_end_on_request(true);
+        const cli_line_result result = cli_question_read(reader, &question);
+        cli_end_on_request(false);
         cli_take_interrupt();
         if (result == CLI_LINE_END || cli_interrupted()) chat->is_over = true;
-        const bool is_question = result == CLI_LINE_READ && text[0] != '\0' && text[0] != '/';
-        if (is_question)
-            code = cli_chat_ask(chat, text);
-        else if (result == CLI_LINE_READ && text[0] == '/' && cli_chat_command(chat, text))
+        const bool is_read = result == CLI_LINE_READ;
+        if (is_read && question.is_command && cli_chat_command(chat, question.text))
             code = cli_chat_ask(chat, NULL);
+        else if (is_read && !question.is_command && question.text[0] != '\0')
+            code = cli_chat_ask(chat, question.text);
         if (code == CLI_INTERRUPTED && cli_take_interrupt()) code = CLI_OK;
         /* A failed question is reported; the conversation goes on. */
         if (is_seen && code == CLI_FAILURE) code = CLI_OK;
-        free(text);
+        free(question.text);
     }
     cli_line_close(reader);
     return cli_interrupted() ? CLI_INTERRUPTED : code;
@@ -213,7 +203,8 @@ static int run(void *given) {
                                        .special = true};
     if (code == CLI_OK) code = prepare(o, &chat);
     cli_keep_interrupt();
-    if (code == CLI_OK) code = o->prompt != NULL ? cli_chat_ask(&chat, o->prompt) : converse(&chat);
+    if (code == CLI_OK)
+        code = o->prompt != NULL ? cli_chat_ask(&chat, o->prompt) : converse(o, &chat);
     wick_chat_close(chat.talk);
     cli_engine_close(&chat.engine);
     cli_sampling_free(&sampling);

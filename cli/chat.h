@@ -2,6 +2,7 @@
 #ifndef WICK_CLI_CHAT_H
 #define WICK_CLI_CHAT_H
 
+#include "complete.h"
 #include "engine.h"
 #include "sampling.h"
 
@@ -21,6 +22,8 @@ int cli_report_chat(const wick_chat *talk);
 
 /* chat_commands.c: a line that begins with '/'. True: the last question shall be asked. */
 bool cli_chat_command(cli_chat *chat, const char *line);
+/* Their names, for completion. */
+const cli_typed *cli_chat_words(void);
 
 /* messages.c: the messages of a file that /save wrote replace those of the conversation. Returns an
  * exit code; a failure has been reported. */

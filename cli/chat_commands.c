@@ -3,11 +3,14 @@
 
 #include "chat.h"
 #include "cli.h"
+#include "terminal.h"
+#include "wrap.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Each gets what stands behind its name; true: the last question shall be asked. */
 typedef bool (*command_fn)(cli_chat *chat, const char *argument);
@@ -137,41 +140,83 @@ static bool do_set(cli_chat *chat, const char *argument) {
 static bool do_help(cli_chat *chat, const char *argument);
 
 static const struct {
-    const char *name, *argument, *help;
+    const char *names[3]; /* the first one is completed; NULL: no other */
+    const char *argument, *help;
     command_fn run;
+    bool takes_path;
 } commands[] = {
-    {"help", "", "this list", do_help},
-    {"reset", "", "forget the conversation, but for the system message", do_reset},
-    {"system", "TEXT", "set the system message; without a text, take it away", do_system},
-    {"save", "FILE", "write the conversation as JSON", do_save},
-    {"load", "FILE", "go on with a conversation that /save wrote", do_load},
-    {"retry", "", "ask the last question again", do_retry},
-    {"set", "NAME VALUE", "how tokens are chosen; without a name, what there is", do_set},
-    {"context", "", "how full the context is", do_context},
-    {"quit", "", "end, as the end of input does", do_quit},
+    {{"help", "?"}, "", "this list", do_help, false},
+    {{"reset"}, "", "forget the conversation, except for the system message", do_reset, false},
+    {{"system"}, "TEXT", "set the system message; without a text, remove it", do_system, false},
+    {{"save"}, "FILE", "write the conversation as JSON", do_save, true},
+    {{"load"}, "FILE", "go on with a conversation that /save wrote", do_load, true},
+    {{"retry"}, "", "ask the last question again", do_retry, false},
+    {{"set"}, "NAME VALUE", "how tokens are chosen; without a name, what there is", do_set, false},
+    {{"context"}, "", "how full the context is", do_context, false},
+    {{"exit", "quit", "bye"}, "", "end, as Ctrl-D does", do_quit, false},
 };
 
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
+enum { N_COMMANDS = sizeof commands / sizeof *commands, N_NAMES = 3 };
+
+/* A paragraph whose lines after the first one begin at a column. */
+static void put_paragraph(const char *text, size_t column) {
+    cli_wrap wrap = {.out = stdout};
+    if (cli_is_terminal(STDOUT_FILENO)) wrap.columns = cli_columns(STDOUT_FILENO);
+    snprintf(wrap.indent, sizeof wrap.indent, "%*s", (int)column, "");
+    cli_wrap_put(&wrap, text, strlen(text));
+    cli_wrap_put(&wrap, "\n", 1);
+}
 
 static bool do_help(cli_chat *chat, const char *argument) {
+    enum { MARGIN = 22 };
     (void)chat;
     (void)argument;
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        const int width = 20 - (int)strlen(commands[i].name);
-        printf("  /%s %-*s %s\n", commands[i].name, width, commands[i].argument, commands[i].help);
+        char text[160] = " ";
+        size_t n = 1;
+        for (size_t k = 0; k < N_NAMES && commands[i].names[k] != NULL; k++)
+            n += (size_t)snprintf(text + n, sizeof text - n, " /%s", commands[i].names[k]);
+        n += (size_t)snprintf(text + n, sizeof text - n, " %s", commands[i].argument);
+        snprintf(text + n, sizeof text - n, "%*s %s", n < MARGIN ? (int)(MARGIN - n) : 0, "",
+                 commands[i].help);
+        put_paragraph(text, MARGIN + 1);
     }
-    puts("Ctrl-C stops an answer. A line that ends with \\ goes on in the next one.");
+    put_paragraph(
+        "A line that ends with \\ goes on in the next one, and so does all from \"\"\" to "
+        "\"\"\".",
+        0);
+    put_paragraph("Ctrl-C stops an answer; the tabulator key completes commands and paths.", 0);
     return false;
 }
 
+const cli_typed *cli_chat_words(void) {
+    static const char *names[N_SETTINGS + 1];
+    static cli_typed words[N_COMMANDS + 1];
+    for (size_t i = 0; i < N_SETTINGS; i++) names[i] = settings[i].name;
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        words[i] = (cli_typed){.name = commands[i].names[0],
+                               .takes_path = commands[i].takes_path,
+                               .words = commands[i].run == do_set ? names : NULL};
+    return words;
+}
+
 bool cli_chat_command(cli_chat *chat, const char *line) {
-    const char *const name = line + 1;
-    const size_t size = strcspn(name, " ");
-    const char *const argument = name + size + strspn(name + size, " ");
+    const char *all[N_COMMANDS * N_NAMES + 1] = {NULL};
+    char name[32];
+    const size_t size = strcspn(line + 1, " "), n = size < sizeof name ? size : 0;
+    const char *const argument = line + 1 + size + strspn(line + 1 + size, " ");
+    size_t n_all = 0;
+    snprintf(name, sizeof name, "%.*s", (int)n, line + 1);
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strlen(commands[i].name) == size && memcmp(commands[i].name, name, size) == 0)
-            return commands[i].run(chat, argument);
+        for (size_t k = 0; k < N_NAMES && commands[i].names[k] != NULL; k++) {
+            if (strcmp(commands[i].names[k], name) == 0) return commands[i].run(chat, argument);
+            all[n_all++] = commands[i].names[k];
+        }
     }
-    cli_error("there is no command '/%.*s'; /help lists them", (int)size, name);
+    const char *const nearest = cli_nearest(name, all);
+    if (nearest != NULL)
+        cli_error("there is no command '/%.*s', did you mean '/%s'?", (int)size, line + 1, nearest);
+    else
+        cli_error("there is no command '/%.*s'; /? lists them", (int)size, line + 1);
     return false;
 }

@@ -5,6 +5,7 @@
 #include "chat.h"
 #include "cli.h"
 #include "interrupt.h"
+#include "terminal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,18 +63,38 @@ static void report(int code, const outcome *out) {
         fputs("(the context is full: /reset begins again, --context makes it larger)\n", stderr);
 }
 
+/* "42 tokens, 23.4 tokens/s" of this answer, to a person alone; before: it began. */
+static void print_speed(const cli_chat *chat, wick_session_stats before) {
+    wick_session_stats now;
+    wick_session_get_stats(wick_chat_session(chat->talk), &now);
+    if (now.n_generated < before.n_generated) before = (wick_session_stats){0}; /* a reset */
+    const uint32_t n = now.n_generated - before.n_generated;
+    const double seconds = now.generate_seconds - before.generate_seconds;
+    const bool is_seen = cli_is_terminal(STDOUT_FILENO) && cli_is_terminal(STDERR_FILENO) && n > 0;
+    if (!is_seen) return;
+    const bool has_colors = cli_has_colors(STDERR_FILENO);
+    fprintf(stderr, "%s%" PRIu32 " token%s", has_colors ? "\033[2m" : "", n, n == 1 ? "" : "s");
+    /* The prompt's last step gives the first token. */
+    if (n > 1 && seconds > 0) fprintf(stderr, ", %.1f tokens/s", (n - 1) / seconds);
+    fputs(has_colors ? "\033[0m\n\n" : "\n\n", stderr);
+}
+
 int cli_chat_ask(cli_chat *chat, const char *question) {
     size_t size;
     outcome out = {.reason = WICK_END_NONE};
     if (wick_chat_send(chat->talk, question) != WICK_OK) return cli_report_chat(chat->talk);
+    wick_session_stats before;
+    wick_session_get_stats(wick_chat_session(chat->talk), &before);
+    cli_echo_off();
     const char *const prompt = wick_chat_prompt(chat->talk, &size);
-    cli_answer answer = {.has_colors = isatty(STDOUT_FILENO) == 1, .has_tools = chat->has_tools};
+    cli_answer answer = cli_answer_of(chat->has_tools);
     cli_answer_begin(&answer, ends_with(prompt, size, "<think>"));
     const int code = stream(chat, &answer, &out);
     cli_answer_end(&answer);
     if (answer.last_byte != '\n') putchar('\n');
     fflush(stdout);
     report(code, &out);
+    if (code != CLI_FAILURE) print_speed(chat, before);
     free(answer.text);
     return code;
 }

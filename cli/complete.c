@@ -36,17 +36,16 @@ static void add_paths(cli_completion *c, const char *path) {
     const char *const slash = strrchr(path, '/');
     const char *const name = slash != NULL ? slash + 1 : path;
     char folder[4096];
-    const int length = slash == NULL   ? snprintf(folder, sizeof folder, ".")
-                       : slash == path ? snprintf(folder, sizeof folder, "/")
-                                       : snprintf(folder, sizeof folder, "%.*s",
-                                                  (int)(slash - path), path);
+    const int length = slash == NULL ? snprintf(folder, sizeof folder, ".")
+                       : slash == path
+                           ? snprintf(folder, sizeof folder, "/")
+                           : snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
     DIR *const dir = length > 0 && (size_t)length < sizeof folder ? opendir(folder) : NULL;
     if (dir == NULL) return;
     c->typed = strlen(name);
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         const bool is_hidden = entry->d_name[0] == '.' && name[0] != '.';
-        const bool is_own =
-            strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        const bool is_own = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
         if (!is_hidden && !is_own && begins(entry->d_name, name, c->typed))
             add(c, entry->d_name, is_folder(folder, entry->d_name) ? "/" : "");
     }
@@ -64,14 +63,14 @@ static size_t common_size(const cli_completion *c) {
     return n;
 }
 
-void cli_complete(const cli_word *words, const char *line, cli_completion *c) {
+void cli_complete(const cli_typed *words, const char *line, cli_completion *c) {
     *c = (cli_completion){.after = " "};
     if (line[0] != '/') return;
     const size_t size = strcspn(line, " ");
     const bool is_name = line[size] == '\0';
     if (is_name) c->typed = size - 1;
     const char *const argument = line + size + strspn(line + size, " ");
-    for (const cli_word *word = words; word->name != NULL; word++) {
+    for (const cli_typed *word = words; word->name != NULL; word++) {
         if (is_name && begins(word->name, line + 1, size - 1)) add(c, word->name, "");
         if (is_name || strlen(word->name) != size - 1 || !begins(word->name, line + 1, size - 1))
             continue;

@@ -79,9 +79,8 @@ static int open_locked(const char *path) {
         errno = 0;
         const int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
         if (fd < 0) return -1;
-        if (fcntl(fd, F_SETLKW, &lock) == 0 && fstat(fd, &opened) == 0 &&
-            stat(path, &named) == 0 && opened.st_ino == named.st_ino &&
-            opened.st_dev == named.st_dev)
+        if (fcntl(fd, F_SETLKW, &lock) == 0 && fstat(fd, &opened) == 0 && stat(path, &named) == 0 &&
+            opened.st_ino == named.st_ino && opened.st_dev == named.st_dev)
             return fd;
         const int error = errno;
         close(fd);

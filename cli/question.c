@@ -44,8 +44,7 @@ static bool is_closed(const text *t) {
 static void finish(text *t, bool is_quoted, cli_question *question) {
     if (is_quoted) strip_quotes(t);
     if (t->bytes[strspn(t->bytes, " \t\r\n")] == '\0') t->bytes[0] = '\0';
-    question->is_command =
-        t->bytes[0] == '/' && !is_quoted && strchr(t->bytes, '\n') == NULL;
+    question->is_command = t->bytes[0] == '/' && !is_quoted && strchr(t->bytes, '\n') == NULL;
     question->text = t->bytes;
 }
 

@@ -14,14 +14,14 @@
 
 /* ---- Columns ---- */
 
-/* The user's locale may have no characters except for ASCII. */
-static void use_utf8(void) {
+bool cli_use_utf8(void) {
     static const char *const locales[] = {"", "C.UTF-8", "en_US.UTF-8"};
-    static bool is_done;
-    for (size_t i = 0; i < sizeof locales / sizeof *locales && !is_done; i++)
-        is_done =
+    static bool is_done, is_utf8;
+    for (size_t i = 0; i < sizeof locales / sizeof *locales && !is_done && !is_utf8; i++)
+        is_utf8 =
             setlocale(LC_CTYPE, locales[i]) != NULL && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     is_done = true;
+    return is_utf8;
 }
 
 static bool is_between(uint32_t c, uint32_t first, uint32_t last) {
@@ -30,7 +30,7 @@ static bool is_between(uint32_t c, uint32_t first, uint32_t last) {
 
 size_t cli_char_columns(uint32_t c, uint32_t previous) {
     enum { JOINER = 0x200D, AS_EMOJI = 0xFE0F };
-    use_utf8();
+    (void)cli_use_utf8();
     if (c < 0x80) return 1;
     if (c == JOINER) return 0;
     if (c == AS_EMOJI) /* the character before it is drawn as an emoji, twice as wide */

@@ -47,6 +47,9 @@ void cli_wrap_put(cli_wrap *wrap, const char *text, size_t size);
 /* Writes what is held back, and resets the terminal's style. */
 void cli_wrap_flush(cli_wrap *wrap);
 
+/* Makes the C library take characters for UTF-8: the user's locale may have none except for ASCII.
+ * False: there is no such locale. */
+bool cli_use_utf8(void);
 /* Columns of a character that follows another one (0: none). */
 size_t cli_char_columns(uint32_t c, uint32_t previous);
 

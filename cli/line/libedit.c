@@ -22,7 +22,8 @@ enum { HISTORY_LINES = 1000 };
 struct cli_line_reader {
     EditLine *edit; /* NULL: lines are read as they come */
     History *history;
-    cli_line_desc desc;
+    char *path; /* of the history's file; NULL: none */
+    const cli_typed *words;
     const char *prompt;
     char *text;
     size_t capacity;
@@ -35,9 +36,7 @@ static cli_line_reader *reader_of(EditLine *edit) {
     return reader;
 }
 
-static char *show_prompt(EditLine *edit) {
-    return (char *)reader_of(edit)->prompt;
-}
+static char *show_prompt(EditLine *edit) { return (char *)reader_of(edit)->prompt; }
 
 /* Ctrl-C as a key: where it is a signal, libedit asks for another one before it gives up a line. */
 static unsigned char interrupt_line(EditLine *edit, int key) {
@@ -88,7 +87,7 @@ static unsigned char complete(EditLine *edit, int key) {
     cli_completion c = {.n = 0};
     char *const line = strndup(info->buffer, (size_t)(info->cursor - info->buffer));
     if (line == NULL) return CC_ERROR;
-    cli_complete(reader_of(edit)->desc.words, line, &c);
+    cli_complete(reader_of(edit)->words, line, &c);
     free(line);
     unsigned char result = c.n > 0 ? CC_REFRESH : CC_REFRESH_BEEP;
     if (c.common > c.typed) {
@@ -138,15 +137,17 @@ static void set_up(cli_line_reader *reader) {
     el_set(reader->edit, EL_ADDFN, "wick-complete", "Completes commands and paths", complete);
     el_set(reader->edit, EL_BIND, "^I", "wick-complete", NULL);
     el_set(reader->edit, EL_SETTY, "-d", "-isig", NULL);
-    if (reader->desc.history != NULL) cli_history_read(reader->desc.history, remember, reader);
+    if (reader->path != NULL) cli_history_read(reader->path, remember, reader);
 }
 
 cli_line_reader *cli_line_open(const cli_line_desc *desc) {
     cli_line_reader *const reader = calloc(1, sizeof *reader);
     /* Without a terminal to draw on libedit does not edit, and leaves the line to nobody. */
     const bool is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
-    if (reader != NULL) reader->desc = *desc;
-    if (reader != NULL && is_terminal && cli_use_utf8()) set_up(reader);
+    if (reader == NULL) return NULL;
+    if (desc->history != NULL) reader->path = strdup(desc->history);
+    reader->words = desc->words;
+    if (is_terminal && cli_use_utf8()) set_up(reader);
     return reader;
 }
 
@@ -155,6 +156,7 @@ void cli_line_close(cli_line_reader *reader) {
     cli_echo_on();
     if (reader->edit != NULL) el_end(reader->edit);
     if (reader->history != NULL) history_end(reader->history);
+    free(reader->path);
     free(reader->text);
     free(reader);
 }
@@ -188,7 +190,7 @@ static cli_line_result read_edited(cli_line_reader *reader) {
     reader->text[size] = '\0';
     if (size == 0) return CLI_LINE_READ;
     remember(reader, reader->text);
-    if (reader->desc.history != NULL) (void)cli_history_add(reader->desc.history, reader->text);
+    if (reader->path != NULL) (void)cli_history_add(reader->path, reader->text);
     return CLI_LINE_READ;
 }
 

@@ -26,6 +26,8 @@ QUICK = ["--backend", "cpu", "--temp", "0", "-n", "8"]
 # An answer that does not end by itself: token 2 is the model's end.
 ENDLESS = ["--backend", "cpu", "--temp", "0", "--isa", "ref", "--context", "20000",
            "--logit-bias", "2=never"]
+STATE = tempfile.TemporaryDirectory()  # of what commands keep, such as the history
+os.environ["XDG_STATE_HOME"] = STATE.name
 ECHO = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
 
 
