@@ -74,7 +74,7 @@ wick_status wk_checkpoint_read(const wk_checkpoint *checkpoint, wk_arena *arena,
 }
 
 wick_status wk_checkpoint_json(const wk_checkpoint *checkpoint, wk_arena *arena, const char *name,
-                               bool is_required, const wk_json **out, wick_error *err) {
+                               bool is_required, wk_json **out, wick_error *err) {
     *out = NULL;
     wk_str text;
     WK_TRY(wk_checkpoint_read(checkpoint, arena, name, is_required, &text, err));
@@ -173,7 +173,7 @@ static wick_status open_single(wk_checkpoint *c, wick_error *err) {
 static wick_status open_all(wk_checkpoint *c, wick_error *err) {
     c->shards = wk_arena_array(&c->arena, MAX_SHARDS, sizeof *c->shards);
     if (c->shards == NULL) return fail_memory(err);
-    const wk_json *index = NULL;
+    wk_json *index = NULL;
     WK_TRY(wk_checkpoint_json(c, &c->arena, "model.safetensors.index.json", false, &index, err));
     if (index != NULL)
         WK_TRY(open_shards(c, index, err));

@@ -33,6 +33,6 @@ wick_status wk_checkpoint_read(const wk_checkpoint *checkpoint, wk_arena *arena,
                                bool is_required, wk_str *out, wick_error *err);
 /* The same for JSON; NULL: there is none. */
 wick_status wk_checkpoint_json(const wk_checkpoint *checkpoint, wk_arena *arena, const char *name,
-                               bool is_required, const wk_json **out, wick_error *err);
+                               bool is_required, wk_json **out, wick_error *err);
 
 #endif

@@ -20,16 +20,37 @@ static const char *split_key(const char *keys, char out[64]) {
     return keys[n] == '|' ? keys + n + 1 : NULL;
 }
 
-const wk_json *wk_hf_find(const wk_json *config, const char *keys) {
-    const wk_json *const rope = wk_hf_rope_parameters(config);
+wk_json *wk_hf_get(wk_json *object, const char *key) {
+    wk_json *found = NULL;
+    const bool is_object = object != NULL && object->kind == WK_JSON_OBJECT;
+    for (wk_json *item = is_object ? object->child : NULL; item != NULL; item = item->next) {
+        if (!wk_str_is(item->key, key)) continue;
+        item->is_read = true;
+        found = item; /* of several the last one counts, as in Python */
+    }
+    return found;
+}
+
+static bool is_same(const wk_json *a, const wk_json *b) {
+    return a->kind == b->kind && a->boolean == b->boolean && a->number == b->number &&
+           wk_str_equal(a->string, b->string);
+}
+
+/* Another name with another value is not read: which of them counts is not known. */
+const wk_json *wk_hf_find(wk_json *config, const char *keys) {
+    wk_json *const rope = wk_hf_rope_parameters(config);
+    const wk_json *found = NULL;
     while (keys != NULL) {
         char key[64];
         keys = split_key(keys, key);
-        const wk_json *const places[] = {wk_json_get(config, key), wk_json_get(rope, key)};
-        for (size_t i = 0; i < WK_COUNT(places); i++)
-            if (places[i] != NULL && places[i]->kind != WK_JSON_NULL) return places[i];
+        wk_json *const places[] = {wk_hf_get(config, key), wk_hf_get(rope, key)};
+        for (size_t i = 0; i < WK_COUNT(places); i++) {
+            if (places[i] == NULL || places[i]->kind == WK_JSON_NULL) continue;
+            if (found == NULL) found = places[i];
+            places[i]->is_read = is_same(found, places[i]);
+        }
     }
-    return NULL;
+    return found;
 }
 
 static wick_status fail_number(wick_error *err, const char *keys, const char *kind) {
@@ -38,8 +59,7 @@ static wick_status fail_number(wick_error *err, const char *keys, const char *ki
     return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' is missing, or %s", key, kind);
 }
 
-wick_status wk_hf_read_u32(const wk_json *config, const char *keys, uint32_t *out,
-                           wick_error *err) {
+wick_status wk_hf_read_u32(wk_json *config, const char *keys, uint32_t *out, wick_error *err) {
     const wk_json *const item = wk_hf_find(config, keys);
     *out = 0;
     if (item == NULL || item->kind != WK_JSON_NUMBER || !item->is_integer || item->integer < 0 ||
@@ -49,7 +69,7 @@ wick_status wk_hf_read_u32(const wk_json *config, const char *keys, uint32_t *ou
     return WICK_OK;
 }
 
-wick_status wk_hf_read_f64(const wk_json *config, const char *keys, double *out, wick_error *err) {
+wick_status wk_hf_read_f64(wk_json *config, const char *keys, double *out, wick_error *err) {
     const wk_json *const item = wk_hf_find(config, keys);
     *out = 0.0;
     if (item == NULL || item->kind != WK_JSON_NUMBER || !isfinite(item->number))
@@ -58,8 +78,8 @@ wick_status wk_hf_read_f64(const wk_json *config, const char *keys, double *out,
     return WICK_OK;
 }
 
-static bool is_true(const wk_json *config, const char *key) {
-    const wk_json *const item = wk_json_get(config, key);
+static bool is_true(wk_json *config, const char *key) {
+    const wk_json *const item = wk_hf_get(config, key);
     return item != NULL && item->kind == WK_JSON_BOOL && item->boolean;
 }
 
@@ -68,19 +88,20 @@ static const char n_kv_keys[] = "num_key_value_heads|num_kv_heads";
 static const char n_embd_keys[] = "hidden_size|n_embd";
 
 /* The first Falcons say so otherwise: one head of keys if they are multi_query. */
-wk_hf_heads wk_hf_read_heads(const wk_json *config) {
+wk_hf_heads wk_hf_read_heads(wk_json *config) {
     wk_hf_heads heads = {0};
     (void)wk_hf_read_u32(config, n_heads_keys, &heads.n_q, NULL);
     heads.n_kv = heads.n_q;
     const bool is_new = is_true(config, "new_decoder_architecture");
+    const bool says_kv = wk_hf_find(config, n_kv_keys) != NULL;
     if (is_true(config, "multi_query") && !is_new)
         heads.n_kv = 1;
-    else if (wk_hf_find(config, n_kv_keys) != NULL)
+    else if (says_kv)
         (void)wk_hf_read_u32(config, n_kv_keys, &heads.n_kv, NULL);
     return heads;
 }
 
-wick_status wk_hf_head_dim(const wk_json *config, uint32_t *out, wick_error *err) {
+wick_status wk_hf_head_dim(wk_json *config, uint32_t *out, wick_error *err) {
     if (wk_hf_find(config, "head_dim") != NULL) return wk_hf_read_u32(config, "head_dim", out, err);
     uint32_t n_embd = 0, n_heads = 0;
     WK_TRY(wk_hf_read_u32(config, n_embd_keys, &n_embd, err));
@@ -92,21 +113,33 @@ wick_status wk_hf_head_dim(const wk_json *config, uint32_t *out, wick_error *err
 
 /* ---- Writing ---- */
 
-static wick_status add_number(const wk_json *config, const wk_hf_number *number,
-                              wk_value_list *values, wick_error *err) {
+static wick_status add_real(wk_json *config, const wk_hf_number *number, wk_value_list *values,
+                            wick_error *err) {
+    double real = 0.0;
+    WK_TRY(wk_hf_read_f64(config, number->config, &real, err));
+    if (number->kind == WK_HF_INVERSE_ROOT) {
+        if (!(real > 0.0)) return fail_number(err, number->config, "not positive");
+        real = 1.0 / sqrt(real);
+    }
+    wk_value_list_f32(values, number->gguf, real);
+    return WICK_OK;
+}
+
+static wick_status add_number(wk_json *config, const wk_hf_number *number, wk_value_list *values,
+                              wick_error *err) {
     const wk_json *const item = wk_hf_find(config, number->config);
+    const bool is_null = item == NULL && wk_hf_get(config, number->config) != NULL;
+    if (is_null && number->kind == WK_HF_CAP) wk_value_list_f32(values, number->gguf, 0.0);
     if (item == NULL && number->is_optional) return WICK_OK;
     uint32_t whole = 0;
-    double real = 0.0;
     switch (number->kind) {
     case WK_HF_U32:
         WK_TRY(wk_hf_read_u32(config, number->config, &whole, err));
         wk_value_list_u32(values, number->gguf, whole);
         return WICK_OK;
     case WK_HF_F32:
-        WK_TRY(wk_hf_read_f64(config, number->config, &real, err));
-        wk_value_list_f32(values, number->gguf, real);
-        return WICK_OK;
+    case WK_HF_CAP:
+    case WK_HF_INVERSE_ROOT: return add_real(config, number, values, err);
     case WK_HF_BOOL: break;
     }
     if (item == NULL || item->kind != WK_JSON_BOOL)
@@ -115,8 +148,8 @@ static wick_status add_number(const wk_json *config, const wk_hf_number *number,
     return WICK_OK;
 }
 
-static wick_status add_numbers(const wk_json *config, const wk_hf_number *numbers,
-                               wk_value_list *values, wick_error *err) {
+static wick_status add_numbers(wk_json *config, const wk_hf_number *numbers, wk_value_list *values,
+                               wick_error *err) {
     for (; numbers != NULL && numbers->config != NULL; numbers++)
         WK_TRY(add_number(config, numbers, values, err));
     return WICK_OK;
@@ -144,8 +177,8 @@ static const wk_hf_number layer_norm[] = {
 
 /* What GPT-2, GPT-NeoX and Falcon do not say is four times the channels; Falcon's config does not
  * tell the 2048 tokens that it learned with either. */
-static wick_status add_sizes(const wk_hf_family *family, const wk_json *config,
-                             wk_value_list *values, wick_error *err) {
+static wick_status add_sizes(const wk_hf_family *family, wk_json *config, wk_value_list *values,
+                             wick_error *err) {
     const char ff_keys[] = "intermediate_size|n_inner|ffn_hidden_size";
     const bool says_ff = wk_hf_find(config, ff_keys) != NULL;
     const bool is_old = family->traits & (WK_HF_TRANSPOSED | WK_HF_GROUPED_QKV);
@@ -163,10 +196,17 @@ static wick_status add_sizes(const wk_hf_family *family, const wk_json *config,
     return WICK_OK;
 }
 
-/* Which layers have a window, where the config lists it. */
-static wick_status add_windows(const wk_json *config, wk_value_list *values, wick_error *err) {
-    const wk_json *const types = wk_json_get(config, "layer_types");
-    if (types == NULL || types->kind != WK_JSON_ARRAY) return WICK_OK;
+/* Which layers have a window: as a list, or every layer but each nth one. */
+static wick_status add_windows(wk_json *config, wk_value_list *values, wick_error *err) {
+    static const char key[] = ".attention.sliding_window_pattern";
+    static const wk_hf_number period[] = {
+        {"sliding_window_pattern|_sliding_window_pattern", key, WK_HF_U32, true},
+        {.config = NULL},
+    };
+    const wk_json *const types = wk_hf_find(config, "layer_types");
+    if (types == NULL) return add_numbers(config, period, values, err);
+    (void)wk_hf_find(config, period->config); /* the list counts */
+    if (types->kind != WK_JSON_ARRAY) return fail_number(err, "layer_types", "no list");
     bool *const has_window = wk_arena_array(values->arena, types->count, sizeof *has_window);
     if (has_window == NULL) return wk_fail_memory(err, types->count, 0, "the layers of a model");
     size_t n = 0;
@@ -177,52 +217,94 @@ static wick_status add_windows(const wk_json *config, wk_value_list *values, wic
                            "config.json: layers of the type '%s' cannot be converted yet",
                            wk_str_show(item->string).text);
     }
-    wk_value_list_array(values, ".attention.sliding_window_pattern", WICK_VALUE_BOOL, has_window,
-                        n);
+    wk_value_list_array(values, key, WICK_VALUE_BOOL, has_window, n);
     return WICK_OK;
 }
 
-static wick_status add_heads(const wk_hf_family *family, const wk_json *config,
-                             wk_value_list *values, wick_error *err) {
+static wick_status add_heads(wk_json *config, wk_value_list *values, wick_error *err) {
     wk_value_list_u32(values, ".attention.head_count_kv", wk_hf_read_heads(config).n_kv);
+    if (wk_hf_find(config, "head_dim") == NULL) return WICK_OK;
     uint32_t head_dim = 0;
     WK_TRY(wk_hf_head_dim(config, &head_dim, err));
-    if (wk_hf_find(config, "head_dim") != NULL) {
-        wk_value_list_u32(values, ".attention.key_length", head_dim);
-        wk_value_list_u32(values, ".attention.value_length", head_dim);
-    }
+    wk_value_list_u32(values, ".attention.key_length", head_dim);
+    wk_value_list_u32(values, ".attention.value_length", head_dim);
+    return WICK_OK;
+}
+
+static wick_status add_rotated(const wk_hf_family *family, wk_json *config, wk_value_list *values,
+                               wick_error *err) {
     const char part[] = "partial_rotary_factor|rotary_pct|rope_pct";
     double factor = 1.0;
+    uint32_t head_dim = 0;
+    WK_TRY(wk_hf_head_dim(config, &head_dim, err));
     if (wk_hf_find(config, part) != NULL) WK_TRY(wk_hf_read_f64(config, part, &factor, err));
     if (!(factor > 0.0 && factor <= 1.0)) return fail_number(err, part, "not from 0 to 1");
-    if (family->traits & (WK_HF_PERMUTED_HEADS | WK_HF_ROPE_DIMENSION))
+    if (factor < 1.0 || family->traits & (WK_HF_PERMUTED_HEADS | WK_HF_ROPE_DIMENSION))
         wk_value_list_u32(values, ".rope.dimension_count", (uint32_t)(factor * head_dim));
     return WICK_OK;
 }
 
-/* What the architecture does not leave open, so that a file could not say it otherwise. */
-static wick_status refuse_others(const wk_hf_family *family, const wk_json *config,
-                                 wick_error *err) {
-    static const char *const switches[] = {"use_sliding_window", "alibi"};
-    for (size_t i = 0; i < WK_COUNT(switches); i++)
-        if (is_true(config, switches[i]))
-            return wk_fail(err, WICK_ERR_UNSUPPORTED, "config.json: %s cannot be converted yet",
-                           switches[i]);
-    const wk_json *const act =
-        wk_hf_find(config, "hidden_activation|hidden_act|activation_function|activation");
-    if (act == NULL || act->kind != WK_JSON_STRING) return WICK_OK;
-    const bool is_gelu = wk_str_matches(wk_str_of("gelu*"), act->string);
-    const bool is_silu = wk_str_is(act->string, "silu") || wk_str_is(act->string, "swish");
-    if ((family->traits & WK_HF_GELU) ? is_gelu : is_silu) return WICK_OK;
-    return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "config.json: '%s' models with the activation '%s' cannot be converted",
-                   family->model_type, wk_str_show(act->string).text);
+/* ---- What no key of GGUF says ---- */
+
+static bool is_one_of(wk_str text, const char *const *names) {
+    for (; *names != NULL; names++)
+        if (wk_str_is(text, *names)) return true;
+    return false;
 }
 
-wick_status wk_hf_describe(const wk_hf_family *family, const wk_json *config, wk_value_list *values,
+/* The architecture has one activation. Gemma's first files call theirs gelu, and mean the one with
+ * tanh, as hidden_activation says since. */
+static wick_status check_activation(const wk_hf_family *family, wk_json *config, wick_error *err) {
+    static const char *const silu[] = {"silu", "swish", NULL};
+    static const char *const by_erf[] = {"gelu", "gelu_python", NULL};
+    static const char *const by_tanh[] = {"gelu_new", "gelu_pytorch_tanh", "gelu_fast",
+                                          "gelu_accurate", NULL};
+    static const char *const keys[] = {"hidden_activation", "hidden_act", "activation_function",
+                                       "activation"};
+    const bool is_gemma = family->traits & WK_HF_NORMS_FROM_ZERO;
+    const char *const *const own = family->traits & WK_HF_GELU       ? by_tanh
+                                   : family->traits & WK_HF_GELU_ERF ? by_erf
+                                                                     : silu;
+    for (size_t i = 0; i < WK_COUNT(keys); i++) {
+        const wk_json *const act = wk_hf_get(config, keys[i]);
+        if (act == NULL || act->kind == WK_JSON_NULL) continue;
+        if (is_one_of(act->string, own)) continue;
+        if (is_gemma && i > 0 && is_one_of(act->string, by_erf)) continue;
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "config.json: '%s' models with the activation '%s' cannot be converted",
+                       family->model_type, wk_str_show(act->string).text);
+    }
+    return WICK_OK;
+}
+
+/* SmolLM3: every fourth layer does not rotate, and is 0 in a list of all layers. */
+static wick_status check_rotated_layers(wk_json *config, wick_error *err) {
+    const wk_json *const list = wk_hf_get(config, "no_rope_layers");
+    const wk_json *const period = wk_hf_get(config, "no_rope_layer_interval");
+    const bool is_list = list != NULL && list->kind == WK_JSON_ARRAY;
+    bool is_usual = is_list || period == NULL || (period->is_integer && period->integer == 4);
+    int64_t i = 0;
+    for (const wk_json *item = is_list ? list->child : NULL; item != NULL; item = item->next)
+        is_usual &= item->is_integer && item->integer == (++i % 4 != 0);
+    if (is_usual) return WICK_OK;
+    return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                   "config.json: '%s' must leave every fourth layer without positions: other"
+                   " choices cannot be converted",
+                   is_list ? "no_rope_layers" : "no_rope_layer_interval");
+}
+
+static wick_status add_positions(const wk_hf_family *family, wk_json *config, wk_value_list *values,
+                                 wick_error *err) {
+    WK_TRY(add_rotated(family, config, values, err));
+    WK_TRY(wk_hf_add_rope(family, config, values, err));
+    if (family->traits & WK_HF_WINDOWS) WK_TRY(add_windows(config, values, err));
+    return family->traits & WK_HF_FOURTH_UNROTATED ? check_rotated_layers(config, err) : WICK_OK;
+}
+
+wick_status wk_hf_describe(const wk_hf_family *family, wk_json *config, wk_value_list *values,
                            wick_error *err) {
     const bool has_layer_norm = family->traits & WK_HF_LAYER_NORM;
-    WK_TRY(refuse_others(family, config, err));
+    WK_TRY(check_activation(family, config, err));
     WK_TRY(add_numbers(config, common, values, err));
     WK_TRY(add_sizes(family, config, values, err));
     WK_TRY(add_numbers(config, has_layer_norm ? layer_norm : rms_norm, values, err));
@@ -231,9 +313,9 @@ wick_status wk_hf_describe(const wk_hf_family *family, const wk_json *config, wk
         wk_value_list_bool(values, ".attention.causal", false);
         return WICK_OK;
     }
-    WK_TRY(add_heads(family, config, values, err));
-    WK_TRY(wk_hf_add_rope(config, values, err));
-    if (family->traits & WK_HF_WINDOWS) WK_TRY(add_windows(config, values, err));
+    WK_TRY(add_heads(config, values, err));
+    if (!(family->traits & WK_HF_LEARNED_POSITIONS))
+        WK_TRY(add_positions(family, config, values, err));
     if (!(family->traits & WK_HF_PERMUTED_HEADS)) return WICK_OK;
     uint32_t n_vocab = 0;
     WK_TRY(wk_hf_read_u32(config, "vocab_size", &n_vocab, err));

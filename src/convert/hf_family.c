@@ -119,21 +119,34 @@ static const wk_hf_number bert_numbers[] = {
     {"type_vocab_size", "tokenizer.ggml.token_type_count", WK_HF_U32, false},
     {.config = NULL},
 };
+static const wk_hf_number windowed_numbers[] = {
+    {"sliding_window", ".attention.sliding_window", WK_HF_U32, true},
+    {.config = NULL},
+};
 static const wk_hf_number mixtral_numbers[] = {
-    {"num_local_experts", ".expert_count", WK_HF_U32, false},
+    {"num_local_experts|num_experts", ".expert_count", WK_HF_U32, false},
     {"num_experts_per_tok", ".expert_used_count", WK_HF_U32, false},
+    {"sliding_window", ".attention.sliding_window", WK_HF_U32, true},
     {.config = NULL},
 };
 static const wk_hf_number qwen_moe_numbers[] = {
-    {"num_experts", ".expert_count", WK_HF_U32, false},
+    {"num_experts|num_local_experts", ".expert_count", WK_HF_U32, false},
     {"num_experts_per_tok", ".expert_used_count", WK_HF_U32, false},
     {"moe_intermediate_size", ".expert_feed_forward_length", WK_HF_U32, false},
     {"shared_expert_intermediate_size", ".expert_shared_feed_forward_length", WK_HF_U32, true},
+    {"norm_topk_prob", ".expert_weights_norm", WK_HF_BOOL, true},
     {.config = NULL},
 };
-static const wk_hf_number gemma_numbers[] = {
-    {"attn_logit_softcapping", ".attn_logit_softcapping", WK_HF_F32, true},
-    {"final_logit_softcapping", ".final_logit_softcapping", WK_HF_F32, true},
+static const wk_hf_number gemma2_numbers[] = {
+    {"attn_logit_softcapping", ".attn_logit_softcapping", WK_HF_CAP, true},
+    {"final_logit_softcapping", ".final_logit_softcapping", WK_HF_CAP, true},
+    {"query_pre_attn_scalar", ".attention.scale", WK_HF_INVERSE_ROOT, true},
+    {"sliding_window|sliding_window_size", ".attention.sliding_window", WK_HF_U32, false},
+    {.config = NULL},
+};
+static const wk_hf_number gemma3_numbers[] = {
+    {"final_logit_softcapping", ".final_logit_softcapping", WK_HF_CAP, true},
+    {"query_pre_attn_scalar", ".attention.scale", WK_HF_INVERSE_ROOT, true},
     {"sliding_window", ".attention.sliding_window", WK_HF_U32, false},
     {"rope_local_base_freq", ".rope.freq_base_swa", WK_HF_F32, true},
     {.config = NULL},
@@ -164,36 +177,83 @@ static const wk_hf_number parallel_numbers[] = {
     {.config = NULL},
 };
 
+/* ---- Keys that GGUF does not need ---- */
+
+/* Without use_sliding_window, which is refused. */
+static const wk_hf_fixed qwen_fixed[] = {
+    {"sliding_window|max_window_layers", NULL},
+    {"decoder_sparse_step", "1"}, /* every layer has experts */
+    {"mlp_only_layers", "[]"},
+    {.keys = NULL},
+};
+static const wk_hf_fixed gpt2_fixed[] = {
+    {"n_ctx", NULL}, /* is n_positions */
+    {"scale_attn_weights", "true"},
+    {"scale_attn_by_inverse_layer_idx", "false"},
+    {.keys = NULL},
+};
+static const wk_hf_fixed falcon_fixed[] = {
+    {"parallel_attn", "true"},
+    {"apply_residual_connection_post_layernorm", "false"},
+    {"num_ln_in_parallel_attn", NULL}, /* the tensors say it */
+    {.keys = NULL},
+};
+static const wk_hf_fixed starcoder2_fixed[] = {
+    {"norm_type", "layer_norm"},
+    {"mlp_type", "default"},
+    {"scale_attn_weights", "true"},
+    {.keys = NULL},
+};
+static const wk_hf_fixed phi3_fixed[] = {
+    {"full_attn_mod|interpolate_factor", "1"},
+    {.keys = NULL},
+};
+/* Pooler: a head for another task. */
+static const wk_hf_fixed bert_fixed[] = {
+    {"position_embedding_type", "absolute"},
+    {"directionality", "bidi"},
+    {"pooler_*|tie_word_embeddings", NULL},
+    {.keys = NULL},
+};
+
 /* ---- Families ---- */
 
-enum { LAYER_GELU = WK_HF_LAYER_NORM | WK_HF_GELU, GEMMA = WK_HF_GELU | WK_HF_NORMS_FROM_ZERO };
+enum {
+    LAYER_GELU = WK_HF_LAYER_NORM | WK_HF_GELU,
+    LAYER_GELU_ERF = WK_HF_LAYER_NORM | WK_HF_GELU_ERF,
+    GEMMA = WK_HF_GELU | WK_HF_NORMS_FROM_ZERO,
+    TWO_ROPES = WK_HF_WINDOWS | WK_HF_WINDOW_ROPE,
+    SMOLLM3 = WK_HF_PERMUTED_HEADS | WK_HF_FOURTH_UNROTATED,
+    GPT2 = LAYER_GELU | WK_HF_TRANSPOSED | WK_HF_LEARNED_POSITIONS,
+    BERT = LAYER_GELU_ERF | WK_HF_ENCODER | WK_HF_LEARNED_POSITIONS,
+    NEOX = LAYER_GELU_ERF | WK_HF_GROUPED_QKV | WK_HF_ROPE_DIMENSION,
+};
 
 static const wk_hf_family families[] = {
-    {"llama", "llama", WK_HF_PERMUTED_HEADS, NULL, NULL},
-    {"mistral", "llama", WK_HF_PERMUTED_HEADS, NULL, NULL},
-    {"mixtral", "llama", WK_HF_PERMUTED_HEADS, NULL, mixtral_numbers},
-    {"smollm3", "smollm3", WK_HF_PERMUTED_HEADS, NULL, NULL},
-    {"granite", "granite", WK_HF_PERMUTED_HEADS, NULL, granite_numbers},
-    {"qwen2", "qwen2", 0, NULL, NULL},
-    {"qwen2_moe", "qwen2moe", 0, NULL, qwen_moe_numbers},
-    {"qwen3", "qwen3", 0, NULL, NULL},
-    {"qwen3_moe", "qwen3moe", 0, NULL, qwen_moe_numbers},
-    {"gemma", "gemma", GEMMA, NULL, NULL},
-    {"gemma2", "gemma2", GEMMA | WK_HF_WINDOWS, normed_rules, gemma_numbers},
-    {"gemma3_text", "gemma3", GEMMA | WK_HF_WINDOWS, normed_rules, gemma_numbers},
-    {"phi", "phi2", LAYER_GELU | WK_HF_ROPE_DIMENSION, NULL, NULL},
-    {"phi3", "phi3", WK_HF_ROPE_DIMENSION, NULL, phi3_numbers},
-    {"olmo2", "olmo2", 0, normed_rules, NULL},
-    {"olmo3", "olmo2", WK_HF_WINDOWS, normed_rules, olmo3_numbers},
-    {"cohere", "command-r", WK_HF_LAYER_NORM, NULL, cohere_numbers},
-    {"glm4", "glm4", WK_HF_ROPE_DIMENSION, glm4_rules, NULL},
-    {"stablelm", "stablelm", WK_HF_LAYER_NORM | WK_HF_ROPE_DIMENSION, NULL, parallel_numbers},
-    {"starcoder2", "starcoder2", LAYER_GELU, NULL, NULL},
-    {"gpt2", "gpt2", LAYER_GELU | WK_HF_TRANSPOSED, gpt2_rules, NULL},
-    {"gpt_neox", "gptneox", LAYER_GELU | WK_HF_GROUPED_QKV | WK_HF_ROPE_DIMENSION, gptneox_rules,
-     parallel_numbers},
-    {"falcon", "falcon", LAYER_GELU | WK_HF_GROUPED_QKV, falcon_rules, NULL},
-    {"bert", "bert", LAYER_GELU | WK_HF_ENCODER, bert_rules, bert_numbers},
+    {"llama", "llama", WK_HF_PERMUTED_HEADS, NULL, NULL, NULL},
+    {"mistral", "llama", WK_HF_PERMUTED_HEADS, NULL, windowed_numbers, NULL},
+    {"mixtral", "llama", WK_HF_PERMUTED_HEADS, NULL, mixtral_numbers, NULL},
+    {"smollm3", "smollm3", SMOLLM3, NULL, NULL, qwen_fixed},
+    {"granite", "granite", WK_HF_PERMUTED_HEADS, NULL, granite_numbers, NULL},
+    {"qwen2", "qwen2", 0, NULL, NULL, qwen_fixed},
+    {"qwen2_moe", "qwen2moe", 0, NULL, qwen_moe_numbers, qwen_fixed},
+    {"qwen3", "qwen3", 0, NULL, NULL, qwen_fixed},
+    {"qwen3_moe", "qwen3moe", 0, NULL, qwen_moe_numbers, qwen_fixed},
+    {"gemma", "gemma", GEMMA, NULL, NULL, NULL},
+    {"gemma2", "gemma2", GEMMA | WK_HF_WINDOWS, normed_rules, gemma2_numbers, NULL},
+    {"gemma3_text", "gemma3", GEMMA | TWO_ROPES, normed_rules, gemma3_numbers, NULL},
+    {"phi", "phi2", LAYER_GELU | WK_HF_ROPE_DIMENSION, NULL, NULL, NULL},
+    {"phi3", "phi3", WK_HF_ROPE_DIMENSION, NULL, phi3_numbers, phi3_fixed},
+    {"olmo2", "olmo2", 0, normed_rules, NULL, NULL},
+    {"olmo3", "olmo2", TWO_ROPES, normed_rules, olmo3_numbers, NULL},
+    {"cohere", "command-r", WK_HF_LAYER_NORM, NULL, cohere_numbers, NULL},
+    {"glm4", "glm4", WK_HF_ROPE_DIMENSION, glm4_rules, NULL, NULL},
+    {"stablelm", "stablelm", WK_HF_LAYER_NORM | WK_HF_ROPE_DIMENSION, NULL, parallel_numbers, NULL},
+    {"starcoder2", "starcoder2", LAYER_GELU, NULL, windowed_numbers, starcoder2_fixed},
+    {"gpt2", "gpt2", GPT2, gpt2_rules, NULL, gpt2_fixed},
+    {"gpt_neox", "gptneox", NEOX, gptneox_rules, parallel_numbers, NULL},
+    {"falcon", "falcon", LAYER_GELU_ERF | WK_HF_GROUPED_QKV, falcon_rules, NULL, falcon_fixed},
+    {"bert", "bert", BERT, bert_rules, bert_numbers, bert_fixed},
 };
 
 wick_status wk_hf_family_find(const wk_json *config, const wk_hf_family **out, wick_error *err) {

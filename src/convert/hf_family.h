@@ -19,7 +19,8 @@ typedef enum wk_hf_change {
 typedef enum wk_hf_trait {
     WK_HF_ENCODER = 1 << 0,
     WK_HF_LAYER_NORM = 1 << 1, /* else RMSNorm */
-    WK_HF_GELU = 1 << 2,       /* of whatever form; else SiLU */
+    WK_HF_GELU = 1 << 2,       /* by tanh; */
+    WK_HF_GELU_ERF = 1 << 9,   /* exact; else SiLU */
     WK_HF_PERMUTED_HEADS =
         1 << 3, /* rotary pairs are neighbours in GGUF, halves in the checkpoint */
     WK_HF_NORMS_FROM_ZERO = 1 << 4, /* norms multiply by 1 + weight */
@@ -27,6 +28,9 @@ typedef enum wk_hf_trait {
     WK_HF_GROUPED_QKV = 1 << 6,
     WK_HF_ROPE_DIMENSION = 1 << 7, /* is written even where all of a head is rotated */
     WK_HF_WINDOWS = 1 << 8,        /* of attention, by layer */
+    WK_HF_WINDOW_ROPE = 1 << 10,   /* layers with a window rotate otherwise */
+    WK_HF_FOURTH_UNROTATED = 1 << 11,
+    WK_HF_LEARNED_POSITIONS = 1 << 12, /* nothing rotates */
 } wk_hf_trait;
 
 /* The name of a tensor without ".weight" and ".bias". %: the number of the layer; #: that of a part
@@ -35,7 +39,13 @@ typedef struct wk_hf_rule {
     const char *checkpoint, *gguf;
 } wk_hf_rule;
 
-typedef enum wk_hf_kind { WK_HF_U32, WK_HF_F32, WK_HF_BOOL } wk_hf_kind;
+typedef enum wk_hf_kind {
+    WK_HF_U32,
+    WK_HF_F32,
+    WK_HF_BOOL,
+    WK_HF_CAP,          /* null: 0, which is none */
+    WK_HF_INVERSE_ROOT, /* 1 / sqrt(x) */
+} wk_hf_kind;
 /* A key of config.json, or several that mean the same with | between them, and that of GGUF. */
 typedef struct wk_hf_number {
     const char *config, *gguf;
@@ -43,11 +53,19 @@ typedef struct wk_hf_number {
     bool is_optional; /* null or not there: nothing is written */
 } wk_hf_number;
 
+/* Keys that need no converting, several with | between them and * for any characters; those inside
+ * an object are "rope_scaling.truncate". value: the only one that Wick computes, as text
+ * (hf_unread.c); NULL: results do not depend on it. Lists end with an empty one. */
+typedef struct wk_hf_fixed {
+    const char *keys, *value;
+} wk_hf_fixed;
+
 typedef struct wk_hf_family {
     const char *model_type, *architecture;
     uint32_t traits;             /* wk_hf_trait */
     const wk_hf_rule *rules;     /* before those of all decoders; NULL: no others */
     const wk_hf_number *numbers; /* beside those of all; NULL: no others */
+    const wk_hf_fixed *fixed;    /* the same */
 } wk_hf_family;
 
 /* By model_type of config.json. WICK_ERR_UNSUPPORTED names it and lists what is known. */

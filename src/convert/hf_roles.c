@@ -12,13 +12,13 @@ typedef struct roles {
     const wk_checkpoint *checkpoint;
     const wk_hf_vocabulary *vocabulary;
     wk_value_list *values;
-    const wk_json *tokenizer_config, *special_tokens, *generation_config, *config;
+    wk_json *tokenizer_config, *special_tokens, *generation_config, *config;
     wick_error *err;
 } roles;
 
 static bool is_text(const wk_json *item) { return item != NULL && item->kind == WK_JSON_STRING; }
 
-static wick_status read_json(roles *r, const char *name, const wk_json **out) {
+static wick_status read_json(roles *r, const char *name, wk_json **out) {
     return wk_checkpoint_json(r->checkpoint, r->values->arena, name, false, out, r->err);
 }
 
@@ -183,7 +183,7 @@ static wick_status add_named(const roles *r, const wk_json *list, bool has_defau
 
 static wick_status add_templates(roles *r) {
     wk_str file;
-    const wk_json *older = NULL;
+    wk_json *older = NULL;
     WK_TRY(wk_checkpoint_read(r->checkpoint, r->values->arena, "chat_template.jinja", false, &file,
                               r->err));
     WK_TRY(read_json(r, "chat_template.json", &older));

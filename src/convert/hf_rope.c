@@ -6,48 +6,58 @@
 #include "core/status.h"
 
 #include <math.h>
+#include <string.h>
 
 static bool is_object(const wk_json *item) { return item != NULL && item->kind == WK_JSON_OBJECT; }
 
-const wk_json *wk_hf_rope_parameters(const wk_json *config) {
-    const wk_json *const all = wk_json_get(config, "rope_parameters");
-    const wk_json *const full = wk_json_get(all, "full_attention");
+wk_json *wk_hf_rope_parameters(wk_json *config) {
+    wk_json *const all = wk_hf_get(config, "rope_parameters");
+    wk_json *const full = wk_hf_get(all, "full_attention");
     return is_object(full) ? full : is_object(all) ? all : NULL;
 }
 
+static const char theta_keys[] = "rope_theta|rotary_emb_base";
+
 typedef struct scaling {
-    const wk_json *from; /* NULL: none */
+    wk_json *from; /* NULL: none */
     wk_str type;
 } scaling;
 
-static scaling find_scaling(const wk_json *config) {
-    const wk_json *const inner = wk_hf_rope_parameters(config);
-    scaling found = {.from = inner != NULL ? inner : wk_json_get(config, "rope_scaling")};
-    const wk_json *type = wk_hf_find(found.from, "rope_type|type");
+static bool is_longrope(wk_str type) {
+    return wk_str_is(type, "longrope") || wk_str_is(type, "su");
+}
+
+static scaling find_scaling(wk_json *config) {
+    wk_json *const inner = wk_hf_rope_parameters(config);
+    scaling found = {.from = inner != NULL ? inner : wk_hf_get(config, "rope_scaling")};
+    const wk_json *const type = wk_hf_find(found.from, "rope_type|type");
+    wk_json *const older = wk_hf_get(found.from, "type");
     const bool has_type = type != NULL && type->kind == WK_JSON_STRING;
     if (has_type) found.type = type->string;
+    if (has_type && older != NULL && older->kind != WK_JSON_NULL)
+        older->is_read = wk_str_equal(older->string, found.type) ||
+                         (is_longrope(older->string) && is_longrope(found.type));
+    if (found.from != NULL) found.from->is_read = is_object(found.from);
     if (!has_type || wk_str_is(found.type, "default")) found.from = NULL;
     return found;
 }
 
-static wick_status read_positive(const wk_json *from, const char *key, double *out,
-                                 wick_error *err) {
+static wick_status read_positive(wk_json *from, const char *key, double *out, wick_error *err) {
     WK_TRY(wk_hf_read_f64(from, key, out, err));
     if (*out > 0.0) return WICK_OK;
-    return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' is %g, but must be positive", key,
-                   *out);
+    return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%.*s' is %g, but must be positive",
+                   (int)strcspn(key, "|"), key, *out);
 }
 
 /* The context before it was scaled: with the scaling, or beside it. */
-static wick_status read_original(const wk_json *config, const wk_json *from, double *out,
-                                 wick_error *err) {
+static wick_status read_original(wk_json *config, wk_json *from, double *out, wick_error *err) {
     static const char key[] = "original_max_position_embeddings";
     return read_positive(wk_hf_find(from, key) != NULL ? from : config, key, out, err);
 }
 
 /* ---- Numbers ---- */
 
-static wick_status add_positive(const wk_json *from, const char *key, wk_value_list *values,
+static wick_status add_positive(wk_json *from, const char *key, wk_value_list *values,
                                 const char *gguf_key, wick_error *err) {
     double number = 0.0;
     WK_TRY(read_positive(from, key, &number, err));
@@ -55,7 +65,7 @@ static wick_status add_positive(const wk_json *from, const char *key, wk_value_l
     return WICK_OK;
 }
 
-static wick_status add_yarn(const wk_json *config, const wk_json *from, wk_value_list *values,
+static wick_status add_yarn(wk_json *config, wk_json *from, wk_value_list *values,
                             wick_error *err) {
     static const char *const betas[][2] = {{"beta_fast", ".rope.scaling.yarn_beta_fast"},
                                            {"beta_slow", ".rope.scaling.yarn_beta_slow"}};
@@ -74,8 +84,19 @@ static wick_status add_yarn(const wk_json *config, const wk_json *from, wk_value
     return WICK_OK;
 }
 
+/* LongRoPE is for a context that many times longer than the original, whatever else factor says. */
+static wick_status check_ratio(wk_json *from, double ratio, wick_error *err) {
+    double factor = 0.0;
+    WK_TRY(read_positive(from, "factor", &factor, err));
+    if (fabs(factor - ratio) <= 1e-6 * ratio) return WICK_OK;
+    return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                   "config.json: LongRoPE with a 'factor' of %g cannot be converted: the contexts"
+                   " say %g",
+                   factor, ratio);
+}
+
 /* Su's magnitude of cos and sin for a context that many times longer (Ding et al., 2024). */
-static wick_status add_longrope(const wk_json *config, const wk_json *from, wk_value_list *values,
+static wick_status add_longrope(wk_json *config, wk_json *from, wk_value_list *values,
                                 wick_error *err) {
     double original = 0.0, longest = 0.0;
     if (wk_hf_find(from, "attention_factor") != NULL)
@@ -83,22 +104,21 @@ static wick_status add_longrope(const wk_json *config, const wk_json *from, wk_v
     WK_TRY(read_original(config, from, &original, err));
     WK_TRY(read_positive(config, "max_position_embeddings", &longest, err));
     const double ratio = longest / original;
+    if (wk_hf_find(from, "factor") != NULL) WK_TRY(check_ratio(from, ratio, err));
     if (ratio > 1.0 && original > 1.0)
         wk_value_list_f32(values, ".rope.scaling.attn_factor",
                           sqrt(1.0 + log(ratio) / log(original)));
     return WICK_OK;
 }
 
-static bool is_longrope(wk_str type) {
-    return wk_str_is(type, "longrope") || wk_str_is(type, "su");
-}
-
-wick_status wk_hf_add_rope(const wk_json *config, wk_value_list *values, wick_error *err) {
+wick_status wk_hf_add_rope(const wk_hf_family *family, wk_json *config, wk_value_list *values,
+                           wick_error *err) {
     const scaling found = find_scaling(config);
-    const wk_json *const windowed =
-        wk_json_get(wk_json_get(config, "rope_parameters"), "sliding_attention");
-    if (wk_hf_find(config, "rope_theta") != NULL)
-        WK_TRY(add_positive(config, "rope_theta", values, ".rope.freq_base", err));
+    const bool has_two = family->traits & WK_HF_WINDOW_ROPE;
+    wk_json *const windowed =
+        has_two ? wk_hf_get(wk_hf_get(config, "rope_parameters"), "sliding_attention") : NULL;
+    if (wk_hf_find(config, theta_keys) != NULL)
+        WK_TRY(add_positive(config, theta_keys, values, ".rope.freq_base", err));
     if (wk_hf_find(windowed, "rope_theta") != NULL)
         WK_TRY(add_positive(windowed, "rope_theta", values, ".rope.freq_base_swa", err));
     if (found.from == NULL || wk_str_is(found.type, "llama3")) return WICK_OK;
@@ -135,12 +155,12 @@ static float *make_divisors(wk_arena *arena, uint32_t n, const char *name, wk_hf
     return made;
 }
 
-static wick_status uneven_divisors(const wk_json *config, const wk_json *from, wk_arena *arena,
+static wick_status uneven_divisors(wk_json *config, wk_json *from, wk_arena *arena,
                                    wk_hf_divisors *out, wick_error *err) {
     uneven_scaling s = {0};
     uint32_t head_dim = 0;
     WK_TRY(wk_hf_head_dim(config, &head_dim, err));
-    WK_TRY(read_positive(config, "rope_theta", &s.theta, err));
+    WK_TRY(read_positive(config, theta_keys, &s.theta, err));
     WK_TRY(read_positive(from, "factor", &s.factor, err));
     WK_TRY(read_positive(from, "low_freq_factor", &s.low, err));
     WK_TRY(read_positive(from, "high_freq_factor", &s.high, err));
@@ -152,14 +172,14 @@ static wick_status uneven_divisors(const wk_json *config, const wk_json *from, w
     return WICK_OK;
 }
 
-static wick_status listed_divisors(const wk_json *from, const char *key, wk_arena *arena,
+static wick_status listed_divisors(wk_json *from, const char *key, wk_arena *arena,
                                    const char *name, wk_hf_divisors *out, wick_error *err) {
-    const wk_json *const list = wk_json_get(from, key);
+    wk_json *const list = wk_hf_get(from, key);
     if (list == NULL || list->kind != WK_JSON_ARRAY || list->count > UINT16_MAX)
         return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' is missing, or no list", key);
     float *made = make_divisors(arena, (uint32_t)list->count, name, out);
     if (made == NULL) return wk_fail_memory(err, 0, 0, "rotary frequencies");
-    for (const wk_json *item = list->child; item != NULL; item = item->next) {
+    for (wk_json *item = list->child; item != NULL; item = item->next) {
         if (item->kind != WK_JSON_NUMBER)
             return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' holds what is no number", key);
         *made++ = (float)item->number;
@@ -167,7 +187,7 @@ static wick_status listed_divisors(const wk_json *from, const char *key, wk_aren
     return WICK_OK;
 }
 
-wick_status wk_hf_rope_divisors(const wk_json *config, wk_arena *arena,
+wick_status wk_hf_rope_divisors(wk_json *config, wk_arena *arena,
                                 wk_hf_divisors out[WK_HF_MAX_DIVISORS], size_t *n,
                                 wick_error *err) {
     const scaling found = find_scaling(config);

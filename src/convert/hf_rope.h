@@ -2,16 +2,17 @@
 #ifndef WK_CONVERT_HF_ROPE_H
 #define WK_CONVERT_HF_ROPE_H
 
+#include "convert/hf_family.h"
 #include "convert/value_list.h"
-#include "core/json.h"
 
 /* rope_parameters, where newer configs have what concerns positions; of layers of several kinds,
  * those without a window. NULL: an older config, with rope_theta and rope_scaling beside all else.
  */
-const wk_json *wk_hf_rope_parameters(const wk_json *config);
+wk_json *wk_hf_rope_parameters(wk_json *config);
 
 /* WICK_ERR_UNSUPPORTED: scaling that GGUF or Wick does not know. */
-wick_status wk_hf_add_rope(const wk_json *config, wk_value_list *values, wick_error *err);
+wick_status wk_hf_add_rope(const wk_hf_family *family, wk_json *config, wk_value_list *values,
+                           wick_error *err);
 
 /* Divisors of the rotary frequencies, one number for each pair of a head, which GGUF has as
  * tensors: llama 3's scaling and LongRoPE. */
@@ -21,7 +22,7 @@ typedef struct wk_hf_divisors {
     uint32_t n;
 } wk_hf_divisors;
 enum { WK_HF_MAX_DIVISORS = 2 };
-wick_status wk_hf_rope_divisors(const wk_json *config, wk_arena *arena,
+wick_status wk_hf_rope_divisors(wk_json *config, wk_arena *arena,
                                 wk_hf_divisors out[WK_HF_MAX_DIVISORS], size_t *n, wick_error *err);
 
 #endif

@@ -159,7 +159,7 @@ static wick_shape shape_of(const wk_hf_source *source) {
 /* ---- The plan ---- */
 
 /* Tensors that are in no checkpoint. */
-static wick_status plan_divisors(const planner *p, const wk_json *config) {
+static wick_status plan_divisors(const planner *p, wk_json *config) {
     wk_hf_divisors divisors[WK_HF_MAX_DIVISORS];
     size_t n = 0;
     WK_TRY(wk_hf_rope_divisors(config, p->arena, divisors, &n, p->err));
@@ -187,8 +187,8 @@ static void remove_tensor(wk_hf_plan *plan, size_t index) {
 }
 
 /* An output that is the table of embeddings is not stored; one that is not must be there. */
-static wick_status settle_output(const planner *p, const wk_json *config) {
-    const wk_json *const item = wk_json_get(config, "tie_word_embeddings");
+static wick_status settle_output(const planner *p, wk_json *config) {
+    const wk_json *const item = wk_hf_get(config, "tie_word_embeddings");
     if (item == NULL || item->kind != WK_JSON_BOOL) return WICK_OK;
     const wk_hf_source *const output = find_source(p, "output.weight");
     if (output != NULL && item->boolean)
@@ -200,8 +200,7 @@ static wick_status settle_output(const planner *p, const wk_json *config) {
 }
 
 wick_status wk_hf_plan_make(const wk_checkpoint *checkpoint, const wk_hf_family *family,
-                            const wk_json *config, wk_arena *arena, wk_hf_plan *out,
-                            wick_error *err) {
+                            wk_json *config, wk_arena *arena, wk_hf_plan *out, wick_error *err) {
     const planner p = {arena, out, err};
     const size_t n = wk_checkpoint_count(checkpoint), most = n + WK_HF_MAX_DIVISORS;
     *out = (wk_hf_plan){.heads = wk_hf_read_heads(config)};
@@ -211,7 +210,7 @@ wick_status wk_hf_plan_make(const wk_checkpoint *checkpoint, const wk_hf_family 
     for (size_t i = 0; i < n; i++)
         WK_TRY(plan_tensor(&p, family, wk_checkpoint_get(checkpoint, i)));
     if (!(family->traits & WK_HF_ENCODER)) WK_TRY(settle_output(&p, config));
-    WK_TRY(plan_divisors(&p, config));
+    if (!(family->traits & WK_HF_LEARNED_POSITIONS)) WK_TRY(plan_divisors(&p, config));
     for (size_t i = 0; i < out->n; i++) {
         WK_TRY(check_parts(&p, &out->sources[i], out->tensors[i].name.text));
         out->tensors[i].shape = shape_of(&out->sources[i]);

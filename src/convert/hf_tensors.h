@@ -24,8 +24,7 @@ typedef struct wk_hf_plan {
 /* All of the checkpoint, in its order, in the arena, and what else config.json asks for. The error
  * names a tensor that is not known, or does not fit the others or the heads. */
 wick_status wk_hf_plan_make(const wk_checkpoint *checkpoint, const wk_hf_family *family,
-                            const wk_json *config, wk_arena *arena, wk_hf_plan *out,
-                            wick_error *err);
+                            wk_json *config, wk_arena *arena, wk_hf_plan *out, wick_error *err);
 
 /* Rows of a part of tensor index, and the numbers in each; those of a vector may be rows of one. */
 typedef struct wk_hf_rows {

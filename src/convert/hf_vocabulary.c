@@ -22,7 +22,7 @@ enum { MOST_TOKENS = 1 << 24 };
 
 typedef struct vocabulary {
     wk_arena *arena;
-    const wk_json *root;  /* tokenizer.json */
+    wk_json *root;        /* tokenizer.json */
     const wk_json *model; /* its model */
     wick_string *tokens;  /* [n] */
     int32_t *types;       /* [n] */

@@ -4,6 +4,7 @@
 #include <wick/convert.h>
 
 #include "convert/hf_tensors.h"
+#include "convert/hf_unread.h"
 #include "convert/hf_vocabulary.h"
 #include "convert/mix.h"
 #include "core/compiler.h"
@@ -20,7 +21,7 @@ struct wick_converting {
     wk_heap heap;
     wk_arena arena; /* of what is known, the plan included */
     wk_checkpoint *checkpoint;
-    const wk_json *config;
+    wk_json *config;
     const wk_hf_family *family;
     wick_dtype matrix_dtype; /* WICK_DTYPE_COUNT_: as it is */
     wk_value_list values;
@@ -87,13 +88,14 @@ static uint32_t file_type(const wick_converting *c) {
 
 /* Rows of the embedding; 0: the tokenizer alone knows. */
 static uint32_t vocabulary_size(const wick_converting *c) {
-    const wk_json *const item = wk_json_get(c->config, "vocab_size");
+    const wk_json *const item = wk_hf_get(c->config, "vocab_size");
     const bool is_size =
         item != NULL && item->is_integer && item->integer > 0 && item->integer < INT32_MAX;
     return is_size ? (uint32_t)item->integer : 0;
 }
 
-/* How an encoder's states become one embedding, as sentence-transformers note it. */
+/* How an encoder's states become one embedding, as sentence-transformers note it: by one of the
+ * modes, of which GGUF has three. */
 static wick_status add_pooling(wick_converting *c, wick_error *err) {
     static const struct {
         const char *key;
@@ -101,15 +103,24 @@ static wick_status add_pooling(wick_converting *c, wick_error *err) {
     } modes[] = {{"pooling_mode_mean_tokens", 1},
                  {"pooling_mode_cls_token", 2},
                  {"pooling_mode_lasttoken", 3}};
-    const wk_json *config = NULL;
+    uint32_t type = 0;
+    wk_json *config = NULL;
     WK_TRY(
         wk_checkpoint_json(c->checkpoint, &c->arena, "1_Pooling/config.json", false, &config, err));
-    for (size_t i = 0; i < WK_COUNT(modes); i++) {
-        const wk_json *const item = wk_json_get(config, modes[i].key);
-        if (item == NULL || item->kind != WK_JSON_BOOL || !item->boolean) continue;
-        wk_value_list_u32(&c->values, ".pooling_type", modes[i].type);
-        break;
+    for (const wk_json *item = config != NULL ? config->child : NULL; item != NULL;
+         item = item->next) {
+        if (item->kind != WK_JSON_BOOL || !item->boolean ||
+            !wk_str_matches(wk_str_of("pooling_mode_*"), item->key))
+            continue;
+        size_t i = 0;
+        while (i < WK_COUNT(modes) && !wk_str_is(item->key, modes[i].key)) i++;
+        if (i == WK_COUNT(modes) || type != 0)
+            return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                           "1_Pooling/config.json: '%s' cannot be converted%s",
+                           wk_str_show(item->key).text, type != 0 ? " beside another mode" : "");
+        type = modes[i].type;
     }
+    if (type != 0) wk_value_list_u32(&c->values, ".pooling_type", type);
     return WICK_OK;
 }
 
@@ -124,6 +135,7 @@ static wick_status describe(wick_converting *c, const char *folder, wick_error *
     wk_value_list_u32(values, "general.file_type", file_type(c));
     wk_value_list_u32(values, "general.quantization_version", 2);
     WK_TRY(wk_hf_add_vocabulary(c->checkpoint, vocabulary_size(c), values, err));
+    WK_TRY(wk_hf_refuse_unread(c->family, c->config, err));
     return values->failed ? fail_memory(err) : WICK_OK;
 }
 

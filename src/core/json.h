@@ -22,6 +22,7 @@ struct wk_json {
     wk_json_kind kind;
     bool boolean;
     bool is_integer; /* a number without fraction and exponent that fits int64_t */
+    bool is_read;    /* false; who reads the tree may note what was used */
     int64_t integer;
     double number;
     wk_str string; /* decoded, UTF-8 */

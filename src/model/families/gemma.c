@@ -12,8 +12,21 @@ static wick_status describe_gemma(const wk_metadata *meta, wk_hparams *hparams,
     return wk_family_read_cap(meta, "final_logit_softcapping", 0.0, &hparams->logit_softcap);
 }
 
-/* Norms behind the branches, too. The largest models, with so many layers, scale the scores by the
- * channels that a head would have if the heads shared those of the model. */
+/* The scale of the scores. In files without the key the largest models, recognised by their layer
+ * count, take the channels that a head would have if the heads shared those of the model. */
+static wick_status read_scale(const wk_metadata *meta, const wk_hparams *hparams,
+                              uint32_t n_layers_of_largest, wk_attention_spec *attention) {
+    const bool is_largest = hparams->n_layers == n_layers_of_largest;
+    const double n_shared = (double)hparams->n_embd / attention->n_heads_q;
+    const double n = is_largest ? n_shared : (double)attention->head_dim;
+    const double usual = 1.0 / sqrt(n);
+    double scale;
+    WK_TRY(wk_metadata_f64(meta, "attention.scale", &usual, &scale));
+    attention->scale = (float)scale;
+    return WICK_OK;
+}
+
+/* Norms after the branches, too. */
 static wick_status describe_normed(const wk_metadata *meta, wk_hparams *hparams,
                                    wk_layer_spec *layers, uint32_t n_layers_of_largest) {
     WK_TRY(describe_gemma(meta, hparams, layers));
@@ -21,8 +34,7 @@ static wick_status describe_normed(const wk_metadata *meta, wk_hparams *hparams,
         wk_attention_spec *const attention = &layers[i].attention;
         layers[i].norms[WK_MIXER_OUTPUT] = WK_POST_ATTENTION_NORM;
         layers[i].norms[WK_CHANNELS_OUTPUT] = WK_POST_FFW_NORM;
-        if (hparams->n_layers == n_layers_of_largest)
-            attention->scale = (float)(1.0 / sqrt((double)hparams->n_embd / attention->n_heads_q));
+        WK_TRY(read_scale(meta, hparams, n_layers_of_largest, attention));
     }
     return WICK_OK;
 }

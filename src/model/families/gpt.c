@@ -10,7 +10,7 @@ static wick_status describe_starcoder2(const wk_metadata *meta, wk_hparams *hpar
                                        wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));
     wk_family_drop_gates(hparams, layers, WK_ACTIVATION_GELU);
-    return WICK_OK;
+    return wk_family_read_windows(meta, hparams, layers, (wk_window_rule){.period = 0});
 }
 
 static wick_status describe_gpt2(const wk_metadata *meta, wk_hparams *hparams,

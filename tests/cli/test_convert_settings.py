@@ -1,0 +1,198 @@
+"""wick convert: what config.json says beside sizes is computed, changes nothing, or is refused."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from command import fails, main, succeeds
+from hf_configs import CONFIGS
+from hf_folder import FIXTURES, SHARED, Gguf, change, take_apart
+
+YARN = {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 8}
+
+
+def taken_apart(name, top):
+    """A folder of the fixture; the last of those of this name."""
+    folder = Path(top) / "tiny"
+    take_apart([fixture for fixture in FIXTURES if fixture[0] == name][-1], folder)
+    return folder
+
+
+def test_released_configs():
+    """Each converts, with the sizes of a fixture."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    for fixture, name, config in CONFIGS:
+        with tempfile.TemporaryDirectory() as top:
+            folder = taken_apart(fixture, top)
+            change(folder / "config.json",
+                   lambda own: own.update({k: v for k, v in config.items() if k not in own}))
+            print(f"# {name}")
+            succeeds("convert", folder, f"{top}/out.gguf")
+    return None
+
+
+def test_refused_settings():
+    """By name and value: what Wick does not compute, and what it does not know."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    cases = [
+        ("llama", {"frog": 1}, "'frog' is 1:"),
+        ("llama", {"frog": 0.5}, "'frog' is 0.5:"),
+        ("llama", {"frog": "green"}, "'frog' is green:"),
+        ("llama", {"frog": []}, "'frog' is []:"),
+        ("llama", {"frog": [[[1]]]}, "'frog' is [...]:"),
+        ("llama", {"clip_qkv": 8.0}, "'clip_qkv' is 8:"),
+        ("llama", {"logit_scale": 0.5}, "'logit_scale' is 0.5:"),
+        ("llama", {"norm_topk_prob": False}, "'norm_topk_prob' is false:"),
+        ("llama", {"query_pre_attn_scalar": 16}, "'query_pre_attn_scalar' is 16:"),
+        ("llama", {"layer_types": ["full_attention", "sliding_attention"]},
+         "'layer_types' is [...]"),
+        ("llama", {"quantization_config": {"bits": 4}}, "'quantization_config' is {...}"),
+        ("llama", {"text_config": {"hidden_size": 8}}, "'text_config' is {...}"),
+        ("llama", {"is_encoder_decoder": True}, "'is_encoder_decoder' is true"),
+        ("llama", {"rope_interleaved": True}, "'rope_interleaved' is true"),
+        ("llama", {"num_attention_heads": 4, "n_head": 2}, "'n_head' is 2:"),
+        ("llama", {"rope_scaling": {"factor": 2.0}}, "'rope_scaling.factor' is 2:"),
+        ("llama", {"rope_scaling": "linear"}, "'rope_scaling' is linear:"),
+        ("llama", {"rope_scaling": {"type": "linear", "factor": 2.0, "frog": True}},
+         "'rope_scaling.frog' is true:"),
+        ("llama", {"rope_scaling": {"type": "linear", "rope_type": "yarn", "factor": 2.0,
+                                    "original_max_position_embeddings": 8}},
+         "'rope_scaling.type' is linear:"),
+        ("llama", {"rope_scaling": {**YARN, "truncate": False}},
+         "'rope_scaling.truncate' is false:"),
+        ("llama", {"rope_scaling": {**YARN, "mscale": 1.0}}, "mscale"),
+        ("llama", {"rope_parameters": {"full_attention": {"rope_theta": 1e4},
+                                       "sliding_attention": {"rope_theta": 2e4}}},
+         "'rope_parameters.sliding_attention' is {...}"),
+        ("gemma3", {"rope_scaling": None, "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": 1e6},
+            "sliding_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}}},
+         "'rope_parameters.sliding_attention.rope_type' is linear:"),
+        ("gemma3", {"attn_logit_softcapping": 50.0}, "'attn_logit_softcapping' is 50:"),
+        ("gemma3", {"use_bidirectional_attention": True}, "'use_bidirectional_attention' is true:"),
+        ("gemma2", {"rope_local_base_freq": 1e4}, "'rope_local_base_freq'"),
+        ("gemma3", {"query_pre_attn_scalar": 0}, "query_pre_attn_scalar"),
+        ("qwen3moe", {"decoder_sparse_step": 2}, "'decoder_sparse_step' is 2:"),
+        ("qwen3moe", {"mlp_only_layers": [0]}, "'mlp_only_layers' is [0 ...]"),
+        ("qwen3moe", {"num_local_experts": 3}, "'num_local_experts' is 3:"),
+        ("qwen3moe", {"norm_topk_prob": "yes"}, "norm_topk_prob"),
+        ("qwen2", {"use_sliding_window": True}, "'use_sliding_window' is true:"),
+        ("smollm3", {"no_rope_layers": [1, 1, 0, 1]}, "no_rope_layers"),
+        ("smollm3", {"no_rope_layer_interval": 3}, "no_rope_layer_interval"),
+        ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx"),
+        ("gpt2", {"activation_function": "gelu"}, "activation 'gelu'"),
+        ("gpt2", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_scaling"),
+        ("gptneox", {"hidden_act": "gelu_fast"}, "activation 'gelu_fast'"),
+        ("falcon-7b", {"parallel_attn": False}, "'parallel_attn' is false:"),
+        ("falcon-7b", {"alibi": True}, "'alibi' is true:"),
+        ("bert", {"position_embedding_type": "relative_key"},
+         "'position_embedding_type' is relative_key:"),
+        ("phi3-longrope", {"rope_scaling": {"type": "longrope", "factor": 77.0,
+                                            "long_factor": [1.0] * 8, "short_factor": [1.0] * 8}},
+         "'factor' of 77"),
+    ]
+    for fixture, settings, words in cases:
+        with tempfile.TemporaryDirectory() as top:
+            folder = taken_apart(fixture, top)
+            change(folder / "config.json", lambda own: own.update(settings))
+            print(f"# {settings}")
+            fails(1, words, arguments=["convert", folder, f"{top}/out.gguf"])
+    return None
+
+
+def test_written_settings():
+    """What a key becomes. None: nothing."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    cases = [
+        ("qwen3moe", {"norm_topk_prob": False}, {"expert_weights_norm": False}),
+        ("qwen2moe", {"norm_topk_prob": True}, {"expert_weights_norm": True}),
+        ("gemma3", {"query_pre_attn_scalar": 64}, {"attention.scale": 0.125}),
+        ("gemma2", {"query_pre_attn_scalar": 16}, {"attention.scale": 0.25}),
+        ("gemma2", {"attn_logit_softcapping": None, "final_logit_softcapping": None},
+         {"attn_logit_softcapping": 0, "final_logit_softcapping": 0}),
+        ("gemma2", {"sliding_window": 8, "sliding_window_size": 8},
+         {"attention.sliding_window": 8}),
+        ("gemma3", {"sliding_window_pattern": 2}, {"attention.sliding_window_pattern": 2}),
+        ("gemma3", {"_sliding_window_pattern": 3}, {"attention.sliding_window_pattern": 3}),
+        ("mistral", {"sliding_window": 8}, {"attention.sliding_window": 8}),
+        ("mistral", {"sliding_window": None}, {"attention.sliding_window": None}),
+        ("mixtral", {"sliding_window": 8}, {"attention.sliding_window": 8}),
+        ("starcoder2", {"sliding_window": 8}, {"attention.sliding_window": 8}),
+        ("qwen2", {"sliding_window": 8}, {"attention.sliding_window": None}),
+        ("qwen2", {"partial_rotary_factor": 0.5}, {"rope.dimension_count": 8}),
+        ("llama", {"rope_scaling": {**YARN, "truncate": True}}, {"rope.scaling.type": "yarn"}),
+        ("gptneox", {"rope_theta": None, "rotary_emb_base": 2e4}, {"rope.freq_base": 2e4}),
+        ("phi3-longrope", {"hidden_act": "silu"}, {"rope.scaling.factor": None}),
+    ]
+    for fixture, settings, expected in cases:
+        with tempfile.TemporaryDirectory() as top:
+            folder = taken_apart(fixture, top)
+            change(folder / "config.json", lambda own: own.update(settings))
+            print(f"# {settings}")
+            succeeds("convert", folder, f"{top}/out.gguf")
+            values = Gguf(f"{top}/out.gguf").values
+            prefix = values["general.architecture"] + "."
+            got = {key: values.get(prefix + key) for key in expected}
+            assert got == expected, f"{fixture} {settings}: {got}"
+    return None
+
+
+def test_computed_settings():
+    """Logits are others with the setting than without it."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    cases = [("qwen3moe", {"norm_topk_prob": False}), ("gemma3", {"query_pre_attn_scalar": 1}),
+             ("gemma2", {"query_pre_attn_scalar": 1}), ("gemma2", {"attn_logit_softcapping": None}),
+             ("gemma3", {"sliding_window_pattern": 2}), ("mistral", {"sliding_window": 2}),
+             ("starcoder2", {"sliding_window": 2}), ("qwen2", {"partial_rotary_factor": 0.5})]
+    for fixture, settings in cases:
+        tokens = Path(f"{SHARED}/families/{fixture}.tokens").read_text().strip()
+        with tempfile.TemporaryDirectory() as top:
+            folder = taken_apart(fixture, top)
+            rows = []
+            for more in ({}, settings):
+                change(folder / "config.json", lambda own: own.update(more))
+                succeeds("convert", folder, f"{top}/out.gguf", "--force")
+                succeeds("logits", f"{top}/out.gguf", "--backend", "cpu", "--tokens", tokens,
+                         "--out", f"{top}/rows.npy")
+                rows.append(Path(f"{top}/rows.npy").read_bytes())
+            assert rows[0] != rows[1], f"{fixture}: {settings}"
+    return None
+
+
+def test_pooling():
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    with tempfile.TemporaryDirectory() as top:
+        folder = taken_apart("bert", top)
+        arguments = ["convert", folder, f"{top}/out.gguf"]
+        for modes, words in ((["mean_tokens", "cls_token"], "beside another mode"),
+                             (["max_tokens"], "'pooling_mode_max_tokens' cannot"), ([], None)):
+            (folder / "1_Pooling/config.json").write_text(
+                json.dumps({f"pooling_mode_{mode}": True for mode in modes}))
+            if words:
+                fails(1, words, arguments=arguments)
+            else:
+                succeeds(*arguments)
+                assert "bert.pooling_type" not in Gguf(f"{top}/out.gguf").values
+    return None
+
+
+def test_names_of_the_number_of_experts():
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    for fixture, old, new in (("qwen3moe", "num_experts", "num_local_experts"),
+                              ("mixtral", "num_local_experts", "num_experts")):
+        with tempfile.TemporaryDirectory() as top:
+            folder = taken_apart(fixture, top)
+            change(folder / "config.json", lambda own: own.update({new: own.pop(old)}))
+            succeeds("convert", folder, f"{top}/out.gguf")
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(globals()))
