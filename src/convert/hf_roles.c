@@ -24,7 +24,31 @@ static wick_status read_json(roles *r, const char *name, wk_json **out) {
 
 /* ---- Ids ---- */
 
+static bool take_id(const wk_json *item, uint32_t *id) {
+    if (item == NULL || !item->is_integer || item->integer < 0 || item->integer >= UINT32_MAX)
+        return false;
+    *id = (uint32_t)item->integer;
+    return true;
+}
+
+bool wk_hf_find_token(const wk_json *tokenizer, wk_str text, uint32_t *id) {
+    const wk_json *const vocab = wk_json_get(wk_json_get(tokenizer, "model"), "vocab");
+    const wk_json *const added = wk_json_get(tokenizer, "added_tokens");
+    for (const wk_json *item = vocab != NULL ? vocab->child : NULL; item != NULL; item = item->next)
+        if (wk_str_equal(item->key, text) && take_id(item, id)) return true;
+    for (const wk_json *item = added != NULL ? added->child : NULL; item != NULL;
+         item = item->next) {
+        const wk_json *const content = wk_json_get(item, "content");
+        if (is_text(content) && wk_str_equal(content->string, text) &&
+            take_id(wk_json_get(item, "id"), id))
+            return true;
+    }
+    return false;
+}
+
+/* Word pieces are written otherwise in GGUF. */
 static bool find_token(const wk_hf_vocabulary *v, wk_str text, uint32_t *id) {
+    if (v->has_word_pieces) return wk_hf_find_token(v->tokenizer, text, id);
     for (*id = 0; *id < v->n; ++*id)
         if (wk_str_equal(text, (wk_str){v->tokens[*id].text, v->tokens[*id].size})) return true;
     return false;
@@ -95,17 +119,37 @@ static const role word_piece_roles[] = {
     {.name = NULL},
 };
 
-static void add_ids(const roles *r) {
+/* The id that stands for words without pieces. WordPiece needs one: its model names it, else a
+ * role does, else it is the token with the usual text. */
+static uint32_t find_unknown(const roles *r) {
+    const wk_hf_vocabulary *const v = r->vocabulary;
+    uint32_t id = UINT32_MAX;
+    if (v->has_word_pieces && v->unknown < v->n) return v->unknown;
+    if (find_role(r, "unk_token", &id)) return id;
+    if (v->has_word_pieces && find_token(v, wk_str_of("[UNK]"), &id)) return id;
+    return v->unknown;
+}
+
+static wick_status add_ids(const roles *r) {
     const bool has_pieces = r->vocabulary->has_word_pieces;
     const role *at = has_pieces ? word_piece_roles : text_roles;
     for (; at->name != NULL; at++) {
         const bool is_unknown = strcmp(at->name, "unk_token") == 0;
-        uint32_t id = 0;
-        if (!find_role(r, at->name, &id)) id = is_unknown ? r->vocabulary->unknown : UINT32_MAX;
+        uint32_t id = UINT32_MAX;
+        if (is_unknown)
+            id = find_unknown(r);
+        else if (!find_role(r, at->name, &id))
+            continue;
+        if (is_unknown && has_pieces && id >= r->vocabulary->n)
+            return wk_fail(r->err, WICK_ERR_FORMAT,
+                           "the WordPiece vocabulary has no unknown token: tokenizer.json and"
+                           " tokenizer_config.json name no unk_token that it has, and [UNK] is"
+                           " not in it");
         if (id >= r->vocabulary->n) continue;
         wk_value_list_u32(r->values, at->key, id);
         if (!has_pieces && strcmp(at->name, "eos_token") == 0) add_other_end(r, id);
     }
+    return WICK_OK;
 }
 
 /* ---- What is added to texts ---- */
@@ -204,7 +248,7 @@ wick_status wk_hf_add_roles(const wk_checkpoint *checkpoint, const wk_hf_vocabul
     WK_TRY(read_json(&r, "special_tokens_map.json", &r.special_tokens));
     WK_TRY(read_json(&r, "generation_config.json", &r.generation_config));
     WK_TRY(read_json(&r, "config.json", &r.config));
-    add_ids(&r);
+    WK_TRY(add_ids(&r));
     add_switches(&r);
     return add_templates(&r);
 }

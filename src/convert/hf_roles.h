@@ -13,6 +13,10 @@ typedef struct wk_hf_vocabulary {
     bool has_word_pieces, is_byte_level;
 } wk_hf_vocabulary;
 
+/* The id of a word piece or an added token of tokenizer.json, as it is written there. False: there
+ * is none, and *id is left alone. */
+bool wk_hf_find_token(const wk_json *tokenizer, wk_str text, uint32_t *id);
+
 /* Ids come from tokenizer_config.json and special_tokens_map.json, which name texts, else from
  * generation_config.json and config.json. A template of a file of its own counts more than that of
  * tokenizer_config.json. */

@@ -3,6 +3,7 @@
 
 #include "convert/hf_pieces.h"
 #include "convert/hf_roles.h"
+#include "convert/hf_steps.h"
 #include "core/compiler.h"
 #include "core/status.h"
 
@@ -123,59 +124,6 @@ static wick_status read_tokens(vocabulary *v, uint32_t n_vocab) {
 
 /* ---- Byte-level BPE ---- */
 
-/* By the pattern that splits a text before merging. Llama 3's also takes tokens whole that no
- * merges lead to (ignore_merges); others with this pattern do not. */
-static const struct {
-    const char *pattern, *name, *merging_name;
-} splits[] = {
-    {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
-     "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-     "llama-bpe", "dbrx"},
-    {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
-     "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-     "qwen2", "qwen2"},
-    {"[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|"
-     "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|"
-     "\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-     "tekken", "tekken"},
-    {"[0-9][0-9][0-9]", "falcon", "falcon"}, /* beside Punctuation and Digits */
-};
-
-/* A step of the pre-tokenizer, which is one, or a sequence of them; NULL: it has none of this type.
- */
-static const wk_json *find_step(const wk_json *pre, const char *type) {
-    const wk_json *const own = wk_json_get(pre, "type");
-    if (is_text(own) && wk_str_is(own->string, type)) return pre;
-    const wk_json *const list = wk_json_get(pre, "pretokenizers");
-    for (const wk_json *item = list != NULL ? list->child : NULL; item != NULL; item = item->next) {
-        const wk_json *const name = wk_json_get(item, "type");
-        if (is_text(name) && wk_str_is(name->string, type)) return item;
-    }
-    return NULL;
-}
-
-static wick_status find_split(const vocabulary *v, const char **name) {
-    const wk_json *const pre = wk_json_get(v->root, "pre_tokenizer");
-    if (find_step(pre, "ByteLevel") == NULL)
-        return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
-                       "tokenizer.json: BPE that is not of bytes (SentencePiece) is converted from"
-                       " tokenizer.model, which is missing");
-    const wk_json *const split = find_step(pre, "Split"), *const digits = find_step(pre, "Digits");
-    const wk_json *const single = wk_json_get(digits, "individual_digits");
-    *name = digits != NULL ? "smollm" : "gpt-2";
-    if (split == NULL && (digits == NULL || (single != NULL && single->boolean))) return WICK_OK;
-    const wk_json *const pattern = wk_json_get(wk_json_get(split, "pattern"), "Regex");
-    const wk_json *const whole = wk_json_get(v->model, "ignore_merges");
-    const bool takes_whole = whole != NULL && whole->boolean;
-    for (size_t i = 0; i < WK_COUNT(splits) && pattern != NULL; i++) {
-        *name = takes_whole ? splits[i].name : splits[i].merging_name;
-        if (is_text(pattern) && wk_str_is(pattern->string, splits[i].pattern)) return WICK_OK;
-    }
-    return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
-                   "tokenizer.json: the way to split texts '%s' is not known yet",
-                   is_text(pattern) ? wk_str_show(pattern->string).text : "without a pattern");
-}
-
 /* A merge is "a b", or in newer files ["a", "b"]. */
 static bool read_merge(const vocabulary *v, const wk_json *item, wick_string *out) {
     if (is_text(item)) {
@@ -222,6 +170,22 @@ static wick_status mark_words(vocabulary *v) {
         if (v->tokens[i].text == NULL) return fail_memory(v);
     }
     return WICK_OK;
+}
+
+static bool has_token(const vocabulary *v, const char *text) {
+    for (uint32_t i = 0; i < v->n; i++)
+        if (wk_str_is((wk_str){v->tokens[i].text, v->tokens[i].size}, text)) return true;
+    return false;
+}
+
+static wick_status add_word_pieces(vocabulary *v) {
+    const wk_json *const unknown = wk_json_get(v->model, "unk_token");
+    if (is_text(unknown)) (void)wk_hf_find_token(v->root, unknown->string, &v->unknown);
+    WK_TRY(mark_words(v));
+    return wk_hf_check_word_pieces(v->root,
+                                   has_token(v, "\xE2\x96\x81"
+                                                "A"),
+                                   v->err);
 }
 
 /* ---- SentencePiece ---- */
@@ -286,10 +250,10 @@ static wick_status add_model(vocabulary *v, wk_value_list *values) {
                        "tokenizer.json: a tokenizer of the type '%s' cannot be converted yet",
                        is_text(type) ? wk_str_show(type->string).text : "without a name");
     const char *split = "default";
-    if (is_bpe) WK_TRY(find_split(v, &split));
+    if (is_bpe) WK_TRY(wk_hf_find_split(v->root, &split, v->err));
     wk_value_list_text(values, "tokenizer.ggml.model", wk_str_of(is_bpe ? "gpt2" : "bert"));
     wk_value_list_text(values, "tokenizer.ggml.pre", wk_str_of(split));
-    if (!is_bpe) WK_TRY(mark_words(v));
+    if (!is_bpe) WK_TRY(add_word_pieces(v));
     wk_value_list_array(values, "tokenizer.ggml.tokens", WICK_VALUE_STRING, v->tokens, v->n);
     wk_value_list_array(values, "tokenizer.ggml.token_type", WICK_VALUE_I32, v->types, v->n);
     return is_bpe ? add_merges(v, values) : WICK_OK;

@@ -235,7 +235,7 @@ def tokenizer(kind, n):
     added = [{"id": n - 2, "content": "<s>", "special": True},
              {"id": n - 1, "content": "<think>", "special": False}]
     if kind == "WordPiece":
-        words[2] = "##b"
+        words[2:4] = ["##b", "[UNK]"]
         model = {"type": kind, "continuing_subword_prefix": "##"}
         return {"model": {**model, "vocab": {w: i for i, w in enumerate(words)}},
                 "added_tokens": added}

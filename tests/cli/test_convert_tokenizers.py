@@ -206,5 +206,121 @@ def test_ways_to_split():
     return None
 
 
+ROLES = {"cls_token": "a", "sep_token": "b"}
+
+
+def put_word_pieces(folder, unknown, in_model, *, files):
+    """A vocabulary with a token of this text (None: without), named by its model or in files."""
+    def edit(root):
+        vocab = root["model"]["vocab"]
+        at = vocab.pop("[UNK]")
+        vocab[unknown or "other"] = at
+        if in_model:
+            root["model"]["unk_token"] = in_model
+    change(folder / "tokenizer.json", edit)
+    (folder / "tokenizer_config.json").unlink()
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content))
+
+
+def test_unknown_word_piece():
+    """It is found where it is named; the file opens, and gives it to words that are not known."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    config, roles = "tokenizer_config.json", "special_tokens_map.json"
+    cases = [  # its text, what the model names, what files name, whether there is one
+        ("[UNK]", "[UNK]", {config: {**ROLES, "unk_token": "[UNK]"}}, True),
+        ("[UNK]", None, {config: {**ROLES, "unk_token": {"content": "[UNK]"}}}, True),
+        ("[UNK]", None, {roles: {**ROLES, "unk_token": "[UNK]"}}, True),
+        ("[UNK]", "[UNK]", {config: ROLES}, True),
+        ("[UNK]", None, {config: ROLES}, True),
+        ("oops", "oops", {config: ROLES}, True),
+        ("oops", None, {config: {**ROLES, "unk_token": "oops"}}, True),
+        ("oops", "oops", {config: {**ROLES, "unk_token": "w1"}}, True),
+        ("oops", None, {config: ROLES}, False),
+        (None, "[UNK]", {config: {**ROLES, "unk_token": "[UNK]"}}, False),
+        (None, None, {}, False),
+    ]
+    for text, in_model, files, is_there in cases:
+        with tempfile.TemporaryDirectory() as top:
+            folder = Path(top) / "tiny"
+            take_apart(BERT_FIXTURE, folder)
+            put_word_pieces(folder, text, in_model, files=files)
+            arguments = ["convert", folder, f"{top}/out.gguf"]
+            if not is_there:
+                fails(1, "has no unknown token", arguments=arguments)
+                continue
+            succeeds(*arguments)
+            equal(Gguf(f"{top}/out.gguf").values["tokenizer.ggml.unknown_token_id"], 3)
+            equal(Gguf(f"{top}/out.gguf").values["tokenizer.ggml.bos_token_id"], 0)
+            out = succeeds("tokenize", f"{top}/out.gguf", "--ids", "--no-special", "ab ?")
+            equal(out.decode().split(), ["0", "2", "3"])
+    return None
+
+
+def test_refused_steps():
+    """What is done to a text before, and GGUF does not say."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    steps = lambda *items: {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [*items]}}
+    regex = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| "
+             r"?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+    split = {"type": "Split", "pattern": {"Regex": regex}}
+    bytes_ = {"type": "ByteLevel"}
+    bert = lambda **more: {"normalizer": {"type": "BertNormalizer", **more}}
+    bpe = [  # None: it converts
+        ({"normalizer": None}, None),
+        ({"normalizer": {"type": "NFC"}}, None),
+        ({"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}]}}, None),
+        ({"normalizer": {"type": "Lowercase"}}, "the normalizer 'Lowercase'"),
+        ({"normalizer": {"type": "Sequence", "normalizers": [
+            {"type": "NFC"}, {"type": "Replace"}]}}, "the normalizer 'Replace'"),
+        (steps({**split, "behavior": "Isolated", "invert": False},
+               {**bytes_, "use_regex": False, "add_prefix_space": False}), None),
+        (steps({**split, "behavior": "Removed", "invert": True}, bytes_), None),
+        (steps({**split, "behavior": "Removed", "invert": False}, bytes_), "not known yet"),
+        (steps({**split, "behavior": "MergedWithNext"}, bytes_), "not known yet"),
+        (steps(split, {**bytes_, "use_regex": True}), "'use_regex' true"),
+        (steps({**bytes_, "use_regex": False}), "'use_regex' false"),
+        (steps({**bytes_, "add_prefix_space": True}), "'add_prefix_space' true"),
+        (steps({"type": "Whitespace"}, bytes_), "the pre-tokenizer 'Whitespace'"),
+        (steps({"type": "Punctuation"}, bytes_), "not known yet"),
+        (steps(split, split, bytes_), "the pre-tokenizer 'Split'"),
+        (steps({"type": "Digits", "individual_digits": True}, split, bytes_), "not known yet"),
+        ({"model": {"continuing_subword_prefix": "##"}}, "continuing_subword_prefix ('##')"),
+        ({"model": {"continuing_subword_prefix": "", "end_of_word_suffix": None}}, None),
+        ({"model": {"end_of_word_suffix": "</w>"}}, "end_of_word_suffix ('</w>')"),
+        ({"model": {"dropout": 0.1}}, "dropout of 0.1"),
+    ]
+    pieces = [
+        (bert(lowercase=True, clean_text=True, handle_chinese_chars=True, strip_accents=None),
+         None),
+        ({"pre_tokenizer": {"type": "BertPreTokenizer"}}, None),
+        (bert(lowercase=False), "lowercase is false"),
+        (bert(lowercase=True, strip_accents=False), "'strip_accents' false"),
+        (bert(lowercase=True, clean_text=False), "'clean_text' false"),
+        (bert(lowercase=True, handle_chinese_chars=False), "'handle_chinese_chars' false"),
+        ({"normalizer": {"type": "Lowercase"}}, "the normalizer 'Lowercase'"),
+        ({"pre_tokenizer": {"type": "Whitespace"}}, "the pre-tokenizer 'Whitespace'"),
+        ({"model": {"continuing_subword_prefix": "@@"}}, "'@@'"),
+        ({"model": {"max_input_chars_per_word": 50}}, "is 50"),
+        ({"model": {"max_input_chars_per_word": 100}}, None),
+    ]
+    for fixture, edits, words in ([(BPE_FIXTURE, *case) for case in bpe] +
+                                  [(BERT_FIXTURE, *case) for case in pieces]):
+        with tempfile.TemporaryDirectory() as top:
+            take_apart(fixture, Path(top) / "tiny")
+            change(Path(top) / "tiny/tokenizer.json", lambda root: root.update(
+                {key: {**root[key], **new} if key == "model" else new
+                 for key, new in edits.items()}))
+            arguments = ["convert", f"{top}/tiny", f"{top}/out.gguf"]
+            print(f"# {edits}")
+            if words:
+                fails(1, words, arguments=arguments)
+            else:
+                succeeds(*arguments)
+    return None
+
+
 if __name__ == "__main__":
     sys.exit(main(globals()))
