@@ -188,7 +188,10 @@ static cli_line_result read_edited(cli_line_reader *reader) {
     size_t size = strlen(reader->text);
     while (size > 0 && reader->text[size - 1] == '\n') size--;
     reader->text[size] = '\0';
-    if (size == 0) return CLI_LINE_READ;
+    HistEvent newest;
+    const bool is_known =
+        history(reader->history, &newest, H_FIRST) >= 0 && strcmp(newest.str, reader->text) == 0;
+    if (size == 0 || is_known) return CLI_LINE_READ;
     remember(reader, reader->text);
     if (reader->path != NULL) (void)cli_history_add(reader->path, reader->text);
     return CLI_LINE_READ;

@@ -1,0 +1,254 @@
+/* What people type for a conversation: the history's file, completion, questions of several lines.
+ */
+#define _XOPEN_SOURCE 700
+#include "../../cli/cache_folder.c"
+#include "../../cli/complete.c"
+#include "../../cli/history.c"
+#include "../../cli/question.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sys/wait.h>
+
+static char folder[64];
+
+static int make_place(void **state) {
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/wick-typing-XXXXXX");
+    return mkdtemp(folder) != NULL ? 0 : -1;
+}
+
+static int remove_place(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    return system(command);
+}
+
+static const char *below(const char *name) {
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+/* ---- History ---- */
+
+typedef struct entries {
+    char text[4][200];
+    size_t n; /* all, of which the last ones are in text */
+} entries;
+
+static void take_entry(void *user, const char *entry) {
+    entries *const e = user;
+    snprintf(e->text[e->n++ % 4], sizeof e->text[0], "%s", entry);
+}
+
+static void test_entries(void **state) {
+    (void)state;
+    const char *const path = below("state/wick/history");
+    entries e = {.n = 0};
+    cli_history_read(path, take_entry, &e); /* is not there */
+    assert_int_equal(e.n, 0);
+    static const char *const typed[] = {"one", "two\nlines \\n and \\", "\\", "\u4f60\u597d"};
+    for (size_t i = 0; i < 4; i++) assert_true(cli_history_add(path, typed[i]));
+    assert_true(cli_history_add(path, ""));
+    cli_history_read(path, take_entry, &e);
+    assert_int_equal(e.n, 4);
+    for (size_t i = 0; i < 4; i++) assert_string_equal(e.text[i], typed[i]);
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_int_equal(stat(below("state/wick"), &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    assert_int_equal(chmod(path, 0644), 0); /* somebody opened it to all: the next entry does not */
+    const char *const again = below("state/wick/history");
+    assert_true(cli_history_add(again, "five"));
+    assert_int_equal(stat(again, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_false(cli_history_add("/dev/null/history", "six"));
+}
+
+static void test_bound(void **state) {
+    (void)state;
+    const char *const path = below("bounded");
+    char entry[CLI_ENTRY_MOST + 2];
+    struct stat info = {.st_size = 0};
+    entries e = {.n = 0};
+    memset(entry, 'x', sizeof entry);
+    entry[CLI_ENTRY_MOST + 1] = '\0';
+    assert_true(cli_history_add(path, entry)); /* too long to be kept */
+    cli_history_read(path, take_entry, &e);
+    assert_int_equal(e.n, 0);
+    enum { N = 5000 };
+    for (int i = 0; i < N; i++) {
+        snprintf(entry, sizeof entry, "entry %d %0100d", i, 0);
+        assert_true(cli_history_add(path, entry));
+        assert_int_equal(stat(path, &info), 0);
+        assert_true(info.st_size <= CLI_HISTORY_MOST);
+    }
+    cli_history_read(path, take_entry, &e);
+    assert_true(e.n > 1000 && e.n < N);
+    assert_string_equal(e.text[(e.n - 1) % 4], entry);
+    assert_int_equal(strncmp(e.text[0], "entry ", 6), 0); /* whole ones alone */
+}
+
+/* Two chats at the same time, so many entries that each has to shorten the file: all of the newest
+ * entries of both are there. */
+static void test_two_writers(void **state) {
+    (void)state;
+    enum { WRITERS = 3, N = 1500 };
+    const char *const path = below("shared");
+    for (int w = 0; w < WRITERS; w++) {
+        if (fork() != 0) continue;
+        char entry[200];
+        bool is_done = true;
+        for (int i = 0; i < N && is_done; i++) {
+            snprintf(entry, sizeof entry, "%d %d %080d", w, i, 0);
+            is_done = cli_history_add(path, entry);
+        }
+        _exit(is_done ? 0 : 1);
+    }
+    for (int w = 0; w < WRITERS; w++) {
+        int status = -1;
+        assert_true(wait(&status) > 0 && status == 0);
+    }
+    FILE *const file = fopen(path, "r");
+    int last[WRITERS] = {-1, -1, -1}, w = 0, i = 0, n = 0;
+    assert_non_null(file);
+    for (; fscanf(file, "%d %d %*s", &w, &i) == 2; n++) {
+        if (last[w] >= 0) assert_int_equal(i, last[w] + 1); /* nothing is lost in between */
+        last[w] = i;
+    }
+    fclose(file);
+    assert_true(n > 1000);
+    for (w = 0; w < WRITERS; w++) assert_true(last[w] == N - 1 || last[w] == -1);
+}
+
+static void test_place(void **state) {
+    (void)state;
+    char path[256];
+    setenv("HOME", "/home/a", 1);
+    setenv("XDG_STATE_HOME", "/state", 1);
+    assert_true(cli_history_path(path, sizeof path));
+    assert_string_equal(path, "/state/wick/history");
+    setenv("XDG_STATE_HOME", "relative", 1); /* is to be ignored */
+    assert_true(cli_history_path(path, sizeof path));
+    assert_string_equal(path, "/home/a/.local/state/wick/history");
+    unsetenv("XDG_STATE_HOME");
+    unsetenv("HOME");
+    assert_false(cli_history_path(path, sizeof path));
+}
+
+/* ---- Completion ---- */
+
+static const char *const settings[] = {"temp", "top-k", "top-p", NULL};
+static const cli_typed words[] = {
+    {.name = "save", .takes_path = true},
+    {.name = "set", .words = settings},
+    {.name = "system"},
+    {.name = NULL},
+};
+
+/* expected: the candidates with a blank behind each; common: what is added at once. */
+static void completes(const char *line, const char *expected, const char *common) {
+    cli_completion c;
+    char found[512] = "";
+    cli_complete(words, line, &c);
+    for (size_t i = 0; i < c.n; i++) {
+        strcat(found, c.items[i]);
+        strcat(found, i + 1 < c.n || c.n > 1 ? " " : c.after);
+    }
+    assert_string_equal(found, expected);
+    if (c.n > 0) {
+        char added[64];
+        snprintf(added, sizeof added, "%.*s", (int)(c.common - c.typed), c.items[0] + c.typed);
+        assert_string_equal(added, common);
+    }
+    cli_completion_free(&c);
+}
+
+static void test_completion(void **state) {
+    (void)state;
+    completes("/s", "save set system ", "");
+    completes("/sa", "save ", "ve");
+    completes("/", "save set system ", "s");
+    completes("/x", "", "");
+    completes("save", "", "");
+    completes("", "", "");
+    completes("/set t", "temp top-k top-p ", "");
+    completes("/set to", "top-k top-p ", "p-");
+    completes("/set temp ", "", "");
+    completes("/system t", "", "");
+    char line[256];
+    fclose(fopen(below("a b.json"), "w"));
+    fclose(fopen(below(".hidden"), "w"));
+    assert_int_equal(mkdir(below("abc"), 0700), 0);
+    snprintf(line, sizeof line, "/save %s/a", folder);
+    completes(line, "a b.json abc/ ", "");
+    strcat(line, " ");
+    completes(line, "a b.json ", "b.json");
+    snprintf(line, sizeof line, "/save %s/ab", folder);
+    completes(line, "abc/", "c/");
+    snprintf(line, sizeof line, "/save %s/.h", folder);
+    completes(line, ".hidden ", "idden");
+    completes("/save /nonexistent/x", "", "");
+}
+
+/* ---- Questions ---- */
+
+static const char *const *typed_lines; /* "^C" is Ctrl-C; NULL at the end */
+
+cli_line_result cli_line_read(cli_line_reader *reader, const char *prompt, const char **line) {
+    (void)reader, (void)prompt;
+    if (*typed_lines == NULL) return CLI_LINE_END;
+    *line = *typed_lines++;
+    return strcmp(*line, "^C") == 0 ? CLI_LINE_INTERRUPTED : CLI_LINE_READ;
+}
+
+/* question NULL: the result alone counts. */
+static void asks(const char *const *lines, cli_line_result result, const char *question,
+                 bool is_command) {
+    cli_question q;
+    typed_lines = lines;
+    assert_int_equal(cli_question_read(NULL, &q), result);
+    if (question != NULL) {
+        assert_string_equal(q.text, question);
+        assert_int_equal(q.is_command, is_command);
+    }
+    free(q.text);
+}
+
+#define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void test_questions(void **state) {
+    (void)state;
+    asks(LINES("one"), CLI_LINE_READ, "one", false);
+    asks(LINES("one\\", "two\\", "three"), CLI_LINE_READ, "one\ntwo\nthree", false);
+    asks(LINES("one\r"), CLI_LINE_READ, "one", false);
+    asks(LINES("one\\"), CLI_LINE_READ, "one\n", false);
+    asks(LINES(" \t"), CLI_LINE_READ, "", false);
+    asks(LINES("/help"), CLI_LINE_READ, "/help", true);
+    asks(LINES("/* pasted\nlines */"), CLI_LINE_READ, "/* pasted\nlines */", false);
+    asks(LINES("\"\"\"", "one", "", "two\\", "\"\"\"", "three"), CLI_LINE_READ, "one\n\ntwo\\",
+         false);
+    asks(LINES("\"\"\"one", "two\"\"\" "), CLI_LINE_READ, "one\ntwo", false);
+    asks(LINES("\"\"\"/one\"\"\""), CLI_LINE_READ, "/one", false);
+    asks(LINES("\"\"\"\"\"\""), CLI_LINE_READ, "", false);
+    asks(LINES("\"\"\"", "one"), CLI_LINE_READ, "one", false); /* the input's end closes it */
+    asks(LINES("\"\"\"", "one", "^C"), CLI_LINE_INTERRUPTED, NULL, false);
+    asks(LINES("\"\"one\"\""), CLI_LINE_READ, "\"\"one\"\"", false);
+    asks((const char *const[]){NULL}, CLI_LINE_END, NULL, false);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_entries),     cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_two_writers), cmocka_unit_test(test_place),
+        cmocka_unit_test(test_completion),  cmocka_unit_test(test_questions),
+    };
+    return cmocka_run_group_tests(tests, make_place, remove_place);
+}
