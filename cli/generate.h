@@ -2,17 +2,21 @@
 #ifndef WICK_CLI_GENERATE_H
 #define WICK_CLI_GENERATE_H
 
+#include "wrap.h"
+
 #include <wick/wick.h>
 
 typedef struct cli_generation {
     wick_device *device;
     wick_session *session; /* its prompt has been appended */
     const wick_tokenizer *tokenizer;
-    bool prints_ids; /* instead of text */
-    bool is_shown;   /* to a person, whose terminal the text must not steer */
+    bool prints_ids;    /* instead of text */
+    bool is_shown;      /* to a person, whose terminal the text must not steer */
+    const char *prompt; /* what the text continues, shown dimmed before it; NULL: nothing is */
     wick_end_reason reason;
     size_t n_seen;  /* tokens of the session that have been printed or are the prompt */
     char last_byte; /* that was written */
+    cli_wrap wrap;  /* where the text is shown */
 } cli_generation;
 
 /* Writes to standard output until the end, flushed token by token. Returns an exit code; failures

@@ -75,16 +75,6 @@ void cli_put_escaped(FILE *out, const char *text, size_t size) {
     put_text(out, text, size, "\\\\");
 }
 
-void cli_put_shown(FILE *out, const char *text, size_t size) {
-    for (size_t i = 0; i < size; i++) {
-        const unsigned char byte = (unsigned char)text[i];
-        if ((byte >= 0x20 && byte != 0x7F) || byte == '\n' || byte == '\t')
-            fputc(byte, out);
-        else
-            fprintf(out, "\\x%02X", byte);
-    }
-}
-
 void cli_put_sentence(FILE *out, const char *text) { put_text(out, text, strlen(text), "\\"); }
 
 void cli_put_padded(FILE *out, const char *text, size_t width) {

@@ -16,9 +16,6 @@ void cli_put_padded(FILE *out, const char *text, size_t width);
 /* The same, terminated, with backslashes as they are: it is told, not quoted. */
 void cli_put_sentence(FILE *out, const char *text);
 
-/* What a model says to a person: control characters but for ends of lines and tabs as \xNN. */
-void cli_put_shown(FILE *out, const char *text, size_t size);
-
 /* "1.5 GiB". */
 typedef struct cli_size_text {
     char text[32];
