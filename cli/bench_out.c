@@ -1,6 +1,7 @@
 /* bench_out.c: the results of `wick bench` as a table, as CSV or as JSON. */
 #include "bench.h"
 
+#include "bar.h"
 #include "json_out.h"
 #include "text_out.h"
 
@@ -148,6 +149,7 @@ static const char *file_name(const char *path) {
 }
 
 static void print_test(const cli_bench_row *row, bool is_prompt) {
+    enum { BAR = 10 };
     const cli_bench_speed *const speed = is_prompt ? &row->prompt : &row->generation;
     if (!(speed->median > 0)) return;
     const double part = is_prompt ? prompt_share(row) : generation_share(row);
@@ -159,8 +161,9 @@ static void print_test(const cli_bench_row *row, bool is_prompt) {
              is_prompt ? row->n_prompt : row->n_generated);
     snprintf(spread, sizeof spread, "%.1f to %.1f", speed->least, speed->most);
     if (!isnan(part)) snprintf(used, sizeof used, "%.0f %% %s", 100 * part, limit);
-    printf("| %s | %s | %d | %s | %.1f | %s | %s |\n", file_name(row->model), test,
-           row->device.n_threads, row->is_fast ? "fast" : "exact", speed->median, spread, used);
+    printf("| %s | %s | %d | %s | %.1f | %s | %s | %s |\n", file_name(row->model), test,
+           row->device.n_threads, row->is_fast ? "fast" : "exact", speed->median, spread,
+           cli_bar_of(part, BAR).text, used);
 }
 
 static void print_machine(const cli_bench_row *row) {
@@ -186,8 +189,8 @@ static void print_markdown(const cli_bench_row *rows, size_t n) {
     printf("%s: %s %s; median of %" PRIu32 "; peak memory %s\n\n", first->device.backend_name,
            first->device.name, first->device.isa, first->n_repetitions,
            cli_bytes_text(rows[n - 1].peak_memory).text);
-    puts("| model | test | threads | math | tokens/s | least to most | share |");
-    puts("|---|---|---:|---|---:|---:|---:|");
+    puts("| model | test | threads | math | tokens/s | least to most | of the limit | share |");
+    puts("|---|---|---:|---|---:|---:|---|---:|");
     for (size_t i = 0; i < n; i++) {
         print_test(&rows[i], true);
         print_test(&rows[i], false);

@@ -1,6 +1,7 @@
 /* info_text.c: `wick info` for people. */
 #include "file_info.h"
 
+#include "bar.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -66,8 +67,10 @@ static void print_types(const cli_file_info *info) {
     for (int i = 0; i < WICK_DTYPE_COUNT_; i++) {
         const cli_type_count *const type = &info->types[i];
         if (type->n_tensors == 0) continue;
-        printf("  %-8s %6" PRIu64 "  %s\n", wick_dtype_name((wick_dtype)i), type->n_tensors,
-               cli_bytes_text(type->n_bytes).text);
+        const double share = (double)type->n_bytes / (double)info->all.n_bytes;
+        printf("  %-8s %6" PRIu64 "  %12s %5.1f %%  %s\n", wick_dtype_name((wick_dtype)i),
+               type->n_tensors, cli_bytes_text(type->n_bytes).text, 100 * share,
+               cli_bar_of(share, CLI_BAR_COLUMNS).text);
     }
 }
 
@@ -125,7 +128,58 @@ static void print_field(const char *label, const wick_value *value) {
     putchar('\n');
 }
 
+/* "134.5 M" */
+static void put_count(uint64_t n) {
+    static const char *const units[] = {"", " thousand", " million", " billion"};
+    double value = (double)n;
+    size_t unit = 0;
+    for (; value >= 1000 && unit + 1 < sizeof units / sizeof *units; unit++) value /= 1000;
+    printf(unit > 0 ? "%.1f%s" : "%.0f%s", value, units[unit]);
+}
+
+/* ARCHITECTURE.key, a number; 0: there is none. */
+static uint64_t find_number(const cli_file_info *info, const char *key) {
+    char name[128];
+    if (info->architecture == NULL) return 0;
+    snprintf(name, sizeof name, "%.64s.%s", info->architecture->string.text, key);
+    const wick_value *const value = wick_file_find_value(info->file, name);
+    const bool is_number =
+        value != NULL && (value->type == WICK_VALUE_U32 || value->type == WICK_VALUE_U64);
+    return is_number ? value->u : 0;
+}
+
+/* Everything at a glance: "SmolLM2 (llama): 134.5 million parameters, mostly q4_1, 30 layers,
+ * made for 8192 tokens". */
+static void print_summary(const cli_file_info *info) {
+    const wick_value *const name = info->name != NULL ? info->name : info->architecture;
+    const uint64_t n_layers = find_number(info, "block_count");
+    const uint64_t context = find_number(info, "context_length");
+    int largest = 0;
+    for (int i = 1; i < WICK_DTYPE_COUNT_; i++)
+        if (info->types[i].n_bytes > info->types[largest].n_bytes) largest = i;
+    if (name != NULL) cli_put_escaped(stdout, name->string.text, name->string.size);
+    if (info->name != NULL && info->architecture != NULL) {
+        printf(" (");
+        cli_put_escaped(stdout, info->architecture->string.text, info->architecture->string.size);
+        putchar(')');
+    }
+    printf(name != NULL ? ": " : "A file without a name: ");
+    put_count(info->all.n_elements);
+    printf(" parameters");
+    if (info->types[largest].n_bytes > 0)
+        printf(info->types[largest].n_bytes < info->all.n_bytes ? ", mostly %s" : ", %s",
+               wick_dtype_name((wick_dtype)largest));
+    if (n_layers > 0) printf(", %" PRIu64 " layers", n_layers);
+    if (context > 0) printf(", made for %" PRIu64 " tokens", context);
+    printf("\n");
+    if (info->unpredicted.status == WICK_OK)
+        printf("It takes %s of memory with a context of %" PRIu32 " tokens.\n",
+               cli_bytes_text(info->prediction.total_bytes).text, info->prediction.context_length);
+    printf("\n");
+}
+
 void cli_print_info_text(const cli_file_info *info) {
+    print_summary(info);
     printf("file          %s (GGUF version %" PRIu32 ", %s)\n", info->path,
            wick_file_version(info->file), cli_bytes_text(wick_file_size(info->file)).text);
     print_field("architecture", info->architecture);

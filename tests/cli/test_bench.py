@@ -87,6 +87,9 @@ def test_markdown():
     equal(len(table), 4)
     equal({line.count("|") for line in table}, {table[0].count("|")})
     assert "| prefill 8 | 1 | fast |" in table[2] and "| decode 4 |" in table[3], table
+    shares = [re.search(r"\| ([\u2588-\u258f]*) *\| (\d+) %", row) for row in table[2:]]
+    for bar, share in (found.groups() for found in shares):
+        assert abs(len(bar) - min(10, int(share) / 10)) <= 1, table
     assert any(line.startswith("1 thread: reads ") for line in lines), lines
 
 

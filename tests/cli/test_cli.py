@@ -430,6 +430,8 @@ def test_info_json():
 
 def test_info_text():
     text = succeeds("info", MODEL).decode()
+    assert re.match(r".*llama.*: 260\.0 thousand parameters, f32, 5 layers, made for 512 tokens\n"
+                    r"It takes [\d.]+ MiB of memory with a context of 512 tokens\.\n\n", text), text
     for word in ("architecture  llama", "260032", "memory", "llama.block_count", "f32"):
         assert word in text, word
     assert "blk.0.attn_q.weight" not in text
