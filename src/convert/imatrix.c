@@ -251,8 +251,7 @@ wick_status wick_imatrix_poll(wick_imatrix *imatrix, wick_progress *progress, wi
     const wick_status status = do_slice(imatrix);
     if (progress != NULL) *progress = (wick_progress){.done = imatrix->at, .total = imatrix->n_ids};
     if (status >= 0) return status;
-    const wick_error *const sticky = wk_device_sticky(imatrix->model->device);
-    return wk_fail(error, status, "%s", sticky->message);
+    return wk_take_device_error(imatrix->model->device, status, error);
 }
 
 /* ---- Writing ---- */

@@ -123,16 +123,18 @@ wick_status wick_embedder_start(wick_embedder *embedder, const char *text, size_
     const uint32_t flags = WICK_TOKENIZE_ADD_SPECIAL;
     size_t n = 0;
     wick_status status = wick_tokenize(model->tokenizer, text, size, flags, NULL, 0, &n);
-    uint32_t *const ids = wk_alloc_array(model->heap, n > 0 ? n : 1, sizeof *ids);
+    const size_t capacity = n > 0 ? n : 1;
+    uint32_t *const ids = wk_alloc_array(model->heap, capacity, sizeof *ids);
     if (ids == NULL)
-        return wk_fail_memory(wk_device_sticky(model->device), n * sizeof *ids, 0, "token ids");
+        return wk_fail_memory(wk_device_sticky(model->device), capacity * sizeof *ids, 0,
+                              "token ids");
     if (status == WICK_OK) status = wick_tokenize(model->tokenizer, text, size, flags, ids, n, &n);
     if (status == WICK_OK)
         status = wick_embedder_start_tokens(embedder, ids, n);
     else
         (void)wk_device_fail(model->device, status, "the text cannot be tokenized: %s",
                              wick_status_text(status));
-    wk_free(model->heap, ids, (n > 0 ? n : 1) * sizeof *ids);
+    wk_free(model->heap, ids, capacity * sizeof *ids);
     return status;
 }
 

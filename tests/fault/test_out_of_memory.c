@@ -142,6 +142,8 @@ static wick_status compute(wick_device *device, outcome *out, wick_error *error)
 
 /* --- Failing --- */
 
+static wick_backend backend = WICK_BACKEND_CPU;
+
 /* One run in which allocation n fails; once: alone, and then the run is repeated on the same
  * device. False: there was none of that number. */
 static bool fail_at(scenario run, uint64_t n, bool once, int n_threads, const outcome *want) {
@@ -149,7 +151,7 @@ static bool fail_at(scenario run, uint64_t n, bool once, int n_threads, const ou
     checked_heap_init(&poor, n);
     poor.refuses_once = once;
     const wick_device_desc desc = {
-        .backend = WICK_BACKEND_CPU, .n_threads = n_threads, .allocator = poor.heap.hook};
+        .backend = backend, .n_threads = n_threads, .allocator = poor.heap.hook};
     wick_device *device = NULL;
     wick_error error = {.status = WICK_OK};
     outcome got = {.n = 0};
@@ -183,7 +185,7 @@ static bool fail_at(scenario run, uint64_t n, bool once, int n_threads, const ou
 static void fail_everywhere(scenario run, int n_threads, bool thorough) {
     wick_device *device = NULL;
     wick_error error = {.status = WICK_OK};
-    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = n_threads};
+    const wick_device_desc desc = {.backend = backend, .n_threads = n_threads};
     outcome want = {.n = 0};
     assert_int_equal(wick_device_open(&desc, &device, &error), WICK_OK);
     if (run(device, &want, &error) != WICK_OK) fail_msg("%s", error.message);
@@ -227,11 +229,20 @@ static void test_tensors(void **state) {
     fail_everywhere(compute, 2, true);
 }
 
+static void test_null_device(void **state) {
+    (void)state;
+    backend = WICK_BACKEND_NULL;
+    fail_everywhere(generate_greedy, 1, false);
+    fail_everywhere(compute, 1, true);
+    backend = WICK_BACKEND_CPU;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensors),  cmocka_unit_test(test_greedy),
-        cmocka_unit_test(test_filters),  cmocka_unit_test(test_mirostat),
-        cmocka_unit_test(test_tokenize), cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_tensors),     cmocka_unit_test(test_greedy),
+        cmocka_unit_test(test_filters),     cmocka_unit_test(test_mirostat),
+        cmocka_unit_test(test_tokenize),    cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_null_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

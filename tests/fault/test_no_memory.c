@@ -1,0 +1,410 @@
+/* Memory that runs out in what is made beside models: saved sessions, grammars, schemas, templates,
+ * embedders, and whatever writes files. For every n the n-th allocation fails, alone or with all
+ * that follow. Then the status is WICK_ERR_OUT_OF_MEMORY with a sentence, nothing leaks, no file is
+ * left, and where memory is there again the same does what it always did.
+ *
+ * Every heap of the library takes its memory from the one that refuses here: the program is linked
+ * with --wrap=wk_heap_init. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "checked_heap.h"
+
+#include <wick/wick.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static checked_heap poor = {.n_allowed = UINT64_MAX};
+static wick_device *device;
+static wick_model *model;
+static char folder[64], out_path[128];
+
+void __real_wk_heap_init(wk_heap *heap, const wick_allocator *hook);
+void __wrap_wk_heap_init(wk_heap *heap, const wick_allocator *hook);
+void __wrap_wk_heap_init(wk_heap *heap, const wick_allocator *hook) {
+    (void)hook;
+    const wick_allocator refusing = {checked_allocate, checked_release, &poor};
+    __real_wk_heap_init(heap, &refusing);
+}
+
+/* What a run gives: the same bytes each time. */
+typedef struct outcome {
+    unsigned char bytes[4096];
+    size_t size;
+} outcome;
+
+static void note(outcome *out, const void *bytes, size_t size) {
+    const size_t room = sizeof out->bytes - out->size, n = size < room ? size : room;
+    memcpy(out->bytes + out->size, bytes, n);
+    out->size += n;
+}
+
+/* From nothing to nothing. A failure's sentence goes to error. */
+typedef wick_status (*scenario)(outcome *out, wick_error *error);
+
+/* What the device says is the reason; status is what came of it. */
+static wick_status keep(wick_status status, wick_error *error) {
+    return status == WICK_OK ? WICK_OK : wick_device_error(device, error);
+}
+
+static wick_status note_text(wick_session *session, outcome *out, wick_error *error) {
+    wick_event event;
+    do {
+        const wick_status status = keep(wick_session_next(session, &event), error);
+        if (status != WICK_OK) return status;
+        note(out, event.text, event.text_size);
+    } while (event.kind != WICK_EVENT_END);
+    return WICK_OK;
+}
+
+static void note_file(outcome *out) {
+    static unsigned char bytes[1 << 16];
+    FILE *const file = fopen(out_path, "rb");
+    assert_non_null(file);
+    note(out, bytes, fread(bytes, 1, sizeof bytes, file));
+    fclose(file);
+    assert_int_equal(unlink(out_path), 0);
+}
+
+/* --- Sessions --- */
+
+static const wick_session_desc greedy = {.context_length = 64, .max_tokens = 4};
+static wick_session *saved; /* in the middle of a text */
+
+static wick_status save_and_load(outcome *out, wick_error *error) {
+    wick_session *loaded = NULL;
+    wick_status status = wick_session_save(saved, out_path, error);
+    if (status == WICK_OK) status = wick_session_open(model, &greedy, &loaded, error);
+    if (status == WICK_OK) status = wick_session_load(loaded, out_path, error);
+    if (status == WICK_OK) status = note_text(loaded, out, error);
+    wick_session_close(loaded);
+    (void)unlink(out_path);
+    return status;
+}
+
+static wick_status generate(const wick_sampler_desc *sampler, outcome *out, wick_error *error) {
+    const wick_session_desc desc = {.context_length = 64, .max_tokens = 8, .sampler = *sampler};
+    wick_session *session = NULL;
+    wick_status status = wick_session_open(model, &desc, &session, error);
+    if (status == WICK_OK) status = keep(wick_session_append_text(session, "Once"), error);
+    if (status == WICK_OK) status = note_text(session, out, error);
+    wick_session_close(session);
+    return status;
+}
+
+static wick_status follow_grammar(outcome *out, wick_error *error) {
+    const wick_sampler_desc sampler = {
+        .grammar =
+            "root ::= name (\", \" name){1,3} \".\"\nname ::= [A-Z] [a-z]+ | \"no\" \" \" name"};
+    return generate(&sampler, out, error);
+}
+
+static wick_status follow_schema(outcome *out, wick_error *error) {
+    const wick_sampler_desc sampler = {
+        .json_schema =
+            "{\"type\": \"object\", \"required\": [\"a\"], \"properties\": {\"a\": {\"$ref\": "
+            "\"#/$defs/n\"}, \"b\": {\"enum\": [\"x\", 1.5, null]}, \"c\": {\"type\": \"array\", "
+            "\"items\": {\"type\": \"string\", \"pattern\": \"^[a-c]{2,5}$\"}, \"maxItems\": 3}}, "
+            "\"$defs\": {\"n\": {\"type\": \"integer\", \"minimum\": 10, \"maximum\": 2345}}}"};
+    return generate(&sampler, out, error);
+}
+
+/* --- Texts --- */
+
+static wick_status render(outcome *out, wick_error *error) {
+    static const char text[] =
+        "{%- macro show(m) %}<|{{ m.role | upper }}|>{{ m['content'] | trim }}{% endmacro %}"
+        "{% set seen = namespace(n=0) %}{% for m in messages if m.content is string %}"
+        "{{ show(m) ~ loop.index }}{% set seen.n = seen.n + 1 %}{% endfor %}"
+        "{{ {'a': [1, 2.5], 'b': 'c' * 3} | tojson }}{{ messages | map(attribute='role') | "
+        "join(',')"
+        " }}{{ '%s-%d' | format('x', seen.n) }}{{ 'a,b'.split(',')[1:] }}";
+    static const char chat[] = "[{\"role\": \"user\", \"content\": \" Hello <s> \"}, {\"role\": "
+                               "\"assistant\", \"content\": \"Hi\"}]";
+    wick_template *parsed = NULL;
+    wick_json_document *messages = NULL;
+    wick_prompt *prompt = NULL;
+    uint32_t ids[256];
+    size_t n = 0;
+    wick_status status = wick_template_parse(text, sizeof text - 1, &parsed, error);
+    if (status == WICK_OK) status = wick_json_parse(chat, sizeof chat - 1, &messages, error);
+    const wick_conversation conversation = {.messages = wick_json_root(messages)};
+    if (status == WICK_OK) status = wick_template_render(parsed, &conversation, &prompt, error);
+    if (status == WICK_OK) {
+        note(out, wick_prompt_text(prompt, &n), n);
+        status = wick_prompt_tokenize(prompt, wick_model_tokenizer(model), ids, 256, &n);
+        if (status == WICK_OK)
+            note(out, ids, n * sizeof *ids);
+        else
+            *error = (wick_error){.status = status, .message = "tokenize has none"};
+    }
+    wick_prompt_free(prompt);
+    wick_json_free(messages);
+    wick_template_free(parsed);
+    return status;
+}
+
+static wick_status embed_as(wick_pooling pooling, outcome *out, wick_error *error) {
+    const wick_embedder_desc desc = {.max_tokens = 32, .pooling = pooling};
+    wick_embedder *embedder = NULL;
+    wick_status status = wick_embedder_open(model, &desc, &embedder, error);
+    if (status == WICK_OK) status = keep(wick_embedder_start(embedder, "a little girl", 13), error);
+    if (status == WICK_OK) {
+        while ((status = wick_embedder_poll(embedder)) == WICK_PENDING) continue;
+        status = keep(status, error);
+    }
+    size_t n_rows = 0;
+    const float *const rows = wick_embedder_result(embedder, &n_rows);
+    if (status == WICK_OK) note(out, rows, n_rows * 64 * sizeof *rows);
+    wick_embedder_close(embedder);
+    return status;
+}
+
+static wick_status embed(outcome *out, wick_error *error) {
+    const wick_status status = embed_as(WICK_POOLING_NONE, out, error);
+    return status == WICK_OK ? embed_as(WICK_POOLING_MEAN, out, error) : status;
+}
+
+/* --- Files --- */
+
+static wick_status quantize(outcome *out, wick_error *error) {
+    char in[1024];
+    snprintf(in, sizeof in, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    const wick_quantize_desc desc = {.type = "Q4_0", .n_threads = 1};
+    wick_quantizing *quantizing;
+    wick_status status = wick_quantize_start(in, out_path, &desc, &quantizing, error);
+    if (status != WICK_OK) return status;
+    while ((status = wick_quantize_poll(quantizing, NULL, error)) == WICK_PENDING) continue;
+    const wick_status finished = wick_quantize_finish(quantizing, status == WICK_OK, error);
+    if (status == WICK_OK) status = finished;
+    if (status == WICK_OK) note_file(out);
+    return status;
+}
+
+static wick_status measure(outcome *out, wick_error *error) {
+    uint32_t ids[40];
+    for (uint32_t i = 0; i < 40; i++) ids[i] = 300 + i;
+    const wick_imatrix_desc desc = {.path = out_path, .dataset = "counting", .chunk_length = 16};
+    wick_imatrix *imatrix;
+    wick_status status = wick_imatrix_start(model, ids, 40, &desc, &imatrix, error);
+    if (status != WICK_OK) return status;
+    while ((status = wick_imatrix_poll(imatrix, NULL, error)) == WICK_PENDING) continue;
+    const wick_status finished = wick_imatrix_finish(imatrix, status == WICK_OK, error);
+    if (status == WICK_OK) status = finished;
+    if (status == WICK_OK) note_file(out);
+    return status;
+}
+
+static void write_file(const char *name, const void *bytes, size_t size) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *const file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A llama of one layer: 6 tokens, 8 channels, 12 in between. */
+static void write_checkpoint(void) {
+    static const char config[] =
+        "{\"model_type\": \"llama\", \"architectures\": [\"LlamaForCausalLM\"], \"hidden_size\": 8,"
+        " \"intermediate_size\": 12, \"num_hidden_layers\": 1, \"num_attention_heads\": 2,"
+        " \"rms_norm_eps\": 1e-5, \"vocab_size\": 6, \"max_position_embeddings\": 32,"
+        " \"hidden_act\": \"silu\", \"tie_word_embeddings\": true, \"bos_token_id\": 5,"
+        " \"eos_token_id\": 5}";
+    static const char vocabulary[] =
+        "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"c\": 3, "
+        "\"d\": 4}, \"merges\": [\"a b\"]}, \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
+        "\"add_prefix_space\": false}, \"added_tokens\": [{\"id\": 5, \"content\": \"<s>\", "
+        "\"special\": true}]}";
+    static const struct {
+        const char *name;
+        int rows, columns;
+    } tensors[] = {
+        {"embed_tokens", 6, 8},
+        {"norm", 0, 8},
+        {"layers.0.input_layernorm", 0, 8},
+        {"layers.0.post_attention_layernorm", 0, 8},
+        {"layers.0.self_attn.q_proj", 8, 8},
+        {"layers.0.self_attn.k_proj", 8, 8},
+        {"layers.0.self_attn.v_proj", 8, 8},
+        {"layers.0.self_attn.o_proj", 8, 8},
+        {"layers.0.mlp.gate_proj", 12, 8},
+        {"layers.0.mlp.up_proj", 12, 8},
+        {"layers.0.mlp.down_proj", 8, 12},
+    };
+    static unsigned char file[8192];
+    char *const header = (char *)file + 8;
+    size_t length = 0, data = 0;
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+        const int rows = tensors[i].rows, columns = tensors[i].columns;
+        const size_t size = 4 * (size_t)(rows > 0 ? rows : 1) * (size_t)columns;
+        char shape[32];
+        if (rows > 0)
+            snprintf(shape, sizeof shape, "%d, %d", rows, columns);
+        else
+            snprintf(shape, sizeof shape, "%d", columns);
+        length += (size_t)sprintf(header + length,
+                                  "%s\"model.%s.weight\": {\"dtype\": \"F32\", \"shape\": [%s], "
+                                  "\"data_offsets\": [%zu, %zu]}",
+                                  i > 0 ? ", " : "{", tensors[i].name, shape, data, data + size);
+        data += size;
+    }
+    header[length++] = '}';
+    memcpy(file, &length, 8);
+    assert_true(8 + length + data <= sizeof file);
+    write_file("config.json", config, sizeof config - 1);
+    write_file("tokenizer.json", vocabulary, sizeof vocabulary - 1);
+    write_file("model.safetensors", file, 8 + length + data);
+}
+
+static wick_status convert(outcome *out, wick_error *error) {
+    const wick_convert_desc desc = {.type = "F16"};
+    wick_converting *converting;
+    wick_status status = wick_convert_start(folder, out_path, &desc, &converting, error);
+    if (status != WICK_OK) return status;
+    while ((status = wick_convert_poll(converting, NULL, error)) == WICK_PENDING) continue;
+    const wick_status finished = wick_convert_finish(converting, status == WICK_OK, error);
+    if (status == WICK_OK) status = finished;
+    if (status == WICK_OK) note_file(out);
+    return status;
+}
+
+/* --- Devices --- */
+
+static wick_status use_null_device(outcome *out, wick_error *error) {
+    const wick_device_desc desc = {.backend = WICK_BACKEND_NULL,
+                                   .n_threads = 1,
+                                   .null_flags = WICK_NULL_LATE | WICK_NULL_NO_FUSED};
+    static const float numbers[] = {3, 1, 2, 5, 4, 6};
+    wick_device *null = NULL;
+    float got[6];
+    wick_status status = wick_device_open(&desc, &null, error);
+    if (status != WICK_OK) return status;
+    const wick_scope scope = wick_scope_begin(null);
+    wick_tensor *const a =
+        wick_tensor_from_data(null, WICK_F32, WICK_SHAPE(2, 3), numbers, sizeof numbers);
+    wick_tensor *const b = wick_rms_norm(wick_transpose(wick_mul(a, a), 0, 1), NULL, 1e-5F);
+    status = wick_read(wick_softmax(b, -1), got, sizeof got);
+    if (status == WICK_OK)
+        note(out, got, sizeof got);
+    else
+        status = wick_device_error(null, error);
+    wick_scope_end(scope);
+    wick_device_close(null);
+    return status;
+}
+
+/* --- Failing --- */
+
+/* One run in which allocation n fails; false: there was none of that number. */
+static bool fail_at(scenario run, uint64_t n, bool once, const outcome *want) {
+    static outcome got;
+    wick_error error = {.status = WICK_OK};
+    got = (outcome){.size = 0};
+    poor.n_allowed = n, poor.refuses_once = once, poor.n_refused = 0;
+    const wick_status status = run(&got, &error);
+    const bool was_refused = poor.n_refused > 0;
+    poor.n_allowed = UINT64_MAX;
+    if (status != WICK_OK && (status != WICK_ERR_OUT_OF_MEMORY || error.status != status ||
+                              error.message[0] == '\0' || !was_refused))
+        fail_msg("allocation %u%s: status %d, %d: '%s'", (unsigned)n, once ? "" : " and all later",
+                 (int)status, (int)error.status, error.message);
+    if (status == WICK_OK) assert_memory_equal(&got, want, sizeof got);
+    if (access(out_path, F_OK) == 0) fail_msg("allocation %u: a file is left", (unsigned)n);
+    assert_int_equal(poor.n_wrong_sizes, 0);
+    assert_int_equal(wick_device_error(device, NULL), WICK_OK);
+    return was_refused;
+}
+
+static void fail_everywhere(scenario run, uint64_t n_at_least) {
+    static outcome want, again;
+    wick_error error = {.status = WICK_OK};
+    want = again = (outcome){.size = 0};
+    poor.n_wrong_sizes = 0;
+    if (run(&want, &error) != WICK_OK) fail_msg("%s", error.message);
+    assert_true(want.size > 0);
+    const uint64_t n_live = poor.n_live; /* of the model and the device */
+    uint64_t n = 0;
+    while (fail_at(run, n, false, &want)) n++;
+    for (uint64_t i = 0; i < n; i++) assert_true(fail_at(run, i, true, &want));
+    assert_true(n >= n_at_least);
+    if (run(&again, &error) != WICK_OK) fail_msg("and then: %s", error.message);
+    assert_memory_equal(&again, &want, sizeof want);
+    assert_int_equal(poor.n_live, n_live);
+    print_message("%u allocations\n", (unsigned)n);
+}
+
+static void test_sessions(void **state) {
+    (void)state;
+    wick_event event;
+    static outcome rest;
+    assert_int_equal(wick_session_open(model, &greedy, &saved, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_text(saved, "Once upon"), WICK_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(wick_session_next(saved, &event), WICK_OK);
+    fail_everywhere(save_and_load, 20);
+    assert_int_equal(note_text(saved, &rest, NULL), WICK_OK); /* it is as before */
+    assert_true(rest.size > 0);
+    wick_session_close(saved);
+}
+
+#define TEST(name, run, n_at_least)                                                                \
+    static void name(void **state) {                                                               \
+        (void)state;                                                                               \
+        fail_everywhere(run, n_at_least);                                                          \
+    }
+
+TEST(test_grammar, follow_grammar, 20)
+TEST(test_schema, follow_schema, 20)
+TEST(test_template, render, 5)
+TEST(test_embedder, embed, 20)
+TEST(test_quantize, quantize, 10)
+TEST(test_imatrix, measure, 20)
+TEST(test_convert, convert, 10)
+TEST(test_null_device, use_null_device, 10)
+
+static int setup(void **state) {
+    (void)state;
+    char path[1024];
+    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
+    snprintf(path, sizeof path, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    const char *const top = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"; /* fsync is slow */
+    snprintf(folder, sizeof folder, "%s/wick_no_memory_%ld", top, (long)getpid());
+    snprintf(out_path, sizeof out_path, "%s/out", folder);
+    if (mkdir(folder, 0700) != 0) return 1;
+    write_checkpoint();
+    if (wick_device_open(&desc, &device, NULL) != WICK_OK) return 1;
+    return wick_model_open(device, path, NULL, &model, NULL) != WICK_OK;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    static const char *const names[] = {"config.json", "tokenizer.json", "model.safetensors"};
+    char path[256];
+    wick_model_close(model);
+    wick_device_close(device);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        (void)unlink(path);
+    }
+    /* It is empty: no temporary file is left. */
+    return rmdir(folder) != 0 || poor.n_live != 0 || poor.n_wrong_sizes != 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sessions),    cmocka_unit_test(test_grammar),
+        cmocka_unit_test(test_schema),      cmocka_unit_test(test_template),
+        cmocka_unit_test(test_embedder),    cmocka_unit_test(test_quantize),
+        cmocka_unit_test(test_imatrix),     cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_null_device),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
