@@ -5,6 +5,7 @@ A script stands for llama-bench. The environment is that of command.py."""
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 import tempfile
