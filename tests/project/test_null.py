@@ -177,7 +177,7 @@ def scalar(parameter, number):
 
 
 def rows(name, parameters):
-    """(values, must fail, has an error): nothing; nothing but numbers; each pointer NULL in turn."""
+    """(values, must fail, has an error): nothing; numbers alone; each pointer NULL in turn."""
     plain = [tuple("0" if is_pointer(p) else scalar(p, number) for p in parameters)
              for number in ("0", "1")]
     for row in dict.fromkeys(plain):
