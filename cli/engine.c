@@ -6,6 +6,7 @@
 #include "embedded_model.h"
 #include "hush.h"
 #include "interrupt.h"
+#include "memory_hint.h"
 #include "progress.h"
 #include "text_out.h"
 #include "tuning.h"
@@ -198,6 +199,10 @@ static int load(wick_device *device, wick_source source, const wick_model_desc *
     cli_progress_clear(&line);
     const wick_status status = wick_model_open_finish(loading, model, &error);
     if (status == WICK_ERR_CANCELLED) return CLI_INTERRUPTED;
+    if (status == WICK_ERR_OUT_OF_MEMORY && path != NULL) {
+        const cli_memory_hint hint = cli_find_memory_hint(device, path, desc->sessions);
+        return cli_report_file(&error, path, hint.text);
+    }
     return status == WICK_OK ? CLI_OK : cli_report_file(&error, path, vocabulary_hint(path));
 }
 
@@ -252,7 +257,7 @@ const char *cli_step_hint(wick_status status) {
 
 int cli_report_session(const wick_error *error) {
     const bool is_memory = error->status == WICK_ERR_OUT_OF_MEMORY;
-    return cli_report(error, is_memory ? "a smaller --context or --cache f16 needs less" : NULL);
+    return cli_report(error, is_memory ? "a smaller --context, or --cache q8_0, needs less" : NULL);
 }
 
 void cli_warn_context(const wick_model *model, uint32_t context_length) {

@@ -46,17 +46,41 @@ wick_status wk_fail(wick_error *err, wick_status status, const char *format, ...
     return status;
 }
 
+wk_size_text wk_show_size(uint64_t bytes, bool round_up) {
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    wk_size_text result;
+    if (bytes < 1024) {
+        snprintf(result.text, sizeof result.text, "%d byte%s", (int)bytes, bytes == 1 ? "" : "s");
+        return result;
+    }
+    size_t unit = 0;
+    uint64_t whole = bytes, rest = 0; /* of 1024, with all that lies below */
+    bool is_exact = true;
+    for (; whole >= 1024; unit++) {
+        is_exact = is_exact && rest == 0;
+        rest = whole % 1024;
+        whole /= 1024;
+    }
+    uint64_t tenths = (10 * rest) / 1024;
+    if (round_up && (!is_exact || 10 * rest % 1024 != 0)) tenths++;
+    snprintf(result.text, sizeof result.text, "%" PRIu64 ".%" PRIu64 " %s", whole + tenths / 10,
+             tenths % 10, units[unit - 1]);
+    return result;
+}
+
 wick_status wk_fail_memory(wick_error *err, uint64_t requested, uint64_t available,
                            const char *what) {
     if (!err || err->status != WICK_OK) return WICK_ERR_OUT_OF_MEMORY;
-    if (available > 0) {
-        wk_fail(err, WICK_ERR_OUT_OF_MEMORY,
-                "not enough memory for %s: %" PRIu64 " bytes needed, %" PRIu64 " available", what,
-                requested, available);
-    } else {
-        wk_fail(err, WICK_ERR_OUT_OF_MEMORY, "not enough memory for %s: %" PRIu64 " bytes needed",
-                what, requested);
-    }
+    const wk_size_text needed = wk_show_size(requested, true);
+    const wk_size_text there = wk_show_size(available, false);
+    if (available > 0)
+        wk_fail(err, WICK_ERR_OUT_OF_MEMORY, "not enough memory for %s: %s needed, %s available",
+                what, needed.text, there.text);
+    else if (requested > 0)
+        wk_fail(err, WICK_ERR_OUT_OF_MEMORY, "not enough memory for %s: %s needed", what,
+                needed.text);
+    else
+        wk_fail(err, WICK_ERR_OUT_OF_MEMORY, "not enough memory for %s", what);
     err->bytes_requested = requested;
     err->bytes_available = available;
     return WICK_ERR_OUT_OF_MEMORY;

@@ -10,7 +10,14 @@
  * is NULL. Returns status, so that a function can end with `return wk_fail(err, ...)`. */
 wick_status wk_fail(wick_error *err, wick_status status, const char *format, ...) WK_PRINTF(3, 4);
 
-/* WICK_ERR_OUT_OF_MEMORY with its numbers. available 0: unknown. */
+/* "512 bytes", "1.5 GiB": to one digit, rounded up (what is needed) or down (what is there), so
+ * that the two never look the other way round. */
+typedef struct wk_size_text {
+    char text[24];
+} wk_size_text;
+wk_size_text wk_show_size(uint64_t bytes, bool round_up);
+
+/* WICK_ERR_OUT_OF_MEMORY with its numbers. requested 0: not known, nor is available 0. */
 wick_status wk_fail_memory(wick_error *err, uint64_t requested, uint64_t available,
                            const char *what);
 

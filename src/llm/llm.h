@@ -95,6 +95,11 @@ wick_status wk_tokenizer_from_gguf(wk_heap *heap, const wk_gguf *gguf, wick_toke
 /* preflight.c: what a session of this desc (NULL: of the defaults) needs. */
 wk_runner_desc wk_runner_describe(const wk_hparams *hparams, wick_math math,
                                   const wick_session_desc *desc);
+/* preflight.c: whether a stage on the CPU has room for its weights, as far as they are not used in
+ * place in a mapping, and for a session (NULL: not known yet): asked before the weights are read.
+ */
+wick_status wk_check_room(const wick_model *model, uint32_t stage, bool is_mapped,
+                          const wk_runner_desc *session, wick_error *err);
 /* preflight.c: the cache of such a session. */
 wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc *session);
 /* runner.c: what the device says of a failure goes to err and is returned: it is the reason, status

@@ -45,6 +45,7 @@ struct wick_model_loading {
     step step;
     uint64_t position; /* bytes of the source that are done */
 
+    bool has_sessions;
     wick_session_desc sessions; /* as the model's desc says; its pointers are not looked at */
     uint32_t n_rows;            /* of the batches whose kernels begin to compile next */
     wk_placing placing;
@@ -220,6 +221,9 @@ static wick_status step_weights(wick_model_loading *l) {
     l->fitted = 0;
     model->info.weight_bytes = 0;
     if (!l->is_again) model->info.host_weight_bytes = 0;
+    for (uint32_t i = l->first_stage; i < placement_of(l)->n_stages && !l->is_again; i++)
+        WK_TRY(wk_check_room(model, i, l->reader.is_mapped, l->has_sessions ? &model->warm : NULL,
+                             &l->error));
     for (uint32_t i = l->first_stage; i < placement_of(l)->n_stages; i++)
         if (wk_model_reserve_weights(model->model, i, l->reader.is_mapped) != WICK_OK)
             return take_stage_error(l, i);
@@ -411,7 +415,8 @@ static wick_status start(wick_device *device, wick_source *source, const wick_mo
                           .no_warm_up = desc != NULL && desc->no_warm_up};
     *l = (wick_model_loading){
         .model = model, .placing = wk_placing_of(desc), .status = WICK_PENDING};
-    if (desc != NULL && desc->sessions != NULL) l->sessions = *desc->sessions;
+    l->has_sessions = desc != NULL && desc->sessions != NULL;
+    if (l->has_sessions) l->sessions = *desc->sessions;
     wk_reader_init(&l->reader, heap, &model->source, !model->no_map);
     *loading = l;
     return WICK_OK;

@@ -80,7 +80,9 @@ wick_status wk_placing_poll(wk_placing *placing, wick_model *model, wick_error *
     if (info->bytes_needed > 0)
         wk_device_log(model->device, WICK_LOG_INFO,
                       "the first %" PRIu32 " of %" PRIu32 " layers run on the CPU: all would take "
-                      "%" PRIu64 " bytes of the device's memory, it has %" PRIu64,
-                      info->host_layers, info->n_layers, info->bytes_needed, info->bytes_available);
+                      "%s of the device's memory, it has %s",
+                      info->host_layers, info->n_layers,
+                      wk_show_size(info->bytes_needed, true).text,
+                      wk_show_size(info->bytes_available, false).text);
     return WICK_OK;
 }

@@ -1,6 +1,9 @@
 /* llm/preflight.c: what a model will need, from its header alone. */
 #include "llm/llm.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 static wick_dtype cache_dtype(wick_cache cache, wick_math math) {
     switch (cache) {
     case WICK_CACHE_F32: return WICK_F32;
@@ -90,6 +93,25 @@ static uint64_t predict_scratch(const wk_model *model, const wk_runner_desc *ses
     const uint64_t n_results = (uint64_t)session->chunk_length * hparams->n_heads_q * n_spans;
     const uint64_t bytes = n_results * (hparams->head_dim_v + 2) * sizeof(float);
     return PLANS * (bytes < MOST ? bytes : (uint64_t)MOST);
+}
+
+wick_status wk_check_room(const wick_model *model, uint32_t stage, bool is_mapped,
+                          const wk_runner_desc *session, wick_error *err) {
+    wick_device_info info;
+    wick_device_get_info(wk_model_placement(model->model)->stages[stage].device, &info);
+    if (info.backend != WICK_BACKEND_CPU || info.memory_available == 0) return WICK_OK;
+    uint64_t needed = wk_model_weight_room(model->model, stage, is_mapped);
+    if (needed > info.memory_available)
+        return wk_fail_memory(err, needed, info.memory_available, "the weights");
+    if (session == NULL) return WICK_OK;
+    const wk_cache_desc cache = wk_cache_describe(wk_model_hparams(model->model), session);
+    needed +=
+        wk_state_bytes(model->model, stage, &cache) + predict_activations(model->model, session);
+    if (needed <= info.memory_available) return WICK_OK;
+    char what[80];
+    snprintf(what, sizeof what, "the weights and a context of %" PRIu32 " tokens",
+             session->context_length);
+    return wk_fail_memory(err, needed, info.memory_available, what);
 }
 
 /* ---- Placement ---- */

@@ -136,8 +136,7 @@ static wick_status check_memory(const wk_runner *runner, wick_error *err) {
         wick_device_get_info(device_of(runner, i), &info);
         const uint64_t needed = stage_cache_bytes(runner, i);
         if (info.memory_available > 0 && needed > info.memory_available)
-            return wk_fail_memory(err, needed, info.memory_available,
-                                  "the cache of this context length");
+            return wk_fail_memory(err, needed, info.memory_available, "the cache of this context");
     }
     return WICK_OK;
 }

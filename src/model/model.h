@@ -44,6 +44,8 @@ uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *ten
 /* Where the bytes of a tensor that the host needs (divisors of rotary frequencies) are to be put,
  * else NULL: also once they have been used. */
 void *wk_model_host_weight(wk_model *model, const wick_file_tensor *tensor);
+/* Bytes that the weights of a stage will take beside the file; UINT64_MAX: more than can be. */
+uint64_t wk_model_weight_room(const wk_model *model, uint32_t stage, bool is_mapped);
 /* Before the first one of a stage: takes the memory for all of them. is_mapped: data will be given.
  * On failure the stage's device holds the sentence. */
 wick_status wk_model_reserve_weights(wk_model *model, uint32_t stage, bool is_mapped);

@@ -114,16 +114,23 @@ static wk_weight_desc describe(const wk_model *model, const wick_file_tensor *te
                             .data = data};
 }
 
-wick_status wk_model_reserve_weights(wk_model *model, uint32_t stage, bool is_mapped) {
+uint64_t wk_model_weight_room(const wk_model *model, uint32_t stage, bool is_mapped) {
     wick_device *const device = model->placement.stages[stage].device;
     uint64_t bytes = 0;
     for (size_t i = 0; i < model->gguf->n_tensors; i++) {
         const wk_weight_desc desc = describe(model, &model->gguf->tensors[i], stage, NULL);
         const uint64_t room = desc.uses != 0 ? wk_weight_room(device, &desc, is_mapped) : 0;
-        if (room > UINT64_MAX - bytes)
-            return wk_device_fail(device, WICK_ERR_SHAPE, "the weights have no size");
+        if (room > UINT64_MAX - bytes) return UINT64_MAX;
         bytes += room;
     }
+    return bytes;
+}
+
+wick_status wk_model_reserve_weights(wk_model *model, uint32_t stage, bool is_mapped) {
+    wick_device *const device = model->placement.stages[stage].device;
+    const uint64_t bytes = wk_model_weight_room(model, stage, is_mapped);
+    if (bytes == UINT64_MAX)
+        return wk_device_fail(device, WICK_ERR_SHAPE, "the weights have no size");
     return wk_weight_store_make(device, bytes, &model->stage_weights[stage].store);
 }
 

@@ -40,10 +40,36 @@ static void test_memory(void **state) {
     assert_int_equal(err.status, WICK_ERR_OUT_OF_MEMORY);
     assert_true(err.bytes_requested == 5000000000 && err.bytes_available == 12);
     assert_string_equal(err.message,
-                        "not enough memory for the cache: 5000000000 bytes needed, 12 available");
+                        "not enough memory for the cache: 4.7 GiB needed, 12 bytes available");
     wick_error unknown = {0};
     wk_fail_memory(&unknown, 7, 0, "it");
     assert_string_equal(unknown.message, "not enough memory for it: 7 bytes needed");
+    unknown = (wick_error){0};
+    wk_fail_memory(&unknown, 0, 0, "it");
+    assert_string_equal(unknown.message, "not enough memory for it");
+}
+
+static void test_sizes(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t bytes;
+        const char *up, *down;
+    } cases[] = {
+        {0, "0 bytes", "0 bytes"},
+        {1, "1 byte", "1 byte"},
+        {1023, "1023 bytes", "1023 bytes"},
+        {1024, "1.0 KiB", "1.0 KiB"},
+        {1025, "1.1 KiB", "1.0 KiB"},
+        {(1 << 20) - 1, "1024.0 KiB", "1023.9 KiB"},
+        {3 << 19, "1.5 MiB", "1.5 MiB"},
+        {(1 << 30) + 1, "1.1 GiB", "1.0 GiB"}, /* one byte, two units below */
+        {5046586573, "4.7 GiB", "4.6 GiB"},
+        {UINT64_MAX, "16.0 EiB", "15.9 EiB"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_string_equal(wk_show_size(cases[i].bytes, true).text, cases[i].up);
+        assert_string_equal(wk_show_size(cases[i].bytes, false).text, cases[i].down);
+    }
 }
 
 static void test_long_message_is_cut(void **state) {
@@ -76,8 +102,11 @@ static void test_try(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),  cmocka_unit_test(test_first_failure_stays),
-        cmocka_unit_test(test_memory), cmocka_unit_test(test_long_message_is_cut),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_first_failure_stays),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_long_message_is_cut),
         cmocka_unit_test(test_try),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

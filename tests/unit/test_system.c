@@ -150,11 +150,60 @@ static void test_container_limits(void **state) {
     assert_int_equal(rmdir(t.root), 0);
 }
 
+/* Version 1: a folder for each controller, and version 2 beside them. */
+static void test_container_limits_v1(void **state) {
+    (void)state;
+    tree t = {.root = "/tmp/wick_test_XXXXXX"};
+    assert_non_null(mkdtemp(t.root));
+    snprintf(t.membership, sizeof t.membership, "%s/membership", t.root);
+    static const char *const folders[] = {"memory", "memory/a", "cpu", "unified"};
+    enum { N_FOLDERS = sizeof folders / sizeof *folders };
+    for (size_t i = 0; i < N_FOLDERS; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s", t.root, folders[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    static const char *const files[][2] = {
+        {"membership", "12:cpuset:/x\n7:cpu,cpuacct:/gone\n4:memory:/a\n1:name=systemd:/\n0::/\n"},
+        {"memory/memory.limit_in_bytes", "9223372036854771712\n"},
+        {"memory/memory.usage_in_bytes", "800000\n"},
+        {"memory/a/memory.limit_in_bytes", "1000000\n"},
+        {"memory/a/memory.usage_in_bytes", "700000\n"},
+        {"memory/a/memory.stat",
+         "active_file 7\ntotal_inactive_file 100000\ntotal_active_file 50000\n"},
+        {"cpu/cpu.cfs_quota_us", "250000\n"},
+        {"cpu/cpu.cfs_period_us", "100000\n"},
+        {"unified/memory.max", "max\n"},
+    };
+    enum { N_FILES = sizeof files / sizeof *files };
+    for (size_t i = 0; i < N_FILES; i++) put_text(&t, files[i][0], files[i][1]);
+    wk_cgroup_limits limits = wk_cgroup_read(t.membership, t.root);
+    assert_int_equal(limits.cpus, 3); /* the path is the host's: the root of the mount counts */
+    assert_int_equal(limits.memory_total, 1000000);
+    assert_int_equal(limits.memory_available, 450000);
+
+    put_text(&t, "memory/a/memory.limit_in_bytes", "9223372036854771712\n");
+    put_text(&t, "cpu/cpu.cfs_quota_us", "-1\n");
+    limits = wk_cgroup_read(t.membership, t.root);
+    assert_true(limits.cpus == 0 && limits.memory_total == 0);
+    put_text(&t, "unified/memory.max", "600000\n");
+    limits = wk_cgroup_read(t.membership, t.root);
+    assert_int_equal(limits.memory_total, 600000);
+    for (size_t i = 0; i < N_FILES; i++) remove_path(&t, files[i][0]);
+    static const char *const last[] = {"memory/a", "memory", "cpu", "unified"};
+    for (size_t i = 0; i < N_FOLDERS; i++) remove_path(&t, last[i]);
+    assert_int_equal(rmdir(t.root), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clock),           cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_entropy),         cmocka_unit_test(test_processor),
-        cmocka_unit_test(test_numbers_in_text), cmocka_unit_test(test_container_limits),
+        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_entropy),
+        cmocka_unit_test(test_processor),
+        cmocka_unit_test(test_numbers_in_text),
+        cmocka_unit_test(test_container_limits),
+        cmocka_unit_test(test_container_limits_v1),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

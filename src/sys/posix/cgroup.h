@@ -1,4 +1,5 @@
-/* sys/posix/cgroup.h: what a Linux control group (version 2) grants: the limits of a container. */
+/* sys/posix/cgroup.h: what Linux control groups (versions 1 and 2) grant: the limits of a
+ * container. */
 #ifndef WK_SYS_POSIX_CGROUP_H
 #define WK_SYS_POSIX_CGROUP_H
 
@@ -13,7 +14,7 @@ typedef struct wk_cgroup_limits {
 } wk_cgroup_limits;
 
 /* The tightest limits from this process's group up to the root. membership is the file that names
- * the group ("/proc/self/cgroup"), mount the folder of all groups ("/sys/fs/cgroup"). */
+ * the groups ("/proc/self/cgroup"), mount the folder of all groups ("/sys/fs/cgroup"). */
 wk_cgroup_limits wk_cgroup_read(const char *membership, const char *mount);
 
 /* Reads a small text file, at most size - 1 bytes, terminated; false when it cannot be read. */
