@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct chat_options {
@@ -101,14 +100,6 @@ static const cli_group *const groups[] = {&chat_group, &cli_sampling_group, &cli
 
 /* ---- Before the first question ---- */
 
-static wick_time_of_day local_time(void) {
-    const time_t now = time(NULL);
-    struct tm t = {0};
-    localtime_r(&now, &t);
-    return (wick_time_of_day){t.tm_year + 1900, t.tm_mon + 1, t.tm_mday,
-                              t.tm_hour,        t.tm_min,     t.tm_sec};
-}
-
 /* A text of a file that may not be given, NULL; *input is for the caller to free. */
 static int read_text(const char *path, cli_input *input, const char **text) {
     if (path == NULL) return CLI_OK;
@@ -140,7 +131,7 @@ static int prepare(const chat_options *o, cli_chat *chat) {
     wick_chat_desc desc = {.session = chat->session,
                            .system = o->system,
                            .thinking = o->no_thinking ? WICK_THINKING_OFF : WICK_THINKING_DEFAULT,
-                           .now = local_time()};
+                           .now = cli_local_time()};
     int code = read_text(o->tools, &tools, &desc.tools);
     if (code == CLI_OK) code = read_text(o->compiled, &compiled, &desc.chat_template);
     if (code == CLI_OK) code = cli_engine_open(&chat->engine, &o->engine, &chat->session, o->model);

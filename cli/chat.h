@@ -20,6 +20,9 @@ int cli_chat_ask(cli_chat *chat, const char *question);
 /* The last call with the conversation failed. Returns CLI_FAILURE. */
 int cli_report_chat(const wick_chat *talk);
 
+/* chat_turn.c: for templates that tell the date. */
+wick_time_of_day cli_local_time(void);
+
 /* chat_commands.c: a line that begins with '/'. True: the last question shall be asked. */
 bool cli_chat_command(cli_chat *chat, const char *line);
 /* Their names, for completion. */

@@ -11,7 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+wick_time_of_day cli_local_time(void) {
+    const time_t now = time(NULL);
+    struct tm t = {0};
+    localtime_r(&now, &t);
+    return (wick_time_of_day){t.tm_year + 1900, t.tm_mon + 1, t.tm_mday,
+                              t.tm_hour,        t.tm_min,     t.tm_sec};
+}
 
 int cli_report_chat(const wick_chat *talk) {
     wick_error error = {0};

@@ -4,6 +4,7 @@
 
 #include "generate.h"
 
+#include "chat.h"
 #include "cli.h"
 #include "engine.h"
 #include "interrupt.h"
@@ -31,18 +32,15 @@ static int put_text(cli_generation *g, const char *text, size_t size) {
     return CLI_OK;
 }
 
-/* The session's tokens that are new: they include what ended the text. */
-static int put_ids(cli_generation *g) {
-    size_t n = 0;
-    const uint32_t *const tokens = wick_session_tokens(g->session, &n);
-    for (; g->n_seen < n; g->n_seen++) {
-        char text[16];
-        const int size = snprintf(text, sizeof text, g->last_byte != 0 ? " %" PRIu32 : "%" PRIu32,
-                                  tokens[g->n_seen]);
-        const int code = put_text(g, text, (size_t)size);
-        if (code != CLI_OK) return code;
-    }
-    return CLI_OK;
+/* Of each event that has a token, the one that ended the text included. */
+static int put_id(cli_generation *g, const wick_event *event) {
+    char text[16];
+    const bool is_last = event->kind == WICK_EVENT_END;
+    if (is_last && event->reason != WICK_END_TOKEN && event->reason != WICK_END_STOP_STRING)
+        return CLI_OK;
+    const int size =
+        snprintf(text, sizeof text, g->last_byte != 0 ? " %" PRIu32 : "%" PRIu32, event->token);
+    return put_text(g, text, (size_t)size);
 }
 
 static void put_logprob(cli_json *json, const wick_tokenizer *tokenizer, wick_logprob item) {
@@ -75,7 +73,15 @@ static void put_logprobs(const cli_generation *g, const wick_event *event) {
 static int put_event(cli_generation *g, const wick_event *event) {
     if (event->kind != WICK_EVENT_TOKEN && event->kind != WICK_EVENT_END) return CLI_OK;
     if (event->n_logprobs > 0) put_logprobs(g, event);
-    return g->prints_ids ? put_ids(g) : put_text(g, event->text, event->text_size);
+    return g->prints_ids ? put_id(g, event) : put_text(g, event->text, event->text_size);
+}
+
+static int step(const cli_generation *g, wick_event *event) {
+    const wick_status status =
+        g->chat != NULL ? wick_chat_step(g->chat, event) : wick_session_step(g->session, event);
+    if (status == WICK_OK) return CLI_OK;
+    return g->chat != NULL ? cli_report_chat(g->chat)
+                           : cli_report_device(g->device, status, cli_step_hint(status));
 }
 
 static int step_all(cli_generation *g) {
@@ -83,8 +89,8 @@ static int step_all(cli_generation *g) {
     int code = CLI_OK;
     while (code == CLI_OK && event.kind != WICK_EVENT_END) {
         if (cli_interrupted()) return CLI_INTERRUPTED;
-        const wick_status status = wick_session_step(g->session, &event);
-        if (status != WICK_OK) return cli_report_device(g->device, status, cli_step_hint(status));
+        code = step(g, &event);
+        if (code != CLI_OK) return code;
         if (event.kind == WICK_EVENT_PENDING) wick_pause(g->device);
         code = put_event(g, &event);
     }
@@ -112,8 +118,9 @@ static void put_prompt(cli_generation *g) {
 }
 
 int cli_generate(cli_generation *g) {
-    wick_session_tokens(g->session, &g->n_seen);
-    if (g->n_seen == 0)
+    size_t n = 0;
+    wick_session_tokens(g->session, &n);
+    if (n == 0)
         return cli_error("the prompt is empty and this model has no token to begin with; "
                          "give a text with -p");
     g->wrap = (cli_wrap){.out = stdout, .has_styles = cli_has_colors(STDOUT_FILENO)};

@@ -9,12 +9,12 @@
 typedef struct cli_generation {
     wick_device *device;
     wick_session *session; /* its prompt has been appended */
+    wick_chat *chat;       /* the session's, which has been asked; NULL: the session is alone */
     const wick_tokenizer *tokenizer;
     bool prints_ids;    /* instead of text */
     bool is_shown;      /* to a person, whose terminal the text must not steer */
     const char *prompt; /* what the text continues, shown dimmed before it; NULL: nothing is */
     wick_end_reason reason;
-    size_t n_seen;  /* tokens of the session that have been printed or are the prompt */
     char last_byte; /* that was written */
     cli_wrap wrap;  /* where the text is shown */
 } cli_generation;

@@ -102,7 +102,7 @@ void cli_print_overview(const cli_command *const *commands) {
            "130).\n"
            "\nTry:\n"
            "  wick run                                   a small model that is in the command\n"
-           "  wick run MODEL.gguf -p \"Once upon a time\"  your own\n"
+           "  wick run MODEL.gguf \"Why is the sky blue?\" your own\n"
            "  wick pull hf:OWNER/REPO                    one from huggingface.co\n"
            "  wick help run                              all that can be set\n");
 }

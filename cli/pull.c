@@ -300,7 +300,7 @@ const cli_command cli_pull = {
                "with the same command. HF_TOKEN is sent to the hub if it is set. Models are kept\n"
                "in models/ of $WICK_HOME, $XDG_CACHE_HOME/wick or ~/.cache/wick.\n\n"
                "  wick pull hf:HuggingFaceTB/SmolLM2-360M-Instruct-GGUF\n"
-               "  wick run SmolLM2-360M-Instruct-GGUF -p \"Once upon a time\"\n",
+               "  wick run SmolLM2-360M-Instruct-GGUF \"Why is the sky blue?\"\n",
     .groups = groups,
     .options_size = sizeof(pull_options),
     .defaults = set_defaults,

@@ -1,6 +1,7 @@
-/* run.c: `wick run`: continues a text. Standard output holds the continuation alone. */
+/* run.c: `wick run`: answers a question, or continues a text. Standard output holds that alone. */
 #define _POSIX_C_SOURCE 200809L
 
+#include "chat.h"
 #include "cli.h"
 #include "engine.h"
 #include "generate.h"
@@ -18,12 +19,12 @@ typedef struct run_options {
     cli_engine_options engine; /* these two first, see sampling.h */
     cli_sampling_options sampling;
     const char *model;
-    const char *prompt, *file, *tokens; /* at most one */
-    const char *load_path, *save_path;  /* of sessions */
+    const char *prompt, *argument, *file, *tokens; /* at most one */
+    const char *load_path, *save_path;             /* of sessions */
     uint32_t max_tokens, context_length;
     uint32_t n_logprobs;
     cli_texts stop;
-    bool ignore_end, special, print_ids, quiet;
+    bool raw, ignore_end, special, print_ids, quiet;
 } run_options;
 
 _Static_assert(offsetof(run_options, engine) == offsetof(cli_sampling_place, engine) &&
@@ -43,18 +44,27 @@ static const cli_option prompt_options[] = {
      .help = "the model; without it a tiny one that is inside the command tells a story",
      .kind = &cli_model,
      .offset = offsetof(run_options, model)},
+    {.argument = "PROMPT",
+     .help = "the question",
+     .kind = &cli_text,
+     .offset = offsetof(run_options, argument)},
     {.name = "prompt",
      .letter = 'p',
      .argument = "TEXT",
-     .help = "the text to continue; special tokens in it are recognised",
+     .help = "the same as an option",
      .kind = &cli_text,
      .offset = offsetof(run_options, prompt)},
     {.name = "file",
      .letter = 'f',
      .argument = "FILE",
-     .help = "take the text from a file, every byte of it",
+     .help = "take the question from a file, every byte of it",
      .kind = &cli_in,
      .offset = offsetof(run_options, file)},
+    {.name = "raw",
+     .help = "continue the text as it is, without the model's chat template; special tokens in it "
+             "are recognised",
+     .kind = &cli_flag,
+     .offset = offsetof(run_options, raw)},
     {.name = "tokens",
      .argument = "\"1 2 3\"",
      .help = "continue these token ids, taken as given",
@@ -144,7 +154,7 @@ static int read_stdin(const run_options *o, cli_input *prompt) {
     const bool has_stdin = isatty(STDIN_FILENO) == 0;
     if (!has_stdin && o->load_path != NULL) return cli_read_text("", prompt);
     if (!has_stdin && o->model != NULL)
-        return cli_usage_error(&cli_run, "there is no prompt: give one with -p TEXT");
+        return cli_usage_error(&cli_run, "there is no prompt: give one after the model");
     if (has_stdin) {
         const int code = cli_read_file(NULL, prompt);
         if (code != CLI_OK) return code;
@@ -157,14 +167,19 @@ static int read_stdin(const run_options *o, cli_input *prompt) {
 
 /* prompt: text, or ids where --tokens was given. */
 static int read_prompt(const run_options *o, cli_input *prompt) {
-    const int n_given = (o->prompt != NULL) + (o->file != NULL) + (o->tokens != NULL);
+    const char *const text = o->prompt != NULL     ? o->prompt
+                             : o->argument != NULL ? o->argument
+                                                   : o->tokens;
+    const int n_given =
+        (o->prompt != NULL) + (o->argument != NULL) + (o->file != NULL) + (o->tokens != NULL);
     if (n_given > 1)
-        return cli_usage_error(&cli_run, "--prompt, --file and --tokens exclude each other");
+        return cli_usage_error(&cli_run,
+                               "PROMPT, --prompt, --file and --tokens exclude each other");
     if (o->file != NULL) {
         const int code = cli_read_file(o->file, prompt);
         if (code != CLI_OK) return code;
     } else if (n_given == 1) {
-        return cli_read_text(o->prompt != NULL ? o->prompt : o->tokens, prompt);
+        return cli_read_text(text, prompt);
     } else {
         const int code = read_stdin(o, prompt);
         if (code != CLI_OK) return code;
@@ -174,6 +189,11 @@ static int read_prompt(const run_options *o, cli_input *prompt) {
     return cli_error("the prompt holds a zero byte at %zu; remove it, or pass token ids with "
                      "--tokens ('wick tokenize --file' accepts it)",
                      length);
+}
+
+/* The prompt is text to continue, whatever the model. */
+static bool is_text(const run_options *o) {
+    return o->raw || o->tokens != NULL || o->load_path != NULL;
 }
 
 static int append_prompt(const run_options *o, const cli_input *prompt, const cli_engine *engine,
@@ -231,12 +251,14 @@ static void warn_two_begins(const wick_session *session, const wick_tokenizer *t
 }
 
 /* A chunk is no longer than the prompt can be, so that no kernels for longer ones are compiled: a
- * token is a byte at least, and a few come in front. What is loaded may have to be read again. */
+ * token is a byte at least, and a few come in front, or a template around it, most of which are
+ * short. What is loaded may have to be read again. */
 static wick_session_desc session_desc(const run_options *o, const wick_sampler_desc *sampler,
                                       const cli_input *prompt) {
-    enum { IN_FRONT = 4 };
+    enum { IN_FRONT = 4, AROUND = 96 };
     const uint32_t chunk = o->engine.chunk_length;
-    const size_t most = o->load_path != NULL ? chunk : prompt->size + IN_FRONT;
+    const size_t more = is_text(o) ? IN_FRONT : AROUND;
+    const size_t most = o->load_path != NULL ? chunk : prompt->size + more;
     return (wick_session_desc){.context_length = o->context_length,
                                .chunk_length = most < chunk ? (uint32_t)most : chunk,
                                .cache = (wick_cache)o->engine.cache,
@@ -263,8 +285,34 @@ static void print_figures(const run_options *o, const cli_engine *engine,
     if (o->engine.profile) cli_print_profile(engine->model);
 }
 
-static int generate(const run_options *o, const wick_session_desc *desc, const cli_input *prompt,
-                    const cli_engine *engine) {
+static int save_session(const run_options *o, wick_session *session) {
+    wick_error error = {0};
+    if (o->save_path == NULL || wick_session_save(session, o->save_path, &error) == WICK_OK)
+        return CLI_OK;
+    return cli_report_file(&error, o->save_path, NULL);
+}
+
+/* The prompt is in the session, or asked in chat; continued: the text that goes on, or NULL. */
+static int generate(const run_options *o, const cli_engine *engine, wick_session *session,
+                    wick_chat *chat, const char *continued) {
+    cli_generation generation = {.device = engine->device,
+                                 .session = session,
+                                 .chat = chat,
+                                 .tokenizer = wick_model_tokenizer(engine->model),
+                                 .prints_ids = o->print_ids,
+                                 .is_shown = isatty(STDOUT_FILENO) == 1,
+                                 .prompt = continued};
+    const int code = cli_generate(&generation);
+    const bool has_run = code == CLI_OK || code == CLI_INTERRUPTED;
+    const bool has_figures = !o->quiet || o->engine.verify || o->engine.profile;
+    end_line(&generation, has_run && has_figures);
+    if (has_run) print_figures(o, engine, &generation);
+    const int saved = has_run ? save_session(o, session) : CLI_OK;
+    return saved != CLI_OK ? saved : code;
+}
+
+static int continue_text(const run_options *o, const wick_session_desc *desc,
+                         const cli_input *prompt, const cli_engine *engine) {
     wick_session *session = NULL;
     wick_error error = {0};
     if (wick_session_open(engine->model, desc, &session, &error) != WICK_OK)
@@ -274,22 +322,34 @@ static int generate(const run_options *o, const wick_session_desc *desc, const c
     if (code == CLI_OK) code = append_prompt(o, prompt, engine, session);
     if (code == CLI_OK && o->tokens == NULL)
         warn_two_begins(session, wick_model_tokenizer(engine->model));
-    if (code == CLI_OK) {
-        cli_generation generation = {.device = engine->device,
-                                     .session = session,
-                                     .tokenizer = wick_model_tokenizer(engine->model),
-                                     .prints_ids = o->print_ids,
-                                     .is_shown = isatty(STDOUT_FILENO) == 1};
-        code = cli_generate(&generation);
-        const bool has_run = code == CLI_OK || code == CLI_INTERRUPTED;
-        const bool has_figures = !o->quiet || o->engine.verify || o->engine.profile;
-        end_line(&generation, has_run && has_figures);
-        if (has_run) print_figures(o, engine, &generation);
-        if (has_run && o->save_path != NULL &&
-            wick_session_save(session, o->save_path, &error) != WICK_OK)
-            code = cli_report_file(&error, o->save_path, NULL);
-    }
+    if (code == CLI_OK)
+        code = generate(o, engine, session, NULL, o->tokens == NULL ? prompt->text : NULL);
     wick_session_close(session);
+    return code;
+}
+
+static int answer(const run_options *o, const char *question, const cli_engine *engine,
+                  wick_chat *chat) {
+    if (question[strspn(question, " \t\r\n")] == '\0')
+        return cli_error("there is no question: give one after the model, or with -p");
+    if (wick_chat_send(chat, question) != WICK_OK) return cli_report_chat(chat);
+    return generate(o, engine, wick_chat_session(chat), chat, NULL);
+}
+
+/* A model with a template answers; one without continues the text. */
+static int answer_or_continue(const run_options *o, const wick_session_desc *session,
+                              const cli_input *prompt, const cli_engine *engine) {
+    wick_chat *chat = NULL;
+    wick_error error = {0};
+    const wick_chat_desc desc = {.session = *session, .now = cli_local_time()};
+    if (is_text(o)) return continue_text(o, session, prompt, engine);
+    const wick_status status = wick_chat_open(engine->model, &desc, &chat, &error);
+    if (status == WICK_ERR_NOT_FOUND) return continue_text(o, session, prompt, engine);
+    if (status == WICK_ERR_FORMAT) return cli_report(&error, "--raw continues the text as it is");
+    if (status != WICK_OK) return cli_report_session(&error);
+    cli_warn_context(engine->model, session->context_length);
+    const int code = answer(o, prompt->text, engine, chat);
+    wick_chat_close(chat);
     return code;
 }
 
@@ -303,7 +363,7 @@ static int run(void *given) {
     cli_engine engine = {0};
     const wick_session_desc desc = session_desc(o, &sampling.desc, &prompt);
     if (code == CLI_OK) code = cli_engine_open(&engine, &o->engine, &desc, o->model);
-    if (code == CLI_OK) code = generate(o, &desc, &prompt, &engine);
+    if (code == CLI_OK) code = answer_or_continue(o, &desc, &prompt, &engine);
     cli_engine_close(&engine);
     cli_input_free(&prompt);
     cli_sampling_free(&sampling);
@@ -312,17 +372,20 @@ static int run(void *given) {
 
 const cli_command cli_run = {
     .name = "run",
-    .summary = "continue a text with a model",
+    .summary = "answer a question, or continue a text",
     .details =
+        "A model with a chat template answers the question; without one, or with --raw, --tokens "
+        "or\n--load-session, the text is continued.\n"
         "Without a prompt the text comes from standard input (less one line end), unless "
         "that is a\nterminal. Ctrl-C ends the text and prints the statistics; a second one "
         "ends the program.\n\n"
         "Models: GGUF files with tensors of f32, f16, bf16 or any block type; docs/families.md "
         "lists the\narchitectures, docs/tokenizers.md the tokenizers. Others are refused by "
         "name.\n\n"
-        "  wick run MODEL.gguf -p \"The capital of France is\" -n 20 --temp 0\n"
-        "  git log -1 | wick run MODEL.gguf -n 60 --stop $'\\n\\n'\n"
-        "  wick run MODEL.gguf -f story.txt -n 200 --save-session story.session\n"
+        "  wick run MODEL.gguf \"What is the capital of France?\"\n"
+        "  wick run MODEL.gguf -p \"The capital of France is\" --raw -n 20 --temp 0\n"
+        "  git log -1 | wick run MODEL.gguf --raw -n 60 --stop $'\\n\\n'\n"
+        "  wick run MODEL.gguf -f story.txt --raw -n 200 --save-session story.session\n"
         "  wick run MODEL.gguf --load-session story.session -n 200\n",
     .groups = groups,
     .options_size = sizeof(run_options),

@@ -280,7 +280,7 @@ def test_usage_errors():
         (["run", "--chunk", "8193"], "from 1 to 8192"),
         (["run", "--quiet=1"], "--quiet takes no value"),
         (["run", "--stop", ""], "at least one byte"),
-        (["run", MODEL, "more"], "'more' is one argument too many"),
+        (["run", MODEL, "more", "yet"], "'yet' is one argument too many"),
         (["run", MODEL, "-p", "a", "--file", "b"], "exclude each other"),
         (["run", MODEL, "--gpu-layers", "-1"], "auto, all or a number of layers"),
         (["run", MODEL, "--gpu-layers", "few"], "auto, all or a number of layers"),
@@ -510,7 +510,7 @@ SAMPLING = ("temp top-k top-p min-p repeat-penalty repeat-last seed frequency-pe
             "xtc xtc-threshold mirostat mirostat-eta grammar grammar-file json-schema "
             "json-schema-file ")
 OPTIONS = {
-    "run": "prompt file tokens max-tokens stop ignore-end special print-ids quiet logprobs context "
+    "run": "prompt file raw tokens max-tokens stop ignore-end special print-ids quiet logprobs context "
            "load-session save-session "
            + SAMPLING + ENGINE,
     "chat": "prompt system load tools template no-thinking no-history max-tokens context " + SAMPLING + ENGINE,
