@@ -214,4 +214,5 @@ const cli_command cli_chat_command_line = {
     .options_size = sizeof(chat_options),
     .defaults = set_defaults,
     .run = run,
+    .fetches = true,
 };

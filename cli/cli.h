@@ -20,6 +20,7 @@ typedef struct cli_command {
     size_t options_size;             /* of the struct that defaults and run get, zeroed before */
     void (*defaults)(void *options); /* NULL: zeros are right */
     int (*run)(void *options);       /* returns the exit code */
+    bool fetches; /* opens an engine, which fetches a model that is named hf:OWNER/REPO */
 } cli_command;
 
 extern const cli_command cli_run, cli_info, cli_tokenize, cli_logits, cli_devices, cli_bench,

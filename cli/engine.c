@@ -8,6 +8,7 @@
 #include "interrupt.h"
 #include "memory_hint.h"
 #include "progress.h"
+#include "pull.h"
 #include "text_out.h"
 #include "tuning.h"
 
@@ -227,8 +228,14 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
                     const wick_session_desc *sessions, const char *path) {
     *engine = (cli_engine){0};
     cli_watch_interrupt();
+    cli_path fetched;
     wick_error error = {0};
     wick_source source = {0};
+    if (path != NULL && cli_is_remote(path)) {
+        const int pulled = cli_pull_model(path, &fetched);
+        if (pulled != CLI_OK) return pulled;
+        path = fetched.text;
+    }
     if (path == NULL)
         source = wick_source_memory(wick_embedded_model, wick_embedded_model_size);
     else if (wick_source_files(&path, 1, &source, &error) != WICK_OK)

@@ -36,8 +36,8 @@ typedef struct cli_engine {
 } cli_engine;
 
 /* Opens the device and loads path, or the model inside the command for NULL, to be used by such
- * sessions. Watches signals from here on (interrupt.h). Returns an exit code; anything but CLI_OK
- * has been told, and engine is closed. */
+ * sessions; a remote path (store.h) is fetched first. Watches signals from here on (interrupt.h).
+ * Returns an exit code; anything but CLI_OK has been reported, and engine is closed. */
 int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
                     const wick_session_desc *sessions, const char *path);
 /* Another model on the same device, for wick_model_close before the engine is closed. */

@@ -209,8 +209,7 @@ static const char *find_word(const char *text, const char *word) {
     return NULL;
 }
 
-/* A type such as q4_k is not meant by the beginning of q4_k_m. */
-static bool has_type(const char *name, const char *type) {
+bool cli_has_type(const char *name, const char *type) {
     for (const char *at = name; (at = find_word(at, type)) != NULL; at++) {
         const char before = at > name ? at[-1] : '/', behind = at[strlen(type)];
         if (!isalnum((unsigned char)before) && !isalnum((unsigned char)behind) && behind != '_')
@@ -231,7 +230,7 @@ static bool is_aside(const char *name) {
 
 static bool is_candidate(const cli_remote_file *file, const char *type) {
     if (!is_first_part(file)) return false;
-    return type != NULL ? has_type(file->name, type) : !is_aside(file->name);
+    return type != NULL ? cli_has_type(file->name, type) : !is_aside(file->name);
 }
 
 /* The only candidate; NULL: there is none, or more than one. */

@@ -86,9 +86,9 @@ static const cli_command help_command = {
 enum { MAX_MODELS = 4 }; /* that a command takes */
 
 /* An argument of the kind cli_model becomes a path, which is kept in paths. */
-static int find_model(const char **field, cli_path paths[MAX_MODELS], size_t *n) {
+static int find_model(const char **field, bool fetches, cli_path paths[MAX_MODELS], size_t *n) {
     assert(*n < MAX_MODELS);
-    const int code = cli_find_model(*field, &paths[*n]);
+    const int code = cli_find_model(*field, fetches, &paths[*n]);
     *field = paths[(*n)++].text;
     return code;
 }
@@ -104,7 +104,8 @@ static int check_paths(const cli_command *command, unsigned char *options,
         for (size_t i = 0; code == CLI_OK && (option = cli_option_at(command, i)) != NULL; i++) {
             const char **const field = (const char **)(void *)(options + option->offset);
             if (option->kind != kinds[k] || *field == NULL) continue;
-            if (option->kind == &cli_model) code = find_model(field, paths, &n_models);
+            if (option->kind == &cli_model)
+                code = find_model(field, command->fetches, paths, &n_models);
             if (strcmp(*field, "-") == 0) continue;
             if (option->kind != &cli_out)
                 cli_add_read_file(*field);

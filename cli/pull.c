@@ -6,6 +6,7 @@
 #include "fetch.h"
 #include "hub.h"
 #include "interrupt.h"
+#include "pull.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -27,7 +28,7 @@ static void set_defaults(void *given) {
 }
 
 static const cli_option options[] = {
-    {.argument = "hf:OWNER/REPO[:FILE]|URL",
+    {.argument = "[hf:]OWNER/REPO[:FILE]|URL",
      .help = "a repository of huggingface.co, FILE being the name of a file there or a part of it "
              "such as q8_0; without it the only one, else that of q4_k_m; or the address of a file",
      .kind = &cli_text,
@@ -98,7 +99,6 @@ static int finish(pull *p, const char *page) {
     cli_description description;
     cli_describe_model(p->first.text, &description);
     tell_licence(p, description.licence, page);
-    puts(p->first.text);
     return CLI_OK;
 }
 
@@ -260,47 +260,80 @@ static int pull_url(pull *p) {
 /* ---- The command ---- */
 
 static int find_here(pull *p) {
-    const int code = cli_find_model(p->source, &p->first);
+    const int code = cli_find_model(p->source, true, &p->first);
     if (code != CLI_OK) return code;
     if (access(p->first.text, F_OK) == 0) return finish(p, NULL);
     return cli_error("%s is not here, and --offline asks no server; 'wick models' lists what is",
                      p->source);
 }
 
-static bool is_url(const char *text) {
-    return strncasecmp(text, "https://", 8) == 0 || strncasecmp(text, "http://", 7) == 0;
+/* OWNER/REPO[:FILE] is of the hub: one slash, before any colon. */
+static bool is_repository(const char *source) {
+    const char *const slash = strchr(source, '/');
+    const size_t size = strcspn(source, ":");
+    return slash != NULL && slash != source && (size_t)(slash + 1 - source) < size &&
+           memchr(slash + 1, '/', size - (size_t)(slash + 1 - source)) == NULL;
+}
+
+/* What source means, as hf:... or an address. Returns an exit code. */
+static int read_source(const pull_options *o, cli_path *source) {
+    if (cli_hub_from_url(o->mirror, o->source, source)) return CLI_OK;
+    if (cli_is_remote(o->source))
+        return cli_path_join(o->source, "", source) ? CLI_OK : CLI_FAILURE;
+    if (is_repository(o->source))
+        return cli_path_join("hf:", o->source, source) ? CLI_OK : CLI_FAILURE;
+    return cli_usage_error(&cli_pull,
+                           "'%s' is neither OWNER/REPO nor begins with hf:, https:// or "
+                           "http://",
+                           o->source);
+}
+
+static int fetch_all(pull *p) {
+    if (!cli_http_is_here()) return CLI_FAILURE;
+    p->http = cli_http_open(p->options->stall_seconds);
+    if (p->http == NULL) return cli_error("out of memory for connections");
+    cli_watch_interrupt();
+    const bool is_hub = strncasecmp(p->source, "hf:", 3) == 0;
+    const int code = is_hub ? pull_hub(p, p->source + 3) : pull_url(p);
+    cli_http_close(p->http);
+    return code;
+}
+
+int cli_pull_model(const char *source, cli_path *path) {
+    pull_options o = {.source = source};
+    cli_path full;
+    set_defaults(&o);
+    pull p = {.options = &o, .source = full.text};
+    int code = read_source(&o, &full);
+    if (code == CLI_OK) code = fetch_all(&p);
+    if (code == CLI_OK) *path = p.first;
+    return code;
 }
 
 static int run(void *given) {
     const pull_options *const o = given;
-    cli_path file;
-    const bool is_of_hub = cli_hub_from_url(o->mirror, o->source, &file);
-    pull p = {.options = o, .source = is_of_hub ? file.text : o->source};
-    const bool is_hub = strncmp(p.source, "hf:", 3) == 0;
-    if (!is_hub && !is_url(p.source))
-        return cli_usage_error(&cli_pull, "'%s' begins with none of hf:, https:// and http://",
-                               o->source);
+    cli_path source;
+    pull p = {.options = o, .source = source.text};
+    int code = read_source(o, &source);
+    if (code != CLI_OK) return code;
     if (o->sha256 != NULL && !cli_digest_parse(o->sha256, strlen(o->sha256), &p.sha256))
         return cli_usage_error(&cli_pull, "--sha256: '%s' is not 64 hexadecimal digits", o->sha256);
-    if (o->offline) return find_here(&p);
-    if (!cli_http_is_here()) return CLI_FAILURE;
-    p.http = cli_http_open(o->stall_seconds);
-    if (p.http == NULL) return cli_error("out of memory for connections");
-    cli_watch_interrupt();
     cli_keep_closed_pipe();
-    const int code = is_hub ? pull_hub(&p, p.source + 3) : pull_url(&p);
-    cli_http_close(p.http);
+    code = o->offline ? find_here(&p) : fetch_all(&p);
+    if (code == CLI_OK && !o->list) puts(p.first.text);
     return code;
 }
 
 const cli_command cli_pull = {
     .name = "pull",
     .summary = "fetch a model",
-    .details = "Prints the path of the file. A fetch that was stopped or cut goes on where it was\n"
-               "with the same command. HF_TOKEN is sent to the hub if it is set. Models are kept\n"
-               "in models/ of $WICK_HOME, $XDG_CACHE_HOME/wick or ~/.cache/wick.\n\n"
-               "  wick pull hf:HuggingFaceTB/SmolLM2-360M-Instruct-GGUF\n"
-               "  wick run SmolLM2-360M-Instruct-GGUF \"Why is the sky blue?\"\n",
+    .details =
+        "Prints the path of the file. 'wick run' and 'wick chat' fetch what they are given as\n"
+        "hf:OWNER/REPO by themselves. A fetch that was stopped or cut goes on where it was\n"
+        "with the same command. HF_TOKEN is sent to the hub if it is set. Models are kept\n"
+        "in models/ of $WICK_HOME, $XDG_CACHE_HOME/wick or ~/.cache/wick.\n\n"
+        "  wick pull HuggingFaceTB/SmolLM2-360M-Instruct-GGUF\n"
+        "  wick run SmolLM2-360M-Instruct-GGUF \"Why is the sky blue?\"\n",
     .groups = groups,
     .options_size = sizeof(pull_options),
     .defaults = set_defaults,

@@ -391,4 +391,5 @@ const cli_command cli_run = {
     .options_size = sizeof(run_options),
     .defaults = set_defaults,
     .run = run,
+    .fetches = true,
 };

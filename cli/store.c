@@ -6,6 +6,7 @@
 
 #include "cache_folder.h"
 #include "cli.h"
+#include "hub.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -290,6 +291,13 @@ static bool is_meant(const char *name, size_t size, const char *wanted, size_t w
     return false;
 }
 
+/* wanted is OWNER/REPO:TYPE, and the model's file has that in its name. */
+static bool is_type_of(const char *name, const char *wanted) {
+    const size_t size = strcspn(wanted, ":");
+    return wanted[size] == ':' && strlen(name) > size && name[size] == '/' &&
+           is_same(name, wanted, size) && cli_has_type(name + size + 1, wanted + size + 1);
+}
+
 static bool is_named(const cli_stored_model *model, const char *wanted) {
     cli_part part = {0}, wanted_part;
     cli_path own;
@@ -298,6 +306,7 @@ static bool is_named(const cli_stored_model *model, const char *wanted) {
     const size_t size = of_url != wanted ? strcspn(name, "?#") : strlen(name);
     if (size >= sizeof own.text) return false;
     snprintf(own.text, sizeof own.text, "%.*s", (int)size, name);
+    if (is_type_of(model->name, own.text)) return true;
     (void)cli_part_parse(model->name, &part); /* is in the list because it can be */
     return is_meant(model->name, part.stem, own.text,
                     cli_part_parse(own.text, &wanted_part) ? wanted_part.stem : size);
@@ -319,8 +328,14 @@ int cli_pick_model(const cli_stored_models *models, const char *wanted,
     return CLI_FAILURE;
 }
 
-int cli_find_model(const char *given, cli_path *path) {
+bool cli_is_remote(const char *given) {
+    return skip_prefix(given, "hf:") != given || skip_prefix(given, "https://") != given ||
+           skip_prefix(given, "http://") != given;
+}
+
+int cli_find_model(const char *given, bool fetches, cli_path *path) {
     cli_path root;
+    const bool is_fetched = fetches && cli_is_remote(given);
     if (!cli_path_join(given, "", path)) return CLI_FAILURE;
     if (access(given, F_OK) == 0 || !cli_cache_path("models", root.text, sizeof root.text))
         return CLI_OK;
@@ -329,11 +344,16 @@ int cli_find_model(const char *given, cli_path *path) {
     int code = cli_store_list(&models);
     if (code != CLI_OK) return code;
     code = cli_pick_model(&models, given, &found);
-    if (code == CLI_OK && found != NULL && found->n_here < found->n_parts)
+    const bool is_whole = found != NULL && found->n_here >= found->n_parts;
+    if (code == CLI_OK && is_fetched && !is_whole) {
+        cli_store_free(&models);
+        return CLI_OK;
+    }
+    if (code == CLI_OK && found != NULL && !is_whole)
         code = cli_error("%s is not complete; 'wick pull' goes on with it", found->name);
     else if (code == CLI_OK && found != NULL)
         code = cli_store_path(found->name, path);
-    else if (code == CLI_OK && strncmp(given, "hf:", 3) == 0)
+    else if (code == CLI_OK && cli_is_remote(given))
         code = cli_error("%s is not here; 'wick pull %s' fetches it", given, given);
     cli_store_free(&models);
     return code;

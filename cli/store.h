@@ -72,9 +72,13 @@ void cli_store_free(cli_stored_models *models);
 int cli_pick_model(const cli_stored_models *models, const char *wanted,
                    const cli_stored_model **model);
 
+/* hf:OWNER/REPO[:FILE] or an address: what 'wick pull' fetches. */
+bool cli_is_remote(const char *given);
+
 /* The path to open for what stands on the command line: a file of that name, else the one stored
- * model that it names, else given itself, so that opening it tells what is wrong. Returns an exit
- * code; has told where there are several, or it is not complete. */
-int cli_find_model(const char *given, cli_path *path);
+ * model that it names, else given itself, so that opening it reports what is wrong. fetches: given
+ * itself also where it is remote and not here or not complete. Returns an exit code; has reported
+ * where there are several, it is not complete, or not here. */
+int cli_find_model(const char *given, bool fetches, cli_path *path);
 
 #endif

@@ -510,8 +510,8 @@ SAMPLING = ("temp top-k top-p min-p repeat-penalty repeat-last seed frequency-pe
             "xtc xtc-threshold mirostat mirostat-eta grammar grammar-file json-schema "
             "json-schema-file ")
 OPTIONS = {
-    "run": "prompt file raw tokens max-tokens stop ignore-end special print-ids quiet logprobs context "
-           "load-session save-session "
+    "run": "prompt file raw tokens max-tokens stop ignore-end special print-ids quiet logprobs "
+           "context load-session save-session "
            + SAMPLING + ENGINE,
     "chat": "prompt system load tools template no-thinking no-history max-tokens context " + SAMPLING + ENGINE,
     "template": "cases language out",

@@ -150,6 +150,56 @@ def test_names():
             assert b"Other/Tiny/tiny.Q8_0.gguf\n" in said.stderr, said.stderr
 
 
+def test_fetched_on_the_spot():
+    expected = succeeds("run", MODEL, *RUN)
+    with places() as (server, models), variables(HF_ENDPOINT=server.url("")):
+        server.add_repository("a/b", {"m.Q8_0.gguf": CONTENT})
+        done = wick("run", "hf:a/b", *RUN)
+        equal((done.returncode, done.stdout), (0, expected))
+        assert b"fetching hf:a/b:m.Q8_0.gguf" in done.stderr, done.stderr
+        assert b"licence: " in done.stderr
+        equal(stored(models), ["b/m.Q8_0.gguf", "b/m.Q8_0.gguf.note"])
+        n = len(server.requests)
+        for name in ("hf:a/b", "a/b", "HF:a/b", "hf:a/b:q8_0", "hf:a/b:m.Q8_0"):
+            equal(succeeds("run", name, *RUN), expected)
+        equal(len(server.requests), n)  # what is here needs no server
+        succeeds("rm", "a/b", "--yes")
+        assert succeeds("chat", "hf:a/b", "-p", "Once", "-n", 2)
+        assert stored(models)
+        # A cut fetch goes on.
+        succeeds("rm", "a/b", "--yes")
+        file = server.resources["/a/b/resolve/c0ffee/m.Q8_0.gguf"]
+        file.cut_after = 400000
+        equal(hub(server, "a/b").returncode, 1)
+        fails(1, "is not complete", arguments=["info", "hf:a/b"])
+        del file.cut_after
+        equal(succeeds("run", "hf:a/b", *RUN), expected)
+        equal(server.ranges()[-1], "bytes=400000-")
+        server.resources["/n.gguf"] = Resource(CONTENT)
+        equal(succeeds("run", server.url("/n.gguf"), *RUN), expected)
+        # What cannot be fetched, and commands that do not.
+        done = wick("run", "hf:no/such", *RUN)
+        equal((done.returncode, done.stdout), (1, b""))
+        assert b"no repository no/such" in done.stderr, done.stderr
+        n = len(server.requests)
+        fails(1, "'wick pull hf:a/c' fetches it", arguments=["info", "hf:a/c"])
+        fails(2, "exclude each other", arguments=["run", "hf:a/c", "x", "-p", "y"])
+        equal(len(server.requests), n)  # the command line is read first
+
+
+def test_a_repository_without_hf():
+    with places() as (server, models):
+        server.add_repository("Some/b.c-1", {"m.Q8_0.gguf": CONTENT, "m.f16.gguf": CONTENT})
+        mirror = ["--mirror", server.url(""), *ONCE]
+        expected = str(models / "Some/b.c-1/m.Q8_0.gguf")
+        for name in ("Some/b.c-1:q8_0", "Some/b.c-1:m.Q8_0.gguf", "hf:Some/b.c-1:q8_0"):
+            equal(succeeds("pull", name, *mirror).decode().strip(), expected)
+        equal(succeeds("pull", "Some/b.c-1:q8_0", "--offline").decode().strip(), expected)
+        equal(len(succeeds("pull", "Some/b.c-1", "--list", *mirror).splitlines()), 2)
+        for wrong in ("b", "/b", "Some/", "Some/b/c", "a:b/c", "./x/m.gguf"):
+            fails(2, "OWNER/REPO", arguments=["pull", wrong, *mirror])
+
+
 def test_choice_of_a_file():
     files = {f"m-{kind}.gguf": CONTENT for kind in ("Q4_K_M", "Q4_K_S", "Q8_0", "IQ4_XS")}
     with places() as (server, models):
@@ -653,7 +703,7 @@ def test_models_and_rm():
 def test_wrong_use():
     with places() as (server, _):
         for source in ("m.gguf", "ftp://x/m.gguf", "hf", ""):
-            fails(2, "begins with none of", arguments=["pull", source])
+            fails(2, "OWNER/REPO", arguments=["pull", source])
         for source in ("hf:", "hf:a", "hf:a/b/c", "hf:a/../b", "hf:a b/c", "hf:../b", "hf:a/b?x"):
             fails(1, "OWNER/REPO", arguments=["pull", source, "--mirror", server.url("")])
         for source in ("https://x/m.bin", "https://x.gguf", "https://x/m.gguf/"):
