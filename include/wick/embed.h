@@ -43,8 +43,8 @@ WICK_API wick_status wick_embedder_start_tokens(wick_embedder *embedder, const u
                                                 size_t n);
 /* WICK_PENDING: call again, see wick_session_step. */
 WICK_API wick_status wick_embedder_poll(wick_embedder *embedder);
-/* [*n_rows, n_embd]: one row, or one for each token with WICK_POOLING_NONE. After WICK_OK, until
- * the next start. */
+/* [*n_rows, n_embd] (n_rows may be NULL): one row, or one for each token with WICK_POOLING_NONE.
+ * After WICK_OK, until the next start. */
 WICK_API const float *wick_embedder_result(const wick_embedder *embedder, size_t *n_rows);
 
 #ifdef __cplusplus

@@ -2,7 +2,7 @@
 #ifndef WICK_TOOLS_H
 #define WICK_TOOLS_H
 
-#include <wick/tensor.h>
+#include <wick/file.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +29,30 @@ WICK_API wick_tensor *wick_npy_load(wick_device *device, const char *path);
 /* Writes a tensor as a .npy file, whole or not at all. Blocks; native only. WICK_ERR_DTYPE: NumPy
  * has no such type. */
 WICK_API wick_status wick_npy_save(wick_tensor *tensor, const char *path, wick_error *error);
+
+/* The tensors of a file by name: GGUF (a part stands for the whole), safetensors, and .npy, whose
+ * only array has the name ""; told by the file's contents. Block, native only. */
+typedef struct wick_tensor_file wick_tensor_file;
+/* WICK_ERR_NOT_FOUND, WICK_ERR_IO, WICK_ERR_FORMAT, WICK_ERR_UNSUPPORTED. */
+WICK_API wick_status wick_tensor_file_open(const char *path, wick_tensor_file **file,
+                                           wick_error *error);
+WICK_API void wick_tensor_file_close(wick_tensor_file *file);
+WICK_API size_t wick_tensor_file_count(const wick_tensor_file *file);
+/* In the order of the file, valid until it is closed; NULL where index is out of range. */
+WICK_API const wick_file_tensor *wick_tensor_file_get(const wick_tensor_file *file, size_t index);
+/* A copy on the device, of the type and shape that it has in the file; block types of GGUF serve as
+ * weights. NULL on failure; the device has the reason: WICK_ERR_NOT_FOUND where the file has no
+ * tensor of that name. */
+WICK_API wick_tensor *wick_tensor_file_load(wick_tensor_file *file, wick_device *device,
+                                            const char *name);
+/* The same in one call. */
+WICK_API wick_tensor *wick_tensor_load(wick_device *device, const char *path, const char *name);
+/* Writes n tensors, of any devices, as a safetensors file, whole or not at all: those with the
+ * larger elements first. WICK_ERR_DTYPE: safetensors has no such type; WICK_ERR_VALUE: two tensors
+ * have one name, or a name is not UTF-8 or "__metadata__". Blocks; native only. */
+WICK_API wick_status wick_safetensors_save(const char *path, const char *const *names,
+                                           wick_tensor *const *tensors, size_t n,
+                                           wick_error *error);
 
 /* Seconds on a monotonic clock; this process's highest resident memory in bytes (0: unknown). */
 WICK_API double wick_time(void);

@@ -22,26 +22,36 @@ static int shown(wk_str name) {
     return (int)(name.size < MAX_NAME_SHOWN ? name.size : MAX_NAME_SHOWN);
 }
 
+static const char *name_of_dtype(wick_dtype dtype) {
+    switch (dtype) {
+    case WICK_F64: return "F64";
+    case WICK_F32: return "F32";
+    case WICK_F16: return "F16";
+    case WICK_BF16: return "BF16";
+    case WICK_I64: return "I64";
+    case WICK_I32: return "I32";
+    case WICK_I16: return "I16";
+    case WICK_I8: return "I8";
+    case WICK_U32: return "U32";
+    case WICK_U8: return "U8";
+    case WICK_BOOL: return "BOOL";
+    default: return NULL; /* block types */
+    }
+}
+
 static wick_status read_dtype(const wk_json *tensor, wick_dtype *dtype, wick_error *err) {
-    static const struct {
-        const char *name;
-        wick_dtype dtype;
-    } names[] = {
-        {"F64", WICK_F64}, {"F32", WICK_F32}, {"F16", WICK_F16},   {"BF16", WICK_BF16},
-        {"I64", WICK_I64}, {"I32", WICK_I32}, {"I16", WICK_I16},   {"I8", WICK_I8},
-        {"U32", WICK_U32}, {"U8", WICK_U8},   {"BOOL", WICK_BOOL},
-    };
     const wk_json *const name = wk_json_get(tensor, "dtype");
     if (name == NULL || name->kind != WK_JSON_STRING)
         return wk_fail(err, WICK_ERR_FORMAT, "tensor '%.*s' has no dtype", shown(tensor->key),
                        tensor->key.text);
-    for (size_t i = 0; i < WK_COUNT(names); i++) {
-        if (!wk_str_is(name->string, names[i].name)) continue;
-        *dtype = names[i].dtype;
+    for (int i = 0; i < WICK_DTYPE_COUNT_; i++) {
+        const char *const known = name_of_dtype((wick_dtype)i);
+        if (known == NULL || !wk_str_is(name->string, known)) continue;
+        *dtype = (wick_dtype)i;
         return WICK_OK;
     }
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "tensor '%.*s' has the dtype '%.*s', which Wick has not", shown(tensor->key),
+                   "tensor '%.*s' has the dtype '%.*s', not supported by Wick", shown(tensor->key),
                    tensor->key.text, shown(name->string), name->string.text);
 }
 
@@ -193,4 +203,85 @@ wick_status wk_safetensors_parse(wk_heap *heap, wk_arena *arena, const void *dat
 const wick_file_tensor *wk_safetensors_find(const wk_safetensors *file, wk_str name) {
     uint32_t index;
     return wk_map_get(&file->index, name, &index) ? &file->tensors[index] : NULL;
+}
+
+/* ---- Writing ---- */
+
+static void append_quoted(wk_strbuf *buf, wick_string text) {
+    wk_strbuf_append(buf, "\"", 1);
+    for (size_t i = 0; i < text.size; i++) {
+        const unsigned char c = (unsigned char)text.text[i];
+        if (c == '"' || c == '\\')
+            wk_strbuf_format(buf, "\\%c", c);
+        else if (c < 0x20)
+            wk_strbuf_format(buf, "\\u%04x", c);
+        else
+            wk_strbuf_append(buf, &text.text[i], 1);
+    }
+    wk_strbuf_append(buf, "\"", 1);
+}
+
+static size_t element_size(const wick_file_tensor *tensor) {
+    return (size_t)wk_dtype_get(tensor->dtype)->block_bytes;
+}
+
+static wick_status check_name(wk_map *names, const wick_file_tensor *tensor, size_t index,
+                              wick_error *err) {
+    const wk_str name = {tensor->name.text, tensor->name.size};
+    uint32_t other;
+    size_t bad;
+    if (!wk_str_is_utf8(name, &bad) || wk_str_is(name, "__metadata__"))
+        return wk_fail(err, WICK_ERR_VALUE, "no tensor of a safetensors file can be called '%s'",
+                       wk_str_show(name).text);
+    if (wk_map_get(names, name, &other))
+        return wk_fail(err, WICK_ERR_VALUE, "two tensors have the name '%s'",
+                       wk_str_show(name).text);
+    if (name_of_dtype(tensor->dtype) == NULL)
+        return wk_fail(err, WICK_ERR_DTYPE,
+                       "'%s' is %s, which safetensors files do not have: convert it to f32",
+                       wk_str_show(name).text, wick_dtype_name(tensor->dtype));
+    if (wk_map_put(names, name, (uint32_t)index) == WICK_OK) return WICK_OK;
+    return wk_fail_memory(err, (index + 1) * sizeof name, 0, "the header of a safetensors file");
+}
+
+static void append_entry(wk_strbuf *buf, const wick_file_tensor *tensor, uint64_t *offset) {
+    int64_t count = 0;
+    uint64_t size = 0;
+    (void)wk_shape_count(&tensor->shape, &count); /* of a tensor that there is */
+    (void)wk_dtype_bytes(tensor->dtype, count, &size);
+    append_quoted(buf, tensor->name);
+    wk_strbuf_format(buf, ":{\"dtype\":\"%s\",\"shape\":[", name_of_dtype(tensor->dtype));
+    for (int i = 0; i < tensor->shape.rank; i++)
+        wk_strbuf_format(buf, "%s%" PRId64, i > 0 ? "," : "", tensor->shape.extent[i]);
+    wk_strbuf_format(buf, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", *offset, *offset + size);
+    *offset += size;
+}
+
+wick_status wk_safetensors_header(wk_strbuf *buf, const wick_file_tensor *tensors, size_t n,
+                                  uint32_t *order, wick_error *err) {
+    wk_map names;
+    wk_map_init(&names, buf->heap);
+    wick_status status = WICK_OK;
+    for (size_t i = 0; i < n && status == WICK_OK; i++)
+        status = check_name(&names, &tensors[i], i, err);
+    wk_map_release(&names);
+    WK_TRY(status);
+    size_t n_ordered = 0;
+    for (size_t size = 8; size > 0; size /= 2)
+        for (size_t i = 0; i < n; i++)
+            if (element_size(&tensors[i]) == size) order[n_ordered++] = (uint32_t)i;
+    const size_t begin = buf->size;
+    uint64_t length = 0, offset = 0;
+    wk_strbuf_append(buf, &length, sizeof length);
+    wk_strbuf_append(buf, "{", 1);
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0) wk_strbuf_append(buf, ",", 1);
+        append_entry(buf, &tensors[order[i]], &offset);
+    }
+    wk_strbuf_append(buf, "}", 1);
+    while (!buf->failed && (buf->size - begin) % LENGTH_BYTES != 0) wk_strbuf_append(buf, " ", 1);
+    if (buf->failed) return wk_fail_memory(err, buf->size, 0, "the header of a safetensors file");
+    length = buf->size - begin - LENGTH_BYTES;
+    memcpy(buf->data + begin, &length, sizeof length);
+    return WICK_OK;
 }

@@ -5,6 +5,7 @@
 #include "core/arena.h"
 #include "core/map.h"
 #include "core/status.h"
+#include "core/str.h"
 
 #include <wick/file.h>
 
@@ -19,6 +20,11 @@ typedef struct wk_safetensors {
  * shapes that do not match their bytes are WICK_ERR_FORMAT. */
 wick_status wk_safetensors_parse(wk_heap *heap, wk_arena *arena, const void *data, uint64_t size,
                                  wk_safetensors *out, wick_error *err);
+/* Appends the header of a file of these n tensors (names, types, shapes), whose data follows it
+ * directly in the order of order[n], which is set: larger elements first, so that all are aligned.
+ * WICK_ERR_DTYPE, WICK_ERR_VALUE (a name), WICK_ERR_OUT_OF_MEMORY. */
+wick_status wk_safetensors_header(wk_strbuf *buf, const wick_file_tensor *tensors, size_t n,
+                                  uint32_t *order, wick_error *err);
 const wick_file_tensor *wk_safetensors_find(const wk_safetensors *file, wk_str name);
 
 #endif

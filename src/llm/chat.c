@@ -40,7 +40,7 @@ static wick_status take_error(wick_chat *chat, wick_status status) {
 }
 
 wick_status wick_chat_error(const wick_chat *chat, wick_error *error) {
-    if (!chat) return WICK_OK;
+    if (!chat) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_chat_error: chat is NULL");
     if (error) *error = chat->error;
     return chat->error.status;
 }

@@ -277,6 +277,34 @@ static wick_status convert(outcome *out, wick_error *error) {
     return status;
 }
 
+/* A device of its own: what tensors leave with it is no matter. */
+static wick_status store_tensors(outcome *out, wick_error *error) {
+    static const float numbers[] = {3, 1, 2, 5, 4, 6};
+    static const char *const names[] = {"a", "b"};
+    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
+    wick_device *own = NULL;
+    float got[6];
+    wick_status status = wick_device_open(&desc, &own, error);
+    if (status != WICK_OK) return status;
+    const wick_scope scope = wick_scope_begin(own);
+    wick_tensor *const a =
+        wick_tensor_from_data(own, WICK_F32, WICK_SHAPE(2, 3), numbers, sizeof numbers);
+    wick_tensor *const both[] = {a, wick_transpose(a, 0, 1)};
+    status = both[1] != NULL ? wick_safetensors_save(out_path, names, both, 2, error)
+                             : wick_device_error(own, error);
+    if (status == WICK_OK) {
+        status = wick_read(wick_tensor_load(own, out_path, "b"), got, sizeof got);
+        if (status == WICK_OK)
+            note(out, got, sizeof got);
+        else
+            status = wick_device_error(own, error);
+    }
+    wick_scope_end(scope);
+    wick_device_close(own);
+    (void)unlink(out_path);
+    return status;
+}
+
 /* --- Devices --- */
 
 static wick_status use_null_device(outcome *out, wick_error *error) {
@@ -368,6 +396,7 @@ TEST(test_embedder, embed, 20)
 TEST(test_quantize, quantize, 10)
 TEST(test_imatrix, measure, 20)
 TEST(test_convert, convert, 10)
+TEST(test_tensors, store_tensors, 10)
 TEST(test_null_device, use_null_device, 10)
 
 static int setup(void **state) {
@@ -400,11 +429,11 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sessions),    cmocka_unit_test(test_grammar),
-        cmocka_unit_test(test_schema),      cmocka_unit_test(test_template),
-        cmocka_unit_test(test_embedder),    cmocka_unit_test(test_quantize),
-        cmocka_unit_test(test_imatrix),     cmocka_unit_test(test_convert),
-        cmocka_unit_test(test_null_device),
+        cmocka_unit_test(test_sessions), cmocka_unit_test(test_grammar),
+        cmocka_unit_test(test_schema),   cmocka_unit_test(test_template),
+        cmocka_unit_test(test_embedder), cmocka_unit_test(test_quantize),
+        cmocka_unit_test(test_imatrix),  cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_tensors),  cmocka_unit_test(test_null_device),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

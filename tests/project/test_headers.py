@@ -1,5 +1,6 @@
-"""The public headers as C11 and as C++17, by every C++ compiler that is here: each alone and twice in
-one unit; with a WICK_API of the caller's; and every macro, whose value must be the one that C has."""
+"""The public headers as C11 and as C++17, by every C++ compiler that is here: each alone and twice
+in one unit; with a WICK_API of the caller's; and every macro, whose value must be the one that C
+has."""
 
 import os
 import re

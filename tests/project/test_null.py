@@ -16,7 +16,8 @@ MODEL = Path(os.environ.get("WICK_TEST_DATA", "tests/data")) / "stories260K.gguf
 OBJECTS = {"wick_device": "device", "wick_model": "model", "wick_session": "session",
            "wick_tensor": "tensor", "wick_file": "file", "wick_embedder": "embedder",
            "wick_judging": "judging", "wick_template": "parsed", "wick_json": "json",
-           "wick_json_document": "document", "wick_tokenizer": "tokenizer", "wick_error": "&error"}
+           "wick_json_document": "document", "wick_tokenizer": "tokenizer",
+           "wick_tensor_file": "tensors", "wick_error": "&error"}
 # With a device and nothing else these work for seconds; they are called with NULL alone.
 SLOW = re.compile(r"wick_(verify|bench|time_kernels|device_measure)")
 # These end the life of an object that later calls need.
@@ -34,6 +35,7 @@ static wick_model *model;
 static wick_session *session;
 static wick_tensor *tensor;
 static wick_file *file;
+static wick_tensor_file *tensors;
 static wick_embedder *embedder;
 static wick_judging *judging;
 static wick_template *parsed;
@@ -68,6 +70,7 @@ static int prepare(const char *path) {
     const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
     const wick_session_desc small = {.context_length = 64};
     if (wick_device_open(&desc, &device, &error) || wick_file_open(path, &file, &error) ||
+        wick_tensor_file_open(path, &tensors, &error) ||
         wick_model_open(device, path, NULL, &model, &error) ||
         wick_session_open(model, &small, &session, &error) ||
         wick_embedder_open(model, NULL, &embedder, &error) ||

@@ -559,7 +559,7 @@ static void test_null(void **state) {
     assert_int_equal(wick_chat_set_messages(NULL, NULL), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_chat_set_system(NULL, "x"), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_chat_configure(NULL, NULL, NULL), WICK_ERR_ARGUMENT);
-    assert_int_equal(wick_chat_error(NULL, NULL), WICK_OK);
+    assert_int_equal(wick_chat_error(NULL, NULL), WICK_ERR_ARGUMENT);
     assert_null(wick_chat_messages(NULL));
     assert_null(wick_chat_session(NULL));
     assert_null(wick_chat_prompt(NULL, &size));

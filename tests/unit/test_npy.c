@@ -1,4 +1,4 @@
-/* .npy files: headers written, files read, tensors through them. */
+/* .npy files: headers written, files read, tensors through them; tensors of any file by name. */
 #include "format/npy.h"
 
 #include <stdarg.h>
@@ -276,12 +276,215 @@ static void test_tensors(void **state) {
     wick_device_close(device);
 }
 
+/* ---- Tensors of files by name ---- */
+
+static wick_device *open_device(void) {
+    wick_device *device = NULL;
+    assert_int_equal(wick_device_open(NULL, &device, NULL), WICK_OK);
+    return device;
+}
+
+static const char *out_path(void) {
+    static char path[1024];
+    const char *const build = getenv("WICK_BUILD_DIR");
+    snprintf(path, sizeof path, "%s/test_npy.safetensors", build != NULL ? build : ".");
+    return path;
+}
+
+static void check_failed(wick_device *device, const void *result, wick_status status,
+                         const char *words) {
+    wick_error error = {.status = WICK_OK};
+    assert_null(result);
+    assert_int_equal(wick_device_error(device, &error), status);
+    if (strstr(error.message, words) == NULL) fail_msg("'%s' lacks '%s'", error.message, words);
+}
+
+static void check_same(wick_tensor *found, wick_dtype dtype, const wick_shape *shape,
+                       const void *bytes, size_t size) {
+    static unsigned char contents[1 << 18];
+    assert_non_null(found);
+    const wick_shape found_shape = wick_tensor_shape(found);
+    assert_int_equal(wick_tensor_dtype(found), dtype);
+    assert_true(wk_shape_equal(&found_shape, shape));
+    assert_int_equal(wick_tensor_bytes(found), size);
+    assert_true(size <= sizeof contents);
+    assert_int_equal(wick_read(found, contents, size), WICK_OK);
+    assert_memory_equal(contents, bytes, size);
+}
+
+static void test_gguf_by_name(void **state) {
+    (void)state;
+    static unsigned char bytes[1 << 18];
+    char path[1024];
+    wick_file *file;
+    wick_tensor_file *tensors;
+    if (!fixture_path("WICK_TEST_DATA", "stories260K.gguf", path, sizeof path)) skip();
+    wick_device *const device = open_device();
+    assert_int_equal(wick_file_open(path, &file, NULL), WICK_OK);
+    assert_int_equal(wick_tensor_file_open(path, &tensors, NULL), WICK_OK);
+    const size_t n = wick_tensor_file_count(tensors);
+    assert_int_equal(n, wick_file_tensor_count(file));
+    assert_null(wick_tensor_file_get(tensors, n));
+    for (size_t i = 0; i < n; i += 7) {
+        const wick_file_tensor *const tensor = wick_tensor_file_get(tensors, i);
+        assert_true(tensor->size <= sizeof bytes);
+        assert_int_equal(wick_file_read(file, tensor->offset, bytes, (size_t)tensor->size, NULL),
+                         WICK_OK);
+        wick_tensor *const one = wick_tensor_load(device, path, tensor->name.text);
+        wick_tensor *const other = wick_tensor_file_load(tensors, device, tensor->name.text);
+        check_same(one, tensor->dtype, &tensor->shape, bytes, (size_t)tensor->size);
+        check_same(other, tensor->dtype, &tensor->shape, bytes, (size_t)tensor->size);
+        wick_release(one);
+        wick_release(other);
+    }
+    check_failed(device, wick_tensor_load(device, path, "blk.9.x"), WICK_ERR_NOT_FOUND,
+                 "'blk.9.x'");
+    check_failed(device, wick_tensor_load(device, path, NULL), WICK_ERR_ARGUMENT, "NULL");
+    check_failed(device, wick_tensor_load(device, NULL, "x"), WICK_ERR_ARGUMENT, "NULL");
+    check_failed(device, wick_tensor_load(device, "nowhere", "x"), WICK_ERR_NOT_FOUND, "nowhere");
+    check_failed(device, wick_tensor_load(device, "CMakeLists.txt", "x"), WICK_ERR_FORMAT,
+                 "not a GGUF, safetensors or .npy file");
+    assert_null(wick_tensor_load(NULL, path, "x"));
+    wick_tensor_file_close(tensors);
+    wick_file_close(file);
+    wick_device_close(device);
+}
+
+/* The array of a .npy file has no name; it becomes row-major and little-endian. */
+static void test_npy_by_name(void **state) {
+    (void)state;
+    static const char *const names[] = {
+        "big_f8",     "bool",      "c_f2",    "c_i1_rank6", "fortran_i2",       "empty_u4",
+        "fortran_u1", "scalar_i8", "c_f8_v2", "c_f4",       "fortran_big_i4_v3"};
+    wick_device *const device = open_device();
+    for (size_t i = 0; i < WK_COUNT(names); i++) {
+        static unsigned char bytes[1 << 16];
+        char name[64], path[1024];
+        snprintf(name, sizeof name, "npy/%s.npy", names[i]);
+        if (!fixture_path("WICK_TEST_DATA", name, path, sizeof path)) skip();
+        wick_tensor *const want = wick_npy_load(device, path);
+        const wick_shape shape = wick_tensor_shape(want);
+        const size_t size = wick_tensor_bytes(want);
+        assert_true(want != NULL && size <= sizeof bytes);
+        assert_int_equal(wick_read(want, bytes, size), WICK_OK);
+        wick_tensor *const found = wick_tensor_load(device, path, "");
+        check_same(found, wick_tensor_dtype(want), &shape, bytes, size);
+        check_failed(device, wick_tensor_load(device, path, "x"), WICK_ERR_NOT_FOUND, "'x'");
+        wick_release(found);
+        wick_release(want);
+    }
+    wick_device_close(device);
+}
+
+/* Every type, any rank, views; names that JSON has to escape. */
+static void test_safetensors_round_trip(void **state) {
+    (void)state;
+    enum { N = WICK_BOOL + 1 };
+    static unsigned char bytes[6 * 8]; /* of each the same, as long as they are */
+    const wick_shape shapes[] = {WICK_SHAPE(2, 3), WICK_SCALAR, WICK_SHAPE(0, 5),
+                                 WICK_SHAPE(1, 1, 2, 1, 1, 3)};
+    char names[N][16];
+    const char *list[N];
+    wick_tensor *tensors[N];
+    wick_device *const device = open_device();
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = i % 3 == 0;
+    for (int i = 0; i < N; i++) {
+        const wick_shape *const shape = &shapes[i % 4];
+        snprintf(names[i], sizeof names[i], "\"\\\n\x01\xC3\xA9 %d", i);
+        list[i] = names[i];
+        tensors[i] = wick_empty(device, (wick_dtype)i, *shape);
+        const size_t size = wick_tensor_bytes(tensors[i]);
+        assert_int_equal(wick_write(tensors[i], bytes, size), WICK_OK);
+    }
+    wick_error error = {.status = WICK_OK};
+    if (wick_safetensors_save(out_path(), list, tensors, N, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    wick_tensor_file *file;
+    if (wick_tensor_file_open(out_path(), &file, &error) != WICK_OK) fail_msg("%s", error.message);
+    assert_int_equal(wick_tensor_file_count(file), N);
+    for (int i = 0; i < N; i++) {
+        const wick_file_tensor *const at = wick_tensor_file_get(file, (size_t)i);
+        assert_int_equal(at->offset % (uint64_t)wk_dtype_get(at->dtype)->block_bytes, 0);
+        wick_tensor *const found = wick_tensor_file_load(file, device, names[i]);
+        check_same(found, (wick_dtype)i, &shapes[i % 4], bytes, wick_tensor_bytes(tensors[i]));
+        wick_release(found);
+        wick_release(tensors[i]);
+    }
+    wick_tensor_file_close(file);
+    assert_int_equal(wick_safetensors_save(out_path(), NULL, NULL, 0, &error), WICK_OK);
+    assert_int_equal(wick_tensor_file_open(out_path(), &file, &error), WICK_OK);
+    assert_int_equal(wick_tensor_file_count(file), 0);
+    wick_tensor_file_close(file);
+    assert_int_equal(remove(out_path()), 0);
+    wick_device_close(device);
+}
+
+/* Byte by byte; what cannot be written leaves no file. */
+static void test_safetensors_bytes(void **state) {
+    (void)state;
+    static const char want[] = "\x70\0\0\0\0\0\0\0"
+                               "{\"f\":{\"dtype\":\"F32\",\"shape\":[2,1],\"data_offsets\":[0,8]},"
+                               "\"u\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[8,11]}}   "
+                               "\0\0\x80\x3F\0\0\0\x40\1\2\3";
+    static const float f[] = {1, 2};
+    static const unsigned char u[] = {1, 2, 3}, blocks[18] = {0};
+    wick_device *const device = open_device();
+    wick_tensor *const tensors[] = {
+        wick_tensor_from_data(device, WICK_U8, WICK_SHAPE(3), u, sizeof u),
+        wick_transpose(wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(1, 2), f, sizeof f), 0,
+                       1),
+        wick_tensor_from_data(device, WICK_Q4_0, WICK_SHAPE(1, 32), blocks, sizeof blocks), NULL};
+    char found[256];
+    assert_int_equal(
+        wick_safetensors_save(out_path(), (const char *const[]){"u", "f"}, tensors, 2, NULL),
+        WICK_OK);
+    FILE *const file = fopen(out_path(), "rb");
+    assert_non_null(file);
+    assert_int_equal(fread(found, 1, sizeof found, file), sizeof want - 1);
+    fclose(file);
+    assert_memory_equal(found, want, sizeof want - 1);
+    assert_int_equal(remove(out_path()), 0);
+
+    static const struct {
+        const char *names[2];
+        size_t first;
+        wick_status status;
+        const char *words;
+    } wrong[] = {
+        {{"a", "a"}, 0, WICK_ERR_VALUE, "two tensors have the name 'a'"},
+        {{"a", "__metadata__"}, 0, WICK_ERR_VALUE, "'__metadata__'"},
+        {{"a", "\xFF"}, 0, WICK_ERR_VALUE, "can be called"},
+        {{"a", NULL}, 0, WICK_ERR_ARGUMENT, "tensor 1"},
+        {{"a", "b"}, 1, WICK_ERR_DTYPE, "'b' is q4_0"},
+        {{"a", "b"}, 2, WICK_ERR_ARGUMENT, "tensor 1"},
+    };
+    for (size_t i = 0; i < WK_COUNT(wrong); i++) {
+        wick_error error = {.status = WICK_OK};
+        assert_int_equal(
+            wick_safetensors_save(out_path(), wrong[i].names, tensors + wrong[i].first, 2, &error),
+            wrong[i].status);
+        if (strstr(error.message, wrong[i].words) == NULL)
+            fail_msg("'%s' lacks '%s'", error.message, wrong[i].words);
+        assert_null(fopen(out_path(), "rb"));
+    }
+    for (int i = 0; i < 3; i++) wick_release(tensors[i]);
+    wick_device_close(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_headers),     cmocka_unit_test(test_padding),
-        cmocka_unit_test(test_appends),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_numpy_files), cmocka_unit_test(test_other_writers),
-        cmocka_unit_test(test_bad_files),   cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_appends),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_numpy_files),
+        cmocka_unit_test(test_other_writers),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_gguf_by_name),
+        cmocka_unit_test(test_npy_by_name),
+        cmocka_unit_test(test_safetensors_round_trip),
+        cmocka_unit_test(test_safetensors_bytes),
     };
     return cmocka_run_group_tests_name("npy", tests, NULL, NULL);
 }

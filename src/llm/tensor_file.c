@@ -1,0 +1,259 @@
+/* llm/tensor_file.c: tensors from GGUF, safetensors and .npy files, and into safetensors files. */
+#include "llm/tensor_file.h"
+
+#include "core/map.h"
+#include "format/npy.h"
+#include "format/safetensors.h"
+#include "llm/llm.h"
+#include "sys/file.h"
+
+#include <string.h>
+
+/* Read through gguf, or where it lies in memory. */
+struct wick_tensor_file {
+    wk_heap heap;
+    wk_arena arena;
+    wick_file *gguf; /* NULL: another format */
+    wk_file *file;
+    const uint8_t *data; /* offsets are from here */
+    wk_safetensors safetensors;
+    wick_file_tensor array; /* of an npy file */
+    bool is_npy;
+    void *unpacked; /* an npy file's array that does not lie as tensors do; NULL: it does */
+    const wick_file_tensor *tensors;
+    size_t n_tensors;
+};
+
+/* ---- Opening ---- */
+
+static wick_status open_npy(wick_tensor_file *f, uint64_t size, wick_error *err) {
+    wk_npy npy;
+    WK_TRY(wk_npy_parse(f->data, (size_t)size, &npy, err));
+    f->is_npy = true;
+    f->array = (wick_file_tensor){.name = {"", 0},
+                                  .dtype = npy.dtype,
+                                  .shape = npy.shape,
+                                  .offset = (uint64_t)(npy.data - f->data),
+                                  .size = npy.size};
+    f->tensors = &f->array;
+    f->n_tensors = 1;
+    if (wk_npy_is_plain(&npy)) return WICK_OK;
+    f->unpacked = wk_alloc(&f->heap, (size_t)npy.size);
+    if (f->unpacked == NULL && npy.size > 0)
+        return wk_fail_memory(err, npy.size, 0, "the array of an npy file");
+    wk_npy_unpack(&npy, f->unpacked);
+    return WICK_OK;
+}
+
+static wick_status open_mapped(wick_tensor_file *f, const char *path, wick_error *err) {
+    static const uint8_t npy_magic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+    const void *data = NULL;
+    WK_TRY(wk_file_map(f->file, &data, err));
+    f->data = data;
+    const uint64_t size = wk_file_size(f->file);
+    const bool is_npy = size >= sizeof npy_magic && memcmp(data, npy_magic, sizeof npy_magic) == 0;
+    wick_error reason = {0};
+    const wick_status status =
+        is_npy ? open_npy(f, size, &reason)
+               : wk_safetensors_parse(&f->heap, &f->arena, data, size, &f->safetensors, &reason);
+    if (status == WICK_ERR_OUT_OF_MEMORY)
+        return wk_fail_memory(err, reason.bytes_requested, 0, path);
+    if (status != WICK_OK && !is_npy)
+        return wk_fail(err, status, "'%s' is not a GGUF, safetensors or .npy file: %s", path,
+                       reason.message);
+    if (status != WICK_OK) return wk_fail(err, status, "'%s': %s", path, reason.message);
+    if (is_npy) return WICK_OK;
+    f->tensors = f->safetensors.tensors;
+    f->n_tensors = f->safetensors.n_tensors;
+    return WICK_OK;
+}
+
+static wick_status open_file(wick_tensor_file *f, const char *path, wick_error *err) {
+    char magic[4] = "";
+    WK_TRY(wk_file_open(&f->heap, path, &f->file, err));
+    if (wk_file_size(f->file) >= sizeof magic)
+        WK_TRY(wk_file_read_at(f->file, 0, magic, sizeof magic, err));
+    if (memcmp(magic, "GGUF", sizeof magic) != 0) return open_mapped(f, path, err);
+    wick_error reason = {0};
+    const wick_status status = wick_file_open(path, &f->gguf, &reason);
+    if (status == WICK_ERR_OUT_OF_MEMORY)
+        return wk_fail_memory(err, reason.bytes_requested, 0, path);
+    if (status != WICK_OK) return wk_fail(err, status, "'%s': %s", path, reason.message);
+    f->tensors = wick_file_get_tensor(f->gguf, 0);
+    f->n_tensors = wick_file_tensor_count(f->gguf);
+    return WICK_OK;
+}
+
+wick_status wick_tensor_file_open(const char *path, wick_tensor_file **file, wick_error *error) {
+    if (file != NULL) *file = NULL;
+    if (path == NULL || file == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_tensor_file_open: an argument is NULL");
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    wick_tensor_file *const made = wk_alloc_zeroed(&heap, sizeof *made);
+    if (made == NULL) return wk_fail_memory(error, sizeof *made, 0, path);
+    made->heap = heap;
+    wk_arena_init(&made->arena, &made->heap, 0);
+    wk_map_init(&made->safetensors.index, &made->heap);
+    const wick_status status = open_file(made, path, error);
+    if (status == WICK_OK)
+        *file = made;
+    else
+        wick_tensor_file_close(made);
+    return status;
+}
+
+void wick_tensor_file_close(wick_tensor_file *file) {
+    if (file == NULL) return;
+    wick_file_close(file->gguf);
+    wk_map_release(&file->safetensors.index);
+    wk_free(&file->heap, file->unpacked, file->unpacked != NULL ? (size_t)file->array.size : 0);
+    if (file->file != NULL) wk_file_close(&file->heap, file->file);
+    wk_arena_release(&file->arena);
+    wk_heap heap = file->heap; /* the file lies in it */
+    wk_free(&heap, file, sizeof *file);
+}
+
+/* ---- Reading ---- */
+
+size_t wick_tensor_file_count(const wick_tensor_file *file) {
+    return file != NULL ? file->n_tensors : 0;
+}
+
+const wick_file_tensor *wick_tensor_file_get(const wick_tensor_file *file, size_t index) {
+    return index < wick_tensor_file_count(file) ? &file->tensors[index] : NULL;
+}
+
+bool wk_tensor_file_is_npy(const wick_tensor_file *file) { return file->is_npy; }
+
+/* Where a tensor lies in memory; NULL: it has to be read. */
+static const uint8_t *data_of(const wick_tensor_file *file, const wick_file_tensor *tensor) {
+    if (file->gguf != NULL) return NULL;
+    return file->unpacked != NULL ? file->unpacked : file->data + tensor->offset;
+}
+
+wick_status wk_tensor_file_read(wick_tensor_file *file, const wick_file_tensor *tensor, uint64_t at,
+                                void *dst, size_t size, wick_error *err) {
+    const uint8_t *const data = data_of(file, tensor);
+    if (data == NULL) return wick_file_read(file->gguf, tensor->offset + at, dst, size, err);
+    memcpy(dst, data + at, size);
+    return WICK_OK;
+}
+
+static const wick_file_tensor *find(const wick_tensor_file *file, wk_str name) {
+    for (size_t i = 0; i < file->n_tensors; i++) {
+        const wick_string other = file->tensors[i].name;
+        if (wk_str_equal((wk_str){other.text, other.size}, name)) return &file->tensors[i];
+    }
+    return NULL;
+}
+
+static wick_tensor *load(wick_tensor_file *file, wick_device *device,
+                         const wick_file_tensor *tensor) {
+    const size_t size = (size_t)tensor->size;
+    const uint8_t *const data = data_of(file, tensor);
+    if (data != NULL || size == 0)
+        return wick_tensor_from_data(device, tensor->dtype, tensor->shape, data, size);
+    wick_error *const error = wk_device_sticky(device);
+    wk_heap *const heap = wk_device_heap(device);
+    void *const bytes = tensor->size <= SIZE_MAX ? wk_alloc(heap, size) : NULL;
+    wick_tensor *made = NULL;
+    if (bytes == NULL)
+        (void)wk_fail_memory(error, tensor->size, 0, tensor->name.text);
+    else if (wick_file_read(file->gguf, tensor->offset, bytes, size, error) == WICK_OK)
+        made = wick_tensor_from_data(device, tensor->dtype, tensor->shape, bytes, size);
+    wk_free(heap, bytes, size);
+    return made;
+}
+
+wick_tensor *wick_tensor_file_load(wick_tensor_file *file, wick_device *device, const char *name) {
+    if (device == NULL) return NULL;
+    if (file == NULL || name == NULL) {
+        (void)wk_device_fail(device, WICK_ERR_ARGUMENT,
+                             "wick_tensor_file_load: file or name is "
+                             "NULL");
+        return NULL;
+    }
+    const wk_str wanted = wk_str_of(name);
+    const wick_file_tensor *const tensor = find(file, wanted);
+    if (tensor != NULL) return load(file, device, tensor);
+    (void)wk_device_fail(device, WICK_ERR_NOT_FOUND, "the file has no tensor '%s'",
+                         wk_str_show(wanted).text);
+    return NULL;
+}
+
+wick_tensor *wick_tensor_load(wick_device *device, const char *path, const char *name) {
+    if (device == NULL) return NULL;
+    wick_tensor_file *file;
+    if (wick_tensor_file_open(path, &file, wk_device_sticky(device)) != WICK_OK) return NULL;
+    wick_tensor *const tensor = wick_tensor_file_load(file, device, name);
+    wick_tensor_file_close(file);
+    return tensor;
+}
+
+/* ---- Writing ---- */
+
+/* What the header says of the tensors, in the order of their data. */
+static wick_status describe(const char *const *names, wick_tensor *const *tensors, size_t n,
+                            wick_file_tensor *out, wick_error *err) {
+    for (size_t i = 0; i < n; i++) {
+        if (names[i] == NULL || tensors[i] == NULL)
+            return wk_fail(err, WICK_ERR_ARGUMENT,
+                           "wick_safetensors_save: tensor %zu or its name is NULL", i);
+        out[i] = (wick_file_tensor){.name = {names[i], strlen(names[i])},
+                                    .dtype = wick_tensor_dtype(tensors[i]),
+                                    .shape = wick_tensor_shape(tensors[i])};
+    }
+    return WICK_OK;
+}
+
+static wick_status write_tensor(wk_file_writer *writer, wick_tensor *tensor, wick_error *err) {
+    wick_device *const device = wick_tensor_device(tensor);
+    wk_heap *const heap = wk_device_heap(device);
+    const size_t size = wick_tensor_bytes(tensor);
+    void *const bytes = wk_alloc(heap, size);
+    if (bytes == NULL && size > 0) return wk_fail_memory(err, size, 0, "a tensor to save");
+    wick_status status = wick_read(tensor, bytes, size);
+    if (status != WICK_OK)
+        status = wk_take_device_error(device, status, err);
+    else
+        status = wk_file_write(writer, bytes, size, err);
+    wk_free(heap, bytes, size);
+    return status;
+}
+
+static wick_status write_all(wk_heap *heap, const char *path, const wick_file_tensor *described,
+                             wick_tensor *const *tensors, size_t n, wick_error *err) {
+    wk_strbuf header;
+    wk_strbuf_init(&header, heap);
+    uint32_t *const order = wk_alloc_array(heap, n, sizeof *order);
+    wk_file_writer *writer = NULL;
+    wick_status status = WICK_OK;
+    if (order == NULL && n > 0) status = wk_fail_memory(err, n * sizeof *order, 0, path);
+    if (status == WICK_OK) status = wk_safetensors_header(&header, described, n, order, err);
+    if (status == WICK_OK) status = wk_file_write_start(heap, path, &writer, err);
+    if (status == WICK_OK) {
+        status = wk_file_write(writer, header.data, header.size, err);
+        for (size_t i = 0; i < n && status == WICK_OK; i++)
+            status = write_tensor(writer, tensors[order[i]], err);
+        const wick_status finished = wk_file_write_finish(heap, writer, status == WICK_OK, err);
+        if (status == WICK_OK) status = finished;
+    }
+    wk_free(heap, order, n * sizeof *order);
+    wk_strbuf_release(&header);
+    return status;
+}
+
+wick_status wick_safetensors_save(const char *path, const char *const *names,
+                                  wick_tensor *const *tensors, size_t n, wick_error *error) {
+    if (path == NULL || ((names == NULL || tensors == NULL) && n > 0))
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_safetensors_save: an argument is NULL");
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    wick_file_tensor *const described = wk_alloc_array(&heap, n, sizeof *described);
+    if (described == NULL && n > 0) return wk_fail_memory(error, n * sizeof *described, 0, path);
+    wick_status status = describe(names, tensors, n, described, error);
+    if (status == WICK_OK) status = write_all(&heap, path, described, tensors, n, error);
+    wk_free(&heap, described, n * sizeof *described);
+    return status;
+}
