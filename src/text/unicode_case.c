@@ -82,6 +82,14 @@ static const uint8_t printable[] = {
     219, 43, 240, 1
 };
 
+static const wk_unicode_mark printable_marks[] = {
+    {0x0, 0}, {0x9b1, 68}, {0xaba, 132}, {0xbc3, 196}, {0xd11, 260},
+    {0xf6d, 324}, {0x1737, 391}, {0x1c38, 455}, {0x2b74, 523}, {0xa6f8, 593},
+    {0xfada, 661}, {0x100fb, 728}, {0x10768, 795}, {0x10b73, 859}, {0x11289, 924},
+    {0x1171b, 990}, {0x11d5a, 1056}, {0x16fa0, 1131}, {0x1d4a3, 1205}, {0x1e300, 1276},
+    {0x1ee60, 1344}, {0x1f7f1, 1412}
+};
+
 static const uint8_t alphabetic[] = {
     65, 26, 6, 26, 47, 1, 10, 1, 4, 1, 5, 23, 1, 31, 1, 202, 3, 4, 12, 14,
     5, 7, 1, 1, 1, 129, 1, 5, 1, 2, 2, 4, 1, 1, 6, 1, 1, 3, 1, 1,
@@ -154,6 +162,14 @@ static const uint8_t alphabetic[] = {
     11, 203, 38
 };
 
+static const wk_unicode_mark alphabetic_marks[] = {
+    {0x0, 0}, {0x6d6, 68}, {0x9be, 132}, {0xb3e, 196}, {0xcf3, 260},
+    {0x102b, 324}, {0x166d, 390}, {0x1c50, 454}, {0x2103, 520}, {0x3007, 587},
+    {0xa8f8, 656}, {0xabe3, 720}, {0x1003e, 789}, {0x10806, 856}, {0x10f1d, 921},
+    {0x11334, 985}, {0x11a01, 1052}, {0x16b78, 1128}, {0x1d50b, 1201}, {0x1e94c, 1271},
+    {0x1eeaa, 1336}
+};
+
 static const uint8_t decimal[] = {
     48, 10, 166, 12, 10, 134, 1, 10, 198, 1, 10, 156, 3, 10, 118, 10, 118, 10, 118, 10,
     118, 10, 118, 10, 118, 10, 118, 10, 118, 10, 118, 10, 96, 10, 118, 10, 70, 10, 150, 2,
@@ -164,6 +180,10 @@ static const uint8_t decimal[] = {
     102, 10, 102, 10, 166, 3, 10, 102, 10, 246, 5, 10, 246, 1, 10, 70, 10, 182, 153, 1,
     10, 86, 10, 134, 1, 10, 244, 216, 1, 50, 192, 18, 10, 166, 3, 10, 214, 12, 10, 150,
     37, 10
+};
+
+static const wk_unicode_mark decimal_marks[] = {
+    {0x0, 0}, {0xa90a, 78}
 };
 
 static const uint8_t digit[] = {
@@ -178,6 +198,10 @@ static const uint8_t digit[] = {
     2, 10, 102, 10, 102, 10, 166, 3, 10, 102, 10, 246, 5, 10, 246, 1, 10, 70, 10, 182,
     153, 1, 10, 86, 10, 134, 1, 10, 244, 216, 1, 50, 192, 18, 10, 166, 3, 10, 214, 12,
     10, 166, 15, 11, 229, 21, 10
+};
+
+static const wk_unicode_mark digit_marks[] = {
+    {0x0, 0}, {0x1c5a, 76}, {0x114da, 159}
 };
 
 static const uint8_t numeric[] = {
@@ -207,6 +231,11 @@ static const uint8_t numeric[] = {
     227, 21, 10, 135, 8, 1, 98, 1, 125, 1, 62, 1, 136, 16, 1, 88, 1, 8, 1, 15,
     1, 205, 2, 1, 18, 1, 27, 1, 246, 48, 1, 135, 12, 1, 130, 35, 1, 209, 78, 1,
     162, 172, 2, 1
+};
+
+static const wk_unicode_mark numeric_marks[] = {
+    {0x0, 0}, {0x1950, 73}, {0x4e08, 153}, {0x767f, 228}, {0x10324, 307},
+    {0x1145a, 383}, {0x20065, 468}
 };
 
 static const uint8_t lower[] = {
@@ -281,6 +310,14 @@ static const uint8_t lower[] = {
     34
 };
 
+static const wk_unicode_mark lower_marks[] = {
+    {0x0, 0}, {0x134, 64}, {0x176, 128}, {0x1d9, 192}, {0x21e, 256},
+    {0x3da, 320}, {0x482, 384}, {0x4cb, 448}, {0x50c, 512}, {0x1e10, 580},
+    {0x1e50, 644}, {0x1e90, 708}, {0x1ed8, 772}, {0x1fb8, 836}, {0x2c7e, 902},
+    {0x2cc0, 966}, {0xa650, 1032}, {0xa728, 1097}, {0xa76a, 1161}, {0xa7c2, 1225},
+    {0x1d468, 1303}
+};
+
 static const uint8_t upper[] = {
     65, 26, 101, 23, 1, 7, 33, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
@@ -351,9 +388,21 @@ static const uint8_t upper[] = {
     16, 26, 6, 26, 6, 26
 };
 
+static const wk_unicode_mark upper_marks[] = {
+    {0x0, 0}, {0x13a, 64}, {0x17c, 128}, {0x1df, 192}, {0x223, 256},
+    {0x3df, 321}, {0x48f, 385}, {0x4d1, 449}, {0x511, 513}, {0x1e13, 581},
+    {0x1e53, 645}, {0x1e93, 709}, {0x1edb, 773}, {0x1fed, 837}, {0x2c8b, 904},
+    {0x2ccb, 968}, {0xa661, 1034}, {0xa73b, 1099}, {0xa785, 1163}, {0x10428, 1230},
+    {0x1d656, 1302}
+};
+
 static const uint8_t title[] = {
     197, 3, 1, 2, 1, 2, 1, 38, 1, 149, 59, 8, 8, 8, 8, 8, 12, 1, 15, 1,
     47, 1
+};
+
+static const wk_unicode_mark title_marks[] = {
+    {0x0, 0}
 };
 
 static const wk_unicode_shift to_upper[] = {
@@ -766,14 +815,14 @@ static const wk_unicode_expansion more_fold[] = {
 };
 
 const wk_unicode_set wk_unicode_sets[] = {
-    {printable, 1484},
-    {alphabetic, 1363},
-    {decimal, 162},
-    {digit, 207},
-    {numeric, 504},
-    {lower, 1361},
-    {upper, 1326},
-    {title, 22}
+    {printable, 1484, printable_marks, 22},
+    {alphabetic, 1363, alphabetic_marks, 21},
+    {decimal, 162, decimal_marks, 2},
+    {digit, 207, digit_marks, 3},
+    {numeric, 504, numeric_marks, 7},
+    {lower, 1361, lower_marks, 21},
+    {upper, 1326, upper_marks, 21},
+    {title, 22, title_marks, 1}
 };
 
 const wk_unicode_mapping wk_unicode_mappings[] = {

@@ -1,11 +1,25 @@
 /* text/unicode_convert.c: looks characters up in the tables of unicode_case.c. */
 #include "text/unicode_case.h"
 
+/* The last mark that is not after code. */
+static const wk_unicode_mark *find_mark(const wk_unicode_set *set, uint32_t code) {
+    size_t low = 0, high = set->n_marks;
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+        if (set->marks[middle].code <= code)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &set->marks[low];
+}
+
 bool wk_unicode_is(uint32_t code, wk_unicode_property property) {
     const wk_unicode_set *const set = &wk_unicode_sets[property];
-    uint32_t end = 0; /* of the stretches so far */
+    const wk_unicode_mark *const mark = find_mark(set, code);
+    uint32_t end = mark->code; /* of the stretches so far */
     bool has_it = true;
-    for (size_t i = 0; i < set->size && end <= code; has_it = !has_it) {
+    for (size_t i = mark->at; i < set->size && end <= code; has_it = !has_it) {
         uint32_t length = 0;
         int shift = 0;
         do {
@@ -38,13 +52,19 @@ static uint32_t shifted(const wk_unicode_mapping *mapping, uint32_t code) {
 
 size_t wk_unicode_convert(uint32_t code, wk_unicode_case to, uint32_t out[3]) {
     const wk_unicode_mapping *const mapping = &wk_unicode_mappings[to];
-    for (size_t i = 0; i < mapping->n_expansions && mapping->expansions[i].code <= code; i++) {
-        if (mapping->expansions[i].code != code) continue;
-        size_t n = 0;
-        for (; n < 3 && mapping->expansions[i].text[n] != 0; n++)
-            out[n] = mapping->expansions[i].text[n];
-        return n;
+    size_t low = 0, high = mapping->n_expansions, n = 0;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (mapping->expansions[middle].code < code)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    out[0] = shifted(mapping, code);
-    return 1;
+    if (low == mapping->n_expansions || mapping->expansions[low].code != code) {
+        out[0] = shifted(mapping, code);
+        return 1;
+    }
+    for (; n < 3 && mapping->expansions[low].text[n] != 0; n++)
+        out[n] = mapping->expansions[low].text[n];
+    return n;
 }

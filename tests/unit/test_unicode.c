@@ -7,6 +7,7 @@
 
 #include "core/str.h"
 #include "text/unicode.h"
+#include "text/unicode_case.h"
 
 #include <string.h>
 
@@ -136,6 +137,31 @@ static void folding(void **state) {
     }
 }
 
+/* Every stretch of a property at its first and its last character, as the lengths say. */
+static void properties(void **state) {
+    (void)state;
+    for (int p = WK_UNICODE_PRINTABLE; p <= WK_UNICODE_TITLE; p++) {
+        const wk_unicode_set *const set = &wk_unicode_sets[p];
+        uint32_t first = 0;
+        bool has_it = false;
+        for (size_t i = 0; i < set->size; has_it = !has_it) {
+            uint32_t length = 0;
+            int shift = 0;
+            do {
+                length |= (set->bytes[i] & 127U) << shift;
+                shift += 7;
+            } while (set->bytes[i++] >= 128);
+            if (length > 0) {
+                assert_int_equal(wk_unicode_is(first, (wk_unicode_property)p), has_it);
+                assert_int_equal(wk_unicode_is(first + length - 1, (wk_unicode_property)p), has_it);
+            }
+            first += length;
+        }
+        assert_false(wk_unicode_is(first, (wk_unicode_property)p));
+        assert_false(wk_unicode_is(0x10FFFF, (wk_unicode_property)p));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_scalar_value_survives),
@@ -143,6 +169,7 @@ int main(void) {
         cmocka_unit_test(cut_and_bad_sequences_stand_alone),
         cmocka_unit_test(classes),
         cmocka_unit_test(folding),
+        cmocka_unit_test(properties),
     };
     return cmocka_run_group_tests_name("unicode", tests, NULL, NULL);
 }
