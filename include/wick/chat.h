@@ -52,10 +52,18 @@ typedef struct wick_conversation {
      * `reasoning_content`, and tools and documents are none where there are none. */
     bool is_raw;
     wick_time_of_day now;
+    /* The most that the template may do, in steps: an operation, or 16 bytes looked at. 0: 80
+     * million, which take one to four seconds and which no honest template comes near. */
+    uint64_t max_steps;
+    /* Asked every few thousand steps, so about once in a millisecond, with stop_context; true ends
+     * the rendering with WICK_ERR_CANCELLED: for a deadline by the clock, or a user who waits no
+     * longer. NULL: nobody is asked. */
+    bool (*stops)(void *stop_context);
+    void *stop_context;
 } wick_conversation;
 
-/* WICK_ERR_VALUE: the template failed; the sentence names the line, or is what the template raised.
- * Time, memory and output are limited. */
+/* WICK_ERR_VALUE: the template failed or reached a limit of steps, memory (256 MiB) or nesting; the
+ * sentence names the line, or is what the template raised. WICK_ERR_CANCELLED: stops said so. */
 WICK_API wick_status wick_template_render(const wick_template *compiled,
                                           const wick_conversation *conversation, wick_prompt **out,
                                           wick_error *error);

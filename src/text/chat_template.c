@@ -156,7 +156,10 @@ static wick_status render(const wick_template *compiled, const wick_conversation
     const wk_jinja_desc desc = {
         .variables = variables,
         .n_variables = n,
-        .now = {c->now.year, c->now.month, c->now.day, c->now.hour, c->now.minute, c->now.second}};
+        .now = {c->now.year, c->now.month, c->now.day, c->now.hour, c->now.minute, c->now.second},
+        .max_steps = c->max_steps,
+        .stops = c->stops,
+        .stop_context = c->stop_context};
     return wk_jinja_render(&prompt->arena, compiled->compiled, &desc, &prompt->result, err);
 }
 

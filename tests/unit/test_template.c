@@ -135,7 +135,7 @@ static void test_limits(void **state) {
     fails(f,
           "{% set n = namespace(a='x') %}{% for i in range(99) %}{% set n.a = n.a + n.a %}"
           "{% endfor %}",
-          "0", "bytes");
+          "0", "256 MiB");
     fails(f, "{% set l = [] %}{{ l.append(l) }}{{ l }}", "0", "recursion");
     fails(f, "{{ range(100001) }}", "0", "Range too big");
     fails(
@@ -150,6 +150,112 @@ static void test_limits(void **state) {
     fails(f, deep, "0", "deep");
     const wk_jinja_desc few = {.max_steps = 4};
     assert_int_equal(render_with(f, "{{ x }}{{ x }}{{ x }}", "1", few), WICK_ERR_VALUE);
+}
+
+/* Each limit: what is needed is enough, one less is not, one more changes nothing. */
+static void test_exact_limits(void **state) {
+    fixture *const f = *state;
+    static const char text[] = "{% for i in x %}{{ i|upper }}{% endfor %}";
+    const char *const data = "[\"a\", \"b\"]";
+    assert_int_equal(render_with(f, text, data, (wk_jinja_desc){.max_steps = 0}), WICK_OK);
+    const uint64_t n = f->result.n_steps;
+    for (uint64_t steps = n - 1; steps <= n + 1; steps++) {
+        const wk_jinja_desc desc = {.max_steps = steps};
+        assert_int_equal(render_with(f, text, data, desc), steps < n ? WICK_ERR_VALUE : WICK_OK);
+        assert_true(steps >= n || strstr(f->error.message, "steps") != NULL);
+    }
+    /* The template, a sum and its operand are three levels. */
+    for (uint32_t depth = 2; depth <= 4; depth++) {
+        const wk_jinja_desc desc = {.max_depth = depth};
+        assert_int_equal(render_with(f, "{{ 1 + 1 }}", "0", desc),
+                         depth < 3 ? WICK_ERR_VALUE : WICK_OK);
+    }
+}
+
+/* Reads its limit to the byte: room for a text of n bytes is not room for one of n + 1. */
+static void test_memory_limit(void **state) {
+    fixture *const f = *state;
+    char text[64];
+    enum { MOST = 1 << 20 };
+    size_t low = 0, high = 2 * MOST; /* low fits, high does not */
+    while (high - low > 1) {
+        const size_t size = (low + high) / 2;
+        snprintf(text, sizeof text, "{%% set y = 'a' * %zu %%}", size);
+        const wick_status status = render_with(f, text, "0", (wk_jinja_desc){.max_bytes = MOST});
+        assert_true(status == WICK_OK || strstr(f->error.message, "1 MiB") != NULL);
+        *(status == WICK_OK ? &low : &high) = size;
+    }
+    assert_true(low > MOST - 2000 && high <= MOST);
+}
+
+typedef struct asking {
+    size_t n_asked, last;
+} asking;
+
+static bool stops_at_last(void *context) {
+    asking *const a = context;
+    return ++a->n_asked >= a->last;
+}
+
+static void test_cancelled(void **state) {
+    fixture *const f = *state;
+    static const char endless[] = "{% for a in range(99) %}{% for b in range(99) %}"
+                                  "{% endfor %}{% endfor %}";
+    for (size_t last = 1; last < 5; last++) { /* for the data, at the beginning, on the way */
+        const size_t least = last > 2 ? 4096 * (last - 2) : 0;
+        asking a = {.last = last};
+        const wk_jinja_desc desc = {.stops = stops_at_last, .stop_context = &a};
+        assert_int_equal(render_with(f, endless, "0", desc), WICK_ERR_CANCELLED);
+        assert_int_equal(f->error.status, WICK_ERR_CANCELLED);
+        assert_non_null(strstr(f->error.message, "cancelled"));
+        assert_int_equal(a.n_asked, last);
+        assert_in_range(f->result.n_steps, least, least + 100);
+    }
+    asking never = {.last = SIZE_MAX};
+    const wk_jinja_desc desc = {.stops = stops_at_last, .stop_context = &never};
+    assert_int_equal(render_with(f, "{% for a in range(9999) %}{{ a }}{% endfor %}", "0", desc),
+                     WICK_OK);
+    assert_true(never.n_asked > 1);
+}
+
+/* A text that grows piece by piece takes memory for what it is in the end, and looking up one of
+ * many names does not look at all of them. */
+static void test_growth(void **state) {
+    fixture *const f = *state;
+    static const char grows[] = "{% set n = namespace(s='') %}{% for i in range(20000) %}"
+                                "{% set n.s = n.s SIGN 'some words of a message' %}{% endfor %}"
+                                "{{ n.s|length }}";
+    for (size_t i = 0; i < 2; i++) {
+        char text[sizeof grows];
+        memcpy(text, grows, sizeof grows);
+        memcpy(strstr(text, "SIGN"), i == 0 ? "  + " : "  ~ ", 4);
+        const wk_jinja_desc desc = {.max_bytes = 8 << 20};
+        assert_int_equal(render_with(f, text, "0", desc), WICK_OK);
+        assert_string_equal(f->result.text.text, "460000");
+    }
+    static char many[300000];
+    size_t size = 0;
+    for (int i = 0; i < 10000; i++)
+        size += (size_t)snprintf(many + size, sizeof many - size, "{%% set v%d = 1 %%}", i);
+    snprintf(many + size, sizeof many - size, "%s",
+             "{% for i in range(10000) %}{% if v0 and v9999 and nothing %}{% endif %}{% endfor %}");
+    const wk_jinja_desc desc = {.max_steps = 600000};
+    assert_int_equal(render_with(f, many, "0", desc), WICK_OK);
+}
+
+/* What a macro was defined in stays there for it; a loop that ended may be called again. */
+static void test_kept_scopes(void **state) {
+    fixture *const f = *state;
+    renders(f,
+            "{% set n = namespace(f=none) %}{% for i in x %}{% macro m() %}{{ i }}{% endmacro %}"
+            "{% if i == 2 %}{% set n.f = m %}{% endif %}{% endfor %}"
+            "{% for i in x %}{% set z = 7 %}{% endfor %}{{ n.f() }}",
+            "[1, 2, 3]", "2");
+    renders(f,
+            "{% set n = namespace(l=none) %}{% for k in [5] %}{% set u = 'u' %}"
+            "{% for i in x recursive %}{{ i }}{{ u }}{% set n.l = loop %}{% endfor %}{% endfor %}"
+            "{% for k in [6, 7] %}{% set w = 'w' %}{% endfor %}{{ n.l(['a', 'b']) }}",
+            "[1]", "1uaubu");
 }
 
 static void test_out_of_memory(void **state) {
@@ -323,6 +429,11 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_every_length, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_exact_limits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_memory_limit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cancelled, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_growth, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_kept_scopes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_out_of_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_origin, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_public, set_up, tear_down),

@@ -57,10 +57,12 @@ static wick_status own_attribute(wk_jinja *j, const wk_jvalue *of, wk_str name, 
     if (of->kind == WK_J_CYCLER && wk_str_is(name, "current"))
         *out = of->cycle->items.items[of->cycle->at];
     if (of->kind == WK_J_NAMESPACE) {
-        const wk_jvalue *const found = wk_jdict_named(of->dict, name);
+        wk_jvalue *found;
+        WK_TRY(wk_jdict_named(j, of->dict, name, &found));
         if (found != NULL) *out = *found;
     }
     if (out->kind != WK_J_ABSENT) return WICK_OK;
+    WK_TRY(wk_jwork(j, 4)); /* a table of names */
     const wk_jbuiltin *const method = wk_jfind_method(of, name);
     return method != NULL ? bind_method(j, method, of, out) : WICK_OK;
 }
@@ -73,10 +75,11 @@ wick_status wk_jattribute(wk_jinja *j, const wk_jvalue *of, wk_jtext name, wk_jv
     if (!is_hidden) WK_TRY(own_attribute(j, of, key, out));
     if (out->kind != WK_J_ABSENT) return WICK_OK;
     if (of->kind == WK_J_DICT) {
-        const wk_jvalue *const found = wk_jdict_named(of->dict, key);
+        wk_jvalue *found;
+        WK_TRY(wk_jdict_named(j, of->dict, key, &found));
         if (found != NULL) {
             *out = *found;
-            return wk_jwork(j, of->dict->n / 8);
+            return WICK_OK;
         }
     }
     return missing(j, of, name, false, is_hidden, out);
@@ -91,17 +94,20 @@ static bool resolve(int64_t index, size_t length, size_t *out) {
     return index >= 0 && (uint64_t)index < length;
 }
 
-/* Item i of a sequence. */
+/* Item i of a sequence other than a string. */
 static wk_jvalue item_at(const wk_jvalue *of, size_t i) {
     if (of->kind == WK_J_RANGE) return wk_jinteger(of->range->first + (int64_t)i * of->range->step);
-    if (of->kind != WK_J_STRING) return of->list->items[i];
+    return of->list->items[i];
+}
+
+static wick_status char_at(wk_jinja *j, const wk_jvalue *of, size_t i, wk_jvalue *out) {
     const wk_str text = wk_jtext_str(of->string);
     const size_t start = wk_jchar_offset(text, i);
     size_t end = start;
     wk_jnext_char(text, &end);
-    wk_jvalue item = wk_jstring(wk_jtext_part(of->string, start, end));
-    item.is_markup = of->is_markup;
-    return item;
+    *out = wk_jstring(wk_jtext_part(of->string, start, end));
+    out->is_markup = of->is_markup;
+    return wk_jread(j, end);
 }
 
 static bool is_sequence(const wk_jvalue *value) {
@@ -113,9 +119,9 @@ wick_status wk_jitem(wk_jinja *j, const wk_jvalue *of, const wk_jvalue *item, wk
     size_t length, index;
     if (of->kind == WK_J_UNDEFINED) return wk_jfail_undefined(j, of);
     if (is_sequence(of) && wk_jis_integer(item)) {
-        wk_jlength(of, &length);
-        WK_TRY(wk_jwork(j, of->kind == WK_J_STRING ? of->string.size / 16 : 1));
+        WK_TRY(wk_jlength(j, of, &length));
         if (resolve(wk_jas_integer(item), length, &index)) {
+            if (of->kind == WK_J_STRING) return char_at(j, of, index, out);
             *out = item_at(of, index);
             return WICK_OK;
         }
@@ -168,7 +174,7 @@ static wick_status resolve_bounds(wk_jinja *j, const wk_jvalue given[3], int64_t
 static wick_status slice_text(wk_jinja *j, const wk_jvalue *of, const bounds *b, size_t n,
                               wk_jvalue *out) {
     const wk_str text = wk_jtext_str(of->string);
-    WK_TRY(wk_jwork(j, text.size / 16));
+    WK_TRY(wk_jread(j, text.size));
     if (b->step == 1) {
         const size_t start = wk_jchar_offset(text, (size_t)b->first);
         const wk_str behind = {text.text + start, text.size - start};
@@ -191,7 +197,7 @@ wick_status wk_jslice(wk_jinja *j, const wk_jvalue *of, const wk_jvalue given[3]
     if (!is_sequence(of)) return wk_jfail(j, "'%s' object is not subscriptable", wk_jtype_name(of));
     size_t length;
     bounds b = {0, 0, 1};
-    wk_jlength(of, &length);
+    WK_TRY(wk_jlength(j, of, &length));
     WK_TRY(resolve_bounds(j, given, (int64_t)length, &b));
     const int64_t distance = b.step > 0 ? b.end - b.first : b.first - b.end;
     const uint64_t stride = b.step > 0 ? (uint64_t)b.step : 0 - (uint64_t)b.step;

@@ -19,7 +19,9 @@ static wick_status add_star(wk_jinja *j, wk_jvalue value, collected *to) {
 
 static wick_status add_named(wk_jinja *j, wk_jvalue name, wk_jvalue value, collected *to) {
     if (name.kind != WK_J_STRING) return wk_jfail(j, "keywords must be strings");
-    if (wk_jdict_named(&to->named, wk_jtext_str(name.string)) != NULL)
+    wk_jvalue *found;
+    WK_TRY(wk_jdict_find(j, &to->named, &name, &found));
+    if (found != NULL)
         return wk_jfail(j, "got multiple values for keyword argument '%s'",
                         wk_str_show(wk_jtext_str(name.string)).text);
     return wk_jdict_set(j, &to->named, name, value);
@@ -73,8 +75,8 @@ static wick_status bind(wk_jinja *j, const wk_jbuiltin *builtin, const wk_jargs 
                         args->n);
     for (size_t i = 0; i < n; i++)
         values[i] = i < args->n ? args->values[i] : (wk_jvalue){.kind = WK_J_ABSENT};
-    for (size_t i = 0; i < args->n_named; i++) {
-        const wk_str name = wk_jtext_str(args->named[i].key.string);
+    for (size_t i = 0; i < wk_jn_named(args); i++) {
+        const wk_str name = wk_jtext_str(args->named->entries[i].key.string);
         const int at = find_parameter(builtin->parameters, name);
         if (at < 0)
             return wk_jfail(j, "%s() got an unexpected keyword argument '%s'", builtin->name,
@@ -82,15 +84,40 @@ static wick_status bind(wk_jinja *j, const wk_jbuiltin *builtin, const wk_jargs 
         if (values[at].kind != WK_J_ABSENT)
             return wk_jfail(j, "%s() got multiple values for argument '%s'", builtin->name,
                             wk_str_show(name).text);
-        values[at] = args->named[i].value;
+        values[at] = args->named->entries[i].value;
     }
     for (size_t i = 0; i < builtin->n_required; i++) {
         if (values[i].kind == WK_J_ABSENT)
             return wk_jfail(j, "%s() takes at least %u argument(s) (%zu given)", builtin->name,
-                            builtin->n_required, args->n + args->n_named);
+                            builtin->n_required, args->n + wk_jn_named(args));
     }
     *bound = (wk_jargs){.self = args->self, .values = values, .n = n};
     return WICK_OK;
+}
+
+/* The bytes or items of a value, roughly: what is read of it once. */
+static uint64_t size_of(const wk_jvalue *value) {
+    switch (value->kind) {
+    case WK_J_STRING: return WK_J_CHAR * (uint64_t)value->string.size;
+    case WK_J_LIST:
+    case WK_J_TUPLE:
+    case WK_J_GENERATOR: return WK_J_STEP * (uint64_t)value->list->n;
+    case WK_J_DICT:
+    case WK_J_KEYS:
+    case WK_J_VALUES:
+    case WK_J_ITEMS:
+    case WK_J_NAMESPACE: return WK_J_STEP * (uint64_t)value->dict->n;
+    case WK_J_RANGE: return WK_J_STEP * (uint64_t)value->range->n;
+    default: return 0;
+    }
+}
+
+static wick_status count_operands(wk_jinja *j, const wk_jargs *args) {
+    if (args->self != NULL) wk_jcount(j, size_of(args->self));
+    for (size_t i = 0; i < args->n; i++) wk_jcount(j, size_of(&args->values[i]));
+    for (size_t i = 0; i < wk_jn_named(args); i++)
+        wk_jcount(j, size_of(&args->named->entries[i].value));
+    return wk_jwork(j, args->n + wk_jn_named(args));
 }
 
 wick_status wk_jcall_builtin(wk_jinja *j, const wk_jbuiltin *builtin, const wk_jargs *args,
@@ -98,6 +125,7 @@ wick_status wk_jcall_builtin(wk_jinja *j, const wk_jbuiltin *builtin, const wk_j
     wk_jvalue values[WK_J_MAX_PARAMETERS];
     wk_jargs bound = *args;
     WK_TRY(wk_jenter(j));
+    if (builtin->cost == WK_J_READS_ALL) WK_TRY(count_operands(j, args));
     if (builtin->parameters != NULL) WK_TRY(bind(j, builtin, args, values, &bound));
     WK_TRY(builtin->call(j, &bound, out));
     j->depth--;
@@ -144,8 +172,7 @@ wick_status wk_jcall_node(wk_jinja *j, const wk_jnode *call, const wk_jvalue *ca
     const wk_jargs args = {.self = self,
                            .values = given.positional.items,
                            .n = given.positional.n,
-                           .named = given.named.entries,
-                           .n_named = given.named.n};
+                           .named = &given.named};
     j->line = call->line;
     return builtin != NULL ? wk_jcall_builtin(j, builtin, &args, out)
                            : call_value(j, callee, &args, out);

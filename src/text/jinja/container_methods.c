@@ -69,7 +69,7 @@ static wick_status l_insert(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     const size_t behind = list->n - 1 - (size_t)at;
     memmove(&list->items[at + 1], &list->items[at], behind * sizeof *list->items);
     list->items[at] = args->values[1];
-    return wk_jwork(j, behind);
+    return wk_jread(j, WK_J_CHAR * behind);
 }
 
 static wick_status l_pop(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
@@ -82,7 +82,7 @@ static wick_status l_pop(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     const size_t behind = list->n - 1 - (size_t)at;
     memmove(&list->items[at], &list->items[at + 1], behind * sizeof *list->items);
     list->n--;
-    return wk_jwork(j, behind);
+    return wk_jread(j, WK_J_CHAR * behind);
 }
 
 static wick_status l_clear(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
@@ -93,20 +93,20 @@ static wick_status l_clear(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
 }
 
 static const wk_jbuiltin list_methods[] = {
-    {"count", l_count, "value", 1},
-    {"index", l_index, "value", 1},
-    {"copy", l_copy, "", 0},
-    {"append", l_append, "object", 1},
-    {"extend", l_extend, "iterable", 1},
-    {"insert", l_insert, "index object", 2},
-    {"pop", l_pop, "index", 0},
-    {"clear", l_clear, "", 0},
+    {"count", l_count, "value", 1, WK_J_COUNTS},
+    {"index", l_index, "value", 1, WK_J_COUNTS},
+    {"copy", l_copy, "", 0, WK_J_COUNTS},
+    {"append", l_append, "object", 1, WK_J_COUNTS},
+    {"extend", l_extend, "iterable", 1, WK_J_COUNTS},
+    {"insert", l_insert, "index object", 2, WK_J_COUNTS},
+    {"pop", l_pop, "index", 0, WK_J_COUNTS},
+    {"clear", l_clear, "", 0, WK_J_COUNTS},
 };
 const wk_jtable wk_jlist_methods = {list_methods, WK_COUNT(list_methods)};
 
 static const wk_jbuiltin tuple_methods[] = {
-    {"count", l_count, "value", 1},
-    {"index", l_index, "value", 1},
+    {"count", l_count, "value", 1, WK_J_COUNTS},
+    {"index", l_index, "value", 1, WK_J_COUNTS},
 };
 const wk_jtable wk_jtuple_methods = {tuple_methods, WK_COUNT(tuple_methods)};
 
@@ -163,38 +163,30 @@ static wick_status d_setdefault(wk_jinja *j, const wk_jargs *args, wk_jvalue *ou
 }
 
 static wick_status d_pop(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
-    wk_jdict *const dict = args->self->dict;
-    wk_jvalue *found;
-    WK_TRY(wk_jdict_find(j, dict, &args->values[0], &found));
-    if (found == NULL && !wk_jhas(args, 1)) return wk_jfail(j, "pop(): there is no such key");
-    *out = found != NULL ? *found : args->values[1];
-    for (size_t i = 0; i < dict->n && found != NULL; i++) {
-        if (&dict->entries[i].value != found) continue;
-        memmove(&dict->entries[i], &dict->entries[i + 1],
-                (dict->n - 1 - i) * sizeof *dict->entries);
-        dict->n--;
-        break;
-    }
+    bool is_found;
+    WK_TRY(wk_jdict_remove(j, args->self->dict, &args->values[0], out, &is_found));
+    if (is_found) return WICK_OK;
+    if (!wk_jhas(args, 1)) return wk_jfail(j, "pop(): there is no such key");
+    *out = args->values[1];
     return WICK_OK;
 }
 
 static wick_status d_clear(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
-    (void)j;
-    args->self->dict->n = 0;
+    wk_jdict_clear(j, args->self->dict);
     *out = wk_jnone();
     return WICK_OK;
 }
 
 static const wk_jbuiltin dict_methods[] = {
-    {"items", d_items, "", 0},
-    {"keys", d_keys, "", 0},
-    {"values", d_values, "", 0},
-    {"get", d_get, "key default", 1},
-    {"copy", d_copy, "", 0},
-    {"update", d_update, "other", 1},
-    {"setdefault", d_setdefault, "key default", 1},
-    {"pop", d_pop, "key default", 1},
-    {"clear", d_clear, "", 0},
+    {"items", d_items, "", 0, WK_J_COUNTS},
+    {"keys", d_keys, "", 0, WK_J_COUNTS},
+    {"values", d_values, "", 0, WK_J_COUNTS},
+    {"get", d_get, "key default", 1, WK_J_COUNTS},
+    {"copy", d_copy, "", 0, WK_J_COUNTS},
+    {"update", d_update, "other", 1, WK_J_COUNTS},
+    {"setdefault", d_setdefault, "key default", 1, WK_J_COUNTS},
+    {"pop", d_pop, "key default", 1, WK_J_COUNTS},
+    {"clear", d_clear, "", 0, WK_J_COUNTS},
 };
 const wk_jtable wk_jdict_methods = {dict_methods, WK_COUNT(dict_methods)};
 
@@ -217,8 +209,8 @@ static wick_status f_is_integer(wk_jinja *j, const wk_jargs *args, wk_jvalue *ou
     return WICK_OK;
 }
 
-static const wk_jbuiltin integer_methods[] = {{"bit_length", i_bit_length, "", 0}};
+static const wk_jbuiltin integer_methods[] = {{"bit_length", i_bit_length, "", 0, WK_J_COUNTS}};
 const wk_jtable wk_jinteger_methods = {integer_methods, WK_COUNT(integer_methods)};
 
-static const wk_jbuiltin float_methods[] = {{"is_integer", f_is_integer, "", 0}};
+static const wk_jbuiltin float_methods[] = {{"is_integer", f_is_integer, "", 0, WK_J_COUNTS}};
 const wk_jtable wk_jfloat_methods = {float_methods, WK_COUNT(float_methods)};

@@ -37,6 +37,7 @@ static void put_char(wk_jbuilder *to, uint32_t code, const style *s, bool is_dat
 
 static void put_string(wk_jbuilder *to, wk_jtext text, const style *s) {
     wk_jput_word(to, "\"");
+    wk_jcount(to->j, WK_J_CHAR * text.size);
     for (size_t at = 0; at < text.size && to->status == WICK_OK;) {
         const bool is_data = text.origin != NULL && text.origin[at] != 0;
         put_char(to, wk_jnext_char(wk_jtext_str(text), &at), s, is_data);
@@ -113,12 +114,10 @@ static wick_status put_list(wk_jbuilder *to, const wk_jlist *list, style *s) {
 }
 
 static void put_float(wk_jbuilder *to, double number) {
-    char text[32];
-    wk_jfloat_text(number, text);
-    wk_jput_word(to, isnan(number)    ? "NaN"
-                     : !isinf(number) ? text
-                     : number < 0     ? "-Infinity"
-                                      : "Infinity");
+    if (isfinite(number))
+        wk_jput_float(to, number);
+    else
+        wk_jput_word(to, isnan(number) ? "NaN" : number < 0 ? "-Infinity" : "Infinity");
 }
 
 static wick_status put_value(wk_jbuilder *to, const wk_jvalue *value, style *s) {

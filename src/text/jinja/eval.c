@@ -2,6 +2,7 @@
 #include "text/jinja/chars.h"
 #include "text/jinja/state.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,11 +39,23 @@ static wick_status fail_memory(wk_jinja *j, size_t size) {
     return wk_fail_memory(j->err, size, 0, "a chat template");
 }
 
-wick_status wk_jwork(wk_jinja *j, size_t n) {
-    j->n_steps += n;
-    if (j->n_steps <= j->desc->max_steps) return WICK_OK;
-    return wk_jfail(j, "the template takes more than %llu steps",
-                    (unsigned long long)j->desc->max_steps);
+wick_status wk_jcheck(wk_jinja *j) {
+    enum { INTERVAL = 4096 }; /* steps; less than a millisecond */
+    const wk_jinja_desc *const desc = j->desc;
+    if (j->failure != WICK_OK) return j->failure;
+    if (j->work / WK_J_STEP > desc->max_steps) {
+        j->next_check = 0;
+        return wk_jfail(j, "the template takes more than %" PRIu64 " steps", desc->max_steps);
+    }
+    if (desc->stops != NULL && desc->stops(desc->stop_context)) {
+        j->next_check = 0;
+        j->failure = WICK_ERR_CANCELLED;
+        return wk_fail(j->err, WICK_ERR_CANCELLED, "the rendering was cancelled");
+    }
+    const bool is_near = desc->max_steps - j->work / WK_J_STEP < INTERVAL;
+    j->next_check =
+        is_near ? WK_J_STEP * (desc->max_steps + 1) : j->work + WK_J_STEP * (uint64_t)INTERVAL;
+    return WICK_OK;
 }
 
 wick_status wk_jenter(wk_jinja *j) {
@@ -52,12 +65,12 @@ wick_status wk_jenter(wk_jinja *j) {
 }
 
 void *wk_jalloc(wk_jinja *j, size_t n, size_t size) {
-    const uint64_t left = j->desc->max_bytes - j->arena->bytes;
-    if (j->arena->bytes > j->desc->max_bytes || (n > 0 && size > left / n)) {
-        wk_jfail(j, "the template takes more than %llu bytes",
-                 (unsigned long long)j->desc->max_bytes);
+    const uint64_t used = j->arena->bytes - j->bytes_before, most = j->desc->max_bytes;
+    if (used > most || (n > 0 && size > (most - used) / n)) {
+        wk_jfail(j, "the template takes more than %" PRIu64 " MiB of memory", most >> 20);
         return NULL;
     }
+    wk_jcount(j, n * size / 8); /* touched for the first time */
     void *const memory = wk_arena_alloc(j->arena, n * size);
     if (memory == NULL) fail_memory(j, n * size);
     return memory;
@@ -65,26 +78,25 @@ void *wk_jalloc(wk_jinja *j, size_t n, size_t size) {
 
 /* ---- Names ---- */
 
-void wk_jlookup(wk_jinja *j, wk_str name, wk_jvalue *out) {
-    for (const wk_jscope *scope = j->scope; scope != NULL; scope = scope->parent) {
-        for (const wk_jvariable *v = scope->variables; v != NULL; v = v->next) {
-            if (!wk_str_equal(v->name, name)) continue;
-            *out = v->value;
-            return;
-        }
+wick_status wk_jlookup(wk_jinja *j, wk_str name, wk_jvalue *out) {
+    wk_jvalue *found = NULL;
+    for (const wk_jscope *scope = j->scope; scope != NULL && found == NULL; scope = scope->parent) {
+        WK_TRY(wk_jread(j, 4));
+        WK_TRY(wk_jdict_named(j, &scope->variables, name, &found));
     }
-    const wk_jvalue *const given = wk_jdict_named(j->context, name);
-    const wk_jbuiltin *const function = given == NULL ? wk_jfind_function(name) : NULL;
-    if (given != NULL)
-        *out = *given;
+    if (found == NULL) WK_TRY(wk_jdict_named(j, j->context, name, &found));
+    const wk_jbuiltin *const function = found == NULL ? wk_jfind_function(name) : NULL;
+    if (found != NULL)
+        *out = *found;
     else if (function != NULL)
         *out = (wk_jvalue){.kind = WK_J_BUILTIN, .method = {.builtin = function}};
     else
         *out = (wk_jvalue){.kind = WK_J_ABSENT};
+    return WICK_OK;
 }
 
 static wick_status eval_name(wk_jinja *j, const wk_jnode *node, wk_jvalue *out) {
-    wk_jlookup(j, node->name, out);
+    WK_TRY(wk_jlookup(j, node->name, out));
     if (out->kind != WK_J_ABSENT) return WICK_OK;
     return wk_jundefined(j, NULL, (wk_jtext){node->name.text, node->name.size, NULL}, out);
 }
@@ -113,13 +125,16 @@ static wick_status eval_dict(wk_jinja *j, const wk_jnode *node, wk_jvalue *out) 
 }
 
 static wick_status eval_concat(wk_jinja *j, const wk_jnode *node, wk_jvalue *out) {
-    wk_jbuilder text = wk_jbuilder_begin(j);
-    for (const wk_jnode *part = node->list; part != NULL; part = part->next) {
-        wk_jvalue value;
+    wk_jvalue value;
+    WK_TRY(wk_jeval(j, node->list, &value));
+    const bool is_text = value.kind == WK_J_STRING;
+    wk_jbuilder text = is_text ? wk_jbuilder_resume(j, value.string) : wk_jbuilder_begin(j);
+    if (!is_text) wk_jput_str(&text, &value);
+    for (const wk_jnode *part = node->list->next; part != NULL; part = part->next) {
         WK_TRY(wk_jeval(j, part, &value));
         wk_jput_str(&text, &value);
     }
-    return wk_jbuilder_end(&text, out);
+    return wk_jbuilder_end_resumed(&text, out);
 }
 
 /* ---- Comparing ---- */
@@ -225,23 +240,24 @@ static wick_status eval_call(wk_jinja *j, const wk_jnode *node, wk_jvalue *out) 
 wick_status wk_jfilter_node(wk_jinja *j, const wk_jnode *filter, const wk_jvalue *value,
                             wk_jvalue *out) {
     wk_jvalue of = *value;
+    WK_TRY(wk_jenter(j));
     if (filter->first != NULL && filter->first->kind == WK_J_FILTER && value->kind != WK_J_ABSENT)
         WK_TRY(wk_jfilter_node(j, filter->first, value, &of));
     else if (filter->first != NULL)
         WK_TRY(wk_jeval(j, filter->first, &of));
-    const wk_jbuiltin *const builtin = wk_jfind_filter(filter->name);
-    if (builtin == NULL)
+    if (filter->builtin == NULL)
         return wk_jfail(j, "No filter named '%s' found.", wk_str_show(filter->name).text);
-    return wk_jcall_node(j, filter, NULL, &of, builtin, out);
+    WK_TRY(wk_jcall_node(j, filter, NULL, &of, filter->builtin, out));
+    j->depth--;
+    return WICK_OK;
 }
 
 static wick_status eval_test(wk_jinja *j, const wk_jnode *node, wk_jvalue *out) {
     wk_jvalue of;
     WK_TRY(wk_jeval(j, node->first, &of));
-    const wk_jbuiltin *const builtin = wk_jfind_test(node->name);
-    if (builtin == NULL)
+    if (node->builtin == NULL)
         return wk_jfail(j, "No test named '%s' found.", wk_str_show(node->name).text);
-    WK_TRY(wk_jcall_node(j, node, NULL, &of, builtin, out));
+    WK_TRY(wk_jcall_node(j, node, NULL, &of, node->builtin, out));
     *out = wk_jbool(wk_jtruth(out) != node->is_negated);
     return WICK_OK;
 }

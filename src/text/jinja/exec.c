@@ -7,31 +7,44 @@
 /* ---- Scopes ---- */
 
 wick_status wk_jscope_push(wk_jinja *j, wk_jscope *parent) {
-    wk_jscope *const scope = wk_jalloc(j, 1, sizeof *scope);
-    if (scope == NULL) return WICK_ERR_VALUE;
-    *scope = (wk_jscope){.parent = parent};
+    wk_jscope *scope = j->unused;
+    if (scope != NULL) {
+        j->unused = scope->parent;
+        wk_jdict_clear(j, &scope->variables);
+    } else {
+        scope = wk_jalloc(j, 1, sizeof *scope);
+        if (scope == NULL) return WICK_ERR_VALUE;
+        scope->variables = (wk_jdict){.entries = scope->first, .capacity = WK_COUNT(scope->first)};
+        scope->is_kept = false;
+    }
+    scope->parent = parent;
     j->scope = scope;
-    return WICK_OK;
+    return wk_jwork(j, 1);
+}
+
+void wk_jscope_pop(wk_jinja *j, wk_jscope *before) {
+    wk_jscope *const scope = j->scope;
+    j->scope = before;
+    if (scope->is_kept) return;
+    scope->parent = j->unused;
+    j->unused = scope;
+}
+
+void wk_jscope_keep(wk_jscope *scope) {
+    for (; scope != NULL && !scope->is_kept; scope = scope->parent) scope->is_kept = true;
 }
 
 wick_status wk_jassign(wk_jinja *j, wk_str name, wk_jvalue value) {
-    for (wk_jvariable *v = j->scope->variables; v != NULL; v = v->next) {
-        if (!wk_str_equal(v->name, name)) continue;
-        v->value = value;
-        return WICK_OK;
-    }
-    wk_jvariable *const made = wk_jalloc(j, 1, sizeof *made);
-    if (made == NULL) return WICK_ERR_VALUE;
-    *made = (wk_jvariable){.name = name, .value = value, .next = j->scope->variables};
-    j->scope->variables = made;
-    return WICK_OK;
+    const wk_jvalue key = wk_jstring((wk_jtext){name.text, name.size, NULL});
+    return wk_jdict_set(j, &j->scope->variables, key, value);
 }
 
 static wick_status assign_attribute(wk_jinja *j, const wk_jnode *target, wk_jvalue value) {
     wk_jvalue space;
-    wk_jlookup(j, target->name, &space);
+    WK_TRY(wk_jlookup(j, target->name, &space));
     if (space.kind != WK_J_NAMESPACE)
         return wk_jfail(j, "cannot assign attribute on non-namespace object");
+    WK_TRY(wk_jcheck_space_name(j, &target->value));
     return wk_jdict_set(j, space.dict, target->value, value);
 }
 
@@ -60,7 +73,7 @@ static wick_status capture(wk_jinja *j, const wk_jnode *body, wk_jvalue *out) {
     j->out = &text;
     WK_TRY(wk_jexec(j, body));
     j->out = before;
-    j->scope = scope;
+    wk_jscope_pop(j, scope);
     WK_TRY(wk_jbuilder_end(&text, out));
     out->is_markup = j->escapes;
     return WICK_OK;
@@ -70,7 +83,7 @@ static wick_status exec_scoped(wk_jinja *j, const wk_jnode *body) {
     wk_jscope *const scope = j->scope;
     WK_TRY(wk_jscope_push(j, scope));
     WK_TRY(wk_jexec(j, body));
-    j->scope = scope;
+    wk_jscope_pop(j, scope);
     return WICK_OK;
 }
 
@@ -135,7 +148,7 @@ static wick_status exec_with(wk_jinja *j, const wk_jnode *node) {
         WK_TRY(wk_jassign_target(j, set->first, value));
     }
     WK_TRY(wk_jexec(j, node->list));
-    j->scope = scope;
+    wk_jscope_pop(j, scope);
     return WICK_OK;
 }
 
@@ -160,6 +173,7 @@ struct wk_jmacro {
 static wick_status make_macro(wk_jinja *j, const wk_jnode *node, wk_str name, wk_jvalue *out) {
     wk_jmacro *const macro = wk_jalloc(j, 1, sizeof *macro);
     if (macro == NULL) return WICK_ERR_VALUE;
+    wk_jscope_keep(j->scope);
     *macro = (wk_jmacro){.node = node, .name = name, .scope = j->scope};
     *out = (wk_jvalue){.kind = WK_J_MACRO, .macro = macro};
     return WICK_OK;
@@ -178,21 +192,16 @@ static wick_status exec_call_block(wk_jinja *j, const wk_jnode *node) {
     WK_TRY(wk_jscope_push(j, scope));
     WK_TRY(wk_jassign(j, wk_str_of(WK_J_CALLER), caller));
     WK_TRY(wk_jeval(j, node->first, &value));
-    j->scope = scope;
+    wk_jscope_pop(j, scope);
     return put_value(j, &value);
-}
-
-static wk_jvalue *find_named(const wk_jargs *args, wk_str name) {
-    const wk_jdict named = {.entries = (wk_jentry *)args->named, .n = args->n_named};
-    return wk_jdict_named(&named, name);
 }
 
 /* The parameters as variables; *n: how many there are. */
 static wick_status bind_parameters(wk_jinja *j, const wk_jnode *list, const wk_jargs *args,
                                    size_t *n) {
     for (*n = 0; list != NULL; list = list->next, ++*n) {
-        wk_jvalue *const named = find_named(args, list->name);
-        wk_jvalue value;
+        wk_jvalue *named = NULL, value;
+        if (args->named != NULL) WK_TRY(wk_jdict_named(j, args->named, list->name, &named));
         if (*n < args->n && named != NULL)
             return wk_jfail(j, "got multiple values for argument '%s'",
                             wk_str_show(list->name).text);
@@ -214,14 +223,7 @@ static wick_status bind_parameters(wk_jinja *j, const wk_jnode *list, const wk_j
     return WICK_OK;
 }
 
-static bool is_parameter(const wk_jnode *list, wk_str name) {
-    for (; list != NULL; list = list->next) {
-        if (wk_str_equal(list->name, name)) return true;
-    }
-    return false;
-}
-
-/* Named arguments that are no parameters: caller, kwargs, or a failure. */
+/* Arguments that no parameter of the scope takes: varargs, caller, kwargs, or a failure. */
 static wick_status bind_rest(wk_jinja *j, const wk_jmacro *macro, const wk_jargs *args,
                              size_t n_parameters) {
     const wk_jnode *const node = macro->node;
@@ -230,10 +232,12 @@ static wick_status bind_rest(wk_jinja *j, const wk_jmacro *macro, const wk_jargs
     WK_TRY(wk_jdict_make(j, WK_J_DICT, &keywords));
     for (size_t i = n_parameters; i < args->n; i++)
         WK_TRY(wk_jlist_push(j, rest.list, args->values[i]));
-    for (size_t i = 0; i < args->n_named; i++) {
-        const wk_jentry *const entry = &args->named[i];
+    for (size_t i = 0; i < wk_jn_named(args); i++) {
+        const wk_jentry *const entry = &args->named->entries[i];
         const wk_str name = wk_jtext_str(entry->key.string);
-        if (is_parameter(node->other, name)) continue;
+        wk_jvalue *parameter;
+        WK_TRY(wk_jdict_named(j, &j->scope->variables, name, &parameter));
+        if (parameter != NULL) continue;
         if (node->takes_caller && wk_str_is(name, "caller"))
             WK_TRY(wk_jassign(j, name, entry->value));
         else if (node->takes_kwargs)
@@ -258,7 +262,7 @@ wick_status wk_jcall_macro(wk_jinja *j, const wk_jmacro *macro, const wk_jargs *
     WK_TRY(bind_parameters(j, macro->node->other, args, &n));
     WK_TRY(bind_rest(j, macro, args, n));
     WK_TRY(capture(j, macro->node->list, out));
-    j->scope = scope;
+    wk_jscope_pop(j, scope);
     j->depth--;
     return WICK_OK;
 }

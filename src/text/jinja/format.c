@@ -102,9 +102,12 @@ static void put_padded(wk_jbuilder *to, const format_spec *spec, wk_jtext text, 
     const size_t n = wk_jcount_chars(wk_jtext_str(text));
     const size_t room = (size_t)spec->width > n ? (size_t)spec->width - n : 0;
     const size_t left = align == '<' ? 0 : align == '^' ? room / 2 : room;
-    for (size_t i = 0; i < left; i++) wk_jput_char(to, spec->fill, false);
+    char fill[4];
+    const wk_jtext one = {fill, wk_utf8_encode(spec->fill, fill), NULL};
+    wk_jcount(to->j, text.size);
+    wk_jput_repeated(to, one, left);
     wk_jput(to, text);
-    for (size_t i = left; i < room; i++) wk_jput_char(to, spec->fill, false);
+    wk_jput_repeated(to, one, room - left);
 }
 
 /* A number as spec.type wants it, padded. */
@@ -113,6 +116,7 @@ static wick_status put_number(wk_jbuilder *to, const format_spec *spec, const wk
     const bool is_float = value->kind == WK_J_FLOAT || is_float_type(spec->type);
     bool is_negative;
     if (is_float) {
+        WK_TRY(wk_jwork(to->j, WK_J_FLOAT_STEPS));
         const double number = wk_jas_float(value);
         is_negative = signbit(number) && !isnan(number);
         float_digits(number, spec, digits);
@@ -409,9 +413,11 @@ static wick_status find_argument(braces *b, wk_jtext name, wk_jvalue *out) {
                                   "specification");
         return argument_at(b, (size_t)index, out);
     }
-    for (size_t i = 0; i < b->args->n_named; i++) {
-        if (!wk_str_equal(wk_jtext_str(b->args->named[i].key.string), wk_jtext_str(name))) continue;
-        *out = b->args->named[i].value;
+    wk_jvalue *named = NULL;
+    if (b->args->named != NULL)
+        WK_TRY(wk_jdict_named(b->j, b->args->named, wk_jtext_str(name), &named));
+    if (named != NULL) {
+        *out = *named;
         return WICK_OK;
     }
     return wk_jfail(b->j, "'%s': there is no such argument", wk_str_show(wk_jtext_str(name)).text);

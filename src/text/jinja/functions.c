@@ -7,7 +7,7 @@
 enum { MAX_RANGE = 100000 }; /* items, as in Jinja's sandbox */
 
 static wick_status range_arguments(wk_jinja *j, const wk_jargs *args, int64_t bounds[3]) {
-    if (args->n_named > 0) return wk_jfail(j, "range() takes no keyword arguments");
+    if (wk_jn_named(args) > 0) return wk_jfail(j, "range() takes no keyword arguments");
     if (args->n == 0 || args->n > 3)
         return wk_jfail(j, "range expected %s, got %zu",
                         args->n == 0 ? "at least 1 argument" : "at most 3 arguments", args->n);
@@ -54,8 +54,10 @@ static wick_status fill_dict(wk_jinja *j, const wk_jargs *args, wk_jdict *to) {
             WK_TRY(wk_jdict_set(j, to, pair.items[0], pair.items[1]));
         }
     }
-    for (size_t i = 0; i < args->n_named; i++)
-        WK_TRY(wk_jdict_set(j, to, args->named[i].key, args->named[i].value));
+    for (size_t i = 0; i < wk_jn_named(args); i++) {
+        const wk_jentry *const entry = &args->named->entries[i];
+        WK_TRY(wk_jdict_set(j, to, entry->key, entry->value));
+    }
     return WICK_OK;
 }
 
@@ -64,9 +66,21 @@ static wick_status g_dict(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     return fill_dict(j, args, out->dict);
 }
 
+wick_status wk_jcheck_space_name(wk_jinja *j, const wk_jvalue *name) {
+    if (name->kind != WK_J_STRING || name->string.size == 0 || name->string.text[0] != '_')
+        return WICK_OK;
+    return wk_jfail(j, "a namespace takes no attribute that begins with '_': '%s'",
+                    wk_str_show(wk_jtext_str(name->string)).text);
+}
+
 static wick_status g_namespace(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     WK_TRY(wk_jdict_make(j, WK_J_NAMESPACE, out));
-    return fill_dict(j, args, out->dict);
+    WK_TRY(fill_dict(j, args, out->dict));
+    for (size_t i = 0; i < out->dict->n; i++) {
+        WK_TRY(wk_jwork(j, 1));
+        WK_TRY(wk_jcheck_space_name(j, &out->dict->entries[i].key));
+    }
+    return WICK_OK;
 }
 
 static wick_status g_raise(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
@@ -98,7 +112,7 @@ static wick_status make_cycle(wk_jinja *j, wk_jkind kind, const wk_jargs *args, 
 }
 
 static wick_status g_cycler(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
-    if (args->n == 0 || args->n_named > 0)
+    if (args->n == 0 || wk_jn_named(args) > 0)
         return wk_jfail(j, "at least one item has to be provided");
     return make_cycle(j, WK_J_CYCLER, args, out);
 }
@@ -125,8 +139,8 @@ static wick_status m_reset(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
 }
 
 static const wk_jbuiltin cycler_methods[] = {
-    {"next", m_next, "", 0},
-    {"reset", m_reset, "", 0},
+    {"next", m_next, "", 0, WK_J_COUNTS},
+    {"reset", m_reset, "", 0, WK_J_COUNTS},
 };
 const wk_jtable wk_jcycler_methods = {cycler_methods, WK_COUNT(cycler_methods)};
 
@@ -143,13 +157,13 @@ static wick_status g_lipsum(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
 }
 
 static const wk_jbuiltin functions[] = {
-    {"range", g_range, NULL, 0},
-    {"dict", g_dict, NULL, 0},
-    {"namespace", g_namespace, NULL, 0},
-    {"cycler", g_cycler, NULL, 0},
-    {"joiner", g_joiner, "sep", 0},
-    {"lipsum", g_lipsum, "n html min max", 0},
-    {"raise_exception", g_raise, "message", 1},
-    {"strftime_now", g_strftime_now, "format", 1},
+    {"range", g_range, NULL, 0, WK_J_COUNTS},
+    {"dict", g_dict, NULL, 0, WK_J_COUNTS},
+    {"namespace", g_namespace, NULL, 0, WK_J_COUNTS},
+    {"cycler", g_cycler, NULL, 0, WK_J_COUNTS},
+    {"joiner", g_joiner, "sep", 0, WK_J_COUNTS},
+    {"lipsum", g_lipsum, "n html min max", 0, WK_J_READS_ALL},
+    {"raise_exception", g_raise, "message", 1, WK_J_READS_ALL},
+    {"strftime_now", g_strftime_now, "format", 1, WK_J_READS_ALL},
 };
 const wk_jtable wk_jfunction_table = {functions, WK_COUNT(functions)};

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const wk_jinja_desc defaults = {
-    .max_steps = 20000000, /* some seconds */
+    .max_steps = 80000000, /* one to four seconds */
     .max_depth = 1500,     /* C's stack is not endless: about 1 MB of it */
     .max_bytes = 256 << 20,
 };
@@ -62,7 +62,8 @@ static wick_status import_value(wk_jinja *j, const wk_json *from, const uint8_t 
 static wick_status import_variables(wk_jinja *j, wk_jdict *context) {
     size_t most = 0;
     for (size_t i = 0; i < j->desc->n_variables; i++) {
-        const size_t size = longest_text(j->desc->variables[i].value);
+        const wk_jinja_variable *const v = &j->desc->variables[i];
+        const size_t size = v->is_trusted ? 0 : longest_text(v->value);
         if (size > most) most = size;
     }
     uint8_t *const data = wk_jalloc(j, most, 1);
@@ -81,6 +82,7 @@ static wick_status render(wk_jinja *j, const wk_jinja_template *compiled) {
     wk_jdict context = {.n = 0};
     j->context = &context;
     WK_TRY(import_variables(j, &context));
+    j->work = j->next_check = 0; /* from here on it is the template's */
     WK_TRY(wk_jscope_push(j, NULL));
     WK_TRY(wk_jexec(j, compiled->body));
     const size_t size = j->out->size;
@@ -99,11 +101,15 @@ wick_status wk_jinja_render(wk_arena *arena, const wk_jinja_template *compiled,
     if (limits.max_bytes == 0) limits.max_bytes = defaults.max_bytes;
     if (limits.now.month < 1 || limits.now.month > 12 || limits.now.year < 1)
         limits.now = (wk_jinja_time){.year = 1970, .month = 1, .day = 1};
-    limits.max_bytes += arena->bytes; /* what others have put there does not count */
     *result = (wk_jinja_result){.origin = NULL};
-    wk_jinja j = {.arena = arena, .desc = &limits, .err = err, .result = result};
+    wk_jinja j = {.arena = arena,
+                  .desc = &limits,
+                  .err = err,
+                  .result = result,
+                  .bytes_before = arena->bytes};
     wk_jbuilder out = wk_jbuilder_begin(&j);
     j.out = &out;
     const wick_status status = render(&j, compiled);
+    result->n_steps = j.work / WK_J_STEP;
     return status != WICK_OK && j.failure != WICK_OK ? j.failure : status;
 }

@@ -29,16 +29,20 @@ typedef struct wk_jinja_desc {
     const wk_jinja_variable *variables;
     size_t n_variables;
     wk_jinja_time now;
-    /* Most work, about an operation or 16 bytes looked at; most levels of nested evaluation; most
+    /* Most steps (an operation, or 16 bytes looked at); most levels of nested evaluation; most
      * bytes of values and text together. 0: the defaults, which no honest template comes near. */
     uint64_t max_steps;
     uint32_t max_depth;
     uint64_t max_bytes;
+    /* Asked every few thousand steps; true: the rendering ends with WICK_ERR_CANCELLED. */
+    bool (*stops)(void *stop_context);
+    void *stop_context;
 } wk_jinja_desc;
 
 typedef struct wk_jinja_result {
     wk_str text;
     const uint8_t *origin; /* [text.size] 1: the byte came from the data; NULL: none did */
+    uint64_t n_steps;      /* also of a rendering that failed */
 } wk_jinja_result;
 
 /* The text is copied. WICK_ERR_FORMAT with the line: no template. The template lives in the arena.

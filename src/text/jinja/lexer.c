@@ -264,6 +264,21 @@ static bool decode_escape(wk_str text, size_t *at, char **out) {
     return true;
 }
 
+/* At the N of '\N{BULLET}'. */
+static wick_status decode_name(const lexer *l, wk_str text, size_t *at, char **out) {
+    const char *const end = memchr(text.text + *at, '}', text.size - *at);
+    const wk_str name = {text.text + *at + 2,
+                         end != NULL ? (size_t)(end - text.text) - *at - 2 : 0};
+    if (end == NULL || text.text[*at + 1] != '{' || name.size == 0)
+        return fail(l, "a name in braces must follow \\N in the string ", text);
+    const uint32_t code = wk_jchar_named(name);
+    if (code == 0)
+        return fail(l, "no character is known by this name (write \\u and its number): ", name);
+    *out += wk_utf8_encode(code, *out);
+    *at += name.size + 3;
+    return WICK_OK;
+}
+
 /* At a quote. No escape is shorter than what it stands for. */
 static wick_status read_string(lexer *l) {
     const char quote = peek(l, 0);
@@ -282,7 +297,10 @@ static wick_status read_string(lexer *l) {
             continue;
         }
         i++;
-        if (!decode_escape(inside, &i, &out)) return fail(l, "bad escape in the string ", inside);
+        if (inside.text[i] == 'N')
+            WK_TRY(decode_name(l, inside, &i, &out));
+        else if (!decode_escape(inside, &i, &out))
+            return fail(l, "bad escape in the string ", inside);
     }
     WK_TRY(push(l, WK_J_TOKEN_STRING, (wk_str){text, (size_t)(out - text)}));
     advance(l, size + 1);

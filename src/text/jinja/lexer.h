@@ -31,6 +31,9 @@ typedef struct wk_jtokens {
     size_t n;
 } wk_jtokens;
 
+/* The character of this Unicode name, in any case; 0: it is none of the few that are known. */
+uint32_t wk_jchar_named(wk_str name);
+
 /* In the arena, text included. */
 wick_status wk_jinja_lex(wk_arena *arena, wk_str text, wk_jtokens *out, wick_error *err);
 

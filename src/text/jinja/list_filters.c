@@ -1,6 +1,7 @@
 /* text/jinja/list_filters.c: filters over whatever has items. */
 #include "text/jinja/list.h"
 
+#include "text/jinja/chars.h"
 #include "text/jinja/strings.h"
 
 #include <string.h>
@@ -16,6 +17,7 @@ wick_status wk_jpath(wk_jinja *j, const wk_jvalue *item, const wk_jvalue *path, 
     if (path->kind == WK_J_ABSENT || path->kind == WK_J_NONE) return WICK_OK;
     if (path->kind != WK_J_STRING) return wk_jitem(j, item, path, out);
     const wk_jtext text = path->string;
+    WK_TRY(wk_jread(j, WK_J_CHAR * text.size));
     for (size_t from = 0; from <= text.size;) {
         const char *const dot =
             from < text.size ? memchr(text.text + from, '.', text.size - from) : NULL;
@@ -90,6 +92,7 @@ static wick_status merge_sort(wk_jinja *j, keyed *items, size_t n, bool reverse)
 /* paths: "a,b.c": several keys, the first counts most. */
 static wick_status sort_key(wk_jinja *j, const wk_jvalue *item, const wk_jvalue *paths,
                             bool case_sensitive, wk_jvalue *out) {
+    if (paths->kind == WK_J_STRING) WK_TRY(wk_jread(j, paths->string.size));
     if (paths->kind != WK_J_STRING || !memchr(paths->string.text, ',', paths->string.size)) {
         WK_TRY(wk_jpath(j, item, paths, out));
         return wk_jfolded(j, out, case_sensitive);
@@ -200,9 +203,17 @@ static wick_status f_unique(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
 
 /* ---- Picking ---- */
 
+/* Nothing else of a string is looked at. */
 static wick_status f_first(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jlist items;
-    WK_TRY(wk_jself_items(j, args, &items));
+    wk_jvalue self = *args->self;
+    size_t end = 0;
+    if (self.kind == WK_J_STRING && self.string.size > 0) {
+        wk_jnext_char(wk_jtext_str(self.string), &end);
+        *out = wk_jstring(wk_jtext_part(self.string, 0, end));
+        return WICK_OK;
+    }
+    WK_TRY(wk_jitems(j, &self, &items));
     if (items.n == 0) return wk_jundefined(j, NULL, wk_jtext_of("first item"), out);
     *out = items.items[0];
     return WICK_OK;
@@ -220,10 +231,11 @@ static wick_status f_last(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
 
 static wick_status f_length(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     size_t length;
-    if (!wk_jlength(args->self, &length))
+    if (!wk_jhas_length(args->self))
         return wk_jfail(j, "object of type '%s' has no len()", wk_jtype_name(args->self));
+    WK_TRY(wk_jlength(j, args->self, &length));
     *out = wk_jinteger((int64_t)length);
-    return wk_jwork(j, args->self->kind == WK_J_STRING ? length / 16 : 0);
+    return WICK_OK;
 }
 
 static wick_status f_list(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
@@ -319,20 +331,20 @@ static wick_status f_slice(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
 }
 
 static const wk_jbuiltin filters[] = {
-    {"sort", f_sort, "reverse case_sensitive attribute", 0},
-    {"dictsort", f_dictsort, "case_sensitive by reverse", 0},
-    {"groupby", f_groupby, "attribute default case_sensitive", 1},
-    {"unique", f_unique, "case_sensitive attribute", 0},
-    {"first", f_first, "", 0},
-    {"last", f_last, "", 0},
-    {"length", f_length, "", 0},
-    {"count", f_length, "", 0},
-    {"list", f_list, "", 0},
-    {"items", f_items, "", 0},
-    {"reverse", f_reverse, "", 0},
-    {"random", f_random, "", 0},
-    {"join", f_join, "d attribute", 0},
-    {"batch", f_batch, "linecount fill_with", 1},
-    {"slice", f_slice, "slices fill_with", 1},
+    {"sort", f_sort, "reverse case_sensitive attribute", 0, WK_J_READS_ALL},
+    {"dictsort", f_dictsort, "case_sensitive by reverse", 0, WK_J_READS_ALL},
+    {"groupby", f_groupby, "attribute default case_sensitive", 1, WK_J_READS_ALL},
+    {"unique", f_unique, "case_sensitive attribute", 0, WK_J_READS_ALL},
+    {"first", f_first, "", 0, WK_J_COUNTS},
+    {"last", f_last, "", 0, WK_J_COUNTS},
+    {"length", f_length, "", 0, WK_J_COUNTS},
+    {"count", f_length, "", 0, WK_J_COUNTS},
+    {"list", f_list, "", 0, WK_J_COUNTS},
+    {"items", f_items, "", 0, WK_J_COUNTS},
+    {"reverse", f_reverse, "", 0, WK_J_READS_ALL},
+    {"random", f_random, "", 0, WK_J_COUNTS},
+    {"join", f_join, "d attribute", 0, WK_J_READS_ALL},
+    {"batch", f_batch, "linecount fill_with", 1, WK_J_READS_ALL},
+    {"slice", f_slice, "slices fill_with", 1, WK_J_READS_ALL},
 };
 const wk_jtable wk_jlist_filters = {filters, WK_COUNT(filters)};

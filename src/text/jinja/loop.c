@@ -22,7 +22,7 @@ static wick_status test_item(wk_jinja *j, const wk_jloop *loop, wk_jvalue item, 
     WK_TRY(wk_jassign_target(j, loop->node->first, item));
     WK_TRY(wk_jeval(j, loop->node->third, &condition));
     *passes = wk_jtruth(&condition);
-    j->scope = scope;
+    wk_jscope_pop(j, scope);
     return WICK_OK;
 }
 
@@ -31,8 +31,8 @@ static wick_status test_item(wk_jinja *j, const wk_jloop *loop, wk_jvalue item, 
 static wick_status look_ahead(wk_jinja *j, wk_jloop *loop, size_t n) {
     while (loop->accepted.n < n && loop->n_tested < loop->source.n) {
         const wk_jvalue item = loop->source.items[loop->n_tested++];
-        bool passes = true;
-        if (loop->node->third != NULL) WK_TRY(test_item(j, loop, item, &passes));
+        bool passes;
+        WK_TRY(test_item(j, loop, item, &passes));
         if (passes) WK_TRY(wk_jlist_push(j, &loop->accepted, item));
     }
     return WICK_OK;
@@ -52,6 +52,7 @@ static wick_status run_loop(wk_jinja *j, wk_jloop *loop) {
         WK_TRY(wk_jassign(j, wk_str_of("loop"), variable));
         WK_TRY(wk_jassign_target(j, node->first, loop->accepted.items[loop->index]));
         WK_TRY(wk_jexec(j, node->list));
+        wk_jscope_pop(j, scope);
         is_complete |= j->flow == WK_J_NEXT;
         ends = j->flow == WK_J_BREAK;
         j->flow = WK_J_NEXT;
@@ -59,8 +60,8 @@ static wick_status run_loop(wk_jinja *j, wk_jloop *loop) {
     if (!is_complete && node->other != NULL) {
         WK_TRY(wk_jscope_push(j, loop->outside));
         WK_TRY(wk_jexec(j, node->other));
+        wk_jscope_pop(j, scope);
     }
-    j->scope = scope;
     return WICK_OK;
 }
 
@@ -71,6 +72,11 @@ static wick_status start_loop(wk_jinja *j, const wk_jnode *node, wk_jscope *outs
     if (loop == NULL) return WICK_ERR_VALUE;
     *loop = (wk_jloop){.node = node, .outside = outside, .depth = depth};
     WK_TRY(wk_jitems(j, &iterable, &loop->source));
+    if (node->third == NULL) { /* all pass */
+        loop->accepted = loop->source;
+        loop->n_tested = loop->source.n;
+    }
+    if (node->third != NULL || node->is_recursive) wk_jscope_keep(outside);
     return run_loop(j, loop);
 }
 
@@ -83,8 +89,8 @@ wick_status wk_jexec_for(wk_jinja *j, const wk_jnode *node) {
 wick_status wk_jcall_loop(wk_jinja *j, wk_jloop *loop, const wk_jargs *args, wk_jvalue *out) {
     if (!loop->node->is_recursive)
         return wk_jfail(j, "The loop must have the 'recursive' marker to be called.");
-    if (args->n != 1 || args->n_named > 0)
-        return wk_jfail(j, "loop() takes one argument (%zu given)", args->n + args->n_named);
+    if (args->n != 1 || wk_jn_named(args) > 0)
+        return wk_jfail(j, "loop() takes one argument (%zu given)", args->n + wk_jn_named(args));
     wk_jbuilder text = wk_jbuilder_begin(j), *const before = j->out;
     WK_TRY(wk_jenter(j));
     j->out = &text;
@@ -167,8 +173,8 @@ static wick_status loop_changed(wk_jinja *j, const wk_jargs *args, wk_jvalue *ou
 }
 
 static const wk_jbuiltin methods[] = {
-    {"cycle", loop_cycle, NULL, 0},
-    {"changed", loop_changed, NULL, 0},
+    {"cycle", loop_cycle, NULL, 0, WK_J_COUNTS},
+    {"changed", loop_changed, NULL, 0, WK_J_COUNTS},
 };
 const wk_jtable wk_jloop_methods = {methods, WK_COUNT(methods)};
 

@@ -86,6 +86,7 @@ struct wk_jnode {
     /* MACRO_BLOCK, CALL_BLOCK: which of these names the body reads. */
     bool takes_varargs, takes_kwargs, takes_caller;
     wk_str name;
+    const wk_jbuiltin *builtin; /* FILTER, TEST: NULL where none is called name */
     wk_jvalue value;
     wk_jnode *first, *second, *third;
     wk_jnode *list, *other;

@@ -1,28 +1,39 @@
 /* text/jinja/number_filters.c: filters that make numbers. */
+#include "text/jinja/chars.h"
 #include "text/jinja/list.h"
 #include "text/jinja/strings.h"
+#include "text/unicode_case.h"
 
 #include <math.h>
 #include <string.h>
 
+enum { NUMBER_SIZE = 720 }; /* the longest number that is read, or made: 300 digits on both sides */
+
 /* ---- Reading ---- */
 
-/* The text without white space around it and underscores between digits; false: it has some where
- * Python allows none, or is long. */
-static bool clean_number(wk_jtext text, char *out, size_t capacity) {
-    text = wk_jstrip(text, NULL, true, true);
+/* Decimal digits of a script are ten in a row, the zero first; some rows touch. */
+static char decimal_digit(uint32_t code) {
+    uint32_t n = 0;
+    while (wk_unicode_is(code - n - 1, WK_UNICODE_DECIMAL)) n++;
+    return (char)('0' + n % 10);
+}
+
+/* The text without white space around it, digits of all scripts as ASCII's; false: it has other
+ * characters, or too many. */
+static wick_status clean_number(wk_jinja *j, wk_jtext text, char *out, size_t capacity, bool *is) {
     size_t n = 0;
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.text[i] == '_') {
-            const bool is_between = i > 0 && i + 1 < text.size && text.text[i - 1] != '_';
-            if (!is_between || text.text[i + 1] == '_') return false;
-            continue;
-        }
-        if (n + 1 >= capacity || text.text[i] == '\0') return false;
-        out[n++] = text.text[i];
+    *is = false;
+    WK_TRY(wk_jstrip(j, &text, NULL, true, true));
+    for (size_t at = 0; at < text.size;) {
+        const uint32_t code = wk_jnext_char(wk_jtext_str(text), &at);
+        const bool is_digit = code >= 0x80 && wk_unicode_is(code, WK_UNICODE_DECIMAL);
+        if (n + 1 >= capacity || code == 0 || (code >= 0x80 && !is_digit)) return WICK_OK;
+        out[n++] = is_digit ? decimal_digit(code) : (char)code;
+        WK_TRY(wk_jwork(j, 2));
     }
     out[n] = '\0';
-    return n > 0;
+    *is = n > 0;
+    return WICK_OK;
 }
 
 static int digit_value(char c) {
@@ -31,7 +42,8 @@ static int digit_value(char c) {
     return letter >= 'a' && letter <= 'z' ? letter - 'a' + 10 : 99;
 }
 
-/* int(text, base); base 0: by the prefix. */
+/* int(text, base); base 0: by the prefix. Single underscores may stand before digits, but not
+ * first. */
 static bool read_integer(const char *text, int64_t base, int64_t *out) {
     const bool is_negative = *text == '-';
     if (*text == '-' || *text == '+') text++;
@@ -43,8 +55,10 @@ static bool read_integer(const char *text, int64_t base, int64_t *out) {
     }
     if (base == 0) base = 10;
     if (base < 2 || base > 36 || *text == '\0') return false;
+    if (prefixed != base && *text == '_') return false;
     int64_t value = 0;
     for (; *text != '\0'; text++) {
+        if (*text == '_') text++;
         const int digit = digit_value(*text);
         if (digit >= base || value > (INT64_MAX - digit) / base) return false;
         value = value * base + digit;
@@ -53,16 +67,33 @@ static bool read_integer(const char *text, int64_t base, int64_t *out) {
     return true;
 }
 
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 /* Skips digits. */
 static const char *after_digits(const char *text) {
-    while (*text >= '0' && *text <= '9') text++;
+    while (is_digit(*text)) text++;
     return text;
 }
 
+/* Takes out underscores; false: one does not stand between two digits. */
+static bool drop_underscores(const char *text, char *out) {
+    for (size_t i = 0; text[i] != '\0'; i++) {
+        if (text[i] != '_')
+            *out++ = text[i];
+        else if (i == 0 || !is_digit(text[i - 1]) || !is_digit(text[i + 1]))
+            return false;
+    }
+    *out = '\0';
+    return true;
+}
+
 /* float(text): rewritten as JSON wants it, which has the one reader of decimals. */
-static bool read_float(wk_jinja *j, const char *text, double *out) {
+static bool read_float(wk_jinja *j, const char *given, double *out) {
+    char plain[NUMBER_SIZE], json[NUMBER_SIZE + 8];
+    const char *text = plain;
+    wk_jcount(j, WK_J_STEP * WK_J_FLOAT_STEPS);
+    if (!drop_underscores(given, plain)) return false;
     const bool is_negative = *text == '-';
-    char json[800]; /* what callers give is shorter */
     if (*text == '-' || *text == '+') text++;
     static const char *const words[] = {"inf", "infinity", "nan"};
     for (size_t i = 0; i < WK_COUNT(words); i++) {
@@ -99,8 +130,6 @@ static bool read_float(wk_jinja *j, const char *text, double *out) {
     return true;
 }
 
-enum { NUMBER_SIZE = 128 };
-
 static bool float_to_integer(double number, int64_t *out) {
     if (!(number > -9.2e18 && number < 9.2e18)) return false;
     *out = (int64_t)number;
@@ -119,9 +148,10 @@ static wick_status f_int(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
         value = wk_jas_integer(self);
     } else if (self->kind == WK_J_FLOAT) {
         is_read = float_to_integer(self->number, &value);
-    } else if (self->kind == WK_J_STRING && clean_number(self->string, text, sizeof text)) {
-        is_read = read_integer(text, base, &value) ||
-                  (read_float(j, text, &number) && float_to_integer(number, &value));
+    } else if (self->kind == WK_J_STRING) {
+        WK_TRY(clean_number(j, self->string, text, sizeof text, &is_read));
+        is_read = is_read && (read_integer(text, base, &value) ||
+                              (read_float(j, text, &number) && float_to_integer(number, &value)));
     }
     *out = is_read ? wk_jinteger(value) : wk_jhas(args, 0) ? args->values[0] : wk_jinteger(0);
     return WICK_OK;
@@ -133,10 +163,12 @@ static wick_status f_float(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     double number = 0.0;
     bool is_read = wk_jis_number(self);
     if (self->kind == WK_J_UNDEFINED) return wk_jfail_undefined(j, self);
-    if (is_read)
+    if (is_read) {
         number = wk_jas_float(self);
-    else if (self->kind == WK_J_STRING && clean_number(self->string, text, sizeof text))
-        is_read = read_float(j, text, &number);
+    } else if (self->kind == WK_J_STRING) {
+        WK_TRY(clean_number(j, self->string, text, sizeof text, &is_read));
+        is_read = is_read && read_float(j, text, &number);
+    }
     *out = is_read ? wk_jfloat(number) : wk_jhas(args, 0) ? args->values[0] : wk_jfloat(0.0);
     return WICK_OK;
 }
@@ -165,7 +197,7 @@ static double round_common(wk_jinja *j, double number, int64_t precision) {
         const double unit = pow(10.0, (double)-precision);
         return nearbyint(number / unit) * unit;
     }
-    char text[700];
+    char text[NUMBER_SIZE];
     wk_jfixed_text(number, (int)precision, text, sizeof text);
     double rounded = number;
     return read_float(j, text, &rounded) ? rounded : number;
@@ -175,6 +207,7 @@ static wick_status f_round(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     const wk_jvalue *const self = args->self;
     int64_t precision;
     wk_jtext method;
+    WK_TRY(wk_jwork(j, WK_J_FLOAT_STEPS));
     WK_TRY(wk_jarg_integer(j, args, 0, 0, &precision));
     WK_TRY(wk_jarg_text(j, args, 1, "common", &method));
     const bool is_ceil = wk_jtext_is(method, "ceil"), is_floor = wk_jtext_is(method, "floor");
@@ -237,12 +270,12 @@ static wick_status f_max(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
 }
 
 static const wk_jbuiltin filters[] = {
-    {"int", f_int, "default base", 0},
-    {"float", f_float, "default", 0},
-    {"abs", f_abs, "", 0},
-    {"round", f_round, "precision method", 0},
-    {"sum", f_sum, "attribute start", 0},
-    {"min", f_min, "case_sensitive attribute", 0},
-    {"max", f_max, "case_sensitive attribute", 0},
+    {"int", f_int, "default base", 0, WK_J_COUNTS},
+    {"float", f_float, "default", 0, WK_J_COUNTS},
+    {"abs", f_abs, "", 0, WK_J_READS_ALL},
+    {"round", f_round, "precision method", 0, WK_J_READS_ALL},
+    {"sum", f_sum, "attribute start", 0, WK_J_READS_ALL},
+    {"min", f_min, "case_sensitive attribute", 0, WK_J_READS_ALL},
+    {"max", f_max, "case_sensitive attribute", 0, WK_J_READS_ALL},
 };
 const wk_jtable wk_jnumber_filters = {filters, WK_COUNT(filters)};

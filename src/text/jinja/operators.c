@@ -86,6 +86,7 @@ static wick_status float_operation(wk_jinja *j, wk_joperator op, double a, doubl
                                    wk_jvalue *out) {
     const bool divides = op == WK_J_DIVIDE || op == WK_J_FLOOR_DIVIDE || op == WK_J_MODULO;
     if (b == 0.0 && divides) return wk_jfail(j, "division by zero");
+    WK_TRY(wk_jwork(j, op == WK_J_FLOOR_DIVIDE || op == WK_J_MODULO ? WK_J_FLOAT_STEPS : 0));
     double result = 0.0;
     switch (op) {
     case WK_J_ADD: result = a + b; break;
@@ -129,23 +130,23 @@ static wick_status integer_operation(wk_jinja *j, wk_joperator op, int64_t a, in
 }
 
 /* A string that is markup escapes what it is joined with. */
-static void put_escaped_beside(wk_jbuilder *to, const wk_jvalue *value, const wk_jvalue *beside) {
-    if (beside->is_markup && !value->is_markup)
-        wk_jput_html(to, value->string);
+static wick_status add_texts(wk_jinja *j, const wk_jvalue *a, const wk_jvalue *b, wk_jvalue *out) {
+    const bool is_markup = a->is_markup || b->is_markup;
+    const bool escapes_a = is_markup && !a->is_markup, escapes_b = is_markup && !b->is_markup;
+    wk_jbuilder text = escapes_a ? wk_jbuilder_begin(j) : wk_jbuilder_resume(j, a->string);
+    if (escapes_a) wk_jput_html(&text, a->string);
+    if (escapes_b)
+        wk_jput_html(&text, b->string);
     else
-        wk_jput(to, value->string);
+        wk_jput(&text, b->string);
+    WK_TRY(wk_jbuilder_end_resumed(&text, out));
+    out->is_markup = is_markup;
+    return WICK_OK;
 }
 
 static wick_status add_sequences(wk_jinja *j, const wk_jvalue *a, const wk_jvalue *b,
                                  wk_jvalue *out) {
-    if (a->kind == WK_J_STRING) {
-        wk_jbuilder text = wk_jbuilder_begin(j);
-        put_escaped_beside(&text, a, b);
-        put_escaped_beside(&text, b, a);
-        WK_TRY(wk_jbuilder_end(&text, out));
-        out->is_markup = a->is_markup || b->is_markup;
-        return WICK_OK;
-    }
+    if (a->kind == WK_J_STRING) return add_texts(j, a, b, out);
     WK_TRY(wk_jlist_make(j, a->kind, a->list->n + b->list->n, out));
     for (size_t i = 0; i < a->list->n; i++) WK_TRY(wk_jlist_push(j, out->list, a->list->items[i]));
     for (size_t i = 0; i < b->list->n; i++) WK_TRY(wk_jlist_push(j, out->list, b->list->items[i]));

@@ -279,7 +279,8 @@ static wick_status parse_filter(wk_jparser *p, wk_jnode *first, wk_jnode **out) 
     WK_TRY(wk_jnode_make(p, WK_J_FILTER, out));
     (*out)->first = first;
     WK_TRY(parse_dotted_name(p, &(*out)->name));
-    if (wk_jfind_filter((*out)->name) == NULL && p->unknown == NULL) p->unknown = *out;
+    (*out)->builtin = wk_jfind_filter((*out)->name);
+    if ((*out)->builtin == NULL && p->unknown == NULL) p->unknown = *out;
     return wk_jskip_sign(p, "(") ? parse_arguments(p, &(*out)->list) : WICK_OK;
 }
 
@@ -309,7 +310,8 @@ static wick_status parse_test(wk_jparser *p, wk_jnode *first, wk_jnode **out) {
     (*out)->first = first;
     (*out)->is_negated = wk_jskip_name(p, "not");
     WK_TRY(parse_dotted_name(p, &(*out)->name));
-    if (wk_jfind_test((*out)->name) == NULL && p->unknown == NULL) p->unknown = *out;
+    (*out)->builtin = wk_jfind_test((*out)->name);
+    if ((*out)->builtin == NULL && p->unknown == NULL) p->unknown = *out;
     if (wk_jskip_sign(p, "(")) return parse_arguments(p, &(*out)->list);
     if (!has_bare_argument(p)) return WICK_OK;
     if (wk_jat_name(p, "is")) return wk_jparse_fail(p, "You cannot chain multiple tests with is");
@@ -516,7 +518,7 @@ static wick_status parse_target_part(wk_jparser *p, wk_jnode **out) {
 wick_status wk_jparse_tuple(wk_jparser *p, wk_jtuple_form form, const char *end_name,
                             wk_jnode **out) {
     static const parse_fn parts[] = {wk_jparse_expression, parse_or, parse_target_part,
-                                     wk_jparse_expression};
+                                     parse_primary, wk_jparse_expression};
     wk_jnode *list = NULL, **link = &list, *item;
     bool is_tuple = false;
     WK_TRY(wk_jparse_enter(p));
@@ -540,15 +542,15 @@ wick_status wk_jparse_tuple(wk_jparser *p, wk_jtuple_form form, const char *end_
 /* Depth is bounded by that of the brackets. */
 static wick_status check_target(const wk_jparser *p, const wk_jnode *target) {
     if (target->kind == WK_J_NAME || target->kind == WK_J_SPACE_NAME) return WICK_OK;
-    if (target->kind != WK_J_MAKE_TUPLE && target->kind != WK_J_MAKE_LIST)
+    if (target->kind != WK_J_MAKE_TUPLE)
         return wk_jparse_fail(p, "can't assign to this expression");
     for (const wk_jnode *item = target->list; item != NULL; item = item->next)
         WK_TRY(check_target(p, item));
     return WICK_OK;
 }
 
-wick_status wk_jparse_target(wk_jparser *p, const char *end_name, wk_jnode **out) {
-    WK_TRY(wk_jparse_tuple(p, WK_J_TUPLE_TARGETS, end_name, out));
+wick_status wk_jparse_target(wk_jparser *p, wk_jtuple_form form, wk_jnode **out) {
+    WK_TRY(wk_jparse_tuple(p, form, "in", out));
     return check_target(p, *out);
 }
 

@@ -212,7 +212,7 @@ static bool is_loop_target(const wk_jnode *target) {
 }
 
 static wick_status parse_for_head(wk_jparser *p, wk_jnode *node) {
-    WK_TRY(wk_jparse_target(p, "in", &node->first));
+    WK_TRY(wk_jparse_target(p, WK_J_TUPLE_NAMES, &node->first));
     if (is_loop_target(node->first))
         return wk_jparse_fail(p, "Can't assign to special loop variable in for-loop target");
     WK_TRY(expect_word(p, "in"));
@@ -237,7 +237,7 @@ static wick_status parse_for(wk_jparser *p, wk_jnode **out) {
 
 static wick_status parse_set(wk_jparser *p, wk_jnode **out) {
     WK_TRY(wk_jnode_make(p, WK_J_SET, out));
-    WK_TRY(wk_jparse_target(p, NULL, &(*out)->first));
+    WK_TRY(wk_jparse_target(p, WK_J_TUPLE_TARGETS, &(*out)->first));
     if (wk_jskip_sign(p, "="))
         return wk_jparse_tuple(p, WK_J_TUPLE_EXPRESSIONS, NULL, &(*out)->second);
     (*out)->kind = WK_J_SET_BLOCK;
@@ -322,10 +322,7 @@ static wick_status parse_with(wk_jparser *p, wk_jnode **out) {
     while (p->at->kind != WK_J_TOKEN_TAG_END) {
         if ((*out)->other != NULL) WK_TRY(wk_jexpect_sign(p, ","));
         WK_TRY(wk_jnode_make(p, WK_J_SET, link));
-        wk_str name;
-        WK_TRY(wk_jnode_make(p, WK_J_NAME, &(*link)->first));
-        WK_TRY(wk_jparse_target_name(p, &name));
-        (*link)->first->name = name;
+        WK_TRY(wk_jparse_target(p, WK_J_TUPLE_NAMES, &(*link)->first));
         WK_TRY(wk_jexpect_sign(p, "="));
         WK_TRY(wk_jparse_expression(p, &(*link)->second));
         link = &(*link)->next;

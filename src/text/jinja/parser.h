@@ -36,7 +36,8 @@ wick_status wk_jparse_enter(wk_jparser *p);
 typedef enum wk_jtuple_form {
     WK_J_TUPLE_EXPRESSIONS, /* with inline ifs */
     WK_J_TUPLE_CONDITIONS,  /* without */
-    WK_J_TUPLE_TARGETS,     /* primary expressions, to be assigned to */
+    WK_J_TUPLE_TARGETS,     /* names, attributes of namespaces, tuples of names */
+    WK_J_TUPLE_NAMES,       /* names and tuples of names */
     WK_J_TUPLE_PARENTHESES, /* in brackets: may be empty */
 } wk_jtuple_form;
 
@@ -47,8 +48,8 @@ wick_status wk_jparse_tuple(wk_jparser *p, wk_jtuple_form form, const char *end_
                             wk_jnode **out);
 /* name(arguments) | name ... over first (NULL: the text of a block). At '|', or at the name. */
 wick_status wk_jparse_filters(wk_jparser *p, wk_jnode *first, wk_jnode **out);
-/* What may stand left of '=', 'in' and so on. */
-wick_status wk_jparse_target(wk_jparser *p, const char *end_name, wk_jnode **out);
+/* What may stand left of '=' or 'in', as WK_J_TUPLE_TARGETS or WK_J_TUPLE_NAMES. */
+wick_status wk_jparse_target(wk_jparser *p, wk_jtuple_form form, wk_jnode **out);
 wick_status wk_jparse_target_name(wk_jparser *p, wk_str *name);
 
 #endif

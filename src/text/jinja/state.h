@@ -8,19 +8,21 @@
 #include "text/jinja/node.h"
 #include "text/jinja/value.h"
 
-/* Variables of a block, innermost first. */
-typedef struct wk_jvariable wk_jvariable;
-struct wk_jvariable {
-    wk_str name;
-    wk_jvalue value;
-    wk_jvariable *next;
-};
-
+/* The variables of a block. */
 typedef struct wk_jscope wk_jscope;
 struct wk_jscope {
-    wk_jvariable *variables;
+    wk_jdict variables;
     wk_jscope *parent;
+    bool is_kept;       /* a macro or a loop may come back to it */
+    wk_jentry first[2]; /* of the variables: a loop has two */
 };
+
+/* A text that concatenation has made, with room to go on. */
+typedef struct wk_jtail {
+    wk_jtext text;
+    size_t capacity;
+} wk_jtail;
+enum { WK_J_TAILS = 8 };
 
 /* How a statement ended. */
 typedef enum wk_jflow { WK_J_NEXT, WK_J_BREAK, WK_J_CONTINUE } wk_jflow;
@@ -32,25 +34,49 @@ struct wk_jinja {
     wk_jinja_result *result;
     const wk_jdict *context; /* the caller's variables */
     wk_jscope *scope;
+    wk_jscope *unused;          /* scopes that are done, by their parents */
+    wk_jtail tails[WK_J_TAILS]; /* the last ones */
+    size_t next_tail;
     wk_jbuilder *out; /* where text goes */
     wk_jflow flow;
     bool escapes; /* {% autoescape true %} */
     int line;
-    uint32_t depth; /* of nested evaluations */
-    uint64_t n_steps;
-    wick_status failure; /* the first one: wk_jalloc and builders do not tell which it was */
+    uint32_t depth;            /* of nested evaluations */
+    uint64_t bytes_before;     /* what others had put into the arena */
+    uint64_t work, next_check; /* counted so far, and when to look at it; a step is WK_J_STEP */
+    wick_status failure;       /* the first one: wk_jalloc and builders do not tell which it was */
 };
+
+/* ---- Limits ---- */
+
+/* Work is counted in bytes that are looked at; a step, which is about an operation, counts as 16.
+ * Whatever goes over bytes or items counts them, before it does or as it goes. */
+enum { WK_J_STEP = 16 };
+
+/* What a byte counts as where each character is decoded and looked up in a table. */
+enum { WK_J_CHAR = 4 };
+/* What writing or reading a number as decimal digits counts as: up to ten microseconds. */
+enum { WK_J_FLOAT_STEPS = 150 };
+
+/* Counts; it is the next wk_jread or wk_jwork that fails. */
+static inline void wk_jcount(wk_jinja *j, uint64_t bytes) { j->work += bytes; }
+wick_status wk_jcheck(wk_jinja *j); /* for the two below */
+static inline wick_status wk_jread(wk_jinja *j, uint64_t bytes) {
+    j->work += bytes;
+    return j->work < j->next_check ? WICK_OK : wk_jcheck(j);
+}
+static inline wick_status wk_jwork(wk_jinja *j, uint64_t steps) {
+    return wk_jread(j, WK_J_STEP * steps);
+}
+/* Goes one level deeper, which is a step; every success is followed by j->depth--. */
+wick_status wk_jenter(wk_jinja *j);
+/* From the arena, within the limit; a failure has been written down. */
+void *wk_jalloc(wk_jinja *j, size_t n, size_t size);
 
 /* A failure at the current line. */
 wick_status wk_jfail(wk_jinja *j, const char *format, ...) WK_PRINTF(2, 3);
 /* What any use of an undefined value is. */
 wick_status wk_jfail_undefined(wk_jinja *j, const wk_jvalue *value);
-/* Counts n units of work (about an operation, or 16 bytes looked at) against the limit. */
-wick_status wk_jwork(wk_jinja *j, size_t n);
-/* Goes one level deeper; every success is followed by j->depth--. */
-wick_status wk_jenter(wk_jinja *j);
-/* From the arena, within the limit; a failure has been written down. */
-void *wk_jalloc(wk_jinja *j, size_t n, size_t size);
 
 /* ---- Functions ---- */
 
@@ -60,15 +86,25 @@ typedef struct wk_jargs {
     const wk_jvalue *self; /* the value a filter, test or method is for; NULL: a function */
     const wk_jvalue *values;
     size_t n;
-    const wk_jentry *named;
-    size_t n_named;
+    const wk_jdict *named; /* NULL: none */
 } wk_jargs;
+
+static inline size_t wk_jn_named(const wk_jargs *args) {
+    return args->named != NULL ? args->named->n : 0;
+}
+
+/* What a call counts as, apart from what the builtin counts itself. */
+typedef enum wk_jcost {
+    WK_J_READS_ALL, /* the bytes or items of all that it is given */
+    WK_J_COUNTS,    /* nothing: its time does not depend on them, or it counts what it looks at */
+} wk_jcost;
 
 struct wk_jbuiltin {
     const char *name;
     wick_status (*call)(wk_jinja *j, const wk_jargs *args, wk_jvalue *out);
     const char *parameters; /* "old new count"; NULL: takes what it is given */
     unsigned n_required;
+    wk_jcost cost;
 };
 
 enum { WK_J_MAX_PARAMETERS = 8 };
@@ -125,9 +161,15 @@ wick_status wk_jfilter_node(wk_jinja *j, const wk_jnode *filter, const wk_jvalue
 wick_status wk_jexec(wk_jinja *j, const wk_jnode *statements);
 wick_status wk_jexec_for(wk_jinja *j, const wk_jnode *node);
 wick_status wk_jscope_push(wk_jinja *j, wk_jscope *parent);
+/* Back to the scope before the last push. */
+void wk_jscope_pop(wk_jinja *j, wk_jscope *before);
+/* This scope and those outside it stay. */
+void wk_jscope_keep(wk_jscope *scope);
 wick_status wk_jassign(wk_jinja *j, wk_str name, wk_jvalue value);
+/* A namespace has no attributes that begin with '_'. */
+wick_status wk_jcheck_space_name(wk_jinja *j, const wk_jvalue *name);
 wick_status wk_jassign_target(wk_jinja *j, const wk_jnode *target, wk_jvalue value);
-void wk_jlookup(wk_jinja *j, wk_str name, wk_jvalue *out); /* ABSENT: nowhere */
+wick_status wk_jlookup(wk_jinja *j, wk_str name, wk_jvalue *out); /* ABSENT: nowhere */
 wick_status wk_jcall_macro(wk_jinja *j, const wk_jmacro *macro, const wk_jargs *args,
                            wk_jvalue *out);
 wick_status wk_jcall_loop(wk_jinja *j, wk_jloop *loop, const wk_jargs *args, wk_jvalue *out);

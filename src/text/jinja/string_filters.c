@@ -67,8 +67,8 @@ static wick_status f_trim(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     const bool given = wk_jhas(args, 0) && args->values[0].kind != WK_J_NONE;
     WK_TRY(self_text(j, args, &text));
     WK_TRY(wk_jarg_text(j, args, 0, NULL, &chars));
-    WK_TRY(wk_jwork(j, text.size / 16 * (given ? chars.size / 4 + 1 : 1)));
-    *out = wk_jstring(wk_jstrip(text, given ? &chars : NULL, true, true));
+    WK_TRY(wk_jstrip(j, &text, given ? &chars : NULL, true, true));
+    *out = wk_jstring(text);
     out->is_markup = args->self->kind == WK_J_STRING && args->self->is_markup;
     return WICK_OK;
 }
@@ -185,6 +185,7 @@ static wick_status f_xmlattr(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) 
         if (entry->value.kind == WK_J_NONE || entry->value.kind == WK_J_UNDEFINED) continue;
         WK_TRY(wk_jstr(j, &entry->key, &name));
         WK_TRY(wk_jstr(j, &entry->value, &value));
+        WK_TRY(wk_jread(j, name.size));
         if (entry->key.kind != WK_J_STRING || breaks_attribute(name))
             return wk_jfail(j, "Invalid character in attribute name");
         if (made.size > 0 || leads) wk_jput_word(&made, " ");
@@ -274,7 +275,6 @@ static wick_status f_wordcount(wk_jinja *j, const wk_jargs *args, wk_jvalue *out
     int64_t n = 0;
     bool in_word = false;
     WK_TRY(self_text(j, args, &text));
-    WK_TRY(wk_jwork(j, text.size));
     for (size_t at = 0; at < text.size;) {
         const uint32_t code = wk_jnext_char(wk_jtext_str(text), &at);
         const bool is_word = code == '_' || wk_jis_word(code);
@@ -329,7 +329,7 @@ static wick_status put_wrapped(wk_jbuilder *to, wk_jtext text, size_t width, boo
     for (bool is_first = true; text.size > 0 && to->status == WICK_OK;) {
         const size_t before = text.size;
         const wk_jtext line = take_line(&text, width, breaks_long, is_first);
-        WK_TRY(wk_jwork(to->j, before - text.size));
+        WK_TRY(wk_jread(to->j, WK_J_CHAR * (before - text.size)));
         if (line.size == 0) continue;
         if (!is_first) wk_jput(to, end);
         wk_jput(to, line);
@@ -358,14 +358,16 @@ static wick_status f_wordwrap(wk_jinja *j, const wk_jargs *args, wk_jvalue *out)
 
 static wick_status f_format(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     wk_jvalue values, format;
-    if (args->n > 0 && args->n_named > 0)
+    if (args->n > 0 && wk_jn_named(args) > 0)
         return wk_jfail(j, "can't handle positional and keyword arguments at the same time");
     WK_TRY(f_string(j, args, &format));
-    WK_TRY(args->n_named > 0 ? wk_jdict_make(j, WK_J_DICT, &values)
-                             : wk_jlist_make(j, WK_J_TUPLE, args->n, &values));
+    WK_TRY(wk_jn_named(args) > 0 ? wk_jdict_make(j, WK_J_DICT, &values)
+                                 : wk_jlist_make(j, WK_J_TUPLE, args->n, &values));
     for (size_t i = 0; i < args->n; i++) WK_TRY(wk_jlist_push(j, values.list, args->values[i]));
-    for (size_t i = 0; i < args->n_named; i++)
-        WK_TRY(wk_jdict_set(j, values.dict, args->named[i].key, args->named[i].value));
+    for (size_t i = 0; i < wk_jn_named(args); i++) {
+        const wk_jentry *const entry = &args->named->entries[i];
+        WK_TRY(wk_jdict_set(j, values.dict, entry->key, entry->value));
+    }
     return wk_jformat_percent(j, &format, &values, out);
 }
 
@@ -376,8 +378,8 @@ static void put_encoded(wk_jbuilder *to, wk_jtext text, bool is_query) {
         const unsigned char c = (unsigned char)text.text[i];
         const bool is_plain = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
                               (c != '\0' && strchr(safe, c) != NULL);
-        char code[4];
-        snprintf(code, sizeof code, "%%%02X", c);
+        static const char hex[] = "0123456789ABCDEF";
+        const char code[4] = {'%', hex[c >> 4], hex[c & 15], '\0'};
         if (is_plain)
             wk_jput(to, wk_jtext_part(text, i, i + 1));
         else if (is_query && c == ' ')
@@ -416,6 +418,7 @@ static wick_status f_urlencode(wk_jinja *j, const wk_jargs *args, wk_jvalue *out
 static wick_status f_filesizeformat(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     static const char letters_of[] = "kMGTPEZY";
     if (!wk_jis_number(args->self)) return wk_jfail(j, "filesizeformat wants a number");
+    WK_TRY(wk_jwork(j, WK_J_FLOAT_STEPS));
     const bool is_binary = wk_jarg_truth(args, 0, false);
     const double bytes = wk_jas_float(args->self), base = is_binary ? 1024 : 1000;
     char text[400]; /* of 10^308 */
@@ -445,29 +448,30 @@ static wick_status f_pprint(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
 }
 
 static const wk_jbuiltin filters[] = {
-    {"upper", f_upper, "", 0},
-    {"lower", f_lower, "", 0},
-    {"capitalize", f_capitalize, "", 0},
-    {"title", f_title, "", 0},
-    {"trim", f_trim, "chars", 0},
-    {"replace", f_replace, "old new count", 2},
-    {"string", f_string, "", 0},
-    {"safe", f_safe, "", 0},
-    {"escape", f_escape, "", 0},
-    {"e", f_escape, "", 0},
-    {"forceescape", f_forceescape, "", 0},
-    {"striptags", f_striptags, "", 0},
-    {"indent", f_indent, "width first blank", 0},
-    {"center", f_center, "width", 0},
-    {"truncate", f_truncate, "length killwords end leeway", 0},
-    {"wordcount", f_wordcount, "", 0},
-    {"wordwrap", f_wordwrap, "width break_long_words wrapstring break_on_hyphens", 0},
-    {"format", f_format, NULL, 0},
-    {"urlencode", f_urlencode, "", 0},
-    {"filesizeformat", f_filesizeformat, "binary", 0},
-    {"pprint", f_pprint, "", 0},
-    {"xmlattr", f_xmlattr, "autospace", 0},
-    {"urlize", f_urlize, NULL, 0},
-    {"tojson", wk_jfilter_tojson, "ensure_ascii indent separators sort_keys", 0},
+    {"upper", f_upper, "", 0, WK_J_READS_ALL},
+    {"lower", f_lower, "", 0, WK_J_READS_ALL},
+    {"capitalize", f_capitalize, "", 0, WK_J_READS_ALL},
+    {"title", f_title, "", 0, WK_J_READS_ALL},
+    {"trim", f_trim, "chars", 0, WK_J_COUNTS},
+    {"replace", f_replace, "old new count", 2, WK_J_READS_ALL},
+    {"string", f_string, "", 0, WK_J_COUNTS},
+    {"safe", f_safe, "", 0, WK_J_COUNTS},
+    {"escape", f_escape, "", 0, WK_J_READS_ALL},
+    {"e", f_escape, "", 0, WK_J_READS_ALL},
+    {"forceescape", f_forceescape, "", 0, WK_J_READS_ALL},
+    {"striptags", f_striptags, "", 0, WK_J_READS_ALL},
+    {"indent", f_indent, "width first blank", 0, WK_J_READS_ALL},
+    {"center", f_center, "width", 0, WK_J_READS_ALL},
+    {"truncate", f_truncate, "length killwords end leeway", 0, WK_J_READS_ALL},
+    {"wordcount", f_wordcount, "", 0, WK_J_READS_ALL},
+    {"wordwrap", f_wordwrap, "width break_long_words wrapstring break_on_hyphens", 0,
+     WK_J_READS_ALL},
+    {"format", f_format, NULL, 0, WK_J_READS_ALL},
+    {"urlencode", f_urlencode, "", 0, WK_J_READS_ALL},
+    {"filesizeformat", f_filesizeformat, "binary", 0, WK_J_READS_ALL},
+    {"pprint", f_pprint, "", 0, WK_J_READS_ALL},
+    {"xmlattr", f_xmlattr, "autospace", 0, WK_J_READS_ALL},
+    {"urlize", f_urlize, NULL, 0, WK_J_COUNTS},
+    {"tojson", wk_jfilter_tojson, "ensure_ascii indent separators sort_keys", 0, WK_J_READS_ALL},
 };
 const wk_jtable wk_jstring_filters = {filters, WK_COUNT(filters)};

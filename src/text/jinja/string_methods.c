@@ -52,8 +52,9 @@ static wick_status strip(wk_jinja *j, const wk_jargs *args, bool left, bool righ
     bool given;
     wk_jtext chars;
     WK_TRY(optional_text(j, args, 0, &given, &chars));
-    WK_TRY(wk_jwork(j, args->self->string.size / 16 * (given ? chars.size / 4 + 1 : 1)));
-    *out = wk_jstring(wk_jstrip(args->self->string, given ? &chars : NULL, left, right));
+    wk_jtext text = args->self->string;
+    WK_TRY(wk_jstrip(j, &text, given ? &chars : NULL, left, right));
+    *out = wk_jstring(text);
     return WICK_OK;
 }
 static wick_status m_strip(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
@@ -66,26 +67,30 @@ static wick_status m_rstrip(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     return strip(j, args, false, true, out);
 }
 
-static bool is_prefix(wk_jtext text, wk_jtext part, bool at_end) {
-    if (part.size > text.size) return false;
+static wick_status is_affix(wk_jinja *j, wk_jtext text, wk_jtext part, bool at_end, bool *is) {
+    *is = false;
+    if (part.size > text.size) return WICK_OK;
     const size_t at = at_end ? text.size - part.size : 0;
-    return part.size == 0 || memcmp(text.text + at, part.text, part.size) == 0;
+    *is = part.size == 0 || memcmp(text.text + at, part.text, part.size) == 0;
+    return wk_jread(j, part.size);
 }
 
-static wick_status m_removeprefix(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+static wick_status remove_affix(wk_jinja *j, const wk_jargs *args, bool at_end, wk_jvalue *out) {
     const wk_jtext text = args->self->string;
     wk_jtext part;
+    bool is_there;
     WK_TRY(need_text(j, args, 0, &part));
-    *out = wk_jstring(wk_jtext_part(text, is_prefix(text, part, false) ? part.size : 0, text.size));
+    WK_TRY(is_affix(j, text, part, at_end, &is_there));
+    const size_t size = is_there ? part.size : 0;
+    *out = wk_jstring(at_end ? wk_jtext_part(text, 0, text.size - size)
+                             : wk_jtext_part(text, size, text.size));
     return WICK_OK;
 }
+static wick_status m_removeprefix(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
+    return remove_affix(j, args, false, out);
+}
 static wick_status m_removesuffix(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
-    const wk_jtext text = args->self->string;
-    wk_jtext part;
-    WK_TRY(need_text(j, args, 0, &part));
-    *out = wk_jstring(
-        wk_jtext_part(text, 0, text.size - (is_prefix(text, part, true) ? part.size : 0)));
-    return WICK_OK;
+    return remove_affix(j, args, true, out);
 }
 
 /* ---- Searching ---- */
@@ -94,6 +99,10 @@ static wick_status m_removesuffix(wk_jinja *j, const wk_jargs *args, wk_jvalue *
 static wick_status bounded(wk_jinja *j, const wk_jargs *args, size_t i, wk_jtext *out,
                            int64_t *first) {
     const wk_str text = wk_jtext_str(args->self->string);
+    *first = 0;
+    *out = args->self->string;
+    if (!wk_jhas(args, i) && !wk_jhas(args, i + 1)) return WICK_OK;
+    WK_TRY(wk_jread(j, 2 * text.size));
     const int64_t n = (int64_t)wk_jcount_chars(text);
     int64_t ends[2] = {0, n};
     for (size_t k = 0; k < 2; k++) {
@@ -104,7 +113,6 @@ static wick_status bounded(wk_jinja *j, const wk_jargs *args, size_t i, wk_jtext
     }
     if (ends[1] > n) ends[1] = n;
     *first = ends[0];
-    WK_TRY(wk_jwork(j, text.size / 16));
     *out = (wk_jtext){NULL, 0, NULL}; /* nothing is found in it, not even an empty text */
     if (ends[0] > ends[1]) return WICK_OK;
     *out = wk_jtext_part(args->self->string, wk_jchar_offset(text, (size_t)ends[0]),
@@ -123,8 +131,9 @@ static wick_status find(wk_jinja *j, const wk_jargs *args, bool last, int64_t *o
     if (text.text == NULL) return WICK_OK;
     WK_TRY(last ? wk_jfind_last(j, text, part, text.size, &at)
                 : wk_jfind_text(j, text, part, 0, &at));
-    if (at != SIZE_MAX) *out = first + (int64_t)wk_jcount_chars((wk_str){text.text, at});
-    return WICK_OK;
+    if (at == SIZE_MAX) return WICK_OK;
+    *out = first + (int64_t)wk_jcount_chars((wk_str){text.text, at});
+    return wk_jread(j, at);
 }
 
 static wick_status find_index(wk_jinja *j, const wk_jargs *args, bool last, bool must,
@@ -173,10 +182,13 @@ static wick_status affix(wk_jinja *j, const wk_jargs *args, bool at_end, wk_jval
     *out = wk_jbool(false);
     for (size_t i = 0; i < (is_tuple ? given->list->n : 1); i++) {
         const wk_jvalue *const part = is_tuple ? &given->list->items[i] : given;
+        bool is_there = false;
         if (part->kind != WK_J_STRING)
             return wk_jfail(j, "%s first arg must be str or a tuple of str, not %s",
                             at_end ? "endswith" : "startswith", wk_jtype_name(part));
-        out->boolean |= text.text != NULL && is_prefix(text, part->string, at_end);
+        WK_TRY(wk_jwork(j, 1));
+        if (text.text != NULL) WK_TRY(is_affix(j, text, part->string, at_end, &is_there));
+        out->boolean |= is_there;
     }
     return WICK_OK;
 }
@@ -205,7 +217,7 @@ static void reverse(wk_jlist *list) {
 static wick_status split_words(wk_jinja *j, wk_jtext text, int64_t most, bool from_end,
                                wk_jvalue *out) {
     for (;; most--) {
-        text = wk_jstrip(text, NULL, !from_end, from_end);
+        WK_TRY(wk_jstrip(j, &text, NULL, !from_end, from_end));
         if (text.size == 0) return WICK_OK;
         if (most == 0) break;
         const wk_str str = wk_jtext_str(text);
@@ -217,7 +229,7 @@ static wick_status split_words(wk_jinja *j, wk_jtext text, int64_t most, bool fr
                    wk_jspace_at_begin((wk_str){str.text + at, str.size - at}) == 0)
                 wk_jnext_char(str, &at);
         }
-        WK_TRY(wk_jwork(j, (from_end ? text.size - at : at) / 4));
+        WK_TRY(wk_jread(j, WK_J_CHAR * (from_end ? text.size - at : at)));
         WK_TRY(push_part(j, out, text, from_end ? at : 0, from_end ? text.size : at));
         text = wk_jtext_part(text, from_end ? 0 : at, from_end ? at : text.size);
     }
@@ -386,36 +398,36 @@ static wick_status m_expandtabs(wk_jinja *j, const wk_jargs *args, wk_jvalue *ou
 }
 
 static const wk_jbuiltin methods[] = {
-    {"upper", m_upper, "", 0},
-    {"lower", m_lower, "", 0},
-    {"casefold", m_casefold, "", 0},
-    {"title", m_title, "", 0},
-    {"capitalize", m_capitalize, "", 0},
-    {"swapcase", m_swapcase, "", 0},
-    {"strip", m_strip, "chars", 0},
-    {"lstrip", m_lstrip, "chars", 0},
-    {"rstrip", m_rstrip, "chars", 0},
-    {"removeprefix", m_removeprefix, "prefix", 1},
-    {"removesuffix", m_removesuffix, "suffix", 1},
-    {"find", m_find, "sub start end", 1},
-    {"rfind", m_rfind, "sub start end", 1},
-    {"index", m_index, "sub start end", 1},
-    {"rindex", m_rindex, "sub start end", 1},
-    {"count", m_count, "sub start end", 1},
-    {"startswith", m_startswith, "prefix start end", 1},
-    {"endswith", m_endswith, "suffix start end", 1},
-    {"split", m_split, "sep maxsplit", 0},
-    {"rsplit", m_rsplit, "sep maxsplit", 0},
-    {"splitlines", m_splitlines, "keepends", 0},
-    {"partition", m_partition, "sep", 1},
-    {"rpartition", m_rpartition, "sep", 1},
-    {"join", m_join, "iterable", 1},
-    {"replace", m_replace, "old new count", 2},
-    {"ljust", m_ljust, "width fillchar", 1},
-    {"rjust", m_rjust, "width fillchar", 1},
-    {"center", m_center, "width fillchar", 1},
-    {"zfill", m_zfill, "width", 1},
-    {"expandtabs", m_expandtabs, "tabsize", 0},
-    {"format", wk_jformat_braces, NULL, 0},
+    {"upper", m_upper, "", 0, WK_J_READS_ALL},
+    {"lower", m_lower, "", 0, WK_J_READS_ALL},
+    {"casefold", m_casefold, "", 0, WK_J_READS_ALL},
+    {"title", m_title, "", 0, WK_J_READS_ALL},
+    {"capitalize", m_capitalize, "", 0, WK_J_READS_ALL},
+    {"swapcase", m_swapcase, "", 0, WK_J_READS_ALL},
+    {"strip", m_strip, "chars", 0, WK_J_COUNTS},
+    {"lstrip", m_lstrip, "chars", 0, WK_J_COUNTS},
+    {"rstrip", m_rstrip, "chars", 0, WK_J_COUNTS},
+    {"removeprefix", m_removeprefix, "prefix", 1, WK_J_COUNTS},
+    {"removesuffix", m_removesuffix, "suffix", 1, WK_J_COUNTS},
+    {"find", m_find, "sub start end", 1, WK_J_COUNTS},
+    {"rfind", m_rfind, "sub start end", 1, WK_J_READS_ALL},
+    {"index", m_index, "sub start end", 1, WK_J_COUNTS},
+    {"rindex", m_rindex, "sub start end", 1, WK_J_READS_ALL},
+    {"count", m_count, "sub start end", 1, WK_J_READS_ALL},
+    {"startswith", m_startswith, "prefix start end", 1, WK_J_COUNTS},
+    {"endswith", m_endswith, "suffix start end", 1, WK_J_COUNTS},
+    {"split", m_split, "sep maxsplit", 0, WK_J_COUNTS},
+    {"rsplit", m_rsplit, "sep maxsplit", 0, WK_J_READS_ALL},
+    {"splitlines", m_splitlines, "keepends", 0, WK_J_READS_ALL},
+    {"partition", m_partition, "sep", 1, WK_J_COUNTS},
+    {"rpartition", m_rpartition, "sep", 1, WK_J_READS_ALL},
+    {"join", m_join, "iterable", 1, WK_J_READS_ALL},
+    {"replace", m_replace, "old new count", 2, WK_J_READS_ALL},
+    {"ljust", m_ljust, "width fillchar", 1, WK_J_READS_ALL},
+    {"rjust", m_rjust, "width fillchar", 1, WK_J_READS_ALL},
+    {"center", m_center, "width fillchar", 1, WK_J_READS_ALL},
+    {"zfill", m_zfill, "width", 1, WK_J_READS_ALL},
+    {"expandtabs", m_expandtabs, "tabsize", 0, WK_J_READS_ALL},
+    {"format", wk_jformat_braces, NULL, 0, WK_J_READS_ALL},
 };
 const wk_jtable wk_jstring_methods = {methods, WK_COUNT(methods)};

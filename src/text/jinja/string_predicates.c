@@ -107,11 +107,17 @@ static wick_status m_isidentifier(wk_jinja *j, const wk_jargs *args, wk_jvalue *
 }
 
 static const wk_jbuiltin methods[] = {
-    {"isalpha", m_isalpha, "", 0}, {"isdecimal", m_isdecimal, "", 0},
-    {"isdigit", m_isdigit, "", 0}, {"isnumeric", m_isnumeric, "", 0},
-    {"isalnum", m_isalnum, "", 0}, {"isspace", m_isspace, "", 0},
-    {"isascii", m_isascii, "", 0}, {"isprintable", m_isprintable, "", 0},
-    {"islower", m_islower, "", 0}, {"isupper", m_isupper, "", 0},
-    {"istitle", m_istitle, "", 0}, {"isidentifier", m_isidentifier, "", 0},
+    {"isalpha", m_isalpha, "", 0, WK_J_READS_ALL},
+    {"isdecimal", m_isdecimal, "", 0, WK_J_READS_ALL},
+    {"isdigit", m_isdigit, "", 0, WK_J_READS_ALL},
+    {"isnumeric", m_isnumeric, "", 0, WK_J_READS_ALL},
+    {"isalnum", m_isalnum, "", 0, WK_J_READS_ALL},
+    {"isspace", m_isspace, "", 0, WK_J_READS_ALL},
+    {"isascii", m_isascii, "", 0, WK_J_READS_ALL},
+    {"isprintable", m_isprintable, "", 0, WK_J_READS_ALL},
+    {"islower", m_islower, "", 0, WK_J_READS_ALL},
+    {"isupper", m_isupper, "", 0, WK_J_READS_ALL},
+    {"istitle", m_istitle, "", 0, WK_J_READS_ALL},
+    {"isidentifier", m_isidentifier, "", 0, WK_J_READS_ALL},
 };
 const wk_jtable wk_jstring_predicates = {methods, WK_COUNT(methods)};

@@ -29,6 +29,8 @@ static wk_unicode_case case_of(wk_jletters how, uint32_t code, bool is_first, bo
 wick_status wk_jletters_of(wk_jinja *j, wk_jtext text, wk_jletters how, wk_jvalue *out) {
     wk_jbuilder made = wk_jbuilder_begin(j);
     bool follows_letter = false;
+    WK_TRY(wk_jread(j, WK_J_STEP +
+                           (how == WK_J_TITLE_CASE ? 3U : 1U) * WK_J_CHAR * (uint64_t)text.size));
     for (size_t at = 0; at < text.size && made.status == WICK_OK;) {
         const size_t start = at;
         const bool is_data = text.origin != NULL && text.origin[at] != 0;
@@ -37,9 +39,8 @@ wick_status wk_jletters_of(wk_jinja *j, wk_jtext text, wk_jletters how, wk_jvalu
         const wk_unicode_case to = case_of(how, code, start == 0, follows_letter);
         const size_t n = wk_unicode_convert(code, to, codes);
         for (size_t i = 0; i < n; i++) wk_jput_char(&made, codes[i], is_data);
-        follows_letter = is_cased(code);
+        follows_letter = how == WK_J_TITLE_CASE && is_cased(code);
     }
-    WK_TRY(wk_jwork(j, text.size));
     return wk_jbuilder_end(&made, out);
 }
 
@@ -68,12 +69,17 @@ static size_t strip_size(wk_jtext text, const wk_jtext *chars, bool at_end) {
     return is_one_of(*chars, text.text + start, end - start) ? end - start : 0;
 }
 
-wk_jtext wk_jstrip(wk_jtext text, const wk_jtext *chars, bool left, bool right) {
-    for (size_t n; left && (n = strip_size(text, chars, false)) > 0;)
-        text = wk_jtext_part(text, n, text.size);
-    for (size_t n; right && (n = strip_size(text, chars, true)) > 0;)
-        text = wk_jtext_part(text, 0, text.size - n);
-    return text;
+wick_status wk_jstrip(wk_jinja *j, wk_jtext *text, const wk_jtext *chars, bool left, bool right) {
+    const uint64_t cost = WK_J_STEP + WK_J_CHAR * (chars != NULL ? (uint64_t)chars->size : 0);
+    for (size_t n; left && (n = strip_size(*text, chars, false)) > 0;) {
+        *text = wk_jtext_part(*text, n, text->size);
+        WK_TRY(wk_jread(j, cost));
+    }
+    for (size_t n; right && (n = strip_size(*text, chars, true)) > 0;) {
+        *text = wk_jtext_part(*text, 0, text->size - n);
+        WK_TRY(wk_jread(j, cost));
+    }
+    return wk_jread(j, 2 * cost);
 }
 
 static bool stands_at(wk_jtext text, wk_jtext part, size_t at) {
@@ -82,22 +88,19 @@ static bool stands_at(wk_jtext text, wk_jtext part, size_t at) {
 
 wick_status wk_jfind_text(wk_jinja *j, wk_jtext text, wk_jtext part, size_t from, size_t *at) {
     *at = SIZE_MAX;
-    size_t i = from;
-    while (i <= text.size && part.size <= text.size - i) {
-        if (part.size > 0) {
-            const char *const first =
-                memchr(text.text + i, part.text[0], text.size - i - part.size + 1);
-            if (first == NULL) break;
-            i = (size_t)(first - text.text);
-        }
-        WK_TRY(wk_jwork(j, part.size / 16 + 1));
-        if (stands_at(text, part, i)) {
-            *at = i;
-            break;
-        }
-        i++;
+    for (size_t i = from; i <= text.size && part.size <= text.size - i; i++) {
+        const size_t places = text.size - i - part.size + 1;
+        const char *const first =
+            part.size > 0 ? memchr(text.text + i, part.text[0], places) : text.text + i;
+        WK_TRY(wk_jread(j, first != NULL ? (size_t)(first - text.text) - i : places));
+        if (first == NULL) break;
+        i = (size_t)(first - text.text);
+        WK_TRY(wk_jread(j, part.size + WK_J_CHAR));
+        if (!stands_at(text, part, i)) continue;
+        *at = i;
+        break;
     }
-    return wk_jwork(j, (i - from) / 16 + 1);
+    return WICK_OK;
 }
 
 wick_status wk_jfind_last(wk_jinja *j, wk_jtext text, wk_jtext part, size_t to, size_t *at) {
@@ -105,7 +108,7 @@ wick_status wk_jfind_last(wk_jinja *j, wk_jtext text, wk_jtext part, size_t to, 
     if (part.size > to) return WICK_OK;
     for (size_t i = to - part.size + 1; i-- > 0;) {
         const bool may_stand = part.size == 0 || text.text[i] == part.text[0];
-        WK_TRY(wk_jwork(j, may_stand ? part.size / 16 + 1 : i % 16 == 0));
+        WK_TRY(wk_jread(j, may_stand ? part.size + WK_J_CHAR : 1));
         if (!may_stand || !stands_at(text, part, i)) continue;
         *at = i;
         break;
@@ -125,7 +128,6 @@ static wick_status replace_empty(wk_jinja *j, wk_jtext text, wk_jtext new_text, 
         wk_jnext_char(wk_jtext_str(text), &at);
         wk_jput(&made, wk_jtext_part(text, start, at));
     }
-    WK_TRY(wk_jwork(j, text.size));
     return wk_jbuilder_end(&made, out);
 }
 
@@ -154,7 +156,7 @@ static bool ends_line(uint32_t code) {
 wick_status wk_jsplit_lines(wk_jinja *j, wk_jtext text, bool keep_ends, wk_jvalue *out) {
     size_t start = 0;
     WK_TRY(wk_jlist_make(j, WK_J_LIST, 0, out));
-    WK_TRY(wk_jwork(j, text.size / 4));
+    WK_TRY(wk_jread(j, WK_J_CHAR * text.size));
     for (size_t at = 0; at < text.size;) {
         const size_t end = at;
         const uint32_t code = wk_jnext_char(wk_jtext_str(text), &at);
@@ -169,6 +171,7 @@ wick_status wk_jsplit_lines(wk_jinja *j, wk_jtext text, bool keep_ends, wk_jvalu
 
 /* Where the padding is odd, it is as Python has it. */
 wick_status wk_jcenter(wk_jinja *j, wk_jtext text, int64_t width, wk_jtext fill, wk_jvalue *out) {
+    WK_TRY(wk_jread(j, text.size));
     const int64_t size = (int64_t)wk_jcount_chars(wk_jtext_str(text));
     const int64_t room = width > size ? width - size : 0;
     const int64_t left = room / 2 + (room & width & 1);

@@ -13,11 +13,12 @@ typedef enum wk_jletters {
     WK_J_SWAP_CASE,
 } wk_jletters;
 
+/* All of these count what they look at. */
 wick_status wk_jletters_of(wk_jinja *j, wk_jtext text, wk_jletters how, wk_jvalue *out);
-/* chars NULL: white space. */
-wk_jtext wk_jstrip(wk_jtext text, const wk_jtext *chars, bool left, bool right);
+/* Takes these characters from the ends of *text; chars NULL: white space. */
+wick_status wk_jstrip(wk_jinja *j, wk_jtext *text, const wk_jtext *chars, bool left, bool right);
 /* The first place of part in text from offset from on, or the last one before to; SIZE_MAX: none.
- * Work is counted. */
+ */
 wick_status wk_jfind_text(wk_jinja *j, wk_jtext text, wk_jtext part, size_t from, size_t *at);
 wick_status wk_jfind_last(wk_jinja *j, wk_jtext text, wk_jtext part, size_t to, size_t *at);
 /* most < 0: all. */

@@ -61,10 +61,9 @@ static wick_status t_iterable(wk_jinja *j, const wk_jargs *args, wk_jvalue *out)
 /* It has a length and items by number or key. */
 static wick_status t_sequence(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     (void)j;
-    size_t length;
     const wk_jkind kind = args->self->kind;
     const bool is_view = kind == WK_J_KEYS || kind == WK_J_VALUES || kind == WK_J_ITEMS;
-    return answer(wk_jlength(args->self, &length) && !is_view, out);
+    return answer(wk_jhas_length(args->self) && !is_view, out);
 }
 static wick_status t_callable(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     (void)j;
@@ -171,25 +170,44 @@ static wick_status t_sameas(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
 }
 
 static const wk_jbuiltin tests[] = {
-    {"defined", t_defined, "", 0},    {"undefined", t_undefined, "", 0},
-    {"none", t_none, "", 0},          {"boolean", t_boolean, "", 0},
-    {"true", t_true, "", 0},          {"false", t_false, "", 0},
-    {"integer", t_integer, "", 0},    {"float", t_float, "", 0},
-    {"number", t_number, "", 0},      {"string", t_string, "", 0},
-    {"mapping", t_mapping, "", 0},    {"iterable", t_iterable, "", 0},
-    {"sequence", t_sequence, "", 0},  {"callable", t_callable, "", 0},
-    {"escaped", t_escaped, "", 0},    {"filter", t_filter, "", 0},
-    {"test", t_test, "", 0},          {"lower", t_lower, "", 0},
-    {"upper", t_upper, "", 0},        {"odd", t_odd, "", 0},
-    {"even", t_even, "", 0},          {"divisibleby", t_divisibleby, "num", 1},
-    {"eq", t_eq, "other", 1},         {"equalto", t_eq, "other", 1},
-    {"==", t_eq, "other", 1},         {"ne", t_ne, "other", 1},
-    {"!=", t_ne, "other", 1},         {"lt", t_lt, "other", 1},
-    {"lessthan", t_lt, "other", 1},   {"<", t_lt, "other", 1},
-    {"le", t_le, "other", 1},         {"<=", t_le, "other", 1},
-    {"gt", t_gt, "other", 1},         {"greaterthan", t_gt, "other", 1},
-    {">", t_gt, "other", 1},          {"ge", t_ge, "other", 1},
-    {">=", t_ge, "other", 1},         {"in", t_in, "seq", 1},
-    {"sameas", t_sameas, "other", 1},
+    {"defined", t_defined, "", 0, WK_J_COUNTS},
+    {"undefined", t_undefined, "", 0, WK_J_COUNTS},
+    {"none", t_none, "", 0, WK_J_COUNTS},
+    {"boolean", t_boolean, "", 0, WK_J_COUNTS},
+    {"true", t_true, "", 0, WK_J_COUNTS},
+    {"false", t_false, "", 0, WK_J_COUNTS},
+    {"integer", t_integer, "", 0, WK_J_COUNTS},
+    {"float", t_float, "", 0, WK_J_COUNTS},
+    {"number", t_number, "", 0, WK_J_COUNTS},
+    {"string", t_string, "", 0, WK_J_COUNTS},
+    {"mapping", t_mapping, "", 0, WK_J_COUNTS},
+    {"iterable", t_iterable, "", 0, WK_J_COUNTS},
+    {"sequence", t_sequence, "", 0, WK_J_COUNTS},
+    {"callable", t_callable, "", 0, WK_J_COUNTS},
+    {"escaped", t_escaped, "", 0, WK_J_COUNTS},
+    {"filter", t_filter, "", 0, WK_J_READS_ALL},
+    {"test", t_test, "", 0, WK_J_READS_ALL},
+    {"lower", t_lower, "", 0, WK_J_READS_ALL},
+    {"upper", t_upper, "", 0, WK_J_READS_ALL},
+    {"odd", t_odd, "", 0, WK_J_READS_ALL},
+    {"even", t_even, "", 0, WK_J_READS_ALL},
+    {"divisibleby", t_divisibleby, "num", 1, WK_J_READS_ALL},
+    {"eq", t_eq, "other", 1, WK_J_COUNTS},
+    {"equalto", t_eq, "other", 1, WK_J_COUNTS},
+    {"==", t_eq, "other", 1, WK_J_COUNTS},
+    {"ne", t_ne, "other", 1, WK_J_COUNTS},
+    {"!=", t_ne, "other", 1, WK_J_COUNTS},
+    {"lt", t_lt, "other", 1, WK_J_COUNTS},
+    {"lessthan", t_lt, "other", 1, WK_J_COUNTS},
+    {"<", t_lt, "other", 1, WK_J_COUNTS},
+    {"le", t_le, "other", 1, WK_J_COUNTS},
+    {"<=", t_le, "other", 1, WK_J_COUNTS},
+    {"gt", t_gt, "other", 1, WK_J_COUNTS},
+    {"greaterthan", t_gt, "other", 1, WK_J_COUNTS},
+    {">", t_gt, "other", 1, WK_J_COUNTS},
+    {"ge", t_ge, "other", 1, WK_J_COUNTS},
+    {">=", t_ge, "other", 1, WK_J_COUNTS},
+    {"in", t_in, "seq", 1, WK_J_COUNTS},
+    {"sameas", t_sameas, "other", 1, WK_J_COUNTS},
 };
 const wk_jtable wk_jtest_table = {tests, WK_COUNT(tests)};

@@ -12,13 +12,16 @@
 
 /* ---- Building ---- */
 
+enum { PUT = 8 }; /* bytes that a wk_jput counts as, beside its text's */
+
 wk_jbuilder wk_jbuilder_begin(wk_jinja *j) { return (wk_jbuilder){.j = j}; }
 
 static bool reserve(wk_jbuilder *to, size_t extra) {
     if (to->status != WICK_OK) return false;
     if (to->capacity - to->size >= extra) return true;
     size_t capacity = 2 * to->capacity < 64 ? 64 : 2 * to->capacity;
-    if (capacity - to->size < extra) capacity = to->size + extra;
+    if (capacity - to->size < extra) /* SIZE_MAX is refused below */
+        capacity = extra > SIZE_MAX - to->size ? SIZE_MAX : to->size + extra;
     char *const text = wk_jalloc(to->j, capacity, 1);
     uint8_t *origin = NULL;
     if (text != NULL && to->origin != NULL) origin = wk_jalloc(to->j, capacity, 1);
@@ -54,16 +57,20 @@ void wk_jput(wk_jbuilder *to, wk_jtext text) {
     else if (to->origin != NULL)
         memset(to->origin + to->size, 0, text.size);
     to->size += text.size;
-    to->status = wk_jwork(to->j, text.size / 16);
+    to->status = wk_jread(to->j, text.size + PUT);
 }
 
 void wk_jput_word(wk_jbuilder *to, const char *terminated) { wk_jput(to, wk_jtext_of(terminated)); }
 
 void wk_jput_repeated(wk_jbuilder *to, wk_jtext text, size_t n) {
-    if (text.size == 0) return;
-    for (; n > 0 && to->status == WICK_OK; n--) {
-        wk_jput(to, text);
-        if (to->status == WICK_OK) to->status = wk_jwork(to->j, 1);
+    if (text.size == 0 || n == 0) return;
+    if (!reserve(to, n > SIZE_MAX / text.size ? SIZE_MAX : n * text.size)) return;
+    const size_t start = to->size, end = start + n * text.size;
+    wk_jput(to, text);
+    while (to->size < end && to->status == WICK_OK) { /* what is there, once more */
+        const size_t made = to->size - start, left = end - to->size;
+        const size_t size = made < left ? made : left;
+        wk_jput(to, (wk_jtext){to->text + start, size, to->origin ? to->origin + start : NULL});
     }
 }
 
@@ -82,6 +89,34 @@ wk_jtext wk_jbuilder_text(const wk_jbuilder *builder) {
 wick_status wk_jbuilder_end(wk_jbuilder *builder, wk_jvalue *out) {
     *out = wk_jstring(wk_jbuilder_text(builder));
     return builder->status;
+}
+
+wk_jbuilder wk_jbuilder_resume(wk_jinja *j, wk_jtext text) {
+    wk_jbuilder builder = wk_jbuilder_begin(j);
+    for (size_t i = 0; i < WK_J_TAILS; i++) {
+        wk_jtail *const tail = &j->tails[i];
+        const bool is_it = tail->text.text == text.text && tail->text.size == text.size &&
+                           tail->text.origin == text.origin;
+        if (!is_it || tail->capacity == 0) continue;
+        builder.text = (char *)tail->text.text;
+        builder.origin = (uint8_t *)tail->text.origin;
+        builder.size = tail->text.size;
+        builder.capacity = tail->capacity;
+        tail->capacity = 0; /* no other text goes on there */
+        return builder;
+    }
+    wk_jput(&builder, text);
+    return builder;
+}
+
+wick_status wk_jbuilder_end_resumed(wk_jbuilder *builder, wk_jvalue *out) {
+    enum { WORTH = 256 }; /* bytes; less is copied as fast */
+    wk_jinja *const j = builder->j;
+    WK_TRY(wk_jbuilder_end(builder, out));
+    if (builder->size < WORTH) return WICK_OK;
+    j->tails[j->next_tail] = (wk_jtail){out->string, builder->capacity};
+    j->next_tail = (j->next_tail + 1) % WK_J_TAILS;
+    return WICK_OK;
 }
 
 /* ---- Numbers ---- */
@@ -160,6 +195,7 @@ static bool has_char(wk_jtext text, char c) {
 }
 
 static void put_text_repr(wk_jbuilder *to, wk_jtext text) {
+    wk_jcount(to->j, 2 * WK_J_CHAR * text.size);
     const bool is_double = has_char(text, '\'') && !has_char(text, '"');
     const char quote = is_double ? '"' : '\'';
     wk_jput_char(to, (unsigned char)quote, false);
@@ -234,8 +270,9 @@ static void put_integer(wk_jbuilder *to, int64_t integer) {
     wk_jput_word(to, text);
 }
 
-static void put_float(wk_jbuilder *to, double number) {
+void wk_jput_float(wk_jbuilder *to, double number) {
     char text[32];
+    wk_jcount(to->j, WK_J_STEP * WK_J_FLOAT_STEPS);
     wk_jfloat_text(number, text);
     wk_jput_word(to, text);
 }
@@ -253,7 +290,7 @@ void wk_jput_repr(wk_jbuilder *to, const wk_jvalue *value) {
     case WK_J_NONE: wk_jput_word(to, "None"); break;
     case WK_J_BOOL: wk_jput_word(to, value->boolean ? "True" : "False"); break;
     case WK_J_INTEGER: put_integer(to, value->integer); break;
-    case WK_J_FLOAT: put_float(to, value->number); break;
+    case WK_J_FLOAT: wk_jput_float(to, value->number); break;
     case WK_J_STRING:
         if (value->is_markup) wk_jput_word(to, "Markup(");
         put_text_repr(to, value->string);

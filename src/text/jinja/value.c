@@ -3,6 +3,7 @@
 
 #include "text/jinja/chars.h"
 #include "text/jinja/state.h"
+#include "text/jinja/strings.h"
 
 #include <math.h>
 #include <string.h>
@@ -32,7 +33,7 @@ wick_status wk_jundefined(wk_jinja *j, const char *owner, wk_jtext name, wk_jval
     return WICK_OK;
 }
 
-/* ---- Lists and dicts ---- */
+/* ---- Lists ---- */
 
 wick_status wk_jlist_make(wk_jinja *j, wk_jkind kind, size_t capacity, wk_jvalue *out) {
     wk_jlist *const list = wk_jalloc(j, 1, sizeof *list);
@@ -61,68 +62,6 @@ wick_status wk_jpair(wk_jinja *j, wk_jvalue first, wk_jvalue second, wk_jvalue *
     out->list->items[0] = first;
     out->list->items[1] = second;
     out->list->n = 2;
-    return WICK_OK;
-}
-
-wick_status wk_jdict_make(wk_jinja *j, wk_jkind kind, wk_jvalue *out) {
-    wk_jdict *const dict = wk_jalloc(j, 1, sizeof *dict);
-    if (dict == NULL) return WICK_ERR_VALUE;
-    *dict = (wk_jdict){.n = 0};
-    *out = (wk_jvalue){.kind = kind, .dict = dict};
-    return WICK_OK;
-}
-
-static wick_status check_key(wk_jinja *j, const wk_jvalue *key) {
-    if (key->kind == WK_J_LIST || key->kind == WK_J_DICT)
-        return wk_jfail(j, "unhashable type: '%s'", wk_jtype_name(key));
-    if (key->kind != WK_J_TUPLE) return WICK_OK;
-    WK_TRY(wk_jenter(j));
-    for (size_t i = 0; i < key->list->n; i++) WK_TRY(check_key(j, &key->list->items[i]));
-    j->depth--;
-    return WICK_OK;
-}
-
-wick_status wk_jdict_find(wk_jinja *j, const wk_jdict *dict, const wk_jvalue *key,
-                          wk_jvalue **found) {
-    *found = NULL;
-    WK_TRY(check_key(j, key));
-    if (key->kind == WK_J_STRING) { /* by far the most */
-        *found = wk_jdict_named(dict, wk_jtext_str(key->string));
-        return wk_jwork(j, dict->n / 8);
-    }
-    for (size_t i = 0; i < dict->n && *found == NULL; i++) {
-        bool equal;
-        WK_TRY(wk_jequal(j, &dict->entries[i].key, key, &equal));
-        if (equal) *found = &dict->entries[i].value;
-    }
-    return WICK_OK;
-}
-
-wk_jvalue *wk_jdict_named(const wk_jdict *dict, wk_str name) {
-    for (size_t i = 0; i < dict->n; i++) {
-        wk_jentry *const entry = &dict->entries[i];
-        if (entry->key.kind == WK_J_STRING && wk_str_equal(wk_jtext_str(entry->key.string), name))
-            return &entry->value;
-    }
-    return NULL;
-}
-
-wick_status wk_jdict_set(wk_jinja *j, wk_jdict *dict, wk_jvalue key, wk_jvalue value) {
-    wk_jvalue *found;
-    WK_TRY(wk_jdict_find(j, dict, &key, &found));
-    if (found != NULL) {
-        *found = value;
-        return WICK_OK;
-    }
-    if (dict->n == dict->capacity) {
-        const size_t capacity = dict->capacity > 0 ? 2 * dict->capacity : 4;
-        wk_jentry *const entries = wk_jalloc(j, capacity, sizeof *entries);
-        if (entries == NULL) return WICK_ERR_VALUE;
-        if (dict->n > 0) memcpy(entries, dict->entries, dict->n * sizeof *entries);
-        dict->entries = entries;
-        dict->capacity = capacity;
-    }
-    dict->entries[dict->n++] = (wk_jentry){key, value};
     return WICK_OK;
 }
 
@@ -171,29 +110,37 @@ double wk_jas_float(const wk_jvalue *value) {
     return value->kind == WK_J_FLOAT ? value->number : (double)wk_jas_integer(value);
 }
 
-bool wk_jlength(const wk_jvalue *value, size_t *length) {
-    *length = 0;
+/* Items of a container; false: it is none. */
+static bool count_items(const wk_jvalue *value, size_t *n) {
     switch (value->kind) {
-    case WK_J_UNDEFINED: return true;
-    case WK_J_STRING: *length = wk_jcount_chars(wk_jtext_str(value->string)); return true;
     case WK_J_LIST:
-    case WK_J_TUPLE: *length = value->list->n; return true;
+    case WK_J_TUPLE: *n = value->list->n; return true;
     case WK_J_DICT:
     case WK_J_KEYS:
     case WK_J_VALUES:
-    case WK_J_ITEMS: *length = value->dict->n; return true;
-    case WK_J_RANGE: *length = value->range->n; return true;
-    default: return false;
+    case WK_J_ITEMS: *n = value->dict->n; return true;
+    case WK_J_RANGE: *n = value->range->n; return true;
+    default: *n = 0; return false;
     }
 }
 
+bool wk_jhas_length(const wk_jvalue *value) {
+    size_t n;
+    return value->kind == WK_J_STRING || value->kind == WK_J_UNDEFINED || count_items(value, &n);
+}
+
+wick_status wk_jlength(wk_jinja *j, const wk_jvalue *value, size_t *length) {
+    if (count_items(value, length) || value->kind != WK_J_STRING) return WICK_OK;
+    *length = wk_jcount_chars(wk_jtext_str(value->string));
+    return wk_jread(j, value->string.size);
+}
+
 bool wk_jis_iterable(const wk_jvalue *value) {
-    size_t length;
-    return wk_jlength(value, &length) || value->kind == WK_J_GENERATOR || value->kind == WK_J_LOOP;
+    return wk_jhas_length(value) || value->kind == WK_J_GENERATOR || value->kind == WK_J_LOOP;
 }
 
 bool wk_jtruth(const wk_jvalue *value) {
-    size_t length;
+    size_t n;
     switch (value->kind) {
     case WK_J_ABSENT:
     case WK_J_UNDEFINED:
@@ -202,7 +149,7 @@ bool wk_jtruth(const wk_jvalue *value) {
     case WK_J_INTEGER: return value->integer != 0;
     case WK_J_FLOAT: return value->number != 0.0;
     case WK_J_STRING: return value->string.size > 0;
-    default: return !wk_jlength(value, &length) || length > 0;
+    default: return !count_items(value, &n) || n > 0;
     }
 }
 
@@ -260,8 +207,9 @@ wick_status wk_jequal(wk_jinja *j, const wk_jvalue *a, const wk_jvalue *b, bool 
     } else if (a->kind != b->kind) {
         *equal = false;
     } else if (a->kind == WK_J_STRING) {
+        *equal = a->string.size == b->string.size;
+        if (*equal) WK_TRY(wk_jread(j, a->string.size));
         *equal = wk_str_equal(wk_jtext_str(a->string), wk_jtext_str(b->string));
-        return wk_jwork(j, *equal ? a->string.size / 16 : 0);
     } else if (is_sequence(a) || a->kind == WK_J_DICT) {
         WK_TRY(wk_jenter(j));
         WK_TRY(is_sequence(a) ? equal_lists(j, a->list, b->list, equal)
@@ -307,8 +255,8 @@ wick_status wk_jcompare(wk_jinja *j, const wk_jvalue *a, const wk_jvalue *b, con
         const double x = wk_jas_float(a), y = wk_jas_float(b);
         *order = isnan(x) || isnan(y) ? 2 : (x > y) - (x < y);
     } else if (a->kind == WK_J_STRING && b->kind == WK_J_STRING) {
+        WK_TRY(wk_jread(j, a->string.size < b->string.size ? a->string.size : b->string.size));
         *order = compare_texts(a->string, b->string);
-        return wk_jwork(j, a->string.size / 16);
     } else if (is_sequence(a) && a->kind == b->kind) {
         return compare_lists(j, a->list, b->list, sign, order);
     } else {
@@ -321,7 +269,6 @@ wick_status wk_jcompare(wk_jinja *j, const wk_jvalue *a, const wk_jvalue *b, con
 /* ---- Items ---- */
 
 static wick_status text_items(wk_jinja *j, wk_jtext text, wk_jlist *out) {
-    WK_TRY(wk_jwork(j, text.size));
     for (size_t at = 0; at < text.size;) {
         const size_t start = at;
         wk_jnext_char(wk_jtext_str(text), &at);
@@ -341,6 +288,9 @@ static wick_status dict_items(wk_jinja *j, wk_jkind kind, const wk_jdict *dict, 
 }
 
 static wick_status range_items(wk_jinja *j, const wk_jrange *range, wk_jlist *out) {
+    wk_jvalue list;
+    WK_TRY(wk_jlist_make(j, WK_J_LIST, range->n, &list));
+    *out = *list.list;
     int64_t at = range->first;
     for (size_t i = 0; i < range->n; i++) {
         WK_TRY(wk_jlist_push(j, out, wk_jinteger(at)));
@@ -369,20 +319,6 @@ wick_status wk_jitems(wk_jinja *j, wk_jvalue *value, wk_jlist *out) {
     }
 }
 
-/* Whether a text stands in another; counts the bytes it compares. */
-static wick_status contains_text(wk_jinja *j, wk_jtext text, wk_jtext part, bool *contains) {
-    *contains = part.size == 0;
-    WK_TRY(wk_jwork(j, text.size / 16));
-    for (size_t i = 0; !*contains && part.size <= text.size - i; i++) {
-        if (text.text[i] == part.text[0]) {
-            WK_TRY(wk_jwork(j, part.size / 16));
-            *contains = memcmp(text.text + i, part.text, part.size) == 0;
-        }
-        if (i == text.size - part.size) break;
-    }
-    return WICK_OK;
-}
-
 wick_status wk_jcontains(wk_jinja *j, const wk_jvalue *container, const wk_jvalue *item,
                          bool *contains) {
     *contains = false;
@@ -390,8 +326,10 @@ wick_status wk_jcontains(wk_jinja *j, const wk_jvalue *container, const wk_jvalu
         if (item->kind != WK_J_STRING)
             return wk_jfail(j, "'in <string>' requires string as left operand, not %s",
                             wk_jtype_name(item));
-        if (item->string.size > container->string.size) return WICK_OK;
-        return contains_text(j, container->string, item->string, contains);
+        size_t at;
+        WK_TRY(wk_jfind_text(j, container->string, item->string, 0, &at));
+        *contains = at != SIZE_MAX;
+        return WICK_OK;
     }
     if (container->kind == WK_J_DICT || container->kind == WK_J_KEYS) {
         wk_jvalue *found;

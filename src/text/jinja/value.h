@@ -53,10 +53,14 @@ typedef struct wk_jlist {
     size_t n, capacity;
 } wk_jlist;
 
-/* In the order in which the keys came; also the attributes of a namespace. */
+/* In the order in which the keys came; also the attributes of a namespace and the variables of a
+ * scope. Changed by the functions of dict.c alone. */
+typedef struct wk_jslot wk_jslot;
 typedef struct wk_jdict {
     wk_jentry *entries;
     size_t n, capacity;
+    wk_jslot *slots; /* [n_slots] numbers of entries by hash; n_slots 0: few entries, no slots */
+    size_t n_slots;
 } wk_jdict;
 
 typedef struct wk_jrange {
@@ -141,7 +145,11 @@ wick_status wk_jdict_set(wk_jinja *j, wk_jdict *dict, wk_jvalue key, wk_jvalue v
 wick_status wk_jdict_find(wk_jinja *j, const wk_jdict *dict, const wk_jvalue *key,
                           wk_jvalue **found);
 /* By a text. */
-wk_jvalue *wk_jdict_named(const wk_jdict *dict, wk_str name);
+wick_status wk_jdict_named(wk_jinja *j, const wk_jdict *dict, wk_str name, wk_jvalue **found);
+/* *value is untouched where there is no such key. */
+wick_status wk_jdict_remove(wk_jinja *j, wk_jdict *dict, const wk_jvalue *key, wk_jvalue *value,
+                            bool *is_found);
+void wk_jdict_clear(wk_jinja *j, wk_jdict *dict);
 
 /* ---- Asking ---- */
 
@@ -153,8 +161,9 @@ bool wk_jis_integer(const wk_jvalue *value);    /* bool too */
 int64_t wk_jas_integer(const wk_jvalue *value); /* of one that is */
 double wk_jas_float(const wk_jvalue *value);    /* of a number */
 bool wk_jis_iterable(const wk_jvalue *value);
-/* False where the value has no length. */
-bool wk_jlength(const wk_jvalue *value, size_t *length);
+bool wk_jhas_length(const wk_jvalue *value);
+/* Of a value that has one; a string's is counted in characters. */
+wick_status wk_jlength(wk_jinja *j, const wk_jvalue *value, size_t *length);
 
 wick_status wk_jequal(wk_jinja *j, const wk_jvalue *a, const wk_jvalue *b, bool *equal);
 /* -1, 0, 1 as a is less, equal, greater; 2: neither (NaN). sign: "<", for the message. */
@@ -185,6 +194,10 @@ void wk_jput_repeated(wk_jbuilder *to, wk_jtext text, size_t n);
 void wk_jput_char(wk_jbuilder *to, uint32_t code, bool is_data);
 wk_jtext wk_jbuilder_text(const wk_jbuilder *builder);
 wick_status wk_jbuilder_end(wk_jbuilder *builder, wk_jvalue *out);
+/* A text that goes on, and its end. Where the text is what the last such builder
+ * made, as in ns.out = ns.out + line, it is not copied. */
+wk_jbuilder wk_jbuilder_resume(wk_jinja *j, wk_jtext text);
+wick_status wk_jbuilder_end_resumed(wk_jbuilder *builder, wk_jvalue *out);
 
 /* Python's str() and repr(). */
 void wk_jput_str(wk_jbuilder *to, const wk_jvalue *value);
@@ -193,6 +206,7 @@ void wk_jput_repr(wk_jbuilder *to, const wk_jvalue *value);
 void wk_jput_ascii(wk_jbuilder *to, const wk_jvalue *value);
 /* str(); of a string itself. */
 wick_status wk_jstr(wk_jinja *j, const wk_jvalue *value, wk_jtext *out);
+void wk_jput_float(wk_jbuilder *to, double number);
 /* Shortest digits that read back the same, as Python prints them. size of out: 32. */
 void wk_jfloat_text(double number, char *out);
 /* So many digits behind the point, whatever the locale's is. */
