@@ -170,7 +170,7 @@ static int converse(const chat_options *o, cli_chat *chat) {
         const bool is_read = result == CLI_LINE_READ;
         if (is_read && question.is_command && cli_chat_command(chat, question.text))
             code = cli_chat_ask(chat, NULL);
-        else if (is_read && !question.is_command && question.text[0] != '\0')
+        else if (is_read && !question.is_command && !cli_is_blank(question.text))
             code = cli_chat_ask(chat, question.text);
         if (code == CLI_INTERRUPTED && cli_take_interrupt()) code = CLI_OK;
         /* A failed question is reported; the conversation goes on. */
@@ -195,7 +195,9 @@ static int run(void *given) {
     if (code == CLI_OK) code = prepare(o, &chat);
     cli_keep_interrupt();
     if (code == CLI_OK)
-        code = o->prompt != NULL ? cli_chat_ask(&chat, o->prompt) : converse(o, &chat);
+        code = o->prompt == NULL         ? converse(o, &chat)
+               : cli_is_blank(o->prompt) ? cli_error("there is no question: give one with -p")
+                                         : cli_chat_ask(&chat, o->prompt);
     wick_chat_close(chat.talk);
     cli_engine_close(&chat.engine);
     cli_sampling_free(&sampling);

@@ -159,7 +159,7 @@ static int open_device(cli_engine *engine, const cli_engine_options *options) {
         .strict = options->strict,
         .verify = options->verify,
         .profile = options->profile,
-        .log = options->debug ? print_log : NULL,
+        .log = options->debug || cli_common.verbose ? print_log : NULL,
         .webgpu = {.library = options->webgpu_lib,
                    .adapter = options->adapter,
                    .debug = options->debug,

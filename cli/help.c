@@ -82,6 +82,9 @@ void cli_print_command_help(const cli_command *command) {
             print_option(&(*group)->options[i], options);
     }
     free(options);
+    printf("\n%s:\n", cli_common_group.title);
+    for (size_t i = 0; i < cli_common_group.n_options; i++)
+        print_option(&cli_common_group.options[i], (const unsigned char *)&cli_common);
     if (command->details != NULL) printf("\n%s", command->details);
 }
 
@@ -97,6 +100,9 @@ void cli_print_overview(const cli_command *const *commands) {
     printf("\nOptions:\n");
     print_entry("  -h, --help", "this text; after a command: that command's");
     print_entry("      --version", "the version");
+    print_entry("  -q, --quiet", "of every command: only warnings and errors on standard error");
+    print_entry("  -v, --verbose", "of every command: what the library logs, too");
+    print_entry("  -f, --file FILE", "of every command that reads a text: take it from a file");
     print_entry("      --list-backends", "the same as 'wick devices'");
     printf("\nExit status: 0 success, 1 failure, 2 wrong use, 128 + N ended by signal N (Ctrl-C: "
            "130).\n"

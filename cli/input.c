@@ -68,6 +68,21 @@ void cli_input_free(cli_input *input) {
 
 static const char separators[] = " \t\r\n,";
 
+bool cli_is_blank(const char *text) {
+    /* No-break and ideographic space, and those of U+2000 to U+200B. */
+    static const char *const wide[] = {"\u00a0", "\u3000"};
+    for (;;) {
+        text += strspn(text, " \t\r\n\v\f");
+        size_t size = 0;
+        for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+            if (strncmp(text, wide[i], strlen(wide[i])) == 0) size = strlen(wide[i]);
+        const unsigned char *const bytes = (const unsigned char *)text;
+        if (strncmp(text, "\xe2\x80", 2) == 0 && bytes[2] >= 0x80 && bytes[2] <= 0x8b) size = 3;
+        if (size == 0) return *text == '\0';
+        text += size;
+    }
+}
+
 int cli_parse_ids(const cli_input *input, uint32_t **ids, size_t *n) {
     *n = 0;
     if (strlen(input->text) != input->size)

@@ -20,6 +20,9 @@ int cli_read_file(const char *path, cli_input *input);
 int cli_read_text(const char *text, cli_input *input);
 void cli_input_free(cli_input *input);
 
+/* Nothing but white space, in UTF-8: such a text is not a question. */
+bool cli_is_blank(const char *text);
+
 /* Whole numbers with blanks or commas between them; *ids is freed by the caller. Returns an exit
  * code; a failure has been told. */
 int cli_parse_ids(const cli_input *input, uint32_t **ids, size_t *n);

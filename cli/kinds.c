@@ -135,6 +135,26 @@ static const char *word_at(const char *words, int index, size_t *length) {
     return words;
 }
 
+/* "one of exact|fast", and which of them may be meant. Returns false. */
+static bool expect_word(const cli_option *option, const char *text, char *expected, size_t size) {
+    enum { MAX_WORDS = 16, WORDS_SIZE = 192 };
+    const char *words[MAX_WORDS + 1] = {NULL};
+    char copy[WORDS_SIZE];
+    size_t n = 0;
+    snprintf(copy, sizeof copy, "%s", option->argument);
+    for (char *at = copy; at != NULL && n < MAX_WORDS;) {
+        char *const bar = strchr(at, '|');
+        if (bar != NULL) *bar = '\0';
+        words[n++] = at;
+        at = bar != NULL ? bar + 1 : NULL;
+    }
+    const char *const nearest = cli_nearest(text, words);
+    snprintf(expected, size, "one of %s%s%s%s", option->argument,
+             nearest != NULL ? ", did you mean '" : "", nearest != NULL ? nearest : "",
+             nearest != NULL ? "'?" : "");
+    return false;
+}
+
 static bool set_word(const cli_option *option, const char *text, void *field, char *expected,
                      size_t size) {
     size_t length = 0;
@@ -146,8 +166,7 @@ static bool set_word(const cli_option *option, const char *text, void *field, ch
             return true;
         }
     }
-    snprintf(expected, size, "one of %s", option->argument);
-    return false;
+    return expect_word(option, text, expected, size);
 }
 
 static void show_word(const cli_option *option, const void *field, char *text, size_t size) {
@@ -159,8 +178,7 @@ static void show_word(const cli_option *option, const void *field, char *text, s
 static bool set_backend(const cli_option *option, const char *text, void *field, char *expected,
                         size_t size) {
     if (wick_backend_from_name(text, field)) return true;
-    snprintf(expected, size, "one of %s", option->argument);
-    return false;
+    return expect_word(option, text, expected, size);
 }
 
 static void show_backend(const cli_option *option, const void *field, char *text, size_t size) {

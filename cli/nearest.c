@@ -2,6 +2,7 @@
  * Levenshtein, 1966). */
 #include "options.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum { MAX_LENGTH = 32, FAR_AWAY = MAX_LENGTH + 1 };
@@ -9,6 +10,10 @@ enum { MAX_LENGTH = 32, FAR_AWAY = MAX_LENGTH + 1 };
 static size_t least_of(size_t a, size_t b, size_t c) {
     const size_t ab = a < b ? a : b;
     return ab < c ? ab : c;
+}
+
+static bool is_same(char a, char b) {
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
 /* Insertions, deletions, replacements and swaps of neighbours that make a into b. */
@@ -20,9 +25,10 @@ static size_t edit_distance(const char *a, const char *b) {
     for (size_t i = 1; i <= a_size; i++) {
         d[i][0] = i;
         for (size_t j = 1; j <= b_size; j++) {
-            const size_t replaced = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            const size_t replaced = d[i - 1][j - 1] + !is_same(a[i - 1], b[j - 1]);
             d[i][j] = least_of(d[i - 1][j] + 1, d[i][j - 1] + 1, replaced);
-            const bool is_swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            const bool is_swap =
+                i > 1 && j > 1 && is_same(a[i - 1], b[j - 2]) && is_same(a[i - 2], b[j - 1]);
             if (is_swap && d[i - 2][j - 2] < d[i][j]) d[i][j] = d[i - 2][j - 2] + 1;
         }
     }

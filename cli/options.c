@@ -14,12 +14,35 @@ typedef struct parser {
     unsigned char *options;
 } parser;
 
+static const cli_option common[] = {
+    {.name = "quiet",
+     .letter = 'q',
+     .help = "no progress, notes and figures on standard error, only warnings and errors",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_common_options, quiet)},
+    {.name = "verbose",
+     .letter = 'v',
+     .help = "more on standard error: what the library logs, and why no GPU is used",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_common_options, verbose)},
+};
+enum { N_COMMON = sizeof common / sizeof *common };
+const cli_group cli_common_group = {"Everywhere", common, N_COMMON};
+cli_common_options cli_common;
+
 const cli_option *cli_option_at(const cli_command *command, size_t i) {
     for (const cli_group *const *group = command->groups; *group != NULL; group++) {
         if (i < (*group)->n_options) return &(*group)->options[i];
         i -= (*group)->n_options;
     }
-    return NULL;
+    return i < N_COMMON ? &common[i] : NULL;
+}
+
+/* Where the option's value goes. */
+static void *field_of(const parser *p, const cli_option *option) {
+    const bool is_common = option >= common && option < common + N_COMMON;
+    unsigned char *const base = is_common ? (unsigned char *)&cli_common : p->options;
+    return base + option->offset;
 }
 
 static bool is_name(const char *name, const char *text, size_t size) {
@@ -52,8 +75,8 @@ static const cli_option *find_place(const cli_command *command, size_t place) {
 }
 
 static bool set_option(const parser *p, const cli_option *option, const char *text) {
-    char expected[96] = "";
-    if (option->kind->set(option, text, p->options + option->offset, expected, sizeof expected))
+    char expected[192] = "";
+    if (option->kind->set(option, text, field_of(p, option), expected, sizeof expected))
         return true;
     cli_usage_error(p->command, "%s%s: '%s' is not %s", option->name != NULL ? "--" : "",
                     option->name != NULL ? option->name : option->argument, text, expected);
@@ -77,14 +100,16 @@ static bool take_option(parser *p, const cli_option *option, const char *value) 
     return set_option(p, option, value);
 }
 
-enum { MAX_NAMES = 64 };
+enum { MAX_NAMES = 128 };
 
 static bool fail_unknown(const parser *p, const char *word) {
     const char *names[MAX_NAMES + 1] = {NULL};
     size_t n_names = 0;
     const cli_option *option;
     for (size_t i = 0; (option = cli_option_at(p->command, i)) != NULL; i++) {
-        if (option->name != NULL && n_names < MAX_NAMES) names[n_names++] = option->name;
+        const char *const both[] = {option->name, option->alias};
+        for (size_t k = 0; k < 2; k++)
+            if (both[k] != NULL && n_names < MAX_NAMES) names[n_names++] = both[k];
     }
     char bare[64];
     snprintf(bare, sizeof bare, "%s", word + strspn(word, "-"));

@@ -56,11 +56,19 @@ typedef struct cli_group {
     size_t n_options;
 } cli_group;
 
+/* What every command takes. */
+typedef struct cli_common_options {
+    bool quiet;   /* no progress, notes and figures on standard error; warnings and errors stay */
+    bool verbose; /* what is usually left out: the library's log, every tensor, why not a GPU */
+} cli_common_options;
+extern cli_common_options cli_common;
+extern const cli_group cli_common_group;
+
 struct cli_command;
 
 typedef enum cli_parse_result { CLI_PARSED, CLI_PARSE_HELP, CLI_PARSE_FAILED } cli_parse_result;
 
-/* Option number i of the command, all groups counted; NULL: it has fewer. */
+/* Option number i of the command, all groups counted, the common one last; NULL: it has fewer. */
 const cli_option *cli_option_at(const struct cli_command *command, size_t i);
 
 /* Fills options from n words after the command's name. A failure has been printed. */

@@ -4,6 +4,7 @@
 #include "progress.h"
 
 #include "interrupt.h"
+#include "options.h"
 #include "terminal.h"
 
 #include <wick/device.h>
@@ -28,6 +29,7 @@ void cli_progress_show(cli_progress *line, uint64_t done, uint64_t total) {
     static const double patience = 0.5, on_terminal = 0.1, elsewhere = 30; /* seconds */
     enum { PLAIN_COLUMNS = 80 };
     const double now = wick_time();
+    if (cli_common.quiet) return;
     cli_progress_measure(line, done, now);
     if (now - line->start < patience) return;
     if (now - line->shown < (line->is_terminal ? on_terminal : elsewhere)) return;

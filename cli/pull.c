@@ -18,7 +18,7 @@
 typedef struct pull_options {
     const char *source, *sha256, *mirror;
     uint32_t stall_seconds, n_retries;
-    bool list, offline, quiet;
+    bool list, offline;
 } pull_options;
 
 static void set_defaults(void *given) {
@@ -65,11 +65,6 @@ static const cli_option options[] = {
      .kind = &cli_u32,
      .offset = offsetof(pull_options, n_retries),
      .most = 1000},
-    {.name = "quiet",
-     .letter = 'q',
-     .help = "print the path alone",
-     .kind = &cli_flag,
-     .offset = offsetof(pull_options, quiet)},
 };
 static const cli_group group = {"Arguments and options", options, sizeof options / sizeof *options};
 static const cli_group *const groups[] = {&group, NULL};
@@ -86,7 +81,7 @@ typedef struct pull {
 
 /* page: where to read about it; NULL: not known. */
 static void tell_licence(pull *p, const char *licence, const char *page) {
-    if (p->options->quiet || p->has_told_licence) return;
+    if (cli_common.quiet || p->has_told_licence) return;
     p->has_told_licence = true;
     fputs("licence: ", stderr);
     cli_put_escaped(stderr, licence, strlen(licence));
@@ -105,7 +100,7 @@ static int finish(pull *p, const char *page) {
 /* desc lacks what is the same for all files. */
 static int fetch_file(pull *p, cli_fetch_desc *desc, uint32_t index, uint32_t count) {
     desc->n_retries = p->options->n_retries;
-    desc->is_quiet = p->options->quiet;
+    desc->is_quiet = cli_common.quiet;
     if (p->sha256.text[0] != '\0') {
         if (desc->sha256.text[0] != '\0' && strcmp(p->sha256.text, desc->sha256.text) != 0)
             return cli_error("%s has the sha256 %s there, not the one that --sha256 asks for",
@@ -114,7 +109,7 @@ static int fetch_file(pull *p, cli_fetch_desc *desc, uint32_t index, uint32_t co
     }
     if (index == 1 && !cli_path_join(desc->path, "", &p->first)) return CLI_FAILURE;
     const bool is_here = cli_is_fetched(desc);
-    if (!p->options->quiet) {
+    if (!cli_common.quiet) {
         fprintf(stderr, is_here ? "is here: " : "fetching ");
         cli_put_escaped(stderr, desc->source, strlen(desc->source));
         if (desc->size != UINT64_MAX) fprintf(stderr, ", %s", cli_bytes_text(desc->size).text);

@@ -10,7 +10,7 @@
 typedef struct quantize_options {
     const char *in, *out, *type, *imatrix;
     uint32_t n_threads;
-    bool force, verbose;
+    bool force;
 } quantize_options;
 
 static const cli_option options[] = {
@@ -41,11 +41,6 @@ static const cli_option options[] = {
      .kind = &cli_u32,
      .offset = offsetof(quantize_options, n_threads),
      .most = 1024},
-    {.name = "verbose",
-     .letter = 'v',
-     .help = "list what became of every tensor",
-     .kind = &cli_flag,
-     .offset = offsetof(quantize_options, verbose)},
     {.name = "force",
      .help = "replace a file that is there already",
      .kind = &cli_flag,
@@ -73,7 +68,7 @@ static void print_plan(const quantize_options *o, const wick_quantize_tensor *pl
         if (is_changed && is_quantized(tensor->dtype)) n_again++;
         if (plan[i].is_fallback) n_fallbacks++;
         if (is_changed && !plan[i].has_importance) n_without++;
-        if (!o->verbose) continue;
+        if (!cli_common.verbose) continue;
         cli_put_padded(stdout, tensor->name.text, 40);
         printf(" %-7s -> %-7s%s%s\n", wick_dtype_name(tensor->dtype),
                wick_dtype_name(plan[i].dtype), plan[i].is_fallback ? " (fallback)" : "",
@@ -142,6 +137,16 @@ static const char *start_hint(wick_status status) {
     }
 }
 
+static int fail_type(const quantize_options *o, const wick_error *error) {
+    enum { MAX_TYPES = 64 };
+    const char *types[MAX_TYPES + 1] = {NULL};
+    size_t n = 0;
+    while (n < MAX_TYPES && (types[n] = wick_quantize_type(n)) != NULL) n++;
+    const char *const nearest = cli_nearest(o->type, types);
+    if (nearest == NULL) return cli_usage_error(&cli_quantize, "%s", error->message);
+    return cli_usage_error(&cli_quantize, "%s; did you mean %s?", error->message, nearest);
+}
+
 static int run(void *given) {
     const quantize_options *const o = given;
     const wick_quantize_desc desc = {
@@ -151,7 +156,7 @@ static int run(void *given) {
     wick_quantizing *quantizing = NULL;
     wick_error error = {0};
     const wick_status status = wick_quantize_start(o->in, o->out, &desc, &quantizing, &error);
-    if (status == WICK_ERR_VALUE) return cli_usage_error(&cli_quantize, "%s", error.message);
+    if (status == WICK_ERR_VALUE) return fail_type(o, &error);
     if (status != WICK_OK)
         return cli_report_file(&error, status == WICK_ERR_FORMAT ? o->in : NULL,
                                start_hint(status));

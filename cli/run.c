@@ -24,7 +24,7 @@ typedef struct run_options {
     uint32_t max_tokens, context_length;
     uint32_t n_logprobs;
     cli_texts stop;
-    bool raw, ignore_end, special, print_ids, quiet;
+    bool raw, ignore_end, special, print_ids;
 } run_options;
 
 _Static_assert(offsetof(run_options, engine) == offsetof(cli_sampling_place, engine) &&
@@ -102,11 +102,6 @@ static const cli_option output_options[] = {
      .kind = &cli_u32,
      .offset = offsetof(run_options, n_logprobs),
      .most = 1024},
-    {.name = "quiet",
-     .letter = 'q',
-     .help = "no statistics on standard error",
-     .kind = &cli_flag,
-     .offset = offsetof(run_options, quiet)},
 };
 
 static const cli_option memory_options[] = {
@@ -280,7 +275,8 @@ static void end_line(const cli_generation *generation, bool has_figures) {
 
 static void print_figures(const run_options *o, const cli_engine *engine,
                           const cli_generation *generation) {
-    if (!o->quiet) cli_print_statistics(engine->model, generation->session, generation->reason);
+    if (!cli_common.quiet)
+        cli_print_statistics(engine->model, generation->session, generation->reason);
     if (o->engine.verify) cli_print_verified(engine->model);
     if (o->engine.profile) cli_print_profile(engine->model);
 }
@@ -304,7 +300,7 @@ static int generate(const run_options *o, const cli_engine *engine, wick_session
                                  .prompt = continued};
     const int code = cli_generate(&generation);
     const bool has_run = code == CLI_OK || code == CLI_INTERRUPTED;
-    const bool has_figures = !o->quiet || o->engine.verify || o->engine.profile;
+    const bool has_figures = !cli_common.quiet || o->engine.verify || o->engine.profile;
     end_line(&generation, has_run && has_figures);
     if (has_run) print_figures(o, engine, &generation);
     const int saved = has_run ? save_session(o, session) : CLI_OK;
@@ -330,7 +326,7 @@ static int continue_text(const run_options *o, const wick_session_desc *desc,
 
 static int answer(const run_options *o, const char *question, const cli_engine *engine,
                   wick_chat *chat) {
-    if (question[strspn(question, " \t\r\n")] == '\0')
+    if (cli_is_blank(question))
         return cli_error("there is no question: give one after the model, or with -p");
     if (wick_chat_send(chat, question) != WICK_OK) return cli_report_chat(chat);
     return generate(o, engine, wick_chat_session(chat), chat, NULL);

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static void print_device(const wick_device *device) {
     wick_device_info info;
@@ -19,7 +20,10 @@ static void print_device(const wick_device *device) {
         fprintf(stderr, ", %s, %s%s", info.adapter.api, info.adapter.implementation,
                 info.adapter.type == WICK_ADAPTER_SOFTWARE ? ", a driver in software" : "");
     fprintf(stderr, ", %s math\n", is_fast ? "fast" : "exact");
-    if (info.is_fallback && info.fallback_reason[0] != '\0')
+    /* A machine without a GPU needs no excuse. */
+    static const char no_gpu[] = "there is no GPU";
+    const bool is_plain = strncmp(info.fallback_reason, no_gpu, sizeof no_gpu - 1) == 0;
+    if (info.is_fallback && info.fallback_reason[0] != '\0' && (!is_plain || cli_common.verbose))
         fprintf(stderr, "on the CPU because %s\n", info.fallback_reason);
 }
 

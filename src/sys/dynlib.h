@@ -22,4 +22,8 @@ const char *wk_dynlib_suffix(void);
  * capacity. */
 bool wk_program_folder(char *folder, size_t capacity);
 
+/* Whether the system shows a driver of a GPU, without loading one; true where it cannot be known.
+ */
+bool wk_has_gpu(void);
+
 #endif

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 
 from command import MODEL, equal, fails, main, succeeds, wick
 
@@ -37,6 +38,61 @@ def test_smaller_cache_that_fits():
     assert "with --cache q4_0 it fits" in refused(REAL, int(2.4 * there / per_token))
     assert "a context of" in refused(REAL, int(9 * there / per_token)).split(";")[1]
     return None
+
+
+def test_nearest_words():
+    for arguments, meant in [
+            (["run", "--quite"], "--quiet"), (["info", "--verbos"], "--verbose"),
+            (["run", "--ng", 3], "--ngl"), (["run", "--math", "exat"], "'exact'"),
+            (["run", "--backend", "webgup"], "'webgpu'"), (["gguf", "splt"], "'split'"),
+            (["quantize", MODEL, "x", "q4_km"], "Q4_K_M"), (["quantise"], "'quantize'"),
+            (["help", "perplexty"], "'perplexity'")]:
+        fails(2, "did you mean", meant, arguments=arguments)
+    done = wick("run", "--math", "zzzzzz")
+    assert b"did you mean" not in done.stderr, done.stderr
+
+
+def test_quiet_and_verbose_everywhere():
+    commands = re.findall(r"^  (\w+) ", succeeds("help").decode().split("Options:")[0], re.M)
+    assert len(commands) >= 19, commands
+    for command in commands:
+        text = succeeds("help", command).decode()
+        assert re.search(r"^  -q, --quiet ", text, re.M), text
+        assert re.search(r"^  -v, --verbose ", text, re.M), text
+        assert "-f" not in re.findall(r"^  (-f), --(?!file)", text, re.M), text
+    for word in ("-q", "--quiet"):
+        equal(wick("run", MODEL, "-p", "Once", "-n", 2, word).stderr, b"")
+    equal(succeeds("devices", "-q", "-v"), succeeds("devices"))
+
+
+def test_no_word_about_webgpu():
+    """On a machine without a GPU, unless asked."""
+    plain = wick("run", MODEL, "-p", "Once", "-n", 2).stderr
+    if b"backend cpu" not in plain or os.path.exists("/dev/dri"):
+        return "this machine has a GPU"
+    assert b"GPU" not in plain, plain
+    assert b"on the CPU because there is no GPU" in wick("run", MODEL, "-p", "Once", "-n", 2,
+                                                         "-v").stderr
+    peaks = [float(re.search(rb"peak memory ([\d.]+) MiB",
+                             wick("run", MODEL, "-p", "Once", "-n", 2, *more).stderr).group(1))
+             for more in ([], ["--backend", "cpu"])]
+    assert peaks[0] < peaks[1] + 2, peaks  # MiB; a library of WebGPU takes 9, with a driver 60
+    return None
+
+
+def test_blanks_are_no_question():
+    with tempfile.TemporaryDirectory() as folder:
+        template = f"{folder}/template"
+        with open(template, "w", encoding="utf-8") as file:
+            file.write("{% for m in messages %}{{ m.content }}\n{% endfor %}")
+        chat = ["chat", MODEL, "--template", template, "-n", 1, "--temp", 0]
+        for blank in ("", "  ", "\t \u00a0\u3000\u2003 "):
+            fails(1, "there is no question", arguments=[*chat, "-p", blank])
+        saved = f"{folder}/saved"
+        wick(*chat, stdin=f"\n   \n\t\u00a0\nOnce\n  \n/save {saved}\n")
+        with open(saved, encoding="utf-8") as file:
+            said = [m["content"] for m in json.load(file) if m["role"] == "user"]
+        equal(said, ["Once"])
 
 
 if __name__ == "__main__":

@@ -343,11 +343,13 @@ wick_status wk_gpu_choose_adapter(wk_gpu *gpu, const wick_webgpu_desc *desc, wic
 }
 
 wick_status wk_gpu_available(const wick_webgpu_desc *desc, bool hardware, wick_error *err) {
+    const bool is_named = desc->adapter && desc->adapter[0] != '\0';
+    if (hardware && !is_named && !desc->library && !wk_has_gpu())
+        return wk_fail(err, WICK_ERR_NO_DEVICE, "there is no GPU");
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     scan *const s = scan_all(&heap, desc->library);
     if (!s) return wk_fail_memory(err, sizeof *s, 0, "the list of adapters");
-    const bool is_named = desc->adapter && desc->adapter[0] != '\0';
     const int best = choose(s, desc);
     wick_status status = WICK_OK;
     if (best < 0) {
