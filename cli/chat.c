@@ -88,7 +88,8 @@ static const cli_option table[] = {
      .alias = "ctx",
      .letter = 'c',
      .argument = "N",
-     .help = "tokens of the whole conversation; 0: what the model was made for, at most 4096",
+     .help = "tokens of the whole conversation; 0: the model's, at most 16384 and a quarter of "
+             "the free memory",
      .kind = &cli_u32,
      .offset = offsetof(chat_options, context_length),
      .most = INT32_MAX},

@@ -109,7 +109,8 @@ static const cli_option memory_options[] = {
      .alias = "ctx",
      .letter = 'c',
      .argument = "N",
-     .help = "tokens of prompt and text together; 0: what the model was made for, at most 4096",
+     .help = "tokens of prompt and text together; 0: the model's, at most 16384 and a quarter of "
+             "the free memory",
      .kind = &cli_u32,
      .offset = offsetof(run_options, context_length),
      .most = INT32_MAX},

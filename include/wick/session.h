@@ -87,8 +87,11 @@ typedef enum wick_cache {
 } wick_cache;
 
 typedef struct wick_session_desc {
-    uint32_t context_length; /* tokens, less than 2^31; 0: the model's, at most 4096 */
-    uint32_t chunk_length;   /* most prompt tokens computed at once, up to 8192; 0: 512 */
+    /* Tokens, less than 2^31. 0: the model's, at most 16384, and as many as a quarter of the memory
+     * that was free when the model was opened, weights taken off, has room for. Of encoders, in
+     * pages and where a device does not say what memory it has: the model's, at most 4096. */
+    uint32_t context_length;
+    uint32_t chunk_length; /* most prompt tokens computed at once, up to 8192; 0: 512 */
     wick_cache cache;
     uint32_t max_tokens; /* most tokens generated for one prompt; 0: no limit but the context */
     wick_sampler_desc sampler;

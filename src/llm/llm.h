@@ -9,8 +9,14 @@
 
 #include <wick/session.h>
 
-/* What a session has where its desc says 0, and how many tokens a block of the cache holds. */
-enum { WK_DEFAULT_CONTEXT = 4096, WK_DEFAULT_CHUNK = 512, WK_BLOCK_SIZE = 64 };
+/* What a session has at most where its desc says 0, KNOWN where the device says what memory it has;
+ * and how many tokens a block of the cache holds. */
+enum {
+    WK_DEFAULT_CONTEXT = 4096,
+    WK_DEFAULT_CONTEXT_KNOWN = 16384,
+    WK_DEFAULT_CHUNK = 512,
+    WK_BLOCK_SIZE = 64,
+};
 
 typedef enum wk_outputs {
     WK_OUTPUTS_NONE,
@@ -38,6 +44,7 @@ struct wick_model {
     wk_token_trie trie; /* grammar.c; made for the first grammar */
     wick_source source; /* close NULL: closed; stays open while it is needed, see load.c */
     bool has_weights_in_place, no_map, no_warm_up;
+    uint64_t cache_budget;       /* wk_cache_budget, when loading began */
     wk_runner_desc warm;         /* the runner whose kernels are compiled with the model */
     uint32_t generation;         /* of the device that holds the weights */
     uint64_t weights_checksum;   /* of a sample of every tensor, as it is in the file */
@@ -92,8 +99,11 @@ wick_status wk_read_header(wk_heap *heap, wick_source *source, wk_gguf_parser **
 wick_status wk_tokenizer_from_gguf(wk_heap *heap, const wk_gguf *gguf, wick_tokenizer **out,
                                    wick_error *err);
 
+/* preflight.c: bytes that the cache of a default context may take: a quarter of what memory the
+ * device has free beside the weights. 0: it does not say. */
+uint64_t wk_cache_budget(const wk_model *model, const wk_gguf *gguf, const wick_device *device);
 /* preflight.c: what a session of this desc (NULL: of the defaults) needs. */
-wk_runner_desc wk_runner_describe(const wk_hparams *hparams, wick_math math,
+wk_runner_desc wk_runner_describe(const wk_model *model, wick_math math, uint64_t cache_budget,
                                   const wick_session_desc *desc);
 /* preflight.c: whether a stage on the CPU has room for its weights, as far as they are not used in
  * place in a mapping, and for a session (NULL: not known yet): asked before the weights are read.

@@ -126,8 +126,9 @@ static wick_status step_model(wick_model_loading *l) {
     wick_model *const model = l->model;
     WK_TRY(wk_model_make(model->heap, model->gguf, &model->model, &l->error));
     wk_info_fill(model);
-    model->warm = wk_runner_describe(wk_model_hparams(model->model),
-                                     wick_device_math(model->device), &l->sessions);
+    model->cache_budget = wk_cache_budget(model->model, model->gguf, model->device);
+    model->warm = wk_runner_describe(model->model, wick_device_math(model->device),
+                                     model->cache_budget, &l->sessions);
     WK_TRY(make_order(l));
     l->step = STEP_VOCABULARY;
     return WICK_PENDING;

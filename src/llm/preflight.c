@@ -1,6 +1,8 @@
 /* llm/preflight.c: what a model will need, from its header alone. */
 #include "llm/llm.h"
 
+#include "sys/clock.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -12,24 +14,6 @@ static wick_dtype cache_dtype(wick_cache cache, wick_math math) {
     case WICK_CACHE_Q4_0: return WICK_Q4_0;
     default: return math == WICK_MATH_FAST ? WICK_F16 : WICK_F32;
     }
-}
-
-wk_runner_desc wk_runner_describe(const wk_hparams *hparams, wick_math math,
-                                  const wick_session_desc *desc) {
-    static const wick_session_desc defaults;
-    if (desc == NULL) desc = &defaults;
-    const uint32_t context = hparams->context_length < WK_DEFAULT_CONTEXT
-                                 ? hparams->context_length
-                                 : (uint32_t)WK_DEFAULT_CONTEXT;
-    wk_runner_desc runner = {
-        .context_length = desc->context_length > 0 ? desc->context_length : context,
-        .chunk_length = desc->chunk_length > 0 ? desc->chunk_length : WK_DEFAULT_CHUNK,
-        .cache_dtype = cache_dtype(desc->cache, math),
-        .outputs = WK_OUTPUTS_LAST};
-    if (hparams->is_bidirectional) runner.chunk_length = runner.context_length;
-    if (desc->logits == WICK_LOGITS_ALL) runner.outputs = WK_OUTPUTS_ALL;
-    if (desc->logits == WICK_LOGITS_STATES) runner.outputs = WK_OUTPUTS_STATES;
-    return runner;
 }
 
 /* Behind a window nothing is needed: its layers have blocks for the window of a chunk's first token
@@ -49,6 +33,62 @@ wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc 
     return cache;
 }
 
+static uint64_t predict_cache(const wk_model *model, uint32_t stage,
+                              const wk_runner_desc *session) {
+    const wk_cache_desc cache = wk_cache_describe(wk_model_hparams(model), session);
+    return wk_state_bytes(model, stage, &cache);
+}
+
+static uint64_t predict_whole_cache(const wk_model *model, const wk_runner_desc *session) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < wk_model_placement(model)->n_stages; i++)
+        bytes += predict_cache(model, i, session);
+    return bytes;
+}
+
+/* The longest context, most tokens at most, whose cache takes no more than budget; in whole blocks,
+ * and one of them in any case. */
+static uint32_t fit_context(const wk_model *model, wk_runner_desc session, uint32_t most,
+                            uint64_t budget) {
+    uint32_t fits = 1, too_many = most / WK_BLOCK_SIZE + 2; /* blocks */
+    while (too_many - fits > 1) {
+        const uint32_t n = fits + (too_many - fits) / 2;
+        session.context_length = n * WK_BLOCK_SIZE;
+        if (predict_whole_cache(model, &session) <= budget)
+            fits = n;
+        else
+            too_many = n;
+    }
+    return fits * WK_BLOCK_SIZE < most ? fits * WK_BLOCK_SIZE : most;
+}
+
+/* An encoder has no cache: what it computes at once grows with the context. */
+static uint32_t default_context(const wk_model *model, const wk_runner_desc *session,
+                                uint64_t budget) {
+    const wk_hparams *const hparams = wk_model_hparams(model);
+    const bool is_known = budget > 0 && !hparams->is_bidirectional;
+    const uint32_t cap = is_known ? WK_DEFAULT_CONTEXT_KNOWN : WK_DEFAULT_CONTEXT;
+    const uint32_t most = hparams->context_length < cap ? hparams->context_length : cap;
+    return is_known ? fit_context(model, *session, most, budget) : most;
+}
+
+wk_runner_desc wk_runner_describe(const wk_model *model, wick_math math, uint64_t cache_budget,
+                                  const wick_session_desc *desc) {
+    static const wick_session_desc defaults;
+    if (desc == NULL) desc = &defaults;
+    wk_runner_desc runner = {.context_length = desc->context_length,
+                             .chunk_length =
+                                 desc->chunk_length > 0 ? desc->chunk_length : WK_DEFAULT_CHUNK,
+                             .cache_dtype = cache_dtype(desc->cache, math),
+                             .outputs = WK_OUTPUTS_LAST};
+    if (runner.context_length == 0)
+        runner.context_length = default_context(model, &runner, cache_budget);
+    if (wk_model_hparams(model)->is_bidirectional) runner.chunk_length = runner.context_length;
+    if (desc->logits == WICK_LOGITS_ALL) runner.outputs = WK_OUTPUTS_ALL;
+    if (desc->logits == WICK_LOGITS_STATES) runner.outputs = WK_OUTPUTS_STATES;
+    return runner;
+}
+
 /* The process itself and an open device: code, stacks, the queue of operations. Measured. */
 enum { PROCESS_BYTES = 3 << 20 };
 
@@ -65,10 +105,18 @@ static uint64_t predict_weights(const wk_model *model, const wk_gguf *gguf,
     return bytes;
 }
 
-static uint64_t predict_cache(const wk_model *model, uint32_t stage,
-                              const wk_runner_desc *session) {
-    const wk_cache_desc cache = wk_cache_describe(wk_model_hparams(model), session);
-    return wk_state_bytes(model, stage, &cache);
+uint64_t wk_cache_budget(const wk_model *model, const wk_gguf *gguf, const wick_device *device) {
+    wick_device_info info;
+    wick_device_get_info(device, &info);
+    const uint64_t free_bytes = info.memory_available;
+    if (free_bytes == 0 || !wk_memory_is_machine()) return 0;
+    const bool is_cpu = info.backend == WICK_BACKEND_CPU;
+    const uint64_t weights =
+        predict_weights(model, gguf, device, 0, is_cpu ? wk_weight_bytes : wk_weight_footprint);
+    /* Weights that do not fit share the memory with the cache: layers move to the CPU, pages back
+     * to the file. */
+    const uint64_t beside = weights < free_bytes ? free_bytes - weights : free_bytes;
+    return beside / 4 > 0 ? beside / 4 : 1;
 }
 
 /* A full chunk, its rotary tables on the host and on the device, and a row of logits on both. */
@@ -231,8 +279,8 @@ wick_status wick_predict(const wick_file *file, const wick_device *device,
     wk_model *model;
     WK_TRY(wk_model_make(&heap, gguf, &model, error));
 
-    const wk_runner_desc session =
-        wk_runner_describe(wk_model_hparams(model), wick_device_math(device), desc);
+    const wk_runner_desc session = wk_runner_describe(model, wick_device_math(device),
+                                                      wk_cache_budget(model, gguf, device), desc);
     const wick_status status = wk_model_check_cache(model, session.cache_dtype, error);
     if (status == WICK_OK) predict(model, gguf, device, &session, prediction);
     wk_model_free(model);

@@ -103,8 +103,8 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
     if (!desc) desc = &defaults;
     if ((uint32_t)desc->cache > WICK_CACHE_Q4_0 || (uint32_t)desc->logits > WICK_LOGITS_STATES)
         return wk_fail(error, WICK_ERR_VALUE, "there is no such cache or logits mode");
-    const wk_runner_desc runner =
-        wk_runner_describe(wk_model_hparams(model->model), wick_device_math(model->device), desc);
+    const wk_runner_desc runner = wk_runner_describe(model->model, wick_device_math(model->device),
+                                                     model->cache_budget, desc);
     WK_TRY(check_kind(model, desc, error));
     wick_session *const s = wk_alloc_zeroed(model->heap, sizeof *s);
     if (!s) return wk_fail_memory(error, sizeof *s, 0, "a session");

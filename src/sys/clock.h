@@ -2,6 +2,7 @@
 #ifndef WK_SYS_CLOCK_H
 #define WK_SYS_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Monotonic, nanoseconds from an arbitrary start. */
@@ -13,6 +14,8 @@ uint64_t wk_process_peak_bytes(void);
 /* Memory of the machine, bytes; 0 unknown. Container limits counted. */
 uint64_t wk_memory_total(void);
 uint64_t wk_memory_available(void);
+/* Whether this is the machine's: a module of WebAssembly knows its own limit alone. */
+bool wk_memory_is_machine(void);
 /* Asks for large pages under memory that will be filled whole, where it is large enough for them.
  */
 void wk_memory_prefer_large_pages(void *memory, uint64_t size);

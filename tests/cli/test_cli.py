@@ -513,7 +513,8 @@ OPTIONS = {
     "run": "prompt file raw tokens max-tokens stop ignore-end special print-ids logprobs "
            "context load-session save-session "
            + SAMPLING + ENGINE,
-    "chat": "prompt system load tools template no-thinking no-history max-tokens context " + SAMPLING + ENGINE,
+    "chat": "prompt system load tools template no-thinking no-history max-tokens context "
+            + SAMPLING + ENGINE,
     "template": "cases language out",
     "info": "json tensors context cache backend adapter webgpu-lib gpu-memory math",
     "tokenize": "file ids no-special decode special",

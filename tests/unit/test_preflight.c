@@ -127,8 +127,7 @@ static void test_needed_bytes(void **state) {
         const uint64_t n_spans = (lengths[i] + 127) / 128;
         const uint64_t spans = PLANS * CHUNK * HEADS * n_spans * (HEAD + 2) * sizeof(float);
         const uint64_t others = p.cache_bytes + p.activation_bytes + spans;
-        const wk_runner_desc session =
-            wk_runner_describe(wk_model_hparams(made), WICK_MATH_EXACT, &desc);
+        const wk_runner_desc session = wk_runner_describe(made, WICK_MATH_EXACT, 0, &desc);
         const uint64_t needed =
             wk_bytes_needed(made, wk_file_gguf(file), device, SMALL_LAYERS, &session);
         if (i == 0) weights = needed - others - others / 8;
@@ -159,7 +158,7 @@ static void test_context(void **state) {
     wick_file *const file = write_small(&small);
     wick_prediction p;
     assert_int_equal(wick_predict(file, device, NULL, &p, NULL), WICK_OK);
-    assert_int_equal(p.context_length, WK_DEFAULT_CONTEXT);
+    assert_int_equal(p.context_length, WK_DEFAULT_CONTEXT_KNOWN);
     /* No sum may wrap round. */
     wick_prediction most;
     assert_int_equal(
@@ -182,6 +181,53 @@ static wick_prediction predict_on(const wick_file *file, uint64_t memory, uint32
     wick_device_close(null);
     assert_int_equal(p.available_bytes, memory);
     return p;
+}
+
+/* The default is the model's, at most 16,384 tokens and a quarter of the free memory. */
+static void test_default_context(void **state) {
+    (void)state;
+    static const uint32_t lengths[] = {100, WK_DEFAULT_CONTEXT_KNOWN - 1, WK_DEFAULT_CONTEXT_KNOWN,
+                                       WK_DEFAULT_CONTEXT_KNOWN + 1};
+    small_model small = small_model_make();
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        small_set_u32(&small, "llama.context_length", lengths[i]);
+        wick_file *const file = write_small(&small);
+        const uint32_t expected =
+            lengths[i] < WK_DEFAULT_CONTEXT_KNOWN ? lengths[i] : WK_DEFAULT_CONTEXT_KNOWN;
+        assert_int_equal(predict_on(file, 1 << 30, 0).context_length, expected);
+        wick_file_close(file);
+    }
+    small_set_u32(&small, "llama.context_length", 1000);
+    wick_file *const file = write_small(&small);
+    const uint64_t block = predict_on(file, 1 << 30, WK_BLOCK_SIZE).cache_bytes;
+    uint64_t before = 0;
+    for (uint32_t n = 6; n <= 8; n++) {
+        /* The least memory for so long a context, of more than the weights take. */
+        uint64_t too_little = 64 << 10, enough = 1 << 20;
+        while (enough - too_little > 1) {
+            const uint64_t middle = (enough + too_little) / 2;
+            const bool fits = predict_on(file, middle, 0).context_length >= n * WK_BLOCK_SIZE;
+            *(fits ? &enough : &too_little) = middle;
+        }
+        assert_int_equal(predict_on(file, enough - 1, 0).context_length, (n - 1) * WK_BLOCK_SIZE);
+        assert_int_equal(predict_on(file, enough, 0).context_length, n * WK_BLOCK_SIZE);
+        assert_int_equal(predict_on(file, enough, 0).cache_bytes, n * block);
+        if (before > 0) assert_int_equal(enough - before, 4 * block);
+        before = enough;
+    }
+    /* Never none; and where nothing is known of the memory, as much as was always safe. */
+    assert_int_equal(predict_on(file, 1, 0).context_length, WK_BLOCK_SIZE);
+    wick_file_close(file);
+    small_set_u32(&small, "llama.context_length", 100000);
+    wick_file *const longer = write_small(&small);
+    wk_heap heap;
+    wk_model *made;
+    wk_heap_init(&heap, NULL);
+    assert_int_equal(wk_model_make(&heap, wk_file_gguf(longer), &made, NULL), WICK_OK);
+    assert_int_equal(wk_runner_describe(made, WICK_MATH_EXACT, 0, NULL).context_length,
+                     WK_DEFAULT_CONTEXT);
+    wk_model_free(made);
+    wick_file_close(longer);
 }
 
 /* What a device has room for: the more memory, the more layers; the fewer tokens, too. */
@@ -276,11 +322,11 @@ static void test_real(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),        cmocka_unit_test(test_cache_types),
-        cmocka_unit_test(test_context),      cmocka_unit_test(test_room),
-        cmocka_unit_test(test_room_of_cpu),  cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_real),         cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_needed_bytes),
+        cmocka_unit_test(test_small),           cmocka_unit_test(test_cache_types),
+        cmocka_unit_test(test_context),         cmocka_unit_test(test_room),
+        cmocka_unit_test(test_default_context), cmocka_unit_test(test_room_of_cpu),
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_real),
+        cmocka_unit_test(test_blocks),          cmocka_unit_test(test_needed_bytes),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

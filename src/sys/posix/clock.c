@@ -67,6 +67,8 @@ static uint64_t address_space_left(void) {
     return used < limit.rlim_cur ? (uint64_t)limit.rlim_cur - used : 0;
 }
 
+bool wk_memory_is_machine(void) { return true; }
+
 uint64_t wk_memory_available(void) {
     char text[4096];
     uint64_t kib;

@@ -17,6 +17,8 @@ uint64_t wk_process_peak_bytes(void) { return (uint64_t)__builtin_wasm_memory_si
 
 uint64_t wk_memory_total(void) { return (uint64_t)UINT32_MAX + 1; }
 
+bool wk_memory_is_machine(void) { return false; }
+
 /* What the memory can still grow by, and what closed models have left free in it. */
 uint64_t wk_memory_available(void) {
     return wk_memory_total() - wk_process_peak_bytes() + wick_heap_free_bytes();
