@@ -26,7 +26,7 @@ static wick_dtype panel_dtype(wk_layout layout) {
     return WICK_F32;
 }
 
-static bool is_of_floats(wk_layout layout) { return wk_panel_get(layout).bits == 0; }
+static bool is_of_floats(wk_layout layout) { return wk_panel_get(layout)->bits == 0; }
 
 bool wk_layout_accepts(wk_layout layout, wick_dtype dtype, int64_t n, int64_t k) {
     if (n < 0 || k < 0 || k % wk_dtype_get(dtype)->block_elements != 0) return false;

@@ -13,8 +13,9 @@
 
 enum { WK_PANEL_ROWS = 16 };
 
-/* X(dtype, name) of the block types that have panels (quant/panel.h). */
-#define WK_PANEL_FORMATS(X)                                                                        \
+/* X(dtype, name) of the block types that have panels (quant/panel.h): those whose quants are
+ * numbers, those whose quants are indices into levels, and all of them. */
+#define WK_PANEL_LINEAR_FORMATS(X)                                                                 \
     X(Q8_0, q8_0)                                                                                  \
     X(Q4_0, q4_0)                                                                                  \
     X(Q4_1, q4_1)                                                                                  \
@@ -25,6 +26,10 @@ enum { WK_PANEL_ROWS = 16 };
     X(Q4_K, q4_k)                                                                                  \
     X(Q5_K, q5_k)                                                                                  \
     X(Q6_K, q6_k)                                                                                  \
+    X(TQ1_0, tq1_0)                                                                                \
+    X(TQ2_0, tq2_0)                                                                                \
+    X(Q2_0, q2_0)
+#define WK_PANEL_LEVEL_FORMATS(X)                                                                  \
     X(IQ1_S, iq1_s)                                                                                \
     X(IQ1_M, iq1_m)                                                                                \
     X(IQ2_XXS, iq2_xxs)                                                                            \
@@ -34,12 +39,12 @@ enum { WK_PANEL_ROWS = 16 };
     X(IQ3_S, iq3_s)                                                                                \
     X(IQ4_NL, iq4_nl)                                                                              \
     X(IQ4_XS, iq4_xs)                                                                              \
-    X(TQ1_0, tq1_0)                                                                                \
-    X(TQ2_0, tq2_0)                                                                                \
     X(MXFP4, mxfp4)                                                                                \
     X(NVFP4, nvfp4)                                                                                \
-    X(Q1_0, q1_0)                                                                                  \
-    X(Q2_0, q2_0)
+    X(Q1_0, q1_0)
+#define WK_PANEL_FORMATS(X)                                                                        \
+    WK_PANEL_LINEAR_FORMATS(X)                                                                     \
+    WK_PANEL_LEVEL_FORMATS(X)
 
 typedef enum wk_layout {
     WK_LAYOUT_RAW, /* rows of blocks (or elements) as in the file, dense */

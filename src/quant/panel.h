@@ -108,19 +108,21 @@ typedef struct wk_panel_format {
     X(IQ3_XXS, GRID, 3, 128, IQ3_XXS, ODD, 8)                                                      \
     X(IQ3_S, GRID, 3, 128, IQ3_S, ODD, 8)
 
-/* Of a constant layout everything here is constant. bits is 0 for layouts of floats. */
-WK_INLINE wk_panel_format wk_panel_get(wk_layout layout) {
-    switch (layout) {
+/* Constant tables rather than switches: of a constant layout everything here is constant, and the
+ * compiler has no other cases to take apart in each of the thousands of places that ask. */
+static const wk_panel_format wk_panel_formats[WK_LAYOUT_COUNT_] = {
 #define FORMAT(layout, code, bits, bias, levels, scale, blocks)                                    \
-    case WK_LAYOUT_PANEL_##layout:                                                                 \
-        return (wk_panel_format){WK_CODE_##code,   bits,  bias, WK_LEVELS_##levels,                \
-                                 WK_SCALE_##scale, blocks};
-        FORMATS(FORMAT)
+    [WK_LAYOUT_PANEL_##layout] = {WK_CODE_##code,   bits,  bias, WK_LEVELS_##levels,               \
+                                  WK_SCALE_##scale, blocks},
+    FORMATS(FORMAT)
 #undef FORMAT
-    default: return (wk_panel_format){0};
-    }
-}
+};
 #undef FORMATS
+
+/* bits is 0 for layouts of floats. */
+WK_INLINE const wk_panel_format *wk_panel_get(wk_layout layout) {
+    return &wk_panel_formats[layout];
+}
 
 /* Quants of a block by a grid of quant/iq_tables.h:
  *
@@ -149,16 +151,16 @@ typedef struct wk_panel_grid {
     X(IQ3_XXS, wk_iq3_xxs_grid, 8, 0, 0, 0, true, 0.25F)                                           \
     X(IQ3_S, wk_iq3_s_grid, 8, 1, 1, 1, true, 1)
 
-WK_INLINE wk_panel_grid wk_panel_get_grid(wk_layout layout) {
-    switch (layout) {
-#define GRID(layout, ...)                                                                          \
-    case WK_LAYOUT_PANEL_##layout: return (wk_panel_grid){__VA_ARGS__};
-        GRIDS(GRID)
+static const wk_panel_grid wk_panel_grids[WK_LAYOUT_COUNT_] = {
+#define GRID(layout, ...) [WK_LAYOUT_PANEL_##layout] = {__VA_ARGS__},
+    GRIDS(GRID)
 #undef GRID
-    default: return (wk_panel_grid){0};
-    }
-}
+};
 #undef GRIDS
+
+WK_INLINE const wk_panel_grid *wk_panel_get_grid(wk_layout layout) {
+    return &wk_panel_grids[layout];
+}
 
 /* Which bit of the upper ones says that entry j is of the levels from 8 on. */
 WK_INLINE int wk_panel_down_bit(const wk_panel_grid *grid, int j) {
@@ -177,18 +179,18 @@ WK_INLINE int wk_panel_lower_bits(int bits) {
 }
 
 WK_INLINE bool wk_panel_has_minimum(wk_layout layout) {
-    const wk_panel_scale scale = wk_panel_get(layout).scale;
+    const wk_panel_scale scale = wk_panel_get(layout)->scale;
     return scale == WK_SCALE_F16_MIN || scale == WK_SCALE_K_MIN || scale == WK_SCALE_K_MIN_HALVES;
 }
 /* Blocks under one head. */
-WK_INLINE int wk_panel_head_blocks(wk_layout layout) { return wk_panel_get(layout).head_blocks; }
+WK_INLINE int wk_panel_head_blocks(wk_layout layout) { return wk_panel_get(layout)->head_blocks; }
 WK_INLINE int wk_panel_head_bytes(wk_layout layout) {
     const bool is_pair =
-        wk_panel_has_minimum(layout) || wk_panel_get(layout).scale == WK_SCALE_F16_HALVES;
+        wk_panel_has_minimum(layout) || wk_panel_get(layout)->scale == WK_SCALE_F16_HALVES;
     return (is_pair ? 4 : 2) * WK_PANEL_ROWS;
 }
 WK_INLINE int wk_panel_scale_bytes(wk_layout layout) {
-    switch (wk_panel_get(layout).scale) {
+    switch (wk_panel_get(layout)->scale) {
     case WK_SCALE_K:
     case WK_SCALE_ODD:
     case WK_SCALE_ODD_HALVES: return WK_PANEL_ROWS;
@@ -199,12 +201,12 @@ WK_INLINE int wk_panel_scale_bytes(wk_layout layout) {
     }
 }
 WK_INLINE int wk_panel_quant_bytes(wk_layout layout) {
-    const wk_panel_format format = wk_panel_get(layout);
-    if (format.code == WK_CODE_TRITS)
+    const wk_panel_format *const format = wk_panel_get(layout);
+    if (format->code == WK_CODE_TRITS)
         return WK_PANEL_GROUP_BYTES + (WK_PANEL_GROUPS - WK_PANEL_TRITS) * WK_PANEL_ROWS;
-    if (format.code == WK_CODE_BITS) return format.bits * WK_PANEL_GROUP_BYTES;
-    const wk_panel_grid grid = wk_panel_get_grid(layout);
-    return wk_panel_signs_at(&grid) + (grid.has_signs ? WK_PANEL_GROUPS * WK_PANEL_ROWS / 2 : 0);
+    if (format->code == WK_CODE_BITS) return format->bits * WK_PANEL_GROUP_BYTES;
+    const wk_panel_grid *const grid = wk_panel_get_grid(layout);
+    return wk_panel_signs_at(grid) + (grid->has_signs ? WK_PANEL_GROUPS * WK_PANEL_ROWS / 2 : 0);
 }
 /* Scales and quants. */
 WK_INLINE int wk_panel_block_bytes(wk_layout layout) {

@@ -26,7 +26,7 @@ typedef struct half_scale {
 } half_scale;
 
 static float odd_step(wk_layout layout, float d, unsigned s) {
-    return d * (float)(2 * s + 1) * wk_panel_get_grid(layout).unit;
+    return d * (float)(2 * s + 1) * wk_panel_get_grid(layout)->unit;
 }
 
 /* head and scale point to this row's. */
@@ -34,7 +34,7 @@ static half_scale load_scale(wk_layout layout, const uint8_t *head, const uint8_
                              const uint8_t *quants, int half) {
     const float d = wk_load_f16(head);
     const uint8_t *const second = head + 2 * WK_PANEL_ROWS;
-    switch (wk_panel_get(layout).scale) {
+    switch (wk_panel_get(layout)->scale) {
     case WK_SCALE_F16: return (half_scale){d, 0};
     case WK_SCALE_BF16: return (half_scale){wk_bf16_to_f32(wk_load_u16(head)), 0};
     case WK_SCALE_F16_MIN: return (half_scale){d, wk_load_f16(second)};
@@ -52,8 +52,8 @@ static half_scale load_scale(wk_layout layout, const uint8_t *head, const uint8_
     case WK_SCALE_ODD_HALVES:
         return (half_scale){odd_step(layout, d, scale[0] >> 4 * half & 15), 0};
     case WK_SCALE_ODD_UPPER: {
-        const wk_panel_grid grid = wk_panel_get_grid(layout);
-        const uint8_t *const upper = quants + wk_panel_upper_at(&grid);
+        const wk_panel_grid *const grid = wk_panel_get_grid(layout);
+        const uint8_t *const upper = quants + wk_panel_upper_at(grid);
         return (half_scale){odd_step(layout, d, upper[WK_PANEL_ROWS] >> 4 & 7), 0};
     }
     }
@@ -90,34 +90,35 @@ static uint32_t trits_word(const uint8_t *quants, int row, int g) {
 }
 
 static uint32_t grid_word(wk_layout layout, const uint8_t *quants, int row, int g) {
-    const wk_panel_grid grid = wk_panel_get_grid(layout);
-    const int j = g * grid.entries / WK_PANEL_GROUPS;
-    const uint8_t *const bytes = quants + wk_panel_upper_at(&grid) + row;
+    const wk_panel_grid *const grid = wk_panel_get_grid(layout);
+    const int j = g * grid->entries / WK_PANEL_GROUPS;
+    const uint8_t *const bytes = quants + wk_panel_upper_at(grid) + row;
     uint32_t upper = 0;
-    for (int i = 0; i < grid.upper_bytes; i++) upper |= (uint32_t)bytes[i * WK_PANEL_ROWS] << 8 * i;
-    const uint32_t high = upper >> grid.upper_step * j & grid.upper_mask;
-    const uint32_t entry = grid.grid[high << 8 | quants[j * WK_PANEL_ROWS + row]];
-    if (grid.entries == WK_PANEL_GROUPS) return wk_panel_spread(entry, 3);
+    for (int i = 0; i < grid->upper_bytes; i++)
+        upper |= (uint32_t)bytes[i * WK_PANEL_ROWS] << 8 * i;
+    const uint32_t high = upper >> grid->upper_step * j & grid->upper_mask;
+    const uint32_t entry = grid->grid[high << 8 | quants[j * WK_PANEL_ROWS + row]];
+    if (grid->entries == WK_PANEL_GROUPS) return wk_panel_spread(entry, 3);
     const uint32_t word = wk_panel_spread(entry >> g % 2 * 8 & 255, 2);
-    const bool is_down = wk_panel_get(layout).levels == WK_LEVELS_IQ1 &&
-                         (upper >> wk_panel_down_bit(&grid, j) & 1) != 0;
+    const bool is_down = wk_panel_get(layout)->levels == WK_LEVELS_IQ1 &&
+                         (upper >> wk_panel_down_bit(grid, j) & 1) != 0;
     return is_down ? word | 0x08080808 : word;
 }
 
 /* The signs of the group's elements as bits. */
 static unsigned grid_signs(wk_layout layout, const uint8_t *quants, int row, int g) {
-    const wk_panel_grid grid = wk_panel_get_grid(layout);
-    if (!grid.has_signs) return 0;
-    const uint8_t *const signs = quants + wk_panel_signs_at(&grid) + g * WK_PANEL_ROWS / 2;
+    const wk_panel_grid *const grid = wk_panel_get_grid(layout);
+    if (!grid->has_signs) return 0;
+    const uint8_t *const signs = quants + wk_panel_signs_at(grid) + g * WK_PANEL_ROWS / 2;
     return (uint32_t)signs[row / 2] >> row % 2 * 4 & 15;
 }
 
 static void group_quants(wk_layout layout, const uint8_t *quants, int row, int g, int q[4]) {
-    const wk_panel_format format = wk_panel_get(layout);
+    const wk_panel_format *const format = wk_panel_get(layout);
     uint32_t word = 0;
     unsigned signs = 0;
-    switch (format.code) {
-    case WK_CODE_BITS: word = bits_word(format.bits, quants, row, g); break;
+    switch (format->code) {
+    case WK_CODE_BITS: word = bits_word(format->bits, quants, row, g); break;
     case WK_CODE_TRITS: word = trits_word(quants, row, g); break;
     case WK_CODE_GRID:
         word = grid_word(layout, quants, row, g);
@@ -126,8 +127,8 @@ static void group_quants(wk_layout layout, const uint8_t *quants, int row, int g
     }
     for (int e = 0; e < 4; e++) {
         q[e] = (int)(word >> 8 * e & 255);
-        if (format.levels != WK_LEVELS_LINEAR) q[e] = wk_panel_levels_table[format.levels][q[e]];
-        q[e] -= format.bias;
+        if (format->levels != WK_LEVELS_LINEAR) q[e] = wk_panel_levels_table[format->levels][q[e]];
+        q[e] -= format->bias;
         if ((signs >> e & 1) != 0) q[e] = -q[e];
     }
 }

@@ -55,14 +55,14 @@ WK_INLINE void store_grid(const wk_panel_grid *grid, const block_row *from, int 
 }
 
 WK_INLINE void store_quants(wk_layout layout, const block_row *from, int row, uint8_t *quants) {
-    const wk_panel_format format = wk_panel_get(layout);
-    if (format.code == WK_CODE_GRID) {
-        const wk_panel_grid grid = wk_panel_get_grid(layout);
-        store_grid(&grid, from, row, quants);
-    } else if (format.code == WK_CODE_TRITS) {
+    const wk_panel_format *const format = wk_panel_get(layout);
+    if (format->code == WK_CODE_GRID) {
+        const wk_panel_grid *const grid = wk_panel_get_grid(layout);
+        store_grid(grid, from, row, quants);
+    } else if (format->code == WK_CODE_TRITS) {
         store_trits(from->word, row, quants);
     } else {
-        store_bits(format.bits, from->word, quants + 4 * row);
+        store_bits(format->bits, from->word, quants + 4 * row);
     }
 }
 

@@ -67,7 +67,7 @@ static wick_status find_tables(wk_encoder *e, const wk_view **out) {
 
 wk_weight_text wk_weight_text_of(const wk_view *weight) {
     if (weight->layout == WK_LAYOUT_RAW) return WK_WEIGHT_RAW;
-    return wk_panel_get((wk_layout)weight->layout).bits > 0 ? WK_WEIGHT_QUANTS : WK_WEIGHT_FLOATS;
+    return wk_panel_get((wk_layout)weight->layout)->bits > 0 ? WK_WEIGHT_QUANTS : WK_WEIGHT_FLOATS;
 }
 
 bool wk_weight_is_readable(const wk_view *weight) {
@@ -75,38 +75,38 @@ bool wk_weight_is_readable(const wk_view *weight) {
 }
 
 bool wk_weight_has_bytes(const wk_view *weight) {
-    const wk_panel_format format = wk_panel_get((wk_layout)weight->layout);
-    return format.bits > 0 && format.code == WK_CODE_BITS;
+    const wk_panel_format *const format = wk_panel_get((wk_layout)weight->layout);
+    return format->bits > 0 && format->code == WK_CODE_BITS;
 }
 
 static void set_constants(wk_layout layout, int32_t *constants) {
     enum { VECTOR = 16 };
-    const wk_panel_format format = wk_panel_get(layout);
+    const wk_panel_format *const format = wk_panel_get(layout);
     constants[WK_PANEL_LAYOUT] = (int32_t)layout;
-    if (format.bits == 0) return;
-    const bool is_linear = format.levels == WK_LEVELS_LINEAR;
-    constants[WK_PANEL_CODE] = (int32_t)format.code;
-    constants[WK_PANEL_BITS] = format.bits;
-    constants[WK_PANEL_LOWER] = wk_panel_lower_bits(format.bits);
-    constants[WK_PANEL_BIAS] = is_linear ? format.bias : 0; /* the table's levels are without it */
-    constants[WK_PANEL_LEVELS] = is_linear ? -1 : (int32_t)format.levels * LEVELS;
-    constants[WK_PANEL_SCALE] = (int32_t)format.scale;
-    constants[WK_PANEL_HEAD_BLOCKS] = format.head_blocks;
+    if (format->bits == 0) return;
+    const bool is_linear = format->levels == WK_LEVELS_LINEAR;
+    constants[WK_PANEL_CODE] = (int32_t)format->code;
+    constants[WK_PANEL_BITS] = format->bits;
+    constants[WK_PANEL_LOWER] = wk_panel_lower_bits(format->bits);
+    constants[WK_PANEL_BIAS] = is_linear ? format->bias : 0; /* the table's levels are without it */
+    constants[WK_PANEL_LEVELS] = is_linear ? -1 : (int32_t)format->levels * LEVELS;
+    constants[WK_PANEL_SCALE] = (int32_t)format->scale;
+    constants[WK_PANEL_HEAD_BLOCKS] = format->head_blocks;
     constants[WK_PANEL_HEAD_VECTORS] = wk_panel_head_bytes(layout) / VECTOR;
     constants[WK_PANEL_SCALE_VECTORS] = wk_panel_scale_bytes(layout) / VECTOR;
     constants[WK_PANEL_BLOCK_VECTORS] = wk_panel_block_bytes(layout) / VECTOR;
     constants[WK_PANEL_UNITS] = 1;
     constants[WK_PANEL_GRID] = -1;
-    if (format.code != WK_CODE_GRID) return;
-    const wk_panel_grid grid = wk_panel_get_grid(layout);
-    constants[WK_PANEL_ENTRIES] = grid.entries;
-    constants[WK_PANEL_UPPER_BYTES] = grid.upper_bytes;
-    constants[WK_PANEL_UPPER_STEP] = grid.upper_step;
-    constants[WK_PANEL_UPPER_MASK] = (int32_t)grid.upper_mask;
-    constants[WK_PANEL_HAS_SIGNS] = grid.has_signs;
-    constants[WK_PANEL_HAS_DOWN] = format.levels == WK_LEVELS_IQ1;
-    constants[WK_PANEL_UNITS] = (int32_t)(1 / grid.unit);
-    constants[WK_PANEL_GRID] = grid_at(grid.grid);
+    if (format->code != WK_CODE_GRID) return;
+    const wk_panel_grid *const grid = wk_panel_get_grid(layout);
+    constants[WK_PANEL_ENTRIES] = grid->entries;
+    constants[WK_PANEL_UPPER_BYTES] = grid->upper_bytes;
+    constants[WK_PANEL_UPPER_STEP] = grid->upper_step;
+    constants[WK_PANEL_UPPER_MASK] = (int32_t)grid->upper_mask;
+    constants[WK_PANEL_HAS_SIGNS] = grid->has_signs;
+    constants[WK_PANEL_HAS_DOWN] = format->levels == WK_LEVELS_IQ1;
+    constants[WK_PANEL_UNITS] = (int32_t)(1 / grid->unit);
+    constants[WK_PANEL_GRID] = grid_at(grid->grid);
 }
 
 wick_status wk_weight_bind(wk_encoder *e, wk_dispatch *d, int weight, int tables,
@@ -114,7 +114,7 @@ wick_status wk_weight_bind(wk_encoder *e, wk_dispatch *d, int weight, int tables
     const wk_view *words = spare;
     const wk_layout layout = (wk_layout)view->layout;
     set_constants(layout, d->program.constants);
-    if (wk_panel_get(layout).levels != WK_LEVELS_LINEAR) WK_TRY(find_tables(e, &words));
+    if (wk_panel_get(layout)->levels != WK_LEVELS_LINEAR) WK_TRY(find_tables(e, &words));
     if (layout != WK_LAYOUT_RAW && view->offset % 16 != 0)
         return wk_fail(e->err, WICK_ERR_UNSUPPORTED,
                        "%s: panels must begin at a multiple of 16 bytes",

@@ -19,8 +19,9 @@ WK_INLINE w16 w16_dot(w16 sum, b64 quants, w16 x, const bool is_wide) {
 
 #include "backend/cpu/simd/linear_words.h"
 
+#define FAST_FORMATS WK_PANEL_FORMATS
 #include "backend/cpu/simd/linear_fast.h"
 
 #define KERNEL(layout, type) FAST_KERNEL(type, dotprod, SIMD_NEEDS | WK_CPU_DOTPROD)
-WK_PANEL_FORMATS(KERNEL)
+FAST_FORMATS(KERNEL)
 #undef KERNEL

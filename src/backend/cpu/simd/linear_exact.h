@@ -24,7 +24,7 @@ enum {
     GROUP = 8,
 };
 
-WK_INLINE bool is_of_floats(const wk_layout layout) { return wk_panel_get(layout).bits == 0; }
+WK_INLINE bool is_of_floats(const wk_layout layout) { return wk_panel_get(layout)->bits == 0; }
 
 /* Element i of the 16 rows of a panel of floats. */
 WK_INLINE v16 float_weight(const wk_layout layout, const uint8_t *panel, int64_t i) {
@@ -52,7 +52,7 @@ WK_INLINE open_block block_open(const wk_layout layout, const uint8_t *panel, in
  * quant is exact, so the fused form rounds once as the two-step one does. */
 WK_INLINE v16 block_weight(const wk_layout layout, const open_block *block, const int half,
                            b64 group, int i) {
-    const v16 q = b64_float(group, i, (float)wk_panel_get(layout).bias);
+    const v16 q = b64_float(group, i, (float)wk_panel_get(layout)->bias);
     const int part = block_parts(layout) == 1 ? 0 : half;
     if (!wk_panel_has_minimum(layout)) return v16_mul(q, block->step[part]);
     return v16_fma(q, block->step[part], block->addend[part]);

@@ -6,6 +6,7 @@
  * blocks are float32, in the order of k. So neither the number of columns nor that of threads
  * changes a bit. The including file defines what linear_bytes.h asks for, of which
  *
+ *   FAST_FORMATS   X-list of block types (quant/layout.h)
  *   FAST_COLUMNS   of a tile with one panel; an even number
  *   FAST_PANELS    of a tile with one column: as many streams from memory
  *   FAST_SHARES    whether code is to be small rather than the fastest there is for every layout:
@@ -62,23 +63,23 @@ WK_INLINE void store_tile(const fast_target *to, int c, int p, v16 value) {
 }
 
 /* panel: panels, or unpacked blocks of them; x: the tile's rows. */
-WK_INLINE void run_tile(const tile_form f, const void *const panel[], int64_t n_blocks,
+WK_INLINE void run_tile(const tile_form *f, const void *const panel[], int64_t n_blocks,
                         const fast_block *const x[], const fast_target *to) {
     v16 total[FAST_PANELS][FAST_COLUMNS];
-    for (int p = 0; p < f.panels; p++)
-        for (int c = 0; c < f.width; c++) total[p][c] = v16_zero();
+    for (int p = 0; p < f->panels; p++)
+        for (int c = 0; c < f->width; c++) total[p][c] = v16_zero();
     for (int64_t b = 0; b < n_blocks; b++) {
         panel_block at[FAST_PANELS];
         const fast_block *block[FAST_COLUMNS];
-        for (int p = 0; p < f.panels; p++) at[p] = form_block(f, panel[p], b);
-        for (int c = 0; c < f.width; c++) block[c] = x[c] + b;
-        if (f.width == 1 && f.panels == 1 && !f.is_unpacked)
-            for (int i = 0; i < wk_panel_block_bytes(f.layout); i += 64)
+        for (int p = 0; p < f->panels; p++) at[p] = form_block(f, panel[p], b);
+        for (int c = 0; c < f->width; c++) block[c] = x[c] + b;
+        if (f->width == 1 && f->panels == 1 && !f->is_unpacked)
+            for (int i = 0; i < wk_panel_block_bytes(f->layout); i += 64)
                 wk_prefetch(at[0].scales + PREFETCH_BYTES + i);
         add_block(f, at, block, total);
     }
-    for (int c = 0; c < f.width; c++)
-        for (int p = 0; p < f.panels; p++) store_tile(to, c, p, total[p][c]);
+    for (int c = 0; c < f->width; c++)
+        for (int p = 0; p < f->panels; p++) store_tile(to, c, p, total[p][c]);
 }
 
 /* Columns of a tile; those past the end repeat the last one. */
@@ -133,14 +134,14 @@ WK_INLINE bool has_unpacked(const wk_layout layout, int64_t m) {
 }
 
 /* The group by one tile of columns, of which no more than width exist. */
-WK_INLINE void run_tiles(const linear_operands *a, const tile_form f, const fast_group *g,
+WK_INLINE void run_tiles(const linear_operands *a, const tile_form *f, const fast_group *g,
                          const fast_columns *columns) {
-    for (int64_t at = g->begin; at < g->end; at += f.panels) {
+    for (int64_t at = g->begin; at < g->end; at += f->panels) {
         const void *panel[FAST_PANELS];
-        for (int p = 0; p < f.panels; p++) { /* those past the end repeat the last one */
+        for (int p = 0; p < f->panels; p++) { /* those past the end repeat the last one */
             const int64_t i = (at + p < g->end ? at + p : g->end - 1) - g->begin;
-            panel[p] = f.is_unpacked ? (const void *)(g->unpacked + i * g->n_blocks)
-                                     : (const void *)(g->panels + i * a->panel_bytes);
+            panel[p] = f->is_unpacked ? (const void *)(g->unpacked + i * g->n_blocks)
+                                      : (const void *)(g->panels + i * a->panel_bytes);
         }
         const fast_target to = target_at(a, at, g->end, columns);
         run_tile(f, panel, g->n_blocks, columns->x, &to);
@@ -151,33 +152,49 @@ WK_INLINE void run_tiles(const linear_operands *a, const tile_form f, const fast
 static void run_shared(const linear_operands *a, wk_layout layout, const fast_group *g,
                        const fast_columns *columns) {
     if (columns->n == 1) {
-        run_tiles(a, tile_form_of(layout, 1, 1, true), g, columns);
+        const tile_form f = tile_form_of(layout, 1, 1, true);
+        run_tiles(a, &f, g, columns);
     } else {
-        run_tiles(a, tile_form_of(layout, 1, FAST_COLUMNS, true), g, columns);
+        const tile_form f = tile_form_of(layout, 1, FAST_COLUMNS, true);
+        run_tiles(a, &f, g, columns);
     }
 }
 
-WK_INLINE void run_columns(const linear_operands *a, const wk_layout layout, const fast_group *g,
-                           const fast_columns *columns) {
-    if (FAST_SHARES && has_unpacked(layout, a->m)) {
-        run_shared(a, layout, g, columns);
+/* Each form of a tile is a function of its own: compilers take four times as long for a function of
+ * twice the size. */
+typedef void fast_tiles(const linear_operands *a, const fast_group *g, const fast_columns *columns);
+
+/* The functions of a layout. With FAST_SHARES one and unpack are all there is. */
+typedef struct fast_form {
+    wk_layout layout;
+    fast_tiles *one;     /* 1 column by 1 panel */
+    fast_tiles *streams; /* 1 column by FAST_PANELS panels */
+    fast_tiles *half;    /* FAST_COLUMNS / 2 columns by 1 panel */
+    fast_tiles *full;    /* FAST_COLUMNS columns by 1 panel, unpacked where has_unpacked */
+    void (*unpack)(const fast_group *g, int64_t panel_bytes, unpacked_block *to);
+} fast_form;
+
+static void run_columns(const linear_operands *a, const fast_form *form, const fast_group *g,
+                        const fast_columns *columns) {
+    if (FAST_SHARES && has_unpacked(form->layout, a->m)) {
+        run_shared(a, form->layout, g, columns);
     } else if (FAST_SHARES || (columns->n == 1 && a->panel_bytes < LONG_PANEL)) {
-        run_tiles(a, tile_form_of(layout, 1, 1, false), g, columns);
+        form->one(a, g, columns);
     } else if (columns->n == 1) {
-        run_tiles(a, tile_form_of(layout, FAST_PANELS, 1, false), g, columns);
+        form->streams(a, g, columns);
     } else if (columns->n <= FAST_COLUMNS / 2) {
-        run_tiles(a, tile_form_of(layout, 1, FAST_COLUMNS / 2, false), g, columns);
+        form->half(a, g, columns);
     } else {
-        run_tiles(a, tile_form_of(layout, 1, FAST_COLUMNS, is_slow(layout)), g, columns);
+        form->full(a, g, columns);
     }
 }
 
-WK_INLINE void run_group(const linear_operands *a, const wk_layout layout, const fast_group *g,
-                         const fast_block *packed) {
+static void run_group(const linear_operands *a, const fast_form *form, const fast_group *g,
+                      const fast_block *packed) {
     for (int64_t t = 0; t * FAST_COLUMNS < a->m; t++) {
         fast_columns columns;
         find_columns(a, packed, t, &columns);
-        run_columns(a, layout, g, &columns);
+        run_columns(a, form, g, &columns);
     }
 }
 
@@ -192,7 +209,7 @@ WK_INLINE void unpack_panels(const wk_layout layout, const fast_group *g, int64_
 }
 
 /* Panels of a group. */
-WK_INLINE int64_t group_panels(const wk_layout layout, int64_t m, int64_t k) {
+static int64_t group_panels(const wk_layout layout, int64_t m, int64_t k) {
     if (!has_unpacked(layout, m)) return GROUP_PANELS;
     if (FAST_SHARES) return 1;
     const int64_t bytes = k / QUANT_BLOCK * (int64_t)sizeof(unpacked_block);
@@ -201,9 +218,9 @@ WK_INLINE int64_t group_panels(const wk_layout layout, int64_t m, int64_t k) {
 }
 
 /* Panels [begin, end) by the rows of one weight. */
-WK_INLINE void run_panels(const linear_operands *a, const wk_layout layout, int64_t begin,
-                          int64_t end, const fast_block *packed, void *unpacked) {
-    const int64_t step = group_panels(layout, a->m, a->k);
+static void run_panels(const linear_operands *a, const fast_form *form, int64_t begin, int64_t end,
+                       const fast_block *packed, void *unpacked) {
+    const int64_t step = group_panels(form->layout, a->m, a->k);
     for (int64_t at = begin; at < end; at += step) {
         const fast_group g = {
             .begin = at,
@@ -212,13 +229,13 @@ WK_INLINE void run_panels(const linear_operands *a, const wk_layout layout, int6
             .unpacked = unpacked,
             .n_blocks = a->k / QUANT_BLOCK,
         };
-        if (has_unpacked(layout, a->m)) unpack_panels(layout, &g, a->panel_bytes, unpacked);
-        run_group(a, layout, &g, packed);
+        if (has_unpacked(form->layout, a->m)) form->unpack(&g, a->panel_bytes, unpacked);
+        run_group(a, form, &g, packed);
     }
 }
 
-WK_INLINE void run_range(const wk_cpu_run *run, const wk_layout layout, int phase, int64_t begin,
-                         int64_t end) {
+static void run_range(const wk_cpu_run *run, const fast_form *form, int phase, int64_t begin,
+                      int64_t end) {
     const linear_index index = linear_index_in(run->op, run->scratch);
     if (phase == LINEAR_SORT) {
         linear_sort(run);
@@ -230,20 +247,43 @@ WK_INLINE void run_range(const wk_cpu_run *run, const wk_layout layout, int phas
         const linear_span span = linear_span_at(run->op, begin, end);
         const linear_group group = linear_group_at(run->op, &index, span.group);
         if (group.a.m > 0)
-            run_panels(&group.a, layout, span.begin, span.end, index.packed, run->worker_scratch);
+            run_panels(&group.a, form, span.begin, span.end, index.packed, run->worker_scratch);
         begin = span.next;
     }
 }
 
-#define FAST_RUN(layout, name)                                                                     \
-    static bool accepts_##name(const wk_op *op) {                                                  \
-        return linear_accepts(op, WK_LAYOUT_PANEL_##layout);                                       \
-    }                                                                                              \
-    static void run_##name(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {         \
-        run_range(run, WK_LAYOUT_PANEL_##layout, phase, begin, end);                               \
+#define FAST_TILES(dtype, type, form, n_panels, width, is_unpacked)                                \
+    static void type##_##form(const linear_operands *a, const fast_group *g,                       \
+                              const fast_columns *columns) {                                       \
+        if (FAST_SHARES && !is_direct(WK_LAYOUT_PANEL_##dtype)) return; /* run_shared */           \
+        const tile_form f = tile_form_of(WK_LAYOUT_PANEL_##dtype, n_panels, width, is_unpacked);   \
+        run_tiles(a, &f, g, columns);                                                              \
     }
-WK_PANEL_FORMATS(FAST_RUN)
+#define FAST_RUN(dtype, type)                                                                      \
+    FAST_TILES(dtype, type, one, 1, 1, false)                                                      \
+    FAST_TILES(dtype, type, streams, FAST_PANELS, 1, false)                                        \
+    FAST_TILES(dtype, type, half, 1, FAST_COLUMNS / 2, false)                                      \
+    FAST_TILES(dtype, type, full, 1, FAST_COLUMNS, is_slow(WK_LAYOUT_PANEL_##dtype))               \
+    static void unpack_##type(const fast_group *g, int64_t panel_bytes, unpacked_block *to) {      \
+        unpack_panels(WK_LAYOUT_PANEL_##dtype, g, panel_bytes, to);                                \
+    }                                                                                              \
+    static bool accepts_##type(const wk_op *op) {                                                  \
+        return linear_accepts(op, WK_LAYOUT_PANEL_##dtype);                                        \
+    }                                                                                              \
+    static void run_##type(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {         \
+        static const fast_form form = {                                                            \
+            .layout = WK_LAYOUT_PANEL_##dtype,                                                     \
+            .one = type##_one,                                                                     \
+            .streams = FAST_SHARES ? NULL : type##_streams,                                        \
+            .half = FAST_SHARES ? NULL : type##_half,                                              \
+            .full = FAST_SHARES ? NULL : type##_full,                                              \
+            .unpack = unpack_##type,                                                               \
+        };                                                                                         \
+        run_range(run, &form, phase, begin, end);                                                  \
+    }
+FAST_FORMATS(FAST_RUN)
 #undef FAST_RUN
+#undef FAST_TILES
 
 static int64_t items(const wk_op *op, int phase) {
     if (phase == LINEAR_SORT) return linear_sort_items(op);

@@ -9,7 +9,7 @@
 
 /* Parts of a block with steps of their own: 1 or 2. */
 WK_INLINE int block_parts(const wk_layout layout) {
-    switch (wk_panel_get(layout).scale) {
+    switch (wk_panel_get(layout)->scale) {
     case WK_SCALE_F16_HALVES:
     case WK_SCALE_K_HALVES:
     case WK_SCALE_K_MIN_HALVES:
@@ -49,14 +49,14 @@ WK_INLINE v16 load_bits(const uint8_t *p, const int n, const int bits) {
 
 /* d (2 s + 1) unit */
 WK_INLINE v16 odd_step(const wk_layout layout, const panel_block *block, v16 s) {
-    const float unit = wk_panel_get_grid(layout).unit;
+    const float unit = wk_panel_get_grid(layout)->unit;
     return v16_mul(load_f16(block->head), v16_fma(s, v16_set(2 * unit), v16_set(unit)));
 }
 
 /* What the quants of a part are multiplied by. */
 WK_INLINE v16 block_step(const wk_layout layout, const panel_block *block, const int part) {
     const uint8_t *const scales = block->scales;
-    switch (wk_panel_get(layout).scale) {
+    switch (wk_panel_get(layout)->scale) {
     case WK_SCALE_F16:
     case WK_SCALE_F16_MIN: break;
     case WK_SCALE_F16_HALVES: return load_f16(block->head + 2 * WK_PANEL_ROWS * part);
@@ -70,8 +70,8 @@ WK_INLINE v16 block_step(const wk_layout layout, const panel_block *block, const
     case WK_SCALE_ODD: return odd_step(layout, block, load_bits(scales, 0, 8));
     case WK_SCALE_ODD_HALVES: return odd_step(layout, block, load_bits(scales, 4 * part, 4));
     case WK_SCALE_ODD_UPPER: {
-        const wk_panel_grid grid = wk_panel_get_grid(layout);
-        const uint8_t *const upper = block->quants + wk_panel_upper_at(&grid);
+        const wk_panel_grid *const grid = wk_panel_get_grid(layout);
+        const uint8_t *const upper = block->quants + wk_panel_upper_at(grid);
         return odd_step(layout, block, load_bits(upper + WK_PANEL_ROWS, 4, 3));
     }
     }
@@ -88,8 +88,8 @@ WK_INLINE v16 block_addend(const wk_layout layout, const panel_block *block, con
     if (!wk_panel_has_minimum(layout)) return v16_zero();
     const uint8_t *const scales = block->scales;
     const v16 m = load_f16(block->head + 2 * WK_PANEL_ROWS);
-    if (wk_panel_get(layout).scale == WK_SCALE_F16_MIN) return m;
-    const v16 t = wk_panel_get(layout).scale == WK_SCALE_K_MIN
+    if (wk_panel_get(layout)->scale == WK_SCALE_F16_MIN) return m;
+    const v16 t = wk_panel_get(layout)->scale == WK_SCALE_K_MIN
                       ? load_bits(scales + WK_PANEL_ROWS, 0, 8)
                       : load_bits(scales + part * WK_PANEL_ROWS, 4, 4);
     /* The product is exact, so it does not matter where its sign is turned. */
@@ -139,37 +139,37 @@ WK_INLINE b64 spread_down(b64 bit) {
 
 /* Indices of levels. */
 WK_INLINE b64 grid_indices(const wk_layout layout, const uint8_t *quants, int g) {
-    const wk_panel_format format = wk_panel_get(layout);
-    const wk_panel_grid grid = wk_panel_get_grid(layout);
-    const int j = g * grid.entries / WK_PANEL_GROUPS;
-    const uint8_t *const at = quants + wk_panel_upper_at(&grid);
+    const wk_panel_format *const format = wk_panel_get(layout);
+    const wk_panel_grid *const grid = wk_panel_get_grid(layout);
+    const int j = g * grid->entries / WK_PANEL_GROUPS;
+    const uint8_t *const at = quants + wk_panel_upper_at(grid);
     b64 index = b64_widen(quants + j * WK_PANEL_ROWS), upper = index;
-    if (grid.upper_bytes > 0) upper = b64_widen(at);
-    if (grid.upper_bytes > 1) upper = b64_join(upper, b64_widen(at + WK_PANEL_ROWS), 8);
-    if (grid.upper_bytes > 0)
-        index = b64_join(index, b64_bits(upper, grid.upper_step * j, grid.upper_mask), 8);
-    const b64 entry = b64_gather(grid.grid, index);
-    if (grid.entries == WK_PANEL_GROUPS) return spread_group(b64_bits(entry, 0, 0xFFFF), 3);
+    if (grid->upper_bytes > 0) upper = b64_widen(at);
+    if (grid->upper_bytes > 1) upper = b64_join(upper, b64_widen(at + WK_PANEL_ROWS), 8);
+    if (grid->upper_bytes > 0)
+        index = b64_join(index, b64_bits(upper, grid->upper_step * j, grid->upper_mask), 8);
+    const b64 entry = b64_gather(grid->grid, index);
+    if (grid->entries == WK_PANEL_GROUPS) return spread_group(b64_bits(entry, 0, 0xFFFF), 3);
     const b64 group = spread_group(b64_bits(entry, g % 2 * 8, 255), 2);
-    if (format.levels != WK_LEVELS_IQ1) return group;
-    const b64 down = spread_down(b64_bits(upper, wk_panel_down_bit(&grid, j), 1));
+    if (format->levels != WK_LEVELS_IQ1) return group;
+    const b64 down = spread_down(b64_bits(upper, wk_panel_down_bit(grid, j), 1));
     return b64_join(group, down, 0);
 }
 
 /* Group i + 4 half (i below 4, half a constant): its quants of the 16 rows, bias included. */
 WK_INLINE b64 block_group(const wk_layout layout, const panel_block *block, const int half, int i) {
-    const wk_panel_format format = wk_panel_get(layout);
+    const wk_panel_format *const format = wk_panel_get(layout);
     const uint8_t *const quants = block->quants;
     const int g = i + 4 * half;
-    if (format.code == WK_CODE_TRITS) return trits_group(quants, g);
-    const b64 group = format.code == WK_CODE_GRID ? grid_indices(layout, quants, g)
-                                                  : bits_group(format.bits, quants, half, i);
-    if (format.levels == WK_LEVELS_LINEAR) return group;
-    const b64 levels = b64_look_up(group, wk_panel_levels_table[format.levels]);
-    const wk_panel_grid grid = wk_panel_get_grid(layout);
-    if (!grid.has_signs) return levels;
+    if (format->code == WK_CODE_TRITS) return trits_group(quants, g);
+    const b64 group = format->code == WK_CODE_GRID ? grid_indices(layout, quants, g)
+                                                   : bits_group(format->bits, quants, half, i);
+    if (format->levels == WK_LEVELS_LINEAR) return group;
+    const b64 levels = b64_look_up(group, wk_panel_levels_table[format->levels]);
+    const wk_panel_grid *const grid = wk_panel_get_grid(layout);
+    if (!grid->has_signs) return levels;
     /* 128 + q becomes 128 - q, which is -(128 + q) as a byte. */
-    return b64_negate(levels, quants + wk_panel_signs_at(&grid) + g * WK_PANEL_ROWS / 2);
+    return b64_negate(levels, quants + wk_panel_signs_at(grid) + g * WK_PANEL_ROWS / 2);
 }
 
 #endif

@@ -48,8 +48,9 @@ WK_INLINE w16 w16_dot(w16 sum, b64 unit, w16 x, const bool is_wide) {
     return sum;
 }
 
+#define FAST_FORMATS WK_PANEL_FORMATS
 #include "backend/cpu/simd/linear_fast.h"
 
 #define KERNEL(layout, type) FAST_KERNEL(type, wasm, SIMD_NEEDS)
-WK_PANEL_FORMATS(KERNEL)
+FAST_FORMATS(KERNEL)
 #undef KERNEL

@@ -1,28 +1,10 @@
-/* x86/linear_fast_avx512.c: linear with activations as integers, by the byte dot products of VNNI.
- */
-#include "backend/cpu/x86/linear_simd_avx512.h"
+/* x86/linear_fast_avx512.c: linear with activations as integers, for the block types whose quants
+ * are numbers. */
+#include "backend/cpu/x86/linear_fast_avx512.h"
 
-#include "backend/cpu/cpu_kernel.h"
-
-#include <stdbool.h>
-
-enum { FAST_COLUMNS = 8, FAST_PANELS = 4, WIDE_BIAS = 128 };
-
-typedef __m512i w16;
-
-WK_INLINE w16 w16_set(int32_t word) { return _mm512_set1_epi32(word); }
-WK_INLINE w16 w16_dot(w16 sum, b64 quants, w16 x, const bool is_wide) {
-    (void)is_wide;
-    return _mm512_dpbusd_epi32(sum, quants, x);
-}
-WK_INLINE w16 w16_times_step(w16 sum) { return _mm512_slli_epi32(sum, 7); }
-WK_INLINE w16 w16_add(w16 a, w16 b) { return _mm512_add_epi32(a, b); }
-WK_INLINE v16 w16_float(w16 sum) { return _mm512_cvtepi32_ps(sum); }
-
-#include "backend/cpu/simd/linear_words.h"
-
+#define FAST_FORMATS WK_PANEL_LINEAR_FORMATS
 #include "backend/cpu/simd/linear_fast.h"
 
 #define KERNEL(layout, type) FAST_KERNEL(type, avx512, SIMD_NEEDS)
-WK_PANEL_FORMATS(KERNEL)
+FAST_FORMATS(KERNEL)
 #undef KERNEL

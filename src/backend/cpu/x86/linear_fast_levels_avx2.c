@@ -1,0 +1,10 @@
+/* x86/linear_fast_levels_avx2.c: linear with activations as integers, for the block types whose
+ * quants are indices into levels. */
+#include "backend/cpu/x86/linear_fast_avx2.h"
+
+#define FAST_FORMATS WK_PANEL_LEVEL_FORMATS
+#include "backend/cpu/simd/linear_fast.h"
+
+#define KERNEL(layout, type) FAST_KERNEL(type, avx2, SIMD_NEEDS)
+FAST_FORMATS(KERNEL)
+#undef KERNEL
