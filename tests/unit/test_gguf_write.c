@@ -162,6 +162,26 @@ static void test_refused(void **state) {
     }
 }
 
+/* Splitting counts on what each tensor adds to a header. */
+static void test_description_bytes(void **state) {
+    (void)state;
+    size_t sizes[WK_COUNT(tensors) + 1];
+    for (size_t n = 0; n <= WK_COUNT(tensors); n++) {
+        checked_heap checked;
+        wk_strbuf buf;
+        wk_gguf_parser *parser;
+        wick_error error;
+        const wk_gguf_contents first = {everything, WK_COUNT(everything), tensors, n};
+        checked_heap_init(&checked, UINT64_MAX);
+        assert_int_equal(write_header(&checked, &first, &buf, &parser, &error), WICK_OK);
+        sizes[n] = buf.size;
+        wk_gguf_parser_free(parser);
+        wk_strbuf_release(&buf);
+        if (n > 0)
+            assert_int_equal(sizes[n] - sizes[n - 1], wk_gguf_description_bytes(&tensors[n - 1]));
+    }
+}
+
 static void test_short_memory(void **state) {
     (void)state;
     wick_status status = WICK_ERR_OUT_OF_MEMORY;
@@ -355,6 +375,7 @@ int main(void) {
         cmocka_unit_test(test_everything),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_short_memory),
+        cmocka_unit_test(test_description_bytes),
         cmocka_unit_test_setup(test_file, begin),
         cmocka_unit_test_setup(test_parts, begin),
         cmocka_unit_test_setup(test_incomplete, begin),

@@ -349,6 +349,25 @@ static void test_refusals(void **state) {
     }
 }
 
+/* A class has at most 512 ranges; here each is a character by itself. */
+static void test_ranges_are_bounded(void **state) {
+    (void)state;
+    static char text[8 * 514];
+    for (uint32_t n = 511; n <= 513; n++) {
+        size_t size = (size_t)snprintf(text, sizeof text, "{\"pattern\":\"^[");
+        for (uint32_t i = 0; i < n; i++) size += wk_utf8_encode(0x4E00 + 2 * i, text + size);
+        snprintf(text + size, sizeof text - size, "]$\"}");
+        reading r;
+        wick_error error = {0};
+        const wick_status status = try_schema(&r, text, &error);
+        assert_int_equal(status, n <= 512 ? WICK_OK : WICK_ERR_UNSUPPORTED);
+        if (status == WICK_OK)
+            close_reading(&r);
+        else
+            assert_non_null(strstr(error.message, "a class of so many ranges"));
+    }
+}
+
 /* Merging may double at each level. */
 static void test_size_is_bounded(void **state) {
     (void)state;
@@ -392,9 +411,13 @@ static void test_memory_runs_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schemas),         cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_number_texts),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_size_is_bounded), cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_schemas),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_number_texts),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_size_is_bounded),
+        cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_ranges_are_bounded),
     };
     return cmocka_run_group_tests_name("json_schema", tests, NULL, NULL);
 }

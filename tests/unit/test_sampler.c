@@ -360,6 +360,47 @@ static void test_bad_values_are_refused(void **state) {
     }
 }
 
+/* The ends of every range are inside, the next number is outside. */
+static void test_ends_of_ranges(void **state) {
+    (void)state;
+    static wick_sampler_desc desc;
+    static const struct {
+        float *field, least, most;
+    } ranges[] = {
+        {&desc.typical_p, 0, 1},
+        {&desc.top_p, 0, 1},
+        {&desc.min_p, 0, 1},
+        {&desc.temperature, 0, INFINITY},
+        {&desc.repeat_penalty, 0, INFINITY},
+        {&desc.dry_multiplier, 0, INFINITY},
+        {&desc.frequency_penalty, -100, 100},
+        {&desc.presence_penalty, -100, 100},
+        {&desc.dry_base, 1, 100},
+        {&desc.xtc_probability, 0, 1},
+        {&desc.xtc_threshold, 0, 1},
+        {&desc.mirostat_tau, 0, 100},
+        {&desc.mirostat_eta, 0, 10},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        const float values[] = {
+            ranges[i].least, nextafterf(ranges[i].most, 0), nextafterf(ranges[i].least, -INFINITY),
+            isinf(ranges[i].most) ? INFINITY : nextafterf(ranges[i].most, INFINITY)};
+        desc = (wick_sampler_desc){.temperature = 1};
+        for (size_t v = 0; v < 5; v++) {
+            *ranges[i].field = v < 4 ? values[v] : isinf(ranges[i].most) ? 0 : ranges[i].most;
+            const bool is_outside = v == 2 || v == 3;
+            const wick_status status = wk_sampler_check(&desc, N, NULL);
+            if (status != (is_outside ? WICK_ERR_VALUE : WICK_OK))
+                fail_msg("range %zu, value %g: status %d", i, (double)*ranges[i].field,
+                         (int)status);
+        }
+    }
+    desc = (wick_sampler_desc){.dry_allowed = 50};
+    assert_int_equal(wk_sampler_check(&desc, N, NULL), WICK_OK);
+    desc.dry_allowed = 51;
+    assert_int_equal(wk_sampler_check(&desc, N, NULL), WICK_ERR_VALUE);
+}
+
 static void test_numbers_that_are_none(void **state) {
     (void)state;
     float logits[N];
@@ -385,6 +426,7 @@ int main(void) {
         cmocka_unit_test(test_mirostat_follows_the_paper),
         cmocka_unit_test(test_a_large_vocabulary),
         cmocka_unit_test(test_ties_at_min_p),
+        cmocka_unit_test(test_ends_of_ranges),
         cmocka_unit_test(test_bad_values_are_refused),
         cmocka_unit_test(test_numbers_that_are_none),
     };

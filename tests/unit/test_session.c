@@ -108,10 +108,12 @@ static void test_stop_strings(void **state) {
         wick_session_close(session);
     }
     wick_session *session;
-    const char *const empty[] = {""};
-    assert_int_equal(
-        wick_session_open(model, &(wick_session_desc){.stop = empty, .n_stop = 1}, &session, NULL),
-        WICK_ERR_VALUE);
+    wick_error error = {0};
+    const char *const empty[] = {"a", ""};
+    assert_int_equal(wick_session_open(model, &(wick_session_desc){.stop = empty, .n_stop = 2},
+                                       &session, &error),
+                     WICK_ERR_VALUE);
+    assert_string_equal(error.message, "stop string 2 is empty");
     assert_null(session);
 }
 
