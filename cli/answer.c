@@ -185,14 +185,15 @@ static bool show_inside(cli_answer *a, bool is_end) {
 }
 
 static void show(cli_answer *a, bool is_end) {
-    if (a->is_terminal) a->out.wrap.columns = cli_columns(STDOUT_FILENO);
+    if (a->is_terminal && cli_is_terminal(STDOUT_FILENO))
+        a->out.wrap.columns = cli_columns(STDOUT_FILENO);
     bool goes_on = true;
     while (goes_on) goes_on = a->inside != NULL ? show_inside(a, is_end) : show_outside(a, is_end);
     fflush(stdout);
 }
 
 cli_answer cli_answer_of(bool has_tools) {
-    return (cli_answer){.is_terminal = cli_is_terminal(STDOUT_FILENO),
+    return (cli_answer){.is_terminal = isatty(STDOUT_FILENO) == 1,
                         .has_colors = cli_has_colors(STDOUT_FILENO),
                         .has_tools = has_tools};
 }

@@ -55,10 +55,13 @@ static int stream(const cli_chat *chat, cli_answer *answer, outcome *out) {
     return CLI_OK;
 }
 
-static bool ends_with(const char *text, size_t size, const char *word) {
+bool cli_begins_thinking(const wick_chat *talk) {
+    static const char tag[] = "<think>";
+    const size_t n = strlen(tag);
+    size_t size;
+    const char *const text = wick_chat_prompt(talk, &size);
     while (size > 0 && strchr(" \n", text[size - 1]) != NULL) size--;
-    const size_t n = strlen(word);
-    return n <= size && memcmp(text + size - n, word, n) == 0;
+    return n <= size && memcmp(text + size - n, tag, n) == 0;
 }
 
 static void report(int code, const outcome *out) {
@@ -80,7 +83,7 @@ static void print_speed(const cli_chat *chat, wick_session_stats before) {
     const uint32_t n = now.n_generated - before.n_generated;
     const double seconds = now.generate_seconds - before.generate_seconds;
     const bool is_seen = cli_is_terminal(STDOUT_FILENO) && cli_is_terminal(STDERR_FILENO) && n > 0;
-    if (!is_seen) return;
+    if (!is_seen || cli_common.quiet) return;
     const bool has_colors = cli_has_colors(STDERR_FILENO);
     fprintf(stderr, "%s%" PRIu32 " token%s", has_colors ? "\033[2m" : "", n, n == 1 ? "" : "s");
     /* The prompt's last step gives the first token. */
@@ -89,15 +92,13 @@ static void print_speed(const cli_chat *chat, wick_session_stats before) {
 }
 
 int cli_chat_ask(cli_chat *chat, const char *question) {
-    size_t size;
     outcome out = {.reason = WICK_END_NONE};
     if (wick_chat_send(chat->talk, question) != WICK_OK) return cli_report_chat(chat->talk);
     wick_session_stats before;
     wick_session_get_stats(wick_chat_session(chat->talk), &before);
     cli_echo_off();
-    const char *const prompt = wick_chat_prompt(chat->talk, &size);
     cli_answer answer = cli_answer_of(chat->has_tools);
-    cli_answer_begin(&answer, ends_with(prompt, size, "<think>"));
+    cli_answer_begin(&answer, cli_begins_thinking(chat->talk));
     const int code = stream(chat, &answer, &out);
     cli_answer_end(&answer);
     if (answer.last_byte != '\n') putchar('\n');

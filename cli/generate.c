@@ -14,13 +14,21 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static bool is_answer(const cli_generation *g) {
+    return g->is_shown && g->chat != NULL && !g->prints_ids;
+}
 
 static int put_text(cli_generation *g, const char *text, size_t size) {
     if (size == 0) return CLI_OK;
     errno = 0;
-    if (g->is_shown) {
+    if (is_answer(g)) {
+        if (!cli_answer_add(&g->answer, text, size))
+            return cli_error("out of memory for the answer");
+    } else if (g->is_shown) {
         if (g->wrap.columns > 0) g->wrap.columns = cli_columns(STDOUT_FILENO);
         cli_wrap_put(&g->wrap, text, size);
     } else {
@@ -126,9 +134,15 @@ int cli_generate(cli_generation *g) {
     g->wrap = (cli_wrap){.out = stdout, .has_styles = cli_has_colors(STDOUT_FILENO)};
     if (cli_is_terminal(STDOUT_FILENO)) g->wrap.columns = cli_columns(STDOUT_FILENO);
     if (g->is_shown && g->wrap.has_styles && g->prompt != NULL) put_prompt(g);
+    g->answer = cli_answer_of(false);
+    cli_answer_begin(&g->answer, is_answer(g) && cli_begins_thinking(g->chat));
     cli_echo_off();
     const int code = step_all(g);
-    if (g->is_shown) cli_wrap_flush(&g->wrap);
+    if (is_answer(g))
+        cli_answer_end(&g->answer);
+    else if (g->is_shown)
+        cli_wrap_flush(&g->wrap);
+    free(g->answer.text);
     fflush(stdout);
     cli_echo_on();
     return code;

@@ -2,7 +2,7 @@
 #ifndef WICK_CLI_GENERATE_H
 #define WICK_CLI_GENERATE_H
 
-#include "wrap.h"
+#include "answer.h"
 
 #include <wick/wick.h>
 
@@ -15,8 +15,9 @@ typedef struct cli_generation {
     bool is_shown;      /* to a person, whose terminal the text must not steer */
     const char *prompt; /* what the text continues, shown dimmed before it; NULL: nothing is */
     wick_end_reason reason;
-    char last_byte; /* that was written */
-    cli_wrap wrap;  /* where the text is shown */
+    char last_byte;    /* that was written */
+    cli_wrap wrap;     /* where a text is shown, */
+    cli_answer answer; /* and where that of a chat is */
 } cli_generation;
 
 /* Writes to standard output until the end, flushed token by token. Returns an exit code; failures

@@ -9,6 +9,7 @@
 #include "interrupt.h"
 #include "sampling.h"
 #include "statistics.h"
+#include "terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -274,12 +275,16 @@ static void end_line(const cli_generation *generation, bool has_figures) {
     if (is_open && (has_figures || is_seen)) fputc('\n', stderr);
 }
 
+/* They are dimmed where they stand below the text. */
 static void print_figures(const run_options *o, const cli_engine *engine,
                           const cli_generation *generation) {
+    const bool is_dimmed = cli_has_colors(STDERR_FILENO) && isatty(STDOUT_FILENO) == 1;
+    if (is_dimmed) fputs("\033[2m", stderr);
     if (!cli_common.quiet)
         cli_print_statistics(engine->model, generation->session, generation->reason);
     if (o->engine.verify) cli_print_verified(engine->model);
     if (o->engine.profile) cli_print_profile(engine->model);
+    if (is_dimmed) fputs("\033[0m", stderr);
 }
 
 static int save_session(const run_options *o, wick_session *session) {

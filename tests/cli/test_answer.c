@@ -14,7 +14,7 @@
 
 #include <unistd.h>
 
-bool cli_is_terminal(int fd) { return fd < 0; }
+bool cli_is_terminal(int fd) { return fd == STDOUT_FILENO; }
 bool cli_has_colors(int fd) { return fd < 0; }
 size_t cli_columns(int fd) { return fd == STDOUT_FILENO ? 9 : 0; }
 

@@ -17,6 +17,8 @@ import time
 import traceback
 from pathlib import Path
 
+from command import with_template
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 WICK = os.environ.get("WICK_BIN", str(ROOT / "build/wick"))
 DATA = Path(os.environ.get("WICK_TEST_DATA", ROOT / "tests/data"))
@@ -37,13 +39,14 @@ ESCAPES = re.compile(rb"\x1b\[[?0-9;]*[A-Za-z]")
 class Terminal:
     """wick chat on a terminal of its own; output: a file that its output goes to instead."""
 
-    def __init__(self, *arguments, columns=80, locale="C.UTF-8", output=None, **variables):
+    def __init__(self, *arguments, columns=80, locale="C.UTF-8", output=None, command="chat",
+                 model=MODEL, **variables):
         environment = {**os.environ, "LC_ALL": locale, "TERM": "xterm", **variables}
         self.process, self.terminal = pty.fork()
         if self.process == 0:
             if output is not None:
                 os.dup2(output, 1)
-            os.execve(WICK, [WICK, "chat", MODEL, *arguments], environment)
+            os.execve(WICK, [WICK, command, str(model), *arguments], environment)
         self.resize(columns)
         self.seen = b""
         self.first_mode = self.mode()
@@ -342,6 +345,28 @@ def test_words_are_wrapped():
     assert all(len(line) <= 24 for line in texts[1].split("\n")), texts[1]
     assert texts[1].count("\n") > texts[0].count("\n")
     assert texts[0].split() == texts[1].split()
+
+
+def test_run_shows_what_it_continues():
+    for variables, expected in (({}, "\x1b[2mOnce upon\x1b[0m a time,"),
+                                ({"NO_COLOR": "1"}, " a time,")):
+        terminal = Terminal("--temp", "0", "-n", "30", "-p", "Once upon", command="run",
+                            columns=20, **variables)
+        text = terminal.wait("backend").replace("\r\n", "\n")
+        assert terminal.status() == 0 and terminal.last_mode == terminal.first_mode
+        assert text.startswith(expected), text
+        text = ESCAPES.sub(b"", text.encode()).decode()
+        assert text.count("\n") > 2 and max(map(len, text.split("\n"))) <= 20, text
+
+
+def test_run_answers_in_colour():
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "model.gguf"
+        model.write_bytes(with_template("{{ messages[0].content }}<think>"))
+        terminal = Terminal("--temp", "0", "-n", "8", "-p", "Once", command="run", model=model)
+        text = terminal.wait("backend")
+        assert terminal.status() == 0
+        assert text.startswith("\x1b[2m") and "Once" not in text, text
 
 
 def test_no_colors():
