@@ -330,6 +330,65 @@ static wick_status use_null_device(outcome *out, wick_error *error) {
     return status;
 }
 
+/* --- Conversations --- */
+
+static size_t count_messages(const wick_chat *chat) {
+    size_t n = 0;
+    const wick_json *m = wick_json_first(wick_chat_messages(chat));
+    for (; m != NULL; m = wick_json_next(m)) n++;
+    return n;
+}
+
+/* A failure leaves the messages as they were. */
+static wick_status ask(wick_chat *chat, const char *text, outcome *out) {
+    const size_t n = count_messages(chat), size = out->size;
+    wick_event event = {0};
+    wick_status status = wick_chat_send(chat, text);
+    while (status == WICK_OK && event.kind != WICK_EVENT_END) {
+        status = wick_chat_next(chat, &event);
+        if (event.kind == WICK_EVENT_LEFT_OUT) note(out, &event.total, sizeof event.total);
+        note(out, event.text, event.text_size);
+    }
+    if (status == WICK_OK) return WICK_OK;
+    assert_int_equal(count_messages(chat), n);
+    out->size = size;
+    return status;
+}
+
+/* Whatever fails does when it is done again, if memory is there again. */
+static wick_status talk(wick_chat *chat, outcome *out) {
+    wick_status status = ask(chat, "Once upon a time there was a cat", out);
+    if (status != WICK_OK) status = ask(chat, "Once upon a time there was a cat", out);
+    if (status == WICK_OK && wick_chat_set_system(chat, "Be kind.") != WICK_OK)
+        status = wick_chat_set_system(chat, "Be kind.");
+    if (status == WICK_OK && wick_chat_set_messages(chat, wick_chat_messages(chat)) != WICK_OK)
+        status = wick_chat_set_messages(chat, wick_chat_messages(chat));
+    if (status == WICK_OK && wick_chat_add(chat, "user", "Two", 3) != WICK_OK)
+        status = wick_chat_add(chat, "user", "Two", 3);
+    /* Its answer fills the context: the first turn goes in the middle. */
+    if (status == WICK_OK && ask(chat, NULL, out) != WICK_OK) status = ask(chat, NULL, out);
+    if (status == WICK_OK)
+        assert_string_equal(wick_chat_prompt(chat, NULL), "[system]Be kind.[user]Two");
+    return status;
+}
+
+static wick_status converse(outcome *out, wick_error *error) {
+    wick_chat *chat = NULL;
+    const wick_chat_desc desc = {
+        .session = {.context_length = 64, .max_tokens = 12, .ignore_end = true},
+        .system = "Be brief.",
+        .tools = "[{\"name\": \"sum\"}]",
+        .thinking = WICK_THINKING_OFF,
+        .chat_template = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"};
+    wick_status status = wick_chat_open(model, &desc, &chat, error);
+    if (status == WICK_OK) {
+        status = talk(chat, out);
+        if (wick_chat_error(chat, error) != status) fail_msg("another error than the last one");
+    }
+    wick_chat_close(chat);
+    return status;
+}
+
 /* --- Failing --- */
 
 /* One run in which allocation n fails; false: there was none of that number. */
@@ -398,6 +457,7 @@ TEST(test_imatrix, measure, 20)
 TEST(test_convert, convert, 10)
 TEST(test_tensors, store_tensors, 10)
 TEST(test_null_device, use_null_device, 10)
+TEST(test_conversation, converse, 40)
 
 static int setup(void **state) {
     (void)state;
@@ -429,11 +489,12 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sessions), cmocka_unit_test(test_grammar),
-        cmocka_unit_test(test_schema),   cmocka_unit_test(test_template),
-        cmocka_unit_test(test_embedder), cmocka_unit_test(test_quantize),
-        cmocka_unit_test(test_imatrix),  cmocka_unit_test(test_convert),
-        cmocka_unit_test(test_tensors),  cmocka_unit_test(test_null_device),
+        cmocka_unit_test(test_sessions),     cmocka_unit_test(test_grammar),
+        cmocka_unit_test(test_schema),       cmocka_unit_test(test_template),
+        cmocka_unit_test(test_embedder),     cmocka_unit_test(test_quantize),
+        cmocka_unit_test(test_imatrix),      cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_tensors),      cmocka_unit_test(test_null_device),
+        cmocka_unit_test(test_conversation),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
