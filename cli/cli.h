@@ -27,6 +27,19 @@ extern const cli_command cli_run, cli_info, cli_tokenize, cli_logits, cli_device
     cli_gguf, cli_verify, cli_pull, cli_models, cli_rm, cli_quantize, cli_imatrix, cli_template,
     cli_chat_command_line, cli_embed, cli_convert, cli_perplexity, cli_compare;
 
+#define CLI_EXIT_STATUS                                                                            \
+    "0 success, 1 failure, 2 wrong use, 128 + N ended by signal N (Ctrl-C: 130)."
+
+/* An option as help texts have it: "  -n, --max-tokens N", and what it does with its default. */
+typedef struct cli_option_text {
+    char head[96], help[640];
+} cli_option_text;
+/* options: a struct of defaults. */
+void cli_describe_option(const cli_option *option, const unsigned char *options,
+                         cli_option_text *out);
+/* "wick run [options] [MODEL]". */
+enum { CLI_USAGE_SIZE = 160 };
+void cli_describe_usage(const cli_command *command, char *out, size_t size);
 void cli_print_command_help(const cli_command *command);
 /* commands: in the order of the help text, NULL at the end. */
 void cli_print_overview(const cli_command *const *commands);

@@ -37,42 +37,47 @@ static void print_entry(const char *head, const char *help) {
     print_wrapped(help, column);
 }
 
-/* options: a struct of defaults. */
-static void print_option(const cli_option *option, const unsigned char *options) {
-    char head[96], standard[64] = "", help[640];
+void cli_describe_option(const cli_option *option, const unsigned char *options,
+                         cli_option_text *out) {
+    char standard[64] = "";
     if (option->name == NULL) {
-        snprintf(head, sizeof head, "  %s", option->argument);
+        snprintf(out->head, sizeof out->head, "  %s", option->argument);
     } else {
         const char *const gap = option->argument != NULL ? " " : "";
         const char *const argument = option->argument != NULL ? option->argument : "";
         const char letter[] = {option->letter, '\0'};
         const bool has_alias = option->alias != NULL;
-        snprintf(head, sizeof head, "  %s%s%s--%s%s%s%s%s", option->letter != 0 ? "-" : "  ",
-                 option->letter != 0 ? letter : "", option->letter != 0 ? ", " : "  ", option->name,
-                 has_alias ? ", --" : "", has_alias ? option->alias : "", gap, argument);
+        snprintf(out->head, sizeof out->head, "  %s%s%s--%s%s%s%s%s",
+                 option->letter != 0 ? "-" : "  ", option->letter != 0 ? letter : "",
+                 option->letter != 0 ? ", " : "  ", option->name, has_alias ? ", --" : "",
+                 has_alias ? option->alias : "", gap, argument);
     }
     if (option->kind->show != NULL && !option->is_required)
         option->kind->show(option, options + option->offset, standard, sizeof standard);
-    snprintf(help, sizeof help, "%s%s%s%s", option->help, standard[0] != '\0' ? " (default " : "",
-             standard, standard[0] != '\0' ? ")" : "");
-    print_entry(head, help);
+    snprintf(out->help, sizeof out->help, "%s%s%s%s", option->help,
+             standard[0] != '\0' ? " (default " : "", standard, standard[0] != '\0' ? ")" : "");
 }
 
-static void print_usage_line(const cli_command *command) {
-    printf("Usage: wick %s [options]", command->name);
-    for (const cli_group *const *group = command->groups; *group != NULL; group++) {
-        for (size_t i = 0; i < (*group)->n_options; i++) {
-            const cli_option *const option = &(*group)->options[i];
-            if (option->name != NULL) continue;
-            printf(option->is_required ? " %s" : " [%s]", option->argument);
-        }
-    }
-    printf("\n");
+static void print_option(const cli_option *option, const unsigned char *options) {
+    cli_option_text text;
+    cli_describe_option(option, options, &text);
+    print_entry(text.head, text.help);
+}
+
+void cli_describe_usage(const cli_command *command, char *out, size_t size) {
+    const cli_option *option;
+    size_t used = (size_t)snprintf(out, size, "wick %s [options]", command->name);
+    for (size_t i = 0; (option = cli_option_at(command, i)) != NULL && used < size; i++)
+        if (option->name == NULL)
+            used += (size_t)snprintf(out + used, size - used, option->is_required ? " %s" : " [%s]",
+                                     option->argument);
 }
 
 void cli_print_command_help(const cli_command *command) {
     printf("wick %s: %s\n\n", command->name, command->summary);
-    print_usage_line(command);
+    char usage[CLI_USAGE_SIZE];
+    cli_describe_usage(command, usage, sizeof usage);
+    printf("Usage: %s\n", usage);
     unsigned char *const options = calloc(1, command->options_size);
     if (options == NULL) return;
     if (command->defaults != NULL) command->defaults(options);
@@ -104,8 +109,7 @@ void cli_print_overview(const cli_command *const *commands) {
     print_entry("  -v, --verbose", "of every command: what the library logs, too");
     print_entry("  -f, --file FILE", "of every command that reads a text: take it from a file");
     print_entry("      --list-backends", "the same as 'wick devices'");
-    printf("\nExit status: 0 success, 1 failure, 2 wrong use, 128 + N ended by signal N (Ctrl-C: "
-           "130).\n"
+    printf("\nExit status: " CLI_EXIT_STATUS "\n"
            "\nTry:\n"
            "  wick run                                   a small model that is in the command\n"
            "  wick run MODEL.gguf \"Why is the sky blue?\" your own\n"

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "interrupt.h"
+#include "manual.h"
 #include "store.h"
 #include "streams.h"
 #include "targets.h"
@@ -50,6 +51,8 @@ static const cli_command *find_command(const char *name) {
 
 typedef struct help_options {
     const char *command;
+    int shell; /* cli_shell */
+    bool is_manual;
 } help_options;
 
 static const cli_option help_arguments[] = {
@@ -58,11 +61,27 @@ static const cli_option help_arguments[] = {
      .kind = &cli_text,
      .offset = offsetof(help_options, command)},
 };
+static const cli_option help_outputs[] = {
+    {.name = "man",
+     .help = "print the manual page, as 'man -l -' takes it",
+     .kind = &cli_flag,
+     .offset = offsetof(help_options, is_manual)},
+    {.name = "completion",
+     .argument = "none|bash|zsh|fish",
+     .help = "print what this shell needs to complete commands and options",
+     .kind = &cli_word,
+     .offset = offsetof(help_options, shell)},
+};
 static const cli_group help_group = {"Arguments", help_arguments, 1};
-static const cli_group *const help_groups[] = {&help_group, NULL};
+static const cli_group help_output_group = {"Options", help_outputs,
+                                            sizeof help_outputs / sizeof *help_outputs};
+static const cli_group *const help_groups[] = {&help_group, &help_output_group, NULL};
 
 static int run_help(void *given) {
     const help_options *const o = given;
+    if (o->is_manual) cli_print_manual(commands);
+    if (o->shell != CLI_NO_SHELL) cli_print_completion(commands, (cli_shell)o->shell);
+    if (o->is_manual || o->shell != CLI_NO_SHELL) return CLI_OK;
     if (o->command == NULL) {
         cli_print_overview(commands);
         return CLI_OK;

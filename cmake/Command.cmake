@@ -45,4 +45,26 @@ if(cli_sources)
     set_target_properties(wick PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
         INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     install(TARGETS wick)
+    if(TARGET libwick_shared)
+        add_dependencies(wick libwick_shared) # a build of the command can be installed
+    endif()
+
+    # The manual page and completion come from the command's own tables: it prints them.
+    if(NOT CMAKE_CROSSCOMPILING)
+        set(share ${CMAKE_INSTALL_DATAROOTDIR})
+        set(texts wick.1 wick.bash _wick wick.fish)
+        set(places ${CMAKE_INSTALL_MANDIR}/man1 ${share}/bash-completion/completions
+            ${share}/zsh/site-functions ${share}/fish/vendor_completions.d)
+        set(options --man --completion=bash --completion=zsh --completion=fish)
+        foreach(text place option IN ZIP_LISTS texts places options)
+            add_custom_command(TARGET wick POST_BUILD VERBATIM
+                COMMAND ${CMAKE_COMMAND} -D WICK=$<TARGET_FILE:wick> -D OPTION=${option}
+                        -D OUTPUT=${PROJECT_BINARY_DIR}/${text}
+                        -P ${PROJECT_SOURCE_DIR}/cmake/PrintHelp.cmake)
+            install(FILES ${PROJECT_BINARY_DIR}/${text} DESTINATION ${place})
+        endforeach()
+    endif()
+    # What tools/fetch_webgpu has fetched: the command looks there, see gpu_library.c.
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/deps/webgpu/ DESTINATION lib/wick OPTIONAL
+        FILES_MATCHING PATTERN "lib*.so" PATTERN "lib*.dylib")
 endif()

@@ -1,4 +1,4 @@
-# libwick.a from the objects of all layers, libwick.so on request, and what lets others find them.
+# libwick.a and libwick.so from the objects of all layers, and what lets others find them.
 
 set(wick_objects "")
 foreach(layer IN LISTS wick_layers)
@@ -19,16 +19,25 @@ endfunction()
 wick_library(libwick_static STATIC)
 target_link_libraries(libwick_static PUBLIC m Threads::Threads ${CMAKE_DL_LIBS})
 set(wick_main libwick_static)
-set(wick_pc_libs "-lwick -lm -lpthread -ldl")
-set(wick_pc_libs_private "")
-if(BUILD_SHARED_LIBS)
+set(wick_libraries libwick_static)
+if(WICK_SHARED OR BUILD_SHARED_LIBS)
     wick_library(libwick_shared SHARED)
     target_compile_definitions(libwick_shared INTERFACE WICK_SHARED)
     target_link_libraries(libwick_shared PRIVATE m Threads::Threads ${CMAKE_DL_LIBS}
         $<BUILD_INTERFACE:wick_options>)
+    list(APPEND wick_libraries libwick_shared)
+    set_target_properties(libwick_shared PROPERTIES EXPORT_NAME wick_shared)
+    add_library(Wick::wick_shared ALIAS libwick_shared)
+endif()
+# What pkg-config and find_package(Wick) give. The static library is named whole: -lwick would take
+# the shared one, which the loader does not find in a new prefix.
+set(wick_pc_libs "\${libdir}/libwick.a -lm -lpthread -ldl")
+set(wick_pc_libs_private "")
+if(BUILD_SHARED_LIBS)
     set(wick_main libwick_shared)
-    set(wick_pc_libs "-lwick")
+    set(wick_pc_libs "-L\${libdir} -lwick")
     set(wick_pc_libs_private "-lm -lpthread -ldl")
+    set_target_properties(libwick_static PROPERTIES EXPORT_NAME wick_static)
 endif()
 if(WICK_SANITIZE)
     target_link_options(libwick_static PUBLIC $<BUILD_INTERFACE:-fsanitize=${WICK_SANITIZE}>)
@@ -44,11 +53,9 @@ file(RELATIVE_PATH wick_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # so tha
 configure_file(wick.pc.in wick.pc @ONLY)
 
 install(FILES ${wick_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wick)
-install(TARGETS ${wick_main} EXPORT WickTargets)
-if(BUILD_SHARED_LIBS)
-    install(TARGETS libwick_static)
-endif()
+install(TARGETS ${wick_libraries} EXPORT WickTargets)
 install(EXPORT WickTargets NAMESPACE Wick:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Wick)
 install(FILES ${PROJECT_BINARY_DIR}/WickConfig.cmake ${PROJECT_BINARY_DIR}/WickConfigVersion.cmake
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Wick)
 install(FILES ${PROJECT_BINARY_DIR}/wick.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/wick)

@@ -526,7 +526,7 @@ OPTIONS = {
     "rm": "yes",
     "devices": "json webgpu-lib",
     "verify": "cases seed store json backend adapter webgpu-lib tuning core isa",
-    "help": "",
+    "help": "man completion",
 }
 
 

@@ -1,6 +1,8 @@
-"""What is installed can be used: a small program is built through pkg-config and through CMake."""
+"""What is installed can be used: a small program is built through pkg-config, through CMake and
+with the shared library; the command is there with its manual page, completion and WebGPU."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -58,6 +60,54 @@ def with_cmake(folder, prefix):
             and run([build / "consumer"]) is not None)
 
 
+def with_shared_library(folder, prefix):
+    library = next(prefix.rglob("libwick.so")).parent
+    program = folder / "shared"
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(library))
+    command = [CC, "-std=c11", folder / "consumer.c", "-I", prefix / "include", "-L", library,
+               "-lwick", "-o", program]
+    if run(command) is None or run([program], env=environment) is None:
+        return False
+    return run([program]) is None  # it is the shared one that it was linked to
+
+
+def long_options(text):
+    return set(re.findall(r"--[a-z][a-z-]+", text))
+
+
+def texts_of_the_command(prefix):
+    """The manual page and completion know every command and its options."""
+    wick, share = prefix / "bin/wick", prefix / "share"
+    page = (share / "man/man1/wick.1").read_text().replace("\\-", "-")
+    shells = {"bash": share / "bash-completion/completions/wick.bash",
+              "zsh": share / "zsh/site-functions/_wick",
+              "fish": share / "fish/vendor_completions.d/wick.fish"}
+    overview = run([wick, "help"])
+    commands = re.findall(r"^  ([a-z]+) ", overview.split("Options:")[0], re.MULTILINE)
+    missing = [] if len(commands) > 10 else ["commands"]
+    for command in commands:
+        section = page.split(f".SS wick {command} ")[1].split(".SS")[0]
+        listed = re.findall(r"^ .*?(--[a-z-]+)(?:, (--[a-z-]+))?", run([wick, "help", command]),
+                            re.MULTILINE)
+        options = {name for names in listed for name in names if name}
+        missing += [(command, name) for name in options - long_options(section)]
+        for shell, path in shells.items():
+            text = path.read_text()
+            known = text.replace(" -l ", " --") if shell == "fish" else text
+            missing += [(shell, command)] if command not in text else []
+            missing += [(shell, name) for name in options - long_options(known)]
+    done = run(["bash", "-c", f"source {shells['bash']}; COMP_WORDS=(wick run --math e); "
+                "COMP_CWORD=3; _wick; echo \"${COMPREPLY[*]}\""])
+    missing += [] if done == "exact" else [f"bash completes --math e to {done}"]
+    for what in missing[:10]:
+        print(f"# missing: {what}")
+    return not missing and (share / "doc/wick/LICENSE").is_file()
+
+
+def finds_webgpu(prefix):
+    return str(prefix / "bin/../lib/wick/lib") in run([prefix / "bin/wick", "devices"])
+
+
 def main():
     failed = 0
     with tempfile.TemporaryDirectory() as name:
@@ -76,6 +126,15 @@ def main():
         right = with_cmake(folder, prefix)
         failed += not right
         print(f"{'ok' if right else 'not ok'} 2 - through CMake")
+        has = {"3 - with the shared library": (Path(BUILD, "libwick.so").exists(),
+                                               lambda: with_shared_library(folder, prefix)),
+               "4 - manual page, completion, license": (Path(BUILD, "wick.1").exists(),
+                                                        lambda: texts_of_the_command(prefix)),
+               "5 - WebGPU": (Path("deps/webgpu").is_dir(), lambda: finds_webgpu(prefix))}
+        for name, (is_there, test) in has.items():
+            right = not is_there or test()
+            failed += not right
+            print(f"{'ok' if right else 'not ok'} {name}{'' if is_there else ', not built here'}")
     return 1 if failed else 0
 
 

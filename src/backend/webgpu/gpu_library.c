@@ -31,9 +31,9 @@ static const wk_gpu_quirks WGPU_NATIVE = {
 /* Their files without the suffix, in the order of preference. */
 static const char *const files[WK_GPU_MAX_LIBRARIES] = {"libwebgpu_dawn", "libwgpu_native"};
 
-/* Below the folder of the program; the last one is where tools/fetch_webgpu puts them, seen from a
- * build folder. */
-static const char *const folders[] = {"", "/../lib", "/../deps/webgpu"};
+/* Below the folder of the program: beside it; where they are installed (the first of these by us);
+ * where tools/fetch_webgpu puts them, seen from a build folder. */
+static const char *const folders[] = {"", "/../lib/wick", "/../lib", "/../deps/webgpu"};
 
 static wk_dynlib_function find(const wk_gpu_library *library, const char *name) {
     return wk_dynlib_find(library->handle, name);

@@ -303,8 +303,10 @@ static int choose(const scan *s, const wick_webgpu_desc *desc) {
 static wick_status fail_choice(const scan *s, const wick_webgpu_desc *desc, wick_error *err) {
     if (s->n == 0)
         return wk_fail(err, WICK_ERR_NO_DEVICE,
-                       "no implementation of WebGPU was found (Dawn: libwebgpu_dawn, or "
-                       "wgpu-native: libwgpu_native)");
+                       "no implementation of WebGPU was found: libwebgpu_dawn%s (Dawn) or"
+                       " libwgpu_native%s (wgpu-native) belongs beside the program, or into"
+                       " ../lib/wick from there",
+                       wk_dynlib_suffix(), wk_dynlib_suffix());
     for (int i = 0; i < s->n; i++) {
         const wick_adapter_info *const info = &s->found[i].info;
         if (info->unusable[0] == '\0' || !matches(s, i, desc->adapter)) continue;

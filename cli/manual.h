@@ -1,0 +1,14 @@
+/* manual.h: what is installed beside the command, made of the tables of options: the manual page
+ * and what shells need to complete commands, options and their words. */
+#ifndef WICK_CLI_MANUAL_H
+#define WICK_CLI_MANUAL_H
+
+#include "cli.h"
+
+/* All of these write to standard output; commands ends with NULL. */
+void cli_print_manual(const cli_command *const *commands); /* roff */
+
+typedef enum cli_shell { CLI_NO_SHELL, CLI_BASH, CLI_ZSH, CLI_FISH } cli_shell;
+void cli_print_completion(const cli_command *const *commands, cli_shell shell);
+
+#endif
