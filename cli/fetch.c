@@ -223,7 +223,8 @@ static int transfer(fetch *f, cli_http *http) {
             continue;
         }
         if (end.outcome == CLI_HTTP_STOPPED && f->code != CLI_OK) return f->code;
-        if (f->partial.size > most) n_tries = 0;
+        if (f->partial.size > most && !end.is_slow)
+            n_tries = 0; /* a trickle could go on for ever */
         if (f->partial.size > most) most = f->partial.size;
         const bool was_reached = most > start;
         const bool may_help =

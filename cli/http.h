@@ -45,6 +45,7 @@ typedef enum cli_http_outcome {
 typedef struct cli_http_end {
     cli_http_outcome outcome;
     long status;
+    bool is_slow;     /* given up, because nothing or next to nothing came */
     char reason[384]; /* for all but the first and the last two: what a sentence ends with */
 } cli_http_end;
 
@@ -52,7 +53,7 @@ typedef struct cli_http cli_http;
 
 /* Whether this build can, at all; has told why not. */
 bool cli_http_is_here(void);
-/* stall_seconds: how long nothing may arrive. NULL: out of memory. */
+/* stall_seconds: how long nothing, or less than 1 KiB a second, may come. NULL: out of memory. */
 cli_http *cli_http_open(uint32_t stall_seconds);
 void cli_http_close(cli_http *http);
 /* Blocks until all is there. Connections are kept from one call to the next. */

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -25,14 +26,38 @@ static int fail(const cli_partial *partial, const char *verb) {
     return cli_error("cannot %s '%s': %s", verb, partial->path.text, strerror(errno));
 }
 
-static int make_folders(const char *path) {
+/* The folder above path; false: it needs none. */
+static bool keep_parent(char *path) {
+    char *const slash = strrchr(path, '/');
+    if (slash == NULL || slash == path) return false;
+    *slash = '\0';
+    return true;
+}
+
+static size_t size_of_what_is_there(const char *folder) {
+    cli_path above;
+    struct stat info;
+    snprintf(above.text, sizeof above.text, "%s", folder);
+    while (stat(above.text, &info) != 0)
+        if (!keep_parent(above.text)) return 0;
+    return strlen(above.text);
+}
+
+static void remove_empty_folders(const cli_partial *partial) {
+    cli_path folder = partial->path;
+    while (keep_parent(folder.text) && strlen(folder.text) > partial->there)
+        if (rmdir(folder.text) != 0) return;
+}
+
+static int make_folders(const char *path, cli_partial *partial) {
     cli_path folder;
     if (!cli_path_join(path, "", &folder)) return CLI_FAILURE;
-    char *const slash = strrchr(folder.text, '/');
-    if (slash == NULL || slash == folder.text) return CLI_OK;
-    *slash = '\0';
+    if (!keep_parent(folder.text)) return CLI_OK;
+    partial->there = size_of_what_is_there(folder.text);
     if (cli_make_folders(folder.text)) return CLI_OK;
-    return cli_error("cannot make the folder '%s': %s", folder.text, strerror(errno));
+    const int error = errno;
+    remove_empty_folders(partial);
+    return cli_error("cannot make the folder '%s': %s", folder.text, strerror(error));
 }
 
 /* Whether the file that was locked still has the name: another fetch may have renamed it. */
@@ -44,10 +69,14 @@ static bool is_still_there(const cli_partial *partial) {
 
 int cli_partial_open(const char *path, cli_partial *partial) {
     *partial = (cli_partial){.descriptor = -1};
-    if (!cli_path_join(path, ".part", &partial->path) || make_folders(path) != CLI_OK)
+    if (!cli_path_join(path, ".part", &partial->path) || make_folders(path, partial) != CLI_OK)
         return CLI_FAILURE;
     partial->descriptor = open(partial->path.text, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (partial->descriptor < 0) return fail(partial, "open");
+    if (partial->descriptor < 0) {
+        (void)fail(partial, "open");
+        remove_empty_folders(partial);
+        return CLI_FAILURE;
+    }
     struct stat info;
     int code = CLI_OK;
     if (flock(partial->descriptor, LOCK_EX | LOCK_NB) != 0 || !is_still_there(partial))
@@ -65,6 +94,7 @@ void cli_partial_close(cli_partial *partial, bool is_kept) {
     if (!is_kept) (void)unlink(partial->path.text);
     (void)close(partial->descriptor);
     partial->descriptor = -1;
+    if (!is_kept) remove_empty_folders(partial);
 }
 
 enum { PIECE = 1 << 20 };
@@ -95,6 +125,11 @@ int cli_partial_restart(cli_partial *partial) {
 }
 
 int cli_partial_append(cli_partial *partial, const void *bytes, size_t size) {
+    enum { CHECKED = 16 << 20 }; /* a body that does not say how long it is must leave room, too */
+    if (partial->size / CHECKED != (partial->size + size) / CHECKED) {
+        const int code = cli_partial_check_space(partial, size);
+        if (code != CLI_OK) return code;
+    }
     const unsigned char *at = bytes;
     for (size_t left = size; left > 0;) {
         const ssize_t n = write(partial->descriptor, at, left);
@@ -113,15 +148,21 @@ int cli_partial_append(cli_partial *partial, const void *bytes, size_t size) {
     return CLI_OK;
 }
 
+/* Room on the disk that stays for other programs and the system: a hundredth of the disk, but no
+ * more than this, in bytes. */
+enum { MOST_RESERVED = 1 << 30 };
+
 int cli_partial_check_space(const cli_partial *partial, uint64_t bytes) {
     struct statvfs disk;
     if (fstatvfs(partial->descriptor, &disk) != 0) return CLI_OK; /* writing will tell */
     const uint64_t there = (uint64_t)disk.f_bavail * disk.f_frsize;
-    if (bytes <= there) return CLI_OK;
+    const uint64_t hundredth = (uint64_t)disk.f_blocks * disk.f_frsize / 100;
+    const uint64_t reserve = hundredth < MOST_RESERVED ? hundredth : MOST_RESERVED;
+    if (bytes <= there && there - bytes >= reserve) return CLI_OK;
     cli_size_text needed = cli_bytes_text(bytes), left = cli_bytes_text(there);
-    return cli_error("the disk of '%s' has no room: %s are needed, %s are free; WICK_HOME can name "
-                     "another folder",
-                     partial->path.text, needed.text, left.text);
+    return cli_error("the disk of '%s' has no room: %s are needed, %s are free, of which %s stay "
+                     "free for all else; WICK_HOME can name another folder",
+                     partial->path.text, needed.text, left.text, cli_bytes_text(reserve).text);
 }
 
 int cli_partial_rename(cli_partial *partial, const char *path) {

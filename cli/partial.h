@@ -9,6 +9,7 @@
 typedef struct cli_partial {
     int descriptor;
     cli_path path;
+    size_t there; /* bytes of path up to the end of the deepest folder that was there before */
     uint64_t size;
     cli_sha256 sha; /* of size bytes, once cli_partial_keep or _restart was called */
 } cli_partial;
@@ -17,14 +18,14 @@ typedef struct cli_partial {
 
 /* Makes the folders above path and opens or makes path.part. */
 int cli_partial_open(const char *path, cli_partial *partial);
-/* is_kept false: removes the file. */
+/* is_kept false: removes the file, and the folders that were made for it and hold nothing. */
 void cli_partial_close(cli_partial *partial, bool is_kept);
 
 /* Goes on behind what is there, or from the beginning. */
 int cli_partial_keep(cli_partial *partial);
 int cli_partial_restart(cli_partial *partial);
 int cli_partial_append(cli_partial *partial, const void *bytes, size_t size);
-/* Whether the disk has room for so many more bytes. */
+/* Whether the disk has room for this number of bytes, and a reserve for all else. */
 int cli_partial_check_space(const cli_partial *partial, uint64_t bytes);
 /* Gives the file the name that it was opened for; it still has to be closed. */
 int cli_partial_rename(cli_partial *partial, const char *path);

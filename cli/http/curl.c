@@ -7,6 +7,8 @@
 #include "cli.h"
 #include "interrupt.h"
 
+#include <wick/tools.h>
+
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -15,7 +17,11 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_REDIRECTS = 10 };
+enum {
+    MAX_REDIRECTS = 10,
+    MAX_HEADER_BYTES = 256 << 10, /* of one answer */
+    LEAST_SPEED = 1024            /* bytes a second of a body, below which it is given up */
+};
 
 /* X(result, name behind "curl_", parameters...) */
 #define CURL_FUNCTIONS(X)                                                                          \
@@ -52,6 +58,8 @@ typedef struct exchange {
     CURL *curl;
     const cli_http_request *request;
     cli_http_answer answer;
+    double last_bytes;   /* when some of the body came, seconds */
+    size_t header_bytes; /* of the answer that is coming */
     bool has_begun, is_stopped;
     bool is_odd; /* neither an error of HTTP nor what was asked for */
 } exchange;
@@ -130,11 +138,15 @@ static void take_range(cli_http_answer *answer, const char *value, size_t length
 }
 
 static size_t take_header(char *line, size_t one, size_t size, void *user) {
-    cli_http_answer *const answer = &((exchange *)user)->answer;
+    exchange *const e = user;
+    cli_http_answer *const answer = &e->answer;
     (void)one; /* is 1 */
+    e->header_bytes += size;
+    if (e->header_bytes > MAX_HEADER_BYTES) return 0;
     size_t length = 0;
     const char *value;
     if (size >= 5 && memcmp(line, "HTTP/", 5) == 0) { /* what a redirect said of itself is void */
+        e->header_bytes = size;
         answer->etag[0] = '\0';
         answer->offset = 0;
         answer->total = UINT64_MAX;
@@ -174,6 +186,7 @@ static size_t take_bytes(char *bytes, size_t one, size_t size, void *user) {
     exchange *const e = user;
     (void)one;
     if (!begin_once(e)) return 0;
+    e->last_bytes = wick_time();
     e->is_stopped = !e->request->take(e->request->user, bytes, size);
     return e->is_stopped ? 0 : size; /* 0 fails the transfer where size is not 0 */
 }
@@ -203,7 +216,7 @@ static void set_up(cli_http *http, exchange *e) {
     /* What begins encrypted stays so. */
     f->easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, is_https(r->url) ? "https" : "http,https");
     f->easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)http->stall_seconds);
-    f->easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    f->easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)LEAST_SPEED);
     f->easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)http->stall_seconds);
     if (authorities != NULL && authorities[0] != '\0')
         f->easy_setopt(curl, CURLOPT_CAINFO, authorities);
@@ -232,6 +245,20 @@ static struct curl_slist *set_range(cli_http *http, const cli_http_request *r, b
     *has_failed = *has_failed || headers == NULL;
     http->f.easy_setopt(http->curl, CURLOPT_HTTPHEADER, headers);
     return headers;
+}
+
+/* The largest header is ours, the longest line of one libcurl's own. */
+static bool has_endless_header(const exchange *e, CURLcode code) {
+    enum { TOO_LARGE = 100 }; /* CURLE_TOO_LARGE, which older headers of libcurl do not have */
+    const bool is_long_line = !e->has_begun && e->last_bytes == 0 &&
+                              (code == CURLE_OUT_OF_MEMORY || (int)code == TOO_LARGE);
+    return e->header_bytes > MAX_HEADER_BYTES || is_long_line;
+}
+
+/* A body that comes, but hardly. */
+static bool is_trickling(const cli_http *http, const exchange *e, CURLcode code) {
+    return code == CURLE_OPERATION_TIMEDOUT && e->last_bytes > 0 &&
+           wick_time() - e->last_bytes < (double)http->stall_seconds - 0.5;
 }
 
 static cli_http_outcome outcome_of(const exchange *e, CURLcode code) {
@@ -263,6 +290,10 @@ static cli_http_outcome outcome_of(const exchange *e, CURLcode code) {
 static void explain(const cli_http *http, const exchange *e, CURLcode code, cli_http_end *end) {
     const char *const detail = http->reason[0] != '\0' ? http->reason : http->f.easy_strerror(code);
     const size_t size = sizeof end->reason;
+    if (has_endless_header(e, code)) {
+        snprintf(end->reason, size, "the header of the server's answer has no end");
+        return;
+    }
     switch (e->is_odd ? CURLE_HTTP_RETURNED_ERROR : code) {
     case CURLE_HTTP_RETURNED_ERROR:
         snprintf(end->reason, size, "the server answered %ld", e->answer.status);
@@ -271,7 +302,11 @@ static void explain(const cli_http *http, const exchange *e, CURLcode code, cli_
     case CURLE_GOT_NOTHING:
     case CURLE_RECV_ERROR: snprintf(end->reason, size, "the connection was cut"); break;
     case CURLE_OPERATION_TIMEDOUT:
-        snprintf(end->reason, size, "nothing came for %" PRIu32 " s", http->stall_seconds);
+        if (is_trickling(http, e, code))
+            snprintf(end->reason, size, "less than %d bytes a second came for %" PRIu32 " s",
+                     LEAST_SPEED, http->stall_seconds);
+        else
+            snprintf(end->reason, size, "nothing came for %" PRIu32 " s", http->stall_seconds);
         break;
     case CURLE_TOO_MANY_REDIRECTS:
         snprintf(end->reason, size, "the server redirects more than %d times", MAX_REDIRECTS);
@@ -302,6 +337,7 @@ cli_http_end cli_http_get(cli_http *http, const cli_http_request *request) {
     else
         complete_answer(&e);
     cli_http_end end = {.outcome = outcome_of(&e, code), .status = e.answer.status};
+    end.is_slow = code == CURLE_OPERATION_TIMEDOUT;
     if (end.outcome != CLI_HTTP_DONE) explain(http, &e, code, &end);
     http->f.slist_free_all(headers);
     return end;
