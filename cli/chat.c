@@ -193,6 +193,7 @@ static int run(void *given) {
                                        .max_tokens = o->max_tokens,
                                        .sampler = sampling.desc,
                                        .special = true};
+    if (o->prompt == NULL) cli_echo_off(); /* keys wait for the first prompt */
     if (code == CLI_OK) code = prepare(o, &chat);
     cli_keep_interrupt();
     if (code == CLI_OK)

@@ -397,6 +397,7 @@ def test_pipe_and_commands():
                 "/reset\n/context\n")
     said = done.stdout.decode()
     assert done.returncode == 0, done.stderr
+    assert b"\x1b" not in done.stdout + done.stderr, done
     counts = [int(n) for n in re.findall(r"(\d+) messages", said)]
     assert counts == [2, 3, 1], said
     assert b"no chat template" in done.stderr, done.stderr
