@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "checked_heap.h"
+#include "core/hash.h"
 #include "small_vocab.h"
 #include "text/marked.h"
 
@@ -186,6 +187,11 @@ static void test_memory_limit(void **state) {
         *(status == WICK_OK ? &low : &high) = size;
     }
     assert_true(low > MOST - 2000 && high <= MOST);
+    static const char twice[] = "{% set y = 'a' * 600000 %}{% set z = 'b' * 600000 %}";
+    assert_int_equal(render_with(f, twice, "0", (wk_jinja_desc){.max_bytes = MOST}),
+                     WICK_ERR_VALUE);
+    static const char many[] = "{% set y = 'a' * 1040000 %}{% set z = range(9999)|list %}";
+    assert_int_equal(render_with(f, many, "0", (wk_jinja_desc){.max_bytes = MOST}), WICK_ERR_VALUE);
 }
 
 typedef struct asking {
@@ -241,6 +247,65 @@ static void test_growth(void **state) {
              "{% for i in range(10000) %}{% if v0 and v9999 and nothing %}{% endif %}{% endfor %}");
     const wk_jinja_desc desc = {.max_steps = 600000};
     assert_int_equal(render_with(f, many, "0", desc), WICK_OK);
+}
+
+/* Dicts of more keys than are searched one by one, and back to few. */
+static void test_large_dicts(void **state) {
+    fixture *const f = *state;
+    static const char keys[] = "{\"a\":0,\"b\":1,\"c\":2,\"d\":3,\"e\":4,\"f\":5,\"g\":6,"
+                               "\"h\":7,\"i\":8,\"j\":9,\"k\":10}";
+    renders(f, "{{ x.pop('c') }}{{ x.c is defined }}{{ x.d }}{{ x.k }}{{ x|length }}", keys,
+            "2False31010");
+    renders(
+        f,
+        "{% for k in 'acegi' %}{{ x.pop(k) }}{% endfor %}{{ x.b }}{{ x.k }}{{ x.get('a', '-') }}"
+        "{% for k in 'acegil' %}{% set _ = x.update({k: k}) %}{% endfor %}"
+        "{{ x.b }}{{ x.a }}{{ x.l }}{{ x|length }}",
+        keys, "02468110-1al12");
+    renders(f,
+            "{{ x.clear() }}{{ x.get('a', '-') }}{% set _ = x.update({'b': 5}) %}{{ x.b }}{{ x }}"
+            "{% set _ = x.update({'z': 6}) %}{{ x.z }}{{ x.get('c', '-') }}",
+            keys, "None-5{'b': 5}6-");
+    renders(f, "{{ x.pop('zz', 4) }}{{ x.a }}", keys, "40");
+    const wk_jinja_desc few = {.max_steps = 1000000};
+    assert_int_equal(render_with(f,
+                                 "{% set k = 'a' * 1000000 %}{% for i in range(99) %}"
+                                 "{% if k in x %}{% endif %}{% endfor %}",
+                                 keys, few),
+                     WICK_ERR_VALUE);
+    static const char tuples[] = "{% set d = namespace(d={}) %}{% for i in range(5000) %}"
+                                 "{% set _ = d.d.update({(i, 1): i}) %}{% endfor %}";
+    assert_int_equal(render_with(f, tuples, "0", few), WICK_OK);
+}
+
+/* Steps of a dict of n keys, of which the hashes end alike or do not. */
+static uint64_t steps_of_keys(fixture *f, size_t n, bool alike) {
+    static char list[65536];
+    size_t size = 1, n_found = 0;
+    list[0] = '[';
+    for (unsigned i = 0; n_found < n; i++) {
+        char key[16];
+        const int length = snprintf(key, sizeof key, "%x", i);
+        if (alike && (wk_hash(key, (size_t)length) >> 32 & 0xFFF) != 0) continue;
+        size += (size_t)snprintf(list + size, sizeof list - size, "%s\"%s\"",
+                                 n_found++ > 0 ? "," : "", key);
+    }
+    snprintf(list + size, sizeof list - size, "]");
+    assert_int_equal(render_with(f,
+                                 "{% set n = namespace(d={}) %}{% for k in x %}"
+                                 "{% set _ = n.d.update({k: 1}) %}{% endfor %}",
+                                 list, (wk_jinja_desc){.max_steps = 0}),
+                     WICK_OK);
+    return f->result.n_steps;
+}
+
+/* Keys that were chosen to collide cost what is looked at: half of n * n slots for finding that
+ * each is new, and as many for putting it in. */
+static void test_colliding_keys(void **state) {
+    enum { N = 1000 };
+    const uint64_t plain = steps_of_keys(*state, N, false), alike = steps_of_keys(*state, N, true);
+    assert_true(plain < 40 * N);
+    assert_true(alike - plain > (uint64_t)N * N / 2 * 2 / 4 * 8 / 10);
 }
 
 /* What a macro was defined in stays there for it; a loop that ended may be called again. */
@@ -433,6 +498,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_memory_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cancelled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_growth, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_large_dicts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_colliding_keys, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kept_scopes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_out_of_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_origin, set_up, tear_down),

@@ -24,7 +24,7 @@ enum {
     SIZE = 10 << 20,
     N_ITEMS = SIZE / 32,
     FEW_ITEMS = 20000,
-    MOST_ARGUMENTS = 4
+    MOST_ARGUMENTS = 6
 };
 static const double share = 5.0 * STEPS / 80e6, one_call = 0.3, at_most = 10.0; /* seconds */
 

@@ -329,7 +329,7 @@ static wick_status put_wrapped(wk_jbuilder *to, wk_jtext text, size_t width, boo
     for (bool is_first = true; text.size > 0 && to->status == WICK_OK;) {
         const size_t before = text.size;
         const wk_jtext line = take_line(&text, width, breaks_long, is_first);
-        WK_TRY(wk_jread(to->j, WK_J_CHAR * (before - text.size)));
+        WK_TRY(wk_jread(to->j, 4 * WK_J_STEP + WK_J_CHAR * (before - text.size)));
         if (line.size == 0) continue;
         if (!is_first) wk_jput(to, end);
         wk_jput(to, line);

@@ -38,6 +38,7 @@ wick_status wk_jundefined(wk_jinja *j, const char *owner, wk_jtext name, wk_jval
 wick_status wk_jlist_make(wk_jinja *j, wk_jkind kind, size_t capacity, wk_jvalue *out) {
     wk_jlist *const list = wk_jalloc(j, 1, sizeof *list);
     if (list == NULL) return WICK_ERR_VALUE;
+    wk_jcount(j, WK_J_STEP);
     *list = (wk_jlist){.items = wk_jalloc(j, capacity, sizeof *list->items), .capacity = capacity};
     if (list->items == NULL) return WICK_ERR_VALUE;
     *out = (wk_jvalue){.kind = kind, .list = list};
