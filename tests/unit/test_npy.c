@@ -429,6 +429,7 @@ static void test_safetensors_bytes(void **state) {
     static const float f[] = {1, 2};
     static const unsigned char u[] = {1, 2, 3}, blocks[18] = {0};
     wick_device *const device = open_device();
+    const wick_scope scope = wick_scope_begin(device);
     wick_tensor *const tensors[] = {
         wick_tensor_from_data(device, WICK_U8, WICK_SHAPE(3), u, sizeof u),
         wick_transpose(wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(1, 2), f, sizeof f), 0,
@@ -467,7 +468,7 @@ static void test_safetensors_bytes(void **state) {
             fail_msg("'%s' lacks '%s'", error.message, wrong[i].words);
         assert_null(fopen(out_path(), "rb"));
     }
-    for (int i = 0; i < 3; i++) wick_release(tensors[i]);
+    wick_scope_end(scope);
     wick_device_close(device);
 }
 
