@@ -147,6 +147,7 @@ cli_line_reader *cli_line_open(const cli_line_desc *desc) {
     if (reader == NULL) return NULL;
     if (desc->history != NULL) reader->path = strdup(desc->history);
     reader->words = desc->words;
+    cli_echo_on(); /* libedit comes back to the mode that it finds */
     if (is_terminal && cli_use_utf8()) set_up(reader);
     return reader;
 }
