@@ -39,10 +39,20 @@ wick_value cli_array_element(const wick_value *array, uint64_t i) {
     return element;
 }
 
+const char *cli_format_name(const cli_file_info *info) {
+    if (info->file != NULL) return "GGUF";
+    const wick_file_tensor *const first = cli_tensor_at(info, 0);
+    return first != NULL && first->name.size == 0 ? "npy" : "safetensors";
+}
+
+const wick_file_tensor *cli_tensor_at(const cli_file_info *info, size_t i) {
+    return info->file != NULL ? wick_file_get_tensor(info->file, i)
+                              : wick_tensor_file_get(info->tensor_file, i);
+}
+
 void cli_count_tensors(cli_file_info *info) {
-    const size_t n = wick_file_tensor_count(info->file);
-    for (size_t i = 0; i < n; i++) {
-        const wick_file_tensor *const tensor = wick_file_get_tensor(info->file, i);
+    const wick_file_tensor *tensor;
+    for (size_t i = 0; (tensor = cli_tensor_at(info, i)) != NULL; i++) {
         cli_type_count *const counts[] = {&info->types[tensor->dtype], &info->all};
         for (size_t k = 0; k < 2; k++) {
             counts[k]->n_tensors++;

@@ -10,7 +10,9 @@ typedef struct cli_type_count {
 
 typedef struct cli_file_info {
     const char *path;
-    const wick_file *file;
+    const wick_file *file;                   /* NULL: not GGUF; then */
+    const wick_tensor_file *tensor_file;     /* safetensors or .npy */
+    uint64_t size;                           /* of the file, bytes */
     bool lists_tensors;                      /* one by one */
     cli_type_count types[WICK_DTYPE_COUNT_]; /* by dtype */
     cli_type_count all;                      /* their sum */
@@ -19,7 +21,11 @@ typedef struct cli_file_info {
     wick_error unpredicted; /* why there is no prediction; status WICK_OK: there is one */
 } cli_file_info;
 
-/* Adds up the tensors of info->file by type. */
+/* "GGUF", "safetensors" or "npy". */
+const char *cli_format_name(const cli_file_info *info);
+/* Tensor i of the file; NULL: it has fewer. */
+const wick_file_tensor *cli_tensor_at(const cli_file_info *info, size_t i);
+/* Adds up the tensors of the file by type. */
 void cli_count_tensors(cli_file_info *info);
 /* "u32"; a value type of GGUF. */
 const char *cli_value_type_name(wick_value_type type);

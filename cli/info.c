@@ -1,7 +1,14 @@
 /* info.c: `wick info`: what is inside a model file, read from its header alone. */
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
+
 #include "cli.h"
 #include "file_info.h"
 #include "hush.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 typedef struct info_options {
     const char *model;
@@ -26,7 +33,7 @@ static void set_defaults(void *given) {
 
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
-     .help = "the file",
+     .help = "the file; also one of safetensors, or an array of NumPy (.npy)",
      .kind = &cli_model,
      .offset = offsetof(info_options, model),
      .is_required = true},
@@ -103,21 +110,54 @@ static int predict(const info_options *o, cli_file_info *info) {
     return CLI_OK;
 }
 
+/* Whether the file begins as GGUF files do. */
+static bool is_gguf(const char *path) {
+    char magic[4] = "";
+    FILE *const file = fopen(path, "rb");
+    if (file == NULL) return false;
+    const bool is_read = fread(magic, 1, sizeof magic, file) == sizeof magic;
+    fclose(file);
+    return is_read && memcmp(magic, "GGUF", sizeof magic) == 0;
+}
+
+static int show(const info_options *o, cli_file_info *info) {
+    cli_count_tensors(info);
+    int code = CLI_OK;
+    if (info->file != NULL)
+        code = predict(o, info);
+    else
+        info->unpredicted =
+            (wick_error){.status = WICK_ERR_UNSUPPORTED,
+                         .message = "only GGUF files run; 'wick convert' makes them"};
+    if (code == CLI_OK && o->json) cli_print_info_json(info);
+    if (code == CLI_OK && !o->json) cli_print_info_text(info);
+    return code;
+}
+
 static int run(void *given) {
     const info_options *const o = given;
     wick_error error = {0};
     wick_file *file = NULL;
-    if (wick_file_open(o->model, &file, &error) != WICK_OK)
-        return cli_report_file(&error, o->model, NULL);
+    wick_tensor_file *tensor_file = NULL;
+    const wick_status status = wick_file_open(o->model, &file, &error);
+    if (status == WICK_ERR_FORMAT && !is_gguf(o->model)) {
+        error = (wick_error){0};
+        (void)wick_tensor_file_open(o->model, &tensor_file, &error);
+    }
+    if (file == NULL && tensor_file == NULL) return cli_report_file(&error, o->model, NULL);
+    struct stat status_of_file;
+    const bool is_there = stat(o->model, &status_of_file) == 0;
     cli_file_info info = {.path = o->model,
                           .file = file,
+                          .tensor_file = tensor_file,
+                          .size = file != NULL ? wick_file_size(file)
+                                  : is_there   ? (uint64_t)status_of_file.st_size
+                                               : 0,
                           .lists_tensors = o->tensors,
                           .architecture = find_string(file, "general.architecture"),
                           .name = find_string(file, "general.name")};
-    cli_count_tensors(&info);
-    const int code = predict(o, &info);
-    if (code == CLI_OK && o->json) cli_print_info_json(&info);
-    if (code == CLI_OK && !o->json) cli_print_info_text(&info);
+    const int code = show(o, &info);
+    wick_tensor_file_close(tensor_file);
     wick_file_close(file);
     return code;
 }

@@ -75,11 +75,11 @@ static void put_types(cli_json *json, const cli_file_info *info) {
     cli_json_close(json, '}');
 }
 
-static void put_tensors(cli_json *json, const wick_file *file) {
+static void put_tensors(cli_json *json, const cli_file_info *info) {
     cli_json_key(json, "tensors");
     cli_json_open(json, '[');
-    for (size_t i = 0; i < wick_file_tensor_count(file); i++) {
-        const wick_file_tensor *const tensor = wick_file_get_tensor(file, i);
+    const wick_file_tensor *tensor;
+    for (size_t i = 0; (tensor = cli_tensor_at(info, i)) != NULL; i++) {
         cli_json_open(json, '{');
         cli_json_key(json, "name");
         cli_json_bytes(json, tensor->name.text, tensor->name.size);
@@ -132,7 +132,9 @@ void cli_print_info_json(const cli_file_info *info) {
     cli_json_open(&json, '{');
     cli_json_key(&json, "path");
     cli_json_string(&json, info->path);
-    cli_json_put_unsigned(&json, "file_bytes", wick_file_size(info->file));
+    cli_json_put_unsigned(&json, "file_bytes", info->size);
+    cli_json_key(&json, "format");
+    cli_json_string(&json, cli_format_name(info));
     cli_json_put_unsigned(&json, "gguf_version", wick_file_version(info->file));
     put_text(&json, "architecture", info->architecture);
     put_text(&json, "name", info->name);
@@ -141,6 +143,6 @@ void cli_print_info_json(const cli_file_info *info) {
     put_prediction(&json, info);
     put_metadata(&json, info->file);
     put_types(&json, info);
-    if (info->lists_tensors) put_tensors(&json, info->file);
+    if (info->lists_tensors) put_tensors(&json, info);
     cli_json_close(&json, '}');
 }

@@ -74,10 +74,10 @@ static void print_types(const cli_file_info *info) {
     }
 }
 
-static void print_tensors(const wick_file *file) {
+static void print_tensors(const cli_file_info *info) {
     printf("\ntensors\n");
-    for (size_t i = 0; i < wick_file_tensor_count(file); i++) {
-        const wick_file_tensor *const tensor = wick_file_get_tensor(file, i);
+    const wick_file_tensor *tensor;
+    for (size_t i = 0; (tensor = cli_tensor_at(info, i)) != NULL; i++) {
         fputs("  ", stdout);
         cli_put_padded(stdout, tensor->name.text, 40);
         printf(" %-8s [", wick_dtype_name(tensor->dtype));
@@ -180,16 +180,19 @@ static void print_summary(const cli_file_info *info) {
 
 void cli_print_info_text(const cli_file_info *info) {
     print_summary(info);
-    printf("file          %s (GGUF version %" PRIu32 ", %s)\n", info->path,
-           wick_file_version(info->file), cli_bytes_text(wick_file_size(info->file)).text);
-    print_field("architecture", info->architecture);
-    print_field("name", info->name);
+    printf("file          %s (%s", info->path, cli_format_name(info));
+    if (info->file != NULL) printf(" version %" PRIu32, wick_file_version(info->file));
+    printf(", %s)\n", cli_bytes_text(info->size).text);
+    if (info->file != NULL) {
+        print_field("architecture", info->architecture);
+        print_field("name", info->name);
+    }
     printf("parameters    %" PRIu64 " in %" PRIu64 " tensors\n", info->all.n_elements,
            info->all.n_tensors);
     print_prediction(info);
-    print_metadata(info->file);
+    if (info->file != NULL) print_metadata(info->file);
     if (info->lists_tensors)
-        print_tensors(info->file);
+        print_tensors(info);
     else
         print_types(info);
 }
