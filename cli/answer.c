@@ -120,7 +120,7 @@ static size_t unfinished(const char *text, size_t size, const char *word) {
     return n;
 }
 
-/* Thinking is told from the answer by its look, or where there are no looks by its tags. */
+/* Thinking differs from the answer by its style, or where there are no styles by its tags. */
 static void put_edge(cli_answer *a, bool is_end, const char *tag) {
     if (a->has_colors)
         set_style(a, is_end, is_end ? CLI_STYLE_NONE : CLI_STYLE_DIM);

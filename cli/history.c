@@ -98,7 +98,7 @@ static bool write_all(int fd, const char *bytes, size_t size) {
     return true;
 }
 
-/* What is left of so many bytes: the newest entries, whole. */
+/* The newest entries, whole, that fit into CLI_HISTORY_LEFT bytes; *size becomes theirs. */
 static const char *newest(const char *bytes, size_t *size) {
     const char *from = bytes + (*size > CLI_HISTORY_LEFT ? *size - CLI_HISTORY_LEFT : 0);
     if (from > bytes) {

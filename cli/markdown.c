@@ -80,7 +80,7 @@ static unsigned style_of(char c, size_t n) {
 
 static void put_inline(cli_markdown *m, const char *text, size_t size, unsigned style);
 
-/* A colour of what is inside replaces that of what is outside. */
+/* The colour of an inner span replaces that of the outer one. */
 static void put_span(cli_markdown *m, const char *text, size_t n, size_t end, unsigned style) {
     style |= style_of(text[0], n);
     if (text[0] == '`')
@@ -146,7 +146,7 @@ static void indent(cli_markdown *m, size_t columns) {
     m->wrap.indent[columns] = '\0';
 }
 
-/* The beginning of a line as far as it has come; blanks: so many of them come first. */
+/* The beginning of a line as far as it has come, after a number of blanks. */
 typedef struct line_start {
     const char *text;
     size_t size, blanks;
