@@ -1,9 +1,9 @@
 /* wick/chat.h: conversations with a model (wick_chat), and the chat templates that they are written
  * with (wick_template).
  *
- * A model's file carries a template in the language of Jinja 2; docs/chat.md tells what of it is
- * there. Rendering keeps apart what the template says and what came from messages: a special token
- * that stands in a user's text stays text. */
+ * A model's file carries a template in the language of Jinja 2; docs/chat.md lists what is
+ * supported. Rendering keeps the template's text apart from that of messages: a special token in a
+ * user's text stays text. */
 #ifndef WICK_CHAT_H
 #define WICK_CHAT_H
 
@@ -18,7 +18,7 @@ extern "C" {
 typedef struct wick_template wick_template;
 typedef struct wick_prompt wick_prompt;
 
-/* Copies the text. WICK_ERR_FORMAT: it is no template; the sentence names the line. */
+/* Copies the text. WICK_ERR_FORMAT: it does not parse; the sentence names the line. */
 WICK_API wick_status wick_template_parse(const char *text, size_t size, wick_template **out,
                                          wick_error *error);
 WICK_API void wick_template_free(wick_template *compiled);

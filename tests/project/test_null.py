@@ -16,6 +16,7 @@ MODEL = Path(os.environ.get("WICK_TEST_DATA", "tests/data")) / "stories260K.gguf
 OBJECTS = {"wick_device": "device", "wick_model": "model", "wick_session": "session",
            "wick_tensor": "tensor", "wick_file": "file", "wick_embedder": "embedder",
            "wick_judging": "judging", "wick_template": "parsed", "wick_json": "json",
+           "wick_chat": "chat",
            "wick_json_document": "document", "wick_tokenizer": "tokenizer",
            "wick_tensor_file": "tensors", "wick_error": "&error"}
 # With a device and nothing else these work for seconds; they are called with NULL alone.
@@ -38,6 +39,7 @@ static wick_file *file;
 static wick_tensor_file *tensors;
 static wick_embedder *embedder;
 static wick_judging *judging;
+static wick_chat *chat;
 static wick_template *parsed;
 static wick_json_document *document;
 static const wick_json *json;
@@ -69,10 +71,12 @@ static int prepare(const char *path) {
     static const float values[4] = {1, 2, 3, 4};
     const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
     const wick_session_desc small = {.context_length = 64};
+    const wick_chat_desc plain = {.session = small, .chat_template = "x"};
     if (wick_device_open(&desc, &device, &error) || wick_file_open(path, &file, &error) ||
         wick_tensor_file_open(path, &tensors, &error) ||
         wick_model_open(device, path, NULL, &model, &error) ||
         wick_session_open(model, &small, &session, &error) ||
+        wick_chat_open(model, &plain, &chat, &error) ||
         wick_embedder_open(model, NULL, &embedder, &error) ||
         wick_judge_start(model, NULL, ids, 600, NULL, &judging, &error) ||
         wick_json_parse("{}", 2, &document, &error) ||
