@@ -36,6 +36,32 @@ def is_right(expected, got):
     return not expected.get("message_required", True) or got["message"] == expected["message"]
 
 
+def long_conversation():
+    """2,000 messages of 1 MB in all, and 200 tools: more than a model reads, within the limits of a
+    template."""
+    words = ["Some <b>words</b> of a message, {braces} and \"quotes\"; é 漢字\n" * 8, "<think>\nHm.\n"
+             "</think>\n\nAn answer of a few sentences. " * 5]
+    messages = [{"role": ("user", "assistant")[i % 2], "content": f"{i}: {words[i % 2]}"}
+                for i in range(2001)]
+    parameters = {"type": "object", "required": ["p0"],
+                  "properties": {f"p{k}": {"type": "string", "description": "what it is " * 5}
+                                 for k in range(10)}}
+    tools = [{"type": "function", "function": {"name": f"tool_{i}", "description": "does it " * 20,
+                                               "parameters": parameters}} for i in range(200)]
+    return [{"name": "long", "messages": messages, "tools": tools, "add_generation_prompt": True,
+             "vars": {"bos_token": "<s>", "eos_token": "</s>"}, "now": "2026-01-15T12:34:56"}]
+
+
+def is_within_limits(path):
+    with tempfile.TemporaryDirectory() as folder:
+        cases = Path(folder) / "cases.json"
+        cases.write_text(json.dumps(long_conversation()))
+        message = render(path, "--cases", cases)[0].get("message", "")
+    if "the template takes more than" in message:
+        print(f"# a long conversation: {message}")
+    return "the template takes more than" not in message
+
+
 def probe(row):
     """A row of jinja_language.json as an expectation."""
     return {**row, "text": row["expected"]} if "expected" in row else {**row, "message":
@@ -61,6 +87,7 @@ def main():
         stem = str(path)[:-len(".jinja")]
         got = render(path, "--cases", stem + ".cases.json")
         good &= report(number, path.stem, load(stem + ".expected.json"), got)
+        good &= is_within_limits(path)
     language = folder / "jinja_language.json"
     expected = [probe(row) for row in load(language)]
     good &= report(number + 1, "language", expected, render("--language", language))

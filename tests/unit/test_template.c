@@ -273,6 +273,11 @@ static void test_large_dicts(void **state) {
                                  "{% if k in x %}{% endif %}{% endfor %}",
                                  keys, few),
                      WICK_ERR_VALUE);
+    static const char long_tuple[] = "{% macro m() %}{% for i in range(99) %}"
+                                     "{% if varargs in x %}{% endif %}{% endfor %}{% endmacro %}"
+                                     "{{ m(*range(90000)) }}";
+    assert_int_equal(render_with(f, long_tuple, keys, few), WICK_ERR_VALUE);
+    assert_non_null(strstr(f->error.message, "steps"));
     static const char tuples[] = "{% set d = namespace(d={}) %}{% for i in range(5000) %}"
                                  "{% set _ = d.d.update({(i, 1): i}) %}{% endfor %}";
     assert_int_equal(render_with(f, tuples, "0", few), WICK_OK);
