@@ -4,12 +4,13 @@ SmolLM2."""
 
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from command import (CONTINUATION, GREEDY, MODEL, equal, fails, main, succeeds, wick,
-                     with_template)
+from command import (CONTINUATION, GREEDY, MODEL, TIMEOUT, WICK, equal, fails, main, succeeds,
+                     wick, with_template)
 
 REAL = os.environ.get("WICK_REAL_MODEL", "")
 # The question becomes a text that this model continues.
@@ -130,6 +131,27 @@ def test_a_full_context_of_a_real_model():
         assert city in done.stdout, done.stdout
     assert "the model does not see the oldest 2 messages any more" in said, said
     assert b" of 112 tokens, 6 messages" in done.stdout, done.stdout
+    return None
+
+
+def context_of(model, kilobytes):
+    """Tokens of the context that `wick chat` takes, with so much memory."""
+    command = f'ulimit -v {kilobytes}; exec "$@"'
+    done = subprocess.run(["sh", "-c", command, "sh", WICK, "chat", model, "--backend", "cpu"],
+                          input=b"/context\n", stdout=subprocess.PIPE, timeout=TIMEOUT)
+    equal(done.returncode, 0)
+    return int(re.search(rb"of (\d+) tokens", done.stdout)[1])
+
+
+def test_default_context():
+    equal(context_of(MODEL, "unlimited"), 512)
+    if not os.path.exists(REAL):
+        return "the model that WICK_REAL_MODEL names is not there"
+    equal(context_of(REAL, "unlimited"), 8192)
+    # 30 layers of 3 heads of 64 keys and values as float16, in a quarter of what is free.
+    token = 30 * 3 * 64 * 2 * 2
+    most = 700000 * 1024 // 4 // token
+    assert most // 2 < context_of(REAL, 700000) <= most, (context_of(REAL, 700000), most)
     return None
 
 
