@@ -147,7 +147,7 @@ wick_status wk_gguf_parser_feed(wk_gguf_parser *parser, const void *bytes, size_
 wick_status wk_gguf_parser_end(wk_gguf_parser *parser, wick_error *err) {
     if (parser->error.status == WICK_OK && parser->state != NULL)
         (void)wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->end + parser->partial.size,
-                             "the file ends inside %s", parser->what);
+                             "the file ends inside %s: it is cut off", parser->what);
     return report(parser, err);
 }
 

@@ -76,15 +76,21 @@ wick_status wk_gguf_add_text(wk_gguf_parser *parser, const uint8_t *token, wick_
 /* ---- Tokens ---- */
 
 /* What the remaining bytes belong to, for sentences. */
+static bool is_whole(const wk_gguf_parser *parser) { return parser->limit == parser->file_size; }
+
 static const char *whole(const wk_gguf_parser *parser) {
-    return parser->limit == parser->file_size ? "the file" : "the 1 GiB that a header may have";
+    return is_whole(parser) ? "the file" : "the 1 GiB that a header may have";
+}
+
+static const char *why_short(const wk_gguf_parser *parser) {
+    return is_whole(parser) ? ": it is cut off or damaged" : "";
 }
 
 wick_status wk_gguf_expect(wk_gguf_parser *parser, wk_gguf_state state, size_t need,
                            const char *what) {
     if (need > parser->limit - parser->end)
-        return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->limit, "%s ends inside %s",
-                              whole(parser), what);
+        return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->limit, "%s ends inside %s%s",
+                              whole(parser), what, is_whole(parser) ? ": it is cut off" : "");
     parser->state = state;
     parser->need = need;
     parser->what = what;
@@ -98,8 +104,8 @@ wick_status wk_gguf_expect_text(wk_gguf_parser *parser, wk_gguf_state state, con
     if (length > left)
         return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->at,
                               "%s of %" PRIu64 " bytes does not fit into the %" PRIu64
-                              " that are left of %s",
-                              what, length, left, whole(parser));
+                              " that are left of %s%s",
+                              what, length, left, whole(parser), why_short(parser));
     if (length > max)
         return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->at,
                               "%s of %" PRIu64 " bytes is longer than the %" PRIu64
@@ -114,6 +120,6 @@ wick_status wk_gguf_check_count(wk_gguf_parser *parser, uint64_t at, uint64_t co
     if (count <= left / least) return WICK_OK;
     return wk_gguf_refuse(parser, WICK_ERR_FORMAT, at,
                           "%" PRIu64 " %s do not fit into the %" PRIu64
-                          " bytes that are left of %s",
-                          count, units, left, whole(parser));
+                          " bytes that are left of %s%s",
+                          count, units, left, whole(parser), why_short(parser));
 }

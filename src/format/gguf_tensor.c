@@ -154,7 +154,8 @@ wick_status wk_gguf_place_tensors(wk_gguf_parser *parser) {
         if (tensor->offset > parser->file_size || tensor->size > parser->file_size - tensor->offset)
             return wk_gguf_refuse(parser, WICK_ERR_FORMAT, tensor->offset,
                                   "tensor '%s' of %" PRIu64
-                                  " bytes begins here, but the file has only %" PRIu64 " bytes",
+                                  " bytes begins here, but the file has only %" PRIu64
+                                  " bytes: it is cut off",
                                   wk_gguf_show(tensor->name).text, tensor->size, parser->file_size);
     }
     uint32_t *const order = wk_alloc_array(parser->heap, n, sizeof *order);

@@ -198,7 +198,8 @@ static void test_empty_file(void **state) {
     wick_error error;
     wk_gguf_parser *parser;
     assert_int_equal(parse(NULL, 0, 0, 1, &parser, &error), WICK_ERR_FORMAT);
-    assert_string_equal(error.message, "byte 0: the file ends inside the letters 'GGUF'");
+    assert_string_equal(error.message,
+                        "byte 0: the file ends inside the letters 'GGUF': it is cut off");
     wk_gguf_parser_free(parser);
     gguf_bytes file;
     put_start(&file, 3, 0, 0);
@@ -244,12 +245,12 @@ static void test_bad_beginnings(void **state) {
     put_start(&file, 3, UINT64_MAX, 0);
     check_refused(&file, WICK_ERR_FORMAT,
                   "byte 8: 18446744073709551615 tensors do not fit into the 0 bytes that are left "
-                  "of the file");
+                  "of the file: it is cut off or damaged");
     put_start(&file, 3, 0, 3);
     put_data(&file, 1, 38); /* three entries need 39 */
     check_refused(&file, WICK_ERR_FORMAT,
                   "byte 16: 3 metadata entries do not fit into the 38 bytes that are left of the "
-                  "file");
+                  "file: it is cut off or damaged");
 }
 
 static void test_bad_values(void **state) {
@@ -260,7 +261,7 @@ static void test_bad_values(void **state) {
     put_data(&file, 1, 20);
     check_refused(&file, WICK_ERR_FORMAT,
                   "byte 24: a key of 9223372036854775808 bytes does not fit into the 20 that are "
-                  "left of the file");
+                  "left of the file: it is cut off or damaged");
     put_start(&file, 3, 0, 1);
     put_key(&file, "k", (wick_value_type)13);
     put_data(&file, 1, 20);
@@ -277,7 +278,7 @@ static void test_bad_values(void **state) {
     put_data(&file, 1, 20);
     check_refused(&file, WICK_ERR_FORMAT,
                   "byte 41: 4611686018427387905 elements of an array do not fit into the 20 bytes "
-                  "that are left of the file");
+                  "that are left of the file: it is cut off or damaged");
     put_start(&file, 3, 0, 1);
     put_array(&file, "k\n", WICK_VALUE_BOOL, 2);
     put_bytes(&file, "\1\2", 2);
@@ -421,13 +422,13 @@ static const tensor_case tensor_cases[] = {
      0,
      64,
      WICK_ERR_FORMAT,
-     "byte 128: tensor 't' of 8 bytes begins here, but the file has only 128 bytes"},
+     "byte 128: tensor 't' of 8 bytes begins here, but the file has only 128 bytes: it is cut off"},
     {1,
      {17},
      0,
      0,
      WICK_ERR_FORMAT,
-     "byte 64: tensor 't' of 68 bytes begins here, but the file has only 128 bytes"},
+     "byte 64: tensor 't' of 68 bytes begins here, but the file has only 128 bytes: it is cut off"},
     {1, {16}, 0, 0, WICK_OK, ""},
     {0, {0}, 0, 32, WICK_OK, ""},    /* a scalar */
     {2, {0, 7}, 2, 64, WICK_OK, ""}, /* no bytes */
@@ -517,7 +518,7 @@ static void test_lying_stream(void **state) {
     wk_gguf_parser *parser;
     assert_int_equal(parse(file.data, file.size, WICK_SIZE_UNKNOWN, 50, &parser, &error),
                      WICK_ERR_FORMAT);
-    assert_string_equal(error.message, "byte 157: the file ends inside a string");
+    assert_string_equal(error.message, "byte 157: the file ends inside a string: it is cut off");
     assert_true(checked.heap.peak_bytes < 20000);
     wk_gguf_parser_free(parser);
 
