@@ -31,6 +31,9 @@ typedef struct wick_model_desc {
     /* Nothing is compiled ahead: the model is there sooner, and sessions wait in their first steps,
      * again where a prompt has another length. */
     bool no_warm_up;
+    /* Bytes that the model may take on all devices together, with such a session; one that needs
+     * more is refused before its first weight is read: WICK_ERR_OUT_OF_MEMORY. 0: no limit. */
+    uint64_t memory_limit;
 } wick_model_desc;
 
 /* Loads a GGUF file; the path of any part of a split one stands for all (wick_source_files).

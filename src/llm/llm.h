@@ -126,5 +126,8 @@ uint64_t wk_bytes_needed(wk_model *model, const wk_gguf *gguf, const wick_device
 /* The largest such n, at most `most`, that takes no more than budget; 0: none. */
 uint32_t wk_layers_that_fit(wk_model *model, const wk_gguf *gguf, const wick_device *device,
                             uint32_t most, uint64_t budget, const wk_runner_desc *session);
+/* WICK_ERR_OUT_OF_MEMORY where a model that is placed needs more than limit on all devices
+ * together, with its session to come (wick_model_desc.memory_limit). */
+wick_status wk_check_limit(const wick_model *model, uint64_t limit, wick_error *err);
 
 #endif

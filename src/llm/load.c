@@ -53,6 +53,7 @@ struct wick_model_loading {
     bool is_again;                       /* after a loss: host weights are there */
     uint32_t first_stage;                /* whose weights are loaded, and those behind it */
     uint32_t generation;                 /* of the device that the weights go to */
+    uint64_t memory_limit;               /* of the desc */
     uint64_t fitted;                     /* bytes of its memory that they have taken */
     bool is_short;                       /* and that was all of it */
     uint32_t *order;                     /* [n_tensors] in the order of their data */
@@ -173,6 +174,7 @@ static wick_status step_vocabulary(wick_model_loading *l) {
 
 static wick_status step_place(wick_model_loading *l) {
     WK_TRY(wk_placing_poll(&l->placing, l->model, &l->error));
+    if (l->memory_limit > 0) WK_TRY(wk_check_limit(l->model, l->memory_limit, &l->error));
     begin_kernels(l);
     return WICK_PENDING;
 }
@@ -313,7 +315,7 @@ static wick_status step_slice(wick_model_loading *l) {
     WK_TRY(wk_reader_get(&l->reader, l->position, rows.size, &bytes, &got, &l->error));
     if (got < rows.size)
         return wk_fail(&l->error, WICK_ERR_FORMAT,
-                       "the file ends at byte %" PRIu64 ", inside the tensor '%s'",
+                       "the file ends at byte %" PRIu64 ", inside the tensor '%s': it is cut off",
                        l->position + got, current(l)->name.text);
     if (l->numbers != NULL) memcpy(l->numbers, bytes, rows.size);
     take_sample(l, l->position, bytes, rows.size);
@@ -418,6 +420,7 @@ static wick_status start(wick_device *device, wick_source *source, const wick_mo
         .model = model, .placing = wk_placing_of(desc), .status = WICK_PENDING};
     l->has_sessions = desc != NULL && desc->sessions != NULL;
     if (l->has_sessions) l->sessions = *desc->sessions;
+    if (desc != NULL) l->memory_limit = desc->memory_limit;
     wk_reader_init(&l->reader, heap, &model->source, !model->no_map);
     *loading = l;
     return WICK_OK;

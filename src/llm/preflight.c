@@ -220,8 +220,6 @@ static uint32_t find_whole_context(wk_model *model, const wk_gguf *gguf, const w
     return length < hparams->context_length ? length : hparams->context_length;
 }
 
-/* ---- Prediction ---- */
-
 /* What stays of the metadata: arrays, and for each text of the vocabulary its characters, its place
  * in two arrays, and the tokenizer's own index. */
 static uint64_t predict_metadata(const wk_gguf *gguf) {
@@ -240,6 +238,35 @@ static uint64_t predict_metadata(const wk_gguf *gguf) {
     }
     return bytes;
 }
+
+/* ---- Refusing ---- */
+
+/* On all devices: weights, which two stages may both have, the cache, and what no stage has. */
+wick_status wk_check_limit(const wick_model *model, uint64_t limit, wick_error *err) {
+    enum { MIB = 1 << 20 };
+    const wk_placement *const placement = wk_model_placement(model->model);
+    uint64_t cache = 0, needed = predict_activations(model->model, &model->warm) +
+                                 predict_metadata(model->gguf) + PROCESS_BYTES;
+    for (uint32_t i = 0; i < placement->n_stages; i++) {
+        needed += predict_weights(model->model, model->gguf, placement->stages[i].device, i,
+                                  wk_weight_bytes);
+        cache += predict_cache(model->model, i, &model->warm);
+    }
+    needed += cache;
+    if (needed <= limit) return WICK_OK;
+    if (err == NULL || err->status != WICK_OK) return WICK_ERR_OUT_OF_MEMORY;
+    (void)wk_fail(err, WICK_ERR_OUT_OF_MEMORY,
+                  "the model needs %" PRIu64 " MiB with a context of %" PRIu32
+                  " tokens, but %" PRIu64 " MiB are available: choose %s",
+                  needed / MIB + (needed % MIB > 0), model->warm.context_length, limit / MIB,
+                  needed - cache < limit ? "a shorter context"
+                                         : "a smaller model, or one with fewer bits per weight");
+    err->bytes_requested = needed;
+    err->bytes_available = limit;
+    return WICK_ERR_OUT_OF_MEMORY;
+}
+
+/* ---- Prediction ---- */
 
 static void predict_placement(wk_model *model, const wk_gguf *gguf, const wick_device *device,
                               const wk_runner_desc *session, wick_prediction *prediction) {

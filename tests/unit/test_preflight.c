@@ -281,6 +281,49 @@ static void test_refused(void **state) {
     wick_file_close(file);
 }
 
+/* The status of opening the file at path on a device under a limit of memory. */
+static wick_status open_within(wick_device *on, uint64_t limit, wick_error *error) {
+    wick_model *model;
+    const wick_model_desc desc = {.memory_limit = limit};
+    *error = (wick_error){.status = WICK_OK};
+    const wick_status status = wick_model_open(on, path, &desc, &model, error);
+    wick_model_close(model);
+    return status;
+}
+
+/* A model that needs a byte more than it may take is refused before its weights are read. */
+static void test_limit(void **state) {
+    (void)state;
+    const small_model small = small_model_make();
+    wick_file *const file = write_small(&small);
+    wick_prediction p;
+    wick_error error;
+    assert_int_equal(wick_predict(file, device, NULL, &p, NULL), WICK_OK);
+    wick_file_close(file);
+    assert_int_equal(open_within(device, p.total_bytes + 1, &error), WICK_OK);
+    assert_int_equal(open_within(device, p.total_bytes, &error), WICK_OK);
+    assert_int_equal(open_within(device, 0, &error), WICK_OK);
+    assert_int_equal(open_within(device, p.total_bytes - 1, &error), WICK_ERR_OUT_OF_MEMORY);
+    assert_int_equal(error.bytes_requested, p.total_bytes);
+    assert_int_equal(error.bytes_available, p.total_bytes - 1);
+    assert_non_null(strstr(error.message, "the model needs 4 MiB with a context of 16 tokens"));
+    assert_non_null(strstr(error.message, "choose a shorter context"));
+    assert_int_equal(open_within(device, p.weight_bytes, &error), WICK_ERR_OUT_OF_MEMORY);
+    assert_non_null(strstr(error.message, "choose a smaller model"));
+    /* Of which a part is on the CPU: the limit is of both together. */
+    const wick_device_desc desc = {
+        .backend = WICK_BACKEND_NULL, .n_threads = 1, .null_memory = p.total_bytes / 8};
+    wick_device *null;
+    assert_int_equal(wick_device_open(&desc, &null, NULL), WICK_OK);
+    assert_int_equal(open_within(null, UINT64_MAX, &error), WICK_OK);
+    assert_int_equal(open_within(null, 1, &error), WICK_ERR_OUT_OF_MEMORY);
+    const uint64_t needed = error.bytes_requested; /* both have the embeddings */
+    assert_in_range(needed, p.total_bytes, p.total_bytes + p.weight_bytes);
+    assert_int_equal(open_within(null, needed, &error), WICK_OK);
+    assert_int_equal(open_within(null, needed - 1, &error), WICK_ERR_OUT_OF_MEMORY);
+    wick_device_close(null);
+}
+
 /* The weights of a loaded model are what was predicted for them. */
 static void test_real(void **state) {
     (void)state;
@@ -327,6 +370,7 @@ int main(void) {
         cmocka_unit_test(test_default_context), cmocka_unit_test(test_room_of_cpu),
         cmocka_unit_test(test_refused),         cmocka_unit_test(test_real),
         cmocka_unit_test(test_blocks),          cmocka_unit_test(test_needed_bytes),
+        cmocka_unit_test(test_limit),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
