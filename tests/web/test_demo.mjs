@@ -220,6 +220,14 @@ test("nothing is wider than a phone of 360 pixels", { skip }, async () => {
   await withPage(async ({ page }) => {
     const widest = () => page.evaluate(() => document.documentElement.scrollWidth);
     assert.equal(await widest(), 360);
+    const spilled = await page.locator(".card").last().evaluate((card) => {
+      const name = card.querySelector(".card-name"), { textContent } = name;
+      name.textContent = "word".repeat(40);
+      const width = card.scrollWidth - card.clientWidth;
+      name.textContent = textContent;
+      return width;
+    });
+    assert.equal(spilled, 0);
     await openStories(page);
     assert.equal(await widest(), 360);
     await page.getByRole("button", { name: "Settings" }).click();
