@@ -1,5 +1,5 @@
-// The two engines behind the same few calls: open one with a model, and for await of
-// `generate(prompt, n)` n tokens are chosen greedily behind nothing but the prompt.
+// The engines behind the same few calls: open one with a model, and for await of
+// `generate(prompt, n)` n tokens are chosen greedily after nothing but the prompt.
 
 const CONTEXT = 1024;
 
@@ -22,17 +22,31 @@ export async function openWick(blob, { backend, threads }) {
   };
 }
 
-export async function openWllama(blob, { threads }) {
-  const { Wllama, LoggerWithoutDebug } = await import("/wllama/index.js");
-  const wllama = new Wllama({ default: "/wllama/wasm/wllama.wasm" },
-                            { suppressNativeLog: true, logger: LoggerWithoutDebug });
+/** engine: "wllama" and its version; folder: where the server has its files. */
+export async function openWllama(blob, { engine, threads, folder }) {
+  const { Wllama, LoggerWithoutDebug } = await import(`${folder}index.js`);
+  const isNew = !engine.startsWith("wllama 2.");
+  const files = isNew ? { default: `${folder}wasm/wllama.wasm` } : {
+    "single-thread/wllama.wasm": `${folder}single-thread/wllama.wasm`,
+    "multi-thread/wllama.wasm": `${folder}multi-thread/wllama.wasm`,
+  };
+  const wllama = new Wllama(files, { suppressNativeLog: true, logger: LoggerWithoutDebug });
   await wllama.loadModel([blob], {
-    n_ctx: CONTEXT, n_threads: threads, n_gpu_layers: 0, warmup: false,
+    n_ctx: CONTEXT, n_threads: threads, ...(isNew && { n_gpu_layers: 0, warmup: false }),
   });
-  let usage;
   return {
     version: Wllama.getLibllamaVersion(),
     module: wllama.isMultithread() ? "threads" : "single",
+    ...(isNew ? generateNew(wllama) : generateOld(wllama)),
+    counters: async () => undefined,
+    close: () => wllama.exit(),
+  };
+}
+
+/** Version 3. */
+function generateNew(wllama) {
+  let usage;
+  return {
     async *generate(prompt, maxTokens) {
       const chunks = await wllama.createCompletion({
         prompt, max_tokens: maxTokens, temperature: 0, ignore_eos: true, cache_prompt: false,
@@ -45,7 +59,22 @@ export async function openWllama(blob, { threads }) {
       }
     },
     promptTokens: async () => usage?.prompt_tokens,
-    counters: async () => undefined,
-    close: () => wllama.exit(),
+  };
+}
+
+/** Version 2, which has no option to go on after a model's end: its token is never chosen. */
+function generateOld(wllama) {
+  let nPrompt;
+  const decoder = new TextDecoder();
+  return {
+    async *generate(prompt, maxTokens) {
+      const ends = [wllama.getEOS(), wllama.getEOT()].filter((token) => token >= 0);
+      const sampling = { temp: 0, logit_bias: ends.map((token) => ({ token, bias: -1e9 })) };
+      const chunks = await wllama.createCompletion(prompt,
+        { nPredict: maxTokens, sampling, useCache: false, stream: true });
+      for await (const { piece } of chunks) yield { text: decoder.decode(piece, { stream: true }) };
+      nPrompt = (await wllama.tokenize(prompt, true)).length;
+    },
+    promptTokens: async () => nPrompt,
   };
 }

@@ -67,10 +67,11 @@ async function prefill(engine, prompt) {
   };
 }
 
-globalThis.measure = async ({ engine: name, backend, threads, short, long, tokens }) => {
-  const blob = await (await fetch("/model.gguf")).blob();
+globalThis.measure = async ({ engine: name, folder, model, backend, threads, short, long, tokens }) => {
+  const blob = await (await fetch(model)).blob();
   const begun = performance.now();
-  const engine = await (name === "wick" ? openWick : openWllama)(blob, { backend, threads });
+  const open = name === "wick" ? openWick : openWllama;
+  const engine = await open(blob, { engine: name, backend, threads, folder });
   const loadSeconds = (performance.now() - begun) / 1000;
   await time(engine, short, 2); // to warm up
   const record = {

@@ -31,15 +31,18 @@ function summary(runs, key) {
 const shown = (s, show) =>
   s ? `${show(s.median)} (${show(s.least).split(" ")[0]} to ${show(s.most).split(" ")[0]})` : "";
 
-function rows(title, runs) {
+/** The rows of one model and number of threads; others: the engines beside wick. */
+function rows(title, runs, others) {
   const of = (engine) => runs.filter((run) => run.engine === engine);
   return MEASURES.flatMap(([name, key, show, isLessBetter]) => {
-    const [theirs, ours] = [summary(of("wllama"), key), summary(of("wick"), key)];
-    if (!theirs && !ours) return [];
-    const ratio = theirs && ours
-      && (isLessBetter ? theirs.median / ours.median : ours.median / theirs.median);
-    return [`| ${title} | ${name} | ${shown(theirs, show)} | ${shown(ours, show)} | `
-      + `${ratio ? ratio.toFixed(2) : ""} |`];
+    const ours = summary(of("wick"), key);
+    const theirs = others.map((engine) => summary(of(engine), key));
+    if (!ours && theirs.every((one) => !one)) return [];
+    const ratio = (their) => their && ours ? (isLessBetter ? their.median / ours.median
+      : ours.median / their.median).toFixed(2) : "";
+    const cells = [title, name, ...theirs.map((one) => shown(one, show)), shown(ours, show),
+                   ...theirs.map(ratio)];
+    return [`| ${cells.join(" | ")} |`];
   });
 }
 
@@ -51,27 +54,27 @@ function aboutGpu({ perToken, device, tokens }) {
     + `${per(fallbacks)} operations fallen back to the CPU.`;
 }
 
+const titleOf = ({ model, backend, threads }) => `${model}, ${backend === "webgpu" ? "WebGPU"
+  : `${threads} thread${threads === 1 ? "" : "s"}`}`;
+
 /** A report as Markdown. */
 export function markdown({ about, runs }) {
+  const { others } = about;
   const groups = new Map();
-  for (const run of runs) {
-    const title = run.backend === "webgpu" ? "WebGPU"
-      : `${run.threads} thread${run.threads === 1 ? "" : "s"}`;
-    groups.set(title, [...(groups.get(title) ?? []), run]);
-  }
+  for (const run of runs) groups.set(titleOf(run), [...(groups.get(titleOf(run)) ?? []), run]);
   const gpu = runs.find((run) => run.backend === "webgpu");
   const modules = [...new Set(runs.filter((run) => run.engine === "wick" && run.backend === "cpu")
     .map((run) => `${run.module} (${run.device.isa}) at ${run.device.threads}`))];
+  const head = ["", "", ...others, "wick", ...others.map((name) => `better than ${name} by`)];
   return [
     `${about.processor}, ${about.cores} cores, ${(about.memoryBytes / 2 ** 30).toFixed(0)} GiB; `
       + `${about.browser}; ${about.date}, load ${about.loadBefore} before the start; `
-      + `wick ${about.wick}${modules.length ? `, module: ${modules.join(", ")}` : ""}`
-      + `${about.wllama ? `; wllama ${about.wllama}` : ""}; ${about.model}. Medians of `
+      + `wick ${about.wick}${modules.length ? `, module: ${modules.join(", ")}` : ""}. Medians of `
       + `${about.rounds} rounds by turns, least to most.`,
     "",
-    "| | | wllama | wick | wick is better by |",
-    "|---|---|---:|---:|---:|",
-    ...[...groups].flatMap(([title, group]) => rows(title, group)),
+    `| ${head.join(" | ")} |`,
+    `|${head.map((_, i) => i < 2 ? "---|" : "---:|").join("")}`,
+    ...[...groups].flatMap(([title, group]) => rows(title, group, others)),
     ...(gpu ? ["", aboutGpu(gpu)] : []),
     "",
   ].join("\n");

@@ -1,6 +1,6 @@
-// Measures Wick in Chromium, and wllama by turns with it where a folder of it is given:
+// Measures Wick in Chromium, and by turns with it each wllama whose folder is given:
 //
-//   node bench/web/run.mjs --model FILE.gguf [--wllama PATH/@wllama/wllama] [-t 1,2,0]
+//   node bench/web/run.mjs FILE.gguf... [--wllama PATH/@wllama/wllama]... [-t 1,2,0]
 //       [-r ROUNDS] [-n TOKENS] [--out FILE.md|FILE.json]
 //
 // Each run has a page, and so a process, of its own in the same browser. See bench/README.md.
@@ -16,10 +16,10 @@ import { openServer } from "./server.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-const { values: options } = parseArgs({
+const { values: options, positionals: models } = parseArgs({
+  allowPositionals: true,
   options: {
-    model: { type: "string" },
-    wllama: { type: "string" },
+    wllama: { type: "string", multiple: true, default: [] },
     chromium: { type: "string", default: "/usr/bin/chromium" },
     threads: { type: "string", short: "t", default: `1,${cpus().length}` },
     rounds: { type: "string", short: "r", default: "3" },
@@ -27,6 +27,12 @@ const { values: options } = parseArgs({
     "gpu-tokens": { type: "string", default: "16" },
     out: { type: "string" },
   },
+});
+
+/** Each wllama: its name in tables, and where it is on the disk and on the server. */
+const others = options.wllama.map((path) => {
+  const { version } = JSON.parse(readFileSync(join(path, "package.json"), "utf8"));
+  return { engine: `wllama ${version}`, path: join(path, "esm/"), folder: `/wllama-${version}/` };
 });
 
 /** 0 stands for Wick on WebGPU. */
@@ -63,12 +69,12 @@ async function runOnce(browser, server, job) {
     page.on("pageerror", (error) => console.error(`page: ${error.message}`));
     await page.goto(`${server.address}/page.html`);
     await page.waitForFunction(() => "measure" in globalThis);
-    server.downloaded(`/${job.engine}/`);
+    server.downloaded(job.folder);
     const record = await page.evaluate((given) => globalThis.measure(given), job);
     return {
       ...record,
       peakBytes: await peakOfRenderers(browser),
-      engineBytes: server.downloaded(`/${job.engine}/`),
+      engineBytes: server.downloaded(job.folder),
     };
   } finally {
     await context.close();
@@ -76,26 +82,30 @@ async function runOnce(browser, server, job) {
 }
 
 function jobs() {
-  const names = options.wllama ? ["wllama", "wick"] : ["wick"];
-  const both = threadCounts.filter((n) => n > 0).flatMap((threads) => names.map((engine) => ({
-    engine, backend: "cpu", threads, short: SHORT_PROMPT, long: LONG_PROMPT,
-    tokens: Number(options.tokens),
-  })));
-  const gpu = { engine: "wick", backend: "webgpu", threads: 0, short: SHORT_PROMPT,
-    tokens: Number(options["gpu-tokens"]) };
-  return threadCounts.includes(0) ? [...both, gpu] : both;
+  const wick = { engine: "wick", folder: "/wick/" };
+  return models.flatMap((path, i) => {
+    const model = `/models/${i}.gguf`, name = basename(path);
+    const both = threadCounts.filter((n) => n > 0).flatMap((threads) =>
+      [...others, wick].map(({ engine, folder }) => ({
+        engine, folder, model, name, backend: "cpu", threads, short: SHORT_PROMPT,
+        long: LONG_PROMPT, tokens: Number(options.tokens),
+      })));
+    const gpu = { ...wick, model, name, backend: "webgpu", threads: 0, short: SHORT_PROMPT,
+      tokens: Number(options["gpu-tokens"]) };
+    return threadCounts.includes(0) ? [...both, gpu] : both;
+  });
 }
 
 /** Adds each run to the report, and keeps what there is: a run may take long. */
 async function runAll(browser, server, report) {
   for (let round = 1; round <= Number(options.rounds); round++) {
     for (const job of jobs()) {
-      const { engine, backend, threads } = job;
+      const { engine, name: model, backend, threads } = job;
       const record = await runOnce(browser, server, job);
-      report.runs.push({ engine, backend, threads, ...record });
+      report.runs.push({ engine, model, backend, threads, ...record });
       report.about.rounds = round;
       save(report);
-      console.error(`round ${round}: ${engine}, ${backend}, threads ${threads}: prefill `
+      console.error(`round ${round}: ${model}, ${engine}, ${backend}, threads ${threads}: prefill `
         + `${record.prefillTokensPerSecond?.toFixed(1)}, decode `
         + `${record.decodeTokensPerSecond.toFixed(1)} tokens/s`);
     }
@@ -110,23 +120,21 @@ function save(report) {
 
 function describe(browser, load) {
   const git = ["-C", root, "describe", "--always", "--dirty"];
-  const wllama = options.wllama
-    && JSON.parse(readFileSync(join(options.wllama, "package.json"), "utf8")).version;
   return {
     date: new Date().toISOString().slice(0, 10), processor: cpus()[0].model, cores: cpus().length,
     memoryBytes: totalmem(), browser: `Chromium ${browser.version()}`,
-    wick: execFileSync("git", git, { encoding: "utf8" }).trim(), wllama,
-    model: basename(options.model), rounds: 0, loadBefore: load,
+    wick: execFileSync("git", git, { encoding: "utf8" }).trim(),
+    others: others.map(({ engine }) => engine), rounds: 0, loadBefore: load,
   };
 }
 
 async function main() {
-  if (!options.model) throw new Error("--model is missing; see the top of bench/web/run.mjs");
+  if (models.length === 0) throw new Error("no model is given; see the top of bench/web/run.mjs");
   const load = loadavg()[0].toFixed(1);
   const server = await openServer({
     "/wick/": join(root, "web/dist/"),
-    ...(options.wllama && { "/wllama/": join(options.wllama, "esm/") }),
-    "/model.gguf": options.model,
+    ...Object.fromEntries(others.map(({ folder, path }) => [folder, path])),
+    ...Object.fromEntries(models.map((path, i) => [`/models/${i}.gguf`, path])),
     "/": fileURLToPath(new URL(".", import.meta.url)),
   });
   const browser = await openBrowser();
