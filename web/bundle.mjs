@@ -10,9 +10,13 @@ import { brotliCompressSync } from "node:zlib";
 import { build } from "esbuild";
 
 /** What a page or a worker loads: dist/NAME.js, of src/FILE.ts. */
-const ENTRIES = { "wick": "wick", "worker": "worker", "threads-worker": "threads-worker" };
+const ENTRIES = {
+  "wick": "wick", "worker": "worker", "threads-worker": "threads-worker",
+  "service-worker": "service-worker",
+};
 const CPU_ENTRIES = {
   "cpu": "wick", "cpu-worker": "worker", "cpu-threads-worker": "threads-worker",
+  "cpu-service-worker": "service-worker",
 };
 /** Files of src that the bundle for the CPU alone has others for. */
 const CPU_FILES = {
@@ -56,7 +60,7 @@ const bundle = (entries, chunk, plugins) => build({
 });
 await bundle(ENTRIES, "[name]", []);
 await bundle(CPU_ENTRIES, "cpu-[name]", [forCpu]);
-copyFileSync(join(here, "../LICENSE"), join(dist, "LICENSE"));
+copyFileSync(join(here, "../LICENSE"), join(here, "LICENSE")); // npm packs it
 for (const module of process.argv.slice(2)) copyFileSync(module, join(dist, basename(module)));
 
 for (const name of readdirSync(dist).filter((file) => /\.(js|wasm)$/.test(file))) {

@@ -3,7 +3,7 @@
 // addresses.
 import { ModelCache } from "../../web/dist/wick.js";
 
-let wick, model, ownWorker;
+let wick, model, ownWorker, warnings = [];
 
 const load = (address) => wick.load(address, { cache: false });
 
@@ -29,20 +29,63 @@ async function tokensBehind(session, prompt, options, onToken = () => {}) {
 
 export const cases = {
   /**
-   * Opens the engine: its capabilities, or the code and sentence with which it fails. bundle: of
-   * web/dist.
+   * Opens the engine: its capabilities, and the warnings of its log; or the code and sentence with
+   * which it fails. bundle: of dist, a folder's address, by default web/dist.
    */
-  async open({ bundle = "wick", ...options }, address) {
+  async open({ bundle = "wick", dist = "../../web/dist/", ...options }, address) {
     await wick?.close();
     wick = undefined;
+    warnings = [];
+    const onLog = (level, message) => level === "warning" && warnings.push(message);
     try {
-      const { Wick } = await import(`../../web/dist/${bundle}.js`);
-      wick = await Wick.open(options);
+      const { Wick } = await import(`${dist}${bundle}.js`);
+      wick = await Wick.open({ onLog, ...options });
     } catch ({ code, message }) {
       return { code, message };
     }
     if (address) model = await load(address);
-    return wick.capabilities();
+    return { ...wick.capabilities(), warnings };
+  },
+
+  /**
+   * Loads a model by these options: what came of it, the progress, and how many bytes a fetch of
+   * the page's own has fetched where it is asked to (isFetching).
+   */
+  async load(address, { isFetching, giveUpAfter, ...options } = {}) {
+    const phases = [], asked = [];
+    let mostDone = 0;
+    const onProgress = ({ phase, done }) => {
+      if (phases.at(-1) !== phase) phases.push(phase);
+      if (phase === "download") mostDone = done;
+    };
+    const own = async (url, init) => {
+      asked.push(init.headers.Range ?? new Headers(init.headers).get("range"));
+      return fetch(url, init);
+    };
+    const begun = performance.now();
+    let failure;
+    try {
+      const loaded = await wick.load(address,
+        { onProgress, ...(isFetching && { fetch: own }), ...options });
+      await loaded.close();
+    } catch ({ code, message, bytesRequested, bytesAvailable }) {
+      failure = { code, message, bytesRequested, bytesAvailable };
+    }
+    const seconds = (performance.now() - begun) / 1000;
+    return { failure, phases, asked, mostDone, seconds, warnings };
+  },
+
+  /** What follows on a prompt in a service worker, by both bundles. */
+  async inServiceWorker(given) {
+    const url = new URL("service_worker.mjs", import.meta.url);
+    await navigator.serviceWorker.register(url, { type: "module" });
+    const { active } = await navigator.serviceWorker.ready;
+    const { port1, port2 } = new MessageChannel();
+    const answer = new Promise((resolve) => (port1.onmessage = ({ data }) => resolve(data)));
+    active.postMessage(given, [port2]);
+    const { result, error } = await answer;
+    if (error) throw new Error(error);
+    return result;
   },
 
   /**

@@ -7,7 +7,8 @@ import { Sha256 } from "../../web/src/sha256.ts";
 import { openSource, openSources } from "../../web/src/source.ts";
 import { openStorage } from "../../web/src/storage.ts";
 import { fileBytes } from "./file_bytes.mjs";
-import { PART_SIZE, damagePart, scenarios } from "./source_scenarios.mjs";
+import { PART_SIZE, damagePart } from "./scenario_tools.mjs";
+import { scenarios } from "./source_scenarios.mjs";
 
 const openCache = () => ModelCache.open({ partSize: PART_SIZE });
 const FILLER = "filler";

@@ -8,112 +8,19 @@
 //   wick       { openSource, openSources, ModelCache, Sha256, WickError }
 //   exhaust    (bytes) => Promise: so many more may be stored
 //   damage     (partIndex) => Promise: a stored part of the only entry changes
+
 import { fileBytes } from "./file_bytes.mjs";
-
-export const PART_SIZE = 1 << 16;
-const SIZE = 400000;
-
-const check = (isTrue, message) => {
-  if (!isTrue) throw new Error(message);
-};
-
-function checkBytes(found, expected) {
-  check(found.length === expected.length, `${found.length} bytes, not ${expected.length}`);
-  const at = found.findIndex((byte, i) => byte !== expected[i]);
-  check(at < 0, `byte ${at} differs`);
-}
-
-const never = () => new AbortController().signal;
-
-async function readAll(source, size = 50000, begin = 0) {
-  const pieces = [];
-  for (let at = begin; ;) {
-    const bytes = await source.read(at, size, never());
-    pieces.push(bytes.slice());
-    at += bytes.length;
-    if (bytes.length < size) return new Uint8Array(await new Blob(pieces).arrayBuffer());
-  }
-}
-
-/** The error that work fails with, which must be a WickError of this code. */
-async function failure({ wick }, code, work) {
-  try {
-    await work();
-  } catch (error) {
-    check(error instanceof wick.WickError, `not a WickError: ${error?.stack}`);
-    check(error.code === code, `${error.code}, not ${code}: ${error.message}`);
-    return error;
-  }
-  throw new Error(`did not fail with ${code}`);
-}
-
-let counter = 0;
-/** The address of a file of its own, and how to read its log. */
-function file({ base }, query = "", size = SIZE) {
-  const id = `${Date.now()}-${counter++}`;
-  const url = `${base}/model.gguf?id=${id}&size=${size}&${query}`;
-  return { url, log: async () => (await fetch(`${base}/log?id=${id}`)).json(),
-    go: () => fetch(`${base}/go?id=${id}`) };
-}
-
-const options = (env, cache, more = {}) =>
-  ({ cache, fetch: env.fetch, retryDelay: 1, stallTimeout: 2000, ...more });
-
-const sha256 = ({ wick }, bytes) => new wick.Sha256().add(bytes).digest();
-
-/** Loads by a cache as another tab would, to its end. */
-async function load(env, url, more) {
-  const source = await env.wick.openSource(url, options(env, await env.openCache(), more));
-  try {
-    return await readAll(source);
-  } finally {
-    await source.close();
-  }
-}
-
-/** The entry is complete, and another tab reads it without asking for a byte. */
-async function checkCached(env, { url, log }, expected) {
-  const cache = await env.openCache();
-  const entry = await cache.get(url);
-  check(entry?.isComplete, `the entry is ${JSON.stringify(entry)}`);
-  check(entry.size === expected.length && entry.storedSize === expected.length, "size");
-  check(entry.sha256 === sha256(env, expected), "hash");
-  const before = (await log()).filter(({ method }) => method === "GET").length;
-  checkBytes(await load(env, { cached: url }), expected);
-  checkBytes(await load(env, url), expected);
-  const after = (await log()).filter(({ method }) => method === "GET").length;
-  check(before === after, "the server was asked again");
-}
-
-async function checkClean(env) {
-  const entries = await (await env.openCache()).list();
-  check(entries.length === 0, `left behind: ${JSON.stringify(entries)}`);
-}
-
-/** The server's change is what an error tells, not what followed from it. */
-function checkChanged({ wick }, url, error) {
-  check(error instanceof wick.WickError && error.code === "IO"
-    && error.message.startsWith(`${url} was changed on the server`), String(error));
-}
-
-/** Reads to `bytes` or more, then closes as a tab that is closed does. */
-async function loadBegin(env, url, bytes, more) {
-  const source = await env.wick.openSource(url, options(env, await env.openCache(), more));
-  await source.read(0, bytes, never());
-  await source.close();
-}
-
-/** Changes a part of the only entry of a storage; the first one becomes shorter, too. */
-export async function damagePart(storage, index) {
-  const folder = (await storage.folders()).find((name) => name !== "locks");
-  const bytes = (await storage.read(folder, `part.${index}`)).slice();
-  bytes[100] ^= 1;
-  await storage.write(folder, `part.${index}`, index === 0 ? bytes.slice(0, 1000) : bytes);
-}
+import {
+  PART_SIZE, SIZE, check, checkBytes, checkCached, checkChanged, checkClean, failure, file, load,
+  loadBegin, never, options, readAll, sha256,
+} from "./scenario_tools.mjs";
 
 const random = (n, limit) => Array.from({ length: n }, () => 1 + Math.floor(Math.random() * limit));
 
-/** Files, each of which comes whole: [what, query]. */
+/** So that files of tests are worth several connections. */
+const SHARED = { segmentSize: 10000 };
+
+/** Files, each of which comes whole: [what, query, options]. */
 const WHOLE = [
   ["a plain download", ""],
   ["a connection cut at 20 random places", () => `cuts=${random(20, SIZE - 2)}`],
@@ -132,6 +39,10 @@ const WHOLE = [
   ["a server that falls silent once", "stalls=200000"],
   ["a server that is busy at first", "busy=2"],
   ["a redirect", "redirect=1"],
+  ["several connections", "pause=1", SHARED],
+  ["several connections, cut at 20 random places", () => `cuts=${random(20, SIZE - 2)}`, SHARED],
+  ["several connections, of which one falls silent", "stalls=200000", SHARED],
+  ["several connections, answers of 3,000 bytes at most", "limit=3000", SHARED],
 ];
 
 const queryOf = (query) => (typeof query === "function" ? query() : query);
@@ -145,25 +56,26 @@ async function telling(url, work) {
   }
 }
 
-const throughCache = WHOLE.map(([what, query]) => ({
+const throughCache = WHOLE.map(([what, query, more]) => ({
   name: `${what}, through the cache`,
   async run(env) {
     const expected = fileBytes(SIZE), one = file(env, queryOf(query));
     await telling(one.url, async () => {
-      checkBytes(await load(env, one.url), expected);
+      checkBytes(await load(env, one.url, more), expected);
       await checkCached(env, one, expected);
     });
   },
 }));
 
-const streamed = WHOLE.map(([what, query]) => ({
+const streamed = WHOLE.map(([what, query, more]) => ({
   name: `${what}, without the cache`,
   needs: "nothing",
   async run(env) {
     const expected = fileBytes(SIZE), { url } = file(env, queryOf(query));
     await telling(url, async () => {
-      checkBytes(await load(env, url, { cache: false, sha256: sha256(env, expected) }), expected);
-      checkBytes(await load(env, url, { cache: "read" }), expected);
+      const hash = sha256(env, expected);
+      checkBytes(await load(env, url, { ...more, cache: false, sha256: hash }), expected);
+      checkBytes(await load(env, url, { ...more, cache: "read" }), expected);
     });
   },
 }));
@@ -407,17 +319,122 @@ const others = [
     },
   },
   {
-    name: "quota that is too small is told in bytes and leaves nothing",
+    name: "a quota that is too small is told once, and the file comes without the cache",
     needs: "exhaust",
     async run(env) {
-      for (const query of ["", "chunked=1&ranges=no"]) { // with its size known, and without
-        await env.exhaust(100000);
-        const error = await failure(env, "OUT_OF_MEMORY", () => load(env, file(env, query).url));
-        check(error.bytesRequested > 0 && error.message.includes("bytes"), error.message);
+      const expected = fileBytes(SIZE), hash = sha256(env, expected);
+      // With its size known, and without, where it ends in the middle.
+      for (const query of ["", "chunked=1&ranges=no", "chunked=1&ranges=no&etag=no&modified=no"])
+        for (const more of [{}, { sha256: hash }]) {
+          const warnings = [], { url } = file(env, query);
+          await env.exhaust(100000);
+          const onWarning = (message) => warnings.push(message);
+          checkBytes(await load(env, url, { onWarning, ...more }), expected);
+          check(warnings.length === 1 && warnings[0].startsWith(`${url} is loaded without`)
+            && /\d+ bytes are needed/.test(warnings[0]), warnings.join("\n"));
+          await env.exhaust(Infinity);
+          await checkClean(env);
+        }
+      checkBytes(await load(env, file(env).url), expected);
+    },
+  },
+  {
+    name: "a file that changed when the quota was used up never loads mixed",
+    needs: "exhaust",
+    async run(env) {
+      for (const query of ["", "&etag=no&modified=no"]) {
+        const { url } = file(env, `chunked=1&ranges=no&pause=3&change=2${query}`);
+        await env.exhaust(200000); // by then much is read
+        const error = await failure(env, "IO", () => load(env, url));
+        checkChanged(env, url, error);
         await env.exhaust(Infinity);
-        await checkClean(env);
       }
-      checkBytes(await load(env, file(env).url), fileBytes(SIZE));
+    },
+  },
+  {
+    name: "several connections fetch what is worth it, of one version of the file",
+    needs: "nothing",
+    async run(env) {
+      const count = async (query, more) => {
+        const one = file(env, query);
+        checkBytes(await load(env, one.url, { cache: false, ...SHARED, ...more }), fileBytes(SIZE));
+        return (await one.log()).length;
+      };
+      check(await count("") > 30, "one connection only");
+      check(await count("", { connections: 1 }) === 1, "several connections, not one");
+      check(await count("", { segmentSize: SIZE / 8 }) === 1, "several for a small file");
+      check(await count("hidden=1") === 1, "several, and nobody knows of which file");
+      for (const query of ["change=5", "change=12&pause=3"]) {
+        const { url } = file(env, query);
+        checkChanged(env, url, await failure(env, "IO",
+          () => load(env, url, { cache: false, ...SHARED })));
+      }
+    },
+  },
+  {
+    name: "headers and a function of the caller's own go with each request",
+    needs: "nothing",
+    async run(env) {
+      const { url } = file(env, "pause=1"), seen = [];
+      const own = (address, init) => {
+        seen.push(new Headers(init.headers).get("x-own"));
+        return env.fetch(address, { ...init, headers: { Range: init.headers.Range } });
+      };
+      const headers = [["x-own", "yes"]];
+      checkBytes(await load(env, url, { cache: false, ...SHARED, headers, fetch: own }),
+                 fileBytes(SIZE));
+      check(seen.length > 1 && seen.every((value) => value === "yes"), seen.join());
+    },
+  },
+  {
+    name: "models of the hub are found by their names",
+    needs: "nothing",
+    async run(env) {
+      const hub = "https://huggingface.co/";
+      const siblings = ["README.md", "m-Q4_K_M.gguf", "m-q8_0-00001-of-00002.gguf",
+        "m-q8_0-00002-of-00002.gguf", "mmproj-f16.gguf", "sub/m f16.gguf"]
+        .map((rfilename) => ({ rfilename }));
+      let isOffline = false;
+      const asked = [];
+      const own = (address, init) => {
+        asked.push(address);
+        if (isOffline) return Promise.reject(new TypeError("no network"));
+        if (address === `${hub}api/models/o/r`)
+          return Promise.resolve(new Response(JSON.stringify({ siblings })));
+        if (address.startsWith(`${hub}api/`))
+          return Promise.resolve(new Response("", { status: 401 }));
+        return env.fetch(`${env.base}/model.gguf?id=hub&size=${SIZE}`, init);
+      };
+      const cache = await env.openCache();
+      const names = async (name) => {
+        const sources = await env.wick.openSources(name, options(env, cache, { fetch: own }));
+        for (const source of sources) await source.close();
+        return sources.map((source) => source.name.replace(`${hub}o/r/resolve/main/`, ""));
+      };
+      const is = async (name, ...expected) => {
+        const found = await names(name);
+        check(found.join() === expected.join(), `${name}: ${found.join()}`);
+      };
+      await is("hf:o/r", "m-Q4_K_M.gguf");
+      const parts = ["m-q8_0-00001-of-00002.gguf", "m-q8_0-00002-of-00002.gguf"];
+      await is("hf:o/r:q8_0", ...parts);
+      await is("hf:o/r:m-q8_0", ...parts);
+      await is("hf:o/r:sub/m f16", "sub/m%20f16.gguf");
+      asked.length = 0;
+      await is("hf:o/r:m-Q4_K_M.gguf", "m-Q4_K_M.gguf");
+      check(!asked.some((address) => address.includes("/api/")), "it asked which files there are");
+      for (const wrong of ["hf:o/r:q4_k", "hf:o/r:f16", "hf:o/none"]) {
+        const error = await failure(env, "NOT_FOUND", () => names(wrong));
+        check(/hf:o\/r:m-Q4_K_M\.gguf|wants a token/.test(error.message), error.message);
+      }
+      for (const wrong of ["hf:", "hf:o", "hf:o/r/m.gguf"])
+        await failure(env, "ARGUMENT", () => names(wrong));
+      const source = await env.wick.openSources("hf:o/r", options(env, cache, { fetch: own }));
+      await readAll(source[0]);
+      await source[0].close();
+      isOffline = true;
+      await is("hf:o/r", "m-Q4_K_M.gguf"); // as it is in the cache
+      await failure(env, "IO", () => names("hf:o/r2"));
     },
   },
   {
@@ -492,12 +509,13 @@ const others = [
     name: "a split model is opened as its files, from the first one's name or a list",
     async run(env) {
       const cache = await env.openCache();
-      const base = `${env.base}/m-00001-of-00003.gguf?id=${Date.now()}-${counter++}&size=100000`;
+      const base = `${env.base}/m-00001-of-00003.gguf?id=${Date.now()}-parts&size=100000`;
       const urls = [1, 2, 3].map((i) => base.replace("00001", `0000${i}`));
       for (const given of [base, urls]) {
         const seen = [];
         const sources = await env.wick.openSources(given,
           options(env, cache, { onProgress: (progress) => seen.push(progress) }));
+        check(seen[0].phase === "connect" && seen[0].done === 0, JSON.stringify(seen[0]));
         check(sources.map(({ name }) => name).join() === urls.join(), "names");
         for (const source of sources) {
           checkBytes(await readAll(source), fileBytes(100000));

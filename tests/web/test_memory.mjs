@@ -36,6 +36,7 @@ const stories = readFileSync(new URL("../data/stories260K.gguf", import.meta.url
 const openModule = () => Module.load({
   baseUrl: new URL("../../web/dist/", import.meta.url).href,
   backend: "cpu", gpu: undefined, threads: 1, mayWait: false,
+  memory: { bytes: 4 * GIB, isShared: false },
   log: () => undefined, lost: () => undefined,
 });
 const openDevice = (module) =>

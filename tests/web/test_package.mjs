@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync } from "node:zlib";
+import { build } from "../../web/node_modules/esbuild/lib/main.js";
 
 const web = fileURLToPath(new URL("../../web", import.meta.url));
 const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url));
@@ -23,7 +24,7 @@ test("the version is that of wick/base.h", () => {
 /** The most that a bundle may have by brotli: its module without threads, and all its scripts. */
 const BUNDLES = [
   { module: "wick.wasm", isScript: /^(?!cpu).*\.js$/, limit: 400_000 },
-  { module: "wick-cpu.wasm", isScript: /^cpu.*\.js$/, limit: 330_000 },
+  { module: "wick-cpu.wasm", isScript: /^cpu.*\.js$/, limit: 340_000 },
 ];
 
 for (const { module, isScript, limit } of BUNDLES) {
@@ -81,7 +82,12 @@ test("docs/web-api.md is what the types say", () => {
 const USER = `
 import { Wick, WickError } from "libwick";
 import { Wick as CpuWick } from "libwick/cpu";
-for (const wick of [await Wick.open({ backend: "cpu" }), await CpuWick.open()]) {
+import { Wick as StaticWick, WickError as StaticError } from "libwick/service-worker";
+import { Wick as StaticCpuWick } from "libwick/cpu/service-worker";
+if (StaticError !== WickError) throw new Error("two of a kind");
+const opened = [Wick.open({ backend: "cpu" }), CpuWick.open(), StaticWick.open({ backend: "cpu" }),
+                StaticCpuWick.open()];
+for (const wick of await Promise.all(opened)) {
   const { version, device } = wick.capabilities();
   console.log(version, device.backend);
   await wick.close();
@@ -89,12 +95,30 @@ for (const wick of [await Wick.open({ backend: "cpu" }), await CpuWick.open()]) 
 export const codes: string[] = [new WickError("IO", "none").code];
 `;
 
-test("what npm packs is installed, compiled against and run", (t) => {
+/** The scripts that a bundle of a package's entry loads at once, as one text. */
+async function atOnce(folder, entry) {
+  const { outputFiles, metafile } = await build({
+    stdin: { contents: `import { Wick } from "${entry}"; globalThis.Wick = Wick;`,
+             resolveDir: folder },
+    bundle: true, splitting: true, format: "esm", outdir: folder, write: false, metafile: true,
+    external: ["node:*"], absWorkingDir: folder,
+  });
+  const reached = new Set(["stdin.js"]);
+  for (const name of reached)
+    for (const { path, kind } of metafile.outputs[name].imports)
+      if (kind === "import-statement") reached.add(path);
+  const files = outputFiles.filter(({ path }) => reached.has(basename(path)));
+  return files.map(({ text }) => text).join();
+}
+
+test("what npm packs is installed, compiled against and run", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "wick-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const [{ filename, files }] = JSON.parse(
     run(web, "npm", "pack", "--json", "--pack-destination", folder));
-  for (const name of ["wick.d.ts", "wick.js", "worker.js", "wick.wasm", "threads-worker.js",
+  assert.ok(files.some(({ path }) => path === "LICENSE"));
+  for (const name of ["wick.d.ts", "wick.js", "service-worker.js", "cpu-service-worker.js",
+                      "worker.js", "wick.wasm", "threads-worker.js",
                       "wick-threads.wasm", "cpu.js", "cpu-worker.js", "wick-cpu.wasm",
                       "cpu-threads-worker.js", "wick-cpu-threads.wasm"])
     assert.ok(files.some(({ path }) => path === `dist/${name}`), name);
@@ -105,5 +129,7 @@ test("what npm packs is installed, compiled against and run", (t) => {
   for (const resolution of [["nodenext"], ["esnext", "--moduleResolution", "bundler"]])
     run(folder, process.execPath, join(web, "node_modules/typescript/bin/tsc"), "--strict",
         "--target", "es2022", "--lib", "es2022,dom", "--module", ...resolution, "user.ts");
-  assert.match(run(folder, process.execPath, "user.js"), /^(\d+\.\d+\.\d+ cpu\n){2}$/);
+  assert.match(run(folder, process.execPath, "user.js"), /^(\d+\.\d+\.\d+ cpu\n){4}$/);
+  for (const entry of ["libwick/service-worker", "libwick/cpu/service-worker"])
+    assert.ok((await atOnce(folder, entry)).includes("model_open"), entry);
 });

@@ -64,6 +64,39 @@ test("no model", async () => {
   await wick.close();
 });
 
+test("files that are cut off, or of another kind, by their names", async () => {
+  const wick = await open();
+  const bytes = readFileSync(new URL(`../../${stories.path}`, import.meta.url));
+  for (const size of [1, 3, 4, 23, 24, 1000, 20000, bytes.length - 1]) {
+    const part = new Blob([bytes.subarray(0, size)]);
+    for (const source of [new File([part], "model.gguf"), part.stream()]) {
+      const failed = { code: "FORMAT", message: /^(model\.gguf|a stream): .*: it is cut off/ };
+      await assert.rejects(wick.load(source), failed, String(size));
+    }
+  }
+  const other = new File(["a text of some length"], "model.txt");
+  await assert.rejects(wick.load(other), { code: "FORMAT", message: /^model.txt: .*not a GGUF/ });
+  await wick.close();
+});
+
+test("tokens and text are taken twice", async () => {
+  const wick = await open();
+  const path = new URL(`../../${stories.path}`, import.meta.url);
+  const model = await wick.load(await openAsBlob(path));
+  const session = await model.session({ maxTokens: 3 });
+  const taken = { code: "STATE", message: /taken already/ };
+  const first = session.generate("Once");
+  assert.notEqual(await first.text(), "");
+  await assert.rejects(first.text(), taken);
+  const second = session.generate("Once");
+  for await (const _ of second) break;
+  await assert.rejects(second.text(), taken);
+  assert.throws(() => second[Symbol.asyncIterator](), taken);
+  assert.equal(session.constructor.name, "Session");
+  assert.equal(first.constructor.name, "Generation");
+  await wick.close();
+});
+
 test("files on the disk", async () => {
   const wick = await open();
   const wanted = { code: "ARGUMENT", message: /^'.+' is no address .* fs\.openAsBlob\(path\)/ };
@@ -142,15 +175,18 @@ const WRONG = {
   ],
   chat: [[{ tool: [] }, "did you mean 'tools'?"], [{ continueLast: "yes" }, "of type boolean"]],
   load: [
-    [{ cach: false }, "did you mean 'cache'? There are onProgress, signal, cache, sha256, session"],
+    [{ cach: false }, "did you mean 'cache'? There are onProgress, signal, cache, sha256, "],
     [{ cache: "write" }, 'one of true, false, read, not "write"'],
-    [{ onProgress: 5 }, "of type function"],
+    [{ onProgress: 5 }, "of type function"], [{ fetch: "url" }, "of type function"],
+    [{ connections: 0 }, "a whole number from 1 to 16, not 0"], [{ connections: 17 }, "not 17"],
+    [{ stallTimeout: 0 }, "a whole number from 1 to "], [{ headers: { "a b": "1" } }, "'headers'"],
     [{ session: { contextLenght: 5 } }, "'contextLength'"],
   ],
   embed: [[{ pool: "mean" }, "There are pooling, "], [{ pooling: "meam" }, "one of auto, none, "]],
   open: [
     [{ treads: 2 }, "did you mean 'threads'?"], [{ threads: -1 }, "from 0 to 1024, not -1"],
-    [{ threads: "2" }, 'not "2"'], [{ backend: "gpu" }, "one of auto, cpu, webgpu"],
+    [{ threads: "2" }, 'not "2"'], [{ memoryLimit: 2 ** 32 + 1 }, "not 4294967297"],
+    [{ backend: "gpu" }, "one of auto, cpu, webgpu"],
     [{ worker: "no" }, "of type boolean"], [{ onLog: 5 }, "of type function"],
     [{ gpuOptions: { f61: true } }, "did you mean 'f16'?"], [{ gpuOptions: 5 }, "of type object"],
   ],

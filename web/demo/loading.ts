@@ -13,7 +13,7 @@ import { estimateStorage } from "./storage.js";
 const SMALL_BYTES = 16e6;
 
 const PHASES: Record<Progress["phase"], string> = {
-  download: "Downloading", verify: "Checking the file", load: "Loading",
+  connect: "Connecting for", download: "Downloading", verify: "Checking the file", load: "Loading",
   compile: "Preparing",
 };
 
@@ -58,7 +58,8 @@ class LoadingPanel {
     if (bytesPerSecond) parts.push(`${formatRate(bytesPerSecond / 1e6)} MB/s`);
     if (secondsLeft !== undefined && done !== total)
       parts.push(`${formatSeconds(secondsLeft)} left`);
-    this.#rate.textContent = phase === "compile" ? "" : parts.join(" · ");
+    const isUncounted = phase === "compile" || phase === "connect";
+    this.#rate.textContent = isUncounted ? "" : parts.join(" · ");
   }
 
   /** Waits for one of the buttons. */

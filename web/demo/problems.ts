@@ -21,7 +21,9 @@ export interface Problem {
 
 export function describeProblem(reason: unknown): Problem {
   const text = asSentence(reason instanceof Error ? reason.message : String(reason));
-  return { text, hint: reason instanceof WickError ? HINTS[reason.code] ?? "" : "" };
+  const hint = text.includes("cut off") ? "Download it again, or choose the whole file."
+    : reason instanceof WickError ? HINTS[reason.code] ?? "" : "";
+  return { text, hint };
 }
 
 export const isCancelled = (reason: unknown): boolean =>

@@ -56,13 +56,14 @@ DOOR(const char *, file_predict, const wick_file *file, const wick_device *devic
 
 /* --- Loading --- */
 
-/* text: of the sessions to come, see wick_model_desc. */
-DOOR(wick_model_loading *, model_open, wick_device *device, wick_source *source, const char *text) {
+/* text: of the sessions to come; limit: bytes, see wick_model_desc. */
+DOOR(wick_model_loading *, model_open, wick_device *device, wick_source *source, const char *text,
+     double limit) {
     session_options options;
     wick_model_loading *loading = NULL;
     wick_source taken = door_source_take(source);
     const wick_status status = session_options_read(text, &options);
-    const wick_model_desc desc = {.sessions = &options.desc};
+    const wick_model_desc desc = {.sessions = &options.desc, .memory_limit = (uint64_t)limit};
     if (status == WICK_OK)
         (void)wick_model_open_start(device, taken, &desc, &loading, &door_error);
     else

@@ -75,11 +75,15 @@ static void close_holder(wick_source *source) {
     taken.close(&taken);
 }
 
-/* status OK: got bytes are in place; else text, a sentence of at most 511 bytes, says why not. */
-DOOR(void, source_answered, door_source *source, size_t got, int status, const char *text) {
+/* status OK: got bytes are in place; else text, a sentence of at most 511 bytes, says why not, and
+ * requested and available are the bytes of WICK_ERR_OUT_OF_MEMORY. */
+DOOR(void, source_answered, door_source *source, size_t got, int status, const char *text,
+     double requested, double available) {
     source->is_done = true;
     source->got = got;
     source->error.status = (wick_status)status;
+    source->error.bytes_requested = (uint64_t)requested;
+    source->error.bytes_available = (uint64_t)available;
     if (text != NULL) snprintf(source->error.message, sizeof source->error.message, "%s", text);
 }
 

@@ -19,8 +19,8 @@ export interface ByteSource {
 
 /** How far a download is. */
 export interface DownloadProgress {
-  /** Whether bytes come from a server, or from the cache and are checked. */
-  phase: "download" | "verify";
+  /** Whether a server is asked, its bytes come, or those of the cache are checked. */
+  phase: "connect" | "download" | "verify";
   /** Bytes that are there. */
   done: number;
   /** Bytes of the file, when known. */

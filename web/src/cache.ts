@@ -30,10 +30,14 @@ const PART_SIZE = 16 << 20;
 /** Protocols of files on the disk; C:\model.gguf parses as an address, too. */
 const ON_DISK = /^(file|[a-z]):/;
 
+/** What addresses are relative to; undefined: to nothing, as in Node. */
+export const pageUrl = (): string | undefined =>
+  globalThis.document?.baseURI ?? globalThis.location?.href;
+
 /** The name that an address has in the cache: absolute, without a fragment. */
 export function cacheName(url: string | URL): string {
   try {
-    const absolute = new URL(url, globalThis.location?.href);
+    const absolute = new URL(url, pageUrl());
     if (ON_DISK.test(absolute.protocol)) throw new TypeError("it is on the disk");
     absolute.hash = "";
     return absolute.href;

@@ -8,7 +8,7 @@ import {
   abortable, type ByteSource, cancelled, joinBytes, linkedController, ProgressMeter,
   type ProgressListener,
 } from "./byte_source.js";
-import { FileChangedError, HttpFile, type HttpOptions } from "./download.js";
+import { FileChangedError, HttpFile, type HttpOptions, type Identity } from "./download.js";
 import { type Entry, type Manifest, storedSize } from "./entry.js";
 import { WickError } from "./errors.js";
 import type { Release } from "./lock.js";
@@ -90,6 +90,10 @@ export class CachedFile implements ByteSource {
 
   get size(): number | undefined {
     return this.#manifest.identity.size;
+  }
+
+  get identity(): Identity {
+    return this.#manifest.identity;
   }
 
   async read(offset: number, size: number, signal: AbortSignal): Promise<Uint8Array> {
@@ -181,7 +185,7 @@ export class CachedFile implements ByteSource {
     const part = new Uint8Array(Math.min(partSize, (identity.size ?? Infinity) - begin));
     let at = 0;
     try {
-      const http = new HttpFile(this.name, this.#options, identity);
+      const http = new HttpFile(this.name, { ...this.#options, connections: 1 }, identity);
       for await (const bytes of http.read(begin, signal)) {
         const piece = bytes.subarray(0, part.length - at);
         part.set(piece, at);
@@ -296,7 +300,7 @@ export class CachedFile implements ByteSource {
       manifest.identity = { ...http.identity };
       if (!this.#isConfirmed) await this.#confirm(partial);
       await partial.append(bytes);
-      this.#meter.update("download", partial.size, this.size);
+      this.#meter.update("download", partial.size + http.ahead, this.size);
       this.#tell();
     }
     manifest.identity = { ...http.identity };

@@ -18,11 +18,18 @@ export interface Identity {
 }
 
 export interface HttpOptions {
+  /** In place of the browser's own. */
   fetch?: typeof fetch;
+  /** Sent with each request, such as Authorization. */
+  headers?: [string, string][];
   /** Milliseconds before the first new try (doubled for each further one). Default 500. */
   retryDelay?: number;
   /** Milliseconds without a byte after which a connection counts as lost. Default 30000. */
   stallTimeout?: number;
+  /** Most connections at once for a large file. Default 4. */
+  connections?: number;
+  /** Bytes that one of them fetches at a time. Default 4 MiB. */
+  segmentSize?: number;
 }
 
 /** The server has another file now than the one whose beginning is there. */
@@ -86,6 +93,8 @@ export class HttpFile {
   identity: Identity;
   /** Whether the server sends from any offset; undefined: it has not answered yet. */
   acceptsRanges: boolean | undefined;
+  /** Bytes that have come before it was their turn. */
+  ahead = 0;
   readonly #options: HttpOptions;
 
   constructor(url: string, options: HttpOptions, identity: Identity = {}) {
@@ -95,17 +104,70 @@ export class HttpFile {
   }
 
   /**
-   * The bytes from offset on. known: bytes that end there, to be compared where no ETag decides.
-   * When the first bytes come, `identity` says what they belong to; FileChangedError before that.
+   * The bytes from offset on, over several connections where that is worth it and certain to be of
+   * one file. known: bytes that end there, to be compared where no ETag decides. When the first
+   * bytes come, `identity` says what they belong to; FileChangedError before that.
    */
   async *read(offset: number, signal: AbortSignal,
               known: Uint8Array = new Uint8Array()): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    let at = offset;
+    for await (const bytes of this.#readRange(offset, undefined, signal, known)) {
+      at += bytes.length;
+      yield bytes;
+      if (this.#isWorthSharing(at)) break;
+    }
+    if (this.#isWorthSharing(at)) yield* this.#readShared(at, signal);
+  }
+
+  /** Many bytes are to come, and each answer says by its ETag that they are of this file. */
+  #isWorthSharing(at: number): boolean {
+    const { size = 0 } = this.identity;
+    return this.acceptsRanges === true && isCertain(this.identity)
+      && this.#connections > 1 && size - at > 2 * this.#connections * this.#segmentSize;
+  }
+
+  get #connections(): number {
+    return this.#options.connections ?? 4;
+  }
+
+  get #segmentSize(): number {
+    return this.#options.segmentSize ?? 4 << 20;
+  }
+
+  /** Segments of the rest, as many at a time as there may be connections, in their order. */
+  async *#readShared(begin: number, outer: AbortSignal): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    const own = linkedController(outer);
+    const size = this.identity.size!;
+    const coming: Segment[] = [];
+    try {
+      for (let next = begin; next < size || coming.length > 0;) {
+        while (next < size && coming.length < this.#connections) {
+          const end = Math.min(next + this.#segmentSize, size);
+          const file = new HttpFile(this.url, this.#options, this.identity);
+          file.acceptsRanges = true;
+          const bytes = file.#readRange(next, end, own.signal);
+          coming.push(new Segment(bytes, (n) => (this.ahead += n)));
+          next = end;
+        }
+        yield* coming[0]!.pieces();
+        coming.shift();
+      }
+    } finally {
+      own.abort();
+      this.ahead = 0;
+    }
+  }
+
+  /** end undefined: to the end of the file. */
+  async *#readRange(offset: number, end: number | undefined, signal: AbortSignal,
+                    known: Uint8Array = new Uint8Array()):
+  AsyncGenerator<Uint8Array<ArrayBuffer>> {
     let at = offset, tries = 0;
-    while (this.identity.size === undefined || at < this.identity.size || at === 0) {
+    while (at === 0 || at < (end ?? this.identity.size ?? Infinity)) {
       let failure: ConnectionError | undefined;
       const begin = at;
       try {
-        for await (const bytes of this.#connection(at, known, signal)) {
+        for await (const bytes of this.#connection(at, end, known, signal)) {
           at += bytes.length;
           tries = 0;
           known = (bytes.length < OVERLAP ? joinBytes(known, bytes) : bytes).slice(-OVERLAP);
@@ -133,7 +195,7 @@ export class HttpFile {
     const own = linkedController(signal);
     const timer = setTimeout(() => own.abort(), HEAD_TIMEOUT);
     try {
-      const response = await abortable(this.#request("HEAD", 0, own.signal), own.signal);
+      const response = await abortable(this.#request("HEAD", "0-", own.signal), own.signal);
       if (response.ok) this.#compare(readAnswer(response, 0).identity);
       return true;
     } catch (error) {
@@ -145,15 +207,18 @@ export class HttpFile {
   }
 
   /** One request; ends early, or throws ConnectionError, where the connection does. */
-  async *#connection(at: number, known: Uint8Array,
+  async *#connection(at: number, end: number | undefined, known: Uint8Array,
                      outer: AbortSignal): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     outer.throwIfAborted();
     const own = linkedController(outer);
     try {
       const overlap = isCertain(this.identity) ? new Uint8Array() : known;
       const begin = at - overlap.length;
-      const response = await this.#timed(own, this.#request("GET", begin, own.signal));
+      const range = `${begin}-${end === undefined ? "" : end - 1}`;
+      const response = await this.#timed(own, this.#request("GET", range, own.signal));
       const answer = this.#check(response, begin);
+      if (end !== undefined && (answer.begin !== begin || !isCertain(this.identity)))
+        throw new FileChangedError(this.url); // or the server no longer says what it sends
       if (response.body === null) throw new ConnectionError("the answer has no body");
       const reader = response.body.getReader();
       try {
@@ -170,9 +235,9 @@ export class HttpFile {
     return this.acceptsRanges === undefined ? MAX_FIRST_TRIES : MAX_TRIES;
   }
 
-  async #request(method: string, begin: number, signal: AbortSignal): Promise<Response> {
+  async #request(method: string, range: string, signal: AbortSignal): Promise<Response> {
     // Without a Range a server might compress, and lengths would mean nothing.
-    const headers = { Range: `bytes=${begin}-` };
+    const headers = { ...Object.fromEntries(this.#options.headers ?? []), Range: `bytes=${range}` };
     const get = this.#options.fetch ?? fetch;
     return get(this.url, { method, headers, signal, cache: "no-store" });
   }
@@ -231,8 +296,8 @@ export class HttpFile {
     if (status === 404 || status === 410)
       return new WickError("NOT_FOUND", `${text}: there is no such file; check the address`);
     if (status === 401 || status === 403)
-      return new WickError("NOT_FOUND", `${text}: it asks for a login or an agreement; load `
-        + "the body of a fetch of your own that sends what it wants");
+      return new WickError("NOT_FOUND", `${text}: it asks for a login or an agreement; give what `
+        + "it wants in the option 'headers', as { Authorization: \"Bearer ...\" }");
     if (status !== 408 && status !== 429 && status < 500) return new WickError("IO", text);
     const delay = Number(response.headers.get("Retry-After") ?? 0) * 1000;
     return new ConnectionError(answer, undefined,
@@ -282,6 +347,41 @@ export class HttpFile {
       ? "; is there a connection, and does the server allow this page to read from it (CORS)?" : "";
     return new WickError("IO", `${this.url}: ${failure?.message ?? "no more bytes come"}; tried `
       + `${this.#maxTries} times, ${at}${total} bytes have come${hint}`, { cause: failure });
+  }
+}
+
+/** Bytes that come by themselves, and wait until they are read. */
+class Segment {
+  readonly #pieces: Uint8Array<ArrayBuffer>[] = [];
+  readonly #count: (bytes: number) => void;
+  #end: { error?: unknown } | undefined;
+  #wake: () => void = () => undefined;
+
+  /** count: of bytes that come, and again, negative, that go. */
+  constructor(bytes: AsyncIterable<Uint8Array<ArrayBuffer>>, count: (bytes: number) => void) {
+    this.#count = count;
+    void this.#collect(bytes).then(() => (this.#end = {}), (error) => (this.#end = { error }))
+      .then(() => this.#wake());
+  }
+
+  async #collect(bytes: AsyncIterable<Uint8Array<ArrayBuffer>>): Promise<void> {
+    for await (const piece of bytes) {
+      this.#pieces.push(piece);
+      this.#count(piece.length);
+      this.#wake();
+    }
+  }
+
+  async *pieces(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    for (;;) {
+      for (let piece; (piece = this.#pieces.shift()) !== undefined;) {
+        this.#count(-piece.length);
+        yield piece;
+      }
+      if (this.#end !== undefined) break;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+    if ("error" in this.#end) throw this.#end.error;
   }
 }
 

@@ -4,10 +4,13 @@
  */
 import { ModelCache } from "./cache.js";
 import { isNode } from "./files.js";
+import type { HttpOptions } from "./download.js";
+import type { LoadingOptions } from "./loader.js";
 import { Models } from "./models.js";
 import { Module } from "./module.js";
 import type { SessionEvent } from "./sessions.js";
-import type { ModelSource, SourceOptions } from "./source.js";
+import type { PromisedMemory } from "./promised_memory.js";
+import type { ModelSource } from "./source.js";
 import { Tensors } from "./tensors.js";
 import type { Command, Contents } from "./tensors.js";
 import type { ThreadHost } from "./thread_workers.js";
@@ -34,7 +37,7 @@ export type Notice =
 
 export type EngineOptions =
   Pick<OpenOptions, "backend" | "math" | "threads" | "gpuOptions" | "strict" | "verify" | "profile">
-  & { isWorker: boolean };
+  & { isWorker: boolean; memory: PromisedMemory };
 
 export interface EngineParts {
   /** Where the package's files lie; undefined: where they were built to. */
@@ -43,6 +46,10 @@ export interface EngineParts {
   threadHost: ThreadHost;
   notify(notice: Notice): void;
 }
+
+/** Functions are arguments of their own, see port.ts. */
+const withFetch = <T extends object>(options: T, get: typeof fetch | undefined): T =>
+  get === undefined ? options : { ...options, fetch: get };
 
 type Method = (context: CallContext, ...given: unknown[]) => Promise<unknown>;
 
@@ -55,7 +62,7 @@ export class Engine {
   readonly #models: Models;
 
   static async open(options: EngineOptions, parts: EngineParts): Promise<Engine> {
-    const { isWorker, gpuOptions, ...given } = options;
+    const { isWorker, gpuOptions, memory, ...given } = options;
     const { backend = "auto", math = "fast" } = given;
     const module = await Module.load({
       baseUrl: parts.baseUrl,
@@ -64,6 +71,7 @@ export class Engine {
       threads: given.threads,
       threadHost: parts.threadHost,
       mayWait: isWorker || isNode(),
+      memory,
       log: (level, message) => parts.notify({ kind: "log", level: LOG_LEVELS[level]!, message }),
       lost: (message) => parts.notify({ kind: "lost", message }),
     });
@@ -175,12 +183,14 @@ export class Engine {
 
   // --- Models ---
 
-  preflight({ signal }: CallContext, from: ModelSource, sessions: SessionOptions) {
-    return this.#models.preflight(signal, from, sessions);
+  preflight({ signal }: CallContext, from: ModelSource, request: HttpOptions,
+            sessions: SessionOptions, get?: typeof fetch) {
+    return this.#models.preflight(withFetch({ ...request, signal }, get), from, sessions);
   }
 
-  load(context: CallContext, from: ModelSource, options: SourceOptions, sessions: SessionOptions) {
-    return this.#models.load(context, from, options, sessions);
+  load(context: CallContext, from: ModelSource, options: LoadingOptions, sessions: SessionOptions,
+       get?: typeof fetch) {
+    return this.#models.load(context, from, withFetch(options, get), sessions);
   }
 
   closeModel(_: CallContext, id: number): Promise<void> {

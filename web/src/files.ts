@@ -37,11 +37,18 @@ async function compile(url: URL): Promise<WebAssembly.Module> {
   if (url.protocol === "file:") return WebAssembly.compile(await readNode(url));
   const response = await fetch(url);
   if (!response.ok) throw new Error(`the server answers ${response.status}`);
+  const type = response.headers.get("content-type") ?? "";
+  if (type.startsWith("text/html")) throw new Error("the server sends a page in its place");
   // Servers that do not know the type would be refused by compileStreaming.
-  const isTyped = response.headers.get("content-type")?.startsWith("application/wasm");
-  return isTyped ? WebAssembly.compileStreaming(response)
+  return type.startsWith("application/wasm") ? WebAssembly.compileStreaming(response)
     : WebAssembly.compile(await response.arrayBuffer());
 }
+
+/** A file of the package that is not where it is looked for, and what to do. */
+export const missingFile = (url: URL | string, cause: unknown): WickError =>
+  new WickError("IO", `${url} does not load: ${messageOf(cause)}. The files of libwick/dist (*.js, `
+    + "*.wasm) belong in one folder: where a bundler leaves them out, as esbuild does, copy them "
+    + "beside the bundle, or give their folder as 'baseUrl'", { cause });
 
 /** Compiles a module of the package; baseUrl: where it lies, undefined: where it was built to. */
 export async function loadModule(baseUrl: string | undefined,
@@ -51,7 +58,7 @@ export async function loadModule(baseUrl: string | undefined,
   try {
     return await compile(url);
   } catch (cause) {
-    throw new WickError("IO", `${url} does not load: ${messageOf(cause)}`, { cause });
+    throw missingFile(url, cause);
   }
 }
 
@@ -65,10 +72,25 @@ export const workerObstacle = (): string =>
     ? ": a worker of Firefox may hang where it starts another one; open the engine in the page"
     : "";
 
-/** The address of a worker's script for Node. */
+/** The address of a worker's script, unless a bundler has renamed it. */
 export const workerUrl = (baseUrl: string | undefined, file: WorkerFile): URL =>
   new URL(file.name, baseUrl ?? import.meta.url);
 
-/** Starts a worker of the package in a page. */
-export const makeWorker = (baseUrl: string | undefined, file: WorkerFile): Worker =>
-  baseUrl === undefined ? file.open() : new Worker(workerUrl(baseUrl, file), { type: "module" });
+/** Whether the package's files come from another origin, as all do in a sandboxed frame. */
+export const isForeign = (baseUrl: string | undefined): boolean =>
+  globalThis.origin !== undefined
+  && new URL(baseUrl ?? import.meta.url).origin !== globalThis.origin;
+
+/**
+ * Starts a worker of the package in a page. No script of another origin begins one, but a script of
+ * the page's own may import it: a Blob, or where the page has no origin, whose Blobs Chromium
+ * refuses, an address that holds it.
+ */
+export function makeWorker(baseUrl: string | undefined, file: WorkerFile): Worker {
+  const url = workerUrl(baseUrl, file);
+  const type = "text/javascript", script = `import ${JSON.stringify(url)};`;
+  const begin = (address: string | URL) => new Worker(address, { type: "module" });
+  if (!isForeign(baseUrl)) return baseUrl === undefined ? file.open() : begin(url);
+  return begin(globalThis.origin === "null" ? `data:${type},${encodeURIComponent(script)}`
+    : URL.createObjectURL(new Blob([script], { type })));
+}

@@ -2,12 +2,19 @@
 import {
   type ByteSource, linkedController, ProgressMeter, type ProgressListener,
 } from "./byte_source.js";
-import { HttpFile, type HttpOptions } from "./download.js";
+import { HttpFile, type HttpOptions, type Identity } from "./download.js";
 import { InOrder, outOfOrder } from "./in_order.js";
 
 export interface HttpSourceOptions extends HttpOptions {
   signal?: AbortSignal;
   onProgress?: ProgressListener;
+}
+
+/** Where reading begins: with what is known of the file, and bytes that end there. */
+interface Beginning {
+  offset: number;
+  identity?: Identity | undefined;
+  known?: Uint8Array | undefined;
 }
 
 /** Nothing is kept, what is needed again is asked for again. */
@@ -19,17 +26,18 @@ export class HttpSource implements ByteSource {
   #connection = new AbortController();
   #bytes: InOrder;
 
-  private constructor(url: string, options: HttpSourceOptions) {
+  private constructor(url: string, options: HttpSourceOptions, from: Beginning) {
     this.name = url;
-    this.#file = new HttpFile(url, options);
+    this.#file = new HttpFile(url, options, from.identity);
     this.#meter = new ProgressMeter(options.onProgress);
     this.#outer = options.signal;
-    this.#bytes = this.#connect(0);
+    this.#bytes = this.#connect(from.offset, from.known);
   }
 
   /** Once the server has sent its first bytes. */
-  static async open(url: string, options: HttpSourceOptions): Promise<HttpSource> {
-    const source = new HttpSource(url, options);
+  static async open(url: string, options: HttpSourceOptions,
+                    from: Beginning = { offset: 0 }): Promise<HttpSource> {
+    const source = new HttpSource(url, options, from);
     await source.#bytes.start(source.#connection.signal);
     return source;
   }
@@ -49,7 +57,7 @@ export class HttpSource implements ByteSource {
       this.#bytes = this.#connect(offset);
     }
     const bytes = await this.#bytes.take(size, signal);
-    this.#meter.update("download", this.#bytes.position, this.size);
+    this.#meter.update("download", this.#bytes.position + this.#file.ahead, this.size);
     return bytes;
   }
 
@@ -58,8 +66,8 @@ export class HttpSource implements ByteSource {
     return Promise.resolve();
   }
 
-  #connect(offset: number): InOrder {
+  #connect(offset: number, known?: Uint8Array): InOrder {
     const connection = this.#connection = linkedController(this.#outer);
-    return new InOrder(this.#file.read(offset, connection.signal), offset);
+    return new InOrder(this.#file.read(offset, connection.signal, known), offset);
   }
 }

@@ -1,10 +1,17 @@
 /** From sources of bytes to a model of the module, and what its header alone tells. */
 import type { ByteSource } from "./byte_source.js";
 import type { CallContext } from "./engine.js";
+import { WickError } from "./errors.js";
 import type { Module } from "./module.js";
+import { MOST_BYTES } from "./promised_memory.js";
 import { openSources } from "./source.js";
 import type { ModelSource, SourceOptions } from "./source.js";
-import type { Preflight, SessionOptions } from "./types.js";
+import type { DeviceInfo, Preflight, SessionOptions } from "./types.js";
+
+export interface LoadingOptions extends SourceOptions {
+  /** Also what has no room. */
+  force?: boolean;
+}
 
 export class Loader {
   readonly #module: Module;
@@ -19,31 +26,53 @@ export class Loader {
   }
 
   /** What a session of these options needs, by the header. */
-  async preflight(signal: AbortSignal, from: ModelSource,
+  async preflight(options: SourceOptions & { signal: AbortSignal }, from: ModelSource,
                   sessions: SessionOptions): Promise<Preflight> {
-    const m = this.#module;
-    const source = await this.#open(await this.#sources(from, { cache: "read", signal }), signal);
-    const file = await this.#finish("file", m.pointer("file_open", source), signal);
+    const m = this.#module, { signal } = options;
+    const given = { ...options, cache: "read", connections: 1 } as const;
+    const sources = await this.#sources(from, given);
+    const source = await this.#open(sources, signal);
+    const file = await this.#finish("file", m.pointer("file_open", source), signal)
+      .catch((reason: unknown) => { throw named(reason, sources); });
     try {
+      const limit = this.#memoryLimit();
       return describeFit(m.record<Preflight>("file_predict", file, this.#device,
-                                             JSON.stringify(sessions)));
+                                             JSON.stringify(sessions)), limit);
     } finally {
       m.call("file_close", file);
     }
   }
 
   /** The model's pointer. */
-  async load({ signal, progress }: CallContext, from: ModelSource, options: SourceOptions,
+  async load({ signal, progress }: CallContext, from: ModelSource,
+             { force = false, ...options }: LoadingOptions,
              sessions: SessionOptions): Promise<number> {
     const m = this.#module;
-    const sources = await this.#sources(from, { ...options, signal, onProgress: progress });
+    let isWarned = false; // a split model has several files
+    const onWarning = (message: string): void => {
+      if (!isWarned) m.warn(message);
+      isWarned = true;
+    };
+    if (force) m.promised.bytes = MOST_BYTES; // the caller knows better
+    const sources = await this.#sources(from,
+                                        { ...options, signal, onProgress: progress, onWarning });
     const source = await this.#open(sources, signal);
-    const loading = m.pointer("model_open", this.#device, source, JSON.stringify(sessions));
+    const loading = m.pointer("model_open", this.#device, source, JSON.stringify(sessions),
+                              force ? 0 : this.#memoryLimit());
     return this.#finish("model", loading, signal, () => {
       const [done, total] = m.memory.doubles(this.#progress, 2) as unknown as [number, number];
       const isRead = total > 0 && done === total;
       progress({ phase: isRead ? "compile" : "load", done, total: total || undefined });
-    });
+    }).catch((reason: unknown) => { throw named(reason, sources); });
+  }
+
+  /** Bytes that a model may take altogether; Infinity: nobody knows what a GPU has. */
+  #memoryLimit(): number {
+    const m = this.#module;
+    const { backend, memoryAvailable } = m.record<DeviceInfo>("device_info", this.#device);
+    if (backend === "cpu") return memoryAvailable;
+    const { bytes, isShared } = m.promised;
+    return isShared ? bytes : Infinity;
   }
 
   /** Polls WHAT_poll, then takes the result of WHAT_finish, which also gives it up. */
@@ -96,19 +125,29 @@ export class Loader {
   }
 }
 
+/** What is wrong with a file, with its name; the core knows those of a split model. */
+function named(reason: unknown, sources: ByteSource[]): unknown {
+  const [{ name }] = sources as [ByteSource];
+  const isFile = reason instanceof WickError && ["FORMAT", "UNSUPPORTED"].includes(reason.code);
+  return !isFile || sources.length > 1 || reason.message.includes(name) ? reason
+    : new WickError(reason.code, `${name}: ${reason.message}`, { cause: reason });
+}
+
 const bytesOf = (words: number[]): Uint8Array => new Uint8Array(Uint32Array.from(words).buffer);
 
 const MIB = 2 ** 20;
 const inMib = (bytes: number): string => `${Math.ceil(bytes / MIB)} MiB`;
 
-/** Adds whether it fits, and a sentence with the numbers. */
-function describeFit(p: Preflight): Preflight {
+/** Adds whether it fits, and a sentence with the numbers; limit: of all memory. */
+function describeFit(p: Preflight, limit: number): Preflight {
   const needs = `the model needs ${inMib(p.totalBytes)} with a context of ${p.contextLength} `
     + "tokens";
   const onDevice = p.deviceLayers === p.layers;
-  const hasRoom = p.availableBytes === 0 || p.totalBytes <= p.availableBytes;
-  const there = p.availableBytes === 0 ? "the device does not say what it has"
-    : `the device has ${inMib(p.availableBytes)}`;
+  const available = Math.min(p.availableBytes || Infinity, limit);
+  const availableBytes = available === Infinity ? 0 : available;
+  const there = availableBytes === 0 ? "the device does not say what it has"
+    : `the device has ${inMib(availableBytes)}`;
   const layers = onDevice ? "" : `; ${p.deviceLayers} of ${p.layers} layers have room there`;
-  return { ...p, fits: onDevice && hasRoom, reason: `${needs}, ${there}${layers}` };
+  return { ...p, availableBytes, fits: onDevice && p.totalBytes <= available,
+           reason: `${needs}, ${there}${layers}` };
 }

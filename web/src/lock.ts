@@ -13,8 +13,21 @@ export interface Locks {
 }
 
 export function openLocks(storage: Storage): Locks {
+  if (storage.kind === "memory") return new LocalLocks();
   const locks = globalThis.navigator?.locks;
   return locks !== undefined ? new WebLocks(locks) : new LeaseLocks(storage);
+}
+
+/** Of this page or worker. */
+const heldHere = new Set<string>();
+
+/** For what no other page or worker can see. */
+export class LocalLocks implements Locks {
+  tryLock(name: string): Promise<Release | undefined> {
+    if (heldHere.has(name)) return Promise.resolve(undefined);
+    heldHere.add(name);
+    return Promise.resolve(() => Promise.resolve(void heldHere.delete(name)));
+  }
 }
 
 /** They end with the tab that holds them. */
@@ -36,7 +49,10 @@ export class WebLocks implements Locks {
           });
         });
       });
-      held.catch(reject);
+      // An opaque origin, as a sandboxed frame has, gets no lock and shares nothing.
+      held.catch((error: unknown) => error instanceof DOMException
+        && ["SecurityError", "InvalidStateError"].includes(error.name)
+        ? resolve(new LocalLocks().tryLock(name)) : reject(error));
     });
   }
 }

@@ -1,7 +1,7 @@
 /** The engine's side of models: loaded, asked, their tokens, and texts as vectors. */
 import { kindOf, WickError } from "./errors.js";
 import type { CallContext } from "./engine.js";
-import { Loader } from "./loader.js";
+import { Loader, type LoadingOptions } from "./loader.js";
 import type { Module } from "./module.js";
 import { Sessions } from "./sessions.js";
 import type { ModelSource, SourceOptions } from "./source.js";
@@ -34,12 +34,13 @@ export class Models {
     this.#scratch = module.alloc(8);
   }
 
-  preflight(signal: AbortSignal, from: ModelSource, sessions: SessionOptions): Promise<Preflight> {
-    return this.#loader.preflight(signal, from, sessions);
+  preflight(options: SourceOptions & { signal: AbortSignal }, from: ModelSource,
+            sessions: SessionOptions): Promise<Preflight> {
+    return this.#loader.preflight(options, from, sessions);
   }
 
   /** The number and description of a model. */
-  async load(context: CallContext, from: ModelSource, options: SourceOptions,
+  async load(context: CallContext, from: ModelSource, options: LoadingOptions,
              sessions: SessionOptions): Promise<{ id: number; info: ModelInfo }> {
     const pointer = await this.#loader.load(context, from, options, sessions);
     return { id: this.#held.add({ pointer, embedding: new Set() }), info: this.#info(pointer) };

@@ -10,11 +10,14 @@ import { loadModule } from "./files.js";
 import { Gpus } from "./gpu.js";
 import { Memory } from "./memory.js";
 import type { ByteSource } from "./byte_source.js";
+import type { PromisedMemory } from "./promised_memory.js";
 import type { ThreadHost } from "./thread_workers.js";
 import { Threads } from "./threads.js";
 import type { BackendName } from "./types.js";
 
 const PENDING = 1;
+/** wick_log_level. */
+const WARNING = 2;
 /** Something else may have work meanwhile. */
 const READ_WAIT_MS = 4;
 
@@ -26,6 +29,7 @@ export interface ModuleOptions {
   /** That the CPU is to have; undefined: as it makes sense here. */
   threads: number | undefined;
   threadHost: ThreadHost;
+  memory: PromisedMemory;
   /** The engine has its thread to itself: it is in a worker of its own, or in Node. */
   mayWait: boolean;
   log(level: number, message: string): void;
@@ -43,6 +47,9 @@ export class Module {
   readonly gpus: Gpus;
   /** Undefined: this is the module without. */
   readonly threads: Threads | undefined;
+  readonly promised: PromisedMemory;
+  /** Puts a warning in the log. */
+  readonly warn: (message: string) => void;
   readonly #doors: Record<string, (...given: number[]) => number>;
   readonly #sources = new Map<number, OpenSource>();
   /** Of the host's side, which a cache's entry is busy until. */
@@ -71,6 +78,7 @@ export class Module {
         const words = crypto.getRandomValues(new Uint32Array(2));
         return words[0]! * 2 ** 20 + (words[1]! >>> 12);
       },
+      memory_limit: () => options.memory.bytes,
       log: (level: number, at: number) => options.log(level, memory().text(at)),
       read: (id: number, handle: number, offset: number, size: number, to: number) =>
         void made!.#read(id, handle, offset, size, to),
@@ -80,12 +88,15 @@ export class Module {
     };
     const imports = { wick, gpu: gpus.imports(), ...(threads && { env: threads.environment }) };
     const module = threads?.module ?? await loadModule(options.baseUrl, "simd");
-    made = new Module(await WebAssembly.instantiate(module, imports), gpus, threads);
+    made = new Module(await WebAssembly.instantiate(module, imports), gpus, threads, options);
     await threads?.start((size) => made!.alloc(size));
     return made;
   }
 
-  private constructor(instance: WebAssembly.Instance, gpus: Gpus, threads: Threads | undefined) {
+  private constructor(instance: WebAssembly.Instance, gpus: Gpus, threads: Threads | undefined,
+                      { memory, log }: ModuleOptions) {
+    this.promised = memory;
+    this.warn = (message) => log(WARNING, message);
     this.#doors = instance.exports as Record<string, (...given: number[]) => number>;
     this.memory = new Memory(instance.exports["memory"] as WebAssembly.Memory);
     this.gpus = gpus;
@@ -257,11 +268,12 @@ export class Module {
       const bytes = await source.read(offset, size, controller.signal);
       if (this.#failure || !this.#sources.has(id)) return;
       this.memory.bytes(to, bytes.length).set(bytes);
-      this.#enter("source_answered", [handle, bytes.length, 0, 0]);
+      this.#enter("source_answered", [handle, bytes.length, 0, 0, 0, 0]);
     } catch (reason) {
       if (this.#failure || !this.#sources.has(id)) return;
-      const { code, message } = toWickError(reason);
-      this.call("source_answered", handle, 0, statusOfCode(code), message);
+      const { code, message, bytesRequested, bytesAvailable } = toWickError(reason);
+      this.call("source_answered", handle, 0, statusOfCode(code), message, bytesRequested ?? 0,
+                bytesAvailable ?? 0);
     } finally {
       this.#reading--;
       this.gpus.stir();

@@ -5,7 +5,7 @@ import type {
   ChatOptions, EmbedOptions, GenerateOptions, GpuOptions, KernelOptions, OpenOptions,
   SessionOptions, TokenizeOptions, VerifyOptions,
 } from "./types.js";
-import type { LoadOptions } from "./wick.js";
+import type { LoadOptions, RequestOptions } from "./wick.js";
 
 /** What a value must be, in words, and whether it is. Finer ranges are the core's. */
 type Rule = readonly [string, (value: unknown) => boolean];
@@ -56,8 +56,8 @@ export const GPU: Rules<GpuOptions> = {
 };
 export const OPEN: Rules<OpenOptions> = {
   backend: oneOf("auto", "cpu", "webgpu"), math: oneOf("exact", "fast"), threads: whole(0, 1024),
-  worker: FLAG, onLog: CALL, onDeviceLost: CALL, baseUrl: ANY, gpu: OBJECT,
-  gpuOptions: OBJECT, strict: FLAG, verify: FLAG, profile: FLAG, debug: FLAG,
+  worker: FLAG, onLog: CALL, onDeviceLost: CALL, memoryLimit: whole(1, 2 ** 32), baseUrl: ANY,
+  gpu: OBJECT, gpuOptions: OBJECT, strict: FLAG, verify: FLAG, profile: FLAG, debug: FLAG,
 };
 const GENERATE: Rules<GenerateOptions> = {
   maxTokens: COUNT, stop: TEXTS, special: FLAG, ignoreEnd: FLAG, temperature: REAL, topK: COUNT,
@@ -71,8 +71,9 @@ export const SESSION: Rules<SessionOptions> = {
   contextLength: LENGTH, chunkLength: LENGTH,
   cache: oneOf("auto", "f32", "f16", "q8_0", "q4_0"), logprobs: COUNT, ...GENERATE,
 };
-export const PREFLIGHT: Rules<SessionOptions & { signal?: AbortSignal }> = {
-  ...SESSION, signal: SIGNAL,
+const REQUEST: Rules<RequestOptions> = { headers: ANY, fetch: CALL, stallTimeout: LENGTH };
+export const PREFLIGHT: Rules<SessionOptions & RequestOptions & { signal?: AbortSignal }> = {
+  ...SESSION, ...REQUEST, signal: SIGNAL,
 };
 export const GENERATION: Rules<GenerateOptions & CallOptions> = {
   ...GENERATE, signal: SIGNAL, onPrompt: CALL,
@@ -86,7 +87,7 @@ export const CHAT: Rules<GenerateOptions & CallOptions & ChatOptions> = {
 export const LOAD: Rules<LoadOptions> = {
   onProgress: CALL, signal: SIGNAL, cache: oneOf(true, false, "read"),
   sha256: ANY,
-  session: OBJECT,
+  session: OBJECT, force: FLAG, connections: whole(1, 16), ...REQUEST,
 };
 export const EMBED: Rules<EmbedOptions & { signal?: AbortSignal }> = {
   pooling: oneOf("auto", "none", "mean", "cls", "last"), raw: FLAG, maxTokens: COUNT,

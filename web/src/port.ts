@@ -4,7 +4,8 @@ import {
 } from "./errors.js";
 import type { Engine, EngineOptions, Notice } from "./engine.js";
 import type { CallArguments, CallName, CallResult, Reply, Request } from "./messages.js";
-import { sendStream } from "./stream.js";
+import { missingFile } from "./files.js";
+import { type Carried, sendFetch, sendStream } from "./stream.js";
 import { ThreadWorkers } from "./thread_workers.js";
 import type { Progress } from "./types.js";
 
@@ -72,7 +73,7 @@ export class WorkerPort implements Port {
   #last = 0;
   #ended: WickError | undefined;
 
-  static open(worker: Worker, options: EngineOptions, baseUrl: string | undefined,
+  static open(worker: Worker, url: URL, options: EngineOptions, baseUrl: string | undefined,
               notify: (notice: Notice) => void): Promise<WorkerPort> {
     const port = new WorkerPort(worker, new ThreadWorkers(baseUrl));
     return new Promise((resolve, reject) => {
@@ -80,8 +81,9 @@ export class WorkerPort implements Port {
         port.#end(error);
         reject(error);
       };
-      worker.onerror = (event) => fail(new WickError("INTERNAL",
-        `the worker cannot run: ${event.message || "its script is not where baseUrl says"}`));
+      // Without a message, its script has not loaded.
+      worker.onerror = ({ message }) => fail(message ? new WickError("INTERNAL",
+        `the worker cannot run: ${message}`) : missingFile(url, "its script was not to be had"));
       worker.onmessageerror = () => fail(new WickError("INTERNAL",
         "what the worker sent cannot be read; is there memory for it?"));
       worker.onmessage = ({ data }: MessageEvent<Reply>) => {
@@ -162,13 +164,18 @@ export class WorkerPort implements Port {
   }
 }
 
-/** Streams become ports on their way to the worker, where server.ts makes them streams again. */
+/**
+ * Streams and functions to fetch with become ports on their way to the worker, where server.ts
+ * makes them what they were.
+ */
 function withPorts(given: unknown[]): { values: unknown[]; ports: MessagePort[] } {
   const ports: MessagePort[] = [];
-  const values = given.map((value) => {
-    if (!(value instanceof ReadableStream)) return value;
-    ports.push(sendStream(value as ReadableStream<Uint8Array>));
-    return ports.at(-1);
-  });
+  const carry = (port: MessagePort, isStream: boolean): Carried => {
+    ports.push(port);
+    return { port, isStream };
+  };
+  const values = given.map((value) =>
+    value instanceof ReadableStream ? carry(sendStream(value as ReadableStream<Uint8Array>), true)
+      : typeof value === "function" ? carry(sendFetch(value as typeof fetch), false) : value);
   return { values, ports };
 }

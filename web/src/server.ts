@@ -2,7 +2,7 @@
 import type { Engine } from "./engine.js";
 import { toPlain } from "./errors.js";
 import type { Reply, Request } from "./messages.js";
-import { receiveStream } from "./stream.js";
+import { type Carried, receiveFetch, receiveStream } from "./stream.js";
 import type { ThreadHost } from "./thread_workers.js";
 import type { Progress } from "./types.js";
 
@@ -53,7 +53,7 @@ export class Server {
       progress: (value: Progress) => this.#send({ kind: "progress", id, value }, []),
     };
     try {
-      const value = await this.#engine.call(name, context, given.map(withStream));
+      const value = await this.#engine.call(name, context, given.map(withCarried));
       this.#send({ kind: "result", id, value }, buffersOf(value));
     } catch (reason) {
       this.#send({ kind: "error", id, error: toPlain(reason) }, []);
@@ -71,5 +71,8 @@ function buffersOf(value: unknown): Transferable[] {
     ArrayBuffer.isView(part) && part.buffer instanceof ArrayBuffer ? [part.buffer] : []);
 }
 
-const withStream = (value: unknown): unknown =>
-  value instanceof MessagePort ? receiveStream(value) : value;
+function withCarried(value: unknown): unknown {
+  const { port, isStream } = (value ?? {}) as Partial<Carried>;
+  if (!(port instanceof MessagePort)) return value;
+  return isStream ? receiveStream(port) : receiveFetch(port);
+}

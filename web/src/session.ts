@@ -1,5 +1,5 @@
 /** Sessions: prompts in, tokens out one by one. */
-import { checkSignal } from "./errors.js";
+import { checkSignal, WickError } from "./errors.js";
 import type { Leaks } from "./leaks.js";
 import { CHAT, checked, GENERATION } from "./options.js";
 import type { Port } from "./port.js";
@@ -20,6 +20,7 @@ export interface CallOptions {
 export class Generation implements AsyncIterable<Token> {
   readonly #tokens: AsyncGenerator<Token, void>;
   #reason: EndReason | undefined;
+  #isTaken = false;
 
   /** @internal */
   constructor(run: (end: (reason: EndReason) => void) => AsyncGenerator<Token, void>) {
@@ -31,7 +32,7 @@ export class Generation implements AsyncIterable<Token> {
     return this.#reason;
   }
 
-  /** All of the text. */
+  /** All of the text. Tokens and text come once: STATE where they were taken before. */
   async text(): Promise<string> {
     let all = "";
     for await (const { text } of this) all += text;
@@ -39,6 +40,10 @@ export class Generation implements AsyncIterable<Token> {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Token, void> {
+    if (this.#isTaken)
+      throw new WickError("STATE", "the tokens of this generation were taken already, and come "
+        + "once: keep the text, or call generate or chat again");
+    this.#isTaken = true;
     return this.#tokens;
   }
 }

@@ -8,9 +8,11 @@ import { HttpFile, type HttpOptions } from "./download.js";
 import type { Entry, Manifest } from "./entry.js";
 import { WickError } from "./errors.js";
 import { HttpSource } from "./http_source.js";
+import { hubAddress } from "./hub.js";
 import { BEGINNING, LaterSource } from "./later_source.js";
 import { BlobSource, MemorySource, StreamSource } from "./plain_source.js";
 import { hashError } from "./sha256.js";
+import { CacheOrServer, openUncached, type WarningOptions } from "./uncached_source.js";
 import { VerifiedSource } from "./verified_source.js";
 
 export type { ByteSource, DownloadProgress } from "./byte_source.js";
@@ -23,7 +25,7 @@ export type FileSource =
 /** A model: one file, or all files of a split one in their order. */
 export type ModelSource = FileSource | readonly (string | URL)[] | readonly Blob[];
 
-export interface SourceOptions extends HttpOptions {
+export interface SourceOptions extends HttpOptions, WarningOptions {
   /**
    * Whether addresses are read through the cache (default). false: straight from the server.
    * "read": what is complete there is used, nothing is stored. Or a cache that was opened before.
@@ -53,10 +55,11 @@ function listParts(url: string | URL): string[] {
 }
 
 /** The files of a model, each of which `openSource` opens. */
-function listFiles(source: ModelSource): FileSource[] {
+async function listFiles(source: ModelSource, options: SourceOptions): Promise<FileSource[]> {
   if (Array.isArray(source)) return [...source as readonly FileSource[]];
   const one = source as FileSource;
-  return isAddress(one) ? listParts(one) : [one];
+  if (!isAddress(one)) return [one];
+  return listParts(await hubAddress(String(one), options, await cacheOf(options)));
 }
 
 /**
@@ -65,7 +68,10 @@ function listFiles(source: ModelSource): FileSource[] {
  */
 export async function openSources(source: ModelSource,
                                   options: SourceOptions = {}): Promise<ByteSource[]> {
-  const files = listFiles(source);
+  if ([source].flat().some((file) => isAddress(file as FileSource)))
+    options.onProgress?.({ phase: "connect", done: 0, total: undefined, bytesPerSecond: 0,
+      secondsLeft: undefined });
+  const files = await listFiles(source, options);
   const hashes = options.sha256 === undefined ? [] : [options.sha256].flat();
   if (files.length === 0) throw new WickError("ARGUMENT", "a model has at least one file");
   if (hashes.length > 0 && hashes.length !== files.length)
@@ -96,7 +102,8 @@ async function openLater(url: string | URL, options: SourceOptions): Promise<Byt
   const signal = options.signal ?? new AbortController().signal;
   const { onProgress } = options;
   if (await (await cacheOf(options))?.has(url)) return openSource(url, options);
-  const first = await HttpSource.open(cacheName(url), { ...options, onProgress: undefined });
+  const first = await HttpSource.open(cacheName(url),
+                                      { ...options, onProgress: undefined, connections: 1 });
   try {
     const { name, size, isSequential } = first;
     const beginning = await first.read(0, BEGINNING, signal);
@@ -163,7 +170,8 @@ async function openUrl(url: string, hash: string | undefined,
     if (found !== undefined && await isWanted(found, url, own))
       return CachedFile.complete(entry, found, own);
     if (options.cache !== "read")
-      return CachedFile.fill(entry, url, cache.partSize, { ...own, outdated: found });
+      return CachedFile.fill(entry, url, cache.partSize, { ...own, outdated: found })
+        .then((file) => new CacheOrServer(file, own), (reason) => openUncached(url, own, reason));
   }
   const file = await HttpSource.open(url, options);
   return hash === undefined ? file : new VerifiedSource(file, hash);

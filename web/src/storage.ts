@@ -221,6 +221,9 @@ export class CacheApiStorage implements Storage {
 
 /* ---- Memory ---- */
 
+/** Bytes: models beside themselves in memory would take it from what they need. */
+const MOST_REMEMBERED = 256 << 20;
+
 /** Of this page or worker: what each opening of the cache finds again until the page is closed. */
 const remembered = new Map<string, Map<string, Uint8Array<ArrayBuffer>>>();
 
@@ -235,10 +238,12 @@ export class MemoryStorage implements Storage {
     return Promise.resolve(remembered.get(folder)?.get(file));
   }
 
-  write(folder: string, file: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  async write(folder: string, file: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     const files = remembered.get(folder) ?? new Map<string, Uint8Array<ArrayBuffer>>();
+    const size = [...remembered.values()].flatMap((those) => [...those.values()])
+      .reduce((sum, { length }) => sum + length, bytes.length - (files.get(file)?.length ?? 0));
+    if (size > MOST_REMEMBERED) throw await quotaError(bytes.length);
     remembered.set(folder, files.set(file, bytes.slice()));
-    return Promise.resolve();
   }
 
   remove(folder: string): Promise<void> {

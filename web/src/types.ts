@@ -38,6 +38,11 @@ export interface OpenOptions {
   onLog?: (level: LogLevel, message: string) => void;
   /** A GPU was lost; what was loaded comes back by itself with the next step. */
   onDeviceLost?: (message: string) => void;
+  /**
+   * Bytes that models, caches and all else may take of WebAssembly memory, at most 4 GiB. Default:
+   * half of the machine's memory, and 1 to 1.5 GiB on phones and tablets, of a GPU's memory, too.
+   */
+  memoryLimit?: number;
   /** Where the files of the package lie. Default: beside this one, or where a bundler put them. */
   baseUrl?: string | URL;
   /** In Node and without a worker: a WebGPU that is not navigator.gpu. */
@@ -404,8 +409,11 @@ export interface EmbedOptions {
 }
 
 export interface Progress {
-  /** `download`, `verify`: of the bytes; `load`: of the model; `compile`: the GPU's kernels. */
-  phase: "download" | "verify" | "load" | "compile";
+  /**
+   * `connect`: a server is asked; `download`, `verify`: of the bytes; `load`: of the model;
+   * `compile`: the GPU's kernels.
+   */
+  phase: "connect" | "download" | "verify" | "load" | "compile";
   /** Bytes; total undefined: not known yet. */
   done: number;
   total: number | undefined;

@@ -9,19 +9,29 @@
  * ```
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { cacheName } from "./cache.js";
+import { cacheName, ModelCache, pageUrl } from "./cache.js";
 import type { EngineOptions, Notice } from "./engine.js";
-import { messageOf, WickError } from "./errors.js";
+import {
+  CancelledError, DeviceLostError, messageOf, OutOfMemoryError, WickError,
+} from "./errors.js";
 import { ENGINE_WORKER } from "./engine_worker.js";
-import { isNode, makeWorker, workerObstacle } from "./files.js";
+import { loadEngine } from "./engine_here.js";
+import {
+  isForeign, isNode, makeWorker, missingFile, workerObstacle, workerUrl,
+} from "./files.js";
 import { findGpu } from "./find_gpu.js";
+import { Kernel } from "./kernel.js";
 import { Leaks } from "./leaks.js";
 import { Model } from "./model.js";
 import { checked, GPU, LOAD, OPEN, PREFLIGHT, SESSION, VERIFY } from "./options.js";
 import { LocalPort, WorkerPort } from "./port.js";
 import type { Port } from "./port.js";
+import { promisedMemory } from "./promised_memory.js";
+import { Generation, Session } from "./session.js";
 import type { ModelSource } from "./source.js";
 import { askToPersist } from "./storage.js";
+import { headerList } from "./stream.js";
+import { Tensor } from "./tensor.js";
 import { TensorMaker } from "./tensor_maker.js";
 import { ThreadWorkers } from "./thread_workers.js";
 import type {
@@ -29,18 +39,16 @@ import type {
   SessionOptions, VerifyOptions,
 } from "./types.js";
 
-export { CancelledError, DeviceLostError, OutOfMemoryError, WickError } from "./errors.js";
+export { CancelledError, DeviceLostError, OutOfMemoryError, WickError };
 export type { ErrorCode } from "./errors.js";
 export type * from "./types.js";
-export { Generation, Session } from "./session.js";
+export { Generation, Session };
 export type { CallOptions } from "./session.js";
-export { Model } from "./model.js";
-export { Tensor } from "./tensor.js";
-export { TensorMaker } from "./tensor_maker.js";
+export { Model, Tensor, TensorMaker };
 export type { Dims } from "./tensor.js";
-export { Kernel } from "./kernel.js";
+export { Kernel };
 export type { KernelSize } from "./kernel.js";
-export { ModelCache } from "./cache.js";
+export { ModelCache };
 export type { CacheEntry } from "./cache.js";
 export type { FileSource, ModelSource } from "./source.js";
 
@@ -50,7 +58,17 @@ declare global {
   interface GPUAdapter {}
 }
 
-export interface LoadOptions {
+/** How addresses are fetched. */
+export interface RequestOptions {
+  /** Sent to the server of the model, as `{ Authorization: "Bearer ..." }`. */
+  headers?: HeadersInit;
+  /** In place of the browser's own; it is called in the page, also for an engine in a worker. */
+  fetch?: typeof fetch;
+  /** Milliseconds without a byte after which a connection counts as lost; default: 30000. */
+  stallTimeout?: number;
+}
+
+export interface LoadOptions extends RequestOptions {
   /** Called often; `download` and `load` alternate where a file is loaded as it comes. */
   onProgress?: (progress: Progress) => void;
   /** Gives the loading up; what was downloaded stays in the cache. */
@@ -61,20 +79,35 @@ export interface LoadOptions {
   sha256?: string | readonly string[];
   /** A session to come: room is left for it, and its kernels are compiled meanwhile. */
   session?: SessionOptions;
+  /** Tries also what has no room, as its header says; else that is an OutOfMemoryError at once. */
+  force?: boolean;
+  /** Most connections at once to fetch a large file, 1 to 16; default: 4. */
+  connections?: number;
 }
 
 /** Options that are not the page's own. */
-function engineOptions(options: OpenOptions, isWorker: boolean): EngineOptions {
+async function engineOptions(options: OpenOptions, isWorker: boolean): Promise<EngineOptions> {
   const { worker: _, onLog: __, onDeviceLost: ___, baseUrl: ____, gpu: _____, debug: ______,
-          gpuOptions = {}, ...given } = options;
-  return { ...given, gpuOptions: checked(GPU, gpuOptions), isWorker };
+          gpuOptions = {}, memoryLimit, ...given } = options;
+  const memory = await promisedMemory(memoryLimit);
+  return { ...given, gpuOptions: checked(GPU, gpuOptions), memory, isWorker };
+}
+
+/** Headers as they pass to a worker. */
+function plainHeaders(headers: HeadersInit | undefined): [string, string][] {
+  try {
+    return headerList(headers);
+  } catch (cause) {
+    throw new WickError("VALUE", `the option 'headers' cannot be sent: ${messageOf(cause)}`,
+                        { cause });
+  }
 }
 
 /** The folder of the package's files, where the caller says it. */
 function folderOf({ baseUrl }: OpenOptions): string | undefined {
   if (baseUrl === undefined) return undefined;
   try {
-    const url = new URL(baseUrl, globalThis.location?.href);
+    const url = new URL(baseUrl, pageUrl());
     if (!url.pathname.endsWith("/")) url.pathname += "/";
     return url.href;
   } catch (cause) {
@@ -92,7 +125,9 @@ function makeNotify(options: OpenOptions): (notice: Notice) => void {
 
 async function openHere(baseUrl: string | undefined, options: EngineOptions,
                         gpu: GPU | undefined, notify: (notice: Notice) => void): Promise<Port> {
-  const { Engine } = await import("./engine.js");
+  const Engine = await loadEngine().catch((cause: unknown) => {
+    throw missingFile("libwick's engine", cause);
+  });
   const threadHost = new ThreadWorkers(baseUrl);
   try {
     const engine = await Engine.open(options, { baseUrl, gpu, threadHost, notify });
@@ -108,13 +143,13 @@ async function openWorker(baseUrl: string | undefined, options: EngineOptions,
   const obstacle = workerObstacle();
   if (obstacle !== "")
     throw new WickError("UNSUPPORTED", `the engine gets no worker of its own${obstacle}`);
-  let worker: Worker;
+  const url = workerUrl(baseUrl, ENGINE_WORKER);
   try {
-    worker = makeWorker(baseUrl, ENGINE_WORKER);
-  } catch (cause) { // of another origin, or not allowed by the page's policy
-    throw new WickError("IO", `the worker does not start: ${messageOf(cause)}`, { cause });
+    return await WorkerPort.open(makeWorker(baseUrl, ENGINE_WORKER), url, options, baseUrl,
+                                 notify);
+  } catch (cause) { // it is not there, or not allowed by the page's policy
+    throw cause instanceof WickError ? cause : missingFile(url, cause);
   }
-  return WorkerPort.open(worker, options, baseUrl, notify);
 }
 
 /** An engine: one device, and the models and tensors on it. */
@@ -131,11 +166,19 @@ export class Wick extends TensorMaker {
     const isWorker = wanted.worker
       ?? (!isNode() && typeof Worker !== "undefined" && workerObstacle() === "");
     const notify = makeNotify(wanted);
-    const given = engineOptions(wanted, isWorker);
+    const given = await engineOptions(wanted, isWorker);
     if (isWorker && wanted.gpu)
       throw new WickError("ARGUMENT", "the option 'gpu' cannot go to a worker: set worker: false");
-    const port = isWorker ? await openWorker(baseUrl, given, notify)
-      : await openHere(baseUrl, given, await findGpu(wanted), notify);
+    const here = async () =>
+      openHere(baseUrl, { ...given, isWorker: false }, await findGpu(wanted), notify);
+    const port = !isWorker ? await here()
+      : await openWorker(baseUrl, given, notify).catch((reason: WickError) => {
+        // A policy may forbid the worker that an engine of another origin needs.
+        if (wanted.worker || reason.code !== "IO" || !isForeign(baseUrl)) throw reason;
+        wanted.onLog?.("warning", "the engine runs in the page's own thread: a worker of another "
+          + "origin needs a policy of worker-src blob: (in sandboxed frames data:) and its origin");
+        return here();
+      });
     const leaks = wanted.debug
       ? new Leaks((message) => wanted.onLog?.("warning", message)) : undefined;
     return new Wick(port, await port.call("capabilities", []), leaks);
@@ -164,20 +207,23 @@ export class Wick extends TensorMaker {
   }
 
   /** Reads a model's header alone and tells whether it fits, and with which context. */
-  async preflight(source: ModelSource, options: SessionOptions & { signal?: AbortSignal } = {}):
+  async preflight(source: ModelSource,
+                  options: SessionOptions & RequestOptions & { signal?: AbortSignal } = {}):
   Promise<Preflight> {
-    const { signal, ...rest } = checked(PREFLIGHT, options);
-    return this.#port.call("preflight", [plainSource(source), rest], { signal });
+    const { signal, headers, fetch, stallTimeout, ...rest } = checked(PREFLIGHT, options);
+    const request = { headers: plainHeaders(headers), ...(stallTimeout && { stallTimeout }) };
+    return this.#port.call("preflight", [plainSource(source), request, rest, fetch], { signal });
   }
 
   /** Loads a model; its bytes stream to the device in pieces. */
   async load(source: ModelSource, options: LoadOptions = {}): Promise<Model> {
-    const { onProgress, signal, session = {}, ...given } = checked(LOAD, options);
+    const { onProgress, signal, session = {}, headers, fetch, ...rest } = checked(LOAD, options);
+    const given = { ...rest, headers: plainHeaders(headers) };
     const plain = plainSource(source);
     const isStored = given.cache !== false && given.cache !== "read";
     if (isStored && typeof [plain].flat()[0] === "string") askToPersist();
-    const { id, info } = await this.#port.call("load", [plain, given, checked(SESSION, session)],
-                                               { signal, onProgress });
+    const { id, info } = await this.#port.call(
+      "load", [plain, given, checked(SESSION, session), fetch], { signal, onProgress });
     return new Model(this.#port, id, info, this.#leaks);
   }
 
@@ -223,7 +269,7 @@ export class Wick extends TensorMaker {
 /** Addresses as absolute texts: a worker has another base, and no URL passes to it. */
 function plainSource(source: ModelSource): ModelSource {
   const absolute = (url: string | URL) =>
-    globalThis.location === undefined ? String(url) : cacheName(url);
+    pageUrl() === undefined ? String(url) : cacheName(url);
   if (typeof source === "string" || source instanceof URL) return absolute(source);
   if (Array.isArray(source))
     return source.map((part: string | URL | Blob) =>
@@ -231,3 +277,9 @@ function plainSource(source: ModelSource): ModelSource {
   const { cached } = (source ?? {}) as { cached?: string | URL };
   return cached === undefined ? source : { cached: absolute(cached) };
 }
+
+// Minifying shortens names, which consoles and debuggers show.
+for (const [value, type] of Object.entries({
+  CancelledError, DeviceLostError, Generation, Kernel, Model, ModelCache, OutOfMemoryError, Session,
+  Tensor, TensorMaker, Wick, WickError,
+})) Object.defineProperty(type, "name", { value });

@@ -12,6 +12,8 @@
 WK_HOST("clock_ns") double wk_host_clock_ns(void);
 /* 52 random bits. */
 WK_HOST("entropy") double wk_host_entropy(void);
+/* Bytes that the module may take of what the machine has, at most 4 GiB. */
+WK_HOST("memory_limit") double wk_host_memory_limit(void);
 
 /* --- With shared memory: workers that serve threads, see thread_atomics.c --- */
 
