@@ -125,6 +125,8 @@ def test_refusals():
          "'frog+' is not known yet"),
         ("tokenizer.json", lambda c: c["model"]["merges"].append([1]), "merge 2"),
         ("tokenizer.json", lambda c: c["model"]["vocab"].update(x=-1), "'x' has no id"),
+        ("tokenizer.json", lambda c: c["added_tokens"][0].update(content=7), "has no text"),
+        ("tokenizer.json", lambda c: c["added_tokens"][0].pop("content"), "has no text"),
         ("tokenizer_config.json", lambda c: c.update(chat_template=[{"name": "a.b"}]),
          "has no name"),
     ]

@@ -236,6 +236,19 @@ static void best_groups(void **state) {
     assert_int_equal(chosen(&spec, one_is_best), 0);
 }
 
+/* Shared experts keep gate, up and their product beside those of the chosen ones. */
+static void activations_of_shared_experts(void **state) {
+    enum { EMBD = 8, FF = 1000, SHARED = 500, ROWS = 3 };
+    wk_layer layer = {.spec = {.mixer = WK_MIXER_NONE, .channels = WK_CHANNELS_EXPERTS}};
+    wk_model model = {.hparams = {.n_layers = 1, .n_embd = EMBD}, .layers = &layer};
+    (void)state;
+    layer.spec.experts = (wk_experts_spec){.n_experts = 4, .n_used = 2, .n_ff = FF, .n_groups = 1};
+    const uint64_t without = wk_model_activation_bytes(&model, ROWS);
+    layer.spec.experts.n_ff_shared = SHARED;
+    const uint64_t with = wk_model_activation_bytes(&model, ROWS);
+    assert_int_equal(with - without, 3 * SHARED * ROWS * sizeof(float));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(keys_of_experts, begin, end),
@@ -243,6 +256,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(keys_of_latent_attention, begin, end),
         cmocka_unit_test_setup_teardown(keys_of_recurrent_layers, begin, end),
         cmocka_unit_test(best_groups),
+        cmocka_unit_test(activations_of_shared_experts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
