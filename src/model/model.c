@@ -35,6 +35,20 @@ static wick_status read_direction(const wk_metadata *meta, const wk_hparams *hpa
     return WICK_OK;
 }
 
+/* Of mixtures of experts a file may leave out the channels of an MLP, or the experts. */
+static wick_status check_channels(const wk_metadata *meta, const wk_hparams *hparams,
+                                  const wk_layer_spec *specs) {
+    for (uint32_t i = 0; i < hparams->n_layers; i++) {
+        if (specs[i].channels != WK_CHANNELS_MLP || specs[i].mlp.n_ff > 0) continue;
+        return wk_fail(meta->err, WICK_ERR_FORMAT,
+                       "block %u has no experts, and its MLP has no channels: the metadata keys "
+                       "'%s' and '%s' do not fit",
+                       (unsigned)i, wk_metadata_key(meta, "expert_count").text,
+                       wk_metadata_key(meta, "feed_forward_length").text);
+    }
+    return WICK_OK;
+}
+
 static wick_status describe(wk_model *model, const wk_family *family, wick_error *err) {
     const wk_metadata meta = {
         .gguf = model->gguf,
@@ -53,6 +67,7 @@ static wick_status describe(wk_model *model, const wk_family *family, wick_error
                               "the layers of a model");
     WK_TRY(family->describe(&meta, &model->hparams, specs));
     WK_TRY(read_direction(&meta, &model->hparams, specs));
+    WK_TRY(check_channels(&meta, &model->hparams, specs));
     for (uint32_t i = 0; i < model->hparams.n_layers; i++) {
         model->layers[i].spec = specs[i];
         wk_model_find_forms(model, i, &model->layers[i].spec);

@@ -87,6 +87,22 @@ static void keys_of_experts(void **state) {
     expect(&few, "llama.expert_used_count");
 }
 
+/* A layer without experts needs an MLP with channels. */
+static void neither_experts_nor_channels(void **state) {
+    (void)state;
+    small_model small = small_model_of("qwen3next");
+    set(&small, "qwen3next", "ssm.conv_kernel", 4);
+    set(&small, "qwen3next", "ssm.inner_size", 32);
+    set(&small, "qwen3next", "ssm.time_step_rank", 4);
+    set(&small, "qwen3next", "ssm.group_count", 2);
+    set(&small, "qwen3next", "ssm.state_size", 16);
+    set(&small, "qwen3next", "expert_count", 0);
+    expect(&small, "block 0 has no experts, and its MLP has no channels");
+    small_model odd = small_model_of("qwen"); /* which counts gate and up together */
+    set(&odd, "qwen", "feed_forward_length", 1);
+    expect(&odd, "block 0 has no experts, and its MLP has no channels");
+}
+
 /* As converters wrote them in 2023: a tensor for each expert. */
 static void tensors_of_single_experts(void **state) {
     (void)state;
@@ -253,6 +269,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(keys_of_experts, begin, end),
         cmocka_unit_test_setup_teardown(tensors_of_single_experts, begin, end),
+        cmocka_unit_test_setup_teardown(neither_experts_nor_channels, begin, end),
         cmocka_unit_test_setup_teardown(keys_of_latent_attention, begin, end),
         cmocka_unit_test_setup_teardown(keys_of_recurrent_layers, begin, end),
         cmocka_unit_test(best_groups),
