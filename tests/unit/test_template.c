@@ -138,6 +138,8 @@ static void test_limits(void **state) {
           "{% endfor %}",
           "0", "256 MiB");
     fails(f, "{% set l = [] %}{{ l.append(l) }}{{ l }}", "0", "recursion");
+    fails(f, "{{ 'abc' * 6148914691236517206 }}", "0", "256 MiB"); /* 2^64 + 2 bytes */
+    fails(f, "{{ 'ab'.ljust(6148914691236517209, '\xE6\xBC\xA2') }}", "0", "256 MiB");
     fails(f, "{{ range(100001) }}", "0", "Range too big");
     fails(
         f,
@@ -188,8 +190,10 @@ static void test_memory_limit(void **state) {
     }
     assert_true(low > MOST - 2000 && high <= MOST);
     static const char twice[] = "{% set y = 'a' * 600000 %}{% set z = 'b' * 600000 %}";
+    const uint64_t before = f->arena.bytes;
     assert_int_equal(render_with(f, twice, "0", (wk_jinja_desc){.max_bytes = MOST}),
                      WICK_ERR_VALUE);
+    assert_in_range(f->arena.bytes - before, 600000, MOST + 4000); /* the template beside */
     static const char many[] = "{% set y = 'a' * 1040000 %}{% set z = range(9999)|list %}";
     assert_int_equal(render_with(f, many, "0", (wk_jinja_desc){.max_bytes = MOST}), WICK_ERR_VALUE);
 }
@@ -228,8 +232,9 @@ static void test_cancelled(void **state) {
  * many names does not look at all of them. */
 static void test_growth(void **state) {
     fixture *const f = *state;
-    static const char grows[] = "{% set n = namespace(s='') %}{% for i in range(20000) %}"
-                                "{% set n.s = n.s SIGN 'some words of a message' %}{% endfor %}"
+    static const char grows[] = "{% set n = namespace(s='', t='') %}{% for i in range(20000) %}"
+                                "{% set n.s = n.s SIGN 'some words of a message' %}"
+                                "{% set n.t = n.t ~ 'and of another' %}{% endfor %}"
                                 "{{ n.s|length }}";
     for (size_t i = 0; i < 2; i++) {
         char text[sizeof grows];
@@ -321,6 +326,17 @@ static void test_kept_scopes(void **state) {
             "{% if i == 2 %}{% set n.f = m %}{% endif %}{% endfor %}"
             "{% for i in x %}{% set z = 7 %}{% endfor %}{{ n.f() }}",
             "[1, 2, 3]", "2");
+    renders(f,
+            "{% set n = namespace(f=none) %}{% for i in x %}{% with w = i %}"
+            "{% macro m() %}{{ i }}{{ w }}{% endmacro %}{% if i == 2 %}{% set n.f = m %}{% endif %}"
+            "{% endwith %}{% endfor %}{% for i in x %}{% with q = 1 %}{% set z = 7 %}"
+            "{% set y = 7 %}{% endwith %}{% endfor %}{{ n.f() }}",
+            "[1, 2, 3]", "22");
+    renders(f,
+            "{% set n = namespace(l=none) %}{% for k in [2] %}{% set t = k %}"
+            "{% for i in x if i < t %}{% set n.l = loop %}{% break %}{% endfor %}{% endfor %}"
+            "{% for k in [6, 7] %}{% set w = 'w' %}{% endfor %}{{ n.l.length }}",
+            "[0, 1, 2, 3]", "2");
     renders(f,
             "{% set n = namespace(l=none) %}{% for k in [5] %}{% set u = 'u' %}"
             "{% for i in x recursive %}{{ i }}{{ u }}{% set n.l = loop %}{% endfor %}{% endfor %}"

@@ -66,7 +66,8 @@ wick_status wk_jenter(wk_jinja *j) {
 
 void *wk_jalloc(wk_jinja *j, size_t n, size_t size) {
     const uint64_t used = j->arena->bytes - j->bytes_before, most = j->desc->max_bytes;
-    if (used > most || (n > 0 && size > (most - used) / n)) {
+    const uint64_t left = used < most ? most - used : 0;
+    if (n > 0 && size > left / n) {
         wk_jfail(j, "the template takes more than %" PRIu64 " MiB of memory", most >> 20);
         return NULL;
     }
