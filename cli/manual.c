@@ -34,14 +34,17 @@ static void print_option(const cli_option *option, const unsigned char *options)
     print_line("", text.help);
 }
 
+static void print_group(const cli_group *group, const unsigned char *options) {
+    for (size_t i = 0; i < group->n_options; i++) print_option(&group->options[i], options);
+}
+
 static void print_options(const cli_command *command) {
     unsigned char *const options = calloc(1, command->options_size);
     if (options == NULL) return;
     if (command->defaults != NULL) command->defaults(options);
     for (const cli_group *const *group = command->groups; *group != NULL; group++) {
         print_line(".PP\n.I ", (*group)->title);
-        for (size_t i = 0; i < (*group)->n_options; i++)
-            print_option(&(*group)->options[i], options);
+        print_group(*group, options);
     }
     free(options);
 }
@@ -72,6 +75,8 @@ void cli_print_manual(const cli_command *const *commands) {
     fputs(".SH COMMANDS\n", stdout);
     for (const cli_command *const *command = commands; *command != NULL; command++)
         print_command(*command);
+    fputs(".SH OPTIONS OF EVERY COMMAND\n", stdout);
+    print_group(&cli_common_group, (const unsigned char *)&cli_common);
     fputs(".SH EXIT STATUS\n", stdout);
     print_line("", CLI_EXIT_STATUS);
 }

@@ -85,8 +85,9 @@ def texts_of_the_command(prefix):
     overview = run([wick, "help"])
     commands = re.findall(r"^  ([a-z]+) ", overview.split("Options:")[0], re.MULTILINE)
     missing = [] if len(commands) > 10 else ["commands"]
+    common = page.split(".SH OPTIONS OF EVERY COMMAND")[1]
     for command in commands:
-        section = page.split(f".SS wick {command} ")[1].split(".SS")[0]
+        section = page.split(f".SS wick {command} ")[1].split(".SS")[0] + common
         listed = re.findall(r"^ .*?(--[a-z-]+)(?:, (--[a-z-]+))?", run([wick, "help", command]),
                             re.MULTILINE)
         options = {name for names in listed for name in names if name}
