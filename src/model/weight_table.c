@@ -338,7 +338,9 @@ static const wick_file_tensor *find_tensor(const wk_model *model, uint32_t layer
 
 void wk_model_find_forms(const wk_model *model, uint32_t layer, wk_layer_spec *spec) {
     const wick_file_tensor *const up = find_tensor(model, layer, WK_FFN_UP);
-    spec->attention.is_fused = find_tensor(model, layer, WK_ATTN_QKV) != NULL;
+    /* No file has queries with their gates in one matrix with keys and values. */
+    spec->attention.is_fused =
+        !spec->attention.has_output_gate && find_tensor(model, layer, WK_ATTN_QKV) != NULL;
     spec->recurrent.is_fused = find_tensor(model, layer, WK_SSM_BA) != NULL;
     spec->mlp.is_fused = spec->mlp.is_gated && up != NULL &&
                          find_tensor(model, layer, WK_FFN_GATE) == NULL &&

@@ -103,6 +103,20 @@ static void neither_experts_nor_channels(void **state) {
     expect(&odd, "block 0 has no experts, and its MLP has no channels");
 }
 
+/* Queries that have gates lie in a matrix of their own. */
+static void fused_queries_with_gates(void **state) {
+    (void)state;
+    small_model small = small_model_of("qwen35");
+    set(&small, "qwen35", "ssm.conv_kernel", 4);
+    set(&small, "qwen35", "ssm.inner_size", 32);
+    set(&small, "qwen35", "ssm.time_step_rank", 4);
+    set(&small, "qwen35", "ssm.group_count", 2);
+    set(&small, "qwen35", "ssm.state_size", 16);
+    set(&small, "qwen35", "full_attention_interval", 1);
+    strcpy(small_find_tensor(&small, "blk.0.attn_q.weight")->name, "blk.0.attn_qkv.weight");
+    expect(&small, "'blk.0.attn_qkv.weight' is not known");
+}
+
 /* As converters wrote them in 2023: a tensor for each expert. */
 static void tensors_of_single_experts(void **state) {
     (void)state;
@@ -270,6 +284,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(keys_of_experts, begin, end),
         cmocka_unit_test_setup_teardown(tensors_of_single_experts, begin, end),
         cmocka_unit_test_setup_teardown(neither_experts_nor_channels, begin, end),
+        cmocka_unit_test_setup_teardown(fused_queries_with_gates, begin, end),
         cmocka_unit_test_setup_teardown(keys_of_latent_attention, begin, end),
         cmocka_unit_test_setup_teardown(keys_of_recurrent_layers, begin, end),
         cmocka_unit_test(best_groups),
