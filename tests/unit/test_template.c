@@ -500,6 +500,8 @@ static void test_corners(void **state) {
     renders(f, "{{ 'ßa b'|title }} {{ 'aBǅ'.swapcase() }}", "0", "SSa B Abǅ");
     renders(f, "{{ 1e30|filesizeformat }} {{ -1e30|filesizeformat }}", "0",
             "1000000.0 YB -1000000000000000019884624838656 Bytes");
+    renders(f, "{{ ('0' * 718 ~ '5')|int }}{{ ('0' * 719 ~ '5')|int }}", "0", "50");
+    fails(f, "{{ '\\N{GREEK SMALL LETTER PH}' }}", "0", "line 1: no character is known");
     fails(f, "{{ 'http://x'|urlize }}", "0", "urlize");
     fails(f, "{{ '{:.2}'.format(3) }}", "0", "Precision");
     fails(f, "{{ '%c' % 'ab' }}", "0", "requires int or char");
