@@ -7,6 +7,9 @@ import { missing as missingLavapipe, driver } from "./node_webgpu.mjs";
 
 const PROGRAMS = { chromium: "/usr/bin/chromium", firefox: "/usr/bin/firefox-esr" };
 
+/** Those to test: of WICK_BROWSERS, by default both. */
+export const browsers = (process.env.WICK_BROWSERS ?? "chromium,firefox").split(",");
+
 /** Why a browser cannot be tested here; undefined: it can. */
 export const missing = (kind) =>
   !existsSync(PROGRAMS[kind]) ? `${kind === "chromium" ? "Chromium" : "Firefox"} was not found`

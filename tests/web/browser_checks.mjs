@@ -70,8 +70,8 @@ export function testWebGpu(kind, { checkAdapter, families, gpuOptions, nAborts }
       assert.equal(device.backend, "webgpu");
       checkAdapter(device.adapter);
       await t.test(`${nAborts} generations given up`, () => checkAborts(call, nAborts, 3));
-      await t.test("50 sessions", () => checkSessions(call, 50));
-      await t.test("20 models", () => checkModels(call, base, 20));
+      await t.test("15 sessions", () => checkSessions(call, 15));
+      await t.test("8 models", () => checkModels(call, base, 8));
       for (const name of missingFamilies ? [] : families)
         await t.test(name, () => checkFamily(call, base, name));
       await t.test("the GPU is lost on the way", () =>

@@ -9,7 +9,7 @@ testWebGpu("chromium", {
                      { name: "swiftshader", f16: false, subgroups: true }),
   families: ["llama"],
   gpuOptions: { subgroups: false, defaultLimits: true },
-  nAborts: 100,
+  nAborts: 25,
 });
 testThreads("chromium", { mayNest: true });
 testStrictPage("chromium");

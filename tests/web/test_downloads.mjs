@@ -9,7 +9,7 @@ import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "../../web/node_modules/esbuild/lib/main.js";
 import { startStaticServer } from "../../web/static_server.mjs";
-import { missing, startBrowser } from "./browser.mjs";
+import { browsers, missing, startBrowser } from "./browser.mjs";
 import { startServer } from "./server.mjs";
 import { scenarios } from "./source_scenarios.mjs";
 
@@ -123,7 +123,7 @@ async function testTakingOver({ open, models }) {
 const inPage = ({ name, needs }) =>
   needs !== "nothing" && /plain|20 random|closed in the middle|two at once|listed/.test(name);
 
-for (const kind of ["chromium", "firefox"]) {
+for (const kind of browsers) {
   const skip = missing(kind);
   test(`${kind}: downloads in a worker`, { skip }, async (t) => {
     const place = await start(t, kind);
@@ -139,7 +139,7 @@ for (const kind of ["chromium", "firefox"]) {
 }
 
 // A write whose handle was collected under way would never end.
-test("chromium: writes amid collections of garbage",
+if (browsers.includes("chromium")) test("chromium: writes amid collections of garbage",
      { skip: missing("chromium"), timeout: 120_000 }, async (t) => {
   const { open } = await start(t, "chromium", { flags: ["--js-flags=--expose-gc"] });
   const page = await open();
@@ -147,7 +147,8 @@ test("chromium: writes amid collections of garbage",
   await page.close();
 });
 
-test("firefox: a private window", { skip: missing("firefox") }, async (t) => {
+if (browsers.includes("firefox")) test("firefox: a private window", { skip: missing("firefox") },
+                                       async (t) => {
   const place = await start(t, "firefox", { prefs: { "browser.privatebrowsing.autostart": true } });
   const page = await place.open();
   t.diagnostic(`the cache is ${await page.call("worker", "kind")}`);

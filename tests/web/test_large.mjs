@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { missing, startBrowser } from "./browser.mjs";
+import { browsers, missing, startBrowser } from "./browser.mjs";
 import { serve } from "./fixtures.mjs";
 import { writeLargeModel } from "./large_model.mjs";
 
@@ -54,7 +54,7 @@ async function checkGivingUp({ call, large }, backend, cache, heapLimit) {
   if (cache) assert.ok(storedSize >= bytes && !isComplete, `${storedSize} bytes are stored`);
 }
 
-for (const kind of ["chromium", "firefox"])
+for (const kind of browsers)
   test(`${kind}: models of 2.2 and 6 GB`, { skip: missing(kind) }, async (t) => {
     const page = await openPage(t, kind);
     await t.test("preflight", () => checkPreflight(page));
