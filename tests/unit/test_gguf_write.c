@@ -258,6 +258,8 @@ static void check_file(const char *first) {
     assert_int_equal(at, DATA_SIZE);
     assert_int_equal(wick_file_size(file) % 64, 0);
     assert_int_equal(wick_file_read(file, wick_file_size(file) - 1, data, 2, &error), WICK_ERR_IO);
+    assert_int_equal(wick_file_read(file, 0, NULL, 0, NULL), WICK_OK);
+    assert_int_equal(wick_file_read(file, 0, NULL, 1, NULL), WICK_ERR_ARGUMENT);
     wick_file_close(file);
 }
 
