@@ -58,4 +58,4 @@ format:
 	@clang-format-19 -i $(SOURCES)
 
 clean:
-	@rm -rf build build-debug build-asan build-tsan build-fuzz build-web web/dist web/demo/dist
+	@rm -rf build build-debug build-asan build-tsan build-arm64 build-web web/dist web/demo/dist

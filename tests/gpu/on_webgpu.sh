@@ -4,7 +4,7 @@
 # computes on the CPU (swiftshader, lavapipe), which tools/fetch_webgpu --drivers and tools/setup
 # test fetch; skips where one is missing. op_cases: the recorded cases of every operation that Wick
 # has, where only those with a type that WebGPU lacks may fall back to the CPU. kernel_check:
-# WICK_GPU_CASES random operations for each kernel, 6 if not set.
+# WICK_GPU_CASES random operations for each kernel, 2 if not set.
 library=$1 driver=$2 program=$3
 shift 3
 case $library in
@@ -37,6 +37,6 @@ case $program in
     echo "$report" | grep -av "passed    0 failed    0 absent"
     exit $status
     ;;
-*kernel_check) set -- --cases "${WICK_GPU_CASES:-6}" "$@" ;;
+*kernel_check) set -- --cases "${WICK_GPU_CASES:-2}" "$@" ;;
 esac
 exec "$program" "$@" --backend webgpu --webgpu-lib "$library"
