@@ -1,4 +1,4 @@
-# The short way in. CMakePresets.json has the other builds (debug, asan, tsan, fuzz).
+# The short way in. CMakePresets.json has the other builds (debug, asan, tsan, arm64, web).
 
 MODEL := models/SmolLM2-135M-Instruct.Q4_1.gguf
 JOBS = $(shell getconf _NPROCESSORS_ONLN)
@@ -46,7 +46,7 @@ models:
 test: setup
 	@python3 tools/run_tests
 
-# The same, and WebGPU on every pair of a library and a driver.
+# The same, and what takes long (CONTRIBUTING.md).
 test-all: setup
 	@python3 tools/run_tests --all
 

@@ -29,7 +29,10 @@ function(wick_isa_flags pattern)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cpu/${pattern})
     # Unrolled loops with a check of undefined behaviour at each step take minutes to compile; what
     # matters in them, the memory they touch, the address sanitizer sees.
-    set(checks $<$<BOOL:${WICK_SANITIZE}>:-fno-sanitize=undefined>)
+    set(checks "")
+    if(WICK_SANITIZE)
+        set(checks -fno-sanitize=undefined)
+    endif()
     if(sources)
         set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${ARGN};${checks}")
     endif()

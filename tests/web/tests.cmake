@@ -12,6 +12,10 @@ endif()
 file(GLOB web_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.mjs)
 foreach(source IN LISTS web_tests)
     get_filename_component(name ${source} NAME_WE)
-    wick_test(${name} LABELS web COMMAND ${WICK_NODE} --test --test-reporter=tap ${source})
+    set(labels web)
+    if(name STREQUAL test_firefox) # `make test` has Chromium
+        list(APPEND labels all)
+    endif()
+    wick_test(${name} LABELS ${labels} COMMAND ${WICK_NODE} --test --test-reporter=tap ${source})
     set_tests_properties(${name} PROPERTIES TIMEOUT 900) # drivers on the CPU compile for minutes
 endforeach()
