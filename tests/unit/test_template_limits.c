@@ -125,8 +125,8 @@ static void ends_in_time(const char *use, size_t i) {
     char text[400];
     wick_error error;
     snprintf(text, sizeof text,
-             "{%% for i in range(99999) %%}{%% for i in range(99999) %%}{%% set y = %s %%}"
-             "{%% endfor %%}{%% endfor %%}",
+             "{%% for i in range(99) %%}{%% for i in range(99) %%}{%% for i in range(99) %%}"
+             "{%% set y = %s %%}{%% endfor %%}{%% endfor %%}{%% endfor %%}",
              use);
     const double start = processor_time();
     const wick_status status = render(text, &large.values[i], &error);
