@@ -26,7 +26,7 @@ enum {
     FEW_ITEMS = 20000,
     MOST_ARGUMENTS = 6
 };
-static const double share = 5.0 * STEPS / 80e6, one_call = 0.3, at_most = 10.0; /* seconds */
+static const double share = 5.0 * (double)STEPS / 80e6, one_call = 0.3, at_most = 10.0; /* seconds */
 
 static const char *const fillings[] = {" ", "a", "1", "a b,", "\xF0\xAF\xA0\x80", "<{%"};
 enum { N_TEXTS = WK_COUNT(fillings), N_OPERANDS = N_TEXTS + 4 };
