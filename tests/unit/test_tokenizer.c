@@ -384,21 +384,38 @@ static void long_words(void **state) {
     free(text);
 }
 
+enum { MOST_TOKENS = 320 };
+
+/* By two ids: the token that they make, from first on; the number of tokens: none. */
+typedef uint32_t pair_ids[MOST_TOKENS][MOST_TOKENS];
+
+static void find_pairs(const small_vocab *v, uint32_t first, pair_ids pairs) {
+    const uint32_t n = v->desc.n_tokens;
+    assert_true(n <= MOST_TOKENS);
+    for (uint32_t a = 0; a < n; a++) {
+        for (uint32_t b = 0; b < n; b++) {
+            char joined[64];
+            const wk_str left = v->tokens[a], right = v->tokens[b];
+            const wk_str both = {joined, left.size + right.size};
+            memcpy(joined, left.text, left.size);
+            memcpy(joined + left.size, right.text, right.size);
+            uint32_t id = first;
+            while (id < n && !wk_str_equal(v->tokens[id], both)) id++;
+            pairs[a][b] = id;
+        }
+    }
+}
+
 /* Reference for merging: the best pair of all, again and again. Scores are minus the position. */
-static size_t merge_slowly(const small_vocab *v, uint32_t *ids, size_t n, uint32_t first) {
+static size_t merge_slowly(const small_vocab *v, pair_ids pairs, uint32_t *ids, size_t n) {
     for (;;) {
         uint32_t best = v->desc.n_tokens;
         size_t best_at = 0;
         for (size_t i = 0; i + 1 < n; i++) {
-            char joined[32];
-            const wk_str a = v->tokens[ids[i]], b = v->tokens[ids[i + 1]];
-            memcpy(joined, a.text, a.size);
-            memcpy(joined + a.size, b.text, b.size);
-            for (uint32_t id = first; id < best; id++) {
-                if (!wk_str_equal(v->tokens[id], (wk_str){joined, a.size + b.size})) continue;
-                best = id;
-                best_at = i;
-            }
+            const uint32_t id = pairs[ids[i]][ids[i + 1]];
+            if (id >= best) continue;
+            best = id;
+            best_at = i;
         }
         if (best == v->desc.n_tokens) return n;
         ids[best_at] = best;
@@ -415,6 +432,8 @@ static void sentencepiece_equals_the_slow_way(void **state) {
     small_vocab_sentencepiece(&v);
     v.desc.add_space_prefix = WK_NO;
     wick_tokenizer *const t = make(&heap, &v.desc);
+    static pair_ids pairs;
+    find_pairs(&v, 259, pairs);
     wk_rng rng = {.seed = 3};
     for (int round = 0; round < 20000; round++) {
         char text[20];
@@ -425,7 +444,7 @@ static void sentencepiece_equals_the_slow_way(void **state) {
             text[i] = " helo"[letter];
             expected[i] = 259 + letter;
         }
-        const size_t n = merge_slowly(&v, expected, size, 259);
+        const size_t n = merge_slowly(&v, pairs, expected, size);
         assert_ids(t, (wk_str){text, size}, 0, expected, n);
     }
     wk_tokenizer_free(&heap, t);
@@ -461,6 +480,8 @@ static void windows_are_as_wide_as_they_must_be(void **state) {
     wk_heap_init(&heap, NULL);
     small_vocab v;
     make_ring(&v, names);
+    static pair_ids pairs;
+    find_pairs(&v, N_LINKS, pairs);
     wick_tokenizer *const t = make(&heap, &v.desc);
     for (size_t first = 0; first < 40; first++) {
         size_t n = 0;
@@ -469,7 +490,7 @@ static void windows_are_as_wide_as_they_must_be(void **state) {
             memcpy(text + 3 * n, names[i % N_LINKS], 3);
         }
         const wk_str whole = {text, 3 * n};
-        n = merge_slowly(&v, expected, n, N_LINKS);
+        n = merge_slowly(&v, pairs, expected, n);
         assert_ids(t, whole, 0, expected, n);
     }
     wk_tokenizer_free(&heap, t);
