@@ -12,7 +12,7 @@
 #include "backend/webgpu/webgpu.h"
 #include "loss.h"
 
-enum { N_LOSSES = 20 };
+enum { N_LOSSES = 10 };
 
 static const char *library;
 static checked_heap heap;
