@@ -188,7 +188,7 @@ static int read_prompt(const run_options *o, cli_input *prompt) {
                      length);
 }
 
-/* The prompt is text to continue, whatever the model. */
+/* The prompt is text to continue, even where the model has a chat template. */
 static bool is_text(const run_options *o) {
     return o->raw || o->tokens != NULL || o->load_path != NULL;
 }

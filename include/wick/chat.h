@@ -57,7 +57,7 @@ typedef struct wick_conversation {
     uint64_t max_steps;
     /* Asked every few thousand steps, so about once in a millisecond, with stop_context; true ends
      * the rendering with WICK_ERR_CANCELLED: for a deadline by the clock, or a user who waits no
-     * longer. NULL: nobody is asked. */
+     * longer. NULL: never. */
     bool (*stops)(void *stop_context);
     void *stop_context;
 } wick_conversation;

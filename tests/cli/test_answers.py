@@ -148,7 +148,7 @@ def test_default_context():
     if not os.path.exists(REAL):
         return "the model that WICK_REAL_MODEL names is not there"
     equal(context_of(REAL, "unlimited"), 8192)
-    # 30 layers of 3 heads of 64 keys and values as float16, in a quarter of what is free.
+    # 30 layers of 3 heads of 64 keys and values as float16, in a quarter of the free memory.
     token = 30 * 3 * 64 * 2 * 2
     most = 700000 * 1024 // 4 // token
     assert most // 2 < context_of(REAL, 700000) <= most, (context_of(REAL, 700000), most)

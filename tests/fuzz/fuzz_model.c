@@ -1,4 +1,4 @@
-/* Fuzzes models by their hyper-parameters: whatever the metadata says, the model is refused with a
+/* Fuzzes models by their hyper-parameters: for any metadata, the model is refused with a
  * sentence, or opens and computes a step.
  *
  * A model has the tensors that its family wants for its metadata, so that odd numbers get as far as
@@ -372,7 +372,7 @@ static void step(wick_model *model) {
     wick_status stepped = WICK_OK;
     for (int i = 0; i < 8 && stepped == WICK_OK && event.kind != WICK_EVENT_END; i++)
         stepped = wick_session_next(session, &event);
-    require(stepped == WICK_OK || stepped == WICK_ERR_DEVICE); /* logits that are no numbers */
+    require(stepped == WICK_OK || stepped == WICK_ERR_DEVICE); /* NaN among the logits */
     wick_session_close(session);
 }
 

@@ -2,7 +2,7 @@
  * session empty, or make one that can be stepped and saved again.
  *
  * The first byte of an input says whether the checksums of the model, the size and the checksum of
- * all of it are put right, so that what lies behind them is reached. */
+ * all of it are put right, so that the code after those checks is reached. */
 #include "core/checksum.h"
 #include "llm/session_image.h"
 #include "small_model.h"

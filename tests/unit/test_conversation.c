@@ -359,7 +359,7 @@ static wick_chat *open_turns(uint32_t context, int n_turns, int skipped) {
     return chat;
 }
 
-/* Whatever the context, no more turns go than must. */
+/* With every context length, as few turns are dropped as possible. */
 static void test_fewest_turns(void **state) {
     (void)state;
     enum { TURNS = 7, ROOM = 4 };

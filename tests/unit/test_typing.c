@@ -153,7 +153,7 @@ static const cli_typed words[] = {
     {.name = NULL},
 };
 
-/* expected: the candidates with a blank behind each; common: what is added at once. */
+/* expected: the candidates with a blank after each; common: what is added at once. */
 static void completes(const char *line, const char *expected, const char *common) {
     cli_completion c;
     char found[512] = "";

@@ -66,7 +66,7 @@ export class Loader {
     }).catch((reason: unknown) => { throw named(reason, sources); });
   }
 
-  /** Bytes that a model may take altogether; Infinity: nobody knows what a GPU has. */
+  /** Bytes that a model may take altogether; Infinity for GPUs, whose memory is not known. */
   #memoryLimit(): number {
     const m = this.#module;
     const { backend, memoryAvailable } = m.record<DeviceInfo>("device_info", this.#device);
