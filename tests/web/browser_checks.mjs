@@ -6,7 +6,7 @@ import { missing, startBrowser } from "./browser.mjs";
 import {
   checkAborts, checkFamily, checkModels, checkSessions, checkTokens,
 } from "./checks.mjs";
-import { missingFamilies, missingSmol, serve, smol, stories } from "./fixtures.mjs";
+import { missingFamilies, missingSmol, serve, smol, stories, testsAll } from "./fixtures.mjs";
 
 /** A page of a browser and its engine: {call, base}, closed with the test. file: of this folder. */
 async function openPage(t, kind, options, serverOptions, file = "page.html") {
@@ -77,10 +77,11 @@ export function testWebGpu(kind, { checkAdapter, families, gpuOptions, nAborts }
       await t.test("the GPU is lost on the way", () =>
         checkTokens(call, stories, { maxTokens: 16, loseAfter: 7 }));
     });
-    await t.test("SmolLM2", { skip: missingSmol }, async () => {
-      await call("open", { backend: "webgpu", math: "exact" }, base + smol.path);
-      await checkTokens(call, smol, { maxTokens: 4 });
-    });
+    if (testsAll)
+      await t.test("SmolLM2", { skip: missingSmol }, async () => {
+        await call("open", { backend: "webgpu", math: "exact" }, base + smol.path);
+        await checkTokens(call, smol, { maxTokens: 4 });
+      });
     await t.test("in the page, with less", (t) =>
       checkGenerating(t, { call, base }, { backend: "webgpu", worker: false, gpuOptions }, 32));
   });

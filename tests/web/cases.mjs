@@ -105,10 +105,11 @@ export const cases = {
     return { tokens, did: Object.fromEntries(did), backend };
   },
 
-  /** The log probabilities of all tokens behind a prompt to a model, by id. */
+  /** The log probabilities of all tokens after a prompt, by id; the context has one place more. */
   async logprobs({ address, prompt, nVocab }) {
     const loaded = await load(address);
-    const session = await loaded.session({ cache: "f32", logprobs: nVocab });
+    const session = await loaded.session(
+      { cache: "f32", logprobs: nVocab, contextLength: prompt.length + 1 });
     const byId = new Array(nVocab);
     const options = { temperature: 0, maxTokens: 1, ignoreEnd: true };
     for await (const { logprobs = [] } of session.generate(prompt, options))

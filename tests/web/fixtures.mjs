@@ -48,6 +48,9 @@ function readNpy(path) {
   return { n: Number(n), m: Number(m), values };
 }
 
+/** Whether what takes long runs, too: `make test-all`. */
+export const testsAll = process.env.WICK_TEST_ALL === "1";
+
 /** Why there are no fixtures of families; undefined: there are. */
 export const missingFamilies = existsSync(families) ? undefined
   : "WICK_SHARED_DATA names no folder with the families";
