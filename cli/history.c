@@ -17,6 +17,17 @@
 
 bool cli_history_path(char *path, size_t size) { return cli_state_path("history", path, size); }
 
+/* -1 with errno: also for what is not a regular file, such as a pipe or device, which could block
+ * or never end. */
+static int open_regular(const char *path, int flags) {
+    struct stat info;
+    const int fd = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0 || (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))) return fd;
+    close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
 /* ---- Entries ---- */
 
 /* In place. */
@@ -45,10 +56,14 @@ static char *escape(const char *entry, size_t *size) {
 }
 
 void cli_history_read(const char *path, cli_entry_fn take, void *user) {
-    FILE *const file = fopen(path, "r");
+    const int fd = open_regular(path, O_RDONLY);
+    FILE *const file = fd >= 0 ? fdopen(fd, "r") : NULL;
     char *line = NULL;
     size_t capacity = 0;
-    if (file == NULL) return;
+    if (file == NULL) {
+        if (fd >= 0) close(fd);
+        return;
+    }
     while (getline(&line, &capacity, file) > 0) {
         line[strcspn(line, "\n")] = '\0';
         unescape(line);
@@ -77,7 +92,7 @@ static int open_locked(const char *path) {
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
         struct stat opened, named;
         errno = 0;
-        const int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+        const int fd = open_regular(path, O_RDWR | O_APPEND | O_CREAT);
         if (fd < 0) return -1;
         if (fcntl(fd, F_SETLKW, &lock) == 0 && fstat(fd, &opened) == 0 && stat(path, &named) == 0 &&
             opened.st_ino == named.st_ino && opened.st_dev == named.st_dev)
@@ -96,6 +111,16 @@ static bool write_all(int fd, const char *bytes, size_t size) {
         if (n > 0) size -= (size_t)n;
     }
     return true;
+}
+
+/* A last line that a full disk cut, or an editor left without an end, does not swallow the next
+ * entry. */
+static bool end_last_line(int fd) {
+    struct stat info;
+    char last = '\n';
+    if (fstat(fd, &info) != 0) return false;
+    if (info.st_size > 0 && pread(fd, &last, 1, info.st_size - 1) != 1) return false;
+    return last == '\n' || write_all(fd, "\n", 1);
 }
 
 /* The newest entries, whole, that fit into CLI_HISTORY_LEFT bytes; *size becomes theirs. */
@@ -135,7 +160,8 @@ bool cli_history_add(const char *path, const char *entry) {
     if (!make_folder(path)) return false;
     char *const line = escape(entry, &size);
     const int fd = line != NULL ? open_locked(path) : -1;
-    bool is_done = fd >= 0 && fchmod(fd, 0600) == 0 && write_all(fd, line, size);
+    bool is_done =
+        fd >= 0 && fchmod(fd, 0600) == 0 && end_last_line(fd) && write_all(fd, line, size);
     if (is_done && fstat(fd, &info) == 0 && info.st_size > CLI_HISTORY_MOST)
         is_done = shorten(path, fd, (size_t)info.st_size);
     if (fd >= 0) close(fd);

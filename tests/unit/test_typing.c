@@ -47,6 +47,33 @@ static void take_entry(void *user, const char *entry) {
     snprintf(e->text[e->n++ % 4], sizeof e->text[0], "%s", entry);
 }
 
+static void test_cut_history(void **state) {
+    (void)state;
+    const char *const path = below("cut");
+    FILE *const file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("one\ntw", file);
+    fclose(file);
+    entries e = {.n = 0};
+    assert_true(cli_history_add(path, "three"));
+    cli_history_read(path, take_entry, &e);
+    assert_int_equal(e.n, 3);
+    assert_string_equal(e.text[1], "tw");
+    assert_string_equal(e.text[2], "three");
+}
+
+static void test_history_not_a_file(void **state) {
+    (void)state;
+    entries e = {.n = 0};
+    alarm(5); /* opening a pipe waits for its other end */
+    assert_int_equal(mkfifo(below("pipe"), 0600), 0);
+    cli_history_read(below("pipe"), take_entry, &e);
+    assert_false(cli_history_add(below("pipe"), "one"));
+    cli_history_read("/dev/zero", take_entry, &e);
+    alarm(0);
+    assert_int_equal(e.n, 0);
+}
+
 static void test_entries(void **state) {
     (void)state;
     const char *const path = below("state/wick/history");
@@ -246,9 +273,14 @@ static void test_questions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_entries),     cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_two_writers), cmocka_unit_test(test_place),
-        cmocka_unit_test(test_completion),  cmocka_unit_test(test_questions),
+        cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_cut_history),
+        cmocka_unit_test(test_history_not_a_file),
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_two_writers),
+        cmocka_unit_test(test_place),
+        cmocka_unit_test(test_completion),
+        cmocka_unit_test(test_questions),
     };
     return cmocka_run_group_tests(tests, make_place, remove_place);
 }
