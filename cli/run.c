@@ -347,7 +347,10 @@ static int answer_or_continue(const run_options *o, const wick_session_desc *ses
     if (is_text(o)) return continue_text(o, session, prompt, engine);
     const wick_status status = wick_chat_open(engine->model, &desc, &chat, &error);
     if (status == WICK_ERR_NOT_FOUND) return continue_text(o, session, prompt, engine);
-    if (status == WICK_ERR_FORMAT) return cli_report(&error, "--raw continues the text as it is");
+    const bool has_grammar =
+        session->sampler.grammar != NULL || session->sampler.json_schema != NULL;
+    if (status == WICK_ERR_FORMAT && !has_grammar)
+        return cli_report(&error, "--raw continues the text as it is");
     if (status != WICK_OK) return cli_report_session(&error);
     cli_warn_context(engine->model, session->context_length);
     const int code = answer(o, prompt->text, engine, chat);

@@ -66,6 +66,15 @@ def test_an_answer_can_be_saved():
         equal(first + succeeds("run", model, "--load-session", session, *GREEDILY), whole)
 
 
+def test_a_bad_grammar_is_not_the_template():
+    with tempfile.TemporaryDirectory() as folder:
+        for option, text in (("--grammar", "root ::= no-rule"), ("--json-schema", "{")):
+            done = wick("run", templated(folder), QUESTION, *GREEDILY, option, text)
+            assert done.returncode == 1 and b"--raw" not in done.stderr, done.stderr
+        bad = templated(folder, "{% if %}")
+        fails(1, "--raw continues the text", arguments=["run", bad, QUESTION, *GREEDILY])
+
+
 def test_output_options():
     with tempfile.TemporaryDirectory() as folder:
         model = templated(folder)
