@@ -3,6 +3,7 @@
 #include "interrupt.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct gguf_options {
     int what; /* action */
@@ -116,6 +117,9 @@ static int run(void *given) {
         return cli_usage_error(&cli_gguf, "split needs --max-size or --max-tensors");
     if (o->what == ACTION_MERGE && has_limit)
         return cli_usage_error(&cli_gguf, "--max-size and --max-tensors are for split");
+    const size_t length = strlen(o->out);
+    if (length == 0 || o->out[length - 1] == '/') /* parts would be called -00001-of-00003.gguf */
+        return cli_usage_error(&cli_gguf, "OUT.gguf: '%s' is not the name of a file", o->out);
     wick_error error = {0};
     wick_file *file = NULL;
     if (wick_file_open(o->in, &file, &error) != WICK_OK)

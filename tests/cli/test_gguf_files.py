@@ -95,6 +95,11 @@ def test_wrong_use():
     fails(2, "one of split|merge", arguments=["gguf", "show", MODEL, "x.gguf"])
     for size in ("0", "K", "-1", "1T", "99999999999G", "1.5G", ""):
         fails(2, "--max-size", arguments=["gguf", "split", MODEL, "x.gguf", "--max-size", size])
+    with tempfile.TemporaryDirectory() as folder:
+        for out in ("", folder + "/"):
+            fails(2, "not the name of a file",
+                  arguments=["gguf", "split", MODEL, out, "--max-size", "1M"])
+        assert not os.listdir(folder)
     fails(1, "check the path", arguments=["gguf", "merge", "/nonexistent.gguf", "x.gguf"])
     fails(1, "another place",
           arguments=["gguf", "split", MODEL, "/nonexistent/x.gguf", "--max-size", "1M"])
