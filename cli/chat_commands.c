@@ -116,6 +116,8 @@ static bool do_set(cli_chat *chat, const char *argument) {
                   settings[i].most);
         return false;
     }
+    if (i == N_SETTINGS && size > 0)
+        cli_error("/set: there is no setting '%.*s'", (int)size, argument);
     if (i == N_SETTINGS || !is_number) {
         puts("/set NAME VALUE, with one of");
         list_settings(chat);

@@ -72,7 +72,7 @@ static void report(int code, const outcome *out) {
                 " messages any more)\n",
                 out->n_left_out);
     if (out->reason == WICK_END_CONTEXT_FULL)
-        fputs("(the context is full: /reset begins again, --context makes it larger)\n", stderr);
+        fputs("(the answer ends here: the context is full; --context makes it larger)\n", stderr);
 }
 
 /* "42 tokens, 23.4 tokens/s" of this answer, to a person alone; before: it began. */

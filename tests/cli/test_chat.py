@@ -408,8 +408,11 @@ def test_pipe_and_commands():
 def test_set_and_unknown_commands():
     done = pipe("/set temp 0.5\n/set\n/set nothing 1\n/nosuch\n")
     assert b"temp 0.5" in done.stdout and b"max-tokens 8" in done.stdout, done.stdout
-    assert b"/nosuch" in done.stderr
+    assert b"/nosuch" in done.stderr and b"no setting 'nothing'" in done.stderr, done.stderr
     assert done.returncode == 0
+    assert b"no setting" not in pipe("/set\n").stderr
+    full = pipe("Once upon a time\n", "-n", "0", "--context", "60").stderr
+    assert b"the answer ends here" in full and b"/reset" not in full, full
 
 
 def test_save_and_load():
