@@ -174,9 +174,9 @@ static wick_status check_bert(const wk_json *step, bool is_cased, wick_error *er
     const wk_json *const lower = wk_json_get(step, "lowercase");
     if (lower == NULL || lower->boolean == !is_cased) return WICK_OK;
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "tokenizer.json: lowercase is %s, but the vocabulary has %s capital letters: it"
-                   " cannot be converted, as a GGUF file says it by the vocabulary alone",
-                   lower->boolean ? "true" : "false", is_cased ? "" : "no");
+                   "tokenizer.json: lowercase is %s, but the vocabulary has %scapital letters: it"
+                   " cannot be converted, because a GGUF file does not store this setting",
+                   lower->boolean ? "true" : "false", is_cased ? "" : "no ");
 }
 
 static wick_status check_word_model(const wk_json *model, wick_error *err) {

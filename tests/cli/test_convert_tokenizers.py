@@ -322,5 +322,22 @@ def test_refused_steps():
     return None
 
 
+def test_lowercase_of_capitals():
+    """lowercase must agree with the capital letters of the vocabulary."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    with tempfile.TemporaryDirectory() as top:
+        take_apart(BERT_FIXTURE, Path(top) / "tiny")
+
+        def capitalize(root):
+            vocab = root["model"]["vocab"]
+            vocab["A"] = vocab.pop(max(vocab, key=vocab.get))
+            root["normalizer"] = {"type": "BertNormalizer", "lowercase": True}
+        change(Path(top) / "tiny/tokenizer.json", capitalize)
+        fails(1, "lowercase is true, but the vocabulary has capital letters",
+              arguments=["convert", f"{top}/tiny", f"{top}/out.gguf"])
+    return None
+
+
 if __name__ == "__main__":
     sys.exit(main(globals()))
