@@ -86,9 +86,11 @@ static void meet_lost_page(int number, siginfo_t *info, void *context) {
     _exit(1);
 }
 
-/* Without SA_RESTART: a read that waits for a person ends. */
+/* Without SA_RESTART a read that waits for a person ends. A program that was stopped and goes on
+ * must not notice: what it read or wrote is not cut off. */
 static void handle(int number, void (*handler)(int)) {
     struct sigaction before, action = {.sa_handler = handler};
+    if (number == SIGTSTP) action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
     const bool is_known = sigaction(number, NULL, &before) == 0;
     if (is_known && before.sa_handler == SIG_IGN) return; /* nohup wants it so */
@@ -151,8 +153,10 @@ bool cli_wait_for_input(void) {
     sigaddset(&interrupt, SIGINT);
     /* Let through by the wait alone: one that comes just before it is not lost. */
     sigprocmask(SIG_BLOCK, &interrupt, &before);
-    const bool is_there =
-        noted == 0 && pselect(STDIN_FILENO + 1, &input, NULL, NULL, NULL, &before) > 0;
+    int n_ready = -1;
+    errno = EINTR; /* also after a stop, which ends no wait of ours */
+    while (n_ready < 0 && errno == EINTR && noted == 0)
+        n_ready = pselect(STDIN_FILENO + 1, &input, NULL, NULL, NULL, &before);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    return is_there;
+    return n_ready > 0;
 }

@@ -189,6 +189,35 @@ def test_interrupt_while_reading_the_prompt():
     process.communicate()
 
 
+def stop_and_go_on(process):
+    """Stops a process that waits for its input, which it does not notice."""
+    time.sleep(0.3)
+    for number in (signal.SIGTSTP, signal.SIGCONT):
+        process.send_signal(number)
+        time.sleep(0.05)
+
+
+def test_stop_while_reading():
+    text = b"Once upon a time"
+    process = subprocess.Popen([WICK, "tokenize", MODEL], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    stop_and_go_on(process)
+    said = process.communicate(text, timeout=TIMEOUT)
+    equal((process.returncode, *said), (0, succeeds("tokenize", MODEL, stdin=text), b""))
+
+
+def test_stop_at_a_prompt():
+    master, slave = os.openpty()
+    process = subprocess.Popen([WICK, "chat", MODEL, "--backend", "cpu"], stdin=slave,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    os.close(slave)
+    stop_and_go_on(process)
+    os.write(master, b"/exit\n")
+    _, said = process.communicate(timeout=TIMEOUT)
+    os.close(master)
+    equal((process.returncode, said.count(b"> ")), (0, 1))
+
+
 def test_full_disk():
     if not Path("/dev/full").exists():
         return "there is no /dev/full"
