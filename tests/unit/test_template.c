@@ -286,6 +286,13 @@ static void test_large_dicts(void **state) {
     static const char tuples[] = "{% set d = namespace(d={}) %}{% for i in range(5000) %}"
                                  "{% set _ = d.d.update({(i, 1): i}) %}{% endfor %}";
     assert_int_equal(render_with(f, tuples, "0", few), WICK_OK);
+    static const char emptied[] = "{% set d = {} %}{% for i in range(2000) %}"
+                                  "{% set _ = d.update({i: i}) %}{% endfor %}"
+                                  "{% for i in range(2000) %}{% set _ = d.pop(i) %}{% endfor %}"
+                                  "{{ d }}{{ d.update({1: 2}) }}{{ d }}";
+    const wk_jinja_desc small = {.max_bytes = 4 << 20};
+    assert_int_equal(render_with(f, emptied, "0", small), WICK_OK);
+    assert_string_equal(f->result.text.text, "{}None{1: 2}");
 }
 
 /* Steps of a dict of n keys, of which the hashes end alike or do not. */

@@ -130,11 +130,12 @@ static wick_status put_slot(wk_jinja *j, wk_jslot *slots, size_t n_slots, wk_jsl
     return wk_jread(j, PROBE * n_probes);
 }
 
-/* Slots for all entries, and room for as many again. */
+/* Slots for all entries, and room for as many again; those that there are, if they are enough. */
 static wick_status make_slots(wk_jinja *j, wk_jdict *dict) {
-    size_t n_slots = 32;
+    size_t n_slots = dict->n_slots > 0 ? dict->n_slots : 32;
     while (n_slots < 4 * dict->n) n_slots *= 2;
-    wk_jslot *const slots = wk_jalloc(j, n_slots, sizeof *slots);
+    wk_jslot *const slots =
+        n_slots == dict->n_slots ? dict->slots : wk_jalloc(j, n_slots, sizeof *slots);
     if (slots == NULL) return WICK_ERR_VALUE;
     memset(slots, 0, n_slots * sizeof *slots);
     WK_TRY(wk_jread(j, PROBE * n_slots));
@@ -189,9 +190,8 @@ wick_status wk_jdict_remove(wk_jinja *j, wk_jdict *dict, const wk_jvalue *key, w
     const size_t behind = dict->n - 1 - (size_t)(entry - dict->entries);
     memmove(entry, entry + 1, behind * sizeof *entry);
     dict->n--;
-    dict->n_slots = 0;
     WK_TRY(wk_jread(j, PROBE * behind));
-    return dict->n > LINEAR ? make_slots(j, dict) : WICK_OK;
+    return dict->n_slots > 0 ? make_slots(j, dict) : WICK_OK;
 }
 
 void wk_jdict_clear(wk_jinja *j, wk_jdict *dict) {
