@@ -431,7 +431,9 @@ wick_status wick_chat_configure(wick_chat *chat, const wick_session_desc *desc, 
     if (!chat) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_chat_configure: no conversation");
     begin_change(chat);
     wick_session_cancel(chat->session);
-    return wick_session_configure(chat->session, desc, error);
+    const wick_status status = wick_session_configure(chat->session, desc, &chat->error);
+    if (status != WICK_OK && error && error->status == WICK_OK) *error = chat->error;
+    return status;
 }
 
 const char *wick_chat_prompt(const wick_chat *chat, size_t *size) {

@@ -291,6 +291,9 @@ static void test_configure(void **state) {
     assert_int_equal(
         wick_chat_configure(chat, &(wick_session_desc){.sampler = {.top_p = 2}}, &error),
         WICK_ERR_VALUE);
+    wick_error own = {0};
+    assert_int_equal(wick_chat_error(chat, &own), WICK_ERR_VALUE);
+    assert_string_equal(own.message, error.message);
     send(chat, "there");
     answer(chat, NULL, 0, NULL);
     wick_session_get_stats(wick_chat_session(chat), &before);
