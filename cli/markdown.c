@@ -324,10 +324,12 @@ static void take(cli_markdown *m, char c) {
         put_rest(m, is_end);
         break;
     case CLI_FENCE_LINE:
-        if (is_end || m->n_held == CLI_SPAN_BYTES)
-            enter_code(m);
-        else
+        if (!is_end && m->n_held < CLI_SPAN_BYTES) {
             m->held[m->n_held++] = c;
+            break;
+        }
+        enter_code(m);
+        if (!is_end) take_code_start(m, c); /* what does not fit is code */
         break;
     case CLI_CODE_START: take_code_start(m, c); break;
     case CLI_IN_CODE:

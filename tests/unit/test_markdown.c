@@ -197,6 +197,16 @@ static void test_code(void **state) {
     looks("```none\nif 1\n", colored(0), DIM "```none" OFF "\nif 1\n");
 }
 
+/* Nothing is lost of a line after ``` that is longer than what is held back. */
+static void test_long_fence_line(void **state) {
+    (void)state;
+    char text[CLI_SPAN_BYTES + 120] = "```", expected[sizeof text + 1];
+    memset(text + 3, 'x', CLI_SPAN_BYTES + 100);
+    strcat(text, "\ny\n```");
+    snprintf(expected, sizeof expected, "%.*s\n%s", CLI_SPAN_BYTES, text, text + CLI_SPAN_BYTES);
+    looks(text, (cli_markdown){.wrap.columns = 0}, expected);
+}
+
 static void test_without_styles(void **state) {
     (void)state;
     looks("# a **b**\n```c\nif\n```\n", plain(0), "# a **b**\n```c\nif\n```\n");
@@ -214,6 +224,7 @@ int main(void) {
         cmocka_unit_test(test_no_spans),
         cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_code),
+        cmocka_unit_test(test_long_fence_line),
         cmocka_unit_test(test_without_styles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
