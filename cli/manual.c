@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line of roff may not begin with a dot or an apostrophe, - alone is a hyphen, \ a request. */
+/* A line of roff may not begin with a dot or an apostrophe, - alone is a hyphen, \ a request, and
+ * quotes belong to the arguments of macros. */
 static void print_roff(const char *text) {
     bool begins_line = true;
     for (; *text != '\0'; text++) {
@@ -14,6 +15,8 @@ static void print_roff(const char *text) {
             fputs("\\e", stdout);
         else if (*text == '-')
             fputs("\\-", stdout);
+        else if (*text == '"')
+            fputs("\\(dq", stdout);
         else
             putchar(*text);
         begins_line = *text == '\n';

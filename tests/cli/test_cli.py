@@ -530,6 +530,13 @@ OPTIONS = {
 }
 
 
+def test_manual():
+    """Macros of roff take quotes away that are not escaped."""
+    page = succeeds("help", "--man").decode().splitlines()
+    assert ".B \\-\\-tokens \\(dq1 2 3\\(dq" in page, page[:100]
+    equal([line for line in page if line.startswith(".") and '"' in line and ".TH" not in line], [])
+
+
 def test_help():
     overview = succeeds("--help")
     for same in (["help"], ["-h"]):
