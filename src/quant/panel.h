@@ -111,9 +111,9 @@ typedef struct wk_panel_format {
 /* Constant tables rather than switches: of a constant layout everything here is constant, and the
  * compiler has no other cases to take apart in each of the thousands of places that ask. */
 static const wk_panel_format wk_panel_formats[WK_LAYOUT_COUNT_] = {
+#define AT(layout) WK_LAYOUT_PANEL_##layout
 #define FORMAT(layout, code, bits, bias, levels, scale, blocks)                                    \
-    [WK_LAYOUT_PANEL_##layout] = {WK_CODE_##code,   bits,  bias, WK_LEVELS_##levels,               \
-                                  WK_SCALE_##scale, blocks},
+    [AT(layout)] = {WK_CODE_##code, bits, bias, WK_LEVELS_##levels, WK_SCALE_##scale, blocks},
     FORMATS(FORMAT)
 #undef FORMAT
 };
@@ -152,11 +152,12 @@ typedef struct wk_panel_grid {
     X(IQ3_S, wk_iq3_s_grid, 8, 1, 1, 1, true, 1)
 
 static const wk_panel_grid wk_panel_grids[WK_LAYOUT_COUNT_] = {
-#define GRID(layout, ...) [WK_LAYOUT_PANEL_##layout] = {__VA_ARGS__},
+#define GRID(layout, ...) [AT(layout)] = {__VA_ARGS__},
     GRIDS(GRID)
 #undef GRID
 };
 #undef GRIDS
+#undef AT
 
 WK_INLINE const wk_panel_grid *wk_panel_get_grid(wk_layout layout) {
     return &wk_panel_grids[layout];
