@@ -86,7 +86,7 @@ wick_status wk_importance_check(const wk_importance *importance, const wick_file
     const int64_t k = tensor->shape.extent[tensor->shape.rank - 1];
     const int64_t n = counts != NULL ? count_of(counts) : 0;
     const bool is_of_experts = tensor->shape.rank == 3 && n == tensor->shape.extent[0];
-    if ((n == 1 || is_of_experts) && count_of(sums) == n * k) return WICK_OK;
+    if (n > 0 && (n == 1 || is_of_experts) && count_of(sums) == n * k) return WICK_OK;
     return wk_fail(err, WICK_ERR_FORMAT,
                    "the importance matrix does not fit tensor '%s': it has other channels, or is of"
                    " another model",
