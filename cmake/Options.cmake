@@ -6,8 +6,7 @@ set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-# One set of objects for both libraries. Most compilers make position-independent programs anyway,
-# and gcc makes the same instructions of the kernels either way.
+# One set of objects for both libraries; most compilers make position-independent programs anyway.
 if(WICK_SHARED OR BUILD_SHARED_LIBS)
     set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 endif()
