@@ -17,17 +17,16 @@ WICK_API const char *wick_quantize_type(size_t index);
 
 typedef struct wick_quantize_desc {
     const char *type;    /* one of wick_quantize_type, in upper or lower case */
-    const char *imatrix; /* a file that tells how much each channel matters (wick_imatrix_start);
-                            NULL: all the same */
+    const char *imatrix; /* a file by wick_imatrix_start; NULL: all channels matter the same */
     uint32_t n_threads;  /* 0: one for each processor */
-    bool replace;        /* a file that is there already; else it is WICK_ERR_STATE */
+    bool replace;        /* an existing file is replaced; else it is WICK_ERR_STATE */
 } wick_quantize_desc;
 
 /* What becomes of a tensor. */
 typedef struct wick_quantize_tensor {
     const wick_file_tensor *tensor; /* as it was */
     wick_dtype dtype;               /* as it will be: vectors and small matrices stay as they are */
-    bool is_fallback; /* its rows are no multiple of the blocks of the type that it should have */
+    bool is_fallback; /* its rows do not divide into blocks of the type that it should have */
     bool has_importance;
     uint64_t size; /* bytes it will have */
 } wick_quantize_tensor;
@@ -36,13 +35,13 @@ typedef struct wick_quantizing wick_quantizing;
 
 /* Reads the header of the file in, or of the file in parts that it belongs to, decides the type of
  * every tensor, and begins to write out under a temporary name beside it. Metadata is carried over.
- * WICK_ERR_VALUE: the type is not known, WICK_ERR_ARGUMENT: out is in, a part of it or
- * the imatrix, WICK_ERR_FORMAT: the importance matrix does not fit the model; else like
- * wick_file_open and wick_file_write_start. */
+ * WICK_ERR_VALUE: the type is not known, WICK_ERR_ARGUMENT: out is in, a part of it or the imatrix,
+ * WICK_ERR_FORMAT: the importance matrix does not fit the model; else like wick_file_open and
+ * wick_file_write_start. */
 WICK_API wick_status wick_quantize_start(const char *in, const char *out,
                                          const wick_quantize_desc *desc,
                                          wick_quantizing **quantizing, wick_error *error);
-/* All tensors in file order, one behind the other; valid until finish. */
+/* [*n], all tensors in file order; valid until finish. */
 WICK_API const wick_quantize_tensor *wick_quantize_plan(const wick_quantizing *quantizing,
                                                         size_t *n);
 /* A slice of the work: WICK_PENDING until all is done. progress may be NULL; it counts bytes of the
@@ -51,7 +50,7 @@ WICK_API const wick_quantize_tensor *wick_quantize_plan(const wick_quantizing *q
 WICK_API wick_status wick_quantize_poll(wick_quantizing *quantizing, wick_progress *progress,
                                         wick_error *error);
 /* commit false throws the new file away; true before poll has returned WICK_OK is WICK_ERR_STATE,
- * and does, too. Frees quantizing whatever its result. */
+ * and throws it away, too. Frees quantizing in any case. */
 WICK_API wick_status wick_quantize_finish(wick_quantizing *quantizing, bool commit,
                                           wick_error *error);
 
@@ -61,7 +60,7 @@ typedef struct wick_imatrix_desc {
     const char *path;      /* the GGUF file to write, as llama.cpp's llama-imatrix does */
     const char *dataset;   /* a name for the text, noted in the file; NULL: none */
     uint32_t chunk_length; /* tokens, a power of two; 0: 512, or the model's context */
-    bool replace;          /* a file that is there already; else it is WICK_ERR_STATE */
+    bool replace;          /* an existing file is replaced; else it is WICK_ERR_STATE */
 } wick_imatrix_desc;
 
 typedef struct wick_imatrix wick_imatrix;
@@ -79,14 +78,14 @@ WICK_API wick_status wick_imatrix_start(wick_model *model, const uint32_t *ids, 
 WICK_API wick_status wick_imatrix_poll(wick_imatrix *imatrix, wick_progress *progress,
                                        wick_error *error);
 /* Writes the file if commit, also of the chunks so far; WICK_ERR_STATE: not one has been read.
- * Frees imatrix whatever its result. */
+ * Frees imatrix in any case. */
 WICK_API wick_status wick_imatrix_finish(wick_imatrix *imatrix, bool commit, wick_error *error);
 
 /* ---- Converting: a folder as Hugging Face has them to a GGUF file ---- */
 
 typedef struct wick_convert_desc {
     const char *type; /* of matrices: "F32", "F16", "BF16"; NULL: as they are stored */
-    bool replace;     /* a file that is there already; else it is WICK_ERR_STATE */
+    bool replace;     /* an existing file is replaced; else it is WICK_ERR_STATE */
 } wick_convert_desc;
 
 typedef struct wick_converting wick_converting;
@@ -96,11 +95,16 @@ typedef struct wick_converting wick_converting;
  * temporary name beside it, once it is sure that what comes of them is a model that opens.
  * WICK_ERR_UNSUPPORTED: the model's type, its tokenizer or something in its config is not known, by
  * name; WICK_ERR_FORMAT, WICK_ERR_NOT_FOUND: a file or a tensor is damaged or missing;
- * WICK_ERR_ARGUMENT: out is a file that is read; else like
- * wick_file_write_start. */
+ * WICK_ERR_ARGUMENT: out is a file that is read; else like wick_file_write_start. desc may be
+ * NULL. */
 WICK_API wick_status wick_convert_start(const char *folder, const char *out,
                                         const wick_convert_desc *desc, wick_converting **converting,
                                         wick_error *error);
+/* The file that would come of folder, without writing it: its metadata and the types, shapes and
+ * places of its tensors; reading bytes of it is WICK_ERR_UNSUPPORTED. Refused is what
+ * wick_convert_start refuses. */
+WICK_API wick_status wick_convert_preview(const char *folder, const wick_convert_desc *desc,
+                                          wick_file **file, wick_error *error);
 /* One tensor: WICK_PENDING until all are done. progress, in bytes, may be NULL. */
 WICK_API wick_status wick_convert_poll(wick_converting *converting, wick_progress *progress,
                                        wick_error *error);

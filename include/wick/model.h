@@ -49,8 +49,8 @@ WICK_API wick_status wick_model_open(wick_device *device, const char *path,
                                      wick_error *error);
 
 /* The same in steps, from any source. start takes the source over, also when it fails. poll does a
- * slice of the work and returns WICK_PENDING until finish may be called; finish frees loading
- * whatever its result (model NULL: WICK_ERR_ARGUMENT); calling it early cancels. */
+ * slice of the work and returns WICK_PENDING until finish may be called; finish frees loading in
+ * any case (model NULL: WICK_ERR_ARGUMENT); calling it early cancels. */
 WICK_API wick_status wick_model_open_start(wick_device *device, wick_source source,
                                            const wick_model_desc *desc,
                                            wick_model_loading **loading, wick_error *error);
@@ -68,7 +68,7 @@ typedef struct wick_model_info {
     char name[128], architecture[64];
     uint64_t n_parameters, file_bytes;
     uint64_t weight_bytes; /* resident on the device, mapped bytes included */
-    uint32_t host_layers;  /* so many, from the first one on, run on the CPU beside the device */
+    uint32_t host_layers;  /* layers that run on the CPU beside the device: the first ones */
     uint64_t host_weight_bytes;
     uint64_t bytes_needed, bytes_available; /* why: all layers with a session's cache would take,
                                                the device had; 0: it was asked for, or no layer is
@@ -76,6 +76,10 @@ typedef struct wick_model_info {
     uint32_t n_layers, n_embd, n_vocab, n_heads_q, n_heads_kv, context_length;
     char types[160];    /* "q4_1 210, f32 61, q8_0 1": tensors by type */
     char types_ref[96]; /* matrix types without a fast kernel here, "" if none */
+    /* Of LongRoPE, else 0: the longest context in which keys are rotated as for short texts. In a
+     * longer one answers to short texts change a little, too; sessions have at most this one unless
+     * another is asked for. */
+    uint32_t short_context_length;
 } wick_model_info;
 
 WICK_API void wick_model_get_info(const wick_model *model, wick_model_info *info);

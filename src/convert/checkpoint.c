@@ -45,7 +45,7 @@ static const char *path_of(wk_arena *arena, const char *folder, wk_str name) {
 
 static wick_status open_file(const wk_checkpoint *c, const char *path, wk_file **file,
                              wick_error *err) {
-    WK_TRY(wk_file_check_unread(c->heap, c->target, &path, 1, err));
+    if (c->target != NULL) WK_TRY(wk_file_check_unread(c->heap, c->target, &path, 1, err));
     return wk_file_open(c->heap, path, file, err);
 }
 
@@ -105,7 +105,7 @@ static wick_status open_shard(wk_checkpoint *c, wk_str name, wick_error *err) {
     wick_error reason = {0};
     const wick_status status =
         wk_safetensors_parse(c->heap, &c->arena, data, wk_file_size(s->file), &s->header, &reason);
-    return status == WICK_OK ? WICK_OK : wk_fail(err, status, "'%s': %s", path, reason.message);
+    return status == WICK_OK ? WICK_OK : wk_fail_in_file(err, path, &reason);
 }
 
 /* NULL: it is not open yet. */

@@ -20,7 +20,7 @@ typedef struct wk_checkpoint_tensor {
 
 /* Maps model.safetensors, or all files that model.safetensors.index.json names. target is the file
  * that will be written, borrowed until the last wk_checkpoint_read: WICK_ERR_ARGUMENT there and
- * here where it is a file to read. */
+ * here where it is a file to read. NULL: none will be. */
 wick_status wk_checkpoint_open(wk_heap *heap, const char *folder, const char *target,
                                wk_checkpoint **out, wick_error *err);
 void wk_checkpoint_close(wk_checkpoint *checkpoint);

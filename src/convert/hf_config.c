@@ -175,8 +175,7 @@ static const wk_hf_number layer_norm[] = {
     {.config = NULL},
 };
 
-/* What GPT-2, GPT-NeoX and Falcon do not say is four times the channels; Falcon's config does not
- * tell the 2048 tokens that it learned with either. */
+/* What GPT-2, GPT-NeoX and Falcon do not say is four times the channels. */
 static wick_status add_sizes(const wk_hf_family *family, wk_json *config, wk_value_list *values,
                              wick_error *err) {
     const char ff_keys[] = "intermediate_size|n_inner|ffn_hidden_size";
@@ -190,10 +189,7 @@ static wick_status add_sizes(const wk_hf_family *family, wk_json *config, wk_val
         WK_TRY(wk_hf_read_u32(config, ff_keys, &n_ff, err));
     }
     wk_value_list_u32(values, ".feed_forward_length", n_ff);
-    if (wk_hf_find(config, context->config) != NULL || !is_old)
-        return add_numbers(config, context, values, err);
-    wk_value_list_u32(values, ".context_length", 2048);
-    return WICK_OK;
+    return add_numbers(config, context, values, err);
 }
 
 /* Which layers have a window: as a list, or every layer but each nth one. */
@@ -239,6 +235,10 @@ static wick_status add_rotated(const wk_hf_family *family, wk_json *config, wk_v
     WK_TRY(wk_hf_head_dim(config, &head_dim, err));
     if (wk_hf_find(config, part) != NULL) WK_TRY(wk_hf_read_f64(config, part, &factor, err));
     if (!(factor > 0.0 && factor <= 1.0)) return fail_number(err, part, "not from 0 to 1");
+    if (factor < 1.0 && family->traits & WK_HF_PERMUTED_HEADS)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "config.json: '%s' is %g, but '%s' models rotate whole heads",
+                       "partial_rotary_factor", factor, family->model_type);
     if (factor < 1.0 || family->traits & (WK_HF_PERMUTED_HEADS | WK_HF_ROPE_DIMENSION))
         wk_value_list_u32(values, ".rope.dimension_count", (uint32_t)(factor * head_dim));
     return WICK_OK;

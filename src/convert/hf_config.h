@@ -6,8 +6,8 @@
 #include "convert/value_list.h"
 
 /* Adds the hyper-parameters of config.json to values, whose prefix is the architecture. Numbers
- * that are missing are WICK_ERR_FORMAT, settings that GGUF or Wick does not know
- * WICK_ERR_UNSUPPORTED. */
+ * that are missing are WICK_ERR_FORMAT (hf_defaults.h has added those that may be), settings that
+ * GGUF or Wick does not know WICK_ERR_UNSUPPORTED. */
 wick_status wk_hf_describe(const wk_hf_family *family, wk_json *config, wk_value_list *values,
                            wick_error *err);
 

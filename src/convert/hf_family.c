@@ -148,17 +148,6 @@ static const wk_hf_number gemma3_numbers[] = {
     {"final_logit_softcapping", ".final_logit_softcapping", WK_HF_CAP, true},
     {"query_pre_attn_scalar", ".attention.scale", WK_HF_INVERSE_ROOT, true},
     {"sliding_window", ".attention.sliding_window", WK_HF_U32, false},
-    {"rope_local_base_freq", ".rope.freq_base_swa", WK_HF_F32, true},
-    {.config = NULL},
-};
-static const wk_hf_number olmo3_numbers[] = {
-    {"sliding_window", ".attention.sliding_window", WK_HF_U32, false},
-    {"rope_theta", ".rope.freq_base_swa", WK_HF_F32, true},
-    {.config = NULL},
-};
-static const wk_hf_number phi3_numbers[] = {
-    {"sliding_window", ".attention.sliding_window", WK_HF_U32, true},
-    {"original_max_position_embeddings", ".rope.scaling.original_context_length", WK_HF_U32, true},
     {.config = NULL},
 };
 static const wk_hf_number granite_numbers[] = {
@@ -243,9 +232,9 @@ static const wk_hf_family families[] = {
     {"gemma2", "gemma2", GEMMA | WK_HF_WINDOWS, normed_rules, gemma2_numbers, NULL},
     {"gemma3_text", "gemma3", GEMMA | TWO_ROPES, normed_rules, gemma3_numbers, NULL},
     {"phi", "phi2", LAYER_GELU | WK_HF_ROPE_DIMENSION, NULL, NULL, NULL},
-    {"phi3", "phi3", WK_HF_ROPE_DIMENSION, NULL, phi3_numbers, phi3_fixed},
+    {"phi3", "phi3", WK_HF_ROPE_DIMENSION, NULL, windowed_numbers, phi3_fixed},
     {"olmo2", "olmo2", 0, normed_rules, NULL, NULL},
-    {"olmo3", "olmo2", TWO_ROPES, normed_rules, olmo3_numbers, NULL},
+    {"olmo3", "olmo2", TWO_ROPES, normed_rules, windowed_numbers, NULL},
     {"cohere", "command-r", WK_HF_LAYER_NORM, NULL, cohere_numbers, NULL},
     {"glm4", "glm4", WK_HF_ROPE_DIMENSION, glm4_rules, NULL, NULL},
     {"stablelm", "stablelm", WK_HF_LAYER_NORM | WK_HF_ROPE_DIMENSION, NULL, parallel_numbers, NULL},
@@ -255,6 +244,15 @@ static const wk_hf_family families[] = {
     {"falcon", "falcon", LAYER_GELU_ERF | WK_HF_GROUPED_QKV, falcon_rules, NULL, falcon_fixed},
     {"bert", "bert", BERT, bert_rules, bert_numbers, bert_fixed},
 };
+
+bool wk_hf_is_named(const char *keys, wk_str text) {
+    while (keys != NULL) {
+        const size_t n = strcspn(keys, "|");
+        if (wk_str_matches((wk_str){keys, n}, text)) return true;
+        keys = keys[n] == '|' ? keys + n + 1 : NULL;
+    }
+    return false;
+}
 
 wick_status wk_hf_family_find(const wk_json *config, const wk_hf_family **out, wick_error *err) {
     const wk_json *const type = wk_json_get(config, "model_type");

@@ -68,6 +68,9 @@ typedef struct wk_hf_family {
     const wk_hf_fixed *fixed;    /* the same */
 } wk_hf_family;
 
+/* Whether text is one of keys, which have | between them and may have * for any characters. */
+bool wk_hf_is_named(const char *keys, wk_str text);
+
 /* By model_type of config.json. WICK_ERR_UNSUPPORTED names it and lists what is known. */
 wick_status wk_hf_family_find(const wk_json *config, const wk_hf_family **out, wick_error *err);
 

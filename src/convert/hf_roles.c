@@ -1,6 +1,7 @@
 /* convert/hf_roles.c: see hf_roles.h. */
 #include "convert/hf_roles.h"
 
+#include "convert/hf_kinds.h"
 #include "core/compiler.h"
 #include "core/status.h"
 
@@ -15,8 +16,6 @@ typedef struct roles {
     wk_json *tokenizer_config, *special_tokens, *generation_config, *config;
     wick_error *err;
 } roles;
-
-static bool is_text(const wk_json *item) { return item != NULL && item->kind == WK_JSON_STRING; }
 
 static wick_status read_json(roles *r, const char *name, wk_json **out) {
     return wk_checkpoint_json(r->checkpoint, r->values->arena, name, false, out, r->err);
@@ -39,7 +38,7 @@ bool wk_hf_find_token(const wk_json *tokenizer, wk_str text, uint32_t *id) {
     for (const wk_json *item = added != NULL ? added->child : NULL; item != NULL;
          item = item->next) {
         const wk_json *const content = wk_json_get(item, "content");
-        if (is_text(content) && wk_str_equal(content->string, text) &&
+        if (wk_hf_is_text(content) && wk_str_equal(content->string, text) &&
             take_id(wk_json_get(item, "id"), id))
             return true;
     }
@@ -82,8 +81,8 @@ static bool find_listed(const roles *r, const char *role, uint32_t *id) {
 
 static bool find_role(const roles *r, const char *role, uint32_t *id) {
     const wk_json *text = role_text(r->tokenizer_config, role);
-    if (!is_text(text)) text = role_text(r->special_tokens, role);
-    if (is_text(text)) return find_token(r->vocabulary, text->string, id);
+    if (!wk_hf_is_text(text)) text = role_text(r->special_tokens, role);
+    if (wk_hf_is_text(text)) return find_token(r->vocabulary, text->string, id);
     return find_listed(r, role, id);
 }
 
@@ -166,24 +165,50 @@ static const wk_json *find_single(const wk_json *processor) {
     return NULL;
 }
 
+typedef struct end_switch {
+    const char *name, *key, *role, *id_key;
+} end_switch;
+
+static const end_switch end_switches[] = {
+    {"add_bos_token", "tokenizer.ggml.add_bos_token", "bos_token", "tokenizer.ggml.bos_token_id"},
+    {"add_eos_token", "tokenizer.ggml.add_eos_token", "eos_token", "tokenizer.ggml.eos_token_id"},
+};
+
+/* What is added must have an id. The template names one even where no role does. */
+static wick_status add_switch(const roles *r, const end_switch *s, bool is_on,
+                              const wk_json *special) {
+    const wk_json *const name = wk_json_get(special, "id");
+    uint32_t id = UINT32_MAX;
+    wk_value_list_bool(r->values, s->key, is_on);
+    if (!is_on || find_role(r, s->role, &id)) return WICK_OK;
+    if (!wk_hf_is_text(name) || !find_token(r->vocabulary, name->string, &id))
+        return wk_fail(r->err, WICK_ERR_FORMAT,
+                       "%s is to be added to texts, but the folder names no %s that the vocabulary"
+                       " has",
+                       s->role, s->role);
+    wk_value_list_u32(r->values, s->id_key, id);
+    return WICK_OK;
+}
+
 /* Settings of their own count; without them what tokenizer.json does with a text tells.
- * SentencePiece alone has a default that every GGUF file of it means. */
-static void add_switches(const roles *r) {
-    static const char *const keys[][2] = {{"add_bos_token", "tokenizer.ggml.add_bos_token"},
-                                          {"add_eos_token", "tokenizer.ggml.add_eos_token"}};
+ * SentencePiece alone has a default that every GGUF file of it means, and word pieces are always
+ * put between two tokens. */
+static wick_status add_switches(const roles *r) {
+    if (r->vocabulary->has_word_pieces) return WICK_OK;
     const wk_json *const single =
         find_single(wk_json_get(r->vocabulary->tokenizer, "post_processor"));
     const wk_json *last = single != NULL ? single->child : NULL;
     while (last != NULL && last->next != NULL) last = last->next;
     const wk_json *const ends[] = {single != NULL ? single->child : NULL, last};
-    for (size_t i = 0; i < WK_COUNT(keys); i++) {
-        const wk_json *const item = wk_json_get(r->tokenizer_config, keys[i][0]);
+    for (size_t i = 0; i < WK_COUNT(end_switches); i++) {
+        const wk_json *const item = wk_json_get(r->tokenizer_config, end_switches[i].name);
+        const wk_json *const special = wk_json_get(ends[i], "SpecialToken");
         if (item != NULL && item->kind == WK_JSON_BOOL)
-            wk_value_list_bool(r->values, keys[i][1], item->boolean);
-        else if (r->vocabulary->is_byte_level ||
-                 (single != NULL && !r->vocabulary->has_word_pieces))
-            wk_value_list_bool(r->values, keys[i][1], wk_json_get(ends[i], "SpecialToken") != NULL);
+            WK_TRY(add_switch(r, &end_switches[i], item->boolean, special));
+        else if (r->vocabulary->is_byte_level || single != NULL)
+            WK_TRY(add_switch(r, &end_switches[i], special != NULL, special));
     }
+    return WICK_OK;
 }
 
 /* ---- Chat templates ---- */
@@ -192,7 +217,7 @@ static void add_switches(const roles *r) {
 static bool is_name(const wk_json *item) {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-    if (!is_text(item) || item->string.size == 0 || item->string.size > 60) return false;
+    if (!wk_hf_is_text(item) || item->string.size == 0 || item->string.size > 60) return false;
     for (size_t i = 0; i < item->string.size; i++)
         if (memchr(letters, item->string.text[i], sizeof letters - 1) == NULL) return false;
     return true;
@@ -206,7 +231,7 @@ static wick_status add_named(const roles *r, const wk_json *list, bool has_defau
     for (const wk_json *item = list->child; item != NULL; item = item->next) {
         const wk_json *const name = wk_json_get(item, "name");
         const wk_json *const text = wk_json_get(item, "template");
-        if (!is_name(name) || !is_text(text))
+        if (!is_name(name) || !wk_hf_is_text(text))
             return wk_fail(r->err, WICK_ERR_FORMAT,
                            "tokenizer_config.json: a chat template has no name, or no text");
         if (wk_str_is(name->string, "default")) {
@@ -235,10 +260,23 @@ static wick_status add_templates(roles *r) {
     const bool has_file = file.text != NULL;
     if (has_file) wk_value_list_text(r->values, "tokenizer.chat_template", file);
     if (text != NULL && text->kind == WK_JSON_ARRAY) return add_named(r, text, has_file);
-    if (!is_text(text)) text = wk_json_get(older, "chat_template");
-    if (!has_file && is_text(text))
+    if (!wk_hf_is_text(text)) text = wk_json_get(older, "chat_template");
+    if (!has_file && wk_hf_is_text(text))
         wk_value_list_text(r->values, "tokenizer.chat_template", text->string);
     return WICK_OK;
+}
+
+/* Of word pieces this setting counts more than that of tokenizer.json, which fits the vocabulary.
+ */
+static wick_status check_case(const roles *r) {
+    const wk_json *const item = wk_json_get(r->tokenizer_config, "do_lower_case");
+    const bool is_said = item != NULL && item->kind == WK_JSON_BOOL;
+    if (!r->vocabulary->has_word_pieces || !is_said || item->boolean != r->vocabulary->is_cased)
+        return WICK_OK;
+    return wk_fail(r->err, WICK_ERR_UNSUPPORTED,
+                   "tokenizer_config.json: do_lower_case is %s, but the vocabulary has %scapital"
+                   " letters: it cannot be converted",
+                   item->boolean ? "true" : "false", item->boolean ? "" : "no ");
 }
 
 wick_status wk_hf_add_roles(const wk_checkpoint *checkpoint, const wk_hf_vocabulary *vocabulary,
@@ -248,7 +286,8 @@ wick_status wk_hf_add_roles(const wk_checkpoint *checkpoint, const wk_hf_vocabul
     WK_TRY(read_json(&r, "special_tokens_map.json", &r.special_tokens));
     WK_TRY(read_json(&r, "generation_config.json", &r.generation_config));
     WK_TRY(read_json(&r, "config.json", &r.config));
+    WK_TRY(check_case(&r));
     WK_TRY(add_ids(&r));
-    add_switches(&r);
+    WK_TRY(add_switches(&r));
     return add_templates(&r);
 }

@@ -11,6 +11,7 @@ typedef struct wk_hf_vocabulary {
     uint32_t n;
     uint32_t unknown; /* the id, where the vocabulary itself tells; UINT32_MAX: it does not */
     bool has_word_pieces, is_byte_level;
+    bool is_cased; /* word pieces have capital letters */
 } wk_hf_vocabulary;
 
 /* The id of a word piece or an added token of tokenizer.json, as it is written there. False: there

@@ -5,6 +5,7 @@
 #include "core/compiler.h"
 #include "core/status.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ wk_json *wk_hf_rope_parameters(wk_json *config) {
 }
 
 static const char theta_keys[] = "rope_theta|rotary_emb_base";
+static const char original_key[] = "original_max_position_embeddings";
 
 typedef struct scaling {
     wk_json *from; /* NULL: none */
@@ -27,18 +29,20 @@ static bool is_longrope(wk_str type) {
     return wk_str_is(type, "longrope") || wk_str_is(type, "su");
 }
 
+/* A second name with another value, or a value that is not a name, stays unread: it is refused. */
 static scaling find_scaling(wk_json *config) {
     wk_json *const inner = wk_hf_rope_parameters(config);
     scaling found = {.from = inner != NULL ? inner : wk_hf_get(config, "rope_scaling")};
-    const wk_json *const type = wk_hf_find(found.from, "rope_type|type");
-    wk_json *const older = wk_hf_get(found.from, "type");
-    const bool has_type = type != NULL && type->kind == WK_JSON_STRING;
-    if (has_type) found.type = type->string;
-    if (has_type && older != NULL && older->kind != WK_JSON_NULL)
-        older->is_read = wk_str_equal(older->string, found.type) ||
-                         (is_longrope(older->string) && is_longrope(found.type));
+    wk_json *const names[] = {wk_hf_get(found.from, "rope_type"), wk_hf_get(found.from, "type")};
+    for (size_t i = 0; i < WK_COUNT(names); i++) {
+        if (names[i] == NULL || names[i]->kind == WK_JSON_NULL) continue;
+        const wk_str type = names[i]->string;
+        if (found.type.size == 0) found.type = type;
+        names[i]->is_read = type.size > 0 && (wk_str_equal(type, found.type) ||
+                                              (is_longrope(type) && is_longrope(found.type)));
+    }
     if (found.from != NULL) found.from->is_read = is_object(found.from);
-    if (!has_type || wk_str_is(found.type, "default")) found.from = NULL;
+    if (found.type.size == 0 || wk_str_is(found.type, "default")) found.from = NULL;
     return found;
 }
 
@@ -51,8 +55,8 @@ static wick_status read_positive(wk_json *from, const char *key, double *out, wi
 
 /* The context before it was scaled: with the scaling, or beside it. */
 static wick_status read_original(wk_json *config, wk_json *from, double *out, wick_error *err) {
-    static const char key[] = "original_max_position_embeddings";
-    return read_positive(wk_hf_find(from, key) != NULL ? from : config, key, out, err);
+    const bool is_inside = wk_hf_find(from, original_key) != NULL;
+    return read_positive(is_inside ? from : config, original_key, out, err);
 }
 
 /* ---- Numbers ---- */
@@ -65,15 +69,21 @@ static wick_status add_positive(wk_json *from, const char *key, wk_value_list *v
     return WICK_OK;
 }
 
+static wick_status add_original(wk_json *config, wk_json *from, wk_value_list *values,
+                                wick_error *err) {
+    double original = 0.0;
+    WK_TRY(read_original(config, from, &original, err));
+    wk_value_list_u32(values, ".rope.scaling.original_context_length",
+                      (uint32_t)fmin(original, INT32_MAX));
+    return WICK_OK;
+}
+
 static wick_status add_yarn(wk_json *config, wk_json *from, wk_value_list *values,
                             wick_error *err) {
     static const char *const betas[][2] = {{"beta_fast", ".rope.scaling.yarn_beta_fast"},
                                            {"beta_slow", ".rope.scaling.yarn_beta_slow"}};
     static const char *const others[] = {"attention_factor", "mscale", "mscale_all_dim"};
-    double original = 0.0;
-    WK_TRY(read_original(config, from, &original, err));
-    wk_value_list_u32(values, ".rope.scaling.original_context_length",
-                      (uint32_t)fmin(original, INT32_MAX));
+    WK_TRY(add_original(config, from, values, err));
     for (size_t i = 0; i < WK_COUNT(betas); i++)
         if (wk_hf_find(from, betas[i][0]) != NULL)
             WK_TRY(add_positive(from, betas[i][0], values, betas[i][1], err));
@@ -99,8 +109,11 @@ static wick_status check_ratio(wk_json *from, double ratio, wick_error *err) {
 static wick_status add_longrope(wk_json *config, wk_json *from, wk_value_list *values,
                                 wick_error *err) {
     double original = 0.0, longest = 0.0;
-    if (wk_hf_find(from, "attention_factor") != NULL)
+    WK_TRY(add_original(config, from, values, err));
+    if (wk_hf_find(from, "attention_factor") != NULL) {
+        (void)wk_hf_find(from, "factor"); /* counts only where attention_factor is missing */
         return add_positive(from, "attention_factor", values, ".rope.scaling.attn_factor", err);
+    }
     WK_TRY(read_original(config, from, &original, err));
     WK_TRY(read_positive(config, "max_position_embeddings", &longest, err));
     const double ratio = longest / original;
@@ -111,16 +124,31 @@ static wick_status add_longrope(wk_json *config, wk_json *from, wk_value_list *v
     return WICK_OK;
 }
 
+/* Of layers with a window, which may rotate otherwise than the others: Gemma 3's do, without a key
+ * by 10000, which is GGUF's default, too. */
+static wick_status add_window_theta(const wk_hf_family *family, wk_json *config,
+                                    wk_value_list *values, wick_error *err) {
+    static const char key[] = ".rope.freq_base_swa", local_key[] = "rope_local_base_freq";
+    wk_json *const windowed = wk_hf_get(wk_hf_get(config, "rope_parameters"), "sliding_attention");
+    const wk_json *const theta = wk_hf_find(windowed, "rope_theta");
+    wk_json *const local = wk_hf_get(config, local_key);
+    if (theta != NULL && local != NULL) local->is_read = local->number == theta->number;
+    if (theta != NULL) return add_positive(windowed, "rope_theta", values, key, err);
+    if (wk_hf_find(config, local_key) != NULL)
+        return add_positive(config, local_key, values, key, err);
+    if (family->traits & WK_HF_NORMS_FROM_ZERO || wk_hf_find(config, theta_keys) == NULL)
+        return WICK_OK;
+    return add_positive(config, theta_keys, values, key, err);
+}
+
 wick_status wk_hf_add_rope(const wk_hf_family *family, wk_json *config, wk_value_list *values,
                            wick_error *err) {
     const scaling found = find_scaling(config);
-    const bool has_two = family->traits & WK_HF_WINDOW_ROPE;
-    wk_json *const windowed =
-        has_two ? wk_hf_get(wk_hf_get(config, "rope_parameters"), "sliding_attention") : NULL;
     if (wk_hf_find(config, theta_keys) != NULL)
         WK_TRY(add_positive(config, theta_keys, values, ".rope.freq_base", err));
-    if (wk_hf_find(windowed, "rope_theta") != NULL)
-        WK_TRY(add_positive(windowed, "rope_theta", values, ".rope.freq_base_swa", err));
+    if (family->traits & WK_HF_WINDOW_ROPE) WK_TRY(add_window_theta(family, config, values, err));
+    if (found.from == NULL && wk_hf_find(config, original_key) != NULL)
+        return add_original(config, NULL, values, err); /* Phi-3 for short contexts */
     if (found.from == NULL || wk_str_is(found.type, "llama3")) return WICK_OK;
     if (is_longrope(found.type)) return add_longrope(config, found.from, values, err);
     const bool is_yarn = wk_str_is(found.type, "yarn");
@@ -187,9 +215,8 @@ static wick_status listed_divisors(wk_json *from, const char *key, wk_arena *are
     return WICK_OK;
 }
 
-wick_status wk_hf_rope_divisors(wk_json *config, wk_arena *arena,
-                                wk_hf_divisors out[WK_HF_MAX_DIVISORS], size_t *n,
-                                wick_error *err) {
+static wick_status make_all(wk_json *config, wk_arena *arena,
+                            wk_hf_divisors out[WK_HF_MAX_DIVISORS], size_t *n, wick_error *err) {
     const scaling found = find_scaling(config);
     *n = 0;
     if (found.from != NULL && wk_str_is(found.type, "llama3")) {
@@ -202,4 +229,21 @@ wick_status wk_hf_rope_divisors(wk_json *config, wk_arena *arena,
                            err));
     return listed_divisors(found.from, "short_factor", arena, "rope_factors_short.weight", &out[1],
                            err);
+}
+
+wick_status wk_hf_rope_divisors(wk_json *config, wk_arena *arena,
+                                wk_hf_divisors out[WK_HF_MAX_DIVISORS], size_t *n,
+                                wick_error *err) {
+    WK_TRY(make_all(config, arena, out, n, err));
+    for (size_t i = 0; i < *n; i++) {
+        for (uint32_t k = 0; k < out[i].n; k++) {
+            const float divisor = out[i].values[k];
+            if (isfinite(divisor) && divisor > 0.0F) continue;
+            return wk_fail(err, WICK_ERR_FORMAT,
+                           "config.json: the rotary scaling divides a frequency by %g ('%s', number"
+                           " %" PRIu32 "), but divisors must be positive",
+                           (double)divisor, out[i].name, k);
+        }
+    }
+    return WICK_OK;
 }

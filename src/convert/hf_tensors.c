@@ -3,6 +3,7 @@
 
 #include "convert/hf_rope.h"
 #include "core/dtype.h"
+#include "core/map.h"
 #include "core/status.h"
 #include "quant/block.h"
 #include "quant/encode.h"
@@ -17,6 +18,7 @@ enum { MOST_PARTS = 4096 };
 typedef struct planner {
     wk_arena *arena;
     wk_hf_plan *plan;
+    wk_map *index; /* of the plan's tensors, by name */
     wick_error *err;
 } planner;
 
@@ -62,9 +64,8 @@ static wick_status add_part(const planner *p, wk_hf_source *source, uint32_t par
 }
 
 static wk_hf_source *find_source(const planner *p, const char *name) {
-    for (size_t i = p->plan->n; i-- > 0;) /* the newest first: parts follow each other */
-        if (strcmp(p->plan->tensors[i].name.text, name) == 0) return &p->plan->sources[i];
-    return NULL;
+    uint32_t at;
+    return wk_map_get(p->index, wk_str_of(name), &at) ? &p->plan->sources[at] : NULL;
 }
 
 /* The tensor, or a part of one, at its place. */
@@ -76,6 +77,8 @@ static wick_status add_tensor(const planner *p, const wk_hf_place *place,
         char *const name = wk_arena_alloc(p->arena, size + 1);
         if (name == NULL) return fail_memory(p);
         memcpy(name, place->name, size + 1);
+        if (wk_map_put(p->index, (wk_str){name, size}, (uint32_t)p->plan->n) != WICK_OK)
+            return fail_memory(p);
         source = &p->plan->sources[p->plan->n];
         *source = (wk_hf_source){.is_stacked = place->is_part, .change = place->change};
         p->plan->tensors[p->plan->n++] =
@@ -178,6 +181,7 @@ static wick_status plan_divisors(const planner *p, wk_json *config) {
     return WICK_OK;
 }
 
+/* The index is not valid any more. */
 static void remove_tensor(wk_hf_plan *plan, size_t index) {
     const size_t n = plan->n - index - 1;
     plan->total_bytes -= plan->sources[index].parts[0]->size;
@@ -194,28 +198,38 @@ static wick_status settle_output(const planner *p, wk_json *config) {
     if (output != NULL && item->boolean)
         remove_tensor(p->plan, (size_t)(output - p->plan->sources));
     if (output != NULL || item->boolean) return WICK_OK;
-    return wk_fail(p->err, WICK_ERR_FORMAT,
-                   "config.json: tie_word_embeddings is false, but the checkpoint has no output"
-                   " matrix (lm_head.weight)");
+    return wk_fail(
+        p->err, WICK_ERR_FORMAT,
+        "config.json: tie_word_embeddings is false, or missing, which means false in this"
+        " model, but the checkpoint has no output matrix (lm_head.weight)");
+}
+
+static wick_status plan_all(const planner *p, const wk_checkpoint *checkpoint,
+                            const wk_hf_family *family, wk_json *config) {
+    const size_t n = wk_checkpoint_count(checkpoint), most = n + WK_HF_MAX_DIVISORS;
+    wk_hf_plan *const plan = p->plan;
+    plan->tensors = wk_arena_array(p->arena, most, sizeof *plan->tensors);
+    plan->sources = wk_arena_array(p->arena, most, sizeof *plan->sources);
+    if (plan->tensors == NULL || plan->sources == NULL) return fail_memory(p);
+    for (size_t i = 0; i < n; i++) WK_TRY(plan_tensor(p, family, wk_checkpoint_get(checkpoint, i)));
+    if (!(family->traits & WK_HF_LEARNED_POSITIONS)) WK_TRY(plan_divisors(p, config));
+    if (!(family->traits & WK_HF_ENCODER)) WK_TRY(settle_output(p, config));
+    for (size_t i = 0; i < plan->n; i++) {
+        WK_TRY(check_parts(p, &plan->sources[i], plan->tensors[i].name.text));
+        plan->tensors[i].shape = shape_of(&plan->sources[i]);
+    }
+    return WICK_OK;
 }
 
 wick_status wk_hf_plan_make(const wk_checkpoint *checkpoint, const wk_hf_family *family,
                             wk_json *config, wk_arena *arena, wk_hf_plan *out, wick_error *err) {
-    const planner p = {arena, out, err};
-    const size_t n = wk_checkpoint_count(checkpoint), most = n + WK_HF_MAX_DIVISORS;
+    wk_map index;
+    wk_map_init(&index, arena->heap);
     *out = (wk_hf_plan){.heads = wk_hf_read_heads(config)};
-    out->tensors = wk_arena_array(arena, most, sizeof *out->tensors);
-    out->sources = wk_arena_array(arena, most, sizeof *out->sources);
-    if (out->tensors == NULL || out->sources == NULL) return fail_memory(&p);
-    for (size_t i = 0; i < n; i++)
-        WK_TRY(plan_tensor(&p, family, wk_checkpoint_get(checkpoint, i)));
-    if (!(family->traits & WK_HF_ENCODER)) WK_TRY(settle_output(&p, config));
-    if (!(family->traits & WK_HF_LEARNED_POSITIONS)) WK_TRY(plan_divisors(&p, config));
-    for (size_t i = 0; i < out->n; i++) {
-        WK_TRY(check_parts(&p, &out->sources[i], out->tensors[i].name.text));
-        out->tensors[i].shape = shape_of(&out->sources[i]);
-    }
-    return WICK_OK;
+    const wick_status status =
+        plan_all(&(planner){arena, out, &index, err}, checkpoint, family, config);
+    wk_map_release(&index);
+    return status;
 }
 
 /* ---- Rows ---- */

@@ -1,24 +1,12 @@
 /* convert/hf_unigram.c: tokenizer.json of unigram models (hf_pieces.h): pieces with their scores,
  * and what is done to a text before. */
+#include "convert/hf_kinds.h"
 #include "convert/hf_pieces.h"
 
 #include <string.h>
 
 enum { TYPE_NORMAL = 1, TYPE_UNKNOWN = 2, TYPE_CONTROL = 3, TYPE_USER_DEFINED = 4, TYPE_BYTE = 6 };
 enum { MOST_PIECES = 1 << 24 };
-
-static bool is_text(const wk_json *item) { return item != NULL && item->kind == WK_JSON_STRING; }
-
-static bool is_type(const wk_json *step, const char *type) {
-    const wk_json *const item = wk_json_get(step, "type");
-    return is_text(item) && wk_str_is(item->string, type);
-}
-
-/* The first step of a sequence, or what stands alone; item->next leads on within a sequence. */
-static const wk_json *first_step(const wk_json *steps, const char *list) {
-    const wk_json *const items = wk_json_get(steps, list);
-    return items != NULL && items->kind == WK_JSON_ARRAY ? items->child : steps;
-}
 
 /* ---- Replacements ---- */
 
@@ -51,45 +39,57 @@ static wick_status decode_base64(wk_str text, wk_arena *arena, wk_str *out, wick
 /* Several blanks become one. */
 static bool removes_spaces(const wk_json *step) {
     const wk_json *const pattern = wk_json_get(wk_json_get(step, "pattern"), "Regex");
-    return is_type(step, "Replace") && is_text(pattern) && wk_str_is(pattern->string, " {2,}");
+    return wk_hf_is_type(step, "Replace") && wk_hf_is_text(pattern) &&
+           wk_str_is(pattern->string, " {2,}");
 }
 
 static wick_status read_normalizer(const wk_json *root, wk_arena *arena, wk_pieces *out,
                                    wick_error *err) {
-    const wk_json *const all = wk_json_get(root, "normalizer");
-    if (all == NULL || all->kind != WK_JSON_OBJECT) return WICK_OK;
-    const wk_json *const step = first_step(all, "normalizers");
-    for (const wk_json *at = step; at != NULL; at = step == all ? NULL : at->next) {
-        const wk_json *const map = wk_json_get(at, "precompiled_charsmap");
-        const wk_json *const type = wk_json_get(at, "type");
-        if (is_type(at, "Precompiled") && is_text(map))
+    wk_hf_steps s;
+    WK_TRY(wk_hf_first_step(root, "normalizer", "normalizers", &s, err));
+    for (; s.at != NULL; wk_hf_next_step(&s)) {
+        const wk_json *const map = wk_json_get(s.at, "precompiled_charsmap");
+        if (wk_hf_is_type(s.at, "Precompiled") && wk_hf_is_text(map))
             WK_TRY(decode_base64(map->string, arena, &out->charsmap, err));
-        else if (removes_spaces(at) || is_type(at, "Strip"))
+        else if (removes_spaces(s.at) || wk_hf_is_type(s.at, "Strip"))
             out->removes_extra_spaces = true;
         else
-            return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                           "tokenizer.json: the normalizer '%s' cannot be converted yet",
-                           is_text(type) ? wk_str_show(type->string).text : "without a type");
+            return wk_hf_refuse_step("normalizer", s.at, err);
     }
     return WICK_OK;
 }
 
-static void read_prefix(const wk_json *root, wk_pieces *out) {
-    const wk_json *const all = wk_json_get(root, "pre_tokenizer");
-    const wk_json *const step = first_step(all, "pretokenizers");
-    for (const wk_json *at = step; at != NULL; at = step == all ? NULL : at->next) {
-        if (!is_type(at, "Metaspace")) continue;
-        const wk_json *const scheme = wk_json_get(at, "prepend_scheme");
-        const wk_json *const prefix = wk_json_get(at, "add_prefix_space");
-        out->has_dummy_prefix = is_text(scheme) ? !wk_str_is(scheme->string, "never")
-                                                : prefix == NULL || prefix->boolean;
+/* A blank is U+2581 in GGUF, too. */
+static wick_status read_metaspace(const wk_json *step, wk_pieces *out, wick_error *err) {
+    wk_str scheme, sign;
+    bool has_prefix = true;
+    WK_TRY(wk_hf_read_text(step, "prepend_scheme", &scheme, err));
+    WK_TRY(wk_hf_read_text(step, "replacement", &sign, err));
+    WK_TRY(wk_hf_read_switch(step, "add_prefix_space", true, &has_prefix, err));
+    if (sign.text != NULL && !wk_str_is(sign, "\xE2\x96\x81"))
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "tokenizer.json: Metaspace with the replacement '%s' cannot be converted",
+                       wk_str_show(sign).text);
+    out->has_dummy_prefix = scheme.text != NULL ? !wk_str_is(scheme, "never") : has_prefix;
+    return WICK_OK;
+}
+
+static wick_status read_prefix(const wk_json *root, wk_pieces *out, wick_error *err) {
+    wk_hf_steps s;
+    WK_TRY(wk_hf_first_step(root, "pre_tokenizer", "pretokenizers", &s, err));
+    for (; s.at != NULL; wk_hf_next_step(&s)) {
+        if (wk_hf_is_type(s.at, "Metaspace"))
+            WK_TRY(read_metaspace(s.at, out, err));
+        else if (!wk_hf_is_type(s.at, "WhitespaceSplit"))
+            return wk_hf_refuse_step("pre-tokenizer", s.at, err);
     }
+    return WICK_OK;
 }
 
 /* ---- Pieces ---- */
 
 static wick_status read_piece(const wk_json *item, bool has_bytes, wk_piece *out, wick_error *err) {
-    const wk_json *const score = is_text(item->child) ? item->child->next : NULL;
+    const wk_json *const score = wk_hf_is_text(item->child) ? item->child->next : NULL;
     if (item->kind != WK_JSON_ARRAY || score == NULL || score->kind != WK_JSON_NUMBER)
         return wk_fail(err, WICK_ERR_FORMAT, "tokenizer.json: a piece is no text with a score");
     const wk_str text = item->child->string;
@@ -98,15 +98,18 @@ static wick_status read_piece(const wk_json *item, bool has_bytes, wk_piece *out
     return WICK_OK;
 }
 
-static void mark_added(const wk_json *added, wk_pieces *out) {
+static wick_status mark_added(const wk_json *root, wk_pieces *out, wick_error *err) {
+    const wk_json *added = NULL;
+    WK_TRY(wk_hf_read_list(root, "added_tokens", &added, err));
     for (const wk_json *item = added != NULL ? added->child : NULL; item != NULL;
          item = item->next) {
         const wk_json *const id = wk_json_get(item, "id");
-        const wk_json *const special = wk_json_get(item, "special");
+        bool is_control = false;
+        WK_TRY(wk_hf_read_switch(item, "special", false, &is_control, err));
         if (id == NULL || !id->is_integer || id->integer < 0 || id->integer >= out->n) continue;
-        const bool is_control = special != NULL && special->boolean;
         out->items[id->integer].type = is_control ? TYPE_CONTROL : TYPE_USER_DEFINED;
     }
+    return WICK_OK;
 }
 
 wick_status wk_pieces_from_json(const wk_json *root, wk_arena *arena, wk_pieces *out,
@@ -114,19 +117,20 @@ wick_status wk_pieces_from_json(const wk_json *root, wk_arena *arena, wk_pieces 
     const wk_json *const model = wk_json_get(root, "model");
     const wk_json *const vocab = wk_json_get(model, "vocab");
     const wk_json *const unknown = wk_json_get(model, "unk_id");
-    const wk_json *const bytes = wk_json_get(model, "byte_fallback");
+    bool has_bytes = false;
     *out = (wk_pieces){.is_unigram = true};
     if (vocab == NULL || vocab->kind != WK_JSON_ARRAY || vocab->count == 0 ||
         vocab->count > MOST_PIECES)
         return wk_fail(err, WICK_ERR_FORMAT, "tokenizer.json has no model.vocab");
+    WK_TRY(wk_hf_read_switch(model, "byte_fallback", false, &has_bytes, err));
     out->items = wk_arena_array(arena, vocab->count, sizeof *out->items);
     if (out->items == NULL) return wk_fail_memory(err, 0, 0, "a vocabulary");
     for (const wk_json *item = vocab->child; item != NULL; item = item->next)
-        WK_TRY(read_piece(item, bytes != NULL && bytes->boolean, &out->items[out->n++], err));
-    mark_added(wk_json_get(root, "added_tokens"), out);
+        WK_TRY(read_piece(item, has_bytes, &out->items[out->n++], err));
+    WK_TRY(mark_added(root, out, err));
     if (unknown != NULL && unknown->is_integer && unknown->integer >= 0 &&
         unknown->integer < out->n)
         out->items[unknown->integer].type = TYPE_UNKNOWN;
-    read_prefix(root, out);
-    return read_normalizer(root, arena, out, err);
+    WK_TRY(read_normalizer(root, arena, out, err));
+    return read_prefix(root, out, err);
 }

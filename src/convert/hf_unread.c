@@ -95,18 +95,9 @@ typedef struct place {
     wick_error *err;
 } place;
 
-static bool is_named(const char *keys, wk_str path) {
-    while (keys != NULL) {
-        const size_t n = strcspn(keys, "|");
-        if (wk_str_matches((wk_str){keys, n}, path)) return true;
-        keys = keys[n] == '|' ? keys + n + 1 : NULL;
-    }
-    return false;
-}
-
 static bool is_fixed(const wk_hf_fixed *list, wk_str path, const wk_json *item) {
     for (; list != NULL && list->keys != NULL; list++)
-        if (is_named(list->keys, path))
+        if (wk_hf_is_named(list->keys, path))
             return list->value == NULL || strcmp(list->value, show(item).text) == 0;
     return false;
 }

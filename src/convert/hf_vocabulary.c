@@ -1,6 +1,7 @@
 /* convert/hf_vocabulary.c: see hf_vocabulary.h. */
 #include "convert/hf_vocabulary.h"
 
+#include "convert/hf_kinds.h"
 #include "convert/hf_pieces.h"
 #include "convert/hf_roles.h"
 #include "convert/hf_steps.h"
@@ -30,14 +31,13 @@ typedef struct vocabulary {
     float *scores;        /* [n], of SentencePiece */
     uint32_t n;
     uint32_t unknown; /* the id of this type, or none */
+    bool is_cased;    /* word pieces have capital letters */
     wick_error *err;
 } vocabulary;
 
 static wick_status fail_memory(const vocabulary *v) {
     return wk_fail_memory(v->err, 0, 0, "a vocabulary");
 }
-
-static bool is_text(const wk_json *item) { return item != NULL && item->kind == WK_JSON_STRING; }
 
 static bool is_id(const wk_json *item) {
     return item != NULL && item->kind == WK_JSON_NUMBER && item->is_integer && item->integer >= 0 &&
@@ -101,19 +101,20 @@ static wick_status make_tokens(vocabulary *v, uint32_t n) {
 /* One of "added_tokens". */
 static wick_status add_token(vocabulary *v, const wk_json *item) {
     const wk_json *const content = wk_json_get(item, "content");
-    const wk_json *const special = wk_json_get(item, "special");
-    if (!is_text(content))
+    bool is_control = false;
+    if (!wk_hf_is_text(content))
         return wk_fail(v->err, WICK_ERR_FORMAT, "tokenizer.json: an added token has no text");
-    const bool is_control = special != NULL && special->boolean;
+    WK_TRY(wk_hf_read_switch(item, "special", false, &is_control, v->err));
     return set_token(v, wk_json_get(item, "id"), content->string,
                      is_control ? TYPE_CONTROL : TYPE_USER_DEFINED);
 }
 
 static wick_status read_tokens(vocabulary *v, uint32_t n_vocab) {
     const wk_json *const vocab = wk_json_get(v->model, "vocab");
-    const wk_json *const added = wk_json_get(v->root, "added_tokens");
+    const wk_json *added = NULL;
     if (vocab == NULL || vocab->kind != WK_JSON_OBJECT)
         return wk_fail(v->err, WICK_ERR_FORMAT, "tokenizer.json has no model.vocab");
+    WK_TRY(wk_hf_read_list(v->root, "added_tokens", &added, v->err));
     WK_TRY(make_tokens(v, count_tokens(vocab, added, n_vocab)));
     for (const wk_json *item = vocab->child; item != NULL; item = item->next)
         WK_TRY(set_token(v, item, item->key, TYPE_NORMAL));
@@ -124,14 +125,19 @@ static wick_status read_tokens(vocabulary *v, uint32_t n_vocab) {
 
 /* ---- Byte-level BPE ---- */
 
-/* A merge is "a b", or in newer files ["a", "b"]. */
+static bool has_blank(wk_str text) {
+    return text.size > 0 && memchr(text.text, ' ', text.size) != NULL;
+}
+
+/* A merge is "a b", or in newer files ["a", "b"]; GGUF has the first form alone. */
 static bool read_merge(const vocabulary *v, const wk_json *item, wick_string *out) {
-    if (is_text(item)) {
+    if (wk_hf_is_text(item)) {
         *out = join(v->arena, item->string, (wk_str){0});
         return true;
     }
-    if (item->kind != WK_JSON_ARRAY || item->count != 2 || !is_text(item->child) ||
-        !is_text(item->child->next))
+    if (item->kind != WK_JSON_ARRAY || item->count != 2 || !wk_hf_is_text(item->child) ||
+        !wk_hf_is_text(item->child->next) || has_blank(item->child->string) ||
+        has_blank(item->child->next->string))
         return false;
     const wick_string first = join(v->arena, item->child->string, wk_str_of(" "));
     if (first.text != NULL)
@@ -180,12 +186,11 @@ static bool has_token(const vocabulary *v, const char *text) {
 
 static wick_status add_word_pieces(vocabulary *v) {
     const wk_json *const unknown = wk_json_get(v->model, "unk_token");
-    if (is_text(unknown)) (void)wk_hf_find_token(v->root, unknown->string, &v->unknown);
+    if (wk_hf_is_text(unknown)) (void)wk_hf_find_token(v->root, unknown->string, &v->unknown);
     WK_TRY(mark_words(v));
-    return wk_hf_check_word_pieces(v->root,
-                                   has_token(v, "\xE2\x96\x81"
-                                                "A"),
-                                   v->err);
+    v->is_cased = has_token(v, "\xE2\x96\x81"
+                               "A");
+    return wk_hf_check_word_pieces(v->root, v->is_cased, v->err);
 }
 
 /* ---- SentencePiece ---- */
@@ -195,8 +200,9 @@ static const float NO_SCORE = -10000;
 
 /* Pieces come first; tokenizer.json, where there is one, may add to them and change their types. */
 static wick_status read_pieces(vocabulary *v, const wk_pieces *pieces, uint32_t n_vocab) {
-    const wk_json *const added = wk_json_get(v->root, "added_tokens");
+    const wk_json *added = NULL;
     const uint32_t least = pieces->n > n_vocab ? pieces->n : n_vocab;
+    WK_TRY(wk_hf_read_list(v->root, "added_tokens", &added, v->err));
     WK_TRY(make_tokens(v, count_tokens(NULL, added, least)));
     for (uint32_t i = 0; i < v->n; i++) v->scores[i] = NO_SCORE;
     for (uint32_t i = 0; i < pieces->n; i++) {
@@ -237,18 +243,13 @@ static wick_status add_pieces(vocabulary *v, const wk_pieces *pieces, uint32_t n
 
 /* ---- All of it ---- */
 
-static bool is_model(const wk_json *model, const char *type) {
-    const wk_json *const item = wk_json_get(model, "type");
-    return is_text(item) && wk_str_is(item->string, type);
-}
-
 static wick_status add_model(vocabulary *v, wk_value_list *values) {
     const wk_json *const type = wk_json_get(v->model, "type");
-    const bool is_bpe = is_model(v->model, "BPE");
-    if (!is_bpe && !is_model(v->model, "WordPiece"))
+    const bool is_bpe = wk_hf_is_type(v->model, "BPE");
+    if (!is_bpe && !wk_hf_is_type(v->model, "WordPiece"))
         return wk_fail(v->err, WICK_ERR_UNSUPPORTED,
                        "tokenizer.json: a tokenizer of the type '%s' cannot be converted yet",
-                       is_text(type) ? wk_str_show(type->string).text : "without a name");
+                       wk_hf_is_text(type) ? wk_str_show(type->string).text : "without a name");
     const char *split = "default";
     if (is_bpe) WK_TRY(wk_hf_find_split(v->root, &split, v->err));
     wk_value_list_text(values, "tokenizer.ggml.model", wk_str_of(is_bpe ? "gpt2" : "bert"));
@@ -268,7 +269,7 @@ wick_status wk_hf_add_vocabulary(const wk_checkpoint *checkpoint, uint32_t n_voc
     const bool has_file = file.text != NULL;
     WK_TRY(wk_checkpoint_json(checkpoint, v.arena, "tokenizer.json", !has_file, &v.root, err));
     v.model = wk_json_get(v.root, "model");
-    if (has_file || is_model(v.model, "Unigram")) {
+    if (has_file || wk_hf_is_type(v.model, "Unigram")) {
         WK_TRY(has_file ? wk_pieces_parse(file, v.arena, &pieces, err)
                         : wk_pieces_from_json(v.root, v.arena, &pieces, err));
         WK_TRY(add_pieces(&v, &pieces, n_vocab, values));
@@ -280,7 +281,8 @@ wick_status wk_hf_add_vocabulary(const wk_checkpoint *checkpoint, uint32_t n_voc
                                     .tokens = v.tokens,
                                     .n = v.n,
                                     .unknown = v.unknown,
-                                    .has_word_pieces = is_model(v.model, "WordPiece"),
-                                    .is_byte_level = !has_file && is_model(v.model, "BPE")};
+                                    .has_word_pieces = wk_hf_is_type(v.model, "WordPiece"),
+                                    .is_cased = v.is_cased,
+                                    .is_byte_level = !has_file && wk_hf_is_type(v.model, "BPE")};
     return wk_hf_add_roles(checkpoint, &known, values, err);
 }

@@ -3,6 +3,8 @@
  * rows hf_tensors.c's, tokens hf_vocabulary.c's. */
 #include <wick/convert.h>
 
+#include "convert/header_file.h"
+#include "convert/hf_defaults.h"
 #include "convert/hf_tensors.h"
 #include "convert/hf_unread.h"
 #include "convert/hf_vocabulary.h"
@@ -11,7 +13,7 @@
 #include "core/dtype.h"
 #include "core/status.h"
 #include "format/gguf_write.h"
-#include "model/model.h"
+#include "llm/llm.h"
 #include "quant/encode.h"
 
 #include <inttypes.h>
@@ -34,6 +36,8 @@ struct wick_converting {
     size_t row_capacity; /* elements */
     wick_error failure;  /* repeated by every later poll */
 };
+
+static const wick_convert_desc default_desc;
 
 static wick_status fail_memory(wick_error *err) {
     return wk_fail_memory(err, 0, 0, "converting a checkpoint");
@@ -141,23 +145,37 @@ static wick_status describe(wick_converting *c, const char *folder, wick_error *
 
 /* ---- Starting ---- */
 
-/* The header makes a model: no tensor is missing or has another shape than the numbers say. */
-static wick_status check_model(wick_converting *c, const wk_gguf_contents *contents,
-                               wick_error *err) {
-    wk_strbuf header;
-    wk_strbuf_init(&header, &c->heap);
-    wk_gguf_parser *parser = NULL;
+/* What is read opens: no tensor is missing or has another shape than the numbers say, and the
+ * vocabulary makes a tokenizer with a token for each row. */
+static wick_status check_parsed(wk_heap *heap, const wk_gguf *gguf, wick_error *err) {
     wk_model *model = NULL;
+    wick_tokenizer *tokenizer = NULL;
     wick_error reason = {0};
-    wick_status status = wk_gguf_write_header(&header, contents, &parser, err);
+    const char *what = "holds no whole model";
+    wick_status status = wk_model_make(heap, gguf, &model, &reason);
     if (status == WICK_OK) {
-        status = wk_model_make(&c->heap, wk_gguf_parser_result(parser), &model, &reason);
-        if (status != WICK_OK)
-            (void)wk_fail(err, status, "the folder holds no whole model: %s", reason.message);
+        what = "has a tokenizer that does not open";
+        status = wk_tokenizer_of_model(heap, gguf, wk_model_hparams(model)->n_vocab, &tokenizer,
+                                       &reason);
     }
+    wk_tokenizer_free(heap, tokenizer);
     wk_model_free(model);
+    if (status == WICK_ERR_OUT_OF_MEMORY) return fail_memory(err);
+    return status == WICK_OK ? WICK_OK
+                             : wk_fail(err, status, "the folder %s: %s", what, reason.message);
+}
+
+/* header: of the file, which will have *size bytes. */
+static wick_status make_header(wick_converting *c, const wk_gguf_contents *contents,
+                               wk_strbuf *header, uint64_t *size, wick_error *err) {
+    wk_gguf_parser *parser = NULL;
+    WK_TRY(wk_gguf_write_header(header, contents, &parser, err));
+    const wk_gguf *const gguf = wk_gguf_parser_result(parser);
+    const wick_status status = check_parsed(&c->heap, gguf, err);
+    *size = gguf->data_offset;
+    for (size_t i = 0; i < gguf->n_tensors; i++)
+        *size = wk_gguf_padded(gguf->tensors[i].offset + gguf->tensors[i].size, gguf->alignment);
     wk_gguf_parser_free(parser);
-    wk_strbuf_release(&header);
     return status;
 }
 
@@ -183,18 +201,34 @@ static wick_status make_row(wick_converting *c, wick_error *err) {
     return fail_memory(err);
 }
 
-static wick_status start(wick_converting *c, const char *folder, const char *out,
-                         const wick_convert_desc *desc, wick_error *err) {
+/* All that is known before a row is read. out: the file to write, or NULL. */
+static wick_status plan(wick_converting *c, const char *folder, const char *out,
+                        const wick_convert_desc *desc, wick_error *err) {
     WK_TRY(choose_dtype(desc->type, &c->matrix_dtype, err));
     WK_TRY(wk_checkpoint_open(&c->heap, folder, out, &c->checkpoint, err));
     WK_TRY(wk_checkpoint_json(c->checkpoint, &c->arena, "config.json", true, &c->config, err));
     WK_TRY(wk_hf_family_find(c->config, &c->family, err));
+    WK_TRY(wk_hf_add_defaults(c->family, c->config, &c->arena, err));
     WK_TRY(wk_hf_plan_make(c->checkpoint, c->family, c->config, &c->arena, &c->plan, err));
     choose_dtypes(c);
-    WK_TRY(describe(c, folder, err));
+    return describe(c, folder, err);
+}
+
+static wk_gguf_contents contents_of(const wick_converting *c) {
+    return (wk_gguf_contents){c->values.items, c->values.n, c->plan.tensors, c->plan.n};
+}
+
+static wick_status start(wick_converting *c, const char *folder, const char *out,
+                         const wick_convert_desc *desc, wick_error *err) {
+    WK_TRY(plan(c, folder, out, desc, err));
     WK_TRY(make_row(c, err));
-    const wk_gguf_contents contents = {c->values.items, c->values.n, c->plan.tensors, c->plan.n};
-    WK_TRY(check_model(c, &contents, err));
+    const wk_gguf_contents contents = contents_of(c);
+    wk_strbuf header;
+    wk_strbuf_init(&header, &c->heap);
+    uint64_t size = 0;
+    const wick_status status = make_header(c, &contents, &header, &size, err);
+    wk_strbuf_release(&header);
+    if (status != WICK_OK) return status;
     const wick_file_desc file = {.values = contents.values,
                                  .n_values = contents.n_values,
                                  .tensors = contents.tensors,
@@ -213,24 +247,61 @@ static void free_converting(wick_converting *c) {
     wk_free(&heap, c, sizeof *c);
 }
 
+static wick_status make_converting(wick_converting **out, wick_error *err) {
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    wick_converting *const made = wk_alloc_zeroed(&heap, sizeof *made);
+    *out = made;
+    if (made == NULL) return fail_memory(err);
+    made->heap = heap;
+    wk_arena_init(&made->arena, &made->heap, 0);
+    return WICK_OK;
+}
+
 wick_status wick_convert_start(const char *folder, const char *out, const wick_convert_desc *desc,
                                wick_converting **converting, wick_error *error) {
     if (converting == NULL)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_convert_start: converting is NULL");
     *converting = NULL;
-    if (folder == NULL || out == NULL || desc == NULL)
+    if (folder == NULL || out == NULL)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_convert_start: an argument is NULL");
-    wk_heap heap;
-    wk_heap_init(&heap, NULL);
-    wick_converting *const made = wk_alloc_zeroed(&heap, sizeof *made);
-    if (made == NULL) return fail_memory(error);
-    made->heap = heap;
-    wk_arena_init(&made->arena, &made->heap, 0);
+    if (desc == NULL) desc = &default_desc;
+    wick_converting *made;
+    WK_TRY(make_converting(&made, error));
     const wick_status status = start(made, folder, out, desc, error);
     if (status == WICK_OK)
         *converting = made;
     else
         free_converting(made);
+    return status;
+}
+
+/* ---- Looking ---- */
+
+static wick_status preview(wick_converting *c, const char *folder, const wick_convert_desc *desc,
+                           wick_file **file, wick_error *err) {
+    WK_TRY(plan(c, folder, NULL, desc, err));
+    const wk_gguf_contents contents = contents_of(c);
+    wk_strbuf header;
+    wk_strbuf_init(&header, &c->heap);
+    uint64_t size = 0;
+    wick_status status = make_header(c, &contents, &header, &size, err);
+    if (status == WICK_OK)
+        status = wk_file_of_header((wk_str){header.data, header.size}, size, file, err);
+    wk_strbuf_release(&header);
+    return status;
+}
+
+wick_status wick_convert_preview(const char *folder, const wick_convert_desc *desc,
+                                 wick_file **file, wick_error *error) {
+    if (file != NULL) *file = NULL;
+    if (folder == NULL || file == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_convert_preview: an argument is NULL");
+    if (desc == NULL) desc = &default_desc;
+    wick_converting *made;
+    WK_TRY(make_converting(&made, error));
+    const wick_status status = preview(made, folder, desc, file, error);
+    free_converting(made);
     return status;
 }
 

@@ -63,7 +63,12 @@ wk_size_text wk_show_size(uint64_t bytes, bool round_up) {
     }
     uint64_t tenths = (10 * rest) / 1024;
     if (round_up && (!is_exact || 10 * rest % 1024 != 0)) tenths++;
-    snprintf(result.text, sizeof result.text, "%" PRIu64 ".%" PRIu64 " %s", whole + tenths / 10,
+    tenths += 10 * whole;
+    if (tenths == 10 * 1024) { /* rounded up to one of the next unit */
+        tenths = 10;
+        unit++;
+    }
+    snprintf(result.text, sizeof result.text, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10,
              tenths % 10, units[unit - 1]);
     return result;
 }
@@ -84,4 +89,22 @@ wick_status wk_fail_memory(wick_error *err, uint64_t requested, uint64_t availab
     err->bytes_requested = requested;
     err->bytes_available = available;
     return WICK_ERR_OUT_OF_MEMORY;
+}
+
+/* In quotes: without them a file called "m" would be in every sentence. */
+static bool names_path(const char *message, const char *path) {
+    const size_t size = strlen(path);
+    for (const char *at = strchr(message, '\''); at != NULL; at = strchr(at + 1, '\''))
+        if (strncmp(at + 1, path, size) == 0 && at[1 + size] == '\'') return true;
+    return false;
+}
+
+wick_status wk_fail_in_file(wick_error *err, const char *path, const wick_error *reason) {
+    if (err == NULL || err->status != WICK_OK) return reason->status;
+    const bool is_named = path[0] == '\0' || names_path(reason->message, path);
+    (void)wk_fail(err, reason->status, "%s%s%s%s", is_named ? "" : "'", is_named ? "" : path,
+                  is_named ? "" : "': ", reason->message);
+    err->bytes_requested = reason->bytes_requested;
+    err->bytes_available = reason->bytes_available;
+    return reason->status;
 }

@@ -21,6 +21,10 @@ wk_size_text wk_show_size(uint64_t bytes, bool round_up);
 wick_status wk_fail_memory(wick_error *err, uint64_t requested, uint64_t available,
                            const char *what);
 
+/* Passes on what was wrong with the file at path ("": no file): `'PATH': SENTENCE`, unless the
+ * sentence has 'PATH' already. */
+wick_status wk_fail_in_file(wick_error *err, const char *path, const wick_error *reason);
+
 /* Passes a failure on: anything but WICK_OK is returned from the enclosing function. */
 #define WK_TRY(expression)                                                                         \
     do {                                                                                           \

@@ -164,6 +164,13 @@ static wick_status read_tensors(wk_heap *heap, const wk_json *root, wick_file_te
     return status;
 }
 
+bool wk_safetensors_begins(const void *data, uint64_t size) {
+    uint64_t length = 0;
+    if (size <= LENGTH_BYTES) return false;
+    memcpy(&length, data, sizeof length);
+    return length <= MAX_HEADER && ((const char *)data)[LENGTH_BYTES] == '{';
+}
+
 wick_status wk_safetensors_parse(wk_heap *heap, wk_arena *arena, const void *data, uint64_t size,
                                  wk_safetensors *out, wick_error *err) {
     *out = (wk_safetensors){.n_tensors = 0};

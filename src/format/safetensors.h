@@ -15,6 +15,8 @@ typedef struct wk_safetensors {
     wk_map index;                    /* by name */
 } wk_safetensors;
 
+/* Whether a file may be one at all: a text, say, is not. */
+bool wk_safetensors_begins(const void *data, uint64_t size);
 /* Parses the header of the file data[0, size). Names live in the arena, the index on heap (release
  * it with wk_map_release(&out->index)). Lying lengths, overlapping or out-of-range tensors and
  * shapes that do not match their bytes are WICK_ERR_FORMAT. */

@@ -38,6 +38,8 @@ void wk_info_fill(wick_model *model) {
     info->n_heads_q = hparams->n_heads_q;
     info->n_heads_kv = hparams->n_heads_kv;
     info->context_length = hparams->context_length;
+    info->short_context_length =
+        hparams->short_context < hparams->context_length ? hparams->short_context : 0;
     info->file_bytes = gguf->data_offset;
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         const wick_file_tensor *const tensor = &gguf->tensors[i];

@@ -158,13 +158,8 @@ static wick_status step_compiled(wick_model_loading *l) {
 
 static wick_status step_vocabulary(wick_model_loading *l) {
     wick_model *const model = l->model;
-    WK_TRY(wk_tokenizer_from_gguf(model->heap, model->gguf, &model->tokenizer, &l->error));
-    const uint32_t n_tokens = wick_tokenizer_size(model->tokenizer);
-    if (n_tokens != model->info.n_vocab)
-        return wk_fail(&l->error, WICK_ERR_FORMAT,
-                       "the metadata key 'tokenizer.ggml.tokens' has %" PRIu32
-                       " tokens, but the tensor 'token_embd.weight' has %" PRIu32 " rows",
-                       n_tokens, model->info.n_vocab);
+    WK_TRY(wk_tokenizer_of_model(model->heap, model->gguf, model->info.n_vocab, &model->tokenizer,
+                                 &l->error));
     wk_placing_choose(&l->placing, model);
     l->step = STEP_PLACE;
     return WICK_PENDING;
@@ -572,14 +567,16 @@ wick_status wick_model_open_finish(wick_model_loading *loading, wick_model **mod
 
 wick_status wick_model_open(wick_device *device, const char *path, const wick_model_desc *desc,
                             wick_model **model, wick_error *error) {
+    if (model != NULL) *model = NULL;
     if (device == NULL || path == NULL || model == NULL)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_model_open: an argument is NULL");
-    *model = NULL;
     wick_source source;
     wick_model_loading *loading;
     WK_TRY(wick_source_files(&path, 1, &source, error));
     WK_TRY(wick_model_open_start(device, source, desc, &loading, error));
     while (wick_model_open_poll(loading, NULL) == WICK_PENDING)
         if (loading->step == STEP_COMPILED) wick_pause(device);
-    return wick_model_open_finish(loading, model, error);
+    wick_error reason = {.status = WICK_OK};
+    if (wick_model_open_finish(loading, model, &reason) == WICK_OK) return WICK_OK;
+    return wk_fail_in_file(error, path, &reason);
 }

@@ -62,13 +62,15 @@ static uint32_t fit_context(const wk_model *model, wk_runner_desc session, uint3
     return fits * WK_BLOCK_SIZE < most ? fits * WK_BLOCK_SIZE : most;
 }
 
-/* An encoder has no cache: what it computes at once grows with the context. */
+/* An encoder has no cache: what it computes at once grows with the context. With LongRoPE a longer
+ * context than the original one changes the answers to short texts, too: it has to be asked for. */
 static uint32_t default_context(const wk_model *model, const wk_runner_desc *session,
                                 uint64_t budget) {
     const wk_hparams *const hparams = wk_model_hparams(model);
     const bool is_known = budget > 0 && !hparams->is_bidirectional;
     const uint32_t cap = is_known ? WK_DEFAULT_CONTEXT_KNOWN : WK_DEFAULT_CONTEXT;
-    const uint32_t most = hparams->context_length < cap ? hparams->context_length : cap;
+    uint32_t most = hparams->context_length < cap ? hparams->context_length : cap;
+    if (hparams->short_context > 0 && hparams->short_context < most) most = hparams->short_context;
     return is_known ? fit_context(model, *session, most, budget) : most;
 }
 
@@ -243,7 +245,6 @@ static uint64_t predict_metadata(const wk_gguf *gguf) {
 
 /* On all devices: weights, which two stages may both have, the cache, and what no stage has. */
 wick_status wk_check_limit(const wick_model *model, uint64_t limit, wick_error *err) {
-    enum { MIB = 1 << 20 };
     const wk_placement *const placement = wk_model_placement(model->model);
     uint64_t cache = 0, needed = predict_activations(model->model, &model->warm) +
                                  predict_metadata(model->gguf) + PROCESS_BYTES;
@@ -256,9 +257,10 @@ wick_status wk_check_limit(const wick_model *model, uint64_t limit, wick_error *
     if (needed <= limit) return WICK_OK;
     if (err == NULL || err->status != WICK_OK) return WICK_ERR_OUT_OF_MEMORY;
     (void)wk_fail(err, WICK_ERR_OUT_OF_MEMORY,
-                  "the model needs %" PRIu64 " MiB with a context of %" PRIu32
-                  " tokens, but %" PRIu64 " MiB are available: choose %s",
-                  needed / MIB + (needed % MIB > 0), model->warm.context_length, limit / MIB,
+                  "the model needs %s with a context of %" PRIu32
+                  " tokens, but the limit is %s: choose %s",
+                  wk_show_size(needed, true).text, model->warm.context_length,
+                  wk_show_size(limit, false).text,
                   needed - cache < limit ? "a shorter context"
                                          : "a smaller model, or one with fewer bits per weight");
     err->bytes_requested = needed;

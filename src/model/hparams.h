@@ -56,6 +56,7 @@ typedef struct wk_hparams {
     float norm_eps;
     uint32_t n_ropes;
     wk_rope rope[WK_MAX_ROPES];
+    uint32_t short_context; /* longer contexts have divisors of their own; 0: none has */
 
     bool is_bidirectional; /* some layer sees all of the text: an encoder */
     wk_pooling pooling;    /* how the states of a text become one, by the file */

@@ -53,6 +53,12 @@ static wick_status check_dtype(const wick_file_tensor *tensor, bool is_vector, w
         tensor->name.text, wick_dtype_name(tensor->dtype), is_vector ? " for vectors" : "");
 }
 
+static void note_short_context(wk_hparams *hparams) {
+    for (uint32_t r = 0; r < hparams->n_ropes; r++)
+        if (hparams->rope[r].has_divisors)
+            hparams->short_context = hparams->rope[r].original_context;
+}
+
 static wick_status check_rope_divisors(wk_model *model, const wick_file_tensor *tensor, int kind,
                                        wick_error *err) {
     const uint32_t n_pairs = wk_rope_divided_pairs(&model->hparams);
@@ -60,6 +66,7 @@ static wick_status check_rope_divisors(wk_model *model, const wick_file_tensor *
     WK_TRY(check_shape(tensor, &expected, err));
     WK_TRY(check_dtype(tensor, true, err));
     float **const divisors = &model->rope_divisors[kind];
+    if (kind == WK_ROPE_DIVISORS_LONG) note_short_context(&model->hparams);
     *divisors = wk_arena_array(&model->arena, n_pairs, sizeof **divisors);
     if (*divisors != NULL) return WICK_OK;
     return wk_fail_memory(err, n_pairs * sizeof **divisors, 0, tensor->name.text);

@@ -82,7 +82,7 @@ FIXTURES = [
     ("llama-rope-linear", "llama", "model.layers.", DECODER, {}, None),
     ("llama-rope-llama3", "llama", "model.layers.", DECODER, {}, None),
     ("llama-rope-yarn", "llama", "model.layers.", DECODER, {}, None),
-    ("mistral", "mistral", "model.layers.", DECODER, {}, None),
+    ("mistral", "mistral", "model.layers.", DECODER, {}, lambda c: c.update(sliding_window=None)),
     ("qwen2", "qwen2", "model.layers.", DECODER, {}, None),
     ("qwen3", "qwen3", "model.layers.", DECODER, {}, None),
     ("bert", "bert", "encoder.layer.", BERT,
@@ -90,7 +90,8 @@ FIXTURES = [
     ("mixtral", "mixtral", "model.layers.", MIXTRAL,
      {**MOE, "expert_count": "num_local_experts"}, None),
     ("qwen2moe", "qwen2_moe", "model.layers.", DECODER, MOE, None),
-    ("qwen3moe", "qwen3_moe", "model.layers.", DECODER, MOE, None),
+    ("qwen3moe", "qwen3_moe", "model.layers.", DECODER, MOE,
+     lambda c: c.update(norm_topk_prob=True)),
     ("smollm3", "smollm3", "model.layers.", DECODER, {}, None),
     ("granite", "granite", "model.layers.", DECODER,
      {"attention.scale": "attention_multiplier", "embedding_scale": "embedding_multiplier",
@@ -238,7 +239,9 @@ def tokenizer(kind, n):
         words[2:4] = ["##b", "[UNK]"]
         model = {"type": kind, "continuing_subword_prefix": "##"}
         return {"model": {**model, "vocab": {w: i for i, w in enumerate(words)}},
-                "added_tokens": added}
+                "added_tokens": added, "pre_tokenizer": {"type": "BertPreTokenizer"},
+                "normalizer": {"type": "BertNormalizer", "clean_text": True, "lowercase": True,
+                               "handle_chinese_chars": True, "strip_accents": None}}
     model = {"type": "BPE", "vocab": {w: i for i, w in enumerate(words)},
              "merges": ["a b", ["w1", "w2"]]}
     return {"model": model, "added_tokens": added, "pre_tokenizer": {"type": "ByteLevel"}}
@@ -305,6 +308,9 @@ def config_of(gguf, kind, keys, edit):
     for key, theirs in {**CONFIG, **keys}.items():
         if theirs and prefix + key in gguf.values:
             config[theirs] = gguf.values[prefix + key]
+    config["tie_word_embeddings"] = "output.weight" not in gguf.tensors
+    if kind in ("gemma2", "gemma3_text"):
+        config["query_pre_attn_scalar"] = config["head_dim"]
     config["type_vocab_size"] = gguf.values.get("tokenizer.ggml.token_type_count")
     config["vocab_size"] = gguf.tensors["token_embd.weight"][0][0]
     scaling = prefix + "rope.scaling."

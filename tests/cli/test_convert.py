@@ -124,11 +124,20 @@ def test_refusals():
             {"type": "Split", "pattern": {"Regex": "frog+"}}, {"type": "ByteLevel"}]}),
          "'frog+' is not known yet"),
         ("tokenizer.json", lambda c: c["model"]["merges"].append([1]), "merge 2"),
+        ("tokenizer.json", lambda c: c["model"]["merges"].append(["a b", "ab"]), "merge 2"),
+        ("tokenizer.json", lambda c: c["model"]["merges"].append("a zzz"),
+         ["the folder has a tokenizer that does not open", "merge 2, 'a zzz', names a token that"]),
+        ("tokenizer.json", lambda c: c["model"].update(merges=[]), "has no merges"),
+        ("tokenizer.json", lambda c: c["added_tokens"][0].update(id=5000),
+         ["has 5001 tokens", "rows"]),
         ("tokenizer.json", lambda c: c["model"]["vocab"].update(x=-1), "'x' has no id"),
         ("tokenizer.json", lambda c: c["added_tokens"][0].update(content=7), "has no text"),
         ("tokenizer.json", lambda c: c["added_tokens"][0].pop("content"), "has no text"),
         ("tokenizer_config.json", lambda c: c.update(chat_template=[{"name": "a.b"}]),
          "has no name"),
+        ("tokenizer_config.json", lambda c: c.pop("bos_token"), "names no bos_token"),
+        ("tokenizer_config.json", lambda c: c.update(add_eos_token=True, eos_token="frog"),
+         "names no eos_token"),
     ]
     for file, edit, words in cases:
         with tempfile.TemporaryDirectory() as top:
@@ -179,6 +188,10 @@ def test_tensors_that_do_not_fit():
     cases = [
         ("llama", lambda t: t.pop("model.norm.weight"), "no tensor 'output_norm.weight'"),
         ("llama", lambda t: t.update(frog=([1], bytes(4))), "the tensor 'frog' is not known"),
+        *(("llama", lambda t, name=name: t.update({name: ([1], bytes(4))}),
+           f"the tensor '{name}' is not known")
+          for name in ("model.layers..mlp.up_proj.weight",
+                       "model.layers.0000000.mlp.up_proj.weight")),
         ("llama", lambda t: t.update({"model.layers.0.mlp.gate.weight": ([4, 64], bytes(1024))}),
          "blk.0.ffn_gate_inp.weight"),
         ("qwen3moe", lambda t: t.pop(expert), "part 2 of 'blk.1.ffn_up_exps.weight' is missing"),
@@ -206,11 +219,16 @@ def test_tied_outputs():
     """A tied output is not stored twice; one that is not tied must be there."""
     if not SHARED:
         return "WICK_SHARED_DATA is not set"
-    for fixture, is_tied, has_output in ((FIXTURES[0], True, False), (FIXTURES[0], False, True),
-                                         (FIXTURES[1], True, False), (FIXTURES[1], False, None)):
+    named = lambda name: next(fixture for fixture in FIXTURES if fixture[0] == name)
+    llama, tied, absent = named("llama"), named("llama-bias-tied"), "absent"
+    for fixture, is_tied, has_output in (
+            (llama, True, False), (llama, False, True), (llama, absent, True), (llama, None, True),
+            (tied, True, False), (tied, False, None), (tied, absent, None), (tied, None, False),
+            (named("gemma"), absent, False), (named("starcoder2"), absent, False)):
         with tempfile.TemporaryDirectory() as top:
             take_apart(fixture, Path(top) / "tiny")
-            change(Path(top) / "tiny/config.json", lambda c: c.update(tie_word_embeddings=is_tied))
+            change(Path(top) / "tiny/config.json", lambda c: c.pop("tie_word_embeddings")
+                   if is_tied == absent else c.update(tie_word_embeddings=is_tied))
             arguments = ["convert", f"{top}/tiny", f"{top}/out.gguf"]
             if has_output is None:
                 fails(1, "tie_word_embeddings is false", arguments=arguments)

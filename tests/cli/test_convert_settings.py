@@ -10,6 +10,8 @@ from hf_configs import CONFIGS
 from hf_folder import FIXTURES, SHARED, Gguf, change, take_apart
 
 YARN = {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 8}
+LONGROPE = {"type": "longrope", "original_max_position_embeddings": 32, "long_factor": [2.0] * 8,
+            "short_factor": [1.0] * 8}
 
 
 def taken_apart(name, top):
@@ -67,6 +69,9 @@ def test_refused_settings():
         ("llama", {"rope_parameters": {"full_attention": {"rope_theta": 1e4},
                                        "sliding_attention": {"rope_theta": 2e4}}},
          "'rope_parameters.sliding_attention' is {...}"),
+        ("gemma3", {"rope_parameters": {"full_attention": {"rope_theta": 1e6},
+                                        "sliding_attention": {"rope_theta": 2e4}}},
+         "'rope_local_base_freq' is 10000:"),
         ("gemma3", {"rope_scaling": None, "rope_parameters": {
             "full_attention": {"rope_type": "default", "rope_theta": 1e6},
             "sliding_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}}},
@@ -90,6 +95,10 @@ def test_refused_settings():
         ("falcon-7b", {"alibi": True}, "'alibi' is true:"),
         ("bert", {"position_embedding_type": "relative_key"},
          "'position_embedding_type' is relative_key:"),
+        ("llama", {"partial_rotary_factor": 0.5}, "rotate whole heads"),
+        ("llama", {"rope_scaling": {"type": 5, "factor": 2.0}}, "'rope_scaling.type' is 5:"),
+        ("qwen2", {"rope_scaling": {**LONGROPE, "long_factor": [0] * 8}}, "divisors must be"),
+        ("qwen2", {"rope_scaling": {**LONGROPE, "long_factor": [1e99] * 8}}, "divisors must be"),
         ("phi3-longrope", {"rope_scaling": {"type": "longrope", "factor": 77.0,
                                             "long_factor": [1.0] * 8, "short_factor": [1.0] * 8}},
          "'factor' of 77"),
@@ -103,8 +112,21 @@ def test_refused_settings():
     return None
 
 
+def written(fixture, edit, expected):
+    """What the file says of the architecture once config.json was edited. None: nothing."""
+    with tempfile.TemporaryDirectory() as top:
+        folder = taken_apart(fixture, top)
+        change(folder / "config.json", edit)
+        print(f"# {fixture}: {expected}")
+        succeeds("convert", folder, f"{top}/out.gguf")
+        values = Gguf(f"{top}/out.gguf").values
+        prefix = values["general.architecture"] + "."
+        got = {key: values.get(prefix + key) for key in expected}
+        assert got == expected, f"{fixture}: {got}"
+
+
 def test_written_settings():
-    """What a key becomes. None: nothing."""
+    """What a key becomes."""
     if not SHARED:
         return "WICK_SHARED_DATA is not set"
     cases = [
@@ -127,17 +149,63 @@ def test_written_settings():
         ("llama", {"rope_scaling": {**YARN, "truncate": True}}, {"rope.scaling.type": "yarn"}),
         ("gptneox", {"rope_theta": None, "rotary_emb_base": 2e4}, {"rope.freq_base": 2e4}),
         ("phi3-longrope", {"hidden_act": "silu"}, {"rope.scaling.factor": None}),
+        ("qwen2", {"rope_scaling": LONGROPE}, {"rope.scaling.original_context_length": 32}),
+        ("qwen2", {"rope_scaling": {**LONGROPE, "factor": 77.0, "attention_factor": 1.5}},
+         {"rope.scaling.attn_factor": 1.5}),
+        ("olmo3", {"rope_theta": None, "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": 2e4},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}},
+         {"rope.freq_base": 2e4, "rope.freq_base_swa": 1e4}),
     ]
     for fixture, settings, expected in cases:
+        written(fixture, lambda own, new=settings: own.update(new), expected)
+    return None
+
+
+def test_absent_settings():
+    """They are what Hugging Face's class has for them, which is not always what GGUF has."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    scaling = "rope.scaling.original_context_length"
+    cases = [
+        ("qwen3moe", "norm_topk_prob", {"expert_weights_norm": False}),
+        ("qwen2moe", "norm_topk_prob", {"expert_weights_norm": False}),
+        ("phi2", "partial_rotary_factor", {"rope.dimension_count": 8}),
+        ("glm4", "partial_rotary_factor", {"rope.dimension_count": 8}),
+        ("stablelm", "partial_rotary_factor", {"rope.dimension_count": 4}),
+        ("gptneox", "rotary_pct", {"rope.dimension_count": 4}),
+        ("gptneox", "use_parallel_residual", {"use_parallel_residual": True}),
+        ("glm4", "num_key_value_heads", {"attention.head_count_kv": 2}),
+        ("starcoder2", "num_key_value_heads", {"attention.head_count_kv": 2}),
+        ("falcon-7b", "multi_query", {"attention.head_count_kv": 1}),
+        ("mixtral", "rope_theta", {"rope.freq_base": 1e6}),
+        ("smollm3", "rope_theta", {"rope.freq_base": 2e6}),
+        ("gemma3", "rope_theta", {"rope.freq_base": 1e6}),
+        ("gemma3", "rope_local_base_freq", {"rope.freq_base_swa": None}),
+        ("mistral", "sliding_window", {"attention.sliding_window": 4096}),
+        ("gemma2", "sliding_window", {"attention.sliding_window": 4096}),
+        ("olmo3", "sliding_window", {"attention.sliding_window": 4096}),
+        ("gemma2", "query_pre_attn_scalar", {"attention.scale": 0.0625}),
+        ("gemma3", "query_pre_attn_scalar", {"attention.scale": 0.0625}),
+        ("gemma2", "attn_logit_softcapping", {"attn_logit_softcapping": 50.0}),
+        ("gemma2", "final_logit_softcapping", {"final_logit_softcapping": 30.0}),
+        ("granite", "residual_multiplier", {"residual_scale": 1.0}),
+        ("command-r", "logit_scale", {"logit_scale": 0.0625}),
+        ("phi3-longrope", "original_max_position_embeddings", {scaling: 4096}),
+    ]
+    for fixture, key, expected in cases:
+        written(fixture, lambda own, gone=key: own.pop(gone, None), expected)
+    refused = [("command-r", "rope_theta", "'rope_theta' is missing"),
+               ("olmo3", "rope_theta", "'rope_theta' is missing"),
+               ("qwen3", "head_dim", "must have [128]"),
+               ("gemma", "head_dim", "blk.0.attn_"),
+               ("gpt2", "n_positions", "128 rows for a context of 1024")]
+    for fixture, key, words in refused:
         with tempfile.TemporaryDirectory() as top:
             folder = taken_apart(fixture, top)
-            change(folder / "config.json", lambda own: own.update(settings))
-            print(f"# {settings}")
-            succeeds("convert", folder, f"{top}/out.gguf")
-            values = Gguf(f"{top}/out.gguf").values
-            prefix = values["general.architecture"] + "."
-            got = {key: values.get(prefix + key) for key in expected}
-            assert got == expected, f"{fixture} {settings}: {got}"
+            change(folder / "config.json", lambda own, gone=key: own.pop(gone))
+            print(f"# {fixture} without {key}")
+            fails(1, words, arguments=["convert", folder, f"{top}/out.gguf"])
     return None
 
 

@@ -8,7 +8,8 @@ import tempfile
 from pathlib import Path
 
 from command import DATA, equal, fails, main, succeeds
-from hf_folder import BERT_FIXTURE, BPE_FIXTURE, FIXTURES, SHARED, Gguf, change, take_apart
+from hf_folder import (BERT_FIXTURE, BPE_FIXTURE, FIXTURES, SHARED, Gguf, change, checkpoint_of,
+                       take_apart, write_safetensors)
 
 
 def test_vocabularies():
@@ -101,6 +102,17 @@ def varint(n):
     return out + bytes([n])
 
 
+def widen(folder, n):
+    """n rows of the embedding and the output."""
+    _, kind, layers, names, _, _ = FIXTURES[0]
+    tensors = checkpoint_of(Gguf(f"{SHARED}/families/{FIXTURES[0][0]}.gguf"), kind, layers, names)
+    for name in ("model.embed_tokens.weight", "lm_head.weight"):
+        (_, width), data = tensors[name]
+        tensors[name] = [n, width], data + bytes(4 * n * width - len(data))
+    write_safetensors(folder / "model.safetensors", tensors)
+    change(folder / "config.json", lambda c: c.update(vocab_size=n))
+
+
 def test_unigram():
     """Of either file comes the fixture's vocabulary, which cuts texts as SentencePiece does."""
     if not SHARED:
@@ -112,6 +124,7 @@ def test_unigram():
     with tempfile.TemporaryDirectory() as top:
         tiny = Path(top) / "tiny"
         take_apart(FIXTURES[0], tiny)
+        widen(tiny, len(own["tokens"]))
         change(tiny / "config.json", lambda c: c.update(eos_token_id=2))
         (tiny / "tokenizer_config.json").unlink()
         unigram_files(tiny, own)
@@ -161,6 +174,11 @@ def test_roles_and_templates():
                     {"SpecialToken": {"id": "<s>", "type_id": 0}},
                     {"Sequence": {"id": "A", "type_id": 0}}]}]}}},
          {"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.add_eos_token": False}),
+        ({"tokenizer_config.json": {}, "tokenizer.json": {
+            "post_processor": {"type": "TemplateProcessing", "single": [
+                {"SpecialToken": {"id": "w1", "type_id": 0}},
+                {"Sequence": {"id": "A", "type_id": 0}}]}}},
+         {"tokenizer.ggml.add_bos_token": True, begin: 4}),
     ]
     for files, expected in cases:
         with tempfile.TemporaryDirectory() as top:
@@ -194,9 +212,9 @@ def test_ways_to_split():
     for steps, takes_whole, name in cases:
         with tempfile.TemporaryDirectory() as top:
             take_apart(BPE_FIXTURE, Path(top) / "tiny")
+            bytes_ = {"type": "ByteLevel", "use_regex": steps[0]["type"] != "Split"}
             change(Path(top) / "tiny/tokenizer.json", lambda c: (
-                c.update(pre_tokenizer={"type": "Sequence",
-                                        "pretokenizers": [*steps, {"type": "ByteLevel"}]}),
+                c.update(pre_tokenizer={"type": "Sequence", "pretokenizers": [*steps, bytes_]}),
                 c["model"].update(ignore_merges=takes_whole)))
             if name is None:
                 fails(1, "not known yet", arguments=["convert", f"{top}/tiny", f"{top}/out.gguf"])
@@ -267,6 +285,7 @@ def test_refused_steps():
              r"?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
     split = {"type": "Split", "pattern": {"Regex": regex}}
     bytes_ = {"type": "ByteLevel"}
+    plain = {**bytes_, "use_regex": False}
     bert = lambda **more: {"normalizer": {"type": "BertNormalizer", **more}}
     bpe = [  # None: it converts
         ({"normalizer": None}, None),
@@ -277,7 +296,7 @@ def test_refused_steps():
             {"type": "NFC"}, {"type": "Replace"}]}}, "the normalizer 'Replace'"),
         (steps({**split, "behavior": "Isolated", "invert": False},
                {**bytes_, "use_regex": False, "add_prefix_space": False}), None),
-        (steps({**split, "behavior": "Removed", "invert": True}, bytes_), None),
+        (steps({**split, "behavior": "Removed", "invert": True}, plain), None),
         (steps({**split, "behavior": "Removed", "invert": False}, bytes_), "not known yet"),
         (steps({**split, "behavior": "MergedWithNext"}, bytes_), "not known yet"),
         (steps(split, {**bytes_, "use_regex": True}), "'use_regex' true"),
@@ -291,6 +310,20 @@ def test_refused_steps():
         ({"model": {"continuing_subword_prefix": "", "end_of_word_suffix": None}}, None),
         ({"model": {"end_of_word_suffix": "</w>"}}, "end_of_word_suffix ('</w>')"),
         ({"model": {"dropout": 0.1}}, "dropout of 0.1"),
+        (steps(split, bytes_), "'use_regex' true"),
+        ({"normalizer": []}, "'normalizer' is not an object"),
+        ({"pre_tokenizer": "ByteLevel"}, "'pre_tokenizer' is not an object"),
+        ({"pre_tokenizer": {"type": "Sequence", "pretokenizers": bytes_}}, "is not a list"),
+        ({"pre_tokenizer": {"type": "Sequence"}}, "is not there"),
+        ({"added_tokens": {}}, "'added_tokens' is not a list"),
+        ({"added_tokens": [{"id": 1, "content": "<s>", "special": 1}]},
+         "'special' of <s> is not true or false"),
+        ({"model": {"ignore_merges": None}}, "'ignore_merges' of BPE is not true or false"),
+        ({"model": {"end_of_word_suffix": 1}}, "'end_of_word_suffix' of BPE is not a text"),
+        ({"model": {"dropout": "a"}}, "dropout"),
+        (steps({**split, "invert": "no"}, bytes_), "'invert' of Split is not true or false"),
+        (steps({"type": "Digits", "individual_digits": 1}, bytes_), "'individual_digits' of"),
+        (steps({**bytes_, "add_prefix_space": None}), "'add_prefix_space' of ByteLevel"),
     ]
     pieces = [
         (bert(lowercase=True, clean_text=True, handle_chinese_chars=True, strip_accents=None),
@@ -305,6 +338,14 @@ def test_refused_steps():
         ({"model": {"continuing_subword_prefix": "@@"}}, "'@@'"),
         ({"model": {"max_input_chars_per_word": 50}}, "is 50"),
         ({"model": {"max_input_chars_per_word": 100}}, None),
+        ({"model": {"max_input_chars_per_word": "100"}}, "max_input_chars_per_word"),
+        ({"model": {"continuing_subword_prefix": 7}}, "continuing_subword_prefix"),
+        (bert(lowercase=None), "'lowercase' of BertNormalizer is not true or false"),
+        (bert(lowercase="yes"), "'lowercase' of BertNormalizer is not true or false"),
+        (bert(lowercase=True, strip_accents="no"), "'strip_accents' of BertNormalizer"),
+        (bert(lowercase=True, clean_text=None), "'clean_text' of BertNormalizer"),
+        ({"normalizer": None}, "without a normalizer"),
+        ({"pre_tokenizer": None}, "without a pre_tokenizer"),
     ]
     for fixture, edits, words in ([(BPE_FIXTURE, *case) for case in bpe] +
                                   [(BERT_FIXTURE, *case) for case in pieces]):
@@ -333,6 +374,12 @@ def test_lowercase_of_capitals():
             vocab = root["model"]["vocab"]
             vocab["A"] = vocab.pop(max(vocab, key=vocab.get))
             root["normalizer"] = {"type": "BertNormalizer", "lowercase": True}
+        config = Path(top) / "tiny/tokenizer_config.json"
+        arguments = ["convert", f"{top}/tiny", f"{top}/out.gguf"]
+        change(config, lambda c: c.update(do_lower_case=False))
+        fails(1, "do_lower_case is false, but the vocabulary has no capital", arguments=arguments)
+        change(config, lambda c: c.update(do_lower_case=True))
+        succeeds(*arguments)
         change(Path(top) / "tiny/tokenizer.json", capitalize)
         fails(1, "lowercase is true, but the vocabulary has capital letters",
               arguments=["convert", f"{top}/tiny", f"{top}/out.gguf"])

@@ -2,6 +2,8 @@
 #ifndef FUZZ_FILE_H
 #define FUZZ_FILE_H
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +13,22 @@ static inline void require(bool is_true) {
     if (!is_true) abort();
 }
 
-/* A folder of this process, the same one every time. */
+static char fuzz_made[] = "/tmp/wick_fuzz_XXXXXX";
+
+static inline void fuzz_remove_folder(void) {
+    DIR *const dir = opendir(fuzz_made);
+    for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;)
+        (void)unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir != NULL) closedir(dir);
+    (void)rmdir(fuzz_made);
+}
+
+/* A folder of this process, the same one every time, which goes with it. */
 static inline const char *fuzz_folder(void) {
-    static char folder[] = "/tmp/wick_fuzz_XXXXXX";
     static bool is_made;
-    if (!is_made) require(mkdtemp(folder) != NULL);
+    if (!is_made) require(mkdtemp(fuzz_made) != NULL && atexit(fuzz_remove_folder) == 0);
     is_made = true;
-    return folder;
+    return fuzz_made;
 }
 
 static inline void fuzz_write(const char *path, const void *data, size_t size) {

@@ -106,6 +106,29 @@ static void test_blocks(void **state) {
     }
 }
 
+/* With long divisors the original context is not left unless another is asked for. */
+static void test_default_of_longrope(void **state) {
+    (void)state;
+    static const struct {
+        bool has_long;
+        uint32_t original, expected;
+    } cases[] = {{true, 40, 40}, {true, 999, 999}, {true, 1001, 1000}, {false, 40, 1000}};
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        small_model small = small_model_make();
+        small_set_u32(&small, "llama.context_length", 1000);
+        small_set_u32(&small, "llama.rope.scaling.original_context_length", cases[i].original);
+        if (cases[i].has_long) small_add_tensor(&small, "rope_factors_long.weight", 2, 0);
+        wick_file *const file = write_small(&small);
+        wick_prediction p;
+        assert_int_equal(wick_predict(file, device, NULL, &p, NULL), WICK_OK);
+        assert_int_equal(p.context_length, cases[i].expected);
+        const wick_session_desc asked = {.context_length = 900};
+        assert_int_equal(wick_predict(file, device, &asked, &p, NULL), WICK_OK);
+        assert_int_equal(p.context_length, 900);
+        wick_file_close(file);
+    }
+}
+
 /* What two contexts differ in: caches, the rows of a chunk, and what attention kernels keep for
  * each span of 128 keys; of all that an eighth more, since a pool rounds up. */
 static void test_needed_bytes(void **state) {
@@ -306,7 +329,11 @@ static void test_limit(void **state) {
     assert_int_equal(open_within(device, p.total_bytes - 1, &error), WICK_ERR_OUT_OF_MEMORY);
     assert_int_equal(error.bytes_requested, p.total_bytes);
     assert_int_equal(error.bytes_available, p.total_bytes - 1);
-    assert_non_null(strstr(error.message, "the model needs 4 MiB with a context of 16 tokens"));
+    char words[128];
+    snprintf(words, sizeof words,
+             "the model needs %s with a context of 16 tokens, but the limit is %s: ",
+             wk_show_size(p.total_bytes, true).text, wk_show_size(p.total_bytes - 1, false).text);
+    assert_non_null(strstr(error.message, words));
     assert_non_null(strstr(error.message, "choose a shorter context"));
     assert_int_equal(open_within(device, p.weight_bytes, &error), WICK_ERR_OUT_OF_MEMORY);
     assert_non_null(strstr(error.message, "choose a smaller model"));
@@ -369,8 +396,8 @@ int main(void) {
         cmocka_unit_test(test_context),         cmocka_unit_test(test_room),
         cmocka_unit_test(test_default_context), cmocka_unit_test(test_room_of_cpu),
         cmocka_unit_test(test_refused),         cmocka_unit_test(test_real),
-        cmocka_unit_test(test_blocks),          cmocka_unit_test(test_needed_bytes),
-        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_blocks),          cmocka_unit_test(test_default_of_longrope),
+        cmocka_unit_test(test_needed_bytes),    cmocka_unit_test(test_limit),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -33,6 +33,35 @@ static void test_first_failure_stays(void **state) {
     assert_int_equal(wk_fail(NULL, WICK_ERR_IO, "nobody listens"), WICK_ERR_IO);
 }
 
+static void test_failures_name_their_file(void **state) {
+    (void)state;
+    wick_error reason = {0}, err = {0};
+    wk_fail_memory(&reason, 5000000000, 12, "a list");
+    assert_int_equal(wk_fail_in_file(&err, "a/b.gguf", &reason), WICK_ERR_OUT_OF_MEMORY);
+    assert_true(err.bytes_requested == 5000000000 && err.bytes_available == 12);
+    assert_string_equal(
+        err.message,
+        "'a/b.gguf': not enough memory for a list: 4.7 GiB needed, 12 bytes available");
+    wick_error other = {0}, named = {0};
+    wk_fail(&other, WICK_ERR_IO, "cannot open 'a/b.gguf': gone");
+    assert_int_equal(wk_fail_in_file(&err, "a/b.gguf", &other), WICK_ERR_IO);
+    assert_int_equal(err.status, WICK_ERR_OUT_OF_MEMORY); /* the first one stays */
+    assert_int_equal(wk_fail_in_file(&named, "a/b.gguf", &other), WICK_ERR_IO);
+    assert_string_equal(named.message, other.message);
+    assert_int_equal(wk_fail_in_file(NULL, "x", &other), WICK_ERR_IO);
+    static const char *const parts[] = {"a", "b.gguf", "a/b", "cannot open "};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) { /* of the sentence, not the file */
+        char expected[sizeof other.message + 16];
+        wick_error part = {0};
+        snprintf(expected, sizeof expected, "'%s': %s", parts[i], other.message);
+        wk_fail_in_file(&part, parts[i], &other);
+        assert_string_equal(part.message, expected);
+    }
+    wick_error nameless = {0};
+    wk_fail_in_file(&nameless, "", &other);
+    assert_string_equal(nameless.message, other.message);
+}
+
 static void test_memory(void **state) {
     (void)state;
     wick_error err = {0};
@@ -44,6 +73,9 @@ static void test_memory(void **state) {
     wick_error unknown = {0};
     wk_fail_memory(&unknown, 7, 0, "it");
     assert_string_equal(unknown.message, "not enough memory for it: 7 bytes needed");
+    unknown = (wick_error){0};
+    wk_fail_memory(&unknown, 1, 0, "it");
+    assert_string_equal(unknown.message, "not enough memory for it: 1 byte needed");
     unknown = (wick_error){0};
     wk_fail_memory(&unknown, 0, 0, "it");
     assert_string_equal(unknown.message, "not enough memory for it");
@@ -60,7 +92,13 @@ static void test_sizes(void **state) {
         {1023, "1023 bytes", "1023 bytes"},
         {1024, "1.0 KiB", "1.0 KiB"},
         {1025, "1.1 KiB", "1.0 KiB"},
-        {(1 << 20) - 1, "1024.0 KiB", "1023.9 KiB"},
+        {1047552, "1023.0 KiB", "1023.0 KiB"},
+        {1048473, "1023.9 KiB", "1023.8 KiB"}, /* the last byte below nine tenths */
+        {1048474, "1.0 MiB", "1023.9 KiB"},    /* the first one above them */
+        {(1 << 20) - 1, "1.0 MiB", "1023.9 KiB"},
+        {1 << 20, "1.0 MiB", "1.0 MiB"},
+        {(1 << 20) + 1, "1.1 MiB", "1.0 MiB"},
+        {((uint64_t)1 << 60) - 1, "1.0 EiB", "1023.9 PiB"},
         {3 << 19, "1.5 MiB", "1.5 MiB"},
         {(1 << 30) + 1, "1.1 GiB", "1.0 GiB"}, /* one byte, two units below */
         {5046586573, "4.7 GiB", "4.6 GiB"},
@@ -104,6 +142,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts),
         cmocka_unit_test(test_first_failure_stays),
+        cmocka_unit_test(test_failures_name_their_file),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_long_message_is_cut),

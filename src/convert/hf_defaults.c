@@ -1,0 +1,94 @@
+/* convert/hf_defaults.c: see hf_defaults.h.
+ *
+ * Reference: configuration_*.py of huggingface/transformers 4.57 and 5.0. Sizes have defaults
+ * there, too (hidden_size of a 7B model); they are asked for here. So is rope_theta where the two
+ * versions differ (cohere, olmo3). What is 10000, or 1, both there and in GGUF needs no row. */
+#include "convert/hf_defaults.h"
+
+#include "convert/hf_rope.h"
+#include "core/compiler.h"
+
+#include <string.h>
+
+/* For these model types, * for all others, where none of the keys is there: the first one has this
+ * value, in JSON. NULL: they must be there. */
+typedef struct row {
+    const char *model_types, *keys, *value;
+} row;
+
+#define KV_HEADS "num_key_value_heads|num_kv_heads"
+#define ROTATED "partial_rotary_factor|rotary_pct|rope_pct"
+#define WINDOW "sliding_window|sliding_window_size"
+#define POSITIONS "max_position_embeddings|n_positions"
+
+static const row rows[] = {
+    {"qwen3|glm4", "head_dim", "128"},
+    {"gemma|gemma2|gemma3_text", "head_dim", "256"},
+    {"qwen2|qwen3|stablelm", KV_HEADS, "32"},
+    {"gemma|qwen2_moe", KV_HEADS, "16"},
+    {"mistral|mixtral", KV_HEADS, "8"},
+    {"smollm3|gemma2|gemma3_text|qwen3_moe", KV_HEADS, "4"},
+    {"glm4|starcoder2", KV_HEADS, "2"},
+    {"falcon", "multi_query", "true"},
+    {"mixtral|gemma3_text", "rope_theta", "1000000.0"},
+    {"smollm3", "rope_theta", "2000000.0"},
+    {"cohere|olmo3", "rope_theta", NULL},
+    {"phi|glm4", ROTATED, "0.5"},
+    {"gpt_neox|stablelm", ROTATED, "0.25"},
+    {"phi3", "original_max_position_embeddings", "4096"},
+    {"gpt2", POSITIONS, "1024"},
+    {"gpt_neox|falcon", POSITIONS, "2048"},
+    {"mistral|gemma2|gemma3_text|olmo3", WINDOW, "4096"},
+    {"gemma2", "attn_logit_softcapping", "50.0"},
+    {"gemma2", "final_logit_softcapping", "30.0"},
+    {"gemma2|gemma3_text", "query_pre_attn_scalar", "256"},
+    {"qwen2_moe|qwen3_moe", "norm_topk_prob", "false"},
+    {"qwen2_moe", "shared_expert_intermediate_size", "5632"},
+    {"granite", "attention_multiplier", "1.0"},
+    {"granite", "embedding_multiplier", "1.0"},
+    {"granite", "residual_multiplier", "1.0"},
+    {"granite", "logits_scaling", "1.0"},
+    {"cohere", "logit_scale", "0.0625"},
+    {"gpt_neox", "use_parallel_residual", "true"},
+    {"bert", "type_vocab_size", "2"},
+    {"smollm3|gemma|gemma2|gemma3_text|cohere|starcoder2|gpt2|falcon|bert", "tie_word_embeddings",
+     "true"},
+    {"*", "tie_word_embeddings", "false"},
+};
+
+/* Where a key can be; looking does not mean that it was read. */
+static bool is_there(const wk_json *const places[], size_t n, const char *keys) {
+    for (size_t i = 0; i < n; i++) {
+        const bool is_object = places[i] != NULL && places[i]->kind == WK_JSON_OBJECT;
+        const wk_json *item = is_object ? places[i]->child : NULL;
+        for (; item != NULL; item = item->next)
+            if (wk_hf_is_named(keys, item->key)) return true;
+    }
+    return false;
+}
+
+static wick_status add(const row *at, wk_json *config, wk_arena *arena, wick_error *err) {
+    wk_json *item = NULL;
+    if (at->value == NULL)
+        return wk_fail(err, WICK_ERR_FORMAT,
+                       "config.json: '%s' is missing, which means one number in transformers 4 and"
+                       " another one in transformers 5",
+                       at->keys);
+    WK_TRY(wk_json_parse(arena, at->value, strlen(at->value), &item, err));
+    item->key = (wk_str){at->keys, strcspn(at->keys, "|")};
+    item->is_read = true;
+    wk_json_append(config, item);
+    return WICK_OK;
+}
+
+wick_status wk_hf_add_defaults(const wk_hf_family *family, wk_json *config, wk_arena *arena,
+                               wick_error *err) {
+    const wk_json *const places[] = {config, wk_hf_rope_parameters(config),
+                                     wk_json_get(config, "rope_scaling")};
+    for (size_t i = 0; i < WK_COUNT(rows); i++) {
+        if (!wk_hf_is_named(rows[i].model_types, wk_str_of(family->model_type))) continue;
+        if (!is_there(places, WK_COUNT(places), rows[i].keys))
+            WK_TRY(add(&rows[i], config, arena, err));
+    }
+    return WICK_OK;
+}
