@@ -47,11 +47,15 @@ wick_tensor *wick_arange(wick_device *device, wick_dtype dtype, double start, do
         return NULL;
     }
     const double count = ceil((end - start) / step);
-    /* False as well for a step of 0 (the count is infinite or NaN) and for what is not finite. */
     const bool is_finite = isfinite(start) && isfinite(end) && isfinite(step) && step != 0;
-    if (!is_finite || !(count >= 0 && count < 0x1p62)) {
+    if (!is_finite || !(count >= 0)) {
         wk_device_fail(device, WICK_ERR_VALUE, "arange: step %g does not lead from %g to %g", step,
                        start, end);
+        return NULL;
+    }
+    if (count >= 0x1p62) {
+        wk_device_fail(device, WICK_ERR_VALUE, "arange: %g to %g by %g are too many elements",
+                       start, end, step);
         return NULL;
     }
     if (count > 0 && !range_fits(dtype, start, step, count)) {

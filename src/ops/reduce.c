@@ -19,6 +19,10 @@ typedef struct reduction {
 /* dims NULL: all. */
 static bool find_dims(const char *op, const wick_tensor *x, int n_dims, const int *dims,
                       reduction *r) {
+    if (dims != NULL && n_dims < 0) {
+        wk_device_fail(x->device, WICK_ERR_VALUE, "%s: %d dims", op, n_dims);
+        return false;
+    }
     for (int i = 0; i < x->view.rank; i++) r->is_reduced[i] = dims == NULL;
     for (int i = 0; dims != NULL && i < n_dims; i++) {
         int resolved;

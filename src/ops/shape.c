@@ -218,6 +218,10 @@ size_t wick_chunk(wick_tensor *x, size_t count, int dim, wick_tensor **out) {
         wk_device_fail(x->device, WICK_ERR_VALUE, "chunk: into no parts at all");
         return 0;
     }
+    if (!out) {
+        wk_device_fail(x->device, WICK_ERR_ARGUMENT, "chunk: out is NULL");
+        return 0;
+    }
     const int64_t extent = x->view.extent[resolved];
     /* More parts than elements are not made; an empty dim has one empty part. */
     const int64_t wanted = count < (size_t)INT64_MAX ? (int64_t)count : INT64_MAX;

@@ -6,14 +6,12 @@
 #include <stdint.h>
 
 enum {
-    WK_CPU_AVX2 = 1,   /* with FMA and F16C */
-    WK_CPU_AVX512 = 2, /* F, BW, DQ, VL */
-    WK_CPU_AVX512_VNNI = 4,
-    WK_CPU_AVX512_BF16 = 8,
-    WK_CPU_NEON = 16,     /* every 64-bit ARM */
-    WK_CPU_DOTPROD = 32,  /* dot products of bytes */
-    WK_CPU_I8MM = 64,     /* and 2 x 2 products of 8 bytes each, unsigned by signed ones too */
-    WK_CPU_SIMD128 = 128, /* WebAssembly's fixed-width SIMD */
+    WK_CPU_AVX2 = 1,     /* with FMA and F16C */
+    WK_CPU_AVX512 = 2,   /* F, BW, DQ, VL and VNNI: not every processor with AVX-512 has the last */
+    WK_CPU_NEON = 4,     /* every 64-bit ARM */
+    WK_CPU_DOTPROD = 8,  /* dot products of bytes */
+    WK_CPU_I8MM = 16,    /* and 2 x 2 products of 8 bytes each, unsigned by signed ones too */
+    WK_CPU_SIMD128 = 32, /* WebAssembly's fixed-width SIMD */
 };
 
 /* Bits above; register state that the system does not save is not reported. */

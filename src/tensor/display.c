@@ -14,7 +14,9 @@
 enum { EDGE = 3, MOST_SHOWN = 1000, LINE_WIDTH = 75 };
 
 wick_status wick_read_scalar(wick_tensor *tensor, double *value) {
-    if (!tensor || !value) return WICK_ERR_ARGUMENT;
+    if (!tensor) return WICK_ERR_ARGUMENT;
+    if (!value)
+        return wk_device_fail(tensor->device, WICK_ERR_ARGUMENT, "wick_read_scalar: value is NULL");
     const int64_t n = wick_tensor_size(tensor);
     if (n != 1)
         return wk_device_fail(tensor->device, WICK_ERR_SHAPE,
@@ -192,8 +194,10 @@ static wick_status read_and_put(wick_tensor *tensor, picture *p) {
 wick_status wick_read_text(wick_tensor *tensor, char *text, size_t capacity, size_t *length) {
     if (length) *length = 0;
     if (text && capacity > 0) text[0] = '\0';
-    if (!tensor || (!text && capacity > 0)) return WICK_ERR_ARGUMENT;
+    if (!tensor) return WICK_ERR_ARGUMENT;
     wick_device *const device = tensor->device;
+    if (!text && capacity > 0)
+        return wk_device_fail(device, WICK_ERR_ARGUMENT, "wick_read_text: text is NULL");
     if (device->recording)
         return wk_device_fail(device, WICK_ERR_STATE, "a recording has no values to show yet");
     if (wk_dtype_is_block(tensor->view.dtype) || tensor->view.layout != WK_LAYOUT_RAW)

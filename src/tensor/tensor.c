@@ -44,6 +44,9 @@ static bool dense_view(wick_device *device, wick_dtype dtype, const wick_shape *
     char text[96];
     if ((unsigned)dtype >= WICK_DTYPE_COUNT_)
         (void)wk_device_fail(device, WICK_ERR_DTYPE, "there is no dtype number %d", (int)dtype);
+    else if (shape->rank < 0 || shape->rank > WICK_MAX_RANK)
+        (void)wk_device_fail(device, WICK_ERR_SHAPE, "a tensor has 0 to %d dims, not %d",
+                             WICK_MAX_RANK, shape->rank);
     else
         (void)wk_device_fail(device, WICK_ERR_SHAPE, "a tensor of %s cannot have the shape %s",
                              wick_dtype_name(dtype), wk_shape_text(shape, text, sizeof text));

@@ -39,7 +39,8 @@ wick_tensor *wick_tensor_from_memory(wick_device *device, wick_dtype dtype, wick
                                      void *user) {
     wk_view view;
     uint64_t bytes;
-    if (device && size > 0 && wk_view_dense(dtype, &shape, &view, &bytes) && bytes == size) {
+    if (device && memory && size > 0 && wk_view_dense(dtype, &shape, &view, &bytes) &&
+        bytes == size) {
         const wk_memory_owner owner = {.release = deleter, .user = user};
         view.buf = wk_buffer_wrap(device, memory, size, owner);
         if (view.buf) return wk_tensor_in_scope(device, &view);
@@ -129,10 +130,11 @@ static wick_status start_reading(wick_reading *r) {
 }
 
 wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
-    if (!reading) return WICK_ERR_ARGUMENT;
-    *reading = NULL;
+    if (reading) *reading = NULL;
     if (!tensor) return WICK_ERR_ARGUMENT;
     wick_device *const device = tensor->device;
+    if (!reading)
+        return wk_device_fail(device, WICK_ERR_ARGUMENT, "wick_read_start: reading is NULL");
     if (device->error.status != WICK_OK) return device->error.status;
     if (tensor->view.buf->place)
         return wk_device_fail(device, WICK_ERR_STATE, "a tensor of a recording cannot be read");
@@ -193,6 +195,8 @@ wick_status wick_read_finish(wick_reading *reading, void *data, size_t size) {
 }
 
 wick_status wick_read(wick_tensor *tensor, void *data, size_t size) {
+    if (!data && wick_tensor_bytes(tensor) > 0)
+        return wk_device_fail(tensor->device, WICK_ERR_ARGUMENT, "wick_read: data is NULL");
     wick_reading *reading;
     WK_TRY(wick_read_start(tensor, &reading));
     wick_device *const device = reading->device;

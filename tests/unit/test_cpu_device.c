@@ -381,6 +381,14 @@ static void says_what_it_is(void **state) {
     close_clean(&f);
 }
 
+/* An instruction set that is named and that nothing uses would be a lie. */
+static void every_feature_has_kernels(void **state) {
+    (void)state;
+    uint32_t left = wk_cpu_features();
+    for (size_t i = 0; wk_cpu_kernel_at(i) != NULL; i++) left &= ~wk_cpu_kernel_at(i)->needs;
+    assert_int_equal(left, 0);
+}
+
 static void refuses_what_it_cannot_be(void **state) {
     (void)state;
     static const wick_device_desc descs[] = {
@@ -477,6 +485,7 @@ int main(void) {
         cmocka_unit_test(threads_share_an_op),
         cmocka_unit_test(panels_are_laid_out_on_upload),
         cmocka_unit_test(says_what_it_is),
+        cmocka_unit_test(every_feature_has_kernels),
         cmocka_unit_test(refuses_what_it_cannot_be),
         cmocka_unit_test(short_of_memory),
         cmocka_unit_test(says_how_much_memory_is_missing),

@@ -129,6 +129,19 @@ static void test_many_elements_are_cut(void **state) {
     for (int i = 0; i < 1001; i++) numbers[i] = (float)i;
     EXPECT(device, WICK_F32, WICK_SHAPE(1001), numbers,
            "[   0.    1.    2. ...  998.  999. 1000.] f32[1001]");
+    char text[2048];
+    for (int64_t n = 5; n <= 7; n++) { /* as many as are left of longer ones, or about */
+        wick_tensor *const rows = wick_zeros(device, WICK_U8, WICK_SHAPE(n, 300));
+        assert_int_equal(wick_read_text(rows, text, sizeof text, NULL), WICK_OK);
+        assert_true((strstr(text, "\n ...\n") != NULL) == (n == 7));
+        wick_release(rows);
+    }
+    for (int64_t n = 999; n <= 1001; n++) {
+        wick_tensor *const row = wick_zeros(device, WICK_U8, WICK_SHAPE(n));
+        assert_int_equal(wick_read_text(row, text, sizeof text, NULL), WICK_OK);
+        assert_true((strstr(text, "...") != NULL) == (n == 1001));
+        wick_release(row);
+    }
     wick_device_stats before, after;
     wick_device_get_stats(device, &before);
     expect_text(make_long(device), long_text);

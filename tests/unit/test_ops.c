@@ -43,6 +43,12 @@ static void test_dtypes(void **state) {
     wick_release(x);
 }
 
+static void assert_sentence(wick_device *device, const char *sentence) {
+    wick_error error;
+    wick_device_error(device, &error);
+    assert_string_equal(error.message, sentence);
+}
+
 static void test_creation(void **state) {
     wick_device *const device = device_of(state);
     ASSERT_FLOATS(wick_zeros(device, WICK_F32, WICK_SHAPE(2)), 0, 0);
@@ -63,6 +69,12 @@ static void test_creation(void **state) {
     assert_refused(device, wick_zeros(device, WICK_DTYPE_COUNT_, WICK_SCALAR), WICK_ERR_DTYPE);
     assert_refused(device, wick_cast(bytes, WICK_DTYPE_COUNT_), WICK_ERR_DTYPE);
     wick_release(bytes);
+    assert_null(wick_arange(device, WICK_F32, 0, 1e30, 1));
+    assert_sentence(device, "arange: 0 to 1e+30 by 1 are too many elements");
+    assert_null(wick_zeros(device, WICK_F32, (wick_shape){.rank = 9}));
+    assert_sentence(device, "a tensor has 0 to 6 dims, not 9");
+    assert_null(wick_zeros(device, WICK_F32, (wick_shape){.rank = -1}));
+    assert_sentence(device, "a tensor has 0 to 6 dims, not -1");
 }
 
 static void test_in_place(void **state) {
@@ -239,6 +251,17 @@ static void test_rope(void **state) {
     assert_refused(device, wick_rope(x, wide, NULL), WICK_ERR_SHAPE);
     assert_refused(device, wick_rope(x, x, NULL), WICK_ERR_DTYPE);
     assert_refused(device, wick_rope(flat, NULL, NULL), WICK_ERR_SHAPE);
+    /* Rows longer than rotary_dim can say are left as they are. */
+    for (int64_t d = INT32_MAX - 1; d <= (int64_t)INT32_MAX + 1; d++) {
+        wick_tensor *const rows = wick_zeros(device, WICK_F32, WICK_SHAPE(1, 0, 1, d));
+        wick_tensor *const y = wick_rope(rows, NULL, NULL);
+        if (d == INT32_MAX)
+            assert_refused(device, y, WICK_ERR_VALUE); /* odd */
+        else
+            assert_non_null(y);
+        wick_release(y);
+        wick_release(rows);
+    }
     const wick_rope_desc bad[] = {{.rotary_dim = 1}, {.rotary_dim = 4},
                                   {.theta = -1},     {.scale_factor = INFINITY},
                                   {.offset = -1},    {.offset = UINT32_MAX}};

@@ -63,6 +63,7 @@ static void test_bad_values(void **state) {
     assert_refused(device, wick_eye(device, WICK_F32, -1), WICK_ERR_VALUE);
     assert_refused(device, wick_layer_norm(x, NULL, NULL, NAN), WICK_ERR_VALUE);
     assert_refused(device, wick_sum(x, 2, (const int[]){0, -2}, false), WICK_ERR_DIM);
+    assert_refused(device, wick_sum(x, -1, (const int[]){0}, false), WICK_ERR_VALUE);
     assert_refused(device, wick_stack(&x, 1, 4), WICK_ERR_DIM);
     assert_null(wick_stack(NULL, 0, 0));
     wick_release(x);
@@ -124,7 +125,8 @@ static void test_chunk_and_stack(void **state) {
     wick_release(x);
 }
 
-/* A query that sees no key gets zeros, by the kernel and taken apart. */
+/* A query that sees no key, or for which there are none, gets zeros, by the kernel and taken apart.
+ */
 static void test_attention_taken_apart(void **state) {
     (void)state;
     for (int is_apart = 0; is_apart < 2; is_apart++) {
@@ -148,6 +150,11 @@ static void test_attention_taken_apart(void **state) {
             const double expected = i % 4 < 2 ? 0 : 2 * late + i % 2;
             assert_true(fabs((double)got[i] - expected) < 1e-6);
         }
+        wick_tensor *const none = wick_zeros(device, WICK_F32, WICK_SHAPE(1, 1, 0, 2));
+        const wick_attention_desc plain = {.causal = false};
+        assert_int_equal(wick_read(wick_attention(q, none, none, &plain), got, sizeof got),
+                         WICK_OK);
+        for (int i = 0; i < 8; i++) assert_true(got[i] == 0);
         wick_scope_end(scope);
         wick_device_close(device);
     }

@@ -140,11 +140,89 @@ static void test_compute_layout(void **state) {
     wick_release(w);
 }
 
+#define REFUSED(...) assert_refused(device, __VA_ARGS__, WICK_ERR_UNSUPPORTED)
+
+/* p, p_ids and p_v are in a compute layout. */
+static void test_compute_layout_of_operands(void **state) {
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const x = wick_ones(device, WICK_F32, WICK_SHAPE(4, 4));
+    wick_tensor *const u8 = wick_ones(device, WICK_U8, WICK_SHAPE(4, 4));
+    wick_tensor *const v = wick_ones(device, WICK_F32, WICK_SHAPE(4));
+    wick_tensor *const p = wick_ones(device, WICK_F32, WICK_SHAPE(4, 4));
+    wick_tensor *const p_ids = wick_zeros(device, WICK_U32, WICK_SHAPE(4, 4));
+    wick_tensor *const p_v = wick_ones(device, WICK_F32, WICK_SHAPE(4));
+    p->view.layout = p_ids->view.layout = p_v->view.layout = WK_LAYOUT_PANEL_F32;
+    const int first = 0;
+    wick_tensor *indices;
+    REFUSED(wick_neg(p));
+    REFUSED(wick_silu(p));
+    REFUSED(wick_add(p, x));
+    REFUSED(wick_add(x, p));
+    REFUSED(wick_lt(p, x));
+    REFUSED(wick_lt(x, p));
+    REFUSED(wick_where(u8, p, x));
+    REFUSED(wick_where(u8, x, p));
+    REFUSED(wick_tril(p, 0));
+    REFUSED(wick_swiglu(p, x));
+    REFUSED(wick_swiglu(x, p));
+    REFUSED(wick_fill(p, 1));
+    REFUSED(wick_copy(p, x));
+    REFUSED(wick_copy(x, p));
+    REFUSED(wick_cat((wick_tensor *[]){x, p}, 2, 0));
+    REFUSED(wick_stack((wick_tensor *[]){x, p}, 2, 0));
+    REFUSED(wick_sum(p, 1, &first, false));
+    REFUSED(wick_argmax(p, 0, false));
+    REFUSED(wick_top_k(p, 1, 1, &indices));
+    REFUSED(wick_softmax(p, 1));
+    REFUSED(wick_rms_norm(p, v, 1));
+    REFUSED(wick_rms_norm(x, p_v, 1));
+    REFUSED(wick_layer_norm(p, v, v, 1));
+    REFUSED(wick_layer_norm(x, v, p_v, 1));
+    REFUSED(wick_matmul(p, x));
+    REFUSED(wick_matmul(x, p));
+    REFUSED(wick_linear(p, x, NULL));
+    REFUSED(wick_linear(x, x, p_v));
+    REFUSED(wick_embedding(x, p_ids));
+    wick_scope_end(scope);
+}
+
+static wick_tensor *of_rank_4(wick_device *device, bool is_packed) {
+    wick_tensor *const made = wick_ones(device, WICK_F32, WICK_SHAPE(1, 1, 4, 4));
+    if (is_packed) made->view.layout = WK_LAYOUT_PANEL_F32;
+    return made;
+}
+
+static void test_compute_layout_of_heads(void **state) {
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const x = of_rank_4(device, false), *const p = of_rank_4(device, true);
+    wick_tensor *const table = wick_ones(device, WICK_F32, WICK_SHAPE(4, 2));
+    wick_tensor *const p_table = wick_ones(device, WICK_F32, WICK_SHAPE(4, 2));
+    wick_tensor *const p_at = wick_zeros(device, WICK_U32, WICK_SHAPE(4));
+    p_table->view.layout = p_at->view.layout = WK_LAYOUT_PANEL_F32;
+    const wick_attention_desc plain = {.scale = 1}, biased = {.scale = 1, .bias = p};
+    REFUSED(wick_attention(p, x, x, &plain));
+    REFUSED(wick_attention(x, p, x, &plain));
+    REFUSED(wick_attention(x, x, p, &plain));
+    REFUSED(wick_attention(x, x, x, &biased));
+    REFUSED(wick_kv_append(p, x, 0));
+    REFUSED(wick_kv_append(x, p, 0));
+    REFUSED(wick_rope(p, NULL, NULL));
+    REFUSED(wick_rope(x, p_at, NULL));
+    REFUSED(wick_rope_table(p, table, table, false, WICK_ROPE_BHTD));
+    REFUSED(wick_rope_table(x, p_table, table, false, WICK_ROPE_BHTD));
+    REFUSED(wick_rope_table(x, table, p_table, false, WICK_ROPE_BHTD));
+    wick_scope_end(scope);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_views_share_memory),   TEST(test_view_contents), TEST(test_reshape_copies),
-        TEST(test_view_outlives_tensor), TEST(test_view_refusals), TEST(test_block_views),
-        TEST(test_compute_layout),
+        TEST(test_views_share_memory),      TEST(test_view_contents),
+        TEST(test_reshape_copies),          TEST(test_view_outlives_tensor),
+        TEST(test_view_refusals),           TEST(test_block_views),
+        TEST(test_compute_layout),          TEST(test_compute_layout_of_operands),
+        TEST(test_compute_layout_of_heads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

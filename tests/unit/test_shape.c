@@ -175,9 +175,15 @@ static void test_restride_special(void **state) {
     assert_true(stride[0] == 6 && stride[1] == 2);
     assert_false(wk_shape_restride(&matrix, (int64_t[]){1, 2}, &flat, stride));
     assert_true(wk_shape_restride(&matrix, (int64_t[]){0, 0}, &flat, stride) && stride[0] == 0);
+    stride[0] = stride[1] = -1; /* nothing of the source says what these are */
     assert_true(wk_shape_restride(&scalar, (int64_t[]){0}, &one, stride));
+    assert_true(stride[0] == 1 && stride[1] == 1);
     assert_true(wk_shape_restride(&one, (int64_t[]){5, 5}, &scalar, stride));
+    stride[0] = stride[1] = -1;
     assert_true(wk_shape_restride(&empty, (int64_t[]){7, 9}, &empty_too, stride));
+    int64_t dense[WICK_MAX_RANK];
+    wk_shape_dense(&empty_too, dense);
+    assert_true(stride[0] == dense[0] && stride[1] == dense[1]);
     assert_false(wk_shape_restride(&flat, (int64_t[]){1}, &other, stride));
     assert_false(wk_shape_restride(&flat, (int64_t[]){1}, &wrong, stride));
 }

@@ -79,6 +79,10 @@ static void test_memory_is_copied_or_refused(void **state) {
                                             count_release, &released));
         assert_int_equal(released, 2);
         assert_int_equal(wick_device_error(device, NULL), WICK_ERR_ARGUMENT);
+        assert_null(wick_tensor_from_memory(device, WICK_F32, WICK_SHAPE(3), NULL, 12,
+                                            count_release, &released));
+        assert_int_equal(released, 3);
+        assert_int_equal(wick_device_error(device, NULL), WICK_ERR_ARGUMENT);
         wick_device_close(device);
     }
     int released = 0;

@@ -19,25 +19,21 @@ static uint64_t read_xcr0(void) {
     return (uint64_t)high << 32 | low;
 }
 
-static int has_bits(uint64_t word, uint64_t bits) { return (word & bits) == bits; }
+static bool has_bits(uint64_t word, uint64_t bits) { return (word & bits) == bits; }
 
 uint32_t wk_cpu_features(void) {
     enum { XCR0_AVX = 0x6, XCR0_AVX512 = 0xE6 };
     const uint32_t leaf1_ecx = 1U << 12 | 1U << 27 | 1U << 28 | 1U << 29; /* FMA OSXSAVE AVX F16C */
     const uint32_t leaf7_avx512 = 1U << 16 | 1U << 17 | 1U << 30 | 1U << 31; /* F DQ BW VL */
+    const uint32_t leaf7_vnni = 1U << 11;                                    /* of ecx */
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !has_bits(c, leaf1_ecx)) return 0;
     const uint64_t xcr0 = read_xcr0();
     if (!has_bits(xcr0, XCR0_AVX)) return 0;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !has_bits(b, 1U << 5)) return 0;
-    uint32_t features = WK_CPU_AVX2;
-    if (!has_bits(xcr0, XCR0_AVX512) || !has_bits(b, leaf7_avx512)) return features;
-    features |= WK_CPU_AVX512;
-    if (has_bits(c, 1U << 11)) features |= WK_CPU_AVX512_VNNI;
-    if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && has_bits(a, 1U << 5)) {
-        features |= WK_CPU_AVX512_BF16;
-    }
-    return features;
+    const bool has_avx512 =
+        has_bits(xcr0, XCR0_AVX512) && has_bits(b, leaf7_avx512) && has_bits(c, leaf7_vnni);
+    return has_avx512 ? WK_CPU_AVX2 | WK_CPU_AVX512 : WK_CPU_AVX2;
 }
 
 /* Leaves 0x80000002 to 0x80000004: 48 bytes, padded with spaces or zeros. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum {
-    SIMD_NEEDS = WK_CPU_AVX512 | WK_CPU_AVX512_VNNI, /* as the file is compiled */
+    SIMD_NEEDS = WK_CPU_AVX512, /* as the file is compiled */
     /* Register tile of matrix products: TILE_PANELS x 16 rows of the weight by TILE_COLUMNS. */
     TILE_PANELS = 2,
     TILE_COLUMNS = 12,
