@@ -37,9 +37,10 @@ typedef struct wick_balancer_desc {
     void *user;
 } wick_balancer_desc;
 
-/* The models, of the same file or not, must outlive the balancer; each has a device of its own or
- * shares it. They, their sessions and the balancer belong to one thread at a time. desc NULL: round
- * robin. WICK_ERR_ARGUMENT; WICK_ERR_VALUE: no such balance, no models; WICK_ERR_OUT_OF_MEMORY. */
+/* The models, whether of one file or not, must outlive the balancer; each has a device of its own
+ * or shares it. They, their sessions and the balancer belong to one thread at a time. desc NULL:
+ * round robin. WICK_ERR_ARGUMENT; WICK_ERR_VALUE: no such balance, no models;
+ * WICK_ERR_OUT_OF_MEMORY. */
 WICK_API wick_status wick_balancer_make(wick_model *const *models, size_t n,
                                         const wick_balancer_desc *desc, wick_balancer **balancer,
                                         wick_error *error);
@@ -47,8 +48,8 @@ WICK_API wick_status wick_balancer_make(wick_model *const *models, size_t n,
 WICK_API void wick_balancer_free(wick_balancer *balancer);
 
 /* wick_session_open on the chosen one. Where that has no memory for it or has lost its device, the
- * others follow in the order of the balance; the last refusal is told. With desc.choose there are
- * no others, and WICK_ERR_CANCELLED where it chose none. */
+ * others follow in the order of the balance; the last refusal is returned. With desc.choose there
+ * are no others, and WICK_ERR_CANCELLED where it chose none. */
 WICK_API wick_status wick_balancer_open_session(wick_balancer *balancer,
                                                 const wick_session_desc *desc,
                                                 wick_session **session, wick_error *error);

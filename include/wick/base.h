@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* In front of every function; whoever includes Wick may define it. */
+/* Precedes every public function. A program may define it before it includes Wick. */
 #if defined(WICK_API)
 #elif defined(_WIN32) && defined(WICK_SHARED)
 #ifdef WICK_BUILD

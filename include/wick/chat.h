@@ -71,7 +71,8 @@ WICK_API void wick_prompt_free(wick_prompt *prompt);
 /* UTF-8, terminated; it may hold zero bytes. */
 WICK_API const char *wick_prompt_text(const wick_prompt *prompt, size_t *size);
 /* The ids of the prompt: special tokens are those that the template wrote, whole. The model's begin
- * token is put first where its metadata wants it and the template has not. As wick_tokenize. */
+ * token is put first where its metadata wants it and the template did not write it. As
+ * wick_tokenize. */
 WICK_API wick_status wick_prompt_tokenize(const wick_prompt *prompt,
                                           const wick_tokenizer *tokenizer, uint32_t *ids,
                                           size_t capacity, size_t *count);
@@ -126,7 +127,9 @@ WICK_API wick_status wick_chat_send(wick_chat *chat, const char *text);
  * context, turns are left out as in wick_chat_send, with an event, and it goes on; it ends with
  * WICK_END_CONTEXT_FULL where no turn is left to leave out.
  *
- * After a failure the conversation is what it was before wick_chat_send, and can go on. */
+ * After a failure the conversation is what it was before wick_chat_send, and can go on. An answer
+ * that has filled the context stays where leaving out turns fails, such as by a template that
+ * refuses the shorter conversation; the next call gives its END with WICK_END_CONTEXT_FULL. */
 WICK_API wick_status wick_chat_step(wick_chat *chat, wick_event *event);
 /* Native only. */
 WICK_API wick_status wick_chat_next(wick_chat *chat, wick_event *event);

@@ -55,8 +55,8 @@ typedef struct wick_device_desc {
     uint32_t slice_us; /* CPU: time that one poll may compute, microseconds; 0: 20000 */
     bool strict;       /* an operation without a kernel is an error instead of a fallback */
     bool verify;       /* run every operation in cpu/ref as well and compare */
-    bool
-        profile; /* time every kernel; on a GPU by timestamps, each dispatch in a pass of its own */
+    /* Time every kernel; on a GPU by timestamps, each dispatch in a pass of its own. */
+    bool profile;
     wick_allocator allocator; /* zero: malloc and free */
     wick_log_fn log;
     void *log_user;
@@ -79,16 +79,17 @@ enum {
  * the device. */
 WICK_API wick_status wick_device_open(const wick_device_desc *desc, wick_device **device,
                                       wick_error *error);
-/* The same in steps: poll returns WICK_PENDING until finish may be called. finish frees opening
- * whatever its result. */
+/* The same in steps: poll returns WICK_PENDING until finish may be called. finish frees opening in
+ * any case. */
 WICK_API wick_status wick_device_open_start(const wick_device_desc *desc,
                                             wick_device_opening **opening, wick_error *error);
 WICK_API wick_status wick_device_open_poll(wick_device_opening *opening);
 WICK_API wick_status wick_device_open_finish(wick_device_opening *opening, wick_device **device,
                                              wick_error *error);
 
-/* Everything made on the device must have been released before, also what a loss has made useless:
- * the log is told of tensors that are left. Waits for what a GPU has begun. NULL is allowed. */
+/* Everything made on the device must have been released before, also what was lost with it. Tensors
+ * that are left are logged and must not be used any more. Waits for what a GPU has begun. NULL is
+ * allowed. */
 WICK_API void wick_device_close(wick_device *device);
 
 typedef struct wick_device_info {
@@ -110,7 +111,7 @@ typedef struct wick_device_stats {
     uint64_t live_bytes, peak_bytes;          /* through the hook */
     uint64_t buffer_bytes, buffer_peak_bytes; /* tensor data, mapped files not counted */
     uint64_t n_ops;                           /* kernels run */
-    uint64_t n_ops_ref;    /* of these, linear: in cpu/ref for want of a faster kernel */
+    uint64_t n_ops_ref;    /* of these, linear: in cpu/ref because there is no faster kernel */
     uint64_t n_fallbacks;  /* ops that another device had to compute */
     uint64_t n_decomposed; /* fused ops that were taken apart */
     uint64_t n_verified;   /* ops that agree with cpu/ref, with desc.verify */
@@ -170,9 +171,9 @@ WICK_API wick_status wick_device_measure(wick_device *device, wick_device_limits
 
 /* Which kernels the device takes, and in which sizes of tiles and workgroups, which never change a
  * bit of a result: lines of text as docs/webgpu.md describes them ("disable attention*"), for what
- * is queued from now on, plans of open sessions left out. Lines that cannot be used are told to the
- * log and left out; *n_ignored (may be NULL) counts them. WICK_ERR_UNSUPPORTED: this backend has
- * no choice. */
+ * is queued from now on, except for plans of open sessions. Lines that cannot be used are logged
+ * and left out; *n_ignored (may be NULL) counts them. WICK_ERR_UNSUPPORTED: this backend has no
+ * choice. */
 WICK_API wick_status wick_device_tune(wick_device *device, const char *text, size_t size,
                                       size_t *n_ignored, wick_error *error);
 /* The same out again, for a later device of the same kind: returns how many bytes that takes and

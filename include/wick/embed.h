@@ -20,8 +20,8 @@ typedef enum wick_pooling {
 } wick_pooling;
 
 typedef struct wick_embedder_desc {
-    uint32_t
-        max_tokens; /* of a text; 0: the model's context, at most 4096. Encoders: at most 8192 */
+    /* Tokens of a text. 0: the model's context, at most 4096. Encoders: at most 8192. */
+    uint32_t max_tokens;
     uint32_t chunk_length; /* as in wick_session_desc; encoders take a text at once */
     wick_pooling pooling;
     bool is_raw; /* pooled vectors keep their length, which is made 1 otherwise */

@@ -65,8 +65,8 @@ typedef struct wick_file_tensor {
  * version, byte order or type that is not known). */
 WICK_API wick_status wick_file_open(const char *path, wick_file **file, wick_error *error);
 /* The same in steps, from any source, of which the header alone is read; the source is taken over,
- * also on failure. poll returns WICK_PENDING until finish may be called; finish frees opening
- * whatever its result; calling it early gives up (WICK_ERR_CANCELLED). */
+ * also on failure. poll returns WICK_PENDING until finish may be called; finish frees opening in
+ * any case; calling it early gives up (WICK_ERR_CANCELLED). */
 typedef struct wick_file_opening wick_file_opening;
 WICK_API wick_status wick_file_open_start(wick_source source, wick_file_opening **opening,
                                           wick_error *error);
@@ -78,15 +78,16 @@ WICK_API void wick_file_close(wick_file *file);
 WICK_API uint32_t wick_file_version(const wick_file *file);
 WICK_API uint64_t wick_file_size(const wick_file *file);
 WICK_API size_t wick_file_value_count(const wick_file *file);
-/* In file order, one behind the other; NULL where index is out of range or no value has the key. */
+/* In file order, and contiguous in memory: value i + 1 follows value i. NULL where index is out of
+ * range or no value has the key. */
 WICK_API const wick_value *wick_file_value(const wick_file *file, size_t index);
 WICK_API const wick_value *wick_file_find_value(const wick_file *file, const char *key);
 WICK_API size_t wick_file_tensor_count(const wick_file *file);
-/* In file order, one behind the other; NULL when index is out of range. */
+/* The same for tensors. */
 WICK_API const wick_file_tensor *wick_file_get_tensor(const wick_file *file, size_t index);
-/* Reads size bytes at offset, where wick_file_tensor tells what lies. WICK_ERR_IO: the file ends
- * before. WICK_ERR_UNSUPPORTED: it was opened from a source that does not answer at once; what that
- * still writes to data ends with wick_file_close. */
+/* Reads size bytes at offset: wick_file_tensor says where each tensor lies. WICK_ERR_IO: the file
+ * ends before. WICK_ERR_UNSUPPORTED: it was opened from a source that does not answer at once; what
+ * that still writes to data ends with wick_file_close. */
 WICK_API wick_status wick_file_read(wick_file *file, uint64_t offset, void *data, size_t size,
                                     wick_error *error);
 
@@ -100,7 +101,7 @@ typedef struct wick_file_desc {
      * The metadata is in the first. A tensor that is larger than part_bytes has its own part. */
     uint64_t part_bytes; /* most bytes of a part, 0: no limit */
     size_t part_tensors; /* most tensors of a part, 0: no limit */
-    bool replace;        /* files that are there already; else they are WICK_ERR_STATE */
+    bool replace;        /* existing files are replaced; else they are WICK_ERR_STATE */
     /* [n_reads] paths of files that are read meanwhile, NULL for none. Neither these nor the other
      * parts of a model that one of them is a part of are replaced, by whatever name (device and
      * inode): WICK_ERR_ARGUMENT. */
@@ -117,15 +118,17 @@ WICK_API wick_status wick_file_check_target(const char *path, const char *const 
 /* Writes GGUF version 3: start, then the data of all tensors one after the other in pieces of any
  * size (padding is not part of it), then finish. Everything goes to temporary names first: path
  * never holds half a file. WICK_ERR_VALUE: no reader would accept such a file, with the reason;
- * WICK_ERR_DTYPE: a type that GGUF has not. */
+ * WICK_ERR_DTYPE: a type that GGUF does not have. */
 typedef struct wick_file_writer wick_file_writer;
 WICK_API wick_status wick_file_write_start(const char *path, const wick_file_desc *desc,
                                            wick_file_writer **writer, wick_error *error);
+/* Files that it writes: the number of parts, 1 where the file is not split. */
+WICK_API size_t wick_file_writer_count(const wick_file_writer *writer);
 /* WICK_ERR_ARGUMENT: more than the tensors have room for. */
 WICK_API wick_status wick_file_write(wick_file_writer *writer, const void *data, size_t size,
                                      wick_error *error);
-/* commit false throws it away. WICK_ERR_STATE when a tensor is not complete. Frees the writer
- * whatever its result. */
+/* commit false throws it away. WICK_ERR_STATE when a tensor is not complete. Frees the writer in
+ * any case. */
 WICK_API wick_status wick_file_write_finish(wick_file_writer *writer, bool commit,
                                             wick_error *error);
 

@@ -22,7 +22,7 @@ typedef struct wick_judge_desc {
     wick_cache cache;        /* of the model; the base has AUTO: what a cache costs can be judged */
 } wick_judge_desc;
 
-/* errors are standard errors of what stands before them, as if the tokens were independent. */
+/* An error is the standard error of the number before it, as if the tokens were independent. */
 typedef struct wick_judged {
     double nll, nll_error;               /* nats for each token: mean of -log p(token) */
     double perplexity, perplexity_error; /* exp(nll) */
@@ -49,10 +49,10 @@ WICK_API wick_status wick_judge_start(wick_model *model, wick_model *base, const
                                       size_t n, const wick_judge_desc *desc, wick_judging **judging,
                                       wick_error *error);
 /* A slice of the work, never blocks: WICK_PENDING until all is read. progress, in tokens, may be
- * NULL. WICK_ERR_VALUE: a model's logits are no numbers. */
+ * NULL. WICK_ERR_VALUE: a model's logits hold NaN. */
 WICK_API wick_status wick_judge_poll(wick_judging *judging, wick_progress *progress,
                                      wick_error *error);
-/* Of what has been read so far; zeros before a token has been scored. */
+/* The result for the chunks read so far; zeros before a token has been scored. */
 WICK_API void wick_judge_get(wick_judging *judging, wick_judgement *judgement);
 WICK_API void wick_judge_finish(wick_judging *judging);
 

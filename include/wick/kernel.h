@@ -28,7 +28,7 @@ typedef struct wick_kernel_desc {
      * WORKGROUP_Y and WORKGROUP_Z: @workgroup_size(WORKGROUP_X). */
     uint32_t workgroup[3];
     /* Tensor i is @group(0) @binding(i); at least one is written. The uniform, where there is one,
-     * is the binding behind them, @binding(n_buffers). */
+     * is the next binding, @binding(n_buffers). */
     int n_buffers;
     wick_kernel_access access[WICK_KERNEL_MAX_BUFFERS];
     uint32_t uniform_bytes; /* as WGSL lays its struct out, padding included; 0: none */
@@ -39,9 +39,9 @@ typedef struct wick_kernel wick_kernel;
 
 /* Compiles a kernel. desc and its texts are copied. On failure *kernel is NULL and error (may be
  * NULL) says why: WICK_ERR_VALUE: desc, or the source, in the words of the compiler with line and
- * column, and the line itself; WICK_ERR_UNSUPPORTED: device is no WebGPU device, or lacks what the
- * kernel needs. The caller releases the kernel before it closes the device. Waits for the compiler;
- * native only. */
+ * column, and the line itself; WICK_ERR_UNSUPPORTED: device is not a WebGPU device, or lacks what
+ * the kernel needs. The caller releases the kernel before it closes the device. Waits for the
+ * compiler; native only. */
 WICK_API wick_status wick_kernel_make(wick_device *device, const wick_kernel_desc *desc,
                                       wick_kernel **kernel, wick_error *error);
 /* The same without waiting: start, poll until it is not WICK_PENDING. A kernel that does not
@@ -53,9 +53,9 @@ WICK_API wick_status wick_kernel_make_poll(wick_kernel *kernel, wick_error *erro
 /* NULL is allowed. Runs that are queued still run. */
 WICK_API void wick_kernel_release(wick_kernel *kernel);
 
-/* Queues one run behind the operations before it: those behind it see what it wrote. n tensors of
- * the kernel's device, of any dtype, none of them empty; workgroups in x, y and z, none where one
- * of them is 0; bytes of uniform as in the desc.
+/* Queues one run in order with the operations: later ones see what it wrote. n tensors of the
+ * kernel's device, of any dtype, none of them empty; workgroups in x, y and z, none where one of
+ * them is 0; bytes of uniform as in the desc.
  *
  * A kernel sees the elements dense and in row-major order, from the beginning of its binding on,
  * which is as long as they are, rounded up to 4 bytes (arrayLength). A view that lies otherwise is
@@ -73,7 +73,7 @@ WICK_API wick_status wick_kernel_run(wick_kernel *kernel, wick_tensor *const *te
  * number is then
  *     (group.y * n_groups.x + group.x) * WORKGROUP_X + local.x
  * (workgroup_id, num_workgroups, local_invocation_id); those from n on have nothing to do.
- * WICK_ERR_VALUE: the device cannot run so many at once. */
+ * WICK_ERR_VALUE: the device cannot run that many at once. */
 WICK_API wick_status wick_kernel_workgroups(const wick_kernel *kernel, uint64_t n,
                                             uint32_t workgroups[3]);
 /* A good wick_kernel_desc.workgroup[0] for n elements in one dimension: a power of two, larger for

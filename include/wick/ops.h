@@ -28,13 +28,13 @@ WICK_API wick_tensor *wick_arange(wick_device *device, wick_dtype dtype, double 
 /* [n, n], 1 on the diagonal. */
 WICK_API wick_tensor *wick_eye(wick_device *device, wick_dtype dtype, int64_t n);
 
-/* Random floats of the device's stream (wick_device_set_seed), each of its own: on every device the
- * same, for normal ones within rounding. Not in a recorded plan: WICK_ERR_STATE.
+/* Random floats. Each call takes the next stream of the device's seed (wick_device_set_seed); the
+ * numbers are the same on every device, normal ones within rounding. WICK_ERR_STATE: in a recorded
+ * plan.
  *
- * Uniform from low up to high, which no element is: what would be rounded to a number of dtype
- * beyond the ends becomes the last one before them, for f32 and [0, 1) at most 1 - 2^-24. f32, f16
- * and bf16 are made of 24 random bits, f64 of 53. WICK_ERR_VALUE: low >= high, or dtype cannot hold
- * them or has no number in between. */
+ * Uniform in [low, high): a number that rounding to dtype would take out of it becomes the next one
+ * inside, of f32 and [0, 1) 1 - 2^-24 at most. f32, f16 and bf16 are made of 24 random bits, f64
+ * of 53. WICK_ERR_VALUE: low >= high, or dtype cannot hold them or has no number in between. */
 WICK_API wick_tensor *wick_rand(wick_device *device, wick_dtype dtype, wick_shape shape, double low,
                                 double high);
 /* Normal, at most 5.8 deviations from mean (f64: 8.6). WICK_ERR_VALUE: deviation < 0. */
@@ -153,8 +153,11 @@ WICK_API wick_tensor *wick_flatten(wick_tensor *x, int start, int end);
 WICK_API wick_tensor *wick_squeeze(wick_tensor *x, int dim);
 /* A new dim of extent 1 at position dim of the result. */
 WICK_API wick_tensor *wick_unsqueeze(wick_tensor *x, int dim);
+/* Elements start to start + length - 1 of dim. WICK_ERR_INDEX: some of them are not there;
+ * WICK_ERR_VALUE: length < 0. */
 WICK_API wick_tensor *wick_narrow(wick_tensor *x, int dim, int64_t start, int64_t length);
-/* Elements start, start + step, ... below stop of dim; step > 0. */
+/* Elements start, start + step, ... below stop of dim. WICK_ERR_INDEX unless 0 <= start <= stop <=
+ * the extent: unlike in NumPy, positions do not count from the end. WICK_ERR_VALUE: step <= 0. */
 WICK_API wick_tensor *wick_slice(wick_tensor *x, int dim, int64_t start, int64_t stop,
                                  int64_t step);
 /* Parts of dim of ceil(extent / count) elements, the last one perhaps smaller, into out [count].
@@ -171,8 +174,9 @@ WICK_API wick_tensor *wick_stack(wick_tensor *const *x, size_t count, int dim);
 
 /* --- Reductions and normalisation --- */
 
-/* Over dims [n_dims]; dims NULL: over all. keepdim leaves an extent of 1 for each. The result has
- * the dtype of x; sums of integers wrap. Over no elements the sum is 0 and the mean NaN. */
+/* Over dims [n_dims]; dims NULL: over all, regardless of n_dims. keepdim leaves an extent of 1 for
+ * each. The result has the dtype of x; sums of integers wrap. Over no elements the sum is 0 and the
+ * mean NaN. */
 WICK_API wick_tensor *wick_sum(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
 /* Floats. */
 WICK_API wick_tensor *wick_mean(wick_tensor *x, int n_dims, const int *dims, bool keepdim);

@@ -22,9 +22,9 @@ typedef struct wick_session_loading wick_session_loading;
 
 /* Saves a session in steps that never block; a batch that is being computed is waited for. poll
  * does a slice and returns WICK_PENDING, WICK_OK once everything was written, or a failure; finish
- * tells its sentence and frees saving whatever its result; calling it early cancels
- * (WICK_ERR_CANCELLED). WICK_ERR_STATE: the session has failed, has logits to show, or went on
- * meanwhile: steps, tokens and resets must wait. WICK_ERR_DEVICE_LOST: save again. */
+ * gives its sentence and frees saving in any case; calling it early cancels (WICK_ERR_CANCELLED).
+ * WICK_ERR_STATE: the session has failed, has logits to show, or went on meanwhile: steps, tokens
+ * and resets must wait. WICK_ERR_DEVICE_LOST: save again. */
 WICK_API wick_status wick_session_save_start(wick_session *session, wick_write_fn write, void *user,
                                              wick_session_saving **saving, wick_error *error);
 WICK_API wick_status wick_session_save_poll(wick_session_saving *saving);
@@ -35,8 +35,8 @@ WICK_API wick_status wick_session_save_finish(wick_session_saving *saving, wick_
  * WICK_ERR_FORMAT: not a saved session, or a damaged one; WICK_ERR_UNSUPPORTED: of a version that
  * is not known; WICK_ERR_MISMATCH: of another model or other weights, of sessions with another
  * output (wick_logits_mode) or type of cache, or rotated for another length of context;
- * WICK_ERR_STATE: the context has no room for it; WICK_ERR_VALUE:
- * the session's grammar does not allow what was generated. */
+ * WICK_ERR_STATE: the context has no room for it; WICK_ERR_VALUE: the session's grammar does not
+ * allow what was generated. */
 WICK_API wick_status wick_session_load_start(wick_session *session, wick_source source,
                                              wick_session_loading **loading, wick_error *error);
 WICK_API wick_status wick_session_load_poll(wick_session_loading *loading);

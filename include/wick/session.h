@@ -61,8 +61,8 @@ typedef struct wick_sampler_desc {
     /* What is generated for each prompt is a text of this grammar, in GBNF, or JSON that the schema
      * accepts (docs/grammar.md); both are copied, at most one is given. Tokens that end a
      * generation come where the text may end. WICK_ERR_FORMAT: the text makes no sense,
-     * _UNSUPPORTED: the schema uses what is not supported, _VALUE: the grammar cannot be followed.
-     */
+     * _UNSUPPORTED: the schema uses what is not supported, _VALUE: the grammar cannot be followed;
+     * the message begins with "the grammar" or "the JSON schema". */
     const char *grammar;
     const char *json_schema;
 } wick_sampler_desc;
@@ -89,7 +89,8 @@ typedef enum wick_cache {
 typedef struct wick_session_desc {
     /* Tokens, less than 2^31. 0: the model's, at most 16384, and as many as a quarter of the memory
      * that was free when the model was opened, weights taken off, has room for. Of encoders, in
-     * pages and where a device does not say what memory it has: the model's, at most 4096. */
+     * pages and where a device does not say what memory it has: the model's, at most 4096. With
+     * LongRoPE at most wick_model_info.short_context_length. */
     uint32_t context_length;
     uint32_t chunk_length; /* most prompt tokens computed at once, up to 8192; 0: 512 */
     wick_cache cache;
@@ -100,7 +101,7 @@ typedef struct wick_session_desc {
     bool special;    /* control tokens appear in the text */
     bool ignore_end; /* end tokens do not end the generation */
     wick_logits_mode logits;
-    uint32_t n_logprobs; /* log probabilities with each token, of so many tokens; at most 1024 */
+    uint32_t n_logprobs; /* log probabilities with each token: of this many tokens, at most 1024 */
 } wick_session_desc;
 
 /* The model must outlive the session. desc may be NULL. WICK_ERR_VALUE: a field of desc is out of
@@ -109,17 +110,17 @@ WICK_API wick_status wick_session_open(wick_model *model, const wick_session_des
                                        wick_session **session, wick_error *error);
 /* For the prompts to come: takes the sampler, max_tokens, the stop strings, special and ignore_end
  * of desc (NULL: defaults) in place of those it was opened with; the rest of desc is not looked at.
- * Random numbers begin anew, and the last event's text ends. WICK_ERR_STATE: a step has not ended
- * with an event yet; as for this and other failures of opening, nothing has changed. */
+ * Random numbers begin again, and the last event's text ends. WICK_ERR_STATE: a batch is being
+ * computed, step until an event comes; else as wick_session_open. A failure changes nothing. */
 WICK_API wick_status wick_session_configure(wick_session *session, const wick_session_desc *desc,
                                             wick_error *error);
 WICK_API void wick_session_close(wick_session *session);
 
 /* Adds to what the model reads next; special tokens in text are parsed, and at the very beginning
- * the model's own begin token is put first. Copies. Nothing to add: generation goes on, as behind
- * any prompt. WICK_ERR_STATE: there is no room for all of it in the context, a step has not ended
- * with an event yet, or the session has failed. What these calls refuse changes nothing; the
- * sentence stays with the device (wick_device_error) until it is taken or the session accepts a
+ * the model's own begin token is put first. Copies. With nothing to add, generation goes on as
+ * after any prompt. WICK_ERR_STATE: the context has no room for all of it, a batch is being
+ * computed (step until an event comes), or the session has failed. A refused call changes nothing;
+ * the sentence stays with the device (wick_device_error) until it is taken or the session accepts a
  * call. */
 WICK_API wick_status wick_session_append_text(wick_session *session, const char *text);
 /* As given. WICK_ERR_INDEX: an id is not in the vocabulary. */
@@ -183,10 +184,10 @@ typedef struct wick_event {
 /* Never blocks; does at most one slice of work. A device that is lost is brought back meanwhile. An
  * error is final until reset; its sentence is with the model's device (wick_device_error). */
 WICK_API wick_status wick_session_step(wick_session *session, wick_event *event);
-/* Behind an event TOKEN: computes what the next token is chosen from, but does not choose it, while
- * whoever asked for tokens reads this one. PENDING: there is more to do, by another call or by
- * steps; OK: there is not. Until then the session takes no configure, append or sync. Never blocks;
- * an error is the session's, as of a step. */
+/* After an event TOKEN: computes what the next token is chosen from, but does not choose it, while
+ * the program shows this one. PENDING: there is more to do, by another call or by steps; OK: there
+ * is not. Until then the session takes no configure, append or sync. Never blocks; an error is the
+ * session's, as of a step. */
 WICK_API wick_status wick_session_prepare(wick_session *session);
 /* Waits for the next event that is not PENDING. Native only. */
 WICK_API wick_status wick_session_next(wick_session *session, wick_event *event);

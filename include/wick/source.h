@@ -15,7 +15,7 @@ extern "C" {
  * a device is lost, one that is not sequential is read again from an earlier offset.
  *
  * read_at starts reading size bytes at offset into dst (which stays valid until the read has ended)
- * and poll tells how it goes: WICK_PENDING, WICK_OK with *got bytes (fewer than asked only at the
+ * and poll reports on it: WICK_PENDING, WICK_OK with *got bytes (fewer than asked only at the
  * end), or an error with its sentence. One that can answer at once does so in the first poll. */
 typedef struct wick_source wick_source;
 struct wick_source {
@@ -57,9 +57,9 @@ WICK_API wick_status wick_source_join_finish(wick_source_joining *joining, wick_
 WICK_API wick_source wick_source_memory(const void *data, size_t size);
 
 /* Bytes that the caller pushes as they arrive, in order; size may be WICK_SIZE_UNKNOWN. Reads stay
- * pending until their bytes are there; push copies. WICK_ERR_CANCELLED: the source was closed,
- * nobody wants the bytes. WICK_ERR_ARGUMENT: more than size. finish tells that no more will come
- * and ends the life of push: it must be called once, also after an error. */
+ * pending until their bytes are there; push copies. WICK_ERR_CANCELLED: the source was closed, the
+ * bytes are not needed any more. WICK_ERR_ARGUMENT: more than size. finish says that no more will
+ * come and frees push: it must be called once, also after an error. */
 typedef struct wick_push_source wick_push_source;
 WICK_API wick_status wick_source_push_make(uint64_t size, wick_source *source,
                                            wick_push_source **push);

@@ -140,12 +140,13 @@ WICK_API wick_status wick_read_scalar(wick_tensor *tensor, double *value);
 WICK_API wick_status wick_read_text(wick_tensor *tensor, char *text, size_t capacity,
                                     size_t *length);
 
-/* The same without blocking, but that natively start waits for the kernels of operations before it
- * that still compile: start, wick_read_poll until it is not WICK_PENDING, finish copies into
- * data and frees the reading, whatever its result. What is read is what the tensor holds at the
- * start, but where wick_flush would give WICK_PENDING: then at the poll that finds it would not.
- * data NULL gives the read up
- * (WICK_ERR_CANCELLED). */
+/* The same without blocking: start, wick_read_poll until it is not WICK_PENDING, finish copies into
+ * data and frees the reading in any case. finish before poll is done is WICK_ERR_STATE; with data
+ * NULL it gives the read up at any time (WICK_ERR_CANCELLED).
+ *
+ * What is read is what the tensor holds at the start or, while wick_flush gives WICK_PENDING, at
+ * the first poll after that has ended. Natively, start waits for kernels of earlier operations that
+ * still compile. */
 typedef struct wick_reading wick_reading;
 WICK_API wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading);
 WICK_API wick_status wick_read_poll(wick_reading *reading);

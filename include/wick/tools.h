@@ -31,7 +31,8 @@ WICK_API wick_tensor *wick_npy_load(wick_device *device, const char *path);
 WICK_API wick_status wick_npy_save(wick_tensor *tensor, const char *path, wick_error *error);
 
 /* The tensors of a file by name: GGUF (a part stands for the whole), safetensors, and .npy, whose
- * only array has the name ""; told by the file's contents. Block, native only. */
+ * only array has the name "". The format is recognised by the file's contents. Block; native only.
+ */
 typedef struct wick_tensor_file wick_tensor_file;
 /* WICK_ERR_NOT_FOUND, WICK_ERR_IO, WICK_ERR_FORMAT, WICK_ERR_UNSUPPORTED. */
 WICK_API wick_status wick_tensor_file_open(const char *path, wick_tensor_file **file,
@@ -53,6 +54,12 @@ WICK_API wick_tensor *wick_tensor_load(wick_device *device, const char *path, co
 WICK_API wick_status wick_safetensors_save(const char *path, const char *const *names,
                                            wick_tensor *const *tensors, size_t n,
                                            wick_error *error);
+
+/* Writes bytes as a file, whole or not at all: what was there stays where the disk is full. Links
+ * are followed; what is not a regular file (a terminal, a pipe) is written as it is. WICK_ERR_IO.
+ * Blocks; native only. */
+WICK_API wick_status wick_bytes_save(const char *path, const void *bytes, size_t size,
+                                     wick_error *error);
 
 /* Seconds on a monotonic clock; this process's highest resident memory in bytes (0: unknown). */
 WICK_API double wick_time(void);

@@ -29,7 +29,7 @@ typedef struct wick_verify_desc {
                             run, also those that it would not choose */
     uint64_t seed;       /* of the first case of each kernel: the same one gives the same cases */
     uint32_t n_cases;    /* of each kernel, up to the first that fails; 0: 25 */
-    /* Called behind each kernel, check is valid that long; false stops. */
+    /* Called after each kernel; check is valid during the call. false stops. */
     bool (*report)(void *user, const wick_kernel_check *check);
     void *user;
 } wick_verify_desc;
@@ -42,8 +42,8 @@ typedef struct wick_verify_desc {
 WICK_API wick_status wick_verify(wick_device *device, const wick_verify_desc *desc,
                                  wick_error *error);
 /* The same without blocking: start, poll until it is not WICK_PENDING; each poll computes a part of
- * one case. finish frees verifying, whatever its result; before poll said that it is done it gives
- * up (WICK_ERR_CANCELLED). desc is copied, its text too. */
+ * one case. finish frees verifying in any case; before poll said that it is done it gives up
+ * (WICK_ERR_CANCELLED). desc is copied, its text too. */
 typedef struct wick_verifying wick_verifying;
 WICK_API wick_status wick_verify_start(wick_device *device, const wick_verify_desc *desc,
                                        wick_verifying **verifying, wick_error *error);

@@ -28,7 +28,7 @@ typedef enum wick_pool_fit {
     WICK_POOL_BEST_FIT, /* the smallest that is large enough */
     WICK_POOL_FIRST_FIT,
     WICK_POOL_WORST_FIT, /* the largest */
-    WICK_POOL_NEXT_FIT,  /* the first one behind the one that was taken last */
+    WICK_POOL_NEXT_FIT,  /* the first one after the one taken last */
 } wick_pool_fit;
 
 /* Where the memory of tensors comes from. Every buffer has a piece of GPU memory of its own, kept
@@ -37,12 +37,12 @@ typedef enum wick_pool_fit {
 typedef struct wick_pool_desc {
     uint64_t initial_bytes; /* of the first slab, taken when the device is opened; 0: no slabs */
     uint64_t max_bytes;     /* of all this memory, free pieces counted; 0: no limit but the GPU's */
-    double growth;          /* each slab is so many times as large as the last; 0: 1.5 */
+    double growth;          /* size of a slab relative to the one before; 0: 1.5 */
     uint32_t alignment;     /* of buffers in slabs: a power of two from 16 to 4096; 0: 256. At least
                                limits.storage_alignment is kept. */
     wick_pool_fit fit;      /* in slabs */
     double pressure;        /* share of max_bytes in use from which ... ; 0: 0.9 */
-    /* ... this is called, before a buffer is made and each time that it is passed anew. It may
+    /* ... this is called, before a buffer is made, each time that the share is passed. It may
      * release tensors. */
     void (*on_pressure)(void *user, uint64_t used_bytes, uint64_t max_bytes);
     void *user;
@@ -73,8 +73,8 @@ typedef struct wick_webgpu_desc {
     bool as_gpu; /* choose kernels as for a GPU with packed dot products, though they are slower on
                     this adapter; for tests */
     uint64_t max_binding_bytes; /* 0, or use less than the device's limit; for tests */
-    uint32_t submit_us; /* what is submitted at once takes at most about so many microseconds of
-                           the GPU's time; 0: 50000, UINT32_MAX: no limit */
+    uint32_t submit_us; /* GPU time that one submit takes at most, about, in microseconds; 0: 50000,
+                           UINT32_MAX: no limit */
     wick_pool_desc pool;
     wick_kernel_cache cache;
 } wick_webgpu_desc;
@@ -84,7 +84,7 @@ typedef struct wick_adapter_limits {
     uint64_t buffer_bytes;                         /* of a buffer (256 MiB) */
     uint64_t binding_bytes;                        /* of what a kernel sees of it (128 MiB) */
     uint32_t storage_bindings;                     /* of one kernel (8) */
-    uint32_t storage_alignment, uniform_alignment; /* of what is bound (256) */
+    uint32_t storage_alignment, uniform_alignment; /* of bindings (256) */
     uint32_t workgroup_bytes;                      /* shared memory (16 KiB) */
     uint32_t workgroup_threads;                    /* (256) */
     uint32_t workgroup_size_x, workgroup_size_y, workgroup_size_z; /* (256, 256, 64) */

@@ -34,9 +34,8 @@ static void forget_error(wick_chat *chat) { chat->error = (wick_error){.status =
 /* What a call of the session left with the device becomes the conversation's. */
 static wick_status take_error(wick_chat *chat, wick_status status) {
     if (status >= 0) return status;
-    (void)wk_take_device_error(chat->model->device, status, &chat->error);
     chat->session->has_told = false;
-    return status;
+    return wk_take_device_error(chat->model->device, status, &chat->error);
 }
 
 wick_status wick_chat_error(const wick_chat *chat, wick_error *error) {
@@ -127,9 +126,9 @@ static wick_status open_parts(wick_chat *chat, const wick_chat_desc *desc, wick_
 wick_status wick_chat_open(wick_model *model, const wick_chat_desc *desc, wick_chat **chat,
                            wick_error *error) {
     static const wick_chat_desc defaults;
+    if (chat) *chat = NULL;
     if (!model || !chat)
-        return wk_fail(error, WICK_ERR_ARGUMENT, "a conversation needs a model and a place to go");
-    *chat = NULL;
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_chat_open: an argument is NULL");
     if (!desc) desc = &defaults;
     wick_chat *const made = wk_alloc_zeroed(model->heap, sizeof *made);
     if (!made) return wk_fail_memory(error, sizeof *made, 0, "a conversation");
@@ -324,6 +323,19 @@ static wick_status make_room(wick_chat *chat) {
     return status;
 }
 
+/* The answer ends where it is: it stays, and the session still holds all of it. */
+static wick_status end_without_room(wick_chat *chat) {
+    const wick_error why = chat->error;
+    chat->is_answering = false;
+    chat->ended = WICK_END_CONTEXT_FULL;
+    forget_error(chat);
+    wk_fail(&chat->error, why.status, "the answer has filled the context and cannot go on: %s",
+            why.message);
+    chat->error.bytes_requested = why.bytes_requested;
+    chat->error.bytes_available = why.bytes_available;
+    return why.status;
+}
+
 static void show_left_out(wick_chat *chat, wick_event *event) {
     event->kind = WICK_EVENT_LEFT_OUT;
     event->done = (uint32_t)chat->n_unreported;
@@ -332,18 +344,20 @@ static void show_left_out(wick_chat *chat, wick_event *event) {
 }
 
 static wick_status step(wick_chat *chat, wick_event *event) {
-    if (chat->n_unreported == 0 && wk_session_is_full(chat->session)) WK_TRY(make_room(chat));
+    if (chat->n_unreported == 0 && wk_session_is_full(chat->session) && make_room(chat) != WICK_OK)
+        return end_without_room(chat);
     if (chat->n_unreported > 0) {
         show_left_out(chat, event);
         return WICK_OK;
     }
     WK_TRY(take_error(chat, wick_session_step(chat->session, event)));
+    WK_TRY(wk_chat_messages_grow(&chat->messages, (wk_str){event->text, event->text_size},
+                                 &chat->error));
     if (event->kind == WICK_EVENT_END) {
         chat->is_answering = false;
         chat->ended = event->reason;
     }
-    return wk_chat_messages_grow(&chat->messages, (wk_str){event->text, event->text_size},
-                                 &chat->error);
+    return WICK_OK;
 }
 
 wick_status wick_chat_step(wick_chat *chat, wick_event *event) {
@@ -358,6 +372,7 @@ wick_status wick_chat_step(wick_chat *chat, wick_event *event) {
     const wick_status status = step(chat, event);
     if (status == WICK_OK) return WICK_OK;
     *event = (wick_event){.kind = WICK_EVENT_PENDING, .text = ""};
+    if (!chat->is_answering) return status; /* the answer stays */
     chat->is_answering = false;
     chat->ended = WICK_END_NONE;
     chat->n_left_out = chat->n_left_out_before;

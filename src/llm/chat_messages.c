@@ -40,12 +40,19 @@ static void append_utf8(wk_strbuf *to, wk_str text) {
     }
 }
 
-/* False: out of memory. */
+/* By all of text, or by nothing. False: out of memory. */
 static bool grow(message *m, wk_str text) {
+    const size_t size = m->text.size;
     append_utf8(&m->text, text);
-    if (m->text.failed) return false;
+    const bool is_whole = !m->text.failed;
+    if (!is_whole) {
+        m->text.size = size;
+        m->text.failed = false;
+        if (m->text.data) m->text.data[size] = '\0';
+    }
+    /* Also after a failure: an earlier part of text may have moved the bytes. */
     m->content->string = (wk_str){m->text.data ? m->text.data : "", m->text.size};
-    return true;
+    return is_whole;
 }
 
 static bool copy_text(wk_arena *arena, wk_str text, wk_str *out) {
@@ -174,7 +181,7 @@ wick_status wk_chat_messages_grow(wk_chat_messages *messages, wk_str text, wick_
 
 /* ---- Turns ---- */
 
-/* The n-th message of the user behind message `first`; *n loses those that there are. */
+/* The n-th message of the user after message `first`; *n is reduced by those that there are. */
 static size_t find_turn(const wk_chat_messages *messages, size_t first, size_t *n) {
     size_t i = 0;
     for (const wk_json *item = messages->list.child; item; item = item->next, i++)

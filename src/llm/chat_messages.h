@@ -27,7 +27,7 @@ wick_status wk_chat_messages_grow(wk_chat_messages *messages, wk_str text, wick_
 
 /* How many system messages the conversation begins with. */
 size_t wk_chat_messages_fixed(const wk_chat_messages *messages);
-/* How many turns begin behind message `first`: messages of the user. */
+/* How many turns begin after message `first`: messages of the user. */
 size_t wk_chat_messages_turns(const wk_chat_messages *messages, size_t first);
 /* The message that the n-th of these turns begins with; 0: first itself. */
 size_t wk_chat_messages_turn(const wk_chat_messages *messages, size_t first, size_t n);

@@ -7,9 +7,9 @@
 
 wick_status wick_model_template(const wick_model *model, const char *name, wick_template **out,
                                 wick_error *error) {
+    if (out != NULL) *out = NULL;
     if (model == NULL || out == NULL)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_model_template: an argument is NULL");
-    *out = NULL;
     char key[128];
     snprintf(key, sizeof key, "tokenizer.chat_template%s%s", name != NULL ? "." : "",
              name != NULL ? name : "");

@@ -48,9 +48,9 @@ static wick_status make_parts(wick_embedder *e, const wick_embedder_desc *desc, 
 wick_status wick_embedder_open(wick_model *model, const wick_embedder_desc *desc,
                                wick_embedder **embedder, wick_error *error) {
     static const wick_embedder_desc defaults;
+    if (embedder != NULL) *embedder = NULL;
     if (model == NULL || embedder == NULL)
-        return wk_fail(error, WICK_ERR_ARGUMENT, "an embedder needs a model and a place to go");
-    *embedder = NULL;
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_embedder_open: an argument is NULL");
     if (desc == NULL) desc = &defaults;
     if ((uint32_t)desc->pooling > WICK_POOLING_LAST)
         return wk_fail(error, WICK_ERR_VALUE, "there is no such pooling");
@@ -102,7 +102,10 @@ static wick_status reserve_rows(wick_embedder *e, size_t n) {
 }
 
 wick_status wick_embedder_start_tokens(wick_embedder *embedder, const uint32_t *ids, size_t n) {
-    if (embedder == NULL || (ids == NULL && n > 0)) return WICK_ERR_ARGUMENT;
+    if (embedder == NULL) return WICK_ERR_ARGUMENT;
+    if (ids == NULL && n > 0)
+        return wk_device_fail(embedder->model->device, WICK_ERR_ARGUMENT,
+                              "wick_embedder_start_tokens: ids is NULL");
     wick_embedder *const e = embedder;
     wick_session_reset(e->session);
     e->is_done = false;
@@ -118,8 +121,11 @@ wick_status wick_embedder_start_tokens(wick_embedder *embedder, const uint32_t *
 }
 
 wick_status wick_embedder_start(wick_embedder *embedder, const char *text, size_t size) {
-    if (embedder == NULL || (text == NULL && size > 0)) return WICK_ERR_ARGUMENT;
+    if (embedder == NULL) return WICK_ERR_ARGUMENT;
     wick_model *const model = embedder->model;
+    if (text == NULL && size > 0)
+        return wk_device_fail(model->device, WICK_ERR_ARGUMENT,
+                              "wick_embedder_start: text is NULL");
     const uint32_t flags = WICK_TOKENIZE_ADD_SPECIAL;
     size_t n = 0;
     wick_status status = wick_tokenize(model->tokenizer, text, size, flags, NULL, 0, &n);

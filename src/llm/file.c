@@ -44,26 +44,33 @@ static wick_status poll(wick_file *file, wick_error *err) {
     return status;
 }
 
-wick_status wick_file_open(const char *path, wick_file **file, wick_error *error) {
-    if (file == NULL) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_file_open: file is NULL");
-    *file = NULL;
-    if (path == NULL) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_file_open: path is NULL");
-
-    wick_source source;
+wick_status wk_file_open_source(wick_source *source, wick_file **file, wick_error *err) {
     wick_file *made;
-    WK_TRY(wick_source_files(&path, 1, &source, error));
-    wick_status status = start(&source, &made, error);
+    *file = NULL;
+    wick_status status = start(source, &made, err);
     if (status != WICK_OK) {
-        source.close(&source);
+        source->close(source);
         return status;
     }
-    do status = poll(made, error);
+    do status = poll(made, err);
     while (status == WICK_PENDING);
     if (status == WICK_OK)
         *file = made;
     else
         wick_file_close(made);
     return status;
+}
+
+wick_status wick_file_open(const char *path, wick_file **file, wick_error *error) {
+    if (file == NULL) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_file_open: file is NULL");
+    *file = NULL;
+    if (path == NULL) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_file_open: path is NULL");
+
+    wick_source source;
+    wick_error reason = {.status = WICK_OK};
+    WK_TRY(wick_source_files(&path, 1, &source, error));
+    if (wk_file_open_source(&source, file, &reason) == WICK_OK) return WICK_OK;
+    return wk_fail_in_file(error, path, &reason);
 }
 
 wick_status wick_file_open_start(wick_source source, wick_file_opening **opening,

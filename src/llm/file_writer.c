@@ -310,6 +310,10 @@ wick_status wick_file_write_start(const char *path, const wick_file_desc *desc,
     return WICK_OK;
 }
 
+size_t wick_file_writer_count(const wick_file_writer *writer) {
+    return writer != NULL ? writer->n_parts : 0;
+}
+
 wick_status wick_file_write(wick_file_writer *writer, const void *data, size_t size,
                             wick_error *error) {
     if (writer == NULL || (data == NULL && size > 0))

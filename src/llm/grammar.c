@@ -4,10 +4,26 @@
 #include "llm/gbnf.h"
 #include "llm/json_schema.h"
 
+#include <string.h>
+
+/* Some of what can be wrong is found by parsers of more than schemas: of JSON, of patterns. */
+static wick_status name_schema(wick_status status, const wick_error *found, wick_error *err) {
+    static const char name[] = "the JSON schema";
+    const bool is_named = strncmp(found->message, name, sizeof name - 1) == 0;
+    if (status == WICK_ERR_OUT_OF_MEMORY) {
+        if (err && err->status == WICK_OK) *err = *found;
+        return status;
+    }
+    return wk_fail(err, status, "%s%s%s", is_named ? "" : name, is_named ? "" : ": ",
+                   found->message);
+}
+
 static wick_status read_rules(const wick_model *model, const wick_sampler_desc *desc,
                               wk_rules *rules, wick_error *err) {
     if (desc->grammar) return wk_gbnf_parse(rules, model->tokenizer, wk_str_of(desc->grammar), err);
-    return wk_json_schema_parse(rules, wk_str_of(desc->json_schema), err);
+    wick_error found = {.status = WICK_OK};
+    const wick_status status = wk_json_schema_parse(rules, wk_str_of(desc->json_schema), &found);
+    return status == WICK_OK ? WICK_OK : name_schema(status, &found, err);
 }
 
 static wick_status make_matcher(wick_model *model, const wk_rules *rules, wk_matcher **out,

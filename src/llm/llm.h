@@ -63,7 +63,8 @@ wick_status wk_model_restore(wick_model *model);
 /* After the source was closed. */
 void wk_loading_free(wick_model_loading *loading);
 
-/* file.c */
+/* file.c: source answers at once; it is the file's from now on, and closed on failure. */
+wick_status wk_file_open_source(wick_source *source, wick_file **file, wick_error *err);
 const wk_gguf *wk_file_gguf(const wick_file *file);
 /* file_writer.c: WICK_ERR_STATE: path is there already, and not to be replaced. */
 wick_status wk_file_check_new(const char *path, bool replace, wick_error *err);
@@ -99,8 +100,13 @@ wick_status wk_read_header(wk_heap *heap, wick_source *source, wk_gguf_parser **
 wick_status wk_tokenizer_from_gguf(wk_heap *heap, const wk_gguf *gguf, wick_tokenizer **out,
                                    wick_error *err);
 
+/* The same for a model, which has n_vocab rows of embeddings: the vocabulary must have as many
+ * tokens. */
+wick_status wk_tokenizer_of_model(wk_heap *heap, const wk_gguf *gguf, uint32_t n_vocab,
+                                  wick_tokenizer **out, wick_error *err);
+
 /* preflight.c: bytes that the cache of a default context may take: a quarter of what memory the
- * device has free beside the weights. 0: it does not say. */
+ * device has free beside the weights. 0: it does not say, or the process is a page. */
 uint64_t wk_cache_budget(const wk_model *model, const wk_gguf *gguf, const wick_device *device);
 /* preflight.c: what a session of this desc (NULL: of the defaults) needs. */
 wk_runner_desc wk_runner_describe(const wk_model *model, wick_math math, uint64_t cache_budget,

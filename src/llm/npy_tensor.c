@@ -20,25 +20,31 @@ static wick_tensor *make_unpacked(wick_device *device, const wk_npy *npy) {
     return tensor;
 }
 
-wick_tensor *wick_npy_parse(wick_device *device, const void *bytes, size_t size) {
-    if (device == NULL) return NULL;
-    wick_error *const error = wk_device_sticky(device);
-    if (bytes == NULL) {
-        (void)wk_fail(error, WICK_ERR_ARGUMENT, "wick_npy_parse: bytes is NULL");
+/* path: of the file that the bytes are from, else "". */
+static wick_tensor *parse(wick_device *device, const char *path, const void *bytes, size_t size) {
+    wk_npy npy;
+    wick_error reason = {.status = WICK_OK};
+    if (wk_npy_parse(bytes, size, &npy, &reason) != WICK_OK) {
+        (void)wk_fail_in_file(wk_device_sticky(device), path, &reason);
         return NULL;
     }
-    wk_npy npy;
-    if (wk_npy_parse(bytes, size, &npy, error) != WICK_OK) return NULL;
     if (!wk_npy_is_plain(&npy)) return make_unpacked(device, &npy);
     return wick_tensor_from_data(device, npy.dtype, npy.shape, npy.data, (size_t)npy.size);
 }
 
+wick_tensor *wick_npy_parse(wick_device *device, const void *bytes, size_t size) {
+    if (device == NULL) return NULL;
+    if (bytes != NULL) return parse(device, "", bytes, size);
+    (void)wk_device_fail(device, WICK_ERR_ARGUMENT, "wick_npy_parse: bytes is NULL");
+    return NULL;
+}
+
 /* Mapped where the system can: the bytes are copied once, into the tensor. */
-static wick_tensor *load(wick_device *device, wk_file *file) {
+static wick_tensor *load(wick_device *device, const char *path, wk_file *file) {
     wick_error *const error = wk_device_sticky(device);
     const void *mapped = NULL;
     if (wk_file_map(file, &mapped, NULL) == WICK_OK)
-        return wick_npy_parse(device, mapped != NULL ? mapped : "", (size_t)wk_file_size(file));
+        return parse(device, path, mapped != NULL ? mapped : "", (size_t)wk_file_size(file));
     wk_heap *const heap = wk_device_heap(device);
     const uint64_t size = wk_file_size(file);
     void *const bytes = size <= SIZE_MAX ? wk_alloc(heap, (size_t)size) : NULL;
@@ -46,7 +52,7 @@ static wick_tensor *load(wick_device *device, wk_file *file) {
     if (bytes == NULL)
         (void)wk_fail_memory(error, size, 0, "an npy file");
     else if (wk_file_read_at(file, 0, bytes, (size_t)size, error) == WICK_OK)
-        tensor = wick_npy_parse(device, bytes, (size_t)size);
+        tensor = parse(device, path, bytes, (size_t)size);
     wk_free(heap, bytes, (size_t)size);
     return tensor;
 }
@@ -61,7 +67,7 @@ wick_tensor *wick_npy_load(wick_device *device, const char *path) {
     }
     wk_file *file;
     if (wk_file_open(heap, path, &file, error) != WICK_OK) return NULL;
-    wick_tensor *const tensor = load(device, file);
+    wick_tensor *const tensor = load(device, path, file);
     wk_file_close(heap, file);
     return tensor;
 }
@@ -88,7 +94,7 @@ wick_status wick_npy_save(wick_tensor *tensor, const char *path, wick_error *err
     if (status == WICK_OK)
         status = write_all(tensor, data, size, path, error);
     else
-        status = wk_fail(error, status, "%s", wk_device_sticky(device)->message);
+        status = wk_take_device_error(device, status, error);
     wk_free(heap, data, size);
     return status;
 }

@@ -46,8 +46,11 @@ wick_status wk_sampler_check(const wick_sampler_desc *desc, uint32_t n_vocab, wi
     if (desc->dry_allowed > WK_DRY_MOST)
         return wk_fail(err, WICK_ERR_VALUE, "allowed repetition of DRY %u: at most %d tokens",
                        desc->dry_allowed, WK_DRY_MOST);
-    if ((desc->n_bias > 0 && !desc->bias) || (desc->n_dry_breakers > 0 && !desc->dry_breakers))
-        return wk_fail(err, WICK_ERR_VALUE, "biases or sequence breakers are counted but missing");
+    if (desc->n_bias > 0 && !desc->bias)
+        return wk_fail(err, WICK_ERR_VALUE, "n_bias is %zu, but bias is NULL", desc->n_bias);
+    if (desc->n_dry_breakers > 0 && !desc->dry_breakers)
+        return wk_fail(err, WICK_ERR_VALUE, "n_dry_breakers is %zu, but dry_breakers is NULL",
+                       desc->n_dry_breakers);
     for (size_t i = 0; i < desc->n_bias; i++) {
         const wick_logit_bias b = desc->bias[i];
         if (b.id >= n_vocab)

@@ -25,6 +25,10 @@ static wick_status tell(wick_session *s, wick_status status) {
     return status;
 }
 
+static wick_status refuse_null(wick_session *s, const char *what) {
+    return tell(s, wk_device_fail(s->model->device, WICK_ERR_ARGUMENT, "%s is NULL", what));
+}
+
 void wk_session_forget_error(wick_session *session) {
     wick_session *const s = session;
     if (s->has_told) (void)wick_device_error(s->model->device, NULL);
@@ -168,17 +172,20 @@ void wk_session_replace_prompt(wick_session *session, const uint32_t *ids, uint3
 }
 
 wick_status wick_session_append_tokens(wick_session *session, const uint32_t *ids, size_t n) {
-    if (!session || (!ids && n > 0)) return WICK_ERR_ARGUMENT;
+    if (!session) return WICK_ERR_ARGUMENT;
+    if (!ids && n > 0) return refuse_null(session, "wick_session_append_tokens: ids");
     return tell(session, append_tokens(session, ids, n));
 }
 
 wick_status wick_session_append_text(wick_session *session, const char *text) {
-    if (!session || !text) return WICK_ERR_ARGUMENT;
+    if (!session) return WICK_ERR_ARGUMENT;
+    if (!text) return refuse_null(session, "wick_session_append_text: text");
     return tell(session, append_text(session, text));
 }
 
 wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n) {
-    if (!session || (!ids && n > 0)) return WICK_ERR_ARGUMENT;
+    if (!session) return WICK_ERR_ARGUMENT;
+    if (!ids && n > 0) return refuse_null(session, "wick_session_sync_tokens: ids");
     return tell(session, sync_tokens(session, ids, n));
 }
 
@@ -443,8 +450,9 @@ static wick_status step(wick_session *s, wick_event *event) {
 }
 
 wick_status wick_session_step(wick_session *session, wick_event *event) {
-    if (!session || !event) return WICK_ERR_ARGUMENT;
+    if (!session) return WICK_ERR_ARGUMENT;
     wick_session *const s = session;
+    if (!event) return refuse_null(s, "wick_session_step: event");
     *event = (wick_event){.kind = WICK_EVENT_PENDING, .text = ""};
     s->n_changes++;
     if (s->failed != WICK_OK) return s->failed;
@@ -470,7 +478,8 @@ wick_status wick_session_prepare(wick_session *session) {
 }
 
 wick_status wick_session_next(wick_session *session, wick_event *event) {
-    if (!session || !event) return WICK_ERR_ARGUMENT;
+    if (!session) return WICK_ERR_ARGUMENT;
+    if (!event) return refuse_null(session, "wick_session_next: event");
     do {
         WK_TRY(wick_session_step(session, event));
         if (event->kind == WICK_EVENT_PENDING) wick_pause(session->model->device);

@@ -158,7 +158,7 @@ static wick_status check_output(const wick_session *s, const wk_image_header *he
 static wick_status check_origin(const wick_session *s, const wk_image_header *header,
                                 wick_error *err) {
     if (memcmp(header->magic, WK_IMAGE_MAGIC, sizeof header->magic) != 0)
-        return wk_fail(err, WICK_ERR_FORMAT, "this is no saved session");
+        return wk_fail(err, WICK_ERR_FORMAT, "not a saved session");
     if (field(header, WK_IMAGE_FORMAT) != WK_IMAGE_VERSION)
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
                        "the saved session has version %" PRIu64 ", this program reads version %d",

@@ -56,8 +56,7 @@ static wick_status make_choice(const wick_session *s, const wick_session_desc *d
     wk_heap *const heap = s->model->heap;
     const uint32_t n_vocab = wk_model_hparams(s->model->model)->n_vocab;
     if (desc->n_stop > 0 && !desc->stop)
-        return wk_fail(err, WICK_ERR_ARGUMENT, "%zu stop strings were announced, none given",
-                       desc->n_stop);
+        return wk_fail(err, WICK_ERR_ARGUMENT, "n_stop is %zu, but stop is NULL", desc->n_stop);
     WK_TRY(wk_sampler_make(heap, &desc->sampler, s->tokenizer, n_vocab, sampler, err));
     WK_TRY(wk_grammar_open(s->model, &desc->sampler, &sampler->matcher, err));
     return wk_stop_make(heap, desc->stop, desc->n_stop, s->piece_capacity, stop, err);
@@ -97,12 +96,15 @@ static wick_status check_kind(const wick_model *model, const wick_session_desc *
 wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
                               wick_session **session, wick_error *error) {
     static const wick_session_desc defaults;
+    if (session) *session = NULL;
     if (!model || !session)
-        return wk_fail(error, WICK_ERR_ARGUMENT, "a session needs a model and a place to go");
-    *session = NULL;
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_session_open: an argument is NULL");
     if (!desc) desc = &defaults;
-    if ((uint32_t)desc->cache > WICK_CACHE_Q4_0 || (uint32_t)desc->logits > WICK_LOGITS_STATES)
-        return wk_fail(error, WICK_ERR_VALUE, "there is no such cache or logits mode");
+    if ((uint32_t)desc->cache > WICK_CACHE_Q4_0)
+        return wk_fail(error, WICK_ERR_VALUE, "there is no cache number %d", (int)desc->cache);
+    if ((uint32_t)desc->logits > WICK_LOGITS_STATES)
+        return wk_fail(error, WICK_ERR_VALUE, "there is no logits mode number %d",
+                       (int)desc->logits);
     const wk_runner_desc runner = wk_runner_describe(model->model, wick_device_math(model->device),
                                                      model->cache_budget, desc);
     WK_TRY(check_kind(model, desc, error));

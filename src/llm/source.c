@@ -271,6 +271,7 @@ static void push_close(wick_source *source) {
 }
 
 wick_status wick_source_push_make(uint64_t size, wick_source *source, wick_push_source **push) {
+    if (push != NULL) *push = NULL;
     if (source == NULL || push == NULL) return WICK_ERR_ARGUMENT;
     wk_heap heap;
     wk_heap_init(&heap, NULL);

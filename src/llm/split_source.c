@@ -304,10 +304,7 @@ static wick_status make_whole(wick_source_joining *j) {
 }
 
 static wick_status fail_header(wick_source_joining *j, const wick_error *reason) {
-    const char *const name = j->names[j->n_read];
-    if (reason->status == WICK_ERR_OUT_OF_MEMORY)
-        return wk_fail_memory(&j->error, reason->bytes_requested, 0, name);
-    return wk_fail(&j->error, reason->status, "'%s': %s", name, reason->message);
+    return wk_fail_in_file(&j->error, j->names[j->n_read], reason);
 }
 
 /* WICK_OK: that was the last one, and the whole is made. */

@@ -13,9 +13,10 @@
 struct wick_tensor_file {
     wk_heap heap;
     wk_arena arena;
-    wick_file *gguf; /* NULL: another format */
-    wk_file *file;
-    const uint8_t *data; /* offsets are from here */
+    char *path;          /* for sentences */
+    wick_file *gguf;     /* NULL: another format; then */
+    wick_source source;  /* close NULL: there is none, or it is gguf's */
+    const uint8_t *data; /* of source; offsets are from here */
     wk_safetensors safetensors;
     wick_file_tensor array; /* of an npy file */
     bool is_npy;
@@ -45,43 +46,48 @@ static wick_status open_npy(wick_tensor_file *f, uint64_t size, wick_error *err)
     return WICK_OK;
 }
 
-static wick_status open_mapped(wick_tensor_file *f, const char *path, wick_error *err) {
+static wick_status open_mapped(wick_tensor_file *f, wick_error *err) {
     static const uint8_t npy_magic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
-    const void *data = NULL;
-    WK_TRY(wk_file_map(f->file, &data, err));
-    f->data = data;
-    const uint64_t size = wk_file_size(f->file);
-    const bool is_npy = size >= sizeof npy_magic && memcmp(data, npy_magic, sizeof npy_magic) == 0;
+    const uint64_t size = f->source.size;
+    if (size > 0 && f->source.map == NULL)
+        return wk_fail(err, WICK_ERR_UNSUPPORTED, "'%s' cannot be mapped into memory", f->path);
+    f->data = size > 0 ? f->source.map(&f->source, 0, size) : NULL;
+    const bool is_npy =
+        size >= sizeof npy_magic && memcmp(f->data, npy_magic, sizeof npy_magic) == 0;
+    if (!is_npy && !wk_safetensors_begins(f->data, size))
+        return wk_fail(err, WICK_ERR_FORMAT, "'%s' is not a GGUF, safetensors or .npy file",
+                       f->path);
     wick_error reason = {0};
     const wick_status status =
         is_npy ? open_npy(f, size, &reason)
-               : wk_safetensors_parse(&f->heap, &f->arena, data, size, &f->safetensors, &reason);
-    if (status == WICK_ERR_OUT_OF_MEMORY)
-        return wk_fail_memory(err, reason.bytes_requested, 0, path);
-    if (status != WICK_OK && !is_npy)
-        return wk_fail(err, status, "'%s' is not a GGUF, safetensors or .npy file: %s", path,
-                       reason.message);
-    if (status != WICK_OK) return wk_fail(err, status, "'%s': %s", path, reason.message);
+               : wk_safetensors_parse(&f->heap, &f->arena, f->data, size, &f->safetensors, &reason);
+    if (status != WICK_OK) return wk_fail_in_file(err, f->path, &reason);
     if (is_npy) return WICK_OK;
     f->tensors = f->safetensors.tensors;
     f->n_tensors = f->safetensors.n_tensors;
     return WICK_OK;
 }
 
-static wick_status open_file(wick_tensor_file *f, const char *path, wick_error *err) {
-    char magic[4] = "";
-    WK_TRY(wk_file_open(&f->heap, path, &f->file, err));
-    if (wk_file_size(f->file) >= sizeof magic)
-        WK_TRY(wk_file_read_at(f->file, 0, magic, sizeof magic, err));
-    if (memcmp(magic, "GGUF", sizeof magic) != 0) return open_mapped(f, path, err);
+static wick_status open_gguf(wick_tensor_file *f, wick_error *err) {
     wick_error reason = {0};
-    const wick_status status = wick_file_open(path, &f->gguf, &reason);
-    if (status == WICK_ERR_OUT_OF_MEMORY)
-        return wk_fail_memory(err, reason.bytes_requested, 0, path);
-    if (status != WICK_OK) return wk_fail(err, status, "'%s': %s", path, reason.message);
+    wick_source source = f->source;
+    f->source.close = NULL;
+    const wick_status status = wk_file_open_source(&source, &f->gguf, &reason);
+    if (status != WICK_OK) return wk_fail_in_file(err, f->path, &reason);
     f->tensors = wick_file_get_tensor(f->gguf, 0);
     f->n_tensors = wick_file_tensor_count(f->gguf);
     return WICK_OK;
+}
+
+static wick_status open_file(wick_tensor_file *f, wick_error *err) {
+    const char *const path = f->path;
+    char magic[4] = "";
+    size_t got = 0;
+    WK_TRY(wick_source_files(&path, 1, &f->source, err));
+    WK_TRY(f->source.read_at(&f->source, 0, sizeof magic, magic, err));
+    WK_TRY(f->source.poll(&f->source, &got, err));
+    const bool is_gguf = got == sizeof magic && memcmp(magic, "GGUF", sizeof magic) == 0;
+    return is_gguf ? open_gguf(f, err) : open_mapped(f, err);
 }
 
 wick_status wick_tensor_file_open(const char *path, wick_tensor_file **file, wick_error *error) {
@@ -95,7 +101,11 @@ wick_status wick_tensor_file_open(const char *path, wick_tensor_file **file, wic
     made->heap = heap;
     wk_arena_init(&made->arena, &made->heap, 0);
     wk_map_init(&made->safetensors.index, &made->heap);
-    const wick_status status = open_file(made, path, error);
+    const size_t path_size = strlen(path) + 1;
+    made->path = wk_arena_alloc(&made->arena, path_size);
+    if (made->path != NULL) memcpy(made->path, path, path_size);
+    const wick_status status =
+        made->path != NULL ? open_file(made, error) : wk_fail_memory(error, path_size, 0, path);
     if (status == WICK_OK)
         *file = made;
     else
@@ -108,7 +118,7 @@ void wick_tensor_file_close(wick_tensor_file *file) {
     wick_file_close(file->gguf);
     wk_map_release(&file->safetensors.index);
     wk_free(&file->heap, file->unpacked, file->unpacked != NULL ? (size_t)file->array.size : 0);
-    if (file->file != NULL) wk_file_close(&file->heap, file->file);
+    if (file->source.close != NULL) file->source.close(&file->source);
     wk_arena_release(&file->arena);
     wk_heap heap = file->heap; /* the file lies in it */
     wk_free(&heap, file, sizeof *file);
@@ -140,12 +150,10 @@ wick_status wk_tensor_file_read(wick_tensor_file *file, const wick_file_tensor *
     return WICK_OK;
 }
 
-static const wick_file_tensor *find(const wick_tensor_file *file, wk_str name) {
-    for (size_t i = 0; i < file->n_tensors; i++) {
-        const wick_string other = file->tensors[i].name;
-        if (wk_str_equal((wk_str){other.text, other.size}, name)) return &file->tensors[i];
-    }
-    return NULL;
+static const wick_file_tensor *find(const wick_tensor_file *file, const char *name) {
+    if (file->gguf != NULL) return wk_gguf_find_tensor(wk_file_gguf(file->gguf), name);
+    if (file->is_npy) return name[0] == '\0' ? &file->array : NULL;
+    return wk_safetensors_find(&file->safetensors, wk_str_of(name));
 }
 
 static wick_tensor *load(wick_tensor_file *file, wick_device *device,
@@ -170,15 +178,13 @@ wick_tensor *wick_tensor_file_load(wick_tensor_file *file, wick_device *device, 
     if (device == NULL) return NULL;
     if (file == NULL || name == NULL) {
         (void)wk_device_fail(device, WICK_ERR_ARGUMENT,
-                             "wick_tensor_file_load: file or name is "
-                             "NULL");
+                             "wick_tensor_file_load: file or name is NULL");
         return NULL;
     }
-    const wk_str wanted = wk_str_of(name);
-    const wick_file_tensor *const tensor = find(file, wanted);
+    const wick_file_tensor *const tensor = find(file, name);
     if (tensor != NULL) return load(file, device, tensor);
-    (void)wk_device_fail(device, WICK_ERR_NOT_FOUND, "the file has no tensor '%s'",
-                         wk_str_show(wanted).text);
+    (void)wk_device_fail(device, WICK_ERR_NOT_FOUND, "'%s' has no tensor '%s'", file->path,
+                         wk_str_show(wk_str_of(name)).text);
     return NULL;
 }
 

@@ -1,4 +1,4 @@
-/* llm/tools.c: helpers for programs built on the library: .npy files, time, memory. */
+/* llm/tools.c: helpers for programs built on the library: files, time, memory. */
 #include <wick/tools.h>
 
 #include "core/dtype.h"
@@ -89,6 +89,18 @@ wick_status wick_npy_finish(wick_npy_writer *writer, bool commit, wick_error *er
     const bool is_kept = commit && status == WICK_OK;
     const wick_status finished = wk_file_write_finish(&writer->heap, writer->file, is_kept, error);
     free_writer(writer);
+    return status != WICK_OK ? status : finished;
+}
+
+wick_status wick_bytes_save(const char *path, const void *bytes, size_t size, wick_error *error) {
+    if (path == NULL || (bytes == NULL && size > 0))
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_bytes_save: an argument is NULL");
+    wk_heap heap;
+    wk_file_writer *file;
+    wk_heap_init(&heap, NULL);
+    WK_TRY(wk_file_write_start(&heap, path, &file, error));
+    const wick_status status = wk_file_write(file, bytes, size, error);
+    const wick_status finished = wk_file_write_finish(&heap, file, status == WICK_OK, error);
     return status != WICK_OK ? status : finished;
 }
 

@@ -124,6 +124,19 @@ wick_status wk_tokenizer_from_gguf(wk_heap *heap, const wk_gguf *gguf, wick_toke
     return wk_tokenizer_make(heap, &desc, out, err);
 }
 
+wick_status wk_tokenizer_of_model(wk_heap *heap, const wk_gguf *gguf, uint32_t n_vocab,
+                                  wick_tokenizer **out, wick_error *err) {
+    WK_TRY(wk_tokenizer_from_gguf(heap, gguf, out, err));
+    const uint32_t n_tokens = wick_tokenizer_size(*out);
+    if (n_tokens == n_vocab) return WICK_OK;
+    wk_tokenizer_free(heap, *out);
+    *out = NULL;
+    return wk_fail(err, WICK_ERR_FORMAT,
+                   "the metadata key 'tokenizer.ggml.tokens' has %" PRIu32
+                   " tokens, but the tensor 'token_embd.weight' has %" PRIu32 " rows",
+                   n_tokens, n_vocab);
+}
+
 /* ---- The tokenizer of a file alone ---- */
 
 /* Its heap lies in a block from that heap. */
@@ -134,9 +147,9 @@ static void free_heap(wk_heap *at) {
 
 wick_status wick_tokenizer_open(const wick_file *file, wick_tokenizer **tokenizer,
                                 wick_error *error) {
+    if (tokenizer != NULL) *tokenizer = NULL;
     if (file == NULL || tokenizer == NULL)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_tokenizer_open: an argument is NULL");
-    *tokenizer = NULL;
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wk_heap *const own = wk_alloc(&heap, sizeof *own);

@@ -27,7 +27,8 @@ wick_status wk_file_map(wk_file *file, const void **data, wick_error *err);
 /* Tells the system that the pages of this range are not needed any more. */
 void wk_file_drop(wk_file *file, uint64_t offset, uint64_t size);
 
-/* Writes to a temporary name beside path, flushes, renames: path never holds half a file. */
+/* Writes to a temporary name beside path, flushes, renames: path never holds half a file. A link
+ * stays: the file that it leads to is written. */
 typedef struct wk_file_writer wk_file_writer;
 wick_status wk_file_write_start(wk_heap *heap, const char *path, wk_file_writer **out,
                                 wick_error *err);

@@ -23,9 +23,9 @@ struct wick_prompt {
 
 wick_status wick_template_parse(const char *text, size_t size, wick_template **out,
                                 wick_error *error) {
+    if (out != NULL) *out = NULL;
     if (out == NULL || (text == NULL && size > 0))
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_template_parse: an argument is NULL");
-    *out = NULL;
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_template *const made = wk_alloc_zeroed(&heap, sizeof *made);
@@ -166,9 +166,9 @@ static wick_status render(const wick_template *compiled, const wick_conversation
 wick_status wick_template_render(const wick_template *compiled,
                                  const wick_conversation *conversation, wick_prompt **out,
                                  wick_error *error) {
+    if (out != NULL) *out = NULL;
     if (compiled == NULL || conversation == NULL || out == NULL)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_template_render: an argument is NULL");
-    *out = NULL;
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wick_prompt *const prompt = wk_alloc_zeroed(&heap, sizeof *prompt);

@@ -45,6 +45,17 @@ typedef struct wk_unicode_set {
     size_t n_marks;
 } wk_unicode_set;
 
+/* The length of the stretch at byte *at, which moves on to the next one. */
+static inline uint32_t wk_unicode_stretch(const wk_unicode_set *set, size_t *at) {
+    uint32_t length = 0;
+    int shift = 0;
+    do {
+        length |= (set->bytes[*at] & 127U) << shift;
+        shift += 7;
+    } while (set->bytes[(*at)++] >= 128);
+    return length;
+}
+
 /* Every step-th character from first to last becomes the one at this offset. */
 typedef struct wk_unicode_shift {
     uint32_t first, last, step;

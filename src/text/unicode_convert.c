@@ -19,15 +19,8 @@ bool wk_unicode_is(uint32_t code, wk_unicode_property property) {
     const wk_unicode_mark *const mark = find_mark(set, code);
     uint32_t end = mark->code; /* of the stretches so far */
     bool has_it = true;
-    for (size_t i = mark->at; i < set->size && end <= code; has_it = !has_it) {
-        uint32_t length = 0;
-        int shift = 0;
-        do {
-            length |= (set->bytes[i] & 127U) << shift;
-            shift += 7;
-        } while (set->bytes[i++] >= 128);
-        end += length;
-    }
+    for (size_t i = mark->at; i < set->size && end <= code; has_it = !has_it)
+        end += wk_unicode_stretch(set, &i);
     return has_it && code < end;
 }
 

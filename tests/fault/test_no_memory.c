@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "amount.h"
 #include "checked_heap.h"
 
 #include <wick/wick.h>
@@ -277,6 +278,17 @@ static wick_status convert(outcome *out, wick_error *error) {
     return status;
 }
 
+static wick_status preview(outcome *out, wick_error *error) {
+    const wick_convert_desc desc = {.type = "F16"};
+    wick_file *file;
+    const wick_status status = wick_convert_preview(folder, &desc, &file, error);
+    if (status != WICK_OK) return status;
+    const size_t found[] = {wick_file_value_count(file), wick_file_tensor_count(file)};
+    note(out, found, sizeof found);
+    wick_file_close(file);
+    return WICK_OK;
+}
+
 /* A device of its own: what tensors leave with it is no matter. */
 static wick_status store_tensors(outcome *out, wick_error *error) {
     static const float numbers[] = {3, 1, 2, 5, 4, 6};
@@ -339,7 +351,8 @@ static size_t count_messages(const wick_chat *chat) {
     return n;
 }
 
-/* A failure leaves the messages as they were. */
+/* A failure leaves the messages as they were; an answer that cannot go on beyond the context stays,
+ * and is taken back here. */
 static wick_status ask(wick_chat *chat, const char *text, outcome *out) {
     const size_t n = count_messages(chat), size = out->size;
     wick_event event = {0};
@@ -350,6 +363,13 @@ static wick_status ask(wick_chat *chat, const char *text, outcome *out) {
         note(out, event.text, event.text_size);
     }
     if (status == WICK_OK) return WICK_OK;
+    const bool is_cut = text == NULL && count_messages(chat) == n + 1;
+    if (is_cut) {
+        wick_event end;
+        assert_int_equal(wick_chat_step(chat, &end), WICK_OK);
+        assert_int_equal(end.reason, WICK_END_CONTEXT_FULL);
+        wick_chat_cut(chat, n);
+    }
     assert_int_equal(count_messages(chat), n);
     out->size = size;
     return status;
@@ -419,9 +439,10 @@ static void fail_everywhere(scenario run, uint64_t n_at_least) {
     if (run(&want, &error) != WICK_OK) fail_msg("%s", error.message);
     assert_true(want.size > 0);
     const uint64_t n_live = poor.n_live; /* of the model and the device */
+    const uint64_t step = failing_step();
     uint64_t n = 0;
-    while (fail_at(run, n, false, &want)) n++;
-    for (uint64_t i = 0; i < n; i++) assert_true(fail_at(run, i, true, &want));
+    while (fail_at(run, n, false, &want)) n += step;
+    for (uint64_t i = 0; i < n; i += step) assert_true(fail_at(run, i, true, &want));
     assert_true(n >= n_at_least);
     if (run(&again, &error) != WICK_OK) fail_msg("and then: %s", error.message);
     assert_memory_equal(&again, &want, sizeof want);
@@ -455,6 +476,7 @@ TEST(test_embedder, embed, 20)
 TEST(test_quantize, quantize, 10)
 TEST(test_imatrix, measure, 20)
 TEST(test_convert, convert, 10)
+TEST(test_preview, preview, 10)
 TEST(test_tensors, store_tensors, 10)
 TEST(test_null_device, use_null_device, 10)
 TEST(test_conversation, converse, 40)
@@ -489,12 +511,12 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sessions),     cmocka_unit_test(test_grammar),
-        cmocka_unit_test(test_schema),       cmocka_unit_test(test_template),
-        cmocka_unit_test(test_embedder),     cmocka_unit_test(test_quantize),
-        cmocka_unit_test(test_imatrix),      cmocka_unit_test(test_convert),
-        cmocka_unit_test(test_tensors),      cmocka_unit_test(test_null_device),
-        cmocka_unit_test(test_conversation),
+        cmocka_unit_test(test_sessions),    cmocka_unit_test(test_grammar),
+        cmocka_unit_test(test_schema),      cmocka_unit_test(test_template),
+        cmocka_unit_test(test_embedder),    cmocka_unit_test(test_quantize),
+        cmocka_unit_test(test_imatrix),     cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_preview),     cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_null_device), cmocka_unit_test(test_conversation),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

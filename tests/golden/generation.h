@@ -103,8 +103,7 @@ static const wick_isa isas[] = {WICK_ISA_REF, WICK_ISA_AVX2, WICK_ISA_AVX512};
 static inline bool has_isa(wick_isa isa) {
     const uint32_t features = wk_cpu_features();
     if (isa == WICK_ISA_AVX2) return features & WK_CPU_AVX2;
-    if (isa == WICK_ISA_AVX512)
-        return (features & WK_CPU_AVX512) && (features & WK_CPU_AVX512_VNNI);
+    if (isa == WICK_ISA_AVX512) return features & WK_CPU_AVX512;
     return true;
 }
 

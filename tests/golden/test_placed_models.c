@@ -3,6 +3,7 @@
  * away on the way: the tokens stay the same. The null backend, if not told otherwise. */
 #include "golden/generation.h"
 
+#include "amount.h"
 #include "backend/null/null.h"
 #include "backend/webgpu/webgpu.h"
 #include "tensor/device.h"
@@ -92,7 +93,9 @@ static bool check_division(const char *name, uint32_t device_layers, const uint3
 
 static void test_divisions(void **state) {
     (void)state;
-    for (size_t m = 0; m < WK_COUNT(models); m++) {
+    /* Drivers in software compile shaders for seconds, so `make test` takes every second model. */
+    const size_t step = chosen.backend == WICK_BACKEND_WEBGPU && !tests_all() ? 2 : 1;
+    for (size_t m = 0; m < WK_COUNT(models); m += step) {
         char path[1024];
         uint32_t want[N_NEW];
         wick_device *cpu;

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "checked_heap.h"
+#include "llm/chat_messages.h"
 #include "stories_session.h"
 
 #include <stdbool.h>
@@ -492,6 +494,70 @@ static void test_full_in_the_middle(void **state) {
     wick_chat_close(chat);
 }
 
+/* The same where the template refuses the shorter conversation: the answer stays, and ends. */
+static void test_no_room_in_the_middle(void **state) {
+    (void)state;
+    char text[2048] = "", content[2100];
+    wick_event event = {0};
+    wick_error error = {0};
+    wick_status status = WICK_OK;
+    wick_chat *const chat = open_chat(&(wick_chat_desc){
+        .session = {.context_length = 64, .ignore_end = true},
+        .chat_template = "{% if messages|length < 3 %}{{ raise_exception('too few') }}{% endif %}"
+                         "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"});
+    assert_int_equal(wick_chat_add(chat, "user", "Hi", 2), WICK_OK);
+    assert_int_equal(wick_chat_add(chat, "assistant", "Ho", 2), WICK_OK);
+    send(chat, "Hi");
+    for (size_t size = 0; status == WICK_OK && event.kind != WICK_EVENT_END;) {
+        status = wick_chat_next(chat, &event);
+        assert_true(size + event.text_size < sizeof text);
+        memcpy(text + size, event.text, event.text_size);
+        size += event.text_size;
+    }
+    assert_int_equal(status, WICK_ERR_VALUE);
+    assert_int_equal(wick_chat_error(chat, &error), WICK_ERR_VALUE);
+    assert_non_null(strstr(error.message, "the answer has filled the context"));
+    assert_non_null(strstr(error.message, "too few"));
+    assert_true(strlen(text) > 20);
+    assert_int_equal(count(chat), 4);
+    snprintf(content, sizeof content, "assistant:%s", text);
+    assert_string_equal(message(chat, 3), content);
+    assert_int_equal(wick_chat_next(chat, &event), WICK_OK);
+    assert_int_equal(event.kind, WICK_EVENT_END);
+    assert_int_equal(event.reason, WICK_END_CONTEXT_FULL);
+    wick_chat_close(chat);
+}
+
+/* A message that cannot grow is what it was, wherever its bytes are meanwhile. */
+static void test_message_without_memory(void **state) {
+    (void)state;
+    for (uint64_t n = 0; n < 8; n++) { /* allocations before the one that fails */
+        checked_heap checked;
+        wick_error error = {0};
+        char more[300];
+        memset(more, 'x', sizeof more);
+        more[100] = '\xFF'; /* so that it grows in pieces */
+        checked_heap_init(&checked, UINT64_MAX);
+        wk_chat_messages messages = wk_chat_messages_none(&checked.heap);
+        assert_int_equal(wk_chat_messages_add(&messages, "user", wk_str_of("Hello"), &error),
+                         WICK_OK);
+        checked.n_allowed = n;
+        const wick_status status =
+            wk_chat_messages_grow(&messages, (wk_str){more, sizeof more}, &error);
+        size_t size;
+        const char *const text =
+            wick_json_text(wick_json_get(messages.list.child, "content"), &size);
+        assert_int_equal(size, status == WICK_OK ? 5 + sizeof more + 2 : 5);
+        assert_memory_equal(text, "Hello", 5);
+        assert_int_equal(text[size], 0);
+        assert_int_equal(status, checked.n_refused > 0 ? WICK_ERR_OUT_OF_MEMORY : WICK_OK);
+        checked.n_allowed = UINT64_MAX;
+        assert_int_equal(wk_chat_messages_grow(&messages, wk_str_of("!"), &error), WICK_OK);
+        wk_chat_messages_cut(&messages, 0);
+        assert_true(checked_heap_is_clean(&checked));
+    }
+}
+
 /* What grammar and limits have seen of an answer is not forgotten meanwhile. */
 static void test_limits_in_the_middle(void **state) {
     (void)state;
@@ -591,6 +657,8 @@ int main(void) {
         cmocka_unit_test(test_single_message),
         cmocka_unit_test(test_same_as_shorter),
         cmocka_unit_test(test_full_in_the_middle),
+        cmocka_unit_test(test_no_room_in_the_middle),
+        cmocka_unit_test(test_message_without_memory),
         cmocka_unit_test(test_limits_in_the_middle),
         cmocka_unit_test(test_open_refuses),
         cmocka_unit_test(test_null),

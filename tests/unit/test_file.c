@@ -397,6 +397,50 @@ static void test_write_to_device(void **state) {
     assert_int_equal(wk_file_write_finish(&f->checked.heap, writer, true, &err), WICK_ERR_IO);
 }
 
+static bool is_link(const char *path) {
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+static wick_status write_to(fixture *f, const char *path, const char *text, wick_error *err) {
+    wk_file_writer *writer;
+    wick_status status = wk_file_write_start(&f->checked.heap, path, &writer, err);
+    if (status != WICK_OK) return status;
+    status = wk_file_write(writer, text, strlen(text), err);
+    assert_int_equal(status, WICK_OK);
+    return wk_file_write_finish(&f->checked.heap, writer, true, err);
+}
+
+/* What a link leads to is written, as a shell does with /dev/stdout; the link stays. */
+static void test_write_through_links(void **state) {
+    fixture *const f = *state;
+    char link[160], open_file[64];
+    wick_error err = {0};
+    snprintf(link, sizeof link, "%s.link", f->path);
+    write_file(f, "old", 3);
+    assert_int_equal(symlink(f->path, link), 0);
+    assert_int_equal(write_to(f, link, "new", &err), WICK_OK);
+    assert_true(is_link(link));
+    check_contents(f, "new");
+    assert_int_equal(unlink(link), 0);
+
+    const int fd = open(f->path, O_WRONLY);
+    snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fd);
+    if (!is_link(open_file)) { /* not Linux */
+        close(fd);
+        return;
+    }
+    assert_int_equal(symlink(open_file, link), 0);
+    assert_int_equal(write_to(f, link, "through two", &err), WICK_OK);
+    check_contents(f, "through two");
+    assert_int_equal(unlink(f->path), 0); /* what fd has open has no name any more */
+    assert_int_equal(write_to(f, link, "nowhere", &err), WICK_ERR_IO);
+    assert_non_null(strstr(err.message, "links to a file without a name"));
+    assert_true(is_link(link));
+    close(fd);
+    assert_int_equal(unlink(link), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_read, set_up, tear_down),
@@ -411,6 +455,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_sweep_spares_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_write_beyond_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_write_to_device, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_write_through_links, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,6 +99,8 @@ static void check_refused(const char *name, wick_status expected, const char *pa
     assert_null(file);
     assert_int_equal(error.status, expected);
     if (strstr(error.message, part) == NULL) fail_msg("'%s' is not in '%s'", part, error.message);
+    if (name != NULL && strstr(error.message, name) == NULL)
+        fail_msg("'%s' is not in '%s'", name, error.message);
 }
 
 static void test_refused(void **state) {

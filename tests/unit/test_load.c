@@ -453,6 +453,10 @@ static void test_arguments(void **state) {
     error = (wick_error){.status = WICK_OK};
     assert_int_equal(wick_model_open(device, "/nonexistent.gguf", NULL, &model, &error),
                      WICK_ERR_NOT_FOUND);
+    error = (wick_error){.status = WICK_OK};
+    assert_int_equal(wick_model_open(device, "CMakeLists.txt", NULL, &model, &error),
+                     WICK_ERR_FORMAT);
+    assert_non_null(strstr(error.message, "'CMakeLists.txt': byte 0: "));
     wick_model_close(NULL);
 }
 

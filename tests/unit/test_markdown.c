@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700
 #include "../../cli/highlight.c"
 #include "../../cli/markdown.c"
+#include "../../cli/table.c"
 #include "../../cli/text_out.c"
 #include "../../cli/wrap.c"
 
@@ -66,6 +67,9 @@ static void test_wide_characters(void **state) {
     assert_int_equal(cli_char_columns(0x301, 'e'), 0);     /* an accent */
     assert_int_equal(cli_char_columns(0xFE0F, 0x2764), 1); /* a heart as emoji: two in all */
     assert_int_equal(cli_char_columns(0xFE0F, 0x1F600), 0);
+    assert_int_equal(cli_char_columns(0xFE0F, '1'), 1); /* of a keycap, two in all with U+20E3 */
+    assert_int_equal(cli_char_columns(0x20E3, 0xFE0F), 0);
+    assert_int_equal(cli_char_columns(0xFE0F, 'a'), 0);
     assert_int_equal(cli_char_columns(0x1F3FD, 0x1F44D), 0); /* the colour of a thumb */
     assert_int_equal(cli_char_columns(0x200D, 0x1F468), 0);
     looks("\u4f60\u597d\u4f60\u597d", plain(5), "\u4f60\u597d\n\u4f60\u597d");
@@ -207,6 +211,102 @@ static void test_long_fence_line(void **state) {
     looks(text, (cli_markdown){.wrap.columns = 0}, expected);
 }
 
+/* Tables without their styles. */
+static void looks_bare(const char *text, size_t columns, const char *expected) {
+    for (size_t n = 1; n < 40; n += 3) {
+        char *const out = shown(text, n, colored(columns));
+        char *to = out;
+        for (const char *from = out; *from != '\0'; from++) {
+            if (*from != '\033')
+                *to++ = *from;
+            else
+                from += strcspn(from, "m");
+        }
+        *to = '\0';
+        if (strcmp(out, expected) != 0)
+            fail_msg("in pieces of %zu:\n%s\nnot\n%s", n, out, expected);
+        free(out);
+    }
+}
+
+static void test_tables(void **state) {
+    (void)state;
+    static const char text[] = "a\n|name|size|\n|:--|--:|\n| a | **12** |\n| `b\\|` | 3 | c |\n\nx";
+    static const char lines[] = "a\nname \u2502 size \u2502\n"
+                                "\u2500\u2500\u2500\u2500\u2500\u253C\u2500\u2500\u2500\u2500"
+                                "\u2500\u2500\u253C\u2500\u2500\n"
+                                "a    \u2502   12 \u2502\nb|   \u2502    3 \u2502 c\n\nx";
+    looks_bare(text, 0, lines);
+    looks_bare(text, 15, lines); /* 4 + 3 + 4 + 3 + 1 columns */
+    looks_bare(text, 14, "a\n|name|size|\n|:--|--:|\n| a | 12 |\n| b\\| | 3 | c\n|\n\nx");
+    /* Columns, not bytes; the end of the answer is the end of the last row. */
+    looks_bare("| \u4f60 | b |\n|:-:|---|\n| wxyz | \u00e9", 0,
+               " \u4f60  \u2502 b\n\u2500\u2500\u2500\u2500\u2500\u253C\u2500\u2500\nwxyz "
+               "\u2502 \u00e9");
+    looks("|a|\n|-|\n|*b*|\n", colored(0),
+          BOLD "a" OFF "\n" DIM "\u2500" OFF "\n" ITALIC "b" OFF "\n");
+}
+
+/* What does not become a table stays as it is, and nothing is lost. */
+static void test_no_tables(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "| a | b |\n| c | d |\n", "|", "| a", "| a |\n", "|\n\n| b |\n", "| a | b |\ntext\n",
+        "a | b\n--|--\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) looks(texts[i], colored(0), texts[i]);
+    looks("| one two | three |\n|---|---|\n", colored(14), "| one two |\nthree |\n|---|---|\n");
+    char *const rows = calloc(1, 100000); /* longer than what is held back */
+    assert_non_null(rows);
+    strcpy(rows, "| a |\n|---|\n");
+    for (size_t i = 0; i < 9000; i++) strcat(rows + 10 * i, "| 234567 |\n");
+    char *const out = shown(rows, 7, colored(0));
+    size_t n = 0;
+    for (const char *at = out; (at = strstr(at, "234567")) != NULL; at++) n++;
+    assert_int_equal(n, 9000);
+    free(out);
+    free(rows);
+}
+
+/* A zero byte is not a mark of anything, and none is lost. */
+static void test_zero_byte(void **state) {
+    (void)state;
+#define TEXT(text) text, sizeof text - 1
+    static const struct {
+        const char *text;
+        size_t size;
+        const char *expected;
+    } cases[] = {
+        {TEXT("\0 x\n\\\0"), "\\x00 x\n\\\\x00"},
+        {TEXT("```c\n\0 if\n```"), DIM "```c" OFF "\n\\x00 " MAGENTA "if" OFF "\n" DIM "```" OFF},
+        {TEXT("|a\0|\n|-|\n"),
+         BOLD "a\\x00" OFF "\n" DIM "\u2500\u2500\u2500\u2500\u2500" OFF "\n"},
+    };
+#undef TEXT
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *out = NULL;
+        size_t size = 0;
+        cli_markdown m = colored(0);
+        m.wrap.out = open_memstream(&out, &size);
+        cli_markdown_put(&m, cases[i].text, cases[i].size);
+        cli_markdown_end(&m);
+        fclose(m.wrap.out);
+        assert_string_equal(out, cases[i].expected);
+        free(out);
+    }
+}
+
+static void test_sizes(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } cases[] = {{1023, "1023 bytes"}, {1024, "1.0 KiB"},    {1048524, "1023.9 KiB"}, /* 1023.949 */
+                 {1048525, "1.0 MiB"},                                                /* 1023.950 */
+                 {1048575, "1.0 MiB"}, {1048576, "1.0 MiB"}, {UINT64_MAX, "16.0 EiB"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(cli_bytes_text(cases[i].bytes).text, cases[i].text);
+}
+
 static void test_without_styles(void **state) {
     (void)state;
     looks("# a **b**\n```c\nif\n```\n", plain(0), "# a **b**\n```c\nif\n```\n");
@@ -225,6 +325,10 @@ int main(void) {
         cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_code),
         cmocka_unit_test(test_long_fence_line),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_no_tables),
+        cmocka_unit_test(test_zero_byte),
+        cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_without_styles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,7 @@ static void test_refused(void **state) {
     wk_strbuf_init(&buf, &checked.heap);
     assert_int_equal(wk_npy_header(&buf, WICK_BF16, &(wick_shape){1, {2}}), WICK_ERR_DTYPE);
     assert_int_equal(wk_npy_header(&buf, WICK_Q8_0, &(wick_shape){1, {32}}), WICK_ERR_DTYPE);
+    assert_int_equal(wk_npy_header(&buf, WICK_DTYPE_COUNT_, &(wick_shape){1, {2}}), WICK_ERR_DTYPE);
     assert_int_equal(wk_npy_header(&buf, WICK_F32, &(wick_shape){1, {2}}), WICK_ERR_OUT_OF_MEMORY);
     wk_strbuf_release(&buf);
 }
@@ -265,10 +266,23 @@ static void test_tensors(void **state) {
     assert_null(wick_npy_parse(device, "x", 1));
     assert_int_equal(wick_device_error(device, &error), WICK_ERR_FORMAT);
     assert_string_equal(error.message, "byte 0: not an npy file");
+    assert_null(wick_npy_load(device, "CMakeLists.txt"));
+    wick_device_error(device, &error);
+    assert_string_equal(error.message, "'CMakeLists.txt': byte 0: not an npy file");
     assert_null(wick_npy_parse(NULL, "x", 1));
     assert_null(wick_npy_parse(device, NULL, 1));
     assert_null(wick_npy_load(NULL, path));
     assert_int_equal(wick_npy_save(NULL, path, NULL), WICK_ERR_ARGUMENT);
+
+    /* The reason of a tensor that cannot be read goes to the caller alone. */
+    wick_device_error(device, NULL);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const outside = wick_full(device, WICK_U32, WICK_SHAPE(1), 9);
+    error = (wick_error){.status = WICK_OK};
+    assert_int_equal(wick_npy_save(wick_embedding(made, outside), path, &error), WICK_ERR_INDEX);
+    assert_true(strlen(error.message) > 0);
+    assert_int_equal(wick_device_error(device, NULL), WICK_OK);
+    wick_scope_end(scope);
     wick_device_error(device, NULL);
     wick_release(loaded);
     wick_release(turned);
@@ -338,7 +352,7 @@ static void test_gguf_by_name(void **state) {
         wick_release(other);
     }
     check_failed(device, wick_tensor_load(device, path, "blk.9.x"), WICK_ERR_NOT_FOUND,
-                 "'blk.9.x'");
+                 "stories260K.gguf' has no tensor 'blk.9.x'");
     check_failed(device, wick_tensor_load(device, path, NULL), WICK_ERR_ARGUMENT, "NULL");
     check_failed(device, wick_tensor_load(device, NULL, "x"), WICK_ERR_ARGUMENT, "NULL");
     check_failed(device, wick_tensor_load(device, "nowhere", "x"), WICK_ERR_NOT_FOUND, "nowhere");

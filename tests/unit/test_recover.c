@@ -374,6 +374,75 @@ static void test_falls_back(void **state) {
     }
 }
 
+static uint64_t level;
+
+/* All members are of one type. */
+enum { N_STATS = sizeof(wk_backend_stats) / sizeof(uint64_t) };
+static void count_stats(const wk_backend_device *dev, wk_backend_stats *out) {
+    (void)dev;
+    uint64_t values[N_STATS];
+    for (uint64_t i = 0; i < N_STATS; i++) values[i] = level * (i + 1);
+    memcpy(out, values, sizeof values);
+}
+
+#define STAT(member) (offsetof(wk_backend_stats, member) / sizeof(uint64_t))
+
+/* Counts add up over a loss; of peaks the largest is kept; what is there is of one device. */
+static void test_statistics(void **state) {
+    (void)state;
+    static const size_t peaks[] = {STAT(longest_submit_ns), STAT(buffer_peak_bytes),
+                                   STAT(pool_peak_bytes)};
+    static const size_t present[] = {STAT(buffer_bytes), STAT(pool_bytes), STAT(pool_free_bytes),
+                                     STAT(pool_largest_free_bytes)};
+    wick_device *const device = open_null(0);
+    wk_backend counting = *device->backend;
+    counting.stats = count_stats;
+    device->backend = &counting;
+    level = 10;
+    lose(device);
+    recover(device);
+    level = 7; /* less than before */
+    lose(device);
+    recover(device);
+    for (level = 9; level <= 11; level++) {
+        uint64_t expected[N_STATS], found[N_STATS];
+        wk_backend_stats stats;
+        for (uint64_t i = 0; i < N_STATS; i++) expected[i] = (10 + 7 + level) * (i + 1);
+        for (size_t i = 0; i < WK_COUNT(peaks); i++)
+            expected[peaks[i]] = (level > 10 ? level : 10) * (peaks[i] + 1);
+        for (size_t i = 0; i < WK_COUNT(present); i++)
+            expected[present[i]] = level * (present[i] + 1);
+        count_stats(NULL, &stats);
+        wk_recovery_stats(device, &stats);
+        memcpy(found, &stats, sizeof found);
+        for (size_t i = 0; i < N_STATS; i++) assert_int_equal(found[i], expected[i]);
+    }
+    close_clean(device);
+}
+
+/* Rows of a weight go up in panels of 64, the last ones as they are. */
+static void test_uploaded_rows(void **state) {
+    (void)state;
+    static const struct {
+        int64_t first, n;
+        bool is_right;
+    } ranges[] = {{0, 64, true},   {64, 64, true},   {64, 86, true},   {128, 22, true},
+                  {0, 150, true},  {0, 63, false},   {0, 65, false},   {63, 64, false},
+                  {65, 85, false}, {128, 23, false}, {-64, 64, false}, {64, -64, false}};
+    static const float rows[256];
+    wick_device *const device = open_null(0);
+    wick_tensor *const weight = wick_zeros(device, WICK_F32, WICK_SHAPE(150, 1));
+    assert_int_equal(wick_synchronize(device), WICK_OK);
+    for (size_t i = 0; i < WK_COUNT(ranges); i++) {
+        wick_error error = {.status = WICK_OK};
+        const wick_status status = device->backend->upload_rows(
+            device->handle, &weight->view, ranges[i].first, ranges[i].n, rows, &error);
+        assert_int_equal(status, ranges[i].is_right ? WICK_OK : WICK_ERR_INTERNAL);
+    }
+    wick_release(weight);
+    close_clean(device);
+}
+
 /* The public way: tensors of before are gone, new ones are on the device in its place. */
 static void test_public(void **state) {
     (void)state;
@@ -400,11 +469,12 @@ static void test_public(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensors),    cmocka_unit_test(test_generations),
-        cmocka_unit_test(test_reads),      cmocka_unit_test(test_shadow),
-        cmocka_unit_test(test_plans),      cmocka_unit_test(test_random_numbers),
-        cmocka_unit_test(test_too_often),  cmocka_unit_test(test_closed_on_the_way),
-        cmocka_unit_test(test_falls_back), cmocka_unit_test(test_public),
+        cmocka_unit_test(test_tensors),       cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_reads),         cmocka_unit_test(test_shadow),
+        cmocka_unit_test(test_plans),         cmocka_unit_test(test_random_numbers),
+        cmocka_unit_test(test_too_often),     cmocka_unit_test(test_closed_on_the_way),
+        cmocka_unit_test(test_falls_back),    cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_uploaded_rows), cmocka_unit_test(test_public),
         cmocka_unit_test(test_delays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

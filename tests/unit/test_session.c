@@ -48,6 +48,10 @@ static void test_text(void **state) {
     assert_int_equal(wick_session_step(session, &event), WICK_OK);
     assert_int_equal(event.kind, WICK_EVENT_END);
     assert_int_equal(event.text_size, 0);
+    wick_session_reset(session);
+    wick_session_get_stats(session, &stats);
+    assert_int_equal(stats.n_prompt + stats.n_generated + stats.n_reused, 0);
+    assert_true(stats.prompt_seconds == 0 && stats.generate_seconds == 0);
     wick_session_close(session);
 }
 

@@ -55,9 +55,10 @@ typedef struct variant {
     const char *tensor, *name;     /* of the second part */
     uint64_t n_all;                /* tensors that all parts tell of */
     const char *words;             /* of the refusal */
+    bool has_other_type;           /* its number is i32, not u32 */
 } variant;
 
-static const variant right = {1, 3, 4, "b", "model", 4, NULL};
+static const variant right = {1, 3, 4, "b", "model", 4, NULL, false};
 
 static void put_numbers(gguf_bytes *file, uint64_t no, uint64_t count, uint64_t n_tensors) {
     put_key(file, "split.no", WICK_VALUE_U16);
@@ -71,17 +72,21 @@ static void put_numbers(gguf_bytes *file, uint64_t no, uint64_t count, uint64_t 
 /* Three parts: "a" and an empty "z"; "b"; "c" at alignment 8. */
 static void make_parts(const variant *v) {
     static const uint64_t five[] = {5}, none[] = {0};
-    put_start(&files[0], 3, 2, 4);
+    put_start(&files[0], 3, 2, 5);
     put_key(&files[0], "general.name", WICK_VALUE_STRING);
     put_text(&files[0], "model");
+    put_key(&files[0], "number", WICK_VALUE_U32);
+    put_u32(&files[0], 7);
     put_numbers(&files[0], 0, 3, v->n_all);
     put_tensor(&files[0], "a", 1, five, 0, 0);
     put_tensor(&files[0], "z", 1, none, 0, 0);
     put_data(&files[0], 32, 20);
 
-    put_start(&files[1], 2, 1, 4);
+    put_start(&files[1], 2, 1, 5);
     put_key(&files[1], "general.name", WICK_VALUE_STRING);
     put_text(&files[1], v->name);
+    put_key(&files[1], "number", v->has_other_type ? WICK_VALUE_I32 : WICK_VALUE_U32);
+    put_u32(&files[1], 7);
     put_numbers(&files[1], v->no, v->count, v->n_tensors);
     put_tensor(&files[1], v->tensor, 1, five, 0, 64);
     put_data(&files[1], 32, 84);
@@ -149,7 +154,7 @@ static void test_join(void **state) {
     wk_gguf_parser *parser;
     assert_int_equal(wk_read_header(&heap, &source, &parser, &error), WICK_OK);
     const wk_gguf *const gguf = wk_gguf_parser_result(parser);
-    assert_int_equal(gguf->n_values, 1);
+    assert_int_equal(gguf->n_values, 2);
     assert_string_equal(wk_gguf_find(gguf, "general.name")->string.text, "model");
     assert_int_equal(gguf->n_tensors, 4);
     static const char *const tensors[N] = {"a", "b", "c"};
@@ -178,12 +183,15 @@ static void check_refused(const int *order, size_t n, wick_status status, const 
 static void test_refused(void **state) {
     (void)state;
     static const variant wrong[] = {
-        {2, 3, 4, "b", "model", 4, "'two' stands where part 2 belongs, but it is part 3"},
-        {1, 4, 4, "b", "model", 4, "'two' is of a model of 4 parts, but there are 3"},
-        {1, 3, 5, "b", "model", 4, "parts of different models: one of 4 tensors, one of 5"},
-        {1, 3, 4, "b", "other", 4, "parts of different models: 'general.name' is not the same"},
-        {1, 3, 4, "a", "model", 4, "'one' and 'two' both have the tensor 'a'"},
-        {1, 3, 7, "b", "model", 7, "the parts have 4 tensors, but the model 'one' begins has 7"},
+        {2, 3, 4, "b", "model", 4, "'two' stands where part 2 belongs, but it is part 3", false},
+        {1, 4, 4, "b", "model", 4, "'two' is of a model of 4 parts, but there are 3", false},
+        {1, 3, 5, "b", "model", 4, "parts of different models: one of 4 tensors, one of 5", false},
+        {1, 3, 4, "b", "other", 4, "parts of different models: 'general.name' is not the same",
+         false},
+        {1, 3, 4, "a", "model", 4, "'one' and 'two' both have the tensor 'a'", false},
+        {1, 3, 7, "b", "model", 7, "the parts have 4 tensors, but the model 'one' begins has 7",
+         false},
+        {1, 3, 4, "b", "model", 4, "parts of different models: 'number' is not the same", true},
     };
     for (size_t i = 0; i < WK_COUNT(wrong); i++) {
         make_parts(&wrong[i]);

@@ -56,6 +56,9 @@ static void test_append(void **state) {
     assert_string_equal(buf.data, "text 42 more");
     wk_strbuf_format(&buf, "%400s", "");
     assert_int_equal(buf.size, 412);
+    wk_strbuf_format(&buf, "%s", "");
+    assert_int_equal(buf.size, 412);
+    assert_false(buf.failed);
     wk_strbuf_release(&buf);
     assert_true(checked_heap_is_clean(&checked));
 }

@@ -65,8 +65,6 @@ static void test_processor(void **state) {
     assert_memory_equal(small, name, 5);
     assert_int_equal(strlen(small), 5);
     if (features & WK_CPU_AVX512) assert_true(features & WK_CPU_AVX2);
-    if (features & WK_CPU_AVX512_VNNI) assert_true(features & WK_CPU_AVX512);
-    if (features & WK_CPU_AVX512_BF16) assert_true(features & WK_CPU_AVX512);
 }
 
 static void test_numbers_in_text(void **state) {

@@ -78,6 +78,8 @@ static void test_white_space(void **state) {
 
 static void test_values(void **state) {
     fixture *const f = *state;
+    renders(f, "{{ x|map(attribute='')|join }} {{ x|map(attribute='0')|join }}",
+            "[{\"\": 7}, {\"\": 8}]", "78 ");
     renders(f, "{{ x }}", "{\"a\": [1, 1.0, null, true, \"it's\"]}",
             "{'a': [1, 1.0, None, True, \"it's\"]}");
     renders(f, "{{ x|tojson }} {{ x|tojson(indent=1) }}", "[1e16, \"\\u007f\\n\"]",
@@ -123,6 +125,12 @@ static void test_failures(void **state) {
     fails(f, "{% include 'a' %}", "0", "no loader");
     fails(f, "{{ 9223372036854775807 + 1 }}", "0", "64 bits");
     fails(f, "{{ x.__class__.a }}", "\"\"", "unsafe");
+    static const char *const separators[] = {"','", "',', ':', ':'", "1, ':'", "',', 1"};
+    for (size_t i = 0; i < sizeof separators / sizeof *separators; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "{{ x|tojson(separators=[%s]) }}", separators[i]);
+        fails(f, text, "0", "separators must be two texts");
+    }
     fails(f, "\xFF", "0", "UTF-8");
 }
 
@@ -509,6 +517,8 @@ static void test_corners(void **state) {
             "1000000.0 YB -1000000000000000019884624838656 Bytes");
     renders(f, "{{ ('0' * 718 ~ '5')|int }}{{ ('0' * 719 ~ '5')|int }}", "0", "50");
     fails(f, "{{ '\\N{GREEK SMALL LETTER PH}' }}", "0", "line 1: no character is known");
+    fails(f, "{{ '\\N{GREEK SMALL LETTER ALPHA BETA}' }}", "0", "no character is known");
+    fails(f, "{{ '\\N{TAB\nA LINE FEED}' }}", "0", "no character is known");
     fails(f, "{{ 'http://x'|urlize }}", "0", "urlize");
     fails(f, "{{ '{:.2}'.format(3) }}", "0", "Precision");
     fails(f, "{{ '%c' % 'ab' }}", "0", "requires int or char");

@@ -8,6 +8,7 @@
 
 #include "checked_heap.h"
 #include "text/merge.h"
+#include "text/unicode.h"
 #include "unit/small_vocab.h"
 
 #include <math.h>
@@ -117,6 +118,40 @@ static void wordpiece(void **state) {
     free_tokenizer(&heap, t);
 }
 
+/* The first and last of each block are words of their own, those before and after are not. */
+static void wordpiece_ideographs(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t before, first, last, after; /* 0: the next block begins there */
+    } blocks[] = {{0x4DFF, 0x4E00, 0x9FFF, 0xA000},
+                  {0x33FF, 0x3400, 0x4DBF, 0x4DC0},
+                  {0x1FFFD, 0x20000, 0x2A6DF, 0x2A6E0},
+                  {0x2A6FF, 0x2A700, 0x2B73F, 0},
+                  {0, 0x2B740, 0x2B81F, 0},
+                  {0, 0x2B820, 0x2CEAF, 0x2CEB0},
+                  {0, 0xF900, 0xFAFF, 0xFB00},
+                  {0x2F7FF, 0x2F800, 0x2FA1F, 0x2FA20}};
+    wk_heap heap;
+    small_vocab v;
+    make_wordpiece(&v);
+    wick_tokenizer *const t = make(&heap, &v.desc);
+    for (size_t i = 0; i < WK_COUNT(blocks); i++) {
+        const uint32_t codes[] = {blocks[i].before, blocks[i].first, blocks[i].last,
+                                  blocks[i].after};
+        for (size_t k = 0; k < WK_COUNT(codes); k++) {
+            char text[9] = "hi";
+            if (codes[k] == 0) continue;
+            const size_t size = wk_utf8_encode(codes[k], text + 2);
+            memcpy(text + 2 + size, "hi", 3);
+            if (k == 1 || k == 2)
+                ASSERT_IDS(t, text, 0, HI, UNK, HI);
+            else
+                ASSERT_IDS(t, text, 0, UNK);
+        }
+    }
+    free_tokenizer(&heap, t);
+}
+
 static void long_words_are_unknown(void **state) {
     (void)state;
     wk_heap heap;
@@ -184,6 +219,23 @@ static void unigram(void **state) {
     t = make(&heap, &v.desc);
     ASSERT_IDS(t, " a  b ", 0, SPACE, A, SPACE, SPACE, B, SPACE);
     free_tokenizer(&heap, t);
+}
+
+/* Less probable by 10 than the least probable piece, of which two unknown ones are better here. */
+static void unigram_unknown(void **state) {
+    (void)state;
+    enum { UNKNOWN, END, SPACE, XY = 9 };
+    static const float scores[] = {-19, -20, -21, -30};
+    for (size_t i = 0; i < WK_COUNT(scores); i++) {
+        wk_heap heap;
+        small_vocab v;
+        make_unigram(&v);
+        v.scores[SPACE] = -20; /* the least but for xy */
+        assert_int_equal(small_vocab_add(&v, "xy", WK_TOKEN_NORMAL, scores[i]), XY);
+        wick_tokenizer *const t = make(&heap, &v.desc);
+        ASSERT_IDS(t, "xy", 0, SPACE, XY);
+        free_tokenizer(&heap, t);
+    }
 }
 
 /* Scores that are no numbers give some ids, and they end. */
@@ -379,9 +431,11 @@ static void survives_short_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wordpiece),
+        cmocka_unit_test(wordpiece_ideographs),
         cmocka_unit_test(long_words_are_unknown),
         cmocka_unit_test(capitals_count_where_there_are_some),
         cmocka_unit_test(unigram),
+        cmocka_unit_test(unigram_unknown),
         cmocka_unit_test(unigram_with_any_scores),
         cmocka_unit_test(replacements),
         cmocka_unit_test(merges_of_characters),

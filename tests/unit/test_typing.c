@@ -3,7 +3,14 @@
 #define _XOPEN_SOURCE 700
 #include "../../cli/cache_folder.c"
 #include "../../cli/complete.c"
+
+#include <fcntl.h>
+
+static int n_interruptions; /* of the next calls of open */
+static int interrupted_open(const char *path, int flags, int mode);
+#define open interrupted_open
 #include "../../cli/history.c"
+#undef open
 #include "../../cli/question.c"
 
 #include <setjmp.h>
@@ -12,6 +19,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 static char folder[64];
@@ -41,6 +50,13 @@ typedef struct entries {
     char text[4][200];
     size_t n; /* all, of which the last ones are in text */
 } entries;
+
+static int interrupted_open(const char *path, int flags, int mode) {
+    if (n_interruptions == 0) return open(path, flags, mode);
+    n_interruptions--;
+    errno = EINTR;
+    return -1;
+}
 
 static void take_entry(void *user, const char *entry) {
     entries *const e = user;
@@ -97,6 +113,78 @@ static void test_entries(void **state) {
     assert_int_equal(stat(again, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
     assert_false(cli_history_add("/dev/null/history", "six"));
+}
+
+static void test_interrupted(void **state) {
+    (void)state;
+    const char *const path = below("interrupted");
+    entries e = {.n = 0};
+    n_interruptions = 2;
+    assert_true(cli_history_add(path, "one"));
+    n_interruptions = 2;
+    cli_history_read(path, take_entry, &e);
+    assert_int_equal(e.n, 1);
+}
+
+/* Of lines of n bytes each. */
+static void fill_history(const char *path, size_t n, size_t n_lines) {
+    FILE *const file = fopen(path, "w");
+    assert_non_null(file);
+    for (size_t i = 0; i < n_lines; i++) fprintf(file, "%0*zu\n", (int)n - 1, i);
+    fclose(file);
+}
+
+/* A file that has grown too large keeps as many bytes as fit; a link stays a link, and nothing else
+ * is in the folder. */
+static void test_shortened(void **state) {
+    (void)state;
+    enum { LINE = 64, KEPT = CLI_HISTORY_LEFT / LINE, N = CLI_HISTORY_MOST / LINE };
+    char target[256], path[256], entry[LINE + 1];
+    struct stat info;
+    assert_int_equal(mkdir(below("links"), 0700), 0);
+    snprintf(target, sizeof target, "%s", below("links/target"));
+    snprintf(path, sizeof path, "%s", below("links/history"));
+    assert_int_equal(symlink(target, path), 0);
+    for (int more = -1; more <= 1; more++) { /* the last entry, beside the length of all others */
+        entries e = {.n = 0};
+        fill_history(target, LINE, N);
+        snprintf(entry, sizeof entry, "%0*d", LINE - 1 + more, 7);
+        assert_true(cli_history_add(path, entry));
+        cli_history_read(path, take_entry, &e);
+        assert_int_equal(e.n, more > 0 ? KEPT - 1 : KEPT);
+        assert_string_equal(e.text[(e.n - 1) % 4], entry);
+        assert_int_equal(lstat(path, &info), 0);
+        assert_true(S_ISLNK(info.st_mode));
+        assert_int_equal(stat(target, &info), 0);
+        assert_int_equal(info.st_size, (off_t)((e.n - 1) * LINE + LINE + (size_t)more));
+    }
+    size_t n = 0;
+    DIR *const dir = opendir(below("links"));
+    assert_non_null(dir);
+    while (readdir(dir) != NULL) n++;
+    closedir(dir);
+    assert_int_equal(n, 4); /* with "." and ".." */
+}
+
+/* A limit on file sizes stands for a full disk. */
+static void test_full_disk(void **state) {
+    (void)state;
+    const char *const path = below("full");
+    entries e = {.n = 0};
+    struct stat info;
+    int status = -1;
+    assert_true(cli_history_add(path, "one"));
+    if (fork() == 0) {
+        const struct rlimit limit = {6, 6};
+        signal(SIGXFSZ, SIG_IGN);
+        _exit(setrlimit(RLIMIT_FSIZE, &limit) == 0 && !cli_history_add(path, "two") ? 0 : 1);
+    }
+    assert_true(wait(&status) > 0 && status == 0);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_size, 4);
+    assert_true(cli_history_add(path, "three"));
+    cli_history_read(path, take_entry, &e);
+    assert_int_equal(e.n, 2);
 }
 
 static void test_bound(void **state) {
@@ -223,6 +311,31 @@ static void test_completion(void **state) {
     snprintf(line, sizeof line, "/save %s/.h", folder);
     completes(line, ".hidden ", "idden");
     completes("/save /nonexistent/x", "", "");
+    /* Characters that begin with the same byte. */
+    fclose(fopen(below("u\u00e9"), "w"));
+    fclose(fopen(below("u\u00e8"), "w"));
+    snprintf(line, sizeof line, "/save %s/u", folder);
+    completes(line, "u\u00e8 u\u00e9 ", "");
+}
+
+/* What all of them begin with, also where there are more than are listed. */
+static void test_many_candidates(void **state) {
+    (void)state;
+    enum { MOST = CLI_MAX_CANDIDATES + 1 };
+    static char names[MOST][8];
+    for (int n = CLI_MAX_CANDIDATES - 1; n <= MOST; n++) {
+        cli_typed many[MOST + 1] = {{.name = NULL}};
+        cli_completion c;
+        for (int i = 0; i < n; i++) {
+            snprintf(names[i], sizeof names[i], "%s%03d", i + 1 < n ? "aaa" : "aab", i);
+            many[i].name = names[i];
+        }
+        cli_complete(many, "/a", &c);
+        assert_int_equal(c.n, n < CLI_MAX_CANDIDATES ? n : CLI_MAX_CANDIDATES);
+        assert_int_equal(c.n_left_out, n > CLI_MAX_CANDIDATES ? n - CLI_MAX_CANDIDATES : 0);
+        assert_int_equal(c.common, 2);
+        cli_completion_free(&c);
+    }
 }
 
 /* ---- Questions ---- */
@@ -259,6 +372,9 @@ static void test_questions(void **state) {
     asks(LINES("one\\"), CLI_LINE_READ, "one\n", false);
     asks(LINES(" \t"), CLI_LINE_READ, "", false);
     asks(LINES("/help"), CLI_LINE_READ, "/help", true);
+    asks(LINES("/load a b.json \t"), CLI_LINE_READ, "/load a b.json", true);
+    asks(LINES("/ "), CLI_LINE_READ, "/", true);
+    asks(LINES("one "), CLI_LINE_READ, "one ", false);
     asks(LINES("/* pasted\nlines */"), CLI_LINE_READ, "/* pasted\nlines */", false);
     asks(LINES("\"\"\"", "one", "", "two\\", "\"\"\"", "three"), CLI_LINE_READ, "one\n\ntwo\\",
          false);
@@ -276,10 +392,14 @@ int main(void) {
         cmocka_unit_test(test_entries),
         cmocka_unit_test(test_cut_history),
         cmocka_unit_test(test_history_not_a_file),
+        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_shortened),
+        cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_two_writers),
         cmocka_unit_test(test_place),
         cmocka_unit_test(test_completion),
+        cmocka_unit_test(test_many_candidates),
         cmocka_unit_test(test_questions),
     };
     return cmocka_run_group_tests(tests, make_place, remove_place);

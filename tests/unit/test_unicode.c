@@ -145,12 +145,7 @@ static void properties(void **state) {
         uint32_t first = 0;
         bool has_it = false;
         for (size_t i = 0; i < set->size; has_it = !has_it) {
-            uint32_t length = 0;
-            int shift = 0;
-            do {
-                length |= (set->bytes[i] & 127U) << shift;
-                shift += 7;
-            } while (set->bytes[i++] >= 128);
+            const uint32_t length = wk_unicode_stretch(set, &i);
             if (length > 0) {
                 assert_int_equal(wk_unicode_is(first, (wk_unicode_property)p), has_it);
                 assert_int_equal(wk_unicode_is(first + length - 1, (wk_unicode_property)p), has_it);

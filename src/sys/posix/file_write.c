@@ -16,7 +16,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -163,6 +165,18 @@ static void open_temporary(wk_file_writer *writer) {
 
 /* ---- Writing ---- */
 
+static bool is_link(const char *path) {
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+/* The path of the file that a link leads to, so that the file is replaced and not the link
+ * (/dev/stdout is a link, too); path itself where there is no link, or no such file. */
+static const char *follow(const char *path, char resolved[PATH_MAX]) {
+    const bool leads_on = is_link(path) && realpath(path, resolved) != NULL;
+    return leads_on && wk_file_is_same(path, resolved) ? resolved : path;
+}
+
 /* A path that names a device or a pipe ("/dev/stdout") must not be replaced by a file. */
 static wick_status open_target(wk_file_writer *writer, wick_error *err) {
     if (writer->path[0] == '\0') return wk_fail_errno(err, ENOENT, "write", writer->path);
@@ -172,6 +186,9 @@ static wick_status open_target(wk_file_writer *writer, wick_error *err) {
         return wk_fail(err, WICK_ERR_IO, "cannot write '%s': it is a directory", writer->path);
     }
     writer->is_direct = exists && !S_ISREG(status.st_mode);
+    if (exists && !writer->is_direct && is_link(writer->path))
+        return wk_fail(err, WICK_ERR_IO, "cannot write '%s': it links to a file without a name",
+                       writer->path);
     if (writer->is_direct)
         writer->fd = wk_open_retrying(writer->path, O_WRONLY, 0);
     else
@@ -185,7 +202,9 @@ static size_t writer_size(size_t path_size) {
 
 wick_status wk_file_write_start(wk_heap *heap, const char *path, wk_file_writer **out,
                                 wick_error *err) {
+    char resolved[PATH_MAX];
     *out = NULL;
+    path = follow(path, resolved);
     const size_t path_size = strlen(path) + 1;
     wk_file_writer *const writer = wk_alloc(heap, writer_size(path_size));
     if (!writer) return wk_fail_memory(err, writer_size(path_size), 0, path);

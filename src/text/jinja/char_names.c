@@ -114,8 +114,9 @@ static uint32_t find_latin(const char *name) {
 static uint32_t find_greek(const char *name) {
     const size_t size = strlen(name);
     uint32_t code = 0x391;
+    if (size < 2 || strchr(name, ' ') != NULL) return 0; /* not '.', nor two of the list */
     for (const char *at = greek; *at != '\0'; at = strchr(at, ' ') + 1, code++) {
-        if (size > 1 && strncmp(at, name, size) == 0 && at[size] == ' ') return code;
+        if (strncmp(at, name, size) == 0 && at[size] == ' ') return code;
     }
     return 0;
 }
@@ -135,6 +136,7 @@ uint32_t wk_jchar_named(wk_str name) {
     if (name.size == 0 || name.size >= sizeof upper) return 0;
     for (size_t i = 0; i < name.size; i++) {
         const char c = name.text[i];
+        if (c == '\n') return 0; /* the names stand on lines */
         upper[i] = (char)(c >= 'a' && c <= 'z' ? c - 32 : c);
     }
     upper[name.size] = '\0';

@@ -167,12 +167,9 @@ wick_status wk_jdict_set(wk_jinja *j, wk_jdict *dict, wk_jvalue key, wk_jvalue v
         return WICK_OK;
     }
     if (dict->n == dict->capacity) {
-        const size_t capacity = dict->capacity > 0 ? 2 * dict->capacity : 4;
-        wk_jentry *const entries = wk_jalloc(j, capacity, sizeof *entries);
+        wk_jentry *const entries = wk_jgrow(j, dict->entries, &dict->capacity, 4, sizeof *entries);
         if (entries == NULL) return WICK_ERR_VALUE;
-        if (dict->n > 0) memcpy(entries, dict->entries, dict->n * sizeof *entries);
         dict->entries = entries;
-        dict->capacity = capacity;
     }
     dict->entries[dict->n++] = (wk_jentry){key, value};
     WK_TRY(wk_jwork(j, 2));

@@ -77,6 +77,15 @@ void *wk_jalloc(wk_jinja *j, size_t n, size_t size) {
     return memory;
 }
 
+void *wk_jgrow(wk_jinja *j, const void *items, size_t *capacity, size_t least, size_t size) {
+    const size_t n = *capacity, grown = n > 0 ? 2 * n : least;
+    void *const more = wk_jalloc(j, grown, size);
+    if (more == NULL) return NULL;
+    if (n > 0) memcpy(more, items, n * size);
+    *capacity = grown;
+    return more;
+}
+
 /* ---- Names ---- */
 
 wick_status wk_jlookup(wk_jinja *j, wk_str name, wk_jvalue *out) {

@@ -72,6 +72,9 @@ static inline wick_status wk_jwork(wk_jinja *j, uint64_t steps) {
 wick_status wk_jenter(wk_jinja *j);
 /* From the arena, within the limit; a failure has been written down. */
 void *wk_jalloc(wk_jinja *j, size_t n, size_t size);
+/* A copy of items[*capacity], all in use, with room for twice as many, or for least where there
+ * were none; *capacity becomes that number. NULL: as wk_jalloc. */
+void *wk_jgrow(wk_jinja *j, const void *items, size_t *capacity, size_t least, size_t size);
 
 /* A failure at the current line. */
 wick_status wk_jfail(wk_jinja *j, const char *format, ...) WK_PRINTF(2, 3);

@@ -47,12 +47,9 @@ wick_status wk_jlist_make(wk_jinja *j, wk_jkind kind, size_t capacity, wk_jvalue
 
 wick_status wk_jlist_push(wk_jinja *j, wk_jlist *list, wk_jvalue item) {
     if (list->n == list->capacity) {
-        const size_t capacity = list->capacity > 0 ? 2 * list->capacity : 8;
-        wk_jvalue *const items = wk_jalloc(j, capacity, sizeof *items);
+        wk_jvalue *const items = wk_jgrow(j, list->items, &list->capacity, 8, sizeof *items);
         if (items == NULL) return WICK_ERR_VALUE;
-        if (list->n > 0) memcpy(items, list->items, list->n * sizeof *items);
         list->items = items;
-        list->capacity = capacity;
     }
     list->items[list->n++] = item;
     return wk_jwork(j, 1);

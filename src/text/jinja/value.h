@@ -194,8 +194,8 @@ void wk_jput_repeated(wk_jbuilder *to, wk_jtext text, size_t n);
 void wk_jput_char(wk_jbuilder *to, uint32_t code, bool is_data);
 wk_jtext wk_jbuilder_text(const wk_jbuilder *builder);
 wick_status wk_jbuilder_end(wk_jbuilder *builder, wk_jvalue *out);
-/* A text that goes on, and its end. Where the text is what the last such builder
- * made, as in ns.out = ns.out + line, it is not copied. */
+/* A text that goes on, and its end. Where the text is what one of the last such builders made, as
+ * in ns.out = ns.out + line, it is not copied. */
 wk_jbuilder wk_jbuilder_resume(wk_jinja *j, wk_jtext text);
 wick_status wk_jbuilder_end_resumed(wk_jbuilder *builder, wk_jvalue *out);
 
