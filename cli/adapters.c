@@ -86,49 +86,49 @@ void cli_print_adapters(const char *library) {
     }
 }
 
-static void json_text(cli_json *json, const char *key, const char *text) {
-    cli_json_key(json, key);
-    cli_json_string(json, text);
-}
-
 static void json_limits(cli_json *json, const wick_adapter_limits *limits) {
+    const struct {
+        const char *key;
+        uint64_t value;
+    } rows[] = {{"buffer_bytes", limits->buffer_bytes},
+                {"binding_bytes", limits->binding_bytes},
+                {"storage_bindings", limits->storage_bindings},
+                {"storage_alignment", limits->storage_alignment},
+                {"uniform_alignment", limits->uniform_alignment},
+                {"workgroup_bytes", limits->workgroup_bytes},
+                {"workgroup_threads", limits->workgroup_threads},
+                {"workgroup_size_x", limits->workgroup_size_x},
+                {"workgroup_size_y", limits->workgroup_size_y},
+                {"workgroup_size_z", limits->workgroup_size_z},
+                {"workgroups", limits->workgroups},
+                {"subgroup_min", limits->subgroup_min},
+                {"subgroup_max", limits->subgroup_max}};
     cli_json_key(json, "limits");
     cli_json_open(json, '{');
-    cli_json_put_unsigned(json, "buffer_bytes", limits->buffer_bytes);
-    cli_json_put_unsigned(json, "binding_bytes", limits->binding_bytes);
-    cli_json_put_unsigned(json, "storage_bindings", limits->storage_bindings);
-    cli_json_put_unsigned(json, "storage_alignment", limits->storage_alignment);
-    cli_json_put_unsigned(json, "uniform_alignment", limits->uniform_alignment);
-    cli_json_put_unsigned(json, "workgroup_bytes", limits->workgroup_bytes);
-    cli_json_put_unsigned(json, "workgroup_threads", limits->workgroup_threads);
-    cli_json_put_unsigned(json, "workgroup_size_x", limits->workgroup_size_x);
-    cli_json_put_unsigned(json, "workgroup_size_y", limits->workgroup_size_y);
-    cli_json_put_unsigned(json, "workgroup_size_z", limits->workgroup_size_z);
-    cli_json_put_unsigned(json, "workgroups", limits->workgroups);
-    cli_json_put_unsigned(json, "subgroup_min", limits->subgroup_min);
-    cli_json_put_unsigned(json, "subgroup_max", limits->subgroup_max);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cli_json_put_unsigned(json, rows[i].key, rows[i].value);
     cli_json_close(json, '}');
 }
 
 static void json_adapter(cli_json *json, const wick_adapter_info *info) {
     cli_json_open(json, '{');
-    json_text(json, "name", info->name);
-    json_text(json, "type", type_names[info->type]);
-    json_text(json, "vendor", info->vendor);
+    cli_json_put_string(json, "name", info->name);
+    cli_json_put_string(json, "type", type_names[info->type]);
+    cli_json_put_string(json, "vendor", info->vendor);
     cli_json_put_unsigned(json, "vendor_id", info->vendor_id);
     cli_json_put_unsigned(json, "device_id", info->device_id);
-    json_text(json, "architecture", info->architecture);
-    json_text(json, "driver", info->driver);
-    json_text(json, "api", info->api);
-    json_text(json, "implementation", info->implementation);
-    json_text(json, "library", info->library);
+    cli_json_put_string(json, "architecture", info->architecture);
+    cli_json_put_string(json, "driver", info->driver);
+    cli_json_put_string(json, "api", info->api);
+    cli_json_put_string(json, "implementation", info->implementation);
+    cli_json_put_string(json, "library", info->library);
     cli_json_key(json, "features");
     cli_json_open(json, '[');
     for (size_t i = 0; i < sizeof features / sizeof *features; i++)
         if (info->features & features[i].bit) cli_json_string(json, features[i].name);
     cli_json_close(json, ']');
     json_limits(json, &info->limits);
-    json_text(json, "unusable", info->unusable);
+    cli_json_put_string(json, "unusable", info->unusable);
     cli_json_close(json, '}');
 }
 

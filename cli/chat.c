@@ -47,7 +47,7 @@ static const cli_option table[] = {
     {.name = "prompt",
      .letter = 'p',
      .argument = "TEXT",
-     .help = "ask this alone, and end",
+     .help = "ask one question, then end",
      .kind = &cli_text,
      .offset = offsetof(chat_options, prompt)},
     {.name = "system",
@@ -57,25 +57,25 @@ static const cli_option table[] = {
      .offset = offsetof(chat_options, system)},
     {.name = "load",
      .argument = "FILE.json",
-     .help = "go on with a conversation that /save wrote",
+     .help = "continue a conversation that /save wrote",
      .kind = &cli_text, /* not cli_in: read whole before /save may replace it */
      .offset = offsetof(chat_options, load)},
     {.name = "tools",
      .argument = "FILE.json",
-     .help = "functions that the model may call, an array as OpenAI's API has it",
+     .help = "functions that the model may call: an array as in OpenAI's API",
      .kind = &cli_in,
      .offset = offsetof(chat_options, tools)},
     {.name = "template",
      .argument = "FILE.jinja",
-     .help = "instead of the model's own",
+     .help = "chat template to use instead of the model's own",
      .kind = &cli_in,
      .offset = offsetof(chat_options, compiled)},
     {.name = "no-thinking",
-     .help = "tell the template that the model shall not think first (enable_thinking)",
+     .help = "ask the template for an answer without thinking first (enable_thinking)",
      .kind = &cli_flag,
      .offset = offsetof(chat_options, no_thinking)},
     {.name = "no-history",
-     .help = "neither read nor keep what was typed in earlier conversations (docs/chat.md)",
+     .help = "neither read nor write the history of typed lines (docs/chat.md)",
      .kind = &cli_flag,
      .offset = offsetof(chat_options, no_history)},
     {.name = "max-tokens",
@@ -107,24 +107,25 @@ static int read_text(const char *path, cli_input *input, const char **text) {
     const int code = cli_read_file(path, input);
     if (code != CLI_OK) return code;
     *text = input->text;
-    return strlen(input->text) == input->size ? CLI_OK : cli_error("'%s' holds a zero byte", path);
+    return strlen(input->text) == input->size ? CLI_OK
+                                              : cli_error("'%s' contains a zero byte", path);
 }
 
 static int open_chat(const chat_options *o, wick_chat_desc *desc, cli_chat *chat) {
     wick_error error = {0};
     wick_chat_open(chat->engine.model, desc, &chat->talk, &error);
     if (error.status == WICK_ERR_NOT_FOUND) {
-        fputs("wick: this model has no chat template, ChatML is tried; it may not be made for "
-              "conversations\n",
-              stderr);
+        cli_warn("this model has no chat template: ChatML is tried, but the model may not be made "
+                 "for conversations");
         error = (wick_error){0};
         desc->chat_template = chatml;
         wick_chat_open(chat->engine.model, desc, &chat->talk, &error);
     }
     if (error.status == WICK_OK) return CLI_OK;
-    if (error.status == WICK_ERR_OUT_OF_MEMORY) return cli_report_session(&error);
+    if (error.status == WICK_ERR_OUT_OF_MEMORY || cli_is_of_grammar(&error))
+        return cli_report_session(&error, &o->sampling);
     const bool is_own = error.status == WICK_ERR_FORMAT && o->compiled == NULL && o->tools == NULL;
-    return cli_report(&error, is_own ? "--template takes another one" : NULL);
+    return cli_report(&error, is_own ? "give another one with --template" : NULL);
 }
 
 static int prepare(const chat_options *o, cli_chat *chat) {
@@ -137,6 +138,7 @@ static int prepare(const chat_options *o, cli_chat *chat) {
     if (code == CLI_OK) code = read_text(o->compiled, &compiled, &desc.chat_template);
     if (code == CLI_OK) code = cli_engine_open(&chat->engine, &o->engine, &chat->session, o->model);
     if (code == CLI_OK) code = open_chat(o, &desc, chat);
+    if (code == CLI_OK) cli_note_short_context(chat->engine.model, o->context_length);
     if (code == CLI_OK && o->load != NULL) code = cli_messages_load(chat->talk, o->load);
     if (code == CLI_OK && o->load != NULL && o->system != NULL &&
         wick_chat_set_system(chat->talk, o->system) != WICK_OK)
@@ -210,8 +212,8 @@ const cli_command cli_chat_command_line = {
     .name = "chat",
     .summary = "talk with a model",
     .details = "The model's own chat template is used (docs/chat.md). Thinking is dimmed, tool "
-               "calls are shown as\nsuch. Ctrl-C stops an answer; /help lists what else can be "
-               "typed. Without a terminal each line\nof standard input is a question.\n\n"
+               "calls are marked.\nCtrl-C stops an answer; /help lists the commands. Without a "
+               "terminal, each line of standard\ninput is a question.\n\n"
                "  wick chat MODEL.gguf\n"
                "  wick chat MODEL.gguf --system \"You are brief.\" -p \"What is a prime?\"\n",
     .groups = groups,

@@ -7,6 +7,7 @@
 #include "wrap.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static bool do_save(cli_chat *chat, const char *argument) {
     if (argument[0] == '\0')
         cli_error("/save needs the name of a file");
     else if (cli_messages_save(chat->talk, argument) == CLI_OK)
-        printf("%zu messages are in %s.\n", cli_messages_count(chat->talk), argument);
+        printf("Wrote %zu messages to %s.\n", cli_messages_count(chat->talk), argument);
     return false;
 }
 
@@ -61,7 +62,7 @@ static bool do_context(cli_chat *chat, const char *argument) {
     wick_session_stats stats;
     wick_session_get_stats(wick_chat_session(chat->talk), &stats);
     printf("%" PRIu32 " of %" PRIu32 " tokens, %zu messages; %" PRIu32
-           " tokens of all prompts so far did not have to be read again.\n",
+           " prompt tokens did not have to be read again so far.\n",
            stats.n_context, stats.context_length, cli_messages_count(chat->talk), stats.n_reused);
     return false;
 }
@@ -111,9 +112,11 @@ static bool do_set(cli_chat *chat, const char *argument) {
     char *end = NULL;
     const double value = strtod(argument + size, &end);
     const bool is_number = end != argument + size && *end == '\0' && value >= 0;
-    if (i < N_SETTINGS && argument[size] != '\0' && (!is_number || value > settings[i].most)) {
-        cli_error("/set %s:%s is not a number from 0 to %.0f", settings[i].name, argument + size,
-                  settings[i].most);
+    const bool is_known = i < N_SETTINGS;
+    const bool is_odd = is_known && is_number && !settings[i].is_float && value != floor(value);
+    if (is_known && argument[size] != '\0' && (!is_number || is_odd || value > settings[i].most)) {
+        cli_error("/set %s:%s is not a %snumber from 0 to %.0f", settings[i].name, argument + size,
+                  settings[i].is_float ? "" : "whole ", settings[i].most);
         return false;
     }
     if (i == N_SETTINGS && size > 0)
@@ -151,9 +154,13 @@ static const struct {
     {{"reset"}, "", "forget the conversation, except for the system message", do_reset, false},
     {{"system"}, "TEXT", "set the system message; without a text, remove it", do_system, false},
     {{"save"}, "FILE", "write the conversation as JSON", do_save, true},
-    {{"load"}, "FILE", "go on with a conversation that /save wrote", do_load, true},
+    {{"load"}, "FILE", "continue a conversation that /save wrote", do_load, true},
     {{"retry"}, "", "ask the last question again", do_retry, false},
-    {{"set"}, "NAME VALUE", "how tokens are chosen; without a name, what there is", do_set, false},
+    {{"set"},
+     "NAME VALUE",
+     "change how tokens are chosen; without a name, list the settings",
+     do_set,
+     false},
     {{"context"}, "", "how full the context is", do_context, false},
     {{"exit", "quit", "bye"}, "", "end, as Ctrl-D does", do_quit, false},
 };
@@ -184,7 +191,7 @@ static bool do_help(cli_chat *chat, const char *argument) {
         put_paragraph(text, MARGIN + 1);
     }
     put_paragraph(
-        "A line that ends with \\ goes on in the next one, and so does all from \"\"\" to "
+        "A line that ends with \\ continues in the next one, and so does a text from \"\"\" to "
         "\"\"\".",
         0);
     put_paragraph("Ctrl-C stops an answer; the tabulator key completes commands and paths.", 0);

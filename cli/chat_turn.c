@@ -67,12 +67,10 @@ bool cli_begins_thinking(const wick_chat *talk) {
 static void report(int code, const outcome *out) {
     if (code == CLI_INTERRUPTED) fputs("(stopped)\n", stderr);
     if (out->n_left_out > 0)
-        fprintf(stderr,
-                "(the context is full: the model does not see the oldest %" PRIu32
-                " messages any more)\n",
+        cli_say("(the context is full: the model no longer sees the oldest %" PRIu32 " messages)",
                 out->n_left_out);
     if (out->reason == WICK_END_CONTEXT_FULL)
-        fputs("(the answer ends here: the context is full; --context makes it larger)\n", stderr);
+        cli_say("(the answer ends here: the context is full; --context makes it larger)");
 }
 
 /* "42 tokens, 23.4 tokens/s" of this answer, to a person alone; before: it began. */

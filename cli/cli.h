@@ -44,7 +44,12 @@ void cli_print_command_help(const cli_command *command);
 /* commands: in the order of the help text, NULL at the end. */
 void cli_print_overview(const cli_command *const *commands);
 
-/* "wick: ..." on standard error. Always returns CLI_FAILURE, cli_usage_error CLI_USAGE. */
+/* A sentence on standard error: of one line, on a terminal broken between words. Names from files,
+ * servers and the command line may be in it. */
+void cli_say(const char *format, ...);
+/* "wick: warning: ...". */
+void cli_warn(const char *format, ...);
+/* "wick: ...". Always returns CLI_FAILURE, cli_usage_error CLI_USAGE. */
 int cli_error(const char *format, ...);
 /* Adds where the help is. command NULL: the overview. */
 int cli_usage_error(const cli_command *command, const char *format, ...);
@@ -55,5 +60,8 @@ int cli_report(const wick_error *error, const char *hint);
 int cli_report_file(const wick_error *error, const char *path, const char *hint);
 /* The same for calls that leave their sentence with the device. */
 int cli_report_device(wick_device *device, wick_status status, const char *hint);
+
+/* A folder with a config.json: no command but convert and info can use it. */
+bool cli_is_checkpoint(const char *path);
 
 #endif

@@ -18,18 +18,18 @@ typedef struct compare_options {
 
 static const cli_option options[] = {
     {.argument = "A",
-     .help = "a GGUF, safetensors or npy file; of a model in parts any of them",
+     .help = "a GGUF, safetensors or npy file; for a model in parts, any of them",
      .kind = &cli_model,
      .offset = offsetof(compare_options, a),
      .is_required = true},
     {.argument = "B",
-     .help = "another one; an npy file is compared with an npy file",
+     .help = "the other file; an npy file can only be compared with an npy file",
      .kind = &cli_model,
      .offset = offsetof(compare_options, b),
      .is_required = true},
     {.name = "tolerance",
      .argument = "X",
-     .help = "elements that are no further apart do not differ",
+     .help = "largest difference at which two elements count as equal",
      .kind = &cli_f32,
      .offset = offsetof(compare_options, tolerance),
      .most = 1e30},
@@ -137,8 +137,7 @@ static void put_kind(cli_json *json, const char *key, bool is_there, wick_dtype 
         return;
     }
     cli_json_open(json, '{');
-    cli_json_key(json, "type");
-    cli_json_string(json, wick_dtype_name(dtype));
+    cli_json_put_string(json, "type", wick_dtype_name(dtype));
     cli_json_key(json, "shape");
     cli_json_open(json, '[');
     for (int i = 0; i < shape->rank; i++) cli_json_signed(json, shape->extent[i]);
@@ -148,8 +147,7 @@ static void put_kind(cli_json *json, const char *key, bool is_there, wick_dtype 
 
 static void put_tensor(cli_json *json, const wick_compared *c) {
     cli_json_open(json, '{');
-    cli_json_key(json, "name");
-    cli_json_string(json, c->name);
+    cli_json_put_string(json, "name", c->name);
     put_kind(json, "a", c->is_in_a, c->dtype_a, &c->shape_a);
     put_kind(json, "b", c->is_in_b, c->dtype_b, &c->shape_b);
     cli_json_key(json, "same");
@@ -231,7 +229,7 @@ const cli_command cli_compare = {
                "Tensors of one name and shape are compared element by element, as numbers:\n"
                "types may differ, block types are decoded. Elements are counted row by row\n"
                "from 0. Exit status 1: a name is only in one file, shapes differ, or an element\n"
-               "is further off than --tolerance.\n",
+               "differs by more than --tolerance.\n",
     .groups = groups,
     .options_size = sizeof(compare_options),
     .run = run,

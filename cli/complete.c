@@ -15,12 +15,18 @@ static bool begins(const char *text, const char *beginning, size_t size) {
 
 /* tail: behind name, "/" or "". */
 static void add(cli_completion *c, const char *name, const char *tail) {
-    if (c->n == CLI_MAX_CANDIDATES) return;
     const size_t size = strlen(name) + strlen(tail) + 1;
     char *const item = malloc(size);
     if (item == NULL) return;
     snprintf(item, size, "%s%s", name, tail);
-    c->items[c->n++] = item;
+    if (c->n == 0) c->common = size - 1;
+    while (c->n > 0 && !begins(item, c->items[0], c->common)) c->common--;
+    if (c->n < CLI_MAX_CANDIDATES) {
+        c->items[c->n++] = item;
+    } else {
+        c->n_left_out++;
+        free(item);
+    }
 }
 
 static bool is_folder(const char *folder, const char *name) {
@@ -56,13 +62,6 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static size_t common_size(const cli_completion *c) {
-    size_t n = c->n > 0 ? strlen(c->items[0]) : 0;
-    for (size_t i = 1; i < c->n; i++)
-        while (!begins(c->items[i], c->items[0], n)) n--;
-    return n;
-}
-
 void cli_complete(const cli_typed *words, const char *line, cli_completion *c) {
     *c = (cli_completion){.after = " "};
     if (line[0] != '/') return;
@@ -81,7 +80,7 @@ void cli_complete(const cli_typed *words, const char *line, cli_completion *c) {
             if (begins(*one, argument, c->typed)) add(c, *one, "");
     }
     qsort(c->items, c->n, sizeof *c->items, by_text);
-    c->common = common_size(c);
+    while (c->n > 0 && ((unsigned char)c->items[0][c->common] & 0xC0U) == 0x80) c->common--;
     /* A folder goes on. */
     if (c->n == 1 && c->common > 0 && c->items[0][c->common - 1] == '/') c->after = "";
 }

@@ -15,11 +15,11 @@ typedef struct cli_typed {
 enum { CLI_MAX_CANDIDATES = 256 };
 
 typedef struct cli_completion {
-    char *items[CLI_MAX_CANDIDATES]; /* of the word before the cursor: all that it may become */
-    size_t n;
-    size_t typed;      /* bytes of each that are there already */
-    size_t common;     /* bytes that all of them begin with */
-    const char *after; /* follows a single one: " ", or "" */
+    char *items[CLI_MAX_CANDIDATES]; /* of the word before the cursor: what it may become */
+    size_t n, n_left_out;            /* candidates: in items, and beyond their number */
+    size_t typed;                    /* bytes of each that are there already */
+    size_t common;                   /* bytes that all candidates begin with: whole characters */
+    const char *after;               /* follows a single one: " ", or "" */
 } cli_completion;
 
 /* line: up to the cursor. Frees nothing: completion is for cli_completion_free. */

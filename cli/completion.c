@@ -7,7 +7,15 @@
 
 /* The words of "exact|fast"; "" where the option takes something else. */
 static const char *words_of(const cli_option *option) {
-    return option->kind == &cli_word ? option->argument : "";
+    return option->kind == &cli_word || option->kind == &cli_backend ? option->argument : "";
+}
+
+/* The words that follow the command itself; "": it takes something else. */
+static const char *first_words(const cli_command *command) {
+    const cli_option *option;
+    for (size_t i = 0; (option = cli_option_at(command, i)) != NULL; i++)
+        if (option->name == NULL) return words_of(option);
+    return "";
 }
 
 static void print_words(const char *words, const char *between) {
@@ -20,12 +28,15 @@ static void print_words(const char *words, const char *between) {
 
 /* The beginning of a help text, as far as a list has room for it, as can stand in '...'. */
 static void print_short(const char *help) {
-    size_t n = strcspn(help, ";:(");
+    size_t n = strcspn(help, ";(");
     const char *const sentence = strstr(help, ". ");
     if (sentence != NULL && (size_t)(sentence - help) < n) n = (size_t)(sentence - help);
     while (n > 0 && help[n - 1] == ' ') n--;
     for (size_t i = 0; i < n; i++)
-        if (strchr("'[]\\", help[i]) == NULL) putchar(help[i]);
+        if (help[i] == '\'')
+            fputs("'\\''", stdout);
+        else if (strchr("[]\\", help[i]) == NULL)
+            putchar(help[i]);
 }
 
 /* ---- bash ---- */
@@ -42,6 +53,11 @@ static void print_bash_options(const cli_command *command) {
 
 static void print_bash_values(const cli_command *command) {
     const cli_option *option;
+    if (*first_words(command) != '\0') {
+        printf("    '%s %s') words='", command->name, command->name);
+        print_words(first_words(command), " ");
+        printf("' ;;\n");
+    }
     for (size_t i = 0; (option = cli_option_at(command, i)) != NULL; i++) {
         if (option->name == NULL || *words_of(option) == '\0') continue;
         printf("    '%s --%s') words='", command->name, option->name);
@@ -94,6 +110,12 @@ static void print_zsh_command(const cli_command *command, const char *words) {
         if (option->name != NULL) print_zsh_option(option, option->name);
         if (option->name != NULL && option->alias != NULL) print_zsh_option(option, option->alias);
     }
+    printf("        '(- *)--help[explain the command]' \\\n");
+    if (*first_words(command) != '\0') {
+        printf("        '1:word:(");
+        print_words(first_words(command), " ");
+        printf(")' \\\n");
+    }
     printf("        '*:%s' ;;\n", words != NULL ? words : "file:_files");
 }
 
@@ -131,13 +153,28 @@ static void print_fish_option(const cli_command *command, const cli_option *opti
     printf("'\n");
 }
 
+/* Once. */
+static void print_fish_words(const char *command, const char *words) {
+    printf("complete -c wick -n '__fish_seen_subcommand_from %s; and not "
+           "__fish_seen_subcommand_from ",
+           command);
+    print_words(words, " ");
+    printf("' -f -a '");
+    print_words(words, " ");
+    printf("'\n");
+}
+
 static void print_fish(const cli_command *const *commands) {
-    printf("# fish completion for wick\n");
+    printf("# fish completion for wick\n"
+           "complete -c wick -s h -l help -d 'explain the command'\n");
     for (const cli_command *const *at = commands; *at != NULL; at++) {
         const cli_option *option;
         printf("complete -c wick -n __fish_use_subcommand -f -a %s -d '", (*at)->name);
         print_short((*at)->summary);
         printf("'\n");
+        /* Words of `wick help`. */
+        printf("complete -c wick -n '__fish_seen_subcommand_from help' -f -a %s\n", (*at)->name);
+        if (*first_words(*at) != '\0') print_fish_words((*at)->name, first_words(*at));
         for (size_t i = 0; (option = cli_option_at(*at, i)) != NULL; i++)
             if (option->name != NULL) print_fish_option(*at, option);
     }

@@ -22,7 +22,8 @@ static const cli_option options[] = {
      .is_required = true},
     {.name = "type",
      .argument = "F32|F16|BF16",
-     .help = "of matrices; without it they stay as they are. 'wick quantize' makes smaller ones",
+     .help =
+         "type of the matrices; without it they keep theirs. 'wick quantize' makes smaller ones",
      .kind = &cli_text,
      .offset = offsetof(convert_options, type)},
     {.name = "force",

@@ -72,18 +72,14 @@ static void print_text(const found_device *found) {
 static void print_json(cli_json *json, const found_device *found, const devices_options *o) {
     const wick_device_info *const info = &found->info;
     cli_json_open(json, '{');
-    cli_json_key(json, "backend");
-    cli_json_string(json, found->backend.name);
+    cli_json_put_string(json, "backend", found->backend.name);
     cli_json_key(json, "is_available");
     cli_json_bool(json, found->backend.is_available);
     if (!found->backend.is_available) {
-        cli_json_key(json, "reason");
-        cli_json_string(json, found->backend.reason);
+        cli_json_put_string(json, "reason", found->backend.reason);
     } else {
-        cli_json_key(json, "name");
-        cli_json_string(json, info->name);
-        cli_json_key(json, "isa");
-        cli_json_string(json, info->isa);
+        cli_json_put_string(json, "name", info->name);
+        cli_json_put_string(json, "isa", info->isa);
         cli_json_key(json, "n_threads");
         cli_json_signed(json, info->n_threads);
         cli_json_key(json, "memory_total");

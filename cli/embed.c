@@ -36,13 +36,13 @@ static const cli_option options[] = {
      .offset = offsetof(embed_options, model),
      .is_required = true},
     {.argument = "TEXT...",
-     .help = "texts, each of which becomes a vector",
+     .help = "the texts; each becomes a vector",
      .kind = &cli_list,
      .offset = offsetof(embed_options, texts)},
     {.name = "file",
      .letter = 'f',
      .argument = "FILE",
-     .help = "take every line of a file as a text, empty ones too; -: of standard input",
+     .help = "each line of the file is a text, empty lines too; -: standard input",
      .kind = &cli_in,
      .offset = offsetof(embed_options, file)},
     {.name = "tokens",
@@ -52,19 +52,19 @@ static const cli_option options[] = {
      .offset = offsetof(embed_options, tokens)},
     {.name = "pooling",
      .argument = "auto|none|mean|cls|last",
-     .help = "how the vectors of tokens become one; none: they do not",
+     .help = "how the vectors of the tokens become one; none: print all of them",
      .kind = &cli_word,
      .offset = offsetof(embed_options, pooling)},
     {.name = "context",
      .alias = "ctx",
      .letter = 'c',
      .argument = "N",
-     .help = "tokens of the longest text; 0: what the model was made for, at most 4096",
+     .help = "most tokens of a text; 0: what the model was made for, at most 4096",
      .kind = &cli_u32,
      .offset = offsetof(embed_options, context_length),
      .most = INT32_MAX},
     {.name = "raw",
-     .help = "do not bring vectors to the length 1",
+     .help = "do not scale the vectors to length 1",
      .kind = &cli_flag,
      .offset = offsetof(embed_options, is_raw)},
     {.name = "out",
@@ -132,7 +132,7 @@ static int read_lines(const char *path, texts *t) {
         add_text(t, at, (size_t)(line_end - at) - (has_return ? 1 : 0));
         at = line_end + 1;
     }
-    if (code == CLI_OK && t->n == 0) return cli_error("%s holds no text", path);
+    if (code == CLI_OK && t->n == 0) return cli_error("%s contains no text", path);
     return code;
 }
 
@@ -140,7 +140,7 @@ static int read_ids(const char *text, texts *t) {
     int code = cli_read_text(text, &t->input);
     if (code == CLI_OK) code = cli_parse_ids(&t->input, &t->ids, &t->n_ids);
     if (code == CLI_OK && t->n_ids == 0)
-        return cli_error("--tokens holds no token; give ids like \"1 403 407\"");
+        return cli_error("--tokens is empty: give ids like \"1 403 407\"");
     t->n = 1;
     return code;
 }
@@ -148,11 +148,13 @@ static int read_ids(const char *text, texts *t) {
 static int read_texts(const embed_options *o, texts *t) {
     const int n_ways = (o->tokens != NULL) + (o->file != NULL) + (o->texts.n > 0);
     if (n_ways != 1)
-        return cli_usage_error(&cli_embed, n_ways == 0 ? "there is no TEXT, --file or --tokens"
-                                                       : "TEXT, --file and --tokens exclude each "
-                                                         "other");
+        return cli_usage_error(&cli_embed, n_ways == 0
+                                               ? "nothing to embed: give TEXT, --file or --tokens"
+                                               : "TEXT, --file and --tokens exclude each "
+                                                 "other");
     if (o->out != NULL && strcmp(o->out, "-") == 0)
-        return cli_usage_error(&cli_embed, "--out: '-' is no file; without it JSON is printed");
+        return cli_usage_error(&cli_embed,
+                               "--out: '-' is not a file; without --out JSON is printed");
     if (o->tokens != NULL) return read_ids(o->tokens, t);
     if (o->file != NULL) return read_lines(o->file, t);
     const int code = reserve_texts(t, o->texts.n);
@@ -232,7 +234,7 @@ static int embed_all(job *j) {
         if (!is_quiet) cli_progress_show(&line, i, j->texts->n);
         code = embed_text(j, i);
         if (code == CLI_FAILURE && j->texts->n > 1)
-            fprintf(stderr, "wick: this was text %zu of %zu\n", i + 1, j->texts->n);
+            fprintf(stderr, "wick: that was text %zu of %zu\n", i + 1, j->texts->n);
     }
     cli_progress_clear(&line);
     wick_error error = {0};

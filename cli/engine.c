@@ -31,7 +31,7 @@ static const cli_option engine_options[] = {
     {.name = "threads",
      .letter = 't',
      .argument = "N",
-     .help = "CPU threads, at most one for each core that this process may use; 0: so many",
+     .help = "CPU threads; 0: one for each core that this process may use, which is also the most",
      .kind = &cli_u32,
      .offset = offsetof(cli_engine_options, n_threads),
      .most = 1024},
@@ -239,7 +239,7 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
     if (path == NULL)
         source = wick_source_memory(wick_embedded_model, wick_embedded_model_size);
     else if (wick_source_files(&path, 1, &source, &error) != WICK_OK)
-        return cli_report(&error, NULL);
+        return cli_report_file(&error, path, NULL);
     int code = open_device(engine, options);
     const wick_model_desc desc = model_desc(options, sessions);
     if (code == CLI_OK)
@@ -262,19 +262,22 @@ const char *cli_step_hint(wick_status status) {
     return status == WICK_ERR_UNSUPPORTED ? "leave out --strict" : NULL;
 }
 
-int cli_report_session(const wick_error *error) {
-    const bool is_memory = error->status == WICK_ERR_OUT_OF_MEMORY;
-    return cli_report(error, is_memory ? "a smaller --context, or --cache q8_0, needs less" : NULL);
-}
-
 void cli_warn_context(const wick_model *model, uint32_t context_length) {
     wick_model_info info;
     wick_model_get_info(model, &info);
     if (context_length <= info.context_length) return;
-    fprintf(stderr,
-            "wick: warning: the model was made for %" PRIu32 " tokens; in a context of %" PRIu32
-            " what lies beyond them may make no sense\n",
-            info.context_length, context_length);
+    cli_warn("the model was made for %" PRIu32 " tokens; in a context of %" PRIu32
+             " the text beyond them may make no sense",
+             info.context_length, context_length);
+}
+
+void cli_note_short_context(const wick_model *model, uint32_t context_length) {
+    wick_model_info info;
+    wick_model_get_info(model, &info);
+    if (context_length != 0 || info.short_context_length == 0 || cli_common.quiet) return;
+    cli_say("the context is %" PRIu32 " tokens at most; --context N asks for up to %" PRIu32
+            ", with the model's other rotary divisors (docs/sessions.md)",
+            info.short_context_length, info.context_length);
 }
 
 void cli_print_placement(const wick_model *model) {
@@ -284,17 +287,18 @@ void cli_print_placement(const wick_model *model) {
     wick_device_get_info(wick_model_device(model), &device);
     const uint32_t n = info.host_layers;
     if (n == 0) return;
-    if (n < info.n_layers)
-        fprintf(stderr, "layers 0-%" PRIu32 " on the CPU, %" PRIu32 "-%" PRIu32 " on %s", n - 1, n,
-                info.n_layers - 1, device.name);
-    else
-        fprintf(stderr, "all %" PRIu32 " layers on the CPU", n);
+    char memory[128] = "", layers[64];
     if (info.bytes_needed > 0) {
-        fprintf(stderr, ": all take %s of the GPU's memory",
-                cli_bytes_text(info.bytes_needed).text);
-        fprintf(stderr, ", %s are there", cli_bytes_text(info.bytes_available).text);
+        const cli_size_text needed = cli_bytes_text(info.bytes_needed);
+        snprintf(memory, sizeof memory, ": all take %s of the GPU's memory, %s are available",
+                 needed.text, cli_bytes_text(info.bytes_available).text);
     }
-    fputc('\n', stderr);
+    if (n < info.n_layers) {
+        snprintf(layers, sizeof layers, "%" PRIu32 "-%" PRIu32, n, info.n_layers - 1);
+        cli_say("layers 0-%" PRIu32 " on the CPU, %s on %s%s", n - 1, layers, device.name, memory);
+    } else {
+        cli_say("all %" PRIu32 " layers on the CPU%s", n, memory);
+    }
 }
 
 void cli_print_verified(const wick_model *model) {

@@ -48,11 +48,10 @@ void cli_engine_close(cli_engine *engine);
 /* What to do about a failed step of a session, for cli_report_device. */
 const char *cli_step_hint(wick_status status);
 
-/* A session that cannot be opened, for commands with --context. Returns CLI_FAILURE. */
-int cli_report_session(const wick_error *error);
-
 /* One line on standard error where a session is longer than what the model was made for. */
 void cli_warn_context(const wick_model *model, uint32_t context_length);
+/* Where the model has a longer context than sessions have by default, and none was asked for. */
+void cli_note_short_context(const wick_model *model, uint32_t context_length);
 
 /* Which layers run on the CPU beside a GPU, and why; on standard error, if any do. */
 void cli_print_placement(const wick_model *model);

@@ -1,5 +1,5 @@
-/* fetch.c: resuming, checking, trying again. A part is only gone on with where it is certain to be
- * of the same file: by its hash where that is known beforehand, else by a strong ETag and If-Range
+/* fetch.c: resuming, checking, trying again. A part is continued only where it certainly belongs to
+ * the same file: by its hash where that is known beforehand, else by a strong ETag and If-Range
  * (RFC 9110, section 13.1.5). */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
@@ -52,14 +52,16 @@ static void show_progress(fetch *f) {
 static int check_answer(const fetch *f, const cli_http_answer *answer) {
     const cli_fetch_desc *const desc = f->desc;
     if (answer->offset != f->partial.size)
-        return cli_error("%s: the server sent bytes from %" PRIu64 " on, not from %" PRIu64,
+        return cli_error("%s: the server sent the file from byte %" PRIu64
+                         ", not from byte %" PRIu64 " as asked",
                          desc->url, answer->offset, f->partial.size);
     if (is_known(desc->size) && is_known(answer->total) && desc->size != answer->total)
-        return cli_error("%s has %" PRIu64 " bytes, but was said to have %" PRIu64, desc->url,
-                         answer->total, desc->size);
+        return cli_error("%s: the server announces %" PRIu64 " bytes, %" PRIu64 " were expected",
+                         desc->url, answer->total, desc->size);
     if (is_known(f->total) && f->total < f->partial.size)
-        return cli_error("%s has only %" PRIu64 " bytes now, %" PRIu64 " have come", desc->url,
-                         f->total, f->partial.size);
+        return cli_error("%s: the file now has only %" PRIu64 " bytes, but %" PRIu64
+                         " are here already",
+                         desc->url, f->total, f->partial.size);
     const bool has_both = desc->sha256.text[0] != '\0' && answer->sha256.text[0] != '\0';
     if (has_both && strcmp(desc->sha256.text, answer->sha256.text) != 0)
         return cli_error("%s has the sha256 %s, but %s was expected", desc->url,
@@ -92,7 +94,7 @@ static bool begin(void *user, const cli_http_answer *answer) {
     return f->code == CLI_OK;
 }
 
-/* A page that asks to log in, or tells of an error with status 200, ends here. */
+/* A page that asks to log in, or shows an error with status 200, ends here. */
 static bool is_gguf(uint64_t offset, const char *bytes, size_t size) {
     static const char magic[] = "GGUF";
     for (size_t i = 0; i < size && offset + i < 4; i++)
@@ -103,11 +105,10 @@ static bool is_gguf(uint64_t offset, const char *bytes, size_t size) {
 static bool take(void *user, const void *bytes, size_t size) {
     fetch *const f = user;
     if (!is_gguf(f->partial.size, bytes, size))
-        f->code = cli_error("what %s sends is no GGUF file, perhaps a page for people: look at it "
-                            "in a browser",
+        f->code = cli_error("%s is not a GGUF file; it may be a web page: open it in a browser",
                             f->desc->url);
     else if (is_known(f->total) && size > f->total - f->partial.size)
-        f->code = cli_error("%s sends more than the %" PRIu64 " bytes that it promised",
+        f->code = cli_error("%s: the server sent more than the %" PRIu64 " bytes it announced",
                             f->desc->url, f->total);
     else
         f->code = cli_partial_append(&f->partial, bytes, size);
@@ -127,25 +128,25 @@ static bool can_resume(const fetch *f) {
 
 /* What becomes of the part. */
 static const char *next_time(const fetch *f) {
-    return can_resume(f) ? "are kept, the same command goes on from there"
-                         : "have come, but the server does not tell one version of the file from "
-                           "another: the same command begins anew";
+    return can_resume(f) ? "are kept; the same command continues from there"
+                         : "were received, but the server cannot tell whether the file has changed "
+                           "since: the same command starts again";
 }
 
 static int fail_transfer(const fetch *f, const cli_http_end *end) {
     const char *const token =
-        f->desc->token != NULL ? "HF_TOKEN is not enough" : "HF_TOKEN is not set";
+        f->desc->token != NULL ? "HF_TOKEN does not give access" : "HF_TOKEN is not set";
     if ((end->status == 401 || end->status == 403) && f->desc->page != NULL)
-        return cli_error("%s: %s; its owner wants you to agree to terms at %s (%s)", f->desc->url,
+        return cli_error("%s: %s; its owner asks you to accept terms at %s (%s)", f->desc->url,
                          end->reason, f->desc->page, token);
     if (f->partial.size == 0) return cli_error("%s: %s", f->desc->url, end->reason);
     const cli_size_text size = cli_bytes_text(f->partial.size);
     return cli_error("%s: %s; %s %s", f->desc->url, end->reason, size.text, next_time(f));
 }
 
-static int tell_interrupted(const fetch *f) {
+static int report_interrupted(const fetch *f) {
     if (f->partial.size > 0)
-        fprintf(stderr, "stopped; %s %s\n", cli_bytes_text(f->partial.size).text, next_time(f));
+        cli_say("stopped; %s %s", cli_bytes_text(f->partial.size).text, next_time(f));
     return CLI_INTERRUPTED;
 }
 
@@ -156,9 +157,9 @@ static void wait_for_next_try(uint32_t n_tries) {
     for (uint32_t i = 0; i < 10 * seconds && !cli_interrupted(); i++) (void)nanosleep(&step, NULL);
 }
 
-/* ---- The way of a file ---- */
+/* ---- One file ---- */
 
-/* Whether the part that is there is of the file that is wanted. */
+/* Whether the part that is there belongs to the file that is wanted. */
 static bool can_go_on(const fetch *f, const cli_note *before) {
     const char *const wanted = f->desc->sha256.text;
     if (f->partial.size == 0 || strcmp(before->source, f->desc->source) != 0) return false;
@@ -175,7 +176,7 @@ static int prepare(fetch *f) {
     snprintf(f->note.licence, sizeof f->note.licence, "%s", f->desc->licence);
     if (!can_go_on(f, &before)) return cli_partial_restart(&f->partial);
     if (!f->desc->is_quiet)
-        fprintf(stderr, "going on behind the %s that are there\n",
+        cli_say("continuing after the %s that are here already",
                 cli_bytes_text(f->partial.size).text);
     f->note = before;
     return cli_partial_keep(&f->partial);
@@ -195,11 +196,11 @@ static cli_http_end request(fetch *f, cli_http *http) {
     const bool is_short = is_known(f->total) && f->partial.size < f->total;
     if (end.outcome == CLI_HTTP_DONE && is_short) {
         end.outcome = CLI_HTTP_CUT;
-        snprintf(end.reason, sizeof end.reason, "the server sent less than it promised");
+        snprintf(end.reason, sizeof end.reason, "the server sent less than it announced");
     }
     if (f->is_to_be_renewed)
         snprintf(end.reason, sizeof end.reason, "the file has changed on the server");
-    /* 416: there is nothing behind the part. */
+    /* 416: there is nothing after the part. */
     if (end.status == 416 && f->partial.size > 0) f->is_to_be_renewed = true;
     return end;
 }
@@ -214,7 +215,7 @@ static int transfer(fetch *f, cli_http *http) {
         f->is_to_be_renewed = false;
         const cli_http_end end = request(f, http);
         if (end.outcome == CLI_HTTP_DONE) return CLI_OK;
-        if (end.outcome == CLI_HTTP_INTERRUPTED) return tell_interrupted(f);
+        if (end.outcome == CLI_HTTP_INTERRUPTED) return report_interrupted(f);
         if (f->is_to_be_renewed && !was_renewed) {
             was_renewed = true;
             f->note.etag[0] = '\0';
@@ -224,7 +225,7 @@ static int transfer(fetch *f, cli_http *http) {
         }
         if (end.outcome == CLI_HTTP_STOPPED && f->code != CLI_OK) return f->code;
         if (f->partial.size > most && !end.is_slow)
-            n_tries = 0; /* a trickle could go on for ever */
+            n_tries = 0; /* not after a trickle, which could go on for ever */
         if (f->partial.size > most) most = f->partial.size;
         const bool was_reached = most > start;
         const bool may_help =
@@ -234,7 +235,7 @@ static int transfer(fetch *f, cli_http *http) {
     }
 }
 
-/* A part of a split model says little by itself; whoever loads the model checks that. */
+/* A part of a split model cannot be checked alone; loading the model checks all parts. */
 static int check_file(const fetch *f) {
     cli_part part;
     if (cli_part_parse(f->desc->path, &part) && part.count > 1) return CLI_OK;
@@ -243,19 +244,19 @@ static int check_file(const fetch *f) {
     const wick_status status = wick_file_open(f->partial.path.text, &file, &error);
     wick_file_close(file);
     if (status != WICK_ERR_FORMAT && status != WICK_ERR_IO) return CLI_OK;
-    return cli_error("what %s sent is no sound GGUF file and was thrown away: %s", f->desc->url,
+    return cli_error("the file from %s is not a valid GGUF file and was deleted: %s", f->desc->url,
                      error.message);
 }
 
 static int check_hash(const fetch *f, const cli_digest *digest) {
     const char *const wanted = f->note.sha256.text;
     if (wanted[0] == '\0' || strcmp(wanted, digest->text) == 0) return CLI_OK;
-    return cli_error("what %s sent has the sha256 %s, but %s was expected: it was damaged or "
-                     "changed and was thrown away",
+    return cli_error("the file from %s has the sha256 %s, but %s was expected: it is damaged or "
+                     "was changed, and was deleted",
                      f->desc->url, digest->text, wanted);
 }
 
-/* *is_kept: whether the part is of use for another try. */
+/* *is_kept: whether the part can be used by another try. */
 static int complete(fetch *f, bool *is_kept) {
     cli_sha256 sha = f->partial.sha;
     const cli_digest digest = cli_sha256_finish(&sha);

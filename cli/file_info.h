@@ -10,6 +10,7 @@ typedef struct cli_type_count {
 
 typedef struct cli_file_info {
     const char *path;
+    bool is_checkpoint;                      /* a folder; file is what 'wick convert' would make */
     const wick_file *file;                   /* NULL: not GGUF; then */
     const wick_tensor_file *tensor_file;     /* safetensors or .npy */
     uint64_t size;                           /* of the file, bytes */
@@ -21,7 +22,7 @@ typedef struct cli_file_info {
     wick_error unpredicted; /* why there is no prediction; status WICK_OK: there is one */
 } cli_file_info;
 
-/* "GGUF", "safetensors" or "npy". */
+/* "GGUF", "checkpoint", "safetensors" or "npy". */
 const char *cli_format_name(const cli_file_info *info);
 /* Tensor i of the file; NULL: it has fewer. */
 const wick_file_tensor *cli_tensor_at(const cli_file_info *info, size_t i);

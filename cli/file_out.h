@@ -4,9 +4,7 @@
 
 #include <stddef.h>
 
-/* Whole or not at all: under another name first, so that what is there stays where the disk is
- * full. What is no regular file (/dev/stdout) is written as it is. Returns an exit code; a failure
- * has been told. */
+/* Whole or not at all, as wick_bytes_save. Returns an exit code; a failure has been reported. */
 int cli_write_file(const char *path, const char *text, size_t size);
 
 #endif

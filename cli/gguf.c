@@ -1,7 +1,9 @@
 /* gguf.c: `wick gguf`: splits a model file into parts, and makes one file of parts. */
 #include "cli.h"
 #include "interrupt.h"
+#include "text_out.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,13 +35,13 @@ static const cli_option options[] = {
      .is_required = true},
     {.name = "max-size",
      .argument = "N",
-     .help = "split: bytes of a part at most, with K, M or G for 1024, 1024^2, 1024^3; only a part "
+     .help = "split: most bytes of a part, with K, M or G for 1024, 1024^2, 1024^3; only a part "
              "of one tensor may be larger",
      .kind = &cli_size,
      .offset = offsetof(gguf_options, max_size)},
     {.name = "max-tensors",
      .argument = "N",
-     .help = "split: tensors of a part at most; 0: any number",
+     .help = "split: most tensors of a part; 0: any number",
      .kind = &cli_u32,
      .offset = offsetof(gguf_options, max_tensors),
      .most = UINT32_MAX},
@@ -88,6 +90,26 @@ static const char *start_hint(wick_status status) {
     }
 }
 
+/* "wrote 2 parts, a-00001-of-00002.gguf to a-00002-of-00002.gguf: 272 tensors, 138.1 MiB". */
+static void report_written(const gguf_options *o, const wick_file *file, size_t n_files) {
+    static const char end[] = ".gguf";
+    const size_t length = strlen(o->out), n_tensors = wick_file_tensor_count(file);
+    const bool has_end = length >= sizeof end && strcmp(o->out + length - sizeof end + 1, end) == 0;
+    const int stem = (int)(length - (has_end ? sizeof end - 1 : 0));
+    uint64_t bytes = 0;
+    char content[64];
+    for (size_t i = 0; i < n_tensors; i++) bytes += wick_file_get_tensor(file, i)->size;
+    snprintf(content, sizeof content, "%zu tensor%s, %s", n_tensors, n_tensors == 1 ? "" : "s",
+             cli_bytes_text(bytes).text);
+    if (o->what == ACTION_MERGE)
+        cli_say("wrote %s: %s", o->out, content);
+    else if (n_files == 1)
+        cli_say("wrote 1 part, %.*s-00001-of-00001.gguf: %s", stem, o->out, content);
+    else
+        cli_say("wrote %zu parts, %.*s-00001-of-%05zu.gguf to %.*s-%05zu-of-%05zu.gguf: %s",
+                n_files, stem, o->out, n_files, stem, o->out, n_files, n_files, content);
+}
+
 /* Memory stays the same however large the model is. */
 static int copy(const gguf_options *o, wick_file *file) {
     const char *const reads[] = {o->in};
@@ -104,9 +126,11 @@ static int copy(const gguf_options *o, wick_file *file) {
     wick_error error = {0};
     if (wick_file_write_start(o->out, &desc, &writer, &error) != WICK_OK)
         return cli_report(&error, start_hint(error.status));
+    const size_t n_files = wick_file_writer_count(writer);
     const int code = copy_tensors(file, writer);
     if (wick_file_write_finish(writer, code == CLI_OK, &error) != WICK_OK && code == CLI_OK)
         return cli_report(&error, OUT_HINT);
+    if (code == CLI_OK && !cli_common.quiet) report_written(o, file, n_files);
     return code;
 }
 

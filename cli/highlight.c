@@ -154,7 +154,7 @@ static void take_code(cli_highlight *h, char c) {
     if (holds_word) put_held(h);
     if (is_word(c)) {
         h->held[h->n_held++] = c;
-    } else if (strchr(h->language->quotes, c) != NULL) {
+    } else if (c != '\0' && strchr(h->language->quotes, c) != NULL) {
         enter_string(h, c);
     } else if (!take_mark(h, c)) {
         if (c == '#')

@@ -1,6 +1,8 @@
 /* history.c: see history.h. A line of the file is an entry, in which "\n" stands for the end of a
- * line and "\\" for a backslash. Whoever changes the file locks it: an entry is appended, and what
- * is too old goes with a new file that replaces the old one. */
+ * line and "\\" for a backslash. Whoever changes the file locks it and writes in place, so that a
+ * link stays one and nothing is left beside it: an entry is appended; where the file has become too
+ * large, its newest half moves over the oldest one, and the end is cut off. A kill in between
+ * leaves some entries twice. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "history.h"
@@ -21,7 +23,9 @@ bool cli_history_path(char *path, size_t size) { return cli_state_path("history"
  * or never end. */
 static int open_regular(const char *path, int flags) {
     struct stat info;
-    const int fd = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0600);
+    int fd;
+    do fd = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0600);
+    while (fd < 0 && errno == EINTR);
     if (fd < 0 || (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))) return fd;
     close(fd);
     errno = EINVAL;
@@ -85,22 +89,19 @@ static bool make_folder(const char *path) {
     return is_there;
 }
 
-/* Open, locked, and still the file of this name: another chat may have replaced it meanwhile. -1:
- * errno says why not. */
+/* -1: errno says why not. */
 static int open_locked(const char *path) {
-    for (;;) {
-        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-        struct stat opened, named;
-        errno = 0;
-        const int fd = open_regular(path, O_RDWR | O_APPEND | O_CREAT);
-        if (fd < 0) return -1;
-        if (fcntl(fd, F_SETLKW, &lock) == 0 && fstat(fd, &opened) == 0 && stat(path, &named) == 0 &&
-            opened.st_ino == named.st_ino && opened.st_dev == named.st_dev)
-            return fd;
-        const int error = errno;
-        close(fd);
-        if (error != 0 && error != ENOENT && error != EINTR) return -1;
-    }
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    const int fd = open_regular(path, O_RDWR | O_CREAT);
+    if (fd < 0) return -1;
+    int result;
+    do result = fcntl(fd, F_SETLKW, &lock);
+    while (result != 0 && errno == EINTR);
+    if (result == 0) return fd;
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
 }
 
 static bool write_all(int fd, const char *bytes, size_t size) {
@@ -113,20 +114,23 @@ static bool write_all(int fd, const char *bytes, size_t size) {
     return true;
 }
 
-/* A last line that a full disk cut, or an editor left without an end, does not swallow the next
- * entry. */
-static bool end_last_line(int fd) {
-    struct stat info;
+/* All of line, or nothing of it where the disk is full. An editor may have left the last line
+ * without an end, which does not swallow the entry. */
+static bool append_line(int fd, const char *line, size_t size) {
     char last = '\n';
-    if (fstat(fd, &info) != 0) return false;
-    if (info.st_size > 0 && pread(fd, &last, 1, info.st_size - 1) != 1) return false;
-    return last == '\n' || write_all(fd, "\n", 1);
+    const off_t end = lseek(fd, 0, SEEK_END);
+    if (end < 0 || (end > 0 && pread(fd, &last, 1, end - 1) != 1)) return false;
+    if ((last == '\n' || write_all(fd, "\n", 1)) && write_all(fd, line, size)) return true;
+    const int error = errno;
+    if (ftruncate(fd, end) == 0) errno = error;
+    return false;
 }
 
 /* The newest entries, whole, that fit into CLI_HISTORY_LEFT bytes; *size becomes theirs. */
 static const char *newest(const char *bytes, size_t *size) {
     const char *from = bytes + (*size > CLI_HISTORY_LEFT ? *size - CLI_HISTORY_LEFT : 0);
     if (from > bytes) {
+        from--; /* the end of the line before, where that is the last to go */
         const char *const end = memchr(from, '\n', *size - (size_t)(from - bytes));
         from = end != NULL ? end + 1 : bytes + *size;
     }
@@ -135,19 +139,13 @@ static const char *newest(const char *bytes, size_t *size) {
 }
 
 /* fd: the locked file, of size bytes. */
-static bool shorten(const char *path, int fd, size_t size) {
+static bool shorten(int fd, size_t size) {
     char *const bytes = malloc(size);
-    char name[4200];
-    bool is_done = false;
-    const int length = snprintf(name, sizeof name, "%s.XXXXXX", path);
-    if (bytes != NULL && length > 0 && (size_t)length < sizeof name &&
-        pread(fd, bytes, size, 0) == (ssize_t)size) {
+    bool is_done = bytes != NULL && pread(fd, bytes, size, 0) == (ssize_t)size;
+    if (is_done) {
         const char *const from = newest(bytes, &size);
-        const int out = mkstemp(name); /* mode 0600 */
-        is_done = out >= 0 && write_all(out, from, size);
-        if (out >= 0) close(out);
-        if (is_done) is_done = rename(name, path) == 0;
-        if (out >= 0 && !is_done) unlink(name);
+        is_done = lseek(fd, 0, SEEK_SET) == 0 && write_all(fd, from, size) &&
+                  ftruncate(fd, (off_t)size) == 0;
     }
     free(bytes);
     return is_done;
@@ -160,10 +158,9 @@ bool cli_history_add(const char *path, const char *entry) {
     if (!make_folder(path)) return false;
     char *const line = escape(entry, &size);
     const int fd = line != NULL ? open_locked(path) : -1;
-    bool is_done =
-        fd >= 0 && fchmod(fd, 0600) == 0 && end_last_line(fd) && write_all(fd, line, size);
+    bool is_done = fd >= 0 && fchmod(fd, 0600) == 0 && append_line(fd, line, size);
     if (is_done && fstat(fd, &info) == 0 && info.st_size > CLI_HISTORY_MOST)
-        is_done = shorten(path, fd, (size_t)info.st_size);
+        is_done = shorten(fd, (size_t)info.st_size);
     if (fd >= 0) close(fd);
     free(line);
     return is_done;

@@ -43,17 +43,16 @@ int cli_hub_open(const char *mirror, cli_hub *hub) {
     *hub = (cli_hub){0};
     if ((strncasecmp(endpoint, "https://", 8) != 0 && strncasecmp(endpoint, "http://", 7) != 0) ||
         strlen(endpoint) >= sizeof hub->endpoint)
-        return cli_error("'%.200s' cannot be a mirror: it has to begin with https:// or http://",
+        return cli_error("'%.200s' cannot be a mirror: it must begin with https:// or http://",
                          endpoint);
     snprintf(hub->endpoint, sizeof hub->endpoint, "%s", endpoint);
     for (size_t n = strlen(endpoint); hub->endpoint[n - 1] == '/'; n--) hub->endpoint[n - 1] = '\0';
     if (token == NULL || token[0] == '\0') return CLI_OK;
-    if (has_control(token)) return cli_error("HF_TOKEN holds a character that no token has");
+    if (has_control(token)) return cli_error("HF_TOKEN contains a control character");
     if (is_private(endpoint))
         hub->token = token;
     else
-        fprintf(stderr, "wick: warning: HF_TOKEN is not sent to %s, which is not encrypted\n",
-                endpoint);
+        cli_warn("HF_TOKEN is not sent to %s, which is not encrypted", endpoint);
     return CLI_OK;
 }
 
@@ -87,14 +86,16 @@ static bool take(void *user, const void *bytes, size_t size) {
 static int fail_asking(const cli_hub *hub, const char *name, const cli_http_end *end) {
     switch (end->outcome) {
     case CLI_HTTP_INTERRUPTED: return CLI_INTERRUPTED;
-    case CLI_HTTP_STOPPED: return cli_error("%s says more of %s than is read", hub->endpoint, name);
+    case CLI_HTTP_STOPPED:
+        return cli_error("%s: the description of %s is too long", hub->endpoint, name);
     default: break;
     }
     if (end->status == 404) return cli_error("%s has no repository %s", hub->endpoint, name);
     if (end->status == 401 || end->status == 403)
-        return cli_error("%s has no repository %s, or wants to know who asks: %s", hub->endpoint,
-                         name, hub->token != NULL ? "HF_TOKEN is not enough" : "set HF_TOKEN");
-    return cli_error("%s does not say what %s holds: %s", hub->endpoint, name, end->reason);
+        return cli_error("%s has no repository %s, or does not show it to everybody: %s",
+                         hub->endpoint, name,
+                         hub->token != NULL ? "HF_TOKEN does not give access" : "set HF_TOKEN");
+    return cli_error("%s: cannot list the files of %s: %s", hub->endpoint, name, end->reason);
 }
 
 /* A string, terminated; false and "": it is none, has a zero byte or does not fit. */
@@ -151,8 +152,7 @@ static int read_answer(const wick_json *root, cli_repository *r) {
     for (; entry != NULL; entry = wick_json_next(entry))
         if (!append_file(r, entry, &capacity)) return cli_error("out of memory for the files");
     if (r->n_files == 0)
-        return cli_error("%s has no GGUF file; look for a repository of that model in this format",
-                         r->name);
+        return cli_error("%s has no GGUF file; look for a GGUF repository of that model", r->name);
     qsort(r->files, r->n_files, sizeof *r->files, by_name);
     return CLI_OK;
 }
@@ -173,7 +173,7 @@ int cli_hub_list(const cli_hub *hub, cli_http *http, const char *name, cli_repos
     cli_path url;
     answer a = {0};
     if (!is_repository(name) || strlen(name) >= sizeof r->name)
-        return cli_error("'%.200s' is no repository: OWNER/REPO is wanted", name);
+        return cli_error("'%.200s' is not the name of a repository: it must be OWNER/REPO", name);
     snprintf(r->name, sizeof r->name, "%s", name);
     snprintf(url.text, sizeof url.text, "%s/api/models/%s?blobs=true", hub->endpoint, name);
     const cli_http_request request = {
@@ -184,7 +184,7 @@ int cli_hub_list(const cli_hub *hub, cli_http *http, const char *name, cli_repos
     if (end.outcome != CLI_HTTP_DONE)
         code = fail_asking(hub, name, &end);
     else if (wick_json_parse(a.text, a.size, &document, NULL) != WICK_OK)
-        code = cli_error("what %s answers for %s is no JSON", hub->endpoint, name);
+        code = cli_error("%s: the answer for %s is not JSON", hub->endpoint, name);
     else
         code = read_answer(wick_json_root(document), r);
     wick_json_free(document);
@@ -295,9 +295,9 @@ const cli_remote_file *cli_choose_file(const cli_repository *r, const char *want
     if (file == NULL) file = only_candidate(r, wanted != NULL ? wanted : "q4_k_m");
     if (file != NULL) return file;
     if (wanted != NULL)
-        cli_error("'%s' names not exactly one model of %s; it has:", wanted, r->name);
+        cli_error("'%s' does not name exactly one model of %s; it has:", wanted, r->name);
     else
-        cli_error("%s has several models; say which:", r->name);
+        cli_error("%s has several models; choose one of:", r->name);
     cli_print_files(r, stderr);
     return NULL;
 }

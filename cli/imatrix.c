@@ -25,14 +25,14 @@ static void set_defaults(void *given) {
 
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
-     .help = "the model, best before it is quantized",
+     .help = "the model, preferably not quantized yet",
      .kind = &cli_model,
      .offset = offsetof(imatrix_options, model),
      .is_required = true},
     {.name = "file",
      .letter = 'f',
-     .argument = "TEXT",
-     .help = "the file with the text to read: the kind of text that the model is for",
+     .argument = "FILE",
+     .help = "the text to read, of the kind that the model is used for; -: standard input",
      .kind = &cli_in,
      .offset = offsetof(imatrix_options, file)},
     {.name = "out",
@@ -42,8 +42,10 @@ static const cli_option options[] = {
      .kind = &cli_out,
      .offset = offsetof(imatrix_options, out)},
     {.name = "length",
+     .alias = "context",
+     .letter = 'c',
      .argument = "N",
-     .help = "tokens of a chunk, a power of two; 0: 512, or as many as the model can read",
+     .help = "tokens of a chunk, a power of two; 0: 512, or less if the model reads less at once",
      .kind = &cli_u32,
      .offset = offsetof(imatrix_options, length),
      .most = 8192},
@@ -113,7 +115,7 @@ static int run(void *given) {
 
 const cli_command cli_imatrix = {
     .name = "imatrix",
-    .summary = "find out how much each channel of a model matters, for 'wick quantize'",
+    .summary = "measure how much each channel of a model matters, for 'wick quantize'",
     .details = "  wick imatrix MODEL-F16.gguf -f TEXT.txt -o MODEL.imatrix.gguf\n"
                "  wick quantize MODEL-F16.gguf MODEL-Q4_K_M.gguf Q4_K_M --imatrix "
                "MODEL.imatrix.gguf\n",

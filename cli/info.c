@@ -33,7 +33,9 @@ static void set_defaults(void *given) {
 
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
-     .help = "the file; also one of safetensors, or an array of NumPy (.npy)",
+     .help =
+         "the file; also a safetensors file, a NumPy array (.npy) or a folder with a checkpoint "
+         "from Hugging Face",
      .kind = &cli_model,
      .offset = offsetof(info_options, model),
      .is_required = true},
@@ -47,6 +49,7 @@ static const cli_option options[] = {
      .offset = offsetof(info_options, tensors)},
     {.name = "context",
      .alias = "ctx",
+     .letter = 'c',
      .argument = "N",
      .help = "predict memory for a context of N tokens; 0: what 'wick run' takes",
      .kind = &cli_u32,
@@ -69,7 +72,7 @@ static const cli_option options[] = {
      .offset = offsetof(info_options, webgpu_lib)},
     {.name = "gpu-memory",
      .argument = "BYTES",
-     .help = "which layers fit where the GPU has so much memory, such as 500M or 2G",
+     .help = "predict which layers fit if the GPU has this much memory, such as 500M or 2G",
      .kind = &cli_size,
      .offset = offsetof(info_options, gpu_memory)},
     {.name = "math",
@@ -134,24 +137,38 @@ static int show(const info_options *o, cli_file_info *info) {
     return code;
 }
 
+/* One of both, or NULL. hint: for cli_report_file. */
+static wick_status open_any(const char *path, bool is_folder, wick_file **file,
+                            wick_tensor_file **tensor_file, const char **hint, wick_error *error) {
+    const wick_convert_desc as_it_is = {.type = NULL};
+    *hint = "";
+    if (is_folder) return wick_convert_preview(path, &as_it_is, file, error);
+    const wick_status status = wick_file_open(path, file, error);
+    if (status == WICK_ERR_FORMAT && !is_gguf(path)) {
+        *error = (wick_error){0};
+        return wick_tensor_file_open(path, tensor_file, error);
+    }
+    *hint = NULL;
+    return status;
+}
+
 static int run(void *given) {
     const info_options *const o = given;
     wick_error error = {0};
     wick_file *file = NULL;
     wick_tensor_file *tensor_file = NULL;
-    const wick_status status = wick_file_open(o->model, &file, &error);
-    if (status == WICK_ERR_FORMAT && !is_gguf(o->model)) {
-        error = (wick_error){0};
-        (void)wick_tensor_file_open(o->model, &tensor_file, &error);
-    }
-    if (file == NULL && tensor_file == NULL) return cli_report_file(&error, o->model, NULL);
-    struct stat status_of_file;
-    const bool is_there = stat(o->model, &status_of_file) == 0;
+    const char *hint;
+    struct stat found;
+    const bool is_there = stat(o->model, &found) == 0;
+    const bool is_folder = cli_is_checkpoint(o->model);
+    if (open_any(o->model, is_folder, &file, &tensor_file, &hint, &error) != WICK_OK)
+        return cli_report_file(&error, o->model, hint);
     cli_file_info info = {.path = o->model,
+                          .is_checkpoint = is_folder,
                           .file = file,
                           .tensor_file = tensor_file,
                           .size = file != NULL ? wick_file_size(file)
-                                  : is_there   ? (uint64_t)status_of_file.st_size
+                                  : is_there   ? (uint64_t)found.st_size
                                                : 0,
                           .lists_tensors = o->tensors,
                           .architecture = find_string(file, "general.architecture"),

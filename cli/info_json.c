@@ -37,8 +37,7 @@ static void put_array(cli_json *json, const wick_value *array) {
         return;
     }
     cli_json_open(json, '{');
-    cli_json_key(json, "type");
-    cli_json_string(json, cli_value_type_name(array->array.element_type));
+    cli_json_put_string(json, "type", cli_value_type_name(array->array.element_type));
     cli_json_put_unsigned(json, "count", array->array.count);
     cli_json_key(json, "first");
     put_elements(json, array, MAX_ELEMENTS);
@@ -83,8 +82,7 @@ static void put_tensors(cli_json *json, const cli_file_info *info) {
         cli_json_open(json, '{');
         cli_json_key(json, "name");
         cli_json_bytes(json, tensor->name.text, tensor->name.size);
-        cli_json_key(json, "type");
-        cli_json_string(json, wick_dtype_name(tensor->dtype));
+        cli_json_put_string(json, "type", wick_dtype_name(tensor->dtype));
         cli_json_key(json, "shape");
         cli_json_open(json, '[');
         for (int d = 0; d < tensor->shape.rank; d++) cli_json_signed(json, tensor->shape.extent[d]);
@@ -111,10 +109,10 @@ static void put_prediction(cli_json *json, const cli_file_info *info) {
         cli_json_put_unsigned(json, "available_bytes", p->available_bytes);
         cli_json_put_unsigned(json, "whole_context_length", p->whole_context_length);
     } else {
-        cli_json_key(json, "error");
-        cli_json_string(json, info->unpredicted.message[0] != '\0'
-                                  ? info->unpredicted.message
-                                  : wick_status_text(info->unpredicted.status));
+        cli_json_put_string(json, "error",
+                            info->unpredicted.message[0] != '\0'
+                                ? info->unpredicted.message
+                                : wick_status_text(info->unpredicted.status));
     }
     cli_json_close(json, '}');
 }
@@ -130,11 +128,9 @@ static void put_text(cli_json *json, const char *key, const wick_value *value) {
 void cli_print_info_json(const cli_file_info *info) {
     cli_json json = {.out = stdout};
     cli_json_open(&json, '{');
-    cli_json_key(&json, "path");
-    cli_json_string(&json, info->path);
+    cli_json_put_string(&json, "path", info->path);
     cli_json_put_unsigned(&json, "file_bytes", info->size);
-    cli_json_key(&json, "format");
-    cli_json_string(&json, cli_format_name(info));
+    cli_json_put_string(&json, "format", cli_format_name(info));
     cli_json_put_unsigned(&json, "gguf_version", wick_file_version(info->file));
     put_text(&json, "architecture", info->architecture);
     put_text(&json, "name", info->name);

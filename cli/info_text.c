@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MAX_TEXT = 60, MAX_ELEMENTS = 6 }; /* bytes and elements that are shown of long ones */
 
@@ -67,7 +68,8 @@ static void print_types(const cli_file_info *info) {
     for (int i = 0; i < WICK_DTYPE_COUNT_; i++) {
         const cli_type_count *const type = &info->types[i];
         if (type->n_tensors == 0) continue;
-        const double share = (double)type->n_bytes / (double)info->all.n_bytes;
+        const double all = info->all.n_bytes > 0 ? (double)info->all.n_bytes : 1;
+        const double share = (double)type->n_bytes / all;
         printf("  %-8s %6" PRIu64 "  %12s %5.1f %%  %s\n", wick_dtype_name((wick_dtype)i),
                type->n_tensors, cli_bytes_text(type->n_bytes).text, 100 * share,
                cli_bar_of(share, CLI_BAR_COLUMNS).text);
@@ -128,7 +130,7 @@ static void print_field(const char *label, const wick_value *value) {
     putchar('\n');
 }
 
-/* "134.5 M" */
+/* "134.5 million" */
 static void put_count(uint64_t n) {
     static const char *const units[] = {"", " thousand", " million", " billion"};
     double value = (double)n;
@@ -178,14 +180,44 @@ static void print_summary(const cli_file_info *info) {
     printf("\n");
 }
 
-void cli_print_info_text(const cli_file_info *info) {
-    print_summary(info);
+static void print_place(const cli_file_info *info) {
+    if (info->is_checkpoint) {
+        printf("checkpoint    %s (Hugging Face)\n", info->path);
+        printf("file          'wick convert' makes one of it: GGUF, %s, with what follows\n",
+               cli_bytes_text(info->size).text);
+        return;
+    }
     printf("file          %s (%s", info->path, cli_format_name(info));
     if (info->file != NULL) printf(" version %" PRIu32, wick_file_version(info->file));
     printf(", %s)\n", cli_bytes_text(info->size).text);
+}
+
+/* "byte-level BPE, 49152 tokens"; what is not known by its own name. */
+static void print_tokenizer(const wick_file *file) {
+    static const char *const names[][2] = {{"gpt2", "byte-level BPE"},
+                                           {"llama", "SentencePiece BPE"},
+                                           {"t5", "SentencePiece unigram"},
+                                           {"bert", "WordPiece"}};
+    const wick_value *const model = wick_file_find_value(file, "tokenizer.ggml.model");
+    const wick_value *const tokens = wick_file_find_value(file, "tokenizer.ggml.tokens");
+    if (model == NULL || model->type != WICK_VALUE_STRING) return;
+    const char *name = model->string.text;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i][0]) == 0) name = names[i][1];
+    fputs("tokenizer     ", stdout);
+    cli_put_escaped(stdout, name, strlen(name));
+    if (tokens != NULL && tokens->type == WICK_VALUE_ARRAY)
+        printf(", %" PRIu64 " tokens", tokens->array.count);
+    putchar('\n');
+}
+
+void cli_print_info_text(const cli_file_info *info) {
+    print_summary(info);
+    print_place(info);
     if (info->file != NULL) {
         print_field("architecture", info->architecture);
         print_field("name", info->name);
+        print_tokenizer(info->file);
     }
     printf("parameters    %" PRIu64 " in %" PRIu64 " tensors\n", info->all.n_elements,
            info->all.n_tensors);

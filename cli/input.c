@@ -35,7 +35,7 @@ static int read_stream(FILE *stream, const char *path, cli_input *input) {
         input->size += fread(input->text + input->size, 1, capacity - 1 - input->size, stream);
         if (ferror(stream)) return fail_read(path, errno);
         if (input->size > MOST)
-            return cli_error("%s holds more than 1 GiB, which is no text",
+            return cli_error("%s is larger than 1 GiB, too large for a text",
                              path != NULL ? path : "standard input");
     } while (!feof(stream));
     input->text[input->size] = '\0';
@@ -86,7 +86,7 @@ bool cli_is_blank(const char *text) {
 int cli_parse_ids(const cli_input *input, uint32_t **ids, size_t *n) {
     *n = 0;
     if (strlen(input->text) != input->size)
-        return cli_error("the token ids hold a zero byte; give numbers like \"1 403 407\"");
+        return cli_error("the token ids contain a zero byte; give numbers like \"1 403 407\"");
     *ids = malloc((input->size / 2 + 1) * sizeof **ids); /* a digit and a blank each */
     if (*ids == NULL) return cli_error("out of memory for the token ids");
     const char *at = input->text + strspn(input->text, separators);
@@ -97,7 +97,7 @@ int cli_parse_ids(const cli_input *input, uint32_t **ids, size_t *n) {
         if (strspn(at, "0123456789") != size || errno != 0 || id >= UINT32_MAX) {
             free(*ids);
             *ids = NULL;
-            return cli_error("'%.*s' is no token id; give numbers like \"1 403 407\"",
+            return cli_error("'%.*s' is not a token id; give numbers like \"1 403 407\"",
                              size < 64 ? (int)size : 64, at);
         }
         (*ids)[(*n)++] = (uint32_t)id;

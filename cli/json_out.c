@@ -116,6 +116,11 @@ void cli_json_put_number(cli_json *json, const char *key, double value) {
     cli_json_number(json, value, DIGITS);
 }
 
+void cli_json_put_string(cli_json *json, const char *key, const char *text) {
+    cli_json_key(json, key);
+    cli_json_string(json, text);
+}
+
 static void put_read_number(cli_json *json, const wick_json *value) {
     uint64_t whole = 0;
     double number = 0;

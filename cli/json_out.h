@@ -31,6 +31,7 @@ void cli_json_number(cli_json *json, double value, int digits);
 /* A key with its value; put_number with digits for a double. */
 void cli_json_put_unsigned(cli_json *json, const char *key, uint64_t value);
 void cli_json_put_number(cli_json *json, const char *key, double value);
+void cli_json_put_string(cli_json *json, const char *key, const char *text);
 void cli_json_bool(cli_json *json, bool value);
 void cli_json_null(cli_json *json);
 /* What was read, with all that it holds. */

@@ -66,7 +66,7 @@ static int write_rows(const job *j) {
         if (event.kind == WICK_EVENT_PENDING) wick_pause(j->engine->device);
         if (event.kind != WICK_EVENT_LOGITS) continue;
         if (!is_finite(event.logits, j->row_size / sizeof *event.logits))
-            return cli_error("the logits behind token %" PRIu32
+            return cli_error("the logits after token %" PRIu32
                              " are not all finite numbers; the file is "
                              "damaged: fetch it again",
                              event.position);
@@ -111,14 +111,14 @@ static int read_ids(const logits_options *o, uint32_t **ids, size_t *n) {
     if (o->tokens == NULL) return cli_usage_error(&cli_logits, "--tokens is missing");
     if (o->out == NULL) return cli_usage_error(&cli_logits, "--out is missing");
     if (strcmp(o->out, "-") == 0)
-        return cli_usage_error(&cli_logits, "--out: '-' is no file, and standard output is not "
-                                            "written to; './-' is a file of that name");
+        return cli_usage_error(&cli_logits, "--out: '-' would be standard output, which takes no "
+                                            "arrays; './-' is a file of that name");
     cli_input input = {0};
     int code = cli_read_text(o->tokens, &input);
     if (code == CLI_OK) code = cli_parse_ids(&input, ids, n);
     cli_input_free(&input);
     if (code == CLI_OK && *n == 0)
-        return cli_error("--tokens holds no token; give ids like \"1 403 407\"");
+        return cli_error("--tokens is empty: give ids like \"1 403 407\"");
     return code;
 }
 

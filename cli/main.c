@@ -126,10 +126,9 @@ static int check_paths(const cli_command *command, unsigned char *options,
             if (option->kind == &cli_model)
                 code = find_model(field, command->fetches, paths, &n_models);
             if (strcmp(*field, "-") == 0) continue;
-            if (option->kind != &cli_out)
-                cli_add_read_file(*field);
-            else if (code == CLI_OK)
-                code = cli_check_target(*field, option->name);
+            if (code == CLI_OK)
+                code = option->kind == &cli_out ? cli_check_target(*field, option->name)
+                                                : cli_add_read_file(*field);
         }
     }
     return code;
@@ -171,7 +170,7 @@ static int run_word(char *const *words, size_t n) {
         return CLI_OK;
     }
     if (strcmp(word, "--list-backends") == 0) return run_command(&cli_devices, words + 1, n - 1);
-    if (word[0] == '-') return cli_usage_error(NULL, "'%s' is no command", word);
+    if (word[0] == '-') return cli_usage_error(NULL, "'%s' is not a command", word);
     const cli_command *const command = find_command(word);
     return command != NULL ? run_command(command, words + 1, n - 1) : CLI_USAGE;
 }

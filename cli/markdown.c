@@ -1,9 +1,17 @@
 /* markdown.c: see markdown.h. What of CommonMark models use: headings, lists, quotations, rules,
- * fenced code, code spans, emphasis. */
+ * fenced code, code spans, emphasis; and tables. */
 #include "markdown.h"
 
+#include "table.h"
+
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* strchr finds a zero byte in every list. */
+static bool is_one_of_these(char c, const char *list) {
+    return c != '\0' && strchr(list, c) != NULL;
+}
 
 static void put_styled(cli_markdown *m, const char *text, size_t size, unsigned style) {
     cli_wrap_style(&m->wrap, m->base | style);
@@ -98,7 +106,7 @@ static size_t put_certain(cli_markdown *m, const char *text, size_t size, bool i
         const char c = text[at];
         size_t n = 1, end = 0;
         if (c == '\\' && at + 1 == size && !is_end) return at;
-        if (c == '\\' && at + 1 < size && strchr("*_`~#>|", text[at + 1]) != NULL) {
+        if (c == '\\' && at + 1 < size && is_one_of_these(text[at + 1], "*_`~#>|")) {
             put_styled(m, text + at + 1, 1, style);
             n = 2;
         } else if (is_span_mark(c)) {
@@ -154,7 +162,7 @@ typedef struct line_start {
 } line_start;
 
 /* What the line is, once that is certain; n: bytes that are taken from it. */
-typedef enum line_kind { UNDECIDED, TEXT, HEADING, ITEM, QUOTATION, RULE, FENCE } line_kind;
+typedef enum line_kind { UNDECIDED, TEXT, HEADING, ITEM, QUOTATION, RULE, FENCE, ROW } line_kind;
 
 static line_kind mark_kind(const line_start *l, size_t *n) {
     const char c = l->text[0];
@@ -178,7 +186,8 @@ static line_kind mark_kind(const line_start *l, size_t *n) {
 static line_kind kind_of(const line_start *l, size_t *n) {
     enum { DIGITS = 9 };
     if (l->size == 0) return l->is_end ? TEXT : UNDECIDED;
-    if (strchr("`~#-*+_", l->text[0]) != NULL) return mark_kind(l, n);
+    if (is_one_of_these(l->text[0], "`~#-*+_")) return mark_kind(l, n);
+    if (l->text[0] == '|') return ROW;
     if (l->text[0] == '>') {
         *n = l->size > 1 && l->text[1] == ' ' ? 2 : 1;
         return l->size > 1 || l->is_end ? QUOTATION : UNDECIDED;
@@ -223,6 +232,90 @@ static void begin_line(cli_markdown *m, const line_start *l, line_kind kind, siz
     }
 }
 
+/* ---- Tables ---- */
+
+/* False: out of memory, or the table is too long to be held back. */
+static bool hold_row(cli_markdown *m, const char *text, size_t size) {
+    enum { LEAST = 512, MOST = 64 << 10 };
+    if (m->n_table + size > m->table_capacity) {
+        const size_t capacity = m->table_capacity > 0 ? 2 * m->table_capacity : LEAST;
+        char *const more = capacity <= MOST ? realloc(m->table, capacity) : NULL;
+        if (more == NULL) return false;
+        m->table = more;
+        m->table_capacity = capacity;
+    }
+    memcpy(m->table + m->n_table, text, size);
+    m->n_table += size;
+    return true;
+}
+
+/* With the beginning of its first row. */
+static bool enter_table(cli_markdown *m) {
+    m->n_table = m->n_rows = m->rows_size = 0;
+    if (m->takes_no_table || !hold_row(m, m->held, m->n_held)) return false;
+    m->n_held = 0;
+    m->state = CLI_IN_TABLE;
+    return true;
+}
+
+static void put_to(void *user, const char *text, size_t size, unsigned style) {
+    put_styled(user, text, size, style);
+}
+
+/* In a cell "\\|" is a bar everywhere, in code spans too. */
+static void put_cell(void *user, const char *text, size_t size, unsigned style) {
+    char cell[CLI_SPAN_BYTES];
+    size_t n = 0;
+    for (size_t i = 0; i < size && size <= sizeof cell; i++)
+        if (text[i] != '\\' || i + 1 == size || text[i + 1] != '|') cell[n++] = text[i];
+    put_inline(user, size <= sizeof cell ? cell : text, size <= sizeof cell ? n : size, style);
+}
+
+static size_t cell_columns(const char *text, size_t size) {
+    cli_markdown scratch = {.wrap = {.out = NULL}};
+    put_cell(&scratch, text, size, CLI_STYLE_NONE);
+    cli_wrap_flush(&scratch.wrap);
+    return scratch.wrap.column;
+}
+
+static void take(cli_markdown *m, char c);
+
+/* Shows the complete rows, as text where they do not make a table or are too wide; the rest begins
+ * a line. */
+static void leave_table(cli_markdown *m) {
+    const cli_table_out out = {m, put_to, put_cell, cell_columns};
+    char *const text = m->table;
+    const size_t size = m->n_table, n_rows = m->rows_size;
+    m->table = NULL;
+    m->table_capacity = 0;
+    m->state = CLI_LINE_START;
+    const bool is_shown = n_rows > 0 && cli_table_put(text, n_rows, m->wrap.columns, &out);
+    m->takes_no_table = true;
+    for (size_t i = is_shown ? n_rows : 0; i < size; i++) take(m, text[i]);
+    m->takes_no_table = false;
+    free(text);
+}
+
+static bool is_row(const cli_markdown *m) {
+    const char *const line = m->table + m->rows_size;
+    const size_t size = m->n_table - m->rows_size, blanks = run_of(line, size, ' ');
+    return blanks < size && line[blanks] == '|';
+}
+
+static void take_in_table(cli_markdown *m, char c) {
+    if (!hold_row(m, &c, 1)) {
+        leave_table(m);
+        take(m, c);
+    } else if (!is_row(m)) {
+        if (c != ' ') leave_table(m);
+    } else if (c == '\n') {
+        m->rows_size = m->n_table;
+        if (++m->n_rows == 2 && !cli_is_table(m->table, m->n_table)) leave_table(m);
+    }
+}
+
+/* ---- Beginnings of lines ---- */
+
 /* True: the line has begun, and what is still held is its text. */
 static bool try_begin(cli_markdown *m, bool is_end) {
     size_t n = 0;
@@ -231,7 +324,8 @@ static bool try_begin(cli_markdown *m, bool is_end) {
         .text = m->held + blanks, .size = m->n_held - blanks, .blanks = blanks, .is_end = is_end};
     line_kind kind = kind_of(&l, &n);
     if (kind == UNDECIDED && m->n_held < CLI_SPAN_BYTES) return false;
-    if (kind == UNDECIDED) kind = TEXT;
+    if (kind == UNDECIDED || (kind == ROW && !enter_table(m))) kind = TEXT;
+    if (kind == ROW) return true;
     if (kind == FENCE) {
         m->fence = l.text[0];
         m->fence_size = n;
@@ -256,18 +350,13 @@ static void put_rest(cli_markdown *m, bool is_end) {
 
 /* ---- Code ---- */
 
-static void put_code(void *user, const char *text, size_t size, unsigned style) {
-    put_styled(user, text, size, style);
-}
-
 static void enter_code(cli_markdown *m) {
     const char *name = m->held;
     const char *const end = m->held + m->n_held;
     while (name < end && (*name == ' ' || *name == m->fence)) name++;
     size_t size = 0;
-    while (name + size < end && strchr(" {,\r", name[size]) == NULL) size++;
-    m->code =
-        (cli_highlight){.language = cli_find_language(name, size), .put = put_code, .user = m};
+    while (name + size < end && !is_one_of_these(name[size], " {,\r")) size++;
+    m->code = (cli_highlight){.language = cli_find_language(name, size), .put = put_to, .user = m};
     m->wrap.is_verbatim = true;
     put_styled(m, m->held, m->n_held, CLI_STYLE_DIM);
     put_styled(m, "\n", 1, CLI_STYLE_NONE);
@@ -332,6 +421,7 @@ static void take(cli_markdown *m, char c) {
         if (!is_end) take_code_start(m, c); /* what does not fit is code */
         break;
     case CLI_CODE_START: take_code_start(m, c); break;
+    case CLI_IN_TABLE: take_in_table(m, c); break;
     case CLI_IN_CODE:
         cli_highlight_put(&m->code, &c, 1);
         if (is_end) m->state = CLI_CODE_START;
@@ -350,6 +440,10 @@ void cli_markdown_put(cli_markdown *markdown, const char *text, size_t size) {
 /* As at the end of a line, without one. */
 void cli_markdown_end(cli_markdown *markdown) {
     cli_markdown *const m = markdown;
+    if (m->state == CLI_IN_TABLE) {
+        if (is_row(m)) m->rows_size = m->n_table;
+        leave_table(m);
+    }
     switch (m->state) {
     case CLI_LINE_START:
         if (m->n_held > 0 && try_begin(m, true) && m->state == CLI_IN_LINE)
@@ -358,6 +452,7 @@ void cli_markdown_end(cli_markdown *markdown) {
         break;
     case CLI_IN_LINE: (void)put_certain(m, m->held, m->n_held, true, m->line_style); break;
     case CLI_FENCE_LINE: put_styled(m, m->held, m->n_held, CLI_STYLE_DIM); break;
+    case CLI_IN_TABLE: break; /* was left */
     case CLI_CODE_START:
     case CLI_IN_CODE:
         if (!may_end_code(m, true)) cli_highlight_put(&m->code, m->held, m->n_held);

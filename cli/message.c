@@ -1,28 +1,58 @@
 /* message.c: what the command says when something fails: one sentence, and what to do about it. */
+#define _POSIX_C_SOURCE 200809L /* open_memstream */
+
 #include "cli.h"
 #include "progress.h"
+#include "terminal.h"
 #include "text_out.h"
+#include "wrap.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* Names from files, servers and the command line may be in it. */
-static void print_error(const char *format, va_list arguments) {
+static void print_wrapped(const char *line, size_t size) {
+    cli_wrap wrap = {.out = stderr, .columns = cli_columns(STDERR_FILENO)};
+    cli_wrap_put(&wrap, line, size);
+    cli_wrap_flush(&wrap);
+}
+
+static void print_sentence(const char *beginning, const char *format, va_list arguments) {
     char sentence[8192]; /* with two paths */
+    char *line = NULL;
+    size_t size = 0;
     cli_progress_hide();
     fflush(stdout); /* what was written before stays before */
     vsnprintf(sentence, sizeof sentence, format, arguments);
-    fputs("wick: ", stderr);
-    cli_put_sentence(stderr, sentence);
-    fputc('\n', stderr);
+    FILE *const memory = cli_is_terminal(STDERR_FILENO) ? open_memstream(&line, &size) : NULL;
+    FILE *const out = memory != NULL ? memory : stderr;
+    fputs(beginning, out);
+    cli_put_sentence(out, sentence);
+    fputc('\n', out);
+    if (memory != NULL && fclose(memory) == 0) print_wrapped(line, size);
+    free(line);
+}
+
+void cli_say(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_sentence("", format, arguments);
+    va_end(arguments);
+}
+
+void cli_warn(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_sentence("wick: warning: ", format, arguments);
+    va_end(arguments);
 }
 
 int cli_error(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    print_error(format, arguments);
+    print_sentence("wick: ", format, arguments);
     va_end(arguments);
     return CLI_FAILURE;
 }
@@ -30,12 +60,12 @@ int cli_error(const char *format, ...) {
 int cli_usage_error(const cli_command *command, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    print_error(format, arguments);
+    print_sentence("wick: ", format, arguments);
     va_end(arguments);
     if (command != NULL)
-        fprintf(stderr, "'wick help %s' lists its arguments and options\n", command->name);
+        cli_say("'wick help %s' lists its arguments and options", command->name);
     else
-        fputs("'wick --help' lists the commands\n", stderr);
+        cli_say("'wick --help' lists the commands");
     return CLI_USAGE;
 }
 
@@ -60,10 +90,18 @@ int cli_report(const wick_error *error, const char *hint) {
     return cli_error("%s%s%s", sentence, help[0] != '\0' ? "; " : "", help);
 }
 
+bool cli_is_checkpoint(const char *path) {
+    char config[4096];
+    const int size = snprintf(config, sizeof config, "%s/config.json", path);
+    return size > 0 && (size_t)size < sizeof config && access(config, F_OK) == 0;
+}
+
 int cli_report_file(const wick_error *error, const char *path, const char *hint) {
     wick_error named = *error;
+    if (hint == NULL && path != NULL && cli_is_checkpoint(path))
+        hint = "it is a checkpoint of Hugging Face: 'wick convert' makes a GGUF file of it";
     if (hint == NULL && error->status == WICK_ERR_FORMAT)
-        hint = "the file is damaged or no GGUF file: fetch it again";
+        hint = "the file is damaged or not a GGUF file: fetch it again";
     if (hint == NULL && error->status == WICK_ERR_UNSUPPORTED)
         hint = "'wick help run' lists what runs";
     if (path != NULL && strstr(error->message, path) == NULL)

@@ -30,47 +30,50 @@ size_t cli_messages_up_to(const wick_chat *talk, const char *role) {
     return found;
 }
 
-/* *json is for the caller to free. */
-static int read_json(const char *path, wick_json_document **json) {
+int cli_messages_load(wick_chat *talk, const char *path) {
     cli_input input = {0};
+    wick_json_document *json = NULL;
     wick_error error = {0};
     int code = cli_read_file(path, &input);
-    if (code == CLI_OK && wick_json_parse(input.text, input.size, json, &error) != WICK_OK)
+    if (code == CLI_OK && wick_json_parse(input.text, input.size, &json, &error) != WICK_OK)
         code = cli_report_file(&error, path, "'/save' writes such files");
+    if (code == CLI_OK && wick_chat_set_messages(talk, wick_json_root(json)) != WICK_OK) {
+        wick_chat_error(talk, &error);
+        code = cli_error("'%s' is not a saved conversation: %s", path, error.message);
+    }
+    wick_json_free(json);
     cli_input_free(&input);
     return code;
 }
 
-int cli_messages_load(wick_chat *talk, const char *path) {
-    wick_json_document *json = NULL;
-    wick_error error = {0};
-    int code = read_json(path, &json);
-    if (code == CLI_OK && wick_chat_set_messages(talk, wick_json_root(json)) != WICK_OK) {
-        wick_chat_error(talk, &error);
-        code = cli_error("'%s' holds no messages: %s", path, error.message);
-    }
-    wick_json_free(json);
-    return code;
+/* NULL: it is not JSON. */
+static bool is_conversation(const wick_json *list) {
+    if (list == NULL || wick_json_kind_of(list) != WICK_JSON_ARRAY) return false;
+    for (const wick_json *item = wick_json_first(list); item != NULL; item = wick_json_next(item))
+        if (wick_json_text(wick_json_get(item, "role"), NULL) == NULL) return false;
+    return true;
 }
 
 /* Only a conversation is replaced by one. */
 static int check_target(const char *path) {
+    cli_input input = {0};
     wick_json_document *json = NULL;
     if (access(path, F_OK) != 0) return CLI_OK;
-    if (read_json(path, &json) != CLI_OK) return CLI_FAILURE;
-    const wick_json *const list = wick_json_root(json), *item = wick_json_first(list);
-    bool is_conversation = wick_json_kind_of(list) == WICK_JSON_ARRAY;
-    for (; is_conversation && item != NULL; item = wick_json_next(item))
-        is_conversation = wick_json_text(wick_json_get(item, "role"), NULL) != NULL;
+    int code = cli_read_file(path, &input);
+    if (code == CLI_OK) {
+        (void)wick_json_parse(input.text, input.size, &json, NULL);
+        if (!is_conversation(json != NULL ? wick_json_root(json) : NULL))
+            code = cli_error("'%s' is not a saved conversation and is not replaced", path);
+    }
     wick_json_free(json);
-    return is_conversation ? CLI_OK : cli_error("'%s' holds no messages", path);
+    cli_input_free(&input);
+    return code;
 }
 
 int cli_messages_save(const wick_chat *talk, const char *path) {
     char *text = NULL;
     size_t size = 0;
-    if (check_target(path) != CLI_OK)
-        return cli_error("'%s' is not a conversation and stays as it is", path);
+    if (check_target(path) != CLI_OK) return CLI_FAILURE;
     FILE *const out = open_memstream(&text, &size);
     if (out == NULL) return cli_error("out of memory for the messages");
     cli_json json = {.out = out};

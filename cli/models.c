@@ -116,7 +116,7 @@ static int run_models(void *given) {
     } else if (models.n > 0) {
         print_lines(&models);
     } else {
-        fputs("there are none yet; 'wick pull' fetches them\n", stderr);
+        cli_say("no models yet; 'wick pull' fetches them");
     }
     cli_store_free(&models);
     return CLI_OK;
@@ -124,7 +124,7 @@ static int run_models(void *given) {
 
 const cli_command cli_models = {
     .name = "models",
-    .summary = "list the models that were fetched",
+    .summary = "list the models that were fetched by 'wick pull'",
     .groups = models_groups,
     .options_size = sizeof(models_options),
     .run = run_models,
@@ -139,8 +139,7 @@ typedef struct rm_options {
 
 static const cli_option rm_table[] = {
     {.argument = "NAME",
-     .help =
-         "as 'wick models' lists it, or a part of it: OWNER/REPO, REPO, or what follows a slash",
+     .help = "the name in 'wick models', or a part of it: OWNER/REPO, REPO, or the file's name",
      .kind = &cli_text,
      .offset = offsetof(rm_options, name),
      .is_required = true},
@@ -157,12 +156,14 @@ static const cli_group *const rm_groups[] = {&rm_group, NULL};
 static int ask(const cli_stored_model *model) {
     char line[16] = "";
     if (isatty(STDIN_FILENO) != 1)
-        return cli_error("nobody is here to be asked; --yes removes %s", model->name);
+        return cli_error("standard input is not a terminal, so there is no one to ask; --yes "
+                         "removes %s without asking",
+                         model->name);
     fprintf(stderr, "remove %s (%s)? [y/N] ", model->name, cli_bytes_text(model->size).text);
     fflush(stderr);
     if (fgets(line, sizeof line, stdin) != NULL && (line[0] == 'y' || line[0] == 'Y'))
         return CLI_OK;
-    fputs("it stays\n", stderr);
+    cli_say("it was kept");
     return CLI_FAILURE;
 }
 
@@ -217,7 +218,7 @@ static int run_rm(void *given) {
 
 const cli_command cli_rm = {
     .name = "rm",
-    .summary = "remove a model that was fetched",
+    .summary = "remove a model that was fetched by 'wick pull'",
     .groups = rm_groups,
     .options_size = sizeof(rm_options),
     .run = run_rm,

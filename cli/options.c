@@ -22,7 +22,7 @@ static const cli_option common[] = {
      .offset = offsetof(cli_common_options, quiet)},
     {.name = "verbose",
      .letter = 'v',
-     .help = "more on standard error: what the library logs, and why no GPU is used",
+     .help = "on standard error also what the library logs, and why no GPU is used",
      .kind = &cli_flag,
      .offset = offsetof(cli_common_options, verbose)},
 };

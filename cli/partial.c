@@ -80,7 +80,7 @@ int cli_partial_open(const char *path, cli_partial *partial) {
     struct stat info;
     int code = CLI_OK;
     if (flock(partial->descriptor, LOCK_EX | LOCK_NB) != 0 || !is_still_there(partial))
-        code = cli_error("another wick is fetching '%s' just now; wait for it, or stop it", path);
+        code = cli_error("another wick is fetching '%s'; wait until it is done, or stop it", path);
     else if (fstat(partial->descriptor, &info) != 0)
         code = fail(partial, "read");
     else
@@ -136,7 +136,7 @@ int cli_partial_append(cli_partial *partial, const void *bytes, size_t size) {
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) {
             const cli_size_text kept = cli_bytes_text(partial->size);
-            return cli_error("cannot write '%s': %s; %s are kept, the same command goes on from "
+            return cli_error("cannot write '%s': %s; %s are kept; the same command continues from "
                              "there",
                              partial->path.text, strerror(errno), kept.text);
         }
@@ -160,8 +160,8 @@ int cli_partial_check_space(const cli_partial *partial, uint64_t bytes) {
     const uint64_t reserve = hundredth < MOST_RESERVED ? hundredth : MOST_RESERVED;
     if (bytes <= there && there - bytes >= reserve) return CLI_OK;
     cli_size_text needed = cli_bytes_text(bytes), left = cli_bytes_text(there);
-    return cli_error("the disk of '%s' has no room: %s are needed, %s are free, of which %s stay "
-                     "free for all else; WICK_HOME can name another folder",
+    return cli_error("not enough room on the disk of '%s': %s needed, %s free, of which %s stay "
+                     "reserved; WICK_HOME can name another folder",
                      partial->path.text, needed.text, left.text, cli_bytes_text(reserve).text);
 }
 

@@ -32,8 +32,8 @@ static const cli_option options[] = {
      .is_required = true},
     {.name = "file",
      .letter = 'f',
-     .argument = "TEXT",
-     .help = "the file with the text to read",
+     .argument = "FILE",
+     .help = "the text to read; -: standard input",
      .kind = &cli_in,
      .offset = offsetof(perplexity_options, file)},
     {.name = "tokens",
@@ -42,6 +42,8 @@ static const cli_option options[] = {
      .kind = &cli_text,
      .offset = offsetof(perplexity_options, tokens)},
     {.name = "context",
+     .alias = "ctx",
+     .letter = 'c',
      .argument = "N",
      .help = "tokens of a chunk: each is read from an empty context",
      .kind = &cli_u32,
@@ -51,15 +53,15 @@ static const cli_option options[] = {
     {.name = "skip",
      .argument = "N",
      .help =
-         "tokens at the beginning of a chunk that are read and not scored; 1: all that have one "
-         "before them are scored; 0: half of the chunk and one, as in llama.cpp",
+         "tokens at the beginning of a chunk that are read but not scored; 1: only the first one; "
+         "0: half of the chunk and one, as in llama.cpp",
      .kind = &cli_u32,
      .offset = offsetof(perplexity_options, skip),
      .most = 1 << 24},
     {.name = "kl",
      .argument = "BASE.gguf",
-     .help = "compare with this model, of the same vocabulary: KL divergence and how often both "
-             "hold the same token for the likeliest",
+     .help = "compare with this model of the same vocabulary: KL divergence, and how often both "
+             "find the same token likeliest",
      .kind = &cli_model,
      .offset = offsetof(perplexity_options, base)},
     {.name = "json",
@@ -178,7 +180,7 @@ static int run(void *given) {
 
 const cli_command cli_perplexity = {
     .name = "perplexity",
-    .summary = "measure how well a model predicts a text, and how far it is from another",
+    .summary = "measure how well a model predicts a text, and how far it is from another model",
     .details = "  wick perplexity MODEL-Q4_K_M.gguf -f TEXT.txt --kl MODEL-F16.gguf\n\n"
                "The tokens of the text are cut into chunks of --context; what is left at the\n"
                "end is not read. Where the text begins with the model's begin token, so does\n"

@@ -1,5 +1,5 @@
-/* progress.h: how far a job is, for people who wait: a line on standard error that rewrites itself
- * on a terminal, and a plain line now and then anywhere else. */
+/* progress.h: how far a job is: on a terminal a line of standard error that is rewritten, anywhere
+ * else a plain line now and then. */
 #ifndef WICK_CLI_PROGRESS_H
 #define WICK_CLI_PROGRESS_H
 
@@ -13,15 +13,15 @@ typedef struct cli_progress {
     double start, shown, marked; /* seconds: of the job, of the last line, of done_marked */
     uint64_t done_first, done_marked;
     double rate;    /* units per second; 0: not known yet */
-    char last[256]; /* what stands there */
+    char last[256]; /* the text of the last line that was shown */
 } cli_progress;
 
 cli_progress cli_progress_begin(const char *what, const char *unit);
 /* Nothing is shown in the first half second. total 0 or UINT64_MAX: not known. */
 void cli_progress_show(cli_progress *line, uint64_t done, uint64_t total);
 void cli_progress_clear(cli_progress *line);
-/* The line on the terminal, if there is one, makes room for other output; the next
- * cli_progress_show writes it again. */
+/* Erases the line on the terminal, if there is one, before other output; the next cli_progress_show
+ * writes it again. */
 void cli_progress_hide(void);
 
 /* progress_text.c: what depends neither on a terminal nor on the clock. */
@@ -44,7 +44,7 @@ typedef struct cli_job {
     cli_poll_fn poll;
     cli_slice_fn after; /* NULL: nothing is to be done */
     void *job;
-    wick_device *device; /* is waited for where a poll brings nothing forward; NULL: polls work */
+    wick_device *device; /* to wait for when a poll makes no progress; NULL: each poll does work */
 } cli_job;
 
 /* Polls a job to its end, or up to the first signal (WICK_PENDING), and shows how far it is. */

@@ -35,12 +35,12 @@ static const cli_option options[] = {
      .offset = offsetof(pull_options, source),
      .is_required = true},
     {.name = "list",
-     .help = "only list the models of the repository",
+     .help = "list the models of the repository and fetch nothing",
      .kind = &cli_flag,
      .offset = offsetof(pull_options, list)},
     {.name = "sha256",
      .argument = "DIGEST",
-     .help = "keep the file only if it has this hash; what a hub tells is checked in any case",
+     .help = "keep the file only if it has this hash; a hash from the hub is checked in any case",
      .kind = &cli_text,
      .offset = offsetof(pull_options, sha256)},
     {.name = "mirror",
@@ -49,19 +49,19 @@ static const cli_option options[] = {
      .kind = &cli_text,
      .offset = offsetof(pull_options, mirror)},
     {.name = "offline",
-     .help = "ask no server: succeed only if the model is here already",
+     .help = "use no network: succeed only if the model is here already",
      .kind = &cli_flag,
      .offset = offsetof(pull_options, offline)},
     {.name = "stall",
      .argument = "SECONDS",
-     .help = "give up a connection on which less than 1 KiB a second comes for so long",
+     .help = "give up a connection that brings less than 1 KiB a second for this long",
      .kind = &cli_u32,
      .offset = offsetof(pull_options, stall_seconds),
      .least = 1,
      .most = 3600},
     {.name = "retries",
      .argument = "N",
-     .help = "connect so often again after a cut without a byte more than before",
+     .help = "connections in a row that may break off without a new byte before it gives up",
      .kind = &cli_u32,
      .offset = offsetof(pull_options, n_retries),
      .most = 1000},
@@ -85,7 +85,7 @@ static void tell_licence(pull *p, const char *licence, const char *page) {
     p->has_told_licence = true;
     fputs("licence: ", stderr);
     cli_put_escaped(stderr, licence, strlen(licence));
-    if (licence[0] == '\0') fputs("not told", stderr);
+    if (licence[0] == '\0') fputs("unknown", stderr);
     if (page != NULL) fprintf(stderr, " (%s)", page);
     fputc('\n', stderr);
 }
@@ -103,7 +103,7 @@ static int fetch_file(pull *p, cli_fetch_desc *desc, uint32_t index, uint32_t co
     desc->is_quiet = cli_common.quiet;
     if (p->sha256.text[0] != '\0') {
         if (desc->sha256.text[0] != '\0' && strcmp(p->sha256.text, desc->sha256.text) != 0)
-            return cli_error("%s has the sha256 %s there, not the one that --sha256 asks for",
+            return cli_error("%s: the hub lists the sha256 %s, not the one given by --sha256",
                              desc->source, desc->sha256.text);
         desc->sha256 = p->sha256;
     }
@@ -118,7 +118,7 @@ static int fetch_file(pull *p, cli_fetch_desc *desc, uint32_t index, uint32_t co
     }
     if (is_here) return CLI_OK;
     if (access(desc->path, F_OK) == 0 && desc->sha256.text[0] == '\0')
-        return cli_error("'%s' is here from another source, or was put there; 'wick rm' removes it",
+        return cli_error("'%s' is here already, from another source; 'wick rm' removes it",
                          desc->path);
     return cli_fetch(p->http, desc);
 }
@@ -155,7 +155,7 @@ static int fetch_part(pull *p, const cli_hub *hub, const cli_repository *r, cons
     (void)cli_part_parse(file, &part);
     cli_part_name(file, &part, index, &name);
     const cli_remote_file *const remote = cli_find_file(r, name.text);
-    if (remote == NULL) return cli_error("%s lacks the part %s", r->name, name.text);
+    if (remote == NULL) return cli_error("%s: the part %s is missing", r->name, name.text);
     snprintf(key.text, sizeof key.text, "%s/%.2048s", r->name, name.text);
     snprintf(source.text, sizeof source.text, "hf:%s:%.1600s", r->name, name.text);
     int code = cli_store_path(key.text, &path);
@@ -218,7 +218,7 @@ static int name_of_url(const char *url, cli_path *name) {
     if (size >= sizeof name->text) return cli_error("the address is too long");
     snprintf(name->text, sizeof name->text, "%.*s", (int)size, host);
     if (memchr(host, '@', strcspn(host, "/?#")) != NULL)
-        return cli_error("an address with a user's name is not taken: it would be kept with the "
+        return cli_error("an address with a user name is refused: it would be stored with the "
                          "model");
     if (cli_part_parse(name->text, &part) && strchr(name->text, '/') != NULL) return CLI_OK;
     return cli_error("the address of a GGUF file ends with .gguf, '%.200s' does not", url);
@@ -258,8 +258,8 @@ static int find_here(pull *p) {
     const int code = cli_find_model(p->source, true, &p->first);
     if (code != CLI_OK) return code;
     if (access(p->first.text, F_OK) == 0) return finish(p, NULL);
-    return cli_error("%s is not here, and --offline asks no server; 'wick models' lists what is",
-                     p->source);
+    return cli_error(
+        "%s is not here, and --offline uses no network; 'wick models' lists the models", p->source);
 }
 
 /* OWNER/REPO[:FILE] is of the hub: one slash, before any colon. */
@@ -321,11 +321,11 @@ static int run(void *given) {
 
 const cli_command cli_pull = {
     .name = "pull",
-    .summary = "fetch a model",
+    .summary = "fetch a model from huggingface.co or another address",
     .details =
         "Prints the path of the file. 'wick run' and 'wick chat' fetch what they are given as\n"
-        "hf:OWNER/REPO by themselves. A fetch that was stopped or cut goes on where it was\n"
-        "with the same command. HF_TOKEN is sent to the hub if it is set. Models are kept\n"
+        "hf:OWNER/REPO by themselves. The same command continues a fetch that was stopped\n"
+        "or broke off. HF_TOKEN is sent to the hub if it is set. Models are kept\n"
         "in models/ of $WICK_HOME, $XDG_CACHE_HOME/wick or ~/.cache/wick.\n\n"
         "  wick pull HuggingFaceTB/SmolLM2-360M-Instruct-GGUF\n"
         "  wick run SmolLM2-360M-Instruct-GGUF \"Why is the sky blue?\"\n",

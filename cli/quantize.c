@@ -15,7 +15,7 @@ typedef struct quantize_options {
 
 static const cli_option options[] = {
     {.argument = "MODEL.gguf",
-     .help = "the model, best with weights of f32, f16 or bf16; for one in parts, any of them",
+     .help = "the model, preferably of f32, f16 or bf16; for one in parts, any of them",
      .kind = &cli_model,
      .offset = offsetof(quantize_options, in),
      .is_required = true},
@@ -31,7 +31,7 @@ static const cli_option options[] = {
      .is_required = true},
     {.name = "imatrix",
      .argument = "FILE",
-     .help = "how much each channel matters, as 'wick imatrix' writes it",
+     .help = "importance matrix: how much each channel matters, from 'wick imatrix'",
      .kind = &cli_in,
      .offset = offsetof(quantize_options, imatrix)},
     {.name = "threads",
@@ -74,21 +74,18 @@ static void print_plan(const quantize_options *o, const wick_quantize_tensor *pl
                wick_dtype_name(plan[i].dtype), plan[i].is_fallback ? " (fallback)" : "",
                is_changed && plan[i].has_importance ? " (importance)" : "");
     }
-    fprintf(stderr, "%zu of %zu tensors change their type: %s to %s\n", n_quantized, n,
+    cli_say("%zu of %zu tensors change their type: %s to %s", n_quantized, n,
             cli_bytes_text(before).text, cli_bytes_text(after).text);
     if (n_fallbacks > 0)
-        fprintf(stderr,
-                "%zu tensors get another type than %s has for them: their rows do not fill its"
-                " blocks\n",
-                n_fallbacks, o->type);
+        cli_say(
+            "%zu tensors get another type than the one of %s: their rows do not fill its blocks",
+            n_fallbacks, o->type);
     if (n_again > 0)
-        fprintf(
-            stderr,
-            "wick: warning: %zu tensors are quantized already, and lose once more: begin with a "
-            "file of f16, bf16 or f32\n",
-            n_again);
+        cli_warn("%zu tensors are quantized already and lose precision again: begin with a file of "
+                 "f16, bf16 or f32",
+                 n_again);
     if (o->imatrix != NULL && n_without > 0)
-        fprintf(stderr, "%zu tensors are not in the importance matrix\n", n_without);
+        cli_say("%zu tensors are not in the importance matrix", n_without);
 }
 
 /* The name of the model that a file is, or is of; "": it does not say. */

@@ -45,6 +45,9 @@ static void finish(text *t, bool is_quoted, cli_question *question) {
     if (is_quoted) strip_quotes(t);
     if (t->bytes[strspn(t->bytes, " \t\r\n")] == '\0') t->bytes[0] = '\0';
     question->is_command = t->bytes[0] == '/' && !is_quoted && strchr(t->bytes, '\n') == NULL;
+    /* Completion adds a blank after a path. */
+    if (question->is_command)
+        while (strchr(" \t", t->bytes[t->size - 1]) != NULL) t->bytes[--t->size] = '\0';
     question->text = t->bytes;
 }
 

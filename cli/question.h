@@ -8,7 +8,7 @@
 
 typedef struct cli_question {
     char *text;      /* for the caller to free; "": nothing but blanks */
-    bool is_command; /* it begins with '/', and is one line that was not quoted */
+    bool is_command; /* it begins with '/', is one line, not quoted; blanks at its end are gone */
 } cli_question;
 
 /* A line that ends with \ goes on in the next one; a text between lines of """ has any number of

@@ -42,7 +42,7 @@ static void set_defaults(void *given) {
 
 static const cli_option prompt_options[] = {
     {.argument = "MODEL.gguf",
-     .help = "the model; without it a tiny one that is inside the command tells a story",
+     .help = "the model; without it, the tiny one built into the command tells a story",
      .kind = &cli_model,
      .offset = offsetof(run_options, model)},
     {.argument = "PROMPT",
@@ -52,13 +52,13 @@ static const cli_option prompt_options[] = {
     {.name = "prompt",
      .letter = 'p',
      .argument = "TEXT",
-     .help = "the same as an option",
+     .help = "the question, as an option",
      .kind = &cli_text,
      .offset = offsetof(run_options, prompt)},
     {.name = "file",
      .letter = 'f',
      .argument = "FILE",
-     .help = "take the question from a file, every byte of it",
+     .help = "take the question from a file, every byte of it; -: standard input",
      .kind = &cli_in,
      .offset = offsetof(run_options, file)},
     {.name = "raw",
@@ -86,20 +86,21 @@ static const cli_option output_options[] = {
      .kind = &cli_list,
      .offset = offsetof(run_options, stop)},
     {.name = "ignore-end",
-     .help = "go on when the model says that the text has ended",
+     .help = "continue when the model ends the text",
      .kind = &cli_flag,
      .offset = offsetof(run_options, ignore_end)},
     {.name = "special",
-     .help = "print special tokens, too",
+     .help = "also print special tokens",
      .kind = &cli_flag,
      .offset = offsetof(run_options, special)},
     {.name = "print-ids",
-     .help = "print token ids instead of text, the end token included",
+     .help = "print token ids instead of text, including the end token",
      .kind = &cli_flag,
      .offset = offsetof(run_options, print_ids)},
     {.name = "logprobs",
      .argument = "N",
-     .help = "a line of JSON on standard error for each token: its log probability, the N best",
+     .help = "for each token print a line of JSON on standard error: its log probability and the N "
+             "best",
      .kind = &cli_u32,
      .offset = offsetof(run_options, n_logprobs),
      .most = 1024},
@@ -120,12 +121,12 @@ static const cli_option memory_options[] = {
 static const cli_option session_options[] = {
     {.name = "load-session",
      .argument = "FILE",
-     .help = "go on with a session that --save-session wrote; a prompt is appended to it",
+     .help = "continue a session that --save-session wrote; a prompt is appended to it",
      .kind = &cli_text, /* not cli_in: read whole before --save-session may replace it */
      .offset = offsetof(run_options, load_path)},
     {.name = "save-session",
      .argument = "FILE",
-     .help = "write the session at the end, its cache too: nothing has to be read again",
+     .help = "write the session at the end, with its cache: nothing has to be read again",
      .kind = &cli_out,
      .offset = offsetof(run_options, save_path)},
 };
@@ -151,7 +152,7 @@ static int read_stdin(const run_options *o, cli_input *prompt) {
     const bool has_stdin = isatty(STDIN_FILENO) == 0;
     if (!has_stdin && o->load_path != NULL) return cli_read_text("", prompt);
     if (!has_stdin && o->model != NULL)
-        return cli_usage_error(&cli_run, "there is no prompt: give one after the model");
+        return cli_usage_error(&cli_run, "no prompt: give one after the model");
     if (has_stdin) {
         const int code = cli_read_file(NULL, prompt);
         if (code != CLI_OK) return code;
@@ -183,7 +184,7 @@ static int read_prompt(const run_options *o, cli_input *prompt) {
     }
     const size_t length = strlen(prompt->text);
     if (length == prompt->size) return CLI_OK;
-    return cli_error("the prompt holds a zero byte at %zu; remove it, or pass token ids with "
+    return cli_error("the prompt contains a zero byte at %zu; remove it, or pass token ids with "
                      "--tokens ('wick tokenize --file' accepts it)",
                      length);
 }
@@ -203,7 +204,7 @@ static int append_prompt(const run_options *o, const cli_input *prompt, const cl
         if (code != CLI_OK) return code;
         if (n == 0) {
             free(ids);
-            return cli_error("--tokens holds no token; give ids like \"1 403 407\"");
+            return cli_error("--tokens is empty: give ids like \"1 403 407\"");
         }
         status = wick_session_append_tokens(session, ids, n);
         free(ids);
@@ -241,10 +242,9 @@ static void warn_two_begins(const wick_session *session, const wick_tokenizer *t
     const uint32_t *const ids = wick_session_tokens(session, &n);
     const uint32_t begin = wick_token_begin(tokenizer);
     if (n >= 2 && ids[0] == begin && ids[1] == begin)
-        fputs(
-            "wick: warning: the prompt begins with the begin token, which is put first anyway: it "
-            "is there twice\n",
-            stderr);
+        cli_warn(
+            "the prompt begins with the begin token, which Wick puts first anyway: it is there "
+            "twice");
 }
 
 /* A chunk is no longer than the prompt can be, so that no kernels for longer ones are compiled: a
@@ -318,8 +318,9 @@ static int continue_text(const run_options *o, const wick_session_desc *desc,
     wick_session *session = NULL;
     wick_error error = {0};
     if (wick_session_open(engine->model, desc, &session, &error) != WICK_OK)
-        return cli_report_session(&error);
+        return cli_report_session(&error, &o->sampling);
     cli_warn_context(engine->model, desc->context_length);
+    cli_note_short_context(engine->model, desc->context_length);
     int code = load_session(o, session);
     if (code == CLI_OK) code = append_prompt(o, prompt, engine, session);
     if (code == CLI_OK && o->tokens == NULL)
@@ -347,12 +348,11 @@ static int answer_or_continue(const run_options *o, const wick_session_desc *ses
     if (is_text(o)) return continue_text(o, session, prompt, engine);
     const wick_status status = wick_chat_open(engine->model, &desc, &chat, &error);
     if (status == WICK_ERR_NOT_FOUND) return continue_text(o, session, prompt, engine);
-    const bool has_grammar =
-        session->sampler.grammar != NULL || session->sampler.json_schema != NULL;
-    if (status == WICK_ERR_FORMAT && !has_grammar)
+    if (status == WICK_ERR_FORMAT && !cli_is_of_grammar(&error))
         return cli_report(&error, "--raw continues the text as it is");
-    if (status != WICK_OK) return cli_report_session(&error);
+    if (status != WICK_OK) return cli_report_session(&error, &o->sampling);
     cli_warn_context(engine->model, session->context_length);
+    cli_note_short_context(engine->model, session->context_length);
     const int code = answer(o, prompt->text, engine, chat);
     wick_chat_close(chat);
     return code;

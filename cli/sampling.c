@@ -2,9 +2,11 @@
 #include "sampling.h"
 
 #include "cli.h"
+#include "store.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,9 +73,33 @@ static int read_grammar(const cli_command *command, const cli_sampling_options *
     const int code = cli_read_file(path, &sampling->grammar);
     if (code != CLI_OK) return code;
     if (strlen(sampling->grammar.text) != sampling->grammar.size)
-        return cli_error("'%s' holds a zero byte; a grammar or schema is text", path);
+        return cli_error("'%s' contains a zero byte; a grammar or schema is text", path);
     *(is_schema ? &sampling->desc.json_schema : &sampling->desc.grammar) = sampling->grammar.text;
     return CLI_OK;
+}
+
+static bool begins(const char *text, const char *beginning) {
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+bool cli_is_of_grammar(const wick_error *error) {
+    return begins(error->message, "the grammar") || begins(error->message, "the JSON schema");
+}
+
+int cli_report_session(const wick_error *error, const cli_sampling_options *options) {
+    char hint[CLI_PATH_BYTES + 64];
+    const char *option = options->desc.grammar != NULL       ? "grammar"
+                         : options->desc.json_schema != NULL ? "json-schema"
+                         : options->grammar_file != NULL     ? "grammar-file"
+                                                             : "json-schema-file";
+    const char *path = options->grammar_file;
+    if (path == NULL) path = options->json_schema_file;
+    if (error->status == WICK_ERR_OUT_OF_MEMORY)
+        return cli_report(error, "a smaller --context, or --cache q8_0, needs less");
+    if (!cli_is_of_grammar(error)) return cli_report(error, NULL);
+    snprintf(hint, sizeof hint, "it was given with --%s%s%s", option, path != NULL ? " " : "",
+             path != NULL ? path : "");
+    return cli_report(error, hint);
 }
 
 /* --- Everything --- */
@@ -106,48 +132,49 @@ static const cli_option table[] = {
      .offset = offsetof(cli_sampling_place, sampling.biases)},
     {.name = "repeat-penalty",
      .argument = "F",
-     .help = "make tokens that occurred lately F times less attractive; 1: off",
+     .help =
+         "divide the logits of tokens that occurred lately by F (negative ones: multiply); 1: off",
      .kind = &cli_f32,
      .offset = offsetof(cli_sampling_place, sampling.desc.repeat_penalty),
      .least = 0.01,
      .most = 100},
     {.name = "frequency-penalty",
      .argument = "F",
-     .help = "take F off the logit of a token for each time that it occurred lately",
+     .help = "subtract F from the logit of a token for each time that it occurred lately",
      .kind = &cli_f32,
      .offset = offsetof(cli_sampling_place, sampling.desc.frequency_penalty),
      .least = -100,
      .most = 100},
     {.name = "presence-penalty",
      .argument = "F",
-     .help = "take F off the logits of tokens that occurred lately",
+     .help = "subtract F from the logits of tokens that occurred lately",
      .kind = &cli_f32,
      .offset = offsetof(cli_sampling_place, sampling.desc.presence_penalty),
      .least = -100,
      .most = 100},
     {.name = "repeat-last",
      .argument = "N",
-     .help = "how many tokens 'lately' is",
+     .help = "how many of the last tokens 'lately' means",
      .kind = &cli_u32,
      .offset = offsetof(cli_sampling_place, sampling.desc.repeat_last),
      .least = 1,
      .most = UINT32_MAX},
     {.name = "dry",
      .argument = "F",
-     .help = "DRY: how much a token loses that goes on with a repetition; 0: off",
+     .help = "DRY: penalty of a token that continues a repetition; 0: off",
      .kind = &cli_f32,
      .offset = offsetof(cli_sampling_place, sampling.desc.dry_multiplier),
      .most = 100},
     {.name = "dry-base",
      .argument = "F",
-     .help = "DRY: how fast that grows with the length of the repetition",
+     .help = "DRY: factor of the penalty for each further token of the repetition",
      .kind = &cli_f32,
      .offset = offsetof(cli_sampling_place, sampling.desc.dry_base),
      .least = 1,
      .most = 100},
     {.name = "dry-allowed",
      .argument = "N",
-     .help = "DRY: the shortest repetition that counts, in tokens",
+     .help = "DRY: length of the shortest repetition that is penalized, in tokens",
      .kind = &cli_u32,
      .offset = offsetof(cli_sampling_place, sampling.desc.dry_allowed),
      .least = 1,
@@ -215,7 +242,7 @@ static const cli_option table[] = {
      .most = 1},
     {.name = "xtc-threshold",
      .argument = "P",
-     .help = "XTC: the likeliest are all of at least P but the last of them",
+     .help = "XTC: leaves out the tokens of at least P, except for the least likely of them",
      .kind = &cli_f32,
      .offset = offsetof(cli_sampling_place, sampling.desc.xtc_threshold),
      .least = 0.0001,

@@ -37,4 +37,10 @@ int cli_sampling_read(const struct cli_command *command, const cli_sampling_opti
                       cli_sampling *sampling);
 void cli_sampling_free(cli_sampling *sampling);
 
+/* A session that cannot be opened: reports it, with the option to change where that is known.
+ * Returns CLI_FAILURE. */
+int cli_report_session(const wick_error *error, const cli_sampling_options *options);
+/* Whether the error is about the grammar or the schema. */
+bool cli_is_of_grammar(const wick_error *error);
+
 #endif

@@ -1,6 +1,7 @@
 /* statistics.c: figures of a generation for people, one or two lines. */
 #include "statistics.h"
 
+#include "cli.h"
 #include "engine.h"
 #include "text_out.h"
 
@@ -56,17 +57,16 @@ static void print_slow(const wick_model *model, const wick_device *device) {
     wick_device_get_stats(device, &stats);
     wick_device_get_stats(wick_model_host(model), &host); /* zeros where there is none */
     if (info.types_ref[0] != '\0')
-        fprintf(stderr,
-                "no fast kernel here for %s: %" PRIu64
-                " matrix product%s ran in plain loops (cpu/ref)\n",
+        cli_say("no fast kernel here for %s: %" PRIu64
+                " matrix product%s ran in plain loops (cpu/ref)",
                 info.types_ref, stats.n_ops_ref + host.n_ops_ref,
                 plural(stats.n_ops_ref + host.n_ops_ref));
     if (stats.n_fallbacks > 0)
         fprintf(stderr, "%" PRIu64 " of %" PRIu64 " operations fell back to the CPU\n",
                 stats.n_fallbacks, stats.n_ops);
     if (stats.n_losses > 0)
-        fprintf(stderr, "the device went away and was opened again %" PRIu64 " time%s\n",
-                stats.n_losses, plural(stats.n_losses));
+        cli_say("the device was lost and opened again %" PRIu64 " time%s", stats.n_losses,
+                plural(stats.n_losses));
 }
 
 void cli_print_statistics(const wick_model *model, const wick_session *session,
@@ -79,8 +79,7 @@ void cli_print_statistics(const wick_model *model, const wick_session *session,
     print_speed(&stats);
     print_slow(model, device);
     if (reason == WICK_END_CONTEXT_FULL)
-        fprintf(stderr,
-                "ended because the context of %" PRIu32
-                " tokens is full; --context N sets its length\n",
+        cli_say("ended because the context of %" PRIu32
+                " tokens is full; --context N sets its length",
                 stats.context_length);
 }

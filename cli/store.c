@@ -146,7 +146,7 @@ bool cli_is_safe_name(const char *name) {
 
 static bool find_root(cli_path *root) {
     if (cli_cache_path("models", root->text, sizeof root->text)) return true;
-    cli_error("none of WICK_HOME, XDG_CACHE_HOME and HOME says where models are kept; set one");
+    cli_error("no place for models: set WICK_HOME, XDG_CACHE_HOME or HOME");
     return false;
 }
 
@@ -322,7 +322,7 @@ int cli_pick_model(const cli_stored_models *models, const char *wanted,
         n++;
     }
     if (n <= 1) return CLI_OK;
-    cli_error("'%s' may be one of several models; say which:", wanted);
+    cli_error("'%s' may be one of several models; choose one of:", wanted);
     for (size_t i = 0; i < models->n; i++)
         if (is_named(&models->items[i], wanted)) fprintf(stderr, "  %s\n", models->items[i].name);
     return CLI_FAILURE;
@@ -350,7 +350,7 @@ int cli_find_model(const char *given, bool fetches, cli_path *path) {
         return CLI_OK;
     }
     if (code == CLI_OK && found != NULL && !is_whole)
-        code = cli_error("%s is not complete; 'wick pull' goes on with it", found->name);
+        code = cli_error("%s is not complete; 'wick pull' continues the fetch", found->name);
     else if (code == CLI_OK && found != NULL)
         code = cli_store_path(found->name, path);
     else if (code == CLI_OK && cli_is_remote(given))

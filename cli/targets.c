@@ -3,16 +3,18 @@
 
 #include "cli.h"
 
-#include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-enum { MAX_READS = 16 }; /* options of a command that are files to read */
-static const char *reads[MAX_READS];
+static const char **reads; /* [n_reads]; lives as long as the program */
 static size_t n_reads;
 
-void cli_add_read_file(const char *path) {
-    assert(n_reads < MAX_READS);
+int cli_add_read_file(const char *path) {
+    const char **const more = realloc(reads, (n_reads + 1) * sizeof *reads);
+    if (more == NULL) return cli_error("out of memory for the names of files");
+    reads = more;
     reads[n_reads++] = path;
+    return CLI_OK;
 }
 
 int cli_check_target(const char *path, const char *option) {

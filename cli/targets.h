@@ -2,8 +2,8 @@
 #ifndef WICK_CLI_TARGETS_H
 #define WICK_CLI_TARGETS_H
 
-/* The command reads the file at path, which must stay valid. */
-void cli_add_read_file(const char *path);
+/* The command reads the file at path, which must stay valid. Returns an exit code. */
+int cli_add_read_file(const char *path);
 /* Whether path can be written, and is not a file that the command reads, or a part of its model.
  * option: the name of the option that path is from, NULL: of none. Returns an exit code; the reason
  * has been printed. */

@@ -23,7 +23,7 @@ static const cli_option options[] = {
      .offset = offsetof(template_options, path)},
     {.name = "cases",
      .argument = "FILE.json",
-     .help = "conversations: an array of {\"messages\", \"tools\", \"add_generation_prompt\", "
+     .help = "the conversations: an array of {\"messages\", \"tools\", \"add_generation_prompt\", "
              "\"vars\", \"now\"}",
      .kind = &cli_in,
      .offset = offsetof(template_options, cases)},
@@ -33,8 +33,9 @@ static const cli_option options[] = {
      .kind = &cli_in,
      .offset = offsetof(template_options, language)},
     {.name = "out",
+     .letter = 'o',
      .argument = "FILE.json",
-     .help = "write the texts there, as an array; without it, to standard output",
+     .help = "write the array of texts to this file instead of standard output",
      .kind = &cli_out,
      .offset = offsetof(template_options, out)},
 };
@@ -79,8 +80,7 @@ static void put_result(cli_json *json, const wick_json *from, const wick_prompt 
     cli_json_open(json, '{');
     cli_json_key(json, "name");
     cli_json_bytes(json, name != NULL ? name : "", size);
-    cli_json_key(json, "outcome");
-    cli_json_string(json, prompt != NULL ? "ok" : "error");
+    cli_json_put_string(json, "outcome", prompt != NULL ? "ok" : "error");
     cli_json_key(json, prompt != NULL ? "text" : "message");
     const char *const text = prompt != NULL ? wick_prompt_text(prompt, &size) : error->message;
     cli_json_bytes(json, text, prompt != NULL ? size : strlen(text));
@@ -116,7 +116,7 @@ static int read_cases(const char *path, wick_json_document **cases) {
         code = cli_report_file(&error, path, "");
     cli_input_free(&input);
     if (code == CLI_OK && wick_json_kind_of(wick_json_root(*cases)) != WICK_JSON_ARRAY)
-        code = cli_error("'%s' holds no array of cases", path);
+        code = cli_error("'%s' is not an array of cases", path);
     return code;
 }
 

@@ -92,7 +92,7 @@ cli_size_text cli_bytes_text(uint64_t bytes) {
     }
     size_t unit = 0;
     double value = (double)bytes / 1024.0;
-    for (; value >= 1024.0; value /= 1024.0) unit++;
+    for (; value >= 1023.95; value /= 1024.0) unit++; /* what "%.1f" would round to 1024.0 */
     snprintf(result.text, sizeof result.text, "%.1f %s", value, units[unit]);
     return result;
 }

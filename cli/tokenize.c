@@ -25,23 +25,23 @@ static const cli_option options[] = {
     {.name = "file",
      .letter = 'f',
      .argument = "FILE",
-     .help = "take the text from a file, every byte of it",
+     .help = "take the text from a file, every byte of it; -: standard input",
      .kind = &cli_in,
      .offset = offsetof(tokenize_options, file)},
     {.name = "ids",
-     .help = "print ids and blanks alone",
+     .help = "print only ids, with blanks between them",
      .kind = &cli_flag,
      .offset = offsetof(tokenize_options, ids)},
     {.name = "no-special",
-     .help = "add no begin token, take special tokens in the text as text",
+     .help = "add no begin token, and read special tokens in the text as text",
      .kind = &cli_flag,
      .offset = offsetof(tokenize_options, no_special)},
     {.name = "decode",
-     .help = "the other way: the text is ids, print what they say",
+     .help = "the other way round: the text is token ids, print their text",
      .kind = &cli_flag,
      .offset = offsetof(tokenize_options, decode)},
     {.name = "special",
-     .help = "with --decode: print special tokens, too",
+     .help = "with --decode: also print special tokens",
      .kind = &cli_flag,
      .offset = offsetof(tokenize_options, special)},
 };
@@ -164,9 +164,10 @@ static int run(void *given) {
 const cli_command cli_tokenize = {
     .name = "tokenize",
     .summary = "show the tokens of a text, or the text of tokens",
-    .details = "Prints an id and its text a line; bytes that are no text as \\xNN.\n\n"
-               "  wick tokenize MODEL.gguf \"Once upon a time\"\n"
-               "  wick tokenize MODEL.gguf --ids < book.txt | wick tokenize MODEL.gguf --decode\n",
+    .details =
+        "Prints a line with id and text for each token; bytes that are not UTF-8 as \\xNN.\n\n"
+        "  wick tokenize MODEL.gguf \"Once upon a time\"\n"
+        "  wick tokenize MODEL.gguf --ids < book.txt | wick tokenize MODEL.gguf --decode\n",
     .groups = groups,
     .options_size = sizeof(tokenize_options),
     .run = run,

@@ -55,8 +55,8 @@ static int tune(wick_device *device, FILE *file, const char *path) {
     const wick_status status = wick_device_tune(device, text, size, &n_ignored, NULL);
     free(text);
     if (status == WICK_OK && n_ignored > 0)
-        fprintf(stderr, "wick: warning: %zu line%s of %s cannot be used and are ignored\n",
-                n_ignored, n_ignored == 1 ? "" : "s", path);
+        cli_warn("%s: %zu unusable line%s ignored", path, n_ignored,
+                 n_ignored == 1 ? " is" : "s are");
     return CLI_OK;
 }
 
@@ -80,17 +80,17 @@ int cli_tuning_load(wick_device *device, const char *given, bool is_needed) {
 int cli_tuning_store(wick_device *device, const char *given) {
     char path[PATH_BYTES];
     const size_t size = wick_device_get_tuning(device, NULL, 0);
-    if (size == 0) return cli_error("the kernels of this device leave no choice to be stored");
+    if (size == 0) return cli_error("this device has no tunings to store");
     if (given != NULL && strcmp(given, "none") == 0)
-        return cli_error("--store needs a file, --tuning says none");
+        return cli_error("--store needs a file, but --tuning is none");
     if (given == NULL && !find_path(device, true, path, sizeof path))
-        return cli_error("none of WICK_HOME, XDG_CACHE_HOME and HOME says where to store it");
+        return cli_error("no place for the tuning: set WICK_HOME, XDG_CACHE_HOME or HOME");
     char *const text = malloc(size);
     if (text == NULL) return cli_error("out of memory for the tuning");
     (void)wick_device_get_tuning(device, text, size);
     const char *const out = given != NULL ? given : path;
     const int code = cli_write_file(out, text, size);
-    if (code == CLI_OK) fprintf(stderr, "stored in %s\n", out);
+    if (code == CLI_OK) cli_say("stored in %s", out);
     free(text);
     return code;
 }

@@ -20,7 +20,7 @@ typedef struct verify_options {
 
 static const cli_option options[] = {
     {.argument = "KERNELS",
-     .help = "their names, * and ? stand for any characters; without it, all of them",
+     .help = "only kernels of this name; * and ? stand for any characters",
      .kind = &cli_text,
      .offset = offsetof(verify_options, kernels)},
     {.name = "cases",
@@ -32,11 +32,11 @@ static const cli_option options[] = {
      .most = 1000000},
     {.name = "seed",
      .argument = "N",
-     .help = "of each kernel's first operation: the same one gives the same operations",
+     .help = "the same seed gives the same operations",
      .kind = &cli_u64,
      .offset = offsetof(verify_options, seed)},
     {.name = "store",
-     .help = "keep in mind for all commands which kernels are wrong on this GPU",
+     .help = "remember for all commands which kernels are wrong on this GPU",
      .kind = &cli_flag,
      .offset = offsetof(verify_options, store)},
     {.name = "json",
@@ -44,7 +44,7 @@ static const cli_option options[] = {
      .kind = &cli_flag,
      .offset = offsetof(verify_options, json)},
 };
-static const cli_group group = {"Options", options, sizeof options / sizeof *options};
+static const cli_group group = {"Arguments and options", options, sizeof options / sizeof *options};
 
 static const cli_option device_options[] = {
     {.name = "backend",
@@ -66,11 +66,11 @@ static const cli_option device_options[] = {
      .offset = offsetof(verify_options, webgpu_lib)},
     {.name = "tuning",
      .argument = "FILE|none",
-     .help = "where --store keeps it, and what is disabled before",
+     .help = "file of --store; kernels that are disabled in it already stay disabled",
      .kind = &cli_text,
      .offset = offsetof(verify_options, tuning)},
     {.name = "core",
-     .help = "of WebGPU only what every device has: no f16, subgroups or packed dot products, "
+     .help = "use only what every WebGPU device has: no f16, subgroups or packed dot products, "
              "default limits",
      .kind = &cli_flag,
      .offset = offsetof(verify_options, is_core)},
@@ -113,14 +113,12 @@ static void print_row(const wick_kernel_check *check) {
 
 static void print_json(cli_json *json, const wick_kernel_check *check) {
     cli_json_open(json, '{');
-    cli_json_key(json, "kernel");
-    cli_json_string(json, check->kernel);
+    cli_json_put_string(json, "kernel", check->kernel);
     cli_json_key(json, "is_right");
     cli_json_bool(json, check->status == WICK_OK);
     cli_json_key(json, "is_disabled");
     cli_json_bool(json, check->is_disabled);
-    cli_json_key(json, "status");
-    cli_json_string(json, wick_status_text(check->status));
+    cli_json_put_string(json, "status", wick_status_text(check->status));
     cli_json_key(json, "cases");
     cli_json_unsigned(json, check->n_cases);
     cli_json_key(json, "elements");
@@ -135,8 +133,7 @@ static void print_json(cli_json *json, const wick_kernel_check *check) {
     cli_json_number(json, check->worst, 4);
     cli_json_key(json, "seed");
     cli_json_unsigned(json, check->seed);
-    cli_json_key(json, "failure");
-    cli_json_string(json, check->failure);
+    cli_json_put_string(json, "failure", check->failure);
     cli_json_close(json, '}');
 }
 
@@ -152,16 +149,11 @@ static void print_device(cli_json *json, const wick_device_info *info) {
         return;
     }
     cli_json_open(json, '{');
-    cli_json_key(json, "backend");
-    cli_json_string(json, info->backend_name);
-    cli_json_key(json, "device");
-    cli_json_string(json, info->name);
-    cli_json_key(json, "isa");
-    cli_json_string(json, info->isa);
-    cli_json_key(json, "implementation");
-    cli_json_string(json, adapter->implementation);
-    cli_json_key(json, "driver");
-    cli_json_string(json, adapter->driver);
+    cli_json_put_string(json, "backend", info->backend_name);
+    cli_json_put_string(json, "device", info->name);
+    cli_json_put_string(json, "isa", info->isa);
+    cli_json_put_string(json, "implementation", adapter->implementation);
+    cli_json_put_string(json, "driver", adapter->driver);
     cli_json_key(json, "kernels");
     cli_json_open(json, '[');
 }
@@ -246,8 +238,8 @@ const cli_command cli_verify = {
     .summary = "prove that the kernels of this machine's device are right",
     .details = "Runs every kernel that the device can run, also those that it would not choose, on "
                "random\noperations, and compares with plain loops on the CPU. Errors are relative "
-               "to the root mean\nsquare of the results; bound: the largest part of what is "
-               "allowed that one was. Exit status\n1: a kernel is wrong.\n",
+               "to the root mean\nsquare of the results; bound: the largest error as a share of "
+               "what is allowed. Exit status\n1: a kernel is wrong.\n",
     .groups = groups,
     .options_size = sizeof(verify_options),
     .defaults = set_defaults,

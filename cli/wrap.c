@@ -33,8 +33,10 @@ size_t cli_char_columns(uint32_t c, uint32_t previous) {
     (void)cli_use_utf8();
     if (c < 0x80) return 1;
     if (c == JOINER) return 0;
-    if (c == AS_EMOJI) /* the character before it is drawn as an emoji, twice as wide */
-        return previous >= 0x80 && cli_char_columns(previous, 0) == 1 ? 1 : 0;
+    if (c == AS_EMOJI) { /* the character before it is drawn as an emoji, twice as wide */
+        const bool is_keycap = is_between(previous, '0', '9') || previous == '#' || previous == '*';
+        return is_keycap || (previous >= 0x80 && cli_char_columns(previous, 0) == 1) ? 1 : 0;
+    }
     if (is_between(c, 0x1F3FB, 0x1F3FF) && is_between(previous, 0x261D, 0x1FAFF))
         return 0; /* the colour of a skin */
     const int columns = wcwidth((wchar_t)c);
@@ -69,7 +71,7 @@ static bool may_break(uint32_t before, uint32_t after) {
 
 static void write_out(cli_wrap *w, const char *bytes, size_t size) {
     if (size == 0) return;
-    fwrite(bytes, 1, size, w->out);
+    if (w->out != NULL) fwrite(bytes, 1, size, w->out);
     w->last_byte = bytes[size - 1];
 }
 

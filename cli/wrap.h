@@ -25,7 +25,7 @@ enum { CLI_WORD_BYTES = 1024, CLI_INDENT_COLUMNS = 24 };
 
 /* Begin with {.out = stdout, ...}. */
 typedef struct cli_wrap {
-    FILE *out;
+    FILE *out; /* NULL: columns are counted alone */
     bool has_styles;
     bool is_verbatim; /* lines are not broken: code */
     size_t columns;   /* of the terminal, may change at any time; 0: lines are not broken */

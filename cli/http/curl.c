@@ -90,7 +90,7 @@ static bool load(curl_library *f) {
 bool cli_http_is_here(void) {
     curl_library f = {.handle = NULL};
     const bool is_here = load(&f);
-    if (!is_here) cli_error("'wick pull' fetches by libcurl 7.85 or newer, which is not installed");
+    if (!is_here) cli_error("'wick pull' needs libcurl 7.85 or newer, which is not installed");
     return is_here;
 }
 
@@ -247,12 +247,18 @@ static struct curl_slist *set_range(cli_http *http, const cli_http_request *r, b
     return headers;
 }
 
-/* The largest header is ours, the longest line of one libcurl's own. */
+/* The largest header is ours, the longest line of one libcurl's own. Before 8.6 that is out of
+ * memory to libcurl, too. */
 static bool has_endless_header(const exchange *e, CURLcode code) {
     enum { TOO_LARGE = 100 }; /* CURLE_TOO_LARGE, which older headers of libcurl do not have */
-    const bool is_long_line = !e->has_begun && e->last_bytes == 0 &&
-                              (code == CURLE_OUT_OF_MEMORY || (int)code == TOO_LARGE);
+    const bool is_long_line = !e->has_begun && e->last_bytes == 0 && (int)code == TOO_LARGE;
     return e->header_bytes > MAX_HEADER_BYTES || is_long_line;
+}
+
+static bool may_be_endless_header(const cli_http *http, const exchange *e, CURLcode code) {
+    enum { TELLS_APART = 0x080600 };
+    return code == CURLE_OUT_OF_MEMORY && !e->has_begun && e->last_bytes == 0 &&
+           http->f.version_info(CURLVERSION_NOW)->version_num < TELLS_APART;
 }
 
 /* A body that comes, but hardly. */
@@ -294,6 +300,11 @@ static void explain(const cli_http *http, const exchange *e, CURLcode code, cli_
         snprintf(end->reason, size, "the header of the server's answer has no end");
         return;
     }
+    if (may_be_endless_header(http, e, code)) {
+        snprintf(end->reason, size,
+                 "out of memory, or the header of the server's answer has no end");
+        return;
+    }
     switch (e->is_odd ? CURLE_HTTP_RETURNED_ERROR : code) {
     case CURLE_HTTP_RETURNED_ERROR:
         snprintf(end->reason, size, "the server answered %ld", e->answer.status);
@@ -303,19 +314,22 @@ static void explain(const cli_http *http, const exchange *e, CURLcode code, cli_
     case CURLE_RECV_ERROR: snprintf(end->reason, size, "the connection was cut"); break;
     case CURLE_OPERATION_TIMEDOUT:
         if (is_trickling(http, e, code))
-            snprintf(end->reason, size, "less than %d bytes a second came for %" PRIu32 " s",
-                     LEAST_SPEED, http->stall_seconds);
+            snprintf(end->reason, size,
+                     "less than %d bytes a second were received for %" PRIu32 " s", LEAST_SPEED,
+                     http->stall_seconds);
         else
-            snprintf(end->reason, size, "nothing came for %" PRIu32 " s", http->stall_seconds);
+            snprintf(end->reason, size, "nothing was received for %" PRIu32 " s",
+                     http->stall_seconds);
         break;
     case CURLE_TOO_MANY_REDIRECTS:
         snprintf(end->reason, size, "the server redirects more than %d times", MAX_REDIRECTS);
         break;
     case CURLE_UNSUPPORTED_PROTOCOL:
         if (e->answer.status >= 300 && is_https(e->request->url))
-            snprintf(end->reason, size, "the server redirects from https to what is not encrypted");
+            snprintf(end->reason, size,
+                     "the server redirects from https to an address without encryption");
         else
-            snprintf(end->reason, size, "only http and https are spoken");
+            snprintf(end->reason, size, "only http and https are supported");
         break;
     case CURLE_PEER_FAILED_VERIFICATION:
         snprintf(end->reason, size, "the server's certificate is not trusted (%s)", detail);

@@ -4,7 +4,7 @@
 #include "cli.h"
 
 bool cli_http_is_here(void) {
-    cli_error("this wick was built without libcurl, by which 'wick pull' fetches; install it "
+    cli_error("this wick was built without libcurl, which 'wick pull' needs; install it "
               "(Debian: libcurl4-openssl-dev) and build again");
     return false;
 }

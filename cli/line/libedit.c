@@ -50,14 +50,16 @@ static unsigned char paste(EditLine *edit, int key) {
     static const wchar_t end[] = L"\033[201~";
     enum { END = 6, INTERRUPT = 3, PIECE = 256 };
     (void)key;
-    wchar_t piece[PIECE + 1], c = 0;
+    wchar_t piece[PIECE + 1], c = 0, previous = 0;
     size_t n = 0, n_end = 0;
     while (n_end < END && el_wgetc(edit, &c) == 1) {
         if (c == INTERRUPT) return interrupt_line(edit, key); /* the end did not come */
         n_end = c == end[n_end] ? n_end + 1 : c == end[0];
         if (n_end > 0) continue;
+        const bool is_second = c == L'\n' && previous == L'\r'; /* of "\r\n" */
+        previous = c;
         if (c == L'\r') c = L'\n';
-        if (c >= 0x20 || c == L'\n' || c == L'\t') piece[n++] = c;
+        if ((c >= 0x20 || c == L'\n' || c == L'\t') && !is_second) piece[n++] = c;
         piece[n] = L'\0';
         if (n < PIECE) continue;
         el_winsertstr(edit, piece);
@@ -78,6 +80,7 @@ static void list_candidates(const cli_completion *c) {
         fputs(i == 0 || columns < 2 || i % columns == 0 ? "\n" : "  ", stdout);
         cli_put_padded(stdout, c->items[i], width);
     }
+    if (c->n_left_out > 0) printf("\n... and %zu more", c->n_left_out);
     fputc('\n', stdout);
 }
 
@@ -137,6 +140,8 @@ static void set_up(cli_line_reader *reader) {
     el_set(reader->edit, EL_ADDFN, "wick-complete", "Completes commands and paths", complete);
     el_set(reader->edit, EL_BIND, "^I", "wick-complete", NULL);
     el_set(reader->edit, EL_SETTY, "-d", "-isig", NULL);
+    /* The two bytes of CR LF in pasted text stay what they are. */
+    el_set(reader->edit, EL_SETTY, "-d", "-icrnl", "-inlcr", NULL);
     if (reader->path != NULL) cli_history_read(reader->path, remember, reader);
 }
 

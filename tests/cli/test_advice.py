@@ -3,16 +3,25 @@
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 
-from command import MODEL, equal, fails, main, succeeds, wick
+from command import MODEL, TIMEOUT, WICK, equal, fails, main, succeeds, wick
 
 REAL = os.environ.get("WICK_REAL_MODEL", "")
+SHARED = os.environ.get("WICK_SHARED_DATA")
 
 
-def refused(model, context, *more):
-    done = wick("run", model, "-p", "a", "--backend", "cpu", "-c", context, *more)
+def limited(*arguments):
+    """A run that may take 2 GB, whatever else takes memory meanwhile."""
+    return subprocess.run(["sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh", WICK,
+                           *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=TIMEOUT, check=False)
+
+
+def refused(model, context):
+    done = limited("run", model, "-p", "a", "--backend", "cpu", "-c", context)
     said = done.stderr.decode()
     equal(done.returncode, 1)
     assert re.search(r"context of \d+ tokens: [\d.]+ [MGTP]iB needed, [\d.]+ [MG]iB available; ",
@@ -29,14 +38,28 @@ def test_smaller_cache_that_fits():
     if not os.path.exists(REAL):
         return "no model whose cache can be smaller: WICK_REAL_MODEL"
     context = 4096
-    forecast = json.loads(succeeds("info", REAL, "--json", "--context", context, "--math",
-                                   "fast"))["predicted_memory"]
+    forecast = json.loads(limited("info", REAL, "--json", "--context", context, "--math",
+                                  "fast").stdout)["predicted_memory"]
     per_token = forecast["cache_bytes"] / context
     there = forecast["available_bytes"]
-    # f16 needs 1.4 times what is there, q8_0 0.74 times, q4_0 0.4 times.
+    # The cache of f16 needs 1.4 times what is there, that of q8_0 0.74 times, of q4_0 0.4 times.
     assert "with --cache q8_0 it fits" in refused(REAL, int(1.4 * there / per_token))
     assert "with --cache q4_0 it fits" in refused(REAL, int(2.4 * there / per_token))
     assert "a context of" in refused(REAL, int(9 * there / per_token)).split(";")[1]
+    return None
+
+
+def test_short_context_of_longrope():
+    """A longer context than the original one has to be asked for: it changes all answers."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    model = f"{SHARED}/families/phi3-longrope.gguf"  # made for 256 tokens, at first for 32
+    for more, expected in (([], 32), (["--context", 33], 33), (["--context", 200], 200)):
+        known = json.loads(succeeds("info", model, "--json", *more))
+        equal(known["predicted_memory"]["context_length"], expected)
+        said = wick("run", model, "--tokens", "1,2", "-n", 1, *more).stderr
+        equal(said.count(b"the context is 32 tokens at most"), not more)
+    assert b"at most" not in wick("run", model, "--tokens", "1,2", "-n", 1, "-q").stderr
     return None
 
 

@@ -3,6 +3,7 @@
 #include "../../cli/answer.c"
 #include "../../cli/highlight.c"
 #include "../../cli/markdown.c"
+#include "../../cli/table.c"
 #include "../../cli/text_out.c"
 #include "../../cli/wrap.c"
 

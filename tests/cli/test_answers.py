@@ -138,7 +138,7 @@ def test_a_full_context_of_a_real_model():
     equal(done.returncode, 0)
     for city in (b"Paris", b"Rome", b"Madrid"):
         assert city in done.stdout, done.stdout
-    assert "the model does not see the oldest 2 messages any more" in said, said
+    assert "the model no longer sees the oldest 2 messages" in said, said
     assert b" of 112 tokens, 6 messages" in done.stdout, done.stdout
     return None
 

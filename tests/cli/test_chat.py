@@ -34,6 +34,7 @@ ECHO = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
 
 
 ESCAPES = re.compile(rb"\x1b\[[?0-9;]*[A-Za-z]")
+BEGUN_ESCAPE = re.compile(rb"\x1b(\[[0-9;?]*)?$")  # of which a read got the first part
 
 
 class Terminal:
@@ -63,7 +64,7 @@ class Terminal:
     def wait_for_answer(self):
         """Until an answer to a question has begun."""
         self.wait("\n")
-        while not re.search(rb"\w", ESCAPES.sub(b"", self.seen)):
+        while not re.search(rb"\w", BEGUN_ESCAPE.sub(b"", ESCAPES.sub(b"", self.seen))):
             self.seen += self.read()
 
     def type(self, text):
@@ -255,6 +256,26 @@ def test_pasted_lines():
     assert saved(terminal)[0]["content"] == "a one\ntwo\tthree \u6f22\n/quit b"
 
 
+def test_pasted_ends_of_lines():
+    for end in ("\r", "\n", "\r\n"):
+        terminal = start(*QUICK)
+        terminal.type(f"\x1b[200~one{end}{end}two{end}three\x1b[201~\r")
+        terminal.wait("tokens")
+        terminal.wait("> ")
+        assert saved(terminal)[0]["content"] == "one\n\ntwo\nthree", repr(end)
+
+
+def test_messages_are_wrapped():
+    terminal = Terminal(model="no such model of this name.gguf", columns=30)
+    assert terminal.status() == 1
+    said = ESCAPES.sub(b"", terminal.seen + terminal.rest).decode()
+    lines = said.replace("\r", "").rstrip("\n").split("\n")
+    assert len(lines) > 2 and all(len(line) <= 30 for line in lines), lines
+    whole = subprocess.run([WICK, "chat", "no such model of this name.gguf"], check=False,
+                           stdin=subprocess.DEVNULL, stderr=subprocess.PIPE).stderr.decode()
+    assert " ".join(lines) == whole.strip(), (lines, whole)
+
+
 def test_paste_without_an_end():
     terminal = start(*QUICK)
     terminal.type("\x1b[200~one\rtwo\x03")
@@ -411,6 +432,11 @@ def test_set_and_unknown_commands():
     assert b"/nosuch" in done.stderr and b"no setting 'nothing'" in done.stderr, done.stderr
     assert done.returncode == 0
     assert b"no setting" not in pipe("/set\n").stderr
+    done = pipe("/set max-tokens 1.5\n/set top-k 1e1\n/set temp -1\n/set min-p nan\n/set\n")
+    said = done.stderr.decode()
+    assert "/set max-tokens: 1.5 is not a whole number from 0 to 4294967295" in said, said
+    assert said.count("is not a") == 3 and "/set temp: -1 is not a number" in said, said
+    assert b"max-tokens 8" in done.stdout and b"top-k 10" in done.stdout, done.stdout
     full = pipe("Once upon a time\n", "-n", "0", "--context", "60").stderr
     assert b"the answer ends here" in full and b"/reset" not in full, full
 
@@ -423,16 +449,21 @@ def test_save_and_load():
         assert b"2 messages" in pipe("/context\n", "--load", str(path)).stdout
         path.write_text('{"no": "list"}')
         done = pipe(f"/load {path}\n/context\n")
-        assert b"holds no messages" in done.stderr and b"0 messages" in done.stdout
+        assert b"is not a saved conversation" in done.stderr and b"0 messages" in done.stdout
 
 
 def test_save_replaces_conversations_alone():
     with tempfile.TemporaryDirectory() as folder:
         path, other = Path(folder) / "chat.json", Path(folder) / "other"
         other.write_bytes(b"GGUF")
-        done = pipe(f"/save {path}\none\n/save {path}\n/save {other}\n")
-        assert b"stays as it is" in done.stderr and other.read_bytes() == b"GGUF", done
+        pipe(f"/save {path}\none\n/save {path}\n")
         assert len(json.loads(path.read_text())) == 2
+        for content in (b"GGUF", b"{}", b"[1]", b""):
+            other.write_bytes(content)
+            done = pipe(f"/save {other}\n")
+            said = [line for line in done.stderr.splitlines() if b"warning" not in line]
+            assert len(said) == 1 and b"is not replaced" in said[0], done
+            assert other.read_bytes() == content
 
 
 def test_continued_line_and_one_question():
@@ -459,8 +490,9 @@ def test_template_that_refuses():
         assert done.returncode == 1 and b"line 1" in done.stderr, done
 
 
-EDITING = {"test_history", "test_pasted_lines", "test_paste_without_an_end", "test_completion",
-           "test_history_of_earlier_runs", "test_keys_during_an_answer"}
+EDITING = {"test_history", "test_pasted_lines", "test_paste_without_an_end",
+           "test_pasted_ends_of_lines", "test_completion", "test_history_of_earlier_runs",
+           "test_keys_during_an_answer"}
 
 
 def main():

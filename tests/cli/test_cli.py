@@ -191,7 +191,7 @@ def test_empty_prompt():
     assert out
     equal(succeeds("run", MODEL, "--tokens", 1, "-n", 20, "--temp", 0), out)
     equal(succeeds("run", MODEL, "-n", 20, "--temp", 0), out)
-    fails(1, "--tokens holds no token", arguments=["run", MODEL, "--tokens", ""])
+    fails(1, "--tokens is empty", arguments=["run", MODEL, "--tokens", ""])
 
 
 def test_zero_byte_in_prompt():
@@ -224,7 +224,7 @@ def test_sessions():
         fails(1, "cache of f16, this one has f32", arguments=[*then, "--cache", "f32"])
         fails(1, "the context holds 10", arguments=[*then, "--context", 10])
         fails(1, "not/there", arguments=["run", MODEL, "--load-session", "not/there"])
-        fails(1, "no saved session", arguments=["run", MODEL, "--load-session", MODEL])
+        fails(1, "not a saved session", arguments=["run", MODEL, "--load-session", MODEL])
         data = path.read_bytes()
         path.write_bytes(data[:-100])
         fails(1, "bytes", arguments=then)
@@ -287,7 +287,7 @@ def test_usage_errors():
         (["run", MODEL, "--gpu-memory", "0"], "a number of bytes"),
         (["logits", MODEL, "--out", "x.npy"], "--tokens is missing"),
         (["logits", MODEL, "--tokens", "1"], "--out is missing"),
-        (["logits", MODEL, "--tokens", "1", "-o", "-"], "'-' is no file"),
+        (["logits", MODEL, "--tokens", "1", "-o", "-"], "'-' would be standard output"),
         (["info"], "MODEL.gguf is missing"),
         (["tokenize"], "MODEL.gguf is missing"),
         (["tokenize", MODEL, "a", "--file", "b"], "exclude each other"),
@@ -527,7 +527,17 @@ OPTIONS = {
     "devices": "json webgpu-lib",
     "verify": "cases seed store json backend adapter webgpu-lib tuning core isa",
     "help": "man completion",
+    "convert": "type force",
+    "compare": "tolerance json",
+    "embed": "file tokens pooling context raw out " + ENGINE,
+    "imatrix": "file out length force threads isa math chunk cache strict verify profile no-map",
+    "perplexity": "file tokens context skip kl json " + ENGINE,
+    "quantize": "imatrix threads force",
 }
+# One letter, one meaning.
+LETTERS = {"c": "context|length", "f": "file", "n": "max-tokens|generate", "o": "out",
+           "p": "prompt", "q": "quiet", "r": "repetitions", "s": "seed", "t": "threads",
+           "v": "verbose", "y": "yes"}
 
 
 def test_manual():
@@ -541,12 +551,15 @@ def test_help():
     overview = succeeds("--help")
     for same in (["help"], ["-h"]):
         equal(succeeds(*same), overview)
+    commands = re.findall(r"^  ([a-z]+) ", overview.decode().split("Options:")[0], re.M)
+    equal(sorted(commands), sorted(OPTIONS))
     for command, options in OPTIONS.items():
         text = succeeds("help", command)
         equal(succeeds(command, "--help"), text)
         found = re.findall(r"^ {2}(?:-\w, | {4})--([a-z0-9-]+)", text.decode(), re.M)
         equal(sorted(found), sorted([*options.split(), "quiet", "verbose"]))
-        assert re.search(rf"^  {command} ", overview.decode(), re.M), command
+        for letter, name in re.findall(r"^ {2}-(\w), --([a-z0-9-]+)", text.decode(), re.M):
+            assert re.fullmatch(LETTERS[letter], name), (command, letter, name)
         assert max(map(len, text.decode().splitlines())) <= 100
 
 

@@ -68,6 +68,18 @@ def test_limit_of_file_sizes():
         equal(json.loads(out.read_text())[0]["text"], "x")
 
 
+def test_killed_writers():
+    """What a killed command has left beside a target goes with the next write."""
+    with tempfile.TemporaryDirectory() as folder:
+        cases, out = Path(folder, "cases.json"), Path(folder, "out.json")
+        cases.write_text('[{"name": "a", "template": "x"}]')
+        out.write_text("old")
+        Path(folder, "out.json.wick-0123456789abcdef").write_text("half")
+        Path(folder, "out.json.wick").write_text("mine")
+        succeeds("template", "--language", cases, "--out", out)
+        equal(sorted(os.listdir(folder)), ["cases.json", "out.json", "out.json.wick"])
+
+
 def test_mapped_file_that_is_cut():
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "model.gguf")

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from command import MODEL, WICK, equal, fails, main, succeeds, without_free_memory
+from command import MODEL, WICK, equal, fails, main, succeeds, wick, without_free_memory
 
 SHARED = os.environ.get("WICK_SHARED_DATA")
 PROMPT = ["-p", "Once upon a time", "-n", 20, "--temp", 0, "-q"]
@@ -87,6 +87,23 @@ def test_missing_and_mixed_parts():
         fails(1, parts[2].name, "but the file has only", arguments=["info", parts[0]])
         parts[2].write_bytes(Path(MODEL).read_bytes())
         fails(1, "is no part of a split model", arguments=["info", parts[0]])
+
+
+def test_what_was_written():
+    with tempfile.TemporaryDirectory() as folder:
+        out = f"{folder}/out"
+        arguments = ["gguf", "split", MODEL, f"{out}.gguf", "--force", "--max-tensors"]
+        done = wick(*arguments, 20)
+        equal((done.returncode, done.stdout), (0, b""))
+        assert re.fullmatch(re.escape(f"wrote 3 parts, {out}-00001-of-00003.gguf to {out}-00003-of-"
+                                      "00003.gguf: ") + r"\d+ tensors, [\d.]+ [KM]iB\n",
+                            done.stderr.decode()), done
+        assert f"wrote 1 part, {out}-00001-of-00001.gguf: " in wick(*arguments, 99).stderr.decode()
+        done = wick("gguf", "merge", f"{out}-00001-of-00003.gguf", f"{folder}/whole.gguf")
+        assert f"wrote {folder}/whole.gguf: ".encode() in done.stderr, done
+        for name in os.listdir(folder):
+            assert "1-of-00001" in name or "00003" in name or name == "whole.gguf", name
+        equal(wick(*arguments, 20, "-q").stderr, b"")
 
 
 def test_wrong_use():

@@ -215,7 +215,7 @@ def test_files():
         assert write(STORIES, 1, "--grammar-file", grammar) in ("on", "off")
         assert write(STORIES, 1, "--json-schema-file", schema) in ('"on"', '"off"')
         grammar.write_bytes(b'root ::= "a\0"')
-        fails(1, "holds a zero byte", "--grammar-file", grammar)
+        fails(1, "contains a zero byte", "--grammar-file", grammar)
         fails(1, "cannot open", "--json-schema-file", Path(folder) / "none")
 
 
@@ -223,7 +223,15 @@ def test_messages():
     fails(1, "line 1, column 10: the literal does not end", "--grammar", 'root ::= "a')
     fails(1, "'root' is left-recursive", "--grammar", 'root ::= root "a" | "b"')
     fails(1, "'not' is not supported", "--json-schema", '{"not": {}}')
-    fails(1, "JSON, byte 1", "--json-schema", "{type: 1}")
+    fails(1, "the JSON schema: JSON, byte 1", "--json-schema", "{type: 1}")
+    fails(1, "it was given with --json-schema\n", "--json-schema", '{"not": {}}')
+    fails(1, "it was given with --grammar\n", "--grammar", 'root ::= "a')
+    with tempfile.TemporaryDirectory() as folder:
+        schema = Path(folder) / "a.json"
+        schema.write_text('{"pattern": "(", "type": "string"}')
+        fails(1, f"it was given with --json-schema-file {schema}\n", "--json-schema-file", schema)
+        schema.write_text('root ::= root "a"')
+        fails(1, f"it was given with --grammar-file {schema}\n", "--grammar-file", schema)
     fails(2, "exclude each other", "--grammar", "root ::= .", "--json-schema", "{}")
 
 

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from command import equal, fails, main, strict_json, succeeds
+from hf_folder import FIXTURES, SHARED, change, take_apart
 
 HEADER = {"__metadata__": {"format": "pt"},
           "a": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
@@ -42,6 +43,9 @@ def test_formats():
             assert f"({kind}, " in text and "metadata" not in text, text
             for tensor in tensors:
                 assert tensor[0] in succeeds("info", path, "--tensors").decode()
+        path.write_bytes(npy("(0,)", 0))
+        text = succeeds("info", path).decode()
+        assert " 0.0 %" in text and "nan" not in text.replace(str(path), ""), text
 
 
 def test_damaged_files():
@@ -51,6 +55,50 @@ def test_damaged_files():
                         struct.pack("<Q", 1 << 60) + b"{}", b"GGUF"):
             path.write_bytes(content)
             fails(1, str(path), arguments=["info", path])
+
+
+def test_files_of_other_kinds():
+    """A text is not taken for a safetensors file with a long header."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, sound = Path(folder, "notes.txt"), Path(folder, "m.safetensors")
+        sound.write_bytes(safetensors(HEADER, 32))
+        for content in (b"", b"a", b"eight by", b"Once upon a time", b'{"a": {"b": 1}}',
+                        b'{"abcd":{"long": "enough"}}', bytes(100), b"GG"):
+            path.write_bytes(content)
+            said = "is not a GGUF, safetensors or .npy file\n"
+            fails(1, said, arguments=["info", path])
+            fails(1, "is not a GGUF, safetensors or .npy file", arguments=["compare", sound, path])
+        path.write_bytes(sound.read_bytes()[:-33])
+        fails(1, "byte 0: a header of", arguments=["info", path])
+
+
+def test_checkpoint():
+    """The folder of a checkpoint: what 'wick convert' makes of it, without making it."""
+    if not SHARED:
+        return "WICK_SHARED_DATA is not set"
+    with tempfile.TemporaryDirectory() as top:
+        tiny, out = Path(top, "tiny"), Path(top, "out.gguf")
+        take_apart(FIXTURES[0], tiny)
+        text = succeeds("info", tiny).decode()
+        for words in ("tiny (llama): ", "'wick convert' makes one of it: GGUF, ",
+                      "tokenizer     byte-level BPE, ", " layers, made for 128 tokens"):
+            assert words in text, text
+        shown = strict_json(succeeds("info", tiny, "--json", "--tensors"))
+        succeeds("convert", tiny, out)
+        made = strict_json(succeeds("info", out, "--json", "--tensors"))
+        equal((shown.pop("format"), shown.pop("path")), ("checkpoint", str(tiny)))
+        for file in (shown, made):
+            file["predicted_memory"].pop("available_bytes", None)
+        equal(shown, {key: value for key, value in made.items() if key not in ("format", "path")})
+        for command in ("run", "chat", "tokenize"):
+            fails(1, "checkpoint of Hugging Face: 'wick convert' makes a GGUF",
+                  arguments=[command, tiny, *(["-p"] if command != "tokenize" else []), "a"])
+        change(tiny / "config.json", lambda c: c.update(model_type="frog"))
+        fails(1, "'frog' cannot be converted", arguments=["info", tiny])
+        (tiny / "config.json").unlink()
+        for command in (["info", tiny], ["run", tiny, "-p", "a"]):
+            fails(1, str(tiny), "is a directory", arguments=command)
+    return None
 
 
 if __name__ == "__main__":

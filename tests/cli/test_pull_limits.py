@@ -8,7 +8,6 @@ import socket
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 from command import MODEL, equal, fails, main, succeeds
@@ -54,10 +53,8 @@ def test_no_empty_folders():
 def test_a_body_that_trickles():
     with store() as folder, Server() as server:
         server.resources["/m.gguf"] = Resource(CONTENT, chunk=2, delay=0.1)
-        begin = time.monotonic()
-        fails(1, "less than 1024 bytes a second came for 1 s",
-              arguments=["pull", server.url("/m.gguf"), "--retries", 1, "--stall", 1, "-q"])
-        assert time.monotonic() - begin < 20
+        fails(1, "less than 1024 bytes a second were received for 3 s",
+              arguments=["pull", server.url("/m.gguf"), "--retries", 1, "--stall", 3, "-q"])
         equal(len(server.requests), 2)
         assert any(p.suffix == ".part" for p in Path(folder).rglob("*"))
 
@@ -94,7 +91,7 @@ def test_a_reserve_stays_free():
         reserve = min(disk.f_blocks * unit // 100, 1 << 30)
         if free < 3 * reserve:
             return "the disk of the temporary folder is nearly full"
-        for length, word in ((free - reserve // 2, "has no room"), (free - 2 * reserve, "cut")):
+        for length, word in ((free - reserve // 2, "not enough room"), (free - 2 * reserve, "cut")):
             server.resources["/m.gguf"] = Resource(CONTENT[:1000], length=length)
             cannot_pull(server.url("/m.gguf"), word)
     return None
