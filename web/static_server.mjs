@@ -35,7 +35,8 @@ function partOf(range, size) {
     : { status: 416, begin: 0, end: 0 };
 }
 
-async function answer({ method, url, headers }, response, { routes, policy, isIsolated }) {
+async function answer({ method, url, headers }, response, options) {
+  const { routes, policy, isIsolated, onFile } = options;
   if (policy) response.setHeader("Content-Security-Policy", policy);
   if (isIsolated) {
     response.setHeader("Cross-Origin-Opener-Policy", "same-origin");
@@ -47,6 +48,7 @@ async function answer({ method, url, headers }, response, { routes, policy, isIs
   const file = fileOf(routes, decodeURIComponent(new URL(url, "http://localhost").pathname));
   const about = file && await stat(file).catch(() => undefined);
   if (!about?.isFile()) return void response.writeHead(404).end("there is no such file");
+  onFile(file);
   const { status, begin, end } = partOf(headers.range, about.size);
   response.writeHead(status, {
     "Content-Type": TYPES[extname(file)] ?? "application/octet-stream",
@@ -63,11 +65,14 @@ async function answer({ method, url, headers }, response, { routes, policy, isIs
 
 /**
  * Serves on a free port, or on the given one: {base, close}. routes: folders by the beginning of
- * the addresses below them ({ "/dist/": "web/dist" }).
+ * the addresses below them ({ "/dist/": "web/dist" }); onFile: called with the path of each file that
+ * is asked for.
  */
-export async function startStaticServer({ routes, policy = POLICY, isIsolated = false, port = 0 }) {
+export async function startStaticServer({ routes, policy = POLICY, isIsolated = false, port = 0,
+                                          onFile = () => undefined }) {
+  const options = { routes, policy, isIsolated, onFile };
   const server = createServer((request, response) =>
-    void answer(request, response, { routes, policy, isIsolated }).catch(() => response.destroy()));
+    void answer(request, response, options).catch(() => response.destroy()));
   await new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, "localhost", resolve);

@@ -56,7 +56,8 @@ class Page {
 
   constructor(page) {
     this.#page = page;
-    page.on("console", (message) => this.#said.push(`console: ${message.text()}`));
+    page.on("console", (message) =>
+      this.#said.push(`console: ${message.type()}: ${message.text()}`));
     page.on("pageerror", (error) => this.#said.push(`error: ${error.message ?? error}`));
   }
 
@@ -71,9 +72,18 @@ class Page {
     }
   }
 
+  /** Its errors, and warnings where the driver tells them apart. */
+  get complaints() {
+    return this.#said.filter((text) => /^(error|console: error|console: warn)/.test(text));
+  }
+
   get native() {
     return this.#page;
   }
+
+  /** Runs a function at the beginning of each document to come. */
+  beforeScripts = (run) =>
+    (this.#page.addInitScript ?? this.#page.evaluateOnNewDocument).call(this.#page, run);
 
   close() {
     return this.#page.close();
@@ -81,18 +91,19 @@ class Page {
 }
 
 /**
- * Starts "chromium" or "firefox": {open, close}; open(url) waits until the page has its cases.
+ * Starts "chromium" or "firefox": {open, close}; open(url) waits until the page has its cases, or
+ * what else isReady wants, which runs there.
  * prefs: Firefox's preferences by their names; flags: of Chromium's command line.
  */
 export async function startBrowser(kind, { webgpu = true, prefs = {}, flags = [] } = {}) {
   const launch = kind === "chromium" ? launchChromium : launchFirefox;
   const browser = await launch({ webgpu, prefs, flags });
   return {
-    open: async (url) => {
+    open: async (url, isReady = () => globalThis.cases !== undefined) => {
       const native = await browser.newPage();
       const page = new Page(native);
       await native.goto(url);
-      await native.waitForFunction(() => globalThis.cases !== undefined);
+      await native.waitForFunction(isReady);
       return page;
     },
     close: browser.close,

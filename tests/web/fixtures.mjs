@@ -51,6 +51,9 @@ function readNpy(path) {
 /** Whether what takes long runs, too: `make test-all`. */
 export const testsAll = process.env.WICK_TEST_ALL === "1";
 
+/** How often tests for leaks and races repeat something: n times in `make test-all`, else fewer. */
+export const repeated = (n) => testsAll ? n : Math.max(4, Math.ceil(n / 5));
+
 /** Why there are no fixtures of families; undefined: there are. */
 export const missingFamilies = existsSync(families) ? undefined
   : "WICK_SHARED_DATA names no folder with the families";

@@ -12,6 +12,9 @@ export function checkBytes(found, expected) {
   check(at < 0, `byte ${at} differs`);
 }
 
+export const pause = (milliseconds) =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds));
+
 export const never = () => new AbortController().signal;
 
 export async function readAll(source, size = 50000, begin = 0) {

@@ -12,13 +12,26 @@
 import { fileBytes } from "./file_bytes.mjs";
 import {
   PART_SIZE, SIZE, check, checkBytes, checkCached, checkChanged, checkClean, failure, file, load,
-  loadBegin, never, options, readAll, sha256,
+  loadBegin, never, options, pause, readAll, sha256,
 } from "./scenario_tools.mjs";
 
 const random = (n, limit) => Array.from({ length: n }, () => 1 + Math.floor(Math.random() * limit));
 
 /** So that files of tests are worth several connections. */
 const SHARED = { segmentSize: 10000 };
+
+/**
+ * Opens a file by work(address) over several connections, however late its reader is: the first one
+ * has only the beginning until n have been asked for. What the work gives, and the file.
+ */
+async function sharing(env, query, n, work) {
+  const one = file(env, `hold=8192&${query}`);
+  const [result] = await Promise.all([work(one.url), (async () => {
+    while ((await one.log()).length < n) await pause(10);
+    await one.go();
+  })()]);
+  return { ...one, result };
+}
 
 /** Files, each of which comes whole: [what, query, options]. */
 const WHOLE = [
@@ -343,10 +356,14 @@ const others = [
     needs: "exhaust",
     async run(env) {
       for (const query of ["", "&etag=no&modified=no"]) {
-        const { url } = file(env, `chunked=1&ranges=no&pause=3&change=2${query}`);
-        await env.exhaust(200000); // by then much is read
-        const error = await failure(env, "IO", () => load(env, url));
+        const { url, go } = file(env, `chunked=1&ranges=no&hold=150000&change=2${query}`);
+        await env.exhaust(200000);
+        const source = await env.wick.openSource(url, options(env, await env.openCache()));
+        const begin = await source.read(0, 50000, never());
+        await go();
+        const error = await failure(env, "IO", () => readAll(source, 50000, begin.length));
         checkChanged(env, url, error);
+        await source.close();
         await env.exhaust(Infinity);
       }
     },
@@ -360,30 +377,50 @@ const others = [
         checkBytes(await load(env, one.url, { cache: false, ...SHARED, ...more }), fileBytes(SIZE));
         return (await one.log()).length;
       };
-      // Slow enough that the first connection has not all of it at once.
-      check(await count("pause=3") > 15, "one connection only");
+      const shared = { cache: false, ...SHARED };
+      const { result, log } = await sharing(env, "", 2, (url) => load(env, url, shared));
+      checkBytes(result, fileBytes(SIZE));
+      check((await log()).length > 15, "one connection only");
       check(await count("", { connections: 1 }) === 1, "several connections, not one");
       check(await count("", { segmentSize: SIZE / 8 }) === 1, "several for a small file");
       check(await count("hidden=1") === 1, "several, and nobody knows of which file");
-      for (const query of ["change=3&pause=3", "change=8&pause=3"]) {
-        const { url } = file(env, query);
-        checkChanged(env, url, await failure(env, "IO",
-          () => load(env, url, { cache: false, ...SHARED })));
+      for (const query of ["change=3", "change=8"]) {
+        const { url, result: error } = await sharing(env, query, 2,
+          (address) => failure(env, "IO", () => load(env, address, shared)));
+        checkChanged(env, url, error);
       }
+    },
+  },
+  {
+    name: "what came ahead and was not read is no progress of another reading",
+    needs: "nothing",
+    async run(env) {
+      const seen = [], onProgress = (progress) => seen.push(progress);
+      const { result: source } = await sharing(env, "pause=40", 5, async (url) => {
+        const opened = await env.wick.openSource(url,
+          options(env, false, { segmentSize: 32768, onProgress }));
+        await opened.read(0, 20000, never());
+        return opened;
+      });
+      await pause(500); // all segments that are under way come, and are dropped
+      checkBytes(await readAll(source), fileBytes(SIZE));
+      await source.close();
+      check(seen.every(({ done, total }) => done <= total), JSON.stringify(seen));
     },
   },
   {
     name: "headers and a function of the caller's own go with each request",
     needs: "nothing",
     async run(env) {
-      const { url } = file(env, "pause=1"), seen = [];
+      const seen = [];
       const own = (address, init) => {
         seen.push(new Headers(init.headers).get("x-own"));
         return env.fetch(address, { ...init, headers: { Range: init.headers.Range } });
       };
       const headers = [["x-own", "yes"]];
-      checkBytes(await load(env, url, { cache: false, ...SHARED, headers, fetch: own }),
-                 fileBytes(SIZE));
+      const { result } = await sharing(env, "", 2,
+        (url) => load(env, url, { cache: false, ...SHARED, headers, fetch: own }));
+      checkBytes(result, fileBytes(SIZE));
       check(seen.length > 1 && seen.every((value) => value === "yes"), seen.join());
     },
   },
@@ -428,7 +465,7 @@ const others = [
         const error = await failure(env, "NOT_FOUND", () => names(wrong));
         check(/hf:o\/r:m-Q4_K_M\.gguf|wants a token/.test(error.message), error.message);
       }
-      for (const wrong of ["hf:", "hf:o", "hf:o/r/m.gguf"])
+      for (const wrong of ["hf:", "hf:o", "hf:o/r/m.gguf", "hf:o/r:100%"])
         await failure(env, "ARGUMENT", () => names(wrong));
       const source = await env.wick.openSources("hf:o/r", options(env, cache, { fetch: own }));
       await readAll(source[0]);
@@ -436,6 +473,21 @@ const others = [
       isOffline = true;
       await is("hf:o/r", "m-Q4_K_M.gguf"); // as it is in the cache
       await failure(env, "IO", () => names("hf:o/r2"));
+    },
+  },
+  {
+    name: "a hub that does not answer is given up, by the signal or after a while",
+    needs: "nothing",
+    async run(env) {
+      const silent = () => new Promise(() => undefined);
+      const controller = new AbortController();
+      const open = (more) =>
+        env.wick.openSources("hf:o/r", { cache: false, fetch: silent, ...more });
+      const opening = failure(env, "CANCELLED", () => open({ signal: controller.signal }));
+      controller.abort();
+      await opening;
+      const { message } = await failure(env, "IO", () => open({ stallTimeout: 50 }));
+      check(message.includes("nothing came for 0.05 s; is there a connection"), message);
     },
   },
   {

@@ -93,6 +93,14 @@ test("the cache of this context is memory in Node, and is read without being wri
   assert.equal(await cache.delete(url), true);
 });
 
+test("a file that another tab writes just now is as if it was not there", async () => {
+  const changed = () => Promise.reject(new DOMException("changed", "NotReadableError"));
+  const getFile = async () => ({ arrayBuffer: changed });
+  const directory = { getFileHandle: async () => ({ getFile }) };
+  const storage = new OpfsStorage({ getDirectoryHandle: async () => directory });
+  assert.equal(await storage.read("folder", "manifest.0"), undefined);
+});
+
 test("what a cut-off write leaves of a manifest is not believed", async () => {
   const { storage, openCache } = await makeEnvironment("worker");
   const url = `${server.base}/model.gguf?size=300000`;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { testCpu, testStrictPage, testThreads, testWebGpu } from "./browser_checks.mjs";
 
-testCpu("chromium", /there is WebGPU, but no adapter/);
+testCpu("chromium", /the browser has WebGPU, but offers no GPU/);
 testWebGpu("chromium", {
   checkAdapter: ({ name, f16, subgroups }) =>
     assert.deepEqual({ name, f16, subgroups },

@@ -1,11 +1,12 @@
 // The demo in Chromium: under its strict content security policy the small model loads and goes on
-// with a text, stops, tries again, and does all of that without the server after a reload.
+// with a text, stops, tries again, and does all of that without the server after a reload. In
+// Firefox: the first and the last of these.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "../../web/node_modules/esbuild/lib/main.js";
 import { startDemoServer } from "../../web/serve.mjs";
-import { missing } from "./browser.mjs";
+import { browsers, missing, startBrowser } from "./browser.mjs";
 
 const skip = missing("chromium");
 
@@ -122,6 +123,28 @@ test("a file that is no model is refused with what to do", { skip }, async () =>
     assert.match(await page.locator("#loading-text").textContent(), /GGUF/);
     await page.getByRole("button", { name: "Choose another" }).click();
     await page.getByRole("button", { name: "Tiny stories" }).waitFor();
+  });
+});
+
+test("a model that does not fit is loaded where the visitor insists", { skip }, async () => {
+  await withPage(async ({ page }) => {
+    await page.addInitScript(() =>
+      Object.defineProperty(navigator, "deviceMemory", { value: 1e-6 }));
+    await page.reload();
+    await page.getByRole("button", { name: "Tiny stories" }).click();
+    await page.locator("#loading-text", { hasText: "may be too large for this device" }).waitFor();
+    await page.getByRole("button", { name: "all the same" }).click();
+    await page.locator("#suggestions .chip").first().waitFor();
+    // Other settings open it again, and nobody is asked.
+    const reopens = page.evaluate(() => new Promise((resolve) => {
+      new MutationObserver(() => resolve()).observe(document.getElementById("loading-title"),
+                                                    { childList: true });
+    }));
+    await page.getByRole("button", { name: "Settings" }).click();
+    await page.getByLabel("Arithmetic").selectOption("exact");
+    await page.getByRole("button", { name: "Done" }).click();
+    await reopens;
+    assert.match(await write(page, "Once upon a time"), /^Once upon a time.{20,}/s);
   });
 });
 
@@ -311,3 +334,32 @@ test("the test page checks kernels and reports", { skip }, async () => {
                      ["Wick", "WebGPU", "WebAssembly", "Page and storage", "Browser"]);
   });
 });
+
+/** Sends a text; what there is when its continuation has ended. */
+async function writeInFirefox(page, text) {
+  await page.locator("#prompt").fill(text);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".turn.answer:not(.busy)");
+  return page.$eval(".turn .body", ({ textContent }) => textContent);
+}
+
+if (browsers.includes("firefox"))
+  test("firefox: a text goes on, also after a reload without the server",
+       { skip: missing("firefox") }, async (t) => {
+    const server = await startDemoServer();
+    t.after(server.close);
+    const browser = await startBrowser("firefox", { webgpu: false });
+    t.after(browser.close);
+    const opened = await browser.open(server.base, () => document.querySelector(".card"));
+    const page = opened.native;
+    for (const isThere of [true, false]) {
+      await page.locator(".card::-p-text(Tiny stories)").click();
+      await page.waitForSelector("#suggestions .chip");
+      assert.match(await writeInFirefox(page, "Once upon a time"), /^Once upon a time.{20,}/s);
+      assert.deepEqual(opened.complaints, []);
+      if (!isThere) return;
+      await page.evaluate(() => navigator.serviceWorker.ready.then(() => true));
+      await server.close();
+      await page.reload();
+    }
+  });

@@ -6,7 +6,7 @@ import {
   checkAborts, checkFamily, checkModels, checkSessions, checkTokens,
 } from "./checks.mjs";
 import {
-  familyNames, missingFamilies, missingSmol, serve, smol, stories, testsAll,
+  familyNames, missingFamilies, missingSmol, repeated, serve, smol, stories, testsAll,
 } from "./fixtures.mjs";
 import { missing, openWebGpu } from "./node_webgpu.mjs";
 
@@ -24,9 +24,9 @@ const isQuick = (name) => testsAll || few.includes(name);
 async function checkBackend(t, options) {
   await cases.open({ math: "exact", strict: true, ...options }, base + stories.path);
   await t.test("stories260K", () => checkTokens(call, stories, { maxTokens: 200 }));
-  await t.test("100 generations given up", () => checkAborts(call, 100, 7));
-  await t.test("50 sessions", () => checkSessions(call, 50));
-  await t.test("20 models", () => checkModels(call, base, 20));
+  await t.test("generations given up", () => checkAborts(call, repeated(100), 7));
+  await t.test("sessions", () => checkSessions(call, repeated(50)));
+  await t.test("models", () => checkModels(call, base, repeated(20)));
   await t.test("families", { skip: missingFamilies }, async (families) => {
     const names = familyNames.filter(options.backend === "cpu" ? () => true : isQuick);
     for (const name of names)

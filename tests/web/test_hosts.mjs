@@ -1,26 +1,25 @@
 // Where pages run the package otherwise than beside its files: in a service worker, from another
 // origin, in a sandboxed frame; and what loading does there that a page notices.
 import assert from "node:assert/strict";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { startStaticServer } from "../../web/static_server.mjs";
-import { missing, startBrowser } from "./browser.mjs";
+import { browsers, missing, startBrowser } from "./browser.mjs";
 import { serve, stories } from "./fixtures.mjs";
 import { writeLargeModel } from "./large_model.mjs";
 
 const dist = fileURLToPath(new URL("../../web/dist", import.meta.url));
 const MIB = 2 ** 20;
-const skip = missing("chromium");
 
 /** One browser for all, a server of the package and the pages, and another origin with dist. */
-async function start(t) {
+async function start(t, kind) {
   const folder = mkdtempSync(join(tmpdir(), "wick-"));
   t.after(() => rmSync(folder, { recursive: true }));
   writeLargeModel(join(folder, "large.gguf"), 6e9);
-  const browser = await startBrowser("chromium", { webgpu: false });
+  const browser = await startBrowser(kind, { webgpu: false });
   t.after(browser.close);
   const cdn = await startStaticServer({ routes: { "/": dist } });
   t.after(cdn.close);
@@ -29,7 +28,7 @@ async function start(t) {
     t.after(server.close);
     const opened = await browser.open(`${server.base}tests/web/${page}`);
     return { call: (name, ...given) => opened.call(name, ...given), native: opened.native,
-             base: server.base };
+             beforeScripts: opened.beforeScripts, base: server.base };
   };
   return { open, cdn: cdn.base, folder };
 }
@@ -42,9 +41,50 @@ async function checkTokens({ call }) {
   assert.deepEqual(tokens, stories.tokens.slice(0, 20));
 }
 
-test("chromium: hosts", { skip, timeout: 300_000 }, async (t) => {
-  const { open, cdn } = await start(t);
+/** Engines that are opened one after the other share the addresses of their workers' scripts. */
+async function checkAddresses(page, cdn) {
+  await page.native.evaluate(() => {
+    const { createObjectURL } = URL;
+    globalThis.nAddresses = 0;
+    URL.createObjectURL = (blob) => {
+      globalThis.nAddresses++;
+      return createObjectURL.call(URL, blob);
+    };
+  });
+  await page.call("open", { dist: cdn, backend: "cpu" });
+  assert.equal(await page.native.evaluate(() => globalThis.nAddresses), 0);
+}
+
+/** The page of docs/web.md, in a folder as it says. */
+async function writeDocumentedPage(folder) {
+  const docs = readFileSync(new URL("../../docs/web.md", import.meta.url), "utf8");
+  const [, page] = /```html\n(.*?)```/s.exec(docs);
+  cpSync(dist, join(folder, "libwick"), { recursive: true });
+  cpSync(fileURLToPath(new URL(`../../${stories.path}`, import.meta.url)),
+         join(folder, "model.gguf"));
+  // The small model has no template for conversations.
+  const text = page.replace(/session\.chat\(.*\)\)/, 'session.generate("Once"))');
+  assert.notEqual(text, page);
+  writeFileSync(join(folder, "index.html"), text);
+}
+
+for (const kind of browsers) test(`${kind}: hosts`, { skip: missing(kind) }, async (t) => {
+  const { open, cdn } = await start(t, kind);
   const exact = { backend: "cpu", math: "exact" };
+
+  await t.test("the page of docs/web.md", async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), "wick-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    await writeDocumentedPage(folder);
+    const server = await startStaticServer({ routes: { "/": folder }, policy: "" });
+    t.after(server.close);
+    const { native } = await open(t);
+    await native.goto(server.base);
+    const textOf = async (id) => (await native.waitForFunction(
+      `document.getElementById("${id}").textContent`)).jsonValue();
+    assert.match(await textOf("state"), / on the cpu$/);
+    assert.match(await textOf("answer"), /\w/);
+  });
 
   await t.test("a service worker", async (t) => {
     const { call, base } = await open(t);
@@ -65,7 +105,7 @@ test("chromium: hosts", { skip, timeout: 300_000 }, async (t) => {
       assert.equal(found.warnings.length, isWorker ? 0 : 1);
       if (!isWorker) assert.match(found.warnings[0], /^the engine runs in the page's own thread: /);
       await checkTokens(page);
-      if (isWorker) return;
+      if (isWorker) return void await checkAddresses(page, cdn);
       const { code } = await page.call("open", { dist: cdn, worker: true, ...exact });
       assert.equal(code, "IO");
     });
@@ -108,11 +148,11 @@ test("chromium: hosts", { skip, timeout: 300_000 }, async (t) => {
     for (const worker of [true, false]) {
       const { device } = await call("open", { worker, ...exact, memoryLimit: 1024 * MIB });
       assert.equal(device.memoryTotal, 1024 * MIB);
-      const { failure, mostDone, seconds } = await call("load", address, { cache: false, session });
+      const { failure, mostDone } = await call("load", address, { cache: false, session });
       assert.equal(failure.code, "OUT_OF_MEMORY", failure.message);
-      assert.match(failure.message, /^the model needs \d{4} MiB .* choose a smaller model/);
+      assert.match(failure.message, /^the model needs [\d.]+ GiB .* choose a smaller model/);
       assert.ok(failure.bytesRequested > 5.9e9 && failure.bytesAvailable < 1024 * MIB);
-      assert.ok(mostDone < 8 * MIB && seconds < 20, `${mostDone} bytes in ${seconds} s`);
+      assert.ok(mostDone < 64 * MIB, `${mostDone} bytes`);
       const { fits, totalBytes, availableBytes } = await call("preflight", address, 32);
       assert.deepEqual([fits, totalBytes], [false, failure.bytesRequested]);
       assert.ok(Math.abs(availableBytes - failure.bytesAvailable) < 16 * MIB);
@@ -124,7 +164,7 @@ test("chromium: hosts", { skip, timeout: 300_000 }, async (t) => {
 
   await t.test("what a phone promises, and what is tried all the same", async (t) => {
     const page = await open(t);
-    await page.native.addInitScript(() => {
+    await page.beforeScripts(() => {
       Object.defineProperty(navigator, "deviceMemory", { value: 4 });
       Object.defineProperty(navigator, "userAgentData", { value: { mobile: true } });
     });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-const [names = "*", cases = process.env.WICK_KERNEL_CASES ?? "15"] = process.argv.slice(2);
+const [names = "*", cases = process.env.WICK_KERNEL_CASES ?? "6"] = process.argv.slice(2);
 const module = new WebAssembly.Module(
   readFileSync(`${process.env.WICK_BUILD_DIR}/web/check_kernels.wasm`));
 const text = (at) => {

@@ -2,7 +2,9 @@
 // is used behind its end, and the engine goes on. In the page's own thread and in a worker.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { Wick } from "../../web/dist/wick.js";
@@ -61,6 +63,24 @@ for (const worker of [false, true]) {
     });
   });
 
+  test(`closing while a server does not answer, ${where}`, async (t) => {
+    let asked;
+    const server = createServer(() => asked()).listen(0, "localhost");
+    t.after(() => server.close().closeAllConnections());
+    await once(server, "listening");
+    const address = `http://localhost:${server.address().port}/model.gguf`;
+    const wick = await open(worker);
+    const ended = [];
+    for (const begin of [() => wick.load(address), () => wick.load(address, { cache: false }),
+                         () => wick.preflight(address)]) {
+      const request = new Promise((resolve) => (asked = resolve));
+      ended.push(assert.rejects(begin(), { code: /^(STATE|CANCELLED)$/ }));
+      await request;
+    }
+    await wick.close();
+    await Promise.all(ended);
+  });
+
   test(`two calls at once ${where}`, async () => {
     const wick = await open(worker);
     const model = await wick.load(file);
@@ -86,8 +106,12 @@ for (const worker of [false, true]) {
     const x = wick.ones([2]);
     assert.throws(() => x.add(other.ones([2])), { code: "ARGUMENT", message: /another engine/ });
     assert.throws(() => x.matmul(2), { code: "ARGUMENT", message: /no tensor: 2/ });
-    for (const source of [undefined, null, 7, {}])
-      await assert.rejects(wick.load(source), { code: "ARGUMENT" });
+    for (const [source, kind] of [[undefined, "undefined"], [null, "null"], [7, "7"],
+                                  [{}, "Object"], [new Response("GGUF"), "Response"],
+                                  [Promise.resolve(file), "Promise"], [[5], "5"]])
+      await assert.rejects(wick.load(source), { code: "ARGUMENT",
+        message: `a model is loaded from an address, a File, bytes, a stream (as the body of a `
+          + `Response) or { cached }, not from ${kind}` });
     await assert.rejects(wick.load(file, { sha256: "" }), { code: "ARGUMENT" });
     const model = await wick.load(file, { session: { jsonSchema: schema } });
     assert.equal((await wick.preflight(file, { jsonSchema: schema })).fits, true);

@@ -37,6 +37,16 @@ onBoth("values come back as they were", async (wick) => {
   await wick.close();
 });
 
+onBoth("what is read leaves nothing in memory", async (wick) => {
+  const x = wick.ones([1 << 18]), sizes = [];
+  for (let i = 0; i < 20; i++) {
+    await x.read();
+    sizes.push((await wick.stats()).heapBytes);
+  }
+  assert.deepEqual(sizes.slice(5), Array(15).fill(sizes[4]));
+  await wick.close();
+});
+
 onBoth("a tensor is what it was when the operation was called", async (wick) => {
   const bytes = Float32Array.of(1, 2);
   const x = wick.tensor(bytes);

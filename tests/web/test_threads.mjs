@@ -9,7 +9,9 @@ import { join } from "node:path";
 import test from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Wick } from "../../web/dist/wick.js";
+import { load } from "./built.mjs";
 
+const { ThreadWorkers } = await load("thread_workers");
 const dist = fileURLToPath(new URL("../../web/dist/", import.meta.url));
 const read = (path) => readFileSync(new URL(path, import.meta.url));
 const file = read("../data/stories260K.gguf");
@@ -85,6 +87,15 @@ for (const [what, script, reason] of [
     assert.deepEqual(warnings, [`1 of 1 workers for threads do not start: ${reason}`]);
     await wick.close();
   });
+
+test("no worker starts when all have been ended meanwhile", async () => {
+  const workers = new ThreadWorkers(pathToFileURL(dist).href);
+  const { port1, port2 } = new MessageChannel();
+  const starting = assert.rejects(workers.start(port2), { message: "the engine is closed" });
+  workers.end();
+  await starting;
+  port1.close();
+});
 
 test("without the second module the first one serves", async (t) => {
   const baseUrl = copyOfPackage(t, (folder) => rmSync(join(folder, "wick-threads.wasm")));

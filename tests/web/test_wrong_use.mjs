@@ -79,6 +79,17 @@ test("files that are cut off, or of another kind, by their names", async () => {
   await wick.close();
 });
 
+test("a model that is forced, and those that are not", async () => {
+  const wick = await open({ memoryLimit: 1 });
+  const bytes = readFileSync(new URL(`../../${stories.path}`, import.meta.url));
+  const refused = () => assert.rejects(wick.load(bytes), { code: "OUT_OF_MEMORY" });
+  await refused();
+  await (await wick.load(bytes, { force: true })).close();
+  await refused();
+  assert.equal((await wick.preflight(bytes)).fits, false);
+  await wick.close();
+});
+
 test("tokens and text are taken twice", async () => {
   const wick = await open();
   const path = new URL(`../../${stories.path}`, import.meta.url);
@@ -139,6 +150,21 @@ test("no options, prompts and texts", async () => {
     await assert.rejects(session.chat(messages).text(), argument);
   await assert.rejects(model.embed("text"), argument);
   assert.notEqual(await session.generate("Once").text(), "");
+  for (const saved of [undefined, "saved", [1]])
+    await assert.rejects(session.restore(saved), { ...argument, message: /what save gave/ });
+  const { buffer } = await session.save();
+  await session.restore(buffer);
+  await wick.close();
+});
+
+test("seeds are exact", async () => {
+  const wick = await open();
+  const model = await wick.load(readFileSync(new URL(`../../${stories.path}`, import.meta.url)));
+  const seed = "18446744073709551557";
+  const session = await model.session({ temperature: 1, seed });
+  assert.equal((await session.stats()).seed, seed);
+  const [check] = await wick.verify({ kernels: "softmax_*", cases: 1, seed });
+  assert.equal(check.seed, seed);
   await wick.close();
 });
 
@@ -236,6 +262,7 @@ test("no tensors", async () => {
     assert.throws(() => x.add(operand), argument);
   for (const data of [undefined, null, "text", {}, [1, "2"]])
     assert.throws(() => wick.tensor(data), argument);
+  assert.throws(() => x.affine("2", 0), { ...argument, message: /^affine: a number is wanted/ });
   assert.throws(() => x.reshape(2), argument);
   assert.throws(() => x.sum("all"), argument);
   assert.deepEqual(await x.rmsNorm().mul(x.add(x)).sum().describe(), { dtype: "f32", shape: [] });

@@ -18,9 +18,11 @@ export interface Choice {
   suggestions?: string[];
 }
 
-export interface LoadCallbacks {
+export interface LoadRequest {
   signal: AbortSignal;
   onProgress(progress: Progress): void;
+  /** Also what does not fit. */
+  force: boolean;
 }
 
 /** What was opened, and all that belongs to it. */
@@ -31,6 +33,8 @@ interface Opened {
   session: Promise<Session>;
   /** It has a template for conversations; else it goes on with a text. */
   canChat: boolean;
+  /** The visitor knows that it does not fit. */
+  isForced: boolean;
 }
 
 export class Host {
@@ -69,17 +73,18 @@ export class Host {
   }
 
   /** Opens a model in place of the one before, which gives its memory back first. */
-  async load(choice: Choice, settings: Settings, { signal, onProgress }: LoadCallbacks) {
+  async load(choice: Choice, settings: Settings, { signal, onProgress, force }: LoadRequest) {
     const wick = await this.engine(settings);
     await this.closeModel();
     const session = contextOptions(settings);
     const { sha256 } = choice;
     const model = await wick.load(choice.source,
-      { signal, onProgress, session, ...(sha256 && { sha256 }) });
+      { signal, onProgress, force, session, ...(sha256 && { sha256 }) });
     try {
       const canChat = await hasTemplate(model);
       const first = await model.session(session);
-      this.#opened = { choice, model, canChat, session: Promise.resolve(first) };
+      this.#opened =
+        { choice, model, canChat, isForced: force, session: Promise.resolve(first) };
       this.#settings = settings;
     } catch (reason) {
       await model.close();

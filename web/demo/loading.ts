@@ -13,7 +13,7 @@ import { estimateStorage } from "./storage.js";
 const SMALL_BYTES = 16e6;
 
 const PHASES: Record<Progress["phase"], string> = {
-  connect: "Connecting for", download: "Downloading", verify: "Checking the file", load: "Loading",
+  connect: "Requesting", download: "Downloading", verify: "Checking the file", load: "Loading",
   compile: "Preparing",
 };
 
@@ -91,6 +91,7 @@ const panel = new LoadingPanel();
 /** Opens a model, however often that takes. False: the visitor wants another one. */
 export async function openModel(choice: Choice, host: Host, settings: Settings): Promise<boolean> {
   let isAsked = choice === host.opened?.choice;
+  let force = isAsked && host.opened!.isForced;
   for (;;) {
     const controller = new AbortController();
     const cancel = () => controller.abort();
@@ -100,9 +101,10 @@ export async function openModel(choice: Choice, host: Host, settings: Settings):
         const looked = await host.preflight(choice, settings, controller.signal);
         if (await mustAsk(choice, looked) && !await askToGoOn(choice, looked)) return false;
         isAsked = true;
+        force = !looked.fits; // the visitor knows
       }
       panel.work(`Loading ${choice.name}`, "", cancel);
-      await host.load(choice, settings, { signal: controller.signal,
+      await host.load(choice, settings, { signal: controller.signal, force,
         onProgress: (progress) => panel.report(progress, choice.name) });
       announce(`${choice.name} is ready.`);
       return true;

@@ -56,6 +56,8 @@ void options_free(const option_field *fields, size_t n, void *out);
 /* The text of one JSON object, made anew by each begin; keys are names of TypeScript. */
 void record_begin(void);
 void record_number(const char *key, double value); /* what is not finite becomes null */
+/* As a text of digits: JavaScript's numbers hold 53 bits. */
+void record_digits(const char *key, uint64_t value);
 void record_bool(const char *key, bool value);
 void record_text(const char *key, const char *text);
 /* A list or object under key; NULL: an item of a list. */

@@ -1,6 +1,7 @@
 /* web/glue/record.c: results as the text of a JSON object. */
 #include "door.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,12 @@ void record_number(const char *key, double value) {
         snprintf(digits, sizeof digits, "null");
     begin_value(key);
     put(digits, strlen(digits));
+}
+
+void record_digits(const char *key, uint64_t value) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRIu64, value);
+    record_text(key, digits);
 }
 
 void record_bool(const char *key, bool value) {

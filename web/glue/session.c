@@ -173,7 +173,7 @@ DOOR(const char *, session_stats, const door_session *s) {
     record_number("cacheBytes", (double)stats.cache_bytes);
     record_number("contextUsed", stats.n_context);
     record_number("contextLength", stats.context_length);
-    record_number("seed", (double)stats.seed);
+    record_digits("seed", stats.seed);
     return record_end();
 }
 

@@ -20,7 +20,7 @@ static bool keep_check(void *user, const wick_kernel_check *check) {
     record_number("rmsError", check->rms_error);
     record_number("maxError", check->max_error);
     record_number("worst", check->worst);
-    record_number("seed", (double)check->seed);
+    record_digits("seed", check->seed);
     record_text("failure", check->failure);
     record_bool("isDisabled", check->is_disabled);
     v->check = record_end();

@@ -2,7 +2,7 @@
  * The page's side of what is asked of tensors: commands are numbered here, collected until the end
  * of the page's task, and posted in their order. Scopes are kept here, too.
  */
-import { WickError } from "./errors.js";
+import { kindOf, WickError } from "./errors.js";
 import type { Leaks } from "./leaks.js";
 import type { CallArguments, CallName, CallResult } from "./messages.js";
 import type { CallOptions, Port } from "./port.js";
@@ -44,6 +44,9 @@ export class Commands {
   ops(name: string, operands: Operand[], numbers: number[], nResults: number,
       dtype?: Dtype): Tensor[] {
     const inputs = operands.map((operand) => this.#numberOf(operand, name));
+    for (const value of numbers)
+      if (typeof value !== "number")
+        throw new WickError("ARGUMENT", `${name}: a number is wanted, not ${kindOf(value)}`);
     const outputs = Array.from({ length: nResults }, () => this.newId());
     this.give({ kind: "op", name, inputs, numbers, outputs, ...(dtype && { dtype }) });
     return outputs.map((id) => this.#adopt(id, name));

@@ -78,6 +78,28 @@ const sleep = (milliseconds: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener("abort", stop, { once: true });
   });
 
+/** Behind the words of a fetch that has failed, which do not say why. */
+export const CONNECT_HINT =
+  "; is there a connection, and does the server allow this page to read from it (CORS)?";
+
+/** Fails where nothing comes for too long, by the signal and by the connection's failure. */
+export async function timed<T>(own: AbortController, { stallTimeout = 30000 }: HttpOptions,
+                               work: Promise<T>): Promise<T> {
+  let isStalled = false;
+  const timer = setTimeout(() => {
+    isStalled = true;
+    own.abort();
+  }, stallTimeout);
+  try {
+    return await abortable(work, own.signal);
+  } catch (cause) {
+    throw new ConnectionError(isStalled ? `nothing came for ${stallTimeout / 1000} s`
+      : messageOf(cause), cause);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** What an answer says of its bytes. */
 interface Answer {
   /** Where its body begins. */
@@ -215,7 +237,7 @@ export class HttpFile {
       const overlap = isCertain(this.identity) ? new Uint8Array() : known;
       const begin = at - overlap.length;
       const range = `${begin}-${end === undefined ? "" : end - 1}`;
-      const response = await this.#timed(own, this.#request("GET", range, own.signal));
+      const response = await timed(own, this.#options, this.#request("GET", range, own.signal));
       const answer = this.#check(response, begin);
       if (end !== undefined && (answer.begin !== begin || !isCertain(this.identity)))
         throw new FileChangedError(this.url); // or the server no longer says what it sends
@@ -240,24 +262,6 @@ export class HttpFile {
     const headers = { ...Object.fromEntries(this.#options.headers ?? []), Range: `bytes=${range}` };
     const get = this.#options.fetch ?? fetch;
     return get(this.url, { method, headers, signal, cache: "no-store" });
-  }
-
-  /** Fails where nothing comes for too long, by the signal and by the connection's failure. */
-  async #timed<T>(own: AbortController, work: Promise<T>): Promise<T> {
-    const limit = this.#options.stallTimeout ?? 30000;
-    let isStalled = false;
-    const timer = setTimeout(() => {
-      isStalled = true;
-      own.abort();
-    }, limit);
-    try {
-      return await abortable(work, own.signal);
-    } catch (cause) {
-      throw new ConnectionError(isStalled ? `nothing came for ${limit / 1000} s`
-        : messageOf(cause), cause);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   #check(response: Response, begin: number): Answer {
@@ -310,7 +314,7 @@ export class HttpFile {
                own: AbortController): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     let position = answer.begin;
     for (;;) {
-      const { done, value } = await this.#timed(own, reader.read());
+      const { done, value } = await timed(own, this.#options, reader.read());
       if (done) break;
       this.#sniff(position, value);
       if (answer.end !== undefined && position + value.length > answer.end)
@@ -332,8 +336,8 @@ export class HttpFile {
     for (let i = position; i < MAGIC.length && i - position < bytes.length; i++) {
       if (bytes[i - position] === MAGIC[i]) continue;
       const isPage = i === 0 && bytes[0] === 0x3c; // "<"
-      throw new WickError("FORMAT", `what ${this.url} sends is no GGUF file`
-        + (isPage ? " but a page for people: look at it in a browser" : ""));
+      throw new WickError("FORMAT", `what ${this.url} sends is `
+        + (isPage ? "a web page, not a GGUF file: look at it in a browser" : "not a GGUF file"));
     }
   }
 
@@ -343,8 +347,8 @@ export class HttpFile {
 
   #giveUp(at: number, failure: ConnectionError | undefined): WickError {
     const total = this.identity.size === undefined ? "" : ` of ${this.identity.size}`;
-    const hint = this.acceptsRanges === undefined && failure?.cause !== undefined
-      ? "; is there a connection, and does the server allow this page to read from it (CORS)?" : "";
+    const hasAnswered = this.acceptsRanges !== undefined || failure?.cause === undefined;
+    const hint = hasAnswered ? "" : CONNECT_HINT;
     return new WickError("IO", `${this.url}: ${failure?.message ?? "no more bytes come"}; tried `
       + `${this.#maxTries} times, ${at}${total} bytes have come${hint}`, { cause: failure });
   }

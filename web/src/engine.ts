@@ -10,7 +10,7 @@ import { Models } from "./models.js";
 import { Module } from "./module.js";
 import type { SessionEvent } from "./sessions.js";
 import type { PromisedMemory } from "./promised_memory.js";
-import type { ModelSource } from "./source.js";
+import type { ModelSource } from "./model_source.js";
 import { Tensors } from "./tensors.js";
 import type { Command, Contents } from "./tensors.js";
 import type { ThreadHost } from "./thread_workers.js";
@@ -255,7 +255,7 @@ export class Engine {
     return this.#models.sessions.save(id, signal);
   }
 
-  restore({ signal }: CallContext, id: number, bytes: Uint8Array): Promise<void> {
+  restore({ signal }: CallContext, id: number, bytes: Uint8Array | ArrayBuffer): Promise<void> {
     return this.#models.sessions.restore(id, bytes, signal);
   }
 }

@@ -81,16 +81,25 @@ export const isForeign = (baseUrl: string | undefined): boolean =>
   globalThis.origin !== undefined
   && new URL(baseUrl ?? import.meta.url).origin !== globalThis.origin;
 
+/** Of scripts by their texts. Each is made once: a Blob's address holds it until the page goes. */
+const addresses = new Map<string, string>();
+
+/** The address of a script that consists of this text; Chromium refuses Blobs without an origin. */
+function addressOf(script: string): string {
+  const type = "text/javascript";
+  if (globalThis.origin === "null") return `data:${type},${encodeURIComponent(script)}`;
+  const address = addresses.get(script) ?? URL.createObjectURL(new Blob([script], { type }));
+  addresses.set(script, address);
+  return address;
+}
+
 /**
  * Starts a worker of the package in a page. No script of another origin begins one, but a script of
- * the page's own may import it: a Blob, or where the page has no origin, whose Blobs Chromium
- * refuses, an address that holds it.
+ * the page's own may import it.
  */
 export function makeWorker(baseUrl: string | undefined, file: WorkerFile): Worker {
   const url = workerUrl(baseUrl, file);
-  const type = "text/javascript", script = `import ${JSON.stringify(url)};`;
   const begin = (address: string | URL) => new Worker(address, { type: "module" });
-  if (!isForeign(baseUrl)) return baseUrl === undefined ? file.open() : begin(url);
-  return begin(globalThis.origin === "null" ? `data:${type},${encodeURIComponent(script)}`
-    : URL.createObjectURL(new Blob([script], { type })));
+  if (isForeign(baseUrl)) return begin(addressOf(`import ${JSON.stringify(url)};`));
+  return baseUrl === undefined ? file.open() : begin(url);
 }

@@ -34,6 +34,8 @@ interface Mapping {
 type Thing = GPUBuffer | GPUBindGroupLayout | GPUBindGroup | Compiling;
 
 class Device {
+  /** Features that it is opened without, as bits. */
+  readonly without: number;
   state = PENDING;
   message = "";
   adapter?: GPUAdapter;
@@ -50,6 +52,10 @@ class Device {
   readonly events: { kind: number; message: string }[] = [];
   queries?: GPUQuerySet;
   resolved?: GPUBuffer;
+
+  constructor(without: number) {
+    this.without = without;
+  }
 
   add(thing: Thing): number {
     const id = this.freed.pop() ?? this.things.length;
@@ -136,7 +142,8 @@ export class Gpus extends Waiting {
     try {
       const adapter = await this.#gpu.requestAdapter({ powerPreference: "high-performance" });
       if (adapter) this.#found = { adapter, isSoftware: isSoftware(adapter), reason: "" };
-      else this.#found.reason = "there is WebGPU, but no adapter that it accepts";
+      else this.#found.reason = "the browser has WebGPU, but offers no GPU: its driver may be "
+        + "blocked, or hardware acceleration switched off";
     } catch (reason) {
       this.#found.reason = `WebGPU finds no adapter: ${toText(reason)}`;
     }
@@ -166,7 +173,7 @@ export class Gpus extends Waiting {
     return this.isAwaited;
   }
 
-  async #open(d: Device, flags: number, without: number): Promise<void> {
+  async #open(d: Device, flags: number): Promise<void> {
     // An adapter opens one device; the one that find() saw serves first.
     const options: GPURequestAdapterOptions = {
       powerPreference: flags & 1 ? "low-power" : "high-performance",
@@ -177,9 +184,9 @@ export class Gpus extends Waiting {
     if (!adapter) throw new Error("there is no adapter of WebGPU");
     const has = (feature: string) => adapter.features.has(feature as GPUFeatureName);
     const wanted: GPUFeatureName[] = [];
-    if (!(without & F16) && has("shader-f16")) wanted.push("shader-f16");
-    if (!(without & SUBGROUPS) && has("subgroups")) wanted.push("subgroups" as GPUFeatureName);
-    if (!(without & TIMESTAMPS) && has("timestamp-query")) wanted.push("timestamp-query");
+    if (!(d.without & F16) && has("shader-f16")) wanted.push("shader-f16");
+    if (!(d.without & SUBGROUPS) && has("subgroups")) wanted.push("subgroups" as GPUFeatureName);
+    if (!(d.without & TIMESTAMPS) && has("timestamp-query")) wanted.push("timestamp-query");
     const l = adapter.limits;
     const limits: Record<string, number> = flags & 2 ? {} : {
       maxBufferSize: l.maxBufferSize,
@@ -229,7 +236,7 @@ export class Gpus extends Waiting {
     this.stir();
   }
 
-  #describe(d: Device, without: number): number[] {
+  #describe(d: Device): number[] {
     const { features, limits: l } = d.device!;
     const info = d.adapter!.info as GPUAdapterInfo
       & { subgroupMinSize?: number; subgroupMaxSize?: number };
@@ -239,7 +246,7 @@ export class Gpus extends Waiting {
       | (language?.has("packed_4x8_integer_dot_product") ? DOT4 : 0)
       | (has("timestamp-query") ? TIMESTAMPS : 0);
     return [
-      bits & ~without, isSoftware(d.adapter!) ? 1 : 0, l.maxBufferSize,
+      bits & ~d.without, isSoftware(d.adapter!) ? 1 : 0, l.maxBufferSize,
       l.maxStorageBufferBindingSize, l.maxStorageBuffersPerShaderStage,
       l.minStorageBufferOffsetAlignment, l.minUniformBufferOffsetAlignment,
       l.maxComputeWorkgroupStorageSize, l.maxComputeInvocationsPerWorkgroup,
@@ -342,7 +349,6 @@ export class Gpus extends Waiting {
   /** The functions that the module imports as "gpu". */
   imports(): Record<string, (...given: number[]) => number | void> {
     const of = (gpu: number): Device => this.#devices[gpu]!;
-    const without = new Map<Device, number>();
     // GPUBufferUsage, by wk_gpu_usage.
     const usages = [0x80 | 0x04 | 0x08, 0x40 | 0x08, 0x01 | 0x08];
     return {
@@ -358,9 +364,8 @@ export class Gpus extends Waiting {
         this.#memory().putText(out!, capacity!, texts[which!]!);
       },
       open: (flags, not) => {
-        const d = new Device();
-        without.set(d, not!);
-        this.#open(d, flags!, not!).then(
+        const d = new Device(not!);
+        this.#open(d, flags!).then(
           () => (d.state = READY),
           (reason) => {
             d.state = FAILED;
@@ -372,7 +377,7 @@ export class Gpus extends Waiting {
       opened: (gpu, numbers) => {
         const d = of(gpu!);
         if (d.state === READY) {
-          const values = this.#describe(d, without.get(d)!);
+          const values = this.#describe(d);
           this.#memory().doubles(numbers!, values.length).set(values);
         }
         return d.state;

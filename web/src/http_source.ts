@@ -53,7 +53,7 @@ export class HttpSource implements ByteSource {
   async read(offset: number, size: number, signal: AbortSignal): Promise<Uint8Array> {
     if (offset !== this.#bytes.position) {
       if (this.isSequential) throw outOfOrder(this, this.#bytes.position, offset);
-      this.#connection.abort();
+      await this.close();
       this.#bytes = this.#connect(offset);
     }
     const bytes = await this.#bytes.take(size, signal);
@@ -63,7 +63,7 @@ export class HttpSource implements ByteSource {
 
   close(): Promise<void> {
     this.#connection.abort();
-    return Promise.resolve();
+    return this.#bytes.close();
   }
 
   #connect(offset: number, known?: Uint8Array): InOrder {

@@ -1,6 +1,7 @@
 /** Models of huggingface.co by hf:OWNER/REPO or hf:OWNER/REPO:FILE, as `wick pull` takes them. */
+import { cancelled, linkedController } from "./byte_source.js";
 import { ModelCache } from "./cache.js";
-import type { HttpOptions } from "./download.js";
+import { CONNECT_HINT, timed, type HttpOptions } from "./download.js";
 import { messageOf, WickError } from "./errors.js";
 
 const HUB = "https://huggingface.co/";
@@ -9,17 +10,21 @@ const LATER_PART = /-(?!00001)\d{5}-of-\d{5}\.gguf$/i, END = /(-00001-of-\d{5})?
 /** Of the types of a repository that says no more. */
 const USUAL_TYPE = "q4_k_m";
 
+interface HubOptions extends HttpOptions {
+  signal?: AbortSignal;
+}
+
 const addressOf = (repository: string, file: string): string =>
   `${HUB}${repository}/resolve/main/${file.split("/").map(encodeURIComponent).join("/")}`;
 
 /** The address that is meant; what is no such name stays as it is. */
-export async function hubAddress(name: string, options: HttpOptions,
+export async function hubAddress(name: string, options: HubOptions,
                                  cache: ModelCache | undefined): Promise<string> {
   if (!name.startsWith("hf:")) return name;
   const [, repository, encoded] = FORM.exec(name) ?? [];
-  if (repository === undefined)
+  const wanted = decoded(encoded);
+  if (repository === undefined || (encoded !== undefined && wanted === undefined))
     throw new WickError("ARGUMENT", `'${name}' is not hf:OWNER/REPO or hf:OWNER/REPO:FILE`);
-  const wanted = encoded && decodeURIComponent(encoded);
   if (wanted && END.test(wanted)) return addressOf(repository, wanted);
   try {
     return addressOf(repository, choose(name, await listFiles(repository, options), wanted));
@@ -33,18 +38,32 @@ export async function hubAddress(name: string, options: HttpOptions,
   }
 }
 
-async function listFiles(repository: string, { fetch: get = fetch, headers = [] }: HttpOptions):
-Promise<string[]> {
+/** undefined: there is none, or it is not what encodeURI makes. */
+function decoded(text: string | undefined): string | undefined {
+  try {
+    return text && decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function listFiles(repository: string, options: HubOptions): Promise<string[]> {
+  const { fetch: get = fetch, headers = [], signal } = options;
   const address = `${HUB}api/models/${repository}`;
+  const own = linkedController(signal);
   let response: Response;
   try {
-    response = await get(address, { headers });
+    response = await timed(own, options, get(address, { headers, signal: own.signal }));
     if (response.ok) {
-      const { siblings = [] } = await response.json() as { siblings?: { rfilename: string }[] };
+      const { siblings = [] } =
+        await timed(own, options, response.json()) as { siblings?: { rfilename: string }[] };
       return siblings.map(({ rfilename }) => rfilename);
     }
   } catch (cause) {
-    throw new WickError("IO", `${address}: ${messageOf(cause)}`, { cause });
+    if (signal?.aborted) throw cancelled(signal);
+    throw new WickError("IO", `${address}: ${messageOf(cause)}${CONNECT_HINT}`, { cause });
+  } finally {
+    own.abort();
   }
   const { status } = response;
   throw status >= 500 ? new WickError("IO", `${address}: the server answered ${status}`)

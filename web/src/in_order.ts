@@ -36,6 +36,11 @@ export class InOrder {
     return taken.length === 1 ? taken[0]! : joinBytes(...taken);
   }
 
+  /** Ends what the pieces come from. */
+  async close(): Promise<void> {
+    await this.#chunks.return?.();
+  }
+
   /** False: there is no more. A failure stays. */
   async #pull(signal: AbortSignal): Promise<boolean> {
     this.#next ??= this.#chunks.next();

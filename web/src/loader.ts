@@ -2,10 +2,11 @@
 import type { ByteSource } from "./byte_source.js";
 import type { CallContext } from "./engine.js";
 import { WickError } from "./errors.js";
+import type { ModelSource } from "./model_source.js";
 import type { Module } from "./module.js";
 import { MOST_BYTES } from "./promised_memory.js";
 import { openSources } from "./source.js";
-import type { ModelSource, SourceOptions } from "./source.js";
+import type { SourceOptions } from "./source.js";
 import type { DeviceInfo, Preflight, SessionOptions } from "./types.js";
 
 export interface LoadingOptions extends SourceOptions {
@@ -16,18 +17,27 @@ export interface LoadingOptions extends SourceOptions {
 export class Loader {
   readonly #module: Module;
   readonly #device: number;
+  /** Bytes that loads may count on that are not forced. */
+  readonly #promised: number;
   /** What a poll writes. */
   readonly #progress: number;
 
   constructor(module: Module, device: number) {
     this.#module = module;
     this.#device = device;
+    this.#promised = module.promised.bytes;
     this.#progress = module.alloc(16);
   }
 
   /** What a session of these options needs, by the header. */
   async preflight(options: SourceOptions & { signal: AbortSignal }, from: ModelSource,
                   sessions: SessionOptions): Promise<Preflight> {
+    return this.#whileWanted(options.signal, (signal) =>
+      this.#preflight({ ...options, signal }, from, sessions));
+  }
+
+  async #preflight(options: SourceOptions & { signal: AbortSignal }, from: ModelSource,
+                   sessions: SessionOptions): Promise<Preflight> {
     const m = this.#module, { signal } = options;
     const given = { ...options, cache: "read", connections: 1 } as const;
     const sources = await this.#sources(from, given);
@@ -44,9 +54,15 @@ export class Loader {
   }
 
   /** The model's pointer. */
-  async load({ signal, progress }: CallContext, from: ModelSource,
-             { force = false, ...options }: LoadingOptions,
+  async load(context: CallContext, from: ModelSource, options: LoadingOptions,
              sessions: SessionOptions): Promise<number> {
+    return this.#whileWanted(context.signal, (signal) =>
+      this.#load({ ...context, signal }, from, options, sessions));
+  }
+
+  async #load({ signal, progress }: CallContext, from: ModelSource,
+              { force = false, ...options }: LoadingOptions,
+              sessions: SessionOptions): Promise<number> {
     const m = this.#module;
     let isWarned = false; // a split model has several files
     const onWarning = (message: string): void => {
@@ -66,13 +82,39 @@ export class Loader {
     }).catch((reason: unknown) => { throw named(reason, sources); });
   }
 
-  /** Bytes that a model may take altogether; Infinity for GPUs, whose memory is not known. */
+  /**
+   * Work with a signal of its own, which the caller's signal and the engine's end abort, but only
+   * until the work is done: a lost device reads the sources again later.
+   */
+  async #whileWanted<T>(outer: AbortSignal, work: (own: AbortSignal) => Promise<T>): Promise<T> {
+    const { stopping } = this.#module;
+    const own = new AbortController(), ending = new AbortController();
+    for (const signal of [outer, stopping]) {
+      const stop = (): void => own.abort(signal.reason);
+      if (signal.aborted) stop();
+      signal.addEventListener("abort", stop, { signal: ending.signal });
+    }
+    try {
+      return await work(own.signal);
+    } catch (reason) {
+      this.#module.checkStopped();
+      throw reason;
+    } finally {
+      ending.abort();
+    }
+  }
+
+  /**
+   * Bytes that a model may take altogether, as if none had been forced before; Infinity for GPUs,
+   * whose memory is not known.
+   */
   #memoryLimit(): number {
-    const m = this.#module;
-    const { backend, memoryAvailable } = m.record<DeviceInfo>("device_info", this.#device);
-    if (backend === "cpu") return memoryAvailable;
-    const { bytes, isShared } = m.promised;
-    return isShared ? bytes : Infinity;
+    const { promised } = this.#module;
+    const { backend, memoryAvailable } =
+      this.#module.record<DeviceInfo>("device_info", this.#device);
+    if (backend === "cpu")
+      return Math.max(memoryAvailable - (promised.bytes - this.#promised), 1); // 0: no limit
+    return promised.isShared ? this.#promised : Infinity;
   }
 
   /** Polls WHAT_poll, then takes the result of WHAT_finish, which also gives it up. */

@@ -2,9 +2,10 @@
 import { kindOf, WickError } from "./errors.js";
 import type { CallContext } from "./engine.js";
 import { Loader, type LoadingOptions } from "./loader.js";
+import type { ModelSource } from "./model_source.js";
 import type { Module } from "./module.js";
 import { Sessions } from "./sessions.js";
-import type { ModelSource, SourceOptions } from "./source.js";
+import type { SourceOptions } from "./source.js";
 import { Table } from "./table.js";
 import type {
   ChatMessage, ChatOptions, EmbedOptions, ModelInfo, Preflight, SessionOptions, TokenizeOptions,

@@ -56,7 +56,7 @@ export class Module {
   readonly #closing = new Set<Promise<void>>();
   readonly #writers = new Map<number, (bytes: Uint8Array) => void>();
   readonly #finishing = new Set<Promise<number>>();
-  #isStopped = false;
+  readonly #stopping = new AbortController();
   #hasEnded = false;
   /** What a door has thrown: the module's memory is as it was in the middle of something. */
   #failure: WickError | undefined;
@@ -196,7 +196,7 @@ export class Module {
 
   /** Gives up all that waits for something, now and from now on. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    this.#stopping.abort();
     this.gpus.stir();
     await Promise.allSettled(this.#finishing);
     await nextTask(); // those who waited clean up
@@ -208,10 +208,15 @@ export class Module {
     for (const id of [...this.#sources.keys()]) this.#close(id);
   }
 
+  /** Aborted when all is given up. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
   /** Throws where all is given up. */
   checkStopped(): void {
     if (this.#hasEnded) throw closedError();
-    if (this.#isStopped) throw new CancelledError("the engine was closed meanwhile");
+    if (this.stopping.aborted) throw new CancelledError("the engine was closed meanwhile");
   }
 
   async #finish(poll: () => number, signal: AbortSignal | undefined): Promise<number> {

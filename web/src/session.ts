@@ -145,7 +145,7 @@ export class Session {
   }
 
   /** Puts what was saved in place of what the session holds. */
-  restore(bytes: Uint8Array, options: { signal?: AbortSignal } = {}): Promise<void> {
+  restore(bytes: Uint8Array | ArrayBuffer, options: { signal?: AbortSignal } = {}): Promise<void> {
     return this.#port.call("restore", [this.#id, bytes], options);
   }
 

@@ -1,8 +1,8 @@
 /** The engine's side of sessions: prompts in, events out, and what they hold as bytes. */
 import { joinBytes } from "./byte_source.js";
-import { CancelledError, WickError } from "./errors.js";
+import { CancelledError, kindOf, WickError } from "./errors.js";
 import type { Module } from "./module.js";
-import { openSource } from "./source.js";
+import { MemorySource } from "./plain_source.js";
 import { Table } from "./table.js";
 import type {
   EndReason, GenerateOptions, Logprob, SessionOptions, SessionStats,
@@ -208,10 +208,13 @@ export class Sessions {
     });
   }
 
-  restore(id: number, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  restore(id: number, bytes: Uint8Array | ArrayBuffer, signal: AbortSignal): Promise<void> {
     const m = this.#module;
     return this.#alone(id, async (pointer) => {
-      const source = m.addSource(await openSource(bytes));
+      if (!(bytes instanceof Uint8Array || bytes instanceof ArrayBuffer))
+        throw new WickError("ARGUMENT", `a session is restored from what save gave, a Uint8Array, `
+          + `not from ${kindOf(bytes)}`);
+      const source = m.addSource(new MemorySource(bytes));
       await this.#transfer(id, "load", m.pointer("session_load", pointer, source), signal);
     });
   }

@@ -1,4 +1,4 @@
-/** What a model can be loaded from, and opening it as sources of bytes. */
+/** What a model is loaded from, opened as sources of bytes. */
 import {
   type ByteSource, cancelled, ProgressMeter, type ProgressListener,
 } from "./byte_source.js";
@@ -10,20 +10,13 @@ import { WickError } from "./errors.js";
 import { HttpSource } from "./http_source.js";
 import { hubAddress } from "./hub.js";
 import { BEGINNING, LaterSource } from "./later_source.js";
+import { isAddress, type FileSource, type ModelSource } from "./model_source.js";
 import { BlobSource, MemorySource, StreamSource } from "./plain_source.js";
 import { hashError } from "./sha256.js";
 import { CacheOrServer, openUncached, type WarningOptions } from "./uncached_source.js";
 import { VerifiedSource } from "./verified_source.js";
 
 export type { ByteSource, DownloadProgress } from "./byte_source.js";
-
-/** One file: an address, a File, bytes, a stream, or the name of an entry of the cache. */
-export type FileSource =
-  | string | URL | Blob | ArrayBuffer | Uint8Array | ReadableStream<Uint8Array>
-  | { cached: string };
-
-/** A model: one file, or all files of a split one in their order. */
-export type ModelSource = FileSource | readonly (string | URL)[] | readonly Blob[];
 
 export interface SourceOptions extends HttpOptions, WarningOptions {
   /**
@@ -89,14 +82,6 @@ export async function openSources(source: ModelSource,
 
 type Opened = PromiseFulfilledResult<ByteSource>;
 
-const isAddress = (source: FileSource): source is string | URL =>
-  typeof source === "string" || source instanceof URL;
-
-/** Callers in JavaScript may give anything. */
-const isFile = (source: FileSource): boolean => typeof source === "object" && source !== null
-  && (source instanceof Blob || source instanceof ArrayBuffer || source instanceof Uint8Array
-    || source instanceof ReadableStream || "cached" in source);
-
 /** A file whose data are wanted later than its header. */
 async function openLater(url: string | URL, options: SourceOptions): Promise<ByteSource> {
   const signal = options.signal ?? new AbortController().signal;
@@ -144,12 +129,9 @@ export async function openSource(source: FileSource,
   if (hash !== undefined && !/^[0-9a-f]{64}$/i.test(hash))
     throw new WickError("ARGUMENT", `'${hash}' is no SHA-256, which has 64 hexadecimal digits`);
   if (isAddress(source)) return openUrl(cacheName(source), hash, options);
-  if (!isFile(source))
-    throw new WickError("ARGUMENT", "a model is loaded from an address, a File, bytes, a stream or "
-      + `{ cached }, not from ${String(source)}`);
   if ("cached" in source) return openCached(source.cached, hash, options);
-  const file = source instanceof Blob ? new BlobSource(source)
-    : source instanceof ReadableStream ? new StreamSource(source)
+  const file = "size" in source ? new BlobSource(source)
+    : "getReader" in source ? new StreamSource(source)
       : new MemorySource(source);
   return hash === undefined ? file : new VerifiedSource(file, hash);
 }

@@ -23,6 +23,8 @@ export interface StorageEstimate {
 }
 
 export async function estimateStorage(): Promise<StorageEstimate> {
+  // Without an origin there is none, and Firefox (153) never answers a worker that asks.
+  if (globalThis.origin === "null") return {};
   try {
     return (await globalThis.navigator?.storage?.estimate()) ?? {};
   } catch {
@@ -95,12 +97,12 @@ interface SyncAccessHandle {
 type FileHandle = FileSystemFileHandle & { createSyncAccessHandle?(): Promise<SyncAccessHandle> };
 type DirectoryHandle = FileSystemDirectoryHandle & { values(): AsyncIterable<FileSystemHandle> };
 
-/** undefined where a handle was asked for that is not there. */
+/** undefined where it is not there, or another tab writes it just now. */
 async function ifFound<T>(handle: Promise<T>): Promise<T | undefined> {
   try {
     return await handle;
   } catch (error) {
-    if (isNamed(error, "NotFoundError")) return undefined;
+    if (isNamed(error, "NotFoundError") || isNamed(error, "NotReadableError")) return undefined;
     throw error;
   }
 }

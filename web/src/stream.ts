@@ -132,6 +132,7 @@ export function receiveFetch(port: MessagePort): typeof fetch {
   };
   detach(port);
   return (url, { method = "GET", headers, signal } = {}) => new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason as Error);
     const id = ++last;
     waiting.set(id, (fetched) => {
       if ("error" in fetched) return reject(new TypeError(fetched.error));

@@ -65,11 +65,6 @@ export class Tensors {
     this.#opCodes = new Map(this.#names.ops.map((name, code) => [name, code]));
   }
 
-  /** How many there are. */
-  get count(): number {
-    return this.#held.size;
-  }
-
   /** Releases all. */
   async close(): Promise<void> {
     await this.#order;
@@ -125,7 +120,6 @@ export class Tensors {
     try {
       at = m.alloc(size);
       await m.finish(() => m.checked("read_poll", reading, this.#device), signal);
-      at = m.alloc(size);
       isFinished = true;
       m.checked("read_finish", reading, this.#device, at, size);
       return { ...info, bytes: m.memory.bytes(at, size).slice() };

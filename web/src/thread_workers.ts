@@ -3,7 +3,7 @@
  * A worker that starts another one may hang in Firefox (files.ts). What they work on goes from the
  * engine to them through ports: a page would hold the memory until it collects garbage.
  */
-import { messageOf } from "./errors.js";
+import { closedError, messageOf } from "./errors.js";
 import { importInNode, isNode, makeWorker, workerUrl } from "./files.js";
 import { THREAD_WORKER } from "./thread_worker.js";
 
@@ -59,6 +59,9 @@ async function makeAnyWorker(baseUrl: string | undefined,
 export class ThreadWorkers implements ThreadHost {
   readonly #baseUrl: string | undefined;
   readonly #workers = new Set<AnyWorker>();
+  /** Answers for those who wait for a worker. */
+  readonly #starting = new Set<(reply: ThreadReply) => void>();
+  #hasEnded = false;
 
   constructor(baseUrl: string | undefined) {
     this.#baseUrl = baseUrl;
@@ -67,6 +70,7 @@ export class ThreadWorkers implements ThreadHost {
   async start(port: MessagePort): Promise<void> {
     let settle!: (reply: ThreadReply) => void;
     const answer = new Promise<ThreadReply>((resolve) => (settle = resolve));
+    this.#starting.add(settle);
     let seconds = 0;
     const clock = setInterval(() => {
       if (++seconds === START_SECONDS) settle("it does not answer");
@@ -74,6 +78,7 @@ export class ThreadWorkers implements ThreadHost {
     let worker: AnyWorker | undefined;
     try {
       worker = await makeAnyWorker(this.#baseUrl, settle);
+      if (this.#hasEnded) throw closedError(); // meanwhile
       this.#workers.add(worker);
       worker.postMessage(port, [port]);
       const reply = await answer;
@@ -85,11 +90,14 @@ export class ThreadWorkers implements ThreadHost {
       throw reason;
     } finally {
       clearInterval(clock);
+      this.#starting.delete(settle);
     }
   }
 
-  /** Ends all, whatever they do. */
+  /** Ends all, whatever they do; none starts any more. */
   end(): void {
+    this.#hasEnded = true;
+    for (const settle of this.#starting) settle(closedError().message);
     for (const worker of this.#workers) worker.terminate();
     this.#workers.clear();
   }

@@ -10,18 +10,23 @@ export type MathMode = "exact" | "fast";
 
 export type LogLevel = "debug" | "info" | "warning";
 
-/** What a device may use; all of it where it is there. */
+/** What a WebGPU device may use. */
 export interface GpuOptions {
+  /** The GPU that takes less power, where there are two. Default: the faster one. */
   lowPower?: boolean;
-  /** Asks for no more than every WebGPU device has. */
+  /** Asks for no more than every WebGPU device has. Default: for all that the adapter has. */
   defaultLimits?: boolean;
+  /** Arithmetic in float16. Default of this and the next three: used where it is there. */
   f16?: boolean;
   subgroups?: boolean;
+  /** Dot products of four bytes. */
   dot4?: boolean;
+  /** Times of kernels by the GPU's own clock, for `profile`. */
   timestamps?: boolean;
 }
 
 export interface OpenOptions {
+  /** Default: `auto`. */
   backend?: BackendName;
   /** Default: `fast`. */
   math?: MathMode;
@@ -35,6 +40,7 @@ export interface OpenOptions {
    * another one may hang). False: in the caller's own thread.
    */
   worker?: boolean;
+  /** Called with each message of the log. */
   onLog?: (level: LogLevel, message: string) => void;
   /** A GPU was lost; what was loaded comes back by itself with the next step. */
   onDeviceLost?: (message: string) => void;
@@ -45,7 +51,7 @@ export interface OpenOptions {
   memoryLimit?: number;
   /** Where the files of the package lie. Default: beside this one, or where a bundler put them. */
   baseUrl?: string | URL;
-  /** In Node and without a worker: a WebGPU that is not navigator.gpu. */
+  /** A WebGPU that is not navigator.gpu, for an engine without a worker, as in Node. */
   gpu?: GPU;
   gpuOptions?: GpuOptions;
   /** An operation that the GPU cannot run is an error instead of a fallback. */
@@ -58,6 +64,7 @@ export interface OpenOptions {
   debug?: boolean;
 }
 
+/** The GPU as WebGPU describes it, and which features the device uses. */
 export interface AdapterInfo {
   name: string;
   vendor: string;
@@ -69,28 +76,35 @@ export interface AdapterInfo {
 }
 
 export interface DeviceInfo {
+  /** `cpu` or `webgpu`. */
   backend: string;
   /** Of the hardware that computes. */
   name: string;
+  /** Instruction set of the CPU's kernels: `simd128`. */
   isa: string;
   math: MathMode;
+  /** That the CPU computes with. */
   threads: number;
   /** Bytes; 0: not known. */
   memoryTotal: number;
+  /** Bytes that are not in use; 0: not known. */
   memoryAvailable: number;
-  /** AUTO took the CPU, and why. */
+  /** `auto` took the CPU. */
   isFallback: boolean;
+  /** Why; empty: it did not. */
   fallbackReason: string;
   adapter?: AdapterInfo;
 }
 
 export interface Capabilities {
+  /** Of the library, as `0.1.0`. */
   version: string;
   device: DeviceInfo;
   /** Every backend, with the reason where it is not available. */
   backends: { name: string; isAvailable: boolean; reason: string }[];
   /** Which module runs: `threads` where there are threads, see `OpenOptions.threads`. */
   module: "simd" | "threads";
+  /** Whether the engine has a worker of its own. */
   isWorker: boolean;
   isCrossOriginIsolated: boolean;
   /** Where downloads are kept. */
@@ -99,43 +113,56 @@ export interface Capabilities {
 
 /** What the device has done and holds, since it was opened. */
 export interface DeviceStats {
+  /** Calls of the allocator, and bytes that it holds and held at most. */
   allocations: number;
   liveBytes: number;
   peakBytes: number;
-  /** Of tensors. */
+  /** Bytes of tensors, now and at most. */
   bufferBytes: number;
   bufferPeakBytes: number;
   /** Kernels run, those of them in plain loops, and operations that fell back to the CPU. */
   ops: number;
   referenceOps: number;
   fallbacks: number;
+  /** Fused operations that were computed in their parts. */
   decomposed: number;
+  /** Operations that agree with the specification, where the engine was opened with `verify`. */
   verified: number;
   submits: number;
   reads: number;
   bytesUploaded: number;
   bytesRead: number;
+  /** How often the GPU was lost and opened again. */
   losses: number;
+  /** Of a GPU, as all that follows: what the operations came to. */
   dispatches: number;
   longestSubmitSeconds: number;
+  /** Bytes taken for buffers, now and at most, and those of them that are free for others. */
   poolBytes: number;
   poolPeakBytes: number;
   poolFreeBytes: number;
+  /** Programs compiled, and those that could not be. */
   pipelines: number;
   pipelineFailures: number;
+  /** In which something was being compiled, and in which nothing else went on. */
   compileSeconds: number;
   compileWaitSeconds: number;
   bindGroups: number;
-  /** The module's own memory, which never shrinks. */
+  /** Bytes of the module's own memory, which never shrinks. */
   heapBytes: number;
 }
 
+/** What a kernel has done. */
 export interface KernelStats {
   name: string;
+  /** Operations, or pieces of those that are cut. */
   calls: number;
   seconds: number;
+  /** Of a GPU: what the calls came to. */
   dispatches: number;
+  /** That the operations need, each operand once. */
   bytes: number;
+  /** Multiplications and additions of products. */
   flops: number;
 }
 
@@ -148,13 +175,17 @@ export interface ModelInfo {
   slowTypes: string;
   parameters: number;
   fileBytes: number;
+  /** Bytes of weights on the device. */
   weightBytes: number;
   /** Layers that run on the CPU because the device has no room for them. */
   hostLayers: number;
   hostWeightBytes: number;
   layers: number;
+  /** Numbers of a vector of `embed`. */
   embeddingLength: number;
+  /** Tokens. */
   vocabularySize: number;
+  /** Tokens that the model was made for. */
   contextLength: number;
 }
 
@@ -168,15 +199,19 @@ export interface Preflight {
   architecture?: string;
   fileBytes: number;
   weightBytes: number;
+  /** Of a session with this context. */
   cacheBytes: number;
   activationBytes: number;
+  /** Of all three. */
   totalBytes: number;
   /** 0: the device does not tell. */
   availableBytes: number;
+  /** Tokens: as asked for, or the default. */
   contextLength: number;
   /** With which all layers fit; 0: not known. */
   longestContextLength: number;
   layers: number;
+  /** Those that have room on the device. */
   deviceLayers: number;
 }
 
@@ -184,29 +219,47 @@ export interface Preflight {
 export interface SamplingOptions {
   /** 0: the most likely token. */
   temperature?: number;
+  /** The most likely tokens that stay. */
   topK?: number;
+  /** Share of the probability that stays, of the most likely tokens. */
   topP?: number;
+  /** Least probability, as a share of the most likely token's. */
   minP?: number;
+  /** Share of the probability that stays, of the most typical tokens. */
   typicalP?: number;
+  /** Divides the logits of tokens that occurred; 1: off. */
   repeatPenalty?: number;
+  /** Tokens that the three penalties look back at; default: 64. */
   repeatLast?: number;
+  /** Taken off a logit for each occurrence, -100 to 100. */
   frequencyPenalty?: number;
+  /** Taken off once where the token occurred, -100 to 100. */
   presencePenalty?: number;
   /** [token, bias] pairs; null: the token is never chosen. */
   logitBias?: [number, number | null][];
+  /** DRY: what a token loses that would go on with a repetition, see `wick/session.h`. */
   dryMultiplier?: number;
+  /** 1 to 100; default: 1.75. */
   dryBase?: number;
+  /** Tokens that may be repeated; default: 2. */
   dryAllowed?: number;
+  /** Tokens that it looks back at; default: all. */
   dryLast?: number;
+  /** Texts across which nothing is a repetition; default: newline, `:`, `"` and `*`. */
   dryBreakers?: string[];
+  /** XTC: how often the most likely tokens but the last of them are left out, 0 to 1. */
   xtcProbability?: number;
+  /** From which probability on a token is one of these; default: 0.1. */
   xtcThreshold?: number;
+  /** Mirostat 2: the surprise that is aimed at, in bits. */
   mirostatTau?: number;
+  /** How fast it adapts; default: 0.1. */
   mirostatEta?: number;
-  /** 0: from the system's entropy. */
-  seed?: number | string;
-  /** GBNF. */
+  /** Below 2^64; digits where a number is not exact. Default, and 0: from the system's entropy. */
+  seed?: number | bigint | string;
+  /** In GBNF: what is generated is a text of this grammar. */
   grammar?: string;
+  /** What is generated is JSON that this schema accepts; beside it there is no grammar. */
   jsonSchema?: string | object;
 }
 
@@ -217,27 +270,34 @@ export interface GenerateOptions extends SamplingOptions {
   stop?: string[];
   /** Control tokens appear in the text. */
   special?: boolean;
+  /** The model's end tokens do not end the text. */
   ignoreEnd?: boolean;
 }
 
 export interface SessionOptions extends GenerateOptions {
-  /** Tokens; default: the model's, at most 4096. */
+  /** Tokens; default: the model's (of LongRoPE its original one), at most 4096. */
   contextLength?: number;
   /** Most prompt tokens computed at once; default: 512. */
   chunkLength?: number;
+  /** Type of keys and values; default: `auto`, f32 in exact math, else f16. */
   cache?: "auto" | "f32" | "f16" | "q8_0" | "q4_0";
-  /** Log probabilities with each token, of so many tokens. */
+  /** How many log probabilities come with each token, at most 1024. */
   logprobs?: number;
 }
 
+/** A message as the model's template takes it, with whatever else that reads. */
 export interface ChatMessage {
+  /** `system`, `user`, `assistant`, `tool`, ... */
   role: string;
+  /** For most templates a text. */
   content: unknown;
   [key: string]: unknown;
 }
 
 export interface ChatOptions {
+  /** Functions that the model may call, as JSON schemas in the form of OpenAI's API. */
   tools?: object[];
+  /** Texts to answer from, where the template takes them. */
   documents?: object[];
   /** Which of the model's templates; default: its main one. */
   template?: string;
@@ -245,12 +305,17 @@ export interface ChatOptions {
   continueLast?: boolean;
 }
 
-/** Why a generation has ended. */
+/**
+ * Why a generation has ended: `none`, there was nothing to go on from; `token`, the model's end;
+ * `stop`, a stop string; `max-tokens`; `context-full`; `grammar`, its text is complete.
+ */
 export type EndReason =
   "none" | "token" | "stop" | "max-tokens" | "context-full" | "prompt" | "grammar";
 
 export interface Logprob {
+  /** The token. */
   id: number;
+  /** Natural logarithm of its probability. */
   logprob: number;
 }
 
@@ -268,15 +333,19 @@ export interface Token {
 
 export interface SessionStats {
   promptTokens: number;
+  /** Those of them that the session held already. */
   reusedTokens: number;
   generatedTokens: number;
   promptSeconds: number;
   generateSeconds: number;
+  /** From the prompt to the first token. */
   firstTokenSeconds: number;
   cacheBytes: number;
+  /** Tokens in the context, and how many it holds. */
   contextUsed: number;
   contextLength: number;
-  seed: number;
+  /** Digits, as the option `seed` takes them; `0`: nothing is drawn. */
+  seed: string;
 }
 
 /** Types of elements; f64 and the integers of 64 bits are computed by the CPU. */
@@ -334,7 +403,7 @@ export interface VerifyOptions {
   /** Of each kernel; default: 25. */
   cases?: number;
   /** The same one gives the same operations. */
-  seed?: number | string;
+  seed?: number | bigint | string;
 }
 
 /** What came out for one kernel. */
@@ -350,8 +419,8 @@ export interface KernelCheck {
   maxError: number;
   /** The largest part of its bound that a difference was. */
   worst: number;
-  /** Of the last case. */
-  seed: number;
+  /** Of the last case, as digits: `cases: 1` with this seed is that case alone. */
+  seed: string;
   /** What was wrong; empty: nothing. */
   failure: string;
   /** The device does not take it any more. */
@@ -365,11 +434,13 @@ export interface RopeOptions {
   rotaryDim?: number;
   /** Default: 10000. */
   theta?: number;
+  /** Positions are divided by it; default: 1. */
   scaleFactor?: number;
   /** Position of the first row, without `positions`. */
   offset?: number;
   /** Pairs (2k, 2k + 1), else (k, k + rotaryDim / 2). */
   interleaved?: boolean;
+  /** Default: `bhtd`. */
   layout?: RopeLayout;
 }
 
@@ -380,8 +451,11 @@ export type RopeLayout = "bhtd" | "bthd";
 export interface AttentionOptions {
   /** Default: 1 / sqrt(d). */
   scale?: number;
+  /** Scores become softcap * tanh(score / softcap); default: they stay. */
   softcap?: number;
+  /** Keys that a query sees, itself the last; default: all. */
   window?: number;
+  /** A query sees no key after its own position. Default: false. */
   causal?: boolean;
   /** u8 or bool, broadcast to [b, h, t, s]; 0: not seen. */
   mask?: Tensor;
@@ -401,10 +475,11 @@ export interface TokenizeOptions {
 }
 
 export interface EmbedOptions {
+  /** What of a text's tokens is its vector; default: `auto`, as the model says. */
   pooling?: "auto" | "none" | "mean" | "cls" | "last";
   /** Vectors keep their length, which is made 1 otherwise. */
   raw?: boolean;
-  /** Of a text. */
+  /** Most of a text, a longer one is refused (STATE). Default: the context, at most 4096. */
   maxTokens?: number;
 }
 
@@ -417,13 +492,15 @@ export interface Progress {
   /** Bytes; total undefined: not known yet. */
   done: number;
   total: number | undefined;
-  /** Of a download, over the last seconds. */
+  /** Of a download, over the last five seconds. */
   bytesPerSecond?: number;
+  /** Undefined: not known. */
   secondsLeft?: number | undefined;
 }
 
 /** Reading of a prompt. */
 export interface PromptProgress {
+  /** Tokens. */
   done: number;
   total: number;
 }

@@ -1,6 +1,7 @@
 /** The engine's side of the verification of kernels: each is checked when it is asked for. */
-import { codeOfStatus, WickError } from "./errors.js";
+import { codeOfStatus } from "./errors.js";
 import type { Module } from "./module.js";
+import { Table } from "./table.js";
 import type { KernelCheck, VerifyOptions } from "./types.js";
 
 const PENDING = 1, CHECKED = 2, ALL_CHECKED = 0;
@@ -8,8 +9,8 @@ const PENDING = 1, CHECKED = 2, ALL_CHECKED = 0;
 export class Verifier {
   readonly #module: Module;
   readonly #device: number;
-  readonly #open = new Map<number, number>();
-  #last = 0;
+  /** Pointers. */
+  readonly #open = new Table<number>("verification");
 
   constructor(module: Module, device: number) {
     this.#module = module;
@@ -17,20 +18,18 @@ export class Verifier {
   }
 
   close(): void {
-    for (const id of [...this.#open.keys()]) this.end(id);
+    for (const [id] of this.#open.entries()) this.end(id);
   }
 
   start(options: VerifyOptions): number {
-    const pointer = this.#module.pointer("verify_start", this.#device, JSON.stringify(options));
-    this.#open.set(++this.#last, pointer);
-    return this.#last;
+    return this.#open.add(
+      this.#module.pointer("verify_start", this.#device, JSON.stringify(options)));
   }
 
   /** The next kernel's; undefined: that was all. */
   async next(id: number, signal: AbortSignal): Promise<KernelCheck | undefined> {
     const m = this.#module;
     const pointer = this.#open.get(id);
-    if (pointer === undefined) throw new WickError("STATE", "the verification has ended");
     let status = PENDING;
     const end = await m.finish(() => {
       status = m.call("verify_poll", pointer);
@@ -38,15 +37,14 @@ export class Verifier {
       return status === PENDING ? PENDING : ALL_CHECKED;
     }, signal);
     if (end === CHECKED) return readCheck(m, pointer);
-    this.#open.delete(id);
+    this.#open.take(id);
     const result = m.call("verify_finish", pointer);
     if (result < 0 && codeOfStatus(result) !== "MISMATCH") throw m.error(result);
     return undefined;
   }
 
   end(id: number): void {
-    const pointer = this.#open.get(id);
-    this.#open.delete(id);
+    const pointer = this.#open.take(id);
     if (pointer !== undefined) this.#module.call("verify_finish", pointer);
   }
 }

@@ -9,7 +9,7 @@
  * ```
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { cacheName, ModelCache, pageUrl } from "./cache.js";
+import { ModelCache, pageUrl } from "./cache.js";
 import type { EngineOptions, Notice } from "./engine.js";
 import {
   CancelledError, DeviceLostError, messageOf, OutOfMemoryError, WickError,
@@ -23,12 +23,12 @@ import { findGpu } from "./find_gpu.js";
 import { Kernel } from "./kernel.js";
 import { Leaks } from "./leaks.js";
 import { Model } from "./model.js";
+import { plainSource, type ModelSource } from "./model_source.js";
 import { checked, GPU, LOAD, OPEN, PREFLIGHT, SESSION, VERIFY } from "./options.js";
 import { LocalPort, WorkerPort } from "./port.js";
 import type { Port } from "./port.js";
 import { promisedMemory } from "./promised_memory.js";
 import { Generation, Session } from "./session.js";
-import type { ModelSource } from "./source.js";
 import { askToPersist } from "./storage.js";
 import { headerList } from "./stream.js";
 import { Tensor } from "./tensor.js";
@@ -50,7 +50,7 @@ export { Kernel };
 export type { KernelSize } from "./kernel.js";
 export { ModelCache };
 export type { CacheEntry } from "./cache.js";
-export type { FileSource, ModelSource } from "./source.js";
+export type { FileSource, ModelSource } from "./model_source.js";
 
 declare global {
   // Names that projects without the types of WebGPU know, too; elsewhere this adds nothing.
@@ -181,7 +181,12 @@ export class Wick extends TensorMaker {
       });
     const leaks = wanted.debug
       ? new Leaks((message) => wanted.onLog?.("warning", message)) : undefined;
-    return new Wick(port, await port.call("capabilities", []), leaks);
+    try {
+      return new Wick(port, await port.call("capabilities", []), leaks);
+    } catch (reason) {
+      await port.close().catch(() => undefined); // the first failure is the reported one
+      throw reason;
+    }
   }
 
   private constructor(port: Port, capabilities: Capabilities, leaks: Leaks | undefined) {
@@ -246,7 +251,8 @@ export class Wick extends TensorMaker {
         onCheck?.(check);
       }
     } finally {
-      await this.#port.call("endVerification", [id]);
+      // Where the engine is gone, the call before has reported it.
+      await this.#port.call("endVerification", [id]).catch(() => undefined);
     }
   }
 
@@ -264,18 +270,6 @@ export class Wick extends TensorMaker {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-/** Addresses as absolute texts: a worker has another base, and no URL passes to it. */
-function plainSource(source: ModelSource): ModelSource {
-  const absolute = (url: string | URL) =>
-    pageUrl() === undefined ? String(url) : cacheName(url);
-  if (typeof source === "string" || source instanceof URL) return absolute(source);
-  if (Array.isArray(source))
-    return source.map((part: string | URL | Blob) =>
-      typeof part === "string" || part instanceof URL ? absolute(part) : part) as string[] | Blob[];
-  const { cached } = (source ?? {}) as { cached?: string | URL };
-  return cached === undefined ? source : { cached: absolute(cached) };
 }
 
 // Minifying shortens names, which consoles and debuggers show.
