@@ -7,6 +7,6 @@ const WORDS = ("the harbour was quiet and ships lay along wall while gulls turne
   + "a man with lantern walked slowly past nets counting boats one after another until light of "
   + "morning came up behind hills").split(" ");
 
-/** Words in an order that does not repeat: with the common vocabularies about 512 tokens. */
-export const LONG_PROMPT = Array.from({ length: 504 }, (_, i) =>
-  WORDS[(i * i + 7 * i) % WORDS.length]).join(" ");
+/** So many words, most of which are one token. */
+export const longPrompt = (n) =>
+  Array.from({ length: n }, (_, i) => WORDS[(i * i + 7 * i) % WORDS.length]).join(" ");

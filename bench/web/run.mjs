@@ -1,18 +1,19 @@
 // Measures Wick in Chromium, and by turns with it each wllama whose folder is given:
 //
 //   node bench/web/run.mjs FILE.gguf... [--wllama PATH/@wllama/wllama]... [-t 1,2,0]
-//       [-r ROUNDS] [-n TOKENS] [--out FILE.md|FILE.json]
+//       [-r ROUNDS] [-p WORDS] [-n TOKENS] [--out FILE.md|FILE.json]
 //
-// Each run has a page, and so a process, of its own in the same browser. See bench/README.md.
+// Each run has a browser of its own. See bench/README.md.
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, totalmem } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { LONG_PROMPT, SHORT_PROMPT } from "./prompts.mjs";
+import { brotliCompressSync } from "node:zlib";
+import { startStaticServer } from "../../web/static_server.mjs";
+import { longPrompt, SHORT_PROMPT } from "./prompts.mjs";
 import { markdown } from "./report.mjs";
-import { openServer } from "./server.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -23,20 +24,25 @@ const { values: options, positionals: models } = parseArgs({
     chromium: { type: "string", default: "/usr/bin/chromium" },
     threads: { type: "string", short: "t", default: `1,${cpus().length}` },
     rounds: { type: "string", short: "r", default: "3" },
+    prompt: { type: "string", short: "p", default: "504" },
     tokens: { type: "string", short: "n", default: "64" },
     "gpu-tokens": { type: "string", default: "16" },
     out: { type: "string" },
   },
 });
 
-/** Each wllama: its name in tables, and where it is on the disk and on the server. */
+/** Each engine: its name in tables, and where it is on the server and on the disk. */
+const wick = { engine: "wick", folder: "/wick/", path: join(root, "web/dist/") };
 const others = options.wllama.map((path) => {
   const { version } = JSON.parse(readFileSync(join(path, "package.json"), "utf8"));
-  return { engine: `wllama ${version}`, path: join(path, "esm/"), folder: `/wllama-${version}/` };
+  return { engine: `wllama ${version}`, folder: `/wllama-${version}/`, path: join(path, "esm/") };
 });
 
 /** 0 stands for Wick on WebGPU. */
 const threadCounts = [...new Set(options.threads.split(",").map(Number))];
+
+/** The files that pages have asked for since the last run began. */
+const asked = new Set();
 
 async function openBrowser() {
   const { chromium } = await import("../../tests/web/node_modules/playwright-core/index.mjs");
@@ -62,33 +68,39 @@ async function peakOfRenderers(browser) {
   return Math.max(...peaks) || undefined;
 }
 
-async function runOnce(browser, server, job) {
-  const context = await browser.newContext();
+const sizes = new Map();
+
+/** Bytes by brotli of what was asked for of an engine's scripts and modules. */
+function askedBytes(folder) {
+  const paths = [...asked].filter((path) =>
+    path.startsWith(folder) && /\.(m?js|wasm)$/.test(path));
+  for (const path of paths)
+    if (!sizes.has(path)) sizes.set(path, brotliCompressSync(readFileSync(path)).length);
+  return paths.reduce((sum, path) => sum + sizes.get(path), 0);
+}
+
+async function runOnce(server, { path, ...job }) {
+  const browser = await openBrowser();
   try {
-    const page = await context.newPage();
+    const page = await browser.newPage();
     page.on("pageerror", (error) => console.error(`page: ${error.message}`));
-    await page.goto(`${server.address}/page.html`);
+    await page.goto(`${server.base}page.html`);
     await page.waitForFunction(() => "measure" in globalThis);
-    server.downloaded(job.folder);
+    asked.clear();
     const record = await page.evaluate((given) => globalThis.measure(given), job);
-    return {
-      ...record,
-      peakBytes: await peakOfRenderers(browser),
-      engineBytes: server.downloaded(job.folder),
-    };
+    return { ...record, peakBytes: await peakOfRenderers(browser), engineBytes: askedBytes(path) };
   } finally {
-    await context.close();
+    await browser.close();
   }
 }
 
 function jobs() {
-  const wick = { engine: "wick", folder: "/wick/" };
-  return models.flatMap((path, i) => {
-    const model = `/models/${i}.gguf`, name = basename(path);
+  return models.flatMap((file, i) => {
+    const name = basename(file), model = `/models/${i}/${encodeURIComponent(name)}`;
     const both = threadCounts.filter((n) => n > 0).flatMap((threads) =>
-      [...others, wick].map(({ engine, folder }) => ({
-        engine, folder, model, name, backend: "cpu", threads, short: SHORT_PROMPT,
-        long: LONG_PROMPT, tokens: Number(options.tokens),
+      [...others, wick].map((engine) => ({
+        ...engine, model, name, backend: "cpu", threads, short: SHORT_PROMPT,
+        long: longPrompt(Number(options.prompt)), tokens: Number(options.tokens),
       })));
     const gpu = { ...wick, model, name, backend: "webgpu", threads: 0, short: SHORT_PROMPT,
       tokens: Number(options["gpu-tokens"]) };
@@ -97,11 +109,14 @@ function jobs() {
 }
 
 /** Adds each run to the report, and keeps what there is: a run may take long. */
-async function runAll(browser, server, report) {
+async function runAll(server, report) {
   for (let round = 1; round <= Number(options.rounds); round++) {
     for (const job of jobs()) {
       const { engine, name: model, backend, threads } = job;
-      const record = await runOnce(browser, server, job);
+      const record = await runOnce(server, job).catch((error) => {
+        console.error(`round ${round}: ${model}, ${engine}: ${error.message}\nOnce more:`);
+        return runOnce(server, job);
+      });
       report.runs.push({ engine, model, backend, threads, ...record });
       report.about.rounds = round;
       save(report);
@@ -118,32 +133,36 @@ function save(report) {
   writeFileSync(options.out, isJson ? `${JSON.stringify(report, null, 1)}\n` : markdown(report));
 }
 
-function describe(browser, load) {
+async function describe() {
+  const loadBefore = loadavg()[0].toFixed(1);
+  const browser = await openBrowser();
+  const version = browser.version();
+  await browser.close();
   const git = ["-C", root, "describe", "--always", "--dirty"];
   return {
     date: new Date().toISOString().slice(0, 10), processor: cpus()[0].model, cores: cpus().length,
-    memoryBytes: totalmem(), browser: `Chromium ${browser.version()}`,
+    memoryBytes: totalmem(), browser: `Chromium ${version}`,
     wick: execFileSync("git", git, { encoding: "utf8" }).trim(),
-    others: others.map(({ engine }) => engine), rounds: 0, loadBefore: load,
+    others: others.map(({ engine }) => engine), rounds: 0, loadBefore,
   };
 }
 
 async function main() {
   if (models.length === 0) throw new Error("no model is given; see the top of bench/web/run.mjs");
-  const load = loadavg()[0].toFixed(1);
-  const server = await openServer({
-    "/wick/": join(root, "web/dist/"),
-    ...Object.fromEntries(others.map(({ folder, path }) => [folder, path])),
-    ...Object.fromEntries(models.map((path, i) => [`/models/${i}.gguf`, path])),
-    "/": fileURLToPath(new URL(".", import.meta.url)),
+  for (const path of models) if (!existsSync(path)) throw new Error(`there is no file ${path}`);
+  const server = await startStaticServer({
+    routes: {
+      "/": fileURLToPath(new URL(".", import.meta.url)),
+      ...Object.fromEntries([...others, wick].map(({ folder, path }) => [folder, path])),
+      ...Object.fromEntries(models.map((path, i) => [`/models/${i}/`, dirname(resolve(path))])),
+    },
+    policy: "", isIsolated: true, onFile: (path) => asked.add(path),
   });
-  const browser = await openBrowser();
   try {
-    const report = { about: describe(browser, load), runs: [] };
-    await runAll(browser, server, report);
+    const report = { about: await describe(), runs: [] };
+    await runAll(server, report);
     console.log(markdown(report));
   } finally {
-    await browser.close();
     await server.close();
   }
 }
