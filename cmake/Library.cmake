@@ -49,7 +49,9 @@ include(CMakePackageConfigHelpers)
 configure_package_config_file(cmake/WickConfig.cmake.in WickConfig.cmake
     INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Wick)
 write_basic_package_version_file(WickConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-file(RELATIVE_PATH wick_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # so that it can be moved
+# Relative, so that an installation can be moved.
+file(RELATIVE_PATH wick_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" wick_pc_prefix "${wick_pc_prefix}")
 configure_file(wick.pc.in wick.pc @ONLY)
 
 install(FILES ${wick_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wick)

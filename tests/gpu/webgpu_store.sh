@@ -46,7 +46,7 @@ check "--tuning none leaves it out" fails says "disabled" \
 check "verify stores it again" "$wick" verify 'kv_append_wgsl' --cases 1 --store "$@"
 check "what is disabled stays so" grep -q "^disable kv_append_wgsl$" "$file"
 printf 'garbage\ntune x y z 1\nversion 7\ndisable *\n' > "$file"
-check "bad lines are a warning" says "3 lines of .* cannot be used" \
+check "bad lines are a warning" says "3 unusable lines are ignored" \
     "$wick" verify 'kv_append_wgsl' --cases 1 "$@"
 check "a file that is named must be there" fails \
     "$wick" verify 'kv_append_wgsl' --cases 1 --tuning "$folder/none.txt" "$@"

@@ -1,6 +1,6 @@
 """The public headers as C11 and as C++17, by every C++ compiler that is here: each alone and twice
 in one unit; with a WICK_API of the caller's; and every macro, whose value must be the one that C
-has."""
+has. docs/ownership.md says who owns each of their objects."""
 
 import os
 import re
@@ -132,6 +132,11 @@ with tempfile.TemporaryDirectory() as folder:
     for tool, compiler in CXX.items():
         check_api(tool, compiler)
         report(output(compiler, "C++", folder) == want, f"macros as C++17 by {tool}, as in C")
+opaque = set(re.findall(r"^typedef struct (\w+) wick_\w+;", TEXT, re.M))
+opaque = {name.replace("wk_", "wick_") for name in opaque}
+owned = Path("docs/ownership.md").read_text()
+unnamed = [name for name in sorted(opaque) if f"`{name}`" not in owned]
+report(len(opaque) > 25 and not unnamed, f"docs/ownership.md names every object {unnamed or ''}")
 if not CXX:
     print(f"ok {number + 1} - C++17 # SKIP no C++ compiler was found")
 sys.exit(1 if failed else 0)

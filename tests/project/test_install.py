@@ -28,6 +28,8 @@ find_package(Wick 0.1 REQUIRED)
 add_executable(consumer consumer.c)
 target_link_libraries(consumer PRIVATE Wick::wick)
 """
+COMPLETION = {"bash": "bash-completion/completions/wick.bash", "zsh": "zsh/site-functions/_wick",
+              "fish": "fish/vendor_completions.d/wick.fish"}
 
 
 def run(command, **options):
@@ -60,6 +62,22 @@ def with_cmake(folder, prefix):
             and run([build / "consumer"]) is not None)
 
 
+def within_a_project(folder):
+    """The library alone, and none of the targets that would fail to install where only it was
+    built."""
+    parent = folder / "parent"
+    parent.mkdir()
+    (parent / "CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.25)
+project(parent LANGUAGES C)
+add_subdirectory("{Path.cwd()}" wick)
+if(NOT TARGET Wick::wick OR TARGET wick OR TARGET Wick::wick_shared OR TARGET test_status)
+    message(FATAL_ERROR "not the library alone")
+endif()
+""")
+    configure = ["cmake", "-S", parent, "-B", parent / "build", f"-DCMAKE_C_COMPILER={CC}"]
+    return run(configure) is not None
+
+
 def with_shared_library(folder, prefix):
     library = next(prefix.rglob("libwick.so")).parent
     program = folder / "shared"
@@ -79,9 +97,7 @@ def texts_of_the_command(prefix):
     """The manual page and completion know every command and its options."""
     wick, share = prefix / "bin/wick", prefix / "share"
     page = (share / "man/man1/wick.1").read_text().replace("\\-", "-")
-    shells = {"bash": share / "bash-completion/completions/wick.bash",
-              "zsh": share / "zsh/site-functions/_wick",
-              "fish": share / "fish/vendor_completions.d/wick.fish"}
+    shells = {shell: share / path for shell, path in COMPLETION.items()}
     overview = run([wick, "help"])
     commands = re.findall(r"^  ([a-z]+) ", overview.split("Options:")[0], re.MULTILINE)
     missing = [] if len(commands) > 10 else ["commands"]
@@ -100,13 +116,32 @@ def texts_of_the_command(prefix):
     done = run(["bash", "-c", f"source {shells['bash']}; COMP_WORDS=(wick run --math e); "
                 "COMP_CWORD=3; _wick; echo \"${COMPREPLY[*]}\""])
     missing += [] if done == "exact" else [f"bash completes --math e to {done}"]
+    done = run(["bash", "-c", f"source {shells['bash']}; COMP_WORDS=(wick gguf s); "
+                "COMP_CWORD=2; _wick; echo \"${COMPREPLY[*]}\""])
+    missing += [] if done == "split" else [f"bash completes wick gguf s to {done}"]
+    done = run(["bash", "-c", f"source {shells['bash']}; COMP_WORDS=(wick run --backend w); "
+                "COMP_CWORD=3; _wick; echo \"${COMPREPLY[*]}\""])
+    missing += [] if done == "webgpu" else [f"bash completes --backend w to {done}"]
     for what in missing[:10]:
         print(f"# missing: {what}")
     return not missing and (share / "doc/wick/LICENSE").is_file()
 
 
+def is_read_by(shell, prefix):
+    """The shell takes its file."""
+    path = prefix / "share" / COMPLETION[shell]
+    if run([shell, "-n", path]) is None:
+        return False
+    return shell != "fish" or run(["fish", "--no-config", "-c",
+                                   f"source {path}; complete -C 'wick gguf s'"]) == "split"
+
+
 def finds_webgpu(prefix):
     return str(prefix / "bin/../lib/wick/lib") in run([prefix / "bin/wick", "devices"])
+
+
+def lacks(program):
+    return "" if shutil.which(program) else f"{program} was not found"
 
 
 def main():
@@ -118,24 +153,26 @@ def main():
         (folder / "CMakeLists.txt").write_text(PROJECT)
         if run(["cmake", "--install", BUILD, "--prefix", prefix]) is None:
             return 1
-        if not shutil.which("pkg-config"):
-            print("ok 1 - through pkg-config # SKIP pkg-config was not found")
-        else:
-            right = with_pkg_config(folder, prefix)
+        unprinted = "" if Path(BUILD, "wick.1").exists() else "the command does not run here"
+        cases = [  # (name, why it is skipped where that is not empty, test)
+            ("through pkg-config", lacks("pkg-config"), lambda: with_pkg_config(folder, prefix)),
+            ("through CMake", "", lambda: with_cmake(folder, prefix)),
+            ("with the shared library",
+             "" if Path(BUILD, "libwick.so").exists() else "libwick.so was not built",
+             lambda: with_shared_library(folder, prefix)),
+            ("manual page, completion, license", unprinted,
+             lambda: texts_of_the_command(prefix)),
+            *((f"completion in {shell}", unprinted or lacks(shell),
+               lambda shell=shell: is_read_by(shell, prefix)) for shell in COMPLETION),
+            ("WebGPU",
+             "" if Path("deps/webgpu").is_dir() else "libraries of WebGPU were not fetched",
+             lambda: finds_webgpu(prefix)),
+            ("within another project", "", lambda: within_a_project(folder))]
+        for i, (name, reason, test) in enumerate(cases, 1):
+            right = reason != "" or test()
             failed += not right
-            print(f"{'ok' if right else 'not ok'} 1 - through pkg-config")
-        right = with_cmake(folder, prefix)
-        failed += not right
-        print(f"{'ok' if right else 'not ok'} 2 - through CMake")
-        has = {"3 - with the shared library": (Path(BUILD, "libwick.so").exists(),
-                                               lambda: with_shared_library(folder, prefix)),
-               "4 - manual page, completion, license": (Path(BUILD, "wick.1").exists(),
-                                                        lambda: texts_of_the_command(prefix)),
-               "5 - WebGPU": (Path("deps/webgpu").is_dir(), lambda: finds_webgpu(prefix))}
-        for name, (is_there, test) in has.items():
-            right = not is_there or test()
-            failed += not right
-            print(f"{'ok' if right else 'not ok'} {name}{'' if is_there else ', not built here'}")
+            skip = f" # SKIP {reason}" if reason else ""
+            print(f"{'ok' if right else 'not ok'} {i} - {name}{skip}", flush=True)
     return 1 if failed else 0
 
 

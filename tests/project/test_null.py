@@ -1,6 +1,8 @@
 """No function of the public headers crashes on NULL: a program that is made from the headers calls
 each with nothing at all, and with every pointer NULL in turn beside real objects. What returns a
-status must say that it is an error where every pointer is NULL, and leave a sentence in `error`."""
+status must say that it is an error where every pointer is NULL, and leave a sentence: in `error`
+or, of an object of a device, with the device. A failure sets the object that it would have made to
+NULL."""
 
 import os
 import re
@@ -47,16 +49,24 @@ static const wick_tokenizer *tokenizer;
 static wick_error error;
 static _Alignas(64) unsigned char bytes[1 << 16]; /* any struct of the caller's, all zeros */
 
-enum { FINE, SAYS_OK, NO_SENTENCE };
+static void *made; /* what a call makes */
 
-static int judge_status(wick_status status, int has_error) {
-    if (status >= 0) return SAYS_OK;
-    return has_error && (error.status != status || error.message[0] == 0) ? NO_SENTENCE : FINE;
+enum { FINE, SAYS_OK, NO_SENTENCE, NOT_NULL };
+enum { MUST_FAIL = 1, HAS_ERROR = 2, TELLS_DEVICE = 4, MAKES = 8 };
+
+static int judge_status(wick_status status, int how) {
+    if (status >= 0) return how & MUST_FAIL ? SAYS_OK : FINE;
+    if (how & TELLS_DEVICE) wick_device_error(device, &error);
+    if (how & (HAS_ERROR | TELLS_DEVICE) && (error.status != status || error.message[0] == 0))
+        return NO_SENTENCE;
+    return how & MAKES && made != NULL ? NOT_NULL : FINE;
 }
 
 static int call(int i) {
     memset(bytes, 0, sizeof bytes);
+    wick_device_error(device, NULL);
     memset(&error, 0, sizeof error);
+    made = &made;
     switch (i) {
 @CALLS@
     }
@@ -101,7 +111,8 @@ static void make_calls(int first, int out) {
 }
 
 int main(int argc, char **argv) {
-    static const char *const outcomes[] = {"", "says that it went well", "leaves no sentence"};
+    static const char *const outcomes[] = {"", "says that it went well", "leaves no sentence",
+                                           "does not set to NULL what it makes"};
     if (argc < 2 || !prepare(argv[1])) return 2;
     for (int next = 0; next < N_CALLS;) {
         int ends[2], said[2] = {next, -1}, status;
@@ -158,6 +169,11 @@ def is_pointer(parameter):
     return "*" in parameter or "[" in parameter or re.search(r"\b\w+_fn\b", parameter) is not None
 
 
+def is_made(parameter):
+    """An opaque object that the function makes."""
+    return re.match(r"wick_\w+ \*\*\w+$", parameter) is not None
+
+
 def base_of(parameter):
     return re.sub(r"\b(const|struct)\b", "", parameter).split("*")[0].split("[")[0].split()[0]
 
@@ -167,6 +183,8 @@ def real(parameter):
     if "(*" in parameter or re.search(r"\b\w+_fn\b", parameter):
         return None
     base = base_of(parameter)
+    if is_made(parameter):
+        return "(void *)&made"
     if parameter.count("*") == 1 and base in OBJECTS:
         return OBJECTS[base]
     if parameter.count("*") == 1 and base == "char":
@@ -184,32 +202,45 @@ def scalar(parameter, number):
 
 
 def rows(name, parameters):
-    """(values, must fail, has an error): nothing; numbers alone; each pointer NULL in turn."""
+    """(values, must fail): nothing; numbers alone; each pointer NULL in turn."""
     plain = [tuple("0" if is_pointer(p) else scalar(p, number) for p in parameters)
              for number in ("0", "1")]
     for row in dict.fromkeys(plain):
-        yield row, True, False
+        yield row, True
         with_error = tuple("&error" if "wick_error *" in p else value
                            for p, value in zip(parameters, row))
         if with_error != row:
-            yield with_error, True, True
+            yield with_error, True
     if SLOW.match(name) or ENDS.search(name):
         return
-    whole = [real(p) if is_pointer(p) else scalar(p, "1") for p in parameters]
-    for i, parameter in enumerate(parameters):
-        row = tuple("0" if j == i else value for j, value in enumerate(whole))
-        if is_pointer(parameter) and None not in row:
-            yield row, False, False
+    seen = set()
+    for number in ("1", "0"):
+        whole = [real(p) if is_pointer(p) else scalar(p, number) for p in parameters]
+        for i, parameter in enumerate(parameters):
+            row = tuple("0" if j == i else value for j, value in enumerate(whole))
+            if is_pointer(parameter) and None not in row and row not in seen:
+                seen.add(row)
+                yield row, False
+
+
+def how_judged(parameters, row, must_fail):
+    """The flags of judge_status."""
+    takes_error = any("wick_error *" in p for p in parameters)
+    of_device = {"device", "session", "tensor", "embedder"} & set(row)
+    flags = ["MUST_FAIL"] * must_fail + ["HAS_ERROR"] * ("&error" in row)
+    flags += ["TELLS_DEVICE"] * (not takes_error and bool(of_device))
+    flags += ["MAKES"] * ("(void *)&made" in row)
+    return " | ".join(flags) or "0"
 
 
 def program():
     calls, names = [], []
     for result, name, parameters in FUNCTIONS:
         is_status = result == "wick_status" and any(map(is_pointer, parameters))
-        for row, must_fail, has_error in rows(name, parameters):
+        for row, must_fail in rows(name, parameters):
             what = f"{name}({', '.join(row)})"
-            action = f"return judge_status({what}, {int(has_error)});" \
-                if is_status and must_fail else f"(void){what}; break;"
+            action = f"return judge_status({what}, {how_judged(parameters, row, must_fail)});" \
+                if is_status else f"(void){what}; break;"
             calls.append(f"    case {len(names)}: {action}")
             names.append('"' + what.replace('"', '\\"') + '"')
     headers = "".join(f"#include <wick/{path.name}>\n"
