@@ -14,13 +14,13 @@ static inline bool tests_all(void) {
 }
 
 /* From one allocation that is made to fail to the next: every allocation in turn, but under the
- * address sanitizer, which is slow, every third one unless tests_all. */
+ * address sanitizer, which is slow, every fifth one unless tests_all. */
 static inline uint64_t failing_step(void) {
 #ifdef __SANITIZE_ADDRESS__
-    return tests_all() ? 1 : 3;
+    return tests_all() ? 1 : 5;
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-    return tests_all() ? 1 : 3;
+    return tests_all() ? 1 : 5;
 #endif
 #endif
     return 1;

@@ -242,8 +242,8 @@ int main(int argc, char **argv) {
         return 1;
     }
     qsort(fixtures, n, sizeof *fixtures, by_name);
-    /* Drivers in software compile shaders for seconds, so `make test` takes every third model. */
-    const size_t step = chosen.backend == WICK_BACKEND_WEBGPU && !tests_all() ? 3 : 1;
+    /* Drivers in software compile shaders for seconds, so `make test` takes every sixth model. */
+    const size_t step = chosen.backend == WICK_BACKEND_WEBGPU && !tests_all() ? 6 : 1;
     size_t n_tests = 0;
     for (size_t i = 0; i < n; i += step)
         tests[n_tests++] = (struct CMUnitTest){

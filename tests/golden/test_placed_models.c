@@ -93,8 +93,8 @@ static bool check_division(const char *name, uint32_t device_layers, const uint3
 
 static void test_divisions(void **state) {
     (void)state;
-    /* Drivers in software compile shaders for seconds, so `make test` takes every second model. */
-    const size_t step = chosen.backend == WICK_BACKEND_WEBGPU && !tests_all() ? 2 : 1;
+    /* Drivers in software compile shaders for seconds, so `make test` takes every third model. */
+    const size_t step = chosen.backend == WICK_BACKEND_WEBGPU && !tests_all() ? 3 : 1;
     for (size_t m = 0; m < WK_COUNT(models); m += step) {
         char path[1024];
         uint32_t want[N_NEW];

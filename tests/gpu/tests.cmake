@@ -40,11 +40,13 @@ foreach(on ${pairs} dawn_swiftshader_core dawn_lavapipe_core)
 endforeach()
 
 if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
-    # What a library and a driver do differently: in `make test` on both libraries.
+    # What a library and a driver do differently: in `make test` on both libraries, the slow ones on
+    # one of them.
     set(contact webgpu_custom webgpu_memory webgpu_ops webgpu_pool webgpu_tuning test_sequences)
     # What Wick itself does: in `make test` on one of them.
     set(engine webgpu_devices webgpu_shortlist)
-    set(in_make_test ${contact} ${engine} webgpu_models test_families)
+    set(in_make_test webgpu_custom webgpu_ops webgpu_pool test_sequences ${engine} webgpu_models
+        test_families)
     foreach(program webgpu_loss webgpu_models ${contact} ${engine})
         if(NOT program MATCHES "^test_")
             wick_cmocka_program(${program} gpu/${program}.c)

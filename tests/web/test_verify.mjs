@@ -30,7 +30,7 @@ test("on the CPU", async () => checkVerify(await Wick.open({ backend: "cpu" }), 
 
 test("on WebGPU", { skip: missing }, async () =>
   checkVerify(await Wick.open({ backend: "webgpu", gpu: await openWebGpu() }),
-              testsAll ? "*_norm_wgsl" : "rms_norm_wgsl"));
+              testsAll ? "*_norm_wgsl" : "fill_wgsl"));
 
 test("closing ends a verification", async () => {
   const wick = await Wick.open({ backend: "cpu" });
