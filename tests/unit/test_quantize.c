@@ -231,6 +231,7 @@ static void write_variant(const variant *v) {
     add(c, "per_layer_token_embd.weight", WICK_SHAPE(2, K));
     add(c, "output_norm.weight", WICK_SHAPE(1, K));
     add(c, "blk.0.attn_gate.weight", WICK_SHAPE(1, K));
+    add(c, "blk.0.attn_q_norm.weight", WICK_SHAPE(2, K));
     for (int layer = 0; layer < LAYERS; layer++) {
         char name[40];
         /* In every other layer, as in models that are recurrent between. */
@@ -248,7 +249,8 @@ static void write_variant(const variant *v) {
 static const variant variants[] = {
     {"llama", 16, 2, 0, "Q4_K_M", "token_embd.weight", WICK_Q6_K, false}, /* tied */
     {"llama", 16, 2, 0, "Q4_K_M", "per_layer_token_embd.weight", WICK_Q6_K, false},
-    {"llama", 16, 2, 0, "Q4_K_M", "blk.0.attn_gate.weight", WICK_F32, false}, /* one row */
+    {"llama", 16, 2, 0, "Q4_K_M", "blk.0.attn_gate.weight", WICK_F32, false},   /* one row */
+    {"llama", 16, 2, 0, "Q4_K_M", "blk.0.attn_q_norm.weight", WICK_F32, false}, /* of each head */
     {"llama", 16, 2, 0, "Q4_K_M", "blk.1.attn_v.weight", WICK_Q6_K, false},
     /* The second of eight. */
     {"llama", 16, 2, 0, "Q4_K_M", "blk.3.attn_v.weight", WICK_Q4_K, false},
@@ -267,6 +269,8 @@ static const variant variants[] = {
     {"llama", 16, 8, 0, "IQ4_XS", "blk.1.ffn_down.weight", WICK_IQ4_XS, true},
     {"llama", 16, 8, 0, "Q4_0", "blk.1.ffn_down.weight", WICK_Q4_0, false},
     {"llama", 16, 8, 0, "Q4_0", "blk.1.ffn_down.weight", WICK_Q4_1, true},
+    {"llama", 16, 8, 0, "Q2_K_S", "blk.1.ffn_down.weight", WICK_Q4_K, false},
+    {"llama", 16, 8, 0, "Q2_K_S", "blk.2.ffn_down.weight", WICK_Q2_K, false},
 };
 
 /* An importance matrix that knows blk.0.attn_k.weight. */
