@@ -5,6 +5,7 @@
 
 #include "backend/null/null.h"
 #include "llm/llm.h"
+#include "llm/placing.h"
 #include "loss.h"
 
 enum { LAYERS = 5 }; /* of stories260K */
@@ -248,6 +249,24 @@ static void test_refused(void **state) {
     assert_int_equal(most, LAYERS);
 }
 
+/* Each time that memory runs out the device gets a layer less, and none after four choices. */
+static void test_choices(void **state) {
+    (void)state;
+    static const uint32_t device_layers[] = {LAYERS, LAYERS - 1, LAYERS - 2, LAYERS - 3, 0};
+    place p;
+    open_place(&p, (wick_device_desc){.null_memory = 64 << 20}, fitting);
+    wk_placing placing = wk_placing_of(&fitting);
+    wk_placing_choose(&placing, p.model);
+    for (size_t i = 0; i < sizeof device_layers / sizeof *device_layers; i++) {
+        if (i > 0) wk_placing_choose_again(&placing, p.model, 64 << 20);
+        assert_int_equal(placing.device_layers, device_layers[i]);
+        assert_int_equal(p.model->info.host_layers, LAYERS - device_layers[i]);
+        assert_int_equal(wk_placing_is_free(&placing, p.model), device_layers[i] > 0);
+    }
+    p.model->info = p.info;
+    close_place(&p);
+}
+
 /* A stream cannot be read again; where the device says what it has, it need not. */
 static void test_stream(void **state) {
     (void)state;
@@ -390,12 +409,19 @@ static void test_poor_host(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fixture),         cmocka_unit_test(test_tellers),
-        cmocka_unit_test(test_all_logits),      cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_unknown_numbers), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_long_context),    cmocka_unit_test(test_loss),
-        cmocka_unit_test(test_loss_anywhere),   cmocka_unit_test(test_poor_host),
+        cmocka_unit_test(test_fixture),
+        cmocka_unit_test(test_tellers),
+        cmocka_unit_test(test_all_logits),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_unknown_numbers),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_long_context),
+        cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_loss_anywhere),
+        cmocka_unit_test(test_poor_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

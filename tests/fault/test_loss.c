@@ -387,6 +387,77 @@ static void test_opened_on_a_lost_device(void **state) {
     close_place(&p);
 }
 
+/* --- Loading a session --- */
+
+typedef struct saved {
+    unsigned char data[1 << 19];
+    size_t size;
+} saved;
+
+static wick_status keep(void *user, const void *bytes, size_t size, wick_error *error) {
+    saved *const to = user;
+    (void)error;
+    assert_true(size <= sizeof to->data - to->size);
+    memcpy(to->data + to->size, bytes, size);
+    to->size += size;
+    return WICK_OK;
+}
+
+static void save(wick_session *session, saved *to) {
+    wick_session_saving *saving;
+    to->size = 0;
+    assert_int_equal(wick_session_save_start(session, keep, to, &saving, NULL), WICK_OK);
+    while (wick_session_save_poll(saving) == WICK_PENDING) continue;
+    assert_int_equal(wick_session_save_finish(saving, NULL), WICK_OK);
+}
+
+/* Loses the device after n polls and opens it again; false: there were no more than these. */
+static bool lose_while_loading(place *p, wick_session *session, const saved *from, uint32_t n) {
+    wick_session_loading *loading;
+    wick_error error = {.status = WICK_OK};
+    const wick_source source = wick_source_memory(from->data, from->size);
+    assert_int_equal(wick_session_load_start(session, source, &loading, NULL), WICK_OK);
+    wick_status recovery, status = WICK_PENDING;
+    for (uint32_t i = 0; i < n && status == WICK_PENDING; i++)
+        status = wick_session_load_poll(loading);
+    const bool is_loaded = status == WICK_OK;
+    if (!is_loaded) {
+        wk_null_lose_after(p->device->handle, 1);
+        assert_int_equal(wk_device_check(p->device), WICK_ERR_DEVICE_LOST);
+        while ((recovery = wk_device_recover(p->device)) == WICK_PENDING) continue;
+        assert_int_equal(recovery, WICK_OK); /* as by another session */
+    }
+    while (status == WICK_PENDING) status = wick_session_load_poll(loading);
+    assert_int_equal(wick_session_load_finish(loading, &error), status);
+    if (status == WICK_OK) return !is_loaded; /* all rows were there */
+    assert_int_equal(status, WICK_ERR_DEVICE_LOST);
+    assert_string_equal(error.message, "the device was lost while the session was being loaded");
+    return true;
+}
+
+static void test_lost_while_loading(void **state) {
+    (void)state;
+    static saved kept;
+    place p;
+    open_place(&p, false);
+    wick_session *const session = begin(p.model, &tellers[0]);
+    told got = {.size = 0};
+    while (got.n_tokens < 3) assert_true(go_on(&p, session, &got));
+    save(session, &kept);
+    uint32_t n = 0;
+    while (lose_while_loading(&p, session, &kept, n)) {
+        wick_session_reset(session);
+        assert_int_equal(wick_session_append_text(session, prompt), WICK_OK);
+        got = (told){.size = 0};
+        while (go_on(&p, session, &got)) continue;
+        check_same(&got, wanted(0));
+        n++;
+    }
+    assert_true(n > 6); /* the header, tokens, logits, two parts of rows and more */
+    wick_session_close(session);
+    close_place(&p);
+}
+
 /* --- Prompts and logits --- */
 
 static uint32_t hash_of(const float *logits, uint32_t n) {
@@ -519,6 +590,7 @@ int main(void) {
         cmocka_unit_test(test_closed_on_the_way),
         cmocka_unit_test(test_several),
         cmocka_unit_test(test_opened_on_a_lost_device),
+        cmocka_unit_test(test_lost_while_loading),
         cmocka_unit_test(test_logits),
         cmocka_unit_test(test_sync),
         cmocka_unit_test(test_out_of_memory),

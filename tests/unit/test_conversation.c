@@ -466,14 +466,30 @@ static void test_same_as_shorter(void **state) {
     wick_chat_close(chat);
 }
 
+/* The tokens [first, n) of the answer are what the model says after the shorter prompt and the
+ * answer so far: nothing of the longer prompt is left in the cache. */
+static void check_continuation(size_t first, size_t n) {
+    wick_session *const session =
+        open_session(&(wick_session_desc){.context_length = 64, .ignore_end = true});
+    wick_event event = {0};
+    assert_true(first < n);
+    assert_int_equal(wick_session_append_text(session, "[user]Hi[assistant]"), WICK_OK);
+    assert_int_equal(wick_session_append_tokens(session, answered, first), WICK_OK);
+    for (size_t i = first; i < n;) {
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+        if (event.kind == WICK_EVENT_TOKEN) assert_int_equal(event.token, answered[i++]);
+    }
+    wick_session_close(session);
+}
+
 /* An answer that fills the context goes on when older turns can go, and ends when none is left. */
 static void test_full_in_the_middle(void **state) {
     (void)state;
     char text[2048], content[2100];
     uint32_t n_left_out;
     wick_chat *const chat = open_short(64, 0);
-    assert_int_equal(wick_chat_add(chat, "user", "Hi", 2), WICK_OK);
-    assert_int_equal(wick_chat_add(chat, "assistant", "Ho", 2), WICK_OK);
+    assert_int_equal(wick_chat_add(chat, "user", "Ho", 2), WICK_OK);
+    assert_int_equal(wick_chat_add(chat, "assistant", "Hi", 2), WICK_OK);
     send(chat, "Hi");
     const size_t n_prompt = n_used(chat);
     assert_true(n_prompt < 48);
@@ -491,6 +507,7 @@ static void test_full_in_the_middle(void **state) {
     assert_string_equal(prompt(chat), "[user]Hi[assistant]");
     snprintf(content, sizeof content, "assistant:%s", text);
     assert_string_equal(message(chat, 3), content);
+    check_continuation(64 - n_prompt, n_kept);
     wick_chat_close(chat);
 }
 

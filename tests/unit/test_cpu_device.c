@@ -252,6 +252,34 @@ static void a_slice_computes_at_least_one_op(void **state) {
     close_clean(&f);
 }
 
+/* The list of commands holds 64 before it grows: some of them have run when it is full, so that the
+ * rest moves to its beginning, of the same list or of a larger one. */
+static void commands_wait_behind_finished_ones(void **state) {
+    (void)state;
+    static const int n_finished[] = {0, 1, 31, 32, 33, 63, 64};
+    enum { FIRST = 64, MORE = 100 };
+    for (size_t i = 0; i < WK_COUNT(n_finished); i++) {
+        fixture f;
+        open_ref(&f, 1);
+        wk_buffer *y = make(&f, 4), *by = make(&f, 4);
+        memset(y->data, 0, 4);
+        memcpy(by->data, &(float){1}, 4);
+        const wk_op op = add_op(y, by, 1);
+        wk_ticket ticket = 0;
+        for (int j = 0; j < FIRST; j++) {
+            give(&f, &op);
+            if (j + 1 == n_finished[i]) cpu->submit(f.dev, &ticket, NULL);
+        }
+        assert_int_equal(cpu->wait(f.dev, ticket, NULL), WICK_OK);
+        assert_true(*(const float *)y->data == (float)n_finished[i]);
+        for (int j = 0; j < MORE; j++) give(&f, &op);
+        assert_true(first_of(&f, start_read(&f, y)) == FIRST + MORE);
+        cpu->free(f.dev, y);
+        cpu->free(f.dev, by);
+        close_clean(&f);
+    }
+}
+
 static void plans_replay_without_allocating(void **state) {
     (void)state;
     fixture f;
@@ -481,6 +509,7 @@ int main(void) {
         cmocka_unit_test(reads_are_finished_in_any_way),
         cmocka_unit_test(bad_indices_are_reported_once),
         cmocka_unit_test(a_slice_computes_at_least_one_op),
+        cmocka_unit_test(commands_wait_behind_finished_ones),
         cmocka_unit_test(plans_replay_without_allocating),
         cmocka_unit_test(threads_share_an_op),
         cmocka_unit_test(panels_are_laid_out_on_upload),

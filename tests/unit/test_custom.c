@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "backend/backend.h"
+
 #include <wick/wick.h>
 
 #include <stdio.h>
@@ -138,8 +140,26 @@ static void test_forgotten_tensors(void **state) {
     free(p);
 }
 
+/* As few rows as hold n, and none is one more than it needs. */
+static void test_spread_workgroups(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t n;
+        uint32_t x, y;
+    } cases[] = {{1, 1, 1},   {9, 9, 1},  {10, 10, 1},  {11, 6, 2},
+                 {20, 10, 2}, {21, 7, 3}, {99, 10, 10}, {100, 10, 10}};
+    uint32_t x, y;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_true(wk_spread_workgroups(cases[i].n, 10, &x, &y));
+        assert_int_equal(x, cases[i].x);
+        assert_int_equal(y, cases[i].y);
+    }
+    assert_false(wk_spread_workgroups(101, 10, &x, &y));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spread_workgroups),
         cmocka_unit_test(test_other_devices),
         cmocka_unit_test(test_nothing_given),
         cmocka_unit_test(test_forgotten_tensors),

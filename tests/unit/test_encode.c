@@ -227,6 +227,20 @@ static void test_importance(void **state) {
     }
 }
 
+/* When two elements of a block alone matter, a scale and a minimum give both exactly, but for their
+ * own rounding to f16: 2^-11 of the minimum (up to 2) and of the distance from it (up to 4). */
+static void test_two_that_matter(void **state) {
+    (void)state;
+    static const wick_dtype dtypes[] = {WICK_Q4_1, WICK_Q5_1};
+    float x[N], w[N], decoded[N];
+    fill_random(x, N, 7);
+    for (int j = 0; j < N; j++) w[j] = j % 16 == 3 ? 1 : 0;
+    for (size_t i = 0; i < WK_COUNT(dtypes); i++) {
+        round_trip(dtypes[i], x, w, decoded, N);
+        for (int j = 3; j < N; j += 16) assert_true(fabsf(decoded[j] - x[j]) < 0.004F);
+    }
+}
+
 /* The error falls with the bits: of a normal distribution, as a share of its deviation. No figure
  * leaves room for a search that tries one scale less. */
 static void test_rates(void **state) {
@@ -255,7 +269,8 @@ int main(void) {
         cmocka_unit_test(test_quick),      cmocka_unit_test(test_reference_errors),
         cmocka_unit_test(test_zeros),      cmocka_unit_test(test_constants),
         cmocka_unit_test(test_extremes),   cmocka_unit_test(test_unencodable),
-        cmocka_unit_test(test_importance), cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_importance), cmocka_unit_test(test_two_that_matter),
+        cmocka_unit_test(test_rates),
     };
     return cmocka_run_group_tests_name("encode", tests, NULL, NULL);
 }

@@ -157,6 +157,38 @@ static void test_numpy_files(void **state) {
     }
 }
 
+/* The other byte order is nothing to elements of 1 byte and is undone for those of 2 and more. */
+static void test_byte_order(void **state) {
+    (void)state;
+    static const struct {
+        const char *type;
+        bool is_plain;
+        size_t size;
+        unsigned char plain[8]; /* of an element whose bytes in the file are 1, 2, 3 ... */
+    } cases[] = {
+        {">i1", true, 1, {1}},
+        {">i2", false, 2, {2, 1}},
+        {">f2", false, 2, {2, 1}},
+        {">f4", false, 4, {4, 3, 2, 1}},
+        {">i8", false, 8, {8, 7, 6, 5, 4, 3, 2, 1}},
+    };
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        unsigned char bytes[128] = "\x93NUMPY\x01", plain[8];
+        const int length =
+            snprintf((char *)bytes + 10, sizeof bytes - 10,
+                     "{'descr':'%s','fortran_order':False,'shape':(1,)}", cases[i].type);
+        bytes[8] = (unsigned char)length;
+        const size_t begin = 10 + (size_t)length;
+        for (size_t j = 0; j < cases[i].size; j++) bytes[begin + j] = (unsigned char)(j + 1);
+        wk_npy npy;
+        wick_error error = {.status = WICK_OK};
+        assert_int_equal(wk_npy_parse(bytes, begin + cases[i].size, &npy, &error), WICK_OK);
+        assert_int_equal(wk_npy_is_plain(&npy), cases[i].is_plain);
+        wk_npy_unpack(&npy, plain);
+        assert_memory_equal(plain, cases[i].plain, cases[i].size);
+    }
+}
+
 static wick_status parse(const char *dict, int version, size_t n_data, wick_error *error) {
     unsigned char bytes[400] = "\x93NUMPY";
     const size_t length = strlen(dict), width = version == 1 ? 2 : 4;
@@ -488,17 +520,12 @@ static void test_safetensors_bytes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_padding),
-        cmocka_unit_test(test_appends),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_numpy_files),
-        cmocka_unit_test(test_other_writers),
-        cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_tensors),
-        cmocka_unit_test(test_gguf_by_name),
-        cmocka_unit_test(test_npy_by_name),
-        cmocka_unit_test(test_safetensors_round_trip),
+        cmocka_unit_test(test_headers),           cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_appends),           cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_numpy_files),       cmocka_unit_test(test_byte_order),
+        cmocka_unit_test(test_other_writers),     cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_tensors),           cmocka_unit_test(test_gguf_by_name),
+        cmocka_unit_test(test_npy_by_name),       cmocka_unit_test(test_safetensors_round_trip),
         cmocka_unit_test(test_safetensors_bytes),
     };
     return cmocka_run_group_tests_name("npy", tests, NULL, NULL);

@@ -220,6 +220,15 @@ static void test_embedding(void **state) {
     wick_tensor *const first = wick_narrow(y, 2, 0, 1);
     ASSERT_FLOATS(first, 3, 2, 1, 3);
     wick_release(y);
+    static const wick_dtype dtypes[] = {WICK_U8, WICK_U32, WICK_I64};
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        wick_tensor *const id = wick_full(device, dtypes[i], WICK_SHAPE(1), 2);
+        wick_tensor *const row = wick_embedding(w, id);
+        wick_tensor *const start = wick_narrow(row, 1, 0, 1);
+        ASSERT_FLOATS(start, 3);
+        wick_release(row);
+        wick_release(id);
+    }
     wick_tensor *const far = wick_full(device, WICK_U32, WICK_SHAPE(1), 3);
     wick_tensor *const unread = wick_embedding(w, far);
     float data[2 * BLOCK];

@@ -231,6 +231,7 @@ static void write_variant(const variant *v) {
     add(c, "per_layer_token_embd.weight", WICK_SHAPE(2, K));
     add(c, "output_norm.weight", WICK_SHAPE(1, K));
     add(c, "blk.0.attn_gate.weight", WICK_SHAPE(1, K));
+    add(c, "blk.0.attn_q_norm.weight", WICK_SHAPE(2, K));
     for (int layer = 0; layer < LAYERS; layer++) {
         char name[40];
         /* In every other layer, as in models that are recurrent between. */
@@ -248,7 +249,8 @@ static void write_variant(const variant *v) {
 static const variant variants[] = {
     {"llama", 16, 2, 0, "Q4_K_M", "token_embd.weight", WICK_Q6_K, false}, /* tied */
     {"llama", 16, 2, 0, "Q4_K_M", "per_layer_token_embd.weight", WICK_Q6_K, false},
-    {"llama", 16, 2, 0, "Q4_K_M", "blk.0.attn_gate.weight", WICK_F32, false}, /* one row */
+    {"llama", 16, 2, 0, "Q4_K_M", "blk.0.attn_gate.weight", WICK_F32, false},   /* one row */
+    {"llama", 16, 2, 0, "Q4_K_M", "blk.0.attn_q_norm.weight", WICK_F32, false}, /* of each head */
     {"llama", 16, 2, 0, "Q4_K_M", "blk.1.attn_v.weight", WICK_Q6_K, false},
     /* The second of eight. */
     {"llama", 16, 2, 0, "Q4_K_M", "blk.3.attn_v.weight", WICK_Q4_K, false},
@@ -267,6 +269,8 @@ static const variant variants[] = {
     {"llama", 16, 8, 0, "IQ4_XS", "blk.1.ffn_down.weight", WICK_IQ4_XS, true},
     {"llama", 16, 8, 0, "Q4_0", "blk.1.ffn_down.weight", WICK_Q4_0, false},
     {"llama", 16, 8, 0, "Q4_0", "blk.1.ffn_down.weight", WICK_Q4_1, true},
+    {"llama", 16, 8, 0, "Q2_K_S", "blk.1.ffn_down.weight", WICK_Q4_K, false},
+    {"llama", 16, 8, 0, "Q2_K_S", "blk.2.ffn_down.weight", WICK_Q2_K, false},
 };
 
 /* An importance matrix that knows blk.0.attn_k.weight. */
@@ -494,6 +498,23 @@ static double error_of(const char *path, int begin, int end) {
     return sum;
 }
 
+static void read_decoded(const char *path, const char *name, float *x, int64_t n) {
+    wick_file *file = NULL;
+    assert_int_equal(wick_file_open(path, &file, NULL), WICK_OK);
+    for (size_t i = 0; i < wick_file_tensor_count(file); i++) {
+        const wick_file_tensor *const tensor = wick_file_get_tensor(file, i);
+        if (strcmp(tensor->name.text, name) != 0) continue;
+        assert_int_equal(count_of(tensor), n);
+        void *const blocks = malloc((size_t)tensor->size);
+        assert_non_null(blocks);
+        assert_int_equal(wick_file_read(file, tensor->offset, blocks, (size_t)tensor->size, NULL),
+                         WICK_OK);
+        wk_decoder(tensor->dtype)(blocks, x, n);
+        free(blocks);
+    }
+    wick_file_close(file);
+}
+
 static void test_importance(void **state) {
     (void)state;
     char matrix[128];
@@ -536,12 +557,66 @@ static void test_importance(void **state) {
     wick_file_close(made);
 }
 
+/* Every expert has channels of its own that matter, also those behind the first 2^20 elements,
+ * which are in memory at once. */
+static void test_importance_of_experts(void **state) {
+    (void)state;
+    enum { EXPERTS = 3, ROWS = 2048, N = EXPERTS * ROWS * K };
+    static const char name[] = "blk.0.ffn_up_exps.weight";
+    char matrix[128];
+    snprintf(matrix, sizeof matrix, "%s/imatrix.gguf", folder);
+    contents c, m = {.values = {{.key = text_of("general.type"),
+                                 .type = WICK_VALUE_STRING,
+                                 .string = text_of("imatrix")}},
+                     .n_values = 1};
+    describe_llama(&c, K);
+    add(&c, name, WICK_SHAPE(EXPERTS, ROWS, K));
+    write_model(in, &c, 0);
+    add(&m, "blk.0.ffn_up_exps.weight.in_sum2", WICK_SHAPE(EXPERTS, K));
+    add(&m, "blk.0.ffn_up_exps.weight.counts", WICK_SHAPE(EXPERTS, 1));
+    const wick_file_desc desc = {
+        .values = m.values, .n_values = m.n_values, .tensors = m.tensors, .n_tensors = m.n_tensors};
+    static float sums[EXPERTS * K + EXPERTS];
+    for (int i = 0; i < EXPERTS * K; i++) sums[i] = i % K == i / K ? 1e3F : 1e-3F;
+    for (int i = 0; i < EXPERTS; i++) sums[EXPERTS * K + i] = 1;
+    wick_file_writer *writer = NULL;
+    assert_int_equal(wick_file_write_start(matrix, &desc, &writer, NULL), WICK_OK);
+    assert_int_equal(wick_file_write(writer, sums, sizeof sums, NULL), WICK_OK);
+    assert_int_equal(wick_file_write_finish(writer, true, NULL), WICK_OK);
+    const wick_quantize_desc guided = {.type = "Q4_0", .imatrix = matrix};
+    assert_int_equal(quantize(&guided, NULL), WICK_OK);
+
+    float *const x = malloc(N * sizeof *x), *const y = malloc(N * sizeof *y);
+    assert_true(x != NULL && y != NULL);
+    read_decoded(in, name, x, N);
+    read_decoded(out, name, y, N);
+    for (int i = 0; i < EXPERTS; i++) {
+        double own = 0, others = 0;
+        for (int j = i * ROWS * K; j < (i + 1) * ROWS * K; j++) {
+            const double e = (double)x[j] - (double)y[j];
+            *(j % K == i ? &own : &others) += e * e;
+        }
+        assert_true(own < 0.1 * others / (K - 1));
+    }
+    free(x);
+    free(y);
+}
+
 static void test_wrong_importance(void **state) {
     (void)state;
     char matrix[128];
     snprintf(matrix, sizeof matrix, "%s/imatrix.gguf", folder);
     write_importance(matrix, "imatrix", K / 2, 1);
     const wick_quantize_desc desc = {.type = "Q4_0", .imatrix = matrix};
+    refuse(in, out, &desc, WICK_ERR_FORMAT, "does not fit tensor 'blk.0.attn_q.weight'");
+    /* As of an expert for each row, of which a matrix of two dimensions has none. */
+    contents of_rows = {.values = {{.key = text_of("general.type"),
+                                    .type = WICK_VALUE_STRING,
+                                    .string = text_of("imatrix")}},
+                        .n_values = 1};
+    add(&of_rows, "blk.0.attn_q.weight.in_sum2", WICK_SHAPE(2, K));
+    add(&of_rows, "blk.0.attn_q.weight.counts", WICK_SHAPE(2, 1));
+    write_model(matrix, &of_rows, 1);
     refuse(in, out, &desc, WICK_ERR_FORMAT, "does not fit tensor 'blk.0.attn_q.weight'");
     contents other = {.values = {{.key = text_of("general.type"),
                                   .type = WICK_VALUE_STRING,
@@ -555,6 +630,7 @@ static void test_wrong_importance(void **state) {
     assert_non_null(damaged);
     fclose(damaged);
     refuse(in, out, &desc, WICK_ERR_FORMAT, "imatrix.gguf': byte 0");
+    refuse(in, out, &desc, WICK_ERR_FORMAT, "the importance matrix '");
     write_importance(matrix, "model", K, 1);
     refuse(in, out, &desc, WICK_ERR_FORMAT, "no importance matrix");
     refuse(in, out, &(wick_quantize_desc){.type = "Q4_0", .imatrix = in}, WICK_ERR_FORMAT,
@@ -568,11 +644,17 @@ static void test_wrong_importance(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_mixes),      IN_FOLDER(test_mixes_of_families),
-        IN_FOLDER(test_all_types),  IN_FOLDER(test_fallbacks),
-        IN_FOLDER(test_contents),   IN_FOLDER(test_bad_elements),
-        IN_FOLDER(test_refusals),   IN_FOLDER(test_unfinished),
-        IN_FOLDER(test_importance), IN_FOLDER(test_wrong_importance),
+        IN_FOLDER(test_mixes),
+        IN_FOLDER(test_mixes_of_families),
+        IN_FOLDER(test_all_types),
+        IN_FOLDER(test_fallbacks),
+        IN_FOLDER(test_contents),
+        IN_FOLDER(test_bad_elements),
+        IN_FOLDER(test_refusals),
+        IN_FOLDER(test_unfinished),
+        IN_FOLDER(test_importance),
+        IN_FOLDER(test_importance_of_experts),
+        IN_FOLDER(test_wrong_importance),
     };
     return cmocka_run_group_tests_name("quantize", tests, NULL, NULL);
 }

@@ -250,12 +250,38 @@ static void test_files(void **state) {
     wick_session_close(session);
 }
 
+/* A run moves the blocks that its rows are in, and no other: the next one may hold rows of a window
+ * that are still wanted. */
+static void test_blocks_of_runs(void **state) {
+    (void)state;
+    enum { CONTEXT = 256 }; /* several blocks */
+    wick_session *const session = open_session(&(wick_session_desc){.context_length = CONTEXT});
+    for (uint64_t n = 1; n <= CONTEXT; n++) {
+        wk_image_header header;
+        wk_image_cursor cursor = {0};
+        wk_image_run run;
+        uint64_t n_rows = 0, n_runs = 0;
+        wk_image_describe(session, &header);
+        header.fields[WK_IMAGE_CACHED] = n;
+        for (; wk_image_next(session, &header, &cursor, &run); n_runs++) {
+            const uint32_t size = run.part.block_size;
+            assert_true(2 * size <= CONTEXT);
+            assert_int_equal(run.n_blocks, (run.n_before + run.n + size - 1) / size);
+            n_rows += run.n;
+        }
+        assert_true(n_runs > 0);
+        assert_int_equal(n_rows % n, 0);
+    }
+    wick_session_close(session);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lies),    cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_stream),  cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_running), cmocka_unit_test(test_logits_mode),
-        cmocka_unit_test(test_sink),    cmocka_unit_test(test_files),
+        cmocka_unit_test(test_lies),           cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_stream),         cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_running),        cmocka_unit_test(test_logits_mode),
+        cmocka_unit_test(test_sink),           cmocka_unit_test(test_files),
+        cmocka_unit_test(test_blocks_of_runs),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -125,6 +125,7 @@ static void test_failures(void **state) {
     fails(f, "{% include 'a' %}", "0", "no loader");
     fails(f, "{{ 9223372036854775807 + 1 }}", "0", "64 bits");
     fails(f, "{{ x.__class__.a }}", "\"\"", "unsafe");
+    fails(f, "{{ x[0:1, 2] }}", "[1, 2, 3]", "expected token ']', got ','");
     static const char *const separators[] = {"','", "',', ':', ':'", "1, ':'", "',', 1"};
     for (size_t i = 0; i < sizeof separators / sizeof *separators; i++) {
         char text[80];
@@ -401,6 +402,7 @@ static void test_origin(void **state) {
     comes_from(f, "{{ '%s|' % x }}{{ '{}'.format(x) }}", "\"a\"", "DTD");
     comes_from(f, "{{ x.split(',')|join('--') }}{{ x[1:] }}", "\"a,b\"", "DTTDDD");
     comes_from(f, "{% set y %}{{ x }}!{% endset %}{{ y }}", "\"a\"", "DT");
+    comes_from(f, "{{ ('<' ~ x ~ '>')[1:] }}{{ ('<' ~ x)[:2] }}", "\"ab\"", "DDTTD");
 }
 
 static const char chatml[] = "{% for m in messages %}{{ '<tool>' + m.content }}{% endfor %}"

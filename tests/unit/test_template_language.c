@@ -88,7 +88,7 @@ static void test_language(void **state) {
 
 static void test_more(void **state) {
     (void)state;
-    check_file("jinja_more.json", 161);
+    check_file("jinja_more.json", 169);
 }
 
 int main(void) {

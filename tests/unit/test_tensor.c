@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "tensor/device.h"
 #include "tensor/plan.h"
 #include "tensor/tensor.h"
 
@@ -89,6 +90,39 @@ static void test_counters_tell_the_truth(void **state) {
         assert_int_equal(stats.n_decomposed, fused ? 0 : 1);
         assert_int_equal(stats.n_fallbacks, flags & WICK_NULL_NO_KERNELS ? 2 : 0);
         wick_scope_end(scope);
+        close_clean(device);
+    }
+}
+
+/* The instruction set of a CPU device that the tensor layer has opened for itself. */
+static void check_isa(const wk_backend_device *cpu, const char *isa) {
+    wick_device_info info = {.isa = ""};
+    assert_non_null(cpu);
+    wk_backend_get(WICK_BACKEND_CPU)->info(cpu, &info);
+    assert_string_equal(info.isa, isa);
+}
+
+/* Verification compares with cpu/ref; a fallback computes with what the device was asked for. */
+static void test_shadow_kernels(void **state) {
+    (void)state;
+    wick_device *fastest;
+    wick_device_info info;
+    assert_int_equal(
+        wick_device_open(&(wick_device_desc){.backend = WICK_BACKEND_CPU}, &fastest, NULL),
+        WICK_OK);
+    wick_device_get_info(fastest, &info);
+    wick_device_close(fastest);
+    if (strcmp(info.isa, "ref") == 0) skip();
+    for (size_t mood = 0; mood < sizeof moods / sizeof *moods; mood++) {
+        const bool has_no_kernels = (moods[mood].null_flags & WICK_NULL_NO_KERNELS) != 0;
+        if (!moods[mood].verify && !has_no_kernels) continue;
+        wick_device *const device = open_mood(mood);
+        wick_tensor *const x = ramp(device, 3, 5, 1), *const y = wick_exp(x);
+        assert_int_equal(wick_synchronize(device), WICK_OK);
+        if (moods[mood].verify) check_isa(device->cpu_reference, "ref");
+        if (has_no_kernels) check_isa(device->cpu_fast, info.isa);
+        wick_release(y);
+        wick_release(x);
         close_clean(device);
     }
 }
@@ -320,6 +354,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chain),
         cmocka_unit_test(test_counters_tell_the_truth),
+        cmocka_unit_test(test_shadow_kernels),
         cmocka_unit_test(test_strict_refuses_fallback),
         cmocka_unit_test(test_index_fault_is_sticky_until_read),
         cmocka_unit_test(test_a_failure_is_told_behind_other_ops),

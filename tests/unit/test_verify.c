@@ -458,21 +458,43 @@ static void test_bench(void **state) {
                      WICK_ERR_NOT_FOUND);
 }
 
+/* Every block that a sequence's tokens take has a place of its own, and no row is anywhere else. */
+static void test_batches(void **state) {
+    (void)state;
+    enum { N_ROWS = 20, MAX_WORDS = 8192 };
+    static uint32_t words[MAX_WORDS];
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        wk_case c = {.rng = {.seed = seed}};
+        wk_batch_layout l;
+        wk_case_plan_batch(&c, &l, N_ROWS);
+        assert_true(l.n_words <= MAX_WORDS);
+        const uint32_t n_places = l.n_sequences * l.n_blocks;
+        wk_case_fill_batch(&c, &l, false, n_places, words);
+        for (uint32_t i = 0; i < n_places; i++) {
+            const uint32_t length = words[l.lengths + i / l.n_blocks];
+            assert_in_range(length, 1, (uint64_t)l.n_blocks * l.block_size);
+            const bool is_used = i % l.n_blocks * l.block_size < length;
+            assert_true(is_used ? words[l.tables + i] < n_places
+                                : words[l.tables + i] == WK_NO_ROW);
+            for (uint32_t j = 0; is_used && j < i; j++)
+                assert_int_not_equal(words[l.tables + i], words[l.tables + j]);
+        }
+        for (uint32_t i = 0; i < l.n_rows; i++) {
+            if (words[l.sequences + i] == WK_NO_ROW) continue;
+            assert_true(words[l.slots + i] < n_places * l.block_size);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_kernel),
-        cmocka_unit_test(test_wrong_memory),
-        cmocka_unit_test(test_wrong_results),
-        cmocka_unit_test(test_wrong_in_place),
-        cmocka_unit_test(test_scratch_and_indices),
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_case_functions),
-        cmocka_unit_test(test_every_op),
-        cmocka_unit_test(test_nothing_accepted),
-        cmocka_unit_test(test_device),
-        cmocka_unit_test(test_public),
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_batches),        cmocka_unit_test(test_right_kernel),
+        cmocka_unit_test(test_wrong_memory),   cmocka_unit_test(test_wrong_results),
+        cmocka_unit_test(test_wrong_in_place), cmocka_unit_test(test_scratch_and_indices),
+        cmocka_unit_test(test_products),       cmocka_unit_test(test_case_functions),
+        cmocka_unit_test(test_every_op),       cmocka_unit_test(test_nothing_accepted),
+        cmocka_unit_test(test_device),         cmocka_unit_test(test_public),
+        cmocka_unit_test(test_steps),          cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_bench),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
