@@ -180,7 +180,9 @@ WICK_API wick_status wick_device_tune(wick_device *device, const char *text, siz
  * writes at most capacity of them, without a zero at the end. 0: there is no choice. */
 WICK_API size_t wick_device_get_tuning(wick_device *device, char *out, size_t capacity);
 
-/* Copies the sticky error out and clears it. Returns its status; WICK_OK: there was none. */
+/* Failed calls on tensors leave the first error with their device until it is taken here: copies it
+ * out and clears it. Returns its status; WICK_OK: there was none. Sessions, embedders and whatever
+ * has an error of its own leave none here. */
 WICK_API wick_status wick_device_error(wick_device *device, wick_error *error);
 
 WICK_API wick_math wick_device_math(const wick_device *device);

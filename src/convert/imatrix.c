@@ -251,7 +251,9 @@ wick_status wick_imatrix_poll(wick_imatrix *imatrix, wick_progress *progress, wi
     const wick_status status = do_slice(imatrix);
     if (progress != NULL) *progress = (wick_progress){.done = imatrix->at, .total = imatrix->n_ids};
     if (status >= 0) return status;
-    return wk_take_device_error(imatrix->model->device, status, error);
+    wick_error reason = {.status = WICK_OK};
+    (void)wick_session_error(imatrix->session, &reason);
+    return wk_pass_on(error, status, &reason);
 }
 
 /* ---- Writing ---- */

@@ -13,6 +13,7 @@ typedef struct wk_stage_batch {
     wk_batch_layout layout;
     uint32_t window_slots, window_tables; /* as in wk_batch */
     wk_outputs outputs;
+    wick_math math;                               /* of all batches of a session */
     uint32_t *words;                              /* [layout.n_words] */
     float *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] */
     float *hidden;                                /* [rows, n_embd], from stage to stage */

@@ -20,12 +20,20 @@ struct wick_tensor {
     wick_tensor *older, *newer; /* all of the device */
 };
 
-/* --- Errors: sticky on the device --- */
+/* --- Errors ---
+ *
+ * A call that fails leaves its sentence in one place: the sticky error of the device, or the error
+ * of the object that has borrowed the device for its call (a session, a model that loads). */
 
-/* Writes the sentence unless an error is already waiting; logs in debug. Returns status. */
+/* What fails from now on goes to err, which must be clear. Returns what wk_device_give_back wants
+ * when the call ends. */
+wick_error *wk_device_borrow(wick_device *device, wick_error *err);
+void wk_device_give_back(wick_device *device, wick_error *before);
+/* Where failures go now. */
+wick_error *wk_device_err(wick_device *device);
+/* Writes the sentence there unless one is there already; logs in debug. Returns status. */
 wick_status wk_device_fail(wick_device *device, wick_status status, const char *format, ...)
     WK_PRINTF(3, 4);
-wick_error *wk_device_sticky(wick_device *device);
 wk_heap *wk_device_heap(wick_device *device);
 
 /* How many streams of the device's seed were taken: the number of the next one. */

@@ -20,10 +20,13 @@ wick_status wick_write(wick_tensor *tensor, const void *data, size_t size) {
     WK_TRY(wk_buffer_usable(device, tensor->view.buf));
     if (size == 0) return WICK_OK;
     /* Queued ops read the old contents: the backend must know them before it gets the new ones. */
-    WK_TRY(wk_run_to_end(device));
-    tensor->view.buf->version++;
-    return device->backend->upload(device->handle, tensor->view.buf, tensor->view.offset, data,
-                                   size, &device->error);
+    wick_status status = wk_run(device);
+    if (status == WICK_OK) status = wk_device_compiled(device);
+    if (status < 0) return status;
+    wk_buffer *const buf = tensor->view.buf;
+    buf->version++;
+    return status == WICK_PENDING ? wk_queue_upload(device, buf, tensor->view.offset, data, size)
+                                  : wk_upload(device, buf, tensor->view.offset, data, size);
 }
 
 wick_tensor *wick_tensor_from_data(wick_device *device, wick_dtype dtype, wick_shape shape,
@@ -70,7 +73,7 @@ static wick_reading *take_reading(wick_device *device) {
     else
         reading = wk_alloc(&device->heap, sizeof *reading);
     if (!reading) {
-        (void)wk_fail_memory(&device->error, sizeof *reading, 0, "a read");
+        (void)wk_fail_memory(device->err, sizeof *reading, 0, "a read");
         return NULL;
     }
     *reading = (wick_reading){.device = device, .status = WICK_PENDING};
@@ -124,7 +127,7 @@ static wick_status start_reading(wick_reading *r) {
     if (size > 0)
         WK_TRY(device->backend->read_start(device->handle, r->source->view.buf,
                                            r->source->view.offset, size, &r->ticket,
-                                           &device->error));
+                                           device->err));
     r->is_started = true;
     return WICK_OK;
 }
@@ -135,7 +138,8 @@ wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
     wick_device *const device = tensor->device;
     if (!reading)
         return wk_device_fail(device, WICK_ERR_ARGUMENT, "wick_read_start: reading is NULL");
-    if (device->error.status != WICK_OK) return device->error.status;
+    wk_device_forget_told(device);
+    if (device->err->status != WICK_OK) return device->err->status;
     if (tensor->view.buf->place)
         return wk_device_fail(device, WICK_ERR_STATE, "a tensor of a recording cannot be read");
     if (device->recording && !is_readable(tensor))
@@ -143,11 +147,11 @@ wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
                               "only a dense tensor can be read during a recording");
     WK_TRY(wk_buffer_usable(device, tensor->view.buf));
     wick_reading *const r = take_reading(device);
-    if (!r) return device->error.status;
+    if (!r) return device->err->status;
     r->source = dense_source(tensor);
     if (!r->source) {
         give_reading(r);
-        return device->error.status;
+        return device->err->status;
     }
     /* At once, so that what is given later does not change what is read. */
     const wick_status started = start_reading(r);
@@ -160,8 +164,12 @@ static wick_status poll_reading(wick_reading *r) {
     wick_device *const device = r->device;
     WK_TRY(wk_buffer_usable(device, r->source->view.buf));
     WK_TRY(start_reading(r));
-    WK_TRY(device->backend->poll(device->handle, r->ticket, &device->error));
-    return device->error.status; /* another poll may have met the fault that spoils this read */
+    WK_TRY(wk_progress(device, r->ticket));
+    wk_device_forget_told(device);
+    const bool was_clear = device->err->status == WICK_OK;
+    const wick_status status = wk_fault_tell(device, r->source->view.buf);
+    if (status != WICK_OK && was_clear && device->err == &device->sticky) device->is_told = true;
+    return status;
 }
 
 wick_status wick_read_poll(wick_reading *reading) {
@@ -187,7 +195,7 @@ wick_status wick_read_finish(wick_reading *reading, void *data, size_t size) {
     if (is_gone && status == WICK_OK) status = wk_buffer_usable(device, reading->source->view.buf);
     if (reading->is_started && !is_gone && bytes > 0) {
         const wick_status read = device->backend->read_finish(
-            device->handle, reading->ticket, status == WICK_OK ? data : NULL, &device->error);
+            device->handle, reading->ticket, status == WICK_OK ? data : NULL, device->err);
         if (status == WICK_OK) status = read;
     }
     give_reading(reading);
@@ -199,12 +207,6 @@ wick_status wick_read(wick_tensor *tensor, void *data, size_t size) {
         return wk_device_fail(tensor->device, WICK_ERR_ARGUMENT, "wick_read: data is NULL");
     wick_reading *reading;
     WK_TRY(wick_read_start(tensor, &reading));
-    wick_device *const device = reading->device;
-    const wick_status run = wk_run_to_end(device);
-    if (run < 0) reading->status = run;
-    while (wick_read_poll(reading) == WICK_PENDING)
-        if (reading->is_started)
-            reading->status =
-                device->backend->wait(device->handle, reading->ticket, &device->error);
+    while (wick_read_poll(reading) == WICK_PENDING) wick_pause(reading->device);
     return wick_read_finish(reading, data, size);
 }

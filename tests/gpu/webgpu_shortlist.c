@@ -41,7 +41,7 @@ static uint32_t go_on(wick_session *session, uint32_t n, uint32_t *tokens) {
     wick_event event = {0};
     for (uint32_t i = 0; i < n; i++) {
         do {
-            if (wick_session_next(session, &event) != WICK_OK) fail_with_sticky(device);
+            if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
             if (event.kind == WICK_EVENT_END) return i;
         } while (event.kind != WICK_EVENT_TOKEN);
         tokens[i] = event.token;

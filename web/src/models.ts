@@ -145,7 +145,7 @@ export class Models {
     const vectors: Float32Array[] = [];
     try {
       for (const text of texts) {
-        await this.#embed(embedder, model, text, signal);
+        await this.#embed(embedder, text, signal);
         const rows = m.call("embedder_result", embedder, this.#scratch);
         const n = m.memory.words(this.#scratch, 1)[0]!;
         vectors.push(m.memory.floats(rows, n * width).slice());
@@ -156,11 +156,9 @@ export class Models {
     return vectors;
   }
 
-  async #embed(embedder: number, model: number, text: string, signal: AbortSignal): Promise<void> {
+  async #embed(embedder: number, text: string, signal: AbortSignal): Promise<void> {
     const m = this.#module;
-    this.#withText(text, (at, size) =>
-      m.checked("embedder_start", embedder, this.#held.get(model).pointer, at, size));
-    await m.finish(() => m.checked("embedder_poll", embedder, this.#held.get(model).pointer),
-                   signal);
+    this.#withText(text, (at, size) => m.checked("embedder_start", embedder, at, size));
+    await m.finish(() => m.checked("embedder_poll", embedder), signal);
   }
 }

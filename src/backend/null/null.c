@@ -255,11 +255,8 @@ static wick_status poll(wk_backend_device *dev, wk_ticket ticket, wick_error *er
     return dev->backend->poll(dev->handle, ticket, err);
 }
 
-static wick_status wait(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
-    wick_status status;
-    while ((status = poll(dev, ticket, err)) == WICK_PENDING) {
-    }
-    return status;
+static bool take_fault(wk_backend_device *dev, uint32_t *slot) {
+    return dev->backend->take_fault(dev->handle, slot);
 }
 
 static wick_status read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
@@ -310,7 +307,7 @@ const wk_backend wk_backend_null = {
     .encode = encode,
     .submit = submit,
     .poll = poll,
-    .wait = wait,
+    .take_fault = take_fault,
     .read_start = read_start,
     .read_finish = read_finish,
     .lost = lost,
