@@ -38,10 +38,10 @@ struct wk_buffer {
     void *data;          /* host address where the device computes on host memory, else NULL */
 
     /* Kept by tensor/fault.c. */
-    uint64_t id;                 /* no other buffer of the wick_device has had it */
-    struct wk_fault *fault;      /* why its contents are not what they should be; NULL: they are */
-    bool is_slot;                /* of a plan's pool: each run writes it before it reads it */
-    wk_buffer *older, *newer;    /* all that are alive */
+    uint64_t id;              /* no other buffer of the wick_device has had it */
+    struct wk_fault *fault;   /* why its contents are not what they should be; NULL: they are */
+    bool is_slot;             /* of a plan's pool: each run writes it before it reads it */
+    wk_buffer *older, *newer; /* all that are alive */
 };
 
 /* Told once that its memory is not needed any more: the buffer was freed and the commands that name
@@ -417,8 +417,8 @@ struct wk_backend {
     /* Closes what was encoded so far; *ticket is done when all of it has run. */
     wick_status (*submit)(wk_backend_device *dev, wk_ticket *ticket, wick_error *err);
     /* WICK_OK: ran, and the faults of all up to there can be taken. WICK_PENDING. A failure of what
-     * was submitted is returned once; the polls after it go on. Never blocks; on the CPU it computes
-     * for one slice of time. */
+     * was submitted is returned once; the polls after it go on. Never blocks; on the CPU it
+     * computes for one slice of time. */
     wick_status (*poll)(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
     /* A fault slot that was set, each time once; false: there is none left. */
     bool (*take_fault)(wk_backend_device *dev, uint32_t *slot);
@@ -549,7 +549,9 @@ const wk_batch_layout *wk_op_batch(const wk_op *op, int *operand);
 typedef struct wk_cost {
     double bytes_read, bytes_written, flops;
 } wk_cost;
-wk_cost wk_op_cost(const wk_op *op);
+/* batch: the contents of the op's batch descriptor, by which the keys in use count; NULL: all that
+ * there is room for. */
+wk_cost wk_op_cost(const wk_op *op, const uint32_t *batch);
 
 /* The decompositions of op.def. */
 wick_status wk_decompose_gated(const wk_op *op, const wk_decomposition *to);

@@ -11,7 +11,7 @@ struct wick_embedder {
     wick_session *session; /* gives states */
     wick_pooling pooling;
     bool is_raw, is_done;
-    wick_error error; /* of the last call that failed; clear: a later one was accepted */
+    wick_error error;        /* of the last call that failed; clear: a later one was accepted */
     size_t n_embd, n_tokens; /* n_tokens: of this text */
     float *rows;             /* [capacity, n_embd] */
     size_t capacity, n_rows;
@@ -111,8 +111,7 @@ static wick_status reserve_rows(wick_embedder *e, size_t n) {
     if (n <= e->capacity) return WICK_OK;
     const size_t row = e->n_embd * sizeof *e->rows;
     float *const larger = wk_realloc(e->model->heap, e->rows, e->capacity * row, n * row);
-    if (larger == NULL)
-        return wk_fail_memory(&e->error, n * row, 0, "vectors");
+    if (larger == NULL) return wk_fail_memory(&e->error, n * row, 0, "vectors");
     e->rows = larger;
     e->capacity = n;
     return WICK_OK;
@@ -123,14 +122,13 @@ wick_status wick_embedder_start_tokens(wick_embedder *embedder, const uint32_t *
     forget_error(embedder);
     if (ids == NULL && n > 0)
         return wk_fail(&embedder->error, WICK_ERR_ARGUMENT,
-                              "wick_embedder_start_tokens: ids is NULL");
+                       "wick_embedder_start_tokens: ids is NULL");
     wick_embedder *const e = embedder;
     wick_session_reset(e->session);
     e->is_done = false;
     e->n_rows = 0;
     e->n_tokens = 0;
-    if (n == 0)
-        return wk_fail(&e->error, WICK_ERR_ARGUMENT, "there are no tokens to embed");
+    if (n == 0) return wk_fail(&e->error, WICK_ERR_ARGUMENT, "there are no tokens to embed");
     for (size_t i = 0; i < e->n_embd && e->sum != NULL; i++) e->sum[i] = 0.0;
     WK_TRY(take_error(e, wick_session_append_tokens(e->session, ids, n)));
     if (e->pooling == WICK_POOLING_NONE) WK_TRY(reserve_rows(e, n));
@@ -143,22 +141,20 @@ wick_status wick_embedder_start(wick_embedder *embedder, const char *text, size_
     wick_model *const model = embedder->model;
     forget_error(embedder);
     if (text == NULL && size > 0)
-        return wk_fail(&embedder->error, WICK_ERR_ARGUMENT,
-                              "wick_embedder_start: text is NULL");
+        return wk_fail(&embedder->error, WICK_ERR_ARGUMENT, "wick_embedder_start: text is NULL");
     const uint32_t flags = WICK_TOKENIZE_ADD_SPECIAL;
     size_t n = 0;
     wick_status status = wick_tokenize(model->tokenizer, text, size, flags, NULL, 0, &n);
     const size_t capacity = n > 0 ? n : 1;
     uint32_t *const ids = wk_alloc_array(model->heap, capacity, sizeof *ids);
     if (ids == NULL)
-        return wk_fail_memory(&embedder->error, capacity * sizeof *ids, 0,
-                              "token ids");
+        return wk_fail_memory(&embedder->error, capacity * sizeof *ids, 0, "token ids");
     if (status == WICK_OK) status = wick_tokenize(model->tokenizer, text, size, flags, ids, n, &n);
     if (status == WICK_OK)
         status = wick_embedder_start_tokens(embedder, ids, n);
     else
         (void)wk_fail(&embedder->error, status, "the text cannot be tokenized: %s",
-                             wick_status_text(status));
+                      wick_status_text(status));
     wk_free(model->heap, ids, capacity * sizeof *ids);
     return status;
 }
@@ -187,7 +183,7 @@ static wick_status finish(wick_embedder *e) {
     }
     if (!is_finite(e->rows, e->n_rows * e->n_embd))
         return wk_fail(&e->error, WICK_ERR_DEVICE,
-                              "the model's output holds numbers that are not finite");
+                       "the model's output holds numbers that are not finite");
     e->is_done = true;
     if (e->is_raw) return WICK_OK;
     for (size_t i = 0; i < e->n_embd; i++) squares += (double)e->rows[i] * (double)e->rows[i];
@@ -200,8 +196,7 @@ wick_status wick_embedder_poll(wick_embedder *embedder) {
     if (embedder == NULL) return WICK_ERR_ARGUMENT;
     wick_embedder *const e = embedder;
     forget_error(e);
-    if (e->n_tokens == 0)
-        return wk_fail(&e->error, WICK_ERR_STATE, "no text has been started");
+    if (e->n_tokens == 0) return wk_fail(&e->error, WICK_ERR_STATE, "no text has been started");
     while (!e->is_done) {
         wick_event event;
         WK_TRY(take_error(e, wick_session_step(e->session, &event)));

@@ -239,8 +239,8 @@ static wick_status begin_weight(wick_model_loading *l, uint32_t stage, uint32_t 
     wick_device *const device = placement_of(l)->stages[stage].device;
     wick_tensor *weight;
     bool in_place;
-    const wick_status status = wk_model_begin_weight(
-        model->model, stage, tensor, mapped_data(l, tensor), &weight, &in_place);
+    const wick_status status = wk_model_begin_weight(model->model, stage, tensor,
+                                                     mapped_data(l, tensor), &weight, &in_place);
     if (status != WICK_OK) return note_stage(l, stage, status);
     const bool is_host = device == model->host;
     *(is_host ? &model->info.host_weight_bytes : &model->info.weight_bytes) +=

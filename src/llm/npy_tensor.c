@@ -94,8 +94,7 @@ wick_status wick_npy_save(wick_tensor *tensor, const char *path, wick_error *err
     wick_error *const before = wk_device_borrow(device, &failure);
     wick_status status = wk_pass_on(error, wick_read(tensor, data, size), &failure);
     wk_device_give_back(device, before);
-    if (status == WICK_OK)
-        status = write_all(tensor, data, size, path, error);
+    if (status == WICK_OK) status = write_all(tensor, data, size, path, error);
     wk_free(heap, data, size);
     return status;
 }

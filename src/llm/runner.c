@@ -212,8 +212,7 @@ bool wk_runner_is_stale(const wk_runner *runner) {
 
 wick_status wk_runner_renew(wk_runner *runner) {
     for (uint32_t i = 0; i < runner->n_stages; i++)
-        if (wk_stage_is_stale(runner->stages[i]))
-            WK_TRY(wk_stage_renew(runner->stages[i]));
+        if (wk_stage_is_stale(runner->stages[i])) WK_TRY(wk_stage_renew(runner->stages[i]));
     return WICK_OK;
 }
 
@@ -238,8 +237,7 @@ static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
     const size_t row = row_length(runner) * sizeof *batch->logits;
     float *const larger =
         wk_realloc(heap, batch->logits, runner->max_outputs * row, n_outputs * row);
-    if (!larger)
-        return wk_fail_memory(wk_device_err(runner->device), n_outputs * row, 0, "logits");
+    if (!larger) return wk_fail_memory(wk_device_err(runner->device), n_outputs * row, 0, "logits");
     batch->logits = larger;
     runner->max_outputs = n_outputs;
     return WICK_OK;

@@ -51,7 +51,7 @@ static wick_status check_idle(wick_session *s) {
     forget_error(s);
     if (is_running(s) && !s->drops_batch)
         return wk_fail(&s->error, WICK_ERR_STATE,
-                              "the session is computing, step it until an event comes");
+                       "the session is computing, step it until an event comes");
     return WICK_OK;
 }
 
@@ -59,21 +59,19 @@ static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n)
     WK_TRY(check_idle(s));
     s->n_changes++;
     if (s->n_tokens == 0 && n > s->context_length)
-        return wk_fail(&s->error, WICK_ERR_STATE,
-                              "the prompt has %zu tokens, the context holds %u", n,
-                              s->context_length);
+        return wk_fail(&s->error, WICK_ERR_STATE, "the prompt has %zu tokens, the context holds %u",
+                       n, s->context_length);
     if (n > s->context_length - s->n_tokens)
         return wk_fail(&s->error, WICK_ERR_STATE,
-                              "%zu tokens do not fit: %u of the context's %u are left", n,
-                              s->context_length - s->n_tokens, s->context_length);
+                       "%zu tokens do not fit: %u of the context's %u are left", n,
+                       s->context_length - s->n_tokens, s->context_length);
     if (s->n_tokens > 0 && wk_model_hparams(s->model->model)->is_bidirectional)
         return wk_fail(&s->error, WICK_ERR_STATE,
-                              "an encoder reads a text at once: reset the session before the next");
+                       "an encoder reads a text at once: reset the session before the next");
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= wk_model_hparams(s->model->model)->n_vocab)
-            return wk_fail(&s->error, WICK_ERR_INDEX,
-                                  "token %u is not in the vocabulary of %u", ids[i],
-                                  wk_model_hparams(s->model->model)->n_vocab);
+            return wk_fail(&s->error, WICK_ERR_INDEX, "token %u is not in the vocabulary of %u",
+                           ids[i], wk_model_hparams(s->model->model)->n_vocab);
     if (n > 0) memmove(s->tokens + s->n_tokens, ids, n * sizeof *ids); /* may be its own */
     s->n_tokens += (uint32_t)n;
     s->n_prompt += (uint32_t)n;
@@ -110,7 +108,7 @@ static wick_status append_text(wick_session *s, const char *text) {
     }
     if (status != WICK_OK)
         (void)wk_fail(&s->error, status, "the text cannot be tokenized: %s",
-                             wick_status_text(status));
+                      wick_status_text(status));
     else
         status = append_tokens(s, ids, n);
     wk_free(heap, ids, capacity * sizeof *ids);
@@ -271,8 +269,7 @@ static wick_status choose(wick_session *s, wick_event *event) {
     uint32_t id;
     const uint64_t begin_ns = wk_clock_ns();
     const float *const logits = wk_runner_logits(s->runner, 0);
-    WK_TRY(wk_sampler_choose(&s->sampler, logits, s->tokens, s->n_tokens, &id,
-                             &s->error));
+    WK_TRY(wk_sampler_choose(&s->sampler, logits, s->tokens, s->n_tokens, &id, &s->error));
     if (id == WICK_NO_TOKEN) {
         end_text(s, WICK_END_GRAMMAR, event);
         return WICK_OK;
@@ -389,7 +386,8 @@ static wick_status finish_batch(wick_session *s, wick_event *event) {
 static void fail(wick_session *s, wick_status status) {
     const wick_error *const reason = wk_device_err(s->model->device);
     s->failed = reason != &s->error ? wk_pass_on(&s->error, status, reason) : status;
-    if (s->error.status == WICK_OK) (void)wk_fail(&s->error, status, "%s", wick_status_text(status));
+    if (s->error.status == WICK_OK)
+        (void)wk_fail(&s->error, status, "%s", wick_status_text(status));
 }
 
 /* Ends the batch that a reset has left behind; false: it still runs. */

@@ -223,8 +223,7 @@ static wick_status write_tensor(wk_file_writer *writer, wick_tensor *tensor, wic
     wick_error *const before = wk_device_borrow(device, &failure);
     wick_status status = wk_pass_on(err, wick_read(tensor, bytes, size), &failure);
     wk_device_give_back(device, before);
-    if (status == WICK_OK)
-        status = wk_file_write(writer, bytes, size, err);
+    if (status == WICK_OK) status = wk_file_write(writer, bytes, size, err);
     wk_free(heap, bytes, size);
     return status;
 }

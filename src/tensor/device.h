@@ -84,10 +84,10 @@ struct wick_device {
     wk_shadow *shadow;   /* the head of the queue while it waits for the CPU; see shadow.h */
     wk_backend_device *cpu_fast, *cpu_reference; /* shadow.c's own, opened when needed */
     wk_trace trace;
-    wk_buffer *buffers;    /* all that are alive, the newest first */
-    uint64_t n_buffers;    /* that there ever were */
-    uint32_t n_spoiled;    /* buffers with a fault */
-    wk_fault unallocated;  /* where there is no memory for one; refs 1: not in use */
+    wk_buffer *buffers;   /* all that are alive, the newest first */
+    uint64_t n_buffers;   /* that there ever were */
+    uint32_t n_spoiled;   /* buffers with a fault */
+    wk_fault unallocated; /* where there is no memory for one; refs 1: not in use */
     wk_plan *recording;
     wk_observer_fn observer;
     void *observer_user;

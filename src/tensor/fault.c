@@ -23,7 +23,7 @@ enum { N_PLAN_SLOTS = 64, FIRST_ENTRIES = 64 };
 struct wk_trace_entry {
     wk_ticket ticket;    /* 0: not submitted yet */
     const wk_plan *plan; /* NULL: an op, or a plan that was freed */
-    wk_fault *fault;     /* it failed, or read something that is spoiled; NULL: as far as is known */
+    wk_fault *fault; /* it failed, or read something that is spoiled; NULL: as far as is known */
     wk_opcode code;
     uint8_t slot, n_dst, n_src;
     uint16_t replaced; /* bit i: destination i is written whole, and not read */
@@ -100,7 +100,9 @@ bool wk_fault_covers(const wk_view *view) {
     return wk_view_is_dense(view) && begin == 0 && end == view->buf->size;
 }
 
-static bool replaces(const wk_op *op, int i) { return !is_read(op, i) && wk_fault_covers(&op->view[i]); }
+static bool replaces(const wk_op *op, int i) {
+    return !is_read(op, i) && wk_fault_covers(&op->view[i]);
+}
 
 void wk_fault_heal_written(wick_device *device, const wk_op *op) {
     for (int i = 0; device->n_spoiled > 0 && i < op->n_dst; i++)
@@ -113,9 +115,8 @@ wick_status wk_trace_reserve(wick_device *device) {
     wk_trace *const trace = &device->trace;
     if (trace->n < trace->capacity) return WICK_OK;
     const size_t capacity = trace->capacity > 0 ? 2 * trace->capacity : FIRST_ENTRIES;
-    wk_trace_entry *const moved =
-        wk_realloc(&device->heap, trace->entries, trace->capacity * sizeof *moved,
-                   capacity * sizeof *moved);
+    wk_trace_entry *const moved = wk_realloc(
+        &device->heap, trace->entries, trace->capacity * sizeof *moved, capacity * sizeof *moved);
     if (!moved) return wk_fail_memory(device->err, capacity * sizeof *moved, 0, "operations");
     trace->entries = moved;
     trace->capacity = capacity;

@@ -48,8 +48,7 @@ void wk_queue_drop(wick_device *device) {
 
 void wk_queue_free(wick_device *device) {
     wk_queue_drop(device);
-    wk_free(&device->heap, device->queue.ring,
-            device->queue.capacity * sizeof *device->queue.ring);
+    wk_free(&device->heap, device->queue.ring, device->queue.capacity * sizeof *device->queue.ring);
     device->queue = (wk_queue){.ring = NULL};
 }
 

@@ -155,8 +155,7 @@ static wick_status replay(wick_device *device, const wk_plan *plan) {
 void wk_plan_heal_slots(wick_device *device, const wk_plan *plan) {
     for (size_t i = 0; device->n_spoiled > 0 && i < plan->n_ops; i++)
         for (int d = 0; d < plan->ops[i].n_dst; d++)
-            if (plan->ops[i].view[d].buf->is_slot)
-                wk_fault_heal(device, plan->ops[i].view[d].buf);
+            if (plan->ops[i].view[d].buf->is_slot) wk_fault_heal(device, plan->ops[i].view[d].buf);
 }
 
 static wick_status run_plan(wick_device *device) {
@@ -169,8 +168,7 @@ static wick_status run_plan(wick_device *device) {
     }
     if (r->run.next == 0) {
         wk_plan_heal_slots(device, plan);
-        if (plan->replay && !desc->verify && !desc->profile)
-            return replay(device, plan);
+        if (plan->replay && !desc->verify && !desc->profile) return replay(device, plan);
     }
     WK_TRY(wk_queue_reserve(device, 1));
     r = wk_queue_head(device);
@@ -242,8 +240,7 @@ wick_status wk_run(wick_device *device) {
 wick_status wk_progress(wick_device *device, wk_ticket ticket) {
     wick_error failure = {.status = WICK_OK};
     const wick_status status = device->backend->poll(device->handle, ticket, &failure);
-    if (status == WICK_ERR_DEVICE_LOST)
-        return wk_fail(device->err, status, "%s", failure.message);
+    if (status == WICK_ERR_DEVICE_LOST) return wk_fail(device->err, status, "%s", failure.message);
     wk_fault_collect(device);
     if (status == WICK_OK) wk_trace_settle(device, ticket);
     if (status >= 0) return status;

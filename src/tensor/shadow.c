@@ -33,7 +33,7 @@ struct wk_shadow {
     wk_op cpu_op;
     operand operands[WK_MAX_OPERANDS];
     wk_backend_device *cpu; /* NULL: not open yet */
-    void *result; /* of the device, for comparison */
+    void *result;           /* of the device, for comparison */
     size_t result_size;
 };
 

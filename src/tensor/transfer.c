@@ -126,8 +126,7 @@ static wick_status start_reading(wick_reading *r) {
     const uint64_t size = wick_tensor_bytes(r->source);
     if (size > 0)
         WK_TRY(device->backend->read_start(device->handle, r->source->view.buf,
-                                           r->source->view.offset, size, &r->ticket,
-                                           device->err));
+                                           r->source->view.offset, size, &r->ticket, device->err));
     r->is_started = true;
     return WICK_OK;
 }

@@ -107,7 +107,7 @@ static wick_status time_op(const bench *b, const wk_op *op, double *seconds) {
 
 static void report(bench *b, const wk_op *op, const double *seconds, uint32_t n) {
     char text[320];
-    const wk_cost cost = wk_op_cost(op);
+    const wk_cost cost = wk_op_cost(op, NULL);
     double best = seconds[0];
     for (uint32_t t = 1; t < n; t++)
         if (seconds[t] < best) best = seconds[t];

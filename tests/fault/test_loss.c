@@ -342,8 +342,7 @@ static void test_several(void **state) {
             goes_on = false;
             for (int i = 0; i < 3; i++) {
                 wick_event event;
-                if (wick_session_step(sessions[i], &event) != WICK_OK)
-                    fail_with_error(sessions[i]);
+                if (wick_session_step(sessions[i], &event) != WICK_OK) fail_with_error(sessions[i]);
                 if (got[i].reason != WICK_END_NONE) continue;
                 hear(&got[i], &event);
                 goes_on = true;

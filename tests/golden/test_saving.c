@@ -74,8 +74,7 @@ static wick_session *open_session(wick_model *model, const wick_session_desc *de
 static void run(wick_session *session, uint32_t n_tokens) {
     wick_event event = {0};
     while (n_tokens > 0 && event.kind != WICK_EVENT_END) {
-        if (wick_session_next(session, &event) != WICK_OK)
-            fail_with_error(session);
+        if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
         n_tokens -= event.kind == WICK_EVENT_TOKEN;
     }
 }

@@ -127,10 +127,12 @@ static void test_refusals(void **state) {
     const wick_embedder_desc desc = {.max_tokens = N_TOKENS - 1};
     assert_int_equal(wick_embedder_open(model, &desc, &embedder, &error), WICK_OK);
     expect(embedder, wick_embedder_poll(embedder), WICK_ERR_STATE, "no text");
-    expect(embedder, wick_embedder_start_tokens(embedder, tokens, 0), WICK_ERR_ARGUMENT, "no tokens");
-    expect(embedder, wick_embedder_start_tokens(embedder, tokens, N_TOKENS), WICK_ERR_STATE, "9 tokens");
-    expect(embedder, wick_embedder_start_tokens(embedder, (const uint32_t[]){1U << 20}, 1), WICK_ERR_INDEX,
-           "vocabulary");
+    expect(embedder, wick_embedder_start_tokens(embedder, tokens, 0), WICK_ERR_ARGUMENT,
+           "no tokens");
+    expect(embedder, wick_embedder_start_tokens(embedder, tokens, N_TOKENS), WICK_ERR_STATE,
+           "9 tokens");
+    expect(embedder, wick_embedder_start_tokens(embedder, (const uint32_t[]){1U << 20}, 1),
+           WICK_ERR_INDEX, "vocabulary");
     expect(embedder, wick_embedder_poll(embedder), WICK_ERR_STATE, "no text");
     /* It goes on with what it can read. */
     assert_int_equal(wick_embedder_start_tokens(embedder, tokens, 2), WICK_OK);

@@ -48,13 +48,12 @@ static wick_status reserve_scratch(wk_backend_device *dev, const wk_cpu_kernel *
 
 /* How many pieces of an op last about a slice each, by what a slow processor does in a second. */
 static uint32_t pieces_of(const wk_backend_device *dev, const wk_cpu_kernel *kernel,
-                         const wk_op *op) {
+                          const wk_op *op) {
     const bool is_slow = kernel->base.is_reference;
     const double flops = is_slow ? 0.5e9 : 10e9, bytes = is_slow ? 0.2e9 : 5e9; /* of a thread */
-    const wk_cost cost = wk_op_cost(op);
+    const wk_cost cost = wk_op_cost(op, NULL);
     const double seconds = cost.flops / flops + (cost.bytes_read + cost.bytes_written) / bytes;
-    const double slices =
-        seconds * 1e9 / (double)wk_pool_size(dev->pool) / (double)dev->slice_ns;
+    const double slices = seconds * 1e9 / (double)wk_pool_size(dev->pool) / (double)dev->slice_ns;
     return slices < 1 ? 1 : slices > 1e6 ? 1000000 : (uint32_t)slices + 1;
 }
 
@@ -166,7 +165,9 @@ static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const 
     }
     if (!dev->profile) return;
     const double seconds = (double)dev->at.spent_ns * 1e-9;
-    const wk_cost cost = wk_op_cost(op);
+    int operand;
+    const bool has_batch = wk_op_batch(op, &operand) != NULL;
+    const wk_cost cost = wk_op_cost(op, has_batch ? wk_cpu_data(&op->view[operand]) : NULL);
     size_t i = 0;
     while (wk_cpu_kernel_at(i) != kernel) i++;
     wick_kernel_stats *const stats = &dev->profile[i];
@@ -240,9 +241,8 @@ static void run_step(wk_backend_device *dev) {
     case WK_CPU_COMMAND_PLAN: {
         const wk_cpu_plan *plan = command->replay.plan;
         const size_t i = command->replay.next;
-        const bool is_done =
-            i >= plan->n || run_op(dev, (const wk_cpu_kernel *)plan->kernels[i], &plan->ops[i],
-                                   plan->n_pieces[i]);
+        const bool is_done = i >= plan->n || run_op(dev, (const wk_cpu_kernel *)plan->kernels[i],
+                                                    &plan->ops[i], plan->n_pieces[i]);
         if (is_done) command->replay.next++;
         if (!is_done || i + 1 < plan->n) return;
         break;

@@ -39,7 +39,7 @@ typedef struct wk_cpu_command {
         struct {
             const wk_cpu_kernel *kernel;
             uint32_t n_pieces; /* that last about a slice each */
-            wk_op op; /* of its views only those that the opcode has */
+            wk_op op;          /* of its views only those that the opcode has */
         } run;
         struct {
             unsigned char *to;
@@ -85,7 +85,7 @@ struct wk_backend_device {
     wk_cpu_command *commands;
     size_t head, tail, capacity;
     wk_ticket n_given, n_done;
-    wk_cpu_progress at; /* of the head, or the op of its plan */
+    wk_cpu_progress at;                      /* of the head, or the op of its plan */
     wk_cpu_buffer *freed_first, *freed_last; /* wait for commands */
     wk_cpu_read_slot *slots;
     size_t n_slots;

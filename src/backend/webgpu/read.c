@@ -173,8 +173,7 @@ static void see_faults(wk_backend_device *dev, wk_ticket ticket, const unsigned 
         memcpy(&word, bytes + i * sizeof word, sizeof word);
         if (word == 0 || ticket <= fault->cleared) continue;
         uint64_t at;
-        wk_block *const block =
-            wk_webgpu_locate(dev->fault.buf, i * sizeof word, sizeof word, &at);
+        wk_block *const block = wk_webgpu_locate(dev->fault.buf, i * sizeof word, sizeof word, &at);
         wk_gpu_write(dev->gpu, block->gpu, at, &none, sizeof none);
         *fault = (wk_webgpu_fault){.is_set = true, .cleared = dev->n_submitted};
         dev->has_faults = true;

@@ -393,7 +393,7 @@ static int64_t parts_of(const work *w, const wk_op *op, double estimate) {
 
 static wick_status encode_pieces(const work *w, const wk_op *op) {
     const int torn = find_torn(op);
-    const wk_cost cost = wk_op_cost(op);
+    const wk_cost cost = wk_op_cost(op, NULL);
     const double estimate = wk_pace_estimate(op, &cost);
     const int64_t n_parts = parts_of(w, op, estimate);
     if (torn < 0 && n_parts == 1) return encode_one(w, op, &cost, estimate);

@@ -263,8 +263,8 @@ struct wk_backend_device {
     wk_ticket fault_read;   /* the last submit after which they were read, or are being read */
     wk_ticket fault_ticket; /* the read of nothing else; 0: none */
     wk_webgpu_fault faults[WK_FAULT_SLOTS];
-    bool has_faults; /* one of them has not been taken */
-    wick_error untold;      /* of a submit whose caller takes no failure: the next poll tells it */
+    bool has_faults;   /* one of them has not been taken */
+    wick_error untold; /* of a submit whose caller takes no failure: the next poll tells it */
     wk_backend_stats stats;
 };
 
