@@ -2,6 +2,7 @@
 #include "convert/header_file.h"
 
 #include "core/alloc.h"
+#include "llm/llm.h"
 
 #include <string.h>
 
@@ -42,14 +43,10 @@ wick_status wk_file_of_header(wk_str header, uint64_t size, wick_file **out, wic
     if (made == NULL) return wk_fail_memory(err, header.size, 0, "the header of a file");
     *made = (header_source){.heap = heap, .size = header.size};
     memcpy(made->bytes, header.text, header.size);
-    const wick_source source = {.user = made,
-                                .size = size,
-                                .read_at = read_header_at,
-                                .poll = poll_header,
-                                .close = close_header};
-    wick_file_opening *opening;
-    WK_TRY(wick_file_open_start(source, &opening, err));
-    while (wick_file_open_poll(opening) == WICK_PENDING) {
-    }
-    return wick_file_open_finish(opening, out, err);
+    wick_source source = {.user = made,
+                          .size = size,
+                          .read_at = read_header_at,
+                          .poll = poll_header,
+                          .close = close_header};
+    return wk_file_open_source(&source, out, err);
 }
