@@ -70,11 +70,10 @@ static wick_status add_positive(wk_json *from, const char *key, wk_value_list *v
 }
 
 static wick_status add_original(wk_json *config, wk_json *from, wk_value_list *values,
-                                wick_error *err) {
-    double original = 0.0;
-    WK_TRY(read_original(config, from, &original, err));
+                                double *original, wick_error *err) {
+    WK_TRY(read_original(config, from, original, err));
     wk_value_list_u32(values, ".rope.scaling.original_context_length",
-                      (uint32_t)fmin(original, INT32_MAX));
+                      (uint32_t)fmin(*original, INT32_MAX));
     return WICK_OK;
 }
 
@@ -83,7 +82,8 @@ static wick_status add_yarn(wk_json *config, wk_json *from, wk_value_list *value
     static const char *const betas[][2] = {{"beta_fast", ".rope.scaling.yarn_beta_fast"},
                                            {"beta_slow", ".rope.scaling.yarn_beta_slow"}};
     static const char *const others[] = {"attention_factor", "mscale", "mscale_all_dim"};
-    WK_TRY(add_original(config, from, values, err));
+    double original = 0.0;
+    WK_TRY(add_original(config, from, values, &original, err));
     for (size_t i = 0; i < WK_COUNT(betas); i++)
         if (wk_hf_find(from, betas[i][0]) != NULL)
             WK_TRY(add_positive(from, betas[i][0], values, betas[i][1], err));
@@ -109,12 +109,11 @@ static wick_status check_ratio(wk_json *from, double ratio, wick_error *err) {
 static wick_status add_longrope(wk_json *config, wk_json *from, wk_value_list *values,
                                 wick_error *err) {
     double original = 0.0, longest = 0.0;
-    WK_TRY(add_original(config, from, values, err));
+    WK_TRY(add_original(config, from, values, &original, err));
     if (wk_hf_find(from, "attention_factor") != NULL) {
         (void)wk_hf_find(from, "factor"); /* counts only where attention_factor is missing */
         return add_positive(from, "attention_factor", values, ".rope.scaling.attn_factor", err);
     }
-    WK_TRY(read_original(config, from, &original, err));
     WK_TRY(read_positive(config, "max_position_embeddings", &longest, err));
     const double ratio = longest / original;
     if (wk_hf_find(from, "factor") != NULL) WK_TRY(check_ratio(from, ratio, err));
@@ -144,11 +143,12 @@ static wick_status add_window_theta(const wk_hf_family *family, wk_json *config,
 wick_status wk_hf_add_rope(const wk_hf_family *family, wk_json *config, wk_value_list *values,
                            wick_error *err) {
     const scaling found = find_scaling(config);
+    double original = 0.0;
     if (wk_hf_find(config, theta_keys) != NULL)
         WK_TRY(add_positive(config, theta_keys, values, ".rope.freq_base", err));
     if (family->traits & WK_HF_WINDOW_ROPE) WK_TRY(add_window_theta(family, config, values, err));
     if (found.from == NULL && wk_hf_find(config, original_key) != NULL)
-        return add_original(config, NULL, values, err); /* Phi-3 for short contexts */
+        return add_original(config, NULL, values, &original, err); /* Phi-3 for short contexts */
     if (found.from == NULL || wk_str_is(found.type, "llama3")) return WICK_OK;
     if (is_longrope(found.type)) return add_longrope(config, found.from, values, err);
     const bool is_yarn = wk_str_is(found.type, "yarn");
