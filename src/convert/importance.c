@@ -23,8 +23,8 @@ wick_status wk_importance_open(wk_heap *heap, const char *path, wk_importance **
     wick_file *file = NULL;
     wick_error why = {0};
     wick_status status = wick_file_open(path, &file, &why);
-    if (status == WICK_ERR_FORMAT) /* the sentence tells only where in the file */
-        return wk_fail(err, status, "the importance matrix '%.160s': %.300s", path, why.message);
+    if (status == WICK_ERR_FORMAT) /* 'PATH': where in the file */
+        return wk_fail(err, status, "the importance matrix %s", why.message);
     if (status != WICK_OK) return wk_fail(err, status, "%s", why.message);
     const wick_value *const type = wick_file_find_value(file, "general.type");
     if (type == NULL || type->type != WICK_VALUE_STRING ||
