@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static wick_device *device;
 static wick_model *model;
@@ -34,6 +35,20 @@ static inline wick_session *open_session(const wick_session_desc *desc) {
     wick_error error = {0};
     if (wick_session_open(model, desc, &session, &error) != WICK_OK) fail_msg("%s", error.message);
     return session;
+}
+
+/* Everything up to the end, which is returned: its text into out. */
+static inline wick_event run(wick_session *session, char *out, size_t size) {
+    wick_event event;
+    size_t used = 0;
+    do {
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+        assert_true(used + event.text_size < size);
+        memcpy(out + used, event.text, event.text_size);
+        used += event.text_size;
+    } while (event.kind != WICK_EVENT_END);
+    out[used] = 0;
+    return event;
 }
 
 #endif

@@ -227,8 +227,9 @@ static void test_importance(void **state) {
     }
 }
 
-/* When two elements of a block alone matter, a scale and a minimum give both exactly, but for their
- * own rounding to f16: 2^-11 of the minimum (up to 2) and of the distance from it (up to 4). */
+/* When two elements of a block alone matter, a scale and a minimum give both exactly, except for
+ * their own rounding to f16: 2^-11 of the minimum (up to 2) and of the distance from it (up to 4).
+ */
 static void test_two_that_matter(void **state) {
     (void)state;
     static const wick_dtype dtypes[] = {WICK_Q4_1, WICK_Q5_1};

@@ -18,19 +18,10 @@ static wick_session_desc desc_of(const char *grammar, const char *schema) {
         .sampler = {.temperature = 1, .seed = 7, .grammar = grammar, .json_schema = schema}};
 }
 
-/* The text up to the end; the reason is returned. */
-static wick_end_reason run(wick_session *session, const char *prompt, char *text, size_t size) {
-    wick_event event = {0};
-    size_t n = 0;
+/* The text after the prompt, if one is given, up to the end; the reason is returned. */
+static wick_end_reason answer(wick_session *session, const char *prompt, char *text, size_t size) {
     if (prompt) assert_int_equal(wick_session_append_text(session, prompt), WICK_OK);
-    while (event.kind != WICK_EVENT_END) {
-        assert_int_equal(wick_session_next(session, &event), WICK_OK);
-        assert_true(n + event.text_size < size);
-        memcpy(text + n, event.text, event.text_size);
-        n += event.text_size;
-    }
-    text[n] = '\0';
-    return event.reason;
+    return run(session, text, size).reason;
 }
 
 static void check_word(const char *text) {
@@ -45,16 +36,16 @@ static void test_every_prompt_gets_a_text(void **state) {
     wick_session *const session = open_session(&desc);
     memset(grammar, '?', sizeof grammar - 1); /* it was copied */
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(run(session, "Is it?", text, sizeof text), WICK_END_TOKEN);
+        assert_int_equal(answer(session, "Is it?", text, sizeof text), WICK_END_TOKEN);
         check_word(text);
     }
     size_t n;
     const uint32_t *const tokens = wick_session_tokens(session, &n);
     assert_int_equal(wick_session_sync_tokens(session, tokens, 5), WICK_OK);
-    assert_int_equal(run(session, NULL, text, sizeof text), WICK_END_TOKEN);
+    assert_int_equal(answer(session, NULL, text, sizeof text), WICK_END_TOKEN);
     check_word(text);
     wick_session_reset(session);
-    assert_int_equal(run(session, "Or not?", text, sizeof text), WICK_END_TOKEN);
+    assert_int_equal(answer(session, "Or not?", text, sizeof text), WICK_END_TOKEN);
     check_word(text);
     wick_session_close(session);
 }
@@ -72,7 +63,7 @@ static void test_schema(void **state) {
     char text[1024];
     const wick_session_desc desc = desc_of(NULL, "{\"const\":{\"a\":[1,\"\xC3\xA9\"]}}");
     wick_session *const session = open_session(&desc);
-    assert_int_equal(run(session, "x", text, sizeof text), WICK_END_TOKEN);
+    assert_int_equal(answer(session, "x", text, sizeof text), WICK_END_TOKEN);
     remove_blanks(text);
     assert_string_equal(text, "{\"a\":[1,\"\xC3\xA9\"]}");
     wick_session_close(session);
@@ -87,7 +78,7 @@ static void test_ends(void **state) {
     desc.sampler.bias = &never;
     desc.sampler.n_bias = 1;
     wick_session *session = open_session(&desc);
-    assert_int_equal(run(session, "x", text, sizeof text), WICK_END_GRAMMAR);
+    assert_int_equal(answer(session, "x", text, sizeof text), WICK_END_GRAMMAR);
     assert_string_equal(text, "abc");
     wick_session_close(session);
     /* The end is ignored: nothing else comes. */
@@ -95,14 +86,14 @@ static void test_ends(void **state) {
     desc.ignore_end = true;
     desc.max_tokens = 12;
     session = open_session(&desc);
-    assert_int_equal(run(session, "x", text, sizeof text), WICK_END_MAX_TOKENS);
+    assert_int_equal(answer(session, "x", text, sizeof text), WICK_END_MAX_TOKENS);
     assert_string_equal(text, "abc");
     wick_session_close(session);
     /* It may go on for ever. */
     desc = desc_of("root ::= \"a\" root", NULL);
     desc.sampler.temperature = 0;
     session = open_session(&desc);
-    assert_int_equal(run(session, "x", text, sizeof text), WICK_END_MAX_TOKENS);
+    assert_int_equal(answer(session, "x", text, sizeof text), WICK_END_MAX_TOKENS);
     assert_int_equal(strspn(text, "a"), strlen(text));
     wick_session_close(session);
 }

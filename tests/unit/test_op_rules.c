@@ -2,6 +2,7 @@
  * dtype, and the bounds that are not equalities at n - 1, n and n + 1. */
 #include "backend/backend.h"
 #include "core/dtype.h"
+#include "op_functions.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -289,20 +290,13 @@ static wk_op with(wk_opcode code, char letter, int64_t extent) {
 
 static void test_functions(void **state) {
     (void)state;
-    static const struct {
-        wk_opcode code;
-        unsigned count;
-    } functions[] = {{WK_OP_UNARY, WK_UNARY_COUNT_},     {WK_OP_BINARY, WK_BINARY_COUNT_},
-                     {WK_OP_COMPARE, WK_COMPARE_COUNT_}, {WK_OP_GATED, WK_GATED_COUNT_},
-                     {WK_OP_REDUCE, WK_REDUCE_COUNT_},   {WK_OP_SCAN, WK_SCAN_COUNT_},
-                     {WK_OP_RANDOM, WK_RANDOM_COUNT_}};
-    for (size_t i = 0; i < WK_COUNT(functions); i++) {
+    for (size_t i = 0; i < WK_COUNT(op_functions); i++) {
         for (int change = -1; change <= 1; change++) {
-            if (functions[i].code == WK_OP_SCAN && change < 0) continue; /* has other shapes */
-            wk_op op = make(rule_of(functions[i].code));
-            const unsigned fn = functions[i].count + (unsigned)change;
+            if (op_functions[i].code == WK_OP_SCAN && change < 0) continue; /* has other shapes */
+            wk_op op = make(rule_of(op_functions[i].code));
+            const unsigned fn = op_functions[i].count + (unsigned)change;
             memcpy(&op.p, &fn, sizeof fn); /* the first member, or the only one */
-            expect(change < 0, &op, "function", (int)functions[i].code, change);
+            expect(change < 0, &op, "function", (int)op_functions[i].code, change);
         }
     }
 }

@@ -16,20 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything up to the end: its text into out. */
-static wick_event run(wick_session *session, char *out, size_t size) {
-    wick_event event;
-    size_t used = 0;
-    do {
-        assert_int_equal(wick_session_next(session, &event), WICK_OK);
-        assert_true(used + event.text_size < size);
-        memcpy(out + used, event.text, event.text_size);
-        used += event.text_size;
-    } while (event.kind != WICK_EVENT_END);
-    out[used] = 0;
-    return event;
-}
-
 static void test_text(void **state) {
     (void)state;
     char text[4096];

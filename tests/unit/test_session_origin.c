@@ -187,18 +187,6 @@ static void test_other_outputs(void **state) {
 
 /* --- What goes on --- */
 
-static void finish(wick_session *session, char *text, size_t capacity) {
-    wick_event event;
-    size_t size = 0;
-    do {
-        assert_int_equal(wick_session_next(session, &event), WICK_OK);
-        assert_true(size + event.text_size < capacity);
-        memcpy(text + size, event.text, event.text_size);
-        size += event.text_size;
-    } while (event.kind != WICK_EVENT_END);
-    text[size] = '\0';
-}
-
 /* Draws, text that is held back, a grammar: whenever it is saved, the same text comes. */
 static void test_text(void **state) {
     (void)state;
@@ -222,8 +210,8 @@ static void test_text(void **state) {
             if (n_events % 2 == 0) desc.sampler.seed = 0; /* it takes the generator over */
             wick_session *const loaded = open_session(&desc);
             assert_int_equal(load(loaded, &whole, NULL), WICK_OK);
-            finish(session, want, sizeof want);
-            finish(loaded, found, sizeof found);
+            run(session, want, sizeof want);
+            run(loaded, found, sizeof found);
             assert_string_equal(found, want);
             wick_session_stats stats;
             wick_session_get_stats(loaded, &stats);
@@ -254,8 +242,8 @@ static void test_other_seed(void **state) {
     desc.sampler.seed = 4;
     wick_session *const loaded = open_session(&desc);
     assert_int_equal(load(loaded, &whole, NULL), WICK_OK);
-    finish(session, want, sizeof want);
-    finish(loaded, found, sizeof found);
+    run(session, want, sizeof want);
+    run(loaded, found, sizeof found);
     assert_string_not_equal(found, want);
     wick_session_close(session);
     wick_session_close(loaded);
@@ -273,9 +261,9 @@ static void test_other_stop(void **state) {
     char text[1024];
     wick_session *const loaded = open_session(&desc);
     assert_int_equal(load(loaded, &whole, NULL), WICK_OK);
-    finish(loaded, text, sizeof text);
+    run(loaded, text, sizeof text);
     assert_string_equal(text, " ");
-    finish(session, text, sizeof text);
+    run(session, text, sizeof text);
     assert_memory_equal(text, " girl", 5);
     wick_session_close(session);
     wick_session_close(loaded);

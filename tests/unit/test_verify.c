@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "checked_heap.h"
+#include "op_functions.h"
 #include "verify/case.h"
 #include "verify/verify.h"
 
@@ -265,25 +266,18 @@ static void test_products(void **state) {
 /* All that an op may compute comes up, and nothing that its rule refuses. */
 static void test_case_functions(void **state) {
     (void)state;
-    static const struct {
-        wk_opcode code;
-        unsigned count;
-    } functions[] = {{WK_OP_UNARY, WK_UNARY_COUNT_},     {WK_OP_BINARY, WK_BINARY_COUNT_},
-                     {WK_OP_COMPARE, WK_COMPARE_COUNT_}, {WK_OP_GATED, WK_GATED_COUNT_},
-                     {WK_OP_REDUCE, WK_REDUCE_COUNT_},   {WK_OP_RANDOM, WK_RANDOM_COUNT_},
-                     {WK_OP_SCAN, WK_SCAN_COUNT_}};
-    for (size_t i = 0; i < WK_COUNT(functions); i++) {
+    for (size_t i = 0; i < WK_COUNT(op_functions); i++) {
         uint64_t seen = 0, seed = 1;
         for (int n = 0; n < 500; n++, seed = wk_case_next_seed(seed)) {
             static wk_case c;
             unsigned fn;
             wick_error error = {.status = WICK_OK};
-            wk_case_describe(&c, seed, functions[i].code, false);
+            wk_case_describe(&c, seed, op_functions[i].code, false);
             if (wk_op_check_rule(&c.op, &error) != WICK_OK) fail_msg("%s", error.message);
             memcpy(&fn, &c.op.p, sizeof fn); /* the first member, or the only one */
             seen |= (uint64_t)1 << fn;
         }
-        assert_int_equal(seen, ((uint64_t)1 << functions[i].count) - 1);
+        assert_int_equal(seen, ((uint64_t)1 << op_functions[i].count) - 1);
     }
 }
 
