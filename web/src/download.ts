@@ -78,7 +78,7 @@ const sleep = (milliseconds: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener("abort", stop, { once: true });
   });
 
-/** Behind the words of a fetch that has failed, which do not say why. */
+/** Follows the words of a failed fetch, which do not say why it failed. */
 export const CONNECT_HINT =
   "; is there a connection, and does the server allow this page to read from it (CORS)?";
 

@@ -46,7 +46,8 @@ export interface OpenOptions {
   onDeviceLost?: (message: string) => void;
   /**
    * Bytes that models, caches and all else may take of WebAssembly memory, at most 4 GiB. Default:
-   * half of the machine's memory, and 1 to 1.5 GiB on phones and tablets, of a GPU's memory, too.
+   * half of the machine's memory (in Node all of it), and 1 to 1.5 GiB on phones and tablets, of a
+   * GPU's memory, too.
    */
   memoryLimit?: number;
   /** Where the files of the package lie. Default: beside this one, or where a bundler put them. */
