@@ -70,7 +70,7 @@ export function markdown({ about, runs }) {
     `${about.processor}, ${about.cores} cores, ${(about.memoryBytes / 2 ** 30).toFixed(0)} GiB; `
       + `${about.browser}; ${about.date}, load ${about.loadBefore} before the start; `
       + `wick ${about.wick}${modules.length ? `, module: ${modules.join(", ")}` : ""}. Medians of `
-      + `${about.rounds} rounds by turns, least to most.`,
+      + `${about.rounds} alternating rounds, least to most.`,
     "",
     `| ${head.join(" | ")} |`,
     `|${head.map((_, i) => i < 2 ? "---|" : "---:|").join("")}`,

@@ -1,4 +1,4 @@
-// Measures Wick in Chromium, and by turns with it each wllama whose folder is given:
+// Measures Wick in Chromium, and alternately with it each wllama whose folder is given:
 //
 //   node bench/web/run.mjs FILE.gguf... [--wllama PATH/@wllama/wllama]... [-t 1,2,0]
 //       [-r ROUNDS] [-p WORDS] [-n TOKENS] [--out FILE.md|FILE.json]
