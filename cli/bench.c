@@ -146,7 +146,7 @@ static int next_token(const timer *t) {
         if (cli_interrupted()) return CLI_INTERRUPTED;
         const wick_status status = wick_session_step(t->session, &event);
         if (status != WICK_OK)
-            return cli_report_device(t->engine->device, status, cli_step_hint(status));
+            return cli_report_step(t->session, t->engine->device, cli_step_hint(status));
         if (event.kind == WICK_EVENT_PENDING) wick_pause(t->engine->device);
         if (event.kind == WICK_EVENT_END) return cli_error("the generation ended too early");
     }
@@ -157,7 +157,7 @@ static int next_token(const timer *t) {
 static int time_run(const timer *t, uint32_t n, uint32_t n_more, double seconds[2]) {
     wick_session_reset(t->session);
     const wick_status status = wick_session_append_tokens(t->session, t->ids, n);
-    if (status != WICK_OK) return cli_report_device(t->engine->device, status, NULL);
+    if (status != WICK_OK) return cli_report_step(t->session, t->engine->device, NULL);
     const double start = wick_time();
     int code = next_token(t);
     const double middle = wick_time();

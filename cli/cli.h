@@ -58,8 +58,9 @@ int cli_usage_error(const cli_command *command, const char *format, ...);
 int cli_report(const wick_error *error, const char *hint);
 /* The same, with the file that it is about; path may be NULL. */
 int cli_report_file(const wick_error *error, const char *path, const char *hint);
-/* The same for calls that leave their sentence with the device. */
-int cli_report_device(wick_device *device, wick_status status, const char *hint);
+/* The same for the last call of a session or an embedder, whose model is on the device. */
+int cli_report_step(const wick_session *session, wick_device *device, const char *hint);
+int cli_report_embedder(const wick_embedder *embedder, wick_device *device, const char *hint);
 
 /* A folder with a config.json: no command but convert and info can use it. */
 bool cli_is_checkpoint(const char *path);

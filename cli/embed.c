@@ -214,7 +214,7 @@ static int embed_text(job *j, size_t i) {
         if (status == WICK_PENDING) wick_pause(j->engine->device);
     }
     if (status != WICK_OK)
-        return cli_report_device(j->engine->device, status, cli_step_hint(status));
+        return cli_report_embedder(j->embedder, j->engine->device, cli_step_hint(status));
     size_t n_rows;
     const float *const rows = wick_embedder_result(j->embedder, &n_rows);
     if (j->options->out != NULL) return write_rows(j, rows, n_rows);

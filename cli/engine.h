@@ -45,7 +45,7 @@ int cli_engine_load(const cli_engine *engine, const cli_engine_options *options,
                     const wick_session_desc *sessions, const char *path, wick_model **model);
 void cli_engine_close(cli_engine *engine);
 
-/* What to do about a failed step of a session, for cli_report_device. */
+/* What to do about a failed step of a session, for cli_report_step. */
 const char *cli_step_hint(wick_status status);
 
 /* One line on standard error where a session is longer than what the model was made for. */

@@ -89,7 +89,7 @@ static int step(const cli_generation *g, wick_event *event) {
         g->chat != NULL ? wick_chat_step(g->chat, event) : wick_session_step(g->session, event);
     if (status == WICK_OK) return CLI_OK;
     return g->chat != NULL ? cli_report_chat(g->chat)
-                           : cli_report_device(g->device, status, cli_step_hint(status));
+                           : cli_report_step(g->session, g->device, cli_step_hint(status));
 }
 
 static int step_all(cli_generation *g) {

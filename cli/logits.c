@@ -62,7 +62,7 @@ static int write_rows(const job *j) {
         if (cli_interrupted()) return CLI_INTERRUPTED;
         const wick_status status = wick_session_step(j->session, &event);
         if (status != WICK_OK)
-            return cli_report_device(j->engine->device, status, cli_step_hint(status));
+            return cli_report_step(j->session, j->engine->device, cli_step_hint(status));
         if (event.kind == WICK_EVENT_PENDING) wick_pause(j->engine->device);
         if (event.kind != WICK_EVENT_LOGITS) continue;
         if (!is_finite(event.logits, j->row_size / sizeof *event.logits))
@@ -102,7 +102,7 @@ static int compute(const logits_options *o, const cli_engine *engine, const wick
     cli_warn_context(engine->model, desc->context_length);
     const wick_status status = wick_session_append_tokens(j.session, ids, n);
     const int code =
-        status == WICK_OK ? write_file(o, &j, n) : cli_report_device(engine->device, status, NULL);
+        status == WICK_OK ? write_file(o, &j, n) : cli_report_step(j.session, engine->device, NULL);
     wick_session_close(j.session);
     return code;
 }

@@ -109,14 +109,25 @@ int cli_report_file(const wick_error *error, const char *path, const char *hint)
     return cli_report(&named, hint);
 }
 
-int cli_report_device(wick_device *device, wick_status status, const char *hint) {
-    wick_error error = {0};
-    if (wick_device_error(device, &error) == WICK_OK) error = (wick_error){.status = status};
+/* error: of a session or an embedder of a model on the device. */
+static int report_computing(const wick_error *error, wick_device *device, const char *hint) {
     wick_device_info info;
     wick_device_get_info(device, &info);
     /* The CPU itself does not fail: what it was given to compute with is wrong. */
     const bool is_cpu = info.backend == WICK_BACKEND_CPU;
-    if (hint == NULL && error.status == WICK_ERR_DEVICE && is_cpu)
+    if (hint == NULL && error->status == WICK_ERR_DEVICE && is_cpu)
         hint = "the file is damaged: fetch it again";
-    return cli_report(&error, hint);
+    return cli_report(error, hint);
+}
+
+int cli_report_step(const wick_session *session, wick_device *device, const char *hint) {
+    wick_error error = {0};
+    (void)wick_session_error(session, &error);
+    return report_computing(&error, device, hint);
+}
+
+int cli_report_embedder(const wick_embedder *embedder, wick_device *device, const char *hint) {
+    wick_error error = {0};
+    (void)wick_embedder_error(embedder, &error);
+    return report_computing(&error, device, hint);
 }

@@ -215,8 +215,8 @@ static int append_prompt(const run_options *o, const cli_input *prompt, const cl
     }
     if (status == WICK_OK) return CLI_OK;
     const bool is_long = status == WICK_ERR_STATE;
-    return cli_report_device(engine->device, status,
-                             is_long ? "a larger --context is needed" : NULL);
+    return cli_report_step(session, engine->device,
+                           is_long ? "a larger --context is needed" : NULL);
 }
 
 static const char *load_hint(wick_status status) {

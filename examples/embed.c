@@ -50,6 +50,7 @@ static wick_status run(wick_device *device, char **arguments, int n, wick_error 
     if (status == WICK_OK) wick_model_get_info(model, &info);
     if (status == WICK_OK) status = wick_embedder_open(model, NULL, &embedder, error);
     if (status == WICK_OK) status = compare(embedder, info.n_embd, arguments + 1, n - 1);
+    if (status != WICK_OK && error->status == WICK_OK) wick_embedder_error(embedder, error);
     wick_embedder_close(embedder);
     wick_model_close(model);
     return status;
@@ -64,7 +65,6 @@ int main(int argc, char **argv) {
     wick_device *device = NULL;
     wick_status status = wick_device_open(NULL, &device, &error);
     if (status == WICK_OK) status = run(device, argv + 1, argc - 1, &error);
-    if (status != WICK_OK && error.status == WICK_OK) wick_device_error(device, &error);
     if (status != WICK_OK) fprintf(stderr, "%s\n", error.message);
     wick_device_close(device);
     return status == WICK_OK ? 0 : 1;

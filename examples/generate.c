@@ -20,6 +20,7 @@ static wick_status generate(wick_device *device, const char *path, const char *p
         status = wick_session_next(session, &event);
         if (status == WICK_OK) fwrite(event.text, 1, event.text_size, stdout);
     }
+    if (status != WICK_OK && error->status == WICK_OK) wick_session_error(session, error);
     wick_session_close(session);
     wick_model_close(model);
     return status;
@@ -34,7 +35,6 @@ int main(int argc, char **argv) {
     wick_device *device = NULL;
     wick_status status = wick_device_open(NULL, &device, &error);
     if (status == WICK_OK) status = generate(device, argv[1], argv[2], &error);
-    if (status != WICK_OK && error.status == WICK_OK) wick_device_error(device, &error);
     if (status != WICK_OK) fprintf(stderr, "%s\n", error.message);
     wick_device_close(device);
     return status == WICK_OK ? 0 : 1;

@@ -51,6 +51,7 @@ static wick_status run(wick_device *device, char **arguments, wick_error *error)
     if (status == WICK_OK) status = stream(session, &reason);
     if (status == WICK_OK)
         printf("\n[%s]\n", reason == WICK_END_STOP_STRING ? "stop string" : "another end");
+    if (status != WICK_OK && error->status == WICK_OK) wick_session_error(session, error);
     wick_session_close(session);
     wick_model_close(model);
     return status;
@@ -65,7 +66,6 @@ int main(int argc, char **argv) {
     wick_device *device = NULL;
     wick_status status = wick_device_open(NULL, &device, &error);
     if (status == WICK_OK) status = run(device, argv + 1, &error);
-    if (status != WICK_OK && error.status == WICK_OK) wick_device_error(device, &error);
     if (status != WICK_OK) fprintf(stderr, "%s\n", error.message);
     wick_device_close(device);
     return status == WICK_OK ? 0 : 1;

@@ -72,6 +72,7 @@ enum {
     WICK_NULL_OUT_OF_ORDER = 2, /* reads become ready in another order than they were asked for */
     WICK_NULL_NO_FUSED = 4,     /* has no kernel for ops that have a decomposition */
     WICK_NULL_NO_KERNELS = 8,   /* has no kernel at all: every op falls back to the CPU */
+    WICK_NULL_TURNS = 16,       /* nothing is answered before the next wick_pause, as in a page */
 };
 
 /* Opens a device; desc NULL means all defaults. On failure *device is NULL and error (may be NULL)
@@ -180,7 +181,9 @@ WICK_API wick_status wick_device_tune(wick_device *device, const char *text, siz
  * writes at most capacity of them, without a zero at the end. 0: there is no choice. */
 WICK_API size_t wick_device_get_tuning(wick_device *device, char *out, size_t capacity);
 
-/* Copies the sticky error out and clears it. Returns its status; WICK_OK: there was none. */
+/* Failed calls on tensors leave the first error with their device until it is taken here: copies it
+ * out and clears it. Returns its status; WICK_OK: there was none. Sessions, embedders and whatever
+ * has an error of its own leave none here. */
 WICK_API wick_status wick_device_error(wick_device *device, wick_error *error);
 
 WICK_API wick_math wick_device_math(const wick_device *device);

@@ -120,8 +120,7 @@ WICK_API void wick_session_close(wick_session *session);
  * the model's own begin token is put first. Copies. With nothing to add, generation goes on as
  * after any prompt. WICK_ERR_STATE: the context has no room for all of it, a batch is being
  * computed (step until an event comes), or the session has failed. A refused call changes nothing;
- * the sentence stays with the device (wick_device_error) until it is taken or the session accepts a
- * call. */
+ * wick_session_error has the sentence. */
 WICK_API wick_status wick_session_append_text(wick_session *session, const char *text);
 /* As given. WICK_ERR_INDEX: an id is not in the vocabulary. */
 WICK_API wick_status wick_session_append_tokens(wick_session *session, const uint32_t *ids,
@@ -131,6 +130,9 @@ WICK_API wick_status wick_session_append_tokens(wick_session *session, const uin
  * keeps all that it holds, where ids only go on from there, or begins again. Layers with a window
  * keep no more than it and a chunk: to go back further is to begin again. */
 WICK_API wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n);
+/* Of the last call that failed, until a later one is accepted: its status, and in error (may be
+ * NULL) the sentence. WICK_OK: none failed. */
+WICK_API wick_status wick_session_error(const wick_session *session, wick_error *error);
 /* Forgets everything, a failure and its sentence included; random numbers go on. Never blocks: what
  * is being computed is left to end in the steps that follow. */
 WICK_API void wick_session_reset(wick_session *session);
@@ -182,7 +184,7 @@ typedef struct wick_event {
 } wick_event;
 
 /* Never blocks; does at most one slice of work. A device that is lost is brought back meanwhile. An
- * error is final until reset; its sentence is with the model's device (wick_device_error). */
+ * error is final until reset (wick_session_error has its sentence), and no other object's. */
 WICK_API wick_status wick_session_step(wick_session *session, wick_event *event);
 /* After an event TOKEN: computes what the next token is chosen from, but does not choose it, while
  * the program shows this one. PENDING: there is more to do, by another call or by steps; OK: there

@@ -125,8 +125,12 @@ WICK_API int64_t wick_tensor_size(const wick_tensor *tensor);
 /* Bytes of the dense contents, what wick_read writes. */
 WICK_API size_t wick_tensor_bytes(const wick_tensor *tensor);
 
-/* Reads the contents, dense and row-major; size is wick_tensor_bytes(). Blocks; native only. An
- * error of an earlier operation comes back here until wick_device_error() has taken it. */
+/* Reads the contents, dense and row-major; size is wick_tensor_bytes(). Blocks; native only.
+ *
+ * An operation that fails while it is computed (an index out of range: WICK_ERR_INDEX, no memory)
+ * spoils what it writes and what is computed from that: every read of those fails, and no other
+ * one. A tensor is sound again once all of it has been written again. The error of a call that was
+ * refused comes back here until wick_device_error() has taken it. */
 WICK_API wick_status wick_read(wick_tensor *tensor, void *data, size_t size);
 
 /* The value of a tensor that has one element, of any shape; 64-bit integers lose what a double

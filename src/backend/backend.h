@@ -1,6 +1,6 @@
 /* backend/backend.h: operations as plain data, and the table of functions that a backend fills.
  *
- * Nothing here blocks but wait(). Commands (encode, upload, read_start, plan_replay) take effect in
+ * Nothing here blocks. Commands (encode, upload, read_start, plan_replay) take effect in
  * the order in which they are given; what they name may be freed at once afterwards: the backend
  * keeps it until the commands have run. A device belongs to one thread at a time. */
 #ifndef WK_BACKEND_BACKEND_H
@@ -18,8 +18,17 @@ enum { WK_MAX_OPERANDS = 10 };
 typedef struct wk_backend wk_backend;
 typedef struct wk_backend_device wk_backend_device; /* each backend's own */
 
-/* Device memory. A backend's own struct begins with this one. */
-typedef struct wk_buffer {
+/* Of wick_device_desc.slice_us. */
+enum { WK_DEFAULT_SLICE_US = 20000 };
+
+/* Faults: an op that meets an index out of range writes nothing for it and sets its slot of these,
+ * which tensor/ chooses. */
+enum { WK_FAULT_SLOTS = 256 };
+
+/* Device memory. A backend's own struct begins with this one; what tensor/ keeps in it is zero when
+ * the backend gives it. */
+typedef struct wk_buffer wk_buffer;
+struct wk_buffer {
     uint64_t size;
     uint32_t refs;    /* kept by tensor/ */
     uint32_t version; /* ops that wrote to it so far, kept by tensor/ */
@@ -27,7 +36,13 @@ typedef struct wk_buffer {
     uint64_t granule;    /* of a place: see wk_backend.alloc */
     uint32_t generation; /* of the device that it is on, kept by tensor/: see tensor/recover.c */
     void *data;          /* host address where the device computes on host memory, else NULL */
-} wk_buffer;
+
+    /* Kept by tensor/fault.c. */
+    uint64_t id;              /* no other buffer of the wick_device has had it */
+    struct wk_fault *fault;   /* why its contents are not what they should be; NULL: they are */
+    bool is_slot;             /* of a plan's pool: each run writes it before it reads it */
+    wk_buffer *older, *newer; /* all that are alive */
+};
 
 /* Told once that its memory is not needed any more: the buffer was freed and the commands that name
  * it have run. release NULL: nobody has to know. */
@@ -279,6 +294,7 @@ typedef enum wk_opcode {
 typedef struct wk_op {
     wk_opcode code;
     uint8_t n_dst, n_src;
+    uint8_t fault_slot; /* that it sets where an index is out of range */
     wk_view view[WK_MAX_OPERANDS];
     wk_params p;
 } wk_op;
@@ -400,14 +416,15 @@ struct wk_backend {
     wick_status (*poll_compiled)(wk_backend_device *dev);
     /* Closes what was encoded so far; *ticket is done when all of it has run. */
     wick_status (*submit)(wk_backend_device *dev, wk_ticket *ticket, wick_error *err);
-    /* WICK_OK: ran. WICK_PENDING. WICK_ERR_INDEX: ran, and a kernel met an index out of range
-     * (reported once). Never blocks; on the CPU it computes for one slice of time. */
+    /* WICK_OK: ran, and the faults of all up to there can be taken. WICK_PENDING. A failure of what
+     * was submitted is returned once; the polls after it go on. Never blocks; on the CPU it
+     * computes for one slice of time. */
     wick_status (*poll)(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
+    /* A fault slot that was set, each time once; false: there is none left. */
+    bool (*take_fault)(wk_backend_device *dev, uint32_t *slot);
     /* Optional, native only: until something may have happened, at most about a millisecond; where
      * poll computes there is nothing to wait for. */
     void (*pause)(wk_backend_device *dev);
-    /* Native only: polls until it is not WICK_PENDING. */
-    wick_status (*wait)(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
 
     /* Asks for a copy of bytes as they are after all commands given so far; implies submit. When
      * its ticket is done (poll), read_finish delivers; it must be called once for every read_start,
@@ -443,7 +460,7 @@ struct wk_backend {
 typedef struct wk_operand_info {
     const char *name;
     uint8_t access; /* wk_access; 0 ends the list */
-    bool is_optional, is_weight;
+    bool is_optional, is_weight, is_index;
 } wk_operand_info;
 
 /* Emits one op of a decomposition; temporaries come from temp(). */
@@ -465,6 +482,8 @@ typedef struct wk_op_info {
 } wk_op_info;
 
 const wk_op_info *wk_op_get_info(wk_opcode code);
+/* It reads indices, which may be out of range. */
+bool wk_op_may_fault(wk_opcode code);
 
 /* Everything that must hold before a kernel may see the op: operands present, well formed, in the
  * bounds of their buffers, no destination overlapping itself or another operand (but in place,
@@ -530,7 +549,9 @@ const wk_batch_layout *wk_op_batch(const wk_op *op, int *operand);
 typedef struct wk_cost {
     double bytes_read, bytes_written, flops;
 } wk_cost;
-wk_cost wk_op_cost(const wk_op *op);
+/* batch: the contents of the op's batch descriptor, by which the keys in use count; NULL: all that
+ * there is room for. */
+wk_cost wk_op_cost(const wk_op *op, const uint32_t *batch);
 
 /* The decompositions of op.def. */
 wick_status wk_decompose_gated(const wk_op *op, const wk_decomposition *to);

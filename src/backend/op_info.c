@@ -12,11 +12,12 @@
 /* --- The table --- */
 
 static const wk_op_info infos[] = {
-#define OUT(text) {text, WK_WRITE, false, false}
-#define INOUT(text) {text, WK_READ_WRITE, false, false}
-#define IN(text) {text, WK_READ, false, false}
-#define OPT(text) {text, WK_READ, true, false}
-#define WEIGHT(text) {text, WK_READ, false, true}
+#define OUT(text) {text, WK_WRITE, false, false, false}
+#define INOUT(text) {text, WK_READ_WRITE, false, false, false}
+#define IN(text) {text, WK_READ, false, false, false}
+#define OPT(text) {text, WK_READ, true, false, false}
+#define WEIGHT(text) {text, WK_READ, false, true, false}
+#define INDEX(text) {text, WK_READ, false, false, true}
 #define WK_OP(op_code, text, check_fn, decompose_fn, in_place, dst, src, ...)                      \
     [WK_OP_##op_code] = {.name = text,                                                             \
                          .n_dst = dst,                                                             \
@@ -34,11 +35,18 @@ static const wk_op_info infos[] = {
 #undef IN
 #undef OPT
 #undef WEIGHT
+#undef INDEX
 };
 
 const wk_op_info *wk_op_get_info(wk_opcode code) {
     assert((size_t)code < WK_COUNT(infos));
     return &infos[code];
+}
+
+bool wk_op_may_fault(wk_opcode code) {
+    for (const wk_operand_info *o = wk_op_get_info(code)->operands; o->access != 0; o++)
+        if (o->is_index) return true;
+    return false;
 }
 
 const wk_batch_layout *wk_op_batch(const wk_op *op, int *operand) {

@@ -91,6 +91,13 @@ wick_status wk_fail_memory(wick_error *err, uint64_t requested, uint64_t availab
     return WICK_ERR_OUT_OF_MEMORY;
 }
 
+wick_status wk_pass_on(wick_error *err, wick_status status, const wick_error *reason) {
+    if (status >= 0) return status;
+    if (reason->status == WICK_OK) return wk_fail(err, status, "%s", wick_status_text(status));
+    if (err != NULL && err->status == WICK_OK) *err = *reason;
+    return reason->status;
+}
+
 /* In quotes: without them a file called "m" would be in every sentence. */
 static bool names_path(const char *message, const char *path) {
     const size_t size = strlen(path);

@@ -25,6 +25,10 @@ wick_status wk_fail_memory(wick_error *err, uint64_t requested, uint64_t availab
  * sentence has 'PATH' already. */
 wick_status wk_fail_in_file(wick_error *err, const char *path, const wick_error *reason);
 
+/* Passes on what became of a call that left its sentence in reason: status, or that of reason,
+ * which knows better (a tensor that is NULL is an argument, and why it is NULL the reason). */
+wick_status wk_pass_on(wick_error *err, wick_status status, const wick_error *reason);
+
 /* Passes a failure on: anything but WICK_OK is returned from the enclosing function. */
 #define WK_TRY(expression)                                                                         \
     do {                                                                                           \

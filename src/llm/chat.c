@@ -31,11 +31,9 @@ struct wick_chat {
 
 static void forget_error(wick_chat *chat) { chat->error = (wick_error){.status = WICK_OK}; }
 
-/* What a call of the session left with the device becomes the conversation's. */
+/* A failure of the session is one of the conversation. */
 static wick_status take_error(wick_chat *chat, wick_status status) {
-    if (status >= 0) return status;
-    chat->session->has_told = false;
-    return wk_take_device_error(chat->model->device, status, &chat->error);
+    return wk_pass_on(&chat->error, status, &chat->session->error);
 }
 
 wick_status wick_chat_error(const wick_chat *chat, wick_error *error) {

@@ -11,6 +11,7 @@ struct wick_embedder {
     wick_session *session; /* gives states */
     wick_pooling pooling;
     bool is_raw, is_done;
+    wick_error error;        /* of the last call that failed; clear: a later one was accepted */
     size_t n_embd, n_tokens; /* n_tokens: of this text */
     float *rows;             /* [capacity, n_embd] */
     size_t capacity, n_rows;
@@ -90,12 +91,27 @@ wick_pooling wick_embedder_pooling(const wick_embedder *embedder) {
 
 /* ---- A text ---- */
 
+static void forget_error(wick_embedder *e) { e->error = (wick_error){.status = WICK_OK}; }
+
+/* A failure of the session is one of the embedder. */
+static wick_status take_error(wick_embedder *e, wick_status status) {
+    wick_error reason = {.status = WICK_OK};
+    if (status < 0) (void)wick_session_error(e->session, &reason);
+    return wk_pass_on(&e->error, status, &reason);
+}
+
+wick_status wick_embedder_error(const wick_embedder *embedder, wick_error *error) {
+    if (embedder == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_embedder_error: embedder is NULL");
+    if (error != NULL) *error = embedder->error;
+    return embedder->error.status;
+}
+
 static wick_status reserve_rows(wick_embedder *e, size_t n) {
     if (n <= e->capacity) return WICK_OK;
     const size_t row = e->n_embd * sizeof *e->rows;
     float *const larger = wk_realloc(e->model->heap, e->rows, e->capacity * row, n * row);
-    if (larger == NULL)
-        return wk_fail_memory(wk_device_sticky(e->model->device), n * row, 0, "vectors");
+    if (larger == NULL) return wk_fail_memory(&e->error, n * row, 0, "vectors");
     e->rows = larger;
     e->capacity = n;
     return WICK_OK;
@@ -103,18 +119,18 @@ static wick_status reserve_rows(wick_embedder *e, size_t n) {
 
 wick_status wick_embedder_start_tokens(wick_embedder *embedder, const uint32_t *ids, size_t n) {
     if (embedder == NULL) return WICK_ERR_ARGUMENT;
+    forget_error(embedder);
     if (ids == NULL && n > 0)
-        return wk_device_fail(embedder->model->device, WICK_ERR_ARGUMENT,
-                              "wick_embedder_start_tokens: ids is NULL");
+        return wk_fail(&embedder->error, WICK_ERR_ARGUMENT,
+                       "wick_embedder_start_tokens: ids is NULL");
     wick_embedder *const e = embedder;
     wick_session_reset(e->session);
     e->is_done = false;
     e->n_rows = 0;
     e->n_tokens = 0;
-    if (n == 0)
-        return wk_device_fail(e->model->device, WICK_ERR_ARGUMENT, "there are no tokens to embed");
+    if (n == 0) return wk_fail(&e->error, WICK_ERR_ARGUMENT, "there are no tokens to embed");
     for (size_t i = 0; i < e->n_embd && e->sum != NULL; i++) e->sum[i] = 0.0;
-    WK_TRY(wick_session_append_tokens(e->session, ids, n));
+    WK_TRY(take_error(e, wick_session_append_tokens(e->session, ids, n)));
     if (e->pooling == WICK_POOLING_NONE) WK_TRY(reserve_rows(e, n));
     e->n_tokens = n;
     return WICK_OK;
@@ -123,23 +139,22 @@ wick_status wick_embedder_start_tokens(wick_embedder *embedder, const uint32_t *
 wick_status wick_embedder_start(wick_embedder *embedder, const char *text, size_t size) {
     if (embedder == NULL) return WICK_ERR_ARGUMENT;
     wick_model *const model = embedder->model;
+    forget_error(embedder);
     if (text == NULL && size > 0)
-        return wk_device_fail(model->device, WICK_ERR_ARGUMENT,
-                              "wick_embedder_start: text is NULL");
+        return wk_fail(&embedder->error, WICK_ERR_ARGUMENT, "wick_embedder_start: text is NULL");
     const uint32_t flags = WICK_TOKENIZE_ADD_SPECIAL;
     size_t n = 0;
     wick_status status = wick_tokenize(model->tokenizer, text, size, flags, NULL, 0, &n);
     const size_t capacity = n > 0 ? n : 1;
     uint32_t *const ids = wk_alloc_array(model->heap, capacity, sizeof *ids);
     if (ids == NULL)
-        return wk_fail_memory(wk_device_sticky(model->device), capacity * sizeof *ids, 0,
-                              "token ids");
+        return wk_fail_memory(&embedder->error, capacity * sizeof *ids, 0, "token ids");
     if (status == WICK_OK) status = wick_tokenize(model->tokenizer, text, size, flags, ids, n, &n);
     if (status == WICK_OK)
         status = wick_embedder_start_tokens(embedder, ids, n);
     else
-        (void)wk_device_fail(model->device, status, "the text cannot be tokenized: %s",
-                             wick_status_text(status));
+        (void)wk_fail(&embedder->error, status, "the text cannot be tokenized: %s",
+                      wick_status_text(status));
     wk_free(model->heap, ids, capacity * sizeof *ids);
     return status;
 }
@@ -167,8 +182,8 @@ static wick_status finish(wick_embedder *e) {
         e->n_rows = 1;
     }
     if (!is_finite(e->rows, e->n_rows * e->n_embd))
-        return wk_device_fail(e->model->device, WICK_ERR_DEVICE,
-                              "the model's output holds numbers that are not finite");
+        return wk_fail(&e->error, WICK_ERR_DEVICE,
+                       "the model's output holds numbers that are not finite");
     e->is_done = true;
     if (e->is_raw) return WICK_OK;
     for (size_t i = 0; i < e->n_embd; i++) squares += (double)e->rows[i] * (double)e->rows[i];
@@ -180,11 +195,11 @@ static wick_status finish(wick_embedder *e) {
 wick_status wick_embedder_poll(wick_embedder *embedder) {
     if (embedder == NULL) return WICK_ERR_ARGUMENT;
     wick_embedder *const e = embedder;
-    if (e->n_tokens == 0)
-        return wk_device_fail(e->model->device, WICK_ERR_STATE, "no text has been started");
+    forget_error(e);
+    if (e->n_tokens == 0) return wk_fail(&e->error, WICK_ERR_STATE, "no text has been started");
     while (!e->is_done) {
         wick_event event;
-        WK_TRY(wick_session_step(e->session, &event));
+        WK_TRY(take_error(e, wick_session_step(e->session, &event)));
         if (event.kind == WICK_EVENT_PENDING) return WICK_PENDING;
         if (event.kind == WICK_EVENT_LOGITS) add_row(e, event.logits, event.position);
         if (event.kind == WICK_EVENT_END) WK_TRY(finish(e));

@@ -149,13 +149,18 @@ void wick_judge_finish(wick_judging *judging) {
 
 /* ---- Reading ---- */
 
+static wick_status take_error(const reader *r, wick_status status, wick_error *err) {
+    wick_error reason = {.status = WICK_OK};
+    (void)wick_session_error(r->session, &reason);
+    return wk_pass_on(err, status, &reason);
+}
+
 /* One step of a reader that has no logits yet. What a step says beyond them is its end, after the
  * last ones. */
 static wick_status step(reader *r, wick_error *err) {
     wick_event event = {0};
     const wick_status status = wick_session_step(r->session, &event);
-    if (status != WICK_OK)
-        return wk_fail(err, status, "%s", wk_device_sticky(r->model->device)->message);
+    if (status != WICK_OK) return take_error(r, status, err);
     if (event.kind == WICK_EVENT_LOGITS) r->logits = event.logits;
     return WICK_OK;
 }
@@ -193,8 +198,7 @@ static wick_status begin_chunk(wick_judging *j, wick_error *err) {
         wick_session_reset(r->session);
         const wick_status status =
             wick_session_append_tokens(r->session, j->ids + j->at, j->context_length);
-        if (status != WICK_OK)
-            return wk_fail(err, status, "%s", wk_device_sticky(r->model->device)->message);
+        if (status != WICK_OK) return take_error(r, status, err);
     }
     j->n_read = 0;
     j->is_reading = true;

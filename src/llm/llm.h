@@ -30,6 +30,7 @@ typedef struct wk_runner_desc {
     uint32_t context_length; /* tokens that the cache holds */
     uint32_t chunk_length;   /* most rows of a batch */
     wick_dtype cache_dtype;
+    wick_math math;     /* regardless of what the device is set to later */
     wk_outputs outputs; /* of batches whose outputs are wanted: not NONE */
 } wk_runner_desc;
 
@@ -54,11 +55,19 @@ struct wick_model {
     uint64_t busy_since;    /* wk_clock_ns; while usage.n_running > 0 */
 };
 
+/* model.c: what fails on the model's devices goes to err, which must be clear, until
+ * wk_model_give_back: errors belong to who works, not to the devices. */
+typedef struct wk_model_errors {
+    wick_error *device, *host;
+} wk_model_errors;
+wk_model_errors wk_model_borrow(const wick_model *model, wick_error *err);
+void wk_model_give_back(const wick_model *model, wk_model_errors before);
+
 /* model.c: a session's batch begins or ends. */
 void wk_model_note_batch(wick_model *model, bool is_running);
 
 /* load.c: for every step that needs the weights. WICK_PENDING: they are being loaded again, after
- * the device was lost. The device holds the sentence of a failure. */
+ * the device was lost. A failure leaves its sentence where those of the devices go. */
 wick_status wk_model_restore(wick_model *model);
 /* After the source was closed. */
 void wk_loading_free(wick_model_loading *loading);
@@ -118,10 +127,6 @@ wick_status wk_check_room(const wick_model *model, uint32_t stage, bool is_mappe
                           const wk_runner_desc *session, wick_error *err);
 /* preflight.c: the cache of such a session. */
 wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc *session);
-/* runner.c: what the device says of a failure goes to err and is returned: it is the reason, status
- * only what came of it (a NULL tensor is WICK_ERR_ARGUMENT). Where the device says nothing, status.
- */
-wick_status wk_take_device_error(wick_device *device, wick_status status, wick_error *err);
 /* The last n layers on device, all others before them on host; 0: all on host. */
 wk_placement wk_placement_of(const wk_model *model, uint32_t n, wick_device *host,
                              wick_device *device);

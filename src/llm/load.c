@@ -82,15 +82,11 @@ static const wk_placement *placement_of(const wick_model_loading *l) {
     return wk_model_placement(l->model->model);
 }
 
-static wick_status take_error(wick_model_loading *l, wick_device *device) {
-    return wick_device_error(device, &l->error);
-}
-
-static wick_status take_stage_error(wick_model_loading *l, uint32_t stage) {
-    wick_device *const device = placement_of(l)->stages[stage].device;
-    const wick_status status = take_error(l, device);
-    l->is_short = status == WICK_ERR_OUT_OF_MEMORY && device == l->model->device;
-    return status;
+/* Of a call that a stage's device refused; its sentence is in l->error. */
+static wick_status note_stage(wick_model_loading *l, uint32_t stage, wick_status status) {
+    const wick_device *const device = placement_of(l)->stages[stage].device;
+    l->is_short = l->error.status == WICK_ERR_OUT_OF_MEMORY && device == l->model->device;
+    return wk_pass_on(NULL, status, &l->error);
 }
 
 /* ---- The header ---- */
@@ -201,9 +197,7 @@ static void place_again(wick_model_loading *l) {
 /* What was on the lost device goes, so that the new one finds the room. */
 static wick_status step_device(wick_model_loading *l) {
     drop_weights(l);
-    const wick_status status = wk_device_recover(l->model->device);
-    if (status == WICK_PENDING) return WICK_PENDING;
-    if (status != WICK_OK) return take_error(l, l->model->device);
+    WK_TRY(wk_device_recover(l->model->device));
     begin_kernels(l);
     return WICK_PENDING;
 }
@@ -222,9 +216,10 @@ static wick_status step_weights(wick_model_loading *l) {
     for (uint32_t i = l->first_stage; i < placement_of(l)->n_stages && !l->is_again; i++)
         WK_TRY(wk_check_room(model, i, l->reader.is_mapped, l->has_sessions ? &model->warm : NULL,
                              &l->error));
-    for (uint32_t i = l->first_stage; i < placement_of(l)->n_stages; i++)
-        if (wk_model_reserve_weights(model->model, i, l->reader.is_mapped) != WICK_OK)
-            return take_stage_error(l, i);
+    for (uint32_t i = l->first_stage; i < placement_of(l)->n_stages; i++) {
+        const wick_status status = wk_model_reserve_weights(model->model, i, l->reader.is_mapped);
+        if (status != WICK_OK) return note_stage(l, i, status);
+    }
     l->step = STEP_TENSORS;
     return WICK_PENDING;
 }
@@ -244,9 +239,9 @@ static wick_status begin_weight(wick_model_loading *l, uint32_t stage, uint32_t 
     wick_device *const device = placement_of(l)->stages[stage].device;
     wick_tensor *weight;
     bool in_place;
-    if (wk_model_begin_weight(model->model, stage, tensor, mapped_data(l, tensor), &weight,
-                              &in_place) != WICK_OK)
-        return take_stage_error(l, stage);
+    const wick_status status = wk_model_begin_weight(model->model, stage, tensor,
+                                                     mapped_data(l, tensor), &weight, &in_place);
+    if (status != WICK_OK) return note_stage(l, stage, status);
     const bool is_host = device == model->host;
     *(is_host ? &model->info.host_weight_bytes : &model->info.weight_bytes) +=
         wk_weight_bytes(device, tensor->dtype, &tensor->shape, uses);
@@ -316,8 +311,9 @@ static wick_status step_slice(wick_model_loading *l) {
     take_sample(l, l->position, bytes, rows.size);
     for (uint32_t i = 0; i < placement_of(l)->n_stages; i++) {
         wick_tensor *const weight = l->weights[i];
-        if (weight != NULL && wk_weight_upload(weight, rows.first, rows.n, bytes) != WICK_OK)
-            return take_stage_error(l, i);
+        const wick_status status =
+            weight != NULL ? wk_weight_upload(weight, rows.first, rows.n, bytes) : WICK_OK;
+        if (status != WICK_OK) return note_stage(l, i, status);
     }
     drop(l, l->position, rows.size);
     l->position += rows.size;
@@ -329,11 +325,7 @@ static wick_status step_tensors(wick_model_loading *l) {
     wick_model *const model = l->model;
     if (l->next == model->gguf->n_tensors) {
         /* What was sent to a device that has been lost did not fail: it must be asked. */
-        const wick_status status = wk_device_check(model->device);
-        if (status != WICK_OK) {
-            (void)take_error(l, model->device);
-            return status;
-        }
+        WK_TRY(wk_device_check(model->device));
         if (wk_device_generation(model->device) != l->generation) return WICK_ERR_DEVICE_LOST;
         WK_TRY(wk_model_finish_weights(model->model, &l->error));
         model->generation = l->generation;
@@ -462,7 +454,9 @@ wick_status wick_model_open_poll(wick_model_loading *loading, wick_progress *pro
         const size_t next = l->next;
         const uint32_t n_rows = l->n_rows;
         const step last = l->step;
+        const wk_model_errors before = wk_model_borrow(l->model, &l->error);
         l->status = advance(l);
+        wk_model_give_back(l->model, before);
         /* Else it waits for bytes, a device or kernels. */
         has_moved =
             l->position != position || l->next != next || l->n_rows != n_rows || l->step != last;
@@ -491,8 +485,8 @@ static wick_status open_finish(wick_model_loading *l, wick_model **model, wick_e
     wick_model *const made = l->model;
     if (status == WICK_PENDING)
         status = wk_fail(&l->error, WICK_ERR_CANCELLED, "loading the model was cancelled");
-    if (status != WICK_OK && error != NULL && error->status == WICK_OK) *error = l->error;
     if (status != WICK_OK) {
+        status = wk_pass_on(error, status, &l->error);
         made->loading = l; /* which ends with it */
         wick_model_close(made);
         return status;
@@ -514,22 +508,21 @@ void wk_loading_free(wick_model_loading *loading) {
 /* ---- Loading again ---- */
 
 static wick_status start_again(wick_model *model) {
-    wick_error *const sticky = wk_device_sticky(model->device);
+    wick_error *const err = wk_device_err(model->device);
     wick_model_loading *const l = wk_alloc_zeroed(model->heap, sizeof *l);
-    if (l == NULL) return wk_fail_memory(sticky, sizeof *l, 0, "loading a model");
+    if (l == NULL) return wk_fail_memory(err, sizeof *l, 0, "loading a model");
     *l = (wick_model_loading){.model = model,
                               .step = STEP_DEVICE,
                               .is_again = true,
                               .first_stage = wk_model_placement(model->model)->n_stages - 1,
                               .status = WICK_PENDING};
     wk_reader_init(&l->reader, model->heap, &model->source, !model->no_map);
-    if (make_order(l) != WICK_OK) {
-        *sticky = l->error;
+    const wick_status status = wk_pass_on(err, make_order(l), &l->error);
+    if (status == WICK_OK)
+        model->loading = l;
+    else
         free_loading(l);
-        return WICK_ERR_OUT_OF_MEMORY;
-    }
-    model->loading = l;
-    return WICK_OK;
+    return status;
 }
 
 wick_status wk_model_restore(wick_model *model) {
@@ -537,18 +530,15 @@ wick_status wk_model_restore(wick_model *model) {
     if (model->info.host_layers == model->info.n_layers) return WICK_OK; /* nothing was on it */
     if (!wk_device_is_lost(device) && model->generation == wk_device_generation(device))
         return WICK_OK;
-    if (model->source.close == NULL) {
-        (void)wick_device_error(device, NULL);
+    if (model->source.close == NULL)
         return wk_device_fail(device, WICK_ERR_DEVICE_LOST,
                               "the device was lost, and with it the model: it came from a stream, "
                               "which cannot be read again");
-    }
     if (model->loading == NULL) WK_TRY(start_again(model));
     wick_model_loading *const l = model->loading;
-    const wick_status status = wick_model_open_poll(l, NULL);
+    wick_status status = wick_model_open_poll(l, NULL);
     if (status == WICK_PENDING) return WICK_PENDING;
-    wick_error *const sticky = wk_device_sticky(device);
-    if (status != WICK_OK && sticky->status == WICK_OK) *sticky = l->error;
+    status = wk_pass_on(wk_device_err(device), status, &l->error);
     model->loading = NULL;
     free_loading(l);
     return status;

@@ -23,6 +23,19 @@ void wick_model_get_info(const wick_model *model, wick_model_info *info) {
     if (info != NULL) *info = model != NULL ? model->info : (wick_model_info){.file_bytes = 0};
 }
 
+wk_model_errors wk_model_borrow(const wick_model *model, wick_error *err) {
+    return (wk_model_errors){
+        .device = wk_device_borrow(model->device, err),
+        .host = model->host ? wk_device_borrow(model->host, err) : NULL,
+    };
+}
+
+/* A host that was opened meanwhile is given back to itself. */
+void wk_model_give_back(const wick_model *model, wk_model_errors before) {
+    wk_device_give_back(model->device, before.device);
+    if (model->host) wk_device_give_back(model->host, before.host);
+}
+
 static double busy_now(const wick_model *model) {
     return (double)(wk_clock_ns() - model->busy_since) * 1e-9;
 }

@@ -10,7 +10,7 @@ static wick_tensor *make_unpacked(wick_device *device, const wk_npy *npy) {
     wk_heap *const heap = wk_device_heap(device);
     void *const plain = wk_alloc(heap, (size_t)npy->size);
     if (plain == NULL && npy->size > 0) {
-        (void)wk_fail_memory(wk_device_sticky(device), npy->size, 0, "the array of an npy file");
+        (void)wk_fail_memory(wk_device_err(device), npy->size, 0, "the array of an npy file");
         return NULL;
     }
     wk_npy_unpack(npy, plain);
@@ -25,7 +25,7 @@ static wick_tensor *parse(wick_device *device, const char *path, const void *byt
     wk_npy npy;
     wick_error reason = {.status = WICK_OK};
     if (wk_npy_parse(bytes, size, &npy, &reason) != WICK_OK) {
-        (void)wk_fail_in_file(wk_device_sticky(device), path, &reason);
+        (void)wk_fail_in_file(wk_device_err(device), path, &reason);
         return NULL;
     }
     if (!wk_npy_is_plain(&npy)) return make_unpacked(device, &npy);
@@ -41,7 +41,7 @@ wick_tensor *wick_npy_parse(wick_device *device, const void *bytes, size_t size)
 
 /* Mapped where the system can: the bytes are copied once, into the tensor. */
 static wick_tensor *load(wick_device *device, const char *path, wk_file *file) {
-    wick_error *const error = wk_device_sticky(device);
+    wick_error *const error = wk_device_err(device);
     const void *mapped = NULL;
     if (wk_file_map(file, &mapped, NULL) == WICK_OK)
         return parse(device, path, mapped != NULL ? mapped : "", (size_t)wk_file_size(file));
@@ -59,7 +59,7 @@ static wick_tensor *load(wick_device *device, const char *path, wk_file *file) {
 
 wick_tensor *wick_npy_load(wick_device *device, const char *path) {
     if (device == NULL) return NULL;
-    wick_error *const error = wk_device_sticky(device);
+    wick_error *const error = wk_device_err(device);
     wk_heap *const heap = wk_device_heap(device);
     if (path == NULL) {
         (void)wk_fail(error, WICK_ERR_ARGUMENT, "wick_npy_load: path is NULL");
@@ -90,11 +90,11 @@ wick_status wick_npy_save(wick_tensor *tensor, const char *path, wick_error *err
     const size_t size = wick_tensor_bytes(tensor);
     void *const data = wk_alloc(heap, size);
     if (data == NULL && size > 0) return wk_fail_memory(error, size, 0, "a tensor to save");
-    wick_status status = wick_read(tensor, data, size);
-    if (status == WICK_OK)
-        status = write_all(tensor, data, size, path, error);
-    else
-        status = wk_take_device_error(device, status, error);
+    wick_error failure = {.status = WICK_OK};
+    wick_error *const before = wk_device_borrow(device, &failure);
+    wick_status status = wk_pass_on(error, wick_read(tensor, data, size), &failure);
+    wk_device_give_back(device, before);
+    if (status == WICK_OK) status = write_all(tensor, data, size, path, error);
     wk_free(heap, data, size);
     return status;
 }

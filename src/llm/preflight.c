@@ -82,6 +82,7 @@ wk_runner_desc wk_runner_describe(const wk_model *model, wick_math math, uint64_
                              .chunk_length =
                                  desc->chunk_length > 0 ? desc->chunk_length : WK_DEFAULT_CHUNK,
                              .cache_dtype = cache_dtype(desc->cache, math),
+                             .math = math,
                              .outputs = WK_OUTPUTS_LAST};
     if (runner.context_length == 0)
         runner.context_length = default_context(model, &runner, cache_budget);

@@ -141,24 +141,13 @@ static wick_status check_memory(const wk_runner *runner, wick_error *err) {
     return WICK_OK;
 }
 
-/* Every error is the model's device's: that is the one that is asked. */
-static wick_status pass_on(wk_runner *runner, uint32_t stage, wick_status status) {
-    wick_device *const from = device_of(runner, stage);
-    if (status >= 0 || from == runner->device) return status;
-    wick_error error = {.status = WICK_OK};
-    wick_error *const sticky = wk_device_sticky(runner->device);
-    (void)wick_device_error(from, &error);
-    if (sticky->status == WICK_OK) *sticky = error;
-    return status;
-}
-
 static wick_status make_stages(wk_runner *runner) {
     for (uint32_t i = 0; i < runner->n_stages; i++) {
         const wick_status status =
-            pass_on(runner, i, wk_stage_make(runner->net, i, &runner->cache, &runner->stages[i]));
+            wk_stage_make(runner->net, i, &runner->cache, &runner->stages[i]);
         /* A device that is lost comes back when a batch is to run. */
         if (status == WICK_ERR_DEVICE_LOST)
-            (void)wick_device_error(runner->device, NULL);
+            *wk_device_err(runner->device) = (wick_error){.status = WICK_OK};
         else if (status != WICK_OK)
             return status;
     }
@@ -181,18 +170,11 @@ static wick_status begin_runner(const wick_model *model, const wk_runner_desc *d
         .hparams = wk_model_hparams(model->model),
         .n_stages = wk_model_placement(model->model)->n_stages,
         .desc = *desc,
+        .batch.math = desc->math,
         .cache = wk_cache_describe(wk_model_hparams(model->model), desc),
         .max_rows = round_up_to_power(desc->chunk_length),
     };
     return WICK_OK;
-}
-
-wick_status wk_take_device_error(wick_device *device, wick_status status, wick_error *err) {
-    wick_error sticky = {.status = WICK_OK};
-    if (wick_device_error(device, &sticky) == WICK_OK)
-        return wk_fail(err, status, "%s", wick_status_text(status));
-    if (err && err->status == WICK_OK) *err = sticky;
-    return sticky.status;
 }
 
 wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
@@ -208,10 +190,15 @@ wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_run
     }
     status = check_memory(runner, err);
     if (status == WICK_OK) status = make_host_memory(runner, err);
-    if (status == WICK_OK) status = make_stages(runner);
+    if (status == WICK_OK) {
+        wick_error failure = {.status = WICK_OK};
+        const wk_model_errors before = wk_model_borrow(model, &failure);
+        status = wk_pass_on(err, make_stages(runner), &failure);
+        wk_model_give_back(model, before);
+    }
     if (status != WICK_OK) {
         wk_runner_free(runner);
-        return wk_take_device_error(model->device, status, err);
+        return status;
     }
     *out = runner;
     return WICK_OK;
@@ -225,8 +212,7 @@ bool wk_runner_is_stale(const wk_runner *runner) {
 
 wick_status wk_runner_renew(wk_runner *runner) {
     for (uint32_t i = 0; i < runner->n_stages; i++)
-        if (wk_stage_is_stale(runner->stages[i]))
-            WK_TRY(pass_on(runner, i, wk_stage_renew(runner->stages[i])));
+        if (wk_stage_is_stale(runner->stages[i])) WK_TRY(wk_stage_renew(runner->stages[i]));
     return WICK_OK;
 }
 
@@ -251,8 +237,7 @@ static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
     const size_t row = row_length(runner) * sizeof *batch->logits;
     float *const larger =
         wk_realloc(heap, batch->logits, runner->max_outputs * row, n_outputs * row);
-    if (!larger)
-        return wk_fail_memory(wk_device_sticky(runner->device), n_outputs * row, 0, "logits");
+    if (!larger) return wk_fail_memory(wk_device_err(runner->device), n_outputs * row, 0, "logits");
     batch->logits = larger;
     runner->max_outputs = n_outputs;
     return WICK_OK;
@@ -294,13 +279,15 @@ wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, ui
     const bool has_outputs = is_used(&runner, *n_rows, desc->outputs);
     const bool is_wanted = has_outputs || is_used(&runner, *n_rows, WK_OUTPUTS_NONE);
     choose_class(&runner, *n_rows, has_outputs ? desc->outputs : WK_OUTPUTS_NONE);
+    wick_error failure = {.status = WICK_OK};
+    const wk_model_errors before = wk_model_borrow(model, &failure);
     wick_status status = WICK_OK;
     for (uint32_t i = 0; i < runner.n_stages && is_wanted && status == WICK_OK; i++)
         if (wk_device_compiles(device_of(&runner, i)))
-            status = pass_on(&runner, i,
-                             wk_stage_rehearse(model->model, i, &runner.cache, &runner.batch));
+            status = wk_stage_rehearse(model->model, i, &runner.cache, &runner.batch);
+    wk_model_give_back(model, before);
     *n_rows = *n_rows < runner.max_rows ? 2 * *n_rows : 0;
-    return status == WICK_OK ? WICK_OK : wk_take_device_error(model->device, status, err);
+    return wk_pass_on(err, status, &failure);
 }
 
 /* Of layers with a window: a block that one of a later position needs is given to it. */
@@ -341,8 +328,7 @@ static void describe(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_
 static wick_status start_stage(wk_runner *runner, uint32_t stage) {
     runner->at = stage;
     runner->has_begun = false;
-    wick_device_set_math(device_of(runner, stage), wick_device_math(runner->device));
-    WK_TRY(pass_on(runner, stage, wk_stage_start(runner->stages[stage], &runner->batch)));
+    WK_TRY(wk_stage_start(runner->stages[stage], &runner->batch));
     runner->has_begun = true;
     return WICK_OK;
 }
@@ -356,6 +342,8 @@ wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, 
     runner->batch.is_short = is_short;
     WK_TRY(reserve_logits(runner, runner->batch.layout.n_outputs));
     describe(runner, ids, n, first);
+    for (uint32_t i = 0; i < runner->n_stages && first == 0; i++)
+        wk_stage_forget_faults(runner->stages[i]);
     WK_TRY(start_stage(runner, 0));
     runner->is_running = true;
     return WICK_OK;
@@ -365,7 +353,7 @@ wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, 
 static wick_status poll_stages(wk_runner *runner) {
     uint32_t at = runner->at;
     if (runner->has_begun) {
-        WK_TRY(pass_on(runner, at, wk_stage_poll(runner->stages[at], &runner->batch)));
+        WK_TRY(wk_stage_poll(runner->stages[at], &runner->batch));
         if (++at == runner->n_stages) return WICK_OK;
     }
     WK_TRY(start_stage(runner, at));
@@ -387,7 +375,7 @@ const float *wk_runner_logits(const wk_runner *runner, uint32_t i) {
 wick_status wk_runner_complete(wk_runner *runner) {
     assert(!runner->is_running);
     const uint32_t last = runner->n_stages - 1;
-    return pass_on(runner, last, wk_stage_complete(runner->stages[last], &runner->batch));
+    return wk_stage_complete(runner->stages[last], &runner->batch);
 }
 
 /* --- What it holds --- */

@@ -18,26 +18,21 @@ static bool is_running(const wick_session *s) { return s->n_running > 0; }
 
 /* --- What it reads next --- */
 
-/* A failed call leaves its sentence with the device. Unread, it would fail the next read, too; so
- * the next call that is accepted takes it away. */
-static wick_status tell(wick_session *s, wick_status status) {
-    if (status != WICK_OK) s->has_told = true;
-    return status;
-}
+static void forget_error(wick_session *s) { s->error = (wick_error){.status = WICK_OK}; }
 
 static wick_status refuse_null(wick_session *s, const char *what) {
-    return tell(s, wk_device_fail(s->model->device, WICK_ERR_ARGUMENT, "%s is NULL", what));
+    forget_error(s);
+    return wk_fail(&s->error, WICK_ERR_ARGUMENT, "%s is NULL", what);
 }
 
-void wk_session_forget_error(wick_session *session) {
-    wick_session *const s = session;
-    if (s->has_told) (void)wick_device_error(s->model->device, NULL);
-    s->has_told = false;
+wick_status wick_session_error(const wick_session *session, wick_error *error) {
+    if (!session) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_session_error: session is NULL");
+    if (error) *error = session->error;
+    return session->error.status;
 }
 
 /* The generation before is over; a new prompt begins. */
 static void begin_prompt(wick_session *s) {
-    wk_session_forget_error(s);
     s->ended = WICK_END_NONE;
     s->has_logits = false;
     s->n_since_prompt = 0;
@@ -50,13 +45,13 @@ static void begin_prompt(wick_session *s) {
     s->first_token_ns = 0;
 }
 
+/* Before every call that gives the session something to read. */
 static wick_status check_idle(wick_session *s) {
-    if (s->failed != WICK_OK)
-        return wk_device_fail(s->model->device, WICK_ERR_STATE,
-                              "the session has failed, it must be reset first");
+    if (s->failed != WICK_OK) return WICK_ERR_STATE; /* its error stays that failure */
+    forget_error(s);
     if (is_running(s) && !s->drops_batch)
-        return wk_device_fail(s->model->device, WICK_ERR_STATE,
-                              "the session is computing, step it until an event comes");
+        return wk_fail(&s->error, WICK_ERR_STATE,
+                       "the session is computing, step it until an event comes");
     return WICK_OK;
 }
 
@@ -64,21 +59,19 @@ static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n)
     WK_TRY(check_idle(s));
     s->n_changes++;
     if (s->n_tokens == 0 && n > s->context_length)
-        return wk_device_fail(s->model->device, WICK_ERR_STATE,
-                              "the prompt has %zu tokens, the context holds %u", n,
-                              s->context_length);
+        return wk_fail(&s->error, WICK_ERR_STATE, "the prompt has %zu tokens, the context holds %u",
+                       n, s->context_length);
     if (n > s->context_length - s->n_tokens)
-        return wk_device_fail(s->model->device, WICK_ERR_STATE,
-                              "%zu tokens do not fit: %u of the context's %u are left", n,
-                              s->context_length - s->n_tokens, s->context_length);
+        return wk_fail(&s->error, WICK_ERR_STATE,
+                       "%zu tokens do not fit: %u of the context's %u are left", n,
+                       s->context_length - s->n_tokens, s->context_length);
     if (s->n_tokens > 0 && wk_model_hparams(s->model->model)->is_bidirectional)
-        return wk_device_fail(s->model->device, WICK_ERR_STATE,
-                              "an encoder reads a text at once: reset the session before the next");
+        return wk_fail(&s->error, WICK_ERR_STATE,
+                       "an encoder reads a text at once: reset the session before the next");
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= wk_model_hparams(s->model->model)->n_vocab)
-            return wk_device_fail(s->model->device, WICK_ERR_INDEX,
-                                  "token %u is not in the vocabulary of %u", ids[i],
-                                  wk_model_hparams(s->model->model)->n_vocab);
+            return wk_fail(&s->error, WICK_ERR_INDEX, "token %u is not in the vocabulary of %u",
+                           ids[i], wk_model_hparams(s->model->model)->n_vocab);
     if (n > 0) memmove(s->tokens + s->n_tokens, ids, n * sizeof *ids); /* may be its own */
     s->n_tokens += (uint32_t)n;
     s->n_prompt += (uint32_t)n;
@@ -114,8 +107,8 @@ static wick_status append_text(wick_session *s, const char *text) {
                      : WICK_ERR_OUT_OF_MEMORY;
     }
     if (status != WICK_OK)
-        (void)wk_device_fail(s->model->device, status, "the text cannot be tokenized: %s",
-                             wick_status_text(status));
+        (void)wk_fail(&s->error, status, "the text cannot be tokenized: %s",
+                      wick_status_text(status));
     else
         status = append_tokens(s, ids, n);
     wk_free(heap, ids, capacity * sizeof *ids);
@@ -174,19 +167,19 @@ void wk_session_replace_prompt(wick_session *session, const uint32_t *ids, uint3
 wick_status wick_session_append_tokens(wick_session *session, const uint32_t *ids, size_t n) {
     if (!session) return WICK_ERR_ARGUMENT;
     if (!ids && n > 0) return refuse_null(session, "wick_session_append_tokens: ids");
-    return tell(session, append_tokens(session, ids, n));
+    return append_tokens(session, ids, n);
 }
 
 wick_status wick_session_append_text(wick_session *session, const char *text) {
     if (!session) return WICK_ERR_ARGUMENT;
     if (!text) return refuse_null(session, "wick_session_append_text: text");
-    return tell(session, append_text(session, text));
+    return append_text(session, text);
 }
 
 wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n) {
     if (!session) return WICK_ERR_ARGUMENT;
     if (!ids && n > 0) return refuse_null(session, "wick_session_sync_tokens: ids");
-    return tell(session, sync_tokens(session, ids, n));
+    return sync_tokens(session, ids, n);
 }
 
 void wick_session_cancel(wick_session *session) {
@@ -209,6 +202,7 @@ void wick_session_reset(wick_session *session) {
     s->failed = WICK_OK;
     wk_device_settle(s->model->device);
     wk_sampler_reset(&s->sampler);
+    forget_error(s);
     begin_prompt(s);
 }
 
@@ -275,8 +269,7 @@ static wick_status choose(wick_session *s, wick_event *event) {
     uint32_t id;
     const uint64_t begin_ns = wk_clock_ns();
     const float *const logits = wk_runner_logits(s->runner, 0);
-    WK_TRY(wk_sampler_choose(&s->sampler, logits, s->tokens, s->n_tokens, &id,
-                             wk_device_sticky(s->model->device)));
+    WK_TRY(wk_sampler_choose(&s->sampler, logits, s->tokens, s->n_tokens, &id, &s->error));
     if (id == WICK_NO_TOKEN) {
         end_text(s, WICK_END_GRAMMAR, event);
         return WICK_OK;
@@ -311,13 +304,11 @@ static wk_outputs wanted_outputs(const wick_session *s, uint32_t n) {
     return s->n_computed + n == s->n_tokens ? WK_OUTPUTS_LAST : WK_OUTPUTS_NONE;
 }
 
-/* A batch that failed because its device was lost has only not run yet. */
+/* A batch that was lost with its device has only not run yet: the next one finds the device, which
+ * wk_session_restore brings back, or another session has by now. */
 static wick_status excuse(const wick_session *s, wick_status status) {
-    wick_device *const device = s->model->device;
-    if (status >= 0 || s->model->info.host_layers == s->model->info.n_layers) return status;
-    if (wk_device_check(device) == WICK_ERR_DEVICE_LOST) return WICK_PENDING;
-    if (!wk_runner_is_stale(s->runner)) return status;
-    (void)wick_device_error(device, NULL); /* another session has brought the device back */
+    if (status != WICK_ERR_DEVICE_LOST) return status;
+    *wk_device_err(s->model->device) = (wick_error){.status = WICK_OK};
     return WICK_PENDING;
 }
 
@@ -358,7 +349,7 @@ static wick_status start_batch(wick_session *s) {
                                      outputs == WK_OUTPUTS_LAST && !needs_all_logits(s))));
     set_running(s, n);
     /* While a GPU computes. */
-    return wk_sampler_prepare(&s->sampler, wk_device_sticky(s->model->device));
+    return wk_sampler_prepare(&s->sampler, &s->error);
 }
 
 static wick_status finish_batch(wick_session *s, wick_event *event) {
@@ -390,12 +381,20 @@ static wick_status finish_batch(wick_session *s, wick_event *event) {
     return WICK_OK;
 }
 
+/* What has come of the devices' work is final until the session is reset; its sentence stands where
+ * theirs go, which may be the error of a call that saves or loads the session. */
+static void fail(wick_session *s, wick_status status) {
+    const wick_error *const reason = wk_device_err(s->model->device);
+    s->failed = reason != &s->error ? wk_pass_on(&s->error, status, reason) : status;
+    if (s->error.status == WICK_OK)
+        (void)wk_fail(&s->error, status, "%s", wick_status_text(status));
+}
+
 /* Ends the batch that a reset has left behind; false: it still runs. */
 static bool drop_batch(wick_session *s) {
     const wick_status status = wk_runner_poll(s->runner);
     if (status == WICK_PENDING) return false;
-    (void)tell(s, status);
-    wk_session_forget_error(s);
+    forget_error(s); /* nobody waits for it any more */
     set_running(s, 0);
     s->drops_batch = false;
     return true;
@@ -407,7 +406,7 @@ wick_status wk_session_settle(wick_session *session) {
     if (s->drops_batch) return drop_batch(s) ? WICK_OK : WICK_PENDING;
     if (!is_running(s)) return WICK_OK;
     const wick_status status = finish_batch(s, &event);
-    if (status < 0) s->failed = tell(s, status);
+    if (status < 0) fail(s, status);
     if (status < 0 || !is_running(s)) return s->failed; /* a lost batch has only not run yet */
     return WICK_PENDING;
 }
@@ -421,6 +420,15 @@ bool wk_session_is_full(const wick_session *session) {
     const wick_session *const s = session;
     return s->has_logits && s->ended == WICK_END_NONE && s->n_tokens == s->context_length &&
            !is_at_limit(s);
+}
+
+static wick_status prepare(wick_session *s) {
+    WK_TRY(wk_session_settle(s));
+    if (s->n_computed == s->n_tokens || is_at_limit(s)) return WICK_OK;
+    s->n_changes++;
+    const wick_status status = start_batch(s);
+    if (status < 0) fail(s, status);
+    return status < 0 ? status : WICK_PENDING;
 }
 
 static wick_status step(wick_session *s, wick_event *event) {
@@ -456,11 +464,12 @@ wick_status wick_session_step(wick_session *session, wick_event *event) {
     *event = (wick_event){.kind = WICK_EVENT_PENDING, .text = ""};
     s->n_changes++;
     if (s->failed != WICK_OK) return s->failed;
-    wk_session_forget_error(s);
+    forget_error(s);
+    const wk_model_errors before = wk_model_borrow(s->model, &s->error);
     const wick_status status = step(s, event);
-    if (status == WICK_PENDING) return WICK_OK; /* a lost device is coming back */
-    s->failed = tell(s, status);
-    return s->failed;
+    if (status < 0) fail(s, status);
+    wk_model_give_back(s->model, before);
+    return s->failed; /* WICK_PENDING: a lost device is coming back */
 }
 
 wick_status wick_session_prepare(wick_session *session) {
@@ -468,13 +477,11 @@ wick_status wick_session_prepare(wick_session *session) {
     wick_session *const s = session;
     if (s->failed != WICK_OK) return s->failed;
     if (s->n_since_prompt == 0 || s->ended != WICK_END_NONE) return WICK_OK;
-    wk_session_forget_error(s);
-    WK_TRY(wk_session_settle(s));
-    if (s->n_computed == s->n_tokens || is_at_limit(s)) return WICK_OK;
-    s->n_changes++;
-    const wick_status status = start_batch(s);
-    if (status < 0) s->failed = tell(s, status);
-    return status < 0 ? status : WICK_PENDING;
+    forget_error(s);
+    const wk_model_errors before = wk_model_borrow(s->model, &s->error);
+    const wick_status status = prepare(s);
+    wk_model_give_back(s->model, before);
+    return status;
 }
 
 wick_status wick_session_next(wick_session *session, wick_event *event) {

@@ -55,7 +55,7 @@ static wick_status read_header(wick_session_loading *l) {
     wick_status status = wk_session_settle(session);
     if (status == WICK_OK) status = wk_session_restore(session);
     if (status == WICK_PENDING) return WICK_PENDING;
-    if (status != WICK_OK) return wk_take_device_error(session->model->device, status, &l->error);
+    if (status != WICK_OK) return status;
     const unsigned char *bytes;
     WK_TRY(get(l, sizeof l->header, &bytes));
     memcpy(&l->header, bytes, sizeof l->header);
@@ -87,9 +87,7 @@ static wick_status read_logits(wick_session_loading *l) {
     const unsigned char *bytes;
     WK_TRY(get(l, n * sizeof(float), &bytes));
     if (n == 0) return WICK_OK;
-    const wick_status status = wk_runner_set_logits(l->session->runner, bytes);
-    return status == WICK_OK ? WICK_OK
-                             : wk_take_device_error(l->session->model->device, status, &l->error);
+    return wk_runner_set_logits(l->session->runner, bytes);
 }
 
 /* Slots of blocks that nobody has written yet become 0. */
@@ -107,7 +105,7 @@ static wick_status write_blocks(wick_session_loading *l, const unsigned char *ro
         wick_write(wk_state_blocks(&run->part, run->block, run->n_blocks), l->buffers.blocks, size);
     if (status == WICK_OK) status = wick_poll(device);
     wick_scope_end(scope);
-    return status < 0 ? wk_take_device_error(device, status, &l->error) : WICK_OK;
+    return status < 0 ? status : WICK_OK;
 }
 
 /* WICK_PENDING: there are more. */
@@ -197,8 +195,12 @@ wick_status wick_session_load_poll(wick_session_loading *loading) {
     if (!loading) return WICK_ERR_ARGUMENT;
     wick_session_loading *const l = loading;
     if (l->status != WICK_PENDING) return l->status;
+    const wk_model_errors before = wk_model_borrow(l->session->model, &l->error);
     l->status = load(l);
-    if (l->status < 0) wick_session_reset(l->session);
+    wk_model_give_back(l->session->model, before);
+    if (l->status >= 0) return l->status;
+    l->status = wk_pass_on(NULL, l->status, &l->error);
+    wick_session_reset(l->session);
     return l->status;
 }
 
@@ -210,7 +212,7 @@ wick_status wick_session_load_finish(wick_session_loading *loading, wick_error *
     wick_status status = l->status;
     if (status == WICK_PENDING)
         status = wk_fail(&l->error, WICK_ERR_CANCELLED, "loading the session was given up");
-    if (status != WICK_OK) (void)wk_fail(error, status, "%s", l->error.message);
+    (void)wk_pass_on(error, status, &l->error);
     wk_reader_release(&l->reader);
     if (l->source.close) l->source.close(&l->source);
     wk_image_release(heap, &l->buffers);

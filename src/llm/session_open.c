@@ -33,7 +33,7 @@ static bool is_warm(const wick_model *model, const wk_runner_desc *runner) {
     const wk_runner_desc *const warm = &model->warm;
     return warm->context_length == runner->context_length &&
            warm->chunk_length == runner->chunk_length && warm->cache_dtype == runner->cache_dtype &&
-           warm->outputs == runner->outputs;
+           warm->math == runner->math && warm->outputs == runner->outputs;
 }
 
 /* For a session that is not like those that the model was loaded for. */
@@ -138,16 +138,22 @@ wick_status wick_session_configure(wick_session *session, const wick_session_des
     static const wick_session_desc defaults;
     if (!session) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_session_configure: no session");
     wick_session *const s = session;
-    if (s->n_running > 0 && !s->drops_batch)
-        return wk_fail(error, WICK_ERR_STATE,
-                       "the session is computing, step it until an event comes");
+    if (s->n_running > 0 && !s->drops_batch) {
+        s->error = (wick_error){.status = WICK_OK};
+        wk_fail(&s->error, WICK_ERR_STATE,
+                "the session is computing, step it until an event comes");
+        return wk_pass_on(error, WICK_ERR_STATE, &s->error);
+    }
     if (!desc) desc = &defaults;
     wk_sampler sampler = {.n_vocab = 0};
     wk_stop stop = {.n_strings = 0};
-    const wick_status status = make_choice(s, desc, &sampler, &stop, error);
+    wick_error failure = {.status = WICK_OK};
+    const wick_status status =
+        wk_pass_on(error, make_choice(s, desc, &sampler, &stop, &failure), &failure);
     wk_heap *const heap = s->model->heap;
     wk_sampler_free(heap, status == WICK_OK ? &s->sampler : &sampler);
     wk_stop_free(heap, status == WICK_OK ? &s->stop : &stop);
+    if (s->failed == WICK_OK) s->error = failure;
     if (status != WICK_OK) return status;
     s->sampler = sampler;
     s->stop = stop;

@@ -34,7 +34,7 @@ static wick_status begin(wick_session_saving *s) {
     wick_status settled = wk_session_settle(session);
     if (settled == WICK_OK && session->has_logits) settled = wk_session_complete_logits(session);
     if (settled == WICK_PENDING) return WICK_PENDING;
-    if (settled != WICK_OK) return wk_take_device_error(session->model->device, settled, &s->error);
+    if (settled != WICK_OK) return settled;
     s->n_changes = session->n_changes;
     s->has_begun = true;
     wk_image_describe(session, &s->header);
@@ -54,18 +54,17 @@ static wick_status read_blocks(wick_session_saving *s) {
     wick_status status =
         wick_read_start(wk_state_blocks(&run->part, run->block, run->n_blocks), &s->reading);
     wick_scope_end(scope);
-    return status == WICK_OK ? WICK_OK : wk_take_device_error(device, status, &s->error);
+    return status;
 }
 
 static wick_status write_rows(wick_session_saving *s) {
     const wk_image_run *const run = &s->run;
-    wick_device *const device = wick_tensor_device(run->part.tensor);
     const wick_status polled = wick_read_poll(s->reading);
     if (polled == WICK_PENDING) return WICK_PENDING;
     const wick_status status =
         wick_read_finish(s->reading, s->buffers.blocks, wk_image_blocks_bytes(run));
     s->reading = NULL;
-    if (status != WICK_OK) return wk_take_device_error(device, status, &s->error);
+    if (status != WICK_OK) return status;
     wk_state_reorder(&run->part, run->n_blocks, s->buffers.blocks, s->buffers.rows, true);
     return put(s, s->buffers.rows + run->n_before * wk_state_row_bytes(&run->part),
                wk_image_run_bytes(run));
@@ -106,7 +105,6 @@ wick_status wick_session_save_start(wick_session *session, wick_write_fn write, 
                        "the session has logits to show, step it to its end before it is saved");
     wick_session_saving *const s = wk_alloc_zeroed(session->model->heap, sizeof *s);
     if (!s) return wk_fail_memory(error, sizeof *s, 0, "saving a session");
-    wk_session_forget_error(session);
     s->session = session;
     s->write = write;
     s->user = user;
@@ -118,8 +116,13 @@ wick_status wick_session_save_start(wick_session *session, wick_write_fn write, 
 
 wick_status wick_session_save_poll(wick_session_saving *saving) {
     if (!saving) return WICK_ERR_ARGUMENT;
-    if (saving->status == WICK_PENDING) saving->status = save(saving);
-    return saving->status;
+    wick_session_saving *const s = saving;
+    if (s->status != WICK_PENDING) return s->status;
+    const wk_model_errors before = wk_model_borrow(s->session->model, &s->error);
+    s->status = save(s);
+    wk_model_give_back(s->session->model, before);
+    if (s->status < 0) s->status = wk_pass_on(NULL, s->status, &s->error);
+    return s->status;
 }
 
 wick_status wick_session_save_finish(wick_session_saving *saving, wick_error *error) {
@@ -130,7 +133,7 @@ wick_status wick_session_save_finish(wick_session_saving *saving, wick_error *er
     wick_status status = s->status;
     if (status == WICK_PENDING)
         status = wk_fail(&s->error, WICK_ERR_CANCELLED, "saving the session was given up");
-    if (status != WICK_OK) (void)wk_fail(error, status, "%s", s->error.message);
+    (void)wk_pass_on(error, status, &s->error);
     if (s->reading) (void)wick_read_finish(s->reading, NULL, 0);
     wk_image_release(heap, &s->buffers);
     wk_free(heap, s, sizeof *s);

@@ -35,8 +35,8 @@ struct wick_session {
     size_t n_out;          /* held text that the last event showed */
     wick_end_reason ended; /* NONE: going on */
     wick_status failed;
+    wick_error error; /* of the last call that failed; clear: a later one was accepted */
     bool drops_batch; /* the batch that is running is forgotten when it ends */
-    bool has_told;    /* the device may still hold an error of this session */
 
     uint32_t n_prompt, n_generated, n_reused, n_since_prompt;
     uint64_t n_changes;  /* grows with every call that may change something */
@@ -44,8 +44,6 @@ struct wick_session {
     uint64_t prompt_ns, generate_ns, first_token_ns, appended_ns;
 };
 
-/* session.c: what it refused last is no more of interest: a call was accepted. */
-void wk_session_forget_error(wick_session *session);
 /* session.c: ends the batch that is running, if one is. WICK_PENDING: call again. */
 wick_status wk_session_settle(wick_session *session);
 /* session.c: brings back what was lost with a device, but for the cache's contents. WICK_PENDING.

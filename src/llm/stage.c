@@ -13,6 +13,7 @@ enum { MAX_CLASSES = 48 }; /* kinds of outputs x powers of two up to the largest
 /* All batches of one shape: recorded once, replayed from then on. */
 typedef struct shape_class {
     wk_outputs outputs;
+    wick_math math;
     wk_batch batch;
     wick_tensor *hidden; /* [rows, n_embd] that come in; NULL in the first stage */
     wick_tensor *result; /* hidden rows, states or logits; NULL in the last stage without outputs */
@@ -53,7 +54,7 @@ wick_status wk_stage_make(const wk_model *net, uint32_t index, const wk_cache_de
     wick_device *const device = wk_model_placement(net)->stages[index].device;
     wk_stage *const stage = wk_alloc_zeroed(wk_device_heap(device), sizeof *stage);
     *out = NULL;
-    if (!stage) return wk_fail_memory(wk_device_sticky(device), sizeof *stage, 0, "a stage");
+    if (!stage) return wk_fail_memory(wk_device_err(device), sizeof *stage, 0, "a stage");
     stage->device = device;
     stage->net = net;
     stage->index = index;
@@ -102,6 +103,10 @@ const wk_state *wk_stage_state(const wk_stage *stage) {
     return wk_stage_is_stale(stage) ? NULL : stage->state;
 }
 
+void wk_stage_forget_faults(wk_stage *stage) {
+    if (stage->state) wk_state_forget_faults(stage->state);
+}
+
 wick_status wk_stage_renew(wk_stage *stage) {
     free_device_memory(stage);
     return make_device_memory(stage);
@@ -117,6 +122,7 @@ void wk_stage_free(wk_stage *stage) {
 
 static shape_class class_of(const wk_stage_batch *batch) {
     return (shape_class){.outputs = batch->outputs,
+                         .math = batch->math,
                          .batch = {.layout = batch->layout,
                                    .window_slots = batch->window_slots,
                                    .window_tables = batch->window_tables}};
@@ -139,7 +145,7 @@ static wick_status make_inputs(const wk_stage *stage, shape_class *class) {
         class->hidden = wick_empty(device, WICK_F32, WICK_SHAPE(n_rows, hparams->n_embd));
         complete = class->hidden != NULL;
     }
-    return complete ? WICK_OK : wk_device_sticky(device)->status;
+    return complete ? WICK_OK : wk_device_err(device)->status;
 }
 
 static wick_tensor *result_of(const wk_stage *stage, const shape_class *class,
@@ -156,19 +162,26 @@ static bool has_shortlist(const wk_stage *stage, const shape_class *class) {
            wk_shortlist_fits(wk_model_hparams(stage->net)->n_vocab);
 }
 
-/* The forward pass of a batch of this class through the stage, into the recording that is open. */
-static wick_status compute(const wk_stage *stage, shape_class *class) {
+static bool make_results(const wk_stage *stage, shape_class *class) {
     const wk_model_stage *const layers = &wk_model_placement(stage->net)->stages[stage->index];
     wick_tensor *const hidden = wk_model_forward(stage->net, stage->state, &class->batch,
                                                  layers->first, layers->count, class->hidden);
     const bool has_result = !is_last(stage) || class->outputs != WK_OUTPUTS_NONE;
     if (hidden && has_result) class->result = wick_retain(result_of(stage, class, hidden));
-    bool is_complete = hidden && (class->result || !has_result);
-    if (is_complete && has_shortlist(stage, class)) {
-        class->shortlist = wick_retain(wk_shortlist_make(class->result));
-        is_complete = class->shortlist != NULL;
-    }
-    return is_complete ? WICK_OK : wk_device_sticky(stage->device)->status;
+    if (!hidden || (has_result && !class->result)) return false;
+    if (!has_shortlist(stage, class)) return true;
+    class->shortlist = wick_retain(wk_shortlist_make(class->result));
+    return class->shortlist != NULL;
+}
+
+/* The forward pass of a batch of this class through the stage, into the recording that is open, in
+ * the session's math. */
+static wick_status compute(const wk_stage *stage, shape_class *class) {
+    const wick_math before = wick_device_math(stage->device);
+    wick_device_set_math(stage->device, class->math);
+    const bool is_complete = make_results(stage, class);
+    wick_device_set_math(stage->device, before);
+    return is_complete ? WICK_OK : wk_device_err(stage->device)->status;
 }
 
 /* Once, as a plan. */

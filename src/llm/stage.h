@@ -13,6 +13,7 @@ typedef struct wk_stage_batch {
     wk_batch_layout layout;
     uint32_t window_slots, window_tables; /* as in wk_batch */
     wk_outputs outputs;
+    wick_math math;                               /* of all batches of a session */
     uint32_t *words;                              /* [layout.n_words] */
     float *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] */
     float *hidden;                                /* [rows, n_embd], from stage to stage */
@@ -30,6 +31,8 @@ void wk_stage_free(wk_stage *stage);
 /* What it had on its device was lost with it: the next start needs a renewal, which leaves the
  * cache empty. */
 bool wk_stage_is_stale(const wk_stage *stage);
+/* Before a batch that begins a text. */
+void wk_stage_forget_faults(wk_stage *stage);
 wick_status wk_stage_renew(wk_stage *stage);
 
 /* What its layers keep; NULL: lost with its device. */

@@ -162,7 +162,7 @@ static wick_tensor *load(wick_tensor_file *file, wick_device *device,
     const uint8_t *const data = data_of(file, tensor);
     if (data != NULL || size == 0)
         return wick_tensor_from_data(device, tensor->dtype, tensor->shape, data, size);
-    wick_error *const error = wk_device_sticky(device);
+    wick_error *const error = wk_device_err(device);
     wk_heap *const heap = wk_device_heap(device);
     void *const bytes = tensor->size <= SIZE_MAX ? wk_alloc(heap, size) : NULL;
     wick_tensor *made = NULL;
@@ -191,7 +191,7 @@ wick_tensor *wick_tensor_file_load(wick_tensor_file *file, wick_device *device, 
 wick_tensor *wick_tensor_load(wick_device *device, const char *path, const char *name) {
     if (device == NULL) return NULL;
     wick_tensor_file *file;
-    if (wick_tensor_file_open(path, &file, wk_device_sticky(device)) != WICK_OK) return NULL;
+    if (wick_tensor_file_open(path, &file, wk_device_err(device)) != WICK_OK) return NULL;
     wick_tensor *const tensor = wick_tensor_file_load(file, device, name);
     wick_tensor_file_close(file);
     return tensor;
@@ -219,11 +219,11 @@ static wick_status write_tensor(wk_file_writer *writer, wick_tensor *tensor, wic
     const size_t size = wick_tensor_bytes(tensor);
     void *const bytes = wk_alloc(heap, size);
     if (bytes == NULL && size > 0) return wk_fail_memory(err, size, 0, "a tensor to save");
-    wick_status status = wick_read(tensor, bytes, size);
-    if (status != WICK_OK)
-        status = wk_take_device_error(device, status, err);
-    else
-        status = wk_file_write(writer, bytes, size, err);
+    wick_error failure = {.status = WICK_OK};
+    wick_error *const before = wk_device_borrow(device, &failure);
+    wick_status status = wk_pass_on(err, wick_read(tensor, bytes, size), &failure);
+    wk_device_give_back(device, before);
+    if (status == WICK_OK) status = wk_file_write(writer, bytes, size, err);
     wk_free(heap, bytes, size);
     return status;
 }

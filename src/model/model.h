@@ -81,6 +81,8 @@ wick_status wk_model_check_cache(const wk_model *model, wick_dtype dtype, wick_e
 wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_desc *desc,
                           wk_state **out);
 void wk_state_free(wk_state *state);
+/* A new text begins: it reads nothing that an earlier one left, so that no fault of it counts. */
+void wk_state_forget_faults(wk_state *state);
 uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, const wk_cache_desc *desc);
 
 /* One step's inputs. Tensors of the runner, written before each run. */

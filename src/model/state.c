@@ -101,7 +101,7 @@ wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_
     const size_t size = layers->count * sizeof(wk_layer_cache);
     wk_state *const state = wk_alloc_zeroed(heap, sizeof *state + size);
     if (state == NULL)
-        return wk_fail_memory(wk_device_sticky(device), sizeof *state + size, 0, "a cache");
+        return wk_fail_memory(wk_device_err(device), sizeof *state + size, 0, "a cache");
     state->heap = heap;
     state->stage = stage;
     state->first = layers->first;
@@ -111,7 +111,7 @@ wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_
     for (uint32_t i = 0; i < state->n_layers; i++) {
         if (make_layer(model, device, state->first + i, desc, &state->layers[i])) continue;
         wk_state_free(state);
-        return wk_device_sticky(device)->status;
+        return wk_device_err(device)->status;
     }
     *out = state;
     return WICK_OK;
@@ -126,6 +126,15 @@ void wk_state_free(wk_state *state) {
         wick_release(state->layers[i].numbers);
     }
     wk_free(state->heap, state, sizeof *state + state->n_layers * sizeof *state->layers);
+}
+
+void wk_state_forget_faults(wk_state *state) {
+    for (uint32_t i = 0; i < state->n_layers; i++) {
+        const wk_layer_cache *const layer = &state->layers[i];
+        wick_tensor *const tensors[] = {layer->k, layer->v, layer->inputs, layer->numbers};
+        for (size_t k = 0; k < sizeof tensors / sizeof *tensors; k++)
+            if (tensors[k] != NULL) wk_tensor_forget_fault(tensors[k]);
+    }
 }
 
 /* Of a row of n elements, up to whole blocks. */

@@ -161,7 +161,7 @@ wick_status wk_model_begin_weight(wk_model *model, uint32_t stage, const wick_fi
     const wk_weight_desc desc = describe(model, tensor, stage, data);
     *slot = wk_weight_new(device, &desc, &model->stage_weights[stage].store, in_place);
     *weight = *slot;
-    return *slot != NULL ? WICK_OK : wk_device_sticky(device)->status;
+    return *slot != NULL ? WICK_OK : wk_device_err(device)->status;
 }
 
 const wick_tensor *wk_model_weight(wk_model *model, const wick_file_tensor *tensor,

@@ -237,9 +237,9 @@ static wick_status copy_crooked(run *r) {
             (!is_written(kernel, i) || ends_with_word(x)))
             continue;
         if (is_written(kernel, i) && !wk_operand_is_writable(kernel->desc.label, x))
-            return wk_device_sticky(kernel->device)->status;
+            return wk_device_err(kernel->device)->status;
         r->copies[i] = wk_dense_copy(x, x->view.dtype);
-        if (!r->copies[i]) return wk_device_sticky(kernel->device)->status;
+        if (!r->copies[i]) return wk_device_err(kernel->device)->status;
     }
     return WICK_OK;
 }
@@ -283,7 +283,7 @@ wick_status wick_kernel_run(wick_kernel *kernel, wick_tensor *const *tensors, in
                               kernel->desc.label, tensors ? "workgroups" : "tensors");
     WK_TRY(check_call(kernel, n, workgroups, uniform, bytes));
     for (int i = 0; i < n; i++) WK_TRY(check_tensor(kernel, tensors[i], i));
-    const wick_status compiled = wk_custom_poll(kernel, wk_device_sticky(device));
+    const wick_status compiled = wk_custom_poll(kernel, wk_device_err(device));
     if (compiled < 0) return compiled;
     if (workgroups[0] == 0 || workgroups[1] == 0 || workgroups[2] == 0) return WICK_OK;
     run r = {.kernel = kernel, .tensors = tensors};

@@ -139,7 +139,7 @@ wick_status wk_queue_copy(wick_tensor *dst, const wk_view *dst_view, wick_tensor
     if (wk_view_count(dst_view) == 0) return WICK_OK;
     if (dst_view->buf != src_view->buf) return queue_copy(dst, dst_view, src, src_view);
     wick_tensor *temp = copy_of_view(src, src_view, src_view->dtype);
-    if (!temp) return wk_device_sticky(dst->device)->status;
+    if (!temp) return wk_device_err(dst->device)->status;
     const wick_status status = queue_copy(dst, dst_view, temp, &temp->view);
     wick_release(temp);
     return status;

@@ -8,11 +8,28 @@ void wk_buffer_retain(wk_buffer *buf) {
     if (buf) buf->refs++;
 }
 
+void wk_buffer_enlist(wick_device *device, wk_buffer *buf) {
+    buf->id = ++device->n_buffers;
+    buf->older = device->buffers;
+    if (buf->older) buf->older->newer = buf;
+    device->buffers = buf;
+}
+
+void wk_buffer_delist(wick_device *device, wk_buffer *buf) {
+    wk_fault_heal(device, buf);
+    if (buf->older) buf->older->newer = buf->newer;
+    if (buf->newer)
+        buf->newer->older = buf->older;
+    else
+        device->buffers = buf->older;
+}
+
 void wk_buffer_release(wick_device *device, wk_buffer *buf) {
     if (!buf) return;
     assert(buf->refs > 0);
     if (--buf->refs > 0 || buf->place) return; /* places belong to their plan */
     const uint32_t generation = buf->generation;
+    wk_buffer_delist(device, buf);
     device->backend->free(wk_handle_of(device, generation), buf);
     wk_handle_let_go(device, generation);
 }
@@ -20,12 +37,13 @@ void wk_buffer_release(wick_device *device, wk_buffer *buf) {
 static void adopt(wick_device *device, wk_buffer *buf) {
     buf->refs = 1;
     buf->generation = device->generation;
+    wk_buffer_enlist(device, buf);
     device->n_held++;
 }
 
 wick_status wk_buffer_new(wick_device *device, uint64_t size, uint64_t granule, wk_buffer **out) {
     WK_TRY(wk_device_usable(device));
-    WK_TRY(device->backend->alloc(device->handle, size, granule, out, &device->error));
+    WK_TRY(device->backend->alloc(device->handle, size, granule, out, device->err));
     adopt(device, *out);
     return WICK_OK;
 }

@@ -27,7 +27,7 @@ wick_status wk_call_queue(wick_device *device, const wk_call *call) {
                 wk_op_get_info(op->code)->name, wk_op_get_info(op->code)->operands[i].name);
         WK_TRY(wk_buffer_usable(device, op->view[i].buf));
     }
-    WK_TRY(wk_op_check(op, &device->error));
+    WK_TRY(wk_op_check(op, device->err));
     for (int i = 0; i < op->n_dst; i++) op->view[i].buf->version++;
     if (device->observer) device->observer(device->observer_user, call);
     return device->recording ? wk_plan_record(device->recording, op) : wk_queue_push(device, op);

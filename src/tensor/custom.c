@@ -79,7 +79,7 @@ wk_custom_run *wk_custom_run_new(wick_kernel *kernel, const uint32_t workgroups[
     wick_device *const device = kernel->device;
     wk_custom_run *const run = wk_alloc_zeroed(&device->heap, sizeof *run);
     if (!run) {
-        (void)wk_fail_memory(&device->error, sizeof *run, 0, "a kernel's run");
+        (void)wk_fail_memory(device->err, sizeof *run, 0, "a kernel's run");
         return NULL;
     }
     assert(bytes <= sizeof run->uniform);

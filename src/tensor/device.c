@@ -19,6 +19,7 @@ static void free_device(wick_device *device) {
     if (!device) return;
     wk_shadow_free(device);
     wk_queue_free(device);
+    wk_trace_free(device);
     wk_recovery_free(device);
     if (device->handle) device->backend->close(device->handle);
     wk_readings_free(device);
@@ -31,9 +32,9 @@ static void free_device(wick_device *device) {
 static wick_status start_backend(wick_device *device) {
     const wk_open_desc open = {
         .heap = &device->heap, .device = &device->desc, .inner = wk_backend_get(WICK_BACKEND_CPU)};
-    const wick_status status = device->backend->open_start(&open, &device->handle, &device->error);
+    const wick_status status = device->backend->open_start(&open, &device->handle, device->err);
     if (status == WICK_OK) return WICK_PENDING;
-    return wk_fail(&device->error, status, "cannot open backend %s: %s", device->backend->name,
+    return wk_fail(device->err, status, "cannot open backend %s: %s", device->backend->name,
                    wick_status_text(status));
 }
 
@@ -43,10 +44,10 @@ static wick_status fall_back(wick_device *device, wick_status status) {
     if (status >= 0 || device->desc.backend != WICK_BACKEND_AUTO || device->backend == cpu)
         return status;
     snprintf(device->fallback_reason, sizeof device->fallback_reason,
-             "backend %s cannot be opened: %.200s", device->backend->name, device->error.message);
+             "backend %s cannot be opened: %.200s", device->backend->name, device->err->message);
     if (device->handle) device->backend->close(device->handle);
     device->handle = NULL;
-    device->error = (wick_error){.status = WICK_OK};
+    *device->err = (wick_error){.status = WICK_OK};
     device->backend = cpu;
     return start_backend(device);
 }
@@ -71,7 +72,6 @@ static wick_status keep_names(wick_device *device, wick_error *err) {
 
 static wick_status make_parts(wick_device *device, wick_error *err) {
     WK_TRY(keep_names(device, err));
-    WK_TRY(wk_queue_make(device, err));
     return wk_scopes_make(device, err);
 }
 
@@ -85,13 +85,15 @@ wick_status wk_device_open_start(const wick_device_desc *desc, const wk_backend 
     device->desc = *desc;
     device->backend = backend;
     device->recovery.clock_ns = wk_clock_ns;
+    device->err = &device->sticky;
+    device->unallocated.refs = 1;
     snprintf(device->fallback_reason, sizeof device->fallback_reason, "%.255s", reason);
     wick_device_opening *const o = wk_alloc_zeroed(&device->heap, sizeof *o);
     wick_status status =
         o ? make_parts(device, err) : wk_fail_memory(err, sizeof *o, 0, "a device");
     if (status == WICK_OK) {
         status = fall_back(device, start_backend(device));
-        if (status < 0 && err && err->status == WICK_OK) *err = device->error;
+        if (status < 0 && err && err->status == WICK_OK) *err = *device->err;
     }
     if (status < 0) {
         wk_free(&device->heap, o, sizeof *o);
@@ -130,7 +132,7 @@ wick_status wick_device_open_poll(wick_device_opening *opening) {
     if (!opening) return WICK_ERR_ARGUMENT;
     wick_device *const device = opening->device;
     if (opening->status != WICK_PENDING) return opening->status;
-    opening->status = fall_back(device, device->backend->open_poll(device->handle, &device->error));
+    opening->status = fall_back(device, device->backend->open_poll(device->handle, device->err));
     return opening->status;
 }
 
@@ -146,7 +148,7 @@ wick_status wick_device_open_finish(wick_device_opening *opening, wick_device **
         *device = opened;
         return WICK_OK;
     }
-    if (status < 0 && error && error->status == WICK_OK) *error = opened->error;
+    if (status < 0 && error && error->status == WICK_OK) *error = *opened->err;
     free_device(opened);
     if (!device)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_device_open_finish: device is NULL");
@@ -178,6 +180,11 @@ wick_math wick_device_math(const wick_device *device) {
 
 void wick_device_set_math(wick_device *device, wick_math math) {
     if (device && (uint32_t)math <= WICK_MATH_FAST) device->desc.math = math;
+}
+
+uint64_t wk_device_slice_ns(const wick_device *device) {
+    const uint32_t us = device->desc.slice_us;
+    return (us > 0 ? us : WK_DEFAULT_SLICE_US) * UINT64_C(1000);
 }
 
 void wick_device_set_seed(wick_device *device, uint64_t seed) {
@@ -300,6 +307,7 @@ wick_status wk_device_compiled(wick_device *device) {
 }
 
 void wk_device_observe(wick_device *device, wk_observer_fn observer, void *user) {
+    if (!observer) wk_queue_forget_looks(device);
     device->observer = observer;
     device->observer_user = user;
 }

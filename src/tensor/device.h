@@ -7,14 +7,69 @@
 typedef struct wk_plan wk_plan;
 typedef struct wk_shadow wk_shadow;
 
-/* Waiting ops, oldest first. Each holds references to its buffers. Decompositions are put in front.
- */
-enum { WK_QUEUE_DRAIN = 256, WK_QUEUE_CAPACITY = 288 };
+struct wick_reading {
+    wick_device *device;
+    wick_tensor *source; /* dense; one reference */
+    wk_buffer bytes;     /* what is read, without memory: it has the faults */
+    bool is_waiting;     /* in the queue; else the backend knows it, or it cannot be read */
+    wk_ticket ticket;    /* 0: not given to the backend */
+    wick_status status;  /* of the last poll */
+    wick_reading *next;  /* in the free list */
+};
+
+/* What waits for its turn: an op, bytes for a buffer, a read, a run of a plan, or somebody who
+ * looks at what has been computed so far. */
+typedef enum wk_record_kind {
+    WK_RECORD_OP,
+    WK_RECORD_UPLOAD,
+    WK_RECORD_READ,
+    WK_RECORD_PLAN,
+    WK_RECORD_LOOK,
+} wk_record_kind;
+
+typedef struct wk_record {
+    wk_record_kind kind;
+    union {
+        wk_op op; /* holds references to its buffers */
+        struct {
+            wk_buffer *buf; /* one reference */
+            uint64_t offset, size;
+            void *bytes; /* [size], ours */
+        } upload;
+        wick_reading *read; /* NULL: it was given up */
+        struct {
+            wk_plan *plan; /* NULL: it was freed */
+            size_t next;   /* its op that is run next, where it is not replayed */
+        } run;
+        struct {
+            wk_op op; /* holds references to its buffers */
+            wk_look_fn fn;
+            void *user;
+            wk_ticket ticket; /* of all before it; 0: not submitted yet */
+        } look;
+    };
+} wk_record;
+
+/* Records, oldest first; decompositions are put in front. It grows, so that no caller waits for
+ * room. */
 typedef struct wk_queue {
-    wk_op *ring; /* [WK_QUEUE_CAPACITY] */
-    uint32_t head, count;
-    wick_status failure; /* the first one since the queue was last empty, WICK_OK: none */
+    wk_record *ring; /* [capacity] */
+    uint32_t head, count, capacity;
 } wk_queue;
+
+/* Why a buffer is spoiled; shared by all that the same failure has spoiled. */
+typedef struct wk_fault {
+    uint32_t refs;
+    wick_error error;
+} wk_fault;
+
+/* What was given to the backend and has not been seen to have run; see fault.c. */
+typedef struct wk_trace_entry wk_trace_entry;
+typedef struct wk_trace {
+    wk_trace_entry *entries; /* [capacity], oldest first */
+    size_t n, capacity;
+    uint32_t next_slot, next_plan_slot; /* of the faults */
+} wk_trace;
 
 /* How a lost device comes back; see recover.c. */
 typedef struct wk_lost_handle wk_lost_handle;
@@ -39,7 +94,9 @@ struct wick_device {
     uint64_t n_held;     /* buffers and plans of the handle */
     wk_recovery recovery;
     char fallback_reason[256]; /* why AUTO did not get its first choice; empty: it did */
-    wick_error error;          /* sticky */
+    wick_error sticky;         /* of tensor calls */
+    bool is_told;              /* a read has returned it: it stops no other read */
+    wick_error *err;           /* where the call that runs leaves its failure: sticky, or its own */
     uint64_t seed, n_streams;  /* of random numbers; streams of the seed that were taken */
 
     wick_tensor **scopes; /* [scope_capacity] lists of tensors, by depth - 1 */
@@ -51,16 +108,29 @@ struct wick_device {
     wk_ticket submitted; /* everything encoded so far */
     wk_shadow *shadow;   /* the head of the queue while it waits for the CPU; see shadow.h */
     wk_backend_device *cpu_fast, *cpu_reference; /* shadow.c's own, opened when needed */
+    wk_trace trace;
+    wk_buffer *buffers;   /* all that are alive, the newest first */
+    uint64_t n_buffers;   /* that there ever were */
+    uint32_t n_spoiled;   /* buffers with a fault */
+    wk_fault unallocated; /* where there is no memory for one; refs 1: not in use */
     wk_plan *recording;
     wk_observer_fn observer;
     void *observer_user;
     uint64_t n_fallbacks, n_decomposed, n_verified;
 };
 
+/* --- error.c --- */
+
+/* A sticky error that a read has returned makes room for the next one. */
+void wk_device_forget_told(wick_device *device);
+
 /* --- buffer.c --- */
 
 void wk_buffer_retain(wk_buffer *buf);
 void wk_buffer_release(wick_device *device, wk_buffer *buf);
+/* Among those that are alive, and that can have a fault; and no more. */
+void wk_buffer_enlist(wick_device *device, wk_buffer *buf);
+void wk_buffer_delist(wick_device *device, wk_buffer *buf);
 /* A buffer of the backend, one reference. granule: see wk_backend.alloc. */
 wick_status wk_buffer_new(wick_device *device, uint64_t size, uint64_t granule, wk_buffer **out);
 /* The same over the caller's memory, see wk_backend.wrap; NULL where it cannot be used in place. */
@@ -87,19 +157,96 @@ wick_status wk_scopes_make(wick_device *device, wick_error *err);
 
 void wk_readings_free(wick_device *device);
 
-/* --- run.c --- */
+/* --- queue.c --- */
 
-wick_status wk_queue_make(wick_device *device, wick_error *err);
 void wk_queue_free(wick_device *device);
 /* Forgets what waits. */
 void wk_queue_drop(wick_device *device);
-/* Adds a checked op behind the others; drains when the queue is full. */
+wk_record *wk_queue_head(wick_device *device);
+void wk_queue_pop(wick_device *device);
+/* Room for n more records, as wk_queue_push_front needs it. */
+wick_status wk_queue_reserve(wick_device *device, uint32_t n);
+/* Before the others. */
+void wk_queue_push_front(wick_device *device, const wk_op *op);
+/* Adds a checked op after the others. Never waits; where many are queued, computes for a slice. */
 wick_status wk_queue_push(wick_device *device, const wk_op *op);
-/* Encodes and submits what is queued. WICK_PENDING: an op waits for its fallback or verification.
- */
+/* Adds a run of the plan. */
+wick_status wk_queue_run(wick_device *device, wk_plan *plan);
+/* What is queued of a plan that is freed becomes nothing. */
+void wk_queue_forget(wick_device *device, const wk_plan *plan);
+/* The contents as they are after all that was queued before. */
+wick_status wk_queue_read(wick_device *device, wick_reading *reading);
+void wk_queue_forget_read(wick_device *device, const wick_reading *reading);
+/* Looks that wait are not made any more. */
+void wk_queue_forget_looks(wick_device *device);
+/* Bytes for a buffer, after all that was queued before; they may be reused when it returns. */
+wick_status wk_queue_upload(wick_device *device, wk_buffer *buf, uint64_t offset, const void *bytes,
+                            uint64_t size);
+
+/* --- device.c --- */
+
+/* How long one call may compute. */
+uint64_t wk_device_slice_ns(const wick_device *device);
+
+/* --- run.c --- */
+
+/* Gives bytes to the backend at once. */
+wick_status wk_upload(wick_device *device, wk_buffer *buf, uint64_t offset, const void *bytes,
+                      uint64_t size);
+/* Gives the op to the backend. WICK_PENDING: it waits for a compiler, call again. */
+wick_status wk_run_kernel(wick_device *device, const wk_kernel *kernel, wk_op *op);
+/* Encodes and submits what is queued. WICK_PENDING: a record waits for the CPU (a fallback, a
+ * verification), for a compiler or for the next slice. An op that fails spoils what it writes, and
+ * nothing else: the only failure of this is that of the device. Never waits. */
 wick_status wk_run(wick_device *device);
-/* The same, waiting where it must. Native only. */
-wick_status wk_run_to_end(wick_device *device);
+/* Looks how far the device has come, at most one slice on the CPU, and collects the faults up to
+ * there. WICK_PENDING, or a failure of the device as above. */
+wick_status wk_progress(wick_device *device, wk_ticket ticket);
+
+/* --- fault.c --- */
+
+/* Room for one more entry. */
+wick_status wk_trace_reserve(wick_device *device);
+/* The op, or a run of the plan, has been given to the backend. */
+void wk_trace_op(wick_device *device, const wk_op *op);
+void wk_trace_plan(wick_device *device, const wk_plan *plan);
+/* Or bytes for a buffer, all of it or a part. */
+void wk_trace_upload(wick_device *device, const wk_buffer *buf, bool is_whole);
+/* Or a read of a buffer into another one. */
+void wk_trace_read(wick_device *device, const wk_buffer *from, const wk_buffer *to);
+/* All that was traced since the last call has this ticket. */
+void wk_trace_submitted(wick_device *device);
+/* All with a ticket up to this one have run. */
+void wk_trace_settle(wick_device *device, wk_ticket ticket);
+void wk_trace_forget(wick_device *device, const wk_plan *plan);
+void wk_trace_free(wick_device *device);
+/* The fault slot of an op that is given to the backend next, and of a plan that is made. */
+uint8_t wk_trace_op_slot(const wick_device *device);
+uint8_t wk_trace_plan_slot(wick_device *device);
+/* Whether something else than the plan (NULL: than what comes) has the slot and has not been seen
+ * to have run; *ticket: its ticket, 0 while it is not submitted. */
+bool wk_trace_is_claimed(const wick_device *device, uint8_t slot, const wk_plan *plan,
+                         wk_ticket *ticket);
+
+/* The fault of something that the op reads, NULL: none. */
+const wick_error *wk_fault_of(const wick_device *device, const wk_op *op);
+/* What the op writes, or the buffer, is spoiled: reads of it fail with the reason. */
+void wk_fault_spoil(wick_device *device, const wk_op *op, const wick_error *reason);
+void wk_fault_spoil_buffer(wick_device *device, wk_buffer *buf, const wick_error *reason);
+/* To what has the contents of from, which is spoiled. */
+void wk_fault_pass(wick_device *device, const wk_buffer *from, wk_buffer *to);
+/* WICK_OK, or the failure that spoiled the buffer, with its sentence. */
+wick_status wk_fault_tell(wick_device *device, const wk_buffer *buf);
+/* The op has run: what it wrote whole is sound again. */
+void wk_fault_heal_written(wick_device *device, const wk_op *op);
+/* Takes the slots that were set, and spoils what was computed from the ops that set them. */
+void wk_fault_collect(wick_device *device);
+/* All that has not been seen to have run is spoiled; false: there is nothing. */
+bool wk_fault_spoil_unfinished(wick_device *device, const wick_error *reason);
+/* The buffer has new contents. */
+void wk_fault_heal(wick_device *device, wk_buffer *buf);
+/* Whether view is all of its buffer. */
+bool wk_fault_covers(const wk_view *view);
 
 /* --- recover.c --- */
 

@@ -180,7 +180,7 @@ static wick_status read_and_put(wick_tensor *tensor, picture *p) {
     const int64_t n = wick_tensor_size(tensor);
     void *const data = wk_alloc(heap, size); /* NULL for an empty tensor, too */
     if (!data && size > 0)
-        return wk_fail_memory(&tensor->device->error, size, 0, "the text of a tensor");
+        return wk_fail_memory(tensor->device->err, size, 0, "the text of a tensor");
     const wick_status status = wick_read(tensor, data, size);
     if (status == WICK_OK) {
         p->data = data;
@@ -207,7 +207,7 @@ wick_status wick_read_text(wick_tensor *tensor, char *text, size_t capacity, siz
     const wick_scope scope = wick_scope_begin(device); /* frees what is gathered */
     wick_tensor *const shown =
         choose_shown(&p, wick_tensor_size(tensor)) ? gather(tensor, &p) : tensor;
-    const wick_status status = shown ? read_and_put(shown, &p) : device->error.status;
+    const wick_status status = shown ? read_and_put(shown, &p) : device->err->status;
     wick_scope_end(scope);
     if (status == WICK_OK && length) *length = p.length;
     return status;

@@ -17,7 +17,7 @@ struct wk_plan_pool {
 
 wick_status wk_plan_pool_make(wick_device *device, wk_plan_pool **out) {
     *out = wk_alloc_zeroed(&device->heap, sizeof **out);
-    if (!*out) return wk_fail_memory(&device->error, sizeof **out, 0, "a plan pool");
+    if (!*out) return wk_fail_memory(device->err, sizeof **out, 0, "a plan pool");
     (*out)->device = device;
     return WICK_OK;
 }
@@ -36,7 +36,7 @@ wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool) {
     if (device->recording)
         return wk_device_fail(device, WICK_ERR_STATE, "a plan is being recorded already");
     wk_plan *const plan = wk_alloc_zeroed(&device->heap, sizeof *plan);
-    if (!plan) return wk_fail_memory(&device->error, sizeof *plan, 0, "a plan");
+    if (!plan) return wk_fail_memory(device->err, sizeof *plan, 0, "a plan");
     plan->device = device;
     plan->pool = pool;
     plan->generation = device->generation;
@@ -130,7 +130,7 @@ static wick_status make_slots(wk_plan_pool *pool, const slot *slots, size_t n_sl
         if (status != WICK_OK) return status;
         const slot *const s = &slots[pool->n_slots];
         WK_TRY(wk_buffer_new(device, s->size, s->granule, &pool->slots[pool->n_slots]));
-        pool->n_slots++;
+        pool->slots[pool->n_slots++]->is_slot = true;
     }
     return WICK_OK;
 }
@@ -167,7 +167,7 @@ done:
     wk_free(&device->heap, lives, n_lives * sizeof *lives);
     wk_free(&device->heap, slots, max_slots * sizeof *slots);
     if (status == WICK_ERR_OUT_OF_MEMORY)
-        (void)wk_fail_memory(&device->error, max_slots * sizeof *slots, 0, "a plan");
+        (void)wk_fail_memory(device->err, max_slots * sizeof *slots, 0, "a plan");
     return status;
 }
 
@@ -180,10 +180,12 @@ wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t
     device->recording = NULL;
     *out = NULL;
     wick_status status = plan->status;
+    plan->fault_slot = wk_trace_plan_slot(device);
+    for (size_t i = 0; i < plan->n_ops; i++) plan->ops[i].fault_slot = plan->fault_slot;
     if (status == WICK_OK) status = bind_places(plan, outputs, n_outputs);
     if (status == WICK_OK && !plan->falls_back && device->backend->plan_prepare)
         status = device->backend->plan_prepare(device->handle, plan->ops, plan->kernels,
-                                               plan->n_ops, &plan->replay, &device->error);
+                                               plan->n_ops, &plan->replay, device->err);
     if (plan->replay) device->n_held++;
     *out = plan; /* also on failure: tensors of the recording still name its places */
     return status;
@@ -215,23 +217,21 @@ wick_status wk_plan_run(wk_plan *plan) {
         return wk_device_fail(device, WICK_ERR_DEVICE_LOST, "the plan was lost with its device");
     for (size_t i = 0; i < plan->n_ops; i++)
         for (int d = 0; d < plan->ops[i].n_dst; d++) plan->ops[i].view[d].buf->version++;
-    const wick_device_desc *const desc = &device->desc;
-    if (!plan->replay || device->observer || desc->verify || desc->profile) {
-        for (size_t i = 0; i < plan->n_ops; i++) {
-            const wk_call call = {.op = plan->ops[i]};
-            if (device->observer) device->observer(device->observer_user, &call);
-            WK_TRY(wk_queue_push(device, &plan->ops[i]));
-        }
-        return WICK_OK;
+    if (!device->observer) return wk_queue_run(device, plan);
+    wk_plan_heal_slots(device, plan);
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const wk_call call = {.op = plan->ops[i]};
+        device->observer(device->observer_user, &call);
+        WK_TRY(wk_queue_push(device, &plan->ops[i]));
     }
-    WK_TRY(wk_run_to_end(device)); /* what was queued before comes first */
-    WK_TRY(device->backend->plan_replay(device->handle, plan->replay, &device->error));
-    return device->backend->submit(device->handle, &device->submitted, &device->error);
+    return WICK_OK;
 }
 
 void wk_plan_free(wk_plan *plan) {
     if (!plan) return;
     wick_device *const device = plan->device;
+    wk_queue_forget(device, plan);
+    wk_trace_forget(device, plan);
     if (plan->replay) {
         device->backend->plan_free(wk_handle_of(device, plan->generation), plan->replay);
         wk_handle_let_go(device, plan->generation);

@@ -30,8 +30,8 @@ wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t
 wick_status wk_plan_rehearse(wick_device *device, wk_plan **out);
 /* Ends a recording that failed: release the tensors made since, then free *out. */
 void wk_plan_abort(wick_device *device, wk_plan **out);
-/* Queues the whole sequence once. Replayed by the backend when it can; op by op while an observer,
- * verification or a profile is on, and for plans with an op that falls back. */
+/* Queues the whole sequence once; never waits. Replayed by the backend when it can; op by op while
+ * an observer, verification or a profile is on, and for plans with an op that falls back. */
 wick_status wk_plan_run(wk_plan *plan);
 /* Runs that have not been computed yet are dropped. */
 void wk_plan_free(wk_plan *plan);

@@ -14,11 +14,14 @@ struct wk_plan {
     size_t n_ops, op_capacity, kernel_capacity;
     wk_buffer **places; /* place number p is places[p - 1] */
     size_t n_places, place_capacity;
+    uint8_t fault_slot; /* of all its ops */
     void *replay;       /* of the backend, or NULL */
     bool falls_back;    /* an op has no kernel on this device */
     wick_status status; /* first failure while recording */
 };
 
+/* What stood in the buffers of its pool is of no importance: a run writes them before it reads. */
+void wk_plan_heal_slots(wick_device *device, const wk_plan *plan);
 /* Grows an array of elements of size bytes to hold one more than count. */
 wick_status wk_grow(wick_device *device, void **array, size_t *capacity, size_t count, size_t size);
 

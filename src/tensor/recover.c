@@ -65,7 +65,7 @@ uint32_t wk_device_generation(const wick_device *device) { return device->genera
 
 wick_status wk_device_check(wick_device *device) {
     if (!device->backend->lost) return WICK_OK;
-    (void)device->backend->poll(device->handle, 0, &device->error);
+    (void)wk_progress(device, 0);
     return wk_device_usable(device);
 }
 
@@ -83,13 +83,14 @@ wick_status wk_buffer_usable(wick_device *device, const wk_buffer *buf) {
 wick_status wk_device_abandon(wick_device *device) {
     wk_shadow_drop(device);
     wk_queue_drop(device);
+    wk_trace_free(device);
     return wk_device_usable(device);
 }
 
 /* --- Recovery --- */
 
 static void forget_loss(wick_device *device) {
-    if (device->error.status == WICK_ERR_DEVICE_LOST) device->error = (wick_error){0};
+    if (device->err->status == WICK_ERR_DEVICE_LOST) *device->err = (wick_error){0};
 }
 
 /* Counts and peaks, not what is there now. */
@@ -142,7 +143,7 @@ static void replace(wick_device *device, wk_lost_handle *lost) {
     r->n_losses++;
 }
 
-/* Chooses when to try, or gives up. reason: why there is no device, not in device->error. */
+/* Chooses when to try, or gives up. reason: why there is no device, not in device->err. */
 static wick_status plan_attempt(wick_device *device, const char *reason) {
     wk_recovery *const r = &device->recovery;
     if (r->n_attempts == MAX_ATTEMPTS) {

@@ -1,63 +1,14 @@
-/* tensor/run.c: the queue and its interpreter: every op finds its kernel here, is taken apart, or
- * goes to the CPU. It can stop at any op that has to wait and goes on at the next call. */
-#include "tensor/device.h"
+/* tensor/run.c: the interpreter of the queue: every op finds its kernel here, is taken apart, or
+ * goes to the CPU. It stops at any record that has to wait, and goes on there at the next call.
+ *
+ * An op that fails does not fail the call that happens to run it: what it writes is spoiled
+ * (fault.c), and whoever reads that hears of it. */
+#include "tensor/record.h"
 
+#include "sys/clock.h"
 #include "tensor/shadow.h"
 
 #include <assert.h>
-#include <string.h>
-
-/* --- The ring --- */
-
-wick_status wk_queue_make(wick_device *device, wick_error *err) {
-    device->queue.ring = wk_alloc(&device->heap, WK_QUEUE_CAPACITY * sizeof(wk_op));
-    if (device->queue.ring) return WICK_OK;
-    return wk_fail_memory(err, WK_QUEUE_CAPACITY * sizeof(wk_op), 0, "the queue");
-}
-
-static wk_op *queue_at(wk_queue *queue, uint32_t index) {
-    return &queue->ring[(queue->head + index) % WK_QUEUE_CAPACITY];
-}
-
-static void queue_pop(wick_device *device) {
-    wk_queue *const queue = &device->queue;
-    wk_op_release(device, queue_at(queue, 0));
-    queue->head = (queue->head + 1) % WK_QUEUE_CAPACITY;
-    queue->count--;
-}
-
-static void queue_push_front(wk_queue *queue, const wk_op *op) {
-    assert(queue->count < WK_QUEUE_CAPACITY);
-    wk_op_retain(op);
-    queue->head = (queue->head + WK_QUEUE_CAPACITY - 1) % WK_QUEUE_CAPACITY;
-    queue->count++;
-    *queue_at(queue, 0) = *op;
-}
-
-void wk_queue_drop(wick_device *device) {
-    while (device->queue.count > 0) queue_pop(device);
-    device->queue.failure = WICK_OK;
-}
-
-void wk_queue_free(wick_device *device) {
-    if (!device->queue.ring) return;
-    wk_queue_drop(device);
-    wk_free(&device->heap, device->queue.ring, WK_QUEUE_CAPACITY * sizeof(wk_op));
-}
-
-wick_status wk_queue_push(wick_device *device, const wk_op *op) {
-    wk_queue *const queue = &device->queue;
-    if (queue->count >= WK_QUEUE_DRAIN) {
-        WK_TRY(wk_run_to_end(device));
-        /* One slice of work, so that a program that never reads does not pile commands up. */
-        const wick_status polled =
-            device->backend->poll(device->handle, device->submitted, &device->error);
-        if (polled < 0) return polled;
-    }
-    wk_op_retain(op);
-    *queue_at(queue, queue->count++) = *op;
-    return WICK_OK;
-}
 
 /* --- Decomposition --- */
 
@@ -96,22 +47,27 @@ static wick_status temp_part(void *user, wick_dtype dtype, int rank, const int64
 static wick_status take_apart(wick_device *device, const wk_op_info *info) {
     parts p = {.device = device};
     const wk_decomposition to = {.user = &p, .emit = emit_part, .temp = temp_part};
-    const wick_status status = info->decompose(queue_at(&device->queue, 0), &to);
-    queue_pop(device);
+    wick_status status = info->decompose(&wk_queue_head(device)->op, &to);
     device->n_decomposed++;
-    if (status == WICK_OK)
-        for (int i = p.n_ops - 1; i >= 0; i--) queue_push_front(&device->queue, &p.ops[i]);
+    if (status == WICK_OK) status = wk_queue_reserve(device, MAX_PARTS);
+    if (status == WICK_OK) {
+        wk_queue_pop(device);
+        for (int i = p.n_ops - 1; i >= 0; i--) wk_queue_push_front(device, &p.ops[i]);
+    }
     for (int i = 0; i < p.n_temps; i++) wk_buffer_release(device, p.temps[i]);
     return status;
 }
 
-/* --- The interpreter --- */
+/* --- An op --- */
 
-/* Runs it on the CPU, and on the device with the kernel if there is one. */
-static wick_status shadow_head(wick_device *device, const wk_kernel *kernel) {
-    const wick_status status = wk_shadow_start(device, queue_at(&device->queue, 0), kernel);
-    if (status != WICK_OK) queue_pop(device);
-    return status;
+static wick_status submit(wick_device *device) {
+    wick_error failure = {.status = WICK_OK};
+    const wick_status status =
+        device->backend->submit(device->handle, &device->submitted, &failure);
+    wk_trace_submitted(device);
+    if (status == WICK_ERR_DEVICE_LOST) return wk_pass_on(device->err, status, &failure);
+    if (status < 0) (void)wk_fault_spoil_unfinished(device, &failure);
+    return WICK_OK;
 }
 
 /* Whether the CPU may do again what a kernel has begun: it wrote over nothing that is read. */
@@ -123,64 +79,219 @@ static bool may_begin_again(const wick_device *device, const wk_op *op) {
     return true;
 }
 
+/* A fault slot belongs to one op, or one plan, at a time: WICK_OK when the one before has run. */
+static wick_status claim_slot(wick_device *device, uint8_t slot, const wk_plan *plan) {
+    wk_ticket ticket;
+    if (!wk_trace_is_claimed(device, slot, plan, &ticket)) return WICK_OK;
+    if (ticket == 0) {
+        WK_TRY(wk_device_compiled(device));
+        WK_TRY(submit(device));
+        ticket = device->submitted;
+    }
+    return wk_progress(device, ticket);
+}
+
+wick_status wk_run_kernel(wick_device *device, const wk_kernel *kernel, wk_op *op) {
+    WK_TRY(wk_trace_reserve(device));
+    op->fault_slot = wk_trace_op_slot(device);
+    if (wk_op_may_fault(op->code)) WK_TRY(claim_slot(device, op->fault_slot, NULL));
+    WK_TRY(device->backend->encode(device->handle, kernel, op, device->err));
+    wk_trace_op(device, op);
+    wk_fault_heal_written(device, op);
+    return WICK_OK;
+}
+
 static wick_status encode_head(wick_device *device, const wk_kernel *kernel) {
-    const wk_op *const op = queue_at(&device->queue, 0);
-    wick_error failure = {.status = WICK_OK};
-    const wick_status status = device->backend->encode(device->handle, kernel, op, &failure);
-    if (status == WICK_PENDING) return WICK_PENDING;
+    wk_op *const op = &wk_queue_head(device)->op;
+    const wick_status status = wk_run_kernel(device, kernel, op);
     /* The operands are too large to be bound, and the op cannot be cut into pieces. */
-    if (status == WICK_ERR_UNSUPPORTED && may_begin_again(device, op))
-        return shadow_head(device, NULL);
-    if (status < 0 && device->error.status == WICK_OK) device->error = failure;
-    queue_pop(device);
+    if (status == WICK_ERR_UNSUPPORTED && may_begin_again(device, op)) {
+        *device->err = (wick_error){.status = WICK_OK};
+        return wk_shadow_start(device, op, NULL);
+    }
+    if (status == WICK_OK) wk_queue_pop(device);
     return status;
 }
 
-static wick_status run_head(wick_device *device) {
-    const wk_op *const op = queue_at(&device->queue, 0);
+static wick_status run_op(wick_device *device) {
+    const wk_op *const op = &wk_queue_head(device)->op;
     if (device->shadow) {
-        const wick_status status = wk_shadow_step(device);
-        if (status != WICK_PENDING) queue_pop(device);
-        return status;
+        bool is_done;
+        WK_TRY(wk_shadow_step(device, &is_done));
+        if (is_done) wk_queue_pop(device);
+        return WICK_OK;
+    }
+    const wick_error *const spoiled = wk_fault_of(device, op);
+    if (spoiled) {
+        *device->err = *spoiled;
+        return spoiled->status;
     }
     const wk_op_info *const info = wk_op_get_info(op->code);
     const wk_kernel *const kernel = device->backend->find_kernel(device->handle, op);
     if (!kernel && info->decompose) return take_apart(device, info);
     if (!kernel && device->desc.strict) {
         char text[320];
-        (void)wk_device_fail(device, WICK_ERR_UNSUPPORTED,
-                             "%s has no kernel on backend %s (strict)",
-                             wk_op_text(op, text, sizeof text), device->backend->name);
-        queue_pop(device);
-        return WICK_ERR_UNSUPPORTED;
+        return wk_device_fail(device, WICK_ERR_UNSUPPORTED,
+                              "%s has no kernel on backend %s (strict)",
+                              wk_op_text(op, text, sizeof text), device->backend->name);
     }
     /* Nothing but the GPU can run a kernel of the user's. */
     const bool is_verified = device->desc.verify && op->code != WK_OP_CUSTOM;
-    return !kernel || is_verified ? shadow_head(device, kernel) : encode_head(device, kernel);
+    return !kernel || is_verified ? wk_shadow_start(device, op, kernel)
+                                  : encode_head(device, kernel);
+}
+
+/* --- The other records --- */
+
+wick_status wk_upload(wick_device *device, wk_buffer *buf, uint64_t offset, const void *bytes,
+                      uint64_t size) {
+    const bool is_whole = size == buf->size;
+    WK_TRY(wk_trace_reserve(device));
+    WK_TRY(device->backend->upload(device->handle, buf, offset, bytes, size, device->err));
+    wk_trace_upload(device, buf, is_whole);
+    if (is_whole) wk_fault_heal(device, buf);
+    return WICK_OK;
+}
+
+static wick_status run_upload(wick_device *device) {
+    const wk_record *const r = wk_queue_head(device);
+    WK_TRY(wk_device_compiled(device)); /* an upload may submit what is recorded */
+    WK_TRY(wk_upload(device, r->upload.buf, r->upload.offset, r->upload.bytes, r->upload.size));
+    wk_queue_pop(device);
+    return WICK_OK;
+}
+
+static wick_status run_read(wick_device *device) {
+    wick_reading *const r = wk_queue_head(device)->read;
+    const wk_view *const from = r ? &r->source->view : NULL;
+    if (r && from->buf->fault) {
+        wk_fault_pass(device, from->buf, &r->bytes);
+    } else if (r && wick_tensor_bytes(r->source) > 0) {
+        WK_TRY(wk_trace_reserve(device));
+        WK_TRY(device->backend->read_start(device->handle, from->buf, from->offset,
+                                           wick_tensor_bytes(r->source), &r->ticket, device->err));
+        wk_trace_read(device, from->buf, &r->bytes);
+    }
+    wk_queue_pop(device);
+    return WICK_OK;
+}
+
+static wick_status replay(wick_device *device, const wk_plan *plan) {
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const wick_error *const spoiled = wk_fault_of(device, &plan->ops[i]);
+        if (!spoiled) continue;
+        *device->err = *spoiled;
+        return spoiled->status;
+    }
+    WK_TRY(wk_trace_reserve(device));
+    WK_TRY(claim_slot(device, plan->fault_slot, plan));
+    WK_TRY(device->backend->plan_replay(device->handle, plan->replay, device->err));
+    wk_trace_plan(device, plan);
+    wk_queue_pop(device);
+    return WICK_OK;
+}
+
+void wk_plan_heal_slots(wick_device *device, const wk_plan *plan) {
+    for (size_t i = 0; device->n_spoiled > 0 && i < plan->n_ops; i++)
+        for (int d = 0; d < plan->ops[i].n_dst; d++)
+            if (plan->ops[i].view[d].buf->is_slot) wk_fault_heal(device, plan->ops[i].view[d].buf);
+}
+
+static wick_status run_plan(wick_device *device) {
+    const wick_device_desc *const desc = &device->desc;
+    wk_record *r = wk_queue_head(device);
+    const wk_plan *const plan = r->run.plan;
+    if (!plan || r->run.next == plan->n_ops) {
+        wk_queue_pop(device);
+        return WICK_OK;
+    }
+    if (r->run.next == 0) {
+        wk_plan_heal_slots(device, plan);
+        if (plan->replay && !desc->verify && !desc->profile) return replay(device, plan);
+    }
+    WK_TRY(wk_queue_reserve(device, 1));
+    r = wk_queue_head(device);
+    wk_queue_push_front(device, &plan->ops[r->run.next++]);
+    return WICK_OK;
+}
+
+/* --- The interpreter --- */
+
+static wick_status run_look(wick_device *device) {
+    wk_record *const r = wk_queue_head(device);
+    if (r->look.ticket == 0) {
+        WK_TRY(wk_device_compiled(device));
+        WK_TRY(submit(device));
+        r->look.ticket = device->submitted;
+    }
+    WK_TRY(wk_progress(device, r->look.ticket));
+    if (r->look.fn && !wk_fault_of(device, &r->look.op)) r->look.fn(r->look.user, &r->look.op);
+    wk_queue_pop(device);
+    return WICK_OK;
+}
+
+static wick_status run_head(wick_device *device) {
+    switch (wk_queue_head(device)->kind) {
+    case WK_RECORD_OP: return run_op(device);
+    case WK_RECORD_UPLOAD: return run_upload(device);
+    case WK_RECORD_READ: return run_read(device);
+    case WK_RECORD_PLAN: return run_plan(device);
+    case WK_RECORD_LOOK: return run_look(device);
+    }
+    return WICK_ERR_INTERNAL;
+}
+
+static void fail_head(wick_device *device, const wick_error *reason) {
+    const wk_record *const r = wk_queue_head(device);
+    wk_shadow_drop(device);
+    if (r->kind == WK_RECORD_OP) wk_fault_spoil(device, &r->op, reason);
+    if (r->kind == WK_RECORD_UPLOAD) wk_fault_spoil_buffer(device, r->upload.buf, reason);
+    if (r->kind == WK_RECORD_READ) wk_fault_spoil_buffer(device, &r->read->bytes, reason);
+    if (r->kind == WK_RECORD_PLAN)
+        for (size_t i = 0; i < r->run.plan->n_ops; i++)
+            wk_fault_spoil(device, &r->run.plan->ops[i], reason);
+    wk_device_log(device, WICK_LOG_DEBUG, "%s", reason->message);
+    wk_queue_pop(device);
+}
+
+/* WICK_OK: the head has got on, or is done, well or not. */
+static wick_status step(wick_device *device) {
+    wick_error failure = {.status = WICK_OK};
+    wick_error *const before = wk_device_borrow(device, &failure);
+    const wick_status status = run_head(device);
+    wk_device_give_back(device, before);
+    if (status >= 0) return status;
+    if (status == WICK_ERR_DEVICE_LOST || wk_device_is_lost(device)) {
+        (void)wk_pass_on(device->err, status, &failure);
+        return wk_device_abandon(device);
+    }
+    if (failure.status == WICK_OK) (void)wk_fail(&failure, status, "%s", wick_status_text(status));
+    fail_head(device, &failure);
+    return WICK_OK;
 }
 
 wick_status wk_run(wick_device *device) {
-    wk_queue *const queue = &device->queue;
     if (wk_device_is_lost(device)) return wk_device_abandon(device);
-    if (queue->count == 0) return WICK_OK;
-    while (queue->count > 0) {
-        const wick_status status = run_head(device);
-        if (status == WICK_PENDING) return WICK_PENDING;
-        /* The first failure is the one that is told; the ops behind it are not left half queued. */
-        if (status < 0 && queue->failure == WICK_OK)
-            queue->failure = wk_fail(&device->error, status, "%s", wick_status_text(status));
+    if (device->queue.count == 0) return WICK_OK;
+    const uint64_t begun = wk_clock_ns();
+    while (device->queue.count > 0) {
+        WK_TRY(step(device));
+        /* Fallbacks and verification compute here, and not while the device is polled. */
+        if (device->shadow && wk_clock_ns() - begun >= wk_device_slice_ns(device))
+            return WICK_PENDING;
     }
-    const wick_status failure = queue->failure;
-    queue->failure = WICK_OK;
-    const wick_status status =
-        device->backend->submit(device->handle, &device->submitted, &device->error);
-    return failure != WICK_OK ? failure : status;
+    return submit(device) == WICK_OK ? WICK_OK : wk_device_abandon(device);
 }
 
-wick_status wk_run_to_end(wick_device *device) {
-    wick_status status;
-    while ((status = wk_run(device)) == WICK_PENDING) wick_pause(device);
-    return status;
+wick_status wk_progress(wick_device *device, wk_ticket ticket) {
+    wick_error failure = {.status = WICK_OK};
+    const wick_status status = device->backend->poll(device->handle, ticket, &failure);
+    if (status == WICK_ERR_DEVICE_LOST) return wk_fail(device->err, status, "%s", failure.message);
+    wk_fault_collect(device);
+    if (status == WICK_OK) wk_trace_settle(device, ticket);
+    if (status >= 0) return status;
+    if (wk_fault_spoil_unfinished(device, &failure)) return WICK_PENDING;
+    return wk_fail(device->err, status, "%s", failure.message);
 }
 
 wick_status wick_flush(wick_device *device) {
@@ -192,18 +303,18 @@ wick_status wick_flush(wick_device *device) {
 wick_status wick_poll(wick_device *device) {
     if (!device) return WICK_ERR_ARGUMENT;
     WK_TRY(wk_run(device));
-    return device->backend->poll(device->handle, device->submitted, &device->error);
+    return wk_progress(device, device->submitted);
 }
 
 void wick_pause(wick_device *device) {
     if (device && device->handle && device->backend->pause) device->backend->pause(device->handle);
 }
 
-/* Waits also where an op could not be queued: afterwards nothing reads or writes any memory. */
+/* Waits also where the device has failed: afterwards nothing reads or writes any memory. */
 wick_status wick_synchronize(wick_device *device) {
     if (!device) return WICK_ERR_ARGUMENT;
-    const wick_status run = wk_run_to_end(device);
-    const wick_status wait =
-        device->backend->wait(device->handle, device->submitted, &device->error);
-    return run != WICK_OK ? run : wait;
+    wick_status run, progress;
+    while ((run = wk_run(device)) == WICK_PENDING) wick_pause(device);
+    while ((progress = wk_progress(device, device->submitted)) == WICK_PENDING) wick_pause(device);
+    return run != WICK_OK ? run : progress;
 }

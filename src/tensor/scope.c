@@ -22,7 +22,7 @@ wick_scope wick_scope_begin(wick_device *device) {
         if (!grown) {
             /* Depth 0 marks a scope that could not be opened: its tensors go to the one around it.
              */
-            (void)wk_fail_memory(&device->error, capacity * sizeof *grown, 0, "a scope");
+            (void)wk_fail_memory(device->err, capacity * sizeof *grown, 0, "a scope");
             return (wick_scope){.device = device};
         }
         device->scopes = grown;

@@ -10,9 +10,10 @@
 #include <string.h>
 
 typedef enum phase {
+    OPEN,          /* the CPU device */
     READ_OPERANDS, /* from the device into ours */
     COMPUTE,       /* on the CPU */
-    RUN_ON_DEVICE, /* verification: the device's own kernel */
+    RUN_ON_DEVICE, /* verification: the device's own kernel; a fallback: the result is uploaded */
     READ_RESULTS,  /* verification: what it computed */
 } phase;
 
@@ -31,8 +32,8 @@ struct wk_shadow {
     wk_ticket ticket;
     wk_op cpu_op;
     operand operands[WK_MAX_OPERANDS];
-    wk_backend_device *cpu;
-    void *result; /* of the device, for comparison */
+    wk_backend_device *cpu; /* NULL: not open yet */
+    void *result;           /* of the device, for comparison */
     size_t result_size;
 };
 
@@ -41,20 +42,19 @@ static const wk_backend *cpu_backend(void) { return wk_backend_get(WICK_BACKEND_
 /* --- Start --- */
 
 /* The reference for verification, the fastest kernels for a fallback. Opened once. */
-static wick_status open_cpu(wick_device *device, bool for_fallback, wk_backend_device **out) {
-    wk_backend_device **const slot = for_fallback ? &device->cpu_fast : &device->cpu_reference;
+static wick_status open_cpu(wick_device *device, wk_shadow *s) {
+    const bool is_fallback = s->kernel == NULL;
+    wk_backend_device **const slot = is_fallback ? &device->cpu_fast : &device->cpu_reference;
     if (!*slot) {
         const wick_device_desc desc = {.backend = WICK_BACKEND_CPU,
                                        .n_threads = device->desc.n_threads,
-                                       .isa = for_fallback ? device->desc.isa : WICK_ISA_REF};
+                                       .slice_us = device->desc.slice_us,
+                                       .isa = is_fallback ? device->desc.isa : WICK_ISA_REF};
         const wk_open_desc open = {.heap = &device->heap, .device = &desc};
-        WK_TRY(cpu_backend()->open_start(&open, slot, &device->error));
-        wick_status status;
-        while ((status = cpu_backend()->open_poll(*slot, &device->error)) == WICK_PENDING) {
-        }
-        if (status != WICK_OK) return status;
+        WK_TRY(cpu_backend()->open_start(&open, slot, device->err));
     }
-    *out = *slot;
+    WK_TRY(cpu_backend()->open_poll(*slot, device->err));
+    s->cpu = *slot;
     return WICK_OK;
 }
 
@@ -82,26 +82,25 @@ void wk_shadow_free(wick_device *device) {
 }
 
 wick_status wk_shadow_start(wick_device *device, const wk_op *op, const wk_kernel *kernel) {
-    wk_backend_device *cpu;
-    WK_TRY(open_cpu(device, !kernel, &cpu));
     wk_shadow *const s = wk_alloc_zeroed(&device->heap, sizeof *s);
-    if (!s) return wk_fail_memory(&device->error, sizeof *s, 0, "a fallback");
-    *s = (wk_shadow){.op = *op, .cpu_op = *op, .kernel = kernel, .cpu = cpu};
+    if (!s) return wk_fail_memory(device->err, sizeof *s, 0, "a fallback");
+    *s = (wk_shadow){.op = *op, .cpu_op = *op, .kernel = kernel};
     wk_op_retain(op);
     device->shadow = s;
     if (!kernel) device->n_fallbacks++;
-    for (int i = 0; i < op->n_dst + op->n_src; i++) {
-        const wk_view *const view = &op->view[i];
+    return WICK_OK;
+}
+
+/* The CPU's memory for the operands. */
+static wick_status make_copies(wick_device *device, wk_shadow *s) {
+    for (int i = 0; i < s->op.n_dst + s->op.n_src; i++) {
+        const wk_view *const view = &s->op.view[i];
         if (!view->buf) continue;
         operand *const o = &s->operands[i];
         uint64_t end;
         wk_view_range(view, &o->begin, &end);
         o->size = end - o->begin;
-        const wick_status status = cpu_backend()->alloc(cpu, o->size, 0, &o->copy, &device->error);
-        if (status != WICK_OK) {
-            wk_shadow_drop(device);
-            return status;
-        }
+        WK_TRY(cpu_backend()->alloc(s->cpu, o->size, 0, &o->copy, device->err));
         s->cpu_op.view[i].buf = o->copy;
         s->cpu_op.view[i].offset = view->offset - o->begin;
     }
@@ -115,12 +114,12 @@ static wick_status read_bytes(wick_device *device, wk_shadow *s, int i, void *ds
     const operand *const o = &s->operands[i];
     if (!s->is_reading) {
         WK_TRY(device->backend->read_start(device->handle, s->op.view[i].buf, o->begin, o->size,
-                                           &s->ticket, &device->error));
+                                           &s->ticket, device->err));
         s->is_reading = true;
     }
-    WK_TRY(device->backend->poll(device->handle, s->ticket, &device->error));
+    WK_TRY(wk_progress(device, s->ticket));
     s->is_reading = false;
-    return device->backend->read_finish(device->handle, s->ticket, dst, &device->error);
+    return device->backend->read_finish(device->handle, s->ticket, dst, device->err);
 }
 
 static wick_status read_operands(wick_device *device, wk_shadow *s) {
@@ -131,24 +130,32 @@ static wick_status read_operands(wick_device *device, wk_shadow *s) {
         WK_TRY(read_bytes(device, s, s->at, o->copy->data)); /* the CPU's memory is the host's */
     }
     s->at = 0;
-    s->phase = COMPUTE;
+    return WICK_OK;
+}
+
+static wick_status begin_compute(wick_device *device, wk_shadow *s) {
+    const wick_error *const spoiled = wk_fault_of(device, &s->op); /* as the reads have shown */
+    if (spoiled) {
+        *device->err = *spoiled;
+        return spoiled->status;
+    }
     const wk_kernel *const kernel = cpu_backend()->find_kernel(s->cpu, &s->cpu_op);
     if (!kernel) {
         char text[320];
         return wk_device_fail(device, WICK_ERR_UNSUPPORTED, "%s has no kernel on any backend",
                               wk_op_text(&s->op, text, sizeof text));
     }
-    WK_TRY(cpu_backend()->encode(s->cpu, kernel, &s->cpu_op, &device->error));
-    return cpu_backend()->submit(s->cpu, &s->ticket, &device->error);
+    WK_TRY(cpu_backend()->encode(s->cpu, kernel, &s->cpu_op, device->err));
+    return cpu_backend()->submit(s->cpu, &s->ticket, device->err);
 }
 
 static wick_status upload_results(wick_device *device, wk_shadow *s) {
     for (int i = 0; i < s->op.n_dst; i++) {
         const operand *const o = &s->operands[i];
         if (o->size == 0) continue;
-        WK_TRY(device->backend->upload(device->handle, s->op.view[i].buf, o->begin, o->copy->data,
-                                       o->size, &device->error));
+        WK_TRY(wk_upload(device, s->op.view[i].buf, o->begin, o->copy->data, o->size));
     }
+    wk_fault_heal_written(device, &s->op);
     return WICK_OK;
 }
 
@@ -199,7 +206,7 @@ static wick_status compare_results(wick_device *device, wk_shadow *s) {
         if (size == 0) continue;
         if (!s->result) {
             s->result = wk_alloc(&device->heap, size);
-            if (!s->result) return wk_fail_memory(&device->error, size, 0, "verification");
+            if (!s->result) return wk_fail_memory(device->err, size, 0, "verification");
             s->result_size = size;
         }
         WK_TRY(read_bytes(device, s, s->at, s->result));
@@ -210,29 +217,45 @@ static wick_status compare_results(wick_device *device, wk_shadow *s) {
     return WICK_OK;
 }
 
-static wick_status step(wick_device *device, wk_shadow *s) {
+static wick_status check_faults(wick_device *device, const wk_shadow *s) {
+    uint32_t slot;
+    bool has_fault = false;
+    while (cpu_backend()->take_fault(s->cpu, &slot)) has_fault = true;
+    if (!has_fault) return WICK_OK;
+    return wk_device_fail(device, WICK_ERR_INDEX, "%s: an index is out of range",
+                          wk_op_get_info(s->op.code)->name);
+}
+
+wick_status wk_shadow_step(wick_device *device, bool *is_done) {
+    wk_shadow *const s = device->shadow;
+    *is_done = false;
     switch (s->phase) {
-    case READ_OPERANDS: WK_TRY(read_operands(device, s)); return WICK_PENDING;
+    case OPEN:
+        WK_TRY(open_cpu(device, s));
+        WK_TRY(make_copies(device, s));
+        break;
+    case READ_OPERANDS:
+        WK_TRY(read_operands(device, s));
+        WK_TRY(begin_compute(device, s));
+        break;
     case COMPUTE:
-        WK_TRY(cpu_backend()->poll(s->cpu, s->ticket, &device->error));
-        WK_TRY(wk_device_compiled(device)); /* an upload may submit what is recorded */
-        if (!s->kernel) return upload_results(device, s);
-        s->phase = RUN_ON_DEVICE;
-        return WICK_PENDING;
+        WK_TRY(cpu_backend()->poll(s->cpu, s->ticket, device->err));
+        WK_TRY(check_faults(device, s));
+        break;
     case RUN_ON_DEVICE:
-        WK_TRY(device->backend->encode(device->handle, s->kernel, &s->op, &device->error));
-        s->phase = READ_RESULTS;
-        return WICK_PENDING;
+        WK_TRY(wk_device_compiled(device)); /* an upload may submit what is recorded */
+        if (s->kernel)
+            WK_TRY(wk_run_kernel(device, s->kernel, &s->op));
+        else
+            WK_TRY(upload_results(device, s));
+        break;
     case READ_RESULTS:
         WK_TRY(compare_results(device, s));
         device->n_verified++;
-        return WICK_OK;
+        break;
     }
-    return WICK_ERR_INTERNAL;
-}
-
-wick_status wk_shadow_step(wick_device *device) {
-    const wick_status status = step(device, device->shadow);
-    if (status != WICK_PENDING) wk_shadow_drop(device);
-    return status;
+    *is_done = s->phase == (s->kernel ? READ_RESULTS : RUN_ON_DEVICE);
+    s->phase++;
+    if (*is_done) wk_shadow_drop(device);
+    return WICK_OK;
 }

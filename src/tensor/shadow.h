@@ -10,8 +10,9 @@
 
 /* kernel NULL: fallback; else verification of this kernel. Sets device->shadow. */
 wick_status wk_shadow_start(wick_device *device, const wk_op *op, const wk_kernel *kernel);
-/* WICK_PENDING, or the end: WICK_OK, WICK_ERR_MISMATCH or another failure. */
-wick_status wk_shadow_step(wick_device *device);
+/* One step; is_done: it was the last one. WICK_PENDING: call again. A failure, such as
+ * WICK_ERR_MISMATCH, leaves it to wk_shadow_drop. */
+wick_status wk_shadow_step(wick_device *device, bool *is_done);
 /* Ends what is under way. */
 void wk_shadow_drop(wick_device *device);
 /* The same, and closes the CPU devices that were opened for it. */

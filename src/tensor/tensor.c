@@ -15,7 +15,7 @@ wick_tensor *wk_tensor_over(wick_device *device, const wk_view *view) {
     wick_tensor *const tensor = wk_alloc_zeroed(&device->heap, sizeof *tensor);
     if (!tensor) {
         wk_buffer_release(device, view->buf);
-        (void)wk_fail_memory(&device->error, sizeof *tensor, 0, "a tensor");
+        (void)wk_fail_memory(device->err, sizeof *tensor, 0, "a tensor");
         return NULL;
     }
     tensor->device = device;

@@ -20,12 +20,20 @@ struct wick_tensor {
     wick_tensor *older, *newer; /* all of the device */
 };
 
-/* --- Errors: sticky on the device --- */
+/* --- Errors ---
+ *
+ * A call that fails leaves its sentence in one place: the sticky error of the device, or the error
+ * of the object that has borrowed the device for its call (a session, a model that loads). */
 
-/* Writes the sentence unless an error is already waiting; logs in debug. Returns status. */
+/* What fails from now on goes to err, which must be clear. Returns what wk_device_give_back wants
+ * when the call ends. */
+wick_error *wk_device_borrow(wick_device *device, wick_error *err);
+void wk_device_give_back(wick_device *device, wick_error *before);
+/* Where failures go now. */
+wick_error *wk_device_err(wick_device *device);
+/* Writes the sentence there unless one is there already; logs in debug. Returns status. */
 wick_status wk_device_fail(wick_device *device, wick_status status, const char *format, ...)
     WK_PRINTF(3, 4);
-wick_error *wk_device_sticky(wick_device *device);
 wk_heap *wk_device_heap(wick_device *device);
 
 /* How many streams of the device's seed were taken: the number of the next one. */
@@ -128,10 +136,22 @@ void wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view);
  * device's sticky error is set. */
 wick_status wk_call_queue(wick_device *device, const wk_call *call);
 
+/* --- Faults --- */
+
+/* What it holds does not matter any more, so that it is not spoiled, either. */
+void wk_tensor_forget_fault(wick_tensor *tensor);
+
 /* --- Observers: see every queued op with its tensors --- */
 
 typedef void (*wk_observer_fn)(void *user, const wk_call *call);
-/* One hook per device; NULL removes it. Plans are not replayed but queued while it is set. */
+/* One hook per device; NULL removes it and its looks. Plans are not replayed but queued while it is
+ * set. */
 void wk_device_observe(wick_device *device, wk_observer_fn observer, void *user);
+
+/* For observers: fn is called when all that was queued before has been computed, and before the op
+ * that is queued next is; the operands of op are alive until then. It is not called where one of
+ * them is spoiled, or lost. fn queues nothing. */
+typedef void (*wk_look_fn)(void *user, const wk_op *op);
+wick_status wk_queue_look(wick_device *device, const wk_op *op, wk_look_fn fn, void *user);
 
 #endif

@@ -20,10 +20,13 @@ wick_status wick_write(wick_tensor *tensor, const void *data, size_t size) {
     WK_TRY(wk_buffer_usable(device, tensor->view.buf));
     if (size == 0) return WICK_OK;
     /* Queued ops read the old contents: the backend must know them before it gets the new ones. */
-    WK_TRY(wk_run_to_end(device));
-    tensor->view.buf->version++;
-    return device->backend->upload(device->handle, tensor->view.buf, tensor->view.offset, data,
-                                   size, &device->error);
+    wick_status status = wk_run(device);
+    if (status == WICK_OK) status = wk_device_compiled(device);
+    if (status < 0) return status;
+    wk_buffer *const buf = tensor->view.buf;
+    buf->version++;
+    return status == WICK_PENDING ? wk_queue_upload(device, buf, tensor->view.offset, data, size)
+                                  : wk_upload(device, buf, tensor->view.offset, data, size);
 }
 
 wick_tensor *wick_tensor_from_data(wick_device *device, wick_dtype dtype, wick_shape shape,
@@ -53,15 +56,6 @@ wick_tensor *wick_tensor_from_memory(wick_device *device, wick_dtype dtype, wick
 
 /* --- Reading --- */
 
-struct wick_reading {
-    wick_device *device;
-    wick_tensor *source; /* dense; one reference */
-    bool is_started;     /* the backend knows it */
-    wk_ticket ticket;
-    wick_status status; /* of the last poll */
-    wick_reading *next; /* in the free list */
-};
-
 /* Readings are reused, so that reading a step's logits allocates nothing. */
 static wick_reading *take_reading(wick_device *device) {
     wick_reading *reading = device->free_readings;
@@ -70,15 +64,18 @@ static wick_reading *take_reading(wick_device *device) {
     else
         reading = wk_alloc(&device->heap, sizeof *reading);
     if (!reading) {
-        (void)wk_fail_memory(&device->error, sizeof *reading, 0, "a read");
+        (void)wk_fail_memory(device->err, sizeof *reading, 0, "a read");
         return NULL;
     }
     *reading = (wick_reading){.device = device, .status = WICK_PENDING};
+    wk_buffer_enlist(device, &reading->bytes);
     return reading;
 }
 
 static void give_reading(wick_reading *reading) {
     wick_device *const device = reading->device;
+    if (reading->is_waiting) wk_queue_forget_read(device, reading);
+    wk_buffer_delist(device, &reading->bytes);
     wick_release(reading->source);
     reading->next = device->free_readings;
     device->free_readings = reading;
@@ -114,28 +111,14 @@ static wick_tensor *dense_source(wick_tensor *tensor) {
     return NULL;
 }
 
-/* WICK_OK: the backend has it. */
-static wick_status start_reading(wick_reading *r) {
-    wick_device *const device = r->device;
-    if (r->is_started) return WICK_OK;
-    WK_TRY(wk_buffer_usable(device, r->source->view.buf));
-    WK_TRY(wk_run(device));
-    const uint64_t size = wick_tensor_bytes(r->source);
-    if (size > 0)
-        WK_TRY(device->backend->read_start(device->handle, r->source->view.buf,
-                                           r->source->view.offset, size, &r->ticket,
-                                           &device->error));
-    r->is_started = true;
-    return WICK_OK;
-}
-
 wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
     if (reading) *reading = NULL;
     if (!tensor) return WICK_ERR_ARGUMENT;
     wick_device *const device = tensor->device;
     if (!reading)
         return wk_device_fail(device, WICK_ERR_ARGUMENT, "wick_read_start: reading is NULL");
-    if (device->error.status != WICK_OK) return device->error.status;
+    wk_device_forget_told(device);
+    if (device->err->status != WICK_OK) return device->err->status;
     if (tensor->view.buf->place)
         return wk_device_fail(device, WICK_ERR_STATE, "a tensor of a recording cannot be read");
     if (device->recording && !is_readable(tensor))
@@ -143,15 +126,19 @@ wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
                               "only a dense tensor can be read during a recording");
     WK_TRY(wk_buffer_usable(device, tensor->view.buf));
     wick_reading *const r = take_reading(device);
-    if (!r) return device->error.status;
+    if (!r) return device->err->status;
     r->source = dense_source(tensor);
     if (!r->source) {
         give_reading(r);
-        return device->error.status;
+        return device->err->status;
     }
-    /* At once, so that what is given later does not change what is read. */
-    const wick_status started = start_reading(r);
-    if (started < 0) r->status = started;
+    const wick_status queued = wk_queue_read(device, r);
+    if (queued != WICK_OK) {
+        give_reading(r);
+        return queued;
+    }
+    const wick_status run = wk_run(device);
+    if (run < 0) r->status = run;
     *reading = r;
     return WICK_OK;
 }
@@ -159,9 +146,14 @@ wick_status wick_read_start(wick_tensor *tensor, wick_reading **reading) {
 static wick_status poll_reading(wick_reading *r) {
     wick_device *const device = r->device;
     WK_TRY(wk_buffer_usable(device, r->source->view.buf));
-    WK_TRY(start_reading(r));
-    WK_TRY(device->backend->poll(device->handle, r->ticket, &device->error));
-    return device->error.status; /* another poll may have met the fault that spoils this read */
+    const wick_status run = r->is_waiting ? wk_run(device) : WICK_OK;
+    if (r->is_waiting) return run;
+    WK_TRY(wk_progress(device, r->ticket));
+    wk_device_forget_told(device);
+    const bool was_clear = device->err->status == WICK_OK;
+    const wick_status status = wk_fault_tell(device, &r->bytes);
+    if (status != WICK_OK && was_clear && device->err == &device->sticky) device->is_told = true;
+    return status;
 }
 
 wick_status wick_read_poll(wick_reading *reading) {
@@ -185,9 +177,9 @@ wick_status wick_read_finish(wick_reading *reading, void *data, size_t size) {
     /* Of an older generation: the read is gone with its handle. */
     const bool is_gone = reading->source->view.buf->generation != device->generation;
     if (is_gone && status == WICK_OK) status = wk_buffer_usable(device, reading->source->view.buf);
-    if (reading->is_started && !is_gone && bytes > 0) {
+    if (reading->ticket != 0 && !is_gone) {
         const wick_status read = device->backend->read_finish(
-            device->handle, reading->ticket, status == WICK_OK ? data : NULL, &device->error);
+            device->handle, reading->ticket, status == WICK_OK ? data : NULL, device->err);
         if (status == WICK_OK) status = read;
     }
     give_reading(reading);
@@ -199,12 +191,6 @@ wick_status wick_read(wick_tensor *tensor, void *data, size_t size) {
         return wk_device_fail(tensor->device, WICK_ERR_ARGUMENT, "wick_read: data is NULL");
     wick_reading *reading;
     WK_TRY(wick_read_start(tensor, &reading));
-    wick_device *const device = reading->device;
-    const wick_status run = wk_run_to_end(device);
-    if (run < 0) reading->status = run;
-    while (wick_read_poll(reading) == WICK_PENDING)
-        if (reading->is_started)
-            reading->status =
-                device->backend->wait(device->handle, reading->ticket, &device->error);
+    while (wick_read_poll(reading) == WICK_PENDING) wick_pause(reading->device);
     return wick_read_finish(reading, data, size);
 }

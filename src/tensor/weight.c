@@ -150,12 +150,12 @@ wick_status wk_weight_upload(wick_tensor *weight, int64_t first_row, int64_t n_r
     if (view->rank >= 2) {
         const wk_view rows = as_matrix(view);
         return device->backend->upload_rows(device->handle, &rows, first_row, n_rows, blocks,
-                                            &device->error);
+                                            device->err);
     }
     /* A vector is one row. */
     uint64_t bytes;
     if (!wk_dtype_bytes(view->dtype, wk_view_count(view), &bytes))
         return wk_device_fail(device, WICK_ERR_SHAPE, "a weight of this size cannot be stored");
     return device->backend->upload(device->handle, view->buf, view->offset, blocks, bytes,
-                                   &device->error);
+                                   device->err);
 }

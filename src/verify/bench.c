@@ -112,7 +112,7 @@ wick_status wk_verify_time(const wk_cpu_kernel *kernel, int index, wk_heap *heap
     if (!c) return WICK_ERR_OUT_OF_MEMORY;
     wick_status status = WICK_ERR_UNSUPPORTED;
     if (!describe(c, kernel, &list[index])) goto done;
-    const wk_cost cost = wk_op_cost(&c->op);
+    const wk_cost cost = wk_op_cost(&c->op, NULL);
     *out = (wk_verify_bench){.bytes = cost.bytes_read + cost.bytes_written, .flops = cost.flops};
     (void)wk_op_text(&c->op, out->op, sizeof out->op);
     const wk_cpu_kernel *const reference = wk_cpu_find_kernel(&c->op, 0);

@@ -107,7 +107,7 @@ static wick_status time_op(const bench *b, const wk_op *op, double *seconds) {
 
 static void report(bench *b, const wk_op *op, const double *seconds, uint32_t n) {
     char text[320];
-    const wk_cost cost = wk_op_cost(op);
+    const wk_cost cost = wk_op_cost(op, NULL);
     double best = seconds[0];
     for (uint32_t t = 1; t < n; t++)
         if (seconds[t] < best) best = seconds[t];
@@ -277,7 +277,11 @@ wick_status wick_time_kernels(wick_device *device, const wick_time_desc *desc, w
         return wk_fail(error, WICK_ERR_UNSUPPORTED,
                        "the kernels of backend %s cannot be timed one by one",
                        device->backend->name);
-    if (wick_synchronize(device) != WICK_OK) return wick_device_error(device, error);
+    wick_error failure = {.status = WICK_OK};
+    wick_error *const before = wk_device_borrow(device, &failure);
+    const wick_status idle = wick_synchronize(device);
+    wk_device_give_back(device, before);
+    if (idle != WICK_OK) return wk_pass_on(error, idle, &failure);
     const wk_str glob = wk_str_of(desc->kernels ? desc->kernels : "*");
     bench *const b = wk_alloc_zeroed(&device->heap, sizeof *b);
     if (!b) return wk_fail_memory(error, sizeof *b, 0, "the times of kernels");

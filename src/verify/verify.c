@@ -98,8 +98,9 @@ static wick_status end_kernel(wick_verifying *v, wick_status status) {
 
 static wick_status step(wick_verifying *v) {
     if (!v->is_idle) {
+        wick_error *const before = wk_device_borrow(v->device, &v->error);
         const wick_status status = wick_poll(v->device);
-        if (status < 0) (void)wick_device_error(v->device, &v->error);
+        wk_device_give_back(v->device, before);
         WK_TRY(status);
         v->is_idle = true;
     }

@@ -68,7 +68,7 @@ static void tell(place *p, const wick_session_desc *desc, uint32_t every, told *
         fail_msg("%s", error.message);
     assert_int_equal(wick_session_append_text(session, prompt), WICK_OK);
     do {
-        if (wick_session_next(session, &event) != WICK_OK) fail_with_sticky(p->device);
+        if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
         hear(it, &event);
         if (every == 0 || it->n_tokens < next) continue;
         wk_null_lose_after(p->device->handle, 1 + next * 7 % 60);
@@ -393,7 +393,7 @@ static void test_poor_host(void **state) {
             status = wick_session_append_text(session, prompt);
             for (int i = 0; i < 4 && status == WICK_OK; i += event.kind == WICK_EVENT_TOKEN)
                 status = wick_session_next(session, &event);
-            if (status != WICK_OK) (void)wick_device_error(device, &error);
+            if (status != WICK_OK) (void)wick_session_error(session, &error);
         }
         is_enough = status == WICK_OK;
         if (!is_enough && (status != WICK_ERR_OUT_OF_MEMORY || error.status != status))

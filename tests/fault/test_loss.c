@@ -76,16 +76,16 @@ static wick_session *begin(wick_model *model, const wick_session_desc *desc) {
     return session;
 }
 
-static void fail_with_sticky(wick_device *device) {
+static void fail_with_error(const wick_session *session) {
     wick_error error = {.status = WICK_OK};
-    (void)wick_device_error(device, &error);
+    (void)wick_session_error(session, &error);
     fail_msg("%s", error.message);
 }
 
 /* One event; false: it was the last. */
-static bool go_on(place *p, wick_session *session, told *it) {
+static bool go_on(wick_session *session, told *it) {
     wick_event event;
-    if (wick_session_next(session, &event) != WICK_OK) fail_with_sticky(p->device);
+    if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
     hear(it, &event);
     return event.kind != WICK_EVENT_END;
 }
@@ -108,7 +108,7 @@ static const told *wanted(size_t teller) {
     open_place(&p, false);
     weights_checksum = p.model->weights_checksum;
     wick_session *const session = begin(p.model, &tellers[teller]);
-    while (go_on(&p, session, want)) continue;
+    while (go_on(session, want)) continue;
     assert_int_equal(want->n_tokens, 200);
     wick_session_close(session);
     close_place(&p);
@@ -130,7 +130,7 @@ static void lose_at_random(size_t teller, bool is_late, uint64_t seed) {
     wick_session *const session = begin(p.model, &tellers[teller]);
     uint32_t next = draw(&seed, 19);
     uint64_t n = 0;
-    while (go_on(&p, session, &got)) {
+    while (go_on(session, &got)) {
         if (got.n_tokens < next || n == 20) continue;
         wk_null_lose_after(p.device->handle, 1 + draw(&seed, 150));
         next = got.n_tokens + 3 + draw(&seed, 6);
@@ -165,7 +165,7 @@ static bool lose_at(uint32_t n, bool is_late) {
     p.model = load(&p);
     wick_session *const session = begin(p.model, &desc);
     told got = {.size = 0};
-    while (go_on(&p, session, &got)) continue;
+    while (go_on(session, &got)) continue;
     assert_int_equal(got.n_tokens, 6);
     assert_true(got.size <= wanted(0)->size);
     assert_memory_equal(got.text, wanted(0)->text, got.size);
@@ -197,7 +197,7 @@ static void test_in_a_row_with_progress(void **state) {
     wick_session *const session = begin(p.model, &tellers[0]);
     lose_each_after(&p, 5000);
     wk_null_lose_after(p.device->handle, 1);
-    while (go_on(&p, session, &got)) continue;
+    while (go_on(session, &got)) continue;
     check_same(&got, wanted(0));
     assert_true(n_losses(&p) > 3);
     wick_session_close(session);
@@ -210,7 +210,7 @@ static void give_up(uint32_t n_calls, bool is_late) {
     told got = {.size = 0};
     open_place(&p, is_late);
     wick_session *const session = begin(p.model, &tellers[0]);
-    while (got.n_tokens < 5) assert_true(go_on(&p, session, &got));
+    while (got.n_tokens < 5) assert_true(go_on(session, &got));
     lose_each_after(&p, n_calls);
     wk_null_lose_after(p.device->handle, 20);
     wick_event event;
@@ -220,7 +220,7 @@ static void give_up(uint32_t n_calls, bool is_late) {
     assert_int_equal(wick_session_step(session, &event), WICK_ERR_DEVICE_LOST);
     assert_true(n_losses(&p) >= 3); /* more where there was progress */
     wick_error error = {.status = WICK_OK};
-    assert_int_equal(wick_device_error(p.device, &error), WICK_ERR_DEVICE_LOST);
+    assert_int_equal(wick_session_error(session, &error), WICK_ERR_DEVICE_LOST);
     assert_non_null(strstr(error.message, "taken away"));
     assert_non_null(strstr(error.message, "given up after 3 attempts"));
 
@@ -228,7 +228,7 @@ static void give_up(uint32_t n_calls, bool is_late) {
     wick_session_reset(session);
     assert_int_equal(wick_session_append_text(session, prompt), WICK_OK);
     got = (told){.size = 0};
-    while (go_on(&p, session, &got)) continue;
+    while (go_on(session, &got)) continue;
     check_same(&got, wanted(0));
     wick_session_close(session);
     close_place(&p);
@@ -294,7 +294,7 @@ static void test_stream(void **state) {
             wk_null_lose_after(p.device->handle, 30);
             wick_event event;
             while (wick_session_next(session, &event) == WICK_OK) continue;
-            assert_int_equal(wick_device_error(p.device, &error), WICK_ERR_DEVICE_LOST);
+            assert_int_equal(wick_session_error(session, &error), WICK_ERR_DEVICE_LOST);
             assert_non_null(strstr(error.message, "stream"));
             wick_session_close(session);
         }
@@ -310,7 +310,7 @@ static void test_closed_on_the_way(void **state) {
         open_place(&p, false);
         wick_session *const session = begin(p.model, &tellers[0]);
         told got = {.size = 0};
-        while (got.n_tokens < 3) assert_true(go_on(&p, session, &got));
+        while (got.n_tokens < 3) assert_true(go_on(session, &got));
         wk_null_lose_after(p.device->handle, 1);
         wick_event event;
         uint64_t n_steps = 0;
@@ -342,7 +342,7 @@ static void test_several(void **state) {
             goes_on = false;
             for (int i = 0; i < 3; i++) {
                 wick_event event;
-                if (wick_session_step(sessions[i], &event) != WICK_OK) fail_with_sticky(p.device);
+                if (wick_session_step(sessions[i], &event) != WICK_OK) fail_with_error(sessions[i]);
                 if (got[i].reason != WICK_END_NONE) continue;
                 hear(&got[i], &event);
                 goes_on = true;
@@ -368,7 +368,7 @@ static void test_opened_on_a_lost_device(void **state) {
     open_place(&p, false);
     wick_session *const first = begin(p.model, &tellers[0]);
     told got = {.size = 0};
-    while (got.n_tokens < 3) assert_true(go_on(&p, first, &got));
+    while (got.n_tokens < 3) assert_true(go_on(first, &got));
     wk_null_lose_after(p.device->handle, 5);
     wick_event event;
     while (!wk_device_is_lost(p.device))
@@ -377,10 +377,10 @@ static void test_opened_on_a_lost_device(void **state) {
     wick_session_reset(first);
     assert_int_equal(wick_session_append_text(first, prompt), WICK_OK);
     got = (told){.size = 0};
-    while (go_on(&p, first, &got)) continue;
+    while (go_on(first, &got)) continue;
     check_same(&got, wanted(0));
     got = (told){.size = 0};
-    while (go_on(&p, second, &got)) continue;
+    while (go_on(second, &got)) continue;
     check_same(&got, wanted(1));
     wick_session_close(first);
     wick_session_close(second);
@@ -442,14 +442,14 @@ static void test_lost_while_loading(void **state) {
     open_place(&p, false);
     wick_session *const session = begin(p.model, &tellers[0]);
     told got = {.size = 0};
-    while (got.n_tokens < 3) assert_true(go_on(&p, session, &got));
+    while (got.n_tokens < 3) assert_true(go_on(session, &got));
     save(session, &kept);
     uint32_t n = 0;
     while (lose_while_loading(&p, session, &kept, n)) {
         wick_session_reset(session);
         assert_int_equal(wick_session_append_text(session, prompt), WICK_OK);
         got = (told){.size = 0};
-        while (go_on(&p, session, &got)) continue;
+        while (go_on(session, &got)) continue;
         check_same(&got, wanted(0));
         n++;
     }
@@ -480,7 +480,7 @@ static uint32_t read_logits(uint32_t lose, bool is_late, uint32_t *rows) {
     uint32_t n = 0, done = 0;
     wick_event event;
     do {
-        if (wick_session_next(session, &event) != WICK_OK) fail_with_sticky(p.device);
+        if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
         if (event.kind == WICK_EVENT_PROMPT) {
             assert_true(event.done > done);
             done = event.done;
@@ -514,7 +514,7 @@ static void test_sync(void **state) {
     open_place(&p, false);
     wick_session *const session = begin(p.model, &tellers[0]);
     told got = {.size = 0};
-    while (got.n_tokens < 20) assert_true(go_on(&p, session, &got));
+    while (got.n_tokens < 20) assert_true(go_on(session, &got));
     size_t n;
     uint32_t ids[64];
     const uint32_t *const tokens = wick_session_tokens(session, &n);
@@ -523,7 +523,7 @@ static void test_sync(void **state) {
     wk_null_lose_after(p.device->handle, 1);
     assert_int_equal(wick_session_sync_tokens(session, ids, n), WICK_OK);
     got = (told){.size = 0};
-    while (got.n_tokens < 40) assert_true(go_on(&p, session, &got));
+    while (got.n_tokens < 40) assert_true(go_on(session, &got));
     assert_int_equal(n_losses(&p), 1);
     const size_t first = (size_t)(strstr(wanted(0)->text, got.text) - wanted(0)->text);
     assert_true(first > 0 && first < wanted(0)->size);
@@ -555,7 +555,7 @@ static void test_out_of_memory(void **state) {
                 status = wick_session_next(session, &event);
                 i += event.kind == WICK_EVENT_TOKEN;
             }
-            if (status != WICK_OK) (void)wick_device_error(p.device, &error);
+            if (status != WICK_OK) (void)wick_session_error(session, &error);
         }
         if (status != WICK_OK) {
             n_failed++;
@@ -567,7 +567,7 @@ static void test_out_of_memory(void **state) {
             wick_session_reset(session);
             assert_int_equal(wick_session_append_text(session, prompt), WICK_OK);
             told got = {.size = 0};
-            while (go_on(&p, session, &got)) continue;
+            while (go_on(session, &got)) continue;
             check_same(&got, wanted(0));
         }
         const bool is_over = status == WICK_OK;

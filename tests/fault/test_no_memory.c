@@ -50,15 +50,15 @@ static void note(outcome *out, const void *bytes, size_t size) {
 /* From nothing to nothing. A failure's sentence goes to error. */
 typedef wick_status (*scenario)(outcome *out, wick_error *error);
 
-/* What the device says is the reason; status is what came of it. */
-static wick_status keep(wick_status status, wick_error *error) {
-    return status == WICK_OK ? WICK_OK : wick_device_error(device, error);
+/* The sentence of a failure of the session. */
+static wick_status keep(const wick_session *session, wick_status status, wick_error *error) {
+    return status == WICK_OK ? WICK_OK : wick_session_error(session, error);
 }
 
 static wick_status note_text(wick_session *session, outcome *out, wick_error *error) {
     wick_event event;
     do {
-        const wick_status status = keep(wick_session_next(session, &event), error);
+        const wick_status status = keep(session, wick_session_next(session, &event), error);
         if (status != WICK_OK) return status;
         note(out, event.text, event.text_size);
     } while (event.kind != WICK_EVENT_END);
@@ -94,7 +94,7 @@ static wick_status generate(const wick_sampler_desc *sampler, outcome *out, wick
     const wick_session_desc desc = {.context_length = 64, .max_tokens = 8, .sampler = *sampler};
     wick_session *session = NULL;
     wick_status status = wick_session_open(model, &desc, &session, error);
-    if (status == WICK_OK) status = keep(wick_session_append_text(session, "Once"), error);
+    if (status == WICK_OK) status = keep(session, wick_session_append_text(session, "Once"), error);
     if (status == WICK_OK) status = note_text(session, out, error);
     wick_session_close(session);
     return status;
@@ -156,11 +156,11 @@ static wick_status embed_as(wick_pooling pooling, outcome *out, wick_error *erro
     const wick_embedder_desc desc = {.max_tokens = 32, .pooling = pooling};
     wick_embedder *embedder = NULL;
     wick_status status = wick_embedder_open(model, &desc, &embedder, error);
-    if (status == WICK_OK) status = keep(wick_embedder_start(embedder, "a little girl", 13), error);
-    if (status == WICK_OK) {
+    const bool is_open = status == WICK_OK;
+    if (is_open) status = wick_embedder_start(embedder, "a little girl", 13);
+    if (status == WICK_OK)
         while ((status = wick_embedder_poll(embedder)) == WICK_PENDING) continue;
-        status = keep(status, error);
-    }
+    if (is_open && status != WICK_OK) (void)wick_embedder_error(embedder, error);
     size_t n_rows = 0;
     const float *const rows = wick_embedder_result(embedder, &n_rows);
     if (status == WICK_OK) note(out, rows, n_rows * 64 * sizeof *rows);

@@ -27,6 +27,10 @@ typedef struct outcome {
 /* A run on a device, from nothing to nothing. A failure's sentence goes to error. */
 typedef wick_status (*scenario)(wick_device *device, outcome *out, wick_error *error);
 
+static wick_status keep_step(const wick_session *session, wick_status status, wick_error *error) {
+    return status == WICK_OK ? WICK_OK : wick_session_error(session, error);
+}
+
 /* What the device says is the reason; status is what came of it. */
 static wick_status keep(wick_device *device, wick_status status, wick_error *error) {
     return status == WICK_OK ? WICK_OK : wick_device_error(device, error);
@@ -57,8 +61,8 @@ static wick_status generate(wick_device *device, const wick_session_desc *desc, 
     wick_status status = wick_model_open(device, model_path(), NULL, &model, error);
     if (status == WICK_OK) status = wick_session_open(model, desc, &session, error);
     if (status == WICK_OK)
-        status = keep(device, wick_session_append_text(session, "Once upon a time"), error);
-    if (status == WICK_OK) status = keep(device, say(session, out), error);
+        status = keep_step(session, wick_session_append_text(session, "Once upon a time"), error);
+    if (status == WICK_OK) status = keep_step(session, say(session, out), error);
     wick_session_close(session);
     wick_model_close(model);
     return status;

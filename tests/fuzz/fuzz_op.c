@@ -234,9 +234,11 @@ static bool compute(wk_backend_device *dev, wk_case *c, const wk_kernel **kernel
     *kernel = cpu->find_kernel(dev, &c->op);
     if (!*kernel || cpu->encode(dev, *kernel, &c->op, &err) != WICK_OK) return false;
     require(cpu->submit(dev, &ticket, &err) == WICK_OK);
-    const wick_status status = cpu->wait(dev, ticket, &err);
-    require(status == WICK_OK || status == WICK_ERR_INDEX);
-    return status == WICK_OK;
+    wick_status status;
+    while ((status = cpu->poll(dev, ticket, &err)) == WICK_PENDING) continue;
+    require(status == WICK_OK);
+    uint32_t slot;
+    return !cpu->take_fault(dev, &slot);
 }
 
 static void save(wk_case *c, bool is_reference) {

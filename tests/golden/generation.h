@@ -69,9 +69,9 @@ static inline wick_model *open_model(const char *path, const wick_device_desc *d
     return model;
 }
 
-static inline void fail_with_sticky(wick_device *device) {
+static inline void fail_with_error(const wick_session *session) {
     wick_error error = {0};
-    (void)wick_device_error(device, &error);
+    (void)wick_session_error(session, &error);
     fail_msg("%s", error.message);
 }
 
@@ -82,12 +82,10 @@ static inline void check_greedy(wick_model *model, wick_session_desc desc, const
     wick_error error = {0};
     desc.max_tokens = n_want;
     if (wick_session_open(model, &desc, &session, &error) != WICK_OK) fail_msg("%s", error.message);
-    if (wick_session_append_tokens(session, prompt, n_prompt) != WICK_OK)
-        fail_with_sticky(wick_model_device(model));
+    if (wick_session_append_tokens(session, prompt, n_prompt) != WICK_OK) fail_with_error(session);
     wick_event event;
     do {
-        if (wick_session_next(session, &event) != WICK_OK)
-            fail_with_sticky(wick_model_device(model));
+        if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
     } while (event.kind != WICK_EVENT_END);
     size_t n;
     const uint32_t *const tokens = wick_session_tokens(session, &n);
@@ -119,8 +117,7 @@ static inline void each_logits(wick_model *model, uint32_t chunk, const uint32_t
     uint32_t seen = 0;
     wick_event event;
     do {
-        if (wick_session_next(session, &event) != WICK_OK)
-            fail_with_sticky(wick_model_device(model));
+        if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
         if (event.kind != WICK_EVENT_LOGITS) continue;
         assert_int_equal(event.position, seen);
         call(user, seen++, event.logits);

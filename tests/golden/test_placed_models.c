@@ -47,7 +47,7 @@ static bool generate(wick_model *model, bool has_losses, uint32_t out[N_NEW]) {
     assert_int_equal(wick_session_open(model, &desc, &session, NULL), WICK_OK);
     assert_int_equal(wick_session_append_tokens(session, prompt, N_PROMPT), WICK_OK);
     do {
-        if (wick_session_next(session, &event) != WICK_OK) fail_with_sticky(device);
+        if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
         if (event.kind != WICK_EVENT_TOKEN) continue;
         out[n_out++] = event.token;
         if (has_losses && n_out % LOST_EACH == 1) is_possible = lose(device);

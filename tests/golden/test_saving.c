@@ -71,11 +71,10 @@ static wick_session *open_session(wick_model *model, const wick_session_desc *de
 }
 
 /* Steps until so many tokens were generated, or to the end. */
-static void run(wick_model *model, wick_session *session, uint32_t n_tokens) {
+static void run(wick_session *session, uint32_t n_tokens) {
     wick_event event = {0};
     while (n_tokens > 0 && event.kind != WICK_EVENT_END) {
-        if (wick_session_next(session, &event) != WICK_OK)
-            fail_with_sticky(wick_model_device(model));
+        if (wick_session_next(session, &event) != WICK_OK) fail_with_error(session);
         n_tokens -= event.kind == WICK_EVENT_TOKEN;
     }
 }
@@ -103,21 +102,21 @@ static void check_at(wick_model *model, uint32_t n_events) {
     for (uint32_t i = 0; i < n_events; i++)
         assert_int_equal(wick_session_next(session, &event), WICK_OK);
     bytes saved = save(session);
-    run(model, session, UINT32_MAX);
+    run(session, UINT32_MAX);
 
     wick_session *const other = open_session(model, &desc);
     load(other, &saved);
     bytes again = save(other);
     assert_int_equal(again.size, saved.size);
     assert_memory_equal(again.data, saved.data, saved.size);
-    run(model, other, UINT32_MAX);
+    run(other, UINT32_MAX);
     check_same_tokens(session, other);
 
     /* And on: with the prompt of the next turn. */
     wick_session_append_tokens(session, (const uint32_t[]){7, 8, 9}, 3);
     wick_session_append_tokens(other, (const uint32_t[]){7, 8, 9}, 3);
-    run(model, session, UINT32_MAX);
-    run(model, other, UINT32_MAX);
+    run(session, UINT32_MAX);
+    run(other, UINT32_MAX);
     check_same_tokens(session, other);
     wick_session_close(other);
     wick_session_close(session);
@@ -153,7 +152,7 @@ static void check_other_session(wick_model *model, const bytes *saved,
         desc.chunk_length = others[i].chunk;
         wick_session *const other = open_session(model, &desc);
         load(other, saved);
-        run(model, other, UINT32_MAX);
+        run(other, UINT32_MAX);
         check_same_tokens(session, other);
         wick_session_close(other);
     }
@@ -171,9 +170,9 @@ static void test_other_sessions(void **state) {
         const wick_session_desc with = session_desc();
         wick_session *const session = open_session(model, &with);
         append_prompt(session);
-        run(model, session, 9);
+        run(session, 9);
         bytes saved = save(session);
-        run(model, session, UINT32_MAX);
+        run(session, UINT32_MAX);
         check_other_session(model, &saved, session);
         wick_session_close(session);
         free(saved.data);
@@ -207,17 +206,17 @@ static void check_moves(const char *path, const wick_device_desc *to, wick_cache
     assert_int_equal(opened, WICK_OK);
     wick_session *const b = open_session(there, &desc);
     append_prompt(a);
-    run(here, a, 5);
+    run(a, 5);
     bytes saved = save(a);
     load(b, &saved);
     bytes moved = save(b);
     assert_int_equal(moved.size, saved.size);
     assert_memory_equal(moved.data, saved.data, saved.size);
-    run(there, b, 3);
+    run(b, 3);
     bytes grown = save(b);
     load(a, &grown);
-    run(here, a, UINT32_MAX);
-    run(there, b, UINT32_MAX);
+    run(a, UINT32_MAX);
+    run(b, UINT32_MAX);
     check_same_tokens(a, b); /* greedy, in exact math */
     wick_session_close(a);
     wick_session_close(b);

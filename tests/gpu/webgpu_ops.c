@@ -223,7 +223,8 @@ static void many_of_a_long_row_are_found_on_the_cpu(void **state) {
     wick_device *const strict = open_device(&manners[0], true);
     wick_tensor *const x = numbers(strict, WICK_F32, size[0], size[1]);
     wick_tensor *const y = wick_top_k(x, size[2], 1, NULL);
-    assert_int_equal(wick_synchronize(strict), WICK_ERR_UNSUPPORTED);
+    float found[2 * 513];
+    assert_int_equal(wick_read(y, found, sizeof found), WICK_ERR_UNSUPPORTED);
     wick_release(x);
     wick_release(y);
     wick_device_close(strict);

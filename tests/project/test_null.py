@@ -1,8 +1,8 @@
 """No function of the public headers crashes on NULL: a program that is made from the headers calls
 each with nothing at all, and with every pointer NULL in turn beside real objects. What returns a
 status must say that it is an error where every pointer is NULL, and leave a sentence: in `error`
-or, of an object of a device, with the device. A failure sets the object that it would have made to
-NULL."""
+or with the object: a session, an embedder, the device of a tensor. A failure sets the object that
+it would have made to NULL."""
 
 import os
 import re
@@ -52,12 +52,15 @@ static _Alignas(64) unsigned char bytes[1 << 16]; /* any struct of the caller's,
 static void *made; /* what a call makes */
 
 enum { FINE, SAYS_OK, NO_SENTENCE, NOT_NULL };
-enum { MUST_FAIL = 1, HAS_ERROR = 2, TELLS_DEVICE = 4, MAKES = 8 };
+enum { MUST_FAIL = 1, HAS_ERROR = 2, DEVICE = 4, SESSION = 8, EMBEDDER = 16, MAKES = 32 };
 
 static int judge_status(wick_status status, int how) {
     if (status >= 0) return how & MUST_FAIL ? SAYS_OK : FINE;
-    if (how & TELLS_DEVICE) wick_device_error(device, &error);
-    if (how & (HAS_ERROR | TELLS_DEVICE) && (error.status != status || error.message[0] == 0))
+    if (how & DEVICE) wick_device_error(device, &error);
+    if (how & SESSION) wick_session_error(session, &error);
+    if (how & EMBEDDER) wick_embedder_error(embedder, &error);
+    const int has_sentence = error.status == status && error.message[0] != 0;
+    if (how & (HAS_ERROR | DEVICE | SESSION | EMBEDDER) && !has_sentence)
         return NO_SENTENCE;
     return how & MAKES && made != NULL ? NOT_NULL : FINE;
 }
@@ -226,9 +229,9 @@ def rows(name, parameters):
 def how_judged(parameters, row, must_fail):
     """The flags of judge_status."""
     takes_error = any("wick_error *" in p for p in parameters)
-    of_device = {"device", "session", "tensor", "embedder"} & set(row)
+    owners = {"device": "DEVICE", "tensor": "DEVICE", "session": "SESSION", "embedder": "EMBEDDER"}
     flags = ["MUST_FAIL"] * must_fail + ["HAS_ERROR"] * ("&error" in row)
-    flags += ["TELLS_DEVICE"] * (not takes_error and bool(of_device))
+    flags += sorted({owners[value] for value in row if value in owners and not takes_error})
     flags += ["MAKES"] * ("(void *)&made" in row)
     return " | ".join(flags) or "0"
 

@@ -24,7 +24,7 @@ static wk_view matrix(wick_dtype dtype, int64_t n, int64_t k) {
 }
 
 static void expect(const wk_op *op, double read, double written, double flops) {
-    const wk_cost cost = wk_op_cost(op);
+    const wk_cost cost = wk_op_cost(op, NULL);
     assert_true(cost.bytes_read == read);
     assert_true(cost.bytes_written == written);
     assert_true(cost.flops == flops);

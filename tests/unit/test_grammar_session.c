@@ -109,7 +109,7 @@ static void test_nothing_is_left(void **state) {
     while (status == WICK_OK && event.kind != WICK_EVENT_END)
         status = wick_session_next(session, &event);
     assert_int_equal(status, WICK_ERR_VALUE);
-    assert_int_equal(wick_device_error(device, &error), WICK_ERR_VALUE);
+    assert_int_equal(wick_session_error(session, &error), WICK_ERR_VALUE);
     assert_non_null(strstr(error.message, "the grammar leaves no token"));
     wick_session_close(session);
 }

@@ -146,7 +146,7 @@ static void test_context_full_is_an_event(void **state) {
     assert_int_equal(n, 16);
     assert_int_equal(wick_session_append_text(session, " more"), WICK_ERR_STATE);
     wick_error error;
-    (void)wick_device_error(device, &error);
+    (void)wick_session_error(session, &error);
     assert_non_null(strstr(error.message, "16"));
     wick_session_reset(session);
     assert_int_equal(wick_session_append_text(session, "Once"), WICK_OK);
@@ -187,7 +187,7 @@ static void test_refusals(void **state) {
     wick_session *session = open_session(NULL);
     const uint32_t bad[] = {1, 512};
     assert_int_equal(wick_session_append_tokens(session, bad, 2), WICK_ERR_INDEX);
-    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_INDEX);
+    assert_int_equal(wick_session_error(session, NULL), WICK_ERR_INDEX);
     wick_event event;
     assert_int_equal(wick_session_step(session, &event), WICK_OK);
     assert_int_equal(event.kind, WICK_EVENT_END);
@@ -196,7 +196,7 @@ static void test_refusals(void **state) {
     assert_int_equal(wick_session_step(session, &event), WICK_OK);
     assert_int_equal(event.kind, WICK_EVENT_PENDING);
     assert_int_equal(wick_session_append_tokens(session, bad, 1), WICK_ERR_STATE);
-    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_STATE);
+    assert_int_equal(wick_session_error(session, NULL), WICK_ERR_STATE);
     wick_session_close(session); /* also in the middle of a batch */
     const wick_session_desc wide = {.chunk_length = 1u << 30};
     wick_error error = {0};
@@ -321,7 +321,7 @@ static void test_prepare(void **state) {
     (void)wick_session_tokens(session, &n);
     assert_int_equal(wick_session_prepare(session), WICK_PENDING);
     assert_int_equal(wick_session_append_text(session, " The"), WICK_ERR_STATE);
-    assert_int_equal(wick_device_error(device, NULL), WICK_ERR_STATE);
+    assert_int_equal(wick_session_error(session, NULL), WICK_ERR_STATE);
     while (wick_session_prepare(session) == WICK_PENDING) wick_pause(device);
     (void)wick_session_tokens(session, &n_after);
     assert_int_equal(n, n_after);

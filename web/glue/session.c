@@ -92,59 +92,51 @@ void session_options_free(session_options *options) {
 
 /* --- Sessions --- */
 
-/* Every session knows its device, for the sentences of failures. */
-typedef struct door_session {
-    wick_session *session;
-    wick_device *device;
-} door_session;
-
-DOOR(door_session *, session_open, wick_model *model, const char *text) {
-    session_options options;
-    door_session *const made = calloc(1, sizeof *made);
-    wick_status status = made != NULL ? session_options_read(text, &options)
-                                      : door_fail(WICK_ERR_OUT_OF_MEMORY, NULL);
-    if (made == NULL) return NULL;
-    made->device = wick_model_device(model);
-    if (status == WICK_OK)
-        status = wick_session_open(model, &options.desc, &made->session, &door_error);
-    session_options_free(&options);
-    if (status == WICK_OK) return made;
-    free(made);
-    return NULL;
+static int take_error(const wick_session *session, wick_status status) {
+    if (status >= 0) return status;
+    door_error = (wick_error){0};
+    (void)wick_session_error(session, &door_error);
+    return door_error.status != WICK_OK ? door_error.status : door_fail(status, NULL);
 }
 
-DOOR(int, session_configure, const door_session *s, const char *text) {
+DOOR(wick_session *, session_open, wick_model *model, const char *text) {
+    session_options options;
+    wick_session *session = NULL;
+    wick_status status = session_options_read(text, &options);
+    if (status == WICK_OK) status = wick_session_open(model, &options.desc, &session, &door_error);
+    session_options_free(&options);
+    return session;
+}
+
+DOOR(int, session_configure, wick_session *s, const char *text) {
     session_options options;
     wick_status status = session_options_read(text, &options);
-    if (status == WICK_OK) status = wick_session_configure(s->session, &options.desc, &door_error);
+    if (status == WICK_OK) status = wick_session_configure(s, &options.desc, &door_error);
     session_options_free(&options);
     return status;
 }
 
-DOOR(void, session_close, door_session *s) {
-    wick_session_close(s->session);
-    free(s);
+DOOR(void, session_close, wick_session *s) { wick_session_close(s); }
+
+DOOR(int, session_append_text, wick_session *s, const char *text) {
+    return take_error(s, wick_session_append_text(s, text));
 }
 
-DOOR(int, session_append_text, const door_session *s, const char *text) {
-    return door_fail(wick_session_append_text(s->session, text), s->device);
+DOOR(int, session_append_tokens, wick_session *s, const uint32_t *tokens, size_t n) {
+    return take_error(s, wick_session_append_tokens(s, tokens, n));
 }
 
-DOOR(int, session_append_tokens, const door_session *s, const uint32_t *tokens, size_t n) {
-    return door_fail(wick_session_append_tokens(s->session, tokens, n), s->device);
+DOOR(int, session_sync_tokens, wick_session *s, const uint32_t *tokens, size_t n) {
+    return take_error(s, wick_session_sync_tokens(s, tokens, n));
 }
 
-DOOR(int, session_sync_tokens, const door_session *s, const uint32_t *tokens, size_t n) {
-    return door_fail(wick_session_sync_tokens(s->session, tokens, n), s->device);
-}
-
-DOOR(void, session_cancel, const door_session *s) { wick_session_cancel(s->session); }
-DOOR(void, session_reset, const door_session *s) { wick_session_reset(s->session); }
+DOOR(void, session_cancel, wick_session *s) { wick_session_cancel(s); }
+DOOR(void, session_reset, wick_session *s) { wick_session_reset(s); }
 
 /* out: kind, reason, token, text, its size, done, total, log probabilities, their number. */
-DOOR(int, session_step, const door_session *s, uint32_t out[9]) {
+DOOR(int, session_step, wick_session *s, uint32_t out[9]) {
     wick_event event = {0};
-    const wick_status status = wick_session_step(s->session, &event);
+    const wick_status status = wick_session_step(s, &event);
     out[0] = event.kind;
     out[1] = event.reason;
     out[2] = event.token;
@@ -154,15 +146,15 @@ DOOR(int, session_step, const door_session *s, uint32_t out[9]) {
     out[6] = event.total;
     out[7] = (uint32_t)(uintptr_t)event.logprobs;
     out[8] = (uint32_t)event.n_logprobs;
-    return door_fail(status, s->device);
+    return take_error(s, status);
 }
 
 /* The sentence of a failure stays for the step that follows. */
-DOOR(int, session_prepare, const door_session *s) { return wick_session_prepare(s->session); }
+DOOR(int, session_prepare, wick_session *s) { return wick_session_prepare(s); }
 
-DOOR(const char *, session_stats, const door_session *s) {
+DOOR(const char *, session_stats, wick_session *s) {
     wick_session_stats stats;
-    wick_session_get_stats(s->session, &stats);
+    wick_session_get_stats(s, &stats);
     record_begin();
     record_number("promptTokens", stats.n_prompt);
     record_number("reusedTokens", stats.n_reused);
@@ -178,8 +170,8 @@ DOOR(const char *, session_stats, const door_session *s) {
 }
 
 /* n: one word, gets their number. */
-DOOR(const uint32_t *, session_tokens, const door_session *s, size_t *n) {
-    return wick_session_tokens(s->session, n);
+DOOR(const uint32_t *, session_tokens, wick_session *s, size_t *n) {
+    return wick_session_tokens(s, n);
 }
 
 /* --- Saving --- */
@@ -193,11 +185,11 @@ static wick_status write_bytes(void *user, const void *bytes, size_t size, wick_
     return WICK_OK;
 }
 
-DOOR(wick_session_saving *, session_save, const door_session *s, uint32_t id) {
+DOOR(wick_session_saving *, session_save, wick_session *s, uint32_t id) {
     wick_session_saving *saving = NULL;
     void *const user = (void *)(uintptr_t)id;
     door_error = (wick_error){0};
-    (void)wick_session_save_start(s->session, write_bytes, user, &saving, &door_error);
+    (void)wick_session_save_start(s, write_bytes, user, &saving, &door_error);
     return saving;
 }
 
@@ -208,10 +200,10 @@ DOOR(int, session_save_finish, wick_session_saving *saving) {
     return wick_session_save_finish(saving, &door_error);
 }
 
-DOOR(wick_session_loading *, session_load, const door_session *s, wick_source *source) {
+DOOR(wick_session_loading *, session_load, wick_session *s, wick_source *source) {
     wick_session_loading *loading = NULL;
     door_error = (wick_error){0};
-    (void)wick_session_load_start(s->session, door_source_take(source), &loading, &door_error);
+    (void)wick_session_load_start(s, door_source_take(source), &loading, &door_error);
     return loading;
 }
 
@@ -249,13 +241,19 @@ DOOR(wick_embedder *, embedder_open, wick_model *model, const char *text) {
 
 DOOR(void, embedder_close, wick_embedder *embedder) { wick_embedder_close(embedder); }
 
-DOOR(int, embedder_start, wick_embedder *embedder, wick_model *model, const char *text,
-     size_t size) {
-    return door_fail(wick_embedder_start(embedder, text, size), wick_model_device(model));
+static int take_embedder_error(const wick_embedder *embedder, wick_status status) {
+    if (status >= 0) return status;
+    door_error = (wick_error){0};
+    (void)wick_embedder_error(embedder, &door_error);
+    return door_error.status != WICK_OK ? door_error.status : door_fail(status, NULL);
 }
 
-DOOR(int, embedder_poll, wick_embedder *embedder, wick_model *model) {
-    return door_fail(wick_embedder_poll(embedder), wick_model_device(model));
+DOOR(int, embedder_start, wick_embedder *embedder, const char *text, size_t size) {
+    return take_embedder_error(embedder, wick_embedder_start(embedder, text, size));
+}
+
+DOOR(int, embedder_poll, wick_embedder *embedder) {
+    return take_embedder_error(embedder, wick_embedder_poll(embedder));
 }
 
 /* n: one word, gets the number of rows. */

@@ -156,11 +156,14 @@ export class Models {
     return vectors;
   }
 
+  /** Refuses to go on once the model is closed. */
   async #embed(embedder: number, model: number, text: string, signal: AbortSignal): Promise<void> {
     const m = this.#module;
-    this.#withText(text, (at, size) =>
-      m.checked("embedder_start", embedder, this.#held.get(model).pointer, at, size));
-    await m.finish(() => m.checked("embedder_poll", embedder, this.#held.get(model).pointer),
-                   signal);
+    this.#held.get(model);
+    this.#withText(text, (at, size) => m.checked("embedder_start", embedder, at, size));
+    await m.finish(() => {
+      this.#held.get(model);
+      return m.checked("embedder_poll", embedder);
+    }, signal);
   }
 }

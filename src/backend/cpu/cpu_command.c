@@ -46,6 +46,17 @@ static wick_status reserve_scratch(wk_backend_device *dev, const wk_cpu_kernel *
     return WICK_OK;
 }
 
+/* How many pieces of an op last about a slice each, by what a slow processor does in a second. */
+static uint32_t pieces_of(const wk_backend_device *dev, const wk_cpu_kernel *kernel,
+                          const wk_op *op) {
+    const bool is_slow = kernel->base.is_reference;
+    const double flops = is_slow ? 0.5e9 : 10e9, bytes = is_slow ? 0.2e9 : 5e9; /* of a thread */
+    const wk_cost cost = wk_op_cost(op, NULL);
+    const double seconds = cost.flops / flops + (cost.bytes_read + cost.bytes_written) / bytes;
+    const double slices = seconds * 1e9 / (double)wk_pool_size(dev->pool) / (double)dev->slice_ns;
+    return slices < 1 ? 1 : slices > 1e6 ? 1000000 : (uint32_t)slices + 1;
+}
+
 wick_status wk_cpu_encode(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
                           wick_error *err) {
     const wk_cpu_kernel *cpu_kernel = (const wk_cpu_kernel *)kernel;
@@ -54,10 +65,12 @@ wick_status wk_cpu_encode(wk_backend_device *dev, const wk_kernel *kernel, const
     if (!command) return WICK_ERR_OUT_OF_MEMORY;
     command->kind = WK_CPU_COMMAND_OP;
     command->run.kernel = cpu_kernel;
+    command->run.n_pieces = pieces_of(dev, cpu_kernel, op);
     wk_op *copy = &command->run.op;
     copy->code = op->code;
     copy->n_dst = op->n_dst;
     copy->n_src = op->n_src;
+    copy->fault_slot = op->fault_slot;
     copy->p = op->p;
     memcpy(copy->view, op->view, (size_t)(op->n_dst + op->n_src) * sizeof *op->view);
     wk_cpu_push(dev);
@@ -98,8 +111,14 @@ wick_status wk_cpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
         WK_TRY(reserve_scratch(dev, (const wk_cpu_kernel *)kernels[i], &ops[i], err));
     }
     wk_cpu_plan *made = wk_alloc(dev->heap, sizeof *made);
-    if (!made) return wk_cpu_no_memory(err, sizeof *made, "a plan");
-    *made = (wk_cpu_plan){.ops = ops, .kernels = kernels, .n = n};
+    uint32_t *n_pieces = made ? wk_alloc_array(dev->heap, n, sizeof *n_pieces) : NULL;
+    if (!n_pieces && n > 0) {
+        wk_free(dev->heap, made, sizeof *made);
+        return wk_cpu_no_memory(err, sizeof *made + n * sizeof *n_pieces, "a plan");
+    }
+    for (size_t i = 0; i < n; i++)
+        n_pieces[i] = pieces_of(dev, (const wk_cpu_kernel *)kernels[i], &ops[i]);
+    *made = (wk_cpu_plan){.ops = ops, .kernels = kernels, .n_pieces = n_pieces, .n = n};
     *plan = made;
     return WICK_OK;
 }
@@ -121,6 +140,7 @@ typedef struct phase_run {
     const wk_cpu_kernel *kernel;
     const wk_op *op;
     int phase;
+    int64_t first; /* item that is 0 for the pool */
 } phase_run;
 
 static void run_range(void *argument, int worker, int64_t begin, int64_t end) {
@@ -134,19 +154,20 @@ static void run_range(void *argument, int worker, int64_t begin, int64_t end) {
         .worker_scratch = worker_scratch,
         .fault = &dev->fault,
     };
-    phase->kernel->run(&run, phase->phase, begin, end);
+    phase->kernel->run(&run, phase->phase, phase->first + begin, phase->first + end);
 }
 
-static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op,
-                     uint64_t begin_ns) {
+static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op) {
     dev->stats.n_ops++;
     /* Products with weights are what takes the time: only these are worth a remark. */
     if (kernel->base.is_reference && wk_op_is_linear(op) && dev->features != 0) {
         dev->stats.n_ops_ref++;
     }
     if (!dev->profile) return;
-    const double seconds = (double)(wk_clock_ns() - begin_ns) * 1e-9;
-    const wk_cost cost = wk_op_cost(op);
+    const double seconds = (double)dev->at.spent_ns * 1e-9;
+    int operand;
+    const bool has_batch = wk_op_batch(op, &operand) != NULL;
+    const wk_cost cost = wk_op_cost(op, has_batch ? wk_cpu_data(&op->view[operand]) : NULL);
     size_t i = 0;
     while (wk_cpu_kernel_at(i) != kernel) i++;
     wick_kernel_stats *const stats = &dev->profile[i];
@@ -157,19 +178,43 @@ static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const 
     stats->flops += cost.flops;
 }
 
-static void run_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op) {
-    const uint64_t begin_ns = dev->profile ? wk_clock_ns() : 0;
-    for (int i = 0; i < kernel->n_phases && !is_empty(op); i++) {
-        phase_run phase = {.dev = dev, .kernel = kernel, .op = op, .phase = i};
-        const int64_t grain = kernel->grain ? kernel->grain(op, i) : 1;
-        wk_pool_run(dev->pool, run_range, &phase, kernel->items(op, i), grain);
+/* Items [at.next, end) of the phase: all that are left, or a piece. */
+static int64_t end_of_piece(int64_t next, int64_t n, int64_t grain, int64_t n_pieces) {
+    const int64_t each = (n / n_pieces / grain + 1) * grain;
+    return n - next > each ? next + each : n;
+}
+
+/* True: the op is done. */
+static bool run_phases(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op,
+                       uint32_t n_pieces) {
+    wk_cpu_progress *const at = &dev->at;
+    while (at->phase < kernel->n_phases) {
+        phase_run phase = {
+            .dev = dev, .kernel = kernel, .op = op, .phase = at->phase, .first = at->next};
+        const int64_t n = kernel->items(op, at->phase);
+        const int64_t grain = kernel->grain ? kernel->grain(op, at->phase) : 1;
+        const int64_t end = end_of_piece(at->next, n, grain, n_pieces);
+        wk_pool_run(dev->pool, run_range, &phase, end - at->next, grain);
+        at->next = end;
+        if (end < n) return false;
+        at->next = 0;
+        at->phase++;
     }
-    count_op(dev, kernel, op, begin_ns);
-    if (!atomic_load_explicit(&dev->fault, memory_order_relaxed)) return;
+    return true;
+}
+
+static bool run_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op,
+                   uint32_t n_pieces) {
+    const uint64_t begin_ns = dev->profile ? wk_clock_ns() : 0;
+    const bool is_done = is_empty(op) || run_phases(dev, kernel, op, n_pieces);
+    if (dev->profile) dev->at.spent_ns += wk_clock_ns() - begin_ns;
+    if (!is_done) return false;
+    count_op(dev, kernel, op);
+    dev->at = (wk_cpu_progress){.phase = 0};
+    if (!atomic_load_explicit(&dev->fault, memory_order_relaxed)) return true;
     atomic_store_explicit(&dev->fault, false, memory_order_relaxed);
-    if (dev->fault_ticket != 0) return;
-    dev->fault_ticket = dev->n_done + 1;
-    wk_op_text(op, dev->fault_text, sizeof dev->fault_text);
+    dev->faults[op->fault_slot] = dev->has_faults = true;
+    return true;
 }
 
 static void finish_command(wk_backend_device *dev) {
@@ -184,28 +229,26 @@ static void run_upload(wk_backend_device *dev, wk_cpu_command *command) {
     wk_free(dev->heap, command->upload.copy, (size_t)command->upload.size);
 }
 
-/* Runs one command, of a plan one op. */
+/* Runs one command, of a plan one op, of an op that takes long a piece. */
 static void run_step(wk_backend_device *dev) {
     wk_cpu_command *command = &dev->commands[dev->head];
     switch (command->kind) {
-    case WK_CPU_COMMAND_OP: run_op(dev, command->run.kernel, &command->run.op); break;
+    case WK_CPU_COMMAND_OP:
+        if (!run_op(dev, command->run.kernel, &command->run.op, command->run.n_pieces)) return;
+        break;
     case WK_CPU_COMMAND_UPLOAD: run_upload(dev, command); break;
     case WK_CPU_COMMAND_READ: wk_cpu_read_run(dev, command->read); break;
     case WK_CPU_COMMAND_PLAN: {
         const wk_cpu_plan *plan = command->replay.plan;
-        const size_t i = command->replay.next++;
-        if (i < plan->n) run_op(dev, (const wk_cpu_kernel *)plan->kernels[i], &plan->ops[i]);
-        if (i + 1 < plan->n) return;
+        const size_t i = command->replay.next;
+        const bool is_done = i >= plan->n || run_op(dev, (const wk_cpu_kernel *)plan->kernels[i],
+                                                    &plan->ops[i], plan->n_pieces[i]);
+        if (is_done) command->replay.next++;
+        if (!is_done || i + 1 < plan->n) return;
         break;
     }
     }
     finish_command(dev);
-}
-
-static wick_status report_fault(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
-    if (dev->fault_ticket == 0 || dev->fault_ticket > ticket) return WICK_OK;
-    dev->fault_ticket = 0;
-    return wk_fail(err, WICK_ERR_INDEX, "an index is out of range in %s", dev->fault_text);
 }
 
 wick_status wk_cpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
@@ -215,15 +258,18 @@ wick_status wk_cpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *er
         run_step(dev);
         if (dev->n_done < ticket && wk_clock_ns() - begin_ns >= dev->slice_ns) return WICK_PENDING;
     }
-    return report_fault(dev, ticket, err);
+    return WICK_OK;
 }
 
-wick_status wk_cpu_wait(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
-    wick_status status;
-    do {
-        status = wk_cpu_poll(dev, ticket, err);
-    } while (status == WICK_PENDING);
-    return status;
+bool wk_cpu_take_fault(wk_backend_device *dev, uint32_t *slot) {
+    for (uint32_t i = 0; dev->has_faults && i < WK_FAULT_SLOTS; i++) {
+        if (!dev->faults[i]) continue;
+        dev->faults[i] = false;
+        *slot = i;
+        return true;
+    }
+    dev->has_faults = false;
+    return false;
 }
 
 /* Its arrays are the caller's again afterwards: what is queued of it becomes nothing, at once. */
@@ -231,8 +277,11 @@ void wk_cpu_plan_free(wk_backend_device *dev, void *plan) {
     static const wk_cpu_plan nothing;
     for (size_t i = dev->head; i < dev->tail; i++) {
         wk_cpu_command *const command = &dev->commands[i];
-        if (command->kind == WK_CPU_COMMAND_PLAN && command->replay.plan == plan)
-            command->replay.plan = &nothing;
+        if (command->kind != WK_CPU_COMMAND_PLAN || command->replay.plan != plan) continue;
+        command->replay.plan = &nothing;
+        if (i == dev->head) dev->at = (wk_cpu_progress){.phase = 0};
     }
-    wk_free(dev->heap, plan, sizeof(wk_cpu_plan));
+    wk_cpu_plan *const p = plan;
+    wk_free(dev->heap, p->n_pieces, p->n * sizeof *p->n_pieces);
+    wk_free(dev->heap, p, sizeof *p);
 }

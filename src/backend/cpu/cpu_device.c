@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_SLICE_US = 20000, MAX_THREADS = 1024 };
+enum { MAX_THREADS = 1024 };
 
 /* --- Opening --- */
 
@@ -80,7 +80,7 @@ static wick_status set_up(wk_backend_device *dev, const wick_device_desc *desc, 
                        desc->n_threads, MAX_THREADS);
     }
     WK_TRY(choose_features(desc->isa, &dev->features, err));
-    const uint32_t slice_us = desc->slice_us != 0 ? desc->slice_us : DEFAULT_SLICE_US;
+    const uint32_t slice_us = desc->slice_us != 0 ? desc->slice_us : WK_DEFAULT_SLICE_US;
     dev->slice_ns = (uint64_t)slice_us * 1000;
     if (desc->profile) WK_TRY(make_profile(dev, err));
     /* More threads than processors only take them from each other. */
@@ -220,7 +220,7 @@ const wk_backend wk_backend_cpu = {
     .encode = wk_cpu_encode,
     .submit = submit,
     .poll = wk_cpu_poll,
-    .wait = wk_cpu_wait,
+    .take_fault = wk_cpu_take_fault,
     .read_start = wk_cpu_read_start,
     .read_finish = wk_cpu_read_finish,
     .plan_prepare = wk_cpu_plan_prepare,

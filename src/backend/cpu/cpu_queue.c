@@ -43,5 +43,6 @@ void wk_cpu_discard_commands(wk_backend_device *dev) {
     wk_free(dev->heap, dev->commands, dev->capacity * sizeof *dev->commands);
     dev->commands = NULL;
     dev->head = dev->tail = dev->capacity = 0;
+    dev->at = (wk_cpu_progress){.phase = 0};
     dev->n_done = dev->n_given;
 }

@@ -22,6 +22,7 @@ struct wk_cpu_buffer {
 typedef struct wk_cpu_plan {
     const wk_op *ops;
     const wk_kernel *const *kernels;
+    uint32_t *n_pieces; /* [n] of each op */
     size_t n;
 } wk_cpu_plan;
 
@@ -37,7 +38,8 @@ typedef struct wk_cpu_command {
     union {
         struct {
             const wk_cpu_kernel *kernel;
-            wk_op op; /* of its views only those that the opcode has */
+            uint32_t n_pieces; /* that last about a slice each */
+            wk_op op;          /* of its views only those that the opcode has */
         } run;
         struct {
             unsigned char *to;
@@ -67,6 +69,13 @@ typedef struct wk_cpu_block {
     size_t size;
 } wk_cpu_block;
 
+/* How far the op has come that runs: an op that takes longer than a slice is computed in pieces. */
+typedef struct wk_cpu_progress {
+    int phase;
+    int64_t next; /* item of that phase */
+    uint64_t spent_ns;
+} wk_cpu_progress;
+
 struct wk_backend_device {
     wk_heap *heap;
     wk_pool *pool;
@@ -76,15 +85,15 @@ struct wk_backend_device {
     wk_cpu_command *commands;
     size_t head, tail, capacity;
     wk_ticket n_given, n_done;
+    wk_cpu_progress at;                      /* of the head, or the op of its plan */
     wk_cpu_buffer *freed_first, *freed_last; /* wait for commands */
     wk_cpu_read_slot *slots;
     size_t n_slots;
     wk_cpu_block scratch, worker_scratch; /* the latter: one part for each worker */
     size_t worker_bytes;
-    /* The first index out of range that has not been reported. */
-    atomic_bool fault;
-    wk_ticket fault_ticket; /* 0: none */
-    char fault_text[256];
+    atomic_bool fault;           /* of the op that runs */
+    bool faults[WK_FAULT_SLOTS]; /* that have not been taken */
+    bool has_faults;
     wick_kernel_stats *profile; /* [n_kernels], NULL: off */
     size_t n_kernels;
     wk_backend_stats stats;
@@ -127,7 +136,7 @@ wick_status wk_cpu_upload(wk_backend_device *dev, wk_buffer *buf, uint64_t offse
 wick_status wk_cpu_encode(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
                           wick_error *err);
 wick_status wk_cpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
-wick_status wk_cpu_wait(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
+bool wk_cpu_take_fault(wk_backend_device *dev, uint32_t *slot);
 wick_status wk_cpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
                                 const wk_kernel *const *kernels, size_t n, void **plan,
                                 wick_error *err);

@@ -9,6 +9,8 @@ enum {
     MAX_BINDINGS = 8, /* storage buffers of one dispatch in core WebGPU */
     LATE_POLLS = 3,   /* how often a finished ticket is still called pending */
     MAX_READS = 64,
+    MANY_POLLS = 10000, /* within one turn: somebody waits for what cannot come */
+    MAX_KERNELS = 256,
 };
 
 typedef struct null_buffer {
@@ -30,6 +32,12 @@ struct wk_backend_device {
     null_buffer *alive;
     wk_ticket late; /* the ticket that is being held back */
     int polls_left;
+    wk_ticket newest,
+        answered; /* WICK_NULL_TURNS: tickets beyond answered wait for the next turn */
+    const wk_kernel *compiled[MAX_KERNELS]; /* in turns before this one, and then in this one */
+    uint32_t n_compiled, n_known;
+    uint32_t n_polls; /* for nothing, in this turn */
+    uint64_t n_turns;
     null_read reads[MAX_READS];
     uint64_t calls_left; /* until it has gone; 0: it stays */
     uint32_t n_allocs, refused;
@@ -38,6 +46,8 @@ struct wk_backend_device {
 };
 
 /* --- Going away --- */
+
+uint64_t wk_null_turns(const wk_backend_device *dev) { return dev->n_turns; }
 
 void wk_null_lose_after(wk_backend_device *dev, uint64_t n_calls) { dev->calls_left = n_calls; }
 
@@ -205,6 +215,12 @@ static const wk_kernel *find_kernel(const wk_backend_device *dev, const wk_op *o
     return dev->backend->find_kernel(dev->handle, op);
 }
 
+static void note_kernel(wk_backend_device *dev, const wk_kernel *kernel) {
+    uint32_t i = 0;
+    while (i < dev->n_known && dev->compiled[i] != kernel) i++;
+    if (i == dev->n_known && i < MAX_KERNELS) dev->compiled[dev->n_known++] = kernel;
+}
+
 static wick_status encode(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
                           wick_error *err) {
     int bindings = 0;
@@ -220,12 +236,37 @@ static wick_status encode(wk_backend_device *dev, const wk_kernel *kernel, const
     if (has_gone(dev)) return swallow(dev, err);
     wk_op inner;
     to_inner(op, &inner);
+    note_kernel(dev, kernel);
     return dev->backend->encode(dev->handle, kernel, &inner, err);
 }
 
 static wick_status submit(wk_backend_device *dev, wk_ticket *ticket, wick_error *err) {
     if (has_gone(dev)) WK_TRY(swallow(dev, err));
-    return dev->backend->submit(dev->handle, ticket, err);
+    WK_TRY(dev->backend->submit(dev->handle, ticket, err));
+    if (*ticket > dev->newest) dev->newest = *ticket;
+    return WICK_OK;
+}
+
+/* --- Turns: a page's GPU answers when the page's code has returned, never before --- */
+
+static void pause_device(wk_backend_device *dev) {
+    if (dev->backend->pause) dev->backend->pause(dev->handle);
+    dev->answered = dev->newest;
+    dev->n_compiled = dev->n_known;
+    dev->n_polls = 0;
+    dev->n_turns++;
+}
+
+static wick_status wait_for_turn(wk_backend_device *dev, wick_error *err) {
+    if (++dev->n_polls < MANY_POLLS) return WICK_PENDING;
+    return wk_fail(err, WICK_ERR_INTERNAL, "null: a call waits for what comes after it returns");
+}
+
+/* Kernels are ready in the turn after the one that asked for them. */
+static wick_status poll_compiled(wk_backend_device *dev) {
+    if (dev->flags & WICK_NULL_TURNS && dev->n_compiled < dev->n_known)
+        return wait_for_turn(dev, NULL);
+    return WICK_OK;
 }
 
 /* --- Tickets and reads --- */
@@ -251,15 +292,13 @@ static bool is_held_back(wk_backend_device *dev, wk_ticket ticket) {
 
 static wick_status poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
     if (has_gone(dev)) return tell_lost(dev, err);
+    if (dev->flags & WICK_NULL_TURNS && ticket > dev->answered) return wait_for_turn(dev, err);
     if (is_held_back(dev, ticket)) return WICK_PENDING;
     return dev->backend->poll(dev->handle, ticket, err);
 }
 
-static wick_status wait(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
-    wick_status status;
-    while ((status = poll(dev, ticket, err)) == WICK_PENDING) {
-    }
-    return status;
+static bool take_fault(wk_backend_device *dev, uint32_t *slot) {
+    return dev->backend->take_fault(dev->handle, slot);
 }
 
 static wick_status read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
@@ -270,6 +309,7 @@ static wick_status read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t o
     if (!read) return wk_fail(err, WICK_ERR_STATE, "null: %d reads are under way", MAX_READS);
     if (has_gone(dev)) WK_TRY(swallow(dev, err));
     WK_TRY(dev->backend->read_start(dev->handle, inner_of(buf), offset, size, ticket, err));
+    if (*ticket > dev->newest) dev->newest = *ticket;
     read->inner = *ticket;
     read->polls_left = dev->flags & WICK_NULL_LATE ? LATE_POLLS : 0;
     if (dev->flags & WICK_NULL_OUT_OF_ORDER) read->polls_left += *ticket % 2 ? 5 : 0;
@@ -308,9 +348,11 @@ const wk_backend wk_backend_null = {
     .upload_rows = upload_rows,
     .find_kernel = find_kernel,
     .encode = encode,
+    .poll_compiled = poll_compiled,
     .submit = submit,
+    .pause = pause_device,
     .poll = poll,
-    .wait = wait,
+    .take_fault = take_fault,
     .read_start = read_start,
     .read_finish = read_finish,
     .lost = lost,

@@ -15,4 +15,8 @@ extern const wk_backend wk_backend_null;
 /* Is as if taken away at the n-th call from now on, from 1; 0: not any more. */
 void wk_null_lose_after(wk_backend_device *dev, uint64_t n_calls);
 
+/* How many turns there were, which is calls of wick_pause. A call that must not wait begins none.
+ */
+uint64_t wk_null_turns(const wk_backend_device *dev);
+
 #endif

@@ -188,7 +188,7 @@ void wk_encoder_rows(const wk_encoder *e, const wk_op *op, uint32_t *first, uint
 
 const wk_view *wk_encoder_fault(wk_encoder *e) {
     e->may_fault = true;
-    return &e->dev->fault;
+    return &e->fault;
 }
 
 uint32_t wk_encoder_tuning(const wk_encoder *e) { return e->tuning; }

@@ -147,18 +147,11 @@ static wick_status read_copy(wk_encoder *e, wk_window *window) {
     return WICK_OK;
 }
 
-static wick_status wait_compiled(wk_encoder *e, const wk_custom *custom) {
-    wick_status status;
-    while ((status = wk_gpu_pipeline_poll(e->dev->gpu, custom->pipeline, e->err)) == WICK_PENDING)
-        if (!wk_gpu_pause(e->dev->gpu)) break;
-    return status;
-}
-
 static wick_status encode(wk_encoder *e, const wk_op *op) {
     const wk_custom_run *const run = op->p.custom;
     wk_custom *const custom = run->custom;
     wk_dispatch d = {.program.n_slots = custom->n_buffers};
-    WK_TRY(wait_compiled(e, custom));
+    WK_TRY(wk_gpu_pipeline_poll(e->dev->gpu, custom->pipeline, e->err));
     for (uint32_t i = 0; i < custom->n_buffers; i++)
         WK_TRY(find_window(e, custom, view_of(op, custom->writable, i), &d.windows[i]));
     for (uint32_t i = 0; i < custom->n_buffers; i++)

@@ -1,12 +1,12 @@
-/* backend/webgpu/read.c: reading back through staging buffers that are mapped, and the fault word,
- * which comes along with every read. What is larger than a buffer may be comes in parts, each a
+/* backend/webgpu/read.c: reading back through staging buffers that are mapped, and the fault slots,
+ * which come along with every read. What is larger than a buffer may be comes in parts, each a
  * staging buffer of its own under the read's ticket. */
 #include "backend/webgpu/webgpu_state.h"
 
 #include <string.h>
 
 enum {
-    FAULT_BYTES = 4,
+    FAULT_BYTES = 4 * WK_FAULT_SLOTS,
     FIRST_READS = 4,
     MOST_PART = 64 << 20, /* bytes */
     MOST_KEPT = 4 << 20,  /* a larger staging buffer is not kept for the next read */
@@ -78,7 +78,7 @@ static wick_status reserve(wk_backend_device *dev, uint64_t bytes, wk_webgpu_rea
     }
     part->ticket = reserved;
     part->skip = part->size = part->at = part->copied = 0;
-    part->has_fault = part->is_seen = false;
+    part->has_faults = part->is_seen = false;
     *out = part;
     return WICK_OK;
 }
@@ -129,7 +129,7 @@ static wick_status record(wk_backend_device *dev, const wk_buffer *buf, uint64_t
         if (size > 0) WK_TRY(record_part(dev, buf, begin, end, part, err));
         begin = end;
     } while (begin < last);
-    part->has_fault = true;
+    part->has_faults = true;
     return record_copy(dev, dev->fault.buf, 0, part, FAULT_BYTES, err);
 }
 
@@ -163,41 +163,52 @@ wick_status wk_webgpu_read_start(wk_backend_device *dev, wk_buffer *buf, uint64_
 
 /* --- Arriving --- */
 
-/* What a kernel left in the word. Once told it is cleared, ahead of what is recorded; reads that
- * were submitted before would tell it again. */
-static wick_status take_fault(wk_backend_device *dev, wk_ticket ticket, uint32_t word,
-                              wick_error *err) {
+/* What kernels left in the slots. A slot that was seen is cleared, after all that was submitted;
+ * reads that were submitted before would show it again. */
+static void see_faults(wk_backend_device *dev, wk_ticket ticket, const unsigned char *bytes) {
     static const uint32_t none = 0;
-    if (word == 0 || ticket <= dev->fault_told) return WICK_OK;
-    uint64_t at;
-    wk_block *const block = wk_webgpu_locate(dev->fault.buf, 0, FAULT_BYTES, &at);
-    wk_gpu_write(dev->gpu, block->gpu, at, &none, sizeof none);
-    dev->fault_told = dev->n_submitted;
-    const char *const name =
-        word <= WK_OP_COUNT_ ? wk_op_get_info((wk_opcode)(word - 1))->name : "an operation";
-    return wk_fail(err, WICK_ERR_INDEX, "%s met an index out of range", name);
+    for (uint32_t i = 0; i < WK_FAULT_SLOTS; i++) {
+        uint32_t word;
+        wk_webgpu_fault *const fault = &dev->faults[i];
+        memcpy(&word, bytes + i * sizeof word, sizeof word);
+        if (word == 0 || ticket <= fault->cleared) continue;
+        uint64_t at;
+        wk_block *const block = wk_webgpu_locate(dev->fault.buf, i * sizeof word, sizeof word, &at);
+        wk_gpu_write(dev->gpu, block->gpu, at, &none, sizeof none);
+        *fault = (wk_webgpu_fault){.is_set = true, .cleared = dev->n_submitted};
+        dev->has_faults = true;
+    }
 }
 
-static wick_status look_at(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
+bool wk_webgpu_take_fault(wk_backend_device *dev, uint32_t *slot) {
+    for (uint32_t i = 0; dev->has_faults && i < WK_FAULT_SLOTS; i++) {
+        if (!dev->faults[i].is_set) continue;
+        dev->faults[i].is_set = false;
+        *slot = i;
+        return true;
+    }
+    dev->has_faults = false;
+    return false;
+}
+
+static wick_status look_at(wk_backend_device *dev, wk_ticket ticket) {
     size_t i = 0;
     for (wk_webgpu_read *part; (part = next_part(dev, ticket, &i));) {
         const unsigned char *const bytes = wk_gpu_mapped(dev->gpu, part->staging);
         if (!bytes) return WICK_PENDING;
-        if (!part->has_fault || part->is_seen) continue;
+        if (!part->has_faults || part->is_seen) continue;
         part->is_seen = true;
-        uint32_t word;
-        memcpy(&word, bytes + part->copied - FAULT_BYTES, sizeof word);
-        WK_TRY(take_fault(dev, ticket, word, err));
+        see_faults(dev, ticket, bytes + part->copied - FAULT_BYTES);
     }
     return WICK_OK;
 }
 
-/* Nobody reads what submits up to this ticket computed: the fault word is read alone. */
+/* No caller reads what submits up to this ticket computed: the fault slots are read alone. */
 static wick_status poll_fault(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
     const bool is_wanted = dev->fault_given > dev->fault_read && dev->fault_given <= ticket;
     if (dev->fault_ticket == 0 && !is_wanted) return WICK_OK;
     if (dev->fault_ticket == 0) WK_TRY(start(dev, NULL, 0, 0, &dev->fault_ticket, err));
-    const wick_status status = look_at(dev, dev->fault_ticket, err);
+    const wick_status status = look_at(dev, dev->fault_ticket);
     if (status == WICK_PENDING) return status;
     (void)wk_webgpu_read_finish(dev, dev->fault_ticket, NULL, NULL);
     dev->fault_ticket = 0;
@@ -205,7 +216,7 @@ static wick_status poll_fault(wk_backend_device *dev, wk_ticket ticket, wick_err
 }
 
 wick_status wk_webgpu_read_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
-    if (is_read(dev, ticket)) return look_at(dev, ticket, err);
+    if (is_read(dev, ticket)) return look_at(dev, ticket);
     WK_TRY(poll_fault(dev, ticket, err));
     return poll_fault(dev, ticket, err); /* the first one may have been of earlier submits */
 }

@@ -233,6 +233,13 @@ typedef struct work {
     wick_error *err;
 } work;
 
+static wk_view fault_slot(const wk_backend_device *dev, uint32_t slot) {
+    wk_view view = dev->fault;
+    view.offset += slot * sizeof(uint32_t);
+    view.extent[0] = 1;
+    return view;
+}
+
 static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cost,
                               double estimate) {
     wk_backend_device *const dev = w->dev;
@@ -246,6 +253,7 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
                     .recorder = w->recorder,
                     .kernel = kernel,
                     .code = op->code,
+                    .fault = fault_slot(w->dev, op->fault_slot),
                     .tuning = wk_choice_tuning(dev, kernel, op),
                     .first_row = w->first_row,
                     .n_rows = w->n_rows,
@@ -385,7 +393,7 @@ static int64_t parts_of(const work *w, const wk_op *op, double estimate) {
 
 static wick_status encode_pieces(const work *w, const wk_op *op) {
     const int torn = find_torn(op);
-    const wk_cost cost = wk_op_cost(op);
+    const wk_cost cost = wk_op_cost(op, NULL);
     const double estimate = wk_pace_estimate(op, &cost);
     const int64_t n_parts = parts_of(w, op, estimate);
     if (torn < 0 && n_parts == 1) return encode_one(w, op, &cost, estimate);

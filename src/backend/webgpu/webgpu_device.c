@@ -68,8 +68,8 @@ static uint32_t features_that_pay(const wk_backend_device *dev) {
 }
 
 static wick_status set_up(wk_backend_device *dev, wick_error *err) {
-    static const int64_t one = 1;
-    const wick_shape shape = wick_shape_of(1, &one);
+    static const int64_t n_slots = WK_FAULT_SLOTS;
+    const wick_shape shape = wick_shape_of(1, &n_slots);
     uint64_t bytes;
     dev->is_open = true;
     dev->adapter = *wk_gpu_get_info(dev->gpu);
@@ -172,7 +172,7 @@ const wk_backend wk_backend_webgpu = {
     .submit = wk_webgpu_submit,
     .poll = wk_webgpu_poll,
     .pause = pause_device,
-    .wait = wk_webgpu_wait,
+    .take_fault = wk_webgpu_take_fault,
     .read_start = wk_webgpu_read_start,
     .read_finish = wk_webgpu_read_finish,
     .plan_prepare = wk_webgpu_plan_prepare,

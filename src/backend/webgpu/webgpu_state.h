@@ -124,7 +124,7 @@ typedef struct wk_mark {
 typedef struct wk_recorder {
     wk_gpu_command *commands;
     size_t n_commands, capacity;
-    bool may_fault;     /* a command may set the fault word */
+    bool may_fault;     /* a command may set a fault slot */
     size_t n_pipelines; /* commands need some of the first so many of the cache */
     /* Of a plan's recorder: the ends of its ops, and their temporaries. */
     wk_mark *marks;
@@ -166,7 +166,8 @@ struct wk_encoder {
     const wk_webgpu_kernel *kernel;
     wk_opcode code; /* of the op that is encoded */
     uint32_t tuning;
-    bool may_fault; /* it may set the fault word */
+    bool may_fault; /* it may set its fault slot */
+    wk_view fault;  /* that slot */
     /* The op's table is rows [first_row, first_row + its extent) of this many; 0: of its own. */
     uint32_t first_row, n_rows;
     int n_temps;
@@ -180,9 +181,14 @@ typedef struct wk_webgpu_read {
     wk_gpu_buffer *staging;
     uint64_t capacity, copied; /* of staging: its size, and the bytes that arrive */
     uint64_t skip, at, size;   /* behind skip others in staging */
-    bool has_fault;            /* the fault word arrives behind them */
+    bool has_faults;           /* the fault slots arrive after them */
     bool is_seen;              /* it has been looked at */
 } wk_webgpu_read;
+
+typedef struct wk_webgpu_fault {
+    bool is_set;       /* and has not been taken */
+    wk_ticket cleared; /* reads up to this one were submitted before the slot was cleared */
+} wk_webgpu_fault;
 
 /* Submits that were not seen to have run. */
 typedef struct wk_pace_submit {
@@ -252,12 +258,13 @@ struct wk_backend_device {
     wk_webgpu_read *reads;
     size_t n_reads;
     wk_view tables;         /* of panel_wgsl.c, once they are needed */
-    wk_view fault;          /* one u32 */
-    wk_ticket fault_given;  /* the last submit that may have set it */
-    wk_ticket fault_read;   /* the last submit of which it was read, or is being read */
-    wk_ticket fault_told;   /* the last submit before it was cleared */
-    wk_ticket fault_ticket; /* the read that is only for it; 0: none */
-    wick_error untold;      /* of a submit whose caller takes no failure: the next poll tells it */
+    wk_view fault;          /* u32 [WK_FAULT_SLOTS], 0: no fault */
+    wk_ticket fault_given;  /* the last submit that may have set one */
+    wk_ticket fault_read;   /* the last submit after which they were read, or are being read */
+    wk_ticket fault_ticket; /* the read of nothing else; 0: none */
+    wk_webgpu_fault faults[WK_FAULT_SLOTS];
+    bool has_faults;   /* one of them has not been taken */
+    wick_error untold; /* of a submit whose caller takes no failure: the next poll returns it */
     wk_backend_stats stats;
 };
 
@@ -408,8 +415,9 @@ wick_status wk_webgpu_read_start(wk_backend_device *dev, wk_buffer *buf, uint64_
                                  uint64_t size, wk_ticket *ticket, wick_error *err);
 wick_status wk_webgpu_read_finish(wk_backend_device *dev, wk_ticket ticket, void *dst,
                                   wick_error *err);
-/* Whether the read of this ticket has arrived, and what faults came with it. */
+/* Whether the read of this ticket has arrived, and with it the fault slots. */
 wick_status wk_webgpu_read_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err);
+bool wk_webgpu_take_fault(wk_backend_device *dev, uint32_t *slot);
 void wk_webgpu_reads_release(wk_backend_device *dev);
 
 /* --- choice.c --- */

@@ -1,5 +1,5 @@
 // y [m, k] = rows ids [m] of weight [n, k]; what stands before goes for all kinds of weights.
-// ID_WORDS: 1, or 2 for 64 bits. FAULT is what goes to the fault word for an id out of range.
+// ID_WORDS: 1, or 2 for 64 bits. FAULT is what goes to the fault slot for an id out of range.
 struct Params {
     m: u32, n: u32, k: u32,
     parts: u32,                       // of a row, one thread each

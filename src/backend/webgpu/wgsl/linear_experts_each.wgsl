@@ -1,4 +1,4 @@
-// Each row is a tile of its own; index: the ids [m, u]. FAULT is what goes to the fault word for an
+// Each row is a tile of its own; index: the ids [m, u]. FAULT is what goes to the fault slot for an
 // id out of range.
 fn find_tile(number: u32) -> vec3<u32> {
     let at = params.index + number / params.u * params.index_row +

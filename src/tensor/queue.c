@@ -1,0 +1,146 @@
+/* tensor/queue.c: the ring of records that wait: a queue that grows. */
+#include "tensor/device.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { FIRST_RECORDS = 64, MANY_RECORDS = 256 };
+
+static wk_record *at(const wk_queue *queue, uint32_t index) {
+    return &queue->ring[(queue->head + index) % queue->capacity];
+}
+
+wick_status wk_queue_reserve(wick_device *device, uint32_t n) {
+    wk_queue *const queue = &device->queue;
+    if (n <= queue->capacity - queue->count) return WICK_OK;
+    uint32_t capacity = queue->capacity > 0 ? 2 * queue->capacity : FIRST_RECORDS;
+    while (capacity - queue->count < n) capacity *= 2;
+    wk_record *const ring = wk_alloc_array(&device->heap, capacity, sizeof *ring);
+    if (!ring) return wk_fail_memory(device->err, capacity * sizeof *ring, 0, "the queue");
+    for (uint32_t i = 0; i < queue->count; i++) ring[i] = *at(queue, i);
+    wk_free(&device->heap, queue->ring, queue->capacity * sizeof *ring);
+    *queue = (wk_queue){.ring = ring, .count = queue->count, .capacity = capacity};
+    return WICK_OK;
+}
+
+static void release(wick_device *device, wk_record *record) {
+    if (record->kind == WK_RECORD_OP) wk_op_release(device, &record->op);
+    if (record->kind == WK_RECORD_LOOK) wk_op_release(device, &record->look.op);
+    if (record->kind == WK_RECORD_READ && record->read) record->read->is_waiting = false;
+    if (record->kind != WK_RECORD_UPLOAD) return;
+    wk_buffer_release(device, record->upload.buf);
+    wk_free(&device->heap, record->upload.bytes, (size_t)record->upload.size);
+}
+
+wk_record *wk_queue_head(wick_device *device) {
+    assert(device->queue.count > 0);
+    return at(&device->queue, 0);
+}
+
+void wk_queue_pop(wick_device *device) {
+    wk_queue *const queue = &device->queue;
+    release(device, wk_queue_head(device));
+    queue->head = (queue->head + 1) % queue->capacity;
+    queue->count--;
+}
+
+void wk_queue_drop(wick_device *device) {
+    while (device->queue.count > 0) wk_queue_pop(device);
+}
+
+void wk_queue_free(wick_device *device) {
+    wk_queue_drop(device);
+    wk_free(&device->heap, device->queue.ring, device->queue.capacity * sizeof *device->queue.ring);
+    device->queue = (wk_queue){.ring = NULL};
+}
+
+void wk_queue_push_front(wick_device *device, const wk_op *op) {
+    wk_queue *const queue = &device->queue;
+    assert(queue->count < queue->capacity);
+    wk_op_retain(op);
+    queue->head = (queue->head + queue->capacity - 1) % queue->capacity;
+    queue->count++;
+    wk_record *const record = at(queue, 0);
+    record->kind = WK_RECORD_OP;
+    record->op = *op;
+}
+
+wick_status wk_queue_push(wick_device *device, const wk_op *op) {
+    if (device->queue.count >= MANY_RECORDS) {
+        /* A program that never reads shall not pile up what could be computed by now. */
+        const wick_status run = wk_run(device);
+        const wick_status polled = run < 0 ? run : wk_progress(device, device->submitted);
+        if (polled < 0) return polled;
+    }
+    WK_TRY(wk_queue_reserve(device, 1));
+    wk_op_retain(op);
+    wk_record *const record = at(&device->queue, device->queue.count++);
+    record->kind = WK_RECORD_OP;
+    record->op = *op;
+    return WICK_OK;
+}
+
+wick_status wk_queue_run(wick_device *device, wk_plan *plan) {
+    WK_TRY(wk_queue_reserve(device, 1));
+    wk_record *const record = at(&device->queue, device->queue.count++);
+    record->kind = WK_RECORD_PLAN;
+    record->run.plan = plan;
+    record->run.next = 0;
+    return WICK_OK;
+}
+
+void wk_queue_forget(wick_device *device, const wk_plan *plan) {
+    for (uint32_t i = 0; i < device->queue.count; i++) {
+        wk_record *const record = at(&device->queue, i);
+        if (record->kind == WK_RECORD_PLAN && record->run.plan == plan) record->run.plan = NULL;
+    }
+}
+
+wick_status wk_queue_read(wick_device *device, wick_reading *reading) {
+    WK_TRY(wk_queue_reserve(device, 1));
+    wk_record *const record = at(&device->queue, device->queue.count++);
+    record->kind = WK_RECORD_READ;
+    record->read = reading;
+    reading->is_waiting = true;
+    return WICK_OK;
+}
+
+void wk_queue_forget_read(wick_device *device, const wick_reading *reading) {
+    for (uint32_t i = 0; i < device->queue.count; i++) {
+        wk_record *const record = at(&device->queue, i);
+        if (record->kind == WK_RECORD_READ && record->read == reading) record->read = NULL;
+    }
+}
+
+void wk_queue_forget_looks(wick_device *device) {
+    for (uint32_t i = 0; i < device->queue.count; i++)
+        if (at(&device->queue, i)->kind == WK_RECORD_LOOK) at(&device->queue, i)->look.fn = NULL;
+}
+
+wick_status wk_queue_upload(wick_device *device, wk_buffer *buf, uint64_t offset, const void *bytes,
+                            uint64_t size) {
+    WK_TRY(wk_queue_reserve(device, 1));
+    void *const copy = size <= SIZE_MAX ? wk_alloc(&device->heap, (size_t)size) : NULL;
+    if (!copy) return wk_fail_memory(device->err, size, 0, "bytes to upload");
+    memcpy(copy, bytes, (size_t)size);
+    wk_buffer_retain(buf);
+    wk_record *const record = at(&device->queue, device->queue.count++);
+    record->kind = WK_RECORD_UPLOAD;
+    record->upload.buf = buf;
+    record->upload.offset = offset;
+    record->upload.size = size;
+    record->upload.bytes = copy;
+    return WICK_OK;
+}
+
+wick_status wk_queue_look(wick_device *device, const wk_op *op, wk_look_fn fn, void *user) {
+    WK_TRY(wk_queue_reserve(device, 1));
+    wk_op_retain(op);
+    wk_record *const record = at(&device->queue, device->queue.count++);
+    record->kind = WK_RECORD_LOOK;
+    record->look.op = *op;
+    record->look.fn = fn;
+    record->look.user = user;
+    record->look.ticket = 0;
+    return WICK_OK;
+}
