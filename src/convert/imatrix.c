@@ -1,8 +1,8 @@
 /* convert/imatrix.c: sums of the squared inputs of every linear while a model reads a text.
  *
  * To first order, an error e in column c of a matrix costs e^2 E[x_c^2] in its output, x being the
- * input: that mean is the channel's importance. The operations are watched where they are queued;
- * before a linear is, what was queued is computed, and its input lies in memory. */
+ * input: that mean is the channel's importance. The operations are watched where they are queued; a
+ * linear's input is looked at when it has been computed, and lies in memory. */
 #include <wick/convert.h>
 
 #include "convert/importance.h"
@@ -38,6 +38,7 @@ struct wick_imatrix {
     size_t n_ids, at;
     uint32_t chunk_length, begin; /* begin: WICK_NO_TOKEN where it is not wanted */
     bool is_reading;              /* a chunk */
+    wick_status status;           /* of watching */
     linear *linears;
     size_t n_linears;
 };
@@ -83,21 +84,27 @@ static linear *find_linear(const wick_imatrix *m, const wk_view *weight) {
     return NULL;
 }
 
-/* Operands: y, x, weight, bias, and of experts ids. While a plan is being recorded there is no
- * memory yet. */
-static void observe(void *user, const wk_call *call) {
+/* Operands: y, x, weight, bias, and of experts ids. */
+static void look(void *user, const wk_op *op) {
     const wick_imatrix *const m = user;
-    const wk_op *const op = &call->op;
     const wk_view *const x = &op->view[1];
-    if (!wk_op_is_linear(op) || x->buf->place != 0) return;
     linear *const found = find_linear(m, &op->view[2]);
-    if (found == NULL || wick_synchronize(m->model->device) != WICK_OK) return;
+    assert(found != NULL);
     assert(x->dtype == WICK_F32 && x->extent[x->rank - 1] == found->k);
     assert(x->stride[x->rank - 1] == 1 || found->k == 1);
     if (op->code == WK_OP_LINEAR)
         add_rows(found, x);
     else
         add_rows_of_experts(found, x, &op->view[4]);
+}
+
+/* While a plan is being recorded there is no memory yet. */
+static void observe(void *user, const wk_call *call) {
+    wick_imatrix *const m = user;
+    const wk_op *const op = &call->op;
+    if (!wk_op_is_linear(op) || op->view[1].buf->place != 0) return;
+    if (m->status != WICK_OK || find_linear(m, &op->view[2]) == NULL) return;
+    m->status = wk_queue_look(m->model->device, op, look, m);
 }
 
 /* ---- Starting ---- */
@@ -238,6 +245,7 @@ static wick_status do_slice(wick_imatrix *m) {
     if (!m->is_reading) WK_TRY(begin_chunk(m));
     wick_event event;
     WK_TRY(wick_session_step(m->session, &event));
+    WK_TRY(m->status);
     if (event.kind == WICK_EVENT_END) {
         m->is_reading = false;
         m->at += m->chunk_length;
@@ -251,7 +259,9 @@ wick_status wick_imatrix_poll(wick_imatrix *imatrix, wick_progress *progress, wi
     const wick_status status = do_slice(imatrix);
     if (progress != NULL) *progress = (wick_progress){.done = imatrix->at, .total = imatrix->n_ids};
     if (status >= 0) return status;
-    return wk_take_device_error(imatrix->model->device, status, error);
+    wick_error reason = {.status = WICK_OK};
+    (void)wick_session_error(imatrix->session, &reason);
+    return wk_pass_on(error, status, &reason);
 }
 
 /* ---- Writing ---- */
