@@ -414,6 +414,9 @@ struct wk_backend {
     /* WICK_PENDING while something is being compiled; what cannot be is told where it is needed.
      * Never blocks, but it compiles a kernel where that cannot be done in the background. */
     wick_status (*poll_compiled)(wk_backend_device *dev);
+    /* Optional: a kernel that the device's compiler has refused, each once; false: there is none
+     * left. find_kernel finds it no more. why: the sentence, which names it. */
+    bool (*take_refused)(wk_backend_device *dev, wick_error *why);
     /* Closes what was encoded so far; *ticket is done when all of it has run. */
     wick_status (*submit)(wk_backend_device *dev, wk_ticket *ticket, wick_error *err);
     /* WICK_OK: ran, and the faults of all up to there can be taken. WICK_PENDING. A failure of what

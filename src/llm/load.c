@@ -48,6 +48,8 @@ struct wick_model_loading {
     bool has_sessions;
     wick_session_desc sessions; /* as the model's desc says; its pointers are not looked at */
     uint32_t n_rows;            /* of the batches whose kernels begin to compile next */
+    uint32_t n_refused;         /* kernels of the device, when that began */
+    bool is_retrying;           /* all is read, and some kernels were refused */
     wk_placing placing;
 
     bool is_again;                       /* after a loss: host weights are there */
@@ -137,17 +139,26 @@ static void begin_kernels(wick_model_loading *l) {
     const wick_model *const model = l->model;
     const bool is_wanted = wk_device_compiles(model->device) && !model->no_warm_up;
     l->n_rows = 1;
+    l->n_refused = wk_device_refusals(model->device);
+    l->is_retrying = false;
     l->step = is_wanted ? STEP_KERNELS : STEP_WEIGHTS;
 }
 
 static wick_status step_kernels(wick_model_loading *l) {
     WK_TRY(wk_runner_rehearse(l->model, &l->model->warm, &l->n_rows, &l->error));
-    if (l->n_rows == 0) l->step = STEP_WEIGHTS;
+    if (l->n_rows == 0) l->step = l->is_retrying ? STEP_COMPILED : STEP_WEIGHTS;
     return WICK_PENDING;
 }
 
 static wick_status step_compiled(wick_model_loading *l) {
-    if (wk_device_compiled(l->model->device) == WICK_PENDING) return WICK_PENDING;
+    const wick_model *const model = l->model;
+    if (wk_device_compiled(model->device) == WICK_PENDING) return WICK_PENDING;
+    const bool is_warm = wk_device_compiles(model->device) && !model->no_warm_up;
+    if (is_warm && wk_device_refusals(model->device) != l->n_refused) {
+        begin_kernels(l);
+        l->is_retrying = true; /* with the kernels that take the place of the refused ones */
+        return WICK_PENDING;
+    }
     l->step = STEP_DONE;
     return WICK_OK;
 }

@@ -222,6 +222,20 @@ static wick_status get_class(wk_stage *stage, const wk_stage_batch *batch, shape
     return WICK_OK;
 }
 
+/* Like get_class, with kernels that are compiled: a class whose plan has one that the compiler
+ * refused is recorded again, with what takes its place. WICK_PENDING: they compile. */
+static wick_status get_compiled_class(wk_stage *stage, const wk_stage_batch *batch,
+                                      shape_class **out) {
+    for (;;) {
+        WK_TRY(get_class(stage, batch, out));
+        WK_TRY(wk_device_compiled(stage->device));
+        if (!wk_plan_is_outdated((*out)->plan)) return WICK_OK;
+        free_class(*out);
+        **out = stage->classes[--stage->n_classes];
+        stage->last = NULL;
+    }
+}
+
 /* --- Rehearsal --- */
 
 /* Everything but the weights, where there are some, belongs to the recording: nothing takes memory
@@ -275,8 +289,7 @@ wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch) {
     assert(!stage->running);
     drop_reading(stage); /* of a completion that nobody waited for */
     shape_class *class = NULL;
-    WK_TRY(get_class(stage, batch, &class));
-    WK_TRY(wk_device_compiled(stage->device));
+    WK_TRY(get_compiled_class(stage, batch, &class));
     WK_TRY(write_inputs(stage, class, batch));
     WK_TRY(wk_plan_run(class->plan));
     wick_tensor *const wanted = batch->is_short ? class->shortlist : NULL;

@@ -302,9 +302,20 @@ size_t wick_device_get_profile(const wick_device *device, wick_kernel_stats *out
 bool wk_device_compiles(const wick_device *device) { return device->backend->rehearse != NULL; }
 
 wick_status wk_device_compiled(wick_device *device) {
-    return device->backend->poll_compiled ? device->backend->poll_compiled(device->handle)
-                                          : WICK_OK;
+    const wk_backend *const backend = device->backend;
+    const wick_status status =
+        backend->poll_compiled ? backend->poll_compiled(device->handle) : WICK_OK;
+    wick_error why = {.status = WICK_OK};
+    while (backend->take_refused && backend->take_refused(device->handle, &why)) {
+        device->n_refused++;
+        wk_device_log(device, WICK_LOG_WARNING, "%s; another kernel or the CPU takes its place",
+                      why.message);
+        why = (wick_error){.status = WICK_OK};
+    }
+    return status;
 }
+
+uint32_t wk_device_refusals(const wick_device *device) { return device->n_refused; }
 
 void wk_device_observe(wick_device *device, wk_observer_fn observer, void *user) {
     if (!observer) wk_queue_forget_looks(device);

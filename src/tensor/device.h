@@ -117,6 +117,7 @@ struct wick_device {
     wk_observer_fn observer;
     void *observer_user;
     uint64_t n_fallbacks, n_decomposed, n_verified;
+    uint32_t n_refused; /* kernels that the device's compiler refused, so far */
 };
 
 /* --- error.c --- */

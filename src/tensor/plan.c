@@ -40,6 +40,7 @@ wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool) {
     plan->device = device;
     plan->pool = pool;
     plan->generation = device->generation;
+    plan->n_refused = device->n_refused;
     device->recording = plan;
     return WICK_OK;
 }
@@ -173,6 +174,21 @@ done:
 
 /* --- End, run, free --- */
 
+/* Begins to compile its kernels. */
+static wick_status compile_ahead(const wk_plan *plan) {
+    wick_device *const device = plan->device;
+    const wk_backend *const backend = device->backend;
+    for (size_t i = 0; backend->rehearse && i < plan->n_ops; i++) {
+        wick_error ignored = {0};
+        if (!plan->kernels[i]) continue;
+        const wick_status status =
+            backend->rehearse(device->handle, plan->kernels[i], &plan->ops[i], &ignored);
+        if (status == WICK_ERR_OUT_OF_MEMORY || status == WICK_ERR_DEVICE_LOST)
+            return wk_device_fail(device, status, "%s", ignored.message);
+    }
+    return WICK_OK;
+}
+
 wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t n_outputs,
                         wk_plan **out) {
     wk_plan *const plan = device->recording;
@@ -186,6 +202,7 @@ wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t
     if (status == WICK_OK && !plan->falls_back && device->backend->plan_prepare)
         status = device->backend->plan_prepare(device->handle, plan->ops, plan->kernels,
                                                plan->n_ops, &plan->replay, device->err);
+    if (status == WICK_OK && plan->falls_back) status = compile_ahead(plan);
     if (plan->replay) device->n_held++;
     *out = plan; /* also on failure: tensors of the recording still name its places */
     return status;
@@ -193,16 +210,8 @@ wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t
 
 wick_status wk_plan_rehearse(wick_device *device, wk_plan **out) {
     wk_plan *const plan = device->recording;
-    const wk_backend *const backend = device->backend;
     wk_plan_abort(device, out);
-    for (size_t i = 0; i < plan->n_ops && plan->status == WICK_OK; i++) {
-        wick_error ignored = {0};
-        if (!plan->kernels[i]) continue;
-        const wick_status status =
-            backend->rehearse(device->handle, plan->kernels[i], &plan->ops[i], &ignored);
-        if (status == WICK_ERR_OUT_OF_MEMORY || status == WICK_ERR_DEVICE_LOST)
-            plan->status = wk_device_fail(device, status, "%s", ignored.message);
-    }
+    if (plan->status == WICK_OK) plan->status = compile_ahead(plan);
     return plan->status;
 }
 
@@ -210,6 +219,8 @@ void wk_plan_abort(wick_device *device, wk_plan **out) {
     *out = device->recording;
     device->recording = NULL;
 }
+
+bool wk_plan_is_outdated(const wk_plan *plan) { return plan->n_refused != plan->device->n_refused; }
 
 wick_status wk_plan_run(wk_plan *plan) {
     wick_device *const device = plan->device;

@@ -30,6 +30,9 @@ wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t
 wick_status wk_plan_rehearse(wick_device *device, wk_plan **out);
 /* Ends a recording that failed: release the tensors made since, then free *out. */
 void wk_plan_abort(wick_device *device, wk_plan **out);
+/* A kernel was refused by the device's compiler since it was begun: it may be one of the plan's,
+ * which is recorded again, then. */
+bool wk_plan_is_outdated(const wk_plan *plan);
 /* Queues the whole sequence once; never waits. Replayed by the backend when it can; op by op while
  * an observer, verification or a profile is on, and for plans with an op that falls back. */
 wick_status wk_plan_run(wk_plan *plan);

@@ -9,6 +9,7 @@ struct wk_plan {
     wick_device *device;
     wk_plan_pool *pool;
     uint32_t generation; /* of the device */
+    uint32_t n_refused;  /* kernels, when it was begun */
     wk_op *ops;          /* hold references to their buffers */
     const wk_kernel **kernels;
     size_t n_ops, op_capacity, kernel_capacity;

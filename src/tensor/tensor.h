@@ -70,6 +70,8 @@ void wk_device_settle(wick_device *device);
 bool wk_device_compiles(const wick_device *device);
 /* WICK_PENDING while some are. Never blocks. */
 wick_status wk_device_compiled(wick_device *device);
+/* How many kernels its compiler has refused so far; each was logged, and is not used any more. */
+uint32_t wk_device_refusals(const wick_device *device);
 
 /* --- Tensors --- */
 

@@ -69,8 +69,9 @@ static wick_status compile(wk_backend_device *dev, wk_pipeline_entry *entry, wic
     return status;
 }
 
-static wick_status add_pipeline(wk_backend_device *dev, const wk_program *program, uint64_t hash,
-                                wk_pipeline_entry **out, wick_error *err) {
+static wick_status add_pipeline(wk_backend_device *dev, const wk_webgpu_kernel *kernel,
+                                const wk_program *program, uint64_t hash, wk_pipeline_entry **out,
+                                wick_error *err) {
     wk_webgpu_cache *const cache = &dev->cache;
     if (cache->n_pipelines == cache->pipeline_capacity) {
         const size_t larger = cache->pipeline_capacity ? 2 * cache->pipeline_capacity : 64;
@@ -84,6 +85,7 @@ static wick_status add_pipeline(wk_backend_device *dev, const wk_program *progra
     wk_pipeline_entry *const entry = wk_alloc_zeroed(dev->heap, sizeof *entry);
     if (!entry) return wk_fail_memory(err, sizeof *entry, 0, "a pipeline");
     memcpy(&entry->program, program, sizeof *program);
+    entry->kernel = kernel;
     wick_status status = compile(dev, entry, err);
     if (status == WICK_OK &&
         wk_map64_put(&cache->pipeline_index, hash, (uint32_t)cache->n_pipelines) != WICK_OK) {
@@ -102,8 +104,8 @@ static wick_status add_pipeline(wk_backend_device *dev, const wk_program *progra
     return WICK_OK;
 }
 
-wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_program *program,
-                              wk_pipeline_entry **out, wick_error *err) {
+wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_webgpu_kernel *kernel,
+                              const wk_program *program, wk_pipeline_entry **out, wick_error *err) {
     uint64_t hash = wk_hash(program, sizeof *program);
     uint32_t index;
     while (wk_map64_get(&dev->cache.pipeline_index, hash, &index)) {
@@ -115,7 +117,32 @@ wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_program *program,
         }
         hash++; /* another program of the same hash */
     }
-    return add_pipeline(dev, program, hash, out, err);
+    return add_pipeline(dev, kernel, program, hash, out, err);
+}
+
+static bool is_refused(const wk_pipeline_entry *entry) {
+    return entry->kernel && entry->status < 0 && entry->status != WICK_ERR_DEVICE_LOST;
+}
+
+/* Of a kernel with several programs, the first that failed. */
+static bool is_first_refusal(const wk_webgpu_cache *cache, size_t i) {
+    if (!is_refused(cache->pipelines[i])) return false;
+    for (size_t k = 0; k < i; k++)
+        if (is_refused(cache->pipelines[k]) &&
+            cache->pipelines[k]->kernel == cache->pipelines[i]->kernel)
+            return false;
+    return true;
+}
+
+bool wk_cache_take_refused(wk_backend_device *dev, wick_error *why) {
+    wk_webgpu_cache *const cache = &dev->cache;
+    while (cache->n_judged < cache->n_finished) {
+        const size_t i = cache->n_judged++;
+        if (!is_first_refusal(cache, i)) continue;
+        (void)wk_gpu_pipeline_poll(dev->gpu, cache->pipelines[i]->pipeline, why);
+        return true;
+    }
+    return false;
 }
 
 wick_status wk_cache_poll(wk_backend_device *dev) {
@@ -125,6 +152,7 @@ wick_status wk_cache_poll(wk_backend_device *dev) {
         entry->status = wk_gpu_pipeline_poll(dev->gpu, entry->pipeline, NULL);
         if (entry->status == WICK_PENDING) return WICK_PENDING;
         if (entry->status != WICK_OK) cache->n_failures++;
+        if (is_refused(entry)) wk_choice_of(dev, &entry->kernel->base)->is_refused = true;
         if (++cache->n_finished == cache->n_pipelines)
             cache->compile_ns += wk_clock_ns() - cache->begun_ns;
     }

@@ -43,7 +43,8 @@ bool wk_choice_is_possible(const wk_backend_device *dev, const wk_webgpu_kernel 
 static bool may_run(const wk_backend_device *dev, const wk_choice *choice, const wk_op *op) {
     const wk_webgpu_kernel *const kernel = choice->kernel;
     const bool needs_more = (kernel->needs & ~dev->features) != 0;
-    if (kernel->code != op->code || choice->is_disabled || needs_more) return false;
+    if (kernel->code != op->code || needs_more) return false;
+    if (choice->is_disabled || choice->is_refused) return false;
     if (kernel->base.is_fast && !wk_op_allows_fast(op)) return false;
     return !kernel->accepts || kernel->accepts(op);
 }

@@ -109,7 +109,7 @@ wick_status wk_dispatch_record(wk_encoder *e, const wk_dispatch *d, wk_gpu_pipel
 wick_status wk_dispatch_run(wk_encoder *e, const wk_dispatch *d, uint32_t x, uint32_t y,
                             uint32_t z) {
     wk_pipeline_entry *entry;
-    WK_TRY(wk_cache_pipeline(e->dev, &d->program, &entry, e->err));
+    WK_TRY(wk_cache_pipeline(e->dev, e->kernel, &d->program, &entry, e->err));
     if (e->dev->is_rehearsing) return WICK_OK;
     if (entry->status < 0) return wk_gpu_pipeline_poll(e->dev->gpu, entry->pipeline, e->err);
     if (e->recorder->n_pipelines < entry->number) e->recorder->n_pipelines = entry->number;

@@ -148,7 +148,7 @@ static wick_status time_pipeline(wk_backend_device *dev, const wk_view views[2],
     describe(&j, (int32_t)(wk_clock_ns() & INT32_MAX), &d);
     WK_TRY(wk_dispatch_place(&e, &d));
     const double begin = now();
-    WK_TRY(wk_cache_pipeline(dev, &d.program, &entry, err));
+    WK_TRY(wk_cache_pipeline(dev, NULL, &d.program, &entry, err));
     (void)wk_cache_wait(dev, dev->cache.n_pipelines);
     *seconds = now() - begin;
     return WICK_OK;

@@ -169,6 +169,7 @@ const wk_backend wk_backend_webgpu = {
     .encode = encode,
     .rehearse = wk_webgpu_rehearse,
     .poll_compiled = wk_cache_poll,
+    .take_refused = wk_cache_take_refused,
     .submit = wk_webgpu_submit,
     .poll = wk_webgpu_poll,
     .pause = pause_device,

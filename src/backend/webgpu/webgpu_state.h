@@ -64,6 +64,7 @@ typedef struct wk_block_pool {
 
 typedef struct wk_pipeline_entry {
     wk_program program;
+    const wk_webgpu_kernel *kernel; /* the first one that asked for it; NULL: a measurement */
     wk_gpu_layout *layout;
     wk_gpu_pipeline *pipeline;
     size_t number;      /* from 1, in the order in which they were asked for */
@@ -97,6 +98,7 @@ typedef struct wk_webgpu_cache {
     wk_pipeline_entry **pipelines;
     size_t n_pipelines, pipeline_capacity;
     size_t n_finished;       /* the first of them: seen to be compiled, or failed */
+    size_t n_judged;         /* the first of them: what failed was taken by wk_cache_take_refused */
     wk_map64 pipeline_index; /* hash of the program -> index */
     uint64_t begun_ns;       /* when the first of those was asked for that are not finished */
     uint64_t compile_ns;     /* while some were compiled */
@@ -155,6 +157,7 @@ typedef struct wk_op_class {
 typedef struct wk_choice {
     const wk_webgpu_kernel *kernel;
     bool is_disabled;
+    bool is_refused; /* a pipeline of it did not compile */
     uint8_t tuning[WK_ROWS_COUNT_][WK_LAYOUT_COUNT_];
 } wk_choice;
 
@@ -319,10 +322,11 @@ void wk_cache_release(wk_backend_device *dev);
 wick_status wk_cache_layout(wk_backend_device *dev, uint32_t n, uint32_t writable,
                             uint32_t uniform_bytes, wk_gpu_layout **out, wick_error *err);
 /* Begins to compile what is not there. */
-wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_program *program,
-                              wk_pipeline_entry **out, wick_error *err);
-/* WICK_PENDING while some compile. A failure is told to those who need the pipeline. */
+wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_webgpu_kernel *kernel,
+                              const wk_program *program, wk_pipeline_entry **out, wick_error *err);
+/* WICK_PENDING while some compile. The kernel of one that fails is not chosen any more. */
 wick_status wk_cache_poll(wk_backend_device *dev);
+bool wk_cache_take_refused(wk_backend_device *dev, wick_error *why);
 /* Until the first n are compiled. False: they are not, and cannot be waited for (wk_gpu_pause). */
 bool wk_cache_wait(wk_backend_device *dev, size_t n);
 void wk_cache_stats(const wk_backend_device *dev, wk_backend_stats *stats);
