@@ -64,7 +64,8 @@ static void print_text(const found_device *found) {
         printf(", %s, %d thread%s", info->isa, info->n_threads, info->n_threads == 1 ? "" : "s");
     if (info->memory_total > 0) {
         printf(", %s of memory", cli_bytes_text(info->memory_total).text);
-        printf(", %s available", cli_bytes_text(info->memory_available).text);
+        if (info->memory_available > 0) /* else the system does not say */
+            printf(", %s available", cli_bytes_text(info->memory_available).text);
     }
     printf("\n");
 }

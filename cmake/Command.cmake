@@ -31,6 +31,10 @@ if(cli_sources)
         DEPENDS ${embedded_model} ${PROJECT_SOURCE_DIR}/cmake/EmbedModel.cmake
         COMMENT "Embedding stories260K.gguf" VERBATIM)
     add_executable(wick ${cli_sources} ${http_source} ${line_source} ${embedded_source})
+    if(APPLE) # POSIX's name for it
+        set_source_files_properties(cli/kernel_cache.c PROPERTIES
+            COMPILE_DEFINITIONS st_mtim=st_mtimespec)
+    endif()
     target_include_directories(wick PRIVATE cli)
     target_link_libraries(wick PRIVATE wick_options Wick::wick)
     if(line_source STREQUAL cli/line/libedit.c)
