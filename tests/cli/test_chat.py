@@ -43,14 +43,19 @@ class Terminal:
     def __init__(self, *arguments, columns=80, locale="C.UTF-8", output=None, command="chat",
                  model=MODEL, **variables):
         environment = {**os.environ, "LC_ALL": locale, "TERM": "xterm", **variables}
+        gate, opener = os.pipe()  # the command starts when its terminal has been looked at
         self.process, self.terminal = pty.fork()
         if self.process == 0:
+            os.read(gate, 1)
             if output is not None:
                 os.dup2(output, 1)
             os.execve(WICK, [WICK, command, str(model), *arguments], environment)
         self.resize(columns)
         self.seen = b""
         self.first_mode = self.mode()
+        os.write(opener, b"1")
+        os.close(gate)
+        os.close(opener)
 
     def resize(self, columns):
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
