@@ -66,6 +66,21 @@ static void a_missing_memory_is_told(void **state) {
     wick_device_close(device);
 }
 
+/* The numbers are those of the tensor, not of the piece for which there was no memory. */
+static void a_tensor_in_pieces_is_reported_whole(void **state) {
+    enum { MOST = 1 << 20, PIECE = 64 << 10 };
+    (void)state;
+    wick_device *const device = open_with(
+        (wick_webgpu_desc){.pool = {.max_bytes = MOST}, .max_binding_bytes = PIECE}, false);
+    wick_error err = {0};
+    assert_null(make(device, 3 * MOST));
+    assert_int_equal(wick_device_error(device, &err), WICK_ERR_OUT_OF_MEMORY);
+    assert_int_equal(err.bytes_requested, 3 * MOST);
+    assert_in_range(err.bytes_available, MOST / 2, MOST);
+    assert_non_null(strstr(err.message, "3.0 MiB needed"));
+    wick_device_close(device);
+}
+
 static void impossible_sizes_are_refused(void **state) {
     (void)state;
     wick_device *const device = open_with((wick_webgpu_desc){0}, false);
@@ -183,9 +198,13 @@ static void operands_share_a_slab(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(freed_memory_serves_again),    cmocka_unit_test(a_missing_memory_is_told),
-    cmocka_unit_test(impossible_sizes_are_refused), cmocka_unit_test(pressure_is_told),
-    cmocka_unit_test(wrong_options_are_refused),    cmocka_unit_test(slabs_are_shared),
+    cmocka_unit_test(freed_memory_serves_again),
+    cmocka_unit_test(a_missing_memory_is_told),
+    cmocka_unit_test(a_tensor_in_pieces_is_reported_whole),
+    cmocka_unit_test(impossible_sizes_are_refused),
+    cmocka_unit_test(pressure_is_told),
+    cmocka_unit_test(wrong_options_are_refused),
+    cmocka_unit_test(slabs_are_shared),
     cmocka_unit_test(operands_share_a_slab),
 };
 

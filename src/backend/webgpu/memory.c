@@ -70,6 +70,15 @@ static void count_buffer(wk_backend_device *dev, const wk_webgpu_buffer *buf) {
         dev->stats.buffer_peak_bytes = dev->stats.buffer_bytes;
 }
 
+/* With the numbers of the whole buffer, of which pieces of taken bytes were there. */
+static wick_status refuse_buffer(uint64_t size, uint64_t taken, const wick_error *failure,
+                                 wick_error *err) {
+    if (failure->status != WICK_ERR_OUT_OF_MEMORY)
+        return wk_fail(err, failure->status, "%s", failure->message);
+    const uint64_t available = failure->bytes_available;
+    return wk_fail_memory(err, size, available > 0 ? available + taken : 0, "a buffer");
+}
+
 static wick_status make_buffer(wk_backend_device *dev, bool is_real, uint64_t size,
                                uint64_t granule, wk_buffer **out, wick_error *err) {
     const uint64_t segment = segment_of(dev, granule), needed = padded(size);
@@ -78,13 +87,14 @@ static wick_status make_buffer(wk_backend_device *dev, bool is_real, uint64_t si
         return wk_fail_memory(err, size, 0, "a buffer");
     wk_webgpu_buffer *const buf = buffer_of(dev, size, segment, err);
     if (!buf) return WICK_ERR_OUT_OF_MEMORY;
+    wick_error failure = {.status = WICK_OK};
     for (uint32_t i = 0; i < buf->n_pieces; i++) {
         const uint64_t rest = needed - i * segment;
         const wick_status status =
-            take_piece(dev, is_real, rest < segment ? rest : segment, &buf->pieces[i], err);
+            take_piece(dev, is_real, rest < segment ? rest : segment, &buf->pieces[i], &failure);
         if (status == WICK_OK) continue;
         free_pieces(dev, buf, i);
-        return status;
+        return refuse_buffer(size, i * segment, &failure, err);
     }
     if (is_real) count_buffer(dev, buf);
     *out = &buf->base;

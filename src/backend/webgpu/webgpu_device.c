@@ -59,10 +59,11 @@ static uint64_t largest_block(const wick_adapter_limits *limits) {
 
 /* Packed dot products are in every implementation's WGSL, but pay only where the GPU has them: not
  * in software, which adds floats at the same rate without quantizing any first, and not on Metal,
- * whose language has none. */
+ * whose language has none. A page does not know the API, but the vendor. */
 static uint32_t features_that_pay(const wk_backend_device *dev) {
-    const bool is_slow =
-        dev->adapter.type == WICK_ADAPTER_SOFTWARE || strcmp(dev->adapter.api, "Metal") == 0;
+    const bool is_metal =
+        strcmp(dev->adapter.api, "Metal") == 0 || strcmp(dev->adapter.vendor, "apple") == 0;
+    const bool is_slow = dev->adapter.type == WICK_ADAPTER_SOFTWARE || is_metal;
     const uint32_t unpaid = is_slow && !dev->desc.as_gpu ? WICK_WEBGPU_DOT4 : 0;
     return dev->adapter.features & ~unpaid;
 }
