@@ -148,6 +148,17 @@ static void print_log(void *user, wick_log_level level, const char *message) {
     fprintf(stderr, "wick: %s: %s\n", levels[level], message);
 }
 
+static void warn_without_effect(const wick_device *device, const cli_engine_options *options) {
+    wick_device_info info;
+    wick_device_get_info(device, &info);
+    if (info.backend != WICK_BACKEND_CPU) return;
+    if (options->n_threads > (uint32_t)info.n_threads)
+        cli_warn("--threads %" PRIu32 ": this process may use %d processors, so %d threads compute",
+                 options->n_threads, info.n_threads, info.n_threads);
+    if (options->device_layers > 0)
+        cli_warn("--gpu-layers has no effect: all layers are on the CPU");
+}
+
 static int open_device(cli_engine *engine, const cli_engine_options *options) {
     if (!options->no_kernel_cache)
         cli_kernel_cache_open(&engine->kernel_cache, (uint64_t)KERNEL_CACHE_SIZE);
@@ -168,6 +179,7 @@ static int open_device(cli_engine *engine, const cli_engine_options *options) {
     };
     wick_error error = {0};
     if (cli_open_device(&desc, &engine->device, &error) != WICK_OK) return cli_report(&error, NULL);
+    warn_without_effect(engine->device, options);
     return cli_tuning_load(engine->device, options->tuning, true);
 }
 

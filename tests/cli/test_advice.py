@@ -89,6 +89,13 @@ def test_quiet_and_verbose_everywhere():
           without_free_memory(succeeds("devices")))
 
 
+def test_options_without_effect():
+    run = ["run", MODEL, "-p", "Once", "-n", 2, "-q", "--backend", "cpu"]
+    equal(wick(*run, "--threads", 1, "--gpu-layers", "auto").stderr, b"")
+    assert b"--threads 1024: this process may use" in wick(*run, "--threads", 1024).stderr
+    assert b"--gpu-layers has no effect" in wick(*run, "--gpu-layers", 2).stderr
+
+
 def test_no_word_about_webgpu():
     """On a machine without a GPU, unless asked."""
     plain = wick("run", MODEL, "-p", "Once", "-n", 2).stderr
