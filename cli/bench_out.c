@@ -183,12 +183,12 @@ static void print_machine(const cli_bench_row *row) {
 
 static void print_markdown(const cli_bench_row *rows, size_t n) {
     const cli_bench_row *const first = &rows[0];
-    printf("%s: %s, %s parameters %.1f M, loaded in %.2f s\n", file_name(first->model),
+    printf("%s: tensors %s; %s, %.1f M parameters, loaded in %.2f s\n", file_name(first->model),
            first->info.types, cli_bytes_text(first->info.file_bytes).text,
            1e-6 * (double)first->info.n_parameters, first->load_seconds);
-    printf("%s: %s %s; median of %" PRIu32 "; peak memory %s\n\n", first->device.backend_name,
-           first->device.name, first->device.isa, first->n_repetitions,
-           cli_bytes_text(rows[n - 1].peak_memory).text);
+    printf("%s: %s%s%s; median of %" PRIu32 "; peak memory %s\n\n", first->device.backend_name,
+           first->device.name, first->device.isa[0] != '\0' ? ", " : "", first->device.isa,
+           first->n_repetitions, cli_bytes_text(rows[n - 1].peak_memory).text);
     puts("| model | test | threads | math | tokens/s | least to most | of the limit | share |");
     puts("|---|---|---:|---|---:|---:|---|---:|");
     for (size_t i = 0; i < n; i++) {
