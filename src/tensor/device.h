@@ -229,8 +229,8 @@ uint8_t wk_trace_plan_slot(wick_device *device);
 bool wk_trace_is_claimed(const wick_device *device, uint8_t slot, const wk_plan *plan,
                          wk_ticket *ticket);
 
-/* The fault of something that the op reads, NULL: none. */
-const wick_error *wk_fault_of(const wick_device *device, const wk_op *op);
+/* WICK_OK, or why something that the op reads is spoiled, with its sentence. */
+wick_status wk_fault_check(wick_device *device, const wk_op *op);
 /* What the op writes, or the buffer, is spoiled: reads of it fail with the reason. */
 void wk_fault_spoil(wick_device *device, const wk_op *op, const wick_error *reason);
 void wk_fault_spoil_buffer(wick_device *device, wk_buffer *buf, const wick_error *reason);

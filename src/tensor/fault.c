@@ -95,12 +95,12 @@ static bool is_read(const wk_op *op, int i) {
     return (wk_op_get_info(op->code)->operands[i].access & WK_READ) != 0;
 }
 
-const wick_error *wk_fault_of(const wick_device *device, const wk_op *op) {
+wick_status wk_fault_check(wick_device *device, const wk_op *op) {
     for (int i = 0; device->n_spoiled > 0 && i < op->n_dst + op->n_src; i++) {
         const wk_buffer *const buf = op->view[i].buf;
-        if (buf && buf->fault && is_read(op, i)) return &buf->fault->error;
+        if (buf && buf->fault && is_read(op, i)) return wk_fault_tell(device, buf);
     }
-    return NULL;
+    return WICK_OK;
 }
 
 bool wk_fault_covers(const wk_view *view) {

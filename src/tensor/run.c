@@ -10,6 +10,16 @@
 
 #include <assert.h>
 
+static wick_status submit(wick_device *device) {
+    wick_error failure = {.status = WICK_OK};
+    const wick_status status =
+        device->backend->submit(device->handle, &device->submitted, &failure);
+    wk_trace_submitted(device);
+    if (status == WICK_ERR_DEVICE_LOST) return wk_pass_on(device->err, status, &failure);
+    if (status < 0) (void)wk_fault_spoil_unfinished(device, &failure);
+    return WICK_OK;
+}
+
 /* --- Decomposition --- */
 
 enum { MAX_PARTS = 32 };
@@ -60,16 +70,6 @@ static wick_status take_apart(wick_device *device, const wk_op_info *info) {
 
 /* --- An op --- */
 
-static wick_status submit(wick_device *device) {
-    wick_error failure = {.status = WICK_OK};
-    const wick_status status =
-        device->backend->submit(device->handle, &device->submitted, &failure);
-    wk_trace_submitted(device);
-    if (status == WICK_ERR_DEVICE_LOST) return wk_pass_on(device->err, status, &failure);
-    if (status < 0) (void)wk_fault_spoil_unfinished(device, &failure);
-    return WICK_OK;
-}
-
 /* Whether the CPU may do again what a kernel has begun: it wrote over nothing that is read. */
 static bool may_begin_again(const wick_device *device, const wk_op *op) {
     if (device->desc.strict || op->code == WK_OP_CUSTOM) return false;
@@ -95,6 +95,7 @@ wick_status wk_run_kernel(wick_device *device, const wk_kernel *kernel, wk_op *o
     WK_TRY(wk_trace_reserve(device));
     op->fault_slot = wk_trace_op_slot(device);
     if (wk_op_may_fault(op->code)) WK_TRY(claim_slot(device, op->fault_slot, NULL));
+    WK_TRY(wk_fault_check(device, op)); /* by now faults of what ran before may have come */
     WK_TRY(device->backend->encode(device->handle, kernel, op, device->err));
     wk_trace_op(device, op);
     wk_fault_heal_written(device, op);
@@ -121,11 +122,7 @@ static wick_status run_op(wick_device *device) {
         if (is_done) wk_queue_pop(device);
         return WICK_OK;
     }
-    const wick_error *const spoiled = wk_fault_of(device, op);
-    if (spoiled) {
-        *device->err = *spoiled;
-        return spoiled->status;
-    }
+    WK_TRY(wk_fault_check(device, op));
     const wk_op_info *const info = wk_op_get_info(op->code);
     const wk_kernel *const kernel = device->backend->find_kernel(device->handle, op);
     if (!kernel && info->decompose) return take_apart(device, info);
@@ -177,14 +174,9 @@ static wick_status run_read(wick_device *device) {
 }
 
 static wick_status replay(wick_device *device, const wk_plan *plan) {
-    for (size_t i = 0; i < plan->n_ops; i++) {
-        const wick_error *const spoiled = wk_fault_of(device, &plan->ops[i]);
-        if (!spoiled) continue;
-        *device->err = *spoiled;
-        return spoiled->status;
-    }
-    WK_TRY(wk_trace_reserve(device));
     WK_TRY(claim_slot(device, plan->fault_slot, plan));
+    for (size_t i = 0; i < plan->n_ops; i++) WK_TRY(wk_fault_check(device, &plan->ops[i]));
+    WK_TRY(wk_trace_reserve(device));
     WK_TRY(device->backend->plan_replay(device->handle, plan->replay, device->err));
     wk_trace_plan(device, plan);
     wk_queue_pop(device);
@@ -225,7 +217,8 @@ static wick_status run_look(wick_device *device) {
         r->look.ticket = device->submitted;
     }
     WK_TRY(wk_progress(device, r->look.ticket));
-    if (r->look.fn && !wk_fault_of(device, &r->look.op)) r->look.fn(r->look.user, &r->look.op);
+    WK_TRY(wk_fault_check(device, &r->look.op));
+    if (r->look.fn) r->look.fn(r->look.user, &r->look.op);
     wk_queue_pop(device);
     return WICK_OK;
 }

@@ -134,11 +134,7 @@ static wick_status read_operands(wick_device *device, wk_shadow *s) {
 }
 
 static wick_status begin_compute(wick_device *device, wk_shadow *s) {
-    const wick_error *const spoiled = wk_fault_of(device, &s->op); /* as the reads have shown */
-    if (spoiled) {
-        *device->err = *spoiled;
-        return spoiled->status;
-    }
+    WK_TRY(wk_fault_check(device, &s->op)); /* as the reads have shown */
     const wk_kernel *const kernel = cpu_backend()->find_kernel(s->cpu, &s->cpu_op);
     if (!kernel) {
         char text[320];
