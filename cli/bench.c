@@ -153,7 +153,8 @@ static int next_token(const timer *t) {
     return CLI_OK;
 }
 
-/* Seconds to read the first n ids and to generate n_more tokens behind the one that follows. */
+/* seconds[0]: to read the first n ids and choose the next token; [1]: to generate n_more tokens
+ * after it. */
 static int time_run(const timer *t, uint32_t n, uint32_t n_more, double seconds[2]) {
     wick_session_reset(t->session);
     const wick_status status = wick_session_append_tokens(t->session, t->ids, n);
@@ -180,7 +181,8 @@ static cli_bench_speed summary(double *values, size_t n) {
                              .most = values[n - 1]};
 }
 
-/* Reading n_prompt tokens; or, for 0, generating n_generated tokens behind a single one. */
+/* Times reading n_prompt tokens or, if that is 0, generating n_generated tokens after a single
+ * one. */
 static int time_test(const timer *t, uint32_t n_prompt, uint32_t n_generated,
                      cli_bench_speed *speed) {
     const uint32_t n_runs = t->options->n_repetitions;

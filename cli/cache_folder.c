@@ -46,7 +46,7 @@ bool cli_make_folders(const char *folder) {
     int first_error = 0;
     for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
         *at = '\0';
-        /* Whether it is there the last one tells, why not the first. */
+        /* The last mkdir shows whether the folder exists; the first error says why not. */
         if (mkdir(path, 0700) != 0 && errno != EEXIST && first_error == 0) first_error = errno;
         *at = '/';
     }

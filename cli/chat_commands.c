@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Each gets what stands behind its name; true: the last question shall be asked. */
+/* argument: the text after the command's name. Returns true if the last question is to be asked. */
 typedef bool (*command_fn)(cli_chat *chat, const char *argument);
 
 static bool do_reset(cli_chat *chat, const char *argument) {

@@ -13,7 +13,7 @@ static bool begins(const char *text, const char *beginning, size_t size) {
     return strncmp(text, beginning, size) == 0;
 }
 
-/* tail: behind name, "/" or "". */
+/* tail: what follows name, "/" or "". */
 static void add(cli_completion *c, const char *name, const char *tail) {
     const size_t size = strlen(name) + strlen(tail) + 1;
     char *const item = malloc(size);

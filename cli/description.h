@@ -4,7 +4,7 @@
 
 typedef struct cli_description {
     char type[16];     /* of most of its bytes, such as q4_k; "": cannot be read */
-    char licence[128]; /* as the hub told it, else as the file does; "": not told */
+    char licence[128]; /* as the hub reported it, else as the file says; "": unknown */
 } cli_description;
 
 /* path: of the file, or of the first of its parts. */

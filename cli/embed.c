@@ -117,7 +117,7 @@ static void add_text(texts *t, const char *text, size_t size) {
     t->sizes[t->n++] = size;
 }
 
-/* Lines end with a line feed, also behind a carriage return; the last one may lack it. */
+/* Lines end with LF or CR LF; the last one may lack it. */
 static int read_lines(const char *path, texts *t) {
     int code = cli_read_file(path, &t->input);
     if (code != CLI_OK) return code;

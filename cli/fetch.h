@@ -9,8 +9,8 @@
 typedef struct cli_fetch_desc {
     const char *url, *token; /* token NULL: none */
     const char *path;        /* where the file will be */
-    const char *source;      /* for its note */
-    const char *licence;     /* as the hub tells it, for its note; "": not told */
+    const char *source;      /* for the note */
+    const char *licence;     /* as the hub reports it, for the note; "": not reported */
     const char *page;        /* where to agree to terms; NULL: there is no such page */
     cli_digest sha256;       /* "": not known beforehand */
     uint64_t size;           /* of the file; UINT64_MAX: not known beforehand */
@@ -22,7 +22,7 @@ typedef struct cli_fetch_desc {
 /* Whether the store has this file, so that nothing needs to be fetched. */
 bool cli_is_fetched(const cli_fetch_desc *desc);
 
-/* Returns an exit code; has told what is wrong. Watches signals (interrupt.h). */
+/* Returns an exit code and reports errors. Watches signals (interrupt.h). */
 int cli_fetch(cli_http *http, const cli_fetch_desc *desc);
 
 #endif

@@ -20,8 +20,8 @@ typedef struct cli_generation {
     cli_answer answer; /* and where that of a chat is */
 } cli_generation;
 
-/* Writes to standard output until the end, flushed token by token. Returns an exit code; failures
- * have been told. */
+/* Writes to standard output until the end, flushed token by token. Returns an exit code and
+ * reports errors. */
 int cli_generate(cli_generation *generation);
 
 #endif

@@ -15,9 +15,9 @@ enum { CLI_ETAG_BYTES = 256 };
 typedef struct cli_http_answer {
     long status;               /* the last one, after redirects; 0: no answer */
     uint64_t offset;           /* of the first byte that comes: not 0 where it is a range */
-    uint64_t total;            /* bytes of the whole; UINT64_MAX: not told */
+    uint64_t total;            /* bytes of the whole; UINT64_MAX: not reported */
     char etag[CLI_ETAG_BYTES]; /* "": none */
-    cli_digest sha256;         /* of the whole, as hubs tell it (X-Linked-Etag); "": not told */
+    cli_digest sha256;         /* of the whole, as hubs report it (X-Linked-Etag); "": unknown */
 } cli_http_answer;
 
 typedef struct cli_http_request {
@@ -51,7 +51,7 @@ typedef struct cli_http_end {
 
 typedef struct cli_http cli_http;
 
-/* Whether this build can, at all; has told why not. */
+/* Whether this build can, at all; reports why not. */
 bool cli_http_is_here(void);
 /* stall_seconds: how long nothing, or less than 1 KiB a second, may come. NULL: out of memory. */
 cli_http *cli_http_open(uint32_t stall_seconds);

@@ -1,5 +1,5 @@
-/* hub.c: the hub's API, as https://huggingface.co/docs/hub/api tells it: the files of a repository
- * with their sizes and hashes come in one answer. */
+/* hub.c: the hub's API (https://huggingface.co/docs/hub/api): one answer lists the files of a
+ * repository with their sizes and hashes. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "hub.h"
@@ -223,7 +223,7 @@ static bool is_first_part(const cli_remote_file *file) {
     return cli_part_parse(file->name, &part) && part.index == 1;
 }
 
-/* Projectors of pictures and importance matrices are no models. */
+/* Whether the file is an image projector or an importance matrix, not a model. */
 static bool is_aside(const char *name) {
     return find_word(name, "mmproj") != NULL || find_word(name, "imatrix") != NULL;
 }
@@ -265,7 +265,7 @@ static const cli_remote_file *find_named(const cli_repository *r, const char *wa
     return NULL;
 }
 
-/* Of all parts; UINT64_MAX: not told. */
+/* Of all parts; UINT64_MAX: not reported. */
 static uint64_t model_size(const cli_repository *r, const cli_remote_file *file) {
     cli_part part = {0};
     uint64_t size = 0;

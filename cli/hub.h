@@ -16,13 +16,13 @@ typedef struct cli_hub {
 
 typedef struct cli_remote_file {
     char *name;        /* may be in a folder of the repository */
-    uint64_t size;     /* UINT64_MAX: not told */
-    cli_digest sha256; /* "": not told */
+    uint64_t size;     /* UINT64_MAX: not reported */
+    cli_digest sha256; /* "": not reported */
 } cli_remote_file;
 
 typedef struct cli_repository {
     char name[256];         /* OWNER/REPO */
-    char licence[128];      /* of its card; "": not told */
+    char licence[128];      /* of its card; "": not reported */
     char revision[128];     /* that the files are of */
     cli_remote_file *files; /* those that end with .gguf, by name */
     size_t n_files;
@@ -36,7 +36,7 @@ int cli_hub_open(const char *mirror, cli_hub *hub);
  * False: it is of another kind. */
 bool cli_hub_from_url(const char *mirror, const char *url, cli_path *given);
 
-/* Asks for the files of OWNER/REPO. Returns an exit code; has told what is wrong. */
+/* Asks for the files of OWNER/REPO. Returns an exit code and reports errors. */
 int cli_hub_list(const cli_hub *hub, cli_http *http, const char *name, cli_repository *repository);
 void cli_repository_free(cli_repository *repository);
 
@@ -44,7 +44,7 @@ void cli_repository_free(cli_repository *repository);
 bool cli_has_type(const char *name, const char *type);
 
 /* The model that wanted is: a file's name, or a part of it such as q8_0; NULL: the only one, else
- * the one of q4_k_m. For a split model its first part. NULL: it has told which there are. */
+ * the one of q4_k_m. For a split model its first part. NULL: it has reported which there are. */
 const cli_remote_file *cli_choose_file(const cli_repository *repository, const char *wanted);
 const cli_remote_file *cli_find_file(const cli_repository *repository, const char *name);
 /* Lines of a model each, with its size. */

@@ -14,7 +14,7 @@ typedef struct cli_input {
     size_t size;
 } cli_input;
 
-/* All of a file, or of standard input for NULL. Returns an exit code; a failure has been told. */
+/* Reads all of a file, or of standard input for NULL. Returns an exit code and reports errors. */
 int cli_read_file(const char *path, cli_input *input);
 /* A copy of a text from the command line. */
 int cli_read_text(const char *text, cli_input *input);
@@ -24,12 +24,12 @@ void cli_input_free(cli_input *input);
 bool cli_is_blank(const char *text);
 
 /* Whole numbers with blanks or commas between them; *ids is freed by the caller. Returns an exit
- * code; a failure has been told. */
+ * code and reports errors. */
 int cli_parse_ids(const cli_input *input, uint32_t **ids, size_t *n);
 
 /* The tokens of a file, or of standard input for NULL, with the begin token where the model wants
- * one; *n is 0 and *ids NULL before, *ids is freed by the caller, also after a failure, which has
- * been told. */
+ * one. *n must be 0 and *ids NULL before; the caller frees *ids, also after a failure. Reports
+ * errors. */
 int cli_read_tokens(const wick_tokenizer *tokenizer, const char *path, uint32_t **ids, size_t *n);
 
 #endif

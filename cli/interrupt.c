@@ -51,7 +51,7 @@ static void note_signal(int number) {
     struct termios terminal; /* asked for as isatty is not allowed in a handler */
     if (number == SIGINT && tcgetattr(STDERR_FILENO, &terminal) == 0) {
         const ssize_t written = write(STDERR_FILENO, advice, sizeof advice - 1);
-        (void)written; /* there is nobody to tell */
+        (void)written; /* a failure cannot be reported */
     }
     note(number);
     signal(number, end_by);

@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-/* At the start of the program. Nobody reads the output any more (`wick info ... | head`): that ends
- * the program, quietly and as a success. A limit of file sizes is an error of writing. A mapped
- * file that was cut ends the program with a sentence. */
+/* Called at the start of the program. A closed output pipe (`wick info ... | head`) then ends the
+ * program quietly and as a success. Reaching the limit of file sizes is a write error. A mapped
+ * file that is truncated ends the program with a message. */
 void cli_set_signals(void);
 
 /* For a command that does more than print: from here on a closed pipe is only noted. */
@@ -21,8 +21,8 @@ bool cli_interrupted(void);
 int cli_interrupt_code(void);
 
 /* For a program that goes on after Ctrl-C: from here on it is only noted, however often, and
- * cli_take_interrupt tells whether it was since the last call, and forgets it. SIGTERM and SIGHUP
- * are as before. */
+ * cli_take_interrupt returns whether it was noted since the last call, and clears it. SIGTERM and
+ * SIGHUP are as before. */
 void cli_keep_interrupt(void);
 bool cli_take_interrupt(void);
 /* Waits until standard input can be read, or is at its end. False: a signal was noted before. */

@@ -1,4 +1,4 @@
-/* json_out.h: writes JSON (RFC 8259), valid whatever the strings hold. */
+/* json_out.h: writes JSON (RFC 8259), valid for any bytes in the strings. */
 #ifndef WICK_CLI_JSON_OUT_H
 #define WICK_CLI_JSON_OUT_H
 

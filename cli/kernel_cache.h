@@ -1,6 +1,6 @@
 /* kernel_cache.h: a folder with what an implementation of WebGPU compiled: kernels/ in the cache
- * folder (cache_folder.h). Several processes and threads may use it at once. Nothing that goes
- * wrong here is told: without an entry it is compiled anew. */
+ * folder (cache_folder.h). Several processes and threads may use it at once. Errors are not
+ * reported: a kernel without an entry is compiled again. */
 #ifndef WICK_CLI_KERNEL_CACHE_H
 #define WICK_CLI_KERNEL_CACHE_H
 

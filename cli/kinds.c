@@ -125,7 +125,7 @@ static void show_f32(const cli_option *option, const void *field, char *text, si
     snprintf(text, size, "%g", (double)*(const float *)field);
 }
 
-/* Word number index of "a|b|c"; its length is 0 when there are not so many. */
+/* Word number index of "a|b|c"; its length is 0 if there are fewer words. */
 static const char *word_at(const char *words, int index, size_t *length) {
     for (; index > 0; index--) {
         words += strcspn(words, "|");

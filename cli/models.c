@@ -152,7 +152,7 @@ static const cli_option rm_table[] = {
 static const cli_group rm_group = {"Arguments and options", rm_table, 2};
 static const cli_group *const rm_groups[] = {&rm_group, NULL};
 
-/* The answer of whoever sits there; nobody: no. */
+/* Asks the user for confirmation; without a terminal that is an error. */
 static int ask(const cli_stored_model *model) {
     char line[16] = "";
     if (isatty(STDIN_FILENO) != 1)

@@ -10,7 +10,7 @@ typedef struct parser {
     const cli_command *command;
     char *const *words;
     size_t n_words, next;
-    size_t n_places; /* arguments told by their place that have been filled */
+    size_t n_places; /* positional arguments that have been filled */
     unsigned char *options;
 } parser;
 
@@ -130,7 +130,7 @@ static bool take_long(parser *p, const char *word) {
     return take_option(p, option, equals != NULL ? equals + 1 : NULL);
 }
 
-/* A letter, with its value behind it or in the next word; or a long name behind a single dash. */
+/* A letter, with its value after it or in the next word; or a long name after a single dash. */
 static bool take_short(parser *p, const char *word) {
     const cli_option *const named = find_name(p->command, word + 1, strlen(word + 1));
     if (named != NULL) return take_option(p, named, NULL);

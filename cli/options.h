@@ -39,7 +39,7 @@ extern const cli_kind cli_backend; /* wick_backend, by its name */
 extern const cli_kind cli_layers;  /* int32_t, as wick_model_desc.device_layers */
 
 struct cli_option {
-    const char *name;     /* "max-tokens"; NULL: an argument that is told by its place */
+    const char *name;     /* "max-tokens"; NULL: a positional argument */
     const char *argument; /* "N", "exact|fast"; NULL: a flag */
     const char *help;
     const cli_kind *kind;
@@ -47,7 +47,7 @@ struct cli_option {
     double least, most; /* numbers */
     const char *alias;  /* another long name, shown beside name; NULL: none */
     char letter;        /* 0: none */
-    bool is_required;   /* arguments by place */
+    bool is_required;   /* positional arguments */
 };
 
 typedef struct cli_group {

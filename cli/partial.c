@@ -154,7 +154,7 @@ enum { MOST_RESERVED = 1 << 30 };
 
 int cli_partial_check_space(const cli_partial *partial, uint64_t bytes) {
     struct statvfs disk;
-    if (fstatvfs(partial->descriptor, &disk) != 0) return CLI_OK; /* writing will tell */
+    if (fstatvfs(partial->descriptor, &disk) != 0) return CLI_OK; /* writing fails if it is full */
     const uint64_t there = (uint64_t)disk.f_bavail * disk.f_frsize;
     const uint64_t hundredth = (uint64_t)disk.f_blocks * disk.f_frsize / 100;
     const uint64_t reserve = hundredth < MOST_RESERVED ? hundredth : MOST_RESERVED;

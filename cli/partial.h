@@ -14,14 +14,14 @@ typedef struct cli_partial {
     cli_sha256 sha; /* of size bytes, once cli_partial_keep or _restart was called */
 } cli_partial;
 
-/* All functions return an exit code and have told what is wrong. */
+/* All functions return an exit code and report errors. */
 
 /* Makes the folders above path and opens or makes path.part. */
 int cli_partial_open(const char *path, cli_partial *partial);
 /* is_kept false: removes the file, and the folders that were made for it and hold nothing. */
 void cli_partial_close(cli_partial *partial, bool is_kept);
 
-/* Goes on behind what is there, or from the beginning. */
+/* Continue after the bytes that are there, or from the beginning. */
 int cli_partial_keep(cli_partial *partial);
 int cli_partial_restart(cli_partial *partial);
 int cli_partial_append(cli_partial *partial, const void *bytes, size_t size);

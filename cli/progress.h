@@ -28,8 +28,8 @@ void cli_progress_hide(void);
 
 /* A measurement of the rate at the time now, smoothed over some seconds. */
 void cli_progress_measure(cli_progress *line, uint64_t done, double now);
-/* "reading  42 %  1.2 of 2.9 GiB, 350.0 MiB/s, 0:05 left" in text[size], in at most so many
- * columns; a bar is added where there is room. */
+/* "reading  42 %  1.2 of 2.9 GiB, 350.0 MiB/s, 0:05 left" in text[size], at most this many
+ * columns wide; a bar is added where there is room. */
 void cli_progress_text(const cli_progress *line, uint64_t done, uint64_t total, size_t columns,
                        char *text, size_t size);
 

@@ -130,7 +130,7 @@ static int check_single(const pull *p, uint32_t count) {
 
 /* ---- From a hub ---- */
 
-/* Bytes of the parts behind index that have to come, as far as they are told. */
+/* Bytes still to be fetched of the parts after index, without those whose size is not known. */
 static uint64_t bytes_behind(const cli_repository *r, const char *file, uint32_t index) {
     cli_part part = {0};
     uint64_t bytes = 0;

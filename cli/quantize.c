@@ -55,7 +55,7 @@ static bool is_quantized(wick_dtype dtype) {
     return dtype != WICK_F32 && dtype != WICK_F16 && dtype != WICK_BF16 && dtype != WICK_F64;
 }
 
-/* The tensors that did not get their type are told one by one: there are few, or all. */
+/* Prints, with --verbose, a line for each tensor; then the totals and warnings. */
 static void print_plan(const quantize_options *o, const wick_quantize_tensor *plan, size_t n) {
     size_t n_quantized = 0, n_fallbacks = 0, n_without = 0, n_again = 0;
     uint64_t before = 0, after = 0;
@@ -88,7 +88,7 @@ static void print_plan(const quantize_options *o, const wick_quantize_tensor *pl
         cli_say("%zu tensors are not in the importance matrix", n_without);
 }
 
-/* The name of the model that a file is, or is of; "": it does not say. */
+/* The name of the model in a file, or of the model that an imatrix was made with; "": none. */
 static wick_string name_in(const wick_file *file) {
     const wick_value *const value = wick_file_find_value(file, "general.name");
     return value != NULL && value->type == WICK_VALUE_STRING ? value->string : (wick_string){"", 0};

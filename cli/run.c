@@ -236,7 +236,7 @@ static int load_session(const run_options *o, wick_session *session) {
     return cli_report_file(&error, o->load_path, load_hint(error.status));
 }
 
-/* Most models have not seen such a beginning. */
+/* Warns of two begin tokens: most models were not trained on such a prompt. */
 static void warn_two_begins(const wick_session *session, const wick_tokenizer *tokenizer) {
     size_t n = 0;
     const uint32_t *const ids = wick_session_tokens(session, &n);

@@ -30,8 +30,8 @@ extern const cli_group cli_sampling_group;
 
 void cli_sampling_defaults(cli_sampling_options *options);
 
-/* What the options say; valid as long as they are, to be freed in any case. Returns an exit code; a
- * failure has been told. */
+/* Turns the options into a sampling, which is valid as long as they are and must be freed in any
+ * case. Returns an exit code and reports errors. */
 struct cli_command;
 int cli_sampling_read(const struct cli_command *command, const cli_sampling_options *options,
                       cli_sampling *sampling);

@@ -14,7 +14,7 @@ typedef struct cli_path {
     char text[CLI_PATH_BYTES];
 } cli_path;
 
-/* Joins base and end. False: that is too long, and has been told. */
+/* Joins base and end. False: the path is too long, which is reported. */
 bool cli_path_join(const char *base, const char *end, cli_path *path);
 
 /* ---- Notes ---- */
@@ -22,7 +22,7 @@ bool cli_path_join(const char *base, const char *end, cli_path *path);
 typedef struct cli_note {
     char source[2048]; /* the URL, or hf:OWNER/REPO:FILE */
     char etag[CLI_ETAG_BYTES];
-    char licence[128]; /* as the hub tells it; "": not told */
+    char licence[128]; /* as the hub reports it; "": not reported */
     cli_digest sha256; /* "": not known yet */
 } cli_note;
 
@@ -68,7 +68,7 @@ void cli_store_free(cli_stored_models *models);
 
 /* The one model that somebody means: by its name, OWNER/REPO or the end of its name from a slash
  * on, in either case, with or without "hf:", "https://" and ".gguf". *model is NULL where there is
- * none. Returns an exit code; has told where there are several. */
+ * none. Returns an exit code; reports it if there are several. */
 int cli_pick_model(const cli_stored_models *models, const char *wanted,
                    const cli_stored_model **model);
 

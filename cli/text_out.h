@@ -13,7 +13,7 @@ size_t cli_utf8_size(const char *text, size_t size);
 void cli_put_escaped(FILE *out, const char *text, size_t size);
 /* The same, terminated, and filled up with blanks to width bytes: a name in a column. */
 void cli_put_padded(FILE *out, const char *text, size_t width);
-/* The same, terminated, with backslashes as they are: it is told, not quoted. */
+/* The same, terminated, with backslashes as they are: for messages, which quote nothing. */
 void cli_put_sentence(FILE *out, const char *text);
 
 /* "1.5 GiB". */

@@ -32,7 +32,7 @@ static void append_name(char *path, size_t size, const char *text) {
 /* Makes the folder of the cache too, where it is wanted. False: there is no place for it. */
 static bool find_path(const wick_device *device, bool is_made, char *path, size_t size) {
     if (!cli_cache_path("", path, size)) return false;
-    if (is_made) (void)cli_make_folders(path); /* writing tells what is wrong */
+    if (is_made) (void)cli_make_folders(path); /* an error shows when the file is written */
     wick_device_info info;
     wick_device_get_info(device, &info);
     const wick_adapter_info *const a = &info.adapter;

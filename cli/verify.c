@@ -174,7 +174,7 @@ static bool report(void *user, const wick_kernel_check *check) {
 static void print_end(const printer *p) {
     if (p->json == NULL) {
         printf("\n%s%" PRIu64 " kernel%s: %" PRIu64 " right, %" PRIu64 " wrong",
-               cli_interrupted() ? "interrupted behind " : "", p->n_kernels,
+               cli_interrupted() ? "interrupted after " : "", p->n_kernels,
                p->n_kernels == 1 ? "" : "s", p->n_kernels - p->n_wrong - p->n_not_met, p->n_wrong);
         if (p->n_not_met > 0) printf(", %" PRIu64 " not met by random operations", p->n_not_met);
         if (p->n_disabled > 0) printf(", %" PRIu64 " disabled", p->n_disabled);

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Tensors are bindings 0, 1, ... in the order of the desc, the uniform is the one behind them.
+/* Tensors are bindings 0, 1, ... in the order of the desc, the uniform is the one after them.
  * WORKGROUP_X and _Y come from the desc. */
 static const char source[] =
     "struct Plate { width: u32, height: u32, rate: f32 }\n"

@@ -83,9 +83,9 @@ def class_tables(data):
 
 
 def fold_tables(data):
-    """Runs of code points that folding changes, as (first, place of its result), one behind the
-    last included; their results; and the texts of those that are several. Code points that it drops
-    (class Mn) are left out."""
+    """Runs of code points that folding changes, as (first, place of its result), including one
+    after the last; their results; and the texts of those that are several. Code points that it
+    drops (class Mn) are left out."""
     runs, results, texts = [], [], []
     last = None
     for code in range(END):

@@ -54,7 +54,7 @@ async function answer({ method, url, headers }, response, options) {
     "Content-Type": TYPES[extname(file)] ?? "application/octet-stream",
     "Content-Length": end - begin,
     "Accept-Ranges": "bytes",
-    "Cache-Control": "no-cache", // what was built anew is to be seen
+    "Cache-Control": "no-cache", // a new build is to be seen at once
     "ETag": `"${about.size}-${about.mtimeMs}"`,
     "Last-Modified": about.mtime.toUTCString(),
     ...(status === 206 && { "Content-Range": `bytes ${begin}-${end - 1}/${about.size}` }),

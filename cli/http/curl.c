@@ -23,7 +23,7 @@ enum {
     LEAST_SPEED = 1024            /* bytes a second of a body, below which it is given up */
 };
 
-/* X(result, name behind "curl_", parameters...) */
+/* X(result, name after "curl_", parameters...) */
 #define CURL_FUNCTIONS(X)                                                                          \
     X(CURLcode, global_init, long)                                                                 \
     X(void, global_cleanup, void)                                                                  \

@@ -147,7 +147,7 @@ static void set_up(cli_line_reader *reader) {
 
 cli_line_reader *cli_line_open(const cli_line_desc *desc) {
     cli_line_reader *const reader = calloc(1, sizeof *reader);
-    /* Without a terminal to draw on libedit does not edit, and leaves the line to nobody. */
+    /* Without a terminal to draw on, libedit does not edit, nor does the terminal driver then. */
     const bool is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
     if (reader == NULL) return NULL;
     if (desc->history != NULL) reader->path = strdup(desc->history);

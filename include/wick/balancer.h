@@ -47,9 +47,9 @@ WICK_API wick_status wick_balancer_make(wick_model *const *models, size_t n,
 /* NULL is allowed. Sessions stay as they are. */
 WICK_API void wick_balancer_free(wick_balancer *balancer);
 
-/* wick_session_open on the chosen one. Where that has no memory for it or has lost its device, the
- * others follow in the order of the balance; the last refusal is returned. With desc.choose there
- * are no others, and WICK_ERR_CANCELLED where it chose none. */
+/* wick_session_open on the chosen replica. If its memory does not suffice or its device is lost,
+ * the others are tried in the order of the balance, and the last error is returned. With
+ * desc.choose no others are tried; WICK_ERR_CANCELLED if it chose none. */
 WICK_API wick_status wick_balancer_open_session(wick_balancer *balancer,
                                                 const wick_session_desc *desc,
                                                 wick_session **session, wick_error *error);

@@ -44,8 +44,8 @@ struct wk_buffer {
     wk_buffer *older, *newer; /* all that are alive */
 };
 
-/* Told once that its memory is not needed any more: the buffer was freed and the commands that name
- * it have run. release NULL: nobody has to know. */
+/* release is called once, when the memory is not needed any more: the buffer was freed and the
+ * commands that name it have run. release NULL: no call. */
 typedef struct wk_memory_owner {
     void (*release)(void *user);
     void *user;
@@ -360,19 +360,20 @@ struct wk_backend {
     void (*info)(const wk_backend_device *dev, wick_device_info *info);
     void (*stats)(const wk_backend_device *dev, wk_backend_stats *stats);
     size_t (*profile)(const wk_backend_device *dev, wick_kernel_stats *out, size_t capacity);
-    /* Optional: which kernels it takes and in which of their tunings, as lines of text
-     * (docs/webgpu.md). Lines that it cannot use are told to log (may be NULL), counted and left
-     * out. Not of what was recorded before. */
+    /* Optional: sets which kernels the device takes and in which of their tunings, from lines of
+     * text (docs/webgpu.md). Lines that it cannot use are reported to log (may be NULL), counted
+     * and left out. Commands that were recorded before stay as they are. */
     void (*tune)(wk_backend_device *dev, wk_str text, wick_log_fn log, void *log_user,
                  size_t *n_ignored);
-    /* Optional: the same out again. */
+    /* Optional: writes these lines. */
     void (*tuning)(const wk_backend_device *dev, wk_strbuf *out);
     /* Optional. Blocks. */
     wick_status (*measure)(wk_backend_device *dev, wick_device_limits *out, wick_error *err);
 
-    /* Memory, contents undefined. alloc may succeed and the memory be found missing later, at a
-     * ticket. granule: from the first byte on, so many belong together (a row, a panel); a device
-     * whose memory comes in pieces cuts between them. 0: bytes like any others. */
+    /* Memory, contents undefined. alloc may succeed although the memory is missing; a later ticket
+     * then reports it. granule: counted from the first byte, every granule bytes belong together (a
+     * row, a panel); a device whose memory comes in pieces cuts between them. 0: it cuts anywhere.
+     */
     wick_status (*alloc)(wk_backend_device *dev, uint64_t size, uint64_t granule, wk_buffer **out,
                          wick_error *err);
     /* Optional: the bytes of memory that such a buffer takes; else its size. */
@@ -380,9 +381,9 @@ struct wk_backend {
     /* Optional: gives back to the system what no buffer needs. May wait for what was submitted.
      */
     wick_status (*trim)(wk_backend_device *dev, uint64_t *freed, wick_error *err);
-    /* Optional: a buffer over the caller's memory, which must stay until owner is told; read-only
-     * where const data is wrapped (weights). NULL: this memory cannot be used in place, owner is
-     * not told. */
+    /* Optional: a buffer over the caller's memory, which must stay until owner.release is called;
+     * read-only where const data is wrapped (weights). NULL: this memory cannot be used in place,
+     * and owner.release is not called. */
     wk_buffer *(*wrap)(wk_backend_device *dev, void *memory, uint64_t size, wk_memory_owner owner);
     void (*free)(wk_backend_device *dev, wk_buffer *buf);
     /* bytes may be reused when it returns. */
@@ -411,8 +412,9 @@ struct wk_backend {
      * of a plan. */
     wick_status (*rehearse)(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
                             wick_error *err);
-    /* WICK_PENDING while something is being compiled; what cannot be is told where it is needed.
-     * Never blocks, but it compiles a kernel where that cannot be done in the background. */
+    /* WICK_PENDING while kernels are being compiled. A kernel that does not compile is reported by
+     * the call that needs it. Never blocks, except to compile a kernel where that cannot be done in
+     * the background. */
     wick_status (*poll_compiled)(wk_backend_device *dev);
     /* Optional: a kernel that the device's compiler has refused, each once; false: there is none
      * left. find_kernel finds it no more. why: the sentence, which names it. */
@@ -445,9 +447,10 @@ struct wk_backend {
     wick_status (*plan_replay)(wk_backend_device *dev, void *plan, wick_error *err);
     void (*plan_free)(wk_backend_device *dev, void *plan);
 
-    /* Optional, all three together: kernels of the user's. desc has been checked but for what the
-     * device's limits say, and need not stay. make begins to compile, poll tells: WICK_PENDING,
-     * WICK_ERR_VALUE with the compiler's words. Runs that were encoded outlive the kernel. */
+    /* Optional, all three together: kernels written by the user. desc has been checked, except
+     * against the device's limits, and need not stay. make begins to compile; poll returns
+     * WICK_PENDING, or WICK_ERR_VALUE with the compiler's message. Runs that were encoded outlive
+     * the kernel. */
     wick_status (*custom_make)(wk_backend_device *dev, const wick_kernel_desc *desc,
                                wk_custom **out, wick_error *err);
     wick_status (*custom_poll)(wk_backend_device *dev, wk_custom *custom, wick_error *err);
@@ -489,9 +492,9 @@ const wk_op_info *wk_op_get_info(wk_opcode code);
 bool wk_op_may_fault(wk_opcode code);
 
 /* Everything that must hold before a kernel may see the op: operands present, well formed, in the
- * bounds of their buffers, no destination overlapping itself or another operand (but in place,
- * where allowed), and op.def's rule. Any bits may stand in op, but for its code, which must be one,
- * and its bools. */
+ * bounds of their buffers, no destination overlapping itself or another operand (except in place,
+ * where allowed), and op.def's rule. op may hold any bits, except that its code must be an opcode
+ * and its bools valid. */
 wick_status wk_op_check(const wk_op *op, wick_error *err);
 /* That rule alone, of shapes and dtypes. */
 wick_status wk_op_check_rule(const wk_op *op, wick_error *err);

@@ -1,7 +1,7 @@
 /* backend/decompose_attention.c: attention as products, masks and a softmax over a score matrix.
  *
- * Scores are kept in float32 (float64 for float64 operands). A sink is a column of its own behind
- * the scores: softmax counts it, the product with the values does not see it. */
+ * Scores are kept in float32 (float64 for float64 operands). A sink is one more column after the
+ * scores: softmax counts it, the product with the values leaves it out. */
 #include "backend/backend.h"
 
 #include <math.h>
@@ -172,7 +172,8 @@ static wick_status hide_keys(attention *a) {
     return mask->buf ? hide(a, mask) : WICK_OK;
 }
 
-/* Rows that see nothing have weights of zero: which they are is told before softmax. */
+/* Rows that see no key get weights of zero. They are found before softmax: their largest logit is
+ * -infinity. */
 static wick_status weigh(const attention *a) {
     wk_view largest, seen, zero;
     WK_TRY(a->to->temp(a->to->user, a->dtype, 3, a->logits.extent, &largest));

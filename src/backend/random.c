@@ -49,7 +49,7 @@ static bool find_ends(wick_dtype dtype, double low, double high, double *least, 
     return *least <= *most;
 }
 
-/* What is computed with is float32, but for float64. */
+/* The computation is in float32, except for float64. */
 static bool is_computable(wick_dtype dtype, double value) {
     return isfinite(dtype == WICK_F64 ? value : (double)(float)value);
 }

@@ -49,7 +49,7 @@ static void add_arithmetic(wk_tolerance *t, const wk_op *op, bool is_fast) {
         break;
     case WK_OP_RMS_NORM: t->relative += 4e-6; break;
     case WK_OP_ROPE_TABLE: t->of_largest += 2e-6; break;
-    case WK_OP_RANDOM: /* of what is added up: mean, and deviation times up to 5.8 */
+    case WK_OP_RANDOM: /* of the terms: the mean, and the deviation times up to 5.8 */
         t->absolute += 2e-6 * op->p.random.b + 1.2e-7 * fabs(op->p.random.a);
         break;
     case WK_OP_LINEAR:

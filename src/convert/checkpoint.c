@@ -122,7 +122,7 @@ static wick_status open_shards(wk_checkpoint *c, const wk_json *index, wick_erro
         return wk_fail(err, WICK_ERR_FORMAT, "model.safetensors.index.json has no weight_map");
     for (const wk_json *item = map->child; item != NULL; item = item->next) {
         if (item->kind != WK_JSON_STRING)
-            return wk_fail(err, WICK_ERR_FORMAT, "'%s' in the weight_map is no file's name",
+            return wk_fail(err, WICK_ERR_FORMAT, "'%s' in the weight_map is not a file name",
                            wk_str_show(item->key).text);
         if (find_shard(c, item->string) == NULL) {
             if (c->n_shards == MAX_SHARDS)
@@ -157,7 +157,8 @@ static wick_status list_tensors(wk_checkpoint *c, wick_error *err) {
     return WICK_OK;
 }
 
-/* What is missing is told of the folder: the file is only one of the names that would do. */
+/* A missing file is reported as the folder's error: model.safetensors is only one of the accepted
+ * names. */
 static wick_status open_single(wk_checkpoint *c, wick_error *err) {
     wick_error reason = {0};
     const wick_status status = open_shard(c, wk_str_of("model.safetensors"), &reason);
@@ -165,8 +166,8 @@ static wick_status open_single(wk_checkpoint *c, wick_error *err) {
         return status == WICK_OK ? WICK_OK : wk_fail(err, status, "%s", reason.message);
     return wk_fail(
         err, status,
-        "'%s' is no folder with model.safetensors or model.safetensors.index.json; other "
-        "forms of weights are not read",
+        "'%s' has neither model.safetensors nor model.safetensors.index.json; other forms of "
+        "weights are not supported",
         c->folder);
 }
 

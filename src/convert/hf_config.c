@@ -11,7 +11,7 @@
 
 /* ---- Reading ---- */
 
-/* keys up to the first |; what is behind it, NULL: that was the last one. */
+/* Copies the first of the keys "a|b|c" to out. Returns the rest, NULL after the last one. */
 static const char *split_key(const char *keys, char out[64]) {
     const size_t n = strcspn(keys, "|");
     assert(n < 64);

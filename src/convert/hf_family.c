@@ -273,7 +273,7 @@ wick_status wk_hf_family_find(const wk_json *config, const wk_hf_family **out, w
 
 /* ---- Renaming ---- */
 
-/* Digits behind each other; 0: none, or too many for a number of anything. */
+/* How many digits text begins with; 0: none, or more than 6, too many for a layer or part. */
 static size_t count_digits(const char *text) {
     const size_t n = strspn(text, "0123456789");
     return n <= 6 ? n : 0;

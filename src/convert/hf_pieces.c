@@ -42,7 +42,7 @@ static bool read_bytes(reader *r, uint64_t size, wk_str *out) {
     return true;
 }
 
-/* False: what is left is no field. */
+/* False: the remaining bytes do not begin with a field. */
 static bool read_field(reader *r, field *out) {
     uint64_t key = 0, size = 0;
     if (!read_varint(r, &key)) return false;

@@ -209,7 +209,8 @@ static wick_status listed_divisors(wk_json *from, const char *key, wk_arena *are
     if (made == NULL) return wk_fail_memory(err, 0, 0, "rotary frequencies");
     for (wk_json *item = list->child; item != NULL; item = item->next) {
         if (item->kind != WK_JSON_NUMBER)
-            return wk_fail(err, WICK_ERR_FORMAT, "config.json: '%s' holds what is no number", key);
+            return wk_fail(err, WICK_ERR_FORMAT,
+                           "config.json: '%s' holds a value that is not a number", key);
         *made++ = (float)item->number;
     }
     return WICK_OK;

@@ -139,7 +139,7 @@ static wick_status check_parts(const planner *p, const wk_hf_source *source, con
     if (is_by_heads(source) && head_rows(p->plan, source) == 0)
         return wk_fail(p->err, WICK_ERR_FORMAT, "the rows of '%s' do not fit the heads", first);
     if (source->change == WK_HF_TRANSPOSE && rank != 2)
-        return wk_fail(p->err, WICK_ERR_FORMAT, "'%s' is no matrix", first);
+        return wk_fail(p->err, WICK_ERR_FORMAT, "'%s' is not a matrix", first);
     if (source->is_stacked && rank == WICK_MAX_RANK)
         return wk_fail(p->err, WICK_ERR_FORMAT, "'%s' has too many axes", first);
     return WICK_OK;

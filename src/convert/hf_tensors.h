@@ -7,7 +7,7 @@
 
 /* Where a tensor of the new file comes from. */
 typedef struct wk_hf_source {
-    const wk_checkpoint_tensor **parts; /* [n_parts], one behind the other */
+    const wk_checkpoint_tensor **parts; /* [n_parts], one after the other */
     uint32_t n_parts;
     bool is_stacked; /* parts along an axis of their own, like experts; else there is one */
     wk_hf_change change;

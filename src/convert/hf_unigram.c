@@ -27,7 +27,7 @@ static wick_status decode_base64(wk_str text, wk_arena *arena, wk_str *out, wick
         const int digit = digit_of(text.text[i]);
         if (digit < 0)
             return wk_fail(err, WICK_ERR_FORMAT,
-                           "tokenizer.json: precompiled_charsmap is no base64");
+                           "tokenizer.json: precompiled_charsmap is not base64");
         bits = (bits << 6 | (uint32_t)digit) & 0xFFFFFF;
         const size_t n_bits = 6 * (i + 1);
         if (n_bits / 8 > n) bytes[n++] = (char)(bits >> n_bits % 8 & 255);
@@ -91,7 +91,7 @@ static wick_status read_prefix(const wk_json *root, wk_pieces *out, wick_error *
 static wick_status read_piece(const wk_json *item, bool has_bytes, wk_piece *out, wick_error *err) {
     const wk_json *const score = wk_hf_is_text(item->child) ? item->child->next : NULL;
     if (item->kind != WK_JSON_ARRAY || score == NULL || score->kind != WK_JSON_NUMBER)
-        return wk_fail(err, WICK_ERR_FORMAT, "tokenizer.json: a piece is no text with a score");
+        return wk_fail(err, WICK_ERR_FORMAT, "tokenizer.json: a piece must be [text, score]");
     const wk_str text = item->child->string;
     const bool is_byte = has_bytes && wk_str_matches(wk_str_of("<0x*>"), text);
     *out = (wk_piece){text, (float)score->number, is_byte ? TYPE_BYTE : TYPE_NORMAL};

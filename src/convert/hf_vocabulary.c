@@ -44,7 +44,7 @@ static bool is_id(const wk_json *item) {
            item->integer < MOST_TOKENS;
 }
 
-/* first and second, one behind the other, terminated; text NULL: memory is short. */
+/* Returns first followed by second, terminated; text is NULL when memory is short. */
 static wick_string join(wk_arena *arena, wk_str first, wk_str second) {
     char *const text = wk_arena_alloc(arena, first.size + second.size + 1);
     if (text == NULL) return (wick_string){0};
@@ -195,7 +195,7 @@ static wick_status add_word_pieces(vocabulary *v) {
 
 /* ---- SentencePiece ---- */
 
-/* The score of tokens that are no pieces: last of all. */
+/* The score of tokens that are not pieces: the lowest of all. */
 static const float NO_SCORE = -10000;
 
 /* Pieces come first; tokenizer.json, where there is one, may add to them and change their types. */

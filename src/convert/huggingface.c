@@ -21,7 +21,7 @@
 
 struct wick_converting {
     wk_heap heap;
-    wk_arena arena; /* of what is known, the plan included */
+    wk_arena arena; /* of the configuration, the values and the plan */
     wk_checkpoint *checkpoint;
     wk_json *config;
     const wk_hf_family *family;
@@ -45,7 +45,7 @@ static wick_status fail_memory(wick_error *err) {
 
 /* ---- Types ---- */
 
-/* Vectors, norms and tables of what is added to embeddings are f32 in every GGUF file. */
+/* Vectors, norms and the tables that are added to embeddings are f32 in every GGUF file. */
 static wick_dtype dtype_of(const wick_converting *c, const wick_file_tensor *tensor) {
     static const char *const floats[] = {"position_embd.weight", "token_types.weight",
                                          "*norm.weight"};
@@ -189,8 +189,8 @@ static wick_status choose_dtype(const char *type, wick_dtype *dtype, wick_error 
         if (mix != NULL && mix == wk_mix_find(wick_dtype_name(dtypes[i]))) return WICK_OK;
     }
     return wk_fail(err, WICK_ERR_VALUE,
-                   "'%.40s' is no type to convert to; there are F32 F16 BF16, others come from"
-                   " quantizing",
+                   "cannot convert to the type '%.40s', only to F32, F16 and BF16; quantize the"
+                   " converted file for other types",
                    type);
 }
 

@@ -30,7 +30,7 @@ wick_status wk_importance_open(wk_heap *heap, const char *path, wk_importance **
     if (type == NULL || type->type != WICK_VALUE_STRING ||
         !wk_str_is((wk_str){type->string.text, type->string.size}, WK_IMATRIX_TYPE)) {
         status = wk_fail(err, WICK_ERR_FORMAT,
-                         "'%s' is no importance matrix: its general.type is"
+                         "'%s' is not an importance matrix: its general.type is"
                          " not \"" WK_IMATRIX_TYPE "\"",
                          path);
     } else {
@@ -120,8 +120,8 @@ wick_status wk_importance_read(wk_importance *importance, const wick_file_tensor
         const float mean = count > 0 ? values[i] / count : 1;
         if (!(mean >= 0) || isinf(mean))
             return wk_fail(err, WICK_ERR_FORMAT,
-                           "the importance of tensor '%s', channel %" PRId64 ", is no mean of"
-                           " squares",
+                           "the importance of tensor '%s', channel %" PRId64 ", is negative or not"
+                           " finite",
                            tensor->name.text, i % k);
         values[i] = mean;
     }

@@ -31,8 +31,8 @@ uint32_t wk_importance_count(const wk_importance *importance);
 wick_status wk_importance_check(const wk_importance *importance, const wick_file_tensor *tensor,
                                 bool *is_known, wick_error *err);
 /* Of a tensor that it has: mean squares [n_matrices, channels], 1 for a matrix that was never used,
- * valid until the next call. *n_matrices: 1, or the tensor's first extent. WICK_ERR_FORMAT: it
- * holds what is no mean of squares. */
+ * valid until the next call. *n_matrices: 1, or the tensor's first extent. WICK_ERR_FORMAT: a
+ * number is negative or not finite. */
 wick_status wk_importance_read(wk_importance *importance, const wick_file_tensor *tensor,
                                const float **mean_squares, int64_t *n_matrices, wick_error *err);
 

@@ -26,8 +26,8 @@ typedef struct wk_mix_model {
 
 wk_mix_model wk_mix_model_of(const wk_gguf *gguf, bool is_guided);
 
-/* The tensor's type in the mix; as it is where it is no matrix that is worth it. *is_fallback: its
- * rows are no multiple of the blocks of the type that it should have. */
+/* The tensor's type in the mix; its own type if it is not a matrix worth quantizing. *is_fallback:
+ * its rows are not whole blocks of the wanted type, so it gets another one. */
 wick_dtype wk_mix_dtype(const wk_mix *mix, const wk_mix_model *model,
                         const wick_file_tensor *tensor, bool *is_fallback);
 

@@ -183,7 +183,7 @@ static wick_status find_mix(const char *name, const wk_mix **mix, wick_error *er
     const char *type;
     for (size_t i = 0; (type = wick_quantize_type(i)) != NULL; i++)
         size += (size_t)snprintf(names + size, sizeof names - size, " %s", type);
-    return wk_fail(err, WICK_ERR_VALUE, "'%.40s' is no type to quantize to; there are%s", name,
+    return wk_fail(err, WICK_ERR_VALUE, "cannot quantize to the type '%.40s', only to%s", name,
                    names);
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* a and b, one behind the other, terminated. */
+/* Returns a followed by b, terminated. */
 static wick_string join(wk_value_list *list, wk_str a, wk_str b) {
     char *const text = wk_arena_alloc(list->arena, a.size + b.size + 1);
     if (text == NULL) {

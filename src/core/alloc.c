@@ -61,7 +61,7 @@ void wk_free(wk_heap *heap, void *memory, size_t size) {
 }
 
 /* The block is WK_ALIGNMENT bytes larger than asked for, and the byte before the aligned address
- * holds how far that address lies behind the block's beginning: 1 to WK_ALIGNMENT. */
+ * holds the distance of that address from the block's beginning: 1 to WK_ALIGNMENT. */
 void *wk_alloc_aligned(wk_heap *heap, size_t size) {
     if (size == 0 || size > SIZE_MAX - WK_ALIGNMENT) return NULL;
     unsigned char *const block = wk_alloc(heap, size + WK_ALIGNMENT);

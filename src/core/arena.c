@@ -60,7 +60,7 @@ void *wk_arena_alloc(wk_arena *arena, size_t size) {
     wk_arena_chunk *const newest = arena->chunks;
     if (newest && newest->size - newest->used >= room) return take(arena, newest, room, size);
 
-    /* Something large gets a chunk of its own behind the newest, whose rest stays usable. */
+    /* A large allocation gets a chunk of its own after the newest, whose rest stays usable. */
     const bool is_large = room > arena->chunk_size / 4;
     wk_arena_chunk *const chunk = make_chunk(arena, is_large ? room : arena->chunk_size);
     if (!chunk) return NULL;

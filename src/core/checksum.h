@@ -1,6 +1,6 @@
-/* core/checksum.h: a sum over bytes that goes into files: the same on every machine, whatever the
- * pieces. Fowler, Noll and Vo's 1a in 64 bits: one byte that differs always changes it. Not for
- * security. */
+/* core/checksum.h: a checksum of bytes for files: the same on every machine, regardless of the
+ * pieces in which the bytes come. Fowler, Noll and Vo's 1a in 64 bits: one byte that differs always
+ * changes it. Not for security. */
 #ifndef WK_CORE_CHECKSUM_H
 #define WK_CORE_CHECKSUM_H
 

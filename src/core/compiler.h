@@ -16,9 +16,9 @@
 #define wk_prefetch(address) ((void)(address))
 #endif
 
-/* Memory that nobody may touch for now: the address sanitizer reports who does. WK_RED_ZONE: bytes
- * to leave forbidden behind each piece, so that a read past its end is seen, also one of a field
- * far inside of the element that would come next. */
+/* Memory that no code may touch for now: the address sanitizer reports accesses. WK_RED_ZONE: bytes
+ * to leave forbidden after each piece, so that a read past its end is found, also one of a field
+ * far inside the element that would come next. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define WK_ADDRESS_SANITIZER

@@ -13,7 +13,7 @@ typedef enum wk_dtype_class {
 
 typedef struct wk_dtype_info {
     const char *name;
-    int block_elements; /* 1 but for block types */
+    int block_elements; /* 1 except for block types */
     int block_bytes;    /* bytes of one block (element) */
     int ggml_type;      /* its number in GGUF files; -1: none */
     wk_dtype_class dtype_class;
@@ -26,8 +26,8 @@ bool wk_dtype_from_ggml(uint32_t ggml_type, wick_dtype *dtype);
 bool wk_dtype_is_float(wick_dtype dtype); /* f32 f16 bf16 f64 */
 bool wk_dtype_is_block(wick_dtype dtype);
 
-/* Bytes of n elements lying dense; n must be a multiple of the block (then for blocks), >= 0.
- * False on overflow or where n is no multiple. */
+/* Bytes of n dense elements; n must be >= 0 and, for block types, a multiple of the block. False on
+ * overflow or where n is not a multiple. */
 bool wk_dtype_bytes(wick_dtype dtype, int64_t n, uint64_t *bytes);
 
 #endif

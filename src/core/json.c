@@ -109,7 +109,7 @@ static wick_status read_string(reader *r, wk_str *string) {
  * at most 767 digits and by whether anything but zeros follows them. */
 enum { MAX_DIGITS = 800, MAX_EXPONENT = 1000000 };
 typedef struct decimal {
-    char digits[MAX_DIGITS + 32]; /* room for "1e-1000000" behind the digits */
+    char digits[MAX_DIGITS + 32]; /* room for "1e-1000000" after the digits */
     size_t n_digits;
     int64_t exponent;
     bool has_more; /* digits other than 0 were dropped */
@@ -133,7 +133,7 @@ static void read_digits(reader *r, decimal *d, bool is_fraction) {
         add_digit(d, r->in.text.text[r->in.at], is_fraction);
 }
 
-/* The digits behind 'e'. Beyond 10^17 it is zero or infinity, whatever digits stand before it. */
+/* The digits after 'e'. Beyond 10^17 the number is zero or infinity, regardless of the others. */
 static int64_t read_exponent(reader *r) {
     const bool is_negative = wk_peek(&r->in) == '-';
     if (is_negative || wk_peek(&r->in) == '+') r->in.at++;
@@ -288,7 +288,7 @@ wick_status wk_json_parse(wk_arena *arena, const char *text, size_t size, wk_jso
     wk_json *value;
     WK_TRY(read_value(&r, &value));
     skip_space(&r);
-    if (r.in.at != size) return fail_at(&r, r.in.at, "text behind the end of the value");
+    if (r.in.at != size) return fail_at(&r, r.in.at, "text after the end of the value");
     *out = value;
     return WICK_OK;
 }

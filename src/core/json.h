@@ -37,7 +37,7 @@ struct wk_json {
 wick_status wk_json_parse(wk_arena *arena, const char *text, size_t size, wk_json **out,
                           wick_error *err);
 
-/* Puts item behind the others of a list that is being made. */
+/* Appends item to a list that is being made. */
 void wk_json_append(wk_json *list, wk_json *item);
 /* NULL when object is NULL, no object, or has no such key. */
 const wk_json *wk_json_get(const wk_json *object, const char *key);

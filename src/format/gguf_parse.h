@@ -20,7 +20,7 @@ wick_status wk_gguf_parser_make(wk_heap *heap, uint64_t file_size, wk_gguf_parse
 void wk_gguf_parser_free(wk_gguf_parser *parser);
 
 /* Feeds the next size bytes of the file. WICK_PENDING: it wants more. WICK_OK: the header is
- * complete; *used (may be NULL) tells how many of these bytes belonged to it. An error is final:
+ * complete; *used (may be NULL) is how many of these bytes belong to it. An error is final:
  * WICK_ERR_FORMAT names the byte offset and the reason, WICK_ERR_UNSUPPORTED a version, byte order
  * or tensor type that is not known. */
 wick_status wk_gguf_parser_feed(wk_gguf_parser *parser, const void *bytes, size_t size,

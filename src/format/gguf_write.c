@@ -119,7 +119,7 @@ static wick_status put_tensor(wk_strbuf *buf, const wick_file_tensor *tensor, ui
     const bool is_known = (unsigned)tensor->dtype < WICK_DTYPE_COUNT_;
     const int type = is_known ? wk_dtype_get(tensor->dtype)->ggml_type : -1;
     if (type < 0)
-        return wk_fail(err, WICK_ERR_DTYPE, "tensor '%s' is of the type %s, which GGUF has not",
+        return wk_fail(err, WICK_ERR_DTYPE, "tensor '%s' has the type %s, unknown in GGUF",
                        show(tensor->name).text, wick_dtype_name(tensor->dtype));
     int64_t count;
     uint64_t size;
@@ -168,5 +168,5 @@ wick_status wk_gguf_write_header(wk_strbuf *buf, const wk_gguf_contents *content
     wk_gguf_parser_free(parser);
     if (status == WICK_ERR_OUT_OF_MEMORY)
         return wk_fail_memory(err, refusal.bytes_requested, 0, "a GGUF header");
-    return wk_fail(err, WICK_ERR_VALUE, "nobody could read such a GGUF file: %s", refusal.message);
+    return wk_fail(err, WICK_ERR_VALUE, "the GGUF file would not be readable: %s", refusal.message);
 }

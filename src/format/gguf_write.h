@@ -22,7 +22,7 @@ wick_status wk_gguf_write_header(wk_strbuf *buf, const wk_gguf_contents *content
 
 /* Bytes that the description of a tensor takes in a header. */
 uint64_t wk_gguf_description_bytes(const wick_file_tensor *tensor);
-/* size and the padding behind it. */
+/* size plus the padding after it. */
 uint64_t wk_gguf_padded(uint64_t size, uint32_t alignment);
 
 #endif

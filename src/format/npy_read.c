@@ -68,7 +68,7 @@ static wick_status take_extent(cursor *c, int64_t *extent) {
 /* ---- The dict ---- */
 
 static wick_status take_shape(cursor *c, wick_shape *shape) {
-    if (!take(c, '(')) return refuse(c, "has a shape that is no tuple");
+    if (!take(c, '(')) return refuse(c, "has a shape that is not a tuple");
     shape->rank = 0;
     while (!take(c, ')')) {
         if (shape->rank == WICK_MAX_RANK)
@@ -123,7 +123,7 @@ static wick_status take_entry(cursor *c, wk_npy *npy, unsigned *seen) {
 
 static wick_status take_dict(cursor *c, wk_npy *npy) {
     unsigned seen = 0;
-    if (!take(c, '{')) return refuse(c, "is no dict");
+    if (!take(c, '{')) return refuse(c, "is not a dict");
     while (!take(c, '}')) {
         WK_TRY(take_entry(c, npy, &seen));
         if (take(c, ',')) continue;
@@ -132,7 +132,7 @@ static wick_status take_dict(cursor *c, wk_npy *npy) {
     }
     if (seen != 7) return refuse(c, "lacks descr, fortran_order or shape");
     skip_blanks(c);
-    return c->at == c->end ? WICK_OK : refuse(c, "has something behind its dict");
+    return c->at == c->end ? WICK_OK : refuse(c, "has something after its dict");
 }
 
 /* ---- The file ---- */

@@ -71,7 +71,7 @@ static wick_status read_shape(const wk_json *tensor, wick_shape *shape, wick_err
     for (const wk_json *item = list->child; item != NULL; item = item->next) {
         if (!is_natural(item))
             return wk_fail(err, WICK_ERR_FORMAT,
-                           "tensor '%.*s' has an extent that is no integer >= 0",
+                           "tensor '%.*s' has an extent that is not an integer >= 0",
                            shown(tensor->key), tensor->key.text);
         shape->extent[shape->rank++] = item->integer;
     }
@@ -102,8 +102,8 @@ static wick_status read_tensor(const wk_json *tensor, uint64_t data_size, wick_f
                                wick_error *err) {
     *out = (wick_file_tensor){.name = {tensor->key.text, tensor->key.size}};
     if (tensor->kind != WK_JSON_OBJECT)
-        return wk_fail(err, WICK_ERR_FORMAT, "the entry '%.*s' is no object", shown(tensor->key),
-                       tensor->key.text);
+        return wk_fail(err, WICK_ERR_FORMAT, "the entry '%.*s' is not an object",
+                       shown(tensor->key), tensor->key.text);
     WK_TRY(read_dtype(tensor, &out->dtype, err));
     WK_TRY(read_shape(tensor, &out->shape, err));
     WK_TRY(read_range(tensor, data_size, out, err));
@@ -191,7 +191,7 @@ wick_status wk_safetensors_parse(wk_heap *heap, wk_arena *arena, const void *dat
     wk_json *root;
     WK_TRY(wk_json_parse(arena, (const char *)data + LENGTH_BYTES, (size_t)length, &root, err));
     if (root->kind != WK_JSON_OBJECT)
-        return wk_fail(err, WICK_ERR_FORMAT, "byte 8: the header is no JSON object");
+        return wk_fail(err, WICK_ERR_FORMAT, "byte 8: the header is not a JSON object");
     const uint64_t data_offset = LENGTH_BYTES + length;
     wick_file_tensor *const tensors = wk_arena_array(arena, root->count, sizeof *tensors);
     if (tensors == NULL)

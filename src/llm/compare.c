@@ -1,6 +1,6 @@
 /* llm/compare.c: the tensors of two files side by side: GGUF, safetensors and .npy.
  *
- * A pair is read in pieces of whole blocks, decoded to float64, and leaves sums behind. */
+ * A pair is read in pieces of whole blocks, decoded to float64, and only sums are kept. */
 #include <wick/judge.h>
 
 #include "core/arena.h"

@@ -9,7 +9,7 @@
 #include <wick/session.h>
 #include <wick/text.h>
 
-/* As in the proposal: longer repetitions count as one of so many tokens. */
+/* Longer repetitions count as one of WK_DRY_MOST tokens, as in the proposal. */
 enum { WK_DRY_MOST = 50 };
 
 typedef struct wk_dry {

@@ -5,7 +5,7 @@
  *   sequence  { item [ "*" | "+" | "?" | "{m}" | "{m,}" | "{m,n}" ] }
  *   item      "text" | [class] | . | name | ( choice ) | <token> | <[id]> | !<token> | !<[id]>
  *
- * Lines may end inside brackets, behind "::=" and "|", and before "|". */
+ * Lines may end inside brackets, after "::=" and "|", and before "|". */
 #include "llm/gbnf.h"
 
 #include "core/cursor.h"
@@ -139,7 +139,7 @@ static bool add_range(reader *r, wk_code_range range) {
     return true;
 }
 
-/* At the opening bracket. A '-' behind which the class ends is one of its characters. */
+/* Begins at the opening bracket. A '-' right before the closing one is a character of the class. */
 static wick_status read_class(reader *r, wk_expr **out) {
     const size_t begin = r->in.at++;
     const bool is_negated = wk_accept(&r->in, "^");
@@ -246,7 +246,7 @@ static wick_status read_item(reader *r, wk_expr **out) {
     }
 }
 
-/* Behind '{'. */
+/* Begins after '{'. */
 static wick_status read_bounds(reader *r, uint32_t *least, uint32_t *most) {
     static const char too_many[] = "at most 100000 repetitions are possible";
     const size_t begin = r->in.at;
@@ -265,7 +265,7 @@ static wick_status read_bounds(reader *r, uint32_t *least, uint32_t *most) {
     return WICK_OK;
 }
 
-/* Wraps *item in the repetitions that stand behind it. */
+/* Wraps *item in the repetitions that follow it. */
 static wick_status read_repeats(reader *r, bool is_nested, wk_expr **item) {
     for (int n = 0;; n++) {
         uint32_t least = 0, most = WK_REPEAT_FOREVER;
@@ -298,7 +298,7 @@ static wick_status read_sequence(reader *r, bool is_nested, wk_expr **out) {
     }
 }
 
-/* Whether the rule goes on behind the end of its line. */
+/* Whether a '|' follows; at the top level it may be on the next line. */
 static bool accept_bar(reader *r, bool is_nested) {
     const size_t begin = r->in.at;
     skip_space(r, true);

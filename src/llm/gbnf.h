@@ -7,8 +7,8 @@
 
 #include <wick/text.h>
 
-/* Reads text into rules, which are empty but for their arena; text must outlive them. The rule
- * "root" comes first. tokenizer: for tokens that are named by their text; may be NULL.
+/* Reads text into rules, which must be empty except for their arena; text must outlive them. The
+ * rule "root" comes first. tokenizer: for tokens that are named by their text; may be NULL.
  * WICK_ERR_FORMAT with line and column; WICK_ERR_OUT_OF_MEMORY. */
 wick_status wk_gbnf_parse(wk_rules *rules, const wick_tokenizer *tokenizer, wk_str text,
                           wick_error *err);

@@ -6,8 +6,9 @@
 #include <assert.h>
 #include <string.h>
 
-/* Deeper calls are not made, so recursion over stacks ends: what nests deeper is not generated.
- * A set that takes more steps than this is that of a grammar that nobody meant. */
+/* Calls deeper than MAX_DEPTH are not made, so recursion over stacks ends; text that nests deeper
+ * is not generated. A set that takes more than MAX_STEPS comes from a grammar that is too
+ * ambiguous. */
 enum { MAX_DEPTH = 2000, MAX_STEPS = 1 << 18, FIRST_SLOTS = 256 };
 
 /* --- Sets --- */

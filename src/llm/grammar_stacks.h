@@ -80,11 +80,11 @@ size_t wk_stacks_store_size(const wk_stacks_store *store);
 /* Forgets all but set, and returns what it is now. NULL on failure: the store is as it was. */
 wk_stacks *wk_stacks_store_forget(wk_stacks_store *store, wk_stacks *set);
 
-/* What is NULL below has failed; store->failed says why. */
+/* The functions below return NULL on failure; store->failed says why. */
 
-/* Behind a byte of that class; set->next knows it afterwards. */
+/* The set after a byte of that class; it is kept in set->next. */
 wk_stacks *wk_stacks_read(wk_stacks_store *store, wk_stacks *set, uint32_t byte_class);
-/* Behind the token: only instructions TOKEN see it. */
+/* The set after the token: only TOKEN instructions read it. */
 wk_stacks *wk_stacks_read_token(wk_stacks_store *store, const wk_stacks *set, uint32_t id);
 /* The stacks of both. */
 wk_stacks *wk_stacks_join(wk_stacks_store *store, wk_stacks *a, wk_stacks *b);

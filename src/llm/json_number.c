@@ -15,7 +15,7 @@ static const uint64_t largest_most = 999999999999999999; /* 18 */
 
 /* --- Digits of doubles --- */
 
-/* value = 0.d1 d2 d3 ... times 10^point, as few digits as tell it from all other doubles. */
+/* value = 0.d1 d2 d3 ... times 10^point, with the fewest digits that identify the double. */
 typedef struct decimal {
     char digits[24];
     int n_digits, point;
@@ -149,7 +149,7 @@ typedef struct limit {
     bool is_exclusive;
 } limit;
 
-/* All digits behind a point, at least one where needs_digit. */
+/* Any digits after the point, at least one where needs_digit. */
 static wk_expr *any_fraction(wk_rules *rules, bool needs_digit) {
     return free_digits(rules, needs_digit, FREE_FRACTION);
 }
@@ -253,7 +253,7 @@ static wick_status limit_of(wk_number_bound bound, limit *out, wick_error *err) 
     const int n_fraction = d.n_digits - d.point;
     if (size > (double)usual_most || n_fraction > MAX_FRACTION)
         return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                       "a bound of more than 15 digits before the point or %d behind it is not "
+                       "a bound of more than 15 digits before the point or %d after it is not "
                        "supported",
                        MAX_FRACTION);
     out->whole = (uint64_t)size;

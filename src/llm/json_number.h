@@ -11,7 +11,7 @@ typedef struct wk_number_bound {
 } wk_number_bound;
 
 /* Whole numbers of at most 15 digits (18, where a bound has more than 15), none that is "-0". With
- * a bound numbers have at most 15 digits before the point, 16 behind it, and no exponent.
+ * a bound, numbers have at most 15 digits before the point, 16 after it, and no exponent.
  * WICK_ERR_VALUE: there is no such number; WICK_ERR_UNSUPPORTED: a bound of more digits. */
 wick_status wk_json_integer(wk_rules *rules, wk_number_bound least, wk_number_bound most,
                             wk_expr **out, wick_error *err);

@@ -64,7 +64,7 @@ wk_expr *wk_json_class(wk_rules *rules, const wk_code_range *ranges, size_t n, b
     return choice;
 }
 
-/* \uXXXX without surrogates: one alone is no character, and two of them would count twice. */
+/* \uXXXX without surrogates: one alone is not a character, and a pair would count twice. */
 static wk_expr *unicode_escape(wk_rules *rules) {
     static const wk_code_range hex[] = {{'0', '9'}, {'a', 'f'}, {'A', 'F'}};
     static const wk_code_range not_d[] = {
@@ -139,7 +139,7 @@ static wick_status fail_unsupported(const reader *r, const char *what) {
 }
 
 static wick_status add_ranges(reader *r, const wk_code_range *ranges, size_t n) {
-    if (n > MAX_RANGES - r->n_ranges) return fail_unsupported(r, "a class of so many ranges is");
+    if (n > MAX_RANGES - r->n_ranges) return fail_unsupported(r, "a class of too many ranges is");
     memcpy(r->ranges + r->n_ranges, ranges, n * sizeof *ranges);
     r->n_ranges += n;
     return WICK_OK;
@@ -168,7 +168,7 @@ static wick_status read_hex(reader *r, size_t n, uint32_t *code) {
     return WICK_OK;
 }
 
-/* Behind the backslash: one character. */
+/* One character after the backslash. */
 static wick_status read_escape(reader *r, bool is_in_class, uint32_t *code) {
     static const char letters[] = "tnvfr", values[] = "\t\n\v\f\r";
     const int letter = wk_peek(&r->in);
@@ -211,7 +211,7 @@ static wick_status read_set(reader *r, bool is_in_class, bool *is_set, uint32_t 
     return add_named(r, letter);
 }
 
-/* Behind the opening bracket. */
+/* Begins after the opening bracket. */
 static wick_status read_class(reader *r, wk_expr **out) {
     const bool is_negated = wk_accept(&r->in, "^");
     r->n_ranges = 0;
@@ -238,7 +238,7 @@ static wick_status read_class(reader *r, wk_expr **out) {
 
 static wick_status read_choice(reader *r, wk_expr **out);
 
-/* Behind the opening bracket. */
+/* Begins after the opening bracket. */
 static wick_status read_group(reader *r, wk_expr **out) {
     if (wk_peek(&r->in) == '?' && !wk_accept(&r->in, "?:"))
         return fail_unsupported(r, "look-around and named groups are");

@@ -78,7 +78,7 @@ static wick_status compile_kind(wk_schema *s, const wk_json *schema, wk_schema_r
     return WICK_OK;
 }
 
-/* None of them can fail but for want of memory, which rules->failed tells. */
+/* A shared rule fails only when memory is short; rules->failed is then set. */
 wk_expr *wk_schema_shared(wk_schema *s, wk_schema_rule rule) {
     static const wk_json empty = {.kind = WK_JSON_OBJECT};
     static const char *const names[] = {"space", "string", "number", "integer",

@@ -5,9 +5,9 @@
 #include "core/status.h"
 #include "llm/grammar_expr.h"
 
-/* Reads text into rules, which are empty but for their arena. WICK_ERR_FORMAT: the text is no JSON
- * or no schema; WICK_ERR_UNSUPPORTED: it uses a keyword that is not supported, by name;
- * WICK_ERR_VALUE: nothing can be valid; WICK_ERR_OUT_OF_MEMORY. */
+/* Reads text into rules, which must be empty except for their arena. WICK_ERR_FORMAT: the text is
+ * not JSON, or not a schema; WICK_ERR_UNSUPPORTED: it uses an unsupported keyword, which the error
+ * names; WICK_ERR_VALUE: nothing can be valid; WICK_ERR_OUT_OF_MEMORY. */
 wick_status wk_json_schema_parse(wk_rules *rules, wk_str text, wick_error *err);
 
 #endif

@@ -329,7 +329,7 @@ wick_status wk_schema_merge(wk_schema *s, const wk_json *a, const wk_json *b, wk
     static const wk_json no_keywords = {.kind = WK_JSON_OBJECT};
     if (b->kind == WK_JSON_BOOL && b->boolean) b = &no_keywords;
     if (b->kind != WK_JSON_OBJECT)
-        return wk_schema_fail(s, WICK_ERR_VALUE, "allOf", "of what is no object is not supported");
+        return wk_schema_fail(s, WICK_ERR_VALUE, "allOf", "must contain only object schemas");
     WK_TRY(expand(s, &b));
     if (closes(a, b) || closes(b, a))
         return wk_schema_fail(s, WICK_ERR_UNSUPPORTED, "additionalProperties",
@@ -351,7 +351,7 @@ wick_status wk_schema_merge(wk_schema *s, const wk_json *a, const wk_json *b, wk
 
 /* --- Disjoint schemas --- */
 
-/* What a schema is behind its references. */
+/* The schema that a chain of references leads to; NULL: none, or more than 16 references. */
 static const wk_json *resolve(const wk_schema *s, const wk_json *schema) {
     const wk_schema quiet = {.root = s->root};
     for (int i = 0; i < 16; i++) {
@@ -401,7 +401,7 @@ static bool is_object(const wk_json *schema) {
     return !type || (type->kind == WK_JSON_STRING && wk_str_is(type->string, "object"));
 }
 
-/* Both are objects with a property that tells them apart. */
+/* Both are objects, with a property whose values distinguish them. */
 static bool have_other_tags(const wk_json *a, const wk_json *b) {
     if (!is_object(a) || !is_object(b)) return false;
     const wk_json *const x = wk_json_get(a, "properties"), *const y = wk_json_get(b, "properties");

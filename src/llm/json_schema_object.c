@@ -1,5 +1,5 @@
-/* llm/json_schema_object.c: objects. The properties that a schema names come in its order; behind
- * them come others, where they are allowed. */
+/* llm/json_schema_object.c: objects. The properties that a schema names come in its order, followed
+ * by others where they are allowed. */
 #include "llm/json_schema_state.h"
 
 #include "core/compiler.h"
@@ -61,8 +61,8 @@ static wick_status read_others(const wk_schema *s, const wk_json *schema, object
     const wk_json *const others = wk_json_get(schema, "additionalProperties"),
                          *const patterns = wk_json_get(schema, "patternProperties");
     o->others = others;
-    /* Names that nobody has described come only where no names are described, or where it is asked
-     * for: a schema that forgets to forbid them hardly ever wants them. */
+    /* Undescribed names are generated only where the schema describes no names or asks for others:
+     * a schema that does not forbid them hardly ever wants them. */
     o->has_others = others ? !is_false(others) : !wk_json_get(schema, "properties");
     if (!patterns) return WICK_OK;
     if (patterns->kind != WK_JSON_OBJECT)
@@ -169,7 +169,7 @@ static wick_status compile_other_name(wk_schema *s, const object_parts *o, wk_ex
 
 /* --- Members --- */
 
-/* A rule: "name": value, and the space behind it. */
+/* A rule: "name": value, and the space after it. */
 static wick_status add_member(wk_schema *s, wk_expr *name, const wk_json *schema, uint32_t *rule) {
     wk_expr *value;
     *rule = wk_rules_add(s->rules, wk_str_of("member"));

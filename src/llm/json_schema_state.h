@@ -43,7 +43,7 @@ wick_status wk_schema_compile(wk_schema *s, const wk_json *schema, wk_expr **out
 wk_expr *wk_schema_shared(wk_schema *s, wk_schema_rule rule);
 wick_status wk_schema_fail(const wk_schema *s, wick_status status, const char *keyword,
                            const char *what);
-/* *count stays when the keyword is not there. WICK_ERR_FORMAT: it is no whole number from 0 on. */
+/* *count stays when the keyword is missing. WICK_ERR_FORMAT: it is not a whole number >= 0. */
 wick_status wk_schema_count(const wk_schema *s, const wk_json *schema, const char *keyword,
                             uint32_t *count);
 

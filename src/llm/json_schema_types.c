@@ -126,7 +126,7 @@ static wk_expr *behind_comma(wk_schema *s, wk_expr *item) {
     return wk_schema_sequence(s, parts, WK_COUNT(parts));
 }
 
-/* An item and the space behind it. */
+/* An item and the space after it. */
 static wick_status compile_item(wk_schema *s, const wk_json *schema, wk_expr **out) {
     wk_expr *value;
     WK_TRY(wk_schema_compile(s, schema, &value));
@@ -136,7 +136,7 @@ static wick_status compile_item(wk_schema *s, const wk_json *schema, wk_expr **o
 }
 
 typedef struct array_parts {
-    const wk_json *items;  /* the schema of those behind the prefix; NULL: any value */
+    const wk_json *items;  /* the schema of those after the prefix; NULL: any value */
     const wk_json *prefix; /* the first of prefixItems */
     uint32_t n_prefix, least, most;
     bool has_more; /* items may follow the prefix */
@@ -223,7 +223,7 @@ static wk_expr *number_literal(wk_schema *s, const wk_json *value) {
     return wk_expr_word(s->rules, text);
 }
 
-/* A sign, and the space behind it. */
+/* A sign and the space after it. */
 static void add_sign(wk_schema *s, wk_expr *list, const char *sign) {
     wk_expr_add(list, wk_expr_word(s->rules, sign));
     wk_expr_add(list, wk_schema_shared(s, WK_SCHEMA_SPACE));

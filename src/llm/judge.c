@@ -184,7 +184,7 @@ static wick_status score(wick_judging *j, uint32_t token, wick_error *err) {
         r->log_total = wk_log_sum_exp(r->logits, j->n_vocab);
         nll[i] = r->log_total - (double)r->logits[token];
         if (!(r->logits[token] < INFINITY) || !isfinite(r->log_total))
-            return wk_fail(err, WICK_ERR_VALUE, "the logits after token %zu%s are no numbers",
+            return wk_fail(err, WICK_ERR_VALUE, "the logits after token %zu%s are not numbers",
                            j->at + j->n_read, i == 0 ? "" : " of the base");
     }
     for (size_t i = 0; i < j->n_readers; i++) wk_moments_add(&j->readers[i].nll, nll[i]);

@@ -53,7 +53,7 @@ struct wick_model_loading {
     wk_placing placing;
 
     bool is_again;                       /* after a loss: host weights are there */
-    uint32_t first_stage;                /* whose weights are loaded, and those behind it */
+    uint32_t first_stage;                /* weights of this stage and later ones load */
     uint32_t generation;                 /* of the device that the weights go to */
     uint64_t memory_limit;               /* of the desc */
     uint64_t fitted;                     /* bytes of its memory that they have taken */
@@ -74,7 +74,7 @@ static const wick_file_tensor *current(const wick_model_loading *l) {
     return &l->model->gguf->tensors[l->order[l->next]];
 }
 
-/* Mapped bytes that nobody will read again. */
+/* Drops mapped bytes that will not be read again. */
 static void drop(wick_model_loading *l, uint64_t offset, uint64_t size) {
     wick_source *const source = &l->model->source;
     if (l->reader.is_mapped && source->drop != NULL) source->drop(source, offset, size);

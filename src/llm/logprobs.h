@@ -7,7 +7,7 @@
 enum { WK_MAX_LOGPROBS = 1024 };
 
 /* Writes the chosen token to out[0], then the n_best <= n likeliest ones, best first; of equal ones
- * the lower id first. logits [n] that are no numbers have probability 0; one at least is finite. */
+ * the lower id first. logits [n]: NaN counts as probability 0; at least one is finite. */
 void wk_logprobs_find(const float *logits, size_t n, uint32_t chosen, size_t n_best,
                       wick_logprob *out);
 

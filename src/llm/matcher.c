@@ -21,8 +21,8 @@ enum { MOST_FRAMES = 3, HEAVY_SHARE = 16 };
 static const size_t kept_bytes = (size_t)64 << 20, most_bytes = (size_t)512 << 20;
 
 typedef struct escape {
-    uint32_t node; /* of the trie: the byte behind which it goes on below */
-    uint32_t base; /* what was cut off */
+    uint32_t node; /* of the trie: the byte after which the walk needs the base */
+    uint32_t base; /* the rest that was cut off */
 } escape;
 
 struct wk_mask {
@@ -285,7 +285,7 @@ wick_status wk_matcher_apply(wk_matcher *matcher, float *logits, wick_error *err
     return WICK_OK;
 }
 
-/* Behind the bytes of a token; the empty set where they do not fit, or it has none. */
+/* The set after the bytes of a token; empty where they do not fit or the token has none. */
 static wk_stacks *read_bytes(wk_matcher *m, uint32_t id) {
     size_t size;
     const char *const bytes = wick_token_bytes(m->desc.tokenizer, id, false, &size);

@@ -13,7 +13,7 @@ bool wk_has_penalties(const wick_sampler_desc *desc) {
     return desc->repeat_penalty != 1 || desc->frequency_penalty != 0 || desc->presence_penalty != 0;
 }
 
-/* The factor makes any logit less, whatever its sign. */
+/* A factor above 1 lowers a logit of either sign. */
 static double repetition_change(float logit, double factor) {
     const double value = (double)logit;
     return (value > 0 ? value / factor : value * factor) - value;

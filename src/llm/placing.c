@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-enum { MOST_CHOICES = 4 }; /* behind which all layers go to the CPU */
+enum { MOST_CHOICES = 4 }; /* after these all layers go to the CPU */
 
 wk_placing wk_placing_of(const wick_model_desc *desc) {
     return (wk_placing){.wanted = desc != NULL ? desc->device_layers : 0};

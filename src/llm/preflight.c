@@ -16,8 +16,8 @@ static wick_dtype cache_dtype(wick_cache cache, wick_math math) {
     }
 }
 
-/* Behind a window nothing is needed: its layers have blocks for the window of a chunk's first token
- * and the chunk, wherever in a block they begin. */
+/* Layers with a window keep no keys behind it: they have blocks for the window of a chunk's first
+ * token and the chunk, at any position in a block. */
 static uint64_t count_window_blocks(uint32_t window, uint32_t chunk_length) {
     const uint64_t n_seen = (uint64_t)window + chunk_length - 1;
     return (n_seen - 1 + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE + 1;
@@ -182,7 +182,7 @@ wk_placement wk_placement_of(const wk_model *model, uint32_t n, wick_device *hos
 
 uint64_t wk_bytes_needed(wk_model *model, const wk_gguf *gguf, const wick_device *device,
                          uint32_t n, const wk_runner_desc *session) {
-    enum { ROUNDED = 8 }; /* a pool's buffers are larger by one part in so many at most */
+    enum { ROUNDED = 8 }; /* a pool's buffers are at most 1/ROUNDED larger */
     if (n == 0) return 0;
     const wk_placement placement = wk_placement_of(model, n, NULL, NULL);
     const uint32_t last = placement.n_stages - 1;

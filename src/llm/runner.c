@@ -9,8 +9,7 @@
 enum {
     MAX_CHUNK = 8192,
     LOGITS_BYTES = 16 * 1024 * 1024, /* most that a batch of logits may take, one row excepted */
-    CHEAP_ROWS =
-        32, /* a batch up to this size costs one reading of the weights, whatever its size */
+    CHEAP_ROWS = 32, /* batches of up to this size cost the same: the weights are read once */
 };
 
 struct wk_runner {

@@ -1,5 +1,5 @@
 /* llm/runner.h: runs batches of tokens through the model: cache blocks, batch descriptors, and the
- * stages one behind the other.
+ * stages one after the other.
  *
  * A batch of n tokens is rounded up to a power of two rows: each such class is recorded once and
  * then replayed. Padding rows belong to no sequence and write nothing. */
@@ -15,19 +15,19 @@ wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_run
                            wick_error *err);
 void wk_runner_free(wk_runner *runner);
 
-/* What it had on its device was lost with it: the next start needs a renewal, which leaves the
- * cache empty and the logits as they are. */
+/* The runner's device was lost, with all that the runner had on it: call wk_runner_renew before the
+ * next start. That leaves the cache empty and the logits as they are. */
 bool wk_runner_is_stale(const wk_runner *runner);
 wick_status wk_runner_renew(wk_runner *runner);
 
-/* A batch may begin at position first, though tokens behind it were computed: what layers with a
- * window see of those before it is still there. */
+/* Whether a batch may begin at position first although later tokens were computed: layers with a
+ * window still have the keys and values that it needs. */
 bool wk_runner_can_return(const wk_runner *runner, uint32_t first);
 /* How many of the next tokens go into one batch. */
 uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs);
-/* What batches of a runner of this desc, not made yet, need begins to compile: those of n_rows, a
- * power of two, which becomes the next one, or 0 behind the last. Where the model has no weights
- * yet, from what its header says of them. */
+/* Begins to compile the kernels for batches of *n_rows rows, a power of two, of a runner that will
+ * be made with this desc. *n_rows becomes the next size, 0 after the last one. A model without
+ * weights yet is described by its header. */
 wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, uint32_t *n_rows,
                                wick_error *err);
 /* Starts a batch: n tokens (as wk_runner_chunk says) at positions first, first + 1, ...

@@ -82,7 +82,7 @@ wick_status wk_sampler_prepare(wk_sampler *sampler, wick_error *err) {
 
 /* --- Choice --- */
 
-/* Behind the largest ones others follow only as these are lowered; nothing may be raised. */
+/* Each logit that may be lowered brings one more into reach; where any may be raised, all are. */
 uint64_t wk_sampler_reach(const wk_sampler *sampler) {
     const wick_sampler_desc *const desc = &sampler->desc;
     const bool draws = desc->temperature > 0;
@@ -99,7 +99,7 @@ uint64_t wk_sampler_reach(const wk_sampler *sampler) {
     return n_lowered + (draws ? desc->top_k : 1);
 }
 
-/* What is no number is never chosen. */
+/* NaN and +infinity are never chosen. */
 static void change_logits(wk_sampler *s, const float *logits, const uint32_t *tokens,
                           size_t n_tokens) {
     for (size_t i = 0; i < s->n_vocab; i++)

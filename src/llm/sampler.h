@@ -50,7 +50,7 @@ wick_status wk_sampler_prepare(wk_sampler *sampler, wick_error *err);
 /* How many of the largest logits decide a choice; UINT64_MAX: any may. */
 uint64_t wk_sampler_reach(const wk_sampler *sampler);
 
-/* logits [n_vocab]; tokens: the sequence so far, for the penalties. Allocates nothing but for a
+/* logits [n_vocab]; tokens: the sequence so far, for the penalties. Allocates memory only for a
  * grammar. *chosen is WICK_NO_TOKEN where the grammar is at its end and the vocabulary has no token
  * for that. WICK_ERR_DEVICE: no logit is a finite number. WICK_ERR_VALUE: the biases or the grammar
  * leave no token. */

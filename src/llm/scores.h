@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* log(sum(exp(logits))), [n]: a logit less it is the logarithm of a probability. What is no number,
- * or +infinity, counts as probability 0. */
+/* log(sum(exp(logits))), [n]: a logit less it is the logarithm of a probability. NaN and +infinity
+ * count as probability 0. */
 double wk_log_sum_exp(const float *logits, size_t n);
 
 /* Kullback-Leibler divergence KL(p || q) in nats of the distributions that two rows [n] of logits

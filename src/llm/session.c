@@ -81,8 +81,8 @@ static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n)
     return WICK_OK;
 }
 
-/* As if all text had been tokenized at once: only at the beginning and after special tokens text
- * begins anew. */
+/* Text that is appended in parts gets the tokens of the whole text: a new text begins only at the
+ * start of the session and after special tokens. */
 static uint32_t text_flags(const wick_session *s) {
     if (s->n_tokens == 0) return WICK_TOKENIZE_PARSE_SPECIAL | WICK_TOKENIZE_ADD_BEGIN;
     const bool begins = wick_token_is_special(s->tokenizer, s->tokens[s->n_tokens - 1]);
@@ -94,7 +94,7 @@ static wick_status append_text(wick_session *s, const char *text) {
     wk_heap *const heap = s->model->heap;
     const uint32_t flags = text_flags(s);
     const size_t text_size = strlen(text);
-    size_t capacity = text_size + 2, n = 0; /* enough but for texts that are mostly unknown */
+    size_t capacity = text_size + 2, n = 0; /* enough for most texts */
     uint32_t *ids = wk_alloc_array(heap, capacity, sizeof *ids);
     wick_status status =
         ids ? wick_tokenize(s->tokenizer, text, text_size, flags, ids, capacity, &n)
@@ -115,8 +115,8 @@ static wick_status append_text(wick_session *s, const char *text) {
     return status;
 }
 
-/* Whether the cache can be that behind fewer tokens than it has seen: a recurrent state is that
- * behind the last one, and layers with a window forget. */
+/* Whether the cache can go back to its first n tokens: a recurrent state exists only after the last
+ * token, and layers with a window drop older keys. */
 static bool can_return(const wick_session *s, uint32_t n) {
     return !wk_model_hparams(s->model->model)->is_recurrent && wk_runner_can_return(s->runner, n);
 }
@@ -234,7 +234,7 @@ static void show_logprobs(wick_session *s, const float *logits, uint32_t id, wic
     event->n_logprobs = s->n_logprobs + 1;
 }
 
-/* The text of a generated token; n_out of what is held may go out. */
+/* Adds the text of a generated token to the held text, of which n_out bytes may then go out. */
 static wick_status add_text(wick_session *s, uint32_t id, bool *stopped) {
     size_t size;
     WK_TRY(wick_detokenize(&s->detokenizer, id, s->piece, s->piece_capacity, &size));
@@ -332,8 +332,8 @@ wick_status wk_session_complete_logits(wick_session *session) {
     return excused;
 }
 
-/* Tokens whose keys are missing from the cache though they have been computed already: nobody needs
- * their logits, and nobody hears of them. */
+/* Computes tokens again whose keys were lost from the cache: their logits are not needed, and they
+ * cause no events. */
 static bool is_replaying(const wick_session *s) { return s->n_cached < s->n_computed; }
 
 static wick_status start_batch(wick_session *s) {
@@ -390,11 +390,11 @@ static void fail(wick_session *s, wick_status status) {
         (void)wk_fail(&s->error, status, "%s", wick_status_text(status));
 }
 
-/* Ends the batch that a reset has left behind; false: it still runs. */
+/* Ends the batch that was running at a reset; false: it still runs. */
 static bool drop_batch(wick_session *s) {
     const wick_status status = wk_runner_poll(s->runner);
     if (status == WICK_PENDING) return false;
-    forget_error(s); /* nobody waits for it any more */
+    forget_error(s); /* no caller waits for the batch */
     set_running(s, 0);
     s->drops_batch = false;
     return true;
@@ -402,7 +402,7 @@ static bool drop_batch(wick_session *s) {
 
 wick_status wk_session_settle(wick_session *session) {
     wick_session *const s = session;
-    wick_event event; /* its news are that of a prompt: nobody needs to know */
+    wick_event event; /* a prompt's progress: not reported */
     if (s->drops_batch) return drop_batch(s) ? WICK_OK : WICK_PENDING;
     if (!is_running(s)) return WICK_OK;
     const wick_status status = finish_batch(s, &event);

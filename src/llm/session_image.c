@@ -197,13 +197,13 @@ static wick_status check_context(const wick_session *s, const wk_image_header *h
         if (wk_rope_is_long(rope, saved) != wk_rope_is_long(rope, s->context_length))
             return wk_fail(err, WICK_ERR_MISMATCH,
                            "the session was saved with a context of %" PRIu64
-                           " tokens: this model rotates its keys otherwise with one of %u",
+                           " tokens; with one of %u this model uses another rotary scaling",
                            context, s->context_length);
     }
     return WICK_OK;
 }
 
-/* What no session has, whatever the checksum says. */
+/* False: no session has such numbers, even if the checksum is right. */
 static bool is_possible(const wick_session *s, const wk_image_header *header) {
     const wk_hparams *const hparams = hparams_of(s);
     const uint64_t n = field(header, WK_IMAGE_TOKENS), computed = field(header, WK_IMAGE_COMPUTED);

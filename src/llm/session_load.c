@@ -51,7 +51,7 @@ static wick_status get(wick_session_loading *l, size_t size, const unsigned char
 
 static wick_status read_header(wick_session_loading *l) {
     wick_session *const session = l->session;
-    /* A batch that the reset has left behind, and a device that was lost, come first. */
+    /* First end the batch that a reset left running, and restore a lost device. */
     wick_status status = wk_session_settle(session);
     if (status == WICK_OK) status = wk_session_restore(session);
     if (status == WICK_PENDING) return WICK_PENDING;
@@ -90,7 +90,7 @@ static wick_status read_logits(wick_session_loading *l) {
     return wk_runner_set_logits(l->session->runner, bytes);
 }
 
-/* Slots of blocks that nobody has written yet become 0. */
+/* Slots of the blocks that have not been written yet become 0. */
 static wick_status write_blocks(wick_session_loading *l, const unsigned char *rows) {
     const wk_image_run *const run = &l->run;
     wick_device *const device = wick_tensor_device(run->part.tensor);

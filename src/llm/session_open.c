@@ -1,4 +1,4 @@
-/* llm/session_open.c: a session is put together, configured anew, and taken apart. */
+/* llm/session_open.c: makes, configures and frees sessions. */
 #include "llm/session_struct.h"
 
 #include "llm/grammar.h"

@@ -46,8 +46,8 @@ struct wick_session {
 
 /* session.c: ends the batch that is running, if one is. WICK_PENDING: call again. */
 wick_status wk_session_settle(wick_session *session);
-/* session.c: brings back what was lost with a device, but for the cache's contents. WICK_PENDING.
- */
+/* session.c: restores what was lost with a device, except for the cache's contents. WICK_PENDING:
+ * call again. */
 wick_status wk_session_restore(wick_session *session);
 /* session.c: of the last token all logits, where only the best came back. WICK_PENDING: call again;
  * has_logits says whether there are some still, or its batch has to run again. */

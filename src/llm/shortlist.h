@@ -6,10 +6,10 @@
 
 #include <wick/tensor.h>
 
-/* Enough for the usual top_k of 40 behind penalties of the usual last 64 tokens. */
+/* Enough for the usual top_k of 40 after penalties of the usual last 64 tokens. */
 enum { WK_SHORTLIST = 128, WK_SHORTLIST_WORDS = 2 * WK_SHORTLIST };
 
-/* Whether a row of so many logits can have one, and is longer than it. */
+/* Whether a row of n logits can have a shortlist, and is longer than it. */
 bool wk_shortlist_fits(size_t n);
 /* f32 [1, WK_SHORTLIST_WORDS] of f32 logits [1, n]: the largest ones, in falling order, then their
  * ids. NULL: failed. Intermediate results belong to the caller's scope. */

@@ -1,4 +1,4 @@
-/* llm/split.h: split GGUF files: NAME-00001-of-00003.gguf and the keys that tell the parts apart.
+/* llm/split.h: split GGUF files: NAME-00001-of-00003.gguf and the keys that describe a part.
  *
  * As in llama.cpp (tools/gguf-split): the first part has all metadata, every part has split.no
  * (from 0), split.count and split.tensors.count (of all parts). */
@@ -17,7 +17,7 @@
 
 enum { WK_SPLIT_MAX_PARTS = UINT16_MAX }; /* what split.no can count */
 
-/* Whether a key tells about parts, not about the model. */
+/* Whether a key describes parts, not the model. */
 bool wk_split_is_key(wick_string key);
 /* "-00002-of-00003.gguf" at the end of path; *stem: bytes before it. Parts count from 1. */
 bool wk_split_parse_name(const char *path, size_t *stem, uint32_t *part, uint32_t *n_parts);

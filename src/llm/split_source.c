@@ -1,7 +1,7 @@
 /* llm/split_source.c: one source over all parts of a split model, and making it of them in steps.
  *
- * It looks like a file that was never split: a header written anew, then each tensor's data where
- * that header says, which are bytes of a part. So nobody else knows of parts. */
+ * The source looks like a file that was never split: a new header, then each tensor's data, read
+ * from a part, at the offset that the header says. No other code knows about parts. */
 #include "format/gguf_write.h"
 #include "llm/llm.h"
 #include "llm/split.h"
@@ -191,7 +191,7 @@ static wick_status check_numbers(wick_source_joining *j, size_t i) {
         !wk_split_number(j->headers[i], WK_SPLIT_NO, &no) ||
         !wk_split_number(j->headers[i], WK_SPLIT_TENSORS, &n_tensors))
         return wk_fail(&j->error, WICK_ERR_FORMAT,
-                       "'%s' is no part of a split model: it has no numbers '" WK_SPLIT_NO
+                       "'%s' is not part of a split model: it has no numbers '" WK_SPLIT_NO
                        "', '" WK_SPLIT_COUNT "' and '" WK_SPLIT_TENSORS "'",
                        j->names[i]);
     if (count != n)

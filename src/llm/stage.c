@@ -287,7 +287,7 @@ static wick_status start_reading(wk_stage *stage, wick_tensor *wanted) {
 
 wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch) {
     assert(!stage->running);
-    drop_reading(stage); /* of a completion that nobody waited for */
+    drop_reading(stage); /* of a completion that was not waited for */
     shape_class *class = NULL;
     WK_TRY(get_compiled_class(stage, batch, &class));
     WK_TRY(write_inputs(stage, class, batch));

@@ -14,7 +14,7 @@ wick_tensor *wk_scaled(wick_tensor *x, float scale) {
     return scale == 1.0F ? x : wick_affine(x, (double)scale, 0.0);
 }
 
-/* Rows of a table as activations: f32 whatever the type of the table. */
+/* Rows of a table as activations: f32 regardless of the table's type. */
 static wick_tensor *look_up(wick_tensor *table, wick_tensor *ids) {
     wick_tensor *const rows = wick_embedding(table, ids);
     if (rows == NULL || wick_tensor_dtype(rows) == WICK_F32) return rows;

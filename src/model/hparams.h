@@ -12,9 +12,9 @@ enum { WK_MAX_ROPES = 2 };
 
 /* Tables of the file that rotary frequencies are divided by, see rope.h. */
 enum {
-    WK_ROPE_DIVISORS,       /* whatever the context */
+    WK_ROPE_DIVISORS,       /* for contexts of any length */
     WK_ROPE_DIVISORS_LONG,  /* for contexts longer than wk_rope.original_context */
-    WK_ROPE_DIVISORS_SHORT, /* for others; behind LONG, which divides what was not divided yet */
+    WK_ROPE_DIVISORS_SHORT, /* for others; after LONG, which divides the undivided frequencies */
     WK_ROPE_DIVISORS_COUNT
 };
 
@@ -46,11 +46,11 @@ enum { WK_BIASES_QKV = 1, WK_BIASES_MATRICES = 2, WK_BIASES_NORMS = 4 };
 typedef struct wk_hparams {
     char architecture[64], name[128];
     uint32_t n_layers, n_embd, n_vocab, context_length;
-    uint32_t n_layers_ahead; /* behind n_layers, of the file: they are left alone */
+    uint32_t n_layers_ahead; /* after n_layers in the file: not used */
     /* The most of any layer; each has its own in its spec. */
     uint32_t n_heads_q, n_heads_kv, head_dim, head_dim_v;
     bool is_recurrent; /* some layer's state cannot go back to an earlier token */
-    uint32_t window;   /* the largest of layers whose keys are forgotten behind it; 0: none */
+    uint32_t window;   /* the largest one behind which a layer drops its keys; 0: none */
     wk_norm_kind norm;
     uint32_t biases; /* WK_BIASES_*: that no file of the family is without */
     float norm_eps;

@@ -94,10 +94,10 @@ typedef struct wk_attention_spec {
     bool is_normed_after_rope;
     float clamp;              /* c > 0: q, k and v are kept within [-c, c] as they are projected */
     bool has_v_norm;          /* RMSNorm of each head of v, without a weight */
-    bool has_output_gate;     /* q has a gate behind each head: its sigmoid times what is seen */
+    bool has_output_gate;     /* q has a gate after each head: its sigmoid times the output */
     uint32_t rope;            /* index into wk_hparams.rope, or WK_NO_ROPE */
     bool is_rope_interleaved; /* pairs (2i, 2i + 1), else halves (i, i + n / 2) */
-    bool is_bidirectional;    /* keys behind the query are seen, too */
+    bool is_bidirectional;    /* keys after the query are seen, too */
     float scale;              /* of the scores */
     float softcap;            /* c > 0: scores become c tanh(score / c) */
     /* Keys that a query sees, its own counted; 0: all. Bidirectional: to either side. */
@@ -119,14 +119,14 @@ typedef struct wk_latent_spec {
     uint32_t n_values;           /* of a head, mapped out */
 } wk_latent_spec;
 
-/* Mixers that carry a state from token to token: a causal convolution, and behind it the scan of a
+/* Mixers that carry a state from token to token: a causal convolution, followed by the scan of a
  * state space or a delta net (backend/op.def has both). */
 typedef struct wk_recurrent_spec {
     uint32_t n_taps, n_channels; /* tokens that the convolution spans, and its channels */
     uint32_t n_heads, head_dim;  /* of the scan; 0: there is none */
     uint32_t n_groups;           /* of b and c, or query and key, that heads share */
     uint32_t n_numbers;          /* that each of the channels keeps */
-    uint32_t step_rank;          /* each channel has a step, of so many numbers; 0: each head has */
+    uint32_t step_rank;          /* of each channel's step; 0: a step for each head instead */
     bool has_norms;              /* RMSNorm of those, of b and of c, without a weight */
     bool is_tiled;               /* head i is of group i mod n_groups, else neighbours share one */
     bool is_fused;               /* the gates of the delta net are one weight: the file decides */
@@ -151,7 +151,7 @@ typedef enum wk_gating {
 typedef struct wk_experts_spec {
     uint32_t n_experts, n_used;
     uint32_t n_ff, n_ff_shared;       /* channels of each, of the shared ones together; 0: none */
-    uint32_t n_groups, n_groups_used; /* experts are chosen from so many groups; 1: from all */
+    uint32_t n_groups, n_groups_used; /* of experts, and those that a row uses; 1: no groups */
     wk_gating gating;
     bool has_selection_bias; /* added to choose, not to weigh */
     bool is_normalized;      /* weights are divided by their sum, */

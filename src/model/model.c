@@ -19,7 +19,7 @@ static void summarize(wk_hparams *hparams, const wk_layer_spec *spec) {
         hparams->window = larger(hparams->window, (uint32_t)attention->window);
 }
 
-/* Of any family a file may say that tokens see what comes behind them. */
+/* A file of any family may say that tokens see later tokens. */
 static wick_status read_direction(const wk_metadata *meta, const wk_hparams *hparams,
                                   wk_layer_spec *specs) {
     static const char key[] = "attention.causal";

@@ -16,7 +16,7 @@ wick_status wk_model_make(wk_heap *heap, const wk_gguf *gguf, wk_model **out, wi
 void wk_model_free(wk_model *model);
 const wk_hparams *wk_model_hparams(const wk_model *model);
 
-/* The forward pass in stages, one behind the other, each on a device of its own: neighbouring
+/* The forward pass in stages, one after the other, each on a device of its own: neighbouring
  * layers; the first stage also embeds the ids, the last one has the output. */
 enum { WK_MAX_STAGES = 2 };
 typedef struct wk_model_stage {
@@ -28,10 +28,10 @@ typedef struct wk_placement {
     uint32_t n_stages;
 } wk_placement;
 
-/* At most n: so many of the last layers can be a stage of their own, because they see no keys and
- * values of those before them. */
+/* How many of the last n layers can be a stage of their own, because they use no keys and values of
+ * layers before them. */
 uint32_t wk_model_separable_layers(const wk_model *model, uint32_t n);
-/* While there are no weights. A model that nobody has placed is one stage, without a device. */
+/* Call it while there are no weights. Until it is placed, a model is one stage without a device. */
 void wk_model_place(wk_model *model, const wk_placement *placement);
 const wk_placement *wk_model_placement(const wk_model *model);
 
@@ -67,7 +67,7 @@ wick_status wk_model_finish_weights(wk_model *model, wick_error *err);
 
 /* What a stage's layers keep between batches: of attention two tensors [n_blocks, n_heads_kv,
  * block_size, head_dim], f32, f16, q8_0 or q4_0; recurrent states of one sequence, f32, which a
- * token of position 0 begins anew. On failure the stage's device holds the sentence. */
+ * token at position 0 resets. On failure the stage's device holds the sentence. */
 typedef struct wk_state wk_state;
 typedef struct wk_cache_desc {
     uint32_t n_blocks, block_size;

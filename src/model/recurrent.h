@@ -19,7 +19,7 @@ typedef struct wk_scan_rows {
 wick_tensor *wk_scan_layer(const wk_pass *pass, uint32_t layer, const wk_scan_rows *rows,
                            wk_scan_fn fn, float scale);
 
-/* log(1 + e^(x + bias)): steps [rows, n_heads] of what was projected. */
+/* Steps [rows, n_heads] of the projected x: log(1 + e^(x + bias)). */
 wick_tensor *wk_head_steps(const wk_layer *layer, wick_tensor *x);
 
 #endif

@@ -23,10 +23,10 @@ wick_status wk_rope_divide(wk_arena *arena, wk_hparams *hparams, int kind, const
 /* Pairs of the ropes that the file's divisors are for; 0: there is none. */
 uint32_t wk_rope_divided_pairs(const wk_hparams *hparams);
 
-/* Whether a context of so many tokens has frequencies of its own. */
+/* Whether a context of that length uses the frequencies for long contexts. */
 bool wk_rope_is_long(const wk_rope *rope, uint32_t context_length);
-/* Fills cos and sin rows [n, n_pairs] of n positions in a context of so many tokens, in float64,
- * rounded once. */
+/* Fills cos and sin rows [n, n_pairs] of n positions in a context of context_length tokens, in
+ * float64, rounded once. */
 typedef struct wk_rope_positions {
     const uint32_t *positions;
     uint32_t n, context_length;

@@ -386,7 +386,8 @@ static int64_t latent_extent(const wk_layer_spec *spec, extent which) {
     }
 }
 
-/* Of the convolution and the scan behind it; channels that each have a step are one head. */
+/* Extents of the convolution and of the scan after it. Where each channel has a step, all are one
+ * head. */
 static int64_t recurrent_extent(const wk_layer_spec *spec, extent which) {
     const wk_recurrent_spec *const recurrent = &spec->recurrent;
     const int64_t n_heads = recurrent->n_heads, inner = n_heads * recurrent->head_dim;

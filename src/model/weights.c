@@ -31,7 +31,7 @@ static wick_shape without_leading_ones(const wick_shape *shape) {
     return out;
 }
 
-/* Programs that write files anew drop the slowest extents that are 1. */
+/* Programs that rewrite files drop the slowest extents that are 1. */
 static wick_status check_shape(const wick_file_tensor *tensor, const wick_shape *expected,
                                wick_error *err) {
     const wick_shape found = without_leading_ones(&tensor->shape);
@@ -72,7 +72,8 @@ static wick_status check_rope_divisors(wk_model *model, const wick_file_tensor *
     return wk_fail_memory(err, n_pairs * sizeof **divisors, 0, tensor->name.text);
 }
 
-/* Of a layer behind the last, or keys and values of a layer that sees those of another one. */
+/* A tensor of a layer after the last one, or keys and values of a layer that uses those of another.
+ */
 static bool is_left_alone(const wk_model *model, const wick_file_tensor *tensor,
                           const wk_weight_place *at) {
     const wk_hparams *const hparams = &model->hparams;

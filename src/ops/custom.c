@@ -1,5 +1,5 @@
-/* ops/custom.c: kernels of the user's: what can be told to be wrong before a driver sees it, and
- * their tensors brought into the form that a binding has. */
+/* ops/custom.c: kernels written by the user: the checks that need no driver, and the conversion of
+ * their tensors to the form that a binding has. */
 #include <wick/kernel.h>
 
 #include "core/str.h"
@@ -265,7 +265,7 @@ static wick_status queue_run(const run *r, const uint32_t workgroups[3], const v
     return status;
 }
 
-/* Back from the copies of what was written. */
+/* Copies written tensors back from their copies. */
 static wick_status copy_back(const run *r) {
     for (int i = 0; i < r->kernel->desc.n_buffers; i++) {
         wick_tensor *const x = r->tensors[i], *const copy = r->copies[i];

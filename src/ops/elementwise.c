@@ -86,7 +86,7 @@ wick_tensor *wick_affine(wick_tensor *x, double mul, double add) {
 wick_tensor *wick_clamp(wick_tensor *x, double min, double max) {
     if (!x) return NULL;
     if (min <= max) return unary("clamp", x, WK_UNARY_CLAMP, min, max);
-    wk_device_fail(x->device, WICK_ERR_VALUE, "clamp: %g to %g is no range", min, max);
+    wk_device_fail(x->device, WICK_ERR_VALUE, "clamp: min %g must be <= max %g", min, max);
     return NULL;
 }
 

@@ -77,7 +77,7 @@ bool wk_operand_is_weight(const char *op, const wick_tensor *x, int rank) {
                        x->view.rank, rank);
         return false;
     }
-    /* Kernels find the rows of blocks one behind the other. */
+    /* Kernels expect rows of blocks to be contiguous. */
     if (!is_block || x->view.layout != WK_LAYOUT_RAW || wk_view_is_dense(&x->view)) return true;
     wk_device_fail(x->device, WICK_ERR_UNSUPPORTED, "%s: the rows of a weight of %s must be dense",
                    op, wick_dtype_name(x->view.dtype));

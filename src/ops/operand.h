@@ -9,8 +9,8 @@
 /* Room for the text of a shape in a message. */
 enum { WK_SHAPE_TEXT = 160 };
 
-/* All n operands are there and on one device. A NULL operand fails without a sentence: whatever
- * made it NULL has left one. */
+/* All n operands are there and on one device. A NULL operand fails without a message: the
+ * failure that made it NULL has left one. */
 bool wk_operands_present(const char *op, wick_tensor *const *operands, size_t n);
 bool wk_operand_is_float(const char *op, const wick_tensor *x);
 /* Any type but bool and the block types. */
@@ -27,7 +27,7 @@ bool wk_operand_is_writable(const char *op, const wick_tensor *x);
  * block type, in any layout. */
 bool wk_operand_is_weight(const char *op, const wick_tensor *x, int rank);
 
-/* Tensors of dtype can be made: it exists and is no block type. */
+/* Tensors of dtype can be made: it exists and is not a block type. */
 bool wk_dtype_is_writable(const char *op, wick_device *device, wick_dtype dtype);
 
 bool wk_tensor_is_empty(const wick_tensor *x);

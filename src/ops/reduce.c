@@ -73,7 +73,7 @@ static wick_tensor *queue_reduction(const wk_params *params, wick_dtype dtype, w
     wk_call_add(&call, x, &r->view);
     call.op.p = *params;
     y = wk_queue_result(&call, y);
-    /* Nobody else has seen the new tensor yet. */
+    /* No other code has seen the new tensor yet. */
     for (int i = 0; y != NULL && r->keepdim && i < x->view.rank; i++) {
         if (r->is_reduced[i]) wk_view_insert(&y->view, i, &y->view);
     }

@@ -1,5 +1,5 @@
 /* ops/rotary.c: rotary position embedding, from positions or from tables. The kernels see x as
- * [batch, time, heads, dim] whatever its layout. */
+ * [batch, time, heads, dim] regardless of its layout. */
 #include <wick/ops.h>
 
 #include "core/shape.h"

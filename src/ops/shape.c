@@ -98,7 +98,7 @@ static wick_tensor *reshape(const char *op, wick_tensor *x, const wick_shape *sh
         return NULL;
     }
     wick_tensor *y = wk_dense_copy(x, x->view.dtype);
-    /* A dense tensor takes any shape, and nobody else has seen this one yet. */
+    /* A dense tensor takes any shape, and no other code has seen this one yet. */
     if (y) wk_view_reshape(&y->view, shape, &y->view);
     return y;
 }

@@ -12,7 +12,7 @@ enum { N_WORDS = WK_QK_K / 8, N_GROUPS = WK_QK_K / 16, N_RUNS = WK_QK_K / 32 };
 
 static uint64_t eight_bytes(uint8_t value) { return value * UINT64_C(0x0101010101010101); }
 
-/* 8 numbers of 2 bits to bytes: the upper half of what is packed moves out, three times over. */
+/* 8 numbers of 2 bits to bytes: in three steps, the upper half of each packed group moves up. */
 static uint64_t spread_2_bits(uint16_t packed) {
     uint64_t x = packed;
     x = (x | x << 24) & UINT64_C(0x000000FF000000FF);

@@ -79,7 +79,8 @@ static float half_e8m0(unsigned e) {
 }
 
 /* An unsigned byte of E4M3 stands for (8 + low 3 bits) 2^(e - 10), e = 0 for low 2^-9; here the
- * half of it. Bit 7 is not looked at, but for the byte 127, NaN, which counts as 0. */
+ * half of it. Bit 7 is ignored, except that only the byte 127 (bit 7 is 0) is NaN, and counts as 0.
+ */
 static float half_ue4m3(unsigned byte) {
     if (byte == 127) return 0;
     const unsigned e = byte >> 3 & 15, low = byte & 7;

@@ -37,7 +37,7 @@ void wk_decode_block_tq2_0(const uint8_t *restrict block, float *restrict dst) {
     }
 }
 
-/* f16 d, 16 bytes: bit j % 8 of byte j / 8 tells d from -d. */
+/* f16 d, 16 bytes: bit j % 8 of byte j / 8 chooses between d and -d. */
 void wk_decode_block_q1_0(const uint8_t *restrict block, float *restrict dst) {
     enum { N_ELEMENTS = 128 };
     const float d = wk_load_f16(block);

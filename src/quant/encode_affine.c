@@ -1,5 +1,5 @@
 /* quant/encode_affine.c: encoders of q2_k, q4_k and q5_k: x = (d scale) q - dmin minimum with a
- * scale and a minimum, both not negative, for each group; their layouts are told in decode_k.c. */
+ * scale and a minimum, both not negative, for each group; for their layouts see decode_k.c. */
 #include "quant/encode_block.h"
 
 enum { MAX_GROUPS = 16 };

@@ -1,6 +1,5 @@
 /* quant/encode_signed.c: encoders of q3_k, q6_k, iq4_nl and iq4_xs: x = (d scale) q with a scale of
- * either sign for each group (iq4_nl: d alone); their layouts are told in decode_k.c, decode_iq.c.
- */
+ * either sign for each group (iq4_nl: d alone); for their layouts see decode_k.c, decode_iq.c. */
 #include "quant/encode_block.h"
 #include "quant/levels.h"
 

@@ -1,4 +1,4 @@
-/* quant/encode_small.c: encoders of blocks of 32 elements with one scale; their layouts are told in
+/* quant/encode_small.c: encoders of blocks of 32 elements with one scale; for their layouts see
  * decode_small.c. */
 #include "quant/encode.h"
 #include "quant/encode_block.h"

@@ -6,7 +6,7 @@
  *   iq3  4 of 3 bits: 4, 12, 20, 28, 36, 44, 52, 62 (xxs) or 1, 3 ... 15 (s)
  *   iq1  8 of 2 bits: -1, 0, 1 (for iq1_s and iq1_m)
  *
- * Behind the last entry lies a zero, so that 32 bits can be read at every one. */
+ * A zero follows the last entry, so that 32 bits can be read at every entry. */
 #ifndef WK_QUANT_IQ_TABLES_H
 #define WK_QUANT_IQ_TABLES_H
 

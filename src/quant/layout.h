@@ -2,7 +2,7 @@
  *
  * Compute layouts ("panels", quant/panel.h) put WK_PANEL_ROWS rows side by side, so that one vector
  * register holds the same elements of 16 rows: decode (one activation row) and prefill (many) both
- * read them in order, and every row's sum runs over k in the same order whatever the number of
+ * read them in order, and every row's sum runs over k in the same order regardless of the number of
  * columns. Rows past n in the last panel are zeros. */
 #ifndef WK_QUANT_LAYOUT_H
 #define WK_QUANT_LAYOUT_H

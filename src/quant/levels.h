@@ -9,8 +9,8 @@
 static const int8_t wk_iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                          1,    13,   25,  38,  53,  69,  89,  113};
 
-/* mxfp4 and nvfp4: twice the magnitude of a 4-bit float (E2M1); the fourth bit is the sign. There
- * is no negative zero. */
+/* mxfp4 and nvfp4: twice the magnitude of a 4-bit float (E2M1); the fourth bit is the sign.
+ * Negative zero is left out. */
 static const int8_t wk_twice_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 #endif

@@ -1,7 +1,7 @@
 /* quant/panel.h: the panels of quants: what lies where, for those who write, decode and multiply.
  *
- * A panel is 16 rows. Its k runs in blocks of 32 elements; so many as there are in a block of the
- * file share a head:
+ * A panel is 16 rows. Its k runs in blocks of 32 elements; those of one block of the file share a
+ * head:
  *
  *   { head, { scales, quants } of each block under it }
  *
@@ -10,10 +10,10 @@
  *   quants  by wk_panel_code, of 8 groups g of 4 elements each
  *
  * Bits lie in arrays of [16 rows][4] bytes. Of 1, 2, 4 or 8 bits: group g is in array g mod bits,
- * from bit (g / bits) bits of each byte on. Of 3, 5 or 6 bits: the lower 2 or 4 lie so, and behind
- * them arrays of the upper u bits, each of 8 / u groups: those of element e begin at bit
- * (8 e + lower + u (g mod (8 / u))) mod 32 of the row's word, so that a rotation of words brings
- * them to their place.
+ * from bit (g / bits) bits of each byte on. Of 3, 5 or 6 bits: the lower 2 or 4 bits are stored in
+ * this way, followed by arrays of the upper u bits, each of 8 / u groups: those of element e begin
+ * at bit (8 e + lower + u (g mod (8 / u))) mod 32 of the row's word, so that a rotation of words
+ * brings them to their place.
  *
  * Scales keep the value that they have in the file: a row decodes to the same floats as its raw
  * blocks. */

@@ -7,7 +7,7 @@
 
 /* Monotonic, nanoseconds from an arbitrary start. */
 uint64_t wk_clock_ns(void);
-/* Sleeps for about so many microseconds. */
+/* Sleeps for about that many microseconds. */
 void wk_sleep_us(uint32_t microseconds);
 /* Highest resident memory of this process so far, bytes; 0 unknown. */
 uint64_t wk_process_peak_bytes(void);

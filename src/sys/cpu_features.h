@@ -16,7 +16,7 @@ enum {
 
 /* Bits above; register state that the system does not save is not reported. */
 uint32_t wk_cpu_features(void);
-/* Marketing name, "AMD EPYC 9B45"; where the system tells none, "64-bit ARM processor" or "unknown
+/* Marketing name, "AMD EPYC 9B45"; where the system has none, "64-bit ARM processor" or "unknown
  * processor". */
 void wk_cpu_name(char *name, size_t size);
 

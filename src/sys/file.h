@@ -33,7 +33,7 @@ typedef struct wk_file_writer wk_file_writer;
 wick_status wk_file_write_start(wk_heap *heap, const char *path, wk_file_writer **out,
                                 wick_error *err);
 wick_status wk_file_write(wk_file_writer *writer, const void *data, size_t size, wick_error *err);
-/* commit false: throws it away. Frees the writer whatever its result. */
+/* commit false: throws it away. Frees the writer regardless of the result. */
 wick_status wk_file_write_finish(wk_heap *heap, wk_file_writer *writer, bool commit,
                                  wick_error *err);
 /* Whether a write of path could begin now: the file is begun and thrown away. A device or a pipe is

@@ -12,7 +12,7 @@ bool wk_custom_is_supported(const wick_device *device) {
 
 /* --- Kernels --- */
 
-/* Copies the text to *at and moves that behind it. */
+/* Copies the text to *at and moves *at past the copy. */
 static const char *keep_text(const char *text, char **at) {
     const size_t size = strlen(text) + 1;
     const char *const kept = memcpy(*at, text, size);

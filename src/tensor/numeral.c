@@ -63,7 +63,7 @@ static decimal shortest(wick_dtype dtype, double x, bool is_scientific) {
     return d.n_digits > most ? with_digits(x, most) : d;
 }
 
-/* Digits before the point; 0 or less: the first digit comes behind it. */
+/* Digits before the point; 0 or less: the first digit comes after the point. */
 static int point_of(const wk_numerals *f, const decimal *d) {
     return f->is_scientific ? 1 : d->exponent + 1;
 }
@@ -113,7 +113,7 @@ static wk_numerals fit_floats(wick_dtype dtype, const void *data, int64_t n) {
     return f;
 }
 
-/* With all its decimals in scientific form, else padded with spaces for those it has not. */
+/* In scientific form with all decimals, else padded with spaces in place of missing decimals. */
 static void write_float(const wk_numerals *f, double x, char text[WK_NUMERAL_SIZE]) {
     if (!isfinite(x)) {
         const char *const name = isnan(x) ? "nan" : x < 0 ? "-inf" : "inf";

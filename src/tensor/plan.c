@@ -54,7 +54,7 @@ typedef struct life {
 
 typedef struct slot {
     uint64_t size, granule; /* of the largest place that it serves */
-    size_t free_from;       /* first op at which nobody needs it any more */
+    size_t free_from;       /* first op that may use it for another place */
     bool is_fixed;          /* has its buffer already */
 } slot;
 

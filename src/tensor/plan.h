@@ -25,8 +25,9 @@ wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool);
  * free it after them. */
 wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t n_outputs,
                         wk_plan **out);
-/* Ends a recording that will not run, but one like it: what its ops need begins to compile. Such a
- * recording needs no pool. Failures that are not for want of memory are left to that one. */
+/* Ends a recording that will not run itself; a later one like it will. Begins to compile what its
+ * ops need. Such a recording needs no pool. Only a lack of memory is reported, other failures are
+ * left to the later recording. */
 wick_status wk_plan_rehearse(wick_device *device, wk_plan **out);
 /* Ends a recording that failed: release the tensors made since, then free *out. */
 void wk_plan_abort(wick_device *device, wk_plan **out);

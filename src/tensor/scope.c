@@ -3,7 +3,7 @@
 
 enum { FIRST_SCOPES = 8 };
 
-/* The outermost scope must always open: without one its tensors would be nobody's. */
+/* The outermost scope must always open: without it, no scope would own its tensors. */
 wick_status wk_scopes_make(wick_device *device, wick_error *err) {
     const size_t size = FIRST_SCOPES * sizeof *device->scopes;
     device->scopes = wk_alloc(&device->heap, size);

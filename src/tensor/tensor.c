@@ -37,7 +37,7 @@ wick_tensor *wk_tensor_in_scope(wick_device *device, const wk_view *view) {
     return tensor;
 }
 
-/* A dense view, or false with the reason told. */
+/* A dense view; false after reporting the reason. */
 static bool dense_view(wick_device *device, wick_dtype dtype, const wick_shape *shape,
                        wk_view *view, uint64_t *bytes) {
     if (wk_view_dense(dtype, shape, view, bytes)) return true;

@@ -57,9 +57,9 @@ bool wk_device_is_lost(const wick_device *device);
 wick_status wk_device_check(wick_device *device);
 /* Counts replacements: what was made under another number is lost and can only be released. */
 uint32_t wk_device_generation(const wick_device *device);
-/* Opens a lost device anew, after a delay and at most three times in a row; what was queued is
- * dropped. WICK_PENDING: call again. WICK_OK: there is a device, and the sentence of the loss is
- * forgotten. WICK_ERR_DEVICE_LOST: given up. */
+/* Opens a lost device again, after a delay and at most three times in a row; drops what was queued.
+ * WICK_PENDING: call again. WICK_OK: there is a device, and the error message of the loss is
+ * cleared. WICK_ERR_DEVICE_LOST: no further attempt. */
 wick_status wk_device_recover(wick_device *device);
 /* It has been of use: attempts are counted from zero again. */
 void wk_device_settle(wick_device *device);
@@ -105,7 +105,7 @@ uint64_t wk_weight_room(const wick_device *device, const wk_weight_desc *desc, b
 
 /* A weight in the layout its device wants, in the store where that has room left; rows are sent
  * with wk_weight_upload. Owned by the caller, never by a scope. desc->data is used in place where
- * the layout is RAW (*in_place tells). In a recording, without data: a place. */
+ * the layout is RAW (*in_place: whether it is). In a recording, without data: a place. */
 wick_tensor *wk_weight_new(wick_device *device, const wk_weight_desc *desc, wk_weight_store *store,
                            bool *in_place);
 /* Bytes that such a weight takes on the device; 0 where its size overflows. */

@@ -170,7 +170,7 @@ wick_status wick_read_finish(wick_reading *reading, void *data, size_t size) {
     if (!data && bytes > 0)
         status = WICK_ERR_CANCELLED;
     else if (status == WICK_PENDING)
-        status = wk_device_fail(device, WICK_ERR_STATE, "the read has not ended yet");
+        status = wk_device_fail(device, WICK_ERR_STATE, "the read is still pending");
     else if (status == WICK_OK && size != bytes)
         status = wk_device_fail(device, WICK_ERR_ARGUMENT,
                                 "room for %zu bytes given, the tensor holds %zu", size, bytes);

@@ -11,7 +11,7 @@ static uint64_t align(uint64_t bytes) {
     return (bytes + STORE_ALIGNMENT - 1) / STORE_ALIGNMENT * STORE_ALIGNMENT;
 }
 
-/* Of a matrix, and of several of one shape, one behind the other. */
+/* True for a matrix, and for several of one shape, stored one after the other. */
 static bool has_rows(const wick_shape *shape) { return shape->rank >= 2; }
 
 static int64_t count_rows(const wick_shape *shape) {

@@ -85,7 +85,7 @@ static bool join_tokens(const void *context, const wk_symbol *left, const wk_sym
 
 static wick_status spell_byte(const void *context, wk_str text, wk_id_sink *out) {
     const wk_bpe *const bpe = context;
-    (void)text; /* one byte, which is no token */
+    (void)text; /* one byte that has no token */
     for (uint32_t i = 0; i < bpe->n_replacement; i++) wk_id_sink_put(out, bpe->replacement[i]);
     return bpe->n_replacement > 0 ? WICK_OK : WICK_ERR_VALUE;
 }

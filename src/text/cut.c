@@ -150,7 +150,7 @@ size_t wk_cut_seed_coder(wk_str text) {
     return cut_words(text, &rules);
 }
 
-/* --- Words that begin anew where lower case ends --- */
+/* --- Words cut where lower case ends --- */
 
 /* U*W+ from at, or 0. U* takes all it can and gives back only what W+ must have: where no lower
  * case follows, that is the last character that is in both. */

@@ -28,7 +28,7 @@ static void feed_byte(wick_detokenizer *state, unsigned char byte, text_sink *ou
     state->pending[state->pending_size++] = byte;
     wk_utf8_state found = wk_utf8_classify(state->pending, state->pending_size);
     if (found == WK_UTF8_INVALID && state->pending_size > 1) {
-        /* What was pending is over; the byte begins anew. */
+        /* The pending bytes stay incomplete; the byte may begin a character. */
         put(out, replacement, sizeof replacement);
         state->pending[0] = byte;
         state->pending_size = 1;

@@ -13,14 +13,14 @@ typedef struct place {
     uint32_t id;
 } place;
 
-/* Where what is data, or what is not, ends from offset at on. */
+/* The end of the run of data, or of other text, that offset at is in. */
 static size_t run_end(wk_str text, const uint8_t *origin, size_t at) {
     const uint8_t *const change = origin ? memchr(origin + at, !origin[at], text.size - at) : NULL;
     return change ? (size_t)(change - origin) : text.size;
 }
 
-/* The next one after the last that lies in what is no data. What follows as data cannot make it
- * another one. */
+/* The next special token after the last one, in text that is not data. Data that follows it cannot
+ * turn it into another token. */
 static place find_special(const wick_tokenizer *t, wk_str text, const uint8_t *origin, place last) {
     place found = {.run = last.run, .id = WICK_NO_TOKEN};
     for (size_t from = last.at + last.size; from < text.size; from = found.run) {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    WINDOW = 128, /* symbols; most of what is merged at once stays in the nearest cache */
+    WINDOW = 128, /* symbols merged at once; most of them stay in the nearest cache */
     LEAST_CAPACITY = 64,
     CACHE_MOST = 4096,     /* pieces: 192 KiB */
     CACHE_PIECE_BYTES = 8, /* of text for each piece of room */
@@ -156,15 +156,15 @@ static wick_status put_symbols(const wk_merger *merger, const wk_merge_rule *rul
     return WICK_OK;
 }
 
-/* A place between two tokens, from where a text can be merged anew. */
+/* A place between two tokens, where merging of the text can start again. */
 typedef struct seam {
     wk_str rest;
     size_t expected; /* bytes of the token that rest begins with; 0: not known */
     wk_id_sink out;  /* with all tokens before */
 } seam;
 
-/* Merges one window of so many symbols from the seam, which moves on to the next. False: one of the
- * two does not hold. */
+/* Merges one window of `window` symbols from the seam, which moves on to the next one. *holds is
+ * false where one of the two seams does not hold. */
 static wick_status merge_to_seam(wk_merger *merger, const wk_merge_rule *rule, size_t window,
                                  seam *at, bool *holds) {
     WK_TRY(reserve(merger, at->rest.size < window ? at->rest.size : window));

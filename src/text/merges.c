@@ -31,7 +31,7 @@ static wick_status fail_merge(const resolving *r, size_t rank, const char *why) 
                    wk_str_show(r->desc->merges[rank]).text, why);
 }
 
-/* Puts the bytes of one side behind those of the batch; there is room. */
+/* Appends the bytes of one side to those of the batch; there is room. */
 static wk_str decode_side(resolving *r, wk_str side) {
     char *const to = r->bytes.data + r->bytes.size;
     const size_t size = wk_token_decode(r->index->table, side, to);

@@ -22,9 +22,9 @@ typedef struct wk_merges {
 
 enum { WK_MERGE_FILTER = 8 };
 
-/* index: of the same table. Refused: no merges, a merge that is not "left right" or whose parts or
- * result are no tokens. One that would make a special token is left out: text must not turn into
- * one. */
+/* index: of the same table. Refused: no merges, a merge that is not "left right", or whose parts or
+ * result are not tokens. A merge that would make a special token is left out: text must not turn
+ * into one. */
 wick_status wk_merges_make(wk_heap *heap, const wk_vocab_desc *desc, const wk_token_index *index,
                            const wk_special *special, wk_merges *out, wick_error *err);
 void wk_merges_release(wk_heap *heap, wk_merges *merges);

@@ -61,7 +61,8 @@ static void find_pieces(const wk_vocab_desc *desc, const wk_token_table *table,
     }
 }
 
-/* A character that is no piece is less probable than all pieces: by 10, as in the original. */
+/* The score of a character that is not a piece: 10 below the least probable piece, as in the
+ * original. */
 static float unknown_score(const wk_vocab_desc *desc, const wk_token_table *table) {
     float least = 0;
     for (uint32_t id = 0; id < table->n_tokens; id++) {

@@ -1,7 +1,7 @@
 /* text/sentencepiece.h: vocabularies of whole characters, as SentencePiece makes them (Kudo and
  * Richardson, 2018): text is cut where no piece can reach across, and each chunk becomes pieces by
- * merging (by scores, or by a list of merges) or by the best sum of scores (unigram). What is no
- * piece is spelled in bytes, or is the unknown token. */
+ * merging (by scores, or by a list of merges) or by the best sum of scores (unigram). A character
+ * that is not a piece is spelled in bytes, or becomes the unknown token. */
 #ifndef WK_TEXT_SENTENCEPIECE_H
 #define WK_TEXT_SENTENCEPIECE_H
 

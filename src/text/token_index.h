@@ -20,9 +20,9 @@ typedef struct wk_token_index {
     size_t capacity; /* a power of two */
 } wk_token_index;
 
-/* Tokens that text may be made of: all that are text, but for bytes that are called by number. Of
- * equal ones normal tokens go before others, and then the last is found. The table must outlive the
- * index. WICK_ERR_OUT_OF_MEMORY. */
+/* Tokens that text may be made of: all text tokens except for bytes such as <0x0A>. Among equal
+ * tokens normal ones come first, then the last one is found. The table must outlive the index.
+ * WICK_ERR_OUT_OF_MEMORY. */
 wick_status wk_token_index_make(wk_heap *heap, const wk_token_table *table, wk_token_index *out);
 void wk_token_index_release(wk_heap *heap, wk_token_index *index);
 

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Control tokens that end a text or a turn in the models that have them, whatever the metadata
- * says: instruction-tuned files often name only one of theirs. */
+/* Control tokens that end a text or a turn in every model that has them, regardless of the
+ * metadata: instruction-tuned files often name only one of theirs. */
 static const char *const ending_names[] = {
     "<|im_end|>",
     "<|eot_id|>",
@@ -66,7 +66,7 @@ int wk_byte_token_value(wk_str token) {
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* Files without kinds: what the ids and the spelling tell. */
+/* The kinds in files without kinds, from the ids and the spelling. */
 static wk_token_kind guess_kind(const wk_vocab_desc *desc, wk_token_spelling spelling,
                                 uint32_t id) {
     if (id == desc->begin || id == desc->end || id == desc->end_of_turn) return WK_TOKEN_CONTROL;

@@ -29,7 +29,7 @@ wick_status wk_token_table_make(wk_heap *heap, const wk_vocab_desc *desc,
                                 wk_token_spelling spelling, wk_token_table *out, wick_error *err);
 void wk_token_table_release(wk_heap *heap, wk_token_table *table);
 
-/* Control and unknown tokens are no text. */
+/* Control and unknown tokens are not text. */
 static inline bool wk_token_is_text(const wk_token_table *table, uint32_t id) {
     return table->kinds[id] != WK_TOKEN_CONTROL && table->kinds[id] != WK_TOKEN_UNKNOWN;
 }
@@ -37,7 +37,7 @@ static inline bool wk_token_is_text(const wk_token_table *table, uint32_t id) {
 /* Writes what a text of the file's spelling stands for, at most its size, and returns how much. */
 size_t wk_token_decode(const wk_token_table *table, wk_str text, char *out);
 
-/* What a token writes; nothing for those that are no text. id must be in range. */
+/* The bytes that a token writes; none for tokens that are not text. id must be in range. */
 static inline wk_str wk_token_text(const wk_token_table *table, uint32_t id) {
     return (wk_str){table->bytes + table->offsets[id], table->offsets[id + 1] - table->offsets[id]};
 }

@@ -65,7 +65,7 @@ static size_t decompose_hangul(uint32_t syllable, uint32_t out[WK_FOLD_MOST]) {
 size_t wk_char_fold(uint32_t code, uint32_t out[WK_FOLD_MOST]) {
     if (code >= 0xAC00 && code <= 0xD7A3) return decompose_hangul(code - 0xAC00, out);
     if (wk_char_class_of(code) == WK_CHAR_NONSPACING) return 0;
-    uint32_t low = 0, high = wk_unicode_n_fold_runs; /* the first run behind code */
+    uint32_t low = 0, high = wk_unicode_n_fold_runs; /* the first run after code */
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
         if (wk_unicode_fold_runs[middle].first <= code) {

@@ -1,4 +1,4 @@
-/* text/unicode_case.h: what characters are, and their other cases, as Python's str tells them. */
+/* text/unicode_case.h: classes of characters and their other cases, as in Python's str. */
 #ifndef WK_TEXT_UNICODE_CASE_H
 #define WK_TEXT_UNICODE_CASE_H
 

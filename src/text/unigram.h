@@ -9,8 +9,8 @@
 typedef struct wk_unigram {
     const wk_token_index *pieces;
     const float *scores; /* [n_tokens] */
-    float unknown_score; /* of a character that is no piece */
-    /* Puts what stands for such a character. */
+    float unknown_score; /* of a character that is not a piece */
+    /* Puts the ids that stand for such a character. */
     wick_status (*spell)(const void *context, wk_str text, wk_id_sink *out);
     const void *context;
 } wk_unigram;

@@ -25,8 +25,8 @@ void wk_wordpiece_release(wk_heap *heap, wk_wordpiece *pieces) {
 
 /* --- Characters --- */
 
-/* What the original takes out: all of Cc but tab and line ends, which are white space, Cf, Co, and
- * what stands for bytes that are no characters. */
+/* The characters that the original removes: all of Cc except for tab and line ends, which are white
+ * space, Cf, Co, and the ones that replace invalid bytes. */
 static bool is_dropped(uint32_t code) {
     if (code == '\t' || code == '\n' || code == '\r') return false;
     if (code < 0x20 || (code >= 0x7F && code < 0xA0)) return true;
@@ -70,7 +70,7 @@ static size_t find_piece(const wk_wordpiece *pieces, const word *w, size_t at, u
     return 0;
 }
 
-/* Puts the pieces of the word, or the unknown token when a part of it is no piece. */
+/* Puts the pieces of the word, or the unknown token when a part of the word is not a piece. */
 static void put_word(const wk_wordpiece *pieces, word *w, wk_id_sink *out) {
     const wk_id_sink before = *out;
     bool is_known = w->n_chars <= LONGEST_WORD;

@@ -17,7 +17,7 @@ wick_status wk_wordpiece_make(wk_heap *heap, const wk_vocab_desc *desc, const wk
                               wk_wordpiece *out, wick_error *err);
 void wk_wordpiece_release(wk_heap *heap, wk_wordpiece *pieces);
 
-/* Appends the ids of text. Bytes that are no characters are left out, like control characters. */
+/* Appends the ids of text. Invalid UTF-8 bytes are left out, as are control characters. */
 void wk_wordpiece_encode(const wk_wordpiece *pieces, wk_str text, wk_id_sink *out);
 
 #endif

@@ -51,7 +51,7 @@ static void bound_matmul(const wk_op *op, double *row_a, double *row_b, double *
 
 /* --- linear --- */
 
-/* to [k], with as much room again behind it. */
+/* to [k], with room for k more numbers after it. */
 static void load_weight(const wk_view *w, int64_t row, double *to) {
     const int64_t n = wk_view_rows(w), k = w->extent[w->rank - 1];
     if (w->layout == WK_LAYOUT_RAW && wk_dtype_is_float(w->dtype)) {

@@ -17,7 +17,7 @@ typedef enum wk_case_values {
     WK_VALUES_NOT_FINITE, /* and infinities and NaN, for ops that define what comes of them */
 } wk_case_values;
 
-/* Memory of one operand and its copies, each of size bytes. What is no element is poison. */
+/* Memory of one operand and its copies, each of size bytes. Bytes outside elements are poison. */
 typedef struct wk_case_memory {
     unsigned char *live;     /* what kernels work on */
     unsigned char *initial;  /* before anything ran */
@@ -70,7 +70,7 @@ wick_status wk_case_fill(wk_case *c, wk_heap *heap, wick_error *err);
 void wk_case_release(wk_case *c, wk_heap *heap);
 /* live = initial. */
 void wk_case_reset(wk_case *c);
-/* Makes zeros of the subnormal f32 and bf16 in the live memory of what is read. */
+/* Replaces subnormal f32 and bf16 by zeros in the live memory of the operands that are read. */
 void wk_case_flush(wk_case *c);
 /* NULL where every byte outside the elements of the destinations is as it was, else the name of an
  * operand that was written to. */

@@ -82,7 +82,7 @@ static void fill_ids(wk_case *c, const wk_view *view, int64_t n) {
 
 /* --- Weights --- */
 
-/* Where the f16 scales of a block are; the other bytes may be anything, but for exponents. */
+/* Where the f16 scales of a block are; the other bytes may be anything, except for exponents. */
 static int scale_offsets(wick_dtype dtype, int offsets[2]) {
     offsets[0] = 0;
     offsets[1] = 2;
@@ -329,7 +329,7 @@ static void flush_elements(const wk_view *view) {
     }
 }
 
-/* Panels of floats, seen as the elements that they are, whatever their order. */
+/* Panels of floats, seen as their elements, in any order. */
 static wk_view unfold(const wk_view *weight) {
     if (weight->layout == WK_LAYOUT_RAW) return *weight;
     wk_view out = *weight;

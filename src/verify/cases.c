@@ -177,7 +177,7 @@ static wk_binary_fn random_binary(wk_case *c, bool is_integer) {
     return is_integer && !wk_binary_takes_integers(fn) ? WK_BINARY_ADD : fn;
 }
 
-/* Infinity times a gelu that vanishes tells apart what is 0 here and not there. */
+/* No gelu: infinity times a gelu near 0 depends on whether the kernel rounds it to 0. */
 static void random_gated(wk_case *c) {
     static const wk_gated_fn not_finite[] = {WK_GATED_SWIGLU, WK_GATED_REGLU};
     c->op.p.gated.fn = c->values == WK_VALUES_NOT_FINITE

@@ -90,7 +90,7 @@ static bool agrees(const verification *v, double want, double got, double bound)
     return isfinite(want) && fabs(want - got) <= bound;
 }
 
-/* Adds the errors of one result to the figures; rms: that of what is wanted, not 0. */
+/* Adds the errors of one result to the figures; rms: of the expected values, not 0. */
 static void count_errors(verification *v, const errors *own, double largest, double rms) {
     wk_verify_report *const report = v->report;
     v->errors.sum += own->sum / rms;

@@ -9,7 +9,7 @@
 
 enum { MAX_RANGES = 6, POISON = 0xFF };
 
-/* Scratch memory with a guard behind it. */
+/* Scratch memory, followed by a guard. */
 typedef struct scratch {
     unsigned char *data;
     size_t size;

@@ -88,7 +88,7 @@ static void aim(wk_case_job *p) {
 
 /* --- Work --- */
 
-/* A kernel that met a bad index is no failure here. */
+/* A bad index that a kernel met does not count as a failure here. */
 static wick_status poll(wk_case_job *p) {
     const wk_verify_subject *const s = p->subject;
     wick_status status;

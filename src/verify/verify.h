@@ -31,8 +31,8 @@ typedef struct wk_verify_subject {
 wk_verify_subject wk_verify_on_cpu(const wk_cpu_kernel *kernel);
 /* device: of wk_backend_webgpu, with the features that the kernel needs. */
 wk_verify_subject wk_verify_on_webgpu(const wk_webgpu_kernel *kernel, wk_backend_device *device);
-/* The next kernel from index on that the device can run, *index then behind it; false: there is
- * none. */
+/* The next kernel from *index on that the device can run; moves *index past it. False: there is no
+ * further kernel. */
 bool wk_verify_next_cpu(const wk_backend_device *device, size_t *index, wk_verify_subject *out);
 bool wk_verify_next_webgpu(wk_backend_device *device, size_t *index, wk_verify_subject *out);
 /* How many programs a WebGPU device has compiled so far. */

@@ -71,7 +71,7 @@ def test_types():
             equal(got.tensors["blk.0.attn_q.weight"][1], number)
             equal(got.tensors["blk.0.attn_norm.weight"][1], 0)
             equal(got.values["general.file_type"], file_type)
-        fails(1, "is no type to convert to",
+        fails(1, "cannot convert to the type",
               arguments=["convert", f"{top}/tiny", f"{top}/x.gguf", "--type", "Q4_0"])
         fails(1, "--force replaces it", arguments=["convert", f"{top}/tiny", f"{top}/out.gguf"])
     return None
@@ -115,9 +115,9 @@ def test_refusals():
          "the normalizer 'Lowercase'"),
         ("tokenizer.json", lambda c: c.update(
             model={"type": "Unigram", "vocab": [["a", 0]]},
-            normalizer={"type": "Precompiled", "precompiled_charsmap": "?"}), "no base64"),
+            normalizer={"type": "Precompiled", "precompiled_charsmap": "?"}), "not base64"),
         ("tokenizer.json", lambda c: c.update(model={"type": "Unigram", "vocab": [["a"]]}),
-         "no text with a score"),
+         "a piece must be [text, score]"),
         ("tokenizer.json", lambda c: c.update(pre_tokenizer={"type": "Metaspace"}),
          "SentencePiece"),
         ("tokenizer.json", lambda c: c.update(pre_tokenizer={"type": "Sequence", "pretokenizers": [
@@ -162,7 +162,7 @@ def test_folders_that_lie():
                 (lambda c: c.update(x="../../etc/passwd"), "in another folder"),
                 (lambda c: c.update(x=first), f"'{first}' has no tensor 'x'"),
                 (lambda c: c.update(x="none.safetensors"), "none.safetensors"),
-                (lambda c: c.update(x=1), "'x' in the weight_map is no file's name"),
+                (lambda c: c.update(x=1), "'x' in the weight_map is not a file name"),
                 (lambda c: c.clear(), "no weight_map")):
             kept = (tiny / index).read_text()
             change(tiny / index, lambda c: edit(c["weight_map"]))
@@ -200,7 +200,7 @@ def test_tensors_that_do_not_fit():
         ("qwen3moe", lambda t: t.update({expert.replace("2", "999999"): t[expert]}), "4096 parts"),
         ("qwen3moe", lambda t: t.update({expert.replace("2", "6"): t[expert]}), "[7, 32, 64]"),
         ("gpt2", lambda t: t.update({"h.0.attn.c_attn.weight": ([192], bytes(768))}),
-         "is no matrix"),
+         "is not a matrix"),
         ("gpt2", lambda t: t.update({"transformer.h.0.ln_1.weight": ([64], bytes(256))}),
          "are the same tensor"),
     ]

@@ -86,7 +86,7 @@ def test_missing_and_mixed_parts():
         parts[2].write_bytes(third[:-100])
         fails(1, parts[2].name, "but the file has only", arguments=["info", parts[0]])
         parts[2].write_bytes(Path(MODEL).read_bytes())
-        fails(1, "is no part of a split model", arguments=["info", parts[0]])
+        fails(1, "is not part of a split model", arguments=["info", parts[0]])
 
 
 def test_what_was_written():

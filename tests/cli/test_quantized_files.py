@@ -38,7 +38,7 @@ def test_what_is_told():
 def test_refusals():
     with tempfile.TemporaryDirectory() as folder:
         out = f"{folder}/out.gguf"
-        fails(2, "is no type to quantize to", "Q4_K_M", arguments=["quantize", MODEL, out, "Q9"])
+        fails(2, "cannot quantize to the type", "Q4_K_M", arguments=["quantize", MODEL, out, "Q9"])
         fails(2, arguments=["quantize", MODEL, out])
         fails(1, "is a file that is read",
               arguments=["quantize", MODEL, MODEL, "Q8_0", "--force"])

@@ -305,7 +305,7 @@ static const struct {
     {"{\"const\":1,\"enum\":[2]}", "leaves no value", WICK_ERR_VALUE},
     {"{\"anyOf\":[]}", "'anyOf' must be", WICK_ERR_FORMAT},
     {"{\"allOf\":1}", "'allOf' must be", WICK_ERR_FORMAT},
-    {"{\"allOf\":[1]}", "'allOf' of what is no object", WICK_ERR_VALUE},
+    {"{\"allOf\":[1]}", "'allOf' must contain only object schemas", WICK_ERR_VALUE},
     {"{\"allOf\":[{\"pattern\":\"a\"},{\"pattern\":\"b\"}]}", "'pattern' in two",
      WICK_ERR_UNSUPPORTED},
     {"{\"allOf\":[{\"type\":\"null\"},{\"type\":\"string\"}]}", "leaves no type", WICK_ERR_VALUE},
@@ -364,7 +364,7 @@ static void test_ranges_are_bounded(void **state) {
         if (status == WICK_OK)
             close_reading(&r);
         else
-            assert_non_null(strstr(error.message, "a class of so many ranges"));
+            assert_non_null(strstr(error.message, "a class of too many ranges"));
     }
 }
 

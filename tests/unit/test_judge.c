@@ -178,7 +178,7 @@ static void test_no_numbers(void **state) {
     while ((status = wick_judge_poll(judging, NULL, &error)) == WICK_PENDING) {
     }
     assert_int_equal(status, WICK_ERR_VALUE);
-    assert_string_equal(error.message, "the logits after token 1 of the base are no numbers");
+    assert_string_equal(error.message, "the logits after token 1 of the base are not numbers");
     wick_judge_finish(judging);
     wick_model_close(bad);
     wick_model_close(good);

@@ -237,7 +237,7 @@ static void test_bad_files(void **state) {
          "neither True nor False"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}", 1, 8, WICK_ERR_FORMAT,
          "lacks an extent"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': 2}", 1, 8, WICK_ERR_FORMAT, "no tuple"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': 2}", 1, 8, WICK_ERR_FORMAT, "a tuple"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2", 1, 8, WICK_ERR_FORMAT,
          "a shape that does not end"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1)}", 1, 4,
@@ -253,8 +253,8 @@ static void test_bad_files(void **state) {
         {"{'descr': '<f4", 1, 4, WICK_ERR_FORMAT, "ends inside a string"},
         {"{'descr': '<f4' 'shape': ()}", 1, 4, WICK_ERR_FORMAT, "does not end its dict"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': ()} x", 1, 4, WICK_ERR_FORMAT,
-         "something behind"},
-        {"[]", 1, 4, WICK_ERR_FORMAT, "is no dict"},
+         "something after"},
+        {"[]", 1, 4, WICK_ERR_FORMAT, "is not a dict"},
     };
     for (size_t i = 0; i < WK_COUNT(cases); i++) {
         wick_error error;

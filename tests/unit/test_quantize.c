@@ -293,7 +293,7 @@ static void test_refusals(void **state) {
     refuse(in, out, &forced, WICK_ERR_ARGUMENT, "is a file that is read");
     assert_int_equal(remove(out), 0);
     refuse(in, out, &(wick_quantize_desc){.type = "Q9_K"}, WICK_ERR_VALUE, "Q4_K_M");
-    refuse(in, out, &(wick_quantize_desc){.type = "Q8"}, WICK_ERR_VALUE, "'Q8' is no type");
+    refuse(in, out, &(wick_quantize_desc){.type = "Q8"}, WICK_ERR_VALUE, "the type 'Q8'");
     refuse("/nowhere/x.gguf", out, &desc, WICK_ERR_NOT_FOUND, "/nowhere/x.gguf");
     refuse(in, "/nowhere/x.gguf", &desc, WICK_ERR_NOT_FOUND, "/nowhere/x.gguf");
     refuse(in, "", &desc, WICK_ERR_NOT_FOUND, "cannot write ''");

@@ -108,15 +108,15 @@ static void test_refused(void **state) {
         wick_status status;
         const char *part; /* of the message */
     } cases[] = {
-        {"[]", 0, WICK_ERR_FORMAT, "no JSON object"},
+        {"[]", 0, WICK_ERR_FORMAT, "not a JSON object"},
         {"{\"x\":", 0, WICK_ERR_FORMAT, "byte"},
-        {"{\"x\":7}", 0, WICK_ERR_FORMAT, "'x' is no object"},
+        {"{\"x\":7}", 0, WICK_ERR_FORMAT, "'x' is not an object"},
         {"{\"x\":{}}", 0, WICK_ERR_FORMAT, "'x' has no dtype"},
         {TENSOR("7", "[]", "[0,4]"), 4, WICK_ERR_FORMAT, "'x' has no dtype"},
         {TENSOR("\"F8_E4M3\"", "[4]", "[0,4]"), 4, WICK_ERR_UNSUPPORTED, "'F8_E4M3'"},
         {TENSOR("\"F32\"", "1", "[0,4]"), 4, WICK_ERR_FORMAT, "no shape"},
-        {TENSOR("\"F32\"", "[-1]", "[0,4]"), 4, WICK_ERR_FORMAT, "no integer >= 0"},
-        {TENSOR("\"F32\"", "[1.5]", "[0,4]"), 4, WICK_ERR_FORMAT, "no integer >= 0"},
+        {TENSOR("\"F32\"", "[-1]", "[0,4]"), 4, WICK_ERR_FORMAT, "not an integer >= 0"},
+        {TENSOR("\"F32\"", "[1.5]", "[0,4]"), 4, WICK_ERR_FORMAT, "not an integer >= 0"},
         {TENSOR("\"F32\"", "[1,1,1,1,1,1,1]", "[0,4]"), 4, WICK_ERR_UNSUPPORTED, "7 dimensions"},
         {TENSOR("\"F32\"", "[9223372036854775807,2]", "[0,4]"), 4, WICK_ERR_FORMAT, "too many"},
         {TENSOR("\"F32\"", "[9223372036854775807]", "[0,4]"), 4, WICK_ERR_FORMAT, "too many"},

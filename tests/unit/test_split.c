@@ -202,7 +202,7 @@ static void test_refused(void **state) {
     check_refused((const int[]){1, 0, 2}, N, WICK_ERR_FORMAT, "'two' stands where part 1");
     check_refused(in_order, 2, WICK_ERR_FORMAT, "of 3 parts, but there are 2");
     put_start(&files[1], 3, 0, 0);
-    check_refused(in_order, N, WICK_ERR_FORMAT, "'two' is no part of a split model");
+    check_refused(in_order, N, WICK_ERR_FORMAT, "'two' is not part of a split model");
     files[1].size = 20;
     check_refused(in_order, N, WICK_ERR_FORMAT, "'two': byte 20: the file ends inside");
 }

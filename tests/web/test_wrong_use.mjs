@@ -110,7 +110,7 @@ test("tokens and text are taken twice", async () => {
 
 test("files on the disk", async () => {
   const wick = await open();
-  const wanted = { code: "ARGUMENT", message: /^'.+' is no address .* fs\.openAsBlob\(path\)/ };
+  const wanted = { code: "ARGUMENT", message: /^'.+' is not an address .* fs\.openAsBlob\(path\)/ };
   const paths = ["models/x.gguf", "/abs/x.gguf", "./x", "C:\\x.gguf", "file:///abs/x.gguf"];
   for (const source of [...paths, new URL("file:///x"), [paths], { cached: "x" }].flat(2)) {
     await assert.rejects(wick.load(source), wanted);

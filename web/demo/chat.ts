@@ -67,7 +67,7 @@ async function beginChat(): Promise<void> {
   byId("welcome-title").textContent = canChat ? `Ask ${choice.name}` : choice.name;
   byId("welcome-text").textContent = canChat
     ? "It runs on this device, and can be wrong."
-    : "It has not learned conversations: it goes on with a text that you begin.";
+    : "This model is not trained for conversations: it continues a text that you begin.";
   byId("prompt-label").textContent = canChat ? "Your message" : "The beginning of a text";
   prompt.placeholder = canChat ? `Message ${choice.name}` : "Begin a text";
   const suggestions = choice.suggestions ?? (canChat ? [] : ["Once upon a time"]);

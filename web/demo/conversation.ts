@@ -17,7 +17,7 @@ interface Turn {
   prompt: string;
   answer: AnswerView;
   elements: HTMLElement[];
-  /** Nothing came of the prompt: it is no part of the conversation. */
+  /** The prompt had no answer, so it does not belong to the conversation. */
   isVoid: boolean;
 }
 

@@ -9,7 +9,7 @@ export interface FactGroup {
   details?: { title: string; facts: [string, string][] };
 }
 
-/** The smallest modules that have a feature, behind the magic number and version. */
+/** The smallest modules that use a feature, without the magic number and version. */
 const WASM_FEATURES: [string, number[]][] = [
   // A function whose body is an instruction of the feature.
   ["SIMD", [1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 9, 1, 7, 0, 65, 0, 253, 15, 26, 11]],
@@ -62,7 +62,7 @@ async function describeGpu(): Promise<FactGroup> {
   if (!adapter) return { title, facts: [["Available", "yes, but no GPU that it may use"]] };
   const { features, limits } = adapter;
   const info: Partial<GPUAdapterInfo> = adapter.info ?? {}; // Chrome has it since 121
-  const named = (text: string | undefined) => text || "not told";
+  const named = (text: string | undefined) => text || "not reported";
   return {
     title,
     facts: [
@@ -90,7 +90,7 @@ const describeWasm = (): FactGroup => ({
 async function describePage(): Promise<FactGroup> {
   const { quota, usage } = await estimateStorage();
   const megabytes = (bytes: number | undefined) =>
-    (bytes === undefined ? "not told" : `${Math.round(bytes / 1e6).toLocaleString("en")} MB`);
+    (bytes === undefined ? "not reported" : `${Math.round(bytes / 1e6).toLocaleString("en")} MB`);
   return {
     title: "Page and storage",
     facts: [
@@ -109,7 +109,7 @@ function describeBrowser(): FactGroup {
     title: "Browser",
     facts: [
       ["Processors", String(navigator.hardwareConcurrency)],
-      ["Memory", deviceMemory === undefined ? "not told" : `${deviceMemory} GB or more`],
+      ["Memory", deviceMemory === undefined ? "not reported" : `${deviceMemory} GB or more`],
       ["Name", navigator.userAgent],
     ],
   };

@@ -92,7 +92,7 @@ export class Host {
     }
   }
 
-  /** The session anew: empty, from the seed on, of the length that is set, else as before. */
+  /** Replaces the session by an empty one with the seed and length that are set, else as before. */
   async renewSession(settings: Settings): Promise<void> {
     const opened = this.#opened;
     if (!opened) return;

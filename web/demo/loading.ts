@@ -128,7 +128,7 @@ async function askToGoOn(choice: Choice, p: Preflight): Promise<boolean> {
   const facts: [string, string][] = [
     [choice.url === undefined ? "File" : "Download", formatBytes(bytes)],
     ["Memory it needs", formatBytes(p.totalBytes)],
-    ["Memory here", p.availableBytes > 0 ? formatBytes(p.availableBytes) : "not told"],
+    ["Memory here", p.availableBytes > 0 ? formatBytes(p.availableBytes) : "not reported"],
     ["Context", `${formatCount(p.contextLength)} tokens`],
   ];
   if (room !== undefined) facts.push(["Storage free for this site", formatBytes(room)]);

@@ -6,7 +6,7 @@ import { copyText, make, makeIcon } from "./dom.js";
 
 interface Block {
   kind: "paragraph" | "heading" | "list" | "code";
-  /** What it is made of: a block that has not changed is not made again. */
+  /** The Markdown that it is made from: a block whose source is the same is not made again. */
   source: string;
   lines: string[];
   /** Of a heading its level, of code its language, of a list whether it counts. */

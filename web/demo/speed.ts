@@ -11,7 +11,7 @@ export interface Speed {
 /** Milliseconds that a measurement takes at least, once everything is compiled. */
 const DURATION = 400;
 
-/** Seconds of one step; so many are given at once that waiting for the device does not count. */
+/** Seconds of one step, measured over enough steps that waiting for the device is negligible. */
 async function timeStep(wick: Wick, step: () => Tensor): Promise<number> {
   const run = async (n: number) => {
     const begun = performance.now();

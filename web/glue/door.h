@@ -53,7 +53,7 @@ void options_free(const option_field *fields, size_t n, void *out);
 
 /* --- Results: record.c --- */
 
-/* The text of one JSON object, made anew by each begin; keys are names of TypeScript. */
+/* The text of one JSON object, started again by each begin; keys are names of TypeScript. */
 void record_begin(void);
 void record_number(const char *key, double value); /* what is not finite becomes null */
 /* As a text of digits: JavaScript's numbers hold 53 bits. */

@@ -1,4 +1,4 @@
-/** What the engine reads a model from, and how it is told how far that is. */
+/** Sources that the engine reads a model from, and reports of their progress. */
 import { CancelledError } from "./errors.js";
 
 /** Bytes of a file, read in file order; the engine owns it and calls close once. */

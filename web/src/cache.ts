@@ -42,8 +42,8 @@ export function cacheName(url: string | URL): string {
     absolute.hash = "";
     return absolute.href;
   } catch (cause) {
-    throw new WickError("ARGUMENT", `'${url}' is no address that can be fetched: give a file of `
-      + "the disk as a File or Blob (in Node: await fs.openAsBlob(path))", { cause });
+    throw new WickError("ARGUMENT", `'${url}' is not an address that can be fetched: give a file `
+      + "of the disk as a File or Blob (in Node: await fs.openAsBlob(path))", { cause });
   }
 }
 

@@ -27,8 +27,8 @@ export interface CachedFileOptions extends HttpOptions {
 }
 
 /**
- * Bytes before the end of what has come that are kept from the reader until the whole file is
- * there and checked: a file that is wrong never loads, whatever padding is behind its last tensor.
+ * The last bytes that have arrived are withheld from the reader until the whole file is there and
+ * checked: so a wrong file never loads, even if padding follows its last tensor.
  */
 const HELD_BACK = 1 << 16;
 /** Milliseconds between two looks at what another writer has done. */
@@ -167,7 +167,7 @@ export class CachedFile implements ByteSource {
     return await sha256(bytes) === this.#manifest.parts[index] ? bytes : undefined;
   }
 
-  /** Fetches one part again, once the file is complete: until then it may be begun anew. */
+  /** Fetches one part again, once the file is complete: until then it may start again. */
   async #repair(index: number): Promise<Uint8Array> {
     const signal = this.#closing.signal;
     while (!this.#isComplete) await this.#change(signal);
@@ -259,12 +259,12 @@ export class CachedFile implements ByteSource {
   #replaceManifest(manifest: Manifest): void {
     const goesOn = this.#manifest.parts.every((hash, i) => manifest.parts[i] === hash);
     if (this.#isRead && !goesOn)
-      throw new WickError("IO", `the download of ${this.name} was begun anew while it was being `
+      throw new WickError("IO", `the download of ${this.name} started again while it was being `
         + "read; load it again");
     this.#manifest = manifest;
   }
 
-  /** Begins anew where the server has another file now, and nobody has read the one before. */
+  /** Starts again if the server has another file now and none of the previous one was read. */
   async #fillOnce(signal: AbortSignal, nth: number): Promise<void> {
     try {
       const partial = await this.#open();

@@ -1,6 +1,6 @@
 /**
- * The page's side of what is asked of tensors: commands are numbered here, collected until the end
- * of the page's task, and posted in their order. Scopes are kept here, too.
+ * The page's side of tensor operations: commands are numbered here, collected until the end of the
+ * page's task, and posted in their order. Scopes are kept here, too.
  */
 import { kindOf, WickError } from "./errors.js";
 import type { Leaks } from "./leaks.js";
@@ -40,7 +40,7 @@ export class Commands {
     return this.ops(name, operands, numbers, 1, dtype)[0]!;
   }
 
-  /** An operation with so many results; 0: it writes to its first operand. */
+  /** An operation with nResults results; 0: it writes to its first operand. */
   ops(name: string, operands: Operand[], numbers: number[], nResults: number,
       dtype?: Dtype): Tensor[] {
     const inputs = operands.map((operand) => this.#numberOf(operand, name));
@@ -71,7 +71,7 @@ export class Commands {
     this.#transfer.push(...transfer);
   }
 
-  /** A call that comes behind the commands before it. */
+  /** A call that is run after the commands before it. */
   call<K extends CallName>(name: K, given: CallArguments<K>,
                            options?: CallOptions): Promise<CallResult<K>> {
     this.#post();

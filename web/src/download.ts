@@ -104,7 +104,7 @@ export async function timed<T>(own: AbortController, { stallTimeout = 30000 }: H
 interface Answer {
   /** Where its body begins. */
   begin: number;
-  /** Where it must end, when that is told. */
+  /** Where it must end, if the server says so. */
   end: number | undefined;
   identity: Identity;
 }
@@ -113,7 +113,7 @@ export class HttpFile {
   readonly url: string;
   /** What is known of the file: of the answers so far, or from an earlier time. */
   identity: Identity;
-  /** Whether the server sends from any offset; undefined: it has not answered yet. */
+  /** Whether the server sends from any offset; undefined: there is no answer yet. */
   acceptsRanges: boolean | undefined;
   /** Bytes that have come before it was their turn. */
   ahead = 0;
@@ -246,7 +246,7 @@ export class HttpFile {
       try {
         yield* this.#body(reader, answer, at, overlap, own);
       } finally {
-        void reader.cancel().catch(() => undefined); // it has failed: that is told already
+        void reader.cancel().catch(() => undefined); // the failure is reported already
       }
     } finally {
       own.abort();
@@ -308,7 +308,7 @@ export class HttpFile {
                                delay > 0 ? Math.min(delay, MAX_DELAY) : 0);
   }
 
-  /** What of a body lies behind `at`; overlap: bytes that end there, which it must have, too. */
+  /** The bytes of a body from `at` on; overlap: bytes before `at` that the body must repeat. */
   async *#body(reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>, answer: Answer,
                at: number, overlap: Uint8Array,
                own: AbortController): AsyncGenerator<Uint8Array<ArrayBuffer>> {
@@ -331,7 +331,7 @@ export class HttpFile {
     if (answer.end === undefined) this.identity.size = position;
   }
 
-  /** A page that asks to log in, or tells of an error with status 200, ends here. */
+  /** Rejects a login page, or an error page with status 200. */
   #sniff(position: number, bytes: Uint8Array): void {
     for (let i = position; i < MAGIC.length && i - position < bytes.length; i++) {
       if (bytes[i - position] === MAGIC[i]) continue;

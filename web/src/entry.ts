@@ -15,7 +15,7 @@ export interface Manifest {
   readonly partSize: number;
   /** The SHA-256 of each part that is whole; the last of a complete file may be shorter. */
   readonly parts: string[];
-  /** The state of the file's hash behind these parts. */
+  /** The state of the file's hash after these parts. */
   state: string;
   /** What is there of the next part, with the hash of the file up to its end. */
   tail?: { size: number; sha256: string };

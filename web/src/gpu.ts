@@ -12,11 +12,11 @@ import { Waiting } from "./waiting.js";
 const F16 = 1, SUBGROUPS = 2, DOT4 = 4, TIMESTAMPS = 8;
 /** How a thing stands. */
 const PENDING = 0, READY = 1, FAILED = 2;
-/** What a poll tells. */
+/** What a poll returns. */
 const NOTHING = 0, LOST = 1, WRONG = 2, NO_MEMORY = 3;
 const COMMAND_WORDS = 7;
 const MAX_TIMESTAMPS = 4096;
-/** Within which a browser tells that a device is lost whose buffers fail. */
+/** Milliseconds within which a browser reports a lost device after one of its errors. */
 const LOSS_MS = 250;
 
 interface Compiling {
@@ -81,7 +81,7 @@ const isSoftware = (adapter: GPUAdapter): boolean => {
 };
 
 /**
- * Firefox looks at its GPU when it is given something to do, otherwise every 100 ms: while somebody
+ * Firefox looks at its GPU when it is given something to do, otherwise every 100 ms: while a caller
  * waits, it is given empty submits.
  */
 class Nudger {
@@ -89,7 +89,7 @@ class Nudger {
   readonly #nudge: () => boolean;
   #isRunning = false;
 
-  /** nudge: false, nobody waits any more. */
+  /** nudge returns false when no caller waits any more. */
   constructor(nudge: () => boolean) {
     this.#nudge = nudge;
     // Timers that timers set wait for 4 ms; those that messages set do not.

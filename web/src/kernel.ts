@@ -4,8 +4,8 @@ import { WickError } from "./errors.js";
 import type { Tensor } from "./tensor.js";
 import type { KernelOptions } from "./types.js";
 
-/** How often a kernel runs: workgroups in x, y and z, or at least so many threads, as
- * `wick_kernel_workgroups` spreads them over x and y. */
+/** How often a kernel runs: workgroups in x, y and z, or the least number of threads, which are
+ * spread over x and y as by `wick_kernel_workgroups`. */
 export type KernelSize = number[] | { threads: number };
 
 export class Kernel {
@@ -25,8 +25,8 @@ export class Kernel {
     this.#id = id;
   }
 
-  /** Runs it behind the operations before it; those behind it see what it wrote. What fails comes
-   * with the next answer, as of any operation. */
+  /** Runs the kernel after the operations before it; later ones see what it wrote. An error comes
+   * with the next answer, as for any operation. */
   run(tensors: Tensor[], size: KernelSize, uniform?: ArrayBufferView): void {
     if (this.#isDisposed) throw new WickError("STATE", "the kernel is disposed");
     if (!Array.isArray(size) && typeof size?.threads !== "number")

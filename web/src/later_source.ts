@@ -1,7 +1,7 @@
 /**
- * A file of a split model behind the first. The headers of all files are read before any data, and
+ * A file of a split model after the first. The headers of all files are read before any data, and
  * browsers open few connections to a host at a time: so its beginning is fetched by a request of
- * its own, and the file is opened when its data are wanted.
+ * its own, and the file is opened when its data are needed.
  */
 import { abortable, type ByteSource, linkedController } from "./byte_source.js";
 import { FileChangedError } from "./download.js";

@@ -29,7 +29,7 @@ export class Leaks {
     this.#lost.unregister(object);
   }
 
-  /** Tells of all that is open still. */
+  /** Reports all objects that are still open. */
   end(): void {
     for (const id of [...this.#open.keys()]) this.#tell(id, "was not closed before its engine");
   }
@@ -41,7 +41,7 @@ export class Leaks {
   }
 }
 
-/** All lines of the stack; V8 keeps ten unless it is told otherwise. */
+/** All lines of the stack; V8 keeps ten by default. */
 function stackLines(): string[] {
   const errors = Error as { stackTraceLimit?: number | undefined };
   const { stackTraceLimit } = errors;

@@ -1,4 +1,4 @@
-/** From sources of bytes to a model of the module, and what its header alone tells. */
+/** From sources of bytes to a model of the module, and what its header alone says. */
 import type { ByteSource } from "./byte_source.js";
 import type { CallContext } from "./engine.js";
 import { WickError } from "./errors.js";

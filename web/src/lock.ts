@@ -67,8 +67,8 @@ export const LEASE_FOLDER = "locks";
 
 /**
  * A lease is renewed while it is held, and runs out when its tab is gone. Whoever wrote last has
- * it: two that write at once look again after a while that is longer than a write takes. That is no
- * proof as Web Locks are; should both go on, the hash of each part tells.
+ * it: two that write at once look again after a while that is longer than a write takes. That is
+ * not as certain as Web Locks; if both go on, the hash of each part shows it.
  */
 export class LeaseLocks implements Locks {
   readonly #storage: Storage;

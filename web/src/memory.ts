@@ -1,5 +1,5 @@
 /**
- * The module's memory: views are made anew at each use, since growing detaches older ones. Places
+ * The module's memory: views are made again at each use, since growing detaches older ones. Places
  * are 32-bit words of the module, which JavaScript sees as signed: negative from 2 GiB on.
  */
 export class Memory {
@@ -31,7 +31,7 @@ export class Memory {
     return new Float64Array(this.#memory.buffer, at >>> 0, n);
   }
 
-  /** UTF-8 of so many bytes, or up to a zero. */
+  /** UTF-8 of size bytes, or up to a zero. */
   text(at: number, size?: number): string {
     const length = size ?? this.bytes(at, this.size - (at >>> 0)).indexOf(0);
     // A copy: shared memory cannot be decoded.

@@ -45,7 +45,7 @@ export class Model {
     return this.#port.call("chatTokens", [this.#id, messages, checked(TEMPLATE, options)]);
   }
 
-  /** Texts as vectors, each of `info.embeddingLength` numbers, or so many for each token. */
+  /** Texts as vectors of `info.embeddingLength` numbers: one per text, or one per token. */
   async embed(texts: string[], options: EmbedOptions & { signal?: AbortSignal } = {}):
   Promise<Float32Array[]> {
     const { signal, ...rest } = checked(EMBED, options);

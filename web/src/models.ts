@@ -124,7 +124,7 @@ export class Models {
 
   // --- Texts as vectors ---
 
-  /** For each text its rows, one behind the other: one, or with pooling `none` one per token. */
+  /** For each text its rows, concatenated: one, or with pooling `none` one per token. */
   async embed(model: number, texts: string[], options: EmbedOptions,
               signal: AbortSignal): Promise<Float32Array[]> {
     if (!Array.isArray(texts))

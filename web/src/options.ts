@@ -42,7 +42,7 @@ const SCHEMA: Rule = ["JSON, as an object or a text", (value) =>
   isText(value) || (OBJECT[1](value) && isJson(value))];
 const SIGNAL: Rule = ["an AbortSignal", (value) => "aborted" in Object(value)];
 
-/** Of what is no cycle and has no bigint in it. */
+/** Whether the value can be written as JSON: it has no cycle and no bigint. */
 function isJson(value: unknown): boolean {
   try {
     return JSON.stringify(value) !== undefined;

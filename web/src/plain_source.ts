@@ -81,6 +81,6 @@ export class StreamSource implements ByteSource {
   }
 
   async close(): Promise<void> {
-    await this.#reader.cancel().catch(() => undefined); // it has failed: its reader was told
+    await this.#reader.cancel().catch(() => undefined); // its reader has the failure already
   }
 }

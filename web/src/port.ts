@@ -81,9 +81,9 @@ export class WorkerPort implements Port {
         port.#end(error);
         reject(error);
       };
-      // Without a message, its script has not loaded.
+      // Without a message, the worker's script did not load.
       worker.onerror = ({ message }) => fail(message ? new WickError("INTERNAL",
-        `the worker cannot run: ${message}`) : missingFile(url, "its script was not to be had"));
+        `the worker cannot run: ${message}`) : missingFile(url, "its script could not be fetched"));
       worker.onmessageerror = () => fail(new WickError("INTERNAL",
         "what the worker sent cannot be read; is there memory for it?"));
       worker.onmessage = ({ data }: MessageEvent<Reply>) => {

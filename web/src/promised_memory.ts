@@ -6,7 +6,7 @@ const GIB = 2 ** 30;
 export const MOST_BYTES = 4 * GIB;
 
 interface Hints {
-  /** GiB of the machine, rounded down to a power of two; Chromium alone tells. */
+  /** GiB of the machine, rounded down to a power of two; only Chromium reports it. */
   deviceMemory?: number;
   userAgentData?: { mobile: boolean };
   userAgent?: string;

@@ -27,7 +27,7 @@ export class Generation implements AsyncIterable<Token> {
     this.#tokens = run((reason) => (this.#reason = reason));
   }
 
-  /** Why it has ended; undefined: it has not. */
+  /** Why it has ended; undefined: it is still running. */
   get reason(): EndReason | undefined {
     return this.#reason;
   }
@@ -68,7 +68,7 @@ export class Session {
     this.#options = options;
   }
 
-  /** Continues a prompt, behind what the session holds already. Options count for this call. */
+  /** Appends a prompt to the session's text and continues it. Options are for this call only. */
   generate(prompt: string | Iterable<number>,
            options: GenerateOptions & CallOptions = {}): Generation {
     const given = typeof prompt === "string" ? prompt : tokenIds(prompt);

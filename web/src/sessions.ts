@@ -14,7 +14,7 @@ const PENDING = 1;
 const EVENT_PENDING = 0, EVENT_PROMPT = 1, EVENT_TOKEN = 3;
 const EVENT_WORDS = 9;
 
-/** What a session tells. */
+/** What a session reports. */
 export type SessionEvent =
   | { kind: "prompt"; done: number; total: number }
   | { kind: "token"; id: number; text: string; logprobs?: Logprob[] }
@@ -165,8 +165,8 @@ export class Sessions {
   }
 
   /**
-   * Computes what the next token is chosen from while this one is on its way and read, until `next`
-   * takes over. A failure is told by that, too.
+   * Computes the logits of the next token while the current one is delivered and read, until `next`
+   * takes over, which also reports a failure.
    */
   #prepare(id: number): void {
     const held = this.#held.get(id);

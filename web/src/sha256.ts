@@ -57,7 +57,7 @@ export class Sha256 {
     return this;
   }
 
-  /** The hash of what was added, in hex; more can be added after it. */
+  /** The hash of the bytes added so far, in hex; more can be added afterwards. */
   digest(): string {
     const end = new Sha256();
     end.#state.set(this.#state);

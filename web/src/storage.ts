@@ -16,7 +16,7 @@ export interface Storage {
   remove(folder: string): Promise<void>;
 }
 
-/** Bytes of this origin on the disk and how many there may be, where the browser tells. */
+/** Bytes of this origin on the disk and how many there may be, if the browser reports it. */
 export interface StorageEstimate {
   usage?: number;
   quota?: number;
@@ -76,7 +76,7 @@ async function checked(bytes: number, write: () => Promise<void>): Promise<void>
 export async function quotaError(bytes: number, cause?: unknown): Promise<OutOfMemoryError> {
   const { usage, quota } = await estimateStorage();
   const told = usage !== undefined && quota !== undefined ? Math.max(quota - usage, 0) : Infinity;
-  // Chromium tells every page of 10 GiB that are left, whatever there is.
+  // Chromium reports 10 GiB left to every page, regardless of the disk.
   const left = told < bytes ? told : undefined;
   const there = left === undefined ? "" : `, ${left} bytes are left`;
   return new OutOfMemoryError(`the browser has no room in this page's storage: ${bytes} `
@@ -179,7 +179,7 @@ async function writeStream(stream: FileSystemWritableFileStream,
   try {
     await stream.write(bytes);
   } catch (error) {
-    await stream.abort().catch(() => undefined); // it has failed already: that is what is told
+    await stream.abort().catch(() => undefined); // the first failure is reported
     throw error;
   }
   await stream.close();
@@ -187,7 +187,7 @@ async function writeStream(stream: FileSystemWritableFileStream,
 
 /* ---- The Cache API ---- */
 
-/** Files are answers to requests that nobody makes: of a host that cannot be. */
+/** Files are stored as answers to requests to a host that cannot exist, so none is ever sent. */
 const HOST = "https://wick.invalid/";
 
 export class CacheApiStorage implements Storage {

@@ -1,7 +1,7 @@
 /**
  * Tensors on a device. Operations are given to the engine in their order and return at once, with
  * a tensor that stands for the result; what fails comes with the next `read`, `describe` or `sync`,
- * by the name of the operation, and with every answer of what was made of it.
+ * under the name of the operation, and again with those of every tensor computed from it.
  */
 import type { Commands, Operand } from "./commands.js";
 import { WickError } from "./errors.js";

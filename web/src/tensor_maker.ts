@@ -87,7 +87,7 @@ export class TensorMaker {
     return Kernel.make(this.#commands, checked(KERNEL, options), signal);
   }
 
-  /** Ends when the device has computed what was given, and tells what has failed. */
+  /** Resolves when the device has computed all that was queued; rejects if that failed. */
   sync(options: { signal?: AbortSignal } = {}): Promise<void> {
     return this.#commands.call("syncTensors", [], options);
   }

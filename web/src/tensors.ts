@@ -54,7 +54,7 @@ export class Tensors {
   /** Ends when all that was given so far has been given to the module. */
   #order: Promise<unknown> = Promise.resolve();
   #queued = 0;
-  /** The first failure that no answer has told yet, and those that were told. */
+  /** The first failure that no answer has reported yet, and those that were reported. */
   #failure: WickError | undefined;
   readonly #told = new WeakSet<WickError>();
 
@@ -277,14 +277,14 @@ export class Tensors {
     }
   }
 
-  /** Gives the device what is queued: behind it nothing has to wait. */
+  /** Submits what is queued; later operations need not wait for that. */
   async #flush(): Promise<void> {
     await this.#module.finish(() => this.#module.checked("device_flush", this.#device));
     this.#queued = 0;
   }
 
-  /** Brings a device back that was lost, before anybody is told: what is made next is on the new
-   * one. */
+  /** Opens a lost device again before the error is reported: tensors made after that are on the
+   * new device. */
   async #recover({ code }: WickError): Promise<void> {
     if (code !== "DEVICE_LOST") return;
     const m = this.#module;

@@ -7,7 +7,7 @@ import { closedError, messageOf } from "./errors.js";
 import { importInNode, isNode, makeWorker, workerUrl } from "./files.js";
 import { THREAD_WORKER } from "./thread_worker.js";
 
-/** What a worker is told through its port. */
+/** What a worker receives through its port. */
 export interface ThreadStart {
   module: WebAssembly.Module;
   memory: WebAssembly.Memory;
@@ -19,13 +19,13 @@ export interface ThreadStart {
 /** What it answers to who made it: null, it is ready; or why it is not. */
 export type ThreadReply = string | null;
 
-/** Who makes workers for an engine, and ends them behind it. */
+/** Makes the workers of an engine, and ends them after it. */
 export interface ThreadHost {
   /** Makes one that finds its ThreadStart in the port; until it is ready, or why it is not. */
   start(port: MessagePort): Promise<void>;
 }
 
-/** A worker may take so many seconds in which its maker was not busy. */
+/** Seconds that a worker may take to start, without those in which its maker was busy. */
 const START_SECONDS = 10;
 
 /** A worker of a page or of Node. */

@@ -7,7 +7,7 @@ interface Scope {
   onmessage: ((event: { data: MessagePort }) => void) | null;
 }
 
-/** The module calls nobody from a thread, but asks how long it may wait. */
+/** A thread of the module calls no imports except the one that says how long it may wait. */
 function makeImports({ module, memory }: ThreadStart): WebAssembly.Imports {
   const imports: WebAssembly.Imports = { env: { memory } };
   for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {

@@ -108,7 +108,7 @@ export class Threads {
       thread_return: (thread) => void this.#free.push(thread),
       wait_limit_ns: () => {
         if (this.#places.some((at) => Atomics.load(this.#words(at), 0) < 0))
-          throw makeError("INTERNAL", "a thread has failed; open the engine anew");
+          throw makeError("INTERNAL", "a thread has failed; open the engine again");
         return WAIT_LIMIT_NS;
       },
     };

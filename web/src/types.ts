@@ -61,7 +61,7 @@ export interface OpenOptions {
   verify?: boolean;
   /** Times every kernel, see `profile`. */
   profile?: boolean;
-  /** Tells of tensors, sessions and models that were not closed. */
+  /** Reports tensors, sessions and models that were not closed. */
   debug?: boolean;
 }
 
@@ -190,7 +190,7 @@ export interface ModelInfo {
   contextLength: number;
 }
 
-/** What a model needs, told from its header alone. */
+/** What a model needs, computed from its header alone. */
 export interface Preflight {
   /** All layers and the cache have room on the device. */
   fits: boolean;
@@ -205,7 +205,7 @@ export interface Preflight {
   activationBytes: number;
   /** Of all three. */
   totalBytes: number;
-  /** 0: the device does not tell. */
+  /** 0: unknown. */
   availableBytes: number;
   /** Tokens: as asked for, or the default. */
   contextLength: number;
@@ -387,7 +387,7 @@ export interface KernelOptions {
   label?: string;
   /** Threads of a workgroup, in the source WORKGROUP_X, _Y and _Z; default: 64, 1, 1. */
   workgroup?: number[];
-  /** Tensor i is `@group(0) @binding(i)`; the uniform comes behind them. */
+  /** Tensor i is `@group(0) @binding(i)`; the uniform comes after them. */
   buffers: ("read" | "read_write")[];
   /** As WGSL lays the struct out, padding included; at most 512. Default: no uniform. */
   uniformBytes?: number;

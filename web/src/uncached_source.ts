@@ -5,7 +5,7 @@ import { messageOf, OutOfMemoryError } from "./errors.js";
 import { HttpSource } from "./http_source.js";
 import { VerifiedSource } from "./verified_source.js";
 
-/** Bytes of the last reads, by which two versions of a file are told apart. */
+/** Bytes of the last reads, which distinguish two versions of a file. */
 const KNOWN = 1 << 16;
 
 export interface WarningOptions {

@@ -45,7 +45,7 @@ export function wholes(values: number[]): number[] {
   throw new WickError("ARGUMENT", `a shape is an array of whole numbers, not ${kindOf(values)}`);
 }
 
-/** The bytes of an array, which nobody else has. */
+/** A copy of an array's bytes. */
 export function bytesOf(values: Values): Uint8Array {
   return new Uint8Array(values.buffer, values.byteOffset, values.byteLength).slice();
 }

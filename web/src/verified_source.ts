@@ -3,8 +3,8 @@ import { type ByteSource, joinBytes } from "./byte_source.js";
 import { hashError, Sha256 } from "./sha256.js";
 
 /**
- * Bytes before the end that are read only once the whole file is known to be right, so that padding
- * behind the last tensor, which nobody reads, is no way around.
+ * The last bytes of the file are given to the reader only after the whole file is verified. Without
+ * this, a reader that leaves out the padding after the last tensor would never reach the check.
  */
 const HELD_BACK = 1 << 16;
 /** Bytes that are skipped at a time. */
@@ -15,7 +15,7 @@ export class VerifiedSource implements ByteSource {
   readonly #inner: ByteSource;
   readonly #expected: string;
   readonly #hash = new Sha256();
-  /** What has been given away, and what has been hashed behind it. */
+  /** Bytes given to the reader so far, and those after them that are hashed already. */
   #position = 0;
   #ahead: Uint8Array = new Uint8Array();
   #hasEnded = false;

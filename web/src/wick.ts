@@ -111,11 +111,12 @@ function folderOf({ baseUrl }: OpenOptions): string | undefined {
     if (!url.pathname.endsWith("/")) url.pathname += "/";
     return url.href;
   } catch (cause) {
-    throw new WickError("ARGUMENT", `the option 'baseUrl' is no address: ${baseUrl}`, { cause });
+    throw new WickError("ARGUMENT", `the option 'baseUrl' is not an address: ${baseUrl}`,
+                        { cause });
   }
 }
 
-/** Callers are told when the module has returned: they may call it, and throw. */
+/** Callbacks run after the module has returned, because they may call it, and throw. */
 function makeNotify(options: OpenOptions): (notice: Notice) => void {
   return (notice) => queueMicrotask(() => {
     if (notice.kind === "log") options.onLog?.(notice.level, notice.message);
@@ -211,7 +212,7 @@ export class Wick extends TensorMaker {
     return this.#port.call("profile", []);
   }
 
-  /** Reads a model's header alone and tells whether it fits, and with which context. */
+  /** Reads a model's header alone and reports whether it fits, and with which context. */
   async preflight(source: ModelSource,
                   options: SessionOptions & RequestOptions & { signal?: AbortSignal } = {}):
   Promise<Preflight> {
@@ -234,7 +235,7 @@ export class Wick extends TensorMaker {
 
   /**
    * Proves on this very machine that its kernels are right: random operations against plain loops
-   * on the CPU. A WebGPU device does not take one that is wrong any more. onCheck is called behind
+   * on the CPU. A WebGPU device does not take one that is wrong any more. onCheck is called after
    * each kernel.
    */
   async verify(options: VerifyOptions & {

@@ -37,4 +37,4 @@ scope.onmessage = ({ data }) => {
   else void server?.handle(data);
 };
 scope.onmessageerror = () => send({ kind: "failed", error: toPlain(new WickError("OUT_OF_MEMORY",
-  "the worker cannot take what it was given; open the engine anew")) });
+  "the worker cannot take what it was given; open the engine again")) });

@@ -32,7 +32,7 @@ static const struct {
 
 static wick_status choose_features(wick_isa isa, uint32_t *features, wick_error *err) {
     if ((unsigned)isa >= WK_COUNT(instruction_sets))
-        return wk_fail(err, WICK_ERR_VALUE, "%d is no instruction set", (int)isa);
+        return wk_fail(err, WICK_ERR_VALUE, "unknown instruction set %d", (int)isa);
     const uint32_t all = wk_cpu_features(), needs = instruction_sets[isa].needs;
     if ((all & needs) != needs) {
         char name[96];

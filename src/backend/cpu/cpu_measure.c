@@ -1,6 +1,6 @@
 /* backend/cpu/cpu_measure.c: what the machine can do at most with the device's threads and
  * instruction set: reading memory, products of bytes and of float32. The best of several short
- * runs counts: whatever else the machine does only takes away. */
+ * runs counts: other work of the machine can only slow a run. */
 #include "backend/cpu/cpu_state.h"
 
 #include "sys/clock.h"

@@ -51,7 +51,7 @@ wick_status wk_cpu_read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t o
                               uint64_t size, wk_ticket *ticket, wick_error *err) {
     assert(offset <= buf->size && size <= buf->size - offset);
     wk_cpu_read_slot *slot = take_slot(dev, size);
-    if (!slot) return wk_cpu_no_memory(err, size, "a copy of what is read");
+    if (!slot) return wk_cpu_no_memory(err, size, "a copy of the data to read");
     wk_cpu_command *command = wk_cpu_next_command(dev, err);
     if (!command) return WICK_ERR_OUT_OF_MEMORY;
     command->kind = WK_CPU_COMMAND_READ;

@@ -81,7 +81,7 @@ struct wk_backend_device {
     wk_pool *pool;
     uint32_t features; /* WK_CPU_* that may be used */
     uint64_t slice_ns;
-    /* Commands that have not run are commands[head, tail); tickets are counts of commands. */
+    /* commands[head, tail) are still to run; tickets are counts of commands. */
     wk_cpu_command *commands;
     size_t head, tail, capacity;
     wk_ticket n_given, n_done;
@@ -101,7 +101,7 @@ struct wk_backend_device {
 
 /* --- cpu_memory.c --- */
 
-/* "failed for want of memory" with what the system has. */
+/* Fails for lack of memory; the message says how much the system has available. */
 wick_status wk_cpu_no_memory(wick_error *err, uint64_t size, const char *what);
 wick_status wk_cpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t granule, wk_buffer **out,
                          wick_error *err);
@@ -116,7 +116,7 @@ void wk_cpu_free_waiting(wk_backend_device *dev);
  * counts once wk_cpu_push has been called. */
 wk_cpu_command *wk_cpu_next_command(wk_backend_device *dev, wick_error *err);
 void wk_cpu_push(wk_backend_device *dev);
-/* Forgets everything that has not run, and the list itself. */
+/* Drops the commands that are still to run, and frees the list. */
 void wk_cpu_discard_commands(wk_backend_device *dev);
 
 /* --- cpu_read.c --- */

@@ -2,9 +2,9 @@
  *
  * gate holds the run's number, whether it is open, and how many workers are inside. The caller
  * opens it, works itself, closes it when nothing is left to claim, and waits for those inside only:
- * a worker that the system has not scheduled in time is not waited for, so more threads than
- * processors only cost what they use. What a run consists of is written while the gate is closed
- * and nobody is inside.
+ * a worker that the system schedules too late is not waited for, so more threads than processors
+ * only cost what they use. The description of a run is written while the gate is closed and no
+ * worker is inside.
  *
  * Sleeping: whoever goes to sleep says so first (n_sleeping, caller_waits) and looks at the gate
  * again; whoever changes the gate looks at these afterwards. Both are sequentially consistent, so
@@ -26,7 +26,7 @@ enum {
 #define GATE_OPEN (UINT64_C(1) << 31)
 #define GATE_INSIDE (GATE_OPEN - 1)
 
-/* Chunks [next, end) of one worker's share that nobody has claimed; a cache line of its own. */
+/* The unclaimed chunks [next, end) of one worker's share; a cache line of its own. */
 typedef struct share {
     alignas(WK_ALIGNMENT) _Atomic int64_t next;
     int64_t end, piece;

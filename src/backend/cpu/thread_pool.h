@@ -1,8 +1,8 @@
 /* backend/cpu/thread_pool.h: splits the items of one loop among threads that wait for work.
  *
  * The caller is worker 0, so a pool of one has no threads. Each worker begins with a fixed share,
- * which keeps its data in its caches from run to run, and then takes over what others have not
- * begun. */
+ * which keeps its data in its caches from run to run, and then takes over chunks that other workers
+ * did not begin. */
 #ifndef WK_BACKEND_CPU_THREAD_POOL_H
 #define WK_BACKEND_CPU_THREAD_POOL_H
 
@@ -21,7 +21,7 @@ void wk_pool_free(wk_pool *pool);
 int wk_pool_size(const wk_pool *pool);
 
 /* Calls fn for ranges that cover [0, n_items) once, each beginning at a multiple of grain (>= 1)
- * and, but for the last one, a multiple of grain long. Returns when all of them have been done. */
+ * and, except for the last one, a multiple of grain long. Returns when all are done. */
 void wk_pool_run(wk_pool *pool, wk_pool_fn fn, void *argument, int64_t n_items, int64_t grain);
 
 #endif

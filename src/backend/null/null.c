@@ -277,8 +277,8 @@ static null_read *find_read(wk_backend_device *dev, wk_ticket ticket) {
     return NULL;
 }
 
-/* Late: the ticket is called pending some times more. Out of order: an early read is held back
- * longer than the ones behind it. */
+/* Late: the ticket is reported as pending a few more times. Out of order: an early read is held
+ * back longer than the ones after it. */
 static bool is_held_back(wk_backend_device *dev, wk_ticket ticket) {
     null_read *const read = ticket ? find_read(dev, ticket) : NULL;
     if (read) return read->polls_left > 0 && read->polls_left-- > 0;
@@ -330,7 +330,7 @@ static wick_status read_finish(wk_backend_device *dev, wk_ticket ticket, void *d
 
 static bool lost(const wk_backend_device *dev) { return dev->is_known_lost; }
 
-/* No plan_prepare: every step is encoded and checked anew. No wrap: nothing is read in place. Each
+/* No plan_prepare: every step is encoded and checked again. No wrap: nothing is read in place. Each
  * weight has a buffer of its own, as on a GPU. */
 const wk_backend wk_backend_null = {
     .id = WICK_BACKEND_NULL,

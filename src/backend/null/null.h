@@ -1,7 +1,7 @@
-/* backend/null/null.h: the backend that trusts nobody. It hands every command on to another
- * backend, but checks first: operands, aliasing, lifetimes, the limits of core WebGPU; and on
- * request it answers late and out of order (WICK_NULL_*), finds no memory or goes away. Its buffers
- * have no host address.
+/* backend/null/null.h: the backend that trusts no caller. It hands every command on to another
+ * backend, but first checks operands, aliasing, lifetimes and the limits of core WebGPU; on request
+ * it answers late and out of order (WICK_NULL_*), finds no memory or goes away. Its buffers have no
+ * host address.
  *
  * Once it has gone away, its calls fail; with WICK_NULL_LATE they are swallowed, as a GPU does,
  * until a poll says so. */

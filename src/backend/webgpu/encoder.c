@@ -154,7 +154,8 @@ wick_status wk_encoder_temp(wk_encoder *e, int64_t count, wk_view *out) {
     const wick_shape shape = wick_shape_of(1, &count);
     uint64_t bytes;
     if (!wk_view_dense(WICK_F32, &shape, out, &bytes))
-        return wk_fail(e->err, WICK_ERR_SHAPE, "%lld elements are no tensor", (long long)count);
+        return wk_fail(e->err, WICK_ERR_SHAPE, "%lld elements are too many for a tensor",
+                       (long long)count);
     assert(e->n_temps < WK_MAX_TEMPS);
     out->buf = find_held(e, bytes);
     if (!out->buf) WK_TRY(wk_webgpu_temp(e->dev, bytes, &out->buf, e->err));

@@ -134,7 +134,7 @@ wick_status wk_gpu_timestamps(wk_gpu *gpu, uint32_t n, wk_gpu_buffer *to, wick_e
 
 /* Lets callbacks happen. *done: how many submits have run, counted from the first.
  * WICK_ERR_DEVICE_LOST: the device is gone, for good. WICK_ERR_DEVICE: a call was wrong,
- * WICK_ERR_OUT_OF_MEMORY: memory was missing after all; told once. */
+ * WICK_ERR_OUT_OF_MEMORY: memory was missing after all; reported once. */
 wick_status wk_gpu_poll(wk_gpu *gpu, uint64_t *done, wick_error *err);
 /* Until something may have happened, at most about a millisecond. False: nothing happens while this
  * thread waits, as in a page. */

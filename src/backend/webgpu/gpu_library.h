@@ -1,5 +1,5 @@
-/* backend/webgpu/gpu_library.h: the implementations of WebGPU on this system: where they lie, their
- * functions, and what each does otherwise than the standard says. */
+/* backend/webgpu/gpu_library.h: the implementations of WebGPU on this system: their paths, their
+ * functions, and how each differs from the standard. */
 #ifndef WK_BACKEND_WEBGPU_GPU_LIBRARY_H
 #define WK_BACKEND_WEBGPU_GPU_LIBRARY_H
 
@@ -42,7 +42,7 @@ enum { WK_GPU_MAX_LIBRARIES = 2 };
 int wk_gpu_libraries_open(const char *path, wk_gpu_library out[WK_GPU_MAX_LIBRARIES]);
 /* NULL where it cannot be made. */
 WGPUInstance wk_gpu_library_instance(const wk_gpu_library *library);
-/* What the device would print is dropped: whatever matters comes as an error as well. */
+/* Drops what the device would print: everything that matters comes as an error as well. */
 void wk_gpu_library_silence(const wk_gpu_library *library, WGPUDevice device);
 void wk_gpu_library_close(wk_gpu_library *library);
 

@@ -125,8 +125,8 @@ static WGPULimits wanted_limits(const wick_adapter_limits *has) {
     return wanted;
 }
 
-/* From threads of the implementation. Userdata comes twice: a Dawn of another year, which takes
- * other arguments, is told by its second one, and is not served. */
+/* Called from threads of the implementation, which passes the userdata twice. A version of Dawn
+ * with other callback arguments is recognised by the second one, and is not served. */
 static size_t load_cached(size_t key_size, const uint8_t *key, size_t capacity, uint8_t *value,
                           void *given, void *again) {
     const wk_gpu *const gpu = given;

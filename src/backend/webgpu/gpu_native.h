@@ -107,8 +107,8 @@ struct wk_gpu {
  * set. */
 void wk_gpu_process(wk_gpu *gpu, bool wait);
 
-/* Errors of calls between begin and end are told by end: bytes is what was asked for, wrong the
- * status of a validation error. */
+/* wk_gpu_scope_end reports the errors of calls since begin. bytes: the size that was asked for;
+ * wrong: the status of a validation error. */
 void wk_gpu_scope_begin(wk_gpu *gpu);
 wick_status wk_gpu_scope_end(wk_gpu *gpu, const char *what, uint64_t bytes, wick_status wrong,
                              wick_error *err);

@@ -273,7 +273,7 @@ static bool contains(const char *text, const char *part) {
     return false;
 }
 
-/* A number that is no index may be part of a name. */
+/* A number that is not a valid index may be part of a name. */
 static bool matches(const scan *s, int index, const char *wanted) {
     const wick_adapter_info *const info = &s->found[index].info;
     if (!wanted || wanted[0] == '\0') return true;

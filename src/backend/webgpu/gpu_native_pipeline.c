@@ -217,7 +217,7 @@ wick_status wk_gpu_pipeline_start(wk_gpu *gpu, const wk_gpu_pipeline_desc *given
     pipeline->layout = given->layout;
     snprintf(pipeline->label, sizeof pipeline->label, "%s", given->label);
     *out = pipeline;
-    pipeline->module = make_module(pipeline, given->wgsl); /* NULL: told by poll */
+    pipeline->module = make_module(pipeline, given->wgsl); /* NULL: poll reports it */
     const bool is_now = gpu->library.quirks->has_async_pipelines || given->entry;
     if (pipeline->module && is_now) compile(pipeline, given->entry);
     return WICK_OK;

@@ -24,7 +24,7 @@ struct wk_gpu {
     size_t n_words;
     bool is_open, is_lost;
     char lost_message[200];
-    wick_error failure; /* to be told by the next poll */
+    wick_error failure; /* reported by the next poll */
 };
 
 struct wk_gpu_buffer {

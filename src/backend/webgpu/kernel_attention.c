@@ -169,7 +169,7 @@ static int64_t query_room(const attention *a) {
 /* Of the 32 threads of a quad, those that have different elements of the values. */
 static int64_t element_lanes(const attention *a) { return a->e <= 64 ? 16 : 32; }
 
-/* Bytes of shared memory of a workgroup of so many quads. */
+/* Bytes of shared memory of a workgroup with this number of quads. */
 static int64_t shared_bytes(const attention *a, int quads) {
     return quads * 16 * (query_room(a) + 128 + 32 + 4 + 1) + 128 * 4 + 16;
 }
@@ -297,7 +297,8 @@ static void begin_main(wk_dispatch *d, const attention *a) {
         d->program.constants[i] = (int32_t)constants[i];
 }
 
-/* Keys and values are bound as these, each of so many elements or units, which places count. */
+/* The form in which keys and values are bound. count: elements or units in one bound item; places
+ * in the source count elements or units. */
 typedef struct bound_as {
     wk_form form;
     uint32_t count;

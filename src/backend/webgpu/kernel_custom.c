@@ -14,8 +14,8 @@ struct wk_custom {
 
 /* --- Compiling --- */
 
-/* What the features need stands on the first line of the source, and the constants behind it, so
- * that the lines that the compiler names are the user's. */
+/* The enable directives of the features go before the first line of the source, without a line
+ * break, and the constants after the source, so that the compiler's line numbers are the user's. */
 static void put_text(const wk_gpu *gpu, const wick_kernel_desc *desc, wk_strbuf *out) {
     wk_strbuf_text(out, wk_gpu_enables(gpu, desc->needs));
     for (size_t i = 0; i < out->size; i++)

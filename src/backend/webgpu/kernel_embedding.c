@@ -10,7 +10,7 @@ enum {
     WEIGHT = 3,
     TABLES = 4,
     THREADS = 64,
-    ID_WORDS = WK_PANEL_CONSTANT_COUNT, /* constants behind the weight's */
+    ID_WORDS = WK_PANEL_CONSTANT_COUNT, /* constants after the weight's */
     FAULT_CODE,
 };
 

@@ -8,7 +8,7 @@
 enum {
     TILE_ROWS = 64, /* of the form for many */
     THREADS = 64,
-    COLUMNS = WK_PANEL_CONSTANT_COUNT, /* constants behind the weight's */
+    COLUMNS = WK_PANEL_CONSTANT_COUNT, /* constants after the weight's */
     PANELS,
     HAS_BIAS,
     FAULT,
@@ -16,10 +16,10 @@ enum {
 
 /* columns: see linear_wgsl.h. */
 typedef struct tuning {
-    int64_t few;                 /* columns, at most, of the form for few, */
-    int64_t few_columns, panels; /* of whose workgroups each has at most so many of both; */
-    int64_t tile_columns;        /* the other form's have these */
-    uint32_t workgroup_bytes;    /* that those need */
+    int64_t few;                 /* most columns of the form for few */
+    int64_t few_columns, panels; /* of a workgroup of that form; columns at most */
+    int64_t tile_columns;        /* columns in a workgroup of the form for many, */
+    uint32_t workgroup_bytes;    /* and the shared memory that it needs */
 } tuning;
 
 static const tuning tunings[] = {

@@ -11,14 +11,14 @@
 #include <math.h>
 
 enum {
-    FEW = 16,        /* columns, at most, of the form for few, whose */
-    FEW_COLUMNS = 8, /* workgroups have no more than these, and so many */
+    FEW = 16,        /* most columns of the form for few */
+    FEW_COLUMNS = 8, /* most columns in a workgroup of that form, */
     LEAST_SLICES = 16,
-    MOST_SLICES = 64, /* slices of the inner dimension */
+    MOST_SLICES = 64, /* and slices of the inner dimension */
     TILE = 64,        /* rows and columns of a workgroup of the form for many */
     QUANT_BLOCK = 32,
     BLOCK_WORDS = 20,                   /* of a block of integers */
-    HAS_BIAS = WK_PANEL_CONSTANT_COUNT, /* constants behind the weight's */
+    HAS_BIAS = WK_PANEL_CONSTANT_COUNT, /* constants after the weight's */
     FAULT,
     COLUMNS,
     SLICES,

@@ -15,7 +15,7 @@ static void put_vector(wk_dispatch *d, const wk_op *op, int dimension) {
     wk_dispatch_u32(d, 0);
 }
 
-/* The members of struct Params behind `groups`. */
+/* The members of struct Params after `groups`. */
 static void put_strides(wk_dispatch *d, const wk_op *op) {
     const wk_view *const c = wk_dst(op, 0);
     const int leading = c->rank - 2;

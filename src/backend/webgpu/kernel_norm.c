@@ -18,8 +18,8 @@ static wk_rows rows_of_last(const wk_op *op) {
     return wk_rows_of(y, x, x->rank > 0 ? x->rank - 1 : 0);
 }
 
-/* Each source by lanes of threads alone, and by subgroups; the latter has a constant SUBGROUP
- * behind the others. */
+/* Each source by lanes of threads alone, and by subgroups; the latter has a constant SUBGROUP after
+ * the others. */
 static const wk_source softmax[2] = {
     {.name = "softmax",
      .parts = {wk_wgsl_rows, wk_wgsl_lanes, wk_wgsl_functions, wk_wgsl_softmax},

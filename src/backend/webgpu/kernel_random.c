@@ -14,7 +14,7 @@ static wick_status encode_random(wk_encoder *e, const wk_op *op) {
                                      .operands = {"y", "state"},
                                      .constants = {"LANES", "THREADS", "FN"}};
     const wk_view *const y = wk_dst(op, 0);
-    /* The first of its words for every element: a thread reads the others behind it. */
+    /* Its first word for every element: a thread reads the words after it by itself. */
     wk_view state = *wk_src(op, 0);
     state.rank = y->rank;
     for (int d = 0; d < y->rank; d++) {

@@ -8,7 +8,7 @@ enum {
     MAX_PER = 16,    /* numbers that a thread of scan keeps */
 };
 
-/* Strides of dimensions 0 to n - 1, and the first element behind them. */
+/* Strides of dimensions 0 to n - 1, then the index of the first element. */
 static void add_strides(wk_dispatch *d, const wk_view *view, int n, uint32_t first) {
     for (int k = 0; k < 4; k++)
         wk_dispatch_u32(d, k < n ? (uint32_t)view->stride[k] : k == n ? first : 0);

@@ -10,7 +10,7 @@ static const double whole_turn = 6.283185307179586476925;
 
 /* Pairs that one dispatch turns. */
 typedef struct span {
-    int64_t first, n, n_copied; /* elements behind all pairs */
+    int64_t first, n, n_copied; /* n_copied: elements after all pairs */
 } span;
 
 static void put_strides(wk_dispatch *d, const wk_view *view, uint32_t unit) {

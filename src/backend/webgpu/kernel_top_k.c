@@ -72,7 +72,7 @@ static wick_status encode_top_k(wk_encoder *e, const wk_op *op) {
     const int last = x->rank - 1;
     const uint32_t k = (uint32_t)values->extent[last];
     if (wk_view_count(values) == 0) return WICK_OK;
-    wk_view candidates[2] = {{0}}; /* read and written by turns */
+    wk_view candidates[2] = {{0}}; /* read and written alternately */
     pass p = {.rows = wk_rows_of_two(values, wk_dst(op, 1), x, last)};
     set_tiles(&p.rows, p.rows.n);
     for (int turn = 0; p.rows.n_parts > 1; turn = !turn) {

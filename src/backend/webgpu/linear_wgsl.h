@@ -1,7 +1,7 @@
 /* backend/webgpu/linear_wgsl.h: the rows of linear and linear_experts as their programs see them:
- * columns, in tiles of so many that one weight multiplies. Rows of linear are columns as they
- * stand. Those of linear_experts are a tile each where they are few, else they are sorted by expert
- * first (wgsl/linear_experts.wgsl). */
+ * columns, in tiles; one weight multiplies all columns of a tile. Rows of linear are columns in the
+ * same order. Those of linear_experts are a tile each where they are few, else they are sorted by
+ * expert first (wgsl/linear_experts.wgsl). */
 #ifndef WK_BACKEND_WEBGPU_LINEAR_WGSL_H
 #define WK_BACKEND_WEBGPU_LINEAR_WGSL_H
 

@@ -13,7 +13,7 @@ enum {
     FIRST_ROUNDS = 16,
     MOST_ROUNDS = 1 << 24,
     OPERATIONS = 64, /* of a round */
-    N_TIMES = 8,     /* of what is quick; the best counts */
+    N_TIMES = 8,     /* repetitions of a quick run; the best counts */
     SMALL_BYTES = 1 << 20,
 };
 
@@ -42,7 +42,7 @@ static wick_status wait_for_all(wk_backend_device *dev, wick_error *err) {
     return wk_webgpu_drain(dev, 0, err);
 }
 
-/* salt: makes a program that nobody has compiled yet. */
+/* salt: makes a program that is not in any compiler's cache yet. */
 static void describe(const job *j, int32_t salt, wk_dispatch *d) {
     wk_dispatch_begin(d, j->source, j->needs);
     d->program.constants[0] = salt;
@@ -94,7 +94,7 @@ static wick_status measure_rates(wk_backend_device *dev, const wk_view views[2],
     const uint32_t n_groups = n / VECTORS_OF_GROUP < GROUPS ? n / VECTORS_OF_GROUP : GROUPS;
     job j = {.source = &read_source, .views = views, .n = n, .n_groups = n_groups};
     j.n_dispatches = 1;
-    /* The source leaves out what is no whole step of all groups. */
+    /* The source reads only whole steps of all groups and leaves out the rest. */
     const uint32_t step = n_groups * VECTORS_OF_GROUP;
     const double bytes = step > 0 ? 16.0 * (double)(n / step * step) : 0;
     if (step > 0)

@@ -8,7 +8,7 @@
 
 #include "sys/clock.h"
 
-/* Of the nominal device, in a nanosecond; and what a dispatch costs whatever it does. */
+/* Of the nominal device, in a nanosecond; and the fixed cost of a dispatch. */
 static const double bytes_per_ns = 100, flops_per_ns = 1000, dispatch_ns = 2000;
 static const double least_part = 40000; /* of an op that is cut, nanoseconds */
 
@@ -29,7 +29,7 @@ void wk_pace_open(wk_backend_device *dev, uint32_t submit_us) {
 
 static double count_of(const wk_view *view) { return view->buf ? (double)wk_view_count(view) : 0; }
 
-/* Of what has no products, some operations for each element that is written or read. */
+/* Ops without products: some operations for each element that is written or read. */
 static double other_work(const wk_op *op) {
     return 8 * (count_of(wk_dst(op, 0)) + (op->n_src > 0 ? count_of(wk_src(op, 0)) : 0));
 }
@@ -60,7 +60,7 @@ void wk_pace_submitted(wk_backend_device *dev) {
     wk_pace *const pace = &dev->pace;
     const double estimate = pace->recorded;
     pace->recorded = 0;
-    if (pace->n_waiting == WK_PACE_WAITING) return; /* nobody polls: nothing to learn */
+    if (pace->n_waiting == WK_PACE_WAITING) return; /* no caller polls: nothing to learn */
     pace->waiting[(pace->first + pace->n_waiting++) % WK_PACE_WAITING] =
         (wk_pace_submit){.ticket = dev->n_submitted, .estimate = estimate, .begun = wk_clock_ns()};
 }

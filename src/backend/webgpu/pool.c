@@ -1,7 +1,7 @@
 /* backend/webgpu/pool.c: memory of the device: blocks, each a WebGPU buffer, kept for reuse by
  * their sizes, and slabs, which are blocks that small buffers share.
  *
- * A block is never larger than a binding may be, so that whatever is in it can be bound whole. */
+ * A block is never larger than a binding may be, so that everything in it can be bound whole. */
 #include "backend/webgpu/webgpu_state.h"
 
 #include <assert.h>
@@ -159,7 +159,7 @@ static wick_status make_slab(wk_backend_device *dev, wick_error *err) {
     return WICK_OK;
 }
 
-/* The span behind this one, over all slabs; from the last one NULL. */
+/* The span after this one, over all slabs; NULL after the last one. */
 static wk_span *span_behind(wk_span *span) {
     if (span->next) return span->next;
     return span->slab->next ? span->slab->next->spans : NULL;
@@ -225,7 +225,7 @@ static wick_status take_span(wk_backend_device *dev, uint64_t size, wk_piece *ou
     return WICK_OK;
 }
 
-/* Joins the span with the free one behind it. */
+/* Joins the span with the next one, where both are free. */
 static void join_next(wk_backend_device *dev, wk_span *span) {
     wk_span *const next = span->next;
     if (!next || !next->is_free || !span->is_free) return;

@@ -94,7 +94,7 @@ bool wk_profile_look(wk_backend_device *dev) {
     return is_any_left;
 }
 
-/* NULL: the times of so many submits have not come that those of this one are not taken. */
+/* NULL: all timings wait for the times of earlier submits; this submit is not timed. */
 static wk_timing *free_timing(wk_profile *profile) {
     for (size_t i = 0; i < WK_PROFILE_TIMINGS; i++)
         if (profile->timings[i].n == 0) return &profile->timings[i];

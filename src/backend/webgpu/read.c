@@ -236,5 +236,5 @@ wick_status wk_webgpu_read_finish(wk_backend_device *dev, wk_ticket ticket, void
         if (!bytes || part->capacity > MOST_KEPT) drop_staging(dev, part);
     }
     if (has_arrived || !dst) return WICK_OK;
-    return wk_fail(err, WICK_ERR_STATE, "the read has not arrived");
+    return wk_fail(err, WICK_ERR_STATE, "the read is still pending");
 }

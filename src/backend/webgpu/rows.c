@@ -1,7 +1,7 @@
 /* backend/webgpu/rows.c: see rows.h. */
 #include "backend/webgpu/rows.h"
 
-/* Elements of a row up to which so many threads share it. */
+/* The longest rows, in elements, for each number of threads that share a row. */
 enum {
     ONE_LANE = 16,
     SIXTEEN_LANES = 256,

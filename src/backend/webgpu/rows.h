@@ -8,7 +8,7 @@
 
 #include "backend/webgpu/webgpu_kernel.h"
 
-/* The constants of a source of rows begin with THREADS, LANES and COLUMNS; so many are set here. */
+/* The constants of a source of rows begin with THREADS, LANES and COLUMNS, which are set here. */
 enum {
     WK_ROWS_CONSTANTS = 3,
     WK_ROWS_TUNINGS = 3, /* rows of a workgroup; every kernel of this kind has them */

@@ -80,7 +80,7 @@ wick_status wk_webgpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error 
         return WICK_PENDING;
     if (ticket > dev->n_submitted) WK_TRY(wk_webgpu_flush(dev, err));
     WK_TRY(tell(dev, err));
-    if (ticket > dev->n_submitted) ticket = dev->n_submitted; /* its submit failed, and was told */
+    if (ticket > dev->n_submitted) ticket = dev->n_submitted; /* its submit failed; reported */
     WK_TRY(pump(dev, err));
     WK_TRY(wk_webgpu_read_poll(dev, ticket, err));
     const bool is_timed = !wk_profile_look(dev);

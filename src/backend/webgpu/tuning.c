@@ -1,13 +1,13 @@
 /* backend/webgpu/tuning.c: a device's choices as lines of text, out and in again:
  *
- *   version 1                              lines behind another version are not read
- *   device DESCRIPTION                     nor lines behind another device's
+ *   version 1                              lines after another version are not read
+ *   device DESCRIPTION                     nor lines after another device's
  *   disable GLOB                           kernels that are not taken, by name
  *   enable GLOB
- *   tune KERNEL ROWS WEIGHT NUMBER         which tuning, of ops of so many rows (one, few, many)
- *                                          whose weight lies so (a block type, f32 ..; raw: none)
+ *   tune KERNEL ROWS WEIGHT NUMBER         which tuning, for ops by their rows (one, few, many) and
+ *                                          weight (a block type, f32 ...; raw: no weight)
  *
- * Empty lines and those that begin with # say nothing. */
+ * Empty lines and those that begin with # are ignored. */
 #include "backend/webgpu/webgpu_state.h"
 
 #include <stdio.h>

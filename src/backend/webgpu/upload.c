@@ -11,7 +11,8 @@
 /* What one write hands over: the implementation copies it to memory of its own. */
 enum { WRITE_BYTES = 4 << 20 };
 
-/* Whole words. A write goes ahead of what is recorded: commands that name the block come first. */
+/* Writes whole words. A write overtakes the recorded commands, so they are submitted first where
+ * they name the block. */
 static wick_status write_words(wk_backend_device *dev, const wk_buffer *buf, uint64_t offset,
                                const unsigned char *bytes, uint64_t size, wick_error *err) {
     const uint64_t segment = ((const wk_webgpu_buffer *)(const void *)buf)->segment_bytes;
@@ -53,7 +54,7 @@ static wick_status write_bytes(wk_backend_device *dev, wk_buffer *buf, uint64_t 
     unsigned char word[4] = {0};
     assert(size < sizeof word);
     memcpy(word, bytes, (size_t)size);
-    /* Behind a buffer's last byte its word is nobody's. */
+    /* The rest of the word after a buffer's last byte is unused. */
     if (offset % 4 == 0 && offset + size == buf->size)
         return write_words(dev, buf, offset, word, sizeof word, err);
     wk_buffer *temp;

@@ -38,7 +38,7 @@ typedef enum wk_form {
 /* A WGSL source; entry point main. Programs hold its address: static. */
 typedef struct wk_source {
     const char *name;
-    const char *parts[8];                        /* of the text, NULL behind the last */
+    const char *parts[8];                        /* of the text, NULL after the last */
     const char *operands[WK_MAX_BINDINGS + 1];   /* names, NULL at the end */
     const char *constants[WK_MAX_CONSTANTS + 1]; /* names of consts of type i32 */
 } wk_source;
@@ -135,12 +135,13 @@ static inline bool wk_webgpu_is_float(wick_dtype dtype) {
     return dtype == WICK_F32 || dtype == WICK_F16 || dtype == WICK_BF16;
 }
 
-/* Blocks of the block types of caches are so many numbers of 16 bits, a scale and quants of 32
- * elements; 0: no such type. */
+/* The 16-bit units of one block of a cache's block type: a scale and the quants of 32 elements. 0:
+ * not such a type. */
 static inline int64_t wk_webgpu_block_units(wick_dtype dtype) {
     return dtype == WICK_Q8_0 ? 17 : dtype == WICK_Q4_0 ? 9 : 0;
 }
-/* A cache as these numbers: neighbours in one word may be written at a time. Others as they are. */
+/* A cache of blocks as these units: the two in a word may be written at the same time. Other caches
+ * as they are. */
 static inline wk_view wk_webgpu_units(const wk_view *cache) {
     const int64_t units = wk_webgpu_block_units(cache->dtype);
     wk_view out = *cache;

@@ -15,7 +15,7 @@
 #include "core/map.h"
 #include "core/str.h"
 
-/* Bytes of a slab that one buffer has, or nobody. All spans of a slab, by address, cover it. */
+/* A part of a slab: one buffer's, or free. The spans of a slab, by address, cover it. */
 typedef struct wk_span wk_span;
 struct wk_span {
     wk_block *slab;
@@ -58,7 +58,7 @@ typedef struct wk_block_pool {
     wk_span *cursor;     /* where NEXT_FIT goes on; NULL: at the first one */
     uint64_t n_ids, n_hits, n_misses;
     uint64_t bytes, peak_bytes; /* of all blocks */
-    uint64_t free_bytes;        /* of these, nobody's */
+    uint64_t free_bytes;        /* of these, unused */
     bool is_pressed;
 } wk_block_pool;
 
@@ -127,7 +127,7 @@ typedef struct wk_recorder {
     wk_gpu_command *commands;
     size_t n_commands, capacity;
     bool may_fault;     /* a command may set a fault slot */
-    size_t n_pipelines; /* commands need some of the first so many of the cache */
+    size_t n_pipelines; /* the commands need only the first ones of the cache */
     /* Of a plan's recorder: the ends of its ops, and their temporaries. */
     wk_mark *marks;
     size_t n_marks, mark_capacity;
@@ -178,12 +178,12 @@ struct wk_encoder {
     wick_error *err;
 };
 
-/* A part of a read: bytes [at, at + size) of what was asked for. */
+/* A part of a read: bytes [at, at + size) of the requested ones. */
 typedef struct wk_webgpu_read {
     wk_ticket ticket; /* 0: not in use */
     wk_gpu_buffer *staging;
     uint64_t capacity, copied; /* of staging: its size, and the bytes that arrive */
-    uint64_t skip, at, size;   /* behind skip others in staging */
+    uint64_t skip, at, size;   /* after skip others in staging */
     bool has_faults;           /* the fault slots arrive after them */
     bool is_seen;              /* it has been looked at */
 } wk_webgpu_read;
@@ -249,7 +249,7 @@ struct wk_backend_device {
     wk_webgpu_cache cache;
     wk_choice *choices; /* [n_choices], the best kernels first */
     size_t n_choices;
-    bool is_tuning_given; /* whatever is chosen: kernels are being compared */
+    bool is_tuning_given; /* overrides the choice, to compare kernels */
     uint32_t given_tuning;
     wk_recorder recorder;
     wk_pace pace;
@@ -283,7 +283,7 @@ wick_status wk_pool_take_block(wk_backend_device *dev, uint64_t size, wk_piece *
 /* Bytes of the block that a piece of this size has, where it shares none. */
 uint64_t wk_pool_block_bytes(const wk_backend_device *dev, uint64_t size);
 void wk_pool_give(wk_backend_device *dev, const wk_piece *piece);
-/* Gives back to the implementation what nobody has; nothing recorded may name it. */
+/* Gives unused blocks and slabs back to the implementation; no recorded command may name them. */
 uint64_t wk_pool_trim(wk_backend_device *dev);
 void wk_pool_stats(const wk_backend_device *dev, wk_backend_stats *stats);
 
@@ -304,14 +304,13 @@ wick_status wk_webgpu_temp(wk_backend_device *dev, uint64_t size, wk_buffer **ou
 /* The block of bytes [offset, offset + size) of a buffer, and where in it they begin; NULL where
  * they are not in one. */
 wk_block *wk_webgpu_locate(const wk_buffer *buf, uint64_t offset, uint64_t size, uint64_t *at);
-/* Submits what is recorded, waits for it, and gives all memory back that nobody has. Native only.
- */
+/* Submits what is recorded, waits for it, and gives all unused memory back. Native only. */
 wick_status wk_webgpu_make_room(wk_backend_device *dev, wick_error *err);
 wick_status wk_webgpu_trim(wk_backend_device *dev, uint64_t *freed, wick_error *err);
 
 /* --- shader.c --- */
 
-/* Fails only for want of memory: out->failed. */
+/* Fails only if memory runs out: out->failed. */
 void wk_webgpu_shader(const wk_gpu *gpu, const wk_program *program, wk_strbuf *out);
 
 /* --- cache.c --- */
@@ -370,9 +369,9 @@ wick_status wk_profile_open(wk_backend_device *dev, wick_error *err);
 void wk_profile_release(wk_backend_device *dev);
 /* The number of timestamps for the next dispatch (wk_gpu_command.timed); 0: it is not timed. */
 uint32_t wk_profile_dispatch(wk_backend_device *dev, const wk_webgpu_kernel *kernel);
-/* Behind the dispatches of an op. */
+/* To be called after the dispatches of an op. */
 void wk_profile_op(wk_backend_device *dev, const wk_webgpu_kernel *kernel, const wk_cost *cost);
-/* Behind a submit: asks for its times. */
+/* To be called after a submit: asks for its times. */
 wick_status wk_profile_submitted(wk_backend_device *dev, wick_error *err);
 /* Counts those that have come; false: all have. */
 bool wk_profile_look(wk_backend_device *dev);
@@ -398,7 +397,7 @@ void wk_pace_look(wk_backend_device *dev);
 
 /* Submits what is recorded, if anything is. */
 wick_status wk_webgpu_flush(wk_backend_device *dev, wick_error *err);
-/* The same for callers that cannot fail: what went wrong is told by the next poll. */
+/* The same for callers that cannot fail: the next poll reports the error. */
 void wk_webgpu_flush_untold(wk_backend_device *dev);
 /* Marks a block as named by the open recording. */
 static inline void wk_webgpu_use(const wk_backend_device *dev, wk_block *block) {
@@ -443,7 +442,7 @@ uint32_t wk_choice_tuning(const wk_backend_device *dev, const wk_webgpu_kernel *
 
 /* --- tuning.c --- */
 
-/* See docs/webgpu.md. What cannot be used is told and left out; *n_ignored: such lines. */
+/* See docs/webgpu.md. Unusable lines are reported, left out and counted in *n_ignored. */
 void wk_tuning_read(wk_backend_device *dev, wk_str text, wick_log_fn log, void *log_user,
                     size_t *n_ignored);
 void wk_tuning_write(const wk_backend_device *dev, wk_strbuf *out);

@@ -11,7 +11,7 @@ enum {
     MOST_ELSES = 2000, /* each is nested in the one before it */
 };
 
-/* Behind the comment that begins at `at`; where none does, at itself. Those in blocks nest. */
+/* The end of the comment that begins at `at`; where none does, at itself. Block comments nest. */
 static const char *skip_comment(const char *at) {
     if (at[0] != '/' || (at[1] != '/' && at[1] != '*')) return at;
     if (at[1] == '/') return at + strcspn(at, "\n");

@@ -7,7 +7,7 @@ static void see_all(const wk_hparams *hparams, wk_layer_spec *layers) {
     for (uint32_t i = 0; i < hparams->n_layers; i++) layers[i].attention.is_bidirectional = true;
 }
 
-/* The sum is normed behind each branch, nothing before the first and behind the last. */
+/* The sum is normed after each branch; no norm comes before the first layer or after the last. */
 static wick_status describe_stream(const wk_metadata *meta, wk_hparams *hparams,
                                    wk_layer_spec *layers) {
     WK_TRY(wk_family_describe_dense(meta, hparams, layers));

@@ -1,5 +1,5 @@
 /* model/families/glm.c: ChatGLM3 and GLM-4 of 2024 (GLM Team, 2024), and GLM-4 of 2025, which norms
- * before and behind each branch. */
+ * before and after each branch. */
 #include "core/status.h"
 #include "model/families.h"
 

@@ -27,7 +27,7 @@ static wick_status describe_arcee(const wk_metadata *meta, wk_hparams *hparams,
     return WICK_OK;
 }
 
-/* The model of 13 billion parameters is told by its layers. */
+/* The 13B model, which uses ALiBi, is recognised by its layer count. */
 static wick_status describe_baichuan(const wk_metadata *meta, wk_hparams *hparams,
                                      wk_layer_spec *layers) {
     WK_TRY(describe_internlm2(meta, hparams, layers));

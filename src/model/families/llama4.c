@@ -20,8 +20,8 @@ static wick_status read_chunks(const wk_metadata *meta, wk_hparams *hparams, boo
     return WICK_OK;
 }
 
-/* Heads are normed behind the rotation, but not those of the largest model, which the file tells by
- * its experts alone. */
+/* Heads are normed after the rotation, except in the largest model, which only its expert count
+ * identifies. */
 static wick_status describe(const wk_metadata *meta, wk_hparams *hparams, wk_layer_spec *layers) {
     const wk_experts_desc experts = {
         .gating = WK_GATING_SIGMOID, .n_shared = 1, .is_input_weighted = true};

@@ -1,6 +1,6 @@
 /* model/families/olmo.c: EXAONE 4 (LG AI Research, 2025), which norms heads of q and k, and OLMo 2
- * and 3 (Ai2, 2024 and 2025): norms behind the branches only, and of all channels of q and k at
- * once; layers with a window do not scale their positions. */
+ * and 3 (Ai2, 2024 and 2025): norms only after the branches, and one norm over all channels of q
+ * and of k; layers with a window do not scale their positions. */
 #include "core/status.h"
 #include "model/families.h"
 

@@ -1,6 +1,6 @@
 /* model/families/qwen.c: Qwen (Bai et al., 2023), Qwen2 and 2.5 (Qwen Team, 2024), which add biases
  * to q, k and v, and Qwen3 (Qwen Team, 2025), which norms the heads of q and k instead; Hunyuan
- * (Tencent, 2025) norms them behind the rotation. EXAONE 3 (LG AI Research, 2024) does neither.
+ * (Tencent, 2025) norms them after the rotation. EXAONE 3 (LG AI Research, 2024) does neither.
  * Models that see images, too, differ in the positions of those alone. */
 #include "core/status.h"
 #include "model/families.h"

@@ -19,7 +19,7 @@ wk_cgroup_limits wk_cgroup_read(const char *membership, const char *mount);
 
 /* Reads a small text file, at most size - 1 bytes, terminated; false when it cannot be read. */
 bool wk_read_text(const char *path, char *text, size_t size);
-/* The number behind name at the beginning of a line ("MemTotal:  123 kB"). */
+/* The number after name at the beginning of a line ("MemTotal:  123 kB"). */
 bool wk_find_number(const char *text, const char *name, uint64_t *number);
 
 #endif

@@ -59,7 +59,7 @@ wick_status wk_thread_start(wk_heap *heap, void (*entry)(void *argument), void *
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (failure) {
         wk_free(heap, thread, sizeof *thread);
-        return WICK_ERR_OUT_OF_MEMORY; /* or a limit on threads, which is told alike */
+        return WICK_ERR_OUT_OF_MEMORY; /* or a limit on threads: the same error */
     }
     *out = thread;
     return WICK_OK;

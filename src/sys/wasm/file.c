@@ -29,7 +29,7 @@ bool wk_file_is_same(const char *a, const char *b) {
     return false;
 }
 
-/* Nobody has a file to call these with. */
+/* No file can be opened, so these are never called. */
 void wk_file_close(wk_heap *heap, wk_file *file) { (void)heap, (void)file; }
 
 uint64_t wk_file_size(const wk_file *file) {

@@ -27,7 +27,7 @@ void wk_mutex_unlock(wk_mutex *mutex) { mutex->is_locked = false; }
 wick_status wk_cond_make(wk_heap *heap, wk_cond **out) {
     (void)heap;
     *out = NULL;
-    return WICK_ERR_UNSUPPORTED; /* there is nobody to wait for */
+    return WICK_ERR_UNSUPPORTED; /* there is no other thread to wait for */
 }
 
 void wk_cond_free(wk_heap *heap, wk_cond *cond) { (void)heap, (void)cond; }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How Jinja calls the owner of what is missing. */
+/* Jinja's name for the owner of a missing attribute or element. */
 static const char *owner_name(const wk_jvalue *value) {
     switch (value->kind) {
     case WK_J_NONE: return "None";

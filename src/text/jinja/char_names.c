@@ -81,7 +81,7 @@ static const char greek[] =
     "ALPHA BETA GAMMA DELTA EPSILON ZETA ETA THETA IOTA KAPPA LAMDA MU NU XI "
     "OMICRON PI RHO . SIGMA TAU UPSILON PHI CHI PSI OMEGA ";
 
-/* The rest of text behind prefix; NULL: it begins otherwise. */
+/* The rest of text after prefix; NULL: it does not begin with prefix. */
 static const char *behind(const char *text, const char *prefix) {
     const size_t size = strlen(prefix);
     return strncmp(text, prefix, size) == 0 ? text + size : NULL;

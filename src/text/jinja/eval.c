@@ -293,7 +293,7 @@ static wick_status eval_kind(wk_jinja *j, const wk_jnode *node, wk_jvalue *out) 
     case WK_J_CALL: return eval_call(j, node, out);
     case WK_J_FILTER: return wk_jfilter_node(j, node, &absent, out);
     case WK_J_TEST: return eval_test(j, node, out);
-    default: return wk_jfail(j, "this is no expression");
+    default: return wk_jfail(j, "this is not an expression");
     }
 }
 

@@ -257,7 +257,7 @@ static wick_status put_percent_text(wk_jbuilder *to, const format_spec *spec, wk
     return to->status;
 }
 
-/* Behind '%'. */
+/* After '%'. */
 static wick_status put_conversion(wk_jbuilder *to, percent *p) {
     wk_jinja *const j = to->j;
     format_spec spec;

@@ -37,7 +37,7 @@ static bool begins(const lexer *l, size_t at, const char *word) {
     return l->text.size - at >= size && memcmp(l->text.text + at, word, size) == 0;
 }
 
-/* The byte at offset i from here; 0 behind the end. */
+/* The byte at offset i from here; 0 past the end. */
 static char peek(const lexer *l, size_t i) {
     return l->text.size - l->at > i ? l->text.text[l->at + i] : '\0';
 }
@@ -80,7 +80,7 @@ static wk_str strip_end(wk_str text) {
     return text;
 }
 
-/* The text before a tag whose brackets stand at the current position, with this sign behind. */
+/* The text before the tag that begins at the current position; sign follows its brackets. */
 static wick_status push_text(lexer *l, wk_str text, char sign, bool is_output) {
     if (sign == '-')
         text = strip_end(text);
@@ -89,7 +89,7 @@ static wick_status push_text(lexer *l, wk_str text, char sign, bool is_output) {
     return text.size > 0 ? push(l, WK_J_TOKEN_TEXT, text) : WICK_OK;
 }
 
-/* Behind the last bracket of a tag. sign: '-' takes all white space along, '+' nothing, else one
+/* Skips white space after a tag's closing bracket. sign: '-' skips all of it, '+' none, others one
  * line end where trims. */
 static void end_tag(lexer *l, char sign, bool trims) {
     const size_t start = l->at;
@@ -100,7 +100,7 @@ static void end_tag(lexer *l, char sign, bool trims) {
     l->is_line_start = l->at > start && l->text.text[l->at - 1] == '\n';
 }
 
-/* Behind "{#" and its sign. */
+/* Begins after "{#" and its sign. */
 static wick_status skip_comment(lexer *l) {
     const size_t start = l->at;
     while (l->at < l->text.size && !begins(l, l->at, "#}")) advance(l, 1);
@@ -129,7 +129,7 @@ static size_t raw_tag_size(const lexer *l, size_t at, const char *word, char *si
     return begins(l, ahead.at, "%}") ? ahead.at + 2 - at : 0;
 }
 
-/* Behind {% raw %}, the end of which was sign. */
+/* Begins after {% raw %}, which ended with sign. */
 static wick_status read_raw(lexer *l, char sign) {
     end_tag(l, sign, false);
     const size_t start = l->at;
@@ -171,7 +171,7 @@ static int number_base(const lexer *l) {
     }
 }
 
-/* Bytes of the fraction and the exponent behind n whole digits; 0: it is an integer. */
+/* Bytes of the fraction and the exponent after n whole digits; 0: it is an integer. */
 static size_t fraction_size(const lexer *l, size_t n) {
     const bool is_item = l->at > 0 && l->text.text[l->at - 1] == '.'; /* a.1.2 */
     if (is_item) return 0;
@@ -223,7 +223,7 @@ static uint32_t read_code(wk_str text, size_t from, size_t most, int base, size_
     return code;
 }
 
-/* Behind a backslash at text[*at]: steps over the escape and writes what it stands for. */
+/* *at is after a backslash: skips the escape and writes the character that it stands for. */
 static bool decode_escape(wk_str text, size_t *at, char **out) {
     static const char letters[] = "\\'\"abfnrtv", values[] = "\\'\"\a\b\f\n\r\t\v";
     const char letter = text.text[*at];
@@ -374,7 +374,7 @@ static wick_status read_token(lexer *l) {
     return c == '"' || c == '\'' ? read_string(l) : read_sign(l);
 }
 
-/* Behind {{ or {% and the sign. */
+/* Begins after {{ or {% and the sign. */
 static wick_status read_tag(lexer *l, bool is_output) {
     WK_TRY(push(l, is_output ? WK_J_TOKEN_OUTPUT_BEGIN : WK_J_TOKEN_TAG_BEGIN, (wk_str){0}));
     l->n_brackets = 0;
@@ -431,7 +431,7 @@ wick_status wk_jinja_lex(wk_arena *arena, wk_str text, wk_jtokens *out, wick_err
     lexer l = {.arena = arena, .err = err, .line = 1, .is_line_start = true};
     size_t bad;
     if (!wk_str_is_utf8(text, &bad))
-        return wk_fail(err, WICK_ERR_FORMAT, "the template is no UTF-8 from byte %zu on", bad);
+        return wk_fail(err, WICK_ERR_FORMAT, "the template is not valid UTF-8 at byte %zu", bad);
     char *const copy = wk_arena_alloc(arena, text.size);
     if (copy == NULL) return fail_memory(&l, text.size);
     l.text = normalise(text, copy);

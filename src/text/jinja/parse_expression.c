@@ -65,7 +65,7 @@ static wick_status parse_strings(wk_jparser *p, wk_jnode **out) {
     return WICK_OK;
 }
 
-/* The digits behind 0x, 0o, 0b or of a decimal number. */
+/* The digits after 0x, 0o, 0b or of a decimal number. */
 static bool read_integer(wk_str text, int64_t *out) {
     uint64_t base = 10, value = 0;
     size_t i = 0;
@@ -177,7 +177,7 @@ static wick_status parse_bounds(wk_jparser *p, wk_jnode *of, wk_jnode **out) {
     return WICK_OK;
 }
 
-/* Behind '['. Several indices are a tuple. */
+/* After '['. Several indices are a tuple. */
 static wick_status parse_subscript(wk_jparser *p, wk_jnode *of, wk_jnode **out) {
     WK_TRY(parse_bounds(p, of, out));
     if (wk_jat_sign(p, ",") && (*out)->kind == WK_J_ITEM) {
@@ -194,7 +194,7 @@ static wick_status parse_subscript(wk_jparser *p, wk_jnode *of, wk_jnode **out) 
     return wk_jexpect_sign(p, "]");
 }
 
-/* Behind '.': a name, or the number of an item. */
+/* After '.': a name, or the number of an item. */
 static wick_status parse_dotted(wk_jparser *p, wk_jnode *of, wk_jnode **out) {
     if (p->at->kind == WK_J_TOKEN_NAME) {
         WK_TRY(wk_jnode_make(p, WK_J_ATTRIBUTE, out));
@@ -232,7 +232,7 @@ static wick_status parse_argument(wk_jparser *p, bool *is_named, wk_jnode **out)
     return wk_jparse_expression(p, &(*out)->first);
 }
 
-/* Behind '('. */
+/* After '('. */
 static wick_status parse_arguments(wk_jparser *p, wk_jnode **list) {
     wk_jnode **link = list, *argument;
     bool is_named = false;
@@ -304,7 +304,7 @@ static bool has_bare_argument(const wk_jparser *p) {
     }
 }
 
-/* Behind "is". */
+/* After "is". */
 static wick_status parse_test(wk_jparser *p, wk_jnode *first, wk_jnode **out) {
     WK_TRY(wk_jnode_make(p, WK_J_TEST, out));
     (*out)->first = first;

@@ -164,8 +164,8 @@ static wick_status parse_body(wk_jparser *p, const char *ends, wk_jnode **list) 
     return WICK_OK;
 }
 
-/* Behind the opening tag's words: a body with a scope of its own, and its end tag. Nothing guards
- * filters in it. */
+/* Parses, from the end of the opening tag on, a body with a scope of its own and its end tag.
+ * Filters in it are not guarded. */
 static wick_status parse_block(wk_jparser *p, const char *ends, wk_jnode **list) {
     WK_TRY(check_known(p));
     WK_TRY(end_tag(p));
@@ -182,7 +182,7 @@ static wick_status parse_whole_block(wk_jparser *p, const char *end, wk_jnode **
     return WICK_OK;
 }
 
-/* ---- Statements, behind their first word ---- */
+/* ---- Statements, after their first word ---- */
 
 static wick_status parse_if(wk_jparser *p, wk_jnode **out) {
     const wk_jnode *const unknown = p->unknown;

@@ -160,7 +160,7 @@ wick_status wk_jcall_node(wk_jinja *j, const wk_jnode *call, const wk_jvalue *ca
 wick_status wk_jfilter_node(wk_jinja *j, const wk_jnode *filter, const wk_jvalue *value,
                             wk_jvalue *out);
 
-/* A list of statements; j->flow tells how it ended. */
+/* Runs a list of statements; j->flow says how it ended. */
 wick_status wk_jexec(wk_jinja *j, const wk_jnode *statements);
 wick_status wk_jexec_for(wk_jinja *j, const wk_jnode *node);
 wick_status wk_jscope_push(wk_jinja *j, wk_jscope *parent);

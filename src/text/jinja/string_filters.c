@@ -300,8 +300,8 @@ static size_t chunk_size(wk_jtext text, size_t most, size_t *n) {
     return at;
 }
 
-/* Takes from *rest what one line has room for: whole words, or what fits of one that has no room
- * on any line. Blanks at the ends go, but for those that the text begins with. */
+/* Takes one line from *rest: whole words, or the part of a word that is too long for any line.
+ * Blanks at both ends are dropped, except for those at the beginning of the text. */
 static wk_jtext take_line(wk_jtext *rest, size_t width, bool breaks_long, bool is_first) {
     size_t n, n_line = 0, start = 0;
     if (!is_first && wk_jspace_at_begin(wk_jtext_str(*rest)) > 0)

@@ -76,7 +76,7 @@ static wick_status m_isupper(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) 
     return is_case(j, args, is_upper, is_lower, out);
 }
 
-/* Upper case only after what is no letter, lower case only after letters. */
+/* Lower case only after letters, upper case only elsewhere. */
 static wick_status m_istitle(wk_jinja *j, const wk_jargs *args, wk_jvalue *out) {
     const wk_str text = wk_jtext_str(args->self->string);
     bool is_found = false, follows = false;

@@ -8,7 +8,7 @@ typedef enum wk_jletters {
     WK_J_UPPER_CASE,
     WK_J_LOWER_CASE,
     WK_J_FOLD_CASE,
-    WK_J_TITLE_CASE, /* as str.title: letters after what is no letter */
+    WK_J_TITLE_CASE, /* as str.title: letters that do not follow a letter */
     WK_J_CAPITALISE,
     WK_J_SWAP_CASE,
 } wk_jletters;

@@ -1,4 +1,4 @@
-/* text/jinja/tests.c: what may stand behind `is`. */
+/* text/jinja/tests.c: the tests that may follow `is`. */
 #include "text/jinja/state.h"
 
 #include <string.h>

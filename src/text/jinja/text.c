@@ -121,7 +121,7 @@ wick_status wk_jbuilder_end_resumed(wk_jbuilder *builder, wk_jvalue *out) {
 
 /* ---- Numbers ---- */
 
-/* Digits and the power of ten of the first one, from "-d.ddde+xx" whatever the locale's point. */
+/* Digits and the power of ten of the first one, from "-d.ddde+xx" with any locale's point. */
 static size_t take_apart(const char *text, char *digits, int *exponent) {
     size_t n = 0;
     for (; *text != 'e'; text++) {

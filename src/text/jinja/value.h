@@ -209,7 +209,7 @@ wick_status wk_jstr(wk_jinja *j, const wk_jvalue *value, wk_jtext *out);
 void wk_jput_float(wk_jbuilder *to, double number);
 /* Shortest digits that read back the same, as Python prints them. size of out: 32. */
 void wk_jfloat_text(double number, char *out);
-/* So many digits behind the point, whatever the locale's is. */
+/* With precision digits after the point, which is '.' in every locale. */
 void wk_jfixed_text(double number, int precision, char *out, size_t size);
 
 #endif

@@ -140,7 +140,7 @@ static size_t experts_worker_bytes(const wk_op *op) {
     return (size_t)wk_src(op, 0)->extent[2] * sizeof(double) + linear_worker_bytes(op);
 }
 
-/* Row r by expert e. x: what the row is multiplied by, with room for a row of the weight behind. */
+/* Row r by expert e. x: scratch for row r of the input, then for a row of the weight. */
 static void multiply_by(const wk_op *op, int64_t r, int64_t e, double *x) {
     const wk_view *weight = wk_src(op, 1), *bias = wk_src(op, 2);
     const int64_t n = weight->extent[1], k = weight->extent[2];

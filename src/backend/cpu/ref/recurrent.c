@@ -1,7 +1,7 @@
 /* backend/cpu/ref/recurrent.c: ops that carry a state from token to token: causal_conv and scan.
  *
- * A channel at a time, through all rows of the batch. Whatever the chunks are in which a sequence
- * comes, each token finds the state as float32. */
+ * One channel at a time, through all rows of the batch. Regardless of the chunks that a sequence is
+ * split into, each token reads the state as float32. */
 #include "backend/cpu/ref/ref.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static int64_t conv_items(const wk_op *op, int phase) {
     return op->view[Y].extent[1];
 }
 
-/* The input leaves the oldest one behind. */
+/* Shifts x into the state, which drops its oldest input. */
 static double convolve(const wk_op *op, int64_t slot, bool is_first, int64_t c, float x) {
     const wk_view *const state = &op->view[STATE], *const weight = &op->view[WEIGHT];
     const int64_t n_before = state->extent[1];

@@ -34,7 +34,7 @@ static int64_t dense_queries(const wk_op *op) {
     return dense_attention(op).heads * (rows < most ? rows : most);
 }
 
-/* Behind what all attention needs: the queries as floats, where they are halves. */
+/* The scratch that all attention needs, then the queries as floats, where they are halves. */
 static size_t dense_worker_bytes(const wk_op *op) {
     const attention a = dense_attention(op);
     const bool is_half = wk_src(op, DENSE_Q)->dtype == WICK_F16;

@@ -128,8 +128,8 @@ static void convert_keys(const attention *a, const seen_keys *seen, int64_t step
     out->has_half_keys = false;
 }
 
-/* Keys that lie transposed. 16 keys that nobody sees are read as those beside them; what comes of
- * them is masked, as with the other keys of a block. */
+/* Keys that are stored transposed. In place of 16 keys that no query sees, the first 16 seen ones
+ * are read; the results are masked, like those of the other hidden keys of a block. */
 static void find_keys_in_place(const attention *a, const seen_keys *seen, int64_t step,
                                step_keys *out) {
     out->key_stride = bytes_of(a->k->dtype, a->k->stride[3]);

@@ -72,7 +72,7 @@ static bool is_element_dtype(wick_dtype dtype) {
 
 /* ---- Logits of the step that begins at key step. ---- */
 
-/* Mask and bias. A key that the mask hides does not count, whatever its logit. */
+/* Mask and bias. A key that the mask hides does not count, regardless of its logit. */
 static void change_logits(const query_state *query, int64_t step, v16 logit[VECTORS]) {
     const logit_operand *const mask = &query->mask, *const bias = &query->bias;
     float lanes[STEP];

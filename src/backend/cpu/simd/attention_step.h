@@ -11,8 +11,8 @@
 enum {
     ITEM_ROWS = 16, /* rows that share the conversion of a step */
     MAX_TILE_QUERIES = ATTENTION_SUMS < 4 ? ATTENTION_SUMS : 4,
-    /* Short spans as long as they are few, so that threads can share a short context; long ones
-     * behind them, so that a long context has few parts: 46 for 131072 keys. */
+    /* The first spans are short, so that threads can share a short context; the others are long, so
+     * that a long context has few parts: 46 for 131072 keys (16 short, 30 long). */
     SHORT_SPAN = 512,
     N_SHORT_SPANS = 16,
     LONG_SPAN = 4096,
@@ -30,7 +30,7 @@ static int64_t span_begin(int64_t span) {
 
 static int64_t count_spans(int64_t n_keys) { return n_keys > 0 ? span_of(n_keys - 1) + 1 : 0; }
 
-/* Scratch of a worker, for so many queries. */
+/* Scratch of a worker. */
 typedef struct attention_worker {
     step_floats step;
     float *parts, *totals; /* one of each query */
@@ -50,7 +50,7 @@ static attention_worker worker_at(const attention *a, void *memory, int64_t n_qu
     return (attention_worker){{keys, values}, parts, totals, queries};
 }
 
-/* ---- Tiles: n queries by so many vectors of 16 keys, or of 16 elements of the values. ---- */
+/* ---- Tiles: n queries by tile_vectors(n) vectors of 16 keys, or of 16 elements of values. ---- */
 
 WK_INLINE int tile_vectors(const int n) {
     return 4 * n <= ATTENTION_SUMS ? 4 : 2 * n <= ATTENTION_SUMS ? 2 : 1;

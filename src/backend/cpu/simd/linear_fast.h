@@ -23,8 +23,8 @@
  * each end, so one follows the other and is fetched ahead by hand. */
 enum { LONG_PANEL = 32 << 10, PREFETCH_BYTES = 16 << 10 };
 
-/* All tiles take a group of panels before the next group is read, so that it comes from the cache:
- * so many panels, and bytes of them where they are unpacked. */
+/* All tiles take a group of panels before the next group is read, so that it comes from the cache.
+ * A group has at most GROUP_PANELS panels, and GROUP_BYTES where they are unpacked. */
 enum { GROUP_PANELS = 8, GROUP_BYTES = 512 << 10 };
 
 /* Rows that share their x have one packed row. */
@@ -86,7 +86,7 @@ WK_INLINE void run_tile(const tile_form *f, const void *const panel[], int64_t n
 typedef struct fast_columns {
     const fast_block *x[FAST_COLUMNS];
     float *y[FAST_COLUMNS];
-    int64_t n; /* that exist, of this tile and those behind it */
+    int64_t n; /* columns from the tile's first one to the last of all */
 } fast_columns;
 
 WK_INLINE void find_columns(const linear_operands *a, const fast_block *packed, int64_t tile,

@@ -40,7 +40,7 @@ WK_INLINE v16 load_bf16(const uint8_t *p) {
 /* ---- Steps: what is not exact in float32 by itself is rounded nowhere but in their product ----
  */
 
-/* So many bits of the bytes of 16 rows, from bit n on. */
+/* Bits [n, n + bits) of the bytes of 16 rows. */
 WK_INLINE v16 load_bits(const uint8_t *p, const int n, const int bits) {
     const b64 bytes = b64_widen(p);
     if (bits == 8) return v16_of_words(bytes);

@@ -65,7 +65,7 @@ static int64_t plane_offset(const wk_view *view, const planes *p, int64_t index)
     return offset;
 }
 
-/* n_across rows of y, whose lines are so many elements apart, from as many columns of x. */
+/* Makes n_across rows of y, y_stride elements apart, from as many columns of x. */
 static void transpose_rows(float *y, int64_t y_stride, const float *x, int64_t x_stride,
                            int64_t n_along, int64_t n_across) {
     for (int64_t i = 0; i < n_along; i += 16) {

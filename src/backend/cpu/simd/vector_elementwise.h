@@ -1,5 +1,5 @@
 /* simd/vector_elementwise.h: functions of one and of two elements and gated units, over any
- * strides. Floats are f32 inside, whatever the operands are. */
+ * strides. Floats are computed in f32, regardless of the operands' dtypes. */
 #ifndef WK_SIMD_VECTOR_ELEMENTWISE_H
 #define WK_SIMD_VECTOR_ELEMENTWISE_H
 

@@ -12,7 +12,7 @@
 
 enum {
     REDUCE_RESULTS = 256, /* computed side by side */
-    REDUCE_FEW = 16,      /* fewer elements than this are no row, fewer results no columns */
+    REDUCE_FEW = 16,      /* least elements of a row, and least results of columns */
 };
 
 typedef struct reduction {

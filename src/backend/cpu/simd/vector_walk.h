@@ -3,8 +3,8 @@
  * kernels.
  *
  * A walk numbers the elements in the order of one view's strides. Each view is a line of its own,
- * whose dimensions are joined where they lie one behind the other: a dense one of any shape is one
- * row. */
+ * whose dimensions are joined where each continues the other: a dense one of any shape is one row.
+ */
 #ifndef WK_SIMD_VECTOR_WALK_H
 #define WK_SIMD_VECTOR_WALK_H
 

@@ -1,6 +1,6 @@
 // Attention of 4 QUADS queries of one key head. 32 threads are a quad: they go through the keys in
 // steps of 128, each with four keys for four queries, then with four elements of the values.
-// A query's sums are in one order, however many share its workgroup and whatever SPLIT is:
+// The order of a query's sums is the same for any number of queries in its workgroup and any SPLIT:
 //
 //   SPLIT 1  a workgroup has one span of keys and writes its part, attention_combine.wgsl the rest
 //   SPLIT 0  it has all of them and writes the result
@@ -118,7 +118,7 @@ fn weigh_step(t: Tile, here: vec4<u32>, step: u32) {
     }
 }
 
-// Nothing is read of keys that nobody sees: their blocks may hold anything.
+// Values of keys that no query sees are not read: their blocks may hold anything.
 fn add_values(t: Tile, here: vec4<u32>, step: u32) {
     let end = min(here.w - step, STEP);
     let share = t.lane / u32(E_LANES);
@@ -232,7 +232,7 @@ fn store_parts(t: Tile, is_mine: vec4<bool>, span: u32) {
     store_sums(t, 1u);
 }
 
-// What merge_span summed up; of padding (rows that are no sequence's) zeros.
+// The sums of merge_span; zeros for padding rows, which do not belong to a sequence.
 fn store_results(t: Tile, is_mine: vec4<bool>, sequence: u32) {
     let end = ending(all_largest, all_total, sinks_of(t));
     for (var i = 0; i < 4 * E_CHUNKS; i++) {
@@ -276,8 +276,8 @@ fn load_queries(t: Tile) {
     }
 }
 
-// Rows from begin on that are of one sequence: the row behind them, the sequence, the first key
-// that one of them sees, the key behind the last.
+// The run of rows from begin on that are of one sequence: the row after the run, the sequence, the
+// first key that one of the rows sees, the key after the last.
 fn find_run(begin: u32, n: u32) -> vec4<u32> {
     var out = vec4<u32>(begin, rows[begin].x, NONE, 0u);
     while (out.x < n) {

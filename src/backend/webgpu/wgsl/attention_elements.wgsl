@@ -15,7 +15,7 @@ fn dot_keys(at: vec4<u32>, query: u32) -> array<vec4<f32>, 4> {
     return array<vec4<f32>, 4>(s0, s1, s2, s3);
 }
 
-// Elements [i, i + 4) of a value; behind the last one, that one.
+// Elements [i, i + 4) of a value; past the last element, the last one.
 fn four_of_value(at: u32, i: u32) -> vec4<f32> {
     let l = min(vec4<u32>(i, i + 1u, i + 2u, i + 3u), vec4<u32>(params.e - 1u)) * params.v.w + at;
     return vec4<f32>(load_v(l.x), load_v(l.y), load_v(l.z), load_v(l.w));

@@ -1,5 +1,5 @@
 // Mask and bias [batch, head, row, key] of four queries. A key that the mask hides does not count,
-// whatever its logit.
+// regardless of its logit.
 fn changed(t: Tile, logit: vec4<f32>, key: u32, seen: vec4<bool>) -> vec4<f32> {
     if ((params.has & (HAS_MASK | HAS_BIAS)) == 0u) { return logit; }
     var out = logit;

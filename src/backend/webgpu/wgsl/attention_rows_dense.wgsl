@@ -1,5 +1,5 @@
 // Rows of dense attention: sequence (NONE: writes zeros, NONE - 1: faulty), first key that the row
-// sees, key behind the last, position of the row. The last row stands at the last key.
+// sees, key after the last, position of the row. The last row is at the position of the last key.
 fn row_of(row: u32) -> vec4<u32> {
     let position = i32(row) + i32(params.n_keys) - i32(params.n_rows);
     var first = 0;

@@ -1,6 +1,6 @@
 // Causal depthwise convolution with the inputs before the batch in a state. A thread takes one
-// channel through the rows of one sequence; the threads of the sequence behind the last one have
-// the padding rows, and those that are wrong.
+// channel through the rows of one sequence; the threads of the sequence after the last one take the
+// padding rows and the faulty ones.
 struct Params {
     y: vec4<u32>,      // strides of [row, channel]; first
     x: vec4<u32>,

@@ -1,6 +1,6 @@
-// Functions of float32 that WGSL has too loosely, or not for all numbers. NaN gives NaN. Numbers
-// are told apart by their bits, for compilers may take NaN and infinities to be absent. Polynomials
-// are fits of least relative error.
+// Functions of float32 that WGSL defines too loosely, or not for all numbers. NaN gives NaN.
+// Numbers are classified by their bits, since compilers may assume that NaN and infinities do not
+// occur. Polynomials are fits of least relative error.
 
 fn magnitude(x: f32) -> u32 { return bitcast<u32>(x) & 0x7fffffffu; }
 fn is_nan(x: f32) -> bool { return magnitude(x) > 0x7f800000u; }
@@ -13,7 +13,7 @@ fn of_bits(bits: u32) -> f32 {
     return bitcast<f32>(hidden);
 }
 
-// -0 and 0 are one; subnormals are told apart. Not of NaN.
+// -0 and 0 are equal; subnormals are distinct. Not for NaN.
 fn order(x: f32) -> i32 {
     let m = bitcast<i32>(magnitude(x));
     return select(m, -m, is_negative(x));

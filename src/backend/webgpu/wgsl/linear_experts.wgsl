@@ -1,5 +1,5 @@
-// The functions of linear_rows.wgsl where each row r of y [m, u, n] has an expert. What stands
-// behind this text says of a tile which expert its columns have, and of a column which row it is:
+// The functions of linear_rows.wgsl where each row r of y [m, u, n] has an expert. The text after
+// this one defines which expert the columns of a tile have, and which row a column is:
 //   fn find_tile(number: u32) -> vec3<u32>   first column, end, expert; as many columns as there are
 //   fn row_of(column: u32) -> u32
 struct Tile { first: u32, end: u32 }
@@ -9,7 +9,7 @@ var<private> tile_end: u32;
 var<private> weight_first: u32;
 var<private> bias_first: u32;
 
-// Alike for all threads, whatever the buffer is bound as.
+// Uniform in the workgroup, regardless of how the buffer is bound.
 fn tile_of(number: u32, columns: u32, local: u32) -> Tile {
     if (local == 0u) { found = find_tile(number); }
     let tile = workgroupUniformLoad(&found);

@@ -1,7 +1,7 @@
 // Which rows a tile of columns has, and by which weight they are multiplied: all by one. The same
 // functions for linear_experts: linear_experts.wgsl.
 
-// Columns [first, end) of those that there are, of a tile of so many.
+// A tile begins at column first; its columns below end exist.
 struct Tile { first: u32, end: u32 }
 
 // By the whole workgroup.

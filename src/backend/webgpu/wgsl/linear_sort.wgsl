@@ -1,7 +1,7 @@
-// Sorts rows [m, u] by their ids: tiles of at most so many columns, whose rows have one expert.
-//   y [tiles][first column, end, expert], empty ones behind the last; then the rows in order
-// Where an expert's rows stand in its part depends on the threads, but no sum does. EXPERTS: as
-// many counters. FAULT is what goes to the fault slot for an id out of range.
+// Sorts rows [m, u] by their ids, into tiles of at most params.columns columns with one expert.
+//   y [tiles][first column, end, expert], empty ones after the last; then the rows in order
+// The order of an expert's rows depends on the threads, but no sum does. EXPERTS: the number of
+// counters. FAULT: the code that goes to the fault slot for an id out of range.
 struct Params {
     rows: u32, u: u32,
     ids: u32, ids_row: u32, ids_element: u32,

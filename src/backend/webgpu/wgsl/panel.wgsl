@@ -114,7 +114,7 @@ fn bits_words(quants: u32, quad: u32, group: u32) -> vec4<u32> {
     return word | ((turned & vec4<u32>(UPPER_BITS_MASK)) << vec4<u32>(u32(LOWER)));
 }
 
-// Four elements with so many bits each, the first one lowest, to bytes.
+// Four elements of `bits` bits each, the first one lowest, to bytes.
 fn spread(word: vec4<u32>, bits: u32) -> vec4<u32> {
     let pair = (1u << (2u * bits)) - 1u;
     let two = (word | (word << vec4<u32>(16u - 2u * bits))) & vec4<u32>(pair | (pair << 16u));

@@ -1,6 +1,6 @@
 // Turns by the position. All angles are fractions of a whole turn in fixed point, where products
 // wrap as angles do: exact for positions of any size. What one position turns pair u by is
-//     low(u % 16) * high(u / 16), of 64 bits behind the point,
+//     low(u % 16) * high(u / 16), with 64 bits after the point,
 // and params.turn has the strides of positions, 16 numbers low, 32 high, two to a vector as
 // (upper, lower word). high(0) is 1 less the last bit.
 

@@ -1,7 +1,7 @@
 // A linear recurrence: n numbers for each channel of each head, carried from token to token. LANES
 // threads share a channel, each with PER of its numbers in registers, and a workgroup takes its
-// channels through the rows of one sequence; those of the sequence behind the last one have the
-// padding rows, and those that are wrong. Sums over the lanes are in one order.
+// channels through the rows of one sequence; those of the sequence after the last one take the
+// padding rows and the faulty ones. Sums over the lanes are in one order.
 struct Params {
     y: vec4<u32>,     // strides of [row, head, channel]; first
     x: vec4<u32>,

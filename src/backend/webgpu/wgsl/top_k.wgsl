@@ -11,7 +11,7 @@ fn comes_before(a: vec2<u32>, b: vec2<u32>) -> bool {
     return a.x > b.x || (a.x == b.x && a.y < b.y);
 }
 
-// Behind the end: what comes after all elements.
+// Past the end: a candidate that comes after all elements.
 fn candidate(p: Place, i: u32) -> vec2<u32> {
     if (i >= p.end) { return vec2<u32>(0u, 0xffffffffu); }
     if (FROM_PARTS == 1) {

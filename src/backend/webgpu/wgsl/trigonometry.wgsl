@@ -1,6 +1,6 @@
 // Sine and cosine of any float32.
 
-// 2 / pi, its bits behind the point, behind 32 that are 0.
+// 2 / pi: 32 zero bits, then the bits after the point.
 fn two_over_pi(word: u32) -> u32 {
     switch word {
         case 0u: { return 0u; }
@@ -37,7 +37,7 @@ fn reduced(x: f32) -> Angle {
     let second = middle.x + low.y;
     let carry = select(0u, 1u, second < low.y);
     let first = m * bits_from(bit) + middle.y + carry;
-    var high = (first << 2u) | (second >> 30u); // behind the point
+    var high = (first << 2u) | (second >> 30u); // after the point
     var rest = (second << 2u) | (low.x >> 30u);
     let is_above = (high >> 31u) != 0u; // the half: below the next quarter
     if (is_above) {

@@ -58,7 +58,7 @@ fn of_number(x: f32) -> f32 {
     }
 }
 
-// NaN stays, but for a power of 0.
+// NaN stays NaN, except for a power of 0.
 fn apply(x: f32) -> f32 {
     if (FN == 27) { return power(x, bitcast<f32>(params.a)); }
     if (is_nan(x)) { return x; }
