@@ -21,7 +21,7 @@ static bool is_running(const wick_session *s) { return s->n_running > 0; }
 static void forget_error(wick_session *s) { s->error = (wick_error){.status = WICK_OK}; }
 
 static wick_status refuse_null(wick_session *s, const char *what) {
-    forget_error(s);
+    if (s->failed == WICK_OK) forget_error(s); /* else that failure stays */
     return wk_fail(&s->error, WICK_ERR_ARGUMENT, "%s is NULL", what);
 }
 
@@ -395,6 +395,7 @@ static bool drop_batch(wick_session *s) {
     const wick_status status = wk_runner_poll(s->runner);
     if (status == WICK_PENDING) return false;
     forget_error(s); /* no caller waits for the batch */
+    *wk_device_err(s->model->device) = (wick_error){.status = WICK_OK}; /* as of a save or a load */
     set_running(s, 0);
     s->drops_batch = false;
     return true;

@@ -100,6 +100,7 @@ static wick_status write_blocks(wick_session_loading *l, const unsigned char *ro
     memcpy(l->buffers.rows + run->n_before * wk_state_row_bytes(&run->part), rows,
            wk_image_run_bytes(run));
     wk_state_reorder(&run->part, run->n_blocks, l->buffers.blocks, l->buffers.rows, false);
+    wk_tensor_forget_fault(run->part.tensor); /* of a batch before the loading */
     const wick_scope scope = wick_scope_begin(device);
     wick_status status =
         wick_write(wk_state_blocks(&run->part, run->block, run->n_blocks), l->buffers.blocks, size);

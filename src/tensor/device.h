@@ -105,8 +105,9 @@ struct wick_device {
     wick_tensor *newest; /* of all tensors */
 
     wk_queue queue;
-    wk_ticket submitted; /* everything encoded so far */
-    wk_shadow *shadow;   /* the head of the queue while it waits for the CPU; see shadow.h */
+    wk_ticket submitted;  /* everything encoded so far */
+    bool has_unsubmitted; /* the backend was given something since */
+    wk_shadow *shadow;    /* the head of the queue while it waits for the CPU; see shadow.h */
     wk_backend_device *cpu_fast, *cpu_reference; /* shadow.c's own, opened when needed */
     wk_trace trace;
     wk_buffer *buffers;   /* all that are alive, the newest first */

@@ -39,7 +39,9 @@ wick_error *wk_device_borrow(wick_device *device, wick_error *err) {
     return before;
 }
 
-void wk_device_give_back(wick_device *device, wick_error *before) { device->err = before; }
+void wk_device_give_back(wick_device *device, wick_error *before) {
+    device->err = before ? before : &device->sticky; /* NULL: it was opened meanwhile */
+}
 
 wk_heap *wk_device_heap(wick_device *device) { return &device->heap; }
 

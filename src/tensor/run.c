@@ -14,6 +14,7 @@ static wick_status submit(wick_device *device) {
     wick_error failure = {.status = WICK_OK};
     const wick_status status =
         device->backend->submit(device->handle, &device->submitted, &failure);
+    device->has_unsubmitted = false;
     wk_trace_submitted(device);
     if (status == WICK_ERR_DEVICE_LOST) return wk_pass_on(device->err, status, &failure);
     if (status < 0) (void)wk_fault_spoil_unfinished(device, &failure);
@@ -97,6 +98,7 @@ wick_status wk_run_kernel(wick_device *device, const wk_kernel *kernel, wk_op *o
     if (wk_op_may_fault(op->code)) WK_TRY(claim_slot(device, op->fault_slot, NULL));
     WK_TRY(wk_fault_check(device, op)); /* by now faults of what ran before may have come */
     WK_TRY(device->backend->encode(device->handle, kernel, op, device->err));
+    device->has_unsubmitted = true;
     wk_trace_op(device, op);
     wk_fault_heal_written(device, op);
     return WICK_OK;
@@ -145,6 +147,7 @@ wick_status wk_upload(wick_device *device, wk_buffer *buf, uint64_t offset, cons
     const bool is_whole = size == buf->size;
     WK_TRY(wk_trace_reserve(device));
     WK_TRY(device->backend->upload(device->handle, buf, offset, bytes, size, device->err));
+    device->has_unsubmitted = true;
     wk_trace_upload(device, buf, is_whole);
     if (is_whole) wk_fault_heal(device, buf);
     return WICK_OK;
@@ -178,6 +181,7 @@ static wick_status replay(wick_device *device, const wk_plan *plan) {
     for (size_t i = 0; i < plan->n_ops; i++) WK_TRY(wk_fault_check(device, &plan->ops[i]));
     WK_TRY(wk_trace_reserve(device));
     WK_TRY(device->backend->plan_replay(device->handle, plan->replay, device->err));
+    device->has_unsubmitted = true;
     wk_trace_plan(device, plan);
     wk_queue_pop(device);
     return WICK_OK;
@@ -265,7 +269,7 @@ static wick_status step(wick_device *device) {
 
 wick_status wk_run(wick_device *device) {
     if (wk_device_is_lost(device)) return wk_device_abandon(device);
-    if (device->queue.count == 0) return WICK_OK;
+    if (device->queue.count == 0 && !device->has_unsubmitted) return WICK_OK;
     const uint64_t begun = wk_clock_ns();
     while (device->queue.count > 0) {
         WK_TRY(step(device));

@@ -147,7 +147,7 @@ static wick_status poll_reading(wick_reading *r) {
     wick_device *const device = r->device;
     WK_TRY(wk_buffer_usable(device, r->source->view.buf));
     const wick_status run = r->is_waiting ? wk_run(device) : WICK_OK;
-    if (r->is_waiting) return run;
+    if (run < 0 || r->is_waiting) return run;
     WK_TRY(wk_progress(device, r->ticket));
     wk_device_forget_told(device);
     const bool was_clear = device->err->status == WICK_OK;

@@ -368,8 +368,83 @@ static void test_spoiled_keys(void **state) {
     close_place();
 }
 
+/* --- Ops that are computed in slices --- */
+
+/* The scratch memory of the kernels grows while an op that uses it is half done. */
+static void test_larger_scratch_meanwhile(void **state) {
+    enum { M = 8, K = 1024, N = 1024 };
+    static float alone_y[M * N], got[M * N];
+    (void)state;
+    for (wick_isa isa = WICK_ISA_AUTO; isa <= WICK_ISA_REF; isa++) {
+        const wick_device_desc desc = {
+            .backend = WICK_BACKEND_CPU, .n_threads = 1, .slice_us = 1, .isa = isa};
+        wick_device *cpu;
+        assert_int_equal(wick_device_open(&desc, &cpu, NULL), WICK_OK);
+        wick_tensor *const x = wick_randn(cpu, WICK_F32, WICK_SHAPE(M, K), 0, 1);
+        wick_tensor *const w = wick_randn(cpu, WICK_F32, WICK_SHAPE(N, K), 0, 1);
+        wick_tensor *const large = wick_randn(cpu, WICK_F32, WICK_SHAPE(64 * M, 2 * K), 0, 1);
+        wick_tensor *const w_large = wick_randn(cpu, WICK_F32, WICK_SHAPE(16, 2 * K), 0, 1);
+        wick_tensor *const first = wick_linear(x, w, NULL);
+        assert_int_equal(wick_read(first, alone_y, sizeof alone_y), WICK_OK);
+        wick_tensor *const second = wick_linear(x, w, NULL);
+        assert_true(wick_flush(cpu) >= 0);
+        for (int i = 0; i < 3; i++) assert_int_equal(wick_poll(cpu), WICK_PENDING);
+        wick_tensor *const other = wick_linear(large, w_large, NULL);
+        assert_true(wick_flush(cpu) >= 0);
+        assert_int_equal(wick_read(second, got, sizeof got), WICK_OK);
+        assert_memory_equal(got, alone_y, sizeof got);
+        wick_tensor *const all[] = {x, w, large, w_large, first, second, other};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) wick_release(all[i]);
+        wick_device_close(cpu);
+    }
+}
+
+/* Nothing piles up in a program that writes and polls. */
+static void test_many_writes(void **state) {
+    (void)state;
+    open_place(0);
+    const float data[4] = {1, 2, 3, 4};
+    wick_tensor *const x = wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(4), data, 16);
+    wick_tensor *const y = wick_add(x, x);
+    assert_true(wick_flush(device) >= 0);
+    uint64_t n_live = 0;
+    for (int i = 0; i < 2000; i++) {
+        assert_int_equal(wick_write(x, data, sizeof data), WICK_OK);
+        while (wick_poll(device) == WICK_PENDING) wick_pause(device);
+        if (i == 1000) n_live = device->trace.capacity;
+    }
+    assert_int_equal(device->trace.capacity, n_live);
+    wick_release(x);
+    wick_release(y);
+    close_place();
+}
+
+/* The device of the layers that stay on the CPU is opened while the model loads. */
+static void test_tensors_of_the_host(void **state) {
+    (void)state;
+    const wick_device_desc desc = {.backend = WICK_BACKEND_NULL, .n_threads = 1};
+    const wick_model_desc placed = {.device_layers = 2};
+    float zeros[2];
+    assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+    assert_int_equal(wick_model_open(device, stories_path(), &placed, &model, NULL), WICK_OK);
+    wick_device *const host = wick_model_host(model);
+    assert_non_null(host);
+    wick_tensor *const x = wick_zeros(host, WICK_F32, WICK_SHAPE(2));
+    assert_int_equal(wick_read(x, zeros, sizeof zeros), WICK_OK);
+    assert_null(wick_zeros(host, WICK_F32, WICK_SHAPE(-1)));
+    assert_int_equal(wick_device_error(host, NULL), WICK_ERR_SHAPE);
+    wick_release(x);
+    wick_model_close(model);
+    wick_device_close(device);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_interleavings),
-                                       cmocka_unit_test(test_spoiled_keys)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_interleavings),
+        cmocka_unit_test(test_spoiled_keys),
+        cmocka_unit_test(test_larger_scratch_meanwhile),
+        cmocka_unit_test(test_many_writes),
+        cmocka_unit_test(test_tensors_of_the_host),
+    };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -17,6 +17,8 @@ static wick_status reserve_block(wk_backend_device *dev, wk_cpu_block *block, si
     if (size <= block->size) return WICK_OK;
     void *const data = wk_alloc_aligned(dev->heap, size);
     if (!data) return wk_cpu_no_memory(err, size, "scratch memory of a kernel");
+    /* An op that is computed in slices may have left there what its next phase reads. */
+    if (block->size > 0) memcpy(data, block->data, block->size);
     wk_free_aligned(dev->heap, block->data, block->size);
     *block = (wk_cpu_block){.data = data, .size = size};
     return WICK_OK;
@@ -48,10 +50,10 @@ static wick_status reserve_scratch(wk_backend_device *dev, const wk_cpu_kernel *
 
 /* How many pieces of an op last about a slice each, by what a slow processor does in a second. */
 static uint32_t pieces_of(const wk_backend_device *dev, const wk_cpu_kernel *kernel,
-                          const wk_op *op) {
+                          const wk_op *op, const uint32_t *batch) {
     const bool is_slow = kernel->base.is_reference;
     const double flops = is_slow ? 0.5e9 : 10e9, bytes = is_slow ? 0.2e9 : 5e9; /* of a thread */
-    const wk_cost cost = wk_op_cost(op, NULL);
+    const wk_cost cost = wk_op_cost(op, batch);
     const double seconds = cost.flops / flops + (cost.bytes_read + cost.bytes_written) / bytes;
     const double slices = seconds * 1e9 / (double)wk_pool_size(dev->pool) / (double)dev->slice_ns;
     return slices < 1 ? 1 : slices > 1e6 ? 1000000 : (uint32_t)slices + 1;
@@ -65,7 +67,7 @@ wick_status wk_cpu_encode(wk_backend_device *dev, const wk_kernel *kernel, const
     if (!command) return WICK_ERR_OUT_OF_MEMORY;
     command->kind = WK_CPU_COMMAND_OP;
     command->run.kernel = cpu_kernel;
-    command->run.n_pieces = pieces_of(dev, cpu_kernel, op);
+    command->run.n_pieces = pieces_of(dev, cpu_kernel, op, NULL);
     wk_op *copy = &command->run.op;
     copy->code = op->code;
     copy->n_dst = op->n_dst;
@@ -117,7 +119,7 @@ wick_status wk_cpu_plan_prepare(wk_backend_device *dev, const wk_op *ops,
         return wk_cpu_no_memory(err, sizeof *made + n * sizeof *n_pieces, "a plan");
     }
     for (size_t i = 0; i < n; i++)
-        n_pieces[i] = pieces_of(dev, (const wk_cpu_kernel *)kernels[i], &ops[i]);
+        n_pieces[i] = pieces_of(dev, (const wk_cpu_kernel *)kernels[i], &ops[i], NULL);
     *made = (wk_cpu_plan){.ops = ops, .kernels = kernels, .n_pieces = n_pieces, .n = n};
     *plan = made;
     return WICK_OK;
@@ -157,6 +159,12 @@ static void run_range(void *argument, int worker, int64_t begin, int64_t end) {
     phase->kernel->run(&run, phase->phase, phase->first + begin, phase->first + end);
 }
 
+/* The contents of its batch descriptor; NULL: it has none. */
+static const uint32_t *batch_of(const wk_op *op) {
+    int operand;
+    return wk_op_batch(op, &operand) ? wk_cpu_data(&op->view[operand]) : NULL;
+}
+
 static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op) {
     dev->stats.n_ops++;
     /* Products with weights are what takes the time: only these are worth a remark. */
@@ -165,9 +173,7 @@ static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const 
     }
     if (!dev->profile) return;
     const double seconds = (double)dev->at.spent_ns * 1e-9;
-    int operand;
-    const bool has_batch = wk_op_batch(op, &operand) != NULL;
-    const wk_cost cost = wk_op_cost(op, has_batch ? wk_cpu_data(&op->view[operand]) : NULL);
+    const wk_cost cost = wk_op_cost(op, batch_of(op));
     size_t i = 0;
     while (wk_cpu_kernel_at(i) != kernel) i++;
     wick_kernel_stats *const stats = &dev->profile[i];
@@ -206,6 +212,8 @@ static bool run_phases(wk_backend_device *dev, const wk_cpu_kernel *kernel, cons
 static bool run_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op,
                    uint32_t n_pieces) {
     const uint64_t begin_ns = dev->profile ? wk_clock_ns() : 0;
+    /* That was for a full context; by now it is known which keys are in use. */
+    if (n_pieces > 1) n_pieces = pieces_of(dev, kernel, op, batch_of(op));
     const bool is_done = is_empty(op) || run_phases(dev, kernel, op, n_pieces);
     if (dev->profile) dev->at.spent_ns += wk_clock_ns() - begin_ns;
     if (!is_done) return false;
@@ -279,7 +287,9 @@ void wk_cpu_plan_free(wk_backend_device *dev, void *plan) {
         wk_cpu_command *const command = &dev->commands[i];
         if (command->kind != WK_CPU_COMMAND_PLAN || command->replay.plan != plan) continue;
         command->replay.plan = &nothing;
-        if (i == dev->head) dev->at = (wk_cpu_progress){.phase = 0};
+        if (i != dev->head) continue;
+        dev->at = (wk_cpu_progress){.phase = 0};
+        atomic_store_explicit(&dev->fault, false, memory_order_relaxed);
     }
     wk_cpu_plan *const p = plan;
     wk_free(dev->heap, p->n_pieces, p->n * sizeof *p->n_pieces);

@@ -44,5 +44,6 @@ void wk_cpu_discard_commands(wk_backend_device *dev) {
     dev->commands = NULL;
     dev->head = dev->tail = dev->capacity = 0;
     dev->at = (wk_cpu_progress){.phase = 0};
+    atomic_store_explicit(&dev->fault, false, memory_order_relaxed);
     dev->n_done = dev->n_given;
 }

@@ -147,7 +147,6 @@ static wick_status start(wk_backend_device *dev, const wk_buffer *buf, uint64_t 
         if (status == WICK_OK) wk_gpu_map_start(dev->gpu, part->staging, part->copied);
     }
     if (status != WICK_OK) return status;
-    dev->fault_read = dev->n_submitted;
     *ticket = dev->n_submitted;
     return WICK_OK;
 }
@@ -199,13 +198,15 @@ static wick_status look_at(wk_backend_device *dev, wk_ticket ticket) {
         if (!part->has_faults || part->is_seen) continue;
         part->is_seen = true;
         see_faults(dev, ticket, bytes + part->copied - FAULT_BYTES);
+        if (dev->fault_unseen != 0 && dev->fault_unseen <= ticket)
+            dev->fault_unseen = dev->fault_given > ticket ? ticket + 1 : 0;
     }
     return WICK_OK;
 }
 
 /* No caller reads what submits up to this ticket computed: the fault slots are read alone. */
 static wick_status poll_fault(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
-    const bool is_wanted = dev->fault_given > dev->fault_read && dev->fault_given <= ticket;
+    const bool is_wanted = dev->fault_unseen != 0 && dev->fault_unseen <= ticket;
     if (dev->fault_ticket == 0 && !is_wanted) return WICK_OK;
     if (dev->fault_ticket == 0) WK_TRY(start(dev, NULL, 0, 0, &dev->fault_ticket, err));
     const wick_status status = look_at(dev, dev->fault_ticket);

@@ -21,6 +21,7 @@ static wick_status submit_recorded(wk_backend_device *dev, wick_error *err) {
     dev->n_submitted++;
     dev->stats.n_submits++;
     if (may_fault) dev->fault_given = dev->n_submitted;
+    if (may_fault && dev->fault_unseen == 0) dev->fault_unseen = dev->n_submitted;
     wk_pace_submitted(dev);
     return wk_profile_submitted(dev, err);
 }

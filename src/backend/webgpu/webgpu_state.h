@@ -263,7 +263,7 @@ struct wk_backend_device {
     wk_view tables;         /* of panel_wgsl.c, once they are needed */
     wk_view fault;          /* u32 [WK_FAULT_SLOTS], 0: no fault */
     wk_ticket fault_given;  /* the last submit that may have set one */
-    wk_ticket fault_read;   /* the last submit after which they were read, or are being read */
+    wk_ticket fault_unseen; /* from this submit on, faults have not been seen; 0: all have */
     wk_ticket fault_ticket; /* the read of nothing else; 0: none */
     wk_webgpu_fault faults[WK_FAULT_SLOTS];
     bool has_faults;   /* one of them has not been taken */
