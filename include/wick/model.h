@@ -94,8 +94,7 @@ typedef struct wick_model_usage {
 WICK_API void wick_model_get_usage(const wick_model *model, wick_model_usage *usage);
 WICK_API const wick_tokenizer *wick_model_tokenizer(const wick_model *model);
 WICK_API wick_device *wick_model_device(const wick_model *model);
-/* The CPU that computes info.host_layers, for its counters; errors come from wick_model_device.
- * NULL: there are none. */
+/* The CPU that computes info.host_layers, for its counters. NULL: there are none. */
 WICK_API wick_device *wick_model_host(const wick_model *model);
 
 /* Opens a file's tokenizer alone; the file must outlive it. */

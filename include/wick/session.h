@@ -131,7 +131,8 @@ WICK_API wick_status wick_session_append_tokens(wick_session *session, const uin
  * keep no more than it and a chunk: to go back further is to begin again. */
 WICK_API wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n);
 /* Of the last call that failed, until a later one is accepted: its status, and in error (may be
- * NULL) the sentence. WICK_OK: none failed. */
+ * NULL) the sentence. WICK_OK: none failed. After a failure of a
+ * step: that failure, until reset. */
 WICK_API wick_status wick_session_error(const wick_session *session, wick_error *error);
 /* Forgets everything, a failure and its sentence included; random numbers go on. Never blocks: what
  * is being computed is left to end in the steps that follow. */

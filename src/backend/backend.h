@@ -1,8 +1,9 @@
 /* backend/backend.h: operations as plain data, and the table of functions that a backend fills.
  *
- * Nothing here blocks. Commands (encode, upload, read_start, plan_replay) take effect in
- * the order in which they are given; what they name may be freed at once afterwards: the backend
- * keeps it until the commands have run. A device belongs to one thread at a time. */
+ * Nothing here blocks, except that encode, submit and read_start of a native GPU may wait for a
+ * compiler or a full queue. Commands (encode, upload, read_start, plan_replay) take effect in the
+ * order in which they are given; what they name may be freed at once afterwards: the backend keeps
+ * it until the commands have run. A device belongs to one thread at a time. */
 #ifndef WK_BACKEND_BACKEND_H
 #define WK_BACKEND_BACKEND_H
 

@@ -1,4 +1,4 @@
-/* tensor/queue.c: the ring of records that wait: a queue that grows. */
+/* tensor/queue.c: a ring buffer of records, which grows when it is full. */
 #include "tensor/device.h"
 
 #include <assert.h>
