@@ -106,7 +106,7 @@ struct wick_device {
 
     wk_queue queue;
     wk_ticket submitted;  /* everything encoded so far */
-    bool has_unsubmitted; /* the backend was given something since */
+    bool has_unsubmitted; /* bytes were uploaded since, beside the queue */
     wk_shadow *shadow;    /* the head of the queue while it waits for the CPU; see shadow.h */
     wk_backend_device *cpu_fast, *cpu_reference; /* shadow.c's own, opened when needed */
     wk_trace trace;
@@ -247,8 +247,6 @@ void wk_fault_collect(wick_device *device);
 bool wk_fault_spoil_unfinished(wick_device *device, const wick_error *reason);
 /* The buffer has new contents. */
 void wk_fault_heal(wick_device *device, wk_buffer *buf);
-/* Whether view is all of its buffer. */
-bool wk_fault_covers(const wk_view *view);
 
 /* --- recover.c --- */
 

@@ -3,8 +3,8 @@
  *
  * A buffer whose contents are not what they should be has a fault. One that is known before an op
  * is given to the backend is passed on from what it reads to what it writes. An index out of range
- * is found while a kernel runs, when later ops have been given, too: so the
- * ops that may still be running are traced, and the fault is passed on along the trace.
+ * is found while a kernel runs, when later ops have been given, too: so
+ * the ops that may still be running are traced, and the fault is passed on along the trace.
  *
  *   trace:  1 embedding(table, ids) -> a   sets its slot: an index is out of range
  *           2 add(b, c) -> d
@@ -103,15 +103,14 @@ wick_status wk_fault_check(wick_device *device, const wk_op *op) {
     return WICK_OK;
 }
 
-bool wk_fault_covers(const wk_view *view) {
+/* It is all of its buffer. */
+static bool covers(const wk_view *view) {
     uint64_t begin, end;
     wk_view_range(view, &begin, &end);
     return wk_view_is_dense(view) && begin == 0 && end == view->buf->size;
 }
 
-static bool replaces(const wk_op *op, int i) {
-    return !is_read(op, i) && wk_fault_covers(&op->view[i]);
-}
+static bool replaces(const wk_op *op, int i) { return !is_read(op, i) && covers(&op->view[i]); }
 
 void wk_fault_heal_written(wick_device *device, const wk_op *op) {
     for (int i = 0; device->n_spoiled > 0 && i < op->n_dst; i++)

@@ -65,6 +65,14 @@ void wk_queue_push_front(wick_device *device, const wk_op *op) {
     record->op = *op;
 }
 
+/* A record of this kind after the others, whose fields the caller sets; NULL: no memory. */
+static wk_record *add(wick_device *device, wk_record_kind kind) {
+    if (wk_queue_reserve(device, 1) != WICK_OK) return NULL;
+    wk_record *const record = at(&device->queue, device->queue.count++);
+    record->kind = kind;
+    return record;
+}
+
 wick_status wk_queue_push(wick_device *device, const wk_op *op) {
     if (device->queue.count >= MANY_RECORDS) {
         /* A program that never reads shall not pile up what could be computed by now. */
@@ -72,18 +80,16 @@ wick_status wk_queue_push(wick_device *device, const wk_op *op) {
         const wick_status polled = run < 0 ? run : wk_progress(device, device->submitted);
         if (polled < 0) return polled;
     }
-    WK_TRY(wk_queue_reserve(device, 1));
+    wk_record *const record = add(device, WK_RECORD_OP);
+    if (!record) return WICK_ERR_OUT_OF_MEMORY;
     wk_op_retain(op);
-    wk_record *const record = at(&device->queue, device->queue.count++);
-    record->kind = WK_RECORD_OP;
     record->op = *op;
     return WICK_OK;
 }
 
 wick_status wk_queue_run(wick_device *device, wk_plan *plan) {
-    WK_TRY(wk_queue_reserve(device, 1));
-    wk_record *const record = at(&device->queue, device->queue.count++);
-    record->kind = WK_RECORD_PLAN;
+    wk_record *const record = add(device, WK_RECORD_PLAN);
+    if (!record) return WICK_ERR_OUT_OF_MEMORY;
     record->run.plan = plan;
     record->run.next = 0;
     return WICK_OK;
@@ -97,9 +103,8 @@ void wk_queue_forget(wick_device *device, const wk_plan *plan) {
 }
 
 wick_status wk_queue_read(wick_device *device, wick_reading *reading) {
-    WK_TRY(wk_queue_reserve(device, 1));
-    wk_record *const record = at(&device->queue, device->queue.count++);
-    record->kind = WK_RECORD_READ;
+    wk_record *const record = add(device, WK_RECORD_READ);
+    if (!record) return WICK_ERR_OUT_OF_MEMORY;
     record->read = reading;
     reading->is_waiting = true;
     return WICK_OK;
@@ -124,8 +129,7 @@ wick_status wk_queue_upload(wick_device *device, wk_buffer *buf, uint64_t offset
     if (!copy) return wk_fail_memory(device->err, size, 0, "bytes to upload");
     memcpy(copy, bytes, (size_t)size);
     wk_buffer_retain(buf);
-    wk_record *const record = at(&device->queue, device->queue.count++);
-    record->kind = WK_RECORD_UPLOAD;
+    wk_record *const record = add(device, WK_RECORD_UPLOAD); /* there is room */
     record->upload.buf = buf;
     record->upload.offset = offset;
     record->upload.size = size;
@@ -134,10 +138,9 @@ wick_status wk_queue_upload(wick_device *device, wk_buffer *buf, uint64_t offset
 }
 
 wick_status wk_queue_look(wick_device *device, const wk_op *op, wk_look_fn fn, void *user) {
-    WK_TRY(wk_queue_reserve(device, 1));
+    wk_record *const record = add(device, WK_RECORD_LOOK);
+    if (!record) return WICK_ERR_OUT_OF_MEMORY;
     wk_op_retain(op);
-    wk_record *const record = at(&device->queue, device->queue.count++);
-    record->kind = WK_RECORD_LOOK;
     record->look.op = *op;
     record->look.fn = fn;
     record->look.user = user;

@@ -98,7 +98,6 @@ wick_status wk_run_kernel(wick_device *device, const wk_kernel *kernel, wk_op *o
     if (wk_op_may_fault(op->code)) WK_TRY(claim_slot(device, op->fault_slot, NULL));
     WK_TRY(wk_fault_check(device, op)); /* by now faults of what ran before may have come */
     WK_TRY(device->backend->encode(device->handle, kernel, op, device->err));
-    device->has_unsubmitted = true;
     wk_trace_op(device, op);
     wk_fault_heal_written(device, op);
     return WICK_OK;
@@ -181,7 +180,6 @@ static wick_status replay(wick_device *device, const wk_plan *plan) {
     for (size_t i = 0; i < plan->n_ops; i++) WK_TRY(wk_fault_check(device, &plan->ops[i]));
     WK_TRY(wk_trace_reserve(device));
     WK_TRY(device->backend->plan_replay(device->handle, plan->replay, device->err));
-    device->has_unsubmitted = true;
     wk_trace_plan(device, plan);
     wk_queue_pop(device);
     return WICK_OK;
