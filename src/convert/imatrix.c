@@ -8,6 +8,7 @@
 #include "convert/importance.h"
 #include "core/str.h"
 #include "llm/llm.h"
+#include "source/file.h"
 #include "sys/file.h"
 #include "tensor/tensor.h"
 

@@ -3,9 +3,9 @@
 #define WK_LLM_LLM_H
 
 #include "format/gguf_parse.h"
-#include "llm/token_trie.h"
+#include "grammar/token_trie.h"
 #include "model/model.h"
-#include "text/tokenizer.h"
+#include "text/tokenize/tokenizer.h"
 
 #include <wick/session.h>
 
@@ -72,37 +72,10 @@ wick_status wk_model_restore(wick_model *model);
 /* After the source was closed. */
 void wk_loading_free(wick_model_loading *loading);
 
-/* file.c: source answers at once; it is the file's from now on, and closed on failure. */
-wick_status wk_file_open_source(wick_source *source, wick_file **file, wick_error *err);
-const wk_gguf *wk_file_gguf(const wick_file *file);
-/* file_writer.c: WICK_ERR_STATE: path is there already, and not to be replaced. */
-wick_status wk_file_check_new(const char *path, bool replace, wick_error *err);
-/* file_target.c: WICK_ERR_ARGUMENT: path is one of reads or a part of one, see wick_file_desc. */
-wick_status wk_file_check_unread(wk_heap *heap, const char *path, const char *const *reads,
-                                 size_t n_reads, wick_error *err);
-
 /* info.c: model->info from the header; and types of matrices that are multiplied by device as they
  * lie in the file, because no fast kernel has a layout for them. */
 void wk_info_fill(wick_model *model);
 void wk_info_note_slow_type(wick_model *model, const wick_device *device, wick_dtype dtype);
-
-/* header.c: the header of the file that source holds, in steps: start, poll while it is
- * WICK_PENDING, then parser has it; release in any case. */
-typedef struct wk_header {
-    wk_heap *heap;
-    wick_source *source;
-    wk_gguf_parser *parser;
-    void *chunk;
-    uint64_t offset; /* of the chunk that comes next */
-    bool is_reading;
-} wk_header;
-wick_status wk_header_start(wk_heap *heap, wick_source *source, wk_header *header, wick_error *err);
-wick_status wk_header_poll(wk_header *header, wick_error *err);
-void wk_header_release(wk_header *header);
-/* The same in one go from a source that answers at once, as files and memory do; *out is for the
- * caller to free, NULL on failure. */
-wick_status wk_read_header(wk_heap *heap, wick_source *source, wk_gguf_parser **out,
-                           wick_error *err);
 
 /* vocabulary.c: the tokenizer that the metadata describes, with its arrays: gguf must outlive it.
  */

@@ -9,9 +9,9 @@
 #include "format/tensor_order.h"
 #include "llm/llm.h"
 #include "llm/placing.h"
-#include "llm/reader.h"
 #include "llm/runner.h"
-#include "llm/split.h"
+#include "source/reader.h"
+#include "source/split.h"
 #include "sys/clock.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* llm/preflight.c: what a model will need, from its header alone. */
 #include "llm/llm.h"
+#include "source/file.h"
 
 #include "sys/clock.h"
 
@@ -136,7 +137,7 @@ static uint64_t predict_activations(const wk_model *model, const wk_runner_desc 
 }
 
 /* Kernels of a GPU share a query's keys out to spans, whose results they keep for a moment: a part
- * of them in each plan, as backend/webgpu/kernel_attention.c does. */
+ * of them in each plan, as backend/webgpu/kernels/kernel_attention.c does. */
 static uint64_t predict_scratch(const wk_model *model, const wk_runner_desc *session) {
     enum { SPAN = 128, MOST = 16 << 20, PLANS = 2 }; /* PLANS: the largest, and all smaller ones */
     const wk_hparams *const hparams = wk_model_hparams(model);

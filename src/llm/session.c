@@ -2,7 +2,7 @@
  * text out, and again. */
 #include "llm/session_struct.h"
 
-#include "llm/logprobs.h"
+#include "sample/logprobs.h"
 #include "llm/shortlist.h"
 #include "sys/clock.h"
 

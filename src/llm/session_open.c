@@ -2,7 +2,7 @@
 #include "llm/session_struct.h"
 
 #include "llm/grammar.h"
-#include "llm/logprobs.h"
+#include "sample/logprobs.h"
 
 static void free_session(wick_session *s) {
     wk_heap *const heap = s->model->heap;

@@ -3,8 +3,8 @@
 #define WK_LLM_SESSION_STRUCT_H
 
 #include "llm/runner.h"
-#include "llm/sampler.h"
-#include "llm/stop.h"
+#include "sample/sampler.h"
+#include "sample/stop.h"
 
 #include <wick/session.h>
 

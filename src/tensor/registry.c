@@ -3,7 +3,7 @@
 
 #include "backend/cpu/cpu_kernel.h"
 #include "backend/null/null.h"
-#include "backend/webgpu/gpu.h"
+#include "backend/webgpu/gpu/gpu.h"
 #include "backend/webgpu/webgpu.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #define WK_VERIFY_VERIFY_H
 
 #include "backend/cpu/cpu_kernel.h"
-#include "backend/webgpu/webgpu_kernel.h"
+#include "backend/webgpu/kernels/webgpu_kernel.h"
 #include "core/alloc.h"
 
 /* A kernel, and what runs it. */

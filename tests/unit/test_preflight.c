@@ -9,6 +9,7 @@
 
 #include "fixture_file.h"
 #include "small_model.h"
+#include "source/file.h"
 
 static wick_device *device;
 static char path[1024];

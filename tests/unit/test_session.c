@@ -1,4 +1,4 @@
-/* llm/session and llm/stop: the step machine on the small model: stops, limits, reuse, refusals.
+/* llm/session and sample/stop: the step machine on the small model: stops, limits, reuse, refusals.
  * stories_session.h sets n_threads to 2: these tests run under the thread sanitizer, too. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "llm/stop.h"
+#include "sample/stop.h"
 #include "stories_session.h"
 
 #include <wick/wick.h>

@@ -6,7 +6,7 @@
 #define WK_BACKEND_CPU_STATE_H
 
 #include "backend/cpu/cpu_kernel.h"
-#include "backend/cpu/thread_pool.h"
+#include "sys/thread_pool.h"
 
 /* A buffer and, once freed, when it may go: the list needs no memory of its own, so that freeing
  * cannot fail. */

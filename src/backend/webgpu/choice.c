@@ -11,7 +11,7 @@
 
 static const wk_webgpu_kernel *const kernels[] = {
 #define WK_WEBGPU_KERNEL(symbol) &symbol,
-#include "backend/webgpu/kernels.def"
+#include "backend/webgpu/kernels/kernels.def"
 #undef WK_WEBGPU_KERNEL
     &wk_webgpu_custom,
 };

@@ -10,7 +10,7 @@
 #ifndef WK_BACKEND_WEBGPU_WEBGPU_STATE_H
 #define WK_BACKEND_WEBGPU_WEBGPU_STATE_H
 
-#include "backend/webgpu/webgpu_kernel.h"
+#include "backend/webgpu/kernels/webgpu_kernel.h"
 
 #include "core/map.h"
 #include "core/str.h"

@@ -2,7 +2,7 @@
  * (web/CMakeLists.txt). */
 #include "backend/webgpu/webgpu.h"
 
-#include "backend/webgpu/gpu.h"
+#include "backend/webgpu/gpu/gpu.h"
 
 static wick_status refuse(const wick_device_desc *desc, wick_error *err) {
     (void)desc;
