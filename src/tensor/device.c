@@ -23,6 +23,7 @@ static void free_device(wick_device *device) {
     wk_recovery_free(device);
     if (device->handle) device->backend->close(device->handle);
     wk_readings_free(device);
+    wk_observers_free(device);
     wk_free(&device->heap, device->names, device->names_size);
     wk_free(&device->heap, device->scopes, device->scope_capacity * sizeof *device->scopes);
     wk_heap heap = device->heap;
@@ -316,9 +317,3 @@ wick_status wk_device_compiled(wick_device *device) {
 }
 
 uint32_t wk_device_refusals(const wick_device *device) { return device->n_refused; }
-
-void wk_device_observe(wick_device *device, wk_observer_fn observer, void *user) {
-    if (!observer) wk_queue_forget_looks(device);
-    device->observer = observer;
-    device->observer_user = user;
-}
