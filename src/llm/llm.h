@@ -27,8 +27,9 @@ typedef enum wk_outputs {
 
 /* What a session needs of its devices. */
 typedef struct wk_runner_desc {
-    uint32_t context_length; /* tokens that the cache holds */
+    uint32_t context_length; /* tokens of a text */
     uint32_t chunk_length;   /* most rows of a batch */
+    bool is_whole;           /* a batch is a whole text, of which nothing is kept: no cache */
     wick_dtype cache_dtype;
     wick_math math;     /* regardless of what the device is set to later */
     wk_outputs outputs; /* of batches whose outputs are wanted: not NONE */
@@ -98,7 +99,7 @@ wk_runner_desc wk_runner_describe(const wk_model *model, wick_math math, uint64_
  */
 wick_status wk_check_room(const wick_model *model, uint32_t stage, bool is_mapped,
                           const wk_runner_desc *session, wick_error *err);
-/* preflight.c: the cache of such a session. */
+/* preflight.c: the cache of such a session; n_blocks 0: it has none. */
 wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc *session);
 /* The last n layers on device, all others before them on host; 0: all on host. */
 wk_placement wk_placement_of(const wk_model *model, uint32_t n, wick_device *host,

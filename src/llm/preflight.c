@@ -25,6 +25,7 @@ static uint64_t count_window_blocks(uint32_t window, uint32_t chunk_length) {
 }
 
 wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc *session) {
+    if (session->is_whole) return (wk_cache_desc){0, WK_BLOCK_SIZE, session->cache_dtype, 0};
     const uint64_t n_blocks =
         ((uint64_t)session->context_length + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE;
     wk_cache_desc cache = {(uint32_t)n_blocks, WK_BLOCK_SIZE, session->cache_dtype, 0};
@@ -87,7 +88,9 @@ wk_runner_desc wk_runner_describe(const wk_model *model, wick_math math, uint64_
                              .outputs = WK_OUTPUTS_LAST};
     if (runner.context_length == 0)
         runner.context_length = default_context(model, &runner, cache_budget);
-    if (wk_model_hparams(model)->is_bidirectional) runner.chunk_length = runner.context_length;
+    /* What sees the whole text cannot read it in parts, or go on with it. */
+    runner.is_whole = wk_model_hparams(model)->is_bidirectional;
+    if (runner.is_whole) runner.chunk_length = runner.context_length;
     if (desc->logits == WICK_LOGITS_ALL) runner.outputs = WK_OUTPUTS_ALL;
     if (desc->logits == WICK_LOGITS_STATES) runner.outputs = WK_OUTPUTS_STATES;
     return runner;

@@ -229,6 +229,15 @@ void wk_runner_free(wk_runner *runner) {
 
 /* --- Running --- */
 
+/* Rows of a batch of n tokens. Whole texts cannot be cut, and padding is read as keys: they are
+ * rounded up to eighths of a power of two (40, 48, 56, 64, 80, 96, ...). */
+static uint32_t round_up_rows(const wk_runner *runner, uint32_t n) {
+    const uint32_t power = round_up_to_power(n);
+    if (!runner->desc.is_whole || power <= CHEAP_ROWS) return power;
+    const uint32_t step = power / 8;
+    return (n + step - 1) / step * step;
+}
+
 static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
     if (n_outputs <= runner->max_outputs) return WICK_OK;
     wk_heap *const heap = wk_device_heap(runner->device);
@@ -249,8 +258,7 @@ bool wk_runner_can_return(const wk_runner *runner, uint32_t first) {
 
 uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs) {
     uint32_t most = runner->desc.chunk_length;
-    /* What sees the whole text cannot read it in parts. */
-    if (runner->hparams->is_bidirectional) return n_waiting < most ? n_waiting : most;
+    if (runner->desc.is_whole) return n_waiting < most ? n_waiting : most;
     if (outputs >= WK_OUTPUTS_ALL && max_output_rows(runner) < most) most = max_output_rows(runner);
     if (n_waiting > most) n_waiting = most;
     const uint32_t up = round_up_to_power(n_waiting);
@@ -335,9 +343,9 @@ static wick_status start_stage(wk_runner *runner, uint32_t stage) {
 wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first,
                             wk_outputs outputs, bool is_short) {
     assert(!runner->is_running && n > 0 && n <= runner->max_rows);
-    assert(first + n <= runner->cache.n_blocks * WK_BLOCK_SIZE);
+    assert(first + n <= runner->desc.context_length && (first == 0 || !runner->desc.is_whole));
     assert(first == 0 || wk_runner_can_return(runner, first));
-    choose_class(runner, round_up_to_power(n), outputs);
+    choose_class(runner, round_up_rows(runner, n), outputs);
     runner->batch.is_short = is_short;
     WK_TRY(reserve_logits(runner, runner->batch.layout.n_outputs));
     describe(runner, ids, n, first);

@@ -1,8 +1,9 @@
 /* llm/runner.h: runs batches of tokens through the model: cache blocks, batch descriptors, and the
  * stages one after the other.
  *
- * A batch of n tokens is rounded up to a power of two rows: each such class is recorded once and
- * then replayed. Padding rows belong to no sequence and write nothing. */
+ * A batch of n tokens is rounded up to a power of two rows, or less for whole texts: each such
+ * class is recorded once and then replayed. Padding rows belong to no sequence and write nothing.
+ */
 #ifndef WK_LLM_RUNNER_H
 #define WK_LLM_RUNNER_H
 
@@ -47,7 +48,7 @@ wick_status wk_runner_complete(wk_runner *runner);
 /* For who saves and loads what a runner holds; no batch may be running. */
 
 wk_cache_desc wk_runner_cache(const wk_runner *runner);
-/* The state that layer is part of; NULL: its device was lost. */
+/* The state that layer is part of; NULL: its device was lost, or texts are read whole. */
 const wk_state *wk_runner_state(const wk_runner *runner, uint32_t layer);
 /* The first position whose keys and values layers with a window have. */
 uint32_t wk_runner_window_begin(const wk_runner *runner);

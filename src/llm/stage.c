@@ -8,7 +8,9 @@
 
 #include <assert.h>
 
-enum { MAX_CLASSES = 48 }; /* kinds of outputs x powers of two up to the largest chunk */
+/* Kinds of outputs x powers of two up to the largest chunk, or of whole texts their two kinds x
+ * four sizes for each of most powers. */
+enum { MAX_CLASSES = 80 };
 
 /* All batches of one shape: recorded once, replayed from then on. */
 typedef struct shape_class {
@@ -27,7 +29,7 @@ struct wk_stage {
     uint32_t index;
     wk_cache_desc cache;
     uint32_t generation; /* of the device that holds what follows */
-    wk_state *state;     /* NULL: to be renewed */
+    wk_state *state;     /* NULL: to be renewed, or batches are whole texts */
     wk_plan_pool *pool;
     shape_class classes[MAX_CLASSES];
     uint32_t n_classes;
@@ -43,8 +45,14 @@ static bool is_last(const wk_stage *stage) {
 
 /* --- Making --- */
 
+static wick_status make_state(const wk_stage *stage, wk_state **out) {
+    *out = NULL;
+    if (stage->cache.n_blocks == 0) return WICK_OK;
+    return wk_state_make(stage->net, stage->index, &stage->cache, out);
+}
+
 static wick_status make_device_memory(wk_stage *stage) {
-    WK_TRY(wk_state_make(stage->net, stage->index, &stage->cache, &stage->state));
+    WK_TRY(make_state(stage, &stage->state));
     stage->generation = wk_device_generation(stage->device);
     return wk_plan_pool_make(stage->device, &stage->pool);
 }
@@ -243,13 +251,13 @@ static wick_status get_compiled_class(wk_stage *stage, const wk_stage_batch *bat
 wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc *cache,
                               const wk_stage_batch *batch) {
     wick_device *const device = wk_model_placement(net)->stages[index].device;
-    wk_stage stage = {.device = device, .net = net, .index = index};
+    wk_stage stage = {.device = device, .net = net, .index = index, .cache = *cache};
     shape_class class = class_of(batch);
     const bool has_weights = wk_model_has_weights(net, index);
     WK_TRY(wk_plan_begin(device, NULL));
     const wick_scope scope = wick_scope_begin(device);
     wick_status status = has_weights ? WICK_OK : wk_model_place_weights(net, index);
-    if (status == WICK_OK) status = wk_state_make(net, index, cache, &stage.state);
+    if (status == WICK_OK) status = make_state(&stage, &stage.state);
     if (status == WICK_OK) status = make_inputs(&stage, &class);
     if (status == WICK_OK) status = compute(&stage, &class);
     if (status == WICK_OK)

@@ -35,7 +35,7 @@ bool wk_stage_is_stale(const wk_stage *stage);
 void wk_stage_forget_faults(wk_stage *stage);
 wick_status wk_stage_renew(wk_stage *stage);
 
-/* What its layers keep; NULL: lost with its device. */
+/* What its layers keep; NULL: nothing, or it was lost with its device. */
 const wk_state *wk_stage_state(const wk_stage *stage);
 
 /* What batches of this layout and outputs need of a stage that is not made yet begins to compile.

@@ -156,16 +156,115 @@ static void test_encoder_session(void **state) {
     assert_int_equal(wick_session_append_tokens(session, tokens, 1), WICK_ERR_STATE);
     assert_int_equal(wick_session_error(session, &error), WICK_ERR_STATE);
     assert_non_null(strstr(error.message, "at once"));
+    wick_session_stats stats;
+    wick_session_get_stats(session, &stats);
+    assert_int_equal(stats.cache_bytes, 0); /* nothing to go on from */
+    wick_session_close(session);
+    close_model(model);
+}
+
+/* The state of every token of the session's text, and then its end. */
+static void read_states(wick_session *session, size_t n, float *out) {
+    wick_event event;
+    size_t n_seen = 0;
+    do {
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+        if (event.kind != WICK_EVENT_LOGITS) continue;
+        assert_int_equal(event.position, n_seen);
+        memcpy(out + n_seen++ * MAX_EMBD, event.logits, MAX_EMBD * sizeof *out);
+    } while (event.kind != WICK_EVENT_END);
+    assert_int_equal(n_seen, n);
+}
+
+/* Texts are padded by different numbers of rows: what a text gives depends on none of them, nor on
+ * the texts before it. */
+static void test_any_length(void **state) {
+    enum { N = 130 };
+    (void)state;
+    static const char *const names[] = {"modernbert", "embedding-gemma", "bert"};
+    static const uint32_t lengths[] = {130, 1, 33, 60, 64, 65, 97, 128};
+    static float got[N * MAX_EMBD], again[N * MAX_EMBD];
+    for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+        wick_model *const model = open_model(names[m]);
+        uint32_t ids[N];
+        for (uint32_t i = 0; i < N; i++) ids[i] = tokens[i * i % 7] + i % 5;
+        wick_model_info info;
+        wick_model_get_info(model, &info);
+        assert_int_equal(info.n_embd, MAX_EMBD);
+        wick_session *all;
+        const wick_session_desc desc = {.logits = WICK_LOGITS_STATES};
+        assert_int_equal(wick_session_open(model, &desc, &all, NULL), WICK_OK);
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            if (lengths[i] > info.context_length) continue;
+            wick_session *one;
+            const wick_session_desc exactly = {.context_length = lengths[i],
+                                               .logits = WICK_LOGITS_STATES};
+            assert_int_equal(wick_session_open(model, &exactly, &one, NULL), WICK_OK);
+            assert_int_equal(wick_session_append_tokens(one, ids, lengths[i]), WICK_OK);
+            read_states(one, lengths[i], again);
+            wick_session_close(one);
+            wick_session_reset(all);
+            assert_int_equal(wick_session_append_tokens(all, ids, lengths[i]), WICK_OK);
+            read_states(all, lengths[i], got);
+            assert_memory_equal(got, again, lengths[i] * MAX_EMBD * sizeof *got);
+        }
+        wick_session_close(all);
+        close_model(model);
+    }
+}
+
+typedef struct image {
+    unsigned char data[4096];
+    size_t size;
+} image;
+
+static wick_status keep(void *user, const void *bytes, size_t size, wick_error *error) {
+    image *const to = user;
+    (void)error;
+    assert_true(to->size + size <= sizeof to->data);
+    memcpy(to->data + to->size, bytes, size);
+    to->size += size;
+    return WICK_OK;
+}
+
+/* It is its tokens. */
+static void test_saved_encoder(void **state) {
+    (void)state;
+    wick_model *const model = open_model("modernbert");
+    static float states[N_TOKENS * MAX_EMBD];
+    wick_session *session, *other;
+    wick_session_saving *saving;
+    wick_session_loading *loading;
+    image saved = {.size = 0};
+    const wick_session_desc desc = {.logits = WICK_LOGITS_STATES};
+    assert_int_equal(wick_session_open(model, &desc, &session, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_tokens(session, tokens, N_TOKENS), WICK_OK);
+    read_states(session, N_TOKENS, states);
+    assert_int_equal(wick_session_save_start(session, keep, &saved, &saving, NULL), WICK_OK);
+    while (wick_session_save_poll(saving) == WICK_PENDING) wick_pause(device);
+    assert_int_equal(wick_session_save_finish(saving, NULL), WICK_OK);
+
+    assert_int_equal(wick_session_open(model, &desc, &other, NULL), WICK_OK);
+    const wick_source source = wick_source_memory(saved.data, saved.size);
+    assert_int_equal(wick_session_load_start(other, source, &loading, NULL), WICK_OK);
+    while (wick_session_load_poll(loading) == WICK_PENDING) wick_pause(device);
+    assert_int_equal(wick_session_load_finish(loading, NULL), WICK_OK);
+    size_t n;
+    assert_memory_equal(wick_session_tokens(other, &n), tokens, sizeof tokens);
+    assert_int_equal(n, N_TOKENS);
+    wick_event event;
+    assert_int_equal(wick_session_next(other, &event), WICK_OK);
+    assert_int_equal(event.kind, WICK_EVENT_END);
+    wick_session_close(other);
     wick_session_close(session);
     close_model(model);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pooling),
-        cmocka_unit_test(test_default_pooling),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_encoder_session),
+        cmocka_unit_test(test_pooling),    cmocka_unit_test(test_default_pooling),
+        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_encoder_session),
+        cmocka_unit_test(test_any_length), cmocka_unit_test(test_saved_encoder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
