@@ -27,6 +27,7 @@ struct wk_runner {
     uint32_t max_rows, max_outputs, max_words;
     size_t n_tables, n_hidden; /* floats of all rotary tables, and of hidden rows */
     float *tables;
+    float *rows; /* [max_rows, n_embd] of batch.rows; NULL: there was none yet */
 
     bool is_running;
     uint32_t at;    /* the stage that is computing */
@@ -81,6 +82,8 @@ static void lay_out(const wk_runner *runner, uint32_t n_rows, uint32_t n_outputs
         batch->window_tables = batch->window_slots + n_rows;
         l.n_words = batch->window_tables + l.n_sequences * l.n_blocks;
     }
+    batch->given = l.n_words;
+    if (batch->rows) l.n_words += n_rows;
     batch->layout = l;
 }
 
@@ -108,7 +111,7 @@ static wick_status make_host_memory(wk_runner *runner, wick_error *err) {
     wk_stage_batch *const batch = &runner->batch;
     WK_TRY(make_tables(runner, err));
     lay_out(runner, runner->max_rows, runner->max_rows, batch);
-    runner->max_words = batch->layout.n_words;
+    runner->max_words = batch->layout.n_words + runner->max_rows; /* with batch.given */
     batch->words = wk_alloc_array(heap, runner->max_words, sizeof *batch->words);
     if (!batch->words)
         return wk_fail_memory(err, runner->max_words * sizeof *batch->words, 0, "a batch");
@@ -215,12 +218,17 @@ wick_status wk_runner_renew(wk_runner *runner) {
     return WICK_OK;
 }
 
+static size_t rows_bytes(const wk_runner *runner) {
+    return (size_t)runner->max_rows * runner->hparams->n_embd * sizeof(float);
+}
+
 void wk_runner_free(wk_runner *runner) {
     if (!runner) return;
     wk_heap *const heap = wk_device_heap(runner->device);
     for (uint32_t i = 0; i < runner->n_stages; i++) wk_stage_free(runner->stages[i]);
     wk_stage_batch *const batch = &runner->batch;
     wk_free(heap, batch->words, runner->max_words * sizeof *batch->words);
+    wk_free(heap, runner->rows, runner->rows ? rows_bytes(runner) : 0);
     wk_free(heap, runner->tables, runner->n_tables * sizeof *runner->tables);
     wk_free(heap, batch->hidden, runner->n_hidden * sizeof *batch->hidden);
     wk_free(heap, batch->logits, runner->max_outputs * row_length(runner) * sizeof *batch->logits);
@@ -308,12 +316,43 @@ static void describe_windows(wk_runner *runner, uint32_t n, uint32_t first) {
         batch->words[batch->window_tables + i] = i % n_blocks;
 }
 
-static void describe(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first) {
+/* Whether some are rows, which then have memory in a batch; or no memory. */
+static wick_status find_rows(wk_runner *runner, const wk_runner_input *input) {
+    uint32_t i = 0;
+    while (i < input->n && input->ids[i] != WICK_NO_TOKEN) i++;
+    runner->batch.rows = NULL;
+    if (i == input->n) return WICK_OK;
+    if (!runner->rows)
+        runner->rows = wk_alloc_zeroed(wk_device_heap(runner->device), rows_bytes(runner));
+    if (!runner->rows)
+        return wk_fail_memory(wk_device_err(runner->device), rows_bytes(runner), 0,
+                              "rows of embeddings");
+    runner->batch.rows = runner->rows;
+    return WICK_OK;
+}
+
+/* Rows to where their tokens would be; what stands in the others is not used. */
+static void place_rows(wk_runner *runner, const wk_runner_input *input) {
+    const wk_stage_batch *const batch = &runner->batch;
+    const size_t n_embd = runner->hparams->n_embd;
+    const float *from = input->rows;
+    for (uint32_t i = 0; i < batch->layout.n_rows; i++) {
+        const bool is_row = i < input->n && input->ids[i] == WICK_NO_TOKEN;
+        batch->words[batch->given + i] = is_row;
+        if (!is_row) continue;
+        batch->words[batch->layout.ids + i] = 0; /* any: it is looked up for nothing */
+        memcpy(runner->rows + i * n_embd, from, n_embd * sizeof *from);
+        from += n_embd;
+    }
+}
+
+static void describe(wk_runner *runner, const wk_runner_input *input) {
     const wk_batch_layout *const l = &runner->batch.layout;
+    const uint32_t n = input->n, first = input->first;
     uint32_t *const words = runner->batch.words;
     for (uint32_t i = 0; i < l->n_rows; i++) {
         const bool is_padding = i >= n;
-        words[l->ids + i] = is_padding ? 0 : ids[i];
+        words[l->ids + i] = is_padding ? 0 : input->ids[i];
         words[l->positions + i] = is_padding ? 0 : first + i;
         words[l->sequences + i] = is_padding ? WK_NO_ROW : 0;
         words[l->slots + i] = is_padding ? WK_NO_ROW : first + i; /* blocks are in order */
@@ -324,6 +363,7 @@ static void describe(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_
     words[l->states] = 0; /* the one slot there is */
     for (uint32_t i = 0; i < l->n_blocks; i++) words[l->tables + i] = i;
     describe_windows(runner, n, first);
+    if (runner->batch.rows) place_rows(runner, input);
     wk_runner_resume(runner, first + n, first > 0 ? runner->window_begin : 0);
     for (uint32_t i = 0; i < runner->hparams->n_ropes; i++)
         wk_rope_rows(
@@ -340,15 +380,17 @@ static wick_status start_stage(wk_runner *runner, uint32_t stage) {
     return WICK_OK;
 }
 
-wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first,
-                            wk_outputs outputs, bool is_short) {
+wick_status wk_runner_start(wk_runner *runner, const wk_runner_input *input, wk_outputs outputs,
+                            bool is_short) {
+    const uint32_t n = input->n, first = input->first;
     assert(!runner->is_running && n > 0 && n <= runner->max_rows);
     assert(first + n <= runner->desc.context_length && (first == 0 || !runner->desc.is_whole));
     assert(first == 0 || wk_runner_can_return(runner, first));
+    WK_TRY(find_rows(runner, input));
     choose_class(runner, round_up_rows(runner, n), outputs);
     runner->batch.is_short = is_short;
     WK_TRY(reserve_logits(runner, runner->batch.layout.n_outputs));
-    describe(runner, ids, n, first);
+    describe(runner, input);
     for (uint32_t i = 0; i < runner->n_stages && first == 0; i++)
         wk_stage_forget_faults(runner->stages[i]);
     WK_TRY(start_stage(runner, 0));

@@ -31,11 +31,18 @@ uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs
  * weights yet is described by its header. */
 wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, uint32_t *n_rows,
                                wick_error *err);
-/* Starts a batch: n tokens (as wk_runner_chunk says) at positions first, first + 1, ...
- * is_short: of its logits the WK_SHORTLIST best are enough, all others may be -infinity.
- * WICK_PENDING: kernels compile, call again. */
-wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first,
-                            wk_outputs outputs, bool is_short);
+/* n tokens (as wk_runner_chunk says) at positions first, first + 1, ... An id may be WICK_NO_TOKEN:
+ * the next of the rows [.., n_embd] is taken in its place. */
+typedef struct wk_runner_input {
+    const uint32_t *ids;
+    const float *rows;
+    uint32_t n, first;
+} wk_runner_input;
+
+/* Starts a batch. is_short: of its logits the WK_SHORTLIST best are enough, all others may be
+ * -infinity. WICK_PENDING: kernels compile, call again. */
+wick_status wk_runner_start(wk_runner *runner, const wk_runner_input *input, wk_outputs outputs,
+                            bool is_short);
 /* WICK_PENDING, WICK_OK: the batch has run and its logits are there, or its error. */
 wick_status wk_runner_poll(wk_runner *runner);
 /* Row of [n_vocab] logits, or of [n_embd] states: i counts the batch's outputs. Valid until the

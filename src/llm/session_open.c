@@ -12,6 +12,7 @@ static void free_session(wick_session *s) {
     wk_stop_free(heap, &s->stop);
     wk_free(heap, s->piece, s->piece_capacity);
     wk_free(heap, s->tokens, s->context_length * sizeof *s->tokens);
+    wk_free(heap, s->given, wk_session_given_bytes(s, s->given_capacity));
     wk_free(heap, s->logprobs, (s->n_logprobs + 1) * sizeof *s->logprobs);
     wk_free(heap, s, sizeof *s);
 }

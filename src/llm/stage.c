@@ -8,14 +8,15 @@
 
 #include <assert.h>
 
-/* Kinds of outputs x powers of two up to the largest chunk, or of whole texts their two kinds x
- * four sizes for each of most powers. */
-enum { MAX_CLASSES = 80 };
+/* Two kinds of outputs x powers of two up to the largest chunk, with given rows and without; or of
+ * whole texts four sizes for most of those powers. Beyond that the oldest makes room. */
+enum { MAX_CLASSES = 56 };
 
 /* All batches of one shape: recorded once, replayed from then on. */
 typedef struct shape_class {
     wk_outputs outputs;
     wick_math math;
+    bool has_rows; /* in place of embedded tokens */
     wk_batch batch;
     wick_tensor *hidden; /* [rows, n_embd] that come in; NULL in the first stage */
     wick_tensor *result; /* hidden rows, states or logits; NULL in the last stage without outputs */
@@ -80,6 +81,7 @@ static void free_class(shape_class *class) {
     wick_release(class->shortlist);
     wick_release(class->hidden);
     wick_release(class->batch.descriptor);
+    wick_release(class->batch.rows);
     for (int i = 0; i < WK_MAX_ROPES; i++) {
         wick_release(class->batch.cos[i]);
         wick_release(class->batch.sin[i]);
@@ -131,7 +133,9 @@ void wk_stage_free(wk_stage *stage) {
 static shape_class class_of(const wk_stage_batch *batch) {
     return (shape_class){.outputs = batch->outputs,
                          .math = batch->math,
+                         .has_rows = batch->rows != NULL,
                          .batch = {.layout = batch->layout,
+                                   .given = batch->given,
                                    .window_slots = batch->window_slots,
                                    .window_tables = batch->window_tables}};
 }
@@ -148,6 +152,10 @@ static wick_status make_inputs(const wk_stage *stage, shape_class *class) {
         batch->cos[i] = wick_empty(device, WICK_F32, shape);
         batch->sin[i] = wick_empty(device, WICK_F32, shape);
         complete = batch->cos[i] && batch->sin[i];
+    }
+    if (complete && class->has_rows && stage->index == 0) {
+        batch->rows = wick_empty(device, WICK_F32, WICK_SHAPE(n_rows, hparams->n_embd));
+        complete = batch->rows != NULL;
     }
     if (complete && stage->index > 0) {
         class->hidden = wick_empty(device, WICK_F32, WICK_SHAPE(n_rows, hparams->n_embd));
@@ -210,14 +218,20 @@ static wick_status record(wk_stage *stage, shape_class *class) {
     return status;
 }
 
+static void drop_class(wk_stage *stage, shape_class *class) {
+    free_class(class);
+    *class = stage->classes[--stage->n_classes];
+    stage->last = NULL;
+}
+
 static wick_status get_class(wk_stage *stage, const wk_stage_batch *batch, shape_class **out) {
     for (uint32_t i = 0; i < stage->n_classes; i++) {
         *out = &stage->classes[i];
         if ((*out)->batch.layout.n_rows == batch->layout.n_rows &&
-            (*out)->outputs == batch->outputs)
+            (*out)->outputs == batch->outputs && (*out)->has_rows == (batch->rows != NULL))
             return WICK_OK;
     }
-    assert(stage->n_classes < MAX_CLASSES);
+    if (stage->n_classes == MAX_CLASSES) drop_class(stage, &stage->classes[0]);
     shape_class class = class_of(batch);
     wick_status status = make_inputs(stage, &class);
     if (status == WICK_OK) status = record(stage, &class);
@@ -238,9 +252,7 @@ static wick_status get_compiled_class(wk_stage *stage, const wk_stage_batch *bat
         WK_TRY(get_class(stage, batch, out));
         WK_TRY(wk_device_compiled(stage->device));
         if (!wk_plan_is_outdated((*out)->plan)) return WICK_OK;
-        free_class(*out);
-        **out = stage->classes[--stage->n_classes];
-        stage->last = NULL;
+        drop_class(stage, *out);
     }
 }
 
@@ -284,6 +296,7 @@ static wick_status write_inputs(const wk_stage *stage, const shape_class *class,
         WK_TRY(wick_write(to->cos[i], from->cos[i], wick_tensor_bytes(to->cos[i])));
         WK_TRY(wick_write(to->sin[i], from->sin[i], wick_tensor_bytes(to->sin[i])));
     }
+    if (to->rows) WK_TRY(wick_write(to->rows, from->rows, wick_tensor_bytes(to->rows)));
     if (!class->hidden) return WICK_OK;
     return wick_write(class->hidden, from->hidden, wick_tensor_bytes(class->hidden));
 }

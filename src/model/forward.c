@@ -39,11 +39,19 @@ static wick_tensor *stage_norm(const wk_pass *pass, int id, wick_tensor *x) {
     return wk_norm(pass->model, x, pass->weights->weight[id], pass->weights->bias[id]);
 }
 
+/* x, with those rows of the batch that are given. */
+static wick_tensor *put_rows(const wk_batch *batch, wick_tensor *x) {
+    wick_tensor *const given =
+        wick_cast(section(batch, batch->given, batch->layout.n_rows), WICK_U8);
+    return wick_where(wick_unsqueeze(given, 1), batch->rows, x);
+}
+
 static wick_tensor *embed(const wk_pass *pass, wick_tensor *ids) {
     const wk_hparams *const hparams = &pass->model->hparams;
     const wk_batch_layout *const layout = &pass->batch->layout;
     wick_tensor *const *const weight = pass->weights->weight;
     wick_tensor *x = wk_scaled(look_up(weight[WK_TOKEN_EMBEDDING], ids), hparams->embedding_scale);
+    if (pass->batch->rows != NULL) x = put_rows(pass->batch, x);
     if (hparams->n_positions > 0) {
         wick_tensor *const positions = section(pass->batch, layout->positions, layout->n_rows);
         x = wick_add(x, look_up(weight[WK_POSITION_EMBEDDING], positions));

@@ -91,6 +91,12 @@ typedef struct wk_batch {
     /* For layers with a window, where these have fewer blocks: other sections of the descriptor in
      * place of layout.slots and layout.tables. */
     uint32_t window_slots, window_tables;
+    /* Rows that come in place of embedded tokens: row i of rows is taken where word i of the
+     * section `given` is 1, not 0. It stands for a row of the table times hparams.embedding_scale.
+     * rows NULL: all are tokens. Models whose layers have inputs of their own take none
+     * (n_embd_layer). */
+    uint32_t given;
+    wick_tensor *rows;                                  /* [rows, n_embd] f32 */
     wick_tensor *descriptor;                            /* [layout.n_words] u32 */
     wick_tensor *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] f32 */
 } wk_batch;

@@ -58,8 +58,8 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     wick_gpu_test(test_placed_models dawn_lavapipe LABELS gpu)
     foreach(on ${pairs})
         # SwiftShader compiles the models' kernels for more than an hour.
-        set(models webgpu_models test_families test_recurrent test_saving test_whole_texts
-            test_windows)
+        set(models webgpu_models test_families test_given_rows test_recurrent test_saving
+            test_whole_texts test_windows)
         if(on MATCHES swiftshader)
             set(models "")
         endif()
