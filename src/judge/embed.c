@@ -36,7 +36,7 @@ static wick_status make_parts(wick_embedder *e, const wick_embedder_desc *desc, 
     const wick_session_desc session = {.context_length = desc->max_tokens,
                                        .chunk_length = desc->chunk_length,
                                        .logits = WICK_LOGITS_STATES};
-    WK_TRY(wick_session_open(e->model, &session, &e->session, err));
+    WK_TRY(wk_session_open_whole(e->model, &session, &e->session, err));
     e->rows = wk_alloc_array(heap, e->n_embd, sizeof *e->rows);
     if (e->rows == NULL) return wk_fail_memory(err, e->n_embd * sizeof *e->rows, 0, "a vector");
     e->capacity = 1;

@@ -94,6 +94,10 @@ uint64_t wk_cache_budget(const wk_model *model, const wk_gguf *gguf, const wick_
 /* preflight.c: what a session of this desc (NULL: of the defaults) needs. */
 wk_runner_desc wk_runner_describe(const wk_model *model, wick_math math, uint64_t cache_budget,
                                   const wick_session_desc *desc);
+/* session_open.c: as wick_session_open, for texts that are appended whole, each after a reset: with
+ * room for the longest one in a chunk, and where rounding the cache would not show, it has none. */
+wick_status wk_session_open_whole(wick_model *model, const wick_session_desc *desc,
+                                  wick_session **session, wick_error *error);
 /* preflight.c: whether a stage on the CPU has room for its weights, as far as they are not used in
  * place in a mapping, and for a session (NULL: not known yet): asked before the weights are read.
  */

@@ -66,7 +66,7 @@ static wick_status check_room(wick_session *s, size_t n) {
         return wk_fail(&s->error, WICK_ERR_STATE,
                        "%zu tokens do not fit: %u of the context's %u are left", n,
                        s->context_length - s->n_tokens, s->context_length);
-    if (s->n_tokens > 0 && wk_model_hparams(s->model->model)->is_bidirectional)
+    if (s->n_tokens > 0 && s->is_whole)
         return wk_fail(&s->error, WICK_ERR_STATE,
                        "an encoder reads a text at once: reset the session before the next");
     return WICK_OK;

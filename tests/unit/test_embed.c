@@ -91,6 +91,37 @@ static void test_pooling(void **state) {
     close_model(model);
 }
 
+/* Of other models, too, texts are read whole where the longest one is a chunk: the same bits. */
+static void test_whole_texts(void **state) {
+    (void)state;
+    static const char *const names[] = {"qwen3-embedding", "gemma2", "lfm2"};
+    static float in_chunks[N_TOKENS * MAX_EMBD], whole[N_TOKENS * MAX_EMBD];
+    for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+        wick_model *const model = open_model(names[m]);
+        wick_model_info info;
+        wick_device_stats before, with_cache, without;
+        wick_embedder *embedder;
+        wick_model_get_info(model, &info);
+        assert_true(info.n_embd <= MAX_EMBD);
+        wick_embedder_desc desc = {
+            .max_tokens = 64, .chunk_length = 4, .pooling = WICK_POOLING_NONE};
+        assert_int_equal(embed(model, &desc, in_chunks), N_TOKENS);
+        wick_device_get_stats(device, &before);
+        assert_int_equal(wick_embedder_open(model, &desc, &embedder, NULL), WICK_OK);
+        wick_device_get_stats(device, &with_cache);
+        wick_embedder_close(embedder);
+        desc.chunk_length = 64;
+        assert_int_equal(embed(model, &desc, whole), N_TOKENS);
+        assert_memory_equal(whole, in_chunks, N_TOKENS * info.n_embd * sizeof *whole);
+        assert_int_equal(wick_embedder_open(model, &desc, &embedder, NULL), WICK_OK);
+        wick_device_get_stats(device, &without);
+        wick_embedder_close(embedder);
+        assert_true(with_cache.buffer_bytes > before.buffer_bytes);
+        assert_true(without.buffer_bytes == before.buffer_bytes);
+        close_model(model);
+    }
+}
+
 /* The file says so. */
 static void test_default_pooling(void **state) {
     (void)state;
@@ -262,9 +293,10 @@ static void test_saved_encoder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pooling),    cmocka_unit_test(test_default_pooling),
-        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_encoder_session),
-        cmocka_unit_test(test_any_length), cmocka_unit_test(test_saved_encoder),
+        cmocka_unit_test(test_pooling),       cmocka_unit_test(test_default_pooling),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_encoder_session),
+        cmocka_unit_test(test_any_length),    cmocka_unit_test(test_whole_texts),
+        cmocka_unit_test(test_saved_encoder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
