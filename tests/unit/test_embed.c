@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "checked_heap.h"
 #include "fixture_file.h"
 
 #include <math.h>
@@ -258,6 +259,42 @@ static wick_status keep(void *user, const void *bytes, size_t size, wick_error *
     return WICK_OK;
 }
 
+/* Wherever memory ends while a text is embedded: a sentence, nothing leaks, and the next text is
+ * embedded. */
+static void test_no_memory(void **state) {
+    (void)state;
+    checked_heap heap;
+    checked_heap_init(&heap, UINT64_MAX);
+    char path[1024];
+    if (!fixture_path("WICK_SHARED_DATA", "families/modernbert.gguf", path, sizeof path)) skip();
+    const wick_device_desc desc = {
+        .backend = WICK_BACKEND_CPU, .n_threads = 1, .allocator = heap.heap.hook};
+    wick_model *model;
+    assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+    assert_int_equal(wick_model_open(device, path, NULL, &model, NULL), WICK_OK);
+    wick_status status = WICK_ERR_OUT_OF_MEMORY;
+    uint64_t n_failed = 0;
+    for (uint64_t n = 0; status != WICK_OK; n++) {
+        wick_embedder *embedder;
+        assert_int_equal(wick_embedder_open(model, NULL, &embedder, NULL), WICK_OK);
+        assert_int_equal(wick_embedder_start_tokens(embedder, tokens, N_TOKENS), WICK_OK);
+        heap.n_allowed = n;
+        while ((status = wick_embedder_poll(embedder)) == WICK_PENDING) wick_pause(device);
+        heap.n_allowed = UINT64_MAX;
+        n_failed += status != WICK_OK;
+        if (status != WICK_OK) expect(embedder, status, WICK_ERR_OUT_OF_MEMORY, " ");
+        assert_int_equal(wick_embedder_start_tokens(embedder, tokens, N_TOKENS), WICK_OK);
+        while (wick_embedder_poll(embedder) == WICK_PENDING) wick_pause(device);
+        size_t n_rows;
+        (void)wick_embedder_result(embedder, &n_rows);
+        assert_int_equal(n_rows, 1);
+        wick_embedder_close(embedder);
+    }
+    assert_true(n_failed > 100);
+    close_model(model);
+    assert_true(checked_heap_is_clean(&heap));
+}
+
 /* It is its tokens. */
 static void test_saved_encoder(void **state) {
     (void)state;
@@ -296,7 +333,7 @@ int main(void) {
         cmocka_unit_test(test_pooling),       cmocka_unit_test(test_default_pooling),
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_encoder_session),
         cmocka_unit_test(test_any_length),    cmocka_unit_test(test_whole_texts),
-        cmocka_unit_test(test_saved_encoder),
+        cmocka_unit_test(test_saved_encoder), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
