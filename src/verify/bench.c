@@ -55,7 +55,7 @@ static const sizes *sizes_of(wk_opcode code, size_t *n) {
 /* --- Ops --- */
 
 static bool accepts(const wk_cpu_kernel *kernel, const wk_op *op) {
-    return !kernel->accepts || kernel->accepts(op);
+    return wk_kernel_takes(&kernel->base, op);
 }
 
 /* With the first kind of weight that the kernel takes. */
@@ -80,8 +80,8 @@ static bool describe_linear(wk_case *c, const wk_cpu_kernel *kernel, const sizes
 static bool describe(wk_case *c, const wk_cpu_kernel *kernel, const sizes *s) {
     const wk_bench_sizes of = {
         .m = s->m, .n = s->n, .k = s->k, .heads = HEADS, .key_heads = KEY_HEADS};
-    wk_bench_describe(c, kernel->code, &of);
-    if (kernel->code != WK_OP_LINEAR) return accepts(kernel, &c->op);
+    wk_bench_describe(c, kernel->base.code, &of);
+    if (kernel->base.code != WK_OP_LINEAR) return accepts(kernel, &c->op);
     c->op.p.linear.fast = kernel->base.is_fast;
     return describe_linear(c, kernel, s);
 }
@@ -106,7 +106,7 @@ static wick_status time_kernel(wk_case *c, const wk_cpu_kernel *kernel, wk_heap 
 wick_status wk_verify_time(const wk_cpu_kernel *kernel, int index, wk_heap *heap,
                            wk_verify_bench *out) {
     size_t n;
-    const sizes *const list = sizes_of(kernel->code, &n);
+    const sizes *const list = sizes_of(kernel->base.code, &n);
     if (index < 0 || (size_t)index >= n) return WICK_ERR_NOT_FOUND;
     wk_case *const c = wk_alloc_zeroed(heap, sizeof *c);
     if (!c) return WICK_ERR_OUT_OF_MEMORY;

@@ -1,7 +1,7 @@
 /* verify/report.c: runs cases and says what came out. */
 #include "verify/verify.h"
 
-#include "backend/cpu/ref/ref.h"
+#include "backend/row.h"
 #include "core/dtype.h"
 #include "core/shape.h"
 #include "verify/case.h"
@@ -125,11 +125,11 @@ static void see(const wk_case *c, int i, results *r) {
 }
 
 /* Takes what the reference gives of zeros instead of subnormal numbers, where only that agrees. */
-static bool agrees_flushed(const verification *v, const wk_ref_row *flushed, int64_t i,
-                           double pair[2], const wk_bounds *bounds, int64_t element) {
+static bool agrees_flushed(const verification *v, const wk_row *flushed, int64_t i, double pair[2],
+                           const wk_bounds *bounds, int64_t element) {
     double want;
     if (!v->is_flushed) return false;
-    wk_ref_load(flushed, i, 1, &want);
+    wk_row_load(flushed, i, 1, &want);
     if (!agrees(v, want, pair[1], wk_bounds_at(bounds, element, want))) return false;
     pair[0] = want;
     return true;
@@ -138,14 +138,14 @@ static bool agrees_flushed(const verification *v, const wk_ref_row *flushed, int
 static wick_status compare_elements(verification *v, const results *all, const wk_bounds *bounds) {
     errors own = {0};
     double largest = 0, want_square = 0;
-    const int64_t n_rows = bounds->count > 0 ? wk_ref_n_rows(&all->want) : 0;
+    const int64_t n_rows = bounds->count > 0 ? wk_row_count(&all->want) : 0;
     for (int64_t r = 0; r < n_rows; r++) {
-        const wk_ref_row want = wk_ref_row_at(&all->want, r), got = wk_ref_row_at(&all->got, r);
-        const wk_ref_row flushed = wk_ref_row_at(&all->flushed, r);
+        const wk_row want = wk_row_at(&all->want, r), got = wk_row_at(&all->got, r);
+        const wk_row flushed = wk_row_at(&all->flushed, r);
         for (int64_t i = 0; i < want.n; i++) {
             double pair[2];
-            wk_ref_load(&want, i, 1, &pair[0]);
-            wk_ref_load(&got, i, 1, &pair[1]);
+            wk_row_load(&want, i, 1, &pair[0]);
+            wk_row_load(&got, i, 1, &pair[1]);
             add_to_digest(v->report, pair[1]);
             const int64_t element = r * want.n + i;
             const double bound = wk_bounds_at(bounds, element, pair[0]);
@@ -212,14 +212,14 @@ static void save(const wk_case *c, copy which) {
 /* NaN is any of its bit patterns: those of the first run take the place of others. */
 static void align_nans(const wk_view *view, const wk_case_memory *m) {
     const size_t size = (size_t)wk_dtype_get(view->dtype)->block_bytes;
-    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
-        const wk_ref_row row = wk_ref_row_at(view, r);
-        wk_ref_row first = row;
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_row_count(view); r++) {
+        const wk_row row = wk_row_at(view, r);
+        wk_row first = row;
         first.data = m->first + (row.data - m->live);
         for (int64_t i = 0; i < row.n; i++) {
             double values[2];
-            wk_ref_load(&row, i, 1, &values[0]);
-            wk_ref_load(&first, i, 1, &values[1]);
+            wk_row_load(&row, i, 1, &values[0]);
+            wk_row_load(&first, i, 1, &values[1]);
             const size_t at = (size_t)(i * row.stride) * size;
             if (isnan(values[0]) && isnan(values[1])) memcpy(row.data + at, first.data + at, size);
         }

@@ -16,11 +16,11 @@ static void disable(wk_backend_device *device, const wk_kernel *kernel) {
 wk_verify_subject wk_verify_on_webgpu(const wk_webgpu_kernel *kernel, wk_backend_device *device) {
     const wk_choice *const choice = wk_choice_of(device, &kernel->base);
     return (wk_verify_subject){.kernel = &kernel->base,
-                               .code = kernel->code,
-                               .accepts = kernel->accepts,
+                               .code = kernel->base.code,
+                               .accepts = kernel->base.accepts,
                                .backend = &wk_backend_webgpu,
                                .device = device,
-                               .n_tunings = kernel->n_tunings,
+                               .n_tunings = kernel->base.n_tunings,
                                .tune = tune,
                                .disable = choice ? disable : NULL,
                                .is_disabled = choice && choice->is_disabled};
@@ -29,7 +29,7 @@ wk_verify_subject wk_verify_on_webgpu(const wk_webgpu_kernel *kernel, wk_backend
 bool wk_verify_next_webgpu(wk_backend_device *device, size_t *index, wk_verify_subject *out) {
     while (*index < device->n_choices) {
         const wk_webgpu_kernel *const kernel = device->choices[(*index)++].kernel;
-        if (kernel->code == WK_OP_CUSTOM) continue; /* there is nothing to compare it with */
+        if (kernel->base.code == WK_OP_CUSTOM) continue; /* there is nothing to compare it with */
         if (!wk_choice_is_possible(device, kernel)) continue;
         *out = wk_verify_on_webgpu(kernel, device);
         return true;

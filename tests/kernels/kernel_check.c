@@ -133,7 +133,7 @@ static void take_cpu(const options *o, tally *t, wk_heap *heap) {
     for (size_t i = 0; (kernel = wk_cpu_kernel_at(i)) != NULL; i++) {
         const wk_verify_subject subject = wk_verify_on_cpu(kernel);
         if (wk_str_matches(wk_str_of(o->glob), wk_str_of(kernel->base.name)) &&
-            (kernel->needs & ~o->features) == 0)
+            (kernel->base.needs & ~o->features) == 0)
             take(&subject, o, t, heap);
     }
 }

@@ -421,7 +421,7 @@ static void says_what_it_is(void **state) {
 static void every_feature_has_kernels(void **state) {
     (void)state;
     uint32_t left = wk_cpu_features();
-    for (size_t i = 0; wk_cpu_kernel_at(i) != NULL; i++) left &= ~wk_cpu_kernel_at(i)->needs;
+    for (size_t i = 0; wk_cpu_kernel_at(i) != NULL; i++) left &= ~wk_cpu_kernel_at(i)->base.needs;
     assert_int_equal(left, 0);
 }
 

@@ -38,12 +38,12 @@ static int64_t length(const wk_view *view) { return view->extent[view->rank - 1]
 
 static float *row_at(const wk_view *view, int64_t index, bool is_dense) {
     int64_t offset = 0;
-    if (is_dense) return (float *)wk_cpu_data(view) + index * length(view);
+    if (is_dense) return (float *)wk_view_data(view) + index * length(view);
     for (int d = view->rank - 2; d >= 0; d--) {
         offset += index % view->extent[d] * view->stride[d];
         index /= view->extent[d];
     }
-    return (float *)wk_cpu_data(view) + offset;
+    return (float *)wk_view_data(view) + offset;
 }
 
 /* The mistakes stay in the operand's buffer, where the harness has its guards in most cases, so
@@ -126,9 +126,9 @@ typedef void run_fn(const wk_cpu_run *run, int phase, int64_t begin, int64_t end
 
 static wick_status verify(run_fn *run, bool is_alone, uint64_t seed, wk_verify_report *report) {
     const wk_cpu_kernel kernel = {
-        .base = {.name = "add_of_test"},
-        .code = WK_OP_BINARY,
-        .accepts = is_alone ? accepts_alone : accepts,
+        .base.name = "add_of_test",
+        .base.code = WK_OP_BINARY,
+        .base.accepts = is_alone ? accepts_alone : accepts,
         .n_phases = 1,
         .items = items,
         .worker_bytes = worker_bytes,
@@ -205,7 +205,7 @@ static void run_nothing(const wk_cpu_run *run, int phase, int64_t begin, int64_t
 static const wk_cpu_kernel *reference_of(wk_opcode code) {
     for (size_t i = 0; wk_cpu_kernel_at(i); i++) {
         const wk_cpu_kernel *const kernel = wk_cpu_kernel_at(i);
-        if (kernel->base.is_reference && kernel->code == code) return kernel;
+        if (kernel->base.is_reference && kernel->base.code == code) return kernel;
     }
     return NULL;
 }
@@ -237,7 +237,7 @@ static void run_off(const wk_cpu_run *run, int phase, int64_t begin, int64_t end
     if (phase == 0 || y->dtype != WICK_F32) return;
     for (int64_t r = 0; r < y->extent[0]; r++) {
         for (int64_t i = begin; i < end; i++)
-            ((float *)wk_cpu_data(y))[r * y->stride[0] + i * y->stride[1]] *= 1.02F;
+            ((float *)wk_view_data(y))[r * y->stride[0] + i * y->stride[1]] *= 1.02F;
     }
 }
 
@@ -300,7 +300,7 @@ static bool accepts_none(const wk_op *op) {
 static void test_nothing_accepted(void **state) {
     (void)state;
     wk_cpu_kernel kernel = *reference_of(WK_OP_UNARY);
-    kernel.accepts = accepts_none;
+    kernel.base.accepts = accepts_none;
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     wk_verify_report report;
@@ -313,9 +313,9 @@ static void test_nothing_accepted(void **state) {
 
 static wick_status verify_by_device(run_fn *run, wk_verify_report *report) {
     const wk_cpu_kernel kernel = {
-        .base = {.name = "add_of_test"},
-        .code = WK_OP_BINARY,
-        .accepts = accepts_alone,
+        .base.name = "add_of_test",
+        .base.code = WK_OP_BINARY,
+        .base.accepts = accepts_alone,
         .n_phases = 1,
         .items = items,
         .worker_bytes = worker_bytes,
@@ -326,8 +326,8 @@ static wick_status verify_by_device(run_fn *run, wk_verify_report *report) {
     const wick_device_desc desc = {.n_threads = 1};
     const wk_open_desc open = {.heap = &heap.heap, .device = &desc};
     wk_verify_subject subject = {.kernel = &kernel.base,
-                                 .code = kernel.code,
-                                 .accepts = kernel.accepts,
+                                 .code = kernel.base.code,
+                                 .accepts = kernel.base.accepts,
                                  .backend = &wk_backend_cpu};
     assert_int_equal(wk_backend_cpu.open_start(&open, &subject.device, NULL), WICK_OK);
     while (wk_backend_cpu.open_poll(subject.device, NULL) == WICK_PENDING) continue;

@@ -37,16 +37,13 @@ void wk_choices_release(wk_backend_device *dev) {
 /* --- Kernels --- */
 
 bool wk_choice_is_possible(const wk_backend_device *dev, const wk_webgpu_kernel *kernel) {
-    return (kernel->needs & ~dev->adapter.features) == 0;
+    return (kernel->base.needs & ~dev->adapter.features) == 0;
 }
 
 static bool may_run(const wk_backend_device *dev, const wk_choice *choice, const wk_op *op) {
-    const wk_webgpu_kernel *const kernel = choice->kernel;
-    const bool needs_more = (kernel->needs & ~dev->features) != 0;
-    if (kernel->code != op->code || needs_more) return false;
+    const wk_kernel *const kernel = &choice->kernel->base;
     if (choice->is_disabled || choice->is_refused) return false;
-    if (kernel->base.is_fast && !wk_op_allows_fast(op)) return false;
-    return !kernel->accepts || kernel->accepts(op);
+    return (kernel->needs & ~dev->features) == 0 && wk_kernel_takes(kernel, op);
 }
 
 const wk_webgpu_kernel *wk_choice_find(const wk_backend_device *dev, const wk_op *op) {
@@ -88,13 +85,13 @@ wk_op_class wk_choice_class(const wk_op *op) {
 }
 
 uint32_t wk_choice_tunings(const wk_webgpu_kernel *kernel) {
-    return kernel->n_tunings > 0 ? kernel->n_tunings : 1;
+    return kernel->base.n_tunings > 0 ? kernel->base.n_tunings : 1;
 }
 
 uint32_t wk_choice_tuning(const wk_backend_device *dev, const wk_webgpu_kernel *kernel,
                           const wk_op *op) {
-    if (kernel->n_tunings == 0) return 0;
-    if (dev->is_tuning_given) return dev->given_tuning % kernel->n_tunings;
+    if (kernel->base.n_tunings == 0) return 0;
+    if (dev->is_tuning_given) return dev->given_tuning % kernel->base.n_tunings;
     const wk_choice *const choice = wk_choice_of(dev, &kernel->base);
     const wk_op_class c = wk_choice_class(op);
     return choice ? choice->tuning[c.rows][c.layout] : 0;

@@ -164,7 +164,7 @@ static wick_status encode(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_custom = {
-    .base = {.name = "custom_wgsl"},
-    .code = WK_OP_CUSTOM,
+    .base.name = "custom_wgsl",
+    .base.code = WK_OP_CUSTOM,
     .encode = encode,
 };

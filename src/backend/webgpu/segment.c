@@ -244,7 +244,7 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
                               double estimate) {
     wk_backend_device *const dev = w->dev;
     const wk_webgpu_kernel *kernel = w->kernel;
-    if (kernel->accepts && !kernel->accepts(op)) /* it took the whole op, not this piece */
+    if (!wk_kernel_takes(&kernel->base, op)) /* it took the whole op, not this piece */
         kernel = wk_choice_find(dev, op);
     if (!kernel)
         return wk_fail(w->err, WICK_ERR_UNSUPPORTED, "%s has no kernel for a piece of its operands",
