@@ -129,6 +129,9 @@ if(WICK_WASM)
             verify)
         target_compile_options(wick_${layer} PRIVATE -Oz)
     endforeach()
+    # Nearly everything that cpu/ref reads and writes comes through here.
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/backend/row.c PROPERTIES
+        COMPILE_OPTIONS -Os)
     file(GLOB jinja CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/text/jinja/*.c)
     set_source_files_properties(${jinja} PROPERTIES COMPILE_OPTIONS -Oz)
 else()

@@ -478,6 +478,9 @@ struct wk_backend {
      * have shown (poll always does); then they fail with WICK_ERR_DEVICE_LOST, but what frees does
      * so and nothing crashes. */
     bool (*lost)(const wk_backend_device *dev);
+
+    /* Optional: its kernels one by one, for verification and timing. */
+    const struct wk_backend_kernels *kernels; /* see kernels.h */
 };
 
 /* What op.def says about an opcode. */

@@ -7,6 +7,7 @@
  * the new value. Buffers have exactly the bytes that the views reach. */
 #include "verify/case.h"
 
+#include "backend/cpu/cpu.h"
 #include "backend/row.h"
 #include "core/dtype.h"
 #include "quant/block.h"

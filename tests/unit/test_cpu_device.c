@@ -1,4 +1,5 @@
 /* The CPU device: the order of commands, reads, freed buffers, plans, faults, memory. */
+#include "backend/cpu/cpu.h"
 #include "backend/cpu/cpu_kernel.h"
 
 #include <stdarg.h>

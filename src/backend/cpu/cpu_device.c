@@ -1,4 +1,5 @@
 /* backend/cpu/cpu_device.c: opening a device, its weights, and the backend's table. */
+#include "backend/cpu/cpu.h"
 #include "backend/cpu/cpu_state.h"
 
 #include "core/dtype.h"
@@ -226,4 +227,5 @@ const wk_backend wk_backend_cpu = {
     .plan_prepare = wk_cpu_plan_prepare,
     .plan_replay = wk_cpu_plan_replay,
     .plan_free = wk_cpu_plan_free,
+    .kernels = &wk_cpu_kernels,
 };

@@ -69,6 +69,4 @@ extern const wk_cpu_peak wk_peak_avx2, wk_peak_avx512;
 /* dispatch.c: NULL where there is none. */
 const wk_cpu_peak *wk_cpu_find_peak(uint32_t features);
 
-extern const wk_backend wk_backend_cpu;
-
 #endif

@@ -144,6 +144,10 @@ static bool is_lost(const wk_backend_device *dev) { return dev->is_lost; }
 
 static void pause_device(wk_backend_device *dev) { (void)wk_gpu_pause(dev->gpu); }
 
+size_t wk_webgpu_adapters(const char *library, wick_adapter_info *out, size_t capacity) {
+    return wk_gpu_list(library, out, capacity);
+}
+
 bool wk_webgpu_lose(wk_backend_device *dev) { return wk_gpu_lose(dev->gpu); }
 
 const wk_backend wk_backend_webgpu = {
@@ -184,4 +188,5 @@ const wk_backend wk_backend_webgpu = {
     .custom_poll = wk_webgpu_custom_poll,
     .custom_free = wk_webgpu_custom_free,
     .lost = is_lost,
+    .kernels = &wk_webgpu_kernels,
 };

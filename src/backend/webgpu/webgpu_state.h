@@ -6,12 +6,13 @@
  * dispatch to a command), kernel_custom.c (kernels of the user's), segment.c (ops in pieces that
  * fit), rehearse.c (programs ahead of time), upload.c, plan.c (replays), tuning.c (choices as
  * text), measure.c (the device's limits),
- * webgpu_device.c (opening, weights, the backend's table). */
+ * webgpu_kernels.c (kernels one by one), webgpu_device.c (opening, weights, the backend's table).
+ */
 #ifndef WK_BACKEND_WEBGPU_WEBGPU_STATE_H
 #define WK_BACKEND_WEBGPU_WEBGPU_STATE_H
 
+#include "backend/kernels.h"
 #include "backend/webgpu/kernels/webgpu_kernel.h"
-
 #include "core/map.h"
 #include "core/str.h"
 
@@ -139,19 +140,6 @@ typedef struct wk_recorder {
     wk_gpu_group **groups; /* others that commands have */
     size_t n_groups, group_capacity;
 } wk_recorder;
-
-/* What a tuning is chosen by: the rows of an op, and how its weight lies (wk_layout; raw: none). */
-typedef enum wk_rows_class {
-    WK_ROWS_ONE,
-    WK_ROWS_FEW, /* up to 16 */
-    WK_ROWS_MANY,
-    WK_ROWS_COUNT_,
-} wk_rows_class;
-
-typedef struct wk_op_class {
-    wk_rows_class rows;
-    uint8_t layout;
-} wk_op_class;
 
 /* A kernel, and how this device takes it. */
 typedef struct wk_choice {
@@ -427,13 +415,10 @@ void wk_webgpu_reads_release(wk_backend_device *dev);
 
 wick_status wk_choices_open(wk_backend_device *dev, wick_error *err);
 void wk_choices_release(wk_backend_device *dev);
-/* Whether the device has what the kernel needs. */
-bool wk_choice_is_possible(const wk_backend_device *dev, const wk_webgpu_kernel *kernel);
 /* The first kernel that takes the op; NULL: none does, or they are disabled. */
 const wk_webgpu_kernel *wk_choice_find(const wk_backend_device *dev, const wk_op *op);
 /* NULL: it is none of the device's. */
 wk_choice *wk_choice_of(const wk_backend_device *dev, const wk_kernel *kernel);
-wk_op_class wk_choice_class(const wk_op *op);
 /* How many tunings a kernel has, at least one. */
 uint32_t wk_choice_tunings(const wk_webgpu_kernel *kernel);
 /* The one that is taken for the op. */
@@ -488,6 +473,10 @@ wick_status wk_webgpu_upload_rows(wk_backend_device *dev, const wk_view *weight,
 /* --- measure.c --- */
 
 wick_status wk_webgpu_measure(wk_backend_device *dev, wick_device_limits *out, wick_error *err);
+
+/* --- webgpu_kernels.c --- */
+
+extern const wk_backend_kernels wk_webgpu_kernels;
 
 /* --- plan.c --- */
 
