@@ -3,8 +3,9 @@
  *
  * Tunings give the same bits, so their choice is a lookup: by the kernel and the class of the op.
  */
-#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/choice.h"
 
+#include "backend/webgpu/webgpu_state.h"
 #include "core/compiler.h"
 
 #include <string.h>

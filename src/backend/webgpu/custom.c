@@ -1,5 +1,12 @@
 /* backend/webgpu/custom.c: kernels of the user's: their text compiled as it is, their
  * tensors bound each by itself. */
+#include "backend/webgpu/table.h"
+
+#include "backend/webgpu/cache.h"
+#include "backend/webgpu/encoder.h"
+#include "backend/webgpu/memory.h"
+#include "backend/webgpu/recorder.h"
+#include "backend/webgpu/submit.h"
 #include "backend/webgpu/webgpu_state.h"
 
 #include <stdio.h>

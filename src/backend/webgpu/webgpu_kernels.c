@@ -1,7 +1,10 @@
 /* backend/webgpu/webgpu_kernels.c: the device's kernels one by one. */
-#include "backend/webgpu/webgpu.h"
-#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/table.h"
 
+#include "backend/webgpu/choice.h"
+#include "backend/webgpu/segment.h"
+#include "backend/webgpu/submit.h"
+#include "backend/webgpu/webgpu_state.h"
 #include "sys/clock.h"
 
 /* Whether the device has what the kernel needs; there is nothing to compare the user's with. */
@@ -47,7 +50,7 @@ static wick_status time_runs(wk_backend_device *dev, const wk_kernel *kernel, co
                              int n, double *seconds, wick_error *err) {
     const double timed_before = timed_seconds(dev);
     const uint64_t begin = wk_clock_ns();
-    for (int i = 0; i < n; i++) WK_TRY(wk_backend_webgpu.encode(dev, kernel, op, err));
+    for (int i = 0; i < n; i++) WK_TRY(wk_webgpu_encode(dev, kernel, op, err));
     WK_TRY(wk_webgpu_flush(dev, err));
     WK_TRY(wk_webgpu_drain(dev, 0, err));
     *seconds = has_timestamps(dev) ? timed_seconds(dev) - timed_before
