@@ -300,6 +300,10 @@ typedef struct wk_op {
     wk_params p;
 } wk_op;
 
+/* Host address of an operand, where its buffer has one. */
+static inline void *wk_view_data(const wk_view *view) {
+    return (unsigned char *)view->buf->data + view->offset;
+}
 static inline const wk_view *wk_dst(const wk_op *op, int i) { return &op->view[i]; }
 static inline const wk_view *wk_src(const wk_op *op, int i) { return &op->view[op->n_dst + i]; }
 
@@ -314,10 +318,23 @@ static inline bool wk_op_allows_fast(const wk_op *op) {
 
 /* What find_kernel returns; a backend's own struct begins with it. */
 typedef struct wk_kernel {
-    const char *name;  /* "linear_q4_1_avx512": op, dtype, instruction set or variant */
+    const char *name; /* "linear_q4_1_avx512": op, dtype, instruction set or variant */
+    wk_opcode code;
+    uint32_t needs;    /* features of the device, in the backend's own bits */
     bool is_fast;      /* does not compute in float32: never chosen in exact mode */
     bool is_reference; /* cpu/ref */
+    /* Numbered sizes of tiles and workgroups, 0 the default, that give the same bits; 0: one. */
+    uint8_t n_tunings;
+    /* Dtypes, layouts, shapes, strides and parameters only; NULL: every op of the code that
+     * wk_op_check lets through. */
+    bool (*accepts)(const wk_op *op);
 } wk_kernel;
+
+/* Whether the kernel may compute the op, on a device with what it needs. */
+static inline bool wk_kernel_takes(const wk_kernel *kernel, const wk_op *op) {
+    if (kernel->code != op->code || (kernel->is_fast && !wk_op_allows_fast(op))) return false;
+    return !kernel->accepts || kernel->accepts(op);
+}
 
 /* Commands up to and including one; 0 is always done. */
 typedef uint64_t wk_ticket;
@@ -461,6 +478,9 @@ struct wk_backend {
      * have shown (poll always does); then they fail with WICK_ERR_DEVICE_LOST, but what frees does
      * so and nothing crashes. */
     bool (*lost)(const wk_backend_device *dev);
+
+    /* Optional: its kernels one by one, for verification and timing. */
+    const struct wk_backend_kernels *kernels; /* see kernels.h */
 };
 
 /* What op.def says about an opcode. */

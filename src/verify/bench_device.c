@@ -1,12 +1,10 @@
-/* verify/bench_device.c: times the kernels of a WebGPU device on the operations of a model, in each
+/* verify/bench_device.c: times the kernels of a device on the operations of a model, in each
  * of their tunings, and chooses the fastest. The contents of the memory do not matter, except for
  * the integers of a batch. */
 #include "verify/case.h"
 
-#include "backend/webgpu/webgpu_state.h"
 #include "core/compiler.h"
 #include "core/dtype.h"
-#include "sys/clock.h"
 #include "tensor/device.h"
 
 #include <wick/verify.h>
@@ -68,23 +66,9 @@ static wick_status upload_batch(const bench *b, const wk_case *c) {
 
 /* --- Time --- */
 
-static double gpu_seconds(const wk_backend_device *dev) {
-    double sum = 0;
-    for (size_t i = 0; i < dev->profile.n_kernels; i++) sum += dev->profile.kernels[i].seconds;
-    return sum;
-}
-
 static wick_status run_batch(const bench *b, const wk_op *op, int n_runs, double *seconds) {
-    wk_backend_device *const dev = b->subject.device;
-    const double gpu_begin = gpu_seconds(dev);
-    const uint64_t begin = wk_clock_ns();
-    for (int i = 0; i < n_runs; i++)
-        WK_TRY(b->subject.backend->encode(dev, b->subject.kernel, op, b->err));
-    WK_TRY(wk_webgpu_flush(dev, b->err));
-    WK_TRY(wk_webgpu_drain(dev, 0, b->err));
-    *seconds =
-        dev->profile.timed ? gpu_seconds(dev) - gpu_begin : 1e-9 * (double)(wk_clock_ns() - begin);
-    return WICK_OK;
+    const wk_verify_subject *const s = &b->subject;
+    return s->backend->kernels->time(s->device, s->kernel, op, n_runs, seconds, b->err);
 }
 
 /* Of one run: the best of several batches that take long enough to be timed. */
@@ -108,17 +92,18 @@ static wick_status time_op(const bench *b, const wk_op *op, double *seconds) {
 static void report(bench *b, const wk_op *op, const double *seconds, uint32_t n) {
     char text[320];
     const wk_cost cost = wk_op_cost(op, NULL);
+    const wk_verify_subject *const s = &b->subject;
     double best = seconds[0];
     for (uint32_t t = 1; t < n; t++)
         if (seconds[t] < best) best = seconds[t];
     (void)wk_op_text(op, text, sizeof text);
     for (uint32_t t = 0; t < n && b->desc->report && !b->is_stopped; t++) {
-        const wick_kernel_time time = {.kernel = b->subject.kernel->name,
+        const wick_kernel_time time = {.kernel = s->kernel->name,
                                        .op = text,
                                        .tuning = t,
                                        .n_tunings = n,
                                        .is_fastest = seconds[t] <= best,
-                                       .is_on_gpu = b->subject.device->profile.timed != NULL,
+                                       .is_on_gpu = s->backend->kernels->has_timestamps(s->device),
                                        .seconds = seconds[t],
                                        .bytes = cost.bytes_read + cost.bytes_written,
                                        .flops = cost.flops};
@@ -126,20 +111,23 @@ static void report(bench *b, const wk_op *op, const double *seconds, uint32_t n)
     }
 }
 
+static uint32_t n_tunings(const wk_kernel *kernel) {
+    if (kernel->n_tunings == 0) return 1;
+    return kernel->n_tunings < MAX_TUNINGS ? kernel->n_tunings : MAX_TUNINGS;
+}
+
 static wick_status time_tunings(bench *b, const wk_op *op) {
     double seconds[MAX_TUNINGS] = {0};
     const wk_verify_subject *const s = &b->subject;
-    const uint32_t n = s->n_tunings == 0            ? 1
-                       : s->n_tunings < MAX_TUNINGS ? s->n_tunings
-                                                    : MAX_TUNINGS;
-    const wk_op_class c = wk_choice_class(op);
+    const uint32_t n = n_tunings(s->kernel);
+    const wk_op_class c = wk_op_class_of(op);
     wick_status status = WICK_OK;
     for (uint32_t t = 0; t < n && status == WICK_OK; t++) {
-        s->tune(s->device, &t);
+        s->backend->kernels->force_tuning(s->device, &t);
         status = time_op(b, op, &seconds[t]);
         b->total[c.rows][c.layout][t] += seconds[t];
     }
-    s->tune(s->device, NULL);
+    s->backend->kernels->force_tuning(s->device, NULL);
     if (status == WICK_OK) report(b, op, seconds, n);
     return status;
 }
@@ -161,7 +149,7 @@ static wick_status time_case(bench *b, wk_opcode code, const wk_bench_sizes *siz
         c->op.p.linear.fast = s->kernel->is_fast;
     }
     wick_status status = WICK_OK;
-    if (!s->accepts || s->accepts(&c->op)) {
+    if (wk_kernel_takes(s->kernel, &c->op)) {
         const bool has_batch = code == WK_OP_ATTENTION_CACHED || code == WK_OP_KV_APPEND;
         status = place(b, c);
         if (status == WICK_OK && has_batch) status = upload_batch(b, c);
@@ -210,15 +198,15 @@ static wick_status time_others(bench *b, wk_opcode code) {
 }
 
 static void choose(const bench *b) {
-    wk_choice *const choice = wk_choice_of(b->subject.device, b->subject.kernel);
+    const wk_verify_subject *const s = &b->subject;
     for (int rows = 0; rows < WK_ROWS_COUNT_; rows++) {
         for (int layout = 0; layout < WK_LAYOUT_COUNT_; layout++) {
             const double *const total = b->total[rows][layout];
-            uint8_t best = 0;
-            for (uint32_t t = 1; t < b->subject.n_tunings && t < MAX_TUNINGS; t++)
-                if (total[t] < total[best] && total[t] < (1 - least_gain) * total[0])
-                    best = (uint8_t)t;
-            if (total[0] > 0) choice->tuning[rows][layout] = best;
+            uint32_t best = 0;
+            for (uint32_t t = 1; t < n_tunings(s->kernel); t++)
+                if (total[t] < total[best] && total[t] < (1 - least_gain) * total[0]) best = t;
+            const wk_op_class c = {(wk_rows_class)rows, (uint8_t)layout};
+            if (total[0] > 0) s->backend->kernels->keep_tuning(s->device, s->kernel, c, best);
         }
     }
 }
@@ -227,7 +215,7 @@ static wick_status time_kernel(bench *b) {
     for (int rows = 0; rows < WK_ROWS_COUNT_; rows++)
         for (int layout = 0; layout < WK_LAYOUT_COUNT_; layout++)
             for (int t = 0; t < MAX_TUNINGS; t++) b->total[rows][layout][t] = 0;
-    switch (b->subject.code) {
+    switch (b->subject.kernel->code) {
     case WK_OP_LINEAR: WK_TRY(time_linear(b)); break;
     case WK_OP_UNARY:
     case WK_OP_BINARY:
@@ -244,7 +232,7 @@ static wick_status time_kernel(bench *b) {
     case WK_OP_ROPE_TABLE:
     case WK_OP_ATTENTION:
     case WK_OP_ATTENTION_CACHED:
-    case WK_OP_KV_APPEND: WK_TRY(time_others(b, b->subject.code)); break;
+    case WK_OP_KV_APPEND: WK_TRY(time_others(b, b->subject.kernel->code)); break;
     default: break; /* no typical sizes */
     }
     if (b->desc->choose && !b->is_stopped) choose(b);
@@ -273,7 +261,8 @@ wick_status wick_time_kernels(wick_device *device, const wick_time_desc *desc, w
     static const wick_time_desc all;
     if (!device) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_time_kernels: device is NULL");
     if (!desc) desc = &all;
-    if (device->backend->id != WICK_BACKEND_WEBGPU)
+    const wk_backend_kernels *const kernels = device->backend->kernels;
+    if (!kernels || !kernels->time)
         return wk_fail(error, WICK_ERR_UNSUPPORTED,
                        "the kernels of backend %s cannot be timed one by one",
                        device->backend->name);
@@ -289,10 +278,13 @@ wick_status wick_time_kernels(wick_device *device, const wick_time_desc *desc, w
         (bench){.device = device, .desc = desc, .sizes = with_defaults(&desc->sizes), .err = error};
     int n_timed = 0;
     wick_status status = WICK_OK;
-    for (size_t i = 0; status == WICK_OK && !b->is_stopped &&
-                       wk_verify_next_webgpu(device->handle, &i, &b->subject);) {
-        if (!wk_str_matches(glob, wk_str_of(b->subject.kernel->name)) || b->subject.is_disabled)
-            continue;
+    const wk_kernel *kernel;
+    for (size_t i = 0;
+         status == WICK_OK && !b->is_stopped && (kernel = kernels->at(device->handle, i)) != NULL;
+         i++) {
+        if (!wk_str_matches(glob, wk_str_of(kernel->name))) continue;
+        if (kernels->is_disabled(device->handle, kernel)) continue;
+        b->subject = (wk_verify_subject){kernel, device->backend, device->handle};
         status = time_kernel(b);
         n_timed++;
     }

@@ -6,7 +6,7 @@
  * its row (docs/numerics.md). */
 #include "verify/case.h"
 
-#include "backend/cpu/ref/ref.h"
+#include "backend/row.h"
 #include "core/dtype.h"
 
 #include <math.h>
@@ -21,10 +21,10 @@ static double sum_error(wick_dtype dtype) { return dtype == WICK_F64 ? 1e-14 : 1
 
 static double largest_of(const wk_view *view) {
     double largest = 0, value;
-    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
-        const wk_ref_row row = wk_ref_row_at(view, r);
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_row_count(view); r++) {
+        const wk_row row = wk_row_at(view, r);
         for (int64_t i = 0; i < row.n; i++) {
-            wk_ref_load(&row, i, 1, &value);
+            wk_row_load(&row, i, 1, &value);
             if (isfinite(value)) largest = fmax(largest, fabs(value));
         }
     }
@@ -38,12 +38,12 @@ static void bound_matmul(const wk_op *op, double *row_a, double *row_b, double *
     const int64_t m = c->extent[c->rank - 2], n = c->extent[c->rank - 1];
     const int64_t k = a->extent[a->rank - 1];
     const double factor = sum_error(c->dtype);
-    for (int64_t r = 0; r < wk_ref_n_rows(c); r++) {
-        const wk_ref_row left = wk_ref_row_at(a, r);
-        wk_ref_load(&left, 0, k, row_a);
+    for (int64_t r = 0; r < wk_row_count(c); r++) {
+        const wk_row left = wk_row_at(a, r);
+        wk_row_load(&left, 0, k, row_a);
         for (int64_t l = 0; l < k; l++) {
-            const wk_ref_row right = wk_ref_row_at(b, r / m * k + l);
-            wk_ref_load(&right, 0, n, row_b);
+            const wk_row right = wk_row_at(b, r / m * k + l);
+            wk_row_load(&right, 0, n, row_b);
             for (int64_t j = 0; j < n; j++) bounds[r * n + j] += factor * fabs(row_a[l] * row_b[j]);
         }
     }
@@ -55,12 +55,12 @@ static void bound_matmul(const wk_op *op, double *row_a, double *row_b, double *
 static void load_weight(const wk_view *w, int64_t row, double *to) {
     const int64_t n = wk_view_rows(w), k = w->extent[w->rank - 1];
     if (w->layout == WK_LAYOUT_RAW && wk_dtype_is_float(w->dtype)) {
-        const wk_ref_row elements = wk_ref_row_at(w, row);
-        wk_ref_load(&elements, 0, k, to);
+        const wk_row elements = wk_row_at(w, row);
+        wk_row_load(&elements, 0, k, to);
         return;
     }
     float *const decoded = (float *)(to + k);
-    wk_layout_decode_row((wk_layout)w->layout, w->dtype, n, k, row, wk_cpu_data(w), decoded);
+    wk_layout_decode_row((wk_layout)w->layout, w->dtype, n, k, row, wk_view_data(w), decoded);
     for (int64_t i = 0; i < k; i++) to[i] = (double)decoded[i];
 }
 
@@ -98,8 +98,8 @@ static double bound_product(const double *x, const double *w, int64_t k, double 
 static double bias_at(const wk_view *bias, int64_t row, int64_t i) {
     double added = 0;
     if (!bias->buf) return 0;
-    const wk_ref_row elements = wk_ref_row_at(bias, row);
-    wk_ref_load(&elements, i, 1, &added);
+    const wk_row elements = wk_row_at(bias, row);
+    wk_row_load(&elements, i, 1, &added);
     return added;
 }
 
@@ -108,9 +108,9 @@ static void bound_experts(const wk_op *op, bool is_fast, double *x, double *w, d
     const wk_view *const weight = wk_src(op, 1), *const ids = wk_src(op, 3);
     const int64_t n = weight->extent[1], k = weight->extent[2], u = ids->extent[1];
     for (int64_t r = 0; r < wk_view_rows(wk_dst(op, 0)); r++) {
-        const wk_ref_row row = wk_ref_row_at(wk_src(op, 0), r), id = wk_ref_row_at(ids, r / u);
-        const int64_t e = wk_ref_integer_at(&id, r % u);
-        wk_ref_load(&row, 0, k, x);
+        const wk_row row = wk_row_at(wk_src(op, 0), r), id = wk_row_at(ids, r / u);
+        const int64_t e = wk_row_integer_at(&id, r % u);
+        wk_row_load(&row, 0, k, x);
         for (int64_t j = 0; j < n && e < weight->extent[0]; j++) {
             load_weight(weight, e * n + j, w);
             bounds[r * n + j] = bound_product(x, w, k, bias_at(wk_src(op, 2), e, j), op, is_fast);
@@ -122,8 +122,8 @@ static void bound_linear(const wk_op *op, bool is_fast, double *x, double *w, do
     const int64_t m = wk_dst(op, 0)->extent[0], n = wk_dst(op, 0)->extent[1];
     const int64_t k = wk_src(op, 0)->extent[1];
     for (int64_t c = 0; c < m; c++) {
-        const wk_ref_row row = wk_ref_row_at(wk_src(op, 0), c);
-        wk_ref_load(&row, 0, k, x + c * k);
+        const wk_row row = wk_row_at(wk_src(op, 0), c);
+        wk_row_load(&row, 0, k, x + c * k);
     }
     for (int64_t r = 0; r < n; r++) {
         const double added = bias_at(wk_src(op, 2), 0, r);
@@ -155,11 +155,11 @@ static void bound_attention(const wk_op *op, int64_t rows, int64_t e, double *bo
     const double keys = largest_of(wk_src(op, 1)), values = largest_of(wk_src(op, 2));
     const double added = added_to_logits(op);
     for (int64_t r = 0; r < rows; r++) {
-        const wk_ref_row q = wk_ref_row_at(wk_src(op, 0), r);
+        const wk_row q = wk_row_at(wk_src(op, 0), r);
         double magnitude = 0;
         for (int64_t i = 0; i < q.n; i++) {
             double value;
-            wk_ref_load(&q, i, 1, &value);
+            wk_row_load(&q, i, 1, &value);
             magnitude += fabs(value);
         }
         for (int64_t l = 0; l < e; l++)

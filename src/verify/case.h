@@ -90,15 +90,18 @@ wick_status wk_bounds_make(const wk_case *c, const wk_kernel *kernel, const wk_v
 void wk_bounds_release(wk_bounds *bounds, wk_heap *heap);
 double wk_bounds_at(const wk_bounds *bounds, int64_t element, double want);
 
-typedef struct wk_case_run {
-    bool has_fault;
-    bool is_out_of_scratch; /* wrote past the end of its scratch memory */
-    uint64_t ns;            /* spent in the kernel */
-} wk_case_run;
+/* oracle.c: cpu/ref, by a CPU device that has no features. */
+typedef struct wk_oracle {
+    const wk_backend *backend;
+    wk_backend_device *device;
+} wk_oracle;
 
-/* run.c: runs a kernel on the live memory, in random ranges and random order. */
-wick_status wk_case_compute(wk_case *c, const wk_cpu_kernel *kernel, bool is_split, wk_heap *heap,
-                            wk_case_run *out);
+wick_status wk_oracle_open(wk_oracle *oracle, wk_heap *heap);
+void wk_oracle_close(wk_oracle *oracle); /* also of zeros */
+/* NULL: it does not know such an op. */
+const wk_kernel *wk_oracle_find(const wk_oracle *oracle, const wk_op *op);
+/* Computes the op, which wk_oracle_find has found a kernel for, in host memory. */
+wick_status wk_oracle_run(const wk_oracle *oracle, const wk_op *op, wk_kernel_run *out);
 
 /* bench_ops.c: an op as models have it, whose buffers have no memory yet. */
 typedef struct wk_bench_sizes {
@@ -108,8 +111,8 @@ typedef struct wk_bench_sizes {
 /* Of LINEAR without the weight. */
 void wk_bench_describe(wk_case *c, wk_opcode code, const wk_bench_sizes *sizes);
 
-/* run_device.c: the same by a device, in memory of its own that begins as the live memory is, and
- * is copied back. */
+/* run_device.c: runs a kernel by a device, in memory of its own that begins as the live memory is,
+ * and is copied back. */
 typedef struct wk_case_manner {
     /* All operands in one buffer, and the op replayed by a plan where there are such; else each in
      * a buffer of its own, and the op encoded. */
@@ -123,6 +126,6 @@ wick_status wk_case_job_begin(wk_case *c, const wk_verify_subject *subject, wk_c
 /* Never blocks: WICK_PENDING until the live memory is what the device made of it. */
 wick_status wk_case_job_step(wk_case_job *job);
 /* NULL is allowed. */
-void wk_case_job_end(wk_case_job *job, wk_case_run *out);
+void wk_case_job_end(wk_case_job *job, wk_kernel_run *out);
 
 #endif

@@ -77,9 +77,9 @@ static bool is_sine(const wk_op *op) {
 }
 
 static const wk_webgpu_kernel wrong = {
-    .base = {.name = "unary_wrong"},
-    .code = WK_OP_UNARY,
-    .accepts = is_sine,
+    .base.name = "unary_wrong",
+    .base.code = WK_OP_UNARY,
+    .base.accepts = is_sine,
     .encode = encode_wrong,
 };
 
@@ -329,7 +329,7 @@ static void kernels_are_timed(void **state) {
         wick_device_get_info(device, &info);
         t.n = t.n_fastest = 0;
         if (wick_time_kernels(device, &desc, &err) != WICK_OK) fail_msg("%s", err.message);
-        assert_int_equal(t.n, 3 * wk_webgpu_linear.n_tunings); /* one, few and many rows */
+        assert_int_equal(t.n, 3 * wk_webgpu_linear.base.n_tunings); /* one, few and many rows */
         assert_true(t.n_fastest >= 3);
         assert_true(t.is_on_gpu ==
                     (is_profiled && (info.adapter.features & WICK_WEBGPU_TIMESTAMPS) != 0));

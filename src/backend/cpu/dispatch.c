@@ -34,9 +34,7 @@ static const wk_cpu_kernel *const kernels[] = {
 };
 
 static bool may_run(const wk_cpu_kernel *kernel, const wk_op *op, uint32_t features) {
-    if (kernel->code != op->code || (kernel->needs & ~features) != 0) return false;
-    if (kernel->base.is_fast && !wk_op_allows_fast(op)) return false;
-    return !kernel->accepts || kernel->accepts(op);
+    return (kernel->base.needs & ~features) == 0 && wk_kernel_takes(&kernel->base, op);
 }
 
 const wk_cpu_kernel *wk_cpu_find_kernel(const wk_op *op, uint32_t features) {

@@ -1,5 +1,12 @@
 /* backend/webgpu/custom.c: kernels of the user's: their text compiled as it is, their
  * tensors bound each by itself. */
+#include "backend/webgpu/table.h"
+
+#include "backend/webgpu/cache.h"
+#include "backend/webgpu/encoder.h"
+#include "backend/webgpu/memory.h"
+#include "backend/webgpu/recorder.h"
+#include "backend/webgpu/submit.h"
 #include "backend/webgpu/webgpu_state.h"
 
 #include <stdio.h>
@@ -164,7 +171,7 @@ static wick_status encode(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_custom = {
-    .base = {.name = "custom_wgsl"},
-    .code = WK_OP_CUSTOM,
+    .base.name = "custom_wgsl",
+    .base.code = WK_OP_CUSTOM,
     .encode = encode,
 };

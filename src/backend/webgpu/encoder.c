@@ -1,7 +1,13 @@
 /* backend/webgpu/encoder.c: from a kernel's dispatch to a command: which buffers share a binding,
  * where in it each operand begins, which pipeline and which bind group. */
-#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/encoder.h"
 
+#include "backend/webgpu/cache.h"
+#include "backend/webgpu/memory.h"
+#include "backend/webgpu/profile.h"
+#include "backend/webgpu/recorder.h"
+#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/write.h"
 #include "core/dtype.h"
 
 #include <assert.h>
@@ -193,7 +199,9 @@ static wick_status upload_tables(wk_backend_device *dev, wk_buffer *buf, int64_t
     uint32_t *const words = wk_alloc(dev->heap, size);
     if (words == NULL) return wk_fail_memory(err, size, 0, "tables of quantized types");
     write(words);
-    const wick_status status = wk_webgpu_upload(dev, buf, 0, words, size, err);
+    dev->stats.bytes_uploaded += size;
+    const wick_status status =
+        wk_webgpu_write(dev, buf, 0, (const unsigned char *)words, size, err);
     wk_free(dev->heap, words, size);
     return status;
 }

@@ -1,8 +1,16 @@
 /* backend/webgpu/measure.c: what a device can do at most: reading memory, products of float32 and
  * of packed bytes; and what it takes to make a buffer, a pipeline, and to hear from it. By the
  * clock of the host, on work that takes long enough for it. Native only. */
-#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/table.h"
 
+#include "backend/webgpu/cache.h"
+#include "backend/webgpu/encoder.h"
+#include "backend/webgpu/memory.h"
+#include "backend/webgpu/read.h"
+#include "backend/webgpu/submit.h"
+#include "backend/webgpu/ticket.h"
+#include "backend/webgpu/upload.h"
+#include "backend/webgpu/webgpu_state.h"
 #include "sys/clock.h"
 
 enum {

@@ -4,8 +4,9 @@
  *
  * Estimates are nanoseconds of a nominal device; what submits really take, seen by polls, gives the
  * factor of this one. */
-#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/pace.h"
 
+#include "backend/webgpu/webgpu_state.h"
 #include "sys/clock.h"
 
 /* Of the nominal device, in a nanosecond; and the fixed cost of a dispatch. */

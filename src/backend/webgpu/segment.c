@@ -2,8 +2,17 @@
  * several, of which a kernel can be given one: the op is cut along dimensions that its elements are
  * independent in, until each operand of each piece lies in one block. In the same way an op that
  * would hold the GPU for too long becomes several. */
-#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/segment.h"
 
+#include "backend/webgpu/cache.h"
+#include "backend/webgpu/choice.h"
+#include "backend/webgpu/encoder.h"
+#include "backend/webgpu/memory.h"
+#include "backend/webgpu/pace.h"
+#include "backend/webgpu/profile.h"
+#include "backend/webgpu/recorder.h"
+#include "backend/webgpu/submit.h"
+#include "backend/webgpu/webgpu_state.h"
 #include "core/dtype.h"
 
 #include <assert.h>
@@ -244,7 +253,7 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
                               double estimate) {
     wk_backend_device *const dev = w->dev;
     const wk_webgpu_kernel *kernel = w->kernel;
-    if (kernel->accepts && !kernel->accepts(op)) /* it took the whole op, not this piece */
+    if (!wk_kernel_takes(&kernel->base, op)) /* it took the whole op, not this piece */
         kernel = wk_choice_find(dev, op);
     if (!kernel)
         return wk_fail(w->err, WICK_ERR_UNSUPPORTED, "%s has no kernel for a piece of its operands",
@@ -411,4 +420,15 @@ wick_status wk_segment_encode(wk_backend_device *dev, wk_recorder *recorder,
     const work w = {.dev = dev, .recorder = recorder, .kernel = kernel, .err = err};
     if (wk_view_count(&op->view[0]) == 0) return WICK_OK; /* nothing to write */
     return encode_pieces(&w, op);
+}
+
+wick_status wk_webgpu_encode(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
+                             wick_error *err) {
+    /* A full recording is submitted first: not before it is compiled. */
+    if (wk_pace_is_full(dev, 0) && !wk_cache_wait(dev, dev->recorder.n_pipelines))
+        return WICK_PENDING;
+    const wick_status status = wk_segment_encode(
+        dev, &dev->recorder, (const wk_webgpu_kernel *)(const void *)kernel, op, err);
+    if (status != WICK_PENDING) dev->stats.n_ops++;
+    return status;
 }

@@ -8,6 +8,9 @@
  *                                          weight (a block type, f32 ...; raw: no weight)
  *
  * Empty lines and those that begin with # are ignored. */
+#include "backend/webgpu/table.h"
+
+#include "backend/webgpu/choice.h"
 #include "backend/webgpu/webgpu_state.h"
 
 #include <stdio.h>

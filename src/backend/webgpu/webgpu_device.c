@@ -1,5 +1,19 @@
 /* backend/webgpu/webgpu_device.c: opening a device, its weights, and the backend's table. */
 #include "backend/webgpu/webgpu.h"
+
+#include "backend/webgpu/cache.h"
+#include "backend/webgpu/choice.h"
+#include "backend/webgpu/memory.h"
+#include "backend/webgpu/pace.h"
+#include "backend/webgpu/pool.h"
+#include "backend/webgpu/profile.h"
+#include "backend/webgpu/read.h"
+#include "backend/webgpu/recorder.h"
+#include "backend/webgpu/room.h"
+#include "backend/webgpu/segment.h"
+#include "backend/webgpu/table.h"
+#include "backend/webgpu/ticket.h"
+#include "backend/webgpu/upload.h"
 #include "backend/webgpu/webgpu_state.h"
 #include "core/dtype.h"
 
@@ -80,6 +94,7 @@ static wick_status set_up(wk_backend_device *dev, wick_error *err) {
     wk_cache_make(dev);
     WK_TRY(wk_choices_open(dev, err));
     WK_TRY(wk_recorder_make(dev, &dev->recorder, GROUP_ENTRIES, err));
+    dev->pool.make_room = wk_webgpu_make_room;
     WK_TRY(wk_pool_open(dev, &dev->desc.pool, err));
     if (dev->is_profiled) WK_TRY(wk_profile_open(dev, err));
     (void)wk_view_dense(WICK_U32, &shape, &dev->fault, &bytes);
@@ -129,20 +144,13 @@ static const wk_kernel *find_kernel(const wk_backend_device *dev, const wk_op *o
     return kernel ? &kernel->base : NULL;
 }
 
-static wick_status encode(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
-                          wick_error *err) {
-    /* A full recording is submitted first: not before it is compiled. */
-    if (wk_pace_is_full(dev, 0) && !wk_cache_wait(dev, dev->recorder.n_pipelines))
-        return WICK_PENDING;
-    const wick_status status = wk_segment_encode(
-        dev, &dev->recorder, (const wk_webgpu_kernel *)(const void *)kernel, op, err);
-    if (status != WICK_PENDING) dev->stats.n_ops++;
-    return status;
-}
-
 static bool is_lost(const wk_backend_device *dev) { return dev->is_lost; }
 
 static void pause_device(wk_backend_device *dev) { (void)wk_gpu_pause(dev->gpu); }
+
+size_t wk_webgpu_adapters(const char *library, wick_adapter_info *out, size_t capacity) {
+    return wk_gpu_list(library, out, capacity);
+}
 
 bool wk_webgpu_lose(wk_backend_device *dev) { return wk_gpu_lose(dev->gpu); }
 
@@ -167,7 +175,7 @@ const wk_backend wk_backend_webgpu = {
     .prepare_weight = prepare_weight,
     .upload_rows = wk_webgpu_upload_rows,
     .find_kernel = find_kernel,
-    .encode = encode,
+    .encode = wk_webgpu_encode,
     .rehearse = wk_webgpu_rehearse,
     .poll_compiled = wk_cache_poll,
     .take_refused = wk_cache_take_refused,
@@ -184,4 +192,5 @@ const wk_backend wk_backend_webgpu = {
     .custom_poll = wk_webgpu_custom_poll,
     .custom_free = wk_webgpu_custom_free,
     .lost = is_lost,
+    .kernels = &wk_webgpu_kernels,
 };

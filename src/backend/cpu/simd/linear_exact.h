@@ -355,10 +355,10 @@ WK_PANEL_FORMATS(EXACT_RUN)
 /* The kernels of a type; isa: the suffix of their names. */
 #define EXACT_KERNEL_OF(opcode, operation, type, isa)                                              \
     const wk_cpu_kernel wk_##operation##_##type##_##isa = {                                        \
-        .base = {.name = #operation "_" #type "_" #isa},                                           \
-        .code = opcode,                                                                            \
-        .needs = SIMD_NEEDS,                                                                       \
-        .accepts = accepts_##type,                                                                 \
+        .base.name = #operation "_" #type "_" #isa,                                                \
+        .base.code = opcode,                                                                       \
+        .base.needs = SIMD_NEEDS,                                                                  \
+        .base.accepts = accepts_##type,                                                            \
         .n_phases = LINEAR_PHASES,                                                                 \
         .items = exact_items,                                                                      \
         .grain = exact_grain,                                                                      \

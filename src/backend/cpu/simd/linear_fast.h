@@ -310,10 +310,11 @@ static size_t worker_bytes(const wk_op *op) {
 /* The kernels of a type; isa: the suffix of their names, isa_needs: WK_CPU_* features. */
 #define FAST_KERNEL_OF(opcode, operation, type, isa, isa_needs)                                    \
     const wk_cpu_kernel wk_##operation##_##type##_fast_##isa = {                                   \
-        .base = {.name = #operation "_" #type "_fast_" #isa, .is_fast = true},                     \
-        .code = opcode,                                                                            \
-        .needs = isa_needs,                                                                        \
-        .accepts = accepts_##type,                                                                 \
+        .base.name = #operation "_" #type "_fast_" #isa,                                           \
+        .base.code = opcode,                                                                       \
+        .base.needs = isa_needs,                                                                   \
+        .base.is_fast = true,                                                                      \
+        .base.accepts = accepts_##type,                                                            \
         .n_phases = LINEAR_PHASES,                                                                 \
         .items = items,                                                                            \
         .grain = grain,                                                                            \

@@ -58,7 +58,7 @@ static inline linear_index linear_index_in(const wk_op *op, void *scratch) {
 /* The expert of row r; the number of experts where it is none of them. */
 static inline uint32_t linear_expert(const wk_op *op, int64_t r) {
     const wk_view *const ids = wk_src(op, 3);
-    const uint32_t *const first = wk_cpu_data(ids), n = (uint32_t)wk_src(op, 1)->extent[0];
+    const uint32_t *const first = wk_view_data(ids), n = (uint32_t)wk_src(op, 1)->extent[0];
     const int64_t u = ids->extent[1];
     const uint32_t id = first[r / u * ids->stride[0] + r % u * ids->stride[1]];
     return id < n ? id : n;

@@ -409,17 +409,17 @@ static bool accepts_cached(const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_attention = {
-    .base = {.name = "attention_wgsl"},
-    .code = WK_OP_ATTENTION,
-    .n_tunings = WK_COUNT(tunings),
-    .accepts = accepts_dense,
+    .base.name = "attention_wgsl",
+    .base.code = WK_OP_ATTENTION,
+    .base.n_tunings = WK_COUNT(tunings),
+    .base.accepts = accepts_dense,
     .encode = encode_dense,
 };
 
 const wk_webgpu_kernel wk_webgpu_attention_cached = {
-    .base = {.name = "attention_cached_wgsl"},
-    .code = WK_OP_ATTENTION_CACHED,
-    .n_tunings = WK_COUNT(tunings),
-    .accepts = accepts_cached,
+    .base.name = "attention_cached_wgsl",
+    .base.code = WK_OP_ATTENTION_CACHED,
+    .base.n_tunings = WK_COUNT(tunings),
+    .base.accepts = accepts_cached,
     .encode = encode_cached,
 };

@@ -54,7 +54,7 @@ static wick_status encode_append(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_kv_append = {
-    .base = {.name = "kv_append_wgsl"},
-    .code = WK_OP_KV_APPEND,
+    .base.name = "kv_append_wgsl",
+    .base.code = WK_OP_KV_APPEND,
     .encode = encode_append,
 };

@@ -60,10 +60,10 @@ static wick_status encode_copy(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_copy = {
-    .base = {.name = "copy_wgsl"},
-    .code = WK_OP_COPY,
-    .n_tunings = WK_STRIDED_TUNINGS,
-    .accepts = accepts_copy,
+    .base.name = "copy_wgsl",
+    .base.code = WK_OP_COPY,
+    .base.n_tunings = WK_STRIDED_TUNINGS,
+    .base.accepts = accepts_copy,
     .encode = encode_copy,
 };
 
@@ -84,9 +84,9 @@ static wick_status encode_where(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_where = {
-    .base = {.name = "where_wgsl"},
-    .code = WK_OP_WHERE,
-    .n_tunings = WK_STRIDED_TUNINGS,
+    .base.name = "where_wgsl",
+    .base.code = WK_OP_WHERE,
+    .base.n_tunings = WK_STRIDED_TUNINGS,
     .encode = encode_where,
 };
 
@@ -123,10 +123,10 @@ static wick_status encode_fill(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_fill = {
-    .base = {.name = "fill_wgsl"},
-    .code = WK_OP_FILL,
-    .n_tunings = WK_STRIDED_TUNINGS,
-    .accepts = accepts_fill,
+    .base.name = "fill_wgsl",
+    .base.code = WK_OP_FILL,
+    .base.n_tunings = WK_STRIDED_TUNINGS,
+    .base.accepts = accepts_fill,
     .encode = encode_fill,
 };
 
@@ -194,8 +194,8 @@ static wick_status encode_arange(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_arange = {
-    .base = {.name = "arange_wgsl"},
-    .code = WK_OP_ARANGE,
-    .accepts = accepts_arange,
+    .base.name = "arange_wgsl",
+    .base.code = WK_OP_ARANGE,
+    .base.accepts = accepts_arange,
     .encode = encode_arange,
 };

@@ -78,10 +78,10 @@ static wick_status encode_unary(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_unary = {
-    .base = {.name = "unary_wgsl"},
-    .code = WK_OP_UNARY,
-    .n_tunings = WK_STRIDED_TUNINGS,
-    .accepts = accepts_unary,
+    .base.name = "unary_wgsl",
+    .base.code = WK_OP_UNARY,
+    .base.n_tunings = WK_STRIDED_TUNINGS,
+    .base.accepts = accepts_unary,
     .encode = encode_unary,
 };
 
@@ -106,10 +106,10 @@ static wick_status encode_binary(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_binary = {
-    .base = {.name = "binary_wgsl"},
-    .code = WK_OP_BINARY,
-    .n_tunings = WK_STRIDED_TUNINGS,
-    .accepts = is_narrow,
+    .base.name = "binary_wgsl",
+    .base.code = WK_OP_BINARY,
+    .base.n_tunings = WK_STRIDED_TUNINGS,
+    .base.accepts = is_narrow,
     .encode = encode_binary,
 };
 
@@ -143,9 +143,9 @@ static wick_status encode_compare(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_compare = {
-    .base = {.name = "compare_wgsl"},
-    .code = WK_OP_COMPARE,
-    .n_tunings = WK_STRIDED_TUNINGS,
+    .base.name = "compare_wgsl",
+    .base.code = WK_OP_COMPARE,
+    .base.n_tunings = WK_STRIDED_TUNINGS,
     .encode = encode_compare,
 };
 
@@ -167,9 +167,9 @@ static wick_status encode_gated(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_gated = {
-    .base = {.name = "gated_wgsl"},
-    .code = WK_OP_GATED,
-    .n_tunings = WK_STRIDED_TUNINGS,
-    .accepts = is_narrow,
+    .base.name = "gated_wgsl",
+    .base.code = WK_OP_GATED,
+    .base.n_tunings = WK_STRIDED_TUNINGS,
+    .base.accepts = is_narrow,
     .encode = encode_gated,
 };

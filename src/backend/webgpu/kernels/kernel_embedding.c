@@ -66,9 +66,9 @@ static wick_status encode(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_embedding = {
-    .base = {.name = "embedding_wgsl"},
-    .code = WK_OP_EMBEDDING,
-    .accepts = accepts,
+    .base.name = "embedding_wgsl",
+    .base.code = WK_OP_EMBEDDING,
+    .base.accepts = accepts,
     .takes_rows = true,
     .encode = encode,
 };

@@ -165,18 +165,18 @@ static wick_status encode(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_linear = {
-    .base = {.name = "linear_wgsl"},
-    .code = WK_OP_LINEAR,
-    .n_tunings = WK_COUNT(tunings),
-    .accepts = accepts,
+    .base.name = "linear_wgsl",
+    .base.code = WK_OP_LINEAR,
+    .base.n_tunings = WK_COUNT(tunings),
+    .base.accepts = accepts,
     .encode = encode,
 };
 
 const wk_webgpu_kernel wk_webgpu_linear_experts = {
-    .base = {.name = "linear_experts_wgsl"},
-    .code = WK_OP_LINEAR_EXPERTS,
+    .base.name = "linear_experts_wgsl",
+    .base.code = WK_OP_LINEAR_EXPERTS,
+    .base.n_tunings = WK_COUNT(tunings),
+    .base.accepts = accepts,
     .takes_rows = true,
-    .n_tunings = WK_COUNT(tunings),
-    .accepts = accepts,
     .encode = encode,
 };

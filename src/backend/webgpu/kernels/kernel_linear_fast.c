@@ -172,35 +172,39 @@ static wick_status encode(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_linear_dot4_subgroups = {
-    .base = {.name = "linear_dot4_subgroups_wgsl", .is_fast = true},
-    .code = WK_OP_LINEAR,
-    .needs = WICK_WEBGPU_DOT4 | WICK_WEBGPU_SUBGROUPS,
-    .accepts = accepts_few,
+    .base.name = "linear_dot4_subgroups_wgsl",
+    .base.code = WK_OP_LINEAR,
+    .base.needs = WICK_WEBGPU_DOT4 | WICK_WEBGPU_SUBGROUPS,
+    .base.is_fast = true,
+    .base.accepts = accepts_few,
     .encode = encode_subgroups,
 };
 
 const wk_webgpu_kernel wk_webgpu_linear_dot4 = {
-    .base = {.name = "linear_dot4_wgsl", .is_fast = true},
-    .code = WK_OP_LINEAR,
-    .needs = WICK_WEBGPU_DOT4,
-    .accepts = accepts,
+    .base.name = "linear_dot4_wgsl",
+    .base.code = WK_OP_LINEAR,
+    .base.needs = WICK_WEBGPU_DOT4,
+    .base.is_fast = true,
+    .base.accepts = accepts,
     .encode = encode,
 };
 
 const wk_webgpu_kernel wk_webgpu_linear_experts_dot4_subgroups = {
-    .base = {.name = "linear_experts_dot4_subgroups_wgsl", .is_fast = true},
-    .code = WK_OP_LINEAR_EXPERTS,
-    .needs = WICK_WEBGPU_DOT4 | WICK_WEBGPU_SUBGROUPS,
-    .accepts = accepts_few,
+    .base.name = "linear_experts_dot4_subgroups_wgsl",
+    .base.code = WK_OP_LINEAR_EXPERTS,
+    .base.needs = WICK_WEBGPU_DOT4 | WICK_WEBGPU_SUBGROUPS,
+    .base.is_fast = true,
+    .base.accepts = accepts_few,
     .takes_rows = true,
     .encode = encode_subgroups,
 };
 
 const wk_webgpu_kernel wk_webgpu_linear_experts_dot4 = {
-    .base = {.name = "linear_experts_dot4_wgsl", .is_fast = true},
-    .code = WK_OP_LINEAR_EXPERTS,
-    .needs = WICK_WEBGPU_DOT4,
-    .accepts = accepts,
+    .base.name = "linear_experts_dot4_wgsl",
+    .base.code = WK_OP_LINEAR_EXPERTS,
+    .base.needs = WICK_WEBGPU_DOT4,
+    .base.is_fast = true,
+    .base.accepts = accepts,
     .takes_rows = true,
     .encode = encode,
 };

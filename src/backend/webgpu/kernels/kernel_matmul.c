@@ -56,9 +56,9 @@ static wick_status encode(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_matmul = {
-    .base = {.name = "matmul_wgsl"},
-    .code = WK_OP_MATMUL,
-    .n_tunings = WK_COUNT(tile_of_tuning),
-    .accepts = accepts,
+    .base.name = "matmul_wgsl",
+    .base.code = WK_OP_MATMUL,
+    .base.n_tunings = WK_COUNT(tile_of_tuning),
+    .base.accepts = accepts,
     .encode = encode,
 };

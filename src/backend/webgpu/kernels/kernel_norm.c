@@ -90,52 +90,52 @@ static wick_status encode_norm_subgroups(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_softmax = {
-    .base = {.name = "softmax_wgsl"},
-    .code = WK_OP_SOFTMAX,
-    .n_tunings = WK_ROWS_TUNINGS,
-    .accepts = accepts_floats,
+    .base.name = "softmax_wgsl",
+    .base.code = WK_OP_SOFTMAX,
+    .base.n_tunings = WK_ROWS_TUNINGS,
+    .base.accepts = accepts_floats,
     .encode = encode_softmax,
 };
 
 const wk_webgpu_kernel wk_webgpu_rms_norm = {
-    .base = {.name = "rms_norm_wgsl"},
-    .code = WK_OP_RMS_NORM,
-    .n_tunings = WK_ROWS_TUNINGS,
-    .accepts = accepts_floats,
+    .base.name = "rms_norm_wgsl",
+    .base.code = WK_OP_RMS_NORM,
+    .base.n_tunings = WK_ROWS_TUNINGS,
+    .base.accepts = accepts_floats,
     .encode = encode_norm,
 };
 
 const wk_webgpu_kernel wk_webgpu_layer_norm = {
-    .base = {.name = "layer_norm_wgsl"},
-    .code = WK_OP_LAYER_NORM,
-    .n_tunings = WK_ROWS_TUNINGS,
-    .accepts = accepts_floats,
+    .base.name = "layer_norm_wgsl",
+    .base.code = WK_OP_LAYER_NORM,
+    .base.n_tunings = WK_ROWS_TUNINGS,
+    .base.accepts = accepts_floats,
     .encode = encode_norm,
 };
 
 const wk_webgpu_kernel wk_webgpu_softmax_subgroups = {
-    .base = {.name = "softmax_subgroups_wgsl"},
-    .code = WK_OP_SOFTMAX,
-    .needs = WICK_WEBGPU_SUBGROUPS,
-    .n_tunings = WK_ROWS_TUNINGS,
-    .accepts = accepts_floats,
+    .base.name = "softmax_subgroups_wgsl",
+    .base.code = WK_OP_SOFTMAX,
+    .base.needs = WICK_WEBGPU_SUBGROUPS,
+    .base.n_tunings = WK_ROWS_TUNINGS,
+    .base.accepts = accepts_floats,
     .encode = encode_softmax_subgroups,
 };
 
 const wk_webgpu_kernel wk_webgpu_rms_norm_subgroups = {
-    .base = {.name = "rms_norm_subgroups_wgsl"},
-    .code = WK_OP_RMS_NORM,
-    .needs = WICK_WEBGPU_SUBGROUPS,
-    .n_tunings = WK_ROWS_TUNINGS,
-    .accepts = accepts_floats,
+    .base.name = "rms_norm_subgroups_wgsl",
+    .base.code = WK_OP_RMS_NORM,
+    .base.needs = WICK_WEBGPU_SUBGROUPS,
+    .base.n_tunings = WK_ROWS_TUNINGS,
+    .base.accepts = accepts_floats,
     .encode = encode_norm_subgroups,
 };
 
 const wk_webgpu_kernel wk_webgpu_layer_norm_subgroups = {
-    .base = {.name = "layer_norm_subgroups_wgsl"},
-    .code = WK_OP_LAYER_NORM,
-    .needs = WICK_WEBGPU_SUBGROUPS,
-    .n_tunings = WK_ROWS_TUNINGS,
-    .accepts = accepts_floats,
+    .base.name = "layer_norm_subgroups_wgsl",
+    .base.code = WK_OP_LAYER_NORM,
+    .base.needs = WICK_WEBGPU_SUBGROUPS,
+    .base.n_tunings = WK_ROWS_TUNINGS,
+    .base.accepts = accepts_floats,
     .encode = encode_norm_subgroups,
 };

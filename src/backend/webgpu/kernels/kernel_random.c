@@ -36,8 +36,8 @@ static wick_status encode_random(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_random = {
-    .base = {.name = "random_wgsl"},
-    .code = WK_OP_RANDOM,
-    .accepts = accepts_random,
+    .base.name = "random_wgsl",
+    .base.code = WK_OP_RANDOM,
+    .base.accepts = accepts_random,
     .encode = encode_random,
 };

@@ -67,9 +67,9 @@ static wick_status encode_conv(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_causal_conv = {
-    .base = {.name = "causal_conv_wgsl"},
-    .code = WK_OP_CAUSAL_CONV,
-    .accepts = accepts_conv,
+    .base.name = "causal_conv_wgsl",
+    .base.code = WK_OP_CAUSAL_CONV,
+    .base.accepts = accepts_conv,
     .encode = encode_conv,
 };
 
@@ -146,8 +146,8 @@ static wick_status encode_scan(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_scan = {
-    .base = {.name = "scan_wgsl"},
-    .code = WK_OP_SCAN,
-    .accepts = accepts_scan,
+    .base.name = "scan_wgsl",
+    .base.code = WK_OP_SCAN,
+    .base.accepts = accepts_scan,
     .encode = encode_scan,
 };

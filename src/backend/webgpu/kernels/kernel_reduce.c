@@ -81,9 +81,9 @@ static wick_status encode_reduce(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_reduce = {
-    .base = {.name = "reduce_wgsl"},
-    .code = WK_OP_REDUCE,
-    .n_tunings = WK_ROWS_TUNINGS,
-    .accepts = accepts_reduce,
+    .base.name = "reduce_wgsl",
+    .base.code = WK_OP_REDUCE,
+    .base.n_tunings = WK_ROWS_TUNINGS,
+    .base.accepts = accepts_reduce,
     .encode = encode_reduce,
 };

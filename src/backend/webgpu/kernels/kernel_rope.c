@@ -132,9 +132,9 @@ static wick_status encode_rope(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_rope = {
-    .base = {.name = "rope_wgsl"},
-    .code = WK_OP_ROPE,
-    .accepts = accepts_rope,
+    .base.name = "rope_wgsl",
+    .base.code = WK_OP_ROPE,
+    .base.accepts = accepts_rope,
     .encode = encode_rope,
 };
 
@@ -169,8 +169,8 @@ static wick_status encode_rope_table(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_rope_table = {
-    .base = {.name = "rope_table_wgsl"},
-    .code = WK_OP_ROPE_TABLE,
-    .accepts = accepts_rope_table,
+    .base.name = "rope_table_wgsl",
+    .base.code = WK_OP_ROPE_TABLE,
+    .base.accepts = accepts_rope_table,
     .encode = encode_rope_table,
 };

@@ -90,9 +90,9 @@ static wick_status encode_top_k(wk_encoder *e, const wk_op *op) {
 }
 
 const wk_webgpu_kernel wk_webgpu_top_k = {
-    .base = {.name = "top_k_wgsl"},
-    .code = WK_OP_TOP_K,
-    .accepts = accepts_top_k,
+    .base.name = "top_k_wgsl",
+    .base.code = WK_OP_TOP_K,
+    .base.accepts = accepts_top_k,
     .temp_bytes = candidate_bytes,
     .encode = encode_top_k,
 };

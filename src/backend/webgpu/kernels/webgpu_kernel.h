@@ -116,17 +116,10 @@ uint32_t wk_encoder_tuning(const wk_encoder *e);
 uint32_t wk_encoder_subgroup(const wk_encoder *e);
 
 typedef struct wk_webgpu_kernel {
-    wk_kernel base;
-    wk_opcode code;
-    uint32_t needs; /* WICK_WEBGPU_* */
-    /* NULL: every op of the code. Shapes, dtypes, layouts and parameters only. */
-    bool (*accepts)(const wk_op *op);
+    wk_kernel base;  /* needs: WICK_WEBGPU_* */
     bool takes_rows; /* minds wk_encoder_rows */
     /* Bytes of its largest temporary, which must fit a block; NULL: none outgrows its operands. */
     uint64_t (*temp_bytes)(const wk_op *op);
-    /* Numbered sizes of tiles and workgroups, 0 the default, that give the same bits on every
-     * device; 0: there is nothing to choose. */
-    uint8_t n_tunings;
     wick_status (*encode)(wk_encoder *e, const wk_op *op);
 } wk_webgpu_kernel;
 
