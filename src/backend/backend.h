@@ -242,27 +242,28 @@ typedef union wk_params {
         bool interleaved;
     } rope_table;
     struct {
-        bool fast; /* activations may be quantized */
-    } linear;      /* linear, linear_experts */
+        bool fast;         /* activations may be quantized */
+    } linear;              /* linear, linear_experts */
+    wk_batch_layout batch; /* of every op that has such an operand: the others begin with it */
     struct {
         float scale, softcap; /* softcap 0: none */
         int32_t window;       /* 0: none; else query i sees keys i - window + 1 ... */
         bool causal;
     } attention;
     struct {
+        wk_batch_layout batch;
         float scale, softcap;
         int32_t window;        /* as above; bidirectional: to either side, up to i + window - 1 */
         bool is_bidirectional; /* all keys of the sequence are seen, else those up to the query's */
-        wk_batch_layout batch;
-    } cached; /* attention_cached, kv_append */
+    } cached;                  /* attention_cached, kv_append */
     struct {
         wk_batch_layout batch;
     } conv;
     struct {
+        wk_batch_layout batch;
         wk_scan_fn fn;
         bool is_tiled; /* head i is of group i mod g, else of i / (h / g) */
         float scale;
-        wk_batch_layout batch;
     } scan;
     wk_custom_run *custom;
 } wk_params;
@@ -487,7 +488,7 @@ struct wk_backend {
 typedef struct wk_operand_info {
     const char *name;
     uint8_t access; /* wk_access; 0 ends the list */
-    bool is_optional, is_weight, is_index;
+    bool is_optional, is_weight, is_index, is_batch;
 } wk_operand_info;
 
 /* Emits one op of a decomposition; temporaries come from temp(). */
@@ -579,6 +580,22 @@ typedef struct wk_cost {
 /* batch: the contents of the op's batch descriptor, by which the keys in use count; NULL: all that
  * there is room for. */
 wk_cost wk_op_cost(const wk_op *op, const uint32_t *batch);
+/* Its rows: what kernels are tuned by. */
+int64_t wk_op_rows(const wk_op *op);
+
+/* A way to cut an op into several whose elements do not depend on each other: the dimension of each
+ * operand that it goes along, or WK_UNCUT, where every piece needs the operand whole. */
+typedef struct wk_cut {
+    int8_t dim[WK_MAX_OPERANDS];
+    bool is_of_table; /* a piece has a part of the table that ids look into */
+} wk_cut;
+enum { WK_UNCUT = -1, WK_MAX_CUTS = WICK_MAX_RANK };
+typedef struct wk_cuts {
+    int n;
+    wk_cut of[WK_MAX_CUTS];
+} wk_cuts;
+/* All ways to cut an op; none: it is whole or not at all. */
+void wk_op_cuts(const wk_op *op, wk_cuts *list);
 
 /* The decompositions of op.def. */
 wick_status wk_decompose_gated(const wk_op *op, const wk_decomposition *to);

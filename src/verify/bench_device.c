@@ -48,8 +48,8 @@ static void displace(const bench *b, wk_case *c) {
 }
 
 /* One sequence, whose rows are its last tokens, with its blocks in order. */
-static wick_status upload_batch(const bench *b, const wk_case *c) {
-    const wk_batch_layout *const l = &c->op.p.cached.batch;
+static wick_status upload_batch(const bench *b, const wk_case *c, int operand) {
+    const wk_batch_layout *const l = &c->op.p.batch;
     const uint32_t n_keys = l->n_blocks * l->block_size;
     wk_heap *const heap = &b->device->heap;
     uint32_t *const words = wk_alloc_array(heap, l->n_words, sizeof *words);
@@ -59,7 +59,7 @@ static wick_status upload_batch(const bench *b, const wk_case *c) {
     words[l->lengths] = n_keys;
     for (uint32_t i = 0; i < l->n_blocks; i++) words[l->tables + i] = i;
     const wick_status status = b->subject.backend->upload(
-        b->subject.device, c->op.view[4].buf, 0, words, l->n_words * sizeof *words, b->err);
+        b->subject.device, c->op.view[operand].buf, 0, words, l->n_words * sizeof *words, b->err);
     wk_free(heap, words, l->n_words * sizeof *words);
     return status;
 }
@@ -150,9 +150,10 @@ static wick_status time_case(bench *b, wk_opcode code, const wk_bench_sizes *siz
     }
     wick_status status = WICK_OK;
     if (wk_kernel_takes(s->kernel, &c->op)) {
-        const bool has_batch = code == WK_OP_ATTENTION_CACHED || code == WK_OP_KV_APPEND;
+        int batch;
+        const bool has_batch = wk_op_batch(&c->op, &batch) != NULL;
         status = place(b, c);
-        if (status == WICK_OK && has_batch) status = upload_batch(b, c);
+        if (status == WICK_OK && has_batch) status = upload_batch(b, c, batch);
         if (status == WICK_OK) status = time_tunings(b, &c->op);
         displace(b, c);
     }
@@ -178,20 +179,9 @@ static wick_status time_linear(bench *b) {
 }
 
 static wick_status time_others(bench *b, wk_opcode code) {
-    const wick_kernel_sizes *const of = &b->sizes;
-    const bool is_wide = code == WK_OP_GATED || code == WK_OP_UNARY || code == WK_OP_BINARY;
-    const int64_t rows[] = {1, FEW, of->n_prompt};
+    const int64_t rows[] = {1, FEW, b->sizes.n_prompt};
     for (size_t r = 0; r < WK_COUNT(rows); r++) {
-        wk_bench_sizes sizes = {.m = rows[r],
-                                .n = is_wide ? of->n_ff : of->n_embd,
-                                .k = rows[r] > of->n_keys ? rows[r] : of->n_keys,
-                                .heads = of->n_heads,
-                                .key_heads = of->n_heads_kv};
-        const bool is_of_heads = code == WK_OP_ROPE || code == WK_OP_ROPE_TABLE ||
-                                 code == WK_OP_ATTENTION || code == WK_OP_ATTENTION_CACHED ||
-                                 code == WK_OP_KV_APPEND;
-        if (is_of_heads) sizes.n = of->head_dim;
-        if (code == WK_OP_MATMUL) sizes.k = of->n_embd;
+        const wk_bench_sizes sizes = wk_bench_of_model(code, &b->sizes, rows[r]);
         WK_TRY(time_case(b, code, &sizes, NULL));
     }
     return WICK_OK;
@@ -215,25 +205,10 @@ static wick_status time_kernel(bench *b) {
     for (int rows = 0; rows < WK_ROWS_COUNT_; rows++)
         for (int layout = 0; layout < WK_LAYOUT_COUNT_; layout++)
             for (int t = 0; t < MAX_TUNINGS; t++) b->total[rows][layout][t] = 0;
-    switch (b->subject.kernel->code) {
-    case WK_OP_LINEAR: WK_TRY(time_linear(b)); break;
-    case WK_OP_UNARY:
-    case WK_OP_BINARY:
-    case WK_OP_COMPARE:
-    case WK_OP_WHERE:
-    case WK_OP_GATED:
-    case WK_OP_COPY:
-    case WK_OP_SOFTMAX:
-    case WK_OP_REDUCE:
-    case WK_OP_RMS_NORM:
-    case WK_OP_LAYER_NORM:
-    case WK_OP_MATMUL:
-    case WK_OP_ROPE:
-    case WK_OP_ROPE_TABLE:
-    case WK_OP_ATTENTION:
-    case WK_OP_ATTENTION_CACHED:
-    case WK_OP_KV_APPEND: WK_TRY(time_others(b, b->subject.kernel->code)); break;
-    default: break; /* no typical sizes */
+    switch (wk_bench_kind_of(b->subject.kernel->code)->width) {
+    case WK_WIDTH_NONE: break;
+    case WK_WIDTH_WEIGHT: WK_TRY(time_linear(b)); break;
+    default: WK_TRY(time_others(b, b->subject.kernel->code)); break;
     }
     if (b->desc->choose && !b->is_stopped) choose(b);
     return WICK_OK;

@@ -10,6 +10,8 @@
 #include "core/rng.h"
 #include "verify/verify.h"
 
+#include <wick/verify.h>
+
 /* Which floats the operands hold. */
 typedef enum wk_case_values {
     WK_VALUES_PLAIN,
@@ -34,6 +36,10 @@ typedef struct wk_case {
     bool is_wild;       /* layouts that few kernels take */
     bool has_bad_index; /* an index may be out of range: only the fault counts */
     wk_case_values values;
+    /* Of an op with a batch descriptor: the operand whose first dimension the sequences share out,
+     * caches in blocks or states in slots. */
+    int places;
+    bool has_states;
     wk_buffer buffer[WK_MAX_OPERANDS]; /* of view i, unless it is view 0 in place */
     wk_case_memory memory[WK_MAX_OPERANDS];
 } wk_case;
@@ -59,10 +65,8 @@ wk_view *wk_case_dense(wk_case *c, int i, wick_dtype dtype, int rank, const int6
 
 /* case_batch.c: chooses the layout of a batch descriptor of n_rows rows, and writes its words. */
 void wk_case_plan_batch(wk_case *c, wk_batch_layout *layout, int64_t n_rows);
-/* words: n_words of poison. n_places: blocks of the caches, at least n_sequences * n_blocks; or
- * slots of recurrent state (is_recurrent), at least n_sequences. */
-void wk_case_fill_batch(wk_case *c, const wk_batch_layout *layout, bool is_recurrent,
-                        int64_t n_places, uint32_t *words);
+/* words: n_words of poison. */
+void wk_case_fill_batch(wk_case *c, const wk_batch_layout *layout, uint32_t *words);
 
 /* case_memory.c */
 wick_status wk_case_fill(wk_case *c, wk_heap *heap, wick_error *err);
@@ -110,6 +114,26 @@ typedef struct wk_bench_sizes {
 } wk_bench_sizes;
 /* Of LINEAR without the weight. */
 void wk_bench_describe(wk_case *c, wk_opcode code, const wk_bench_sizes *sizes);
+
+/* How wide the rows of an op are in a model. */
+typedef enum wk_bench_width {
+    WK_WIDTH_NONE, /* it is not timed on its own on a device */
+    WK_WIDTH_EMBD,
+    WK_WIDTH_FF,
+    WK_WIDTH_HEAD,
+    WK_WIDTH_MATRIX,
+    WK_WIDTH_WEIGHT, /* as wide as the model's weights */
+} wk_bench_width;
+
+/* Typical sizes of an op: those of a model of 135 million parameters, and its width in others. */
+typedef struct wk_bench_kind {
+    const wk_bench_sizes *typical;
+    size_t n_typical;
+    wk_bench_width width;
+} wk_bench_kind;
+const wk_bench_kind *wk_bench_kind_of(wk_opcode code);
+/* n_rows: of a batch. Not for a width of NONE or WEIGHT. */
+wk_bench_sizes wk_bench_of_model(wk_opcode code, const wick_kernel_sizes *model, int64_t n_rows);
 
 /* run_device.c: runs a kernel by a device, in memory of its own that begins as the live memory is,
  * and is copied back. */

@@ -190,51 +190,78 @@ static void fill_cache(wk_case *c, const wk_view *cache, const uint32_t *words) 
 
 /* --- All operands --- */
 
-enum { CACHED_BATCH = 4, EMBEDDING_WEIGHT = 1, LINEAR_WEIGHT = 2, EXPERT_IDS = 4 };
+/* One function for each kind of ops: true where it filled operand i. */
+static bool fill_plain(wk_case *c, int i) {
+    (void)c, (void)i;
+    return false;
+}
 
-/* Operands of scan: step, gate, b and c. Numbers fade, and a delta removes no more than there is.
- */
+static bool fill_where(wk_case *c, int i) {
+    enum { CONDITION = 1 };
+    if (i == CONDITION) fill_integers(c, &c->op.view[i], 0, 2);
+    return i == CONDITION;
+}
+
+static bool fill_rope(wk_case *c, int i) {
+    enum { POSITIONS = 2 };
+    const wk_view *const view = &c->op.view[i];
+    if (i == POSITIONS) fill_integers(c, view, 0, view->dtype == WICK_U8 ? 256 : 5000);
+    return i == POSITIONS;
+}
+
+static bool fill_attention(wk_case *c, int i) {
+    enum { MASK = 4 };
+    if (i == MASK) fill_integers(c, &c->op.view[i], 0, 2);
+    return i == MASK;
+}
+
+static bool fill_cached(wk_case *c, int i) {
+    enum { K_CACHE = 2, V_CACHE, BATCH };
+    const bool is_cache = i == K_CACHE || i == V_CACHE;
+    if (is_cache) fill_cache(c, &c->op.view[i], wk_view_data(&c->op.view[BATCH]));
+    return is_cache;
+}
+
+/* Numbers fade, and a delta removes no more than there is. */
 static bool fill_scan(wk_case *c, int i) {
+    enum { STEP = 3, GATE, BC };
     const wk_view *const view = &c->op.view[i];
     const bool is_delta = c->op.p.scan.fn == WK_SCAN_DELTA;
+    const double most = is_delta ? 1 / sqrt((double)view->extent[3]) : 2;
     switch (i) {
-    case 3: fill_range(c, view, is_delta ? -3 : 0, is_delta ? 0 : 2); return true;
-    case 4: fill_range(c, view, is_delta ? 0 : -3, is_delta ? 1 : 0); return true;
-    case 5: {
-        const double most = is_delta ? 1 / sqrt((double)view->extent[3]) : 2;
-        fill_range(c, view, -most, most);
-        return true;
-    }
+    case STEP: fill_range(c, view, is_delta ? -3 : 0, is_delta ? 0 : 2); return true;
+    case GATE: fill_range(c, view, is_delta ? 0 : -3, is_delta ? 1 : 0); return true;
+    case BC: fill_range(c, view, -most, most); return true;
     default: return false;
     }
 }
 
+/* The rows that ids look into. */
+static int64_t rows_of_table(const wk_case *c) {
+    const wk_operand_info *const operands = wk_op_get_info(c->op.code)->operands;
+    int i = 0;
+    while (!operands[i].is_weight) i++;
+    return c->op.view[i].extent[0];
+}
+
 /* Operand i, whose memory is poison. */
 static wick_status fill_operand(wk_case *c, int i, wk_heap *heap) {
+    static bool (*const fills[])(wk_case *c, int i) = {
+#define WK_TRAITS(code, rows, cost, tolerance, cuts, gradient, cases, values, fill, ...)           \
+    [WK_OP_##code] = fill_##fill,
+#include "backend/op_traits.def"
+#undef WK_TRAITS
+    };
     const wk_view *const view = &c->op.view[i];
-    const wk_opcode code = c->op.code;
-    int batch;
-    if (wk_op_batch(&c->op, &batch) && i == batch) return WICK_OK; /* filled first */
-    if (code == WK_OP_SCAN && fill_scan(c, i)) return WICK_OK;
-    if (code == WK_OP_ATTENTION_CACHED && (i == 2 || i == 3)) {
-        fill_cache(c, view, wk_view_data(&c->op.view[CACHED_BATCH]));
-    } else if ((wk_op_is_linear(&c->op) && i == LINEAR_WEIGHT) ||
-               (code == WK_OP_EMBEDDING && i == EMBEDDING_WEIGHT) ||
-               wk_dtype_is_block(view->dtype)) {
-        return fill_weight(c, view, heap);
-    } else if (code == WK_OP_EMBEDDING && i == 2) {
-        fill_ids(c, view, c->op.view[EMBEDDING_WEIGHT].extent[0]);
-    } else if (code == WK_OP_LINEAR_EXPERTS && i == EXPERT_IDS) {
-        fill_ids(c, view, c->op.view[LINEAR_WEIGHT].extent[0]);
-    } else if (code == WK_OP_ROPE && i == 2) {
-        fill_integers(c, view, 0, view->dtype == WICK_U8 ? 256 : 5000);
-    } else if ((code == WK_OP_ATTENTION && i == 4) || (code == WK_OP_WHERE && i == 1)) {
-        fill_integers(c, view, 0, 2);
-    } else if (wk_dtype_is_float(view->dtype)) {
+    const wk_operand_info *const info = &wk_op_get_info(c->op.code)->operands[i];
+    if (info->is_batch || fills[c->op.code](c, i)) return WICK_OK; /* the batch is filled first */
+    if (info->is_weight || wk_dtype_is_block(view->dtype)) return fill_weight(c, view, heap);
+    if (info->is_index)
+        fill_ids(c, view, rows_of_table(c));
+    else if (wk_dtype_is_float(view->dtype))
         fill_floats(c, view);
-    } else {
+    else
         fill_integers(c, view, -1000000, 2000000);
-    }
     return WICK_OK;
 }
 
@@ -288,12 +315,7 @@ wick_status wk_case_fill(wk_case *c, wk_heap *heap, wick_error *err) {
     }
     int batch;
     const wk_batch_layout *const layout = wk_op_batch(&c->op, &batch);
-    if (layout) {
-        const bool is_recurrent = c->op.code == WK_OP_CAUSAL_CONV || c->op.code == WK_OP_SCAN;
-        const int places = is_recurrent ? 1 : c->op.code == WK_OP_KV_APPEND ? 0 : 2;
-        wk_case_fill_batch(c, layout, is_recurrent, c->op.view[places].extent[0],
-                           wk_view_data(&c->op.view[batch]));
-    }
+    if (layout) wk_case_fill_batch(c, layout, wk_view_data(&c->op.view[batch]));
     for (int i = 0; i < n; i++) {
         const bool is_read = wk_op_get_info(c->op.code)->operands[i].access & WK_READ;
         if (c->op.view[i].buf && is_read) WK_TRY(fill_operand(c, i, heap));

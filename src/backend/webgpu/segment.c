@@ -17,116 +17,13 @@
 
 #include <assert.h>
 
-/* A way to cut: the dimension of each operand that it goes along, or none: the operand is needed
- * whole by every piece. */
-typedef struct cut {
-    int8_t dim[WK_MAX_OPERANDS];
-} cut;
-
-enum { NONE = -1, MAX_CUTS = WICK_MAX_RANK };
-
-typedef struct cuts {
-    int n;
-    cut of[MAX_CUTS];
-} cuts;
-
-static cut *add_cut(cuts *list) {
-    assert(list->n < MAX_CUTS);
-    cut *const c = &list->of[list->n++];
-    for (int i = 0; i < WK_MAX_OPERANDS; i++) c->dim[i] = NONE;
-    return c;
-}
-
-/* Along dimensions 0 to n_dims - 1 of the first n operands. */
-static void add_common(cuts *list, int n_dims, int n) {
-    for (int d = 0; d < n_dims; d++) {
-        cut *const c = add_cut(list);
-        for (int i = 0; i < n; i++) c->dim[i] = (int8_t)d;
-    }
-}
-
-/* c [.., m, n], a [.., m, k], b [.., k, n]. */
-static void cut_matmul(cuts *list, int rank) {
-    add_common(list, rank - 2, 3);
-    cut *const rows = add_cut(list);
-    rows->dim[0] = rows->dim[1] = (int8_t)(rank - 2);
-    cut *const columns = add_cut(list);
-    columns->dim[0] = columns->dim[2] = (int8_t)(rank - 1);
-}
-
-/* y [m, n], x [m, k], weight [n, k], bias [n]. */
-static void cut_linear(cuts *list) {
-    cut *const outputs = add_cut(list);
-    outputs->dim[0] = 1;
-    outputs->dim[2] = outputs->dim[3] = 0;
-    cut *const rows = add_cut(list);
-    rows->dim[0] = rows->dim[1] = 0;
-}
-
-/* y [m, k], weight [n, k], ids [m]: a piece of the weight serves the ids of its rows. */
-static void cut_embedding(cuts *list, const wk_webgpu_kernel *kernel) {
-    cut *const rows = add_cut(list);
-    rows->dim[0] = rows->dim[2] = 0;
-    if (kernel->takes_rows) add_cut(list)->dim[1] = 0;
-}
-
-/* y [m, u, n], x [m, u, k], ids [m, u]; likewise weight [experts, n, k] with bias [experts, n]. */
-static void cut_experts(cuts *list) {
-    for (int8_t d = 0; d < 2; d++) {
-        cut *const rows = add_cut(list);
-        rows->dim[0] = rows->dim[1] = rows->dim[4] = d;
-    }
-    cut *const experts = add_cut(list);
-    experts->dim[2] = experts->dim[3] = 0;
-}
-
-/* y and x [b, t, h, d]; the others [b, t, ..]. */
-static void cut_rope(cuts *list, int n) {
-    add_common(list, 2, n);
-    cut *const heads = add_cut(list);
-    heads->dim[0] = heads->dim[1] = 2;
-}
-
-/* Along the first dimension that has several elements: those of a piece are numbered in a row. */
-static void cut_random(cuts *list, const wk_view *y) {
-    int d = 0;
-    while (d < y->rank && y->extent[d] == 1) d++;
-    if (d < y->rank) add_cut(list)->dim[0] = (int8_t)d;
-}
-
-static bool has_blocks(const wk_op *op) {
-    for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (wk_dtype_is_block(op->view[i].dtype)) return true;
-    return false;
-}
-
-/* All ways to cut an op; none: it is whole or not at all. */
-static void list_cuts(const wk_op *op, const wk_webgpu_kernel *kernel, cuts *list) {
-    const int rank = op->view[0].rank, n = op->n_dst + op->n_src;
-    list->n = 0;
-    switch (op->code) {
-    case WK_OP_UNARY:
-    case WK_OP_BINARY:
-    case WK_OP_COMPARE:
-    case WK_OP_WHERE:
-    case WK_OP_GATED:
-    case WK_OP_COPY:
-    case WK_OP_FILL: add_common(list, has_blocks(op) ? rank - 1 : rank, n); break;
-    case WK_OP_REDUCE: add_common(list, rank, 2); break;
-    case WK_OP_RANDOM: cut_random(list, &op->view[0]); break;
-    case WK_OP_TOP_K: add_common(list, rank - 1, 3); break;
-    case WK_OP_SOFTMAX:
-    case WK_OP_RMS_NORM:
-    case WK_OP_LAYER_NORM: add_common(list, rank - 1, 2); break;
-    case WK_OP_ROPE:
-    case WK_OP_ROPE_TABLE: cut_rope(list, n); break;
-    case WK_OP_MATMUL: cut_matmul(list, rank); break;
-    case WK_OP_LINEAR: cut_linear(list); break;
-    case WK_OP_LINEAR_EXPERTS: cut_experts(list); break;
-    case WK_OP_EMBEDDING: cut_embedding(list, kernel); break;
-    case WK_OP_ATTENTION: add_common(list, 1, 6); break;
-    default: break;
-    }
+/* Those of an op that the kernel can serve. */
+static void list_cuts(const wk_op *op, const wk_webgpu_kernel *kernel, wk_cuts *list) {
+    wk_op_cuts(op, list);
+    int n = 0;
+    for (int k = 0; k < list->n; k++)
+        if (kernel->takes_rows || !list->of[k].is_of_table) list->of[n++] = list->of[k];
+    list->n = n;
 }
 
 /* --- Pieces --- */
@@ -145,20 +42,20 @@ static uint64_t bytes_of_panels(const wk_view *weight) {
 }
 
 /* How many elements along a cut belong together. */
-static int64_t unit_of(const wk_op *op, const cut *c) {
+static int64_t unit_of(const wk_op *op, const wk_cut *c) {
     for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (c->dim[i] != NONE && op->view[i].layout != WK_LAYOUT_RAW)
+        if (c->dim[i] != WK_UNCUT && op->view[i].layout != WK_LAYOUT_RAW)
             return rows_of_panels(&op->view[i]);
     return 1;
 }
 
-static int64_t extent_of(const wk_op *op, const cut *c) {
+static int64_t extent_of(const wk_op *op, const wk_cut *c) {
     for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (c->dim[i] != NONE && op->view[i].buf) return op->view[i].extent[c->dim[i]];
+        if (c->dim[i] != WK_UNCUT && op->view[i].buf) return op->view[i].extent[c->dim[i]];
     return 0;
 }
 
-static bool can_cut(const wk_op *op, const cut *c) { return extent_of(op, c) > unit_of(op, c); }
+static bool can_cut(const wk_op *op, const wk_cut *c) { return extent_of(op, c) > unit_of(op, c); }
 
 /* Bytes from one element along dimension d to the next; of a panel's rows: on the average. */
 static uint64_t step_of(const wk_view *view, int d) {
@@ -208,12 +105,12 @@ static int64_t most_in_block(const wk_view *view, int d, int64_t from, int64_t u
 }
 
 /* The cut along which operand i has its largest steps. */
-static const cut *best_cut(const wk_op *op, const cuts *list, int i) {
-    const cut *best = NULL;
+static const wk_cut *best_cut(const wk_op *op, const wk_cuts *list, int i) {
+    const wk_cut *best = NULL;
     uint64_t largest = 0;
     for (int k = 0; k < list->n; k++) {
-        const cut *const c = &list->of[k];
-        if (c->dim[i] == NONE || !can_cut(op, c)) continue;
+        const wk_cut *const c = &list->of[k];
+        if (c->dim[i] == WK_UNCUT || !can_cut(op, c)) continue;
         const uint64_t step = step_of(&op->view[i], c->dim[i]);
         if (step <= largest) continue;
         largest = step;
@@ -223,10 +120,10 @@ static const cut *best_cut(const wk_op *op, const cuts *list, int i) {
 }
 
 /* The cut with the most elements that shares out what is written. */
-static const cut *longest_cut(const wk_op *op, const cuts *list) {
-    const cut *best = NULL;
+static const wk_cut *longest_cut(const wk_op *op, const wk_cuts *list) {
+    const wk_cut *best = NULL;
     for (int k = 0; k < list->n; k++)
-        if (list->of[k].dim[0] != NONE && can_cut(op, &list->of[k]) &&
+        if (list->of[k].dim[0] != WK_UNCUT && can_cut(op, &list->of[k]) &&
             (!best || extent_of(op, &list->of[k]) > extent_of(op, best)))
             best = &list->of[k];
     return best;
@@ -292,14 +189,14 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
 static wick_status encode_pieces(const work *w, const wk_op *op);
 
 /* The op on elements [from, from + n) along the cut. */
-static wick_status encode_piece(const work *w, const wk_op *op, const cut *c, int64_t from,
+static wick_status encode_piece(const work *w, const wk_op *op, const wk_cut *c, int64_t from,
                                 int64_t n) {
     wk_op piece = *op;
     work of = *w;
     for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (c->dim[i] != NONE && op->view[i].buf)
+        if (c->dim[i] != WK_UNCUT && op->view[i].buf)
             piece.view[i] = piece_of(&op->view[i], c->dim[i], from, n);
-    if (w->kernel->takes_rows && c->dim[wk_webgpu_table(op)] != NONE) {
+    if (c->is_of_table) {
         if (w->n_rows == 0) of.n_rows = (uint32_t)op->view[wk_webgpu_table(op)].extent[0];
         of.first_row += (uint32_t)from;
     }
@@ -351,9 +248,9 @@ static wick_status refuse(const work *w, const wk_op *op, int torn) {
 }
 
 /* Cut where its blocks end; what lies across their ends however small it is, is copied. */
-static wick_status encode_torn(const work *w, const wk_op *op, const cuts *list, int torn) {
+static wick_status encode_torn(const work *w, const wk_op *op, const wk_cuts *list, int torn) {
     const wk_view *const view = &op->view[torn];
-    const cut *const c = best_cut(op, list, torn);
+    const wk_cut *const c = best_cut(op, list, torn);
     const int64_t extent = c ? extent_of(op, c) : 0, unit = c ? unit_of(op, c) : 1;
     const wk_view least = c ? piece_of(view, c->dim[torn], 0, unit) : *view;
     const bool has_ends = is_in_one_block(&least);
@@ -378,13 +275,13 @@ static wick_status encode_torn(const work *w, const wk_op *op, const cuts *list,
 /* --- Ops that take long, or much memory --- */
 
 /* Elements along the cut of each of n parts, as many as workgroups compute together. */
-static int64_t part_of(const wk_op *op, const cut *c, int64_t n_parts) {
+static int64_t part_of(const wk_op *op, const wk_cut *c, int64_t n_parts) {
     enum { ROWS = 64 };
     const int64_t n = (extent_of(op, c) + n_parts - 1) / n_parts;
     return n > ROWS || unit_of(op, c) > 1 ? (n + ROWS - 1) / ROWS * ROWS : n;
 }
 
-static wick_status encode_long(const work *w, const wk_op *op, const cut *c, int64_t n) {
+static wick_status encode_long(const work *w, const wk_op *op, const wk_cut *c, int64_t n) {
     const int64_t extent = extent_of(op, c);
     for (int64_t from = 0; from < extent; from += n)
         WK_TRY(encode_piece(w, op, c, from, n < extent - from ? n : extent - from));
@@ -406,10 +303,10 @@ static wick_status encode_pieces(const work *w, const wk_op *op) {
     const double estimate = wk_pace_estimate(op, &cost);
     const int64_t n_parts = parts_of(w, op, estimate);
     if (torn < 0 && n_parts == 1) return encode_one(w, op, &cost, estimate);
-    cuts list;
+    wk_cuts list;
     list_cuts(op, w->kernel, &list);
     if (torn >= 0) return encode_torn(w, op, &list, torn);
-    const cut *const c = longest_cut(op, &list);
+    const wk_cut *const c = longest_cut(op, &list);
     const int64_t n = c ? part_of(op, c, n_parts) : 0;
     return c && n < extent_of(op, c) ? encode_long(w, op, c, n)
                                      : encode_one(w, op, &cost, estimate);
