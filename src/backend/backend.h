@@ -322,7 +322,13 @@ typedef struct wk_kernel {
 /* Commands up to and including one; 0 is always done. */
 typedef uint64_t wk_ticket;
 
-enum wk_weight_use { WK_USE_LINEAR = 1, WK_USE_EMBEDDING = 2, WK_USE_OTHER = 4 };
+/* IN_PLACE: it is not to be copied where the device can compute with the rows of its file. */
+enum wk_weight_use {
+    WK_USE_LINEAR = 1,
+    WK_USE_EMBEDDING = 2,
+    WK_USE_OTHER = 4,
+    WK_USE_IN_PLACE = 8,
+};
 
 typedef struct wk_open_desc {
     wk_heap *heap;
