@@ -12,6 +12,7 @@
  * whole by every piece. */
 typedef struct cut {
     int8_t dim[WK_MAX_OPERANDS];
+    bool has_rows; /* along the rows of the batch descriptor, of which a piece sees its own */
 } cut;
 
 enum { NONE = -1, MAX_CUTS = WICK_MAX_RANK };
@@ -85,6 +86,22 @@ static void cut_random(cuts *list, const wk_view *y) {
     if (d < y->rank) add_cut(list)->dim[0] = (int8_t)d;
 }
 
+/* Along dimension 0 of the operands in `rows`, a bit for each, and the descriptor's rows. What a
+ * recurrence carries from row to row goes through its state, from piece to piece as from batch to
+ * batch. */
+static void cut_batch(cuts *list, uint32_t rows) {
+    cut *const c = add_cut(list);
+    c->has_rows = true;
+    for (int i = 0; i < WK_MAX_OPERANDS; i++)
+        if ((rows >> i & 1) != 0) c->dim[i] = 0;
+}
+
+/* y, state, x, step, gate, bc: the gate of a delta rule has rows. */
+static uint32_t rows_of_scan(const wk_op *op) {
+    const uint32_t gate = op->p.scan.fn == WK_SCAN_DELTA ? 1U << 4 : 0;
+    return 1U << 0 | 1U << 2 | 1U << 3 | gate | 1U << 5;
+}
+
 static bool has_blocks(const wk_op *op) {
     for (int i = 0; i < op->n_dst + op->n_src; i++)
         if (wk_dtype_is_block(op->view[i].dtype)) return true;
@@ -116,6 +133,10 @@ static void list_cuts(const wk_op *op, const wk_webgpu_kernel *kernel, cuts *lis
     case WK_OP_LINEAR_EXPERTS: cut_experts(list); break;
     case WK_OP_EMBEDDING: cut_embedding(list, kernel); break;
     case WK_OP_ATTENTION: add_common(list, 1, 6); break;
+    case WK_OP_ATTENTION_CACHED: cut_batch(list, 1U << 0 | 1U << 1); break; /* y, q */
+    case WK_OP_KV_APPEND: cut_batch(list, 1U << 2 | 1U << 3); break;        /* k, v */
+    case WK_OP_CAUSAL_CONV: cut_batch(list, 1U << 0 | 1U << 2); break;      /* y, x */
+    case WK_OP_SCAN: cut_batch(list, rows_of_scan(op)); break;
     default: break;
     }
 }
@@ -213,11 +234,11 @@ static const cut *best_cut(const wk_op *op, const cuts *list, int i) {
     return best;
 }
 
-/* The cut with the most elements that shares out what is written. */
+/* The cut with the most elements that shares out what is written, or the batch. */
 static const cut *longest_cut(const wk_op *op, const cuts *list) {
     const cut *best = NULL;
     for (int k = 0; k < list->n; k++)
-        if (list->of[k].dim[0] != NONE && can_cut(op, &list->of[k]) &&
+        if ((list->of[k].dim[0] != NONE || list->of[k].has_rows) && can_cut(op, &list->of[k]) &&
             (!best || extent_of(op, &list->of[k]) > extent_of(op, best)))
             best = &list->of[k];
     return best;
@@ -282,6 +303,21 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
 
 static wick_status encode_pieces(const work *w, const wk_op *op);
 
+static wk_batch_layout *batch_of(wk_op *op) {
+    switch (op->code) {
+    case WK_OP_CAUSAL_CONV: return &op->p.conv.batch;
+    case WK_OP_SCAN: return &op->p.scan.batch;
+    default: return &op->p.cached.batch;
+    }
+}
+
+/* Rows [from, from + n) of the batch; its sequences are all there. */
+static void narrow_batch(wk_batch_layout *batch, int64_t from, int64_t n) {
+    uint32_t *const of_rows[] = {&batch->ids, &batch->positions, &batch->sequences, &batch->slots};
+    for (size_t i = 0; i < WK_COUNT(of_rows); i++) *of_rows[i] += (uint32_t)from;
+    batch->n_rows = (uint32_t)n;
+}
+
 /* The op on elements [from, from + n) along the cut. */
 static wick_status encode_piece(const work *w, const wk_op *op, const cut *c, int64_t from,
                                 int64_t n) {
@@ -294,6 +330,7 @@ static wick_status encode_piece(const work *w, const wk_op *op, const cut *c, in
         if (w->n_rows == 0) of.n_rows = (uint32_t)op->view[wk_webgpu_table(op)].extent[0];
         of.first_row += (uint32_t)from;
     }
+    if (c->has_rows) narrow_batch(batch_of(&piece), from, n);
     if (op->code == WK_OP_RANDOM)
         piece.p.random.first += (uint64_t)(from * (wk_view_count(&piece.view[0]) / n));
     return encode_pieces(&of, &piece);
