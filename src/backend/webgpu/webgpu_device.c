@@ -59,13 +59,16 @@ static uint64_t largest_block(const wick_adapter_limits *limits) {
 
 /* Packed dot products are in every implementation's WGSL, but pay only where the GPU has them: not
  * in software, which adds floats at the same rate without quantizing any first, and not on Metal,
- * whose language has none. A page does not know the API, but the vendor. */
-static uint32_t features_that_pay(const wk_backend_device *dev) {
+ * whose language has none. A page does not know the API, but the vendor. Nor do they pay where they
+ * were measured to be less than twice as fast as float32. */
+void wk_webgpu_choose_features(wk_backend_device *dev) {
+    const bool is_known = dev->f32_rate > 0 && dev->integer_rate > 0;
+    const bool is_measured_slow = is_known && dev->integer_rate / 2 < dev->f32_rate;
     const bool is_metal =
         strcmp(dev->adapter.api, "Metal") == 0 || strcmp(dev->adapter.vendor, "apple") == 0;
-    const bool is_slow = dev->adapter.type == WICK_ADAPTER_SOFTWARE || is_metal;
+    const bool is_slow = dev->adapter.type == WICK_ADAPTER_SOFTWARE || is_metal || is_measured_slow;
     const uint32_t unpaid = is_slow && !dev->desc.as_gpu ? WICK_WEBGPU_DOT4 : 0;
-    return dev->adapter.features & ~unpaid;
+    dev->features = dev->adapter.features & ~unpaid;
 }
 
 static wick_status set_up(wk_backend_device *dev, wick_error *err) {
@@ -74,7 +77,7 @@ static wick_status set_up(wk_backend_device *dev, wick_error *err) {
     uint64_t bytes;
     dev->is_open = true;
     dev->adapter = *wk_gpu_get_info(dev->gpu);
-    dev->features = features_that_pay(dev);
+    wk_webgpu_choose_features(dev);
     dev->block_bytes = largest_block(&dev->adapter.limits);
     wk_pace_open(dev, dev->desc.submit_us);
     wk_cache_make(dev);

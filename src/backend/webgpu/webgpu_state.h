@@ -243,6 +243,8 @@ struct wk_backend_device {
     bool is_rehearsing; /* what is encoded is only compiled */
     wick_adapter_info adapter;
     uint32_t features;    /* of the adapter, those that kernels are chosen for */
+    uint32_t f32_rate, integer_rate; /* millions of operations a second at most, measured by now or
+                                        for the tuning; 0: not known */
     uint64_t block_bytes; /* the largest block: it can be bound whole */
     wick_webgpu_desc desc;
     wk_block_pool pool;
@@ -487,6 +489,8 @@ wick_status wk_webgpu_upload_rows(wk_backend_device *dev, const wk_view *weight,
 
 /* --- measure.c --- */
 
+/* webgpu_device.c: dev->features, by the adapter and the rates. */
+void wk_webgpu_choose_features(wk_backend_device *dev);
 wick_status wk_webgpu_measure(wk_backend_device *dev, wick_device_limits *out, wick_error *err);
 
 /* --- plan.c --- */
