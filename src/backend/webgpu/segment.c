@@ -368,6 +368,80 @@ static wick_status encode_gathered(const work *w, const wk_op *op, int i, const 
     return status;
 }
 
+/* --- Sums and extremes of elements in several blocks --- */
+
+/* Whether x, in several blocks, comes to one number that follows from those of its parts. */
+static bool can_share_out(const wk_op *op) {
+    const wk_reduce_fn fn = op->p.reduce.fn;
+    return op->code == WK_OP_REDUCE && wk_view_count(wk_dst(op, 0)) == 1 &&
+           (fn == WK_REDUCE_SUM || fn == WK_REDUCE_MEAN || fn == WK_REDUCE_MAX ||
+            fn == WK_REDUCE_MIN);
+}
+
+/* Of the numbers of the parts: sums are not to be rounded to fewer bits than the kernel adds in. */
+static wick_dtype dtype_of_parts(const wk_op *op) {
+    const wick_dtype dtype = wk_src(op, 0)->dtype;
+    if (op->p.reduce.fn == WK_REDUCE_MAX || op->p.reduce.fn == WK_REDUCE_MIN) return dtype;
+    if (wk_dtype_is_float(dtype)) return WICK_F32;
+    return dtype == WICK_U32 || dtype == WICK_U8 ? WICK_U32 : WICK_I32;
+}
+
+static int longest_step(const wk_view *x) {
+    int best = NONE;
+    for (int d = 0; d < x->rank; d++)
+        if (x->extent[d] > 1 && (best == NONE || step_of(x, d) > step_of(x, best))) best = d;
+    return best;
+}
+
+/* Elements along d from `from` on whose bytes lie in one block; of elements that do not, one. */
+static int64_t part_in_block(const wk_view *x, int d, int64_t from) {
+    const wk_view least = piece_of(x, d, from, 1);
+    return is_in_one_block(&least) ? most_in_block(x, d, from, 1) : 1;
+}
+
+/* The number of parts along d; encodes each to its number in parts where that has a buffer. */
+static wick_status encode_parts(const work *w, const wk_op *op, int d, const wk_view *parts,
+                                int64_t *n_parts) {
+    const wk_view *const x = wk_src(op, 0);
+    wk_op part = *op;
+    if (op->p.reduce.fn == WK_REDUCE_MEAN) part.p.reduce.fn = WK_REDUCE_SUM;
+    *n_parts = 0;
+    for (int64_t from = 0, n; from < x->extent[d]; from += n) {
+        n = part_in_block(x, d, from);
+        part.view[0].buf = parts->buf;
+        part.view[0].dtype = parts->dtype;
+        part.view[0].offset =
+            (uint64_t)*n_parts * (uint64_t)wk_dtype_get(parts->dtype)->block_bytes;
+        part.view[1] = piece_of(x, d, from, n);
+        if (parts->buf) WK_TRY(encode_pieces(w, &part));
+        ++*n_parts;
+    }
+    return WICK_OK;
+}
+
+/* A number of each part, and then that of these. A mean divides by all elements, not by parts. */
+static wick_status encode_shared_out(const work *w, const wk_op *op, int d) {
+    wk_backend_device *const dev = w->dev;
+    wk_view parts = {.dtype = dtype_of_parts(op)};
+    int64_t n_parts;
+    uint64_t bytes;
+    WK_TRY(encode_parts(w, op, d, &parts, &n_parts));
+    wk_op joined = *op;
+    wick_shape shape = wick_shape_of(wk_dst(op, 0)->rank, wk_dst(op, 0)->extent);
+    shape.extent[shape.rank++] = n_parts; /* x has a dimension more than y */
+    (void)wk_view_dense(parts.dtype, &shape, &parts, &bytes);
+    WK_TRY(wk_webgpu_temp(dev, bytes, &parts.buf, w->err));
+    joined.view[1] = parts;
+    if (op->p.reduce.fn == WK_REDUCE_MEAN)
+        joined.p.reduce.correction = (double)(n_parts - wk_view_count(wk_src(op, 0)));
+    wick_status status = encode_parts(w, op, d, &parts, &n_parts);
+    if (status == WICK_OK) status = encode_pieces(w, &joined);
+    if (status == WICK_OK && w->recorder != &dev->recorder)
+        status = wk_recorder_hold(dev, w->recorder, parts.buf, w->err);
+    if (status != WICK_OK || w->recorder == &dev->recorder) wk_webgpu_free(dev, parts.buf);
+    return status;
+}
+
 static wick_status refuse(const work *w, const wk_op *op, int torn) {
     const wk_op_info *const info = wk_op_get_info(op->code);
     return wk_fail(w->err, WICK_ERR_UNSUPPORTED,
@@ -389,6 +463,7 @@ static wick_status encode_torn(const work *w, const wk_op *op, const cuts *list,
     uint64_t bytes = 0;
     if (!has_ends && can_gather(w, op, torn, &dense, &bytes))
         return encode_gathered(w, op, torn, &dense, bytes);
+    if (!c && can_share_out(op) && torn == 1) return encode_shared_out(w, op, longest_step(view));
     if (!c) return refuse(w, op, torn);
     /* Else parts that can be copied (0 bytes: none can), or be cut once more. */
     const uint64_t n_parts = bytes / w->dev->block_bytes + 1;
