@@ -374,6 +374,10 @@ struct wk_backend {
                  size_t *n_ignored);
     /* Optional: writes these lines. */
     void (*tuning)(const wk_backend_device *dev, wk_strbuf *out);
+    /* Optional: the names of the kernels that it can run, and the texts of the programs that it has
+     * compiled, with the kernel that asked for it first; NULL: there is no such number. */
+    const char *(*kernel_name)(const wk_backend_device *dev, size_t index);
+    const char *(*program)(const wk_backend_device *dev, size_t index, wk_strbuf *text);
     /* Optional. Blocks. */
     wick_status (*measure)(wk_backend_device *dev, wick_device_limits *out, wick_error *err);
 

@@ -243,6 +243,23 @@ size_t wick_device_get_tuning(wick_device *device, char *out, size_t capacity) {
     return size;
 }
 
+const char *wick_device_kernel_name(const wick_device *device, size_t index) {
+    if (!device || !device->backend->kernel_name) return NULL;
+    return device->backend->kernel_name(device->handle, index);
+}
+
+size_t wick_device_program(wick_device *device, size_t index, const char **kernel, char *out,
+                           size_t capacity) {
+    if (!device || !device->backend->program || !kernel || (!out && capacity > 0)) return 0;
+    wk_strbuf text;
+    wk_strbuf_init(&text, &device->heap);
+    *kernel = device->backend->program(device->handle, index, &text);
+    const size_t size = text.failed ? 0 : text.size;
+    if (size > 0 && capacity > 0) memcpy(out, text.data, size < capacity ? size : capacity);
+    wk_strbuf_release(&text);
+    return size;
+}
+
 void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) {
     if (!stats) return;
     *stats = (wick_device_stats){0};

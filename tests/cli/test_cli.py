@@ -534,7 +534,7 @@ OPTIONS = {
     "pull": "list sha256 mirror offline stall retries",
     "models": "json",
     "rm": "yes",
-    "devices": "json webgpu-lib",
+    "devices": "json webgpu-lib wgsl adapter",
     "verify": "cases seed store json backend adapter webgpu-lib tuning core isa",
     "help": "man completion",
     "convert": "type force",

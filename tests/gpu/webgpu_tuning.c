@@ -330,6 +330,33 @@ static void rates_choose_dot_products(void **state) {
     }
 }
 
+/* Names without end and twice; of a program the text that its operation needs. */
+static void programs_are_shown(void **state) {
+    (void)state;
+    wick_device *const device = open_device(true, false);
+    const char *name, *kernel = NULL;
+    size_t n = 0, n_unary = 0;
+    while ((name = wick_device_kernel_name(device, n)) != NULL && n < 1000) {
+        n_unary += strcmp(name, "unary_wgsl") == 0;
+        n++;
+    }
+    assert_in_range(n, 20, 200);
+    assert_int_equal(n_unary, 1);
+    assert_int_equal(wick_device_program(device, 0, &kernel, NULL, 0), 0);
+    assert_null(kernel);
+    assert_true(sine_of_one(device) > 0.84F);
+    const size_t size = wick_device_program(device, 0, &kernel, NULL, 0);
+    assert_string_equal(kernel, "unary_wgsl");
+    static char text[1 << 16];
+    assert_in_range(size, 100, sizeof text - 1);
+    assert_int_equal(wick_device_program(device, 0, &kernel, text, sizeof text), size);
+    assert_non_null(strstr(text, "@compute @workgroup_size"));
+    assert_int_equal(wick_device_program(device, 1, &kernel, NULL, 0), 0);
+    wick_device_close(device);
+    assert_null(wick_device_kernel_name(NULL, 0));
+    assert_int_equal(wick_device_program(NULL, 0, &kernel, NULL, 0), 0);
+}
+
 typedef struct timed {
     int n, n_fastest, most;
     bool is_on_gpu;
@@ -420,6 +447,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(wrong_use_is_told),
         cmocka_unit_test(choices_outlive_a_loss),
         cmocka_unit_test(limits_are_measured),
+        cmocka_unit_test(programs_are_shown),
         cmocka_unit_test(rates_choose_dot_products),
         cmocka_unit_test(kernels_are_timed),
         cmocka_unit_test(profiles_count_bytes),

@@ -149,6 +149,25 @@ static void pause_device(wk_backend_device *dev) { (void)wk_gpu_pause(dev->gpu);
 
 bool wk_webgpu_lose(wk_backend_device *dev) { return wk_gpu_lose(dev->gpu); }
 
+/* --- Kernels by number --- */
+
+static const char *kernel_name(const wk_backend_device *dev, size_t index) {
+    for (size_t i = 0; i < dev->n_choices; i++) {
+        const wk_webgpu_kernel *const kernel = dev->choices[i].kernel;
+        const bool is_custom = kernel->code == WK_OP_CUSTOM; /* whose text is the user's */
+        if (!is_custom && wk_choice_is_possible(dev, kernel) && index-- == 0)
+            return kernel->base.name;
+    }
+    return NULL;
+}
+
+static const char *program(const wk_backend_device *dev, size_t index, wk_strbuf *text) {
+    if (index >= dev->cache.n_pipelines) return NULL;
+    const wk_pipeline_entry *const entry = dev->cache.pipelines[index];
+    wk_webgpu_shader(dev->gpu, &entry->program, text);
+    return entry->kernel ? entry->kernel->base.name : entry->program.source->name;
+}
+
 const wk_backend wk_backend_webgpu = {
     .id = WICK_BACKEND_WEBGPU,
     .name = "webgpu",
@@ -162,6 +181,8 @@ const wk_backend wk_backend_webgpu = {
     .measure = wk_webgpu_measure,
     .tune = wk_tuning_read,
     .tuning = wk_tuning_write,
+    .kernel_name = kernel_name,
+    .program = program,
     .alloc = wk_webgpu_alloc,
     .footprint = wk_webgpu_footprint,
     .free = wk_webgpu_free,
