@@ -340,7 +340,13 @@ static inline bool wk_kernel_takes(const wk_kernel *kernel, const wk_op *op) {
 /* Commands up to and including one; 0 is always done. */
 typedef uint64_t wk_ticket;
 
-enum wk_weight_use { WK_USE_LINEAR = 1, WK_USE_EMBEDDING = 2, WK_USE_OTHER = 4 };
+/* IN_PLACE: it is not to be copied where the device can compute with the rows of its file. */
+enum wk_weight_use {
+    WK_USE_LINEAR = 1,
+    WK_USE_EMBEDDING = 2,
+    WK_USE_OTHER = 4,
+    WK_USE_IN_PLACE = 8,
+};
 
 typedef struct wk_open_desc {
     wk_heap *heap;
@@ -386,6 +392,9 @@ struct wk_backend {
                  size_t *n_ignored);
     /* Optional: writes these lines. */
     void (*tuning)(const wk_backend_device *dev, wk_strbuf *out);
+    /* Optional: the texts of the programs that it has compiled. Returns the name of the kernel that
+     * asked for it first; NULL: there is no such number. */
+    const char *(*program)(const wk_backend_device *dev, size_t index, wk_strbuf *text);
     /* Optional. Blocks. */
     wick_status (*measure)(wk_backend_device *dev, wick_device_limits *out, wick_error *err);
 
@@ -588,6 +597,7 @@ int64_t wk_op_rows(const wk_op *op);
 typedef struct wk_cut {
     int8_t dim[WK_MAX_OPERANDS];
     bool is_of_table; /* a piece has a part of the table that ids look into */
+    bool has_rows;    /* along the rows of the batch descriptor, of which a piece sees its own */
 } wk_cut;
 enum { WK_UNCUT = -1, WK_MAX_CUTS = WICK_MAX_RANK };
 typedef struct wk_cuts {

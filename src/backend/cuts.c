@@ -94,6 +94,40 @@ static void cut_batches(const wk_op *op, wk_cuts *list) {
     add_common(list, 1, 6);
 }
 
+/* Along dimension 0 of the operands in `rows`, a bit for each, and the rows of the batch. What a
+ * recurrence carries from row to row goes through its state, from piece to piece as from batch to
+ * batch. */
+static void add_rows(wk_cuts *list, uint32_t rows) {
+    wk_cut *const c = add_cut(list);
+    c->has_rows = true;
+    for (int i = 0; i < WK_MAX_OPERANDS; i++)
+        if ((rows >> i & 1) != 0) c->dim[i] = 0;
+}
+
+/* y and q. */
+static void cut_cached(const wk_op *op, wk_cuts *list) {
+    (void)op;
+    add_rows(list, 1U << 0 | 1U << 1);
+}
+
+/* k and v. */
+static void cut_append(const wk_op *op, wk_cuts *list) {
+    (void)op;
+    add_rows(list, 1U << 2 | 1U << 3);
+}
+
+/* y and x. */
+static void cut_conv(const wk_op *op, wk_cuts *list) {
+    (void)op;
+    add_rows(list, 1U << 0 | 1U << 2);
+}
+
+/* y, x, step and bc; the gate of a delta rule has rows, too. */
+static void cut_scan(const wk_op *op, wk_cuts *list) {
+    const uint32_t gate = op->p.scan.fn == WK_SCAN_DELTA ? 1U << 4 : 0;
+    add_rows(list, 1U << 0 | 1U << 2 | 1U << 3 | gate | 1U << 5);
+}
+
 /* Along the first dimension that has several elements: those of a piece are numbered in a row. */
 static void cut_random(const wk_op *op, wk_cuts *list) {
     const wk_view *const y = &op->view[0];

@@ -45,7 +45,7 @@ struct wick_model {
     wick_tokenizer *tokenizer;
     wk_token_trie trie; /* grammar.c; made for the first grammar */
     wick_source source; /* close NULL: closed; stays open while it is needed, see load.c */
-    bool has_weights_in_place, no_map, no_warm_up;
+    bool has_weights_in_place, no_map, no_warm_up, low_memory;
     uint64_t cache_budget;       /* wk_cache_budget, when loading began */
     wk_runner_desc warm;         /* the runner whose kernels are compiled with the model */
     uint32_t generation;         /* of the device that holds the weights */

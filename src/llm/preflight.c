@@ -254,8 +254,10 @@ wick_status wk_check_limit(const wick_model *model, uint64_t limit, wick_error *
     uint64_t cache = 0, needed = predict_activations(model->model, &model->warm) +
                                  predict_metadata(model->gguf) + PROCESS_BYTES;
     for (uint32_t i = 0; i < placement->n_stages; i++) {
-        needed += predict_weights(model->model, model->gguf, placement->stages[i].device, i,
-                                  wk_weight_bytes);
+        needed += model->low_memory
+                      ? wk_model_weight_room(model->model, i, true)
+                      : predict_weights(model->model, model->gguf, placement->stages[i].device, i,
+                                        wk_weight_bytes);
         cache += predict_cache(model->model, i, &model->warm);
     }
     needed += cache;
@@ -275,6 +277,13 @@ wick_status wk_check_limit(const wick_model *model, uint64_t limit, wick_error *
 
 /* ---- Prediction ---- */
 
+/* What of a weight is copied nevertheless. */
+static uint64_t low_memory_size(const wick_device *device, wick_dtype dtype,
+                                const wick_shape *shape, uint32_t uses) {
+    const wk_weight_desc desc = {.dtype = dtype, .shape = *shape, .uses = uses | WK_USE_IN_PLACE};
+    return wk_weight_room(device, &desc, true);
+}
+
 static void predict_placement(wk_model *model, const wk_gguf *gguf, const wick_device *device,
                               const wk_runner_desc *session, wick_prediction *prediction) {
     wick_device_info info;
@@ -282,6 +291,7 @@ static void predict_placement(wk_model *model, const wk_gguf *gguf, const wick_d
     const uint32_t n_layers = wk_model_hparams(model)->n_layers;
     prediction->n_layers = prediction->device_layers = n_layers;
     prediction->available_bytes = info.memory_available;
+    if (info.backend != WICK_BACKEND_CPU) prediction->low_bytes = 0;
     if (info.memory_available == 0) return;
     if (info.backend != WICK_BACKEND_CPU)
         prediction->device_layers =
@@ -298,6 +308,8 @@ static void predict(wk_model *model, const wk_gguf *gguf, const wick_device *dev
     prediction->activation_bytes = predict_activations(model, session);
     prediction->total_bytes = prediction->weight_bytes + prediction->cache_bytes +
                               prediction->activation_bytes + predict_metadata(gguf) + PROCESS_BYTES;
+    prediction->low_bytes = prediction->total_bytes - prediction->weight_bytes +
+                            predict_weights(model, gguf, device, 0, low_memory_size);
     predict_placement(model, gguf, device, session, prediction);
 }
 

@@ -35,6 +35,10 @@ uint32_t wk_model_separable_layers(const wk_model *model, uint32_t n);
 void wk_model_place(wk_model *model, const wk_placement *placement);
 const wk_placement *wk_model_placement(const wk_model *model);
 
+/* Whether weights are to be computed with as they lie in the file's mapping, where a device can do
+ * that; not so at first. Call it while there are no weights. */
+void wk_model_keep_in_place(wk_model *model, bool is_in_place);
+
 /* Loading: weights are created on their devices one by one, in any order; the loader asks of each
  * tensor of the file, for each stage, what it is for. */
 

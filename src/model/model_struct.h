@@ -40,6 +40,7 @@ struct wk_model {
     wk_stage_weights stage_weights[WK_MAX_STAGES];
     wk_placement placement;
     float *rope_divisors[WK_ROPE_DIVISORS_COUNT]; /* [n_pairs], NULL: the file has none */
+    bool is_in_place;                             /* weights are for WK_USE_IN_PLACE, too */
 };
 
 /* What a layer keeps between batches. NULL: its mixer keeps no such thing. */

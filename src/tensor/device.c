@@ -2,6 +2,7 @@
 #include "tensor/device.h"
 
 #include "core/status.h"
+#include "backend/kernels.h"
 #include "sys/clock.h"
 #include "tensor/shadow.h"
 
@@ -238,6 +239,24 @@ size_t wick_device_get_tuning(wick_device *device, char *out, size_t capacity) {
     wk_strbuf text;
     wk_strbuf_init(&text, &device->heap);
     device->backend->tuning(device->handle, &text);
+    const size_t size = text.failed ? 0 : text.size;
+    if (size > 0 && capacity > 0) memcpy(out, text.data, size < capacity ? size : capacity);
+    wk_strbuf_release(&text);
+    return size;
+}
+
+const char *wick_device_kernel_name(const wick_device *device, size_t index) {
+    if (!device || !device->backend->kernels) return NULL;
+    const wk_kernel *const kernel = device->backend->kernels->at(device->handle, index);
+    return kernel ? kernel->name : NULL;
+}
+
+size_t wick_device_program(wick_device *device, size_t index, const char **kernel, char *out,
+                           size_t capacity) {
+    if (!device || !device->backend->program || !kernel || (!out && capacity > 0)) return 0;
+    wk_strbuf text;
+    wk_strbuf_init(&text, &device->heap);
+    *kernel = device->backend->program(device->handle, index, &text);
     const size_t size = text.failed ? 0 : text.size;
     if (size > 0 && capacity > 0) memcpy(out, text.data, size < capacity ? size : capacity);
     wk_strbuf_release(&text);

@@ -129,6 +129,8 @@ wick_tensor *wk_weight_new(wick_device *device, const wk_weight_desc *desc, wk_w
 /* Bytes that such a weight takes on the device; 0 where its size overflows. */
 uint64_t wk_weight_bytes(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
                          uint32_t uses);
+/* Whether the device has no layout, and so no fast product, for weights of this type. */
+bool wk_weight_is_slow(const wick_device *device, wick_dtype dtype, const wick_shape *shape);
 /* Bytes of the device's memory that it then occupies, as far as the backend knows. */
 uint64_t wk_weight_footprint(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
                              uint32_t uses);

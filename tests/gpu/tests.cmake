@@ -44,7 +44,7 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     # one of them.
     set(contact webgpu_custom webgpu_memory webgpu_ops webgpu_pool webgpu_tuning test_sequences)
     # What Wick itself does: in `make test` on one of them.
-    set(engine webgpu_devices webgpu_shortlist)
+    set(engine webgpu_devices webgpu_long webgpu_shortlist)
     set(in_make_test webgpu_custom webgpu_ops webgpu_pool test_sequences ${engine} webgpu_models
         test_families)
     foreach(program webgpu_loss webgpu_models ${contact} ${engine})

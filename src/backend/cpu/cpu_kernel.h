@@ -16,6 +16,7 @@ typedef struct wk_cpu_run {
     void *scratch;        /* scratch_bytes(op), shared by all workers and phases, aligned to 64 */
     void *worker_scratch; /* worker_bytes(op), this worker's own, aligned to 64 */
     atomic_bool *fault;   /* set with wk_cpu_fault when an index is out of range */
+    int64_t first_expert; /* whose weight lies first in the op's: 0, but see simd/linear_raw.h */
 } wk_cpu_run;
 
 typedef struct wk_cpu_kernel {

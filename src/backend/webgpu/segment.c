@@ -119,11 +119,11 @@ static const wk_cut *best_cut(const wk_op *op, const wk_cuts *list, int i) {
     return best;
 }
 
-/* The cut with the most elements that shares out what is written. */
+/* The cut with the most elements that shares out what is written, or the batch. */
 static const wk_cut *longest_cut(const wk_op *op, const wk_cuts *list) {
     const wk_cut *best = NULL;
     for (int k = 0; k < list->n; k++)
-        if (list->of[k].dim[0] != WK_UNCUT && can_cut(op, &list->of[k]) &&
+        if ((list->of[k].dim[0] != WK_UNCUT || list->of[k].has_rows) && can_cut(op, &list->of[k]) &&
             (!best || extent_of(op, &list->of[k]) > extent_of(op, best)))
             best = &list->of[k];
     return best;
@@ -188,6 +188,13 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
 
 static wick_status encode_pieces(const work *w, const wk_op *op);
 
+/* Rows [from, from + n) of the batch; its sequences are all there. */
+static void narrow_batch(wk_batch_layout *batch, int64_t from, int64_t n) {
+    uint32_t *const of_rows[] = {&batch->ids, &batch->positions, &batch->sequences, &batch->slots};
+    for (size_t i = 0; i < WK_COUNT(of_rows); i++) *of_rows[i] += (uint32_t)from;
+    batch->n_rows = (uint32_t)n;
+}
+
 /* The op on elements [from, from + n) along the cut. */
 static wick_status encode_piece(const work *w, const wk_op *op, const wk_cut *c, int64_t from,
                                 int64_t n) {
@@ -200,6 +207,7 @@ static wick_status encode_piece(const work *w, const wk_op *op, const wk_cut *c,
         if (w->n_rows == 0) of.n_rows = (uint32_t)op->view[wk_webgpu_table(op)].extent[0];
         of.first_row += (uint32_t)from;
     }
+    if (c->has_rows) narrow_batch(&piece.p.batch, from, n);
     if (op->code == WK_OP_RANDOM)
         piece.p.random.first += (uint64_t)(from * (wk_view_count(&piece.view[0]) / n));
     return encode_pieces(&of, &piece);
@@ -237,6 +245,80 @@ static wick_status encode_gathered(const work *w, const wk_op *op, int i, const 
     return status;
 }
 
+/* --- Sums and extremes of elements in several blocks --- */
+
+/* Whether x, in several blocks, comes to one number that follows from those of its parts. */
+static bool can_share_out(const wk_op *op) {
+    const wk_reduce_fn fn = op->p.reduce.fn;
+    return op->code == WK_OP_REDUCE && wk_view_count(wk_dst(op, 0)) == 1 &&
+           (fn == WK_REDUCE_SUM || fn == WK_REDUCE_MEAN || fn == WK_REDUCE_MAX ||
+            fn == WK_REDUCE_MIN);
+}
+
+/* Of the numbers of the parts: sums are not to be rounded to fewer bits than the kernel adds in. */
+static wick_dtype dtype_of_parts(const wk_op *op) {
+    const wick_dtype dtype = wk_src(op, 0)->dtype;
+    if (op->p.reduce.fn == WK_REDUCE_MAX || op->p.reduce.fn == WK_REDUCE_MIN) return dtype;
+    if (wk_dtype_is_float(dtype)) return WICK_F32;
+    return dtype == WICK_U32 || dtype == WICK_U8 ? WICK_U32 : WICK_I32;
+}
+
+static int longest_step(const wk_view *x) {
+    int best = WK_UNCUT;
+    for (int d = 0; d < x->rank; d++)
+        if (x->extent[d] > 1 && (best == WK_UNCUT || step_of(x, d) > step_of(x, best))) best = d;
+    return best;
+}
+
+/* Elements along d from `from` on whose bytes lie in one block; of elements that do not, one. */
+static int64_t part_in_block(const wk_view *x, int d, int64_t from) {
+    const wk_view least = piece_of(x, d, from, 1);
+    return is_in_one_block(&least) ? most_in_block(x, d, from, 1) : 1;
+}
+
+/* The number of parts along d; encodes each to its number in parts where that has a buffer. */
+static wick_status encode_parts(const work *w, const wk_op *op, int d, const wk_view *parts,
+                                int64_t *n_parts) {
+    const wk_view *const x = wk_src(op, 0);
+    wk_op part = *op;
+    if (op->p.reduce.fn == WK_REDUCE_MEAN) part.p.reduce.fn = WK_REDUCE_SUM;
+    *n_parts = 0;
+    for (int64_t from = 0, n; from < x->extent[d]; from += n) {
+        n = part_in_block(x, d, from);
+        part.view[0].buf = parts->buf;
+        part.view[0].dtype = parts->dtype;
+        part.view[0].offset =
+            (uint64_t)*n_parts * (uint64_t)wk_dtype_get(parts->dtype)->block_bytes;
+        part.view[1] = piece_of(x, d, from, n);
+        if (parts->buf) WK_TRY(encode_pieces(w, &part));
+        ++*n_parts;
+    }
+    return WICK_OK;
+}
+
+/* A number of each part, and then that of these. A mean divides by all elements, not by parts. */
+static wick_status encode_shared_out(const work *w, const wk_op *op, int d) {
+    wk_backend_device *const dev = w->dev;
+    wk_view parts = {.dtype = dtype_of_parts(op)};
+    int64_t n_parts;
+    uint64_t bytes;
+    WK_TRY(encode_parts(w, op, d, &parts, &n_parts));
+    wk_op joined = *op;
+    wick_shape shape = wick_shape_of(wk_dst(op, 0)->rank, wk_dst(op, 0)->extent);
+    shape.extent[shape.rank++] = n_parts; /* x has a dimension more than y */
+    (void)wk_view_dense(parts.dtype, &shape, &parts, &bytes);
+    WK_TRY(wk_webgpu_temp(dev, bytes, &parts.buf, w->err));
+    joined.view[1] = parts;
+    if (op->p.reduce.fn == WK_REDUCE_MEAN)
+        joined.p.reduce.correction = (double)(n_parts - wk_view_count(wk_src(op, 0)));
+    wick_status status = encode_parts(w, op, d, &parts, &n_parts);
+    if (status == WICK_OK) status = encode_pieces(w, &joined);
+    if (status == WICK_OK && w->recorder != &dev->recorder)
+        status = wk_recorder_hold(dev, w->recorder, parts.buf, w->err);
+    if (status != WICK_OK || w->recorder == &dev->recorder) wk_webgpu_free(dev, parts.buf);
+    return status;
+}
+
 static wick_status refuse(const work *w, const wk_op *op, int torn) {
     const wk_op_info *const info = wk_op_get_info(op->code);
     return wk_fail(w->err, WICK_ERR_UNSUPPORTED,
@@ -258,6 +340,7 @@ static wick_status encode_torn(const work *w, const wk_op *op, const wk_cuts *li
     uint64_t bytes = 0;
     if (!has_ends && can_gather(w, op, torn, &dense, &bytes))
         return encode_gathered(w, op, torn, &dense, bytes);
+    if (!c && can_share_out(op) && torn == 1) return encode_shared_out(w, op, longest_step(view));
     if (!c) return refuse(w, op, torn);
     /* Else parts that can be copied (0 bytes: none can), or be cut once more. */
     const uint64_t n_parts = bytes / w->dev->block_bytes + 1;

@@ -25,6 +25,8 @@ wick_status wk_webgpu_rehearse(wk_backend_device *dev, const wk_kernel *kernel, 
 
 /* --- measure.c --- */
 
+/* webgpu_device.c: dev->features, by the adapter and the rates. */
+void wk_webgpu_choose_features(wk_backend_device *dev);
 wick_status wk_webgpu_measure(wk_backend_device *dev, wick_device_limits *out, wick_error *err);
 
 /* --- plan.c --- */

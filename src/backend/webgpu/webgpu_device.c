@@ -11,6 +11,7 @@
 #include "backend/webgpu/recorder.h"
 #include "backend/webgpu/room.h"
 #include "backend/webgpu/segment.h"
+#include "backend/webgpu/shader.h"
 #include "backend/webgpu/table.h"
 #include "backend/webgpu/ticket.h"
 #include "backend/webgpu/upload.h"
@@ -73,13 +74,16 @@ static uint64_t largest_block(const wick_adapter_limits *limits) {
 
 /* Packed dot products are in every implementation's WGSL, but pay only where the GPU has them: not
  * in software, which adds floats at the same rate without quantizing any first, and not on Metal,
- * whose language has none. A page does not know the API, but the vendor. */
-static uint32_t features_that_pay(const wk_backend_device *dev) {
+ * whose language has none. A page does not know the API, but the vendor. Nor do they pay where they
+ * were measured to be less than twice as fast as float32. */
+void wk_webgpu_choose_features(wk_backend_device *dev) {
+    const bool is_known = dev->f32_rate > 0 && dev->integer_rate > 0;
+    const bool is_measured_slow = is_known && dev->integer_rate / 2 < dev->f32_rate;
     const bool is_metal =
         strcmp(dev->adapter.api, "Metal") == 0 || strcmp(dev->adapter.vendor, "apple") == 0;
-    const bool is_slow = dev->adapter.type == WICK_ADAPTER_SOFTWARE || is_metal;
+    const bool is_slow = dev->adapter.type == WICK_ADAPTER_SOFTWARE || is_metal || is_measured_slow;
     const uint32_t unpaid = is_slow && !dev->desc.as_gpu ? WICK_WEBGPU_DOT4 : 0;
-    return dev->adapter.features & ~unpaid;
+    dev->features = dev->adapter.features & ~unpaid;
 }
 
 static wick_status set_up(wk_backend_device *dev, wick_error *err) {
@@ -88,7 +92,7 @@ static wick_status set_up(wk_backend_device *dev, wick_error *err) {
     uint64_t bytes;
     dev->is_open = true;
     dev->adapter = *wk_gpu_get_info(dev->gpu);
-    dev->features = features_that_pay(dev);
+    wk_webgpu_choose_features(dev);
     dev->block_bytes = largest_block(&dev->adapter.limits);
     wk_pace_open(dev, dev->desc.submit_us);
     wk_cache_make(dev);
@@ -154,6 +158,13 @@ size_t wk_webgpu_adapters(const char *library, wick_adapter_info *out, size_t ca
 
 bool wk_webgpu_lose(wk_backend_device *dev) { return wk_gpu_lose(dev->gpu); }
 
+static const char *program(const wk_backend_device *dev, size_t index, wk_strbuf *text) {
+    if (index >= dev->cache.n_pipelines) return NULL;
+    const wk_pipeline_entry *const entry = dev->cache.pipelines[index];
+    wk_webgpu_shader(dev->gpu, &entry->program, text);
+    return entry->kernel ? entry->kernel->base.name : entry->program.source->name;
+}
+
 const wk_backend wk_backend_webgpu = {
     .id = WICK_BACKEND_WEBGPU,
     .name = "webgpu",
@@ -167,6 +178,7 @@ const wk_backend wk_backend_webgpu = {
     .measure = wk_webgpu_measure,
     .tune = wk_tuning_read,
     .tuning = wk_tuning_write,
+    .program = program,
     .alloc = wk_webgpu_alloc,
     .footprint = wk_webgpu_footprint,
     .free = wk_webgpu_free,

@@ -245,7 +245,7 @@ static void run_range(const wk_cpu_run *run, const fast_form *form, int phase, i
     }
     while (phase == LINEAR_MULTIPLY && begin < end) {
         const linear_span span = linear_span_at(run->op, begin, end);
-        const linear_group group = linear_group_at(run->op, &index, span.group);
+        const linear_group group = linear_group_at(run, &index, span.group);
         if (group.a.m > 0)
             run_panels(&group.a, form, span.begin, span.end, index.packed, run->worker_scratch);
         begin = span.next;

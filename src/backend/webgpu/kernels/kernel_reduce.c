@@ -47,7 +47,8 @@ static wick_status reduce(wk_encoder *e, const wk_op *op, const wk_rows *rows, c
     const wk_reduce_fn fn = op->p.reduce.fn;
     const double n = (double)rows->n_all;
     const bool is_variance = fn == WK_REDUCE_VAR;
-    const double divisor = is_variance ? fmax(0, n - op->p.reduce.correction) : n;
+    /* A mean of numbers that stand for more elements has a correction, too: see segment.c. */
+    const double divisor = fmax(0, n - op->p.reduce.correction);
     const uint32_t own[] = {wk_f32_bits((float)divisor), wk_f32_bits(NAN), wk_f32_bits(INFINITY),
                             part};
     wk_dispatch d;
