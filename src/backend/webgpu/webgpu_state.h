@@ -30,9 +30,9 @@ struct wk_backend_device {
     bool is_rehearsing; /* what is encoded is only compiled */
     wick_adapter_info adapter;
     uint32_t features;    /* of the adapter, those that kernels are chosen for */
-    uint32_t f32_rate, integer_rate; /* millions of operations a second at most, measured by now or
-                                        for the tuning; 0: not known */
     uint64_t block_bytes; /* the largest block: it can be bound whole */
+    /* Millions of operations a second at most, measured by now or for the tuning; 0: not known. */
+    uint32_t f32_rate, integer_rate;
     wick_webgpu_desc desc;
     wk_block_pool pool;
     wk_webgpu_cache cache;
