@@ -9,6 +9,7 @@
 enum {
     MAX_CHUNK = 8192,
     LOGITS_BYTES = 16 * 1024 * 1024, /* most that a batch of logits may take, one row excepted */
+    LEAST_KEYS = 256,                /* that the plans of short texts are made for */
     CHEAP_ROWS = 32, /* batches of up to this size cost the same: the weights are read once */
 };
 
@@ -61,13 +62,23 @@ static uint32_t max_output_rows(const wk_runner *runner) {
 
 /* --- Making --- */
 
+/* Blocks of the class of key lengths that n_keys are in: 256, 512, 1024, ... keys, or all that the
+ * cache has room for. What a plan dispatches, and what it is expected to cost, follows its class.
+ */
+static uint32_t class_blocks(const wk_runner *runner, uint32_t n_keys) {
+    uint64_t n = LEAST_KEYS;
+    while (n < n_keys) n *= 2;
+    const uint64_t blocks = n / WK_BLOCK_SIZE;
+    return blocks < runner->cache.n_blocks ? (uint32_t)blocks : runner->cache.n_blocks;
+}
+
 /* Sections of a descriptor, one after the other. */
-static void lay_out(const wk_runner *runner, uint32_t n_rows, uint32_t n_outputs,
+static void lay_out(const wk_runner *runner, uint32_t n_rows, uint32_t n_outputs, uint32_t n_blocks,
                     wk_stage_batch *batch) {
     wk_batch_layout l = {.n_rows = n_rows,
                          .n_outputs = n_outputs,
                          .n_sequences = 1,
-                         .n_blocks = runner->cache.n_blocks,
+                         .n_blocks = n_blocks,
                          .block_size = WK_BLOCK_SIZE};
     l.positions = l.ids + n_rows;
     l.sequences = l.positions + n_rows;
@@ -110,7 +121,7 @@ static wick_status make_host_memory(wk_runner *runner, wick_error *err) {
     wk_heap *const heap = wk_device_heap(runner->device);
     wk_stage_batch *const batch = &runner->batch;
     WK_TRY(make_tables(runner, err));
-    lay_out(runner, runner->max_rows, runner->max_rows, batch);
+    lay_out(runner, runner->max_rows, runner->max_rows, runner->cache.n_blocks, batch);
     runner->max_words = batch->layout.n_words + runner->max_rows; /* with batch.given */
     batch->words = wk_alloc_array(heap, runner->max_words, sizeof *batch->words);
     if (!batch->words)
@@ -275,9 +286,10 @@ uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs
     return up / 2;
 }
 
-static void choose_class(wk_runner *runner, uint32_t n_rows, wk_outputs outputs) {
+static void choose_class(wk_runner *runner, uint32_t n_rows, uint32_t n_blocks,
+                         wk_outputs outputs) {
     const uint32_t n_outputs = outputs >= WK_OUTPUTS_ALL ? n_rows : outputs == WK_OUTPUTS_LAST;
-    lay_out(runner, n_rows, n_outputs, &runner->batch);
+    lay_out(runner, n_rows, n_outputs, n_blocks, &runner->batch);
     runner->batch.outputs = outputs;
 }
 
@@ -286,20 +298,29 @@ static bool is_used(const wk_runner *runner, uint32_t n_rows, wk_outputs outputs
     return round_up_to_power(wk_runner_chunk(runner, n_rows, outputs)) == n_rows;
 }
 
+static wick_status rehearse_class(wick_model *model, wk_runner *runner, uint32_t n_rows,
+                                  uint32_t n_blocks) {
+    /* Without outputs, chunks may be larger. */
+    const bool has_outputs = is_used(runner, n_rows, runner->desc.outputs);
+    const bool is_wanted = has_outputs || is_used(runner, n_rows, WK_OUTPUTS_NONE);
+    choose_class(runner, n_rows, n_blocks, has_outputs ? runner->desc.outputs : WK_OUTPUTS_NONE);
+    for (uint32_t i = 0; i < runner->n_stages && is_wanted; i++)
+        if (wk_device_compiles(device_of(runner, i)))
+            WK_TRY(wk_stage_rehearse(model->model, i, &runner->cache, &runner->batch));
+    return WICK_OK;
+}
+
 wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, uint32_t *n_rows,
                                wick_error *err) {
     wk_runner runner;
     WK_TRY(begin_runner(model, desc, &runner, err));
-    /* Without outputs, chunks may be larger. */
-    const bool has_outputs = is_used(&runner, *n_rows, desc->outputs);
-    const bool is_wanted = has_outputs || is_used(&runner, *n_rows, WK_OUTPUTS_NONE);
-    choose_class(&runner, *n_rows, has_outputs ? desc->outputs : WK_OUTPUTS_NONE);
     wick_error failure = {.status = WICK_OK};
     const wk_model_errors before = wk_model_borrow(model, &failure);
-    wick_status status = WICK_OK;
-    for (uint32_t i = 0; i < runner.n_stages && is_wanted && status == WICK_OK; i++)
-        if (wk_device_compiles(device_of(&runner, i)))
-            status = wk_stage_rehearse(model->model, i, &runner.cache, &runner.batch);
+    const uint32_t shortest = class_blocks(&runner, *n_rows), longest = runner.cache.n_blocks;
+    wick_status status = rehearse_class(model, &runner, *n_rows, shortest);
+    /* A long text may have its keys shared out among more workgroups, by another program. */
+    if (status == WICK_OK && shortest < longest)
+        status = rehearse_class(model, &runner, *n_rows, longest);
     wk_model_give_back(model, before);
     *n_rows = *n_rows < runner.max_rows ? 2 * *n_rows : 0;
     return wk_pass_on(err, status, &failure);
@@ -387,7 +408,7 @@ wick_status wk_runner_start(wk_runner *runner, const wk_runner_input *input, wk_
     assert(first + n <= runner->desc.context_length && (first == 0 || !runner->desc.is_whole));
     assert(first == 0 || wk_runner_can_return(runner, first));
     WK_TRY(find_rows(runner, input));
-    choose_class(runner, round_up_rows(runner, n), outputs);
+    choose_class(runner, round_up_rows(runner, n), class_blocks(runner, first + n), outputs);
     runner->batch.is_short = is_short;
     WK_TRY(reserve_logits(runner, runner->batch.layout.n_outputs));
     describe(runner, input);

@@ -8,15 +8,17 @@
 
 #include <assert.h>
 
-/* Two kinds of outputs x powers of two up to the largest chunk, with given rows and without; or of
- * whole texts four sizes for most of those powers. Beyond that the oldest makes room. */
-enum { MAX_CLASSES = 56 };
+/* Two kinds of outputs x powers of two up to the largest chunk x classes of key lengths; or of
+ * whole texts four sizes for most of those powers. Beyond that the one makes room that ran longest
+ * ago. */
+enum { MAX_CLASSES = 96 };
 
 /* All batches of one shape: recorded once, replayed from then on. */
 typedef struct shape_class {
     wk_outputs outputs;
     wick_math math;
-    bool has_rows; /* in place of embedded tokens */
+    bool has_rows;     /* in place of embedded tokens */
+    uint64_t begun_as; /* number of its latest batch, of the stage's */
     wk_batch batch;
     wick_tensor *hidden; /* [rows, n_embd] that come in; NULL in the first stage */
     wick_tensor *result; /* hidden rows, states or logits; NULL in the last stage without outputs */
@@ -34,6 +36,7 @@ struct wk_stage {
     wk_plan_pool *pool;
     shape_class classes[MAX_CLASSES];
     uint32_t n_classes;
+    uint64_t n_begun;     /* batches */
     shape_class *running; /* NULL: idle */
     shape_class *last;    /* that ran or runs */
     wick_tensor *wanted;  /* what is being read of it */
@@ -224,14 +227,23 @@ static void drop_class(wk_stage *stage, shape_class *class) {
     stage->last = NULL;
 }
 
+static void make_room(wk_stage *stage) {
+    if (stage->n_classes < MAX_CLASSES) return;
+    shape_class *oldest = &stage->classes[0];
+    for (uint32_t i = 1; i < stage->n_classes; i++)
+        if (stage->classes[i].begun_as < oldest->begun_as) oldest = &stage->classes[i];
+    drop_class(stage, oldest);
+}
+
 static wick_status get_class(wk_stage *stage, const wk_stage_batch *batch, shape_class **out) {
     for (uint32_t i = 0; i < stage->n_classes; i++) {
         *out = &stage->classes[i];
-        if ((*out)->batch.layout.n_rows == batch->layout.n_rows &&
+        const wk_batch_layout *const layout = &(*out)->batch.layout;
+        if (layout->n_rows == batch->layout.n_rows && layout->n_blocks == batch->layout.n_blocks &&
             (*out)->outputs == batch->outputs && (*out)->has_rows == (batch->rows != NULL))
             return WICK_OK;
     }
-    if (stage->n_classes == MAX_CLASSES) drop_class(stage, &stage->classes[0]);
+    make_room(stage);
     shape_class class = class_of(batch);
     wick_status status = make_inputs(stage, &class);
     if (status == WICK_OK) status = record(stage, &class);
@@ -311,6 +323,7 @@ wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch) {
     drop_reading(stage); /* of a completion that was not waited for */
     shape_class *class = NULL;
     WK_TRY(get_compiled_class(stage, batch, &class));
+    class->begun_as = ++stage->n_begun;
     WK_TRY(write_inputs(stage, class, batch));
     WK_TRY(wk_plan_run(class->plan));
     wick_tensor *const wanted = batch->is_short ? class->shortlist : NULL;
