@@ -58,7 +58,6 @@ static wick_status check_idle(wick_session *s) {
 /* Whether the session takes n more tokens, or rows. */
 static wick_status check_room(wick_session *s, size_t n) {
     WK_TRY(check_idle(s));
-    s->n_changes++;
     if (s->n_tokens == 0 && n > s->context_length)
         return wk_fail(&s->error, WICK_ERR_STATE, "the prompt has %zu tokens, the context holds %u",
                        n, s->context_length);
@@ -74,6 +73,7 @@ static wick_status check_room(wick_session *s, size_t n) {
 
 /* n tokens were put behind the others. */
 static void note_appended(wick_session *s, size_t n) {
+    s->n_changes++;
     s->n_tokens += (uint32_t)n;
     s->n_prompt += (uint32_t)n;
     const bool has_logits = s->has_logits && n == 0;
@@ -366,9 +366,13 @@ static wk_outputs wanted_outputs(const wick_session *s, uint32_t n) {
 }
 
 /* A batch that was lost with its device has only not run yet: the next one finds the device, which
- * wk_session_restore brings back, or another session has by now. */
+ * wk_session_restore brings back, or another session has by now. A device may refuse a call before
+ * it says that it is lost. */
 static wick_status excuse(const wick_session *s, wick_status status) {
-    if (status != WICK_ERR_DEVICE_LOST) return status;
+    if (status >= 0) return status;
+    const bool is_lost =
+        status == WICK_ERR_DEVICE_LOST || wk_device_check(s->model->device) == WICK_ERR_DEVICE_LOST;
+    if (!is_lost) return status;
     *wk_device_err(s->model->device) = (wick_error){.status = WICK_OK};
     return WICK_PENDING;
 }
