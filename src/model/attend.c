@@ -44,11 +44,11 @@ static wick_tensor *section_of(const wk_pass *pass, uint32_t first) {
                         WICK_SHAPE(layout->n_sequences, 1, 1, -1));
 }
 
-/* Which keys bidirectional layers see, u8; causal ones need no mask, as padding stands behind a
+/* Which keys bidirectional layers see, u8; causal ones need no mask, as padding comes after a
  * text, where only queries that are padding themselves meet it.
  *
  * Without a window [b, 1, 1, s]: rows that are not padding. With one [b, 1, t, s]: those less than
- * a window after the query, padding standing behind all positions; the op hides those before it. */
+ * a window after the query; padding counts as after all positions. The op hides those before it. */
 static wick_tensor *make_mask(const wk_pass *pass, int32_t window) {
     const wk_batch_layout *const layout = &pass->batch->layout;
     wick_tensor *const last =
