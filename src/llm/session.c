@@ -71,7 +71,7 @@ static wick_status check_room(wick_session *s, size_t n) {
     return WICK_OK;
 }
 
-/* n tokens were put behind the others. */
+/* n tokens were put after the others. */
 static void note_appended(wick_session *s, size_t n) {
     s->n_changes++;
     s->n_tokens += (uint32_t)n;

@@ -111,7 +111,7 @@ typedef struct wk_batch {
  *
  * state NULL: the rows are n_sequences whole texts, of n_rows / n_sequences rows each:
  *
- *   sequence   0 0 0 - 1 1 1 1      - WK_NO_ROW: padding behind a shorter text
+ *   sequence   0 0 0 - 1 1 1 1      - WK_NO_ROW: padding after a shorter text
  *   position   0 1 2 0 0 1 2 3      states[]: 0, 1, ... n_sequences - 1
  *
  * Nothing is kept between passes: recurrent layers begin at zero, and queries meet the keys and
