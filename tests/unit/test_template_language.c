@@ -91,10 +91,18 @@ static void test_more(void **state) {
     check_file("jinja_more.json", 169);
 }
 
+/* Every method and filter at its bounds: counts, places and widths below, at and above what they
+ * act on, every form of a format, and syntax that ends too early. */
+static void test_bounds(void **state) {
+    (void)state;
+    check_file("jinja_bounds.json", 626);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_language),
         cmocka_unit_test(test_more),
+        cmocka_unit_test(test_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
