@@ -9,9 +9,9 @@
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
 #include "core/rng.h"
-#include "llm/gbnf.h"
-#include "llm/json_schema.h"
-#include "llm/matcher.h"
+#include "grammar/gbnf.h"
+#include "grammar/json_schema.h"
+#include "grammar/matcher.h"
 
 #include <wick/model.h>
 

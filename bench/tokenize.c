@@ -10,7 +10,7 @@
 #include "core/compiler.h"
 #include "core/rng.h"
 #include "core/str.h"
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 #include <wick/wick.h>
 

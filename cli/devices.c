@@ -1,6 +1,7 @@
 /* devices.c: `wick devices`: what can compute here, and why the rest cannot. */
 #include "adapters.h"
 #include "cli.h"
+#include "devices_wgsl.h"
 #include "hush.h"
 #include "json_out.h"
 #include "text_out.h"
@@ -9,7 +10,7 @@
 
 typedef struct devices_options {
     bool json;
-    const char *webgpu_lib;
+    const char *webgpu_lib, *adapter, *wgsl;
 } devices_options;
 
 static const cli_option options[] = {
@@ -22,6 +23,18 @@ static const cli_option options[] = {
      .help = "look at this implementation of WebGPU (Dawn, wgpu-native) alone",
      .kind = &cli_text,
      .offset = offsetof(devices_options, webgpu_lib)},
+    {.name = "wgsl",
+     .argument = "KERNEL",
+     .help = "print the final WGSL of a GPU's kernel instead: of each program that a few random "
+             "operations need of it; a name that is none prints them all",
+     .kind = &cli_text,
+     .offset = offsetof(devices_options, wgsl)},
+    {.name = "adapter",
+     .argument = "N|NAME|TYPE",
+     .help =
+         "the GPU for --wgsl: its number, a part of its name, or discrete, integrated, software",
+     .kind = &cli_text,
+     .offset = offsetof(devices_options, adapter)},
 };
 static const cli_group group = {"Options", options, sizeof options / sizeof *options};
 static const cli_group *const groups[] = {&group, NULL};
@@ -97,6 +110,9 @@ static void print_json(cli_json *json, const found_device *found, const devices_
 
 static int run(void *given) {
     const devices_options *const o = given;
+    if (o->wgsl != NULL)
+        return cli_print_wgsl(&(wick_webgpu_desc){.library = o->webgpu_lib, .adapter = o->adapter},
+                              o->wgsl);
     wick_backend_status backends[MAX_BACKENDS];
     size_t n = cli_list_backends(backends, MAX_BACKENDS);
     if (n > MAX_BACKENDS) n = MAX_BACKENDS;

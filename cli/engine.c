@@ -77,6 +77,11 @@ static const cli_option engine_options[] = {
          "read the file into memory; one that is mapped must not be changed or cut while in use",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, no_map)},
+    {.name = "low-memory",
+     .help = "the CPU computes with the weights in the mapped file instead of a copy: for models "
+             "larger than the memory; the same results, slower",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, low_memory)},
     /* which device, and for a GPU. */
     {.name = "backend",
      .argument = "auto|cpu|webgpu",
@@ -131,7 +136,7 @@ static const cli_option engine_options[] = {
 };
 
 enum { KERNEL_CACHE_SIZE = 64 << 20 /* bytes */ };
-enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options, N_HOST_OPTIONS = 9 };
+enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options, N_HOST_OPTIONS = 10 };
 const cli_group cli_engine_group = {"Computing", engine_options, N_OPTIONS};
 const cli_group cli_engine_host_group = {"Computing", engine_options, N_HOST_OPTIONS};
 const cli_group cli_engine_rest_group = {"Computing", engine_options + 1, N_OPTIONS - 1};
@@ -213,7 +218,7 @@ static int load(wick_device *device, wick_source source, const wick_model_desc *
     const wick_status status = wick_model_open_finish(loading, model, &error);
     if (status == WICK_ERR_CANCELLED) return CLI_INTERRUPTED;
     if (status == WICK_ERR_OUT_OF_MEMORY && path != NULL) {
-        const cli_memory_hint hint = cli_find_memory_hint(device, path, desc->sessions);
+        const cli_memory_hint hint = cli_find_memory_hint(device, path, desc);
         return cli_report_file(&error, path, hint.text);
     }
     return status == WICK_OK ? CLI_OK : cli_report_file(&error, path, vocabulary_hint(path));
@@ -224,7 +229,8 @@ static wick_model_desc model_desc(const cli_engine_options *options,
     return (wick_model_desc){.no_map = options->no_map,
                              .device_layers = options->device_layers,
                              .sessions = sessions,
-                             .no_warm_up = options->no_warm_up};
+                             .no_warm_up = options->no_warm_up,
+                             .low_memory = options->low_memory};
 }
 
 int cli_engine_load(const cli_engine *engine, const cli_engine_options *options,

@@ -100,6 +100,7 @@ static void put_prediction(cli_json *json, const cli_file_info *info) {
     cli_json_open(json, '{');
     if (info->unpredicted.status == WICK_OK) {
         cli_json_put_unsigned(json, "total_bytes", p->total_bytes);
+        cli_json_put_unsigned(json, "low_memory_bytes", p->low_bytes);
         cli_json_put_unsigned(json, "weight_bytes", p->weight_bytes);
         cli_json_put_unsigned(json, "cache_bytes", p->cache_bytes);
         cli_json_put_unsigned(json, "activation_bytes", p->activation_bytes);

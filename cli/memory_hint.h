@@ -8,9 +8,9 @@ typedef struct cli_memory_hint {
     char text[128];
 } cli_memory_hint;
 
-/* The next smaller cache, or the longest context, with which the model at path fits: predicted for
- * device from the file's header. sessions: what did not fit. */
+/* The next smaller cache, or the longest context, with which the model at path fits, or
+ * --low-memory: predicted for device from the file's header. model: what did not fit. */
 cli_memory_hint cli_find_memory_hint(const wick_device *device, const char *path,
-                                     const wick_session_desc *sessions);
+                                     const wick_model_desc *model);
 
 #endif

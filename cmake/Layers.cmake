@@ -77,9 +77,9 @@ if(WICK_WASM)
     if(WICK_WASM_THREADS)
         set(other_threads /thread[.])
     endif()
-    wick_layer(wick_sys SOURCES sys/wasm/*.c WITHOUT ${other_threads} USES wick_core)
+    wick_layer(wick_sys SOURCES sys/*.c sys/wasm/*.c WITHOUT ${other_threads} USES wick_core)
 else()
-    wick_layer(wick_sys SOURCES sys/posix/*.c USES wick_core)
+    wick_layer(wick_sys SOURCES sys/*.c sys/posix/*.c USES wick_core)
 endif()
 wick_layer(wick_quant SOURCES quant/*.c USES wick_core)
 # gcc would unroll the loops over tries, and then not vectorise them; nor does it vectorise a choice
@@ -89,9 +89,14 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     set_source_files_properties(${encoders} PROPERTIES COMPILE_OPTIONS
         "-fno-trapping-math;--param=max-completely-peel-times=4")
 endif()
-wick_layer(wick_text SOURCES text/*.c text/jinja/*.c USES wick_core)
+wick_layer(wick_text SOURCES text/*.c text/unicode/*.c text/tokenize/*.c text/jinja/*.c
+    USES wick_core)
+wick_layer(wick_grammar SOURCES grammar/*.c USES wick_text)
+wick_layer(wick_sample SOURCES sample/*.c USES wick_grammar wick_sys)
+wick_layer(wick_chat SOURCES chat/*.c USES wick_grammar)
 wick_layer(wick_format SOURCES format/*.c USES wick_core wick_quant)
-wick_layer(wick_backend SOURCES backend/*.c USES wick_core)
+wick_layer(wick_source SOURCES source/*.c USES wick_format wick_sys)
+wick_layer(wick_backend SOURCES backend/*.c USES wick_quant)
 wick_layer(wick_null SOURCES backend/null/*.c USES wick_backend)
 wick_layer(wick_cpu SOURCES ${cpu_sources} USES wick_backend wick_quant wick_sys)
 file(GLOB wgsl CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/webgpu/wgsl/*.wgsl)
@@ -106,21 +111,27 @@ set(other_gpu /gpu_web)
 if(WICK_WASM)
     set(other_gpu "/gpu_native|/gpu_library|/wgsl_nesting")
 endif()
-wick_layer(wick_webgpu SOURCES backend/webgpu/*.c WITHOUT ${other_gpu} GENERATED ${wgsl_source}
+wick_layer(wick_webgpu SOURCES backend/webgpu/*.c backend/webgpu/gpu/*.c
+    backend/webgpu/kernels/*.c WITHOUT ${other_gpu} GENERATED ${wgsl_source}
     USES wick_backend wick_quant wick_sys)
 wick_layer(wick_tensor SOURCES tensor/*.c USES wick_null wick_cpu wick_webgpu)
-wick_layer(wick_ops SOURCES ops/*.c USES wick_tensor)
+wick_layer(wick_ops SOURCES ops/*.c USES wick_tensor wick_source)
 wick_layer(wick_model SOURCES model/*.c model/families/*.c USES wick_ops wick_format)
-wick_layer(wick_llm SOURCES llm/*.c USES wick_model wick_text wick_sys)
+wick_layer(wick_llm SOURCES llm/*.c USES wick_model wick_source wick_sample wick_chat)
+wick_layer(wick_judge SOURCES judge/*.c USES wick_llm)
 wick_layer(wick_convert SOURCES convert/*.c USES wick_llm)
 wick_layer(wick_verify SOURCES verify/*.c USES wick_ops)
 
 # Pages download the module. The preset compiles it for size; what neither computes nor splits texts
 # into tokens nor brings weights into their layouts is made smaller still, whatever it costs.
 if(WICK_WASM)
-    foreach(layer format backend webgpu tensor ops model llm verify)
+    foreach(layer grammar sample chat format source backend webgpu tensor ops model llm judge
+            verify)
         target_compile_options(wick_${layer} PRIVATE -Oz)
     endforeach()
+    # Nearly everything that cpu/ref reads and writes comes through here.
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/backend/row.c PROPERTIES
+        COMPILE_OPTIONS -Os)
     file(GLOB jinja CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/text/jinja/*.c)
     set_source_files_properties(${jinja} PROPERTIES COMPILE_OPTIONS -Oz)
 else()

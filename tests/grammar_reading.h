@@ -3,9 +3,9 @@
 #ifndef GRAMMAR_READING_H
 #define GRAMMAR_READING_H
 
-#include "llm/gbnf.h"
-#include "llm/grammar_program.h"
-#include "llm/grammar_stacks.h"
+#include "grammar/gbnf.h"
+#include "grammar/program.h"
+#include "grammar/stacks.h"
 
 typedef struct reading {
     wk_heap *heap; /* NULL: own */

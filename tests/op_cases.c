@@ -17,7 +17,6 @@
 #include "format/safetensors.h"
 #include "sys/file.h"
 #include "tensor/device.h"
-#include "verify/verify.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -468,9 +467,12 @@ static void print_special(const runner *r) {
 
 static void print_programs(const runner *r) {
     if (r->options->device.backend != WICK_BACKEND_WEBGPU) return;
-    const uint64_t n = wk_verify_webgpu_programs(r->strict->handle);
-    if (!r->options->is_json) printf("%" PRIu64 " programs compiled\n", n);
-    if (r->options->is_json) printf(", \"programs\": %" PRIu64, n);
+    wick_device_stats stats;
+    wick_device_get_stats(r->strict, &stats);
+    if (r->options->is_json)
+        printf(", \"programs\": %" PRIu64, stats.n_pipelines);
+    else
+        printf("%" PRIu64 " programs compiled\n", stats.n_pipelines);
 }
 
 static void print_results(const runner *r, const op_count *total) {

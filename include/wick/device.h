@@ -181,6 +181,15 @@ WICK_API wick_status wick_device_tune(wick_device *device, const char *text, siz
  * writes at most capacity of them, without a zero at the end. 0: there is no choice. */
 WICK_API size_t wick_device_get_tuning(wick_device *device, char *out, size_t capacity);
 
+/* For whoever debugs the kernels of a GPU: the name of each that the device can run, and the final
+ * text (WGSL) of each program that it has compiled so far, with the kernel that it was first
+ * compiled for: one for each combination of types, constants and tuning. program returns the bytes
+ * of the text and writes at most capacity of them, without a zero at the end. index counts from 0;
+ * NULL, 0: there are no more. */
+WICK_API const char *wick_device_kernel_name(const wick_device *device, size_t index);
+WICK_API size_t wick_device_program(wick_device *device, size_t index, const char **kernel,
+                                    char *out, size_t capacity);
+
 /* Failed calls on tensors leave the first error with their device until it is taken here: copies it
  * out and clears it. Returns its status; WICK_OK: there was none. Sessions, embedders and whatever
  * has an error of its own leave none here. */

@@ -34,6 +34,11 @@ typedef struct wick_model_desc {
     /* Bytes that the model may take on all devices together, with such a session; one that needs
      * more is refused before its first weight is read: WICK_ERR_OUT_OF_MEMORY. 0: no limit. */
     uint64_t memory_limit;
+    /* The CPU computes with the weights as they lie in the mapped file instead of a copy of its
+     * own, with the same results: a model larger than the memory runs, and it loads at once, but
+     * each step unpacks all weights that it reads. A GPU's weights are copied to it as ever. With
+     * no_map: WICK_ERR_VALUE; a source without map, or of unknown size: WICK_ERR_UNSUPPORTED. */
+    bool low_memory;
 } wick_model_desc;
 
 /* Loads a GGUF file; the path of any part of a split one stands for all (wick_source_files).
@@ -106,6 +111,7 @@ WICK_API void wick_tokenizer_close(wick_tokenizer *tokenizer);
 typedef struct wick_prediction {
     uint64_t weight_bytes, cache_bytes, activation_bytes;
     uint64_t total_bytes;    /* of these, the vocabulary and the process itself */
+    uint64_t low_bytes;      /* of these, with wick_model_desc.low_memory; 0: not on the CPU */
     uint32_t context_length; /* the prediction holds for this one */
     /* Of the layers, how many the device has room for, the last ones; the others would run on the
      * CPU. A device that is the CPU, or that does not say what memory it has: all. */

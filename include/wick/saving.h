@@ -23,6 +23,7 @@ typedef struct wick_session_loading wick_session_loading;
 /* Saves a session in steps that never block; a batch that is being computed is waited for. poll
  * does a slice and returns WICK_PENDING, WICK_OK once everything was written, or a failure; finish
  * gives its sentence and frees saving in any case; calling it early cancels (WICK_ERR_CANCELLED).
+ * WICK_ERR_UNSUPPORTED: it has rows of embeddings (wick_session_append_embeddings).
  * WICK_ERR_STATE: the session has failed, has logits to show, or went on meanwhile: steps, tokens
  * and resets must wait. WICK_ERR_DEVICE_LOST: save again. */
 WICK_API wick_status wick_session_save_start(wick_session *session, wick_write_fn write, void *user,

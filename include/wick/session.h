@@ -125,10 +125,20 @@ WICK_API wick_status wick_session_append_text(wick_session *session, const char 
 /* As given. WICK_ERR_INDEX: an id is not in the vocabulary. */
 WICK_API wick_status wick_session_append_tokens(wick_session *session, const uint32_t *ids,
                                                 size_t n);
+/* n rows [n, n_embd] (wick_model_info) in place of tokens, of an image for instance: each stands
+ * for the row of a token in the model's table, times the model's embedding scale where it has one
+ * (Gemma: sqrt(n_embd)); what the model adds to tokens, positions and norms, it adds to rows, too.
+ * Copies, and keeps them on the host. Tokens and rows may follow each other in any order. Otherwise
+ * as append_tokens; numbers that are not finite are taken. WICK_ERR_OUT_OF_MEMORY;
+ * WICK_ERR_UNSUPPORTED: layers of the model have inputs of their own, made of ids (Gemma 4). A
+ * session that has rows cannot be saved (WICK_ERR_UNSUPPORTED). */
+WICK_API wick_status wick_session_append_embeddings(wick_session *session, const float *rows,
+                                                    size_t n);
 /* Makes ids the whole sequence: what the session holds already of its beginning is kept, the rest
  * is forgotten, and only what is new is computed. A model with recurrent layers cannot go back: it
  * keeps all that it holds, where ids only go on from there, or begins again. Layers with a window
- * keep no more than it and a chunk: to go back further is to begin again. */
+ * keep no more than it and a chunk: to go back further is to begin again. Rows of embeddings are
+ * not kept, nor what follows them. */
 WICK_API wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n);
 /* Of the last call that failed, until a later one is accepted: its status, and in error (may be
  * NULL) the sentence. WICK_OK: none failed. After a failure of a
@@ -204,7 +214,8 @@ typedef struct wick_session_stats {
 } wick_session_stats;
 
 WICK_API void wick_session_get_stats(const wick_session *session, wick_session_stats *stats);
-/* The sequence so far: ids of prompt and generated tokens; valid until the next call. */
+/* The sequence so far: ids of prompt and generated tokens, WICK_NO_TOKEN for a row of embeddings;
+ * valid until the next call. */
 WICK_API const uint32_t *wick_session_tokens(const wick_session *session, size_t *n);
 
 #ifdef __cplusplus

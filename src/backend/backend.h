@@ -242,27 +242,28 @@ typedef union wk_params {
         bool interleaved;
     } rope_table;
     struct {
-        bool fast; /* activations may be quantized */
-    } linear;      /* linear, linear_experts */
+        bool fast;         /* activations may be quantized */
+    } linear;              /* linear, linear_experts */
+    wk_batch_layout batch; /* of every op that has such an operand: the others begin with it */
     struct {
         float scale, softcap; /* softcap 0: none */
         int32_t window;       /* 0: none; else query i sees keys i - window + 1 ... */
         bool causal;
     } attention;
     struct {
+        wk_batch_layout batch;
         float scale, softcap;
         int32_t window;        /* as above; bidirectional: to either side, up to i + window - 1 */
         bool is_bidirectional; /* all keys of the sequence are seen, else those up to the query's */
-        wk_batch_layout batch;
-    } cached; /* attention_cached, kv_append */
+    } cached;                  /* attention_cached, kv_append */
     struct {
         wk_batch_layout batch;
     } conv;
     struct {
+        wk_batch_layout batch;
         wk_scan_fn fn;
         bool is_tiled; /* head i is of group i mod g, else of i / (h / g) */
         float scale;
-        wk_batch_layout batch;
     } scan;
     wk_custom_run *custom;
 } wk_params;
@@ -300,6 +301,10 @@ typedef struct wk_op {
     wk_params p;
 } wk_op;
 
+/* Host address of an operand, where its buffer has one. */
+static inline void *wk_view_data(const wk_view *view) {
+    return (unsigned char *)view->buf->data + view->offset;
+}
 static inline const wk_view *wk_dst(const wk_op *op, int i) { return &op->view[i]; }
 static inline const wk_view *wk_src(const wk_op *op, int i) { return &op->view[op->n_dst + i]; }
 
@@ -314,15 +319,34 @@ static inline bool wk_op_allows_fast(const wk_op *op) {
 
 /* What find_kernel returns; a backend's own struct begins with it. */
 typedef struct wk_kernel {
-    const char *name;  /* "linear_q4_1_avx512": op, dtype, instruction set or variant */
+    const char *name; /* "linear_q4_1_avx512": op, dtype, instruction set or variant */
+    wk_opcode code;
+    uint32_t needs;    /* features of the device, in the backend's own bits */
     bool is_fast;      /* does not compute in float32: never chosen in exact mode */
     bool is_reference; /* cpu/ref */
+    /* Numbered sizes of tiles and workgroups, 0 the default, that give the same bits; 0: one. */
+    uint8_t n_tunings;
+    /* Dtypes, layouts, shapes, strides and parameters only; NULL: every op of the code that
+     * wk_op_check lets through. */
+    bool (*accepts)(const wk_op *op);
 } wk_kernel;
+
+/* Whether the kernel may compute the op, on a device with what it needs. */
+static inline bool wk_kernel_takes(const wk_kernel *kernel, const wk_op *op) {
+    if (kernel->code != op->code || (kernel->is_fast && !wk_op_allows_fast(op))) return false;
+    return !kernel->accepts || kernel->accepts(op);
+}
 
 /* Commands up to and including one; 0 is always done. */
 typedef uint64_t wk_ticket;
 
-enum wk_weight_use { WK_USE_LINEAR = 1, WK_USE_EMBEDDING = 2, WK_USE_OTHER = 4 };
+/* IN_PLACE: it is not to be copied where the device can compute with the rows of its file. */
+enum wk_weight_use {
+    WK_USE_LINEAR = 1,
+    WK_USE_EMBEDDING = 2,
+    WK_USE_OTHER = 4,
+    WK_USE_IN_PLACE = 8,
+};
 
 typedef struct wk_open_desc {
     wk_heap *heap;
@@ -368,6 +392,9 @@ struct wk_backend {
                  size_t *n_ignored);
     /* Optional: writes these lines. */
     void (*tuning)(const wk_backend_device *dev, wk_strbuf *out);
+    /* Optional: the texts of the programs that it has compiled. Returns the name of the kernel that
+     * asked for it first; NULL: there is no such number. */
+    const char *(*program)(const wk_backend_device *dev, size_t index, wk_strbuf *text);
     /* Optional. Blocks. */
     wick_status (*measure)(wk_backend_device *dev, wick_device_limits *out, wick_error *err);
 
@@ -461,13 +488,16 @@ struct wk_backend {
      * have shown (poll always does); then they fail with WICK_ERR_DEVICE_LOST, but what frees does
      * so and nothing crashes. */
     bool (*lost)(const wk_backend_device *dev);
+
+    /* Optional: its kernels one by one, for verification and timing. */
+    const struct wk_backend_kernels *kernels; /* see kernels.h */
 };
 
 /* What op.def says about an opcode. */
 typedef struct wk_operand_info {
     const char *name;
     uint8_t access; /* wk_access; 0 ends the list */
-    bool is_optional, is_weight, is_index;
+    bool is_optional, is_weight, is_index, is_batch;
 } wk_operand_info;
 
 /* Emits one op of a decomposition; temporaries come from temp(). */
@@ -559,6 +589,23 @@ typedef struct wk_cost {
 /* batch: the contents of the op's batch descriptor, by which the keys in use count; NULL: all that
  * there is room for. */
 wk_cost wk_op_cost(const wk_op *op, const uint32_t *batch);
+/* Its rows: what kernels are tuned by. */
+int64_t wk_op_rows(const wk_op *op);
+
+/* A way to cut an op into several whose elements do not depend on each other: the dimension of each
+ * operand that it goes along, or WK_UNCUT, where every piece needs the operand whole. */
+typedef struct wk_cut {
+    int8_t dim[WK_MAX_OPERANDS];
+    bool is_of_table; /* a piece has a part of the table that ids look into */
+    bool has_rows;    /* along the rows of the batch descriptor, of which a piece sees its own */
+} wk_cut;
+enum { WK_UNCUT = -1, WK_MAX_CUTS = WICK_MAX_RANK };
+typedef struct wk_cuts {
+    int n;
+    wk_cut of[WK_MAX_CUTS];
+} wk_cuts;
+/* All ways to cut an op; none: it is whole or not at all. */
+void wk_op_cuts(const wk_op *op, wk_cuts *list);
 
 /* The decompositions of op.def. */
 wick_status wk_decompose_gated(const wk_op *op, const wk_decomposition *to);

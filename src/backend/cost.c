@@ -1,5 +1,7 @@
-/* backend/cost.c: what an op moves and computes, however it is done. */
+/* backend/cost.c: what an op moves and computes, however it is done, and how many rows it has. */
 #include "backend/backend.h"
+
+#include "core/compiler.h"
 
 static double count_of(const wk_view *view) { return view->buf ? (double)wk_view_count(view) : 0; }
 
@@ -10,16 +12,61 @@ static double bytes_of(const wk_view *view) {
     return (double)(end - begin);
 }
 
+/* batch: see wk_op_cost. */
+typedef wk_cost cost_fn(const wk_op *op, const uint32_t *batch);
+
+/* Each operand once. */
+static wk_cost cost_moves(const wk_op *op, const uint32_t *batch) {
+    (void)batch;
+    wk_cost cost = {0};
+    for (int i = 0; i < op->n_src; i++) cost.bytes_read += bytes_of(wk_src(op, i));
+    for (int i = 0; i < op->n_dst; i++) cost.bytes_written += bytes_of(wk_dst(op, i));
+    return cost;
+}
+
+/* --- Products --- */
+
+static wk_cost cost_product(const wk_op *op, const uint32_t *batch) {
+    const wk_view *const x = wk_src(op, 0);
+    wk_cost cost = cost_moves(op, batch);
+    cost.flops = 2 * count_of(wk_dst(op, 0)) * (double)x->extent[x->rank - 1];
+    return cost;
+}
+
+/* What n of all parts along the first dimension of a view are less than all of it. */
+static double bytes_spared(const wk_view *view, double n) {
+    const double all = (double)view->extent[0];
+    return n < all ? bytes_of(view) * (1 - n / all) : 0;
+}
+
+static wk_cost cost_experts(const wk_op *op, const uint32_t *batch) {
+    const wk_view *const y = wk_dst(op, 0);
+    wk_cost cost = cost_product(op, batch);
+    if (y->buf) cost.bytes_read -= bytes_spared(wk_src(op, 1), (double)wk_view_rows(y));
+    return cost;
+}
+
+static wk_cost cost_embedding(const wk_op *op, const uint32_t *batch) {
+    const wk_view *const y = wk_dst(op, 0);
+    wk_cost cost = cost_moves(op, batch);
+    if (y->buf) cost.bytes_read -= bytes_spared(wk_src(op, 0), (double)y->extent[0]);
+    return cost;
+}
+
+/* --- Attention --- */
+
 /* Keys that a query sees, on the average, where the rows of a sequence are its last ones. */
 static double keys_seen(double n_keys, double n_rows, bool is_causal) {
     const double unseen = is_causal && n_rows > 1 ? (n_rows - 1) / 2 : 0;
     return n_keys > unseen ? n_keys - unseen : n_keys;
 }
 
-static double attention_flops(const wk_op *op) {
+static wk_cost cost_attention(const wk_op *op, const uint32_t *batch) {
     const double n_rows = (double)wk_src(op, 0)->extent[2];
     const double seen = keys_seen((double)wk_src(op, 1)->extent[2], n_rows, op->p.attention.causal);
-    return 2 * (count_of(wk_src(op, 0)) + count_of(wk_dst(op, 0))) * seen;
+    wk_cost cost = cost_moves(op, batch);
+    cost.flops = 2 * (count_of(wk_src(op, 0)) + count_of(wk_dst(op, 0))) * seen;
+    return cost;
 }
 
 /* What cached attention looks at: pairs of a row and a key, and keys that are read once. */
@@ -53,42 +100,10 @@ static seen seen_by(const wk_op *op, const uint32_t *batch) {
     return sum;
 }
 
-static seen seen_of(const wk_op *op, const uint32_t *batch) {
-    return batch ? seen_by(op, batch) : seen_at_most(op);
-}
-
-static double cached_flops(const wk_op *op, const uint32_t *batch) {
-    const wk_view *const q = wk_src(op, 0), *const y = wk_dst(op, 0);
-    const double rows = (double)q->extent[0];
-    if (rows == 0) return 0;
-    return 2 * (count_of(q) + count_of(y)) / rows * seen_of(op, batch).pairs;
-}
-
-/* A number fades, is added to and is summed up; the delta rule sums it up twice. */
-static double scan_flops(const wk_op *op) {
-    const double n = (double)wk_src(op, 3)->extent[3];
-    return (op->p.scan.fn == WK_SCAN_DELTA ? 7 : 5) * count_of(wk_dst(op, 0)) * n;
-}
-
-static double flops_of(const wk_op *op, const uint32_t *batch) {
-    const wk_view *const x = wk_src(op, 0);
-    switch (op->code) {
-    case WK_OP_LINEAR:
-    case WK_OP_LINEAR_EXPERTS:
-    case WK_OP_MATMUL: return 2 * count_of(wk_dst(op, 0)) * (double)x->extent[x->rank - 1];
-    case WK_OP_ATTENTION: return attention_flops(op);
-    case WK_OP_ATTENTION_CACHED: return cached_flops(op, batch);
-    case WK_OP_CAUSAL_CONV: return 2 * count_of(x) * (double)wk_src(op, 1)->extent[1];
-    case WK_OP_SCAN: return scan_flops(op);
-    default: return 0;
-    }
-}
-
-/* Of a cache [blocks, g, block_size, d], the keys that are looked at. */
-static double cache_bytes(const wk_op *op, const wk_view *cache, const uint32_t *batch) {
-    const double wanted = seen_of(op, batch).keys;
+/* Of a cache [blocks, g, block_size, d], n keys that are looked at. */
+static double cache_bytes(const wk_op *op, const wk_view *cache, double n) {
     const double there = (double)cache->extent[0] * op->p.cached.batch.block_size;
-    return wanted < there ? bytes_of(cache) * (wanted / there) : bytes_of(cache);
+    return n < there ? bytes_of(cache) * (n / there) : bytes_of(cache);
 }
 
 /* Of the descriptor, whose block tables have room for the longest text, the part that is read. */
@@ -101,40 +116,91 @@ static double descriptor_bytes(const wk_op *op, const wk_view *descriptor, const
     return n_words * sizeof *batch;
 }
 
-/* Of a view whose first dimension is looked into by index, n times. */
-static double bytes_looked_up(const wk_view *view, double n) {
-    const double all = (double)view->extent[0];
-    return n < all ? bytes_of(view) * (n / all) : bytes_of(view);
+static wk_cost cost_cached(const wk_op *op, const uint32_t *batch) {
+    const wk_view *const q = wk_src(op, 0), *const y = wk_dst(op, 0);
+    const seen of = batch ? seen_by(op, batch) : seen_at_most(op);
+    const double rows = (double)q->extent[0];
+    wk_cost cost = {.bytes_written = bytes_of(y)};
+    cost.bytes_read = bytes_of(q) + cache_bytes(op, wk_src(op, 1), of.keys) +
+                      cache_bytes(op, wk_src(op, 2), of.keys) +
+                      descriptor_bytes(op, wk_src(op, 3), batch) + bytes_of(wk_src(op, 4)) +
+                      bytes_of(wk_src(op, 5));
+    if (rows > 0) cost.flops = 2 * (count_of(q) + count_of(y)) / rows * of.pairs;
+    return cost;
 }
 
-static double bytes_read(const wk_op *op, int i, const uint32_t *batch) {
-    const wk_view *const view = wk_src(op, i);
-    if (op->code == WK_OP_EMBEDDING && i == 0 && wk_dst(op, 0)->buf)
-        return bytes_looked_up(view, (double)wk_dst(op, 0)->extent[0]);
-    if (op->code == WK_OP_LINEAR_EXPERTS && i == 1 && wk_dst(op, 0)->buf)
-        return bytes_looked_up(view, (double)wk_view_rows(wk_dst(op, 0)));
-    if (op->code != WK_OP_ATTENTION_CACHED) return bytes_of(view);
-    if (i == 1 || i == 2) return cache_bytes(op, view, batch);
-    return i == 3 ? descriptor_bytes(op, view, batch) : bytes_of(view);
+/* New keys and values go to a few places of their caches. */
+static wk_cost cost_append(const wk_op *op, const uint32_t *batch) {
+    wk_cost cost = cost_moves(op, batch);
+    cost.bytes_written = bytes_of(wk_src(op, 0)) + bytes_of(wk_src(op, 1));
+    return cost;
 }
 
-/* Of the slots of recurrent state, those of the batch's sequences. */
-static double state_bytes(const wk_op *op) {
+/* --- States --- */
+
+/* Of the slots of recurrent state, those of the batch's sequences are read and written. */
+static wk_cost cost_states(const wk_op *op, const uint32_t *batch, double flops) {
     int operand;
-    const double wanted = wk_op_batch(op, &operand)->n_sequences;
-    const double all = bytes_of(wk_dst(op, 1)), there = (double)wk_dst(op, 1)->extent[0];
-    return there > 0 && wanted < there ? all * (wanted / there) : all;
+    const wk_view *const states = wk_dst(op, 1);
+    const double moved =
+        bytes_of(states) - bytes_spared(states, (double)wk_op_batch(op, &operand)->n_sequences);
+    wk_cost cost = cost_moves(op, batch);
+    cost.bytes_read += moved;
+    cost.bytes_written += moved - bytes_of(states);
+    cost.flops = flops;
+    return cost;
+}
+
+static wk_cost cost_conv(const wk_op *op, const uint32_t *batch) {
+    return cost_states(op, batch, 2 * count_of(wk_src(op, 0)) * (double)wk_src(op, 1)->extent[1]);
+}
+
+/* A number fades, is added to and is summed up; the delta rule sums it up twice. */
+static wk_cost cost_scan(const wk_op *op, const uint32_t *batch) {
+    const double n = (double)wk_src(op, 3)->extent[3];
+    const double of_number = op->p.scan.fn == WK_SCAN_DELTA ? 7 : 5;
+    return cost_states(op, batch, of_number * count_of(wk_dst(op, 0)) * n);
 }
 
 wk_cost wk_op_cost(const wk_op *op, const uint32_t *batch) {
-    const bool has_state = op->code == WK_OP_CAUSAL_CONV || op->code == WK_OP_SCAN;
-    wk_cost cost = {.flops = flops_of(op, batch)};
-    for (int i = 0; i < op->n_src; i++) cost.bytes_read += bytes_read(op, i, batch);
-    for (int i = 0; i < op->n_dst; i++) {
-        /* New keys and values go to a few places of their caches. */
-        const wk_view *const written = op->code == WK_OP_KV_APPEND ? wk_src(op, i) : wk_dst(op, i);
-        cost.bytes_written += has_state && i == 1 ? state_bytes(op) : bytes_of(written);
-    }
-    if (has_state) cost.bytes_read += state_bytes(op);
-    return cost;
+    static cost_fn *const costs[] = {
+#define WK_TRAITS(code, rows, cost, ...) [WK_OP_##code] = cost_##cost,
+#include "backend/op_traits.def"
+#undef WK_TRAITS
+        [WK_OP_CUSTOM] = cost_moves,
+    };
+    return costs[op->code](op, batch);
+}
+
+/* --- Rows --- */
+
+static int64_t rows_last(const wk_op *op) {
+    const wk_view *const y = wk_dst(op, 0);
+    const int64_t length = y->rank > 0 ? y->extent[y->rank - 1] : 1;
+    return length > 0 ? wk_view_count(y) / length : 0;
+}
+
+/* An element for each row. */
+static int64_t rows_all(const wk_op *op) { return wk_view_count(wk_dst(op, 0)); }
+
+static int64_t rows_matrix(const wk_op *op) {
+    const wk_view *const y = wk_dst(op, 0);
+    return y->extent[y->rank - 2];
+}
+
+static int64_t rows_queries(const wk_op *op) { return wk_dst(op, 0)->extent[2]; }
+
+static int64_t rows_batch(const wk_op *op) {
+    int operand;
+    return wk_op_batch(op, &operand)->n_rows;
+}
+
+int64_t wk_op_rows(const wk_op *op) {
+    static int64_t (*const rows[])(const wk_op *op) = {
+#define WK_TRAITS(code, of, ...) [WK_OP_##code] = rows_##of,
+#include "backend/op_traits.def"
+#undef WK_TRAITS
+        [WK_OP_CUSTOM] = rows_last,
+    };
+    return rows[op->code](op);
 }

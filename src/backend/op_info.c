@@ -12,12 +12,13 @@
 /* --- The table --- */
 
 static const wk_op_info infos[] = {
-#define OUT(text) {text, WK_WRITE, false, false, false}
-#define INOUT(text) {text, WK_READ_WRITE, false, false, false}
-#define IN(text) {text, WK_READ, false, false, false}
-#define OPT(text) {text, WK_READ, true, false, false}
-#define WEIGHT(text) {text, WK_READ, false, true, false}
-#define INDEX(text) {text, WK_READ, false, false, true}
+#define OUT(text) {.name = text, .access = WK_WRITE}
+#define INOUT(text) {.name = text, .access = WK_READ_WRITE}
+#define IN(text) {.name = text, .access = WK_READ}
+#define OPT(text) {.name = text, .access = WK_READ, .is_optional = true}
+#define WEIGHT(text) {.name = text, .access = WK_READ, .is_weight = true}
+#define INDEX(text) {.name = text, .access = WK_READ, .is_index = true}
+#define BATCH(text) {.name = text, .access = WK_READ, .is_index = true, .is_batch = true}
 #define WK_OP(op_code, text, check_fn, decompose_fn, in_place, dst, src, ...)                      \
     [WK_OP_##op_code] = {.name = text,                                                             \
                          .n_dst = dst,                                                             \
@@ -36,6 +37,7 @@ static const wk_op_info infos[] = {
 #undef OPT
 #undef WEIGHT
 #undef INDEX
+#undef BATCH
 };
 
 const wk_op_info *wk_op_get_info(wk_opcode code) {
@@ -50,14 +52,13 @@ bool wk_op_may_fault(wk_opcode code) {
 }
 
 const wk_batch_layout *wk_op_batch(const wk_op *op, int *operand) {
-    *operand = op->code == WK_OP_SCAN ? 6 : op->code == WK_OP_CAUSAL_CONV ? 5 : 4;
-    switch (op->code) {
-    case WK_OP_ATTENTION_CACHED:
-    case WK_OP_KV_APPEND: return &op->p.cached.batch;
-    case WK_OP_CAUSAL_CONV: return &op->p.conv.batch;
-    case WK_OP_SCAN: return &op->p.scan.batch;
-    default: return NULL;
+    const wk_operand_info *const operands = wk_op_get_info(op->code)->operands;
+    for (int i = 0; i < op->n_dst + op->n_src; i++) {
+        if (!operands[i].is_batch) continue;
+        *operand = i;
+        return &op->p.batch;
     }
+    return NULL;
 }
 
 /* --- Checks for every op alike --- */

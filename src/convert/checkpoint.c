@@ -3,6 +3,7 @@
 
 #include "format/safetensors.h"
 #include "llm/llm.h"
+#include "source/file.h"
 #include "sys/file.h"
 
 #include <assert.h>

@@ -3,6 +3,7 @@
 
 #include "core/alloc.h"
 #include "llm/llm.h"
+#include "source/file.h"
 
 #include <string.h>
 

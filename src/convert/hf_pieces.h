@@ -20,7 +20,7 @@ typedef struct wk_pieces {
     bool is_unigram;           /* else BPE by scores */
     bool has_dummy_prefix;     /* a text begins with a blank */
     bool removes_extra_spaces; /* at the ends and in a row */
-    wk_str charsmap;           /* what replaces characters, as text/normalize.h reads it */
+    wk_str charsmap;           /* what replaces characters, as text/tokenize/normalize.h reads it */
 } wk_pieces;
 
 /* bytes: the file, which must stay. WICK_ERR_FORMAT with the byte offset. */

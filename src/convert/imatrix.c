@@ -8,8 +8,9 @@
 #include "convert/importance.h"
 #include "core/str.h"
 #include "llm/llm.h"
+#include "source/file.h"
 #include "sys/file.h"
-#include "tensor/tensor.h"
+#include "tensor/observe.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -32,6 +33,7 @@ struct wick_imatrix {
     wk_arena arena; /* of all that follows */
     wick_model *model;
     wick_session *session;
+    wk_observer *observer;
     char *path, *dataset;
     bool replace;
     uint32_t *ids; /* [n_ids], whole chunks */
@@ -104,7 +106,7 @@ static void observe(void *user, const wk_call *call) {
     const wk_op *const op = &call->op;
     if (!wk_op_is_linear(op) || op->view[1].buf->place != 0) return;
     if (m->status != WICK_OK || find_linear(m, &op->view[2]) == NULL) return;
-    m->status = wk_queue_look(m->model->device, op, look, m);
+    m->status = wk_observer_look(m->observer, op, look);
 }
 
 /* ---- Starting ---- */
@@ -195,12 +197,12 @@ static wick_status start(wick_imatrix *m, const uint32_t *ids, size_t n,
                                        .max_tokens = 1,
                                        .ignore_end = true};
     WK_TRY(wick_session_open(m->model, &session, &m->session, err));
-    wk_device_observe(m->model->device, observe, m);
-    return WICK_OK;
+    m->observer = wk_observer_add(m->model->device, &(wk_observer_hooks){.op = observe, .user = m});
+    return m->observer != NULL ? WICK_OK : fail_memory(err);
 }
 
 static void free_imatrix(wick_imatrix *m) {
-    if (m->session != NULL) wk_device_observe(m->model->device, NULL, NULL);
+    wk_observer_remove(m->observer);
     wick_session_close(m->session);
     wk_arena_release(&m->arena);
     wk_heap heap = m->heap; /* m lies in it */

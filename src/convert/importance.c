@@ -3,6 +3,7 @@
 
 #include "core/str.h"
 #include "llm/llm.h"
+#include "source/file.h"
 
 #include <assert.h>
 #include <inttypes.h>

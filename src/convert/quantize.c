@@ -3,14 +3,15 @@
  */
 #include <wick/convert.h>
 
-#include "backend/cpu/thread_pool.h"
 #include "convert/importance.h"
 #include "convert/mix.h"
 #include "llm/llm.h"
 #include "quant/block.h"
 #include "quant/encode.h"
+#include "source/file.h"
 #include "sys/file.h"
 #include "sys/thread.h"
+#include "sys/thread_pool.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* llm/chat.c: a conversation: messages become a prompt by the template, the session answers it, and
  * the answer becomes a message. */
-#include "llm/chat_messages.h"
+#include "chat/messages.h"
 #include "llm/session_struct.h"
 
 #include <wick/chat.h>

@@ -1,8 +1,8 @@
 /* llm/grammar.c: see grammar.h. */
 #include "llm/grammar.h"
 
-#include "llm/gbnf.h"
-#include "llm/json_schema.h"
+#include "grammar/gbnf.h"
+#include "grammar/json_schema.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #ifndef WK_LLM_GRAMMAR_H
 #define WK_LLM_GRAMMAR_H
 
+#include "grammar/matcher.h"
 #include "llm/llm.h"
-#include "llm/matcher.h"
 
 /* *out NULL: desc names no grammar. WICK_ERR_FORMAT, WICK_ERR_VALUE, WICK_ERR_UNSUPPORTED with a
  * sentence, WICK_ERR_OUT_OF_MEMORY. The model must outlive it. */

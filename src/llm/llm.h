@@ -3,9 +3,9 @@
 #define WK_LLM_LLM_H
 
 #include "format/gguf_parse.h"
-#include "llm/token_trie.h"
+#include "grammar/token_trie.h"
 #include "model/model.h"
-#include "text/tokenizer.h"
+#include "text/tokenize/tokenizer.h"
 
 #include <wick/session.h>
 
@@ -27,8 +27,9 @@ typedef enum wk_outputs {
 
 /* What a session needs of its devices. */
 typedef struct wk_runner_desc {
-    uint32_t context_length; /* tokens that the cache holds */
+    uint32_t context_length; /* tokens of a text */
     uint32_t chunk_length;   /* most rows of a batch */
+    bool is_whole;           /* a batch is a whole text, of which nothing is kept: no cache */
     wick_dtype cache_dtype;
     wick_math math;     /* regardless of what the device is set to later */
     wk_outputs outputs; /* of batches whose outputs are wanted: not NONE */
@@ -44,7 +45,7 @@ struct wick_model {
     wick_tokenizer *tokenizer;
     wk_token_trie trie; /* grammar.c; made for the first grammar */
     wick_source source; /* close NULL: closed; stays open while it is needed, see load.c */
-    bool has_weights_in_place, no_map, no_warm_up;
+    bool has_weights_in_place, no_map, no_warm_up, low_memory;
     uint64_t cache_budget;       /* wk_cache_budget, when loading began */
     wk_runner_desc warm;         /* the runner whose kernels are compiled with the model */
     uint32_t generation;         /* of the device that holds the weights */
@@ -72,37 +73,10 @@ wick_status wk_model_restore(wick_model *model);
 /* After the source was closed. */
 void wk_loading_free(wick_model_loading *loading);
 
-/* file.c: source answers at once; it is the file's from now on, and closed on failure. */
-wick_status wk_file_open_source(wick_source *source, wick_file **file, wick_error *err);
-const wk_gguf *wk_file_gguf(const wick_file *file);
-/* file_writer.c: WICK_ERR_STATE: path is there already, and not to be replaced. */
-wick_status wk_file_check_new(const char *path, bool replace, wick_error *err);
-/* file_target.c: WICK_ERR_ARGUMENT: path is one of reads or a part of one, see wick_file_desc. */
-wick_status wk_file_check_unread(wk_heap *heap, const char *path, const char *const *reads,
-                                 size_t n_reads, wick_error *err);
-
 /* info.c: model->info from the header; and types of matrices that are multiplied by device as they
  * lie in the file, because no fast kernel has a layout for them. */
 void wk_info_fill(wick_model *model);
 void wk_info_note_slow_type(wick_model *model, const wick_device *device, wick_dtype dtype);
-
-/* header.c: the header of the file that source holds, in steps: start, poll while it is
- * WICK_PENDING, then parser has it; release in any case. */
-typedef struct wk_header {
-    wk_heap *heap;
-    wick_source *source;
-    wk_gguf_parser *parser;
-    void *chunk;
-    uint64_t offset; /* of the chunk that comes next */
-    bool is_reading;
-} wk_header;
-wick_status wk_header_start(wk_heap *heap, wick_source *source, wk_header *header, wick_error *err);
-wick_status wk_header_poll(wk_header *header, wick_error *err);
-void wk_header_release(wk_header *header);
-/* The same in one go from a source that answers at once, as files and memory do; *out is for the
- * caller to free, NULL on failure. */
-wick_status wk_read_header(wk_heap *heap, wick_source *source, wk_gguf_parser **out,
-                           wick_error *err);
 
 /* vocabulary.c: the tokenizer that the metadata describes, with its arrays: gguf must outlive it.
  */
@@ -120,12 +94,16 @@ uint64_t wk_cache_budget(const wk_model *model, const wk_gguf *gguf, const wick_
 /* preflight.c: what a session of this desc (NULL: of the defaults) needs. */
 wk_runner_desc wk_runner_describe(const wk_model *model, wick_math math, uint64_t cache_budget,
                                   const wick_session_desc *desc);
+/* session_open.c: as wick_session_open, for texts that are appended whole, each after a reset: with
+ * room for the longest one in a chunk, and where rounding the cache would not show, it has none. */
+wick_status wk_session_open_whole(wick_model *model, const wick_session_desc *desc,
+                                  wick_session **session, wick_error *error);
 /* preflight.c: whether a stage on the CPU has room for its weights, as far as they are not used in
  * place in a mapping, and for a session (NULL: not known yet): asked before the weights are read.
  */
 wick_status wk_check_room(const wick_model *model, uint32_t stage, bool is_mapped,
                           const wk_runner_desc *session, wick_error *err);
-/* preflight.c: the cache of such a session. */
+/* preflight.c: the cache of such a session; n_blocks 0: it has none. */
 wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc *session);
 /* The last n layers on device, all others before them on host; 0: all on host. */
 wk_placement wk_placement_of(const wk_model *model, uint32_t n, wick_device *host,

@@ -9,9 +9,9 @@
 #include "format/tensor_order.h"
 #include "llm/llm.h"
 #include "llm/placing.h"
-#include "llm/reader.h"
 #include "llm/runner.h"
-#include "llm/split.h"
+#include "source/reader.h"
+#include "source/split.h"
 #include "sys/clock.h"
 
 #include <inttypes.h>
@@ -124,6 +124,7 @@ static wick_status make_order(wick_model_loading *l) {
 static wick_status step_model(wick_model_loading *l) {
     wick_model *const model = l->model;
     WK_TRY(wk_model_make(model->heap, model->gguf, &model->model, &l->error));
+    wk_model_keep_in_place(model->model, model->low_memory);
     wk_info_fill(model);
     model->cache_budget = wk_cache_budget(model->model, model->gguf, model->device);
     model->warm = wk_runner_describe(model->model, wick_device_math(model->device),
@@ -257,7 +258,7 @@ static wick_status begin_weight(wick_model_loading *l, uint32_t stage, uint32_t 
     *(is_host ? &model->info.host_weight_bytes : &model->info.weight_bytes) +=
         wk_weight_bytes(device, tensor->dtype, &tensor->shape, uses);
     if (!is_host) l->fitted += wk_weight_footprint(device, tensor->dtype, &tensor->shape, uses);
-    if ((uses & WK_USE_LINEAR) != 0 && weight->view.layout == WK_LAYOUT_RAW)
+    if ((uses & WK_USE_LINEAR) != 0 && wk_weight_is_slow(device, tensor->dtype, &tensor->shape))
         wk_info_note_slow_type(model, device, weight->view.dtype);
     model->has_weights_in_place |= in_place;
     l->weights[stage] = in_place ? NULL : weight;
@@ -413,7 +414,8 @@ static wick_status start(wick_device *device, wick_source *source, const wick_mo
                           .parser = parser,
                           .source = *source,
                           .no_map = desc != NULL && desc->no_map,
-                          .no_warm_up = desc != NULL && desc->no_warm_up};
+                          .no_warm_up = desc != NULL && desc->no_warm_up,
+                          .low_memory = desc != NULL && desc->low_memory};
     *l = (wick_model_loading){
         .model = model, .placing = wk_placing_of(desc), .status = WICK_PENDING};
     l->has_sessions = desc != NULL && desc->sessions != NULL;
@@ -424,22 +426,37 @@ static wick_status start(wick_device *device, wick_source *source, const wick_mo
     return WICK_OK;
 }
 
+/* What wick_model_desc cannot ask for. */
+static wick_status check_desc(const wick_model_desc *desc, const wick_source *source,
+                              wick_error *error) {
+    if (desc == NULL) return WICK_OK;
+    if (desc->device_layers < WICK_NO_LAYERS)
+        return wk_fail(error, WICK_ERR_VALUE,
+                       "there is no such number of layers on a device: %" PRId32,
+                       desc->device_layers);
+    if (!desc->low_memory) return WICK_OK;
+    if (desc->no_map)
+        return wk_fail(error, WICK_ERR_VALUE,
+                       "low_memory computes with the mapped file, so it cannot go with no_map");
+    if (source->map == NULL || source->size == WICK_SIZE_UNKNOWN)
+        return wk_fail(error, WICK_ERR_UNSUPPORTED,
+                       "low_memory computes with the mapped file, but this source cannot be "
+                       "mapped");
+    return WICK_OK;
+}
+
 wick_status wick_model_open_start(wick_device *device, wick_source source,
                                   const wick_model_desc *desc, wick_model_loading **loading,
                                   wick_error *error) {
     const bool is_complete = source.read_at != NULL && source.poll != NULL && source.close != NULL;
-    const bool is_known = desc == NULL || desc->device_layers >= WICK_NO_LAYERS;
     wick_status status;
     if (loading != NULL) *loading = NULL;
     if (device == NULL || loading == NULL || !is_complete) {
         status = wk_fail(error, WICK_ERR_ARGUMENT,
                          "wick_model_open_start: an argument is NULL or the source is incomplete");
-    } else if (!is_known) {
-        status =
-            wk_fail(error, WICK_ERR_VALUE,
-                    "there is no such number of layers on a device: %" PRId32, desc->device_layers);
     } else {
-        status = start(device, &source, desc, loading, error);
+        status = check_desc(desc, &source, error);
+        if (status == WICK_OK) status = start(device, &source, desc, loading, error);
     }
     if (status != WICK_OK && source.close != NULL) source.close(&source);
     return status;

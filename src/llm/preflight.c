@@ -1,5 +1,6 @@
 /* llm/preflight.c: what a model will need, from its header alone. */
 #include "llm/llm.h"
+#include "source/file.h"
 
 #include "sys/clock.h"
 
@@ -24,6 +25,7 @@ static uint64_t count_window_blocks(uint32_t window, uint32_t chunk_length) {
 }
 
 wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc *session) {
+    if (session->is_whole) return (wk_cache_desc){0, WK_BLOCK_SIZE, session->cache_dtype, 0};
     const uint64_t n_blocks =
         ((uint64_t)session->context_length + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE;
     wk_cache_desc cache = {(uint32_t)n_blocks, WK_BLOCK_SIZE, session->cache_dtype, 0};
@@ -86,7 +88,9 @@ wk_runner_desc wk_runner_describe(const wk_model *model, wick_math math, uint64_
                              .outputs = WK_OUTPUTS_LAST};
     if (runner.context_length == 0)
         runner.context_length = default_context(model, &runner, cache_budget);
-    if (wk_model_hparams(model)->is_bidirectional) runner.chunk_length = runner.context_length;
+    /* What sees the whole text cannot read it in parts, or go on with it. */
+    runner.is_whole = wk_model_hparams(model)->is_bidirectional;
+    if (runner.is_whole) runner.chunk_length = runner.context_length;
     if (desc->logits == WICK_LOGITS_ALL) runner.outputs = WK_OUTPUTS_ALL;
     if (desc->logits == WICK_LOGITS_STATES) runner.outputs = WK_OUTPUTS_STATES;
     return runner;
@@ -136,7 +140,7 @@ static uint64_t predict_activations(const wk_model *model, const wk_runner_desc 
 }
 
 /* Kernels of a GPU share a query's keys out to spans, whose results they keep for a moment: a part
- * of them in each plan, as backend/webgpu/kernel_attention.c does. */
+ * of them in each plan, as backend/webgpu/kernels/kernel_attention.c does. */
 static uint64_t predict_scratch(const wk_model *model, const wk_runner_desc *session) {
     enum { SPAN = 128, MOST = 16 << 20, PLANS = 2 }; /* PLANS: the largest, and all smaller ones */
     const wk_hparams *const hparams = wk_model_hparams(model);
@@ -250,8 +254,10 @@ wick_status wk_check_limit(const wick_model *model, uint64_t limit, wick_error *
     uint64_t cache = 0, needed = predict_activations(model->model, &model->warm) +
                                  predict_metadata(model->gguf) + PROCESS_BYTES;
     for (uint32_t i = 0; i < placement->n_stages; i++) {
-        needed += predict_weights(model->model, model->gguf, placement->stages[i].device, i,
-                                  wk_weight_bytes);
+        needed += model->low_memory
+                      ? wk_model_weight_room(model->model, i, true)
+                      : predict_weights(model->model, model->gguf, placement->stages[i].device, i,
+                                        wk_weight_bytes);
         cache += predict_cache(model->model, i, &model->warm);
     }
     needed += cache;
@@ -271,6 +277,13 @@ wick_status wk_check_limit(const wick_model *model, uint64_t limit, wick_error *
 
 /* ---- Prediction ---- */
 
+/* What of a weight is copied nevertheless. */
+static uint64_t low_memory_size(const wick_device *device, wick_dtype dtype,
+                                const wick_shape *shape, uint32_t uses) {
+    const wk_weight_desc desc = {.dtype = dtype, .shape = *shape, .uses = uses | WK_USE_IN_PLACE};
+    return wk_weight_room(device, &desc, true);
+}
+
 static void predict_placement(wk_model *model, const wk_gguf *gguf, const wick_device *device,
                               const wk_runner_desc *session, wick_prediction *prediction) {
     wick_device_info info;
@@ -278,6 +291,7 @@ static void predict_placement(wk_model *model, const wk_gguf *gguf, const wick_d
     const uint32_t n_layers = wk_model_hparams(model)->n_layers;
     prediction->n_layers = prediction->device_layers = n_layers;
     prediction->available_bytes = info.memory_available;
+    if (info.backend != WICK_BACKEND_CPU) prediction->low_bytes = 0;
     if (info.memory_available == 0) return;
     if (info.backend != WICK_BACKEND_CPU)
         prediction->device_layers =
@@ -294,6 +308,8 @@ static void predict(wk_model *model, const wk_gguf *gguf, const wick_device *dev
     prediction->activation_bytes = predict_activations(model, session);
     prediction->total_bytes = prediction->weight_bytes + prediction->cache_bytes +
                               prediction->activation_bytes + predict_metadata(gguf) + PROCESS_BYTES;
+    prediction->low_bytes = prediction->total_bytes - prediction->weight_bytes +
+                            predict_weights(model, gguf, device, 0, low_memory_size);
     predict_placement(model, gguf, device, session, prediction);
 }
 

@@ -9,6 +9,7 @@
 enum {
     MAX_CHUNK = 8192,
     LOGITS_BYTES = 16 * 1024 * 1024, /* most that a batch of logits may take, one row excepted */
+    LEAST_KEYS = 256,                /* that the plans of short texts are made for */
     CHEAP_ROWS = 32, /* batches of up to this size cost the same: the weights are read once */
 };
 
@@ -27,6 +28,7 @@ struct wk_runner {
     uint32_t max_rows, max_outputs, max_words;
     size_t n_tables, n_hidden; /* floats of all rotary tables, and of hidden rows */
     float *tables;
+    float *rows; /* [max_rows, n_embd] of batch.rows; NULL: there was none yet */
 
     bool is_running;
     uint32_t at;    /* the stage that is computing */
@@ -60,13 +62,23 @@ static uint32_t max_output_rows(const wk_runner *runner) {
 
 /* --- Making --- */
 
+/* Blocks of the class of key lengths that n_keys are in: 256, 512, 1024, ... keys, or all that the
+ * cache has room for. What a plan dispatches, and what it is expected to cost, follows its class.
+ */
+static uint32_t class_blocks(const wk_runner *runner, uint32_t n_keys) {
+    uint64_t n = LEAST_KEYS;
+    while (n < n_keys) n *= 2;
+    const uint64_t blocks = n / WK_BLOCK_SIZE;
+    return blocks < runner->cache.n_blocks ? (uint32_t)blocks : runner->cache.n_blocks;
+}
+
 /* Sections of a descriptor, one after the other. */
-static void lay_out(const wk_runner *runner, uint32_t n_rows, uint32_t n_outputs,
+static void lay_out(const wk_runner *runner, uint32_t n_rows, uint32_t n_outputs, uint32_t n_blocks,
                     wk_stage_batch *batch) {
     wk_batch_layout l = {.n_rows = n_rows,
                          .n_outputs = n_outputs,
                          .n_sequences = 1,
-                         .n_blocks = runner->cache.n_blocks,
+                         .n_blocks = n_blocks,
                          .block_size = WK_BLOCK_SIZE};
     l.positions = l.ids + n_rows;
     l.sequences = l.positions + n_rows;
@@ -81,6 +93,8 @@ static void lay_out(const wk_runner *runner, uint32_t n_rows, uint32_t n_outputs
         batch->window_tables = batch->window_slots + n_rows;
         l.n_words = batch->window_tables + l.n_sequences * l.n_blocks;
     }
+    batch->given = l.n_words;
+    if (batch->rows) l.n_words += n_rows;
     batch->layout = l;
 }
 
@@ -107,8 +121,8 @@ static wick_status make_host_memory(wk_runner *runner, wick_error *err) {
     wk_heap *const heap = wk_device_heap(runner->device);
     wk_stage_batch *const batch = &runner->batch;
     WK_TRY(make_tables(runner, err));
-    lay_out(runner, runner->max_rows, runner->max_rows, batch);
-    runner->max_words = batch->layout.n_words;
+    lay_out(runner, runner->max_rows, runner->max_rows, runner->cache.n_blocks, batch);
+    runner->max_words = batch->layout.n_words + runner->max_rows; /* with batch.given */
     batch->words = wk_alloc_array(heap, runner->max_words, sizeof *batch->words);
     if (!batch->words)
         return wk_fail_memory(err, runner->max_words * sizeof *batch->words, 0, "a batch");
@@ -215,12 +229,17 @@ wick_status wk_runner_renew(wk_runner *runner) {
     return WICK_OK;
 }
 
+static size_t rows_bytes(const wk_runner *runner) {
+    return (size_t)runner->max_rows * runner->hparams->n_embd * sizeof(float);
+}
+
 void wk_runner_free(wk_runner *runner) {
     if (!runner) return;
     wk_heap *const heap = wk_device_heap(runner->device);
     for (uint32_t i = 0; i < runner->n_stages; i++) wk_stage_free(runner->stages[i]);
     wk_stage_batch *const batch = &runner->batch;
     wk_free(heap, batch->words, runner->max_words * sizeof *batch->words);
+    wk_free(heap, runner->rows, runner->rows ? rows_bytes(runner) : 0);
     wk_free(heap, runner->tables, runner->n_tables * sizeof *runner->tables);
     wk_free(heap, batch->hidden, runner->n_hidden * sizeof *batch->hidden);
     wk_free(heap, batch->logits, runner->max_outputs * row_length(runner) * sizeof *batch->logits);
@@ -228,6 +247,15 @@ void wk_runner_free(wk_runner *runner) {
 }
 
 /* --- Running --- */
+
+/* Rows of a batch of n tokens. Whole texts cannot be cut, and padding is read as keys: they are
+ * rounded up to eighths of a power of two (40, 48, 56, 64, 80, 96, ...). */
+static uint32_t round_up_rows(const wk_runner *runner, uint32_t n) {
+    const uint32_t power = round_up_to_power(n);
+    if (!runner->desc.is_whole || power <= CHEAP_ROWS) return power;
+    const uint32_t step = power / 8;
+    return (n + step - 1) / step * step;
+}
 
 static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
     if (n_outputs <= runner->max_outputs) return WICK_OK;
@@ -249,8 +277,7 @@ bool wk_runner_can_return(const wk_runner *runner, uint32_t first) {
 
 uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs) {
     uint32_t most = runner->desc.chunk_length;
-    /* What sees the whole text cannot read it in parts. */
-    if (runner->hparams->is_bidirectional) return n_waiting < most ? n_waiting : most;
+    if (runner->desc.is_whole) return n_waiting < most ? n_waiting : most;
     if (outputs >= WK_OUTPUTS_ALL && max_output_rows(runner) < most) most = max_output_rows(runner);
     if (n_waiting > most) n_waiting = most;
     const uint32_t up = round_up_to_power(n_waiting);
@@ -259,9 +286,10 @@ uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs
     return up / 2;
 }
 
-static void choose_class(wk_runner *runner, uint32_t n_rows, wk_outputs outputs) {
+static void choose_class(wk_runner *runner, uint32_t n_rows, uint32_t n_blocks,
+                         wk_outputs outputs) {
     const uint32_t n_outputs = outputs >= WK_OUTPUTS_ALL ? n_rows : outputs == WK_OUTPUTS_LAST;
-    lay_out(runner, n_rows, n_outputs, &runner->batch);
+    lay_out(runner, n_rows, n_outputs, n_blocks, &runner->batch);
     runner->batch.outputs = outputs;
 }
 
@@ -270,20 +298,29 @@ static bool is_used(const wk_runner *runner, uint32_t n_rows, wk_outputs outputs
     return round_up_to_power(wk_runner_chunk(runner, n_rows, outputs)) == n_rows;
 }
 
+static wick_status rehearse_class(wick_model *model, wk_runner *runner, uint32_t n_rows,
+                                  uint32_t n_blocks) {
+    /* Without outputs, chunks may be larger. */
+    const bool has_outputs = is_used(runner, n_rows, runner->desc.outputs);
+    const bool is_wanted = has_outputs || is_used(runner, n_rows, WK_OUTPUTS_NONE);
+    choose_class(runner, n_rows, n_blocks, has_outputs ? runner->desc.outputs : WK_OUTPUTS_NONE);
+    for (uint32_t i = 0; i < runner->n_stages && is_wanted; i++)
+        if (wk_device_compiles(device_of(runner, i)))
+            WK_TRY(wk_stage_rehearse(model->model, i, &runner->cache, &runner->batch));
+    return WICK_OK;
+}
+
 wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, uint32_t *n_rows,
                                wick_error *err) {
     wk_runner runner;
     WK_TRY(begin_runner(model, desc, &runner, err));
-    /* Without outputs, chunks may be larger. */
-    const bool has_outputs = is_used(&runner, *n_rows, desc->outputs);
-    const bool is_wanted = has_outputs || is_used(&runner, *n_rows, WK_OUTPUTS_NONE);
-    choose_class(&runner, *n_rows, has_outputs ? desc->outputs : WK_OUTPUTS_NONE);
     wick_error failure = {.status = WICK_OK};
     const wk_model_errors before = wk_model_borrow(model, &failure);
-    wick_status status = WICK_OK;
-    for (uint32_t i = 0; i < runner.n_stages && is_wanted && status == WICK_OK; i++)
-        if (wk_device_compiles(device_of(&runner, i)))
-            status = wk_stage_rehearse(model->model, i, &runner.cache, &runner.batch);
+    const uint32_t shortest = class_blocks(&runner, *n_rows), longest = runner.cache.n_blocks;
+    wick_status status = rehearse_class(model, &runner, *n_rows, shortest);
+    /* A long text may have its keys shared out among more workgroups, by another program. */
+    if (status == WICK_OK && shortest < longest)
+        status = rehearse_class(model, &runner, *n_rows, longest);
     wk_model_give_back(model, before);
     *n_rows = *n_rows < runner.max_rows ? 2 * *n_rows : 0;
     return wk_pass_on(err, status, &failure);
@@ -300,12 +337,43 @@ static void describe_windows(wk_runner *runner, uint32_t n, uint32_t first) {
         batch->words[batch->window_tables + i] = i % n_blocks;
 }
 
-static void describe(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first) {
+/* Whether some are rows, which then have memory in a batch; or no memory. */
+static wick_status find_rows(wk_runner *runner, const wk_runner_input *input) {
+    uint32_t i = 0;
+    while (i < input->n && input->ids[i] != WICK_NO_TOKEN) i++;
+    runner->batch.rows = NULL;
+    if (i == input->n) return WICK_OK;
+    if (!runner->rows)
+        runner->rows = wk_alloc_zeroed(wk_device_heap(runner->device), rows_bytes(runner));
+    if (!runner->rows)
+        return wk_fail_memory(wk_device_err(runner->device), rows_bytes(runner), 0,
+                              "rows of embeddings");
+    runner->batch.rows = runner->rows;
+    return WICK_OK;
+}
+
+/* Rows to where their tokens would be; what stands in the others is not used. */
+static void place_rows(wk_runner *runner, const wk_runner_input *input) {
+    const wk_stage_batch *const batch = &runner->batch;
+    const size_t n_embd = runner->hparams->n_embd;
+    const float *from = input->rows;
+    for (uint32_t i = 0; i < batch->layout.n_rows; i++) {
+        const bool is_row = i < input->n && input->ids[i] == WICK_NO_TOKEN;
+        batch->words[batch->given + i] = is_row;
+        if (!is_row) continue;
+        batch->words[batch->layout.ids + i] = 0; /* any: it is looked up for nothing */
+        memcpy(runner->rows + i * n_embd, from, n_embd * sizeof *from);
+        from += n_embd;
+    }
+}
+
+static void describe(wk_runner *runner, const wk_runner_input *input) {
     const wk_batch_layout *const l = &runner->batch.layout;
+    const uint32_t n = input->n, first = input->first;
     uint32_t *const words = runner->batch.words;
     for (uint32_t i = 0; i < l->n_rows; i++) {
         const bool is_padding = i >= n;
-        words[l->ids + i] = is_padding ? 0 : ids[i];
+        words[l->ids + i] = is_padding ? 0 : input->ids[i];
         words[l->positions + i] = is_padding ? 0 : first + i;
         words[l->sequences + i] = is_padding ? WK_NO_ROW : 0;
         words[l->slots + i] = is_padding ? WK_NO_ROW : first + i; /* blocks are in order */
@@ -316,6 +384,7 @@ static void describe(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_
     words[l->states] = 0; /* the one slot there is */
     for (uint32_t i = 0; i < l->n_blocks; i++) words[l->tables + i] = i;
     describe_windows(runner, n, first);
+    if (runner->batch.rows) place_rows(runner, input);
     wk_runner_resume(runner, first + n, first > 0 ? runner->window_begin : 0);
     for (uint32_t i = 0; i < runner->hparams->n_ropes; i++)
         wk_rope_rows(
@@ -332,15 +401,17 @@ static wick_status start_stage(wk_runner *runner, uint32_t stage) {
     return WICK_OK;
 }
 
-wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first,
-                            wk_outputs outputs, bool is_short) {
+wick_status wk_runner_start(wk_runner *runner, const wk_runner_input *input, wk_outputs outputs,
+                            bool is_short) {
+    const uint32_t n = input->n, first = input->first;
     assert(!runner->is_running && n > 0 && n <= runner->max_rows);
-    assert(first + n <= runner->cache.n_blocks * WK_BLOCK_SIZE);
+    assert(first + n <= runner->desc.context_length && (first == 0 || !runner->desc.is_whole));
     assert(first == 0 || wk_runner_can_return(runner, first));
-    choose_class(runner, round_up_to_power(n), outputs);
+    WK_TRY(find_rows(runner, input));
+    choose_class(runner, round_up_rows(runner, n), class_blocks(runner, first + n), outputs);
     runner->batch.is_short = is_short;
     WK_TRY(reserve_logits(runner, runner->batch.layout.n_outputs));
-    describe(runner, ids, n, first);
+    describe(runner, input);
     for (uint32_t i = 0; i < runner->n_stages && first == 0; i++)
         wk_stage_forget_faults(runner->stages[i]);
     WK_TRY(start_stage(runner, 0));

@@ -1,8 +1,9 @@
 /* llm/runner.h: runs batches of tokens through the model: cache blocks, batch descriptors, and the
  * stages one after the other.
  *
- * A batch of n tokens is rounded up to a power of two rows: each such class is recorded once and
- * then replayed. Padding rows belong to no sequence and write nothing. */
+ * A batch of n tokens is rounded up to a power of two rows, or less for whole texts: each such
+ * class is recorded once and then replayed. Padding rows belong to no sequence and write nothing.
+ */
 #ifndef WK_LLM_RUNNER_H
 #define WK_LLM_RUNNER_H
 
@@ -30,11 +31,18 @@ uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs
  * weights yet is described by its header. */
 wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, uint32_t *n_rows,
                                wick_error *err);
-/* Starts a batch: n tokens (as wk_runner_chunk says) at positions first, first + 1, ...
- * is_short: of its logits the WK_SHORTLIST best are enough, all others may be -infinity.
- * WICK_PENDING: kernels compile, call again. */
-wick_status wk_runner_start(wk_runner *runner, const uint32_t *ids, uint32_t n, uint32_t first,
-                            wk_outputs outputs, bool is_short);
+/* n tokens (as wk_runner_chunk says) at positions first, first + 1, ... An id may be WICK_NO_TOKEN:
+ * the next of the rows [.., n_embd] is taken in its place. */
+typedef struct wk_runner_input {
+    const uint32_t *ids;
+    const float *rows;
+    uint32_t n, first;
+} wk_runner_input;
+
+/* Starts a batch. is_short: of its logits the WK_SHORTLIST best are enough, all others may be
+ * -infinity. WICK_PENDING: kernels compile, call again. */
+wick_status wk_runner_start(wk_runner *runner, const wk_runner_input *input, wk_outputs outputs,
+                            bool is_short);
 /* WICK_PENDING, WICK_OK: the batch has run and its logits are there, or its error. */
 wick_status wk_runner_poll(wk_runner *runner);
 /* Row of [n_vocab] logits, or of [n_embd] states: i counts the batch's outputs. Valid until the
@@ -47,7 +55,7 @@ wick_status wk_runner_complete(wk_runner *runner);
 /* For who saves and loads what a runner holds; no batch may be running. */
 
 wk_cache_desc wk_runner_cache(const wk_runner *runner);
-/* The state that layer is part of; NULL: its device was lost. */
+/* The state that layer is part of; NULL: its device was lost, or texts are read whole. */
 const wk_state *wk_runner_state(const wk_runner *runner, uint32_t layer);
 /* The first position whose keys and values layers with a window have. */
 uint32_t wk_runner_window_begin(const wk_runner *runner);

@@ -2,7 +2,7 @@
  * text out, and again. */
 #include "llm/session_struct.h"
 
-#include "llm/logprobs.h"
+#include "sample/logprobs.h"
 #include "llm/shortlist.h"
 #include "sys/clock.h"
 
@@ -55,9 +55,9 @@ static wick_status check_idle(wick_session *s) {
     return WICK_OK;
 }
 
-static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n) {
+/* Whether the session takes n more tokens, or rows. */
+static wick_status check_room(wick_session *s, size_t n) {
     WK_TRY(check_idle(s));
-    s->n_changes++;
     if (s->n_tokens == 0 && n > s->context_length)
         return wk_fail(&s->error, WICK_ERR_STATE, "the prompt has %zu tokens, the context holds %u",
                        n, s->context_length);
@@ -65,20 +65,72 @@ static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n)
         return wk_fail(&s->error, WICK_ERR_STATE,
                        "%zu tokens do not fit: %u of the context's %u are left", n,
                        s->context_length - s->n_tokens, s->context_length);
-    if (s->n_tokens > 0 && wk_model_hparams(s->model->model)->is_bidirectional)
+    if (s->n_tokens > 0 && s->is_whole)
         return wk_fail(&s->error, WICK_ERR_STATE,
                        "an encoder reads a text at once: reset the session before the next");
-    for (size_t i = 0; i < n; i++)
-        if (ids[i] >= wk_model_hparams(s->model->model)->n_vocab)
-            return wk_fail(&s->error, WICK_ERR_INDEX, "token %u is not in the vocabulary of %u",
-                           ids[i], wk_model_hparams(s->model->model)->n_vocab);
-    if (n > 0) memmove(s->tokens + s->n_tokens, ids, n * sizeof *ids); /* may be its own */
+    return WICK_OK;
+}
+
+/* n tokens were put after the others. */
+static void note_appended(wick_session *s, size_t n) {
+    s->n_changes++;
     s->n_tokens += (uint32_t)n;
     s->n_prompt += (uint32_t)n;
     const bool has_logits = s->has_logits && n == 0;
     begin_prompt(s);
     s->has_logits = has_logits;
+}
+
+static wick_status append_tokens(wick_session *s, const uint32_t *ids, size_t n) {
+    WK_TRY(check_room(s, n));
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] >= wk_model_hparams(s->model->model)->n_vocab)
+            return wk_fail(&s->error, WICK_ERR_INDEX, "token %u is not in the vocabulary of %u",
+                           ids[i], wk_model_hparams(s->model->model)->n_vocab);
+    if (n > 0) memmove(s->tokens + s->n_tokens, ids, n * sizeof *ids); /* may be its own */
+    note_appended(s, n);
     return WICK_OK;
+}
+
+size_t wk_session_given_bytes(const wick_session *session, uint32_t n) {
+    return (size_t)n * wk_model_hparams(session->model->model)->n_embd * sizeof(float);
+}
+
+static wick_status reserve_given(wick_session *s, uint32_t n) {
+    if (n <= s->given_capacity) return WICK_OK;
+    const size_t size = wk_session_given_bytes(s, n);
+    float *const larger =
+        wk_realloc(s->model->heap, s->given, wk_session_given_bytes(s, s->given_capacity), size);
+    if (!larger) return wk_fail_memory(&s->error, size, 0, "rows of embeddings");
+    s->given = larger;
+    s->given_capacity = n;
+    return WICK_OK;
+}
+
+/* They stay on the host: after a loss they are read again. */
+static wick_status append_rows(wick_session *s, const float *rows, size_t n) {
+    const wk_hparams *const hparams = wk_model_hparams(s->model->model);
+    WK_TRY(check_room(s, n));
+    if (hparams->n_embd_layer > 0)
+        return wk_fail(&s->error, WICK_ERR_UNSUPPORTED,
+                       "the layers of this model take rows of their own for each token: it reads "
+                       "tokens only");
+    WK_TRY(reserve_given(s, s->n_given + (uint32_t)n));
+    if (n > 0)
+        memcpy(s->given + (size_t)s->n_given * hparams->n_embd, rows,
+               wk_session_given_bytes(s, (uint32_t)n));
+    for (size_t i = 0; i < n; i++) s->tokens[s->n_tokens + i] = WICK_NO_TOKEN;
+    s->n_given += (uint32_t)n;
+    note_appended(s, n);
+    return WICK_OK;
+}
+
+/* The first given row that comes at position n or later. */
+static const float *given_from(const wick_session *s, uint32_t n) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n && count < s->n_given; i++) count += s->tokens[i] == WICK_NO_TOKEN;
+    return count < s->n_given ? s->given + wk_session_given_bytes(s, count) / sizeof *s->given
+                              : NULL;
 }
 
 /* Text that is appended in parts gets the tokens of the whole text: a new text begins only at the
@@ -121,10 +173,13 @@ static bool can_return(const wick_session *s, uint32_t n) {
     return !wk_model_hparams(s->model->model)->is_recurrent && wk_runner_can_return(s->runner, n);
 }
 
-/* How many of ids, from the first one on, need not be computed again. */
+/* How many of ids, from the first one on, need not be computed again: none after a given row, which
+ * no id names. */
 static uint32_t count_kept(const wick_session *s, const uint32_t *ids, size_t n) {
     uint32_t same = 0;
-    while (same < n && same < s->n_tokens && s->tokens[same] == ids[same]) same++;
+    while (same < n && same < s->n_tokens && s->tokens[same] == ids[same] &&
+           ids[same] != WICK_NO_TOKEN)
+        same++;
     /* The last token is computed again where nothing is new: its logits are what comes next. */
     uint32_t kept = same < s->n_computed ? same : s->n_computed;
     if (kept == n && kept > 0) kept--;
@@ -136,7 +191,7 @@ static void go_back(wick_session *s, uint32_t kept) {
     s->has_logits = false;
     s->n_computed = kept;
     if (s->n_cached > kept) s->n_cached = kept;
-    s->n_rows = 0;
+    s->n_rows = s->n_given = 0;
     s->n_reused += kept;
 }
 
@@ -170,6 +225,12 @@ wick_status wick_session_append_tokens(wick_session *session, const uint32_t *id
     return append_tokens(session, ids, n);
 }
 
+wick_status wick_session_append_embeddings(wick_session *session, const float *rows, size_t n) {
+    if (!session) return WICK_ERR_ARGUMENT;
+    if (!rows && n > 0) return refuse_null(session, "wick_session_append_embeddings: rows");
+    return append_rows(session, rows, n);
+}
+
 wick_status wick_session_append_text(wick_session *session, const char *text) {
     if (!session) return WICK_ERR_ARGUMENT;
     if (!text) return refuse_null(session, "wick_session_append_text: text");
@@ -195,7 +256,7 @@ void wick_session_reset(wick_session *session) {
     wick_session *const s = session;
     s->n_changes++;
     s->drops_batch = is_running(s); /* never waits for it: the steps that follow do */
-    s->n_rows = 0;
+    s->n_rows = s->n_given = 0;
     s->n_tokens = s->n_computed = s->n_cached = 0;
     s->n_prompt = s->n_reused = s->n_generated = 0;
     s->prompt_ns = s->generate_ns = 0;
@@ -305,9 +366,13 @@ static wk_outputs wanted_outputs(const wick_session *s, uint32_t n) {
 }
 
 /* A batch that was lost with its device has only not run yet: the next one finds the device, which
- * wk_session_restore brings back, or another session has by now. */
+ * wk_session_restore brings back, or another session has by now. A device may refuse a call before
+ * it says that it is lost. */
 static wick_status excuse(const wick_session *s, wick_status status) {
-    if (status != WICK_ERR_DEVICE_LOST) return status;
+    if (status >= 0) return status;
+    const bool is_lost =
+        status == WICK_ERR_DEVICE_LOST || wk_device_check(s->model->device) == WICK_ERR_DEVICE_LOST;
+    if (!is_lost) return status;
     *wk_device_err(s->model->device) = (wick_error){.status = WICK_OK};
     return WICK_PENDING;
 }
@@ -345,7 +410,11 @@ static wick_status start_batch(wick_session *s) {
         wk_runner_chunk(s->runner, waiting, wants_all ? s->outputs : WK_OUTPUTS_NONE);
     const wk_outputs outputs = is_replay ? WK_OUTPUTS_NONE : wanted_outputs(s, n);
     s->started_ns = wk_clock_ns();
-    WK_TRY(excuse(s, wk_runner_start(s->runner, s->tokens + s->n_cached, n, s->n_cached, outputs,
+    const wk_runner_input input = {.ids = s->tokens + s->n_cached,
+                                   .rows = given_from(s, s->n_cached),
+                                   .n = n,
+                                   .first = s->n_cached};
+    WK_TRY(excuse(s, wk_runner_start(s->runner, &input, outputs,
                                      outputs == WK_OUTPUTS_LAST && !needs_all_logits(s))));
     set_running(s, n);
     /* While a GPU computes. */

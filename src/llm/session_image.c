@@ -59,7 +59,8 @@ bool wk_image_next(const wick_session *session, const wk_image_header *header,
     const uint32_t end = (uint32_t)field(header, WK_IMAGE_CACHED);
     for (; cursor->layer < n_layers && end > 0; cursor->layer++, cursor->which = 0) {
         const wk_state *const state = wk_runner_state(session->runner, cursor->layer);
-        for (; cursor->which < WK_STATE_PARTS; cursor->which++, cursor->is_inside = false) {
+        for (; state && cursor->which < WK_STATE_PARTS;
+             cursor->which++, cursor->is_inside = false) {
             const wk_state_part part =
                 wk_state_part_of(session->model->model, state, cursor->layer, cursor->which);
             if (part.tensor == NULL) continue;

@@ -3,8 +3,8 @@
 #include <wick/saving.h>
 
 #include "core/checksum.h"
-#include "llm/reader.h"
 #include "llm/session_image.h"
+#include "source/reader.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "llm/session_struct.h"
 
 #include "llm/grammar.h"
-#include "llm/logprobs.h"
+#include "sample/logprobs.h"
 
 static void free_session(wick_session *s) {
     wk_heap *const heap = s->model->heap;
@@ -12,6 +12,7 @@ static void free_session(wick_session *s) {
     wk_stop_free(heap, &s->stop);
     wk_free(heap, s->piece, s->piece_capacity);
     wk_free(heap, s->tokens, s->context_length * sizeof *s->tokens);
+    wk_free(heap, s->given, wk_session_given_bytes(s, s->given_capacity));
     wk_free(heap, s->logprobs, (s->n_logprobs + 1) * sizeof *s->logprobs);
     wk_free(heap, s, sizeof *s);
 }
@@ -32,8 +33,9 @@ static wick_status make_logprobs(wick_session *s, uint32_t n, uint32_t n_vocab, 
 static bool is_warm(const wick_model *model, const wk_runner_desc *runner) {
     const wk_runner_desc *const warm = &model->warm;
     return warm->context_length == runner->context_length &&
-           warm->chunk_length == runner->chunk_length && warm->cache_dtype == runner->cache_dtype &&
-           warm->math == runner->math && warm->outputs == runner->outputs;
+           warm->chunk_length == runner->chunk_length && warm->is_whole == runner->is_whole &&
+           warm->cache_dtype == runner->cache_dtype && warm->math == runner->math &&
+           warm->outputs == runner->outputs;
 }
 
 /* For a session that is not like those that the model was loaded for. */
@@ -93,8 +95,8 @@ static wick_status check_kind(const wick_model *model, const wick_session_desc *
                    "the model is an encoder: it can embed a text (wick embed), not continue it");
 }
 
-wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
-                              wick_session **session, wick_error *error) {
+static wick_status open_session(wick_model *model, const wick_session_desc *desc, bool has_whole,
+                                wick_session **session, wick_error *error) {
     static const wick_session_desc defaults;
     if (session) *session = NULL;
     if (!model || !session)
@@ -105,8 +107,10 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
     if ((uint32_t)desc->logits > WICK_LOGITS_STATES)
         return wk_fail(error, WICK_ERR_VALUE, "there is no logits mode number %d",
                        (int)desc->logits);
-    const wk_runner_desc runner = wk_runner_describe(model->model, wick_device_math(model->device),
-                                                     model->cache_budget, desc);
+    wk_runner_desc runner = wk_runner_describe(model->model, wick_device_math(model->device),
+                                               model->cache_budget, desc);
+    if (has_whole && runner.context_length <= runner.chunk_length && runner.cache_dtype == WICK_F32)
+        runner.is_whole = true;
     WK_TRY(check_kind(model, desc, error));
     wick_session *const s = wk_alloc_zeroed(model->heap, sizeof *s);
     if (!s) return wk_fail_memory(error, sizeof *s, 0, "a session");
@@ -114,6 +118,7 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
     s->tokenizer = model->tokenizer;
     s->context_length = runner.context_length;
     s->outputs = runner.outputs;
+    s->is_whole = runner.is_whole;
     s->detokenizer.tokenizer = s->tokenizer;
     take_limits(s, desc);
     const wick_status status = make_parts(s, desc, &runner, error);
@@ -125,6 +130,16 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
     model->usage.n_opened++;
     *session = s;
     return WICK_OK;
+}
+
+wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
+                              wick_session **session, wick_error *error) {
+    return open_session(model, desc, false, session, error);
+}
+
+wick_status wk_session_open_whole(wick_model *model, const wick_session_desc *desc,
+                                  wick_session **session, wick_error *error) {
+    return open_session(model, desc, true, session, error);
 }
 
 void wick_session_close(wick_session *session) {

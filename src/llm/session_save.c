@@ -35,6 +35,10 @@ static wick_status begin(wick_session_saving *s) {
     if (settled == WICK_OK && session->has_logits) settled = wk_session_complete_logits(session);
     if (settled == WICK_PENDING) return WICK_PENDING;
     if (settled != WICK_OK) return settled;
+    if (session->n_given > 0)
+        return wk_fail(&s->error, WICK_ERR_UNSUPPORTED,
+                       "the session has read rows of embeddings (%u): it cannot be saved",
+                       session->n_given);
     s->n_changes = session->n_changes;
     s->has_begun = true;
     wk_image_describe(session, &s->header);

@@ -3,8 +3,8 @@
 #define WK_LLM_SESSION_STRUCT_H
 
 #include "llm/runner.h"
-#include "llm/sampler.h"
-#include "llm/stop.h"
+#include "sample/sampler.h"
+#include "sample/stop.h"
 
 #include <wick/session.h>
 
@@ -20,11 +20,14 @@ struct wick_session {
 
     uint32_t context_length, max_tokens;
     bool ignore_end;
+    bool is_whole;          /* see wk_runner_desc */
     wk_outputs outputs;     /* of every batch: all logits or states; else LAST, of the last one */
     wick_logprob *logprobs; /* [1 + n_logprobs] of the last token; NULL: not asked for */
     uint32_t n_logprobs;
 
-    uint32_t *tokens;      /* [context_length] */
+    uint32_t *tokens; /* [context_length]; WICK_NO_TOKEN: the next of the rows given */
+    float *given;     /* [given_capacity, n_embd] rows of embeddings, n_given of them */
+    uint32_t n_given, given_capacity;
     uint32_t n_tokens;     /* known */
     uint32_t n_computed;   /* of these, computed */
     uint32_t n_cached;     /* of these, in the cache: after a loss they are computed again */
@@ -44,6 +47,8 @@ struct wick_session {
     uint64_t prompt_ns, generate_ns, first_token_ns, appended_ns;
 };
 
+/* session.c: bytes of n given rows. */
+size_t wk_session_given_bytes(const wick_session *session, uint32_t n);
 /* session.c: ends the batch that is running, if one is. WICK_PENDING: call again. */
 wick_status wk_session_settle(wick_session *session);
 /* session.c: restores what was lost with a device, except for the cache's contents. WICK_PENDING:

@@ -1,5 +1,5 @@
-/* llm/shortlist.h: the best of a row of logits, found where they are: most choices of a token look
- * at no others, so that a few words come back from a GPU instead of a row as long as the
+/* llm/shortlist.h: the best of a row of logits, found where they are: most choices of a token
+ * look at no others, so that a few words come back from a GPU instead of a row as long as the
  * vocabulary. */
 #ifndef WK_LLM_SHORTLIST_H
 #define WK_LLM_SHORTLIST_H

@@ -8,12 +8,17 @@
 
 #include <assert.h>
 
-enum { MAX_CLASSES = 48 }; /* kinds of outputs x powers of two up to the largest chunk */
+/* Two kinds of outputs x powers of two up to the largest chunk x classes of key lengths; or of
+ * whole texts four sizes for most of those powers. Beyond that the one makes room that ran longest
+ * ago. */
+enum { MAX_CLASSES = 96 };
 
 /* All batches of one shape: recorded once, replayed from then on. */
 typedef struct shape_class {
     wk_outputs outputs;
     wick_math math;
+    bool has_rows;     /* in place of embedded tokens */
+    uint64_t begun_as; /* number of its latest batch, of the stage's */
     wk_batch batch;
     wick_tensor *hidden; /* [rows, n_embd] that come in; NULL in the first stage */
     wick_tensor *result; /* hidden rows, states or logits; NULL in the last stage without outputs */
@@ -27,10 +32,11 @@ struct wk_stage {
     uint32_t index;
     wk_cache_desc cache;
     uint32_t generation; /* of the device that holds what follows */
-    wk_state *state;     /* NULL: to be renewed */
+    wk_state *state;     /* NULL: to be renewed, or batches are whole texts */
     wk_plan_pool *pool;
     shape_class classes[MAX_CLASSES];
     uint32_t n_classes;
+    uint64_t n_begun;     /* batches */
     shape_class *running; /* NULL: idle */
     shape_class *last;    /* that ran or runs */
     wick_tensor *wanted;  /* what is being read of it */
@@ -43,8 +49,14 @@ static bool is_last(const wk_stage *stage) {
 
 /* --- Making --- */
 
+static wick_status make_state(const wk_stage *stage, wk_state **out) {
+    *out = NULL;
+    if (stage->cache.n_blocks == 0) return WICK_OK;
+    return wk_state_make(stage->net, stage->index, &stage->cache, out);
+}
+
 static wick_status make_device_memory(wk_stage *stage) {
-    WK_TRY(wk_state_make(stage->net, stage->index, &stage->cache, &stage->state));
+    WK_TRY(make_state(stage, &stage->state));
     stage->generation = wk_device_generation(stage->device);
     return wk_plan_pool_make(stage->device, &stage->pool);
 }
@@ -72,6 +84,7 @@ static void free_class(shape_class *class) {
     wick_release(class->shortlist);
     wick_release(class->hidden);
     wick_release(class->batch.descriptor);
+    wick_release(class->batch.rows);
     for (int i = 0; i < WK_MAX_ROPES; i++) {
         wick_release(class->batch.cos[i]);
         wick_release(class->batch.sin[i]);
@@ -123,7 +136,9 @@ void wk_stage_free(wk_stage *stage) {
 static shape_class class_of(const wk_stage_batch *batch) {
     return (shape_class){.outputs = batch->outputs,
                          .math = batch->math,
+                         .has_rows = batch->rows != NULL,
                          .batch = {.layout = batch->layout,
+                                   .given = batch->given,
                                    .window_slots = batch->window_slots,
                                    .window_tables = batch->window_tables}};
 }
@@ -140,6 +155,10 @@ static wick_status make_inputs(const wk_stage *stage, shape_class *class) {
         batch->cos[i] = wick_empty(device, WICK_F32, shape);
         batch->sin[i] = wick_empty(device, WICK_F32, shape);
         complete = batch->cos[i] && batch->sin[i];
+    }
+    if (complete && class->has_rows && stage->index == 0) {
+        batch->rows = wick_empty(device, WICK_F32, WICK_SHAPE(n_rows, hparams->n_embd));
+        complete = batch->rows != NULL;
     }
     if (complete && stage->index > 0) {
         class->hidden = wick_empty(device, WICK_F32, WICK_SHAPE(n_rows, hparams->n_embd));
@@ -202,14 +221,29 @@ static wick_status record(wk_stage *stage, shape_class *class) {
     return status;
 }
 
+static void drop_class(wk_stage *stage, shape_class *class) {
+    free_class(class);
+    *class = stage->classes[--stage->n_classes];
+    stage->last = NULL;
+}
+
+static void make_room(wk_stage *stage) {
+    if (stage->n_classes < MAX_CLASSES) return;
+    shape_class *oldest = &stage->classes[0];
+    for (uint32_t i = 1; i < stage->n_classes; i++)
+        if (stage->classes[i].begun_as < oldest->begun_as) oldest = &stage->classes[i];
+    drop_class(stage, oldest);
+}
+
 static wick_status get_class(wk_stage *stage, const wk_stage_batch *batch, shape_class **out) {
     for (uint32_t i = 0; i < stage->n_classes; i++) {
         *out = &stage->classes[i];
-        if ((*out)->batch.layout.n_rows == batch->layout.n_rows &&
-            (*out)->outputs == batch->outputs)
+        const wk_batch_layout *const layout = &(*out)->batch.layout;
+        if (layout->n_rows == batch->layout.n_rows && layout->n_blocks == batch->layout.n_blocks &&
+            (*out)->outputs == batch->outputs && (*out)->has_rows == (batch->rows != NULL))
             return WICK_OK;
     }
-    assert(stage->n_classes < MAX_CLASSES);
+    make_room(stage);
     shape_class class = class_of(batch);
     wick_status status = make_inputs(stage, &class);
     if (status == WICK_OK) status = record(stage, &class);
@@ -230,9 +264,7 @@ static wick_status get_compiled_class(wk_stage *stage, const wk_stage_batch *bat
         WK_TRY(get_class(stage, batch, out));
         WK_TRY(wk_device_compiled(stage->device));
         if (!wk_plan_is_outdated((*out)->plan)) return WICK_OK;
-        free_class(*out);
-        **out = stage->classes[--stage->n_classes];
-        stage->last = NULL;
+        drop_class(stage, *out);
     }
 }
 
@@ -243,13 +275,13 @@ static wick_status get_compiled_class(wk_stage *stage, const wk_stage_batch *bat
 wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc *cache,
                               const wk_stage_batch *batch) {
     wick_device *const device = wk_model_placement(net)->stages[index].device;
-    wk_stage stage = {.device = device, .net = net, .index = index};
+    wk_stage stage = {.device = device, .net = net, .index = index, .cache = *cache};
     shape_class class = class_of(batch);
     const bool has_weights = wk_model_has_weights(net, index);
     WK_TRY(wk_plan_begin(device, NULL));
     const wick_scope scope = wick_scope_begin(device);
     wick_status status = has_weights ? WICK_OK : wk_model_place_weights(net, index);
-    if (status == WICK_OK) status = wk_state_make(net, index, cache, &stage.state);
+    if (status == WICK_OK) status = make_state(&stage, &stage.state);
     if (status == WICK_OK) status = make_inputs(&stage, &class);
     if (status == WICK_OK) status = compute(&stage, &class);
     if (status == WICK_OK)
@@ -276,6 +308,7 @@ static wick_status write_inputs(const wk_stage *stage, const shape_class *class,
         WK_TRY(wick_write(to->cos[i], from->cos[i], wick_tensor_bytes(to->cos[i])));
         WK_TRY(wick_write(to->sin[i], from->sin[i], wick_tensor_bytes(to->sin[i])));
     }
+    if (to->rows) WK_TRY(wick_write(to->rows, from->rows, wick_tensor_bytes(to->rows)));
     if (!class->hidden) return WICK_OK;
     return wick_write(class->hidden, from->hidden, wick_tensor_bytes(class->hidden));
 }
@@ -290,6 +323,7 @@ wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch) {
     drop_reading(stage); /* of a completion that was not waited for */
     shape_class *class = NULL;
     WK_TRY(get_compiled_class(stage, batch, &class));
+    class->begun_as = ++stage->n_begun;
     WK_TRY(write_inputs(stage, class, batch));
     WK_TRY(wk_plan_run(class->plan));
     wick_tensor *const wanted = batch->is_short ? class->shortlist : NULL;

@@ -11,15 +11,16 @@ typedef struct wk_stage wk_stage;
 /* A batch on the host, the same for every stage. */
 typedef struct wk_stage_batch {
     wk_batch_layout layout;
-    uint32_t window_slots, window_tables; /* as in wk_batch */
+    uint32_t window_slots, window_tables, given; /* as in wk_batch */
     wk_outputs outputs;
     wick_math math;                               /* of all batches of a session */
     uint32_t *words;                              /* [layout.n_words] */
     float *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] */
-    float *hidden;                                /* [rows, n_embd], from stage to stage */
-    float *logits; /* [n_outputs, n_vocab], of the last one; or states, [n_outputs, n_embd] */
-    bool is_short; /* in: the best logits are enough; out: the others are -infinity, see
-                      wk_stage_complete */
+    const float *rows; /* [rows, n_embd] in place of embedded tokens; NULL: there are none */
+    float *hidden;     /* [rows, n_embd], from stage to stage */
+    float *logits;     /* [n_outputs, n_vocab], of the last one; or states, [n_outputs, n_embd] */
+    bool is_short;     /* in: the best logits are enough; out: the others are -infinity, see
+                          wk_stage_complete */
 } wk_stage_batch;
 
 /* Number index of the model's placement. On failure its device holds the sentence; *out is set also
@@ -35,7 +36,7 @@ bool wk_stage_is_stale(const wk_stage *stage);
 void wk_stage_forget_faults(wk_stage *stage);
 wick_status wk_stage_renew(wk_stage *stage);
 
-/* What its layers keep; NULL: lost with its device. */
+/* What its layers keep; NULL: nothing, or it was lost with its device. */
 const wk_state *wk_stage_state(const wk_stage *stage);
 
 /* What batches of this layout and outputs need of a stage that is not made yet begins to compile.

@@ -1,6 +1,7 @@
 /* llm/vocabulary.c: from the tokenizer.ggml.* metadata to a tokenizer. */
 #include "llm/llm.h"
 #include "model/metadata.h"
+#include "source/file.h"
 
 #include <inttypes.h>
 

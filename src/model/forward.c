@@ -39,11 +39,19 @@ static wick_tensor *stage_norm(const wk_pass *pass, int id, wick_tensor *x) {
     return wk_norm(pass->model, x, pass->weights->weight[id], pass->weights->bias[id]);
 }
 
+/* x, with those rows of the batch that are given. */
+static wick_tensor *put_rows(const wk_batch *batch, wick_tensor *x) {
+    wick_tensor *const given =
+        wick_cast(section(batch, batch->given, batch->layout.n_rows), WICK_U8);
+    return wick_where(wick_unsqueeze(given, 1), batch->rows, x);
+}
+
 static wick_tensor *embed(const wk_pass *pass, wick_tensor *ids) {
     const wk_hparams *const hparams = &pass->model->hparams;
     const wk_batch_layout *const layout = &pass->batch->layout;
     wick_tensor *const *const weight = pass->weights->weight;
     wick_tensor *x = wk_scaled(look_up(weight[WK_TOKEN_EMBEDDING], ids), hparams->embedding_scale);
+    if (pass->batch->rows != NULL) x = put_rows(pass->batch, x);
     if (hparams->n_positions > 0) {
         wick_tensor *const positions = section(pass->batch, layout->positions, layout->n_rows);
         x = wick_add(x, look_up(weight[WK_POSITION_EMBEDDING], positions));
@@ -118,24 +126,50 @@ static wick_tensor *run_layer(const wk_pass *pass, uint32_t index, wick_tensor *
     return layer->spec.has_output_scale ? wick_mul(x, layer->weight[WK_LAYER_OUTPUT_SCALE]) : x;
 }
 
-wick_tensor *wk_model_forward(const wk_model *model, const wk_state *state, const wk_batch *batch,
-                              uint32_t first, uint32_t count, wick_tensor *hidden) {
-    assert(first >= state->first && count <= state->n_layers);
-    assert(first - state->first <= state->n_layers - count);
-    wk_pass pass = {.model = model,
-                    .state = state,
-                    .batch = batch,
-                    .weights = &model->stage_weights[state->stage]};
-    const bool has_inputs = model->hparams.n_embd_layer > 0;
+static uint32_t stage_of(const wk_model *model, uint32_t layer) {
+    uint32_t stage = 0;
+    while (layer - model->placement.stages[stage].first >= model->placement.stages[stage].count)
+        stage++;
+    return stage;
+}
+
+static wick_tensor *run_layers(wk_pass *pass, uint32_t first, uint32_t count, wick_tensor *hidden) {
+    const wk_batch *const batch = pass->batch;
+    const bool has_inputs = pass->model->hparams.n_embd_layer > 0;
     wick_tensor *x = hidden;
     if (hidden == NULL || has_inputs) {
         wick_tensor *const ids = section(batch, batch->layout.ids, batch->layout.n_rows);
-        wick_tensor *const embedded = embed(&pass, ids);
-        if (has_inputs) pass.layer_inputs = wk_layer_inputs_make(&pass, ids, embedded);
+        wick_tensor *const embedded = embed(pass, ids);
+        if (has_inputs) pass->layer_inputs = wk_layer_inputs_make(pass, ids, embedded);
         if (hidden == NULL) x = embedded;
     }
-    for (uint32_t i = first; i < first + count && x != NULL; i++) x = run_layer(&pass, i, x);
+    for (uint32_t i = first; i < first + count && x != NULL; i++) x = run_layer(pass, i, x);
     return x;
+}
+
+wick_tensor *wk_model_forward(const wk_model *model, const wk_state *state, const wk_batch *batch,
+                              uint32_t first, uint32_t count, wick_tensor *hidden) {
+    wk_pass pass = {.model = model,
+                    .state = state,
+                    .batch = batch,
+                    .weights = &model->stage_weights[stage_of(model, first)]};
+    if (state != NULL) {
+        assert(first >= state->first && count <= state->n_layers);
+        assert(first - state->first <= state->n_layers - count);
+        return run_layers(&pass, first, count, hidden);
+    }
+    assert(batch->layout.n_rows % batch->layout.n_sequences == 0);
+    const size_t size = sizeof *pass.whole + count * sizeof *pass.whole->kv;
+    pass.whole = wk_alloc_zeroed(model->heap, size);
+    if (pass.whole == NULL) {
+        wick_device *const device = wick_tensor_device(batch->descriptor);
+        (void)wk_fail_memory(wk_device_err(device), size, 0, "a forward pass");
+        return NULL;
+    }
+    pass.whole->first = first;
+    wick_tensor *const y = run_layers(&pass, first, count, hidden);
+    wk_free(model->heap, pass.whole, size);
+    return y;
 }
 
 /* ---- Memory ---- */
@@ -143,12 +177,14 @@ wick_tensor *wk_model_forward(const wk_model *model, const wk_state *state, cons
 static uint64_t most_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* Attention has hidden, normed and query rows, the query before and after its rotation, or keys and
- * values beside the rotated one; fused, it has the rows of all three besides. */
+ * values beside the rotated one, which stay beside the result where there is no cache; fused, it
+ * has the rows of all three besides. */
 static uint64_t attention_channels(const wk_attention_spec *spec, uint64_t n_embd) {
     const uint64_t n_q = (uint64_t)spec->n_heads_q * spec->head_dim;
     const uint64_t n_kv = (uint64_t)spec->n_heads_kv * (spec->head_dim + spec->head_dim_v);
     const uint64_t n_gates = spec->has_output_gate ? n_q : 0;
-    return 2 * n_embd + n_q + most_of(n_q, n_kv) + 2 * n_gates + (spec->is_fused ? n_q + n_kv : 0);
+    const uint64_t others = spec->is_bidirectional ? n_q + n_kv : most_of(n_q, n_kv);
+    return 2 * n_embd + n_q + others + 2 * n_gates + (spec->is_fused ? n_q + n_kv : 0);
 }
 
 /* Hidden and normed rows, what is projected of them, the rows of the convolution before and after
@@ -189,8 +225,10 @@ uint64_t wk_model_activation_bytes(const wk_model *model, uint32_t n_rows) {
         const wk_layer_spec *const spec = &model->layers[i].spec;
         /* A parallel layer keeps what both mixers take. */
         const uint64_t more = n_inputs + (spec->is_parallel ? 2 * n_embd : 0);
+        const bool has_mask = spec->attention.is_bidirectional && spec->attention.window > 0;
+        const uint64_t mask = has_mask ? n_rows / sizeof(float) + 1 : 0; /* a byte for each row */
         if (spec->mixer == WK_MIXER_ATTENTION)
-            most = most_of(most, more + attention_channels(&spec->attention, n_embd));
+            most = most_of(most, more + mask + attention_channels(&spec->attention, n_embd));
         else if (spec->mixer == WK_MIXER_LATENT)
             most = most_of(most, more + latent_channels(spec, n_embd));
         else if (spec->mixer != WK_MIXER_NONE)

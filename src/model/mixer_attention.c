@@ -1,7 +1,6 @@
-/* model/mixer_attention.c: self-attention over the cache of keys and values (Vaswani et al., 2017;
- * grouped heads: Ainslie et al., 2023; rotary embedding: Su et al., 2021). */
+/* model/mixer_attention.c: self-attention (Vaswani et al., 2017; grouped heads: Ainslie et al.,
+ * 2023; rotary embedding: Su et al., 2021). */
 #include "model/model_struct.h"
-#include "ops/cached.h"
 
 #include <wick/ops.h>
 
@@ -52,60 +51,42 @@ static wick_tensor *project_heads(const wk_layer *layer, wick_tensor *fused, wic
     return wick_reshape(rows, WICK_SHAPE(-1, to.n_heads, to.dim));
 }
 
-/* The batch as the cache of this layer has it. */
-static wk_batch_layout lay_out(const wk_pass *pass, const wk_layer *layer) {
-    wk_batch_layout layout = pass->batch->layout;
-    if (!pass->state->has_window_blocks || !wk_layer_forgets(&layer->spec)) return layout;
-    layout.slots = pass->batch->window_slots;
-    layout.tables = pass->batch->window_tables;
-    return layout;
-}
-
-/* Keys and values of the rows into the layer's cache. */
-static wick_status append(const wk_pass *pass, const wk_layer *layer, const wk_layer_cache *cache,
-                          wick_tensor *fused, wick_tensor *x) {
+/* Keys and values of the rows. */
+static wk_kv_rows make_kv(const wk_pass *pass, const wk_layer *layer, wick_tensor *fused,
+                          wick_tensor *x) {
     const wk_attention_spec *const spec = &layer->spec.attention;
     const int64_t n_q = (int64_t)spec->n_heads_q * spec->head_dim;
     const int64_t n_k = (int64_t)spec->n_heads_kv * spec->head_dim;
     const projection k = {WK_ATTN_K, n_q, spec->n_heads_kv, spec->head_dim};
     const projection v = {WK_ATTN_V, n_q + n_k, spec->n_heads_kv, spec->head_dim_v};
-    const wk_params params = {.cached.batch = lay_out(pass, layer)};
     wick_tensor *const keys = project_heads(layer, fused, x, k);
     wk_kv_rows fresh = {.v = spec->is_v_k ? keys : project_heads(layer, fused, x, v)};
     fresh.k = prepare_heads(pass, layer, WK_ATTN_K_NORM, keys);
     if (spec->has_v_norm) fresh.v = wick_rms_norm(fresh.v, NULL, pass->model->hparams.norm_eps);
-    return wk_kv_append_cached(cache->k, cache->v, fresh, pass->batch->descriptor, &params);
+    return fresh;
 }
 
 wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t index, wick_tensor *x) {
     const wk_layer *const layer = &pass->model->layers[index];
     const wk_attention_spec *const spec = &layer->spec.attention;
-    const wk_layer_cache *const cache = &pass->state->layers[spec->kv_layer - pass->state->first];
     const uint32_t n_parts = spec->has_output_gate ? 2 : 1; /* of a head: query, gate */
     const projection to_q = {WK_ATTN_Q, 0, spec->n_heads_q, n_parts * spec->head_dim};
-    const wk_params params = {
-        .cached = {.scale = spec->scale,
-                   .softcap = spec->softcap,
-                   .window = spec->window,
-                   .is_bidirectional = spec->is_bidirectional,
-                   .batch = lay_out(pass, &pass->model->layers[spec->kv_layer])},
-    };
 
     wick_tensor *const fused = spec->is_fused ? wk_project(layer, WK_ATTN_QKV, x) : NULL;
     wick_tensor *const heads = project_heads(layer, fused, x, to_q);
     wick_tensor *const q =
         prepare_heads(pass, layer, WK_ATTN_Q_NORM, wick_narrow(heads, 2, 0, spec->head_dim));
-    if (!spec->is_kv_shared && append(pass, layer, cache, fused, x) != WICK_OK) return NULL;
+    if (!spec->is_kv_shared && wk_keep(pass, index, make_kv(pass, layer, fused, x)) != WICK_OK)
+        return NULL;
     const bool has_slopes = q != NULL && spec->alibi_bias > 0.0F;
-    const wk_kv_seen seen = {
-        .k_cache = cache->k,
-        .v_cache = cache->v,
+    const wk_queries queries = {
+        .q = q,
         .slopes = has_slopes
                       ? wk_alibi_slopes(wick_tensor_device(q), spec->n_heads_q, spec->alibi_bias)
                       : NULL,
         .sinks = spec->has_sinks ? layer->weight[WK_ATTN_SINKS] : NULL,
     };
-    wick_tensor *y = wk_attention_cached(q, &seen, pass->batch->descriptor, &params);
+    wick_tensor *y = wk_attend(pass, index, &queries);
     if (spec->has_output_gate)
         y = wick_mul(y, wick_sigmoid(wick_narrow(heads, 2, spec->head_dim, spec->head_dim_v)));
     const int64_t n_values = (int64_t)spec->n_heads_q * spec->head_dim_v;

@@ -1,7 +1,6 @@
-/* model/mixer_latent.c: latent attention over the cache (DeepSeek-AI, 2024), absorbed: the matrix
+/* model/mixer_latent.c: latent attention (DeepSeek-AI, 2024), absorbed: the matrix
  * that would make keys of the latent vectors maps queries into their space instead. */
 #include "model/model_struct.h"
-#include "ops/cached.h"
 
 #include <wick/ops.h>
 
@@ -55,15 +54,9 @@ static wk_kv_rows make_keys(const wk_pass *pass, const wk_layer *layer, wick_ten
 wick_tensor *wk_mixer_latent(const wk_pass *pass, uint32_t index, wick_tensor *x) {
     const wk_layer *const layer = &pass->model->layers[index];
     const wk_attention_spec *const spec = &layer->spec.attention;
-    const wk_layer_cache *const cache = &pass->state->layers[index - pass->state->first];
-    const wk_params params = {.cached = {.scale = spec->scale, .batch = pass->batch->layout}};
-    const wk_kv_seen seen = {.k_cache = cache->k, .v_cache = cache->v};
-
-    wick_tensor *const q = make_queries(pass, layer, x);
-    const wk_kv_rows fresh = make_keys(pass, layer, x);
-    if (wk_kv_append_cached(cache->k, cache->v, fresh, pass->batch->descriptor, &params) != WICK_OK)
-        return NULL;
-    wick_tensor *const y = wk_attention_cached(q, &seen, pass->batch->descriptor, &params);
+    const wk_queries queries = {.q = make_queries(pass, layer, x)};
+    if (wk_keep(pass, index, make_keys(pass, layer, x)) != WICK_OK) return NULL;
+    wick_tensor *const y = wk_attend(pass, index, &queries);
     const int64_t n_values = (int64_t)spec->n_heads_q * layer->spec.latent.n_values;
     wick_tensor *const values = by_head(layer, WK_LATENT_V_B, y);
     return wk_project(layer, WK_LATENT_OUTPUT, wick_reshape(values, WICK_SHAPE(-1, n_values)));

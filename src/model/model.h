@@ -35,6 +35,10 @@ uint32_t wk_model_separable_layers(const wk_model *model, uint32_t n);
 void wk_model_place(wk_model *model, const wk_placement *placement);
 const wk_placement *wk_model_placement(const wk_model *model);
 
+/* Whether weights are to be computed with as they lie in the file's mapping, where a device can do
+ * that; not so at first. Call it while there are no weights. */
+void wk_model_keep_in_place(wk_model *model, bool is_in_place);
+
 /* Loading: weights are created on their devices one by one, in any order; the loader asks of each
  * tensor of the file, for each stage, what it is for. */
 
@@ -91,13 +95,33 @@ typedef struct wk_batch {
     /* For layers with a window, where these have fewer blocks: other sections of the descriptor in
      * place of layout.slots and layout.tables. */
     uint32_t window_slots, window_tables;
+    /* Rows that come in place of embedded tokens: row i of rows is taken where word i of the
+     * section `given` is 1, not 0. It stands for a row of the table times hparams.embedding_scale.
+     * rows NULL: all are tokens. Models whose layers have inputs of their own take none
+     * (n_embd_layer). */
+    uint32_t given;
+    wick_tensor *rows;                                  /* [rows, n_embd] f32 */
     wick_tensor *descriptor;                            /* [layout.n_words] u32 */
     wick_tensor *cos[WK_MAX_ROPES], *sin[WK_MAX_ROPES]; /* [rows, n_pairs] f32 */
 } wk_batch;
 
-/* Layers [first, first + count), all of the stage of state, over the rows of batch. hidden NULL:
- * the embedded ids; else [rows, n_embd]. Result [rows, n_embd], NULL on failure. Temporaries belong
- * to the innermost scope or recording, one of which must be open; so does the result. */
+/* Layers [first, first + count), all of one stage, over the rows of batch. hidden NULL: the
+ * embedded ids; else [rows, n_embd]. Result [rows, n_embd], NULL on failure. Temporaries belong to
+ * the innermost scope or recording, one of which must be open; so does the result.
+ *
+ * state NULL: the rows are n_sequences whole texts, of n_rows / n_sequences rows each:
+ *
+ *   sequence   0 0 0 - 1 1 1 1      - WK_NO_ROW: padding after a shorter text
+ *   position   0 1 2 0 0 1 2 3      states[]: 0, 1, ... n_sequences - 1
+ *
+ * Nothing is kept between passes: recurrent layers begin at zero, and queries meet the keys and
+ * values of these rows (the op attention, which has a decomposition), in f32. Beside an f32 cache
+ * that gives the same bits on the CPU; on a GPU the kernels of the two ops may add up keys in
+ * another order (they did not where it was tried). Slots, tables and lengths of the descriptor are
+ * not used. Layers that share keys and values must be in one pass.
+ *
+ * Memory grows with the rows, except that bidirectional layers with a window need n_rows^2 /
+ * n_sequences bytes for a mask (64 MiB for 8192 tokens, the most that an embedder takes). */
 wick_tensor *wk_model_forward(const wk_model *model, const wk_state *state, const wk_batch *batch,
                               uint32_t first, uint32_t count, wick_tensor *hidden);
 /* Bytes of the tensors that are alive at once in a forward pass of n_rows, logits not counted. */

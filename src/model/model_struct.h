@@ -4,6 +4,7 @@
 
 #include "model/layer_spec.h"
 #include "model/model.h"
+#include "ops/cached.h"
 
 /* A layer as the mixers see it. Weights by wk_layer_weight; bias[i] is what the file has beside
  * weight[i]. NULL: optional and absent. */
@@ -39,6 +40,7 @@ struct wk_model {
     wk_stage_weights stage_weights[WK_MAX_STAGES];
     wk_placement placement;
     float *rope_divisors[WK_ROPE_DIVISORS_COUNT]; /* [n_pairs], NULL: the file has none */
+    bool is_in_place;                             /* weights are for WK_USE_IN_PLACE, too */
 };
 
 /* What a layer keeps between batches. NULL: its mixer keeps no such thing. */
@@ -54,10 +56,22 @@ struct wk_state {
     wk_layer_cache layers[]; /* [n_layers], from layer first on */
 };
 
+/* What a pass without a state has in its place, for as long as it lasts. */
+typedef struct wk_mask {
+    wick_tensor *seen; /* u8; NULL: not made yet */
+    int32_t window;
+} wk_mask;
+typedef struct wk_whole {
+    uint32_t first;
+    wk_mask masks[2]; /* of bidirectional layers without a window, and with one */
+    wk_kv_rows kv[];  /* keys and values of the rows, from layer first on */
+} wk_whole;
+
 /* The forward pass of a batch, as its parts see it. */
 typedef struct wk_pass {
     const wk_model *model;
-    const wk_state *state;
+    const wk_state *state; /* NULL: whole */
+    wk_whole *whole;
     const wk_batch *batch;
     const wk_stage_weights *weights; /* of the stage */
     wick_tensor *layer_inputs;       /* [rows, n_layers, n_embd_layer]; NULL: there are none */
@@ -86,6 +100,16 @@ wick_tensor *wk_layer_inputs_add(const wk_pass *pass, uint32_t layer, wick_tenso
  * heads are a power of two; of other counts, those of the lower power and then every second one of
  * the higher (ALiBi: Press et al., 2022). */
 wick_tensor *wk_alibi_slopes(wick_device *device, uint32_t n_heads, float most);
+
+/* attend.c: keys [rows, n_heads_kv, head_dim] and values of a layer's rows, for its queries and
+ * those of later layers that share them. */
+wick_status wk_keep(const wk_pass *pass, uint32_t layer, wk_kv_rows fresh);
+/* What queries q [rows, n_heads_q, head_dim] see: [rows, n_heads_q, head_dim_v]; slopes and sinks
+ * [n_heads_q] or NULL. */
+typedef struct wk_queries {
+    wick_tensor *q, *slopes, *sinks;
+} wk_queries;
+wick_tensor *wk_attend(const wk_pass *pass, uint32_t layer, const wk_queries *of);
 
 /* Sequence mixers: normed rows [rows, n_embd] to what is added to the stream. */
 wick_tensor *wk_mixer_attention(const wk_pass *pass, uint32_t layer, wick_tensor *x);

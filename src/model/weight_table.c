@@ -523,9 +523,9 @@ static bool is_tied(const wk_model *model) {
     return wk_gguf_find_tensor(model->gguf, model_kinds[WK_OUTPUT].name) == NULL;
 }
 
-uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *tensor,
-                              uint32_t stage) {
-    const wk_weight_place at = wk_weight_find(model, tensor->name);
+/* What the weight is for in a stage; 0: it is none of its weights. */
+static uint32_t uses_in(const wk_model *model, const wk_weight_place *place, uint32_t stage) {
+    const wk_weight_place at = *place;
     if (at.id == 0) return 0;
     const wk_model_stage *const layers = &model->placement.stages[stage];
     const bool is_first = stage == 0, is_last = stage + 1 == model->placement.n_stages;
@@ -547,3 +547,12 @@ uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *ten
     }
     return 0;
 }
+
+uint32_t wk_model_weight_uses(const wk_model *model, const wick_file_tensor *tensor,
+                              uint32_t stage) {
+    const wk_weight_place at = wk_weight_find(model, tensor->name);
+    const uint32_t uses = uses_in(model, &at, stage);
+    return uses != 0 && model->is_in_place ? uses | WK_USE_IN_PLACE : uses;
+}
+
+void wk_model_keep_in_place(wk_model *model, bool is_in_place) { model->is_in_place = is_in_place; }

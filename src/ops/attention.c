@@ -1,5 +1,5 @@
 /* ops/attention.c: scaled dot-product attention over given keys and values. */
-#include <wick/ops.h>
+#include "ops/attention.h"
 
 #include "core/shape.h"
 #include "ops/operand.h"
@@ -27,15 +27,18 @@ static bool sizes_of(const wick_shape *q, const wick_shape *k, const wick_shape 
     return out->d > 0 && (out->g == 0 ? out->h == 0 : out->h % out->g == 0);
 }
 
-static bool check_heads(wick_tensor *q, wick_tensor *k, wick_tensor *v, sizes *out) {
-    wick_tensor *const all[] = {q, k, v};
+/* Of q, k and v as the call has them, heads before rows. */
+static bool check_heads(const wk_call *call, sizes *out) {
+    wick_tensor *const *const all = &call->operand[1];
+    wick_tensor *const q = all[0];
     wick_shape shape[3];
     char text[3][WK_SHAPE_TEXT];
-    for (size_t i = 0; i < WK_COUNT(all); i++) {
+    for (size_t i = 0; i < WK_COUNT(shape); i++) {
         if (!wk_operand_is_float("attention", all[i])) return false;
         if (!wk_operand_is_strided("attention", all[i])) return false;
         if (!wk_operands_same_dtype("attention", q, all[i])) return false;
-        shape[i] = wk_tensor_shape_of(all[i]);
+        const wk_view *const view = wk_src(&call->op, (int)i);
+        shape[i] = wick_shape_of(view->rank, view->extent);
         wk_shape_text(&shape[i], text[i], sizeof text[i]);
     }
     if (sizes_of(&shape[0], &shape[1], &shape[2], out)) return true;
@@ -88,33 +91,55 @@ static bool expand_extras(const wick_attention_desc *desc, const sizes *n, wk_vi
            expand_optional("slopes", desc->slopes, &heads, &view[3]);
 }
 
-wick_tensor *wick_attention(wick_tensor *q, wick_tensor *k, wick_tensor *v,
-                            const wick_attention_desc *desc) {
+/* Rows before heads as heads before rows, and back. */
+static void swap_heads(wk_view *view) {
+    if (view->rank == 4) wk_view_permute(view, (const int[]){0, 2, 1, 3}, view);
+}
+
+static wick_tensor *attend(wick_tensor *const qkv[3], const wick_attention_desc *desc,
+                           bool has_rows_first) {
     const wick_attention_desc d = desc ? *desc : (wick_attention_desc){0};
     wick_tensor *const extras[] = {d.mask, d.bias, d.sinks, d.slopes};
-    wick_tensor *operands[3 + WK_COUNT(extras)] = {q, k, v};
+    wick_tensor *operands[3 + WK_COUNT(extras)] = {qkv[0], qkv[1], qkv[2]};
     size_t n_operands = 3;
     for (size_t i = 0; i < WK_COUNT(extras); i++) {
         if (extras[i]) operands[n_operands++] = extras[i];
     }
-    sizes n;
-    wk_view view[WK_COUNT(extras)];
     if (!wk_operands_present("attention", operands, n_operands)) return NULL;
-    if (!check_desc(q->device, &d) || !check_heads(q, k, v, &n)) return NULL;
-    if (!expand_extras(&d, &n, view)) return NULL;
-    const wick_shape shape = {.rank = 4, .extent = {n.b, n.h, n.t, n.e}};
-    /* No keys, no values: kernels need not know about it. */
-    if (n.s == 0) return wick_zeros(q->device, q->view.dtype, shape);
-
-    wick_tensor *y = wk_tensor_new(q->device, q->view.dtype, &shape);
+    wick_device *const device = qkv[0]->device;
+    sizes n;
     wk_call call;
     wk_call_begin(&call, WK_OP_ATTENTION);
-    wk_call_add(&call, y, NULL);
-    for (size_t i = 0; i < 3; i++) wk_call_add(&call, operands[i], NULL);
-    for (size_t i = 0; i < WK_COUNT(extras); i++) wk_call_add(&call, extras[i], &view[i]);
+    wk_call_add(&call, NULL, NULL); /* y, when its shape is known */
+    for (size_t i = 0; i < 3; i++) wk_call_add(&call, qkv[i], NULL);
+    for (size_t i = 0; i < WK_COUNT(extras); i++) wk_call_add(&call, extras[i], NULL);
+    for (int i = 1; i <= 3 && has_rows_first; i++) swap_heads(&call.op.view[i]);
+    if (!check_desc(device, &d) || !check_heads(&call, &n)) return NULL;
+    if (!expand_extras(&d, &n, &call.op.view[4])) return NULL;
+    wick_shape shape = WICK_SHAPE(n.b, n.h, n.t, n.e);
+    if (has_rows_first) shape.extent[1] = n.t, shape.extent[2] = n.h;
+    const wick_dtype dtype = qkv[0]->view.dtype;
+    /* No keys, no values: kernels need not know about it. */
+    if (n.s == 0) return wick_zeros(device, dtype, shape);
+
+    wick_tensor *const y = wk_tensor_new(device, dtype, &shape);
+    if (!y) return NULL;
+    call.operand[0] = y;
+    call.op.view[0] = y->view;
+    if (has_rows_first) swap_heads(&call.op.view[0]);
     call.op.p.attention.scale = d.scale != 0 ? d.scale : 1 / sqrtf((float)n.d);
     call.op.p.attention.softcap = d.softcap;
     call.op.p.attention.window = d.window;
     call.op.p.attention.causal = d.causal;
     return wk_queue_result(&call, y);
+}
+
+wick_tensor *wick_attention(wick_tensor *q, wick_tensor *k, wick_tensor *v,
+                            const wick_attention_desc *desc) {
+    return attend((wick_tensor *[]){q, k, v}, desc, false);
+}
+
+wick_tensor *wk_attention_bthd(wick_tensor *q, wick_tensor *k, wick_tensor *v,
+                               const wick_attention_desc *desc) {
+    return attend((wick_tensor *[]){q, k, v}, desc, true);
 }

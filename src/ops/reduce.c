@@ -12,8 +12,8 @@
 typedef struct reduction {
     bool is_reduced[WICK_MAX_RANK]; /* of x's dims */
     bool keepdim;
-    wk_view view; /* of x, the reduced dims last, each group in its order */
-    wick_shape shape;
+    wk_view view;     /* of x, the reduced dims last, each group in its order */
+    wick_shape shape; /* of the result, with keepdim the reduced ones as 1 */
 } reduction;
 
 /* dims NULL: all. */
@@ -40,9 +40,9 @@ static void move_dims(const wick_tensor *x, reduction *r) {
     int order[WICK_MAX_RANK], n = 0;
     r->shape.rank = 0;
     for (int i = 0; i < x->view.rank; i++) {
-        if (r->is_reduced[i]) continue;
-        r->shape.extent[r->shape.rank++] = x->view.extent[i];
-        order[n++] = i;
+        if (!r->is_reduced[i] || r->keepdim)
+            r->shape.extent[r->shape.rank++] = r->is_reduced[i] ? 1 : x->view.extent[i];
+        if (!r->is_reduced[i]) order[n++] = i;
     }
     for (int i = 0; i < x->view.rank; i++) {
         if (r->is_reduced[i]) order[n++] = i;
@@ -66,18 +66,18 @@ static bool check_extents(const char *op, const wick_tensor *x, const reduction 
 
 static wick_tensor *queue_reduction(const wk_params *params, wick_dtype dtype, wick_tensor *x,
                                     const reduction *r) {
-    wick_tensor *y = wk_tensor_new(x->device, dtype, &r->shape);
+    wick_tensor *const y = wk_tensor_new(x->device, dtype, &r->shape);
+    if (!y) return NULL;
+    wk_view kept = y->view; /* as the kernel sees it: without the reduced dims */
+    for (int i = x->view.rank - 1; r->keepdim && i >= 0; i--) {
+        if (r->is_reduced[i]) wk_view_remove(&kept, i, &kept);
+    }
     wk_call call;
     wk_call_begin(&call, WK_OP_REDUCE);
-    wk_call_add(&call, y, NULL);
+    wk_call_add(&call, y, &kept);
     wk_call_add(&call, x, &r->view);
     call.op.p = *params;
-    y = wk_queue_result(&call, y);
-    /* No other code has seen the new tensor yet. */
-    for (int i = 0; y != NULL && r->keepdim && i < x->view.rank; i++) {
-        if (r->is_reduced[i]) wk_view_insert(&y->view, i, &y->view);
-    }
-    return y;
+    return wk_queue_result(&call, y);
 }
 
 static wick_tensor *reduce(const char *op, const wk_params *params, wick_tensor *x, int n_dims,

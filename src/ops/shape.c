@@ -6,10 +6,14 @@
 #include "ops/operand.h"
 #include "ops/view.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
+static const wk_view_step reshaped = {.kind = WK_VIEW_RESHAPE};
+
 /* Blocks lie along the last dimension, so views of block types may change the other ones only. */
-static wick_tensor *make_view(const char *op, wick_tensor *x, const wk_view *view) {
+static wick_tensor *make_view(const char *op, wick_tensor *x, const wk_view *view,
+                              const wk_view_step *step) {
     if (!wk_operand_is_strided(op, x)) return NULL;
     if (wk_dtype_is_block(x->view.dtype)) {
         const int last = view->rank - 1, old_last = x->view.rank - 1;
@@ -20,7 +24,16 @@ static wick_tensor *make_view(const char *op, wick_tensor *x, const wk_view *vie
             return NULL;
         }
     }
-    return wk_tensor_view(x, view);
+    return wk_tensor_view(x, view, step);
+}
+
+/* dims: of x, each once. */
+static wick_tensor *permute(const char *op, wick_tensor *x, const int *dims) {
+    wk_view_step step = {.kind = WK_VIEW_PERMUTE};
+    wk_view view;
+    for (int i = 0; i < x->view.rank; i++) step.dims[i] = dims[i];
+    wk_view_permute(&x->view, dims, &view);
+    return make_view(op, x, &view, &step);
 }
 
 static wick_tensor *cannot_become(const char *op, wick_tensor *x, const wick_shape *shape) {
@@ -41,9 +54,7 @@ wick_tensor *wick_transpose(wick_tensor *x, int dim0, int dim1) {
     for (int i = 0; i < x->view.rank; i++) dims[i] = i;
     dims[first] = second;
     dims[second] = first;
-    wk_view view;
-    wk_view_permute(&x->view, dims, &view);
-    return make_view("transpose", x, &view);
+    return permute("transpose", x, dims);
 }
 
 wick_tensor *wick_permute(wick_tensor *x, int rank, const int *dims) {
@@ -63,9 +74,7 @@ wick_tensor *wick_permute(wick_tensor *x, int rank, const int *dims) {
         }
         is_named[resolved[i]] = true;
     }
-    wk_view view;
-    wk_view_permute(&x->view, resolved, &view);
-    return make_view("permute", x, &view);
+    return permute("permute", x, resolved);
 }
 
 /* Replaces the one extent of -1; false when the shape cannot hold count elements. */
@@ -90,17 +99,23 @@ static bool resolve_shape(const wick_shape *shape, int64_t count, wick_shape *ou
 /* A view where strides allow it, else a copy. */
 static wick_tensor *reshape(const char *op, wick_tensor *x, const wick_shape *shape) {
     wk_view view;
-    if (wk_view_reshape(&x->view, shape, &view)) return make_view(op, x, &view);
+    if (wk_view_reshape(&x->view, shape, &view)) return make_view(op, x, &view, &reshaped);
     if (!wk_operand_is_strided(op, x)) return NULL;
     if (wk_dtype_is_block(x->view.dtype)) {
         wk_device_fail(x->device, WICK_ERR_UNSUPPORTED, "%s: this view of %s would need a copy", op,
                        wick_dtype_name(x->view.dtype));
         return NULL;
     }
-    wick_tensor *y = wk_dense_copy(x, x->view.dtype);
-    /* A dense tensor takes any shape, and no other code has seen this one yet. */
-    if (y) wk_view_reshape(&y->view, shape, &y->view);
-    return y;
+    wick_tensor *const y = wk_tensor_new(x->device, x->view.dtype, shape);
+    if (!y) return NULL;
+    const wick_shape from = wk_tensor_shape_of(x);
+    wk_view as_x; /* a dense tensor takes any shape */
+    const bool is_dense = wk_view_reshape(&y->view, &from, &as_x);
+    assert(is_dense);
+    (void)is_dense;
+    if (wk_queue_copy(y, &as_x, x, &x->view) == WICK_OK) return y;
+    wick_release(y);
+    return NULL;
 }
 
 wick_tensor *wick_reshape(wick_tensor *x, wick_shape shape) {
@@ -137,7 +152,7 @@ wick_tensor *wick_squeeze(wick_tensor *x, int dim) {
     if (!wk_operand_dim("squeeze", x, dim, &resolved)) return NULL;
     wk_view view = x->view;
     if (view.extent[resolved] == 1) wk_view_remove(&x->view, resolved, &view);
-    return make_view("squeeze", x, &view);
+    return make_view("squeeze", x, &view, &reshaped);
 }
 
 wick_tensor *wick_unsqueeze(wick_tensor *x, int dim) {
@@ -156,7 +171,7 @@ wick_tensor *wick_unsqueeze(wick_tensor *x, int dim) {
     }
     wk_view view;
     wk_view_insert(&x->view, resolved, &view);
-    return make_view("unsqueeze", x, &view);
+    return make_view("unsqueeze", x, &view, &reshaped);
 }
 
 static wick_tensor *slice(const char *op, wick_tensor *x, int dim, int64_t start, int64_t length,
@@ -169,7 +184,9 @@ static wick_tensor *slice(const char *op, wick_tensor *x, int dim, int64_t start
     }
     wk_view view;
     wk_view_slice(&x->view, dim, start, length, step, &view);
-    return make_view(op, x, &view);
+    const wk_view_step sliced = {.kind = WK_VIEW_SLICE,
+                                 .slice = {.dim = dim, .start = start, .step = step}};
+    return make_view(op, x, &view, &sliced);
 }
 
 wick_tensor *wick_narrow(wick_tensor *x, int dim, int64_t start, int64_t length) {
@@ -248,13 +265,13 @@ wick_tensor *wick_expand(wick_tensor *x, wick_shape shape) {
     if (!wk_shape_count(&shape, &count) || !wk_view_expand(&x->view, &shape, &view)) {
         return cannot_become("expand", x, &shape);
     }
-    return make_view("expand", x, &view);
+    return make_view("expand", x, &view, &(wk_view_step){.kind = WK_VIEW_EXPAND});
 }
 
 wick_tensor *wick_contiguous(wick_tensor *x) {
     if (!x) return NULL;
     if (!wk_operand_is_strided("contiguous", x)) return NULL;
-    if (wk_view_is_dense(&x->view)) return wk_tensor_view(x, &x->view);
+    if (wk_view_is_dense(&x->view)) return wk_tensor_view(x, &x->view, &reshaped);
     if (wk_dtype_is_block(x->view.dtype)) {
         wk_device_fail(x->device, WICK_ERR_UNSUPPORTED, "contiguous: cannot copy %s",
                        wick_dtype_name(x->view.dtype));

@@ -33,6 +33,12 @@ bool wk_layout_accepts(wk_layout layout, wick_dtype dtype, int64_t n, int64_t k)
     return layout == WK_LAYOUT_RAW || panel_dtype(layout) == dtype;
 }
 
+wk_layout wk_layout_of_panels(wick_dtype dtype, int64_t n, int64_t k) {
+    for (wk_layout layout = WK_LAYOUT_PANEL_F32; layout < WK_LAYOUT_COUNT_; layout++)
+        if (wk_layout_accepts(layout, dtype, n, k)) return layout;
+    return WK_LAYOUT_RAW;
+}
+
 int64_t wk_panel_bytes(wk_layout layout, int64_t k) {
     if (is_of_floats(layout))
         return k * WK_PANEL_ROWS * wk_dtype_get(panel_dtype(layout))->block_bytes;

@@ -64,6 +64,8 @@ int64_t wk_panel_bytes(wk_layout layout, int64_t k);
 
 /* Whether a weight [n, k] of dtype can lie so. */
 bool wk_layout_accepts(wk_layout layout, wick_dtype dtype, int64_t n, int64_t k);
+/* The panels that such a weight can lie in; WK_LAYOUT_RAW: there are none. */
+wk_layout wk_layout_of_panels(wick_dtype dtype, int64_t n, int64_t k);
 /* Bytes of the whole weight; false on overflow or where the layout does not accept it. */
 bool wk_layout_bytes(wk_layout layout, wick_dtype dtype, int64_t n, int64_t k, uint64_t *bytes);
 /* Lays rows [first_row, first_row + n_rows) of raw blocks out into weight, which has n rows in all.

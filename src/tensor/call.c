@@ -1,4 +1,4 @@
-/* tensor/call.c: where an operation enters: checked, shown to the observer, queued or recorded. */
+/* tensor/call.c: where an operation enters: checked, shown to observers, queued or recorded. */
 #include "tensor/record.h"
 
 #include <assert.h>
@@ -29,6 +29,6 @@ wick_status wk_call_queue(wick_device *device, const wk_call *call) {
     }
     WK_TRY(wk_op_check(op, device->err));
     for (int i = 0; i < op->n_dst; i++) op->view[i].buf->version++;
-    if (device->observer) device->observer(device->observer_user, call);
+    wk_observers_show(device, call, NULL);
     return device->recording ? wk_plan_record(device->recording, op) : wk_queue_push(device, op);
 }

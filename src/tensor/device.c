@@ -2,6 +2,7 @@
 #include "tensor/device.h"
 
 #include "core/status.h"
+#include "backend/kernels.h"
 #include "sys/clock.h"
 #include "tensor/shadow.h"
 
@@ -23,6 +24,7 @@ static void free_device(wick_device *device) {
     wk_recovery_free(device);
     if (device->handle) device->backend->close(device->handle);
     wk_readings_free(device);
+    wk_observers_free(device);
     wk_free(&device->heap, device->names, device->names_size);
     wk_free(&device->heap, device->scopes, device->scope_capacity * sizeof *device->scopes);
     wk_heap heap = device->heap;
@@ -243,6 +245,24 @@ size_t wick_device_get_tuning(wick_device *device, char *out, size_t capacity) {
     return size;
 }
 
+const char *wick_device_kernel_name(const wick_device *device, size_t index) {
+    if (!device || !device->backend->kernels) return NULL;
+    const wk_kernel *const kernel = device->backend->kernels->at(device->handle, index);
+    return kernel ? kernel->name : NULL;
+}
+
+size_t wick_device_program(wick_device *device, size_t index, const char **kernel, char *out,
+                           size_t capacity) {
+    if (!device || !device->backend->program || !kernel || (!out && capacity > 0)) return 0;
+    wk_strbuf text;
+    wk_strbuf_init(&text, &device->heap);
+    *kernel = device->backend->program(device->handle, index, &text);
+    const size_t size = text.failed ? 0 : text.size;
+    if (size > 0 && capacity > 0) memcpy(out, text.data, size < capacity ? size : capacity);
+    wk_strbuf_release(&text);
+    return size;
+}
+
 void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) {
     if (!stats) return;
     *stats = (wick_device_stats){0};
@@ -316,9 +336,3 @@ wick_status wk_device_compiled(wick_device *device) {
 }
 
 uint32_t wk_device_refusals(const wick_device *device) { return device->n_refused; }
-
-void wk_device_observe(wick_device *device, wk_observer_fn observer, void *user) {
-    if (!observer) wk_queue_forget_looks(device);
-    device->observer = observer;
-    device->observer_user = user;
-}

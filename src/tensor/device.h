@@ -2,7 +2,7 @@
 #ifndef WK_TENSOR_DEVICE_H
 #define WK_TENSOR_DEVICE_H
 
-#include "tensor/tensor.h"
+#include "tensor/observe.h"
 
 typedef struct wk_plan wk_plan;
 typedef struct wk_shadow wk_shadow;
@@ -43,7 +43,8 @@ typedef struct wk_record {
         } run;
         struct {
             wk_op op; /* holds references to its buffers */
-            wk_look_fn fn;
+            const wk_observer *observer;
+            wk_look_fn fn; /* NULL: the observer was removed */
             void *user;
             wk_ticket ticket; /* of all before it; 0: not submitted yet */
         } look;
@@ -115,8 +116,11 @@ struct wick_device {
     uint32_t n_spoiled;   /* buffers with a fault */
     wk_fault unallocated; /* where there is no memory for one; refs 1: not in use */
     wk_plan *recording;
-    wk_observer_fn observer;
-    void *observer_user;
+    struct {
+        wk_observer *first;
+        uint32_t n_on;  /* not removed */
+        uint32_t depth; /* lists that are being gone through, one in a hook of another */
+    } observers;
     uint64_t n_fallbacks, n_decomposed, n_verified;
     uint32_t n_refused; /* kernels that the device's compiler refused, so far */
 };
@@ -179,8 +183,11 @@ void wk_queue_forget(wick_device *device, const wk_plan *plan);
 /* The contents as they are after all that was queued before. */
 wick_status wk_queue_read(wick_device *device, wick_reading *reading);
 void wk_queue_forget_read(wick_device *device, const wick_reading *reading);
-/* Looks that wait are not made any more. */
-void wk_queue_forget_looks(wick_device *device);
+/* A look of an observer, see wk_observer_look. */
+wick_status wk_queue_look(wick_device *device, const wk_op *op, const wk_observer *observer,
+                          wk_look_fn fn, void *user);
+/* Looks of an observer that wait are not made any more. */
+void wk_queue_forget_looks(wick_device *device, const wk_observer *observer);
 /* Bytes for a buffer, after all that was queued before; they may be reused when it returns. */
 wick_status wk_queue_upload(wick_device *device, wk_buffer *buf, uint64_t offset, const void *bytes,
                             uint64_t size);
@@ -204,6 +211,12 @@ wick_status wk_run(wick_device *device);
 /* Looks how far the device has come, at most one slice on the CPU, and collects the faults up to
  * there. WICK_PENDING, or a failure of the device as above. */
 wick_status wk_progress(wick_device *device, wk_ticket ticket);
+
+/* --- observe.c --- */
+
+/* One of the two; the other is NULL. */
+void wk_observers_show(wick_device *device, const wk_call *call, const wk_view_made *made);
+void wk_observers_free(wick_device *device);
 
 /* --- fault.c --- */
 

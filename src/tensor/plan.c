@@ -228,11 +228,11 @@ wick_status wk_plan_run(wk_plan *plan) {
         return wk_device_fail(device, WICK_ERR_DEVICE_LOST, "the plan was lost with its device");
     for (size_t i = 0; i < plan->n_ops; i++)
         for (int d = 0; d < plan->ops[i].n_dst; d++) plan->ops[i].view[d].buf->version++;
-    if (!device->observer) return wk_queue_run(device, plan);
+    if (device->observers.n_on == 0) return wk_queue_run(device, plan);
     wk_plan_heal_slots(device, plan);
     for (size_t i = 0; i < plan->n_ops; i++) {
         const wk_call call = {.op = plan->ops[i]};
-        device->observer(device->observer_user, &call);
+        wk_observers_show(device, &call, NULL);
         WK_TRY(wk_queue_push(device, &plan->ops[i]));
     }
     return WICK_OK;

@@ -117,9 +117,12 @@ void wk_queue_forget_read(wick_device *device, const wick_reading *reading) {
     }
 }
 
-void wk_queue_forget_looks(wick_device *device) {
-    for (uint32_t i = 0; i < device->queue.count; i++)
-        if (at(&device->queue, i)->kind == WK_RECORD_LOOK) at(&device->queue, i)->look.fn = NULL;
+void wk_queue_forget_looks(wick_device *device, const wk_observer *observer) {
+    for (uint32_t i = 0; i < device->queue.count; i++) {
+        wk_record *const record = at(&device->queue, i);
+        if (record->kind == WK_RECORD_LOOK && record->look.observer == observer)
+            record->look.fn = NULL;
+    }
 }
 
 wick_status wk_queue_upload(wick_device *device, wk_buffer *buf, uint64_t offset, const void *bytes,
@@ -137,11 +140,13 @@ wick_status wk_queue_upload(wick_device *device, wk_buffer *buf, uint64_t offset
     return WICK_OK;
 }
 
-wick_status wk_queue_look(wick_device *device, const wk_op *op, wk_look_fn fn, void *user) {
+wick_status wk_queue_look(wick_device *device, const wk_op *op, const wk_observer *observer,
+                          wk_look_fn fn, void *user) {
     wk_record *const record = add(device, WK_RECORD_LOOK);
     if (!record) return WICK_ERR_OUT_OF_MEMORY;
     wk_op_retain(op);
     record->look.op = *op;
+    record->look.observer = observer;
     record->look.fn = fn;
     record->look.user = user;
     record->look.ticket = 0;

@@ -1,9 +1,8 @@
 /* tensor/registry.c: which backends there are, in the order of AUTO's preference. */
 #include "tensor/device.h"
 
-#include "backend/cpu/cpu_kernel.h"
+#include "backend/cpu/cpu.h"
 #include "backend/null/null.h"
-#include "backend/webgpu/gpu.h"
 #include "backend/webgpu/webgpu.h"
 
 #include <stdio.h>
@@ -64,7 +63,7 @@ size_t wick_backends(wick_backend_status *out, size_t capacity) {
 }
 
 size_t wick_adapters(const char *library, wick_adapter_info *out, size_t capacity) {
-    return wk_gpu_list(library, out, out ? capacity : 0);
+    return wk_webgpu_adapters(library, out, out ? capacity : 0);
 }
 
 bool wick_backend_from_name(const char *name, wick_backend *backend) {

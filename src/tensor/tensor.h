@@ -78,9 +78,27 @@ uint32_t wk_device_refusals(const wick_device *device);
 /* A dense tensor, contents undefined; while a plan is being recorded its memory exists only later.
  * NULL on failure. The innermost scope owns it, or else the caller. */
 wick_tensor *wk_tensor_new(wick_device *device, wick_dtype dtype, const wick_shape *shape);
+/* How a view comes from the tensor x that it was asked of. */
+typedef enum wk_view_kind {
+    WK_VIEW_PERMUTE, /* dimension i is dimension dims[i] of x */
+    WK_VIEW_RESHAPE, /* all elements of x in row-major order, in another shape or the same */
+    WK_VIEW_SLICE,   /* of dimension slice.dim: elements start, start + step, ... */
+    WK_VIEW_EXPAND,  /* x broadcast to the view's shape */
+} wk_view_kind;
+typedef struct wk_view_step {
+    wk_view_kind kind;
+    union {
+        int dims[WICK_MAX_RANK];
+        struct {
+            int dim;
+            int64_t start, step;
+        } slice;
+    };
+} wk_view_step;
+
 /* A view of the storage of tensor; takes its own reference to the buffer. view->buf and view->dtype
- * must be the tensor's. Same ownership. */
-wick_tensor *wk_tensor_view(wick_tensor *tensor, const wk_view *view);
+ * must be the tensor's; step is for the observers. Same ownership. */
+wick_tensor *wk_tensor_view(wick_tensor *tensor, const wk_view *view, const wk_view_step *step);
 /* Memory that the weights of a model share: systems give large pages to large pieces only. Zeros:
  * there is none. */
 typedef struct wk_weight_store {
@@ -111,6 +129,8 @@ wick_tensor *wk_weight_new(wick_device *device, const wk_weight_desc *desc, wk_w
 /* Bytes that such a weight takes on the device; 0 where its size overflows. */
 uint64_t wk_weight_bytes(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
                          uint32_t uses);
+/* Whether the device has no layout, and so no fast product, for weights of this type. */
+bool wk_weight_is_slow(const wick_device *device, wick_dtype dtype, const wick_shape *shape);
 /* Bytes of the device's memory that it then occupies, as far as the backend knows. */
 uint64_t wk_weight_footprint(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
                              uint32_t uses);
@@ -134,26 +154,13 @@ typedef struct wk_call {
 void wk_call_begin(wk_call *call, wk_opcode code);
 /* Adds the next operand (destinations first); tensor NULL: absent. view NULL: the tensor's own. */
 void wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view);
-/* Checks it (wk_op_check), shows it to the observer, and queues or records it. On failure the
- * device's sticky error is set. */
+/* Checks it (wk_op_check), shows it to the observers (observe.h), and queues or records it. On
+ * failure the device's sticky error is set. */
 wick_status wk_call_queue(wick_device *device, const wk_call *call);
 
 /* --- Faults --- */
 
 /* What it holds does not matter any more, so that it is not spoiled, either. */
 void wk_tensor_forget_fault(wick_tensor *tensor);
-
-/* --- Observers: see every queued op with its tensors --- */
-
-typedef void (*wk_observer_fn)(void *user, const wk_call *call);
-/* One hook per device; NULL removes it and its looks. Plans are not replayed but queued while it is
- * set. */
-void wk_device_observe(wick_device *device, wk_observer_fn observer, void *user);
-
-/* For observers: fn is called when all that was queued before has been computed, and before the op
- * that is queued next is; the operands of op are alive until then. It is not called where one of
- * them is spoiled, or lost. fn queues nothing. */
-typedef void (*wk_look_fn)(void *user, const wk_op *op);
-wick_status wk_queue_look(wick_device *device, const wk_op *op, wk_look_fn fn, void *user);
 
 #endif

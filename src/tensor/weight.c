@@ -48,6 +48,10 @@ uint64_t wk_weight_bytes(const wick_device *device, wick_dtype dtype, const wick
     return find_bytes(layout, dtype, shape, &bytes) ? bytes : 0;
 }
 
+bool wk_weight_is_slow(const wick_device *device, wick_dtype dtype, const wick_shape *shape) {
+    return layout_for(device, dtype, shape, WK_USE_LINEAR) == WK_LAYOUT_RAW;
+}
+
 /* Vectors are copied: to reach one in a mapped file costs as much memory as the system maps at
  * once, up to 2 MiB. */
 static bool can_be_in_place(const wk_weight_desc *desc, wk_layout layout) {

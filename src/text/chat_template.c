@@ -1,7 +1,7 @@
 /* text/chat_template.c: conversations through templates, as transformers' apply_chat_template
  * prepares them, and the prompts they become. */
 #include "text/jinja/jinja.h"
-#include "text/marked.h"
+#include "text/tokenize/marked.h"
 
 #include <wick/chat.h>
 

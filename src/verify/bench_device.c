@@ -1,12 +1,10 @@
-/* verify/bench_device.c: times the kernels of a WebGPU device on the operations of a model, in each
+/* verify/bench_device.c: times the kernels of a device on the operations of a model, in each
  * of their tunings, and chooses the fastest. The contents of the memory do not matter, except for
  * the integers of a batch. */
 #include "verify/case.h"
 
-#include "backend/webgpu/webgpu_state.h"
 #include "core/compiler.h"
 #include "core/dtype.h"
-#include "sys/clock.h"
 #include "tensor/device.h"
 
 #include <wick/verify.h>
@@ -50,8 +48,8 @@ static void displace(const bench *b, wk_case *c) {
 }
 
 /* One sequence, whose rows are its last tokens, with its blocks in order. */
-static wick_status upload_batch(const bench *b, const wk_case *c) {
-    const wk_batch_layout *const l = &c->op.p.cached.batch;
+static wick_status upload_batch(const bench *b, const wk_case *c, int operand) {
+    const wk_batch_layout *const l = &c->op.p.batch;
     const uint32_t n_keys = l->n_blocks * l->block_size;
     wk_heap *const heap = &b->device->heap;
     uint32_t *const words = wk_alloc_array(heap, l->n_words, sizeof *words);
@@ -61,30 +59,16 @@ static wick_status upload_batch(const bench *b, const wk_case *c) {
     words[l->lengths] = n_keys;
     for (uint32_t i = 0; i < l->n_blocks; i++) words[l->tables + i] = i;
     const wick_status status = b->subject.backend->upload(
-        b->subject.device, c->op.view[4].buf, 0, words, l->n_words * sizeof *words, b->err);
+        b->subject.device, c->op.view[operand].buf, 0, words, l->n_words * sizeof *words, b->err);
     wk_free(heap, words, l->n_words * sizeof *words);
     return status;
 }
 
 /* --- Time --- */
 
-static double gpu_seconds(const wk_backend_device *dev) {
-    double sum = 0;
-    for (size_t i = 0; i < dev->profile.n_kernels; i++) sum += dev->profile.kernels[i].seconds;
-    return sum;
-}
-
 static wick_status run_batch(const bench *b, const wk_op *op, int n_runs, double *seconds) {
-    wk_backend_device *const dev = b->subject.device;
-    const double gpu_begin = gpu_seconds(dev);
-    const uint64_t begin = wk_clock_ns();
-    for (int i = 0; i < n_runs; i++)
-        WK_TRY(b->subject.backend->encode(dev, b->subject.kernel, op, b->err));
-    WK_TRY(wk_webgpu_flush(dev, b->err));
-    WK_TRY(wk_webgpu_drain(dev, 0, b->err));
-    *seconds =
-        dev->profile.timed ? gpu_seconds(dev) - gpu_begin : 1e-9 * (double)(wk_clock_ns() - begin);
-    return WICK_OK;
+    const wk_verify_subject *const s = &b->subject;
+    return s->backend->kernels->time(s->device, s->kernel, op, n_runs, seconds, b->err);
 }
 
 /* Of one run: the best of several batches that take long enough to be timed. */
@@ -108,17 +92,18 @@ static wick_status time_op(const bench *b, const wk_op *op, double *seconds) {
 static void report(bench *b, const wk_op *op, const double *seconds, uint32_t n) {
     char text[320];
     const wk_cost cost = wk_op_cost(op, NULL);
+    const wk_verify_subject *const s = &b->subject;
     double best = seconds[0];
     for (uint32_t t = 1; t < n; t++)
         if (seconds[t] < best) best = seconds[t];
     (void)wk_op_text(op, text, sizeof text);
     for (uint32_t t = 0; t < n && b->desc->report && !b->is_stopped; t++) {
-        const wick_kernel_time time = {.kernel = b->subject.kernel->name,
+        const wick_kernel_time time = {.kernel = s->kernel->name,
                                        .op = text,
                                        .tuning = t,
                                        .n_tunings = n,
                                        .is_fastest = seconds[t] <= best,
-                                       .is_on_gpu = b->subject.device->profile.timed != NULL,
+                                       .is_on_gpu = s->backend->kernels->has_timestamps(s->device),
                                        .seconds = seconds[t],
                                        .bytes = cost.bytes_read + cost.bytes_written,
                                        .flops = cost.flops};
@@ -126,20 +111,23 @@ static void report(bench *b, const wk_op *op, const double *seconds, uint32_t n)
     }
 }
 
+static uint32_t n_tunings(const wk_kernel *kernel) {
+    if (kernel->n_tunings == 0) return 1;
+    return kernel->n_tunings < MAX_TUNINGS ? kernel->n_tunings : MAX_TUNINGS;
+}
+
 static wick_status time_tunings(bench *b, const wk_op *op) {
     double seconds[MAX_TUNINGS] = {0};
     const wk_verify_subject *const s = &b->subject;
-    const uint32_t n = s->n_tunings == 0            ? 1
-                       : s->n_tunings < MAX_TUNINGS ? s->n_tunings
-                                                    : MAX_TUNINGS;
-    const wk_op_class c = wk_choice_class(op);
+    const uint32_t n = n_tunings(s->kernel);
+    const wk_op_class c = wk_op_class_of(op);
     wick_status status = WICK_OK;
     for (uint32_t t = 0; t < n && status == WICK_OK; t++) {
-        s->tune(s->device, &t);
+        s->backend->kernels->force_tuning(s->device, &t);
         status = time_op(b, op, &seconds[t]);
         b->total[c.rows][c.layout][t] += seconds[t];
     }
-    s->tune(s->device, NULL);
+    s->backend->kernels->force_tuning(s->device, NULL);
     if (status == WICK_OK) report(b, op, seconds, n);
     return status;
 }
@@ -161,10 +149,11 @@ static wick_status time_case(bench *b, wk_opcode code, const wk_bench_sizes *siz
         c->op.p.linear.fast = s->kernel->is_fast;
     }
     wick_status status = WICK_OK;
-    if (!s->accepts || s->accepts(&c->op)) {
-        const bool has_batch = code == WK_OP_ATTENTION_CACHED || code == WK_OP_KV_APPEND;
+    if (wk_kernel_takes(s->kernel, &c->op)) {
+        int batch;
+        const bool has_batch = wk_op_batch(&c->op, &batch) != NULL;
         status = place(b, c);
-        if (status == WICK_OK && has_batch) status = upload_batch(b, c);
+        if (status == WICK_OK && has_batch) status = upload_batch(b, c, batch);
         if (status == WICK_OK) status = time_tunings(b, &c->op);
         displace(b, c);
     }
@@ -190,35 +179,24 @@ static wick_status time_linear(bench *b) {
 }
 
 static wick_status time_others(bench *b, wk_opcode code) {
-    const wick_kernel_sizes *const of = &b->sizes;
-    const bool is_wide = code == WK_OP_GATED || code == WK_OP_UNARY || code == WK_OP_BINARY;
-    const int64_t rows[] = {1, FEW, of->n_prompt};
+    const int64_t rows[] = {1, FEW, b->sizes.n_prompt};
     for (size_t r = 0; r < WK_COUNT(rows); r++) {
-        wk_bench_sizes sizes = {.m = rows[r],
-                                .n = is_wide ? of->n_ff : of->n_embd,
-                                .k = rows[r] > of->n_keys ? rows[r] : of->n_keys,
-                                .heads = of->n_heads,
-                                .key_heads = of->n_heads_kv};
-        const bool is_of_heads = code == WK_OP_ROPE || code == WK_OP_ROPE_TABLE ||
-                                 code == WK_OP_ATTENTION || code == WK_OP_ATTENTION_CACHED ||
-                                 code == WK_OP_KV_APPEND;
-        if (is_of_heads) sizes.n = of->head_dim;
-        if (code == WK_OP_MATMUL) sizes.k = of->n_embd;
+        const wk_bench_sizes sizes = wk_bench_of_model(code, &b->sizes, rows[r]);
         WK_TRY(time_case(b, code, &sizes, NULL));
     }
     return WICK_OK;
 }
 
 static void choose(const bench *b) {
-    wk_choice *const choice = wk_choice_of(b->subject.device, b->subject.kernel);
+    const wk_verify_subject *const s = &b->subject;
     for (int rows = 0; rows < WK_ROWS_COUNT_; rows++) {
         for (int layout = 0; layout < WK_LAYOUT_COUNT_; layout++) {
             const double *const total = b->total[rows][layout];
-            uint8_t best = 0;
-            for (uint32_t t = 1; t < b->subject.n_tunings && t < MAX_TUNINGS; t++)
-                if (total[t] < total[best] && total[t] < (1 - least_gain) * total[0])
-                    best = (uint8_t)t;
-            if (total[0] > 0) choice->tuning[rows][layout] = best;
+            uint32_t best = 0;
+            for (uint32_t t = 1; t < n_tunings(s->kernel); t++)
+                if (total[t] < total[best] && total[t] < (1 - least_gain) * total[0]) best = t;
+            const wk_op_class c = {(wk_rows_class)rows, (uint8_t)layout};
+            if (total[0] > 0) s->backend->kernels->keep_tuning(s->device, s->kernel, c, best);
         }
     }
 }
@@ -227,25 +205,10 @@ static wick_status time_kernel(bench *b) {
     for (int rows = 0; rows < WK_ROWS_COUNT_; rows++)
         for (int layout = 0; layout < WK_LAYOUT_COUNT_; layout++)
             for (int t = 0; t < MAX_TUNINGS; t++) b->total[rows][layout][t] = 0;
-    switch (b->subject.code) {
-    case WK_OP_LINEAR: WK_TRY(time_linear(b)); break;
-    case WK_OP_UNARY:
-    case WK_OP_BINARY:
-    case WK_OP_COMPARE:
-    case WK_OP_WHERE:
-    case WK_OP_GATED:
-    case WK_OP_COPY:
-    case WK_OP_SOFTMAX:
-    case WK_OP_REDUCE:
-    case WK_OP_RMS_NORM:
-    case WK_OP_LAYER_NORM:
-    case WK_OP_MATMUL:
-    case WK_OP_ROPE:
-    case WK_OP_ROPE_TABLE:
-    case WK_OP_ATTENTION:
-    case WK_OP_ATTENTION_CACHED:
-    case WK_OP_KV_APPEND: WK_TRY(time_others(b, b->subject.code)); break;
-    default: break; /* no typical sizes */
+    switch (wk_bench_kind_of(b->subject.kernel->code)->width) {
+    case WK_WIDTH_NONE: break;
+    case WK_WIDTH_WEIGHT: WK_TRY(time_linear(b)); break;
+    default: WK_TRY(time_others(b, b->subject.kernel->code)); break;
     }
     if (b->desc->choose && !b->is_stopped) choose(b);
     return WICK_OK;
@@ -273,7 +236,8 @@ wick_status wick_time_kernels(wick_device *device, const wick_time_desc *desc, w
     static const wick_time_desc all;
     if (!device) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_time_kernels: device is NULL");
     if (!desc) desc = &all;
-    if (device->backend->id != WICK_BACKEND_WEBGPU)
+    const wk_backend_kernels *const kernels = device->backend->kernels;
+    if (!kernels || !kernels->time)
         return wk_fail(error, WICK_ERR_UNSUPPORTED,
                        "the kernels of backend %s cannot be timed one by one",
                        device->backend->name);
@@ -289,10 +253,13 @@ wick_status wick_time_kernels(wick_device *device, const wick_time_desc *desc, w
         (bench){.device = device, .desc = desc, .sizes = with_defaults(&desc->sizes), .err = error};
     int n_timed = 0;
     wick_status status = WICK_OK;
-    for (size_t i = 0; status == WICK_OK && !b->is_stopped &&
-                       wk_verify_next_webgpu(device->handle, &i, &b->subject);) {
-        if (!wk_str_matches(glob, wk_str_of(b->subject.kernel->name)) || b->subject.is_disabled)
-            continue;
+    const wk_kernel *kernel;
+    for (size_t i = 0;
+         status == WICK_OK && !b->is_stopped && (kernel = kernels->at(device->handle, i)) != NULL;
+         i++) {
+        if (!wk_str_matches(glob, wk_str_of(kernel->name))) continue;
+        if (kernels->is_disabled(device->handle, kernel)) continue;
+        b->subject = (wk_verify_subject){kernel, device->backend, device->handle};
         status = time_kernel(b);
         n_timed++;
     }

@@ -1,12 +1,14 @@
 /* verify/bench_ops.c: operations as models have them, for timing: dense, and of these sizes. */
 #include "verify/case.h"
 
+#include "core/compiler.h"
+
 #include <math.h>
 
 enum { BLOCK_SIZE = 32 };
 
 /* The rows are the last ones of k keys. */
-static void describe_attention(wk_case *c, const wk_bench_sizes *s) {
+static void dense_attention(wk_case *c, const wk_bench_sizes *s) {
     const int64_t queries[4] = {1, s->heads, s->m, s->n}, keys[4] = {1, s->key_heads, s->k, s->n};
     for (int i = 0; i < 4; i++) (void)wk_case_dense(c, i, WICK_F32, 4, i < 2 ? queries : keys);
     c->op.p.attention.scale = 1 / sqrtf((float)s->n);
@@ -33,27 +35,35 @@ static wk_batch_layout one_sequence(int64_t n_rows, int64_t n_keys) {
     return b;
 }
 
-static void describe_cached(wk_case *c, const wk_bench_sizes *s) {
+/* The caches at operands `caches`, and as many rows of keys and values, or queries, at `rows`. */
+static void dense_caches(wk_case *c, const wk_bench_sizes *s, int caches, int rows,
+                         int64_t n_heads) {
     wk_batch_layout *const b = &c->op.p.cached.batch;
     *b = one_sequence(s->m, s->k);
     c->op.p.cached.scale = 1 / sqrtf((float)s->n);
     const int64_t cache[4] = {b->n_blocks, s->key_heads, BLOCK_SIZE, s->n};
-    const int64_t words = b->n_words, fresh[3] = {s->m, s->key_heads, s->n};
-    const int64_t queries[3] = {s->m, s->heads, s->n};
-    const bool is_append = c->op.code == WK_OP_KV_APPEND;
+    const int64_t words = b->n_words, row[3] = {s->m, n_heads, s->n};
     for (int i = 0; i < 2; i++) {
-        (void)wk_case_dense(c, is_append ? i : i + 2, WICK_F16, 4, cache);
-        (void)wk_case_dense(c, is_append ? i + 2 : i, WICK_F32, 3, is_append ? fresh : queries);
+        (void)wk_case_dense(c, caches + i, WICK_F16, 4, cache);
+        (void)wk_case_dense(c, rows + i, WICK_F32, 3, row);
     }
     /* Keys lie transposed, as model/state.c lays them. */
-    wk_view *const k_cache = &c->op.view[is_append ? 0 : 2];
+    wk_view *const k_cache = &c->op.view[caches];
     k_cache->stride[2] = 1;
     k_cache->stride[3] = BLOCK_SIZE;
     (void)wk_case_dense(c, 4, WICK_U32, 1, &words);
 }
 
+static void dense_cached(wk_case *c, const wk_bench_sizes *s) {
+    dense_caches(c, s, 2, 0, s->heads);
+}
+
+static void dense_append(wk_case *c, const wk_bench_sizes *s) {
+    dense_caches(c, s, 0, 2, s->key_heads);
+}
+
 /* The delta rule; heads as wide as they have numbers. */
-static void describe_scan(wk_case *c, const wk_bench_sizes *s) {
+static void dense_scan(wk_case *c, const wk_bench_sizes *s) {
     const int64_t x[3] = {s->m, s->heads, s->n}, bc[4] = {s->m, 2, s->key_heads, s->n};
     const int64_t state[4] = {1, s->heads, s->n, s->n};
     c->op.p.scan.fn = WK_SCAN_DELTA;
@@ -66,7 +76,7 @@ static void describe_scan(wk_case *c, const wk_bench_sizes *s) {
     (void)wk_case_dense(c, 6, WICK_U32, 1, &words);
 }
 
-static void describe_causal_conv(wk_case *c, const wk_bench_sizes *s) {
+static void dense_causal_conv(wk_case *c, const wk_bench_sizes *s) {
     enum { TAPS = 4 };
     const int64_t x[2] = {s->m, s->n}, weight[2] = {s->n, TAPS}, state[3] = {1, TAPS - 1, s->n};
     c->op.p.conv.batch = one_sequence(s->m, s->k);
@@ -78,65 +88,135 @@ static void describe_causal_conv(wk_case *c, const wk_bench_sizes *s) {
     (void)wk_case_dense(c, 5, WICK_U32, 1, &words);
 }
 
-static void describe_others(wk_case *c, const wk_bench_sizes *s) {
-    const int64_t row[2] = {s->m, s->n}, heads[4] = {1, s->m, s->heads, s->n};
-    const int64_t halves[3] = {1, s->m, s->n / 2};
-    switch (c->op.code) {
-    case WK_OP_REDUCE:
-        (void)wk_case_dense(c, 0, WICK_U32, 1, &s->m);
-        (void)wk_case_dense(c, 1, WICK_F32, 2, row);
-        break;
-    case WK_OP_COMPARE:
-        (void)wk_case_dense(c, 0, WICK_U8, 2, row);
-        for (int i = 1; i < 3; i++) (void)wk_case_dense(c, i, WICK_F32, 2, row);
-        break;
-    case WK_OP_WHERE:
-        (void)wk_case_dense(c, 1, WICK_U8, 2, row);
-        for (int i = 0; i < 4; i += i == 0 ? 2 : 1) (void)wk_case_dense(c, i, WICK_F32, 2, row);
-        break;
-    case WK_OP_RMS_NORM:
-        for (int i = 0; i < 2; i++) (void)wk_case_dense(c, i, WICK_F32, 2, row);
-        (void)wk_case_dense(c, 2, WICK_F32, 1, &s->n);
-        c->op.p.norm.eps = 1e-5F;
-        break;
-    case WK_OP_ROPE:
-    case WK_OP_ROPE_TABLE:
-        for (int i = 0; i < 2; i++) (void)wk_case_dense(c, i, WICK_F32, 4, heads);
-        if (c->op.code == WK_OP_ROPE) {
-            (void)wk_case_dense(c, 2, WICK_U32, 2, heads);
-            c->op.p.rope.theta = 10000;
-            c->op.p.rope.scale_factor = 1;
-            c->op.p.rope.rotary_dim = (int)s->n;
-            break;
-        }
-        for (int i = 2; i < 4; i++) (void)wk_case_dense(c, i, WICK_F32, 3, halves);
-        break;
-    case WK_OP_MATMUL:
-        (void)wk_case_dense(c, 0, WICK_F32, 2, row);
-        (void)wk_case_dense(c, 1, WICK_F32, 2, (const int64_t[]){s->m, s->k});
-        (void)wk_case_dense(c, 2, WICK_F32, 2, (const int64_t[]){s->k, s->n});
-        break;
-    default:
-        for (int i = 0; i < c->op.n_dst + c->op.n_src; i++)
-            (void)wk_case_dense(c, i, WICK_F32, 2, row);
-        break;
-    }
+static void rows_of(wk_case *c, int i, wick_dtype dtype, const wk_bench_sizes *s) {
+    (void)wk_case_dense(c, i, dtype, 2, (const int64_t[]){s->m, s->n});
+}
+
+static void dense_alike(wk_case *c, const wk_bench_sizes *s) {
+    for (int i = 0; i < c->op.n_dst + c->op.n_src; i++) rows_of(c, i, WICK_F32, s);
+}
+
+static void dense_reduce(wk_case *c, const wk_bench_sizes *s) {
+    (void)wk_case_dense(c, 0, WICK_U32, 1, &s->m);
+    rows_of(c, 1, WICK_F32, s);
+}
+
+static void dense_compare(wk_case *c, const wk_bench_sizes *s) {
+    dense_alike(c, s);
+    rows_of(c, 0, WICK_U8, s);
+}
+
+static void dense_where(wk_case *c, const wk_bench_sizes *s) {
+    dense_alike(c, s);
+    rows_of(c, 1, WICK_U8, s);
+}
+
+static void dense_rms_norm(wk_case *c, const wk_bench_sizes *s) {
+    dense_alike(c, s);
+    (void)wk_case_dense(c, 2, WICK_F32, 1, &s->n);
+    c->op.p.norm.eps = 1e-5F;
+}
+
+static void dense_heads(wk_case *c, const wk_bench_sizes *s) {
+    for (int i = 0; i < 2; i++)
+        (void)wk_case_dense(c, i, WICK_F32, 4, (const int64_t[]){1, s->m, s->heads, s->n});
+}
+
+static void dense_rope(wk_case *c, const wk_bench_sizes *s) {
+    dense_heads(c, s);
+    (void)wk_case_dense(c, 2, WICK_U32, 2, (const int64_t[]){1, s->m});
+    c->op.p.rope.theta = 10000;
+    c->op.p.rope.scale_factor = 1;
+    c->op.p.rope.rotary_dim = (int)s->n;
+}
+
+static void dense_rope_table(wk_case *c, const wk_bench_sizes *s) {
+    dense_heads(c, s);
+    for (int i = 2; i < 4; i++)
+        (void)wk_case_dense(c, i, WICK_F32, 3, (const int64_t[]){1, s->m, s->n / 2});
+}
+
+static void dense_matmul(wk_case *c, const wk_bench_sizes *s) {
+    rows_of(c, 0, WICK_F32, s);
+    (void)wk_case_dense(c, 1, WICK_F32, 2, (const int64_t[]){s->m, s->k});
+    (void)wk_case_dense(c, 2, WICK_F32, 2, (const int64_t[]){s->k, s->n});
+}
+
+/* Without the weight, which depends on who times it. */
+static void dense_linear(wk_case *c, const wk_bench_sizes *s) {
+    rows_of(c, 0, WICK_F32, s);
+    (void)wk_case_dense(c, 1, WICK_F32, 2, (const int64_t[]){s->m, s->k});
 }
 
 void wk_bench_describe(wk_case *c, wk_opcode code, const wk_bench_sizes *s) {
+    static void (*const functions[])(wk_case *c, const wk_bench_sizes *s) = {
+#define WK_TRAITS(code, rows, cost, tolerance, cuts, gradient, cases, values, fill, bounds, sizes, \
+                  bench)                                                                           \
+    [WK_OP_##code] = dense_##bench,
+#include "backend/op_traits.def"
+#undef WK_TRAITS
+    };
     const wk_op_info *const info = wk_op_get_info(code);
     *c = (wk_case){.op = {.code = code, .n_dst = info->n_dst, .n_src = info->n_src},
                    .rng = {.seed = 1}};
-    switch (code) {
-    case WK_OP_LINEAR:
-        (void)wk_case_dense(c, 0, WICK_F32, 2, (const int64_t[]){s->m, s->n});
-        (void)wk_case_dense(c, 1, WICK_F32, 2, (const int64_t[]){s->m, s->k});
-        break;
-    case WK_OP_ATTENTION_CACHED:
-    case WK_OP_KV_APPEND: describe_cached(c, s); break;
-    case WK_OP_ATTENTION: describe_attention(c, s); break;
-    case WK_OP_SCAN: describe_scan(c, s); break;
-    case WK_OP_CAUSAL_CONV: describe_causal_conv(c, s); break;
-    default: describe_others(c, s); break;
+    functions[code](c, s);
+}
+
+/* --- Sizes --- */
+
+#define SIZES(rows, width, inner) {.m = rows, .n = width, .k = inner}
+#define OF_HEADS(rows, width, inner) {.m = rows, .n = width, .k = inner, .heads = 9, .key_heads = 3}
+
+static const wk_bench_sizes rows[] = {SIZES(1, 576, 0), SIZES(1, 1536, 0), SIZES(1, 49152, 0),
+                                      SIZES(512, 576, 0), SIZES(512, 1536, 0)};
+/* The last ones are for the types whose blocks do not divide 576. */
+static const wk_bench_sizes weights[] = {
+    SIZES(1, 576, 576),   SIZES(1, 1536, 576),   SIZES(1, 576, 1536),
+    SIZES(1, 49152, 576), SIZES(512, 1536, 576), SIZES(512, 576, 1536),
+    SIZES(1, 2048, 2048), SIZES(1, 32000, 2048), SIZES(128, 1024, 2048)};
+static const wk_bench_sizes matrices[] = {SIZES(1, 576, 576), SIZES(512, 576, 64),
+                                          SIZES(512, 64, 512)};
+static const wk_bench_sizes heads[] = {OF_HEADS(1, 64, 0), OF_HEADS(512, 64, 0)};
+static const wk_bench_sizes dense_keys[] = {OF_HEADS(1, 64, 512), OF_HEADS(512, 64, 512)};
+static const wk_bench_sizes cached_keys[] = {OF_HEADS(1, 64, 128), OF_HEADS(1, 64, 2048),
+                                             OF_HEADS(512, 64, 512)};
+static const wk_bench_sizes states[] = {OF_HEADS(1, 128, 512), OF_HEADS(512, 128, 512)};
+static const wk_bench_sizes channels[] = {SIZES(1, 6144, 512), SIZES(512, 6144, 512)};
+
+static const wk_bench_kind sizes_none = {.width = WK_WIDTH_NONE};
+static const wk_bench_kind sizes_rows = {rows, WK_COUNT(rows), WK_WIDTH_EMBD};
+static const wk_bench_kind sizes_wide = {rows, WK_COUNT(rows), WK_WIDTH_FF};
+static const wk_bench_kind sizes_linear = {weights, WK_COUNT(weights), WK_WIDTH_WEIGHT};
+static const wk_bench_kind sizes_matmul = {matrices, WK_COUNT(matrices), WK_WIDTH_MATRIX};
+static const wk_bench_kind sizes_heads = {heads, WK_COUNT(heads), WK_WIDTH_HEAD};
+static const wk_bench_kind sizes_attention = {dense_keys, WK_COUNT(dense_keys), WK_WIDTH_HEAD};
+static const wk_bench_kind sizes_cached = {cached_keys, WK_COUNT(cached_keys), WK_WIDTH_HEAD};
+static const wk_bench_kind sizes_states = {states, WK_COUNT(states), WK_WIDTH_NONE};
+static const wk_bench_kind sizes_channels = {channels, WK_COUNT(channels), WK_WIDTH_NONE};
+
+const wk_bench_kind *wk_bench_kind_of(wk_opcode code) {
+    static const wk_bench_kind *const kinds[] = {
+#define WK_TRAITS(code, rows, cost, tolerance, cuts, gradient, cases, values, fill, bounds, sizes, \
+                  bench)                                                                           \
+    [WK_OP_##code] = &sizes_##sizes,
+#include "backend/op_traits.def"
+#undef WK_TRAITS
+        [WK_OP_CUSTOM] = &sizes_none,
+    };
+    return kinds[code];
+}
+
+wk_bench_sizes wk_bench_of_model(wk_opcode code, const wick_kernel_sizes *model, int64_t n_rows) {
+    wk_bench_sizes s = {.m = n_rows,
+                        .n = model->n_embd,
+                        .k = n_rows > model->n_keys ? n_rows : model->n_keys,
+                        .heads = model->n_heads,
+                        .key_heads = model->n_heads_kv};
+    switch (wk_bench_kind_of(code)->width) {
+    case WK_WIDTH_FF: s.n = model->n_ff; break;
+    case WK_WIDTH_HEAD: s.n = model->head_dim; break;
+    case WK_WIDTH_MATRIX: s.k = model->n_embd; break;
+    default: break;
     }
+    return s;
 }

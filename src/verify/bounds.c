@@ -6,7 +6,7 @@
  * its row (docs/numerics.md). */
 #include "verify/case.h"
 
-#include "backend/cpu/ref/ref.h"
+#include "backend/row.h"
 #include "core/dtype.h"
 
 #include <math.h>
@@ -21,10 +21,10 @@ static double sum_error(wick_dtype dtype) { return dtype == WICK_F64 ? 1e-14 : 1
 
 static double largest_of(const wk_view *view) {
     double largest = 0, value;
-    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
-        const wk_ref_row row = wk_ref_row_at(view, r);
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_row_count(view); r++) {
+        const wk_row row = wk_row_at(view, r);
         for (int64_t i = 0; i < row.n; i++) {
-            wk_ref_load(&row, i, 1, &value);
+            wk_row_load(&row, i, 1, &value);
             if (isfinite(value)) largest = fmax(largest, fabs(value));
         }
     }
@@ -33,17 +33,19 @@ static double largest_of(const wk_view *view) {
 
 /* --- matmul --- */
 
-static void bound_matmul(const wk_op *op, double *row_a, double *row_b, double *bounds) {
+static void sum_matmul(const wk_op *op, bool is_fast, double *row_a, double *row_b,
+                       double *bounds) {
+    (void)is_fast;
     const wk_view *const a = wk_src(op, 0), *const b = wk_src(op, 1), *const c = wk_dst(op, 0);
     const int64_t m = c->extent[c->rank - 2], n = c->extent[c->rank - 1];
     const int64_t k = a->extent[a->rank - 1];
     const double factor = sum_error(c->dtype);
-    for (int64_t r = 0; r < wk_ref_n_rows(c); r++) {
-        const wk_ref_row left = wk_ref_row_at(a, r);
-        wk_ref_load(&left, 0, k, row_a);
+    for (int64_t r = 0; r < wk_row_count(c); r++) {
+        const wk_row left = wk_row_at(a, r);
+        wk_row_load(&left, 0, k, row_a);
         for (int64_t l = 0; l < k; l++) {
-            const wk_ref_row right = wk_ref_row_at(b, r / m * k + l);
-            wk_ref_load(&right, 0, n, row_b);
+            const wk_row right = wk_row_at(b, r / m * k + l);
+            wk_row_load(&right, 0, n, row_b);
             for (int64_t j = 0; j < n; j++) bounds[r * n + j] += factor * fabs(row_a[l] * row_b[j]);
         }
     }
@@ -55,12 +57,12 @@ static void bound_matmul(const wk_op *op, double *row_a, double *row_b, double *
 static void load_weight(const wk_view *w, int64_t row, double *to) {
     const int64_t n = wk_view_rows(w), k = w->extent[w->rank - 1];
     if (w->layout == WK_LAYOUT_RAW && wk_dtype_is_float(w->dtype)) {
-        const wk_ref_row elements = wk_ref_row_at(w, row);
-        wk_ref_load(&elements, 0, k, to);
+        const wk_row elements = wk_row_at(w, row);
+        wk_row_load(&elements, 0, k, to);
         return;
     }
     float *const decoded = (float *)(to + k);
-    wk_layout_decode_row((wk_layout)w->layout, w->dtype, n, k, row, wk_cpu_data(w), decoded);
+    wk_layout_decode_row((wk_layout)w->layout, w->dtype, n, k, row, wk_view_data(w), decoded);
     for (int64_t i = 0; i < k; i++) to[i] = (double)decoded[i];
 }
 
@@ -98,19 +100,19 @@ static double bound_product(const double *x, const double *w, int64_t k, double 
 static double bias_at(const wk_view *bias, int64_t row, int64_t i) {
     double added = 0;
     if (!bias->buf) return 0;
-    const wk_ref_row elements = wk_ref_row_at(bias, row);
-    wk_ref_load(&elements, i, 1, &added);
+    const wk_row elements = wk_row_at(bias, row);
+    wk_row_load(&elements, i, 1, &added);
     return added;
 }
 
 /* x [k]; ids out of range: any bound. */
-static void bound_experts(const wk_op *op, bool is_fast, double *x, double *w, double *bounds) {
+static void sum_experts(const wk_op *op, bool is_fast, double *x, double *w, double *bounds) {
     const wk_view *const weight = wk_src(op, 1), *const ids = wk_src(op, 3);
     const int64_t n = weight->extent[1], k = weight->extent[2], u = ids->extent[1];
     for (int64_t r = 0; r < wk_view_rows(wk_dst(op, 0)); r++) {
-        const wk_ref_row row = wk_ref_row_at(wk_src(op, 0), r), id = wk_ref_row_at(ids, r / u);
-        const int64_t e = wk_ref_integer_at(&id, r % u);
-        wk_ref_load(&row, 0, k, x);
+        const wk_row row = wk_row_at(wk_src(op, 0), r), id = wk_row_at(ids, r / u);
+        const int64_t e = wk_row_integer_at(&id, r % u);
+        wk_row_load(&row, 0, k, x);
         for (int64_t j = 0; j < n && e < weight->extent[0]; j++) {
             load_weight(weight, e * n + j, w);
             bounds[r * n + j] = bound_product(x, w, k, bias_at(wk_src(op, 2), e, j), op, is_fast);
@@ -118,12 +120,12 @@ static void bound_experts(const wk_op *op, bool is_fast, double *x, double *w, d
     }
 }
 
-static void bound_linear(const wk_op *op, bool is_fast, double *x, double *w, double *bounds) {
+static void sum_linear(const wk_op *op, bool is_fast, double *x, double *w, double *bounds) {
     const int64_t m = wk_dst(op, 0)->extent[0], n = wk_dst(op, 0)->extent[1];
     const int64_t k = wk_src(op, 0)->extent[1];
     for (int64_t c = 0; c < m; c++) {
-        const wk_ref_row row = wk_ref_row_at(wk_src(op, 0), c);
-        wk_ref_load(&row, 0, k, x + c * k);
+        const wk_row row = wk_row_at(wk_src(op, 0), c);
+        wk_row_load(&row, 0, k, x + c * k);
     }
     for (int64_t r = 0; r < n; r++) {
         const double added = bias_at(wk_src(op, 2), 0, r);
@@ -137,84 +139,106 @@ static void bound_linear(const wk_op *op, bool is_fast, double *x, double *w, do
 
 static double largest_if_given(const wk_view *view) { return view->buf ? largest_of(view) : 0; }
 
-/* The largest magnitude that slopes and bias add to a logit. */
-static double added_to_logits(const wk_op *op) {
-    if (op->code == WK_OP_ATTENTION_CACHED) {
-        const wk_batch_layout *const b = &op->p.cached.batch;
-        return largest_if_given(wk_src(op, 5)) * b->n_blocks * b->block_size;
-    }
-    const int64_t n = wk_src(op, 0)->extent[2] + wk_src(op, 1)->extent[2];
-    return largest_if_given(wk_src(op, 4)) + largest_if_given(wk_src(op, 6)) * (double)n;
-}
-
 /* A logit that is off by a small part of its terms' magnitudes, of which those of q.k are at most
- * |q|_1 max |k|, moves the mean of the values by as much of twice the largest one. */
-static void bound_attention(const wk_op *op, int64_t rows, int64_t e, double *bounds) {
-    const bool is_cached = op->code == WK_OP_ATTENTION_CACHED;
-    const double scale = (double)(is_cached ? op->p.cached.scale : op->p.attention.scale);
+ * |q|_1 max |k|, moves the mean of the values by as much of twice the largest one. added: the
+ * largest magnitude that slopes and bias add to a logit. */
+static wick_status bound_logits(const wk_op *op, double scale, double added, wk_bounds *out) {
+    const wk_view *const y = wk_dst(op, 0);
     const double keys = largest_of(wk_src(op, 1)), values = largest_of(wk_src(op, 2));
-    const double added = added_to_logits(op);
-    for (int64_t r = 0; r < rows; r++) {
-        const wk_ref_row q = wk_ref_row_at(wk_src(op, 0), r);
+    const int64_t e = y->extent[y->rank - 1];
+    for (int64_t r = 0; r < out->count / e; r++) {
+        const wk_row q = wk_row_at(wk_src(op, 0), r);
         double magnitude = 0;
         for (int64_t i = 0; i < q.n; i++) {
             double value;
-            wk_ref_load(&q, i, 1, &value);
+            wk_row_load(&q, i, 1, &value);
             magnitude += fabs(value);
         }
         for (int64_t l = 0; l < e; l++)
-            bounds[r * e + l] = 2 * logit_error * (fabs(scale) * magnitude * keys + added) * values;
+            out->elements[r * e + l] =
+                2 * logit_error * (fabs(scale) * magnitude * keys + added) * values;
     }
+    return WICK_OK;
 }
 
-/* --- All of them --- */
+/* --- One function for each kind of ops --- */
 
-/* Doubles for the operands as they are read, in two parts. */
-static void room_of(const wk_op *op, size_t *first, size_t *second) {
-    const wk_view *const left = wk_src(op, 0), *const right = wk_src(op, 1);
-    const size_t k = (size_t)left->extent[left->rank - 1];
-    *first = k * (op->code == WK_OP_LINEAR ? (size_t)left->extent[0] : 1);
-    *second = wk_op_is_linear(op) ? 2 * k : (size_t)right->extent[right->rank - 1];
+static wick_status take_elements(wk_heap *heap, wk_bounds *out) {
+    out->elements = wk_alloc_array(heap, (size_t)out->count, sizeof *out->elements);
+    return out->elements ? WICK_OK : WICK_ERR_OUT_OF_MEMORY;
 }
 
-static wick_status bound_sums(const wk_case *c, bool is_fast, wk_heap *heap, wk_bounds *out) {
-    size_t first, second;
-    room_of(&c->op, &first, &second);
-    const size_t size = (first + second + 1) * sizeof(double);
+/* Scratch memory of `first` and `second` numbers for the operands as they are read. */
+static wick_status bound_sums(const wk_op *op, bool is_fast, int64_t first, int64_t second,
+                              void (*sum)(const wk_op *op, bool is_fast, double *first,
+                                          double *second, double *bounds),
+                              wk_heap *heap, wk_bounds *out) {
+    const size_t size = (size_t)(first + second + 1) * sizeof(double);
+    WK_TRY(take_elements(heap, out));
     double *const memory = wk_alloc_zeroed(heap, size);
     if (!memory) return WICK_ERR_OUT_OF_MEMORY;
-    if (c->op.code == WK_OP_LINEAR) {
-        bound_linear(&c->op, is_fast, memory, memory + first, out->elements);
-    } else if (c->op.code == WK_OP_LINEAR_EXPERTS) {
-        bound_experts(&c->op, is_fast, memory, memory + first, out->elements);
-    } else {
-        bound_matmul(&c->op, memory, memory + first, out->elements);
-    }
+    out->tolerance.of_largest = 0;
+    out->tolerance.relative = fmax(out->tolerance.relative, sum_error(wk_dst(op, 0)->dtype));
+    sum(op, is_fast, memory, memory + first, out->elements);
     wk_free(heap, memory, size);
     return WICK_OK;
 }
 
+/* The tolerance says it all. */
+static wick_status bound_alike(const wk_op *op, bool is_fast, wk_heap *heap, wk_bounds *out) {
+    (void)op, (void)is_fast, (void)heap, (void)out;
+    return WICK_OK;
+}
+
+static int64_t length_of(const wk_view *x) { return x->extent[x->rank - 1]; }
+
+static wick_status bound_matmul(const wk_op *op, bool is_fast, wk_heap *heap, wk_bounds *out) {
+    return bound_sums(op, is_fast, length_of(wk_src(op, 0)), length_of(wk_src(op, 1)), sum_matmul,
+                      heap, out);
+}
+
+static wick_status bound_linear(const wk_op *op, bool is_fast, wk_heap *heap, wk_bounds *out) {
+    const int64_t m = wk_src(op, 0)->extent[0], k = length_of(wk_src(op, 0));
+    return bound_sums(op, is_fast, m * k, 2 * k, sum_linear, heap, out);
+}
+
+static wick_status bound_experts(const wk_op *op, bool is_fast, wk_heap *heap, wk_bounds *out) {
+    const int64_t k = length_of(wk_src(op, 0));
+    return bound_sums(op, is_fast, k, 2 * k, sum_experts, heap, out);
+}
+
+static wick_status bound_attention(const wk_op *op, bool is_fast, wk_heap *heap, wk_bounds *out) {
+    (void)is_fast;
+    const int64_t n = wk_src(op, 0)->extent[2] + wk_src(op, 1)->extent[2];
+    WK_TRY(take_elements(heap, out));
+    return bound_logits(
+        op, (double)op->p.attention.scale,
+        largest_if_given(wk_src(op, 4)) + largest_if_given(wk_src(op, 6)) * (double)n, out);
+}
+
+static wick_status bound_cached(const wk_op *op, bool is_fast, wk_heap *heap, wk_bounds *out) {
+    (void)is_fast;
+    const wk_batch_layout *const b = &op->p.cached.batch;
+    WK_TRY(take_elements(heap, out));
+    return bound_logits(op, (double)op->p.cached.scale,
+                        largest_if_given(wk_src(op, 5)) * b->n_blocks * b->block_size, out);
+}
+
 wick_status wk_bounds_make(const wk_case *c, const wk_kernel *kernel, const wk_view *expected,
                            wk_heap *heap, wk_bounds *out) {
+    static wick_status (*const functions[])(const wk_op *op, bool is_fast, wk_heap *heap,
+                                            wk_bounds *out) = {
+#define WK_TRAITS(code, rows, cost, tolerance, cuts, gradient, cases, values, fill, bounds, ...)   \
+    [WK_OP_##code] = bound_##bounds,
+#include "backend/op_traits.def"
+#undef WK_TRAITS
+    };
     *out = (wk_bounds){
         .tolerance = wk_op_tolerance(&c->op, kernel->is_fast),
         .largest = largest_of(expected),
         .count = wk_view_count(expected),
     };
-    const wk_opcode code = c->op.code;
-    const bool is_sum = wk_op_is_linear(&c->op) || code == WK_OP_MATMUL;
-    const bool is_attention = code == WK_OP_ATTENTION || code == WK_OP_ATTENTION_CACHED;
-    if ((!is_sum && !is_attention) || out->count == 0) return WICK_OK;
-    out->elements = wk_alloc_array(heap, (size_t)out->count, sizeof *out->elements);
-    if (!out->elements) return WICK_ERR_OUT_OF_MEMORY;
-    if (is_attention) {
-        const int64_t e = expected->extent[expected->rank - 1];
-        bound_attention(&c->op, out->count / e, e, out->elements);
-        return WICK_OK;
-    }
-    out->tolerance.of_largest = 0;
-    out->tolerance.relative = fmax(out->tolerance.relative, sum_error(expected->dtype));
-    return bound_sums(c, kernel->is_fast, heap, out);
+    return out->count > 0 ? functions[c->op.code](&c->op, kernel->is_fast, heap, out) : WICK_OK;
 }
 
 void wk_bounds_release(wk_bounds *bounds, wk_heap *heap) {

@@ -10,6 +10,8 @@
 #include "core/rng.h"
 #include "verify/verify.h"
 
+#include <wick/verify.h>
+
 /* Which floats the operands hold. */
 typedef enum wk_case_values {
     WK_VALUES_PLAIN,
@@ -34,6 +36,10 @@ typedef struct wk_case {
     bool is_wild;       /* layouts that few kernels take */
     bool has_bad_index; /* an index may be out of range: only the fault counts */
     wk_case_values values;
+    /* Of an op with a batch descriptor: the operand whose first dimension the sequences share out,
+     * caches in blocks or states in slots. */
+    int places;
+    bool has_states;
     wk_buffer buffer[WK_MAX_OPERANDS]; /* of view i, unless it is view 0 in place */
     wk_case_memory memory[WK_MAX_OPERANDS];
 } wk_case;
@@ -59,10 +65,8 @@ wk_view *wk_case_dense(wk_case *c, int i, wick_dtype dtype, int rank, const int6
 
 /* case_batch.c: chooses the layout of a batch descriptor of n_rows rows, and writes its words. */
 void wk_case_plan_batch(wk_case *c, wk_batch_layout *layout, int64_t n_rows);
-/* words: n_words of poison. n_places: blocks of the caches, at least n_sequences * n_blocks; or
- * slots of recurrent state (is_recurrent), at least n_sequences. */
-void wk_case_fill_batch(wk_case *c, const wk_batch_layout *layout, bool is_recurrent,
-                        int64_t n_places, uint32_t *words);
+/* words: n_words of poison. */
+void wk_case_fill_batch(wk_case *c, const wk_batch_layout *layout, uint32_t *words);
 
 /* case_memory.c */
 wick_status wk_case_fill(wk_case *c, wk_heap *heap, wick_error *err);
@@ -90,15 +94,18 @@ wick_status wk_bounds_make(const wk_case *c, const wk_kernel *kernel, const wk_v
 void wk_bounds_release(wk_bounds *bounds, wk_heap *heap);
 double wk_bounds_at(const wk_bounds *bounds, int64_t element, double want);
 
-typedef struct wk_case_run {
-    bool has_fault;
-    bool is_out_of_scratch; /* wrote past the end of its scratch memory */
-    uint64_t ns;            /* spent in the kernel */
-} wk_case_run;
+/* oracle.c: cpu/ref, by a CPU device that has no features. */
+typedef struct wk_oracle {
+    const wk_backend *backend;
+    wk_backend_device *device;
+} wk_oracle;
 
-/* run.c: runs a kernel on the live memory, in random ranges and random order. */
-wick_status wk_case_compute(wk_case *c, const wk_cpu_kernel *kernel, bool is_split, wk_heap *heap,
-                            wk_case_run *out);
+wick_status wk_oracle_open(wk_oracle *oracle, wk_heap *heap);
+void wk_oracle_close(wk_oracle *oracle); /* also of zeros */
+/* NULL: it does not know such an op. */
+const wk_kernel *wk_oracle_find(const wk_oracle *oracle, const wk_op *op);
+/* Computes the op, which wk_oracle_find has found a kernel for, in host memory. */
+wick_status wk_oracle_run(const wk_oracle *oracle, const wk_op *op, wk_kernel_run *out);
 
 /* bench_ops.c: an op as models have it, whose buffers have no memory yet. */
 typedef struct wk_bench_sizes {
@@ -108,8 +115,28 @@ typedef struct wk_bench_sizes {
 /* Of LINEAR without the weight. */
 void wk_bench_describe(wk_case *c, wk_opcode code, const wk_bench_sizes *sizes);
 
-/* run_device.c: the same by a device, in memory of its own that begins as the live memory is, and
- * is copied back. */
+/* How wide the rows of an op are in a model. */
+typedef enum wk_bench_width {
+    WK_WIDTH_NONE, /* it is not timed on its own on a device */
+    WK_WIDTH_EMBD,
+    WK_WIDTH_FF,
+    WK_WIDTH_HEAD,
+    WK_WIDTH_MATRIX,
+    WK_WIDTH_WEIGHT, /* as wide as the model's weights */
+} wk_bench_width;
+
+/* Typical sizes of an op: those of a model of 135 million parameters, and its width in others. */
+typedef struct wk_bench_kind {
+    const wk_bench_sizes *typical;
+    size_t n_typical;
+    wk_bench_width width;
+} wk_bench_kind;
+const wk_bench_kind *wk_bench_kind_of(wk_opcode code);
+/* n_rows: of a batch. Not for a width of NONE or WEIGHT. */
+wk_bench_sizes wk_bench_of_model(wk_opcode code, const wick_kernel_sizes *model, int64_t n_rows);
+
+/* run_device.c: runs a kernel by a device, in memory of its own that begins as the live memory is,
+ * and is copied back. */
 typedef struct wk_case_manner {
     /* All operands in one buffer, and the op replayed by a plan where there are such; else each in
      * a buffer of its own, and the op encoded. */
@@ -123,6 +150,6 @@ wick_status wk_case_job_begin(wk_case *c, const wk_verify_subject *subject, wk_c
 /* Never blocks: WICK_PENDING until the live memory is what the device made of it. */
 wick_status wk_case_job_step(wk_case_job *job);
 /* NULL is allowed. */
-void wk_case_job_end(wk_case_job *job, wk_case_run *out);
+void wk_case_job_end(wk_case_job *job, wk_kernel_run *out);
 
 #endif

@@ -85,14 +85,14 @@ static void fill_row(wk_case *c, const wk_batch_layout *layout, uint32_t row, ui
 }
 
 /* One of the numbers that lead to memory, wrong. */
-static void spoil(wk_case *c, const wk_batch_layout *layout, bool is_recurrent, uint32_t *words) {
+static void spoil(wk_case *c, const wk_batch_layout *layout, uint32_t *words) {
     const uint32_t row = word_below(c, layout->n_rows), sequence = words[layout->sequences + row];
     if (sequence == WK_NO_ROW) return;
-    if (is_recurrent && wk_case_chance(c, 50)) {
+    if (c->has_states && wk_case_chance(c, 50)) {
         words[layout->states + sequence] = WK_NO_ROW;
         return;
     }
-    switch (is_recurrent ? 0 : wk_case_below(c, 4)) {
+    switch (c->has_states ? 0 : wk_case_below(c, 4)) {
     case 0: words[layout->sequences + row] = layout->n_sequences; break;
     case 1: words[layout->positions + row] = layout->n_blocks * layout->block_size; break;
     case 2: words[layout->slots + row] = WK_NO_ROW - 1; break;
@@ -100,11 +100,10 @@ static void spoil(wk_case *c, const wk_batch_layout *layout, bool is_recurrent, 
     }
 }
 
-void wk_case_fill_batch(wk_case *c, const wk_batch_layout *layout, bool is_recurrent,
-                        int64_t n_places, uint32_t *words) {
+void wk_case_fill_batch(wk_case *c, const wk_batch_layout *layout, uint32_t *words) {
     enum { MAX_SEQUENCES = 8 };
     uint32_t next[MAX_SEQUENCES] = {0};
-    const block_order order = random_order(c, n_places);
+    const block_order order = random_order(c, c->op.view[c->places].extent[0]);
     for (uint32_t i = 0; i < layout->n_words; i++) words[i] = WK_NO_ROW;
     for (uint32_t s = 0; s < layout->n_sequences && s < MAX_SEQUENCES; s++) {
         fill_sequence(c, layout, s, &order, words);
@@ -118,5 +117,5 @@ void wk_case_fill_batch(wk_case *c, const wk_batch_layout *layout, bool is_recur
         fill_row(c, layout, is_ascending ? layout->n_rows - 1 - i : i, next, words);
     for (uint32_t i = 0; i < layout->n_outputs; i++)
         words[layout->outputs + i] = word_below(c, layout->n_rows);
-    if (c->has_bad_index && layout->n_rows > 0) spoil(c, layout, is_recurrent, words);
+    if (c->has_bad_index && layout->n_rows > 0) spoil(c, layout, words);
 }

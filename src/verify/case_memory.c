@@ -4,7 +4,7 @@
  * read, another NaN in what is written, so that poison copied from one to the other shows. */
 #include "verify/case.h"
 
-#include "backend/cpu/ref/ref.h"
+#include "backend/row.h"
 #include "core/dtype.h"
 #include "core/half.h"
 #include "quant/block.h"
@@ -40,22 +40,22 @@ static double random_value(wk_case *c) {
 }
 
 static void fill_floats(wk_case *c, const wk_view *view) {
-    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
-        const wk_ref_row row = wk_ref_row_at(view, r);
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_row_count(view); r++) {
+        const wk_row row = wk_row_at(view, r);
         for (int64_t i = 0; i < row.n; i++) {
             const double value = random_value(c);
-            wk_ref_store(&row, i, 1, &value);
+            wk_row_store(&row, i, 1, &value);
         }
     }
 }
 
 /* Uniform in [least, most). */
 static void fill_range(wk_case *c, const wk_view *view, double least, double most) {
-    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
-        const wk_ref_row row = wk_ref_row_at(view, r);
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_row_count(view); r++) {
+        const wk_row row = wk_row_at(view, r);
         for (int64_t i = 0; i < row.n; i++) {
             const double value = least + (most - least) * (double)wk_rng_uniform(&c->rng);
-            wk_ref_store(&row, i, 1, &value);
+            wk_row_store(&row, i, 1, &value);
         }
     }
 }
@@ -63,11 +63,11 @@ static void fill_range(wk_case *c, const wk_view *view, double least, double mos
 /* --- Integers: uniform in [least, least + range) --- */
 
 static void fill_integers(wk_case *c, const wk_view *view, int64_t least, int64_t range) {
-    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
-        const wk_ref_row row = wk_ref_row_at(view, r);
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_row_count(view); r++) {
+        const wk_row row = wk_row_at(view, r);
         for (int64_t i = 0; i < row.n; i++) {
             const int64_t value = least + wk_case_below(c, range);
-            wk_ref_store_integer(&row, i, 1, &value);
+            wk_row_store_integer(&row, i, 1, &value);
         }
     }
 }
@@ -76,8 +76,8 @@ static void fill_integers(wk_case *c, const wk_view *view, int64_t least, int64_
 static void fill_ids(wk_case *c, const wk_view *view, int64_t n) {
     fill_integers(c, view, 0, n);
     if (!c->has_bad_index || wk_view_count(view) == 0) return;
-    const wk_ref_row row = wk_ref_row_at(view, 0);
-    wk_ref_store_integer(&row, wk_case_below(c, row.n), 1, &n);
+    const wk_row row = wk_row_at(view, 0);
+    wk_row_store_integer(&row, wk_case_below(c, row.n), 1, &n);
 }
 
 /* --- Weights --- */
@@ -131,7 +131,7 @@ static void fill_raw(wk_case *c, const wk_view *view) {
     uint64_t begin, end;
     wk_view_range(view, &begin, &end);
     if (wk_dtype_is_block(view->dtype)) {
-        fill_blocks(c, view->dtype, wk_cpu_data(view), end - begin);
+        fill_blocks(c, view->dtype, wk_view_data(view), end - begin);
     } else {
         const wk_case_values values = c->values; /* those of x suffice: 0 times infinity is NaN */
         if (values == WK_VALUES_NOT_FINITE) c->values = WK_VALUES_SPECIAL;
@@ -156,7 +156,8 @@ static wick_status fill_weight(wk_case *c, const wk_view *view, wk_heap *heap) {
     raw.offset = 0;
     raw.layout = WK_LAYOUT_RAW;
     fill_raw(c, &raw);
-    wk_layout_store((wk_layout)view->layout, view->dtype, n, k, 0, n, rows.data, wk_cpu_data(view));
+    wk_layout_store((wk_layout)view->layout, view->dtype, n, k, 0, n, rows.data,
+                    wk_view_data(view));
     wk_free(heap, rows.data, (size_t)rows.size + 1);
     return WICK_OK;
 }
@@ -165,12 +166,12 @@ static wick_status fill_weight(wk_case *c, const wk_view *view, wk_heap *heap) {
 
 static void fill_cache_row(wk_case *c, const wk_view *cache, int64_t block, int64_t in_block) {
     for (int64_t g = 0; g < cache->extent[1]; g++) {
-        const wk_ref_row row = wk_ref_row_of(cache, (const int64_t[3]){block, g, in_block});
+        const wk_row row = wk_row_of(cache, (const int64_t[3]){block, g, in_block});
         for (int64_t i = 0; i < row.n; i += WK_QK_SMALL) { /* whole blocks, where there are such */
             const int64_t n = row.n - i < WK_QK_SMALL ? row.n - i : WK_QK_SMALL;
             double values[WK_QK_SMALL];
             for (int64_t j = 0; j < n; j++) values[j] = 2 * wk_case_signed(c);
-            wk_ref_store(&row, i, n, values);
+            wk_row_store(&row, i, n, values);
         }
     }
 }
@@ -189,51 +190,78 @@ static void fill_cache(wk_case *c, const wk_view *cache, const uint32_t *words) 
 
 /* --- All operands --- */
 
-enum { CACHED_BATCH = 4, EMBEDDING_WEIGHT = 1, LINEAR_WEIGHT = 2, EXPERT_IDS = 4 };
+/* One function for each kind of ops: true where it filled operand i. */
+static bool fill_plain(wk_case *c, int i) {
+    (void)c, (void)i;
+    return false;
+}
 
-/* Operands of scan: step, gate, b and c. Numbers fade, and a delta removes no more than there is.
- */
+static bool fill_where(wk_case *c, int i) {
+    enum { CONDITION = 1 };
+    if (i == CONDITION) fill_integers(c, &c->op.view[i], 0, 2);
+    return i == CONDITION;
+}
+
+static bool fill_rope(wk_case *c, int i) {
+    enum { POSITIONS = 2 };
+    const wk_view *const view = &c->op.view[i];
+    if (i == POSITIONS) fill_integers(c, view, 0, view->dtype == WICK_U8 ? 256 : 5000);
+    return i == POSITIONS;
+}
+
+static bool fill_attention(wk_case *c, int i) {
+    enum { MASK = 4 };
+    if (i == MASK) fill_integers(c, &c->op.view[i], 0, 2);
+    return i == MASK;
+}
+
+static bool fill_cached(wk_case *c, int i) {
+    enum { K_CACHE = 2, V_CACHE, BATCH };
+    const bool is_cache = i == K_CACHE || i == V_CACHE;
+    if (is_cache) fill_cache(c, &c->op.view[i], wk_view_data(&c->op.view[BATCH]));
+    return is_cache;
+}
+
+/* Numbers fade, and a delta removes no more than there is. */
 static bool fill_scan(wk_case *c, int i) {
+    enum { STEP = 3, GATE, BC };
     const wk_view *const view = &c->op.view[i];
     const bool is_delta = c->op.p.scan.fn == WK_SCAN_DELTA;
+    const double most = is_delta ? 1 / sqrt((double)view->extent[3]) : 2;
     switch (i) {
-    case 3: fill_range(c, view, is_delta ? -3 : 0, is_delta ? 0 : 2); return true;
-    case 4: fill_range(c, view, is_delta ? 0 : -3, is_delta ? 1 : 0); return true;
-    case 5: {
-        const double most = is_delta ? 1 / sqrt((double)view->extent[3]) : 2;
-        fill_range(c, view, -most, most);
-        return true;
-    }
+    case STEP: fill_range(c, view, is_delta ? -3 : 0, is_delta ? 0 : 2); return true;
+    case GATE: fill_range(c, view, is_delta ? 0 : -3, is_delta ? 1 : 0); return true;
+    case BC: fill_range(c, view, -most, most); return true;
     default: return false;
     }
 }
 
+/* The rows that ids look into. */
+static int64_t rows_of_table(const wk_case *c) {
+    const wk_operand_info *const operands = wk_op_get_info(c->op.code)->operands;
+    int i = 0;
+    while (!operands[i].is_weight) i++;
+    return c->op.view[i].extent[0];
+}
+
 /* Operand i, whose memory is poison. */
 static wick_status fill_operand(wk_case *c, int i, wk_heap *heap) {
+    static bool (*const fills[])(wk_case *c, int i) = {
+#define WK_TRAITS(code, rows, cost, tolerance, cuts, gradient, cases, values, fill, ...)           \
+    [WK_OP_##code] = fill_##fill,
+#include "backend/op_traits.def"
+#undef WK_TRAITS
+    };
     const wk_view *const view = &c->op.view[i];
-    const wk_opcode code = c->op.code;
-    int batch;
-    if (wk_op_batch(&c->op, &batch) && i == batch) return WICK_OK; /* filled first */
-    if (code == WK_OP_SCAN && fill_scan(c, i)) return WICK_OK;
-    if (code == WK_OP_ATTENTION_CACHED && (i == 2 || i == 3)) {
-        fill_cache(c, view, wk_cpu_data(&c->op.view[CACHED_BATCH]));
-    } else if ((wk_op_is_linear(&c->op) && i == LINEAR_WEIGHT) ||
-               (code == WK_OP_EMBEDDING && i == EMBEDDING_WEIGHT) ||
-               wk_dtype_is_block(view->dtype)) {
-        return fill_weight(c, view, heap);
-    } else if (code == WK_OP_EMBEDDING && i == 2) {
-        fill_ids(c, view, c->op.view[EMBEDDING_WEIGHT].extent[0]);
-    } else if (code == WK_OP_LINEAR_EXPERTS && i == EXPERT_IDS) {
-        fill_ids(c, view, c->op.view[LINEAR_WEIGHT].extent[0]);
-    } else if (code == WK_OP_ROPE && i == 2) {
-        fill_integers(c, view, 0, view->dtype == WICK_U8 ? 256 : 5000);
-    } else if ((code == WK_OP_ATTENTION && i == 4) || (code == WK_OP_WHERE && i == 1)) {
-        fill_integers(c, view, 0, 2);
-    } else if (wk_dtype_is_float(view->dtype)) {
+    const wk_operand_info *const info = &wk_op_get_info(c->op.code)->operands[i];
+    if (info->is_batch || fills[c->op.code](c, i)) return WICK_OK; /* the batch is filled first */
+    if (info->is_weight || wk_dtype_is_block(view->dtype)) return fill_weight(c, view, heap);
+    if (info->is_index)
+        fill_ids(c, view, rows_of_table(c));
+    else if (wk_dtype_is_float(view->dtype))
         fill_floats(c, view);
-    } else {
+    else
         fill_integers(c, view, -1000000, 2000000);
-    }
     return WICK_OK;
 }
 
@@ -287,12 +315,7 @@ wick_status wk_case_fill(wk_case *c, wk_heap *heap, wick_error *err) {
     }
     int batch;
     const wk_batch_layout *const layout = wk_op_batch(&c->op, &batch);
-    if (layout) {
-        const bool is_recurrent = c->op.code == WK_OP_CAUSAL_CONV || c->op.code == WK_OP_SCAN;
-        const int places = is_recurrent ? 1 : c->op.code == WK_OP_KV_APPEND ? 0 : 2;
-        wk_case_fill_batch(c, layout, is_recurrent, c->op.view[places].extent[0],
-                           wk_cpu_data(&c->op.view[batch]));
-    }
+    if (layout) wk_case_fill_batch(c, layout, wk_view_data(&c->op.view[batch]));
     for (int i = 0; i < n; i++) {
         const bool is_read = wk_op_get_info(c->op.code)->operands[i].access & WK_READ;
         if (c->op.view[i].buf && is_read) WK_TRY(fill_operand(c, i, heap));
@@ -317,14 +340,14 @@ void wk_case_reset(wk_case *c) {
 }
 
 static void flush_elements(const wk_view *view) {
-    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
-        const wk_ref_row row = wk_ref_row_at(view, r);
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_row_count(view); r++) {
+        const wk_row row = wk_row_at(view, r);
         for (int64_t i = 0; i < row.n; i++) {
             double value;
-            wk_ref_load(&row, i, 1, &value);
+            wk_row_load(&row, i, 1, &value);
             if (!(fabs(value) < 0x1p-126)) continue;
             value = copysign(0, value);
-            wk_ref_store(&row, i, 1, &value);
+            wk_row_store(&row, i, 1, &value);
         }
     }
 }
@@ -359,8 +382,8 @@ void wk_case_flush(wk_case *c) {
 static void restore_elements(const wk_view *view, const wk_case_memory *m) {
     const wk_dtype_info *const info = wk_dtype_get(view->dtype);
     const size_t size = (size_t)info->block_bytes;
-    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
-        const wk_ref_row row = wk_ref_row_at(view, r);
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_row_count(view); r++) {
+        const wk_row row = wk_row_at(view, r);
         for (int64_t i = 0; i < row.n / info->block_elements; i++) {
             unsigned char *const at = row.data + (size_t)(i * row.stride) * size;
             memcpy(at, m->initial + (at - m->live), size);

@@ -1,7 +1,7 @@
 /* verify/report.c: runs cases and says what came out. */
 #include "verify/verify.h"
 
-#include "backend/cpu/ref/ref.h"
+#include "backend/row.h"
 #include "core/dtype.h"
 #include "core/shape.h"
 #include "verify/case.h"
@@ -32,8 +32,8 @@ struct wk_verification {
     stage stage;
     wk_case_job *job;   /* the run on a device; NULL: none, or not begun */
     wick_error failure; /* of that run */
-    wk_case_run wanted, first;
-    const wk_cpu_kernel *reference;
+    wk_kernel_run wanted, first;
+    wk_oracle oracle;
     wk_heap *heap;
     wk_verify_report *report;
     wk_case c;
@@ -125,11 +125,11 @@ static void see(const wk_case *c, int i, results *r) {
 }
 
 /* Takes what the reference gives of zeros instead of subnormal numbers, where only that agrees. */
-static bool agrees_flushed(const verification *v, const wk_ref_row *flushed, int64_t i,
-                           double pair[2], const wk_bounds *bounds, int64_t element) {
+static bool agrees_flushed(const verification *v, const wk_row *flushed, int64_t i, double pair[2],
+                           const wk_bounds *bounds, int64_t element) {
     double want;
     if (!v->is_flushed) return false;
-    wk_ref_load(flushed, i, 1, &want);
+    wk_row_load(flushed, i, 1, &want);
     if (!agrees(v, want, pair[1], wk_bounds_at(bounds, element, want))) return false;
     pair[0] = want;
     return true;
@@ -138,14 +138,14 @@ static bool agrees_flushed(const verification *v, const wk_ref_row *flushed, int
 static wick_status compare_elements(verification *v, const results *all, const wk_bounds *bounds) {
     errors own = {0};
     double largest = 0, want_square = 0;
-    const int64_t n_rows = bounds->count > 0 ? wk_ref_n_rows(&all->want) : 0;
+    const int64_t n_rows = bounds->count > 0 ? wk_row_count(&all->want) : 0;
     for (int64_t r = 0; r < n_rows; r++) {
-        const wk_ref_row want = wk_ref_row_at(&all->want, r), got = wk_ref_row_at(&all->got, r);
-        const wk_ref_row flushed = wk_ref_row_at(&all->flushed, r);
+        const wk_row want = wk_row_at(&all->want, r), got = wk_row_at(&all->got, r);
+        const wk_row flushed = wk_row_at(&all->flushed, r);
         for (int64_t i = 0; i < want.n; i++) {
             double pair[2];
-            wk_ref_load(&want, i, 1, &pair[0]);
-            wk_ref_load(&got, i, 1, &pair[1]);
+            wk_row_load(&want, i, 1, &pair[0]);
+            wk_row_load(&got, i, 1, &pair[1]);
             add_to_digest(v->report, pair[1]);
             const int64_t element = r * want.n + i;
             const double bound = wk_bounds_at(bounds, element, pair[0]);
@@ -186,7 +186,7 @@ static wick_status compare(verification *v) {
 /* --- One case --- */
 
 /* Nothing outside the destinations' elements may have changed. Ends their contents. */
-static wick_status check_damage(verification *v, const wk_case_run *run) {
+static wick_status check_damage(verification *v, const wk_kernel_run *run) {
     char sentence[128];
     const char *const damaged = wk_case_find_damage(&v->c);
     if (damaged) {
@@ -212,14 +212,14 @@ static void save(const wk_case *c, copy which) {
 /* NaN is any of its bit patterns: those of the first run take the place of others. */
 static void align_nans(const wk_view *view, const wk_case_memory *m) {
     const size_t size = (size_t)wk_dtype_get(view->dtype)->block_bytes;
-    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_ref_n_rows(view); r++) {
-        const wk_ref_row row = wk_ref_row_at(view, r);
-        wk_ref_row first = row;
+    for (int64_t r = 0; wk_view_count(view) > 0 && r < wk_row_count(view); r++) {
+        const wk_row row = wk_row_at(view, r);
+        wk_row first = row;
         first.data = m->first + (row.data - m->live);
         for (int64_t i = 0; i < row.n; i++) {
             double values[2];
-            wk_ref_load(&row, i, 1, &values[0]);
-            wk_ref_load(&first, i, 1, &values[1]);
+            wk_row_load(&row, i, 1, &values[0]);
+            wk_row_load(&first, i, 1, &values[1]);
             const size_t at = (size_t)(i * row.stride) * size;
             if (isnan(values[0]) && isnan(values[1])) memcpy(row.data + at, first.data + at, size);
         }
@@ -235,10 +235,13 @@ static bool is_first_again(const wk_case *c) {
     return true;
 }
 
+/* Whether the device computes where the case's memory is. */
+static bool is_on_host(const verification *v) { return v->subject->backend->kernels->run != NULL; }
+
 /* A GPU may take subnormal numbers for zeros wherever it computes; what is only moved stays. */
 static bool may_flush(const verification *v) {
     const wk_op *const op = &v->c.op;
-    if (v->subject->cpu || v->c.values == WK_VALUES_PLAIN) return false;
+    if (is_on_host(v) || v->c.values == WK_VALUES_PLAIN) return false;
     switch (op->code) {
     case WK_OP_WHERE: return false;
     case WK_OP_COPY:
@@ -248,16 +251,16 @@ static bool may_flush(const verification *v) {
 }
 
 /* Of the operands as they are, and with zeros for subnormal numbers. */
-static wick_status run_reference(verification *v, wk_case_run *run) {
+static wick_status run_reference(verification *v, wk_kernel_run *run) {
     wk_case *const c = &v->c;
-    WK_TRY(wk_case_compute(c, v->reference, false, v->heap, run));
+    WK_TRY(wk_oracle_run(&v->oracle, &c->op, run));
     save(c, EXPECTED);
     wk_case_reset(c);
     v->is_flushed = may_flush(v);
     if (!v->is_flushed) return WICK_OK;
-    wk_case_run again;
+    wk_kernel_run again;
     wk_case_flush(c);
-    WK_TRY(wk_case_compute(c, v->reference, false, v->heap, &again));
+    WK_TRY(wk_oracle_run(&v->oracle, &c->op, &again));
     save(c, FLUSHED);
     wk_case_reset(c);
     return WICK_OK;
@@ -265,15 +268,18 @@ static wick_status run_reference(verification *v, wk_case_run *run) {
 
 /* Both runs of a case have different tunings, where there are several, and all come up. */
 static uint32_t tuning_of(const verification *v, bool is_first) {
-    const uint32_t n = v->subject->n_tunings;
+    const uint32_t n = v->subject->kernel->n_tunings;
     return n > 0 ? (uint32_t)((v->report->seed + (is_first ? 0 : 1)) % n) : 0;
 }
 
-/* On the CPU, in random ranges or whole; see wk_case_manner for devices. WICK_PENDING: call again.
+/* In host memory, in random ranges or whole; see wk_case_manner for other devices. WICK_PENDING:
+ * call again.
  */
-static wick_status run_kernel(verification *v, bool is_first, wk_case_run *run) {
+static wick_status run_kernel(verification *v, bool is_first, wk_kernel_run *run) {
     const wk_verify_subject *const s = v->subject;
-    if (s->cpu) return wk_case_compute(&v->c, s->cpu, is_first, v->heap, run);
+    if (is_on_host(v))
+        return s->backend->kernels->run(s->device, s->kernel, &v->c.op,
+                                        is_first ? v->report->seed | 1 : 0, run);
     const wk_case_manner manner = {.is_other = !is_first, .tuning = tuning_of(v, is_first)};
     wick_status status = WICK_OK;
     if (!v->job) {
@@ -295,7 +301,7 @@ static wick_status check_first(verification *v) {
     return WICK_OK;
 }
 
-static wick_status check_second(verification *v, const wk_case_run *second) {
+static wick_status check_second(verification *v, const wk_kernel_run *second) {
     char sentence[64];
     const bool has_fault = v->wanted.has_fault;
     if (v->first.has_fault != has_fault || second->has_fault != has_fault)
@@ -304,7 +310,7 @@ static wick_status check_second(verification *v, const wk_case_run *second) {
     if (!has_fault && !is_first_again(&v->c)) {
         snprintf(sentence, sizeof sentence, "another run gave other bits (tunings %u, %u)",
                  (unsigned)tuning_of(v, true), (unsigned)tuning_of(v, false));
-        return mismatch(v, v->subject->cpu ? "other ranges gave other bits" : sentence);
+        return mismatch(v, is_on_host(v) ? "other ranges gave other bits" : sentence);
     }
     WK_TRY(check_damage(v, second));
     return has_fault ? WICK_OK : compare(v);
@@ -315,9 +321,9 @@ static wick_status find_case(verification *v, uint64_t seed) {
     for (int i = 0; i < MAX_TRIES; i++) {
         const wk_verify_subject *const s = v->subject;
         v->report->seed = seed;
-        wk_case_describe(&v->c, seed, s->code, s->kernel->is_fast);
-        v->reference = wk_cpu_find_kernel(&v->c.op, 0);
-        if (v->reference && (!s->accepts || s->accepts(&v->c.op))) return WICK_OK;
+        wk_case_describe(&v->c, seed, s->kernel->code, s->kernel->is_fast);
+        if (wk_oracle_find(&v->oracle, &v->c.op) && wk_kernel_takes(s->kernel, &v->c.op))
+            return WICK_OK;
         seed = wk_case_next_seed(seed);
     }
     snprintf(v->report->failure, sizeof v->report->failure, "none of %d random ops is accepted",
@@ -346,7 +352,7 @@ static void end_case(verification *v) {
 }
 
 wick_status wk_verification_step(verification *v) {
-    wk_case_run second;
+    wk_kernel_run second;
     switch (v->stage) {
     case NEXT_CASE:
         if (v->report->n_cases == v->n_cases) return WICK_OK;
@@ -376,14 +382,17 @@ verification *wk_verification_start(const wk_verify_subject *subject, uint64_t s
     v->seed = seed;
     v->heap = heap;
     v->report = report;
-    return v;
+    if (wk_oracle_open(&v->oracle, heap) == WICK_OK) return v;
+    wk_verification_end(v);
+    return NULL;
 }
 
 void wk_verification_end(verification *v) {
     wk_verify_report *const report = v->report;
-    wk_case_run unused;
+    wk_kernel_run unused;
     wk_case_job_end(v->job, &unused);
     if (v->stage != NEXT_CASE) wk_case_release(&v->c, v->heap);
+    wk_oracle_close(&v->oracle);
     if (v->errors.count > 0) {
         report->mean_error = v->errors.sum / (double)v->errors.count;
         report->rms_error = sqrt(v->errors.square / (double)v->errors.count);

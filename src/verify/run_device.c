@@ -108,9 +108,10 @@ static wick_status encode_or_replay(wk_case_job *p) {
 /* The tuning is the device's for no longer than that: others use it, too. */
 static wick_status give(wk_case_job *p) {
     const wk_verify_subject *const s = p->subject;
-    if (s->tune) s->tune(s->device, &p->manner.tuning);
+    void (*const force)(wk_backend_device *, const uint32_t *) = s->backend->kernels->force_tuning;
+    if (force) force(s->device, &p->manner.tuning);
     const wick_status status = encode_or_replay(p);
-    if (s->tune) s->tune(s->device, NULL);
+    if (force) force(s->device, NULL);
     WK_TRY(status);
     return s->backend->submit(s->device, &p->ticket, p->err);
 }
@@ -170,10 +171,10 @@ wick_status wk_case_job_begin(wk_case *c, const wk_verify_subject *subject, wk_c
     return place(job);
 }
 
-void wk_case_job_end(wk_case_job *job, wk_case_run *out) {
+void wk_case_job_end(wk_case_job *job, wk_kernel_run *out) {
     if (!job) return;
     const wk_verify_subject *const s = job->subject;
-    *out = (wk_case_run){.has_fault = job->has_fault};
+    *out = (wk_kernel_run){.has_fault = job->has_fault};
     if (job->is_reading) (void)s->backend->read_finish(s->device, job->ticket, NULL, NULL);
     if (job->plan) s->backend->plan_free(s->device, job->plan);
     for (int i = 0; i < n_views(job->c); i++)

@@ -24,27 +24,19 @@ struct wick_verifying {
     char glob[];
 };
 
-/* The next kernel from *index on that the device can run. */
-static bool next_subject(const wick_device *device, size_t *index, wk_verify_subject *out) {
-    switch (device->backend->id) {
-    case WICK_BACKEND_CPU: return wk_verify_next_cpu(device->handle, index, out);
-    case WICK_BACKEND_WEBGPU: return wk_verify_next_webgpu(device->handle, index, out);
-    default: return false;
-    }
-}
-
 static bool ends_all(wick_status status) {
     return status == WICK_ERR_OUT_OF_MEMORY || status == WICK_ERR_DEVICE_LOST;
 }
 
 /* A kernel that is wrong is not taken any more. False: the caller does not want to go on. */
 static bool tell(const wick_verifying *v, wick_status status) {
-    const wk_verify_subject *const subject = &v->subject;
+    const wk_kernel *const kernel = v->subject.kernel;
     const wk_verify_report *const report = &v->report;
+    const wk_backend_kernels *const kernels = v->subject.backend->kernels;
     const bool is_wrong = status < 0 && status != WICK_ERR_NOT_FOUND && !ends_all(status);
-    if (is_wrong && subject->disable) subject->disable(v->device->handle, subject->kernel);
+    if (is_wrong && kernels->disable) kernels->disable(v->device->handle, kernel);
     const wick_kernel_check check = {
-        .kernel = subject->kernel->name,
+        .kernel = kernel->name,
         .status = status,
         .n_cases = (uint64_t)report->n_cases,
         .n_elements = (uint64_t)report->n_elements,
@@ -54,7 +46,7 @@ static bool tell(const wick_verifying *v, wick_status status) {
         .worst = report->worst,
         .seed = report->seed,
         .failure = report->failure,
-        .is_disabled = subject->is_disabled || (is_wrong && subject->disable),
+        .is_disabled = kernels->is_disabled && kernels->is_disabled(v->device->handle, kernel),
     };
     return !v->desc.report || v->desc.report(v->desc.user, &check);
 }
@@ -64,21 +56,25 @@ static bool tell(const wick_verifying *v, wick_status status) {
 /* After the last kernel. */
 static wick_status conclude(wick_verifying *v) {
     const wk_backend *const backend = v->device->backend;
+    if (!backend->kernels)
+        return wk_fail(&v->error, WICK_ERR_UNSUPPORTED, "the %s backend has no kernels of its own",
+                       backend->name);
     if (v->n_wrong > 0)
         return wk_fail(&v->error, WICK_ERR_MISMATCH, "%d of %d kernels differ from cpu/ref",
                        v->n_wrong, v->n_run);
     if (v->n_run > 0) return WICK_OK;
-    if (backend->id != WICK_BACKEND_CPU && backend->id != WICK_BACKEND_WEBGPU)
-        return wk_fail(&v->error, WICK_ERR_UNSUPPORTED, "the %s backend has no kernels of its own",
-                       backend->name);
     return wk_fail(&v->error, WICK_ERR_NOT_FOUND, "no kernel that can be run here is called %s",
                    v->glob);
 }
 
 static wick_status begin_kernel(wick_verifying *v) {
+    const wk_backend *const backend = v->device->backend;
+    const wk_kernel *kernel;
     do {
-        if (!next_subject(v->device, &v->next, &v->subject)) return conclude(v);
-    } while (!wk_str_matches(wk_str_of(v->glob), wk_str_of(v->subject.kernel->name)));
+        kernel = backend->kernels ? backend->kernels->at(v->device->handle, v->next++) : NULL;
+        if (!kernel) return conclude(v);
+    } while (!wk_str_matches(wk_str_of(v->glob), wk_str_of(kernel->name)));
+    v->subject = (wk_verify_subject){kernel, backend, v->device->handle};
     v->current = wk_verification_start(&v->subject, v->desc.seed, v->desc.n_cases, &v->device->heap,
                                        &v->report);
     return v->current ? WICK_PENDING : wk_fail_memory(&v->error, 0, 0, "a verification");

@@ -514,7 +514,7 @@ def test_version():
 
 
 ENGINE = ("backend adapter webgpu-lib gpu-layers gpu-memory threads isa math chunk cache strict "
-          "verify profile debug no-map no-kernel-cache no-warm-up tuning")
+          "verify profile debug no-map low-memory no-kernel-cache no-warm-up tuning")
 SAMPLING = ("temp top-k top-p min-p repeat-penalty repeat-last seed frequency-penalty "
             "presence-penalty logit-bias dry dry-base dry-allowed dry-last dry-breaker typical-p "
             "xtc xtc-threshold mirostat mirostat-eta grammar grammar-file json-schema "
@@ -534,13 +534,14 @@ OPTIONS = {
     "pull": "list sha256 mirror offline stall retries",
     "models": "json",
     "rm": "yes",
-    "devices": "json webgpu-lib",
+    "devices": "json webgpu-lib wgsl adapter",
     "verify": "cases seed store json backend adapter webgpu-lib tuning core isa",
     "help": "man completion",
     "convert": "type force",
     "compare": "tolerance json",
     "embed": "file tokens pooling context raw out " + ENGINE,
-    "imatrix": "file out length force threads isa math chunk cache strict verify profile no-map",
+    "imatrix": "file out length force threads isa math chunk cache strict verify profile no-map "
+               "low-memory",
     "perplexity": "file tokens context skip kl json " + ENGINE,
     "quantize": "imatrix threads force",
 }

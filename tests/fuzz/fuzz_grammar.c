@@ -2,7 +2,7 @@
  * and masks allow just those tokens whose bytes can be read.
  *
  * Behind the first zero byte of an input stand the tokens that are tried. */
-#include "llm/gbnf.h"
+#include "grammar/gbnf.h"
 
 #include "fuzz_rules.h"
 

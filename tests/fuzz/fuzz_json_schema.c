@@ -2,7 +2,7 @@
  * masks allow just those tokens whose bytes can be read.
  *
  * Behind the first zero byte of an input stand the tokens that are tried. */
-#include "llm/json_schema.h"
+#include "grammar/json_schema.h"
 
 #include "fuzz_rules.h"
 

@@ -7,7 +7,8 @@
  * the new value. Buffers have exactly the bytes that the views reach. */
 #include "verify/case.h"
 
-#include "backend/cpu/ref/ref.h"
+#include "backend/cpu/cpu.h"
+#include "backend/row.h"
 #include "core/dtype.h"
 #include "quant/block.h"
 #include "sys/cpu_features.h"
@@ -129,16 +130,16 @@ static void change(wk_case *c, input *in, int64_t *shrink) {
 /* --- Memory --- */
 
 static void fill_view(const wk_view *view, uint32_t *state) {
-    for (int64_t r = 0; r < wk_ref_n_rows(view); r++) {
-        const wk_ref_row row = wk_ref_row_at(view, r);
+    for (int64_t r = 0; r < wk_row_count(view); r++) {
+        const wk_row row = wk_row_at(view, r);
         for (int64_t i = 0; i < row.n; i++) {
             *state = *state * UINT32_C(1664525) + UINT32_C(1013904223);
             const double real = (double)(int32_t)*state / INT32_MAX;
             const int64_t integer = *state >> 29;
             if (wk_dtype_is_float(view->dtype))
-                wk_ref_store(&row, i, 1, &real);
+                wk_row_store(&row, i, 1, &real);
             else
-                wk_ref_store_integer(&row, i, 1, &integer);
+                wk_row_store_integer(&row, i, 1, &integer);
         }
     }
 }
@@ -263,12 +264,12 @@ static void compare(wk_case *c, const wk_kernel *kernel) {
         got.buf = &given;
         wk_bounds bounds;
         require(wk_bounds_make(c, kernel, &want, &heap, &bounds) == WICK_OK);
-        for (int64_t r = 0; bounds.count > 0 && r < wk_ref_n_rows(&want); r++) {
-            const wk_ref_row of_want = wk_ref_row_at(&want, r), of_got = wk_ref_row_at(&got, r);
+        for (int64_t r = 0; bounds.count > 0 && r < wk_row_count(&want); r++) {
+            const wk_row of_want = wk_row_at(&want, r), of_got = wk_row_at(&got, r);
             for (int64_t i = 0; i < of_want.n; i++) {
                 double a, b;
-                wk_ref_load(&of_want, i, 1, &a);
-                wk_ref_load(&of_got, i, 1, &b);
+                wk_row_load(&of_want, i, 1, &a);
+                wk_row_load(&of_got, i, 1, &b);
                 if (!isfinite(a) || !isfinite(b)) continue;
                 const double bound = wk_bounds_at(&bounds, r * of_want.n + i, a);
                 require(fabs(a - b) <= 16 * bound + gross * bounds.largest);

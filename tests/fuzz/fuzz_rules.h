@@ -4,7 +4,7 @@
 
 #include "checked_heap.h"
 #include "core/compiler.h"
-#include "llm/matcher.h"
+#include "grammar/matcher.h"
 #include "unit/small_vocab.h"
 
 #include <math.h>

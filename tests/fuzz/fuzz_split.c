@@ -3,10 +3,11 @@
  *
  * The first two bytes of an input tell where the second and the third part begin, in 256ths of what
  * is left; the rest are the parts. */
-#include "llm/split.h"
+#include "source/split.h"
 
 #include "checked_heap.h"
 #include "llm/llm.h"
+#include "source/header.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* Fuzzes the text of a device's choice of kernels: lines that cannot be used are counted and
  * reported; what was taken is written, read again and written as the same text. */
+#include "backend/webgpu/table.h"
 #include "backend/webgpu/webgpu_state.h"
 
 #include <stdint.h>

@@ -44,7 +44,7 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     # one of them.
     set(contact webgpu_custom webgpu_memory webgpu_ops webgpu_pool webgpu_tuning test_sequences)
     # What Wick itself does: in `make test` on one of them.
-    set(engine webgpu_devices webgpu_shortlist)
+    set(engine webgpu_devices webgpu_long webgpu_shortlist)
     set(in_make_test webgpu_custom webgpu_ops webgpu_pool test_sequences ${engine} webgpu_models
         test_families)
     foreach(program webgpu_loss webgpu_models ${contact} ${engine})
@@ -58,7 +58,8 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     wick_gpu_test(test_placed_models dawn_lavapipe LABELS gpu)
     foreach(on ${pairs})
         # SwiftShader compiles the models' kernels for more than an hour.
-        set(models webgpu_models test_families test_recurrent test_saving test_windows)
+        set(models webgpu_models test_families test_given_rows test_recurrent test_saving
+            test_whole_texts test_windows)
         if(on MATCHES swiftshader)
             set(models "")
         endif()

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "backend/webgpu/gpu.h"
+#include "backend/webgpu/gpu/gpu.h"
 #include "backend/webgpu/webgpu.h"
 #include "loss.h"
 

@@ -4,6 +4,8 @@
  * environment names. */
 #include "webgpu_memory.h"
 
+#include <math.h>
+
 #include "tensor/plan.h"
 #include "tensor/tensor.h"
 
@@ -210,15 +212,63 @@ static void weights_in_pieces(void **state) {
     wick_device_close(device);
 }
 
+/* One number of all elements: of each block first. They are whole, so that sums are exact. */
+static void numbers_of_all_elements(void **state) {
+    enum { ROWS = 300, COLUMNS = 211, N = ROWS * COLUMNS };
+    static const wick_dtype dtypes[] = {WICK_F32, WICK_F16, WICK_I32, WICK_U8};
+    static float values[N];
+    (void)state;
+    wick_device *const device = open_with((wick_webgpu_desc){.max_binding_bytes = 16384}, false);
+    uint32_t seed = 7;
+    for (size_t i = 0; i < WK_COUNT(dtypes); i++) {
+        const bool is_float = i < 2;
+        double sum = 0, most = 0, least = 1000;
+        for (int k = 0; k < N; k++) {
+            values[k] = (float)(random_bits(&seed) % 3);
+            if (k == N - 5) values[k] = 9; /* in the last block */
+            sum += (double)values[k];
+            most = values[k] > most ? (double)values[k] : most;
+            least = values[k] < least ? (double)values[k] : least;
+        }
+        const wick_scope scope = wick_scope_begin(device);
+        wick_tensor *const all =
+            wick_cast(wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(ROWS, COLUMNS), values,
+                                            sizeof values),
+                      dtypes[i]);
+        wick_tensor *const shapes[] = {all, wick_flatten(all, 0, 1), wick_transpose(all, 0, 1)};
+        for (size_t k = 0; k < WK_COUNT(shapes); k++) {
+            double found;
+            expect_ok(device, wick_read_scalar(wick_max(shapes[k], 0, NULL, false), &found));
+            assert_true(found == most);
+            expect_ok(device, wick_read_scalar(wick_min(shapes[k], 0, NULL, true), &found));
+            assert_true(found == least);
+            if (dtypes[i] != WICK_F32 && dtypes[i] != WICK_I32) continue; /* others overflow */
+            expect_ok(device, wick_read_scalar(wick_sum(shapes[k], 0, NULL, false), &found));
+            assert_true(found == sum);
+            if (!is_float) continue;
+            expect_ok(device, wick_read_scalar(wick_mean(shapes[k], 0, NULL, false), &found));
+            assert_true(fabs(found - sum / N) < 1e-6);
+        }
+        if (dtypes[i] == WICK_F16) { /* which does not hold the sum exactly */
+            double found;
+            expect_ok(device, wick_read_scalar(wick_mean(all, 0, NULL, false), &found));
+            assert_true(fabs(found - sum / N) < 1e-3);
+        }
+        wick_scope_end(scope);
+    }
+    assert_int_equal(stats_of(device).n_fallbacks, 0);
+    wick_device_close(device);
+}
+
 static void what_cannot_be_cut_is_refused(void **state) {
     (void)state;
     wick_device *const device = open_with((wick_webgpu_desc){.max_binding_bytes = LIMIT}, false);
     wick_tensor *const a = random_tensor(device, WICK_SHAPE(300, 211), 1);
-    wick_tensor *const sum = wick_sum(a, 0, NULL, false);
-    expect_failure(sum, WICK_ERR_UNSUPPORTED);
+    wick_tensor *const variance = wick_var(a, 0, NULL, false, 0);
+    expect_failure(variance, WICK_ERR_UNSUPPORTED);
     wick_tensor *const b = wick_add(a, a); /* and the device goes on */
     expect_ok(device, wick_synchronize(device));
-    wick_release(sum);
+    wick_release(variance);
     wick_release(a);
     wick_release(b);
     wick_device_close(device);
@@ -233,9 +283,9 @@ static void what_cannot_be_cut_falls_back(void **state) {
     assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
     const wick_scope scope = wick_scope_begin(device);
     wick_tensor *const ones = wick_ones(device, WICK_F32, WICK_SHAPE(300, 211));
-    float sum = 0;
-    expect_ok(device, wick_read(wick_sum(ones, 0, NULL, false), &sum, sizeof sum));
-    assert_true(sum == 300 * 211);
+    float variance = 1;
+    expect_ok(device, wick_read(wick_var(ones, 0, NULL, false, 0), &variance, sizeof variance));
+    assert_true(variance == 0);
     assert_int_equal(stats_of(device).n_fallbacks, 1);
     wick_scope_end(scope);
     wick_device_close(device);
@@ -357,6 +407,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(weights_in_pieces),
     cmocka_unit_test(wide_heads),
     cmocka_unit_test(experts_in_pieces),
+    cmocka_unit_test(numbers_of_all_elements),
     cmocka_unit_test(what_cannot_be_cut_is_refused),
     cmocka_unit_test(what_cannot_be_cut_falls_back),
     cmocka_unit_test(a_plan_is_cut_alike),

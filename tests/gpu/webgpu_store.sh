@@ -53,5 +53,17 @@ check "a file that is named must be there" fails \
 check "a named file is written" "$wick" verify 'kv_append_wgsl' --cases 1 --store \
     --tuning "$folder/named.txt" "$@"
 check "and there" grep -q "^version 1$" "$folder/named.txt"
+# The text of a kernel; of the options --backend is not one of `wick devices`.
+while [ $# -gt 0 ]; do
+    case $1 in
+    --webgpu-lib) library=$2 ;;
+    esac
+    shift
+done
+set -- devices --webgpu-lib "$library" --adapter software --wgsl
+check "a kernel's WGSL is shown" says "fn main(@builtin(workgroup_id)" "$wick" "$@" gated
+check "with the name of the kernel" says "^// program 1 of gated_wgsl$" "$wick" "$@" gated_wgsl
+check "a wrong name fails" fails "$wick" "$@" gate
+check "and lists the names" says "^  attention_cached_wgsl$" "$wick" "$@" gate
 echo "1..$n"
 exit $failed

@@ -77,9 +77,9 @@ static bool is_sine(const wk_op *op) {
 }
 
 static const wk_webgpu_kernel wrong = {
-    .base = {.name = "unary_wrong"},
-    .code = WK_OP_UNARY,
-    .accepts = is_sine,
+    .base.name = "unary_wrong",
+    .base.code = WK_OP_UNARY,
+    .base.accepts = is_sine,
     .encode = encode_wrong,
 };
 
@@ -298,6 +298,65 @@ static void limits_are_measured(void **state) {
     wick_device_close(device);
 }
 
+/* Packed dot products are taken where they are twice as fast as float32, by the line or by what was
+ * measured; as_gpu takes them anyway. */
+static void rates_choose_dot_products(void **state) {
+    (void)state;
+    for (int as_gpu = 0; as_gpu < 2; as_gpu++) {
+        const wick_device_desc before = given;
+        given.webgpu.as_gpu = as_gpu != 0;
+        wick_device *const device = open_device(true, false);
+        given = before;
+        wk_backend_device *const dev = device->handle;
+        const uint32_t there = dev->adapter.features & WICK_WEBGPU_DOT4;
+        const uint32_t otherwise = as_gpu ? there : 0;
+        assert_int_equal(dev->features & WICK_WEBGPU_DOT4, otherwise); /* it is in software */
+        dev->adapter.type = WICK_ADAPTER_DISCRETE;
+        assert_int_equal(tune(device, "rates 1000 1999\n"), 0);
+        assert_int_equal(dev->features & WICK_WEBGPU_DOT4, otherwise);
+        assert_non_null(strstr(tuning_of(device), "rates 1000 1999\n"));
+        assert_int_equal(tune(device, "rates 1000 2000\n"), 0);
+        assert_int_equal(dev->features & WICK_WEBGPU_DOT4, there);
+        assert_int_equal(tune(device, "rates 0 5\nrates 1\nrates 1 2 3\nrates a 1\n"), 4);
+        assert_int_equal(dev->integer_rate, 2000);
+        wick_device_limits limits;
+        assert_int_equal(wick_device_measure(device, &limits, NULL), WICK_OK);
+        if (there != 0) {
+            const bool pays = dev->integer_rate >= 2 * dev->f32_rate;
+            assert_int_equal(dev->features & WICK_WEBGPU_DOT4, pays ? there : otherwise);
+            assert_true(dev->f32_rate == (uint32_t)(limits.f32_ops_per_second / 1e6));
+        }
+        wick_device_close(device);
+    }
+}
+
+/* Names without end and twice; of a program the text that its operation needs. */
+static void programs_are_shown(void **state) {
+    (void)state;
+    wick_device *const device = open_device(true, false);
+    const char *name, *kernel = NULL;
+    size_t n = 0, n_unary = 0;
+    while ((name = wick_device_kernel_name(device, n)) != NULL && n < 1000) {
+        n_unary += strcmp(name, "unary_wgsl") == 0;
+        n++;
+    }
+    assert_in_range(n, 20, 200);
+    assert_int_equal(n_unary, 1);
+    assert_int_equal(wick_device_program(device, 0, &kernel, NULL, 0), 0);
+    assert_null(kernel);
+    assert_true(sine_of_one(device) > 0.84F);
+    const size_t size = wick_device_program(device, 0, &kernel, NULL, 0);
+    assert_string_equal(kernel, "unary_wgsl");
+    static char text[1 << 16];
+    assert_in_range(size, 100, sizeof text - 1);
+    assert_int_equal(wick_device_program(device, 0, &kernel, text, sizeof text), size);
+    assert_non_null(strstr(text, "@compute @workgroup_size"));
+    assert_int_equal(wick_device_program(device, 1, &kernel, NULL, 0), 0);
+    wick_device_close(device);
+    assert_null(wick_device_kernel_name(NULL, 0));
+    assert_int_equal(wick_device_program(NULL, 0, &kernel, NULL, 0), 0);
+}
+
 typedef struct timed {
     int n, n_fastest, most;
     bool is_on_gpu;
@@ -329,7 +388,7 @@ static void kernels_are_timed(void **state) {
         wick_device_get_info(device, &info);
         t.n = t.n_fastest = 0;
         if (wick_time_kernels(device, &desc, &err) != WICK_OK) fail_msg("%s", err.message);
-        assert_int_equal(t.n, 3 * wk_webgpu_linear.n_tunings); /* one, few and many rows */
+        assert_int_equal(t.n, 3 * wk_webgpu_linear.base.n_tunings); /* one, few and many rows */
         assert_true(t.n_fastest >= 3);
         assert_true(t.is_on_gpu ==
                     (is_profiled && (info.adapter.features & WICK_WEBGPU_TIMESTAMPS) != 0));
@@ -388,6 +447,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(wrong_use_is_told),
         cmocka_unit_test(choices_outlive_a_loss),
         cmocka_unit_test(limits_are_measured),
+        cmocka_unit_test(programs_are_shown),
+        cmocka_unit_test(rates_choose_dot_products),
         cmocka_unit_test(kernels_are_timed),
         cmocka_unit_test(profiles_count_bytes),
     };

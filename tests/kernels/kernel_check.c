@@ -5,9 +5,8 @@
  *                [--backend=webgpu] [options of webgpu_options.h]
  *
  * Prints TAP, one test for each kernel: errors relative to the rms of the results, and the largest
- * part of its bound that one was. NAME is ref, avx2, avx512, neon, dotprod or i8mm. Exit status: 0
- * all passed, 1 one failed, 2 wrong use. */
-#include "sys/cpu_features.h"
+ * part of its bound that one was. NAME is ref, avx2, avx512, neon, dotprod or i8mm; this processor
+ * must have it. Exit status: 0 all passed, 1 one failed, 2 wrong use. */
 #include "tensor/device.h"
 #include "verify/verify.h"
 #include "webgpu_options.h"
@@ -20,7 +19,6 @@ typedef struct options {
     const char *glob;
     uint64_t seed;
     int64_t n_cases;
-    uint32_t features;
     bool is_bench, is_list;
     wick_device_desc device; /* CPU or WebGPU */
 } options;
@@ -31,21 +29,17 @@ static bool parse_number(const char *text, uint64_t *number) {
     return *text >= '0' && *text <= '9' && *end == '\0';
 }
 
-static bool parse_isa(const char *name, uint32_t *features) {
+static bool parse_isa(const char *name, wick_isa *isa) {
     static const struct {
         const char *name;
-        uint32_t features;
+        wick_isa isa;
     } sets[] = {
-        {"ref", 0},
-        {"avx2", WK_CPU_AVX2},
-        {"avx512", UINT32_MAX},
-        {"neon", WK_CPU_NEON},
-        {"dotprod", WK_CPU_NEON | WK_CPU_DOTPROD},
-        {"i8mm", UINT32_MAX},
+        {"ref", WICK_ISA_REF},   {"avx2", WICK_ISA_AVX2},       {"avx512", WICK_ISA_AVX512},
+        {"neon", WICK_ISA_NEON}, {"dotprod", WICK_ISA_DOTPROD}, {"i8mm", WICK_ISA_I8MM},
     };
     for (size_t i = 0; i < WK_COUNT(sets); i++) {
         if (strcmp(name, sets[i].name) != 0) continue;
-        *features &= sets[i].features;
+        *isa = sets[i].isa;
         return true;
     }
     return false;
@@ -57,8 +51,9 @@ static bool parse_backend(const char *name, wick_device_desc *desc) {
 }
 
 static bool parse(int argc, char **argv, options *o) {
-    *o = (options){.glob = "*", .seed = 1, .n_cases = 100, .features = wk_cpu_features()};
+    *o = (options){.glob = "*", .seed = 1, .n_cases = 100};
     o->device.backend = WICK_BACKEND_CPU;
+    o->device.n_threads = 1; /* kernels run on the calling thread */
     for (int i = 1; i < argc; i++) {
         uint64_t number;
         const char *text;
@@ -70,7 +65,7 @@ static bool parse(int argc, char **argv, options *o) {
             if (!parse_number(text, &number) || number > INT32_MAX) return false;
             o->n_cases = (int64_t)number;
         } else if ((text = option_value(argc, argv, &i, "--isa")) != NULL) {
-            if (!parse_isa(text, &o->features)) return false;
+            if (!parse_isa(text, &o->device.isa)) return false;
         } else if ((text = option_value(argc, argv, &i, "--backend")) != NULL) {
             if (!parse_backend(text, &o->device)) return false;
         } else if (strcmp(argv[i], "--bench") == 0) {
@@ -98,13 +93,13 @@ static bool check(const wk_verify_subject *subject, const options *o, int number
     return false;
 }
 
-static void bench(const wk_cpu_kernel *kernel, wk_heap *heap) {
+static void bench(const wk_verify_subject *subject, wk_heap *heap) {
     wk_verify_bench b;
     for (int i = 0;; i++) {
-        const wick_status status = wk_verify_time(kernel, i, heap, &b);
+        const wick_status status = wk_verify_time(subject, i, heap, &b);
         if (status == WICK_ERR_UNSUPPORTED) continue;
         if (status != WICK_OK) return;
-        printf("%-26s %10.1f us %7.2f GB/s %7.2f GFLOP/s %7.1f x ref  %s\n", kernel->base.name,
+        printf("%-26s %10.1f us %7.2f GB/s %7.2f GFLOP/s %7.1f x ref  %s\n", subject->kernel->name,
                b.seconds * 1e6, b.bytes / b.seconds * 1e-9, b.flops / b.seconds * 1e-9,
                b.reference_seconds / b.seconds, b.op);
         fflush(stdout);
@@ -121,39 +116,40 @@ static void take(const wk_verify_subject *subject, const options *o, tally *t, w
     if (o->is_list) {
         puts(subject->kernel->name);
     } else if (o->is_bench) {
-        bench(subject->cpu, heap);
+        bench(subject, heap);
     } else {
         t->n_failed += !check(subject, o, t->n_run, heap);
         fflush(stdout);
     }
 }
 
-static void take_cpu(const options *o, tally *t, wk_heap *heap) {
-    const wk_cpu_kernel *kernel;
-    for (size_t i = 0; (kernel = wk_cpu_kernel_at(i)) != NULL; i++) {
-        const wk_verify_subject subject = wk_verify_on_cpu(kernel);
-        if (wk_str_matches(wk_str_of(o->glob), wk_str_of(kernel->base.name)) &&
-            (kernel->needs & ~o->features) == 0)
-            take(&subject, o, t, heap);
-    }
+static void print_device(const wick_device *device) {
+    wick_device_info info;
+    wick_device_get_info(device, &info);
+    printf("# %s, %s, %s\n", info.name, info.adapter.implementation, info.adapter.driver);
+}
+
+static void print_programs(const wick_device *device) {
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    printf("# %" PRIu64 " programs compiled\n", stats.n_pipelines);
 }
 
 /* False: there is no such device. */
-static bool take_webgpu(const options *o, tally *t, wk_heap *heap) {
+static bool take_all(const options *o, tally *t, wk_heap *heap) {
     wick_device *device;
     wick_error error = {0};
+    const bool is_webgpu = o->device.backend == WICK_BACKEND_WEBGPU;
     if (wick_device_open(&o->device, &device, &error) != WICK_OK) {
         fprintf(stderr, "kernel_check: %s\n", error.message);
         return false;
     }
-    wick_device_info info;
-    wick_device_get_info(device, &info);
-    printf("# %s, %s, %s\n", info.name, info.adapter.implementation, info.adapter.driver);
-    wk_verify_subject subject;
-    for (size_t i = 0; wk_verify_next_webgpu(device->handle, &i, &subject);)
+    if (is_webgpu) print_device(device);
+    wk_verify_subject subject = {.backend = device->backend, .device = device->handle};
+    for (size_t i = 0; (subject.kernel = device->backend->kernels->at(device->handle, i)); i++)
         if (wk_str_matches(wk_str_of(o->glob), wk_str_of(subject.kernel->name)))
             take(&subject, o, t, heap);
-    printf("# %" PRIu64 " programs compiled\n", wk_verify_webgpu_programs(device->handle));
+    if (is_webgpu) print_programs(device);
     wick_device_close(device);
     return true;
 }
@@ -169,11 +165,7 @@ int main(int argc, char **argv) {
     wk_heap heap;
     wk_heap_init(&heap, NULL);
     tally t = {0};
-    if (o.device.backend == WICK_BACKEND_CPU) {
-        take_cpu(&o, &t, &heap);
-    } else if (!take_webgpu(&o, &t, &heap)) {
-        return 2;
-    }
+    if (!take_all(&o, &t, &heap)) return 2;
     if (t.n_run == 0) {
         fprintf(stderr, "kernel_check: no kernel that can be run here is called %s\n", o.glob);
         return 2;

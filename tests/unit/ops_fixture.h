@@ -4,7 +4,7 @@
 #define OPS_FIXTURE_H
 
 #include "core/shape.h"
-#include "tensor/tensor.h"
+#include "tensor/observe.h"
 
 #include <wick/ops.h>
 
@@ -123,6 +123,10 @@ static inline void observe(void *user, const wk_call *call) {
     seen *const s = user;
     s->n++;
     s->last = call->op;
+}
+
+static inline wk_observer *begin_observing(wick_device *device, seen *s) {
+    return wk_observer_add(device, &(wk_observer_hooks){.op = observe, .user = s});
 }
 
 /* --- A weight of blocks --- */

@@ -2,9 +2,9 @@
 #ifndef SMALL_VOCAB_H
 #define SMALL_VOCAB_H
 
-#include "text/byte_level.h"
-#include "text/tokenizer.h"
-#include "text/unicode.h"
+#include "text/tokenize/byte_level.h"
+#include "text/tokenize/tokenizer.h"
+#include "text/unicode/unicode.h"
 
 #include <assert.h>
 #include <stdio.h>

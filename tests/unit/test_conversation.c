@@ -1,4 +1,4 @@
-/* llm/chat and llm/chat_messages: turns, messages, answers and refusals. */
+/* llm/chat and chat/messages: turns, messages, answers and refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "checked_heap.h"
 #include "conversation.h"
-#include "llm/chat_messages.h"
+#include "chat/messages.h"
 
 /* ---- A conversation ---- */
 

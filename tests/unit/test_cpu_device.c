@@ -1,5 +1,7 @@
 /* The CPU device: the order of commands, reads, freed buffers, plans, faults, memory. */
+#include "backend/cpu/cpu.h"
 #include "backend/cpu/cpu_kernel.h"
+#include "backend/kernels.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -421,8 +423,36 @@ static void says_what_it_is(void **state) {
 static void every_feature_has_kernels(void **state) {
     (void)state;
     uint32_t left = wk_cpu_features();
-    for (size_t i = 0; wk_cpu_kernel_at(i) != NULL; i++) left &= ~wk_cpu_kernel_at(i)->needs;
+    for (size_t i = 0; wk_cpu_kernel_at(i) != NULL; i++) left &= ~wk_cpu_kernel_at(i)->base.needs;
     assert_int_equal(left, 0);
+}
+
+/* All kernels of the instruction set and no others; and one run alone does not touch the queue. */
+static void lists_and_runs_kernels_one_by_one(void **state) {
+    (void)state;
+    fixture f;
+    size_t n = 0;
+    open_ref(&f, 1);
+    for (const wk_kernel *kernel; (kernel = cpu->kernels->at(f.dev, n)) != NULL; n++)
+        assert_true(kernel->is_reference && kernel->needs == 0);
+    assert_true(n >= WK_OP_COUNT_);
+    assert_null(cpu->kernels->at(f.dev, n + 1));
+    wk_buffer *const y = make(&f, 4 * sizeof(float));
+    const wk_op op = add_op(y, y, 4);
+    float *const values = y->data;
+    for (int i = 0; i < 4; i++) values[i] = (float)i;
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        wk_kernel_run run = {.has_fault = true};
+        assert_int_equal(cpu->kernels->run(f.dev, cpu->find_kernel(f.dev, &op), &op, seed, &run),
+                         WICK_OK);
+        assert_true(!run.has_fault && !run.is_out_of_scratch);
+        for (int i = 0; i < 4; i++) assert_true(values[i] == (float)(i << (seed + 1)));
+    }
+    wk_backend_stats stats;
+    cpu->stats(f.dev, &stats);
+    assert_int_equal(stats.n_ops, 0);
+    cpu->free(f.dev, y);
+    close_clean(&f);
 }
 
 static void refuses_what_it_cannot_be(void **state) {
@@ -523,6 +553,7 @@ int main(void) {
         cmocka_unit_test(panels_are_laid_out_on_upload),
         cmocka_unit_test(says_what_it_is),
         cmocka_unit_test(every_feature_has_kernels),
+        cmocka_unit_test(lists_and_runs_kernels_one_by_one),
         cmocka_unit_test(refuses_what_it_cannot_be),
         cmocka_unit_test(short_of_memory),
         cmocka_unit_test(says_how_much_memory_is_missing),

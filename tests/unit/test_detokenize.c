@@ -1,4 +1,4 @@
-/* Tests of text/detokenize: whole characters only, whatever the tokens cut. */
+/* Tests of text/tokenize/detokenize: whole characters only, whatever the tokens cut. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

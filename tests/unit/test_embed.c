@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "checked_heap.h"
 #include "fixture_file.h"
 
 #include <math.h>
@@ -91,6 +92,37 @@ static void test_pooling(void **state) {
     close_model(model);
 }
 
+/* Of other models, too, texts are read whole where the longest one is a chunk: the same bits. */
+static void test_whole_texts(void **state) {
+    (void)state;
+    static const char *const names[] = {"qwen3-embedding", "gemma2", "lfm2"};
+    static float in_chunks[N_TOKENS * MAX_EMBD], whole[N_TOKENS * MAX_EMBD];
+    for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+        wick_model *const model = open_model(names[m]);
+        wick_model_info info;
+        wick_device_stats before, with_cache, without;
+        wick_embedder *embedder;
+        wick_model_get_info(model, &info);
+        assert_true(info.n_embd <= MAX_EMBD);
+        wick_embedder_desc desc = {
+            .max_tokens = 64, .chunk_length = 4, .pooling = WICK_POOLING_NONE};
+        assert_int_equal(embed(model, &desc, in_chunks), N_TOKENS);
+        wick_device_get_stats(device, &before);
+        assert_int_equal(wick_embedder_open(model, &desc, &embedder, NULL), WICK_OK);
+        wick_device_get_stats(device, &with_cache);
+        wick_embedder_close(embedder);
+        desc.chunk_length = 64;
+        assert_int_equal(embed(model, &desc, whole), N_TOKENS);
+        assert_memory_equal(whole, in_chunks, N_TOKENS * info.n_embd * sizeof *whole);
+        assert_int_equal(wick_embedder_open(model, &desc, &embedder, NULL), WICK_OK);
+        wick_device_get_stats(device, &without);
+        wick_embedder_close(embedder);
+        assert_true(with_cache.buffer_bytes > before.buffer_bytes);
+        assert_true(without.buffer_bytes == before.buffer_bytes);
+        close_model(model);
+    }
+}
+
 /* The file says so. */
 static void test_default_pooling(void **state) {
     (void)state;
@@ -156,16 +188,152 @@ static void test_encoder_session(void **state) {
     assert_int_equal(wick_session_append_tokens(session, tokens, 1), WICK_ERR_STATE);
     assert_int_equal(wick_session_error(session, &error), WICK_ERR_STATE);
     assert_non_null(strstr(error.message, "at once"));
+    wick_session_stats stats;
+    wick_session_get_stats(session, &stats);
+    assert_int_equal(stats.cache_bytes, 0); /* nothing to go on from */
+    wick_session_close(session);
+    close_model(model);
+}
+
+/* The state of every token of the session's text, and then its end. */
+static void read_states(wick_session *session, size_t n, float *out) {
+    wick_event event;
+    size_t n_seen = 0;
+    do {
+        assert_int_equal(wick_session_next(session, &event), WICK_OK);
+        if (event.kind != WICK_EVENT_LOGITS) continue;
+        assert_int_equal(event.position, n_seen);
+        memcpy(out + n_seen++ * MAX_EMBD, event.logits, MAX_EMBD * sizeof *out);
+    } while (event.kind != WICK_EVENT_END);
+    assert_int_equal(n_seen, n);
+}
+
+/* Texts are padded by different numbers of rows: what a text gives depends on none of them, nor on
+ * the texts before it. */
+static void test_any_length(void **state) {
+    enum { N = 130 };
+    (void)state;
+    static const char *const names[] = {"modernbert", "embedding-gemma", "bert"};
+    static const uint32_t lengths[] = {130, 1, 33, 60, 64, 65, 97, 128};
+    static float got[N * MAX_EMBD], again[N * MAX_EMBD];
+    for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+        wick_model *const model = open_model(names[m]);
+        uint32_t ids[N];
+        for (uint32_t i = 0; i < N; i++) ids[i] = tokens[i * i % 7] + i % 5;
+        wick_model_info info;
+        wick_model_get_info(model, &info);
+        assert_int_equal(info.n_embd, MAX_EMBD);
+        wick_session *all;
+        const wick_session_desc desc = {.logits = WICK_LOGITS_STATES};
+        assert_int_equal(wick_session_open(model, &desc, &all, NULL), WICK_OK);
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            if (lengths[i] > info.context_length) continue;
+            wick_session *one;
+            const wick_session_desc exactly = {.context_length = lengths[i],
+                                               .logits = WICK_LOGITS_STATES};
+            assert_int_equal(wick_session_open(model, &exactly, &one, NULL), WICK_OK);
+            assert_int_equal(wick_session_append_tokens(one, ids, lengths[i]), WICK_OK);
+            read_states(one, lengths[i], again);
+            wick_session_close(one);
+            wick_session_reset(all);
+            assert_int_equal(wick_session_append_tokens(all, ids, lengths[i]), WICK_OK);
+            read_states(all, lengths[i], got);
+            assert_memory_equal(got, again, lengths[i] * MAX_EMBD * sizeof *got);
+        }
+        wick_session_close(all);
+        close_model(model);
+    }
+}
+
+typedef struct image {
+    unsigned char data[4096];
+    size_t size;
+} image;
+
+static wick_status keep(void *user, const void *bytes, size_t size, wick_error *error) {
+    image *const to = user;
+    (void)error;
+    assert_true(to->size + size <= sizeof to->data);
+    memcpy(to->data + to->size, bytes, size);
+    to->size += size;
+    return WICK_OK;
+}
+
+/* Wherever memory ends while a text is embedded: a sentence, nothing leaks, and the next text is
+ * embedded. */
+static void test_no_memory(void **state) {
+    (void)state;
+    checked_heap heap;
+    checked_heap_init(&heap, UINT64_MAX);
+    char path[1024];
+    if (!fixture_path("WICK_SHARED_DATA", "families/modernbert.gguf", path, sizeof path)) skip();
+    const wick_device_desc desc = {
+        .backend = WICK_BACKEND_CPU, .n_threads = 1, .allocator = heap.heap.hook};
+    wick_model *model;
+    assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+    assert_int_equal(wick_model_open(device, path, NULL, &model, NULL), WICK_OK);
+    wick_status status = WICK_ERR_OUT_OF_MEMORY;
+    uint64_t n_failed = 0;
+    for (uint64_t n = 0; status != WICK_OK; n++) {
+        wick_embedder *embedder;
+        assert_int_equal(wick_embedder_open(model, NULL, &embedder, NULL), WICK_OK);
+        assert_int_equal(wick_embedder_start_tokens(embedder, tokens, N_TOKENS), WICK_OK);
+        heap.n_allowed = n;
+        while ((status = wick_embedder_poll(embedder)) == WICK_PENDING) wick_pause(device);
+        heap.n_allowed = UINT64_MAX;
+        n_failed += status != WICK_OK;
+        if (status != WICK_OK) expect(embedder, status, WICK_ERR_OUT_OF_MEMORY, " ");
+        assert_int_equal(wick_embedder_start_tokens(embedder, tokens, N_TOKENS), WICK_OK);
+        while (wick_embedder_poll(embedder) == WICK_PENDING) wick_pause(device);
+        size_t n_rows;
+        (void)wick_embedder_result(embedder, &n_rows);
+        assert_int_equal(n_rows, 1);
+        wick_embedder_close(embedder);
+    }
+    assert_true(n_failed > 100);
+    close_model(model);
+    assert_true(checked_heap_is_clean(&heap));
+}
+
+/* It is its tokens. */
+static void test_saved_encoder(void **state) {
+    (void)state;
+    wick_model *const model = open_model("modernbert");
+    static float states[N_TOKENS * MAX_EMBD];
+    wick_session *session, *other;
+    wick_session_saving *saving;
+    wick_session_loading *loading;
+    image saved = {.size = 0};
+    const wick_session_desc desc = {.logits = WICK_LOGITS_STATES};
+    assert_int_equal(wick_session_open(model, &desc, &session, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_tokens(session, tokens, N_TOKENS), WICK_OK);
+    read_states(session, N_TOKENS, states);
+    assert_int_equal(wick_session_save_start(session, keep, &saved, &saving, NULL), WICK_OK);
+    while (wick_session_save_poll(saving) == WICK_PENDING) wick_pause(device);
+    assert_int_equal(wick_session_save_finish(saving, NULL), WICK_OK);
+
+    assert_int_equal(wick_session_open(model, &desc, &other, NULL), WICK_OK);
+    const wick_source source = wick_source_memory(saved.data, saved.size);
+    assert_int_equal(wick_session_load_start(other, source, &loading, NULL), WICK_OK);
+    while (wick_session_load_poll(loading) == WICK_PENDING) wick_pause(device);
+    assert_int_equal(wick_session_load_finish(loading, NULL), WICK_OK);
+    size_t n;
+    assert_memory_equal(wick_session_tokens(other, &n), tokens, sizeof tokens);
+    assert_int_equal(n, N_TOKENS);
+    wick_event event;
+    assert_int_equal(wick_session_next(other, &event), WICK_OK);
+    assert_int_equal(event.kind, WICK_EVENT_END);
+    wick_session_close(other);
     wick_session_close(session);
     close_model(model);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pooling),
-        cmocka_unit_test(test_default_pooling),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_encoder_session),
+        cmocka_unit_test(test_pooling),       cmocka_unit_test(test_default_pooling),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_encoder_session),
+        cmocka_unit_test(test_any_length),    cmocka_unit_test(test_whole_texts),
+        cmocka_unit_test(test_saved_encoder), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

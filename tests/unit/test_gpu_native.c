@@ -1,7 +1,7 @@
 /* test_gpu_native.c: gpu.h by a library of this machine: what it promises, and that mistakes become
  * failures. All tests run for every library found (WICK_WEBGPU_LIB, or those in deps/webgpu) with
  * the drivers that the environment names. */
-#include "backend/webgpu/gpu.h"
+#include "backend/webgpu/gpu/gpu.h"
 
 #include "sys/clock.h"
 

@@ -1,6 +1,6 @@
-/* llm/json_schema, llm/json_number and llm/json_pattern: JSON that schemas accept and do not,
- * numbers against their bounds, what is refused. That all that is generated is valid, is tested by
- * tests/cli/test_grammar.py with a validator of its own. */
+/* grammar/json_schema, grammar/json_number and grammar/json_pattern: JSON that schemas accept and
+ * do not, numbers against their bounds, what is refused. That all that is generated is valid, is
+ * tested by tests/cli/test_grammar.py with a validator of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 #include "checked_heap.h"
 #include "core/compiler.h"
 #include "grammar_reading.h"
-#include "llm/json_number.h"
-#include "llm/json_schema.h"
+#include "grammar/json_number.h"
+#include "grammar/json_schema.h"
 
 #include <stdio.h>
 #include <stdlib.h>

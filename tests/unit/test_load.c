@@ -450,6 +450,16 @@ static void test_arguments(void **state) {
                      WICK_ERR_ARGUMENT);
     assert_int_equal(it.n_closed, 2);
     assert_int_equal(wick_model_open(device, NULL, NULL, &model, NULL), WICK_ERR_ARGUMENT);
+    /* What has no mapping cannot be computed with in place. */
+    const wick_model_desc low = {.low_memory = true}, read = {.low_memory = true, .no_map = true};
+    error = (wick_error){.status = WICK_OK};
+    assert_int_equal(
+        wick_model_open_start(device, slow_source(&it, false, true), &low, &loading, &error),
+        WICK_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "this source cannot be mapped"));
+    error = (wick_error){.status = WICK_OK};
+    assert_int_equal(wick_model_open(device, "CMakeLists.txt", &read, &model, &error),
+                     WICK_ERR_VALUE);
     error = (wick_error){.status = WICK_OK};
     assert_int_equal(wick_model_open(device, "/nonexistent.gguf", NULL, &model, &error),
                      WICK_ERR_NOT_FOUND);

@@ -1,11 +1,11 @@
-/* Tests of text/marked: what is data never makes or unmakes a special token. */
+/* Tests of text/tokenize/marked: what is data never makes or unmakes a special token. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "text/marked.h"
+#include "text/tokenize/marked.h"
 #include "unit/small_vocab.h"
 
 #include <string.h>

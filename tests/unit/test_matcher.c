@@ -1,5 +1,5 @@
-/* llm/matcher and llm/token_trie: masks against every token read by itself, on random ways through
- * grammars with a real vocabulary; tokens that are named; ends; memory. */
+/* grammar/matcher and grammar/token_trie: masks against every token read by itself, on random ways
+ * through grammars with a real vocabulary; tokens that are named; ends; memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +12,8 @@
 #include "core/hash.h"
 #include "fixture_file.h"
 #include "grammar_reading.h"
-#include "llm/json_schema.h"
-#include "llm/matcher.h"
+#include "grammar/json_schema.h"
+#include "grammar/matcher.h"
 #include "small_vocab.h"
 #include "vocab_fixture.h"
 

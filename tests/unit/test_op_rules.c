@@ -295,7 +295,7 @@ static void test_functions(void **state) {
             if (op_functions[i].code == WK_OP_SCAN && change < 0) continue; /* has other shapes */
             wk_op op = make(rule_of(op_functions[i].code));
             const unsigned fn = op_functions[i].count + (unsigned)change;
-            memcpy(&op.p, &fn, sizeof fn); /* the first member, or the only one */
+            memcpy((char *)&op.p + op_functions[i].at, &fn, sizeof fn);
             expect(change < 0, &op, "function", (int)op_functions[i].code, change);
         }
     }

@@ -196,14 +196,14 @@ static void test_linear_follows_math(void **state) {
     wick_device *const device = device_of(state);
     wick_tensor *const x = count_up(device, WICK_SHAPE(1, 2));
     seen s = {0};
-    wk_device_observe(device, observe, &s);
+    wk_observer *const observer = begin_observing(device, &s);
     wick_release(wick_linear(x, x, NULL));
     assert_false(s.last.p.linear.fast);
     wick_device_set_math(device, WICK_MATH_FAST);
     wick_release(wick_linear(x, x, NULL));
     assert_true(s.last.p.linear.fast);
     assert_int_equal(s.n, 2);
-    wk_device_observe(device, NULL, NULL);
+    wk_observer_remove(observer);
     wick_release(x);
 }
 

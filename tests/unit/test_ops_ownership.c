@@ -8,7 +8,7 @@ static void test_empty(void **state) {
     wick_device *const device = device_of(state);
     const wick_scope scope = wick_scope_begin(device);
     seen s = {0};
-    wk_device_observe(device, observe, &s);
+    wk_observer *const observer = begin_observing(device, &s);
     wick_tensor *const none = wick_zeros(device, WICK_F32, WICK_SHAPE(0, 4));
     wick_tensor *const weight = wick_zeros(device, WICK_F32, WICK_SHAPE(0, 4));
     assert_shape(wick_add(none, none), WICK_SHAPE(0, 4));
@@ -29,7 +29,7 @@ static void test_empty(void **state) {
     assert_shape(product, WICK_SHAPE(4, 4));
     assert_int_equal(s.n, 1);
     assert_int_equal(s.last.code, WK_OP_FILL);
-    wk_device_observe(device, NULL, NULL);
+    wk_observer_remove(observer);
     wick_tensor *const thin = wick_zeros(device, WICK_F32, WICK_SHAPE(2, 0));
     wick_tensor *const bias = count_up(device, WICK_SHAPE(2));
     wick_tensor *const y = wick_linear(thin, thin, bias);

@@ -7,7 +7,7 @@ static void test_views_share_memory(void **state) {
     wick_device *const device = device_of(state);
     wick_tensor *const x = count_up(device, WICK_SHAPE(2, 3, 4));
     seen s = {0};
-    wk_device_observe(device, observe, &s);
+    wk_observer *const observer = begin_observing(device, &s);
     wick_tensor *const views[] = {
         wick_transpose(x, 0, -1),
         wick_permute(x, 3, (const int[]){1, -1, 0}),
@@ -32,7 +32,7 @@ static void test_views_share_memory(void **state) {
         wick_release(views[i]);
     }
     assert_int_equal(s.n, 0);
-    wk_device_observe(device, NULL, NULL);
+    wk_observer_remove(observer);
     wick_release(x);
 }
 

@@ -9,6 +9,7 @@
 
 #include "fixture_file.h"
 #include "small_model.h"
+#include "source/file.h"
 
 static wick_device *device;
 static char path[1024];
@@ -305,13 +306,16 @@ static void test_refused(void **state) {
 }
 
 /* The status of opening the file at path on a device under a limit of memory. */
-static wick_status open_within(wick_device *on, uint64_t limit, wick_error *error) {
+static wick_status open_by(wick_device *on, const wick_model_desc *desc, wick_error *error) {
     wick_model *model;
-    const wick_model_desc desc = {.memory_limit = limit};
     *error = (wick_error){.status = WICK_OK};
-    const wick_status status = wick_model_open(on, path, &desc, &model, error);
+    const wick_status status = wick_model_open(on, path, desc, &model, error);
     wick_model_close(model);
     return status;
+}
+
+static wick_status open_within(wick_device *on, uint64_t limit, wick_error *error) {
+    return open_by(on, &(wick_model_desc){.memory_limit = limit}, error);
 }
 
 /* A model that needs a byte more than it may take is refused before its weights are read. */
@@ -349,6 +353,29 @@ static void test_limit(void **state) {
     assert_int_equal(open_within(null, needed, &error), WICK_OK);
     assert_int_equal(open_within(null, needed - 1, &error), WICK_ERR_OUT_OF_MEMORY);
     wick_device_close(null);
+}
+
+/* With the weights in the file, only what is beside it counts. */
+static void test_low_memory(void **state) {
+    (void)state;
+    const small_model small = small_model_make();
+    wick_file *const file = write_small(&small);
+    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
+    wick_device *fast;
+    wick_prediction p;
+    wick_error error;
+    assert_int_equal(wick_device_open(&desc, &fast, NULL), WICK_OK);
+    assert_int_equal(wick_predict(file, fast, NULL, &p, NULL), WICK_OK);
+    wick_file_close(file);
+    assert_in_range(p.low_bytes, p.total_bytes - p.weight_bytes, p.total_bytes - 1);
+    wick_model_desc low = {.low_memory = true, .memory_limit = p.low_bytes};
+    assert_int_equal(open_by(fast, &low, &error), WICK_OK);
+    low.memory_limit--;
+    assert_int_equal(open_by(fast, &low, &error), WICK_ERR_OUT_OF_MEMORY);
+    assert_int_equal(error.bytes_requested, p.low_bytes);
+    low = (wick_model_desc){.memory_limit = p.low_bytes};
+    assert_int_equal(open_by(fast, &low, &error), WICK_ERR_OUT_OF_MEMORY);
+    wick_device_close(fast);
 }
 
 /* The weights of a loaded model are what was predicted for them. */
@@ -398,6 +425,7 @@ int main(void) {
         cmocka_unit_test(test_refused),         cmocka_unit_test(test_real),
         cmocka_unit_test(test_blocks),          cmocka_unit_test(test_default_of_longrope),
         cmocka_unit_test(test_needed_bytes),    cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_low_memory),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,4 +1,4 @@
-/* Tests of text/pretokenize. */
+/* Tests of text/tokenize/pretokenize. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "core/rng.h"
-#include "text/pretokenize.h"
+#include "text/tokenize/pretokenize.h"
 
 #include <string.h>
 
@@ -43,7 +43,7 @@ static void check(const char *name, const split_case *cases, size_t n) {
     }
 }
 
-/* Expected pieces: the patterns in text/cut.h, run by the Python module `regex`. */
+/* Expected pieces: the patterns in text/tokenize/cut.h, run by the Python module `regex`. */
 static void gpt2(void **state) {
     (void)state;
     static const split_case cases[] = {

@@ -1,4 +1,4 @@
-/* llm/sampler: every filter against a direct computation over the sorted distribution. */
+/* sample/sampler: every filter against a direct computation over the sorted distribution. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "llm/filters.h"
-#include "llm/sampler.h"
+#include "sample/filters.h"
+#include "sample/sampler.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* llm/sampler: biases, penalties and DRY against direct computations, through the logits that the
- * sampler has changed before it chooses. */
+/* sample/sampler: biases, penalties and DRY against direct computations, through the logits that
+ * the sampler has changed before it chooses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "checked_heap.h"
 #include "core/rng.h"
-#include "llm/sampler.h"
+#include "sample/sampler.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* llm/sampler in a session: log probabilities against the logits, breakers as text, repeatable
+/* sample/sampler in a session: log probabilities against the logits, breakers as text, repeatable
  * draws with everything switched on, refusals. On the small model. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "llm/llm.h"
-#include "llm/logprobs.h"
-#include "llm/sampler.h"
+#include "sample/logprobs.h"
+#include "sample/sampler.h"
 #include "stories_session.h"
 
 #include <wick/wick.h>

@@ -1,5 +1,5 @@
 /* Numbers about logits, against values worked out by hand. */
-#include "llm/scores.h"
+#include "sample/scores.h"
 
 #include <stdarg.h>
 #include <stddef.h>

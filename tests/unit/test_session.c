@@ -1,4 +1,4 @@
-/* llm/session and llm/stop: the step machine on the small model: stops, limits, reuse, refusals.
+/* llm/session and sample/stop: the step machine on the small model: stops, limits, reuse, refusals.
  * stories_session.h sets n_threads to 2: these tests run under the thread sanitizer, too. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "llm/stop.h"
+#include "sample/stop.h"
 #include "stories_session.h"
 
 #include <wick/wick.h>
@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { N_VOCAB = 512, N_TOKENS = 512 };
 
 static void test_text(void **state) {
     (void)state;
@@ -181,6 +183,44 @@ static void test_a_prefix_is_reused(void **state) {
     assert_string_equal(text, again);
     wick_session_close(fresh);
     wick_session_close(session);
+}
+
+/* Reads n tokens in parts of `step` and returns the logits after the last one. */
+static void read_in_parts(uint32_t n, uint32_t step, uint32_t context_length, float *logits) {
+    enum { BEGIN = 1, KINDS = 400 };
+    const wick_session_desc desc = {.context_length = context_length, .logits = WICK_LOGITS_ALL};
+    wick_session *const session = open_session(&desc);
+    uint32_t seen = 0;
+    while (seen < n) {
+        uint32_t tokens[N_TOKENS];
+        const uint32_t n_part = n - seen < step ? n - seen : step;
+        for (uint32_t i = 0; i < n_part; i++)
+            tokens[i] = seen + i == 0 ? BEGIN : 3 + (seen + i) * 7919 % KINDS;
+        assert_int_equal(wick_session_append_tokens(session, tokens, n_part), WICK_OK);
+        wick_event event = {.kind = WICK_EVENT_PENDING};
+        for (uint32_t i = 0; i < n_part;) {
+            assert_int_equal(wick_session_next(session, &event), WICK_OK);
+            if (event.kind != WICK_EVENT_LOGITS) continue;
+            if (++i == n_part) memcpy(logits, event.logits, N_VOCAB * sizeof *logits);
+        }
+        seen += n_part;
+    }
+    wick_session_close(session);
+}
+
+/* Plans are made for 256 keys, 512, ...: which one a batch has, and how long it could be, changes
+ * nothing. */
+static void test_lengths_of_keys(void **state) {
+    (void)state;
+    static const uint32_t lengths[] = {255, 256, 257, 511, 512};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        static float whole[N_VOCAB], parts[N_VOCAB], last[N_VOCAB];
+        read_in_parts(lengths[i], N_TOKENS, 512, whole);
+        read_in_parts(lengths[i], 60, 512, parts);
+        read_in_parts(lengths[i], lengths[i] - 1, 2048, last);
+        assert_memory_equal(whole, parts, sizeof whole);
+        assert_memory_equal(whole, last, sizeof whole);
+    }
 }
 
 static void test_refusals(void **state) {
@@ -483,6 +523,7 @@ int main(void) {
         cmocka_unit_test(test_stop_holds_back),
         cmocka_unit_test(test_context_full_is_an_event),
         cmocka_unit_test(test_a_prefix_is_reused),
+        cmocka_unit_test(test_lengths_of_keys),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_goes_on_after_a_refusal),
         cmocka_unit_test(test_reset_in_the_middle_of_a_batch),

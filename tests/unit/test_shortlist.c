@@ -1,5 +1,5 @@
-/* llm/shortlist: the best logits and what a sampler makes of them alone: the same choice as of the
- * whole row wherever wk_sampler_reach says so. */
+/* llm/shortlist: the best logits and what a sampler makes of them alone: the same choice as of
+ * the whole row wherever wk_sampler_reach says so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "core/compiler.h"
 #include "core/rng.h"
-#include "llm/sampler.h"
+#include "sample/sampler.h"
 #include "llm/shortlist.h"
 
 #include <wick/wick.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "fixture_file.h"
-#include "llm/reader.h"
+#include "source/reader.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Split files: their names, one source over the parts, and parts that do not belong together. */
-#include "llm/split.h"
+#include "source/split.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 #include "checked_heap.h"
 #include "gguf_bytes.h"
 #include "llm/llm.h"
+#include "source/header.h"
 
 #include <stdio.h>
 #include <string.h>

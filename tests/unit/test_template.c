@@ -10,7 +10,7 @@
 #include "checked_heap.h"
 #include "core/hash.h"
 #include "small_vocab.h"
-#include "text/marked.h"
+#include "text/tokenize/marked.h"
 
 #include <wick/chat.h>
 

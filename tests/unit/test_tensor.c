@@ -305,25 +305,6 @@ static void test_plan_replays(void **state) {
     }
 }
 
-static void count_ops(void *user, const wk_call *call) {
-    (void)call;
-    ++*(int *)user;
-}
-
-static void test_observer_sees_every_op(void **state) {
-    (void)state;
-    wick_device *const device = open_mood(1);
-    int seen = 0;
-    wk_device_observe(device, count_ops, &seen);
-    const wick_scope scope = wick_scope_begin(device);
-    wick_tensor *const x = ramp(device, 2, 2, 0);
-    (void)wick_add(wick_mul(x, x), wick_transpose(x, 0, 1));
-    assert_int_equal(seen, 2);
-    wick_scope_end(scope);
-    wk_device_observe(device, NULL, NULL);
-    close_clean(device);
-}
-
 static void test_devices_do_not_mix(void **state) {
     (void)state;
     wick_device *const one = open_mood(0), *const other = open_mood(0);
@@ -371,7 +352,6 @@ int main(void) {
         cmocka_unit_test(test_writes_keep_their_order),
         cmocka_unit_test(test_long_queues),
         cmocka_unit_test(test_plan_replays),
-        cmocka_unit_test(test_observer_sees_every_op),
         cmocka_unit_test(test_devices_do_not_mix),
         cmocka_unit_test(test_backends_are_listed),
     };

@@ -1,5 +1,5 @@
 /* Every item is done exactly once, whatever the number of threads. */
-#include "backend/cpu/thread_pool.h"
+#include "sys/thread_pool.h"
 
 #include <stdarg.h>
 #include <stddef.h>

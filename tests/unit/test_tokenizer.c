@@ -1,4 +1,5 @@
-/* Tests of text/tokenizer: byte-level BPE and SentencePiece, special tokens, refusals, prompts. */
+/* Tests of text/tokenize/tokenizer: byte-level BPE and SentencePiece, special tokens, refusals,
+ * prompts. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -450,7 +451,7 @@ static void sentencepiece_equals_the_slow_way(void **state) {
     wk_tokenizer_free(&heap, t);
 }
 
-/* --- Windows (text/merge.h) --- */
+/* --- Windows (text/tokenize/merge.h) --- */
 
 enum { N_LINKS = 150, N_CYCLES = 14, N_PIECES = 2 * N_LINKS };
 

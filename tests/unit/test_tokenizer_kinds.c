@@ -1,5 +1,5 @@
-/* Tests of text/wordpiece, text/unigram, text/normalize, and of SentencePiece with merges, on
- * vocabularies small enough to see why. */
+/* Tests of text/tokenize/wordpiece, text/tokenize/unigram, text/tokenize/normalize, and of
+ * SentencePiece with merges, on vocabularies small enough to see why. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "checked_heap.h"
-#include "text/merge.h"
-#include "text/unicode.h"
+#include "text/tokenize/merge.h"
+#include "text/unicode/unicode.h"
 #include "unit/small_vocab.h"
 
 #include <math.h>

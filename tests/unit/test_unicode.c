@@ -1,4 +1,4 @@
-/* Tests of text/unicode. */
+/* Tests of text/unicode/unicode. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "core/str.h"
-#include "text/unicode.h"
-#include "text/unicode_case.h"
+#include "text/unicode/unicode.h"
+#include "text/unicode/unicode_case.h"
 
 #include <string.h>
 

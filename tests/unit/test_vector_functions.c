@@ -25,7 +25,7 @@ static const wk_cpu_kernel *reference(wk_opcode code) {
     for (size_t i = 0;; i++) {
         const wk_cpu_kernel *const kernel = wk_cpu_kernel_at(i);
         assert_non_null(kernel);
-        if (kernel->code == code && kernel->base.is_reference) return kernel;
+        if (kernel->base.code == code && kernel->base.is_reference) return kernel;
     }
 }
 
@@ -33,7 +33,7 @@ static void compare(const wk_op *op, const char *kernel, const float *want, cons
     const wk_tolerance tolerance = wk_op_tolerance(op, false);
     for (int i = 0; i < N; i++) {
         if (wk_tolerance_accepts(&tolerance, 0, (double)want[i], (double)got[i])) continue;
-        const float *const a = wk_cpu_data(wk_src(op, 0));
+        const float *const a = wk_view_data(wk_src(op, 0));
         print_message("%s: function %d of %.9g is %.9g instead of %.9g\n", kernel,
                       (int)op->p.unary.fn, (double)a[i], (double)got[i], (double)want[i]);
         fail();
@@ -56,7 +56,9 @@ static void check(const wk_op *op, const x86_memory *memory) {
     memcpy(want, y, sizeof want);
     for (size_t at = 0; wk_cpu_kernel_at(at) != NULL; at++) {
         const wk_cpu_kernel *const k = wk_cpu_kernel_at(at);
-        if (k->code != op->code || k->needs == 0 || !x86_can_run(k) || !k->accepts(op)) continue;
+        if (k->base.code != op->code || k->base.needs == 0 || !x86_can_run(k) ||
+            !k->base.accepts(op))
+            continue;
         memset(y, 0xFF, sizeof want);
         x86_run(k, op, 1);
         compare(op, k->base.name, want, y);

@@ -1,5 +1,5 @@
-/* Tests of text/tokenizer with the vocabularies of real models: the published vectors, and that
- * text comes back. */
+/* Tests of text/tokenize/tokenizer with the vocabularies of real models: the published vectors, and
+ * that text comes back. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 
 #include "core/rng.h"
 #include "fixture_file.h"
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 #include "unit/vocab_fixture.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* backend/webgpu/wgsl_nesting.c: what nests too deep for a compiler that recurses, and what only
- * looks like it. */
-#include "backend/webgpu/gpu_native.h"
+/* backend/webgpu/gpu/wgsl_nesting.c: what nests too deep for a compiler that recurses, and what
+ * only looks like it. */
+#include "backend/webgpu/gpu/gpu_native.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -180,7 +180,8 @@ static void test_attention_same_bits(void **state) {
         make_attention(&f, &rng, &c);
         for (size_t at = 0; wk_cpu_kernel_at(at) != NULL; at++) {
             const wk_cpu_kernel *const k = wk_cpu_kernel_at(at);
-            if (k->code != WK_OP_ATTENTION_CACHED || k->needs == 0 || !x86_can_run(k)) continue;
+            if (k->base.code != WK_OP_ATTENTION_CACHED || k->base.needs == 0 || !x86_can_run(k))
+                continue;
             x86_run(k, &f.op, 1);
             const float *const all = x86_contents(&f.memory[0]);
             for (uint32_t r = 0; r < ROWS; r += 37) {
@@ -218,7 +219,8 @@ static void test_long_context(void **state) {
     fixture_check(&f, attention_bound);
     for (size_t at = 0; wk_cpu_kernel_at(at) != NULL; at++) {
         const wk_cpu_kernel *const k = wk_cpu_kernel_at(at);
-        if (k->code != WK_OP_ATTENTION_CACHED || k->needs == 0 || !x86_can_run(k)) continue;
+        if (k->base.code != WK_OP_ATTENTION_CACHED || k->base.needs == 0 || !x86_can_run(k))
+            continue;
         assert_true(k->scratch_bytes(&f.op) <= 2 * HEADS * 50 * (D + 32) * sizeof(float));
         assert_true(k->worker_bytes(&f.op) < 32768);
         wk_op prompt = f.op; /* many rows: no parts at all */
@@ -243,7 +245,8 @@ static void check_fault(const cache_case *c, int kind) {
     const size_t row = (size_t)(c->heads * c->e);
     for (size_t at = 0; wk_cpu_kernel_at(at) != NULL; at++) {
         const wk_cpu_kernel *const k = wk_cpu_kernel_at(at);
-        if (k->code != WK_OP_ATTENTION_CACHED || k->needs == 0 || !x86_can_run(k)) continue;
+        if (k->base.code != WK_OP_ATTENTION_CACHED || k->base.needs == 0 || !x86_can_run(k))
+            continue;
         float *const y = x86_contents(&f.memory[0]);
         for (size_t i = 0; i < row; i++) y[row + i] = 7;
         void *const worker = x86_scratch(k->worker_bytes(&f.op));

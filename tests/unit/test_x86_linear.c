@@ -150,7 +150,7 @@ static bool fixture_run(fixture *f, const wk_cpu_kernel *kernel, int64_t first, 
     op.view[2] = x86_view(&f->weight, f->dtype, 2, (const int64_t[]){f->n, f->k});
     op.view[2].layout = (uint8_t)f->layout;
     if (f->bias.base != NULL) op.view[3] = x86_view(&f->bias, WICK_F32, 1, &f->n);
-    const bool accepts = kernel->code == WK_OP_LINEAR && kernel->accepts(&op);
+    const bool accepts = kernel->base.code == WK_OP_LINEAR && kernel->base.accepts(&op);
     if (accepts) {
         x86_run(kernel, &op, step);
         memcpy(out, x86_contents(&y), (size_t)(m * f->n) * sizeof(float));
@@ -164,7 +164,7 @@ static const wk_cpu_kernel *next_kernel(size_t *at) {
     for (;;) {
         const wk_cpu_kernel *const kernel = wk_cpu_kernel_at((*at)++);
         if (kernel == NULL) return NULL;
-        if (kernel->code == WK_OP_LINEAR && kernel->needs != 0 && x86_can_run(kernel))
+        if (kernel->base.code == WK_OP_LINEAR && kernel->base.needs != 0 && x86_can_run(kernel))
             return kernel;
     }
 }

@@ -3,7 +3,7 @@
 #define VOCAB_FIXTURE_H
 
 #include "format/gguf_parse.h"
-#include "text/tokenizer.h"
+#include "text/tokenize/tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -87,7 +87,7 @@ static inline void x86_run(const wk_cpu_kernel *kernel, const wk_op *op, int64_t
 }
 
 static inline bool x86_can_run(const wk_cpu_kernel *kernel) {
-    return (kernel->needs & ~wk_cpu_features()) == 0;
+    return (kernel->base.needs & ~wk_cpu_features()) == 0;
 }
 
 #endif

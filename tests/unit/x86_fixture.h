@@ -69,7 +69,7 @@ static inline const wk_cpu_kernel *fixture_reference(wk_opcode code) {
     for (size_t i = 0;; i++) {
         const wk_cpu_kernel *const kernel = wk_cpu_kernel_at(i);
         assert_non_null(kernel);
-        if (kernel->code == code && kernel->base.is_reference) return kernel;
+        if (kernel->base.code == code && kernel->base.is_reference) return kernel;
     }
 }
 
@@ -116,7 +116,8 @@ static inline void fixture_check(fixture *f, double bound) {
     int n_run = 0;
     for (size_t at = 0; wk_cpu_kernel_at(at) != NULL; at++) {
         const wk_cpu_kernel *const k = wk_cpu_kernel_at(at);
-        if (k->code != f->op.code || k->needs == 0 || !x86_can_run(k) || !k->accepts(&f->op))
+        if (k->base.code != f->op.code || k->base.needs == 0 || !x86_can_run(k) ||
+            !k->base.accepts(&f->op))
             continue;
         for (int i = 0; i < n; i++)
             memcpy(x86_contents(&f->memory[i]), before[i], f->memory[i].size);

@@ -1,5 +1,5 @@
 /**
- * The page's WebGPU for the module: the imports of src/backend/webgpu/gpu_web_host.h, in whose
+ * The page's WebGPU for the module: the imports of src/backend/webgpu/gpu/gpu_web_host.h, in whose
  * words the numbers here are explained. Nothing blocks: what takes time becomes a state that the
  * module asks for, and `activity` wakes whoever waits for one to change.
  */

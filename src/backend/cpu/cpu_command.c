@@ -162,7 +162,7 @@ static void run_range(void *argument, int worker, int64_t begin, int64_t end) {
 /* The contents of its batch descriptor; NULL: it has none. */
 static const uint32_t *batch_of(const wk_op *op) {
     int operand;
-    return wk_op_batch(op, &operand) ? wk_cpu_data(&op->view[operand]) : NULL;
+    return wk_op_batch(op, &operand) ? wk_view_data(&op->view[operand]) : NULL;
 }
 
 static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op) {

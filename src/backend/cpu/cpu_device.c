@@ -1,4 +1,5 @@
 /* backend/cpu/cpu_device.c: opening a device, its weights, and the backend's table. */
+#include "backend/cpu/cpu.h"
 #include "backend/cpu/cpu_state.h"
 
 #include "core/dtype.h"
@@ -157,7 +158,7 @@ static void store_panels(void *argument, int worker, int64_t begin, int64_t end)
     const int64_t last = end * WK_PANEL_ROWS < store->n_rows ? end * WK_PANEL_ROWS : store->n_rows;
     const int64_t row = store->first_row + first;
     const unsigned char *from = store->blocks + (uint64_t)first * store->row_bytes;
-    unsigned char *to = wk_cpu_data(weight);
+    unsigned char *to = wk_view_data(weight);
     if (weight->layout == WK_LAYOUT_RAW) {
         memcpy(to + (uint64_t)row * store->row_bytes, from,
                (size_t)((uint64_t)(last - first) * store->row_bytes));
@@ -226,4 +227,5 @@ const wk_backend wk_backend_cpu = {
     .plan_prepare = wk_cpu_plan_prepare,
     .plan_replay = wk_cpu_plan_replay,
     .plan_free = wk_cpu_plan_free,
+    .kernels = &wk_cpu_kernels,
 };

@@ -16,14 +16,11 @@ typedef struct wk_cpu_run {
     void *scratch;        /* scratch_bytes(op), shared by all workers and phases, aligned to 64 */
     void *worker_scratch; /* worker_bytes(op), this worker's own, aligned to 64 */
     atomic_bool *fault;   /* set with wk_cpu_fault when an index is out of range */
+    int64_t first_expert; /* whose weight lies first in the op's: 0, but see simd/linear_raw.h */
 } wk_cpu_run;
 
 typedef struct wk_cpu_kernel {
-    wk_kernel base;
-    wk_opcode code;
-    uint32_t needs; /* WK_CPU_* features */
-    /* dtypes, layouts, shapes and strides only; NULL: every op that wk_op_check lets through */
-    bool (*accepts)(const wk_op *op);
+    wk_kernel base; /* needs: WK_CPU_* */
     /* Phases run one after another; the items of one phase in any order, on any thread, in ranges
      * whose length is a multiple of grain (the last one excepted). */
     int n_phases;
@@ -47,16 +44,11 @@ static inline void wk_cpu_fault(const wk_cpu_run *run) {
     atomic_store_explicit(run->fault, true, memory_order_relaxed);
 }
 
-/* Host address of an operand. */
-static inline void *wk_cpu_data(const wk_view *view) {
-    return (unsigned char *)view->buf->data + view->offset;
-}
-
 /* dispatch.c: NULL when no kernel accepts. features: WK_CPU_* bits that may be used. Kernels marked
  * is_fast are taken for ops that allow it only (wk_op_allows_fast). */
 const wk_cpu_kernel *wk_cpu_find_kernel(const wk_op *op, uint32_t features);
 
-/* Every kernel, for the test harness: index counts up from 0; NULL at the end. */
+/* Every kernel of this architecture: index counts up from 0; NULL at the end. */
 const wk_cpu_kernel *wk_cpu_kernel_at(size_t index);
 
 /* The layout that the fastest kernel for these features reads; RAW where there are none. */
@@ -77,7 +69,5 @@ extern const wk_cpu_peak wk_peak_avx2, wk_peak_avx512;
 
 /* dispatch.c: NULL where there is none. */
 const wk_cpu_peak *wk_cpu_find_peak(uint32_t features);
-
-extern const wk_backend wk_backend_cpu;
 
 #endif

@@ -1,12 +1,13 @@
 /* backend/cpu/cpu_state.h: a CPU device, as its parts see it. Each may use those named before it:
  * cpu_memory.c (buffers), cpu_queue.c (the list of commands), cpu_read.c (snapshots that are read
  * back), cpu_command.c (giving commands and running them), cpu_measure.c (the machine's limits),
- * cpu_device.c (opening, weights, the backend's table). */
+ * cpu_kernels.c (kernels one by one), cpu_device.c (opening, weights, the backend's table). */
 #ifndef WK_BACKEND_CPU_STATE_H
 #define WK_BACKEND_CPU_STATE_H
 
 #include "backend/cpu/cpu_kernel.h"
-#include "backend/cpu/thread_pool.h"
+#include "backend/kernels.h"
+#include "sys/thread_pool.h"
 
 /* A buffer and, once freed, when it may go: the list needs no memory of its own, so that freeing
  * cannot fail. */
@@ -146,5 +147,9 @@ void wk_cpu_plan_free(wk_backend_device *dev, void *plan);
 /* --- cpu_measure.c --- */
 
 wick_status wk_cpu_measure(wk_backend_device *dev, wick_device_limits *out, wick_error *err);
+
+/* --- cpu_kernels.c --- */
+
+extern const wk_backend_kernels wk_cpu_kernels;
 
 #endif

@@ -34,9 +34,7 @@ static const wk_cpu_kernel *const kernels[] = {
 };
 
 static bool may_run(const wk_cpu_kernel *kernel, const wk_op *op, uint32_t features) {
-    if (kernel->code != op->code || (kernel->needs & ~features) != 0) return false;
-    if (kernel->base.is_fast && !wk_op_allows_fast(op)) return false;
-    return !kernel->accepts || kernel->accepts(op);
+    return (kernel->base.needs & ~features) == 0 && wk_kernel_takes(&kernel->base, op);
 }
 
 const wk_cpu_kernel *wk_cpu_find_kernel(const wk_op *op, uint32_t features) {
@@ -51,15 +49,13 @@ const wk_cpu_kernel *wk_cpu_kernel_at(size_t index) {
 }
 
 /* All instruction sets read the same panels, and the lowest one has kernels for all of them. Raw
- * rows where there is no panel for the type, or where something else than linear and embedding
- * reads the weight. */
+ * rows where there is no panel for the type, where something else than linear and embedding reads
+ * the weight, or where it is to stay in its file. */
 wk_layout wk_cpu_weight_layout(uint32_t features, wick_dtype dtype, int64_t n, int64_t k,
                                uint32_t uses) {
-    if (features == 0 || (uses & WK_USE_LINEAR) == 0 || (uses & WK_USE_OTHER) != 0)
-        return WK_LAYOUT_RAW;
-    for (wk_layout layout = WK_LAYOUT_PANEL_F32; layout < WK_LAYOUT_COUNT_; layout++)
-        if (wk_layout_accepts(layout, dtype, n, k)) return layout;
-    return WK_LAYOUT_RAW;
+    const bool is_read_raw = (uses & (WK_USE_OTHER | WK_USE_IN_PLACE)) != 0;
+    if (features == 0 || (uses & WK_USE_LINEAR) == 0 || is_read_raw) return WK_LAYOUT_RAW;
+    return wk_layout_of_panels(dtype, n, k);
 }
 
 const wk_cpu_peak *wk_cpu_find_peak(uint32_t features) {

@@ -1,7 +1,11 @@
 /* backend/webgpu/cache.c: what is made once: layouts, pipelines by their program, bind groups by
  * what they bind. */
-#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/cache.h"
 
+#include "backend/webgpu/choice.h"
+#include "backend/webgpu/recorder.h"
+#include "backend/webgpu/shader.h"
+#include "backend/webgpu/webgpu_state.h"
 #include "core/hash.h"
 #include "sys/clock.h"
 

@@ -1,22 +1,21 @@
 /* backend/webgpu/choice.c: the table of all kernels, and the choice of one for an op on a device:
  * which are disabled there, and which of its tunings a kernel takes.
  *
- * Tunings give the same bits, so their choice is a lookup: by the kernel, how many rows the op has
- * (a token, some sequences, a prompt) and how its weight lies. */
-#include "backend/webgpu/webgpu_state.h"
+ * Tunings give the same bits, so their choice is a lookup: by the kernel and the class of the op.
+ */
+#include "backend/webgpu/choice.h"
 
+#include "backend/webgpu/webgpu_state.h"
 #include "core/compiler.h"
 
 #include <string.h>
 
 static const wk_webgpu_kernel *const kernels[] = {
 #define WK_WEBGPU_KERNEL(symbol) &symbol,
-#include "backend/webgpu/kernels.def"
+#include "backend/webgpu/kernels/kernels.def"
 #undef WK_WEBGPU_KERNEL
     &wk_webgpu_custom,
 };
-
-enum { FEW_ROWS = 16 };
 
 wick_status wk_choices_open(wk_backend_device *dev, wick_error *err) {
     dev->choices = wk_alloc_array(dev->heap, WK_COUNT(kernels), sizeof *dev->choices);
@@ -36,17 +35,10 @@ void wk_choices_release(wk_backend_device *dev) {
 
 /* --- Kernels --- */
 
-bool wk_choice_is_possible(const wk_backend_device *dev, const wk_webgpu_kernel *kernel) {
-    return (kernel->needs & ~dev->adapter.features) == 0;
-}
-
 static bool may_run(const wk_backend_device *dev, const wk_choice *choice, const wk_op *op) {
-    const wk_webgpu_kernel *const kernel = choice->kernel;
-    const bool needs_more = (kernel->needs & ~dev->features) != 0;
-    if (kernel->code != op->code || needs_more) return false;
+    const wk_kernel *const kernel = &choice->kernel->base;
     if (choice->is_disabled || choice->is_refused) return false;
-    if (kernel->base.is_fast && !wk_op_allows_fast(op)) return false;
-    return !kernel->accepts || kernel->accepts(op);
+    return (kernel->needs & ~dev->features) == 0 && wk_kernel_takes(kernel, op);
 }
 
 const wk_webgpu_kernel *wk_choice_find(const wk_backend_device *dev, const wk_op *op) {
@@ -63,39 +55,15 @@ wk_choice *wk_choice_of(const wk_backend_device *dev, const wk_kernel *kernel) {
 
 /* --- Tunings --- */
 
-static int64_t count_rows(const wk_op *op) {
-    const wk_view *const y = wk_dst(op, 0);
-    switch (op->code) {
-    case WK_OP_ATTENTION: return y->extent[2];
-    case WK_OP_ATTENTION_CACHED:
-    case WK_OP_KV_APPEND: return op->p.cached.batch.n_rows;
-    case WK_OP_CAUSAL_CONV:
-    case WK_OP_SCAN: return y->extent[0];
-    case WK_OP_MATMUL: return y->extent[y->rank - 2];
-    case WK_OP_REDUCE: return wk_view_count(y); /* a number for each row */
-    default: break;
-    }
-    const int64_t length = y->rank > 0 ? y->extent[y->rank - 1] : 1;
-    return length > 0 ? wk_view_count(y) / length : 0;
-}
-
-wk_op_class wk_choice_class(const wk_op *op) {
-    const int64_t n = count_rows(op);
-    wk_op_class c = {.rows = n <= 1 ? WK_ROWS_ONE : n <= FEW_ROWS ? WK_ROWS_FEW : WK_ROWS_MANY};
-    for (int i = op->n_dst; i < op->n_dst + op->n_src; i++)
-        if (op->view[i].buf && op->view[i].layout != WK_LAYOUT_RAW) c.layout = op->view[i].layout;
-    return c;
-}
-
 uint32_t wk_choice_tunings(const wk_webgpu_kernel *kernel) {
-    return kernel->n_tunings > 0 ? kernel->n_tunings : 1;
+    return kernel->base.n_tunings > 0 ? kernel->base.n_tunings : 1;
 }
 
 uint32_t wk_choice_tuning(const wk_backend_device *dev, const wk_webgpu_kernel *kernel,
                           const wk_op *op) {
-    if (kernel->n_tunings == 0) return 0;
-    if (dev->is_tuning_given) return dev->given_tuning % kernel->n_tunings;
+    if (kernel->base.n_tunings == 0) return 0;
+    if (dev->is_tuning_given) return dev->given_tuning % kernel->base.n_tunings;
     const wk_choice *const choice = wk_choice_of(dev, &kernel->base);
-    const wk_op_class c = wk_choice_class(op);
+    const wk_op_class c = wk_op_class_of(op);
     return choice ? choice->tuning[c.rows][c.layout] : 0;
 }

@@ -1,7 +1,13 @@
 /* backend/webgpu/encoder.c: from a kernel's dispatch to a command: which buffers share a binding,
  * where in it each operand begins, which pipeline and which bind group. */
-#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/encoder.h"
 
+#include "backend/webgpu/cache.h"
+#include "backend/webgpu/memory.h"
+#include "backend/webgpu/profile.h"
+#include "backend/webgpu/recorder.h"
+#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/write.h"
 #include "core/dtype.h"
 
 #include <assert.h>
@@ -185,6 +191,42 @@ wick_status wk_encoder_end(wk_encoder *e, wick_status status) {
 void wk_encoder_rows(const wk_encoder *e, const wk_op *op, uint32_t *first, uint32_t *n) {
     *first = e->first_row;
     *n = e->n_rows > 0 ? e->n_rows : (uint32_t)op->view[wk_webgpu_table(op)].extent[0];
+}
+
+static wick_status upload_tables(wk_backend_device *dev, wk_buffer *buf, int64_t n,
+                                 void (*write)(uint32_t *words), wick_error *err) {
+    const size_t size = (size_t)n * sizeof(uint32_t);
+    uint32_t *const words = wk_alloc(dev->heap, size);
+    if (words == NULL) return wk_fail_memory(err, size, 0, "tables of quantized types");
+    write(words);
+    dev->stats.bytes_uploaded += size;
+    const wick_status status =
+        wk_webgpu_write(dev, buf, 0, (const unsigned char *)words, size, err);
+    wk_free(dev->heap, words, size);
+    return status;
+}
+
+wick_status wk_encoder_tables(wk_encoder *e, int64_t n, void (*write)(uint32_t *words),
+                              const wk_view **out) {
+    wk_backend_device *const dev = e->dev;
+    *out = &dev->tables;
+    if (dev->tables.buf) return WICK_OK;
+    const wick_shape shape = wick_shape_of(1, &n);
+    uint64_t bytes;
+    wk_buffer *buf;
+    (void)wk_view_dense(WICK_U32, &shape, &dev->tables, &bytes);
+    WK_TRY(wk_webgpu_alloc(dev, bytes, 0, &buf, e->err));
+    const wick_status status = upload_tables(dev, buf, n, write, e->err);
+    if (status == WICK_OK) {
+        dev->tables.buf = buf;
+    } else {
+        wk_webgpu_free(dev, buf);
+    }
+    return status;
+}
+
+wick_status wk_encoder_refuse(const wk_encoder *e, const char *why) {
+    return wk_fail(e->err, WICK_ERR_UNSUPPORTED, "%s: %s", wk_op_get_info(e->code)->name, why);
 }
 
 const wk_view *wk_encoder_fault(wk_encoder *e) {

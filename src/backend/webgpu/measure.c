@@ -1,8 +1,16 @@
 /* backend/webgpu/measure.c: what a device can do at most: reading memory, products of float32 and
  * of packed bytes; and what it takes to make a buffer, a pipeline, and to hear from it. By the
  * clock of the host, on work that takes long enough for it. Native only. */
-#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/table.h"
 
+#include "backend/webgpu/cache.h"
+#include "backend/webgpu/encoder.h"
+#include "backend/webgpu/memory.h"
+#include "backend/webgpu/read.h"
+#include "backend/webgpu/submit.h"
+#include "backend/webgpu/ticket.h"
+#include "backend/webgpu/upload.h"
+#include "backend/webgpu/webgpu_state.h"
 #include "sys/clock.h"
 
 enum {
@@ -161,6 +169,20 @@ static wick_status allocate(wk_backend_device *dev, uint64_t bytes, wk_view *out
     return wk_webgpu_alloc(dev, bytes, 0, &out->buf, err);
 }
 
+/* In the digits that a tuning has for it, and not 0. */
+static uint32_t in_millions(double rate) {
+    enum { MOST = 999999999 };
+    return rate < 1e6 ? 1 : rate < 1e6 * MOST ? (uint32_t)(rate / 1e6) : MOST;
+}
+
+/* Of a device without packed dot products, what was known stays. */
+static void note_rates(wk_backend_device *dev, const wick_device_limits *limits) {
+    if (limits->integer_ops_per_second == 0) return;
+    dev->f32_rate = in_millions(limits->f32_ops_per_second);
+    dev->integer_rate = in_millions(limits->integer_ops_per_second);
+    wk_webgpu_choose_features(dev);
+}
+
 wick_status wk_webgpu_measure(wk_backend_device *dev, wick_device_limits *out, wick_error *err) {
     const uint64_t bytes = dev->block_bytes < READ_BYTES ? dev->block_bytes : READ_BYTES;
     wk_view views[2] = {{.buf = NULL}};
@@ -176,6 +198,9 @@ wick_status wk_webgpu_measure(wk_backend_device *dev, wick_device_limits *out, w
     if (status == WICK_OK) status = time_pipeline(dev, views, &out->pipeline_seconds, err);
     for (int i = 0; i < 2; i++)
         if (views[i].buf) wk_webgpu_free(dev, views[i].buf);
-    if (status != WICK_OK) *out = (wick_device_limits){0};
+    if (status != WICK_OK)
+        *out = (wick_device_limits){0};
+    else
+        note_rates(dev, out);
     return status;
 }

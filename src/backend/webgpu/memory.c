@@ -1,4 +1,7 @@
-/* backend/webgpu/memory.c: buffers made of pieces of the pool, and room for more of them. */
+/* backend/webgpu/memory.c: buffers made of pieces of the pool. */
+#include "backend/webgpu/memory.h"
+
+#include "backend/webgpu/pool.h"
 #include "backend/webgpu/webgpu_state.h"
 
 /* Pieces begin at multiples of 16 bytes of their buffer, so that vectors are in one. */
@@ -144,20 +147,4 @@ wk_block *wk_webgpu_locate(const wk_buffer *base, uint64_t offset, uint64_t size
     if (first >= buf->n_pieces || size > buf->segment_bytes - inside) return NULL;
     *at = buf->pieces[first].offset + inside;
     return buf->pieces[first].block;
-}
-
-/* Commands and bind groups hold on to blocks: the recorded ones are submitted, cached groups
- * forgotten, and what has been submitted runs before the implementation really has the memory. */
-wick_status wk_webgpu_make_room(wk_backend_device *dev, wick_error *err) {
-    WK_TRY(wk_webgpu_flush(dev, err));
-    wk_recorder_forget(dev, &dev->recorder);
-    (void)wk_pool_trim(dev);
-    return wk_webgpu_drain(dev, 0, err);
-}
-
-wick_status wk_webgpu_trim(wk_backend_device *dev, uint64_t *freed, wick_error *err) {
-    const uint64_t before = dev->pool.bytes;
-    const wick_status status = wk_webgpu_make_room(dev, err);
-    *freed = before - dev->pool.bytes;
-    return status;
 }

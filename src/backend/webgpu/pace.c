@@ -4,8 +4,9 @@
  *
  * Estimates are nanoseconds of a nominal device; what submits really take, seen by polls, gives the
  * factor of this one. */
-#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/pace.h"
 
+#include "backend/webgpu/webgpu_state.h"
 #include "sys/clock.h"
 
 /* Of the nominal device, in a nanosecond; and the fixed cost of a dispatch. */
@@ -29,9 +30,11 @@ void wk_pace_open(wk_backend_device *dev, uint32_t submit_us) {
 
 static double count_of(const wk_view *view) { return view->buf ? (double)wk_view_count(view) : 0; }
 
-/* Ops without products: some operations for each element that is written or read. */
+/* Ops without products: some operations for each element that is written or read; of a cache that
+ * is appended to, its new keys and values. */
 static double other_work(const wk_op *op) {
-    return 8 * (count_of(wk_dst(op, 0)) + (op->n_src > 0 ? count_of(wk_src(op, 0)) : 0));
+    const wk_view *const y = op->code == WK_OP_KV_APPEND ? wk_src(op, 1) : wk_dst(op, 0);
+    return 8 * (count_of(y) + (op->n_src > 0 ? count_of(wk_src(op, 0)) : 0));
 }
 
 double wk_pace_estimate(const wk_op *op, const wk_cost *cost) {

@@ -1,5 +1,11 @@
 /* backend/webgpu/plan.c: replays: the commands of a plan's ops are made once, with bind groups,
  * parameters and temporary memory of their own. */
+#include "backend/webgpu/table.h"
+
+#include "backend/webgpu/pace.h"
+#include "backend/webgpu/recorder.h"
+#include "backend/webgpu/segment.h"
+#include "backend/webgpu/submit.h"
 #include "backend/webgpu/webgpu_state.h"
 
 enum { GROUP_ENTRIES = 256 }; /* ops in pieces find theirs again */

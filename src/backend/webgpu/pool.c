@@ -2,6 +2,8 @@
  * their sizes, and slabs, which are blocks that small buffers share.
  *
  * A block is never larger than a binding may be, so that everything in it can be bound whole. */
+#include "backend/webgpu/pool.h"
+
 #include "backend/webgpu/webgpu_state.h"
 
 #include <assert.h>
@@ -86,7 +88,7 @@ static wick_status make_block(wk_backend_device *dev, uint64_t size, wk_block **
     wick_error first = {.status = WICK_OK};
     wick_status status = try_block(dev, size, &block->gpu, &first);
     if (status == WICK_ERR_OUT_OF_MEMORY) {
-        status = wk_webgpu_make_room(dev, err);
+        status = pool->make_room(dev, err);
         if (status == WICK_OK) status = try_block(dev, size, &block->gpu, err);
     } else if (status != WICK_OK) {
         (void)wk_fail(err, status, "%s", first.message);

@@ -1,6 +1,9 @@
 /* backend/webgpu/profile.c: what kernels take on the device, by timestamps: each dispatch is a pass
  * of its own then. Every submit is waited for; in a page, where nothing happens while somebody
  * waits, its times come with the polls that follow. */
+#include "backend/webgpu/profile.h"
+
+#include "backend/webgpu/choice.h"
 #include "backend/webgpu/webgpu_state.h"
 
 #include <string.h>

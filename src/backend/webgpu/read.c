@@ -1,6 +1,12 @@
 /* backend/webgpu/read.c: reading back through staging buffers that are mapped, and the fault slots,
  * which come along with every read. What is larger than a buffer may be comes in parts, each a
  * staging buffer of its own under the read's ticket. */
+#include "backend/webgpu/read.h"
+
+#include "backend/webgpu/cache.h"
+#include "backend/webgpu/memory.h"
+#include "backend/webgpu/recorder.h"
+#include "backend/webgpu/submit.h"
 #include "backend/webgpu/webgpu_state.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
 /* backend/webgpu/recorder.c: arrays of commands and of the parameters that they name. */
+#include "backend/webgpu/recorder.h"
+
+#include "backend/webgpu/memory.h"
 #include "backend/webgpu/webgpu_state.h"
 
 #include <assert.h>

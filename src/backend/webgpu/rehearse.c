@@ -1,5 +1,10 @@
 /* backend/webgpu/rehearse.c: which programs an op will need, before its buffers have memory: it is
  * encoded on stand-ins for them, and all that is left of it is that its pipelines compile. */
+#include "backend/webgpu/table.h"
+
+#include "backend/webgpu/memory.h"
+#include "backend/webgpu/recorder.h"
+#include "backend/webgpu/segment.h"
 #include "backend/webgpu/webgpu_state.h"
 
 /* A program depends on which operands share a buffer: those of one place share one stand-in. */

@@ -2,122 +2,28 @@
  * several, of which a kernel can be given one: the op is cut along dimensions that its elements are
  * independent in, until each operand of each piece lies in one block. In the same way an op that
  * would hold the GPU for too long becomes several. */
-#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/segment.h"
 
+#include "backend/webgpu/cache.h"
+#include "backend/webgpu/choice.h"
+#include "backend/webgpu/encoder.h"
+#include "backend/webgpu/memory.h"
+#include "backend/webgpu/pace.h"
+#include "backend/webgpu/profile.h"
+#include "backend/webgpu/recorder.h"
+#include "backend/webgpu/submit.h"
+#include "backend/webgpu/webgpu_state.h"
 #include "core/dtype.h"
 
 #include <assert.h>
 
-/* A way to cut: the dimension of each operand that it goes along, or none: the operand is needed
- * whole by every piece. */
-typedef struct cut {
-    int8_t dim[WK_MAX_OPERANDS];
-} cut;
-
-enum { NONE = -1, MAX_CUTS = WICK_MAX_RANK };
-
-typedef struct cuts {
-    int n;
-    cut of[MAX_CUTS];
-} cuts;
-
-static cut *add_cut(cuts *list) {
-    assert(list->n < MAX_CUTS);
-    cut *const c = &list->of[list->n++];
-    for (int i = 0; i < WK_MAX_OPERANDS; i++) c->dim[i] = NONE;
-    return c;
-}
-
-/* Along dimensions 0 to n_dims - 1 of the first n operands. */
-static void add_common(cuts *list, int n_dims, int n) {
-    for (int d = 0; d < n_dims; d++) {
-        cut *const c = add_cut(list);
-        for (int i = 0; i < n; i++) c->dim[i] = (int8_t)d;
-    }
-}
-
-/* c [.., m, n], a [.., m, k], b [.., k, n]. */
-static void cut_matmul(cuts *list, int rank) {
-    add_common(list, rank - 2, 3);
-    cut *const rows = add_cut(list);
-    rows->dim[0] = rows->dim[1] = (int8_t)(rank - 2);
-    cut *const columns = add_cut(list);
-    columns->dim[0] = columns->dim[2] = (int8_t)(rank - 1);
-}
-
-/* y [m, n], x [m, k], weight [n, k], bias [n]. */
-static void cut_linear(cuts *list) {
-    cut *const outputs = add_cut(list);
-    outputs->dim[0] = 1;
-    outputs->dim[2] = outputs->dim[3] = 0;
-    cut *const rows = add_cut(list);
-    rows->dim[0] = rows->dim[1] = 0;
-}
-
-/* y [m, k], weight [n, k], ids [m]: a piece of the weight serves the ids of its rows. */
-static void cut_embedding(cuts *list, const wk_webgpu_kernel *kernel) {
-    cut *const rows = add_cut(list);
-    rows->dim[0] = rows->dim[2] = 0;
-    if (kernel->takes_rows) add_cut(list)->dim[1] = 0;
-}
-
-/* y [m, u, n], x [m, u, k], ids [m, u]; likewise weight [experts, n, k] with bias [experts, n]. */
-static void cut_experts(cuts *list) {
-    for (int8_t d = 0; d < 2; d++) {
-        cut *const rows = add_cut(list);
-        rows->dim[0] = rows->dim[1] = rows->dim[4] = d;
-    }
-    cut *const experts = add_cut(list);
-    experts->dim[2] = experts->dim[3] = 0;
-}
-
-/* y and x [b, t, h, d]; the others [b, t, ..]. */
-static void cut_rope(cuts *list, int n) {
-    add_common(list, 2, n);
-    cut *const heads = add_cut(list);
-    heads->dim[0] = heads->dim[1] = 2;
-}
-
-/* Along the first dimension that has several elements: those of a piece are numbered in a row. */
-static void cut_random(cuts *list, const wk_view *y) {
-    int d = 0;
-    while (d < y->rank && y->extent[d] == 1) d++;
-    if (d < y->rank) add_cut(list)->dim[0] = (int8_t)d;
-}
-
-static bool has_blocks(const wk_op *op) {
-    for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (wk_dtype_is_block(op->view[i].dtype)) return true;
-    return false;
-}
-
-/* All ways to cut an op; none: it is whole or not at all. */
-static void list_cuts(const wk_op *op, const wk_webgpu_kernel *kernel, cuts *list) {
-    const int rank = op->view[0].rank, n = op->n_dst + op->n_src;
-    list->n = 0;
-    switch (op->code) {
-    case WK_OP_UNARY:
-    case WK_OP_BINARY:
-    case WK_OP_COMPARE:
-    case WK_OP_WHERE:
-    case WK_OP_GATED:
-    case WK_OP_COPY:
-    case WK_OP_FILL: add_common(list, has_blocks(op) ? rank - 1 : rank, n); break;
-    case WK_OP_REDUCE: add_common(list, rank, 2); break;
-    case WK_OP_RANDOM: cut_random(list, &op->view[0]); break;
-    case WK_OP_TOP_K: add_common(list, rank - 1, 3); break;
-    case WK_OP_SOFTMAX:
-    case WK_OP_RMS_NORM:
-    case WK_OP_LAYER_NORM: add_common(list, rank - 1, 2); break;
-    case WK_OP_ROPE:
-    case WK_OP_ROPE_TABLE: cut_rope(list, n); break;
-    case WK_OP_MATMUL: cut_matmul(list, rank); break;
-    case WK_OP_LINEAR: cut_linear(list); break;
-    case WK_OP_LINEAR_EXPERTS: cut_experts(list); break;
-    case WK_OP_EMBEDDING: cut_embedding(list, kernel); break;
-    case WK_OP_ATTENTION: add_common(list, 1, 6); break;
-    default: break;
-    }
+/* Those of an op that the kernel can serve. */
+static void list_cuts(const wk_op *op, const wk_webgpu_kernel *kernel, wk_cuts *list) {
+    wk_op_cuts(op, list);
+    int n = 0;
+    for (int k = 0; k < list->n; k++)
+        if (kernel->takes_rows || !list->of[k].is_of_table) list->of[n++] = list->of[k];
+    list->n = n;
 }
 
 /* --- Pieces --- */
@@ -136,20 +42,20 @@ static uint64_t bytes_of_panels(const wk_view *weight) {
 }
 
 /* How many elements along a cut belong together. */
-static int64_t unit_of(const wk_op *op, const cut *c) {
+static int64_t unit_of(const wk_op *op, const wk_cut *c) {
     for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (c->dim[i] != NONE && op->view[i].layout != WK_LAYOUT_RAW)
+        if (c->dim[i] != WK_UNCUT && op->view[i].layout != WK_LAYOUT_RAW)
             return rows_of_panels(&op->view[i]);
     return 1;
 }
 
-static int64_t extent_of(const wk_op *op, const cut *c) {
+static int64_t extent_of(const wk_op *op, const wk_cut *c) {
     for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (c->dim[i] != NONE && op->view[i].buf) return op->view[i].extent[c->dim[i]];
+        if (c->dim[i] != WK_UNCUT && op->view[i].buf) return op->view[i].extent[c->dim[i]];
     return 0;
 }
 
-static bool can_cut(const wk_op *op, const cut *c) { return extent_of(op, c) > unit_of(op, c); }
+static bool can_cut(const wk_op *op, const wk_cut *c) { return extent_of(op, c) > unit_of(op, c); }
 
 /* Bytes from one element along dimension d to the next; of a panel's rows: on the average. */
 static uint64_t step_of(const wk_view *view, int d) {
@@ -199,12 +105,12 @@ static int64_t most_in_block(const wk_view *view, int d, int64_t from, int64_t u
 }
 
 /* The cut along which operand i has its largest steps. */
-static const cut *best_cut(const wk_op *op, const cuts *list, int i) {
-    const cut *best = NULL;
+static const wk_cut *best_cut(const wk_op *op, const wk_cuts *list, int i) {
+    const wk_cut *best = NULL;
     uint64_t largest = 0;
     for (int k = 0; k < list->n; k++) {
-        const cut *const c = &list->of[k];
-        if (c->dim[i] == NONE || !can_cut(op, c)) continue;
+        const wk_cut *const c = &list->of[k];
+        if (c->dim[i] == WK_UNCUT || !can_cut(op, c)) continue;
         const uint64_t step = step_of(&op->view[i], c->dim[i]);
         if (step <= largest) continue;
         largest = step;
@@ -213,11 +119,11 @@ static const cut *best_cut(const wk_op *op, const cuts *list, int i) {
     return best;
 }
 
-/* The cut with the most elements that shares out what is written. */
-static const cut *longest_cut(const wk_op *op, const cuts *list) {
-    const cut *best = NULL;
+/* The cut with the most elements that shares out what is written, or the batch. */
+static const wk_cut *longest_cut(const wk_op *op, const wk_cuts *list) {
+    const wk_cut *best = NULL;
     for (int k = 0; k < list->n; k++)
-        if (list->of[k].dim[0] != NONE && can_cut(op, &list->of[k]) &&
+        if ((list->of[k].dim[0] != WK_UNCUT || list->of[k].has_rows) && can_cut(op, &list->of[k]) &&
             (!best || extent_of(op, &list->of[k]) > extent_of(op, best)))
             best = &list->of[k];
     return best;
@@ -244,7 +150,7 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
                               double estimate) {
     wk_backend_device *const dev = w->dev;
     const wk_webgpu_kernel *kernel = w->kernel;
-    if (kernel->accepts && !kernel->accepts(op)) /* it took the whole op, not this piece */
+    if (!wk_kernel_takes(&kernel->base, op)) /* it took the whole op, not this piece */
         kernel = wk_choice_find(dev, op);
     if (!kernel)
         return wk_fail(w->err, WICK_ERR_UNSUPPORTED, "%s has no kernel for a piece of its operands",
@@ -282,18 +188,26 @@ static wick_status encode_one(const work *w, const wk_op *op, const wk_cost *cos
 
 static wick_status encode_pieces(const work *w, const wk_op *op);
 
+/* Rows [from, from + n) of the batch; its sequences are all there. */
+static void narrow_batch(wk_batch_layout *batch, int64_t from, int64_t n) {
+    uint32_t *const of_rows[] = {&batch->ids, &batch->positions, &batch->sequences, &batch->slots};
+    for (size_t i = 0; i < WK_COUNT(of_rows); i++) *of_rows[i] += (uint32_t)from;
+    batch->n_rows = (uint32_t)n;
+}
+
 /* The op on elements [from, from + n) along the cut. */
-static wick_status encode_piece(const work *w, const wk_op *op, const cut *c, int64_t from,
+static wick_status encode_piece(const work *w, const wk_op *op, const wk_cut *c, int64_t from,
                                 int64_t n) {
     wk_op piece = *op;
     work of = *w;
     for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (c->dim[i] != NONE && op->view[i].buf)
+        if (c->dim[i] != WK_UNCUT && op->view[i].buf)
             piece.view[i] = piece_of(&op->view[i], c->dim[i], from, n);
-    if (w->kernel->takes_rows && c->dim[wk_webgpu_table(op)] != NONE) {
+    if (c->is_of_table) {
         if (w->n_rows == 0) of.n_rows = (uint32_t)op->view[wk_webgpu_table(op)].extent[0];
         of.first_row += (uint32_t)from;
     }
+    if (c->has_rows) narrow_batch(&piece.p.batch, from, n);
     if (op->code == WK_OP_RANDOM)
         piece.p.random.first += (uint64_t)(from * (wk_view_count(&piece.view[0]) / n));
     return encode_pieces(&of, &piece);
@@ -331,6 +245,80 @@ static wick_status encode_gathered(const work *w, const wk_op *op, int i, const 
     return status;
 }
 
+/* --- Sums and extremes of elements in several blocks --- */
+
+/* Whether x, in several blocks, comes to one number that follows from those of its parts. */
+static bool can_share_out(const wk_op *op) {
+    const wk_reduce_fn fn = op->p.reduce.fn;
+    return op->code == WK_OP_REDUCE && wk_view_count(wk_dst(op, 0)) == 1 &&
+           (fn == WK_REDUCE_SUM || fn == WK_REDUCE_MEAN || fn == WK_REDUCE_MAX ||
+            fn == WK_REDUCE_MIN);
+}
+
+/* Of the numbers of the parts: sums are not to be rounded to fewer bits than the kernel adds in. */
+static wick_dtype dtype_of_parts(const wk_op *op) {
+    const wick_dtype dtype = wk_src(op, 0)->dtype;
+    if (op->p.reduce.fn == WK_REDUCE_MAX || op->p.reduce.fn == WK_REDUCE_MIN) return dtype;
+    if (wk_dtype_is_float(dtype)) return WICK_F32;
+    return dtype == WICK_U32 || dtype == WICK_U8 ? WICK_U32 : WICK_I32;
+}
+
+static int longest_step(const wk_view *x) {
+    int best = WK_UNCUT;
+    for (int d = 0; d < x->rank; d++)
+        if (x->extent[d] > 1 && (best == WK_UNCUT || step_of(x, d) > step_of(x, best))) best = d;
+    return best;
+}
+
+/* Elements along d from `from` on whose bytes lie in one block; of elements that do not, one. */
+static int64_t part_in_block(const wk_view *x, int d, int64_t from) {
+    const wk_view least = piece_of(x, d, from, 1);
+    return is_in_one_block(&least) ? most_in_block(x, d, from, 1) : 1;
+}
+
+/* The number of parts along d; encodes each to its number in parts where that has a buffer. */
+static wick_status encode_parts(const work *w, const wk_op *op, int d, const wk_view *parts,
+                                int64_t *n_parts) {
+    const wk_view *const x = wk_src(op, 0);
+    wk_op part = *op;
+    if (op->p.reduce.fn == WK_REDUCE_MEAN) part.p.reduce.fn = WK_REDUCE_SUM;
+    *n_parts = 0;
+    for (int64_t from = 0, n; from < x->extent[d]; from += n) {
+        n = part_in_block(x, d, from);
+        part.view[0].buf = parts->buf;
+        part.view[0].dtype = parts->dtype;
+        part.view[0].offset =
+            (uint64_t)*n_parts * (uint64_t)wk_dtype_get(parts->dtype)->block_bytes;
+        part.view[1] = piece_of(x, d, from, n);
+        if (parts->buf) WK_TRY(encode_pieces(w, &part));
+        ++*n_parts;
+    }
+    return WICK_OK;
+}
+
+/* A number of each part, and then that of these. A mean divides by all elements, not by parts. */
+static wick_status encode_shared_out(const work *w, const wk_op *op, int d) {
+    wk_backend_device *const dev = w->dev;
+    wk_view parts = {.dtype = dtype_of_parts(op)};
+    int64_t n_parts;
+    uint64_t bytes;
+    WK_TRY(encode_parts(w, op, d, &parts, &n_parts));
+    wk_op joined = *op;
+    wick_shape shape = wick_shape_of(wk_dst(op, 0)->rank, wk_dst(op, 0)->extent);
+    shape.extent[shape.rank++] = n_parts; /* x has a dimension more than y */
+    (void)wk_view_dense(parts.dtype, &shape, &parts, &bytes);
+    WK_TRY(wk_webgpu_temp(dev, bytes, &parts.buf, w->err));
+    joined.view[1] = parts;
+    if (op->p.reduce.fn == WK_REDUCE_MEAN)
+        joined.p.reduce.correction = (double)(n_parts - wk_view_count(wk_src(op, 0)));
+    wick_status status = encode_parts(w, op, d, &parts, &n_parts);
+    if (status == WICK_OK) status = encode_pieces(w, &joined);
+    if (status == WICK_OK && w->recorder != &dev->recorder)
+        status = wk_recorder_hold(dev, w->recorder, parts.buf, w->err);
+    if (status != WICK_OK || w->recorder == &dev->recorder) wk_webgpu_free(dev, parts.buf);
+    return status;
+}
+
 static wick_status refuse(const work *w, const wk_op *op, int torn) {
     const wk_op_info *const info = wk_op_get_info(op->code);
     return wk_fail(w->err, WICK_ERR_UNSUPPORTED,
@@ -342,9 +330,9 @@ static wick_status refuse(const work *w, const wk_op *op, int torn) {
 }
 
 /* Cut where its blocks end; what lies across their ends however small it is, is copied. */
-static wick_status encode_torn(const work *w, const wk_op *op, const cuts *list, int torn) {
+static wick_status encode_torn(const work *w, const wk_op *op, const wk_cuts *list, int torn) {
     const wk_view *const view = &op->view[torn];
-    const cut *const c = best_cut(op, list, torn);
+    const wk_cut *const c = best_cut(op, list, torn);
     const int64_t extent = c ? extent_of(op, c) : 0, unit = c ? unit_of(op, c) : 1;
     const wk_view least = c ? piece_of(view, c->dim[torn], 0, unit) : *view;
     const bool has_ends = is_in_one_block(&least);
@@ -352,6 +340,7 @@ static wick_status encode_torn(const work *w, const wk_op *op, const cuts *list,
     uint64_t bytes = 0;
     if (!has_ends && can_gather(w, op, torn, &dense, &bytes))
         return encode_gathered(w, op, torn, &dense, bytes);
+    if (!c && can_share_out(op) && torn == 1) return encode_shared_out(w, op, longest_step(view));
     if (!c) return refuse(w, op, torn);
     /* Else parts that can be copied (0 bytes: none can), or be cut once more. */
     const uint64_t n_parts = bytes / w->dev->block_bytes + 1;
@@ -369,13 +358,13 @@ static wick_status encode_torn(const work *w, const wk_op *op, const cuts *list,
 /* --- Ops that take long, or much memory --- */
 
 /* Elements along the cut of each of n parts, as many as workgroups compute together. */
-static int64_t part_of(const wk_op *op, const cut *c, int64_t n_parts) {
+static int64_t part_of(const wk_op *op, const wk_cut *c, int64_t n_parts) {
     enum { ROWS = 64 };
     const int64_t n = (extent_of(op, c) + n_parts - 1) / n_parts;
     return n > ROWS || unit_of(op, c) > 1 ? (n + ROWS - 1) / ROWS * ROWS : n;
 }
 
-static wick_status encode_long(const work *w, const wk_op *op, const cut *c, int64_t n) {
+static wick_status encode_long(const work *w, const wk_op *op, const wk_cut *c, int64_t n) {
     const int64_t extent = extent_of(op, c);
     for (int64_t from = 0; from < extent; from += n)
         WK_TRY(encode_piece(w, op, c, from, n < extent - from ? n : extent - from));
@@ -397,10 +386,10 @@ static wick_status encode_pieces(const work *w, const wk_op *op) {
     const double estimate = wk_pace_estimate(op, &cost);
     const int64_t n_parts = parts_of(w, op, estimate);
     if (torn < 0 && n_parts == 1) return encode_one(w, op, &cost, estimate);
-    cuts list;
+    wk_cuts list;
     list_cuts(op, w->kernel, &list);
     if (torn >= 0) return encode_torn(w, op, &list, torn);
-    const cut *const c = longest_cut(op, &list);
+    const wk_cut *const c = longest_cut(op, &list);
     const int64_t n = c ? part_of(op, c, n_parts) : 0;
     return c && n < extent_of(op, c) ? encode_long(w, op, c, n)
                                      : encode_one(w, op, &cost, estimate);
@@ -411,4 +400,15 @@ wick_status wk_segment_encode(wk_backend_device *dev, wk_recorder *recorder,
     const work w = {.dev = dev, .recorder = recorder, .kernel = kernel, .err = err};
     if (wk_view_count(&op->view[0]) == 0) return WICK_OK; /* nothing to write */
     return encode_pieces(&w, op);
+}
+
+wick_status wk_webgpu_encode(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
+                             wick_error *err) {
+    /* A full recording is submitted first: not before it is compiled. */
+    if (wk_pace_is_full(dev, 0) && !wk_cache_wait(dev, dev->recorder.n_pipelines))
+        return WICK_PENDING;
+    const wick_status status = wk_segment_encode(
+        dev, &dev->recorder, (const wk_webgpu_kernel *)(const void *)kernel, op, err);
+    if (status != WICK_PENDING) dev->stats.n_ops++;
+    return status;
 }

@@ -1,6 +1,6 @@
 /* backend/webgpu/shader.c: the text of a program: what its dtypes and constants come to, then its
  * source. */
-#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/shader.h"
 
 #include <string.h>
 

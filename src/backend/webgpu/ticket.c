@@ -1,47 +1,11 @@
-/* backend/webgpu/ticket.c: submits, and what has run: a ticket is a count of submits. */
+/* backend/webgpu/ticket.c: what has run: a ticket is a count of submits. */
+#include "backend/webgpu/ticket.h"
+
+#include "backend/webgpu/cache.h"
+#include "backend/webgpu/profile.h"
+#include "backend/webgpu/read.h"
+#include "backend/webgpu/submit.h"
 #include "backend/webgpu/webgpu_state.h"
-
-static wick_status submit_recorded(wk_backend_device *dev, wick_error *err) {
-    wk_recorder *const recorder = &dev->recorder;
-    const bool may_fault = recorder->may_fault;
-    (void)wk_cache_wait(dev, recorder->n_pipelines); /* else the submit says what is missing */
-    wk_recorder_write(dev, recorder);
-    const wick_status status =
-        wk_gpu_submit(dev->gpu, recorder->commands, recorder->n_commands, err);
-    for (size_t i = 0; i < recorder->n_commands; i++)
-        if (recorder->commands[i].kind == WK_GPU_DISPATCH) dev->stats.n_dispatches++;
-    wk_recorder_clear(dev, recorder);
-    dev->recording++;
-    dev->unsubmitted_bytes = 0;
-    if (status == WICK_ERR_DEVICE_LOST) dev->is_lost = true;
-    if (status != WICK_OK) {
-        dev->profile.n_timed = 0;
-        return status;
-    }
-    dev->n_submitted++;
-    dev->stats.n_submits++;
-    if (may_fault) dev->fault_given = dev->n_submitted;
-    if (may_fault && dev->fault_unseen == 0) dev->fault_unseen = dev->n_submitted;
-    wk_pace_submitted(dev);
-    return wk_profile_submitted(dev, err);
-}
-
-wick_status wk_webgpu_flush(wk_backend_device *dev, wick_error *err) {
-    return dev->recorder.n_commands > 0 ? submit_recorded(dev, err) : WICK_OK;
-}
-
-void wk_webgpu_flush_untold(wk_backend_device *dev) {
-    wick_error failure = {.status = WICK_OK};
-    (void)wk_webgpu_flush(dev, &failure);
-    if (dev->untold.status == WICK_OK) dev->untold = failure;
-}
-
-static wick_status tell(wk_backend_device *dev, wick_error *err) {
-    const wick_error failure = dev->untold;
-    if (failure.status == WICK_OK) return WICK_OK;
-    dev->untold = (wick_error){.status = WICK_OK};
-    return wk_fail(err, failure.status, "%s", failure.message);
-}
 
 /* What is recorded waits for a poll or a read, which goes along with it in one submit. */
 wick_status wk_webgpu_submit(wk_backend_device *dev, wk_ticket *ticket, wick_error *err) {
@@ -50,27 +14,11 @@ wick_status wk_webgpu_submit(wk_backend_device *dev, wk_ticket *ticket, wick_err
     return WICK_OK;
 }
 
-static wick_status pump(wk_backend_device *dev, wick_error *err) {
-    const wick_status status = wk_gpu_poll(dev->gpu, &dev->n_done, err);
-    if (status == WICK_ERR_DEVICE_LOST) dev->is_lost = true;
-    wk_pace_look(dev);
-    return status;
-}
-
-wick_status wk_webgpu_drain(wk_backend_device *dev, uint64_t n_left, wick_error *err) {
-    WK_TRY(pump(dev, err));
-    while (dev->n_submitted - dev->n_done > n_left && wk_gpu_pause(dev->gpu))
-        WK_TRY(pump(dev, err));
-    return WICK_OK;
-}
-
-wick_status wk_webgpu_written(wk_backend_device *dev, uint64_t size, wick_error *err) {
-    enum { MOST_UNSUBMITTED = 8 << 20 };
-    dev->unsubmitted_bytes += size;
-    if (dev->unsubmitted_bytes < MOST_UNSUBMITTED) return WICK_OK;
-    if (!wk_cache_wait(dev, dev->recorder.n_pipelines)) return WICK_OK;
-    WK_TRY(submit_recorded(dev, err));
-    return wk_webgpu_drain(dev, 1, err);
+static wick_status tell(wk_backend_device *dev, wick_error *err) {
+    const wick_error failure = dev->untold;
+    if (failure.status == WICK_OK) return WICK_OK;
+    dev->untold = (wick_error){.status = WICK_OK};
+    return wk_fail(err, failure.status, "%s", failure.message);
 }
 
 wick_status wk_webgpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
@@ -82,7 +30,7 @@ wick_status wk_webgpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error 
     if (ticket > dev->n_submitted) WK_TRY(wk_webgpu_flush(dev, err));
     WK_TRY(tell(dev, err));
     if (ticket > dev->n_submitted) ticket = dev->n_submitted; /* its submit failed; reported */
-    WK_TRY(pump(dev, err));
+    WK_TRY(wk_webgpu_look(dev, err));
     WK_TRY(wk_webgpu_read_poll(dev, ticket, err));
     const bool is_timed = !wk_profile_look(dev);
     return is_timed && dev->n_done >= ticket ? WICK_OK : WICK_PENDING;

@@ -2,12 +2,16 @@
  *
  *   version 1                              lines after another version are not read
  *   device DESCRIPTION                     nor lines after another device's
+ *   rates F32 INTEGER                      millions of operations a second that were measured
  *   disable GLOB                           kernels that are not taken, by name
  *   enable GLOB
  *   tune KERNEL ROWS WEIGHT NUMBER         which tuning, for ops by their rows (one, few, many) and
  *                                          weight (a block type, f32 ...; raw: no weight)
  *
  * Empty lines and those that begin with # are ignored. */
+#include "backend/webgpu/table.h"
+
+#include "backend/webgpu/choice.h"
 #include "backend/webgpu/webgpu_state.h"
 
 #include <stdio.h>
@@ -70,16 +74,18 @@ static int index_of(wk_str word, const char *const *names, int n) {
     return -1;
 }
 
-/* Of at most three digits; -1: it is none. */
-static int number_of(wk_str word) {
-    int value = 0;
-    if (word.size == 0 || word.size > 3) return -1;
+/* Of at most that many digits; -1: it is none. */
+static int64_t digits_of(wk_str word, size_t most) {
+    int64_t value = 0;
+    if (word.size == 0 || word.size > most) return -1;
     for (size_t i = 0; i < word.size; i++) {
         if (word.text[i] < '0' || word.text[i] > '9') return -1;
         value = 10 * value + (word.text[i] - '0');
     }
     return value;
 }
+
+static int number_of(wk_str word) { return (int)digits_of(word, 3); }
 
 /* The functions for lines return why it cannot be used, NULL: it was. */
 
@@ -112,6 +118,18 @@ static const char *set_tuning(wk_backend_device *dev, const line *l) {
     return NULL;
 }
 
+static const char *set_rates(wk_backend_device *dev, const line *l) {
+    enum { DIGITS = 9 };
+    const bool is_whole = l->n_words == 3;
+    const int64_t f32 = is_whole ? digits_of(l->words[1], DIGITS) : 0;
+    const int64_t integer = is_whole ? digits_of(l->words[2], DIGITS) : 0;
+    if (f32 <= 0 || integer <= 0) return "it needs two numbers of millions";
+    dev->f32_rate = (uint32_t)f32;
+    dev->integer_rate = (uint32_t)integer;
+    wk_webgpu_choose_features(dev);
+    return NULL;
+}
+
 static const char *read_line(wk_backend_device *dev, const line *l, bool *ends) {
     char device[512];
     if (wk_str_is(l->words[0], "version")) {
@@ -123,6 +141,7 @@ static const char *read_line(wk_backend_device *dev, const line *l, bool *ends) 
         *ends = !wk_str_is(l->rest, device);
         return *ends ? "it is about another device" : NULL;
     }
+    if (wk_str_is(l->words[0], "rates")) return set_rates(dev, l);
     if (wk_str_is(l->words[0], "disable")) return set_disabled(dev, l, true);
     if (wk_str_is(l->words[0], "enable")) return set_disabled(dev, l, false);
     if (wk_str_is(l->words[0], "tune")) return set_tuning(dev, l);
@@ -166,6 +185,9 @@ void wk_tuning_write(const wk_backend_device *dev, wk_strbuf *out) {
     char device[512];
     describe_device(dev, device, sizeof device);
     wk_strbuf_format(out, "version %d\ndevice %s\n", VERSION, device);
+    if (dev->integer_rate > 0)
+        wk_strbuf_format(out, "rates %u %u\n", (unsigned)dev->f32_rate,
+                         (unsigned)dev->integer_rate);
     for (size_t i = 0; i < dev->n_choices; i++) {
         if (dev->choices[i].is_disabled)
             wk_strbuf_format(out, "disable %s\n", dev->choices[i].kernel->base.name);

@@ -1,36 +1,17 @@
 /* backend/webgpu/upload.c: bytes to the device, and weights into their layout on the way. */
-#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/upload.h"
 
+#include "backend/webgpu/choice.h"
+#include "backend/webgpu/memory.h"
+#include "backend/webgpu/segment.h"
+#include "backend/webgpu/webgpu_state.h"
+#include "backend/webgpu/write.h"
 #include "core/dtype.h"
 
 #include <assert.h>
 #include <string.h>
 
 /* --- Bytes --- */
-
-/* What one write hands over: the implementation copies it to memory of its own. */
-enum { WRITE_BYTES = 4 << 20 };
-
-/* Writes whole words. A write overtakes the recorded commands, so they are submitted first where
- * they name the block. */
-static wick_status write_words(wk_backend_device *dev, const wk_buffer *buf, uint64_t offset,
-                               const unsigned char *bytes, uint64_t size, wick_error *err) {
-    const uint64_t segment = ((const wk_webgpu_buffer *)(const void *)buf)->segment_bytes;
-    while (size > 0) {
-        const uint64_t rest = segment - offset % segment;
-        uint64_t at, part = rest < size ? rest : size;
-        if (part > WRITE_BYTES) part = WRITE_BYTES;
-        wk_block *const block = wk_webgpu_locate(buf, offset, part, &at);
-        if (block->used_in == dev->recording || dev->replayed_in == dev->recording)
-            WK_TRY(wk_webgpu_flush(dev, err));
-        wk_gpu_write(dev->gpu, block->gpu, at, bytes, part);
-        WK_TRY(wk_webgpu_written(dev, part, err));
-        offset += part;
-        bytes += part;
-        size -= part;
-    }
-    return WICK_OK;
-}
 
 /* Copies bytes that lie in words of their own to where they belong: a kernel leaves those beside
  * them as they are. */
@@ -56,10 +37,10 @@ static wick_status write_bytes(wk_backend_device *dev, wk_buffer *buf, uint64_t 
     memcpy(word, bytes, (size_t)size);
     /* The rest of the word after a buffer's last byte is unused. */
     if (offset % 4 == 0 && offset + size == buf->size)
-        return write_words(dev, buf, offset, word, sizeof word, err);
+        return wk_webgpu_write(dev, buf, offset, word, sizeof word, err);
     wk_buffer *temp;
     WK_TRY(wk_webgpu_alloc(dev, sizeof word, 0, &temp, err));
-    wick_status status = write_words(dev, temp, 0, word, sizeof word, err);
+    wick_status status = wk_webgpu_write(dev, temp, 0, word, sizeof word, err);
     if (status == WICK_OK) status = record_bytes(dev, temp, buf, offset, size, err);
     wk_webgpu_free(dev, temp);
     return status;
@@ -72,7 +53,7 @@ wick_status wk_webgpu_upload(wk_backend_device *dev, wk_buffer *buf, uint64_t of
     const uint64_t to_word = (4 - offset % 4) % 4, before = to_word < size ? to_word : size;
     if (before > 0) WK_TRY(write_bytes(dev, buf, offset, from, before, err));
     const uint64_t words = (size - before) / 4 * 4, after = size - before - words;
-    WK_TRY(write_words(dev, buf, offset + before, from + before, words, err));
+    WK_TRY(wk_webgpu_write(dev, buf, offset + before, from + before, words, err));
     if (after == 0) return WICK_OK;
     return write_bytes(dev, buf, offset + before + words, from + before + words, after, err);
 }
@@ -102,8 +83,8 @@ static wick_status upload_panels(wk_backend_device *dev, const wk_view *weight, 
         wk_layout_store(layout, weight->dtype, n, k, 0, n, blocks + (uint64_t)row * row_bytes,
                         piece);
         const uint64_t at = (uint64_t)((first_row + row) / WK_PANEL_ROWS) * panel_bytes;
-        status = write_words(dev, weight->buf, weight->offset + at, piece,
-                             (uint64_t)n_panels * panel_bytes, err);
+        status = wk_webgpu_write(dev, weight->buf, weight->offset + at, piece,
+                                 (uint64_t)n_panels * panel_bytes, err);
     }
     wk_free_aligned(dev->heap, piece, size);
     return status;

@@ -6,6 +6,9 @@
 
 extern const wk_backend wk_backend_webgpu;
 
+/* See wick_adapters; out may be NULL. */
+size_t wk_webgpu_adapters(const char *library, wick_adapter_info *out, size_t capacity);
+
 /* For tests: see wk_gpu_lose. */
 bool wk_webgpu_lose(wk_backend_device *dev);
 

@@ -1,5 +1,20 @@
 /* backend/webgpu/webgpu_device.c: opening a device, its weights, and the backend's table. */
 #include "backend/webgpu/webgpu.h"
+
+#include "backend/webgpu/cache.h"
+#include "backend/webgpu/choice.h"
+#include "backend/webgpu/memory.h"
+#include "backend/webgpu/pace.h"
+#include "backend/webgpu/pool.h"
+#include "backend/webgpu/profile.h"
+#include "backend/webgpu/read.h"
+#include "backend/webgpu/recorder.h"
+#include "backend/webgpu/room.h"
+#include "backend/webgpu/segment.h"
+#include "backend/webgpu/shader.h"
+#include "backend/webgpu/table.h"
+#include "backend/webgpu/ticket.h"
+#include "backend/webgpu/upload.h"
 #include "backend/webgpu/webgpu_state.h"
 #include "core/dtype.h"
 
@@ -59,13 +74,16 @@ static uint64_t largest_block(const wick_adapter_limits *limits) {
 
 /* Packed dot products are in every implementation's WGSL, but pay only where the GPU has them: not
  * in software, which adds floats at the same rate without quantizing any first, and not on Metal,
- * whose language has none. A page does not know the API, but the vendor. */
-static uint32_t features_that_pay(const wk_backend_device *dev) {
+ * whose language has none. A page does not know the API, but the vendor. Nor do they pay where they
+ * were measured to be less than twice as fast as float32. */
+void wk_webgpu_choose_features(wk_backend_device *dev) {
+    const bool is_known = dev->f32_rate > 0 && dev->integer_rate > 0;
+    const bool is_measured_slow = is_known && dev->integer_rate / 2 < dev->f32_rate;
     const bool is_metal =
         strcmp(dev->adapter.api, "Metal") == 0 || strcmp(dev->adapter.vendor, "apple") == 0;
-    const bool is_slow = dev->adapter.type == WICK_ADAPTER_SOFTWARE || is_metal;
+    const bool is_slow = dev->adapter.type == WICK_ADAPTER_SOFTWARE || is_metal || is_measured_slow;
     const uint32_t unpaid = is_slow && !dev->desc.as_gpu ? WICK_WEBGPU_DOT4 : 0;
-    return dev->adapter.features & ~unpaid;
+    dev->features = dev->adapter.features & ~unpaid;
 }
 
 static wick_status set_up(wk_backend_device *dev, wick_error *err) {
@@ -74,12 +92,13 @@ static wick_status set_up(wk_backend_device *dev, wick_error *err) {
     uint64_t bytes;
     dev->is_open = true;
     dev->adapter = *wk_gpu_get_info(dev->gpu);
-    dev->features = features_that_pay(dev);
+    wk_webgpu_choose_features(dev);
     dev->block_bytes = largest_block(&dev->adapter.limits);
     wk_pace_open(dev, dev->desc.submit_us);
     wk_cache_make(dev);
     WK_TRY(wk_choices_open(dev, err));
     WK_TRY(wk_recorder_make(dev, &dev->recorder, GROUP_ENTRIES, err));
+    dev->pool.make_room = wk_webgpu_make_room;
     WK_TRY(wk_pool_open(dev, &dev->desc.pool, err));
     if (dev->is_profiled) WK_TRY(wk_profile_open(dev, err));
     (void)wk_view_dense(WICK_U32, &shape, &dev->fault, &bytes);
@@ -129,22 +148,22 @@ static const wk_kernel *find_kernel(const wk_backend_device *dev, const wk_op *o
     return kernel ? &kernel->base : NULL;
 }
 
-static wick_status encode(wk_backend_device *dev, const wk_kernel *kernel, const wk_op *op,
-                          wick_error *err) {
-    /* A full recording is submitted first: not before it is compiled. */
-    if (wk_pace_is_full(dev, 0) && !wk_cache_wait(dev, dev->recorder.n_pipelines))
-        return WICK_PENDING;
-    const wick_status status = wk_segment_encode(
-        dev, &dev->recorder, (const wk_webgpu_kernel *)(const void *)kernel, op, err);
-    if (status != WICK_PENDING) dev->stats.n_ops++;
-    return status;
-}
-
 static bool is_lost(const wk_backend_device *dev) { return dev->is_lost; }
 
 static void pause_device(wk_backend_device *dev) { (void)wk_gpu_pause(dev->gpu); }
 
+size_t wk_webgpu_adapters(const char *library, wick_adapter_info *out, size_t capacity) {
+    return wk_gpu_list(library, out, capacity);
+}
+
 bool wk_webgpu_lose(wk_backend_device *dev) { return wk_gpu_lose(dev->gpu); }
+
+static const char *program(const wk_backend_device *dev, size_t index, wk_strbuf *text) {
+    if (index >= dev->cache.n_pipelines) return NULL;
+    const wk_pipeline_entry *const entry = dev->cache.pipelines[index];
+    wk_webgpu_shader(dev->gpu, &entry->program, text);
+    return entry->kernel ? entry->kernel->base.name : entry->program.source->name;
+}
 
 const wk_backend wk_backend_webgpu = {
     .id = WICK_BACKEND_WEBGPU,
@@ -159,6 +178,7 @@ const wk_backend wk_backend_webgpu = {
     .measure = wk_webgpu_measure,
     .tune = wk_tuning_read,
     .tuning = wk_tuning_write,
+    .program = program,
     .alloc = wk_webgpu_alloc,
     .footprint = wk_webgpu_footprint,
     .free = wk_webgpu_free,
@@ -167,7 +187,7 @@ const wk_backend wk_backend_webgpu = {
     .prepare_weight = prepare_weight,
     .upload_rows = wk_webgpu_upload_rows,
     .find_kernel = find_kernel,
-    .encode = encode,
+    .encode = wk_webgpu_encode,
     .rehearse = wk_webgpu_rehearse,
     .poll_compiled = wk_cache_poll,
     .take_refused = wk_cache_take_refused,
@@ -184,4 +204,5 @@ const wk_backend wk_backend_webgpu = {
     .custom_poll = wk_webgpu_custom_poll,
     .custom_free = wk_webgpu_custom_free,
     .lost = is_lost,
+    .kernels = &wk_webgpu_kernels,
 };

@@ -1,7 +1,7 @@
 /* text/jinja/chars.c: characters as Python's str sees them. */
 #include "text/jinja/chars.h"
 
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 bool wk_jis_space(uint32_t code) {
     return (code >= 0x1C && code <= 0x1F) || wk_char_class_of(code) == WK_CHAR_SPACE;

@@ -3,7 +3,7 @@
 
 #include "text/jinja/chars.h"
 #include "text/jinja/strings.h"
-#include "text/unicode_case.h"
+#include "text/unicode/unicode_case.h"
 
 #include <inttypes.h>
 #include <locale.h>

@@ -2,7 +2,7 @@
 #include "text/jinja/lexer.h"
 
 #include "text/jinja/chars.h"
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 #include <string.h>
 

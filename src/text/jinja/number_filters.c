@@ -2,7 +2,7 @@
 #include "text/jinja/chars.h"
 #include "text/jinja/list.h"
 #include "text/jinja/strings.h"
-#include "text/unicode_case.h"
+#include "text/unicode/unicode_case.h"
 
 #include <math.h>
 #include <string.h>

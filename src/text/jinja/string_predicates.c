@@ -1,7 +1,7 @@
 /* text/jinja/string_predicates.c: str.isdigit and its like. */
 #include "text/jinja/chars.h"
 #include "text/jinja/state.h"
-#include "text/unicode_case.h"
+#include "text/unicode/unicode_case.h"
 
 typedef bool (*holds_fn)(uint32_t code);
 

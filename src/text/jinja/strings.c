@@ -2,7 +2,7 @@
 #include "text/jinja/strings.h"
 
 #include "text/jinja/chars.h"
-#include "text/unicode_case.h"
+#include "text/unicode/unicode_case.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* text/jinja/text.c: building texts, and values as Python's str() and repr() write them. */
 #include "text/jinja/chars.h"
 #include "text/jinja/state.h"
-#include "text/unicode.h"
-#include "text/unicode_case.h"
+#include "text/unicode/unicode.h"
+#include "text/unicode/unicode_case.h"
 
 #include <inttypes.h>
 #include <math.h>

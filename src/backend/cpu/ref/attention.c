@@ -46,17 +46,17 @@ static void fill_logits(const wk_op *op, const int64_t at[3], const attention_sc
         to->logits[j] = -INFINITY;
         if (!is_seen(&op->p, i, j)) continue;
         if (mask->buf) {
-            const wk_ref_row row = wk_ref_row_of(mask, at);
-            if (wk_ref_integer_at(&row, j) == 0) continue;
+            const wk_row row = wk_row_of(mask, at);
+            if (wk_row_integer_at(&row, j) == 0) continue;
         }
-        const wk_ref_row key = wk_ref_row_of(k, (const int64_t[3]){at[0], group, j});
-        wk_ref_load(&key, 0, key.n, to->row);
+        const wk_row key = wk_row_of(k, (const int64_t[3]){at[0], group, j});
+        wk_row_load(&key, 0, key.n, to->row);
         double logit = (double)op->p.attention.scale * wk_ref_dot(to->q, to->row, key.n);
         logit = wk_ref_softcap(logit, op->p.attention.softcap) + slope * (double)(j - i);
         if (bias->buf) {
-            const wk_ref_row row = wk_ref_row_of(bias, at);
+            const wk_row row = wk_row_of(bias, at);
             double added;
-            wk_ref_load(&row, j, 1, &added);
+            wk_row_load(&row, j, 1, &added);
             logit += added;
         }
         to->logits[j] = logit;
@@ -65,9 +65,9 @@ static void fill_logits(const wk_op *op, const int64_t at[3], const attention_sc
 
 static void attend(const wk_op *op, const int64_t at[3], const attention_scratch *to) {
     const wk_view *v = wk_src(op, V), *sinks = wk_src(op, SINKS);
-    const wk_ref_row q = wk_ref_row_of(wk_src(op, Q), at);
+    const wk_row q = wk_row_of(wk_src(op, Q), at);
     const int64_t group = at[1] / (wk_src(op, Q)->extent[1] / v->extent[1]);
-    wk_ref_load(&q, 0, q.n, to->q);
+    wk_row_load(&q, 0, q.n, to->q);
     fill_logits(op, at, to);
     double sink = 0;
     if (sinks->buf) sink = wk_ref_of_head(sinks, at[1]);
@@ -75,12 +75,12 @@ static void attend(const wk_op *op, const int64_t at[3], const attention_scratch
     for (int64_t l = 0; l < v->extent[3]; l++) to->sum[l] = 0;
     for (int64_t j = 0; j < v->extent[2]; j++) {
         if (to->logits[j] == 0) continue;
-        const wk_ref_row value = wk_ref_row_of(v, (const int64_t[3]){at[0], group, j});
-        wk_ref_load(&value, 0, value.n, to->row);
+        const wk_row value = wk_row_of(v, (const int64_t[3]){at[0], group, j});
+        wk_row_load(&value, 0, value.n, to->row);
         for (int64_t l = 0; l < value.n; l++) to->sum[l] += to->logits[j] * to->row[l];
     }
-    const wk_ref_row y = wk_ref_row_of(wk_dst(op, 0), at);
-    wk_ref_store(&y, 0, y.n, to->sum);
+    const wk_row y = wk_row_of(wk_dst(op, 0), at);
+    wk_row_store(&y, 0, y.n, to->sum);
 }
 
 static void run_attention(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
@@ -105,9 +105,10 @@ static bool accepts_attention(const wk_op *op) {
 }
 
 const wk_cpu_kernel wk_attention_ref = {
-    .base = {.name = "attention_ref", .is_reference = true},
-    .code = WK_OP_ATTENTION,
-    .accepts = accepts_attention,
+    .base.name = "attention_ref",
+    .base.code = WK_OP_ATTENTION,
+    .base.is_reference = true,
+    .base.accepts = accepts_attention,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .worker_bytes = attention_worker_bytes,

@@ -65,10 +65,9 @@ static size_t cached_worker_bytes(const wk_op *op) {
     return (size_t)(3 * row_room(op) + (int64_t)b->n_blocks * b->block_size) * sizeof(double);
 }
 
-static wk_ref_row cache_row(const wk_view *cache, const batch_row *row, int64_t group, int64_t j) {
+static wk_row cache_row(const wk_view *cache, const batch_row *row, int64_t group, int64_t j) {
     const int64_t block_size = cache->extent[2];
-    return wk_ref_row_of(cache,
-                         (const int64_t[3]){row->blocks[j / block_size], group, j % block_size});
+    return wk_row_of(cache, (const int64_t[3]){row->blocks[j / block_size], group, j % block_size});
 }
 
 /* at: row, head. */
@@ -78,11 +77,11 @@ static void attend(const wk_op *op, const int64_t at[2], const batch_row *row,
     const wk_view *sinks = wk_src(op, SINKS), *slopes = wk_src(op, SLOPES);
     const int64_t group = at[1] / (wk_src(op, Q)->extent[1] / k->extent[1]);
     const double slope = slopes->buf ? wk_ref_of_head(slopes, at[1]) : 0;
-    const wk_ref_row q = wk_ref_row_of(wk_src(op, Q), at);
-    wk_ref_load(&q, 0, q.n, to->q);
+    const wk_row q = wk_row_of(wk_src(op, Q), at);
+    wk_row_load(&q, 0, q.n, to->q);
     for (int64_t j = row->first; j < row->end; j++) {
-        const wk_ref_row key = cache_row(k, row, group, j);
-        wk_ref_load(&key, 0, key.n, to->row);
+        const wk_row key = cache_row(k, row, group, j);
+        wk_row_load(&key, 0, key.n, to->row);
         const double logit = (double)op->p.cached.scale * wk_ref_dot(to->q, to->row, key.n);
         to->logits[j - row->first] =
             wk_ref_softcap(logit, op->p.cached.softcap) + slope * (double)(j - row->position);
@@ -91,9 +90,9 @@ static void attend(const wk_op *op, const int64_t at[2], const batch_row *row,
     if (sinks->buf) sink = wk_ref_of_head(sinks, at[1]);
     wk_ref_attention_weights(to->logits, row->end - row->first, sinks->buf ? &sink : NULL);
     for (int64_t j = row->first; j < row->end; j++) {
-        const wk_ref_row value = cache_row(v, row, group, j);
+        const wk_row value = cache_row(v, row, group, j);
         const double weight = to->logits[j - row->first];
-        wk_ref_load(&value, 0, value.n, to->row);
+        wk_row_load(&value, 0, value.n, to->row);
         for (int64_t l = 0; l < value.n; l++) to->sum[l] += weight * to->row[l];
     }
 }
@@ -102,7 +101,7 @@ static void run_cached(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
     (void)phase;
     const wk_op *op = run->op;
     const wk_view *y = wk_dst(op, 0), *cache = wk_src(op, K_CACHE);
-    const uint32_t *words = wk_cpu_data(wk_src(op, BATCH));
+    const uint32_t *words = wk_view_data(wk_src(op, BATCH));
     double *memory = run->worker_scratch;
     const int64_t room = row_room(op);
     const cached_scratch scratch = {memory, memory + room, memory + 2 * room, memory + 3 * room};
@@ -116,8 +115,8 @@ static void run_cached(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
         }
         for (int64_t l = 0; l < y->extent[2]; l++) scratch.sum[l] = 0;
         if (!row.is_padding) attend(op, at, &row, &scratch);
-        const wk_ref_row to = wk_ref_row_of(y, at);
-        wk_ref_store(&to, 0, to.n, scratch.sum);
+        const wk_row to = wk_row_of(y, at);
+        wk_row_store(&to, 0, to.n, scratch.sum);
     }
 }
 
@@ -144,9 +143,10 @@ static bool accepts_cached(const wk_op *op) {
 }
 
 const wk_cpu_kernel wk_attention_cached_ref = {
-    .base = {.name = "attention_cached_ref", .is_reference = true},
-    .code = WK_OP_ATTENTION_CACHED,
-    .accepts = accepts_cached,
+    .base.name = "attention_cached_ref",
+    .base.code = WK_OP_ATTENTION_CACHED,
+    .base.is_reference = true,
+    .base.accepts = accepts_cached,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .worker_bytes = cached_worker_bytes,
@@ -165,13 +165,13 @@ static void append(const wk_view *cache, const wk_view *new, int64_t r, int64_t 
     const int64_t block_size = cache->extent[2];
     double buf[WK_REF_CHUNK];
     for (int64_t g = 0; g < cache->extent[1]; g++) {
-        const wk_ref_row from = wk_ref_row_of(new, (const int64_t[2]){r, g});
-        const wk_ref_row to =
-            wk_ref_row_of(cache, (const int64_t[3]){slot / block_size, g, slot % block_size});
+        const wk_row from = wk_row_of(new, (const int64_t[2]){r, g});
+        const wk_row to =
+            wk_row_of(cache, (const int64_t[3]){slot / block_size, g, slot % block_size});
         for (int64_t i = 0; i < to.n; i += WK_REF_CHUNK) {
             const int64_t n = to.n - i < WK_REF_CHUNK ? to.n - i : WK_REF_CHUNK;
-            wk_ref_load(&from, i, n, buf);
-            wk_ref_store(&to, i, n, buf);
+            wk_row_load(&from, i, n, buf);
+            wk_row_store(&to, i, n, buf);
         }
     }
 }
@@ -181,7 +181,7 @@ static void run_append(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
     const wk_op *op = run->op;
     const wk_batch_layout *b = &op->p.cached.batch;
     const wk_view *k_cache = wk_dst(op, 0), *v_cache = wk_dst(op, 1);
-    const uint32_t *words = wk_cpu_data(wk_src(op, 2));
+    const uint32_t *words = wk_view_data(wk_src(op, 2));
     for (int64_t r = begin; r < end; r++) {
         const uint32_t sequence = words[b->sequences + r];
         if (sequence == WK_NO_ROW) continue;
@@ -203,9 +203,10 @@ static bool accepts_append(const wk_op *op) {
 }
 
 const wk_cpu_kernel wk_kv_append_ref = {
-    .base = {.name = "kv_append_ref", .is_reference = true},
-    .code = WK_OP_KV_APPEND,
-    .accepts = accepts_append,
+    .base.name = "kv_append_ref",
+    .base.code = WK_OP_KV_APPEND,
+    .base.is_reference = true,
+    .base.accepts = accepts_append,
     .n_phases = 1,
     .items = append_items,
     .run = run_append,

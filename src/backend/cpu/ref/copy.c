@@ -10,7 +10,7 @@
 enum { ROUNDS_OF_BLOCKS = WK_REF_CHUNK / WK_QK_K };
 _Static_assert(ROUNDS_OF_BLOCKS >= 1, "a chunk holds whole blocks of every type");
 
-static void move_row(const wk_ref_row *y, const wk_ref_row *x) {
+static void move_row(const wk_row *y, const wk_row *x) {
     const int64_t size = wk_dtype_get(y->dtype)->block_bytes;
     if (y->stride == 1 && x->stride == 1 && y->n > 0) {
         memcpy(y->data, x->data, (size_t)(y->n * size));
@@ -21,29 +21,29 @@ static void move_row(const wk_ref_row *y, const wk_ref_row *x) {
     }
 }
 
-static void convert_row(const wk_ref_row *y, const wk_ref_row *x) {
+static void convert_row(const wk_row *y, const wk_row *x) {
     double real[WK_REF_CHUNK];
     int64_t integer[WK_REF_CHUNK];
     for (int64_t i = 0; i < y->n; i += WK_REF_CHUNK) {
         const int64_t n = y->n - i < WK_REF_CHUNK ? y->n - i : WK_REF_CHUNK;
         if (wk_dtype_is_float(x->dtype)) {
-            wk_ref_load(x, i, n, real);
-            wk_ref_store(y, i, n, real);
+            wk_row_load(x, i, n, real);
+            wk_row_store(y, i, n, real);
         } else {
-            wk_ref_load_integer(x, i, n, integer);
-            wk_ref_store_integer(y, i, n, integer);
+            wk_row_load_integer(x, i, n, integer);
+            wk_row_store_integer(y, i, n, integer);
         }
     }
 }
 
-static void store_floats(const wk_ref_row *y, int64_t at, int64_t n, const float *values) {
+static void store_floats(const wk_row *y, int64_t at, int64_t n, const float *values) {
     double real[WK_REF_CHUNK];
     for (int64_t i = 0; i < n; i++) real[i] = (double)values[i];
-    wk_ref_store(y, at, n, real);
+    wk_row_store(y, at, n, real);
 }
 
 /* x: first block of a dense row. */
-static void decode_row(const wk_ref_row *y, wick_dtype dtype, const unsigned char *x) {
+static void decode_row(const wk_row *y, wick_dtype dtype, const unsigned char *x) {
     const wk_dtype_info *info = wk_dtype_get(dtype);
     const wk_decode_fn decode = wk_decoder(dtype);
     float decoded[WK_REF_CHUNK];
@@ -62,16 +62,16 @@ static const unsigned char *block_row(const wk_view *view, int64_t index) {
         offset += index % view->extent[i] * view->stride[i];
         index /= view->extent[i];
     }
-    return (const unsigned char *)wk_cpu_data(view) +
+    return (const unsigned char *)wk_view_data(view) +
            offset / info->block_elements * info->block_bytes;
 }
 
 /* Row r of a weight [n, k] in a compute layout. */
-static void unpack_row(const wk_cpu_run *run, const wk_ref_row *y, int64_t r) {
+static void unpack_row(const wk_cpu_run *run, const wk_row *y, int64_t r) {
     const wk_view *from = wk_src(run->op, 0);
     float *decoded = run->worker_scratch;
     wk_layout_decode_row((wk_layout)from->layout, from->dtype, from->extent[0], from->extent[1], r,
-                         wk_cpu_data(from), decoded);
+                         wk_view_data(from), decoded);
     for (int64_t i = 0; i < y->n; i += WK_REF_CHUNK) {
         store_floats(y, i, y->n - i < WK_REF_CHUNK ? y->n - i : WK_REF_CHUNK, decoded + i);
     }
@@ -86,7 +86,7 @@ static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
     (void)phase;
     const wk_view *from = wk_src(run->op, 0);
     for (int64_t r = begin; r < end; r++) {
-        const wk_ref_row y = wk_ref_row_at(wk_dst(run->op, 0), r);
+        const wk_row y = wk_row_at(wk_dst(run->op, 0), r);
         if (from->layout != WK_LAYOUT_RAW) {
             unpack_row(run, &y, r);
             continue;
@@ -95,7 +95,7 @@ static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
             decode_row(&y, from->dtype, block_row(from, r));
             continue;
         }
-        const wk_ref_row x = wk_ref_row_at(from, r);
+        const wk_row x = wk_row_at(from, r);
         if (x.dtype == y.dtype) {
             move_row(&y, &x);
         } else {
@@ -120,9 +120,10 @@ static bool accepts_copy(const wk_op *op) {
 }
 
 const wk_cpu_kernel wk_copy_ref = {
-    .base = {.name = "copy_ref", .is_reference = true},
-    .code = WK_OP_COPY,
-    .accepts = accepts_copy,
+    .base.name = "copy_ref",
+    .base.code = WK_OP_COPY,
+    .base.is_reference = true,
+    .base.accepts = accepts_copy,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .worker_bytes = unpacked_bytes,

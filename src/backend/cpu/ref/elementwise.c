@@ -14,11 +14,11 @@ typedef union chunk {
     int64_t integer[WK_REF_CHUNK];
 } chunk;
 
-static void load(const wk_ref_row *row, int64_t begin, int64_t n, chunk *to) {
+static void load(const wk_row *row, int64_t begin, int64_t n, chunk *to) {
     if (wk_dtype_is_float(row->dtype)) {
-        wk_ref_load(row, begin, n, to->real);
+        wk_row_load(row, begin, n, to->real);
     } else {
-        wk_ref_load_integer(row, begin, n, to->integer);
+        wk_row_load_integer(row, begin, n, to->integer);
     }
 }
 
@@ -53,9 +53,9 @@ static int64_t of_integers(wk_binary_fn fn, int64_t a, int64_t b) {
 }
 
 static void binary_row(const wk_op *op, int64_t r) {
-    const wk_ref_row y = wk_ref_row_at(wk_dst(op, 0), r);
-    const wk_ref_row left = wk_ref_row_at(wk_src(op, 0), r);
-    const wk_ref_row right = wk_ref_row_at(wk_src(op, 1), r);
+    const wk_row y = wk_row_at(wk_dst(op, 0), r);
+    const wk_row left = wk_row_at(wk_src(op, 0), r);
+    const wk_row right = wk_row_at(wk_src(op, 1), r);
     const wk_binary_fn fn = op->p.binary;
     chunk a, b;
     for (int64_t i = 0; i < y.n; i += WK_REF_CHUNK) {
@@ -64,11 +64,11 @@ static void binary_row(const wk_op *op, int64_t r) {
         load(&right, i, n, &b);
         if (wk_dtype_is_float(y.dtype)) {
             for (int64_t j = 0; j < n; j++) a.real[j] = of_floats(fn, a.real[j], b.real[j]);
-            wk_ref_store(&y, i, n, a.real);
+            wk_row_store(&y, i, n, a.real);
         } else {
             for (int64_t j = 0; j < n; j++)
                 a.integer[j] = of_integers(fn, a.integer[j], b.integer[j]);
-            wk_ref_store_integer(&y, i, n, a.integer);
+            wk_row_store_integer(&y, i, n, a.integer);
         }
     }
 }
@@ -87,9 +87,10 @@ static bool accepts_binary(const wk_op *op) {
 }
 
 const wk_cpu_kernel wk_binary_ref = {
-    .base = {.name = "binary_ref", .is_reference = true},
-    .code = WK_OP_BINARY,
-    .accepts = accepts_binary,
+    .base.name = "binary_ref",
+    .base.code = WK_OP_BINARY,
+    .base.is_reference = true,
+    .base.accepts = accepts_binary,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .run = run_binary,
@@ -109,9 +110,9 @@ static int64_t holds(wk_compare_fn fn, bool is_less, bool is_equal, bool is_grea
 }
 
 static void compare_row(const wk_op *op, int64_t r) {
-    const wk_ref_row y = wk_ref_row_at(wk_dst(op, 0), r);
-    const wk_ref_row left = wk_ref_row_at(wk_src(op, 0), r);
-    const wk_ref_row right = wk_ref_row_at(wk_src(op, 1), r);
+    const wk_row y = wk_row_at(wk_dst(op, 0), r);
+    const wk_row left = wk_row_at(wk_src(op, 0), r);
+    const wk_row right = wk_row_at(wk_src(op, 1), r);
     const bool is_float = wk_dtype_is_float(left.dtype);
     chunk a, b;
     int64_t result[WK_REF_CHUNK];
@@ -125,7 +126,7 @@ static void compare_row(const wk_op *op, int64_t r) {
             result[j] = is_float ? holds(op->p.compare, d < e, d == e, d > e)
                                  : holds(op->p.compare, p < q, p == q, p > q);
         }
-        wk_ref_store_integer(&y, i, n, result);
+        wk_row_store_integer(&y, i, n, result);
     }
 }
 
@@ -141,9 +142,10 @@ static bool accepts_compare(const wk_op *op) {
 }
 
 const wk_cpu_kernel wk_compare_ref = {
-    .base = {.name = "compare_ref", .is_reference = true},
-    .code = WK_OP_COMPARE,
-    .accepts = accepts_compare,
+    .base.name = "compare_ref",
+    .base.code = WK_OP_COMPARE,
+    .base.is_reference = true,
+    .base.accepts = accepts_compare,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .run = run_compare,
@@ -156,12 +158,12 @@ static void run_where(const wk_cpu_run *run, int phase, int64_t begin, int64_t e
     const wk_op *op = run->op;
     const size_t size = (size_t)wk_dtype_get(wk_dst(op, 0)->dtype)->block_bytes;
     for (int64_t r = begin; r < end; r++) {
-        const wk_ref_row y = wk_ref_row_at(wk_dst(op, 0), r);
-        const wk_ref_row cond = wk_ref_row_at(wk_src(op, 0), r);
-        const wk_ref_row a = wk_ref_row_at(wk_src(op, 1), r);
-        const wk_ref_row b = wk_ref_row_at(wk_src(op, 2), r);
+        const wk_row y = wk_row_at(wk_dst(op, 0), r);
+        const wk_row cond = wk_row_at(wk_src(op, 0), r);
+        const wk_row a = wk_row_at(wk_src(op, 1), r);
+        const wk_row b = wk_row_at(wk_src(op, 2), r);
         for (int64_t i = 0; i < y.n; i++) {
-            const wk_ref_row *from = wk_ref_integer_at(&cond, i) != 0 ? &a : &b;
+            const wk_row *from = wk_row_integer_at(&cond, i) != 0 ? &a : &b;
             memmove(y.data + (size_t)(i * y.stride) * size,
                     from->data + (size_t)(i * from->stride) * size, size);
         }
@@ -176,9 +178,10 @@ static bool accepts_where(const wk_op *op) {
 }
 
 const wk_cpu_kernel wk_where_ref = {
-    .base = {.name = "where_ref", .is_reference = true},
-    .code = WK_OP_WHERE,
-    .accepts = accepts_where,
+    .base.name = "where_ref",
+    .base.code = WK_OP_WHERE,
+    .base.is_reference = true,
+    .base.accepts = accepts_where,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .run = run_where,

@@ -8,16 +8,16 @@ static void scale_and_shift(const wk_op *op, double *y, int64_t n) {
     const wk_view *weight = wk_src(op, 1), *bias = op->n_src > 2 ? wk_src(op, 2) : NULL;
     double value;
     if (weight->buf) {
-        const wk_ref_row w = wk_ref_row_at(weight, 0);
+        const wk_row w = wk_row_at(weight, 0);
         for (int64_t i = 0; i < n; i++) {
-            wk_ref_load(&w, i, 1, &value);
+            wk_row_load(&w, i, 1, &value);
             y[i] *= value;
         }
     }
     if (bias && bias->buf) {
-        const wk_ref_row b = wk_ref_row_at(bias, 0);
+        const wk_row b = wk_row_at(bias, 0);
         for (int64_t i = 0; i < n; i++) {
-            wk_ref_load(&b, i, 1, &value);
+            wk_row_load(&b, i, 1, &value);
             y[i] += value;
         }
     }
@@ -29,9 +29,9 @@ static void run_norm(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
     const wk_op *op = run->op;
     double *buf = run->worker_scratch;
     for (int64_t r = begin; r < end; r++) {
-        const wk_ref_row x = wk_ref_row_at(wk_src(op, 0), r);
-        const wk_ref_row y = wk_ref_row_at(wk_dst(op, 0), r);
-        wk_ref_load(&x, 0, x.n, buf);
+        const wk_row x = wk_row_at(wk_src(op, 0), r);
+        const wk_row y = wk_row_at(wk_dst(op, 0), r);
+        wk_row_load(&x, 0, x.n, buf);
         if (op->code == WK_OP_LAYER_NORM) {
             double sum = 0;
             for (int64_t i = 0; i < x.n; i++) sum += buf[i];
@@ -41,14 +41,15 @@ static void run_norm(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
         const double root = sqrt(mean + (double)op->p.norm.eps);
         for (int64_t i = 0; i < x.n; i++) buf[i] /= root;
         scale_and_shift(op, buf, x.n);
-        wk_ref_store(&y, 0, y.n, buf);
+        wk_row_store(&y, 0, y.n, buf);
     }
 }
 
 const wk_cpu_kernel wk_rms_norm_ref = {
-    .base = {.name = "rms_norm_ref", .is_reference = true},
-    .code = WK_OP_RMS_NORM,
-    .accepts = wk_ref_is_float,
+    .base.name = "rms_norm_ref",
+    .base.code = WK_OP_RMS_NORM,
+    .base.is_reference = true,
+    .base.accepts = wk_ref_is_float,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .worker_bytes = wk_ref_row_bytes,
@@ -56,9 +57,10 @@ const wk_cpu_kernel wk_rms_norm_ref = {
 };
 
 const wk_cpu_kernel wk_layer_norm_ref = {
-    .base = {.name = "layer_norm_ref", .is_reference = true},
-    .code = WK_OP_LAYER_NORM,
-    .accepts = wk_ref_is_float,
+    .base.name = "layer_norm_ref",
+    .base.code = WK_OP_LAYER_NORM,
+    .base.is_reference = true,
+    .base.accepts = wk_ref_is_float,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .worker_bytes = wk_ref_row_bytes,

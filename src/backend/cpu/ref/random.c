@@ -18,13 +18,13 @@ typedef struct source {
 } source;
 
 static source source_of(const wk_op *op) {
-    const wk_ref_row state = wk_ref_row_at(wk_src(op, 0), 0);
+    const wk_row state = wk_row_at(wk_src(op, 0), 0);
     source s = {.is_wide = wk_dst(op, 0)->dtype == WICK_F64,
                 .is_normal = op->p.random.fn == WK_RANDOM_NORMAL};
     s.n = s.is_wide ? WORDS / 2 : WORDS;
     for (int i = 0; i < 2; i++) {
-        s.key[i] = (uint32_t)wk_ref_integer_at(&state, i);
-        s.stream[i] = (uint32_t)wk_ref_integer_at(&state, 2 + i);
+        s.key[i] = (uint32_t)wk_row_integer_at(&state, i);
+        s.stream[i] = (uint32_t)wk_row_integer_at(&state, 2 + i);
     }
     return s;
 }
@@ -94,12 +94,12 @@ static void run_random(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
     (void)wk_random_scale(y->dtype, p, &scaling);
     for (int64_t i = begin; i < end;) {
         const int64_t extent = y->rank > 0 ? y->extent[y->rank - 1] : 1, at = i % extent;
-        const wk_ref_row row = wk_ref_row_at(y, i / extent);
+        const wk_row row = wk_row_at(y, i / extent);
         int64_t n = extent - at < end - i ? extent - at : end - i;
         if (n > WK_REF_CHUNK) n = WK_REF_CHUNK;
         draw(&from, p->random.first + (uint64_t)i, n, numbers);
         scale(&from, &scaling, n, numbers);
-        wk_ref_store(&row, at, n, numbers);
+        wk_row_store(&row, at, n, numbers);
         i += n;
     }
 }
@@ -115,8 +115,9 @@ static int64_t random_grain(const wk_op *op, int phase) {
 }
 
 const wk_cpu_kernel wk_random_ref = {
-    .base = {.name = "random_ref", .is_reference = true},
-    .code = WK_OP_RANDOM,
+    .base.name = "random_ref",
+    .base.code = WK_OP_RANDOM,
+    .base.is_reference = true,
     .n_phases = 1,
     .items = random_items,
     .grain = random_grain,

@@ -19,7 +19,7 @@ static int64_t find_slot(const wk_batch_layout *b, const uint32_t *words, const 
 }
 
 static float *element(const wk_view *view, const int64_t at[4]) {
-    float *to = wk_cpu_data(view);
+    float *to = wk_view_data(view);
     for (int d = 0; d < view->rank; d++) to += at[d] * view->stride[d];
     return to;
 }
@@ -56,7 +56,7 @@ static void run_conv(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
     (void)phase;
     const wk_op *const op = run->op;
     const wk_batch_layout *const b = &op->p.conv.batch;
-    const uint32_t *const words = wk_cpu_data(&op->view[CONV_BATCH]);
+    const uint32_t *const words = wk_view_data(&op->view[CONV_BATCH]);
     for (int64_t c = begin; c < end; c++) {
         for (int64_t r = 0; r < b->n_rows; r++) {
             const int64_t at[4] = {r, c}, slot = find_slot(b, words, &op->view[STATE], r);
@@ -73,8 +73,9 @@ static void run_conv(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
 }
 
 const wk_cpu_kernel wk_causal_conv_ref = {
-    .base = {.name = "causal_conv_ref", .is_reference = true},
-    .code = WK_OP_CAUSAL_CONV,
+    .base.name = "causal_conv_ref",
+    .base.code = WK_OP_CAUSAL_CONV,
+    .base.is_reference = true,
     .n_phases = 1,
     .items = conv_items,
     .run = run_conv,
@@ -142,7 +143,7 @@ static void run_scan(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
     const wk_op *const op = run->op;
     const wk_batch_layout *const b = &op->p.scan.batch;
     const wk_view *const y = &op->view[Y];
-    const uint32_t *const words = wk_cpu_data(&op->view[SCAN_BATCH]);
+    const uint32_t *const words = wk_view_data(&op->view[SCAN_BATCH]);
     for (int64_t item = begin; item < end; item++) {
         const int64_t head = item / y->extent[2], p = item % y->extent[2];
         for (int64_t r = 0; r < b->n_rows; r++) {
@@ -168,8 +169,9 @@ static void run_scan(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
 }
 
 const wk_cpu_kernel wk_scan_ref = {
-    .base = {.name = "scan_ref", .is_reference = true},
-    .code = WK_OP_SCAN,
+    .base.name = "scan_ref",
+    .base.code = WK_OP_SCAN,
+    .base.is_reference = true,
     .n_phases = 1,
     .items = scan_items,
     .run = run_scan,

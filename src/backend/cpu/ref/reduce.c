@@ -11,12 +11,12 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /* --- Index of an extreme --- */
 
 /* The first one: -0 and +0 tie, so that only more counts. */
-static int64_t index_of_float(const wk_ref_row *x, bool is_max) {
+static int64_t index_of_float(const wk_row *x, bool is_max) {
     int64_t best = 0;
     double most, value;
-    wk_ref_load(x, 0, 1, &most);
+    wk_row_load(x, 0, 1, &most);
     for (int64_t i = 1; i < x->n; i++) {
-        wk_ref_load(x, i, 1, &value);
+        wk_row_load(x, i, 1, &value);
         if (is_max ? value > most : value < most) {
             most = value;
             best = i;
@@ -25,10 +25,10 @@ static int64_t index_of_float(const wk_ref_row *x, bool is_max) {
     return best;
 }
 
-static int64_t index_of_integer(const wk_ref_row *x, bool is_max) {
+static int64_t index_of_integer(const wk_row *x, bool is_max) {
     int64_t best = 0;
     for (int64_t i = 1; i < x->n; i++) {
-        const int64_t value = wk_ref_integer_at(x, i), most = wk_ref_integer_at(x, best);
+        const int64_t value = wk_row_integer_at(x, i), most = wk_row_integer_at(x, best);
         if (is_max ? value > most : value < most) best = i;
     }
     return best;
@@ -66,12 +66,12 @@ static double fold_float(wk_reduce_fn fn, double so_far, double x, double mean) 
 
 static double fold_floats(wk_reduce_fn fn, const wk_view *x, double start, double mean) {
     double buf[WK_REF_CHUNK], so_far = start;
-    const int64_t n_rows = wk_ref_n_rows(x);
+    const int64_t n_rows = wk_row_count(x);
     for (int64_t r = 0; r < n_rows; r++) {
-        const wk_ref_row row = wk_ref_row_at(x, r);
+        const wk_row row = wk_row_at(x, r);
         for (int64_t i = 0; i < row.n; i += WK_REF_CHUNK) {
             const int64_t n = least(WK_REF_CHUNK, row.n - i);
-            wk_ref_load(&row, i, n, buf);
+            wk_row_load(&row, i, n, buf);
             for (int64_t j = 0; j < n; j++) so_far = fold_float(fn, so_far, buf[j], mean);
         }
     }
@@ -92,11 +92,11 @@ static double reduce_floats(const wk_params *p, const wk_view *x) {
 /* Sums modulo 2^64: storing keeps the low bits, so every narrower integer wraps as well. */
 static int64_t reduce_integers(wk_reduce_fn fn, const wk_view *x) {
     int64_t so_far = fn == WK_REDUCE_MAX ? INT64_MIN : fn == WK_REDUCE_MIN ? INT64_MAX : 0;
-    const int64_t n_rows = wk_ref_n_rows(x);
+    const int64_t n_rows = wk_row_count(x);
     for (int64_t r = 0; r < n_rows; r++) {
-        const wk_ref_row row = wk_ref_row_at(x, r);
+        const wk_row row = wk_row_at(x, r);
         for (int64_t i = 0; i < row.n; i++) {
-            const int64_t value = wk_ref_integer_at(&row, i);
+            const int64_t value = wk_row_integer_at(&row, i);
             if (fn == WK_REDUCE_SUM) {
                 so_far = (int64_t)((uint64_t)so_far + (uint64_t)value);
             } else if (fn == WK_REDUCE_MAX ? value > so_far : value < so_far) {
@@ -115,20 +115,20 @@ static void run_reduce(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
     const int64_t n = y->rank > 0 ? y->extent[y->rank - 1] : 1;
     for (int64_t r = begin; r < end; r++) {
         const wk_view x = part_of(run->op, r);
-        const wk_ref_row to = wk_ref_row_at(y, r / n);
+        const wk_row to = wk_row_at(y, r / n);
         const bool is_float = wk_dtype_is_float(x.dtype);
         if (fn == WK_REDUCE_ARGMAX || fn == WK_REDUCE_ARGMIN) {
-            const wk_ref_row row = wk_ref_row_at(&x, 0);
+            const wk_row row = wk_row_at(&x, 0);
             const bool is_max = fn == WK_REDUCE_ARGMAX;
             const int64_t index =
                 is_float ? index_of_float(&row, is_max) : index_of_integer(&row, is_max);
-            wk_ref_store_integer(&to, r % n, 1, &index);
+            wk_row_store_integer(&to, r % n, 1, &index);
         } else if (is_float) {
             const double value = reduce_floats(p, &x);
-            wk_ref_store(&to, r % n, 1, &value);
+            wk_row_store(&to, r % n, 1, &value);
         } else {
             const int64_t value = reduce_integers(fn, &x);
-            wk_ref_store_integer(&to, r % n, 1, &value);
+            wk_row_store_integer(&to, r % n, 1, &value);
         }
     }
 }
@@ -151,9 +151,10 @@ static bool accepts_reduce(const wk_op *op) {
 }
 
 const wk_cpu_kernel wk_reduce_ref = {
-    .base = {.name = "reduce_ref", .is_reference = true},
-    .code = WK_OP_REDUCE,
-    .accepts = accepts_reduce,
+    .base.name = "reduce_ref",
+    .base.code = WK_OP_REDUCE,
+    .base.is_reference = true,
+    .base.accepts = accepts_reduce,
     .n_phases = 1,
     .items = reduce_items,
     .run = run_reduce,

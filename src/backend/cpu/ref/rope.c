@@ -30,17 +30,17 @@ static void run_rope(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
     for (int64_t r = begin; r < end; r++) {
         int64_t at[3];
         split_row(x, r, at);
-        const wk_ref_row from = wk_ref_row_of(x, at);
-        const wk_ref_row to = wk_ref_row_of(wk_dst(run->op, 0), at);
-        const wk_ref_row positions = wk_ref_row_of(wk_src(run->op, 1), at);
-        const double position = (double)wk_ref_integer_at(&positions, at[1]);
-        wk_ref_load(&from, 0, from.n, buf);
+        const wk_row from = wk_row_of(x, at);
+        const wk_row to = wk_row_of(wk_dst(run->op, 0), at);
+        const wk_row positions = wk_row_of(wk_src(run->op, 1), at);
+        const double position = (double)wk_row_integer_at(&positions, at[1]);
+        wk_row_load(&from, 0, from.n, buf);
         for (int64_t i = 0; i < half; i++) {
             const double exponent = -2.0 * (double)i / p->rope.rotary_dim;
             const double angle = position / p->rope.scale_factor * pow(p->rope.theta, exponent);
             rotate(buf, i, half, p->rope.interleaved, (const double[2]){cos(angle), sin(angle)});
         }
-        wk_ref_store(&to, 0, to.n, buf);
+        wk_row_store(&to, 0, to.n, buf);
     }
 }
 
@@ -50,9 +50,10 @@ static bool accepts_rope(const wk_op *op) {
 }
 
 const wk_cpu_kernel wk_rope_ref = {
-    .base = {.name = "rope_ref", .is_reference = true},
-    .code = WK_OP_ROPE,
-    .accepts = accepts_rope,
+    .base.name = "rope_ref",
+    .base.code = WK_OP_ROPE,
+    .base.is_reference = true,
+    .base.accepts = accepts_rope,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .worker_bytes = wk_ref_row_bytes,
@@ -67,25 +68,26 @@ static void run_rope_table(const wk_cpu_run *run, int phase, int64_t begin, int6
     for (int64_t r = begin; r < end; r++) {
         int64_t at[3];
         split_row(x, r, at);
-        const wk_ref_row from = wk_ref_row_of(x, at);
-        const wk_ref_row to = wk_ref_row_of(wk_dst(run->op, 0), at);
-        const wk_ref_row cosines = wk_ref_row_of(wk_src(run->op, 1), at);
-        const wk_ref_row sines = wk_ref_row_of(wk_src(run->op, 2), at);
-        wk_ref_load(&from, 0, from.n, buf);
+        const wk_row from = wk_row_of(x, at);
+        const wk_row to = wk_row_of(wk_dst(run->op, 0), at);
+        const wk_row cosines = wk_row_of(wk_src(run->op, 1), at);
+        const wk_row sines = wk_row_of(wk_src(run->op, 2), at);
+        wk_row_load(&from, 0, from.n, buf);
         for (int64_t i = 0; i < cosines.n; i++) {
             double turn[2];
-            wk_ref_load(&cosines, i, 1, &turn[0]);
-            wk_ref_load(&sines, i, 1, &turn[1]);
+            wk_row_load(&cosines, i, 1, &turn[0]);
+            wk_row_load(&sines, i, 1, &turn[1]);
             rotate(buf, i, cosines.n, interleaved, turn);
         }
-        wk_ref_store(&to, 0, to.n, buf);
+        wk_row_store(&to, 0, to.n, buf);
     }
 }
 
 const wk_cpu_kernel wk_rope_table_ref = {
-    .base = {.name = "rope_table_ref", .is_reference = true},
-    .code = WK_OP_ROPE_TABLE,
-    .accepts = wk_ref_is_float,
+    .base.name = "rope_table_ref",
+    .base.code = WK_OP_ROPE_TABLE,
+    .base.is_reference = true,
+    .base.accepts = wk_ref_is_float,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .worker_bytes = wk_ref_row_bytes,

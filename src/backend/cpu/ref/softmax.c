@@ -19,18 +19,19 @@ static void run_softmax(const wk_cpu_run *run, int phase, int64_t begin, int64_t
     (void)phase;
     double *buf = run->worker_scratch;
     for (int64_t r = begin; r < end; r++) {
-        const wk_ref_row x = wk_ref_row_at(wk_src(run->op, 0), r);
-        const wk_ref_row y = wk_ref_row_at(wk_dst(run->op, 0), r);
-        wk_ref_load(&x, 0, x.n, buf);
+        const wk_row x = wk_row_at(wk_src(run->op, 0), r);
+        const wk_row y = wk_row_at(wk_dst(run->op, 0), r);
+        wk_row_load(&x, 0, x.n, buf);
         softmax(buf, x.n, run->op->p.softmax.is_log);
-        wk_ref_store(&y, 0, y.n, buf);
+        wk_row_store(&y, 0, y.n, buf);
     }
 }
 
 const wk_cpu_kernel wk_softmax_ref = {
-    .base = {.name = "softmax_ref", .is_reference = true},
-    .code = WK_OP_SOFTMAX,
-    .accepts = wk_ref_is_float,
+    .base.name = "softmax_ref",
+    .base.code = WK_OP_SOFTMAX,
+    .base.is_reference = true,
+    .base.accepts = wk_ref_is_float,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .worker_bytes = wk_ref_row_bytes,

@@ -41,11 +41,11 @@ static void push(candidate *heap, int64_t n, candidate c) {
     heap[at] = c;
 }
 
-static void choose(const wk_ref_row *x, candidate *heap, int64_t k) {
+static void choose(const wk_row *x, candidate *heap, int64_t k) {
     double values[WK_REF_CHUNK];
     for (int64_t i = 0; i < x->n; i += WK_REF_CHUNK) {
         const int64_t n = x->n - i < WK_REF_CHUNK ? x->n - i : WK_REF_CHUNK;
-        wk_ref_load(x, i, n, values);
+        wk_row_load(x, i, n, values);
         for (int64_t j = 0; j < n; j++) {
             const candidate c = {.value = values[j], .index = i + j};
             if (c.index < k)
@@ -69,14 +69,14 @@ static void run_top_k(const wk_cpu_run *run, int phase, int64_t begin, int64_t e
     (void)phase;
     candidate *const best = run->worker_scratch;
     for (int64_t r = begin; r < end; r++) {
-        const wk_ref_row values = wk_ref_row_at(wk_dst(run->op, 0), r);
-        const wk_ref_row indices = wk_ref_row_at(wk_dst(run->op, 1), r);
-        const wk_ref_row x = wk_ref_row_at(wk_src(run->op, 0), r);
+        const wk_row values = wk_row_at(wk_dst(run->op, 0), r);
+        const wk_row indices = wk_row_at(wk_dst(run->op, 1), r);
+        const wk_row x = wk_row_at(wk_src(run->op, 0), r);
         choose(&x, best, values.n);
         sort(best, values.n);
         for (int64_t i = 0; i < values.n; i++) {
-            wk_ref_store(&values, i, 1, &best[i].value);
-            wk_ref_store_integer(&indices, i, 1, &best[i].index);
+            wk_row_store(&values, i, 1, &best[i].value);
+            wk_row_store_integer(&indices, i, 1, &best[i].index);
         }
     }
 }
@@ -87,8 +87,9 @@ static size_t top_k_bytes(const wk_op *op) {
 }
 
 const wk_cpu_kernel wk_top_k_ref = {
-    .base = {.name = "top_k_ref", .is_reference = true},
-    .code = WK_OP_TOP_K,
+    .base.name = "top_k_ref",
+    .base.code = WK_OP_TOP_K,
+    .base.is_reference = true,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .worker_bytes = top_k_bytes,

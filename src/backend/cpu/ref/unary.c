@@ -94,7 +94,7 @@ static int64_t apply_integer(wk_unary_fn fn, int64_t x, int64_t a, int64_t b) {
 
 /* --- Unary --- */
 
-static void unary_row(const wk_params *p, const wk_ref_row *y, const wk_ref_row *x) {
+static void unary_row(const wk_params *p, const wk_row *y, const wk_row *x) {
     double real[WK_REF_CHUNK];
     int64_t integer[WK_REF_CHUNK];
     const bool is_float = wk_dtype_is_float(y->dtype);
@@ -102,15 +102,15 @@ static void unary_row(const wk_params *p, const wk_ref_row *y, const wk_ref_row 
     for (int64_t i = 0; i < y->n; i += WK_REF_CHUNK) {
         const int64_t n = least(WK_REF_CHUNK, y->n - i);
         if (is_float) {
-            wk_ref_load(x, i, n, real);
+            wk_row_load(x, i, n, real);
             for (int64_t j = 0; j < n; j++)
                 real[j] = apply_float(p->unary.fn, real[j], p->unary.a, p->unary.b);
-            wk_ref_store(y, i, n, real);
+            wk_row_store(y, i, n, real);
         } else {
-            wk_ref_load_integer(x, i, n, integer);
+            wk_row_load_integer(x, i, n, integer);
             for (int64_t j = 0; j < n; j++)
                 integer[j] = apply_integer(p->unary.fn, integer[j], a, b);
-            wk_ref_store_integer(y, i, n, integer);
+            wk_row_store_integer(y, i, n, integer);
         }
     }
 }
@@ -118,8 +118,8 @@ static void unary_row(const wk_params *p, const wk_ref_row *y, const wk_ref_row 
 static void run_unary(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     for (int64_t r = begin; r < end; r++) {
-        const wk_ref_row y = wk_ref_row_at(wk_dst(run->op, 0), r);
-        const wk_ref_row x = wk_ref_row_at(wk_src(run->op, 0), r);
+        const wk_row y = wk_row_at(wk_dst(run->op, 0), r);
+        const wk_row x = wk_row_at(wk_src(run->op, 0), r);
         unary_row(&run->op->p, &y, &x);
     }
 }
@@ -130,9 +130,10 @@ static bool accepts_unary(const wk_op *op) {
 }
 
 const wk_cpu_kernel wk_unary_ref = {
-    .base = {.name = "unary_ref", .is_reference = true},
-    .code = WK_OP_UNARY,
-    .accepts = accepts_unary,
+    .base.name = "unary_ref",
+    .base.code = WK_OP_UNARY,
+    .base.is_reference = true,
+    .base.accepts = accepts_unary,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .run = run_unary,
@@ -156,15 +157,15 @@ static void run_gated(const wk_cpu_run *run, int phase, int64_t begin, int64_t e
     (void)phase;
     double g[WK_REF_CHUNK], u[WK_REF_CHUNK];
     for (int64_t r = begin; r < end; r++) {
-        const wk_ref_row y = wk_ref_row_at(wk_dst(run->op, 0), r);
-        const wk_ref_row gates = wk_ref_row_at(wk_src(run->op, 0), r);
-        const wk_ref_row ups = wk_ref_row_at(wk_src(run->op, 1), r);
+        const wk_row y = wk_row_at(wk_dst(run->op, 0), r);
+        const wk_row gates = wk_row_at(wk_src(run->op, 0), r);
+        const wk_row ups = wk_row_at(wk_src(run->op, 1), r);
         for (int64_t i = 0; i < y.n; i += WK_REF_CHUNK) {
             const int64_t n = least(WK_REF_CHUNK, y.n - i);
-            wk_ref_load(&gates, i, n, g);
-            wk_ref_load(&ups, i, n, u);
+            wk_row_load(&gates, i, n, g);
+            wk_row_load(&ups, i, n, u);
             for (int64_t j = 0; j < n; j++) g[j] = gate(&run->op->p, g[j], u[j]);
-            wk_ref_store(&y, i, n, g);
+            wk_row_store(&y, i, n, g);
         }
     }
 }
@@ -174,9 +175,10 @@ static bool accepts_gated(const wk_op *op) {
 }
 
 const wk_cpu_kernel wk_gated_ref = {
-    .base = {.name = "gated_ref", .is_reference = true},
-    .code = WK_OP_GATED,
-    .accepts = accepts_gated,
+    .base.name = "gated_ref",
+    .base.code = WK_OP_GATED,
+    .base.is_reference = true,
+    .base.accepts = accepts_gated,
     .n_phases = 1,
     .items = wk_ref_dst_rows,
     .run = run_gated,

@@ -38,7 +38,7 @@ static int64_t key_capacity(const wk_op *op) {
 /* Spans of the longest sequence. */
 static int64_t spans_in_use(const wk_op *op) {
     const wk_batch_layout *const b = &op->p.cached.batch;
-    const uint32_t *const words = wk_cpu_data(wk_src(op, CACHED_BATCH));
+    const uint32_t *const words = wk_view_data(wk_src(op, CACHED_BATCH));
     int64_t longest = 0;
     for (uint32_t i = 0; i < b->n_sequences; i++) {
         const int64_t length = words[b->lengths + i];
@@ -103,7 +103,7 @@ typedef struct row_keys {
 static row_keys find_keys(const cached_run *c, int64_t row, int64_t begin, int64_t end) {
     const wk_op *const op = c->run->op;
     const wk_batch_layout *const b = &op->p.cached.batch;
-    const uint32_t *const words = wk_cpu_data(wk_src(op, CACHED_BATCH));
+    const uint32_t *const words = wk_view_data(wk_src(op, CACHED_BATCH));
     const uint32_t sequence = words[b->sequences + row];
     if (sequence == WK_NO_ROW) return (row_keys){.is_padding = true};
     if (sequence >= b->n_sequences) return (row_keys){.is_bad = true};
@@ -123,7 +123,7 @@ static row_keys find_keys(const cached_run *c, int64_t row, int64_t begin, int64
 
 static unsigned char *result_of(const wk_op *op, int64_t row, int64_t head) {
     const wk_view *const y = wk_dst(op, 0);
-    return (unsigned char *)((float *)wk_cpu_data(y) + row * y->stride[0] + head * y->stride[1]);
+    return (unsigned char *)((float *)wk_view_data(y) + row * y->stride[0] + head * y->stride[1]);
 }
 
 static query_state cached_query(const cached_run *c, const row_keys *keys, int64_t row,
@@ -131,7 +131,7 @@ static query_state cached_query(const cached_run *c, const row_keys *keys, int64
     const wk_op *const op = c->run->op;
     const wk_view *const q = wk_src(op, CACHED_Q);
     return (query_state){
-        .q = (const float *)wk_cpu_data(q) + row * q->stride[0] + head * q->stride[1],
+        .q = (const float *)wk_view_data(q) + row * q->stride[0] + head * q->stride[1],
         .y = result_of(op, row, head),
         .first = keys->seen.first,
         .end = keys->seen.end,

@@ -60,7 +60,7 @@ static dense_run dense_run_get(const wk_cpu_run *run) {
 static unsigned char *dense_row(const wk_view *view, const int64_t at[3], int64_t size) {
     const int64_t element =
         at[0] * view->stride[0] + at[1] * view->stride[1] + at[2] * view->stride[2];
-    return (unsigned char *)wk_cpu_data(view) + element * size;
+    return (unsigned char *)wk_view_data(view) + element * size;
 }
 
 static logit_operand dense_logits(const wk_view *view, const int64_t at[3]) {

@@ -65,7 +65,7 @@ static const unsigned char *row_of_key(const wk_view *view, const seen_keys *see
     const int64_t block_size = view->extent[2];
     const int64_t at = (int64_t)seen->table[key / block_size] * view->stride[0] +
                        seen->group * view->stride[1] + key % block_size * view->stride[2];
-    return (const unsigned char *)wk_cpu_data(view) + bytes_of(view->dtype, at);
+    return (const unsigned char *)wk_view_data(view) + bytes_of(view->dtype, at);
 }
 
 WK_INLINE v16 load_lanes(const unsigned char *p, const bool is_half) {

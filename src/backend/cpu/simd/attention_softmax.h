@@ -63,7 +63,7 @@ static float element_at(const unsigned char *data, wick_dtype dtype, int64_t i) 
 /* Element head of an operand [heads]; absent: otherwise. */
 static float of_head(const wk_view *view, int64_t head, float otherwise) {
     if (view->buf == NULL) return otherwise;
-    return element_at(wk_cpu_data(view), view->dtype, head * view->stride[0]);
+    return element_at(wk_view_data(view), view->dtype, head * view->stride[0]);
 }
 
 static bool is_element_dtype(wick_dtype dtype) {

@@ -46,7 +46,7 @@ static void store_column(unsigned char *column, bool is_half, int64_t stride, co
 }
 
 static const float *fresh_row(const wk_view *view, int64_t row, int64_t head) {
-    return (const float *)wk_cpu_data(view) + row * view->stride[0] + head * view->stride[1];
+    return (const float *)wk_view_data(view) + row * view->stride[0] + head * view->stride[1];
 }
 
 static void append(const wk_view *cache, const wk_view *rows, int64_t row, int64_t slot) {
@@ -55,7 +55,7 @@ static void append(const wk_view *cache, const wk_view *rows, int64_t row, int64
     for (int64_t g = 0; g < cache->extent[1]; g++) {
         const int64_t to = slot / block_size * cache->stride[0] + g * cache->stride[1] +
                            slot % block_size * cache->stride[2];
-        unsigned char *const at = (unsigned char *)wk_cpu_data(cache) + bytes_of(cache->dtype, to);
+        unsigned char *const at = (unsigned char *)wk_view_data(cache) + bytes_of(cache->dtype, to);
         if (lies_in_blocks(cache))
             wk_encode_quickly(cache->dtype, fresh_row(rows, row, g), at, n);
         else if (lies_transposed(cache))
@@ -69,7 +69,7 @@ static void run_append(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
     (void)phase;
     const wk_op *const op = run->op;
     const wk_batch_layout *const b = &op->p.cached.batch;
-    const uint32_t *const words = wk_cpu_data(wk_src(op, 2));
+    const uint32_t *const words = wk_view_data(wk_src(op, 2));
     for (int64_t row = begin; row < end; row++) {
         const uint32_t sequence = words[b->sequences + row], slot = words[b->slots + row];
         if (sequence == WK_NO_ROW) continue;

@@ -306,9 +306,10 @@ static float *exact_packed(const linear_index *index, const linear_group *group,
     return (float *)index->packed + (group->first + g * TILE_COLUMNS_SMALL) * group->a.k;
 }
 
-static void pack_groups(const wk_op *op, const linear_index *index, int64_t begin, int64_t end) {
+static void pack_groups(const wk_cpu_run *run, const linear_index *index, int64_t begin,
+                        int64_t end) {
     for (int64_t g = begin; g < end; g++) {
-        const linear_group group = linear_group_at(op, index, g);
+        const linear_group group = linear_group_at(run, index, g);
         for (int64_t t = 0; group.a.m > 1 && t * TILE_COLUMNS < group.a.m; t++)
             pack_tile(&group.a, t, exact_packed(index, &group, g));
     }
@@ -320,14 +321,14 @@ WK_INLINE void exact_run(const wk_cpu_run *run, const wk_layout layout, int phas
     if (phase == LINEAR_SORT) {
         linear_sort(run);
     } else if (phase == LINEAR_PACK && linear_has_experts(run->op)) {
-        pack_groups(run->op, &index, begin, end);
+        pack_groups(run, &index, begin, end);
     } else if (phase == LINEAR_PACK) {
         const linear_operands a = linear_get(run->op);
         for (int64_t t = begin; t < end; t++) pack_tile(&a, t, index.packed);
     }
     while (phase == LINEAR_MULTIPLY && begin < end) {
         const linear_span span = linear_span_at(run->op, begin, end);
-        const linear_group group = linear_group_at(run->op, &index, span.group);
+        const linear_group group = linear_group_at(run, &index, span.group);
         begin = span.next;
         if (group.a.m == 1) run_column(&group.a, layout, span.begin, span.end);
         for (int64_t at = span.begin; group.a.m > 1 && at < span.end; at += GROUP) {
@@ -355,10 +356,10 @@ WK_PANEL_FORMATS(EXACT_RUN)
 /* The kernels of a type; isa: the suffix of their names. */
 #define EXACT_KERNEL_OF(opcode, operation, type, isa)                                              \
     const wk_cpu_kernel wk_##operation##_##type##_##isa = {                                        \
-        .base = {.name = #operation "_" #type "_" #isa},                                           \
-        .code = opcode,                                                                            \
-        .needs = SIMD_NEEDS,                                                                       \
-        .accepts = accepts_##type,                                                                 \
+        .base.name = #operation "_" #type "_" #isa,                                                \
+        .base.code = opcode,                                                                       \
+        .base.needs = SIMD_NEEDS,                                                                  \
+        .base.accepts = accepts_##type,                                                            \
         .n_phases = LINEAR_PHASES,                                                                 \
         .items = exact_items,                                                                      \
         .grain = exact_grain,                                                                      \

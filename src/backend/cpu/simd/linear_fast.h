@@ -245,7 +245,7 @@ static void run_range(const wk_cpu_run *run, const fast_form *form, int phase, i
     }
     while (phase == LINEAR_MULTIPLY && begin < end) {
         const linear_span span = linear_span_at(run->op, begin, end);
-        const linear_group group = linear_group_at(run->op, &index, span.group);
+        const linear_group group = linear_group_at(run, &index, span.group);
         if (group.a.m > 0)
             run_panels(&group.a, form, span.begin, span.end, index.packed, run->worker_scratch);
         begin = span.next;
@@ -310,10 +310,11 @@ static size_t worker_bytes(const wk_op *op) {
 /* The kernels of a type; isa: the suffix of their names, isa_needs: WK_CPU_* features. */
 #define FAST_KERNEL_OF(opcode, operation, type, isa, isa_needs)                                    \
     const wk_cpu_kernel wk_##operation##_##type##_fast_##isa = {                                   \
-        .base = {.name = #operation "_" #type "_fast_" #isa, .is_fast = true},                     \
-        .code = opcode,                                                                            \
-        .needs = isa_needs,                                                                        \
-        .accepts = accepts_##type,                                                                 \
+        .base.name = #operation "_" #type "_fast_" #isa,                                           \
+        .base.code = opcode,                                                                       \
+        .base.needs = isa_needs,                                                                   \
+        .base.is_fast = true,                                                                      \
+        .base.accepts = accepts_##type,                                                            \
         .n_phases = LINEAR_PHASES,                                                                 \
         .items = items,                                                                            \
         .grain = grain,                                                                            \

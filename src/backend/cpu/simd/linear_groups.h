@@ -58,14 +58,14 @@ static inline linear_index linear_index_in(const wk_op *op, void *scratch) {
 /* The expert of row r; the number of experts where it is none of them. */
 static inline uint32_t linear_expert(const wk_op *op, int64_t r) {
     const wk_view *const ids = wk_src(op, 3);
-    const uint32_t *const first = wk_cpu_data(ids), n = (uint32_t)wk_src(op, 1)->extent[0];
+    const uint32_t *const first = wk_view_data(ids), n = (uint32_t)wk_src(op, 1)->extent[0];
     const int64_t u = ids->extent[1];
     const uint32_t id = first[r / u * ids->stride[0] + r % u * ids->stride[1]];
     return id < n ? id : n;
 }
 
 /* Sorts by counting; rows of no expert are left out, a fault where they have an output. */
-static void linear_sort(const wk_cpu_run *run) {
+static inline void linear_sort(const wk_cpu_run *run) {
     const wk_op *const op = run->op;
     const linear_index index = linear_index_in(op, run->scratch);
     const uint32_t n_experts = (uint32_t)wk_src(op, 1)->extent[0], m = (uint32_t)linear_m(op);
@@ -98,7 +98,9 @@ typedef struct linear_group {
     int64_t first;
 } linear_group;
 
-static inline linear_group linear_group_at(const wk_op *op, const linear_index *index, int64_t g) {
+static inline linear_group linear_group_at(const wk_cpu_run *run, const linear_index *index,
+                                           int64_t g) {
+    const wk_op *const op = run->op;
     linear_group group = {.a = linear_get(op)};
     if (!linear_has_experts(op)) return group;
     if (g >= *index->n_groups) {
@@ -109,8 +111,8 @@ static inline linear_group linear_group_at(const wk_op *op, const linear_index *
     group.first = begin;
     group.a.m = index->end[expert] - begin;
     group.a.order = index->order + begin;
-    group.a.weight += expert * linear_panels(op) * group.a.panel_bytes;
-    if (group.a.bias != NULL) group.a.bias += expert * group.a.n;
+    group.a.weight += (expert - run->first_expert) * linear_panels(op) * group.a.panel_bytes;
+    if (group.a.bias != NULL) group.a.bias += expert * wk_src(op, 2)->stride[0];
     return group;
 }
 

@@ -55,7 +55,7 @@ static inline int64_t linear_k(const wk_op *op) {
 }
 
 static inline linear_rows linear_rows_of(const wk_view *view) {
-    return (linear_rows){wk_cpu_data(view), view->stride[0], view->rank > 2 ? view->stride[1] : 0};
+    return (linear_rows){wk_view_data(view), view->stride[0], view->rank > 2 ? view->stride[1] : 0};
 }
 
 /* All rows, by the first weight. */
@@ -68,9 +68,9 @@ static inline linear_operands linear_get(const wk_op *op) {
         .x = linear_rows_of(wk_src(op, 0)),
         .y = linear_rows_of(y),
         .u = y->rank > 2 ? y->extent[1] : 1,
-        .weight = wk_cpu_data(w),
+        .weight = wk_view_data(w),
         .panel_bytes = wk_panel_bytes((wk_layout)w->layout, linear_k(op)),
-        .bias = bias->buf != NULL ? wk_cpu_data(bias) : NULL,
+        .bias = bias->buf != NULL ? wk_view_data(bias) : NULL,
     };
 }
 

@@ -23,7 +23,7 @@ static matrix matrix_at(const wk_view *view, int64_t index) {
         offset += index % view->extent[d] * view->stride[d];
         index /= view->extent[d];
     }
-    return (matrix){(float *)wk_cpu_data(view) + offset, view->extent[r - 2], view->extent[r - 1],
+    return (matrix){(float *)wk_view_data(view) + offset, view->extent[r - 2], view->extent[r - 1],
                     view->stride[r - 2], view->stride[r - 1]};
 }
 

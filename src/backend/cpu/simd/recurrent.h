@@ -20,7 +20,7 @@ static int64_t find_slot(const wk_batch_layout *b, const uint32_t *words, const 
 }
 
 static float *float_at(const wk_view *view, int64_t first, int64_t second, int64_t third) {
-    return (float *)wk_cpu_data(view) + first * view->stride[0] + second * view->stride[1] +
+    return (float *)wk_view_data(view) + first * view->stride[0] + second * view->stride[1] +
            third * view->stride[2];
 }
 
@@ -77,7 +77,7 @@ static void convolve_columns(const wk_cpu_run *run, int64_t first, int64_t n) {
     const wk_op *const op = run->op;
     const wk_batch_layout *const b = &op->p.conv.batch;
     const wk_view *const state = &op->view[STATE];
-    const uint32_t *const words = wk_cpu_data(&op->view[CONV_BATCH]);
+    const uint32_t *const words = wk_view_data(&op->view[CONV_BATCH]);
     const int64_t n_before = state->extent[1], stride = state->stride[1];
     for (int64_t r = 0; r < b->n_rows; r++) {
         const int64_t slot = find_slot(b, words, state, r);
@@ -217,7 +217,7 @@ static void scan_block(const wk_cpu_run *run, scan_columns *s) {
     const wk_op *const op = run->op;
     const wk_batch_layout *const b = &op->p.scan.batch;
     const wk_view *const bc = &op->view[BC];
-    const uint32_t *const words = wk_cpu_data(&op->view[SCAN_BATCH]);
+    const uint32_t *const words = wk_view_data(&op->view[SCAN_BATCH]);
     const int64_t n_groups = bc->extent[2], n_heads = op->view[Y].extent[1];
     const bool is_delta = op->p.scan.fn == WK_SCAN_DELTA;
     const int64_t group = op->p.scan.is_tiled ? s->head % n_groups : s->head / (n_heads / n_groups);

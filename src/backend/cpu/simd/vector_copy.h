@@ -85,9 +85,9 @@ static void run_transpose(const wk_cpu_run *run, int phase, int64_t begin, int64
     for (int64_t item = begin; item < end; item++) {
         const int64_t first = item % p.n_parts * 16, left = y->extent[p.across] - first;
         const int64_t plane = item / p.n_parts, y_stride = y->stride[p.across];
-        float *const to = (float *)wk_cpu_data(y) + plane_offset(y, &p, plane) + first * y_stride;
+        float *const to = (float *)wk_view_data(y) + plane_offset(y, &p, plane) + first * y_stride;
         const float *const from =
-            (const float *)wk_cpu_data(x) + plane_offset(x, &p, plane) + first;
+            (const float *)wk_view_data(x) + plane_offset(x, &p, plane) + first;
         transpose_rows(to, y_stride, from, x->stride[p.along], y->extent[p.along],
                        left < 16 ? left : 16);
     }

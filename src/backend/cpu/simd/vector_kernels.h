@@ -31,10 +31,10 @@
 /* One of the list; isa: the suffix of its name. */
 #define VECTOR_KERNEL(isa, op_name, op_code, op_accepts, op_items, op_grain, op_bytes)             \
     const wk_cpu_kernel wk_##op_name##_##isa = {                                                   \
-        .base = {.name = #op_name "_" #isa},                                                       \
-        .code = WK_OP_##op_code,                                                                   \
-        .needs = SIMD_NEEDS,                                                                       \
-        .accepts = op_accepts,                                                                     \
+        .base.name = #op_name "_" #isa,                                                            \
+        .base.code = WK_OP_##op_code,                                                              \
+        .base.needs = SIMD_NEEDS,                                                                  \
+        .base.accepts = op_accepts,                                                                \
         .n_phases = 1,                                                                             \
         .items = op_items,                                                                         \
         .grain = op_grain,                                                                         \

@@ -32,7 +32,7 @@ static void *row_at(const wk_view *view, int64_t index) {
         offset += index % view->extent[d] * view->stride[d];
         index /= view->extent[d];
     }
-    return (unsigned char *)wk_cpu_data(view) + offset * wk_dtype_get(view->dtype)->block_bytes;
+    return (unsigned char *)wk_view_data(view) + offset * wk_dtype_get(view->dtype)->block_bytes;
 }
 
 static bool has_float_rows(const wk_view *view) {

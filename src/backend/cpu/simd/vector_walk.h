@@ -46,7 +46,7 @@ static int order_dimensions(const wk_view *key, int first, int last, int order[W
 }
 
 static void set_line(walk_line *line, const wk_view *view, const int *order, int n) {
-    line->data = wk_cpu_data(view);
+    line->data = wk_view_data(view);
     line->size = wk_dtype_get(view->dtype)->block_bytes;
     line->dtype = view->dtype;
     int rank = 0;

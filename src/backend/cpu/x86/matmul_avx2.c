@@ -4,10 +4,10 @@
 #include "backend/cpu/simd/matmul.h"
 
 const wk_cpu_kernel wk_matmul_avx2 = {
-    .base = {.name = "matmul_avx2"},
-    .code = WK_OP_MATMUL,
-    .needs = SIMD_NEEDS,
-    .accepts = accepts_matmul,
+    .base.name = "matmul_avx2",
+    .base.code = WK_OP_MATMUL,
+    .base.needs = SIMD_NEEDS,
+    .base.accepts = accepts_matmul,
     .n_phases = 1,
     .items = matmul_items,
     .worker_bytes = matmul_worker_bytes,

@@ -2,8 +2,6 @@
  * (web/CMakeLists.txt). */
 #include "backend/webgpu/webgpu.h"
 
-#include "backend/webgpu/gpu.h"
-
 static wick_status refuse(const wick_device_desc *desc, wick_error *err) {
     (void)desc;
     return wk_fail(err, WICK_ERR_NO_DEVICE,
@@ -13,7 +11,7 @@ static wick_status refuse(const wick_device_desc *desc, wick_error *err) {
 const wk_backend wk_backend_webgpu = {
     .id = WICK_BACKEND_WEBGPU, .name = "webgpu", .available = refuse};
 
-size_t wk_gpu_list(const char *library, wick_adapter_info *out, size_t capacity) {
+size_t wk_webgpu_adapters(const char *library, wick_adapter_info *out, size_t capacity) {
     (void)library, (void)out, (void)capacity;
     return 0;
 }

@@ -1,0 +1,175 @@
+/* backend/webgpu/kernels/kernel_elementwise.c: ops that compute element by element: unary, binary,
+ * compare, gated. Of 64-bit elements only comparisons. */
+#include "backend/webgpu/kernels/strided.h"
+
+#include "core/dtype.h"
+#include "core/half.h"
+
+#include <math.h>
+
+static bool is_narrow(const wk_op *op) {
+    for (int i = 0; i < op->n_dst + op->n_src; i++)
+        if (wk_is_wide(op->view[i].dtype)) return false;
+    return true;
+}
+
+static bool is_signed(wick_dtype dtype) {
+    return dtype == WICK_I32 || dtype == WICK_I16 || dtype == WICK_I8;
+}
+
+/* --- Unary --- */
+
+static int64_t truncated(double value) {
+    if (isnan(value)) return 0;
+    if (value <= -0x1p63) return INT64_MIN;
+    return value >= 0x1p63 ? INT64_MAX : (int64_t)value;
+}
+
+/* A bound of integers within those that the shader's have: which bounds what it has to, or does
+ * not, as it would be. False where it gives what no element can be. */
+static bool bound(wick_dtype dtype, double value, bool is_lower, uint32_t *out) {
+    const int64_t least = is_signed(dtype) ? INT32_MIN : 0;
+    const int64_t most = is_signed(dtype) ? INT32_MAX : (int64_t)UINT32_MAX;
+    int64_t b = truncated(value);
+    if (is_lower ? b > most : b < least) return false;
+    b = b < least ? least : b > most ? most : b;
+    *out = (uint32_t)b;
+    return true;
+}
+
+static bool accepts_unary(const wk_op *op) {
+    const wick_dtype dtype = op->view[0].dtype;
+    uint32_t unused;
+    if (!is_narrow(op)) return false;
+    if (wk_dtype_is_float(dtype) || op->p.unary.fn != WK_UNARY_CLAMP) return true;
+    return bound(dtype, op->p.unary.a, true, &unused) &&
+           bound(dtype, op->p.unary.b, false, &unused);
+}
+
+static wick_status encode_unary(wk_encoder *e, const wk_op *op) {
+    static const wk_source floats = {.name = "unary",
+                                     .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_wide,
+                                               wk_wgsl_trigonometry, wk_wgsl_power,
+                                               wk_wgsl_unary_float, wk_wgsl_unary},
+                                     .operands = {"y", "x"},
+                                     .constants = {"LANES", "THREADS", "FN"}};
+    static const wk_source integers = {
+        .name = "unary",
+        .parts = {wk_wgsl_strided, wk_wgsl_unary_integer, wk_wgsl_unary},
+        .operands = {"y", "x"},
+        .constants = {"LANES", "THREADS", "FN"}};
+    const wick_dtype dtype = op->view[0].dtype;
+    const double a = op->p.unary.a, b = op->p.unary.b;
+    wk_strided s = {.source = &integers,
+                    .views = {&op->view[0], &op->view[1]},
+                    .n = 2,
+                    .constants = {(int32_t)op->p.unary.fn},
+                    .a = (uint32_t)truncated(a),
+                    .b = (uint32_t)truncated(b)};
+    if (wk_dtype_is_float(dtype)) {
+        s.source = &floats;
+        s.a = wk_f32_bits((float)a);
+        s.b = wk_f32_bits((float)b);
+    } else if (op->p.unary.fn == WK_UNARY_CLAMP) {
+        (void)bound(dtype, a, true, &s.a);
+        (void)bound(dtype, b, false, &s.b);
+    }
+    return wk_strided_run(e, &s);
+}
+
+const wk_webgpu_kernel wk_webgpu_unary = {
+    .base.name = "unary_wgsl",
+    .base.code = WK_OP_UNARY,
+    .base.n_tunings = WK_STRIDED_TUNINGS,
+    .base.accepts = accepts_unary,
+    .encode = encode_unary,
+};
+
+/* --- Binary --- */
+
+static wick_status encode_binary(wk_encoder *e, const wk_op *op) {
+    static const wk_source floats = {.name = "binary",
+                                     .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_wide,
+                                               wk_wgsl_power, wk_wgsl_binary_float, wk_wgsl_binary},
+                                     .operands = {"y", "a", "b"},
+                                     .constants = {"LANES", "THREADS", "FN"}};
+    static const wk_source integers = {
+        .name = "binary",
+        .parts = {wk_wgsl_strided, wk_wgsl_binary_integer, wk_wgsl_binary},
+        .operands = {"y", "a", "b"},
+        .constants = {"LANES", "THREADS", "FN"}};
+    const wk_strided s = {.source = wk_dtype_is_float(op->view[0].dtype) ? &floats : &integers,
+                          .views = {&op->view[0], &op->view[1], &op->view[2]},
+                          .n = 3,
+                          .constants = {(int32_t)op->p.binary}};
+    return wk_strided_run(e, &s);
+}
+
+const wk_webgpu_kernel wk_webgpu_binary = {
+    .base.name = "binary_wgsl",
+    .base.code = WK_OP_BINARY,
+    .base.n_tunings = WK_STRIDED_TUNINGS,
+    .base.accepts = is_narrow,
+    .encode = encode_binary,
+};
+
+/* --- Compare --- */
+
+static wick_status encode_compare(wk_encoder *e, const wk_op *op) {
+    static const wk_source floats = {.name = "compare",
+                                     .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_compare,
+                                               wk_wgsl_compare_float, wk_wgsl_binary},
+                                     .operands = {"y", "a", "b"},
+                                     .constants = {"LANES", "THREADS", "FN"}};
+    static const wk_source integers = {
+        .name = "compare",
+        .parts = {wk_wgsl_strided, wk_wgsl_compare, wk_wgsl_compare_integer, wk_wgsl_binary},
+        .operands = {"y", "a", "b"},
+        .constants = {"LANES", "THREADS", "FN"}};
+    static const wk_source wide = {
+        .name = "compare_wide",
+        .parts = {wk_wgsl_strided, wk_wgsl_compare, wk_wgsl_compare_wide},
+        .operands = {"y", "a", "b"},
+        .constants = {"LANES", "THREADS", "FN", "IS_FLOAT"}};
+    const wick_dtype dtype = op->view[1].dtype;
+    const bool is_float = wk_dtype_is_float(dtype);
+    const wk_strided s = {.source = wk_is_wide(dtype) ? &wide
+                                    : is_float        ? &floats
+                                                      : &integers,
+                          .views = {&op->view[0], &op->view[1], &op->view[2]},
+                          .n = 3,
+                          .constants = {(int32_t)op->p.compare, wk_is_wide(dtype) && is_float}};
+    return wk_strided_run(e, &s);
+}
+
+const wk_webgpu_kernel wk_webgpu_compare = {
+    .base.name = "compare_wgsl",
+    .base.code = WK_OP_COMPARE,
+    .base.n_tunings = WK_STRIDED_TUNINGS,
+    .encode = encode_compare,
+};
+
+/* --- Gated --- */
+
+static wick_status encode_gated(wk_encoder *e, const wk_op *op) {
+    static const wk_source source = {
+        .name = "gated",
+        .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_gated, wk_wgsl_binary},
+        .operands = {"y", "a", "b"},
+        .constants = {"LANES", "THREADS", "FN"}};
+    const wk_strided s = {.source = &source,
+                          .views = {&op->view[0], &op->view[1], &op->view[2]},
+                          .n = 3,
+                          .constants = {(int32_t)op->p.gated.fn},
+                          .a = wk_f32_bits((float)op->p.gated.alpha),
+                          .b = wk_f32_bits((float)op->p.gated.limit)};
+    return wk_strided_run(e, &s);
+}
+
+const wk_webgpu_kernel wk_webgpu_gated = {
+    .base.name = "gated_wgsl",
+    .base.code = WK_OP_GATED,
+    .base.n_tunings = WK_STRIDED_TUNINGS,
+    .base.accepts = is_narrow,
+    .encode = encode_gated,
+};

@@ -1,0 +1,182 @@
+/* backend/webgpu/kernels/kernel_linear.c: products with weights, in two forms that give the same
+ * bits: for few columns (rows of y) that one weight multiplies, and for many. */
+#include "backend/webgpu/kernels/linear_wgsl.h"
+#include "backend/webgpu/kernels/panel_wgsl.h"
+
+#include "core/compiler.h"
+
+enum {
+    TILE_ROWS = 64, /* of the form for many */
+    THREADS = 64,
+    COLUMNS = WK_PANEL_CONSTANT_COUNT, /* constants after the weight's */
+    PANELS,
+    HAS_BIAS,
+    FAULT,
+};
+
+/* columns: see linear_wgsl.h. */
+typedef struct tuning {
+    int64_t few;                 /* most columns of the form for few */
+    int64_t few_columns, panels; /* of a workgroup of that form; columns at most */
+    int64_t tile_columns;        /* columns in a workgroup of the form for many, */
+    uint32_t workgroup_bytes;    /* and the shared memory that it needs */
+} tuning;
+
+static const tuning tunings[] = {
+    {16, 8, 1, 32, 0},
+    {16, 4, 2, 64, 18 * 1024},
+    {1, 8, 4, 32, 0},        /* tiles from two columns on */
+    {INT64_MAX, 8, 1, 0, 0}, /* and never: where barriers are slow */
+};
+
+static bool accepts(const wk_op *op) {
+    const wk_view *const bias = wk_src(op, 2);
+    return wk_webgpu_is_float(wk_dst(op, 0)->dtype) && wk_webgpu_is_float(wk_src(op, 0)->dtype) &&
+           (!bias->buf || wk_webgpu_is_float(bias->dtype)) && wk_weight_is_readable(wk_src(op, 1));
+}
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* --- x as vectors of four floats --- */
+
+static bool is_of_vectors(const wk_view *x, const wk_linear_x *rows) {
+    const int last = x->rank - 1;
+    return x->dtype == WICK_F32 && x->stride[last] == 1 && rows->stride % 4 == 0 &&
+           rows->step % 4 == 0 && x->extent[last] % 4 == 0 && x->offset % 16 == 0;
+}
+
+/* A copy of it that is so, of rows that follow each other. */
+static wick_status pack(wk_encoder *e, const wk_op *op, wk_view *out, wk_linear_x *rows) {
+    static const wk_source source = {
+        .name = "linear_pack", .parts = {wk_wgsl_linear_pack}, .operands = {"y", "x"}};
+    const wk_view *const x = wk_src(op, 0);
+    const int64_t k = x->extent[x->rank - 1], stride = divide_up(k, 4) * 4;
+    const int64_t count = rows->n * stride;
+    WK_TRY(wk_encoder_temp(e, count, out));
+    wk_dispatch d;
+    wk_dispatch_begin(&d, &source, 0);
+    wk_dispatch_bind(&d, 0, out, WK_FORM_ELEMENTS, true);
+    wk_dispatch_bind(&d, 1, x, WK_FORM_ELEMENTS, false);
+    WK_TRY(wk_dispatch_place(e, &d));
+    const int64_t params[] = {
+        count,   k,         stride, d.first[0], d.first[1], rows->stride, x->stride[x->rank - 1],
+        rows->u, rows->step};
+    for (size_t i = 0; i < WK_COUNT(params); i++) wk_dispatch_u32(&d, (uint32_t)params[i]);
+    *rows = wk_linear_x_packed(op, stride);
+    return wk_dispatch_run_n(e, &d, (uint64_t)divide_up(count, THREADS));
+}
+
+/* --- The product --- */
+
+/* A source for each way to find rows, and each text that decodes weights. */
+#define SOURCE(weight, main, ...)                                                                  \
+    {                                                                                              \
+        .name = #main,                                                                             \
+        .parts = {wk_wgsl_linear, __VA_ARGS__, wk_wgsl_##weight, wk_wgsl_##main},                  \
+        .operands = WK_LINEAR_OPERANDS,                                                            \
+        .constants = {WK_PANEL_CONSTANTS(WK_PANEL_CONSTANT_NAME) "COLUMNS", "PANELS", "HAS_BIAS",  \
+                      "FAULT"},                                                                    \
+    }
+#define SOURCES(main, ...)                                                                         \
+    {                                                                                              \
+        [WK_WEIGHT_QUANTS] = SOURCE(panel, main, __VA_ARGS__),                                     \
+        [WK_WEIGHT_FLOATS] = SOURCE(panel_float, main, __VA_ARGS__),                               \
+        [WK_WEIGHT_RAW] = SOURCE(raw, main, __VA_ARGS__),                                          \
+    }
+#define KINDS(main)                                                                                \
+    {                                                                                              \
+        [WK_LINEAR_ROWS] = SOURCES(main, wk_wgsl_linear_rows),                                     \
+        [WK_LINEAR_EACH] = SOURCES(main, wk_wgsl_linear_experts, wk_wgsl_linear_experts_each),     \
+        [WK_LINEAR_SORTED] = SOURCES(main, wk_wgsl_linear_experts, wk_wgsl_linear_experts_sorted), \
+    }
+static const wk_source few[][WK_WEIGHT_TEXT_COUNT] = KINDS(linear_few);
+static const wk_source many[][WK_WEIGHT_TEXT_COUNT] = KINDS(linear_tiles);
+#undef KINDS
+#undef SOURCES
+#undef SOURCE
+
+/* How y is shared out to workgroups. */
+typedef struct tiling {
+    const wk_source *source;
+    int64_t rows, columns; /* of a workgroup */
+} tiling;
+
+static tiling choose_tiling(const wk_encoder *e, const wk_op *op) {
+    const int64_t m = wk_linear_columns(op);
+    const wk_linear_kind kind = wk_linear_kind_of(op);
+    const wk_weight_text text = wk_weight_text_of(wk_src(op, 1));
+    const tuning *t = &tunings[wk_encoder_tuning(e)];
+    if (t->workgroup_bytes > wk_encoder_limits(e)->workgroup_bytes) t = &tunings[0];
+    if (m > t->few) return (tiling){&many[kind][text], TILE_ROWS, t->tile_columns};
+    int64_t columns = 1;
+    while (columns < m && columns < t->few_columns) columns *= 2;
+    return (tiling){&few[kind][text], t->panels * WK_PANEL_ROWS, columns};
+}
+
+static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x,
+                            const wk_linear_x *rows, const tiling *t) {
+    const wk_view *const y = wk_dst(op, 0), *const weight = wk_src(op, 1), *bias = wk_src(op, 2);
+    const bool has_bias = bias->buf != NULL;
+    if (!has_bias) bias = y; /* any that is bound */
+    wk_linear_tiles tiles;
+    WK_TRY(wk_linear_make_tiles(e, op, t->columns, &tiles));
+    wk_dispatch d;
+    wk_dispatch_begin(&d, t->source, 0);
+    wk_dispatch_bind(&d, WK_LINEAR_Y, y, WK_FORM_ELEMENTS, true);
+    wk_dispatch_bind(&d, WK_LINEAR_X, x, WK_FORM_VECTORS, false);
+    wk_dispatch_bind(&d, WK_LINEAR_BIAS, bias, WK_FORM_ELEMENTS, false);
+    WK_TRY(wk_weight_bind(e, &d, WK_LINEAR_WEIGHT, WK_LINEAR_TABLES, weight, y));
+    wk_linear_bind(e, &d, op, &tiles);
+    d.program.constants[COLUMNS] = (int32_t)t->columns;
+    d.program.constants[PANELS] = (int32_t)(t->rows / WK_PANEL_ROWS);
+    d.program.constants[HAS_BIAS] = has_bias;
+    d.program.constants[FAULT] = (int32_t)op->code + 1;
+    WK_TRY(wk_dispatch_place(e, &d));
+    const int64_t n = y->extent[y->rank - 1], k = weight->extent[weight->rank - 1];
+    const int64_t row_tiles = divide_up(n, t->rows), groups = row_tiles * tiles.n;
+    const int64_t params[] = {wk_view_rows(y),
+                              n,
+                              k,
+                              divide_up(k, 32),
+                              row_tiles,
+                              groups,
+                              d.first[WK_LINEAR_X],
+                              rows->stride / 4,
+                              d.first[WK_LINEAR_Y],
+                              y->stride[0],
+                              y->stride[y->rank - 1],
+                              d.first[WK_LINEAR_BIAS],
+                              bias->stride[bias->rank - 1]};
+    for (size_t i = 0; i < WK_COUNT(params); i++) wk_dispatch_u32(&d, (uint32_t)params[i]);
+    wk_weight_params(&d, WK_LINEAR_WEIGHT, WK_LINEAR_TABLES);
+    const wk_linear_x vectors = {.step = rows->step / 4};
+    wk_linear_params(e, &d, op, &tiles, &vectors);
+    return wk_dispatch_run_n(e, &d, (uint64_t)groups);
+}
+
+static wick_status encode(wk_encoder *e, const wk_op *op) {
+    const wk_view *const x = wk_src(op, 0);
+    if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
+    wk_view packed = *x;
+    wk_linear_x rows = wk_linear_x_of(op);
+    if (!is_of_vectors(x, &rows)) WK_TRY(pack(e, op, &packed, &rows));
+    const tiling t = choose_tiling(e, op);
+    return multiply(e, op, &packed, &rows, &t);
+}
+
+const wk_webgpu_kernel wk_webgpu_linear = {
+    .base.name = "linear_wgsl",
+    .base.code = WK_OP_LINEAR,
+    .base.n_tunings = WK_COUNT(tunings),
+    .base.accepts = accepts,
+    .encode = encode,
+};
+
+const wk_webgpu_kernel wk_webgpu_linear_experts = {
+    .base.name = "linear_experts_wgsl",
+    .base.code = WK_OP_LINEAR_EXPERTS,
+    .base.n_tunings = WK_COUNT(tunings),
+    .base.accepts = accepts,
+    .takes_rows = true,
+    .encode = encode,
+};

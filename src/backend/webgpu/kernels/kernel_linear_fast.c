@@ -1,0 +1,210 @@
+/* backend/webgpu/kernels/kernel_linear_fast.c: products with weights of quants by dot products of
+ * bytes: x is made integers first (wgsl/linear_quantize.wgsl), a block of 32 at a time, as on the
+ * CPU. A form for few columns (rows of y) that one weight multiplies, whose threads share the inner
+ * dimension, and one for many. */
+#include "backend/webgpu/kernels/linear_wgsl.h"
+#include "backend/webgpu/kernels/panel_wgsl.h"
+
+#include "core/compiler.h"
+#include "core/half.h"
+
+#include <math.h>
+
+enum {
+    FEW = 16,        /* most columns of the form for few */
+    FEW_COLUMNS = 8, /* most columns in a workgroup of that form, */
+    LEAST_SLICES = 16,
+    MOST_SLICES = 64, /* and slices of the inner dimension */
+    TILE = 64,        /* rows and columns of a workgroup of the form for many */
+    QUANT_BLOCK = 32,
+    BLOCK_WORDS = 20,                   /* of a block of integers */
+    HAS_BIAS = WK_PANEL_CONSTANT_COUNT, /* constants after the weight's */
+    FAULT,
+    COLUMNS,
+    SLICES,
+    SUBGROUP,
+};
+
+static bool accepts(const wk_op *op) {
+    const wk_view *const bias = wk_src(op, 2);
+    return wk_webgpu_is_float(wk_dst(op, 0)->dtype) && wk_webgpu_is_float(wk_src(op, 0)->dtype) &&
+           (!bias->buf || wk_webgpu_is_float(bias->dtype)) && wk_weight_has_bytes(wk_src(op, 1));
+}
+
+static bool is_few(const wk_op *op) { return wk_linear_columns(op) <= FEW; }
+
+static bool accepts_few(const wk_op *op) { return is_few(op) && accepts(op); }
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static wick_status quantize(wk_encoder *e, const wk_op *op, wk_view *out) {
+    static const wk_source source = {
+        .name = "linear_quantize", .parts = {wk_wgsl_linear_quantize}, .operands = {"y", "x"}};
+    const wk_view *const x = wk_src(op, 0);
+    const wk_linear_x rows = wk_linear_x_of(op);
+    const int64_t n_blocks = x->extent[x->rank - 1] / QUANT_BLOCK;
+    WK_TRY(wk_encoder_temp(e, rows.n * n_blocks * BLOCK_WORDS, out));
+    wk_dispatch d;
+    wk_dispatch_begin(&d, &source, WICK_WEBGPU_DOT4);
+    wk_dispatch_bind(&d, 0, out, WK_FORM_VECTORS, true);
+    wk_dispatch_bind(&d, 1, x, WK_FORM_ELEMENTS, false);
+    WK_TRY(wk_dispatch_place(e, &d));
+    const int64_t params[] = {rows.n,     n_blocks,    d.first[0],
+                              d.first[1], rows.stride, x->stride[x->rank - 1],
+                              rows.u,     rows.step,   wk_f32_bits(NAN)};
+    for (size_t i = 0; i < WK_COUNT(params); i++) wk_dispatch_u32(&d, (uint32_t)params[i]);
+    return wk_dispatch_run_n(e, &d, (uint64_t)rows.n);
+}
+
+/* --- The product --- */
+
+#define CONSTANTS WK_PANEL_CONSTANTS(WK_PANEL_CONSTANT_NAME) "HAS_BIAS", "FAULT"
+#define MANY(...)                                                                                  \
+    {                                                                                              \
+        .name = "linear_tiles_fast",                                                               \
+        .parts = {wk_wgsl_linear_fast, __VA_ARGS__, wk_wgsl_panel, wk_wgsl_linear_tiles_fast},     \
+        .operands = WK_LINEAR_OPERANDS,                                                            \
+        .constants = {CONSTANTS},                                                                  \
+    }
+#define FEW_BY(...)                                                                                \
+    {                                                                                              \
+        .name = "linear_few_fast",                                                                 \
+        .parts = {wk_wgsl_linear_fast, __VA_ARGS__, wk_wgsl_panel, wk_wgsl_slices,                 \
+                  wk_wgsl_linear_few_fast},                                                        \
+        .operands = WK_LINEAR_OPERANDS,                                                            \
+        .constants = {CONSTANTS, "COLUMNS", "SLICES"},                                             \
+    }
+#define FEW_BY_SUBGROUPS(...)                                                                      \
+    {                                                                                              \
+        .name = "linear_few_fast_subgroups",                                                       \
+        .parts = {wk_wgsl_linear_fast, __VA_ARGS__, wk_wgsl_panel, wk_wgsl_slices_subgroups,       \
+                  wk_wgsl_linear_few_fast},                                                        \
+        .operands = WK_LINEAR_OPERANDS,                                                            \
+        .constants = {CONSTANTS, "COLUMNS", "SLICES", "SUBGROUP"},                                 \
+    }
+/* A source for each way to find rows. */
+#define KINDS(SOURCE)                                                                              \
+    {                                                                                              \
+        [WK_LINEAR_ROWS] = SOURCE(wk_wgsl_linear_rows),                                            \
+        [WK_LINEAR_EACH] = SOURCE(wk_wgsl_linear_experts, wk_wgsl_linear_experts_each),            \
+        [WK_LINEAR_SORTED] = SOURCE(wk_wgsl_linear_experts, wk_wgsl_linear_experts_sorted),        \
+    }
+static const wk_source many[] = KINDS(MANY);
+static const wk_source few[] = KINDS(FEW_BY);
+static const wk_source few_subgroups[] = KINDS(FEW_BY_SUBGROUPS);
+#undef KINDS
+#undef FEW_BY_SUBGROUPS
+#undef FEW_BY
+#undef MANY
+#undef CONSTANTS
+
+static wick_status multiply(wk_encoder *e, const wk_op *op, const wk_view *x, wk_dispatch *d,
+                            int64_t rows, int64_t columns) {
+    const wk_view *const y = wk_dst(op, 0), *const weight = wk_src(op, 1), *bias = wk_src(op, 2);
+    const bool has_bias = bias->buf != NULL;
+    if (!has_bias) bias = y; /* any that is bound */
+    wk_linear_tiles tiles;
+    WK_TRY(wk_linear_make_tiles(e, op, columns, &tiles));
+    wk_dispatch_bind(d, WK_LINEAR_Y, y, WK_FORM_ELEMENTS, true);
+    wk_dispatch_bind(d, WK_LINEAR_X, x, WK_FORM_VECTORS, false);
+    wk_dispatch_bind(d, WK_LINEAR_BIAS, bias, WK_FORM_ELEMENTS, false);
+    WK_TRY(wk_weight_bind(e, d, WK_LINEAR_WEIGHT, WK_LINEAR_TABLES, weight, y));
+    wk_linear_bind(e, d, op, &tiles);
+    d->program.constants[HAS_BIAS] = has_bias;
+    d->program.constants[FAULT] = (int32_t)op->code + 1;
+    WK_TRY(wk_dispatch_place(e, d));
+    const int64_t n = y->extent[y->rank - 1];
+    const int64_t row_tiles = divide_up(n, rows), groups = row_tiles * tiles.n;
+    const wk_linear_x of_x = wk_linear_x_packed(op, 1);
+    const int64_t params[] = {of_x.n,
+                              n,
+                              weight->extent[weight->rank - 1] / QUANT_BLOCK,
+                              row_tiles,
+                              groups,
+                              d->first[WK_LINEAR_X],
+                              of_x.stride,
+                              d->first[WK_LINEAR_Y],
+                              y->stride[0],
+                              y->stride[y->rank - 1],
+                              d->first[WK_LINEAR_BIAS],
+                              bias->stride[bias->rank - 1]};
+    for (size_t i = 0; i < WK_COUNT(params); i++) wk_dispatch_u32(d, (uint32_t)params[i]);
+    wk_weight_params(d, WK_LINEAR_WEIGHT, WK_LINEAR_TABLES);
+    wk_linear_params(e, d, op, &tiles, &of_x);
+    return wk_dispatch_run_n(e, d, (uint64_t)groups);
+}
+
+static wick_status multiply_few(wk_encoder *e, const wk_op *op, const wk_view *x, uint32_t needs) {
+    const wk_view *const weight = wk_src(op, 1);
+    const int64_t m = wk_linear_columns(op);
+    const int64_t n_blocks = weight->extent[weight->rank - 1] / QUANT_BLOCK;
+    int64_t columns = 1, slices = LEAST_SLICES;
+    while (columns < m && columns < FEW_COLUMNS) columns *= 2;
+    while (2 * slices <= n_blocks && slices < MOST_SLICES) slices *= 2;
+    const bool has_subgroups = (needs & WICK_WEBGPU_SUBGROUPS) != 0;
+    wk_dispatch d;
+    wk_dispatch_begin(&d, &(has_subgroups ? few_subgroups : few)[wk_linear_kind_of(op)], needs);
+    d.program.constants[COLUMNS] = (int32_t)columns;
+    d.program.constants[SLICES] = (int32_t)slices;
+    if (has_subgroups) d.program.constants[SUBGROUP] = (int32_t)wk_encoder_subgroup(e);
+    return multiply(e, op, x, &d, WK_PANEL_ROWS, columns);
+}
+
+static wick_status encode_few(wk_encoder *e, const wk_op *op, uint32_t needs) {
+    wk_view x;
+    if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
+    WK_TRY(quantize(e, op, &x));
+    return multiply_few(e, op, &x, needs);
+}
+
+static wick_status encode_subgroups(wk_encoder *e, const wk_op *op) {
+    return encode_few(e, op, WICK_WEBGPU_DOT4 | WICK_WEBGPU_SUBGROUPS);
+}
+
+static wick_status encode(wk_encoder *e, const wk_op *op) {
+    wk_view x;
+    if (is_few(op)) return encode_few(e, op, WICK_WEBGPU_DOT4);
+    if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
+    WK_TRY(quantize(e, op, &x));
+    wk_dispatch d;
+    wk_dispatch_begin(&d, &many[wk_linear_kind_of(op)], WICK_WEBGPU_DOT4);
+    return multiply(e, op, &x, &d, TILE, TILE);
+}
+
+const wk_webgpu_kernel wk_webgpu_linear_dot4_subgroups = {
+    .base.name = "linear_dot4_subgroups_wgsl",
+    .base.code = WK_OP_LINEAR,
+    .base.needs = WICK_WEBGPU_DOT4 | WICK_WEBGPU_SUBGROUPS,
+    .base.is_fast = true,
+    .base.accepts = accepts_few,
+    .encode = encode_subgroups,
+};
+
+const wk_webgpu_kernel wk_webgpu_linear_dot4 = {
+    .base.name = "linear_dot4_wgsl",
+    .base.code = WK_OP_LINEAR,
+    .base.needs = WICK_WEBGPU_DOT4,
+    .base.is_fast = true,
+    .base.accepts = accepts,
+    .encode = encode,
+};
+
+const wk_webgpu_kernel wk_webgpu_linear_experts_dot4_subgroups = {
+    .base.name = "linear_experts_dot4_subgroups_wgsl",
+    .base.code = WK_OP_LINEAR_EXPERTS,
+    .base.needs = WICK_WEBGPU_DOT4 | WICK_WEBGPU_SUBGROUPS,
+    .base.is_fast = true,
+    .base.accepts = accepts_few,
+    .takes_rows = true,
+    .encode = encode_subgroups,
+};
+
+const wk_webgpu_kernel wk_webgpu_linear_experts_dot4 = {
+    .base.name = "linear_experts_dot4_wgsl",
+    .base.code = WK_OP_LINEAR_EXPERTS,
+    .base.needs = WICK_WEBGPU_DOT4,
+    .base.is_fast = true,
+    .base.accepts = accepts,
+    .takes_rows = true,
+    .encode = encode,
+};

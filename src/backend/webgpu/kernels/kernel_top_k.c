@@ -1,0 +1,98 @@
+/* backend/webgpu/kernels/kernel_top_k.c: the k largest elements of rows: tiles are sorted, and what
+ * they keep, until one tile is left. */
+#include "backend/webgpu/kernels/rows.h"
+
+/* Elements of the largest tile: 8 bytes each in shared memory. Half of them at most are kept, where
+ * there are several tiles: each dispatch leaves half of its candidates or fewer. */
+enum { MOST_TILE = 1024, LEAST_TILE = 64, MOST_KEPT = MOST_TILE / 2, MOST_THREADS = 256 };
+
+static bool accepts_top_k(const wk_op *op) {
+    const wk_view *const x = wk_src(op, 0), *const values = wk_dst(op, 0);
+    const int64_t n = x->extent[x->rank - 1], k = values->extent[x->rank - 1];
+    return wk_webgpu_is_float(x->dtype) && wk_rows_are_countable(x) &&
+           (n <= MOST_TILE || k <= MOST_KEPT);
+}
+
+static uint32_t tile_of(uint32_t n) {
+    uint32_t tile = LEAST_TILE;
+    while (tile < n && tile < MOST_TILE) tile *= 4;
+    return tile;
+}
+
+/* What one dispatch reads and writes: elements of x or candidates, results or candidates. */
+typedef struct pass {
+    wk_rows rows;
+    const wk_view *from, *to; /* candidates, or NULL */
+} pass;
+
+static wick_status run(wk_encoder *e, const wk_op *op, const pass *p) {
+    static const wk_source source = {
+        .name = "top_k",
+        .parts = {wk_wgsl_rows, wk_wgsl_top_k},
+        .operands = {"y", "x", "z", "c"},
+        .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS", "TILE"}};
+    const wk_view *const values = wk_dst(op, 0), *const indices = wk_dst(op, 1),
+                         *const x = wk_src(op, 0);
+    const int last = x->rank - 1;
+    wk_dispatch d;
+    wk_dispatch_begin(&d, &source, 0);
+    int32_t *const constants = d.program.constants + WK_ROWS_CONSTANTS;
+    constants[0] = p->from != NULL;
+    constants[1] = p->to != NULL;
+    constants[2] = (int32_t)p->rows.part;
+    /* A program names all four: what a pass does not have is another one, and not looked at. */
+    wk_dispatch_bind(&d, 0, p->to ? p->to : values, WK_FORM_ELEMENTS, true);
+    wk_dispatch_bind(&d, 1, x, WK_FORM_ELEMENTS, false);
+    wk_dispatch_bind(&d, 2, p->to ? p->to : indices, WK_FORM_ELEMENTS, true);
+    wk_dispatch_bind(&d, 3, p->from ? p->from : x, WK_FORM_ELEMENTS, false);
+    const uint32_t own[] = {(uint32_t)values->extent[last], (uint32_t)values->stride[last],
+                            (uint32_t)indices->stride[last], 0};
+    return wk_rows_run(e, &d, &p->rows, own);
+}
+
+/* Rows of n elements in tiles, each of which has a workgroup. */
+static void set_tiles(wk_rows *rows, uint32_t n) {
+    rows->n = n;
+    rows->part = tile_of(n);
+    rows->n_parts = (n + rows->part - 1) / rows->part;
+    rows->threads = rows->part / 2 < MOST_THREADS ? rows->part / 2 : MOST_THREADS;
+    rows->lanes = rows->threads;
+    rows->by_columns = false;
+}
+
+/* Of the candidates that the first dispatch leaves: k of each tile. */
+static uint64_t candidate_bytes(const wk_op *op) {
+    const wk_view *const x = wk_src(op, 0);
+    const uint64_t n_tiles = ((uint64_t)x->extent[x->rank - 1] + MOST_TILE - 1) / MOST_TILE;
+    return n_tiles > 1 ? 8 * n_tiles * (uint64_t)wk_view_count(wk_dst(op, 0)) : 0;
+}
+
+static wick_status encode_top_k(wk_encoder *e, const wk_op *op) {
+    const wk_view *const values = wk_dst(op, 0), *const x = wk_src(op, 0);
+    const int last = x->rank - 1;
+    const uint32_t k = (uint32_t)values->extent[last];
+    if (wk_view_count(values) == 0) return WICK_OK;
+    wk_view candidates[2] = {{0}}; /* read and written alternately */
+    pass p = {.rows = wk_rows_of_two(values, wk_dst(op, 1), x, last)};
+    set_tiles(&p.rows, p.rows.n);
+    for (int turn = 0; p.rows.n_parts > 1; turn = !turn) {
+        wk_view *const to = &candidates[turn];
+        const uint32_t n = p.rows.n_parts * k;
+        if (!to->buf) WK_TRY(wk_encoder_temp(e, 2 * (int64_t)p.rows.n_rows * n, to));
+        to->dtype = WICK_U32;
+        p.to = to;
+        WK_TRY(run(e, op, &p));
+        p.from = to;
+        set_tiles(&p.rows, n);
+    }
+    p.to = NULL;
+    return run(e, op, &p);
+}
+
+const wk_webgpu_kernel wk_webgpu_top_k = {
+    .base.name = "top_k_wgsl",
+    .base.code = WK_OP_TOP_K,
+    .base.accepts = accepts_top_k,
+    .temp_bytes = candidate_bytes,
+    .encode = encode_top_k,
+};

@@ -1,0 +1,118 @@
+/* ops/tensor_file.c: tensors from GGUF, safetensors and .npy files, and into safetensors files. */
+#include "source/tensor_file.h"
+
+#include "format/safetensors.h"
+#include "sys/file.h"
+#include "tensor/tensor.h"
+
+#include <string.h>
+
+/* ---- Reading ---- */
+
+static wick_tensor *load(wick_tensor_file *file, wick_device *device,
+                         const wick_file_tensor *tensor) {
+    const size_t size = (size_t)tensor->size;
+    const uint8_t *const data = wk_tensor_file_data(file, tensor);
+    if (data != NULL || size == 0)
+        return wick_tensor_from_data(device, tensor->dtype, tensor->shape, data, size);
+    wick_error *const error = wk_device_err(device);
+    wk_heap *const heap = wk_device_heap(device);
+    void *const bytes = tensor->size <= SIZE_MAX ? wk_alloc(heap, size) : NULL;
+    wick_tensor *made = NULL;
+    if (bytes == NULL)
+        (void)wk_fail_memory(error, tensor->size, 0, tensor->name.text);
+    else if (wk_tensor_file_read(file, tensor, 0, bytes, size, error) == WICK_OK)
+        made = wick_tensor_from_data(device, tensor->dtype, tensor->shape, bytes, size);
+    wk_free(heap, bytes, size);
+    return made;
+}
+
+wick_tensor *wick_tensor_file_load(wick_tensor_file *file, wick_device *device, const char *name) {
+    if (device == NULL) return NULL;
+    if (file == NULL || name == NULL) {
+        (void)wk_device_fail(device, WICK_ERR_ARGUMENT,
+                             "wick_tensor_file_load: file or name is NULL");
+        return NULL;
+    }
+    const wick_file_tensor *const tensor = wk_tensor_file_find(file, name);
+    if (tensor != NULL) return load(file, device, tensor);
+    (void)wk_device_fail(device, WICK_ERR_NOT_FOUND, "'%s' has no tensor '%s'",
+                         wk_tensor_file_path(file), wk_str_show(wk_str_of(name)).text);
+    return NULL;
+}
+
+wick_tensor *wick_tensor_load(wick_device *device, const char *path, const char *name) {
+    if (device == NULL) return NULL;
+    wick_tensor_file *file;
+    if (wick_tensor_file_open(path, &file, wk_device_err(device)) != WICK_OK) return NULL;
+    wick_tensor *const tensor = wick_tensor_file_load(file, device, name);
+    wick_tensor_file_close(file);
+    return tensor;
+}
+
+/* ---- Writing ---- */
+
+/* What the header says of the tensors, in the order of their data. */
+static wick_status describe(const char *const *names, wick_tensor *const *tensors, size_t n,
+                            wick_file_tensor *out, wick_error *err) {
+    for (size_t i = 0; i < n; i++) {
+        if (names[i] == NULL || tensors[i] == NULL)
+            return wk_fail(err, WICK_ERR_ARGUMENT,
+                           "wick_safetensors_save: tensor %zu or its name is NULL", i);
+        out[i] = (wick_file_tensor){.name = {names[i], strlen(names[i])},
+                                    .dtype = wick_tensor_dtype(tensors[i]),
+                                    .shape = wick_tensor_shape(tensors[i])};
+    }
+    return WICK_OK;
+}
+
+static wick_status write_tensor(wk_file_writer *writer, wick_tensor *tensor, wick_error *err) {
+    wick_device *const device = wick_tensor_device(tensor);
+    wk_heap *const heap = wk_device_heap(device);
+    const size_t size = wick_tensor_bytes(tensor);
+    void *const bytes = wk_alloc(heap, size);
+    if (bytes == NULL && size > 0) return wk_fail_memory(err, size, 0, "a tensor to save");
+    wick_error failure = {.status = WICK_OK};
+    wick_error *const before = wk_device_borrow(device, &failure);
+    wick_status status = wk_pass_on(err, wick_read(tensor, bytes, size), &failure);
+    wk_device_give_back(device, before);
+    if (status == WICK_OK) status = wk_file_write(writer, bytes, size, err);
+    wk_free(heap, bytes, size);
+    return status;
+}
+
+static wick_status write_all(wk_heap *heap, const char *path, const wick_file_tensor *described,
+                             wick_tensor *const *tensors, size_t n, wick_error *err) {
+    wk_strbuf header;
+    wk_strbuf_init(&header, heap);
+    uint32_t *const order = wk_alloc_array(heap, n, sizeof *order);
+    wk_file_writer *writer = NULL;
+    wick_status status = WICK_OK;
+    if (order == NULL && n > 0) status = wk_fail_memory(err, n * sizeof *order, 0, path);
+    if (status == WICK_OK) status = wk_safetensors_header(&header, described, n, order, err);
+    if (status == WICK_OK) status = wk_file_write_start(heap, path, &writer, err);
+    if (status == WICK_OK) {
+        status = wk_file_write(writer, header.data, header.size, err);
+        for (size_t i = 0; i < n && status == WICK_OK; i++)
+            status = write_tensor(writer, tensors[order[i]], err);
+        const wick_status finished = wk_file_write_finish(heap, writer, status == WICK_OK, err);
+        if (status == WICK_OK) status = finished;
+    }
+    wk_free(heap, order, n * sizeof *order);
+    wk_strbuf_release(&header);
+    return status;
+}
+
+wick_status wick_safetensors_save(const char *path, const char *const *names,
+                                  wick_tensor *const *tensors, size_t n, wick_error *error) {
+    if (path == NULL || ((names == NULL || tensors == NULL) && n > 0))
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_safetensors_save: an argument is NULL");
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    wick_file_tensor *const described = wk_alloc_array(&heap, n, sizeof *described);
+    if (described == NULL && n > 0) return wk_fail_memory(error, n * sizeof *described, 0, path);
+    wick_status status = describe(names, tensors, n, described, error);
+    if (status == WICK_OK) status = write_all(&heap, path, described, tensors, n, error);
+    wk_free(&heap, described, n * sizeof *described);
+    return status;
+}

@@ -1,0 +1,58 @@
+/* text/tokenize/cut.h: the patterns of the pre-tokenizers, as scanners (wk_cut in
+ * text/tokenize/pretokenize.h).
+ *
+ * \p{...} is a general category of Unicode, \s is White_Space, (?i:...) ignores the case of ASCII.
+ * What no alternative matches is a gap. */
+#ifndef WK_TEXT_TOKENIZE_CUT_H
+#define WK_TEXT_TOKENIZE_CUT_H
+
+#include "core/str.h"
+
+/* --- Whole patterns: words, numbers, symbols, white space --- */
+
+/* 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
+size_t wk_cut_gpt2(wk_str text);
+/* (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*
+ * |\s*[\r\n]+|\s+(?!\S)|\s+ */
+size_t wk_cut_llama3(wk_str text);
+/* The same, but \p{N} alone. */
+size_t wk_cut_qwen2(wk_str text);
+/* The same as that, but marks belong to words: [\p{L}\p{M}]+ and ' '?[^\s\p{L}\p{M}\p{N}]+. */
+size_t wk_cut_qwen35(wk_str text);
+/* As wk_cut_qwen2, but nothing after symbols: ' '?[^\s\p{L}\p{N}]+. */
+size_t wk_cut_seed_coder(wk_str text);
+/* With U for [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], W for [\p{Ll}\p{Lm}\p{Lo}\p{M}] and C for the
+ * contractions (?i:'s|'t|'re|'ve|'m|'ll|'d):
+ * [^\r\n\p{L}\p{N}]?U*W+C?|[^\r\n\p{L}\p{N}]?U+W*C?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*
+ * |\s*[\r\n]+|\s+(?!\S)|\s+ */
+size_t wk_cut_gpt4o(wk_str text);
+/* The same without contractions, and \p{N} alone. */
+size_t wk_cut_tekken(wk_str text);
+/* [!-/:-@\[-`{-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*
+ * |\s*[\r\n]+|\s+(?!\S)|\s+ */
+size_t wk_cut_deepseek_v3(wk_str text);
+/* ' '?[^(\s|.,!?U+2026 U+3002 U+FF0C U+3001 U+0964 U+06D4 U+060C)]+ */
+size_t wk_cut_bloom(wk_str text);
+
+/* --- One kind of characters: the first cuts of several --- */
+
+size_t wk_cut_number(wk_str text);             /* \p{N} */
+size_t wk_cut_numbers(wk_str text);            /* \p{N}+ */
+size_t wk_cut_three_numbers(wk_str text);      /* \p{N}{1,3} */
+size_t wk_cut_three_digits(wk_str text);       /* [0-9][0-9][0-9] */
+size_t wk_cut_punctuation(wk_str text);        /* [\p{P}$+<=>^~|]+ */
+size_t wk_cut_punctuation_falcon(wk_str text); /* [\p{P}$+<=>^~|`]+ */
+size_t wk_cut_line_end(wk_str text);           /* [\r\n] */
+size_t wk_cut_last_space(wk_str text);         /* \s+$ */
+size_t wk_cut_spaced_word(wk_str text);        /* \s?\p{L}+ */
+size_t wk_cut_spaced_punctuation(wk_str text); /* \s?\p{P}+ */
+/* \s?[...]+, the cased letters of the scripts that had cases when the pattern was written */
+size_t wk_cut_cased_word(wk_str text);
+/* \s?[!-/:-~U+FF01-U+FF0F U+FF1A-U+FF5E U+2018-U+201F U+3000-U+3002]+ */
+size_t wk_cut_ascii_punctuation(wk_str text);
+/* [U+4E00-U+9FA5 U+0800-U+4E00 U+AC00-U+D7FF]+ */
+size_t wk_cut_cjk_hangul(wk_str text);
+/* [U+4E00-U+9FA5 U+3040-U+309F U+30A0-U+30FF]+ */
+size_t wk_cut_cjk_kana(wk_str text);
+
+#endif

@@ -1,0 +1,61 @@
+/* text/tokenize/marked.c: tokenizing text of which only parts may hold special tokens. */
+#include "text/tokenize/marked.h"
+
+#include "text/tokenize/id_sink.h"
+#include "text/tokenize/tokenizer_state.h"
+
+#include <string.h>
+
+/* A special token in the text. */
+typedef struct place {
+    size_t at, size; /* size 0: there is none */
+    size_t run;      /* where the bytes end that are template, or data, as those before are */
+    uint32_t id;
+} place;
+
+/* The end of the run of data, or of other text, that offset at is in. */
+static size_t run_end(wk_str text, const uint8_t *origin, size_t at) {
+    const uint8_t *const change = origin ? memchr(origin + at, !origin[at], text.size - at) : NULL;
+    return change ? (size_t)(change - origin) : text.size;
+}
+
+/* The next special token after the last one, in text that is not data. Data that follows it cannot
+ * turn it into another token. */
+static place find_special(const wick_tokenizer *t, wk_str text, const uint8_t *origin, place last) {
+    place found = {.run = last.run, .id = WICK_NO_TOKEN};
+    for (size_t from = last.at + last.size; from < text.size; from = found.run) {
+        if (from >= found.run) found.run = run_end(text, origin, from);
+        if (origin && origin[from]) continue;
+        const wk_str run = {text.text + from, found.run - from};
+        found.at = from + wk_special_find(&t->special, run, true, &found.id, &found.size);
+        if (found.size > 0) return found;
+    }
+    found.at = text.size;
+    return found;
+}
+
+/* Ordinary text between two special tokens. */
+static wick_status put_text(const wick_tokenizer *t, wk_str text, wk_id_sink *out) {
+    if (text.size == 0) return WICK_OK;
+    const bool has_room = out->count < out->capacity;
+    size_t n;
+    WK_TRY(wick_tokenize(t, text.text, text.size, 0, has_room ? out->ids + out->count : NULL,
+                         has_room ? out->capacity - out->count : 0, &n));
+    out->count += n;
+    return WICK_OK;
+}
+
+wick_status wk_tokenize_marked(const wick_tokenizer *t, wk_str text, const uint8_t *origin,
+                               uint32_t *ids, size_t capacity, size_t *count) {
+    wk_id_sink out = {.ids = ids, .capacity = capacity};
+    place next = find_special(t, text, origin, (place){.at = 0});
+    const bool has_begin = next.at == 0 && next.size > 0 && next.id == t->begin;
+    if (t->add_begin && !has_begin) wk_id_sink_put(&out, t->begin);
+    for (size_t at = 0; at < text.size; next = find_special(t, text, origin, next)) {
+        WK_TRY(put_text(t, (wk_str){text.text + at, next.at - at}, &out));
+        if (next.size > 0) wk_id_sink_put(&out, next.id);
+        at = next.at + next.size;
+    }
+    *count = out.count;
+    return WICK_OK;
+}

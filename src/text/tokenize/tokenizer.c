@@ -1,0 +1,245 @@
+/* text/tokenize/tokenizer.c: makes tokenizers, and turns text into ids: special tokens first, then
+ * the vocabulary's own algorithm on what lies between them. */
+#include "text/tokenize/tokenizer.h"
+
+#include "text/tokenize/tokenizer_state.h"
+
+static wick_status check_id(uint32_t id, uint32_t n_tokens, const char *key, wick_error *err) {
+    if (id == WICK_NO_TOKEN || id < n_tokens) return WICK_OK;
+    return wk_fail(err, WICK_ERR_FORMAT, "%s is %u, but the vocabulary has %u tokens", key,
+                   (unsigned)id, (unsigned)n_tokens);
+}
+
+static wick_status check_desc(const wk_vocab_desc *desc, wick_error *err) {
+    const uint32_t n = desc->n_tokens;
+    if (n == 0 || n == WICK_NO_TOKEN) {
+        return wk_fail(err, WICK_ERR_FORMAT, "a vocabulary of %u tokens", (unsigned)n);
+    }
+    WK_TRY(check_id(desc->begin, n, "tokenizer.ggml.bos_token_id", err));
+    WK_TRY(check_id(desc->end, n, "tokenizer.ggml.eos_token_id", err));
+    WK_TRY(check_id(desc->unknown, n, "tokenizer.ggml.unknown_token_id", err));
+    WK_TRY(check_id(desc->end_of_turn, n, "tokenizer.ggml.eot_token_id", err));
+    WK_TRY(check_id(desc->classify, n, "tokenizer.ggml.cls_token_id", err));
+    WK_TRY(check_id(desc->separator, n, "tokenizer.ggml.seperator_token_id", err));
+    return WICK_OK;
+}
+
+/* What a model is called in tokenizer.ggml.model, and how it is made. */
+typedef struct model_kind {
+    const char *name;
+    wk_tokenizer_kind kind;
+    wk_sentencepiece_kind pieces;                 /* of SentencePiece alone */
+    bool adds_begin, adds_end, adds_space_prefix; /* where the file does not say */
+} model_kind;
+
+/* Unset choices as the models' own tokenizers have them. */
+static const model_kind model_kinds[] = {
+    {.name = "gpt2", .kind = WK_TOKENIZER_BPE},
+    {.name = "llama",
+     .kind = WK_TOKENIZER_SENTENCEPIECE,
+     .pieces = WK_SENTENCEPIECE_SCORES,
+     .adds_begin = true,
+     .adds_space_prefix = true},
+    {.name = "gemma4",
+     .kind = WK_TOKENIZER_SENTENCEPIECE,
+     .pieces = WK_SENTENCEPIECE_MERGES,
+     .adds_begin = true},
+    {.name = "t5",
+     .kind = WK_TOKENIZER_SENTENCEPIECE,
+     .pieces = WK_SENTENCEPIECE_UNIGRAM,
+     .adds_end = true,
+     .adds_space_prefix = true},
+    {.name = "bert",
+     .kind = WK_TOKENIZER_WORDPIECE,
+     .adds_begin = true,
+     .adds_end = true,
+     .adds_space_prefix = true},
+};
+
+static const model_kind *find_kind(wk_str model, wick_error *err) {
+    for (size_t i = 0; i < WK_COUNT(model_kinds); i++) {
+        if (wk_str_is(model, model_kinds[i].name)) return &model_kinds[i];
+    }
+    wk_fail(err, WICK_ERR_UNSUPPORTED, "tokenizer model '%s' is not known",
+            wk_str_show(model).text);
+    return NULL;
+}
+
+static bool resolve(wk_tristate value, bool by_default) {
+    return value == WK_UNSET ? by_default : value == WK_YES;
+}
+
+/* What stands first and last: BERT's have names of their own. */
+static void find_ends(wick_tokenizer *t, wk_tristate *add_end) {
+    const wk_vocab_desc *const desc = &t->desc;
+    const bool is_bert = t->kind == WK_TOKENIZER_WORDPIECE;
+    t->begin = is_bert && desc->begin == WICK_NO_TOKEN ? desc->classify : desc->begin;
+    t->end = desc->end;
+    *add_end = desc->add_end;
+    if (!is_bert || desc->separator == WICK_NO_TOKEN) return;
+    t->end = desc->separator;
+    if (desc->add_separator != WK_UNSET) *add_end = desc->add_separator;
+}
+
+/* Files may wish for a token that they do not name. */
+static wick_status resolve_choices(const model_kind *kind, wick_tokenizer *t, wick_error *err) {
+    const wk_vocab_desc *const desc = &t->desc;
+    wk_tristate add_end;
+    find_ends(t, &add_end);
+    if (desc->add_begin == WK_YES && t->begin == WICK_NO_TOKEN) {
+        return wk_fail(err, WICK_ERR_FORMAT,
+                       "tokenizer.ggml.add_bos_token is set without tokenizer.ggml.bos_token_id");
+    }
+    if (add_end == WK_YES && t->end == WICK_NO_TOKEN) {
+        return wk_fail(err, WICK_ERR_FORMAT,
+                       "tokenizer.ggml.add_eos_token is set without tokenizer.ggml.eos_token_id");
+    }
+    const bool adds_begin =
+        kind->adds_begin || (kind->kind == WK_TOKENIZER_BPE && t->bpe.pretokenizer->adds_begin);
+    t->add_begin = t->begin != WICK_NO_TOKEN && resolve(desc->add_begin, adds_begin);
+    t->add_end = t->end != WICK_NO_TOKEN && resolve(add_end, kind->adds_end);
+    t->add_space_prefix =
+        kind->kind != WK_TOKENIZER_BPE && resolve(desc->add_space_prefix, kind->adds_space_prefix);
+    return WICK_OK;
+}
+
+static wick_status fill(wk_heap *heap, wick_tokenizer *t, wick_error *err) {
+    const wk_vocab_desc *const desc = &t->desc;
+    WK_TRY(check_desc(desc, err));
+    const model_kind *const kind = find_kind(desc->model, err);
+    if (!kind) return WICK_ERR_UNSUPPORTED;
+    t->kind = kind->kind;
+    const wk_token_spelling spelling =
+        t->kind == WK_TOKENIZER_BPE ? WK_SPELLING_BYTE_LEVEL : WK_SPELLING_SENTENCEPIECE;
+    WK_TRY(wk_token_table_make(heap, desc, spelling, &t->table, err));
+    WK_TRY(wk_special_make(heap, desc, &t->table, &t->special, err));
+    switch (t->kind) {
+    case WK_TOKENIZER_BPE:
+        WK_TRY(wk_bpe_make(heap, desc, &t->table, &t->special, &t->bpe, err));
+        break;
+    case WK_TOKENIZER_SENTENCEPIECE:
+        WK_TRY(wk_sentencepiece_make(heap, kind->pieces, desc, &t->table, &t->special,
+                                     &t->sentencepiece, err));
+        break;
+    case WK_TOKENIZER_WORDPIECE:
+        WK_TRY(wk_wordpiece_make(heap, desc, &t->table, &t->wordpiece, err));
+        break;
+    }
+    return resolve_choices(kind, t, err);
+}
+
+wick_status wk_tokenizer_make(wk_heap *heap, const wk_vocab_desc *desc, wick_tokenizer **out,
+                              wick_error *err) {
+    *out = NULL;
+    wick_tokenizer *const t = wk_alloc_zeroed(heap, sizeof *t);
+    if (!t) return wk_fail_memory(err, sizeof *t, 0, "the tokenizer");
+    t->heap = heap;
+    t->desc = *desc;
+    const wick_status status = fill(heap, t, err);
+    if (status != WICK_OK) {
+        wk_tokenizer_free(heap, t);
+        return status;
+    }
+    *out = t;
+    return WICK_OK;
+}
+
+void wk_tokenizer_free(wk_heap *heap, wick_tokenizer *tokenizer) {
+    if (!tokenizer) return;
+    wk_token_table_release(heap, &tokenizer->table);
+    wk_special_release(heap, &tokenizer->special);
+    wk_bpe_release(heap, &tokenizer->bpe);
+    wk_sentencepiece_release(heap, &tokenizer->sentencepiece);
+    wk_wordpiece_release(heap, &tokenizer->wordpiece);
+    wk_free(heap, tokenizer, sizeof *tokenizer);
+}
+
+wk_heap *wk_tokenizer_heap(const wick_tokenizer *tokenizer) { return tokenizer->heap; }
+
+static wick_status encode_text(const wick_tokenizer *t, bool prefix, wk_str text, wk_merger *merger,
+                               wk_id_sink *out) {
+    switch (t->kind) {
+    case WK_TOKENIZER_BPE: return wk_bpe_encode(&t->bpe, merger, text, out);
+    case WK_TOKENIZER_SENTENCEPIECE:
+        return wk_sentencepiece_encode(&t->sentencepiece, prefix, text, merger, out);
+    case WK_TOKENIZER_WORDPIECE: wk_wordpiece_encode(&t->wordpiece, text, out); break;
+    }
+    return WICK_OK;
+}
+
+/* The space prefix belongs to text at the very beginning and to text after a special token. */
+static wick_status encode_all(const wick_tokenizer *t, wk_str text, uint32_t flags,
+                              wk_merger *merger, wk_id_sink *out) {
+    const bool all = (flags & WICK_TOKENIZE_PARSE_SPECIAL) != 0;
+    bool prefix = t->add_space_prefix && !(flags & WICK_TOKENIZE_CONTINUE);
+    while (text.size > 0) {
+        uint32_t id = WICK_NO_TOKEN;
+        size_t id_size = 0;
+        const size_t before = wk_special_find(&t->special, text, all, &id, &id_size);
+        if (before > 0) {
+            WK_TRY(encode_text(t, prefix, (wk_str){text.text, before}, merger, out));
+            prefix = false;
+        }
+        if (id_size > 0) {
+            wk_id_sink_put(out, id);
+            prefix = t->add_space_prefix;
+        }
+        text.text += before + id_size;
+        text.size -= before + id_size;
+    }
+    return WICK_OK;
+}
+
+wick_status wick_tokenize(const wick_tokenizer *tokenizer, const char *text, size_t size,
+                          uint32_t flags, uint32_t *ids, size_t capacity, size_t *count) {
+    const uint32_t known =
+        WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL | WICK_TOKENIZE_CONTINUE;
+    if (!tokenizer || !count || (!text && size > 0) || (!ids && capacity > 0) || (flags & ~known) ||
+        size > WICK_TOKENIZE_MAX_SIZE) {
+        return WICK_ERR_ARGUMENT;
+    }
+    const bool add_begin = (flags & WICK_TOKENIZE_ADD_BEGIN) && tokenizer->add_begin;
+    const bool add_end = (flags & WICK_TOKENIZE_ADD_END) && tokenizer->add_end;
+    wk_id_sink out = {.ids = ids, .capacity = capacity, .last = WICK_NO_TOKEN};
+    wk_merger merger;
+    wick_status status = wk_merger_init(&merger, tokenizer->heap, size);
+    if (add_begin) wk_id_sink_put(&out, tokenizer->begin);
+    if (status == WICK_OK) {
+        status = encode_all(tokenizer, (wk_str){text, size}, flags, &merger, &out);
+    }
+    if (add_end) wk_id_sink_put(&out, tokenizer->end);
+    wk_merger_release(&merger);
+    *count = status == WICK_OK ? out.count : 0;
+    return status;
+}
+
+uint32_t wick_tokenizer_size(const wick_tokenizer *tokenizer) {
+    return tokenizer ? tokenizer->desc.n_tokens : 0;
+}
+
+uint32_t wick_token_begin(const wick_tokenizer *tokenizer) {
+    return tokenizer ? tokenizer->begin : WICK_NO_TOKEN;
+}
+
+uint32_t wick_token_end(const wick_tokenizer *tokenizer) {
+    return tokenizer ? tokenizer->end : WICK_NO_TOKEN;
+}
+
+bool wick_token_ends_generation(const wick_tokenizer *tokenizer, uint32_t id) {
+    return id < wick_tokenizer_size(tokenizer) && tokenizer->table.ends[id];
+}
+
+bool wick_token_is_special(const wick_tokenizer *tokenizer, uint32_t id) {
+    return id < wick_tokenizer_size(tokenizer) && !wk_token_is_text(&tokenizer->table, id);
+}
+
+const char *wick_token_bytes(const wick_tokenizer *tokenizer, uint32_t id, bool special,
+                             size_t *size) {
+    if (size) *size = 0;
+    if (!size || id >= wick_tokenizer_size(tokenizer)) return NULL;
+    const bool as_named = special && !wk_token_is_text(&tokenizer->table, id);
+    const wk_str text =
+        as_named ? tokenizer->desc.tokens[id] : wk_token_text(&tokenizer->table, id);
+    *size = text.size;
+    return text.size > 0 ? text.text : "";
+}

@@ -1,0 +1,30 @@
+/* text/tokenize/tokenizer_state.h: what a tokenizer holds; for tokenizer.c and detokenize.c. */
+#ifndef WK_TEXT_TOKENIZE_TOKENIZER_STATE_H
+#define WK_TEXT_TOKENIZE_TOKENIZER_STATE_H
+
+#include "text/tokenize/bpe.h"
+#include "text/tokenize/sentencepiece.h"
+#include "text/tokenize/special.h"
+#include "text/tokenize/token_table.h"
+#include "text/tokenize/wordpiece.h"
+
+typedef enum wk_tokenizer_kind {
+    WK_TOKENIZER_BPE,
+    WK_TOKENIZER_SENTENCEPIECE,
+    WK_TOKENIZER_WORDPIECE,
+} wk_tokenizer_kind;
+
+struct wick_tokenizer {
+    wk_heap *heap; /* scratch comes from here */
+    wk_tokenizer_kind kind;
+    wk_vocab_desc desc;
+    uint32_t begin, end; /* what stands first and last, or WICK_NO_TOKEN */
+    bool add_begin, add_end, add_space_prefix;
+    wk_token_table table;
+    wk_special special;
+    wk_bpe bpe; /* the one that kind names */
+    wk_sentencepiece sentencepiece;
+    wk_wordpiece wordpiece;
+};
+
+#endif

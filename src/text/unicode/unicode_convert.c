@@ -1,0 +1,63 @@
+/* text/unicode/unicode_convert.c: looks characters up in the tables of unicode_case.c. */
+#include "text/unicode/unicode_case.h"
+
+/* The last mark that is not after code. */
+static const wk_unicode_mark *find_mark(const wk_unicode_set *set, uint32_t code) {
+    size_t low = 0, high = set->n_marks;
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+        if (set->marks[middle].code <= code)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &set->marks[low];
+}
+
+bool wk_unicode_is(uint32_t code, wk_unicode_property property) {
+    const wk_unicode_set *const set = &wk_unicode_sets[property];
+    const wk_unicode_mark *const mark = find_mark(set, code);
+    uint32_t end = mark->code; /* of the stretches so far */
+    bool has_it = true;
+    for (size_t i = mark->at; i < set->size && end <= code; has_it = !has_it)
+        end += wk_unicode_stretch(set, &i);
+    return has_it && code < end;
+}
+
+/* Ranges may interlock where case alternates, so they are searched by their first characters, and a
+ * few back. */
+static uint32_t shifted(const wk_unicode_mapping *mapping, uint32_t code) {
+    size_t low = 0, high = mapping->n_shifts;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (mapping->shifts[middle].first <= code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i > 0 && i + 4 > low; i--) {
+        const wk_unicode_shift *const s = &mapping->shifts[i - 1];
+        if (code <= s->last && (code - s->first) % s->step == 0)
+            return (uint32_t)((int32_t)code + s->offset);
+    }
+    return code;
+}
+
+size_t wk_unicode_convert(uint32_t code, wk_unicode_case to, uint32_t out[3]) {
+    const wk_unicode_mapping *const mapping = &wk_unicode_mappings[to];
+    size_t low = 0, high = mapping->n_expansions, n = 0;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (mapping->expansions[middle].code < code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == mapping->n_expansions || mapping->expansions[low].code != code) {
+        out[0] = shifted(mapping, code);
+        return 1;
+    }
+    for (; n < 3 && mapping->expansions[low].text[n] != 0; n++)
+        out[n] = mapping->expansions[low].text[n];
+    return n;
+}

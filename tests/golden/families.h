@@ -1,0 +1,141 @@
+/* golden/families.h: the tiny random models of the shared fixtures, one for each family, with their
+ * references: families/README.md there. */
+#ifndef WK_TESTS_GOLDEN_FAMILIES_H
+#define WK_TESTS_GOLDEN_FAMILIES_H
+
+#include "llm/llm.h"
+#include "model/rope.h"
+
+#include <wick/ops.h>
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "amount.h"
+#include "fixture_file.h"
+#include "webgpu_options.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <string.h>
+
+enum { MAX_TOKENS = 128, MAX_FIXTURES = 256, NAME_SIZE = 64 };
+
+typedef struct fixture {
+    char name[NAME_SIZE];
+    bool is_encoder; /* the reference is of hidden states */
+} fixture;
+
+typedef struct reference {
+    uint32_t ids[MAX_TOKENS], n;
+    fixture_file file;   /* of the values */
+    const float *values; /* [n, n_vocab] logits or [n, n_embd] states */
+} reference;
+
+static inline bool read_reference(const fixture *of, reference *out) {
+    const char *const name = of->name;
+    char path[128];
+    snprintf(path, sizeof path, "families/%s.tokens", name);
+    *out = (reference){.n = 0};
+    fixture_file tokens;
+    if (!fixture_read("WICK_SHARED_DATA", path, &tokens)) return false;
+    for (size_t i = 0; i < tokens.size; i++) {
+        const bool is_digit = tokens.data[i] >= '0' && tokens.data[i] <= '9';
+        const bool was_digit = i > 0 && tokens.data[i - 1] >= '0' && tokens.data[i - 1] <= '9';
+        if (is_digit && !was_digit) assert_true(++out->n <= MAX_TOKENS);
+        if (is_digit) out->ids[out->n - 1] = out->ids[out->n - 1] * 10 + tokens.data[i] - '0';
+    }
+    free(tokens.data);
+    snprintf(path, sizeof path, "families/%s.%s.npy", name, of->is_encoder ? "hidden" : "logits");
+    if (!fixture_read("WICK_SHARED_DATA", path, &out->file)) return false;
+    /* .npy 1.0: magic, version, then the size of a header that pads the data to 64 bytes. */
+    const size_t header = 10 + (size_t)out->file.data[8] + ((size_t)out->file.data[9] << 8);
+    out->values = (const float *)(const void *)(out->file.data + header);
+    return true;
+}
+
+static inline void make_tables(wick_device *device, uint32_t rope, wk_rope_positions at,
+                               wk_batch *batch, const wk_hparams *hparams) {
+    const wick_shape shape = WICK_SHAPE(at.n, hparams->rope[rope].n_pairs);
+    const size_t n = (size_t)at.n * hparams->rope[rope].n_pairs;
+    float *const rows = malloc(2 * n * sizeof *rows);
+    wk_rope_rows(&hparams->rope[rope], at, rows, rows + n);
+    batch->cos[rope] = wick_tensor_from_data(device, WICK_F32, shape, rows, n * sizeof *rows);
+    batch->sin[rope] = wick_tensor_from_data(device, WICK_F32, shape, rows + n, n * sizeof *rows);
+    free(rows);
+}
+
+/* Largest difference over the standard deviation of all reference logits; infinite if one is no
+ * number. */
+static inline double worst(const float *found, const float *want, size_t n) {
+    double sum = 0.0, squares = 0.0, largest = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)want[i];
+        squares += (double)want[i] * (double)want[i];
+        const double difference = fabs((double)found[i] - (double)want[i]);
+        if (isnan(difference)) return INFINITY;
+        largest = fmax(largest, difference);
+    }
+    const double mean = sum / (double)n;
+    return largest / sqrt(squares / (double)n - mean * mean);
+}
+
+static inline bool ends_with(const char *text, const char *end) {
+    const size_t size = strlen(text), n = strlen(end);
+    return size > n && strcmp(text + size - n, end) == 0;
+}
+
+/* The models of the folder, each with the reference that is there for it. Returns their number. */
+static inline size_t find_fixtures(const char *folder, fixture *found) {
+    DIR *const dir = opendir(folder);
+    size_t n = 0;
+    for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        if (!ends_with(entry->d_name, ".gguf")) continue;
+        fixture *const to = &found[n];
+        const size_t size = strlen(entry->d_name) - strlen(".gguf");
+        if (n == MAX_FIXTURES || size >= NAME_SIZE) {
+            fprintf(stderr, "%s: too many fixtures, or a name that is too long\n", folder);
+            exit(2);
+        }
+        memcpy(to->name, entry->d_name, size);
+        to->name[size] = '\0';
+        char path[1200];
+        snprintf(path, sizeof path, "%s/%s.hidden.npy", folder, to->name);
+        FILE *const hidden = fopen(path, "rb");
+        to->is_encoder = hidden != NULL;
+        if (hidden != NULL) fclose(hidden);
+        n++;
+    }
+    if (dir != NULL) closedir(dir);
+    return n;
+}
+
+static inline int by_name(const void *a, const void *b) {
+    return strcmp(((const fixture *)a)->name, ((const fixture *)b)->name);
+}
+
+/* Runs a test for each model; in software every sixth, for its drivers compile shaders for seconds.
+ * Gives what the program returns. */
+static inline int test_each_fixture(const char *name, void (*test)(void **), bool is_gpu) {
+    static fixture fixtures[MAX_FIXTURES];
+    static struct CMUnitTest tests[MAX_FIXTURES];
+    char folder[1024];
+    if (!fixture_path("WICK_SHARED_DATA", "families", folder, sizeof folder)) return 77;
+    const size_t n = find_fixtures(folder, fixtures);
+    if (n == 0) {
+        printf("%s: no fixtures there\n", folder);
+        return 1;
+    }
+    qsort(fixtures, n, sizeof *fixtures, by_name);
+    const size_t step = is_gpu && !tests_all() ? 6 : 1;
+    size_t n_tests = 0;
+    for (size_t i = 0; i < n; i += step)
+        tests[n_tests++] = (struct CMUnitTest){
+            .name = fixtures[i].name, .test_func = test, .initial_state = &fixtures[i]};
+    return _cmocka_run_group_tests(name, tests, n_tests, NULL, NULL);
+}
+
+#endif
