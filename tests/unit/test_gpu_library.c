@@ -1,7 +1,7 @@
-/* backend/webgpu/gpu_library: which libraries are refused, and why. They are made here, by the
+/* backend/webgpu/gpu/gpu_library: which libraries are refused, and why. They are made here, by the
  * compiler of this build, each under a name of its own: a library stays in memory once opened. */
 #define _GNU_SOURCE /* mkdtemp */
-#include "backend/webgpu/gpu_library.h"
+#include "backend/webgpu/gpu/gpu_library.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
