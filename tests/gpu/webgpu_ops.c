@@ -136,6 +136,43 @@ static void float64_is_drawn_on_the_cpu(void **state) {
     wick_device_close(cpu);
 }
 
+/* --- Numbers in a row --- */
+
+/* Beginnings and steps in both words of a wide number, and what a narrow one rounds. */
+static void aranges_are_the_cpus(void **state) {
+    static const struct {
+        wick_dtype dtype;
+        double start, step;
+    } cases[] = {
+        {WICK_I64, 0x1p40 + 5, 0x1p33 + 3},
+        {WICK_I64, -0x1p40, 1},
+        {WICK_I64, 7, -0x1p52},
+        {WICK_I64, 0x1.8p31, 0x1p31},
+        {WICK_I32, -0x1p31, 0x1p20},
+        {WICK_U32, 0x1.8p31, 3},
+        {WICK_I16, -300, 7},
+        {WICK_I8, 127, -1},
+        {WICK_U8, 0, 2},
+        {WICK_F64, 0.1, 0x1p40},
+        {WICK_F64, -0x1.23p-30, 0.7},
+        {WICK_F32, 0.1, 0.1},
+        {WICK_F16, -3, 0.3},
+        {WICK_BF16, 1000, -0.5},
+    };
+    (void)state;
+    wick_device *const gpu = open_device(&manners[0], true), *const cpu = open_device(NULL, false);
+    for (size_t i = 0; i < WK_COUNT(cases); i++) {
+        const double start = cases[i].start, step = cases[i].step;
+        wick_tensor *const want = wick_arange(cpu, cases[i].dtype, start, start + 99 * step, step);
+        wick_tensor *const got = wick_arange(gpu, cases[i].dtype, start, start + 99 * step, step);
+        assert_same(got, want);
+        wick_release(want);
+        wick_release(got);
+    }
+    wick_device_close(gpu);
+    wick_device_close(cpu);
+}
+
 /* --- The largest elements --- */
 
 /* Numbers of which many are equal, made on the CPU. */
@@ -235,6 +272,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(uniform_numbers_are_the_cpus),
     cmocka_unit_test(normal_numbers_are_nearly_the_cpus),
     cmocka_unit_test(float64_is_drawn_on_the_cpu),
+    cmocka_unit_test(aranges_are_the_cpus),
     cmocka_unit_test(the_largest_are_the_cpus),
     cmocka_unit_test(the_largest_of_rows_in_pieces),
     cmocka_unit_test(many_of_a_long_row_are_found_on_the_cpu),

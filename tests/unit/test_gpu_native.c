@@ -381,6 +381,7 @@ static void adapters_are_listed_and_chosen(void **state) {
     assert_int_equal(wk_gpu_list(library, NULL, 0), n);
     wick_webgpu_desc any = {.library = library};
     assert_int_equal(wk_gpu_available(&any, false, NULL), WICK_OK);
+    if (getenv("VK_DRIVER_FILES")) assert_string_equal(infos[0].api, "Vulkan");
     const bool is_software = infos[0].type == WICK_ADAPTER_SOFTWARE && n == 1;
     const wick_status hardware = is_software ? WICK_ERR_NO_DEVICE : WICK_OK;
     assert_int_equal(wk_gpu_available(&any, true, NULL), hardware);

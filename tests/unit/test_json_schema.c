@@ -118,6 +118,13 @@ static const schema_case cases[] = {
     {"{\"$ref\":\"#/$defs/a\",\"maxLength\":2,\"$defs\":{\"a\":{\"type\":\"string\"}}}",
      {"\"ab\""},
      {"\"abc\""}},
+    /* One of several, told apart by their values. */
+    {"{\"oneOf\":[{\"const\":\"a\",\"title\":\"b\"},{\"const\":\"b\",\"title\":\"a\"}]}",
+     {"\"a\"", "\"b\""},
+     {"\"c\""}},
+    {"{\"oneOf\":[{\"enum\":[\"a\",1]},{\"enum\":[2,\"b\"]},{\"const\":3}]}",
+     {"\"a\"", "1", "2", "\"b\"", "3"},
+     {"4"}},
     /* Patterns. */
     {"{\"pattern\":\"^[a-c]+\\\\d{2}$\"}",
      {"\"a12\"", "\"abc99\""},
@@ -232,6 +239,22 @@ static void test_bounds(void **state) {
     }
 }
 
+/* Bounds whose digits agree for a while, and those beside a power of ten. */
+static void test_near_bounds(void **state) {
+    (void)state;
+    static const double pairs[][2] = {{1.5, 1.57},    {0.5, 0.5625}, {-1.57, -1.5}, {0, 0.001},
+                                      {-0.001, 0},    {0.099, 0.1},  {9.99, 10},    {99, 100.5},
+                                      {-10.01, -9.9}, {7, 7},        {2.25, 2.25},  {-0.5, 0.5},
+                                      {8.005, 8.05},  {0.009, 0.01}, {-100, -99}};
+    for (size_t i = 0; i < 8 * WK_COUNT(pairs); i++) {
+        wk_number_bound bounds[2];
+        for (size_t k = 0; k < 2; k++)
+            bounds[k] = (wk_number_bound){
+                .is_set = true, .is_exclusive = i >> k & 1, .value = pairs[i / 8][k]};
+        check_bounds(bounds, i >> 2 & 1);
+    }
+}
+
 static void test_number_texts(void **state) {
     (void)state;
     static const struct {
@@ -313,6 +336,11 @@ static const struct {
      "'additionalProperties' in one", WICK_ERR_UNSUPPORTED},
     {"{\"oneOf\":[{\"type\":\"number\"},{\"type\":\"integer\"}]}", "use 'anyOf'",
      WICK_ERR_UNSUPPORTED},
+    {"{\"oneOf\":[{\"enum\":[\"a\",\"b\"]},{\"enum\":[\"c\",\"b\"]}]}", "use 'anyOf'",
+     WICK_ERR_UNSUPPORTED},
+    {"{\"oneOf\":[{\"const\":\"b\"},{\"enum\":[\"c\",\"b\"]}]}", "use 'anyOf'",
+     WICK_ERR_UNSUPPORTED},
+    {"{\"oneOf\":[{\"const\":[1]},{\"const\":[2]}]}", "use 'anyOf'", WICK_ERR_UNSUPPORTED},
     {"{\"$ref\":\"http://x/y\"}", "only those that begin with '#/'", WICK_ERR_UNSUPPORTED},
     {"{\"$ref\":\"#/nowhere/x\"}", "leads nowhere", WICK_ERR_FORMAT},
     {"{\"$ref\":1}", "'$ref' must be a text", WICK_ERR_FORMAT},
@@ -346,6 +374,31 @@ static void test_refusals(void **state) {
         const wick_status status = try_schema(&r, refusals[i].schema, &error);
         if (status != refusals[i].status || !strstr(error.message, refusals[i].said))
             fail_msg("%s: %d, %s", refusals[i].schema, status, error.message);
+    }
+}
+
+/* The largest and the longest that is accepted, and the next one. */
+static void test_limits(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"{\"minimum\":999999999999999}", "{\"minimum\":1000000000000000}"},
+        {"{\"maximum\":-999999999999999}", "{\"maximum\":-1000000000000000}"},
+        {"{\"minimum\":1e-24}", "{\"minimum\":1e-25}"},
+        {"{\"type\":\"integer\",\"minimum\":9000000000000000}",
+         "{\"type\":\"integer\",\"minimum\":9000000000000001}"},
+        {"{\"type\":\"integer\",\"maximum\":-9000000000000000}",
+         "{\"type\":\"integer\",\"maximum\":-9000000000000001}"},
+        {"{\"minLength\":100000}", "{\"minLength\":100001}"},
+        {"{\"maxLength\":100000}", "{\"maxLength\":100001}"},
+        {"{\"maxItems\":100000}", "{\"maxItems\":100001}"},
+    };
+    for (size_t i = 0; i < WK_COUNT(pairs); i++) {
+        reading r;
+        wick_error error = {0};
+        open_schema(&r, pairs[i][0]);
+        close_reading(&r);
+        if (try_schema(&r, pairs[i][1], &error) != WICK_ERR_UNSUPPORTED)
+            fail_msg("%s: %s", pairs[i][1], error.message);
     }
 }
 
@@ -413,8 +466,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schemas),
         cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_near_bounds),
         cmocka_unit_test(test_number_texts),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_limits),
         cmocka_unit_test(test_size_is_bounded),
         cmocka_unit_test(test_memory_runs_out),
         cmocka_unit_test(test_ranges_are_bounded),

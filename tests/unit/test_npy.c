@@ -358,6 +358,53 @@ static void check_same(wick_tensor *found, wick_dtype dtype, const wick_shape *s
     assert_memory_equal(contents, bytes, size);
 }
 
+/* Every allocation refused in turn, of an array whose bytes have to be turned round, from memory
+ * and from a file: no tensor, a status, and nothing left behind. */
+static void test_memory_runs_out(void **state) {
+    (void)state;
+    char bytes[128] = "\x93NUMPY\x01", path[1024];
+    const int length = snprintf(bytes + 10, sizeof bytes - 10,
+                                "{'descr':'>f4','fortran_order':False,'shape':(2,)}");
+    bytes[8] = (char)length;
+    memcpy(bytes + 10 + length, "\x3f\x80\0\0\xc0\0\0\0", 8); /* 1, -2 */
+    const size_t size = 10 + (size_t)length + 8;
+    const char *const build = getenv("WICK_BUILD_DIR");
+    snprintf(path, sizeof path, "%s/test_npy_memory.npy", build != NULL ? build : ".");
+    FILE *const file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+    for (uint64_t n = 0, n_loaded = 0; n_loaded < 2; n++) {
+        checked_heap checked = {.n_allowed = UINT64_MAX};
+        const wick_device_desc desc = {.backend = WICK_BACKEND_CPU,
+                                       .n_threads = 1,
+                                       .allocator = {.allocate = checked_allocate,
+                                                     .release = checked_release,
+                                                     .user = &checked}};
+        wick_device *device = NULL;
+        assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+        n_loaded = 0;
+        for (int from_file = 0; from_file < 2; from_file++) {
+            float got[2];
+            checked.n_allowed = n;
+            wick_tensor *const x =
+                from_file ? wick_npy_load(device, path) : wick_npy_parse(device, bytes, size);
+            checked.n_allowed = UINT64_MAX;
+            if (x == NULL) {
+                assert_int_equal(wick_device_error(device, NULL), WICK_ERR_OUT_OF_MEMORY);
+                continue;
+            }
+            n_loaded++;
+            assert_int_equal(wick_read(x, got, sizeof got), WICK_OK);
+            assert_true(got[0] == 1 && got[1] == -2);
+            wick_release(x);
+        }
+        wick_device_close(device);
+        assert_true(checked.n_live == 0 && checked.n_wrong_sizes == 0);
+    }
+    assert_int_equal(remove(path), 0);
+}
+
 static void test_gguf_by_name(void **state) {
     (void)state;
     static unsigned char bytes[1 << 18];
@@ -526,7 +573,7 @@ int main(void) {
         cmocka_unit_test(test_other_writers),     cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_tensors),           cmocka_unit_test(test_gguf_by_name),
         cmocka_unit_test(test_npy_by_name),       cmocka_unit_test(test_safetensors_round_trip),
-        cmocka_unit_test(test_safetensors_bytes),
+        cmocka_unit_test(test_safetensors_bytes), cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests_name("npy", tests, NULL, NULL);
 }

@@ -26,10 +26,11 @@ static wick_time_of_day time_of(const wick_json *row) {
     return t;
 }
 
-static wick_status render(const wick_json *row, wick_prompt **prompt, wick_error *error) {
+static wick_status render(const wick_json *row, const wick_json *template, wick_prompt **prompt,
+                          wick_error *error) {
     size_t size;
     wick_template *compiled = NULL;
-    const char *const text = text_of(row, "template", &size);
+    const char *const text = wick_json_text(template, &size);
     const wick_conversation conversation = {.variables = wick_json_get(row, "vars"),
                                             .generation_prompt = WICK_GENERATION_PROMPT_UNSET,
                                             .is_raw = true,
@@ -57,6 +58,22 @@ static bool is_right(const wick_json *row, wick_status status, const wick_prompt
     return !is_required || strcmp(text_of(row, "error", NULL), error->message) == 0;
 }
 
+/* Templates of the row "refused" that are not; what they render is shown. */
+static size_t count_accepted(const wick_json *row) {
+    size_t n = 0;
+    const wick_json *template = wick_json_first(wick_json_get(row, "refused"));
+    for (; template != NULL; template = wick_json_next(template)) {
+        wick_prompt *prompt = NULL;
+        wick_error error = {.status = WICK_OK};
+        if (render(row, template, &prompt, &error) == WICK_OK || error.message[0] == '\0') {
+            print_message("%s: %s\n", text_of(row, "name", NULL), wick_json_text(template, NULL));
+            n++;
+        }
+        wick_prompt_free(prompt);
+    }
+    return n;
+}
+
 static void check_file(const char *name, size_t n_rows) {
     fixture_file file;
     wick_json_document *rows = NULL;
@@ -68,7 +85,9 @@ static void check_file(const char *name, size_t n_rows) {
     for (; row != NULL; row = wick_json_next(row), n++) {
         wick_prompt *prompt = NULL;
         wick_error error = {.status = WICK_OK};
-        const wick_status status = render(row, &prompt, &error);
+        n_wrong += count_accepted(row);
+        if (wick_json_get(row, "template") == NULL) continue;
+        const wick_status status = render(row, wick_json_get(row, "template"), &prompt, &error);
         if (!is_right(row, status, prompt, &error)) {
             print_message("%s: '%s' %s\n", text_of(row, "name", NULL),
                           prompt != NULL ? wick_prompt_text(prompt, NULL) : "", error.message);
@@ -91,10 +110,18 @@ static void test_more(void **state) {
     check_file("jinja_more.json", 169);
 }
 
+/* Every method and filter at its bounds: counts, places and widths below, at and above what they
+ * act on, every form of a format, and syntax that ends too early. */
+static void test_bounds(void **state) {
+    (void)state;
+    check_file("jinja_bounds.json", 333);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_language),
         cmocka_unit_test(test_more),
+        cmocka_unit_test(test_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -243,6 +243,28 @@ static void test_auto_says_that_it_took_the_cpu(void **state) {
     wick_device_close(asked);
 }
 
+/* Without data a reading is given up, whether it has ended or not, and nothing has failed. */
+static void test_readings_given_up(void **state) {
+    (void)state;
+    wick_device *const device = open_slow();
+    const float data[2] = {1, 2};
+    wick_tensor *const x =
+        wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(2), data, sizeof data);
+    for (int is_done = 0; is_done < 2; is_done++) {
+        wick_reading *reading;
+        float got[2] = {0};
+        assert_int_equal(wick_read_start(x, &reading), WICK_OK);
+        while (is_done && wick_read_poll(reading) == WICK_PENDING) wick_pause(device);
+        assert_int_equal(wick_read_finish(reading, NULL, is_done ? sizeof got : 0),
+                         WICK_ERR_CANCELLED);
+        assert_int_equal(wick_device_error(device, NULL), WICK_OK);
+        assert_int_equal(wick_read(x, got, sizeof got), WICK_OK);
+        assert_float_equal(got[1], 2, 0);
+    }
+    wick_release(x);
+    wick_device_close(device);
+}
+
 /* A missing pointer is refused, never followed. */
 static void missing_pointers(void **state) {
     (void)state;
@@ -273,6 +295,7 @@ static void missing_pointers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_readings_given_up),
         cmocka_unit_test(missing_pointers),
         cmocka_unit_test(test_memory_is_used_in_place),
         cmocka_unit_test(test_memory_is_copied_or_refused),

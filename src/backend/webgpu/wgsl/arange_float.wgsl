@@ -53,6 +53,7 @@ fn sum(p: Number, q: Number) -> Number {
     if (a.is_negative != b.is_negative) { small = negated(small); }
     let low = large.x + small.x;
     let high = large.y + small.y + select(0u, 1u, low < large.x);
+    if ((low | high) == 0u) { return Number(ZERO, false, 0, 0u, 0u); } // 1 - 1 is 0, not -0
     return normal(a.is_negative, a.exponent + 1, low, high);
 }
 
