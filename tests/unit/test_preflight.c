@@ -131,11 +131,12 @@ static void test_default_of_longrope(void **state) {
 }
 
 /* What two contexts differ in: caches, the rows of a chunk, and what attention kernels keep for
- * each span of 128 keys; of all that an eighth more, since a pool rounds up. */
+ * each span of 128 keys, in plans of fewer rows and fewer keys, too; of all that an eighth more,
+ * since a pool rounds up. */
 static void test_needed_bytes(void **state) {
     (void)state;
     static const uint32_t lengths[] = {1, 63, 64, 65, 127, 128, 129, 255, 256, 257};
-    enum { CHUNK = 4, HEADS = 2, HEAD = 4, PLANS = 2 };
+    enum { CHUNK = 4, HEADS = 2, HEAD = 4, PLANS = 4 };
     small_model small = small_model_make();
     small_set_u32(&small, "llama.context_length", 1000);
     wick_file *const file = write_small(&small);
