@@ -85,16 +85,10 @@ static wick_status write_all(const wick_tensor *tensor, const void *data, size_t
 wick_status wick_npy_save(wick_tensor *tensor, const char *path, wick_error *error) {
     if (tensor == NULL || path == NULL)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_npy_save: an argument is NULL");
-    wick_device *const device = wick_tensor_device(tensor);
-    wk_heap *const heap = wk_device_heap(device);
     const size_t size = wick_tensor_bytes(tensor);
-    void *const data = wk_alloc(heap, size);
-    if (data == NULL && size > 0) return wk_fail_memory(error, size, 0, "a tensor to save");
-    wick_error failure = {.status = WICK_OK};
-    wick_error *const before = wk_device_borrow(device, &failure);
-    wick_status status = wk_pass_on(error, wick_read(tensor, data, size), &failure);
-    wk_device_give_back(device, before);
-    if (status == WICK_OK) status = write_all(tensor, data, size, path, error);
-    wk_free(heap, data, size);
+    void *data;
+    WK_TRY(wk_tensor_copy_out(tensor, &data, error));
+    const wick_status status = write_all(tensor, data, size, path, error);
+    wk_free(wk_device_heap(wick_tensor_device(tensor)), data, size);
     return status;
 }

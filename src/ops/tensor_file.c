@@ -67,17 +67,11 @@ static wick_status describe(const char *const *names, wick_tensor *const *tensor
 }
 
 static wick_status write_tensor(wk_file_writer *writer, wick_tensor *tensor, wick_error *err) {
-    wick_device *const device = wick_tensor_device(tensor);
-    wk_heap *const heap = wk_device_heap(device);
     const size_t size = wick_tensor_bytes(tensor);
-    void *const bytes = wk_alloc(heap, size);
-    if (bytes == NULL && size > 0) return wk_fail_memory(err, size, 0, "a tensor to save");
-    wick_error failure = {.status = WICK_OK};
-    wick_error *const before = wk_device_borrow(device, &failure);
-    wick_status status = wk_pass_on(err, wick_read(tensor, bytes, size), &failure);
-    wk_device_give_back(device, before);
-    if (status == WICK_OK) status = wk_file_write(writer, bytes, size, err);
-    wk_free(heap, bytes, size);
+    void *bytes;
+    WK_TRY(wk_tensor_copy_out(tensor, &bytes, err));
+    const wick_status status = wk_file_write(writer, bytes, size, err);
+    wk_free(wk_device_heap(wick_tensor_device(tensor)), bytes, size);
     return status;
 }
 

@@ -158,6 +158,12 @@ void wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view);
  * failure the device's sticky error is set. */
 wick_status wk_call_queue(wick_device *device, const wk_call *call);
 
+/* --- Contents --- */
+
+/* The contents, in *out, memory of wick_tensor_bytes from the device's heap: the caller's, NULL on
+ * failure. What fails is told to err and not to the device. Blocks, as wick_read. */
+wick_status wk_tensor_copy_out(wick_tensor *tensor, void **out, wick_error *err);
+
 /* --- Faults --- */
 
 /* What it holds does not matter any more, so that it is not spoiled, either. */

@@ -194,3 +194,18 @@ wick_status wick_read(wick_tensor *tensor, void *data, size_t size) {
     while (wick_read_poll(reading) == WICK_PENDING) wick_pause(reading->device);
     return wick_read_finish(reading, data, size);
 }
+
+wick_status wk_tensor_copy_out(wick_tensor *tensor, void **out, wick_error *err) {
+    wick_device *const device = tensor->device;
+    const size_t size = wick_tensor_bytes(tensor);
+    *out = wk_alloc(&device->heap, size);
+    if (!*out && size > 0) return wk_fail_memory(err, size, 0, "a tensor to save");
+    wick_error failure = {.status = WICK_OK};
+    wick_error *const before = wk_device_borrow(device, &failure);
+    const wick_status status = wk_pass_on(err, wick_read(tensor, *out, size), &failure);
+    wk_device_give_back(device, before);
+    if (status == WICK_OK) return WICK_OK;
+    wk_free(&device->heap, *out, size);
+    *out = NULL;
+    return status;
+}
