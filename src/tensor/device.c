@@ -1,8 +1,8 @@
 /* tensor/device.c: opening and closing devices, their counters. */
 #include "tensor/device.h"
 
-#include "core/status.h"
 #include "backend/kernels.h"
+#include "core/status.h"
 #include "sys/clock.h"
 #include "tensor/shadow.h"
 
@@ -234,15 +234,21 @@ wick_status wick_device_tune(wick_device *device, const char *text, size_t size,
     return WICK_OK;
 }
 
+/* Gives as much of the text as there is room for, and ends it; returns its bytes, 0 without memory.
+ */
+static size_t give_text(wk_strbuf *text, char *out, size_t capacity) {
+    const size_t size = text->failed ? 0 : text->size;
+    if (size > 0 && capacity > 0) memcpy(out, text->data, size < capacity ? size : capacity);
+    wk_strbuf_release(text);
+    return size;
+}
+
 size_t wick_device_get_tuning(wick_device *device, char *out, size_t capacity) {
     if (!device || !device->backend->tuning || (!out && capacity > 0)) return 0;
     wk_strbuf text;
     wk_strbuf_init(&text, &device->heap);
     device->backend->tuning(device->handle, &text);
-    const size_t size = text.failed ? 0 : text.size;
-    if (size > 0 && capacity > 0) memcpy(out, text.data, size < capacity ? size : capacity);
-    wk_strbuf_release(&text);
-    return size;
+    return give_text(&text, out, capacity);
 }
 
 const char *wick_device_kernel_name(const wick_device *device, size_t index) {
@@ -257,10 +263,7 @@ size_t wick_device_program(wick_device *device, size_t index, const char **kerne
     wk_strbuf text;
     wk_strbuf_init(&text, &device->heap);
     *kernel = device->backend->program(device->handle, index, &text);
-    const size_t size = text.failed ? 0 : text.size;
-    if (size > 0 && capacity > 0) memcpy(out, text.data, size < capacity ? size : capacity);
-    wk_strbuf_release(&text);
-    return size;
+    return give_text(&text, out, capacity);
 }
 
 void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) {
