@@ -327,6 +327,8 @@ typedef struct wk_op_info {
 const wk_op_info *wk_op_get_info(wk_opcode code);
 /* It reads indices, which may be out of range. */
 bool wk_op_may_fault(wk_opcode code);
+/* The operand that ids look into: of an op that has such ids, its weight. */
+int wk_op_table(wk_opcode code);
 
 /* Everything that must hold before a kernel may see the op: operands present, well formed, in the
  * bounds of their buffers, no destination overlapping itself or another operand (except in place,

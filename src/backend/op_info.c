@@ -51,6 +51,13 @@ bool wk_op_may_fault(wk_opcode code) {
     return false;
 }
 
+int wk_op_table(wk_opcode code) {
+    const wk_operand_info *const operands = wk_op_get_info(code)->operands;
+    int i = 0;
+    while (!operands[i].is_weight) i++;
+    return i;
+}
+
 const wk_batch_layout *wk_op_batch(const wk_op *op, int *operand) {
     const wk_operand_info *const operands = wk_op_get_info(op->code)->operands;
     for (int i = 0; i < op->n_dst + op->n_src; i++) {

@@ -236,14 +236,6 @@ static bool fill_scan(wk_case *c, int i) {
     }
 }
 
-/* The rows that ids look into. */
-static int64_t rows_of_table(const wk_case *c) {
-    const wk_operand_info *const operands = wk_op_get_info(c->op.code)->operands;
-    int i = 0;
-    while (!operands[i].is_weight) i++;
-    return c->op.view[i].extent[0];
-}
-
 /* Operand i, whose memory is poison. */
 static wick_status fill_operand(wk_case *c, int i, wk_heap *heap) {
     static bool (*const fills[])(wk_case *c, int i) = {
@@ -257,7 +249,7 @@ static wick_status fill_operand(wk_case *c, int i, wk_heap *heap) {
     if (info->is_batch || fills[c->op.code](c, i)) return WICK_OK; /* the batch is filled first */
     if (info->is_weight || wk_dtype_is_block(view->dtype)) return fill_weight(c, view, heap);
     if (info->is_index)
-        fill_ids(c, view, rows_of_table(c));
+        fill_ids(c, view, c->op.view[wk_op_table(c->op.code)].extent[0]);
     else if (wk_dtype_is_float(view->dtype))
         fill_floats(c, view);
     else

@@ -190,7 +190,7 @@ wick_status wk_encoder_end(wk_encoder *e, wick_status status) {
 
 void wk_encoder_rows(const wk_encoder *e, const wk_op *op, uint32_t *first, uint32_t *n) {
     *first = e->first_row;
-    *n = e->n_rows > 0 ? e->n_rows : (uint32_t)op->view[wk_webgpu_table(op)].extent[0];
+    *n = e->n_rows > 0 ? e->n_rows : (uint32_t)op->view[wk_op_table(op->code)].extent[0];
 }
 
 static wick_status upload_tables(wk_backend_device *dev, wk_buffer *buf, int64_t n,

@@ -204,7 +204,7 @@ static wick_status encode_piece(const work *w, const wk_op *op, const wk_cut *c,
         if (c->dim[i] != WK_UNCUT && op->view[i].buf)
             piece.view[i] = piece_of(&op->view[i], c->dim[i], from, n);
     if (c->is_of_table) {
-        if (w->n_rows == 0) of.n_rows = (uint32_t)op->view[wk_webgpu_table(op)].extent[0];
+        if (w->n_rows == 0) of.n_rows = (uint32_t)op->view[wk_op_table(op->code)].extent[0];
         of.first_row += (uint32_t)from;
     }
     if (c->has_rows) narrow_batch(&piece.p.batch, from, n);

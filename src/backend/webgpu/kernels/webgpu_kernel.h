@@ -102,10 +102,6 @@ wick_status wk_encoder_tables(wk_encoder *e, int64_t n, void (*write)(uint32_t *
 wick_status wk_encoder_refuse(const wk_encoder *e, const char *why);
 /* One u32: kernels that meet an index out of range store the opcode plus 1. */
 const wk_view *wk_encoder_fault(wk_encoder *e);
-/* The operand that ids look into: the weight of embedding and of linear_experts. */
-static inline int wk_webgpu_table(const wk_op *op) {
-    return op->code == WK_OP_LINEAR_EXPERTS ? 2 : 1;
-}
 /* It may be only a part of its table: rows (experts) [*first, *first + its extent[0]) of *n. Ids in
  * other rows of the table are left alone; those from *n on are out of range. */
 void wk_encoder_rows(const wk_encoder *e, const wk_op *op, uint32_t *first, uint32_t *n);
