@@ -226,6 +226,14 @@ static bool can_gather(const work *w, const wk_op *op, int i, wk_view *copy, uin
            *bytes <= w->dev->block_bytes;
 }
 
+/* Of an op that was given: a plan's recorder keeps what its commands name. */
+static wick_status end_temp(const work *w, wk_buffer *temp, wick_status status) {
+    const bool is_held = status == WICK_OK && w->recorder != &w->dev->recorder;
+    if (is_held) status = wk_recorder_hold(w->dev, w->recorder, temp, w->err);
+    if (!is_held || status != WICK_OK) wk_webgpu_free(w->dev, temp);
+    return status;
+}
+
 /* The op on a copy of operand i. */
 static wick_status encode_gathered(const work *w, const wk_op *op, int i, const wk_view *to,
                                    uint64_t bytes) {
@@ -241,10 +249,7 @@ static wick_status encode_gathered(const work *w, const wk_op *op, int i, const 
                              : wk_fail(w->err, WICK_ERR_UNSUPPORTED,
                                        "there is no kernel to copy %s", wick_dtype_name(to->dtype));
     if (status == WICK_OK) status = encode_pieces(w, &gathered);
-    if (status == WICK_OK && w->recorder != &dev->recorder)
-        status = wk_recorder_hold(dev, w->recorder, copy.view[0].buf, w->err);
-    if (status != WICK_OK || w->recorder == &dev->recorder) wk_webgpu_free(dev, copy.view[0].buf);
-    return status;
+    return end_temp(w, copy.view[0].buf, status);
 }
 
 /* --- Sums and extremes of elements in several blocks --- */
@@ -300,7 +305,6 @@ static wick_status encode_parts(const work *w, const wk_op *op, int d, const wk_
 
 /* A number of each part, and then that of these. A mean divides by all elements, not by parts. */
 static wick_status encode_shared_out(const work *w, const wk_op *op, int d) {
-    wk_backend_device *const dev = w->dev;
     wk_view parts = {.dtype = dtype_of_parts(op)};
     int64_t n_parts;
     uint64_t bytes;
@@ -309,16 +313,13 @@ static wick_status encode_shared_out(const work *w, const wk_op *op, int d) {
     wick_shape shape = wick_shape_of(wk_dst(op, 0)->rank, wk_dst(op, 0)->extent);
     shape.extent[shape.rank++] = n_parts; /* x has a dimension more than y */
     (void)wk_view_dense(parts.dtype, &shape, &parts, &bytes);
-    WK_TRY(wk_webgpu_temp(dev, bytes, &parts.buf, w->err));
+    WK_TRY(wk_webgpu_temp(w->dev, bytes, &parts.buf, w->err));
     joined.view[1] = parts;
     if (op->p.reduce.fn == WK_REDUCE_MEAN)
         joined.p.reduce.correction = (double)(n_parts - wk_view_count(wk_src(op, 0)));
     wick_status status = encode_parts(w, op, d, &parts, &n_parts);
     if (status == WICK_OK) status = encode_pieces(w, &joined);
-    if (status == WICK_OK && w->recorder != &dev->recorder)
-        status = wk_recorder_hold(dev, w->recorder, parts.buf, w->err);
-    if (status != WICK_OK || w->recorder == &dev->recorder) wk_webgpu_free(dev, parts.buf);
-    return status;
+    return end_temp(w, parts.buf, status);
 }
 
 static wick_status refuse(const work *w, const wk_op *op, int torn) {
