@@ -32,3 +32,7 @@ uint32_t wk_rng_u32(wk_rng *rng) {
 }
 
 float wk_rng_uniform(wk_rng *rng) { return (float)(wk_rng_u32(rng) >> 8) * 0x1p-24F; }
+
+int64_t wk_rng_below(wk_rng *rng, int64_t n) {
+    return (int64_t)(((uint64_t)wk_rng_u32(rng) * (uint64_t)n) >> 32);
+}

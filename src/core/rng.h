@@ -16,5 +16,7 @@ typedef struct wk_rng {
 uint32_t wk_rng_u32(wk_rng *rng);
 /* Uniform in [0, 1) with 24 bits, exact in float. */
 float wk_rng_uniform(wk_rng *rng);
+/* Uniform in [0, n), n up to 2^32. */
+int64_t wk_rng_below(wk_rng *rng, int64_t n);
 
 #endif

@@ -45,9 +45,7 @@ typedef struct wk_case {
 } wk_case;
 
 /* Uniform in [0, n). */
-static inline int64_t wk_case_below(wk_case *c, int64_t n) {
-    return (int64_t)(((uint64_t)wk_rng_u32(&c->rng) * (uint64_t)n) >> 32);
-}
+static inline int64_t wk_case_below(wk_case *c, int64_t n) { return wk_rng_below(&c->rng, n); }
 static inline bool wk_case_chance(wk_case *c, int percent) {
     return wk_case_below(c, 100) < percent;
 }

@@ -41,21 +41,16 @@ static bool is_guard_whole(const wk_cpu_block *s) {
 
 /* --- Ranges --- */
 
-/* Uniform in [0, n). */
-static int64_t below(wk_rng *rng, int64_t n) {
-    return (int64_t)(((uint64_t)wk_rng_u32(rng) * (uint64_t)n) >> 32);
-}
-
 /* Cuts n items into ranges [cuts[i], cuts[i + 1]) of whole grains; returns how many there are. */
 static int cut(wk_rng *rng, int64_t n, int64_t grain, int64_t cuts[MAX_RANGES + 1]) {
     const int64_t n_grains = (n + grain - 1) / grain;
-    const int wanted = rng->seed != 0 ? 1 + (int)below(rng, MAX_RANGES) : 1;
+    const int wanted = rng->seed != 0 ? 1 + (int)wk_rng_below(rng, MAX_RANGES) : 1;
     int n_ranges = 0;
     cuts[0] = 0;
     for (int i = 1; i <= wanted; i++) {
         const int64_t left = n_grains - cuts[n_ranges] / grain;
         if (left == 0) break;
-        const int64_t take = i == wanted ? left : 1 + below(rng, left);
+        const int64_t take = i == wanted ? left : 1 + wk_rng_below(rng, left);
         const int64_t end = cuts[n_ranges] + take * grain;
         cuts[++n_ranges] = end < n ? end : n;
         if (end >= n) break;
@@ -69,8 +64,8 @@ static void run_phase(const wk_cpu_kernel *kernel, int phase, const wk_cpu_run *
     const bool is_split = rng->seed != 0;
     int64_t cuts[MAX_RANGES + 1];
     const int n = cut(rng, kernel->items(run->op, phase), grain, cuts);
-    const bool is_backward = is_split && below(rng, 2) == 0;
-    const int first = is_split && n > 0 ? (int)below(rng, n) : 0;
+    const bool is_backward = is_split && wk_rng_below(rng, 2) == 0;
+    const int first = is_split && n > 0 ? (int)wk_rng_below(rng, n) : 0;
     for (int i = 0; i < n; i++) {
         const int at = (first + (is_backward ? n - i : i)) % n;
         if (is_split) memset(worker->data, POISON, worker->size);
