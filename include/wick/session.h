@@ -141,8 +141,8 @@ WICK_API wick_status wick_session_append_embeddings(wick_session *session, const
  * not kept, nor what follows them. */
 WICK_API wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids, size_t n);
 /* Of the last call that failed, until a later one is accepted: its status, and in error (may be
- * NULL) the sentence. WICK_OK: none failed. After a failure of a
- * step: that failure, until reset. */
+ * NULL) the sentence. WICK_OK: none failed. After a failure of a step: that failure, until reset.
+ */
 WICK_API wick_status wick_session_error(const wick_session *session, wick_error *error);
 /* Forgets everything, a failure and its sentence included; random numbers go on. Never blocks: what
  * is being computed is left to end in the steps that follow. */

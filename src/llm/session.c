@@ -2,8 +2,8 @@
  * text out, and again. */
 #include "llm/session_struct.h"
 
-#include "sample/logprobs.h"
 #include "llm/shortlist.h"
+#include "sample/logprobs.h"
 #include "sys/clock.h"
 
 #include <assert.h>

@@ -3,8 +3,8 @@
  *
  * A buffer whose contents are not what they should be has a fault. One that is known before an op
  * is given to the backend is passed on from what it reads to what it writes. An index out of range
- * is found while a kernel runs, when later ops have been given, too: so
- * the ops that may still be running are traced, and the fault is passed on along the trace.
+ * is found while a kernel runs, when later ops have been given, too: so the ops that may still be
+ * running are traced, and the fault is passed on along the trace.
  *
  *   trace:  1 embedding(table, ids) -> a   sets its slot: an index is out of range
  *           2 add(b, c) -> d

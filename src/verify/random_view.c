@@ -8,7 +8,6 @@ enum { MAX_PRODUCTS = 1 << 18 }; /* of a sum of products; now and then 16 times 
 
 /* --- Extents --- */
 
-/* 1 ... most, or sometimes 0; vector widths and their neighbours more often. */
 int64_t wk_case_extent(wk_case *c, int64_t most) {
     static const int64_t favourites[] = {1,   2,   3,   7,   8,   13,  15,  16,  17,  31,   32,
                                          33,  47,  48,  49,  63,  64,  65,  96,  127, 128,  129,
@@ -18,7 +17,6 @@ int64_t wk_case_extent(wk_case *c, int64_t most) {
     return favourite <= most && wk_case_chance(c, 60) ? favourite : 1 + wk_case_below(c, most);
 }
 
-/* Leading dimensions small, the last one up to 1600. */
 int wk_case_shape(wk_case *c, int least_rank, int64_t extent[WICK_MAX_RANK]) {
     static const int ranks[] = {1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6};
     int rank = ranks[wk_case_below(c, WK_COUNT(ranks))];
@@ -33,7 +31,6 @@ int wk_case_shape(wk_case *c, int least_rank, int64_t extent[WICK_MAX_RANK]) {
     return rank;
 }
 
-/* Shrinks the extents in turn until their product is small enough for the reference. */
 void wk_case_limit(wk_case *c, int64_t *a, int64_t *b, int64_t *k, int64_t block) {
     const int64_t most = wk_case_chance(c, 4) ? 16 * MAX_PRODUCTS : MAX_PRODUCTS;
     int64_t *const extents[3] = {a, b, k};
@@ -54,8 +51,6 @@ static void shuffle(wk_case *c, int *items, int n) {
     }
 }
 
-/* Strides of a view whose extents are set. Plain layouts keep the last dimension dense, as blocks
- * must. */
 void wk_case_place(wk_case *c, wk_view *view, bool is_source) {
     const int64_t block = wk_dtype_get(view->dtype)->block_elements;
     const bool is_padded = wk_case_chance(c, 40);
@@ -106,7 +101,6 @@ void wk_case_add_optional(wk_case *c, int i, wick_dtype dtype, int rank, const i
     if (wk_case_chance(c, 50)) (void)wk_case_add(c, i, dtype, rank, extent);
 }
 
-/* Sometimes destination 0 is the very view of operand i. */
 void wk_case_maybe_in_place(wk_case *c, int i) {
     if (wk_case_chance(c, 25)) c->op.view[i] = c->op.view[0];
 }
@@ -118,7 +112,6 @@ wick_dtype wk_case_float(wk_case *c) {
     return wk_case_chance(c, 85) ? WICK_F32 : others[wk_case_below(c, WK_COUNT(others))];
 }
 
-/* Any type but those of blocks. */
 wick_dtype wk_case_scalar(wk_case *c) {
     return wk_case_chance(c, 60) ? WICK_F32 : (wick_dtype)wk_case_below(c, WICK_BOOL + 1);
 }

@@ -41,7 +41,7 @@ static wick_session *open_session(wick_model *model, const fixture *of) {
     return session;
 }
 
-/* Logits or states of what was appended, [n, width]. */
+/* Logits or states of the n tokens or rows that were appended, [n, width]. */
 static float *read_all(wick_session *session, size_t n, size_t width) {
     float *const rows = malloc(n * width * sizeof *rows);
     wick_event event;

@@ -1,4 +1,4 @@
-/* Tests of text/tokenize/detokenize: whole characters only, whatever the tokens cut. */
+/* Tests of text/tokenize/detokenize: only whole characters come out, wherever tokens end. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

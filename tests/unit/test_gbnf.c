@@ -1,4 +1,4 @@
-/* grammar/gbnf, grammar/program and grammar/stacks: texts that grammars have and have not, as
+/* grammar/gbnf, grammar/program and grammar/stacks: texts that a grammar accepts and does not, as
  * bytes; random grammars against a slow matcher over the tree; what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 #ifndef WK_BACKEND_WEBGPU_CHOICE_H
 #define WK_BACKEND_WEBGPU_CHOICE_H
 
-#include "backend/webgpu/kernels/webgpu_kernel.h"
 #include "backend/op_class.h"
+#include "backend/webgpu/kernels/webgpu_kernel.h"
 
 /* A kernel, and how this device takes it. */
 typedef struct wk_choice {

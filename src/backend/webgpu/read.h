@@ -2,8 +2,8 @@
 #ifndef WK_BACKEND_WEBGPU_READ_H
 #define WK_BACKEND_WEBGPU_READ_H
 
-#include "backend/webgpu/gpu/gpu.h"
 #include "backend/backend.h"
+#include "backend/webgpu/gpu/gpu.h"
 
 /* A part of a read: bytes [at, at + size) of the requested ones. */
 typedef struct wk_webgpu_read {
