@@ -23,8 +23,10 @@ static size_t cache_after(const wick_device *device, wick_cache cache) {
     return i + 1;
 }
 
+/* low_memory spares a GPU nothing: low_bytes is 0 there. */
 static bool fits(const wick_prediction *prediction, bool low_memory) {
-    const uint64_t needed = low_memory ? prediction->low_bytes : prediction->total_bytes;
+    const bool is_low = low_memory && prediction->low_bytes > 0;
+    const uint64_t needed = is_low ? prediction->low_bytes : prediction->total_bytes;
     return needed <= prediction->available_bytes;
 }
 

@@ -166,15 +166,18 @@ typedef struct wick_device_limits {
     double buffer_seconds, round_trip_seconds, pipeline_seconds;
 } wick_device_limits;
 
-/* WICK_ERR_UNSUPPORTED: this backend does not measure. WICK_ERR_OUT_OF_MEMORY. Native only. */
+/* A GPU whose packed dot products were measured to be less than twice as fast as float32 takes no
+ * kernels with them in fast math from then on, as by a line `rates` of wick_device_tune: measure
+ * before sessions are opened. WICK_ERR_UNSUPPORTED: this backend does not measure.
+ * WICK_ERR_OUT_OF_MEMORY. Native only. */
 WICK_API wick_status wick_device_measure(wick_device *device, wick_device_limits *limits,
                                          wick_error *error);
 
 /* Which kernels the device takes, and in which sizes of tiles and workgroups, which never change a
  * bit of a result: lines of text as docs/webgpu.md describes them ("disable attention*"), for what
- * is queued from now on, except for plans of open sessions. Lines that cannot be used are logged
- * and left out; *n_ignored (may be NULL) counts them. WICK_ERR_UNSUPPORTED: this backend has no
- * choice. */
+ * is queued from now on. Open sessions replay plans that they have made before; a plan for another
+ * length of text, made later, takes the new choice. Lines that cannot be used are logged and left
+ * out; *n_ignored (may be NULL) counts them. WICK_ERR_UNSUPPORTED: this backend has no choice. */
 WICK_API wick_status wick_device_tune(wick_device *device, const char *text, size_t size,
                                       size_t *n_ignored, wick_error *error);
 /* The same out again, for a later device of the same kind: returns how many bytes that takes and

@@ -1,5 +1,5 @@
 /* backend/cost.c: what an op moves and computes, however it is done, and how many rows it has. */
-#include "backend/backend.h"
+#include "backend/op.h"
 
 #include "core/compiler.h"
 

@@ -1,5 +1,5 @@
 /* backend/cuts.c: how ops may be cut, for devices that can hold or finish only a part of one. */
-#include "backend/backend.h"
+#include "backend/op.h"
 
 #include "core/dtype.h"
 

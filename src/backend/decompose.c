@@ -1,5 +1,5 @@
 /* backend/decompose.c: fused ops in terms of basic ones: their fallback and their oracle. */
-#include "backend/backend.h"
+#include "backend/op.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  *
  * Scores are kept in float32 (float64 for float64 operands). A sink is one more column after the
  * scores: softmax counts it, the product with the values leaves it out. */
-#include "backend/backend.h"
+#include "backend/op.h"
 
 #include <math.h>
 

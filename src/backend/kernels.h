@@ -3,6 +3,7 @@
 #ifndef WK_BACKEND_KERNELS_H
 #define WK_BACKEND_KERNELS_H
 
+#include "backend/backend.h"
 #include "backend/op_class.h"
 
 /* How a kernel ran. */

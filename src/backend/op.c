@@ -1,5 +1,5 @@
 /* backend/op.c: the rules of op.def: the shapes and dtypes that each op takes. */
-#include "backend/backend.h"
+#include "backend/op.h"
 
 #include "core/dtype.h"
 #include "core/shape.h"

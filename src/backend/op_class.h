@@ -3,7 +3,7 @@
 #ifndef WK_BACKEND_OP_CLASS_H
 #define WK_BACKEND_OP_CLASS_H
 
-#include "backend/backend.h"
+#include "backend/op.h"
 
 typedef enum wk_rows_class {
     WK_ROWS_ONE,

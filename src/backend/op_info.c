@@ -1,6 +1,6 @@
 /* backend/op_info.c: what every op has in common: its table entry, what is checked alike, its
  * description in words. */
-#include "backend/backend.h"
+#include "backend/op.h"
 
 #include "core/dtype.h"
 #include "core/shape.h"

@@ -1,5 +1,5 @@
 /* backend/random.c: the numbers that the distributions of random ops come to in each dtype. */
-#include "backend/backend.h"
+#include "backend/op.h"
 
 #include "core/half.h"
 

@@ -3,7 +3,7 @@
 #ifndef WK_BACKEND_ROW_H
 #define WK_BACKEND_ROW_H
 
-#include "backend/backend.h"
+#include "backend/op.h"
 
 /* One row of a view: its elements along the last dimension (one element for rank 0). */
 typedef struct wk_row {

@@ -1,6 +1,6 @@
 /* backend/tolerance.c: how far from cpu/ref the result of a right kernel may be, op by op.
  * Verification while running (tensor/shadow.c) and verify/ compare by it. */
-#include "backend/backend.h"
+#include "backend/op.h"
 
 #include "core/dtype.h"
 

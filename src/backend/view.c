@@ -1,5 +1,5 @@
 /* backend/view.c: views: pure arithmetic on shapes, strides and offsets. */
-#include "backend/backend.h"
+#include "backend/op.h"
 
 #include "core/dtype.h"
 #include "core/shape.h"

@@ -139,10 +139,12 @@ static uint64_t predict_activations(const wk_model *model, const wk_runner_desc 
            2 * sizeof(float) * (n_table + hparams->n_vocab);
 }
 
-/* Kernels of a GPU share a query's keys out to spans, whose results they keep for a moment: a part
- * of them in each plan, as backend/webgpu/kernels/kernel_attention.c does. */
+/* Kernels of a GPU share a query's keys out to spans, whose results they keep for a moment, in each
+ * plan in memory of its own (backend/webgpu/kernels/kernel_attention.c). Plans are of 1, 2, 4, ...
+ * rows and of 256, 512, ... keys: those of all rows take twice what the largest one takes, and with
+ * those of all key lengths twice that. */
 static uint64_t predict_scratch(const wk_model *model, const wk_runner_desc *session) {
-    enum { SPAN = 128, MOST = 16 << 20, PLANS = 2 }; /* PLANS: the largest, and all smaller ones */
+    enum { SPAN = 128, MOST = 16 << 20, PLANS = 4 };
     const wk_hparams *const hparams = wk_model_hparams(model);
     const uint64_t n_spans = ((uint64_t)session->context_length + SPAN - 1) / SPAN;
     const uint64_t n_results = (uint64_t)session->chunk_length * hparams->n_heads_q * n_spans;

@@ -44,11 +44,12 @@ static wick_tensor *section_of(const wk_pass *pass, uint32_t first) {
                         WICK_SHAPE(layout->n_sequences, 1, 1, -1));
 }
 
-/* Which keys bidirectional layers see, u8; causal ones need no mask, as padding comes after a
- * text, where only queries that are padding themselves meet it.
+/* Which keys the queries of bidirectional layers see, u8. Causal layers need no mask: padding comes
+ * after its text, so that only other padding rows see it.
  *
- * Without a window [b, 1, 1, s]: rows that are not padding. With one [b, 1, t, s]: those less than
- * a window after the query; padding counts as after all positions. The op hides those before it. */
+ * Without a window [b, 1, 1, s]: rows that are not padding. With one [b, 1, t, s]: rows at
+ * positions up to window - 1 after the query's, where padding counts as the last position of all;
+ * the op itself hides keys that are too far before the query. */
 static wick_tensor *make_mask(const wk_pass *pass, int32_t window) {
     const wk_batch_layout *const layout = &pass->batch->layout;
     wick_tensor *const last =

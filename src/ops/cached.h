@@ -1,5 +1,5 @@
 /* ops/cached.h: attention over the paged cache of a model, and writing to it. Not public: both read
- * the batch descriptor (backend/backend.h, wk_batch_layout). */
+ * the batch descriptor (backend/op.h, wk_batch_layout). */
 #ifndef WK_OPS_CACHED_H
 #define WK_OPS_CACHED_H
 

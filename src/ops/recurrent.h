@@ -1,5 +1,5 @@
 /* ops/recurrent.h: ops that carry a state from token to token. Not public: they read the batch
- * descriptor (backend/backend.h, wk_batch_layout). Formulas and shapes: backend/op.def. On failure
+ * descriptor (backend/op.h, wk_batch_layout). Formulas and shapes: backend/op.def. On failure
  * the device holds the sentence; NULL in, NULL out as in wick/ops.h. */
 #ifndef WK_OPS_RECURRENT_H
 #define WK_OPS_RECURRENT_H

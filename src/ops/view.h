@@ -2,7 +2,7 @@
 #ifndef WK_OPS_VIEW_H
 #define WK_OPS_VIEW_H
 
-#include "backend/backend.h"
+#include "backend/op.h"
 
 /* Dimension i of out is dimension dims[i] of from. out may be from. */
 void wk_view_permute(const wk_view *from, const int *dims, wk_view *out);

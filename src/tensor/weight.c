@@ -54,14 +54,15 @@ bool wk_weight_is_slow(const wick_device *device, wick_dtype dtype, const wick_s
 
 /* Vectors are copied: to reach one in a mapped file costs as much memory as the system maps at
  * once, up to 2 MiB. */
-static bool can_be_in_place(const wk_weight_desc *desc, wk_layout layout) {
-    return layout == WK_LAYOUT_RAW && has_rows(&desc->shape);
+static bool can_be_in_place(const wick_device *device, const wk_weight_desc *desc,
+                            wk_layout layout) {
+    return device->backend->wrap && layout == WK_LAYOUT_RAW && has_rows(&desc->shape);
 }
 
 uint64_t wk_weight_room(const wick_device *device, const wk_weight_desc *desc, bool is_mapped) {
     uint64_t bytes;
     const wk_layout layout = layout_for(device, desc->dtype, &desc->shape, desc->uses);
-    if (is_mapped && can_be_in_place(desc, layout)) return 0;
+    if (is_mapped && can_be_in_place(device, desc, layout)) return 0;
     return find_bytes(layout, desc->dtype, &desc->shape, &bytes) ? align(bytes) : 0;
 }
 
@@ -125,7 +126,7 @@ wick_tensor *wk_weight_new(wick_device *device, const wk_weight_desc *desc, wk_w
         return NULL;
     }
     view.layout = (uint8_t)layout;
-    if (desc->data && can_be_in_place(desc, layout)) {
+    if (desc->data && can_be_in_place(device, desc, layout)) {
         /* The bytes are only ever read: no op takes a weight as its destination. */
         view.buf =
             wk_buffer_wrap(device, (void *)(uintptr_t)desc->data, bytes, (wk_memory_owner){0});

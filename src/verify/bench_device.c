@@ -1,6 +1,6 @@
-/* verify/bench_device.c: times the kernels of a device on the operations of a model, in each
- * of their tunings, and chooses the fastest. The contents of the memory do not matter, except for
- * the integers of a batch. */
+/* verify/bench_device.c: times the kernels of a device on the operations of a model, in each of
+ * their tunings, and chooses the fastest. The contents of the memory do not matter, except for the
+ * integers of a batch. */
 #include "verify/case.h"
 
 #include "core/compiler.h"

@@ -272,9 +272,8 @@ static uint32_t tuning_of(const verification *v, bool is_first) {
     return n > 0 ? (uint32_t)((v->report->seed + (is_first ? 0 : 1)) % n) : 0;
 }
 
-/* In host memory, in random ranges or whole; see wk_case_manner for other devices. WICK_PENDING:
- * call again.
- */
+/* In host memory: in random ranges, or whole. Other devices: see wk_case_manner. WICK_PENDING: call
+ * again. */
 static wick_status run_kernel(verification *v, bool is_first, wk_kernel_run *run) {
     const wk_verify_subject *const s = v->subject;
     if (is_on_host(v))

@@ -44,7 +44,7 @@ static float *read_in_chunks(wick_model *model, const text *of, uint32_t context
     return rows;
 }
 
-/* Text i begins at row i * most; behind it there is padding. */
+/* Text i begins at row i * most; after it there is padding. */
 static wk_batch_layout describe(const text *texts, uint32_t most, uint32_t *words) {
     wk_batch_layout at = {.n_rows = N_TEXTS * most, .n_sequences = N_TEXTS};
     at.positions = at.n_rows;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: webgpu_store.sh OPTIONS... (TAP; on_webgpu.sh runs it)
 # `wick bench --kernels --store` and `wick verify --store`: the file of the device, what is read
-# from it again, and what is wrong with it.
+# from it again, and what is wrong with it; what else only commands on a GPU print.
 wick=${WICK_BIN:?}
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
@@ -53,6 +53,10 @@ check "a file that is named must be there" fails \
 check "a named file is written" "$wick" verify 'kv_append_wgsl' --cases 1 --store \
     --tuning "$folder/named.txt" "$@"
 check "and there" grep -q "^version 1$" "$folder/named.txt"
+# low_memory spares a GPU nothing, so that no smaller cache would help.
+check "advice for a GPU's memory" says "available; a smaller model" \
+    "$wick" run "${WICK_TEST_DATA:?}/stories260K.gguf" --gpu-layers all --gpu-memory 400K \
+    --cache f32 --low-memory --no-warm-up -p a -n 1 "$@"
 # The text of a kernel; of the options --backend is not one of `wick devices`.
 while [ $# -gt 0 ]; do
     case $1 in

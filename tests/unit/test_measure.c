@@ -1,4 +1,4 @@
-/* What wick_device_measure says about the machine: plausible figures, nothing kept. */
+/* What wick_device_measure says about the machine: plausible figures, no memory kept. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -131,11 +131,12 @@ static void test_default_of_longrope(void **state) {
 }
 
 /* What two contexts differ in: caches, the rows of a chunk, and what attention kernels keep for
- * each span of 128 keys; of all that an eighth more, since a pool rounds up. */
+ * each span of 128 keys, in plans of fewer rows and fewer keys, too; of all that an eighth more,
+ * since a pool rounds up. */
 static void test_needed_bytes(void **state) {
     (void)state;
     static const uint32_t lengths[] = {1, 63, 64, 65, 127, 128, 129, 255, 256, 257};
-    enum { CHUNK = 4, HEADS = 2, HEAD = 4, PLANS = 2 };
+    enum { CHUNK = 4, HEADS = 2, HEAD = 4, PLANS = 4 };
     small_model small = small_model_make();
     small_set_u32(&small, "llama.context_length", 1000);
     wick_file *const file = write_small(&small);
@@ -362,10 +363,11 @@ static void test_low_memory(void **state) {
     wick_file *const file = write_small(&small);
     const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
     wick_device *fast;
-    wick_prediction p;
+    wick_prediction p, raw;
     wick_error error;
     assert_int_equal(wick_device_open(&desc, &fast, NULL), WICK_OK);
     assert_int_equal(wick_predict(file, fast, NULL, &p, NULL), WICK_OK);
+    assert_int_equal(wick_predict(file, device, NULL, &raw, NULL), WICK_OK);
     wick_file_close(file);
     assert_in_range(p.low_bytes, p.total_bytes - p.weight_bytes, p.total_bytes - 1);
     wick_model_desc low = {.low_memory = true, .memory_limit = p.low_bytes};
@@ -375,6 +377,14 @@ static void test_low_memory(void **state) {
     assert_int_equal(error.bytes_requested, p.low_bytes);
     low = (wick_model_desc){.memory_limit = p.low_bytes};
     assert_int_equal(open_by(fast, &low, &error), WICK_ERR_OUT_OF_MEMORY);
+    wick_device_close(fast);
+
+    /* A device with memory of its own has a copy of the rows. */
+    const wick_device_desc other = {.backend = WICK_BACKEND_NULL, .n_threads = 1};
+    assert_int_equal(wick_device_open(&other, &fast, NULL), WICK_OK);
+    low = (wick_model_desc){.low_memory = true, .memory_limit = raw.total_bytes - 1};
+    assert_int_equal(open_by(fast, &low, &error), WICK_ERR_OUT_OF_MEMORY);
+    assert_in_range(error.bytes_requested, raw.total_bytes, raw.total_bytes + p.weight_bytes);
     wick_device_close(fast);
 }
 

@@ -171,8 +171,8 @@ static wick_status allocate(wk_backend_device *dev, uint64_t bytes, wk_view *out
 
 /* In the digits that a tuning has for it, and not 0. */
 static uint32_t in_millions(double rate) {
-    enum { MOST = 999999999 };
-    return rate < 1e6 ? 1 : rate < 1e6 * MOST ? (uint32_t)(rate / 1e6) : MOST;
+    static const double most = 999999999;
+    return (uint32_t)(rate < 1e6 ? 1 : rate < 1e6 * most ? rate / 1e6 : most);
 }
 
 /* Of a device without packed dot products, what was known stays. */

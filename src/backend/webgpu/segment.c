@@ -216,12 +216,14 @@ static wick_status encode_piece(const work *w, const wk_op *op, const wk_cut *c,
 /* --- Operands in several blocks --- */
 
 /* A dense copy of the operand, where one can be made and fits a block: its view, without a buffer,
- * and its bytes. */
+ * and its bytes; 0: none can be made. A copy is made in pieces itself, not of a copy. */
 static bool can_gather(const work *w, const wk_op *op, int i, wk_view *copy, uint64_t *bytes) {
     const wk_view *const view = &op->view[i];
     const wick_shape shape = wick_shape_of(view->rank, view->extent);
-    return i >= op->n_dst && view->layout == WK_LAYOUT_RAW && !wk_dtype_is_block(view->dtype) &&
-           wk_view_dense(view->dtype, &shape, copy, bytes) && *bytes <= w->dev->block_bytes;
+    *bytes = 0;
+    return op->code != WK_OP_COPY && i >= op->n_dst && view->layout == WK_LAYOUT_RAW &&
+           !wk_dtype_is_block(view->dtype) && wk_view_dense(view->dtype, &shape, copy, bytes) &&
+           *bytes <= w->dev->block_bytes;
 }
 
 /* The op on a copy of operand i. */
@@ -342,12 +344,13 @@ static wick_status encode_torn(const work *w, const wk_op *op, const wk_cuts *li
         return encode_gathered(w, op, torn, &dense, bytes);
     if (!c && can_share_out(op) && torn == 1) return encode_shared_out(w, op, longest_step(view));
     if (!c) return refuse(w, op, torn);
-    /* Else parts that can be copied (0 bytes: none can), or be cut once more. */
+    /* Else parts that can be copied, or be cut once more. */
+    const bool is_copied = !has_ends && bytes > 0;
     const uint64_t n_parts = bytes / w->dev->block_bytes + 1;
-    int64_t part = bytes > 0 ? extent / (int64_t)n_parts / unit * unit : unit;
+    int64_t part = extent / (int64_t)n_parts / unit * unit;
     if (part == 0) part = unit;
     for (int64_t from = 0; from < extent;) {
-        const int64_t most = has_ends ? most_in_block(view, c->dim[torn], from, unit) : part;
+        const int64_t most = is_copied ? part : most_in_block(view, c->dim[torn], from, unit);
         const int64_t n = most < extent - from ? most : extent - from;
         WK_TRY(encode_piece(w, op, c, from, n));
         from += n;

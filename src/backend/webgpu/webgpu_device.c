@@ -138,9 +138,7 @@ static wk_layout prepare_weight(const wk_backend_device *dev, wick_dtype dtype, 
     (void)dev;
     if ((uses & WK_USE_OTHER) != 0) return WK_LAYOUT_RAW;
     if ((uses & WK_USE_LINEAR) == 0 && !wk_dtype_is_block(dtype)) return WK_LAYOUT_RAW;
-    for (wk_layout layout = WK_LAYOUT_PANEL_F32; layout < WK_LAYOUT_COUNT_; layout++)
-        if (wk_layout_accepts(layout, dtype, n, k)) return layout;
-    return WK_LAYOUT_RAW;
+    return wk_layout_of_panels(dtype, n, k);
 }
 
 static const wk_kernel *find_kernel(const wk_backend_device *dev, const wk_op *op) {

@@ -1,0 +1,423 @@
+/* backend/op.h: operations as plain data: what every op.def entry has, is checked by, costs and may
+ * differ by. */
+#ifndef WK_BACKEND_OP_H
+#define WK_BACKEND_OP_H
+
+#include "core/alloc.h"
+#include "core/status.h"
+#include "quant/layout.h"
+
+#include <wick/kernel.h>
+
+enum { WK_MAX_OPERANDS = 10 };
+
+/* Faults: an op that meets an index out of range writes nothing for it and sets its slot of these,
+ * which tensor/ chooses. */
+enum { WK_FAULT_SLOTS = 256 };
+
+/* Device memory. A backend's own struct begins with this one; what tensor/ keeps in it is zero when
+ * the backend gives it. */
+typedef struct wk_buffer wk_buffer;
+struct wk_buffer {
+    uint64_t size;
+    uint32_t refs;    /* kept by tensor/ */
+    uint32_t version; /* ops that wrote to it so far, kept by tensor/ */
+    uint32_t place; /* tensor/plan.c: not memory yet but this place of a plan, from 1; 0: memory */
+    uint64_t granule;    /* of a place: see wk_backend.alloc */
+    uint32_t generation; /* of the device that it is on, kept by tensor/: see tensor/recover.c */
+    void *data;          /* host address where the device computes on host memory, else NULL */
+
+    /* Kept by tensor/fault.c. */
+    uint64_t id;              /* no other buffer of the wick_device has had it */
+    struct wk_fault *fault;   /* why its contents are not what they should be; NULL: they are */
+    bool is_slot;             /* of a plan's pool: each run writes it before it reads it */
+    wk_buffer *older, *newer; /* all that are alive */
+};
+
+/* offset in bytes; strides in elements, never negative. Block types: extent in elements, the last
+ * dimension dense, the other strides in elements too. A weight in a compute layout is a whole
+ * tensor [n, k], or [experts, n, k] with whole panels for each: its strides mean nothing, layout
+ * says how its rows lie. buf NULL: an optional operand that is absent. */
+typedef struct wk_view {
+    wk_buffer *buf;
+    uint64_t offset;
+    wick_dtype dtype;
+    uint8_t layout; /* wk_layout */
+    int rank;
+    int64_t extent[WICK_MAX_RANK], stride[WICK_MAX_RANK];
+} wk_view;
+
+/* a and b are the parameters of wk_params.unary. */
+typedef enum wk_unary_fn {
+    WK_UNARY_SILU,
+    WK_UNARY_EXP,
+    WK_UNARY_LOG,
+    WK_UNARY_SIN,
+    WK_UNARY_COS,
+    WK_UNARY_ABS,
+    WK_UNARY_NEG,
+    WK_UNARY_RECIP,
+    WK_UNARY_SQR,
+    WK_UNARY_SQRT,
+    WK_UNARY_ERF,
+    WK_UNARY_TANH,
+    WK_UNARY_SIGMOID,
+    WK_UNARY_FLOOR,
+    WK_UNARY_CEIL,
+    WK_UNARY_ROUND, /* half to even */
+    WK_UNARY_SIGN,  /* -1, 0 or 1 */
+    WK_UNARY_RELU,
+    WK_UNARY_GELU,       /* by tanh */
+    WK_UNARY_GELU_ERF,   /* x / 2 (1 + erf(x / sqrt 2)) */
+    WK_UNARY_GELU_QUICK, /* x sigmoid(1.702 x) */
+    WK_UNARY_SOFTPLUS,   /* log(1 + e^x) */
+    WK_UNARY_MISH,       /* x tanh(softplus(x)) */
+    WK_UNARY_HARD_SIGMOID,
+    WK_UNARY_HARD_SWISH,
+    WK_UNARY_ELU,        /* a (e^x - 1) below 0 */
+    WK_UNARY_LEAKY_RELU, /* a x below 0 */
+    WK_UNARY_POW,        /* x^a */
+    WK_UNARY_AFFINE,     /* a x + b */
+    WK_UNARY_CLAMP,      /* to [a, b] */
+    WK_UNARY_COUNT_,
+} wk_unary_fn;
+
+typedef enum wk_binary_fn {
+    WK_BINARY_ADD,
+    WK_BINARY_MUL,
+    WK_BINARY_SUB,
+    WK_BINARY_DIV,     /* integers truncate; x / 0 and the least one / -1 are x */
+    WK_BINARY_POW,     /* floats only */
+    WK_BINARY_MAXIMUM, /* NaN where either operand is */
+    WK_BINARY_MINIMUM,
+    WK_BINARY_COUNT_,
+} wk_binary_fn;
+
+/* With NaN all are false but NE. */
+typedef enum wk_compare_fn {
+    WK_COMPARE_EQ,
+    WK_COMPARE_NE,
+    WK_COMPARE_LT,
+    WK_COMPARE_LE,
+    WK_COMPARE_GT,
+    WK_COMPARE_GE,
+    WK_COMPARE_COUNT_,
+} wk_compare_fn;
+
+typedef enum wk_gated_fn {
+    WK_GATED_SWIGLU,
+    WK_GATED_GEGLU,
+    WK_GATED_GEGLU_ERF,
+    WK_GATED_REGLU,
+    /* g sigmoid(alpha g) (u + 1), g = min(gate, limit), u = clamp(up, -limit, limit) */
+    WK_GATED_SWIGLU_CLAMPED,
+    WK_GATED_COUNT_,
+} wk_gated_fn;
+
+typedef enum wk_reduce_fn {
+    WK_REDUCE_ARGMAX, /* of one dimension, the first one: so is ARGMIN */
+    WK_REDUCE_ARGMIN,
+    WK_REDUCE_SUM,
+    WK_REDUCE_MEAN, /* floats only, as VAR */
+    WK_REDUCE_MAX,  /* NaN where any element is */
+    WK_REDUCE_MIN,
+    WK_REDUCE_VAR, /* sum of (x - mean)^2 / max(0, n - correction) */
+    WK_REDUCE_COUNT_,
+} wk_reduce_fn;
+
+typedef enum wk_random_fn {
+    WK_RANDOM_UNIFORM, /* from a up to b, which it never is */
+    WK_RANDOM_NORMAL,  /* mean a, standard deviation b */
+    WK_RANDOM_COUNT_,
+} wk_random_fn;
+
+typedef enum wk_scan_fn {
+    WK_SCAN_SELECTIVE,
+    WK_SCAN_DELTA,
+    WK_SCAN_COUNT_,
+} wk_scan_fn;
+
+/* The batch descriptor: all integers of one step in one u32 tensor of n_words words. The members
+ * are offsets of its sections, in words, constant for a plan:
+ *
+ *   ids[rows]        token of each row
+ *   positions[rows]  position of the row's token in its sequence
+ *   sequences[rows]  index of the row's sequence in this batch; WK_NO_ROW: a padding row
+ *   slots[rows]      cache slot of the row's key and value (block * block_size + offset in it)
+ *   outputs[n_outputs] rows whose logits are wanted
+ *   lengths[n_sequences] keys of each sequence, this batch's rows included
+ *   states[n_sequences] slot of each sequence's recurrent state, no two the same
+ *   tables[n_sequences][n_blocks] cache blocks of each sequence, in order */
+typedef struct wk_batch_layout {
+    uint32_t n_rows, n_outputs, n_sequences, n_blocks, block_size;
+    uint32_t ids, positions, sequences, slots, outputs, lengths, states, tables;
+    uint32_t n_words;
+} wk_batch_layout;
+
+#define WK_NO_ROW UINT32_MAX
+
+/* A kernel of the user's as a backend compiled it; each backend's own. */
+typedef struct wk_custom wk_custom;
+
+/* One run of such a kernel, what an op CUSTOM has for parameters. Kept by tensor/custom.c, for as
+ * long as an op names it. */
+typedef struct wk_custom_run {
+    wick_kernel *kernel; /* tensor/'s */
+    wk_custom *custom;
+    uint32_t refs;
+    uint32_t workgroups[3];
+    uint32_t n_words; /* of uniform */
+    uint32_t uniform[WICK_KERNEL_MAX_UNIFORM_BYTES / 4];
+} wk_custom_run;
+
+/* n > 0 workgroups as x * y, a few more where they do not divide; false: one of them would pass
+ * most. */
+static inline bool wk_spread_workgroups(uint64_t n, uint64_t most, uint32_t *x, uint32_t *y) {
+    const uint64_t rows = n / most + (n % most != 0);
+    *y = (uint32_t)rows;
+    *x = (uint32_t)(n / rows + (n % rows != 0));
+    return rows <= most;
+}
+
+/* Constant parameters. What changes from step to step is an operand instead. */
+typedef union wk_params {
+    struct {
+        wk_unary_fn fn;
+        double a, b; /* truncated where x is of an integer type */
+    } unary;
+    wk_binary_fn binary;
+    wk_compare_fn compare;
+    struct {
+        wk_gated_fn fn;
+        double alpha, limit; /* of SWIGLU_CLAMPED */
+    } gated;
+    struct {
+        wk_reduce_fn fn; /* over the last dimensions of x, those that y does not have */
+        double correction;
+    } reduce;
+    struct {
+        bool is_log; /* the logarithm of it */
+    } softmax;
+    struct {
+        double real;     /* for float types */
+        int64_t integer; /* for the others */
+    } fill;
+    struct {
+        double start, step;
+        int64_t integer_start, integer_step;
+    } arange;
+    struct {
+        wk_random_fn fn;
+        uint64_t first; /* number of y's first element in the stream */
+        double a, b;
+    } random;
+    struct {
+        float eps;
+    } norm;
+    struct {
+        /* angle = position / scale_factor * theta^(-2 i / rotary_dim) */
+        double theta, scale_factor;
+        int rotary_dim;
+        bool interleaved; /* pairs (2i, 2i + 1), else (i, i + rotary_dim / 2) */
+    } rope;
+    struct {
+        bool interleaved;
+    } rope_table;
+    struct {
+        bool fast;         /* activations may be quantized */
+    } linear;              /* linear, linear_experts */
+    wk_batch_layout batch; /* of every op that has such an operand: the others begin with it */
+    struct {
+        float scale, softcap; /* softcap 0: none */
+        int32_t window;       /* 0: none; else query i sees keys i - window + 1 ... */
+        bool causal;
+    } attention;
+    struct {
+        wk_batch_layout batch;
+        float scale, softcap;
+        int32_t window;        /* as above; bidirectional: to either side, up to i + window - 1 */
+        bool is_bidirectional; /* all keys of the sequence are seen, else those up to the query's */
+    } cached;                  /* attention_cached, kv_append */
+    struct {
+        wk_batch_layout batch;
+    } conv;
+    struct {
+        wk_batch_layout batch;
+        wk_scan_fn fn;
+        bool is_tiled; /* head i is of group i mod g, else of i / (h / g) */
+        float scale;
+    } scan;
+    wk_custom_run *custom;
+} wk_params;
+
+/* The keys that a row of attention_cached at position sees, of `length` ones of its sequence. */
+typedef struct wk_key_range {
+    int64_t first, end;
+} wk_key_range;
+static inline wk_key_range wk_cached_keys(const wk_params *p, int64_t position, int64_t length) {
+    const int64_t window = p->cached.window;
+    const bool is_cut = p->cached.is_bidirectional && window > 0 && window < length - position;
+    const int64_t last = p->cached.is_bidirectional && !is_cut ? length : position + 1;
+    return (wk_key_range){.first = window > 0 && position >= window ? position - window + 1 : 0,
+                          .end = is_cut ? position + window : last};
+}
+
+typedef enum wk_access { WK_READ = 1, WK_WRITE = 2, WK_READ_WRITE = 3 } wk_access;
+
+typedef enum wk_opcode {
+#define WK_OP(code, ...) WK_OP_##code,
+#include "backend/op.def"
+#undef WK_OP
+    WK_OP_COUNT_,
+    /* A kernel of the user's: not of op.def, for only the GPU knows what it computes. The tensors
+     * that it writes are the destinations, the others the sources, both in the kernel's order. */
+    WK_OP_CUSTOM = WK_OP_COUNT_,
+} wk_opcode;
+
+/* Views: destinations first, then sources, in the order of op.def. */
+typedef struct wk_op {
+    wk_opcode code;
+    uint8_t n_dst, n_src;
+    uint8_t fault_slot; /* that it sets where an index is out of range */
+    wk_view view[WK_MAX_OPERANDS];
+    wk_params p;
+} wk_op;
+
+/* Host address of an operand, where its buffer has one. */
+static inline void *wk_view_data(const wk_view *view) {
+    return (unsigned char *)view->buf->data + view->offset;
+}
+static inline const wk_view *wk_dst(const wk_op *op, int i) { return &op->view[i]; }
+static inline const wk_view *wk_src(const wk_op *op, int i) { return &op->view[op->n_dst + i]; }
+
+/* A product with weights. */
+static inline bool wk_op_is_linear(const wk_op *op) {
+    return op->code == WK_OP_LINEAR || op->code == WK_OP_LINEAR_EXPERTS;
+}
+/* Whether a kernel that is_fast may compute it. */
+static inline bool wk_op_allows_fast(const wk_op *op) {
+    return wk_op_is_linear(op) && op->p.linear.fast;
+}
+
+/* What op.def says about an opcode. */
+typedef struct wk_operand_info {
+    const char *name;
+    uint8_t access; /* wk_access; 0 ends the list */
+    bool is_optional, is_weight, is_index, is_batch;
+} wk_operand_info;
+
+/* Emits one op of a decomposition; temporaries come from temp(). */
+typedef struct wk_decomposition {
+    void *user;
+    wick_status (*emit)(void *user, const wk_op *op);
+    /* A dense buffer for extent[0..rank); lives as long as the ops that use it. */
+    wick_status (*temp)(void *user, wick_dtype dtype, int rank, const int64_t *extent,
+                        wk_view *out);
+} wk_decomposition;
+
+typedef struct wk_op_info {
+    const char *name;
+    uint8_t n_dst, n_src;
+    bool is_in_place_allowed; /* a destination may be the very view of a source, not an optional */
+    wk_operand_info operands[WK_MAX_OPERANDS + 1];
+    /* NULL: basic op. */
+    wick_status (*decompose)(const wk_op *op, const wk_decomposition *to);
+} wk_op_info;
+
+const wk_op_info *wk_op_get_info(wk_opcode code);
+/* It reads indices, which may be out of range. */
+bool wk_op_may_fault(wk_opcode code);
+
+/* Everything that must hold before a kernel may see the op: operands present, well formed, in the
+ * bounds of their buffers, no destination overlapping itself or another operand (except in place,
+ * where allowed), and op.def's rule. op may hold any bits, except that its code must be an opcode
+ * and its bools valid. */
+wick_status wk_op_check(const wk_op *op, wick_error *err);
+/* That rule alone, of shapes and dtypes. */
+wick_status wk_op_check_rule(const wk_op *op, wick_error *err);
+
+/* Functions that are defined on integer types as well. */
+bool wk_unary_takes_integers(wk_unary_fn fn);
+bool wk_binary_takes_integers(wk_binary_fn fn);
+bool wk_reduce_takes_integers(wk_reduce_fn fn);
+
+/* How a random op makes an element of a number u (uniform in [0, 1) or normal): shift + scale u,
+ * but a uniform one not below least nor above most, the ends of its range in dtype. */
+typedef struct wk_random_scaling {
+    double shift, scale, least, most;
+} wk_random_scaling;
+/* False: dtype, a float, has no such numbers. */
+bool wk_random_scale(wick_dtype dtype, const wk_params *params, wk_random_scaling *out);
+
+/* A dense view of shape, without a buffer, and the bytes it needs. False where no tensor of dtype
+ * can have this shape. */
+bool wk_view_dense(wick_dtype dtype, const wick_shape *shape, wk_view *out, uint64_t *bytes);
+/* Bytes [*begin, *end) of the buffer that the view touches; empty views touch none. */
+void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end);
+/* Both name bytes of one stretch of a buffer. */
+bool wk_view_overlaps(const wk_view *a, const wk_view *b);
+int64_t wk_view_count(const wk_view *view);
+/* Of rank 1 or more: the product of all extents but the last. */
+int64_t wk_view_rows(const wk_view *view);
+bool wk_view_is_dense(const wk_view *view);
+/* Bytes of a row of a tensor of shape: its last dimension; far too long: 0. */
+uint64_t wk_shape_row_bytes(wick_dtype dtype, const wick_shape *shape);
+
+/* Of views from anywhere: extents, strides and layout mean something, and no arithmetic on them
+ * overflows; the others take this for granted. */
+bool wk_view_is_well_formed(const wk_view *view, bool may_have_layout);
+/* Blocks are whole and dense, scalars lie where their C type may. */
+bool wk_view_is_aligned(const wk_view *view);
+/* Each element is one of its own. */
+bool wk_view_is_writable(const wk_view *view);
+
+/* Largest difference from cpu/ref that an element of a right kernel's result may show; all zeros:
+ * equal. largest is the largest finite magnitude in the destination. */
+typedef struct wk_tolerance {
+    double relative; /* of the element's own magnitude */
+    double of_largest;
+    double absolute;
+} wk_tolerance;
+
+wk_tolerance wk_op_tolerance(const wk_op *op, bool is_fast);
+/* NaN agrees with NaN, an infinity with the same one. */
+bool wk_tolerance_accepts(const wk_tolerance *tolerance, double largest, double want, double got);
+
+/* The layout of the batch descriptor, which is the operand of that number; NULL: the op reads none.
+ */
+const wk_batch_layout *wk_op_batch(const wk_op *op, int *operand);
+
+/* What an op moves at least, each operand once, and the multiplications and additions of its
+ * products; 0: it has none. */
+typedef struct wk_cost {
+    double bytes_read, bytes_written, flops;
+} wk_cost;
+/* batch: the contents of the op's batch descriptor, by which the keys in use count; NULL: all that
+ * there is room for. */
+wk_cost wk_op_cost(const wk_op *op, const uint32_t *batch);
+/* Its rows: what kernels are tuned by. */
+int64_t wk_op_rows(const wk_op *op);
+
+/* A way to cut an op into several whose elements do not depend on each other: the dimension of each
+ * operand that it goes along, or WK_UNCUT, where every piece needs the operand whole. */
+typedef struct wk_cut {
+    int8_t dim[WK_MAX_OPERANDS];
+    bool is_of_table; /* a piece has a part of the table that ids look into */
+    bool has_rows;    /* along the rows of the batch descriptor, of which a piece sees its own */
+} wk_cut;
+enum { WK_UNCUT = -1, WK_MAX_CUTS = WICK_MAX_RANK };
+typedef struct wk_cuts {
+    int n;
+    wk_cut of[WK_MAX_CUTS];
+} wk_cuts;
+/* All ways to cut an op; none: it is whole or not at all. */
+void wk_op_cuts(const wk_op *op, wk_cuts *list);
+
+/* The decompositions of op.def. */
+wick_status wk_decompose_gated(const wk_op *op, const wk_decomposition *to);
+wick_status wk_decompose_attention(const wk_op *op, const wk_decomposition *to);
+
+/* "linear y f32[4, 64] x f32[4, 32] weight q4_1[64, 32]" for messages; returns buf. */
+char *wk_op_text(const wk_op *op, char *buf, size_t size);
+
+#endif
