@@ -173,6 +173,30 @@ static void aranges_are_the_cpus(void **state) {
     wick_device_close(cpu);
 }
 
+/* --- Faults --- */
+
+/* An index out of range is told once: of what was computed with it, and of nothing that follows,
+ * also where its slot is used again (there are 256). */
+static void faults_are_told_once(void **state) {
+    (void)state;
+    const float rows[4] = {1, 2, 3, 4};
+    wick_device *const gpu = open_device(&manners[0], true);
+    wick_tensor *const weight =
+        wick_tensor_from_data(gpu, WICK_F32, WICK_SHAPE(4, 1), rows, sizeof rows);
+    for (uint32_t i = 0; i < 300; i++) {
+        const uint32_t id = i % 5; /* of 4 rows */
+        float got = 0;
+        wick_tensor *const ids = wick_tensor_from_data(gpu, WICK_U32, WICK_SHAPE(1), &id, 4);
+        wick_tensor *const y = wick_embedding(weight, ids);
+        assert_int_equal(wick_read(y, &got, sizeof got), id < 4 ? WICK_OK : WICK_ERR_INDEX);
+        assert_true(id == 4 || got == rows[id]);
+        wick_release(ids);
+        wick_release(y);
+    }
+    wick_release(weight);
+    wick_device_close(gpu);
+}
+
 /* --- The largest elements --- */
 
 /* Numbers of which many are equal, made on the CPU. */
@@ -273,6 +297,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(normal_numbers_are_nearly_the_cpus),
     cmocka_unit_test(float64_is_drawn_on_the_cpu),
     cmocka_unit_test(aranges_are_the_cpus),
+    cmocka_unit_test(faults_are_told_once),
     cmocka_unit_test(the_largest_are_the_cpus),
     cmocka_unit_test(the_largest_of_rows_in_pieces),
     cmocka_unit_test(many_of_a_long_row_are_found_on_the_cpu),

@@ -292,7 +292,7 @@ static void test_document(void **state) {
     (void)state;
     static const char text[] =
         "{\"a\": [1, [], {\"b\": \"]\\u0000}\"}, 22], \"c\": true, \"d\": -3,"
-        " \"e\": 1.5, \"f\": 18446744073709551616}";
+        " \"e\": 1.5, \"f\": 18446744073709551616, \"z\": 0}";
     wick_json_document *document;
     uint64_t number = 7;
     size_t size;
@@ -316,6 +316,7 @@ static void test_document(void **state) {
     for (const char *key = "acdefx"; *key != '\0'; key++)
         assert_false(wick_json_get_whole(wick_json_get(root, (char[]){*key, '\0'}), &number));
     assert_int_equal(number, 22);
+    assert_true(wick_json_get_whole(wick_json_get(root, "z"), &number) && number == 0);
     assert_null(wick_json_text(wick_json_get(wick_json_get(root, "x"), "b"), &size));
     assert_int_equal(wick_json_kind_of(wick_json_next(NULL)), WICK_JSON_NULL);
     wick_json_free(document);

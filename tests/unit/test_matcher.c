@@ -236,6 +236,21 @@ static void test_named_tokens(void **state) {
     assert_int_equal(heap.live_bytes, 0);
 }
 
+/* The same masks again and again, in ever other places: what is kept of one must not be taken for
+ * another's. */
+static void test_long_ways(void **state) {
+    (void)state;
+    static small_vocab vocab;
+    float logits[SMALL_VOCAB_TOKENS];
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    match m;
+    open_small(&m, &heap, &vocab, logits);
+    for (size_t i = 0; i < WK_COUNT(grammars); i++) walk_grammar(&m, grammars[i], 600);
+    wk_tokenizer_free(&heap, (wick_tokenizer *)(uintptr_t)m.tokenizer);
+    assert_int_equal(heap.live_bytes, 0);
+}
+
 /* What cannot be kept is forgotten between tokens, and the text goes on as before. */
 static void test_forgetting(void **state) {
     (void)state;
@@ -306,9 +321,8 @@ static void test_memory_runs_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_masks_are_exact),
-        cmocka_unit_test(test_named_tokens),
-        cmocka_unit_test(test_forgetting),
+        cmocka_unit_test(test_masks_are_exact), cmocka_unit_test(test_named_tokens),
+        cmocka_unit_test(test_long_ways),       cmocka_unit_test(test_forgetting),
         cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests_name("matcher", tests, NULL, NULL);

@@ -17,6 +17,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The header of shape: its dictionary must be dict, its size a multiple of 64. */
@@ -262,6 +263,18 @@ static void test_bad_files(void **state) {
                          cases[i].status);
         if (strstr(error.message, cases[i].words) == NULL)
             fail_msg("'%s' lacks '%s'", error.message, cases[i].words);
+    }
+    static const char whole[] =
+        "\x93NUMPY\2\0\x2f\0\0\0{'descr':'|i1','fortran_order':False,'shape':()}";
+    for (size_t size = 10; size < 12 + 0x2f; size++) {
+        wick_error error = {.status = WICK_OK};
+        wk_npy cut;
+        char *const bytes = malloc(size); /* the address sanitizer sees its end */
+        assert_non_null(bytes);
+        memcpy(bytes, whole, size);
+        assert_int_equal(wk_npy_parse(bytes, size, &cut, &error), WICK_ERR_FORMAT);
+        assert_non_null(strstr(error.message, "the npy file ends inside its header"));
+        free(bytes);
     }
     wk_npy npy;
     assert_int_equal(wk_npy_parse("\x93NUMPX\1\0ab", 10, &npy, NULL), WICK_ERR_FORMAT);

@@ -308,6 +308,28 @@ static void test_refusals(void **state) {
     assert_int_equal(count_files(false), 2);
 }
 
+/* Bytes of the source file: from none to all, never back, and of each tensor as it is read. */
+static void test_progress(void **state) {
+    (void)state;
+    const wick_quantize_desc desc = {.type = "Q8_0", .replace = true};
+    wick_quantizing *q = NULL;
+    wick_progress progress = {0};
+    wick_status status;
+    uint64_t before = 0, total = 0;
+    size_t n_tensors = 0;
+    assert_int_equal(wick_quantize_start(in, out, &desc, &q, NULL), WICK_OK);
+    const wick_quantize_tensor *const plan = wick_quantize_plan(q, &n_tensors);
+    for (size_t i = 0; i < n_tensors; i++) total += plan[i].tensor->size;
+    do {
+        status = wick_quantize_poll(q, &progress, NULL);
+        assert_true(progress.done > before && progress.total == total);
+        before = progress.done;
+    } while (status == WICK_PENDING);
+    assert_int_equal(status, WICK_OK);
+    assert_int_equal(progress.done, total);
+    assert_int_equal(wick_quantize_finish(q, true, NULL), WICK_OK);
+}
+
 static void test_unfinished(void **state) {
     (void)state;
     const wick_quantize_desc desc = {.type = "Q8_0"};
@@ -322,9 +344,9 @@ static void test_unfinished(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_mixes),     IN_FOLDER(test_mixes_of_families), IN_FOLDER(test_all_types),
-        IN_FOLDER(test_fallbacks), IN_FOLDER(test_contents),          IN_FOLDER(test_bad_elements),
-        IN_FOLDER(test_refusals),  IN_FOLDER(test_unfinished),
+        IN_FOLDER(test_progress),     IN_FOLDER(test_mixes),     IN_FOLDER(test_mixes_of_families),
+        IN_FOLDER(test_all_types),    IN_FOLDER(test_fallbacks), IN_FOLDER(test_contents),
+        IN_FOLDER(test_bad_elements), IN_FOLDER(test_refusals),  IN_FOLDER(test_unfinished),
     };
     return cmocka_run_group_tests_name("quantize", tests, NULL, NULL);
 }

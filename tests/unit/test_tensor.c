@@ -127,6 +127,31 @@ static void test_shadow_kernels(void **state) {
     }
 }
 
+/* What the CPU computes in the device's place, or beside it, may take it many slices. */
+static void test_shadows_take_their_time(void **state) {
+    (void)state;
+    enum { N = 1 << 16 };
+    static const wick_device_desc descs[] = {
+        {.backend = WICK_BACKEND_NULL, .n_threads = 1, .slice_us = 1, .verify = true},
+        {.backend = WICK_BACKEND_NULL,
+         .n_threads = 1,
+         .slice_us = 1,
+         .null_flags = WICK_NULL_NO_KERNELS},
+    };
+    for (size_t i = 0; i < sizeof descs / sizeof *descs; i++) {
+        wick_device *device;
+        static float got[N];
+        assert_int_equal(wick_device_open(&descs[i], &device, NULL), WICK_OK);
+        wick_tensor *const x = wick_arange(device, WICK_F32, 0, N, 1);
+        wick_tensor *const y = wick_neg(x);
+        assert_int_equal(wick_read(y, got, sizeof got), WICK_OK);
+        for (int k = 0; k < N; k++) assert_true(got[k] == (float)-k);
+        wick_release(x);
+        wick_release(y);
+        close_clean(device);
+    }
+}
+
 static void test_strict_refuses_fallback(void **state) {
     (void)state;
     wick_device *device;
@@ -345,6 +370,7 @@ int main(void) {
         cmocka_unit_test(test_chain),
         cmocka_unit_test(test_counters_tell_the_truth),
         cmocka_unit_test(test_shadow_kernels),
+        cmocka_unit_test(test_shadows_take_their_time),
         cmocka_unit_test(test_strict_refuses_fallback),
         cmocka_unit_test(test_index_fault_is_of_its_result),
         cmocka_unit_test(test_a_failure_is_told_behind_other_ops),
