@@ -208,6 +208,9 @@ static void test_plans(void **state) {
     assert_int_equal(wk_plan_end(device, &sum, 1, &plan), WICK_OK);
     assert_int_equal(wk_plan_run(plan), WICK_OK);
     lose(device);
+    /* Else it would wait for the next device. */
+    assert_int_equal(wk_plan_run(plan), WICK_ERR_DEVICE_LOST);
+    expect_lost(device, "the device was lost");
     recover(device);
     assert_int_equal(wk_plan_run(plan), WICK_ERR_DEVICE_LOST);
     expect_lost(device, "the plan was lost");
