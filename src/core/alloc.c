@@ -46,6 +46,7 @@ void *wk_alloc_array(wk_heap *heap, size_t n, size_t size) {
 }
 
 void *wk_realloc(wk_heap *heap, void *memory, size_t old_size, size_t new_size) {
+    assert(!memory || old_size > 0);
     void *const moved = wk_alloc(heap, new_size);
     if (!moved || !memory) return moved;
     memcpy(moved, memory, old_size < new_size ? old_size : new_size);
@@ -55,6 +56,7 @@ void *wk_realloc(wk_heap *heap, void *memory, size_t old_size, size_t new_size) 
 
 void wk_free(wk_heap *heap, void *memory, size_t size) {
     if (!memory) return;
+    assert(size > 0); /* of nothing there is no memory */
     assert(heap->live_bytes >= size);
     heap->live_bytes -= size;
     heap->hook.release(heap->hook.user, memory, size);

@@ -3,6 +3,7 @@
 
 #include "core/compiler.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { ARENA_ALIGNMENT = 16, DEFAULT_CHUNK_SIZE = 64 * 1024 };
@@ -44,6 +45,7 @@ static wk_arena_chunk *make_chunk(wk_arena *arena, size_t payload) {
 
 /* Takes room bytes, the red zone at their end among them; size of them may be used. */
 static void *take(wk_arena *arena, wk_arena_chunk *chunk, size_t room, size_t size) {
+    assert(size <= room && room <= chunk->size - chunk->used);
     void *const memory = (char *)chunk + chunk->used;
     chunk->used += room;
     arena->bytes += room - WK_RED_ZONE;

@@ -4,6 +4,8 @@
 
 #include "core/hash.h"
 
+#include <assert.h>
+
 enum { LEAST_CAPACITY = 16 };
 
 /* hash 0 marks an empty slot. It also picks the slot, so that growing never reads the keys. */
@@ -43,6 +45,7 @@ void wk_map_release(wk_map *map) {
 
 /* The slot that holds key, or the empty one where it belongs. */
 static wk_map_slot *find_string(const wk_map *map, wk_str key, uint32_t hash) {
+    assert(hash != 0 && map->count < map->capacity); /* an empty slot ends the search */
     const size_t mask = map->capacity - 1;
     for (size_t i = hash & mask;; i = (i + 1) & mask) {
         wk_map_slot *const slot = &map->slots[i];
@@ -100,6 +103,7 @@ void wk_map64_release(wk_map64 *map) {
 }
 
 static wk_map64_slot *find_key(wk_map64_slot *slots, size_t capacity, uint64_t key) {
+    assert(capacity > 0 && (capacity & (capacity - 1)) == 0);
     const size_t mask = capacity - 1;
     for (size_t i = (size_t)wk_hash_u64(key) & mask;; i = (i + 1) & mask) {
         wk_map64_slot *const slot = &slots[i];

@@ -93,6 +93,7 @@ static int join_dimensions(const wick_shape *shape, const int64_t *stride, int64
     for (int i = 0; i < shape->rank; i++) {
         const int64_t extent = shape->extent[i];
         if (extent == 1) continue;
+        assert(extent > 0);
         if (rank > 0 && joined_stride[rank - 1] == extent * stride[i]) {
             joined[rank - 1] *= extent;
         } else {
@@ -119,6 +120,7 @@ bool wk_shape_restride(const wick_shape *from, const int64_t *from_stride, const
     for (int i = to->rank - 1; i >= 0; i--) {
         if (to->extent[i] == 1) continue;
         if (left == 1) {
+            assert(source > 0); /* the counts are equal */
             source--;
             left = joined[source];
             step = joined_stride[source];

@@ -49,6 +49,7 @@ wk_shown wk_str_show(wk_str text) {
 }
 
 size_t wk_utf8_encode(uint32_t code, char out[4]) {
+    assert(code < 0xD800 || code > 0xDFFF); /* surrogates are no scalar values */
     assert(code <= 0x10FFFF);
     if (code < 0x80) {
         out[0] = (char)code;
@@ -62,6 +63,7 @@ size_t wk_utf8_encode(uint32_t code, char out[4]) {
 
 /* Unicode standard, table 3-7: well-formed UTF-8 byte sequences. */
 size_t wk_utf8_size(const char *text, size_t size, size_t *bad) {
+    assert(size > 0);
     const unsigned char *const b = (const unsigned char *)text;
     *bad = 1;
     if (b[0] < 0x80) return 1;
@@ -104,6 +106,7 @@ void wk_strbuf_clear(wk_strbuf *buf) {
 
 bool wk_strbuf_reserve(wk_strbuf *buf, size_t extra) {
     if (buf->failed) return false;
+    assert(buf->size == 0 || buf->size < buf->capacity);
     /* One byte more than the contents, for the terminating zero. */
     if (buf->capacity > buf->size && buf->capacity - buf->size > extra) return true;
     size_t capacity = buf->capacity < SIZE_MAX / 2 ? 2 * buf->capacity : SIZE_MAX;
@@ -124,6 +127,7 @@ bool wk_strbuf_reserve(wk_strbuf *buf, size_t extra) {
 }
 
 void wk_strbuf_append(wk_strbuf *buf, const void *bytes, size_t size) {
+    assert(bytes || size == 0);
     if (!wk_strbuf_reserve(buf, size)) return;
     if (size > 0) memcpy(buf->data + buf->size, bytes, size);
     buf->size += size;
