@@ -30,6 +30,7 @@ static encoder get_encoder(wick_dtype dtype) {
 bool wk_can_encode(wick_dtype dtype) { return get_encoder(dtype).largest > 0; }
 
 int64_t wk_find_unencodable(wick_dtype dtype, const float *src, int64_t n) {
+    assert(wk_can_encode(dtype) && n >= 0);
     const float largest = get_encoder(dtype).largest;
     enum { RUN = 64 };
     int64_t i = 0;

@@ -40,6 +40,7 @@ wk_layout wk_layout_of_panels(wick_dtype dtype, int64_t n, int64_t k) {
 }
 
 int64_t wk_panel_bytes(wk_layout layout, int64_t k) {
+    assert(layout > WK_LAYOUT_RAW && layout < WK_LAYOUT_COUNT_ && k >= 0);
     if (is_of_floats(layout))
         return k * WK_PANEL_ROWS * wk_dtype_get(panel_dtype(layout))->block_bytes;
     return wk_panel_head_at(layout, k / WK_PANEL_BLOCK);
@@ -86,6 +87,7 @@ void wk_layout_store(wk_layout layout, wick_dtype dtype, int64_t n, int64_t k, i
 
 static void decode_floats(wk_layout layout, int64_t k, int row, const uint8_t *panel, float *dst) {
     const wick_dtype dtype = panel_dtype(layout);
+    assert(row >= 0 && row < WK_PANEL_ROWS);
     const int64_t size = wk_dtype_get(dtype)->block_bytes;
     for (int64_t i = 0; i < k; i++)
         wk_decoder(dtype)(panel + size * (i * WK_PANEL_ROWS + row), dst + i, 1);

@@ -134,6 +134,7 @@ static void group_quants(wk_layout layout, const uint8_t *quants, int row, int g
 }
 
 void wk_panel_decode_row(wk_layout layout, int64_t k, int row, const uint8_t *panel, float *dst) {
+    assert(row >= 0 && row < WK_PANEL_ROWS && k % WK_PANEL_BLOCK == 0);
     enum { HALF = WK_PANEL_BLOCK / 2 };
     const bool has_minimum = wk_panel_has_minimum(layout);
     for (int64_t b = 0; b < k / WK_PANEL_BLOCK; b++) {

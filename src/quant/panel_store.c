@@ -85,6 +85,7 @@ WK_INLINE int raw_runs(wk_layout layout) {
 WK_INLINE void store_quant_panel(wk_layout layout, wick_dtype dtype, const raw_rows *from,
                                  uint8_t *panel) {
     const int n_runs = raw_runs(layout), raw_bytes = wk_dtype_get(dtype)->block_bytes;
+    assert(from->k % (n_runs * WK_PANEL_BLOCK) == 0);
     const int head_bytes = wk_panel_head_bytes(layout), scale_bytes = wk_panel_scale_bytes(layout);
     const uint8_t *raw = from->bytes;
     for (int64_t left = from->k; left > 0; left -= n_runs * WK_PANEL_BLOCK, raw += raw_bytes) {
