@@ -8,12 +8,15 @@
 
 #include "format/gguf_state.h"
 
+#include <assert.h>
+
 enum { DEFAULT_ALIGNMENT = 32, LEAST_TEXT_BLOCK = 4 << 10 };
 
 /* ---- The beginning of the file ---- */
 
 /* An entry is complete, or the counts have been read: what comes next. */
 static wick_status next_entry(wk_gguf_parser *parser) {
+    assert(parser->values.count <= parser->n_values && parser->tensors.count <= parser->n_tensors);
     if (parser->values.count < parser->n_values)
         return wk_gguf_expect(parser, wk_gguf_read_key_length, parser->width,
                               "the length of a key");
@@ -111,6 +114,7 @@ static wick_status report(const wk_gguf_parser *parser, wick_error *err) {
 static const uint8_t *take(wk_gguf_parser *parser, const uint8_t *bytes, size_t size,
                            size_t *taken) {
     wk_strbuf *const partial = &parser->partial;
+    assert(partial->size == 0 || partial->size < parser->need);
     const size_t missing = parser->need - partial->size;
     *taken = missing < size ? missing : size;
     if (*taken == parser->need) return bytes;

@@ -88,6 +88,7 @@ static const char *why_short(const wk_gguf_parser *parser) {
 
 wick_status wk_gguf_expect(wk_gguf_parser *parser, wk_gguf_state state, size_t need,
                            const char *what) {
+    assert(parser->end <= parser->limit);
     if (need > parser->limit - parser->end)
         return wk_gguf_refuse(parser, WICK_ERR_FORMAT, parser->limit, "%s ends inside %s%s",
                               whole(parser), what, is_whole(parser) ? ": it is cut off" : "");
@@ -116,6 +117,7 @@ wick_status wk_gguf_expect_text(wk_gguf_parser *parser, wk_gguf_state state, con
 
 wick_status wk_gguf_check_count(wk_gguf_parser *parser, uint64_t at, uint64_t count, size_t least,
                                 const char *units) {
+    assert(least > 0);
     const uint64_t left = parser->limit - parser->end;
     if (count <= left / least) return WICK_OK;
     return wk_gguf_refuse(parser, WICK_ERR_FORMAT, at,

@@ -8,6 +8,7 @@
 #include "core/shape.h"
 #include "format/tensor_order.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 static wick_status set_dtype(wk_gguf_parser *parser, uint64_t at, uint32_t type) {
@@ -62,6 +63,7 @@ static wick_status set_shape(wk_gguf_parser *parser, const uint8_t *extents) {
 
 static wick_status set_offset(wk_gguf_parser *parser, uint64_t at, uint64_t offset) {
     const wk_shown name = wk_gguf_show(parser->tensor.name);
+    assert(parser->gguf.alignment > 0);
     if (offset % parser->gguf.alignment != 0)
         return wk_gguf_refuse(parser, WICK_ERR_FORMAT, at,
                               "tensor '%s' has the offset %" PRIu64

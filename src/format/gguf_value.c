@@ -4,6 +4,7 @@
  * the strings of an array are read one by one. */
 #include "format/gguf_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 _Static_assert(sizeof(bool) == 1, "arrays of bool are copied byte for byte");
@@ -77,6 +78,7 @@ static wick_status check_bools(wk_gguf_parser *parser, const uint8_t *token) {
 }
 
 static wick_status read_scalar(wk_gguf_parser *parser, const uint8_t *token) {
+    assert(parser->need == wk_gguf_scalar_size(parser->value.type) && parser->need > 0);
     wick_value *const value = &parser->value;
     uint64_t bits = 0;
     float f;

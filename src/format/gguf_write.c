@@ -6,6 +6,7 @@
 #include "core/dtype.h"
 #include "core/shape.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -110,6 +111,7 @@ uint64_t wk_gguf_description_bytes(const wick_file_tensor *tensor) {
 }
 
 uint64_t wk_gguf_padded(uint64_t size, uint32_t alignment) {
+    assert(alignment > 0 && size <= UINT64_MAX - alignment);
     return (size + alignment - 1) / alignment * alignment;
 }
 

@@ -8,6 +8,7 @@
 #include "core/shape.h"
 #include "format/npy_types.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -193,6 +194,7 @@ bool wk_npy_is_plain(const wk_npy *npy) {
 }
 
 void wk_npy_unpack(const wk_npy *npy, void *dst) {
+    assert(dst || npy->size == 0);
     const wick_shape *const shape = &npy->shape;
     const size_t size = (size_t)wk_dtype_get(npy->dtype)->block_bytes;
     const uint64_t n = npy->size / size;

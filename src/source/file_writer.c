@@ -10,6 +10,7 @@
 #include "source/split.h"
 #include "sys/file.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ static wick_status make_header(const plan *p, size_t i, size_t begin, size_t end
         add_split_keys(i > 0 ? later + n_values : p->values + n_values, p, i);
         n_values += N_SPLIT_KEYS;
     }
+    assert(begin <= end && end <= p->desc->n_tensors);
     const wick_file_tensor *const tensors = end > begin ? p->desc->tensors + begin : NULL;
     const wk_gguf_contents contents = {values, n_values, tensors, end - begin};
     return wk_gguf_write_header(buf, &contents, out, p->err);
@@ -157,6 +159,7 @@ static wick_status collect_values(plan *p) {
 /* ---- Making the writer ---- */
 
 static wick_status pad(wk_file_writer *file, uint64_t from, uint64_t to, wick_error *error) {
+    assert(from <= to);
     static const unsigned char zeros[4096];
     while (from < to) {
         const size_t n = to - from < sizeof zeros ? (size_t)(to - from) : sizeof zeros;
@@ -203,6 +206,7 @@ static wick_status open_part(wick_file_writer *writer, const plan *p, const char
 }
 
 static const wk_gguf *current_header(const wick_file_writer *writer) {
+    assert(writer->at < writer->n_parts);
     return wk_gguf_parser_result(writer->parts[writer->at].header);
 }
 

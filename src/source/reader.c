@@ -30,6 +30,7 @@ void wk_reader_rewind(wk_reader *reader) {
 }
 
 static wick_status reserve(wk_reader *reader, size_t size, wick_error *err) {
+    assert(!reader->is_reading || size <= reader->capacity); /* a read fills the buffer there */
     if (size <= reader->capacity) return WICK_OK;
     unsigned char *const grown = wk_realloc(reader->heap, reader->buffer, reader->capacity, size);
     if (grown == NULL) return wk_fail_memory(err, size, 0, "reading a model");
@@ -39,6 +40,7 @@ static wick_status reserve(wk_reader *reader, size_t size, wick_error *err) {
 }
 
 static void forget_before(wk_reader *reader, uint64_t offset) {
+    assert(!reader->is_reading);
     const uint64_t end = reader->begin + reader->size;
     if (offset >= end) {
         reader->size = 0;
@@ -57,6 +59,7 @@ static wick_status refuse(wick_status status, wick_error *err) {
 
 /* Reads until the buffer holds size bytes or the source ends. */
 static wick_status fill(wk_reader *reader, size_t size, wick_error *err) {
+    assert(size <= reader->capacity);
     wick_source *const source = reader->source;
     while (reader->size < size && !reader->is_at_end) {
         if (!reader->is_reading) {

@@ -7,6 +7,7 @@
 #include "source/split.h"
 #include "sys/file.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -243,6 +244,7 @@ static void push_take(wick_push_source *push) {
         push_chunk *const chunk = push->first;
         const size_t left = chunk->size - chunk->used, missing = push->wanted - push->got;
         const size_t n = left < missing ? left : missing;
+        assert(n > 0); /* a chunk that is used up is gone */
         memcpy(push->dst + push->got, chunk->bytes + chunk->used, n);
         chunk->used += n;
         push->got += n;

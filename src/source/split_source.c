@@ -58,6 +58,7 @@ static wick_status start_run(split_source *split, wick_error *error) {
                          : is_data                ? in->begin + in->size
                          : next < split->n_pieces ? split->pieces[next].begin
                                                   : split->size;
+    assert(end > offset);
     const size_t n = size < end - offset ? size : (size_t)(end - offset);
     unsigned char *const dst = split->dst + split->got;
     if (!is_header && is_data) {
@@ -241,6 +242,7 @@ static wick_status place_pieces(wick_source_joining *j, const wk_gguf *whole) {
     if (split->pieces == NULL) return fail_memory(j, whole->n_tensors * sizeof *split->pieces);
     for (size_t i = 0; i < split->n_parts; i++) {
         for (size_t k = 0; k < j->headers[i]->n_tensors; k++) {
+            assert(split->n_pieces < whole->n_tensors);
             const wick_file_tensor *const placed = &whole->tensors[split->n_pieces];
             split->pieces[split->n_pieces++] = (piece){
                 .begin = placed->offset,

@@ -7,6 +7,7 @@
 #include "source/file.h"
 #include "sys/file.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Read through gguf, or where it lies in memory. */
@@ -145,6 +146,7 @@ const uint8_t *wk_tensor_file_data(const wick_tensor_file *file, const wick_file
 
 wick_status wk_tensor_file_read(wick_tensor_file *file, const wick_file_tensor *tensor, uint64_t at,
                                 void *dst, size_t size, wick_error *err) {
+    assert(at <= tensor->size && size <= tensor->size - at);
     const uint8_t *const data = wk_tensor_file_data(file, tensor);
     if (data == NULL) return wick_file_read(file->gguf, tensor->offset + at, dst, size, err);
     memcpy(dst, data + at, size);
