@@ -1,6 +1,7 @@
 /* text/jinja/call.c: arguments, and whom they go to. */
 #include "text/jinja/state.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- Arguments of a call ---- */
@@ -70,6 +71,7 @@ static size_t count_parameters(const char *parameters) {
 static wick_status bind(wk_jinja *j, const wk_jbuiltin *builtin, const wk_jargs *args,
                         wk_jvalue *values, wk_jargs *bound) {
     const size_t n = count_parameters(builtin->parameters);
+    assert(n <= WK_J_MAX_PARAMETERS && builtin->n_required <= n);
     if (args->n > n)
         return wk_jfail(j, "%s() takes at most %zu arguments (%zu given)", builtin->name, n,
                         args->n);

@@ -8,6 +8,7 @@
 
 #include "core/hash.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -94,6 +95,7 @@ static wick_status find_slowly(wk_jinja *j, const wk_jdict *dict, const wk_jvalu
 
 static wick_status find_by_hash(wk_jinja *j, const wk_jdict *dict, const wk_jvalue *key,
                                 uint32_t hash, wk_jvalue **found) {
+    assert(dict->n_slots >= 2 * dict->n); /* an empty slot ends the search */
     const size_t mask = dict->n_slots - 1;
     for (size_t i = hash & mask; dict->slots[i].place != 0; i = (i + 1) & mask) {
         wk_jentry *const entry = &dict->entries[dict->slots[i].place - 1];
@@ -124,6 +126,7 @@ wick_status wk_jdict_named(wk_jinja *j, const wk_jdict *dict, wk_str name, wk_jv
 /* ---- Changing ---- */
 
 static wick_status put_slot(wk_jinja *j, wk_jslot *slots, size_t n_slots, wk_jslot slot) {
+    assert(slot.place > 0 && n_slots > 0 && (n_slots & (n_slots - 1)) == 0);
     size_t i = slot.hash & (n_slots - 1), n_probes = 1;
     for (; slots[i].place != 0; n_probes++) i = (i + 1) & (n_slots - 1);
     slots[i] = slot;

@@ -4,6 +4,7 @@
 #include "text/jinja/chars.h"
 #include "text/unicode/unicode.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { MAX_BRACKETS = 200 };
@@ -43,6 +44,7 @@ static char peek(const lexer *l, size_t i) {
 }
 
 static void advance(lexer *l, size_t n) {
+    assert(n <= l->text.size - l->at);
     for (; n > 0; n--, l->at++) l->line += l->text.text[l->at] == '\n';
 }
 

@@ -4,6 +4,7 @@
 #include "text/unicode/unicode.h"
 #include "text/unicode/unicode_case.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@ enum { PUT = 8 }; /* bytes that a wk_jput counts as, beside its text's */
 wk_jbuilder wk_jbuilder_begin(wk_jinja *j) { return (wk_jbuilder){.j = j}; }
 
 static bool reserve(wk_jbuilder *to, size_t extra) {
+    assert(to->size <= to->capacity);
     if (to->status != WICK_OK) return false;
     if (to->capacity - to->size >= extra) return true;
     size_t capacity = 2 * to->capacity < 64 ? 64 : 2 * to->capacity;

@@ -5,6 +5,7 @@
 #include "text/jinja/state.h"
 #include "text/jinja/strings.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ wk_jtext wk_jtext_of(const char *terminated) {
 wk_jvalue wk_jliteral(const char *terminated) { return wk_jstring(wk_jtext_of(terminated)); }
 
 wk_jtext wk_jtext_part(wk_jtext text, size_t from, size_t to) {
+    assert(from <= to && to <= text.size);
     if (from == to) return (wk_jtext){"", 0, NULL};
     return (wk_jtext){text.text + from, to - from, text.origin ? text.origin + from : NULL};
 }
@@ -101,6 +103,7 @@ bool wk_jis_number(const wk_jvalue *value) {
 }
 
 int64_t wk_jas_integer(const wk_jvalue *value) {
+    assert(wk_jis_integer(value));
     return value->kind == WK_J_BOOL ? value->boolean : value->integer;
 }
 

@@ -25,6 +25,7 @@ static void feed_byte(wick_detokenizer *state, unsigned char byte, text_sink *ou
         put(out, &byte, 1);
         return;
     }
+    assert(state->pending_size < sizeof state->pending);
     state->pending[state->pending_size++] = byte;
     wk_utf8_state found = wk_utf8_classify(state->pending, state->pending_size);
     if (found == WK_UTF8_INVALID && state->pending_size > 1) {

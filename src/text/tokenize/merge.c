@@ -70,6 +70,7 @@ static void queue_push(wk_merger *merger, uint64_t key) {
 }
 
 static uint64_t queue_pop(wk_merger *merger) {
+    assert(merger->n_queue > 0);
     uint64_t *const queue = merger->queue;
     const uint64_t best = queue[0];
     const size_t n = --merger->n_queue;
@@ -106,6 +107,7 @@ static void join_all(wk_merger *merger, const wk_merge_rule *rule) {
         wk_symbol *const left = &symbols[at];
         /* Out of date: one of the two has grown since, or is gone. */
         if (left->joined == WICK_NO_TOKEN || left->rank != best >> 32) continue;
+        assert(left->next != WK_NO_SYMBOL); /* it was joined to something */
         wk_symbol *const right = &symbols[left->next];
         left->size += right->size;
         left->id = left->joined;
@@ -120,14 +122,17 @@ static void join_all(wk_merger *merger, const wk_merge_rule *rule) {
 
 /* Merges at most n symbols from the beginning of text. Returns the bytes that they cover. */
 static size_t merge_window(wk_merger *merger, const wk_merge_rule *rule, wk_str text, size_t n) {
+    assert(text.size > 0 && n > 0);
     wk_symbol *const symbols = merger->symbols;
     size_t at = 0;
     uint32_t i = 0;
     for (; i < n && at < text.size; i++) {
         wk_symbol *const symbol = &symbols[i];
+        assert(i < merger->capacity);
         *symbol = (wk_symbol){.text = text.text + at, .prev = i - 1, .next = i + 1};
         const wk_str rest = {text.text + at, text.size - at};
         symbol->size = (uint32_t)rule->begin(rule->context, rest, &symbol->id);
+        assert(symbol->size > 0 && symbol->size <= rest.size);
         at += symbol->size;
     }
     symbols[0].prev = symbols[i - 1].next = WK_NO_SYMBOL;
@@ -216,6 +221,7 @@ static void remember(const wk_merger *merger, wk_str piece, wk_cached_piece *cac
         if (n == WK_CACHED_IDS || merger->symbols[i].id == WICK_NO_TOKEN) return;
         cached->ids[n++] = merger->symbols[i].id;
     }
+    assert(piece.size <= WK_CACHED_BYTES);
     cached->n = n;
     cached->size = (uint8_t)piece.size;
     memcpy(cached->text, piece.text, piece.size);

@@ -1,6 +1,7 @@
 /* text/tokenize/merges.c: from the merges of a file, which are text, to pairs of ids. */
 #include "text/tokenize/merges.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { BATCH = 32 }; /* merges that are looked up together, so that their cache misses overlap */
@@ -33,6 +34,7 @@ static wick_status fail_merge(const resolving *r, size_t rank, const char *why) 
 
 /* Appends the bytes of one side to those of the batch; there is room. */
 static wk_str decode_side(resolving *r, wk_str side) {
+    assert(side.size < r->bytes.capacity - r->bytes.size);
     char *const to = r->bytes.data + r->bytes.size;
     const size_t size = wk_token_decode(r->index->table, side, to);
     r->bytes.size += size;

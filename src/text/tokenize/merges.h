@@ -7,6 +7,8 @@
 #include "text/tokenize/special.h"
 #include "text/tokenize/token_index.h"
 
+#include <assert.h>
+
 typedef struct wk_merge_slot {
     uint64_t pair; /* left id << 32 | right id */
     uint32_t rank;
@@ -37,6 +39,7 @@ static inline uint64_t wk_merges_hash(uint64_t pair) {
 
 static inline bool wk_merges_find(const wk_merges *merges, uint32_t left, uint32_t right,
                                   uint32_t *rank, uint32_t *id) {
+    assert(merges->capacity > 0);
     const uint64_t pair = (uint64_t)left << 32 | right, hash = wk_merges_hash(pair);
     const size_t bit = (size_t)hash & (WK_MERGE_FILTER * merges->capacity - 1);
     if (!(merges->filter[bit / 64] >> (bit % 64) & 1)) return false;

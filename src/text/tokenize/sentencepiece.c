@@ -4,6 +4,7 @@
 #include "core/half.h"
 #include "text/unicode/unicode.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ static bool may_join(const wk_sentencepiece *pieces, uint32_t left, uint32_t rig
 
 /* Bytes of text (size > 0) up to the first cut. */
 static size_t chunk_size(const wk_sentencepiece *pieces, wk_str text) {
+    assert(text.size > 0);
     uint32_t left, right;
     size_t at = wk_utf8_decode(text.text, text.size, &left);
     for (; at < text.size; left = right) {
@@ -125,6 +127,7 @@ static size_t begin_char(const void *context, wk_str text, uint32_t *id) {
 static bool join_by_score(const void *context, const wk_symbol *left, const wk_symbol *right,
                           uint32_t *rank, uint32_t *id) {
     const wk_sentencepiece *const pieces = context;
+    assert(left->text + left->size == right->text);
     const wk_str joined = {left->text, (size_t)left->size + right->size};
     if (joined.size > pieces->pieces.table->longest) return false;
     if (!wk_token_index_find(&pieces->pieces, joined, id)) return false;

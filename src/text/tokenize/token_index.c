@@ -1,10 +1,13 @@
 /* text/tokenize/token_index.c: open addressing with linear probing, at most three quarters full. */
 #include "text/tokenize/token_index.h"
 
+#include <assert.h>
+
 enum { BATCH = 32 }; /* tokens that are put in together, so that their cache misses overlap */
 
 /* The slot of text, or the empty one where it belongs. */
 static wk_token_slot *find(const wk_token_index *index, wk_str text, uint32_t hash) {
+    assert(hash != 0 && index->capacity > index->table->n_tokens); /* a slot is empty */
     const size_t mask = index->capacity - 1;
     for (size_t i = hash & mask;; i = (i + 1) & mask) {
         wk_token_slot *const slot = &index->slots[i];

@@ -5,6 +5,7 @@
 
 #include "text/unicode/unicode.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Control tokens that end a text or a turn in every model that has them, regardless of the
@@ -139,6 +140,7 @@ static void decode_all(const wk_vocab_desc *desc, wk_token_table *table) {
         table->offsets[id] = at;
         at += (uint32_t)decode(table, desc->tokens[id], table->kinds[id], table->bytes + at);
     }
+    assert(at < table->bytes_size);
     table->offsets[table->n_tokens] = at;
 }
 

@@ -3,6 +3,8 @@
 
 #include "text/unicode/unicode.h"
 
+#include <assert.h>
+
 #define NOWHERE UINT32_MAX
 
 /* The best way to one place in the text. */
@@ -46,6 +48,7 @@ static void turn_around(arrival *arrivals, size_t size) {
     uint32_t end = (uint32_t)size, next_end = 0, next_id = WICK_NO_TOKEN;
     for (;;) {
         const arrival at = arrivals[end];
+        assert(end == 0 || at.from < end); /* every place was reached, from before it */
         arrivals[end].from = next_end;
         arrivals[end].id = next_id;
         if (end == 0) return;
@@ -57,6 +60,7 @@ static void turn_around(arrival *arrivals, size_t size) {
 
 wick_status wk_unigram_encode(const wk_unigram *model, wk_heap *heap, wk_str text,
                               wk_id_sink *out) {
+    assert(text.size < NOWHERE);
     arrival *const arrivals = wk_alloc(heap, (text.size + 1) * sizeof *arrivals);
     if (!arrivals) return WICK_ERR_OUT_OF_MEMORY;
     for (size_t i = 0; i <= text.size; i++) arrivals[i].from = NOWHERE;

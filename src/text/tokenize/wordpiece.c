@@ -3,6 +3,8 @@
 
 #include "text/unicode/unicode.h"
 
+#include <assert.h>
+
 enum { LONGEST_WORD = 100 }; /* characters; a longer one is unknown */
 
 wick_status wk_wordpiece_make(wk_heap *heap, const wk_vocab_desc *desc, const wk_token_table *table,
@@ -62,6 +64,7 @@ typedef struct word {
 /* Bytes of the longest piece of the word at this place; 0: none. The first is more than the space.
  */
 static size_t find_piece(const wk_wordpiece *pieces, const word *w, size_t at, uint32_t *id) {
+    assert(at < w->size);
     const size_t longest = pieces->pieces.table->longest, rest = w->size - at;
     const size_t least = at == 0 ? 2 : 1;
     for (size_t size = rest < longest ? rest : longest; size >= least; size--) {
