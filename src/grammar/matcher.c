@@ -127,6 +127,7 @@ static bool note_escapes(wk_matcher *m, uint32_t node, const wk_stacks *to, uint
 }
 
 static wk_stacks *read(wk_matcher *m, wk_stacks *at, uint8_t byte) {
+    assert(at->next); /* it is a place in a text */
     const uint32_t byte_class = m->program.class_of[byte];
     wk_stacks *const known = at->next[byte_class];
     if (known) return known;
@@ -193,6 +194,7 @@ static wk_mask *complete(wk_matcher *m, const wk_mask *local, const wk_stacks_re
     memcpy(m->walked, local->words, m->n_words * sizeof *m->walked);
     for (uint32_t i = 0; i < local->n_escapes; i++) {
         const escape at = local->escapes[i];
+        assert(at.base < rest->n && at.node < m->desc.trie->n_nodes);
         wk_stacks **const from = &resumed[at.base];
         bool is_heavy; /* never: nothing is cut off here */
         if (!*from) *from = wk_stacks_resume(&m->store, rest->sets[at.base]);
@@ -309,6 +311,7 @@ wick_status wk_matcher_accept(wk_matcher *matcher, uint32_t id, wick_error *err)
     if (!to) return fail(m, err);
     if (!to->is_alive)
         return wk_fail(err, WICK_ERR_VALUE, "the grammar does not allow token %u here", id);
+    assert(to->next);
     m->at = to;
     if (wk_stacks_store_size(&m->store) <= kept_bytes) return WICK_OK;
     to = wk_stacks_store_forget(&m->store, m->at);

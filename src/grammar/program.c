@@ -7,6 +7,7 @@
 
 #include "text/unicode/unicode.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { MAX_INSTRUCTIONS = 1 << 20, TINY = 4, MAX_NESTING = 2000 };
@@ -52,6 +53,7 @@ static wick_status emit_choice(compiler *c, uint32_t one, uint32_t *choice) {
 }
 
 static wick_status emit_byte(compiler *c, int first, int last, uint32_t next, uint32_t *at) {
+    assert(first >= 0 && first <= last && last <= 255);
     return emit(
         c,
         (wk_instruction){
@@ -93,6 +95,7 @@ static wick_status emit_product(compiler *c, class_work *work, wk_code_range ran
 /* Cuts range where encodings get longer, and then so that it falls into such products (the method
  * of RE2; Cox, "Regular Expression Matching in the Wild", 2010). */
 static wick_status emit_range(compiler *c, class_work *work, wk_code_range range) {
+    assert(range.first <= range.last);
     static const uint32_t longest[] = {0x7F, 0x7FF, 0xFFFF};
     uint32_t cut = range.last;
     for (int i = 0; i < 3 && cut == range.last; i++)

@@ -70,6 +70,7 @@ static wk_stacks *add_set(wk_stacks_store *s, uint64_t hash, const wk_stack_top 
 
 /* The one set with these tops, which rise. */
 static wk_stacks *intern(wk_stacks_store *s, const wk_stack_top *tops, uint32_t n) {
+    assert(n <= 1 || tops[0].at < tops[n - 1].at);
     if (s->n_sets >= s->n_slots / 2 && !grow(s)) return fail(s, WICK_ERR_OUT_OF_MEMORY);
     const uint64_t hash = hash_of(tops, n);
     size_t at = (size_t)hash & (s->n_slots - 1);
@@ -146,6 +147,7 @@ static wk_stacks *unite(wk_stacks_store *s, wk_stacks *a, wk_stacks *b) {
 /* --- What can be reached without reading --- */
 
 static void begin(wk_stacks_store *s) {
+    assert(s->n_waiting == 0); /* finish leaves nothing */
     s->failed = WICK_OK;
     s->n_waiting = s->n_found = s->n_steps = 0;
     memset(s->has_base, 0, sizeof s->has_base);
@@ -155,6 +157,7 @@ static void begin(wk_stacks_store *s) {
 static void reach(wk_stacks_store *s, uint32_t at, wk_stacks *below) {
     if (!count_step(s)) return;
     if (at >= WK_STACK_BASE) {
+        assert(at - WK_STACK_BASE <= WK_STACKS_MOST_CUT);
         s->has_base[at - WK_STACK_BASE] = true;
         return;
     }
@@ -169,6 +172,7 @@ static void reach(wk_stacks_store *s, uint32_t at, wk_stacks *below) {
 }
 
 static void follow(wk_stacks_store *s, uint32_t at) {
+    assert(at < s->program->n && s->below[at]); /* whoever reaches it says what is below */
     const wk_instruction *const i = &s->program->code[at];
     wk_stacks *const below = s->below[at];
     switch ((wk_grammar_op)i->op) {
@@ -355,6 +359,7 @@ wk_stacks *wk_stacks_resume(wk_stacks_store *store, const wk_stacks *set) {
 
 /* What stands for set where it is cut off. */
 static wk_stacks *cut_off(wk_stacks_store *s, wk_stacks *set, wk_stacks_rest *rest) {
+    assert(rest->n <= WK_STACKS_MOST_CUT);
     uint32_t i = 0;
     while (i < rest->n && rest->sets[i] != set) i++;
     if (i == WK_STACKS_MOST_CUT) return s->empty;

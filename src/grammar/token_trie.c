@@ -4,6 +4,7 @@
 
 #include "core/str.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { MAX_DEPTH = UINT16_MAX - 1 };
@@ -38,6 +39,7 @@ static void swap(sort_item *items, size_t i, size_t k) {
 }
 
 static int middle_byte(const sort_item *items, size_t n, size_t depth) {
+    assert(n > 0);
     const int a = byte_at(&items[0], depth), b = byte_at(&items[n / 2], depth),
               c = byte_at(&items[n - 1], depth);
     if ((a <= b) == (b <= c)) return b;
@@ -122,6 +124,7 @@ static void fill_nodes(wk_token_trie *trie, const sort_item *items, uint32_t *pa
         for (size_t k = same; k < before.size; k++) trie->skips[path[k]] = n;
         for (size_t k = same; k < text.size; k++, n++) {
             trie->bytes[n] = (uint8_t)text.text[k];
+            assert(n < trie->n_nodes && k < UINT16_MAX);
             trie->depths[n] = (uint16_t)k;
             trie->firsts[n] = i;
             path[k] = n;

@@ -20,6 +20,7 @@ static void sift_down(wk_candidate *heap, size_t n, size_t at) {
 
 /* The best one of a heap of n goes to its end; the others stay a heap. */
 static void take_best(wk_candidate *heap, size_t n) {
+    assert(n > 0);
     const wk_candidate best = heap[0];
     heap[0] = heap[n - 1];
     heap[n - 1] = best;
@@ -54,6 +55,7 @@ wk_candidate wk_candidates_at(wk_candidates *list, size_t rank) {
 }
 
 wk_candidate *wk_candidates_kept(wk_candidates *list, size_t *n) {
+    assert(list->begin <= list->end && list->end <= list->n);
     *n = list->end - list->begin;
     const size_t needed = list->end < list->n ? list->end : list->begin;
     if (needed > list->n_sorted) sort_to(list, needed);

@@ -6,6 +6,7 @@
 #include "core/compiler.h"
 #include "sample/penalties.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -80,7 +81,10 @@ typedef struct history {
     size_t n;
 } history;
 
-static uint32_t at(const history *h, size_t i) { return *(h->newest - i); }
+static uint32_t at(const history *h, size_t i) {
+    assert(i < h->n);
+    return *(h->newest - i);
+}
 
 /* How long a match can get: up to a breaker. */
 static size_t longest_match(const wk_dry *dry, const history *h) {
@@ -93,6 +97,7 @@ static size_t longest_match(const wk_dry *dry, const history *h) {
 /* For each place i: how many tokens from there backwards are the newest ones. The token that came
  * after them is the one that would go on with the repetition. */
 static void find_matches(const wk_dry *dry, const history *h, size_t most, uint32_t *longest) {
+    assert(most <= WK_DRY_MOST);
     uint32_t z[WK_DRY_MOST] = {0};
     size_t begin = 0, end = 0; /* the match known that reaches furthest */
     for (size_t i = 1; i < h->n; i++) {

@@ -3,6 +3,7 @@
  * logits that will be kept is known beforehand, the rest never gets into the list. */
 #include "sample/filters.h"
 
+#include <assert.h>
 #include <math.h>
 
 typedef struct filtering {
@@ -30,6 +31,7 @@ static double min_p_bound(const filtering *f, float best) {
 /* Largest logit of each of n_stripes stripes: k of them hold k logits that are no less than the
  * k-th best maximum, so the k best logits are no less, either. */
 static double top_k_bound(filtering *f, size_t k) {
+    assert(k > 0);
     enum { STRIPES_SHARE = 16 };
     const size_t n_stripes = f->n_logits / STRIPES_SHARE;
     if (k > n_stripes) return -INFINITY;
@@ -110,6 +112,7 @@ static void cut_top_p(filtering *f) {
 }
 
 static void cut_min_p(filtering *f) {
+    assert(f->list->end > 0); /* the best token is always kept */
     const double least = min_p_bound(f, wk_candidates_at(f->list, 0).key);
     size_t end = 1;
     while (end < f->list->end && (double)wk_candidates_at(f->list, end).key >= least) end++;

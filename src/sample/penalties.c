@@ -1,6 +1,7 @@
 /* sample/penalties.c: see penalties.h. */
 #include "sample/penalties.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 
@@ -21,6 +22,7 @@ static double repetition_change(float logit, double factor) {
 
 void wk_penalize(const wick_sampler_desc *desc, const uint32_t *tokens, size_t n_tokens,
                  uint32_t *counts, float *logits, uint32_t n_vocab) {
+    assert(counts && desc->repeat_penalty > 0);
     const size_t last = desc->repeat_last < n_tokens ? desc->repeat_last : n_tokens;
     const uint32_t *const recent = tokens + (n_tokens - last);
     for (size_t i = 0; i < last; i++)

@@ -4,6 +4,7 @@
 #include "sample/filters.h"
 #include "sample/penalties.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -105,6 +106,7 @@ static void change_logits(wk_sampler *s, const float *logits, const uint32_t *to
     for (size_t i = 0; i < s->n_vocab; i++)
         s->logits[i] = logits[i] < INFINITY ? logits[i] : -INFINITY;
     for (size_t i = 0; i < s->n_biases; i++) {
+        assert(s->biases[i].id < s->n_vocab); /* wk_sampler_check has seen to it */
         const wick_logit_bias bias = s->biases[i];
         if (bias.bias > -INFINITY)
             wk_logit_add(&s->logits[bias.id], (double)bias.bias);
@@ -129,6 +131,7 @@ static uint32_t draw(wk_sampler *s, double *probability) {
     const double temperature = (double)s->desc.temperature;
     size_t n;
     wk_candidate *const kept = wk_candidates_kept(&s->candidates, &n);
+    assert(n > 0 && temperature > 0);
     float best = kept[0].key;
     for (size_t i = 1; i < n; i++)
         if (kept[i].key > best) best = kept[i].key;

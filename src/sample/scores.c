@@ -16,6 +16,7 @@ size_t wk_largest(const float *logits, size_t n) {
 }
 
 double wk_log_sum_exp(const float *logits, size_t n) {
+    assert(n > 0);
     const double largest = number(logits[wk_largest(logits, n)]);
     double total = 0;
     for (size_t i = 0; i < n; i++) total += exp(number(logits[i]) - largest);

@@ -36,6 +36,7 @@ void wk_stop_free(wk_heap *heap, wk_stop *stop) {
 }
 
 static bool begins_at(const wk_stop *stop, size_t at, wk_str string) {
+    assert(at < stop->n_held && string.size > 0);
     const size_t left = stop->n_held - at;
     const size_t size = left < string.size ? left : string.size;
     return memcmp(stop->held + at, string.text, size) == 0;
