@@ -9,6 +9,7 @@
 #include "core/hash.h"
 #include "sys/clock.h"
 
+#include <assert.h>
 #include <string.h>
 
 void wk_cache_make(wk_backend_device *dev) { wk_map64_init(&dev->cache.pipeline_index, dev->heap); }
@@ -30,6 +31,7 @@ void wk_cache_release(wk_backend_device *dev) {
 
 wick_status wk_cache_layout(wk_backend_device *dev, uint32_t n, uint32_t writable,
                             uint32_t uniform_bytes, wk_gpu_layout **out, wick_error *err) {
+    assert(n <= WK_MAX_BINDINGS && writable >> n == 0);
     wk_webgpu_cache *const cache = &dev->cache;
     for (size_t i = 0; i < cache->n_layouts; i++) {
         const wk_layout_entry *const entry = &cache->layouts[i];
@@ -110,6 +112,7 @@ static wick_status add_pipeline(wk_backend_device *dev, const wk_webgpu_kernel *
 
 wick_status wk_cache_pipeline(wk_backend_device *dev, const wk_webgpu_kernel *kernel,
                               const wk_program *program, wk_pipeline_entry **out, wick_error *err) {
+    assert(program->source && program->n_slots > 0 && program->n_slots <= WK_MAX_BINDINGS);
     uint64_t hash = wk_hash(program, sizeof *program);
     uint32_t index;
     while (wk_map64_get(&dev->cache.pipeline_index, hash, &index)) {
@@ -165,6 +168,7 @@ wick_status wk_cache_poll(wk_backend_device *dev) {
 
 bool wk_cache_wait(wk_backend_device *dev, size_t n) {
     wk_webgpu_cache *const cache = &dev->cache;
+    assert(n <= cache->n_pipelines); /* else it would never be there */
     if (cache->n_finished >= n) return true;
     const uint64_t begun = wk_clock_ns();
     while (wk_cache_poll(dev) == WICK_PENDING && cache->n_finished < n)
@@ -201,6 +205,7 @@ static wick_status make_group(wk_backend_device *dev, const wk_gpu_layout *layou
 wick_status wk_cache_group(wk_backend_device *dev, wk_recorder *recorder,
                            const wk_gpu_layout *layout, const wk_window *windows, int n,
                            wk_gpu_buffer *params, wk_gpu_group **out, wick_error *err) {
+    assert(n > 0 && n <= WK_MAX_BINDINGS);
     wk_group_key key;
     memset(&key, 0, sizeof key);
     key.layout = layout;

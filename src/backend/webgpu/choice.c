@@ -8,6 +8,7 @@
 #include "backend/webgpu/webgpu_state.h"
 #include "core/compiler.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const wk_webgpu_kernel *const kernels[] = {
@@ -64,6 +65,7 @@ uint32_t wk_choice_tuning(const wk_backend_device *dev, const wk_webgpu_kernel *
     if (kernel->base.n_tunings == 0) return 0;
     if (dev->is_tuning_given) return dev->given_tuning % kernel->base.n_tunings;
     const wk_choice *const choice = wk_choice_of(dev, &kernel->base);
+    assert(op->code == kernel->base.code);
     const wk_op_class c = wk_op_class_of(op);
     return choice ? choice->tuning[c.rows][c.layout] : 0;
 }

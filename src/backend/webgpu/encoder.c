@@ -22,6 +22,7 @@ void wk_dispatch_begin(wk_dispatch *d, const wk_source *source, uint32_t needs) 
 }
 
 void wk_dispatch_bind(wk_dispatch *d, int i, const wk_view *view, wk_form form, bool is_written) {
+    assert(i >= 0 && i < WK_MAX_BINDINGS && form != WK_FORM_ABSENT);
     wk_program_operand *const o = &d->program.operands[i];
     if (!view->buf) return;
     d->views[i] = *view;
@@ -72,12 +73,16 @@ wick_status wk_dispatch_place(wk_encoder *e, wk_dispatch *d) {
         uint64_t at;
         WK_TRY(find_block(e, &d->views[i], &block, &at));
         o->slot = (uint8_t)join_slot(d, block);
+        assert(at % unit_of(o) == 0 && at / unit_of(o) <= UINT32_MAX);
         d->first[i] = (uint32_t)(at / unit_of(o));
     }
     return WICK_OK;
 }
 
-void wk_dispatch_u32(wk_dispatch *d, uint32_t value) { d->params[d->n_params++] = value; }
+void wk_dispatch_u32(wk_dispatch *d, uint32_t value) {
+    assert(d->n_params < WK_COUNT(d->params));
+    d->params[d->n_params++] = value;
+}
 
 void wk_dispatch_f32(wk_dispatch *d, float value) {
     uint32_t bits;
@@ -114,6 +119,7 @@ wick_status wk_dispatch_record(wk_encoder *e, const wk_dispatch *d, wk_gpu_pipel
 
 wick_status wk_dispatch_run(wk_encoder *e, const wk_dispatch *d, uint32_t x, uint32_t y,
                             uint32_t z) {
+    assert(x > 0 && y > 0 && z > 0);
     wk_pipeline_entry *entry;
     WK_TRY(wk_cache_pipeline(e->dev, e->kernel, &d->program, &entry, e->err));
     if (e->dev->is_rehearsing) return WICK_OK;

@@ -4,6 +4,8 @@
 #include "backend/webgpu/pool.h"
 #include "backend/webgpu/webgpu_state.h"
 
+#include <assert.h>
+
 /* Pieces begin at multiples of 16 bytes of their buffer, so that vectors are in one. */
 enum { PIECE_ALIGNMENT = 16 };
 
@@ -56,6 +58,7 @@ static void free_pieces(wk_backend_device *dev, wk_webgpu_buffer *buf, uint32_t 
 static wk_webgpu_buffer *buffer_of(wk_backend_device *dev, uint64_t size, uint64_t segment,
                                    wick_error *err) {
     const uint32_t n_pieces = (uint32_t)((padded(size) + segment - 1) / segment);
+    assert(n_pieces > 0);
     wk_webgpu_buffer *const buf = wk_alloc_zeroed(dev->heap, bytes_of(n_pieces));
     if (!buf) {
         (void)wk_fail_memory(err, bytes_of(n_pieces), 0, "a buffer");
@@ -109,6 +112,7 @@ wick_status wk_webgpu_alloc_block(wk_backend_device *dev, uint64_t size, wk_buff
     *out = NULL;
     wk_webgpu_buffer *const buf = buffer_of(dev, size, dev->block_bytes, err);
     if (!buf) return WICK_ERR_OUT_OF_MEMORY;
+    assert(buf->n_pieces == 1);
     const wick_status status = wk_pool_take_block(dev, padded(size), &buf->pieces[0], err);
     if (status != WICK_OK) {
         free_pieces(dev, buf, 0);
@@ -137,7 +141,9 @@ wick_status wk_webgpu_temp(wk_backend_device *dev, uint64_t size, wk_buffer **ou
 
 void wk_webgpu_free(wk_backend_device *dev, wk_buffer *base) {
     wk_webgpu_buffer *const buf = (wk_webgpu_buffer *)(void *)base;
-    if (buf->pieces[0].block->gpu) dev->stats.buffer_bytes -= base->size;
+    const bool is_real = buf->pieces[0].block->gpu != NULL;
+    assert(!is_real || dev->stats.buffer_bytes >= base->size);
+    if (is_real) dev->stats.buffer_bytes -= base->size;
     free_pieces(dev, buf, buf->n_pieces);
 }
 

@@ -9,6 +9,8 @@
 #include "backend/webgpu/webgpu_state.h"
 #include "sys/clock.h"
 
+#include <assert.h>
+
 /* Of the nominal device, in a nanosecond; and the fixed cost of a dispatch. */
 static const double bytes_per_ns = 100, flops_per_ns = 1000, dispatch_ns = 2000;
 static const double least_part = 40000; /* of an op that is cut, nanoseconds */
@@ -45,6 +47,7 @@ double wk_pace_estimate(const wk_op *op, const wk_cost *cost) {
 
 int64_t wk_pace_parts(const wk_backend_device *dev, double estimate) {
     const double most = estimate / least_part; /* each is worth its dispatch */
+    assert(estimate >= 0 && dev->pace.budget > 0);
     const double parts = estimate * dev->pace.factor / dev->pace.budget;
     return (int64_t)(parts < most ? parts : most) + 1;
 }
@@ -70,6 +73,7 @@ void wk_pace_submitted(wk_backend_device *dev) {
 
 /* Half the way down, a quarter up, and no more than twice: a late poll looks like a slow GPU. */
 static void learn(wk_pace *pace, double estimate, double taken) {
+    assert(estimate > 0);
     double factor = taken / estimate;
     if (factor > 2 * pace->factor) factor = 2 * pace->factor;
     pace->factor += (factor - pace->factor) / (factor < pace->factor ? 2 : 4);

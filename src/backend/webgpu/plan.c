@@ -8,6 +8,8 @@
 #include "backend/webgpu/submit.h"
 #include "backend/webgpu/webgpu_state.h"
 
+#include <assert.h>
+
 enum { GROUP_ENTRIES = 256 }; /* ops in pieces find theirs again */
 
 typedef struct wk_webgpu_plan {
@@ -60,6 +62,7 @@ wick_status wk_webgpu_plan_replay(wk_backend_device *dev, void *plan, wick_error
     size_t done = 0;
     for (size_t i = 0; i < from->n_marks; i++) {
         const wk_mark *const mark = &from->marks[i];
+        assert(done <= mark->n_commands && mark->n_commands <= from->n_commands);
         if (wk_pace_is_full(dev, mark->estimate)) WK_TRY(wk_webgpu_flush(dev, err));
         dev->replayed_in = dev->recording;
         if (from->may_fault) dev->recorder.may_fault = true;

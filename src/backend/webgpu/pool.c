@@ -23,6 +23,7 @@ static int class_of(uint64_t size, uint64_t *block_size) {
         power *= 2;
         class += CLASSES;
     }
+    assert(class + CLASSES < WK_POOL_CLASSES);
     if (size <= power) {
         *block_size = power;
         return class;
@@ -35,6 +36,7 @@ static int class_of(uint64_t size, uint64_t *block_size) {
 /* --- Blocks --- */
 
 static void release_block(wk_backend_device *dev, wk_block *block) {
+    assert(block->size <= dev->pool.free_bytes && block->size <= dev->pool.bytes);
     dev->pool.bytes -= block->size;
     dev->pool.free_bytes -= block->size;
     wk_gpu_buffer_release(dev->gpu, block->gpu);
@@ -125,12 +127,14 @@ static wick_status take_block(wk_backend_device *dev, uint64_t size, wk_piece *o
         dev->pool.n_misses++;
         WK_TRY(make_block(dev, wk_pool_block_bytes(dev, size), &block, err));
     }
+    assert(block->size >= size && block->size <= dev->pool.free_bytes);
     dev->pool.free_bytes -= block->size;
     *out = (wk_piece){.block = block};
     return WICK_OK;
 }
 
 static void give_block(wk_backend_device *dev, wk_block *block) {
+    assert(!block->spans); /* a slab stays one until it is released */
     uint64_t block_size;
     wk_block **const list = &dev->pool.free[class_of(block->size, &block_size)];
     block->next = *list;
@@ -192,6 +196,7 @@ static wk_span *find_span(wk_block_pool *pool, uint64_t size) {
 static wick_status split_span(wk_backend_device *dev, wk_span *span, uint64_t size,
                               wick_error *err) {
     if (span->size == size) return WICK_OK;
+    assert(span->is_free && size > 0 && size < span->size);
     wk_span *const rest = wk_alloc_zeroed(dev->heap, sizeof *rest);
     if (!rest) return wk_fail_memory(err, sizeof *rest, 0, "a buffer");
     *rest = (wk_span){.slab = span->slab,
@@ -231,6 +236,7 @@ static wick_status take_span(wk_backend_device *dev, uint64_t size, wk_piece *ou
 static void join_next(wk_backend_device *dev, wk_span *span) {
     wk_span *const next = span->next;
     if (!next || !next->is_free || !span->is_free) return;
+    assert(span->offset + span->size == next->offset); /* the spans of a slab cover it */
     span->size += next->size;
     span->next = next->next;
     if (span->next) span->next->previous = span;
@@ -239,6 +245,7 @@ static void join_next(wk_backend_device *dev, wk_span *span) {
 }
 
 static void give_span(wk_backend_device *dev, wk_span *span) {
+    assert(!span->is_free);
     span->is_free = true;
     dev->pool.free_bytes += span->size;
     join_next(dev, span);
@@ -248,6 +255,7 @@ static void give_span(wk_backend_device *dev, wk_span *span) {
 /* --- The pool --- */
 
 wick_status wk_pool_open(wk_backend_device *dev, const wick_pool_desc *desc, wick_error *err) {
+    assert(dev->block_bytes > 0 && dev->pool.make_room);
     wk_block_pool *const pool = &dev->pool;
     pool->desc = *desc;
     if (pool->desc.max_bytes == 0) pool->desc.max_bytes = UINT64_MAX;
@@ -285,6 +293,7 @@ static void tell_pressure(wk_backend_device *dev, uint64_t more) {
 }
 
 wick_status wk_pool_take(wk_backend_device *dev, uint64_t size, wk_piece *out, wick_error *err) {
+    assert(size > 0 && size % 4 == 0);
     if (size > dev->pool.slab_bytes / SLAB_SHARE) return wk_pool_take_block(dev, size, out, err);
     tell_pressure(dev, size);
     return take_span(dev, size, out, err);

@@ -6,6 +6,7 @@
 #include "backend/webgpu/choice.h"
 #include "backend/webgpu/webgpu_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { MOST_TIMED = 2048, STAMPS = 2 * MOST_TIMED };
@@ -111,6 +112,7 @@ wick_status wk_profile_submitted(wk_backend_device *dev, wick_error *err) {
     wk_timing *const timing = n > 0 ? free_timing(profile) : NULL;
     if (!timing) return WICK_OK;
     if (!timing->stamps) WK_TRY(timing_open(dev, timing, err));
+    assert(n <= MOST_TIMED && timing->n == 0);
     WK_TRY(wk_gpu_timestamps(dev->gpu, 2 * n, timing->stamps, err));
     dev->n_submitted++;
     wk_gpu_map_start(dev->gpu, timing->stamps, 2 * n * sizeof(uint64_t));

@@ -9,6 +9,7 @@
 #include "backend/webgpu/submit.h"
 #include "backend/webgpu/webgpu_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -93,6 +94,7 @@ static wick_status record_copy(wk_backend_device *dev, const wk_buffer *from, ui
                                wk_webgpu_read *to, uint64_t size, wick_error *err) {
     uint64_t at;
     wk_block *const block = wk_webgpu_locate(from, offset, size, &at);
+    assert(block && offset % 4 == 0 && size % 4 == 0 && size <= to->capacity - to->copied);
     wk_gpu_command *const command = wk_recorder_next(dev, &dev->recorder, err);
     if (!command) return WICK_ERR_OUT_OF_MEMORY;
     command->kind = WK_GPU_COPY;
@@ -159,6 +161,7 @@ static wick_status start(wk_backend_device *dev, const wk_buffer *buf, uint64_t 
 
 wick_status wk_webgpu_read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
                                  uint64_t size, wk_ticket *ticket, wick_error *err) {
+    assert(offset <= buf->size && size <= buf->size - offset);
     if (!wk_cache_wait(dev, dev->recorder.n_pipelines)) return WICK_PENDING;
     WK_TRY(start(dev, buf, offset, size, ticket, err));
     dev->stats.n_reads++;
@@ -203,6 +206,7 @@ static wick_status look_at(wk_backend_device *dev, wk_ticket ticket) {
         if (!bytes) return WICK_PENDING;
         if (!part->has_faults || part->is_seen) continue;
         part->is_seen = true;
+        assert(part->copied >= FAULT_BYTES); /* the slots come last */
         see_faults(dev, ticket, bytes + part->copied - FAULT_BYTES);
         if (dev->fault_unseen != 0 && dev->fault_unseen <= ticket)
             dev->fault_unseen = dev->fault_given > ticket ? ticket + 1 : 0;
@@ -236,6 +240,7 @@ wick_status wk_webgpu_read_finish(wk_backend_device *dev, wk_ticket ticket, void
     for (wk_webgpu_read *part; (part = next_part(dev, ticket, &i));) {
         const unsigned char *const bytes = wk_gpu_mapped(dev->gpu, part->staging);
         if (!bytes) has_arrived = false; /* thrown away, or the device is lost */
+        assert(part->size <= part->copied && part->skip <= part->copied - part->size);
         if (bytes && dst)
             memcpy((unsigned char *)dst + part->at, bytes + part->skip, (size_t)part->size);
         if (bytes) wk_gpu_unmap(dev->gpu, part->staging);

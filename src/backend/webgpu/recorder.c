@@ -19,6 +19,7 @@ void wk_recorder_clear(wk_backend_device *dev, wk_recorder *recorder) {
 
 wick_status wk_recorder_make(wk_backend_device *dev, wk_recorder *recorder, size_t n_entries,
                              wick_error *err) {
+    assert(n_entries > 0 && (n_entries & (n_entries - 1)) == 0);
     *recorder = (wk_recorder){.n_entries = n_entries};
     recorder->entries = wk_alloc_array(dev->heap, n_entries, sizeof *recorder->entries);
     if (recorder->entries) return WICK_OK;
@@ -139,6 +140,7 @@ wick_status wk_recorder_params(wk_backend_device *dev, wk_recorder *recorder, co
     wk_param_chunk *const chunk = recorder->chunk;
     const uint32_t alignment = dev->adapter.limits.uniform_alignment;
     const size_t bytes = n_words * sizeof *words;
+    assert(bytes <= WK_GPU_PARAM_BYTES && chunk->used % alignment == 0);
     memcpy(chunk->bytes + chunk->used, words, bytes);
     *uniforms = chunk->gpu;
     *offset = chunk->used;

@@ -31,6 +31,7 @@ static void list_cuts(const wk_op *op, const wk_webgpu_kernel *kernel, wk_cuts *
 /* Elements of a weight in panels, along its first dimension, that lie together: the rows of a
  * panel; each of several matrices has whole panels. */
 static int64_t rows_of_panels(const wk_view *weight) {
+    assert(weight->rank == 2 || weight->rank == 3);
     return weight->rank == 2 ? WK_PANEL_ROWS : 1;
 }
 
@@ -67,6 +68,8 @@ static uint64_t step_of(const wk_view *view, int d) {
 
 /* Elements [from, from + n) along dimension d. */
 static wk_view piece_of(const wk_view *view, int d, int64_t from, int64_t n) {
+    assert(d >= 0 && d < view->rank && n > 0 && from >= 0 && n <= view->extent[d] - from);
+    assert(view->layout == WK_LAYOUT_RAW || from % rows_of_panels(view) == 0);
     wk_view piece = *view;
     piece.extent[d] = n;
     piece.offset += view->layout == WK_LAYOUT_RAW
@@ -91,6 +94,7 @@ static int find_torn(const wk_op *op) {
 
 /* The largest number of units from `from` on that lie in one block, at least one. */
 static int64_t most_in_block(const wk_view *view, int d, int64_t from, int64_t unit) {
+    assert(unit > 0 && from < view->extent[d]);
     int64_t least = 1, most = (view->extent[d] - from + unit - 1) / unit;
     while (least < most) {
         const int64_t middle = least + (most - least + 1) / 2, rest = view->extent[d] - from;
@@ -190,6 +194,7 @@ static wick_status encode_pieces(const work *w, const wk_op *op);
 
 /* Rows [from, from + n) of the batch; its sequences are all there. */
 static void narrow_batch(wk_batch_layout *batch, int64_t from, int64_t n) {
+    assert(from >= 0 && n > 0 && from + n <= batch->n_rows);
     uint32_t *const of_rows[] = {&batch->ids, &batch->positions, &batch->sequences, &batch->slots};
     for (size_t i = 0; i < WK_COUNT(of_rows); i++) *of_rows[i] += (uint32_t)from;
     batch->n_rows = (uint32_t)n;
@@ -305,6 +310,7 @@ static wick_status encode_parts(const work *w, const wk_op *op, int d, const wk_
 
 /* A number of each part, and then that of these. A mean divides by all elements, not by parts. */
 static wick_status encode_shared_out(const work *w, const wk_op *op, int d) {
+    assert(d != WK_UNCUT && wk_dst(op, 0)->rank < WICK_MAX_RANK);
     wk_view parts = {.dtype = dtype_of_parts(op)};
     int64_t n_parts;
     uint64_t bytes;
@@ -363,6 +369,7 @@ static wick_status encode_torn(const work *w, const wk_op *op, const wk_cuts *li
 
 /* Elements along the cut of each of n parts, as many as workgroups compute together. */
 static int64_t part_of(const wk_op *op, const wk_cut *c, int64_t n_parts) {
+    assert(n_parts > 0);
     enum { ROWS = 64 };
     const int64_t n = (extent_of(op, c) + n_parts - 1) / n_parts;
     return n > ROWS || unit_of(op, c) > 1 ? (n + ROWS - 1) / ROWS * ROWS : n;

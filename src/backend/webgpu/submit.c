@@ -7,6 +7,8 @@
 #include "backend/webgpu/recorder.h"
 #include "backend/webgpu/webgpu_state.h"
 
+#include <assert.h>
+
 static wick_status submit_recorded(wk_backend_device *dev, wick_error *err) {
     wk_recorder *const recorder = &dev->recorder;
     const bool may_fault = recorder->may_fault;
@@ -51,6 +53,7 @@ wick_status wk_webgpu_look(wk_backend_device *dev, wick_error *err) {
 
 wick_status wk_webgpu_drain(wk_backend_device *dev, uint64_t n_left, wick_error *err) {
     WK_TRY(wk_webgpu_look(dev, err));
+    assert(dev->n_done <= dev->n_submitted);
     while (dev->n_submitted - dev->n_done > n_left && wk_gpu_pause(dev->gpu))
         WK_TRY(wk_webgpu_look(dev, err));
     return WICK_OK;

@@ -48,6 +48,7 @@ static wick_status write_bytes(wk_backend_device *dev, wk_buffer *buf, uint64_t 
 
 wick_status wk_webgpu_upload(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
                              const void *bytes, uint64_t size, wick_error *err) {
+    assert(offset <= buf->size && size <= buf->size - offset);
     const unsigned char *from = bytes;
     dev->stats.bytes_uploaded += size;
     const uint64_t to_word = (4 - offset % 4) % 4, before = to_word < size ? to_word : size;
@@ -92,6 +93,8 @@ static wick_status upload_panels(wk_backend_device *dev, const wk_view *weight, 
 
 wick_status wk_webgpu_upload_rows(wk_backend_device *dev, const wk_view *weight, int64_t first_row,
                                   int64_t n_rows, const void *blocks, wick_error *err) {
+    assert(weight->rank == 2 && first_row % WK_PANEL_ROWS == 0);
+    assert(first_row >= 0 && n_rows >= 0 && n_rows <= weight->extent[0] - first_row);
     uint64_t row_bytes;
     if (!wk_dtype_bytes(weight->dtype, weight->extent[1], &row_bytes))
         return wk_fail(err, WICK_ERR_SHAPE, "rows of %lld elements do not fit the blocks of %s",
