@@ -3,6 +3,8 @@
 
 #include "core/compiler.h"
 
+#include <assert.h>
+
 static double count_of(const wk_view *view) { return view->buf ? (double)wk_view_count(view) : 0; }
 
 static double bytes_of(const wk_view *view) {
@@ -35,6 +37,7 @@ static wk_cost cost_product(const wk_op *op, const uint32_t *batch) {
 
 /* What n of all parts along the first dimension of a view are less than all of it. */
 static double bytes_spared(const wk_view *view, double n) {
+    assert(view->rank > 0);
     const double all = (double)view->extent[0];
     return n < all ? bytes_of(view) * (1 - n / all) : 0;
 }

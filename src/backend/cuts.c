@@ -15,6 +15,7 @@ static wk_cut *add_cut(wk_cuts *list) {
 
 /* Along dimensions 0 to n_dims - 1 of the first n operands. */
 static void add_common(wk_cuts *list, int n_dims, int n) {
+    assert(n_dims <= WICK_MAX_RANK && n <= WK_MAX_OPERANDS);
     for (int d = 0; d < n_dims; d++) {
         wk_cut *const c = add_cut(list);
         for (int i = 0; i < n; i++) c->dim[i] = (int8_t)d;
@@ -48,6 +49,7 @@ static void cut_rope(const wk_op *op, wk_cuts *list) {
 
 /* c [.., m, n], a [.., m, k], b [.., k, n]. */
 static void cut_matmul(const wk_op *op, wk_cuts *list) {
+    assert(op->view[0].rank >= 2);
     const int rank = op->view[0].rank;
     add_common(list, rank - 2, 3);
     wk_cut *const rows = add_cut(list);

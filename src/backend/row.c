@@ -36,6 +36,7 @@ static wk_row make_row(const wk_view *view, int64_t offset) {
 }
 
 wk_row wk_row_at(const wk_view *view, int64_t index) {
+    assert(index >= 0 && index < wk_view_rows(view));
     int64_t offset = 0;
     for (int i = view->rank - 2; i >= 0; i--) {
         offset += index % view->extent[i] * view->stride[i];
@@ -228,6 +229,7 @@ void wk_row_load_integer(const wk_row *row, int64_t begin, int64_t n, int64_t *d
 }
 
 void wk_row_store(const wk_row *row, int64_t begin, int64_t n, const double *src) {
+    assert(begin >= 0 && n >= 0 && n <= row->n - begin);
     if (wk_dtype_is_block(row->dtype)) {
         store_blocks(row, begin, n, src);
         return;
@@ -258,5 +260,6 @@ void wk_row_store_integer(const wk_row *row, int64_t begin, int64_t n, const int
 }
 
 int64_t wk_row_integer_at(const wk_row *row, int64_t i) {
+    assert(i >= 0 && i < row->n);
     return load_integer(row->data + i * byte_stride(row), row->dtype);
 }

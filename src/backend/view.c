@@ -4,6 +4,7 @@
 #include "core/dtype.h"
 #include "core/shape.h"
 
+#include <assert.h>
 #include <string.h>
 
 bool wk_view_dense(wick_dtype dtype, const wick_shape *shape, wk_view *out, uint64_t *bytes) {
@@ -25,6 +26,7 @@ uint64_t wk_shape_row_bytes(wick_dtype dtype, const wick_shape *shape) {
 }
 
 int64_t wk_view_count(const wk_view *view) {
+    assert(view->rank >= 0 && view->rank <= WICK_MAX_RANK);
     int64_t count = 1;
     for (int i = 0; i < view->rank; i++) count *= view->extent[i];
     return count;
@@ -46,6 +48,7 @@ void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end) {
     if (wk_view_count(view) == 0) return;
     if (view->layout != WK_LAYOUT_RAW) {
         uint64_t bytes = 0;
+        assert(view->rank >= 2 && view->layout < WK_LAYOUT_COUNT_);
         (void)wk_layout_bytes((wk_layout)view->layout, view->dtype, wk_view_rows(view),
                               view->extent[view->rank - 1], &bytes);
         *end += bytes;
@@ -109,6 +112,7 @@ bool wk_view_is_aligned(const wk_view *view) {
 
 /* Every stride steps over all that the smaller ones reach. */
 bool wk_view_is_writable(const wk_view *view) {
+    assert(view->layout == WK_LAYOUT_RAW); /* in panels strides mean nothing */
     int order[WICK_MAX_RANK], n = 0;
     if (wk_view_count(view) == 0) return true;
     for (int d = 0; d < view->rank; d++) {

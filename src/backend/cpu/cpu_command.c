@@ -148,6 +148,7 @@ typedef struct phase_run {
 static void run_range(void *argument, int worker, int64_t begin, int64_t end) {
     const phase_run *phase = argument;
     wk_backend_device *dev = phase->dev;
+    assert(worker >= 0 && worker < wk_pool_size(dev->pool) && begin < end);
     unsigned char *worker_scratch = dev->worker_scratch.data;
     if (worker_scratch) worker_scratch += (size_t)worker * dev->worker_bytes;
     const wk_cpu_run run = {
@@ -186,6 +187,7 @@ static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const 
 
 /* Items [at.next, end) of the phase: all that are left, or a piece. */
 static int64_t end_of_piece(int64_t next, int64_t n, int64_t grain, int64_t n_pieces) {
+    assert(grain > 0 && n_pieces > 0 && next <= n && next % grain == 0);
     const int64_t each = (n / n_pieces / grain + 1) * grain;
     return n - next > each ? next + each : n;
 }
@@ -226,6 +228,7 @@ static bool run_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk
 }
 
 static void finish_command(wk_backend_device *dev) {
+    assert(dev->head < dev->tail && dev->n_done < dev->n_given && dev->at.phase == 0);
     dev->head++;
     dev->n_done++;
     if (dev->freed_first) wk_cpu_free_waiting(dev);
@@ -239,6 +242,7 @@ static void run_upload(wk_backend_device *dev, wk_cpu_command *command) {
 
 /* Runs one command, of a plan one op, of an op that takes long a piece. */
 static void run_step(wk_backend_device *dev) {
+    assert(dev->head < dev->tail); /* commands are left while a ticket is not done */
     wk_cpu_command *command = &dev->commands[dev->head];
     switch (command->kind) {
     case WK_CPU_COMMAND_OP:

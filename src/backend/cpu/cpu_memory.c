@@ -3,6 +3,8 @@
 
 #include "sys/clock.h"
 
+#include <assert.h>
+
 /* Of the widest scalar; wrapped memory must have it. */
 enum { SCALAR_ALIGNMENT = 8 };
 
@@ -53,6 +55,7 @@ wk_buffer *wk_cpu_wrap(wk_backend_device *dev, void *memory, uint64_t size, wk_m
 static void release_buffer(wk_backend_device *dev, wk_cpu_buffer *buf) {
     const wk_memory_owner owner = buf->owner;
     if (!buf->is_wrapped) {
+        assert(dev->stats.buffer_bytes >= buf->base.size);
         dev->stats.buffer_bytes -= buf->base.size;
         wk_free_aligned(dev->heap, buf->base.data, room_of(buf->base.size));
     }
@@ -67,6 +70,7 @@ void wk_cpu_free(wk_backend_device *dev, wk_buffer *base) {
         release_buffer(dev, buf);
         return;
     }
+    assert(!buf->next && buf != dev->freed_last); /* freed twice */
     buf->free_after = dev->n_given;
     buf->next = NULL;
     if (dev->freed_last) {

@@ -2,6 +2,7 @@
  * is given and is kept: a step that repeats allocates nothing. */
 #include "backend/cpu/cpu_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { FIRST_COMMANDS = 64 };
@@ -30,6 +31,7 @@ wk_cpu_command *wk_cpu_next_command(wk_backend_device *dev, wick_error *err) {
 }
 
 void wk_cpu_push(wk_backend_device *dev) {
+    assert(dev->tail < dev->capacity);
     dev->tail++;
     dev->n_given++;
 }

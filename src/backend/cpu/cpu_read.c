@@ -74,6 +74,7 @@ void wk_cpu_read_run(wk_backend_device *dev, wk_ticket ticket) {
         slot->ticket = 0;
         return;
     }
+    assert(!slot->is_ready && slot->size <= slot->capacity);
     if (slot->size > 0) memcpy(slot->bytes, slot->from, (size_t)slot->size);
     slot->is_ready = true;
 }

@@ -8,6 +8,7 @@
 #include "core/dtype.h"
 #include "quant/encode.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* --- The batch descriptor --- */
@@ -66,6 +67,7 @@ static size_t cached_worker_bytes(const wk_op *op) {
 }
 
 static wk_row cache_row(const wk_view *cache, const batch_row *row, int64_t group, int64_t j) {
+    assert(j >= row->first && j < row->end);
     const int64_t block_size = cache->extent[2];
     return wk_row_of(cache, (const int64_t[3]){row->blocks[j / block_size], group, j % block_size});
 }

@@ -4,12 +4,14 @@
 #include "core/dtype.h"
 #include "quant/block.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* --- matmul: c [.., m, n] = a [.., m, k] b [.., k, n] --- */
 
 /* Row l of the matrix that row r of c is computed from; both share the leading dimensions. */
 static wk_row b_row(const wk_view *b, int64_t r, int64_t m, int64_t l) {
+    assert(b->rank >= 2 && m > 0);
     const int64_t k = b->extent[b->rank - 2];
     return wk_row_at(b, r / m * k + l);
 }

@@ -8,6 +8,8 @@
 
 #include "backend/cpu/simd/attention_step.h"
 
+#include <assert.h>
+
 enum { CACHED_Q, CACHED_K, CACHED_V, CACHED_BATCH, CACHED_SINKS, CACHED_SLOPES };
 
 static attention cached_attention(const wk_op *op) {
@@ -87,6 +89,7 @@ static cached_run cached_run_get(const wk_cpu_run *run) {
 }
 
 static float *shared_part(const cached_run *c, int64_t row, int64_t head, int64_t span) {
+    assert(span >= 0 && span < count_spans(key_capacity(c->run->op)));
     const int64_t n_heads = wk_src(c->run->op, CACHED_Q)->extent[1];
     const int64_t at = (row * n_heads + head) * count_spans(key_capacity(c->run->op)) + span;
     return (float *)c->run->scratch + at * part_floats(&c->a);
@@ -150,6 +153,7 @@ static void write_zeros(const cached_run *c, int64_t row, int64_t group) {
 static void add_queries(const cached_run *c, const row_keys *keys, int64_t row, int64_t *n) {
     for (int64_t i = 0; i < c->a.heads; i++, (*n)++) {
         const int64_t head = keys->seen.group * c->a.heads + i;
+        assert(*n < cached_queries(c->run->op));
         query_state *const query = &c->w.queries[*n];
         *query = cached_query(c, keys, row, head);
         if (c->span < 0) continue;

@@ -8,6 +8,8 @@
 #include "quant/block.h"
 #include "quant/encode.h"
 
+#include <assert.h>
+
 /* Keys [first, end) of a sequence and key head. */
 typedef struct seen_keys {
     const uint32_t *table; /* the sequence's blocks */
@@ -62,6 +64,7 @@ static bool accepts_keys(const wk_view *keys) {
 }
 
 static const unsigned char *row_of_key(const wk_view *view, const seen_keys *seen, int64_t key) {
+    assert(key >= 0 && key < seen->end);
     const int64_t block_size = view->extent[2];
     const int64_t at = (int64_t)seen->table[key / block_size] * view->stride[0] +
                        seen->group * view->stride[1] + key % block_size * view->stride[2];
@@ -179,6 +182,7 @@ static void convert_values(const attention *a, const seen_keys *seen, int64_t st
 /* The step that begins at key step, of which something is seen. */
 static step_keys load_step(const attention *a, const seen_keys *seen, int64_t step,
                            const step_floats *to) {
+    assert(step % STEP == 0 && seen->first < step + STEP && seen->end > step);
     step_keys out = {
         .begin = seen->first > step ? seen->first - step : 0,
         .end = seen->end - step < STEP ? seen->end - step : STEP,

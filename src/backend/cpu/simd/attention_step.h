@@ -8,6 +8,8 @@
 
 #include "backend/cpu/simd/attention_keys.h"
 
+#include <assert.h>
+
 enum {
     ITEM_ROWS = 16, /* rows that share the conversion of a step */
     MAX_TILE_QUERIES = ATTENTION_SUMS < 4 ? ATTENTION_SUMS : 4,
@@ -147,6 +149,7 @@ static bool sees_any(const query_state *query, int64_t begin, int64_t end) {
 /* Adds the keys seen, which are within one span, to the parts of the first n queries. */
 static void attend_keys(const attention *a, const attention_worker *w, const seen_keys *seen,
                         int64_t n) {
+    assert(seen->first >= seen->end || span_of(seen->first) == span_of(seen->end - 1));
     for (int64_t step = seen->first / STEP * STEP; step < seen->end; step += STEP) {
         const step_keys keys = load_step(a, seen, step, &w->step);
         query_state *chosen[MAX_TILE_QUERIES];

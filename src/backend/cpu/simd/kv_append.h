@@ -4,6 +4,8 @@
 
 #include "backend/cpu/simd/attention_cached.h"
 
+#include <assert.h>
+
 static int64_t append_items(const wk_op *op, int phase) {
     (void)phase;
     return wk_src(op, 0)->extent[0];
@@ -50,6 +52,7 @@ static const float *fresh_row(const wk_view *view, int64_t row, int64_t head) {
 }
 
 static void append(const wk_view *cache, const wk_view *rows, int64_t row, int64_t slot) {
+    assert(slot >= 0 && slot / cache->extent[2] < cache->extent[0]);
     const bool is_half = cache->dtype == WICK_F16;
     const int64_t block_size = cache->extent[2], n = cache->extent[3];
     for (int64_t g = 0; g < cache->extent[1]; g++) {

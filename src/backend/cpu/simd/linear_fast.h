@@ -18,6 +18,8 @@
 #include "backend/cpu/simd/linear_bytes.h"
 #include "backend/cpu/simd/linear_groups.h"
 
+#include <assert.h>
+
 /* With a single column the weights come from memory, and only once. Long panels are read as several
  * streams, which the processor fetches ahead by itself; of short ones it would lose the track at
  * each end, so one follows the other and is fetched ahead by hand. */
@@ -91,6 +93,7 @@ typedef struct fast_columns {
 
 WK_INLINE void find_columns(const linear_operands *a, const fast_block *packed, int64_t tile,
                             fast_columns *columns) {
+    assert(tile * FAST_COLUMNS < a->m);
     columns->n = a->m - tile * FAST_COLUMNS;
     for (int64_t c = 0; c < FAST_COLUMNS; c++) {
         const int64_t i = tile * FAST_COLUMNS + (c < columns->n ? c : columns->n - 1);
@@ -220,6 +223,7 @@ static int64_t group_panels(const wk_layout layout, int64_t m, int64_t k) {
 /* Panels [begin, end) by the rows of one weight. */
 static void run_panels(const linear_operands *a, const fast_form *form, int64_t begin, int64_t end,
                        const fast_block *packed, void *unpacked) {
+    assert(a->k % QUANT_BLOCK == 0 && (unpacked || !has_unpacked(form->layout, a->m)));
     const int64_t step = group_panels(form->layout, a->m, a->k);
     for (int64_t at = begin; at < end; at += step) {
         const fast_group g = {

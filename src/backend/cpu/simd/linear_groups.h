@@ -6,6 +6,7 @@
 
 #include "backend/cpu/simd/linear_operands.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Phases of a kernel: rows are sorted, x is packed, panels are multiplied. */
@@ -108,6 +109,7 @@ static inline linear_group linear_group_at(const wk_cpu_run *run, const linear_i
         return group;
     }
     const uint32_t expert = index->experts[g], begin = expert > 0 ? index->end[expert - 1] : 0;
+    assert(begin <= index->end[expert]);
     group.first = begin;
     group.a.m = index->end[expert] - begin;
     group.a.order = index->order + begin;
@@ -135,6 +137,7 @@ typedef struct linear_span {
 } linear_span;
 
 static inline linear_span linear_span_at(const wk_op *op, int64_t item, int64_t last) {
+    assert(item < last && linear_group_items(op) > 0);
     const int64_t n = linear_group_items(op), panels = linear_panels(op), group = item / n;
     const int64_t next = (group + 1) * n < last ? (group + 1) * n : last;
     const int64_t end = next - group * n;

@@ -5,6 +5,8 @@
 
 #include "backend/cpu/cpu_kernel.h"
 
+#include <assert.h>
+
 /* Rows of floats; those of u follow each other at step, the next u at stride. */
 typedef struct linear_rows {
     float *first;
@@ -26,6 +28,7 @@ static inline int64_t linear_row(const linear_operands *a, int64_t i) {
 }
 
 static inline float *linear_at(const linear_operands *a, const linear_rows *rows, int64_t i) {
+    assert(i >= 0 && i < a->m && a->u > 0);
     const int64_t row = linear_row(a, i);
     return rows->first + row / a->u * rows->stride + row % a->u * rows->step;
 }

@@ -89,6 +89,7 @@ static inline void raw_multiply(raw_product *product, const wk_cpu_run *run,
     const int64_t n = from->extent[from->rank - 2], k = linear_k(op);
     const int64_t first = panels->begin * WK_PANEL_ROWS, end = panels->end * WK_PANEL_ROWS;
     const int64_t n_rows = (end < n ? end : n) - first;
+    assert(panels->begin < panels->end && first < n);
     const wk_dtype_info *const info = wk_dtype_get(from->dtype);
     const int64_t row_bytes = k / info->block_elements * info->block_bytes;
     const uint8_t *const rows =

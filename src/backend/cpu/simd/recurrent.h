@@ -5,6 +5,8 @@
 
 #include "backend/cpu/simd/vector_rows.h"
 
+#include <assert.h>
+
 enum { PARTS = 4, COLUMNS = PARTS * 16 }; /* channels of an item, in registers */
 
 /* Where the state of row r is; no slot (PADDING, BAD): what else the row is. */
@@ -218,6 +220,7 @@ static void scan_block(const wk_cpu_run *run, scan_columns *s) {
     const wk_batch_layout *const b = &op->p.scan.batch;
     const wk_view *const bc = &op->view[BC];
     const uint32_t *const words = wk_view_data(&op->view[SCAN_BATCH]);
+    assert(bc->extent[2] > 0 && op->view[Y].extent[1] % bc->extent[2] == 0);
     const int64_t n_groups = bc->extent[2], n_heads = op->view[Y].extent[1];
     const bool is_delta = op->p.scan.fn == WK_SCAN_DELTA;
     const int64_t group = op->p.scan.is_tiled ? s->head % n_groups : s->head / (n_heads / n_groups);

@@ -10,6 +10,8 @@
 
 #include "backend/cpu/simd/vector_convert.h"
 
+#include <assert.h>
+
 enum {
     WALK_OPERANDS = 4,
     WALK_CHUNK = 1024,  /* elements that are converted at once, on the stack */
@@ -46,6 +48,7 @@ static int order_dimensions(const wk_view *key, int first, int last, int order[W
 }
 
 static void set_line(walk_line *line, const wk_view *view, const int *order, int n) {
+    assert(view->layout == WK_LAYOUT_RAW && n <= WICK_MAX_RANK);
     line->data = wk_view_data(view);
     line->size = wk_dtype_get(view->dtype)->block_bytes;
     line->dtype = view->dtype;
@@ -105,6 +108,7 @@ typedef struct cursor {
 } cursor;
 
 static cursor cursor_at(const walk *w, int operand, int64_t element) {
+    assert(operand < w->n && element >= 0 && element <= w->count);
     const walk_line *const line = &w->line[operand];
     cursor c = {.line = line};
     for (int d = line->rank - 1; d > 0 && element > 0; d--) {
