@@ -9,6 +9,7 @@ void wk_buffer_retain(wk_buffer *buf) {
 }
 
 void wk_buffer_enlist(wick_device *device, wk_buffer *buf) {
+    assert(!buf->older && !buf->newer && !buf->fault);
     buf->id = ++device->n_buffers;
     buf->older = device->buffers;
     if (buf->older) buf->older->newer = buf;
@@ -16,6 +17,7 @@ void wk_buffer_enlist(wick_device *device, wk_buffer *buf) {
 }
 
 void wk_buffer_delist(wick_device *device, wk_buffer *buf) {
+    assert(buf->newer || device->buffers == buf);
     wk_fault_heal(device, buf);
     if (buf->older) buf->older->newer = buf->newer;
     if (buf->newer)

@@ -19,6 +19,8 @@ void wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view) {
 
 wick_status wk_call_queue(wick_device *device, const wk_call *call) {
     const wk_op *const op = &call->op;
+    assert(op->code == WK_OP_CUSTOM || op->n_dst == wk_op_get_info(op->code)->n_dst);
+    assert(op->code == WK_OP_CUSTOM || op->n_src == wk_op_get_info(op->code)->n_src);
     for (int i = 0; i < op->n_dst + op->n_src; i++) {
         if (!call->operand[i]) continue;
         if (call->operand[i]->device != device)

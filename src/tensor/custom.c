@@ -83,6 +83,7 @@ wk_custom_run *wk_custom_run_new(wick_kernel *kernel, const uint32_t workgroups[
         return NULL;
     }
     assert(bytes <= sizeof run->uniform);
+    assert(kernel->custom && kernel->generation == device->generation);
     run->kernel = kernel;
     run->custom = kernel->custom;
     run->refs = 1;

@@ -35,6 +35,7 @@ struct wk_trace_entry {
 
 /* One reference. Without memory there is one place for a reason, which the first one takes. */
 static wk_fault *make_fault(wick_device *device, const wick_error *reason) {
+    assert(reason->status < 0); /* else reads of what is spoiled would succeed */
     wk_fault *const fault = wk_alloc(&device->heap, sizeof *fault);
     if (!fault) {
         if (device->unallocated.refs++ == 1) device->unallocated.error = *reason;
@@ -45,6 +46,7 @@ static wk_fault *make_fault(wick_device *device, const wick_error *reason) {
 }
 
 static void release_fault(wick_device *device, wk_fault *fault) {
+    assert(!fault || fault->refs > 0);
     if (fault && --fault->refs == 0) wk_free(&device->heap, fault, sizeof *fault);
     assert(device->unallocated.refs > 0);
 }
@@ -58,6 +60,7 @@ static void set_fault(wick_device *device, wk_buffer *buf, wk_fault *fault) {
 
 void wk_fault_heal(wick_device *device, wk_buffer *buf) {
     if (!buf->fault) return;
+    assert(device->n_spoiled > 0);
     release_fault(device, buf->fault);
     buf->fault = NULL;
     device->n_spoiled--;
@@ -68,6 +71,7 @@ void wk_tensor_forget_fault(wick_tensor *tensor) {
 }
 
 void wk_fault_pass(wick_device *device, const wk_buffer *from, wk_buffer *to) {
+    assert(from->fault);
     set_fault(device, to, from->fault);
 }
 
@@ -160,6 +164,7 @@ static wk_trace_entry *add_entry(wick_device *device) {
 }
 
 void wk_trace_op(wick_device *device, const wk_op *op) {
+    assert(!wk_op_may_fault(op->code) || op->fault_slot >= N_PLAN_SLOTS);
     wk_trace_entry *const entry = add_entry(device);
     entry->code = op->code;
     entry->has_slot = wk_op_may_fault(op->code);
@@ -174,6 +179,7 @@ void wk_trace_op(wick_device *device, const wk_op *op) {
 }
 
 void wk_trace_plan(wick_device *device, const wk_plan *plan) {
+    assert(plan->fault_slot < N_PLAN_SLOTS);
     wk_trace_entry *const entry = add_entry(device);
     entry->plan = plan;
     entry->has_slot = true;
@@ -207,6 +213,7 @@ void wk_trace_submitted(wick_device *device) {
 
 static void drop_first(wick_device *device, size_t n) {
     wk_trace *const trace = &device->trace;
+    assert(n <= trace->n);
     if (n == 0) return;
     for (size_t i = 0; i < n; i++) release_fault(device, trace->entries[i].fault);
     memmove(trace->entries, trace->entries + n, (trace->n - n) * sizeof *trace->entries);
@@ -258,6 +265,7 @@ static touch touches(const wk_trace_entry *entry, uint64_t id) {
 
 /* The fault that the buffer has after the first n entries by their doing, NULL: none. */
 static wk_fault *fault_after(const wk_trace *trace, size_t n, uint64_t id) {
+    assert(n <= trace->n);
     while (id != 0 && n-- > 0) {
         const wk_trace_entry *const entry = &trace->entries[n];
         const touch done = touches(entry, id);
@@ -312,6 +320,7 @@ void wk_fault_collect(wick_device *device) {
     const wk_trace *const trace = &device->trace;
     uint32_t slot;
     while (device->backend->take_fault(device->handle, &slot)) {
+        assert(slot < WK_FAULT_SLOTS);
         size_t first = trace->n;
         for (size_t i = trace->n; i-- > 0;) {
             wk_trace_entry *const entry = &trace->entries[i];

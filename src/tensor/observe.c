@@ -49,11 +49,13 @@ void wk_observer_remove(wk_observer *observer) {
 }
 
 void wk_observers_free(wick_device *device) {
+    assert(device->observers.depth == 0); /* else a hook has freed its device */
     for (wk_observer *o = device->observers.first; o; o = o->next) o->is_removed = true;
     free_removed(device);
 }
 
 void wk_observers_show(wick_device *device, const wk_call *call, const wk_view_made *made) {
+    assert((call == NULL) != (made == NULL));
     if (device->observers.n_on == 0) return;
     wk_observer *last = device->observers.first;
     while (last->next) last = last->next;

@@ -33,6 +33,7 @@ void wk_plan_pool_free(wk_plan_pool *pool) {
 /* --- Begin --- */
 
 wick_status wk_plan_begin(wick_device *device, wk_plan_pool *pool) {
+    assert(!pool || pool->device == device); /* none: the recording will not run */
     if (device->recording)
         return wk_device_fail(device, WICK_ERR_STATE, "a plan is being recorded already");
     wk_plan *const plan = wk_alloc_zeroed(&device->heap, sizeof *plan);
@@ -65,6 +66,7 @@ static void find_lives(const wk_plan *plan, wick_tensor *const *outputs, size_t 
         const wk_op *const op = &plan->ops[i];
         for (int k = 0; k < op->n_dst + op->n_src; k++) {
             if (!op->view[k].buf || !op->view[k].buf->place) continue;
+            assert(op->view[k].buf->place <= plan->n_places);
             life *const l = &lives[op->view[k].buf->place - 1];
             if (l->first == SIZE_MAX) l->first = i;
             l->last = i;
@@ -139,6 +141,7 @@ static wick_status make_slots(wk_plan_pool *pool, const slot *slots, size_t n_sl
 static void rebind(wk_view *view, const wk_plan *plan, const life *lives) {
     if (!view->buf || !view->buf->place) return;
     wk_buffer *const place = view->buf;
+    assert(lives[place->place - 1].slot < plan->pool->n_slots && place->refs > 0);
     view->buf = plan->pool->slots[lives[place->place - 1].slot];
     wk_buffer_retain(view->buf);
     place->refs--;
@@ -210,6 +213,7 @@ wick_status wk_plan_end(wick_device *device, wick_tensor *const *outputs, size_t
 
 wick_status wk_plan_rehearse(wick_device *device, wk_plan **out) {
     wk_plan *const plan = device->recording;
+    assert(plan);
     wk_plan_abort(device, out);
     if (plan->status == WICK_OK) plan->status = compile_ahead(plan);
     return plan->status;
@@ -224,6 +228,7 @@ bool wk_plan_is_outdated(const wk_plan *plan) { return plan->n_refused != plan->
 
 wick_status wk_plan_run(wk_plan *plan) {
     wick_device *const device = plan->device;
+    assert(device->recording != plan && plan->status == WICK_OK);
     if (plan->generation != device->generation)
         return wk_device_fail(device, WICK_ERR_DEVICE_LOST, "the plan was lost with its device");
     WK_TRY(wk_device_usable(device)); /* what is queued meanwhile, the next device would run */
@@ -242,6 +247,7 @@ wick_status wk_plan_run(wk_plan *plan) {
 void wk_plan_free(wk_plan *plan) {
     if (!plan) return;
     wick_device *const device = plan->device;
+    assert(device->recording != plan);
     wk_queue_forget(device, plan);
     wk_trace_forget(device, plan);
     if (plan->replay) {
@@ -249,8 +255,10 @@ void wk_plan_free(wk_plan *plan) {
         wk_handle_let_go(device, plan->generation);
     }
     for (size_t i = 0; i < plan->n_ops; i++) wk_op_release(device, &plan->ops[i]);
-    for (size_t p = 0; p < plan->n_places; p++)
+    for (size_t p = 0; p < plan->n_places; p++) {
+        assert(plan->places[p]->refs == 0); /* a tensor of the recording is left */
         wk_free(&device->heap, plan->places[p], sizeof *plan->places[p]);
+    }
     wk_free(&device->heap, plan->places, plan->place_capacity * sizeof *plan->places);
     wk_free(&device->heap, plan->ops, plan->op_capacity * sizeof *plan->ops);
     wk_free(&device->heap, plan->kernels, plan->kernel_capacity * sizeof *plan->kernels);

@@ -7,12 +7,14 @@
 enum { FIRST_RECORDS = 64, MANY_RECORDS = 256 };
 
 static wk_record *at(const wk_queue *queue, uint32_t index) {
+    assert(index < queue->capacity);
     return &queue->ring[(queue->head + index) % queue->capacity];
 }
 
 wick_status wk_queue_reserve(wick_device *device, uint32_t n) {
     wk_queue *const queue = &device->queue;
     if (n <= queue->capacity - queue->count) return WICK_OK;
+    assert(n <= UINT32_MAX / 4 && queue->capacity <= UINT32_MAX / 4);
     uint32_t capacity = queue->capacity > 0 ? 2 * queue->capacity : FIRST_RECORDS;
     while (capacity - queue->count < n) capacity *= 2;
     wk_record *const ring = wk_alloc_array(&device->heap, capacity, sizeof *ring);
@@ -39,6 +41,7 @@ wk_record *wk_queue_head(wick_device *device) {
 
 void wk_queue_pop(wick_device *device) {
     wk_queue *const queue = &device->queue;
+    assert(!device->shadow); /* it works for the head */
     release(device, wk_queue_head(device));
     queue->head = (queue->head + 1) % queue->capacity;
     queue->count--;
@@ -57,6 +60,7 @@ void wk_queue_free(wick_device *device) {
 void wk_queue_push_front(wick_device *device, const wk_op *op) {
     wk_queue *const queue = &device->queue;
     assert(queue->count < queue->capacity);
+    assert(!device->shadow);
     wk_op_retain(op);
     queue->head = (queue->head + queue->capacity - 1) % queue->capacity;
     queue->count++;
@@ -88,6 +92,7 @@ wick_status wk_queue_push(wick_device *device, const wk_op *op) {
 }
 
 wick_status wk_queue_run(wick_device *device, wk_plan *plan) {
+    assert(plan && device->recording != plan);
     wk_record *const record = add(device, WK_RECORD_PLAN);
     if (!record) return WICK_ERR_OUT_OF_MEMORY;
     record->run.plan = plan;
@@ -103,6 +108,7 @@ void wk_queue_forget(wick_device *device, const wk_plan *plan) {
 }
 
 wick_status wk_queue_read(wick_device *device, wick_reading *reading) {
+    assert(!reading->is_waiting && reading->ticket == 0);
     wk_record *const record = add(device, WK_RECORD_READ);
     if (!record) return WICK_ERR_OUT_OF_MEMORY;
     record->read = reading;
@@ -127,6 +133,7 @@ void wk_queue_forget_looks(wick_device *device, const wk_observer *observer) {
 
 wick_status wk_queue_upload(wick_device *device, wk_buffer *buf, uint64_t offset, const void *bytes,
                             uint64_t size) {
+    assert(size > 0 && offset <= buf->size && size <= buf->size - offset);
     WK_TRY(wk_queue_reserve(device, 1));
     void *const copy = size <= SIZE_MAX ? wk_alloc(&device->heap, (size_t)size) : NULL;
     if (!copy) return wk_fail_memory(device->err, size, 0, "bytes to upload");
@@ -142,6 +149,7 @@ wick_status wk_queue_upload(wick_device *device, wk_buffer *buf, uint64_t offset
 
 wick_status wk_queue_look(wick_device *device, const wk_op *op, const wk_observer *observer,
                           wk_look_fn fn, void *user) {
+    assert(fn && observer);
     wk_record *const record = add(device, WK_RECORD_LOOK);
     if (!record) return WICK_ERR_OUT_OF_MEMORY;
     wk_op_retain(op);

@@ -74,6 +74,7 @@ static wick_status record_op(void *user, const wk_op *op) {
 }
 
 wick_status wk_plan_record(wk_plan *plan, const wk_op *op) {
+    assert(plan->device->recording == plan);
     const wick_status status = record_op(plan, op);
     if (plan->status == WICK_OK) plan->status = status;
     return status;

@@ -22,6 +22,7 @@ struct wk_lost_handle {
 
 static wk_lost_handle **find_lost(wick_device *device, uint32_t generation) {
     wk_lost_handle **at = &device->recovery.lost;
+    assert(generation < device->generation && *at);
     while ((*at)->generation != generation) at = &(*at)->next;
     return at;
 }
@@ -45,6 +46,7 @@ void wk_handle_let_go(wick_device *device, uint32_t generation) {
         return;
     }
     wk_lost_handle **const at = find_lost(device, generation);
+    assert((*at)->n_held > 0);
     if (--(*at)->n_held == 0) close_lost(device, at);
 }
 
@@ -126,6 +128,8 @@ void wk_recovery_stats(const wick_device *device, wk_backend_stats *stats) {
 /* The new handle takes the place of the lost one. */
 static void replace(wick_device *device, wk_lost_handle *lost) {
     wk_recovery *const r = &device->recovery;
+    assert(r->handle);
+    assert(device->queue.count == 0 && device->trace.n == 0 && !device->shadow);
     wk_backend_stats past = {0};
     device->backend->stats(device->handle, &past);
     add_stats(&r->past, &past);

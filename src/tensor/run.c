@@ -143,6 +143,7 @@ static wick_status run_op(wick_device *device) {
 
 wick_status wk_upload(wick_device *device, wk_buffer *buf, uint64_t offset, const void *bytes,
                       uint64_t size) {
+    assert(offset <= buf->size && size <= buf->size - offset);
     const bool is_whole = size == buf->size;
     WK_TRY(wk_trace_reserve(device));
     WK_TRY(device->backend->upload(device->handle, buf, offset, bytes, size, device->err));
@@ -176,6 +177,7 @@ static wick_status run_read(wick_device *device) {
 }
 
 static wick_status replay(wick_device *device, const wk_plan *plan) {
+    assert(plan->generation == device->generation); /* else its replay is of a lost handle */
     WK_TRY(claim_slot(device, plan->fault_slot, plan));
     for (size_t i = 0; i < plan->n_ops; i++) WK_TRY(wk_fault_check(device, &plan->ops[i]));
     WK_TRY(wk_trace_reserve(device));
@@ -195,6 +197,7 @@ static wick_status run_plan(wick_device *device) {
     const wick_device_desc *const desc = &device->desc;
     wk_record *r = wk_queue_head(device);
     const wk_plan *const plan = r->run.plan;
+    assert(!plan || r->run.next <= plan->n_ops);
     if (!plan || r->run.next == plan->n_ops) {
         wk_queue_pop(device);
         return WICK_OK;
@@ -239,6 +242,9 @@ static wick_status run_head(wick_device *device) {
 static void fail_head(wick_device *device, const wick_error *reason) {
     const wk_record *const r = wk_queue_head(device);
     wk_shadow_drop(device);
+    /* What was given up does nothing, so it cannot fail. */
+    assert(r->kind != WK_RECORD_READ || r->read);
+    assert(r->kind != WK_RECORD_PLAN || r->run.plan);
     if (r->kind == WK_RECORD_OP) wk_fault_spoil(device, &r->op, reason);
     if (r->kind == WK_RECORD_UPLOAD) wk_fault_spoil_buffer(device, r->upload.buf, reason);
     if (r->kind == WK_RECORD_READ) wk_fault_spoil_buffer(device, &r->read->bytes, reason);

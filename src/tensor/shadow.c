@@ -5,6 +5,7 @@
 #include "core/scalar.h"
 #include "quant/block.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,6 +83,7 @@ void wk_shadow_free(wick_device *device) {
 }
 
 wick_status wk_shadow_start(wick_device *device, const wk_op *op, const wk_kernel *kernel) {
+    assert(!device->shadow); /* it works for the head of the queue, and for nothing else */
     wk_shadow *const s = wk_alloc_zeroed(&device->heap, sizeof *s);
     if (!s) return wk_fail_memory(device->err, sizeof *s, 0, "a fallback");
     *s = (wk_shadow){.op = *op, .cpu_op = *op, .kernel = kernel};
@@ -112,6 +114,7 @@ static wick_status make_copies(wick_device *device, wk_shadow *s) {
 /* Bytes of the device into dst: started, polled, finished. */
 static wick_status read_bytes(wick_device *device, wk_shadow *s, int i, void *dst) {
     const operand *const o = &s->operands[i];
+    assert(o->size > 0 && dst);
     if (!s->is_reading) {
         WK_TRY(device->backend->read_start(device->handle, s->op.view[i].buf, o->begin, o->size,
                                            &s->ticket, device->err));
@@ -197,6 +200,7 @@ static wick_status compare(wick_device *device, const wk_shadow *s, int i) {
 }
 
 static wick_status compare_results(wick_device *device, wk_shadow *s) {
+    assert(s->kernel); /* a fallback has nothing to be compared with */
     for (; s->at < s->op.n_dst; s->at++) {
         const size_t size = (size_t)s->operands[s->at].size; /* of a copy in memory, too */
         if (size == 0) continue;
@@ -224,6 +228,7 @@ static wick_status check_faults(wick_device *device, const wk_shadow *s) {
 
 wick_status wk_shadow_step(wick_device *device, bool *is_done) {
     wk_shadow *const s = device->shadow;
+    assert(s && s->phase <= READ_RESULTS);
     *is_done = false;
     switch (s->phase) {
     case OPEN:

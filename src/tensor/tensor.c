@@ -30,6 +30,7 @@ wick_tensor *wk_tensor_over(wick_device *device, const wk_view *view) {
 wick_tensor *wk_tensor_in_scope(wick_device *device, const wk_view *view) {
     wick_tensor *const tensor = wk_tensor_over(device, view);
     if (!tensor || device->scope_depth == 0) return tensor;
+    assert(device->scope_depth <= device->scope_capacity);
     wick_tensor **const list = &device->scopes[device->scope_depth - 1];
     tensor->scope = device->scope_depth;
     tensor->next = *list;
@@ -86,6 +87,7 @@ wick_tensor *wick_retain(wick_tensor *tensor) {
 }
 
 static void leave_scope(wick_tensor *tensor) {
+    assert(tensor->scope <= tensor->device->scope_depth); /* ended scopes own nothing */
     wick_tensor **at = &tensor->device->scopes[tensor->scope - 1];
     while (*at && *at != tensor) at = &(*at)->next;
     if (*at) *at = tensor->next;

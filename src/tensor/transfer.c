@@ -1,6 +1,8 @@
 /* tensor/transfer.c: bytes into tensors and out of them. */
 #include "tensor/device.h"
 
+#include <assert.h>
+
 /* --- Writing --- */
 
 wick_status wick_write(wick_tensor *tensor, const void *data, size_t size) {
@@ -74,6 +76,7 @@ static wick_reading *take_reading(wick_device *device) {
 
 static void give_reading(wick_reading *reading) {
     wick_device *const device = reading->device;
+    assert(reading != device->free_readings); /* finished twice */
     if (reading->is_waiting) wk_queue_forget_read(device, reading);
     wk_buffer_delist(device, &reading->bytes);
     wick_release(reading->source);

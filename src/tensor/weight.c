@@ -5,6 +5,8 @@
 #include "core/shape.h"
 #include "tensor/record.h"
 
+#include <assert.h>
+
 enum { STORE_ALIGNMENT = 64 };
 
 static uint64_t align(uint64_t bytes) {
@@ -20,7 +22,10 @@ static int64_t count_rows(const wick_shape *shape) {
     return rows;
 }
 
-static int64_t row_length(const wick_shape *shape) { return shape->extent[shape->rank - 1]; }
+static int64_t row_length(const wick_shape *shape) {
+    assert(shape->rank > 0);
+    return shape->extent[shape->rank - 1];
+}
 
 /* Matrices whose last panels are not full stay rows: a panel belongs to one of them. */
 static wk_layout layout_for(const wick_device *device, wick_dtype dtype, const wick_shape *shape,
@@ -98,6 +103,7 @@ static wick_status place(wk_weight_store *store, wick_device *device, uint64_t b
         return wk_buffer_new(device, bytes, granule_of(view), &view->buf);
     wk_buffer_retain(store->buf);
     view->buf = store->buf;
+    assert(store->used % STORE_ALIGNMENT == 0 && store->device == device);
     view->offset = store->used;
     store->used += align(bytes);
     return WICK_OK;
