@@ -36,6 +36,7 @@ struct wk_runner {
 };
 
 static uint32_t round_up_to_power(uint32_t n) {
+    assert(n <= UINT32_C(1) << 31); /* else there is none */
     uint32_t power = 1;
     while (power < n) power *= 2;
     return power;
@@ -276,6 +277,7 @@ bool wk_runner_can_return(const wk_runner *runner, uint32_t first) {
 }
 
 uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs) {
+    assert(n_waiting > 0 && runner->desc.chunk_length > 0);
     uint32_t most = runner->desc.chunk_length;
     if (runner->desc.is_whole) return n_waiting < most ? n_waiting : most;
     if (outputs >= WK_OUTPUTS_ALL && max_output_rows(runner) < most) most = max_output_rows(runner);
@@ -473,6 +475,7 @@ void wk_runner_resume(wk_runner *runner, uint32_t n, uint32_t window_begin) {
 }
 
 wick_status wk_runner_set_logits(wk_runner *runner, const void *logits) {
+    assert(!runner->is_running && !gives_states(runner));
     WK_TRY(reserve_logits(runner, 1));
     runner->batch.is_short = false;
     memcpy(runner->batch.logits, logits, row_length(runner) * sizeof *runner->batch.logits);

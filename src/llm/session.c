@@ -188,6 +188,7 @@ static uint32_t count_kept(const wick_session *s, const uint32_t *ids, size_t n)
 
 /* The first `kept` tokens have been computed, and no others. */
 static void go_back(wick_session *s, uint32_t kept) {
+    assert(kept <= s->n_computed && kept <= s->n_tokens);
     s->has_logits = false;
     s->n_computed = kept;
     if (s->n_cached > kept) s->n_cached = kept;
@@ -391,6 +392,7 @@ wick_status wk_session_complete_logits(wick_session *session) {
     const wick_status excused = excuse(s, status);
     if (status < 0 && excused == WICK_PENDING) {
         s->has_logits = false;
+        assert(s->n_tokens > 0); /* else there were no logits */
         s->n_computed = s->n_tokens - 1;
         s->n_cached = 0;
     }
@@ -405,6 +407,7 @@ static wick_status start_batch(wick_session *s) {
     WK_TRY(wk_session_restore(s));
     const bool is_replay = is_replaying(s);
     const uint32_t waiting = (is_replay ? s->n_computed : s->n_tokens) - s->n_cached;
+    assert(waiting > 0 && s->n_cached + waiting <= s->n_tokens);
     const bool wants_all = s->outputs != WK_OUTPUTS_LAST && !is_replay;
     const uint32_t n =
         wk_runner_chunk(s->runner, waiting, wants_all ? s->outputs : WK_OUTPUTS_NONE);
@@ -432,6 +435,7 @@ static wick_status finish_batch(wick_session *s, wick_event *event) {
     const uint32_t n = s->n_running;
     set_running(s, 0);
     WK_TRY(excuse(s, status));
+    assert(s->n_cached + n <= s->n_tokens);
     const bool is_replay = is_replaying(s);
     s->n_cached += n;
     if (is_replay) return WICK_OK;
@@ -508,6 +512,7 @@ static wick_status step(wick_session *s, wick_event *event) {
     if (is_running(s)) return finish_batch(s, event);
     if (s->n_rows > 0) {
         event->kind = WICK_EVENT_LOGITS;
+        assert(s->n_rows <= s->n_batch_rows && s->n_rows <= s->n_computed);
         event->position = s->n_computed - s->n_rows;
         event->logits = wk_runner_logits(s->runner, s->n_batch_rows - s->n_rows);
         s->n_rows--;

@@ -4,6 +4,7 @@
 #include "core/dtype.h"
 #include "model/rope.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -30,6 +31,7 @@ static wk_image_run run_of(const wick_session *s, const wk_state_part *part, uin
                            uint32_t end) {
     if (part->is_whole)
         return (wk_image_run){.part = *part, .n = 1, .n_blocks = 1, .is_kept = true};
+    assert(position < end && part->block_size > 0 && part->n_blocks > 0);
     const uint32_t size = part->block_size, block = position / size;
     const uint32_t room = part->has_window ? wk_runner_window_room(s->runner, end) / size : 0;
     const uint64_t block_bytes = (uint64_t)wk_state_row_bytes(part) * size;

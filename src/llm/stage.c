@@ -222,6 +222,7 @@ static wick_status record(wk_stage *stage, shape_class *class) {
 }
 
 static void drop_class(wk_stage *stage, shape_class *class) {
+    assert(stage->n_classes > 0 && !stage->running && !stage->reading);
     free_class(class);
     *class = stage->classes[--stage->n_classes];
     stage->last = NULL;
@@ -333,6 +334,7 @@ wick_status wk_stage_start(wk_stage *stage, const wk_stage_batch *batch) {
 }
 
 static wick_status take_shortlist(wk_stage *stage, wk_stage_batch *batch) {
+    assert(batch->is_short && stage->last->shortlist);
     float list[WK_SHORTLIST_WORDS];
     const wick_status status = wick_read_finish(stage->reading, list, sizeof list);
     stage->reading = NULL;
@@ -377,6 +379,7 @@ wick_status wk_stage_poll(wk_stage *stage, wk_stage_batch *batch) {
 wick_status wk_stage_complete(wk_stage *stage, wk_stage_batch *batch) {
     if (!batch->is_short) return WICK_OK;
     if (wk_stage_is_stale(stage)) return fail_lost(stage);
+    assert(stage->last && !stage->running);
     if (!stage->reading) WK_TRY(start_reading(stage, stage->last->result));
     return poll_reading(stage, batch);
 }

@@ -6,6 +6,8 @@
 
 #include <wick/ops.h>
 
+#include <assert.h>
+
 /* --- Over the cache --- */
 
 /* The batch as the cache of this layer has it. */
@@ -18,6 +20,7 @@ static wk_batch_layout lay_out(const wk_pass *pass, const wk_layer *layer) {
 }
 
 static const wk_layer_cache *cache_of(const wk_pass *pass, uint32_t layer) {
+    assert(layer >= pass->state->first && layer - pass->state->first < pass->state->n_layers);
     return &pass->state->layers[layer - pass->state->first];
 }
 

@@ -7,6 +7,7 @@
 
 /* A section of the batch descriptor, u32. */
 static wick_tensor *section(const wk_batch *batch, uint32_t first, uint32_t n) {
+    assert(first <= batch->layout.n_words && n <= batch->layout.n_words - first);
     return wick_narrow(batch->descriptor, 0, first, n);
 }
 
@@ -127,6 +128,7 @@ static wick_tensor *run_layer(const wk_pass *pass, uint32_t index, wick_tensor *
 }
 
 static uint32_t stage_of(const wk_model *model, uint32_t layer) {
+    assert(layer < model->hparams.n_layers); /* else no stage has it */
     uint32_t stage = 0;
     while (layer - model->placement.stages[stage].first >= model->placement.stages[stage].count)
         stage++;

@@ -83,6 +83,7 @@ static double pair_of_turns(const scaling *s, uint32_t n_pairs, double beta) {
 /* Pairs below the ramp keep their frequency, those above it are interpolated, between them both
  * are mixed. */
 static double yarn_frequency(const scaling *s, uint32_t n_pairs, uint32_t i, double frequency) {
+    assert(s->original_context > 0 && s->base > 1.0 && n_pairs > 0);
     const double fast = pair_of_turns(s, n_pairs, s->beta_fast);
     const double slow = pair_of_turns(s, n_pairs, s->beta_slow);
     const double low = fmax(s->is_ramp_exact ? fast : floor(fast), 0.0);
@@ -183,6 +184,7 @@ bool wk_rope_is_long(const wk_rope *rope, uint32_t context_length) {
 }
 
 void wk_rope_rows(const wk_rope *rope, wk_rope_positions at, float *cos_rows, float *sin_rows) {
+    assert(rope->frequency && rope->n_pairs > 0 && cos_rows != sin_rows);
     const bool is_long = wk_rope_is_long(rope, at.context_length);
     const double *const frequency = is_long ? rope->long_frequency : rope->frequency;
     for (uint32_t row = 0; row < at.n; row++) {

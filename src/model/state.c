@@ -47,6 +47,7 @@ static uint32_t count_blocks(const wk_layer_spec *spec, const wk_cache_desc *des
 /* On failure the device holds the sentence. */
 static bool make_kv(wick_device *device, const wk_layer_spec *layer, const wk_cache_desc *desc,
                     wk_layer_cache *out) {
+    assert(desc->block_size > 0 && count_blocks(layer, desc) > 0);
     const wk_attention_spec *const spec = &layer->attention;
     wick_shape shape = {
         .rank = 4,
@@ -61,6 +62,7 @@ static bool make_kv(wick_device *device, const wk_layer_spec *layer, const wk_ca
 /* States of one sequence; what they hold before position 0 does not matter. */
 static bool make_recurrent(wick_device *device, const wk_recurrent_spec *spec,
                            wk_layer_cache *out) {
+    assert(spec->n_taps > 0 && spec->n_channels > 0);
     const wick_shape inputs = WICK_SHAPE(1, spec->n_taps - 1, spec->n_channels);
     const wick_shape numbers = WICK_SHAPE(1, spec->n_heads, spec->n_numbers, spec->head_dim);
     out->inputs = make_cache(device, WICK_F32, &inputs);
@@ -93,6 +95,7 @@ wick_status wk_model_check_cache(const wk_model *model, wick_dtype dtype, wick_e
 
 wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_desc *desc,
                           wk_state **out) {
+    assert(stage < model->placement.n_stages);
     assert(wk_model_check_cache(model, desc->dtype, NULL) == WICK_OK);
     *out = NULL;
     const wk_model_stage *const layers = &model->placement.stages[stage];

@@ -6,6 +6,7 @@
 
 #include <wick/ops.h>
 
+#include <assert.h>
 #include <string.h>
 
 static wick_tensor *tensor_of(const wk_layer_cache *cache, uint32_t which) {
@@ -16,6 +17,8 @@ static wick_tensor *tensor_of(const wk_layer_cache *cache, uint32_t which) {
 
 wk_state_part wk_state_part_of(const wk_model *model, const wk_state *state, uint32_t layer,
                                uint32_t which) {
+    assert(which < WK_STATE_PARTS && layer >= state->first);
+    assert(layer - state->first < state->n_layers);
     const wk_layer_cache *const cache = &state->layers[layer - state->first];
     wick_tensor *const tensor = tensor_of(cache, which);
     if (tensor == NULL) return (wk_state_part){.n_blocks = 0};
@@ -46,6 +49,7 @@ size_t wk_state_row_bytes(const wk_state_part *part) {
 }
 
 wick_tensor *wk_state_blocks(const wk_state_part *part, uint32_t first, uint32_t n) {
+    assert(n > 0 && first <= part->n_blocks && n <= part->n_blocks - first);
     if (part->is_whole) return part->tensor;
     wick_tensor *const lying =
         part->is_transposed ? wick_transpose(part->tensor, 2, 3) : part->tensor;
