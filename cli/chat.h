@@ -17,8 +17,6 @@ typedef struct cli_chat {
 /* chat_turn.c: asks question, or NULL: the messages as they are, and shows the answer. Returns an
  * exit code; after CLI_FAILURE, which has been reported, the conversation is as before. */
 int cli_chat_ask(cli_chat *chat, const char *question);
-/* Whether the prompt of a question has opened the thinking already. */
-bool cli_begins_thinking(const wick_chat *talk);
 /* The last call with the conversation failed. Returns CLI_FAILURE. */
 int cli_report_chat(const wick_chat *talk);
 

@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,15 +54,6 @@ static int stream(const cli_chat *chat, cli_answer *answer, outcome *out) {
     return CLI_OK;
 }
 
-bool cli_begins_thinking(const wick_chat *talk) {
-    static const char tag[] = "<think>";
-    const size_t n = strlen(tag);
-    size_t size;
-    const char *const text = wick_chat_prompt(talk, &size);
-    while (size > 0 && strchr(" \n", text[size - 1]) != NULL) size--;
-    return n <= size && memcmp(text + size - n, tag, n) == 0;
-}
-
 static void report(int code, const outcome *out) {
     if (code == CLI_INTERRUPTED) fputs("(stopped)\n", stderr);
     if (out->n_left_out > 0)
@@ -96,13 +86,14 @@ int cli_chat_ask(cli_chat *chat, const char *question) {
     wick_session_get_stats(wick_chat_session(chat->talk), &before);
     cli_echo_off();
     cli_answer answer = cli_answer_of(chat->has_tools);
-    cli_answer_begin(&answer, cli_begins_thinking(chat->talk));
+    size_t size;
+    const char *const prompt = wick_chat_prompt(chat->talk, &size);
+    cli_answer_begin(&answer, prompt, size);
     const int code = stream(chat, &answer, &out);
     cli_answer_end(&answer);
     if (answer.last_byte != '\n') putchar('\n');
     fflush(stdout);
     report(code, &out);
     if (code != CLI_FAILURE) print_speed(chat, before);
-    free(answer.text);
     return code;
 }

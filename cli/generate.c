@@ -134,15 +134,18 @@ int cli_generate(cli_generation *g) {
     g->wrap = (cli_wrap){.out = stdout, .has_styles = cli_has_colors(STDOUT_FILENO)};
     if (cli_is_terminal(STDOUT_FILENO)) g->wrap.columns = cli_columns(STDOUT_FILENO);
     if (g->is_shown && g->wrap.has_styles && g->prompt != NULL) put_prompt(g);
-    g->answer = cli_answer_of(false);
-    cli_answer_begin(&g->answer, is_answer(g) && cli_begins_thinking(g->chat));
+    if (is_answer(g)) {
+        size_t size;
+        const char *const prompt = wick_chat_prompt(g->chat, &size);
+        g->answer = cli_answer_of(false);
+        cli_answer_begin(&g->answer, prompt, size);
+    }
     cli_echo_off();
     const int code = step_all(g);
     if (is_answer(g))
         cli_answer_end(&g->answer);
     else if (g->is_shown)
         cli_wrap_flush(&g->wrap);
-    free(g->answer.text);
     fflush(stdout);
     cli_echo_on();
     return code;

@@ -1,5 +1,5 @@
-/* wick/chat.h: conversations with a model (wick_chat), and the chat templates that they are written
- * with (wick_template).
+/* wick/chat.h: conversations with a model (wick_chat), the chat templates that they are written
+ * with (wick_template), and what an answer consists of (wick_answer).
  *
  * A model's file carries a template in the language of Jinja 2; docs/chat.md lists what is
  * supported. Rendering keeps the template's text apart from that of messages: a special token in a
@@ -163,6 +163,70 @@ WICK_API wick_status wick_chat_configure(wick_chat *chat, const wick_session_des
 WICK_API const char *wick_chat_prompt(const wick_chat *chat, size_t *size);
 /* Its session, for figures (wick_session_get_stats) and saving; it belongs to the conversation. */
 WICK_API wick_session *wick_chat_session(wick_chat *chat);
+
+/* ---- An answer: content, reasoning, calls of tools ---- */
+
+/* Cuts the text of a model, as it comes, at the tags that models put around their thinking and
+ * around calls of tools. Needs no model; belongs to one thread at a time. */
+typedef struct wick_answer wick_answer;
+
+typedef enum wick_answer_kind {
+    WICK_ANSWER_CONTENT,
+    WICK_ANSWER_REASONING,
+    WICK_ANSWER_CALL,
+} wick_answer_kind;
+
+/* What the text of a call looks like, by its tags. */
+typedef enum wick_call_format {
+    WICK_CALL_NONE,       /* the span is not a call */
+    WICK_CALL_JSON,       /* no tags: the whole answer is JSON, see wick_answer_desc.has_tools */
+    WICK_CALL_HERMES,     /* <tool_call> ... </tool_call>: Hermes, Qwen, GLM */
+    WICK_CALL_SEED,       /* <seed:tool_call> ... </seed:tool_call> */
+    WICK_CALL_PIPES,      /* <|tool_call|> ... <|/tool_call|>: Phi-4-mini */
+    WICK_CALL_PYTHON_TAG, /* <|python_tag|> ... to the end: Llama 3.1 */
+    WICK_CALL_MISTRAL,    /* [TOOL_CALLS] ... to the end */
+    WICK_CALL_FUNCTION,   /* <function=NAME>...</function>, the text from NAME on: Functionary */
+    WICK_CALL_LIST,       /* <|tool_call_start|> ... <|tool_call_end|>: LFM2 */
+    WICK_CALL_DEEPSEEK,   /* tool calls begin ... tool calls end, in DeepSeek's own brackets */
+    WICK_CALL_KIMI,       /* <|tool_calls_section_begin|> ... <|tool_calls_section_end|> */
+    WICK_CALL_CHANNEL,    /* <|channel|>commentary to= ... <|call|>: gpt-oss */
+} wick_call_format;
+
+typedef struct wick_answer_desc {
+    /* What the model answers (wick_chat_prompt): where it ends in a tag that opens thinking, the
+     * answer begins with reasoning. Read by wick_answer_open alone. NULL: none. */
+    const char *prompt;
+    size_t prompt_size;
+    bool has_tools; /* the prompt lists tools: an answer that begins with { is a call */
+} wick_answer_desc;
+
+/* A part of the answer, without tags. Content and reasoning come as many spans, as early as
+ * possible and in whole characters; a call is one span. */
+typedef struct wick_answer_span {
+    wick_answer_kind kind;
+    wick_call_format format; /* of a call */
+    const char *text; /* [size], not terminated; the answer's, until the next feed or close */
+    size_t size;      /* may be 0 where open or close is not NULL */
+    /* Of reasoning and calls. The tag that it begins with, which for reasoning may be the prompt's,
+     * and "" for a call without tags; NULL: it goes on from the span before. */
+    const char *open;
+    /* The tag that it ends with; "": the answer has ended without one; NULL: it goes on. */
+    const char *close;
+} wick_answer_span;
+
+/* desc may be NULL. Close the answer with wick_answer_close. WICK_ERR_OUT_OF_MEMORY. */
+WICK_API wick_status wick_answer_open(const wick_answer_desc *desc, wick_answer **answer);
+/* NULL is allowed. */
+WICK_API void wick_answer_close(wick_answer *answer);
+/* More text, copied; it may be cut anywhere, also inside of a tag or of a character. Take the spans
+ * with wick_answer_next afterwards. A failure takes nothing: WICK_ERR_OUT_OF_MEMORY;
+ * WICK_ERR_STATE: after wick_answer_finish. */
+WICK_API wick_status wick_answer_feed(wick_answer *answer, const char *text, size_t size);
+/* No more text comes: what was held back, because it could have become a tag or because a call was
+ * not complete, is in the spans that follow. */
+WICK_API void wick_answer_finish(wick_answer *answer);
+/* The next span; false: there is none before more text comes. */
+WICK_API bool wick_answer_next(wick_answer *answer, wick_answer_span *span);
 
 #ifdef __cplusplus
 }

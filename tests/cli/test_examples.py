@@ -25,6 +25,8 @@ PROGRAMS = [
     ("generate", [MODEL, "Once upon a time"], ", there was a little girl named Lily."),
     ("stream", [MODEL, "Once upon a time", "."], "[stop string]"),
     ("chat", ["TEMPLATED"], ", there was a little girl named Lily."),
+    ("answer", ["<think>The sky", " ...</th", "ink>Blue<", "br>"],
+     "reasoning: The sky\nreasoning:  ...\nreasoning: \ncontent: Blue\ncontent: <br>\n"),
     ("embed", [MODEL, "Once upon a time", "Once upon a time", "Tom"],
      "1.000 Once upon a time\n0."),
     ("custom_kernel", [], "after 200 steps: 1000.00 of heat", ON_GPU),

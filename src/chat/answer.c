@@ -1,0 +1,190 @@
+/* chat/answer.c: a model's text, as it comes, to content, reasoning and calls of tools. */
+#include "chat/answer.h"
+
+#include "core/str.h"
+
+#include <string.h>
+
+const wk_mark wk_marks[WK_N_MARKS] = {
+    {"<think>", "</think>", WK_MARK_REASONING, WICK_CALL_NONE},
+    {"[THINK]", "[/THINK]", WK_MARK_REASONING, WICK_CALL_NONE},
+    {"<seed:think>", "</seed:think>", WK_MARK_REASONING, WICK_CALL_NONE},
+    {"<|channel|>analysis<|message|>", "<|end|>", WK_MARK_REASONING, WICK_CALL_NONE},
+    {"<|start|>assistant", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
+    {"<|channel|>final<|message|>", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
+    {"<|channel|>commentary<|message|>", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
+    {"<|channel|>commentary to=", "<|call|>", WK_MARK_CALL, WICK_CALL_CHANNEL},
+    {"<tool_call>", "</tool_call>", WK_MARK_CALL, WICK_CALL_HERMES},
+    {"<seed:tool_call>", "</seed:tool_call>", WK_MARK_CALL, WICK_CALL_SEED},
+    {"<|tool_call|>", "<|/tool_call|>", WK_MARK_CALL, WICK_CALL_PIPES},
+    {"<|python_tag|>", NULL, WK_MARK_CALL, WICK_CALL_PYTHON_TAG},
+    {"[TOOL_CALLS]", NULL, WK_MARK_CALL, WICK_CALL_MISTRAL},
+    {"<function=", "</function>", WK_MARK_CALL, WICK_CALL_FUNCTION},
+    {"<|tool_call_start|>", "<|tool_call_end|>", WK_MARK_CALL, WICK_CALL_LIST},
+    {"<\xEF\xBD\x9Ctool\xE2\x96\x81"
+     "calls\xE2\x96\x81"
+     "begin\xEF\xBD\x9C>",
+     "<\xEF\xBD\x9Ctool\xE2\x96\x81"
+     "calls\xE2\x96\x81"
+     "end\xEF\xBD\x9C>",
+     WK_MARK_CALL, WICK_CALL_DEEPSEEK},
+    {"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", WK_MARK_CALL, WICK_CALL_KIMI},
+};
+/* An answer that is JSON and nothing else. */
+static const wk_mark bare_call = {"", NULL, WK_MARK_CALL, WICK_CALL_JSON};
+
+struct wick_answer {
+    wk_heap heap;
+    wk_strbuf text;
+    size_t taken;          /* bytes of text that are in spans */
+    size_t looked;         /* bytes after them where no tag begins */
+    const wk_mark *inside; /* NULL: content */
+    bool is_opened;        /* inside has been entered; no span says so yet */
+    bool may_be_bare;      /* no text has come yet; JSON would be a call */
+    bool is_over;          /* no more text comes */
+};
+
+/* ---- Opening and feeding ---- */
+
+/* The thinking that a prompt ends in. */
+static const wk_mark *find_opened(const char *prompt, size_t size) {
+    while (size > 0 && (prompt[size - 1] == ' ' || prompt[size - 1] == '\n')) size--;
+    for (size_t i = 0; i < WK_N_MARKS; i++) {
+        const size_t n = strlen(wk_marks[i].open);
+        if (wk_marks[i].kind == WK_MARK_REASONING && n <= size &&
+            memcmp(prompt + size - n, wk_marks[i].open, n) == 0)
+            return &wk_marks[i];
+    }
+    return NULL;
+}
+
+wick_status wick_answer_open(const wick_answer_desc *desc, wick_answer **answer) {
+    static const wick_answer_desc defaults;
+    if (!answer) return WICK_ERR_ARGUMENT;
+    if (!desc) desc = &defaults;
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    wick_answer *const made = wk_alloc_zeroed(&heap, sizeof *made);
+    *answer = made;
+    if (!made) return WICK_ERR_OUT_OF_MEMORY;
+    made->heap = heap;
+    wk_strbuf_init(&made->text, &made->heap);
+    made->inside = find_opened(desc->prompt, desc->prompt ? desc->prompt_size : 0);
+    made->is_opened = made->inside != NULL;
+    made->may_be_bare = desc->has_tools && !made->inside;
+    return WICK_OK;
+}
+
+void wick_answer_close(wick_answer *answer) {
+    if (!answer) return;
+    wk_strbuf_release(&answer->text);
+    wk_heap heap = answer->heap;
+    wk_free(&heap, answer, sizeof *answer);
+}
+
+wick_status wick_answer_feed(wick_answer *answer, const char *text, size_t size) {
+    if (!answer || (!text && size > 0)) return WICK_ERR_ARGUMENT;
+    if (answer->is_over) return WICK_ERR_STATE;
+    wk_strbuf *const to = &answer->text;
+    if (answer->taken > 0) {
+        to->size -= answer->taken;
+        memmove(to->data, to->data + answer->taken, to->size);
+        answer->taken = 0;
+    }
+    wk_strbuf_append(to, text, size);
+    const bool has_failed = to->failed;
+    to->failed = false;
+    return has_failed ? WICK_ERR_OUT_OF_MEMORY : WICK_OK;
+}
+
+void wick_answer_finish(wick_answer *answer) {
+    if (answer) answer->is_over = true;
+}
+
+/* ---- Spans ---- */
+
+/* Whether word stands at text, or could: text is only its beginning. */
+static bool may_stand(const char *text, size_t size, const char *word, bool *is_whole) {
+    if (text[0] != word[0]) return false;
+    const size_t n = strlen(word);
+    *is_whole = n <= size;
+    return memcmp(text, word, *is_whole ? n : size) == 0;
+}
+
+/* Bytes up to the next tag: the one that closes what is open, or any that opens something. Where
+ * *found is NULL they end with the text, or where a tag or a character is not complete yet. */
+static size_t find_tag(const wick_answer *a, const char *text, size_t size, const wk_mark **found) {
+    const wk_mark *const first = a->inside ? a->inside : wk_marks;
+    const wk_mark *const end = a->inside ? first + 1 : wk_marks + WK_N_MARKS;
+    *found = NULL;
+    for (size_t i = a->looked; i < size; i++) {
+        for (const wk_mark *mark = first; mark < end; mark++) {
+            const char *const tag = a->inside ? mark->close : mark->open;
+            bool is_whole;
+            if (!tag || !may_stand(text + i, size - i, tag, &is_whole)) continue;
+            if (is_whole) *found = mark;
+            if (is_whole || !a->is_over) return i;
+        }
+    }
+    for (size_t i = 1; i < 4 && i <= size && !a->is_over; i++) {
+        const unsigned char c = (unsigned char)text[size - i];
+        if (c >= 0xC0) return i < (c < 0xE0 ? 2U : c < 0xF0 ? 3U : 4U) ? size - i : size;
+        if (c < 0x80) break;
+    }
+    return size;
+}
+
+static void enter(wick_answer *a, const wk_mark *mark) {
+    a->taken += strlen(mark->open);
+    if (mark->kind == WK_MARK_FRAME) return;
+    a->inside = mark;
+    a->is_opened = true;
+}
+
+static bool take_content(wick_answer *a, wick_answer_span *span) {
+    while (!a->inside) {
+        const size_t size = a->text.size - a->taken;
+        if (size == 0) return false;
+        const char *const text = a->text.data + a->taken;
+        const wk_mark *found = &bare_call;
+        const bool is_bare = a->may_be_bare && text[0] == '{';
+        a->may_be_bare = false;
+        const size_t n = is_bare ? 0 : find_tag(a, text, size, &found);
+        if (n > 0) {
+            *span = (wick_answer_span){.text = text, .size = n};
+            a->taken += n;
+            return true;
+        }
+        if (!found) return false;
+        enter(a, found);
+    }
+    return false;
+}
+
+/* A call when it is whole, reasoning as it comes. */
+static bool take_inside(wick_answer *a, wick_answer_span *span) {
+    const wk_mark *const mark = a->inside, *found;
+    const bool is_call = mark->kind == WK_MARK_CALL;
+    const char *const text = a->text.size > 0 ? a->text.data + a->taken : "";
+    const size_t n = find_tag(a, text, a->text.size - a->taken, &found);
+    const bool is_end = found || a->is_over;
+    a->looked = is_call && !is_end ? n : 0;
+    if (!is_end && (is_call || (n == 0 && !a->is_opened))) return false;
+    *span = (wick_answer_span){.kind = is_call ? WICK_ANSWER_CALL : WICK_ANSWER_REASONING,
+                               .format = mark->format,
+                               .text = text,
+                               .size = n,
+                               .open = a->is_opened ? mark->open : NULL,
+                               .close = found    ? mark->close
+                                        : is_end ? ""
+                                                 : NULL};
+    a->taken += n + (found ? strlen(mark->close) : 0);
+    a->is_opened = false;
+    if (is_end) a->inside = NULL;
+    return true;
+}
+
+bool wick_answer_next(wick_answer *answer, wick_answer_span *span) {
+    if (!answer || !span) return false;
+    return take_content(answer, span) || (answer->inside && take_inside(answer, span));
+}

@@ -1,0 +1,23 @@
+/* chat/answer.h: how models mark thinking and calls of tools in what they say: one table. */
+#ifndef WK_CHAT_ANSWER_H
+#define WK_CHAT_ANSWER_H
+
+#include <wick/chat.h>
+
+typedef enum wk_mark_kind {
+    WK_MARK_REASONING,
+    WK_MARK_CALL,
+    WK_MARK_FRAME, /* open alone, which is left out: what follows is content */
+} wk_mark_kind;
+
+/* No open tag is the beginning of another one, or stands inside another one. */
+typedef struct wk_mark {
+    const char *open, *close; /* close NULL: up to the end of the answer */
+    wk_mark_kind kind;
+    wick_call_format format;
+} wk_mark;
+
+enum { WK_N_MARKS = 17 };
+extern const wk_mark wk_marks[WK_N_MARKS];
+
+#endif

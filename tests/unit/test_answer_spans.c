@@ -1,0 +1,283 @@
+/* wick_answer: content, reasoning and calls of every format, wherever the text is cut. */
+#include "chat/answer.h"
+#include "core/str.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char no_prompt[] = "<|im_start|>assistant\n";
+
+typedef struct written {
+    char text[1024];
+    size_t size;
+} written;
+
+static void put(written *out, const char *text, size_t size) {
+    assert_true(out->size + size < sizeof out->text);
+    memcpy(out->text + out->size, text, size);
+    out->size += size;
+    out->text[out->size] = '\0';
+}
+
+static void put_text(written *out, const char *text) { put(out, text, strlen(text)); }
+
+/* As |content|, {open:reasoning:close} and (format:call:close). */
+static void put_spans(written *out, wick_answer *answer) {
+    wick_answer_span span;
+    while (wick_answer_next(answer, &span)) {
+        const bool is_content = span.kind == WICK_ANSWER_CONTENT;
+        char format[16];
+        (void)snprintf(format, sizeof format, "(%d:", (int)span.format);
+        assert_true(wk_str_is_utf8((wk_str){span.text, span.size}, &(size_t){0}));
+        assert_true(span.size > 0 || span.open != NULL || span.close != NULL);
+        assert_true(!is_content || (span.open == NULL && span.close == NULL));
+        assert_int_equal(span.format != WICK_CALL_NONE, span.kind == WICK_ANSWER_CALL);
+        if (span.kind == WICK_ANSWER_CALL) {
+            assert_true(span.open != NULL && span.close != NULL);
+            put_text(out, format);
+        } else if (span.open != NULL) {
+            put_text(out, "{");
+            put_text(out, span.open);
+            put_text(out, ":");
+        }
+        put(out, span.text, span.size);
+        if (span.close == NULL) continue;
+        put_text(out, ":");
+        put_text(out, span.close);
+        put_text(out, span.kind == WICK_ANSWER_CALL ? ")" : "}");
+    }
+}
+
+static void feed(written *out, wick_answer *answer, const char *text, size_t size) {
+    char *const copy = malloc(size + 1); /* what a span points into is not this */
+    assert_non_null(copy);
+    memcpy(copy, text, size);
+    assert_int_equal(wick_answer_feed(answer, copy, size), WICK_OK);
+    free(copy);
+    put_spans(out, answer);
+}
+
+/* The first piece, and the rest in pieces of step bytes. */
+static void check(const char *text, size_t first, size_t step, const wick_answer_desc *desc,
+                  const char *expected) {
+    written out = {.size = 0};
+    wick_answer *answer = NULL;
+    const size_t size = strlen(text);
+    assert_int_equal(wick_answer_open(desc, &answer), WICK_OK);
+    put_spans(&out, answer);
+    feed(&out, answer, text, first);
+    for (size_t at = first; at < size; at += step)
+        feed(&out, answer, text + at, size - at < step ? size - at : step);
+    wick_answer_finish(answer);
+    put_spans(&out, answer);
+    assert_string_equal(out.text, expected);
+    assert_int_equal(wick_answer_feed(answer, "a", 1), WICK_ERR_STATE);
+    wick_answer_close(answer);
+}
+
+static void splits_as(const char *text, const char *prompt, bool has_tools, const char *expected) {
+    const wick_answer_desc desc = {prompt, prompt != NULL ? strlen(prompt) : 0, has_tools};
+    const size_t size = strlen(text);
+    for (size_t cut = 0; cut <= size; cut++) check(text, cut, SIZE_MAX / 2, &desc, expected);
+    for (size_t step = 1; step < 4; step++) check(text, 0, step, &desc, expected);
+}
+
+static void splits(const char *text, const char *expected) {
+    splits_as(text, NULL, false, expected);
+    splits_as(text, no_prompt, true, expected);
+}
+
+/* Each row of the table, between content, and without its end. */
+static void test_every_format(void **state) {
+    (void)state;
+    const char *const inside = "\xC3\xA4{\"a\": [1, \"<b>\"]}\xF0\x9F\x99\x82";
+    for (size_t i = 0; i < WK_N_MARKS; i++) {
+        const wk_mark *const mark = &wk_marks[i];
+        const char *const close = mark->close != NULL ? mark->close : "";
+        const char *const after = mark->close != NULL ? "\xE2\x82\xAC z" : "";
+        char text[256], expected[256], begin[64]; /* %.0d shows nothing of a zero */
+        (void)snprintf(begin, sizeof begin,
+                       mark->kind == WK_MARK_CALL ? "(%d:" : "{%.0d%s:", (int)mark->format,
+                       mark->open);
+        if (mark->kind == WK_MARK_FRAME) begin[0] = '\0';
+        const char *const end = mark->kind == WK_MARK_FRAME  ? ""
+                                : mark->kind == WK_MARK_CALL ? ")"
+                                                             : "}";
+        const char *const colon = *end != '\0' ? ":" : "";
+        (void)snprintf(text, sizeof text, "a\xC3\xA4 %s%s%s%s", mark->open, inside, close, after);
+        (void)snprintf(expected, sizeof expected, "a\xC3\xA4 %s%s%s%s%s%s", begin, inside, colon,
+                       close, end, after);
+        splits(text, expected);
+        (void)snprintf(text, sizeof text, "%s%s%.*s", mark->open, inside,
+                       (int)(close[0] != '\0' ? strlen(close) - 1 : 0), close);
+        (void)snprintf(expected, sizeof expected, "%s%s%.*s%s%s", begin, inside,
+                       (int)(close[0] != '\0' ? strlen(close) - 1 : 0), close, colon, end);
+        splits(text, expected);
+        (void)snprintf(text, sizeof text, "x%.*s", (int)strlen(mark->open) - 1, mark->open);
+        splits(text, text); /* never became a tag */
+    }
+}
+
+/* Else what a span is would depend on where the text is cut. */
+static void test_tags_are_apart(void **state) {
+    (void)state;
+    for (size_t i = 0; i < WK_N_MARKS; i++) {
+        for (size_t j = 0; j < WK_N_MARKS; j++)
+            assert_true(i == j || strstr(wk_marks[i].open, wk_marks[j].open) == NULL);
+    }
+}
+
+static void test_content(void **state) {
+    (void)state;
+    splits("", "");
+    splits("Just text.", "Just text.");
+    splits("a < b, <thin>, <<think, [TOOL", "a < b, <thin>, <<think, [TOOL");
+    splits("<<think>a</think>", "<{<think>:a:</think>}");
+}
+
+static void test_reasoning(void **state) {
+    (void)state;
+    splits("<think>\nhm\n</think>\n\nYes", "{<think>:\nhm\n:</think>}\n\nYes");
+    splits("<think></think>Yes", "{<think>::</think>}Yes");
+    splits("<think>", "{<think>::}");
+    splits("<think>a</think><think>b</think>", "{<think>:a:</think>}{<think>:b:</think>}");
+    /* Tags inside it are its text, as are those of the others. */
+    splits("<think>a<think>b</think>c</think>d", "{<think>:a<think>b:</think>}c</think>d");
+    splits("<think>[/THINK]<tool_call>1</tool_call></thin</think>",
+           "{<think>:[/THINK]<tool_call>1</tool_call></thin:</think>}");
+    splits("stray</think> and </tool_call>", "stray</think> and </tool_call>");
+}
+
+static void test_opened_by_the_prompt(void **state) {
+    (void)state;
+    splits_as("hm</think>Yes", "<|im_start|>assistant\n<think>\n", true,
+              "{<think>:hm:</think>}Yes");
+    splits_as("", "<think>", true, "{<think>::}");
+    splits_as("</think>{}", "[THINK] <think> \n", true, "{<think>::</think>}{}");
+    splits_as("{}[/THINK]", "[THINK]", true, "{[THINK]:{}:[/THINK]}");
+    splits_as("Yes", "<think>\n\n</think>\n\n", true, "Yes");
+    splits_as("Yes", ">", false, "Yes");
+}
+
+static void test_calls(void **state) {
+    (void)state;
+    splits("I look.<tool_call>\n{}\n</tool_call>\n<tool_call>2</tool_call>",
+           "I look.(2:\n{}\n:</tool_call>)\n(2:2:</tool_call>)");
+    splits("<tool_call></tool_call>", "(2::</tool_call>)");
+    splits("<tool_call>{\"a\": \"<think>\"}", "(2:{\"a\": \"<think>\"}:)");
+    splits("[TOOL_CALLS]f[ARGS]{}[TOOL_CALLS]g[ARGS]{}", "(6:f[ARGS]{}[TOOL_CALLS]g[ARGS]{}:)");
+    splits("<function=h>{}</function>.", "(7:h>{}:</function>).");
+    splits_as("{\"name\": \"<tool_call>\"}\n", no_prompt, true,
+              "(1:{\"name\": \"<tool_call>\"}\n:)");
+    splits_as("{\"name\": \"f\"}", no_prompt, false, "{\"name\": \"f\"}");
+    splits_as(" {\"name\": \"f\"}", no_prompt, true, " {\"name\": \"f\"}");
+}
+
+static void test_channels(void **state) {
+    (void)state;
+    splits("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Y",
+           "{<|channel|>analysis<|message|>:hm:<|end|>}Y");
+    splits("<|channel|>commentary<|message|>I look.<|start|>assistant<|channel|>commentary "
+           "to=functions.f <|message|>{}<|call|>",
+           "I look.(11:functions.f <|message|>{}:<|call|>)");
+}
+
+/* Text goes out as soon as it can be neither a tag nor half a character. */
+static void test_what_is_held_back(void **state) {
+    (void)state;
+    wick_answer *answer = NULL;
+    written out = {.size = 0};
+    assert_int_equal(wick_answer_open(NULL, &answer), WICK_OK);
+    feed(&out, answer, "a <thi", 6);
+    assert_string_equal(out.text, "a ");
+    feed(&out, answer, "s\xE2\x82", 3);
+    assert_string_equal(out.text, "a <this");
+    feed(&out, answer, "\xAC<think>b", 9);
+    assert_string_equal(out.text, "a <this\xE2\x82\xAC{<think>:b");
+    feed(&out, answer, "c</", 3);
+    assert_string_equal(out.text, "a <this\xE2\x82\xAC{<think>:bc");
+    feed(&out, answer, "think>[TOOL_CALLS]x", 19);
+    assert_string_equal(out.text, "a <this\xE2\x82\xAC{<think>:bc:</think>}");
+    wick_answer_close(answer);
+}
+
+/* Invalid UTF-8 passes unchanged. */
+static void test_broken_characters(void **state) {
+    (void)state;
+    static const char *const texts[] = {"\xE2", "\x80\x80\x80\x80", "a\xF0\x9F", "\xFF\xC3"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        wick_answer *answer = NULL;
+        wick_answer_span span;
+        char all[8] = "";
+        assert_int_equal(wick_answer_open(NULL, &answer), WICK_OK);
+        for (const char *at = texts[i]; *at != '\0'; at++) {
+            assert_int_equal(wick_answer_feed(answer, at, 1), WICK_OK);
+            while (wick_answer_next(answer, &span)) strncat(all, span.text, span.size);
+        }
+        wick_answer_finish(answer);
+        while (wick_answer_next(answer, &span)) strncat(all, span.text, span.size);
+        assert_string_equal(all, texts[i]);
+        wick_answer_close(answer);
+    }
+}
+
+/* A long call in small pieces is looked at once: in time that grows with its size. */
+static void test_long_call(void **state) {
+    (void)state;
+    enum { N = 1 << 20 };
+    wick_answer *answer = NULL;
+    wick_answer_span span;
+    assert_int_equal(wick_answer_open(NULL, &answer), WICK_OK);
+    assert_int_equal(wick_answer_feed(answer, "<tool_call>", 11), WICK_OK);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(wick_answer_feed(answer, "<", 1), WICK_OK);
+        assert_false(wick_answer_next(answer, &span));
+    }
+    assert_int_equal(wick_answer_feed(answer, "</tool_call>.", 13), WICK_OK);
+    assert_true(wick_answer_next(answer, &span));
+    assert_int_equal(span.size, N);
+    assert_true(wick_answer_next(answer, &span));
+    assert_int_equal(span.size, 1);
+    assert_false(wick_answer_next(answer, &span));
+    wick_answer_close(answer);
+}
+
+static void test_misuse(void **state) {
+    (void)state;
+    wick_answer *answer = NULL;
+    wick_answer_span span;
+    assert_int_equal(wick_answer_open(NULL, NULL), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_answer_feed(NULL, "a", 1), WICK_ERR_ARGUMENT);
+    assert_false(wick_answer_next(NULL, &span));
+    wick_answer_finish(NULL);
+    wick_answer_close(NULL);
+    assert_int_equal(wick_answer_open(NULL, &answer), WICK_OK);
+    assert_int_equal(wick_answer_feed(answer, NULL, 1), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_answer_feed(answer, NULL, 0), WICK_OK);
+    assert_false(wick_answer_next(answer, NULL));
+    wick_answer_close(answer);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_format),
+        cmocka_unit_test(test_tags_are_apart),
+        cmocka_unit_test(test_content),
+        cmocka_unit_test(test_reasoning),
+        cmocka_unit_test(test_opened_by_the_prompt),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_what_is_held_back),
+        cmocka_unit_test(test_broken_characters),
+        cmocka_unit_test(test_long_call),
+        cmocka_unit_test(test_misuse),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
