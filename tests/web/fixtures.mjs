@@ -27,6 +27,23 @@ export const stories = {
   ...JSON.parse(readFileSync(join(root, "tests/data/stories260K.greedy.json"))),
 };
 
+/** The bytes of stories260K with a chat template, by which its metadata begins; aligned as before. */
+export function withTemplate(template) {
+  const key = "tokenizer.chat_template", STRING = 8, ALIGNMENT = 32;
+  const size = 8 + key.length + 4 + 8 + template.length;
+  const text = template.padEnd(template.length + (ALIGNMENT - size % ALIGNMENT) % ALIGNMENT);
+  const value = Buffer.alloc(8 + key.length + 4 + 8 + text.length);
+  value.writeUInt32LE(key.length, 0);
+  value.write(key, 8);
+  value.writeUInt32LE(STRING, 8 + key.length);
+  value.writeUInt32LE(text.length, 12 + key.length);
+  value.write(text, 20 + key.length);
+  const file = readFileSync(join(root, stories.path));
+  const head = Buffer.from(file.subarray(0, 24));
+  head.writeUInt32LE(head.readUInt32LE(16) + 1, 16);
+  return Buffer.concat([head, value, file.subarray(24)]);
+}
+
 /** Why SmolLM2 cannot be compared here; undefined: it can. */
 export const missingSmol = !existsSync(WICK_REAL_MODEL) ? "SmolLM2 was not fetched"
   : !existsSync(WICK_SHARED_DATA) ? "WICK_SHARED_DATA is not set" : undefined;

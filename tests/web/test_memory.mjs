@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { load } from "./built.mjs";
+import { withTemplate } from "./fixtures.mjs";
 
 const { Memory } = await load("memory");
 const { Module } = await load("module");
@@ -64,22 +65,6 @@ test("an engine whose heap has passed 2 GiB", async () => {
   assert.ok(free() > before - 0.1 * GIB, "what was released counts as available");
   module.call("device_close", device);
 });
-
-/** The file with one value more at the beginning of its metadata, whose data stays aligned. */
-function withTemplate(template) {
-  const key = "tokenizer.chat_template", STRING = 8, ALIGNMENT = 32;
-  const size = 8 + key.length + 4 + 8 + template.length;
-  const text = template.padEnd(template.length + (ALIGNMENT - size % ALIGNMENT) % ALIGNMENT);
-  const value = Buffer.alloc(8 + key.length + 4 + 8 + text.length);
-  value.writeUInt32LE(key.length, 0);
-  value.write(key, 8);
-  value.writeUInt32LE(STRING, 8 + key.length);
-  value.writeUInt32LE(text.length, 12 + key.length);
-  value.write(text, 20 + key.length);
-  const head = Buffer.from(stories.subarray(0, 24));
-  head.writeUInt32LE(head.readUInt32LE(16) + 1, 16);
-  return Buffer.concat([head, value, stories.subarray(24)]);
-}
 
 test("the deepest templates are refused, and the engine lives on", async () => {
   const module = await openModule();

@@ -237,6 +237,22 @@ static wick_status tokenize_prompt(const wick_prompt *prompt, const wick_tokeniz
     }
 }
 
+static wick_answer *begun; /* to the conversation of the last call */
+
+static wick_status begin_answer(const wick_prompt *prompt, const wick_json *tools) {
+    wick_answer_desc desc = {.has_tools = wick_json_first(tools) != NULL};
+    desc.prompt = wick_prompt_text(prompt, &desc.prompt_size);
+    wick_answer_close(begun);
+    return wick_answer_open(&desc, &begun);
+}
+
+/* Of the last chat_tokens, for the caller to close. */
+DOOR(wick_answer *, chat_answer, void) {
+    wick_answer *const answer = begun;
+    begun = NULL;
+    return answer;
+}
+
 /* As tokenize, of a conversation: text is {messages, tools, documents, template, continueLast,
  * now: [year, month, day, hour, minute, second]}. */
 DOOR(int, chat_tokens, const wick_model *model, const char *text) {
@@ -246,7 +262,8 @@ DOOR(int, chat_tokens, const wick_model *model, const char *text) {
     wick_status status = options_parse(text, &document);
     if (status == WICK_OK) status = render(model, wick_json_root(document), &prompt);
     if (status == WICK_OK) {
-        status = tokenize_prompt(prompt, wick_model_tokenizer(model), &n);
+        status = begin_answer(prompt, wick_json_get(wick_json_root(document), "tools"));
+        if (status == WICK_OK) status = tokenize_prompt(prompt, wick_model_tokenizer(model), &n);
         if (status != WICK_OK) status = door_fail(status, NULL);
     }
     wick_prompt_free(prompt);

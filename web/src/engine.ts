@@ -231,8 +231,9 @@ export class Engine {
     return this.#models.sessions.append(id, prompt);
   }
 
-  sync(_: CallContext, id: number, tokens: Uint32Array): Promise<void> {
-    return this.#models.sessions.sync(id, tokens);
+  chat(_: CallContext, id: number, model: number, messages: ChatMessage[],
+       options: ChatOptions): Promise<void> {
+    return this.#models.chat(id, model, messages, options);
   }
 
   async reset(_: CallContext, id: number): Promise<void> {

@@ -107,6 +107,12 @@ export class Models {
     return this.#tokens(this.#module.checked("chat_tokens", this.#held.get(model).pointer, given));
   }
 
+  /** What a session answers next. */
+  chat(session: number, model: number, messages: ChatMessage[],
+       options: ChatOptions): Promise<void> {
+    return this.sessions.chat(session, () => this.chatTokens(model, messages, options));
+  }
+
   /** Those of the last call. */
   #tokens(n: number): Uint32Array {
     return this.#module.memory.words(this.#module.call("token_ids"), n).slice();

@@ -83,10 +83,10 @@ export class Session {
     const { signal, onPrompt, tools, documents, template, continueLast, ...rest } =
       checked(CHAT, options);
     const chat = { tools, documents, template, continueLast };
-    return new Generation((end) => this.#run(rest, { signal, onPrompt }, end, async () => {
-      const tokens = await this.#port.call("chatTokens", [this.#model, messages, chat]);
-      await this.#port.call("sync", [this.#id, tokens]);
-    }));
+    // Some of the tags around thinking and calls are control tokens.
+    const shown = { special: true, ...mannerOf(this.#options), ...rest };
+    return new Generation((end) => this.#run(shown, { signal, onPrompt }, end, () =>
+      this.#port.call("chat", [this.#id, this.#model, messages, chat])));
   }
 
   async *#run(options: GenerateOptions, call: { signal: AbortSignal | undefined;
@@ -102,12 +102,13 @@ export class Session {
       if (event.kind === "prompt") {
         call.onPrompt?.({ done: event.done, total: event.total });
       } else if (event.kind === "token") {
-        const { id, text, logprobs } = event;
-        yield { id, text, time, ...(logprobs && { logprobs }) };
+        const { kind: _, ...token } = event;
+        yield { ...token, time };
       } else if (event.kind === "end") {
-        end(event.reason);
-        // What was held back because it could have become a stop string.
-        if (event.text) yield { id: undefined, text: event.text, time };
+        const { text, spans, reason } = event;
+        end(reason);
+        // What was held back because it could have become a stop string, or a tag.
+        if (text || spans?.length) yield { id: undefined, text, time, ...(spans && { spans }) };
         return;
       }
     }

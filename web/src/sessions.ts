@@ -5,11 +5,12 @@ import type { Module } from "./module.js";
 import { MemorySource } from "./plain_source.js";
 import { Table } from "./table.js";
 import type {
-  EndReason, GenerateOptions, Logprob, SessionOptions, SessionStats,
+  AnswerSpan, EndReason, GenerateOptions, Logprob, SessionOptions, SessionStats,
 } from "./types.js";
 
 const END_REASONS: EndReason[] =
   ["none", "token", "stop", "max-tokens", "context-full", "prompt", "grammar"];
+const SPAN_KINDS: AnswerSpan["kind"][] = ["content", "reasoning", "call"];
 const PENDING = 1;
 const EVENT_PENDING = 0, EVENT_PROMPT = 1, EVENT_TOKEN = 3;
 const EVENT_WORDS = 9;
@@ -17,12 +18,14 @@ const EVENT_WORDS = 9;
 /** What a session reports. */
 export type SessionEvent =
   | { kind: "prompt"; done: number; total: number }
-  | { kind: "token"; id: number; text: string; logprobs?: Logprob[] }
-  | { kind: "end"; reason: EndReason; text: string };
+  | { kind: "token"; id: number; text: string; spans?: AnswerSpan[]; logprobs?: Logprob[] }
+  | { kind: "end"; reason: EndReason; text: string; spans?: AnswerSpan[] };
 
 interface Held {
   pointer: number;
   model: number;
+  /** What cuts the answer; 0: its text is not an answer. */
+  answer: number;
   /** A call is at it; that call is `next`. */
   isBusy: boolean;
   isStepped: boolean;
@@ -45,7 +48,7 @@ export class Sessions {
   open(model: number, options: SessionOptions): number {
     const pointer = this.#module.pointer("session_open", model, JSON.stringify(options));
     return this.#held.add({
-      pointer, model, isBusy: false, isStepped: false, running: Promise.resolve(),
+      pointer, model, answer: 0, isBusy: false, isStepped: false, running: Promise.resolve(),
     });
   }
 
@@ -55,6 +58,7 @@ export class Sessions {
     if (!held) return;
     this.#module.gpus.stir();
     await held.running;
+    this.#module.call("answer_close", held.answer);
     this.#module.call("session_close", held.pointer);
   }
 
@@ -70,6 +74,7 @@ export class Sessions {
 
   append(id: number, prompt: string | Uint32Array): Promise<void> {
     return this.#alone(id, (pointer) => {
+      this.#answer(id, 0);
       if (typeof prompt !== "string") return this.#give("session_append_tokens", pointer, prompt);
       if (prompt.includes("\0"))
         throw new WickError("VALUE", "a text must not hold zero characters");
@@ -77,9 +82,23 @@ export class Sessions {
     });
   }
 
-  /** Makes tokens the whole sequence; what the session holds of its beginning is kept. */
-  sync(id: number, tokens: Uint32Array): Promise<void> {
-    return this.#alone(id, (pointer) => this.#give("session_sync_tokens", pointer, tokens));
+  /**
+   * Makes the tokens of a conversation, of which `chat_tokens` is called then, the whole sequence;
+   * what the session holds of its beginning is kept.
+   */
+  chat(id: number, tokens: () => Uint32Array): Promise<void> {
+    return this.#alone(id, (pointer) => {
+      const given = tokens();
+      this.#answer(id, this.#module.call("chat_answer"));
+      this.#give("session_sync_tokens", pointer, given);
+    });
+  }
+
+  /** From now on its text is cut by this, or by nothing. */
+  #answer(id: number, answer: number): void {
+    const held = this.#held.get(id);
+    this.#module.call("answer_close", held.answer);
+    held.answer = answer;
   }
 
   #give(door: string, session: number, tokens: Uint32Array): void {
@@ -154,7 +173,7 @@ export class Sessions {
         m.checked("session_step", pointer, this.#scratch);
         const words = m.memory.words(this.#scratch, EVENT_WORDS);
         if (words[0] === EVENT_PENDING) return PENDING;
-        event = this.#event(words);
+        event = this.#event(words, this.#held.get(id).answer);
         return 0;
       }, signal);
     } catch (reason) {
@@ -174,15 +193,32 @@ export class Sessions {
       : this.#module.call("session_prepare", held.pointer)).catch(() => undefined);
   }
 
-  #event(words: Uint32Array): SessionEvent {
+  #event(words: Uint32Array, answer: number): SessionEvent {
     const [kind, reason, id, at, size, done, total, logprobs, n] =
       words as unknown as number[];
-    const text = this.#module.memory.text(at!, size!);
     if (kind === EVENT_PROMPT) return { kind: "prompt", done: done!, total: total! };
-    if (kind !== EVENT_TOKEN)
-      return { kind: "end", reason: END_REASONS[reason!]!, text };
-    if (n === 0) return { kind: "token", id: id!, text };
-    return { kind: "token", id: id!, text, logprobs: this.#logprobs(logprobs!, n!) };
+    const isEnd = kind !== EVENT_TOKEN;
+    const said = {
+      text: this.#module.memory.text(at!, size!),
+      ...(answer && { spans: this.#spans(answer, at!, size!, isEnd) }),
+    };
+    if (isEnd) return { kind: "end", reason: END_REASONS[reason!]!, ...said };
+    if (n === 0) return { kind: "token", id: id!, ...said };
+    return { kind: "token", id: id!, ...said, logprobs: this.#logprobs(logprobs!, n!) };
+  }
+
+  #spans(answer: number, at: number, size: number, isEnd: boolean): AnswerSpan[] {
+    const m = this.#module;
+    const spans: AnswerSpan[] = [];
+    const last = isEnd ? 1 : 0;
+    for (let left = size; m.checked("answer_next", answer, at, left, last, this.#scratch);
+         left = 0) {
+      const [kind, from, n, tag] = m.memory.words(this.#scratch, 4) as unknown as number[];
+      if (n === 0) continue; // nothing but the edge of a span
+      const text = m.memory.text(from!, n!);
+      spans.push({ kind: SPAN_KINDS[kind!]!, text, ...(tag && { tag: m.memory.text(tag) }) });
+    }
+    return spans;
   }
 
   #logprobs(at: number, n: number): Logprob[] {

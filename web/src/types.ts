@@ -269,7 +269,7 @@ export interface GenerateOptions extends SamplingOptions {
   maxTokens?: number;
   /** Strings that end the text, themselves not part of it. */
   stop?: string[];
-  /** Control tokens appear in the text. */
+  /** Control tokens appear in the text; default: only in that of `chat`. */
   special?: boolean;
   /** The model's end tokens do not end the text. */
   ignoreEnd?: boolean;
@@ -320,12 +320,27 @@ export interface Logprob {
   logprob: number;
 }
 
+/** A part of an answer, without the tags that a model puts around its thinking and its calls. */
+export interface AnswerSpan {
+  /** `call`: the model calls a tool; one span holds the whole call, as the model wrote it. */
+  kind: "content" | "reasoning" | "call";
+  /** Not empty. */
+  text: string;
+  /** Before a call, as `<tool_call>` or `[TOOL_CALLS]`; empty: the answer is JSON alone. */
+  tag?: string;
+}
+
 /** A token that was generated. */
 export interface Token {
   /** Undefined: no token, but text that was held back until the end. */
   id: number | undefined;
   /** Whole characters; empty while one is incomplete. */
   text: string;
+  /**
+   * Of `chat`: what has become known of the answer. Text that may become a tag, or a call that is
+   * not complete, comes with a later token, at the latest with the last one.
+   */
+  spans?: AnswerSpan[];
   /** Milliseconds since the call. */
   time: number;
   /** First of the token itself, then of the most likely ones. */
