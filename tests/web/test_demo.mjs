@@ -305,15 +305,23 @@ test("code is shown while it is written, and as it is", { skip }, async () => {
   });
 });
 
-test("thinking is told from the answer", { skip }, async () => {
+test("thinking is shown apart from the answer", { skip }, async () => {
   await withPage(async ({ page }) => {
-    const split = "({ splitThinking }, texts) => texts.map(splitThinking)";
-    const made = await inPage(page, "turn", split,
-      ["plain", "<think>\nhm", "<think>hm</think>\nyes", "begun by the template</think>yes"]);
-    assert.deepEqual(made, [
-      { thinking: "", answer: "plain" }, { thinking: "hm", answer: "" },
-      { thinking: "hm", answer: "\nyes" }, { thinking: "begun by the template", answer: "yes" },
-    ]);
+    const show = `({ AnswerView }, tokens) => {
+      const view = new AnswerView(undefined, () => undefined);
+      for (const spans of tokens) view.add({ text: "raw", spans });
+      view.finish("", "");
+      const thinking = view.element.querySelector(".thinking");
+      return [!thinking.hidden && thinking.querySelector("p").textContent,
+        view.element.querySelector(".body").textContent, view.content];
+    }`;
+    const [reasoning, content] = ["reasoning", "content"].map((kind) => (text) => ({ kind, text }));
+    assert.deepEqual(await inPage(page, "turn", show,
+      [[], [reasoning("\n"), reasoning("hm\n")], [reasoning("!"), content("\n\nYes")]]),
+    ["hm\n!", "Yes", "Yes"]);
+    assert.deepEqual(await inPage(page, "turn", show, [[content("I look.")],
+      [{ kind: "call", text: "{}", tag: "<tool_call>" }]]),
+    [false, "I look.<tool_call>{}", "I look.<tool_call>{}"]);
   });
 });
 

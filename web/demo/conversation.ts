@@ -6,7 +6,7 @@ import type { Host } from "./host.js";
 import { describeProblem, isCancelled } from "./problems.js";
 import { generateOptions } from "./settings.js";
 import type { Settings } from "./settings.js";
-import { AnswerView, makeQuestion, splitThinking } from "./turn.js";
+import { AnswerView, makeQuestion } from "./turn.js";
 
 const NOTES: Partial<Record<EndReason, string>> = {
   "context-full": "The context is full. Start a new chat, or set a longer context.",
@@ -131,7 +131,7 @@ export class Conversation {
     turns.forEach(({ prompt, answer }, i) => {
       messages.push({ role: "user", content: prompt });
       if (i < turns.length - 1)
-        messages.push({ role: "assistant", content: splitThinking(answer.text).answer.trim() });
+        messages.push({ role: "assistant", content: answer.content });
     });
     return messages;
   }
@@ -147,7 +147,7 @@ export class Conversation {
       const generation = await this.#begin(this.#controller.signal);
       for await (const token of generation) {
         pace.count(token);
-        this.#show(answer, token.text);
+        this.#show(answer, token);
         this.#events.onFigures(pace.describe());
       }
       note = NOTES[generation.reason ?? "none"] ?? "";
@@ -174,10 +174,10 @@ export class Conversation {
   }
 
   /** The page follows the text unless the visitor has scrolled up. */
-  #show(answer: AnswerView, text: string): void {
+  #show(answer: AnswerView, token: Token): void {
     const { scrollTop, scrollHeight, clientHeight } = this.#scroll;
     const isAtEnd = scrollHeight - scrollTop - clientHeight < 80;
-    answer.add(text);
+    answer.add(token);
     if (isAtEnd) requestAnimationFrame(() => {
       this.#scroll.scrollTop = this.#scroll.scrollHeight;
     });

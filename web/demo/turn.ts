@@ -1,18 +1,7 @@
 /** One turn of a conversation on the page: what was asked, or an answer that grows. */
+import type { Token } from "libwick";
 import { copyText, make, makeIcon } from "./dom.js";
 import { renderMarkdown } from "./markdown.js";
-
-const OPEN = "<think>", CLOSE = "</think>";
-
-/** An answer in two parts; a model may begin to think without saying so. */
-export function splitThinking(text: string): { thinking: string; answer: string } {
-  const close = text.indexOf(CLOSE);
-  const begin = text.trimStart().startsWith(OPEN) ? text.indexOf(OPEN) + OPEN.length : 0;
-  if (close >= 0)
-    return { thinking: text.slice(begin, close).trim(), answer: text.slice(close + CLOSE.length) };
-  return begin > 0 ? { thinking: text.slice(begin).trim(), answer: "" }
-    : { thinking: "", answer: text };
-}
 
 /** What the visitor wrote. */
 export function makeQuestion(text: string): HTMLElement {
@@ -29,6 +18,8 @@ export class AnswerView {
   readonly #tools = make("div", { class: "turn-tools" });
   readonly #given: string | undefined;
   #text = "";
+  #reasoning = "";
+  #content = "";
   #isDue = false;
 
   /** given: the beginning of a text that goes on; undefined: an answer. */
@@ -45,12 +36,22 @@ export class AnswerView {
     this.#draw();
   }
 
+  /** All that the model wrote. */
   get text(): string {
     return this.#text;
   }
 
-  add(text: string): void {
+  /** The same without its thinking. */
+  get content(): string {
+    return this.#content.trim();
+  }
+
+  add({ text, spans = [] }: Pick<Token, "text" | "spans">): void {
     this.#text += text;
+    for (const { kind, text, tag = "" } of spans) {
+      if (kind === "reasoning") this.#reasoning += text;
+      else this.#content += tag + text;
+    }
     if (this.#isDue) return;
     this.#isDue = true;
     requestAnimationFrame(() => {
@@ -71,8 +72,7 @@ export class AnswerView {
   }
 
   #shareable(): string {
-    return this.#given === undefined ? splitThinking(this.#text).answer.trim()
-      : this.#given + this.#text;
+    return this.#given === undefined ? this.content : this.#given + this.#text;
   }
 
   #draw(): void {
@@ -81,9 +81,9 @@ export class AnswerView {
       this.#body.replaceChildren(make("p", { class: "story" }, given, text));
       return;
     }
-    const { thinking, answer } = splitThinking(this.#text);
-    this.#thinking.hidden = thinking === "";
-    this.#thinking.lastElementChild!.textContent = thinking;
-    renderMarkdown(this.#body, answer);
+    const reasoning = this.#reasoning.trim();
+    this.#thinking.hidden = reasoning === "";
+    this.#thinking.lastElementChild!.textContent = reasoning;
+    renderMarkdown(this.#body, this.#content);
   }
 }
