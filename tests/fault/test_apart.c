@@ -2,7 +2,7 @@
  * a device and take turns at random, with refusals, faults and losses in between. Each session's
  * text and each tensor's numbers are those of a run in which it was alone.
  *
- * WICK_INTERLEAVINGS says how many runs (200). */
+ * WICK_INTERLEAVINGS says how many runs (100). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -318,7 +318,7 @@ static void interleave(void) {
 static void test_interleavings(void **state) {
     (void)state;
     const char *const asked = getenv("WICK_INTERLEAVINGS");
-    const int n = asked ? atoi(asked) : 200;
+    const int n = asked ? atoi(asked) : 100;
     static const uint32_t flags[] = {0, WICK_NULL_LATE | WICK_NULL_OUT_OF_ORDER, WICK_NULL_NO_FUSED,
                                      WICK_NULL_TURNS, WICK_NULL_NO_KERNELS};
     uint64_t losses = 0;
