@@ -205,6 +205,45 @@ WICK_API wick_tensor *wick_rms_norm(wick_tensor *x, wick_tensor *weight, float e
 WICK_API wick_tensor *wick_layer_norm(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
                                       float eps);
 
+/* --- By index: u32, i64 or u8; one that is out of range is reported by the next read of the result
+ * or poll (WICK_ERR_INDEX) --- */
+
+/* y has the shape of index: along dim element i is element index[i] of x, elsewhere the same one.
+ * In the other dims index is no larger than x. */
+WICK_API wick_tensor *wick_gather(wick_tensor *x, int dim, wick_tensor *index);
+/* The same where the other dims broadcast by NumPy's rule. */
+WICK_API wick_tensor *wick_take_along_dim(wick_tensor *x, int dim, wick_tensor *index);
+/* Slices of x along dim, index [m]. */
+WICK_API wick_tensor *wick_index_select(wick_tensor *x, int dim, wick_tensor *index);
+
+/* What becomes of an element and of a source that meets it. */
+typedef enum wick_scatter_fn {
+    WICK_SCATTER_SET, /* of several sources the last one along dim stays */
+    WICK_SCATTER_ADD,
+    WICK_SCATTER_MUL, /* numbers, as those that follow; all are taken in their order along dim */
+    WICK_SCATTER_MAX, /* NaN where either is NaN */
+    WICK_SCATTER_MIN,
+} wick_scatter_fn;
+/* A copy of x in which, along dim, source i meets element index[i]; src has the shape of index or
+ * more, and index is in no other dim larger than x. */
+WICK_API wick_tensor *wick_scatter(wick_tensor *x, int dim, wick_tensor *index, wick_tensor *src,
+                                   wick_scatter_fn fn);
+WICK_API wick_tensor *wick_scatter_add(wick_tensor *x, int dim, wick_tensor *index,
+                                       wick_tensor *src);
+/* A copy of x to whose slices index [m] along dim the slices of src are added. */
+WICK_API wick_tensor *wick_index_add(wick_tensor *x, int dim, wick_tensor *index, wick_tensor *src);
+
+/* --- Order and running sums --- */
+
+/* y[i] is the sum (product) of elements 0 to i along dim; numbers. */
+WICK_API wick_tensor *wick_cumsum(wick_tensor *x, int dim);
+WICK_API wick_tensor *wick_cumprod(wick_tensor *x, int dim);
+/* u32 indices that sort x along dim: from the smallest up, or from the largest down. Of equal ones
+ * (-0 and 0 are) the first comes first in both; NaN counts as the largest of all. */
+WICK_API wick_tensor *wick_argsort(wick_tensor *x, int dim, bool descending);
+/* The values in that order, and the indices in *indices (NULL: not wanted), owned as the result. */
+WICK_API wick_tensor *wick_sort(wick_tensor *x, int dim, bool descending, wick_tensor **indices);
+
 /* --- Products --- */
 
 /* [.., m, k] x [.., k, n], leading dims broadcast; both rank >= 2 floats. */

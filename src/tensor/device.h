@@ -154,6 +154,8 @@ wick_tensor *wk_tensor_over(wick_device *device, const wk_view *view);
 void wk_tensors_tell_left(const wick_device *device);
 /* The same, but the innermost scope owns it, or else the caller. */
 wick_tensor *wk_tensor_in_scope(wick_device *device, const wk_view *view);
+/* Takes it out of the list of its scope. */
+void wk_tensor_leave_scope(wick_tensor *tensor);
 
 /* --- scope.c --- */
 

@@ -47,3 +47,19 @@ void wick_scope_end(wick_scope scope) {
     if (scope.depth == 0) return;
     while (scope.device->scope_depth >= scope.depth) end_innermost(scope.device);
 }
+
+/* y, of that scope, goes to the list of the one around it, or to the caller. */
+wick_tensor *wk_scope_result(wick_scope scope, wick_tensor *y) {
+    if (y && scope.depth > 0 && y->scope == scope.depth) {
+        wk_tensor_leave_scope(y);
+        wick_device *const device = scope.device;
+        y->scope = scope.depth - 1;
+        y->next = NULL;
+        if (y->scope > 0) {
+            y->next = device->scopes[y->scope - 1];
+            device->scopes[y->scope - 1] = y;
+        }
+    }
+    wick_scope_end(scope);
+    return y;
+}

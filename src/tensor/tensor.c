@@ -86,7 +86,7 @@ wick_tensor *wick_retain(wick_tensor *tensor) {
     return tensor;
 }
 
-static void leave_scope(wick_tensor *tensor) {
+void wk_tensor_leave_scope(wick_tensor *tensor) {
     assert(tensor->scope <= tensor->device->scope_depth); /* ended scopes own nothing */
     wick_tensor **at = &tensor->device->scopes[tensor->scope - 1];
     while (*at && *at != tensor) at = &(*at)->next;
@@ -97,7 +97,7 @@ void wick_release(wick_tensor *tensor) {
     if (!tensor) return;
     assert(tensor->refs > 0);
     if (--tensor->refs > 0) return;
-    if (tensor->scope) leave_scope(tensor); /* released by hand inside its scope */
+    if (tensor->scope) wk_tensor_leave_scope(tensor); /* released by hand inside its scope */
     wick_device *const device = tensor->device;
     if (tensor->older) tensor->older->newer = tensor->newer;
     if (tensor->newer)

@@ -99,6 +99,11 @@ typedef struct wk_view_step {
 /* A view of the storage of tensor; takes its own reference to the buffer. view->buf and view->dtype
  * must be the tensor's; step is for the observers. Same ownership. */
 wick_tensor *wk_tensor_view(wick_tensor *tensor, const wk_view *view, const wk_view_step *step);
+/* Ends the scope but keeps y (may be NULL), which was made in it: it belongs to the scope around,
+ * or else to the caller. An operation that is made of others frees what it made between so. Returns
+ * y. */
+wick_tensor *wk_scope_result(wick_scope scope, wick_tensor *y);
+
 /* Memory that the weights of a model share: systems give large pages to large pieces only. Zeros:
  * there is none. */
 typedef struct wk_weight_store {
