@@ -28,7 +28,7 @@ WICK_API wick_tensor *wick_arange(wick_device *device, wick_dtype dtype, double 
 /* [n, n], 1 on the diagonal. */
 WICK_API wick_tensor *wick_eye(wick_device *device, wick_dtype dtype, int64_t n);
 
-/* Random floats. Each call takes the next stream of the device's seed (wick_device_set_seed); the
+/* Random numbers. Each call takes the next stream of the device's seed (wick_device_set_seed); the
  * numbers are the same on every device, normal ones within rounding. WICK_ERR_STATE: in a recorded
  * plan.
  *
@@ -40,6 +40,8 @@ WICK_API wick_tensor *wick_rand(wick_device *device, wick_dtype dtype, wick_shap
 /* Normal, at most 5.8 deviations from mean (f64: 8.6). WICK_ERR_VALUE: deviation < 0. */
 WICK_API wick_tensor *wick_randn(wick_device *device, wick_dtype dtype, wick_shape shape,
                                  double mean, double deviation);
+/* u32: 32 random bits each, the words that the numbers above are made of. */
+WICK_API wick_tensor *wick_rand_bits(wick_device *device, wick_shape shape);
 
 /* --- Elementwise, of numbers: what overflows an integer type wraps --- */
 

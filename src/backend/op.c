@@ -144,11 +144,13 @@ static wick_status check_random(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const state = wk_src(op, 0);
     wk_random_scaling scaling;
     if ((unsigned)op->p.random.fn >= WK_RANDOM_COUNT_) return no_function(op, err);
-    if (!wk_dtype_is_float(y->dtype)) return wrong(err, WICK_ERR_DTYPE, op, "makes floats");
+    const bool is_bits = op->p.random.fn == WK_RANDOM_BITS;
+    if (is_bits ? y->dtype != WICK_U32 : !wk_dtype_is_float(y->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, is_bits ? "makes u32" : "makes floats");
     if (state->rank != 1 || state->extent[0] != 4 || state->dtype != WICK_U32 ||
         !wk_view_is_dense(state))
         return wrong(err, WICK_ERR_SHAPE, op, "state must be [4] u32, dense");
-    if (!wk_random_scale(y->dtype, &op->p, &scaling))
+    if (!is_bits && !wk_random_scale(y->dtype, &op->p, &scaling))
         return wrong(err, WICK_ERR_VALUE, op, "y's dtype has no numbers of this distribution");
     return WICK_OK;
 }

@@ -128,6 +128,7 @@ typedef enum wk_reduce_fn {
 typedef enum wk_random_fn {
     WK_RANDOM_UNIFORM, /* from a up to b, which it never is */
     WK_RANDOM_NORMAL,  /* mean a, standard deviation b */
+    WK_RANDOM_BITS,    /* Philox's words as they are; y is u32 */
     WK_RANDOM_COUNT_,
 } wk_random_fn;
 

@@ -158,9 +158,10 @@ static void random_random(wk_case *c) {
     const int rank = wk_case_shape(c, 0, extent);
     const int64_t n_words = 4;
     const bool is_plain = wk_case_chance(c, 40);
-    (void)wk_case_add(c, 0, wk_case_float(c), rank, extent);
-    (void)wk_case_dense(c, 1, WICK_U32, 1, &n_words);
     c->op.p.random.fn = (wk_random_fn)wk_case_below(c, WK_RANDOM_COUNT_);
+    const wick_dtype dtype = c->op.p.random.fn == WK_RANDOM_BITS ? WICK_U32 : wk_case_float(c);
+    (void)wk_case_add(c, 0, dtype, rank, extent);
+    (void)wk_case_dense(c, 1, WICK_U32, 1, &n_words);
     c->op.p.random.first = (uint64_t)wk_case_below(c, 1000);
     if (wk_case_chance(c, 30)) c->op.p.random.first += (UINT64_C(1) << 34) - 1000;
     if (wk_case_chance(c, 50)) c->op.p.random.first &= ~UINT64_C(3);
