@@ -13,6 +13,7 @@
 #include <wick/judge.h>
 #include <wick/kernel.h>
 #include <wick/model.h>
+#include <wick/nn.h>
 #include <wick/ops.h>
 #include <wick/saving.h>
 #include <wick/session.h>
