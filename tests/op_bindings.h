@@ -9,7 +9,7 @@
 
 #include <float.h>
 
-enum { MAX_INPUTS = 8, MAX_OUTPUTS = 8 };
+enum { MAX_INPUTS = 12, MAX_OUTPUTS = 8 };
 
 /* One case while it runs. */
 typedef struct test_case {
@@ -84,6 +84,8 @@ static inline wick_tensor *operand(const test_case *c, const char *role, size_t 
     if (c->has_roles) return optional(c, role);
     return position < c->n_inputs ? c->input[position] : NULL;
 }
+
+#include "op_bindings_nn.h"
 
 /* --- Operations --- */
 
@@ -430,6 +432,7 @@ typedef struct binding {
 #define BINDING(name) {#name, run_##name},
 static const binding bindings[] = {
     OF_ONE(BINDING) OF_TWO(BINDING) GATED(BINDING) REDUCTION(BINDING){"softmax", run_softmax},
+    NN_BINDINGS
     {"argmax", run_argmax},
     {"linear", run_linear},
     {"embedding", run_embedding},

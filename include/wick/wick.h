@@ -21,6 +21,7 @@
 #include <wick/tensor.h>
 #include <wick/text.h>
 #include <wick/tools.h>
+#include <wick/train.h>
 #include <wick/verify.h>
 
 #endif

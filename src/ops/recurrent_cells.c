@@ -124,7 +124,7 @@ static wick_tensor *run(const cell *kind, wick_tensor *x, const wick_rnn_weights
                         state first, wick_tensor **last_h, wick_tensor **last_c) {
     if (last_h) *last_h = NULL;
     if (last_c) *last_c = NULL;
-    if (!check(cell, x, weights, first)) return NULL;
+    if (!check(kind, x, weights, first)) return NULL;
     const wick_dtype dtype = x->view.dtype;
     const wick_shape shape = WICK_SHAPE(x->view.extent[0], weights->w_hh->view.extent[1]);
     const wick_scope scope = wick_scope_begin(x->device);
