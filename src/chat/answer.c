@@ -12,6 +12,7 @@ const wk_mark wk_marks[WK_N_MARKS] = {
     {"<seed:think>", "</seed:think>", WK_MARK_REASONING, WICK_CALL_NONE},
     {"<|channel|>analysis<|message|>", "<|end|>", WK_MARK_REASONING, WICK_CALL_NONE},
     {"<|start|>assistant", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
+    {"<|end|>", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
     {"<|channel|>final<|message|>", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
     {"<|channel|>commentary<|message|>", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
     {"<|channel|>commentary to=", "<|call|>", WK_MARK_CALL, WICK_CALL_CHANNEL},
