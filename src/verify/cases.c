@@ -117,7 +117,7 @@ static void random_reduce(wk_case *c) {
     (void)wk_case_add(c, 0, is_index ? WICK_U32 : dtype, kept, extent);
     (void)wk_case_add(c, 1, dtype, rank, extent);
     c->op.p.reduce.fn = fn;
-    c->op.p.reduce.correction = (double)wk_case_below(c, 2);
+    if (fn == WK_REDUCE_VAR) c->op.p.reduce.correction = (double)wk_case_below(c, 2);
 }
 
 static void random_copy(wk_case *c) {
