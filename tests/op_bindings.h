@@ -375,6 +375,8 @@ static inline wick_tensor *run_kv_append(const test_case *c) {
     return cache;
 }
 
+#include "op_bindings_array.h"
+
 /* The operations that Wick has. */
 typedef struct binding {
     const char *name;
@@ -425,6 +427,7 @@ static const binding bindings[] = {
     {"eye", run_eye},
     {"tril", run_tril},
     {"triu", run_triu},
+    ARRAY_BINDINGS,
 };
 #undef BINDING
 

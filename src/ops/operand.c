@@ -4,6 +4,8 @@
 #include "core/dtype.h"
 #include "core/shape.h"
 
+#include <wick/ops.h>
+
 bool wk_operands_present(const char *op, wick_tensor *const *operands, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (!operands[i]) return false;
@@ -69,6 +71,40 @@ bool wk_operand_is_writable(const char *op, const wick_tensor *x) {
     return true;
 }
 
+bool wk_operand_is_movable(const char *op, const wick_tensor *x) {
+    if (!wk_operand_is_strided(op, x)) return false;
+    if (!wk_dtype_is_block(x->view.dtype)) return true;
+    wk_device_fail(x->device, WICK_ERR_DTYPE, "%s: cannot take %s apart, cast it first", op,
+                   wick_dtype_name(x->view.dtype));
+    return false;
+}
+
+bool wk_operand_is_mask(const char *op, const wick_tensor *mask) {
+    if (mask->view.dtype == WICK_U8 || mask->view.dtype == WICK_BOOL) return true;
+    wk_device_fail(mask->device, WICK_ERR_DTYPE, "%s: the mask is u8 or bool, not %s", op,
+                   wick_dtype_name(mask->view.dtype));
+    return false;
+}
+
+bool wk_operand_dims(const char *op, const wick_tensor *x, int n_dims, const int *dims,
+                     bool named[WICK_MAX_RANK]) {
+    if (dims && n_dims < 0) {
+        wk_device_fail(x->device, WICK_ERR_VALUE, "%s: %d dims", op, n_dims);
+        return false;
+    }
+    for (int i = 0; i < x->view.rank; i++) named[i] = !dims;
+    for (int i = 0; dims && i < n_dims; i++) {
+        int resolved;
+        if (!wk_operand_dim(op, x, dims[i], &resolved)) return false;
+        if (named[resolved]) {
+            wk_device_fail(x->device, WICK_ERR_DIM, "%s: dim %d is named twice", op, dims[i]);
+            return false;
+        }
+        named[resolved] = true;
+    }
+    return true;
+}
+
 bool wk_operand_is_weight(const char *op, const wick_tensor *x, int rank) {
     const bool is_block = wk_dtype_is_block(x->view.dtype);
     if (!is_block && !wk_operand_is_float(op, x)) return false;
@@ -130,6 +166,19 @@ static wick_tensor *copy_of_view(wick_tensor *x, const wk_view *view, wick_dtype
 
 wick_tensor *wk_dense_copy(wick_tensor *x, wick_dtype dtype) {
     return copy_of_view(x, &x->view, dtype);
+}
+
+wick_tensor *wk_fresh(wick_tensor *y, const wick_tensor *x) {
+    return y && y->view.buf == x->view.buf ? wk_dense_copy(y, y->view.dtype) : y;
+}
+
+wick_tensor *wk_widened(wick_tensor *x) {
+    const bool is_half = x->view.dtype == WICK_F16 || x->view.dtype == WICK_BF16;
+    return is_half ? wick_cast(x, WICK_F32) : x;
+}
+
+wick_tensor *wk_as_dtype(wick_tensor *y, wick_dtype dtype) {
+    return y && y->view.dtype != dtype ? wick_cast(y, dtype) : y;
 }
 
 /* A kernel may not read what it writes, and whether two strided views of one buffer share elements

@@ -57,6 +57,27 @@ void wk_view_slice(const wk_view *from, int dim, int64_t start, int64_t length, 
     out->stride[dim] *= step;
 }
 
+void wk_view_windows(const wk_view *from, int dim, int64_t size, int64_t step, wk_view *out) {
+    assert(from->rank < WICK_MAX_RANK && size <= from->extent[dim] && step > 0);
+    const int64_t stride = from->stride[dim];
+    const int64_t count = (from->extent[dim] - size) / step + 1;
+    *out = *from;
+    out->extent[dim] = count;
+    /* The step between fewer than two windows is never taken and could overflow. */
+    out->stride[dim] = count > 1 ? stride * step : stride;
+    out->extent[out->rank] = size;
+    out->stride[out->rank++] = stride;
+}
+
+void wk_view_diagonal(const wk_view *from, int dim0, int dim1, wk_view *out) {
+    const int64_t m = from->extent[dim0], n = from->extent[dim1];
+    const int64_t stride = from->stride[dim0] + from->stride[dim1];
+    wk_view_remove(from, dim0 > dim1 ? dim0 : dim1, out);
+    wk_view_remove(out, dim0 > dim1 ? dim1 : dim0, out);
+    out->extent[out->rank] = m < n ? m : n;
+    out->stride[out->rank++] = stride;
+}
+
 bool wk_view_expand(const wk_view *from, const wick_shape *shape, wk_view *out) {
     const wk_view x = *from;
     const int added = shape->rank - x.rank;

@@ -84,6 +84,11 @@ typedef enum wk_view_kind {
     WK_VIEW_RESHAPE, /* all elements of x in row-major order, in another shape or the same */
     WK_VIEW_SLICE,   /* of dimension slice.dim: elements start, start + step, ... */
     WK_VIEW_EXPAND,  /* x broadcast to the view's shape */
+    /* Of dimension windows.dim: size elements each from 0, step, 2 step, ... on. The dimension
+     * counts the windows, a new last one their elements: y[.., i, .., j] = x[.., i step + j, ..],
+     * which shows an element as often as windows overlap there. */
+    WK_VIEW_WINDOWS,
+    WK_VIEW_DIAGONAL, /* of dimensions diagonal.dim, which go; a new last one: y[.., i] = x[i, i] */
 } wk_view_kind;
 typedef struct wk_view_step {
     wk_view_kind kind;
@@ -93,6 +98,13 @@ typedef struct wk_view_step {
             int dim;
             int64_t start, step;
         } slice;
+        struct {
+            int dim;
+            int64_t size, step;
+        } windows;
+        struct {
+            int dim[2];
+        } diagonal;
     };
 } wk_view_step;
 
@@ -103,6 +115,8 @@ wick_tensor *wk_tensor_view(wick_tensor *tensor, const wk_view *view, const wk_v
  * or else to the caller. An operation that is made of others frees what it made between so. Returns
  * y. */
 wick_tensor *wk_scope_result(wick_scope scope, wick_tensor *y);
+/* The same without ending it, for further results. */
+wick_tensor *wk_scope_keep(wick_scope scope, wick_tensor *y);
 
 /* Memory that the weights of a model share: systems give large pages to large pieces only. Zeros:
  * there is none. */
