@@ -484,8 +484,7 @@ static const binding bindings[] = {
     {"cumprod", run_cumprod},
     {"argsort", run_argsort},
     {"sort", run_sort},
-
-#include "op_bindings_array.h"
+    ARRAY_BINDINGS,
 };
 #undef BINDING
 

@@ -35,8 +35,7 @@ size_t wick_split(wick_tensor *x, size_t count, const int64_t *sizes, int dim, w
                            sizes[i]);
             return 0;
         }
-        left = sizes[i] <= left ? left - sizes[i] : -1;
-        if (left < 0) break;
+        left = left >= sizes[i] ? left - sizes[i] : -1;
     }
     if (left != 0 || count == 0) {
         wk_device_fail(x->device, WICK_ERR_SHAPE,

@@ -47,7 +47,8 @@ void wk_view_slice(const wk_view *from, int dim, int64_t start, int64_t length, 
                    wk_view *out) {
     *out = *from;
     uint64_t skipped = 0;
-    if (length > 0) {
+    /* Nothing is where an empty view would begin. */
+    if (length > 0 && wk_view_count(from) > 0) {
         const bool is_whole = wk_dtype_bytes(from->dtype, start * from->stride[dim], &skipped);
         assert(is_whole);
         (void)is_whole;
