@@ -247,7 +247,8 @@ WICK_API wick_tensor *wick_sort(wick_tensor *x, int dim, bool descending, wick_t
 
 /* --- Products --- */
 
-/* [.., m, k] x [.., k, n], leading dims broadcast; both rank >= 2 floats. */
+/* [.., m, k] x [.., k, n], leading dims broadcast; floats. A vector [k] is a row on the left and a
+ * column on the right; the result does not have that dim. */
 WICK_API wick_tensor *wick_matmul(wick_tensor *a, wick_tensor *b);
 /* x [.., k] weight^T + bias: weight [n, k] of any dtype, block types included, bias [n] or NULL. */
 WICK_API wick_tensor *wick_linear(wick_tensor *x, wick_tensor *weight, wick_tensor *bias);

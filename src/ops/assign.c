@@ -8,8 +8,8 @@
 #include <inttypes.h>
 
 static bool check_operands(const char *op, wick_tensor *x, wick_tensor *src) {
-    return wk_operands_present(op, (wick_tensor *[]){x, src}, 2) && wk_operand_is_movable(op, x) &&
-           wk_operand_is_movable(op, src) && wk_operands_same_dtype(op, x, src);
+    return wk_operands_present(op, (wick_tensor *[]){x, src}, 2) && wk_operand_is_scalars(op, x) &&
+           wk_operand_is_scalars(op, src) && wk_operands_same_dtype(op, x, src);
 }
 
 /* Elements start to stop of dim. */

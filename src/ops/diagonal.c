@@ -26,7 +26,7 @@ static wick_tensor *diagonal(wick_tensor *x, int64_t offset, int d0, int d1) {
 
 wick_tensor *wick_diagonal(wick_tensor *x, int64_t offset, int dim0, int dim1) {
     int d0, d1;
-    if (!x || !wk_operand_is_movable("diagonal", x)) return NULL;
+    if (!x || !wk_operand_is_scalars("diagonal", x)) return NULL;
     if (!wk_operand_dim("diagonal", x, dim0, &d0)) return NULL;
     if (!wk_operand_dim("diagonal", x, dim1, &d1)) return NULL;
     if (d0 != d1) return diagonal(x, offset, d0, d1);
@@ -58,7 +58,7 @@ static wick_tensor *matrix_of(wick_tensor *x, int64_t offset) {
 }
 
 wick_tensor *wick_diag(wick_tensor *x, int64_t offset) {
-    if (!x || !wk_operand_is_movable("diag", x)) return NULL;
+    if (!x || !wk_operand_is_scalars("diag", x)) return NULL;
     if (x->view.rank == 2) return diagonal(x, offset, 0, 1);
     if (x->view.rank == 1) return matrix_of(x, offset);
     wk_device_fail(x->device, WICK_ERR_SHAPE, "diag: x has rank %d, not 1 or 2", x->view.rank);
@@ -66,7 +66,7 @@ wick_tensor *wick_diag(wick_tensor *x, int64_t offset) {
 }
 
 wick_tensor *wick_trace(wick_tensor *x, int64_t offset) {
-    if (!x || !wk_operand_is_movable("trace", x) || !wk_operand_is_number("trace", x)) return NULL;
+    if (!x || !wk_operand_is_scalars("trace", x) || !wk_operand_is_number("trace", x)) return NULL;
     const int rank = x->view.rank;
     if (rank < 2) {
         wk_device_fail(x->device, WICK_ERR_SHAPE, "trace: x has rank %d, not 2 or more", rank);

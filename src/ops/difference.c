@@ -5,7 +5,7 @@
 
 wick_tensor *wick_diff(wick_tensor *x, int n, int dim) {
     int d;
-    if (!x || !wk_operand_is_movable("diff", x) || !wk_operand_is_number("diff", x)) return NULL;
+    if (!x || !wk_operand_is_scalars("diff", x) || !wk_operand_is_number("diff", x)) return NULL;
     if (!wk_operand_dim("diff", x, dim, &d)) return NULL;
     if (n < 0) {
         wk_device_fail(x->device, WICK_ERR_VALUE, "diff: order %d", n);

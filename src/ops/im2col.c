@@ -55,7 +55,7 @@ static wick_tensor *windows(wick_tensor *x, int dim, const axis *a) {
 
 wick_tensor *wick_im2col(wick_tensor *x, const int64_t kernel[2], const int64_t *padding,
                          const int64_t *stride, const int64_t *dilation) {
-    if (!x || !wk_operand_is_movable("im2col", x)) return NULL;
+    if (!x || !wk_operand_is_scalars("im2col", x)) return NULL;
     const int rank = x->view.rank;
     if (rank != 3 && rank != 4) {
         wk_device_fail(x->device, WICK_ERR_SHAPE, "im2col: x has rank %d, not 3 or 4", rank);
@@ -98,7 +98,7 @@ static bool check_columns(const wick_tensor *x, const axis a[2], int64_t *c) {
 
 wick_tensor *wick_col2im(wick_tensor *x, const int64_t size[2], const int64_t kernel[2],
                          const int64_t *padding, const int64_t *stride, const int64_t *dilation) {
-    if (!x || !wk_operand_is_movable("col2im", x) || !wk_operand_is_number("col2im", x)) {
+    if (!x || !wk_operand_is_scalars("col2im", x) || !wk_operand_is_number("col2im", x)) {
         return NULL;
     }
     const int rank = x->view.rank;
@@ -121,6 +121,6 @@ wick_tensor *wick_col2im(wick_tensor *x, const int64_t size[2], const int64_t ke
     y = wick_narrow(y, 2, a[0].padding, a[0].size);
     y = wick_narrow(y, 3, a[1].padding, a[1].size);
     if (rank == 2) y = wick_squeeze(y, 0);
-    y = wick_contiguous(wk_as_dtype(y, x->view.dtype));
+    y = wick_contiguous(wk_promoted(y, x->view.dtype));
     return wk_scope_result(scope, y);
 }

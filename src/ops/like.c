@@ -76,7 +76,7 @@ wick_tensor *wick_one_hot(wick_tensor *index, int64_t classes, wick_dtype dtype)
 
 wick_tensor *wick_masked_fill(wick_tensor *x, wick_tensor *mask, double value) {
     if (!wk_operands_present("masked_fill", (wick_tensor *[]){x, mask}, 2)) return NULL;
-    if (!wk_operand_is_movable("masked_fill", x)) return NULL;
+    if (!wk_operand_is_scalars("masked_fill", x)) return NULL;
     if (!wk_operand_is_mask("masked_fill", mask)) return NULL;
     const wick_shape of_x = wk_tensor_shape_of(x), of_mask = wk_tensor_shape_of(mask);
     wick_shape both;

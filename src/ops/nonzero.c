@@ -53,7 +53,7 @@ static wick_tensor *as_coordinates(wick_tensor *places, const wick_shape *shape)
 }
 
 wick_tensor *wick_nonzero(wick_tensor *x, int64_t count) {
-    if (!x || !wk_operand_is_movable("nonzero", x)) return NULL;
+    if (!x || !wk_operand_is_scalars("nonzero", x)) return NULL;
     if (!wk_has_u32_places("nonzero", x, wick_tensor_size(x))) return NULL;
     const wick_shape shape = wk_tensor_shape_of(x);
     const wick_scope scope = wick_scope_begin(x->device);
@@ -63,7 +63,7 @@ wick_tensor *wick_nonzero(wick_tensor *x, int64_t count) {
 wick_tensor *wick_masked_select(wick_tensor *x, wick_tensor *mask, int64_t count) {
     static const char op[] = "masked_select";
     if (!wk_operands_present(op, (wick_tensor *[]){x, mask}, 2)) return NULL;
-    if (!wk_operand_is_movable(op, x) || !wk_operand_is_mask(op, mask)) return NULL;
+    if (!wk_operand_is_scalars(op, x) || !wk_operand_is_mask(op, mask)) return NULL;
     const wick_shape of_x = wk_tensor_shape_of(x), of_mask = wk_tensor_shape_of(mask);
     wick_shape shape;
     int64_t n;

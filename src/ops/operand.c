@@ -4,8 +4,6 @@
 #include "core/dtype.h"
 #include "core/shape.h"
 
-#include <wick/ops.h>
-
 bool wk_operands_present(const char *op, wick_tensor *const *operands, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (!operands[i]) return false;
@@ -71,10 +69,9 @@ bool wk_operand_is_writable(const char *op, const wick_tensor *x) {
     return true;
 }
 
-bool wk_operand_is_movable(const char *op, const wick_tensor *x) {
-    if (!wk_operand_is_strided(op, x)) return false;
-    if (!wk_dtype_is_block(x->view.dtype)) return true;
-    wk_device_fail(x->device, WICK_ERR_DTYPE, "%s: cannot take %s apart, cast it first", op,
+bool wk_operand_is_scalars(const char *op, const wick_tensor *x) {
+    if (!wk_dtype_is_block(x->view.dtype)) return wk_operand_is_strided(op, x);
+    wk_device_fail(x->device, WICK_ERR_DTYPE, "%s: takes no %s", op,
                    wick_dtype_name(x->view.dtype));
     return false;
 }
@@ -173,12 +170,13 @@ wick_tensor *wk_fresh(wick_tensor *y, const wick_tensor *x) {
 }
 
 wick_tensor *wk_widened(wick_tensor *x) {
-    const bool is_half = x->view.dtype == WICK_F16 || x->view.dtype == WICK_BF16;
-    return is_half ? wick_cast(x, WICK_F32) : x;
+    if (!x) return NULL;
+    const wick_dtype dtype = x->view.dtype;
+    return wk_promoted(x, dtype == WICK_F16 || dtype == WICK_BF16 ? WICK_F32 : dtype);
 }
 
-wick_tensor *wk_as_dtype(wick_tensor *y, wick_dtype dtype) {
-    return y && y->view.dtype != dtype ? wick_cast(y, dtype) : y;
+wick_tensor *wk_promoted(wick_tensor *x, wick_dtype dtype) {
+    return !x || x->view.dtype == dtype ? x : wk_dense_copy(x, dtype);
 }
 
 /* A kernel may not read what it writes, and whether two strided views of one buffer share elements

@@ -23,14 +23,13 @@ bool wk_operand_is_strided(const char *op, const wick_tensor *x);
 /* x may be a destination: strided, no block type, no element named twice. */
 bool wk_operand_is_writable(const char *op, const wick_tensor *x);
 
-/* Its elements can be moved: strided and no block type. */
-bool wk_operand_is_movable(const char *op, const wick_tensor *x);
+/* x is of a scalar type and strided. */
+bool wk_operand_is_scalars(const char *op, const wick_tensor *x);
 /* It chooses elements: u8 or bool. */
 bool wk_operand_is_mask(const char *op, const wick_tensor *mask);
-/* Marks the dims of x that the list names; dims NULL: all of them. WICK_ERR_DIM: one is out of
- * range or named twice. */
+/* Which dims of x are among dims [n_dims], once each; dims NULL: all. */
 bool wk_operand_dims(const char *op, const wick_tensor *x, int n_dims, const int *dims,
-                     bool named[WICK_MAX_RANK]);
+                     bool is_named[WICK_MAX_RANK]);
 
 /* x may be the weight of a product or a lookup, [n, k] (rank 2) or [experts, n, k]: of a float or
  * block type, in any layout. */
@@ -50,10 +49,10 @@ wick_tensor *wk_dense_copy(wick_tensor *x, wick_dtype dtype);
 /* y, or a copy of it where it shows the memory of x: what is not a view of x never shares it. NULL
  * gives NULL. */
 wick_tensor *wk_fresh(wick_tensor *y, const wick_tensor *x);
-/* What sums over x are to be computed in: x itself, or its cast to f32 where it is f16 or bf16. */
+/* x, or a copy of dtype; NULL gives NULL. */
+wick_tensor *wk_promoted(wick_tensor *x, wick_dtype dtype);
+/* The same: f16 and bf16 become f32, in which chains of operations compute. */
 wick_tensor *wk_widened(wick_tensor *x);
-/* y as dtype: y itself where it has that type. NULL gives NULL. */
-wick_tensor *wk_as_dtype(wick_tensor *y, wick_dtype dtype);
 /* Queues dst = src, converted: the views have one shape, each in the memory of its tensor. Goes
  * through a temporary where both lie in one buffer. */
 wick_status wk_queue_copy(wick_tensor *dst, const wk_view *dst_view, wick_tensor *src,

@@ -89,7 +89,7 @@ static wick_tensor *pad_dim(wick_tensor *x, int dim, int64_t before, int64_t aft
 
 wick_tensor *wick_pad(wick_tensor *x, const int64_t *before, const int64_t *after,
                       wick_pad_mode mode, double value) {
-    if (!x || !wk_operand_is_movable("pad", x)) return NULL;
+    if (!x || !wk_operand_is_scalars("pad", x)) return NULL;
     const int rank = x->view.rank;
     if ((unsigned)mode > WICK_PAD_CIRCULAR || (rank > 0 && (!before || !after))) {
         wk_device_fail(x->device, WICK_ERR_VALUE, "pad: mode %d%s", (int)mode,

@@ -12,7 +12,7 @@ typedef struct image {
 } image;
 
 static bool make_image(const char *op, const wick_tensor *x, int64_t factor, image *out) {
-    if (!wk_operand_is_movable(op, x)) return false;
+    if (!wk_operand_is_scalars(op, x)) return false;
     const int rank = x->view.rank;
     if (factor < 1 || factor > INT32_MAX) {
         wk_device_fail(x->device, WICK_ERR_VALUE, "%s: factor %" PRId64, op, factor);
@@ -78,7 +78,7 @@ wick_tensor *wick_pixel_unshuffle(wick_tensor *x, int64_t factor) {
 
 wick_tensor *wick_channel_shuffle(wick_tensor *x, int64_t groups) {
     static const char op[] = "channel_shuffle";
-    if (!x || !wk_operand_is_movable(op, x)) return NULL;
+    if (!x || !wk_operand_is_scalars(op, x)) return NULL;
     if (groups < 1) {
         wk_device_fail(x->device, WICK_ERR_VALUE, "%s: groups is %" PRId64, op, groups);
         return NULL;

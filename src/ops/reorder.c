@@ -21,7 +21,7 @@ static wick_tensor *roll_flat(wick_tensor *x, int64_t shift) {
 }
 
 wick_tensor *wick_roll(wick_tensor *x, int n, const int64_t *shifts, const int *dims) {
-    if (!x || !wk_operand_is_movable("roll", x)) return NULL;
+    if (!x || !wk_operand_is_scalars("roll", x)) return NULL;
     if (n < 0 || (n > 0 && !shifts) || (!dims && n != 1)) {
         wk_device_fail(x->device, WICK_ERR_VALUE, "roll: %d shifts%s", n,
                        dims ? "" : " without dims, where one is expected");
@@ -42,7 +42,7 @@ wick_tensor *wick_roll(wick_tensor *x, int n, const int64_t *shifts, const int *
 }
 
 wick_tensor *wick_flip(wick_tensor *x, int n_dims, const int *dims) {
-    if (!x || !wk_operand_is_movable("flip", x)) return NULL;
+    if (!x || !wk_operand_is_scalars("flip", x)) return NULL;
     bool named[WICK_MAX_RANK];
     if (!wk_operand_dims("flip", x, n_dims, dims, named)) return NULL;
     const wick_scope scope = wick_scope_begin(x->device);

@@ -57,7 +57,7 @@ static wick_tensor *repeat(const char *op, wick_tensor *x, int n, const int64_t 
 }
 
 static bool check(const char *op, const wick_tensor *x, int n, const int64_t *repeats) {
-    if (!wk_operand_is_movable(op, x)) return false;
+    if (!wk_operand_is_scalars(op, x)) return false;
     if (n >= 0 && n <= WICK_MAX_RANK && (repeats || n == 0)) return true;
     wk_device_fail(x->device, WICK_ERR_SHAPE, "%s: %d repeats, where the rank cannot exceed %d", op,
                    repeats ? n : 0, WICK_MAX_RANK);
@@ -84,7 +84,7 @@ wick_tensor *wick_tile(wick_tensor *x, int n, const int64_t *repeats) {
 wick_tensor *wick_repeat_interleave(wick_tensor *x, int64_t count, int dim) {
     static const char op[] = "repeat_interleave";
     int d;
-    if (!x || !wk_operand_is_movable(op, x) || !wk_operand_dim(op, x, dim, &d)) return NULL;
+    if (!x || !wk_operand_is_scalars(op, x) || !wk_operand_dim(op, x, dim, &d)) return NULL;
     const wick_shape from = wk_tensor_shape_of(x);
     wick_shape shape = from;
     if (!multiply(op, x, &shape, d, count)) return NULL;

@@ -61,7 +61,7 @@ wick_tensor *wick_searchsorted(wick_tensor *sorted, wick_tensor *values, bool ri
     if (!wk_operand_is_number(op, sorted) || !wk_operands_same_dtype(op, sorted, values)) {
         return NULL;
     }
-    if (!wk_operand_is_movable(op, sorted) || !wk_operand_is_movable(op, values)) return NULL;
+    if (!wk_operand_is_scalars(op, sorted) || !wk_operand_is_scalars(op, values)) return NULL;
     if (!check_rows(sorted, values)) return NULL;
     const int rank = sorted->view.rank;
     if (!wk_has_u32_places(op, sorted, sorted->view.extent[rank - 1])) return NULL;
@@ -74,7 +74,7 @@ wick_tensor *wick_searchsorted(wick_tensor *sorted, wick_tensor *values, bool ri
 wick_tensor *wick_isin(wick_tensor *x, wick_tensor *set) {
     if (!wk_operands_present("isin", (wick_tensor *[]){x, set}, 2)) return NULL;
     if (!wk_operands_same_dtype("isin", x, set) || !wk_operand_is_number("isin", x)) return NULL;
-    if (!wk_operand_is_movable("isin", x) || !wk_operand_is_movable("isin", set)) return NULL;
+    if (!wk_operand_is_scalars("isin", x) || !wk_operand_is_scalars("isin", set)) return NULL;
     const int64_t n = wick_tensor_size(set);
     if (!wk_has_u32_places("isin", set, n)) return NULL;
     const wick_shape shape = wk_tensor_shape_of(x);

@@ -72,7 +72,7 @@ static bool check_meshgrid(wick_tensor *const *x, size_t count, wick_tensor *con
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!wk_operand_is_movable("meshgrid", x[i])) return false;
+        if (!wk_operand_is_scalars("meshgrid", x[i])) return false;
         if (!wk_operands_same_dtype("meshgrid", x[0], x[i])) return false;
         if (x[i]->view.rank <= 1) continue;
         wk_device_fail(x[0]->device, WICK_ERR_SHAPE, "meshgrid: operand %zu has rank %d, not 1", i,

@@ -6,7 +6,7 @@
 
 wick_tensor *wick_take(wick_tensor *x, wick_tensor *index) {
     if (!wk_operands_present("take", (wick_tensor *[]){x, index}, 2)) return NULL;
-    if (!wk_operand_is_movable("take", x) || !wk_operand_is_index("take", index)) return NULL;
+    if (!wk_operand_is_scalars("take", x) || !wk_operand_is_index("take", index)) return NULL;
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const flat = wick_reshape(x, WICK_SHAPE(-1));
     wick_tensor *const y = wick_index_select(flat, 0, wick_reshape(index, WICK_SHAPE(-1)));

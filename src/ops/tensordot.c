@@ -70,7 +70,7 @@ wick_tensor *wick_tensordot(wick_tensor *a, wick_tensor *b, int n, const int *di
     static const char op[] = "tensordot";
     if (!wk_operands_present(op, (wick_tensor *[]){a, b}, 2)) return NULL;
     if (!wk_operand_is_float(op, a) || !wk_operands_same_dtype(op, a, b)) return NULL;
-    if (!wk_operand_is_movable(op, a) || !wk_operand_is_movable(op, b)) return NULL;
+    if (!wk_operand_is_scalars(op, a) || !wk_operand_is_scalars(op, b)) return NULL;
     if (n < 0 || (n > 0 && (!dims_a || !dims_b))) {
         wk_device_fail(a->device, WICK_ERR_VALUE, "tensordot: %d dims", dims_a && dims_b ? n : 0);
         return NULL;

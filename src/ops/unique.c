@@ -10,7 +10,7 @@ typedef struct groups {
 } groups;
 
 static bool check(const char *op, const wick_tensor *x) {
-    return wk_operand_is_movable(op, x) && wk_has_u32_places(op, x, wick_tensor_size(x));
+    return wk_operand_is_scalars(op, x) && wk_has_u32_places(op, x, wick_tensor_size(x));
 }
 
 static void find_groups(wick_tensor *x, groups *g) {
@@ -65,7 +65,7 @@ wick_tensor *wick_unique(wick_tensor *x, int64_t count, wick_tensor **indices,
     find_groups(x, &g);
     wick_tensor *const starts = wk_first_places(g.running, count);
     wick_tensor *const values = wick_index_select(g.sorted, 0, starts);
-    wick_tensor *y = wk_as_dtype(values, x->view.dtype);
+    wick_tensor *y = wk_promoted(values, x->view.dtype);
     wick_tensor *more[WK_COUNT(out)] = {NULL};
     if (indices) more[0] = wick_index_select(g.order, 0, starts);
     if (inverse) more[1] = inverse_of(x, &g);

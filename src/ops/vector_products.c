@@ -7,8 +7,8 @@
 
 static bool check(const char *op, wick_tensor *a, wick_tensor *b) {
     return wk_operands_present(op, (wick_tensor *[]){a, b}, 2) && wk_operand_is_number(op, a) &&
-           wk_operands_same_dtype(op, a, b) && wk_operand_is_movable(op, a) &&
-           wk_operand_is_movable(op, b);
+           wk_operands_same_dtype(op, a, b) && wk_operand_is_scalars(op, a) &&
+           wk_operand_is_scalars(op, b);
 }
 
 static wick_tensor *do_not_fit(const char *op, const wick_tensor *a, const wick_tensor *b) {
@@ -25,7 +25,7 @@ static wick_tensor *sum_of_products(wick_tensor *a, wick_tensor *b, int dim) {
     const wick_scope scope = wick_scope_begin(a->device);
     wick_tensor *const product = wick_mul(wk_widened(a), wk_widened(b));
     wick_tensor *const sum = wick_sum(product, 1, &dim, false);
-    return wk_scope_result(scope, wk_as_dtype(sum, a->view.dtype));
+    return wk_scope_result(scope, wk_promoted(sum, a->view.dtype));
 }
 
 wick_tensor *wick_dot(wick_tensor *a, wick_tensor *b) {
@@ -62,10 +62,7 @@ wick_tensor *wick_mv(wick_tensor *m, wick_tensor *v) {
     if (m->view.rank != 2 || v->view.rank != 1 || m->view.extent[1] != v->view.extent[0]) {
         return do_not_fit("mv", m, v);
     }
-    if (!wk_dtype_is_float(m->view.dtype)) return sum_of_products(m, v, 1);
-    const wick_scope scope = wick_scope_begin(m->device);
-    wick_tensor *const product = wick_matmul(m, wick_unsqueeze(v, 1));
-    return wk_scope_result(scope, wick_squeeze(product, 1));
+    return wk_dtype_is_float(m->view.dtype) ? wick_matmul(m, v) : sum_of_products(m, v, 1);
 }
 
 wick_tensor *wick_outer(wick_tensor *a, wick_tensor *b) {
@@ -91,5 +88,5 @@ wick_tensor *wick_cross(wick_tensor *a, wick_tensor *b, int dim) {
     wick_tensor *const left = wick_mul(turned(x, d, 1), turned(y, d, 2));
     wick_tensor *const right = wick_mul(turned(x, d, 2), turned(y, d, 1));
     wick_tensor *const z = wick_sub(left, right);
-    return wk_scope_result(scope, wk_as_dtype(z, a->view.dtype));
+    return wk_scope_result(scope, wk_promoted(z, a->view.dtype));
 }

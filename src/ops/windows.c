@@ -25,7 +25,7 @@ static int64_t count_windows(const char *op, const wick_tensor *x, int64_t exten
 
 wick_tensor *wick_unfold(wick_tensor *x, int dim, int64_t size, int64_t step) {
     int d;
-    if (!x || !wk_operand_is_movable("unfold", x)) return NULL;
+    if (!x || !wk_operand_is_scalars("unfold", x)) return NULL;
     if (!wk_operand_dim("unfold", x, dim, &d)) return NULL;
     if (count_windows("unfold", x, x->view.extent[d], size, step) < 0) return NULL;
     if (x->view.rank == WICK_MAX_RANK) {
@@ -72,7 +72,7 @@ wick_tensor *wk_fold(wick_tensor *x, int dim, int64_t extent, int64_t step, int6
 }
 
 wick_tensor *wick_fold(wick_tensor *x, int dim, int64_t extent, int64_t step) {
-    if (!x || !wk_operand_is_movable("fold", x) || !wk_operand_is_number("fold", x)) return NULL;
+    if (!x || !wk_operand_is_scalars("fold", x) || !wk_operand_is_number("fold", x)) return NULL;
     const int last = x->view.rank - 1;
     if (last < 1) {
         wk_device_fail(x->device, WICK_ERR_SHAPE, "fold: x has rank %d, not 2 or more",
@@ -96,5 +96,5 @@ wick_tensor *wick_fold(wick_tensor *x, int dim, int64_t extent, int64_t step) {
     }
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const sum = wk_fold(wk_widened(x), d, extent, step, 1);
-    return wk_scope_result(scope, wk_as_dtype(sum, x->view.dtype));
+    return wk_scope_result(scope, wk_promoted(sum, x->view.dtype));
 }
