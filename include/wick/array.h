@@ -31,15 +31,15 @@ WICK_API wick_tensor *wick_matrix_transpose(wick_tensor *x);
 WICK_API wick_tensor *wick_movedim(wick_tensor *x, int n, const int *from, const int *to);
 /* Removes those of dims [n_dims] (NULL: of all) whose extent is 1. */
 WICK_API wick_tensor *wick_squeeze_dims(wick_tensor *x, int n_dims, const int *dims);
-/* Parts of dim of the given sizes [count] into out [count]; for each element one, without dim, into
- * out [extent]. Return how many there are, 0 on failure. WICK_ERR_SHAPE: the sizes do not add up to
- * the extent. */
+/* Cuts dim into parts of the given sizes [count], out [count]. Returns count, 0 on failure.
+ * WICK_ERR_SHAPE: the sizes do not add up to the extent. */
 WICK_API size_t wick_split(wick_tensor *x, size_t count, const int64_t *sizes, int dim,
                            wick_tensor **out);
+/* Each element of dim alone, without dim: out [extent]. Returns the extent, 0 on failure. */
 WICK_API size_t wick_unstack(wick_tensor *x, int dim, wick_tensor **out);
 /* Windows of size elements along dim, step apart, in a new last dim; dim counts the windows. */
 WICK_API wick_tensor *wick_unfold(wick_tensor *x, int dim, int64_t size, int64_t step);
-/* Elements (i, i + offset) of two dims, in a new last dim instead of both. */
+/* Elements (i, i + offset) of dim0 and dim1, which go, in a new last dim. */
 WICK_API wick_tensor *wick_diagonal(wick_tensor *x, int64_t offset, int dim0, int dim1);
 
 typedef enum wick_meshgrid_indexing {
@@ -53,8 +53,8 @@ WICK_API size_t wick_meshgrid(wick_tensor *const *x, size_t count, wick_meshgrid
 
 /* --- Copies --- */
 
-/* x beside itself: repeats [n] for the last n dims, n >= the rank of x (for tile any n; dims before
- * are left as they are). WICK_ERR_VALUE: one is negative. */
+/* x beside itself: repeats [n] for the last n dims, n >= the rank of x (for tile any n: the dims
+ * before them are not repeated). WICK_ERR_VALUE: one is negative. */
 WICK_API wick_tensor *wick_repeat(wick_tensor *x, int n, const int64_t *repeats);
 WICK_API wick_tensor *wick_tile(wick_tensor *x, int n, const int64_t *repeats);
 /* Each element of dim count times, one after another. */
@@ -76,15 +76,17 @@ typedef enum wick_pad_mode {
  * WICK_PAD_CONSTANT only. WICK_ERR_SHAPE: there is less to cut off or, at an end, to repeat. */
 WICK_API wick_tensor *wick_pad(wick_tensor *x, const int64_t *before, const int64_t *after,
                                wick_pad_mode mode, double value);
-/* A copy of x with src where start <= index < stop in each dim, which is the shape of src. */
+/* A copy of x with src at elements start [d] to stop [d] - 1 of each dim d; src has exactly the
+ * shape of that part. */
 WICK_API wick_tensor *wick_slice_assign(wick_tensor *x, const int64_t *start, const int64_t *stop,
                                         wick_tensor *src);
-/* A copy of x with src, of its shape but for dim, from start of dim on. */
+/* A copy of x with src at elements start, start + 1, ... of dim; in the other dims src has the
+ * extents of x. */
 WICK_API wick_tensor *wick_slice_scatter(wick_tensor *x, wick_tensor *src, int dim, int64_t start);
-/* Of a vector the matrix with it on the diagonal that is offset to the right of the main one; of a
- * matrix that diagonal (a view). */
+/* x [n]: a square matrix of zeros with x on a diagonal, which lies `offset` to the right of the
+ * main one. x [m, n]: that diagonal of x, a view. */
 WICK_API wick_tensor *wick_diag(wick_tensor *x, int64_t offset);
-/* Differences of neighbours along dim, taken n times. */
+/* x[i + 1] - x[i] along dim, n times over. Numbers. */
 WICK_API wick_tensor *wick_diff(wick_tensor *x, int n, int dim);
 /* value where mask (u8 or bool) is not zero, else x; they broadcast. */
 WICK_API wick_tensor *wick_masked_fill(wick_tensor *x, wick_tensor *mask, double value);
@@ -96,11 +98,12 @@ WICK_API wick_tensor *wick_masked_fill(wick_tensor *x, wick_tensor *mask, double
  * w; NULL: 0, 1 and 1. */
 WICK_API wick_tensor *wick_im2col(wick_tensor *x, const int64_t kernel[2], const int64_t *padding,
                                   const int64_t *stride, const int64_t *dilation);
-/* The reverse: columns are added up in an image of size [h, w]. */
+/* The adjoint: x [n, c kh kw, positions], added up to images of size [h, w]. Numbers. */
 WICK_API wick_tensor *wick_col2im(wick_tensor *x, const int64_t size[2], const int64_t kernel[2],
                                   const int64_t *padding, const int64_t *stride,
                                   const int64_t *dilation);
-/* The reverse of wick_unfold: windows, counted by dim of the result, are added up along it. */
+/* The adjoint of wick_unfold: windows x [.., size], of which dim has the number, added up to a dim
+ * of that extent. Numbers. */
 WICK_API wick_tensor *wick_fold(wick_tensor *x, int dim, int64_t extent, int64_t step);
 /* [.., c r r, h, w] to [.., c, h r, w r] with r = factor, and back (Shi et al., 2016). */
 WICK_API wick_tensor *wick_pixel_shuffle(wick_tensor *x, int64_t factor);
@@ -115,32 +118,36 @@ WICK_API wick_tensor *wick_channel_shuffle(wick_tensor *x, int64_t groups);
 WICK_API wick_tensor *wick_take(wick_tensor *x, wick_tensor *index);
 /* u8: where elements of x are among those of set, of any shape. NaN is not. */
 WICK_API wick_tensor *wick_isin(wick_tensor *x, wick_tensor *set);
-/* u32: how many elements of sorted [.., n] (ascending) are less than each of values [.., m], right:
- * not larger. sorted of rank 1 is searched for values of any shape. NaN counts as the largest. */
+/* u32: how many elements of sorted [.., n] (ascending) are less than each of values [.., m], or
+ * with right: less or equal. sorted of rank 1 is searched for values of any shape. For NaN: all n.
+ */
 WICK_API wick_tensor *wick_searchsorted(wick_tensor *sorted, wick_tensor *values, bool right);
 
-/* --- As many as the data say. count: how many results there are, where the caller knows; with
- * count < 0 they are counted here, which blocks (native only). A count that is too large:
- * WICK_ERR_INDEX, or for wick_nonzero rows out of range. --- */
+/* --- Results whose length depends on the data ---
+ *
+ * count is that length where the caller knows it. With count < 0 the function computes and reads
+ * it: that blocks; native only. With a count that is too large the read of the result fails
+ * (WICK_ERR_INDEX); wick_nonzero gives indices out of range instead. */
 
 /* u32 [count, rank]: the indices of the elements that are not zero, in row-major order. */
 WICK_API wick_tensor *wick_nonzero(wick_tensor *x, int64_t count);
 /* [count]: elements of x where mask (u8 or bool) is not zero, in row-major order; they broadcast.
  */
 WICK_API wick_tensor *wick_masked_select(wick_tensor *x, wick_tensor *mask, int64_t count);
-/* [count]: the different values of x from the smallest up, each NaN one of its own. Also u32, where
- * wanted (else NULL), and owned as the result: where each is first in x, in row-major order, and
- * how often it is there, [count]; and for each element of x which of the values it is, in the shape
- * of x. */
+/* [count]: the different values of x in ascending order; every NaN is different from all others.
+ * Further results, u32, owned as the first one (NULL: not wanted):
+ *   indices [count]  the first element with that value, counted in row-major order
+ *   inverse          of the shape of x: for each element which of the values it has
+ *   counts [count]   how many elements have that value */
 WICK_API wick_tensor *wick_unique(wick_tensor *x, int64_t count, wick_tensor **indices,
                                   wick_tensor **inverse, wick_tensor **counts);
-/* The last one alone, which never blocks: its maximum is count - 1. */
+/* inverse alone, which never blocks. Its maximum is count - 1. */
 WICK_API wick_tensor *wick_unique_inverse(wick_tensor *x);
 
 /* --- Products --- */
 
-/* The sum of a b: of vectors of one length, and along dim of tensors that broadcast in the other
- * dims. Numbers. */
+/* The sum of a b: of two vectors of one length, or along dim of tensors that have one extent there
+ * and broadcast in the other dims. Numbers. */
 WICK_API wick_tensor *wick_dot(wick_tensor *a, wick_tensor *b);
 WICK_API wick_tensor *wick_vecdot(wick_tensor *a, wick_tensor *b, int dim);
 /* m [m, n] v [n]: [m]. */
@@ -153,7 +160,7 @@ WICK_API wick_tensor *wick_cross(wick_tensor *a, wick_tensor *b, int dim);
  * of a, then those of b; floats. */
 WICK_API wick_tensor *wick_tensordot(wick_tensor *a, wick_tensor *b, int n, const int *dims_a,
                                      const int *dims_b);
-/* The sum of a diagonal of the last two dims. */
+/* The sum of that diagonal of the last two dims. Numbers. */
 WICK_API wick_tensor *wick_trace(wick_tensor *x, int64_t offset);
 
 #ifdef __cplusplus

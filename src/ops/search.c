@@ -3,14 +3,22 @@
 
 #include <wick/ops.h>
 
+#include "core/dtype.h"
 #include "core/shape.h"
 #include "ops/operand.h"
 
 #include <inttypes.h>
 
-/* How many of the first half elements after base come before value is one comparison: either none
- * matters (base stays) or all do. The part that is left has the same length for every value, so
- * that all of them are searched at once:
+/* u8: where elements found come before values, which NaN (is_nan, or NULL) comes after. */
+static wick_tensor *come_before(wick_tensor *found, wick_tensor *values, wick_tensor *is_nan,
+                                bool right) {
+    wick_tensor *const y = right ? wick_le(found, values) : wick_lt(found, values);
+    return is_nan ? wick_maximum(y, is_nan) : y;
+}
+
+/* If element half - 1 after base comes before the value, the half elements up to it all do, and
+ * base moves on by as many. What is left has the same length for every value, so that all of them
+ * are searched at once:
  *
  *   n = 6: base += 3 or 0, 3 are left; base += 1 or 0, 2; base += 1 or 0, 1; base += 1 or 0 */
 wick_tensor *wk_search_rows(wick_tensor *sorted, wick_tensor *values, bool right) {
@@ -19,13 +27,15 @@ wick_tensor *wk_search_rows(wick_tensor *sorted, wick_tensor *values, bool right
     const wick_shape shape = wk_tensor_shape_of(values);
     int64_t left = sorted->view.extent[last];
     const wick_scope scope = wick_scope_begin(sorted->device);
+    wick_tensor *const is_nan =
+        wk_dtype_is_float(values->view.dtype) ? wick_ne(values, values) : NULL;
     wick_tensor *base = wick_zeros(sorted->device, WICK_U32, shape);
     while (base && left > 0) {
         const int64_t half = left > 1 ? left / 2 : 1;
         wick_tensor *const at = wick_affine(base, 1, (double)(half - 1));
         wick_tensor *const found = wick_gather(sorted, last, at);
-        wick_tensor *const stays = right ? wick_gt(found, values) : wick_ge(found, values);
-        base = wick_where(stays, base, wick_affine(base, 1, (double)half));
+        wick_tensor *const moves = come_before(found, values, is_nan, right);
+        base = wick_where(moves, wick_affine(base, 1, (double)half), base);
         left -= half;
     }
     return wk_scope_result(scope, base);

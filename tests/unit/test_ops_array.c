@@ -196,6 +196,24 @@ static void test_search_boundaries(void **state) {
     }
 }
 
+/* NaN comes after all elements, and is not found. */
+static void test_search_nan(void **state) {
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    const float data[] = {1, NAN, NAN, NAN};
+    wick_tensor *const set =
+        wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(4), data, sizeof data);
+    uint32_t places[4];
+    assert_int_equal(wick_read(wick_searchsorted(set, set, false), places, sizeof places), WICK_OK);
+    assert_memory_equal(places, ((uint32_t[]){0, 4, 4, 4}), sizeof places);
+    assert_int_equal(wick_read(wick_searchsorted(set, set, true), places, sizeof places), WICK_OK);
+    assert_memory_equal(places, ((uint32_t[]){1, 4, 4, 4}), sizeof places);
+    unsigned char found[4];
+    assert_int_equal(wick_read(wick_isin(set, set), found, sizeof found), WICK_OK);
+    assert_memory_equal(found, "\1\0\0\0", sizeof found);
+    wick_scope_end(scope);
+}
+
 /* With a count nothing is read, so that it can be asked for where waiting is not allowed. */
 static void test_known_counts(void **state) {
     wick_device *const device = device_of(state);
@@ -438,6 +456,7 @@ int main(void) {
         TEST(test_six_dims),
         TEST(test_half_sums),
         TEST(test_search_boundaries),
+        TEST(test_search_nan),
         TEST(test_known_counts),
         TEST(test_unique),
         TEST(test_products_with_vectors),
