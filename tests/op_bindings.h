@@ -35,6 +35,11 @@ static inline double attr(const test_case *c, const char *name) {
     return number(wk_json_get(c->attrs, name));
 }
 
+static inline bool has_attr(const test_case *c, const char *name) {
+    const wk_json *const value = wk_json_get(c->attrs, name);
+    return value != NULL && value->kind != WK_JSON_NULL;
+}
+
 static inline double attr_or(const test_case *c, const char *name, double other) {
     const wk_json *const value = wk_json_get(c->attrs, name);
     return value == NULL || value->kind != WK_JSON_NUMBER ? other : number(value);
@@ -502,6 +507,8 @@ static inline wick_tensor *run_sort(const test_case *c) {
     return wick_sort(c->input[0], dim(c, "dim"), flag(c, "descending"), c->more);
 }
 
+#include "op_bindings_array.h"
+
 /* The operations that Wick has. */
 typedef struct binding {
     const char *name;
@@ -511,8 +518,7 @@ typedef struct binding {
 #define BINDING(name) {#name, run_##name},
 static const binding bindings[] = {
     OF_ONE(BINDING) OF_TWO(BINDING) GATED(BINDING) REDUCTION(BINDING){"softmax", run_softmax},
-    NN_BINDINGS
-    {"argmax", run_argmax},
+    NN_BINDINGS{"argmax", run_argmax},
     {"linear", run_linear},
     {"embedding", run_embedding},
     {"transpose", run_transpose},
@@ -590,6 +596,7 @@ static const binding bindings[] = {
     {"arcsinh", run_asinh},
     {"arccosh", run_acosh},
     {"arctanh", run_atanh},
+    ARRAY_BINDINGS,
 };
 #undef BINDING
 
