@@ -235,7 +235,7 @@ static inline wick_tensor *run_where_cond(const test_case *c) {
     return wick_where(c->input[0], c->input[1], c->input[2]);
 }
 
-/* The attribute dims, a list or null for all of them. */
+/* The attribute dims, a list or null for all of them, or dim, a single one. */
 typedef struct dim_list {
     int n, named[WICK_MAX_RANK + 1];
     const int *dims; /* named, or NULL */
@@ -243,7 +243,12 @@ typedef struct dim_list {
 
 static inline void list_dims(const test_case *c, dim_list *list) {
     const wk_json *const dims = wk_json_get(c->attrs, "dims");
+    const wk_json *const one = wk_json_get(c->attrs, "dim");
     *list = (dim_list){0};
+    if (one != NULL && one->kind == WK_JSON_NUMBER) {
+        list->named[list->n++] = (int)one->integer;
+        list->dims = list->named;
+    }
     if (dims == NULL || dims->kind != WK_JSON_ARRAY) return;
     list->dims = list->named;
     for (const wk_json *e = dims->child; e != NULL && list->n <= WICK_MAX_RANK; e = e->next) {
