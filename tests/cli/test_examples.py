@@ -13,15 +13,25 @@ from command import with_template
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("WICK_BUILD_DIR", ROOT / "build"))
-MODEL = Path(os.environ.get("WICK_TEST_DATA", ROOT / "tests/data")) / "stories260K.gguf"
+DATA = Path(os.environ.get("WICK_TEST_DATA", ROOT / "tests/data"))
+MODEL = DATA / "stories260K.gguf"
 CC = os.environ.get("CC", "cc")
 FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
 
 ON_GPU = ["sh", ROOT / "tests/gpu/on_webgpu.sh", "dawn", "swiftshader"]
 
-# name, arguments, what must be printed, what runs it
+
+def check_digits(said):
+    right = "357 of 360 images right (99.2 %); logits within "
+    found = re.match(re.escape(right) + r"(\S+) of the stored ones\n", said)
+    return found and float(found[1]) < 1e-4
+
+
+# name, arguments, what must be printed or a function that accepts it, what runs it
 PROGRAMS = [
     ("tensors", [], "\n [0.04692"),
+    ("digits", [DATA / "real/digits_cnn.safetensors", DATA / "real/digits.safetensors"],
+     check_digits),
     ("generate", [MODEL, "Once upon a time"], ", there was a little girl named Lily."),
     ("stream", [MODEL, "Once upon a time", "."], "[stop string]"),
     ("chat", ["TEMPLATED"], ", there was a little girl named Lily."),
@@ -55,7 +65,8 @@ def check_program(folder, name, arguments, expected, runner=()):
         if code == SKIPPED and runner:
             print(f"# {name}: {said.strip()}")
             return ""
-    return "" if code == 0 and expected in said else f"exit {code}: {said}"
+    is_right = expected(said) if callable(expected) else expected in said
+    return "" if code == 0 and is_right else f"exit {code}: {said}"
 
 
 def check_all_listed():
