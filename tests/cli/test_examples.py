@@ -40,12 +40,45 @@ def check_voice(said):
             and said.endswith("\nspeech from 5.70 s to 7.20 s\n"))
 
 
+def sobel(pixels, width, height, channels):
+    def at(x, y, channel):
+        x, y = min(max(x, 0), width - 1), min(max(y, 0), height - 1)
+        return pixels[(y * width + x) * channels + channel]
+
+    def value(x, y, channel):
+        around = [at(x + i % 3 - 1, y + i // 3 - 1, channel) for i in range(9)]
+        side = sum(v * w for v, w in zip(around, [-1, 0, 1, -2, 0, 2, -1, 0, 1]))
+        below = sum(v * w for v, w in zip(around, [-1, -2, -1, 0, 0, 0, 1, 2, 1]))
+        return min(round((side * side + below * below) ** 0.5), 255)
+
+    return bytes(value(x, y, channel) for y in range(height) for x in range(width)
+                 for channel in range(channels))
+
+
+def check_filter(folder, kind, channels, runner=()):
+    """Soft and hard edges; a width and height that no workgroup divides."""
+    width, height = 37, 21
+    head = b"%s\n%d %d\n255\n" % (kind, width, height)
+    pixels = bytes(x * y * (c + 1) // 6 % 256 for y in range(height) for x in range(width)
+                   for c in range(channels))
+    picture, filtered = folder / "in.ppm", folder / "out.ppm"
+    picture.write_bytes(head + pixels)
+    filtered.write_bytes(b"")
+
+    def is_right(said):
+        return (filtered.read_bytes() == head + sobel(pixels, width, height, channels)
+                and not (runner and said.startswith("by convolution")))
+
+    return check_program(folder, "image_filter", [picture, filtered], is_right, runner)
+
+
 # name, arguments, what must be printed or a function that accepts it, what runs it
 PROGRAMS = [
     ("tensors", [], "\n [0.04692"),
     ("digits", [DATA / "real/digits_cnn.safetensors", DATA / "real/digits.safetensors"],
      check_digits),
     ("voice_activity", [REAL / "silero_vad_16k.safetensors", REAL / "speech.wav"], check_voice),
+    ("matmul", [], "[[ -2.3392"),
     ("generate", [MODEL, "Once upon a time"], ", there was a little girl named Lily."),
     ("stream", [MODEL, "Once upon a time", "."], "[stop string]"),
     ("chat", ["TEMPLATED"], ", there was a little girl named Lily."),
@@ -88,7 +121,7 @@ def check_program(folder, name, arguments, expected, runner=()):
 
 
 def check_all_listed():
-    listed = {name for name, *_ in PROGRAMS}
+    listed = {"image_filter", *(name for name, *_ in PROGRAMS)}
     return "".join(f"{path.name} is not tested\n" for path in (ROOT / "examples").glob("*.c")
                    if path.stem not in listed)
 
@@ -104,6 +137,10 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         cases = [(p[0], check_program(folder, *p)) for p in PROGRAMS]
+        for kind, channels in ((b"P5", 1), (b"P6", 3)):
+            for runner in ((), ON_GPU):
+                cases.append((f"image_filter, {channels} channels{', on a GPU' if runner else ''}",
+                              check_filter(folder, kind, channels, runner)))
     cases.append(("every example is tested", check_all_listed()))
     for document in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         cases.append((f"C code in {document.name}", check_quotes(document)))
