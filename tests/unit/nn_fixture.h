@@ -31,6 +31,7 @@ static inline double *contents(wick_tensor *x) {
     double *const data = malloc(wick_tensor_bytes(wide) + 1);
     assert_non_null(data);
     assert_int_equal(wick_read(wide, data, wick_tensor_bytes(wide)), WICK_OK);
+    wick_release(wide);
     return data;
 }
 
