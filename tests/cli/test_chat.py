@@ -471,6 +471,12 @@ def test_save_replaces_conversations_alone():
             assert other.read_bytes() == content
 
 
+def test_save_to_what_is_not_a_file():
+    """Written to, not read first: a pipe has no end while it is open for writing."""
+    assert b'"role": "user"' in pipe("one\n/save /dev/stdout\n").stdout
+    assert b"No space left" in pipe("one\n/save /dev/full\n").stderr
+
+
 def test_continued_line_and_one_question():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "chat.json"
