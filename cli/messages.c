@@ -54,7 +54,7 @@ static bool is_conversation(const wick_json *list) {
     return true;
 }
 
-/* Only a conversation is replaced by one; what is not a regular file is written to, not replaced. */
+/* Only a conversation is replaced by one; pipes and devices are written to. */
 static int check_target(const char *path) {
     cli_input input = {0};
     wick_json_document *json = NULL;

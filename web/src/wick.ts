@@ -184,8 +184,8 @@ export class Wick extends TensorMaker {
       : await openWorker(baseUrl, given, notify).catch((reason: WickError) => {
         // A policy may forbid the worker that an engine of another origin needs.
         if (wanted.worker || reason.code !== "IO" || !isForeign(baseUrl)) throw reason;
-        guarded(wanted.onLog)("warning", "the engine runs in the page's own thread: a worker of another "
-          + "origin needs a policy of worker-src blob: (in sandboxed frames data:) and its origin");
+        guarded(wanted.onLog)("warning", "the engine runs in the page's own thread: a worker of "
+          + "another origin needs a policy of worker-src blob: (in sandboxed frames data:) and its origin");
         return here();
       });
     const leaks = wanted.debug
