@@ -6,7 +6,7 @@ import { ModelCache } from "./cache.js";
 import { isNode } from "./files.js";
 import type { HttpOptions } from "./download.js";
 import type { LoadingOptions } from "./loader.js";
-import { Models } from "./models.js";
+import { type ChatRequest, Models } from "./models.js";
 import { Module } from "./module.js";
 import type { SessionEvent } from "./sessions.js";
 import type { PromisedMemory } from "./promised_memory.js";
@@ -232,7 +232,7 @@ export class Engine {
   }
 
   chat(_: CallContext, id: number, model: number, messages: ChatMessage[],
-       options: ChatOptions): Promise<void> {
+       options: ChatRequest): Promise<number> {
     return this.#models.chat(id, model, messages, options);
   }
 
