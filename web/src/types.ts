@@ -42,7 +42,8 @@ export interface OpenOptions {
   worker?: boolean;
   /** Called with each message of the log. */
   onLog?: (level: LogLevel, message: string) => void;
-  /** A GPU was lost; what was loaded comes back by itself with the next step. */
+  /** A GPU was lost, called for each device on it; what was loaded comes back by itself with the
+   * next step. */
   onDeviceLost?: (message: string) => void;
   /**
    * Bytes that models, caches and all else may take of WebAssembly memory, at most 4 GiB. Default:
@@ -63,6 +64,12 @@ export interface OpenOptions {
   profile?: boolean;
   /** Reports tensors, sessions and models that were not closed. */
   debug?: boolean;
+  /**
+   * Loads the module with tensors at once, and models into it, too: one device for both, and no
+   * second module. Default: false, it is loaded when tensors, kernels of the page's own or `verify`
+   * are first used, and opens a device of its own.
+   */
+  tensors?: boolean;
 }
 
 /** The GPU as WebGPU describes it, and which features the device uses. */

@@ -1,5 +1,5 @@
-/* web/glue/tensor.c: doors to tensors: one for all operations, which it knows by number. */
-#include "door.h"
+/* web/glue/tensors/tensor.c: doors to tensors: one for all operations, which it knows by number. */
+#include "../door.h"
 
 #include <stdlib.h>
 
