@@ -16,6 +16,8 @@ static const struct {
                     {WK_OP_COMPARE, offsetof(wk_params, compare), WK_COMPARE_COUNT_},
                     {WK_OP_GATED, offsetof(wk_params, gated.fn), WK_GATED_COUNT_},
                     {WK_OP_REDUCE, offsetof(wk_params, reduce.fn), WK_REDUCE_COUNT_},
+                    {WK_OP_SCATTER, offsetof(wk_params, scatter), WK_SCATTER_COUNT_},
+                    {WK_OP_CUMULATE, offsetof(wk_params, cumulate), WK_CUMULATE_COUNT_},
                     {WK_OP_RANDOM, offsetof(wk_params, random.fn), WK_RANDOM_COUNT_},
                     {WK_OP_SCAN, offsetof(wk_params, scan.fn), WK_SCAN_COUNT_}};
 

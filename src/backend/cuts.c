@@ -40,6 +40,18 @@ static void cut_rows(const wk_op *op, wk_cuts *list) { add_common(list, op->view
 
 static void cut_top_k(const wk_op *op, wk_cuts *list) { add_common(list, op->view[0].rank - 1, 3); }
 
+/* y and index [.., m], x [.., n]. */
+static void cut_gather(const wk_op *op, wk_cuts *list) {
+    const int last = op->view[0].rank - 1;
+    add_common(list, last, 3);
+    wk_cut *const elements = add_cut(list);
+    elements->dim[0] = elements->dim[2] = (int8_t)last;
+}
+
+static void cut_scatter(const wk_op *op, wk_cuts *list) {
+    add_common(list, op->view[0].rank - 1, 3);
+}
+
 /* y and x [b, t, h, d]; the others [b, t, ..]. */
 static void cut_rope(const wk_op *op, wk_cuts *list) {
     add_common(list, 2, op->n_dst + op->n_src);

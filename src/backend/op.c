@@ -171,6 +171,52 @@ static wick_status check_top_k(const wk_op *op, wick_error *err) {
     return WICK_OK;
 }
 
+/* y and index of one shape, x the same but for the last dimension. */
+static bool fits_rows(const wk_view *y, const wk_view *index, const wk_view *x) {
+    if (x->rank < 1 || x->rank != y->rank || !same_shape(y, index)) return false;
+    return memcmp(x->extent, y->extent, sizeof x->extent[0] * (size_t)(x->rank - 1)) == 0;
+}
+
+static wick_status check_gather(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const index = wk_src(op, 1);
+    if (!fits_rows(y, index, x))
+        return wrong(err, WICK_ERR_SHAPE, op, "must be x [.., n], index and y [.., m]");
+    if (y->dtype != x->dtype || wk_dtype_is_block(x->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "x and y must have one scalar dtype");
+    if (is_index(index->dtype)) return WICK_OK;
+    return wrong(err, WICK_ERR_DTYPE, op, "index must be u32, i64 or u8");
+}
+
+static wick_status check_scatter(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const src = wk_src(op, 0),
+                         *const index = wk_src(op, 1);
+    if ((unsigned)op->p.scatter >= WK_SCATTER_COUNT_) return no_function(op, err);
+    if (!fits_rows(src, index, y))
+        return wrong(err, WICK_ERR_SHAPE, op, "must be y [.., n], index and src [.., m]");
+    if (!is_index(index->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "index must be u32, i64 or u8");
+    if (y->dtype != src->dtype || wk_dtype_is_block(y->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "y and src must have one scalar dtype");
+    return op->p.scatter == WK_SCATTER_SET ? WICK_OK : check_numbers(op, true, err);
+}
+
+static wick_status check_cumulate(const wk_op *op, wick_error *err) {
+    if ((unsigned)op->p.cumulate >= WK_CUMULATE_COUNT_) return no_function(op, err);
+    WK_TRY(check_elementwise(op, err));
+    if (op->view[0].rank < 1) return wrong(err, WICK_ERR_SHAPE, op, "the rank must be 1 or more");
+    return check_numbers(op, true, err);
+}
+
+static wick_status check_argsort(const wk_op *op, wick_error *err) {
+    const wk_view *const indices = wk_dst(op, 0), *const x = wk_src(op, 0);
+    if (x->rank < 1 || !same_shape(indices, x))
+        return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape of rank 1 or more");
+    if (x->extent[x->rank - 1] > UINT32_MAX)
+        return wrong(err, WICK_ERR_SHAPE, op, "u32 does not count the elements of a row");
+    if (indices->dtype == WICK_U32 && !wk_dtype_is_block(x->dtype)) return WICK_OK;
+    return wrong(err, WICK_ERR_DTYPE, op, "indices must be u32, x of a scalar type");
+}
+
 /* x, and the vectors of its last dimension that scale or shift it. */
 static wick_status check_norm(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);

@@ -125,6 +125,21 @@ typedef enum wk_reduce_fn {
     WK_REDUCE_COUNT_,
 } wk_reduce_fn;
 
+typedef enum wk_scatter_fn {
+    WK_SCATTER_SET,
+    WK_SCATTER_ADD, /* numbers, as those that follow */
+    WK_SCATTER_MUL,
+    WK_SCATTER_MAX, /* NaN where either is NaN */
+    WK_SCATTER_MIN,
+    WK_SCATTER_COUNT_,
+} wk_scatter_fn;
+
+typedef enum wk_cumulate_fn {
+    WK_CUMULATE_SUM,
+    WK_CUMULATE_PROD,
+    WK_CUMULATE_COUNT_,
+} wk_cumulate_fn;
+
 typedef enum wk_random_fn {
     WK_RANDOM_UNIFORM, /* from a up to b, which it never is */
     WK_RANDOM_NORMAL,  /* mean a, standard deviation b */
@@ -198,6 +213,11 @@ typedef union wk_params {
     struct {
         bool is_log; /* the logarithm of it */
     } softmax;
+    wk_scatter_fn scatter;
+    wk_cumulate_fn cumulate;
+    struct {
+        bool is_descending; /* from the largest down */
+    } argsort;
     struct {
         double real;     /* for float types */
         int64_t integer; /* for the others */

@@ -94,6 +94,10 @@ static bool differs_sum(const wk_op *op, bool is_fast, wk_tolerance *t) {
     return true;
 }
 
+static bool differs_scatter(const wk_op *op, bool is_fast, wk_tolerance *t) {
+    return op->p.scatter != WK_SCATTER_SET && differs_sum(op, is_fast, t);
+}
+
 static bool differs_linear(const wk_op *op, bool is_fast, wk_tolerance *t) {
     (void)op;
     t->of_largest += is_fast ? 2e-2 : 2e-5;

@@ -101,6 +101,11 @@ static void dense_reduce(wk_case *c, const wk_bench_sizes *s) {
     rows_of(c, 1, WICK_F32, s);
 }
 
+static void dense_argsort(wk_case *c, const wk_bench_sizes *s) {
+    rows_of(c, 0, WICK_U32, s);
+    rows_of(c, 1, WICK_F32, s);
+}
+
 static void dense_compare(wk_case *c, const wk_bench_sizes *s) {
     dense_alike(c, s);
     rows_of(c, 0, WICK_U8, s);

@@ -161,6 +161,19 @@ static wick_status bound_logits(const wk_op *op, double scale, double added, wk_
     return WICK_OK;
 }
 
+/* --- cumulate --- */
+
+/* Of a sum what its terms come to; a product is rounded at each of its factors. */
+static void bound_row(wk_cumulate_fn fn, const wk_row *x, double error, double *bounds) {
+    double sum = 0, product = 1, value;
+    for (int64_t i = 0; i < x->n; i++) {
+        wk_row_load(x, i, 1, &value);
+        sum += fabs(value);
+        product *= fabs(value);
+        bounds[i] = error * (fn == WK_CUMULATE_SUM ? sum : product * (double)(i + 1));
+    }
+}
+
 /* --- One function for each kind of ops --- */
 
 static wick_status take_elements(wk_heap *heap, wk_bounds *out) {
@@ -205,6 +218,19 @@ static wick_status bound_linear(const wk_op *op, bool is_fast, wk_heap *heap, wk
 static wick_status bound_experts(const wk_op *op, bool is_fast, wk_heap *heap, wk_bounds *out) {
     const int64_t k = length_of(wk_src(op, 0));
     return bound_sums(op, is_fast, k, 2 * k, sum_experts, heap, out);
+}
+
+static wick_status bound_cumulate(const wk_op *op, bool is_fast, wk_heap *heap, wk_bounds *out) {
+    (void)is_fast;
+    const wk_view *const x = wk_src(op, 0);
+    if (!wk_dtype_is_float(x->dtype)) return WICK_OK;
+    WK_TRY(take_elements(heap, out));
+    out->tolerance.of_largest = 0;
+    for (int64_t r = 0; r < wk_row_count(x); r++) {
+        const wk_row row = wk_row_at(x, r);
+        bound_row(op->p.cumulate, &row, sum_error(x->dtype), out->elements + r * row.n);
+    }
+    return WICK_OK;
 }
 
 static wick_status bound_attention(const wk_op *op, bool is_fast, wk_heap *heap, wk_bounds *out) {

@@ -196,6 +196,14 @@ static bool fill_plain(wk_case *c, int i) {
     return false;
 }
 
+/* Of gather and scatter: places in the last dimension of the other operand that has one. */
+static bool fill_index(wk_case *c, int i) {
+    enum { INDEX = 2 };
+    const wk_view *const of_n = &c->op.view[c->op.code == WK_OP_GATHER ? 1 : 0];
+    if (i == INDEX) fill_ids(c, &c->op.view[i], of_n->extent[of_n->rank - 1]);
+    return i == INDEX;
+}
+
 static bool fill_where(wk_case *c, int i) {
     enum { CONDITION = 1 };
     if (i == CONDITION) fill_integers(c, &c->op.view[i], 0, 2);

@@ -184,6 +184,45 @@ static void random_top_k(wk_case *c) {
     (void)wk_case_add(c, 1, WICK_U32, rank, extent);
 }
 
+/* y and index [.., m], x [.., n]: which operands these are. */
+static wk_view *random_indexed(wk_case *c, int of_m, int index, int of_n) {
+    int64_t extent[WICK_MAX_RANK];
+    const int rank = wk_case_shape(c, 1, extent);
+    const wick_dtype dtype = wk_case_scalar(c), id = wk_case_index(c);
+    (void)wk_case_add(c, of_m, dtype, rank, extent);
+    (void)wk_case_add(c, index, id, rank, extent);
+    extent[rank - 1] = 1 + wk_case_below(c, id == WICK_U8 ? 256 : 400);
+    c->has_bad_index = wk_case_chance(c, 5);
+    return wk_case_add(c, of_n, dtype, rank, extent);
+}
+
+static void random_gather(wk_case *c) { (void)random_indexed(c, 0, 2, 1); }
+
+static void random_scatter(wk_case *c) {
+    const wick_dtype dtype = random_indexed(c, 1, 2, 0)->dtype;
+    if (dtype != WICK_BOOL) c->op.p.scatter = (wk_scatter_fn)wk_case_below(c, WK_SCATTER_COUNT_);
+}
+
+static void random_cumulate(wk_case *c) {
+    int64_t extent[WICK_MAX_RANK];
+    const int rank = wk_case_shape(c, 1, extent);
+    const wick_dtype dtype = wk_case_chance(c, 30) ? random_integer(c) : wk_case_float(c);
+    for (int i = 0; i < 2; i++)
+        (void)wk_case_add(c, i, dtype == WICK_BOOL ? WICK_U8 : dtype, rank, extent);
+    c->op.p.cumulate = (wk_cumulate_fn)wk_case_below(c, WK_CUMULATE_COUNT_);
+}
+
+/* Now and then a row of several tiles. */
+static void random_argsort(wk_case *c) {
+    int64_t extent[WICK_MAX_RANK];
+    const bool is_long = wk_case_chance(c, 5);
+    const int rank = is_long ? 1 : wk_case_shape(c, 1, extent);
+    if (is_long) extent[0] = 1 + wk_case_below(c, 3 * WK_CASE_ELEMENTS);
+    (void)wk_case_add(c, 0, WICK_U32, rank, extent);
+    (void)wk_case_add(c, 1, wk_case_scalar(c), rank, extent);
+    c->op.p.argsort.is_descending = wk_case_chance(c, 50);
+}
+
 static void random_norm(wk_case *c) {
     int64_t extent[WICK_MAX_RANK];
     const int rank = wk_case_shape(c, 1, extent);

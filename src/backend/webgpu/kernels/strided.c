@@ -63,7 +63,7 @@ static bool has_lanes(const wk_strided *s, const walk *w, int i) {
 
 /* Of rows that lie apart the extent is whole lanes; a single row may have a rest. */
 static bool all_have_lanes(const wk_strided *s, const walk *w) {
-    if (w->rank == 0) return false;
+    if (w->rank == 0 || s->fault > 0) return false;
     const uint32_t extent = w->extent[w->rank - 1];
     if (extent < LANES || (w->rank > 1 && extent % LANES != 0)) return false;
     for (int i = 0; i < s->n; i++)
@@ -95,7 +95,7 @@ static wick_status run(wk_encoder *e, const wk_strided *s, const walk *w, uint32
         const wk_form form = wk_is_wide(s->views[i]->dtype) ? WK_FORM_WORDS
                              : is_laned && !is_one          ? WK_FORM_LANES
                                                             : WK_FORM_ELEMENTS;
-        wk_dispatch_bind(&d, i, s->views[i], form, i == 0);
+        wk_dispatch_bind(&d, i, s->views[i], form, i == 0 || i == s->fault);
     }
     WK_TRY(wk_dispatch_place(e, &d));
     uint64_t count = 1;

@@ -19,6 +19,7 @@ typedef struct wk_strided {
     const wk_source *source;
     const wk_view *views[WK_STRIDED_OPERANDS];
     int n;
+    int fault; /* the number of a view that is a fault slot; 0: none. With one LANES is 1 */
     int32_t constants[WK_MAX_CONSTANTS - WK_STRIDED_CONSTANTS]; /* the others */
     uint32_t a, b, own[4];
 } wk_strided;
