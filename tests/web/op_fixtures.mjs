@@ -93,6 +93,11 @@ const reductions = ["sum", "mean", "max", "min"];
 const method = (name) => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
 const each = (names, make) => Object.fromEntries(names.map((name) => [name, make(method(name))]));
 
+const indexed = ["gather", "take_along_dim", "index_select"];
+const scattered = ["scatter", "scatter_add", "index_add"];
+/** PyTorch's names of them. */
+const SCATTER_MODES = { sum: "add", prod: "mul", amax: "max", amin: "min" };
+
 function kvAppend({ list }, { mode, capacity, position }, wick) {
   if (mode === "rotating") {
     const all = wick.cat(list, 2);
@@ -112,6 +117,14 @@ export const operations = {
   ...each(unary, (name) => ({ list: [x] }) => x[name]()),
   ...each(binary, (name) => ({ list: [a, b] }) => a[name](b)),
   ...each(gated, (name) => ({ by }) => by("gate", 0)[name](by("up", 1))),
+  ...each(indexed, (name) => ({ by }, { dim }) => by("x", 0)[name](dim, by("index", 1))),
+  ...each(scattered, (name) => ({ by }, { dim }) =>
+    by("x", 0)[name](dim, by("index", 1), by("src", 2))),
+  scatter_reduce: ({ by }, { dim, reduce }) =>
+    by("x", 0).scatter(dim, by("index", 1), by("src", 2), SCATTER_MODES[reduce]),
+  ...each(["cumsum", "cumprod"], (name) => ({ list: [x] }, { dim }) => x[name](dim)),
+  argsort: ({ list: [x] }, { dim, descending }) => x.argsort(dim, descending),
+  sort: ({ list: [x] }, { dim, descending }) => Object.values(x.sort(dim, descending)),
   ...each(reductions, (name) => ({ list: [x] }, { dims, keepdim }) =>
     x[name](dims ?? undefined, keepdim)),
   var: ({ list: [x] }, { dims, keepdim, correction }) =>

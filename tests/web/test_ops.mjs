@@ -1,8 +1,9 @@
 // Every operation on tensors gives what other software gave for the recorded cases, on the CPU and
 // on WebGPU, and refuses what it refused. OPS=add,exp runs these alone.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test from "node:test";
-import { Tensor, Wick } from "../../web/dist/wick.js";
+import { Wick } from "../../web/dist/wick.js";
 import { testsAll } from "./fixtures.mjs";
 import { missing, openWebGpu } from "./node_webgpu.mjs";
 import { difference, makeInputs, operations, readFixtures } from "./op_fixtures.mjs";
@@ -70,9 +71,17 @@ async function checkAll(t, wick, isGpu) {
   return bufferBytes;
 }
 
-test("there are methods for all operations", () => {
-  const methods = Object.getOwnPropertyNames(Tensor.prototype);
-  assert.ok(methods.includes("linearExperts") && methods.includes("attention"));
+test("every operation has a door and is called by a method", () => {
+  const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url)).toString();
+  const declared = [...read("include/wick/ops.h").matchAll(/^WICK_API [^(]*?\bwick_(\w+)\(/gm)]
+    .map(([, name]) => name);
+  const doors = read("web/glue/tensors/tensor.c");
+  const methods = ["tensor", "tensor_maker"].map((file) => read(`web/src/${file}.ts`)).join();
+  assert.ok(declared.length > 80);
+  for (const name of declared) {
+    assert.match(doors, new RegExp(`\\bX\\(${name},|OP_${name}\\b`));
+    assert.match(methods, new RegExp(`"${name}"`));
+  }
 });
 
 test("recorded cases on the CPU", { skip: noFixtures }, async (t) => {

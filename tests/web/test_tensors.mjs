@@ -179,6 +179,23 @@ onBoth("scopes dispose of temporaries", async (wick) => {
   await wick.close();
 });
 
+onBoth("elements by index and in order", async (wick) => {
+  const read = async (...tensors) =>
+    Promise.all(tensors.map(async (tensor) => [...await tensor.read()]));
+  const x = wick.tensor([[3, 1, 2], [6, 5, 4]]);
+  const index = wick.tensor([[2, 0, 0]], [1, 3], "u32");
+  const { values, indices } = x.sort(1);
+  assert.deepEqual(await read(values, indices, x.argsort(-1, true)),
+                   [[1, 2, 3, 4, 5, 6], [1, 2, 0, 2, 1, 0], [0, 2, 1, 0, 1, 2]]);
+  assert.deepEqual(await read(x.gather(1, index), x.takeAlongDim(1, index), x.cumsum(0)),
+                   [[2, 3, 3], [2, 3, 3, 4, 6, 6], [3, 1, 2, 9, 6, 6]]);
+  const two = wick.tensor([[10, 20, 30]]), mul = await x.scatter(1, index, two, "mul").read();
+  assert.deepEqual([...mul], [3 * 20 * 30, 1, 2 * 10, 6, 5, 4]);
+  await rejects(x.scatter(1, index, two, "mean").read(), "VALUE", /^scatter/);
+  await rejects(x.gather(1, index.add(1)).read(), "INDEX", /gather/);
+  await wick.close();
+});
+
 test("scopes side by side are refused", async () => {
   const wick = await open();
   const wait = () => new Promise((resolve) => setTimeout(resolve, 5));

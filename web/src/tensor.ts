@@ -6,7 +6,7 @@
 import type { Commands, Operand } from "./commands.js";
 import { WickError } from "./errors.js";
 import type {
-  AttentionOptions, RopeLayout, RopeOptions, ScalarDtype, TensorInfo, TensorValues,
+  AttentionOptions, RopeLayout, RopeOptions, ScalarDtype, ScatterMode, TensorInfo, TensorValues,
 } from "./types.js";
 import { bytesOf, textOf, valuesOf, whole, wholes } from "./values.js";
 
@@ -15,6 +15,9 @@ export type Dims = number | number[] | undefined;
 
 /** A scale that weighs all keys alike, where 0 is the default. */
 const FLT_MIN = 2 ** -126;
+
+/** In the order of wick_scatter_fn. */
+const SCATTER_MODES: ScatterMode[] = ["set", "add", "mul", "max", "min"];
 
 const layoutNumber = (layout: RopeLayout = "bhtd"): number => (layout === "bthd" ? 1 : 0);
 
@@ -114,6 +117,11 @@ export class Tensor {
     } finally {
       made.forEach((b, i) => b !== operands[i] && b.dispose());
     }
+  }
+
+  #ordered(name: string, numbers: number[]): { values: Tensor; indices: Tensor } {
+    const [values, indices] = this.#commands.ops(name, [this], numbers, 2);
+    return { values: values!, indices: indices! };
   }
 
   #inPlace(name: string, operands: Tensor[], numbers: number[] = []): this {
@@ -275,8 +283,7 @@ export class Tensor {
   }
   /** The k largest along dim, the largest first, and their u32 indices. */
   topK(k: number, dim = -1): { values: Tensor; indices: Tensor } {
-    const [values, indices] = this.#commands.ops("top_k", [this], [k, dim].map(whole), 2);
-    return { values: values!, indices: indices! };
+    return this.#ordered("top_k", [k, dim].map(whole));
   }
   softmax(dim = -1): Tensor { return this.#op("softmax", [], [whole(dim)]); }
   logSoftmax(dim = -1): Tensor { return this.#op("log_softmax", [], [whole(dim)]); }
@@ -284,6 +291,48 @@ export class Tensor {
   rmsNorm(weight?: Tensor, eps = 1e-5): Tensor { return this.#op("rms_norm", [weight], [eps]); }
   layerNorm(weight?: Tensor, bias?: Tensor, eps = 1e-5): Tensor {
     return this.#op("layer_norm", [weight, bias], [eps]);
+  }
+
+  // --- By index: u32, i64 or u8; one out of range fails (INDEX) with the next answer ---
+
+  /** Of the shape of index: along dim element i is element index[i], elsewhere the same one. */
+  gather(dim: number, index: Tensor): Tensor {
+    return this.#op("gather", [index], [whole(dim)]);
+  }
+  /** The same where the other dims broadcast. */
+  takeAlongDim(dim: number, index: Tensor): Tensor {
+    return this.#op("take_along_dim", [index], [whole(dim)]);
+  }
+  /** Slices along dim: index [m]. */
+  indexSelect(dim: number, index: Tensor): Tensor {
+    return this.#op("index_select", [index], [whole(dim)]);
+  }
+  /** A copy in which, along dim, source i meets element index[i], as mode says; of several `set`
+   * ones the last one stays. */
+  scatter(dim: number, index: Tensor, src: Tensor, mode: ScatterMode = "set"): Tensor {
+    return this.#op("scatter", [index, src], [whole(dim), SCATTER_MODES.indexOf(mode)]);
+  }
+  scatterAdd(dim: number, index: Tensor, src: Tensor): Tensor {
+    return this.#op("scatter_add", [index, src], [whole(dim)]);
+  }
+  /** A copy to whose slices index [m] along dim the slices of src are added. */
+  indexAdd(dim: number, index: Tensor, src: Tensor): Tensor {
+    return this.#op("index_add", [index, src], [whole(dim)]);
+  }
+
+  // --- Order and running sums ---
+
+  /** Element i is the sum of elements 0 to i along dim. */
+  cumsum(dim: number): Tensor { return this.#op("cumsum", [], [whole(dim)]); }
+  /** Their product. */
+  cumprod(dim: number): Tensor { return this.#op("cumprod", [], [whole(dim)]); }
+  /** u32 indices that sort along dim; of equal elements the first comes first, NaN is the largest. */
+  argsort(dim = -1, descending = false): Tensor {
+    return this.#op("argsort", [], [whole(dim), Number(descending)]);
+  }
+  /** The elements in that order, and the indices. */
+  sort(dim = -1, descending = false): { values: Tensor; indices: Tensor } {
+    return this.#ordered("sort", [whole(dim), Number(descending)]);
   }
 
   // --- Products ---

@@ -451,6 +451,9 @@ export interface KernelCheck {
 }
 
 /** Rotary embedding, see `wick_rope`. */
+/** What becomes of an element that a source meets, see `wick_scatter_fn`. */
+export type ScatterMode = "set" | "add" | "mul" | "max" | "min";
+
 export interface RopeOptions {
   positions?: Tensor;
   /** Default: all of the last dim. */

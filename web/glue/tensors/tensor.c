@@ -152,6 +152,16 @@ static const int *dims(operands *in, size_t first) {
     X(log_softmax, T(0), I(0))                                                                     \
     X(rms_norm, T(0), T(1), F(0))                                                                  \
     X(layer_norm, T(0), T(1), T(2), F(0))                                                          \
+    X(gather, T(0), I(0), T(1))                                                                    \
+    X(take_along_dim, T(0), I(0), T(1))                                                            \
+    X(index_select, T(0), I(0), T(1))                                                              \
+    X(scatter, T(0), I(0), T(1), T(2), (wick_scatter_fn)I(1))                                      \
+    X(scatter_add, T(0), I(0), T(1), T(2))                                                         \
+    X(index_add, T(0), I(0), T(1), T(2))                                                           \
+    X(cumsum, T(0), I(0))                                                                          \
+    X(cumprod, T(0), I(0))                                                                         \
+    X(argsort, T(0), I(0), B(1))                                                                   \
+    X(sort, T(0), I(0), B(1), &T(1))                                                               \
     X(matmul, T(0), T(1))                                                                          \
     X(linear, T(0), T(1), T(2))                                                                    \
     X(linear_experts, T(0), T(1), T(2), T(3))                                                      \
