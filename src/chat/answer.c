@@ -2,6 +2,7 @@
 #include "chat/answer.h"
 
 #include "core/str.h"
+#include "text/unicode/unicode.h"
 
 #include <string.h>
 
@@ -11,6 +12,7 @@ const wk_mark wk_marks[WK_N_MARKS] = {
     {"<seed:think>", "</seed:think>", WK_MARK_REASONING, WICK_CALL_NONE},
     {"<|channel|>analysis<|message|>", "<|end|>", WK_MARK_REASONING, WICK_CALL_NONE},
     {"<|start|>assistant", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
+    {"<|end|>", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
     {"<|channel|>final<|message|>", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
     {"<|channel|>commentary<|message|>", NULL, WK_MARK_FRAME, WICK_CALL_NONE},
     {"<|channel|>commentary to=", "<|call|>", WK_MARK_CALL, WICK_CALL_CHANNEL},
@@ -111,6 +113,15 @@ static bool may_stand(const char *text, size_t size, const char *word, bool *is_
     return memcmp(text, word, *is_whole ? n : size) == 0;
 }
 
+/* Bytes at the end of text of a character that is not complete. */
+static size_t partial_character(const char *text, size_t size) {
+    for (size_t n = 1; n < 4 && n <= size; n++) {
+        const unsigned char *const bytes = (const unsigned char *)text + size - n;
+        if (wk_utf8_classify(bytes, n) == WK_UTF8_PARTIAL) return n;
+    }
+    return 0;
+}
+
 /* Bytes up to the next tag: the one that closes what is open, or any that opens something. Where
  * *found is NULL they end with the text, or where a tag or a character is not complete yet. */
 static size_t find_tag(const wick_answer *a, const char *text, size_t size, const wk_mark **found) {
@@ -126,12 +137,7 @@ static size_t find_tag(const wick_answer *a, const char *text, size_t size, cons
             if (is_whole || !a->is_over) return i;
         }
     }
-    for (size_t i = 1; i < 4 && i <= size && !a->is_over; i++) {
-        const unsigned char c = (unsigned char)text[size - i];
-        if (c >= 0xC0) return i < (c < 0xE0 ? 2U : c < 0xF0 ? 3U : 4U) ? size - i : size;
-        if (c < 0x80) break;
-    }
-    return size;
+    return a->is_over ? size : size - partial_character(text, size);
 }
 
 static void enter(wick_answer *a, const wk_mark *mark) {

@@ -17,7 +17,7 @@ typedef struct wk_mark {
     wick_call_format format;
 } wk_mark;
 
-enum { WK_N_MARKS = 17 };
+enum { WK_N_MARKS = 18 };
 extern const wk_mark wk_marks[WK_N_MARKS];
 
 #endif

@@ -49,7 +49,7 @@ wk_shown wk_str_show(wk_str text) {
 }
 
 size_t wk_utf8_encode(uint32_t code, char out[4]) {
-    assert(code < 0xD800 || code > 0xDFFF); /* surrogates are no scalar values */
+    assert(code < 0xD800 || code > 0xDFFF); /* not a surrogate */
     assert(code <= 0x10FFFF);
     if (code < 0x80) {
         out[0] = (char)code;

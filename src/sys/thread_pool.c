@@ -180,7 +180,7 @@ int wk_pool_size(const wk_pool *pool) { return pool->n_threads; }
 
 /* Splits n_chunks into shares of about the same size. */
 static void deal(wk_pool *pool, int64_t n_chunks) {
-    assert((atomic_load(&pool->gate) & (GATE_OPEN | GATE_INSIDE)) == 0); /* nobody looks */
+    assert((atomic_load(&pool->gate) & (GATE_OPEN | GATE_INSIDE)) == 0); /* all are away */
     const int64_t n = pool->n_threads;
     int64_t begin = 0;
     for (int64_t i = 0; i < n; i++) {

@@ -35,7 +35,7 @@ struct wk_trace_entry {
 
 /* One reference. Without memory there is one place for a reason, which the first one takes. */
 static wk_fault *make_fault(wick_device *device, const wick_error *reason) {
-    assert(reason->status < 0); /* else reads of what is spoiled would succeed */
+    assert(reason->status < 0); /* else a read of a spoiled buffer would succeed */
     wk_fault *const fault = wk_alloc(&device->heap, sizeof *fault);
     if (!fault) {
         if (device->unallocated.refs++ == 1) device->unallocated.error = *reason;

@@ -32,14 +32,15 @@ wick_scope wick_scope_begin(wick_device *device) {
     return (wick_scope){.device = device, .depth = device->scope_depth};
 }
 
+/* A tensor's deleter may make and release others, and even end the scope. */
 static void end_innermost(wick_device *device) {
-    wick_tensor *tensor = device->scopes[--device->scope_depth];
-    while (tensor) {
-        wick_tensor *const next = tensor->next;
+    const uint32_t last = device->scope_depth - 1;
+    for (wick_tensor *tensor; (tensor = device->scopes[last]);) {
+        device->scopes[last] = tensor->next;
         tensor->scope = 0;
         wick_release(tensor);
-        tensor = next;
     }
+    device->scope_depth = last;
 }
 
 /* Scopes left open inside this one end with it. */

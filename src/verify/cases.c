@@ -192,7 +192,7 @@ static wk_view *random_indexed(wk_case *c, int of_m, int index, int of_n) {
     (void)wk_case_add(c, of_m, dtype, rank, extent);
     (void)wk_case_add(c, index, id, rank, extent);
     extent[rank - 1] = 1 + wk_case_below(c, id == WICK_U8 ? 256 : 400);
-    c->has_bad_index = wk_case_chance(c, 5);
+    c->has_bad_index = wk_case_chance(c, 20);
     return wk_case_add(c, of_n, dtype, rank, extent);
 }
 
@@ -315,7 +315,7 @@ static void random_experts(wk_case *c) {
         (uint8_t)weights[kind].layout;
     if (wk_case_chance(c, 50)) (void)wk_case_dense(c, 3, dtype, 2, (const int64_t[]){n_experts, n});
     (void)wk_case_add(c, 4, WICK_U32, 2, (const int64_t[]){m, u});
-    c->has_bad_index = wk_case_chance(c, 5);
+    c->has_bad_index = wk_case_chance(c, 20);
 }
 
 static void random_embedding(wk_case *c) {
@@ -327,7 +327,7 @@ static void random_embedding(wk_case *c) {
     (void)wk_case_add(c, 0, wk_case_float(c), 2, (const int64_t[]){m, k});
     wk_case_dense(c, 1, weight, 2, (const int64_t[]){n, k})->layout = (uint8_t)weights[kind].layout;
     (void)wk_case_add(c, 2, wk_case_index(c), 1, &m);
-    c->has_bad_index = wk_case_chance(c, 5);
+    c->has_bad_index = wk_case_chance(c, 20);
 }
 
 static void exchange(int64_t pair[2]) {
@@ -397,7 +397,7 @@ static cached random_cache(wk_case *c, int places) {
     a.k[2] = a.v[2] = batch->block_size;
     a.k[3] = a.d;
     a.v[3] = a.e;
-    c->has_bad_index = wk_case_chance(c, 5);
+    c->has_bad_index = wk_case_chance(c, 20);
     c->places = places;
     return a;
 }
@@ -436,7 +436,7 @@ static void repeat_last(wk_case *c, wk_view *view, int n) {
 /* Slots of the states of a batch. */
 static int64_t plan_states(wk_case *c, wk_batch_layout *batch, int64_t n_rows) {
     wk_case_plan_batch(c, batch, n_rows);
-    c->has_bad_index = wk_case_chance(c, 5);
+    c->has_bad_index = wk_case_chance(c, 20);
     c->places = 1;
     c->has_states = true;
     return batch->n_sequences + wk_case_below(c, 3);

@@ -88,12 +88,11 @@ static void aim(wk_case_job *p) {
 
 /* --- Work --- */
 
-/* A bad index that a kernel met does not count as a failure here. */
 static wick_status poll(wk_case_job *p) {
     const wk_verify_subject *const s = p->subject;
-    wick_status status;
-    while ((status = s->backend->poll(s->device, p->ticket, p->err)) == WICK_ERR_INDEX)
-        p->has_fault = true;
+    const wick_status status = s->backend->poll(s->device, p->ticket, p->err);
+    uint32_t slot;
+    while (s->backend->take_fault(s->device, &slot)) p->has_fault = true;
     return status;
 }
 

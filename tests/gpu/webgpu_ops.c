@@ -175,9 +175,9 @@ static void aranges_are_the_cpus(void **state) {
 
 /* --- Faults --- */
 
-/* An index out of range is told once: of what was computed with it, and of nothing that follows,
- * also where its slot is used again (there are 256). */
-static void faults_are_told_once(void **state) {
+/* An index out of range is reported once: by the result computed with it, and by no later one, also
+ * where its slot is used again (there are 256). */
+static void faults_are_reported_once(void **state) {
     (void)state;
     const float rows[4] = {1, 2, 3, 4};
     wick_device *const gpu = open_device(&manners[0], true);
@@ -297,7 +297,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(normal_numbers_are_nearly_the_cpus),
     cmocka_unit_test(float64_is_drawn_on_the_cpu),
     cmocka_unit_test(aranges_are_the_cpus),
-    cmocka_unit_test(faults_are_told_once),
+    cmocka_unit_test(faults_are_reported_once),
     cmocka_unit_test(the_largest_are_the_cpus),
     cmocka_unit_test(the_largest_of_rows_in_pieces),
     cmocka_unit_test(many_of_a_long_row_are_found_on_the_cpu),

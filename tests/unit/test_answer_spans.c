@@ -184,7 +184,7 @@ static void test_channels(void **state) {
     (void)state;
     splits("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Y",
            "{<|channel|>analysis<|message|>:hm:<|end|>}Y");
-    splits("<|channel|>commentary<|message|>I look.<|start|>assistant<|channel|>commentary "
+    splits("<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>commentary "
            "to=functions.f <|message|>{}<|call|>",
            "I look.(11:functions.f <|message|>{}:<|call|>)");
 }

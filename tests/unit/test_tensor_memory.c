@@ -212,6 +212,39 @@ static void test_scopes_end_with_the_one_around_them(void **state) {
     wick_device_close(device);
 }
 
+typedef struct last_words {
+    wick_tensor *other;
+    wick_scope scope;
+} last_words;
+
+static void release_and_end(void *user) {
+    const last_words *const words = user;
+    wick_release(words->other);
+    (void)wick_zeros(words->scope.device, WICK_F32, WICK_SHAPE(4));
+    wick_scope_end(words->scope);
+}
+
+/* While a scope ends, a deleter releases a tensor of it, makes one and ends the scope itself. */
+static void test_deleters_run_while_a_scope_ends(void **state) {
+    (void)state;
+    wick_device *const device = open_slow();
+    const wick_scope outer = wick_scope_begin(device);
+    _Alignas(8) float memory[4] = {0};
+    last_words words = {.scope = wick_scope_begin(device)};
+    words.other = wick_empty(device, WICK_F32, WICK_SHAPE(4));
+    assert_non_null(wick_tensor_from_memory(device, WICK_F32, WICK_SHAPE(4), memory, sizeof memory,
+                                            release_and_end, &words));
+    wick_scope_end(words.scope);
+    wick_tensor *const kept = wick_retain(wick_zeros(device, WICK_F32, WICK_SHAPE(4)));
+    wick_scope_end(outer);
+    assert_int_equal(wick_synchronize(device), WICK_OK);
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    assert_int_equal(stats.buffer_bytes, wick_tensor_bytes(kept));
+    wick_release(kept);
+    wick_device_close(device);
+}
+
 static void *no_memory(void *user, size_t size) {
     (void)user, (void)size;
     return NULL;
@@ -304,6 +337,7 @@ int main(void) {
         cmocka_unit_test(test_rows_are_whole_blocks),
         cmocka_unit_test(test_versions_count_writes),
         cmocka_unit_test(test_scopes_end_with_the_one_around_them),
+        cmocka_unit_test(test_deleters_run_while_a_scope_ends),
         cmocka_unit_test(test_opening_says_what_is_wrong),
         cmocka_unit_test(test_auto_says_that_it_took_the_cpu),
     };

@@ -8,7 +8,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let at = positions(i);
     let id = find_id(at.y, params.a, at.w);
     if (id == params.a) { return; }
-    let from = at.z + id * params.own.x;
-    store_y(at.x, V_y(load_x(from)));
-    if (WIDE == 1) { store_y(at.x + 1u, V_y(load_x(from + 1u))); }
+    let source = at.z + id * params.own.x;
+    store_y(at.x, V_y(load_x(source)));
+    if (WIDE == 1) { store_y(at.x + 1u, V_y(load_x(source + 1u))); }
 }

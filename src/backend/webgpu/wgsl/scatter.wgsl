@@ -23,9 +23,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         let id = find_id(at.z + i * params.own.z, params.a, at.w);
         if (id == params.a) { continue; }
         let to = at.x + id * params.own.x;
-        let from = at.y + i * params.own.y;
-        let x = V_y(load_src(from));
+        let source = at.y + i * params.own.y;
+        let x = V_y(load_src(source));
         if (FN == 0) { store_y(to, x); } else { store_y(to, meet(V_y(load_y(to)), x)); }
-        if (WIDE == 1) { store_y(to + 1u, V_y(load_src(from + 1u))); }
+        if (WIDE == 1) { store_y(to + 1u, V_y(load_src(source + 1u))); }
     }
 }
