@@ -8,8 +8,9 @@
 #include <wick/ops.h>
 
 #include <float.h>
+#include <math.h>
 
-enum { MAX_INPUTS = 8, MAX_OUTPUTS = 8 };
+enum { MAX_INPUTS = 12, MAX_OUTPUTS = 8 };
 
 /* One case while it runs. */
 typedef struct test_case {
@@ -32,6 +33,11 @@ static inline double number(const wk_json *value) {
 
 static inline double attr(const test_case *c, const char *name) {
     return number(wk_json_get(c->attrs, name));
+}
+
+static inline double attr_or(const test_case *c, const char *name, double other) {
+    const wk_json *const value = wk_json_get(c->attrs, name);
+    return value == NULL || value->kind != WK_JSON_NUMBER ? other : number(value);
 }
 
 static inline int64_t integer(const test_case *c, const char *name) {
@@ -85,6 +91,8 @@ static inline wick_tensor *operand(const test_case *c, const char *role, size_t 
     return position < c->n_inputs ? c->input[position] : NULL;
 }
 
+#include "op_bindings_nn.h"
+
 /* --- Operations --- */
 
 /* One operand and nothing else. */
@@ -115,7 +123,33 @@ static inline wick_tensor *operand(const test_case *c, const char *role, size_t 
     X(softplus)                                                                                    \
     X(mish)                                                                                        \
     X(hard_sigmoid)                                                                                \
-    X(hard_swish)
+    X(hard_swish)                                                                                  \
+    X(tan)                                                                                         \
+    X(asin)                                                                                        \
+    X(acos)                                                                                        \
+    X(atan)                                                                                        \
+    X(sinh)                                                                                        \
+    X(cosh)                                                                                        \
+    X(asinh)                                                                                       \
+    X(acosh)                                                                                       \
+    X(atanh)                                                                                       \
+    X(expm1)                                                                                       \
+    X(exp2)                                                                                        \
+    X(log1p)                                                                                       \
+    X(log2)                                                                                        \
+    X(log10)                                                                                       \
+    X(rsqrt)                                                                                       \
+    X(trunc)                                                                                       \
+    X(bitwise_not)                                                                                 \
+    X(logical_not)                                                                                 \
+    X(is_nan)                                                                                      \
+    X(is_inf)                                                                                      \
+    X(is_finite)                                                                                   \
+    X(signbit)                                                                                     \
+    X(selu)                                                                                        \
+    X(softsign)                                                                                    \
+    X(log_sigmoid)                                                                                 \
+    X(hard_tanh)
 #define RUN(name)                                                                                  \
     static inline wick_tensor *run_##name(const test_case *c) { return wick_##name(c->input[0]); }
 OF_ONE(RUN)
@@ -130,6 +164,22 @@ OF_ONE(RUN)
     X(maximum)                                                                                     \
     X(minimum)                                                                                     \
     X(pow)                                                                                         \
+    X(remainder)                                                                                   \
+    X(fmod)                                                                                        \
+    X(floor_divide)                                                                                \
+    X(atan2)                                                                                       \
+    X(hypot)                                                                                       \
+    X(copysign)                                                                                    \
+    X(nextafter)                                                                                   \
+    X(logaddexp)                                                                                   \
+    X(logical_and)                                                                                 \
+    X(logical_or)                                                                                  \
+    X(logical_xor)                                                                                 \
+    X(bitwise_and)                                                                                 \
+    X(bitwise_or)                                                                                  \
+    X(bitwise_xor)                                                                                 \
+    X(bitwise_left_shift)                                                                          \
+    X(bitwise_right_shift)                                                                         \
     X(eq)                                                                                          \
     X(ne)                                                                                          \
     X(lt)                                                                                          \
@@ -200,6 +250,11 @@ static inline void list_dims(const test_case *c, dim_list *list) {
 #define REDUCTION(X)                                                                               \
     X(sum)                                                                                         \
     X(mean)                                                                                        \
+    X(prod)                                                                                        \
+    X(any)                                                                                         \
+    X(all)                                                                                         \
+    X(log_sum_exp)                                                                                 \
+    X(count_nonzero)                                                                               \
     X(max)                                                                                         \
     X(min)
 #define RUN(name)                                                                                  \
@@ -211,13 +266,39 @@ static inline void list_dims(const test_case *c, dim_list *list) {
 REDUCTION(RUN)
 #undef RUN
 
-static inline wick_tensor *run_var(const test_case *c) {
+#define RUN(name)                                                                                  \
+    static inline wick_tensor *run_##name(const test_case *c) {                                    \
+        dim_list list;                                                                             \
+        list_dims(c, &list);                                                                       \
+        return wick_##name(c->input[0], list.n, list.dims, flag(c, "keepdim"),                     \
+                           attr_or(c, "correction", 1));                                           \
+    }
+RUN(var)
+RUN(std)
+#undef RUN
+
+static inline wick_tensor *run_norm(const test_case *c) {
     dim_list list;
     list_dims(c, &list);
-    const bool is_given = wk_json_get(c->attrs, "correction") != NULL;
-    return wick_var(c->input[0], list.n, list.dims, flag(c, "keepdim"),
-                    is_given ? attr(c, "correction") : 1);
+    const double p = attr_is(c, "p", "inf")    ? (double)INFINITY
+                     : attr_is(c, "p", "-inf") ? -(double)INFINITY
+                                               : attr_or(c, "p", 2);
+    return wick_norm(c->input[0], p, list.n, list.dims, flag(c, "keepdim"));
 }
+static inline wick_tensor *run_celu(const test_case *c) {
+    return wick_celu(c->input[0], attr_or(c, "alpha", 1));
+}
+static inline wick_tensor *run_hardtanh(const test_case *c) {
+    return wick_clamp(c->input[0], attr_or(c, "min_val", -1), attr_or(c, "max_val", 1));
+}
+#define RUN(name)                                                                                  \
+    static inline wick_tensor *run_##name(const test_case *c) {                                    \
+        return wick_##name(c->input[0], c->input[1], attr_or(c, "rtol", 1e-5),                     \
+                           attr_or(c, "atol", 1e-8), flag(c, "equal_nan"));                        \
+    }
+RUN(is_close)
+RUN(all_close)
+#undef RUN
 static inline wick_tensor *run_argmin(const test_case *c) {
     return wick_argmin(c->input[0], dim(c, "dim"), flag(c, "keepdim"));
 }
@@ -430,6 +511,7 @@ typedef struct binding {
 #define BINDING(name) {#name, run_##name},
 static const binding bindings[] = {
     OF_ONE(BINDING) OF_TWO(BINDING) GATED(BINDING) REDUCTION(BINDING){"softmax", run_softmax},
+    NN_BINDINGS
     {"argmax", run_argmax},
     {"linear", run_linear},
     {"embedding", run_embedding},
@@ -482,6 +564,32 @@ static const binding bindings[] = {
     {"cumprod", run_cumprod},
     {"argsort", run_argsort},
     {"sort", run_sort},
+    {"std", run_std},
+    {"norm", run_norm},
+    {"celu", run_celu},
+    {"hardtanh", run_hardtanh},
+    {"is_close", run_is_close},
+    {"all_close", run_all_close},
+    /* Other names of them. */
+    {"isnan", run_is_nan},
+    {"isinf", run_is_inf},
+    {"isfinite", run_is_finite},
+    {"logsigmoid", run_log_sigmoid},
+    {"logsumexp", run_log_sum_exp},
+    {"isclose", run_is_close},
+    {"allclose", run_all_close},
+    {"arctan2", run_atan2},
+    {"mod", run_remainder},
+    {"reciprocal", run_recip},
+    {"square", run_sqr},
+    {"linalg_vector_norm", run_norm},
+    {"vector_norm", run_norm},
+    {"arcsin", run_asin},
+    {"arccos", run_acos},
+    {"arctan", run_atan},
+    {"arcsinh", run_asinh},
+    {"arccosh", run_acosh},
+    {"arctanh", run_atanh},
 };
 #undef BINDING
 

@@ -422,7 +422,7 @@ static wick_status map_file(runner *r, const char *name, wk_file **file, const v
     return wk_file_map(*file, data, err);
 }
 
-static wick_status run_all(runner *r, wick_error *err) {
+static wick_status run_cases(runner *r, wick_error *err) {
     const void *data, *lines;
     WK_TRY(map_file(r, "data.safetensors", &r->data_file, &data, err));
     r->data = data;
@@ -508,7 +508,7 @@ static int run(const options *o) {
     wk_heap_init(&r.heap, NULL);
     wk_arena_init(&r.names, &r.heap, 0);
     wick_error error = {0};
-    wick_status status = run_all(&r, &error);
+    wick_status status = run_cases(&r, &error);
     op_count total = {0};
     for (int i = 0; i < r.n_counts; i++) {
         total.passed += r.counts[i].passed;

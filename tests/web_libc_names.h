@@ -4,13 +4,22 @@
 #define WICK_WEB_LIBC_NAMES_H
 
 #define abort web_abort
+#define acos web_acos
+#define acosh web_acosh
+#define asin web_asin
+#define asinh web_asinh
+#define atan web_atan
+#define atan2 web_atan2
+#define atanh web_atanh
 #define atoi web_atoi
 #define calloc web_calloc
 #define ceil web_ceil
 #define cos web_cos
+#define cosh web_cosh
 #define erf web_erf
 #define erfc web_erfc
 #define exp web_exp
+#define exp2 web_exp2
 #define expf web_expf
 #define expm1 web_expm1
 #define fabs web_fabs
@@ -21,11 +30,15 @@
 #define fminf web_fminf
 #define fmod web_fmod
 #define free web_free
+#define frexp web_frexp
+#define hypot web_hypot
 #define ilogbf web_ilogbf
 #define ldexp web_ldexp
 #define ldexpf web_ldexpf
 #define log web_log
+#define log10 web_log10
 #define log1p web_log1p
+#define log2 web_log2
 #define logf web_logf
 #define malloc web_malloc
 #define memchr web_memchr
@@ -44,6 +57,7 @@
 #define round web_round
 #define roundf web_roundf
 #define sin web_sin
+#define sinh web_sinh
 #define snprintf web_snprintf
 #define sqrt web_sqrt
 #define strcat web_strcat
@@ -60,6 +74,7 @@
 #define strtod web_strtod
 #define strtol web_strtol
 #define strtoul web_strtoul
+#define tan web_tan
 #define tanh web_tanh
 #define vsnprintf web_vsnprintf
 

@@ -3,8 +3,10 @@
  * Each one checks its operands, queues the operation and returns its result, a new tensor (or a
  * view where it says so) that belongs to the innermost scope or else to the caller. On failure it
  * returns NULL and the device holds the sentence; a NULL operand gives NULL. dims count from 0, or
- * from the end when negative. Operands of one operation have one dtype unless it says otherwise;
- * binary operations broadcast by NumPy's rule. */
+ * from the end when negative. Operands of one operation have one dtype unless it says otherwise.
+ * Operations on a and b broadcast by NumPy's rule; where their dtypes differ, both are promoted as
+ * the array API standard (2024.12) has it: to the least type that holds the numbers of both, of a
+ * float and an integer the float's, of f16 and bf16 f32. */
 #ifndef WICK_OPS_H
 #define WICK_OPS_H
 
@@ -28,7 +30,7 @@ WICK_API wick_tensor *wick_arange(wick_device *device, wick_dtype dtype, double 
 /* [n, n], 1 on the diagonal. */
 WICK_API wick_tensor *wick_eye(wick_device *device, wick_dtype dtype, int64_t n);
 
-/* Random floats. Each call takes the next stream of the device's seed (wick_device_set_seed); the
+/* Random numbers. Each call takes the next stream of the device's seed (wick_device_set_seed); the
  * numbers are the same on every device, normal ones within rounding. WICK_ERR_STATE: in a recorded
  * plan.
  *
@@ -40,6 +42,8 @@ WICK_API wick_tensor *wick_rand(wick_device *device, wick_dtype dtype, wick_shap
 /* Normal, at most 5.8 deviations from mean (f64: 8.6). WICK_ERR_VALUE: deviation < 0. */
 WICK_API wick_tensor *wick_randn(wick_device *device, wick_dtype dtype, wick_shape shape,
                                  double mean, double deviation);
+/* u32: 32 random bits each, the words that the numbers above are made of. */
+WICK_API wick_tensor *wick_rand_bits(wick_device *device, wick_shape shape);
 
 /* --- Elementwise, of numbers: what overflows an integer type wraps --- */
 
@@ -62,6 +66,12 @@ WICK_API wick_tensor *wick_sub(wick_tensor *a, wick_tensor *b);
 WICK_API wick_tensor *wick_mul(wick_tensor *a, wick_tensor *b);
 /* Integers truncate toward zero; there x / 0 is x. */
 WICK_API wick_tensor *wick_div(wick_tensor *a, wick_tensor *b);
+/* The same rounded down; integers: x / 0 is x. */
+WICK_API wick_tensor *wick_floor_divide(wick_tensor *a, wick_tensor *b);
+/* a - b floor(a / b), with the sign of b, and a - b trunc(a / b), with the sign of a; exact where
+ * the result can be. Integers: the remainder of a division by 0 is 0. */
+WICK_API wick_tensor *wick_remainder(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_fmod(wick_tensor *a, wick_tensor *b);
 /* NaN where either operand is NaN. */
 WICK_API wick_tensor *wick_maximum(wick_tensor *a, wick_tensor *b);
 WICK_API wick_tensor *wick_minimum(wick_tensor *a, wick_tensor *b);
@@ -72,6 +82,32 @@ WICK_API wick_tensor *wick_lt(wick_tensor *a, wick_tensor *b);
 WICK_API wick_tensor *wick_le(wick_tensor *a, wick_tensor *b);
 WICK_API wick_tensor *wick_gt(wick_tensor *a, wick_tensor *b);
 WICK_API wick_tensor *wick_ge(wick_tensor *a, wick_tensor *b);
+/* |a - b| <= atol + rtol |b|, and where both are the same infinity or, with equal_nan, NaN: u8;
+ * integers are compared as f64. all_close: whether it holds of all elements, a scalar.
+ * WICK_ERR_VALUE unless rtol and atol are finite and >= 0. */
+WICK_API wick_tensor *wick_is_close(wick_tensor *a, wick_tensor *b, double rtol, double atol,
+                                    bool equal_nan);
+WICK_API wick_tensor *wick_all_close(wick_tensor *a, wick_tensor *b, double rtol, double atol,
+                                     bool equal_nan);
+/* u8 of any dtype: NaN; infinite; neither; negative or -0. */
+WICK_API wick_tensor *wick_is_nan(wick_tensor *x);
+WICK_API wick_tensor *wick_is_inf(wick_tensor *x);
+WICK_API wick_tensor *wick_is_finite(wick_tensor *x);
+WICK_API wick_tensor *wick_signbit(wick_tensor *x);
+/* u8 of any dtypes; what is not zero is true, NaN too. */
+WICK_API wick_tensor *wick_logical_not(wick_tensor *x);
+WICK_API wick_tensor *wick_logical_and(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_logical_or(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_logical_xor(wick_tensor *a, wick_tensor *b);
+/* Of the bits of integers, and of bools. */
+WICK_API wick_tensor *wick_bitwise_not(wick_tensor *x);
+WICK_API wick_tensor *wick_bitwise_and(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_bitwise_or(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_bitwise_xor(wick_tensor *a, wick_tensor *b);
+/* Bits of integer a moved b places, b < 0 and b >= a's bits counting as all of them; to the right
+ * the sign fills up. */
+WICK_API wick_tensor *wick_bitwise_left_shift(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_bitwise_right_shift(wick_tensor *a, wick_tensor *b);
 /* a where cond (u8, bool or i64) is not zero, else b; all three broadcast. */
 WICK_API wick_tensor *wick_where(wick_tensor *cond, wick_tensor *a, wick_tensor *b);
 /* Keeps what lies on and below (tril), on and above (triu) a diagonal of the last two dims, and
@@ -85,14 +121,43 @@ WICK_API wick_tensor *wick_exp(wick_tensor *x);
 WICK_API wick_tensor *wick_log(wick_tensor *x);
 WICK_API wick_tensor *wick_sin(wick_tensor *x);
 WICK_API wick_tensor *wick_cos(wick_tensor *x);
+WICK_API wick_tensor *wick_tan(wick_tensor *x);
+WICK_API wick_tensor *wick_asin(wick_tensor *x);
+WICK_API wick_tensor *wick_acos(wick_tensor *x);
+WICK_API wick_tensor *wick_atan(wick_tensor *x);
+/* Angle of the point (b, a), -pi to pi. */
+WICK_API wick_tensor *wick_atan2(wick_tensor *a, wick_tensor *b);
+WICK_API wick_tensor *wick_sinh(wick_tensor *x);
+WICK_API wick_tensor *wick_cosh(wick_tensor *x);
+WICK_API wick_tensor *wick_asinh(wick_tensor *x);
+WICK_API wick_tensor *wick_acosh(wick_tensor *x);
+WICK_API wick_tensor *wick_atanh(wick_tensor *x);
+/* e^x - 1, 2^x; log(1 + x), and logarithms to base 2 and 10. */
+WICK_API wick_tensor *wick_expm1(wick_tensor *x);
+WICK_API wick_tensor *wick_exp2(wick_tensor *x);
+WICK_API wick_tensor *wick_log1p(wick_tensor *x);
+WICK_API wick_tensor *wick_log2(wick_tensor *x);
+WICK_API wick_tensor *wick_log10(wick_tensor *x);
+/* log(e^a + e^b), without its overflow. */
+WICK_API wick_tensor *wick_logaddexp(wick_tensor *a, wick_tensor *b);
 /* 1 / x. */
 WICK_API wick_tensor *wick_recip(wick_tensor *x);
 WICK_API wick_tensor *wick_sqrt(wick_tensor *x);
+/* 1 / sqrt(x). */
+WICK_API wick_tensor *wick_rsqrt(wick_tensor *x);
+/* sqrt(a^2 + b^2), without its overflow. */
+WICK_API wick_tensor *wick_hypot(wick_tensor *a, wick_tensor *b);
+/* |a| with the sign of b. */
+WICK_API wick_tensor *wick_copysign(wick_tensor *a, wick_tensor *b);
+/* The number of the dtype that follows a on the way to b; computed on the CPU. */
+WICK_API wick_tensor *wick_nextafter(wick_tensor *a, wick_tensor *b);
 WICK_API wick_tensor *wick_erf(wick_tensor *x);
 WICK_API wick_tensor *wick_tanh(wick_tensor *x);
 WICK_API wick_tensor *wick_sigmoid(wick_tensor *x);
 WICK_API wick_tensor *wick_floor(wick_tensor *x);
 WICK_API wick_tensor *wick_ceil(wick_tensor *x);
+/* Toward zero. */
+WICK_API wick_tensor *wick_trunc(wick_tensor *x);
 /* Half to even. */
 WICK_API wick_tensor *wick_round(wick_tensor *x);
 /* As C's pow. */
@@ -115,6 +180,16 @@ WICK_API wick_tensor *wick_hard_swish(wick_tensor *x);
 /* Below 0 alpha * (e^x - 1) and slope * x, else x. */
 WICK_API wick_tensor *wick_elu(wick_tensor *x, double alpha);
 WICK_API wick_tensor *wick_leaky_relu(wick_tensor *x, double slope);
+
+/* 1.0507 times elu of alpha 1.67326 (Klambauer et al., 2017). */
+WICK_API wick_tensor *wick_selu(wick_tensor *x);
+/* max(x, 0) + min(alpha (e^(x / alpha) - 1), 0) (Barron, 2017). WICK_ERR_VALUE: alpha is 0 or not
+ * finite. */
+WICK_API wick_tensor *wick_celu(wick_tensor *x, double alpha);
+/* x / (1 + |x|), x clamped to [-1, 1], log(sigmoid(x)). */
+WICK_API wick_tensor *wick_softsign(wick_tensor *x);
+WICK_API wick_tensor *wick_hard_tanh(wick_tensor *x);
+WICK_API wick_tensor *wick_log_sigmoid(wick_tensor *x);
 
 /* Gated units: silu, gelu, gelu_erf or relu of gate, times up; one shape (Shazeer, 2020). */
 WICK_API wick_tensor *wick_swiglu(wick_tensor *gate, wick_tensor *up);
@@ -175,14 +250,30 @@ WICK_API wick_tensor *wick_stack(wick_tensor *const *x, size_t count, int dim);
 /* --- Reductions and normalisation --- */
 
 /* Over dims [n_dims]; dims NULL: over all, regardless of n_dims. keepdim leaves an extent of 1 for
- * each. The result has the dtype of x; sums of integers wrap. Over no elements the sum is 0 and the
- * mean NaN. */
+ * each. The result has the dtype of x; sums and products of integers wrap. Over no elements the
+ * sum is 0, the product 1 and the mean NaN. */
 WICK_API wick_tensor *wick_sum(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
+WICK_API wick_tensor *wick_prod(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
 /* Floats. */
 WICK_API wick_tensor *wick_mean(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
 /* Sum of (x - mean)^2, divided by the number of elements less correction; floats. */
 WICK_API wick_tensor *wick_var(wick_tensor *x, int n_dims, const int *dims, bool keepdim,
                                double correction);
+/* The square root of var. */
+WICK_API wick_tensor *wick_std(wick_tensor *x, int n_dims, const int *dims, bool keepdim,
+                               double correction);
+/* log(sum(e^x)), without its overflow; floats. Over no elements -infinity. */
+WICK_API wick_tensor *wick_log_sum_exp(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
+/* sum(|x|^p)^(1 / p), of p = 2 the root of the sum of squares; p 0: the number of elements that are
+ * not zero; infinity and -infinity: the largest and the least |x|, over no elements WICK_ERR_SHAPE.
+ * Floats. WICK_ERR_VALUE: p is NaN. */
+WICK_API wick_tensor *wick_norm(wick_tensor *x, double p, int n_dims, const int *dims,
+                                bool keepdim);
+/* Whether all or any elements are not zero, u8 (over none all are, and not any), and how many, u32;
+ * any dtype. */
+WICK_API wick_tensor *wick_all(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
+WICK_API wick_tensor *wick_any(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
+WICK_API wick_tensor *wick_count_nonzero(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
 /* NaN where any element is NaN. Over no elements: WICK_ERR_SHAPE, as for argmax and argmin. */
 WICK_API wick_tensor *wick_max(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
 WICK_API wick_tensor *wick_min(wick_tensor *x, int n_dims, const int *dims, bool keepdim);

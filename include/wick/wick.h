@@ -13,6 +13,7 @@
 #include <wick/judge.h>
 #include <wick/kernel.h>
 #include <wick/model.h>
+#include <wick/nn.h>
 #include <wick/ops.h>
 #include <wick/saving.h>
 #include <wick/session.h>
@@ -20,6 +21,7 @@
 #include <wick/tensor.h>
 #include <wick/text.h>
 #include <wick/tools.h>
+#include <wick/train.h>
 #include <wick/verify.h>
 
 #endif

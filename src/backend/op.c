@@ -34,16 +34,12 @@ static wick_status check_elementwise(const wk_op *op, wick_error *err) {
     return WICK_OK;
 }
 
-static bool is_number(wick_dtype dtype) {
-    const wk_dtype_class kind = wk_dtype_get(dtype)->dtype_class;
-    return kind == WK_CLASS_FLOAT || kind == WK_CLASS_INTEGER;
+static bool is_integer(wick_dtype dtype) {
+    return wk_dtype_get(dtype)->dtype_class == WK_CLASS_INTEGER;
 }
 
-/* Floats, and integers where the function takes them. */
-static wick_status check_numbers(const wk_op *op, bool takes_integers, wick_error *err) {
-    const wick_dtype dtype = wk_src(op, 0)->dtype;
-    if (takes_integers ? is_number(dtype) : wk_dtype_is_float(dtype)) return WICK_OK;
-    return wrong(err, WICK_ERR_DTYPE, op, takes_integers ? "takes numbers" : "takes floats");
+static wick_status check_takes(const wk_op *op, bool takes, wick_error *err) {
+    return takes ? WICK_OK : wrong(err, WICK_ERR_DTYPE, op, "takes no such dtype");
 }
 
 static wick_status no_function(const wk_op *op, wick_error *err) {
@@ -53,18 +49,18 @@ static wick_status no_function(const wk_op *op, wick_error *err) {
 static wick_status check_unary(const wk_op *op, wick_error *err) {
     if ((unsigned)op->p.unary.fn >= WK_UNARY_COUNT_) return no_function(op, err);
     WK_TRY(check_elementwise(op, err));
-    return check_numbers(op, wk_unary_takes_integers(op->p.unary.fn), err);
+    return check_takes(op, wk_unary_takes(op->p.unary.fn, wk_src(op, 0)->dtype), err);
 }
 
 static wick_status check_binary(const wk_op *op, wick_error *err) {
     if ((unsigned)op->p.binary >= WK_BINARY_COUNT_) return no_function(op, err);
     WK_TRY(check_elementwise(op, err));
-    return check_numbers(op, wk_binary_takes_integers(op->p.binary), err);
+    return check_takes(op, wk_binary_takes(op->p.binary, wk_src(op, 0)->dtype), err);
 }
 
 static wick_status check_floats(const wk_op *op, wick_error *err) {
     WK_TRY(check_elementwise(op, err));
-    return check_numbers(op, false, err);
+    return check_takes(op, wk_dtype_is_float(wk_src(op, 0)->dtype), err);
 }
 
 static wick_status check_gated(const wk_op *op, wick_error *err) {
@@ -115,7 +111,8 @@ static wick_status check_reduce(const wk_op *op, wick_error *err) {
     for (int i = 0; i < y->rank; i++)
         if (x->extent[i] != y->extent[i])
             return wrong(err, WICK_ERR_SHAPE, op, "y must be x without its last dimensions");
-    const bool allows_none = fn == WK_REDUCE_SUM || fn == WK_REDUCE_MEAN || fn == WK_REDUCE_VAR;
+    const bool allows_none =
+        fn == WK_REDUCE_SUM || fn == WK_REDUCE_MEAN || fn == WK_REDUCE_VAR || fn == WK_REDUCE_PROD;
     if (!allows_none && !reduces_something(x, y->rank))
         return wrong(err, WICK_ERR_SHAPE, op, "nothing to choose from in an empty dimension");
     if (is_index_of(fn)) {
@@ -124,7 +121,8 @@ static wick_status check_reduce(const wk_op *op, wick_error *err) {
         return WICK_OK;
     }
     if (y->dtype != x->dtype) return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype");
-    return check_numbers(op, wk_reduce_takes_integers(fn), err);
+    const bool takes_it = is_integer(x->dtype) && wk_reduce_takes_integers(fn);
+    return check_takes(op, takes_it || wk_dtype_is_float(x->dtype), err);
 }
 
 static wick_status check_copy(const wk_op *op, wick_error *err) {
@@ -144,11 +142,13 @@ static wick_status check_random(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const state = wk_src(op, 0);
     wk_random_scaling scaling;
     if ((unsigned)op->p.random.fn >= WK_RANDOM_COUNT_) return no_function(op, err);
-    if (!wk_dtype_is_float(y->dtype)) return wrong(err, WICK_ERR_DTYPE, op, "makes floats");
+    const bool is_bits = op->p.random.fn == WK_RANDOM_BITS;
+    if (is_bits ? y->dtype != WICK_U32 : !wk_dtype_is_float(y->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, is_bits ? "makes u32" : "makes floats");
     if (state->rank != 1 || state->extent[0] != 4 || state->dtype != WICK_U32 ||
         !wk_view_is_dense(state))
         return wrong(err, WICK_ERR_SHAPE, op, "state must be [4] u32, dense");
-    if (!wk_random_scale(y->dtype, &op->p, &scaling))
+    if (!is_bits && !wk_random_scale(y->dtype, &op->p, &scaling))
         return wrong(err, WICK_ERR_VALUE, op, "y's dtype has no numbers of this distribution");
     return WICK_OK;
 }
@@ -503,8 +503,10 @@ static wick_status check_custom(const wk_op *op, wick_error *err) {
 
 /* --- Functions of integers --- */
 
-bool wk_unary_takes_integers(wk_unary_fn fn) {
+bool wk_unary_takes(wk_unary_fn fn, wick_dtype dtype) {
+    if (!is_integer(dtype)) return wk_dtype_is_float(dtype) && fn != WK_UNARY_NOT;
     switch (fn) {
+    case WK_UNARY_NOT:
     case WK_UNARY_ABS:
     case WK_UNARY_NEG:
     case WK_UNARY_SQR:
@@ -516,7 +518,10 @@ bool wk_unary_takes_integers(wk_unary_fn fn) {
     }
 }
 
-bool wk_binary_takes_integers(wk_binary_fn fn) { return fn != WK_BINARY_POW; }
+bool wk_binary_takes(wk_binary_fn fn, wick_dtype dtype) {
+    if (!is_integer(dtype)) return wk_dtype_is_float(dtype) && fn < WK_BINARY_AND;
+    return fn != WK_BINARY_POW && (fn < WK_BINARY_ATAN2 || fn >= WK_BINARY_AND);
+}
 
 bool wk_reduce_takes_integers(wk_reduce_fn fn) {
     return fn != WK_REDUCE_MEAN && fn != WK_REDUCE_VAR;

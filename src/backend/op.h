@@ -79,6 +79,23 @@ typedef enum wk_unary_fn {
     WK_UNARY_POW,        /* x^a */
     WK_UNARY_AFFINE,     /* a x + b */
     WK_UNARY_CLAMP,      /* to [a, b] */
+    WK_UNARY_TAN,
+    WK_UNARY_ASIN,
+    WK_UNARY_ACOS,
+    WK_UNARY_ATAN,
+    WK_UNARY_SINH,
+    WK_UNARY_COSH,
+    WK_UNARY_ASINH,
+    WK_UNARY_ACOSH,
+    WK_UNARY_ATANH,
+    WK_UNARY_EXPM1,
+    WK_UNARY_EXP2,
+    WK_UNARY_LOG1P,
+    WK_UNARY_LOG2,
+    WK_UNARY_LOG10,
+    WK_UNARY_RSQRT, /* 1 / sqrt x */
+    WK_UNARY_TRUNC,
+    WK_UNARY_NOT, /* all bits turned: integers only */
     WK_UNARY_COUNT_,
 } wk_unary_fn;
 
@@ -90,6 +107,19 @@ typedef enum wk_binary_fn {
     WK_BINARY_POW,     /* floats only */
     WK_BINARY_MAXIMUM, /* NaN where either operand is */
     WK_BINARY_MINIMUM,
+    WK_BINARY_REMAINDER,    /* a - b floor(a / b), with the sign of b; of integers by 0: 0 */
+    WK_BINARY_FMOD,         /* a - b trunc(a / b), with the sign of a; of integers by 0: 0 */
+    WK_BINARY_FLOOR_DIVIDE, /* integers as DIV, but rounded down */
+    WK_BINARY_ATAN2,        /* from here on floats only */
+    WK_BINARY_HYPOT,
+    WK_BINARY_COPYSIGN,
+    WK_BINARY_NEXTAFTER, /* of the dtype's numbers */
+    WK_BINARY_LOGADDEXP, /* log(e^a + e^b) */
+    WK_BINARY_AND,       /* from here on integers only */
+    WK_BINARY_OR,
+    WK_BINARY_XOR,
+    WK_BINARY_SHIFT_LEFT,  /* by a negative number, or by all bits and more: 0 */
+    WK_BINARY_SHIFT_RIGHT, /* the same, but -1 of a negative number; the sign stays */
     WK_BINARY_COUNT_,
 } wk_binary_fn;
 
@@ -122,6 +152,7 @@ typedef enum wk_reduce_fn {
     WK_REDUCE_MAX,  /* NaN where any element is */
     WK_REDUCE_MIN,
     WK_REDUCE_VAR, /* sum of (x - mean)^2 / max(0, n - correction) */
+    WK_REDUCE_PROD,
     WK_REDUCE_COUNT_,
 } wk_reduce_fn;
 
@@ -143,6 +174,7 @@ typedef enum wk_cumulate_fn {
 typedef enum wk_random_fn {
     WK_RANDOM_UNIFORM, /* from a up to b, which it never is */
     WK_RANDOM_NORMAL,  /* mean a, standard deviation b */
+    WK_RANDOM_BITS,    /* Philox's words as they are; y is u32 */
     WK_RANDOM_COUNT_,
 } wk_random_fn;
 
@@ -358,9 +390,10 @@ wick_status wk_op_check(const wk_op *op, wick_error *err);
 /* That rule alone, of shapes and dtypes. */
 wick_status wk_op_check_rule(const wk_op *op, wick_error *err);
 
-/* Functions that are defined on integer types as well. */
-bool wk_unary_takes_integers(wk_unary_fn fn);
-bool wk_binary_takes_integers(wk_binary_fn fn);
+/* Functions that are defined on these types. */
+bool wk_unary_takes(wk_unary_fn fn, wick_dtype dtype);
+bool wk_binary_takes(wk_binary_fn fn, wick_dtype dtype);
+/* On integer types as well. */
 bool wk_reduce_takes_integers(wk_reduce_fn fn);
 
 /* How a random op makes an element of a number u (uniform in [0, 1) or normal): shift + scale u,

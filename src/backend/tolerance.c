@@ -37,9 +37,14 @@ static bool differs_nowhere(const wk_op *op, bool is_fast, wk_tolerance *t) {
     return false;
 }
 
+/* A sum of two numbers is rounded once; what vanishes in log(e^a + e^b) was near 1. */
 static bool differs_binary(const wk_op *op, bool is_fast, wk_tolerance *t) {
-    (void)op, (void)is_fast;
-    t->relative += 5e-7;
+    (void)is_fast;
+    const wk_binary_fn fn = op->code == WK_OP_BINARY ? op->p.binary : WK_BINARY_ADD;
+    const bool is_curve =
+        fn == WK_BINARY_ATAN2 || fn == WK_BINARY_HYPOT || fn == WK_BINARY_LOGADDEXP;
+    t->relative += is_curve ? 4e-6 : 5e-7;
+    if (fn == WK_BINARY_LOGADDEXP) t->absolute += 1e-6;
     return true;
 }
 
@@ -84,7 +89,7 @@ static bool differs_rope_table(const wk_op *op, bool is_fast, wk_tolerance *t) {
 static bool differs_random(const wk_op *op, bool is_fast, wk_tolerance *t) {
     (void)is_fast;
     t->absolute += 2e-6 * op->p.random.b + 1.2e-7 * fabs(op->p.random.a);
-    return op->p.random.fn != WK_RANDOM_UNIFORM;
+    return op->p.random.fn == WK_RANDOM_NORMAL;
 }
 
 /* The terms of a sum may cancel. */
@@ -96,6 +101,13 @@ static bool differs_sum(const wk_op *op, bool is_fast, wk_tolerance *t) {
 
 static bool differs_scatter(const wk_op *op, bool is_fast, wk_tolerance *t) {
     return op->p.scatter != WK_SCATTER_SET && differs_sum(op, is_fast, t);
+}
+
+/* Each factor is rounded, and so is each product. */
+static bool differs_reduce(const wk_op *op, bool is_fast, wk_tolerance *t) {
+    if (op->p.reduce.fn != WK_REDUCE_PROD) return differs_sum(op, is_fast, t);
+    t->relative += 2e-5;
+    return true;
 }
 
 static bool differs_linear(const wk_op *op, bool is_fast, wk_tolerance *t) {

@@ -8,10 +8,26 @@
 
 /* --- Of one tensor --- */
 
+/* What a function takes of floats and integers, in words. */
+static bool refuse_dtype(const char *op, wick_device *device, wick_dtype dtype, bool takes_floats,
+                         bool takes_integers) {
+    wk_device_fail(device, WICK_ERR_DTYPE, "%s: takes %s, not %s", op,
+                   !takes_integers ? "a float type"
+                   : takes_floats  ? "numbers"
+                                   : "an integer type",
+                   wick_dtype_name(dtype));
+    return false;
+}
+
+static bool takes_unary(const char *op, const wick_tensor *x, wk_unary_fn fn) {
+    const wick_dtype dtype = x->view.dtype;
+    return wk_unary_takes(fn, dtype) ||
+           refuse_dtype(op, x->device, dtype, wk_unary_takes(fn, WICK_F32),
+                        wk_unary_takes(fn, WICK_I32));
+}
+
 static wick_tensor *unary(const char *op, wick_tensor *x, wk_unary_fn fn, double a, double b) {
-    if (!x) return NULL;
-    const bool takes_integers = wk_unary_takes_integers(fn);
-    if (takes_integers ? !wk_operand_is_number(op, x) : !wk_operand_is_float(op, x)) return NULL;
+    if (!x || !takes_unary(op, x, fn)) return NULL;
     if (!wk_operand_is_strided(op, x)) return NULL;
     const wick_shape shape = wk_tensor_shape_of(x);
     wick_tensor *y = wk_tensor_new(x->device, x->view.dtype, &shape);
@@ -51,12 +67,34 @@ static wick_tensor *unary(const char *op, wick_tensor *x, wk_unary_fn fn, double
     X(softplus, SOFTPLUS)                                                                          \
     X(mish, MISH)                                                                                  \
     X(hard_sigmoid, HARD_SIGMOID)                                                                  \
-    X(hard_swish, HARD_SWISH)
+    X(hard_swish, HARD_SWISH)                                                                      \
+    X(tan, TAN)                                                                                    \
+    X(asin, ASIN)                                                                                  \
+    X(acos, ACOS)                                                                                  \
+    X(atan, ATAN)                                                                                  \
+    X(sinh, SINH)                                                                                  \
+    X(cosh, COSH)                                                                                  \
+    X(asinh, ASINH)                                                                                \
+    X(acosh, ACOSH)                                                                                \
+    X(atanh, ATANH)                                                                                \
+    X(expm1, EXPM1)                                                                                \
+    X(exp2, EXP2)                                                                                  \
+    X(log1p, LOG1P)                                                                                \
+    X(log2, LOG2)                                                                                  \
+    X(log10, LOG10)                                                                                \
+    X(rsqrt, RSQRT)                                                                                \
+    X(trunc, TRUNC)
 
 #define DEFINE(name, function)                                                                     \
     wick_tensor *wick_##name(wick_tensor *x) { return unary(#name, x, WK_UNARY_##function, 0, 0); }
 UNARY(DEFINE)
 #undef DEFINE
+
+wick_tensor *wick_bitwise_not(wick_tensor *x) {
+    if (!x || x->view.dtype != WICK_BOOL) return unary("bitwise_not", x, WK_UNARY_NOT, 0, 0);
+    const wick_scope scope = wick_scope_begin(x->device);
+    return wk_scope_result(scope, wick_cast(wick_logical_not(x), WICK_BOOL));
+}
 
 wick_tensor *wick_relu6(wick_tensor *x) { return unary("relu6", x, WK_UNARY_CLAMP, 0, 6); }
 
@@ -92,49 +130,56 @@ wick_tensor *wick_clamp(wick_tensor *x, double min, double max) {
 
 /* --- Of two tensors --- */
 
-static bool broadcast(const char *op, const wick_tensor *a, const wick_tensor *b,
-                      wick_shape *shape) {
-    const wick_shape shape_a = wk_tensor_shape_of(a), shape_b = wk_tensor_shape_of(b);
-    if (wk_shape_broadcast(&shape_a, &shape_b, shape)) return true;
-    char text[2][WK_SHAPE_TEXT];
-    wk_device_fail(a->device, WICK_ERR_SHAPE, "%s: %s and %s do not broadcast", op,
-                   wk_shape_text(&shape_a, text[0], sizeof text[0]),
-                   wk_shape_text(&shape_b, text[1], sizeof text[1]));
-    return false;
-}
-
-/* code: BINARY or COMPARE. */
-static wick_tensor *of_two(const char *op, wk_opcode code, wk_params params, wick_tensor *a,
-                           wick_tensor *b) {
-    if (!wk_operands_same_dtype(op, a, b)) return NULL;
-    if (!wk_operand_is_strided(op, a) || !wk_operand_is_strided(op, b)) return NULL;
+/* code: BINARY or COMPARE. dtype: that both are promoted to. */
+static wick_tensor *of_two(const char *op, wk_opcode code, wk_params params, wick_dtype dtype,
+                           wick_tensor *a, wick_tensor *b) {
     wick_shape shape;
-    if (!broadcast(op, a, b, &shape)) return NULL;
+    if (!wk_operand_is_strided(op, a) || !wk_operand_is_strided(op, b)) return NULL;
+    if (!wk_operands_broadcast(op, a, b, &shape)) return NULL;
+    wick_device *const device = a->device;
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const left = wk_promoted(a, dtype), *const right = wk_promoted(b, dtype);
+    if (!left || !right) return wk_scope_result(scope, NULL);
     wk_view view_a, view_b;
-    wk_view_expand(&a->view, &shape, &view_a);
-    wk_view_expand(&b->view, &shape, &view_b);
-    const wick_dtype dtype = code == WK_OP_COMPARE ? WICK_U8 : a->view.dtype;
-    wick_tensor *y = wk_tensor_new(a->device, dtype, &shape);
+    wk_view_expand(&left->view, &shape, &view_a);
+    wk_view_expand(&right->view, &shape, &view_b);
+    wick_tensor *const y = wk_tensor_new(device, code == WK_OP_COMPARE ? WICK_U8 : dtype, &shape);
     wk_call call;
     wk_call_begin(&call, code);
     wk_call_add(&call, y, NULL);
-    wk_call_add(&call, a, &view_a);
-    wk_call_add(&call, b, &view_b);
+    wk_call_add(&call, left, &view_a);
+    wk_call_add(&call, right, &view_b);
     call.op.p = params;
-    return wk_queue_result(&call, y);
+    return wk_scope_result(scope, wk_queue_result(&call, y));
 }
 
 static wick_tensor *binary(const char *op, wk_binary_fn fn, wick_tensor *a, wick_tensor *b) {
+    wick_dtype dtype;
     if (!wk_operands_present(op, (wick_tensor *[]){a, b}, 2)) return NULL;
-    const bool takes_integers = wk_binary_takes_integers(fn);
-    if (takes_integers ? !wk_operand_is_number(op, a) : !wk_operand_is_float(op, a)) return NULL;
-    return of_two(op, WK_OP_BINARY, (wk_params){.binary = fn}, a, b);
+    if (!wk_operands_promote(op, a, b, &dtype)) return NULL;
+    if (!wk_binary_takes(fn, dtype)) {
+        (void)refuse_dtype(op, a->device, dtype, wk_binary_takes(fn, WICK_F32),
+                           wk_binary_takes(fn, WICK_I32));
+        return NULL;
+    }
+    return of_two(op, WK_OP_BINARY, (wk_params){.binary = fn}, dtype, a, b);
 }
 
 static wick_tensor *compare(const char *op, wk_compare_fn fn, wick_tensor *a, wick_tensor *b) {
+    wick_dtype dtype;
     if (!wk_operands_present(op, (wick_tensor *[]){a, b}, 2)) return NULL;
-    if (!wk_operand_is_number(op, a)) return NULL;
-    return of_two(op, WK_OP_COMPARE, (wk_params){.compare = fn}, a, b);
+    if (!wk_operands_promote(op, a, b, &dtype)) return NULL;
+    return of_two(op, WK_OP_COMPARE, (wk_params){.compare = fn}, dtype, a, b);
+}
+
+/* Of two bools by logical, which is the same. */
+static wick_tensor *bitwise(const char *op, wk_binary_fn fn,
+                            wick_tensor *(*logical)(wick_tensor *a, wick_tensor *b), wick_tensor *a,
+                            wick_tensor *b) {
+    if (!a || !b || a->view.dtype != WICK_BOOL || b->view.dtype != WICK_BOOL)
+        return binary(op, fn, a, b);
+    const wick_scope scope = wick_scope_begin(a->device);
+    return wk_scope_result(scope, wick_cast(logical(a, b), WICK_BOOL));
 }
 
 /* X(name, kind, FUNCTION). */
@@ -146,6 +191,16 @@ static wick_tensor *compare(const char *op, wk_compare_fn fn, wick_tensor *a, wi
     X(pow, binary, WK_BINARY_POW)                                                                  \
     X(maximum, binary, WK_BINARY_MAXIMUM)                                                          \
     X(minimum, binary, WK_BINARY_MINIMUM)                                                          \
+    X(remainder, binary, WK_BINARY_REMAINDER)                                                      \
+    X(fmod, binary, WK_BINARY_FMOD)                                                                \
+    X(floor_divide, binary, WK_BINARY_FLOOR_DIVIDE)                                                \
+    X(atan2, binary, WK_BINARY_ATAN2)                                                              \
+    X(hypot, binary, WK_BINARY_HYPOT)                                                              \
+    X(copysign, binary, WK_BINARY_COPYSIGN)                                                        \
+    X(nextafter, binary, WK_BINARY_NEXTAFTER)                                                      \
+    X(logaddexp, binary, WK_BINARY_LOGADDEXP)                                                      \
+    X(bitwise_left_shift, binary, WK_BINARY_SHIFT_LEFT)                                            \
+    X(bitwise_right_shift, binary, WK_BINARY_SHIFT_RIGHT)                                          \
     X(eq, compare, WK_COMPARE_EQ)                                                                  \
     X(ne, compare, WK_COMPARE_NE)                                                                  \
     X(lt, compare, WK_COMPARE_LT)                                                                  \
@@ -158,6 +213,15 @@ static wick_tensor *compare(const char *op, wk_compare_fn fn, wick_tensor *a, wi
 OF_TWO(DEFINE)
 #undef DEFINE
 
+#define DEFINE(name, function)                                                                     \
+    wick_tensor *wick_bitwise_##name(wick_tensor *a, wick_tensor *b) {                             \
+        return bitwise("bitwise_" #name, function, wick_logical_##name, a, b);                     \
+    }
+DEFINE(and, WK_BINARY_AND)
+DEFINE(or, WK_BINARY_OR)
+DEFINE(xor, WK_BINARY_XOR)
+#undef DEFINE
+
 /* --- Choice --- */
 
 static bool check_where(const wick_tensor *cond, const wick_tensor *a, const wick_tensor *b) {
@@ -167,16 +231,14 @@ static bool check_where(const wick_tensor *cond, const wick_tensor *a, const wic
                        wick_dtype_name(dtype));
         return false;
     }
-    return wk_operands_same_dtype("where", a, b) && wk_operand_is_strided("where", a) &&
-           wk_operand_is_strided("where", b) &&
-           wk_dtype_is_writable("where", a->device, a->view.dtype);
+    return wk_operand_is_scalars("where", a) && wk_operand_is_scalars("where", b);
 }
 
 wick_tensor *wick_where(wick_tensor *cond, wick_tensor *a, wick_tensor *b) {
-    wick_tensor *const operands[] = {cond, a, b};
+    wick_tensor *operands[] = {cond, a, b};
     if (!wk_operands_present("where", operands, WK_COUNT(operands))) return NULL;
     wick_shape values;
-    if (!check_where(cond, a, b) || !broadcast("where", a, b, &values)) return NULL;
+    if (!check_where(cond, a, b) || !wk_operands_broadcast("where", a, b, &values)) return NULL;
     const wick_shape shape_cond = wk_tensor_shape_of(cond);
     wick_shape shape;
     if (!wk_shape_broadcast(&shape_cond, &values, &shape)) {
@@ -186,7 +248,12 @@ wick_tensor *wick_where(wick_tensor *cond, wick_tensor *a, wick_tensor *b) {
                        wk_shape_text(&values, text[1], sizeof text[1]));
         return NULL;
     }
-    wick_tensor *y = wk_tensor_new(a->device, a->view.dtype, &shape);
+    wick_dtype dtype;
+    if (!wk_operands_promote("where", a, b, &dtype)) return NULL;
+    const wick_scope scope = wick_scope_begin(a->device);
+    for (int i = 1; i < 3; i++) operands[i] = wk_promoted(operands[i], dtype);
+    if (!operands[1] || !operands[2]) return wk_scope_result(scope, NULL);
+    wick_tensor *const y = wk_tensor_new(cond->device, dtype, &shape);
     wk_view views[WK_COUNT(operands)];
     wk_call call;
     wk_call_begin(&call, WK_OP_WHERE);
@@ -195,5 +262,5 @@ wick_tensor *wick_where(wick_tensor *cond, wick_tensor *a, wick_tensor *b) {
         wk_view_expand(&operands[i]->view, &shape, &views[i]);
         wk_call_add(&call, operands[i], &views[i]);
     }
-    return wk_queue_result(&call, y);
+    return wk_scope_result(scope, wk_queue_result(&call, y));
 }

@@ -40,10 +40,47 @@ bool wk_operands_same_dtype(const char *op, const wick_tensor *a, const wick_ten
     return false;
 }
 
+bool wk_operands_broadcast(const char *op, const wick_tensor *a, const wick_tensor *b,
+                           wick_shape *shape) {
+    const wick_shape shape_a = wk_tensor_shape_of(a), shape_b = wk_tensor_shape_of(b);
+    if (wk_shape_broadcast(&shape_a, &shape_b, shape)) return true;
+    char text[2][WK_SHAPE_TEXT];
+    wk_device_fail(a->device, WICK_ERR_SHAPE, "%s: %s and %s do not broadcast", op,
+                   wk_shape_text(&shape_a, text[0], sizeof text[0]),
+                   wk_shape_text(&shape_b, text[1], sizeof text[1]));
+    return false;
+}
+
 bool wk_operand_dim(const char *op, const wick_tensor *x, int dim, int *out) {
     if (wk_shape_dim(x->view.rank, dim, out)) return true;
     wk_device_fail(x->device, WICK_ERR_DIM, "%s: dim %d is out of range for rank %d", op, dim,
                    x->view.rank);
+    return false;
+}
+
+bool wk_operand_dims(const char *op, const wick_tensor *x, int n_dims, const int *dims,
+                     bool is_named[WICK_MAX_RANK]) {
+    if (dims != NULL && n_dims < 0) {
+        wk_device_fail(x->device, WICK_ERR_VALUE, "%s: %d dims", op, n_dims);
+        return false;
+    }
+    for (int i = 0; i < x->view.rank; i++) is_named[i] = dims == NULL;
+    for (int i = 0; dims != NULL && i < n_dims; i++) {
+        int resolved;
+        if (!wk_operand_dim(op, x, dims[i], &resolved)) return false;
+        if (is_named[resolved]) {
+            wk_device_fail(x->device, WICK_ERR_DIM, "%s: dim %d is named twice", op, dims[i]);
+            return false;
+        }
+        is_named[resolved] = true;
+    }
+    return true;
+}
+
+bool wk_operand_is_scalars(const char *op, const wick_tensor *x) {
+    if (!wk_dtype_is_block(x->view.dtype)) return wk_operand_is_strided(op, x);
+    wk_device_fail(x->device, WICK_ERR_DTYPE, "%s: takes no %s", op,
+                   wick_dtype_name(x->view.dtype));
     return false;
 }
 

@@ -16,6 +16,22 @@ bool wk_operand_is_float(const char *op, const wick_tensor *x);
 /* Any type but bool and the block types. */
 bool wk_operand_is_number(const char *op, const wick_tensor *x);
 bool wk_operands_same_dtype(const char *op, const wick_tensor *a, const wick_tensor *b);
+/* The dtype of what is made of both: that of the array API standard (2024.12, type promotion), and
+ * the float's where only one is a float. False: one is of a block type. */
+bool wk_operands_promote(const char *op, const wick_tensor *a, const wick_tensor *b,
+                         wick_dtype *out);
+/* x, or a copy of dtype; NULL gives NULL. */
+wick_tensor *wk_promoted(wick_tensor *x, wick_dtype dtype);
+/* The same: f16 and bf16 become f32, in which chains of operations compute. */
+wick_tensor *wk_widened(wick_tensor *x);
+/* The shape of what is made of both, element by element. */
+bool wk_operands_broadcast(const char *op, const wick_tensor *a, const wick_tensor *b,
+                           wick_shape *shape);
+/* Which dims of x are among dims [n_dims], once each; dims NULL: all. */
+bool wk_operand_dims(const char *op, const wick_tensor *x, int n_dims, const int *dims,
+                     bool is_named[WICK_MAX_RANK]);
+/* x is of a scalar type and strided. */
+bool wk_operand_is_scalars(const char *op, const wick_tensor *x);
 /* Resolves a dim that counts from the end; WICK_ERR_DIM when it is out of range. */
 bool wk_operand_dim(const char *op, const wick_tensor *x, int dim, int *out);
 /* Elements can be addressed by strides: not a weight in a compute layout. */

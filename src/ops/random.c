@@ -66,3 +66,11 @@ wick_tensor *wick_randn(wick_device *device, wick_dtype dtype, wick_shape shape,
     const wk_params params = {.random = {.fn = WK_RANDOM_NORMAL, .a = mean, .b = deviation}};
     return make_random("randn", device, dtype, &shape, &params);
 }
+
+wick_tensor *wick_rand_bits(wick_device *device, wick_shape shape) {
+    if (!device) return NULL;
+    wk_call call;
+    wk_call_begin(&call, WK_OP_RANDOM);
+    call.op.p.random.fn = WK_RANDOM_BITS;
+    return queue_random(&call, wk_tensor_new(device, WICK_U32, &shape));
+}

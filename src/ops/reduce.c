@@ -16,26 +16,6 @@ typedef struct reduction {
     wick_shape shape; /* of the result, with keepdim the reduced ones as 1 */
 } reduction;
 
-/* dims NULL: all. */
-static bool find_dims(const char *op, const wick_tensor *x, int n_dims, const int *dims,
-                      reduction *r) {
-    if (dims != NULL && n_dims < 0) {
-        wk_device_fail(x->device, WICK_ERR_VALUE, "%s: %d dims", op, n_dims);
-        return false;
-    }
-    for (int i = 0; i < x->view.rank; i++) r->is_reduced[i] = dims == NULL;
-    for (int i = 0; dims != NULL && i < n_dims; i++) {
-        int resolved;
-        if (!wk_operand_dim(op, x, dims[i], &resolved)) return false;
-        if (r->is_reduced[resolved]) {
-            wk_device_fail(x->device, WICK_ERR_DIM, "%s: dim %d is named twice", op, dims[i]);
-            return false;
-        }
-        r->is_reduced[resolved] = true;
-    }
-    return true;
-}
-
 static void move_dims(const wick_tensor *x, reduction *r) {
     int order[WICK_MAX_RANK], n = 0;
     r->shape.rank = 0;
@@ -52,7 +32,8 @@ static void move_dims(const wick_tensor *x, reduction *r) {
 
 /* Whether the function can do without elements; those that choose one cannot. */
 static bool needs_elements(wk_reduce_fn fn) {
-    return fn != WK_REDUCE_SUM && fn != WK_REDUCE_MEAN && fn != WK_REDUCE_VAR;
+    return fn != WK_REDUCE_SUM && fn != WK_REDUCE_MEAN && fn != WK_REDUCE_VAR &&
+           fn != WK_REDUCE_PROD;
 }
 
 static bool check_extents(const char *op, const wick_tensor *x, const reduction *r) {
@@ -88,7 +69,7 @@ static wick_tensor *reduce(const char *op, const wk_params *params, wick_tensor 
     if (takes_integers ? !wk_operand_is_number(op, x) : !wk_operand_is_float(op, x)) return NULL;
     if (!wk_operand_is_strided(op, x)) return NULL;
     reduction r = {.keepdim = keepdim};
-    if (!find_dims(op, x, n_dims, dims, &r)) return NULL;
+    if (!wk_operand_dims(op, x, n_dims, dims, r.is_reduced)) return NULL;
     if (needs_elements(fn) && !check_extents(op, x, &r)) return NULL;
     move_dims(x, &r);
     const bool is_index = fn == WK_REDUCE_ARGMAX || fn == WK_REDUCE_ARGMIN;
@@ -97,6 +78,10 @@ static wick_tensor *reduce(const char *op, const wk_params *params, wick_tensor 
 
 wick_tensor *wick_sum(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {
     return reduce("sum", &(wk_params){.reduce.fn = WK_REDUCE_SUM}, x, n_dims, dims, keepdim);
+}
+
+wick_tensor *wick_prod(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {
+    return reduce("prod", &(wk_params){.reduce.fn = WK_REDUCE_PROD}, x, n_dims, dims, keepdim);
 }
 
 wick_tensor *wick_mean(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {

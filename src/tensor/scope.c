@@ -50,7 +50,7 @@ void wick_scope_end(wick_scope scope) {
 }
 
 /* y, of that scope, goes to the list of the one around it, or to the caller. */
-wick_tensor *wk_scope_result(wick_scope scope, wick_tensor *y) {
+wick_tensor *wk_scope_keep(wick_scope scope, wick_tensor *y) {
     if (y && scope.depth > 0 && y->scope == scope.depth) {
         wk_tensor_leave_scope(y);
         wick_device *const device = scope.device;
@@ -61,6 +61,11 @@ wick_tensor *wk_scope_result(wick_scope scope, wick_tensor *y) {
             device->scopes[y->scope - 1] = y;
         }
     }
+    return y;
+}
+
+wick_tensor *wk_scope_result(wick_scope scope, wick_tensor *y) {
+    (void)wk_scope_keep(scope, y);
     wick_scope_end(scope);
     return y;
 }

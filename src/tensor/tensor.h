@@ -84,6 +84,9 @@ typedef enum wk_view_kind {
     WK_VIEW_RESHAPE, /* all elements of x in row-major order, in another shape or the same */
     WK_VIEW_SLICE,   /* of dimension slice.dim: elements start, start + step, ... */
     WK_VIEW_EXPAND,  /* x broadcast to the view's shape */
+    WK_VIEW_WINDOWS, /* of dimension windows.dim: pieces of windows.size elements, windows.dilation
+                      * apart, that begin windows.step apart; the new last dimension counts within a
+                      * piece */
 } wk_view_kind;
 typedef struct wk_view_step {
     wk_view_kind kind;
@@ -93,15 +96,21 @@ typedef struct wk_view_step {
             int dim;
             int64_t start, step;
         } slice;
+        struct {
+            int dim;
+            int64_t size, step, dilation;
+        } windows;
     };
 } wk_view_step;
 
 /* A view of the storage of tensor; takes its own reference to the buffer. view->buf and view->dtype
  * must be the tensor's; step is for the observers. Same ownership. */
 wick_tensor *wk_tensor_view(wick_tensor *tensor, const wk_view *view, const wk_view_step *step);
-/* Ends the scope but keeps y (may be NULL), which was made in it: it belongs to the scope around,
- * or else to the caller. An operation that is made of others frees what it made between so. Returns
- * y. */
+/* y (may be NULL), which was made in the scope, belongs to the scope around from now on, or else to
+ * the caller. Returns y. */
+wick_tensor *wk_scope_keep(wick_scope scope, wick_tensor *y);
+/* Keeps y and ends the scope: an operation that is made of others frees what it made between so.
+ * Returns y. */
 wick_tensor *wk_scope_result(wick_scope scope, wick_tensor *y);
 
 /* Memory that the weights of a model share: systems give large pages to large pieces only. Zeros:

@@ -203,6 +203,27 @@ static wick_status bound_alike(const wk_op *op, bool is_fast, wk_heap *heap, wk_
     return WICK_OK;
 }
 
+/* The terms of a sum, however much of it cancels. */
+static wick_status bound_reduce(const wk_op *op, bool is_fast, wk_heap *heap, wk_bounds *out) {
+    (void)is_fast;
+    const wk_view *const x = wk_src(op, 0);
+    const bool is_mean = op->p.reduce.fn == WK_REDUCE_MEAN;
+    if (!wk_dtype_is_float(x->dtype) || (!is_mean && op->p.reduce.fn != WK_REDUCE_SUM))
+        return WICK_OK;
+    WK_TRY(take_elements(heap, out));
+    const int64_t n = wk_view_count(x) / out->count;
+    const double factor = sum_error(x->dtype) / (is_mean ? (double)n : 1);
+    for (int64_t r = 0; n > 0 && r < wk_row_count(x); r++) {
+        const wk_row row = wk_row_at(x, r);
+        for (int64_t i = 0; i < row.n; i++) {
+            double value;
+            wk_row_load(&row, i, 1, &value);
+            out->elements[(r * row.n + i) / n] += factor * fabs(value);
+        }
+    }
+    return WICK_OK;
+}
+
 static int64_t length_of(const wk_view *x) { return x->extent[x->rank - 1]; }
 
 static wick_status bound_matmul(const wk_op *op, bool is_fast, wk_heap *heap, wk_bounds *out) {

@@ -204,6 +204,15 @@ static bool fill_index(wk_case *c, int i) {
     return i == INDEX;
 }
 
+/* Distances of a shift, now and then too far. */
+static bool fill_binary(wk_case *c, int i) {
+    enum { B = 2 };
+    const bool is_shift =
+        c->op.p.binary == WK_BINARY_SHIFT_LEFT || c->op.p.binary == WK_BINARY_SHIFT_RIGHT;
+    if (is_shift && i == B) fill_integers(c, &c->op.view[i], -2, 70);
+    return is_shift && i == B;
+}
+
 static bool fill_where(wk_case *c, int i) {
     enum { CONDITION = 1 };
     if (i == CONDITION) fill_integers(c, &c->op.view[i], 0, 2);

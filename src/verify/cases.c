@@ -51,18 +51,20 @@ static void same_shape(wk_case *c, wick_dtype dtype) {
 }
 
 static void random_unary(wk_case *c) {
-    same_shape(c, wk_case_float(c));
-    c->op.p.unary.fn = (wk_unary_fn)wk_case_below(c, WK_UNARY_COUNT_);
+    const wk_unary_fn fn = (wk_unary_fn)wk_case_below(c, WK_UNARY_COUNT_);
+    same_shape(c, fn == WK_UNARY_NOT ? random_integer(c) : wk_case_float(c));
+    c->op.p.unary.fn = fn;
     /* Exact in float32, or not. */
     c->op.p.unary.a = wk_case_chance(c, 70) ? (double)wk_case_below(c, 8) / 4 - 1 : 0.1;
     c->op.p.unary.b = c->op.p.unary.a + (double)wk_case_below(c, 3);
 }
 
 static void random_binary(wk_case *c) {
-    const bool is_integer = wk_case_chance(c, 10);
-    same_shape(c, is_integer ? random_integer(c) : wk_case_float(c));
     const wk_binary_fn fn = (wk_binary_fn)wk_case_below(c, WK_BINARY_COUNT_);
-    c->op.p.binary = is_integer && !wk_binary_takes_integers(fn) ? WK_BINARY_ADD : fn;
+    const bool is_either = wk_binary_takes(fn, WICK_F32) && wk_binary_takes(fn, WICK_I32);
+    const bool is_float = is_either ? wk_case_chance(c, 80) : wk_binary_takes(fn, WICK_F32);
+    same_shape(c, is_float ? wk_case_float(c) : random_integer(c));
+    c->op.p.binary = fn;
 }
 
 /* No gelu: infinity times a gelu near 0 depends on whether the kernel rounds it to 0. */
@@ -115,7 +117,7 @@ static void random_reduce(wk_case *c) {
     (void)wk_case_add(c, 0, is_index ? WICK_U32 : dtype, kept, extent);
     (void)wk_case_add(c, 1, dtype, rank, extent);
     c->op.p.reduce.fn = fn;
-    c->op.p.reduce.correction = (double)wk_case_below(c, 2);
+    if (fn == WK_REDUCE_VAR) c->op.p.reduce.correction = (double)wk_case_below(c, 2);
 }
 
 static void random_copy(wk_case *c) {
@@ -158,9 +160,10 @@ static void random_random(wk_case *c) {
     const int rank = wk_case_shape(c, 0, extent);
     const int64_t n_words = 4;
     const bool is_plain = wk_case_chance(c, 40);
-    (void)wk_case_add(c, 0, wk_case_float(c), rank, extent);
-    (void)wk_case_dense(c, 1, WICK_U32, 1, &n_words);
     c->op.p.random.fn = (wk_random_fn)wk_case_below(c, WK_RANDOM_COUNT_);
+    const wick_dtype dtype = c->op.p.random.fn == WK_RANDOM_BITS ? WICK_U32 : wk_case_float(c);
+    (void)wk_case_add(c, 0, dtype, rank, extent);
+    (void)wk_case_dense(c, 1, WICK_U32, 1, &n_words);
     c->op.p.random.first = (uint64_t)wk_case_below(c, 1000);
     if (wk_case_chance(c, 30)) c->op.p.random.first += (UINT64_C(1) << 34) - 1000;
     if (wk_case_chance(c, 50)) c->op.p.random.first &= ~UINT64_C(3);

@@ -14,21 +14,36 @@
 
 #include "random_bits.h"
 
+double web_acos(double x);
+double web_acosh(double x);
+double web_asin(double x);
+double web_asinh(double x);
+double web_atan(double x);
+double web_atan2(double y, double x);
+double web_atanh(double x);
 double web_cos(double x);
+double web_cosh(double x);
 double web_erf(double x);
 double web_erfc(double x);
 double web_exp(double x);
+double web_exp2(double x);
 double web_expm1(double x);
 double web_fmax(double a, double b);
 double web_fmin(double a, double b);
 double web_fmod(double x, double y);
+double web_frexp(double x, int *exponent);
+double web_hypot(double x, double y);
 double web_ldexp(double x, int exponent);
 double web_log(double x);
+double web_log10(double x);
 double web_log1p(double x);
+double web_log2(double x);
 double web_nextafter(double x, double to);
 double web_pow(double x, double y);
 double web_round(double x);
 double web_sin(double x);
+double web_sinh(double x);
+double web_tan(double x);
 double web_tanh(double x);
 float web_expf(float x);
 float web_fmaxf(float a, float b);
@@ -135,6 +150,18 @@ static const function functions[] = {
     {"tanh", web_tanh, tanhl, 2.5, {{-1, 1}, {-25, 25}, {-1e-3, 1e-3}}},
     {"erf", web_erf, erfl, 2.5, {{-1, 1}, {-7, 7}}},
     {"erfc", web_erfc, erfcl, 5, {{-1.5, 1.5}, {0, 27}}},
+    {"exp2", web_exp2, exp2l, 1.5, {{-1080, 1030}, {-1, 1}}},
+    {"log2", web_log2, log2l, 1.5, {{0, 1e300}, {0.5, 1.5}, {0, DBL_MIN}}},
+    {"log10", web_log10, log10l, 1.5, {{0, 1e300}, {0.5, 1.5}, {0, DBL_MIN}}},
+    {"tan", web_tan, tanl, 5, {{-5, 5}, {-5e5, 5e5}, {-5e17, 5e17}}},
+    {"asin", web_asin, asinl, 5, {{-1, 1}, {-1e-3, 1e-3}, {1 - 1e-6, 1}}},
+    {"acos", web_acos, acosl, 5, {{-1, 1}, {-1e-3, 1e-3}, {1 - 1e-6, 1}}},
+    {"atan", web_atan, atanl, 5, {{-1, 1}, {-1e-3, 1e-3}, {-50, 50}}},
+    {"sinh", web_sinh, sinhl, 5, {{-1, 1}, {-25, 25}, {-715, 715}}},
+    {"cosh", web_cosh, coshl, 5, {{-1, 1}, {-25, 25}, {-715, 715}}},
+    {"asinh", web_asinh, asinhl, 5, {{-1, 1}, {-1e-3, 1e-3}, {-1e10, 1e10}}},
+    {"acosh", web_acosh, acoshl, 5, {{1, 2}, {1, 1 + 1e-6}, {1, 1e10}}},
+    {"atanh", web_atanh, atanhl, 5, {{-1, 1}, {-1e-3, 1e-3}, {1 - 1e-6, 1}}},
 };
 
 static void check(const function *f, double x) {
@@ -179,6 +206,28 @@ static void test_pow_is_within_its_bound(void **state) {
         for (int j = 0; j < N_SPECIAL; j++) check_pow(special[i], special[j]);
 }
 
+/* --- Two numbers --- */
+
+static void check_pair(double x, double y) {
+    const double angle = web_atan2(x, y), side = web_hypot(x, y);
+    const long double wide_x = (long double)x, wide_y = (long double)y;
+    const double errors[] = {error_in_ulps(angle, atan2l(wide_x, wide_y)),
+                             error_in_ulps(side, hypotl(wide_x, wide_y))};
+    if (!(errors[0] <= 5)) fail_msg("atan2(%a, %a) is %a: %g ulps", x, y, angle, errors[0]);
+    if (!(errors[1] <= 5)) fail_msg("hypot(%a, %a) is %a: %g ulps", x, y, side, errors[1]);
+}
+
+static void test_functions_of_two_are_within_their_bounds(void **state) {
+    (void)state;
+    skip_without_long_double();
+    for (int i = 0; i < N_SAMPLES; i++) {
+        check_pair(random_between(-9, 9), random_between(-9, 9));
+        check_pair(random_double(), random_double());
+    }
+    for (int i = 0; i < N_SPECIAL; i++)
+        for (int j = 0; j < N_SPECIAL; j++) check_pair(special[i], special[j]);
+}
+
 /* --- What is exact --- */
 
 static void check_exact(double x, double y, int exponent) {
@@ -187,6 +236,10 @@ static void check_exact(double x, double y, int exponent) {
     if (!is_same(web_round(x), round(x))) fail_msg("round(%a)", x);
     if (!is_same(web_ldexp(x, exponent), ldexp(x, exponent)))
         fail_msg("ldexp(%a, %d)", x, exponent);
+    int got_exponent = 0, true_exponent = 0;
+    const double got = web_frexp(x, &got_exponent), significand = frexp(x, &true_exponent);
+    if (!is_same(got, significand) || (isfinite(x) && got_exponent != true_exponent))
+        fail_msg("frexp(%a)", x);
     /* Which zero is free where both are. */
     if (x == 0 && y == 0) return;
     if (!is_same(web_fmin(x, y), fmin(x, y))) fail_msg("fmin(%a, %a)", x, y);
@@ -239,6 +292,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_functions_are_within_their_bounds),
         cmocka_unit_test(test_pow_is_within_its_bound),
+        cmocka_unit_test(test_functions_of_two_are_within_their_bounds),
         cmocka_unit_test(test_what_is_exact),
         cmocka_unit_test(test_floats_are_rounded_from_double),
     };

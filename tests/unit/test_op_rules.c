@@ -33,6 +33,7 @@ static const rule rules[] = {
     {WK_OP_UNARY, "bm bm", "nn", "", "", false, {.unary = {.fn = WK_UNARY_NEG}}},
     {WK_OP_BINARY, "bm bm bm", "nnn", "", "", false, {.binary = WK_BINARY_ADD}},
     {WK_OP_BINARY, "bm bm bm", "fff", "", "", false, {.binary = WK_BINARY_POW}},
+    {WK_OP_BINARY, "bm bm bm", "fff", "", "", false, {.binary = WK_BINARY_NEXTAFTER}},
     {WK_OP_COMPARE, "bm bm bm", "Bss", "", "", false, {.compare = WK_COMPARE_EQ}},
     {WK_OP_WHERE, "bm bm bm bm", "sCss", "", "", false, {{0}}},
     {WK_OP_GATED, "bm bm bm", "fff", "", "", false, {.gated = {.fn = WK_GATED_SWIGLU}}},
@@ -296,6 +297,10 @@ static void test_functions(void **state) {
             wk_op op = make(rule_of(op_functions[i].code));
             const unsigned fn = op_functions[i].count + (unsigned)change;
             memcpy((char *)&op.p + op_functions[i].at, &fn, sizeof fn);
+            /* The last of these take integers only. */
+            const bool is_of_bits = op.code == WK_OP_UNARY || op.code == WK_OP_BINARY;
+            for (int v = 0; is_of_bits && v < op.n_dst + op.n_src; v++)
+                op.view[v].dtype = WICK_I32;
             expect(change < 0, &op, "function", (int)op_functions[i].code, change);
         }
     }
@@ -336,7 +341,8 @@ static void test_reduced_ranks(void **state) {
 static void test_reduced_emptiness(void **state) {
     (void)state;
     for (int fn = 0; fn < WK_REDUCE_COUNT_; fn++) {
-        const bool takes_none = fn == WK_REDUCE_SUM || fn == WK_REDUCE_MEAN || fn == WK_REDUCE_VAR;
+        const bool takes_none = fn == WK_REDUCE_SUM || fn == WK_REDUCE_MEAN ||
+                                fn == WK_REDUCE_VAR || fn == WK_REDUCE_PROD;
         const bool is_index = fn == WK_REDUCE_ARGMAX || fn == WK_REDUCE_ARGMIN;
         for (int empty = 0; empty < 3; empty++) {
             wk_op op = make(rule_of(WK_OP_REDUCE)); /* y [b, m], x [b, m, n] */

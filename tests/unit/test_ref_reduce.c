@@ -56,7 +56,8 @@ static void reduces_several_strided_dims(void **state) {
                                         [WK_REDUCE_MEAN] = {5, 6},
                                         [WK_REDUCE_MAX] = {10, 11},
                                         [WK_REDUCE_MIN] = {0, 1},
-                                        [WK_REDUCE_VAR] = {14, 14}};
+                                        [WK_REDUCE_VAR] = {14, 14},
+                                        [WK_REDUCE_PROD] = {0, 10395}};
     c.op.p.reduce.correction = 1;
     for (int fn = WK_REDUCE_SUM; fn < WK_REDUCE_COUNT_; fn++) {
         c.op.p.reduce.fn = (wk_reduce_fn)fn;

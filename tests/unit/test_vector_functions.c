@@ -47,8 +47,8 @@ static bool is_same(const float *a, const float *b) {
     return true;
 }
 
-/* op's result is memory[0]. */
-static void check(const wk_op *op, const x86_memory *memory) {
+/* op's result is memory[0]. Not all functions have vectors. */
+static void check(const wk_op *op, const x86_memory *memory, bool has_vectors) {
     static float want[N], first[N];
     float *const y = x86_contents(memory);
     int n_run = 0;
@@ -65,7 +65,7 @@ static void check(const wk_op *op, const x86_memory *memory) {
         if (n_run++ == 0) memcpy(first, y, sizeof first);
         assert_true(is_same(first, y));
     }
-    if (wk_cpu_features() != 0) assert_true(n_run > 0);
+    if (wk_cpu_features() != 0 && has_vectors) assert_true(n_run > 0);
 }
 
 static void test_unary_range(void **state) {
@@ -83,7 +83,7 @@ static void test_unary_range(void **state) {
             op.p.unary.fn = (wk_unary_fn)fn;
             op.p.unary.a = parameters[p][0];
             op.p.unary.b = parameters[p][1];
-            check(&op, memory);
+            check(&op, memory, fn <= WK_UNARY_CLAMP || fn == WK_UNARY_EXPM1);
         }
     }
     for (int i = 0; i < 2; i++) x86_memory_free(&memory[i]);
@@ -113,7 +113,7 @@ static void test_pow(void **state) {
         a[i] = special[i / N_SPECIAL];
         b[i] = special[i % N_SPECIAL];
     }
-    check(&op, memory);
+    check(&op, memory, true);
     for (int i = 0; i < 3; i++) x86_memory_free(&memory[i]);
 }
 

@@ -71,6 +71,15 @@ float ldexpf(float x, int exponent) {
     return (float)ldexp((double)x, exponent > most ? most : exponent < -most ? -most : exponent);
 }
 
+double frexp(double x, int *exponent) {
+    *exponent = 0;
+    if (x == 0 || !isfinite(x)) return x;
+    const int scale = fabs(x) < 0x1p-1022 ? 54 : 0; /* subnormal */
+    const uint64_t bits = bits_of(ldexp(x, scale));
+    *exponent = (int)(bits >> 52 & 0x7ff) - 1022 - scale;
+    return of_bits((bits & ~(UINT64_C(0x7ff) << 52)) | UINT64_C(1022) << 52);
+}
+
 /* ---- Remainder ---- */
 
 /* Long division by bits: |x| = m 2^e, |y| = n 2^f. */

@@ -80,6 +80,17 @@ static dd log_dd(double x) {
     return dd_add(power, sum);
 }
 
+/* log(x) times a constant. */
+static double log_times(double x, dd factor) {
+    if (has_no_log(x)) return log_limit(x);
+    const dd product = dd_multiply(log_dd(x), factor);
+    return product.high + product.low;
+}
+
+double log2(double x) { return log_times(x, (dd){0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56}); }
+
+double log10(double x) { return log_times(x, (dd){0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57}); }
+
 static bool is_whole(double y) { return floor(y) == y; }
 static bool is_odd(double y) { return is_whole(y) && fabs(y) < 0x1p53 && fmod(y, 2) != 0; }
 
@@ -110,3 +121,5 @@ double pow(double x, double y) {
 }
 
 float powf(float x, float y) { return (float)pow((double)x, (double)y); }
+
+double exp2(double x) { return pow(2, x); }

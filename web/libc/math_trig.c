@@ -118,3 +118,4 @@ static double turned(double x, int turn) {
 
 double sin(double x) { return x == 0 ? x : turned(x, 0); } /* zero with its sign */
 double cos(double x) { return turned(x, 1); }
+double tan(double x) { return sin(x) / cos(x); }

@@ -43,6 +43,7 @@ float nextafterf(float x, float to);
 int ilogbf(float x);
 double ldexp(double x, int exponent);
 float ldexpf(float x, int exponent);
+double frexp(double x, int *exponent);
 
 /* Within 1.5 units of the last place; tanh and erf 2.5, erfc 5. */
 double exp(double x);
@@ -50,12 +51,27 @@ double expm1(double x);
 double log(double x);
 double log1p(double x);
 double log2(double x);
+double log10(double x);
+double exp2(double x);
 double pow(double x, double y);
 double sin(double x);
 double cos(double x);
 double tanh(double x);
 double erf(double x);
 double erfc(double x);
+
+/* Within 5 units. */
+double tan(double x);
+double asin(double x);
+double acos(double x);
+double atan(double x);
+double atan2(double y, double x);
+double sinh(double x);
+double cosh(double x);
+double asinh(double x);
+double acosh(double x);
+double atanh(double x);
+double hypot(double x, double y);
 
 /* Rounded from double. */
 float expf(float x);

@@ -24,6 +24,43 @@ static void load(const wk_row *row, int64_t begin, int64_t n, chunk *to) {
 
 /* --- Binary --- */
 
+/* With the sign of b; a zero too. */
+static double remainder_of(double a, double b) {
+    const double rest = fmod(a, b);
+    if (rest == 0) return copysign(0, b);
+    return (rest < 0) == (b < 0) ? rest : rest + b; /* NaN stays */
+}
+
+/* By what a is without its remainder, so that the quotient is nearly whole already. */
+static double floor_divide(double a, double b) {
+    if (b == 0) return a / b;
+    const double rest = fmod(a, b), quotient = nearbyint((a - rest) / b);
+    return rest == 0 || (rest < 0) == (b < 0) ? quotient : quotient - 1;
+}
+
+static double logaddexp(double a, double b) {
+    if (a == b) return a + log(2); /* infinities too */
+    return fmax(a, b) + log1p(exp(-fabs(a - b)));
+}
+
+/* The number of dtype that follows a on the way to b. */
+static double next_after(wick_dtype dtype, double a, double b) {
+    static const struct {
+        int digits, least; /* of a significand; exponent of the least normal number */
+    } kinds[] = {[WICK_F32] = {24, -126}, [WICK_F16] = {11, -14}, [WICK_BF16] = {8, -126}};
+    if (dtype == WICK_F64 || a == b || isnan(a) || isnan(b)) return nextafter(a, b);
+    int exponent;
+    const double significand = frexp(a, &exponent);
+    const bool is_toward_zero = a != 0 && (b < a) == (a > 0);
+    if (isinf(a)) exponent = dtype == WICK_F16 ? 17 : 129;
+    /* Below a power of two, and so below infinity, the numbers are twice as dense. */
+    if (is_toward_zero && (isinf(a) || fabs(significand) == 0.5)) exponent--;
+    if (a == 0 || exponent - 1 < kinds[dtype].least) exponent = kinds[dtype].least + 1;
+    const double step = ldexp(1, exponent - kinds[dtype].digits);
+    if (isinf(a)) return copysign(ldexp(1, exponent) - step, a);
+    return a + copysign(step, b - a);
+}
+
 static double of_floats(wk_binary_fn fn, double a, double b) {
     switch (fn) {
     case WK_BINARY_ADD: return a + b;
@@ -33,8 +70,33 @@ static double of_floats(wk_binary_fn fn, double a, double b) {
     case WK_BINARY_POW: return pow(a, b);
     case WK_BINARY_MAXIMUM: return isnan(a) || a > b ? a : b;
     case WK_BINARY_MINIMUM: return isnan(a) || a < b ? a : b;
+    case WK_BINARY_REMAINDER: return remainder_of(a, b);
+    case WK_BINARY_FMOD: return fmod(a, b);
+    case WK_BINARY_FLOOR_DIVIDE: return floor_divide(a, b);
+    case WK_BINARY_ATAN2: return atan2(a, b);
+    case WK_BINARY_HYPOT: return hypot(a, b);
+    case WK_BINARY_COPYSIGN: return copysign(a, b);
+    case WK_BINARY_LOGADDEXP: return logaddexp(a, b);
     default: return (double)NAN; /* accepts_binary lets no other through */
     }
+}
+
+/* Remainders: by -1 there is none, and the machine's division would overflow. */
+static int64_t rest_of(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+static int64_t quotient_of(int64_t a, int64_t b) {
+    if (b == 0) return a;
+    return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+}
+
+/* Whether division that rounds down differs from one that truncates. */
+static bool rounds_down(int64_t rest, int64_t b) { return rest != 0 && (rest < 0) != (b < 0); }
+
+static int64_t shifted(int64_t a, int64_t b, bool is_left) {
+    const bool is_far = b < 0 || b > 63;
+    if (is_left) return is_far ? 0 : (int64_t)((uint64_t)a << b);
+    const int64_t n = is_far ? 63 : b;
+    return a < 0 ? ~(~a >> n) : a >> n;
 }
 
 /* Modulo 2^64; storing keeps the low bits, so every narrower integer wraps as well. */
@@ -43,12 +105,18 @@ static int64_t of_integers(wk_binary_fn fn, int64_t a, int64_t b) {
     case WK_BINARY_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
     case WK_BINARY_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
     case WK_BINARY_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
-    case WK_BINARY_DIV:
-        if (b == 0) return a;
-        return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+    case WK_BINARY_DIV: return quotient_of(a, b);
     case WK_BINARY_MAXIMUM: return a > b ? a : b;
     case WK_BINARY_MINIMUM: return a < b ? a : b;
-    default: return 0; /* wk_binary_takes_integers lets no other through */
+    case WK_BINARY_REMAINDER: return rest_of(a, b) + (rounds_down(rest_of(a, b), b) ? b : 0);
+    case WK_BINARY_FMOD: return rest_of(a, b);
+    case WK_BINARY_FLOOR_DIVIDE: return quotient_of(a, b) - rounds_down(rest_of(a, b), b);
+    case WK_BINARY_AND: return a & b;
+    case WK_BINARY_OR: return a | b;
+    case WK_BINARY_XOR: return a ^ b;
+    case WK_BINARY_SHIFT_LEFT: return shifted(a, b, true);
+    case WK_BINARY_SHIFT_RIGHT: return shifted(a, b, false);
+    default: return 0; /* wk_binary_takes lets no other through */
     }
 }
 
@@ -63,7 +131,9 @@ static void binary_row(const wk_op *op, int64_t r) {
         load(&left, i, n, &a);
         load(&right, i, n, &b);
         if (wk_dtype_is_float(y.dtype)) {
-            for (int64_t j = 0; j < n; j++) a.real[j] = of_floats(fn, a.real[j], b.real[j]);
+            for (int64_t j = 0; j < n; j++)
+                a.real[j] = fn == WK_BINARY_NEXTAFTER ? next_after(y.dtype, a.real[j], b.real[j])
+                                                      : of_floats(fn, a.real[j], b.real[j]);
             wk_row_store(&y, i, n, a.real);
         } else {
             for (int64_t j = 0; j < n; j++)
@@ -80,10 +150,8 @@ static void run_binary(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
 
 static bool accepts_binary(const wk_op *op) {
     const wick_dtype dtype = wk_dst(op, 0)->dtype;
-    const bool is_integer = wk_dtype_get(dtype)->dtype_class == WK_CLASS_INTEGER;
     return op->p.binary < WK_BINARY_COUNT_ && wk_src(op, 0)->dtype == dtype &&
-           wk_src(op, 1)->dtype == dtype &&
-           (wk_ref_is_float(op) || (is_integer && wk_binary_takes_integers(op->p.binary)));
+           wk_src(op, 1)->dtype == dtype && wk_binary_takes(op->p.binary, dtype);
 }
 
 const wk_cpu_kernel wk_binary_ref = {

@@ -13,14 +13,14 @@ enum { WORDS = 4 }; /* of a block */
 /* What the elements of an op come from: a block gives four numbers of 24 bits, or two of 53. */
 typedef struct source {
     uint32_t key[2], stream[2];
-    bool is_wide, is_normal;
+    bool is_wide;
+    wk_random_fn fn;
     int n; /* numbers of a block */
 } source;
 
 static source source_of(const wk_op *op) {
     const wk_row state = wk_row_at(wk_src(op, 0), 0);
-    source s = {.is_wide = wk_dst(op, 0)->dtype == WICK_F64,
-                .is_normal = op->p.random.fn == WK_RANDOM_NORMAL};
+    source s = {.is_wide = wk_dst(op, 0)->dtype == WICK_F64, .fn = op->p.random.fn};
     s.n = s.is_wide ? WORDS / 2 : WORDS;
     for (int i = 0; i < 2; i++) {
         s.key[i] = (uint32_t)wk_row_integer_at(&state, i);
@@ -52,8 +52,11 @@ static void make_block(const source *s, uint64_t block, double numbers[WORDS]) {
                                  s->stream[1]};
     uint32_t words[WORDS];
     wk_philox(counter, s->key, words);
-    for (int i = 0; i < s->n; i++) numbers[i] = uniform_of(words + i * (WORDS / s->n), s->is_wide);
-    if (s->is_normal) make_normal(s, numbers);
+    for (int i = 0; i < s->n; i++) {
+        const uint32_t *const at = words + i * (WORDS / s->n);
+        numbers[i] = s->fn == WK_RANDOM_BITS ? (double)*at : uniform_of(at, s->is_wide);
+    }
+    if (s->fn == WK_RANDOM_NORMAL) make_normal(s, numbers);
 }
 
 /* Numbers [begin, begin + n) of the stream. */
@@ -78,9 +81,10 @@ static double uniform_in(const wk_random_scaling *s, double u, bool is_wide) {
 
 /* Numbers to elements. */
 static void scale(const source *from, const wk_random_scaling *s, int64_t n, double *numbers) {
+    if (from->fn == WK_RANDOM_BITS) return;
     for (int64_t i = 0; i < n; i++)
-        numbers[i] = from->is_normal ? s->shift + s->scale * numbers[i]
-                                     : uniform_in(s, numbers[i], from->is_wide);
+        numbers[i] = from->fn == WK_RANDOM_NORMAL ? s->shift + s->scale * numbers[i]
+                                                  : uniform_in(s, numbers[i], from->is_wide);
 }
 
 /* Elements [begin, end) of y, in chunks that lie in one row. */
@@ -89,9 +93,9 @@ static void run_random(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
     const wk_view *const y = wk_dst(run->op, 0);
     const wk_params *const p = &run->op->p;
     const source from = source_of(run->op);
-    wk_random_scaling scaling;
+    wk_random_scaling scaling = {0};
     double numbers[WK_REF_CHUNK];
-    (void)wk_random_scale(y->dtype, p, &scaling);
+    if (from.fn != WK_RANDOM_BITS) (void)wk_random_scale(y->dtype, p, &scaling);
     for (int64_t i = begin; i < end;) {
         const int64_t extent = y->rank > 0 ? y->extent[y->rank - 1] : 1, at = i % extent;
         const wk_row row = wk_row_at(y, i / extent);

@@ -78,9 +78,28 @@ static double fold_floats(wk_reduce_fn fn, const wk_view *x, double start, doubl
     return so_far;
 }
 
+/* As a significand and an exponent, which does not overflow before all are taken. */
+static double product_of_floats(const wk_view *x) {
+    double product = 1, value;
+    int64_t exponent = 0;
+    const int64_t n_rows = wk_row_count(x);
+    for (int64_t r = 0; r < n_rows; r++) {
+        const wk_row row = wk_row_at(x, r);
+        for (int64_t i = 0; i < row.n; i++) {
+            int more = 0;
+            wk_row_load(&row, i, 1, &value);
+            product *= value;
+            if (isfinite(product)) product = frexp(product, &more);
+            exponent += more;
+        }
+    }
+    return ldexp(product, (int)fmax(-4096, fmin((double)exponent, 4096)));
+}
+
 static double reduce_floats(const wk_params *p, const wk_view *x) {
     const wk_reduce_fn fn = p->reduce.fn;
     const double n = (double)wk_view_count(x);
+    if (fn == WK_REDUCE_PROD) return product_of_floats(x);
     if (fn == WK_REDUCE_MAX) return fold_floats(fn, x, -(double)INFINITY, 0);
     if (fn == WK_REDUCE_MIN) return fold_floats(fn, x, (double)INFINITY, 0);
     const double sum = fold_floats(WK_REDUCE_SUM, x, 0, 0);
@@ -89,9 +108,18 @@ static double reduce_floats(const wk_params *p, const wk_view *x) {
     return fold_floats(fn, x, 0, sum / n) / fmax(0, n - p->reduce.correction);
 }
 
-/* Sums modulo 2^64: storing keeps the low bits, so every narrower integer wraps as well. */
+static int64_t start_of(wk_reduce_fn fn) {
+    switch (fn) {
+    case WK_REDUCE_MAX: return INT64_MIN;
+    case WK_REDUCE_MIN: return INT64_MAX;
+    default: return fn == WK_REDUCE_PROD;
+    }
+}
+
+/* Sums and products modulo 2^64: storing keeps the low bits, so every narrower integer wraps as
+ * well. */
 static int64_t reduce_integers(wk_reduce_fn fn, const wk_view *x) {
-    int64_t so_far = fn == WK_REDUCE_MAX ? INT64_MIN : fn == WK_REDUCE_MIN ? INT64_MAX : 0;
+    int64_t so_far = start_of(fn);
     const int64_t n_rows = wk_row_count(x);
     for (int64_t r = 0; r < n_rows; r++) {
         const wk_row row = wk_row_at(x, r);
@@ -99,6 +127,8 @@ static int64_t reduce_integers(wk_reduce_fn fn, const wk_view *x) {
             const int64_t value = wk_row_integer_at(&row, i);
             if (fn == WK_REDUCE_SUM) {
                 so_far = (int64_t)((uint64_t)so_far + (uint64_t)value);
+            } else if (fn == WK_REDUCE_PROD) {
+                so_far = (int64_t)((uint64_t)so_far * (uint64_t)value);
             } else if (fn == WK_REDUCE_MAX ? value > so_far : value < so_far) {
                 so_far = value;
             }

@@ -37,6 +37,27 @@ static double with_parameters(wk_unary_fn fn, double x, double a, double b) {
     }
 }
 
+/* Circular and hyperbolic functions, their inverses, and C's other exponentials and logarithms. */
+static double of_math_h(wk_unary_fn fn, double x, double a, double b) {
+    switch (fn) {
+    case WK_UNARY_TAN: return tan(x);
+    case WK_UNARY_ASIN: return asin(x);
+    case WK_UNARY_ACOS: return acos(x);
+    case WK_UNARY_ATAN: return atan(x);
+    case WK_UNARY_SINH: return sinh(x);
+    case WK_UNARY_COSH: return cosh(x);
+    case WK_UNARY_ASINH: return asinh(x);
+    case WK_UNARY_ACOSH: return acosh(x);
+    case WK_UNARY_ATANH: return atanh(x);
+    case WK_UNARY_EXPM1: return expm1(x);
+    case WK_UNARY_EXP2: return exp2(x);
+    case WK_UNARY_LOG1P: return log1p(x);
+    case WK_UNARY_LOG2: return log2(x);
+    case WK_UNARY_LOG10: return log10(x);
+    default: return with_parameters(fn, x, a, b);
+    }
+}
+
 /* One case for each function, which is all there is to say about it. */
 static double apply_float(wk_unary_fn fn, double x, double a, double b) {
     switch (fn) {
@@ -65,7 +86,9 @@ static double apply_float(wk_unary_fn fn, double x, double a, double b) {
     case WK_UNARY_MISH: return x * tanh(softplus(x));
     case WK_UNARY_HARD_SIGMOID: return hard_sigmoid(x);
     case WK_UNARY_HARD_SWISH: return x * hard_sigmoid(x);
-    default: return with_parameters(fn, x, a, b);
+    case WK_UNARY_RSQRT: return 1 / sqrt(x);
+    case WK_UNARY_TRUNC: return trunc(x);
+    default: return of_math_h(fn, x, a, b);
     }
 }
 
@@ -88,7 +111,8 @@ static int64_t apply_integer(wk_unary_fn fn, int64_t x, int64_t a, int64_t b) {
     case WK_UNARY_RELU: return x < 0 ? 0 : x;
     case WK_UNARY_AFFINE: return (int64_t)((uint64_t)a * (uint64_t)x + (uint64_t)b);
     case WK_UNARY_CLAMP: return x < a ? a : x > b ? b : x;
-    default: return 0; /* wk_unary_takes_integers lets no other through */
+    case WK_UNARY_NOT: return ~x;
+    default: return 0; /* wk_unary_takes lets no other through */
     }
 }
 
@@ -125,8 +149,7 @@ static void run_unary(const wk_cpu_run *run, int phase, int64_t begin, int64_t e
 }
 
 static bool accepts_unary(const wk_op *op) {
-    return op->p.unary.fn < WK_UNARY_COUNT_ &&
-           (wk_ref_is_float(op) || wk_unary_takes_integers(op->p.unary.fn));
+    return op->p.unary.fn < WK_UNARY_COUNT_ && wk_unary_takes(op->p.unary.fn, wk_dst(op, 0)->dtype);
 }
 
 const wk_cpu_kernel wk_unary_ref = {

@@ -90,7 +90,10 @@ WK_INLINE v16 v16_relu(v16 x) { return v16_max(v16_zero(), x); }
     X(LEAKY_RELU, v16_if_above(x, v16_mul(a, x)))                                                  \
     X(POW, v16_pow(x, a, v16_set(p.a_low)))                                                        \
     X(AFFINE, v16_affine(x, &p))                                                                   \
-    X(CLAMP, v16_clamp(x, a, v16_set(p.b)))
+    X(CLAMP, v16_clamp(x, a, v16_set(p.b)))                                                        \
+    X(EXPM1, v16_exp_minus_1_full(x))                                                              \
+    X(RSQRT, v16_div(v16_set(1), v16_sqrt(x)))                                                     \
+    X(TRUNC, v16_copy_sign(v16_floor(v16_abs(x)), x))
 
 static void unary_row(const wk_op *op, float *y, const float *const in[2], int64_t n) {
     const unary_parameters p = parameters_of(op);
@@ -109,11 +112,22 @@ static void unary_row(const wk_op *op, float *y, const float *const in[2], int64
     }
 }
 
+/* The others are left to the reference. */
+static bool has_unary(wk_unary_fn fn) {
+    switch (fn) {
+#define CASE(function, value) case WK_UNARY_##function:
+        UNARY_FUNCTIONS(CASE)
+#undef CASE
+        return true;
+    default: return false;
+    }
+}
+
 /* Parameters that float32 cannot hold are left to the reference, and powers that are not whole but
  * look so. */
 static bool accepts_unary(const wk_op *op) {
     const unary_parameters p = parameters_of(op);
-    if (!accepts_floats(op) || op->p.unary.fn >= WK_UNARY_COUNT_) return false;
+    if (!accepts_floats(op) || !has_unary(op->p.unary.fn)) return false;
     if (op->p.unary.fn == WK_UNARY_CLAMP) return true;
     if (op->p.unary.fn == WK_UNARY_POW && p.a_low != 0 && floorf(p.a) == p.a) return false;
     return isfinite(p.a) && isfinite(p.b);
@@ -151,7 +165,7 @@ static void binary_row(const wk_op *op, float *y, const float *const in[2], int6
 }
 
 static bool accepts_binary(const wk_op *op) {
-    return accepts_floats(op) && op->p.binary < WK_BINARY_COUNT_;
+    return accepts_floats(op) && op->p.binary <= WK_BINARY_MINIMUM;
 }
 
 /* --- Gated --- */

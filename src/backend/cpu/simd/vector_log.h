@@ -27,6 +27,13 @@ WK_INLINE v16 v16_exp_pair(v16 high, v16 low) {
 
 WK_INLINE v16 v16_exp_full(v16 x) { return v16_exp_pair(x, v16_zero()); }
 
+/* Of large x the power of two would overflow, and 1 counts for nothing. */
+WK_INLINE v16 v16_exp_minus_1_full(v16 x) {
+    const m16 is_large = v16_less(v16_set(80), x);
+    const v16 small = v16_exp_minus_1(v16_select(is_large, v16_zero(), x));
+    return v16_select(is_large, v16_exp_full(x), small);
+}
+
 /* log of finite x > 0 as a pair that is right to about 2^-31 of itself. x = 2^n m; log m =
  * 2 artanh s = 2 s + 2 s^3 (1/3 + s^2 / 5 + ...), s = (m - 1) / (m + 1), |s| <= 0.172: the terms
  * left out are less than 1e-9 of it. */

@@ -253,7 +253,7 @@ static void reduce_columns(const reduction *r, int64_t begin, int64_t n, results
 static bool accepts_reduce(const wk_op *op) {
     const wk_reduce_fn fn = op->p.reduce.fn;
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
-    if (fn >= WK_REDUCE_COUNT_ || !is_narrow_float(x) || y->rank > x->rank) return false;
+    if (fn > WK_REDUCE_VAR || !is_narrow_float(x) || y->rank > x->rank) return false;
     return is_index_of(fn) ? y->dtype == WICK_U32 : y->dtype == x->dtype;
 }
 

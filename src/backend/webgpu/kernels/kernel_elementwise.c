@@ -53,6 +53,12 @@ static wick_status encode_unary(wk_encoder *e, const wk_op *op) {
                                                wk_wgsl_unary_float, wk_wgsl_unary},
                                      .operands = {"y", "x"},
                                      .constants = {"LANES", "THREADS", "FN"}};
+    static const wk_source more = {.name = "unary",
+                                   .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_wide,
+                                             wk_wgsl_trigonometry, wk_wgsl_power,
+                                             wk_wgsl_arctangent, wk_wgsl_unary_more, wk_wgsl_unary},
+                                   .operands = {"y", "x"},
+                                   .constants = {"LANES", "THREADS", "FN"}};
     static const wk_source integers = {
         .name = "unary",
         .parts = {wk_wgsl_strided, wk_wgsl_unary_integer, wk_wgsl_unary},
@@ -67,7 +73,7 @@ static wick_status encode_unary(wk_encoder *e, const wk_op *op) {
                     .a = (uint32_t)truncated(a),
                     .b = (uint32_t)truncated(b)};
     if (wk_dtype_is_float(dtype)) {
-        s.source = &floats;
+        s.source = op->p.unary.fn > WK_UNARY_CLAMP ? &more : &floats;
         s.a = wk_f32_bits((float)a);
         s.b = wk_f32_bits((float)b);
     } else if (op->p.unary.fn == WK_UNARY_CLAMP) {
@@ -87,18 +93,29 @@ const wk_webgpu_kernel wk_webgpu_unary = {
 
 /* --- Binary --- */
 
+/* The next number depends on its dtype, which shaders do not see. */
+static bool accepts_binary(const wk_op *op) {
+    return is_narrow(op) && op->p.binary != WK_BINARY_NEXTAFTER;
+}
+
 static wick_status encode_binary(wk_encoder *e, const wk_op *op) {
     static const wk_source floats = {.name = "binary",
                                      .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_wide,
                                                wk_wgsl_power, wk_wgsl_binary_float, wk_wgsl_binary},
                                      .operands = {"y", "a", "b"},
                                      .constants = {"LANES", "THREADS", "FN"}};
+    static const wk_source more = {.name = "binary",
+                                   .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_arctangent,
+                                             wk_wgsl_division, wk_wgsl_binary_more, wk_wgsl_binary},
+                                   .operands = {"y", "a", "b"},
+                                   .constants = {"LANES", "THREADS", "FN"}};
     static const wk_source integers = {
         .name = "binary",
         .parts = {wk_wgsl_strided, wk_wgsl_binary_integer, wk_wgsl_binary},
         .operands = {"y", "a", "b"},
         .constants = {"LANES", "THREADS", "FN"}};
-    const wk_strided s = {.source = wk_dtype_is_float(op->view[0].dtype) ? &floats : &integers,
+    const wk_source *const of_floats = op->p.binary > WK_BINARY_MINIMUM ? &more : &floats;
+    const wk_strided s = {.source = wk_dtype_is_float(op->view[0].dtype) ? of_floats : &integers,
                           .views = {&op->view[0], &op->view[1], &op->view[2]},
                           .n = 3,
                           .constants = {(int32_t)op->p.binary}};
@@ -109,7 +126,7 @@ const wk_webgpu_kernel wk_webgpu_binary = {
     .base.name = "binary_wgsl",
     .base.code = WK_OP_BINARY,
     .base.n_tunings = WK_STRIDED_TUNINGS,
-    .base.accepts = is_narrow,
+    .base.accepts = accepts_binary,
     .encode = encode_binary,
 };
 

@@ -3,16 +3,25 @@
 
 #include "core/half.h"
 
-static bool accepts_random(const wk_op *op) { return wk_webgpu_is_float(wk_dst(op, 0)->dtype); }
+static bool accepts_random(const wk_op *op) {
+    return op->p.random.fn == WK_RANDOM_BITS || wk_webgpu_is_float(wk_dst(op, 0)->dtype);
+}
 
 static uint32_t bits_of(double value) { return wk_f32_bits((float)value); }
 
 static wick_status encode_random(wk_encoder *e, const wk_op *op) {
-    static const wk_source source = {.name = "random",
+    static const wk_source floats = {.name = "random",
                                      .parts = {wk_wgsl_strided, wk_wgsl_wide, wk_wgsl_functions,
-                                               wk_wgsl_trigonometry, wk_wgsl_random},
+                                               wk_wgsl_trigonometry, wk_wgsl_random_float,
+                                               wk_wgsl_random},
                                      .operands = {"y", "state"},
                                      .constants = {"LANES", "THREADS", "FN"}};
+    static const wk_source bits = {
+        .name = "random_bits",
+        .parts = {wk_wgsl_strided, wk_wgsl_wide, wk_wgsl_random_bits, wk_wgsl_random},
+        .operands = {"y", "state"},
+        .constants = {"LANES", "THREADS", "FN"}};
+    const bool is_bits = op->p.random.fn == WK_RANDOM_BITS;
     const wk_view *const y = wk_dst(op, 0);
     /* Its first word for every element: a thread reads the words after it by itself. */
     wk_view state = *wk_src(op, 0);
@@ -21,10 +30,10 @@ static wick_status encode_random(wk_encoder *e, const wk_op *op) {
         state.extent[d] = y->extent[d];
         state.stride[d] = 0;
     }
-    wk_random_scaling scaling;
-    (void)wk_random_scale(y->dtype, &op->p, &scaling);
+    wk_random_scaling scaling = {0};
+    if (!is_bits) (void)wk_random_scale(y->dtype, &op->p, &scaling);
     const uint64_t first = op->p.random.first;
-    const wk_strided s = {.source = &source,
+    const wk_strided s = {.source = is_bits ? &bits : &floats,
                           .views = {y, &state},
                           .n = 2,
                           .constants = {(int32_t)op->p.random.fn},

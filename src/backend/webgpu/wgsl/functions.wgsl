@@ -59,7 +59,8 @@ fn log_plus_one(f: f32) -> f32 {
     return fma(0.5 * s * z, fma(z, p, 0.666666674), s);
 }
 
-fn log_of(x: f32) -> f32 {
+// scale log x, with scale log 2 = high + low, high times an exponent exact.
+fn logarithm(x: f32, scale: f32, high: f32, low: f32) -> f32 {
     var bits = bitcast<u32>(x);
     if (magnitude(x) == 0u) { return of_bits(0xff800000u); }
     if (bits == 0x7f800000u || is_nan(x)) { return x; }
@@ -72,9 +73,11 @@ fn log_of(x: f32) -> f32 {
     let shifted = bits - 0x3f3504f3u; // of sqrt 1/2
     n += bitcast<i32>(shifted) >> 23u;
     let m = bitcast<f32>((shifted & 0x007fffffu) + 0x3f3504f3u);
-    let tail = fma(f32(n), -2.12194440e-4, log_plus_one(m - 1.0));
-    return fma(f32(n), 0.693359375, tail);
+    let tail = fma(f32(n), low, scale * log_plus_one(m - 1.0));
+    return fma(f32(n), high, tail);
 }
+
+fn log_of(x: f32) -> f32 { return logarithm(x, 1.0, 0.693359375, -2.12194440e-4); }
 
 fn tanh_of(x: f32) -> f32 {
     if (is_nan(x)) { return x; }

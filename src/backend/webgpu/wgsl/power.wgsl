@@ -92,6 +92,15 @@ fn exponent_of(x: f32, y: f32) -> Exponent {
     return r;
 }
 
+// 2^(n + r), |r| <= 1/2.
+fn exp2_near(n: i32, r: f32) -> f32 {
+    var p = fma(r, 0.000154571306, 0.00133593617);
+    p = fma(r, p, 0.00961807813);
+    p = fma(r, p, 0.0555044201);
+    p = fma(r, p, 0.240226507);
+    return scaled(fma(r, fma(r, p, 0.693147154), 1.0), n);
+}
+
 // 2^(whole + fraction).
 fn exp2_of(t: Exponent) -> f32 {
     if (t.whole > 128) { return of_bits(0x7f800000u); }
@@ -102,12 +111,7 @@ fn exp2_of(t: Exponent) -> f32 {
         n += 1;
         f = bitcast<i32>(t.fraction) >> 1u;
     }
-    let r = f32(f) * 4.65661287e-10;
-    var p = fma(r, 0.000154571306, 0.00133593617);
-    p = fma(r, p, 0.00961807813);
-    p = fma(r, p, 0.0555044201);
-    p = fma(r, p, 0.240226507);
-    return scaled(fma(r, fma(r, p, 0.693147154), 1.0), n);
+    return exp2_near(n, f32(f) * 4.65661287e-10);
 }
 
 // Of a float: 0 not whole, 1 even, 2 odd; finite ones.

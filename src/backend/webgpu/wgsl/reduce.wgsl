@@ -1,16 +1,46 @@
 // Sums, extremes and their indices over the elements of rows. All dtypes go as bits: KIND says what
 // they are (0 floats, 1 signed, 2 unsigned, 3 bools), FN is wk_reduce_fn.
-// A state is a sum, or an extreme as a number of which the largest is wanted, and its index. Those
+// A state is a sum, a product (of floats a number of 1 to 2, in magnitude, and a power of two), or
+// an extreme as a number of which the largest is wanted, and its index. Those
 // of parts of rows (TO_PARTS) are elements of another dispatch (FROM_PARTS).
 // own: bits of what a mean is divided by, and of NaN.
-const IS_EXTREME = FN != 2 && FN != 3;
+const IS_PRODUCT = FN == 7;
+const IS_EXTREME = FN != 2 && FN != 3 && !IS_PRODUCT;
 const IS_INDEX = FN < 2;
 const IS_LEAST = FN == 1 || FN == 5;
 
-fn nothing() -> vec2<u32> { return vec2<u32>(0u, select(0u, 0xffffffffu, IS_EXTREME)); }
+// A float 2^exponent as a state; zeros, infinities and NaN as they are.
+fn factor(x: u32, exponent: i32) -> vec2<u32> {
+    var bits = x;
+    var e = exponent - 127;
+    if (((bits << 1u) - 1u) < 0x00ffffffu) { // subnormal: a whole number of 2^-149
+        bits = bitcast<u32>(f32(bits & 0x007fffffu)) | (bits & 0x80000000u);
+        e -= 149;
+    }
+    let field = (bits >> 23u) & 0xffu;
+    if (field == 0u || field == 0xffu) { return vec2<u32>(bits, 0u); }
+    return vec2<u32>((bits & 0x807fffffu) | 0x3f800000u, bitcast<u32>(e + i32(field)));
+}
+
+fn power_of_two(n: i32) -> f32 { return bitcast<f32>(u32(n + 127) << 23u); }
+
+fn product_bits(state: vec2<u32>) -> u32 {
+    let e = clamp(bitcast<i32>(state.y), -252, 254);
+    let half = e >> 1u;
+    return bitcast<u32>((bitcast<f32>(state.x) * power_of_two(half)) * power_of_two(e - half));
+}
+
+fn nothing() -> vec2<u32> {
+    if (IS_PRODUCT) { return vec2<u32>(select(1u, 0x3f800000u, KIND == 0), 0u); }
+    return vec2<u32>(0u, select(0u, 0xffffffffu, IS_EXTREME));
+}
 
 fn join(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
     if (IS_EXTREME) { return select(a, b, b.x > a.x || (b.x == a.x && b.y < a.y)); }
+    if (IS_PRODUCT && KIND == 0) {
+        return factor(bitcast<u32>(bitcast<f32>(a.x) * bitcast<f32>(b.x)), bitcast<i32>(a.y + b.y));
+    }
+    if (IS_PRODUCT) { return vec2<u32>(a.x * b.x, 0u); }
     if (KIND == 0) {
         return vec2<u32>(bitcast<u32>(bitcast<f32>(a.x) + bitcast<f32>(b.x)), 0u);
     }
@@ -45,13 +75,15 @@ fn element(p: Place, i: u32) -> vec2<u32> {
     }
     let bits = bitcast<u32>(load_element(p, i));
     if (IS_EXTREME) { return vec2<u32>(rank_of(bits, i), i); }
+    if (IS_PRODUCT && KIND == 0) { return factor(bits, 0); }
     return vec2<u32>(bits, 0u);
 }
 
 fn result(state: vec2<u32>) -> u32 {
     if (IS_INDEX) { return state.y; }
     if (IS_EXTREME) { return bits_of_rank(state.x); }
-    if (FN == 2) { return state.x; }
+    if (IS_PRODUCT && KIND == 0) { return product_bits(state); }
+    if (FN == 2 || IS_PRODUCT) { return state.x; }
     if (params.own.x == 0u) { return params.own.y; }
     return bitcast<u32>(bitcast<f32>(state.x) / bitcast<f32>(params.own.x));
 }

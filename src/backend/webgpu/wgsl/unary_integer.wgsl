@@ -10,6 +10,7 @@ fn apply(x: V_x) -> V_y {
         case 16: { return V_x(x > zero) - V_x(x < zero); }
         case 17: { return select(x, zero, x < zero); }
         case 28: { return a * x + b; }
+        case 46: { return ~x; }
         default: {
             if (x < a) { return a; }
             return select(x, b, x > b);

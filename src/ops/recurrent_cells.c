@@ -1,0 +1,158 @@
+/* ops/recurrent_cells.c: recurrent networks, token after token: lstm, gru, rnn.
+ *
+ * The products with all tokens are one matrix product; those with the hidden state, [b, h] times
+ * [h, g h], follow each other. */
+#include <wick/nn.h>
+
+#include "core/shape.h"
+#include "ops/compose.h"
+
+typedef struct state {
+    wick_tensor *h, *c; /* [b, h]; c: of lstm only */
+} state;
+
+typedef struct cell {
+    const char *name;
+    int n_gates;
+    /* The next state from the gates' products with the token and with h, both [b, g h]. */
+    state (*step)(wick_tensor *of_x, wick_tensor *of_h, state last);
+} cell;
+
+/* --- Steps --- */
+
+/* Gate i of n. */
+static wick_tensor *gate(wick_tensor *gates, int i, int n) {
+    if (!gates) return NULL;
+    const int64_t h = gates->view.extent[1] / n;
+    return wick_narrow(gates, 1, i * h, h);
+}
+
+static state lstm_step(wick_tensor *of_x, wick_tensor *of_h, state last) {
+    wick_tensor *const gates = wick_add(of_x, of_h);
+    wick_tensor *const added =
+        wick_mul(wick_sigmoid(gate(gates, 0, 4)), wick_tanh(gate(gates, 2, 4)));
+    wick_tensor *const kept = wick_mul(wick_sigmoid(gate(gates, 1, 4)), last.c);
+    wick_tensor *const c = wick_add(kept, added);
+    return (state){.h = wick_mul(wick_sigmoid(gate(gates, 3, 4)), wick_tanh(c)), .c = c};
+}
+
+static state gru_step(wick_tensor *of_x, wick_tensor *of_h, state last) {
+    wick_tensor *const r = wick_sigmoid(wick_add(gate(of_x, 0, 3), gate(of_h, 0, 3)));
+    wick_tensor *const z = wick_sigmoid(wick_add(gate(of_x, 1, 3), gate(of_h, 1, 3)));
+    wick_tensor *const n = wick_tanh(wick_add(gate(of_x, 2, 3), wick_mul(r, gate(of_h, 2, 3))));
+    return (state){.h = wick_add(n, wick_mul(z, wick_sub(last.h, n)))};
+}
+
+static state rnn_step(wick_tensor *of_x, wick_tensor *of_h, state last) {
+    (void)last;
+    return (state){.h = wick_tanh(wick_add(of_x, of_h))};
+}
+
+/* --- Checks --- */
+
+static bool has_shape(const cell *kind, const char *name, const wick_tensor *x, int64_t rows,
+                      int64_t columns) {
+    if (!x || (x->view.rank == 2 && x->view.extent[0] == rows && x->view.extent[1] == columns))
+        return true;
+    const wick_shape shape = wk_tensor_shape_of(x), wanted = WICK_SHAPE(rows, columns);
+    char text[2][WK_SHAPE_TEXT];
+    wk_device_fail(x->device, WICK_ERR_SHAPE, "%s: %s is %s, not %s", kind->name, name,
+                   wk_shape_text(&shape, text[0], sizeof text[0]),
+                   wk_shape_text(&wanted, text[1], sizeof text[1]));
+    return false;
+}
+
+static bool check(const cell *kind, wick_tensor *x, const wick_rnn_weights *w, state first) {
+    if (!x || !w) return false;
+    wick_tensor *const operands[] = {x, w->w_ih, w->w_hh, w->b_ih, w->b_hh, first.h, first.c};
+    if (!wk_operands_are_floats(kind->name, operands, 3, WK_COUNT(operands)) ||
+        !wk_operand_rank(kind->name, "x", x, 3, 3) ||
+        !wk_operand_rank(kind->name, "w_hh", w->w_hh, 2, 2))
+        return false;
+    const int64_t h = w->w_hh->view.extent[1], b = x->view.extent[0];
+    return has_shape(kind, "w_hh", w->w_hh, kind->n_gates * h, h) &&
+           has_shape(kind, "w_ih", w->w_ih, kind->n_gates * h, x->view.extent[2]) &&
+           wk_operand_is_vector(kind->name, "b_ih", w->b_ih, kind->n_gates * h) &&
+           wk_operand_is_vector(kind->name, "b_hh", w->b_hh, kind->n_gates * h) &&
+           has_shape(kind, "h0", first.h, b, h) && has_shape(kind, "c0", first.c, b, h);
+}
+
+/* --- Running --- */
+
+/* x widened, or zeros where it is absent. */
+static wick_tensor *or_zeros(wick_tensor *x, const wick_tensor *like, wick_shape shape) {
+    return x ? wk_widened(x) : wick_zeros(like->device, wk_wide_dtype(like->view.dtype), shape);
+}
+
+/* Token t: the new state, whose h goes to y [b, t, h]. */
+static bool run_step(const cell *kind, const wick_rnn_weights *wide, wick_tensor *of_x, int64_t t,
+                     wick_tensor *y, state *s) {
+    const wick_scope scope = wick_scope_begin(y->device);
+    wick_tensor *const token = wick_squeeze(wick_narrow(of_x, 1, t, 1), 1);
+    const state next = kind->step(token, wick_linear(s->h, wide->w_hh, wide->b_hh), *s);
+    const bool is_done = wick_copy(wick_narrow(y, 1, t, 1), wick_unsqueeze(next.h, 1)) != NULL;
+    s->h = wk_scope_keep(scope, next.h);
+    s->c = wk_scope_keep(scope, next.c);
+    wick_scope_end(scope);
+    return is_done;
+}
+
+/* All tokens: y [b, t, h]; *s: the first state, then the last one. */
+static wick_tensor *run_steps(const cell *kind, wick_tensor *x, const wick_rnn_weights *weights,
+                              state *s) {
+    const wick_rnn_weights wide = {.w_ih = wk_widened(weights->w_ih),
+                                   .w_hh = wk_widened(weights->w_hh),
+                                   .b_ih = wk_widened(weights->b_ih),
+                                   .b_hh = wk_widened(weights->b_hh)};
+    const int64_t n = x->view.extent[1];
+    wick_tensor *const of_x = wick_linear(wk_widened(x), wide.w_ih, wide.b_ih);
+    if (!of_x || !wide.w_hh || !s->h) return NULL;
+    wick_tensor *const y =
+        wick_empty(x->device, of_x->view.dtype,
+                   WICK_SHAPE(x->view.extent[0], n, weights->w_hh->view.extent[1]));
+    for (int64_t t = 0; y && t < n; t++) {
+        const state last = *s;
+        if (!run_step(kind, &wide, of_x, t, y, s)) return NULL;
+        if (t == 0) continue; /* the first state may be the caller's */
+        wick_release(last.h);
+        wick_release(last.c);
+    }
+    return y;
+}
+
+static wick_tensor *run(const cell *kind, wick_tensor *x, const wick_rnn_weights *weights,
+                        state first, wick_tensor **last_h, wick_tensor **last_c) {
+    if (last_h) *last_h = NULL;
+    if (last_c) *last_c = NULL;
+    if (!check(kind, x, weights, first)) return NULL;
+    const wick_dtype dtype = x->view.dtype;
+    const wick_shape shape = WICK_SHAPE(x->view.extent[0], weights->w_hh->view.extent[1]);
+    const wick_scope scope = wick_scope_begin(x->device);
+    state s = {.h = or_zeros(first.h, x, shape)};
+    if (kind->n_gates == 4) s.c = or_zeros(first.c, x, shape);
+    wick_tensor *y = wk_narrowed(run_steps(kind, x, weights, &s), dtype);
+    wick_tensor *const h = y && last_h ? wk_own(wk_narrowed(s.h, dtype), first.h) : NULL;
+    wick_tensor *const c = y && last_c ? wk_own(wk_narrowed(s.c, dtype), first.c) : NULL;
+    if ((last_h && !h) || (last_c && !c)) y = NULL;
+    if (y && last_h) *last_h = wk_scope_keep(scope, h);
+    if (y && last_c) *last_c = wk_scope_keep(scope, c);
+    return wk_scope_result(scope, y);
+}
+
+wick_tensor *wick_lstm(wick_tensor *x, const wick_rnn_weights *weights, wick_tensor *h0,
+                       wick_tensor *c0, wick_tensor **last_h, wick_tensor **last_c) {
+    static const cell lstm = {.name = "lstm", .n_gates = 4, .step = lstm_step};
+    return run(&lstm, x, weights, (state){.h = h0, .c = c0}, last_h, last_c);
+}
+
+wick_tensor *wick_gru(wick_tensor *x, const wick_rnn_weights *weights, wick_tensor *h0,
+                      wick_tensor **last_h) {
+    static const cell gru = {.name = "gru", .n_gates = 3, .step = gru_step};
+    return run(&gru, x, weights, (state){.h = h0}, last_h, NULL);
+}
+
+wick_tensor *wick_rnn(wick_tensor *x, const wick_rnn_weights *weights, wick_tensor *h0,
+                      wick_tensor **last_h) {
+    static const cell rnn = {.name = "rnn", .n_gates = 1, .step = rnn_step};
+    return run(&rnn, x, weights, (state){.h = h0}, last_h, NULL);
+}
