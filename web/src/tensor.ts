@@ -145,14 +145,21 @@ export class Tensor {
   clamp(min: number, max: number): Tensor { return this.#op("clamp", [], [min, max]); }
 
   /**
-   * Operands of one dtype, broadcast by NumPy's rule, as for all operations of two. A number
-   * becomes the other operand's dtype, in which it must have a value; beside none it becomes f32.
+   * Broadcast by NumPy's rule, as for all operations of two; dtypes that differ are promoted, see
+   * `wick/ops.h`. A number becomes the other operand's dtype, in which it must have a value; beside
+   * none it becomes f32.
    */
   add(b: Tensor | number): Tensor { return this.#mixed("add", this, b); }
   sub(b: Tensor | number): Tensor { return this.#mixed("sub", this, b); }
   mul(b: Tensor | number): Tensor { return this.#mixed("mul", this, b); }
   /** Integers truncate toward zero; there x / 0 is x. */
   div(b: Tensor | number): Tensor { return this.#mixed("div", this, b); }
+  /** The same rounded down; integers: x / 0 is x. */
+  floorDivide(b: Tensor | number): Tensor { return this.#mixed("floor_divide", this, b); }
+  /** What a division leaves: `remainder` rounded down, with the sign of b, `fmod` toward zero, with
+   * that of this. Integers: 0 of a division by 0. */
+  remainder(b: Tensor | number): Tensor { return this.#mixed("remainder", this, b); }
+  fmod(b: Tensor | number): Tensor { return this.#mixed("fmod", this, b); }
   maximum(b: Tensor | number): Tensor { return this.#mixed("maximum", this, b); }
   minimum(b: Tensor | number): Tensor { return this.#mixed("minimum", this, b); }
   /** Comparisons give u8, 0 or 1. */
@@ -162,6 +169,32 @@ export class Tensor {
   le(b: Tensor | number): Tensor { return this.#mixed("le", this, b); }
   gt(b: Tensor | number): Tensor { return this.#mixed("gt", this, b); }
   ge(b: Tensor | number): Tensor { return this.#mixed("ge", this, b); }
+  /** |this - b| <= atol + rtol |b|, and where both are the same infinity (or NaN): u8. */
+  isClose(b: Tensor, rtol = 1e-5, atol = 1e-8, equalNan = false): Tensor {
+    return this.#op("is_close", [b], [rtol, atol, Number(equalNan)]);
+  }
+  /** Whether that holds of all elements: a scalar. */
+  allClose(b: Tensor, rtol = 1e-5, atol = 1e-8, equalNan = false): Tensor {
+    return this.#op("all_close", [b], [rtol, atol, Number(equalNan)]);
+  }
+  /** u8: NaN; infinite; neither; negative or -0. */
+  isNan(): Tensor { return this.#op("is_nan"); }
+  isInf(): Tensor { return this.#op("is_inf"); }
+  isFinite(): Tensor { return this.#op("is_finite"); }
+  signbit(): Tensor { return this.#op("signbit"); }
+  /** u8 of any dtypes: what is not zero is true. */
+  logicalNot(): Tensor { return this.#op("logical_not"); }
+  logicalAnd(b: Tensor): Tensor { return this.#op("logical_and", [b]); }
+  logicalOr(b: Tensor): Tensor { return this.#op("logical_or", [b]); }
+  logicalXor(b: Tensor): Tensor { return this.#op("logical_xor", [b]); }
+  /** Of the bits of integers, and of bools. */
+  bitwiseNot(): Tensor { return this.#op("bitwise_not"); }
+  bitwiseAnd(b: Tensor | number): Tensor { return this.#mixed("bitwise_and", this, b); }
+  bitwiseOr(b: Tensor | number): Tensor { return this.#mixed("bitwise_or", this, b); }
+  bitwiseXor(b: Tensor | number): Tensor { return this.#mixed("bitwise_xor", this, b); }
+  /** Bits moved b places; to the right the sign fills up. */
+  bitwiseLeftShift(b: Tensor | number): Tensor { return this.#mixed("bitwise_left_shift", this, b); }
+  bitwiseRightShift(b: Tensor | number): Tensor { return this.#mixed("bitwise_right_shift", this, b); }
   /** a where this (u8, bool or i64) is not zero, else b. */
   where(a: Tensor | number, b: Tensor | number): Tensor {
     return this.#mixed("where", undefined, a, b);
@@ -177,14 +210,43 @@ export class Tensor {
   log(): Tensor { return this.#op("log"); }
   sin(): Tensor { return this.#op("sin"); }
   cos(): Tensor { return this.#op("cos"); }
+  tan(): Tensor { return this.#op("tan"); }
+  asin(): Tensor { return this.#op("asin"); }
+  acos(): Tensor { return this.#op("acos"); }
+  atan(): Tensor { return this.#op("atan"); }
+  /** Angle of the point (b, this), -pi to pi. */
+  atan2(b: Tensor | number): Tensor { return this.#mixed("atan2", this, b); }
+  sinh(): Tensor { return this.#op("sinh"); }
+  cosh(): Tensor { return this.#op("cosh"); }
+  asinh(): Tensor { return this.#op("asinh"); }
+  acosh(): Tensor { return this.#op("acosh"); }
+  atanh(): Tensor { return this.#op("atanh"); }
+  /** e^x - 1, 2^x; log(1 + x), and logarithms to base 2 and 10. */
+  expm1(): Tensor { return this.#op("expm1"); }
+  exp2(): Tensor { return this.#op("exp2"); }
+  log1p(): Tensor { return this.#op("log1p"); }
+  log2(): Tensor { return this.#op("log2"); }
+  log10(): Tensor { return this.#op("log10"); }
+  /** log(e^this + e^b), without its overflow. */
+  logaddexp(b: Tensor | number): Tensor { return this.#mixed("logaddexp", this, b); }
   /** 1 / x. */
   recip(): Tensor { return this.#op("recip"); }
   sqrt(): Tensor { return this.#op("sqrt"); }
+  /** 1 / sqrt(x). */
+  rsqrt(): Tensor { return this.#op("rsqrt"); }
+  /** sqrt(this^2 + b^2), without its overflow. */
+  hypot(b: Tensor | number): Tensor { return this.#mixed("hypot", this, b); }
+  /** |this| with the sign of b. */
+  copysign(b: Tensor | number): Tensor { return this.#mixed("copysign", this, b); }
+  /** The number of the dtype that follows on the way to b; computed on the CPU. */
+  nextafter(b: Tensor | number): Tensor { return this.#mixed("nextafter", this, b); }
   erf(): Tensor { return this.#op("erf"); }
   tanh(): Tensor { return this.#op("tanh"); }
   sigmoid(): Tensor { return this.#op("sigmoid"); }
   floor(): Tensor { return this.#op("floor"); }
   ceil(): Tensor { return this.#op("ceil"); }
+  /** Toward zero. */
+  trunc(): Tensor { return this.#op("trunc"); }
   /** Half to even. */
   round(): Tensor { return this.#op("round"); }
   pow(exponent: Tensor | number): Tensor {
@@ -202,6 +264,13 @@ export class Tensor {
   hardSwish(): Tensor { return this.#op("hard_swish"); }
   elu(alpha = 1): Tensor { return this.#op("elu", [], [alpha]); }
   leakyRelu(slope = 0.01): Tensor { return this.#op("leaky_relu", [], [slope]); }
+  selu(): Tensor { return this.#op("selu"); }
+  celu(alpha = 1): Tensor { return this.#op("celu", [], [alpha]); }
+  /** x / (1 + |x|). */
+  softsign(): Tensor { return this.#op("softsign"); }
+  /** To [-1, 1]. */
+  hardTanh(): Tensor { return this.#op("hard_tanh"); }
+  logSigmoid(): Tensor { return this.#op("log_sigmoid"); }
   /** Gated units: silu, gelu, geluErf or relu of this, times up. */
   swiglu(up: Tensor): Tensor { return this.#op("swiglu", [up]); }
   geglu(up: Tensor): Tensor { return this.#op("geglu", [up]); }
@@ -261,12 +330,37 @@ export class Tensor {
   sum(dims?: Dims, keepdim = false): Tensor {
     return this.#op("sum", [], overDims(dims, Number(keepdim)));
   }
+prod(dims?: Dims, keepdim = false): Tensor {
+    return this.#op("prod", [], overDims(dims, Number(keepdim)));
+  }
   mean(dims?: Dims, keepdim = false): Tensor {
     return this.#op("mean", [], overDims(dims, Number(keepdim)));
   }
   /** Divided by the number of elements less correction. */
   var(dims?: Dims, keepdim = false, correction = 1): Tensor {
     return this.#op("var", [], overDims(dims, Number(keepdim), correction));
+  }
+  /** The square root of `var`. */
+  std(dims?: Dims, keepdim = false, correction = 1): Tensor {
+    return this.#op("std", [], overDims(dims, Number(keepdim), correction));
+  }
+  /** log(sum(e^x)), without its overflow. */
+  logSumExp(dims?: Dims, keepdim = false): Tensor {
+    return this.#op("log_sum_exp", [], overDims(dims, Number(keepdim)));
+  }
+  /** sum(|x|^p)^(1 / p); p 0: how many are not zero; p infinite: the largest or least |x|. */
+  norm(p = 2, dims?: Dims, keepdim = false): Tensor {
+    return this.#op("norm", [], overDims(dims, p, Number(keepdim)));
+  }
+  /** Whether all or any elements are not zero, u8, and how many, u32. */
+  all(dims?: Dims, keepdim = false): Tensor {
+    return this.#op("all", [], overDims(dims, Number(keepdim)));
+  }
+  any(dims?: Dims, keepdim = false): Tensor {
+    return this.#op("any", [], overDims(dims, Number(keepdim)));
+  }
+  countNonzero(dims?: Dims, keepdim = false): Tensor {
+    return this.#op("count_nonzero", [], overDims(dims, Number(keepdim)));
   }
   max(dims?: Dims, keepdim = false): Tensor {
     return this.#op("max", [], overDims(dims, Number(keepdim)));

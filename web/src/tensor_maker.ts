@@ -59,6 +59,10 @@ export class TensorMaker {
   randn(shape: number[], mean = 0, deviation = 1, dtype: ScalarDtype = "f32"): Tensor {
     return this.#make("randn", dtype, shape, [mean, deviation]);
   }
+  /** u32: 32 random bits each, which the numbers above are made of. */
+  randBits(shape: number[]): Tensor {
+    return this.#commands.op("rand_bits", [], wholes(shape));
+  }
   /** The same seed gives the same random numbers, on every device. Default: 0. */
   setSeed(seed: number): void {
     this.#commands.give({ kind: "seed", seed: whole(seed) });

@@ -61,142 +61,19 @@ static const int *dims(operands *in, size_t first) {
 /* The dims behind number i, which is 0 where all are meant. */
 #define DIMS(i) n_dims(in, (i) + 1), B(i) ? dims(in, (i) + 1) : NULL
 
-/* X(name, arguments): wick_name, in the order of wick/ops.h. */
-#define OPS(X)                                                                                     \
-    X(empty, in->device, DTYPE(0), shape(in, 1))                                                   \
-    X(zeros, in->device, DTYPE(0), shape(in, 1))                                                   \
-    X(ones, in->device, DTYPE(0), shape(in, 1))                                                    \
-    X(full, in->device, DTYPE(0), shape(in, 2), N(1))                                              \
-    X(arange, in->device, DTYPE(0), N(1), N(2), N(3))                                              \
-    X(eye, in->device, DTYPE(0), L(1))                                                             \
-    X(rand, in->device, DTYPE(0), shape(in, 3), N(1), N(2))                                        \
-    X(randn, in->device, DTYPE(0), shape(in, 3), N(1), N(2))                                       \
-    X(abs, T(0))                                                                                   \
-    X(neg, T(0))                                                                                   \
-    X(sqr, T(0))                                                                                   \
-    X(sign, T(0))                                                                                  \
-    X(relu, T(0))                                                                                  \
-    X(relu_squared, T(0))                                                                          \
-    X(relu6, T(0))                                                                                 \
-    X(affine, T(0), N(0), N(1))                                                                    \
-    X(clamp, T(0), N(0), N(1))                                                                     \
-    X(add, T(0), T(1))                                                                             \
-    X(sub, T(0), T(1))                                                                             \
-    X(mul, T(0), T(1))                                                                             \
-    X(div, T(0), T(1))                                                                             \
-    X(maximum, T(0), T(1))                                                                         \
-    X(minimum, T(0), T(1))                                                                         \
-    X(eq, T(0), T(1))                                                                              \
-    X(ne, T(0), T(1))                                                                              \
-    X(lt, T(0), T(1))                                                                              \
-    X(le, T(0), T(1))                                                                              \
-    X(gt, T(0), T(1))                                                                              \
-    X(ge, T(0), T(1))                                                                              \
-    X(where, T(0), T(1), T(2))                                                                     \
-    X(tril, T(0), L(0))                                                                            \
-    X(triu, T(0), L(0))                                                                            \
-    X(exp, T(0))                                                                                   \
-    X(log, T(0))                                                                                   \
-    X(sin, T(0))                                                                                   \
-    X(cos, T(0))                                                                                   \
-    X(recip, T(0))                                                                                 \
-    X(sqrt, T(0))                                                                                  \
-    X(erf, T(0))                                                                                   \
-    X(tanh, T(0))                                                                                  \
-    X(sigmoid, T(0))                                                                               \
-    X(floor, T(0))                                                                                 \
-    X(ceil, T(0))                                                                                  \
-    X(round, T(0))                                                                                 \
-    X(pow, T(0), T(1))                                                                             \
-    X(powf, T(0), N(0))                                                                            \
-    X(silu, T(0))                                                                                  \
-    X(gelu, T(0))                                                                                  \
-    X(gelu_erf, T(0))                                                                              \
-    X(quick_gelu, T(0))                                                                            \
-    X(softplus, T(0))                                                                              \
-    X(mish, T(0))                                                                                  \
-    X(hard_sigmoid, T(0))                                                                          \
-    X(hard_swish, T(0))                                                                            \
-    X(elu, T(0), N(0))                                                                             \
-    X(leaky_relu, T(0), N(0))                                                                      \
-    X(swiglu, T(0), T(1))                                                                          \
-    X(geglu, T(0), T(1))                                                                           \
-    X(geglu_erf, T(0), T(1))                                                                       \
-    X(reglu, T(0), T(1))                                                                           \
-    X(swiglu_clamped, T(0), T(1), N(0), N(1))                                                      \
-    X(cast, T(0), DTYPE(0))                                                                        \
-    X(fill, T(0), N(0))                                                                            \
-    X(copy, T(0), T(1))                                                                            \
-    X(kv_append, T(0), T(1), L(0))                                                                 \
-    X(transpose, T(0), I(0), I(1))                                                                 \
-    X(permute, T(0), n_dims(in, 0), dims(in, 0))                                                   \
-    X(reshape, T(0), shape(in, 0))                                                                 \
-    X(flatten, T(0), I(0), I(1))                                                                   \
-    X(squeeze, T(0), I(0))                                                                         \
-    X(unsqueeze, T(0), I(0))                                                                       \
-    X(narrow, T(0), I(0), L(1), L(2))                                                              \
-    X(slice, T(0), I(0), L(1), L(2), L(3))                                                         \
-    X(expand, T(0), shape(in, 0))                                                                  \
-    X(contiguous, T(0))                                                                            \
-    X(cat, in->tensors, in->n_tensors, I(0))                                                       \
-    X(stack, in->tensors, in->n_tensors, I(0))                                                     \
-    X(sum, T(0), DIMS(1), B(0))                                                                    \
-    X(mean, T(0), DIMS(1), B(0))                                                                   \
-    X(var, T(0), DIMS(2), B(0), N(1))                                                              \
-    X(max, T(0), DIMS(1), B(0))                                                                    \
-    X(min, T(0), DIMS(1), B(0))                                                                    \
-    X(argmax, T(0), I(0), B(1))                                                                    \
-    X(argmin, T(0), I(0), B(1))                                                                    \
-    X(top_k, T(0), L(0), I(1), &T(1))                                                              \
-    X(softmax, T(0), I(0))                                                                         \
-    X(log_softmax, T(0), I(0))                                                                     \
-    X(rms_norm, T(0), T(1), F(0))                                                                  \
-    X(layer_norm, T(0), T(1), T(2), F(0))                                                          \
-    X(gather, T(0), I(0), T(1))                                                                    \
-    X(take_along_dim, T(0), I(0), T(1))                                                            \
-    X(index_select, T(0), I(0), T(1))                                                              \
-    X(scatter, T(0), I(0), T(1), T(2), (wick_scatter_fn)I(1))                                      \
-    X(scatter_add, T(0), I(0), T(1), T(2))                                                         \
-    X(index_add, T(0), I(0), T(1), T(2))                                                           \
-    X(cumsum, T(0), I(0))                                                                          \
-    X(cumprod, T(0), I(0))                                                                         \
-    X(argsort, T(0), I(0), B(1))                                                                   \
-    X(sort, T(0), I(0), B(1), &T(1))                                                               \
-    X(matmul, T(0), T(1))                                                                          \
-    X(linear, T(0), T(1), T(2))                                                                    \
-    X(linear_experts, T(0), T(1), T(2), T(3))                                                      \
-    X(embedding, T(0), T(1))                                                                       \
-    X(rope, T(0), T(1),                                                                            \
-      &(wick_rope_desc){.rotary_dim = I(0),                                                        \
-                        .theta = N(1),                                                             \
-                        .scale_factor = N(2),                                                      \
-                        .offset = L(3),                                                            \
-                        .interleaved = B(4),                                                       \
-                        .layout = (wick_rope_layout)I(5)})                                         \
-    X(rope_table, T(0), T(1), T(2), B(0), (wick_rope_layout)I(1))                                  \
-    X(attention, T(0), T(1), T(2),                                                                 \
-      &(wick_attention_desc){.scale = F(0),                                                        \
-                             .softcap = F(1),                                                      \
-                             .window = I(2),                                                       \
-                             .causal = B(3),                                                       \
-                             .mask = T(3),                                                         \
-                             .bias = T(4),                                                         \
-                             .sinks = T(5),                                                        \
-                             .slopes = T(6)})
-
 typedef enum op_code {
-#define CODE(name, ...) OP_##name,
-    OPS(CODE)
-#undef CODE
-        OP_chunk,
+#define OP(name, ...) OP_##name,
+#include "ops.def"
+#undef OP
+    OP_chunk,
 } op_code;
 
 static wick_tensor *run(op_code code, operands *in) {
     switch (code) {
-#define CASE(name, ...)                                                                            \
+#define OP(name, ...)                                                                              \
     case OP_##name: return wick_##name(__VA_ARGS__);
-        OPS(CASE)
-#undef CASE
+#include "ops.def"
+#undef OP
     case OP_chunk: break;
     }
     return NULL;
@@ -237,9 +114,9 @@ DOOR(int, op, wick_device *device, uint32_t code, wick_tensor **tensors, size_t 
 DOOR(const char *, names, void) {
     record_begin();
     record_open("ops", '[');
-#define NAME(name, ...) record_text(NULL, #name);
-    OPS(NAME)
-#undef NAME
+#define OP(name, ...) record_text(NULL, #name);
+#include "ops.def"
+#undef OP
     record_text(NULL, "chunk");
     record_close(']');
     record_open("dtypes", '[');
