@@ -11,7 +11,12 @@ typedef struct operands {
     size_t n_tensors;
     const double *numbers;
     size_t n_numbers;
+    /* What an operation is given of them by a pointer. */
     int dims[WICK_MAX_RANK + 1];
+    union {
+        wick_rope_desc rope;
+        wick_attention_desc attention;
+    } desc;
 } operands;
 
 /* --- Numbers --- */
@@ -60,6 +65,28 @@ static const int *dims(operands *in, size_t first) {
 #define DTYPE(i) ((wick_dtype)narrow(number(in, i)))
 /* The dims behind number i, which is 0 where all are meant. */
 #define DIMS(i) n_dims(in, (i) + 1), B(i) ? dims(in, (i) + 1) : NULL
+
+static const wick_rope_desc *rope_desc(operands *in) {
+    in->desc.rope = (wick_rope_desc){.rotary_dim = I(0),
+                                     .theta = N(1),
+                                     .scale_factor = N(2),
+                                     .offset = L(3),
+                                     .interleaved = B(4),
+                                     .layout = (wick_rope_layout)I(5)};
+    return &in->desc.rope;
+}
+
+static const wick_attention_desc *attention_desc(operands *in) {
+    in->desc.attention = (wick_attention_desc){.scale = F(0),
+                                               .softcap = F(1),
+                                               .window = I(2),
+                                               .causal = B(3),
+                                               .mask = T(3),
+                                               .bias = T(4),
+                                               .sinks = T(5),
+                                               .slopes = T(6)};
+    return &in->desc.attention;
+}
 
 typedef enum op_code {
 #define OP(name, ...) OP_##name,
