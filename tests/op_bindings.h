@@ -35,6 +35,11 @@ static inline double attr(const test_case *c, const char *name) {
     return number(wk_json_get(c->attrs, name));
 }
 
+static inline bool has_attr(const test_case *c, const char *name) {
+    const wk_json *const value = wk_json_get(c->attrs, name);
+    return value != NULL && value->kind != WK_JSON_NULL;
+}
+
 static inline double attr_or(const test_case *c, const char *name, double other) {
     const wk_json *const value = wk_json_get(c->attrs, name);
     return value == NULL || value->kind != WK_JSON_NUMBER ? other : number(value);
@@ -230,7 +235,7 @@ static inline wick_tensor *run_where_cond(const test_case *c) {
     return wick_where(c->input[0], c->input[1], c->input[2]);
 }
 
-/* The attribute dims, a list or null for all of them. */
+/* The attribute dims, a list or null for all of them, or dim, a single one. */
 typedef struct dim_list {
     int n, named[WICK_MAX_RANK + 1];
     const int *dims; /* named, or NULL */
@@ -238,7 +243,12 @@ typedef struct dim_list {
 
 static inline void list_dims(const test_case *c, dim_list *list) {
     const wk_json *const dims = wk_json_get(c->attrs, "dims");
+    const wk_json *const one = wk_json_get(c->attrs, "dim");
     *list = (dim_list){0};
+    if (one != NULL && one->kind == WK_JSON_NUMBER) {
+        list->named[list->n++] = (int)one->integer;
+        list->dims = list->named;
+    }
     if (dims == NULL || dims->kind != WK_JSON_ARRAY) return;
     list->dims = list->named;
     for (const wk_json *e = dims->child; e != NULL && list->n <= WICK_MAX_RANK; e = e->next) {
@@ -502,6 +512,8 @@ static inline wick_tensor *run_sort(const test_case *c) {
     return wick_sort(c->input[0], dim(c, "dim"), flag(c, "descending"), c->more);
 }
 
+#include "op_bindings_array.h"
+
 /* The operations that Wick has. */
 typedef struct binding {
     const char *name;
@@ -511,8 +523,7 @@ typedef struct binding {
 #define BINDING(name) {#name, run_##name},
 static const binding bindings[] = {
     OF_ONE(BINDING) OF_TWO(BINDING) GATED(BINDING) REDUCTION(BINDING){"softmax", run_softmax},
-    NN_BINDINGS
-    {"argmax", run_argmax},
+    NN_BINDINGS{"argmax", run_argmax},
     {"linear", run_linear},
     {"embedding", run_embedding},
     {"transpose", run_transpose},
@@ -590,6 +601,7 @@ static const binding bindings[] = {
     {"arcsinh", run_asinh},
     {"arccosh", run_acosh},
     {"arctanh", run_atanh},
+    ARRAY_BINDINGS,
 };
 #undef BINDING
 

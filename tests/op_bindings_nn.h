@@ -13,11 +13,6 @@
 
 /* --- Attributes --- */
 
-static inline bool has_attr(const test_case *c, const char *name) {
-    const wk_json *const value = wk_json_get(c->attrs, name);
-    return value != NULL && value->kind != WK_JSON_NULL;
-}
-
 /* A number for all dims, or a list of one for each. Where zero means the default in a desc, one
  * that a case asks for becomes -1, which is refused as well. */
 static inline void numbers(const test_case *c, const char *name, bool is_zero_default,
@@ -29,10 +24,6 @@ static inline void numbers(const test_case *c, const char *name, bool is_zero_de
         out[i] = e->integer == 0 && is_zero_default ? -1 : e->integer;
         if (value->kind == WK_JSON_ARRAY) e = e->next;
     }
-}
-
-static inline double attr_or(const test_case *c, const char *name, double otherwise) {
-    return has_attr(c, name) ? attr(c, name) : otherwise;
 }
 
 static inline wick_reduction reduction(const test_case *c) {

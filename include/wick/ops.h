@@ -10,6 +10,7 @@
 #ifndef WICK_OPS_H
 #define WICK_OPS_H
 
+#include <wick/array.h>
 #include <wick/tensor.h>
 
 #ifdef __cplusplus
@@ -324,20 +325,10 @@ WICK_API wick_tensor *wick_scatter_add(wick_tensor *x, int dim, wick_tensor *ind
 /* A copy of x to whose slices index [m] along dim the slices of src are added. */
 WICK_API wick_tensor *wick_index_add(wick_tensor *x, int dim, wick_tensor *index, wick_tensor *src);
 
-/* --- Order and running sums --- */
-
-/* y[i] is the sum (product) of elements 0 to i along dim; numbers. */
-WICK_API wick_tensor *wick_cumsum(wick_tensor *x, int dim);
-WICK_API wick_tensor *wick_cumprod(wick_tensor *x, int dim);
-/* u32 indices that sort x along dim: from the smallest up, or from the largest down. Of equal ones
- * (-0 and 0 are) the first comes first in both; NaN counts as the largest of all. */
-WICK_API wick_tensor *wick_argsort(wick_tensor *x, int dim, bool descending);
-/* The values in that order, and the indices in *indices (NULL: not wanted), owned as the result. */
-WICK_API wick_tensor *wick_sort(wick_tensor *x, int dim, bool descending, wick_tensor **indices);
-
 /* --- Products --- */
 
-/* [.., m, k] x [.., k, n], leading dims broadcast; both rank >= 2 floats. */
+/* [.., m, k] x [.., k, n], leading dims broadcast; floats. A vector [k] is a row on the left and a
+ * column on the right; the result does not have that dim. */
 WICK_API wick_tensor *wick_matmul(wick_tensor *a, wick_tensor *b);
 /* x [.., k] weight^T + bias: weight [n, k] of any dtype, block types included, bias [n] or NULL. */
 WICK_API wick_tensor *wick_linear(wick_tensor *x, wick_tensor *weight, wick_tensor *bias);

@@ -2,6 +2,7 @@
 #ifndef WICK_WICK_H
 #define WICK_WICK_H
 
+#include <wick/array.h>
 #include <wick/balancer.h>
 #include <wick/base.h>
 #include <wick/chat.h>

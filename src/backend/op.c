@@ -38,6 +38,8 @@ static bool is_integer(wick_dtype dtype) {
     return wk_dtype_get(dtype)->dtype_class == WK_CLASS_INTEGER;
 }
 
+static bool is_number(wick_dtype dtype) { return wk_dtype_is_float(dtype) || is_integer(dtype); }
+
 static wick_status check_takes(const wk_op *op, bool takes, wick_error *err) {
     return takes ? WICK_OK : wrong(err, WICK_ERR_DTYPE, op, "takes no such dtype");
 }
@@ -197,14 +199,14 @@ static wick_status check_scatter(const wk_op *op, wick_error *err) {
         return wrong(err, WICK_ERR_DTYPE, op, "index must be u32, i64 or u8");
     if (y->dtype != src->dtype || wk_dtype_is_block(y->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "y and src must have one scalar dtype");
-    return op->p.scatter == WK_SCATTER_SET ? WICK_OK : check_numbers(op, true, err);
+    return check_takes(op, op->p.scatter == WK_SCATTER_SET || is_number(y->dtype), err);
 }
 
 static wick_status check_cumulate(const wk_op *op, wick_error *err) {
     if ((unsigned)op->p.cumulate >= WK_CUMULATE_COUNT_) return no_function(op, err);
     WK_TRY(check_elementwise(op, err));
     if (op->view[0].rank < 1) return wrong(err, WICK_ERR_SHAPE, op, "the rank must be 1 or more");
-    return check_numbers(op, true, err);
+    return check_takes(op, is_number(op->view[0].dtype), err);
 }
 
 static wick_status check_argsort(const wk_op *op, wick_error *err) {

@@ -48,11 +48,12 @@ static bool differs_binary(const wk_op *op, bool is_fast, wk_tolerance *t) {
     return true;
 }
 
-/* The sigmoid of -88 may be flushed to zero. */
+/* The sigmoid of -88 may be flushed to zero; a device may round a x before it adds b. */
 static bool differs_unary(const wk_op *op, bool is_fast, wk_tolerance *t) {
     (void)is_fast;
     t->relative += 4e-6;
     t->absolute += is_gelu(op->p.unary.fn) ? 1e-6 : 88 * 0x1p-126;
+    if (op->p.unary.fn == WK_UNARY_AFFINE) t->absolute += 1.2e-7 * fabs(op->p.unary.b);
     return true;
 }
 

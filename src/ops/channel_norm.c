@@ -54,7 +54,7 @@ static wick_tensor *normalize_groups(const char *op, wick_tensor *x, int64_t gro
         return wk_scope_result(scope, wick_empty(x->device, x->view.dtype, shape));
     wick_tensor *const rows = wick_reshape(wk_widened(x), WICK_SHAPE(shape.extent[0] * groups, -1));
     wick_tensor *const y = wick_reshape(wick_layer_norm(rows, NULL, NULL, eps), shape);
-    return wk_scope_result(scope, wk_narrowed(scaled(y, x, weight, bias), x->view.dtype));
+    return wk_scope_result(scope, wk_promoted(scaled(y, x, weight, bias), x->view.dtype));
 }
 
 wick_tensor *wick_group_norm(wick_tensor *x, int64_t groups, wick_tensor *weight, wick_tensor *bias,
@@ -86,7 +86,7 @@ wick_tensor *wick_batch_norm(wick_tensor *x, wick_tensor *mean, wick_tensor *var
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const y =
         standardized(wk_widened(x), by_channel(mean, x), by_channel(variance, x), eps);
-    return wk_scope_result(scope, wk_narrowed(scaled(y, x, weight, bias), x->view.dtype));
+    return wk_scope_result(scope, wk_promoted(scaled(y, x, weight, bias), x->view.dtype));
 }
 
 /* running = (1 - momentum) running + momentum * factor * batch, in place. */
@@ -129,7 +129,7 @@ wick_tensor *wick_batch_norm_train(wick_tensor *x, wick_tensor *running_mean,
     wick_tensor *const mean = wick_mean(wide, n_dims, dims, true);
     wick_tensor *const variance = wick_var(wide, n_dims, dims, true, 0);
     wick_tensor *y = standardized(wide, mean, variance, eps);
-    y = wk_narrowed(scaled(y, x, weight, bias), x->view.dtype);
+    y = wk_promoted(scaled(y, x, weight, bias), x->view.dtype);
     if (y && (!update(running_mean, mean, momentum, 1) ||
               !update(running_variance, variance, momentum, n / (n - 1))))
         y = NULL;

@@ -60,20 +60,8 @@ bool wk_operands_same_shape(const char *op, const wick_tensor *a, const wick_ten
 
 /* --- Pieces of operations --- */
 
-wick_dtype wk_wide_dtype(wick_dtype dtype) {
-    return dtype == WICK_F16 || dtype == WICK_BF16 ? WICK_F32 : dtype;
-}
-
-wick_tensor *wk_widened(wick_tensor *x) {
-    return x ? wk_narrowed(x, wk_wide_dtype(x->view.dtype)) : NULL;
-}
-
 wick_tensor *wk_own(wick_tensor *y, const wick_tensor *x) {
     return y == x && y ? wick_reshape(y, wk_tensor_shape_of(y)) : y;
-}
-
-wick_tensor *wk_narrowed(wick_tensor *y, wick_dtype dtype) {
-    return !y || y->view.dtype == dtype ? y : wick_cast(y, dtype);
 }
 
 wick_tensor *wk_add_to(wick_tensor *dst, wick_tensor *x) {
@@ -158,5 +146,5 @@ wick_tensor *wk_host_floats(wick_device *device, wick_dtype dtype, int64_t n, co
     for (int64_t i = 0; i < n; i++) rounded[i] = (float)data[i];
     wick_tensor *const y = wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(n), rounded, size);
     if (rounded != few) wk_free(heap, rounded, size);
-    return wk_narrowed(y, dtype);
+    return wk_promoted(y, dtype);
 }

@@ -19,12 +19,6 @@ bool wk_operand_is_vector(const char *op, const char *name, const wick_tensor *v
 /* a and b have one shape. */
 bool wk_operands_same_shape(const char *op, const wick_tensor *a, const wick_tensor *b);
 
-/* What sums of dtype are computed in: f32 for 16-bit floats. */
-wick_dtype wk_wide_dtype(wick_dtype dtype);
-/* 16-bit floats as f32, in which sums of them are computed: a copy, or x itself. */
-wick_tensor *wk_widened(wick_tensor *x);
-/* y as dtype again: a copy, or y itself. */
-wick_tensor *wk_narrowed(wick_tensor *y, wick_dtype dtype);
 /* y, or a view of it where it is x itself, which is not the operation's to give away. */
 wick_tensor *wk_own(wick_tensor *y, const wick_tensor *x);
 /* dst += x in place, x broadcast to its shape; both of one dtype. Returns dst. */

@@ -293,7 +293,7 @@ static wick_tensor *run_conv(conv c, wick_tensor *x, wick_tensor *weight, wick_t
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const product = is_trivial(&c) ? zeros_of(&c, x) : convolve(&c, x, weight);
     wick_tensor *const y = with_bias(&c, product, bias);
-    return wk_scope_result(scope, wk_narrowed(y, x->view.dtype));
+    return wk_scope_result(scope, wk_promoted(y, x->view.dtype));
 }
 
 wick_tensor *wick_conv1d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
@@ -365,7 +365,7 @@ static wick_tensor *run_transposed(conv c, wick_tensor *x, wick_tensor *weight, 
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const sum = is_trivial(&c) ? zeros_of(&c, x) : convolve_transposed(&c, x, weight);
     wick_tensor *const y = with_bias(&c, sum, bias);
-    return wk_scope_result(scope, wk_narrowed(y, x->view.dtype));
+    return wk_scope_result(scope, wk_promoted(y, x->view.dtype));
 }
 
 wick_tensor *wick_conv_transpose1d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,

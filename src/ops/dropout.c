@@ -13,7 +13,7 @@ static wick_tensor *drop(wick_tensor *x, double p) {
     wick_tensor *const is_kept = wick_ge(number, wick_full(device, WICK_F32, WICK_SCALAR, p));
     wick_tensor *const kept = wick_div(wide, wick_full(device, dtype, WICK_SCALAR, 1 - p));
     wick_tensor *const y = wick_where(is_kept, kept, wick_zeros(device, dtype, WICK_SCALAR));
-    return wk_narrowed(y, x->view.dtype);
+    return wk_promoted(y, x->view.dtype);
 }
 
 wick_tensor *wick_dropout(wick_tensor *x, double p, bool train) {

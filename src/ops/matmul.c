@@ -29,19 +29,39 @@ static bool product_shapes_of(const wick_shape *a, const wick_shape *b, product_
     return true;
 }
 
+/* Of operands of which one or both are vectors: a row or a column, whose dim then goes. */
+static wick_tensor *product_with_vector(wick_tensor *a, wick_tensor *b) {
+    const bool is_row = a->view.rank == 1, is_column = b->view.rank == 1;
+    const wick_scope scope = wick_scope_begin(a->device);
+    wick_tensor *c =
+        wick_matmul(is_row ? wick_unsqueeze(a, 0) : a, is_column ? wick_unsqueeze(b, 1) : b);
+    if (is_column) c = wick_squeeze(c, -1);
+    if (is_row) c = wick_squeeze(c, is_column ? -1 : -2);
+    return wk_scope_result(scope, c);
+}
+
+/* A vector as it stands in a product: a row on the left, a column on the right. */
+static wick_shape as_factor(const wick_tensor *x, bool is_left) {
+    const wick_shape shape = wk_tensor_shape_of(x);
+    if (shape.rank != 1) return shape;
+    return is_left ? WICK_SHAPE(1, shape.extent[0]) : WICK_SHAPE(shape.extent[0], 1);
+}
+
 wick_tensor *wick_matmul(wick_tensor *a, wick_tensor *b) {
     if (!wk_operands_present("matmul", (wick_tensor *[]){a, b}, 2)) return NULL;
     if (!wk_operand_is_float("matmul", a) || !wk_operands_same_dtype("matmul", a, b)) return NULL;
     if (!wk_operand_is_strided("matmul", a) || !wk_operand_is_strided("matmul", b)) return NULL;
     const wick_shape shape_a = wk_tensor_shape_of(a), shape_b = wk_tensor_shape_of(b);
+    const wick_shape left = as_factor(a, true), right = as_factor(b, false);
     product_shapes shapes;
-    if (!product_shapes_of(&shape_a, &shape_b, &shapes)) {
+    if (!product_shapes_of(&left, &right, &shapes)) {
         char text[2][WK_SHAPE_TEXT];
         wk_device_fail(a->device, WICK_ERR_SHAPE, "matmul: %s and %s do not fit",
                        wk_shape_text(&shape_a, text[0], sizeof text[0]),
                        wk_shape_text(&shape_b, text[1], sizeof text[1]));
         return NULL;
     }
+    if (shape_a.rank == 1 || shape_b.rank == 1) return product_with_vector(a, b);
     /* Sums over nothing: kernels need not know about them. */
     if (shape_a.extent[shape_a.rank - 1] == 0) {
         return wick_zeros(a->device, a->view.dtype, shapes.c);

@@ -106,6 +106,13 @@ bool wk_operand_is_writable(const char *op, const wick_tensor *x) {
     return true;
 }
 
+bool wk_operand_is_mask(const char *op, const wick_tensor *mask) {
+    if (mask->view.dtype == WICK_U8 || mask->view.dtype == WICK_BOOL) return true;
+    wk_device_fail(mask->device, WICK_ERR_DTYPE, "%s: the mask is u8 or bool, not %s", op,
+                   wick_dtype_name(mask->view.dtype));
+    return false;
+}
+
 bool wk_operand_is_weight(const char *op, const wick_tensor *x, int rank) {
     const bool is_block = wk_dtype_is_block(x->view.dtype);
     if (!is_block && !wk_operand_is_float(op, x)) return false;
@@ -167,6 +174,10 @@ static wick_tensor *copy_of_view(wick_tensor *x, const wk_view *view, wick_dtype
 
 wick_tensor *wk_dense_copy(wick_tensor *x, wick_dtype dtype) {
     return copy_of_view(x, &x->view, dtype);
+}
+
+wick_tensor *wk_fresh(wick_tensor *y, const wick_tensor *x) {
+    return y && y->view.buf == x->view.buf ? wk_dense_copy(y, y->view.dtype) : y;
 }
 
 /* A kernel may not read what it writes, and whether two strided views of one buffer share elements

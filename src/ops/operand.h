@@ -20,10 +20,6 @@ bool wk_operands_same_dtype(const char *op, const wick_tensor *a, const wick_ten
  * the float's where only one is a float. False: one is of a block type. */
 bool wk_operands_promote(const char *op, const wick_tensor *a, const wick_tensor *b,
                          wick_dtype *out);
-/* x, or a copy of dtype; NULL gives NULL. */
-wick_tensor *wk_promoted(wick_tensor *x, wick_dtype dtype);
-/* The same: f16 and bf16 become f32, in which chains of operations compute. */
-wick_tensor *wk_widened(wick_tensor *x);
 /* The shape of what is made of both, element by element. */
 bool wk_operands_broadcast(const char *op, const wick_tensor *a, const wick_tensor *b,
                            wick_shape *shape);
@@ -38,6 +34,9 @@ bool wk_operand_dim(const char *op, const wick_tensor *x, int dim, int *out);
 bool wk_operand_is_strided(const char *op, const wick_tensor *x);
 /* x may be a destination: strided, no block type, no element named twice. */
 bool wk_operand_is_writable(const char *op, const wick_tensor *x);
+
+/* It chooses elements: u8 or bool. */
+bool wk_operand_is_mask(const char *op, const wick_tensor *mask);
 
 /* x may be the weight of a product or a lookup, [n, k] (rank 2) or [experts, n, k]: of a float or
  * block type, in any layout. */
@@ -54,6 +53,15 @@ wick_tensor *wk_queue_result(const wk_call *call, wick_tensor *y);
 
 /* A dense tensor of dtype with the contents of x, always a copy. */
 wick_tensor *wk_dense_copy(wick_tensor *x, wick_dtype dtype);
+/* y, or a copy of it where it shows the memory of x: what is not a view of x never shares it. NULL
+ * gives NULL. */
+wick_tensor *wk_fresh(wick_tensor *y, const wick_tensor *x);
+/* x, or a copy of dtype; NULL gives NULL. */
+wick_tensor *wk_promoted(wick_tensor *x, wick_dtype dtype);
+/* What sums of dtype are computed in: f32 for 16-bit floats. */
+wick_dtype wk_wide_dtype(wick_dtype dtype);
+/* x, or a copy of its wide dtype, in which chains of operations compute. */
+wick_tensor *wk_widened(wick_tensor *x);
 /* Queues dst = src, converted: the views have one shape, each in the memory of its tensor. Goes
  * through a temporary where both lie in one buffer. */
 wick_status wk_queue_copy(wick_tensor *dst, const wk_view *dst_view, wick_tensor *src,

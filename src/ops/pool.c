@@ -212,7 +212,7 @@ static wick_tensor *avg_pool(pool p, wick_tensor *x, const wick_pooling_desc *de
         }
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const sums = means(&p, with_room(wk_widened(x), &p.first), desc->excludes_padding);
-    wick_tensor *const y = wk_narrowed(shaped_as(sums, x, p.n, p.out), x->view.dtype);
+    wick_tensor *const y = wk_promoted(shaped_as(sums, x, p.n, p.out), x->view.dtype);
     return wk_scope_result(scope, y);
 }
 
@@ -285,7 +285,7 @@ static wick_tensor *pool_to(wick_tensor *x, int n, const int64_t *size, reduce_f
     int first = x->view.rank - n;
     wick_tensor *y = with_room(reduce == wick_mean ? wk_widened(x) : x, &first);
     for (int i = n - 1; i >= 0; i--) y = reduce_to(y, first + i, size[i], reduce);
-    y = wk_narrowed(shaped_as(y, x, n, size), x->view.dtype);
+    y = wk_promoted(shaped_as(y, x, n, size), x->view.dtype);
     return wk_scope_result(scope, y);
 }
 

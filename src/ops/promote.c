@@ -50,8 +50,10 @@ wick_tensor *wk_promoted(wick_tensor *x, wick_dtype dtype) {
     return !x || x->view.dtype == dtype ? x : wk_dense_copy(x, dtype);
 }
 
+wick_dtype wk_wide_dtype(wick_dtype dtype) {
+    return dtype == WICK_F16 || dtype == WICK_BF16 ? WICK_F32 : dtype;
+}
+
 wick_tensor *wk_widened(wick_tensor *x) {
-    if (!x) return NULL;
-    const wick_dtype dtype = x->view.dtype;
-    return wk_promoted(x, dtype == WICK_F16 || dtype == WICK_BF16 ? WICK_F32 : dtype);
+    return x ? wk_promoted(x, wk_wide_dtype(x->view.dtype)) : NULL;
 }

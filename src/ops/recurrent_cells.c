@@ -130,9 +130,9 @@ static wick_tensor *run(const cell *kind, wick_tensor *x, const wick_rnn_weights
     const wick_scope scope = wick_scope_begin(x->device);
     state s = {.h = or_zeros(first.h, x, shape)};
     if (kind->n_gates == 4) s.c = or_zeros(first.c, x, shape);
-    wick_tensor *y = wk_narrowed(run_steps(kind, x, weights, &s), dtype);
-    wick_tensor *const h = y && last_h ? wk_own(wk_narrowed(s.h, dtype), first.h) : NULL;
-    wick_tensor *const c = y && last_c ? wk_own(wk_narrowed(s.c, dtype), first.c) : NULL;
+    wick_tensor *y = wk_promoted(run_steps(kind, x, weights, &s), dtype);
+    wick_tensor *const h = y && last_h ? wk_own(wk_promoted(s.h, dtype), first.h) : NULL;
+    wick_tensor *const c = y && last_c ? wk_own(wk_promoted(s.c, dtype), first.c) : NULL;
     if ((last_h && !h) || (last_c && !c)) y = NULL;
     if (y && last_h) *last_h = wk_scope_keep(scope, h);
     if (y && last_c) *last_c = wk_scope_keep(scope, c);

@@ -57,6 +57,14 @@ wick_tensor *wick_transpose(wick_tensor *x, int dim0, int dim1) {
     return permute("transpose", x, dims);
 }
 
+wick_tensor *wick_matrix_transpose(wick_tensor *x) {
+    if (!x) return NULL;
+    if (x->view.rank >= 2) return wick_transpose(x, -2, -1);
+    wk_device_fail(x->device, WICK_ERR_SHAPE, "matrix_transpose: x has rank %d, not 2 or more",
+                   x->view.rank);
+    return NULL;
+}
+
 wick_tensor *wick_permute(wick_tensor *x, int rank, const int *dims) {
     if (!x) return NULL;
     if (rank != x->view.rank || (!dims && rank > 0)) {

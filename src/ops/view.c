@@ -47,7 +47,8 @@ void wk_view_slice(const wk_view *from, int dim, int64_t start, int64_t length, 
                    wk_view *out) {
     *out = *from;
     uint64_t skipped = 0;
-    if (length > 0) {
+    /* Nothing is where an empty view would begin. */
+    if (length > 0 && wk_view_count(from) > 0) {
         const bool is_whole = wk_dtype_bytes(from->dtype, start * from->stride[dim], &skipped);
         assert(is_whole);
         (void)is_whole;
@@ -55,6 +56,15 @@ void wk_view_slice(const wk_view *from, int dim, int64_t start, int64_t length, 
     out->offset += skipped;
     out->extent[dim] = length;
     out->stride[dim] *= step;
+}
+
+void wk_view_diagonal(const wk_view *from, int dim0, int dim1, wk_view *out) {
+    const int64_t m = from->extent[dim0], n = from->extent[dim1];
+    const int64_t stride = from->stride[dim0] + from->stride[dim1];
+    wk_view_remove(from, dim0 > dim1 ? dim0 : dim1, out);
+    wk_view_remove(out, dim0 > dim1 ? dim1 : dim0, out);
+    out->extent[out->rank] = m < n ? m : n;
+    out->stride[out->rank++] = stride;
 }
 
 bool wk_view_expand(const wk_view *from, const wick_shape *shape, wk_view *out) {

@@ -14,6 +14,8 @@ void wk_view_insert(const wk_view *from, int dim, wk_view *out);
 /* Elements start, start + step, ... of dim, length of them, all in range. */
 void wk_view_slice(const wk_view *from, int dim, int64_t start, int64_t length, int64_t step,
                    wk_view *out);
+/* Elements (i, i) of two different dimensions, in a new last one instead of both. */
+void wk_view_diagonal(const wk_view *from, int dim0, int dim1, wk_view *out);
 /* Broadcasts to shape by strides of 0; false when it does not fit. */
 bool wk_view_expand(const wk_view *from, const wick_shape *shape, wk_view *out);
 /* False when only a copy can have this shape. */

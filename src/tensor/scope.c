@@ -51,15 +51,14 @@ void wick_scope_end(wick_scope scope) {
 
 /* y, of that scope, goes to the list of the one around it, or to the caller. */
 wick_tensor *wk_scope_keep(wick_scope scope, wick_tensor *y) {
-    if (y && scope.depth > 0 && y->scope == scope.depth) {
-        wk_tensor_leave_scope(y);
-        wick_device *const device = scope.device;
-        y->scope = scope.depth - 1;
-        y->next = NULL;
-        if (y->scope > 0) {
-            y->next = device->scopes[y->scope - 1];
-            device->scopes[y->scope - 1] = y;
-        }
+    if (!y || scope.depth == 0 || y->scope != scope.depth) return y;
+    wk_tensor_leave_scope(y);
+    wick_device *const device = scope.device;
+    y->scope = scope.depth - 1;
+    y->next = NULL;
+    if (y->scope > 0) {
+        y->next = device->scopes[y->scope - 1];
+        device->scopes[y->scope - 1] = y;
     }
     return y;
 }

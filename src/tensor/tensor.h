@@ -87,6 +87,8 @@ typedef enum wk_view_kind {
     WK_VIEW_WINDOWS, /* of dimension windows.dim: pieces of windows.size elements, windows.dilation
                       * apart, that begin windows.step apart; the new last dimension counts within a
                       * piece */
+    /* Of dimensions diagonal.dim, which go; a new last one: y[.., i] = x[i, i]. */
+    WK_VIEW_DIAGONAL,
 } wk_view_kind;
 typedef struct wk_view_step {
     wk_view_kind kind;
@@ -100,6 +102,9 @@ typedef struct wk_view_step {
             int dim;
             int64_t size, step, dilation;
         } windows;
+        struct {
+            int dim[2];
+        } diagonal;
     };
 } wk_view_step;
 

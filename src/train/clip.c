@@ -31,7 +31,7 @@ static wick_tensor *norm_of(wick_tensor *const *gradients, size_t n, wick_dtype 
     for (size_t i = 0; i < n; i++) {
         if (!gradients[i]) continue;
         wick_tensor *const squares = wick_sqr(wk_widened(gradients[i]));
-        wick_tensor *const part = wk_narrowed(wick_sum(squares, 0, NULL, false), dtype);
+        wick_tensor *const part = wk_promoted(wick_sum(squares, 0, NULL, false), dtype);
         sum = sum ? wick_add(sum, part) : part;
         if (!sum) return NULL;
     }
@@ -41,7 +41,7 @@ static wick_tensor *norm_of(wick_tensor *const *gradients, size_t n, wick_dtype 
 /* x *= factor, a scalar of another type, in place. */
 static bool scale(wick_tensor *x, wick_tensor *factor) {
     wick_tensor *const wide = wk_widened(x);
-    return wide && wick_copy(x, wick_mul(wide, wk_narrowed(factor, wide->view.dtype)));
+    return wide && wick_copy(x, wick_mul(wide, wk_promoted(factor, wide->view.dtype)));
 }
 
 wick_tensor *wick_clip_grad_norm(wick_tensor *const *gradients, size_t n, double max_norm) {

@@ -52,7 +52,9 @@ static void same_shape(wk_case *c, wick_dtype dtype) {
 
 static void random_unary(wk_case *c) {
     const wk_unary_fn fn = (wk_unary_fn)wk_case_below(c, WK_UNARY_COUNT_);
-    same_shape(c, fn == WK_UNARY_NOT ? random_integer(c) : wk_case_float(c));
+    const bool is_integer =
+        fn == WK_UNARY_NOT || (wk_unary_takes(fn, WICK_I32) && wk_case_chance(c, 20));
+    same_shape(c, is_integer ? random_integer(c) : wk_case_float(c));
     c->op.p.unary.fn = fn;
     /* Exact in float32, or not. */
     c->op.p.unary.a = wk_case_chance(c, 70) ? (double)wk_case_below(c, 8) / 4 - 1 : 0.1;

@@ -145,9 +145,9 @@ export class Tensor {
   clamp(min: number, max: number): Tensor { return this.#op("clamp", [], [min, max]); }
 
   /**
-   * Broadcast by NumPy's rule, as for all operations of two; dtypes that differ are promoted, see
-   * `wick/ops.h`. A number becomes the other operand's dtype, in which it must have a value; beside
-   * none it becomes f32.
+   * Operands are promoted to one dtype and broadcast by NumPy's rule, as for all operations of two.
+   * A number becomes the other operand's dtype, in which it must have a value; beside none it
+   * becomes f32.
    */
   add(b: Tensor | number): Tensor { return this.#mixed("add", this, b); }
   sub(b: Tensor | number): Tensor { return this.#mixed("sub", this, b); }
