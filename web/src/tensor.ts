@@ -5,27 +5,15 @@
  */
 import type { Commands, Operand } from "./commands.js";
 import { WickError } from "./errors.js";
+import {
+  type Dims, FLT_MIN, layoutNumber, overDims, PAD_MODES, pair, pairs, SCATTER_MODES, takeItem,
+  windowNumbers,
+} from "./tensor_numbers.js";
 import type {
-  AttentionOptions, RopeLayout, RopeOptions, ScalarDtype, ScatterMode, TensorInfo, TensorValues,
+  AttentionOptions, PadMode, RopeLayout, RopeOptions, ScalarDtype, ScatterMode, TensorInfo,
+  TensorValues, WindowOptions,
 } from "./types.js";
 import { bytesOf, textOf, valuesOf, whole, wholes } from "./values.js";
-
-/** Over which dims: one, several, or all (the default). */
-export type Dims = number | number[] | undefined;
-
-/** A scale that weighs all keys alike, where 0 is the default. */
-const FLT_MIN = 2 ** -126;
-
-/** In the order of wick_scatter_fn. */
-const SCATTER_MODES: ScatterMode[] = ["set", "add", "mul", "max", "min"];
-
-const layoutNumber = (layout: RopeLayout = "bhtd"): number => (layout === "bthd" ? 1 : 0);
-
-/** keepdim and what else, then whether there are dims, and these. */
-function overDims(dims: Dims, ...numbers: number[]): number[] {
-  if (dims === undefined) return [...numbers, 0];
-  return [...numbers, 1, ...wholes(typeof dims === "number" ? [dims] : dims)];
-}
 
 export class Tensor {
   readonly #commands: Commands;
@@ -193,8 +181,12 @@ export class Tensor {
   bitwiseOr(b: Tensor | number): Tensor { return this.#mixed("bitwise_or", this, b); }
   bitwiseXor(b: Tensor | number): Tensor { return this.#mixed("bitwise_xor", this, b); }
   /** Bits moved b places; to the right the sign fills up. */
-  bitwiseLeftShift(b: Tensor | number): Tensor { return this.#mixed("bitwise_left_shift", this, b); }
-  bitwiseRightShift(b: Tensor | number): Tensor { return this.#mixed("bitwise_right_shift", this, b); }
+  bitwiseLeftShift(b: Tensor | number): Tensor {
+    return this.#mixed("bitwise_left_shift", this, b);
+  }
+  bitwiseRightShift(b: Tensor | number): Tensor {
+    return this.#mixed("bitwise_right_shift", this, b);
+  }
   /** a where this (u8, bool or i64) is not zero, else b. */
   where(a: Tensor | number, b: Tensor | number): Tensor {
     return this.#mixed("where", undefined, a, b);
@@ -305,7 +297,8 @@ export class Tensor {
   reshape(shape: number[]): Tensor { return this.#op("reshape", [], wholes(shape)); }
   /** Dims start to end (inclusive) become one. */
   flatten(start = 0, end = -1): Tensor { return this.#op("flatten", [], [start, end].map(whole)); }
-  squeeze(dim: number): Tensor { return this.#op("squeeze", [], [whole(dim)]); }
+  /** Removes those of dims, or of all, whose extent is 1. */
+  squeeze(dims?: Dims): Tensor { return this.#op("squeeze_dims", [], overDims(dims)); }
   unsqueeze(dim: number): Tensor { return this.#op("unsqueeze", [], [whole(dim)]); }
   narrow(dim: number, start: number, length: number): Tensor {
     return this.#op("narrow", [], [dim, start, length].map(whole));
@@ -322,6 +315,30 @@ export class Tensor {
   }
   /** Dims of extent 1, and new leading ones, are repeated without a copy. */
   expand(shape: number[]): Tensor { return this.#op("expand", [], wholes(shape)); }
+  /** Parts of dim of these sizes. */
+  split(sizes: number[], dim = 0): Tensor[] {
+    const numbers = [sizes.length, dim, ...sizes].map(whole);
+    return this.#commands.ops("split", [this], numbers, sizes.length);
+  }
+  /** Each element of dim, without dim. */
+  async unstack(dim = 0): Promise<Tensor[]> {
+    const n = (await this.describe()).shape.at(dim) ?? 1; // a dim that is not there is refused
+    return n === 0 ? [] : this.#commands.ops("unstack", [this], [whole(dim)], n);
+  }
+  /** The last two dims change places. */
+  matrixTranspose(): Tensor { return this.#op("matrix_transpose"); }
+  /** Dims `from` go to the places `to`, the others keep their order. */
+  movedim(from: number | number[], to: number | number[]): Tensor {
+    return this.#op("movedim", [], pairs(from, to));
+  }
+  /** Windows of size elements along dim, step apart, in a new last dim. */
+  unfold(dim: number, size: number, step: number): Tensor {
+    return this.#op("unfold", [], [dim, size, step].map(whole));
+  }
+  /** Elements (i, i + offset) of two dims, in a new last dim. */
+  diagonal(offset = 0, dim0 = 0, dim1 = 1): Tensor {
+    return this.#op("diagonal", [], [offset, dim0, dim1].map(whole));
+  }
   /** A view where it is dense, else a dense copy. */
   contiguous(): Tensor { return this.#op("contiguous"); }
 
@@ -387,12 +404,83 @@ prod(dims?: Dims, keepdim = false): Tensor {
     return this.#op("layer_norm", [weight, bias], [eps]);
   }
 
+  // --- Copies ---
+
+  /** Of this shape and dtype. */
+  fullLike(value: number): Tensor { return this.#op("full_like", [], [value]); }
+  zerosLike(): Tensor { return this.#op("zeros_like"); }
+  onesLike(): Tensor { return this.#op("ones_like"); }
+  emptyLike(): Tensor { return this.#op("empty_like"); }
+  /** 1 at these indices in a new last dim, else 0. */
+  oneHot(classes: number, dtype: ScalarDtype = "f32"): Tensor {
+    return this.#commands.op("one_hot", [this], [whole(classes)], dtype);
+  }
+  /** Beside itself: for each of the last dims how often; at least as many as there are dims. */
+  repeat(repeats: number[]): Tensor { return this.#op("repeat", [], wholes(repeats)); }
+  /** The same of any number of dims. */
+  tile(repeats: number[]): Tensor { return this.#op("tile", [], wholes(repeats)); }
+  /** Each element of dim count times, one after another. */
+  repeatInterleave(count: number, dim: number): Tensor {
+    return this.#op("repeat_interleave", [], [count, dim].map(whole));
+  }
+  /** Elements move up, those at the end come first; without dims, in row-major order. */
+  roll(shifts: number | number[], dims?: number | number[]): Tensor {
+    const list = [shifts].flat(), along = dims === undefined ? [] : pairs(shifts, dims);
+    return this.#op("roll", [], [list.length, Number(dims !== undefined), ...wholes(list),
+                                 ...along.slice(list.length + 1)]);
+  }
+  /** In reverse, over all dims where none are given. */
+  flip(dims?: Dims): Tensor { return this.#op("flip", [], overDims(dims)); }
+  /** before and after: of each dim; negative ones cut off. */
+  pad(before: number[], after: number[], mode: PadMode = "constant", value = 0): Tensor {
+    return this.#op("pad", [], [PAD_MODES.indexOf(mode), value, ...pairs(before, after).slice(1)]);
+  }
+  /** A copy with src at elements start to stop - 1 of each dim. */
+  sliceAssign(start: number[], stop: number[], src: Tensor): Tensor {
+    return this.#op("slice_assign", [src], pairs(start, stop).slice(1));
+  }
+  /** A copy with src at elements start, start + 1, ... of dim. */
+  sliceScatter(src: Tensor, dim: number, start = 0): Tensor {
+    return this.#op("slice_scatter", [src], [dim, start].map(whole));
+  }
+  /** A square matrix of zeros with this on a diagonal; of a matrix, that diagonal. */
+  diag(offset = 0): Tensor { return this.#op("diag", [], [whole(offset)]); }
+  /** x[i + 1] - x[i] along dim, n times over. */
+  diff(n = 1, dim = -1): Tensor { return this.#op("diff", [], [n, dim].map(whole)); }
+  /** value where mask is not zero. */
+  maskedFill(mask: Tensor, value: number): Tensor {
+    return this.#op("masked_fill", [mask], [value]);
+  }
+
+  // --- Images and windows ---
+
+  /** Windows of [n, c, h, w] as columns: [n, c kh kw, positions]. */
+  im2col(kernel: number | number[], options: WindowOptions = {}): Tensor {
+    return this.#op("im2col", [], [...pair(kernel, 1), ...windowNumbers(options)]);
+  }
+  /** The adjoint: columns added up to images of size [h, w]. */
+  col2im(size: number | number[], kernel: number | number[], options: WindowOptions = {}): Tensor {
+    return this.#op("col2im", [], [size, kernel].flatMap((given) => pair(given, 1))
+      .concat(windowNumbers(options)));
+  }
+  /** The adjoint of `unfold`: windows added up to a dim of that extent. */
+  fold(dim: number, extent: number, step: number): Tensor {
+    return this.#op("fold", [], [dim, extent, step].map(whole));
+  }
+  /** [.., c r r, h, w] to [.., c, h r, w r], r being the factor, and back. */
+  pixelShuffle(factor: number): Tensor { return this.#op("pixel_shuffle", [], [whole(factor)]); }
+  pixelUnshuffle(factor: number): Tensor {
+    return this.#op("pixel_unshuffle", [], [whole(factor)]);
+  }
+  /** Channel i of group g becomes channel i groups + g. */
+  channelShuffle(groups: number): Tensor {
+    return this.#op("channel_shuffle", [], [whole(groups)]);
+  }
+
   // --- By index: u32, i64 or u8; one out of range fails (INDEX) with the next answer ---
 
   /** Of the shape of index: along dim element i is element index[i], elsewhere the same one. */
-  gather(dim: number, index: Tensor): Tensor {
-    return this.#op("gather", [index], [whole(dim)]);
-  }
+  gather(dim: number, index: Tensor): Tensor { return this.#op("gather", [index], [whole(dim)]); }
   /** The same where the other dims broadcast. */
   takeAlongDim(dim: number, index: Tensor): Tensor {
     return this.#op("take_along_dim", [index], [whole(dim)]);
@@ -420,7 +508,7 @@ prod(dims?: Dims, keepdim = false): Tensor {
   cumsum(dim: number): Tensor { return this.#op("cumsum", [], [whole(dim)]); }
   /** Their product. */
   cumprod(dim: number): Tensor { return this.#op("cumprod", [], [whole(dim)]); }
-  /** u32 indices that sort along dim; of equal elements the first comes first, NaN is the largest. */
+  /** u32 indices that sort along dim; of equal elements the first comes first, NaN is largest. */
   argsort(dim = -1, descending = false): Tensor {
     return this.#op("argsort", [], [whole(dim), Number(descending)]);
   }
@@ -429,10 +517,56 @@ prod(dims?: Dims, keepdim = false): Tensor {
     return this.#ordered("sort", [whole(dim), Number(descending)]);
   }
 
+  // --- Searching ---
+
+  /** Elements in row-major order, in the shape of index. */
+  take(index: Tensor): Tensor { return this.#op("take", [index]); }
+  /** u8: which elements are among those of set. */
+  isin(set: Tensor): Tensor { return this.#op("isin", [set]); }
+  /** u32: how many elements of this [.., n], ascending, are less than values; right: or equal. */
+  searchsorted(values: Tensor, right = false): Tensor {
+    return this.#op("searchsorted", [values], [Number(right)]);
+  }
+  /** u32 [count, rank]: where elements are not zero. */
+  async nonzero(): Promise<Tensor> {
+    return this.#op("nonzero", [], [await takeItem(this.countNonzero())]);
+  }
+  /** Elements where mask is not zero, in row-major order; they broadcast. */
+  async maskedSelect(mask: Tensor): Promise<Tensor> {
+    const ones = this.onesLike(), all = mask.logicalAnd(ones), count = all.countNonzero();
+    for (const tensor of [ones, all]) tensor.dispose();
+    return this.#op("masked_select", [mask], [await takeItem(count)]);
+  }
+  /** The different values, ascending; the first element with each, for each element which value it
+   * has, and how many have each. */
+  async unique(): Promise<Record<"values" | "indices" | "inverse" | "counts", Tensor>> {
+    const { shape } = await this.describe(), which = this.uniqueInverse();
+    const count = shape.includes(0) ? 0 : await takeItem(which.max()) + 1;
+    which.dispose();
+    const [values, indices, inverse, counts] = this.#commands.ops("unique", [this], [count], 4);
+    return { values: values!, indices: indices!, inverse: inverse!, counts: counts! };
+  }
+  /** For each element which of the different values it has. */
+  uniqueInverse(): Tensor { return this.#op("unique_inverse"); }
+
   // --- Products ---
 
   /** [.., m, k] x [.., k, n]. */
   matmul(b: Tensor): Tensor { return this.#op("matmul", [b]); }
+  /** Of two vectors; along dim; of a matrix and a vector. */
+  dot(b: Tensor): Tensor { return this.#op("dot", [b]); }
+  vecdot(b: Tensor, dim = -1): Tensor { return this.#op("vecdot", [b], [whole(dim)]); }
+  mv(v: Tensor): Tensor { return this.#op("mv", [v]); }
+  /** All products of two vectors. */
+  outer(b: Tensor): Tensor { return this.#op("outer", [b]); }
+  /** Of vectors of 3 along dim. */
+  cross(b: Tensor, dim = -1): Tensor { return this.#op("cross", [b], [whole(dim)]); }
+  /** Sums over pairs of dims of this and of b. */
+  tensordot(b: Tensor, dims: number[], dimsOfB: number[]): Tensor {
+    return this.#op("tensordot", [b], pairs(dims, dimsOfB));
+  }
+  /** The sum of a diagonal of the last two dims. */
+  trace(offset = 0): Tensor { return this.#op("trace", [], [whole(offset)]); }
   /** this [.., k] weight^T + bias: weight [n, k] of any dtype, blocks included. */
   linear(weight: Tensor, bias?: Tensor): Tensor { return this.#op("linear", [weight, bias]); }
   /** The same with a weight of its own for each row, see `wick_linear_experts`. */

@@ -454,6 +454,18 @@ export interface KernelCheck {
 /** What becomes of an element that a source meets, see `wick_scatter_fn`. */
 export type ScatterMode = "set" | "add" | "mul" | "max" | "min";
 
+/** What lies around a tensor, see `wick_pad_mode`. */
+export type PadMode = "constant" | "reflect" | "replicate" | "circular";
+
+/** Of two dims, one number for both. */
+export interface WindowOptions {
+  /** Zeros around; default: 0. */
+  padding?: number | number[];
+  /** Default: 1, as of dilation. */
+  stride?: number | number[];
+  dilation?: number | number[];
+}
+
 export interface RopeOptions {
   positions?: Tensor;
   /** Default: all of the last dim. */

@@ -8,16 +8,19 @@
 typedef struct operands {
     wick_device *device;
     wick_tensor **tensors; /* [n_tensors, or more where there are more results] */
-    size_t n_tensors;
+    size_t n_tensors, n_results;
     const double *numbers;
     size_t n_numbers;
-    /* What an operation is given of them by a pointer. */
-    int dims[WICK_MAX_RANK + 1];
+    /* What is given by a pointer: the numbers as integers, and PADDING zeros. */
+    int64_t *longs;
+    int *ints;
     union {
         wick_rope_desc rope;
         wick_attention_desc attention;
     } desc;
 } operands;
+
+enum { PADDING = 16 };
 
 /* --- Numbers --- */
 
@@ -43,15 +46,16 @@ static wick_shape shape(const operands *in, size_t first) {
     return shape;
 }
 
-static int n_dims(const operands *in, size_t first) {
-    const size_t n = in->n_numbers > first ? in->n_numbers - first : 0;
-    return n <= WICK_MAX_RANK ? (int)n : WICK_MAX_RANK + 1;
-}
-
-static const int *dims(operands *in, size_t first) {
-    for (int i = 0; i < n_dims(in, first); i++)
-        in->dims[i] = narrow(in->numbers[first + (size_t)i]);
-    return in->dims;
+static bool integers_make(operands *in) {
+    const size_t n = in->n_numbers + PADDING;
+    in->longs = calloc(n, sizeof *in->longs + sizeof *in->ints);
+    if (in->longs == NULL) return false;
+    in->ints = (int *)(in->longs + n);
+    for (size_t i = 0; i < in->n_numbers; i++) {
+        in->longs[i] = whole(in->numbers[i]);
+        in->ints[i] = narrow(in->numbers[i]);
+    }
+    return true;
 }
 
 /* --- Operations --- */
@@ -63,8 +67,29 @@ static const int *dims(operands *in, size_t first) {
 #define L(i) whole(number(in, i))
 #define B(i) (number(in, i) != 0)
 #define DTYPE(i) ((wick_dtype)narrow(number(in, i)))
+/* Lists that begin with number i, and how many numbers there are from it on. */
+#define INTS(i) (in->ints + (i))
+#define LONGS(i) (in->longs + (i))
+#define REST(i) (in->n_numbers > (i) ? (int)(in->n_numbers - (i)) : 0)
 /* The dims behind number i, which is 0 where all are meant. */
-#define DIMS(i) n_dims(in, (i) + 1), B(i) ? dims(in, (i) + 1) : NULL
+#define DIMS(i) REST((i) + 1), B(i) ? INTS((i) + 1) : NULL
+/* Number 0 as that of a list's entries, or of results: what is none is refused. */
+#define COUNT count_of(in)
+#define RANK wick_tensor_shape(T(0)).rank
+
+static size_t count_of(const operands *in) {
+    const int64_t given = L(0);
+    return given > 0 && given <= UINT16_MAX ? (size_t)given : 0;
+}
+
+/* Tensor 0, where from number first on there are two lists with an entry for each of its dims. */
+static wick_tensor *each_dim(const operands *in, int first, const char *name) {
+    const int rank = RANK;
+    if (REST((size_t)first) == 2 * rank) return T(0);
+    (void)door_refuse(WICK_ERR_SHAPE, "%s: two lists of %d numbers are wanted, one for each dim",
+                      name, rank);
+    return NULL;
+}
 
 static const wick_rope_desc *rope_desc(operands *in) {
     in->desc.rope = (wick_rope_desc){.rotary_dim = I(0),
@@ -90,37 +115,53 @@ static const wick_attention_desc *attention_desc(operands *in) {
 
 typedef enum op_code {
 #define OP(name, ...) OP_##name,
+#define PARTS OP
 #include "ops.def"
+#undef PARTS
 #undef OP
-    OP_chunk,
 } op_code;
 
-static wick_tensor *run(op_code code, operands *in) {
+/* parts: results of an operation of PARTS, *n of them. */
+static wick_tensor *run(op_code code, operands *in, wick_tensor **parts, size_t *n) {
     switch (code) {
 #define OP(name, ...)                                                                              \
     case OP_##name: return wick_##name(__VA_ARGS__);
+#define PARTS(name, ...)                                                                           \
+    case OP_##name: *n = wick_##name(__VA_ARGS__, parts); break;
 #include "ops.def"
+#undef PARTS
 #undef OP
-    case OP_chunk: break;
     }
-    return NULL;
+    return *n > 0 ? parts[0] : NULL;
 }
 
-/* The parts, of which no more than n_results are wanted. */
-static wick_tensor *run_chunk(operands *in, size_t n_results) {
-    const int64_t given = whole(number(in, 0));
-    const size_t count = given > 0 && given <= UINT16_MAX ? (size_t)given : 0; /* 0 is refused */
-    wick_tensor **const parts = calloc(count + 1, sizeof(wick_tensor *));
-    if (parts == NULL) return NULL;
-    const size_t n = wick_chunk(T(0), count, narrow(number(in, 1)), parts);
+static bool has_parts(op_code code) {
+    switch (code) {
+#define OP(name, ...)
+#define PARTS(name, ...) case OP_##name:
+#include "ops.def"
+#undef PARTS
+#undef OP
+        return true;
+    default: return false;
+    }
+}
+
+/* Puts the results in the places of the tensors, no more than are wanted; NULL: it failed. */
+static wick_tensor *run_all(op_code code, operands *in) {
+    size_t n = 0;
+    const size_t room = has_parts(code) ? in->n_results + in->n_tensors + COUNT + 1 : 1;
+    wick_tensor **const parts = calloc(room, sizeof(wick_tensor *));
+    wick_tensor *const y = parts != NULL && integers_make(in) ? run(code, in, parts, &n) : NULL;
     for (size_t i = 0; i < n; i++) {
-        if (i < n_results)
+        if (i < in->n_results)
             T(i) = parts[i];
         else
             wick_release(parts[i]);
     }
+    free(in->longs);
     free(parts);
-    return n > 0 ? T(0) : NULL;
+    return y;
 }
 
 /* tensors: operands, with room for the results. A status. */
@@ -129,9 +170,12 @@ DOOR(int, op, wick_device *device, uint32_t code, wick_tensor **tensors, size_t 
     operands in = {.device = device,
                    .tensors = tensors,
                    .n_tensors = n_tensors,
+                   .n_results = n_results,
                    .numbers = numbers,
                    .n_numbers = n_numbers};
-    wick_tensor *const y = code == OP_chunk ? run_chunk(&in, n_results) : run((op_code)code, &in);
+    door_error = (wick_error){0};
+    wick_tensor *const y = run_all((op_code)code, &in);
+    if (y == NULL && door_error.status != WICK_OK) return door_error.status;
     if (y == NULL) return door_fail(WICK_ERR_OUT_OF_MEMORY, device);
     tensors[0] = y;
     return WICK_OK;
@@ -142,9 +186,10 @@ DOOR(const char *, names, void) {
     record_begin();
     record_open("ops", '[');
 #define OP(name, ...) record_text(NULL, #name);
+#define PARTS OP
 #include "ops.def"
+#undef PARTS
 #undef OP
-    record_text(NULL, "chunk");
     record_close(']');
     record_open("dtypes", '[');
     for (int i = 0; i < WICK_DTYPE_COUNT_; i++) record_text(NULL, wick_dtype_name((wick_dtype)i));
