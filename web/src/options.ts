@@ -60,6 +60,7 @@ export const OPEN: Rules<OpenOptions> = {
   backend: oneOf("auto", "cpu", "webgpu"), math: oneOf("exact", "fast"), threads: whole(0, 1024),
   worker: FLAG, onLog: CALL, onDeviceLost: CALL, memoryLimit: whole(1, 2 ** 32), baseUrl: ANY,
   gpu: OBJECT, gpuOptions: OBJECT, strict: FLAG, verify: FLAG, profile: FLAG, debug: FLAG,
+  tensors: FLAG,
 };
 const GENERATE: Rules<GenerateOptions> = {
   maxTokens: COUNT, stop: TEXTS, special: FLAG, ignoreEnd: FLAG, temperature: REAL, topK: COUNT,

@@ -42,7 +42,8 @@ export interface OpenOptions {
   worker?: boolean;
   /** Called with each message of the log. What callbacks throw goes to the console. */
   onLog?: (level: LogLevel, message: string) => void;
-  /** A GPU was lost; what was loaded comes back by itself with the next step. */
+  /** A GPU was lost, called for each device on it; what was loaded comes back by itself with the
+   * next step. */
   onDeviceLost?: (message: string) => void;
   /**
    * Bytes that models, caches and all else may take of WebAssembly memory, at most 4 GiB. Default:
@@ -63,6 +64,12 @@ export interface OpenOptions {
   profile?: boolean;
   /** Reports tensors, sessions and models that were not closed. */
   debug?: boolean;
+  /**
+   * Loads the module with tensors at once, and models into it, too: one device for both, and no
+   * second module. Default: false, it is loaded when tensors, kernels of the page's own or `verify`
+   * are first used, and opens a device of its own.
+   */
+  tensors?: boolean;
 }
 
 /** The GPU as WebGPU describes it, and which features the device uses. */
@@ -448,6 +455,21 @@ export interface KernelCheck {
 }
 
 /** Rotary embedding, see `wick_rope`. */
+/** What becomes of an element that a source meets, see `wick_scatter_fn`. */
+export type ScatterMode = "set" | "add" | "mul" | "max" | "min";
+
+/** What lies around a tensor, see `wick_pad_mode`. */
+export type PadMode = "constant" | "reflect" | "replicate" | "circular";
+
+/** Of two dims, one number for both. */
+export interface WindowOptions {
+  /** Zeros around; default: 0. */
+  padding?: number | number[];
+  /** Default: 1, as of dilation. */
+  stride?: number | number[];
+  dilation?: number | number[];
+}
+
 export interface RopeOptions {
   positions?: Tensor;
   /** Default: all of the last dim. */

@@ -45,7 +45,7 @@ export type * from "./types.js";
 export { Generation, Session };
 export type { CallOptions } from "./session.js";
 export { Model, Tensor, TensorMaker };
-export type { Dims } from "./tensor.js";
+export type { Dims } from "./tensor_numbers.js";
 export { Kernel };
 export type { KernelSize } from "./kernel.js";
 export { ModelCache };
