@@ -208,6 +208,12 @@ static inline wick_tensor *run_bce_with_logits(const test_case *c) {
                                 optional(c, "pos_weight"), reduction(c));
 }
 static inline wick_tensor *run_kl_div(const test_case *c) {
+    if (attr_is(c, "reduction", "batchmean")) {
+        wick_tensor *const sum = wick_kl_div(operand(c, "x", 0), operand(c, "target", 1),
+                                             flag(c, "log_target"), WICK_REDUCTION_SUM);
+        const wick_shape shape = wick_tensor_shape(operand(c, "x", 0));
+        return wick_affine(sum, shape.rank > 0 ? 1 / (double)shape.extent[0] : 1, 0);
+    }
     return wick_kl_div(operand(c, "x", 0), operand(c, "target", 1), flag(c, "log_target"),
                        reduction(c));
 }

@@ -38,6 +38,13 @@ enum { WK_RED_ZONE = 64 };
 enum { WK_RED_ZONE = 0 };
 #endif
 
+/* Leaves out what no model needs, in a module for models alone (web/CMakeLists.txt). */
+#ifdef WICK_MODELS_ONLY
+#define WK_OF_TENSORS(...)
+#else
+#define WK_OF_TENSORS(...) __VA_ARGS__
+#endif
+
 #define WK_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

@@ -132,8 +132,6 @@ void wk_device_forget_told(wick_device *device);
 
 /* --- buffer.c --- */
 
-void wk_buffer_retain(wk_buffer *buf);
-void wk_buffer_release(wick_device *device, wk_buffer *buf);
 /* Among those that are alive, and that can have a fault; and no more. */
 void wk_buffer_enlist(wick_device *device, wk_buffer *buf);
 void wk_buffer_delist(wick_device *device, wk_buffer *buf);
@@ -141,8 +139,6 @@ void wk_buffer_delist(wick_device *device, wk_buffer *buf);
 wick_status wk_buffer_new(wick_device *device, uint64_t size, uint64_t granule, wk_buffer **out);
 /* The same over the caller's memory, see wk_backend.wrap; NULL where it cannot be used in place. */
 wk_buffer *wk_buffer_wrap(wick_device *device, void *memory, uint64_t size, wk_memory_owner owner);
-void wk_op_retain(const wk_op *op);
-void wk_op_release(wick_device *device, const wk_op *op);
 
 /* --- tensor.c --- */
 
@@ -288,7 +284,7 @@ wick_status wk_device_open_start(const wick_device_desc *desc, const wk_backend 
 
 /* --- registry.c --- */
 
-/* NULL: not part of this build. */
+/* NULL: not implemented. */
 const wk_backend *wk_backend_get(wick_backend id);
 /* What desc asks for; NULL: it is not available, or nothing is. reason, empty before: why it, or
  * with AUTO what would have come first, is not available. */

@@ -65,10 +65,14 @@ wick_tensor *wk_tensor_new(wick_device *device, wick_dtype dtype, const wick_sha
     return status == WICK_OK ? wk_tensor_in_scope(device, &view) : NULL;
 }
 
+wick_tensor *wk_tensor_of_view(wick_device *device, const wk_view *view) {
+    wk_buffer_retain(view->buf);
+    return wk_tensor_in_scope(device, view);
+}
+
 wick_tensor *wk_tensor_view(wick_tensor *tensor, const wk_view *view, const wk_view_step *step) {
     assert(view->buf == tensor->view.buf && view->dtype == tensor->view.dtype);
-    wk_buffer_retain(view->buf);
-    wick_tensor *const made = wk_tensor_in_scope(tensor->device, view);
+    wick_tensor *const made = wk_tensor_of_view(tensor->device, view);
     if (made)
         wk_observers_show(tensor->device, NULL,
                           &(wk_view_made){.from = tensor, .to = made, .step = step});

@@ -177,6 +177,18 @@ void wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view);
  * failure the device's sticky error is set. */
 wick_status wk_call_queue(wick_device *device, const wk_call *call);
 
+/* --- Memory that others keep --- */
+
+/* References to a buffer; NULL is allowed. */
+void wk_buffer_retain(wk_buffer *buf);
+void wk_buffer_release(wick_device *device, wk_buffer *buf);
+/* To all that an op names. */
+void wk_op_retain(const wk_op *op);
+void wk_op_release(wick_device *device, const wk_op *op);
+/* A tensor that shows a view; takes its own reference to the buffer. Observers do not see it. Owned
+ * as wk_tensor_new's. */
+wick_tensor *wk_tensor_of_view(wick_device *device, const wk_view *view);
+
 /* --- Contents --- */
 
 /* The contents, in *out, memory of wick_tensor_bytes from the device's heap: the caller's, NULL on

@@ -28,6 +28,23 @@ static void words_of_the_stream(void **state) {
     }
 }
 
+/* The words that the other numbers are made of. */
+static void bits_of_the_stream(void **state) {
+    wick_device *const device = device_of(state);
+    wick_device_set_seed(device, SEED);
+    for (uint64_t stream = 0; stream < 2; stream++) {
+        uint32_t got[21];
+        wick_tensor *const y = wick_rand_bits(device, WICK_SHAPE(3, 7));
+        assert_int_equal(wick_tensor_dtype(y), WICK_U32);
+        assert_int_equal(wick_read(y, got, sizeof got), WICK_OK);
+        wk_rng rng = {.seed = SEED, .stream = stream};
+        for (int i = 0; i < 21; i++) assert_int_equal(got[i], wk_rng_u32(&rng));
+        wick_release(y);
+    }
+    assert_refused(device, wick_rand_bits(device, WICK_SHAPE(-1)), WICK_ERR_SHAPE);
+    assert_null(wick_rand_bits(NULL, WICK_SCALAR));
+}
+
 static void a_seed_begins_again(void **state) {
     wick_device *const device = device_of(state);
     float got[4][9];
@@ -51,13 +68,14 @@ static void parts_and_strides(void **state) {
     float all[60], part[25], across[60];
     uint32_t seed[4] = {1, 2, 3, 4};
     for (int fn = 0; fn < WK_RANDOM_COUNT_; fn++) {
+        const wick_dtype dtype = fn == WK_RANDOM_BITS ? WICK_U32 : WICK_F32;
         ref_case c;
         for (int k = 0; k < 3; k++) {
             ref_begin(&c, WK_OP_RANDOM);
-            if (k == 0) REF_ADD(&c, all, WICK_F32, 6, 10);
-            if (k == 1) REF_ADD(&c, part, WICK_F32, 25);
+            if (k == 0) REF_ADD(&c, all, dtype, 6, 10);
+            if (k == 1) REF_ADD(&c, part, dtype, 25);
             if (k == 2) {
-                wk_view *const y = REF_ADD(&c, across, WICK_F32, 6, 10);
+                wk_view *const y = REF_ADD(&c, across, dtype, 6, 10);
                 y->stride[0] = 1;
                 y->stride[1] = 6;
             }
@@ -67,8 +85,9 @@ static void parts_and_strides(void **state) {
             c.op.p.random.first = (UINT64_C(1) << 34) - 30 + (k == 1 ? 13 : 0);
             ref_run(&c);
         }
-        for (int i = 0; i < 25; i++) assert_true(part[i] == all[13 + i]);
-        for (int i = 0; i < 60; i++) assert_true(across[i / 10 + i % 10 * 6] == all[i]);
+        assert_memory_equal(part, &all[13], sizeof part);
+        for (int i = 0; i < 60; i++)
+            assert_memory_equal(&across[i / 10 + i % 10 * 6], &all[i], sizeof *all);
     }
 }
 
@@ -340,7 +359,7 @@ static void impossible_ops(void **state) {
     float y[4];
     uint32_t words[8] = {0};
     ref_case c;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         wick_error err = {0};
         ref_begin(&c, WK_OP_RANDOM);
         REF_ADD(&c, y, i == 0 ? WICK_I32 : WICK_F32, 4);
@@ -349,6 +368,7 @@ static void impossible_ops(void **state) {
         if (i == 3) seed->stride[0] = 2;
         c.op.p.random.b = 1;
         if (i == 4) c.op.p.random.fn = WK_RANDOM_COUNT_;
+        if (i == 5) c.op.p.random.fn = WK_RANDOM_BITS; /* of f32 */
         assert_true(wk_op_check(&c.op, &err) < 0);
         assert_true(strlen(err.message) > 10);
     }
@@ -371,6 +391,7 @@ static void out_of_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(words_of_the_stream),
+        TEST(bits_of_the_stream),
         TEST(a_seed_begins_again),
         TEST(parts_and_strides),
         TEST(the_same_on_every_device),

@@ -85,13 +85,25 @@ export function makeInputs(wick, arrays, { inputs }) {
 
 const unary = ["silu", "abs", "neg", "sqr", "sign", "relu", "relu_squared", "relu6", "exp", "log",
   "sin", "cos", "recip", "sqrt", "erf", "tanh", "sigmoid", "floor", "ceil", "round", "gelu",
-  "gelu_erf", "quick_gelu", "softplus", "mish", "hard_sigmoid", "hard_swish", "contiguous"];
+  "gelu_erf", "quick_gelu", "softplus", "mish", "hard_sigmoid", "hard_swish", "contiguous",
+  "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "expm1", "exp2",
+  "log1p", "log2", "log10", "rsqrt", "trunc", "selu", "softsign", "hard_tanh", "log_sigmoid",
+  "is_nan", "is_inf", "is_finite", "signbit", "logical_not", "bitwise_not"];
 const binary = ["add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ne", "lt", "le",
-  "gt", "ge", "matmul"];
+  "gt", "ge", "matmul", "floor_divide", "remainder", "fmod", "atan2", "hypot", "copysign",
+  "nextafter", "logaddexp", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or",
+  "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"];
 const gated = ["swiglu", "geglu", "geglu_erf", "reglu"];
-const reductions = ["sum", "mean", "max", "min"];
+const reductions = ["sum", "prod", "mean", "max", "min", "log_sum_exp", "all", "any",
+  "count_nonzero"];
 const method = (name) => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
-const each = (names, make) => Object.fromEntries(names.map((name) => [name, make(method(name))]));
+const each = (names, make) =>
+  Object.fromEntries(names.map((name) => [name, make(method(name), name)]));
+
+const indexed = ["gather", "take_along_dim", "index_select"];
+const scattered = ["scatter", "scatter_add", "index_add"];
+/** PyTorch's names of them. */
+const SCATTER_MODES = { sum: "add", prod: "mul", amax: "max", amin: "min" };
 
 function kvAppend({ list }, { mode, capacity, position }, wick) {
   if (mode === "rotating") {
@@ -112,10 +124,19 @@ export const operations = {
   ...each(unary, (name) => ({ list: [x] }) => x[name]()),
   ...each(binary, (name) => ({ list: [a, b] }) => a[name](b)),
   ...each(gated, (name) => ({ by }) => by("gate", 0)[name](by("up", 1))),
+  ...each(indexed, (name) => ({ by }, { dim }) => by("x", 0)[name](dim, by("index", 1))),
+  ...each(scattered, (name) => ({ by }, { dim }) =>
+    by("x", 0)[name](dim, by("index", 1), by("src", 2))),
+  scatter_reduce: ({ by }, { dim, reduce }) =>
+    by("x", 0).scatter(dim, by("index", 1), by("src", 2), SCATTER_MODES[reduce]),
+  ...each(["cumsum", "cumprod"], (name) => ({ list: [x] }, { dim }) => x[name](dim)),
+  argsort: ({ list: [x] }, { dim, descending }) => x.argsort(dim, descending),
+  sort: ({ list: [x] }, { dim, descending }) => Object.values(x.sort(dim, descending)),
   ...each(reductions, (name) => ({ list: [x] }, { dims, keepdim }) =>
     x[name](dims ?? undefined, keepdim)),
-  var: ({ list: [x] }, { dims, keepdim, correction }) =>
-    x.var(dims ?? undefined, keepdim, correction),
+  ...each(["var", "std"], (name) => ({ list: [x] }, { dims, keepdim, correction }) =>
+    x[name](dims ?? undefined, keepdim, correction)),
+  norm: ({ list: [x] }, { p, dims, keepdim }) => x.norm(p, dims ?? undefined, keepdim),
   swiglu_clamped: ({ by }, { alpha, limit }) =>
     by("gate", 0).swigluClamped(by("up", 1), alpha, limit),
   elu: ({ list: [x] }, { alpha }) => x.elu(alpha),
@@ -163,4 +184,23 @@ export const operations = {
     return by("q", 0).attention(by("k", 1), by("v", 2), Object.fromEntries(set));
   },
   kv_append: kvAppend,
+  ...each(["dot", "outer", "mv", "isin"], (name) => ({ by }) => by("m", 0)[name](by("v", 1))),
+  ...each(["repeat", "tile"], (name) => ({ list: [x] }, { repeats }) => x[name](repeats)),
+  roll: ({ list: [x] }, { shift, dim }) => x.roll(shift, dim ?? undefined),
+  flip: ({ list: [x] }, { dims }) => x.flip(dims ?? undefined),
+  ...each(["pad_with_zeros", "pad_with_same"], (_, name) => async ({ list: [x] }, attrs) => {
+    const { length } = (await x.describe()).shape;
+    const at = (value) => Array.from({ length }, (__, i) =>
+      i === (attrs.dim + length) % length ? value : 0);
+    return x.pad(at(attrs.left), at(attrs.right),
+                 name === "pad_with_same" ? "replicate" : "constant");
+  }),
+  unfold: ({ list: [x] }, { dim, size, step }) => x.unfold(dim, size, step),
+  im2col: ({ list: [x] }, { kernel, ...options }) => x.im2col(kernel, options),
+  meshgrid: ({ list }, { indexing }, wick) => wick.meshgrid(list, indexing),
+  slice_assign: ({ by }, { ranges }) =>
+    by("x", 0).sliceAssign(ranges.map(([at]) => at), ranges.map(([, end]) => end), by("src", 1)),
+  slice_scatter: ({ by }, { dim, start }) => by("x", 0).sliceScatter(by("src", 1), dim, start),
+  pixel_shuffle: ({ list: [x] }, { factor }) => x.pixelShuffle(factor),
+  pixel_unshuffle: ({ list: [x] }, { factor }) => x.pixelUnshuffle(factor),
 };

@@ -21,13 +21,18 @@ test("the version is that of wick/base.h", () => {
   assert.equal(JSON.parse(read("web/package-lock.json")).version, version);
 });
 
-/** The most that a bundle may have by brotli: its module without threads, and all its scripts. */
-const BUNDLES = [
+const MODULES = ["wick", "wick-cpu"].flatMap((name) => ["", "-tensors"].flatMap((kind) =>
+  ["", "-threads"].map((form) => `${name}${kind}${form}.wasm`)));
+
+/** The most that an engine may have by brotli: its module without threads, and all its scripts. */
+const ENGINES = [
   { module: "wick.wasm", isScript: /^(?!cpu).*\.js$/, limit: 400_000 },
   { module: "wick-cpu.wasm", isScript: /^cpu.*\.js$/, limit: 345_000 },
+  { module: "wick-tensors.wasm", isScript: /^(?!cpu).*\.js$/, limit: 440_000 },
+  { module: "wick-cpu-tensors.wasm", isScript: /^cpu.*\.js$/, limit: 380_000 },
 ];
 
-for (const { module, isScript, limit } of BUNDLES) {
+for (const { module, isScript, limit } of ENGINES) {
   test(`the engine with ${module} is within ${limit} bytes by brotli`, (t) => {
     const size = (name) => brotliCompressSync(read(`web/dist/${name}`)).length;
     const ofModule = size(module);
@@ -38,13 +43,25 @@ for (const { module, isScript, limit } of BUNDLES) {
   });
 }
 
+test("the modules for text have no doors to tensors", async () => {
+  const doors = async (name) => WebAssembly.Module.exports(
+    await WebAssembly.compile(read(`web/dist/${name}.wasm`))).map((door) => door.name);
+  for (const name of ["wick", "wick-cpu"])
+    for (const threads of ["", "-threads"]) {
+      const text = await doors(`${name}${threads}`), all = await doors(`${name}-tensors${threads}`);
+      assert.deepEqual(text.filter((door) => !all.includes(door)), []);
+      for (const door of ["op", "kernel_make", "verify_start"])
+        assert.deepEqual([text, all].map((list) => list.includes(door)), [false, true], door);
+    }
+});
+
 test("bundlers find its files by addresses, and no module that only Node has", () => {
   const dist = join(web, "dist");
   const scripts = readdirSync(dist).filter((name) => name.endsWith(".js"))
     .map((name) => readFileSync(join(dist, name), "utf8")).join();
   for (const name of ["worker.js", "threads-worker.js", "cpu-worker.js", "cpu-threads-worker.js"])
     assert.ok(scripts.includes(`new Worker(new URL("./${name}",import.meta.url),{type:"module"})`));
-  for (const name of ["wick.wasm", "wick-threads.wasm", "wick-cpu.wasm", "wick-cpu-threads.wasm"])
+  for (const name of MODULES)
     assert.ok(scripts.includes(`new URL("./${name}",import.meta.url)`), name);
   assert.doesNotMatch(scripts, /(from|import)\(?"[^.]/);
 });
@@ -80,7 +97,7 @@ test("docs/web-api.md is what the types say", () => {
 
 /** A program of a user's, which takes the package by its name. */
 const USER = `
-import { Wick, WickError } from "libwick";
+import { Wick, WickError, type Session } from "libwick";
 import { Wick as CpuWick } from "libwick/cpu";
 import { Wick as StaticWick, WickError as StaticError } from "libwick/service-worker";
 import { Wick as StaticCpuWick } from "libwick/cpu/service-worker";
@@ -91,6 +108,12 @@ for (const wick of await Promise.all(opened)) {
   const { version, device } = wick.capabilities();
   console.log(version, device.backend);
   await wick.close();
+}
+export async function contents(session: Session): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { spans } of session.chat([{ role: "user", content: "Hi" }]))
+    for (const { kind, text } of spans) if (kind === "content") found.push(text);
+  return found;
 }
 export const codes: string[] = [new WickError("IO", "none").code];
 `;
@@ -118,9 +141,8 @@ test("what npm packs is installed, compiled against and run", async (t) => {
     run(web, "npm", "pack", "--json", "--pack-destination", folder));
   assert.ok(files.some(({ path }) => path === "LICENSE"));
   for (const name of ["wick.d.ts", "wick.js", "service-worker.js", "cpu-service-worker.js",
-                      "worker.js", "wick.wasm", "threads-worker.js",
-                      "wick-threads.wasm", "cpu.js", "cpu-worker.js", "wick-cpu.wasm",
-                      "cpu-threads-worker.js", "wick-cpu-threads.wasm"])
+                      "worker.js", "threads-worker.js", "cpu.js", "cpu-worker.js",
+                      "cpu-threads-worker.js", ...MODULES])
     assert.ok(files.some(({ path }) => path === `dist/${name}`), name);
   assert.ok(files.every(({ path }) => /^(package.json|README.md|LICENSE|dist\/.*)$/.test(path)));
   writeFileSync(join(folder, "package.json"), '{ "private": true, "type": "module" }');

@@ -30,6 +30,11 @@ onBoth("values come back as they were", async (wick) => {
                    Float32Array.of(1, -2));
   assert.deepEqual(await wick.tensor(Uint8Array.of(0, 3), [2], "bool").read(), Uint8Array.of(0, 1));
   assert.equal(await wick.tensor(2.5).item(), 2.5);
+  assert.deepEqual(await wick.tensor([1n, 2, true]).read(), Float32Array.of(1, 2, 1));
+  assert.deepEqual(await wick.tensor([-(2n ** 63n), 2 ** 53], [2], "i64").read(),
+                   BigInt64Array.of(-(2n ** 63n), 2n ** 53n));
+  assert.deepEqual(await wick.tensor([0, 2, 0.5, false, NaN], [5], "bool").read(),
+                   Uint8Array.of(0, 1, 1, 0, 1));
   assert.equal(await wick.tensor([[1, 2.5]]).text(), "[[1, 2.5]] f32[1, 2]");
   assert.equal(await wick.arange(0, 2000, 1, "i32").text(),
                "[0, 1, 2, ..., 1997, 1998, 1999] i32[2000]");
@@ -176,6 +181,70 @@ onBoth("scopes dispose of temporaries", async (wick) => {
   assert.throws(() => y.exp(), { code: "STATE" });
   await wick.sync();
   assert.equal((await wick.stats()).bufferBytes - bufferBytes, 4);
+  await wick.close();
+});
+
+onBoth("elements by index and in order", async (wick) => {
+  const read = async (...tensors) =>
+    Promise.all(tensors.map(async (tensor) => [...await tensor.read()]));
+  const x = wick.tensor([[3, 1, 2], [6, 5, 4]]);
+  const index = wick.tensor([[2, 0, 0]], [1, 3], "u32");
+  const { values, indices } = x.sort(1);
+  assert.deepEqual(await read(values, indices, x.argsort(-1, true)),
+                   [[1, 2, 3, 4, 5, 6], [1, 2, 0, 2, 1, 0], [0, 2, 1, 0, 1, 2]]);
+  assert.deepEqual(await read(x.gather(1, index), x.takeAlongDim(1, index), x.cumsum(0)),
+                   [[2, 3, 3], [2, 3, 3, 4, 6, 6], [3, 1, 2, 9, 6, 6]]);
+  const two = wick.tensor([[10, 20, 30]]), mul = await x.scatter(1, index, two, "mul").read();
+  assert.deepEqual([...mul], [3 * 20 * 30, 1, 2 * 10, 6, 5, 4]);
+  await rejects(x.scatter(1, index, two, "mean").read(), "VALUE", /^scatter/);
+  await rejects(x.gather(1, index.add(1)).read(), "INDEX", /gather/);
+  await wick.close();
+});
+
+onBoth("elements are arranged, copied and found", async (wick) => {
+  const x = wick.tensor([[1, 2, 3], [4, 5, 6]]);
+  const check = async (y, shape, values) => {
+    assert.deepEqual((await y.describe()).shape, shape);
+    assert.deepEqual(Array.from(await y.read(), Number), values);
+  };
+  const [a, b] = x.split([1, 2], 1);
+  await check(a, [2, 1], [1, 4]);
+  await check(b, [2, 2], [2, 3, 5, 6]);
+  await rejects(x.split([1, 1], 1)[0].read(), "SHAPE", /^split/);
+  const columns = await x.unstack(-1);
+  assert.equal(columns.length, 3);
+  await check(columns[1], [2], [2, 5]);
+  await rejects(x.unstack(5).then(([y]) => y.read()), "DIM", /^unstack/);
+  assert.deepEqual(await wick.zeros([0, 2]).unstack(), []);
+  const [i, j] = wick.meshgrid([wick.tensor([1, 2]), wick.tensor([3, 4, 5])], "xy");
+  await check(i, [3, 2], [1, 2, 1, 2, 1, 2]);
+  await check(j, [3, 2], [3, 3, 4, 4, 5, 5]);
+  await check(x.movedim(0, -1), [3, 2], [1, 4, 2, 5, 3, 6]);
+  await check(x.unsqueeze(0).squeeze(), [2, 3], [1, 2, 3, 4, 5, 6]);
+  await check(x.roll(1), [2, 3], [6, 1, 2, 3, 4, 5]);
+  await check(x.roll([1, -1], [0, 1]), [2, 3], [5, 6, 4, 2, 3, 1]);
+  await check(x.flip(1), [2, 3], [3, 2, 1, 6, 5, 4]);
+  await check(x.pad([0, 1], [1, -1], "constant", 7), [3, 3], [7, 1, 2, 7, 4, 5, 7, 7, 7]);
+  await rejects(x.pad([1], [1]).read(), "SHAPE", /^pad: two lists of 2 numbers/);
+  await rejects(x.pad([0, 1], [0, 1], "mirror").read(), "VALUE", /^pad/);
+  assert.throws(() => x.pad([1, 1], [1]), { code: "ARGUMENT" });
+  await check(x.sliceAssign([0, 1], [1, 3], wick.zeros([1, 2])), [2, 3], [1, 0, 0, 4, 5, 6]);
+  await check(wick.linspace(0, 1, 3), [3], [0, 0.5, 1]);
+  await check(wick.tensor([2, 0], [2], "u32").oneHot(3, "i32"), [2, 3], [0, 0, 1, 1, 0, 0]);
+  await check(x.tensordot(x, [0, 1], [0, 1]), [], [91]);
+  await check(x.unsqueeze(0).im2col([1, 2]), [2, 4], [1, 2, 4, 5, 2, 3, 5, 6]);
+  const y = wick.tensor([3, 0, 3, 1]);
+  await check(await y.nonzero(), [3, 1], [0, 2, 3]);
+  await check(await x.maskedSelect(x.gt(4)), [2], [5, 6]);
+  await check(await x.maskedSelect(wick.tensor([1, 0, 0], [3], "bool")), [2], [1, 4]);
+  const { values, indices, inverse, counts } = await y.unique();
+  await check(values, [3], [0, 1, 3]);
+  await check(indices, [3], [1, 3, 0]);
+  await check(inverse, [4], [2, 0, 2, 1]);
+  await check(counts, [3], [1, 1, 2]);
+  await check((await wick.zeros([0]).unique()).values, [0], []);
+  await check(x.norm(Infinity, 1), [2], [3, 6]);
+  await check(x.std(0, false, 0), [3], [1.5, 1.5, 1.5]);
   await wick.close();
 });
 

@@ -35,7 +35,7 @@ function makeGroup({ title, facts, details }: FactGroup): HTMLElement {
 
 async function openEngine(): Promise<Wick | undefined> {
   try {
-    const wick = await Wick.open();
+    const wick = await Wick.open({ tensors: true });
     const capabilities = wick.capabilities();
     const { name, reason } = describeDevice(capabilities);
     report.groups.unshift({ title: "Wick", facts: [...deviceFacts(capabilities),

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 wick_error door_error;
 
@@ -207,6 +208,11 @@ DOOR(const char *, backends, void) {
 
 DOOR(void, device_set_seed, wick_device *device, double seed) {
     wick_device_set_seed(device, (uint64_t)seed);
+}
+
+/* Lines of wick_device_tune. */
+DOOR(int, device_tune, wick_device *device, const char *text) {
+    return wick_device_tune(device, text, strlen(text), NULL, &door_error);
 }
 
 /* Computes what is queued: WICK_PENDING: there is more. */

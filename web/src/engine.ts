@@ -1,29 +1,30 @@
 /**
- * The engine: everything that the module keeps, by numbers, as asynchronous calls with plain
+ * The engine: everything that its modules keep, by numbers, as asynchronous calls with plain
  * values. It runs in a worker or in the page; wick.ts gives it the form that callers see.
+ *
+ * A page that only generates text has the small module for that alone. Tensors, kernels of the
+ * page's own and verification are in a larger one, which comes when the first of them is used, with
+ * a device of its own; or from the beginning, and then models are in it, too.
  */
 import { ModelCache } from "./cache.js";
-import { isNode } from "./files.js";
+import { Core } from "./core.js";
+import { CancelledError } from "./errors.js";
 import type { HttpOptions } from "./download.js";
 import type { LoadingOptions } from "./loader.js";
-import { Models } from "./models.js";
-import { Module } from "./module.js";
+import { type ChatRequest, Models } from "./models.js";
 import type { SessionEvent } from "./sessions.js";
 import type { PromisedMemory } from "./promised_memory.js";
 import type { ModelSource } from "./model_source.js";
+import { mergeProfiles, mergeStats } from "./stats.js";
 import { Tensors } from "./tensors.js";
 import type { Command, Contents } from "./tensors.js";
 import type { ThreadHost } from "./thread_workers.js";
 import { Verifier } from "./verifier.js";
 import type {
-  Capabilities, ChatMessage, ChatOptions, DeviceInfo, DeviceStats, EmbedOptions, GenerateOptions,
-  KernelCheck, KernelOptions, KernelStats, LogLevel, OpenOptions, Progress, SessionOptions,
-  SessionStats, TensorInfo, TokenizeOptions, VerifyOptions,
+  BackendName, Capabilities, ChatMessage, ChatOptions, DeviceInfo, DeviceStats, EmbedOptions,
+  GenerateOptions, KernelCheck, KernelOptions, KernelStats, LogLevel, OpenOptions, Progress,
+  SessionOptions, SessionStats, TensorInfo, TokenizeOptions, VerifyOptions,
 } from "./types.js";
-
-const LOG_LEVELS: LogLevel[] = ["debug", "info", "warning"];
-/** In the page's own thread a slice of work must leave time to draw. */
-const PAGE_SLICE_US = 6000, WORKER_SLICE_US = 20000;
 
 /** The caller's side of a call. */
 export interface CallContext {
@@ -36,8 +37,8 @@ export type Notice =
   { kind: "log"; level: LogLevel; message: string } | { kind: "lost"; message: string };
 
 export type EngineOptions =
-  Pick<OpenOptions, "backend" | "math" | "threads" | "gpuOptions" | "strict" | "verify" | "profile">
-  & { isWorker: boolean; memory: PromisedMemory };
+  Pick<OpenOptions, "backend" | "math" | "threads" | "gpuOptions" | "strict" | "verify" | "profile"
+    | "tensors"> & { isWorker: boolean; memory: PromisedMemory };
 
 export interface EngineParts {
   /** Where the package's files lie; undefined: where they were built to. */
@@ -53,44 +54,60 @@ const withFetch = <T extends object>(options: T, get: typeof fetch | undefined):
 
 type Method = (context: CallContext, ...given: unknown[]) => Promise<unknown>;
 
+/** What the larger module is for. */
+interface Extras {
+  core: Core;
+  tensors: Tensors;
+  verifier: Verifier;
+}
+
 export class Engine {
-  readonly #module: Module;
-  readonly #device: number;
-  readonly #isWorker: boolean;
-  readonly #tensors: Tensors;
-  readonly #verifier: Verifier;
+  readonly #options: EngineOptions;
+  readonly #parts: EngineParts;
+  /** Of the models. */
+  readonly #core: Core;
   readonly #models: Models;
+  /** All that are open, #core among them. */
+  readonly #cores: Core[];
+  #extras: Promise<Extras> | undefined;
+  readonly #closing = new AbortController();
 
   static async open(options: EngineOptions, parts: EngineParts): Promise<Engine> {
-    const { isWorker, gpuOptions, memory, ...given } = options;
-    const { backend = "auto", math = "fast" } = given;
-    const module = await Module.load({
-      baseUrl: parts.baseUrl,
-      backend,
-      gpu: backend === "cpu" ? undefined : parts.gpu,
-      threads: given.threads,
-      threadHost: parts.threadHost,
-      mayWait: isWorker || isNode(),
-      memory,
-      log: (level, message) => parts.notify({ kind: "log", level: LOG_LEVELS[level]!, message }),
-      lost: (message) => parts.notify({ kind: "lost", message }),
-    });
-    const text = JSON.stringify({
-      ...given, backend, math, ...gpuOptions,
-      sliceMicroseconds: isWorker ? WORKER_SLICE_US : PAGE_SLICE_US,
-    });
-    const opening = module.pointer("device_open", text);
-    await module.finish(() => module.call("device_poll", opening));
-    return new Engine(module, module.pointer("device_finish", opening), isWorker);
+    const cores: Core[] = [];
+    await Core.open(options.tensors ? "tensors" : "text", options, parts, cores);
+    return new Engine(options, parts, cores);
   }
 
-  private constructor(module: Module, device: number, isWorker: boolean) {
-    this.#module = module;
-    this.#device = device;
-    this.#isWorker = isWorker;
-    this.#tensors = new Tensors(module, device);
-    this.#verifier = new Verifier(module, device);
-    this.#models = new Models(module, device);
+  private constructor(options: EngineOptions, parts: EngineParts, cores: Core[]) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#cores = cores;
+    this.#core = cores[0]!;
+    this.#models = new Models(this.#core.module, this.#core.device);
+  }
+
+  /** Opens them once; a failure stays, as commands are lost by it. */
+  async #withTensors(): Promise<Extras> {
+    const { signal } = this.#closing;
+    this.#extras ??= this.#openExtras(signal);
+    const extras = await this.#extras.catch((reason: unknown) => reason as Error);
+    if (signal.aborted) throw new CancelledError("the engine was closed meanwhile");
+    if (extras instanceof Error) throw extras;
+    return extras;
+  }
+
+  async #openExtras(signal: AbortSignal): Promise<Extras> {
+    let core = this.#core;
+    if (!this.#options.tensors) {
+      const backend = core.record<DeviceInfo>("device_info").backend as BackendName;
+      core = await Core.open("tensors", { ...this.#options, backend }, this.#parts, this.#cores,
+                             signal);
+    }
+    return {
+      core,
+      tensors: new Tensors(core.module, core.device),
+      verifier: new Verifier(core.module, core.device),
+    };
   }
 
   /** One of the calls below by its name, a CallName. */
@@ -100,85 +117,93 @@ export class Engine {
 
   /** Closes all that is open; what is under way, and every call from now on, fails. */
   async close(_: CallContext): Promise<void> {
-    await this.#module.stop();
-    try {
-      if (this.#module.isBroken) return;
-      await this.#tensors.close();
-      this.#verifier.close();
-      await this.#models.closeAll();
-      this.#module.call("device_close", this.#device);
-    } finally {
-      this.#module.end();
-    }
+    this.#closing.abort();
+    const extras = await this.#extras?.catch(() => undefined);
+    const closeExtras = async () => {
+      await extras?.tensors.close();
+      extras?.verifier.close();
+    };
+    const closeModels = () => this.#models.closeAll();
+    await Promise.all(this.#cores.map((core) => core.close(async () => {
+      if (core === extras?.core) await closeExtras();
+      if (core === this.#core) await closeModels();
+    })));
   }
 
   // --- The device ---
 
   async capabilities(_: CallContext): Promise<Capabilities> {
-    const m = this.#module;
+    const m = this.#core.module;
     return {
       version: m.memory.text(m.call("version")),
-      device: m.record<DeviceInfo>("device_info", this.#device),
+      device: this.#core.record<DeviceInfo>("device_info"),
       ...m.record<Pick<Capabilities, "backends">>("backends"),
-      module: this.#module.threads ? "threads" : "simd",
-      isWorker: this.#isWorker,
+      module: m.threads ? "threads" : "simd",
+      isWorker: this.#options.isWorker,
       isCrossOriginIsolated: globalThis.crossOriginIsolated ?? false,
       cache: (await ModelCache.open()).kind,
     };
   }
 
   async deviceStats(_: CallContext): Promise<DeviceStats> {
-    const stats = this.#module.record<DeviceStats>("device_stats", this.#device);
-    return { ...stats, heapBytes: this.#module.memory.size };
+    return mergeStats(this.#cores.map((core) => ({
+      ...core.record<DeviceStats>("device_stats"), heapBytes: core.module.memory.size,
+    })));
   }
 
   async profile(_: CallContext): Promise<KernelStats[]> {
-    return this.#module.record<{ kernels: KernelStats[] }>("device_profile", this.#device).kernels;
+    return mergeProfiles(this.#cores.map((core) =>
+      core.record<{ kernels: KernelStats[] }>("device_profile").kernels));
   }
 
   /** As if the driver had taken the GPU away; for tests. */
   async loseDevice(_: CallContext): Promise<void> {
-    this.#module.gpus.lose();
+    for (const { module } of this.#cores) module.gpus.lose();
   }
 
   // --- Tensors ---
 
   async tensorCommands(_: CallContext, commands: Command[]): Promise<void> {
-    return this.#tensors.run(commands);
+    return (await this.#withTensors()).tensors.run(commands);
   }
 
   async describeTensor(_: CallContext, id: number): Promise<TensorInfo> {
-    return this.#tensors.describe(id);
+    return (await this.#withTensors()).tensors.describe(id);
   }
 
   async readTensor(context: CallContext, id: number): Promise<Contents> {
-    return this.#tensors.read(id, context);
+    return (await this.#withTensors()).tensors.read(id, context);
   }
 
   async syncTensors({ signal }: CallContext): Promise<void> {
-    return this.#tensors.sync(signal);
+    return (await this.#withTensors()).tensors.sync(signal);
   }
 
   async makeKernel({ signal }: CallContext, id: number, options: KernelOptions): Promise<void> {
-    return this.#tensors.makeKernel(id, options, signal);
+    return (await this.#withTensors()).tensors.makeKernel(id, options, signal);
   }
 
   async releaseKernel(_: CallContext, id: number): Promise<void> {
-    return this.#tensors.releaseKernel(id);
+    return (await this.#withTensors()).tensors.releaseKernel(id);
   }
 
   // --- Kernels on this machine ---
 
   async startVerification(_: CallContext, options: VerifyOptions): Promise<number> {
-    return this.#verifier.start(options);
+    return (await this.#withTensors()).verifier.start(options);
   }
 
+  /** What is wrong on one device of a GPU is wrong on the other. */
   async nextCheck({ signal }: CallContext, id: number): Promise<KernelCheck | undefined> {
-    return this.#verifier.next(id, signal);
+    const { core, verifier } = await this.#withTensors();
+    const check = await verifier.next(id, signal);
+    if (check?.isDisabled && core !== this.#core)
+      this.#core.module.checked("device_tune", this.#core.device, `disable ${check.kernel}`);
+    return check;
   }
 
   async endVerification(_: CallContext, id: number): Promise<void> {
-    this.#verifier.end(id);
+    (await this.#withTensors()).verifier.end(id);
   }
 
   // --- Models ---
@@ -232,7 +257,7 @@ export class Engine {
   }
 
   chat(_: CallContext, id: number, model: number, messages: ChatMessage[],
-       options: ChatOptions): Promise<void> {
+       options: ChatRequest): Promise<number> {
     return this.#models.chat(id, model, messages, options);
   }
 

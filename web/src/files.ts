@@ -11,7 +11,19 @@ interface ModuleFile {
   url(): URL;
 }
 
-export type ModuleFiles = Record<"simd" | "threads", ModuleFile>;
+/** What a module has doors to: models alone, or tensors and verification as well. */
+export type ModuleKind = "text" | "tensors";
+type ModuleForm = "simd" | "threads";
+export type ModuleFiles = Record<ModuleKind, Record<ModuleForm, ModuleFile>>;
+
+/** Which of the package's modules is loaded, and from where. */
+export interface ModuleChoice {
+  kind: ModuleKind;
+  /** Where the package's files lie; undefined: where they were built to. */
+  baseUrl: string | undefined;
+  /** Gives up fetching it. */
+  signal?: AbortSignal;
+}
 
 export interface WorkerFile {
   name: string;
@@ -33,9 +45,9 @@ async function readNode(url: URL): Promise<Uint8Array<ArrayBuffer>> {
   return readFile(url);
 }
 
-async function compile(url: URL): Promise<WebAssembly.Module> {
+async function compile(url: URL, signal: AbortSignal | undefined): Promise<WebAssembly.Module> {
   if (url.protocol === "file:") return WebAssembly.compile(await readNode(url));
-  const response = await fetch(url);
+  const response = await fetch(url, signal && { signal });
   if (!response.ok) throw new Error(`the server answers ${response.status}`);
   const type = response.headers.get("content-type") ?? "";
   if (type.startsWith("text/html")) throw new Error("the server sends a page in its place");
@@ -50,13 +62,13 @@ export const missingFile = (url: URL | string, cause: unknown): WickError =>
     + "*.wasm) belong in one folder: where a bundler leaves them out, as esbuild does, copy them "
     + "beside the bundle, or give their folder as 'baseUrl'", { cause });
 
-/** Compiles a module of the package; baseUrl: where it lies, undefined: where it was built to. */
-export async function loadModule(baseUrl: string | undefined,
-                                 which: keyof ModuleFiles): Promise<WebAssembly.Module> {
-  const file = MODULES[which];
+/** Compiles a module of the package. */
+export async function loadModule({ kind, baseUrl, signal }: ModuleChoice,
+                                 form: ModuleForm): Promise<WebAssembly.Module> {
+  const file = MODULES[kind][form];
   const url = baseUrl === undefined ? file.url() : new URL(file.name, baseUrl);
   try {
-    return await compile(url);
+    return await compile(url, signal);
   } catch (cause) {
     throw missingFile(url, cause);
   }

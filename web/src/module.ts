@@ -7,6 +7,7 @@ import {
 } from "./errors.js";
 import type { WickError } from "./errors.js";
 import { loadModule } from "./files.js";
+import type { ModuleChoice } from "./files.js";
 import { Gpus } from "./gpu.js";
 import { Memory } from "./memory.js";
 import type { ByteSource } from "./byte_source.js";
@@ -21,15 +22,15 @@ const WARNING = 2;
 /** Something else may have work meanwhile. */
 const READ_WAIT_MS = 4;
 
-export interface ModuleOptions {
-  /** Where the package's files lie. */
-  baseUrl: string | undefined;
+export interface ModuleOptions extends ModuleChoice {
   backend: BackendName;
   gpu: GPU | undefined;
   /** That the CPU is to have; undefined: as it makes sense here. */
   threads: number | undefined;
   threadHost: ThreadHost;
   memory: PromisedMemory;
+  /** Bytes of that which other modules have taken. */
+  taken(): number;
   /** The engine has its thread to itself: it is in a worker of its own, or in Node. */
   mayWait: boolean;
   log(level: number, message: string): void;
@@ -78,7 +79,7 @@ export class Module {
         const words = crypto.getRandomValues(new Uint32Array(2));
         return words[0]! * 2 ** 20 + (words[1]! >>> 12);
       },
-      memory_limit: () => options.memory.bytes,
+      memory_limit: () => Math.max(options.memory.bytes - options.taken(), 1),
       log: (level: number, at: number) => options.log(level, memory().text(at)),
       read: (id: number, handle: number, offset: number, size: number, to: number) =>
         void made!.#read(id, handle, offset, size, to),
@@ -87,7 +88,7 @@ export class Module {
         made!.#writers.get(id)?.(memory().bytes(at, size).slice()),
     };
     const imports = { wick, gpu: gpus.imports(), ...(threads && { env: threads.environment }) };
-    const module = threads?.module ?? await loadModule(options.baseUrl, "simd");
+    const module = threads?.module ?? await loadModule(options, "simd");
     made = new Module(await WebAssembly.instantiate(module, imports), gpus, threads, options);
     await threads?.start((size) => made!.alloc(size));
     return made;

@@ -2,9 +2,24 @@
 import type { ModuleFiles } from "./files.js";
 
 export const MODULES: ModuleFiles = {
-  simd: { name: "wick.wasm", url: () => new URL("./wick.wasm", import.meta.url) },
-  threads: {
-    name: "wick-threads.wasm",
-    url: () => new URL("./wick-threads.wasm", import.meta.url),
+  text: {
+    simd: {
+      name: "wick.wasm",
+      url: () => new URL("./wick.wasm", import.meta.url),
+    },
+    threads: {
+      name: "wick-threads.wasm",
+      url: () => new URL("./wick-threads.wasm", import.meta.url),
+    },
+  },
+  tensors: {
+    simd: {
+      name: "wick-tensors.wasm",
+      url: () => new URL("./wick-tensors.wasm", import.meta.url),
+    },
+    threads: {
+      name: "wick-tensors-threads.wasm",
+      url: () => new URL("./wick-tensors-threads.wasm", import.meta.url),
+    },
   },
 };

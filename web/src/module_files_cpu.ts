@@ -2,9 +2,24 @@
 import type { ModuleFiles } from "./files.js";
 
 export const MODULES: ModuleFiles = {
-  simd: { name: "wick-cpu.wasm", url: () => new URL("./wick-cpu.wasm", import.meta.url) },
-  threads: {
-    name: "wick-cpu-threads.wasm",
-    url: () => new URL("./wick-cpu-threads.wasm", import.meta.url),
+  text: {
+    simd: {
+      name: "wick-cpu.wasm",
+      url: () => new URL("./wick-cpu.wasm", import.meta.url),
+    },
+    threads: {
+      name: "wick-cpu-threads.wasm",
+      url: () => new URL("./wick-cpu-threads.wasm", import.meta.url),
+    },
+  },
+  tensors: {
+    simd: {
+      name: "wick-cpu-tensors.wasm",
+      url: () => new URL("./wick-cpu-tensors.wasm", import.meta.url),
+    },
+    threads: {
+      name: "wick-cpu-tensors-threads.wasm",
+      url: () => new URL("./wick-cpu-tensors-threads.wasm", import.meta.url),
+    },
   },
 };

@@ -19,7 +19,9 @@ export class TensorMaker {
 
   /**
    * A tensor with these values, which are copied. Arrays of numbers become f32 where no dtype is
-   * given; a Uint16Array holds the bits of f16 or bf16, a Uint8Array may hold blocks.
+   * given, and a number that an integer dtype does not have is refused (VALUE); of bool, all but 0
+   * is true. Typed arrays of another dtype are cast; a Uint16Array holds the bits of f16 or bf16, a
+   * Uint8Array may hold blocks.
    */
   tensor(data: TensorData, shape?: number[], dtype?: Dtype): Tensor {
     const { given, ...made } = newTensor(data, shape, dtype);
@@ -47,6 +49,10 @@ export class TensorMaker {
   arange(start: number, end: number, step = 1, dtype: ScalarDtype = "f32"): Tensor {
     return this.#make("arange", dtype, [], [start, end, step]);
   }
+  /** count numbers from start to end (inclusive) in even steps. */
+  linspace(start: number, end: number, count: number, dtype: ScalarDtype = "f32"): Tensor {
+    return this.#make("linspace", dtype, [], [start, end, whole(count)]);
+  }
   /** [n, n], 1 on the diagonal. */
   eye(n: number, dtype: ScalarDtype = "f32"): Tensor {
     return this.#make("eye", dtype, [], [whole(n)]);
@@ -58,6 +64,10 @@ export class TensorMaker {
   /** Normal. */
   randn(shape: number[], mean = 0, deviation = 1, dtype: ScalarDtype = "f32"): Tensor {
     return this.#make("randn", dtype, shape, [mean, deviation]);
+  }
+  /** u32: 32 random bits each, which the numbers above are made of. */
+  randBits(shape: number[]): Tensor {
+    return this.#commands.op("rand_bits", [], wholes(shape));
   }
   /** The same seed gives the same random numbers, on every device. Default: 0. */
   setSeed(seed: number): void {
@@ -71,6 +81,12 @@ export class TensorMaker {
   /** Tensors of one shape along a new dim. */
   stack(tensors: Tensor[], dim = 0): Tensor {
     return this.#join("stack", tensors, dim);
+  }
+
+  /** The coordinates, given as vectors, of the points of a grid; xy: of the first two swapped. */
+  meshgrid(tensors: Tensor[], indexing: "ij" | "xy" = "ij"): Tensor[] {
+    const numbers = [Number(indexing === "xy")];
+    return this.#commands.ops("meshgrid", tensors, numbers, tensors.length);
   }
 
   /**

@@ -5,6 +5,7 @@
  */
 import { makeError, messageOf } from "./errors.js";
 import { importInNode, isNode, loadModule, workerObstacle } from "./files.js";
+import type { ModuleChoice } from "./files.js";
 import type { ThreadHost, ThreadStart } from "./thread_workers.js";
 
 /** More hardly help: memory is then what limits. */
@@ -23,8 +24,7 @@ const PROBE = new Uint8Array([
   10, 11, 1, 9, 0, 0x41, 0, 0xfe, 0x10, 2, 0, 0x1a, 0x0b,
 ]);
 
-export interface ThreadsOptions {
-  baseUrl: string | undefined;
+export interface ThreadsOptions extends ModuleChoice {
   /** With the engine's own; undefined or 0: one for each processor, where the CPU computes. */
   threads: number | undefined;
   isOnGpu: boolean;
@@ -79,7 +79,7 @@ export class Threads {
     try {
       const obstacle = findObstacle(mayWait);
       if (obstacle !== "") throw new Error(obstacle);
-      const module = await loadModule(options.baseUrl, "threads");
+      const module = await loadModule(options, "threads");
       return new Threads(module, makeMemory(), Math.ceil(wanted) - 1, options);
     } catch (reason) {
       log(threads ? WARNING : INFO, `the CPU computes with one thread: ${messageOf(reason)}`);

@@ -40,9 +40,10 @@ export interface OpenOptions {
    * another one may hang). False: in the caller's own thread.
    */
   worker?: boolean;
-  /** Called with each message of the log. */
+  /** Called with each message of the log. What callbacks throw goes to the console. */
   onLog?: (level: LogLevel, message: string) => void;
-  /** A GPU was lost; what was loaded comes back by itself with the next step. */
+  /** A GPU was lost, called for each device on it; what was loaded comes back by itself with the
+   * next step. */
   onDeviceLost?: (message: string) => void;
   /**
    * Bytes that models, caches and all else may take of WebAssembly memory, at most 4 GiB. Default:
@@ -63,6 +64,12 @@ export interface OpenOptions {
   profile?: boolean;
   /** Reports tensors, sessions and models that were not closed. */
   debug?: boolean;
+  /**
+   * Loads the module with tensors at once, and models into it, too: one device for both, and no
+   * second module. Default: false, it is loaded when tensors, kernels of the page's own or `verify`
+   * are first used, and opens a device of its own.
+   */
+  tensors?: boolean;
 }
 
 /** The GPU as WebGPU describes it, and which features the device uses. */
@@ -336,15 +343,19 @@ export interface Token {
   id: number | undefined;
   /** Whole characters; empty while one is incomplete. */
   text: string;
-  /**
-   * Of `chat`: what has become known of the answer. Text that may become a tag, or a call that is
-   * not complete, comes with a later token, at the latest with the last one.
-   */
-  spans?: AnswerSpan[];
   /** Milliseconds since the call. */
   time: number;
   /** First of the token itself, then of the most likely ones. */
   logprobs?: Logprob[];
+}
+
+/** A token of `chat`. */
+export interface AnswerToken extends Token {
+  /**
+   * What has become known of the answer. Text that may become a tag, or a call that is not
+   * complete, comes with a later token, at the latest with the last one.
+   */
+  spans: AnswerSpan[];
 }
 
 export interface SessionStats {
@@ -390,7 +401,7 @@ export type TensorValues =
 export type TensorData = TensorValues | Uint16Array | NestedNumbers;
 
 /** Numbers in arrays of arrays, whose lengths are the shape. */
-export type NestedNumbers = number | NestedNumbers[];
+export type NestedNumbers = number | bigint | boolean | NestedNumbers[];
 
 /** A kernel in WGSL, see `wick/kernel.h`. */
 export interface KernelOptions {
@@ -444,6 +455,21 @@ export interface KernelCheck {
 }
 
 /** Rotary embedding, see `wick_rope`. */
+/** What becomes of an element that a source meets, see `wick_scatter_fn`. */
+export type ScatterMode = "set" | "add" | "mul" | "max" | "min";
+
+/** What lies around a tensor, see `wick_pad_mode`. */
+export type PadMode = "constant" | "reflect" | "replicate" | "circular";
+
+/** Of two dims, one number for both. */
+export interface WindowOptions {
+  /** Zeros around; default: 0. */
+  padding?: number | number[];
+  /** Default: 1, as of dilation. */
+  stride?: number | number[];
+  dilation?: number | number[];
+}
+
 export interface RopeOptions {
   positions?: Tensor;
   /** Default: all of the last dim. */

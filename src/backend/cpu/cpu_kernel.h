@@ -7,6 +7,7 @@
 #define WK_BACKEND_CPU_KERNEL_H
 
 #include "backend/backend.h"
+#include "core/compiler.h"
 
 #include <stdatomic.h>
 

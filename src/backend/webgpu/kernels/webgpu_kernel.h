@@ -11,6 +11,7 @@
 #include "backend/backend.h"
 #include "backend/webgpu/gpu/gpu.h"
 #include "backend/webgpu/kernels/wgsl.h"
+#include "core/compiler.h"
 #include "quant/block.h"
 
 enum {

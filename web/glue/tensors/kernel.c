@@ -1,5 +1,5 @@
-/* web/glue/kernel.c: doors to kernels of the page's own. */
-#include "door.h"
+/* web/glue/tensors/kernel.c: doors to kernels of the page's own. */
+#include "../door.h"
 
 #include <string.h>
 

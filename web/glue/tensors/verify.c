@@ -1,5 +1,5 @@
-/* web/glue/verify.c: doors to the verification of a device's kernels. */
-#include "door.h"
+/* web/glue/tensors/verify.c: doors to the verification of a device's kernels. */
+#include "../door.h"
 
 #include <stdlib.h>
 
