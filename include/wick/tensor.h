@@ -95,6 +95,10 @@ typedef struct wick_scope {
 
 WICK_API wick_scope wick_scope_begin(wick_device *device);
 WICK_API void wick_scope_end(wick_scope scope);
+/* Ends scope, but keeps one tensor that was made in it: from then on it belongs to the scope
+ * around, or else to the caller. For functions that compute: return wick_scope_result(scope, y).
+ * Returns tensor, which may be NULL. */
+WICK_API wick_tensor *wick_scope_result(wick_scope scope, wick_tensor *tensor);
 
 /* One more reference: the caller must release it. Returns tensor. */
 WICK_API wick_tensor *wick_retain(wick_tensor *tensor);

@@ -49,9 +49,9 @@ void wick_scope_end(wick_scope scope) {
     while (scope.device->scope_depth >= scope.depth) end_innermost(scope.device);
 }
 
-/* y, of that scope, goes to the list of the one around it, or to the caller. */
+/* y, of that scope or one inside it, goes to the list of the one around it, or to the caller. */
 wick_tensor *wk_scope_keep(wick_scope scope, wick_tensor *y) {
-    if (!y || scope.depth == 0 || y->scope != scope.depth) return y;
+    if (!y || y->device != scope.device || scope.depth == 0 || y->scope < scope.depth) return y;
     wk_tensor_leave_scope(y);
     wick_device *const device = scope.device;
     y->scope = scope.depth - 1;
@@ -67,4 +67,8 @@ wick_tensor *wk_scope_result(wick_scope scope, wick_tensor *y) {
     (void)wk_scope_keep(scope, y);
     wick_scope_end(scope);
     return y;
+}
+
+wick_tensor *wick_scope_result(wick_scope scope, wick_tensor *tensor) {
+    return wk_scope_result(scope, tensor);
 }

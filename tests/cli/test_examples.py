@@ -79,6 +79,7 @@ PROGRAMS = [
      check_digits),
     ("voice_activity", [REAL / "silero_vad_16k.safetensors", REAL / "speech.wav"], check_voice),
     ("matmul", [], "[[ -2.3392"),
+    ("tour", [], "\nrefused: matmul: [2, 3] and [2, 3] are not [.., m, k] and [.., k, n]\n"),
     ("generate", [MODEL, "Once upon a time"], ", there was a little girl named Lily."),
     ("stream", [MODEL, "Once upon a time", "."], "[stop string]"),
     ("chat", ["TEMPLATED"], ", there was a little girl named Lily."),

@@ -212,6 +212,39 @@ static void test_scopes_end_with_the_one_around_them(void **state) {
     wick_device_close(device);
 }
 
+/* Its tensor goes to the scope around or to the caller; others go nowhere. */
+static void test_scopes_give_a_result(void **state) {
+    (void)state;
+    wick_device *const device = open_slow();
+    wick_device *const other = open_slow();
+    wick_tensor *const elsewhere = wick_zeros(other, WICK_F32, WICK_SHAPE(4));
+    const wick_scope outer = wick_scope_begin(device);
+    wick_tensor *const before = wick_zeros(device, WICK_F32, WICK_SHAPE(4));
+    wick_scope inner = wick_scope_begin(device);
+    assert_ptr_equal(wick_scope_result(inner, before), before); /* is not of that scope */
+    inner = wick_scope_begin(device);
+    assert_ptr_equal(wick_scope_result(inner, elsewhere), elsewhere);
+    inner = wick_scope_begin(device);
+    assert_null(wick_scope_result(inner, NULL));
+
+    inner = wick_scope_begin(device);
+    (void)wick_zeros(device, WICK_F32, WICK_SHAPE(4));
+    (void)wick_scope_begin(device); /* is left open */
+    wick_tensor *const kept = wick_scope_result(inner, wick_zeros(device, WICK_F32, WICK_SHAPE(8)));
+    wick_device_stats stats;
+    assert_int_equal(wick_synchronize(device), WICK_OK);
+    wick_device_get_stats(device, &stats);
+    assert_int_equal(stats.buffer_bytes, wick_tensor_bytes(kept) + wick_tensor_bytes(before));
+    wick_tensor *const result = wick_scope_result(outer, kept);
+    assert_ptr_equal(wick_scope_result(outer, result), result); /* has ended already */
+    wick_device_get_stats(device, &stats);
+    assert_int_equal(stats.buffer_bytes, wick_tensor_bytes(result));
+    wick_release(result);
+    wick_release(elsewhere);
+    wick_device_close(other);
+    wick_device_close(device);
+}
+
 typedef struct last_words {
     wick_tensor *other;
     wick_scope scope;
@@ -341,6 +374,7 @@ int main(void) {
         cmocka_unit_test(test_rows_are_whole_blocks),
         cmocka_unit_test(test_versions_count_writes),
         cmocka_unit_test(test_scopes_end_with_the_one_around_them),
+        cmocka_unit_test(test_scopes_give_a_result),
         cmocka_unit_test(test_deleters_run_while_a_scope_ends),
         cmocka_unit_test(test_opening_says_what_is_wrong),
         cmocka_unit_test(test_auto_says_that_it_took_the_cpu),
