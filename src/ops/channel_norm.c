@@ -45,8 +45,9 @@ static wick_tensor *normalize_groups(const char *op, wick_tensor *x, int64_t gro
     }
     const wick_shape shape = wk_tensor_shape_of(x);
     if (shape.extent[1] % groups != 0) {
-        wk_device_fail(x->device, WICK_ERR_SHAPE, "%s: %" PRId64 " groups of %" PRId64 " channels",
-                       op, groups, shape.extent[1]);
+        wk_device_fail(x->device, WICK_ERR_SHAPE,
+                       "%s: %" PRId64 " groups do not divide %" PRId64 " channels", op, groups,
+                       shape.extent[1]);
         return NULL;
     }
     const wick_scope scope = wick_scope_begin(x->device);

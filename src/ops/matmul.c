@@ -56,7 +56,8 @@ wick_tensor *wick_matmul(wick_tensor *a, wick_tensor *b) {
     product_shapes shapes;
     if (!product_shapes_of(&left, &right, &shapes)) {
         char text[2][WK_SHAPE_TEXT];
-        wk_device_fail(a->device, WICK_ERR_SHAPE, "matmul: %s and %s do not fit",
+        wk_device_fail(a->device, WICK_ERR_SHAPE,
+                       "matmul: %s and %s are not [.., m, k] and [.., k, n]",
                        wk_shape_text(&shape_a, text[0], sizeof text[0]),
                        wk_shape_text(&shape_b, text[1], sizeof text[1]));
         return NULL;
@@ -84,7 +85,8 @@ static bool check_linear(const wick_tensor *x, const wick_tensor *weight, const 
     const wick_shape shape_x = wk_tensor_shape_of(x), shape = wk_tensor_shape_of(weight);
     char text[2][WK_SHAPE_TEXT];
     if (shape_x.rank == 0 || shape.extent[1] != shape_x.extent[shape_x.rank - 1]) {
-        wk_device_fail(x->device, WICK_ERR_SHAPE, "linear: weight %s does not fit x %s",
+        wk_device_fail(x->device, WICK_ERR_SHAPE,
+                       "linear: weight %s and x %s are not [n, k] and [.., k]",
                        wk_shape_text(&shape, text[0], sizeof text[0]),
                        wk_shape_text(&shape_x, text[1], sizeof text[1]));
         return false;
@@ -95,7 +97,8 @@ static bool check_linear(const wick_tensor *x, const wick_tensor *weight, const 
     }
     const wick_shape shape_bias = wk_tensor_shape_of(bias);
     if (shape_bias.rank == 1 && shape_bias.extent[0] == shape.extent[0]) return true;
-    wk_device_fail(x->device, WICK_ERR_SHAPE, "linear: bias %s does not fit weight %s",
+    wk_device_fail(x->device, WICK_ERR_SHAPE,
+                   "linear: bias %s and weight %s are not [n] and [n, k]",
                    wk_shape_text(&shape_bias, text[0], sizeof text[0]),
                    wk_shape_text(&shape, text[1], sizeof text[1]));
     return false;
