@@ -1,4 +1,4 @@
-/* ops/tensor_file.c: tensors from GGUF, safetensors and .npy files, and into safetensors files. */
+/* ops/tensor_file.c: tensors from files by name, and into safetensors files. */
 #include "source/tensor_file.h"
 
 #include "format/safetensors.h"
@@ -12,16 +12,23 @@
 static wick_tensor *load(wick_tensor_file *file, wick_device *device,
                          const wick_file_tensor *tensor) {
     const size_t size = (size_t)tensor->size;
-    const uint8_t *const data = wk_tensor_file_data(file, tensor);
-    if (data != NULL || size == 0)
-        return wick_tensor_from_data(device, tensor->dtype, tensor->shape, data, size);
     wick_error *const error = wk_device_err(device);
     wk_heap *const heap = wk_device_heap(device);
+    const uint8_t *data;
+    wick_error reason = {0};
+    if (wk_tensor_file_data(file, tensor, &data, &reason) != WICK_OK) {
+        (void)wk_fail_in_file(error, wk_tensor_file_path(file), &reason);
+        return NULL;
+    }
+    if (data != NULL || size == 0)
+        return wick_tensor_from_data(device, tensor->dtype, tensor->shape, data, size);
     void *const bytes = tensor->size <= SIZE_MAX ? wk_alloc(heap, size) : NULL;
     wick_tensor *made = NULL;
     if (bytes == NULL)
         (void)wk_fail_memory(error, tensor->size, 0, tensor->name.text);
-    else if (wk_tensor_file_read(file, tensor, 0, bytes, size, error) == WICK_OK)
+    else if (wk_tensor_file_read(file, tensor, 0, bytes, size, &reason) != WICK_OK)
+        (void)wk_fail_in_file(error, wk_tensor_file_path(file), &reason);
+    else
         made = wick_tensor_from_data(device, tensor->dtype, tensor->shape, bytes, size);
     wk_free(heap, bytes, size);
     return made;
