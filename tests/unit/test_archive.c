@@ -87,7 +87,58 @@ static void test_npz(void **state) {
     wick_device_close(device);
 }
 
+static void test_state_dict(void **state) {
+    (void)state;
+    static const char *const names[] = {"archives/state.pt", "archives/big_endian.pt",
+                                        "archives/deflated.pt"};
+    static const double transposed[] = {6, 9, 7, 10, 8, 11}, rows[] = {12, 13, 14, 12, 13, 14};
+    static const struct {
+        const char *name;
+        wick_dtype dtype;
+    } types[] = {{"FloatStorage", WICK_F32},  {"HalfStorage", WICK_F16},
+                 {"DoubleStorage", WICK_F64}, {"LongStorage", WICK_I64},
+                 {"IntStorage", WICK_I32},    {"ShortStorage", WICK_I16},
+                 {"CharStorage", WICK_I8},    {"ByteStorage", WICK_U8},
+                 {"BoolStorage", WICK_BOOL},  {"BFloat16Storage", WICK_BF16}};
+    wick_device *const device = open_device();
+    for (size_t i = 0; i < WK_COUNT(names); i++) {
+        wick_tensor_file *const file = open_fixture(names[i]);
+        assert_int_equal(wick_tensor_file_count(file), 16);
+        check_tensor(device, file, "fc.weight", WICK_F32, WICK_SHAPE(2, 3), NULL);
+        check_tensor(device, file, "tied", WICK_F32, WICK_SHAPE(2, 3), NULL);
+        check_tensor(device, file, "fc.transposed", WICK_F32, WICK_SHAPE(3, 2), transposed);
+        check_tensor(device, file, "fc.row", WICK_F32, WICK_SHAPE(2, 3), rows);
+        check_tensor(device, file, "scalar", WICK_I64, WICK_SCALAR, NULL);
+        check_tensor(device, file, "empty", WICK_F32, WICK_SHAPE(0, 4), NULL);
+        for (size_t k = 0; k < WK_COUNT(types); k++)
+            check_tensor(device, file, types[k].name, types[k].dtype, WICK_SHAPE(2, 3), NULL);
+        wick_tensor_file_close(file);
+    }
+    wick_device_close(device);
+}
+
+static void test_checkpoint(void **state) {
+    (void)state;
+    static const char *const names[] = {"archives/checkpoint.pt", "archives/protocol5.pt"};
+    wick_device *const device = open_device();
+    for (size_t i = 0; i < WK_COUNT(names); i++) {
+        wick_tensor_file *const file = open_fixture(names[i]);
+        assert_int_equal(wick_tensor_file_count(file), 4);
+        check_tensor(device, file, "state.0.step", WICK_F32, WICK_SCALAR, NULL);
+        check_tensor(device, file, "state.0.exp_avg", WICK_F32, WICK_SHAPE(4), NULL);
+        check_tensor(device, file, "list.0", WICK_F32, WICK_SHAPE(4), NULL);
+        check_tensor(device, file, "list.1", WICK_I16, WICK_SHAPE(2), NULL);
+        wick_tensor_file_close(file);
+    }
+    wick_tensor_file *const file = open_fixture("archives/single.pt");
+    check_tensor(device, file, "", WICK_F32, WICK_SHAPE(2, 3), NULL);
+    wick_tensor_file_close(file);
+    wick_device_close(device);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_npz)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_npz),
+                                       cmocka_unit_test(test_state_dict),
+                                       cmocka_unit_test(test_checkpoint)};
     return cmocka_run_group_tests_name("archive", tests, NULL, NULL);
 }
