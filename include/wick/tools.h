@@ -55,9 +55,16 @@ WICK_API wick_tensor *wick_tensor_file_load(wick_tensor_file *file, wick_device 
                                             const char *name);
 /* The same in one call. */
 WICK_API wick_tensor *wick_tensor_load(wick_device *device, const char *path, const char *name);
-/* Writes n tensors, of any devices, as a safetensors file, whole or not at all: those with the
- * larger elements first. WICK_ERR_DTYPE: safetensors has no such type; WICK_ERR_VALUE: two tensors
- * have one name, or a name is not UTF-8 or "__metadata__". Blocks; native only. */
+/* Writes n tensors, of any devices, to a file, whole or not at all: by the ending of its name
+ * .safetensors (those with the larger elements first), .npz (not compressed), .npy (one tensor,
+ * called ""), .pt or .pth (a dict of tensors for torch.load). WICK_ERR_DTYPE: the format has no
+ * such type; WICK_ERR_VALUE: another ending, two tensors have one name, or a name is not UTF-8, is
+ * longer than 32 KiB or, in a safetensors file, "__metadata__"; WICK_ERR_IO. Blocks; native only.
+ */
+WICK_API wick_status wick_tensor_file_save(const char *path, const char *const *names,
+                                           wick_tensor *const *tensors, size_t n,
+                                           wick_error *error);
+/* The same for a safetensors file of any name. */
 WICK_API wick_status wick_safetensors_save(const char *path, const char *const *names,
                                            wick_tensor *const *tensors, size_t n,
                                            wick_error *error);

@@ -41,8 +41,9 @@ static bool is_record(const uint8_t *at, char a, char b) {
 }
 
 bool wk_zip_begins(const void *data, uint64_t size) {
-    /* An archive without entries is its end record. */
-    return size >= END_SIZE && (is_record(data, 3, 4) || is_record(data, 5, 6));
+    /* An archive without entries is its end record, of one kind or the other. */
+    return size >= END_SIZE &&
+           (is_record(data, 3, 4) || is_record(data, 5, 6) || is_record(data, 6, 6));
 }
 
 /* ---- The end ---- */

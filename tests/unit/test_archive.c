@@ -1,4 +1,5 @@
 /* The tensors of zip archives: NumPy's .npz and PyTorch's .pt files, read and written. */
+#define _POSIX_C_SOURCE 200809L /* symlink */
 #include "format/archive.h"
 
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static wick_device *open_device(void) {
     const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
@@ -136,9 +138,133 @@ static void test_checkpoint(void **state) {
     wick_device_close(device);
 }
 
+static const char *out_path(const char *ending) {
+    static char path[64];
+    snprintf(path, sizeof path, "test_archive_out%s", ending);
+    return path;
+}
+
+enum { N_TYPES = 11 };
+
+/* As many tensors as there are types that NumPy has, and then bf16. */
+static void make_tensors(wick_device *device, char (*names)[16], const char **list,
+                         wick_tensor **tensors, const unsigned char *bytes) {
+    static const wick_dtype dtypes[N_TYPES] = {WICK_F32, WICK_F16,  WICK_F64, WICK_I64,
+                                               WICK_I32, WICK_I16,  WICK_I8,  WICK_U32,
+                                               WICK_U8,  WICK_BOOL, WICK_BF16};
+    const wick_shape shapes[] = {WICK_SHAPE(2, 3), WICK_SCALAR, WICK_SHAPE(0, 5),
+                                 WICK_SHAPE(1, 1, 2, 1, 1, 3), WICK_SHAPE(70000)};
+    for (size_t i = 0; i < N_TYPES; i++) {
+        snprintf(names[i], sizeof names[i], "a/b.\xC3\xA9 %d", (int)i);
+        list[i] = names[i];
+        tensors[i] = wick_empty(device, dtypes[i], shapes[i % WK_COUNT(shapes)]);
+        assert_int_equal(wick_write(tensors[i], bytes, wick_tensor_bytes(tensors[i])), WICK_OK);
+    }
+}
+
+static void check_round_trip(wick_device *device, const char *path, const char **list,
+                             wick_tensor **tensors, size_t n, const unsigned char *bytes) {
+    static unsigned char back[70000 * 8];
+    wick_error error = {.status = WICK_OK};
+    wick_tensor_file *file;
+    if (wick_tensor_file_save(path, list, tensors, n, &error) != WICK_OK ||
+        wick_tensor_file_open(path, &file, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(wick_tensor_file_count(file), n);
+    for (size_t i = 0; i < n; i++) {
+        wick_tensor *const found = wick_tensor_file_load(file, device, list[i]);
+        const size_t size = wick_tensor_bytes(tensors[i]);
+        assert_int_equal(wick_tensor_dtype(found), wick_tensor_dtype(tensors[i]));
+        assert_int_equal(wick_tensor_shape(found).rank, wick_tensor_shape(tensors[i]).rank);
+        assert_int_equal(wick_tensor_bytes(found), size);
+        assert_int_equal(wick_read(found, back, size), WICK_OK);
+        assert_memory_equal(back, bytes, size);
+        wick_release(found);
+    }
+    wick_tensor_file_close(file);
+    assert_int_equal(wick_tensor_file_save(path, NULL, NULL, 0, &error), WICK_OK);
+    assert_int_equal(wick_tensor_file_open(path, &file, &error), WICK_OK);
+    assert_int_equal(wick_tensor_file_count(file), 0);
+    wick_tensor_file_close(file);
+    assert_int_equal(remove(path), 0);
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    static const char *const endings[] = {".npz", ".pt", ".pth", ".safetensors"};
+    static unsigned char bytes[70000 * 8];
+    char names[N_TYPES][16];
+    const char *list[N_TYPES];
+    wick_tensor *tensors[N_TYPES];
+    wick_device *const device = open_device();
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = i % 3 == 0;
+    make_tensors(device, names, list, tensors, bytes);
+    for (size_t k = 0; k < WK_COUNT(endings); k++) {
+        const bool is_npz = k == 0; /* NumPy has no bf16 */
+        check_round_trip(device, out_path(endings[k]), list, tensors,
+                         is_npz ? N_TYPES - 1 : N_TYPES, bytes);
+    }
+    for (size_t i = 0; i < N_TYPES; i++) wick_release(tensors[i]);
+    wick_device_close(device);
+}
+
+/* What cannot be written leaves no file. */
+static void test_save_refused(void **state) {
+    (void)state;
+    wick_device *const device = open_device();
+    wick_tensor *const u = wick_zeros(device, WICK_U8, WICK_SHAPE(3));
+    wick_tensor *const b = wick_zeros(device, WICK_BF16, WICK_SHAPE(3));
+    const struct {
+        const char *ending;
+        const char *names[2];
+        wick_tensor *tensors[2];
+        size_t n;
+        wick_status status;
+        const char *words;
+    } wrong[] = {
+        {".npz", {"a", "a"}, {u, u}, 2, WICK_ERR_VALUE, "two tensors have the name 'a'"},
+        {".pt", {"a", "a"}, {u, u}, 2, WICK_ERR_VALUE, "two tensors have the name 'a'"},
+        {".npz", {"a", "\xFF"}, {u, u}, 2, WICK_ERR_VALUE, "can be called"},
+        {".npz", {"a", "b"}, {u, b}, 2, WICK_ERR_DTYPE, "'b' is bf16, which npz files do not"},
+        {".npz", {"a", NULL}, {u, u}, 2, WICK_ERR_ARGUMENT, "wick_tensor_file_save: tensor 1"},
+        {".pt", {"a", "b"}, {u, NULL}, 2, WICK_ERR_ARGUMENT, "tensor 1"},
+        {".npy", {"a"}, {u}, 1, WICK_ERR_VALUE, "one tensor"},
+        {".npy", {"", "b"}, {u, u}, 2, WICK_ERR_VALUE, "one tensor"},
+        {".gguf", {"a"}, {u}, 1, WICK_ERR_VALUE, "ends neither"},
+    };
+    for (size_t i = 0; i < WK_COUNT(wrong); i++) {
+        wick_error error = {.status = WICK_OK};
+        const char *const path = out_path(wrong[i].ending);
+        assert_int_equal(
+            wick_tensor_file_save(path, wrong[i].names, wrong[i].tensors, wrong[i].n, &error),
+            wrong[i].status);
+        if (strstr(error.message, wrong[i].words) == NULL)
+            fail_msg("'%s' lacks '%s'", error.message, wrong[i].words);
+        assert_null(fopen(path, "rb"));
+    }
+    wick_error error = {.status = WICK_OK};
+    assert_int_equal(wick_tensor_file_save(NULL, NULL, NULL, 0, &error), WICK_ERR_ARGUMENT);
+    error = (wick_error){.status = WICK_OK};
+    /* A full disk. */
+    FILE *const full = fopen("/dev/full", "wb");
+    if (full != NULL) {
+        fclose(full);
+        const char *const path = out_path(".npz");
+        if (symlink("/dev/full", path) == 0) {
+            assert_int_equal(wick_tensor_file_save(path, (const char *[]){"a"}, &u, 1, &error),
+                             WICK_ERR_IO);
+            assert_int_equal(remove(path), 0);
+        }
+    }
+    wick_release(u);
+    wick_release(b);
+    wick_device_close(device);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_npz),
-                                       cmocka_unit_test(test_state_dict),
-                                       cmocka_unit_test(test_checkpoint)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_npz), cmocka_unit_test(test_state_dict),
+        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_save_refused)};
     return cmocka_run_group_tests_name("archive", tests, NULL, NULL);
 }
