@@ -364,6 +364,12 @@ static int time_kernels(const bench_options *o, cli_bench_format format) {
                                                           .format = format});
 }
 
+static bool are_zero(const counts *numbers) {
+    for (size_t i = 0; i < numbers->n; i++)
+        if (numbers->items[i] != 0) return false;
+    return true;
+}
+
 static int run(void *given) {
     bench_options *const o = given;
     if (o->csv && o->json)
@@ -374,6 +380,8 @@ static int run(void *given) {
     if (o->is_kernels) return time_kernels(o, format);
     if (o->kernels != NULL || o->store)
         return cli_usage_error(&cli_bench, "--only and --store belong to --kernels");
+    if (are_zero(&o->n_prompt) && are_zero(&o->n_generated))
+        return cli_usage_error(&cli_bench, "-p 0 with -n 0 measures nothing");
     const size_t n_pairs = o->n_prompt.n * o->n_generated.n;
     const size_t n_rows = o->threads.n * n_pairs;
     cli_bench_row *const rows = calloc(n_rows, sizeof *rows);

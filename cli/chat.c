@@ -136,6 +136,8 @@ static int prepare(const chat_options *o, cli_chat *chat) {
                            .now = cli_local_time()};
     int code = read_text(o->tools, &tools, &desc.tools);
     if (code == CLI_OK) code = read_text(o->compiled, &compiled, &desc.chat_template);
+    if (code == CLI_OK && desc.chat_template != NULL && cli_is_blank(desc.chat_template))
+        code = cli_error("the template '%s' is empty", o->compiled);
     if (code == CLI_OK) code = cli_engine_open(&chat->engine, &o->engine, &chat->session, o->model);
     if (code == CLI_OK) code = open_chat(o, &desc, chat);
     if (code == CLI_OK) cli_note_short_context(chat->engine.model, o->context_length);
@@ -200,7 +202,7 @@ static int run(void *given) {
     cli_keep_interrupt();
     if (code == CLI_OK)
         code = o->prompt == NULL         ? converse(o, &chat)
-               : cli_is_blank(o->prompt) ? cli_error("there is no question: give one with -p")
+               : cli_is_blank(o->prompt) ? cli_error("there is no question: -p has an empty text")
                                          : cli_chat_ask(&chat, o->prompt);
     wick_chat_close(chat.talk);
     cli_engine_close(&chat.engine);

@@ -61,7 +61,7 @@ static bool do_context(cli_chat *chat, const char *argument) {
     (void)argument;
     wick_session_stats stats;
     wick_session_get_stats(wick_chat_session(chat->talk), &stats);
-    printf("%" PRIu32 " of %" PRIu32 " tokens, %zu messages; %" PRIu32
+    printf("%" PRIu32 " of %" PRIu32 " tokens in the cache, %zu messages; %" PRIu32
            " prompt tokens did not have to be read again so far.\n",
            stats.n_context, stats.context_length, cli_messages_count(chat->talk), stats.n_reused);
     return false;
@@ -104,6 +104,7 @@ static void list_settings(const cli_chat *chat) {
 }
 
 static bool do_set(cli_chat *chat, const char *argument) {
+    if (strcmp(argument, "max-tokens -1") == 0) argument = "max-tokens 0"; /* as -n has it */
     const size_t size = strcspn(argument, " ");
     size_t i = 0;
     while (i < N_SETTINGS &&

@@ -222,8 +222,8 @@ void cli_print_info_text(const cli_file_info *info) {
         print_field("name", info->name);
         print_tokenizer(info->file);
     }
-    printf("parameters    %" PRIu64 " in %" PRIu64 " tensors\n", info->all.n_elements,
-           info->all.n_tensors);
+    printf("parameters    %" PRIu64 " in %" PRIu64 " tensor%s\n", info->all.n_elements,
+           info->all.n_tensors, info->all.n_tensors == 1 ? "" : "s");
     print_prediction(info);
     if (info->file != NULL) print_metadata(info->file);
     if (info->lists_tensors)

@@ -36,6 +36,13 @@ void cli_json_close(cli_json *json, char bracket) {
     if (json->depth == 0) fputc('\n', json->out);
 }
 
+/* The letter after a backslash that stands for it; 0: there is none. */
+static char letter_of(unsigned char byte) {
+    static const char bytes[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    const char *const at = memchr(bytes, byte, sizeof bytes - 1);
+    return at != NULL ? letters[at - bytes] : '\0';
+}
+
 static void put_string(FILE *out, const char *text, size_t size) {
     fputc('"', out);
     for (size_t i = 0; i < size;) {
@@ -43,8 +50,8 @@ static void put_string(FILE *out, const char *text, size_t size) {
         const unsigned char first = (unsigned char)text[i];
         if (n == 0)
             fputs("\xEF\xBF\xBD", out);
-        else if (first == '"' || first == '\\')
-            fprintf(out, "\\%c", first);
+        else if (letter_of(first) != '\0')
+            fprintf(out, "\\%c", letter_of(first));
         else if (first < 0x20 || first == 0x7F)
             fprintf(out, "\\u%04x", first);
         else

@@ -65,7 +65,10 @@ static bool set_limit(const cli_option *option, const char *text, void *field, c
                       size_t size) {
     const cli_option numbers = {.most = UINT32_MAX};
     (void)option;
-    return set_u32(&numbers, strcmp(text, "-1") == 0 ? "0" : text, field, expected, size);
+    if (set_u32(&numbers, strcmp(text, "-1") == 0 ? "0" : text, field, expected, size)) return true;
+    snprintf(expected, size, "a whole number from 0 to %" PRIu32 ", nor -1 for no limit",
+             UINT32_MAX);
+    return false;
 }
 
 static void show_u32(const cli_option *option, const void *field, char *text, size_t size) {

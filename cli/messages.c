@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 size_t cli_messages_count(const wick_chat *talk) {
     size_t n = 0;
@@ -54,11 +54,12 @@ static bool is_conversation(const wick_json *list) {
     return true;
 }
 
-/* Only a conversation is replaced by one. */
+/* Only a conversation is replaced by one; pipes and devices are written to. */
 static int check_target(const char *path) {
     cli_input input = {0};
     wick_json_document *json = NULL;
-    if (access(path, F_OK) != 0) return CLI_OK;
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return CLI_OK;
     int code = cli_read_file(path, &input);
     if (code == CLI_OK) {
         (void)wick_json_parse(input.text, input.size, &json, NULL);

@@ -291,7 +291,8 @@ static int save_session(const run_options *o, wick_session *session) {
     wick_error error = {0};
     if (o->save_path == NULL || wick_session_save(session, o->save_path, &error) == WICK_OK)
         return CLI_OK;
-    return cli_report_file(&error, o->save_path, NULL);
+    const int code = cli_report_file(&error, o->save_path, NULL);
+    return cli_interrupted() ? CLI_INTERRUPTED : code;
 }
 
 /* The prompt is in the session, or asked in chat; continued: the text that goes on, or NULL. */

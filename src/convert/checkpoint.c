@@ -163,6 +163,8 @@ static wick_status list_tensors(wk_checkpoint *c, wick_error *err) {
 static wick_status open_single(wk_checkpoint *c, wick_error *err) {
     wick_error reason = {0};
     const wick_status status = open_shard(c, wk_str_of("model.safetensors"), &reason);
+    if (!wk_file_is_same(c->folder, c->folder))
+        return wk_fail(err, WICK_ERR_NOT_FOUND, "there is no folder '%s'", c->folder);
     if (status != WICK_ERR_NOT_FOUND)
         return status == WICK_OK ? WICK_OK : wk_fail(err, status, "%s", reason.message);
     return wk_fail(

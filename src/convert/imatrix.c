@@ -160,7 +160,8 @@ static wick_status choose_chunk(wick_imatrix *m, uint32_t asked_for, size_t n, w
                        " power of two, at most 8192",
                        length);
     if (n < length)
-        return wk_fail(err, WICK_ERR_VALUE, "%zu tokens are less than one chunk of %" PRIu32, n,
+        return wk_fail(err, WICK_ERR_VALUE,
+                       "the text has %zu of the %" PRIu32 " tokens that one chunk needs", n,
                        length);
     m->chunk_length = length;
     m->n_ids = n / length * length;

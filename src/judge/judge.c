@@ -75,7 +75,8 @@ static wick_status choose_chunks(wick_judging *j, const wick_judge_desc *desc, s
                        " are only read",
                        length, j->n_unscored);
     if (n < length)
-        return wk_fail(err, WICK_ERR_VALUE, "%zu tokens are less than one chunk of %" PRIu32, n,
+        return wk_fail(err, WICK_ERR_VALUE,
+                       "the text has %zu of the %" PRIu32 " tokens that one chunk needs", n,
                        length);
     j->n_ids = n / length * length;
     j->most_scored = n / length * (length - j->n_unscored);

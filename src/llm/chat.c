@@ -87,8 +87,11 @@ static wick_status read_tools(wick_chat *chat, const char *text, wick_error *err
     const wick_status status = wk_json_parse(&chat->arena, text, strlen(text), &tools, &own);
     if (status != WICK_OK) return wk_fail(err, status, "tools: %s", own.message);
     chat->tools = tools;
-    if (tools->kind == WK_JSON_ARRAY) return WICK_OK;
-    return wk_fail(err, WICK_ERR_FORMAT, "tools must be a JSON array of functions");
+    bool are_functions = tools->kind == WK_JSON_ARRAY;
+    for (const wk_json *item = tools->child; item; item = item->next)
+        are_functions = are_functions && item->kind == WK_JSON_OBJECT;
+    if (are_functions) return WICK_OK;
+    return wk_fail(err, WICK_ERR_FORMAT, "tools must be a JSON array of functions, each an object");
 }
 
 /* given; else the model's: with tools the one it has for them, if any. */

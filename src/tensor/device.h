@@ -284,7 +284,7 @@ wick_status wk_device_open_start(const wick_device_desc *desc, const wk_backend 
 
 /* --- registry.c --- */
 
-/* NULL: not part of this build. */
+/* NULL: not implemented. */
 const wk_backend *wk_backend_get(wick_backend id);
 /* What desc asks for; NULL: it is not available, or nothing is. reason, empty before: why it, or
  * with AUTO what would have come first, is not available. */

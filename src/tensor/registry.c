@@ -11,7 +11,7 @@
 typedef struct entry {
     wick_backend id;
     const char *name;
-    const wk_backend *backend; /* NULL: not part of this build */
+    const wk_backend *backend; /* NULL: not implemented */
     bool is_automatic;
 } entry;
 
@@ -28,7 +28,7 @@ static const entry entries[] = {
 
 static wick_status available(const entry *e, const wick_device_desc *desc, wick_error *err) {
     if (!e->backend)
-        return wk_fail(err, WICK_ERR_NO_DEVICE, "backend %s is not part of this build", e->name);
+        return wk_fail(err, WICK_ERR_NO_DEVICE, "backend %s is not implemented", e->name);
     return e->backend->available ? e->backend->available(desc, err) : WICK_OK;
 }
 

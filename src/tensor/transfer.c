@@ -1,19 +1,26 @@
 /* tensor/transfer.c: bytes into tensors and out of them. */
+#include "core/shape.h"
 #include "tensor/device.h"
 
 #include <assert.h>
 
 /* --- Writing --- */
 
+static wick_status fail_size(const wick_tensor *tensor, size_t size) {
+    const wick_shape shape = wick_tensor_shape(tensor);
+    char text[160];
+    return wk_device_fail(tensor->device, WICK_ERR_ARGUMENT,
+                          "%zu bytes given for a tensor of %s %s, which holds %zu", size,
+                          wick_dtype_name(wick_tensor_dtype(tensor)),
+                          wk_shape_text(&shape, text, sizeof text), wick_tensor_bytes(tensor));
+}
+
 wick_status wick_write(wick_tensor *tensor, const void *data, size_t size) {
     if (!tensor) return WICK_ERR_ARGUMENT;
     wick_device *const device = tensor->device;
     if (!data && size > 0)
         return wk_device_fail(device, WICK_ERR_ARGUMENT, "there are no bytes to write");
-    if (size != wick_tensor_bytes(tensor))
-        return wk_device_fail(device, WICK_ERR_ARGUMENT,
-                              "%zu bytes given for a tensor that holds %zu", size,
-                              wick_tensor_bytes(tensor));
+    if (size != wick_tensor_bytes(tensor)) return fail_size(tensor, size);
     if (!wk_view_is_dense(&tensor->view))
         return wk_device_fail(device, WICK_ERR_ARGUMENT, "only a dense tensor can be written");
     if (tensor->view.buf->place)

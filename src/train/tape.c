@@ -149,9 +149,9 @@ static void drop_nodes(wick_tape *tape, size_t n) {
 }
 
 wick_status wick_tape_begin(wick_device *device, wick_tape **out) {
-    if (!out) return WICK_ERR_ARGUMENT;
-    *out = NULL;
+    if (out) *out = NULL;
     if (!device) return WICK_ERR_ARGUMENT;
+    if (!out) return wk_device_fail(device, WICK_ERR_ARGUMENT, "tape: nowhere to put it");
     wk_heap *const heap = wk_device_heap(device);
     wick_tape *const tape = wk_alloc_zeroed(heap, sizeof *tape);
     if (tape) {
@@ -183,7 +183,8 @@ void wick_tape_end(wick_tape *tape) {
 }
 
 wick_status wick_tape_watch(wick_tape *tape, wick_tensor *x) {
-    if (!tape || !x) return WICK_ERR_ARGUMENT;
+    if (!x) return WICK_ERR_ARGUMENT;
+    if (!tape) return wk_device_fail(x->device, WICK_ERR_ARGUMENT, "watch: there is no tape");
     if (x->device != tape->device)
         return wk_device_fail(tape->device, WICK_ERR_ARGUMENT,
                               "watch: the tensor belongs to another device");
@@ -426,8 +427,11 @@ static void compute(wick_tape *tape, wick_tensor *y, wick_tensor *grad_y, wick_t
 
 wick_status wick_grad(wick_tape *tape, wick_tensor *y, wick_tensor *grad_y, wick_tensor *const *x,
                       size_t n, wick_tensor **grads) {
-    if (!tape || !y || (n > 0 && (!x || !grads))) return WICK_ERR_ARGUMENT;
-    for (size_t i = 0; i < n; i++) grads[i] = NULL;
+    for (size_t i = 0; grads && i < n; i++) grads[i] = NULL;
+    if (!y) return WICK_ERR_ARGUMENT;
+    if (!tape || (n > 0 && (!x || !grads)))
+        return wk_device_fail(y->device, WICK_ERR_ARGUMENT, "grad: there is no %s",
+                              tape ? "list of tensors" : "tape");
     wick_error failure = {.status = WICK_OK};
     wick_error *const before = wk_device_borrow(tape->device, &failure);
     const bool was_off = wick_no_grad(tape, true);

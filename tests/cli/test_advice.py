@@ -119,6 +119,8 @@ def test_blanks_are_no_question():
         chat = ["chat", MODEL, "--template", template, "-n", 1, "--temp", 0]
         for blank in ("", "  ", "\t \u00a0\u3000\u2003 "):
             fails(1, "there is no question", arguments=[*chat, "-p", blank])
+        empty = ["chat", MODEL, "-p", "Once", "--template", "/dev/null"]
+        fails(1, "'/dev/null' is empty", arguments=empty)
         saved = f"{folder}/saved"
         wick(*chat, stdin=f"\n   \n\t\u00a0\nOnce\n  \n/save {saved}\n")
         with open(saved, encoding="utf-8") as file:

@@ -139,7 +139,7 @@ def test_a_full_context_of_a_real_model():
     for city in (b"Paris", b"Rome", b"Madrid"):
         assert city in done.stdout, done.stdout
     assert "the model no longer sees the oldest 2 messages" in said, said
-    assert b" of 112 tokens, 6 messages" in done.stdout, done.stdout
+    assert b" of 112 tokens in the cache, 6 messages" in done.stdout, done.stdout
     return None
 
 

@@ -103,6 +103,7 @@ def test_wrong_values():
                   ["-r", 0], ["-p", ",".join("1" * 17)], ["-t", 1025]):
         fails(2, "whole number", arguments=["bench", MODEL, *words])
     fails(2, "--csv", arguments=["bench", "--csv", "--json"])
+    fails(2, "measures nothing", arguments=["bench", MODEL, "-p", 0, "-n", "0,0"])
     fails(1, "no/such", arguments=["bench", "no/such.gguf"])
 
 

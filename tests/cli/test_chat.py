@@ -442,6 +442,7 @@ def test_set_and_unknown_commands():
     assert "/set max-tokens: 1.5 is not a whole number from 0 to 4294967295" in said, said
     assert said.count("is not a") == 3 and "/set temp: -1 is not a number" in said, said
     assert b"max-tokens 8" in done.stdout and b"top-k 10" in done.stdout, done.stdout
+    assert b"max-tokens 0" in pipe("/set max-tokens -1\n/set\n").stdout, "no limit, as -n -1"
     full = pipe("Once upon a time\n", "-n", "0", "--context", "60").stderr
     assert b"the answer ends here" in full and b"/reset" not in full, full
 
@@ -471,11 +472,18 @@ def test_save_replaces_conversations_alone():
             assert other.read_bytes() == content
 
 
+def test_save_to_what_is_not_a_file():
+    """Written to, not read first: a pipe has no end while it is open for writing."""
+    assert b'"role": "user"' in pipe("one\n/save /dev/stdout\n").stdout
+    assert b"No space left" in pipe("one\n/save /dev/full\n").stderr
+
+
 def test_continued_line_and_one_question():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "chat.json"
         pipe(f"one\\\ntwo\n/save {path}\n")
         assert json.loads(path.read_text())[0]["content"] == "one\ntwo"
+        assert '"one\\ntwo"' in path.read_text(), "a newline is written as people write it"
     assert b"2 messages" in pipe("one\r\n/context\r\n/quit\r\n").stdout
     assert len(pipe("one\\").stdout) > 1, "the end of input cuts the last question off"
     done = subprocess.run([WICK, "chat", MODEL, *QUICK, "-p", "Once"], stdin=subprocess.DEVNULL,

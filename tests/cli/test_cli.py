@@ -267,6 +267,7 @@ def test_usage_errors():
     usage = [
         (["run", "--tepm", "0"], "unknown option '--tepm'", "--temp"),
         (["run", "--max-token=3"], "--max-tokens"),
+        (["run", "-n", "-5"], "nor -1 for no limit"),
         (["run", "-x"], "unknown option '-x'"),
         (["run", "--temp"], "--temp needs a value"),
         (["run", "--temp", "warm"], "'warm' is not a number from 0 to 100"),

@@ -77,6 +77,10 @@ def test_types():
     return None
 
 
+def test_no_folder():
+    fails(1, "there is no folder '/no/folder'", arguments=["convert", "/no/folder", "out.gguf"])
+
+
 def test_refusals():
     if not SHARED:
         return "WICK_SHARED_DATA is not set"

@@ -68,6 +68,20 @@ def test_limit_of_file_sizes():
         equal(json.loads(out.read_text())[0]["text"], "x")
 
 
+def test_pipe_that_nobody_reads():
+    """One signal ends the wait for a reader."""
+    with tempfile.TemporaryDirectory() as folder:
+        pipe = f"{folder}/pipe"
+        os.mkfifo(pipe)
+        process = start("run", MODEL, "-p", "Once", "-n", "5", "--save-session", pipe)
+        while b"generation 5 tokens" not in process.stderr.readline():
+            pass
+        time.sleep(0.5)
+        process.terminate()
+        _, said = process.communicate(timeout=TIMEOUT)
+        assert process.returncode == 143 and b"cannot write" in said, (process.returncode, said)
+
+
 def test_killed_writers():
     """What a killed command has left beside a target goes with the next write."""
     with tempfile.TemporaryDirectory() as folder:

@@ -101,7 +101,7 @@ def test_kl():
 
 def test_refusals():
     fails(2, "--file or --tokens", arguments=["perplexity", MODEL])
-    fails(1, "less than one chunk of 512", arguments=["perplexity", MODEL, "--tokens", "1 2 3"])
+    fails(1, "has 3 of the 512 tokens", arguments=["perplexity", MODEL, "--tokens", "1 2 3"])
     fails(1, "no token is scored", arguments=["perplexity", MODEL, "--tokens", "1 2 3",
                                               "--context", 2, "--skip", 2])
     fails(1, "check the path", arguments=["perplexity", MODEL, "-f", "/nonexistent"])

@@ -256,6 +256,7 @@ static void test_open_refuses(void **state) {
         {{.chat_template = "{% if %}"}, WICK_ERR_FORMAT, "line 1"},
         {{.chat_template = plain, .tools = "["}, WICK_ERR_FORMAT, "tools: JSON"},
         {{.chat_template = plain, .tools = "{}"}, WICK_ERR_FORMAT, "array of functions"},
+        {{.chat_template = plain, .tools = "[{}, 1]"}, WICK_ERR_FORMAT, "each an object"},
         {{.chat_template = plain, .thinking = (wick_thinking)3}, WICK_ERR_VALUE, "thinking"},
         {{.chat_template = plain, .session = {.logits = WICK_LOGITS_ALL}},
          WICK_ERR_VALUE,

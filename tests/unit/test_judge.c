@@ -120,13 +120,13 @@ static void refuse(wick_status status, wick_model *base, const wick_judge_desc *
 
 static void test_refusals(void **state) {
     (void)state;
-    refuse(WICK_ERR_VALUE, NULL, NULL, N_IDS, "40 tokens are less than one chunk of 512");
+    refuse(WICK_ERR_VALUE, NULL, NULL, N_IDS, "40 of the 512 tokens");
     refuse(WICK_ERR_VALUE, NULL, &(wick_judge_desc){.context_length = 1}, N_IDS, "one token");
     refuse(WICK_ERR_VALUE, NULL, &(wick_judge_desc){.context_length = 8, .n_unscored = 8}, N_IDS,
            "no token is scored");
     refuse(WICK_ERR_VALUE, NULL, &(wick_judge_desc){.context_length = 8, .chunk_length = 9000},
            N_IDS, "chunk");
-    refuse(WICK_ERR_VALUE, NULL, &(wick_judge_desc){.context_length = 8}, 0, "0 tokens");
+    refuse(WICK_ERR_VALUE, NULL, &(wick_judge_desc){.context_length = 8}, 0, "0 of the 8 tokens");
     wick_judging *judging;
     assert_int_equal(wick_judge_start(NULL, NULL, ids, 1, NULL, &judging, NULL), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_judge_start(model, NULL, NULL, 1, NULL, &judging, NULL),

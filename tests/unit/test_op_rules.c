@@ -90,6 +90,11 @@ static const rule rules[] = {
      {.scan = {.fn = WK_SCAN_DELTA, .batch = BATCH}}},
     {WK_OP_RANDOM, "bm 4", "FU", "bm", "", true, {.random = {.b = 1}}},
     {WK_OP_RANDOM, "bm 4", "UU", "bm", "", true, {.random = {.fn = WK_RANDOM_BITS}}},
+    {WK_OP_GATHER, "bmk bmn bmk", "ssI", "n", "", false, {{0}}},
+    {WK_OP_SCATTER, "bmn bmk bmk", "ssI", "n", "", false, {.scatter = WK_SCATTER_SET}},
+    {WK_OP_SCATTER, "bmn bmk bmk", "nnI", "n", "", false, {.scatter = WK_SCATTER_ADD}},
+    {WK_OP_CUMULATE, "bm bm", "nn", "", "", false, {{0}}},
+    {WK_OP_ARGSORT, "bm bm", "US", "", "", false, {{0}}},
     {WK_OP_TOP_K, "bmk bmk bmn", "fUf", "n", "", false, {{0}}},
 };
 
@@ -302,8 +307,7 @@ static void test_functions(void **state) {
             memcpy((char *)&op.p + op_functions[i].at, &fn, sizeof fn);
             /* The last of these take integers only. */
             const bool is_of_bits = op.code == WK_OP_UNARY || op.code == WK_OP_BINARY;
-            for (int v = 0; is_of_bits && v < op.n_dst + op.n_src; v++)
-                op.view[v].dtype = WICK_I32;
+            for (int v = 0; is_of_bits && v < op.n_dst + op.n_src; v++) op.view[v].dtype = WICK_I32;
             expect(change < 0, &op, "function", (int)op_functions[i].code, change);
         }
     }

@@ -52,12 +52,9 @@ static void reduces_several_strided_dims(void **state) {
     view->stride[0] = 1;
     view->stride[1] = 2;
     view->stride[2] = 6;
-    static const float expected[][2] = {[WK_REDUCE_SUM] = {30, 36},
-                                        [WK_REDUCE_MEAN] = {5, 6},
-                                        [WK_REDUCE_MAX] = {10, 11},
-                                        [WK_REDUCE_MIN] = {0, 1},
-                                        [WK_REDUCE_VAR] = {14, 14},
-                                        [WK_REDUCE_PROD] = {0, 10395}};
+    static const float expected[][2] = {
+        [WK_REDUCE_SUM] = {30, 36}, [WK_REDUCE_MEAN] = {5, 6},  [WK_REDUCE_MAX] = {10, 11},
+        [WK_REDUCE_MIN] = {0, 1},   [WK_REDUCE_VAR] = {14, 14}, [WK_REDUCE_PROD] = {0, 10395}};
     c.op.p.reduce.correction = 1;
     for (int fn = WK_REDUCE_SUM; fn < WK_REDUCE_COUNT_; fn++) {
         c.op.p.reduce.fn = (wk_reduce_fn)fn;

@@ -307,6 +307,10 @@ static void missing_pointers(void **state) {
     assert_int_equal(wick_device_open(NULL, &device, NULL), WICK_OK);
     wick_tensor *const x =
         wick_tensor_from_data(device, WICK_F32, WICK_SHAPE(2, 2), data, sizeof data);
+    wick_error error;
+    assert_int_equal(wick_write(x, data, 12), WICK_ERR_ARGUMENT);
+    (void)wick_device_error(device, &error);
+    assert_string_equal(error.message, "12 bytes given for a tensor of f32 [2, 2], which holds 16");
     assert_int_equal(wick_read_start(x, NULL), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_read_poll(NULL), WICK_ERR_ARGUMENT);
     assert_int_equal(wick_read_finish(NULL, NULL, 0), WICK_ERR_ARGUMENT);

@@ -10,7 +10,8 @@ const TEMPLATE = "{% for m in messages %}{{ m.content }}{% endfor %}";
 async function withSession(template, body) {
   const wick = await Wick.open({ backend: "cpu", threads: 1 });
   try {
-    await body(await (await wick.load([withTemplate(template)])).session());
+    const model = await wick.load([withTemplate(template)]);
+    await body(await model.session(), model);
   } finally {
     await wick.close();
   }
@@ -68,3 +69,47 @@ test("a text that goes on has no spans", () => withSession(TEMPLATE, async (sess
   for await (const token of session.generate(" a", { maxTokens: 2 }))
     assert.equal(token.spans, undefined);
 }));
+
+// ---- Conversations that are longer than the context ----
+
+/** Each message is written as it is, between begin and end. */
+const SAYS = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}";
+
+const say = (role, content) => ({ role, content });
+
+test("the oldest turns are left out where the context is full", () =>
+  withSession(SAYS, async (_, model) => {
+    const session = await model.session({ contextLength: 128, maxTokens: 20, temperature: 0 });
+    const talk = [say("system", "Be kind.")];
+    const leftOut = [];
+    for (let i = 0; i < 8; i++) {
+      talk.push(say("user", `Question ${i}?`));
+      const answer = session.chat(talk);
+      talk.push(say("assistant", await answer.text()));
+      leftOut.push(answer.leftOut);
+      // As few turns as it takes, and whole ones.
+      const seen = talk.slice(0, -1).toSpliced(1, answer.leftOut);
+      assert.equal(seen[1].role, "user");
+      assert.ok((await model.chatTokens(seen)).length <= 128 - 20);
+      if (answer.leftOut > 0) {
+        const one = talk.slice(0, -1).toSpliced(1, answer.leftOut - 2);
+        assert.ok((await model.chatTokens(one)).length > 128 - 20);
+      }
+    }
+    assert.equal(leftOut[0], 0);
+    assert.ok(leftOut.at(-1) > leftOut[4] && leftOut[4] > 0, String(leftOut));
+    await assert.rejects(session.chat([say("user", "word ".repeat(200))]).text(),
+                         { code: "STATE", message: /^this message takes \d+ tokens .* 128, / });
+    assert.notEqual(await session.chat([say("user", "Hi")]).text(), "");
+  }));
+
+test("what the template or chat refuses", () =>
+  withSession("{{ raise_exception('only roses') }}", async (session) => {
+    await assert.rejects(session.chat(messages).text(),
+      { code: "VALUE", message: "the chat template refuses this: only roses" });
+    assert.throws(() => session.chat(messages, { tools: [1] }),
+                  { code: "VALUE", message: /'tools' must be an array of objects/ });
+  }));
+
+test("a conversation without messages", () => withSession(TEMPLATE, (session) =>
+  assert.rejects(session.chat([]).text(), { code: "STATE", message: /no message/ })));

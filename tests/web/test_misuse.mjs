@@ -153,16 +153,16 @@ test("a worker that cannot start, or ends", async () => {
   await wick.close();
 });
 
-/** A program whose callback throws. */
+/** A program whose callbacks throw, at once and later. */
 const THROWS = `
 import { readFileSync } from "node:fs";
 const thrown = [];
-process.on("uncaughtException", ({ message }) => thrown.push(message));
+console.error = ({ message }) => thrown.push(message);
 const [dist, path] = process.argv.slice(-2);
 const { Wick } = await import(dist);
 const wick = await Wick.open({ backend: "cpu", threads: 1, worker: false });
-const onProgress = () => { throw new Error("theirs"); };
-await wick.load(readFileSync(path), { onProgress });
+await wick.load(readFileSync(path), { onProgress() { throw new Error("theirs"); } });
+await wick.load(readFileSync(path), { async onProgress() { throw new Error("theirs, too"); } });
 await wick.close();
 console.log([...new Set(thrown)].join());`;
 
@@ -170,7 +170,7 @@ test("what callers throw stays theirs", () => {
   const given = ["../../web/dist/wick.js", "../data/stories260K.gguf"]
     .map((path) => fileURLToPath(new URL(path, import.meta.url)));
   const args = ["--input-type=module", "--eval", THROWS, ...given];
-  assert.equal(execFileSync(process.execPath, args, { encoding: "utf8" }), "theirs\n");
+  assert.equal(execFileSync(process.execPath, args, { encoding: "utf8" }), "theirs,theirs, too\n");
 });
 
 // So that a failure does not leave a thread behind.

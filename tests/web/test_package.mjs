@@ -97,7 +97,7 @@ test("docs/web-api.md is what the types say", () => {
 
 /** A program of a user's, which takes the package by its name. */
 const USER = `
-import { Wick, WickError } from "libwick";
+import { Wick, WickError, type Session } from "libwick";
 import { Wick as CpuWick } from "libwick/cpu";
 import { Wick as StaticWick, WickError as StaticError } from "libwick/service-worker";
 import { Wick as StaticCpuWick } from "libwick/cpu/service-worker";
@@ -108,6 +108,12 @@ for (const wick of await Promise.all(opened)) {
   const { version, device } = wick.capabilities();
   console.log(version, device.backend);
   await wick.close();
+}
+export async function contents(session: Session): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { spans } of session.chat([{ role: "user", content: "Hi" }]))
+    for (const { kind, text } of spans) if (kind === "content") found.push(text);
+  return found;
 }
 export const codes: string[] = [new WickError("IO", "none").code];
 `;

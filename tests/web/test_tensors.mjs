@@ -30,6 +30,11 @@ onBoth("values come back as they were", async (wick) => {
                    Float32Array.of(1, -2));
   assert.deepEqual(await wick.tensor(Uint8Array.of(0, 3), [2], "bool").read(), Uint8Array.of(0, 1));
   assert.equal(await wick.tensor(2.5).item(), 2.5);
+  assert.deepEqual(await wick.tensor([1n, 2, true]).read(), Float32Array.of(1, 2, 1));
+  assert.deepEqual(await wick.tensor([-(2n ** 63n), 2 ** 53], [2], "i64").read(),
+                   BigInt64Array.of(-(2n ** 63n), 2n ** 53n));
+  assert.deepEqual(await wick.tensor([0, 2, 0.5, false, NaN], [5], "bool").read(),
+                   Uint8Array.of(0, 1, 1, 0, 1));
   assert.equal(await wick.tensor([[1, 2.5]]).text(), "[[1, 2.5]] f32[1, 2]");
   assert.equal(await wick.arange(0, 2000, 1, "i32").text(),
                "[0, 1, 2, ..., 1997, 1998, 1999] i32[2000]");

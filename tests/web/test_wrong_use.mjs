@@ -149,6 +149,10 @@ test("no options, prompts and texts", async () => {
   for (const messages of [undefined, null, "Hi"])
     await assert.rejects(session.chat(messages).text(), argument);
   await assert.rejects(model.embed("text"), argument);
+  for (const text of [undefined, 5, ["a"]]) {
+    await assert.rejects(model.embed([text]), argument);
+    await assert.rejects(model.tokenize(text), { ...argument, message: /^a text is wanted, not / });
+  }
   assert.notEqual(await session.generate("Once").text(), "");
   for (const saved of [undefined, "saved", [1]])
     await assert.rejects(session.restore(saved), { ...argument, message: /what save gave/ });
@@ -258,8 +262,13 @@ test("options are known, and what they are meant to be", async () => {
 test("no tensors", async () => {
   const [wick, other] = await Promise.all([open(), open()]);
   const x = wick.tensor([1, 2]);
-  for (const operand of [undefined, null, "5", {}, other.tensor([1, 2])])
+  for (const operand of [undefined, null, "5", {}, 1n, other.tensor([1, 2])])
     assert.throws(() => x.add(operand), argument);
+  assert.throws(() => x.add(1n), /^WickError: add: an operand is no tensor: 1n$/);
+  for (const [number, dtype] of [[300, "u8"], [-1, "u8"], [1e20, "i32"], [0.5, "i8"], [NaN, "i32"],
+                                 [1.5, "i64"], [2n ** 63n, "i64"], [-1n, "u32"]])
+    assert.throws(() => wick.tensor([0, number], [2], dtype), { ...value,
+      message: `tensor: ${number} is no number of ${dtype}` });
   for (const data of [undefined, null, "text", {}, [1, "2"]])
     assert.throws(() => wick.tensor(data), argument);
   assert.throws(() => x.affine("2", 0), { ...argument, message: /^affine: a number is wanted/ });

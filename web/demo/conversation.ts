@@ -6,7 +6,7 @@ import type { Host } from "./host.js";
 import { describeProblem, isCancelled } from "./problems.js";
 import { generateOptions } from "./settings.js";
 import type { Settings } from "./settings.js";
-import { AnswerView, makeQuestion } from "./turn.js";
+import { AnswerView, type AnyToken, makeQuestion } from "./turn.js";
 
 const NOTES: Partial<Record<EndReason, string>> = {
   "context-full": "The context is full. Start a new chat, or set a longer context.",
@@ -114,7 +114,7 @@ export class Conversation {
     await this.send(turn.prompt);
   }
 
-  async #begin(signal: AbortSignal): Promise<Generation> {
+  async #begin(signal: AbortSignal): Promise<Generation<AnyToken>> {
     const settings = this.#settings();
     const { session: coming, canChat } = this.#host.opened!;
     const options = { ...generateOptions(settings), signal };
@@ -150,7 +150,8 @@ export class Conversation {
         this.#show(answer, token);
         this.#events.onFigures(pace.describe());
       }
-      note = NOTES[generation.reason ?? "none"] ?? "";
+      note = NOTES[generation.reason ?? "none"] ?? (generation.leftOut === 0 ? ""
+        : "The oldest turns have no room in the context: the model does not see them.");
     } catch (reason) {
       turn.isVoid = answer.text === "";
       if (!isCancelled(reason)) note = Object.values(describeProblem(reason)).join(" ").trim();
@@ -174,7 +175,7 @@ export class Conversation {
   }
 
   /** The page follows the text unless the visitor has scrolled up. */
-  #show(answer: AnswerView, token: Token): void {
+  #show(answer: AnswerView, token: AnyToken): void {
     const { scrollTop, scrollHeight, clientHeight } = this.#scroll;
     const isAtEnd = scrollHeight - scrollTop - clientHeight < 80;
     answer.add(token);

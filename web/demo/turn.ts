@@ -1,7 +1,10 @@
 /** One turn of a conversation on the page: what was asked, or an answer that grows. */
-import type { Token } from "libwick";
+import type { AnswerSpan, Token } from "libwick";
 import { copyText, make, makeIcon } from "./dom.js";
 import { renderMarkdown } from "./markdown.js";
+
+/** Of an answer, or of a text that goes on. */
+export type AnyToken = Token & { spans?: AnswerSpan[] };
 
 /** What the visitor wrote. */
 export function makeQuestion(text: string): HTMLElement {
@@ -46,7 +49,7 @@ export class AnswerView {
     return this.#content.trim();
   }
 
-  add({ text, spans = [] }: Pick<Token, "text" | "spans">): void {
+  add({ text, spans = [] }: Pick<AnyToken, "text" | "spans">): void {
     this.#text += text;
     for (const { kind, text, tag = "" } of spans) {
       if (kind === "reasoning") this.#reasoning += text;

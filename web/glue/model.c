@@ -197,6 +197,15 @@ static wick_status refuse_template(const char *name) {
         name != NULL ? " named " : "", name != NULL ? name : "");
 }
 
+static wick_status render_by(const wick_template *compiled, const wick_conversation *conversation,
+                             wick_prompt **prompt) {
+    wick_error reason = {0};
+    const wick_status status = wick_template_render(compiled, conversation, prompt, &reason);
+    door_error = reason;
+    if (status != WICK_ERR_VALUE) return status;
+    return door_refuse(status, "the chat template refuses this: %s", reason.message);
+}
+
 static wick_status render(const wick_model *model, const wick_json *given, wick_prompt **prompt) {
     wick_template *compiled = NULL;
     wick_json_document *variables = NULL;
@@ -219,8 +228,7 @@ static wick_status render(const wick_model *model, const wick_json *given, wick_
     if (status == WICK_ERR_NOT_FOUND) status = refuse_template(name);
     if (status == WICK_OK) status = make_variables(wick_model_tokenizer(model), &variables);
     conversation.variables = variables != NULL ? wick_json_root(variables) : NULL;
-    if (status == WICK_OK)
-        status = wick_template_render(compiled, &conversation, prompt, &door_error);
+    if (status == WICK_OK) status = render_by(compiled, &conversation, prompt);
     wick_json_free(variables);
     wick_template_free(compiled);
     return status;

@@ -55,7 +55,7 @@ export class Commands {
   #numberOf(operand: Operand, name: string): number {
     if (operand === undefined && WITH_OPTIONAL.has(name)) return 0;
     if (operand instanceof Tensor) return operand.use(this);
-    throw new WickError("ARGUMENT", `${name}: an operand is no tensor: ${String(operand)}`);
+    throw new WickError("ARGUMENT", `${name}: an operand is no tensor: ${kindOf(operand)}`);
   }
 
   /** A tensor whose bytes are handed over. */

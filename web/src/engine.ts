@@ -11,7 +11,7 @@ import { Core } from "./core.js";
 import { CancelledError } from "./errors.js";
 import type { HttpOptions } from "./download.js";
 import type { LoadingOptions } from "./loader.js";
-import { Models } from "./models.js";
+import { type ChatRequest, Models } from "./models.js";
 import type { SessionEvent } from "./sessions.js";
 import type { PromisedMemory } from "./promised_memory.js";
 import type { ModelSource } from "./model_source.js";
@@ -257,7 +257,7 @@ export class Engine {
   }
 
   chat(_: CallContext, id: number, model: number, messages: ChatMessage[],
-       options: ChatOptions): Promise<void> {
+       options: ChatRequest): Promise<number> {
     return this.#models.chat(id, model, messages, options);
   }
 

@@ -4,7 +4,7 @@ import type { CallContext } from "./engine.js";
 import { Loader, type LoadingOptions } from "./loader.js";
 import type { ModelSource } from "./model_source.js";
 import type { Module } from "./module.js";
-import { Sessions } from "./sessions.js";
+import { Sessions, type Shown } from "./sessions.js";
 import type { SourceOptions } from "./source.js";
 import { Table } from "./table.js";
 import type {
@@ -13,6 +13,11 @@ import type {
 
 /** WICK_TOKENIZE_*. */
 const ADD_SPECIAL = 5, PARSE_SPECIAL = 2;
+
+/** maxTokens: of the answer. */
+export interface ChatRequest extends ChatOptions {
+  maxTokens?: number;
+}
 
 interface Held {
   pointer: number;
@@ -107,10 +112,37 @@ export class Models {
     return this.#tokens(this.#module.checked("chat_tokens", this.#held.get(model).pointer, given));
   }
 
-  /** What a session answers next. */
+  /** What a session answers next. Returns how many of the messages the model does not see. */
   chat(session: number, model: number, messages: ChatMessage[],
-       options: ChatOptions): Promise<void> {
-    return this.sessions.chat(session, () => this.chatTokens(model, messages, options));
+       { maxTokens = 0, ...options }: ChatRequest): Promise<number> {
+    return this.sessions.chat(session, (contextLength) => {
+      const quarter = Math.max(Math.floor(contextLength / 4), 1);
+      const room = Math.min(maxTokens || quarter, quarter);
+      const shown = this.#shown(model, messages, options, contextLength - room);
+      const n = shown.tokens.length;
+      if (messages.length === 0) throw new WickError("STATE", "there is no message to answer");
+      if (n < contextLength) return shown;
+      throw new WickError("STATE", `this message takes ${n} tokens with what the template and the `
+        + `system message add; the context holds ${contextLength}, the answer included`);
+    });
+  }
+
+  /** A conversation of at most so many tokens, if the last turn allows that: as wick_chat_send. */
+  #shown(model: number, messages: ChatMessage[], options: ChatOptions, most: number): Shown {
+    const all = this.chatTokens(model, messages, options);
+    const found = messages.findIndex((message) => message?.role !== "system");
+    const fixed = found < 0 ? messages.length : found;
+    const begins = [...messages.keys()].filter((i) => i > fixed && messages[i]?.role === "user");
+    if (all.length <= most || begins.length === 0) return { tokens: all, leftOut: 0 };
+    const from = (first: number): Uint32Array =>
+      this.chatTokens(model, [...messages.slice(0, fixed), ...messages.slice(first)], options);
+    let low = 0, high = begins.length - 1; // the first of them that fits, else the last
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (from(begins[middle]!).length <= most) high = middle;
+      else low = middle + 1;
+    }
+    return { tokens: from(begins[low]!), leftOut: begins[low]! - fixed };
   }
 
   /** Those of the last call. */
@@ -119,6 +151,8 @@ export class Models {
   }
 
   #withText<T>(text: string, call: (at: number, size: number) => T): T {
+    if (typeof text !== "string")
+      throw new WickError("ARGUMENT", `a text is wanted, not ${kindOf(text)}`);
     const bytes = new TextEncoder().encode(text);
     const at = this.#module.put(bytes);
     try {

@@ -29,6 +29,8 @@ const COUNT = whole(0, 2 ** 32 - 1), LENGTH = whole(1, 2 ** 31 - 1);
 /** What reads it says what is wrong with it. */
 const ANY: Rule = ["", () => true];
 const LIST: Rule = ["an array", Array.isArray];
+const OBJECTS: Rule = ["an array of objects", (value) => Array.isArray(value)
+  && value.every((item) => OBJECT[1](item) && item !== null && !Array.isArray(item))];
 const TEXTS: Rule = ["an array of strings without zero bytes",
                      (value) => Array.isArray(value) && value.every(isText)];
 const SEED: Rule = ["a whole number below 2^64 or its digits", (value) =>
@@ -80,7 +82,7 @@ export const GENERATION: Rules<GenerateOptions & CallOptions> = {
   ...GENERATE, signal: SIGNAL, onPrompt: CALL,
 };
 export const TEMPLATE: Rules<ChatOptions> = {
-  tools: LIST, documents: LIST, template: TEXT, continueLast: FLAG,
+  tools: OBJECTS, documents: OBJECTS, template: TEXT, continueLast: FLAG,
 };
 export const CHAT: Rules<GenerateOptions & CallOptions & ChatOptions> = {
   ...GENERATION, ...TEMPLATE,

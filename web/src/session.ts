@@ -4,8 +4,8 @@ import type { Leaks } from "./leaks.js";
 import { CHAT, checked, GENERATION } from "./options.js";
 import type { Port } from "./port.js";
 import type {
-  ChatMessage, ChatOptions, EndReason, GenerateOptions, PromptProgress, SessionOptions,
-  SessionStats, Token,
+  AnswerToken, ChatMessage, ChatOptions, EndReason, GenerateOptions, PromptProgress,
+  SessionOptions, SessionStats, Token,
 } from "./types.js";
 import { tokenIds } from "./values.js";
 
@@ -16,20 +16,31 @@ export interface CallOptions {
   onPrompt?: (progress: PromptProgress) => void;
 }
 
+/** What becomes known of a generation beside its tokens. */
+interface Outcome {
+  reason?: EndReason;
+  leftOut: number;
+}
+
 /** Tokens that are generated as they are asked for. */
-export class Generation implements AsyncIterable<Token> {
-  readonly #tokens: AsyncGenerator<Token, void>;
-  #reason: EndReason | undefined;
+export class Generation<T extends Token = Token> implements AsyncIterable<T> {
+  readonly #tokens: AsyncGenerator<T, void>;
+  readonly #outcome: Outcome = { leftOut: 0 };
   #isTaken = false;
 
   /** @internal */
-  constructor(run: (end: (reason: EndReason) => void) => AsyncGenerator<Token, void>) {
-    this.#tokens = run((reason) => (this.#reason = reason));
+  constructor(run: (outcome: Outcome) => AsyncGenerator<T, void>) {
+    this.#tokens = run(this.#outcome);
   }
 
   /** Why it has ended; undefined: it is still running. */
   get reason(): EndReason | undefined {
-    return this.#reason;
+    return this.#outcome.reason;
+  }
+
+  /** Of `chat`, from the first token on: how many messages had no room, see there. */
+  get leftOut(): number {
+    return this.#outcome.leftOut;
   }
 
   /** All of the text. Tokens and text come once: STATE where they were taken before. */
@@ -39,7 +50,7 @@ export class Generation implements AsyncIterable<Token> {
     return all;
   }
 
-  [Symbol.asyncIterator](): AsyncIterator<Token, void> {
+  [Symbol.asyncIterator](): AsyncIterator<T, void> {
     if (this.#isTaken)
       throw new WickError("STATE", "the tokens of this generation were taken already, and come "
         + "once: keep the text, or call generate or chat again");
@@ -73,25 +84,31 @@ export class Session {
            options: GenerateOptions & CallOptions = {}): Generation {
     const given = typeof prompt === "string" ? prompt : tokenIds(prompt);
     const { signal, onPrompt, ...rest } = checked(GENERATION, options);
-    return new Generation((end) => this.#run(rest, { signal, onPrompt }, end, () =>
+    return new Generation((outcome) => this.#run(rest, { signal, onPrompt }, outcome, () =>
       this.#port.call("append", [this.#id, given])));
   }
 
-  /** Answers a conversation; what the session holds of its beginning is not computed again. */
+  /**
+   * Answers a conversation; what the session holds of its beginning is not computed again. Where it
+   * leaves the answer less than a quarter of the context (or `maxTokens`, if those are fewer), the
+   * model does not see the oldest turns: a turn is a user's message and all up to the next one. The
+   * system message and the last turn always stay.
+   */
   chat(messages: ChatMessage[],
-       options: GenerateOptions & ChatOptions & CallOptions = {}): Generation {
+       options: GenerateOptions & ChatOptions & CallOptions = {}): Generation<AnswerToken> {
     const { signal, onPrompt, tools, documents, template, continueLast, ...rest } =
       checked(CHAT, options);
-    const chat = { tools, documents, template, continueLast };
     // Some of the tags around thinking and calls are control tokens.
     const shown = { special: true, ...mannerOf(this.#options), ...rest };
-    return new Generation((end) => this.#run(shown, { signal, onPrompt }, end, () =>
-      this.#port.call("chat", [this.#id, this.#model, messages, chat])));
+    const chat = { tools, documents, template, continueLast, maxTokens: shown.maxTokens };
+    return new Generation((outcome) => this.#run(shown, { signal, onPrompt }, outcome, async () => {
+      outcome.leftOut = await this.#port.call("chat", [this.#id, this.#model, messages, chat]);
+    }));
   }
 
-  async *#run(options: GenerateOptions, call: { signal: AbortSignal | undefined;
-              onPrompt: CallOptions["onPrompt"] | undefined }, end: (reason: EndReason) => void,
-              begin: () => Promise<void>): AsyncGenerator<Token, void> {
+  async *#run<T extends Token>(options: GenerateOptions, call: { signal: AbortSignal | undefined;
+                               onPrompt: CallOptions["onPrompt"] | undefined }, outcome: Outcome,
+                               begin: () => Promise<void>): AsyncGenerator<T, void> {
     const begun = performance.now();
     checkSignal(call.signal);
     await this.#configure({ ...mannerOf(this.#options), ...options });
@@ -103,12 +120,13 @@ export class Session {
         call.onPrompt?.({ done: event.done, total: event.total });
       } else if (event.kind === "token") {
         const { kind: _, ...token } = event;
-        yield { ...token, time };
+        yield { ...token, time } as Token as T;
       } else if (event.kind === "end") {
         const { text, spans, reason } = event;
-        end(reason);
+        outcome.reason = reason;
         // What was held back because it could have become a stop string, or a tag.
-        if (text || spans?.length) yield { id: undefined, text, time, ...(spans && { spans }) };
+        if (text || spans?.length)
+          yield { id: undefined, text, time, ...(spans && { spans }) } as Token as T;
         return;
       }
     }

@@ -21,6 +21,12 @@ export type SessionEvent =
   | { kind: "token"; id: number; text: string; spans?: AnswerSpan[]; logprobs?: Logprob[] }
   | { kind: "end"; reason: EndReason; text: string; spans?: AnswerSpan[] };
 
+/** What a model sees of a conversation, and how many messages it does not see. */
+export interface Shown {
+  tokens: Uint32Array;
+  leftOut: number;
+}
+
 interface Held {
   pointer: number;
   model: number;
@@ -84,13 +90,14 @@ export class Sessions {
 
   /**
    * Makes the tokens of a conversation, of which `chat_tokens` is called then, the whole sequence;
-   * what the session holds of its beginning is kept.
+   * what the session holds of its beginning is kept. Returns how many messages were left out.
    */
-  chat(id: number, tokens: () => Uint32Array): Promise<void> {
+  chat(id: number, make: (contextLength: number) => Shown): Promise<number> {
     return this.#alone(id, (pointer) => {
-      const given = tokens();
+      const { tokens, leftOut } = make(this.stats(id).contextLength);
       this.#answer(id, this.#module.call("chat_answer"));
-      this.#give("session_sync_tokens", pointer, given);
+      this.#give("session_sync_tokens", pointer, tokens);
+      return leftOut;
     });
   }
 

@@ -7,6 +7,7 @@ import type { CallContext } from "./engine.js";
 import { toWickError, WickError } from "./errors.js";
 import type { Module } from "./module.js";
 import type { Dtype, KernelOptions, TensorInfo } from "./types.js";
+import { hasValue } from "./values.js";
 
 /** Operations that the module queues without having to wait: `WK_QUEUE_DRAIN` and their parts. */
 const MOST_QUEUED = 32;
@@ -35,13 +36,6 @@ type Held = { pointer: number } | { error: WickError };
 interface Names {
   ops: string[];
   dtypes: Dtype[];
-}
-
-/** Whether a dtype has this value, floats as nearly as they can. */
-function hasValue(dtype: Dtype, value: number): boolean {
-  const span = 2 ** (parseInt(dtype.slice(1)) || 1), least = dtype.startsWith("i") ? -span / 2 : 0;
-  return dtype.includes("f")
-    || (Number.isInteger(value) && value >= least && value < least + span);
 }
 
 export class Tensors {

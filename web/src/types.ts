@@ -40,7 +40,7 @@ export interface OpenOptions {
    * another one may hang). False: in the caller's own thread.
    */
   worker?: boolean;
-  /** Called with each message of the log. */
+  /** Called with each message of the log. What callbacks throw goes to the console. */
   onLog?: (level: LogLevel, message: string) => void;
   /** A GPU was lost, called for each device on it; what was loaded comes back by itself with the
    * next step. */
@@ -343,15 +343,19 @@ export interface Token {
   id: number | undefined;
   /** Whole characters; empty while one is incomplete. */
   text: string;
-  /**
-   * Of `chat`: what has become known of the answer. Text that may become a tag, or a call that is
-   * not complete, comes with a later token, at the latest with the last one.
-   */
-  spans?: AnswerSpan[];
   /** Milliseconds since the call. */
   time: number;
   /** First of the token itself, then of the most likely ones. */
   logprobs?: Logprob[];
+}
+
+/** A token of `chat`. */
+export interface AnswerToken extends Token {
+  /**
+   * What has become known of the answer. Text that may become a tag, or a call that is not
+   * complete, comes with a later token, at the latest with the last one.
+   */
+  spans: AnswerSpan[];
 }
 
 export interface SessionStats {
@@ -397,7 +401,7 @@ export type TensorValues =
 export type TensorData = TensorValues | Uint16Array | NestedNumbers;
 
 /** Numbers in arrays of arrays, whose lengths are the shape. */
-export type NestedNumbers = number | NestedNumbers[];
+export type NestedNumbers = number | bigint | boolean | NestedNumbers[];
 
 /** A kernel in WGSL, see `wick/kernel.h`. */
 export interface KernelOptions {

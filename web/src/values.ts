@@ -23,6 +23,13 @@ const CLASSES: Record<ScalarDtype, ValuesClass> = {
 
 const isScalar = (dtype: Dtype): dtype is ScalarDtype => dtype in CLASSES;
 
+/** Whether a dtype has this value, floats as nearly as they can. */
+export function hasValue(dtype: Dtype, value: number | bigint): boolean {
+  const span = 2 ** (parseInt(dtype.slice(1)) || 1), least = dtype.startsWith("i") ? -span / 2 : 0;
+  const isWhole = typeof value === "bigint" || Number.isInteger(value);
+  return dtype.includes("f") || (isWhole && value >= least && value < least + span);
+}
+
 /** A whole number, such as a dim or an extent. */
 export function whole(value: number): number {
   if (Number.isSafeInteger(value)) return value;
@@ -73,11 +80,18 @@ export function newTensor(data: TensorData, shape?: number[], dtype?: Dtype): Ne
   }
   const to = dtype ?? "f32";
   if (!isScalar(to)) throw new WickError("DTYPE", `blocks of ${to} are given as a Uint8Array`);
-  const numbers = flat(data);
-  const values = to === "i64" ? BigInt64Array.from(numbers, BigInt)
-    : (CLASSES[to] as unknown as Float32ArrayConstructor).from(numbers);
-  return { dtype: to, given: isHalf(to) ? "f32" : to, bytes: bytesOf(values),
+  return { dtype: to, given: isHalf(to) ? "f32" : to, bytes: bytesOf(elements(flat(data), to)),
            shape: wholes(shape ?? shapeOf(data)) };
+}
+
+/** Of bool each number that is not zero is true; other dtypes must have a value for it. */
+function elements(numbers: (number | bigint)[], dtype: ScalarDtype): Values {
+  if (dtype === "bool") return Uint8Array.from(numbers, (value) => Number(value != 0));
+  for (const value of numbers)
+    if (!hasValue(dtype, value))
+      throw new WickError("VALUE", `tensor: ${value} is no number of ${dtype}`);
+  return dtype === "i64" ? BigInt64Array.from(numbers, BigInt)
+    : (CLASSES[dtype] as unknown as Float32ArrayConstructor).from(numbers, Number);
 }
 
 const isHalf = (dtype: Dtype | undefined): boolean => dtype === "f16" || dtype === "bf16";
@@ -95,9 +109,10 @@ function dtypeOf(data: Values, dtype: Dtype | undefined): Dtype {
   throw new WickError("DTYPE", `no tensor is made of a ${data.constructor.name}`);
 }
 
-function flat(data: NestedNumbers): number[] {
+function flat(data: NestedNumbers): (number | bigint)[] {
   if (Array.isArray(data)) return (data as NestedNumbers[]).flatMap(flat);
-  if (["number", "bigint", "boolean"].includes(typeof data)) return [data];
+  if (typeof data === "number" || typeof data === "bigint") return [data];
+  if (typeof data === "boolean") return [Number(data)];
   throw new WickError("ARGUMENT", `a tensor is made of numbers, not of ${kindOf(data)}`);
 }
 

@@ -69,7 +69,10 @@ export interface RequestOptions {
 }
 
 export interface LoadOptions extends RequestOptions {
-  /** Called often; `download` and `load` alternate where a file is loaded as it comes. */
+  /**
+   * Called often; `download` and `load` alternate where a file is loaded as it comes. What it
+   * throws goes to the console; `signal` gives the loading up.
+   */
   onProgress?: (progress: Progress) => void;
   /** Gives the loading up; what was downloaded stays in the cache. */
   signal?: AbortSignal;
@@ -116,11 +119,16 @@ function folderOf({ baseUrl }: OpenOptions): string | undefined {
   }
 }
 
-/** Callbacks run after the module has returned, because they may call it, and throw. */
+/** A callback of the page's; what it throws ends nothing here, and goes to the console. */
+function guarded<T extends unknown[]>(callback: ((...given: T) => unknown) | undefined) {
+  return (...given: T): void => void (async () => callback?.(...given))().catch(console.error);
+}
+
+/** Callbacks run after the module has returned, because they may call it. */
 function makeNotify(options: OpenOptions): (notice: Notice) => void {
   return (notice) => queueMicrotask(() => {
-    if (notice.kind === "log") options.onLog?.(notice.level, notice.message);
-    else options.onDeviceLost?.(notice.message);
+    if (notice.kind === "log") guarded(options.onLog)(notice.level, notice.message);
+    else guarded(options.onDeviceLost)(notice.message);
   });
 }
 
@@ -176,12 +184,12 @@ export class Wick extends TensorMaker {
       : await openWorker(baseUrl, given, notify).catch((reason: WickError) => {
         // A policy may forbid the worker that an engine of another origin needs.
         if (wanted.worker || reason.code !== "IO" || !isForeign(baseUrl)) throw reason;
-        wanted.onLog?.("warning", "the engine runs in the page's own thread: a worker of another "
-          + "origin needs a policy of worker-src blob: (in sandboxed frames data:) and its origin");
+        guarded(wanted.onLog)("warning", "the engine runs in the page's own thread: a worker of "
+          + "another origin needs a policy of worker-src blob: (in sandboxed frames data:) and its origin");
         return here();
       });
     const leaks = wanted.debug
-      ? new Leaks((message) => wanted.onLog?.("warning", message)) : undefined;
+      ? new Leaks((message) => guarded(wanted.onLog)("warning", message)) : undefined;
     try {
       return new Wick(port, await port.call("capabilities", []), leaks);
     } catch (reason) {
@@ -229,7 +237,8 @@ export class Wick extends TensorMaker {
     const isStored = given.cache !== false && given.cache !== "read";
     if (isStored && typeof [plain].flat()[0] === "string") askToPersist();
     const { id, info } = await this.#port.call(
-      "load", [plain, given, checked(SESSION, session), fetch], { signal, onProgress });
+      "load", [plain, given, checked(SESSION, session), fetch],
+      { signal, onProgress: onProgress && guarded(onProgress) });
     return new Model(this.#port, id, info, this.#leaks);
   }
 

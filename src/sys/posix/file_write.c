@@ -189,8 +189,8 @@ static wick_status open_target(wk_file_writer *writer, wick_error *err) {
     if (exists && !writer->is_direct && is_link(writer->path))
         return wk_fail(err, WICK_ERR_IO, "cannot write '%s': it links to a file without a name",
                        writer->path);
-    if (writer->is_direct)
-        writer->fd = wk_open_retrying(writer->path, O_WRONLY, 0);
+    if (writer->is_direct) /* not retried: a signal ends the wait for the reader of a pipe */
+        writer->fd = open(writer->path, O_WRONLY | O_CLOEXEC);
     else
         open_temporary(writer);
     return writer->fd >= 0 ? WICK_OK : wk_fail_errno(err, errno, "write", writer->path);
