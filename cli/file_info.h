@@ -12,7 +12,7 @@ typedef struct cli_file_info {
     const char *path;
     bool is_checkpoint;                      /* a folder; file is what 'wick convert' would make */
     const wick_file *file;                   /* NULL: not GGUF; then */
-    const wick_tensor_file *tensor_file;     /* safetensors or .npy */
+    const wick_tensor_file *tensor_file;     /* any other format */
     uint64_t size;                           /* of the file, bytes */
     bool lists_tensors;                      /* one by one */
     cli_type_count types[WICK_DTYPE_COUNT_]; /* by dtype */

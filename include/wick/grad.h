@@ -33,14 +33,16 @@ WICK_API wick_status wick_tape_watch(wick_tape *tape, wick_tensor *x);
 /* While it is on, nothing is recorded. Returns whether it was on. */
 WICK_API bool wick_no_grad(wick_tape *tape, bool is_on);
 
-/* The gradient of the sum of grad_y * y with respect to each of x [n]: new tensors in grads [n],
+/* The gradient of the sum of grad_y * y with respect to each of x [n], as it was when it was
+ * watched or, of what was computed from watched tensors, as it is now: new tensors in grads [n],
  * owned as results of operations are, of the shape of x[i], f32 for 16-bit floats. grad_y: of y's
  * shape, or NULL, all ones. What y does not depend on gets zeros. May be called several times.
  *
  * WICK_ERR_UNSUPPORTED: an operation on the way has no gradient. WICK_ERR_STATE: an operand whose
  * value is needed was overwritten since, or memory was short while the tape recorded.
- * WICK_ERR_SHAPE, WICK_ERR_DTYPE: grad_y. WICK_ERR_ARGUMENT: x[i] was not watched, or shows an
- * element twice. On failure all of grads are NULL, and the sentence is with the device. */
+ * WICK_ERR_SHAPE, WICK_ERR_DTYPE: grad_y. WICK_ERR_ARGUMENT: x[i] was neither watched
+ * nor computed from what was, or shows an element twice. On failure all of grads are NULL, and the
+ * sentence is with the device. */
 WICK_API wick_status wick_grad(wick_tape *tape, wick_tensor *y, wick_tensor *grad_y,
                                wick_tensor *const *x, size_t n, wick_tensor **grads);
 

@@ -30,13 +30,20 @@ WICK_API wick_tensor *wick_npy_load(wick_device *device, const char *path);
  * has no such type. */
 WICK_API wick_status wick_npy_save(wick_tensor *tensor, const char *path, wick_error *error);
 
-/* The tensors of a file by name: GGUF (a part stands for the whole), safetensors, and .npy, whose
- * only array has the name "". The format is recognised by the file's contents. Block; native only.
- */
+/* The tensors of a file by name, recognised by the file's contents: GGUF (a part stands for the
+ * whole); safetensors; .npy, whose only array has the name ""; .npz, stored or deflated; and .pt as
+ * torch.save writes them, of tensors in dicts and lists that nest: "state.0.exp_avg" (a tensor by
+ * itself has the name ""). What else those hold is passed over, and no code in them is run: a
+ * pickle of anything but PyTorch's tensors is refused. Block; native only. */
 typedef struct wick_tensor_file wick_tensor_file;
 /* WICK_ERR_NOT_FOUND, WICK_ERR_IO, WICK_ERR_FORMAT, WICK_ERR_UNSUPPORTED. */
 WICK_API wick_status wick_tensor_file_open(const char *path, wick_tensor_file **file,
                                            wick_error *error);
+/* The same from a source, which is taken over, also on failure: WICK_ERR_UNSUPPORTED where it does
+ * not answer at once, or, unless it is GGUF, cannot be mapped. wick_source_memory() makes one of
+ * bytes. */
+WICK_API wick_status wick_tensor_file_open_source(wick_source source, wick_tensor_file **file,
+                                                  wick_error *error);
 WICK_API void wick_tensor_file_close(wick_tensor_file *file);
 WICK_API size_t wick_tensor_file_count(const wick_tensor_file *file);
 /* In the order of the file, valid until it is closed; NULL where index is out of range. */
@@ -48,9 +55,16 @@ WICK_API wick_tensor *wick_tensor_file_load(wick_tensor_file *file, wick_device 
                                             const char *name);
 /* The same in one call. */
 WICK_API wick_tensor *wick_tensor_load(wick_device *device, const char *path, const char *name);
-/* Writes n tensors, of any devices, as a safetensors file, whole or not at all: those with the
- * larger elements first. WICK_ERR_DTYPE: safetensors has no such type; WICK_ERR_VALUE: two tensors
- * have one name, or a name is not UTF-8 or "__metadata__". Blocks; native only. */
+/* Writes n tensors, of any devices, to a file, whole or not at all: by the ending of its name
+ * .safetensors (those with the larger elements first), .npz (not compressed), .npy (one tensor,
+ * called ""), .pt or .pth (a dict of tensors for torch.load). WICK_ERR_DTYPE: the format has no
+ * such type; WICK_ERR_VALUE: another ending, two tensors have one name, or a name is not UTF-8, is
+ * longer than 32 KiB or, in a safetensors file, "__metadata__"; WICK_ERR_IO. Blocks; native only.
+ */
+WICK_API wick_status wick_tensor_file_save(const char *path, const char *const *names,
+                                           wick_tensor *const *tensors, size_t n,
+                                           wick_error *error);
+/* The same for a safetensors file of any name. */
 WICK_API wick_status wick_safetensors_save(const char *path, const char *const *names,
                                            wick_tensor *const *tensors, size_t n,
                                            wick_error *error);

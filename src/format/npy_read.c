@@ -171,20 +171,28 @@ static wick_status check_bools(const cursor *c, const wk_npy *npy) {
     return WICK_OK;
 }
 
-wick_status wk_npy_parse(const void *bytes, size_t size, wk_npy *out, wick_error *err) {
+wick_status wk_npy_parse_header(const void *bytes, size_t held, uint64_t size, wk_npy *out,
+                                wick_error *err) {
     cursor c = {.file = bytes, .err = err};
     *out = (wk_npy){.dtype = WICK_F32};
-    WK_TRY(find_dict(&c, size));
+    WK_TRY(find_dict(&c, held));
     WK_TRY(take_dict(&c, out));
     int64_t count;
-    const size_t left = size - (size_t)(c.end - c.file);
+    const uint64_t left = size - (uint64_t)(c.end - c.file);
     if (!wk_shape_count(&out->shape, &count) || !wk_dtype_bytes(out->dtype, count, &out->size))
         return refuse(&c, "has a shape of too many elements for 64 bits");
     if (out->size != left)
         return wk_fail(err, WICK_ERR_FORMAT,
-                       "the array of the npy file has %" PRIu64 " bytes, but %zu follow its header",
+                       "the array of the npy file has %" PRIu64 " bytes, but %" PRIu64
+                       " follow its header",
                        out->size, left);
     out->data = (const unsigned char *)c.end;
+    return WICK_OK;
+}
+
+wick_status wk_npy_parse(const void *bytes, size_t size, wk_npy *out, wick_error *err) {
+    WK_TRY(wk_npy_parse_header(bytes, size, size, out, err));
+    const cursor c = {.file = bytes, .err = err};
     return out->dtype == WICK_BOOL ? check_bools(&c, out) : WICK_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "core/dtype.h"
 #include "core/json.h"
 #include "core/shape.h"
+#include "format/tensor_names.h"
 #include "format/tensor_order.h"
 
 #include <inttypes.h>
@@ -232,25 +233,6 @@ static size_t element_size(const wick_file_tensor *tensor) {
     return (size_t)wk_dtype_get(tensor->dtype)->block_bytes;
 }
 
-static wick_status check_name(wk_map *names, const wick_file_tensor *tensor, size_t index,
-                              wick_error *err) {
-    const wk_str name = {tensor->name.text, tensor->name.size};
-    uint32_t other;
-    size_t bad;
-    if (!wk_str_is_utf8(name, &bad) || wk_str_is(name, "__metadata__"))
-        return wk_fail(err, WICK_ERR_VALUE, "no tensor of a safetensors file can be called '%s'",
-                       wk_str_show(name).text);
-    if (wk_map_get(names, name, &other))
-        return wk_fail(err, WICK_ERR_VALUE, "two tensors have the name '%s'",
-                       wk_str_show(name).text);
-    if (name_of_dtype(tensor->dtype) == NULL)
-        return wk_fail(err, WICK_ERR_DTYPE,
-                       "'%s' is %s, which safetensors files do not have: convert it to f32",
-                       wk_str_show(name).text, wick_dtype_name(tensor->dtype));
-    if (wk_map_put(names, name, (uint32_t)index) == WICK_OK) return WICK_OK;
-    return wk_fail_memory(err, (index + 1) * sizeof name, 0, "the header of a safetensors file");
-}
-
 static void append_entry(wk_strbuf *buf, const wick_file_tensor *tensor, uint64_t *offset) {
     int64_t count = 0;
     uint64_t size = 0;
@@ -266,13 +248,8 @@ static void append_entry(wk_strbuf *buf, const wick_file_tensor *tensor, uint64_
 
 wick_status wk_safetensors_header(wk_strbuf *buf, const wick_file_tensor *tensors, size_t n,
                                   uint32_t *order, wick_error *err) {
-    wk_map names;
-    wk_map_init(&names, buf->heap);
-    wick_status status = WICK_OK;
-    for (size_t i = 0; i < n && status == WICK_OK; i++)
-        status = check_name(&names, &tensors[i], i, err);
-    wk_map_release(&names);
-    WK_TRY(status);
+    WK_TRY(wk_tensor_names_check(buf->heap, tensors, n, "safetensors", "__metadata__",
+                                 name_of_dtype, err));
     size_t n_ordered = 0;
     for (size_t size = 8; size > 0; size /= 2)
         for (size_t i = 0; i < n; i++)

@@ -1,7 +1,8 @@
-/* ops/tensor_file.c: tensors from GGUF, safetensors and .npy files, and into safetensors files. */
+/* ops/tensor_file.c: tensors from files by name, and into files. */
 #include "source/tensor_file.h"
 
 #include "format/safetensors.h"
+#include "ops/archive_save.h"
 #include "sys/file.h"
 #include "tensor/tensor.h"
 
@@ -12,16 +13,23 @@
 static wick_tensor *load(wick_tensor_file *file, wick_device *device,
                          const wick_file_tensor *tensor) {
     const size_t size = (size_t)tensor->size;
-    const uint8_t *const data = wk_tensor_file_data(file, tensor);
-    if (data != NULL || size == 0)
-        return wick_tensor_from_data(device, tensor->dtype, tensor->shape, data, size);
     wick_error *const error = wk_device_err(device);
     wk_heap *const heap = wk_device_heap(device);
+    const uint8_t *data;
+    wick_error reason = {0};
+    if (wk_tensor_file_data(file, tensor, &data, &reason) != WICK_OK) {
+        (void)wk_fail_in_file(error, wk_tensor_file_path(file), &reason);
+        return NULL;
+    }
+    if (data != NULL || size == 0)
+        return wick_tensor_from_data(device, tensor->dtype, tensor->shape, data, size);
     void *const bytes = tensor->size <= SIZE_MAX ? wk_alloc(heap, size) : NULL;
     wick_tensor *made = NULL;
     if (bytes == NULL)
         (void)wk_fail_memory(error, tensor->size, 0, tensor->name.text);
-    else if (wk_tensor_file_read(file, tensor, 0, bytes, size, error) == WICK_OK)
+    else if (wk_tensor_file_read(file, tensor, 0, bytes, size, &reason) != WICK_OK)
+        (void)wk_fail_in_file(error, wk_tensor_file_path(file), &reason);
+    else
         made = wick_tensor_from_data(device, tensor->dtype, tensor->shape, bytes, size);
     wk_free(heap, bytes, size);
     return made;
@@ -53,12 +61,11 @@ wick_tensor *wick_tensor_load(wick_device *device, const char *path, const char 
 /* ---- Writing ---- */
 
 /* What the header says of the tensors, in the order of their data. */
-static wick_status describe(const char *const *names, wick_tensor *const *tensors, size_t n,
-                            wick_file_tensor *out, wick_error *err) {
+static wick_status describe(const char *op, const char *const *names, wick_tensor *const *tensors,
+                            size_t n, wick_file_tensor *out, wick_error *err) {
     for (size_t i = 0; i < n; i++) {
         if (names[i] == NULL || tensors[i] == NULL)
-            return wk_fail(err, WICK_ERR_ARGUMENT,
-                           "wick_safetensors_save: tensor %zu or its name is NULL", i);
+            return wk_fail(err, WICK_ERR_ARGUMENT, "%s: tensor %zu or its name is NULL", op, i);
         out[i] = (wick_file_tensor){.name = {names[i], strlen(names[i])},
                                     .dtype = wick_tensor_dtype(tensors[i]),
                                     .shape = wick_tensor_shape(tensors[i])};
@@ -75,8 +82,9 @@ static wick_status write_tensor(wk_file_writer *writer, wick_tensor *tensor, wic
     return status;
 }
 
-static wick_status write_all(wk_heap *heap, const char *path, const wick_file_tensor *described,
-                             wick_tensor *const *tensors, size_t n, wick_error *err) {
+static wick_status write_safetensors(wk_heap *heap, const char *path,
+                                     const wick_file_tensor *described, wick_tensor *const *tensors,
+                                     size_t n, wick_error *err) {
     wk_strbuf header;
     wk_strbuf_init(&header, heap);
     uint32_t *const order = wk_alloc_array(heap, n, sizeof *order);
@@ -97,16 +105,57 @@ static wick_status write_all(wk_heap *heap, const char *path, const wick_file_te
     return status;
 }
 
+typedef enum file_kind { KIND_SAFETENSORS, KIND_NPZ, KIND_TORCH, KIND_NPY } file_kind;
+
+static wick_status write_npy(const char *path, const char *name, wick_tensor *const *tensors,
+                             size_t n, wick_error *err) {
+    if (n == 1 && name[0] == '\0') return wick_npy_save(tensors[0], path, err);
+    return wk_fail(err, WICK_ERR_VALUE,
+                   "wick_tensor_file_save: a .npy file holds one tensor, with the name \"\"");
+}
+
+static wick_status save(const char *op, file_kind kind, const char *path, const char *const *names,
+                        wick_tensor *const *tensors, size_t n, wick_error *err) {
+    wk_heap heap;
+    wk_heap_init(&heap, NULL);
+    wick_file_tensor *const described = wk_alloc_array(&heap, n, sizeof *described);
+    if (described == NULL && n > 0) return wk_fail_memory(err, n * sizeof *described, 0, path);
+    wick_status status = describe(op, names, tensors, n, described, err);
+    if (status == WICK_OK && kind == KIND_NPY)
+        status = write_npy(path, n > 0 ? names[0] : "", tensors, n, err);
+    else if (status == WICK_OK && kind == KIND_SAFETENSORS)
+        status = write_safetensors(&heap, path, described, tensors, n, err);
+    else if (status == WICK_OK)
+        status = wk_archive_save(&heap, path, kind == KIND_TORCH, described, tensors, n, err);
+    wk_free(&heap, described, n * sizeof *described);
+    return status;
+}
+
 wick_status wick_safetensors_save(const char *path, const char *const *names,
                                   wick_tensor *const *tensors, size_t n, wick_error *error) {
     if (path == NULL || ((names == NULL || tensors == NULL) && n > 0))
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_safetensors_save: an argument is NULL");
-    wk_heap heap;
-    wk_heap_init(&heap, NULL);
-    wick_file_tensor *const described = wk_alloc_array(&heap, n, sizeof *described);
-    if (described == NULL && n > 0) return wk_fail_memory(error, n * sizeof *described, 0, path);
-    wick_status status = describe(names, tensors, n, described, error);
-    if (status == WICK_OK) status = write_all(&heap, path, described, tensors, n, error);
-    wk_free(&heap, described, n * sizeof *described);
-    return status;
+    return save("wick_safetensors_save", KIND_SAFETENSORS, path, names, tensors, n, error);
+}
+
+wick_status wick_tensor_file_save(const char *path, const char *const *names,
+                                  wick_tensor *const *tensors, size_t n, wick_error *error) {
+    static const struct {
+        const char *glob;
+        file_kind kind;
+    } endings[] = {{"*.safetensors", KIND_SAFETENSORS},
+                   {"*.npz", KIND_NPZ},
+                   {"*.npy", KIND_NPY},
+                   {"*.pt", KIND_TORCH},
+                   {"*.pth", KIND_TORCH}};
+    if (path == NULL || ((names == NULL || tensors == NULL) && n > 0))
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_tensor_file_save: an argument is NULL");
+    for (size_t i = 0; i < WK_COUNT(endings); i++) {
+        if (wk_str_matches(wk_str_of(endings[i].glob), wk_str_of(path)))
+            return save("wick_tensor_file_save", endings[i].kind, path, names, tensors, n, error);
+    }
+    return wk_fail(error, WICK_ERR_VALUE,
+                   "wick_tensor_file_save: '%s' ends neither with .safetensors, .npz, .npy, .pt "
+                   "nor .pth",
+                   path);
 }

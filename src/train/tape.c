@@ -19,6 +19,7 @@ typedef struct slot {
     int64_t count;     /* elements of the buffer that ops named */
     wick_tensor *grad; /* [count]; NULL: zeros */
     bool is_own;       /* nobody else has grad's memory */
+    uint32_t watched;  /* its version when that was done; UINT32_MAX: it was not */
 } slot;
 
 struct wick_tape {
@@ -29,8 +30,13 @@ struct wick_tape {
     slot *slots;
     size_t n_slots, slot_capacity;
     wk_map64 slot_of; /* by the buffer's id */
-    bool is_off;      /* nothing is recorded */
-    bool is_short;    /* memory was short: some op is missing */
+    struct {
+        wick_tensor *const *x;
+        wick_tensor **grads; /* NULL: not seen yet */
+        size_t n;
+    } wanted;      /* by the call that runs */
+    bool is_off;   /* nothing is recorded */
+    bool is_short; /* memory was short: some op is missing */
 };
 
 /* --- Slots --- */
@@ -70,7 +76,7 @@ static slot *make_slot(wick_tape *tape, const wk_view *view) {
             wk_map64_put(&tape->slot_of, view->buf->id, (uint32_t)tape->n_slots) != WICK_OK)
             return NULL;
         s = &tape->slots[tape->n_slots++];
-        *s = (slot){.buf = view->buf, .dtype = wk_wide_dtype(view->dtype)};
+        *s = (slot){.buf = view->buf, .dtype = wk_wide_dtype(view->dtype), .watched = UINT32_MAX};
         wk_buffer_retain(s->buf);
     }
     widen_slot(s, view);
@@ -190,8 +196,11 @@ wick_status wick_tape_watch(wick_tape *tape, wick_tensor *x) {
                               "watch: the tensor belongs to another device");
     if (!wk_operand_is_float("watch", x) || !wk_operand_is_strided("watch", x))
         return wk_device_err(tape->device)->status;
-    if (make_slot(tape, &x->view)) return WICK_OK;
-    return wk_device_fail(tape->device, WICK_ERR_OUT_OF_MEMORY, "no memory to watch a tensor");
+    slot *const s = make_slot(tape, &x->view);
+    if (!s)
+        return wk_device_fail(tape->device, WICK_ERR_OUT_OF_MEMORY, "no memory to watch a tensor");
+    s->watched = s->buf->version;
+    return WICK_OK;
 }
 
 bool wick_no_grad(wick_tape *tape, bool is_on) {
@@ -351,10 +360,33 @@ static bool has_failed(const wick_tape *tape) {
     return wk_device_err(tape->device)->status != WICK_OK;
 }
 
+/* Where its gradient is zero, too. */
+static wick_tensor *result_of(const wick_tape *tape, const wick_tensor *x) {
+    const slot *const s = find_slot(tape, &x->view);
+    if (!s->grad) return wick_zeros(tape->device, s->dtype, wk_tensor_shape_of(x));
+    wick_tensor *const part = part_of(s, &x->view);
+    return part ? wk_dense_copy(part, s->dtype) : NULL;
+}
+
+/* What stands in x's memory before this node wrote there is not x any more: its gradient is read
+ * before it is taken. Writes that came after x was watched are gone through. */
+static void see_results(wick_tape *tape, const wk_tape_node *node) {
+    for (size_t i = 0; i < tape->wanted.n; i++) {
+        const wick_tensor *const x = tape->wanted.x[i];
+        if (tape->wanted.grads[i]) continue;
+        for (int d = 0; d < node->op.n_dst; d++) {
+            const wk_view *const y = &node->op.view[d];
+            if (y->buf != x->view.buf || node->version[d] > find_slot(tape, y)->watched) continue;
+            if (wk_view_overlaps(y, &x->view)) tape->wanted.grads[i] = result_of(tape, x);
+        }
+    }
+}
+
 /* Nodes from the last one down to begin. */
 static void go_back(wick_tape *tape, size_t begin) {
     for (size_t i = tape->n_nodes; i > begin && !has_failed(tape); i--) {
         const wk_tape_node node = tape->nodes[i - 1]; /* the list may grow and move meanwhile */
+        see_results(tape, &node);
         const wick_scope scope = wick_scope_begin(tape->device);
         wick_tensor *g[WK_MAX_OPERANDS] = {NULL};
         for (int d = 0; d < node.op.n_dst; d++)
@@ -399,14 +431,6 @@ static bool check_watched(const wick_tape *tape, wick_tensor *const *x, size_t n
     return true;
 }
 
-/* Where its gradient is zero, too. */
-static wick_tensor *result_of(const wick_tape *tape, const wick_tensor *x) {
-    const slot *const s = find_slot(tape, &x->view);
-    if (!s->grad) return wick_zeros(tape->device, s->dtype, wk_tensor_shape_of(x));
-    wick_tensor *const part = part_of(s, &x->view);
-    return part ? wk_dense_copy(part, s->dtype) : NULL;
-}
-
 static void compute(wick_tape *tape, wick_tensor *y, wick_tensor *grad_y, wick_tensor *const *x,
                     size_t n, wick_tensor **grads) {
     const wick_scope scope = wick_scope_begin(tape->device);
@@ -417,10 +441,17 @@ static void compute(wick_tape *tape, wick_tensor *y, wick_tensor *grad_y, wick_t
         wick_tensor *const g =
             grad_y ? grad_y : wick_ones(tape->device, s->dtype, wk_tensor_shape_of(y));
         if (g) add_gradient(s, &y->view, g);
+        tape->wanted.x = x;
+        tape->wanted.grads = grads;
+        tape->wanted.n = n;
         go_back(tape, 0);
+        tape->wanted.n = 0;
     }
-    for (size_t i = 0; i < n && !has_failed(tape); i++)
-        grads[i] = wk_scope_keep(scope, result_of(tape, x[i]));
+    for (size_t i = 0; i < n; i++) {
+        wick_tensor *const seen = grads[i];
+        grads[i] =
+            has_failed(tape) ? NULL : wk_scope_keep(scope, seen ? seen : result_of(tape, x[i]));
+    }
     for (size_t i = 0; i < tape->n_slots; i++) drop_gradient(&tape->slots[i]);
     wick_scope_end(scope);
 }

@@ -65,9 +65,9 @@ def test_files_of_other_kinds():
         for content in (b"", b"a", b"eight by", b"Once upon a time", b'{"a": {"b": 1}}',
                         b'{"abcd":{"long": "enough"}}', bytes(100), b"GG"):
             path.write_bytes(content)
-            said = "is not a GGUF, safetensors or .npy file\n"
+            said = "not a GGUF, safetensors, .npy, .npz or PyTorch (.pt) file\n"
             fails(1, said, arguments=["info", path])
-            fails(1, "is not a GGUF, safetensors or .npy file", arguments=["compare", sound, path])
+            fails(1, said.strip(), arguments=["compare", sound, path])
         path.write_bytes(sound.read_bytes()[:-33])
         fails(1, "byte 0: a header of", arguments=["info", path])
 

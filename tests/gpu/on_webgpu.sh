@@ -39,7 +39,7 @@ case $program in
         cases=$some
     fi
     # Without the lines of operations that are right.
-    report=$("$program" "$cases" --present --strict --may-fall-back i64,f64 "$@" \
+    report=$("$program" "$cases" --grad --strict --may-fall-back i64,f64 "$@" \
         --backend webgpu --webgpu-lib "$library" 2>&1)
     status=$?
     [ -z "${some:-}" ] || rm -r "$some"

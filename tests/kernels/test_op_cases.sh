@@ -1,5 +1,5 @@
 #!/bin/sh
-# The recorded cases of every operation that Wick has, on each instruction set, and through the null
+# The recorded cases of every operation, with gradients, on each instruction set, and through the null
 # backend: answers late and out of order, fused operations taken apart, everything a fallback.
 if [ ! -d "$WICK_SHARED_DATA/ops" ]; then
     echo "skipped: WICK_SHARED_DATA names no folder with the recorded cases (ops/)"
@@ -11,7 +11,7 @@ failed=0
 check() {
     echo "== $*"
     # The table of a run that passed says nothing but its last line.
-    if report=$($WICK_EMULATOR "$op_cases" "$WICK_SHARED_DATA/ops" --present "$@" 2>&1); then
+    if report=$($WICK_EMULATOR "$op_cases" "$WICK_SHARED_DATA/ops" --grad "$@" 2>&1); then
         echo "$report" | tail -n 1
     elif echo "$report" | grep -q 'has no .* instructions'; then
         echo "# note: not run: $report"

@@ -449,7 +449,7 @@ static void test_gguf_by_name(void **state) {
     check_failed(device, wick_tensor_load(device, NULL, "x"), WICK_ERR_ARGUMENT, "NULL");
     check_failed(device, wick_tensor_load(device, "nowhere", "x"), WICK_ERR_NOT_FOUND, "nowhere");
     check_failed(device, wick_tensor_load(device, "CMakeLists.txt", "x"), WICK_ERR_FORMAT,
-                 "not a GGUF, safetensors or .npy file");
+                 "not a GGUF, safetensors, .npy, .npz or PyTorch (.pt) file");
     assert_null(wick_tensor_load(NULL, path, "x"));
     wick_tensor_file_close(tensors);
     wick_file_close(file);

@@ -21,6 +21,7 @@ async function openPage(t, kind, options, serverOptions, file = "page.html") {
 async function checkGenerating(t, { call, base }, options, maxTokens) {
   const opened = await call("open", { math: "exact", strict: true, ...options },
                             base + stories.path);
+  await t.test("tensors", async () => assert.equal(await call("multiply", 16), 16 ** 3));
   await t.test("stories260K", () => checkTokens(call, stories, { maxTokens }));
   return opened;
 }

@@ -53,6 +53,11 @@ export const cases = {
     return { ...wick.capabilities(), warnings };
   },
 
+  /** The sum of the product of two matrices of ones [n, n]: of tensors beside the model. */
+  multiply(n) {
+    return wick.scope(() => wick.ones([n, n]).matmul(wick.ones([n, n])).sum().item());
+  },
+
   /**
    * Loads a model by these options: what came of it, the progress, and how many bytes a fetch of
    * the page's own has fetched where it is asked to (isFetching).
