@@ -15,10 +15,11 @@
 
 enum {
     DIMS = 3,
-    MOST_TAPS = 64, /* of a kernel that is done element by element */
+    MOST_TAPS = 64,     /* of a kernel that is done element by element */
+    FEW_POSITIONS = 16, /* of a sample: fewer are too few for a product of their own */
 };
-/* Of columns that are there at once. */
-static const int64_t most_bytes = 64 << 20;
+/* Of columns that are there at once: they stay in the cache between their copy and the product. */
+static const int64_t most_bytes = 4 << 20;
 
 typedef struct conv {
     const char *name;
@@ -174,12 +175,26 @@ static wick_tensor *sum_of_taps(const conv *c, wick_tensor *x, wick_tensor *weig
     return wick_reshape(sum, WICK_SHAPE(c->batch, c->filters, c->out[1], c->out[2]));
 }
 
+/* One product for all samples: windows as rows [n r ow, k] by weights [k, m]. */
+static wick_tensor *product_of_rows(const conv *c, wick_tensor *weights, wick_tensor *windows) {
+    const int64_t *const extent = windows->view.extent;
+    const int64_t n = extent[0], rows = extent[4], ow = extent[5];
+    wick_tensor *const last = wick_permute(windows, 6, (const int[]){0, 4, 5, 1, 2, 3});
+    wick_tensor *const all = wick_reshape(last, WICK_SHAPE(n * rows * ow, weights->view.extent[2]));
+    wick_tensor *const columns = wick_transpose(wick_squeeze(weights, 0), 0, 1);
+    wick_tensor *const y = wick_matmul(all, wick_contiguous(columns));
+    return wick_permute(wick_reshape(y, WICK_SHAPE(n, rows, ow, c->filters)), 4,
+                        (const int[]){0, 3, 1, 2});
+}
+
 /* y [n, m, r, ow] of some samples and rows: weights [g, m / g, k], windows [n g, c / g, kh, kw, r,
  * ow]. */
 static wick_tensor *product_of(const conv *c, wick_tensor *weights, wick_tensor *windows) {
     if (!weights || !windows) return NULL;
     const int64_t *const extent = windows->view.extent;
     const int64_t n = extent[0] / c->groups, rows = extent[4], ow = extent[5];
+    if (n > 1 && c->groups == 1 && rows * ow < FEW_POSITIONS)
+        return product_of_rows(c, weights, windows);
     wick_tensor *const columns =
         wick_reshape(windows, WICK_SHAPE(n, c->groups, weights->view.extent[2], rows * ow));
     return wick_reshape(wick_matmul(weights, columns), WICK_SHAPE(n, c->filters, rows, ow));
