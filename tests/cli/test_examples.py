@@ -77,6 +77,8 @@ PROGRAMS = [
     ("tensors", [], "\n [0.04692"),
     ("digits", [DATA / "real/digits_cnn.safetensors", DATA / "real/digits.safetensors"],
      check_digits),
+    ("train_digits", [DATA / "real/digits.safetensors"],
+     lambda said: float(re.search(r"([\d.]+) % of the test images", said)[1]) >= 98.5),
     ("voice_activity", [REAL / "silero_vad_16k.safetensors", REAL / "speech.wav"], check_voice),
     ("matmul", [], "[[ -2.3392"),
     ("generate", [MODEL, "Once upon a time"], ", there was a little girl named Lily."),
