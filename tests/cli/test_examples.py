@@ -77,6 +77,7 @@ PROGRAMS = [
     ("tensors", [], "\n [0.04692"),
     ("digits", [DATA / "real/digits_cnn.safetensors", DATA / "real/digits.safetensors"],
      check_digits),
+    ("fit_line", [], "3.00 x + -2.00"),
     ("train_digits", [DATA / "real/digits.safetensors"],
      lambda said: float(re.search(r"([\d.]+) % of the test images", said)[1]) >= 98.5),
     ("voice_activity", [REAL / "silero_vad_16k.safetensors", REAL / "speech.wav"], check_voice),
