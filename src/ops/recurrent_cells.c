@@ -1,7 +1,8 @@
 /* ops/recurrent_cells.c: recurrent networks, token after token: lstm, gru, rnn.
  *
  * The products with all tokens are one matrix product; those with the hidden state, [b, h] times
- * [h, g h], follow each other. */
+ * [h, g h], follow each other: for them w_hh is transposed once, where wick_linear would lay it out
+ * for each token. */
 #include <wick/nn.h>
 
 #include "core/shape.h"
@@ -14,6 +15,7 @@ typedef struct state {
 typedef struct cell {
     const char *name;
     int n_gates;
+    bool keeps_b_hh; /* the step needs it in the product with h, not just in the sum of both */
     /* The next state from the gates' products with the token and with h, both [b, g h]. */
     state (*step)(wick_tensor *of_x, wick_tensor *of_h, state last);
 } cell;
@@ -84,12 +86,18 @@ static wick_tensor *or_zeros(wick_tensor *x, const wick_tensor *like, wick_shape
     return x ? wk_widened(x) : wick_zeros(like->device, wk_wide_dtype(like->view.dtype), shape);
 }
 
-/* Token t: the new state, whose h goes to y [b, t, h]. */
-static bool run_step(const cell *kind, const wick_rnn_weights *wide, wick_tensor *of_x, int64_t t,
-                     wick_tensor *y, state *s) {
+/* Of two biases that may be absent. */
+static wick_tensor *sum_of(wick_tensor *a, wick_tensor *b) {
+    return a && b ? wick_add(a, b) : a ? a : b;
+}
+
+/* Token t: the new state, whose h goes to y [b, t, h]. columns: w_hh transposed. */
+static bool run_step(const cell *kind, wick_tensor *columns, wick_tensor *b_hh, wick_tensor *of_x,
+                     int64_t t, wick_tensor *y, state *s) {
     const wick_scope scope = wick_scope_begin(y->device);
     wick_tensor *const token = wick_squeeze(wick_narrow(of_x, 1, t, 1), 1);
-    const state next = kind->step(token, wick_linear(s->h, wide->w_hh, wide->b_hh), *s);
+    wick_tensor *const of_h = wick_matmul(s->h, columns);
+    const state next = kind->step(token, b_hh ? wick_add(of_h, b_hh) : of_h, *s);
     const bool is_done = wick_copy(wick_narrow(y, 1, t, 1), wick_unsqueeze(next.h, 1)) != NULL;
     s->h = wk_scope_keep(scope, next.h);
     s->c = wk_scope_keep(scope, next.c);
@@ -100,19 +108,18 @@ static bool run_step(const cell *kind, const wick_rnn_weights *wide, wick_tensor
 /* All tokens: y [b, t, h]; *s: the first state, then the last one. */
 static wick_tensor *run_steps(const cell *kind, wick_tensor *x, const wick_rnn_weights *weights,
                               state *s) {
-    const wick_rnn_weights wide = {.w_ih = wk_widened(weights->w_ih),
-                                   .w_hh = wk_widened(weights->w_hh),
-                                   .b_ih = wk_widened(weights->b_ih),
-                                   .b_hh = wk_widened(weights->b_hh)};
+    wick_tensor *const b_ih = wk_widened(weights->b_ih), *const b_hh = wk_widened(weights->b_hh);
     const int64_t n = x->view.extent[1];
-    wick_tensor *const of_x = wick_linear(wk_widened(x), wide.w_ih, wide.b_ih);
-    if (!of_x || !wide.w_hh || !s->h) return NULL;
+    wick_tensor *const of_x = wick_linear(wk_widened(x), wk_widened(weights->w_ih),
+                                          kind->keeps_b_hh ? b_ih : sum_of(b_ih, b_hh));
+    wick_tensor *const columns = wick_contiguous(wick_transpose(wk_widened(weights->w_hh), 0, 1));
+    if (!of_x || !columns || !s->h) return NULL;
     wick_tensor *const y =
         wick_empty(x->device, of_x->view.dtype,
                    WICK_SHAPE(x->view.extent[0], n, weights->w_hh->view.extent[1]));
     for (int64_t t = 0; y && t < n; t++) {
         const state last = *s;
-        if (!run_step(kind, &wide, of_x, t, y, s)) return NULL;
+        if (!run_step(kind, columns, kind->keeps_b_hh ? b_hh : NULL, of_x, t, y, s)) return NULL;
         if (t == 0) continue; /* the first state may be the caller's */
         wick_release(last.h);
         wick_release(last.c);
@@ -147,7 +154,7 @@ wick_tensor *wick_lstm(wick_tensor *x, const wick_rnn_weights *weights, wick_ten
 
 wick_tensor *wick_gru(wick_tensor *x, const wick_rnn_weights *weights, wick_tensor *h0,
                       wick_tensor **last_h) {
-    static const cell gru = {.name = "gru", .n_gates = 3, .step = gru_step};
+    static const cell gru = {.name = "gru", .n_gates = 3, .keeps_b_hh = true, .step = gru_step};
     return run(&gru, x, weights, (state){.h = h0}, last_h, NULL);
 }
 
