@@ -34,7 +34,7 @@ WICK_API wick_status wick_tape_watch(wick_tape *tape, wick_tensor *x);
 WICK_API bool wick_no_grad(wick_tape *tape, bool is_on);
 
 /* The gradient of the sum of grad_y * y with respect to each of x [n], as it was when it was
- * watched or, of what was computed from watched tensors, as it is now: new tensors in grads [n],
+ * watched or, if it was computed from watched tensors, as it is now: new tensors in grads [n],
  * owned as results of operations are, of the shape of x[i], f32 for 16-bit floats. grad_y: of y's
  * shape, or NULL, all ones. What y does not depend on gets zeros. May be called several times.
  *

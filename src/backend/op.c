@@ -173,7 +173,7 @@ static wick_status check_top_k(const wk_op *op, wick_error *err) {
     return WICK_OK;
 }
 
-/* y and index of one shape, x the same but for the last dimension. */
+/* y and index of one shape, which x has in all dimensions but the last. */
 static bool fits_rows(const wk_view *y, const wk_view *index, const wk_view *x) {
     if (x->rank < 1 || x->rank != y->rank || !same_shape(y, index)) return false;
     return memcmp(x->extent, y->extent, sizeof x->extent[0] * (size_t)(x->rank - 1)) == 0;

@@ -177,7 +177,7 @@ static wick_tensor *repeated(wick_tensor *x, int64_t h) {
                         wick_shape_of(4, flat));
 }
 
-/* [t, s]: how far a key stands behind its query; negative before it. */
+/* [t, s]: the position of a key less that of its query. */
 static wick_tensor *distances(const wk_back *b) {
     const int64_t t = wk_src(wk_back_op(b), Q)->extent[2], s = wk_src(wk_back_op(b), K)->extent[2];
     const wick_dtype dtype = b->g->view.dtype;

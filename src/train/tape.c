@@ -18,7 +18,7 @@ typedef struct slot {
     wick_dtype dtype;  /* of the gradient */
     int64_t count;     /* elements of the buffer that ops named */
     wick_tensor *grad; /* [count]; NULL: zeros */
-    bool is_own;       /* nobody else has grad's memory */
+    bool is_own;       /* no other tensor has grad's memory */
     uint32_t watched;  /* its version when that was done; UINT32_MAX: it was not */
 } slot;
 

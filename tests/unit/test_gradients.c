@@ -298,7 +298,7 @@ static void test_views(void **state) {
     wick_tape *const tape = begin(device, x);
     wick_tensor *const y = wick_mul(wick_transpose(x, 0, 1), wick_transpose(x, 0, 1));
     ASSERT_FLOATS(gradient(tape, total(wick_narrow(y, 0, 1, 2)), x), 0, 2, 4, 0, 8, 10);
-    /* Of a view of what is watched. */
+    /* Of a view of a watched tensor. */
     ASSERT_FLOATS(gradient(tape, total(y), wick_slice(x, 1, 0, 3, 2)), 0, 4, 6, 10);
     /* A watched tensor itself. */
     ASSERT_FLOATS(gradient(tape, x, x), 1, 1, 1, 1, 1, 1);
@@ -354,7 +354,7 @@ static void test_no_grad(void **state) {
     wick_scope_end(scope);
 }
 
-/* Of x as it was watched, though it is written over later, and of what is computed on the way. */
+/* Of x as it was watched, though it is written over later, and of results on the way. */
 static void test_on_the_way(void **state) {
     wick_device *const device = device_of(state);
     const wick_scope scope = wick_scope_begin(device);

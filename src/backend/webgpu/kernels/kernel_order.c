@@ -72,7 +72,7 @@ static void set_parts(wk_rows *rows, uint32_t part, uint32_t threads) {
 static wick_status sort_tiles(wk_encoder *e, const wk_op *op, wk_rows *rows, const wk_view *to) {
     static const wk_source source = {
         .name = "argsort",
-        .parts = {wk_wgsl_rows, wk_wgsl_argsort},
+        .parts = {wk_wgsl_rows, wk_wgsl_bitonic, wk_wgsl_argsort},
         .operands = {"y", "x"},
         .constants = {"THREADS", "LANES", "COLUMNS", "KIND", "WHOLE", "TILE"}};
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);

@@ -28,7 +28,7 @@ typedef struct pass {
 static wick_status run(wk_encoder *e, const wk_op *op, const pass *p) {
     static const wk_source source = {
         .name = "top_k",
-        .parts = {wk_wgsl_rows, wk_wgsl_top_k},
+        .parts = {wk_wgsl_rows, wk_wgsl_bitonic, wk_wgsl_top_k},
         .operands = {"y", "x", "z", "c"},
         .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS", "TILE"}};
     const wk_view *const values = wk_dst(op, 0), *const indices = wk_dst(op, 1),

@@ -1,11 +1,7 @@
 // Sorting rows, stable: candidates are an element's place in the order and its index, so that no
-// two are equal. Here a workgroup sorts a tile (Batcher's bitonic network, 1968), which is the whole
-// row or, WHOLE 0, one of several that argsort_merge.wgsl merges. KIND: 0 floats, 1 signed, 2
-// unsigned, 3 bools. own: bits that turn the order round, the stride of y along the row.
-const PAIRS = u32(TILE) / 2u;
-
-var<workgroup> tile: array<vec2<u32>, TILE>;
-
+// two are equal. Here a workgroup sorts a tile, which is the whole row or, WHOLE 0, one of several
+// that argsort_merge.wgsl merges. KIND: 0 floats, 1 signed, 2 unsigned, 3 bools.
+// own: bits that turn the order round, the stride of y along the row.
 fn comes_before(a: vec2<u32>, b: vec2<u32>) -> bool {
     return a.x < b.x || (a.x == b.x && a.y < b.y);
 }
@@ -30,21 +26,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (number >= params.n_groups) { return; }
     let p = place_of(number, local);
     for (var i = local; i < u32(TILE); i += u32(THREADS)) { tile[i] = candidate(p, p.begin + i); }
-    for (var size = 2u; size <= u32(TILE); size *= 2u) {
-        for (var step = size / 2u; step > 0u; step /= 2u) {
-            workgroupBarrier();
-            for (var pair = local; pair < PAIRS; pair += u32(THREADS)) {
-                let i = 2u * pair - (pair & (step - 1u));
-                let a = tile[i];
-                let b = tile[i + step];
-                if (comes_before(b, a) == ((i & size) == 0u)) {
-                    tile[i] = b;
-                    tile[i + step] = a;
-                }
-            }
-        }
-    }
-    workgroupBarrier();
+    sort(local);
     for (var i = local; p.begin + i < p.end; i += u32(THREADS)) {
         if (WHOLE == 1) {
             store_y(p.y + i * params.own.y, bitcast<V_y>(tile[i].y));

@@ -1,12 +1,8 @@
-// The k largest elements of rows: a workgroup sorts a tile of them (Batcher's bitonic network,
-// 1968) and keeps k. Of rows longer than a tile every part gives k candidates (TO_PARTS), which are
-// the elements of the next dispatch (FROM_PARTS). y: values, or candidates; z: indices.
+// The k largest elements of rows: a workgroup sorts a tile of them and keeps k. Of rows longer than
+// a tile every part gives k candidates (TO_PARTS), which are the elements of the next dispatch
+// (FROM_PARTS). y: values, or candidates; z: indices.
 // A candidate is an element's place in the order of floats, NaN above all, and its index.
 // own: k, and the strides of values and indices along the row.
-const PAIRS = u32(TILE) / 2u;
-
-var<workgroup> tile: array<vec2<u32>, TILE>;
-
 fn comes_before(a: vec2<u32>, b: vec2<u32>) -> bool {
     return a.x > b.x || (a.x == b.x && a.y < b.y);
 }
@@ -19,24 +15,6 @@ fn candidate(p: Place, i: u32) -> vec2<u32> {
         return vec2<u32>(bitcast<u32>(load_c(at)), bitcast<u32>(load_c(at + 1u)));
     }
     return vec2<u32>(order_of(bitcast<u32>(load_element(p, i))), i);
-}
-
-fn sort(local: u32) {
-    for (var size = 2u; size <= u32(TILE); size *= 2u) {
-        for (var step = size / 2u; step > 0u; step /= 2u) {
-            workgroupBarrier();
-            for (var pair = local; pair < PAIRS; pair += u32(THREADS)) {
-                let i = 2u * pair - (pair & (step - 1u));
-                let a = tile[i];
-                let b = tile[i + step];
-                if (comes_before(b, a) == ((i & size) == 0u)) {
-                    tile[i] = b;
-                    tile[i + step] = a;
-                }
-            }
-        }
-    }
-    workgroupBarrier();
 }
 
 fn store_result(p: Place, i: u32) {
