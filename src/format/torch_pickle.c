@@ -51,10 +51,13 @@ const char *wk_torch_storage_name(wick_dtype dtype) {
 
 const char *wk_torch_type_name(wick_dtype dtype) {
     static const char *const names[WICK_DTYPE_COUNT_] = {
-        [WICK_F32] = "torch.float32",   [WICK_F16] = "torch.float16", [WICK_F64] = "torch.float64",
-        [WICK_BF16] = "torch.bfloat16", [WICK_I64] = "torch.int64",   [WICK_I32] = "torch.int32",
-        [WICK_I16] = "torch.int16",     [WICK_I8] = "torch.int8",     [WICK_U32] = "torch.uint32",
-        [WICK_U8] = "torch.uint8",      [WICK_BOOL] = "torch.bool",
+        [WICK_F32] = "torch.float32",         [WICK_F16] = "torch.float16",
+        [WICK_F64] = "torch.float64",         [WICK_BF16] = "torch.bfloat16",
+        [WICK_I64] = "torch.int64",           [WICK_I32] = "torch.int32",
+        [WICK_I16] = "torch.int16",           [WICK_I8] = "torch.int8",
+        [WICK_U32] = "torch.uint32",          [WICK_U8] = "torch.uint8",
+        [WICK_BOOL] = "torch.bool",           [WICK_F8_E4M3] = "torch.float8_e4m3fn",
+        [WICK_F8_E5M2] = "torch.float8_e5m2",
     };
     return (unsigned)dtype < WK_COUNT(names) ? names[dtype] : NULL;
 }
