@@ -6,7 +6,8 @@
 import type { Commands, Operand } from "./commands.js";
 import { WickError } from "./errors.js";
 import type {
-  AttentionOptions, RopeLayout, RopeOptions, ScalarDtype, TensorInfo, TensorValues,
+  AttentionOptions, RopeLayout, RopeOptions, ScalarDtype, StoredDtype, TensorInfo,
+  TensorValues,
 } from "./types.js";
 import { bytesOf, textOf, valuesOf, whole, wholes } from "./values.js";
 
@@ -71,7 +72,7 @@ export class Tensor {
     return this.#commands.call("describeTensor", [this.#number]);
   }
 
-  /** Its elements as they are now, row-major; f16 and bf16 as Float32Array. */
+  /** Its elements as they are now, row-major; floats of 8 and 16 bits as Float32Array. */
   async read(options: { signal?: AbortSignal } = {}): Promise<TensorValues> {
     const { dtype, bytes } = await this.#commands.call("readTensor", [this.#number], options);
     return valuesOf(dtype, bytes);
@@ -205,7 +206,9 @@ export class Tensor {
   }
 
   /** Between all dtypes; also from the types of blocks. */
-  cast(dtype: ScalarDtype): Tensor { return this.#commands.op("cast", [this], [], dtype); }
+  cast(dtype: ScalarDtype | StoredDtype): Tensor {
+    return this.#commands.op("cast", [this], [], dtype);
+  }
 
   // --- In place ---
 
