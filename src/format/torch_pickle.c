@@ -349,7 +349,7 @@ wick_status wk_torch_parse(wk_heap *heap, wk_arena *arena, const wk_zip_entry *p
     if (bytes == NULL && size > 0) return wk_fail_memory(err, size, 0, "the pickle of a file");
     wk_strbuf_init(&f.name, heap);
     wick_status status = read_byte_order(&f);
-    if (status == WICK_OK) status = wk_zip_unpack(heap, &out->zip, pickle, bytes, size, true, err);
+    if (status == WICK_OK) status = wk_zip_unpack(heap, &out->zip, pickle, bytes, size, false, err);
     if (status == WICK_OK) status = read_pickle(&f, bytes, size);
     wk_strbuf_release(&f.name);
     wk_free(heap, f.tensors, f.capacity * sizeof *f.tensors);
