@@ -41,9 +41,7 @@ wick_value cli_array_element(const wick_value *array, uint64_t i) {
 
 const char *cli_format_name(const cli_file_info *info) {
     if (info->is_checkpoint) return "checkpoint";
-    if (info->file != NULL) return "GGUF";
-    const wick_file_tensor *const first = cli_tensor_at(info, 0);
-    return first != NULL && first->name.size == 0 ? "npy" : "safetensors";
+    return info->file != NULL ? "GGUF" : wick_tensor_file_format(info->tensor_file);
 }
 
 const wick_file_tensor *cli_tensor_at(const cli_file_info *info, size_t i) {

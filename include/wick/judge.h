@@ -76,9 +76,9 @@ typedef struct wick_compared {
     double first_a, first_b; /* its values */
 } wick_compared;
 
-/* GGUF (a part stands for the whole), safetensors and .npy files, known by their contents; a .npy
- * file can be compared with another one alone (WICK_ERR_VALUE). Blocks, like what follows; native
- * only. WICK_ERR_NOT_FOUND, WICK_ERR_IO, WICK_ERR_FORMAT, WICK_ERR_UNSUPPORTED. */
+/* GGUF (a part stands for the whole), safetensors, .npy, .npz and PyTorch files, known by their
+ * contents; a .npy file can be compared with another one alone (WICK_ERR_VALUE). Blocks, like what
+ * follows; native only. WICK_ERR_NOT_FOUND, WICK_ERR_IO, WICK_ERR_FORMAT, WICK_ERR_UNSUPPORTED. */
 WICK_API wick_status wick_compare_open(const char *a, const char *b, wick_comparison **comparison,
                                        wick_error *error);
 /* Names of either file: those of a in its order, then those that b alone has. */

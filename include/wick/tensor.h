@@ -14,7 +14,10 @@ extern "C" {
 
 #define WICK_MAX_RANK 6
 
-/* The block types are those of GGML files and are accepted as weights only. */
+/* The block types are those of GGML files and are accepted as weights only. The two of 8-bit floats
+ * store numbers (Micikevicius et al., "FP8 formats for deep learning", 2022): they are read,
+ * written, copied, shown by views and cast, and no other operation takes them. Casts to them round
+ * to nearest even; what is too large becomes infinity in f8_e5m2, NaN in f8_e4m3. */
 typedef enum wick_dtype {
     WICK_F32,
     WICK_F16,
@@ -54,6 +57,8 @@ typedef enum wick_dtype {
     WICK_NVFP4,
     WICK_Q1_0,
     WICK_Q2_0,
+    WICK_F8_E4M3, /* without infinities: 448 is the largest, NaN has all bits but the sign set */
+    WICK_F8_E5M2, /* as IEEE 754 would have it: 57344 is the largest */
     WICK_DTYPE_COUNT_,
 } wick_dtype;
 

@@ -45,6 +45,8 @@ WICK_API wick_status wick_tensor_file_open(const char *path, wick_tensor_file **
 WICK_API wick_status wick_tensor_file_open_source(wick_source source, wick_tensor_file **file,
                                                   wick_error *error);
 WICK_API void wick_tensor_file_close(wick_tensor_file *file);
+/* "GGUF", "safetensors", "npy", "npz", "PyTorch"; "" of NULL. Static storage. */
+WICK_API const char *wick_tensor_file_format(const wick_tensor_file *file);
 WICK_API size_t wick_tensor_file_count(const wick_tensor_file *file);
 /* In the order of the file, valid until it is closed; NULL where index is out of range. */
 WICK_API const wick_file_tensor *wick_tensor_file_get(const wick_tensor_file *file, size_t index);

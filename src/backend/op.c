@@ -31,6 +31,8 @@ static wick_status check_elementwise(const wk_op *op, wick_error *err) {
     }
     if (wk_dtype_is_block(op->view[0].dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "block types are weights only");
+    if (!wk_dtype_is_scalar(op->view[0].dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "8-bit floats are for storage only");
     return WICK_OK;
 }
 
@@ -75,7 +77,7 @@ static wick_status check_compare(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const a = wk_src(op, 0), *const b = wk_src(op, 1);
     if (!same_shape(y, a) || !same_shape(y, b))
         return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape");
-    if (y->dtype != WICK_U8 || a->dtype != b->dtype || wk_dtype_is_block(a->dtype))
+    if (y->dtype != WICK_U8 || a->dtype != b->dtype || !wk_dtype_is_scalar(a->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "must be u8 of two operands of one scalar dtype");
     return WICK_OK;
 }
@@ -87,7 +89,7 @@ static wick_status check_where(const wk_op *op, wick_error *err) {
     for (int i = 0; i < op->n_src; i++) {
         if (!same_shape(y, wk_src(op, i)))
             return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape");
-        if (i > 0 && (wk_src(op, i)->dtype != y->dtype || wk_dtype_is_block(y->dtype)))
+        if (i > 0 && (wk_src(op, i)->dtype != y->dtype || !wk_dtype_is_scalar(y->dtype)))
             return wrong(err, WICK_ERR_DTYPE, op, "a, b and y must have one scalar dtype");
     }
     return WICK_OK;
@@ -118,7 +120,7 @@ static wick_status check_reduce(const wk_op *op, wick_error *err) {
     if (!allows_none && !reduces_something(x, y->rank))
         return wrong(err, WICK_ERR_SHAPE, op, "nothing to choose from in an empty dimension");
     if (is_index_of(fn)) {
-        if (y->dtype != WICK_U32 || wk_dtype_is_block(x->dtype))
+        if (y->dtype != WICK_U32 || !wk_dtype_is_scalar(x->dtype))
             return wrong(err, WICK_ERR_DTYPE, op, "y must be u32, x of a scalar type");
         return WICK_OK;
     }
@@ -183,7 +185,7 @@ static wick_status check_gather(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const index = wk_src(op, 1);
     if (!fits_rows(y, index, x))
         return wrong(err, WICK_ERR_SHAPE, op, "must be x [.., n], index and y [.., m]");
-    if (y->dtype != x->dtype || wk_dtype_is_block(x->dtype))
+    if (y->dtype != x->dtype || !wk_dtype_is_scalar(x->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "x and y must have one scalar dtype");
     if (is_index(index->dtype)) return WICK_OK;
     return wrong(err, WICK_ERR_DTYPE, op, "index must be u32, i64 or u8");
@@ -197,7 +199,7 @@ static wick_status check_scatter(const wk_op *op, wick_error *err) {
         return wrong(err, WICK_ERR_SHAPE, op, "must be y [.., n], index and src [.., m]");
     if (!is_index(index->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "index must be u32, i64 or u8");
-    if (y->dtype != src->dtype || wk_dtype_is_block(y->dtype))
+    if (y->dtype != src->dtype || !wk_dtype_is_scalar(y->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "y and src must have one scalar dtype");
     return check_takes(op, op->p.scatter == WK_SCATTER_SET || is_number(y->dtype), err);
 }
@@ -215,7 +217,7 @@ static wick_status check_argsort(const wk_op *op, wick_error *err) {
         return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape of rank 1 or more");
     if (x->extent[x->rank - 1] > UINT32_MAX)
         return wrong(err, WICK_ERR_SHAPE, op, "u32 does not count the elements of a row");
-    if (indices->dtype == WICK_U32 && !wk_dtype_is_block(x->dtype)) return WICK_OK;
+    if (indices->dtype == WICK_U32 && wk_dtype_is_scalar(x->dtype)) return WICK_OK;
     return wrong(err, WICK_ERR_DTYPE, op, "indices must be u32, x of a scalar type");
 }
 

@@ -80,6 +80,10 @@ static double load_bf16(const unsigned char *at) {
     return (double)wk_bf16_to_f32(value);
 }
 
+static double load_f8(const unsigned char *at, wick_dtype dtype) {
+    return (double)(dtype == WICK_F8_E4M3 ? wk_f8_e4m3_to_f32(*at) : wk_f8_e5m2_to_f32(*at));
+}
+
 static int64_t load_integer(const unsigned char *at, wick_dtype dtype) {
     switch (dtype) {
 #define LOAD(name, type)                                                                           \
@@ -105,6 +109,8 @@ static void store_float(unsigned char *at, wick_dtype dtype, double value) {
     case WICK_F32: memcpy(at, &single, sizeof single); return;
     case WICK_F16: half = wk_f64_to_f16(value); break;
     case WICK_BF16: half = wk_f64_to_bf16(value); break;
+    case WICK_F8_E4M3: *at = wk_f64_to_f8_e4m3(value); return;
+    case WICK_F8_E5M2: *at = wk_f64_to_f8_e5m2(value); return;
     default: assert(false); return;
     }
     memcpy(at, &half, sizeof half);
@@ -217,6 +223,10 @@ void wk_row_load(const wk_row *row, int64_t begin, int64_t n, double *dst) {
     case WICK_BF16:
         for (int64_t i = 0; i < n; i++) dst[i] = load_bf16(at + i * step);
         break;
+    case WICK_F8_E4M3:
+    case WICK_F8_E5M2:
+        for (int64_t i = 0; i < n; i++) dst[i] = load_f8(at + i * step, row->dtype);
+        break;
     default:
         for (int64_t i = 0; i < n; i++) dst[i] = (double)load_integer(at + i * step, row->dtype);
     }
@@ -237,7 +247,7 @@ void wk_row_store(const wk_row *row, int64_t begin, int64_t n, const double *src
     const int64_t step = byte_stride(row);
     const wick_dtype dtype = row->dtype;
     unsigned char *at = row->data + begin * step;
-    if (wk_dtype_is_float(dtype)) {
+    if (wk_dtype_is_real(dtype)) {
         for (int64_t i = 0; i < n; i++) store_float(at + i * step, dtype, src[i]);
     } else {
         for (int64_t i = 0; i < n; i++) {
@@ -250,7 +260,7 @@ void wk_row_store_integer(const wk_row *row, int64_t begin, int64_t n, const int
     const int64_t step = byte_stride(row);
     const wick_dtype dtype = row->dtype;
     unsigned char *at = row->data + begin * step;
-    if (wk_dtype_is_float(dtype)) {
+    if (wk_dtype_is_real(dtype)) {
         for (int64_t i = 0; i < n; i++) {
             store_float(at + i * step, dtype, from_integer(src[i], dtype));
         }

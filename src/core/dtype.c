@@ -45,6 +45,8 @@ static const wk_dtype_info dtypes[] = {
     [WICK_NVFP4] = {"nvfp4", 64, 36, 40, WK_CLASS_BLOCK},
     [WICK_Q1_0] = {"q1_0", 128, 18, 41, WK_CLASS_BLOCK},
     [WICK_Q2_0] = {"q2_0", 64, 18, 42, WK_CLASS_BLOCK},
+    [WICK_F8_E4M3] = {"f8_e4m3", 1, 1, -1, WK_CLASS_STORED},
+    [WICK_F8_E5M2] = {"f8_e5m2", 1, 1, -1, WK_CLASS_STORED},
 };
 
 _Static_assert(WK_COUNT(dtypes) == WICK_DTYPE_COUNT_, "every dtype has its row");
@@ -75,6 +77,15 @@ bool wk_dtype_is_float(wick_dtype dtype) {
 
 bool wk_dtype_is_block(wick_dtype dtype) {
     return wk_dtype_get(dtype)->dtype_class == WK_CLASS_BLOCK;
+}
+
+bool wk_dtype_is_scalar(wick_dtype dtype) {
+    return wk_dtype_get(dtype)->dtype_class < WK_CLASS_BLOCK;
+}
+
+bool wk_dtype_is_real(wick_dtype dtype) {
+    const wk_dtype_class class = wk_dtype_get(dtype)->dtype_class;
+    return class == WK_CLASS_FLOAT || class == WK_CLASS_STORED;
 }
 
 bool wk_dtype_bytes(wick_dtype dtype, int64_t n, uint64_t *bytes) {

@@ -9,6 +9,7 @@ typedef enum wk_dtype_class {
     WK_CLASS_INTEGER, /* signed and unsigned */
     WK_CLASS_BOOL,
     WK_CLASS_BLOCK,
+    WK_CLASS_STORED, /* 8-bit floats: kept, moved and cast, not computed with */
 } wk_dtype_class;
 
 typedef struct wk_dtype_info {
@@ -25,6 +26,10 @@ const wk_dtype_info *wk_dtype_get(wick_dtype dtype);
 bool wk_dtype_from_ggml(uint32_t ggml_type, wick_dtype *dtype);
 bool wk_dtype_is_float(wick_dtype dtype); /* f32 f16 bf16 f64 */
 bool wk_dtype_is_block(wick_dtype dtype);
+/* Elements that operations compute with: neither blocks nor 8-bit floats. */
+bool wk_dtype_is_scalar(wick_dtype dtype);
+/* Elements are real numbers one by one: a float, of 8 bits or more. */
+bool wk_dtype_is_real(wick_dtype dtype);
 
 /* Bytes of n dense elements; n must be >= 0 and, for block types, a multiple of the block. False on
  * overflow or where n is not a multiple. */

@@ -1,4 +1,4 @@
-/* core/half.c: binary16 and bfloat16, bit by bit. */
+/* core/half.c: binary16, bfloat16 and 8-bit floats, bit by bit. */
 #include "core/half.h"
 
 float wk_f16_to_f32(uint16_t h) {
@@ -55,3 +55,54 @@ uint16_t wk_f32_to_bf16(float f) {
 }
 
 uint16_t wk_f64_to_bf16(double d) { return wk_f32_to_bf16(round_to_odd(d)); }
+
+/* ---- 8-bit floats: `fraction` bits of it, 7 - fraction of the exponent ---- */
+
+static float from_f8(uint8_t b, int fraction) {
+    const uint32_t sign = (uint32_t)(b & 0x80) << 24, magnitude = b & 0x7F;
+    const uint32_t bias = (1U << (6 - fraction)) - 1;
+    const uint32_t exponent = magnitude >> fraction;
+    if (exponent > 0)
+        return wk_f32_from_bits(sign | ((magnitude << (23 - fraction)) + ((127 - bias) << 23)));
+    /* Subnormal: a whole number of units, exact in float. */
+    const float unit = wk_f32_from_bits((128 - bias - (uint32_t)fraction) << 23);
+    return wk_f32_from_bits(sign | wk_f32_bits((float)magnitude * unit));
+}
+
+float wk_f8_e4m3_to_f32(uint8_t b) {
+    return (b & 0x7F) == 0x7F ? wk_f32_from_bits(0x7FC00000 | (uint32_t)(b & 0x80) << 24)
+                              : from_f8(b, 3);
+}
+
+float wk_f8_e5m2_to_f32(uint8_t b) {
+    const uint32_t sign = (uint32_t)(b & 0x80) << 24, magnitude = b & 0x7F;
+    if (magnitude > 0x7C) return wk_f32_from_bits(sign | 0x7FC00000);
+    return magnitude == 0x7C ? wk_f32_from_bits(sign | 0x7F800000) : from_f8(b, 2);
+}
+
+/* Rounded to nearest even, to at most `most`; what f is must not be NaN. */
+static uint8_t to_f8(float f, int fraction, uint32_t most) {
+    const uint32_t magnitude = wk_f32_bits(f) & 0x7FFFFFFF;
+    const uint32_t least = 127 - ((1U << (6 - fraction)) - 1) + 1; /* exponent of normal numbers */
+    const uint32_t exponent = magnitude >> 23, rebased = (least - 1) << 23;
+    uint32_t shift = 23 - (uint32_t)fraction, value = magnitude - rebased;
+    if (exponent < least) { /* a subnormal, or nothing */
+        shift += least - exponent;
+        value = (magnitude & 0x7FFFFF) | 0x800000;
+        if (exponent == 0 || shift > 24) return 0;
+    }
+    const uint32_t rounded = (value + (1U << (shift - 1)) - 1 + (value >> shift & 1)) >> shift;
+    return (uint8_t)(rounded < most ? rounded : most);
+}
+
+static uint8_t sign_of(float f) { return (uint8_t)(wk_f32_bits(f) >> 24 & 0x80); }
+
+uint8_t wk_f64_to_f8_e4m3(double d) {
+    const float f = round_to_odd(d);
+    return (uint8_t)(sign_of(f) | (f != f ? 0x7F : to_f8(f, 3, 0x7F)));
+}
+
+uint8_t wk_f64_to_f8_e5m2(double d) {
+    const float f = round_to_odd(d);
+    return (uint8_t)(sign_of(f) | (f != f ? 0x7F : to_f8(f, 2, 0x7C)));
+}

@@ -30,6 +30,8 @@ double wk_scalar_load(wick_dtype dtype, const void *data, int64_t element) {
     case WICK_I16: LOAD(int16_t);
     case WICK_I8: LOAD(int8_t);
     case WICK_U32: LOAD(uint32_t);
+    case WICK_F8_E4M3: return (double)wk_f8_e4m3_to_f32(((const uint8_t *)data)[element]);
+    case WICK_F8_E5M2: return (double)wk_f8_e5m2_to_f32(((const uint8_t *)data)[element]);
     default: LOAD(uint8_t); /* u8, bool */
     }
 }

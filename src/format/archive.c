@@ -115,6 +115,7 @@ wick_status wk_archive_parse(wk_heap *heap, wk_arena *arena, const void *data, u
     wk_map_init(&out->index, heap);
     WK_TRY(wk_zip_parse(heap, arena, data, size, &out->zip, err));
     const wk_zip_entry *const pickle = find_pickle(&out->zip);
+    out->is_torch = pickle != NULL;
     wick_status status = pickle != NULL ? wk_torch_parse(heap, arena, pickle, out, err)
                                         : parse_npz(heap, arena, out, err);
     if (status == WICK_OK) status = index_names(out, err);

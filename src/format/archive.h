@@ -19,6 +19,7 @@ typedef struct wk_archive_part {
 
 typedef struct wk_archive {
     wk_zip zip;
+    bool is_torch; /* a .pt file, else .npz */
     size_t n_tensors;
     /* In the order of the file. offset: of the data, or of what it has to be unpacked from. */
     const wick_file_tensor *tensors;

@@ -36,6 +36,8 @@ static const char *name_of_dtype(wick_dtype dtype) {
     case WICK_U32: return "U32";
     case WICK_U8: return "U8";
     case WICK_BOOL: return "BOOL";
+    case WICK_F8_E4M3: return "F8_E4M3";
+    case WICK_F8_E5M2: return "F8_E5M2";
     default: return NULL; /* block types */
     }
 }

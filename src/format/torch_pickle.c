@@ -51,10 +51,13 @@ const char *wk_torch_storage_name(wick_dtype dtype) {
 
 const char *wk_torch_type_name(wick_dtype dtype) {
     static const char *const names[WICK_DTYPE_COUNT_] = {
-        [WICK_F32] = "torch.float32",   [WICK_F16] = "torch.float16", [WICK_F64] = "torch.float64",
-        [WICK_BF16] = "torch.bfloat16", [WICK_I64] = "torch.int64",   [WICK_I32] = "torch.int32",
-        [WICK_I16] = "torch.int16",     [WICK_I8] = "torch.int8",     [WICK_U32] = "torch.uint32",
-        [WICK_U8] = "torch.uint8",      [WICK_BOOL] = "torch.bool",
+        [WICK_F32] = "torch.float32",         [WICK_F16] = "torch.float16",
+        [WICK_F64] = "torch.float64",         [WICK_BF16] = "torch.bfloat16",
+        [WICK_I64] = "torch.int64",           [WICK_I32] = "torch.int32",
+        [WICK_I16] = "torch.int16",           [WICK_I8] = "torch.int8",
+        [WICK_U32] = "torch.uint32",          [WICK_U8] = "torch.uint8",
+        [WICK_BOOL] = "torch.bool",           [WICK_F8_E4M3] = "torch.float8_e4m3fn",
+        [WICK_F8_E5M2] = "torch.float8_e5m2",
     };
     return (unsigned)dtype < WK_COUNT(names) ? names[dtype] : NULL;
 }
@@ -346,7 +349,7 @@ wick_status wk_torch_parse(wk_heap *heap, wk_arena *arena, const wk_zip_entry *p
     if (bytes == NULL && size > 0) return wk_fail_memory(err, size, 0, "the pickle of a file");
     wk_strbuf_init(&f.name, heap);
     wick_status status = read_byte_order(&f);
-    if (status == WICK_OK) status = wk_zip_unpack(heap, &out->zip, pickle, bytes, size, true, err);
+    if (status == WICK_OK) status = wk_zip_unpack(heap, &out->zip, pickle, bytes, size, false, err);
     if (status == WICK_OK) status = read_pickle(&f, bytes, size);
     wk_strbuf_release(&f.name);
     wk_free(heap, f.tensors, f.capacity * sizeof *f.tensors);

@@ -10,7 +10,7 @@
 
 wick_tensor *wick_cast(wick_tensor *x, wick_dtype dtype) {
     if (!x || !wk_operand_is_strided("cast", x)) return NULL;
-    if (!wk_dtype_is_writable("cast", x->device, dtype)) return NULL;
+    if (!wk_dtype_is_storable("cast", x->device, dtype)) return NULL;
     return wk_dense_copy(x, dtype);
 }
 
@@ -139,7 +139,7 @@ static bool stack_shape(wick_tensor *const *x, size_t count, int dim, int *out_d
     *out = (wick_shape){.rank = part.rank + 1};
     for (int i = 0; i < part.rank; i++) out->extent[i < *out_dim ? i : i + 1] = part.extent[i];
     out->extent[*out_dim] = (int64_t)count;
-    return wk_dtype_is_writable("stack", x[0]->device, x[0]->view.dtype);
+    return wk_dtype_is_storable("stack", x[0]->device, x[0]->view.dtype);
 }
 
 wick_tensor *wick_stack(wick_tensor *const *x, size_t count, int dim) {

@@ -25,6 +25,7 @@ wick_tensor *wick_ones(wick_device *device, wick_dtype dtype, wick_shape shape) 
 
 wick_tensor *wick_fill(wick_tensor *x, double value) {
     if (!x || !wk_operand_is_writable("fill", x)) return NULL;
+    if (!wk_dtype_is_writable("fill", x->device, x->view.dtype)) return NULL;
     if (wk_tensor_is_empty(x)) return x;
     return wk_queue_fill(x, value) == WICK_OK ? x : NULL;
 }

@@ -18,7 +18,7 @@ wick_tensor *wick_zeros_like(wick_tensor *x) { return wick_full_like(x, 0); }
 wick_tensor *wick_ones_like(wick_tensor *x) { return wick_full_like(x, 1); }
 
 wick_tensor *wick_empty_like(wick_tensor *x) {
-    if (!x || !wk_dtype_is_writable("empty_like", x->device, x->view.dtype)) return NULL;
+    if (!x || !wk_dtype_is_storable("empty_like", x->device, x->view.dtype)) return NULL;
     return wick_empty(x->device, x->view.dtype, wk_tensor_shape_of(x));
 }
 

@@ -77,10 +77,15 @@ bool wk_operand_dims(const char *op, const wick_tensor *x, int n_dims, const int
     return true;
 }
 
+void wk_operand_refuse(const char *op, wick_device *device, wick_dtype dtype) {
+    const bool is_stored = wk_dtype_get(dtype)->dtype_class == WK_CLASS_STORED;
+    wk_device_fail(device, WICK_ERR_DTYPE, "%s: takes no %s%s", op, wick_dtype_name(dtype),
+                   is_stored ? ", which is for storage only: cast it" : "");
+}
+
 bool wk_operand_is_scalars(const char *op, const wick_tensor *x) {
-    if (!wk_dtype_is_block(x->view.dtype)) return wk_operand_is_strided(op, x);
-    wk_device_fail(x->device, WICK_ERR_DTYPE, "%s: takes no %s", op,
-                   wick_dtype_name(x->view.dtype));
+    if (wk_dtype_is_scalar(x->view.dtype)) return wk_operand_is_strided(op, x);
+    wk_operand_refuse(op, x->device, x->view.dtype);
     return false;
 }
 
@@ -94,7 +99,7 @@ bool wk_operand_is_strided(const char *op, const wick_tensor *x) {
 
 bool wk_operand_is_writable(const char *op, const wick_tensor *x) {
     if (!wk_operand_is_strided(op, x)) return false;
-    if (!wk_dtype_is_writable(op, x->device, x->view.dtype)) return false;
+    if (!wk_dtype_is_storable(op, x->device, x->view.dtype)) return false;
     for (int i = 0; i < x->view.rank; i++) {
         if (x->view.stride[i] == 0 && x->view.extent[i] > 1) {
             wk_device_fail(x->device, WICK_ERR_ARGUMENT,
@@ -128,13 +133,20 @@ bool wk_operand_is_weight(const char *op, const wick_tensor *x, int rank) {
     return false;
 }
 
-bool wk_dtype_is_writable(const char *op, wick_device *device, wick_dtype dtype) {
+bool wk_dtype_is_storable(const char *op, wick_device *device, wick_dtype dtype) {
     if ((unsigned)dtype >= WICK_DTYPE_COUNT_) {
         wk_device_fail(device, WICK_ERR_DTYPE, "%s: there is no dtype number %d", op, (int)dtype);
         return false;
     }
     if (!wk_dtype_is_block(dtype)) return true;
     wk_device_fail(device, WICK_ERR_DTYPE, "%s: cannot write to %s", op, wick_dtype_name(dtype));
+    return false;
+}
+
+bool wk_dtype_is_writable(const char *op, wick_device *device, wick_dtype dtype) {
+    if (!wk_dtype_is_storable(op, device, dtype)) return false;
+    if (wk_dtype_is_scalar(dtype)) return true;
+    wk_operand_refuse(op, device, dtype);
     return false;
 }
 

@@ -13,11 +13,11 @@ enum { WK_SHAPE_TEXT = 160 };
  * failure that made it NULL has left one. */
 bool wk_operands_present(const char *op, wick_tensor *const *operands, size_t n);
 bool wk_operand_is_float(const char *op, const wick_tensor *x);
-/* Any type but bool and the block types. */
+/* An integer or a float that is not for storage alone. */
 bool wk_operand_is_number(const char *op, const wick_tensor *x);
 bool wk_operands_same_dtype(const char *op, const wick_tensor *a, const wick_tensor *b);
 /* The dtype of what is made of both: that of the array API standard (2024.12, type promotion), and
- * the float's where only one is a float. False: one is of a block type. */
+ * the float's where only one is a float. False: one is of a type that is not computed with. */
 bool wk_operands_promote(const char *op, const wick_tensor *a, const wick_tensor *b,
                          wick_dtype *out);
 /* The shape of what is made of both, element by element. */
@@ -26,6 +26,8 @@ bool wk_operands_broadcast(const char *op, const wick_tensor *a, const wick_tens
 /* Which dims of x are among dims [n_dims], once each; dims NULL: all. */
 bool wk_operand_dims(const char *op, const wick_tensor *x, int n_dims, const int *dims,
                      bool is_named[WICK_MAX_RANK]);
+/* WICK_ERR_DTYPE: the operation takes no such dtype. */
+void wk_operand_refuse(const char *op, wick_device *device, wick_dtype dtype);
 /* x is of a scalar type and strided. */
 bool wk_operand_is_scalars(const char *op, const wick_tensor *x);
 /* Resolves a dim that counts from the end; WICK_ERR_DIM when it is out of range. */
@@ -42,7 +44,9 @@ bool wk_operand_is_mask(const char *op, const wick_tensor *mask);
  * block type, in any layout. */
 bool wk_operand_is_weight(const char *op, const wick_tensor *x, int rank);
 
-/* Tensors of dtype can be made: it exists and is not a block type. */
+/* Tensors of dtype can be made: it exists and is no block type; one that is also for storage alone
+ * can be copied and cast to, which is all that storable asks for. */
+bool wk_dtype_is_storable(const char *op, wick_device *device, wick_dtype dtype);
 bool wk_dtype_is_writable(const char *op, wick_device *device, wick_dtype dtype);
 
 bool wk_tensor_is_empty(const wick_tensor *x);

@@ -27,9 +27,8 @@ static wick_dtype of_integers(wick_dtype a, wick_dtype b) {
 bool wk_operands_promote(const char *op, const wick_tensor *x, const wick_tensor *y,
                          wick_dtype *out) {
     const wick_dtype a = x->view.dtype, b = y->view.dtype;
-    if (wk_dtype_is_block(a) || wk_dtype_is_block(b)) {
-        wk_device_fail(x->device, WICK_ERR_DTYPE, "%s: takes no %s", op,
-                       wick_dtype_name(wk_dtype_is_block(a) ? a : b));
+    if (!wk_dtype_is_scalar(a) || !wk_dtype_is_scalar(b)) {
+        wk_operand_refuse(op, x->device, wk_dtype_is_scalar(a) ? b : a);
         return false;
     }
     if (a == b || is_of(b, WK_CLASS_BOOL)) {

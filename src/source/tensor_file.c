@@ -178,6 +178,13 @@ void wick_tensor_file_close(wick_tensor_file *file) {
 
 /* ---- Reading ---- */
 
+const char *wick_tensor_file_format(const wick_tensor_file *file) {
+    if (file == NULL) return "";
+    if (file->gguf != NULL) return "GGUF";
+    if (file->is_archive) return file->archive.is_torch ? "PyTorch" : "npz";
+    return file->is_npy ? "npy" : "safetensors";
+}
+
 size_t wick_tensor_file_count(const wick_tensor_file *file) {
     return file != NULL ? file->n_tensors : 0;
 }

@@ -30,6 +30,8 @@ static double round_to(wick_dtype dtype, double x) {
     case WICK_F32: return (double)(float)x;
     case WICK_F16: return (double)wk_f16_to_f32(wk_f64_to_f16(x));
     case WICK_BF16: return (double)wk_bf16_to_f32(wk_f64_to_bf16(x));
+    case WICK_F8_E4M3: return (double)wk_f8_e4m3_to_f32(wk_f64_to_f8_e4m3(x));
+    case WICK_F8_E5M2: return (double)wk_f8_e5m2_to_f32(wk_f64_to_f8_e5m2(x));
     default: return x;
     }
 }
@@ -149,7 +151,7 @@ static int64_t load_integer(wick_dtype dtype, const void *data, int64_t element)
 
 wk_numerals wk_numerals_fit(wick_dtype dtype, const void *data, int64_t n) {
     assert(!wk_dtype_is_block(dtype));
-    if (wk_dtype_is_float(dtype)) return fit_floats(dtype, data, n);
+    if (wk_dtype_is_real(dtype)) return fit_floats(dtype, data, n);
     wk_numerals f = {.dtype = dtype, .width = dtype == WICK_BOOL ? 5 /* "False" */ : 1};
     for (int64_t i = 0; i < n && dtype != WICK_BOOL; i++)
         f.width = larger(f.width, snprintf(NULL, 0, "%" PRId64, load_integer(dtype, data, i)));
@@ -158,7 +160,7 @@ wk_numerals wk_numerals_fit(wick_dtype dtype, const void *data, int64_t n) {
 
 void wk_numeral_write(const wk_numerals *f, const void *data, int64_t element,
                       char text[WK_NUMERAL_SIZE]) {
-    if (wk_dtype_is_float(f->dtype)) {
+    if (wk_dtype_is_real(f->dtype)) {
         write_float(f, wk_scalar_load(f->dtype, data, element), text);
         return;
     }

@@ -267,7 +267,7 @@ static wick_status fill_operand(wk_case *c, int i, wk_heap *heap) {
     if (info->is_weight || wk_dtype_is_block(view->dtype)) return fill_weight(c, view, heap);
     if (info->is_index)
         fill_ids(c, view, c->op.view[wk_op_table(c->op.code)].extent[0]);
-    else if (wk_dtype_is_float(view->dtype))
+    else if (wk_dtype_is_real(view->dtype))
         fill_floats(c, view);
     else
         fill_integers(c, view, -1000000, 2000000);

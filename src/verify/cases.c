@@ -122,6 +122,12 @@ static void random_reduce(wk_case *c) {
     if (fn == WK_REDUCE_VAR) c->op.p.reduce.correction = (double)wk_case_below(c, 2);
 }
 
+/* Also what is only stored. */
+static wick_dtype moved(wk_case *c) {
+    if (wk_case_chance(c, 10)) return wk_case_chance(c, 50) ? WICK_F8_E4M3 : WICK_F8_E5M2;
+    return wk_case_scalar(c);
+}
+
 static void random_copy(wk_case *c) {
     static const wick_dtype blocks[] = {WICK_Q4_0, WICK_Q4_1, WICK_Q8_0, WICK_Q4_K, WICK_Q6_K};
     int64_t extent[WICK_MAX_RANK];
@@ -134,9 +140,9 @@ static void random_copy(wk_case *c) {
         return;
     }
     const int rank = wk_case_shape(c, 0, extent);
-    const wick_dtype dtype = wk_case_scalar(c);
+    const wick_dtype dtype = moved(c);
     (void)wk_case_add(c, 0, dtype, rank, extent);
-    (void)wk_case_add(c, 1, wk_case_chance(c, 50) ? dtype : wk_case_scalar(c), rank, extent);
+    (void)wk_case_add(c, 1, wk_case_chance(c, 50) ? dtype : moved(c), rank, extent);
 }
 
 static void random_fill(wk_case *c) {

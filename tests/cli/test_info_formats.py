@@ -1,9 +1,11 @@
-"""wick info of safetensors and .npy files."""
+"""wick info of safetensors, .npy, .npz and PyTorch files."""
 
+import io
 import json
 import struct
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 from command import equal, fails, main, strict_json, succeeds
@@ -25,11 +27,32 @@ def npy(shape="(5, 2)", n_bytes=40):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + bytes(n_bytes)
 
 
+def npz():
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.npy", npy())
+        archive.writestr("b/c.npy", npy("(3,)", 12))
+    return content.getvalue()
+
+
+def torch():
+    """A dict of one tensor [2, 3], as torch.save writes it, without a memo."""
+    storage = b"(X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\x000X\3\0\0\0cpuK\6tQ"
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("m/data.pkl", b"\x80\2}X\1\0\0\0wctorch._utils\n_rebuild_tensor_v2\n("
+                         + storage + b"K\0(K\2K\3t(K\3K\1t\x89ccollections\nOrderedDict\n)RtRs.")
+        archive.writestr("m/data/0", bytes(24))
+    return content.getvalue()
+
+
 def test_formats():
     with tempfile.TemporaryDirectory() as folder:
         cases = [("m.safetensors", safetensors(HEADER, 32), "safetensors", 10,
                   [("a", "f32", [2, 3]), ("b.weight", "bf16", [4])]),
-                 ("m.npy", npy(), "npy", 10, [("", "f32", [5, 2])])]
+                 ("m.npy", npy(), "npy", 10, [("", "f32", [5, 2])]),
+                 ("m.npz", npz(), "npz", 13, [("a", "f32", [5, 2]), ("b/c", "f32", [3])]),
+                 ("m.pt", torch(), "PyTorch", 6, [("w", "f32", [2, 3])])]
         for name, content, kind, n, tensors in cases:
             path = Path(folder, name)
             path.write_bytes(content)
@@ -37,7 +60,7 @@ def test_formats():
             equal((known["format"], known["n_parameters"], known["file_bytes"]),
                   (kind, n, len(content)))
             equal([(t["name"], t["type"], t["shape"]) for t in known["tensors"]], tensors)
-            equal(known["tensor_types"]["f32"]["count"], 1)
+            equal(known["tensor_types"]["f32"]["count"], sum(t[1] == "f32" for t in tensors))
             assert "wick convert" in known["predicted_memory"]["error"]
             text = succeeds("info", path).decode()
             assert f"({kind}, " in text and "metadata" not in text, text

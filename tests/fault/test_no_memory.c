@@ -290,7 +290,7 @@ static wick_status preview(outcome *out, wick_error *error) {
 }
 
 /* A device of its own: what tensors leave with it is no matter. */
-static wick_status store_tensors(outcome *out, wick_error *error) {
+static wick_status store_in(const char *path, outcome *out, wick_error *error) {
     static const float numbers[] = {3, 1, 2, 5, 4, 6};
     static const char *const names[] = {"a", "b"};
     const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
@@ -302,10 +302,10 @@ static wick_status store_tensors(outcome *out, wick_error *error) {
     wick_tensor *const a =
         wick_tensor_from_data(own, WICK_F32, WICK_SHAPE(2, 3), numbers, sizeof numbers);
     wick_tensor *const both[] = {a, wick_transpose(a, 0, 1)};
-    status = both[1] != NULL ? wick_safetensors_save(out_path, names, both, 2, error)
+    status = both[1] != NULL ? wick_tensor_file_save(path, names, both, 2, error)
                              : wick_device_error(own, error);
     if (status == WICK_OK) {
-        status = wick_read(wick_tensor_load(own, out_path, "b"), got, sizeof got);
+        status = wick_read(wick_tensor_load(own, path, "b"), got, sizeof got);
         if (status == WICK_OK)
             note(out, got, sizeof got);
         else
@@ -313,7 +313,18 @@ static wick_status store_tensors(outcome *out, wick_error *error) {
     }
     wick_scope_end(scope);
     wick_device_close(own);
-    (void)unlink(out_path);
+    (void)unlink(path);
+    return status;
+}
+
+static wick_status store_tensors(outcome *out, wick_error *error) {
+    static const char *const endings[] = {".safetensors", ".npz", ".pt"};
+    wick_status status = WICK_OK;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && status == WICK_OK; i++) {
+        char path[256];
+        (void)snprintf(path, sizeof path, "%s%s", out_path, endings[i]);
+        status = store_in(path, out, error);
+    }
     return status;
 }
 

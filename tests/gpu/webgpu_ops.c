@@ -292,6 +292,58 @@ static void many_of_a_long_row_are_found_on_the_cpu(void **state) {
     wick_device_close(cpu);
 }
 
+/* Any NaN is as good as another one of its sign. */
+static void check_cast(wick_tensor *on_gpu, wick_tensor *on_cpu, wick_dtype to, bool is_of_bits) {
+    wick_tensor *const a = wick_cast(on_gpu, to), *const b = wick_cast(on_cpu, to);
+    assert_true(a && b);
+    const size_t n = wick_tensor_bytes(a);
+    uint8_t *const got = bytes_of(a), *const want = bytes_of(b);
+    for (size_t i = 0; i < n; i++) {
+        const int mask = is_of_bits && (want[i] & 0x7F) > (to == WICK_F8_E4M3 ? 0x7E : 0x7C)
+                             ? 0x80 /* NaN may have any fraction */
+                             : 0xFF;
+        if ((got[i] & mask) != (want[i] & mask) ||
+            (mask == 0x80 && (got[i] & 0x7F) <= (to == WICK_F8_E4M3 ? 0x7E : 0x7C)))
+            fail_msg("%s, byte %d: %02x, not %02x", wick_dtype_name(to), (int)i, got[i], want[i]);
+    }
+    free(got);
+    free(want);
+    wick_release(a);
+    wick_release(b);
+}
+
+/* Every 4096th float32, or one of its neighbours: the middles of 8-bit floats are among them, and
+ * numbers just beside. */
+static void casts_of_8_bit_floats_are_the_cpus(void **state) {
+    (void)state;
+    enum { N = 1 << 20 };
+    static uint32_t bits[N];
+    uint8_t all[254];
+    wick_device *const gpu = open_device(&manners[0], true), *const cpu = open_device(NULL, false);
+    for (uint32_t i = 0; i < N; i++) bits[i] = (i << 12) + (i % 3) - 1;
+    for (int k = 0; k < 2; k++) {
+        const wick_dtype dtype = k == 0 ? WICK_F8_E4M3 : WICK_F8_E5M2;
+        wick_tensor *const x = wick_tensor_from_data(gpu, WICK_F32, WICK_SHAPE(N), bits, N * 4);
+        wick_tensor *const y = wick_tensor_from_data(cpu, WICK_F32, WICK_SHAPE(N), bits, N * 4);
+        check_cast(x, y, dtype, true);
+        wick_release(x);
+        wick_release(y);
+        size_t n = 0; /* all but those that are no number */
+        for (int i = 0; i < 256; i++)
+            if ((i & 0x7F) <= (k == 0 ? 0x7E : 0x7C)) all[n++] = (uint8_t)i;
+        const wick_shape shape = WICK_SHAPE((int64_t)n);
+        wick_tensor *const u = wick_tensor_from_data(gpu, dtype, shape, all, n);
+        wick_tensor *const v = wick_tensor_from_data(cpu, dtype, shape, all, n);
+        check_cast(u, v, WICK_F32, false);
+        check_cast(u, v, WICK_F16, false);
+        check_cast(u, v, WICK_I32, false);
+        wick_release(u);
+        wick_release(v);
+    }
+    wick_device_close(gpu);
+    wick_device_close(cpu);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(uniform_numbers_are_the_cpus),
     cmocka_unit_test(normal_numbers_are_nearly_the_cpus),
@@ -301,6 +353,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_largest_are_the_cpus),
     cmocka_unit_test(the_largest_of_rows_in_pieces),
     cmocka_unit_test(many_of_a_long_row_are_found_on_the_cpu),
+    cmocka_unit_test(casts_of_8_bit_floats_are_the_cpus),
 };
 
 int main(int argc, char **argv) {

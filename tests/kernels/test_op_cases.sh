@@ -1,5 +1,5 @@
 #!/bin/sh
-# The recorded cases of every operation, with gradients, on each instruction set, and through the null
+# The recorded cases of every operation, with gradients, on each instruction set, and by the null
 # backend: answers late and out of order, fused operations taken apart, everything a fallback.
 if [ ! -d "$WICK_SHARED_DATA/ops" ]; then
     echo "skipped: WICK_SHARED_DATA names no folder with the recorded cases (ops/)"

@@ -73,6 +73,7 @@ static void test_npz(void **state) {
     for (size_t i = 0; i < WK_COUNT(names); i++) {
         wick_tensor_file *const file = open_fixture(names[i]);
         assert_int_equal(wick_tensor_file_count(file), 9);
+        assert_string_equal(wick_tensor_file_format(file), "npz");
         assert_string_equal(wick_tensor_file_get(file, 0)->name.text, "f4");
         assert_string_equal(wick_tensor_file_get(file, 7)->name.text, "layer.0/weight");
         check_tensor(device, file, "f4", WICK_F32, WICK_SHAPE(2, 3), NULL);
@@ -86,6 +87,36 @@ static void test_npz(void **state) {
         check_tensor(device, file, "u1", WICK_U8, WICK_SHAPE(300), NULL);
         wick_tensor_file_close(file);
     }
+    wick_device_close(device);
+}
+
+/* Bytes in memory, and a source that cannot be used. */
+static void test_source(void **state) {
+    (void)state;
+    fixture_file bytes;
+    wick_tensor_file *file;
+    if (!fixture_read("WICK_TEST_DATA", "archives/single.pt", &bytes)) skip();
+    wick_device *const device = open_device();
+    assert_int_equal(
+        wick_tensor_file_open_source(wick_source_memory(bytes.data, bytes.size), &file, NULL),
+        WICK_OK);
+    check_tensor(device, file, "", WICK_F32, WICK_SHAPE(2, 3), NULL);
+    wick_tensor_file_close(file);
+    wick_error error = {.status = WICK_OK};
+    assert_int_equal(wick_tensor_file_open_source((wick_source){.size = 1}, &file, &error),
+                     WICK_ERR_ARGUMENT);
+    assert_null(file);
+    error = (wick_error){.status = WICK_OK};
+    wick_source pushed;
+    wick_push_source *push;
+    assert_int_equal(wick_source_push_make(bytes.size, &pushed, &push), WICK_OK);
+    assert_int_equal(wick_tensor_file_open_source(pushed, &file, &error), WICK_ERR_UNSUPPORTED);
+    wick_source_push_finish(push);
+    error = (wick_error){.status = WICK_OK};
+    assert_int_equal(wick_tensor_file_open_source(wick_source_memory("", 0), &file, &error),
+                     WICK_ERR_FORMAT);
+    assert_non_null(strstr(error.message, "not a GGUF"));
+    free(bytes.data);
     wick_device_close(device);
 }
 
@@ -106,6 +137,7 @@ static void test_state_dict(void **state) {
     for (size_t i = 0; i < WK_COUNT(names); i++) {
         wick_tensor_file *const file = open_fixture(names[i]);
         assert_int_equal(wick_tensor_file_count(file), 16);
+        assert_string_equal(wick_tensor_file_format(file), "PyTorch");
         check_tensor(device, file, "fc.weight", WICK_F32, WICK_SHAPE(2, 3), NULL);
         check_tensor(device, file, "tied", WICK_F32, WICK_SHAPE(2, 3), NULL);
         check_tensor(device, file, "fc.transposed", WICK_F32, WICK_SHAPE(3, 2), transposed);
@@ -263,8 +295,8 @@ static void test_save_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_npz), cmocka_unit_test(test_state_dict),
-        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_save_refused)};
+        cmocka_unit_test(test_npz),        cmocka_unit_test(test_source),
+        cmocka_unit_test(test_state_dict), cmocka_unit_test(test_checkpoint),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_save_refused)};
     return cmocka_run_group_tests_name("archive", tests, NULL, NULL);
 }

@@ -53,6 +53,9 @@ static void test_classes(void **state) {
     assert_false(wk_dtype_is_float(WICK_I32) || wk_dtype_is_float(WICK_Q4_0));
     assert_true(wk_dtype_is_block(WICK_Q2_0));
     assert_false(wk_dtype_is_block(WICK_BOOL));
+    assert_false(wk_dtype_is_scalar(WICK_F8_E4M3) || wk_dtype_is_float(WICK_F8_E5M2));
+    assert_true(wk_dtype_is_real(WICK_F8_E4M3) && wk_dtype_is_real(WICK_F16));
+    assert_true(wk_dtype_is_scalar(WICK_BOOL) && !wk_dtype_is_scalar(WICK_Q4_0));
     assert_int_equal(wk_dtype_get(WICK_U8)->dtype_class, WK_CLASS_INTEGER);
 }
 

@@ -40,7 +40,7 @@ static const rule rules[] = {
     {WK_OP_REDUCE, "bm bmnk", "nn", "nk", "", true, {.reduce = {.fn = WK_REDUCE_SUM}}},
     {WK_OP_REDUCE, "bm bmnk", "ff", "nk", "", true, {.reduce = {.fn = WK_REDUCE_VAR}}},
     {WK_OP_REDUCE, "bm bmn", "US", "n", "", false, {.reduce = {.fn = WK_REDUCE_ARGMIN}}},
-    {WK_OP_COPY, "bm bm", "SA", "", "", false, {{0}}},
+    {WK_OP_COPY, "bm bm", "DA", "", "", false, {{0}}},
     {WK_OP_ARANGE, "n", ".", "n", "", false, {{0}}},
     {WK_OP_SOFTMAX, "bm bm", "ff", "", "", false, {{0}}},
     {WK_OP_RMS_NORM, "bm bm m", "ffP", "", "", false, {{0}}},
@@ -123,7 +123,8 @@ static bool in_set(char set, wick_dtype dtype) {
     case 'F': return kind == WK_CLASS_FLOAT;
     case 'n': return kind == WK_CLASS_FLOAT || kind == WK_CLASS_INTEGER;
     case 's':
-    case 'S': return kind != WK_CLASS_BLOCK;
+    case 'S': return kind < WK_CLASS_BLOCK;
+    case 'D': return kind != WK_CLASS_BLOCK;
     case 'k':
         return dtype == WICK_F32 || dtype == WICK_F16 || dtype == WICK_Q8_0 || dtype == WICK_Q4_0;
     case 'W': return kind == WK_CLASS_FLOAT || kind == WK_CLASS_BLOCK;

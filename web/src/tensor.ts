@@ -10,8 +10,8 @@ import {
   windowNumbers,
 } from "./tensor_numbers.js";
 import type {
-  AttentionOptions, PadMode, RopeLayout, RopeOptions, ScalarDtype, ScatterMode, TensorInfo,
-  TensorValues, WindowOptions,
+  AttentionOptions, PadMode, RopeLayout, RopeOptions, ScalarDtype, ScatterMode, StoredDtype,
+  TensorInfo, TensorValues, WindowOptions,
 } from "./types.js";
 import { bytesOf, textOf, valuesOf, whole, wholes } from "./values.js";
 
@@ -62,7 +62,7 @@ export class Tensor {
     return this.#commands.call("describeTensor", [this.#number]);
   }
 
-  /** Its elements as they are now, row-major; f16 and bf16 as Float32Array. */
+  /** Its elements as they are now, row-major; floats of 8 and 16 bits as Float32Array. */
   async read(options: { signal?: AbortSignal } = {}): Promise<TensorValues> {
     const { dtype, bytes } = await this.#commands.call("readTensor", [this.#number], options);
     return valuesOf(dtype, bytes);
@@ -274,7 +274,9 @@ export class Tensor {
   }
 
   /** Between all dtypes; also from the types of blocks. */
-  cast(dtype: ScalarDtype): Tensor { return this.#commands.op("cast", [this], [], dtype); }
+  cast(dtype: ScalarDtype | StoredDtype): Tensor {
+    return this.#commands.op("cast", [this], [], dtype);
+  }
 
   // --- In place ---
 

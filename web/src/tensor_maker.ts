@@ -21,7 +21,7 @@ export class TensorMaker {
    * A tensor with these values, which are copied. Arrays of numbers become f32 where no dtype is
    * given, and a number that an integer dtype does not have is refused (VALUE); of bool, all but 0
    * is true. Typed arrays of another dtype are cast; a Uint16Array holds the bits of f16 or bf16, a
-   * Uint8Array may hold blocks.
+   * Uint8Array may hold blocks or 8-bit floats.
    */
   tensor(data: TensorData, shape?: number[], dtype?: Dtype): Tensor {
     const { given, ...made } = newTensor(data, shape, dtype);

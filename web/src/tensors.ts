@@ -7,7 +7,7 @@ import type { CallContext } from "./engine.js";
 import { toWickError, WickError } from "./errors.js";
 import type { Module } from "./module.js";
 import type { Dtype, KernelOptions, TensorInfo } from "./types.js";
-import { hasValue } from "./values.js";
+import { hasValue, isNarrow } from "./values.js";
 
 /** Operations that the module queues without having to wait: `WK_QUEUE_DRAIN` and their parts. */
 const MOST_QUEUED = 32;
@@ -96,7 +96,7 @@ export class Tensors {
     });
   }
 
-  /** f16 and bf16 come as f32. */
+  /** Floats of 8 and 16 bits come as f32. */
   async read(id: number, { signal }: Pick<CallContext, "signal">): Promise<Contents> {
     try {
       return await this.#read(id, signal);
@@ -129,14 +129,14 @@ export class Tensors {
     this.#tell();
     const tensor = this.#get(id);
     const { info } = this.#describe(tensor);
-    const isHalf = info.dtype === "f16" || info.dtype === "bf16";
-    const [source] = isHalf
+    const isCast = isNarrow(info.dtype);
+    const [source] = isCast
       ? this.#operate("cast", [tensor], [this.#dtypeCode("f32")], 1) as [number] : [tensor];
     try {
       const reading = m.pointer("read_start", source);
       return { reading, size: this.#describe(source).size, info };
     } finally {
-      if (isHalf) m.call("tensor_release", source);
+      if (isCast) m.call("tensor_release", source);
     }
   }
 

@@ -385,19 +385,28 @@ export type BlockDtype =
   | "q8_k" | "iq2_xxs" | "iq2_xs" | "iq3_xxs" | "iq1_s" | "iq4_nl" | "iq3_s" | "iq2_s" | "iq4_xs"
   | "iq1_m" | "tq1_0" | "tq2_0" | "mxfp4" | "nvfp4" | "q1_0" | "q2_0";
 
-export type Dtype = ScalarDtype | BlockDtype;
+/** 8-bit floats, for storage: copied, shown by views and cast, and nothing else takes them. */
+export type StoredDtype = "f8_e4m3" | "f8_e5m2";
+
+export type Dtype = ScalarDtype | BlockDtype | StoredDtype;
 
 export interface TensorInfo {
   dtype: Dtype;
   shape: number[];
 }
 
-/** What a tensor is read as: f16 and bf16 as Float32Array, u8, bool and blocks as Uint8Array. */
+/**
+ * What a tensor is read as: floats of 8 and 16 bits as Float32Array; u8, bool and blocks as
+ * Uint8Array.
+ */
 export type TensorValues =
   | Float32Array | Float64Array | BigInt64Array | Int32Array | Int16Array | Int8Array | Uint32Array
   | Uint8Array;
 
-/** What a tensor is made of; Uint16Array: the bits of f16 or bf16. */
+/**
+ * What a tensor is made of; Uint16Array: the bits of f16 or bf16, Uint8Array: those of 8-bit
+ * floats, too.
+ */
 export type TensorData = TensorValues | Uint16Array | NestedNumbers;
 
 /** Numbers in arrays of arrays, whose lengths are the shape. */

@@ -1,7 +1,7 @@
 /** Elements of tensors as JavaScript has them, by dtype. */
 import { kindOf, WickError } from "./errors.js";
 import type {
-  Dtype, NestedNumbers, ScalarDtype, TensorData, TensorInfo, TensorValues,
+  Dtype, NestedNumbers, ScalarDtype, StoredDtype, TensorData, TensorInfo, TensorValues,
 } from "./types.js";
 
 /** Elements of a text, and how many are shown at each end of a dimension that is cut. */
@@ -15,13 +15,18 @@ interface ValuesClass {
 }
 
 /** What elements of a dtype come from, and come back as. */
-const CLASSES: Record<ScalarDtype, ValuesClass> = {
+const CLASSES: Record<ScalarDtype | StoredDtype, ValuesClass> = {
   f32: Float32Array, f16: Float32Array, bf16: Float32Array, f64: Float64Array, i64: BigInt64Array,
   i32: Int32Array, i16: Int16Array, i8: Int8Array, u32: Uint32Array, u8: Uint8Array,
-  bool: Uint8Array,
+  bool: Uint8Array, f8_e4m3: Float32Array, f8_e5m2: Float32Array,
 };
 
-const isScalar = (dtype: Dtype): dtype is ScalarDtype => dtype in CLASSES;
+const hasClass = (dtype: Dtype): dtype is ScalarDtype | StoredDtype => dtype in CLASSES;
+
+const isStored = (dtype: Dtype): boolean => dtype.startsWith("f8_");
+
+/** Floats that JavaScript has no array of: they come from f32, and come back as it. */
+export const isNarrow = (dtype: Dtype): boolean => isHalf(dtype) || isStored(dtype);
 
 /** Whether a dtype has this value, floats as nearly as they can. */
 export function hasValue(dtype: Dtype, value: number | bigint): boolean {
@@ -59,7 +64,7 @@ export function bytesOf(values: Values): Uint8Array {
 
 /** bytes: as a tensor is read. */
 export function valuesOf(dtype: Dtype, bytes: Uint8Array): TensorValues {
-  const Class = isScalar(dtype) ? CLASSES[dtype] : Uint8Array;
+  const Class = hasClass(dtype) ? CLASSES[dtype] : Uint8Array;
   return new Class(bytes.buffer as ArrayBuffer) as TensorValues;
 }
 
@@ -79,13 +84,13 @@ export function newTensor(data: TensorData, shape?: number[], dtype?: Dtype): Ne
              shape: wholes(shape ?? [data.length]) };
   }
   const to = dtype ?? "f32";
-  if (!isScalar(to)) throw new WickError("DTYPE", `blocks of ${to} are given as a Uint8Array`);
-  return { dtype: to, given: isHalf(to) ? "f32" : to, bytes: bytesOf(elements(flat(data), to)),
+  if (!hasClass(to)) throw new WickError("DTYPE", `blocks of ${to} are given as a Uint8Array`);
+  return { dtype: to, given: isNarrow(to) ? "f32" : to, bytes: bytesOf(elements(flat(data), to)),
            shape: wholes(shape ?? shapeOf(data)) };
 }
 
 /** Of bool each number that is not zero is true; other dtypes must have a value for it. */
-function elements(numbers: (number | bigint)[], dtype: ScalarDtype): Values {
+function elements(numbers: (number | bigint)[], dtype: ScalarDtype | StoredDtype): Values {
   if (dtype === "bool") return Uint8Array.from(numbers, (value) => Number(value != 0));
   for (const value of numbers)
     if (!hasValue(dtype, value))
@@ -102,7 +107,8 @@ function dtypeOf(data: Values, dtype: Dtype | undefined): Dtype {
     if (isHalf(dtype)) return dtype!;
     throw new WickError("DTYPE", "a Uint16Array holds the bits of f16 or bf16: say which");
   }
-  if (data instanceof Uint8Array && dtype !== undefined && !isScalar(dtype)) return dtype;
+  if (data instanceof Uint8Array && dtype !== undefined && (!hasClass(dtype) || isStored(dtype)))
+    return dtype;
   const found = (Object.keys(CLASSES) as ScalarDtype[])
     .find((name) => data instanceof CLASSES[name]);
   if (found) return found;

@@ -26,7 +26,7 @@ static void convert_row(const wk_row *y, const wk_row *x) {
     int64_t integer[WK_REF_CHUNK];
     for (int64_t i = 0; i < y->n; i += WK_REF_CHUNK) {
         const int64_t n = y->n - i < WK_REF_CHUNK ? y->n - i : WK_REF_CHUNK;
-        if (wk_dtype_is_float(x->dtype)) {
+        if (wk_dtype_is_real(x->dtype)) {
             wk_row_load(x, i, n, real);
             wk_row_store(y, i, n, real);
         } else {

@@ -5,7 +5,7 @@
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static bool accepts_scalar(const wk_op *op) { return !wk_dtype_is_block(wk_dst(op, 0)->dtype); }
+static bool accepts_scalar(const wk_op *op) { return wk_dtype_is_scalar(wk_dst(op, 0)->dtype); }
 
 static void run_fill(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;

@@ -205,7 +205,7 @@ static void run_compare(const wk_cpu_run *run, int phase, int64_t begin, int64_t
 
 static bool accepts_compare(const wk_op *op) {
     const wick_dtype dtype = wk_src(op, 0)->dtype;
-    return op->p.compare < WK_COMPARE_COUNT_ && !wk_dtype_is_block(dtype) &&
+    return op->p.compare < WK_COMPARE_COUNT_ && wk_dtype_is_scalar(dtype) &&
            wk_src(op, 1)->dtype == dtype && wk_dst(op, 0)->dtype == WICK_U8;
 }
 
@@ -241,7 +241,7 @@ static void run_where(const wk_cpu_run *run, int phase, int64_t begin, int64_t e
 static bool accepts_where(const wk_op *op) {
     const wick_dtype dtype = wk_dst(op, 0)->dtype, cond = wk_src(op, 0)->dtype;
     return (cond == WICK_U8 || cond == WICK_BOOL || cond == WICK_I64) &&
-           !wk_dtype_is_block(dtype) && wk_src(op, 1)->dtype == dtype &&
+           wk_dtype_is_scalar(dtype) && wk_src(op, 1)->dtype == dtype &&
            wk_src(op, 2)->dtype == dtype;
 }
 

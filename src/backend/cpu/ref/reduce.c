@@ -172,7 +172,7 @@ static bool accepts_reduce(const wk_op *op) {
     const wk_view *x = wk_src(op, 0), *y = wk_dst(op, 0);
     const wk_reduce_fn fn = op->p.reduce.fn;
     if (fn == WK_REDUCE_ARGMAX || fn == WK_REDUCE_ARGMIN) {
-        return !wk_dtype_is_block(x->dtype) && x->rank == y->rank + 1 &&
+        return wk_dtype_is_scalar(x->dtype) && x->rank == y->rank + 1 &&
                x->extent[x->rank - 1] > 0 && y->dtype == WICK_U32;
     }
     const bool is_integer = wk_dtype_get(x->dtype)->dtype_class == WK_CLASS_INTEGER;

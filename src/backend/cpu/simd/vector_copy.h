@@ -137,7 +137,9 @@ static bool accepts_copy(const wk_op *op) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
     if (x->layout != WK_LAYOUT_RAW || wk_dtype_is_block(x->dtype) || wk_dtype_is_block(y->dtype))
         return false;
-    return x->dtype == y->dtype || converts_by_f32(y->dtype, x->dtype);
+    if (x->dtype == y->dtype) return true;
+    return wk_dtype_is_scalar(x->dtype) && wk_dtype_is_scalar(y->dtype) &&
+           converts_by_f32(y->dtype, x->dtype);
 }
 
 #endif

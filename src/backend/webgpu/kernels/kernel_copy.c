@@ -29,26 +29,37 @@ static wick_status move(wk_encoder *e, const wk_view *y, const wk_view *x) {
 }
 
 /* Constants of wgsl/convert.wgsl. */
-enum { CONSTANTS_OF_DTYPE = 5 };
+enum { CONSTANTS_OF_DTYPE = 6 };
+
+static int32_t exponent_bits(wick_dtype dtype) {
+    switch (dtype) {
+    case WICK_F64: return 11;
+    case WICK_F16:
+    case WICK_F8_E5M2: return 5;
+    case WICK_F8_E4M3: return 4;
+    default: return 8;
+    }
+}
 
 static void describe(wick_dtype dtype, int32_t *constants) {
     const int bits = 8 * wk_dtype_get(dtype)->block_bytes;
-    const bool is_float = wk_dtype_is_float(dtype);
+    const bool is_float = wk_dtype_is_real(dtype);
     constants[0] = is_float;
     constants[1] = !is_float && dtype != WICK_U32 && dtype != WICK_U8 && dtype != WICK_BOOL;
     constants[2] = bits;
-    constants[3] = dtype == WICK_F16 ? 5 : dtype == WICK_F64 ? 11 : 8; /* of the exponent */
-    constants[4] = is_float ? bits - 1 - constants[3] : 23;            /* of the fraction */
+    constants[3] = exponent_bits(dtype);
+    constants[4] = is_float ? bits - 1 - constants[3] : 23; /* of the fraction */
+    constants[5] = dtype == WICK_F8_E4M3;                   /* without infinities */
 }
 
 static wick_status encode_copy(wk_encoder *e, const wk_op *op) {
-    static const wk_source source = {.name = "convert",
-                                     .parts = {wk_wgsl_strided, wk_wgsl_number, wk_wgsl_convert},
-                                     .operands = {"y", "x"},
-                                     .constants = {"LANES", "THREADS", "X_IS_FLOAT", "X_IS_SIGNED",
-                                                   "X_BITS", "X_EXPONENT", "X_FRACTION",
-                                                   "Y_IS_FLOAT", "Y_IS_SIGNED", "Y_BITS",
-                                                   "Y_EXPONENT", "Y_FRACTION", "Y_IS_BOOL"}};
+    static const wk_source source = {
+        .name = "convert",
+        .parts = {wk_wgsl_strided, wk_wgsl_number, wk_wgsl_convert},
+        .operands = {"y", "x"},
+        .constants = {"LANES", "THREADS", "X_IS_FLOAT", "X_IS_SIGNED", "X_BITS", "X_EXPONENT",
+                      "X_FRACTION", "X_IS_FINITE", "Y_IS_FLOAT", "Y_IS_SIGNED", "Y_BITS",
+                      "Y_EXPONENT", "Y_FRACTION", "Y_IS_FINITE", "Y_IS_BOOL"}};
     const wick_dtype to = wk_dst(op, 0)->dtype, from = wk_src(op, 0)->dtype;
     const wk_view y = wk_view_bits(wk_dst(op, 0)), x = wk_view_bits(wk_src(op, 0));
     if (to == from) return move(e, &y, &x);
@@ -176,7 +187,8 @@ static wick_status encode_arange(wk_encoder *e, const wk_op *op) {
         .parts = {wk_wgsl_arange, wk_wgsl_wide, wk_wgsl_number, wk_wgsl_arange_float},
         .operands = {"y"},
         .constants = {"X_IS_FLOAT", "X_IS_SIGNED", "X_BITS", "X_EXPONENT", "X_FRACTION",
-                      "Y_IS_FLOAT", "Y_IS_SIGNED", "Y_BITS", "Y_EXPONENT", "Y_FRACTION"}};
+                      "X_IS_FINITE", "Y_IS_FLOAT", "Y_IS_SIGNED", "Y_BITS", "Y_EXPONENT",
+                      "Y_FRACTION", "Y_IS_FINITE"}};
     static const wk_source integers = {
         .name = "arange", .parts = {wk_wgsl_arange, wk_wgsl_arange_integer}, .operands = {"y"}};
     static const wk_source wide = {.name = "arange_wide",

@@ -1,5 +1,6 @@
 // Numbers of all dtypes as integers: a float's bits are taken apart and put together. Of X and Y:
-// BITS, EXPONENT and FRACTION (bits of a float's).
+// BITS, EXPONENT and FRACTION (bits of a float's); IS_FINITE: there are no infinities, and NaN is
+// the one number of all bits set.
 
 // Of magnitude high.low / 2^63 2^exponent, the highest bit set.
 struct Number {
@@ -49,7 +50,10 @@ fn from_float(x: vec2<u32>) -> Number {
     let bias = i32(1u << (X_FIELD - 1u)) - 1;
     let m = shifted_left(x.x, x.y, X_FIELD); // a bit of the exponent, the fraction
     let fraction = m.y & 0x7fffffffu;
-    if (field == (1u << X_FIELD) - 1u) {
+    if (X_IS_FINITE == 1 && (x.y << 1u) >> u32(33 - X_BITS) == (1u << u32(X_BITS - 1)) - 1u) {
+        return Number(NAN, is_negative, 0, 0u, 0u);
+    }
+    if (X_IS_FINITE == 0 && field == (1u << X_FIELD) - 1u) {
         let is_nan = (m.x | fraction) != 0u;
         return Number(select(INFINITE, NAN, is_nan), is_negative, 0, 0u, 0u);
     }
@@ -60,7 +64,9 @@ fn from_float(x: vec2<u32>) -> Number {
 // To the nearest, ties to even; bits at the lower end. Of fractions below 32 bits the low word is
 // all there is.
 fn to_float(x: Number) -> vec2<u32> {
-    let infinity = ((1u << Y_FIELD) - 1u) << (u32(Y_FRACTION) % 32u);
+    let top = i32(1u << Y_FIELD) - 1; // of the field of the exponent
+    let all = (1u << (u32(Y_BITS - 1) % 32u)) - 1u; // NaN, where it stands for infinity, too
+    let infinity = select(u32(top) << (u32(Y_FRACTION) % 32u), all, Y_IS_FINITE == 1);
     let is_wide = Y_BITS == 64;
     var r = vec2<u32>(0u, 0u);
     if (x.kind == INFINITE) { r.x = infinity; }
@@ -68,7 +74,7 @@ fn to_float(x: Number) -> vec2<u32> {
     if (x.kind == FINITE) {
         let e = x.exponent + i32(1u << (Y_FIELD - 1u)) - 1;
         let drop = u32(63 - Y_FRACTION) + u32(max(1 - e, 0));
-        if (e >= i32(1u << Y_FIELD) - 1) {
+        if (e >= top + Y_IS_FINITE) {
             r.x = infinity;
         } else if (drop <= 64u) {
             let kept = shifted_right(x.low, x.high, drop);
@@ -83,6 +89,7 @@ fn to_float(x: Number) -> vec2<u32> {
             // The leading one counts in the exponent, and so does a carry.
             let exponent = u32(max(e - 1, 0)) << (u32(Y_FRACTION) % 32u);
             if (is_wide) { r.y += exponent; } else { r.x += exponent; }
+            if (Y_IS_FINITE == 1) { r.x = min(r.x, all); }
         }
     }
     if (is_wide && x.kind >= INFINITE) { r = r.yx; }
