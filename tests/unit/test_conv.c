@@ -209,14 +209,7 @@ static void in_pieces(void **state) {
          .kernel = {7, 7},
          .out = {294, 294}},
         /* Few positions: all samples in one product, in pieces of samples. */
-        {.dims = 1,
-         .n = 3000,
-         .c = 64,
-         .m = 3,
-         .groups = 1,
-         .in = {6},
-         .kernel = {3},
-         .out = {4}},
+        {.dims = 1, .n = 3000, .c = 64, .m = 3, .groups = 1, .in = {6}, .kernel = {3}, .out = {4}},
     };
     for (size_t i = 0; i < WK_COUNT(cases); i++)
         check(device_of(state), &cases[i], false, WICK_F32, 4 + i);
