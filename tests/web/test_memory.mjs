@@ -35,6 +35,7 @@ async function finish(module, what, pointer, ...more) {
 
 const stories = readFileSync(new URL("../data/stories260K.gguf", import.meta.url));
 const openModule = () => Module.load({
+  kind: "text", taken: () => 0,
   baseUrl: new URL("../../web/dist/", import.meta.url).href,
   backend: "cpu", gpu: undefined, threads: 1, mayWait: false,
   memory: { bytes: 4 * GIB, isShared: false },
