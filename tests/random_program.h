@@ -23,6 +23,7 @@ typedef struct program {
     wick_tensor *pool[POOL];
     wick_tensor *unkept;
     const char *name; /* of the last step */
+    bool is_tracing;  /* steps are printed */
 } program;
 
 /* --- Choices --- */

@@ -234,6 +234,7 @@ static wick_tensor *run_smooth(program *p, const move *moved, wick_tape *tape,
     }
     for (int64_t i = 0; i < STEPS; i++) {
         wick_tensor *const y = program_step(p);
+        if (p->is_tracing) describe(p, y, "gradients", p->rng.seed, i, y != NULL ? "" : "refused");
         if (y != NULL)
             sum = add_part(p, sum, y);
         else
@@ -280,25 +281,19 @@ static bool may_refuse(wick_device *device, wick_status status, uint64_t seed, t
     wick_error error = {0};
     (void)wick_device_error(device, &error);
     t->no_gradient++;
+    if (getenv("WHY")) printf("why: %s\n", error.message);
     if (status == WICK_ERR_STATE || status == WICK_ERR_UNSUPPORTED) return true;
     printf("gradients: seed %" PRIu64 ": %s: %s\n", seed, wick_status_text(status), error.message);
     return false;
 }
 
-static void trace_program(program p) {
-    if (!program_begin(&p)) return;
-    for (int64_t i = 0; i < STEPS; i++) {
-        wick_tensor *const y = program_step(&p);
-        if (y == NULL) (void)wick_device_error(p.device, NULL);
-        describe(&p, y, "gradients", p.rng.seed, i, y != NULL ? "" : "refused");
-    }
-    program_end(&p);
-}
-
 static void check_gradients(const options *o, wick_device *device, wick_device *reference,
                             uint64_t seed, tally *t) {
-    program p = {.device = device, .rng = {.seed = seed}, .is_smooth = true, .dtype = WICK_F64};
-    if (o->is_tracing) trace_program(p);
+    program p = {.device = device,
+                 .rng = {.seed = seed},
+                 .is_smooth = true,
+                 .dtype = WICK_F64,
+                 .is_tracing = o->is_tracing};
     const wick_scope scope = wick_scope_begin(device);
     wick_tape *tape = NULL;
     wick_tensor *x[POOL], *grads[POOL] = {NULL};
