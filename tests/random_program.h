@@ -531,7 +531,7 @@ static inline wick_tensor *program_step(program *p) {
     do {
         int64_t left = below(p, total);
         for (s = steps; left >= s->weight; s++) left -= s->weight;
-    } while (p->is_smooth && s->is_discrete);
+    } while (p->is_smooth && (s->is_discrete || (s->fn == step_in_place && !once_in(p, 4))));
     const wick_scope scope = wick_scope_begin(p->device);
     p->name = "an operation";
     wick_tensor *y = s->fn(p);
