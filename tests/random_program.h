@@ -456,12 +456,32 @@ static inline wick_tensor *step_layer(program *p) {
 
 /* --- Steps: in place --- */
 
+/* A function in place. */
+static inline wick_tensor *change(program *p, wick_tensor *x) {
+    static const unary ones[] = {FN(abs_in_place, 0, 0), FN(neg_in_place, 0, 0),
+                                 FN(relu_in_place, 0, 0), FN(tanh_in_place, 0, 0),
+                                 FN(sigmoid_in_place, 0, 0)};
+    static const binary twos[] = {FN(add_in_place, 0, 0), FN(sub_in_place, 0, 0),
+                                  FN(mul_in_place, 0, 0), FN(maximum_in_place, 0, 0),
+                                  FN(minimum_in_place, 0, 0)};
+    if (once_in(p, 2)) {
+        const unary *const u = &ones[below(p, (int64_t)WK_COUNT(ones))];
+        p->name = u->name;
+        return u->fn(x);
+    }
+    const binary *const b = &twos[below(p, (int64_t)WK_COUNT(twos))];
+    p->name = b->name;
+    x = b->fn(x, mate(p, x));
+    return is_float(x) ? wick_clamp_in_place(x, -20, 20) : x;
+}
+
 static inline wick_tensor *step_in_place(program *p) {
     wick_tensor *const x = pick(p);
     const int dim = random_dim(p, x);
     const int64_t n = extent_of(x, dim), start = below(p, n + 1);
     const bool is_part = wick_tensor_shape(x).rank > 0 && once_in(p, 2);
     wick_tensor *const dst = is_part ? wick_narrow(x, dim, start, below(p, n - start + 1)) : x;
+    if (once_in(p, 2)) return change(p, dst) ? x : NULL;
     if (once_in(p, 4)) {
         p->name = "fill";
         return wick_fill(dst, 0.75) ? x : NULL;
