@@ -1,6 +1,6 @@
 /* wick/operation.h: operations of your own, used as the built-in ones are: checked, queued in order
  * with the others, recorded by tapes. An operation is a function in C, which computes on the CPU, a
- * kernel in WGSL (kernel.h), or both. docs/tensors.md shows one. */
+ * kernel in WGSL (kernel.h), or both. docs/webgpu.md says more. */
 #ifndef WICK_OPERATION_H
 #define WICK_OPERATION_H
 
