@@ -10,7 +10,7 @@
  * without --strict, and it is said how many of them the backend did not compute alone. Exit status:
  * 0 all selected cases passed, 1 one failed or was absent, 2 wrong use. */
 #include "op_compare.h"
-#include "webgpu_options.h"
+#include "device_options.h"
 
 #include "tensor/device.h"
 
@@ -305,31 +305,6 @@ static int run(const options *o) {
 
 /* --- Command line --- */
 
-/* "late,no-fused": the flags of the null backend. */
-static bool parse_null(const char *words, uint32_t *flags) {
-    static const flag_word known[] = {
-        {"late", WICK_NULL_LATE},
-        {"out-of-order", WICK_NULL_OUT_OF_ORDER},
-        {"no-fused", WICK_NULL_NO_FUSED},
-        {"no-kernels", WICK_NULL_NO_KERNELS},
-    };
-    return parse_flags(words, known, WK_COUNT(known), flags);
-}
-
-static bool parse_isa(const char *word, wick_isa *isa) {
-    static const char *const names[] = {
-        [WICK_ISA_AUTO] = "auto",     [WICK_ISA_REF] = "ref",   [WICK_ISA_AVX2] = "avx2",
-        [WICK_ISA_AVX512] = "avx512", [WICK_ISA_NEON] = "neon", [WICK_ISA_DOTPROD] = "dotprod",
-        [WICK_ISA_I8MM] = "i8mm",
-    };
-    for (size_t i = 0; i < WK_COUNT(names); i++) {
-        if (strcmp(word, names[i]) != 0) continue;
-        *isa = (wick_isa)i;
-        return true;
-    }
-    return false;
-}
-
 /* An option with a value. */
 static bool parse_pair(options *o, const char *name, const char *text) {
     if (strcmp(name, "--ops") == 0) {
@@ -340,14 +315,7 @@ static bool parse_pair(options *o, const char *name, const char *text) {
         o->may_fall_back = text;
         return true;
     }
-    if (strcmp(name, "--backend") == 0) return wick_backend_from_name(text, &o->device.backend);
-    if (strcmp(name, "--null") == 0) return parse_null(text, &o->device.null_flags);
-    if (strcmp(name, "--isa") == 0) return parse_isa(text, &o->device.isa);
-    if (strcmp(name, "--threads") != 0) return false;
-    char *end;
-    const long n = strtol(text, &end, 10);
-    o->device.n_threads = n > 0 && n <= 1024 ? (int)n : 0;
-    return *end == '\0' && o->device.n_threads > 0;
+    return parse_device_pair(&o->device, name, text);
 }
 
 static bool parse(int argc, char **argv, options *o) {

@@ -11,6 +11,7 @@
 #define WICK_OPS_H
 
 #include <wick/array.h>
+#include <wick/in_place.h>
 #include <wick/tensor.h>
 
 #ifdef __cplusplus
@@ -207,7 +208,7 @@ WICK_API wick_tensor *wick_swiglu_clamped(wick_tensor *gate, wick_tensor *up, do
  * gives 0; integer to a narrower integer keeps the low bits. The source may be of a block type. */
 WICK_API wick_tensor *wick_cast(wick_tensor *x, wick_dtype dtype);
 
-/* --- In place (they return their first operand, not a new reference) --- */
+/* --- In place (they return their first operand, not a new reference); more: in_place.h --- */
 
 /* Every element becomes value. */
 WICK_API wick_tensor *wick_fill(wick_tensor *x, double value);

@@ -14,6 +14,7 @@
 #include <wick/json.h>
 #include <wick/judge.h>
 #include <wick/kernel.h>
+#include <wick/operation.h>
 #include <wick/model.h>
 #include <wick/nn.h>
 #include <wick/ops.h>

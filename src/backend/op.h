@@ -209,8 +209,9 @@ typedef struct wk_custom wk_custom;
 /* One run of such a kernel, what an op CUSTOM has for parameters. Kept by tensor/custom.c, for as
  * long as an op names it. */
 typedef struct wk_custom_run {
-    wick_kernel *kernel; /* tensor/'s */
-    wk_custom *custom;
+    wick_kernel *kernel;              /* tensor/'s */
+    wk_custom *custom;                /* NULL: a function in C, that of operation */
+    struct wick_operation *operation; /* tensor/'s, or NULL: a kernel alone */
     uint32_t refs;
     uint32_t workgroups[3];
     uint32_t n_words; /* of uniform */

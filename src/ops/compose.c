@@ -125,8 +125,17 @@ wick_tensor *wk_along(wick_tensor *vector, int after) {
     return wick_reshape(vector, shape);
 }
 
+wick_tensor *wk_root(wick_tensor *s, double p) {
+    if (!s) return NULL;
+    wick_tensor *const zero = wick_zeros(s->device, s->view.dtype, WICK_SCALAR);
+    wick_tensor *const one = wick_ones(s->device, s->view.dtype, WICK_SCALAR);
+    wick_tensor *const is_zero = wick_eq(s, zero);
+    wick_tensor *const safe = wick_where(is_zero, one, s);
+    return wick_where(is_zero, zero, p == 2 ? wick_sqrt(safe) : wick_powf(safe, 1 / p));
+}
+
 wick_tensor *wk_norm_along(wick_tensor *x, int dim, double eps) {
-    wick_tensor *const norm = wick_sqrt(wick_sum(wick_sqr(x), 1, &dim, true));
+    wick_tensor *const norm = wk_root(wick_sum(wick_sqr(x), 1, &dim, true), 2);
     return norm ? wick_clamp(norm, eps, norm->view.dtype == WICK_F64 ? DBL_MAX : (double)FLT_MAX)
                 : NULL;
 }

@@ -3,6 +3,7 @@
 #include <wick/kernel.h>
 
 #include "core/str.h"
+#include "ops/operation.h"
 #include "ops/operand.h"
 #include "tensor/custom.h"
 
@@ -150,6 +151,7 @@ wick_status wick_kernel_workgroups(const wick_kernel *kernel, uint64_t n, uint32
 
 typedef struct run {
     wick_kernel *kernel;
+    wick_operation *operation;                    /* whose kernel it is, or NULL */
     wick_tensor *const *tensors;                  /* the user's */
     wick_tensor *copies[WICK_KERNEL_MAX_BUFFERS]; /* what is bound in their place, or NULL */
 } run;
@@ -249,6 +251,10 @@ static wick_status queue_run(const run *r, const uint32_t workgroups[3], const v
     wick_kernel *const kernel = r->kernel;
     wk_custom_run *const params = wk_custom_run_new(kernel, workgroups, uniform, bytes);
     if (!params) return WICK_ERR_OUT_OF_MEMORY;
+    if (r->operation) {
+        params->operation = r->operation;
+        r->operation->refs++;
+    }
     wk_call call = {.op = {.code = WK_OP_CUSTOM, .p.custom = params}};
     int n = 0;
     for (int written = 1; written >= 0; written--) {
@@ -276,6 +282,12 @@ static wick_status copy_back(const run *r) {
 
 wick_status wick_kernel_run(wick_kernel *kernel, wick_tensor *const *tensors, int n,
                             const uint32_t workgroups[3], const void *uniform, size_t bytes) {
+    return wk_kernel_run(kernel, NULL, tensors, n, workgroups, uniform, bytes);
+}
+
+wick_status wk_kernel_run(wick_kernel *kernel, wick_operation *operation,
+                          wick_tensor *const *tensors, int n, const uint32_t workgroups[3],
+                          const void *uniform, size_t bytes) {
     if (!kernel) return WICK_ERR_ARGUMENT;
     wick_device *const device = kernel->device;
     if (!tensors || !workgroups)
@@ -286,7 +298,7 @@ wick_status wick_kernel_run(wick_kernel *kernel, wick_tensor *const *tensors, in
     const wick_status compiled = wk_custom_poll(kernel, wk_device_err(device));
     if (compiled < 0) return compiled;
     if (workgroups[0] == 0 || workgroups[1] == 0 || workgroups[2] == 0) return WICK_OK;
-    run r = {.kernel = kernel, .tensors = tensors};
+    run r = {.kernel = kernel, .operation = operation, .tensors = tensors};
     WK_TRY(check_sharing(&r));
     wick_status status = copy_crooked(&r);
     if (status == WICK_OK) status = queue_run(&r, workgroups, uniform, bytes);

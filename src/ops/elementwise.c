@@ -26,11 +26,7 @@ static bool takes_unary(const char *op, const wick_tensor *x, wk_unary_fn fn) {
                         wk_unary_takes(fn, WICK_I32));
 }
 
-static wick_tensor *unary(const char *op, wick_tensor *x, wk_unary_fn fn, double a, double b) {
-    if (!x || !takes_unary(op, x, fn)) return NULL;
-    if (!wk_operand_is_strided(op, x)) return NULL;
-    const wick_shape shape = wk_tensor_shape_of(x);
-    wick_tensor *y = wk_tensor_new(x->device, x->view.dtype, &shape);
+static wk_call call_unary(wick_tensor *y, wick_tensor *x, wk_unary_fn fn, double a, double b) {
     wk_call call;
     wk_call_begin(&call, WK_OP_UNARY);
     wk_call_add(&call, y, NULL);
@@ -38,7 +34,23 @@ static wick_tensor *unary(const char *op, wick_tensor *x, wk_unary_fn fn, double
     call.op.p.unary.fn = fn;
     call.op.p.unary.a = a;
     call.op.p.unary.b = b;
+    return call;
+}
+
+static wick_tensor *unary(const char *op, wick_tensor *x, wk_unary_fn fn, double a, double b) {
+    if (!x || !takes_unary(op, x, fn)) return NULL;
+    if (!wk_operand_is_strided(op, x)) return NULL;
+    const wick_shape shape = wk_tensor_shape_of(x);
+    wick_tensor *const y = wk_tensor_new(x->device, x->view.dtype, &shape);
+    const wk_call call = call_unary(y, x, fn, a, b);
     return wk_queue_result(&call, y);
+}
+
+static wick_tensor *unary_in_place(const char *op, wick_tensor *x, wk_unary_fn fn, double a,
+                                   double b) {
+    if (!x || !takes_unary(op, x, fn) || !wk_operand_is_writable(op, x)) return NULL;
+    const wk_call call = call_unary(x, x, fn, a, b);
+    return wk_tensor_is_empty(x) || wk_call_queue(x->device, &call) == WICK_OK ? x : NULL;
 }
 
 /* X(name, FUNCTION): those without parameters. */
@@ -128,6 +140,37 @@ wick_tensor *wick_clamp(wick_tensor *x, double min, double max) {
     return NULL;
 }
 
+wick_tensor *wick_affine_in_place(wick_tensor *x, double mul, double add) {
+    return unary_in_place("affine_in_place", x, WK_UNARY_AFFINE, mul, add);
+}
+
+wick_tensor *wick_clamp_in_place(wick_tensor *x, double min, double max) {
+    if (!x) return NULL;
+    if (min <= max) return unary_in_place("clamp_in_place", x, WK_UNARY_CLAMP, min, max);
+    wk_device_fail(x->device, WICK_ERR_VALUE, "clamp_in_place: min %g must be <= max %g", min, max);
+    return NULL;
+}
+
+#define DEFINE(name, function)                                                                     \
+    wick_tensor *wick_##name##_in_place(wick_tensor *x) {                                          \
+        return unary_in_place(#name "_in_place", x, WK_UNARY_##function, 0, 0);                    \
+    }
+DEFINE(abs, ABS)
+DEFINE(neg, NEG)
+DEFINE(sqr, SQR)
+DEFINE(relu, RELU)
+DEFINE(exp, EXP)
+DEFINE(log, LOG)
+DEFINE(sqrt, SQRT)
+DEFINE(tanh, TANH)
+DEFINE(sigmoid, SIGMOID)
+DEFINE(silu, SILU)
+DEFINE(gelu, GELU)
+DEFINE(floor, FLOOR)
+DEFINE(ceil, CEIL)
+DEFINE(round, ROUND)
+#undef DEFINE
+
 /* --- Of two tensors --- */
 
 /* code: BINARY or COMPARE. dtype: that both are promoted to. */
@@ -164,6 +207,65 @@ static wick_tensor *binary(const char *op, wk_binary_fn fn, wick_tensor *a, wick
     }
     return of_two(op, WK_OP_BINARY, (wk_params){.binary = fn}, dtype, a, b);
 }
+
+static bool check_in_place(const char *op, wk_binary_fn fn, const wick_tensor *x,
+                           const wick_tensor *b) {
+    wick_dtype dtype;
+    if (!wk_operand_is_writable(op, x) || !wk_operand_is_strided(op, b)) return false;
+    if (!wk_operands_promote(op, x, b, &dtype)) return false;
+    if (!wk_binary_takes(fn, dtype))
+        return refuse_dtype(op, x->device, dtype, wk_binary_takes(fn, WICK_F32),
+                            wk_binary_takes(fn, WICK_I32));
+    if (dtype == x->view.dtype) return true;
+    wk_device_fail(x->device, WICK_ERR_DTYPE, "%s: the result is %s, which %s cannot hold", op,
+                   wick_dtype_name(dtype), wick_dtype_name(x->view.dtype));
+    return false;
+}
+
+static wick_tensor *binary_in_place(const char *op, wk_binary_fn fn, wick_tensor *x,
+                                    wick_tensor *b) {
+    if (!wk_operands_present(op, (wick_tensor *[]){x, b}, 2)) return NULL;
+    if (!check_in_place(op, fn, x, b)) return NULL;
+    const wick_shape to = wk_tensor_shape_of(x), from = wk_tensor_shape_of(b);
+    wk_view view;
+    if (!wk_view_expand(&b->view, &to, &view)) {
+        char text[2][WK_SHAPE_TEXT];
+        wk_device_fail(x->device, WICK_ERR_SHAPE, "%s: %s does not broadcast to %s", op,
+                       wk_shape_text(&from, text[0], sizeof text[0]),
+                       wk_shape_text(&to, text[1], sizeof text[1]));
+        return NULL;
+    }
+    if (wk_tensor_is_empty(x)) return x;
+    const wick_scope scope = wick_scope_begin(x->device);
+    const bool is_shared = b->view.buf == x->view.buf;
+    wick_tensor *const right =
+        is_shared ? wk_dense_copy(b, x->view.dtype) : wk_promoted(b, x->view.dtype);
+    wick_status status = right ? WICK_OK : WICK_ERR_OUT_OF_MEMORY;
+    if (right) {
+        wk_view_expand(&right->view, &to, &view);
+        wk_call call;
+        wk_call_begin(&call, WK_OP_BINARY);
+        wk_call_add(&call, x, NULL);
+        wk_call_add(&call, x, NULL);
+        wk_call_add(&call, right, &view);
+        call.op.p.binary = fn;
+        status = wk_call_queue(x->device, &call);
+    }
+    wick_scope_end(scope);
+    return status == WICK_OK ? x : NULL;
+}
+
+#define DEFINE(name, function)                                                                     \
+    wick_tensor *wick_##name##_in_place(wick_tensor *x, wick_tensor *b) {                          \
+        return binary_in_place(#name "_in_place", WK_BINARY_##function, x, b);                     \
+    }
+DEFINE(add, ADD)
+DEFINE(sub, SUB)
+DEFINE(mul, MUL)
+DEFINE(div, DIV)
+DEFINE(maximum, MAXIMUM)
+DEFINE(minimum, MINIMUM)
+#undef DEFINE
 
 static wick_tensor *compare(const char *op, wk_compare_fn fn, wick_tensor *a, wick_tensor *b) {
     wick_dtype dtype;

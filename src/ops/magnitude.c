@@ -2,7 +2,7 @@
  * bf16 compute in f32. */
 #include <wick/ops.h>
 
-#include "ops/operand.h"
+#include "ops/compose.h"
 
 #include <math.h>
 
@@ -53,11 +53,12 @@ wick_tensor *wick_log_sum_exp(wick_tensor *x, int n_dims, const int *dims, bool 
 /* --- norm --- */
 
 static wick_tensor *norm_of(wick_tensor *x, double p, const over *o) {
-    if (p == 2) return wick_sqrt(sum(wick_sqr(x), o));
+    if (p == 2) return wk_root(sum(wick_sqr(x), o), 2);
     if (p == 1) return sum(wick_abs(x), o);
     if (isinf(p) && p > 0) return wick_max(wick_abs(x), o->n_dims, o->dims, o->keepdim);
     if (isinf(p)) return wick_min(wick_abs(x), o->n_dims, o->dims, o->keepdim);
-    if (p != 0) return wick_powf(sum(wick_powf(wick_abs(x), p), o), 1 / p);
+    if (p > 0) return wk_root(sum(wick_powf(wick_abs(x), p), o), p);
+    if (p < 0) return wick_powf(sum(wick_powf(wick_abs(x), p), o), 1 / p);
     if (!x) return NULL;
     wick_tensor *const zero = wick_zeros(x->device, x->view.dtype, WICK_SCALAR);
     return sum(wk_promoted(wick_ne(x, zero), x->view.dtype), o);
@@ -92,5 +93,5 @@ wick_tensor *wick_std(wick_tensor *x, int n_dims, const int *dims, bool keepdim,
     }
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const variance = wick_var(wk_widened(x), n_dims, dims, keepdim, correction);
-    return wk_scope_result(scope, wk_promoted(wick_sqrt(variance), x->view.dtype));
+    return wk_scope_result(scope, wk_promoted(wk_root(variance, 2), x->view.dtype));
 }

@@ -98,6 +98,49 @@ void wk_custom_run_release(wk_custom_run *run) {
     assert(run->refs > 0);
     if (--run->refs > 0) return;
     wick_kernel *const kernel = run->kernel;
-    wk_free(&kernel->device->heap, run, sizeof *run);
-    wk_custom_release(kernel);
+    wick_operation *const operation = run->operation;
+    wick_device *const device = kernel ? kernel->device : operation->device;
+    wk_free(&device->heap, run, sizeof *run);
+    if (kernel) wk_custom_release(kernel);
+    if (operation) wk_operation_release(operation);
+}
+
+/* --- Operations --- */
+
+wk_custom_run *wk_operation_run_new(wick_operation *operation) {
+    wick_device *const device = operation->device;
+    wk_custom_run *const run = wk_alloc_zeroed(&device->heap, sizeof *run);
+    if (!run) {
+        (void)wk_fail_memory(device->err, sizeof *run, 0, "an operation's run");
+        return NULL;
+    }
+    run->operation = operation;
+    run->refs = 1;
+    operation->refs++;
+    return run;
+}
+
+void wk_operation_release(wick_operation *operation) {
+    assert(operation->refs > 0);
+    if (--operation->refs > 0) return;
+    if (operation->desc.kernel) wk_custom_release(operation->desc.kernel);
+    wk_free(&operation->device->heap, operation, operation->bytes);
+}
+
+wick_host_view wk_host_view_of(const wk_view *view) {
+    return (wick_host_view){.dtype = view->dtype, .shape = wick_shape_of(view->rank, view->extent)};
+}
+
+wick_status wk_operation_compute(const wk_op *op, wick_error *err) {
+    const wick_operation_desc *const desc = &op->p.custom->operation->desc;
+    wick_host_view views[WK_MAX_OPERANDS];
+    wick_error reason = {.status = WICK_OK};
+    for (int i = 0; i < op->n_dst + op->n_src; i++) {
+        views[i] = wk_host_view_of(&op->view[i]);
+        views[i].data = wk_view_data(&op->view[i]);
+    }
+    const wick_status status = desc->compute(desc->user, views + op->n_dst, views, &reason);
+    if (status == WICK_OK) return WICK_OK;
+    return wk_fail(err, status < 0 ? status : WICK_ERR_INTERNAL, "%s: %s", desc->name,
+                   reason.message[0] ? reason.message : wick_status_text(status));
 }

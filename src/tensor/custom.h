@@ -5,6 +5,8 @@
 
 #include "tensor/tensor.h"
 
+#include <wick/operation.h>
+
 struct wick_kernel {
     wick_device *device;
     uint32_t refs; /* the user's, and one for each run */
@@ -14,6 +16,26 @@ struct wick_kernel {
     size_t bytes;          /* of the whole struct */
     char texts[];
 };
+
+/* An operation of the user's. */
+struct wick_operation {
+    wick_device *device;
+    uint32_t refs; /* the user's, and one for each run */
+    wick_operation_desc desc;
+    size_t bytes;
+    char name[];
+};
+
+wk_custom_run *wk_operation_run_new(wick_operation *operation);
+void wk_operation_release(wick_operation *operation);
+/* A run of a function in C, which nothing but the host can run. */
+static inline bool wk_op_is_of_host(const wk_op *op) {
+    return op->code == WK_OP_CUSTOM && !op->p.custom->custom;
+}
+/* Calls it; the views lie in the host's memory. */
+wick_status wk_operation_compute(const wk_op *op, wick_error *err);
+/* dtype and shape alone. */
+wick_host_view wk_host_view_of(const wk_view *view);
 
 /* Whether the device has kernels of the user's at all. */
 bool wk_custom_is_supported(const wick_device *device);

@@ -6,6 +6,7 @@
 #include "tensor/record.h"
 
 #include "sys/clock.h"
+#include "tensor/custom.h"
 #include "tensor/shadow.h"
 
 #include <assert.h>
@@ -130,7 +131,9 @@ static wick_status run_op(wick_device *device) {
     const wk_op_info *const info = wk_op_get_info(op->code);
     const wk_kernel *const kernel = device->backend->find_kernel(device->handle, op);
     if (!kernel && info->decompose) return take_apart(device, info);
-    if (!kernel && device->desc.strict) {
+    const bool is_at_home =
+        wk_op_is_of_host(op) && device->backend == wk_backend_get(WICK_BACKEND_CPU);
+    if (!kernel && device->desc.strict && !is_at_home) {
         char text[320];
         return wk_device_fail(device, WICK_ERR_UNSUPPORTED,
                               "%s has no kernel on backend %s (strict)",

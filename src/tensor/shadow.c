@@ -4,6 +4,7 @@
 #include "core/dtype.h"
 #include "core/scalar.h"
 #include "quant/block.h"
+#include "tensor/custom.h"
 
 #include <assert.h>
 #include <math.h>
@@ -89,7 +90,7 @@ wick_status wk_shadow_start(wick_device *device, const wk_op *op, const wk_kerne
     *s = (wk_shadow){.op = *op, .cpu_op = *op, .kernel = kernel};
     wk_op_retain(op);
     device->shadow = s;
-    if (!kernel) device->n_fallbacks++;
+    if (!kernel && device->backend != cpu_backend()) device->n_fallbacks++;
     return WICK_OK;
 }
 
@@ -138,6 +139,8 @@ static wick_status read_operands(wick_device *device, wk_shadow *s) {
 
 static wick_status begin_compute(wick_device *device, wk_shadow *s) {
     WK_TRY(wk_fault_check(device, &s->op)); /* as the reads have shown */
+    s->ticket = 0;
+    if (wk_op_is_of_host(&s->op)) return wk_operation_compute(&s->cpu_op, device->err);
     const wk_kernel *const kernel = cpu_backend()->find_kernel(s->cpu, &s->cpu_op);
     if (!kernel) {
         char text[320];

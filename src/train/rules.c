@@ -2,7 +2,9 @@
 #include "train/rules.h"
 
 #include "core/dtype.h"
+#include "core/shape.h"
 #include "ops/compose.h"
+#include "tensor/custom.h"
 
 #include <wick/ops.h>
 
@@ -416,13 +418,50 @@ void wk_grad_top_k(const wk_back *b) {
     wk_back_give(b, 0, wick_scatter_add(zeros_like(b, 0), -1, wk_back_result(b, 1), b->g));
 }
 
+/* --- Operations of the user's --- */
+
+static bool check_share(const wk_back *b, const wick_operation *operation, int i,
+                        const wick_tensor *share) {
+    const wick_shape got = wk_tensor_shape_of(share);
+    const wk_view *const x = wk_src(wk_back_op(b), i);
+    const wick_shape want = wick_shape_of(x->rank, x->extent);
+    if (share->device == b->g->device && wk_dtype_is_float(share->view.dtype) &&
+        wk_shape_equal(&got, &want))
+        return true;
+    char text[2][WK_SHAPE_TEXT];
+    wk_device_fail(b->g->device, WICK_ERR_SHAPE,
+                   "%s: the gradient of input %d is %s%s, expected floats %s", operation->desc.name,
+                   i, wick_dtype_name(share->view.dtype),
+                   wk_shape_text(&got, text[0], sizeof text[0]),
+                   wk_shape_text(&want, text[1], sizeof text[1]));
+    return false;
+}
+
+static void grad_custom(const wk_back *b) {
+    const wk_op *const op = wk_back_op(b);
+    const wick_operation *const operation = op->p.custom->operation;
+    if (!operation || !operation->desc.gradient) {
+        wk_device_fail(b->g->device, WICK_ERR_UNSUPPORTED, "%s has no gradient",
+                       operation ? operation->desc.name : op->p.custom->kernel->desc.label);
+        return;
+    }
+    wick_tensor *inputs[WICK_KERNEL_MAX_BUFFERS], *shares[WICK_KERNEL_MAX_BUFFERS] = {NULL};
+    for (int i = 0; i < op->n_src; i++)
+        if (!(inputs[i] = wk_back_source(b, i))) return;
+    wick_tensor *const y = wk_back_result(b, 0);
+    if (!y) return;
+    operation->desc.gradient(operation->desc.user, inputs, y, b->g, shares);
+    for (int i = 0; i < op->n_src; i++)
+        if (shares[i] && check_share(b, operation, i, shares[i])) wk_back_give(b, i, shares[i]);
+}
+
 wk_gradient_fn *wk_gradient_of(wk_opcode code) {
     static wk_gradient_fn *const functions[] = {
 #define WK_TRAITS(code, rows, cost, tolerance, cuts, gradient, ...)                                \
     [WK_OP_##code] = wk_grad_##gradient,
 #include "backend/op_traits.def"
 #undef WK_TRAITS
-        [WK_OP_CUSTOM] = wk_grad_none,
+        [WK_OP_CUSTOM] = grad_custom,
     };
     return functions[code];
 }

@@ -391,8 +391,11 @@ static void go_back(wick_tape *tape, size_t begin) {
         wick_tensor *g[WK_MAX_OPERANDS] = {NULL};
         for (int d = 0; d < node.op.n_dst; d++)
             g[d] = take(find_slot(tape, wk_dst(&node.op, d)), wk_dst(&node.op, d));
-        const wk_back back = {.tape = tape, .node = &node, .g = g[0]};
-        if (g[0]) wk_gradient_of(node.op.code)(&back);
+        wk_back back = {.tape = tape, .node = &node, .g = g[0]};
+        /* Of several outputs of the user's operation none has a gradient: its rule says so. */
+        for (int d = 1; node.op.code == WK_OP_CUSTOM && !back.g && d < node.op.n_dst; d++)
+            back.g = g[d];
+        if (back.g) wk_gradient_of(node.op.code)(&back);
         wick_scope_end(scope);
     }
 }

@@ -5,7 +5,8 @@
 # test fetch; skips where one is missing. op_cases: the recorded cases of every operation that Wick
 # has, where only those with a type that WebGPU lacks may fall back to the CPU; every third of them
 # where WICK_TEST_ALL is not 1, for the drivers compile for seconds. kernel_check: WICK_GPU_CASES
-# random operations for each kernel, 1 if not set.
+# random operations for each kernel, 1 if not set. random_programs: WICK_RANDOM_PROGRAMS of them, 3
+# if not set.
 library=$1 driver=$2 program=$3
 shift 3
 case $library in
@@ -46,6 +47,7 @@ case $program in
     echo "$report" | grep -av "passed    0 failed    0 absent"
     exit $status
     ;;
+*random_programs) set -- --programs "${WICK_RANDOM_PROGRAMS:-3}" "$@" ;;
 *kernel_check) set -- --cases "${WICK_GPU_CASES:-1}" "$@" ;;
 esac
 exec "$program" "$@" --backend webgpu --webgpu-lib "$library"

@@ -36,6 +36,7 @@ foreach(on ${pairs} dawn_swiftshader_core dawn_lavapipe_core)
         set(labels gpu)
     endif()
     wick_gpu_test(kernel_check ${on} LABELS ${labels} ARGUMENTS --seed ${seed})
+    wick_gpu_test(random_programs ${on} LABELS ${labels} ARGUMENTS --seed ${seed})
     math(EXPR seed "${seed} + 1")
 endforeach()
 

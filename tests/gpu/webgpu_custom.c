@@ -8,6 +8,9 @@
 #include "tensor/device.h"
 #include "tensor/plan.h"
 
+#include <wick/grad.h>
+#include <wick/operation.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -423,7 +426,75 @@ static void survives_a_loss(void **state) {
     wick_device_close(device);
 }
 
+/* --- Operations --- */
+
+static wick_status infer_same(void *user, const wick_host_view *inputs, wick_host_view *outputs,
+                              wick_error *error) {
+    (void)user, (void)error;
+    outputs[0] = inputs[0];
+    return WICK_OK;
+}
+
+static wick_status launch_one(void *user, const wick_host_view *inputs,
+                              const wick_host_view *outputs, uint32_t workgroups[3], void *uniform,
+                              wick_error *error) {
+    (void)user, (void)inputs, (void)outputs, (void)error;
+    workgroups[0] = workgroups[1] = workgroups[2] = 1;
+    *(float *)uniform = 2;
+    return WICK_OK;
+}
+
+static void twice_the_gradient(void *user, wick_tensor *const *inputs, wick_tensor *output,
+                               wick_tensor *grad_output, wick_tensor **grads) {
+    (void)user, (void)inputs, (void)output;
+    grads[0] = wick_affine(grad_output, 2, 0);
+}
+
+static void belongs_to_an_operation(void **state) {
+    (void)state;
+    wick_device *const device = open_plain(); /* strict: nothing falls back */
+    static const wick_kernel_desc desc = {
+        .source = "@group(0) @binding(0) var<storage, read_write> y: array<f32>;\n"
+                  "@group(0) @binding(1) var<storage, read> x: array<f32>;\n"
+                  "@group(0) @binding(2) var<uniform> factor: f32;\n"
+                  "@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {\n"
+                  "    y[i] = factor * x[i];\n"
+                  "}\n",
+        .workgroup = {4},
+        .n_buffers = 2,
+        .access = {WICK_KERNEL_READ_WRITE, WICK_KERNEL_READ},
+        .uniform_bytes = 4};
+    wick_kernel *const kernel = make(device, &desc);
+    wick_operation *twice;
+    const wick_operation_desc of_kernel = {.name = "twice",
+                                           .n_inputs = 1,
+                                           .n_outputs = 1,
+                                           .infer = infer_same,
+                                           .kernel = kernel,
+                                           .launch = launch_one,
+                                           .gradient = twice_the_gradient};
+    expect_ok(device, wick_operation_make(device, &of_kernel, &twice, NULL));
+    wick_kernel_release(kernel); /* the operation has it */
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const x = wick_transpose(count_up(device, WICK_SHAPE(2, 2)), 0, 1), *y, *grad;
+    wick_tape *tape;
+    float got[4];
+    expect_ok(device, wick_tape_begin(device, &tape));
+    expect_ok(device, wick_tape_watch(tape, x));
+    expect_ok(device, wick_operation_run(twice, &x, &y));
+    expect_ok(device, wick_grad(tape, y, NULL, (wick_tensor *[]){x}, 1, &grad));
+    expect_ok(device, wick_read(y, got, sizeof got));
+    assert_memory_equal(got, ((float[]){0, 4, 2, 6}), sizeof got);
+    expect_ok(device, wick_read(grad, got, sizeof got));
+    assert_memory_equal(got, ((float[]){2, 2, 2, 2}), sizeof got);
+    wick_tape_end(tape);
+    wick_scope_end(scope);
+    wick_operation_release(twice);
+    wick_device_close(device);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(belongs_to_an_operation),
     cmocka_unit_test(runs_in_order),
     cmocka_unit_test(is_released_early),
     cmocka_unit_test(sizes),

@@ -170,8 +170,12 @@ static wick_status encode(wk_encoder *e, const wk_op *op) {
     return WICK_OK;
 }
 
+/* Not a function in C. */
+static bool accepts(const wk_op *op) { return op->p.custom->custom != NULL; }
+
 const wk_webgpu_kernel wk_webgpu_custom = {
     .base.name = "custom_wgsl",
     .base.code = WK_OP_CUSTOM,
+    .base.accepts = accepts,
     .encode = encode,
 };
