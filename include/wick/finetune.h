@@ -58,7 +58,8 @@ typedef struct wick_finetune_desc {
     double rate;     /* of AdamW; 1e-4 */
     double decay;    /* weight decay of AdamW */
     double max_norm; /* gradients are clipped to this norm; 1 */
-    uint64_t steps;  /* as many as one pass over the examples has */
+    uint64_t steps;  /* as many as epochs have */
+    uint32_t epochs; /* passes over the examples; 1 */
     uint32_t batch;  /* examples of a step; 8 */
     double held_out; /* this share of the examples, the last ones, is not learned from but measured;
                         at least one if it is not 0; below 1 */

@@ -58,7 +58,8 @@ static wick_status resolve(wick_finetune *f, const wick_finetune_desc *given, wi
                        n_held);
     f->n_held = n_held;
     f->n_trained = n - n_held;
-    if (d.steps == 0) d.steps = (f->n_trained + d.batch - 1) / d.batch;
+    if (d.epochs == 0) d.epochs = 1;
+    if (d.steps == 0) d.steps = ((uint64_t)f->n_trained * d.epochs + d.batch - 1) / d.batch;
     if (d.checkpoint != NULL) {
         const size_t size = strlen(d.checkpoint) + 1;
         char *const copy = wk_arena_alloc(&f->arena, size);
