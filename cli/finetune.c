@@ -3,9 +3,7 @@
 #include "engine.h"
 #include "input.h"
 #include "interrupt.h"
-#include "json_out.h"
 #include "progress.h"
-#include "text_out.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,7 +41,6 @@ static const cli_option options[] = {
      .offset = offsetof(finetune_options, model),
      .is_required = true},
     {.name = "data",
-     .letter = 'f',
      .argument = "FILE",
      .help = "what to learn: a text, or where the name ends in .jsonl an object in each line, see "
              "below",
@@ -64,7 +61,7 @@ static const cli_option options[] = {
      .kind = &cli_flag,
      .offset = offsetof(finetune_options, force)},
     {.name = "json",
-     .help = "print a JSON object for each step and each measurement",
+     .help = "print a line of JSON for each step and each measurement",
      .kind = &cli_flag,
      .offset = offsetof(finetune_options, json)},
 };
@@ -117,7 +114,6 @@ static const cli_option training[] = {
      .least = 1,
      .most = 1000000},
     {.name = "batch",
-     .letter = 'b',
      .argument = "N",
      .help = "examples of a step; they are computed some at a time, so that memory does not grow",
      .kind = &cli_u32,
@@ -212,15 +208,12 @@ static wick_status poll(void *given, wick_progress *progress, wick_error *error)
     return status;
 }
 
+/* A line each, so that who reads them along has whole ones. */
 static void print_json(const wick_finetune_event *event) {
-    const bool is_step = event->kind == WICK_FINETUNE_STEP;
-    cli_json json = {.out = stdout};
-    cli_json_open(&json, '{');
-    cli_json_put_unsigned(&json, "step", event->step);
-    cli_json_put_number(&json, is_step ? "loss" : "held_out_loss", event->loss);
-    cli_json_put_number(&json, is_step ? "perplexity" : "held_out_perplexity", event->perplexity);
-    cli_json_put_unsigned(&json, "tokens", event->n_tokens);
-    cli_json_close(&json, '}');
+    const char *const prefix = event->kind == WICK_FINETUNE_STEP ? "" : "held_out_";
+    printf("{\"step\": %" PRIu64
+           ", \"%sloss\": %.17g, \"%sperplexity\": %.17g, \"tokens\": %" PRIu64 "}\n",
+           event->step, prefix, event->loss, prefix, event->perplexity, event->n_tokens);
     fflush(stdout);
 }
 
@@ -248,14 +241,16 @@ static void look(void *given, const wick_progress *progress, cli_progress *line)
     }
     const bool is_number =
         event->kind == WICK_FINETUNE_STEP || event->kind == WICK_FINETUNE_HELD_OUT;
-    if (j->is_json && is_number) {
-        cli_progress_hide();
+    const bool is_line = j->is_json
+                             ? is_number
+                             : event->kind == WICK_FINETUNE_HELD_OUT ||
+                                   (event->kind == WICK_FINETUNE_CHECKPOINT && j->n_summed > 0);
+    if (!is_line) return;
+    cli_progress_hide();
+    if (j->is_json)
         print_json(event);
-    } else if (event->kind == WICK_FINETUNE_HELD_OUT ||
-               (event->kind == WICK_FINETUNE_CHECKPOINT && j->n_summed > 0)) {
-        cli_progress_hide();
+    else
         print_line(j);
-    }
 }
 
 /* By a signal: what there is goes to the checkpoint. */
