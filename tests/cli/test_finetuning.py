@@ -119,11 +119,13 @@ def test_conversations():
         messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Ahoy"},
                     {"role": "user", "content": "How?"}, {"role": "assistant", "content": "Well"}]
         lines.write_text(json.dumps({"messages": messages}) + "\n")
-        said = subprocess.run([WICK, "finetune", REAL, "--data", lines, "-o", adapter, "--steps", "2", "--batch", "1", "--held-out", "0", "--rank", "2",
-                               "--rate", "1e-3", "--json"], capture_output=True, timeout=TIMEOUT)
+        said = subprocess.run(
+            [WICK, "finetune", REAL, "--data", lines, "-o", adapter, "--steps", "2", "--batch", "1",
+             "--held-out", "0", "--rank", "2", "--rate", "1e-3", "--json"],
+            capture_output=True, timeout=TIMEOUT)
         equal(said.returncode, 0)
         (_, first), (_, second) = losses(objects(said.stdout.decode()))
-        assert second < first
+        assert second < first, (first, second)
         assert b"of which 8 are learned" in said.stderr, said.stderr
 
 
