@@ -344,6 +344,7 @@ static int run(void *given) {
     cli_engine engine = {0};
     wick_examples *examples = NULL;
     code = cli_engine_open(&engine, &o->engine, NULL, o->model);
+    if (code == CLI_OK) cli_warn_context(engine.model, o->context);
     if (code == CLI_OK) code = read_examples(o, engine.model, &examples);
     if (code == CLI_OK) code = compute(o, &engine, checkpoint, examples);
     if (code == CLI_OK && o->engine.profile) cli_print_profile(engine.model);

@@ -99,11 +99,13 @@ WICK_API wick_status wick_finetune_start(wick_model *model, const wick_examples 
                                          wick_error *error);
 /* A slice of the work: WICK_PENDING until all steps are done. On the CPU a slice is the gradient of
  * up to 512 tokens, or of one example. WICK_ERR_UNSUPPORTED: an operation of the model has no
- * gradient; WICK_ERR_VALUE: the loss is not a number; WICK_ERR_DEVICE_LOST. event may be NULL. */
+ * gradient; WICK_ERR_VALUE: the loss is not a number; WICK_ERR_DEVICE_LOST. A failure of what is
+ * computed is final. event may be NULL. */
 WICK_API wick_status wick_finetune_poll(wick_finetune *finetune, wick_finetune_event *event,
                                         wick_error *error);
 /* Between steps and within them: what a later start with resume goes on from, without the part of
- * a step that is not complete. WICK_ERR_STATE: desc names no checkpoint. Blocks. */
+ * a step that is not complete. WICK_ERR_STATE: desc names no checkpoint, or a poll has failed.
+ * Blocks. */
 WICK_API wick_status wick_finetune_checkpoint(wick_finetune *finetune, wick_error *error);
 /* The adapter as a GGUF file as llama.cpp has them, f32, for wick_model_add_adapter; an existing
  * file is replaced. Blocks. */

@@ -105,6 +105,9 @@ wick_status wick_finetune_checkpoint(wick_finetune *finetune, wick_error *error)
     wick_finetune *const f = finetune;
     if (f->desc.checkpoint == NULL)
         return wk_fail(error, WICK_ERR_STATE, "the training has no file for a checkpoint");
+    if (f->failure.status != WICK_OK)
+        return wk_fail(error, WICK_ERR_STATE,
+                       "the training has failed: an older checkpoint is worth more");
     wick_value values[N_CHECKPOINT_VALUES];
     describe(f, values);
     values[N_SAME] = text_value("general.type", checkpoint_type);

@@ -407,17 +407,32 @@ static wick_status do_slice(wick_finetune *f, wick_finetune_event *event) {
     return WICK_OK;
 }
 
-static wick_status compute(wick_finetune *f, wick_finetune_event *event, wick_error *err) {
-    wick_error failure = {.status = WICK_OK};
-    const wk_model_errors before = wk_model_borrow(f->model, &failure);
-    const wick_status status =
-        wk_device_generation(f->device) == f->generation && !wk_device_is_lost(f->device)
-            ? do_slice(f, event)
-            : wk_device_fail(f->device, WICK_ERR_DEVICE_LOST,
-                             "the device was lost, and with it the training since its last "
-                             "checkpoint");
+static void compute(wick_finetune *f, wick_finetune_event *event) {
+    const wk_model_errors before = wk_model_borrow(f->model, &f->failure);
+    wick_status status;
+    if (wk_device_generation(f->device) == f->generation && !wk_device_is_lost(f->device))
+        status = do_slice(f, event);
+    else
+        status = wk_device_fail(f->device, WICK_ERR_DEVICE_LOST,
+                                "the device was lost, and with it the training since its last "
+                                "checkpoint");
     wk_model_give_back(f->model, before);
-    return status == WICK_OK ? WICK_OK : wk_pass_on(err, status, &failure);
+    if (status != WICK_OK && f->failure.status == WICK_OK) /* without a sentence of its own */
+        (void)wk_fail(&f->failure, status, "the training failed: %s", wick_status_text(status));
+}
+
+/* A slice, or a checkpoint. */
+static wick_status go(wick_finetune *f, wick_finetune_event *event, wick_error *err) {
+    if (f->phase == WK_FINETUNE_DONE) return WICK_OK;
+    if (f->phase == WK_FINETUNE_STORING) {
+        WK_TRY(wick_finetune_checkpoint(f, err));
+        tell(f, WICK_FINETUNE_CHECKPOINT, event);
+        go_on(f);
+        return WICK_PENDING;
+    }
+    if (f->failure.status == WICK_OK) compute(f, event);
+    return f->failure.status == WICK_OK ? WICK_PENDING
+                                        : wk_pass_on(err, f->failure.status, &f->failure);
 }
 
 wick_status wick_finetune_poll(wick_finetune *finetune, wick_finetune_event *event,
@@ -427,16 +442,7 @@ wick_status wick_finetune_poll(wick_finetune *finetune, wick_finetune_event *eve
     wick_finetune *const f = finetune;
     wick_finetune_event told;
     tell(f, f->phase == WK_FINETUNE_DONE ? WICK_FINETUNE_END : WICK_FINETUNE_WORKING, &told);
-    wick_status status = f->phase == WK_FINETUNE_DONE ? WICK_OK : WICK_PENDING;
-    if (f->phase == WK_FINETUNE_STORING) {
-        const wick_status stored = wick_finetune_checkpoint(f, error);
-        if (stored != WICK_OK) status = stored;
-        tell(f, WICK_FINETUNE_CHECKPOINT, &told);
-        if (stored == WICK_OK) go_on(f);
-    } else if (status == WICK_PENDING) {
-        const wick_status computed = compute(f, &told, error);
-        if (computed != WICK_OK) status = computed;
-    }
+    const wick_status status = go(f, &told, error);
     if (event != NULL) *event = told;
     return status;
 }

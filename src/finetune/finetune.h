@@ -44,6 +44,7 @@ struct wick_finetune {
     uint64_t n_learned;    /* tokens of those done and under way */
     double loss;           /* sum over those done */
     wick_reading *reading; /* of the loss of what is under way */
+    wick_error failure;    /* of a slice, which is final */
 };
 
 /* checkpoint.c */

@@ -262,11 +262,32 @@ static void test_refusals(void **state) {
     wick_examples_free(examples);
 }
 
+/* Factors that are no numbers any more are not stored. */
+static void test_no_numbers(void **state) {
+    (void)state;
+    const path checkpoint = file_name("none.gguf");
+    wick_examples *const examples = make_examples();
+    const wick_finetune_desc desc = {
+        .rate = 1e30, .max_norm = 1e30, .steps = 9, .checkpoint = checkpoint.text, .every = 9};
+    wick_finetune *const finetune = begin(examples, &desc);
+    wick_status status = WICK_PENDING;
+    while (status == WICK_PENDING) status = wick_finetune_poll(finetune, NULL, NULL);
+    assert_int_equal(status, WICK_ERR_VALUE);
+    wick_error error = {0}, again = {0};
+    assert_int_equal(wick_finetune_poll(finetune, NULL, &error), WICK_ERR_VALUE);
+    assert_non_null(strstr(error.message, "not a number"));
+    assert_int_equal(wick_finetune_checkpoint(finetune, &again), WICK_ERR_STATE);
+    wick_finetune_finish(finetune);
+    assert_int_not_equal(access(checkpoint.text, F_OK), 0);
+    wick_examples_free(examples);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_falling_loss), cmocka_unit_test(test_resume),
         cmocka_unit_test(test_adapter),      cmocka_unit_test(test_text),
         cmocka_unit_test(test_json),         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_no_numbers),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
