@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "finetune/examples.h"
+#include "finetune/batch.h"
+#include "finetune/finetune.h"
 #include "stories_session.h"
 
 #include <math.h>
@@ -77,6 +78,57 @@ static void test_falling_loss(void **state) {
     assert_true(h.losses[MOST_STEPS] < h.losses[1]);
     assert_true(h.last < h.first);
     wick_finetune_finish(finetune);
+    wick_examples_free(examples);
+}
+
+/* ---- Gradients ---- */
+
+static double loss_of(const wk_example *example) {
+    double loss = 0;
+    const wick_scope scope = wick_scope_begin(device);
+    assert_int_equal(wick_read_scalar(wk_examples_loss(model, example, 1, CONTEXT), &loss),
+                     WICK_OK);
+    wick_scope_end(scope);
+    return loss;
+}
+
+static void move(wick_finetune *f, wick_tensor *const *along, double by) {
+    for (size_t i = 0; i < 2 * f->n_factors; i++)
+        assert_non_null(
+            wick_copy(f->params[i], wick_add(f->params[i], wick_affine(along[i], by, 0))));
+}
+
+/* Along the gradient, of length n, the loss rises by n for each unit: by the difference of two
+ * losses. */
+static void test_gradients(void **state) {
+    (void)state;
+    enum { MOST_PARAMS = 128 };
+    wick_examples *const examples = make_examples();
+    wick_finetune *const f = begin(examples, &(wick_finetune_desc){.rate = 1e-2, .steps = 3});
+    history h = {0};
+    train(f, 0, &h); /* until b is not zero any more */
+    const wk_example example = wk_example_at(examples, 1);
+    wick_tensor *gradients[MOST_PARAMS] = {NULL};
+    wick_tape *tape;
+    const size_t n = 2 * f->n_factors;
+    assert_true(n <= MOST_PARAMS);
+    const wick_scope scope = wick_scope_begin(device);
+    assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
+    for (size_t i = 0; i < n; i++) assert_int_equal(wick_tape_watch(tape, f->params[i]), WICK_OK);
+    wick_tensor *const loss = wk_examples_loss(model, &example, 1, CONTEXT);
+    assert_int_equal(wick_grad(tape, loss, NULL, f->params, n, gradients), WICK_OK);
+    wick_tape_end(tape);
+    double norm, step = 1e-3;
+    wick_tensor *const length = wick_clip_grad_norm(gradients, n, 1);
+    assert_int_equal(wick_read_scalar(length, &norm), WICK_OK);
+    assert_true(norm > 1); /* so that they are a direction of length 1 now */
+    move(f, gradients, step);
+    const double above = loss_of(&example);
+    move(f, gradients, -2 * step);
+    const double slope = (above - loss_of(&example)) / (2 * step);
+    if (!(fabs(slope - norm) < 0.01 * norm)) fail_msg("%g, not %g", slope, norm);
+    wick_scope_end(scope);
+    wick_finetune_finish(f);
     wick_examples_free(examples);
 }
 
@@ -284,10 +336,10 @@ static void test_no_numbers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_falling_loss), cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_adapter),      cmocka_unit_test(test_text),
-        cmocka_unit_test(test_json),         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_no_numbers),
+        cmocka_unit_test(test_falling_loss), cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_resume),       cmocka_unit_test(test_adapter),
+        cmocka_unit_test(test_text),         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_no_numbers),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
