@@ -82,7 +82,13 @@ static const cli_option engine_options[] = {
              "larger than the memory; the same results, slower",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, low_memory)},
-    /* which device, and for a GPU. */
+    /* which device and adapters, and for a GPU. */
+    {.name = "lora",
+     .argument = "ADAPTER.gguf",
+     .help = "add this low-rank adapter to the model, as 'wick finetune' makes them; may be given "
+             "again",
+     .kind = &cli_list,
+     .offset = offsetof(cli_engine_options, adapters)},
     {.name = "backend",
      .argument = "auto|cpu|webgpu",
      .help = "what computes; 'wick devices' lists what is here",
@@ -242,6 +248,15 @@ int cli_engine_load(const cli_engine *engine, const cli_engine_options *options,
     return load(engine->device, source, &desc, path, model);
 }
 
+static int add_adapters(const cli_engine *engine, const cli_texts *adapters) {
+    for (size_t i = 0; i < adapters->n; i++) {
+        wick_error error = {0};
+        if (wick_model_add_adapter(engine->model, adapters->items[i], 1, &error) != WICK_OK)
+            return cli_report(&error, NULL);
+    }
+    return CLI_OK;
+}
+
 int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
                     const wick_session_desc *sessions, const char *path) {
     *engine = (cli_engine){0};
@@ -264,6 +279,7 @@ int cli_engine_open(cli_engine *engine, const cli_engine_options *options,
         code = load(engine->device, source, &desc, path, &engine->model);
     else
         source.close(&source);
+    if (code == CLI_OK) code = add_adapters(engine, &options->adapters);
     if (code != CLI_OK) cli_engine_close(engine);
     return code;
 }

@@ -25,9 +25,9 @@ static const cli_command *const commands[] = {
     &cli_bench,    &cli_perplexity,
     &cli_compare,  &cli_gguf,
     &cli_convert,  &cli_quantize,
-    &cli_imatrix,  &cli_devices,
-    &cli_verify,   &help_command,
-    NULL,
+    &cli_imatrix,  &cli_finetune,
+    &cli_devices,  &cli_verify,
+    &help_command, NULL,
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

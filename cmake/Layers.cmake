@@ -121,6 +121,7 @@ wick_layer(wick_llm SOURCES llm/*.c USES wick_model wick_source wick_sample wick
 wick_layer(wick_judge SOURCES judge/*.c USES wick_llm)
 wick_layer(wick_convert SOURCES convert/*.c USES wick_llm)
 wick_layer(wick_train SOURCES train/*.c USES wick_ops)
+wick_layer(wick_finetune SOURCES finetune/*.c USES wick_llm wick_train)
 wick_layer(wick_verify SOURCES verify/*.c USES wick_ops)
 
 # Pages download the module. The preset compiles it for size; what neither computes nor splits texts

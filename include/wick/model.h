@@ -66,6 +66,15 @@ WICK_API wick_status wick_model_open_poll(wick_model_loading *loading, wick_prog
 WICK_API wick_status wick_model_open_finish(wick_model_loading *loading, wick_model **model,
                                             wick_error *error);
 
+/* Adds a low-rank adapter (LoRA: Hu et al., 2021), a GGUF file as llama.cpp and
+ * wick_finetune_save have them, of matrices of attention and MLPs: sessions that are opened from
+ * now on compute y = W x + scale alpha / rank B (A x). Several add up. Read whole; blocks; native
+ * only. WICK_ERR_STATE: sessions are open; WICK_ERR_MISMATCH: it is for another model;
+ * WICK_ERR_NOT_FOUND, WICK_ERR_FORMAT, WICK_ERR_UNSUPPORTED: the file. A failure changes nothing.
+ */
+WICK_API wick_status wick_model_add_adapter(wick_model *model, const char *path, float scale,
+                                            wick_error *error);
+
 /* Its sessions must be closed before. NULL is allowed. */
 WICK_API void wick_model_close(wick_model *model);
 

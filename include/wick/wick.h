@@ -10,6 +10,7 @@
 #include <wick/device.h>
 #include <wick/embed.h>
 #include <wick/file.h>
+#include <wick/finetune.h>
 #include <wick/grad.h>
 #include <wick/json.h>
 #include <wick/judge.h>

@@ -30,7 +30,8 @@ wick_tensor *wk_norm(const wk_model *model, wick_tensor *x, wick_tensor *weight,
 }
 
 wick_tensor *wk_project(const wk_layer *layer, wk_layer_weight weight, wick_tensor *x) {
-    return wick_linear(x, layer->weight[weight], layer->bias[weight]);
+    wick_tensor *const y = wick_linear(x, layer->weight[weight], layer->bias[weight]);
+    return wk_adapt(layer, weight, x, y);
 }
 
 /* ---- Embedding ---- */

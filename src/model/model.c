@@ -104,6 +104,7 @@ wick_status wk_model_make(wk_heap *heap, const wk_gguf *gguf, wk_model **out, wi
 void wk_model_free(wk_model *model) {
     if (model == NULL) return;
     for (uint32_t i = 0; i < model->placement.n_stages; i++) wk_model_drop_weights(model, i);
+    wk_model_free_factors(model);
     wk_heap *const heap = model->heap;
     wk_arena_release(&model->arena);
     wk_free(heap, model, sizeof *model);

@@ -69,6 +69,31 @@ const wick_tensor *wk_model_weight(wk_model *model, const wick_file_tensor *tens
 /* Every weight is there. */
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err);
 
+/* A low-rank change of a weight [n, k] (Hu et al., 2021): y += b (scale (a x)), behind its linear.
+ * Lies beside the weight, and comes again with it where a device was lost. */
+typedef struct wk_factors {
+    struct wk_factors *next; /* of the layer */
+    uint32_t layer;
+    int weight; /* wk_layer_weight */
+    float scale;
+    int64_t rank, n, k;
+    wick_tensor *a, *b; /* [rank, k], [n, rank] f32 */
+    float *values;      /* of a, then of b, as they were added */
+} wk_factors;
+typedef struct wk_factors_desc {
+    wick_string name; /* of the weight in the file */
+    float scale;
+    int64_t rank;
+    const float *a, *b; /* copied */
+} wk_factors_desc;
+/* Matrices of attention and MLPs. shape: [n, k]. */
+bool wk_model_can_adapt(const wk_model *model, wick_string name, wick_shape *shape);
+/* From now on, after those that the weight has already; its weights are loaded, and no plan of the
+ * model is recorded. WICK_ERR_UNSUPPORTED: the weight cannot be adapted. */
+wick_status wk_model_add_factors(wk_model *model, const wk_factors_desc *desc, wk_factors **out,
+                                 wick_error *err);
+void wk_model_remove_factors(wk_model *model, wk_factors *factors);
+
 /* What a stage's layers keep between batches: of attention two tensors [n_blocks, n_heads_kv,
  * block_size, head_dim], f32, f16, q8_0 or q4_0; recurrent states of one sequence, f32, which a
  * token at position 0 resets. On failure the stage's device holds the sentence. */

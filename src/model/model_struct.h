@@ -11,6 +11,7 @@
 typedef struct wk_layer {
     wk_layer_spec spec;
     wick_tensor *weight[WK_LAYER_WEIGHT_COUNT], *bias[WK_LAYER_WEIGHT_COUNT];
+    wk_factors *factors; /* of some of them; NULL: none */
 } wk_layer;
 
 /* Weights outside of the layers, of one stage. */
@@ -84,8 +85,16 @@ wick_status wk_model_check_weights(wk_model *model, wick_error *err);
 
 /* The model's norm. NULL x, as everywhere: NULL. */
 wick_tensor *wk_norm(const wk_model *model, wick_tensor *x, wick_tensor *weight, wick_tensor *bias);
-/* x [.., n] through weight [m, n] and its bias: [.., m]. */
+/* x [.., n] through weight [m, n] and its bias, and as adapters change it: [.., m]. */
 wick_tensor *wk_project(const wk_layer *layer, wk_layer_weight weight, wick_tensor *x);
+
+/* factors.c: y, of x through weight, and what the factors of that weight add. */
+wick_tensor *wk_adapt(const wk_layer *layer, wk_layer_weight weight, wick_tensor *x,
+                      wick_tensor *y);
+void wk_layer_drop_factors(const wk_layer *layer);
+/* Those that were dropped. On failure their device holds the sentence. */
+wick_status wk_model_renew_factors(const wk_model *model);
+void wk_model_free_factors(wk_model *model);
 
 /* x * scale; 1: x. */
 wick_tensor *wk_scaled(wick_tensor *x, float scale);

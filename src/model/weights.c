@@ -186,6 +186,7 @@ void wk_model_drop_weights(wk_model *model, uint32_t stage) {
     for (uint32_t i = 0; i < layers->count; i++) {
         drop(model->layers[layers->first + i].weight, WK_LAYER_WEIGHT_COUNT);
         drop(model->layers[layers->first + i].bias, WK_LAYER_WEIGHT_COUNT);
+        wk_layer_drop_factors(&model->layers[layers->first + i]);
     }
 }
 
@@ -217,5 +218,5 @@ wick_status wk_model_finish_weights(wk_model *model, wick_error *err) {
         if (divisors != NULL)
             WK_TRY(wk_rope_divide(&model->arena, &model->hparams, kind, divisors, err));
     }
-    return WICK_OK;
+    return wk_model_renew_factors(model);
 }

@@ -1,0 +1,184 @@
+/* finetune/checkpoint.c: the files of a training: the adapter that comes of it, and checkpoints,
+ * GGUF files of the factors and of what AdamW keeps of each. */
+#include "core/checksum.h"
+#include "core/str.h"
+#include "finetune/finetune.h"
+#include "source/file.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char checkpoint_type[] = "finetune";
+
+enum { N_ADAPTER_VALUES = 4, N_SAME = 9, N_CHECKPOINT_VALUES = N_SAME + 3 };
+
+/* ---- Writing ---- */
+
+static wick_string text_of(const char *text) { return (wick_string){text, strlen(text)}; }
+
+static wick_value text_value(const char *key, const char *text) {
+    return (wick_value){.key = text_of(key), .type = WICK_VALUE_STRING, .string = text_of(text)};
+}
+
+static wick_value whole_value(const char *key, uint64_t number) {
+    return (wick_value){.key = text_of(key), .type = WICK_VALUE_U64, .u = number};
+}
+
+static wick_value real_value(const char *key, double number) {
+    return (wick_value){.key = text_of(key), .type = WICK_VALUE_F64, .f = number};
+}
+
+static wick_status write_tensor(wick_finetune *f, wick_file_writer *writer, wick_tensor *tensor,
+                                wick_error *err) {
+    const size_t size = wick_tensor_bytes(tensor);
+    void *const bytes = wk_alloc(&f->heap, size);
+    if (bytes == NULL) return wk_fail_memory(err, size, 0, "a tensor to write");
+    wick_error failure = {.status = WICK_OK};
+    const wk_model_errors before = wk_model_borrow(f->model, &failure);
+    wick_status status = wk_pass_on(err, wick_read(tensor, bytes, size), &failure);
+    wk_model_give_back(f->model, before);
+    if (status == WICK_OK) status = wick_file_write(writer, bytes, size, err);
+    wk_free(&f->heap, bytes, size);
+    return status;
+}
+
+/* The first n of what is stored. */
+static wick_status write_file(wick_finetune *f, const char *path, const wick_value *values,
+                              size_t n_values, size_t n, wick_error *err) {
+    const size_t size = n * sizeof(wick_file_tensor);
+    wick_file_tensor *const tensors = wk_alloc_zeroed(&f->heap, size);
+    if (tensors == NULL) return wk_fail_memory(err, size, 0, "a file to write");
+    for (size_t i = 0; i < n; i++)
+        tensors[i] = (wick_file_tensor){.name = text_of(f->stored.names[i]),
+                                        .dtype = WICK_F32,
+                                        .shape = wick_tensor_shape(f->stored.tensors[i])};
+    const wick_file_desc desc = {.values = values,
+                                 .n_values = n_values,
+                                 .tensors = tensors,
+                                 .n_tensors = n,
+                                 .replace = true};
+    wick_file_writer *writer = NULL;
+    wick_status status = wick_file_write_start(path, &desc, &writer, err);
+    if (status == WICK_OK) {
+        for (size_t i = 0; i < n && status == WICK_OK; i++)
+            status = write_tensor(f, writer, f->stored.tensors[i], err);
+        const wick_status finished = wick_file_write_finish(writer, status == WICK_OK, err);
+        if (status == WICK_OK) status = finished;
+    }
+    wk_free(&f->heap, tensors, size);
+    return status;
+}
+
+wick_status wick_finetune_save(wick_finetune *finetune, const char *path, wick_error *error) {
+    if (finetune == NULL || path == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_finetune_save: an argument is NULL");
+    wick_finetune *const f = finetune;
+    const wick_value values[N_ADAPTER_VALUES] = {
+        text_value("general.type", "adapter"),
+        text_value("general.architecture", f->model->info.architecture),
+        text_value("adapter.type", "lora"),
+        {.key = text_of("adapter.lora.alpha"), .type = WICK_VALUE_F32, .f = (double)f->desc.alpha},
+    };
+    return write_file(f, path, values, N_ADAPTER_VALUES, 2 * f->n_factors, error);
+}
+
+/* What must be the same for a training to go on. */
+static void describe(const wick_finetune *f, wick_value values[N_SAME]) {
+    const wick_finetune_desc *const d = &f->desc;
+    const wick_value same[N_SAME] = {
+        whole_value("finetune.model", f->model->weights_checksum),
+        whole_value("finetune.examples", wk_examples_checksum(f->examples)),
+        whole_value("finetune.held_out", f->n_held),
+        whole_value("finetune.rank", d->rank),
+        real_value("finetune.alpha", (double)d->alpha),
+        real_value("finetune.decay", d->decay),
+        real_value("finetune.max_norm", d->max_norm),
+        whole_value("finetune.batch", d->batch),
+        whole_value("finetune.seed", d->seed),
+    };
+    memcpy(values, same, sizeof same);
+}
+
+wick_status wick_finetune_checkpoint(wick_finetune *finetune, wick_error *error) {
+    if (finetune == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_finetune_checkpoint: finetune is NULL");
+    wick_finetune *const f = finetune;
+    if (f->desc.checkpoint == NULL)
+        return wk_fail(error, WICK_ERR_STATE, "the training has no file for a checkpoint");
+    if (f->failure.status != WICK_OK)
+        return wk_fail(error, WICK_ERR_STATE,
+                       "the training has failed: an older checkpoint is worth more");
+    wick_value values[N_CHECKPOINT_VALUES];
+    describe(f, values);
+    values[N_SAME] = text_value("general.type", checkpoint_type);
+    values[N_SAME + 1] = text_value("general.architecture", f->model->info.architecture);
+    values[N_SAME + 2] = whole_value("finetune.step", f->step);
+    return write_file(f, f->desc.checkpoint, values, N_CHECKPOINT_VALUES, f->stored.n, error);
+}
+
+/* ---- Reading ---- */
+
+static wick_status check_same(const wick_finetune *f, const wick_file *file, wick_error *err) {
+    const wick_value *const type = wick_file_find_value(file, "general.type");
+    if (type == NULL || type->type != WICK_VALUE_STRING ||
+        !wk_str_is(type->string, checkpoint_type))
+        return wk_fail(err, WICK_ERR_FORMAT, "the file is not a checkpoint of a training");
+    wick_value same[N_SAME];
+    describe(f, same);
+    for (size_t i = 0; i < N_SAME; i++) {
+        const wick_value *const found = wick_file_find_value(file, same[i].key.text);
+        if (found == NULL || found->type != same[i].type)
+            return wk_fail(err, WICK_ERR_FORMAT, "the checkpoint does not say '%s'",
+                           same[i].key.text);
+        if (same[i].type == WICK_VALUE_F64 ? found->f == same[i].f : found->u == same[i].u)
+            continue;
+        return wk_fail(err, WICK_ERR_MISMATCH,
+                       "the checkpoint is of another training: '%s' is not the same",
+                       same[i].key.text);
+    }
+    return WICK_OK;
+}
+
+static wick_status read_tensor(wick_finetune *f, wick_file *file, const char *name,
+                               wick_tensor *tensor, wick_error *err) {
+    const wick_file_tensor *const found = wk_gguf_find_tensor(wk_file_gguf(file), name);
+    const size_t size = wick_tensor_bytes(tensor);
+    if (found == NULL || found->dtype != WICK_F32 || found->size != size)
+        return wk_fail(err, WICK_ERR_FORMAT, "the checkpoint has no tensor '%s' of %zu bytes", name,
+                       size);
+    void *const bytes = wk_alloc(&f->heap, size);
+    if (bytes == NULL) return wk_fail_memory(err, size, 0, "a tensor to read");
+    wick_status status = wick_file_read(file, found->offset, bytes, size, err);
+    if (status == WICK_OK) {
+        wick_error failure = {.status = WICK_OK};
+        const wk_model_errors before = wk_model_borrow(f->model, &failure);
+        status = wk_pass_on(err, wick_write(tensor, bytes, size), &failure);
+        wk_model_give_back(f->model, before);
+    }
+    wk_free(&f->heap, bytes, size);
+    return status;
+}
+
+static wick_status load(wick_finetune *f, wick_file *file, wick_error *err) {
+    WK_TRY(check_same(f, file, err));
+    const wick_value *const step = wick_file_find_value(file, "finetune.step");
+    if (step == NULL || step->type != WICK_VALUE_U64)
+        return wk_fail(err, WICK_ERR_FORMAT, "the checkpoint does not say its step");
+    for (size_t i = 0; i < f->stored.n; i++)
+        WK_TRY(read_tensor(f, file, f->stored.names[i], f->stored.tensors[i], err));
+    for (size_t i = 0; i < 2 * f->n_factors; i++)
+        wick_optimizer_set_steps(f->optimizer, i, step->u);
+    f->step = step->u;
+    if (f->step > 0) /* else the first measurement is still to come */
+        f->phase = f->step < f->desc.steps ? WK_FINETUNE_LEARNING : WK_FINETUNE_DONE;
+    return WICK_OK;
+}
+
+wick_status wk_finetune_load(wick_finetune *f, wick_error *err) {
+    wick_file *file;
+    wick_error reason = {.status = WICK_OK};
+    WK_TRY(wick_file_open(f->desc.checkpoint, &file, err));
+    const wick_status status = load(f, file, &reason);
+    wick_file_close(file);
+    return status == WICK_OK ? WICK_OK : wk_fail_in_file(err, f->desc.checkpoint, &reason);
+}

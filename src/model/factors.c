@@ -1,0 +1,160 @@
+/* model/factors.c: low-rank changes of weights, which adapters are made of. */
+#include "core/status.h"
+#include "core/str.h"
+#include "model/model_struct.h"
+#include "model/weight_table.h"
+
+#include <wick/ops.h>
+
+#include <string.h>
+
+/* All go through wk_project, and mean the same in every family. */
+static bool can_be_adapted(wk_layer_weight weight) {
+    switch (weight) {
+    case WK_ATTN_QKV:
+    case WK_ATTN_Q:
+    case WK_ATTN_K:
+    case WK_ATTN_V:
+    case WK_ATTN_OUTPUT:
+    case WK_FFN_GATE:
+    case WK_FFN_UP:
+    case WK_FFN_DOWN: return true;
+    default: return false;
+    }
+}
+
+static bool find(const wk_model *model, wick_string name, wk_weight_place *at) {
+    *at = wk_weight_find(model, name);
+    return at->id != 0 && at->is_in_layer && !at->is_bias &&
+           can_be_adapted((wk_layer_weight)at->id);
+}
+
+bool wk_model_can_adapt(const wk_model *model, wick_string name, wick_shape *shape) {
+    wk_weight_place at;
+    if (!find(model, name, &at)) return false;
+    *shape = wk_weight_shape(model, &at);
+    return shape->rank == 2;
+}
+
+/* ---- Their memory ---- */
+
+static wick_device *device_of(const wk_model *model, uint32_t layer) {
+    const wk_model_stage *stage = model->placement.stages;
+    while (layer - stage->first >= stage->count) stage++;
+    return stage->device;
+}
+
+static wick_tensor *make_factor(wick_device *device, wick_shape shape, const float *values) {
+    wk_weight_store none = {.device = device};
+    const wk_weight_desc desc = {.dtype = WICK_F32, .shape = shape, .uses = WK_USE_OTHER};
+    bool in_place;
+    wick_tensor *const factor = wk_weight_new(device, &desc, &none, &in_place);
+    if (factor == NULL) return NULL;
+    if (wk_weight_upload(factor, 0, shape.extent[0], values) == WICK_OK) return factor;
+    wick_release(factor);
+    return NULL;
+}
+
+static wick_status make_tensors(const wk_model *model, wk_factors *f) {
+    wick_device *const device = device_of(model, f->layer);
+    f->a = make_factor(device, WICK_SHAPE(f->rank, f->k), f->values);
+    if (f->a != NULL)
+        f->b = make_factor(device, WICK_SHAPE(f->n, f->rank), f->values + f->rank * f->k);
+    return f->b != NULL ? WICK_OK : wk_device_err(device)->status;
+}
+
+static void drop_tensors(wk_factors *f) {
+    wick_release(f->a);
+    wick_release(f->b);
+    f->a = f->b = NULL;
+}
+
+static size_t values_bytes(const wk_factors *f) {
+    return (size_t)(f->rank * (f->k + f->n)) * sizeof *f->values;
+}
+
+static void free_factors(wk_heap *heap, wk_factors *f) {
+    drop_tensors(f);
+    wk_free(heap, f->values, f->values != NULL ? values_bytes(f) : 0);
+    wk_free(heap, f, sizeof *f);
+}
+
+/* ---- Adding and removing ---- */
+
+wick_status wk_model_add_factors(wk_model *model, const wk_factors_desc *desc, wk_factors **out,
+                                 wick_error *err) {
+    wk_weight_place at;
+    *out = NULL;
+    if (!find(model, desc->name, &at))
+        return wk_fail(err, WICK_ERR_UNSUPPORTED, "the tensor '%s' of the model cannot be adapted",
+                       wk_str_show(desc->name).text);
+    const wick_shape shape = wk_weight_shape(model, &at);
+    wk_factors *const f = wk_alloc_zeroed(model->heap, sizeof *f);
+    if (f == NULL) return wk_fail_memory(err, sizeof *f, 0, "an adapter");
+    *f = (wk_factors){.layer = at.layer,
+                      .weight = at.id,
+                      .scale = desc->scale,
+                      .rank = desc->rank,
+                      .n = shape.extent[0],
+                      .k = shape.extent[1]};
+    f->values = wk_alloc(model->heap, values_bytes(f));
+    if (f->values == NULL) {
+        const size_t size = values_bytes(f);
+        free_factors(model->heap, f);
+        return wk_fail_memory(err, size, 0, "an adapter");
+    }
+    memcpy(f->values, desc->a, (size_t)(f->rank * f->k) * sizeof *f->values);
+    memcpy(f->values + f->rank * f->k, desc->b, (size_t)(f->n * f->rank) * sizeof *f->values);
+    wick_error failure = {.status = WICK_OK};
+    wick_device *const device = device_of(model, f->layer);
+    wick_error *const before = wk_device_borrow(device, &failure);
+    const wick_status status = make_tensors(model, f);
+    wk_device_give_back(device, before);
+    if (status != WICK_OK) {
+        free_factors(model->heap, f);
+        return wk_pass_on(err, status, &failure);
+    }
+    wk_factors **end = &model->layers[f->layer].factors;
+    while (*end != NULL) end = &(*end)->next;
+    *end = *out = f;
+    return WICK_OK;
+}
+
+void wk_model_remove_factors(wk_model *model, wk_factors *factors) {
+    if (factors == NULL) return;
+    wk_factors **at = &model->layers[factors->layer].factors;
+    while (*at != factors) at = &(*at)->next;
+    *at = factors->next;
+    free_factors(model->heap, factors);
+}
+
+void wk_model_free_factors(wk_model *model) {
+    for (uint32_t i = 0; model->layers != NULL && i < model->hparams.n_layers; i++)
+        while (model->layers[i].factors != NULL)
+            wk_model_remove_factors(model, model->layers[i].factors);
+}
+
+/* ---- Weights that are loaded again ---- */
+
+void wk_layer_drop_factors(const wk_layer *layer) {
+    for (wk_factors *f = layer->factors; f != NULL; f = f->next) drop_tensors(f);
+}
+
+wick_status wk_model_renew_factors(const wk_model *model) {
+    for (uint32_t i = 0; i < model->hparams.n_layers; i++)
+        for (wk_factors *f = model->layers[i].factors; f != NULL; f = f->next)
+            if (f->a == NULL) WK_TRY(make_tensors(model, f));
+    return WICK_OK;
+}
+
+/* ---- Computing ---- */
+
+wick_tensor *wk_adapt(const wk_layer *layer, wk_layer_weight weight, wick_tensor *x,
+                      wick_tensor *y) {
+    for (const wk_factors *f = layer->factors; f != NULL; f = f->next) {
+        if (f->weight != (int)weight) continue;
+        wick_tensor *const low = wk_scaled(wick_linear(x, f->a, NULL), f->scale);
+        y = wick_add(y, wick_linear(low, f->b, NULL));
+    }
+    return y;
+}
