@@ -12,12 +12,13 @@
 #include <wick/file.h>
 #include <wick/finetune.h>
 #include <wick/grad.h>
+#include <wick/in_place.h>
 #include <wick/json.h>
 #include <wick/judge.h>
 #include <wick/kernel.h>
-#include <wick/operation.h>
 #include <wick/model.h>
 #include <wick/nn.h>
+#include <wick/operation.h>
 #include <wick/ops.h>
 #include <wick/saving.h>
 #include <wick/session.h>
