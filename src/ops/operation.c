@@ -171,7 +171,10 @@ static wick_status compute(run *r) {
 
 wick_status wick_operation_run(wick_operation *operation, wick_tensor *const *inputs,
                                wick_tensor **outputs) {
-    if (!operation) return WICK_ERR_ARGUMENT;
+    if (!operation) {
+        if (outputs) outputs[0] = NULL; /* there is one at least */
+        return WICK_ERR_ARGUMENT;
+    }
     run r = {.operation = operation, .desc = &operation->desc};
     const int n_outputs = r.desc->n_outputs;
     for (int i = 0; outputs && i < n_outputs; i++) outputs[i] = NULL;
