@@ -163,14 +163,17 @@ static wick_status bound_logits(const wk_op *op, double scale, double added, wk_
 
 /* --- cumulate --- */
 
-/* Of a sum what its terms come to; a product is rounded at each of its factors. */
+/* Of a sum what its terms come to; a product is rounded at each of its factors, and that of some of
+ * them may be flushed to zero, where the others are large. */
 static void bound_row(wk_cumulate_fn fn, const wk_row *x, double error, double *bounds) {
-    double sum = 0, product = 1, value;
+    double sum = 0, product = 1, largest = 1, value;
     for (int64_t i = 0; i < x->n; i++) {
         wk_row_load(x, i, 1, &value);
         sum += fabs(value);
         product *= fabs(value);
-        bounds[i] = error * (fn == WK_CUMULATE_SUM ? sum : product * (double)(i + 1));
+        largest = fmax(largest, product);
+        bounds[i] = fn == WK_CUMULATE_SUM ? error * sum
+                                          : error * product * (double)(i + 1) + 0x1p-124 * largest;
     }
 }
 

@@ -43,6 +43,11 @@ fn normal(is_negative: bool, exponent: i32, low: u32, high: u32) -> Number {
     return Number(FINITE, is_negative, exponent - i32(zeros), m.x, m.y);
 }
 
+// Of the bits except the sign, of a float of X_BITS at the upper end.
+fn is_all_ones(x: u32) -> bool {
+    return (x << 1u) >> (u32(33 - X_BITS) % 32u) == (1u << (u32(X_BITS - 1) % 32u)) - 1u;
+}
+
 // x: the bits, those of a float at the upper end.
 fn from_float(x: vec2<u32>) -> Number {
     let is_negative = (x.y >> 31u) != 0u;
@@ -50,7 +55,7 @@ fn from_float(x: vec2<u32>) -> Number {
     let bias = i32(1u << (X_FIELD - 1u)) - 1;
     let m = shifted_left(x.x, x.y, X_FIELD); // a bit of the exponent, the fraction
     let fraction = m.y & 0x7fffffffu;
-    if (X_IS_FINITE == 1 && (x.y << 1u) >> u32(33 - X_BITS) == (1u << u32(X_BITS - 1)) - 1u) {
+    if (X_IS_FINITE == 1 && is_all_ones(x.y)) {
         return Number(NAN, is_negative, 0, 0u, 0u);
     }
     if (X_IS_FINITE == 0 && field == (1u << X_FIELD) - 1u) {
