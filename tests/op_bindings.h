@@ -466,52 +466,6 @@ static inline wick_tensor *run_kv_append(const test_case *c) {
     return cache;
 }
 
-/* --- By index and in order --- */
-
-static inline wick_tensor *run_gather(const test_case *c) {
-    return wick_gather(operand(c, "x", 0), dim(c, "dim"), operand(c, "index", 1));
-}
-static inline wick_tensor *run_take_along_dim(const test_case *c) {
-    return wick_take_along_dim(operand(c, "x", 0), dim(c, "dim"), operand(c, "index", 1));
-}
-static inline wick_tensor *run_index_select(const test_case *c) {
-    return wick_index_select(operand(c, "x", 0), dim(c, "dim"), operand(c, "index", 1));
-}
-static inline wick_tensor *run_scatter(const test_case *c) {
-    return wick_scatter(operand(c, "x", 0), dim(c, "dim"), operand(c, "index", 1),
-                        operand(c, "src", 2), WICK_SCATTER_SET);
-}
-static inline wick_tensor *run_scatter_add(const test_case *c) {
-    return wick_scatter_add(operand(c, "x", 0), dim(c, "dim"), operand(c, "index", 1),
-                            operand(c, "src", 2));
-}
-/* A copy of x, its indexed elements met by those of src: PyTorch's names of the functions. */
-static inline wick_tensor *run_scatter_reduce(const test_case *c) {
-    const wick_scatter_fn fn = attr_is(c, "reduce", "sum")    ? WICK_SCATTER_ADD
-                               : attr_is(c, "reduce", "prod") ? WICK_SCATTER_MUL
-                               : attr_is(c, "reduce", "amax") ? WICK_SCATTER_MAX
-                               : attr_is(c, "reduce", "amin") ? WICK_SCATTER_MIN
-                                                              : (wick_scatter_fn)-1;
-    return wick_scatter(operand(c, "x", 0), dim(c, "dim"), operand(c, "index", 1),
-                        operand(c, "src", 2), fn);
-}
-static inline wick_tensor *run_index_add(const test_case *c) {
-    return wick_index_add(operand(c, "x", 0), dim(c, "dim"), operand(c, "index", 1),
-                          operand(c, "src", 2));
-}
-static inline wick_tensor *run_cumsum(const test_case *c) {
-    return wick_cumsum(c->input[0], dim(c, "dim"));
-}
-static inline wick_tensor *run_cumprod(const test_case *c) {
-    return wick_cumprod(c->input[0], dim(c, "dim"));
-}
-static inline wick_tensor *run_argsort(const test_case *c) {
-    return wick_argsort(c->input[0], dim(c, "dim"), flag(c, "descending"));
-}
-static inline wick_tensor *run_sort(const test_case *c) {
-    return wick_sort(c->input[0], dim(c, "dim"), flag(c, "descending"), c->more);
-}
-
 #include "op_bindings_array.h"
 
 /* The operations that Wick has. */

@@ -13,7 +13,7 @@ static bool begin(const char *op, wick_tensor *x, wick_scope *scope) {
 }
 
 static wick_tensor *end(wick_scope scope, const wick_tensor *x, wick_tensor *y) {
-    return wk_scope_result(scope, wk_promoted(y, x->view.dtype));
+    return wick_scope_result(scope, wk_promoted(y, x->view.dtype));
 }
 
 wick_tensor *wick_selu(wick_tensor *x) {

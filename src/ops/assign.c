@@ -34,7 +34,7 @@ static wick_tensor *assign(wick_tensor *x, const int64_t *start, wick_tensor *sr
         }
         if (wk_queue_copy(y, &part, src, &src->view) != WICK_OK) y = NULL;
     }
-    return wk_scope_result(scope, y);
+    return wick_scope_result(scope, y);
 }
 
 static wick_tensor *does_not_fit(const char *op, const wick_tensor *src, const wick_shape *part) {

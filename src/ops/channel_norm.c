@@ -52,10 +52,10 @@ static wick_tensor *normalize_groups(const char *op, wick_tensor *x, int64_t gro
     }
     const wick_scope scope = wick_scope_begin(x->device);
     if (wk_tensor_is_empty(x))
-        return wk_scope_result(scope, wick_empty(x->device, x->view.dtype, shape));
+        return wick_scope_result(scope, wick_empty(x->device, x->view.dtype, shape));
     wick_tensor *const rows = wick_reshape(wk_widened(x), WICK_SHAPE(shape.extent[0] * groups, -1));
     wick_tensor *const y = wick_reshape(wick_layer_norm(rows, NULL, NULL, eps), shape);
-    return wk_scope_result(scope, wk_promoted(scaled(y, x, weight, bias), x->view.dtype));
+    return wick_scope_result(scope, wk_promoted(scaled(y, x, weight, bias), x->view.dtype));
 }
 
 wick_tensor *wick_group_norm(wick_tensor *x, int64_t groups, wick_tensor *weight, wick_tensor *bias,
@@ -87,7 +87,7 @@ wick_tensor *wick_batch_norm(wick_tensor *x, wick_tensor *mean, wick_tensor *var
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const y =
         standardized(wk_widened(x), by_channel(mean, x), by_channel(variance, x), eps);
-    return wk_scope_result(scope, wk_promoted(scaled(y, x, weight, bias), x->view.dtype));
+    return wick_scope_result(scope, wk_promoted(scaled(y, x, weight, bias), x->view.dtype));
 }
 
 /* running = (1 - momentum) running + momentum * factor * batch, in place. */
@@ -134,5 +134,5 @@ wick_tensor *wick_batch_norm_train(wick_tensor *x, wick_tensor *running_mean,
     if (y && (!update(running_mean, mean, momentum, 1) ||
               !update(running_variance, variance, momentum, n / (n - 1))))
         y = NULL;
-    return wk_scope_result(scope, y);
+    return wick_scope_result(scope, y);
 }

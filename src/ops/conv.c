@@ -302,30 +302,6 @@ static wick_tensor *zeros_of(const conv *c, const wick_tensor *x) {
     return wick_zeros(x->device, wk_wide_dtype(x->view.dtype), shape_of_result(c));
 }
 
-static wick_tensor *run_conv(conv c, wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
-                             const wick_conv_desc *desc) {
-    if (!check(&c, x, weight, bias, desc, false)) return NULL;
-    const wick_scope scope = wick_scope_begin(x->device);
-    wick_tensor *const product = is_trivial(&c) ? zeros_of(&c, x) : convolve(&c, x, weight);
-    wick_tensor *const y = with_bias(&c, product, bias);
-    return wk_scope_result(scope, wk_promoted(y, x->view.dtype));
-}
-
-wick_tensor *wick_conv1d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
-                         const wick_conv_desc *desc) {
-    return run_conv((conv){.name = "conv1d", .n = 1}, x, weight, bias, desc);
-}
-
-wick_tensor *wick_conv2d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
-                         const wick_conv_desc *desc) {
-    return run_conv((conv){.name = "conv2d", .n = 2}, x, weight, bias, desc);
-}
-
-wick_tensor *wick_conv3d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
-                         const wick_conv_desc *desc) {
-    return run_conv((conv){.name = "conv3d", .n = 3}, x, weight, bias, desc);
-}
-
 /* --- Transposed: each element of x spreads a kernel over y --- */
 
 /* Adds the kernels of all elements of x [n, c, h, w] to y [n, m, fh, fw]: weights [g, m / g k,
@@ -374,21 +350,40 @@ static wick_tensor *convolve_transposed(const conv *c, wick_tensor *x, wick_tens
     return wick_reshape(wick_contiguous(inner), shape_of_result(c));
 }
 
-static wick_tensor *run_transposed(conv c, wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
-                                   const wick_conv_desc *desc) {
-    if (!check(&c, x, weight, bias, desc, true)) return NULL;
+/* --- The public operations --- */
+
+static wick_tensor *run(conv c, wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
+                        const wick_conv_desc *desc, bool is_transposed) {
+    if (!check(&c, x, weight, bias, desc, is_transposed)) return NULL;
     const wick_scope scope = wick_scope_begin(x->device);
-    wick_tensor *const sum = is_trivial(&c) ? zeros_of(&c, x) : convolve_transposed(&c, x, weight);
+    wick_tensor *const sum = is_trivial(&c)  ? zeros_of(&c, x)
+                             : is_transposed ? convolve_transposed(&c, x, weight)
+                                             : convolve(&c, x, weight);
     wick_tensor *const y = with_bias(&c, sum, bias);
-    return wk_scope_result(scope, wk_promoted(y, x->view.dtype));
+    return wick_scope_result(scope, wk_promoted(y, x->view.dtype));
+}
+
+wick_tensor *wick_conv1d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
+                         const wick_conv_desc *desc) {
+    return run((conv){.name = "conv1d", .n = 1}, x, weight, bias, desc, false);
+}
+
+wick_tensor *wick_conv2d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
+                         const wick_conv_desc *desc) {
+    return run((conv){.name = "conv2d", .n = 2}, x, weight, bias, desc, false);
+}
+
+wick_tensor *wick_conv3d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
+                         const wick_conv_desc *desc) {
+    return run((conv){.name = "conv3d", .n = 3}, x, weight, bias, desc, false);
 }
 
 wick_tensor *wick_conv_transpose1d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
                                    const wick_conv_desc *desc) {
-    return run_transposed((conv){.name = "conv_transpose1d", .n = 1}, x, weight, bias, desc);
+    return run((conv){.name = "conv_transpose1d", .n = 1}, x, weight, bias, desc, true);
 }
 
 wick_tensor *wick_conv_transpose2d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
                                    const wick_conv_desc *desc) {
-    return run_transposed((conv){.name = "conv_transpose2d", .n = 2}, x, weight, bias, desc);
+    return run((conv){.name = "conv_transpose2d", .n = 2}, x, weight, bias, desc, true);
 }

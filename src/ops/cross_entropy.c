@@ -152,7 +152,7 @@ wick_tensor *wick_cross_entropy(wick_tensor *logits, wick_tensor *target,
     const wick_scope scope = wick_scope_begin(logits->device);
     wick_tensor *const log_p = wick_log_softmax(wk_widened(logits), p.dim);
     wick_tensor *const loss = is_soft ? of_probabilities(&p, log_p) : of_indices(&p, log_p);
-    return wk_scope_result(scope, wk_promoted(loss, logits->view.dtype));
+    return wick_scope_result(scope, wk_promoted(loss, logits->view.dtype));
 }
 
 wick_tensor *wick_nll(wick_tensor *log_probs, wick_tensor *target,
@@ -165,5 +165,5 @@ wick_tensor *wick_nll(wick_tensor *log_probs, wick_tensor *target,
     }
     const wick_scope scope = wick_scope_begin(log_probs->device);
     wick_tensor *const loss = of_indices(&p, wk_widened(log_probs));
-    return wk_scope_result(scope, wk_promoted(loss, log_probs->view.dtype));
+    return wick_scope_result(scope, wk_promoted(loss, log_probs->view.dtype));
 }

@@ -21,7 +21,7 @@ static wick_tensor *diagonal(wick_tensor *x, int64_t offset, int d0, int d1) {
         wk_view_diagonal(&y->view, d0, d1, &view);
         y = wk_tensor_view(y, &view, &step);
     }
-    return wk_scope_result(scope, y);
+    return wick_scope_result(scope, y);
 }
 
 wick_tensor *wick_diagonal(wick_tensor *x, int64_t offset, int dim0, int dim1) {
@@ -54,7 +54,7 @@ static wick_tensor *matrix_of(wick_tensor *x, int64_t offset) {
         wk_view_diagonal(&view, 0, 1, &view);
         if (wk_queue_copy(y, &view, x, &x->view) != WICK_OK) y = NULL;
     }
-    return wk_scope_result(scope, y);
+    return wick_scope_result(scope, y);
 }
 
 wick_tensor *wick_diag(wick_tensor *x, int64_t offset) {
@@ -75,5 +75,5 @@ wick_tensor *wick_trace(wick_tensor *x, int64_t offset) {
     const int last = rank - 2; /* of the diagonals */
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const elements = diagonal(x, offset, rank - 2, rank - 1);
-    return wk_scope_result(scope, wick_sum(elements, 1, &last, false));
+    return wick_scope_result(scope, wick_sum(elements, 1, &last, false));
 }

@@ -17,5 +17,5 @@ wick_tensor *wick_diff(wick_tensor *x, int n, int dim) {
         const int64_t length = y->view.extent[d] - 1;
         y = wick_sub(wick_narrow(y, d, 1, length), wick_narrow(y, d, 0, length));
     }
-    return wk_scope_result(scope, wk_fresh(y, x));
+    return wick_scope_result(scope, wk_fresh(y, x));
 }

@@ -25,5 +25,5 @@ wick_tensor *wick_dropout(wick_tensor *x, double p, bool train) {
     if (!train || p == 0) return wk_own(x, x);
     if (p == 1) return wick_zeros(x->device, x->view.dtype, wk_tensor_shape_of(x));
     const wick_scope scope = wick_scope_begin(x->device);
-    return wk_scope_result(scope, drop(x, p));
+    return wick_scope_result(scope, drop(x, p));
 }

@@ -105,7 +105,7 @@ UNARY(DEFINE)
 wick_tensor *wick_bitwise_not(wick_tensor *x) {
     if (!x || x->view.dtype != WICK_BOOL) return unary("bitwise_not", x, WK_UNARY_NOT, 0, 0);
     const wick_scope scope = wick_scope_begin(x->device);
-    return wk_scope_result(scope, wick_cast(wick_logical_not(x), WICK_BOOL));
+    return wick_scope_result(scope, wick_cast(wick_logical_not(x), WICK_BOOL));
 }
 
 wick_tensor *wick_relu6(wick_tensor *x) { return unary("relu6", x, WK_UNARY_CLAMP, 0, 6); }
@@ -182,7 +182,7 @@ static wick_tensor *of_two(const char *op, wk_opcode code, wk_params params, wic
     wick_device *const device = a->device;
     const wick_scope scope = wick_scope_begin(device);
     wick_tensor *const left = wk_promoted(a, dtype), *const right = wk_promoted(b, dtype);
-    if (!left || !right) return wk_scope_result(scope, NULL);
+    if (!left || !right) return wick_scope_result(scope, NULL);
     wk_view view_a, view_b;
     wk_view_expand(&left->view, &shape, &view_a);
     wk_view_expand(&right->view, &shape, &view_b);
@@ -193,7 +193,7 @@ static wick_tensor *of_two(const char *op, wk_opcode code, wk_params params, wic
     wk_call_add(&call, left, &view_a);
     wk_call_add(&call, right, &view_b);
     call.op.p = params;
-    return wk_scope_result(scope, wk_queue_result(&call, y));
+    return wick_scope_result(scope, wk_queue_result(&call, y));
 }
 
 static wick_tensor *binary(const char *op, wk_binary_fn fn, wick_tensor *a, wick_tensor *b) {
@@ -281,7 +281,7 @@ static wick_tensor *bitwise(const char *op, wk_binary_fn fn,
     if (!a || !b || a->view.dtype != WICK_BOOL || b->view.dtype != WICK_BOOL)
         return binary(op, fn, a, b);
     const wick_scope scope = wick_scope_begin(a->device);
-    return wk_scope_result(scope, wick_cast(logical(a, b), WICK_BOOL));
+    return wick_scope_result(scope, wick_cast(logical(a, b), WICK_BOOL));
 }
 
 /* X(name, kind, FUNCTION). */
@@ -354,7 +354,7 @@ wick_tensor *wick_where(wick_tensor *cond, wick_tensor *a, wick_tensor *b) {
     if (!wk_operands_promote("where", a, b, &dtype)) return NULL;
     const wick_scope scope = wick_scope_begin(a->device);
     for (int i = 1; i < 3; i++) operands[i] = wk_promoted(operands[i], dtype);
-    if (!operands[1] || !operands[2]) return wk_scope_result(scope, NULL);
+    if (!operands[1] || !operands[2]) return wick_scope_result(scope, NULL);
     wick_tensor *const y = wk_tensor_new(cond->device, dtype, &shape);
     wk_view views[WK_COUNT(operands)];
     wk_call call;
@@ -364,5 +364,5 @@ wick_tensor *wick_where(wick_tensor *cond, wick_tensor *a, wick_tensor *b) {
         wk_view_expand(&operands[i]->view, &shape, &views[i]);
         wk_call_add(&call, operands[i], &views[i]);
     }
-    return wk_scope_result(scope, wk_queue_result(&call, y));
+    return wick_scope_result(scope, wk_queue_result(&call, y));
 }

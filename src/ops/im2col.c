@@ -77,7 +77,7 @@ wick_tensor *wick_im2col(wick_tensor *x, const int64_t kernel[2], const int64_t 
         .rank = 3, .extent = {n, c * a[0].kernel * a[1].kernel, a[0].count * a[1].count}};
     y = wick_reshape(y, shape);
     if (rank == 3) y = wick_squeeze(y, 0);
-    return wk_scope_result(scope, wk_fresh(y, x));
+    return wick_scope_result(scope, wk_fresh(y, x));
 }
 
 /* The shape [n, c kh kw, positions] (rank 2: without n) fits; *c is set. */
@@ -122,5 +122,5 @@ wick_tensor *wick_col2im(wick_tensor *x, const int64_t size[2], const int64_t ke
     y = wick_narrow(y, 3, a[1].padding, a[1].size);
     if (rank == 2) y = wick_squeeze(y, 0);
     y = wick_contiguous(wk_promoted(y, x->view.dtype));
-    return wk_scope_result(scope, y);
+    return wick_scope_result(scope, y);
 }

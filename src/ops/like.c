@@ -48,7 +48,7 @@ wick_tensor *wick_linspace(wick_device *device, wick_dtype dtype, double start, 
         wick_tensor *const last = wick_narrow(y, 0, count - 1, 1);
         if (!last || wk_queue_fill(last, end) != WICK_OK) y = NULL;
     }
-    return wk_scope_result(scope, y);
+    return wick_scope_result(scope, y);
 }
 
 wick_tensor *wick_one_hot(wick_tensor *index, int64_t classes, wick_dtype dtype) {
@@ -71,7 +71,7 @@ wick_tensor *wick_one_hot(wick_tensor *index, int64_t classes, wick_dtype dtype)
     wick_tensor *const zeros = wick_zeros(index->device, dtype, shape);
     wick_tensor *const one = wick_expand(wick_ones(index->device, dtype, WICK_SCALAR), alone);
     wick_tensor *const at = wick_unsqueeze(index, -1);
-    return wk_scope_result(scope, wick_scatter(zeros, -1, at, one, WICK_SCATTER_SET));
+    return wick_scope_result(scope, wick_scatter(zeros, -1, at, one, WICK_SCATTER_SET));
 }
 
 wick_tensor *wick_masked_fill(wick_tensor *x, wick_tensor *mask, double value) {
@@ -90,5 +90,5 @@ wick_tensor *wick_masked_fill(wick_tensor *x, wick_tensor *mask, double value) {
     }
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const filling = wick_full(x->device, x->view.dtype, WICK_SCALAR, value);
-    return wk_scope_result(scope, wick_where(mask, filling, x));
+    return wick_scope_result(scope, wick_where(mask, filling, x));
 }

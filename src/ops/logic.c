@@ -23,7 +23,7 @@ static wick_tensor *of_one(const char *op, wick_tensor *x,
                            wick_tensor *(*predicate)(wick_tensor *x)) {
     if (!x || !wk_operand_is_scalars(op, x)) return NULL;
     const wick_scope scope = wick_scope_begin(x->device);
-    return wk_scope_result(scope, predicate(x));
+    return wick_scope_result(scope, predicate(x));
 }
 
 static wick_tensor *is_zero(wick_tensor *x) { return against(x, wick_eq, 0); }
@@ -64,7 +64,7 @@ static bool check_pair(const char *op, wick_tensor *a, wick_tensor *b) {
 static wick_tensor *logical(const char *op, of_two *join, wick_tensor *a, wick_tensor *b) {
     if (!check_pair(op, a, b)) return NULL;
     const wick_scope scope = wick_scope_begin(a->device);
-    return wk_scope_result(scope, join(truth(a), truth(b)));
+    return wick_scope_result(scope, join(truth(a), truth(b)));
 }
 
 wick_tensor *wick_logical_and(wick_tensor *a, wick_tensor *b) {
@@ -109,7 +109,7 @@ static wick_tensor *is_close(const char *op, wick_tensor *a, wick_tensor *b, dou
     if (!check_pair(op, a, b) || !check_tolerances(op, a->device, rtol, atol)) return NULL;
     const wick_dtype dtype = dtype_of_both(op, a, b);
     const wick_scope scope = wick_scope_begin(a->device);
-    return wk_scope_result(
+    return wick_scope_result(
         scope, close(wk_promoted(a, dtype), wk_promoted(b, dtype), rtol, atol, equal_nan));
 }
 
@@ -123,7 +123,7 @@ wick_tensor *wick_all_close(wick_tensor *a, wick_tensor *b, double rtol, double 
     if (!a || !b) return NULL;
     const wick_scope scope = wick_scope_begin(a->device);
     wick_tensor *const each = is_close("all_close", a, b, rtol, atol, equal_nan);
-    return wk_scope_result(scope, wick_prod(each, 0, NULL, false));
+    return wick_scope_result(scope, wick_prod(each, 0, NULL, false));
 }
 
 /* --- Of many --- */
@@ -137,17 +137,17 @@ static bool check_many(const char *op, const wick_tensor *x, int n_dims, const i
 wick_tensor *wick_all(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {
     if (!check_many("all", x, n_dims, dims)) return NULL;
     const wick_scope scope = wick_scope_begin(x->device);
-    return wk_scope_result(scope, wick_prod(truth(x), n_dims, dims, keepdim));
+    return wick_scope_result(scope, wick_prod(truth(x), n_dims, dims, keepdim));
 }
 
 wick_tensor *wick_any(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {
     if (!check_many("any", x, n_dims, dims)) return NULL;
     const wick_scope scope = wick_scope_begin(x->device);
-    return wk_scope_result(scope, is_zero(wick_prod(is_zero(x), n_dims, dims, keepdim)));
+    return wick_scope_result(scope, is_zero(wick_prod(is_zero(x), n_dims, dims, keepdim)));
 }
 
 wick_tensor *wick_count_nonzero(wick_tensor *x, int n_dims, const int *dims, bool keepdim) {
     if (!check_many("count_nonzero", x, n_dims, dims)) return NULL;
     const wick_scope scope = wick_scope_begin(x->device);
-    return wk_scope_result(scope, wick_sum(wick_cast(truth(x), WICK_U32), n_dims, dims, keepdim));
+    return wick_scope_result(scope, wick_sum(wick_cast(truth(x), WICK_U32), n_dims, dims, keepdim));
 }

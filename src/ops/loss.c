@@ -32,7 +32,7 @@ static bool check(const char *op, wick_tensor *x, wick_tensor *target, wick_tens
 /* Ends the scope with the loss, in x's dtype. */
 static wick_tensor *finish(wick_scope scope, wick_tensor *loss, wick_reduction reduction,
                            const wick_tensor *x) {
-    return wk_scope_result(scope, wk_promoted(wk_reduced(loss, reduction), x->view.dtype));
+    return wick_scope_result(scope, wk_promoted(wk_reduced(loss, reduction), x->view.dtype));
 }
 
 static wick_tensor *difference(wick_tensor *x, wick_tensor *target) {
@@ -167,5 +167,5 @@ wick_tensor *wick_cosine_similarity(wick_tensor *a, wick_tensor *b, int dim, dou
     wick_tensor *const norms =
         wick_mul(wk_norm_along(x, resolved, eps), wk_norm_along(y, resolved, eps));
     wick_tensor *const cosine = wick_squeeze(wick_div(product, norms), resolved);
-    return wk_scope_result(scope, wk_promoted(cosine, a->view.dtype));
+    return wick_scope_result(scope, wk_promoted(cosine, a->view.dtype));
 }

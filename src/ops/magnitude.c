@@ -47,7 +47,7 @@ wick_tensor *wick_log_sum_exp(wick_tensor *x, int n_dims, const int *dims, bool 
     if (!is_empty) y = wick_sub(wide, shift_of(wide, &o, true));
     y = wick_log(sum(wick_exp(y), &o));
     if (!is_empty) y = wick_add(y, shift_of(wide, &o, keepdim));
-    return wk_scope_result(scope, wk_promoted(y, x->view.dtype));
+    return wick_scope_result(scope, wk_promoted(y, x->view.dtype));
 }
 
 /* --- norm --- */
@@ -77,7 +77,7 @@ wick_tensor *wick_norm(wick_tensor *x, double p, int n_dims, const int *dims, bo
         return NULL;
     }
     const wick_scope scope = wick_scope_begin(x->device);
-    return wk_scope_result(scope, wk_promoted(norm_of(wk_widened(x), p, &o), x->view.dtype));
+    return wick_scope_result(scope, wk_promoted(norm_of(wk_widened(x), p, &o), x->view.dtype));
 }
 
 /* --- std --- */
@@ -93,5 +93,5 @@ wick_tensor *wick_std(wick_tensor *x, int n_dims, const int *dims, bool keepdim,
     }
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const variance = wick_var(wk_widened(x), n_dims, dims, keepdim, correction);
-    return wk_scope_result(scope, wk_promoted(wk_root(variance, 2), x->view.dtype));
+    return wick_scope_result(scope, wk_promoted(wk_root(variance, 2), x->view.dtype));
 }

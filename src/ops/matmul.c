@@ -37,7 +37,7 @@ static wick_tensor *product_with_vector(wick_tensor *a, wick_tensor *b) {
         wick_matmul(is_row ? wick_unsqueeze(a, 0) : a, is_column ? wick_unsqueeze(b, 1) : b);
     if (is_column) c = wick_squeeze(c, -1);
     if (is_row) c = wick_squeeze(c, is_column ? -1 : -2);
-    return wk_scope_result(scope, c);
+    return wick_scope_result(scope, c);
 }
 
 /* A vector as it stands in a product: a row on the left, a column on the right. */

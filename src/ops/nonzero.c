@@ -20,7 +20,7 @@ wick_tensor *wk_first_places(wick_tensor *running, int64_t count) {
     }
     const wick_scope scope = wick_scope_begin(device);
     wick_tensor *const numbers = wick_arange(device, WICK_U32, 1, (double)count + 1, 1);
-    return wk_scope_result(scope, wk_search_rows(running, numbers, false));
+    return wick_scope_result(scope, wk_search_rows(running, numbers, false));
 }
 
 /* u8 [n], 1 where x is not zero. */
@@ -57,7 +57,7 @@ wick_tensor *wick_nonzero(wick_tensor *x, int64_t count) {
     if (!wk_has_u32_places("nonzero", x, wick_tensor_size(x))) return NULL;
     const wick_shape shape = wk_tensor_shape_of(x);
     const wick_scope scope = wick_scope_begin(x->device);
-    return wk_scope_result(scope, as_coordinates(places_of(x, count), &shape));
+    return wick_scope_result(scope, as_coordinates(places_of(x, count), &shape));
 }
 
 wick_tensor *wick_masked_select(wick_tensor *x, wick_tensor *mask, int64_t count) {
@@ -79,5 +79,5 @@ wick_tensor *wick_masked_select(wick_tensor *x, wick_tensor *mask, int64_t count
     wick_tensor *const chosen = wick_expand(mask, shape);
     wick_tensor *const places = chosen ? places_of(chosen, count) : NULL;
     wick_tensor *const values = wick_reshape(wick_expand(x, shape), WICK_SHAPE(-1));
-    return wk_scope_result(scope, wk_fresh(wick_index_select(values, 0, places), x));
+    return wick_scope_result(scope, wk_fresh(wick_index_select(values, 0, places), x));
 }

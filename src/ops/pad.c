@@ -1,8 +1,7 @@
 /* ops/pad.c: borders of a constant, or of a tensor's own elements. */
 #include <wick/ops.h>
 
-#include "ops/operand.h"
-#include "ops/view.h"
+#include "ops/compose.h"
 
 #include <inttypes.h>
 
@@ -50,17 +49,12 @@ static wick_tensor *cut(wick_tensor *x, const int64_t *before, const int64_t *af
 
 static wick_tensor *pad_constant(wick_tensor *x, const int64_t *before, const int64_t *after,
                                  double value) {
-    wick_shape shape = wk_tensor_shape_of(x);
-    for (int i = 0; i < shape.rank; i++) {
-        shape.extent[i] += positive(before[i]) + positive(after[i]);
+    int64_t pads[2][WICK_MAX_RANK];
+    for (int i = 0; i < x->view.rank; i++) {
+        pads[0][i] = positive(before[i]);
+        pads[1][i] = positive(after[i]);
     }
-    wick_tensor *const y = wick_full(x->device, x->view.dtype, shape, value);
-    if (!y) return NULL;
-    wk_view middle = y->view;
-    for (int i = 0; i < shape.rank; i++) {
-        wk_view_slice(&middle, i, positive(before[i]), x->view.extent[i], 1, &middle);
-    }
-    return wk_queue_copy(y, &middle, x, &x->view) == WICK_OK ? y : NULL;
+    return wk_padded(x, 0, x->view.rank, pads[0], pads[1], value);
 }
 
 /* n elements that stand before x along dim; is_after: that follow it. */
@@ -105,5 +99,5 @@ wick_tensor *wick_pad(wick_tensor *x, const int64_t *before, const int64_t *afte
     for (int i = 0; mode != WICK_PAD_CONSTANT && i < rank; i++) {
         y = pad_dim(y, i, before[i], after[i], mode);
     }
-    return wk_scope_result(scope, wk_fresh(y, x));
+    return wick_scope_result(scope, wk_fresh(y, x));
 }

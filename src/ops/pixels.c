@@ -37,7 +37,7 @@ static wick_tensor *rearrange(wick_tensor *x, wick_shape parts, const int *order
     shape.extent[shape.rank - 1] = w;
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const y = wick_permute(wick_reshape(x, parts), parts.rank, order);
-    return wk_scope_result(scope, wk_fresh(wick_reshape(y, shape), x));
+    return wick_scope_result(scope, wk_fresh(wick_reshape(y, shape), x));
 }
 
 wick_tensor *wick_pixel_shuffle(wick_tensor *x, int64_t factor) {
@@ -96,5 +96,5 @@ wick_tensor *wick_channel_shuffle(wick_tensor *x, int64_t groups) {
     const wick_shape parts = WICK_SHAPE(shape.extent[0], groups, shape.extent[1] / groups, pixels);
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const y = wick_transpose(wick_reshape(x, parts), 1, 2);
-    return wk_scope_result(scope, wk_fresh(wick_reshape(y, shape), x));
+    return wick_scope_result(scope, wk_fresh(wick_reshape(y, shape), x));
 }

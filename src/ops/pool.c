@@ -165,7 +165,7 @@ static wick_tensor *max_pool(pool p, wick_tensor *x, const wick_pooling_desc *de
         if (!places) y = NULL;
         *indices = wk_scope_keep(scope, places);
     }
-    return wk_scope_result(scope, y);
+    return wick_scope_result(scope, y);
 }
 
 /* --- Mean --- */
@@ -213,7 +213,7 @@ static wick_tensor *avg_pool(pool p, wick_tensor *x, const wick_pooling_desc *de
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const sums = means(&p, with_room(wk_widened(x), &p.first), desc->excludes_padding);
     wick_tensor *const y = wk_promoted(shaped_as(sums, x, p.n, p.out), x->view.dtype);
-    return wk_scope_result(scope, y);
+    return wick_scope_result(scope, y);
 }
 
 #define DEFINE(dims)                                                                               \
@@ -286,7 +286,7 @@ static wick_tensor *pool_to(wick_tensor *x, int n, const int64_t *size, reduce_f
     wick_tensor *y = with_room(reduce == wick_mean ? wk_widened(x) : x, &first);
     for (int i = n - 1; i >= 0; i--) y = reduce_to(y, first + i, size[i], reduce);
     y = wk_promoted(shaped_as(y, x, n, size), x->view.dtype);
-    return wk_scope_result(scope, y);
+    return wick_scope_result(scope, y);
 }
 
 wick_tensor *wick_adaptive_avg_pool(wick_tensor *x, int n, const int64_t *size) {

@@ -143,7 +143,7 @@ static wick_tensor *run(const cell *kind, wick_tensor *x, const wick_rnn_weights
     if ((last_h && !h) || (last_c && !c)) y = NULL;
     if (y && last_h) *last_h = wk_scope_keep(scope, h);
     if (y && last_c) *last_c = wk_scope_keep(scope, c);
-    return wk_scope_result(scope, y);
+    return wick_scope_result(scope, y);
 }
 
 wick_tensor *wick_lstm(wick_tensor *x, const wick_rnn_weights *weights, wick_tensor *h0,

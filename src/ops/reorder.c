@@ -38,7 +38,7 @@ wick_tensor *wick_roll(wick_tensor *x, int n, const int64_t *shifts, const int *
         y = roll_dim(y, d, shifts[i]);
     }
     if (!dims) y = roll_flat(x, shifts[0]);
-    return wk_scope_result(scope, wk_fresh(y, x));
+    return wick_scope_result(scope, wk_fresh(y, x));
 }
 
 wick_tensor *wick_flip(wick_tensor *x, int n_dims, const int *dims) {
@@ -53,7 +53,7 @@ wick_tensor *wick_flip(wick_tensor *x, int n_dims, const int *dims) {
         const wick_dtype dtype = n <= UINT32_MAX ? WICK_U32 : WICK_I64;
         y = wick_index_select(y, i, wick_arange(x->device, dtype, n - 1, -1, -1));
     }
-    return wk_scope_result(scope, wk_fresh(y, x));
+    return wick_scope_result(scope, wk_fresh(y, x));
 }
 
 wick_tensor *wick_movedim(wick_tensor *x, int n, const int *from, const int *to) {

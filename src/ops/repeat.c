@@ -53,7 +53,7 @@ static wick_tensor *repeat(const char *op, wick_tensor *x, int n, const int64_t 
         shape.extent[i] *= repeats[i];
         y = repeat_rows(y, rows, columns, repeats[i], &shape);
     }
-    return wk_scope_result(scope, wk_fresh(y, x));
+    return wick_scope_result(scope, wk_fresh(y, x));
 }
 
 static bool check(const char *op, const wick_tensor *x, int n, const int64_t *repeats) {
@@ -91,5 +91,5 @@ wick_tensor *wick_repeat_interleave(wick_tensor *x, int64_t count, int dim) {
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const y =
         repeat_rows(x, extents(&from, 0, d + 1), extents(&from, d + 1, from.rank), count, &shape);
-    return wk_scope_result(scope, wk_fresh(y, x));
+    return wick_scope_result(scope, wk_fresh(y, x));
 }

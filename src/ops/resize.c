@@ -129,5 +129,5 @@ wick_tensor *wick_resize(wick_tensor *x, int n, const int64_t *size, wick_resize
     const int first = x->view.rank - n;
     wick_tensor *y = mode == WICK_RESIZE_NEAREST ? x : wk_widened(x);
     for (int i = 0; i < n; i++) y = resize_dim(y, first + i, size[i], mode, align_corners);
-    return wk_scope_result(scope, wk_own(wk_promoted(y, x->view.dtype), x));
+    return wick_scope_result(scope, wk_own(wk_promoted(y, x->view.dtype), x));
 }

@@ -18,7 +18,7 @@ wick_tensor *wick_local_response_norm(wick_tensor *x, int64_t size, double alpha
     const wick_shape shape = wk_tensor_shape_of(x);
     const wick_scope scope = wick_scope_begin(x->device);
     if (wk_tensor_is_empty(x))
-        return wk_scope_result(scope, wick_empty(x->device, x->view.dtype, shape));
+        return wick_scope_result(scope, wick_empty(x->device, x->view.dtype, shape));
     wick_tensor *const rows =
         wick_reshape(wk_widened(x), WICK_SHAPE(shape.extent[0], shape.extent[1], -1));
     const int64_t before = (size - 1) / 2, after = size / 2;
@@ -27,7 +27,7 @@ wick_tensor *wick_local_response_norm(wick_tensor *x, int64_t size, double alpha
         wick_sum(wk_windows(squares, 1, size, 1, 1), 1, (const int[]){-1}, false);
     wick_tensor *const divisor = wick_powf(wick_affine(sums, alpha / (double)size, k), beta);
     wick_tensor *const y = wick_reshape(wick_div(rows, divisor), shape);
-    return wk_scope_result(scope, wk_promoted(y, x->view.dtype));
+    return wick_scope_result(scope, wk_promoted(y, x->view.dtype));
 }
 
 wick_tensor *wick_normalize(wick_tensor *x, int dim, double eps) {
@@ -42,5 +42,5 @@ wick_tensor *wick_normalize(wick_tensor *x, int dim, double eps) {
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const wide = wk_widened(x);
     wick_tensor *const y = wick_div(wide, wk_norm_along(wide, resolved, eps));
-    return wk_scope_result(scope, wk_promoted(y, x->view.dtype));
+    return wick_scope_result(scope, wk_promoted(y, x->view.dtype));
 }

@@ -49,7 +49,7 @@ wick_tensor *wick_moe_route(wick_tensor *logits, wick_tensor *bias, const wick_m
         weights = wick_affine(weights, desc->scale, 0);
     weights = wk_promoted(weights, logits->view.dtype);
     if (ids && weights) *ids = wk_scope_keep(scope, chosen);
-    return wk_scope_result(scope, weights);
+    return wick_scope_result(scope, weights);
 }
 
 /* --- Experts --- */
@@ -137,5 +137,5 @@ wick_tensor *wick_moe_ffn(wick_tensor *x, wick_tensor *route_weights, wick_tenso
                                                wick_linear(wide, weights->shared_up, NULL));
         y = wick_add(y, wick_linear(inner, weights->shared_down, NULL));
     }
-    return wk_scope_result(scope, wk_promoted(y, x->view.dtype));
+    return wick_scope_result(scope, wk_promoted(y, x->view.dtype));
 }

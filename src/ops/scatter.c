@@ -11,11 +11,11 @@
 static wick_tensor *scatter(wick_tensor *x, int dim, wick_tensor *index, const wk_view *at,
                             wick_tensor *src, wick_scatter_fn fn) {
     const wick_dtype dtype = x->view.dtype;
-    const bool is_half = dtype == WICK_F16 || dtype == WICK_BF16;
-    const bool is_wide = is_half && (fn == WICK_SCATTER_ADD || fn == WICK_SCATTER_MUL);
+    const bool is_rounded = fn == WICK_SCATTER_ADD || fn == WICK_SCATTER_MUL;
+    const wick_dtype wide = is_rounded ? wk_wide_dtype(dtype) : dtype;
     const wick_scope scope = wick_scope_begin(x->device);
-    wick_tensor *y = wk_dense_copy(x, is_wide ? WICK_F32 : dtype);
-    wick_tensor *const from = is_wide ? wk_dense_copy(src, WICK_F32) : src;
+    wick_tensor *y = wk_dense_copy(x, wide);
+    wick_tensor *const from = wk_promoted(src, wide);
     if (y && from && wk_view_count(at) > 0) {
         wk_view view[3] = {y->view, from->view, *at};
         wk_view_cut_to(&view[0], at, dim);
@@ -29,7 +29,7 @@ static wick_tensor *scatter(wick_tensor *x, int dim, wick_tensor *index, const w
         call.op.p.scatter = (wk_scatter_fn)fn;
         if (wk_call_queue(x->device, &call) != WICK_OK) y = NULL;
     }
-    return wk_scope_result(scope, is_wide && from ? wick_cast(y, dtype) : from ? y : NULL);
+    return wick_scope_result(scope, from ? wk_promoted(y, dtype) : NULL);
 }
 
 static bool check(const char *op, const wick_tensor *x, int dim, const wick_tensor *src,

@@ -38,7 +38,7 @@ wick_tensor *wk_search_rows(wick_tensor *sorted, wick_tensor *values, bool right
         base = wick_where(moves, wick_affine(base, 1, (double)half), base);
         left -= half;
     }
-    return wk_scope_result(scope, base);
+    return wick_scope_result(scope, base);
 }
 
 bool wk_has_u32_places(const char *op, const wick_tensor *x, int64_t count) {
@@ -78,7 +78,7 @@ wick_tensor *wick_searchsorted(wick_tensor *sorted, wick_tensor *values, bool ri
     if (rank > 1) return wk_search_rows(sorted, values, right);
     const wick_scope scope = wick_scope_begin(sorted->device);
     wick_tensor *const places = wk_search_rows(sorted, wick_reshape(values, WICK_SHAPE(-1)), right);
-    return wk_scope_result(scope, wick_reshape(places, wk_tensor_shape_of(values)));
+    return wick_scope_result(scope, wick_reshape(places, wk_tensor_shape_of(values)));
 }
 
 wick_tensor *wick_isin(wick_tensor *x, wick_tensor *set) {
@@ -95,5 +95,5 @@ wick_tensor *wick_isin(wick_tensor *x, wick_tensor *set) {
     wick_tensor *const places = wk_search_rows(sorted, values, false);
     /* What is larger than all would stand after the last one. */
     wick_tensor *const nearest = wick_gather(sorted, 0, wick_clamp(places, 0, (double)(n - 1)));
-    return wk_scope_result(scope, wick_reshape(wick_eq(nearest, values), shape));
+    return wick_scope_result(scope, wick_reshape(wick_eq(nearest, values), shape));
 }

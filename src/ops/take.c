@@ -10,5 +10,5 @@ wick_tensor *wick_take(wick_tensor *x, wick_tensor *index) {
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const flat = wick_reshape(x, WICK_SHAPE(-1));
     wick_tensor *const y = wick_index_select(flat, 0, wick_reshape(index, WICK_SHAPE(-1)));
-    return wk_scope_result(scope, wick_reshape(y, wk_tensor_shape_of(index)));
+    return wick_scope_result(scope, wick_reshape(y, wk_tensor_shape_of(index)));
 }

@@ -81,5 +81,5 @@ wick_tensor *wick_tensordot(wick_tensor *a, wick_tensor *b, int n, const int *di
     if (!result_shape(a, &of_a, b, &of_b, &shape)) return NULL;
     const wick_scope scope = wick_scope_begin(a->device);
     wick_tensor *const y = wick_matmul(as_matrix(a, &of_a, false), as_matrix(b, &of_b, true));
-    return wk_scope_result(scope, wick_reshape(y, shape));
+    return wick_scope_result(scope, wick_reshape(y, shape));
 }

@@ -40,7 +40,7 @@ wick_tensor *wick_unique_inverse(wick_tensor *x) {
     groups g;
     const wick_scope scope = wick_scope_begin(x->device);
     find_groups(x, &g);
-    return wk_scope_result(scope, inverse_of(x, &g));
+    return wick_scope_result(scope, inverse_of(x, &g));
 }
 
 /* How far apart the groups begin, the last one ending at n. */
@@ -76,5 +76,5 @@ wick_tensor *wick_unique(wick_tensor *x, int64_t count, wick_tensor **indices,
     for (size_t i = 0; y && i < WK_COUNT(out); i++) {
         if (out[i]) *out[i] = wk_scope_keep(scope, more[i]);
     }
-    return wk_scope_result(scope, y);
+    return wick_scope_result(scope, y);
 }

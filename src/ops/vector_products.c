@@ -25,7 +25,7 @@ static wick_tensor *sum_of_products(wick_tensor *a, wick_tensor *b, int dim) {
     const wick_scope scope = wick_scope_begin(a->device);
     wick_tensor *const product = wick_mul(wk_widened(a), wk_widened(b));
     wick_tensor *const sum = wick_sum(product, 1, &dim, false);
-    return wk_scope_result(scope, wk_promoted(sum, a->view.dtype));
+    return wick_scope_result(scope, wk_promoted(sum, a->view.dtype));
 }
 
 wick_tensor *wick_dot(wick_tensor *a, wick_tensor *b) {
@@ -69,7 +69,7 @@ wick_tensor *wick_outer(wick_tensor *a, wick_tensor *b) {
     if (!check("outer", a, b)) return NULL;
     if (a->view.rank != 1 || b->view.rank != 1) return do_not_fit("outer", a, b);
     const wick_scope scope = wick_scope_begin(a->device);
-    return wk_scope_result(scope, wick_mul(wick_unsqueeze(a, 1), b));
+    return wick_scope_result(scope, wick_mul(wick_unsqueeze(a, 1), b));
 }
 
 /* Elements first, first + 1, ... of dim (of three), counted round. */
@@ -88,5 +88,5 @@ wick_tensor *wick_cross(wick_tensor *a, wick_tensor *b, int dim) {
     wick_tensor *const left = wick_mul(turned(x, d, 1), turned(y, d, 2));
     wick_tensor *const right = wick_mul(turned(x, d, 2), turned(y, d, 1));
     wick_tensor *const z = wick_sub(left, right);
-    return wk_scope_result(scope, wk_promoted(z, a->view.dtype));
+    return wick_scope_result(scope, wk_promoted(z, a->view.dtype));
 }

@@ -52,7 +52,7 @@ wick_tensor *wk_fold(wick_tensor *x, int dim, int64_t extent, int64_t step, int6
         wick_tensor *const values = wick_squeeze(wick_narrow(x, last, j, 1), last);
         if (!wk_add_to(part, values)) y = NULL;
     }
-    return wk_scope_result(scope, y);
+    return wick_scope_result(scope, y);
 }
 
 wick_tensor *wick_fold(wick_tensor *x, int dim, int64_t extent, int64_t step) {
@@ -80,5 +80,5 @@ wick_tensor *wick_fold(wick_tensor *x, int dim, int64_t extent, int64_t step) {
     }
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const sum = wk_fold(wk_widened(x), d, extent, step, 1);
-    return wk_scope_result(scope, wk_promoted(sum, x->view.dtype));
+    return wick_scope_result(scope, wk_promoted(sum, x->view.dtype));
 }

@@ -63,12 +63,8 @@ wick_tensor *wk_scope_keep(wick_scope scope, wick_tensor *y) {
     return y;
 }
 
-wick_tensor *wk_scope_result(wick_scope scope, wick_tensor *y) {
-    (void)wk_scope_keep(scope, y);
-    wick_scope_end(scope);
-    return y;
-}
-
 wick_tensor *wick_scope_result(wick_scope scope, wick_tensor *tensor) {
-    return wk_scope_result(scope, tensor);
+    (void)wk_scope_keep(scope, tensor);
+    wick_scope_end(scope);
+    return tensor;
 }

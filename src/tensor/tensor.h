@@ -114,9 +114,6 @@ wick_tensor *wk_tensor_view(wick_tensor *tensor, const wk_view *view, const wk_v
 /* y (may be NULL), which was made in the scope, belongs to the scope around from now on, or else to
  * the caller. Returns y. */
 wick_tensor *wk_scope_keep(wick_scope scope, wick_tensor *y);
-/* Keeps y and ends the scope: an operation that is made of others frees what it made between so.
- * Returns y. */
-wick_tensor *wk_scope_result(wick_scope scope, wick_tensor *y);
 
 /* Memory that the weights of a model share: systems give large pages to large pieces only. Zeros:
  * there is none. */

@@ -60,5 +60,5 @@ wick_tensor *wick_clip_grad_norm(wick_tensor *const *gradients, size_t n, double
     wick_tensor *const factor = share ? wick_clamp(share, 0, 1) : NULL;
     for (size_t i = 0; i < n && norm; i++)
         if (gradients[i] && (!factor || !scale(gradients[i], factor))) norm = NULL;
-    return wk_scope_result(scope, norm);
+    return wick_scope_result(scope, norm);
 }

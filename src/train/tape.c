@@ -344,16 +344,17 @@ wick_tensor *wk_back_source(const wk_back *b, int i) {
 
 wick_tensor *wk_back_result(const wk_back *b, int i) { return operand(b, i); }
 
-void wk_back_give(const wk_back *b, int i, wick_tensor *gradient) {
-    const wk_view *const view = wk_src(wk_back_op(b), i);
+static void give(const wk_back *b, const wk_view *view, wick_tensor *gradient) {
     slot *const s = find_slot(b->tape, view);
     if (s && gradient) add_gradient(s, view, gradient);
 }
 
+void wk_back_give(const wk_back *b, int i, wick_tensor *gradient) {
+    give(b, wk_src(wk_back_op(b), i), gradient);
+}
+
 void wk_back_give_before(const wk_back *b, wick_tensor *gradient) {
-    const wk_view *const view = wk_dst(wk_back_op(b), 0);
-    slot *const s = find_slot(b->tape, view);
-    if (s && gradient) add_gradient(s, view, gradient);
+    give(b, wk_dst(wk_back_op(b), 0), gradient);
 }
 
 static bool has_failed(const wick_tape *tape) {

@@ -46,14 +46,8 @@ const wk_webgpu_kernel wk_webgpu_cumulate = {
 enum { MOST_TILE = 1024, LEAST_TILE = 64, MOST_THREADS = 256 };
 
 static bool accepts_argsort(const wk_op *op) {
-    const wick_dtype dtype = wk_src(op, 0)->dtype;
-    return dtype != WICK_I64 && dtype != WICK_F64 && wk_rows_are_countable(wk_src(op, 0));
-}
-
-static int32_t kind_of(wick_dtype dtype) {
-    if (wk_dtype_is_float(dtype)) return 0;
-    if (dtype == WICK_BOOL) return 3;
-    return dtype == WICK_U32 || dtype == WICK_U8 ? 2 : 1;
+    const wk_view *const x = wk_src(op, 0);
+    return wk_rows_kind_of(x->dtype) != WK_KIND_NONE && wk_rows_are_countable(x);
 }
 
 static uint64_t candidate_bytes(const wk_op *op) {
@@ -82,7 +76,7 @@ static wick_status sort_tiles(wk_encoder *e, const wk_op *op, wk_rows *rows, con
     wk_dispatch d;
     wk_dispatch_begin(&d, &source, 0);
     int32_t *const constants = d.program.constants + WK_ROWS_CONSTANTS;
-    constants[0] = kind_of(x->dtype);
+    constants[0] = (int32_t)wk_rows_kind_of(x->dtype);
     constants[1] = rows->n_parts == 1;
     constants[2] = (int32_t)tile;
     wk_dispatch_bind(&d, 0, rows->n_parts == 1 ? y : to, WK_FORM_ELEMENTS, true);

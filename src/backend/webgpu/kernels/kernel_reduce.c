@@ -7,26 +7,9 @@
 #include <math.h>
 
 /* wgsl/reduce.wgsl */
-typedef enum kind { KIND_FLOAT, KIND_SIGNED, KIND_UNSIGNED, KIND_BOOL, KIND_NONE } kind;
-
-static kind kind_of(wick_dtype dtype) {
-    switch (dtype) {
-    case WICK_F32:
-    case WICK_F16:
-    case WICK_BF16: return KIND_FLOAT;
-    case WICK_I32:
-    case WICK_I16:
-    case WICK_I8: return KIND_SIGNED;
-    case WICK_U32:
-    case WICK_U8: return KIND_UNSIGNED;
-    case WICK_BOOL: return KIND_BOOL;
-    default: return KIND_NONE;
-    }
-}
-
 static bool accepts_reduce(const wk_op *op) {
     const wk_view *const x = wk_src(op, 0);
-    return kind_of(x->dtype) != KIND_NONE && wk_rows_are_countable(x);
+    return wk_rows_kind_of(x->dtype) != WK_KIND_NONE && wk_rows_are_countable(x);
 }
 
 static const wk_source reduce_source = {
@@ -58,7 +41,7 @@ static wick_status reduce(wk_encoder *e, const wk_op *op, const wk_rows *rows, c
     constants[1] = to_parts;
     if (!is_variance) {
         constants[2] = (int32_t)fn;
-        constants[3] = (int32_t)kind_of(wk_src(op, 0)->dtype);
+        constants[3] = (int32_t)wk_rows_kind_of(wk_src(op, 0)->dtype);
     }
     wk_dispatch_bind(&d, 0, y, WK_FORM_ELEMENTS, true);
     wk_dispatch_bind(&d, 1, x, WK_FORM_ELEMENTS, false);

@@ -106,6 +106,21 @@ wk_rows wk_rows_of_parts(const wk_rows *rows) {
     return parts;
 }
 
+wk_rows_kind wk_rows_kind_of(wick_dtype dtype) {
+    switch (dtype) {
+    case WICK_F32:
+    case WICK_F16:
+    case WICK_BF16: return WK_KIND_FLOAT;
+    case WICK_I32:
+    case WICK_I16:
+    case WICK_I8: return WK_KIND_SIGNED;
+    case WICK_U32:
+    case WICK_U8: return WK_KIND_UNSIGNED;
+    case WICK_BOOL: return WK_KIND_BOOL;
+    default: return WK_KIND_NONE;
+    }
+}
+
 bool wk_rows_are_countable(const wk_view *x) { return wk_view_count(x) <= UINT32_MAX; }
 
 static void put_walk(wk_dispatch *d, const wk_rows_walk *w) {

@@ -42,6 +42,16 @@ void wk_rows_split(wk_rows *rows);
 /* The results of the parts as the elements of rows: y as before. */
 wk_rows wk_rows_of_parts(const wk_rows *rows);
 
+/* What the bits of elements are, as KIND says it to sources. */
+typedef enum wk_rows_kind {
+    WK_KIND_FLOAT,
+    WK_KIND_SIGNED,
+    WK_KIND_UNSIGNED,
+    WK_KIND_BOOL,
+    WK_KIND_NONE, /* 64 bits, or blocks */
+} wk_rows_kind;
+wk_rows_kind wk_rows_kind_of(wick_dtype dtype);
+
 /* Whether 32 bits count all elements of x. */
 bool wk_rows_are_countable(const wk_view *x);
 
