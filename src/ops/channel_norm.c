@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* x [n, c, ..] and the vectors [c] behind it, which may be absent. */
+/* x [n, c, ..] and the vectors [c] after it, which may be absent. */
 static bool check(const char *op, wick_tensor *const *operands, const char *const *names,
                   size_t n_required, size_t n, float eps) {
     if (!wk_operands_are_floats(op, operands, n_required, n)) return false;

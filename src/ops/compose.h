@@ -34,8 +34,8 @@ wick_tensor *wk_windows(wick_tensor *x, int dim, int64_t size, int64_t step, int
 wick_tensor *wk_every(wick_tensor *x, int dim, int64_t start, int64_t step, int64_t n);
 /* vector [n] as [n, 1, ..], to be broadcast along a dim that `after` others follow. */
 wick_tensor *wk_along(wick_tensor *vector, int after);
-/* s^(1 / p), s >= 0, p > 0; where s is 0 its gradient is 0 (it has none there, and infinity would
- * make NaN of what is multiplied with it). */
+/* s^(1 / p), s >= 0, p > 0; where s is 0 its gradient is 0 (it has none there, and infinity
+ * times 0 would be NaN). */
 wick_tensor *wk_root(wick_tensor *s, double p);
 /* max(sqrt(sum of x^2 along dim), eps), which x keeps with an extent of 1. */
 wick_tensor *wk_norm_along(wick_tensor *x, int dim, double eps);

@@ -126,7 +126,7 @@ static bool check(conv *c, wick_tensor *x, wick_tensor *weight, wick_tensor *bia
            find_extents(c, x, weight, is_transposed);
 }
 
-/* [n, m, od, oh, ow], without the dims that the convolution has not. */
+/* [n, m, od, oh, ow], without the dims that the convolution does not have. */
 static wick_shape shape_of_result(const conv *c) {
     wick_shape shape = {.rank = c->n + 2, .extent = {c->batch, c->filters}};
     for (int i = 0; i < c->n; i++) shape.extent[2 + i] = c->out[DIMS - c->n + i];
@@ -200,7 +200,7 @@ static wick_tensor *product_of(const conv *c, wick_tensor *weights, wick_tensor 
     return wick_reshape(wick_matmul(weights, columns), WICK_SHAPE(n, c->filters, rows, ow));
 }
 
-/* So many samples and rows of each that their columns have most_bytes. */
+/* As many samples, and rows of each, as have columns of most_bytes. */
 static void find_piece(const conv *c, wick_tensor *windows, int64_t *samples, int64_t *rows) {
     const wk_view *const view = &windows->view;
     const wick_shape flat = {.rank = 3,

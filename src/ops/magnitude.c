@@ -29,7 +29,7 @@ static wick_tensor *sum(wick_tensor *x, const over *o) {
 
 /* --- log_sum_exp --- */
 
-/* The largest elements, but 0 instead of what is not finite: e^(inf - inf) would be NaN. */
+/* The largest elements, but 0 where they are not finite: e^(inf - inf) would be NaN. */
 static wick_tensor *shift_of(wick_tensor *x, const over *o, bool keepdim) {
     wick_tensor *const most = wick_max(x, o->n_dims, o->dims, keepdim);
     if (!most) return NULL;

@@ -16,11 +16,11 @@ bool wk_operand_is_float(const char *op, const wick_tensor *x);
 /* An integer or a float that is not for storage alone. */
 bool wk_operand_is_number(const char *op, const wick_tensor *x);
 bool wk_operands_same_dtype(const char *op, const wick_tensor *a, const wick_tensor *b);
-/* The dtype of what is made of both: that of the array API standard (2024.12, type promotion), and
+/* The dtype of a result of both: that of the array API standard (2024.12, type promotion), and
  * the float's where only one is a float. False: one is of a type that is not computed with. */
 bool wk_operands_promote(const char *op, const wick_tensor *a, const wick_tensor *b,
                          wick_dtype *out);
-/* The shape of what is made of both, element by element. */
+/* The shape of a result of both, element by element. */
 bool wk_operands_broadcast(const char *op, const wick_tensor *a, const wick_tensor *b,
                            wick_shape *shape);
 /* Which dims of x are among dims [n_dims], once each; dims NULL: all. */
@@ -44,8 +44,8 @@ bool wk_operand_is_mask(const char *op, const wick_tensor *mask);
  * block type, in any layout. */
 bool wk_operand_is_weight(const char *op, const wick_tensor *x, int rank);
 
-/* Tensors of dtype can be made: it exists and is no block type; one that is also for storage alone
- * can be copied and cast to, which is all that storable asks for. */
+/* Tensors of dtype can be made: it exists and is not a block type; one that is also for storage
+ * alone can be copied and cast to, which is all that storable asks for. */
 bool wk_dtype_is_storable(const char *op, wick_device *device, wick_dtype dtype);
 bool wk_dtype_is_writable(const char *op, wick_device *device, wick_dtype dtype);
 

@@ -1,4 +1,4 @@
-/* ops/promote.c: the dtype of what is made of two operands of different ones. */
+/* ops/promote.c: the dtype of results of two operands of different dtypes. */
 #include "ops/operand.h"
 
 #include "core/dtype.h"

@@ -46,7 +46,7 @@ def judged(text, *more):
 
 
 def test_training():
-    """It lowers the perplexity of what it has not seen, and the adapter does so elsewhere."""
+    """It lowers the perplexity of the held-out text, and the adapter does so elsewhere."""
     with tempfile.TemporaryDirectory() as folder:
         text, adapter = text_file(folder), Path(folder) / "a.gguf"
         events = train(text, adapter, "--steps", 12, "--checkpoint-every", 6)

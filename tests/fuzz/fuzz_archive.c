@@ -1,4 +1,4 @@
-/* Fuzzes zip archives of tensors and the pickles in them: whatever the bytes are, they are refused
+/* Fuzzes zip archives of tensors and the pickles in them: any bytes are refused
  * with a sentence or give tensors that lie in them or unpack to their sizes. What does not begin
  * like an archive is taken for a pickle, and put into one with a storage. */
 #include "format/archive.h"

@@ -314,7 +314,7 @@ static void test_refusals(void **state) {
     wick_examples_free(examples);
 }
 
-/* Factors that are no numbers any more are not stored. */
+/* Factors that became NaN are not stored. */
 static void test_no_numbers(void **state) {
     (void)state;
     const path checkpoint = file_name("none.gguf");

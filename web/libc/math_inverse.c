@@ -8,7 +8,7 @@
 
 /* ---- Arctangent ---- */
 
-/* Of a / b, 0 <= a <= b, b finite and not 0: atan(k / 8) and the series of what is left, by at most
+/* Of a / b, 0 <= a <= b, b finite and not 0: atan(k / 8) and the series of the rest, by at most
  * 1 / 16 away from it. */
 static double angle_of(double a, double b) {
     static const double eighths[] = {0x0.0p+0,

@@ -127,7 +127,7 @@ export class Models {
     });
   }
 
-  /** A conversation of at most so many tokens, if the last turn allows that: as wick_chat_send. */
+  /** A conversation within a limit of tokens, if the last turn allows that: as wick_chat_send. */
   #shown(model: number, messages: ChatMessage[], options: ChatOptions, most: number): Shown {
     const all = this.chatTokens(model, messages, options);
     const found = messages.findIndex((message) => message?.role !== "system");
