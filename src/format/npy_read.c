@@ -100,8 +100,7 @@ static wick_status take_type(cursor *c, wk_npy *npy) {
         return WICK_OK;
     }
     return wk_fail(c->err, WICK_ERR_UNSUPPORTED,
-                   "the npy file is of the type '%s', which Wick has "
-                   "not",
+                   "the npy file is of the type '%s', which Wick does not have",
                    wk_str_show(descr).text);
 }
 
