@@ -30,7 +30,7 @@ typedef struct wk_archive {
 /* Finds the tensors of the archive data[0, size): those of a .npz file have the names of its
  * arrays, those of a .pt file their keys, with dots between them where dicts and lists nest. What
  * else a pickle holds (numbers, texts) is passed over. Names live in the arena, indices on heap.
- * WICK_ERR_FORMAT, WICK_ERR_UNSUPPORTED (a pickle with code, types that Wick has not),
+ * WICK_ERR_FORMAT, WICK_ERR_UNSUPPORTED (a pickle with code, types that Wick does not have),
  * WICK_ERR_OUT_OF_MEMORY; nothing is left to release. */
 wick_status wk_archive_parse(wk_heap *heap, wk_arena *arena, const void *data, uint64_t size,
                              wk_archive *out, wick_error *err);

@@ -89,7 +89,7 @@ static wick_status find_type(finder *f, const wk_pickled *global,
         return WICK_OK;
     }
     return wk_fail(f->err, WICK_ERR_UNSUPPORTED,
-                   "the tensor '%s' of the pickle is of the type '%s', which Wick has not",
+                   "the tensor '%s' of the pickle is of the type '%s', which Wick does not have",
                    wk_str_show((wk_str){f->name.data, f->name.size}).text,
                    wk_str_show(global->text).text);
 }

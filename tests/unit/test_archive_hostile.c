@@ -277,7 +277,7 @@ static void test_pickles(void **state) {
     PICKLE(TENSOR(FLOATS, "K\0", "K\1K\1K\1K\1K\1K\1K\1", "") ".", other, "7 dimensions");
     PICKLE(TENSOR(STORAGE("torch\nFloatStorage", "1"), "K\0", "", "") ".", bad, "lacks");
     PICKLE(TENSOR(STORAGE("torch\nComplexFloatStorage", "0"), "K\0", "", "") ".", other,
-           "'torch.ComplexFloatStorage', which Wick has not");
+           "'torch.ComplexFloatStorage', which Wick does not have");
     PICKLE(TENSOR("N", "K\0", "", "") ".", bad, "no storage");
     PICKLE("}(X\3\0\0\0a.b" TENSOR(FLOATS, "K\0", "",
                                    "") "X\1\0\0\0a}X\1\0\0\0b" TENSOR(FLOATS, "K\0", "", "") "su.",
