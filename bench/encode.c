@@ -4,7 +4,7 @@
  *
  * usage: encode [--steps N] [options of webgpu_options.h]
  *
- *   recorded  every operation is checked, queued and encoded anew
+ *   recorded  every operation is checked, queued and encoded again
  *   replayed  the step is a plan, as a decoder's is */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 

@@ -42,7 +42,7 @@ static wick_status write_tensor(wick_finetune *f, wick_file_writer *writer, wick
     return status;
 }
 
-/* The first n of what is stored. */
+/* The first n stored tensors. */
 static wick_status write_file(wick_finetune *f, const char *path, const wick_value *values,
                               size_t n_values, size_t n, wick_error *err) {
     const size_t size = n * sizeof(wick_file_tensor);

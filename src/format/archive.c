@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* A header of an array that is longer is no plain array's. */
+/* Plain arrays have no longer headers. */
 enum { MAX_NPY_HEADER = 1 << 16 };
 
 static bool ends_with(wk_str text, const char *end) {
@@ -145,8 +145,8 @@ static wick_status check_bools(const wick_file_tensor *tensor, const uint8_t *da
     return WICK_OK;
 }
 
-/* Of what is stored as it is; PyTorch can leave the checksums of storages out, and does not look
- * at them. */
+/* Of an entry that is not compressed. PyTorch can leave the checksums of storages out, and does
+ * not look at them. */
 static wick_status check_sum(const wk_archive *archive, const wk_archive_part *part,
                              wick_error *err) {
     const wk_zip_entry *const entry = part->entry;

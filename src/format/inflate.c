@@ -1,6 +1,6 @@
 /* format/inflate.c: see inflate.h.
  *
- * Reference: RFC 1951. Codes are looked up whole: a table of 2^(longest code) entries, made anew
+ * Reference: RFC 1951. Codes are looked up whole: a table of 2^(longest code) entries, made again
  * for each block, gives the symbol and the length of the code that the next bits begin with. */
 #include "format/inflate.h"
 

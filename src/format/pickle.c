@@ -310,7 +310,7 @@ static wick_status push_text(machine *m, size_t n_bytes) {
     return push(m, text);
 }
 
-/* Values without parts, and what makes one of what is on the stack. */
+/* Opcodes that push a value without parts, or one made from the stack. */
 static wick_status make_value(machine *m, int opcode) {
     uint64_t number;
     size_t first;

@@ -165,7 +165,8 @@ static wick_status place_tensor(finder *f, const wk_pickled *arguments, wick_fil
     part->first = first->integer;
     WK_TRY(read_tuple(f, item(arguments, 2), tensor->shape.extent, &tensor->shape.rank));
     WK_TRY(read_tuple(f, item(arguments, 3), part->stride, &n_strides));
-    if (n_strides != tensor->shape.rank) return refuse(f, "has not a stride for each dimension");
+    if (n_strides != tensor->shape.rank)
+        return refuse(f, "does not have a stride for each dimension");
     if (!wk_shape_count(&tensor->shape, &count) ||
         !wk_dtype_bytes(tensor->dtype, count, &tensor->size))
         return refuse(f, "has too many elements for 64 bits");

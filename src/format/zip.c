@@ -138,7 +138,7 @@ static wick_status check_kind(const reader *r, const uint8_t *at, const wk_zip_e
     return WICK_OK;
 }
 
-/* Where the bytes of an entry begin: behind its own header, which must be of that name. */
+/* Where the bytes of an entry begin: after its own header, which must be of that name. */
 static wick_status find_bytes(const reader *r, uint64_t local, wk_zip_entry *entry) {
     const wk_shown shown = wk_str_show(entry->name);
     const char *const name = shown.text;

@@ -10,7 +10,7 @@
 /* One file of an archive. */
 typedef struct wk_zip_entry {
     wk_str name;       /* in the archive's bytes */
-    uint64_t offset;   /* of what is stored of it */
+    uint64_t offset;   /* of its stored bytes */
     uint64_t stored;   /* bytes from there on; equal to size unless it is deflated */
     uint64_t size;     /* its own */
     uint32_t checksum; /* CRC-32 of its size bytes */

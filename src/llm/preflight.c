@@ -17,8 +17,8 @@ static wick_dtype cache_dtype(wick_cache cache, wick_math math) {
     }
 }
 
-/* Layers with a window keep no keys behind it: they have blocks for the window of a chunk's first
- * token and the chunk, at any position in a block. */
+/* Layers with a window keep no keys older than it: they have blocks for the window of a chunk's
+ * first token and the chunk, at any position in a block. */
 static uint64_t count_window_blocks(uint32_t window, uint32_t chunk_length) {
     const uint64_t n_seen = (uint64_t)window + chunk_length - 1;
     return (n_seen - 1 + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE + 1;

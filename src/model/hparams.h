@@ -50,7 +50,7 @@ typedef struct wk_hparams {
     /* The most of any layer; each has its own in its spec. */
     uint32_t n_heads_q, n_heads_kv, head_dim, head_dim_v;
     bool is_recurrent; /* some layer's state cannot go back to an earlier token */
-    uint32_t window;   /* the largest one behind which a layer drops its keys; 0: none */
+    uint32_t window;   /* the largest one past which a layer drops its keys; 0: none */
     wk_norm_kind norm;
     uint32_t biases; /* WK_BIASES_*: that no file of the family is without */
     float norm_eps;

@@ -69,7 +69,7 @@ const wick_tensor *wk_model_weight(wk_model *model, const wick_file_tensor *tens
 /* Every weight is there. */
 wick_status wk_model_finish_weights(wk_model *model, wick_error *err);
 
-/* A low-rank change of a weight [n, k] (Hu et al., 2021): y += b (scale (a x)), behind its linear.
+/* A low-rank change of a weight [n, k] (Hu et al., 2021): y += b (scale (a x)), after its linear.
  * Lies beside the weight, and comes again with it where a device was lost. */
 typedef struct wk_factors {
     struct wk_factors *next; /* of the layer */

@@ -189,7 +189,7 @@ wick_tensor *wk_tensor_of_view(wick_device *device, const wk_view *view);
 /* --- Contents --- */
 
 /* The contents, in *out, memory of wick_tensor_bytes from the device's heap: the caller's, NULL on
- * failure. What fails is told to err and not to the device. Blocks, as wick_read. */
+ * failure. Failures go to err and not to the device. Blocks, as wick_read. */
 wick_status wk_tensor_copy_out(wick_tensor *tensor, void **out, wick_error *err);
 
 /* --- Faults --- */

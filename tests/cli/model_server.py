@@ -19,13 +19,13 @@ class Resource:
     range_shift: int = 0      # ranges begin so much later than they should
     total: int | None = None   # what Content-Range says of the whole; None: the truth
     length: int | None = None  # what Content-Length says; None: the truth; -1: not said, then close
-    cut_after: int | None = None    # the connection ends after so many bytes
-    stall_after: int | None = None  # nothing comes any more after so many bytes
+    cut_after: int | None = None    # the connection ends after this many bytes
+    stall_after: int | None = None  # nothing comes any more after this many bytes
     chunk: int = 1 << 16
     delay: float = 0.0        # seconds between chunks
     redirect: str = ""
     headers: dict = field(default_factory=dict)
-    n_failures: int = 0       # so many answers are 503 first
+    n_failures: int = 0       # this many answers are 503 first
     protocol: str = "HTTP/1.1"
     is_chunked: bool = False  # Transfer-Encoding: chunked, and no Content-Length
 
@@ -135,7 +135,7 @@ class Server(http.server.ThreadingHTTPServer):
         return f"{self.scheme}://{host}:{self.server_port}{path}"
 
     def add_repository(self, name, files, licence="apache-2.0", **more):
-        """files: name -> content. Their hashes and sizes are told as a hub tells them."""
+        """files: name -> content. Hashes and sizes are sent in the form that a hub uses."""
         siblings = [{"rfilename": "README.md", "size": 3, "blobId": "0"}]
         for file, content in files.items():
             digest = hashlib.sha256(content).hexdigest()

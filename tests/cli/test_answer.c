@@ -19,7 +19,7 @@ bool cli_is_terminal(int fd) { return fd == STDOUT_FILENO; }
 bool cli_has_colors(int fd) { return fd < 0; }
 size_t cli_columns(int fd) { return fd == STDOUT_FILENO ? 9 : 0; }
 
-/* What an answer looks like that comes in pieces of so many bytes. Freed by the caller. */
+/* What an answer looks like that comes in pieces of this many bytes. Freed by the caller. */
 static char *shown(const char *text, size_t piece, cli_answer answer, bool begins_thinking) {
     FILE *const file = tmpfile();
     assert_non_null(file);

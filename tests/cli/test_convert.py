@@ -18,7 +18,7 @@ def is_near(a, b):
 
 
 def check_tensors(fixture, got, expected):
-    """Byte for byte, but for the divisors, which are computed."""
+    """Byte for byte, except for the divisors, which are computed."""
     equal(set(got.tensors), set(expected.tensors))
     for name, tensor in expected.tensors.items():
         if name.startswith("rope_"):
@@ -28,7 +28,7 @@ def check_tensors(fixture, got, expected):
 
 
 def check_logits(fixture, folder):
-    """Those of the fixture and of what was made of it: the same bits."""
+    """The weights of the fixture and of the file made of it: the same bits."""
     tokens = Path(f"{SHARED}/families/{fixture}.tokens").read_text().strip()
     rows = []
     for model in (f"{SHARED}/families/{fixture}.gguf", f"{folder}/out.gguf"):

@@ -199,7 +199,7 @@ def test_interrupt_at_a_terminal():
     process.communicate(timeout=TIMEOUT)
     equal(process.returncode, 130)
     said = b""
-    with contextlib.suppress(OSError):  # the end, when all was read: nobody has the other side
+    with contextlib.suppress(OSError):  # the end, when all was read: no one has the other side
         while True:
             said += os.read(master, 4096)
     os.close(master)

@@ -118,7 +118,7 @@ def on_terminal(arguments, typed=b""):
     os.close(theirs)
     os.write(ours, typed)
     said = b""
-    with contextlib.suppress(OSError):  # Linux: that is how the end is told
+    with contextlib.suppress(OSError):  # Linux: that is how the end is reported
         while chunk := os.read(ours, 4096):
             said += chunk
     process.wait(TIMEOUT)

@@ -97,7 +97,7 @@ static void check_same(const told *got, const told *want) {
 
 /* --- Asked for --- */
 
-/* So many layers of the device, by the number that stands in the desc. */
+/* This many layers of the device, by the number that stands in the desc. */
 static uint32_t on_host(int32_t device_layers) {
     if (device_layers == WICK_NO_LAYERS) return LAYERS;
     return device_layers < LAYERS ? LAYERS - (uint32_t)device_layers : 0;
@@ -211,7 +211,7 @@ static void check_short(place *p) {
     assert_memory_equal(got.text, wanted(0)->text, got.size);
 }
 
-/* Whatever the device has, the model runs, with more layers on it the more it has. */
+/* However little memory the device has, the model runs, with more layers on it the more it has. */
 static void test_limits(void **state) {
     (void)state;
     uint32_t last = LAYERS, n_kinds = 0;

@@ -1,5 +1,5 @@
 /* Devices that are lost, anywhere: the text goes on as if nothing had been; where it cannot, the
- * status is WICK_ERR_DEVICE_LOST with a sentence, nothing leaks and a reset begins anew. On the
+ * status is WICK_ERR_DEVICE_LOST with a sentence, nothing leaks and a reset starts again. On the
  * null backend, which says so at once or, late, swallows commands until it is asked. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -138,7 +138,7 @@ static void lose_at_random(size_t teller, bool is_late, uint64_t seed) {
     }
     check_same(&got, wanted(teller));
     assert_int_equal(n, 20);
-    assert_true(n_losses(&p) >= 15); /* some lie within one token, some behind the end */
+    assert_true(n_losses(&p) >= 15); /* some lie within one token, some after the end */
     wick_session_close(session);
     close_place(&p);
 }
@@ -152,7 +152,7 @@ static void test_random_tokens(void **state) {
 
 /* --- Lost at every call --- */
 
-/* Loading and a short text, the n-th call being the device's last; false: there were not so many.
+/* Loading and a short text, the n-th call being the device's last; false: there were fewer.
  */
 static bool lose_at(uint32_t n, bool is_late) {
     static const wick_session_desc desc = {
@@ -533,7 +533,7 @@ static void test_sync(void **state) {
 
 /* --- Memory that is short --- */
 
-/* A buffer that is refused ends the session; a reset begins anew. Nor is there a model where all
+/* A buffer that is refused ends the session; a reset starts again. Nor is there a model where all
  * layers have to be on the device. */
 static void test_out_of_memory(void **state) {
     (void)state;

@@ -193,7 +193,7 @@ static void test_impossible_shapes(void **state) {
     wick_device_close(device);
 }
 
-/* Rows without elements are no work, however many there are. */
+/* Rows without elements cost no work, however many there are. */
 static void test_huge_and_empty(void **state) {
     (void)state;
     wick_device *const device = open_device(1);

@@ -1,7 +1,7 @@
-/* Fuzzes grammars in GBNF: whatever the text is, it is refused with a sentence or can be followed,
+/* Fuzzes grammars in GBNF: any text is refused with a sentence or can be followed,
  * and masks allow just those tokens whose bytes can be read.
  *
- * Behind the first zero byte of an input stand the tokens that are tried. */
+ * After the first zero byte of an input stand the tokens that are tried. */
 #include "grammar/gbnf.h"
 
 #include "fuzz_rules.h"

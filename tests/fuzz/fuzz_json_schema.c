@@ -1,7 +1,7 @@
-/* Fuzzes JSON schemas: whatever the text is, it is refused with a sentence or can be followed, and
+/* Fuzzes JSON schemas: any text is refused with a sentence or can be followed, and
  * masks allow just those tokens whose bytes can be read.
  *
- * Behind the first zero byte of an input stand the tokens that are tried. */
+ * After the first zero byte of an input stand the tokens that are tried. */
 #include "grammar/json_schema.h"
 
 #include "fuzz_rules.h"

@@ -1,4 +1,4 @@
-/* Fuzzes the .npy reader: whatever the bytes are, it refuses them with a sentence or gives an array
+/* Fuzzes the .npy reader: any bytes are refused with a sentence or give an array
  * whose bytes all lie inside them, and unpacking writes just that many. */
 #include "format/npy.h"
 
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(status == error.status && (status == WICK_OK) == (error.message[0] == '\0'));
     if (status != WICK_OK) return 0;
     require(npy.data >= data && npy.size == (uint64_t)(data + size - npy.data));
-    uint8_t *const plain = malloc((size_t)npy.size + 1); /* exact but for the empty one */
+    uint8_t *const plain = malloc((size_t)npy.size + 1); /* exact except for the empty one */
     require(plain != NULL);
     plain[npy.size] = 77;
     wk_npy_unpack(&npy, plain);

@@ -1,4 +1,4 @@
-/* Fuzzes tokenizer.model: whatever the bytes are, they are refused with a sentence or give pieces
+/* Fuzzes tokenizer.model: any bytes are refused with a sentence or give pieces
  * whose texts all lie inside them. */
 #include "convert/hf_pieces.h"
 

@@ -1,4 +1,4 @@
-/* Fuzzes the header of safetensors files: whatever the bytes are, they are refused with a sentence
+/* Fuzzes the header of safetensors files: any bytes are refused with a sentence
  * or give tensors whose bytes all lie inside them. */
 #include "format/safetensors.h"
 

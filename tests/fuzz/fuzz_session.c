@@ -1,4 +1,4 @@
-/* Fuzzes saved sessions: whatever the bytes are, they are refused with a sentence and leave the
+/* Fuzzes saved sessions: any bytes are refused with a sentence and leave the
  * session empty, or make one that can be stepped and saved again.
  *
  * The first byte of an input says whether the checksums of the model, the size and the checksum of

@@ -148,7 +148,7 @@ static inline float *all_logits(wick_model *model, uint32_t chunk, const uint32_
     return kept.rows;
 }
 
-/* Exact mode: a chunked prefill gives the bits of single steps, whatever the chunk. */
+/* Exact mode: a chunked prefill gives the bits of single steps, regardless of the chunk. */
 static inline void check_same_bits(const char *path, const uint32_t *ids, uint32_t n) {
     static const uint32_t chunks[] = {2, 5, 16, 64, 512};
     for (size_t i = 0; i < sizeof isas / sizeof *isas; i++) {

@@ -75,7 +75,7 @@ static void test_stories_same_bits(void **state) {
     wk_arena_release(&f.arena);
 }
 
-/* Whatever the sampler does. */
+/* With every sampler. */
 static void check_no_allocation(wick_math math, bool with_mirostat) {
     char path[1024];
     wick_device *device;

@@ -33,7 +33,7 @@ static bool lose(wick_device *device) {
     return true;
 }
 
-/* Greedy tokens behind a prompt in chunks; has_losses: the device goes now and then. false: it
+/* Greedy tokens after a prompt in chunks; has_losses: the device goes now and then. false: it
  * cannot be taken away. */
 static bool generate(wick_model *model, bool has_losses, uint32_t out[N_NEW]) {
     const wick_session_desc desc = {
@@ -65,7 +65,7 @@ static void check_tokens(const char *name, uint32_t host_layers, const uint32_t 
                      found[i], want[i]);
 }
 
-/* With so many layers on the device; 0: on the CPU alone. false: it cannot be taken away. */
+/* With this many layers on the device; 0: on the CPU alone. false: it cannot be taken away. */
 static bool check_division(const char *name, uint32_t device_layers, const uint32_t *want) {
     char path[1024];
     wick_device *device = NULL;

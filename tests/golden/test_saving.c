@@ -1,4 +1,4 @@
-/* Saved sessions: what is loaded goes on token for token, whatever the model's layers keep; the
+/* Saved sessions: what is loaded goes on token for token, with every kind of layer; the
  * bytes are the same on every device, and with other chunks and contexts; device by device. */
 #include "golden/going_back.h"
 
@@ -70,7 +70,7 @@ static wick_session *open_session(wick_model *model, const wick_session_desc *de
     return session;
 }
 
-/* Steps until so many tokens were generated, or to the end. */
+/* Steps until this many tokens were generated, or to the end. */
 static void run(wick_session *session, uint32_t n_tokens) {
     wick_event event = {0};
     while (n_tokens > 0 && event.kind != WICK_EVENT_END) {

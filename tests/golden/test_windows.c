@@ -1,5 +1,6 @@
 /* Models whose layers have windows keep no more of them than they need: the same bits as with all
- * of it, whatever the chunk; what a session computes again when its tokens change; the memory. */
+ * of it, with chunks of any size; what a session computes again when its tokens change; the memory.
+ */
 #include "golden/going_back.h"
 
 enum { N = 200, CONTEXT = 640 }; /* blocks are used again, several times */

@@ -219,7 +219,7 @@ static void wrong_runs_are_told(void **state) {
     wick_device_close(other);
 }
 
-/* Every allocation of making and running one fails once: it is told, nothing is lost. */
+/* Every allocation of making and running one fails once: it is reported, nothing is lost. */
 static void memory_runs_out(void **state) {
     (void)state;
     checked_heap heap;

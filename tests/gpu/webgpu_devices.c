@@ -1,6 +1,7 @@
 /* usage: webgpu_devices [--backend webgpu] [options of webgpu_options.h]
- * Two WebGPU devices and the CPU at once: a balancer shares sessions out, which compute by turns;
- * each gives the tokens of the fixture. Devices that are closed leave nothing behind. */
+ * Two WebGPU devices and the CPU at once: a balancer shares sessions out, which compute
+ * alternately; each gives the tokens of the fixture. Devices that are closed leave nothing behind.
+ */
 #include "golden/generation.h"
 #include "webgpu_options.h"
 

@@ -118,7 +118,7 @@ static void test_tensors_are_lost(void **state) {
 }
 
 /* Three tokens, then draws from whole rows of logits; is_lost: the row that the first of them needs
- * is lost behind its shortlist. */
+ * is lost past its shortlist. */
 static void tell_wide(bool is_lost, told *it) {
     static const wick_session_desc wide = {
         .max_tokens = 20, .ignore_end = true, .sampler = {.temperature = 1, .seed = 5}};

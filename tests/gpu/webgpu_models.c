@@ -1,7 +1,8 @@
 /* usage: webgpu_models [--tokens|--real|--fast|--gemma] [--backend webgpu] [options of
  * webgpu_options.h] Models on WebGPU, exact math, no operation on the CPU: the tokens of the
- * fixtures whatever the chunks, and how often a step of generation submits and reads; that is all
- * with --tokens, else also when kernels compile, and layers on the CPU. --real: SmolLM2 instead;
+ * fixtures with chunks of any size, and how often a step of generation submits and reads; that is
+ * all with --tokens, else also when kernels compile, and layers on the CPU. --real: SmolLM2
+ * instead;
  * --fast: in fast math, by the kernels of GPUs; --gemma: Gemma 3 270M. */
 #include "golden/real_model.h"
 #include "sys/thread.h"
@@ -251,7 +252,7 @@ static void test_kernel_cache(void **state) {
     wk_mutex_free(&heap, k.lock);
 }
 
-/* The first layers on the CPU: so many as were asked for, or as the memory wants. */
+/* The first layers on the CPU: as many as were asked for, or as the memory wants. */
 static void check_split(int32_t device_layers, uint64_t memory, fixture *f) {
     enum { TOKENS = 24, LAYERS = 5 };
     char path[1024];

@@ -163,7 +163,7 @@ static void test_reset_meanwhile(void **state) {
     assert_memory_equal(tokens, wanted, 3 * sizeof *tokens);
 }
 
-/* What is saved behind a shortlist has the whole row. */
+/* What is saved together with a shortlist has the whole row. */
 static void test_saved_behind_a_shortlist(void **state) {
     (void)state;
     char path[64];

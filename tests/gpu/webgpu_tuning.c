@@ -396,7 +396,7 @@ static void kernels_are_timed(void **state) {
         wick_device_close(device);
     }
     wick_device *const device = open_device(true, false);
-    t = (timed){.most = 2}; /* stops where it is told to */
+    t = (timed){.most = 2}; /* stops where it was asked to */
     assert_int_equal(wick_time_kernels(device, &desc, NULL), WICK_OK);
     assert_int_equal(t.n, 2);
     desc.kernels = "nothing";

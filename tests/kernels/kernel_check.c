@@ -106,7 +106,7 @@ static void bench(const wk_verify_subject *subject, wk_heap *heap) {
     }
 }
 
-/* Counts of what was run. */
+/* Counts of cases that ran. */
 typedef struct tally {
     int n_run, n_failed;
 } tally;

@@ -172,7 +172,7 @@ static void test_custom(void **state) {
     wick_balancer_free(balancer);
 }
 
-/* A device that has no memory for the first buffer behind the model's. */
+/* A device that has no memory for the first buffer beyond the model's. */
 static void open_full(wick_device **device, wick_model **model) {
     wick_device_desc desc = {.backend = WICK_BACKEND_NULL, .null_refused = 1};
     while (open_model(&desc, device, model) != WICK_OK) {

@@ -26,7 +26,7 @@ static const wick_dtype types[] = {
     WICK_TQ1_0,   WICK_TQ2_0, WICK_MXFP4,  WICK_NVFP4, WICK_Q1_0,  WICK_Q2_0,
 };
 
-/* The name in the file: as ours, but for the K of q2_K to q6_K. */
+/* The name in the file: as ours, except for the K of q2_K to q6_K. */
 static const char *name_in_file(wick_dtype dtype) {
     switch (dtype) {
     case WICK_Q2_K: return "q2_K";

@@ -31,7 +31,7 @@ static const struct {
 
 enum { N = 512 };
 
-/* The sum of w (x - x')^2 of what was encoded; w NULL: all 1. */
+/* The sum of w (x - x')^2 after encoding and decoding x; w NULL: all 1. */
 static double error_of(const float *x, const float *decoded, const float *w, size_t n) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {

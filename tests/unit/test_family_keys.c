@@ -42,7 +42,7 @@ static wk_gguf_parser *parse(const small_model *small) {
     return parser;
 }
 
-/* What a family makes of a header, whatever the tensors are. */
+/* What a family makes of a header, for any tensors. */
 typedef struct description {
     wk_gguf_parser *parser;
     wk_arena arena;
@@ -282,7 +282,7 @@ static void clamp_of_mpt(void **state) {
     expect_refused(&small, "mpt.attention.clamp_kqv");
 }
 
-/* Layers behind the last are counted where the file has a number for each. */
+/* Layers after the last are counted where the file has a number for each. */
 static void layers_ahead(void **state) {
     (void)state;
     description found;
@@ -333,7 +333,7 @@ static void direction(void **state) {
     wk_gguf_parser_free(parser);
 }
 
-/* Programs that write files anew drop the slowest extent where it is 1. */
+/* Programs that write files again drop the slowest extent where it is 1. */
 static void dropped_extents(void **state) {
     (void)state;
     wk_gguf_parser *parser;

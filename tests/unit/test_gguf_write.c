@@ -1,4 +1,4 @@
-/* Writing GGUF headers and files: what is written is read back the same, what nobody could read is
+/* Writing GGUF headers and files: what is written is read back the same, what no one could read is
  * refused before there is a file. Whole files are in tests/cli/test_gguf_files.py. */
 #include "format/gguf_write.h"
 

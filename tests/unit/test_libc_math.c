@@ -277,7 +277,7 @@ static void test_what_is_exact(void **state) {
     }
 }
 
-/* Rounded from double: the nearest float, but for a case in a million that lies half-way. */
+/* Rounded from double: the nearest float, except for a case in a million that lies half-way. */
 static void test_floats_are_rounded_from_double(void **state) {
     (void)state;
     for (int i = 0; i < N_SAMPLES; i++) {

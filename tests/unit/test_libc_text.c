@@ -55,7 +55,7 @@ static double random_double(void) {
 
 /* --- Printing --- */
 
-/* The same text, the same size, and nothing behind what there is room for. The format is a
+/* The same text, the same size, and nothing past what there is room for. The format is a
  * literal of the caller's in the checks of the compiler, so a macro. */
 #define CHECK_PRINT(...)                                                                           \
     do {                                                                                           \

@@ -56,7 +56,7 @@ static void write_path(const uint8_t *data, size_t size) {
 }
 
 /* Polls to the end, pushing chunk bytes whenever the loading waits for them; a stream whose size
- * nobody knows just ends. */
+ * no one knows just ends. */
 static wick_status drive(wick_model_loading *loading, wick_push_source *push, const uint8_t *data,
                          size_t size, size_t chunk) {
     wick_progress progress = {0}, last = {0};
@@ -110,7 +110,7 @@ static wick_status load(way by, const uint8_t *data, size_t size, size_t chunk, 
     return finished;
 }
 
-/* An f32 weight decodes to the file's very bytes, whatever its layout. */
+/* An f32 weight decodes to the file's very bytes, regardless of its layout. */
 static void check_weight(wick_tensor *weight, const wick_model *model, const char *name,
                          const uint8_t *data) {
     static uint8_t found[1 << 20];
@@ -365,7 +365,7 @@ static wick_status slow_poll(wick_source *source, size_t *got, wick_error *error
     return WICK_OK;
 }
 
-/* A read that nobody waits for any more may write up to here. */
+/* A read that no one waits for any more may write up to here. */
 static void slow_close(wick_source *source) {
     slow *const it = source->user;
     if (it->is_reading && it->got > 0 && it->fails_at == UINT64_MAX) memset(it->dst, 0, it->got);

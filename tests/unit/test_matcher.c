@@ -65,7 +65,7 @@ static bool is_allowed(const match *m, uint32_t id) { return m->logits[id] > -IN
 
 /* --- Against every token by itself --- */
 
-/* Behind a token, read byte for byte. */
+/* After a token, read byte for byte. */
 static wk_stacks *read_token(reading *r, wk_stacks *at, const wick_tokenizer *t, uint32_t id) {
     size_t size;
     const char *const bytes = wick_token_bytes(t, id, false, &size);

@@ -72,7 +72,7 @@ static void values(void **state) {
     const wick_scope scope = wick_scope_begin(device);
     wick_tensor *const x = wick_transpose(count_up(device, WICK_SHAPE(2, 2)), 0, 1), *y, *z;
     assert_int_equal(wick_operation_run(cube, &x, &y), WICK_OK);
-    wick_tensor *const more = wick_affine(y, 1, 1); /* queued behind it */
+    wick_tensor *const more = wick_affine(y, 1, 1); /* queued after it */
     wick_operation_release(cube);                   /* its run is queued still */
     wick_fill(x, 5);
     ASSERT_FLOATS(wick_retain(more), 1, 9, 2, 28);

@@ -97,7 +97,7 @@ static const wick_dtype floats[] = {WICK_F32, WICK_F16, WICK_BF16, WICK_F64};
 
 enum { N = 3001, MOST_BYTES = 2 * N * 8 };
 
-/* A uniform tensor and a normal one behind it. */
+/* A uniform tensor and a normal one after it. */
 static size_t draw(const wick_device_desc *desc, wick_dtype dtype, unsigned char *to) {
     wick_device *device;
     assert_int_equal(wick_device_open(desc, &device, NULL), WICK_OK);

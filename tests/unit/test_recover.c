@@ -79,7 +79,7 @@ static void check_stale(wick_device *device, wick_tensor *tensor, const char *te
     assert_int_equal(wick_write(tensor, data, sizeof data), WICK_ERR_DEVICE_LOST);
     expect_lost(device, text);
     assert_int_equal(wick_tensor_size(tensor), 4);
-    wick_tensor *const view = wick_narrow(tensor, 0, 1, 2); /* a view of what is there no more */
+    wick_tensor *const view = wick_narrow(tensor, 0, 1, 2); /* a view of lost memory */
     if (!view) expect_lost(device, text);
     wick_release(view);
 }

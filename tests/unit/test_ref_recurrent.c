@@ -48,7 +48,7 @@ static void fill(float *x, size_t n, double seed) {
     for (size_t i = 0; i < n; i++) x[i] = (float)sin((double)i * 1.3 + seed);
 }
 
-/* Tokens come in chunks of so many. */
+/* Tokens come in chunks of this many. */
 static const uint32_t chunks[] = {T, 3, 1};
 
 /* Kernels: the reference, and the best of this processor. */
@@ -292,7 +292,7 @@ static void test_refused(void **state) {
     c.op.p.scan.fn = WK_SCAN_DELTA; /* whose gate is another one */
     assert_refused(&c.op, WICK_ERR_SHAPE);
     c.op = good;
-    c.op.p.scan.batch.states = 8; /* behind the words */
+    c.op.p.scan.batch.states = 8; /* after the words */
     assert_refused(&c.op, WICK_ERR_SHAPE);
     static const struct {
         int operand, dim;

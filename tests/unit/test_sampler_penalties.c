@@ -110,7 +110,7 @@ static void test_repetition_is_penalized_once(void **state) {
     }
 }
 
-/* Whatever the factors, something finite is left to choose from. */
+/* With any factors, something finite is left to choose from. */
 static void test_extreme_factors(void **state) {
     (void)state;
     static const wick_sampler_desc descs[] = {

@@ -148,7 +148,7 @@ static void write(game *g, const twin *to) {
     fill(g, values, count);
     const wick_status on_gpu = wick_write(to->of[0], values, count * sizeof *values);
     assert_int_equal(on_gpu, wick_write(to->of[1], values, count * sizeof *values));
-    if (on_gpu == WICK_OK) return; /* else it is no dense view */
+    if (on_gpu == WICK_OK) return; /* else the view is not dense */
     for (int i = 0; i < 2; i++) (void)wick_device_error(g->devices[i], NULL);
 }
 

@@ -327,7 +327,7 @@ static void test_cancel(void **state) {
     wick_session_close(session);
 }
 
-/* Up to the next event that says something; what comes behind it is prepared n_calls times. */
+/* Up to the next event that says something; what comes after it is prepared n_calls times. */
 static wick_event next_prepared(wick_session *session, int n_calls) {
     wick_event event;
     for (int i = 0; i < n_calls; i++) assert_true(wick_session_prepare(session) >= 0);
@@ -426,7 +426,7 @@ static void test_sync_forgets_logits(void **state) {
     while (event.kind != WICK_EVENT_LOGITS)
         assert_int_equal(wick_session_next(session, &event), WICK_OK);
     assert_int_equal(event.position, 0);
-    /* Its own tokens, but for the last two. */
+    /* Its own tokens, except for the last two. */
     assert_int_equal(wick_session_sync_tokens(session, wick_session_tokens(session, &n), 3),
                      WICK_OK);
     for (event.kind = WICK_EVENT_PENDING; event.kind != WICK_EVENT_LOGITS;)

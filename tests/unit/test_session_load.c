@@ -171,7 +171,7 @@ static void test_misuse(void **state) {
     wick_session_close(session);
 }
 
-/* A batch that is being computed is waited for: what was saved goes on behind it. */
+/* A batch that is being computed is waited for: what was saved goes on after it. */
 static void test_running(void **state) {
     (void)state;
     wick_session *const session = open_session(&greedy), *const loaded = open_session(&greedy);

@@ -54,7 +54,7 @@ static gguf_bytes files[N];
 typedef struct variant {
     uint64_t no, count, n_tensors; /* of the second part */
     const char *tensor, *name;     /* of the second part */
-    uint64_t n_all;                /* tensors that all parts tell of */
+    uint64_t n_all;                /* tensors of all parts */
     const char *words;             /* of the refusal */
     bool has_other_type;           /* its number is i32, not u32 */
 } variant;

@@ -120,7 +120,7 @@ static void bytes_that_are_no_token(void **state) {
     wk_tokenizer_free(&heap, t);
 }
 
-/* Whatever the merges say: text must not turn into a special token. */
+/* Regardless of the merges, text must not turn into a special token. */
 static void merges_make_no_special_token(void **state) {
     (void)state;
     wk_heap heap;

@@ -99,8 +99,9 @@ static void wordpiece(void **state) {
     ASSERT_IDS(t, "unaffable", 0, UN, AFF, ABLE);
     ASSERT_IDS(t, "unaffable", ADD, CLS, UN, AFF, ABLE, SEP);
     ASSERT_IDS(t, "  HI,\thi\n", 0, HI, COMMA, HI);
-    ASSERT_IDS(t, "unafford hi", 0, UNK, HI); /* a part of the word is no piece */
-    ASSERT_IDS(t, "aff", 0, UNK);             /* a piece that begins no word */
+    ASSERT_IDS(t, "unafford hi", 0, UNK,
+               HI);               /* a part of the word is missing from the vocabulary */
+    ASSERT_IDS(t, "aff", 0, UNK); /* a piece that begins no word */
     ASSERT_IDS(t, "hi\xE6\xBC\xA2hi", 0, HI, HAN, HI);
     ASSERT_IDS(t, "\xC3\x80\xC3\xA9 ae\xCC\x81", 0, HAS_A, E, HAS_A, E); /* accents go */
     ASSERT_IDS(t, "h\x01i\xE2\x80\x8B \xFF", 0, HI); /* so do control characters and bad bytes */
@@ -230,7 +231,7 @@ static void unigram_unknown(void **state) {
         wk_heap heap;
         small_vocab v;
         make_unigram(&v);
-        v.scores[SPACE] = -20; /* the least but for xy */
+        v.scores[SPACE] = -20; /* the least except for xy */
         assert_int_equal(small_vocab_add(&v, "xy", WK_TOKEN_NORMAL, scores[i]), XY);
         wick_tokenizer *const t = make(&heap, &v.desc);
         ASSERT_IDS(t, "xy", 0, SPACE, XY);
@@ -238,7 +239,7 @@ static void unigram_unknown(void **state) {
     }
 }
 
-/* Scores that are no numbers give some ids, and they end. */
+/* Scores that are NaN give some ids, and they end. */
 static void unigram_with_any_scores(void **state) {
     (void)state;
     static const float odd[] = {NAN, INFINITY, -INFINITY};

@@ -211,8 +211,8 @@ static void test_bound(void **state) {
     assert_int_equal(strncmp(e.text[0], "entry ", 6), 0); /* whole ones alone */
 }
 
-/* Two chats at the same time, so many entries that each has to shorten the file: all of the newest
- * entries of both are there. */
+/* Two chats at the same time, with so many lines that each has to shorten the file: all of the
+ * newest entries of both are there. */
 static void test_two_writers(void **state) {
     (void)state;
     enum { WRITERS = 3, N = 1500 };

@@ -26,8 +26,8 @@ typedef enum mistake {
     NONE,
     LAST_COLUMN,   /* not computed */
     ONE_TOO_FAR,   /* written past the row's end */
-    READS_PADDING, /* of a, behind the row */
-    READS_SCRATCH, /* that nobody has written */
+    READS_PADDING, /* of a, past the row */
+    READS_SCRATCH, /* that was never written */
     SOURCE,        /* written to */
     RANGE,         /* depends on where the range begins */
     IN_PLACE,      /* wrong where y is b */
@@ -96,7 +96,7 @@ static bool accepts(const wk_op *op) {
     return true;
 }
 
-/* Not in place: what is behind a row of a source is then memory that nobody may look at. */
+/* Not in place: what lies past a row of a source is then memory that no one may look at. */
 static bool accepts_alone(const wk_op *op) {
     return accepts(op) && op->view[1].buf != op->view[0].buf && op->view[2].buf != op->view[0].buf;
 }
@@ -295,7 +295,7 @@ static void test_case_functions(void **state) {
     }
 }
 
-/* A kernel that does nothing is found out whatever its op is. */
+/* A kernel that does nothing is found out for every op. */
 static void test_every_op(void **state) {
     (void)state;
     for (int code = 0; code < WK_OP_COUNT_; code++) {
@@ -382,7 +382,7 @@ static void test_public(void **state) {
     wick_verify_desc desc = {.kernels = "r*_ref", .n_cases = 3, .report = count_kernel, .user = &n};
     assert_int_equal(wick_device_open(&cpu, &device, NULL), WICK_OK);
     assert_int_equal(wick_verify(device, &desc, &error), WICK_OK);
-    assert_int_equal(n, 2); /* it stops where it is told to */
+    assert_int_equal(n, 2); /* it stops where it was asked to */
     desc.kernels = "nothing";
     assert_int_equal(wick_verify(device, &desc, &error), WICK_ERR_NOT_FOUND);
     assert_non_null(strstr(error.message, "nothing"));

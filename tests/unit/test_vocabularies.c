@@ -136,8 +136,8 @@ static size_t detokenize(const wick_tokenizer *t, const uint32_t *ids, size_t n,
     return total + size;
 }
 
-/* WordPiece and the unigram model normalise. A user-defined token begins SentencePiece's text anew,
- * so that it comes back with one space more: phi-3 has one, and random text does not. */
+/* WordPiece and the unigram model normalise. A user-defined token begins SentencePiece's text
+ * again, so that it comes back with one space more: phi-3 has one, and random text does not. */
 static void random_text_comes_back(void **state) {
     (void)state;
     static char text[4 * MOST_CHARS], back[1 << 20];

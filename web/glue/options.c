@@ -1,5 +1,5 @@
-/* web/glue/options.c: options that JavaScript gives as the text of a JSON object. Callers are told
- * what is wrong with them by web/src/options.ts; here none is relied on. */
+/* web/glue/options.c: options that JavaScript gives as the text of a JSON object.
+ * web/src/options.ts tells callers what is wrong with them; nothing is relied on here. */
 #include "door.h"
 
 #include <stdlib.h>

@@ -176,7 +176,7 @@ DOOR(const uint32_t *, session_tokens, wick_session *s, size_t *n) {
 
 /* --- Saving --- */
 
-/* The next bytes of what is saved under this number. */
+/* The next bytes of the saved state of this number. */
 HOST("write") void host_write(uint32_t id, const void *bytes, size_t size);
 
 static wick_status write_bytes(void *user, const void *bytes, size_t size, wick_error *error) {

@@ -31,7 +31,7 @@ enum {
 };
 
 static struct {
-    block *last; /* behind the last real block: in use, of no size */
+    block *last; /* after the last real block: in use, of no size */
     size_t free_bytes;
     size_t coarse;
     uint16_t fine[COARSE];
@@ -81,7 +81,7 @@ static void take(block *b) {
     if (heap.fine[coarse] == 0) heap.coarse &= ~((size_t)1 << coarse);
 }
 
-/* A block of at least so many bytes, still in its list; NULL: none. */
+/* A block of at least this many bytes, still in its list; NULL: none. */
 static block *find(size_t size) {
     int coarse, fine;
     /* In the size's own class only some are large enough; but a hole that such a block left is
@@ -119,7 +119,7 @@ static void release(block *b) {
     put(b);
 }
 
-/* [begin, end) becomes one block that is in no list, and a new last one behind it. */
+/* [begin, end) becomes one block that is in no list, with a new last one after it. */
 static block *block_make(unsigned char *begin, unsigned char *end, block *before) {
     block *const b = (block *)begin;
     b->before = before;

@@ -8,7 +8,7 @@
 unsigned char *wick_memory_begin(void);
 /* Where the module's memory ends now. */
 unsigned char *wick_memory_end(void);
-/* Makes it larger by at least so many bytes, all zero. False: not possible. */
+/* Makes it larger by at least this many bytes, all zero. False: not possible. */
 int wick_memory_grow(size_t bytes);
 
 #endif

@@ -79,7 +79,7 @@ static void add_digit(decimal *d, int digit, bool is_fraction) {
     if (is_shifted) d->exponent += is_fraction ? -1 : 1;
 }
 
-/* Behind the number; NULL: there is none. */
+/* After the number; NULL: there is none. */
 static const char *decimal_read(decimal *d, const char *text) {
     d->n = d->exponent = 0;
     d->digits[MOST_DIGITS] = 0;

@@ -1,4 +1,4 @@
-/* print.c: snprintf as C11 has it, but for long double, wide characters, %a and %n. Floats are
+/* print.c: snprintf as C11 has it, except for long double, wide characters, %a and %n. Floats are
  * exact: the digits come from the whole decimal expansion of the double. */
 #include "bits.h"
 #include "number.h"

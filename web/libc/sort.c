@@ -1,4 +1,4 @@
-/* sort.c: heapsort: n log n whatever the input, in place, no recursion. */
+/* sort.c: heapsort: n log n regardless of the input, in place, no recursion. */
 #include <stdlib.h>
 
 typedef int comparison(const void *, const void *);

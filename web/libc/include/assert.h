@@ -1,5 +1,5 @@
 /* assert.h: what is never true stops the module with a trap. No include guard: C wants NDEBUG read
- * anew each time. */
+ * again each time. */
 #undef assert
 #ifdef NDEBUG
 #define assert(condition) ((void)0)
