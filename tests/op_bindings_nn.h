@@ -262,7 +262,7 @@ static inline uint64_t wide_attr(const test_case *c, const char *name) {
 /* The next call takes that stream. */
 static inline void choose_stream(const test_case *c) {
     wick_device_set_seed(c->device, wide_attr(c, "seed"));
-    *wk_device_streams(c->device) = wide_attr(c, "stream");
+    wick_device_set_stream(c->device, wide_attr(c, "stream"));
 }
 
 static inline wick_tensor *run_rand_bits(const test_case *c) {

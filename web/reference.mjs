@@ -19,7 +19,7 @@ const documentation = (symbol) =>
   ts.displayPartsToString(symbol.getDocumentationComment(checker)).replace(/\s*\n\s*/g, " ").trim();
 const isInternal = (symbol) => symbol.getJsDocTags().some(({ name }) => name === "internal");
 const isHidden = (node) =>
-  ts.getCombinedModifierFlags(node) & ts.ModifierFlags.Private
+  ts.getCombinedModifierFlags(node) & (ts.ModifierFlags.Private | ts.ModifierFlags.Protected)
   || (node.name && ts.isPrivateIdentifier(node.name));
 
 /** The declaration without body, comments and initial values, on one line. */
@@ -49,6 +49,20 @@ function members(node) {
   return node.members.filter(isMember).flatMap(describeMember);
 }
 
+/** The class that one extends; undefined: none, or one with its own entry. */
+function hiddenBase(node) {
+  const clause = node.heritageClauses?.find(({ token }) => token === ts.SyntaxKind.ExtendsKeyword);
+  const symbol = clause && checker.getTypeAtLocation(clause.types[0]).symbol;
+  const base = symbol && !exported.has(symbol) ? symbol.declarations[0] : undefined;
+  return base?.getSourceFile().fileName.startsWith(join(here, "src")) ? base : undefined;
+}
+
+/** With those of the classes that it extends and that have no entry of their own, theirs first. */
+function allMembers(node) {
+  const base = hiddenBase(node);
+  return [...(base ? allMembers(base) : []), ...members(node)];
+}
+
 function describeExport(symbol) {
   const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
   const node = target.declarations?.[0];
@@ -56,8 +70,8 @@ function describeExport(symbol) {
   const lines = [`### ${symbol.name}`, "", documentation(target), ""];
   if (ts.isClassDeclaration(node) || ts.isInterfaceDeclaration(node)) {
     const parent = node.heritageClauses?.map((clause) => clause.getText()).join(" ");
-    if (parent) lines.push(`\`${parent}\``, "");
-    lines.push(...members(node), "");
+    if (parent && !hiddenBase(node)) lines.push(`\`${parent}\``, "");
+    lines.push(...allMembers(node), "");
     return { kind: ts.isClassDeclaration(node) ? "Classes" : "Options and results", lines };
   }
   if (ts.isTypeAliasDeclaration(node)) {
@@ -71,8 +85,10 @@ function describeExport(symbol) {
   return undefined;
 }
 
-const file = program.getSourceFile(entry);
-const described = checker.getExportsOfModule(checker.getSymbolAtLocation(file))
+const symbols = checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(entry)));
+const exported = new Set(symbols.map((symbol) =>
+  symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol));
+const described = symbols
   .map(describeExport).filter(Boolean);
 const text = ["# libwick for JavaScript: reference", "",
   "Made from the types of the package by `web/reference.mjs`. [web.md](web.md) begins at the beginning.",

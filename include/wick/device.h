@@ -206,6 +206,9 @@ WICK_API void wick_device_set_math(wick_device *device, wick_math math);
  * same numbers, on every backend, with any number of threads, and across a loss of the device. */
 WICK_API void wick_device_set_seed(wick_device *device, uint64_t seed);
 WICK_API uint64_t wick_device_seed(const wick_device *device);
+/* The next such tensor takes this stream, the ones after it those that follow; 0 after
+ * wick_device_set_seed. */
+WICK_API void wick_device_set_stream(wick_device *device, uint64_t stream);
 
 /* Computes what is queued, at most one slice of time; WICK_PENDING: there is more. */
 WICK_API wick_status wick_poll(wick_device *device);

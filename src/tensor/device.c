@@ -197,6 +197,10 @@ void wick_device_set_seed(wick_device *device, uint64_t seed) {
 
 uint64_t wick_device_seed(const wick_device *device) { return device ? device->seed : 0; }
 
+void wick_device_set_stream(wick_device *device, uint64_t stream) {
+    if (device) device->n_streams = stream;
+}
+
 uint64_t *wk_device_streams(wick_device *device) { return &device->n_streams; }
 
 void wick_device_get_info(const wick_device *device, wick_device_info *info) {

@@ -47,10 +47,11 @@ static void bits_of_the_stream(void **state) {
 
 static void a_seed_begins_again(void **state) {
     wick_device *const device = device_of(state);
-    float got[4][9];
+    float got[5][9];
     assert_true(wick_device_seed(device) == 0);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         if (i == 2) wick_device_set_seed(device, 0);
+        if (i == 4) wick_device_set_stream(device, 1);
         wick_tensor *const y = wick_randn(device, WICK_F32, WICK_SHAPE(9), 0, 1);
         assert_int_equal(wick_read(y, got[i], sizeof got[i]), WICK_OK);
         wick_release(y);
@@ -58,7 +59,9 @@ static void a_seed_begins_again(void **state) {
     assert_memory_not_equal(got[0], got[1], sizeof *got);
     assert_memory_equal(got[0], got[2], sizeof *got);
     assert_memory_equal(got[1], got[3], sizeof *got);
+    assert_memory_equal(got[1], got[4], sizeof *got);
     wick_device_set_seed(NULL, 1);
+    wick_device_set_stream(NULL, 1);
     assert_true(wick_device_seed(NULL) == 0);
 }
 

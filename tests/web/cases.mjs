@@ -2,8 +2,17 @@
 // arguments and results are plain values. One engine is open at a time, with one model; models are
 // addresses.
 import { ModelCache } from "../../web/dist/wick.js";
+import { checkCase, readArrays, share } from "./op_calls.mjs";
 
-let wick, model, ownWorker, warnings = [];
+let wick, model, ownWorker, recordings, warnings = [];
+
+/** The recorded cases of tensor operations in a folder of a server's. */
+async function readRecordings(address) {
+  const [lines, data] = await Promise.all(
+    ["cases.jsonl", "data.safetensors"].map((name) => fetch(address + name)));
+  const cases = (await lines.text()).trim().split("\n").map((line) => JSON.parse(line));
+  return { cases, arrays: readArrays(new Uint8Array(await data.arrayBuffer())) };
+}
 
 /** Its signal, which comes when all is loaded, stops nothing. */
 async function load(address) {
@@ -56,6 +65,20 @@ export const cases = {
   /** The sum of the product of two matrices of ones [n, n]: of tensors beside the model. */
   multiply(n) {
     return wick.scope(() => wick.ones([n, n]).matmul(wick.ones([n, n])).sum().item());
+  },
+
+  /** Recorded cases of an operation, so many: how many there were, and what was wrong. */
+  async recordedCases(address, op, perOp, isGpu) {
+    recordings ??= readRecordings(address);
+    const { cases: all, arrays } = await recordings;
+    const selected = share(all.filter((recorded) => recorded.op === op), perOp ?? Infinity);
+    const failures = [];
+    for (const recorded of selected)
+      await checkCase(wick, arrays, recorded, isGpu).catch(async (reason) => {
+        failures.push(`${recorded.id}: ${reason.message}`);
+        await wick.sync().catch(() => undefined);
+      });
+    return { nCases: selected.length, failures };
   },
 
   /**

@@ -1,102 +1,118 @@
-// Every operation on tensors gives what other software gave for the recorded cases, on the CPU and
-// on WebGPU, and refuses what it refused. OPS=add,exp runs these alone.
+// Every operation on tensors and its gradient give what other software gave for the recorded cases,
+// on the CPU and on WebGPU, in Node and in Chromium, and refuse what it refused. OPS=add,exp runs
+// these alone. What does not answer is ended, and its case is named.
 import assert from "node:assert/strict";
+import { fork } from "node:child_process";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { Wick } from "../../web/dist/wick.js";
-import { testsAll } from "./fixtures.mjs";
-import { missing, openWebGpu } from "./node_webgpu.mjs";
-import { difference, makeInputs, operations, readFixtures } from "./op_fixtures.mjs";
+import { fileURLToPath } from "node:url";
+import { missing as missingBrowser, startBrowser } from "./browser.mjs";
+import { serve, testsAll } from "./fixtures.mjs";
+import { missing as missingGpu } from "./node_webgpu.mjs";
+import { opsFolder, readFixtures } from "./op_fixtures.mjs";
 
 const fixtures = readFixtures();
 const noFixtures = fixtures ? undefined : "the recorded cases of shared/data/ops are not here";
-const chosen = process.env.OPS?.split(",");
-const cases = (fixtures?.cases ?? []).filter(({ op }) =>
-  op in operations && (chosen?.includes(op) ?? true));
-/** Software compiles a kernel for seconds: of each operation some cases. */
-const CASES_ON_GPU = chosen ? Infinity : testsAll ? 2 : 1;
+const chosen = process.env.OPS?.split(",") ?? [];
+/** Software compiles a kernel for seconds: of each operation some cases, and of its gradient. */
+const PER_OP_ON_GPU = chosen.length > 0 ? Infinity : testsAll ? 2 : 1;
+/** The longest that a case may take, its kernels compiled, on a machine that has much else to do. */
+const LIMIT_MS = 180_000;
 
-/** bool and u8 stand for each other. */
-const stored = (dtype) => (dtype === "bool" ? "u8" : dtype);
+/** A failure after so long without a beat. */
+function watchdog(limitMs, fail) {
+  let timer, last = "the start";
+  const beat = (what) => {
+    clearTimeout(timer);
+    last = what;
+    timer = setTimeout(() => fail(new Error(`${last} has not ended after ${limitMs / 1000} s: it was `
+      + "given up, with all cases after it")), limitMs);
+  };
+  beat(last);
+  return { beat, end: () => clearTimeout(timer) };
+}
 
-async function checkOutputs(results, recorded, isGpu) {
-  assert.equal(results.length, recorded.outputs.length, "the number of results");
-  for (const [i, name] of recorded.outputs.entries()) {
-    const expected = fixtures.arrays.get(name);
-    const { dtype, shape } = await results[i].describe();
-    assert.deepEqual([stored(dtype), shape], [stored(expected.dtype), expected.shape]);
-    assert.equal(difference(await results[i].read(), expected, recorded, isGpu), undefined);
+/** In a process of its own, which can be ended whatever it does. */
+function runInNode(backend, perOp, ops, limitMs = LIMIT_MS) {
+  const child = fork(fileURLToPath(new URL("run_ops.mjs", import.meta.url)),
+                     [backend, String(perOp), ...ops]);
+  return new Promise((resolve, reject) => {
+    const dog = watchdog(limitMs, reject);
+    child.on("message", (said) => typeof said === "string" ? dog.beat(said) : resolve(said));
+    child.on("exit", (code) => reject(new Error(`the process ended early (${code})`)));
+    child.on("exit", dog.end);
+  }).finally(() => child.kill("SIGKILL"));
+}
+
+/** In a page, one operation after another. */
+async function runInChromium(backend, perOp, cases) {
+  const server = await serve({ routes: { "/ops/": opsFolder } });
+  const browser = await startBrowser("chromium", { webgpu: backend === "webgpu" });
+  try {
+    const page = await browser.open(`${server.base}tests/web/page.html`);
+    const total = { nCases: 0, failures: [] };
+    return await new Promise((resolve, reject) => {
+      const dog = watchdog(LIMIT_MS * 4, reject);
+      (async () => {
+        await page.call("open", { backend, math: "exact" });
+        for (const op of new Set(cases.map((recorded) => recorded.op))) {
+          dog.beat(op);
+          const { nCases, failures } =
+            await page.call("recordedCases", `${server.base}ops/`, op, perOp, backend === "webgpu");
+          total.nCases += nCases;
+          total.failures.push(...failures);
+        }
+        resolve(total);
+      })().catch(reject).finally(dog.end);
+    });
+  } finally {
+    await browser.close();
+    await server.close();
   }
 }
 
-async function checkRefusal(run, { error }) {
-  await assert.rejects(async () => {
-    for (const result of await run()) await result.read();
-  }, (reason) => reason.code?.toLowerCase() === error);
-}
-
-function checkCase(wick, recorded, isGpu) {
-  return wick.scope(async () => {
-    const inputs = makeInputs(wick, fixtures.arrays, recorded);
-    const run = async () => [].concat(await operations[recorded.op](inputs, recorded.attrs, wick));
-    if (recorded.error) await checkRefusal(run, recorded);
-    else await checkOutputs(await run(), recorded, isGpu);
-  });
-}
-
-function casesFor(isGpu) {
-  const counts = new Map();
-  return cases.filter(({ op }) => {
-    counts.set(op, (counts.get(op) ?? 0) + 1);
-    return !isGpu || counts.get(op) <= CASES_ON_GPU;
-  });
-}
-
-async function checkAll(t, wick, isGpu) {
-  const failures = [];
-  const selected = casesFor(isGpu);
-  for (const recorded of selected) {
-    try {
-      await checkCase(wick, recorded, isGpu);
-    } catch (reason) {
-      failures.push(`${recorded.id}: ${reason.message}`);
-      await wick.sync().catch(() => undefined);
-    }
-  }
-  t.diagnostic(`note: ${selected.length - failures.length} of ${selected.length} recorded cases`);
+function report(t, { nCases, failures, bytesLeft = 0 }) {
+  t.diagnostic(`note: ${nCases - failures.length} of ${nCases} recorded cases`);
   assert.deepEqual(failures, []);
-  await wick.sync();
-  const { bufferBytes } = await wick.stats();
-  await wick.close();
-  return bufferBytes;
+  assert.equal(bytesLeft, 0);
 }
 
 test("every operation has a door and is called by a method", () => {
   const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url)).toString();
-  const headers = ["ops", "array"].map((name) => read(`include/wick/${name}.h`)).join();
-  const declared = [...headers.matchAll(/^WICK_API [^(]*?\bwick_(\w+)\(/gm)]
+  const headers = ["ops", "array", "in_place", "nn"].map((name) => read(`include/wick/${name}.h`));
+  const declared = [...headers.join().matchAll(/^WICK_API [^(]*?\bwick_(\w+)\(/gm)]
     .map(([, name]) => name).filter((name) => name !== "squeeze"); // squeeze_dims is
   const doors = read("web/glue/tensors/ops.def");
-  const methods = ["tensor", "tensor_maker"].map((file) => read(`web/src/${file}.ts`)).join();
-  assert.ok(declared.length > 80);
+  const files = ["arrays", "elements", "layers", "maker", "products"];
+  const methods = files.map((file) => read(`web/src/tensor_${file}.ts`)).join();
+  assert.ok(declared.length > 250);
   for (const name of declared) {
     assert.match(doors, new RegExp(`^(OP|PARTS)\\(${name},`, "m"));
     assert.match(methods, new RegExp(`"${name}"`));
   }
 });
 
-test("recorded cases on the CPU", { skip: noFixtures }, async (t) => {
-  const bytes = await checkAll(t, await Wick.open({ backend: "cpu", math: "exact" }), false);
-  assert.equal(bytes, 0);
+test("all cases on the CPU", { skip: noFixtures }, async (t) => {
+  const result = await runInNode("cpu", Infinity, chosen);
+  if (chosen.length === 0) assert.equal(result.nCases, fixtures.cases.length);
+  report(t, result);
 });
 
-test("recorded cases on WebGPU", { skip: noFixtures ?? missing }, async (t) => {
-  const gpu = await openWebGpu();
-  const wick = await Wick.open({ backend: "webgpu", gpu, math: "exact" });
-  await wick.sync();
-  const { bufferBytes } = await wick.stats();
-  assert.equal(await checkAll(t, wick, true), bufferBytes);
-});
+test("some cases on WebGPU", { skip: noFixtures ?? missingGpu }, async (t) =>
+  report(t, await runInNode("webgpu", PER_OP_ON_GPU, chosen)));
 
-// Dawn keeps the process alive, and has work in flight that is not to be cut.
-test.after(() => setImmediate(() => process.exit()));
+const cases = (fixtures?.cases ?? [])
+  .filter(({ op }) => chosen.length === 0 || chosen.includes(op));
+
+test("all cases on the CPU in Chromium", { skip: noFixtures ?? missingBrowser("chromium") },
+     async (t) => {
+       const result = await runInChromium("cpu", Infinity, cases);
+       assert.equal(result.nCases, cases.length);
+       report(t, result);
+     });
+
+test("some cases on WebGPU in Chromium", { skip: noFixtures ?? missingBrowser("chromium") },
+     async (t) => report(t, await runInChromium("webgpu", PER_OP_ON_GPU, cases)));
+
+test("a case that hangs is ended and named", { skip: noFixtures }, async () =>
+  assert.rejects(runInNode("cpu", 1, ["hang"], 3000), /^Error: hang has not ended after 3 s/));

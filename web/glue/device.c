@@ -206,10 +206,6 @@ DOOR(const char *, backends, void) {
     return record_end();
 }
 
-DOOR(void, device_set_seed, wick_device *device, double seed) {
-    wick_device_set_seed(device, (uint64_t)seed);
-}
-
 /* Lines of wick_device_tune. */
 DOOR(int, device_tune, wick_device *device, const char *text) {
     return wick_device_tune(device, text, strlen(text), NULL, &door_error);

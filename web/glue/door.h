@@ -31,6 +31,7 @@ typedef enum option_kind {
     OPTION_UINT,   /* uint32_t */
     OPTION_UINT64, /* up to 2^53, as a number or as decimal digits in a text */
     OPTION_FLOAT,
+    OPTION_DOUBLE,
     OPTION_TEXT,   /* const char *, of the document */
     OPTION_TEXTS,  /* const char *const *, after it the size_t of their number: options_free */
     OPTION_CHOICE, /* an enum: one of names, which are separated by spaces, from 0 on */

@@ -79,6 +79,7 @@ static bool read_field(const wick_json *value, const option_field *field, void *
         if (!wick_json_get_number(value, &number)) return false;
         *(float *)out = (float)number;
         return true;
+    case OPTION_DOUBLE: return wick_json_get_number(value, out);
     case OPTION_TEXT: return read_text(value, out);
     case OPTION_TEXTS: return read_texts(value, out);
     case OPTION_CHOICE: return read_choice(value, field->names, out);

@@ -7,15 +7,13 @@ import type { Leaks } from "./leaks.js";
 import type { CallArguments, CallName, CallResult } from "./messages.js";
 import type { CallOptions, Port } from "./port.js";
 import { Tensor } from "./tensor.js";
-import type { Command } from "./tensors.js";
+import { TensorBase } from "./tensor_base.js";
+import type { Command, Program } from "./tensor_commands.js";
 import type { Dtype } from "./types.js";
 
-/** An operand that may be left out. */
-export type Operand = Tensor | undefined;
-
-/** Operations of which an operand may be left out. */
-const WITH_OPTIONAL = new Set(
-  ["rms_norm", "layer_norm", "linear", "linear_experts", "rope", "attention"]);
+/** Of an operand that is left out; what callers forget is not. */
+export const NONE: unique symbol = Symbol("none");
+export type Operand = TensorBase | typeof NONE;
 
 export class Commands {
   readonly #port: Port;
@@ -23,6 +21,8 @@ export class Commands {
   readonly #scopes: Set<Tensor>[] = [];
   #waiting: Command[] = [];
   #transfer: Transferable[] = [];
+  /** What is given goes there, and is not run. */
+  #program: Command[] | undefined;
   #last = 0;
 
   constructor(port: Port, leaks?: Leaks) {
@@ -43,19 +43,41 @@ export class Commands {
   /** An operation with nResults results; 0: it writes to its first operand. */
   ops(name: string, operands: Operand[], numbers: number[], nResults: number,
       dtype?: Dtype): Tensor[] {
-    const inputs = operands.map((operand) => this.#numberOf(operand, name));
+    const inputs = operands.map((operand) => this.numberOf(operand, name));
     for (const value of numbers)
       if (typeof value !== "number")
         throw new WickError("ARGUMENT", `${name}: a number is wanted, not ${kindOf(value)}`);
-    const outputs = Array.from({ length: nResults }, () => this.newId());
+    const outputs = this.newIds(nResults);
     this.give({ kind: "op", name, inputs, numbers, outputs, ...(dtype && { dtype }) });
-    return outputs.map((id) => this.#adopt(id, name));
+    return this.adopt(outputs, name);
   }
 
-  #numberOf(operand: Operand, name: string): number {
-    if (operand === undefined && WITH_OPTIONAL.has(name)) return 0;
-    if (operand instanceof Tensor) return operand.use(this);
+  /** 0: none is given. */
+  numberOf(operand: Operand, name: string): number {
+    if (operand === NONE) return 0;
+    if (operand instanceof TensorBase) return operand.use(this);
     throw new WickError("ARGUMENT", `${name}: an operand is no tensor: ${kindOf(operand)}`);
+  }
+
+  /** New tensors that a command of another kind has as its outputs. */
+  adopt(outputs: number[], what: string): Tensor[] {
+    return outputs.map((id) => this.#adopt(id, what));
+  }
+
+  newIds(n: number): number[] {
+    return Array.from({ length: n }, () => this.newId());
+  }
+
+  /** The commands that body gives, of nGiven tensors that stand for those of a later run. */
+  program(nGiven: number, body: (given: Tensor[]) => (Tensor | undefined)[], what: string): Program {
+    const commands: Command[] = this.#program = [];
+    try {
+      const given = this.newIds(nGiven);
+      const results = body(given.map((id) => new Tensor(this, id)));
+      return { given, commands, results: results.map((y) => this.numberOf(y ?? NONE, what)) };
+    } finally {
+      this.#program = undefined;
+    }
   }
 
   /** A tensor whose bytes are handed over. */
@@ -66,6 +88,13 @@ export class Commands {
   }
 
   give(command: Command, transfer: Transferable[] = []): void {
+    if (this.#program) {
+      if (command.kind === "op" || command.kind === "run") this.#program.push(command);
+      else if (command.kind !== "release")
+        throw new WickError("UNSUPPORTED",
+          "a gradient is made of operations and kernels alone: make other tensors before it");
+      return;
+    }
     if (this.#waiting.length === 0) queueMicrotask(() => this.#post());
     this.#waiting.push(command);
     this.#transfer.push(...transfer);
@@ -74,18 +103,26 @@ export class Commands {
   /** A call that is run after the commands before it. */
   call<K extends CallName>(name: K, given: CallArguments<K>,
                            options?: CallOptions): Promise<CallResult<K>> {
+    if (this.#program)
+      return Promise.reject(new WickError("STATE", "a gradient is made before it is computed: "
+        + "nothing in it can wait for a tensor"));
     this.#post();
     return this.#port.call(name, given, options);
   }
 
-  release(tensor: Tensor, id: number): void {
+  /** Reports what was not ended, where the engine was opened for that. */
+  get leaks(): Leaks | undefined {
+    return this.#leaks;
+  }
+
+  release(tensor: TensorBase, id: number): void {
     this.leaveScope(tensor);
     this.#leaks?.close(tensor);
     this.give({ kind: "release", tensors: [id] });
   }
 
-  leaveScope(tensor: Tensor): void {
-    for (const scope of this.#scopes) scope.delete(tensor);
+  leaveScope(tensor: TensorBase): void {
+    for (const scope of this.#scopes) scope.delete(tensor as Tensor);
   }
 
   /** Disposes of the tensors that body makes, except those in what it returns. */
@@ -108,6 +145,7 @@ export class Commands {
 
   #adopt(id: number, what: string): Tensor {
     const tensor = new Tensor(this, id);
+    if (this.#program) return tensor;
     this.#scopes.at(-1)?.add(tensor);
     this.#leaks?.open(tensor, `tensor (${what})`);
     return tensor;

@@ -17,7 +17,8 @@ import type { PromisedMemory } from "./promised_memory.js";
 import type { ModelSource } from "./model_source.js";
 import { mergeProfiles, mergeStats } from "./stats.js";
 import { Tensors } from "./tensors.js";
-import type { Command, Contents } from "./tensors.js";
+import type { Command } from "./tensor_commands.js";
+import type { Contents } from "./tensors.js";
 import type { ThreadHost } from "./thread_workers.js";
 import { Verifier } from "./verifier.js";
 import type {
@@ -185,6 +186,18 @@ export class Engine {
 
   async releaseKernel(_: CallContext, id: number): Promise<void> {
     return (await this.#withTensors()).tensors.releaseKernel(id);
+  }
+
+  async optimizerStates(_: CallContext, optimizer: number): Promise<string[]> {
+    return (await this.#withTensors()).tensors.optimizerStates(optimizer);
+  }
+
+  async takeOptimizerStates(_: CallContext, optimizer: number, outputs: number[]): Promise<void> {
+    return (await this.#withTensors()).tensors.takeOptimizerStates(optimizer, outputs);
+  }
+
+  async optimizerSteps(_: CallContext, optimizer: number): Promise<number[]> {
+    return (await this.#withTensors()).tensors.optimizerSteps(optimizer);
   }
 
   // --- Kernels on this machine ---

@@ -37,7 +37,7 @@ export class Leaks {
   #tell(id: number, fate: string): void {
     const open = this.#open.get(id);
     this.#open.delete(id);
-    if (open) this.#report(`a ${open.what} ${fate}; it was made ${open.place}`);
+    if (open) this.#report(`${/^[aeio]/.test(open.what) ? "an" : "a"} ${open.what} ${fate}; it was made ${open.place}`);
   }
 }
 

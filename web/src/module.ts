@@ -51,6 +51,9 @@ export class Module {
   readonly promised: PromisedMemory;
   /** Puts a warning in the log. */
   readonly warn: (message: string) => void;
+  /** Computes the gradient of an operation of the page's own (web/glue/tensors/operation.c). */
+  gradient: ((number: number, inputs: number, output: number, gradOfOutput: number,
+              grads: number) => void) | undefined;
   readonly #doors: Record<string, (...given: number[]) => number>;
   readonly #sources = new Map<number, OpenSource>();
   /** Of the host's side, which a cache's entry is busy until. */
@@ -84,6 +87,7 @@ export class Module {
       read: (id: number, handle: number, offset: number, size: number, to: number) =>
         void made!.#read(id, handle, offset, size, to),
       close: (id: number) => made!.#close(id),
+      gradient: (...given: Parameters<NonNullable<Module["gradient"]>>) => made!.gradient?.(...given),
       write: (id: number, at: number, size: number) =>
         made!.#writers.get(id)?.(memory().bytes(at, size).slice()),
     };

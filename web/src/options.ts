@@ -1,6 +1,8 @@
 /** What callers may give to each call, by name and kind. */
 import { kindOf, WickError } from "./errors.js";
+import type { OperationOptions } from "./operation.js";
 import type { CallOptions } from "./session.js";
+import type { OptimizerOptions } from "./tensor_types.js";
 import type {
   ChatOptions, EmbedOptions, GenerateOptions, GpuOptions, KernelOptions, OpenOptions,
   SessionOptions, TokenizeOptions, VerifyOptions,
@@ -33,7 +35,7 @@ const OBJECTS: Rule = ["an array of objects", (value) => Array.isArray(value)
   && value.every((item) => OBJECT[1](item) && item !== null && !Array.isArray(item))];
 const TEXTS: Rule = ["an array of strings without zero bytes",
                      (value) => Array.isArray(value) && value.every(isText)];
-const SEED: Rule = ["a whole number below 2^64 or its digits", (value) =>
+export const SEED: Rule = ["a whole number below 2^64 or its digits", (value) =>
   ["number", "bigint", "string"].includes(typeof value) && /^\d{1,20}$/.test(String(value))
   && BigInt(value as string) < 2n ** 64n];
 /** In JSON NaN is null, which is a bias: the token is never chosen. */
@@ -104,6 +106,15 @@ export const VERIFY: Rules<VerifyOptions & { onCheck?: unknown; signal?: unknown
 export const KERNEL: Rules<KernelOptions> = {
   source: TEXT, entry: TEXT, label: TEXT, workgroup: LIST, buffers: TEXTS, uniformBytes: COUNT,
   f16: FLAG, subgroups: FLAG, dot4: FLAG,
+};
+
+export const OPTIMIZER: Rules<OptimizerOptions> = {
+  kind: oneOf("sgd", "adamw", "lion"), weightDecay: REAL, momentum: REAL, nesterov: FLAG,
+  beta1: REAL, beta2: REAL, eps: REAL, names: TEXTS,
+};
+export const OPERATION: Rules<OperationOptions> = {
+  name: TEXT, inputs: whole(1, 8), outputs: whole(1, 8), shape: CALL, compute: CALL,
+  kernel: OBJECT, launch: CALL, gradient: CALL,
 };
 
 /** Whether so few letters that are wrong, missing or too many make one name of the other. */

@@ -1,11 +1,16 @@
 /** Where tensors and kernels come from: what an engine has for them beside its models. */
-import { Commands } from "./commands.js";
+import { Commands, NONE } from "./commands.js";
 import { WickError } from "./errors.js";
 import { Kernel } from "./kernel.js";
 import type { Leaks } from "./leaks.js";
-import { checked, KERNEL } from "./options.js";
+import { Operation } from "./operation.js";
+import type { OperationOptions } from "./operation.js";
+import { Optimizer } from "./optimizer.js";
+import { checked, KERNEL, SEED } from "./options.js";
 import type { Port } from "./port.js";
+import { Tape } from "./tape.js";
 import type { Tensor } from "./tensor.js";
+import type { OptimizerOptions } from "./tensor_types.js";
 import type { Dtype, KernelOptions, ScalarDtype, TensorData } from "./types.js";
 import { newTensor, whole, wholes } from "./values.js";
 
@@ -69,9 +74,14 @@ export class TensorMaker {
   randBits(shape: number[]): Tensor {
     return this.#commands.op("rand_bits", [], wholes(shape));
   }
-  /** The same seed gives the same random numbers, on every device. Default: 0. */
-  setSeed(seed: number): void {
-    this.#commands.give({ kind: "seed", seed: whole(seed) });
+  /**
+   * The same seed gives the same random numbers, on every device. Default: 0. Each tensor of them
+   * takes the next stream of the seed, the first one this. Both are below 2^64, digits are allowed.
+   */
+  setSeed(seed: number | bigint | string, stream: number | bigint | string = 0): void {
+    for (const value of [seed, stream])
+      if (!SEED[1](value)) throw new WickError("VALUE", `a seed is ${SEED[0]}, not ${String(value)}`);
+    this.#commands.give({ kind: "seed", seed: BigInt(seed), stream: BigInt(stream) });
   }
 
   /** Tensors that agree in all dims but dim. */
@@ -101,6 +111,32 @@ export class TensorMaker {
   /** Compiles a kernel in WGSL for this WebGPU device. */
   async kernel(options: KernelOptions, { signal }: { signal?: AbortSignal } = {}): Promise<Kernel> {
     return Kernel.make(this.#commands, checked(KERNEL, options), signal);
+  }
+
+  /**
+   * An operation of the page's own: what computes it, the shapes of its results, its gradient. A
+   * function in JavaScript runs in the page, and counts as a fallback where a GPU computes.
+   */
+  operation(options: OperationOptions): Operation {
+    return new Operation(this.#commands, (...given) => this.tensor(...given), options);
+  }
+
+  /** Records operations from now on, for gradients. */
+  tape(): Tape {
+    return new Tape(this.#commands);
+  }
+
+  /** Changes these parameters, float tensors, in place, by their gradients. */
+  optimizer(params: Tensor[], options: OptimizerOptions): Optimizer {
+    return new Optimizer(this.#commands, params, options);
+  }
+
+  /** Multiplies gradients in place by maxNorm / norm where their norm, that of all elements
+   * together, is larger; undefined ones are passed over. Returns the norm. */
+  clipGradNorm(gradients: (Tensor | undefined)[], maxNorm: number): Tensor {
+    if (gradients.every((x) => x === undefined))
+      throw new WickError("ARGUMENT", "clipGradNorm: there is no gradient");
+    return this.#commands.op("clip_grad_norm", gradients.map((x) => x ?? NONE), [maxNorm]);
   }
 
   /** Resolves when the device has computed all that was queued; rejects if that failed. */

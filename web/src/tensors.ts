@@ -6,23 +6,14 @@
 import type { CallContext } from "./engine.js";
 import { toWickError, WickError } from "./errors.js";
 import type { Module } from "./module.js";
+import type { Command, Program } from "./tensor_commands.js";
+import { Training } from "./training.js";
 import type { Dtype, KernelOptions, TensorInfo } from "./types.js";
 import { hasValue, isNarrow } from "./values.js";
 
 /** Operations that the module queues without having to wait: `WK_QUEUE_DRAIN` and their parts. */
 const MOST_QUEUED = 32;
 const WORD = 4, DOUBLE = 8;
-
-/** What is asked of tensors. Numbers of tensors are the page's; 0: none is given. */
-export type Command =
-  | { kind: "op"; name: string; inputs: number[]; dtype?: Dtype; numbers: number[];
-      outputs: number[] }
-  | { kind: "data"; output: number; dtype: Dtype; shape: number[]; bytes: Uint8Array }
-  | { kind: "write"; tensor: number; bytes: Uint8Array }
-  | { kind: "run"; kernel: number; tensors: number[]; workgroups: number[] | number;
-      uniform: Uint8Array }
-  | { kind: "seed"; seed: number }
-  | { kind: "release"; tensors: number[] };
 
 /** The contents of a tensor: dense, row-major. */
 export interface Contents extends TensorInfo {
@@ -48,6 +39,7 @@ export class Tensors {
   /** Ends when all that was given so far has been given to the module. */
   #order: Promise<unknown> = Promise.resolve();
   #queued = 0;
+  readonly #training: Training;
   /** The first failure that no answer has reported yet, and those that were reported. */
   #failure: WickError | undefined;
   readonly #told = new WeakSet<WickError>();
@@ -57,11 +49,22 @@ export class Tensors {
     this.#device = device;
     this.#names = module.record<Names>("names");
     this.#opCodes = new Map(this.#names.ops.map((name, code) => [name, code]));
+    this.#training = new Training(module, device, {
+      get: (id) => (id === 0 ? 0 : this.#get(id)),
+      hold: (id, pointer) => void this.#held.set(id, { pointer }),
+      dtypeCode: (dtype) => this.#dtypeCode(dtype),
+      kernel: (id) => this.#kernel(id),
+      putWords: (words) => this.#putWords(words),
+      putDoubles: (values) => this.#putDoubles(values),
+      putWorkgroups: (...given) => this.#putWorkgroups(...given),
+      runProgram: (...given) => this.#runProgram(...given),
+    });
   }
 
   /** Releases all. */
   async close(): Promise<void> {
     await this.#order;
+    this.#training.close();
     this.#release([...this.#held.keys()]);
     for (const kernel of this.#kernels.values()) this.#module.call("kernel_release", kernel);
     this.#kernels.clear();
@@ -72,7 +75,8 @@ export class Tensors {
     return this.#inOrder(async () => {
       for (const command of commands) {
         try {
-          await this.#execute(command);
+          await this.#prepare(command);
+          this.#execute(command);
         } catch (reason) {
           const error = toWickError(reason);
           this.#fail(command, error);
@@ -166,22 +170,45 @@ export class Tensors {
   #runKernel(command: Extract<Command, { kind: "run" }>): void {
     const { kernel: id, tensors, workgroups, uniform } = command;
     const m = this.#module;
-    const kernel = this.#kernels.get(id);
-    if (kernel === undefined) throw new WickError("STATE", "the kernel is released");
+    const kernel = this.#kernel(id);
     const pointers = tensors.map((tensor) => this.#get(tensor));
     const groups = m.alloc(3 * WORD);
     const at = m.put(uniform);
     const list = this.#putWords(pointers);
     try {
-      if (typeof workgroups === "number")
-        m.checked("kernel_workgroups", kernel, this.#device, workgroups, groups);
-      else
-        m.memory.words(groups, 3).set([1, 1, 1].map((one, i) => workgroups[i] ?? one));
+      this.#putWorkgroups(kernel, workgroups, groups);
       m.checked("kernel_run", kernel, this.#device, list, pointers.length, groups, at,
                 uniform.length);
     } finally {
       for (const place of [groups, at, list]) m.release(place);
     }
+  }
+
+  #kernel(id: number): number {
+    const kernel = this.#kernels.get(id);
+    if (kernel === undefined) throw new WickError("STATE", "the kernel is released");
+    return kernel;
+  }
+
+  #putWorkgroups(kernel: number, workgroups: number[] | number, at: number): void {
+    if (typeof workgroups === "number")
+      this.#module.checked("kernel_workgroups", kernel, this.#device, workgroups, at);
+    else
+      this.#module.memory.words(at, 3).set([1, 1, 1].map((one, i) => workgroups[i] ?? one));
+  }
+
+  // --- Optimizers ---
+
+  optimizerStates(optimizer: number): Promise<string[]> {
+    return this.#inOrder(async () => this.#training.stateNames(optimizer));
+  }
+
+  takeOptimizerStates(optimizer: number, outputs: number[]): Promise<void> {
+    return this.#inOrder(async () => this.#training.takeStates(optimizer, outputs));
+  }
+
+  optimizerSteps(optimizer: number): Promise<number[]> {
+    return this.#inOrder(async () => this.#training.steps(optimizer));
   }
 
   // --- Commands ---
@@ -192,22 +219,39 @@ export class Tensors {
     return result;
   }
 
-  async #execute(command: Command): Promise<void> {
+  /** What the module can wait for, it waits for here. */
+  async #prepare({ kind }: Command): Promise<void> {
+    if (kind === "data" || kind === "write" || kind === "grad") await this.#flush();
+    else if (kind !== "seed" && kind !== "release") await this.#makeRoom();
+  }
+
+  #execute(command: Command): void {
     switch (command.kind) {
       case "op": return this.#makeOp(command);
       case "data": return this.#makeData(command);
       case "write": return this.#write(command);
-      case "seed": return void this.#module.call("device_set_seed", this.#device, command.seed);
+      case "seed": return this.#seed(command);
       case "release": return this.#release(command.tensors);
-      case "run":
-        await this.#makeRoom();
-        this.#runKernel(command);
+      case "run": return this.#runKernel(command);
+      default: return this.#training.run(command);
+    }
+  }
+
+  /** Its tensors belong to who has begun it, as the module's scope has them. */
+  #runProgram({ given, commands, results }: Program, pointers: number[]): number[] {
+    given.forEach((id, i) => this.#held.set(id, { pointer: pointers[i]! }));
+    try {
+      for (const command of commands) this.#execute(command);
+      return results.map((id) => (id === 0 ? 0 : this.#get(id)));
+    } finally {
+      const made = commands.flatMap((command) => command.kind === "op" ? command.outputs : []);
+      for (const id of [...given, ...made]) this.#held.delete(id);
     }
   }
 
   #fail(command: Command, error: WickError): void {
     if (!this.#told.has(error)) this.#failure ??= error;
-    const outputs = command.kind === "op" ? command.outputs
+    const outputs = "outputs" in command ? command.outputs
       : command.kind === "data" ? [command.output] : [];
     for (const id of outputs) this.#held.set(id, { error });
   }
@@ -221,8 +265,7 @@ export class Tensors {
     throw failure;
   }
 
-  async #makeOp({ name, inputs, dtype, numbers, outputs }: Extract<Command, { kind: "op" }>) {
-    await this.#makeRoom();
+  #makeOp({ name, inputs, dtype, numbers, outputs }: Extract<Command, { kind: "op" }>): void {
     const given = dtype ? [this.#dtypeCode(dtype), ...numbers] : numbers;
     const pointers = inputs.map((id) => (id === 0 ? 0 : this.#get(id)));
     const made = name === "scalar" ? [this.#makeScalar(pointers[0]!, numbers[0]!)]
@@ -238,9 +281,8 @@ export class Tensors {
     return this.#operate("full", [], [this.#dtypeCode(dtype), value], 1)[0]!;
   }
 
-  async #makeData({ output, dtype, shape, bytes }: Extract<Command, { kind: "data" }>) {
+  #makeData({ output, dtype, shape, bytes }: Extract<Command, { kind: "data" }>): void {
     const m = this.#module;
-    await this.#flush();
     const extents = this.#putDoubles(shape);
     try {
       const pointer = m.pointer("tensor_make", this.#device, this.#dtypeCode(dtype), extents,
@@ -251,9 +293,14 @@ export class Tensors {
     }
   }
 
-  async #write({ tensor, bytes }: Extract<Command, { kind: "write" }>) {
+  #seed({ seed, stream }: Extract<Command, { kind: "seed" }>): void {
+    const words = [seed, stream].flatMap((value) => [value, value >> 32n])
+      .map((value) => Number(value & 0xffffffffn));
+    this.#module.call("device_set_seed", this.#device, ...words);
+  }
+
+  #write({ tensor, bytes }: Extract<Command, { kind: "write" }>): void {
     const m = this.#module;
-    await this.#flush();
     const pointer = this.#get(tensor);
     const at = m.put(bytes);
     try {

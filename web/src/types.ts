@@ -1,6 +1,5 @@
 /** The options and results of the package, as callers see them. */
 import type { ErrorCode } from "./errors.js";
-import type { Tensor } from "./tensor.js";
 
 /** What computes: `auto` takes WebGPU where there is a real GPU, else the CPU, and says why. */
 export type BackendName = "auto" | "cpu" | "webgpu";
@@ -461,61 +460,6 @@ export interface KernelCheck {
   failure: string;
   /** The device does not take it any more. */
   isDisabled: boolean;
-}
-
-/** Rotary embedding, see `wick_rope`. */
-/** What becomes of an element that a source meets, see `wick_scatter_fn`. */
-export type ScatterMode = "set" | "add" | "mul" | "max" | "min";
-
-/** What lies around a tensor, see `wick_pad_mode`. */
-export type PadMode = "constant" | "reflect" | "replicate" | "circular";
-
-/** Of two dims, one number for both. */
-export interface WindowOptions {
-  /** Zeros around; default: 0. */
-  padding?: number | number[];
-  /** Default: 1, as of dilation. */
-  stride?: number | number[];
-  dilation?: number | number[];
-}
-
-export interface RopeOptions {
-  positions?: Tensor;
-  /** Default: all of the last dim. */
-  rotaryDim?: number;
-  /** Default: 10000. */
-  theta?: number;
-  /** Positions are divided by it; default: 1. */
-  scaleFactor?: number;
-  /** Position of the first row, without `positions`. */
-  offset?: number;
-  /** Pairs (2k, 2k + 1), else (k, k + rotaryDim / 2). */
-  interleaved?: boolean;
-  /** Default: `bhtd`. */
-  layout?: RopeLayout;
-}
-
-/** [batch, heads, time, dim] (the default) or [batch, time, heads, dim]. */
-export type RopeLayout = "bhtd" | "bthd";
-
-/** Scaled dot-product attention, see `wick_attention`. */
-export interface AttentionOptions {
-  /** Default: 1 / sqrt(d). */
-  scale?: number;
-  /** Scores become softcap * tanh(score / softcap); default: they stay. */
-  softcap?: number;
-  /** Keys that a query sees, itself the last; default: all. */
-  window?: number;
-  /** A query sees no key after its own position. Default: false. */
-  causal?: boolean;
-  /** u8 or bool, broadcast to [b, h, t, s]; 0: not seen. */
-  mask?: Tensor;
-  /** Added to the scores. */
-  bias?: Tensor;
-  /** [h]: one more logit per head, without a value. */
-  sinks?: Tensor;
-  /** [h]: ALiBi. */
-  slopes?: Tensor;
 }
 
 export interface TokenizeOptions {

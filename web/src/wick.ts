@@ -23,6 +23,8 @@ import { findGpu } from "./find_gpu.js";
 import { Kernel } from "./kernel.js";
 import { Leaks } from "./leaks.js";
 import { Model } from "./model.js";
+import { Operation } from "./operation.js";
+import { Optimizer } from "./optimizer.js";
 import { plainSource, type ModelSource } from "./model_source.js";
 import { checked, GPU, LOAD, OPEN, PREFLIGHT, SESSION, VERIFY } from "./options.js";
 import { LocalPort, WorkerPort } from "./port.js";
@@ -31,6 +33,7 @@ import { promisedMemory } from "./promised_memory.js";
 import { Generation, Session } from "./session.js";
 import { askToPersist } from "./storage.js";
 import { headerList } from "./stream.js";
+import { Tape } from "./tape.js";
 import { Tensor } from "./tensor.js";
 import { TensorMaker } from "./tensor_maker.js";
 import { ThreadWorkers } from "./thread_workers.js";
@@ -44,7 +47,10 @@ export type { ErrorCode } from "./errors.js";
 export type * from "./types.js";
 export { Generation, Session };
 export type { CallOptions } from "./session.js";
+export type * from "./tensor_types.js";
 export { Model, Tensor, TensorMaker };
+export { Operation, Optimizer, Tape };
+export type { OperationOptions } from "./operation.js";
 export type { Dims } from "./tensor_numbers.js";
 export { Kernel };
 export type { KernelSize } from "./kernel.js";
@@ -284,6 +290,6 @@ export class Wick extends TensorMaker {
 
 // Minifying shortens names, which consoles and debuggers show.
 for (const [value, type] of Object.entries({
-  CancelledError, DeviceLostError, Generation, Kernel, Model, ModelCache, OutOfMemoryError, Session,
-  Tensor, TensorMaker, Wick, WickError,
+  CancelledError, DeviceLostError, Generation, Kernel, Model, ModelCache, Operation, Optimizer,
+  OutOfMemoryError, Session, Tape, Tensor, TensorMaker, Wick, WickError,
 })) Object.defineProperty(type, "name", { value });

@@ -1,117 +1,7 @@
 /* web/glue/tensors/tensor.c: doors to tensors: one for all operations, which it knows by number. */
-#include "../door.h"
-
-#include <stdlib.h>
-
-/* What an operation is given: its tensors, those that are left out NULL, and its numbers. Results
- * take the places of the tensors. */
-typedef struct operands {
-    wick_device *device;
-    wick_tensor **tensors; /* [n_tensors, or more where there are more results] */
-    size_t n_tensors, n_results;
-    const double *numbers;
-    size_t n_numbers;
-    /* What is given by a pointer: the numbers as integers, and PADDING zeros. */
-    int64_t *longs;
-    int *ints;
-    union {
-        wick_rope_desc rope;
-        wick_attention_desc attention;
-    } desc;
-} operands;
-
-enum { PADDING = 16 };
-
-/* --- Numbers --- */
-
-static int64_t whole(double x) {
-    if (!(x >= -0x1p62)) return INT64_MIN;
-    return x <= 0x1p62 ? (int64_t)x : INT64_MAX;
-}
-
-static int narrow(double x) {
-    if (!(x >= INT32_MIN)) return INT32_MIN;
-    return x <= INT32_MAX ? (int)x : INT32_MAX;
-}
-
-static double number(const operands *in, size_t i) {
-    return i < in->n_numbers ? in->numbers[i] : 0;
-}
-
-/* The rest of the numbers. A rank that is too large is refused by the operation. */
-static wick_shape shape(const operands *in, size_t first) {
-    wick_shape shape = {.rank = (int)(in->n_numbers - first)};
-    for (int i = 0; i < shape.rank && i < WICK_MAX_RANK; i++)
-        shape.extent[i] = whole(in->numbers[first + (size_t)i]);
-    return shape;
-}
-
-static bool integers_make(operands *in) {
-    const size_t n = in->n_numbers + PADDING;
-    in->longs = calloc(n, sizeof *in->longs + sizeof *in->ints);
-    if (in->longs == NULL) return false;
-    in->ints = (int *)(in->longs + n);
-    for (size_t i = 0; i < in->n_numbers; i++) {
-        in->longs[i] = whole(in->numbers[i]);
-        in->ints[i] = narrow(in->numbers[i]);
-    }
-    return true;
-}
+#include "operands.h"
 
 /* --- Operations --- */
-
-#define T(i) in->tensors[i]
-#define N(i) number(in, i)
-#define F(i) ((float)number(in, i))
-#define I(i) narrow(number(in, i))
-#define L(i) whole(number(in, i))
-#define B(i) (number(in, i) != 0)
-#define DTYPE(i) ((wick_dtype)narrow(number(in, i)))
-/* Lists that begin with number i, and how many numbers there are from it on. */
-#define INTS(i) (in->ints + (i))
-#define LONGS(i) (in->longs + (i))
-#define REST(i) (in->n_numbers > (i) ? (int)(in->n_numbers - (i)) : 0)
-/* The dims behind number i, which is 0 where all are meant. */
-#define DIMS(i) REST((i) + 1), B(i) ? INTS((i) + 1) : NULL
-/* Number 0 as that of a list's entries, or of results: what is none is refused. */
-#define COUNT count_of(in)
-#define RANK wick_tensor_shape(T(0)).rank
-
-static size_t count_of(const operands *in) {
-    const int64_t given = L(0);
-    return given > 0 && given <= UINT16_MAX ? (size_t)given : 0;
-}
-
-/* Tensor 0, where from number first on there are two lists with an entry for each of its dims. */
-static wick_tensor *each_dim(const operands *in, int first, const char *name) {
-    const int rank = RANK;
-    if (REST((size_t)first) == 2 * rank) return T(0);
-    (void)door_refuse(WICK_ERR_SHAPE, "%s: two lists of %d numbers are wanted, one for each dim",
-                      name, rank);
-    return NULL;
-}
-
-static const wick_rope_desc *rope_desc(operands *in) {
-    in->desc.rope = (wick_rope_desc){.rotary_dim = I(0),
-                                     .theta = N(1),
-                                     .scale_factor = N(2),
-                                     .offset = L(3),
-                                     .interleaved = B(4),
-                                     .layout = (wick_rope_layout)I(5)};
-    return &in->desc.rope;
-}
-
-static const wick_attention_desc *attention_desc(operands *in) {
-    in->desc.attention = (wick_attention_desc){.scale = F(0),
-                                               .softcap = F(1),
-                                               .window = I(2),
-                                               .causal = B(3),
-                                               .mask = T(3),
-                                               .bias = T(4),
-                                               .sinks = T(5),
-                                               .slopes = T(6)};
-    return &in->desc.attention;
-}
 
 typedef enum op_code {
 #define OP(name, ...) OP_##name,
@@ -195,6 +85,14 @@ DOOR(const char *, names, void) {
     for (int i = 0; i < WICK_DTYPE_COUNT_; i++) record_text(NULL, wick_dtype_name((wick_dtype)i));
     record_close(']');
     return record_end();
+}
+
+static uint64_t joined(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }
+
+DOOR(void, device_set_seed, wick_device *device, uint32_t seed_low, uint32_t seed_high,
+     uint32_t stream_low, uint32_t stream_high) {
+    wick_device_set_seed(device, joined(seed_low, seed_high));
+    wick_device_set_stream(device, joined(stream_low, stream_high));
 }
 
 /* --- Tensors --- */
