@@ -4,6 +4,7 @@
 #include "input.h"
 #include "interrupt.h"
 #include "progress.h"
+#include "targets.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,11 +12,12 @@
 
 typedef struct finetune_options {
     cli_engine_options engine; /* first, see engine.h */
-    const char *model, *data, *out;
+    const char *model, *data, *out, *targets;
     uint32_t rank, batch, context, epochs;
-    float alpha, rate, decay, max_norm, held_out;
-    uint64_t steps, seed, every;
-    bool resume, force, json;
+    float alpha, dropout, rate, decay, max_norm, held_out;
+    int schedule; /* wick_schedule_kind */
+    uint64_t warmup, steps, seed, every, eval_every;
+    bool rank_stabilized, recompute, resume, force, json;
 } finetune_options;
 
 _Static_assert(offsetof(finetune_options, engine) == 0, "offsets of cli_engine_group");
@@ -23,6 +25,7 @@ _Static_assert(offsetof(finetune_options, engine) == 0, "offsets of cli_engine_g
 static void set_defaults(void *given) {
     finetune_options *const o = given;
     cli_engine_defaults(&o->engine, WICK_MATH_EXACT);
+    o->targets = "all";
     o->rank = 8;
     o->alpha = 16;
     o->rate = 1e-4F;
@@ -81,13 +84,38 @@ static const cli_option training[] = {
      .offset = offsetof(finetune_options, alpha),
      .least = 1e-3,
      .most = 1e6},
+    {.name = "rank-stabilized",
+     .help = "they are scaled by alpha / sqrt(rank), which suits high ranks",
+     .kind = &cli_flag,
+     .offset = offsetof(finetune_options, rank_stabilized)},
+    {.name = "targets",
+     .argument = "LIST",
+     .help = "the matrices that are adapted, of q,k,v,o (attention), gate,up,down (MLP), or all",
+     .kind = &cli_text,
+     .offset = offsetof(finetune_options, targets)},
+    {.name = "dropout",
+     .argument = "SHARE",
+     .help = "this share of what the factors read is left out in each step, at random",
+     .kind = &cli_f32,
+     .offset = offsetof(finetune_options, dropout),
+     .most = 0.99},
     {.name = "rate",
      .argument = "X",
-     .help = "learning rate of AdamW",
+     .help = "learning rate of AdamW; the largest one of the schedule",
      .kind = &cli_f32,
      .offset = offsetof(finetune_options, rate),
      .least = 1e-9,
      .most = 10},
+    {.name = "schedule",
+     .argument = "constant|linear|cosine",
+     .help = "how the rate falls to 0 at the last step",
+     .kind = &cli_word,
+     .offset = offsetof(finetune_options, schedule)},
+    {.name = "warmup",
+     .argument = "N",
+     .help = "steps in which the rate rises before that",
+     .kind = &cli_u64,
+     .offset = offsetof(finetune_options, warmup)},
     {.name = "decay",
      .argument = "X",
      .help = "weight decay of AdamW",
@@ -115,7 +143,9 @@ static const cli_option training[] = {
      .most = 1000000},
     {.name = "batch",
      .argument = "N",
-     .help = "examples of a step; they are computed some at a time, so that memory does not grow",
+     .help =
+         "examples of a step; they are computed some at a time and their gradients added up, so "
+         "that memory does not grow",
      .kind = &cli_u32,
      .offset = offsetof(finetune_options, batch),
      .least = 1,
@@ -129,6 +159,11 @@ static const cli_option training[] = {
      .offset = offsetof(finetune_options, context),
      .least = 2,
      .most = 1 << 20},
+    {.name = "recompute",
+     .help = "compute layers a second time for their gradients: less memory for long examples, "
+             "about a third more time, the same numbers",
+     .kind = &cli_flag,
+     .offset = offsetof(finetune_options, recompute)},
     {.name = "held-out",
      .argument = "SHARE",
      .help = "this share of the examples, the last ones, is not learned but measured; 0: none",
@@ -137,13 +172,18 @@ static const cli_option training[] = {
      .most = 0.99},
     {.name = "checkpoint-every",
      .argument = "N",
-     .help = "steps between checkpoints, and between measurements; 0: at the end alone",
+     .help = "steps between checkpoints; 0: at the end alone",
      .kind = &cli_u64,
      .offset = offsetof(finetune_options, every)},
+    {.name = "eval-every",
+     .argument = "N",
+     .help = "steps between measurements of the held-out examples; 0: as --checkpoint-every",
+     .kind = &cli_u64,
+     .offset = offsetof(finetune_options, eval_every)},
     {.name = "seed",
      .letter = 's',
      .argument = "N",
-     .help = "of the order of the examples, and of where the factors begin",
+     .help = "of the order of the examples, of dropout, and of where the factors begin",
      .kind = &cli_u64,
      .offset = offsetof(finetune_options, seed)},
 };
@@ -158,36 +198,72 @@ static bool ends_with(const char *text, const char *end) {
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static void note_examples(const wick_examples *examples, uint32_t context) {
-    wick_examples_info info;
-    wick_examples_get_info(examples, &info);
+static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
+
+static void note_examples(const wick_examples_info *info, uint32_t context) {
     if (!cli_common.quiet)
-        cli_say("%" PRIu64 " examples of %" PRIu64 " tokens, of which %" PRIu64 " are learned",
-                info.n_examples, info.n_tokens, info.n_learned);
-    if (info.n_cut > 0)
-        cli_warn("%" PRIu64 " examples are longer than --context %" PRIu32 " and are cut off there",
-                 info.n_cut, context);
-    if (info.n_left_out > 0)
-        cli_warn("%" PRIu64 " examples are left out: there is nothing in them to learn",
-                 info.n_left_out);
+        cli_say("%" PRIu64 " example%s of %" PRIu64 " tokens, of which %" PRIu64 " are learned",
+                info->n_examples, plural(info->n_examples), info->n_tokens, info->n_learned);
+    if (info->n_cut > 0)
+        cli_warn("%" PRIu64 " example%s longer than --context %" PRIu32 ": cut off there",
+                 info->n_cut, plural(info->n_cut), context);
+    if (info->n_left_out > 0)
+        cli_warn("%" PRIu64 " example%s left out: no token to learn", info->n_left_out,
+                 plural(info->n_left_out));
 }
 
-static int read_examples(const finetune_options *o, const wick_model *model,
+static int make_examples(const finetune_options *o, const cli_input *input, const wick_model *model,
                          wick_examples **examples) {
-    cli_input input = {0};
     wick_error error = {0};
-    const bool is_stdin = strcmp(o->data, "-") == 0;
-    int code = cli_read_file(is_stdin ? NULL : o->data, &input);
-    if (code != CLI_OK) return code;
     wick_status status = wick_examples_make(model, o->context, examples, &error);
     if (status == WICK_OK)
         status = ends_with(o->data, ".jsonl")
-                     ? wick_examples_add_json_lines(*examples, input.text, input.size, &error)
-                     : wick_examples_add_text(*examples, input.text, input.size, &error);
-    cli_input_free(&input);
+                     ? wick_examples_add_json_lines(*examples, input->text, input->size, &error)
+                     : wick_examples_add_text(*examples, input->text, input->size, &error);
     if (status != WICK_OK) return cli_report_file(&error, o->data, NULL);
-    note_examples(*examples, o->context);
+    wick_examples_info info;
+    wick_examples_get_info(*examples, &info);
+    if (info.n_examples == 0)
+        return cli_error("'%s' has no token to learn: a conversation needs an answer of the "
+                         "assistant, within --context %" PRIu32 " tokens",
+                         o->data, o->context);
+    note_examples(&info, o->context);
     return CLI_OK;
+}
+
+/* Before the model is loaded, which may take long. */
+static int read_data(const finetune_options *o, cli_input *input) {
+    const int code = cli_read_file(o->data, input);
+    if (code != CLI_OK || strlen(input->text) != input->size || !cli_is_blank(input->text))
+        return code;
+    cli_input_free(input);
+    return cli_error("'%s' is empty; give a text, or conversations in a .jsonl file", o->data);
+}
+
+/* ---- Targets ---- */
+
+/* "q,v" as bits; 0: one of the words is unknown. */
+static uint32_t parse_targets(const char *text) {
+    static const struct {
+        const char *word;
+        uint32_t bits;
+    } known[] = {
+        {"all", WICK_TARGET_ALL}, {"q", WICK_TARGET_Q},       {"k", WICK_TARGET_K},
+        {"v", WICK_TARGET_V},     {"o", WICK_TARGET_O},       {"gate", WICK_TARGET_GATE},
+        {"up", WICK_TARGET_UP},   {"down", WICK_TARGET_DOWN},
+    };
+    uint32_t targets = 0;
+    for (const char *word = text; word != NULL; word = strchr(word, ',')) {
+        word += *word == ',';
+        const size_t size = strcspn(word, ",");
+        size_t i = 0;
+        while (i < sizeof known / sizeof *known &&
+               (strlen(known[i].word) != size || strncmp(known[i].word, word, size) != 0))
+            i++;
+        if (i == sizeof known / sizeof *known) return 0;
+        targets |= known[i].bits;
+    }
+    return targets;
 }
 
 /* ---- Training ---- */
@@ -208,12 +284,15 @@ static wick_status poll(void *given, wick_progress *progress, wick_error *error)
     return status;
 }
 
-/* A line each, so that who reads them along has whole ones. */
+/* A line each, flushed: programs that read along get whole ones. */
 static void print_json(const wick_finetune_event *event) {
-    const char *const prefix = event->kind == WICK_FINETUNE_STEP ? "" : "held_out_";
+    const bool is_step = event->kind == WICK_FINETUNE_STEP;
+    const char *const prefix = is_step ? "" : "held_out_";
     printf("{\"step\": %" PRIu64
-           ", \"%sloss\": %.17g, \"%sperplexity\": %.17g, \"tokens\": %" PRIu64 "}\n",
+           ", \"%sloss\": %.17g, \"%sperplexity\": %.17g, \"tokens\": %" PRIu64,
            event->step, prefix, event->loss, prefix, event->perplexity, event->n_tokens);
+    if (is_step) printf(", \"rate\": %.17g", event->rate);
+    printf("}\n");
     fflush(stdout);
 }
 
@@ -233,6 +312,10 @@ static void look(void *given, const wick_progress *progress, cli_progress *line)
     job *const j = given;
     const wick_finetune_event *const event = &j->event;
     (void)progress;
+    if (event->kind == WICK_FINETUNE_RESTORED) {
+        cli_progress_hide();
+        cli_warn("the device was lost; the training goes on after step %" PRIu64, event->step);
+    }
     if (event->kind == WICK_FINETUNE_STEP) {
         j->loss = event->loss;
         j->sum += event->loss;
@@ -253,7 +336,7 @@ static void look(void *given, const wick_progress *progress, cli_progress *line)
         print_line(j);
 }
 
-/* By a signal: what there is goes to the checkpoint. */
+/* After a signal: what was learned so far goes to the checkpoint. */
 static int stop(const job *j) {
     wick_error error = {0};
     if (wick_finetune_checkpoint(j->finetune, &error) != WICK_OK) return cli_report(&error, NULL);
@@ -275,7 +358,8 @@ static int train(const finetune_options *o, const cli_engine *engine, wick_finet
     if (status < 0) return cli_report(&error, cli_step_hint(status));
     if (status != WICK_OK) return stop(&j);
     if (wick_finetune_save(finetune, o->out, &error) != WICK_OK)
-        return cli_report(&error, "the checkpoint is there: choose another place with --out");
+        return cli_report(
+            &error, "the checkpoint has all steps: --resume writes the adapter once there is room");
     return CLI_OK;
 }
 
@@ -285,6 +369,7 @@ static const char *start_hint(wick_status status) {
     case WICK_ERR_MISMATCH:
         return "give the options and the data that it was begun with, or --force instead of "
                "--resume to begin again";
+    case WICK_ERR_VALUE: return "give more data, or a smaller --held-out";
     case WICK_ERR_UNSUPPORTED: return "";
     default: return NULL;
     }
@@ -294,13 +379,20 @@ static int compute(const finetune_options *o, const cli_engine *engine, const ch
                    const wick_examples *examples) {
     const wick_finetune_desc desc = {.rank = o->rank,
                                      .alpha = o->alpha,
+                                     .rank_stabilized = o->rank_stabilized,
+                                     .targets = parse_targets(o->targets),
+                                     .dropout = (double)o->dropout,
                                      .rate = (double)o->rate,
+                                     .schedule = (wick_schedule_kind)o->schedule,
+                                     .warmup = o->warmup,
                                      .decay = (double)o->decay,
                                      .max_norm = (double)o->max_norm,
                                      .steps = o->steps,
                                      .epochs = o->epochs,
                                      .batch = o->batch,
+                                     .recompute = o->recompute,
                                      .held_out = (double)o->held_out,
+                                     .eval_every = o->eval_every,
                                      .seed = o->seed,
                                      .checkpoint = checkpoint,
                                      .every = o->every,
@@ -320,9 +412,11 @@ static bool exists(const char *path) {
     return file != NULL;
 }
 
-/* Work of hours is not replaced unasked. */
+/* Work of hours is not replaced unasked; and a place that cannot be written to is found before it.
+ */
 static int check_files(const finetune_options *o, const char *checkpoint) {
-    if (o->force || o->resume) return CLI_OK;
+    const int code = cli_check_target(checkpoint, "out");
+    if (code != CLI_OK || o->force || o->resume) return code;
     if (exists(checkpoint))
         return cli_error("'%s' is there already: --resume goes on from it, --force begins again",
                          checkpoint);
@@ -338,14 +432,20 @@ static int run(void *given) {
     const int length = snprintf(checkpoint, sizeof checkpoint, "%s.checkpoint", o->out);
     if (length < 0 || (size_t)length >= sizeof checkpoint)
         return cli_usage_error(&cli_finetune, "--out is too long");
+    if (parse_targets(o->targets) == 0)
+        return cli_usage_error(&cli_finetune,
+                               "--targets takes q, k, v, o, gate, up, down or all, with commas");
+    cli_input input = {0};
     int code = check_files(o, checkpoint);
+    if (code == CLI_OK) code = read_data(o, &input);
     if (code != CLI_OK) return code;
     cli_keep_closed_pipe();
     cli_engine engine = {0};
     wick_examples *examples = NULL;
     code = cli_engine_open(&engine, &o->engine, NULL, o->model);
     if (code == CLI_OK) cli_warn_context(engine.model, o->context);
-    if (code == CLI_OK) code = read_examples(o, engine.model, &examples);
+    if (code == CLI_OK) code = make_examples(o, &input, engine.model, &examples);
+    cli_input_free(&input);
     if (code == CLI_OK) code = compute(o, &engine, checkpoint, examples);
     if (code == CLI_OK && o->engine.profile) cli_print_profile(engine.model);
     wick_examples_free(examples);

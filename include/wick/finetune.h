@@ -5,6 +5,7 @@
 #define WICK_FINETUNE_H
 
 #include <wick/model.h>
+#include <wick/train.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,22 +52,45 @@ WICK_API void wick_examples_get_info(const wick_examples *examples, wick_example
 
 /* ---- Training ---- */
 
+/* Matrices that an adapter changes. One that holds several (a fused attn_qkv, an ffn_up with the
+ * gate in it) is changed where any of them is asked for. */
+typedef enum wick_finetune_target {
+    WICK_TARGET_Q = 1 << 0,
+    WICK_TARGET_K = 1 << 1,
+    WICK_TARGET_V = 1 << 2,
+    WICK_TARGET_O = 1 << 3, /* the output of attention */
+    WICK_TARGET_GATE = 1 << 4,
+    WICK_TARGET_UP = 1 << 5,
+    WICK_TARGET_DOWN = 1 << 6,
+    WICK_TARGET_ALL = (1 << 7) - 1,
+} wick_finetune_target;
+
 /* Zero: default. */
 typedef struct wick_finetune_desc {
-    uint32_t rank;   /* of the factors of each change; 8 */
-    float alpha;     /* changes are scaled by alpha / rank; 16 */
-    double rate;     /* of AdamW; 1e-4 */
-    double decay;    /* weight decay of AdamW */
-    double max_norm; /* gradients are clipped to this norm; 1 */
-    uint64_t steps;  /* as many as epochs have */
-    uint32_t epochs; /* passes over the examples; 1 */
-    uint32_t batch;  /* examples of a step; 8 */
-    double held_out; /* this share of the examples, the last ones, is not learned from but measured;
-                        at least one if it is not 0; below 1 */
-    uint64_t seed;   /* of the order of the examples, and of where the factors begin */
-    /* The state of the training goes to this file after every `every` steps (0: when asked), whole
-     * or not at all; NULL: nowhere. Held-out examples are measured before the first step, before
-     * each of these, and after the last step. */
+    uint32_t rank;        /* of the factors of each change; 8 */
+    float alpha;          /* changes are scaled by alpha / rank; 16 */
+    bool rank_stabilized; /* by alpha / sqrt(rank) (Kalajdzievski, 2023); the file says alpha
+                                times sqrt(rank), so that readers need not know */
+    uint32_t targets;     /* wick_finetune_target bits; 0: all */
+    double dropout;       /* in a step this share of what each pair of factors reads is left out at
+                             random, the rest scaled by 1 / (1 - dropout); below 1 */
+    double rate;          /* of AdamW; 1e-4 */
+    wick_schedule_kind schedule; /* of the rate, which falls to 0 at the last step */
+    uint64_t warmup;             /* steps in which the rate rises, see wick_schedule */
+    double decay;                /* weight decay of AdamW */
+    double max_norm;             /* gradients are clipped to this norm; 1 */
+    uint64_t steps;              /* as many as epochs have */
+    uint32_t epochs;             /* passes over the examples; 1 */
+    uint32_t batch;              /* examples of a step, whose gradients are added up; 8 */
+    bool recompute;  /* layers are computed a second time for their gradients: less memory, about a
+                        third more time, the same numbers */
+    double held_out; /* this share of the examples, the last ones, is not learned from but measured:
+                        before the first step, every eval_every steps and after the last step; at
+                        least one if it is not 0; below 1 */
+    uint64_t eval_every; /* 0: as every */
+    uint64_t seed;       /* of the order of the examples, of dropout, and of where factors begin */
+    /* The state of the training goes to this file after every `every` steps (0: none) and after the
+     * last step, whole or not at all. NULL: nowhere. */
     const char *checkpoint;
     uint64_t every;
     bool resume; /* go on from checkpoint, with the same numbers, as if nothing had happened */
@@ -77,6 +101,7 @@ typedef enum wick_finetune_event_kind {
     WICK_FINETUNE_STEP,       /* step of steps is done: its loss, before the step */
     WICK_FINETUNE_HELD_OUT,   /* loss and perplexity of the held-out examples after step */
     WICK_FINETUNE_CHECKPOINT, /* it is written */
+    WICK_FINETUNE_RESTORED,   /* the device was lost and is back: the steps after step come again */
     WICK_FINETUNE_END,
 } wick_finetune_event_kind;
 
@@ -84,28 +109,32 @@ typedef struct wick_finetune_event {
     wick_finetune_event_kind kind;
     uint64_t step, steps, n_tokens; /* n_tokens: read by all steps since start, padding aside */
     double loss, perplexity;        /* nats for each learned token, and exp of it */
+    double rate;                    /* of the step */
 } wick_finetune_event;
 
 typedef struct wick_finetune wick_finetune;
 
-/* Adapters for all matrices of attention and of MLPs, which change nothing at first; the model
- * computes with them until finish. Model and examples must outlive it; all of the model's layers
- * are on one device, and it has no sessions, nor gets one (WICK_ERR_STATE). WICK_ERR_VALUE: desc,
- * or there are no examples; WICK_ERR_UNSUPPORTED: the model has no such layers, or is an encoder;
- * WICK_ERR_MISMATCH: the checkpoint is of another model, data or description (steps, rate and
- * checkpoint file may differ); WICK_ERR_NOT_FOUND, WICK_ERR_FORMAT: the checkpoint. */
+/* Adapters for matrices of attention and of MLPs, which change nothing at first; the model computes
+ * with them until finish. Model and examples must outlive it; all of the model's layers are on one
+ * device, and it has no sessions, nor gets one (WICK_ERR_STATE). Blocks. WICK_ERR_VALUE: desc, or
+ * there are no examples; WICK_ERR_UNSUPPORTED: the model has none of the targets, or is an encoder;
+ * WICK_ERR_MISMATCH: the checkpoint is of another model, data or description (steps, rate, schedule
+ * and checkpoint file may differ); WICK_ERR_NOT_FOUND, WICK_ERR_FORMAT: the checkpoint;
+ * WICK_ERR_IO: it cannot be written. */
 WICK_API wick_status wick_finetune_start(wick_model *model, const wick_examples *examples,
                                          const wick_finetune_desc *desc, wick_finetune **finetune,
                                          wick_error *error);
 /* A slice of the work: WICK_PENDING until all steps are done. On the CPU a slice is the gradient of
- * up to 512 tokens, or of one example. WICK_ERR_UNSUPPORTED: an operation of the model has no
- * gradient; WICK_ERR_VALUE: the loss is not a number; WICK_ERR_DEVICE_LOST. A failure of what is
- * computed is final. event may be NULL. */
+ * up to 512 tokens, or of one example. A device that is lost comes back, and the training goes on
+ * from its last checkpoint, or from its beginning. WICK_ERR_UNSUPPORTED: an operation of the model
+ * has no gradient; WICK_ERR_VALUE: the loss is not a number; WICK_ERR_DEVICE_LOST: the device stays
+ * lost. A failure of what is computed is final; one to write a checkpoint is not, the next poll
+ * tries again. event may be NULL. */
 WICK_API wick_status wick_finetune_poll(wick_finetune *finetune, wick_finetune_event *event,
                                         wick_error *error);
 /* Between steps and within them: what a later start with resume goes on from, without the part of
- * a step that is not complete. WICK_ERR_STATE: desc names no checkpoint, or a poll has failed.
- * Blocks. */
+ * a step that is not complete. WICK_ERR_STATE: desc names no checkpoint, or a poll has failed, or
+ * the device has been lost. Blocks. */
 WICK_API wick_status wick_finetune_checkpoint(wick_finetune *finetune, wick_error *error);
 /* The adapter as a GGUF file as llama.cpp has them, f32, for wick_model_add_adapter; an existing
  * file is replaced. Blocks. */

@@ -1,4 +1,5 @@
-/* wick/train.h: training: optimizers, which change parameters in place by their gradients. */
+/* wick/train.h: training: optimizers, which change parameters in place by their gradients;
+ * schedules of their rate; clipping; scaled losses. */
 #ifndef WICK_TRAIN_H
 #define WICK_TRAIN_H
 
@@ -23,6 +24,10 @@ typedef struct wick_optimizer_desc {
     bool nesterov;       /* sgd; needs momentum */
     double beta1, beta2; /* 0: adamw 0.9 and 0.999, lion 0.9 and 0.99; below 1 */
     double eps;          /* adamw, outside of the root; 0: 1e-8 */
+    /* A 16-bit parameter is the rounded copy of a float32 one, which the optimizer keeps and
+     * changes: steps too small for the parameter's precision add up there (Micikevicius et al.,
+     * 2018). */
+    bool masters;
 } wick_optimizer_desc;
 
 /* Keeps a reference to n parameters of one device, and a state of f32 (f64 for f64) tensors for
@@ -44,8 +49,9 @@ WICK_API void wick_optimizer_free(wick_optimizer *optimizer);
 WICK_API wick_status wick_optimizer_step(wick_optimizer *optimizer, wick_tensor *const *gradients,
                                          double rate);
 
-/* Its state, to be stored and set again: a tensor "NAME.momentum" (sgd), or "NAME.mean" and (adamw)
- * "NAME.square", for each parameter, and the steps that the parameter has made. */
+/* Its state, to be stored and set again: for each parameter a tensor "NAME.momentum" (sgd), or
+ * "NAME.mean" and (adamw) "NAME.square"; with masters, of 16-bit ones "NAME.master"; and the
+ * steps that the parameter has made. */
 WICK_API size_t wick_optimizer_n_states(const wick_optimizer *optimizer);
 /* NULL where there is no such number. Belongs to the optimizer. */
 WICK_API const char *wick_optimizer_state_name(const wick_optimizer *optimizer, size_t i);
@@ -61,6 +67,48 @@ WICK_API void wick_optimizer_set_steps(wick_optimizer *optimizer, size_t param, 
  * f32 (f64 where a gradient is), owned as results of ops.h; NULL on failure. WICK_ERR_VALUE:
  * max_norm is not positive; WICK_ERR_ARGUMENT: no gradient. */
 WICK_API wick_tensor *wick_clip_grad_norm(wick_tensor *const *gradients, size_t n, double max_norm);
+
+/* ---- Schedules ---- */
+
+typedef enum wick_schedule_kind {
+    WICK_SCHEDULE_CONSTANT,
+    WICK_SCHEDULE_LINEAR,
+    WICK_SCHEDULE_COSINE, /* half a wave (Loshchilov, Hutter, 2017) */
+} wick_schedule_kind;
+
+/* The rate of steps 0, 1, ...: it rises by rate / warmup a step to rate, which it has in step
+ * warmup - 1, and then falls to least, which it would have in step `steps` and keeps after that.
+ *
+ *   warmup 2, steps 6, linear   0.5 1 1 0.75 0.5 0.25 | 0 0 ..    of rate, least 0 */
+typedef struct wick_schedule {
+    wick_schedule_kind kind;
+    double rate, least;
+    uint64_t warmup, steps;
+} wick_schedule;
+WICK_API double wick_schedule_rate(const wick_schedule *schedule, uint64_t step);
+
+/* ---- Scaled losses ---- */
+
+/* Gradients that are 16-bit floats on their way (of operations and kernels of your own) become 0
+ * where they are small. A loss times a large number keeps them, and the gradients are divided by it
+ * before the step; the number is halved where that made one infinite, and that step left out.
+ *
+ *   wick_grad(tape, loss, wick_full(device, WICK_F32, WICK_SCALAR, s.scale), params, n, grads);
+ *   wick_read_scalar(wick_unscale_gradients(grads, n, s.scale), &are_finite);
+ *   if (wick_loss_scale_update(&s, are_finite != 0)) wick_optimizer_step(optimizer, grads, rate);
+ */
+typedef struct wick_loss_scale {
+    double scale;      /* begin with a power of two, as 65536 */
+    uint32_t interval; /* it doubles, up to 2^24, after so many steps in a row; 0: 2000 */
+    uint32_t n_steps;  /* in a row so far */
+} wick_loss_scale;
+
+/* Divides gradients [n] (NULL ones are passed over) by scale, in place. Returns 1 where all of them
+ * are finite, else 0: a scalar f32, owned as results of ops.h; NULL on failure. WICK_ERR_VALUE:
+ * scale is not positive; WICK_ERR_ARGUMENT: no gradient. */
+WICK_API wick_tensor *wick_unscale_gradients(wick_tensor *const *gradients, size_t n, double scale);
+/* Whether the step is to be made. */
+WICK_API bool wick_loss_scale_update(wick_loss_scale *scale, bool is_finite);
 
 #ifdef __cplusplus
 }

@@ -4,17 +4,19 @@
 #include "model/rope.h"
 
 #include <wick/nn.h>
-#include <wick/ops.h>
 
-enum { ROW_MULTIPLE = 8 }; /* of an example: fewer shapes, whose kernels compile */
+enum { ROW_MULTIPLE = 8 }; /* rows of an example, so that kernels compile for fewer shapes */
 
-/* Inputs are all tokens but the last one, in rows of one length: row i of an example foretells its
- * token i + 1. */
+/* The rows of an example are its tokens except the last one: row i predicts token i + 1. All
+ * examples of a batch have as many rows as the longest one, rounded up.
+ *
+ *   tokens    7 4 9 2 | 7 5 8      ids       7 4 9 - - - - -   7 5 - - - - - -
+ *   learned     x x x |     x      targets   4 9 2             8 */
 typedef struct rows {
     const wk_example *examples;
     uint32_t n_examples, length;
     wk_batch_layout layout;
-    uint32_t targets; /* a section beside those of the layout */
+    uint32_t targets; /* where they begin, after the words of the layout */
     uint32_t n_words;
 } rows;
 
@@ -83,29 +85,68 @@ static bool make_tables(const wick_model *model, const uint32_t *positions, uint
     return true;
 }
 
-wick_tensor *wk_examples_loss(const wick_model *model, const wk_example *examples, size_t n,
-                              uint32_t context_length) {
+static wick_tensor *upload(const wick_model *model, const uint32_t *words, uint32_t n) {
+    return wick_tensor_from_data(model->device, WICK_U32, WICK_SHAPE(n), words, n * sizeof *words);
+}
+
+bool wk_loss_batch_make(const wick_model *model, const wk_example *examples, size_t n,
+                        uint32_t context_length, wk_loss_batch *out) {
     const rows r = lay_out(examples, n);
-    wk_batch batch = {.layout = r.layout};
-    wick_tensor *targets = NULL;
     uint32_t *const words = wk_alloc_array(model->heap, r.n_words, sizeof *words);
     if (words == NULL) {
         (void)wk_fail_memory(wk_device_err(model->device), r.n_words * sizeof *words, 0, "a batch");
-        return NULL;
+        return false;
     }
     fill(&r, words);
-    batch.descriptor = wick_tensor_from_data(model->device, WICK_U32, WICK_SHAPE(r.layout.n_words),
-                                             words, r.layout.n_words * sizeof *words);
-    targets = wick_tensor_from_data(model->device, WICK_U32, WICK_SHAPE(r.layout.n_outputs),
-                                    words + r.targets, r.layout.n_outputs * sizeof *words);
-    const bool has_tables =
-        make_tables(model, words + r.layout.positions, r.layout.n_rows, context_length, &batch);
+    *out = (wk_loss_batch){.model = model, .batch.layout = r.layout};
+    out->batch.descriptor = upload(model, words, r.layout.n_words);
+    out->targets = upload(model, words + r.targets, r.layout.n_outputs);
+    const bool has_tables = make_tables(model, words + r.layout.positions, r.layout.n_rows,
+                                        context_length, &out->batch);
     wk_free(model->heap, words, r.n_words * sizeof *words);
-    if (batch.descriptor == NULL || targets == NULL || !has_tables) return NULL;
-    const uint32_t n_layers = wk_model_hparams(model->model)->n_layers;
-    wick_tensor *const hidden = wk_model_forward(model->model, NULL, &batch, 0, n_layers, NULL);
+    return out->batch.descriptor != NULL && out->targets != NULL && has_tables;
+}
+
+/* ---- The loss ---- */
+
+static wick_tensor *sum_of(const wk_loss_batch *b, wick_tensor *hidden) {
     const wick_cross_entropy_desc desc = {.reduction = WICK_REDUCTION_SUM};
-    return hidden == NULL
-               ? NULL
-               : wick_cross_entropy(wk_model_logits(model->model, &batch, hidden), targets, &desc);
+    if (hidden == NULL) return NULL;
+    return wick_cross_entropy(wk_model_logits(b->model->model, &b->batch, hidden), b->targets,
+                              &desc);
+}
+
+wick_tensor *wk_loss_batch_sum(const wk_loss_batch *batch) {
+    const wk_model *const model = batch->model->model;
+    const uint32_t n_layers = wk_model_hparams(model)->n_layers;
+    return sum_of(batch, wk_model_forward(model, NULL, &batch->batch, 0, n_layers, NULL));
+}
+
+/* x: the hidden rows; nothing before the first layer. */
+static wick_tensor *run_segment(void *user, wick_tensor *const *x) {
+    const wk_layer_segment *const s = user;
+    return wk_model_forward(s->batch->model->model, NULL, &s->batch->batch, s->first, s->count,
+                            s->first > 0 ? x[0] : NULL);
+}
+
+wick_tensor *wk_loss_batch_sum_by_segments(const wk_loss_batch *batch, wick_tape *tape,
+                                           wk_layer_segment *segments, size_t n_segments) {
+    wick_tensor *hidden = NULL;
+    for (size_t i = 0; i < n_segments && (i == 0 || hidden != NULL); i++) {
+        segments[i].batch = batch;
+        hidden = wick_recompute(tape, run_segment, &segments[i], &hidden, i > 0);
+    }
+    return sum_of(batch, hidden);
+}
+
+size_t wk_layer_segments(const wick_model *model, wk_layer_segment *segments) {
+    const uint32_t n_layers = wk_model_hparams(model->model)->n_layers;
+    size_t n = 0;
+    for (uint32_t i = 0; i < n_layers; i++) {
+        const uint32_t left = n_layers - i;
+        const bool begins = wk_model_separable_layers(model->model, left) == left;
+        if (begins) segments[n++] = (wk_layer_segment){.first = i};
+        segments[n - 1].count++;
+    }
+    return n;
 }

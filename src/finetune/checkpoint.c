@@ -10,7 +10,7 @@
 
 static const char checkpoint_type[] = "finetune";
 
-enum { N_ADAPTER_VALUES = 4, N_SAME = 9, N_CHECKPOINT_VALUES = N_SAME + 3 };
+enum { N_ADAPTER_VALUES = 4, N_SAME = 12, N_CHECKPOINT_VALUES = N_SAME + 3 };
 
 /* ---- Writing ---- */
 
@@ -42,7 +42,7 @@ static wick_status write_tensor(wick_finetune *f, wick_file_writer *writer, wick
     return status;
 }
 
-/* The first n stored tensors. */
+/* The values, and the first n tensors of f->stored. */
 static wick_status write_file(wick_finetune *f, const char *path, const wick_value *values,
                               size_t n_values, size_t n, wick_error *err) {
     const size_t size = n * sizeof(wick_file_tensor);
@@ -69,10 +69,19 @@ static wick_status write_file(wick_finetune *f, const char *path, const wick_val
     return status;
 }
 
+/* Whether the factors and the optimizer's states are there to be read. */
+static wick_status check_present(const wick_finetune *f, wick_error *err) {
+    if (f->phase != WK_FINETUNE_RESTORING && wk_device_generation(f->device) == f->generation)
+        return WICK_OK;
+    return wk_fail(err, WICK_ERR_STATE,
+                   "the device was lost, and the training is not restored yet");
+}
+
 wick_status wick_finetune_save(wick_finetune *finetune, const char *path, wick_error *error) {
     if (finetune == NULL || path == NULL)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_finetune_save: an argument is NULL");
     wick_finetune *const f = finetune;
+    WK_TRY(check_present(f, error));
     const wick_value values[N_ADAPTER_VALUES] = {
         text_value("general.type", "adapter"),
         text_value("general.architecture", f->model->info.architecture),
@@ -82,7 +91,7 @@ wick_status wick_finetune_save(wick_finetune *finetune, const char *path, wick_e
     return write_file(f, path, values, N_ADAPTER_VALUES, 2 * f->n_factors, error);
 }
 
-/* What must be the same for a training to go on. */
+/* What must be the same for a training to go on with the same numbers. */
 static void describe(const wick_finetune *f, wick_value values[N_SAME]) {
     const wick_finetune_desc *const d = &f->desc;
     const wick_value same[N_SAME] = {
@@ -91,6 +100,10 @@ static void describe(const wick_finetune *f, wick_value values[N_SAME]) {
         whole_value("finetune.held_out", f->n_held),
         whole_value("finetune.rank", d->rank),
         real_value("finetune.alpha", (double)d->alpha),
+        whole_value("finetune.targets", d->targets),
+        real_value("finetune.dropout", d->dropout),
+        /* of its random numbers, which are those of dropout */
+        whole_value("finetune.device_seed", d->dropout > 0 ? wick_device_seed(f->device) : 0),
         real_value("finetune.decay", d->decay),
         real_value("finetune.max_norm", d->max_norm),
         whole_value("finetune.batch", d->batch),
@@ -104,16 +117,19 @@ wick_status wick_finetune_checkpoint(wick_finetune *finetune, wick_error *error)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_finetune_checkpoint: finetune is NULL");
     wick_finetune *const f = finetune;
     if (f->desc.checkpoint == NULL)
-        return wk_fail(error, WICK_ERR_STATE, "the training has no file for a checkpoint");
+        return wk_fail(error, WICK_ERR_STATE, "wick_finetune_desc names no file for checkpoints");
     if (f->failure.status != WICK_OK)
         return wk_fail(error, WICK_ERR_STATE,
-                       "the training has failed: an older checkpoint is worth more");
+                       "the training has failed: the last checkpoint stays as it is");
+    WK_TRY(check_present(f, error));
     wick_value values[N_CHECKPOINT_VALUES];
     describe(f, values);
     values[N_SAME] = text_value("general.type", checkpoint_type);
     values[N_SAME + 1] = text_value("general.architecture", f->model->info.architecture);
     values[N_SAME + 2] = whole_value("finetune.step", f->step);
-    return write_file(f, f->desc.checkpoint, values, N_CHECKPOINT_VALUES, f->stored.n, error);
+    WK_TRY(write_file(f, f->desc.checkpoint, values, N_CHECKPOINT_VALUES, f->stored.n, error));
+    f->has_checkpoint = true;
+    return WICK_OK;
 }
 
 /* ---- Reading ---- */
@@ -169,8 +185,6 @@ static wick_status load(wick_finetune *f, wick_file *file, wick_error *err) {
     for (size_t i = 0; i < 2 * f->n_factors; i++)
         wick_optimizer_set_steps(f->optimizer, i, step->u);
     f->step = step->u;
-    if (f->step > 0) /* else the first measurement is still to come */
-        f->phase = f->step < f->desc.steps ? WK_FINETUNE_LEARNING : WK_FINETUNE_DONE;
     return WICK_OK;
 }
 

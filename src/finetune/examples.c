@@ -16,7 +16,8 @@ wick_status wick_examples_make(const wick_model *model, uint32_t context_length,
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_examples_make: an argument is NULL");
     if (context_length < 2)
         return wk_fail(error, WICK_ERR_VALUE,
-                       "examples of %" PRIu32 " tokens: one is foretold from those before it",
+                       "examples of %" PRIu32
+                       " tokens: at least 2, for a token is predicted from those before it",
                        context_length);
     wk_heap heap;
     wk_heap_init(&heap, NULL);
@@ -63,7 +64,7 @@ uint64_t wk_examples_checksum(const wick_examples *e) {
 
 /* ---- Tokens ---- */
 
-/* Of an example, before it is cut off. */
+/* An example before it is cut off. */
 typedef struct tokens {
     wk_heap *heap;
     uint32_t *ids;
@@ -83,7 +84,7 @@ static bool grow(wk_heap *heap, void **items, size_t size, size_t capacity, size
     return larger != NULL;
 }
 
-/* Both arrays; one that has grown while the other could not is made small again. */
+/* Room for n in both arrays, or in none: then they stay as they are. */
 static bool grow_both(wk_heap *heap, uint32_t **ids, uint8_t **is_learned, size_t *capacity,
                       size_t n) {
     if (n <= *capacity) return true;
@@ -170,8 +171,9 @@ static wick_status add_example(wick_examples *e, const uint32_t *ids, const uint
     return WICK_OK;
 }
 
-/* Each begins with the begin token, which takes the place of a token for as long as that is added,
- * or else with the last token of the one before it. */
+/* Pieces of context_length tokens. Each begins with the begin token, which is written over the last
+ * token of the piece before it (that one was added already), or where the model wants none with
+ * that last token itself. */
 static wick_status cut_text(wick_examples *e, tokens *t, wick_error *err) {
     const uint32_t begin = wick_token_begin(wick_model_tokenizer(e->model));
     const bool has_begin = t->n > 0 && t->ids[0] == begin;
@@ -239,7 +241,7 @@ static wick_status render(wick_examples *e, const wk_json *messages, bool asks, 
                                        wick_status_text(status));
 }
 
-/* Of the messages up to before end (NULL: all), in place; where asks, an answer is to follow. */
+/* The messages up to and including before; asks: the text ends where an answer is to follow. */
 static wick_status render_part(wick_examples *e, wk_json *messages, wk_json *before, bool asks,
                                tokens *out, wick_error *err) {
     const wk_json all = *messages;
@@ -260,15 +262,18 @@ static size_t common(const tokens *a, const tokens *b) {
     return i;
 }
 
-/* An answer is what comes, in the whole text, after the text that asks for it, up to where the text
- * ends that has it as its last message. */
+/* An answer begins where the whole text differs from the text of the messages before it that asks
+ * for an answer, and ends where it differs from the text that has the answer as its last message:
+ *
+ *   whole   <user>Hi</s><model>Hello</s><user>Bye</s>..
+ *   asks    <user>Hi</s><model>
+ *   ends    <user>Hi</s><model>Hello</s>                  so "Hello</s>" is learned */
 static wick_status learn_answers(wick_examples *e, wk_json *messages, const tokens *all,
                                  tokens *part, wick_error *err) {
     wk_json *before = NULL;
     memset(all->is_learned, 0, all->n);
     for (wk_json *item = messages->child; item != NULL; before = item, item = item->next) {
-        const wk_json *const role = wk_json_get(item, "role");
-        if (role == NULL || !wk_str_is(role->string, "assistant") || before == NULL) continue;
+        if (!wk_str_is(wk_json_get(item, "role")->string, "assistant") || before == NULL) continue;
         WK_TRY(render_part(e, messages, before, true, part, err));
         const size_t begin = common(all, part);
         WK_TRY(render_part(e, messages, item, false, part, err));
@@ -278,8 +283,19 @@ static wick_status learn_answers(wick_examples *e, wk_json *messages, const toke
     return WICK_OK;
 }
 
+static bool has_role(const wk_json *message) {
+    const wk_json *const role = wk_json_get(message, "role");
+    return role != NULL && role->kind == WK_JSON_STRING;
+}
+
 static wick_status add_conversation(wick_examples *e, wk_json *messages, tokens *t,
                                     wick_error *err) {
+    size_t number = 1;
+    for (const wk_json *item = messages->child; item != NULL; item = item->next, number++)
+        if (!has_role(item))
+            return wk_fail(err, WICK_ERR_FORMAT,
+                           "message %zu of the conversation is not an object with a text 'role'",
+                           number);
     if (e->template == NULL) WK_TRY(wick_model_template(e->model, NULL, &e->template, err));
     WK_TRY(render(e, messages, false, t, err));
     tokens part = {.heap = &e->heap};
@@ -310,7 +326,8 @@ static wick_status read_object(wick_examples *e, const wk_json *object, tokens *
         WK_TRY(tokenize(e, t, text.text, text.size, WICK_TOKENIZE_ADD_BEGIN, true, err));
     } else {
         return wk_fail(err, WICK_ERR_FORMAT,
-                       "an example needs messages, a prompt with a completion, or a text");
+                       "an example is an object with \"messages\", with a \"prompt\" and a "
+                       "\"completion\", or with a \"text\"");
     }
     return add_end(e, t, err);
 }

@@ -2,223 +2,15 @@
  * and at the end of a batch the factors make a step. */
 #include "finetune/finetune.h"
 
+#include "core/hash.h"
 #include "core/rng.h"
-#include "core/str.h"
-#include "finetune/batch.h"
 
-#include <wick/grad.h>
 #include <wick/ops.h>
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { SLICE_ROWS = 512, MOST_EXAMPLES = 64 /* of a slice */ };
-
-static wick_status fail_memory(wick_error *err) {
-    return wk_fail_memory(err, 0, 0, "the training of an adapter");
-}
-
-/* ---- Starting ---- */
-
-static wick_status check_numbers(const wick_finetune_desc *d, wick_error *err) {
-    if (d->rank > 4096)
-        return wk_fail(err, WICK_ERR_VALUE, "a rank of %" PRIu32 ": at most 4096", d->rank);
-    if (!(d->alpha > 0) || isinf(d->alpha))
-        return wk_fail(err, WICK_ERR_VALUE, "alpha is %g: it must be positive", (double)d->alpha);
-    if (!(d->rate >= 0) || isinf(d->rate))
-        return wk_fail(err, WICK_ERR_VALUE, "the rate is %g: it must not be negative", d->rate);
-    if (!(d->decay >= 0) || !(d->max_norm > 0))
-        return wk_fail(err, WICK_ERR_VALUE,
-                       "decay is %g and max_norm %g: decay must not be negative, max_norm positive",
-                       d->decay, d->max_norm);
-    if (!(d->held_out >= 0 && d->held_out < 1))
-        return wk_fail(err, WICK_ERR_VALUE, "%g of the examples cannot be held out: below 1",
-                       d->held_out);
-    if (d->resume && d->checkpoint == NULL)
-        return wk_fail(err, WICK_ERR_VALUE, "there is no checkpoint to resume from");
-    return WICK_OK;
-}
-
-static wick_status resolve(wick_finetune *f, const wick_finetune_desc *given, wick_error *err) {
-    wick_finetune_desc d = *given;
-    if (d.rank == 0) d.rank = 8;
-    if (d.alpha == 0) d.alpha = 16;
-    if (d.rate == 0) d.rate = 1e-4;
-    if (d.max_norm == 0) d.max_norm = 1;
-    if (d.batch == 0) d.batch = 8;
-    WK_TRY(check_numbers(&d, err));
-    const size_t n = f->examples->n;
-    size_t n_held = (size_t)(d.held_out * (double)n + 0.5);
-    if (n_held == 0 && d.held_out > 0) n_held = 1;
-    if (n <= n_held)
-        return wk_fail(err, WICK_ERR_VALUE,
-                       "there is nothing to learn from: %zu examples, of which %zu are held out", n,
-                       n_held);
-    f->n_held = n_held;
-    f->n_trained = n - n_held;
-    if (d.epochs == 0) d.epochs = 1;
-    if (d.steps == 0) d.steps = ((uint64_t)f->n_trained * d.epochs + d.batch - 1) / d.batch;
-    if (d.checkpoint != NULL) {
-        const size_t size = strlen(d.checkpoint) + 1;
-        char *const copy = wk_arena_alloc(&f->arena, size);
-        if (copy == NULL) return fail_memory(err);
-        d.checkpoint = memcpy(copy, d.checkpoint, size);
-    }
-    f->desc = d;
-    return WICK_OK;
-}
-
-static wick_status check_model(const wick_finetune *f, wick_error *err) {
-    const wick_model *const model = f->model;
-    const wk_placement *const placement = wk_model_placement(model->model);
-    if (f->examples->model != model)
-        return wk_fail(err, WICK_ERR_ARGUMENT, "the examples are tokens of another model");
-    if (wk_model_hparams(model->model)->is_bidirectional)
-        return wk_fail(err, WICK_ERR_UNSUPPORTED, "the model is an encoder: it foretells nothing");
-    if (placement->n_stages > 1 || placement->stages[0].device != model->device)
-        return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                       "some layers are on the CPU beside the device: all must be on one");
-    if (model->usage.n_sessions > 0)
-        return wk_fail(err, WICK_ERR_STATE, "the model has open sessions");
-    return WICK_OK;
-}
-
-/* a: uniform in +-1 / sqrt(k), as a linear layer begins; b: zeros, so that nothing changes. */
-static wick_status add_factors(wick_finetune *f, const wick_file_tensor *tensor,
-                               const wick_shape *shape, wick_error *err) {
-    const int64_t rank = f->desc.rank, n = shape->extent[0], k = shape->extent[1];
-    const size_t count = (size_t)(rank * (n + k));
-    float *const values = wk_alloc_array(&f->heap, count, sizeof *values);
-    if (values == NULL) return fail_memory(err);
-    wk_rng rng = {.seed = f->desc.seed, .stream = f->n_factors};
-    const float most = (float)(1 / sqrt((double)k));
-    for (int64_t i = 0; i < rank * k; i++) values[i] = (2 * wk_rng_uniform(&rng) - 1) * most;
-    const wk_factors_desc desc = {.name = tensor->name,
-                                  .scale = f->desc.alpha / (float)f->desc.rank,
-                                  .rank = rank,
-                                  .a = values,
-                                  .b = values + rank * k};
-    const wick_status status =
-        wk_model_add_factors(f->model->model, &desc, &f->factors[f->n_factors], err);
-    wk_free(&f->heap, values, count * sizeof *values);
-    if (status != WICK_OK) return status;
-    const wk_factors *const made = f->factors[f->n_factors];
-    for (size_t i = 0; i < 2; i++) {
-        const size_t at = 2 * f->n_factors + i, size = tensor->name.size + sizeof ".lora_a";
-        char *const name = wk_arena_alloc(&f->arena, size);
-        f->params[at] = i == 0 ? made->a : made->b;
-        f->names[at] = name;
-        if (name != NULL)
-            snprintf(name, size, "%s%s", tensor->name.text, i == 0 ? ".lora_a" : ".lora_b");
-    }
-    f->n_factors++;
-    return f->names[2 * f->n_factors - 2] != NULL && f->names[2 * f->n_factors - 1] != NULL
-               ? WICK_OK
-               : fail_memory(err);
-}
-
-static wick_status make_factors(wick_finetune *f, wick_error *err) {
-    const wk_gguf *const gguf = f->model->gguf;
-    const size_t most = gguf->n_tensors;
-    f->factors = wk_arena_array(&f->arena, most, sizeof *f->factors);
-    f->params = wk_arena_array(&f->arena, 2 * most, sizeof(wick_tensor *));
-    f->sums = wk_arena_array(&f->arena, 2 * most, sizeof(wick_tensor *));
-    f->names = wk_arena_array(&f->arena, 2 * most, sizeof *f->names);
-    f->order = wk_arena_array(&f->arena, f->n_trained, sizeof *f->order);
-    if (f->factors == NULL || f->params == NULL || f->sums == NULL || f->names == NULL ||
-        f->order == NULL)
-        return fail_memory(err);
-    for (size_t i = 0; i < most; i++) {
-        wick_shape shape;
-        if (wk_model_can_adapt(f->model->model, gguf->tensors[i].name, &shape))
-            WK_TRY(add_factors(f, &gguf->tensors[i], &shape, err));
-    }
-    if (f->n_factors > 0) return WICK_OK;
-    return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "the model has no matrices of attention or of an MLP to adapt");
-}
-
-static wick_status list_stored(wick_finetune *f, wick_error *err) {
-    const size_t n_params = 2 * f->n_factors;
-    const size_t n = n_params + wick_optimizer_n_states(f->optimizer);
-    f->stored.names = wk_arena_array(&f->arena, n, sizeof *f->stored.names);
-    f->stored.tensors = wk_arena_array(&f->arena, n, sizeof(wick_tensor *));
-    if (f->stored.names == NULL || f->stored.tensors == NULL) return fail_memory(err);
-    for (size_t i = 0; i < n; i++) {
-        const bool is_param = i < n_params;
-        f->stored.names[i] =
-            is_param ? f->names[i] : wick_optimizer_state_name(f->optimizer, i - n_params);
-        f->stored.tensors[i] =
-            is_param ? f->params[i] : wick_optimizer_state(f->optimizer, i - n_params);
-    }
-    f->stored.n = n;
-    return WICK_OK;
-}
-
-static wick_status start(wick_finetune *f, const wick_finetune_desc *desc, wick_error *err) {
-    WK_TRY(resolve(f, desc, err));
-    WK_TRY(check_model(f, err));
-    WK_TRY(make_factors(f, err));
-    const wick_optimizer_desc adamw = {.kind = WICK_OPTIMIZER_ADAMW, .weight_decay = f->desc.decay};
-    wick_error failure = {.status = WICK_OK};
-    const wk_model_errors before = wk_model_borrow(f->model, &failure);
-    const wick_status status =
-        wick_optimizer_make(&adamw, f->params, f->names, 2 * f->n_factors, &f->optimizer);
-    wk_model_give_back(f->model, before);
-    if (status != WICK_OK) return wk_pass_on(err, status, &failure);
-    WK_TRY(list_stored(f, err));
-    f->phase = f->n_held > 0 ? WK_FINETUNE_MEASURING : WK_FINETUNE_LEARNING;
-    return f->desc.resume ? wk_finetune_load(f, err) : WICK_OK;
-}
-
-wick_status wick_finetune_start(wick_model *model, const wick_examples *examples,
-                                const wick_finetune_desc *desc, wick_finetune **finetune,
-                                wick_error *error) {
-    static const wick_finetune_desc defaults;
-    if (finetune != NULL) *finetune = NULL;
-    if (model == NULL || examples == NULL || finetune == NULL)
-        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_finetune_start: an argument is NULL");
-    wk_heap heap;
-    wk_heap_init(&heap, NULL);
-    wick_finetune *const made = wk_alloc_zeroed(&heap, sizeof *made);
-    if (made == NULL) return fail_memory(error);
-    made->heap = heap;
-    wk_arena_init(&made->arena, &made->heap, 0);
-    made->model = model;
-    made->device = model->device;
-    made->generation = wk_device_generation(model->device);
-    made->examples = examples;
-    made->epoch = UINT64_MAX;
-    const wick_status status = start(made, desc != NULL ? desc : &defaults, error);
-    if (status == WICK_OK)
-        *finetune = made;
-    else
-        wick_finetune_finish(made);
-    return status;
-}
-
-static void drop_sums(wick_finetune *f) {
-    for (size_t i = 0; i < 2 * f->n_factors; i++) {
-        wick_release(f->sums[i]);
-        f->sums[i] = NULL;
-    }
-}
-
-void wick_finetune_finish(wick_finetune *finetune) {
-    if (finetune == NULL) return;
-    wick_finetune *const f = finetune;
-    if (f->reading != NULL) (void)wick_read_finish(f->reading, NULL, 0);
-    drop_sums(f);
-    wick_optimizer_free(f->optimizer);
-    for (size_t i = 0; i < f->n_factors; i++)
-        wk_model_remove_factors(f->model->model, f->factors[i]);
-    (void)wick_synchronize(f->device); /* else what is queued would keep its memory */
-    wk_arena_release(&f->arena);
-    wk_heap heap = f->heap; /* f lies in it */
-    wk_free(&heap, f, sizeof *f);
-}
 
 /* ---- Which examples ---- */
 
@@ -280,35 +72,61 @@ static wick_status add_gradients(wick_finetune *f, wick_tensor *const *gradients
 }
 
 /* The loss of examples; the gradient of the batch's mean grows by their part. */
-static wick_tensor *learn(wick_finetune *f, const wk_example *examples, size_t n,
-                          wick_tensor **gradients) {
+static wick_tensor *learn(wick_finetune *f, const wk_loss_batch *batch, wick_tensor **gradients) {
+    const size_t n = 2 * f->n_factors;
     wick_tape *tape;
     if (wick_tape_begin(f->device, &tape) != WICK_OK) return NULL;
     wick_status status = WICK_OK;
-    for (size_t i = 0; i < 2 * f->n_factors && status == WICK_OK; i++)
+    for (size_t i = 0; i < n && status == WICK_OK; i++)
         status = wick_tape_watch(tape, f->params[i]);
-    wick_tensor *const loss =
-        status == WICK_OK ? wk_examples_loss(f->model, examples, n, f->examples->context_length)
-                          : NULL;
+    wick_tensor *loss = NULL;
+    if (status == WICK_OK && f->segments != NULL)
+        loss = wk_loss_batch_sum_by_segments(batch, tape, f->segments, f->n_segments);
+    else if (status == WICK_OK)
+        loss = wk_loss_batch_sum(batch);
     wick_tensor *const share =
-        wick_full(f->device, WICK_F32, WICK_SCALAR, 1.0 / (double)count_targets(f));
-    status = loss != NULL && share != NULL
-                 ? wick_grad(tape, loss, share, f->params, 2 * f->n_factors, gradients)
-                 : WICK_ERR_ARGUMENT;
+        wick_full(f->device, WICK_F32, WICK_SCALAR, 1.0 / (double)f->n_targets);
+    if (loss != NULL && share != NULL &&
+        wick_grad(tape, loss, share, f->params, n, gradients) != WICK_OK)
+        loss = NULL;
     wick_tape_end(tape);
-    return status == WICK_OK && add_gradients(f, gradients) == WICK_OK ? loss : NULL;
+    if (loss == NULL || share == NULL || add_gradients(f, gradients) != WICK_OK) return NULL;
+    return loss;
+}
+
+/* The same with dropout: its random numbers follow from the seed, the step and the place in the
+ * batch, so that a training that is resumed draws what it would have drawn. */
+static wick_tensor *learn_with_dropout(wick_finetune *f, const wk_loss_batch *batch,
+                                       wick_tensor **gradients) {
+    uint64_t *const streams = wk_device_streams(f->device);
+    const uint64_t kept = *streams;
+    *streams = wk_hash_u64(f->desc.seed + wk_hash_u64(f->step + wk_hash_u64(f->at)));
+    for (size_t i = 0; i < f->n_factors; i++) f->factors[i]->dropout = (float)f->desc.dropout;
+    wick_tensor *const loss = learn(f, batch, gradients);
+    for (size_t i = 0; i < f->n_factors; i++) f->factors[i]->dropout = 0;
+    *streams = kept;
+    return loss;
+}
+
+static wick_tensor *compute_loss(wick_finetune *f, const wk_example *examples, size_t n,
+                                 wick_tensor **gradients) {
+    wk_loss_batch batch;
+    if (!wk_loss_batch_make(f->model, examples, n, f->examples->context_length, &batch))
+        return NULL;
+    if (f->phase != WK_FINETUNE_LEARNING) return wk_loss_batch_sum(&batch);
+    return f->desc.dropout > 0 ? learn_with_dropout(f, &batch, gradients)
+                               : learn(f, &batch, gradients);
 }
 
 static wick_status begin_slice(wick_finetune *f) {
     wk_example examples[MOST_EXAMPLES];
+    if (f->phase == WK_FINETUNE_LEARNING && f->at == 0) f->n_targets = count_targets(f);
     const size_t n = gather(f, examples), size = 2 * f->n_factors * sizeof(wick_tensor *);
     wick_tensor **const gradients = wk_alloc_zeroed(&f->heap, size);
-    if (gradients == NULL) return fail_memory(wk_device_err(f->device));
+    if (gradients == NULL)
+        return wk_fail_memory(wk_device_err(f->device), size, 0, "the gradients of an adapter");
     const wick_scope scope = wick_scope_begin(f->device);
-    wick_tensor *const loss =
-        f->phase == WK_FINETUNE_LEARNING
-            ? learn(f, examples, n, gradients)
-            : wk_examples_loss(f->model, examples, n, f->examples->context_length);
+    wick_tensor *const loss = compute_loss(f, examples, n, gradients);
     const wick_status status =
         loss != NULL ? wick_read_start(loss, &f->reading) : wk_device_err(f->device)->status;
     wick_scope_end(scope);
@@ -337,57 +155,69 @@ static wick_status end_slice(wick_finetune *f) {
     return WICK_OK;
 }
 
+static double rate_of(const wick_finetune *f, uint64_t step) {
+    const wick_schedule schedule = {.kind = f->desc.schedule,
+                                    .rate = f->desc.rate,
+                                    .warmup = f->desc.warmup,
+                                    .steps = f->desc.steps};
+    return wick_schedule_rate(&schedule, step);
+}
+
 static wick_status make_step(wick_finetune *f) {
     const size_t n = 2 * f->n_factors;
     const wick_scope scope = wick_scope_begin(f->device);
     wick_status status = wick_clip_grad_norm(f->sums, n, f->desc.max_norm) != NULL
                              ? WICK_OK
                              : wk_device_err(f->device)->status;
-    if (status == WICK_OK) status = wick_optimizer_step(f->optimizer, f->sums, f->desc.rate);
+    if (status == WICK_OK) status = wick_optimizer_step(f->optimizer, f->sums, rate_of(f, f->step));
     wick_scope_end(scope);
-    drop_sums(f);
+    for (size_t i = 0; i < n; i++) {
+        wick_release(f->sums[i]);
+        f->sums[i] = NULL;
+    }
     f->step++;
     return status;
 }
 
-/* ---- One thing after the other ---- */
+/* ---- Phases ---- */
 
-static void enter(wick_finetune *f, wk_finetune_phase phase) {
+void wk_finetune_enter(wick_finetune *f, wk_finetune_phase phase) {
     f->phase = phase;
     f->at = f->next = 0;
     f->n_learned = 0;
     f->loss = 0;
 }
 
-/* After a checkpoint, or where none is due. */
-static void go_on(wick_finetune *f) {
-    enter(f, f->step < f->desc.steps ? WK_FINETUNE_LEARNING : WK_FINETUNE_DONE);
+static bool is_due(const wick_finetune *f, uint64_t every) {
+    return f->step > 0 && (f->step == f->desc.steps || (every > 0 && f->step % every == 0));
+}
+
+void wk_finetune_go_on(wick_finetune *f) {
+    wk_finetune_enter(f, f->step < f->desc.steps ? WK_FINETUNE_LEARNING : WK_FINETUNE_DONE);
 }
 
 static void after_measuring(wick_finetune *f) {
-    if (f->step > 0 && f->desc.checkpoint != NULL)
-        enter(f, WK_FINETUNE_STORING);
+    if (f->desc.checkpoint != NULL && is_due(f, f->desc.every))
+        wk_finetune_enter(f, WK_FINETUNE_STORING);
     else
-        go_on(f);
+        wk_finetune_go_on(f);
 }
 
 static void after_step(wick_finetune *f) {
-    const bool is_due = f->desc.every > 0 && f->step % f->desc.every == 0;
-    if (!is_due && f->step < f->desc.steps)
-        go_on(f);
-    else if (f->n_held > 0)
-        enter(f, WK_FINETUNE_MEASURING);
+    if (f->n_held > 0 && is_due(f, f->desc.eval_every))
+        wk_finetune_enter(f, WK_FINETUNE_MEASURING);
     else
         after_measuring(f);
 }
 
-static void tell(const wick_finetune *f, wick_finetune_event_kind kind,
-                 wick_finetune_event *event) {
+static void report(const wick_finetune *f, wick_finetune_event_kind kind,
+                   wick_finetune_event *event) {
     *event = (wick_finetune_event){
         .kind = kind, .step = f->step, .steps = f->desc.steps, .n_tokens = f->n_tokens};
     if (kind != WICK_FINETUNE_STEP && kind != WICK_FINETUNE_HELD_OUT) return;
     event->loss = f->loss / (double)f->n_learned;
     event->perplexity = exp(event->loss);
+    if (kind == WICK_FINETUNE_STEP) event->rate = rate_of(f, f->step - 1);
 }
 
 static wick_status do_slice(wick_finetune *f, wick_finetune_event *event) {
@@ -398,38 +228,72 @@ static wick_status do_slice(wick_finetune *f, wick_finetune_event *event) {
     if (f->at < count_examples(f)) return WICK_OK;
     if (f->phase == WK_FINETUNE_LEARNING) {
         WK_TRY(make_step(f));
-        tell(f, WICK_FINETUNE_STEP, event);
+        report(f, WICK_FINETUNE_STEP, event);
         after_step(f);
     } else {
-        tell(f, WICK_FINETUNE_HELD_OUT, event);
+        report(f, WICK_FINETUNE_HELD_OUT, event);
         after_measuring(f);
     }
     return WICK_OK;
 }
 
+/* ---- A device that is lost ---- */
+
+/* A device may refuse a call before it says that it is lost. */
+static bool has_lost_device(const wick_finetune *f) {
+    wick_error ignored = {.status = WICK_OK};
+    wick_error *const before = wk_device_borrow(f->device, &ignored);
+    const bool is_lost = wk_device_check(f->device) == WICK_ERR_DEVICE_LOST;
+    wk_device_give_back(f->device, before);
+    return is_lost || wk_device_generation(f->device) != f->generation;
+}
+
+/* After a failure: whether it is one of a device that is to come back. */
+static bool begin_restoring(wick_finetune *f) {
+    if (!has_lost_device(f)) return false;
+    wk_finetune_drop(f);
+    wk_finetune_enter(f, WK_FINETUNE_RESTORING);
+    return true;
+}
+
+/* The status of the slice, or WICK_PENDING where the device was lost. */
+static wick_status do_slice_or_restore(wick_finetune *f, wick_finetune_event *event) {
+    const bool is_restoring = f->phase == WK_FINETUNE_RESTORING;
+    if (is_restoring) WK_TRY(wk_model_restore(f->model)); /* which gives up in the end */
+    const wick_status status = is_restoring ? wk_finetune_begin_again(f) : do_slice(f, event);
+    if (status != WICK_OK && begin_restoring(f)) {
+        f->failure = (wick_error){.status = WICK_OK};
+        return WICK_PENDING;
+    }
+    if (status == WICK_OK && is_restoring) report(f, WICK_FINETUNE_RESTORED, event);
+    return status;
+}
+
 static void compute(wick_finetune *f, wick_finetune_event *event) {
     const wk_model_errors before = wk_model_borrow(f->model, &f->failure);
-    wick_status status;
-    if (wk_device_generation(f->device) == f->generation && !wk_device_is_lost(f->device))
-        status = do_slice(f, event);
-    else
-        status = wk_device_fail(f->device, WICK_ERR_DEVICE_LOST,
-                                "the device was lost, and with it the training since its last "
-                                "checkpoint");
+    const wick_status status = do_slice_or_restore(f, event);
     wk_model_give_back(f->model, before);
-    if (status != WICK_OK && f->failure.status == WICK_OK) /* without a sentence of its own */
+    if (status < 0 && f->failure.status == WICK_OK) /* without a sentence of its own */
         (void)wk_fail(&f->failure, status, "the training failed: %s", wick_status_text(status));
 }
 
-/* A slice, or a checkpoint. */
-static wick_status go(wick_finetune *f, wick_finetune_event *event, wick_error *err) {
+/* A failure to write is not final, for there may be room for the file later. */
+static wick_status store(wick_finetune *f, wick_finetune_event *event, wick_error *err) {
+    wick_error reason = {.status = WICK_OK};
+    const wick_status status = wick_finetune_checkpoint(f, &reason);
+    if (status != WICK_OK)
+        return begin_restoring(f) ? WICK_PENDING : wk_pass_on(err, status, &reason);
+    wk_device_settle(f->device);
+    report(f, WICK_FINETUNE_CHECKPOINT, event);
+    wk_finetune_go_on(f);
+    return WICK_PENDING;
+}
+
+/* ---- Polling ---- */
+
+static wick_status advance(wick_finetune *f, wick_finetune_event *event, wick_error *err) {
     if (f->phase == WK_FINETUNE_DONE) return WICK_OK;
-    if (f->phase == WK_FINETUNE_STORING) {
-        WK_TRY(wick_finetune_checkpoint(f, err));
-        tell(f, WICK_FINETUNE_CHECKPOINT, event);
-        go_on(f);
-        return WICK_PENDING;
-    }
+    if (f->phase == WK_FINETUNE_STORING) return store(f, event, err);
     if (f->failure.status == WICK_OK) compute(f, event);
     return f->failure.status == WICK_OK ? WICK_PENDING
                                         : wk_pass_on(err, f->failure.status, &f->failure);
@@ -440,9 +304,9 @@ wick_status wick_finetune_poll(wick_finetune *finetune, wick_finetune_event *eve
     if (finetune == NULL)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_finetune_poll: finetune is NULL");
     wick_finetune *const f = finetune;
-    wick_finetune_event told;
-    tell(f, f->phase == WK_FINETUNE_DONE ? WICK_FINETUNE_END : WICK_FINETUNE_WORKING, &told);
-    const wick_status status = go(f, &told, error);
-    if (event != NULL) *event = told;
+    wick_finetune_event found;
+    report(f, f->phase == WK_FINETUNE_DONE ? WICK_FINETUNE_END : WICK_FINETUNE_WORKING, &found);
+    const wick_status status = advance(f, &found, error);
+    if (event != NULL) *event = found;
     return status;
 }

@@ -2,14 +2,13 @@
 #ifndef WK_FINETUNE_FINETUNE_H
 #define WK_FINETUNE_FINETUNE_H
 
-#include "finetune/examples.h"
-
-#include <wick/train.h>
+#include "finetune/batch.h"
 
 typedef enum wk_finetune_phase {
     WK_FINETUNE_MEASURING, /* the held-out examples */
     WK_FINETUNE_LEARNING,
-    WK_FINETUNE_STORING, /* a checkpoint is due */
+    WK_FINETUNE_STORING,   /* a checkpoint is due */
+    WK_FINETUNE_RESTORING, /* the device was lost */
     WK_FINETUNE_DONE,
 } wk_finetune_phase;
 
@@ -25,14 +24,17 @@ struct wick_finetune {
     size_t n_factors;
     /* [2 n_factors] a and b of each: */
     wick_tensor **params;
-    wick_tensor **sums; /* of gradients, of the step that is under way; NULL: none yet */
+    wick_tensor **sums; /* of the gradients of the step that is under way; NULL: none yet */
     const char **names; /* "blk.0.attn_q.weight.lora_a" */
     wick_optimizer *optimizer;
     struct {
         const char **names;
         wick_tensor **tensors;
         size_t n;
-    } stored; /* in checkpoints: the factors, then the optimizer's states */
+    } stored;                   /* in checkpoints: the factors, then the optimizer's states */
+    bool has_checkpoint;        /* the file is of this training */
+    wk_layer_segment *segments; /* with desc.recompute [n_segments]; NULL: it is off */
+    size_t n_segments;
 
     size_t n_trained, n_held; /* examples: the first ones, the last ones */
     uint32_t *order;          /* [n_trained] of the epoch */
@@ -41,11 +43,23 @@ struct wick_finetune {
 
     wk_finetune_phase phase;
     size_t at, next;       /* of the batch, or of the held-out examples: done, computed next */
-    uint64_t n_learned;    /* tokens of those done and under way */
+    uint64_t n_targets;    /* tokens that the batch learns */
+    uint64_t n_learned;    /* of the examples done and under way */
     double loss;           /* sum over those done */
-    wick_reading *reading; /* of the loss of what is under way */
+    wick_reading *reading; /* of the loss of those under way */
     wick_error failure;    /* of a slice, which is final */
 };
+
+/* start.c: after the model is back on a new device: makes the rest again, as it was in the
+ * checkpoint or at the beginning. A failure leaves its sentence in f->failure. */
+wick_status wk_finetune_begin_again(wick_finetune *f);
+/* start.c: releases what the device holds, except for the factors, which are the model's. */
+void wk_finetune_drop(wick_finetune *f);
+
+/* finetune.c */
+void wk_finetune_enter(wick_finetune *f, wk_finetune_phase phase);
+/* To the next step, or to the end. */
+void wk_finetune_go_on(wick_finetune *f);
 
 /* checkpoint.c */
 wick_status wk_finetune_load(wick_finetune *f, wick_error *err);

@@ -109,7 +109,7 @@ static wick_status add_pair(reading *r, const wick_file_tensor *a, const wick_fi
     wk_heap *const heap = r->model->heap;
     const wick_string name = {a->name.text, a->name.size - SUFFIX_SIZE};
     wick_shape shape;
-    if (!wk_model_can_adapt(r->model->model, name, &shape))
+    if (wk_model_can_adapt(r->model->model, name, &shape) == 0)
         return wk_fail(
             err, WICK_ERR_UNSUPPORTED,
             "the adapter changes '%s', which is not a matrix of the model's attention or "

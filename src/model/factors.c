@@ -4,36 +4,34 @@
 #include "model/model_struct.h"
 #include "model/weight_table.h"
 
+#include <wick/nn.h>
 #include <wick/ops.h>
 
 #include <string.h>
 
-/* All go through wk_project, and mean the same in every family. */
-static bool can_be_adapted(wk_layer_weight weight) {
-    switch (weight) {
-    case WK_ATTN_QKV:
-    case WK_ATTN_Q:
-    case WK_ATTN_K:
-    case WK_ATTN_V:
-    case WK_ATTN_OUTPUT:
-    case WK_FFN_GATE:
+/* All go through wk_project, and mean the same in every family. 0: not one of them. */
+static uint32_t parts_of(const wk_model *model, const wk_weight_place *at) {
+    if (at->id == 0 || !at->is_in_layer || at->is_bias) return 0;
+    switch ((wk_layer_weight)at->id) {
+    case WK_ATTN_QKV: return WK_PART_Q | WK_PART_K | WK_PART_V;
+    case WK_ATTN_Q: return WK_PART_Q;
+    case WK_ATTN_K: return WK_PART_K;
+    case WK_ATTN_V: return WK_PART_V;
+    case WK_ATTN_OUTPUT: return WK_PART_O;
+    case WK_FFN_GATE: return WK_PART_GATE;
     case WK_FFN_UP:
-    case WK_FFN_DOWN: return true;
-    default: return false;
+        return model->layers[at->layer].spec.mlp.is_fused ? WK_PART_GATE | WK_PART_UP : WK_PART_UP;
+    case WK_FFN_DOWN: return WK_PART_DOWN;
+    default: return 0;
     }
 }
 
-static bool find(const wk_model *model, wick_string name, wk_weight_place *at) {
-    *at = wk_weight_find(model, name);
-    return at->id != 0 && at->is_in_layer && !at->is_bias &&
-           can_be_adapted((wk_layer_weight)at->id);
-}
-
-bool wk_model_can_adapt(const wk_model *model, wick_string name, wick_shape *shape) {
-    wk_weight_place at;
-    if (!find(model, name, &at)) return false;
+uint32_t wk_model_can_adapt(const wk_model *model, wick_string name, wick_shape *shape) {
+    const wk_weight_place at = wk_weight_find(model, name);
+    const uint32_t parts = parts_of(model, &at);
+    if (parts == 0) return 0;
     *shape = wk_weight_shape(model, &at);
-    return shape->rank == 2;
+    return shape->rank == 2 ? parts : 0;
 }
 
 /* ---- Their memory ---- */
@@ -83,9 +81,9 @@ static void free_factors(wk_heap *heap, wk_factors *f) {
 
 wick_status wk_model_add_factors(wk_model *model, const wk_factors_desc *desc, wk_factors **out,
                                  wick_error *err) {
-    wk_weight_place at;
+    const wk_weight_place at = wk_weight_find(model, desc->name);
     *out = NULL;
-    if (!find(model, desc->name, &at))
+    if (parts_of(model, &at) == 0)
         return wk_fail(err, WICK_ERR_UNSUPPORTED, "the tensor '%s' of the model cannot be adapted",
                        wk_str_show(desc->name).text);
     const wick_shape shape = wk_weight_shape(model, &at);
@@ -153,7 +151,8 @@ wick_tensor *wk_adapt(const wk_layer *layer, wk_layer_weight weight, wick_tensor
                       wick_tensor *y) {
     for (const wk_factors *f = layer->factors; f != NULL; f = f->next) {
         if (f->weight != (int)weight) continue;
-        wick_tensor *const low = wk_scaled(wick_linear(x, f->a, NULL), f->scale);
+        wick_tensor *const in = f->dropout > 0 ? wick_dropout(x, (double)f->dropout, true) : x;
+        wick_tensor *const low = wk_scaled(wick_linear(in, f->a, NULL), f->scale);
         y = wick_add(y, wick_linear(low, f->b, NULL));
     }
     return y;

@@ -76,6 +76,7 @@ typedef struct wk_factors {
     uint32_t layer;
     int weight; /* wk_layer_weight */
     float scale;
+    float dropout; /* while it is trained: x is left out at random for a; 0 at first */
     int64_t rank, n, k;
     wick_tensor *a, *b; /* [rank, k], [n, rank] f32 */
     float *values;      /* of a, then of b, as they were added */
@@ -86,8 +87,19 @@ typedef struct wk_factors_desc {
     int64_t rank;
     const float *a, *b; /* copied */
 } wk_factors_desc;
-/* Matrices of attention and MLPs. shape: [n, k]. */
-bool wk_model_can_adapt(const wk_model *model, wick_string name, wick_shape *shape);
+/* The matrices of attention and of an MLP. */
+enum {
+    WK_PART_Q = 1 << 0,
+    WK_PART_K = 1 << 1,
+    WK_PART_V = 1 << 2,
+    WK_PART_O = 1 << 3,
+    WK_PART_GATE = 1 << 4,
+    WK_PART_UP = 1 << 5,
+    WK_PART_DOWN = 1 << 6,
+};
+/* Which of them the weight of this name holds: more than one where it is fused, 0 where it cannot
+ * be adapted. shape: [n, k]. */
+uint32_t wk_model_can_adapt(const wk_model *model, wick_string name, wick_shape *shape);
 /* From now on, after those that the weight has already; its weights are loaded, and no plan of the
  * model is recorded. WICK_ERR_UNSUPPORTED: the weight cannot be adapted. */
 wick_status wk_model_add_factors(wk_model *model, const wk_factors_desc *desc, wk_factors **out,

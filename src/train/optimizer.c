@@ -10,20 +10,21 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_STATES = 2, NAME_BYTES = 256 };
+enum { MOST_STATES = 3, NAME_BYTES = 256 };
 
 typedef struct entry {
     wick_tensor *param;
+    wick_tensor *master; /* one of the states: the parameter in f32; NULL: the parameter itself */
     uint64_t steps;
-    wick_tensor *state[MOST_STATES];
-    char *name[MOST_STATES]; /* of the states */
+    int n_states;
+    wick_tensor *state[MOST_STATES]; /* those of the rule, then the master */
+    char *name[MOST_STATES];         /* of the states */
 } entry;
 
 struct wick_optimizer {
     wick_device *device;
     wick_optimizer_desc desc; /* without zeros that mean something else */
-    size_t n;
-    int n_states; /* of a parameter */
+    size_t n, n_states;       /* parameters; states of all of them */
     entry *entries;
 };
 
@@ -58,48 +59,63 @@ static bool resolve(wick_device *device, wick_optimizer_desc *d) {
     return false;
 }
 
-static int count_states(const wick_optimizer_desc *d) {
-    if (d->kind == WICK_OPTIMIZER_SGD) return d->momentum > 0 ? 1 : 0;
-    return d->kind == WICK_OPTIMIZER_ADAMW ? 2 : 1;
+/* No scope owns what an optimizer keeps. NULL, also of NULL: it could not be made. */
+static wick_tensor *keep(const wick_scope scope, wick_tensor *x) {
+    wick_tensor *const kept = wick_retain(x);
+    wick_scope_end(scope);
+    return kept;
 }
 
-/* No scope owns what an optimizer keeps. */
 static wick_tensor *zeros_like(const wick_tensor *x) {
     const wick_scope scope = wick_scope_begin(x->device);
-    wick_tensor *const y =
-        wick_retain(wick_zeros(x->device, wk_wide_dtype(x->view.dtype), wk_tensor_shape_of(x)));
-    wick_scope_end(scope);
-    return y;
+    return keep(scope, wick_zeros(x->device, wk_wide_dtype(x->view.dtype), wk_tensor_shape_of(x)));
+}
+
+static wick_tensor *wide_copy(wick_tensor *x) {
+    const wick_scope scope = wick_scope_begin(x->device);
+    return keep(scope, wk_dense_copy(x, wk_wide_dtype(x->view.dtype)));
+}
+
+/* False: there is no value, or no memory for its name. The entry has both, or a part, to be freed.
+ */
+static bool add_state(const wick_optimizer *o, size_t i, const char *given, const char *suffix,
+                      wick_tensor *value) {
+    entry *const e = &o->entries[i];
+    const int k = e->n_states++;
+    e->state[k] = value;
+    char text[NAME_BYTES];
+    const int length = given ? snprintf(text, sizeof text, "%s.%s", given, suffix)
+                             : snprintf(text, sizeof text, "%zu.%s", i, suffix);
+    if (length < 0 || (size_t)length >= sizeof text) {
+        wk_device_fail(o->device, WICK_ERR_VALUE, "%s: the name of parameter %zu is too long", name,
+                       i);
+        return false;
+    }
+    e->name[k] = wk_alloc(wk_device_heap(o->device), (size_t)length + 1);
+    if (!e->name[k]) {
+        wk_device_fail(o->device, WICK_ERR_OUT_OF_MEMORY, "%s: no memory for a name", name);
+        return false;
+    }
+    memcpy(e->name[k], text, (size_t)length + 1);
+    return value != NULL;
 }
 
 static bool make_entry(wick_optimizer *o, size_t i, wick_tensor *param, const char *given) {
-    static const char *const suffixes[][MOST_STATES] = {
+    static const char *const suffixes[][2] = {
         [WICK_OPTIMIZER_SGD] = {"momentum"},
         [WICK_OPTIMIZER_ADAMW] = {"mean", "square"},
         [WICK_OPTIMIZER_LION] = {"mean"},
     };
-    wk_heap *const heap = wk_device_heap(o->device);
+    const bool is_plain = o->desc.kind == WICK_OPTIMIZER_SGD && o->desc.momentum == 0;
     entry *const e = &o->entries[i];
     e->param = wick_retain(param);
-    for (int k = 0; k < o->n_states; k++) {
-        char text[NAME_BYTES];
-        const char *const suffix = suffixes[o->desc.kind][k];
-        const int length = given ? snprintf(text, sizeof text, "%s.%s", given, suffix)
-                                 : snprintf(text, sizeof text, "%zu.%s", i, suffix);
-        if (length < 0 || (size_t)length >= sizeof text) {
-            wk_device_fail(o->device, WICK_ERR_VALUE, "%s: the name of parameter %zu is too long",
-                           name, i);
-            return false;
-        }
-        e->state[k] = zeros_like(param);
-        e->name[k] = wk_alloc(heap, (size_t)length + 1);
-        if (!e->state[k]) return false;
-        if (!e->name[k]) {
-            wk_device_fail(o->device, WICK_ERR_OUT_OF_MEMORY, "%s: no memory for a name", name);
-            return false;
-        }
-        memcpy(e->name[k], text, (size_t)length + 1);
+    for (int k = 0; k < 2 && !is_plain && suffixes[o->desc.kind][k]; k++)
+        if (!add_state(o, i, given, suffixes[o->desc.kind][k], zeros_like(param))) return false;
+    if (o->desc.masters && wk_wide_dtype(param->view.dtype) != param->view.dtype) {
+        if (!add_state(o, i, given, "master", wide_copy(param))) return false;
+        e->master = e->state[e->n_states - 1];
     }
+    o->n_states += (size_t)e->n_states;
     return true;
 }
 
@@ -133,11 +149,7 @@ wick_status wick_optimizer_make(const wick_optimizer_desc *desc, wick_tensor *co
         wk_free(heap, o, sizeof *o);
         return wk_device_fail(device, WICK_ERR_OUT_OF_MEMORY, "%s: no memory", name);
     }
-    *o = (wick_optimizer){.device = device,
-                          .desc = resolved,
-                          .n = n,
-                          .n_states = count_states(&resolved),
-                          .entries = entries};
+    *o = (wick_optimizer){.device = device, .desc = resolved, .n = n, .entries = entries};
     for (size_t i = 0; i < n; i++) {
         if (make_entry(o, i, params[i], names ? names[i] : NULL)) continue;
         wick_optimizer_free(o);
@@ -171,9 +183,10 @@ static wick_tensor *blend(wick_tensor *x, double a, wick_tensor *y, double b) {
 
 static bool set(wick_tensor *x, wick_tensor *value) { return wick_copy(x, value) != NULL; }
 
-/* param = p - rate * direction */
+/* The parameter becomes p - rate * direction. */
 static bool go(const entry *e, wick_tensor *p, wick_tensor *direction, double rate) {
-    return direction && set(e->param, wick_sub(p, wick_affine(direction, rate, 0)));
+    wick_tensor *const value = direction ? wick_sub(p, wick_affine(direction, rate, 0)) : NULL;
+    return (!e->master || set(e->master, value)) && set(e->param, value);
 }
 
 static bool step_sgd(const wick_optimizer_desc *d, const entry *e, wick_tensor *p, wick_tensor *g,
@@ -238,8 +251,9 @@ wick_status wick_optimizer_step(wick_optimizer *optimizer, wick_tensor *const *g
         entry *const e = &optimizer->entries[i];
         if (!gradients[i]) continue;
         const wick_scope scope = wick_scope_begin(device);
-        const bool is_done = steps[optimizer->desc.kind](&optimizer->desc, e, wk_widened(e->param),
-                                                         wk_widened(gradients[i]), rate);
+        wick_tensor *const p = e->master ? e->master : wk_widened(e->param);
+        const bool is_done =
+            steps[optimizer->desc.kind](&optimizer->desc, e, p, wk_widened(gradients[i]), rate);
         wick_scope_end(scope);
         if (!is_done) return wk_device_err(device)->status;
         e->steps++;
@@ -250,25 +264,37 @@ wick_status wick_optimizer_step(wick_optimizer *optimizer, wick_tensor *const *g
 /* --- State --- */
 
 size_t wick_optimizer_n_states(const wick_optimizer *optimizer) {
-    return optimizer ? optimizer->n * (size_t)optimizer->n_states : 0;
+    return optimizer ? optimizer->n_states : 0;
+}
+
+/* The entry that has state number i, *k of its own; NULL: there are fewer. */
+static const entry *find_entry(const wick_optimizer *o, size_t i, size_t *k) {
+    *k = i;
+    for (size_t at = 0; o && at < o->n; at++) {
+        if (*k < (size_t)o->entries[at].n_states) return &o->entries[at];
+        *k -= (size_t)o->entries[at].n_states;
+    }
+    return NULL;
 }
 
 const char *wick_optimizer_state_name(const wick_optimizer *optimizer, size_t i) {
-    if (i >= wick_optimizer_n_states(optimizer)) return NULL;
-    const size_t each = (size_t)optimizer->n_states;
-    return optimizer->entries[i / each].name[i % each];
+    size_t k;
+    const entry *const e = find_entry(optimizer, i, &k);
+    return e ? e->name[k] : NULL;
 }
 
 wick_tensor *wick_optimizer_state(const wick_optimizer *optimizer, size_t i) {
-    if (i >= wick_optimizer_n_states(optimizer)) return NULL;
-    const size_t each = (size_t)optimizer->n_states;
-    return optimizer->entries[i / each].state[i % each];
+    size_t k;
+    const entry *const e = find_entry(optimizer, i, &k);
+    return e ? e->state[k] : NULL;
 }
 
 wick_tensor *wick_optimizer_find_state(const wick_optimizer *optimizer, const char *state) {
-    for (size_t i = 0; state && i < wick_optimizer_n_states(optimizer); i++)
-        if (strcmp(wick_optimizer_state_name(optimizer, i), state) == 0)
-            return wick_optimizer_state(optimizer, i);
+    for (size_t i = 0; state && optimizer && i < optimizer->n; i++) {
+        const entry *const e = &optimizer->entries[i];
+        for (int k = 0; k < e->n_states; k++)
+            if (strcmp(e->name[k], state) == 0) return e->state[k];
+    }
     return NULL;
 }
 

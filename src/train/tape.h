@@ -12,11 +12,14 @@
 
 #include <wick/grad.h>
 
+typedef struct wk_segment wk_segment;
+
 /* An op, and the versions of its operands' memory when it was recorded. */
 typedef struct wk_tape_node {
     wk_op op;
     uint32_t version[WK_MAX_OPERANDS];
     bool is_lost[WK_MAX_OPERANDS]; /* sources that the op itself overwrote */
+    wk_segment *segment;           /* not NULL: a function ran; op has its result alone */
 } wk_tape_node;
 
 /* Going back through one op: g is the gradient of its first destination, of that view's shape; f32,

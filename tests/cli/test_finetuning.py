@@ -2,15 +2,19 @@
 
 import json
 import os
+import random
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-from command import MODEL, TIMEOUT, WICK, equal, fails, main, start, succeeds
+from command import (MODEL, TIMEOUT, WICK, equal, fails, main, start, succeeds, wick, with_template)
 
 REAL = os.environ.get("WICK_REAL_MODEL", "")
+N_KILLS = 50 if os.environ.get("WICK_TEST_ALL") == "1" else 5
 TEXT = ("There was once a miller who left no more estate to the three sons he had than his mill, "
         "his ass, and his cat. The partition was soon made. Neither scrivener nor attorney was "
         "sent for. They would soon have eaten up all the poor patrimony. The eldest had the mill, "
@@ -90,6 +94,139 @@ def test_resume():
             if step in found:
                 equal((step, found[step]), (step, loss))
         equal(max(found), 40)
+
+
+def tensors_of(path):
+    return json.loads(succeeds("info", path, "--json", "--tensors"))["tensors"]
+
+
+def check_whole(path):
+    """A GGUF file, if it is there, with all its tensors."""
+    if not path.exists():
+        return False
+    assert tensors_of(path), path
+    return True
+
+
+def test_kills():
+    """Killed at any moment a training leaves whole files, and goes on to the same end."""
+    with tempfile.TemporaryDirectory() as folder:
+        text, whole = text_file(folder), Path(folder) / "whole.gguf"
+        more = ["--steps", 16, "--checkpoint-every", 1, "--targets", "q,v", "--rank", 2,
+                "--schedule", "cosine", "--warmup", 3, "--dropout", 0.1]
+        begun = time.monotonic()
+        wanted = losses(train(text, whole, *more))
+        seconds = time.monotonic() - begun
+        seed = random.randrange(1 << 32)
+        print(f"# seed {seed}, {seconds:.2f} s without a kill")
+        moments = random.Random(seed)
+        adapter = Path(folder) / "a.gguf"
+        checkpoint = Path(folder) / "a.gguf.checkpoint"
+        n_kills = n_ends = 0
+        found = {}
+        while n_kills < N_KILLS or found:
+            arguments = ["finetune", MODEL, "--data", text, "-o", adapter, "--json", *OPTIONS,
+                         *more, "--resume" if check_whole(checkpoint) else "--force"]
+            process = start(*arguments)
+            if n_kills < N_KILLS:
+                time.sleep(moments.uniform(0, seconds))
+                n_kills += process.poll() is None
+                process.kill()
+            said, why = process.communicate(timeout=TIMEOUT)
+            lines = said.decode().splitlines(keepends=True)
+            found.update(losses(objects("".join(l for l in lines if l.endswith("}\n")))))
+            check_whole(adapter)
+            if process.returncode == -signal.SIGKILL:
+                continue
+            equal((process.returncode, why), (0, b""))
+            equal(sorted(found.items()), [(s, l) for s, l in wanted if s in found])
+            equal(adapter.read_bytes(), whole.read_bytes())
+            equal(sorted(os.listdir(folder)), sorted(["a.gguf", "a.gguf.checkpoint", "text.txt",
+                                                      "whole.gguf", "whole.gguf.checkpoint"]))
+            adapter.unlink()
+            checkpoint.unlink()
+            found = {}
+            n_ends += 1
+        print(f"# {n_kills} kills, {n_ends} trainings")
+
+
+def test_options():
+    """Schedules, targets and measurements; recomputed layers give the same losses."""
+    with tempfile.TemporaryDirectory() as folder:
+        text, adapter = text_file(folder), Path(folder) / "a.gguf"
+        events = train(text, adapter, "--steps", 4, "--schedule", "linear", "--warmup", 2,
+                       "--eval-every", 2, "--targets", "q,down", "--rank-stabilized")
+        rates = [round(e["rate"] / 2e-3, 6) for e in events if "rate" in e]
+        equal(rates, [0.5, 1, 1, 0.5])
+        equal([e["step"] for e in events if "held_out_loss" in e], [0, 2, 4])
+        names = {t["name"].split(".", 2)[2] for t in tensors_of(adapter)}
+        equal(names, {f"{m}.weight.lora_{f}" for m in ("attn_q", "ffn_down") for f in "ab"})
+        header = json.loads(succeeds("info", adapter, "--json"))
+        alpha = header["metadata"]["adapter.lora.alpha"]
+        assert abs(alpha / 8 - 16 / 8 ** 0.5) < 1e-5, alpha
+        plain = losses(train(text, adapter, "--steps", 3, "--force"))
+        equal(losses(train(text, adapter, "--steps", 3, "--force", "--recompute")), plain)
+        dropped = losses(train(text, adapter, "--steps", 3, "--force", "--dropout", 0.5))
+        assert dropped[1:] != plain[1:], dropped
+
+
+def test_bad_data():
+    with tempfile.TemporaryDirectory() as folder:
+        data, out = Path(folder) / "data.txt", Path(folder) / "a.gguf"
+        model = Path(folder) / "model.gguf"
+        model.write_bytes(with_template("{% for m in messages %}{{ m.content }}{% endfor %}"))
+
+        def refuse(content, *words, name="data.jsonl", more=()):
+            data = Path(folder) / name
+            data.write_bytes(content)
+            fails(1, *words, arguments=["finetune", model, "--data", data, "-o", out, "-q", *more])
+
+        fails(1, "cannot open", "data.txt", arguments=["finetune", model, "--data", data, "-o", out])
+        fails(1, "directory", arguments=["finetune", model, "--data", folder, "-o", out])
+        refuse(b"", "is empty", name="data.txt")
+        refuse(b" \r\n\n\t ", "is empty")
+        refuse(b"A short text.", "of 1 example 1 would be held out", "--held-out", name="data.txt")
+        refuse(b'{"text": "a"}\n{"text": ', "line 2", "JSON")
+        refuse(b'[1]', "line 1", "messages", "completion", "text")
+        refuse(b'"text"', "line 1", "completion")
+        refuse(b'{"prompt": "a"}', "line 1", "completion")
+        refuse(b'{"messages": []}', "line 1", "messages")
+        refuse(b'{"messages": {"role": "user"}}', "line 1", "messages")
+        refuse(b'{"messages": [1, 2]}', "line 1", "message")
+        refuse(b'{"text": "\xff"}', "line 1", "UTF-8")
+        refuse(b'{"messages": [{"role": "user", "content": "a"}]}', "no token to learn")
+        fails(2, "--targets", arguments=["finetune", model, "--data", model, "-o", out,
+                                         "--targets", "q,x"])
+        data.write_text("A short text.")
+        succeeds("finetune", model, "--data", data, "-o", out, "-q", "--held-out", 0)
+
+
+def test_full_disk():
+    """A checkpoint or an adapter that there is no room for: a sentence, and --resume goes on."""
+    with tempfile.TemporaryDirectory() as folder:
+        text, adapter = text_file(folder), Path(folder) / "a.gguf"
+        arguments = ["finetune", MODEL, "--data", text, "-o", adapter, *OPTIONS, "--steps", 2,
+                     "--held-out", 0]
+        checkpoint = Path(folder) / "a.gguf.checkpoint"
+        checkpoint.symlink_to("/dev/full")
+        fails(1, "No space left", arguments=[*arguments, "--force"])
+        checkpoint.unlink()
+        adapter.symlink_to("/dev/full")
+        done = wick(*arguments, "--force")
+        equal(done.returncode, 1)
+        assert b"No space left" in done.stderr and b"--resume" in done.stderr, done.stderr
+        adapter.unlink()
+        succeeds(*arguments, "--resume")
+        assert check_whole(adapter)
+        adapter.unlink()
+        checkpoint.unlink()
+        done = subprocess.run(  # with SIGXFSZ ignored, as Python does
+            [WICK, *map(str, arguments)], capture_output=True, timeout=TIMEOUT,
+            restore_signals=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+        equal(done.returncode, 1)
+        assert b"File too large" in done.stderr, done.stderr
+        equal(sorted(os.listdir(folder)), ["text.txt"])
 
 
 def test_refusals():

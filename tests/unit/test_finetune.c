@@ -85,9 +85,10 @@ static void test_falling_loss(void **state) {
 
 static double loss_of(const wk_example *example) {
     double loss = 0;
+    wk_loss_batch batch;
     const wick_scope scope = wick_scope_begin(device);
-    assert_int_equal(wick_read_scalar(wk_examples_loss(model, example, 1, CONTEXT), &loss),
-                     WICK_OK);
+    assert_true(wk_loss_batch_make(model, example, 1, CONTEXT, &batch));
+    assert_int_equal(wick_read_scalar(wk_loss_batch_sum(&batch), &loss), WICK_OK);
     wick_scope_end(scope);
     return loss;
 }
@@ -115,7 +116,9 @@ static void test_gradients(void **state) {
     const wick_scope scope = wick_scope_begin(device);
     assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
     for (size_t i = 0; i < n; i++) assert_int_equal(wick_tape_watch(tape, f->params[i]), WICK_OK);
-    wick_tensor *const loss = wk_examples_loss(model, &example, 1, CONTEXT);
+    wk_loss_batch batch;
+    assert_true(wk_loss_batch_make(model, &example, 1, CONTEXT, &batch));
+    wick_tensor *const loss = wk_loss_batch_sum(&batch);
     assert_int_equal(wick_grad(tape, loss, NULL, f->params, n, gradients), WICK_OK);
     wick_tape_end(tape);
     double norm, step = 1e-3;

@@ -1,13 +1,14 @@
-/* train/clip.c: gradients that are bounded by the norm of all of them. */
+/* train/scale.c: gradients that are multiplied in place: clipped, or divided by the scale of their
+ * loss. */
 #include <wick/nn.h>
 #include <wick/train.h>
 
 #include "ops/compose.h"
 
-static const char name[] = "clip_grad_norm";
+#include <math.h>
 
 /* The first gradient that is there; NULL: none, or not all can be changed. */
-static wick_tensor *check(wick_tensor *const *gradients, size_t n) {
+static wick_tensor *check(const char *name, wick_tensor *const *gradients, size_t n) {
     wick_tensor *first = NULL;
     for (size_t i = 0; gradients && i < n; i++) {
         if (!gradients[i]) continue;
@@ -39,13 +40,14 @@ static wick_tensor *norm_of(wick_tensor *const *gradients, size_t n, wick_dtype 
 }
 
 /* x *= factor, a scalar of another type, in place. */
-static bool scale(wick_tensor *x, wick_tensor *factor) {
+static bool multiply(wick_tensor *x, wick_tensor *factor) {
     wick_tensor *const wide = wk_widened(x);
     return wide && wick_copy(x, wick_mul(wide, wk_promoted(factor, wide->view.dtype)));
 }
 
 wick_tensor *wick_clip_grad_norm(wick_tensor *const *gradients, size_t n, double max_norm) {
-    wick_tensor *const first = check(gradients, n);
+    static const char name[] = "clip_grad_norm";
+    wick_tensor *const first = check(name, gradients, n);
     if (!first) return NULL;
     if (!(max_norm > 0)) {
         wk_device_fail(first->device, WICK_ERR_VALUE, "%s: max_norm is %g", name, max_norm);
@@ -59,6 +61,46 @@ wick_tensor *wick_clip_grad_norm(wick_tensor *const *gradients, size_t n, double
     wick_tensor *const share = norm ? wick_div(most, wick_affine(norm, 1, 1e-6)) : NULL;
     wick_tensor *const factor = share ? wick_clamp(share, 0, 1) : NULL;
     for (size_t i = 0; i < n && norm; i++)
-        if (gradients[i] && (!factor || !scale(gradients[i], factor))) norm = NULL;
+        if (gradients[i] && (!factor || !multiply(gradients[i], factor))) norm = NULL;
     return wick_scope_result(scope, norm);
+}
+
+/* --- Scaled losses --- */
+
+/* 1 where all of x is finite, else 0. */
+static wick_tensor *is_all_finite(wick_tensor *x) {
+    return wick_cast(wick_all(wick_is_finite(x), 0, NULL, false), WICK_F32);
+}
+
+wick_tensor *wick_unscale_gradients(wick_tensor *const *gradients, size_t n, double scale) {
+    static const char name[] = "unscale_gradients";
+    wick_tensor *const first = check(name, gradients, n);
+    if (!first) return NULL;
+    if (!(scale > 0) || isinf(scale)) {
+        wk_device_fail(first->device, WICK_ERR_VALUE, "%s: the scale is %g", name, scale);
+        return NULL;
+    }
+    const wick_scope scope = wick_scope_begin(first->device);
+    wick_tensor *all = wick_ones(first->device, WICK_F32, WICK_SCALAR);
+    wick_tensor *const factor = wick_full(first->device, WICK_F32, WICK_SCALAR, 1 / scale);
+    for (size_t i = 0; i < n && all; i++) {
+        if (!gradients[i]) continue;
+        all = wick_mul(all, is_all_finite(gradients[i]));
+        if (!factor || !multiply(gradients[i], factor)) all = NULL;
+    }
+    return wick_scope_result(scope, all);
+}
+
+bool wick_loss_scale_update(wick_loss_scale *scale, bool is_finite) {
+    const double least = 1.0 / (1 << 24), most = 1 << 24;
+    if (!scale) return is_finite;
+    if (!is_finite) {
+        scale->scale = fmax(scale->scale / 2, least);
+        scale->n_steps = 0;
+        return false;
+    }
+    if (++scale->n_steps < (scale->interval > 0 ? scale->interval : 2000)) return true;
+    scale->scale = fmin(scale->scale * 2, fmax(most, scale->scale));
+    scale->n_steps = 0;
+    return true;
 }
