@@ -1,6 +1,6 @@
 /* wick/finetune.h: fine-tuning: low-rank adapters (LoRA: Hu et al., 2021) of a language model whose
  * layers are attention and MLPs, trained from its full or quantized weights, which stay as they
- * are. Native only. */
+ * are. What blocks, and checkpoints, are native only. */
 #ifndef WICK_FINETUNE_H
 #define WICK_FINETUNE_H
 
@@ -140,7 +140,12 @@ WICK_API wick_status wick_finetune_checkpoint(wick_finetune *finetune, wick_erro
  * file is replaced. Blocks. */
 WICK_API wick_status wick_finetune_save(wick_finetune *finetune, const char *path,
                                         wick_error *error);
-/* The model is as it was. NULL is allowed. */
+/* What is in that file, to be read without blocking: tensor i, f32, and its name, which live until
+ * finish. NULL where there are not so many; name may be NULL. */
+WICK_API wick_tensor *wick_finetune_tensor(const wick_finetune *finetune, size_t i,
+                                           const char **name);
+/* The model is as it was. Waits for the device; in a page that is done before
+ * (wick_poll). NULL is allowed. */
 WICK_API void wick_finetune_finish(wick_finetune *finetune);
 
 #ifdef __cplusplus

@@ -74,6 +74,10 @@ WICK_API wick_status wick_model_open_finish(wick_model_loading *loading, wick_mo
  */
 WICK_API wick_status wick_model_add_adapter(wick_model *model, const char *path, float scale,
                                             wick_error *error);
+/* The same from a source that answers at once, as wick_source_memory does; it is taken over, also
+ * on failure. Not native only. */
+WICK_API wick_status wick_model_add_adapter_source(wick_model *model, wick_source source,
+                                                   float scale, wick_error *error);
 
 /* Its sessions must be closed before. NULL is allowed. */
 WICK_API void wick_model_close(wick_model *model);

@@ -91,6 +91,12 @@ wick_status wick_finetune_save(wick_finetune *finetune, const char *path, wick_e
     return write_file(f, path, values, N_ADAPTER_VALUES, 2 * f->n_factors, error);
 }
 
+wick_tensor *wick_finetune_tensor(const wick_finetune *finetune, size_t i, const char **name) {
+    const bool has_tensor = finetune != NULL && i < 2 * finetune->n_factors;
+    if (name != NULL) *name = has_tensor ? finetune->names[i] : NULL;
+    return has_tensor ? finetune->params[i] : NULL;
+}
+
 /* What must be the same for a training to go on with the same numbers. */
 static void describe(const wick_finetune *f, wick_value values[N_SAME]) {
     const wick_finetune_desc *const d = &f->desc;

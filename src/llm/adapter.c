@@ -178,17 +178,35 @@ static wick_status add_adapter(reading *r, wick_error *err) {
     return WICK_OK;
 }
 
+static wick_status add_file(wick_model *model, wick_file *file, float scale, wick_error *err) {
+    if (model->usage.n_sessions > 0)
+        return wk_fail(err, WICK_ERR_STATE, "the model has open sessions");
+    reading r = {.model = model, .file = file, .gguf = wk_file_gguf(file), .scale = scale};
+    return add_adapter(&r, err);
+}
+
 wick_status wick_model_add_adapter(wick_model *model, const char *path, float scale,
                                    wick_error *error) {
     if (model == NULL || path == NULL)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_model_add_adapter: an argument is NULL");
-    if (model->usage.n_sessions > 0)
-        return wk_fail(error, WICK_ERR_STATE, "the model has open sessions");
-    reading r = {.model = model, .scale = scale};
-    WK_TRY(wick_file_open(path, &r.file, error));
-    r.gguf = wk_file_gguf(r.file);
+    wick_file *file;
+    WK_TRY(wick_file_open(path, &file, error));
     wick_error reason = {.status = WICK_OK};
-    const wick_status status = add_adapter(&r, &reason);
-    wick_file_close(r.file);
+    const wick_status status = add_file(model, file, scale, &reason);
+    wick_file_close(file);
     return status == WICK_OK ? WICK_OK : wk_fail_in_file(error, path, &reason);
+}
+
+wick_status wick_model_add_adapter_source(wick_model *model, wick_source source, float scale,
+                                          wick_error *error) {
+    if (model == NULL || source.read_at == NULL || source.poll == NULL || source.close == NULL) {
+        if (source.close != NULL) source.close(&source);
+        return wk_fail(error, WICK_ERR_ARGUMENT,
+                       "wick_model_add_adapter_source: the model is NULL or the source incomplete");
+    }
+    wick_file *file;
+    WK_TRY(wk_file_open_source(&source, &file, error));
+    const wick_status status = add_file(model, file, scale, error);
+    wick_file_close(file);
+    return status;
 }

@@ -219,6 +219,11 @@ static void test_adapter(void **state) {
     const double trained = judge(model);
     assert_true(fabs(trained - before) > 1e-3);
     assert_int_equal(wick_finetune_save(finetune, adapter.text, &error), WICK_OK);
+    const char *name;
+    assert_non_null(wick_finetune_tensor(finetune, 1, &name));
+    assert_string_equal(name, "blk.0.attn_k.weight.lora_b");
+    assert_null(wick_finetune_tensor(finetune, 1000, &name));
+    assert_null(name);
     wick_finetune_finish(finetune);
     wick_examples_free(examples);
     assert_true(judge(model) == before);
@@ -230,7 +235,19 @@ static void test_adapter(void **state) {
     if (wick_model_add_adapter(other, adapter.text, 1, &error) != WICK_OK)
         fail_msg("%s", error.message);
     assert_true(judge(other) == trained);
-    assert_int_equal(wick_model_add_adapter(other, adapter.text, -1, &error), WICK_OK);
+    unsigned char bytes[1 << 18];
+    FILE *const stored = fopen(adapter.text, "rb");
+    const size_t size = fread(bytes, 1, sizeof bytes, stored);
+    fclose(stored);
+    assert_true(size < sizeof bytes);
+    assert_int_equal(
+        wick_model_add_adapter_source(other, wick_source_memory(bytes, size), -1, &error), WICK_OK);
+    assert_int_equal(
+        wick_model_add_adapter_source(other, wick_source_memory(bytes, 100), 1, &error),
+        WICK_ERR_FORMAT);
+    assert_int_equal(
+        wick_model_add_adapter_source(NULL, wick_source_memory(bytes, size), 1, &error),
+        WICK_ERR_ARGUMENT);
     assert_true(fabs(judge(other) - before) < 1e-5);
     assert_int_equal(wick_model_add_adapter(other, file, 1, &error), WICK_ERR_FORMAT);
     assert_true(fabs(judge(other) - before) < 1e-5);

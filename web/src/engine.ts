@@ -23,7 +23,7 @@ import type { ThreadHost } from "./thread_workers.js";
 import { Verifier } from "./verifier.js";
 import type {
   BackendName, Capabilities, ChatMessage, ChatOptions, DeviceInfo, DeviceStats, EmbedOptions,
-  GenerateOptions, KernelCheck, KernelOptions, KernelStats, LogLevel, OpenOptions, Progress,
+  FinetuneEvent, FinetuneOptions, GenerateOptions, KernelCheck, KernelOptions, KernelStats, LogLevel, OpenOptions, Progress,
   SessionOptions, SessionStats, TensorInfo, TokenizeOptions, VerifyOptions,
 } from "./types.js";
 
@@ -249,6 +249,28 @@ export class Engine {
 
   embed({ signal }: CallContext, model: number, texts: string[], options: EmbedOptions) {
     return this.#models.embed(model, texts, options, signal);
+  }
+
+  // --- Fine-tuning ---
+
+  startFinetuning(_: CallContext, model: number, options: FinetuneOptions) {
+    return this.#models.startFinetuning(model, options);
+  }
+
+  nextFinetuneEvent({ signal }: CallContext, id: number): Promise<FinetuneEvent | undefined> {
+    return this.#models.finetunings.next(id, signal);
+  }
+
+  finetunedAdapter({ signal }: CallContext, id: number): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#models.finetunings.adapter(id, signal);
+  }
+
+  endFinetuning(_: CallContext, id: number): Promise<void> {
+    return this.#models.finetunings.end(id);
+  }
+
+  async addAdapter(_: CallContext, model: number, file: Uint8Array, scale: number): Promise<void> {
+    this.#models.addAdapter(model, file, scale);
   }
 
   // --- Sessions ---

@@ -1,10 +1,12 @@
 /** A model on a device. */
+import { kindOf, WickError } from "./errors.js";
+import { Finetuning } from "./finetuning.js";
 import type { Leaks } from "./leaks.js";
-import { checked, DETOKENIZE, EMBED, SESSION, TEMPLATE, TOKENIZE } from "./options.js";
+import { checked, DETOKENIZE, EMBED, FINETUNE, SESSION, TEMPLATE, TOKENIZE } from "./options.js";
 import type { Port } from "./port.js";
 import { Session } from "./session.js";
 import type {
-  ChatMessage, ChatOptions, EmbedOptions, ModelInfo, SessionOptions, TokenizeOptions,
+  ChatMessage, ChatOptions, EmbedOptions, FinetuneOptions, ModelInfo, SessionOptions, TokenizeOptions,
 } from "./types.js";
 import { tokenIds } from "./values.js";
 
@@ -50,6 +52,29 @@ export class Model {
   Promise<Float32Array[]> {
     const { signal, ...rest } = checked(EMBED, options);
     return this.#port.call("embed", [this.#id, texts, rest], { signal });
+  }
+
+  /**
+   * Begins to train an adapter of this model, whose weights stay as they are; it has no sessions
+   * until that is closed. In an engine that was opened with `tensors: true`.
+   */
+  async finetune(options: FinetuneOptions & { signal?: AbortSignal }): Promise<Finetuning> {
+    const { signal, ...given } = checked(FINETUNE, options);
+    const { id, info } = await this.#port.call("startFinetuning", [this.#id, given]);
+    return new Finetuning(this.#port, id, info, this.#leaks, signal);
+  }
+
+  /**
+   * Adds an adapter (LoRA), a GGUF file as `finetune` makes them, for the sessions that are opened
+   * from now on: W x + scale alpha / rank B (A x). Several add up. While no session is open, in an
+   * engine that was opened with `tensors: true`.
+   */
+  async addAdapter(file: Uint8Array | ArrayBuffer, scale = 1): Promise<void> {
+    if (!(file instanceof Uint8Array || file instanceof ArrayBuffer))
+      throw new WickError("ARGUMENT", `an adapter is the bytes of a file, not ${kindOf(file)}`);
+    if (!Number.isFinite(scale))
+      throw new WickError("VALUE", `the scale of an adapter must be a number, not ${kindOf(scale)}`);
+    await this.#port.call("addAdapter", [this.#id, new Uint8Array(file), scale]);
   }
 
   /** Closes it with its sessions. */

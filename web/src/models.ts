@@ -1,6 +1,7 @@
 /** The engine's side of models: loaded, asked, their tokens, and texts as vectors. */
 import { kindOf, WickError } from "./errors.js";
 import type { CallContext } from "./engine.js";
+import { Finetunings } from "./finetunings.js";
 import { Loader, type LoadingOptions } from "./loader.js";
 import type { ModelSource } from "./model_source.js";
 import type { Module } from "./module.js";
@@ -8,7 +9,8 @@ import { Sessions, type Shown } from "./sessions.js";
 import type { SourceOptions } from "./source.js";
 import { Table } from "./table.js";
 import type {
-  ChatMessage, ChatOptions, EmbedOptions, ModelInfo, Preflight, SessionOptions, TokenizeOptions,
+  ChatMessage, ChatOptions, EmbedOptions, FinetuneOptions, ModelInfo, Preflight, SessionOptions,
+  TokenizeOptions,
 } from "./types.js";
 
 /** WICK_TOKENIZE_*. */
@@ -27,6 +29,7 @@ interface Held {
 
 export class Models {
   readonly sessions: Sessions;
+  readonly finetunings: Finetunings;
   readonly #module: Module;
   readonly #loader: Loader;
   readonly #held = new Table<Held>("model");
@@ -37,6 +40,7 @@ export class Models {
     this.#module = module;
     this.#loader = new Loader(module, device);
     this.sessions = new Sessions(module);
+    this.finetunings = new Finetunings(module, device);
     this.#scratch = module.alloc(8);
   }
 
@@ -63,6 +67,7 @@ export class Models {
     this.#module.gpus.stir();
     await Promise.all(held.embedding);
     await this.sessions.closeOf(held.pointer);
+    await this.finetunings.endOf(held.pointer);
     this.#module.call("model_close", held.pointer);
   }
 
@@ -71,7 +76,18 @@ export class Models {
   }
 
   openSession(model: number, options: SessionOptions): number {
-    return this.sessions.open(this.#held.get(model).pointer, options);
+    const { pointer } = this.#held.get(model);
+    this.finetunings.checkFree(pointer);
+    return this.sessions.open(pointer, options);
+  }
+
+  startFinetuning(model: number, options: FinetuneOptions) {
+    const { pointer } = this.#held.get(model);
+    return this.finetunings.start(pointer, this.#info(pointer).architecture, options);
+  }
+
+  addAdapter(model: number, file: Uint8Array, scale: number): void {
+    this.finetunings.addAdapter(this.#held.get(model).pointer, file, scale);
   }
 
   // --- Tokens ---

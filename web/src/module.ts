@@ -125,6 +125,10 @@ export class Module {
     }
   }
 
+  hasDoor(door: string): boolean {
+    return door in this.#doors;
+  }
+
   /** It has trapped, and no door can be called any more. */
   get isBroken(): boolean {
     return this.#failure !== undefined;
@@ -168,6 +172,29 @@ export class Module {
       bytesRequested: this.call("error_requested"),
       bytesAvailable: this.call("error_available"),
     });
+  }
+
+  /** The contents of a tensor on a device, of so many bytes, once all before is computed. */
+  async readTensor(tensor: number, device: number, size: number,
+                   signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    return this.finishReading(this.pointer("read_start", tensor), device, size, signal);
+  }
+
+  /** Of a reading that has been started. */
+  async finishReading(reading: number, device: number, size: number,
+                      signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    let at = 0;
+    let isFinished = false;
+    try {
+      at = this.alloc(size);
+      await this.finish(() => this.checked("read_poll", reading, device), signal);
+      isFinished = true;
+      this.checked("read_finish", reading, device, at, size);
+      return this.memory.bytes(at, size).slice();
+    } finally {
+      if (!isFinished) this.call("read_finish", reading, device, 0, 0);
+      if (at !== 0) this.release(at);
+    }
   }
 
   /** Copies bytes into memory that is to be released. */

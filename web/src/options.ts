@@ -4,7 +4,7 @@ import type { OperationOptions } from "./operation.js";
 import type { CallOptions } from "./session.js";
 import type { OptimizerOptions } from "./tensor_types.js";
 import type {
-  ChatOptions, EmbedOptions, GenerateOptions, GpuOptions, KernelOptions, OpenOptions,
+  ChatOptions, EmbedOptions, FinetuneOptions, GenerateOptions, GpuOptions, KernelOptions, OpenOptions,
   SessionOptions, TokenizeOptions, VerifyOptions,
 } from "./types.js";
 import type { LoadOptions, RequestOptions } from "./wick.js";
@@ -115,6 +115,13 @@ export const OPTIMIZER: Rules<OptimizerOptions> = {
 export const OPERATION: Rules<OperationOptions> = {
   name: TEXT, inputs: whole(1, 8), outputs: whole(1, 8), shape: CALL, compute: CALL,
   kernel: OBJECT, launch: CALL, gradient: CALL,
+};
+
+export const FINETUNE: Rules<FinetuneOptions & { signal?: AbortSignal }> = {
+  text: ["a string", (value) => typeof value === "string"],
+  jsonLines: ["a string", (value) => typeof value === "string"],
+  contextLength: LENGTH, rank: whole(1, 4096), alpha: REAL, rate: REAL, decay: REAL, maxNorm: REAL,
+  steps: COUNT, epochs: COUNT, batch: LENGTH, heldOut: REAL, seed: SEED, signal: SIGNAL,
 };
 
 /** Whether so few letters that are wrong, missing or too many make one name of the other. */

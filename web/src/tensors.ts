@@ -112,19 +112,7 @@ export class Tensors {
 
   async #read(id: number, signal: AbortSignal): Promise<Contents> {
     const { reading, size, info } = await this.#inOrder(() => this.#startReading(id));
-    const m = this.#module;
-    let at = 0;
-    let isFinished = false;
-    try {
-      at = m.alloc(size);
-      await m.finish(() => m.checked("read_poll", reading, this.#device), signal);
-      isFinished = true;
-      m.checked("read_finish", reading, this.#device, at, size);
-      return { ...info, bytes: m.memory.bytes(at, size).slice() };
-    } finally {
-      if (!isFinished) m.call("read_finish", reading, this.#device, 0, 0);
-      if (at !== 0) m.release(at);
-    }
+    return { ...info, bytes: await this.#module.finishReading(reading, this.#device, size, signal) };
   }
 
   async #startReading(id: number) {

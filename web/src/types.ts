@@ -374,6 +374,62 @@ export interface SessionStats {
   seed: string;
 }
 
+/** How an adapter is trained, see `wick/finetune.h`. */
+export interface FinetuneOptions {
+  /** A long text, of which all is learned, cut into examples of contextLength tokens. */
+  text?: string;
+  /** In each line an example as a JSON object: `{ text }`, `{ prompt, completion }` or `{ messages }`,
+   * of which the completion alone, or what the assistant says, is learned. */
+  jsonLines?: string;
+  /** Most tokens of an example; default: 256. */
+  contextLength?: number;
+  /** Of the factors; default: 8. */
+  rank?: number;
+  /** Changes are scaled by alpha / rank; default: 16. */
+  alpha?: number;
+  /** Of AdamW; default: 1e-4. */
+  rate?: number;
+  /** Weight decay; default: 0. */
+  decay?: number;
+  /** Gradients are clipped to this norm; default: 1. */
+  maxNorm?: number;
+  /** Default: as many as the epochs have. */
+  steps?: number;
+  /** Passes over the examples; default: 1. */
+  epochs?: number;
+  /** Examples of a step; default: 8. */
+  batch?: number;
+  /** This share of the examples, the last ones, is not learned from but measured. Default: 0. */
+  heldOut?: number;
+  /** Of the order of the examples, and of where the factors begin. */
+  seed?: number | bigint | string;
+}
+
+/** What is learned from. */
+export interface ExamplesInfo {
+  examples: number;
+  tokens: number;
+  /** Of the tokens. */
+  learned: number;
+  /** Examples that were too long, and those of them of which nothing was left. */
+  cut: number;
+  leftOut: number;
+}
+
+export interface FinetuneEvent {
+  /** `step`: the loss of its examples, before it; `held-out`: that of the held-out ones, after it. */
+  kind: "step" | "held-out";
+  step: number;
+  /** Of the whole training. */
+  steps: number;
+  /** That all steps have read. */
+  tokens: number;
+  /** Nats for each learned token. */
+  loss: number;
+  /** e^loss. */
+  perplexity: number;
+}
+
 /** Types of elements; f64 and the integers of 64 bits are computed by the CPU. */
 export type ScalarDtype =
   "f32" | "f16" | "bf16" | "f64" | "i64" | "i32" | "i16" | "i8" | "u32" | "u8" | "bool";

@@ -20,6 +20,7 @@ import {
   isForeign, isNode, makeWorker, missingFile, workerObstacle, workerUrl,
 } from "./files.js";
 import { findGpu } from "./find_gpu.js";
+import { Finetuning } from "./finetuning.js";
 import { Kernel } from "./kernel.js";
 import { Leaks } from "./leaks.js";
 import { Model } from "./model.js";
@@ -49,7 +50,7 @@ export { Generation, Session };
 export type { CallOptions } from "./session.js";
 export type * from "./tensor_types.js";
 export { Model, Tensor, TensorMaker };
-export { Operation, Optimizer, Tape };
+export { Finetuning, Operation, Optimizer, Tape };
 export type { OperationOptions } from "./operation.js";
 export type { Dims } from "./tensor_numbers.js";
 export { Kernel };
@@ -290,6 +291,6 @@ export class Wick extends TensorMaker {
 
 // Minifying shortens names, which consoles and debuggers show.
 for (const [value, type] of Object.entries({
-  CancelledError, DeviceLostError, Generation, Kernel, Model, ModelCache, Operation, Optimizer,
+  CancelledError, DeviceLostError, Finetuning, Generation, Kernel, Model, ModelCache, Operation, Optimizer,
   OutOfMemoryError, Session, Tape, Tensor, TensorMaker, Wick, WickError,
 })) Object.defineProperty(type, "name", { value });

@@ -24,6 +24,11 @@ wick_status wk_file_try_write(wk_heap *heap, const char *path, wick_error *err) 
     return no_files(path, err);
 }
 
+bool wk_file_exists(const char *path) {
+    (void)path;
+    return false;
+}
+
 bool wk_file_is_same(const char *a, const char *b) {
     (void)a, (void)b;
     return false;

@@ -1,0 +1,139 @@
+// Fine-tuning in the package: stories260K learns a text, its adapter is a file that the model
+// computes with; what is wrong is refused.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+import { Wick } from "../../web/dist/wick.js";
+import { missing, openWebGpu } from "./node_webgpu.mjs";
+import { PageWorker } from "./node_worker.mjs";
+
+globalThis.Worker = PageWorker;
+
+const STORIES = readFileSync(fileURLToPath(new URL("../data/stories260K.gguf", import.meta.url)));
+const TEXT = "The miller left his cat to the youngest son. The cat asked for a bag and for boots. "
+  .repeat(12);
+const OPTIONS = { text: TEXT, contextLength: 32, steps: 12, batch: 4, rate: 5e-3, rank: 4, seed: 3 };
+
+const rejects = (promise, code, words) => assert.rejects(promise, (reason) => {
+  assert.equal(reason.code, code, reason.message);
+  assert.match(reason.message, words);
+  return true;
+});
+
+const open = (options) => Wick.open({ backend: "cpu", math: "exact", tensors: true, ...options });
+const load = (wick) => wick.load(new Uint8Array(STORIES), { cache: false });
+
+async function continued(model, prompt = "The miller") {
+  const session = await model.session({ temperature: 0, maxTokens: 16 });
+  const text = await session.generate(prompt).text();
+  await session.close();
+  return text;
+}
+
+/** The events of a whole training, and its adapter. */
+async function train(model, options) {
+  const training = await model.finetune(options), events = [];
+  for await (const event of training) events.push(event);
+  const adapter = await training.adapter(), { examples } = training;
+  await training.close();
+  return { events, adapter, examples };
+}
+
+async function checkTraining(wick) {
+  const model = await load(wick);
+  const before = await continued(model);
+  const { events, adapter, examples } = await train(model, { ...OPTIONS, heldOut: 0.2 });
+  assert.ok(examples.examples > 5 && examples.tokens > 300, JSON.stringify(examples));
+  const steps = events.filter(({ kind }) => kind === "step");
+  const held = events.filter(({ kind }) => kind === "held-out");
+  assert.deepEqual(steps.map(({ step }) => step), Array.from({ length: 12 }, (_, i) => i + 1));
+  assert.ok(steps.every(({ steps: all, loss, perplexity }) =>
+    all === 12 && Math.abs(perplexity - Math.exp(loss)) < 1e-6 * perplexity));
+  assert.equal(held.length, 2);
+  assert.ok(held[1].perplexity < 0.7 * held[0].perplexity, `${held[0].perplexity}, ${held[1].perplexity}`);
+  assert.equal(await continued(model), before); // it is as it was
+  await model.addAdapter(adapter);
+  const after = await continued(model);
+  assert.notEqual(after, before);
+  await model.addAdapter(adapter, -1);
+  assert.equal(await continued(model), before); // one takes back what the other does
+  await model.close();
+  return { after, losses: steps.map(({ loss }) => loss) };
+}
+
+let onCpu;
+
+test("a model learns a text on the CPU", async () => {
+  const wick = await open();
+  onCpu = await checkTraining(wick);
+  await wick.close();
+});
+
+test("the same in a worker", async () => {
+  const wick = await open({ worker: true, threads: 1 });
+  const { losses } = await checkTraining(wick);
+  losses.forEach((loss, i) => assert.ok(Math.abs(loss - onCpu.losses[i]) < 1e-3 * loss));
+  await wick.close();
+});
+
+test("the same on WebGPU", { skip: missing }, async () => {
+  const wick = await open({ backend: "webgpu", gpu: await openWebGpu() });
+  const { losses } = await checkTraining(wick);
+  losses.forEach((loss, i) => assert.ok(Math.abs(loss - onCpu.losses[i]) < 1e-2 * loss));
+  await wick.close();
+});
+
+test("who stops in the middle goes on, and gives up by a signal", async () => {
+  const wick = await open(), model = await load(wick), controller = new AbortController();
+  const training = await model.finetune({ ...OPTIONS, signal: controller.signal });
+  for await (const { step } of training) if (step === 3) break;
+  const third = await training.adapter();
+  for await (const { step } of training) if (step === 6) break;
+  assert.notDeepEqual(await training.adapter(), third);
+  await rejects(model.session(), "STATE", /./);
+  await rejects(model.finetune(OPTIONS), "STATE", /./);
+  controller.abort();
+  await rejects((async () => {
+    for await (const _ of training);
+  })(), "CANCELLED", /./);
+  await training.close();
+  await training.close();
+  await rejects(training.adapter(), "STATE", /the training is closed/);
+  await (await model.session()).close();
+  const open2 = await model.finetune(OPTIONS);
+  await model.close(); // with its training
+  await rejects(open2.adapter(), "STATE", /closed/);
+  await wick.close();
+});
+
+test("conversations and completions, and what is wrong with them", async () => {
+  const wick = await open(), model = await load(wick);
+  const jsonLines = '{"prompt": "The cat", "completion": " sat down."}\n{"text": "A dog ran."}\n';
+  const { events, examples } = await train(model, { jsonLines, batch: 2, epochs: 3 });
+  assert.equal(examples.examples, 2);
+  assert.ok(examples.learned < examples.tokens);
+  assert.equal(events.length, 3);
+  await rejects(model.finetune({ jsonLines: '{"text": "a b c"}\n{"textt": "x"}' }), "FORMAT", /2/);
+  await rejects(model.finetune({}), "VALUE", /nothing to learn from/);
+  await rejects(model.finetune({ text: "x", rank: 0 }), "VALUE", /rank/);
+  await rejects(model.finetune({ text: "x", ranks: 1 }), "VALUE", /did you mean 'rank'/);
+  await rejects(model.finetune({ text: TEXT, rate: -1 }), "VALUE", /rate/);
+  await rejects(model.addAdapter("file"), "ARGUMENT", /bytes of a file/);
+  await rejects(model.addAdapter(new Uint8Array(100)), "FORMAT", /./);
+  await rejects(model.addAdapter(new Uint8Array(STORIES)), "FORMAT", /adapter/);
+  const session = await model.session();
+  await rejects(model.addAdapter(new Uint8Array(STORIES)), "STATE", /open sessions/);
+  await session.close();
+  await wick.close();
+});
+
+test("an engine without tensors says what to do", async () => {
+  const wick = await open({ tensors: false }), model = await load(wick);
+  await rejects(model.finetune(OPTIONS), "UNSUPPORTED", /tensors: true/);
+  await rejects(model.addAdapter(new Uint8Array(8)), "UNSUPPORTED", /tensors: true/);
+  await wick.close();
+});
+
+// Dawn keeps the process alive, and has work in flight that is not to be cut.
+test.after(() => setImmediate(() => process.exit()));

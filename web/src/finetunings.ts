@@ -1,0 +1,145 @@
+/** The engine's side of fine-tuning, in the module with tensors. */
+import { WickError } from "./errors.js";
+import { type AdapterTensor, writeAdapter } from "./gguf.js";
+import type { Module } from "./module.js";
+import { Table } from "./table.js";
+import type { ExamplesInfo, FinetuneEvent, FinetuneOptions } from "./types.js";
+
+const DOUBLE = 8, EVENT_DOUBLES = 6, DESCRIBED = 8;
+const KINDS = [undefined, "step", "held-out"] as const;
+
+/** Of an adapter, where the page says nothing. */
+const DEFAULT_ALPHA = 16, DEFAULT_CONTEXT = 256;
+
+interface Held {
+  pointer: number;
+  examples: number;
+  model: number;
+  architecture: string;
+  alpha: number;
+}
+
+export class Finetunings {
+  readonly #module: Module;
+  readonly #device: number;
+  readonly #held = new Table<Held>("training");
+
+  constructor(module: Module, device: number) {
+    this.#module = module;
+    this.#device = device;
+  }
+
+  #check(): void {
+    if (!this.#module.hasDoor("finetune_start"))
+      throw new WickError("UNSUPPORTED", "fine-tuning and adapters are in the module with tensors: "
+        + "open the engine with { tensors: true }");
+  }
+
+  /** Throws while a training of the model is open. */
+  checkFree(model: number): void {
+    if (this.#held.entries().some(([, held]) => held.model === model))
+      throw new WickError("STATE", "the model is being trained: close that first");
+  }
+
+  async start(model: number, architecture: string, options: FinetuneOptions):
+  Promise<{ id: number; info: ExamplesInfo }> {
+    this.#check();
+    this.checkFree(model);
+    const { text, jsonLines, contextLength = DEFAULT_CONTEXT, ...given } = options;
+    const m = this.#module, alpha = given.alpha ?? DEFAULT_ALPHA;
+    await this.#idle();
+    const examples = m.pointer("examples_make", model, contextLength);
+    try {
+      if (text !== undefined) this.#add("examples_add_text", examples, text);
+      if (jsonLines !== undefined) this.#add("examples_add_lines", examples, jsonLines);
+      const info = m.record<ExamplesInfo>("examples_info", examples);
+      const pointer = m.pointer("finetune_start", model, examples,
+                                JSON.stringify({ ...given, alpha }));
+      const id = this.#held.add({ pointer, examples, model, architecture, alpha });
+      return { id, info };
+    } catch (reason) {
+      m.call("examples_release", examples);
+      throw reason;
+    }
+  }
+
+  #add(door: string, examples: number, text: string): void {
+    const m = this.#module, bytes = new TextEncoder().encode(text), at = m.put(bytes);
+    try {
+      m.checked(door, examples, at, bytes.length);
+    } finally {
+      m.release(at);
+    }
+  }
+
+  /** The next event; undefined: all steps are done. */
+  async next(id: number, signal: AbortSignal): Promise<FinetuneEvent | undefined> {
+    const m = this.#module, at = m.alloc(EVENT_DOUBLES * DOUBLE);
+    let event: FinetuneEvent | undefined;
+    try {
+      await m.finish(() => {
+        const status = m.checked("finetune_poll", this.#held.get(id).pointer, at);
+        const [code, step, steps, tokens, loss, perplexity] =
+          m.memory.doubles(at, EVENT_DOUBLES) as unknown as [number, ...number[]];
+        const kind = KINDS[code];
+        if (!kind) return status;
+        event = { kind, step: step!, steps: steps!, tokens: tokens!, loss: loss!,
+                  perplexity: perplexity! };
+        return 0;
+      }, signal);
+      return event;
+    } finally {
+      m.release(at);
+    }
+  }
+
+  /** The adapter as it is now, as a GGUF file. */
+  async adapter(id: number, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    const m = this.#module, { architecture, alpha } = this.#held.get(id);
+    const tensors: AdapterTensor[] = [];
+    for (let i = 0; ; i++) {
+      const { pointer } = this.#held.get(id);
+      const tensor = m.call("finetune_tensor", pointer, i);
+      if (tensor === 0) return writeAdapter(architecture, alpha, tensors);
+      const name = m.memory.text(m.call("finetune_name", pointer, i));
+      tensors.push({ name, ...await this.#read(tensor, signal) });
+    }
+  }
+
+  async #read(tensor: number, signal: AbortSignal): Promise<{ shape: number[]; bytes: Uint8Array }> {
+    const m = this.#module, at = m.alloc(DESCRIBED * DOUBLE);
+    const size = m.call("tensor_describe", tensor, at) >>> 0;
+    const [, rank, ...extents] = m.memory.doubles(at, DESCRIBED);
+    m.release(at);
+    return { shape: extents.slice(0, rank), bytes: await m.readTensor(tensor, this.#device, size, signal) };
+  }
+
+  /** The model is as it was. */
+  async end(id: number): Promise<void> {
+    const held = this.#held.take(id);
+    if (!held) return;
+    await this.#idle().catch(() => undefined); // a device that is lost has nothing queued
+    this.#module.call("finetune_finish", held.pointer);
+    this.#module.call("examples_release", held.examples);
+  }
+
+  async endOf(model: number): Promise<void> {
+    for (const [id, held] of this.#held.entries()) if (held.model === model) await this.end(id);
+  }
+
+  addAdapter(model: number, file: Uint8Array, scale: number): void {
+    this.#check();
+    const m = this.#module, at = m.put(file);
+    try {
+      m.checked("model_add_adapter", model, at, file.length, scale);
+    } finally {
+      m.release(at);
+    }
+  }
+
+  /** What is queued has been computed. */
+  async #idle(): Promise<void> {
+    const m = this.#module;
+    await m.finish(() => m.checked("device_run", this.#device));
+  }
+}
