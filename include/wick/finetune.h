@@ -119,8 +119,8 @@ typedef struct wick_finetune wick_finetune;
  * device, and it has no sessions, nor gets one (WICK_ERR_STATE). Blocks. WICK_ERR_VALUE: desc, or
  * there are no examples; WICK_ERR_UNSUPPORTED: the model has none of the targets, or is an encoder;
  * WICK_ERR_MISMATCH: the checkpoint is of another model, data or description (steps, rate, schedule
- * and checkpoint file may differ); WICK_ERR_NOT_FOUND, WICK_ERR_FORMAT: the checkpoint;
- * WICK_ERR_IO: it cannot be written. */
+ * and checkpoint file may differ); WICK_ERR_NOT_FOUND, WICK_ERR_IO, WICK_ERR_FORMAT: it cannot be
+ * read, or not be written. */
 WICK_API wick_status wick_finetune_start(wick_model *model, const wick_examples *examples,
                                          const wick_finetune_desc *desc, wick_finetune **finetune,
                                          wick_error *error);

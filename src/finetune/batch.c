@@ -122,11 +122,14 @@ wick_tensor *wk_loss_batch_sum(const wk_loss_batch *batch) {
     return sum_of(batch, wk_model_forward(model, NULL, &batch->batch, 0, n_layers, NULL));
 }
 
-/* x: the hidden rows; nothing before the first layer. */
+/* x: the hidden rows; nothing before the first layer. What is queued keeps its memory, so that it
+ * is computed here: the forward pass of this segment, and the gradients of the one after it. */
 static wick_tensor *run_segment(void *user, wick_tensor *const *x) {
     const wk_layer_segment *const s = user;
-    return wk_model_forward(s->batch->model->model, NULL, &s->batch->batch, s->first, s->count,
-                            s->first > 0 ? x[0] : NULL);
+    const wick_model *const model = s->batch->model;
+    wick_tensor *const y = wk_model_forward(model->model, NULL, &s->batch->batch, s->first,
+                                            s->count, s->first > 0 ? x[0] : NULL);
+    return y != NULL && wick_synchronize(model->device) == WICK_OK ? y : NULL;
 }
 
 wick_tensor *wk_loss_batch_sum_by_segments(const wk_loss_batch *batch, wick_tape *tape,

@@ -130,7 +130,8 @@ static wick_tensor *operand(const wk_back *b, int i) {
         return NULL;
     }
     wick_tensor *const x = wk_tensor_of_view(b->tape->device, view);
-    return wk_dtype_is_float(view->dtype) ? wk_widened(x) : x;
+    const bool is_plain = view->layout == WK_LAYOUT_RAW && wk_dtype_is_float(view->dtype);
+    return is_plain ? wk_widened(x) : x; /* a weight in another layout stays as it is */
 }
 
 bool wk_back_wants(const wk_back *b, int i) {

@@ -37,8 +37,8 @@ wk_gradient_fn *wk_gradient_of(wk_opcode code);
 
 /* Whether the gradient of source i is wanted. */
 bool wk_back_wants(const wk_back *b, int i);
-/* Source i as the op saw it; floats as g's dtype. NULL: it is absent, or was overwritten since,
- * which fails. */
+/* Source i as the op saw it; floats as g's dtype, except for weights that a device has laid out.
+ * NULL: it is absent, or was overwritten since, which fails. */
 wick_tensor *wk_back_source(const wk_back *b, int i);
 /* The same for destination i. */
 wick_tensor *wk_back_result(const wk_back *b, int i);

@@ -181,8 +181,8 @@ def test_bad_data():
             data.write_bytes(content)
             fails(1, *words, arguments=["finetune", model, "--data", data, "-o", out, "-q", *more])
 
-        fails(1, "cannot open", "data.txt", arguments=["finetune", model, "--data", data, "-o", out])
-        fails(1, "directory", arguments=["finetune", model, "--data", folder, "-o", out])
+        for path, words in ((data, "cannot open"), (folder, "directory")):
+            fails(1, words, str(path), arguments=["finetune", model, "--data", path, "-o", out])
         refuse(b"", "is empty", name="data.txt")
         refuse(b" \r\n\n\t ", "is empty")
         refuse(b"A short text.", "of 1 example 1 would be held out", "--held-out", name="data.txt")

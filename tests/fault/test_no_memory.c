@@ -1,7 +1,7 @@
 /* Memory that runs out in what is made beside models: saved sessions, grammars, schemas, templates,
- * embedders, and whatever writes files. For every n the n-th allocation fails, alone or with all
- * that follow. Then the status is WICK_ERR_OUT_OF_MEMORY with a sentence, nothing leaks, no file is
- * left, and where memory is there again the same does what it always did.
+ * embedders, training, and whatever writes files. For every n the n-th allocation fails, alone or
+ * with all that follow. Then the status is WICK_ERR_OUT_OF_MEMORY with a sentence, nothing leaks,
+ * no file is left, and where memory is there again the same does what it always did.
  *
  * Every heap of the library takes its memory from the one that refuses here: the program is linked
  * with --wrap=wk_heap_init. */
@@ -328,6 +328,90 @@ static wick_status store_tensors(outcome *out, wick_error *error) {
     return status;
 }
 
+/* --- Training --- */
+
+static wick_tensor *run_linear(void *user, wick_tensor *const *x) {
+    return wick_tanh(wick_linear(x[0], user, NULL));
+}
+
+/* One step of a network of two layers, through a segment, with all that a step may have. */
+static wick_status step_once(wick_tensor **params, wick_optimizer *optimizer, wick_tensor *x) {
+    wick_tape *tape;
+    wick_tensor *grads[2];
+    wick_status status = wick_tape_begin(wick_tensor_device(x), &tape);
+    if (status != WICK_OK) return status;
+    for (int i = 0; i < 2 && status == WICK_OK; i++) status = wick_tape_watch(tape, params[i]);
+    wick_tensor *hidden = wick_recompute(tape, run_linear, params[0], &x, 1);
+    hidden = wick_dropout(wick_rms_norm(hidden, NULL, 1e-5F), 0.25, true);
+    wick_tensor *const loss =
+        wick_mse(wick_linear(hidden, params[1], NULL), x, WICK_REDUCTION_MEAN);
+    if (status == WICK_OK) status = wick_grad(tape, loss, NULL, params, 2, grads);
+    wick_tape_end(tape);
+    if (status != WICK_OK) return status;
+    if (wick_clip_grad_norm(grads, 2, 0.5) == NULL) return WICK_ERR_OUT_OF_MEMORY;
+    return wick_optimizer_step(optimizer, grads, 1e-2);
+}
+
+static wick_status train(outcome *out, wick_error *error) {
+    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .n_threads = 1};
+    const wick_optimizer_desc adamw = {.kind = WICK_OPTIMIZER_ADAMW, .masters = true};
+    wick_device *own = NULL;
+    wick_optimizer *optimizer = NULL;
+    float got[12];
+    wick_status status = wick_device_open(&desc, &own, error);
+    if (status != WICK_OK) return status;
+    const wick_scope scope = wick_scope_begin(own);
+    wick_tensor *params[2] = {wick_randn(own, WICK_F32, WICK_SHAPE(4, 3), 0, 0.5),
+                              wick_randn(own, WICK_BF16, WICK_SHAPE(3, 4), 0, 0.5)};
+    wick_tensor *const x = wick_randn(own, WICK_F32, WICK_SHAPE(5, 3), 0, 1);
+    status = x != NULL ? wick_optimizer_make(&adamw, params, NULL, 2, &optimizer)
+                       : WICK_ERR_OUT_OF_MEMORY;
+    for (int i = 0; i < 2 && status == WICK_OK; i++) {
+        const wick_scope inner = wick_scope_begin(own);
+        status = step_once(params, optimizer, x);
+        wick_scope_end(inner);
+    }
+    for (int i = 0; i < 2 && status == WICK_OK; i++) {
+        const wick_scope inner = wick_scope_begin(own);
+        status = wick_read(wick_cast(params[i], WICK_F32), got, sizeof got);
+        if (status == WICK_OK) note(out, got, sizeof got);
+        wick_scope_end(inner);
+    }
+    const wick_status first = wick_device_error(own, error); /* the reason of what is NULL */
+    if (status != WICK_OK && first != WICK_OK) status = first;
+    wick_optimizer_free(optimizer);
+    wick_scope_end(scope);
+    wick_device_close(own);
+    return status;
+}
+
+/* A step, a checkpoint and an adapter. The model is as before whatever fails. */
+static wick_status finetune(outcome *out, wick_error *error) {
+    static const char line[] = "{\"prompt\": \"Once upon\", \"completion\": \" a time\"}";
+    char checkpoint[160];
+    snprintf(checkpoint, sizeof checkpoint, "%s.checkpoint", out_path);
+    const wick_finetune_desc desc = {.rank = 1,
+                                     .targets = WICK_TARGET_V,
+                                     .rate = 1e-2,
+                                     .dropout = 0.1,
+                                     .steps = 1,
+                                     .recompute = true,
+                                     .checkpoint = checkpoint};
+    wick_examples *examples = NULL;
+    wick_finetune *training = NULL;
+    wick_status status = wick_examples_make(model, 16, &examples, error);
+    if (status == WICK_OK) status = wick_examples_add_json(examples, line, sizeof line - 1, error);
+    if (status == WICK_OK) status = wick_finetune_start(model, examples, &desc, &training, error);
+    if (status == WICK_OK)
+        while ((status = wick_finetune_poll(training, NULL, error)) == WICK_PENDING) continue;
+    if (status == WICK_OK) status = wick_finetune_save(training, out_path, error);
+    if (status == WICK_OK) note_file(out);
+    wick_finetune_finish(training);
+    wick_examples_free(examples);
+    (void)unlink(checkpoint);
+    return status;
+}
+
 /* --- Devices --- */
 
 static wick_status use_null_device(outcome *out, wick_error *error) {
@@ -442,7 +526,8 @@ static bool fail_at(scenario run, uint64_t n, bool once, const outcome *want) {
     return was_refused;
 }
 
-static void fail_everywhere(scenario run, uint64_t n_at_least) {
+/* step: from one allocation that fails to the next. */
+static void fail_at_each(scenario run, uint64_t step, uint64_t n_at_least) {
     static outcome want, again;
     wick_error error = {.status = WICK_OK};
     want = again = (outcome){.size = 0};
@@ -450,7 +535,6 @@ static void fail_everywhere(scenario run, uint64_t n_at_least) {
     if (run(&want, &error) != WICK_OK) fail_msg("%s", error.message);
     assert_true(want.size > 0);
     const uint64_t n_live = poor.n_live; /* of the model and the device */
-    const uint64_t step = failing_step();
     uint64_t n = 0;
     while (fail_at(run, n, false, &want)) n += step;
     for (uint64_t i = 0; i < n; i += step) assert_true(fail_at(run, i, true, &want));
@@ -459,6 +543,10 @@ static void fail_everywhere(scenario run, uint64_t n_at_least) {
     assert_memory_equal(&again, &want, sizeof want);
     assert_int_equal(poor.n_live, n_live);
     print_message("%u allocations\n", (unsigned)n);
+}
+
+static void fail_everywhere(scenario run, uint64_t n_at_least) {
+    fail_at_each(run, failing_step(), n_at_least);
 }
 
 static void test_sessions(void **state) {
@@ -489,8 +577,15 @@ TEST(test_imatrix, measure, 20)
 TEST(test_convert, convert, 10)
 TEST(test_preview, preview, 10)
 TEST(test_tensors, store_tensors, 10)
+TEST(test_training, train, 100)
 TEST(test_null_device, use_null_device, 10)
 TEST(test_conversation, converse, 40)
+
+/* Thousands of allocations, of which each run makes most. */
+static void test_finetuning(void **state) {
+    (void)state;
+    fail_at_each(finetune, tests_all() ? 1 : 23 * failing_step(), 1000);
+}
 
 static int setup(void **state) {
     (void)state;
@@ -528,6 +623,7 @@ int main(void) {
         cmocka_unit_test(test_imatrix),     cmocka_unit_test(test_convert),
         cmocka_unit_test(test_preview),     cmocka_unit_test(test_tensors),
         cmocka_unit_test(test_null_device), cmocka_unit_test(test_conversation),
+        cmocka_unit_test(test_training),    cmocka_unit_test(test_finetuning),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -48,7 +48,7 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     set(engine webgpu_devices webgpu_long webgpu_shortlist)
     set(in_make_test webgpu_custom webgpu_ops webgpu_pool test_sequences ${engine} webgpu_models
         test_families)
-    foreach(program webgpu_loss webgpu_models ${contact} ${engine})
+    foreach(program webgpu_loss webgpu_models webgpu_training ${contact} ${engine})
         if(NOT program MATCHES "^test_")
             wick_cmocka_program(${program} gpu/${program}.c)
         endif()
@@ -57,6 +57,8 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     # Of the two libraries Dawn can take a device away.
     wick_gpu_test(webgpu_loss dawn_lavapipe LABELS gpu)
     wick_gpu_test(test_placed_models dawn_lavapipe LABELS gpu)
+    wick_gpu_test(webgpu_training dawn_lavapipe LABELS gpu)
+    wick_gpu_test(webgpu_training wgpu_lavapipe LABELS gpu all)
     foreach(on ${pairs})
         # SwiftShader compiles the models' kernels for more than an hour.
         set(models webgpu_models test_families test_given_rows test_recurrent test_saving

@@ -8,11 +8,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "finetune/batch.h"
-#include "finetune/finetune.h"
+#include "adapter_gradients.h"
 #include "stories_session.h"
 
-#include <math.h>
+#include <wick/convert.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,60 +83,6 @@ static void test_falling_loss(void **state) {
 
 /* ---- Gradients ---- */
 
-static double loss_of(const wk_example *example) {
-    double loss = 0;
-    wk_loss_batch batch;
-    const wick_scope scope = wick_scope_begin(device);
-    assert_true(wk_loss_batch_make(model, example, 1, CONTEXT, &batch));
-    assert_int_equal(wick_read_scalar(wk_loss_batch_sum(&batch), &loss), WICK_OK);
-    wick_scope_end(scope);
-    return loss;
-}
-
-static void move(wick_finetune *f, wick_tensor *const *along, double by) {
-    for (size_t i = 0; i < 2 * f->n_factors; i++)
-        assert_non_null(
-            wick_copy(f->params[i], wick_add(f->params[i], wick_affine(along[i], by, 0))));
-}
-
-/* Along the gradient, of length n, the loss rises by n for each unit: by the difference of two
- * losses. */
-static void test_gradients(void **state) {
-    (void)state;
-    enum { MOST_PARAMS = 128 };
-    wick_examples *const examples = make_examples();
-    wick_finetune *const f = begin(examples, &(wick_finetune_desc){.rate = 1e-2, .steps = 3});
-    history h = {0};
-    train(f, 0, &h); /* until b is not zero any more */
-    const wk_example example = wk_example_at(examples, 1);
-    wick_tensor *gradients[MOST_PARAMS] = {NULL};
-    wick_tape *tape;
-    const size_t n = 2 * f->n_factors;
-    assert_true(n <= MOST_PARAMS);
-    const wick_scope scope = wick_scope_begin(device);
-    assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
-    for (size_t i = 0; i < n; i++) assert_int_equal(wick_tape_watch(tape, f->params[i]), WICK_OK);
-    wk_loss_batch batch;
-    assert_true(wk_loss_batch_make(model, &example, 1, CONTEXT, &batch));
-    wick_tensor *const loss = wk_loss_batch_sum(&batch);
-    assert_int_equal(wick_grad(tape, loss, NULL, f->params, n, gradients), WICK_OK);
-    wick_tape_end(tape);
-    double norm, step = 1e-3;
-    wick_tensor *const length = wick_clip_grad_norm(gradients, n, 1);
-    assert_int_equal(wick_read_scalar(length, &norm), WICK_OK);
-    assert_true(norm > 1); /* so that they are a direction of length 1 now */
-    move(f, gradients, step);
-    const double above = loss_of(&example);
-    move(f, gradients, -2 * step);
-    const double slope = (above - loss_of(&example)) / (2 * step);
-    if (!(fabs(slope - norm) < 0.01 * norm)) fail_msg("%g, not %g", slope, norm);
-    wick_scope_end(scope);
-    wick_finetune_finish(f);
-    wick_examples_free(examples);
-}
-
-/* ---- Files ---- */
-
 typedef struct path {
     char text[64];
 } path;
@@ -146,6 +92,144 @@ static path file_name(const char *name) {
     snprintf(p.text, sizeof p.text, "/tmp/wick-finetune-%d-%s", (int)getpid(), name);
     return p;
 }
+
+static void test_gradients(void **state) {
+    (void)state;
+    wick_examples *const examples = make_examples();
+    wick_finetune *const f = begin(examples, &(wick_finetune_desc){.rate = 1e-2, .steps = 3});
+    history h = {0};
+    train(f, 0, &h); /* until b is not zero any more */
+    check_gradients(f, "stories260K");
+    wick_finetune_finish(f);
+    wick_examples_free(examples);
+}
+
+static void quantize_stories(const char *type, const char *to) {
+    char in[1024];
+    snprintf(in, sizeof in, "%s/stories260K.gguf", getenv("WICK_TEST_DATA"));
+    const wick_quantize_desc desc = {.type = type, .n_threads = 1};
+    wick_quantizing *quantizing;
+    wick_error error = {0};
+    if (wick_quantize_start(in, to, &desc, &quantizing, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    wick_status status;
+    while ((status = wick_quantize_poll(quantizing, NULL, &error)) == WICK_PENDING) continue;
+    assert_int_equal(wick_quantize_finish(quantizing, status == WICK_OK, &error), WICK_OK);
+}
+
+/* The weights stay blocks; gradients go through what they decode to. */
+static void test_quantized(void **state) {
+    static const char *const types[] = {"F16", "BF16", "Q8_0", "Q4_0", "Q5_1", "IQ4_NL"};
+    (void)state;
+    const path file = file_name("quantized.gguf");
+    wick_model *const whole = model;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        wick_error error = {0};
+        quantize_stories(types[i], file.text);
+        if (wick_model_open(device, file.text, NULL, &model, &error) != WICK_OK)
+            fail_msg("%s", error.message);
+        wick_examples *const examples = make_examples();
+        const wick_finetune_desc desc = {.rate = 1e-2, .steps = 6, .batch = 4};
+        wick_finetune *const f = begin(examples, &desc);
+        history h = {0};
+        train(f, 0, &h);
+        print_message("%s: from %.4f to %.4f\n", types[i], h.losses[1], h.losses[6]);
+        assert_true(h.losses[6] < h.losses[1] - 0.1);
+        check_gradients(f, types[i]);
+        wick_finetune_finish(f);
+        wick_examples_free(examples);
+        wick_model_close(model);
+        remove(file.text);
+    }
+    model = whole;
+}
+
+/* Recomputed layers need less memory for the same losses. */
+static void test_recompute(void **state) {
+    (void)state;
+    uint64_t peaks[2];
+    history h[2] = {0};
+    for (int i = 0; i < 2; i++) { /* on a device of its own, for peaks only rise */
+        wick_device *const old_device = device;
+        wick_model *const old_model = model;
+        assert_int_equal(setup(NULL), 0);
+        wick_examples *examples;
+        assert_int_equal(wick_examples_make(model, 256, &examples, NULL), WICK_OK);
+        assert_int_equal(wick_examples_add_text(examples, TEXT, sizeof TEXT - 1, NULL), WICK_OK);
+        const wick_finetune_desc desc = {
+            .rate = 1e-3, .steps = 2, .batch = 2, .recompute = i == 1, .dropout = 0.1};
+        wick_finetune *const f = begin(examples, &desc);
+        train(f, 0, &h[i]);
+        wick_finetune_finish(f);
+        wick_examples_free(examples);
+        wick_device_stats stats;
+        wick_device_get_stats(device, &stats);
+        peaks[i] = stats.buffer_peak_bytes;
+        assert_int_equal(teardown(NULL), 0);
+        device = old_device;
+        model = old_model;
+    }
+    print_message("%u bytes, recomputed %u\n", (unsigned)peaks[0], (unsigned)peaks[1]);
+    assert_memory_equal(h[0].losses, h[1].losses, sizeof h[0].losses);
+    assert_true(peaks[1] < 2 * peaks[0] / 3);
+}
+
+/* ---- Options ---- */
+
+/* The parts of names between "blk.0." and ".weight.lora_a" of the first layer. */
+static void check_targets(const wick_examples *examples, uint32_t targets, const char *names) {
+    char found[256] = "";
+    wick_finetune *const f = begin(examples, &(wick_finetune_desc){.targets = targets});
+    for (size_t i = 0; i < 2 * f->n_factors; i += 2) {
+        char name[64];
+        if (sscanf(f->names[i], "blk.0.%63[a-z_].weight", name) != 1) continue;
+        strcat(strcat(found, name), " ");
+    }
+    assert_string_equal(found, names);
+    wick_finetune_finish(f);
+}
+
+static void test_targets(void **state) {
+    (void)state;
+    wick_examples *const examples = make_examples();
+    check_targets(examples, 0, "attn_q attn_k attn_v attn_output ffn_gate ffn_down ffn_up ");
+    check_targets(examples, WICK_TARGET_Q | WICK_TARGET_V, "attn_q attn_v ");
+    check_targets(examples, WICK_TARGET_K | WICK_TARGET_O, "attn_k attn_output ");
+    check_targets(examples, WICK_TARGET_GATE | WICK_TARGET_UP | WICK_TARGET_DOWN,
+                  "ffn_gate ffn_down ffn_up ");
+    wick_examples_free(examples);
+}
+
+/* Examples of a step are computed some at a time: the gradients of all of them are added up. */
+static void test_accumulation(void **state) {
+    (void)state;
+    static const uint32_t batches[] = {6, 2}; /* of the same text: the same mean */
+    history h[2] = {0};
+    size_t n_slices[2] = {0};
+    wick_examples *examples;
+    assert_int_equal(wick_examples_make(model, 200, &examples, NULL), WICK_OK);
+    for (int i = 0; i < 6; i++) /* up to four of these make a slice */
+        assert_int_equal(wick_examples_add_text(examples, TEXT, 300, NULL), WICK_OK);
+    assert_int_equal(examples->n, 6);
+    for (int i = 0; i < 2; i++) {
+        const wick_finetune_desc desc = {.rate = 1e-2, .steps = 3, .batch = batches[i]};
+        wick_finetune *const f = begin(examples, &desc);
+        size_t at = SIZE_MAX;
+        while (f->step == 0) {
+            assert_int_equal(wick_finetune_poll(f, NULL, NULL), WICK_PENDING);
+            n_slices[i] += f->next != at;
+            at = f->next;
+        }
+        train(f, 0, &h[i]);
+        wick_finetune_finish(f);
+    }
+    assert_true(n_slices[0] > n_slices[1]);
+    assert_true(h[0].losses[3] < 4.5);
+    assert_true(fabs(h[0].losses[3] - h[1].losses[3]) < 1e-4);
+    wick_examples_free(examples);
+}
+
+/* ---- Files ---- */
 
 /* As if nothing had happened, to the last bit. */
 static void test_resume(void **state) {
@@ -322,6 +406,12 @@ static void test_refusals(void **state) {
     refuse(examples, (wick_finetune_desc){.alpha = -1}, WICK_ERR_VALUE, "alpha");
     refuse(examples, (wick_finetune_desc){.rank = 5000}, WICK_ERR_VALUE, "rank");
     refuse(examples, (wick_finetune_desc){.held_out = 1}, WICK_ERR_VALUE, "held out");
+    refuse(examples, (wick_finetune_desc){.dropout = 1}, WICK_ERR_VALUE, "dropout");
+    refuse(examples, (wick_finetune_desc){.targets = 1 << 7}, WICK_ERR_VALUE, "targets");
+    refuse(examples, (wick_finetune_desc){.schedule = (wick_schedule_kind)3}, WICK_ERR_VALUE,
+           "schedule");
+    refuse(examples, (wick_finetune_desc){.checkpoint = "/nowhere/file"}, WICK_ERR_NOT_FOUND,
+           "/nowhere/file");
     refuse(examples, (wick_finetune_desc){.resume = true}, WICK_ERR_VALUE, "checkpoint");
     refuse(examples, (wick_finetune_desc){.resume = true, .checkpoint = "/nowhere/file"},
            WICK_ERR_NOT_FOUND, "/nowhere/file");
@@ -357,6 +447,8 @@ static void test_no_numbers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_falling_loss), cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_quantized),    cmocka_unit_test(test_recompute),
+        cmocka_unit_test(test_targets),      cmocka_unit_test(test_accumulation),
         cmocka_unit_test(test_resume),       cmocka_unit_test(test_adapter),
         cmocka_unit_test(test_text),         cmocka_unit_test(test_json),
         cmocka_unit_test(test_refusals),     cmocka_unit_test(test_no_numbers),

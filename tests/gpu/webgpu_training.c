@@ -1,0 +1,149 @@
+/* usage: webgpu_training [--backend webgpu] --webgpu-lib LIBRARY
+ * An adapter of stories260K trained on a GPU: its losses are those of the CPU within 1 %, also
+ * where the GPU is taken away on the way, as Dawn can do it on request. With the drivers that the
+ * environment names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "backend/webgpu/gpu/gpu.h"
+#include "backend/webgpu/webgpu.h"
+#include "loss.h"
+
+#include <wick/finetune.h>
+
+#include <math.h>
+#include <unistd.h>
+
+enum { N_STEPS = 12 };
+
+static const char *library;
+static const char text[] =
+    "There was once a miller who left no more estate to the three sons he had than his mill, his "
+    "ass, and his cat. The partition was soon made. Neither scrivener nor attorney was sent for. "
+    "They would soon have eaten up all the poor patrimony. The eldest had the mill, the second the "
+    "ass, and the youngest nothing but the cat.";
+
+typedef struct curve {
+    double losses[N_STEPS + 1]; /* of step i, from 1 on */
+    double held_out[2];         /* perplexities before the first and after the last step */
+    uint64_t n_ops, n_fallbacks, n_losses;
+} curve;
+
+static void note(curve *c, const wick_finetune_event *event) {
+    if (event->kind == WICK_FINETUNE_STEP) c->losses[event->step] = event->loss;
+    if (event->kind == WICK_FINETUNE_HELD_OUT) c->held_out[event->step > 0] = event->perplexity;
+}
+
+static wick_finetune *start(wick_model *model, const wick_examples *examples, const char *path) {
+    wick_finetune *finetune;
+    wick_error error = {.status = WICK_OK};
+    const wick_finetune_desc desc = {.rate = 2e-3,
+                                     .schedule = WICK_SCHEDULE_COSINE,
+                                     .warmup = 2,
+                                     .steps = N_STEPS,
+                                     .batch = 4,
+                                     .held_out = 0.2,
+                                     .checkpoint = path,
+                                     .every = 3};
+    if (wick_finetune_start(model, examples, &desc, &finetune, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    return finetune;
+}
+
+/* lose_at: the device goes after this step; 0: it stays. */
+static void train(wick_backend backend, uint64_t lose_at, curve *c) {
+    wick_device *device;
+    wick_model *model;
+    wick_examples *examples;
+    wick_error error = {.status = WICK_OK};
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/wick-gpu-training-%ld", (long)getpid());
+    const wick_device_desc desc = {.backend = backend, .webgpu.library = library};
+    if (wick_device_open(&desc, &device, &error) != WICK_OK ||
+        wick_model_open(device, stories_path(), NULL, &model, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(wick_examples_make(model, 32, &examples, NULL), WICK_OK);
+    assert_int_equal(wick_examples_add_text(examples, text, sizeof text - 1, NULL), WICK_OK);
+    wick_finetune *const finetune = start(model, examples, path);
+    wick_finetune_event event;
+    wick_status status;
+    while ((status = wick_finetune_poll(finetune, &event, &error)) == WICK_PENDING) {
+        note(c, &event);
+        if (event.kind != WICK_FINETUNE_STEP || event.step != lose_at) continue;
+        assert_true(wk_webgpu_lose(device->handle));
+        lose_at = 0; /* once */
+    }
+    if (status != WICK_OK) fail_msg("%s", error.message);
+    wick_device_stats stats;
+    wick_device_get_stats(device, &stats);
+    c->n_ops = stats.n_ops;
+    c->n_fallbacks = stats.n_fallbacks;
+    c->n_losses = stats.n_losses;
+    wick_finetune_finish(finetune);
+    wick_examples_free(examples);
+    wick_model_close(model);
+    wick_device_close(device);
+    unlink(path);
+}
+
+static void check_same(const curve *got, const curve *want, double most) {
+    double largest = 0;
+    for (int i = 1; i <= N_STEPS; i++)
+        largest = fmax(largest, fabs(got->losses[i] / want->losses[i] - 1));
+    for (int i = 0; i < 2; i++)
+        largest = fmax(largest, fabs(got->held_out[i] / want->held_out[i] - 1));
+    print_message("loss from %.4f to %.4f, at most %.2g off\n", got->losses[1],
+                  got->losses[N_STEPS], largest);
+    assert_true(largest < most);
+    assert_true(got->losses[N_STEPS] < got->losses[1]);
+}
+
+static void test_same_as_cpu(void **state) {
+    (void)state;
+    curve cpu = {.n_ops = 0}, gpu = {.n_ops = 0};
+    train(WICK_BACKEND_CPU, 0, &cpu);
+    train(WICK_BACKEND_WEBGPU, 0, &gpu);
+    check_same(&gpu, &cpu, 0.01);
+    print_message("%u operations, %u fell back to the CPU\n", (unsigned)gpu.n_ops,
+                  (unsigned)gpu.n_fallbacks);
+    assert_int_equal(gpu.n_fallbacks, 0);
+}
+
+static bool can_lose(void) {
+    wick_device *device;
+    const wick_device_desc desc = {.backend = WICK_BACKEND_WEBGPU, .webgpu.library = library};
+    assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+    const bool is_lost = wk_webgpu_lose(device->handle);
+    wick_device_close(device);
+    return is_lost;
+}
+
+/* After step 5: steps 4 and 5 are made again. */
+static void test_lost(void **state) {
+    (void)state;
+    if (!can_lose()) skip();
+    curve whole = {.n_ops = 0}, lost = {.n_ops = 0};
+    train(WICK_BACKEND_WEBGPU, 0, &whole);
+    train(WICK_BACKEND_WEBGPU, 5, &lost);
+    assert_int_equal(lost.n_losses, 1);
+    check_same(&lost, &whole, 1e-4);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_as_cpu),
+        cmocka_unit_test(test_lost),
+    };
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], "--webgpu-lib") == 0) library = argv[i + 1];
+    wick_error reason = {0};
+    const wick_webgpu_desc webgpu = {.library = library};
+    if (library && wk_gpu_available(&webgpu, false, &reason) == WICK_OK)
+        return cmocka_run_group_tests(tests, NULL, NULL);
+    printf("skipped: %s\n", library ? reason.message : "no --webgpu-lib was given");
+    return 77;
+}
