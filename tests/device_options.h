@@ -4,6 +4,7 @@
  *   --backend NAME   auto, cpu, webgpu or null
  *   --null WORDS     of late,out-of-order,no-fused,no-kernels: how the null backend behaves
  *   --isa NAME       auto, ref, avx2, avx512, neon, dotprod, i8mm
+ *   --fusion NAME    auto, off, always
  *   --threads N */
 #ifndef DEVICE_OPTIONS_H
 #define DEVICE_OPTIONS_H
@@ -37,11 +38,23 @@ static inline bool parse_isa(const char *word, wick_isa *isa) {
     return false;
 }
 
+static inline bool parse_fusion(const char *word, wick_fusion *fusion) {
+    static const char *const names[] = {
+        [WICK_FUSION_AUTO] = "auto", [WICK_FUSION_OFF] = "off", [WICK_FUSION_ALWAYS] = "always"};
+    for (size_t i = 0; i < WK_COUNT(names); i++) {
+        if (strcmp(word, names[i]) != 0) continue;
+        *fusion = (wick_fusion)i;
+        return true;
+    }
+    return false;
+}
+
 /* False: there is no such option, or its value is wrong. */
 static inline bool parse_device_pair(wick_device_desc *desc, const char *name, const char *text) {
     if (strcmp(name, "--backend") == 0) return wick_backend_from_name(text, &desc->backend);
     if (strcmp(name, "--null") == 0) return parse_null(text, &desc->null_flags);
     if (strcmp(name, "--isa") == 0) return parse_isa(text, &desc->isa);
+    if (strcmp(name, "--fusion") == 0) return parse_fusion(text, &desc->fusion);
     if (strcmp(name, "--threads") != 0) return false;
     char *end;
     const long n = strtol(text, &end, 10);

@@ -9,7 +9,7 @@
  *              result, so that each step is compared from equal operands; bits of integers and of
  *              what only moves data are equal
  *   order      the same with all reads at the end gives the same bits as with a read after each
- * step gradients  of f64, against central differences of the reference
+ * step and nothing fused gradients  of f64, against central differences of the reference
  *
  * Exit status: 0 all agreed, 1 some did not, 2 wrong use. */
 #include "device_options.h"
@@ -181,9 +181,9 @@ static bool run_alone(wick_device *device, uint64_t seed, bool reads_each,
     return is_right;
 }
 
-static void check_order(wick_device *device, uint64_t seed, tally *t) {
+static void check_order(wick_device *device, wick_device *apart, uint64_t seed, tally *t) {
     static unsigned char contents[2][POOL][MOST_BYTES];
-    const bool is_right = run_alone(device, seed, true, contents[0]) &&
+    const bool is_right = run_alone(apart, seed, true, contents[0]) &&
                           run_alone(device, seed, false, contents[1]) &&
                           memcmp(contents[0], contents[1], sizeof contents[0]) == 0;
     if (!is_right) {
@@ -344,12 +344,13 @@ static bool parse(int argc, char **argv, options *o) {
     return o->n_programs > 0;
 }
 
-static int run(const options *o, wick_device *device, wick_device *reference) {
+/* apart: as device, but it fuses nothing. */
+static int run(const options *o, wick_device *device, wick_device *apart, wick_device *reference) {
     tally values = {0}, order = {0}, gradients = {0};
     for (int64_t i = 0; i < o->n_programs; i++) {
         const uint64_t seed = o->seed + (uint64_t)i;
         check_values(o, device, reference, seed, &values);
-        check_order(device, seed, &order);
+        check_order(device, apart, seed, &order);
         check_gradients(o, device, reference, seed, &gradients);
     }
     printf("values: %" PRId64 " programs, %" PRId64 " steps (%" PRId64
@@ -364,8 +365,9 @@ static int run(const options *o, wick_device *device, wick_device *reference) {
            gradients.kinks, gradients.worst, gradients.failures);
     wick_device_stats stats;
     wick_device_get_stats(device, &stats);
-    printf("%" PRIu64 " operations, %" PRIu64 " dispatches, %" PRIu64 " fallbacks\n", stats.n_ops,
-           stats.n_dispatches, stats.n_fallbacks);
+    printf("%" PRIu64 " operations, %" PRIu64 " fused, %" PRIu64 " unread, %" PRIu64
+           " dispatches, %" PRIu64 " fallbacks\n",
+           stats.n_ops, stats.n_fused, stats.n_unread, stats.n_dispatches, stats.n_fallbacks);
     return values.failures + order.failures + gradients.failures > 0;
 }
 
@@ -375,20 +377,26 @@ int main(int argc, char **argv) {
     if (!parse(argc, argv, &o)) {
         fprintf(stderr, "usage: random_programs [--programs N] [--seed N] [--trace] "
                         "[--backend NAME] [--null WORDS]\n                [--isa NAME] "
-                        "[--threads N] " WEBGPU_USAGE "\n");
+                        "[--threads N] [--fusion NAME] " WEBGPU_USAGE "\n");
         return 2;
     }
-    const wick_device_desc plain = {
-        .backend = WICK_BACKEND_CPU, .isa = WICK_ISA_REF, .n_threads = 1};
-    wick_device *device = NULL, *reference = NULL;
+    const wick_device_desc plain = {.backend = WICK_BACKEND_CPU,
+                                    .isa = WICK_ISA_REF,
+                                    .n_threads = 1,
+                                    .fusion = WICK_FUSION_OFF};
+    wick_device_desc unfused = o.device;
+    unfused.fusion = WICK_FUSION_OFF;
+    wick_device *device = NULL, *apart = NULL, *reference = NULL;
     wick_error error = {0};
     int status = 2;
     if (wick_device_open(&o.device, &device, &error) == WICK_OK &&
+        wick_device_open(&unfused, &apart, &error) == WICK_OK &&
         wick_device_open(&plain, &reference, &error) == WICK_OK)
-        status = run(&o, device, reference);
+        status = run(&o, device, apart, reference);
     else
         fprintf(stderr, "random_programs: %s\n", error.message);
     wick_device_close(reference);
+    wick_device_close(apart);
     wick_device_close(device);
     return status;
 }

@@ -47,6 +47,14 @@ typedef enum wick_isa {
     WICK_ISA_SIMD128, /* WebAssembly */
 } wick_isa;
 
+/* Chains of elementwise operations as one (docs/tensors.md). AUTO: at once where nothing has to be
+ * compiled for it, else from the third time on that a chain of the same functions comes. */
+typedef enum wick_fusion {
+    WICK_FUSION_AUTO,
+    WICK_FUSION_OFF,
+    WICK_FUSION_ALWAYS,
+} wick_fusion;
+
 typedef struct wick_device_desc {
     wick_backend backend;
     wick_math math;    /* of operations queued on this device; default exact */
@@ -54,7 +62,8 @@ typedef struct wick_device_desc {
     wick_isa isa;      /* CPU */
     uint32_t slice_us; /* CPU: time that one poll may compute, microseconds; 0: 20000 */
     bool strict;       /* an operation without a kernel is an error instead of a fallback */
-    bool verify;       /* run every operation in cpu/ref as well and compare */
+    bool verify;       /* run every operation in cpu/ref as well and compare; fuses none */
+    wick_fusion fusion;
     /* Time every kernel; on a GPU by timestamps, each dispatch in a pass of its own. */
     bool profile;
     wick_allocator allocator; /* zero: malloc and free */
@@ -115,6 +124,8 @@ typedef struct wick_device_stats {
     uint64_t n_ops_ref;    /* of these, linear: in cpu/ref because there is no faster kernel */
     uint64_t n_fallbacks;  /* ops that another device had to compute */
     uint64_t n_decomposed; /* fused ops that were taken apart */
+    uint64_t n_fused;      /* ops that were computed as steps of a chain */
+    uint64_t n_unread;     /* ops that were not computed: nobody could read their results */
     uint64_t n_verified;   /* ops that agree with cpu/ref, with desc.verify */
     uint64_t n_submits, n_reads;
     uint64_t bytes_uploaded, bytes_read;

@@ -27,6 +27,12 @@ struct wk_buffer {
     uint32_t generation; /* of the device that it is on, kept by tensor/: see tensor/recover.c */
     void *data;          /* host address where the device computes on host memory, else NULL */
 
+    /* Kept by tensor/fuse.c, of the ops that wait and that it looks at. */
+    uint32_t n_waiting; /* of refs, how many are theirs */
+    uint32_t last_read; /* number of the last one that reads it, from 1 */
+    bool is_outside;    /* others have references, too */
+    bool is_wanted;     /* something after the op that it has come to reads it */
+
     /* Kept by tensor/fault.c. */
     uint64_t id;              /* no other buffer of the wick_device has had it */
     struct wk_fault *fault;   /* why its contents are not what they should be; NULL: they are */
@@ -227,6 +233,35 @@ static inline bool wk_spread_workgroups(uint64_t n, uint64_t most, uint32_t *x, 
     return rows <= most;
 }
 
+enum {
+    WK_CHAIN_STEPS = 16,
+    WK_CHAIN_SCALARS = 12,
+    WK_CHAIN_OPERANDS = 8, /* the storage bindings of core WebGPU */
+    WK_CHAIN_RESULTS = 4,  /* destinations among them */
+    WK_CHAIN_INPUTS = 3,   /* of a step */
+};
+
+/* One elementwise op of a chain. Registers: the chain's sources in their order, then the results of
+ * its steps in theirs.
+ *
+ *   y = tanh(a * b) + a     sources a, b are registers 0 and 1
+ *     step 0  binary mul   in 0, 1   register 2
+ *     step 1  unary tanh   in 2      register 3
+ *     step 2  binary add   in 3, 0   register 4, which result[0] = 2 stores in destination 0 */
+typedef struct wk_chain_step {
+    uint8_t code;  /* wk_opcode: UNARY, BINARY, COMPARE, WHERE, GATED or COPY */
+    uint8_t fn;    /* of that code, where it has functions */
+    uint8_t dtype; /* that its result is rounded to */
+    uint8_t in[WK_CHAIN_INPUTS];
+} wk_chain_step;
+
+typedef struct wk_chain {
+    uint8_t n_steps, n_scalars;
+    uint8_t result[WK_CHAIN_RESULTS]; /* the step that each destination gets, in rising order */
+    wk_chain_step step[WK_CHAIN_STEPS];
+    double scalar[WK_CHAIN_SCALARS]; /* parameters of the steps that have some, in their order */
+} wk_chain;
+
 /* Constant parameters. What changes from step to step is an operand instead. */
 typedef union wk_params {
     struct {
@@ -301,6 +336,7 @@ typedef union wk_params {
         float scale;
     } scan;
     wk_custom_run *custom;
+    wk_chain chain;
 } wk_params;
 
 /* The keys that a row of attention_cached at position sees, of `length` ones of its sequence. */
@@ -378,6 +414,8 @@ typedef struct wk_op_info {
 } wk_op_info;
 
 const wk_op_info *wk_op_get_info(wk_opcode code);
+/* Of operand i; kernels of the user's and chains have as many of each kind as they like. */
+const wk_operand_info *wk_op_operand(const wk_op *op, int i);
 /* It reads indices, which may be out of range. */
 bool wk_op_may_fault(wk_opcode code);
 /* The operand that ids look into: of an op that has such ids, its weight. */
@@ -390,6 +428,25 @@ int wk_op_table(wk_opcode code);
 wick_status wk_op_check(const wk_op *op, wick_error *err);
 /* That rule alone, of shapes and dtypes. */
 wick_status wk_op_check_rule(const wk_op *op, wick_error *err);
+
+/* --- Chains (chain.c) --- */
+
+/* Ops of this code can be steps. */
+bool wk_chain_takes(wk_opcode code);
+/* Appends an op to a chain that has room: its inputs are these registers. False: it has none left,
+ * or the op is not elementwise. */
+bool wk_chain_append(wk_chain *chain, const wk_op *op, const uint8_t *in);
+/* The op that a step stands for. views[r]: register r; those that later steps make are not read.
+ * out: zeros, or the op of another step before. */
+void wk_chain_op(const wk_op *op, int step, const wk_view *views, wk_op *out);
+/* Which sources the step depends on, a bit each. */
+uint32_t wk_chain_sources(const wk_op *op, int step);
+/* The destination that gets the step's result, -1: none does. */
+int wk_chain_destination(const wk_op *op, int step);
+/* How many scalars the step has, and the number of its first one. */
+int wk_chain_scalars(const wk_chain *chain, int step, int *first);
+/* Its line in op.def. */
+wick_status wk_chain_check(const wk_op *op, wick_error *err);
 
 /* Functions that are defined on these types. */
 bool wk_unary_takes(wk_unary_fn fn, wick_dtype dtype);
@@ -471,6 +528,7 @@ void wk_op_cuts(const wk_op *op, wk_cuts *list);
 
 /* The decompositions of op.def. */
 wick_status wk_decompose_gated(const wk_op *op, const wk_decomposition *to);
+wick_status wk_decompose_chain(const wk_op *op, const wk_decomposition *to);
 wick_status wk_decompose_attention(const wk_op *op, const wk_decomposition *to);
 
 /* "linear y f32[4, 64] x f32[4, 32] weight q4_1[64, 32]" for messages; returns buf. */

@@ -31,6 +31,22 @@ static const wk_op_info infos[] = {
 #define ANY IN("tensor")
     [WK_OP_CUSTOM] = {.name = "kernel", .operands = {ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY}},
 #undef ANY
+};
+
+const wk_op_info *wk_op_get_info(wk_opcode code) {
+    assert((size_t)code < WK_COUNT(infos));
+    return &infos[code];
+}
+
+const wk_operand_info *wk_op_operand(const wk_op *op, int i) {
+    static const wk_operand_info read = IN("tensor"), written = OUT("result");
+    static const wk_operand_info of_kernel = INOUT("tensor");
+    if (op->code != WK_OP_CUSTOM && op->code != WK_OP_CHAIN)
+        return &wk_op_get_info(op->code)->operands[i];
+    if (i >= op->n_dst) return &read;
+    return op->code == WK_OP_CUSTOM ? &of_kernel : &written;
+}
+
 #undef OUT
 #undef INOUT
 #undef IN
@@ -38,12 +54,6 @@ static const wk_op_info infos[] = {
 #undef WEIGHT
 #undef INDEX
 #undef BATCH
-};
-
-const wk_op_info *wk_op_get_info(wk_opcode code) {
-    assert((size_t)code < WK_COUNT(infos));
-    return &infos[code];
-}
 
 bool wk_op_may_fault(wk_opcode code) {
     for (const wk_operand_info *o = wk_op_get_info(code)->operands; o->access != 0; o++)
@@ -59,9 +69,8 @@ int wk_op_table(wk_opcode code) {
 }
 
 const wk_batch_layout *wk_op_batch(const wk_op *op, int *operand) {
-    const wk_operand_info *const operands = wk_op_get_info(op->code)->operands;
     for (int i = 0; i < op->n_dst + op->n_src; i++) {
-        if (!operands[i].is_batch) continue;
+        if (!wk_op_operand(op, i)->is_batch) continue;
         *operand = i;
         return &op->p.batch;
     }
@@ -109,11 +118,11 @@ static wick_status check_aliasing(const wk_op *op, const wk_op_info *info, wick_
         for (int i = d + 1; i < op->n_dst + op->n_src; i++) {
             if (!wk_view_overlaps(&op->view[d], &op->view[i])) continue;
             const bool in_place = info->is_in_place_allowed && i >= op->n_dst &&
-                                  !info->operands[i].is_optional &&
+                                  !wk_op_operand(op, i)->is_optional &&
                                   same_view(&op->view[d], &op->view[i]);
             if (!in_place)
                 return wk_fail(err, WICK_ERR_ARGUMENT, "%s: %s overlaps %s", info->name,
-                               info->operands[d].name, info->operands[i].name);
+                               wk_op_operand(op, d)->name, wk_op_operand(op, i)->name);
         }
     }
     return WICK_OK;
@@ -122,6 +131,9 @@ static wick_status check_aliasing(const wk_op *op, const wk_op_info *info, wick_
 static bool has_its_operands(const wk_op *op, const wk_op_info *info) {
     if (op->code == WK_OP_CUSTOM)
         return op->n_dst > 0 && op->n_dst + op->n_src <= WICK_KERNEL_MAX_BUFFERS;
+    if (op->code == WK_OP_CHAIN)
+        return op->n_dst > 0 && op->n_dst <= WK_CHAIN_RESULTS &&
+               op->n_dst + op->n_src <= WK_CHAIN_OPERANDS;
     return op->n_dst == info->n_dst && op->n_src == info->n_src;
 }
 
@@ -131,7 +143,7 @@ wick_status wk_op_check(const wk_op *op, wick_error *err) {
         return wk_fail(err, WICK_ERR_INTERNAL, "%s: has %d + %d operands", info->name, op->n_dst,
                        op->n_src);
     for (int i = 0; i < op->n_dst + op->n_src; i++)
-        WK_TRY(check_operand(op, i, &info->operands[i], err));
+        WK_TRY(check_operand(op, i, wk_op_operand(op, i), err));
     WK_TRY(check_aliasing(op, info, err));
     return wk_op_check_rule(op, err);
 }
@@ -147,7 +159,7 @@ char *wk_op_text(const wk_op *op, char *buf, size_t size) {
         const wick_shape shape = wick_shape_of(view->rank, view->extent);
         char extents[96];
         const int n =
-            snprintf(buf + used, size - used, " %s %s%s", info->operands[i].name,
+            snprintf(buf + used, size - used, " %s %s%s", wk_op_operand(op, i)->name,
                      wick_dtype_name(view->dtype), wk_shape_text(&shape, extents, sizeof extents));
         used += (size_t)n;
     }

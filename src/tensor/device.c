@@ -20,6 +20,7 @@ static void free_device(wick_device *device) {
     if (!device) return;
     wk_shadow_free(device);
     wk_queue_free(device);
+    wk_fuse_free(device);
     wk_trace_free(device);
     wk_recovery_free(device);
     if (device->handle) device->backend->close(device->handle);
@@ -118,6 +119,8 @@ wick_status wick_device_open_start(const wick_device_desc *desc, wick_device_ope
     if (!backend) return wk_fail(error, reason.status, "%s", reason.message);
     if ((uint32_t)desc->math > WICK_MATH_FAST)
         return wk_fail(error, WICK_ERR_VALUE, "there is no math number %d", (int)desc->math);
+    if ((uint32_t)desc->fusion > WICK_FUSION_ALWAYS)
+        return wk_fail(error, WICK_ERR_VALUE, "there is no fusion number %d", (int)desc->fusion);
     if (!desc->allocator.allocate != !desc->allocator.release)
         return wk_fail(error, WICK_ERR_VALUE, "an allocator needs both of its functions");
     return wk_device_open_start(desc, backend, reason.message, opening, error);
@@ -286,6 +289,8 @@ void wick_device_get_stats(const wick_device *device, wick_device_stats *stats) 
                                  .n_ops_ref = of.n_ops_ref,
                                  .n_fallbacks = device->n_fallbacks,
                                  .n_decomposed = device->n_decomposed,
+                                 .n_fused = device->n_fused,
+                                 .n_unread = device->n_unread,
                                  .n_verified = device->n_verified,
                                  .n_submits = of.n_submits,
                                  .n_reads = of.n_reads,

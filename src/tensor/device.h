@@ -20,6 +20,7 @@ struct wick_reading {
 /* What waits for its turn: an op, bytes for a buffer, a read, a run of a plan, or somebody who
  * looks at what has been computed so far. */
 typedef enum wk_record_kind {
+    WK_RECORD_NONE, /* an op that others made needless */
     WK_RECORD_OP,
     WK_RECORD_UPLOAD,
     WK_RECORD_READ,
@@ -56,7 +57,18 @@ typedef struct wk_record {
 typedef struct wk_queue {
     wk_record *ring; /* [capacity] */
     uint32_t head, count, capacity;
+    uint32_t n_final; /* the first of them: what they are to do is settled, see fuse.c */
 } wk_queue;
+
+/* Chains that came before, by their hashes; see fuse.c. */
+enum { WK_CHAINS_KNOWN = 512 };
+typedef struct wk_chains_known {
+    struct {
+        uint64_t hash;
+        uint32_t n_times;
+    } seen[WK_CHAINS_KNOWN];
+    uint32_t n_compiled;
+} wk_chains_known;
 
 /* Why a buffer is spoiled; shared by all that the same failure has spoiled. */
 typedef struct wk_fault {
@@ -121,8 +133,9 @@ struct wick_device {
         uint32_t n_on;  /* not removed */
         uint32_t depth; /* lists that are being gone through, one in a hook of another */
     } observers;
-    uint64_t n_fallbacks, n_decomposed, n_verified;
-    uint32_t n_refused; /* kernels that the device's compiler refused, so far */
+    uint64_t n_fallbacks, n_decomposed, n_verified, n_fused, n_unread;
+    wk_chains_known *chains; /* NULL: none so far */
+    uint32_t n_refused;      /* kernels that the device's compiler refused, so far */
 };
 
 /* --- error.c --- */
@@ -167,6 +180,11 @@ void wk_queue_free(wick_device *device);
 /* Forgets what waits. */
 void wk_queue_drop(wick_device *device);
 wk_record *wk_queue_head(wick_device *device);
+/* Record number index from the head on. */
+wk_record *wk_queue_at(wick_device *device, uint32_t index);
+/* It becomes nothing, or another op instead of its own. */
+void wk_queue_cancel(wick_device *device, wk_record *record);
+void wk_queue_replace(wick_device *device, wk_record *record, const wk_op *op);
 void wk_queue_pop(wick_device *device);
 /* Room for n more records, as wk_queue_push_front needs it. */
 wick_status wk_queue_reserve(wick_device *device, uint32_t n);
@@ -195,6 +213,12 @@ wick_status wk_queue_upload(wick_device *device, wk_buffer *buf, uint64_t offset
 /* How long one call may compute. */
 uint64_t wk_device_slice_ns(const wick_device *device);
 
+/* --- fuse.c --- */
+
+/* Settles what waits: drops ops whose results nobody can read, makes chains of others. */
+void wk_fuse(wick_device *device);
+void wk_fuse_free(wick_device *device);
+
 /* --- run.c --- */
 
 /* Gives bytes to the backend at once. */
@@ -218,7 +242,7 @@ void wk_observers_free(wick_device *device);
 
 /* --- fault.c --- */
 
-/* Room for one more entry. */
+/* Room for what one more op comes to. */
 wick_status wk_trace_reserve(wick_device *device);
 /* The op, or a run of the plan, has been given to the backend. */
 void wk_trace_op(wick_device *device, const wk_op *op);
@@ -250,6 +274,8 @@ void wk_fault_spoil_buffer(wick_device *device, wk_buffer *buf, const wick_error
 void wk_fault_pass(wick_device *device, const wk_buffer *from, wk_buffer *to);
 /* WICK_OK, or the failure that spoiled the buffer, with its sentence. */
 wick_status wk_fault_tell(wick_device *device, const wk_buffer *buf);
+/* Destination i is all of its buffer, and not read. */
+bool wk_op_replaces(const wk_op *op, int i);
 /* The op has run: what it wrote whole is sound again. */
 void wk_fault_heal_written(wick_device *device, const wk_op *op);
 /* Takes the slots that were set, and spoils what was computed from the ops that set them. */

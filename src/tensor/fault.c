@@ -95,8 +95,7 @@ wick_status wk_fault_tell(wick_device *device, const wk_buffer *buf) {
 }
 
 static bool is_read(const wk_op *op, int i) {
-    if (i >= op->n_dst || op->code == WK_OP_CUSTOM) return true;
-    return (wk_op_get_info(op->code)->operands[i].access & WK_READ) != 0;
+    return (wk_op_operand(op, i)->access & WK_READ) != 0;
 }
 
 wick_status wk_fault_check(wick_device *device, const wk_op *op) {
@@ -114,18 +113,18 @@ static bool covers(const wk_view *view) {
     return wk_view_is_dense(view) && begin == 0 && end == view->buf->size;
 }
 
-static bool replaces(const wk_op *op, int i) { return !is_read(op, i) && covers(&op->view[i]); }
+bool wk_op_replaces(const wk_op *op, int i) { return !is_read(op, i) && covers(&op->view[i]); }
 
 void wk_fault_heal_written(wick_device *device, const wk_op *op) {
     for (int i = 0; device->n_spoiled > 0 && i < op->n_dst; i++)
-        if (op->view[i].buf->fault && replaces(op, i)) wk_fault_heal(device, op->view[i].buf);
+        if (op->view[i].buf->fault && wk_op_replaces(op, i)) wk_fault_heal(device, op->view[i].buf);
 }
 
 /* --- The trace --- */
 
 wick_status wk_trace_reserve(wick_device *device) {
     wk_trace *const trace = &device->trace;
-    if (trace->n < trace->capacity) return WICK_OK;
+    if (trace->n + WK_CHAIN_RESULTS <= trace->capacity) return WICK_OK;
     const size_t capacity = trace->capacity > 0 ? 2 * trace->capacity : FIRST_ENTRIES;
     wk_trace_entry *const moved = wk_realloc(
         &device->heap, trace->entries, trace->capacity * sizeof *moved, capacity * sizeof *moved);
@@ -163,7 +162,25 @@ static wk_trace_entry *add_entry(wick_device *device) {
     return entry;
 }
 
+/* Each destination of a chain depends on its own sources. */
+static void trace_chain(wick_device *device, const wk_op *op) {
+    for (int d = 0; d < op->n_dst; d++) {
+        const uint32_t sources = wk_chain_sources(op, op->p.chain.result[d]);
+        wk_trace_entry *const entry = add_entry(device);
+        entry->code = op->code;
+        entry->n_dst = 1;
+        entry->ids[0] = wk_dst(op, d)->buf->id;
+        entry->replaced = wk_op_replaces(op, d);
+        for (int s = 0; s < op->n_src; s++)
+            if (sources >> s & 1) entry->ids[1 + entry->n_src++] = wk_src(op, s)->buf->id;
+    }
+}
+
 void wk_trace_op(wick_device *device, const wk_op *op) {
+    if (op->code == WK_OP_CHAIN) {
+        trace_chain(device, op);
+        return;
+    }
     assert(!wk_op_may_fault(op->code) || op->fault_slot >= N_PLAN_SLOTS);
     wk_trace_entry *const entry = add_entry(device);
     entry->code = op->code;
@@ -175,7 +192,7 @@ void wk_trace_op(wick_device *device, const wk_op *op) {
     for (int i = 0; i < op->n_dst + op->n_src; i++)
         if (op->view[i].buf) entry->ids[i] = op->view[i].buf->id;
     for (int i = 0; i < op->n_dst; i++)
-        if (replaces(op, i)) entry->replaced |= (uint16_t)(1U << i);
+        if (wk_op_replaces(op, i)) entry->replaced |= (uint16_t)(1U << i);
 }
 
 void wk_trace_plan(wick_device *device, const wk_plan *plan) {

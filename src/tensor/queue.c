@@ -21,7 +21,8 @@ wick_status wk_queue_reserve(wick_device *device, uint32_t n) {
     if (!ring) return wk_fail_memory(device->err, capacity * sizeof *ring, 0, "the queue");
     for (uint32_t i = 0; i < queue->count; i++) ring[i] = *at(queue, i);
     wk_free(&device->heap, queue->ring, queue->capacity * sizeof *ring);
-    *queue = (wk_queue){.ring = ring, .count = queue->count, .capacity = capacity};
+    *queue = (wk_queue){
+        .ring = ring, .count = queue->count, .capacity = capacity, .n_final = queue->n_final};
     return WICK_OK;
 }
 
@@ -39,12 +40,30 @@ wk_record *wk_queue_head(wick_device *device) {
     return at(&device->queue, 0);
 }
 
+wk_record *wk_queue_at(wick_device *device, uint32_t index) {
+    assert(index < device->queue.count);
+    return at(&device->queue, index);
+}
+
+void wk_queue_cancel(wick_device *device, wk_record *record) {
+    release(device, record);
+    record->kind = WK_RECORD_NONE;
+}
+
+void wk_queue_replace(wick_device *device, wk_record *record, const wk_op *op) {
+    wk_op_retain(op); /* first: it may share buffers with the op that goes */
+    release(device, record);
+    record->kind = WK_RECORD_OP;
+    record->op = *op;
+}
+
 void wk_queue_pop(wick_device *device) {
     wk_queue *const queue = &device->queue;
     assert(!device->shadow); /* it works for the head */
     release(device, wk_queue_head(device));
     queue->head = (queue->head + 1) % queue->capacity;
     queue->count--;
+    if (queue->n_final > 0) queue->n_final--;
 }
 
 void wk_queue_drop(wick_device *device) {
@@ -64,6 +83,7 @@ void wk_queue_push_front(wick_device *device, const wk_op *op) {
     wk_op_retain(op);
     queue->head = (queue->head + queue->capacity - 1) % queue->capacity;
     queue->count++;
+    queue->n_final++;
     wk_record *const record = at(queue, 0);
     record->kind = WK_RECORD_OP;
     record->op = *op;

@@ -111,12 +111,22 @@ static wick_status encode_head(wick_device *device, const wk_kernel *kernel) {
     wk_op *const op = &wk_queue_head(device)->op;
     const wick_status status = wk_run_kernel(device, kernel, op);
     /* The operands are too large to be bound, and the op cannot be cut into pieces. */
+    if (status == WICK_ERR_UNSUPPORTED && op->code == WK_OP_CHAIN) {
+        *device->err = (wick_error){.status = WICK_OK};
+        return take_apart(device, wk_op_get_info(op->code));
+    }
     if (status == WICK_ERR_UNSUPPORTED && may_begin_again(device, op)) {
         *device->err = (wick_error){.status = WICK_OK};
         return wk_shadow_start(device, op, NULL);
     }
     if (status == WICK_OK) wk_queue_pop(device);
     return status;
+}
+
+static bool reads_spoiled(const wick_device *device, const wk_op *op) {
+    for (int i = 0; device->n_spoiled > 0 && i < op->n_src; i++)
+        if (wk_src(op, i)->buf->fault) return true;
+    return false;
 }
 
 static wick_status run_op(wick_device *device) {
@@ -127,9 +137,12 @@ static wick_status run_op(wick_device *device) {
         if (is_done) wk_queue_pop(device);
         return WICK_OK;
     }
-    WK_TRY(wk_fault_check(device, op));
     const wk_op_info *const info = wk_op_get_info(op->code);
-    const wk_kernel *const kernel = device->backend->find_kernel(device->handle, op);
+    /* A fault is that of the steps that depend on it, and of no other. */
+    const bool is_apart = op->code == WK_OP_CHAIN && op->n_dst > 1 && reads_spoiled(device, op);
+    if (!is_apart) WK_TRY(wk_fault_check(device, op));
+    const wk_kernel *const kernel =
+        is_apart ? NULL : device->backend->find_kernel(device->handle, op);
     if (!kernel && info->decompose) return take_apart(device, info);
     const bool is_at_home =
         wk_op_is_of_host(op) && device->backend == wk_backend_get(WICK_BACKEND_CPU);
@@ -236,6 +249,7 @@ static wick_status run_look(wick_device *device) {
 
 static wick_status run_head(wick_device *device) {
     switch (wk_queue_head(device)->kind) {
+    case WK_RECORD_NONE: wk_queue_pop(device); return WICK_OK;
     case WK_RECORD_OP: return run_op(device);
     case WK_RECORD_UPLOAD: return run_upload(device);
     case WK_RECORD_READ: return run_read(device);
@@ -280,6 +294,7 @@ static wick_status step(wick_device *device) {
 wick_status wk_run(wick_device *device) {
     if (wk_device_is_lost(device)) return wk_device_abandon(device);
     if (device->queue.count == 0 && !device->has_unsubmitted) return WICK_OK;
+    wk_fuse(device);
     const uint64_t begun = wk_clock_ns();
     while (device->queue.count > 0) {
         WK_TRY(step(device));

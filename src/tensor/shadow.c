@@ -61,7 +61,7 @@ static wick_status open_cpu(wick_device *device, wk_shadow *s) {
 }
 
 static bool is_written_only(const wk_shadow *s, int i) {
-    const wk_operand_info *const info = &wk_op_get_info(s->op.code)->operands[i];
+    const wk_operand_info *const info = wk_op_operand(&s->op, i);
     return !(info->access & WK_READ) && wk_view_is_dense(&s->op.view[i]);
 }
 

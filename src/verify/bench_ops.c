@@ -116,6 +116,32 @@ static void dense_where(wk_case *c, const wk_bench_sizes *s) {
     rows_of(c, 1, WICK_U8, s);
 }
 
+/* tanh(a b + a) twice over: 8 steps. */
+static void dense_chain(wk_case *c, const wk_bench_sizes *s) {
+    wk_op *const op = &c->op;
+    wk_op step = {.code = WK_OP_BINARY, .n_dst = 1, .n_src = 2};
+    op->n_dst = 1;
+    op->n_src = 2;
+    dense_alike(c, s);
+    for (int i = 0; i < 3; i++) step.view[i] = op->view[i];
+    for (uint8_t last = 0; op->p.chain.n_steps < 8; last = (uint8_t)(1 + op->p.chain.n_steps)) {
+        const uint8_t next = (uint8_t)(2 + op->p.chain.n_steps);
+        step.code = WK_OP_BINARY;
+        step.n_src = 2;
+        step.p.binary = WK_BINARY_MUL;
+        (void)wk_chain_append(&op->p.chain, &step, (const uint8_t[]){last, 1});
+        step.p.binary = WK_BINARY_ADD;
+        (void)wk_chain_append(&op->p.chain, &step, (const uint8_t[]){next, 0});
+        step.code = WK_OP_UNARY;
+        step.n_src = 1;
+        step.p.unary.fn = WK_UNARY_TANH;
+        (void)wk_chain_append(&op->p.chain, &step, (const uint8_t[]){(uint8_t)(next + 1)});
+        step.p.unary.fn = WK_UNARY_ABS;
+        (void)wk_chain_append(&op->p.chain, &step, (const uint8_t[]){(uint8_t)(next + 2)});
+    }
+    op->p.chain.result[0] = 7;
+}
+
 static void dense_rms_norm(wk_case *c, const wk_bench_sizes *s) {
     dense_alike(c, s);
     (void)wk_case_dense(c, 2, WICK_F32, 1, &s->n);

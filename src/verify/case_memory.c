@@ -262,7 +262,7 @@ static wick_status fill_operand(wk_case *c, int i, wk_heap *heap) {
 #undef WK_TRAITS
     };
     const wk_view *const view = &c->op.view[i];
-    const wk_operand_info *const info = &wk_op_get_info(c->op.code)->operands[i];
+    const wk_operand_info *const info = wk_op_operand(&c->op, i);
     if (info->is_batch || fills[c->op.code](c, i)) return WICK_OK; /* the batch is filled first */
     if (info->is_weight || wk_dtype_is_block(view->dtype)) return fill_weight(c, view, heap);
     if (info->is_index)
@@ -284,7 +284,7 @@ static uint64_t random_lead(wk_case *c, const wk_view *view, bool is_tight) {
 }
 
 static void poison(const wk_case *c, int i, wk_case_memory *m) {
-    const bool is_written = wk_op_get_info(c->op.code)->operands[i].access & WK_WRITE;
+    const bool is_written = wk_op_operand(&c->op, i)->access & WK_WRITE;
     memset(m->live, 0xFF, m->size);
     for (uint64_t at = 0; is_written && at < m->size; at += 2) m->live[at] = 0xFE;
 }
@@ -326,7 +326,7 @@ wick_status wk_case_fill(wk_case *c, wk_heap *heap, wick_error *err) {
     const wk_batch_layout *const layout = wk_op_batch(&c->op, &batch);
     if (layout) wk_case_fill_batch(c, layout, wk_view_data(&c->op.view[batch]));
     for (int i = 0; i < n; i++) {
-        const bool is_read = wk_op_get_info(c->op.code)->operands[i].access & WK_READ;
+        const bool is_read = wk_op_operand(&c->op, i)->access & WK_READ;
         if (c->op.view[i].buf && is_read) WK_TRY(fill_operand(c, i, heap));
     }
     for (int i = 0; i < n; i++)
@@ -377,7 +377,7 @@ static wk_view unfold(const wk_view *weight) {
 void wk_case_flush(wk_case *c) {
     for (int i = 0; i < c->op.n_dst + c->op.n_src; i++) {
         const wk_view *const view = &c->op.view[i];
-        const bool is_read = wk_op_get_info(c->op.code)->operands[i].access & WK_READ;
+        const bool is_read = wk_op_operand(&c->op, i)->access & WK_READ;
         if (!view->buf || !is_read) continue;
         if (view->dtype != WICK_F32 && view->dtype != WICK_BF16) continue;
         const wk_view elements = unfold(view);
@@ -405,7 +405,7 @@ const char *wk_case_find_damage(const wk_case *c) {
         if (!is_own(c, i)) continue;
         if (i < c->op.n_dst) restore_elements(&c->op.view[i], &c->memory[i]);
         if (memcmp(c->memory[i].live, c->memory[i].initial, c->memory[i].size) != 0)
-            return wk_op_get_info(c->op.code)->operands[i].name;
+            return wk_op_operand(&c->op, i)->name;
     }
     return NULL;
 }

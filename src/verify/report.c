@@ -49,7 +49,6 @@ static wick_status mismatch(verification *v, const char *sentence) {
     wk_verify_report *const report = v->report;
     char text[320], values[96];
     const wk_op *const op = &v->c.op;
-    const wk_op_info *const info = wk_op_get_info(op->code);
     const size_t size = sizeof report->failure;
     size_t used = (size_t)snprintf(report->failure, size, "%s: %s;", sentence,
                                    wk_op_text(op, text, sizeof text));
@@ -58,10 +57,10 @@ static wick_status mismatch(verification *v, const char *sentence) {
         if (!view->buf || used >= size) continue;
         const wick_shape strides = wick_shape_of(view->rank, view->stride);
         const bool is_in_place = i > 0 && view->buf == op->view[0].buf;
-        used +=
-            (size_t)snprintf(report->failure + used, size - used, " %s strides %s layout %d%s",
-                             info->operands[i].name, wk_shape_text(&strides, values, sizeof values),
-                             view->layout, is_in_place ? " in place" : "");
+        used += (size_t)snprintf(report->failure + used, size - used, " %s strides %s layout %d%s",
+                                 wk_op_operand(op, i)->name,
+                                 wk_shape_text(&strides, values, sizeof values), view->layout,
+                                 is_in_place ? " in place" : "");
     }
     return WICK_ERR_MISMATCH;
 }

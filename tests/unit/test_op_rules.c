@@ -96,6 +96,13 @@ static const rule rules[] = {
     {WK_OP_CUMULATE, "bm bm", "nn", "", "", false, {{0}}},
     {WK_OP_ARGSORT, "bm bm", "US", "", "", false, {{0}}},
     {WK_OP_TOP_K, "bmk bmk bmn", "fUf", "n", "", false, {{0}}},
+    {WK_OP_CHAIN,
+     "bm bm bm",
+     "PPP",
+     "",
+     "",
+     false,
+     {.chain = {.n_steps = 1, .step = {{.code = WK_OP_BINARY, .in = {0, 1}}}}}},
 };
 
 static int64_t extent_of(char letter) {
@@ -163,6 +170,10 @@ static wk_op make(const rule *of) {
         for (; *at != ' ' && *at != '\0'; at++) view->extent[view->rank++] = extent_of(*at);
         make_dense(view);
         if (*at == '\0') at--;
+    }
+    if (of->code == WK_OP_CHAIN) { /* as many as there are */
+        op.n_dst = 1;
+        op.n_src = (uint8_t)(n - 1);
     }
     assert_int_equal(n, op.n_dst + op.n_src);
     return op;
@@ -271,7 +282,7 @@ static void test_optional_operands(void **state) {
     for (size_t r = 0; r < WK_COUNT(rules); r++) {
         const wk_op legal = make(&rules[r]);
         for (int i = 0; i < legal.n_dst + legal.n_src; i++) {
-            if (!wk_op_get_info(legal.code)->operands[i].is_optional) continue;
+            if (!wk_op_operand(&legal, i)->is_optional) continue;
             wk_op op = legal;
             op.view[i] = (wk_view){.buf = NULL};
             expect(true, &op, "presence", i, 0);

@@ -272,4 +272,5 @@ void wk_webgpu_shader(const wk_gpu *gpu, const wk_program *p, wk_strbuf *out) {
     for (int i = 0; i < WK_MAX_BINDINGS && p->source->operands[i]; i++) put_operand(out, p, i);
     for (size_t i = 0; i < WK_COUNT(p->source->parts) && p->source->parts[i]; i++)
         wk_strbuf_text(out, p->source->parts[i]);
+    if (p->source->write) p->source->write(p, out);
 }

@@ -46,19 +46,32 @@ static bool accepts_unary(const wk_op *op) {
            bound(dtype, op->p.unary.b, false, &unused);
 }
 
+static int32_t function_of(const wk_program *program) {
+    return program->constants[WK_STRIDED_CONSTANTS];
+}
+
+static void write_unary(const wk_program *program, wk_strbuf *out) {
+    wk_strbuf_format(out,
+                     "fn apply(x: f32) -> f32 {\n"
+                     "    return unary_%d(x, bitcast<f32>(params.a), bitcast<f32>(params.b));\n}\n",
+                     (int)function_of(program));
+}
+
 static wick_status encode_unary(wk_encoder *e, const wk_op *op) {
     static const wk_source floats = {.name = "unary",
                                      .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_wide,
                                                wk_wgsl_trigonometry, wk_wgsl_power,
                                                wk_wgsl_unary_float, wk_wgsl_unary},
                                      .operands = {"y", "x"},
-                                     .constants = {"LANES", "THREADS", "FN"}};
+                                     .constants = {"LANES", "THREADS", "FN"},
+                                     .write = write_unary};
     static const wk_source more = {.name = "unary",
                                    .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_wide,
                                              wk_wgsl_trigonometry, wk_wgsl_power,
                                              wk_wgsl_arctangent, wk_wgsl_unary_more, wk_wgsl_unary},
                                    .operands = {"y", "x"},
-                                   .constants = {"LANES", "THREADS", "FN"}};
+                                   .constants = {"LANES", "THREADS", "FN"},
+                                   .write = write_unary};
     static const wk_source integers = {
         .name = "unary",
         .parts = {wk_wgsl_strided, wk_wgsl_unary_integer, wk_wgsl_unary},
@@ -98,17 +111,24 @@ static bool accepts_binary(const wk_op *op) {
     return is_narrow(op) && op->p.binary != WK_BINARY_NEXTAFTER;
 }
 
+static void write_binary(const wk_program *program, wk_strbuf *out) {
+    wk_strbuf_format(out, "fn apply(a: f32, b: f32) -> f32 { return binary_%d(a, b); }\n",
+                     (int)function_of(program));
+}
+
 static wick_status encode_binary(wk_encoder *e, const wk_op *op) {
     static const wk_source floats = {.name = "binary",
                                      .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_wide,
                                                wk_wgsl_power, wk_wgsl_binary_float, wk_wgsl_binary},
                                      .operands = {"y", "a", "b"},
-                                     .constants = {"LANES", "THREADS", "FN"}};
+                                     .constants = {"LANES", "THREADS", "FN"},
+                                     .write = write_binary};
     static const wk_source more = {.name = "binary",
                                    .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_arctangent,
                                              wk_wgsl_division, wk_wgsl_binary_more, wk_wgsl_binary},
                                    .operands = {"y", "a", "b"},
-                                   .constants = {"LANES", "THREADS", "FN"}};
+                                   .constants = {"LANES", "THREADS", "FN"},
+                                   .write = write_binary};
     static const wk_source integers = {
         .name = "binary",
         .parts = {wk_wgsl_strided, wk_wgsl_binary_integer, wk_wgsl_binary},
@@ -132,22 +152,35 @@ const wk_webgpu_kernel wk_webgpu_binary = {
 
 /* --- Compare --- */
 
+static void write_holds(const wk_program *program, wk_strbuf *out) {
+    wk_strbuf_format(out, "fn holds(r: i32) -> u32 { return compare_%d(r); }\n",
+                     (int)function_of(program));
+}
+
+static void write_compare(const wk_program *program, wk_strbuf *out) {
+    write_holds(program, out);
+    wk_strbuf_text(out, "fn apply(a: V_a, b: V_b) -> u32 { return holds(relation(a, b)); }\n");
+}
+
 static wick_status encode_compare(wk_encoder *e, const wk_op *op) {
     static const wk_source floats = {.name = "compare",
                                      .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_compare,
                                                wk_wgsl_compare_float, wk_wgsl_binary},
                                      .operands = {"y", "a", "b"},
-                                     .constants = {"LANES", "THREADS", "FN"}};
+                                     .constants = {"LANES", "THREADS", "FN"},
+                                     .write = write_compare};
     static const wk_source integers = {
         .name = "compare",
         .parts = {wk_wgsl_strided, wk_wgsl_compare, wk_wgsl_compare_integer, wk_wgsl_binary},
         .operands = {"y", "a", "b"},
-        .constants = {"LANES", "THREADS", "FN"}};
+        .constants = {"LANES", "THREADS", "FN"},
+        .write = write_compare};
     static const wk_source wide = {
         .name = "compare_wide",
         .parts = {wk_wgsl_strided, wk_wgsl_compare, wk_wgsl_compare_wide},
         .operands = {"y", "a", "b"},
-        .constants = {"LANES", "THREADS", "FN", "IS_FLOAT"}};
+        .constants = {"LANES", "THREADS", "FN", "IS_FLOAT"},
+        .write = write_holds};
     const wick_dtype dtype = op->view[1].dtype;
     const bool is_float = wk_dtype_is_float(dtype);
     const wk_strided s = {.source = wk_is_wide(dtype) ? &wide
@@ -168,12 +201,20 @@ const wk_webgpu_kernel wk_webgpu_compare = {
 
 /* --- Gated --- */
 
+static void write_gated(const wk_program *program, wk_strbuf *out) {
+    wk_strbuf_format(out,
+                     "fn apply(a: f32, b: f32) -> f32 {\n    return gated_%d(a, b, "
+                     "bitcast<f32>(params.a), bitcast<f32>(params.b));\n}\n",
+                     (int)function_of(program));
+}
+
 static wick_status encode_gated(wk_encoder *e, const wk_op *op) {
     static const wk_source source = {
         .name = "gated",
         .parts = {wk_wgsl_strided, wk_wgsl_functions, wk_wgsl_gated, wk_wgsl_binary},
         .operands = {"y", "a", "b"},
-        .constants = {"LANES", "THREADS", "FN"}};
+        .constants = {"LANES", "THREADS", "FN"},
+        .write = write_gated};
     const wk_strided s = {.source = &source,
                           .views = {&op->view[0], &op->view[1], &op->view[2]},
                           .n = 3,

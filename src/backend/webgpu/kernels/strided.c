@@ -13,7 +13,7 @@ static const uint32_t threads_of_tuning[WK_STRIDED_TUNINGS] = {64, 128, 256};
 /* Of the operands, in what they are bound as: elements, words of them or four of them. */
 typedef struct walk {
     int rank;
-    uint32_t extent[WICK_MAX_RANK], stride[WICK_MAX_RANK][WK_STRIDED_OPERANDS];
+    uint32_t extent[WICK_MAX_RANK], stride[WICK_MAX_RANK][WK_STRIDED_WIDE];
 } walk;
 
 wk_view wk_view_bits(const wk_view *view) {
@@ -34,7 +34,7 @@ static walk collapse(const wk_strided *s) {
     for (int d = 0; d < y->rank; d++) {
         const int64_t extent = y->extent[d];
         if (extent == 1) continue;
-        uint32_t stride[WK_STRIDED_OPERANDS] = {0};
+        uint32_t stride[WK_STRIDED_WIDE] = {0};
         bool joins = w.rank > 0;
         for (int i = 0; i < s->n; i++) {
             stride[i] =
@@ -48,13 +48,17 @@ static walk collapse(const wk_strided *s) {
     return w;
 }
 
+static bool is_written(const wk_strided *s, int i) {
+    return i == 0 || i < s->n_dst || i == s->fault;
+}
+
 /* Whether operand i may be read and written four elements at a time, or is one for all four. */
 static bool has_lanes(const wk_strided *s, const walk *w, int i) {
     const wk_view *const view = s->views[i];
     const uint64_t bytes = (uint64_t)wk_dtype_get(view->dtype)->block_bytes;
     if (wk_is_wide(view->dtype)) return false;
     const uint32_t last = w->stride[w->rank - 1][i];
-    if (last == 0) return i > 0;
+    if (last == 0) return !is_written(s, i);
     if (last != 1 || view->offset % (LANES * bytes) != 0) return false;
     for (int d = 0; d + 1 < w->rank; d++)
         if (w->stride[d][i] % LANES != 0) return false;
@@ -95,7 +99,7 @@ static wick_status run(wk_encoder *e, const wk_strided *s, const walk *w, uint32
         const wk_form form = wk_is_wide(s->views[i]->dtype) ? WK_FORM_WORDS
                              : is_laned && !is_one          ? WK_FORM_LANES
                                                             : WK_FORM_ELEMENTS;
-        wk_dispatch_bind(&d, i, s->views[i], form, i == 0 || i == s->fault);
+        wk_dispatch_bind(&d, i, s->views[i], form, is_written(s, i));
     }
     WK_TRY(wk_dispatch_place(e, &d));
     uint64_t count = 1;
@@ -104,18 +108,19 @@ static wick_status run(wk_encoder *e, const wk_strided *s, const walk *w, uint32
     wk_dispatch_u32(&d, (uint32_t)w->rank);
     wk_dispatch_u32(&d, s->a);
     wk_dispatch_u32(&d, s->b);
-    for (int i = 0; i < WK_STRIDED_OPERANDS; i++)
+    const int width = s->is_wide ? WK_STRIDED_WIDE : WK_STRIDED_OPERANDS;
+    for (int i = 0; i < width; i++)
         wk_dispatch_u32(&d, i < s->n ? d.first[i] + begin * w->stride[0][i] : 0);
     for (int k = 0; k < 8; k++) wk_dispatch_u32(&d, k < w->rank ? w->extent[k] : 1);
     for (int k = 0; k < WICK_MAX_RANK; k++)
-        for (int i = 0; i < WK_STRIDED_OPERANDS; i++) wk_dispatch_u32(&d, w->stride[k][i]);
-    for (int k = 0; k < 4; k++) wk_dispatch_u32(&d, s->own[k]);
+        for (int i = 0; i < width; i++) wk_dispatch_u32(&d, w->stride[k][i]);
+    for (int k = 0; k < (s->is_wide ? WK_STRIDED_OWN : 4); k++) wk_dispatch_u32(&d, s->own[k]);
     wk_dispatch_u32(&d, begin);
     return wk_dispatch_run_n(e, &d, (count + threads - 1) / threads);
 }
 
 wick_status wk_strided_run(wk_encoder *e, const wk_strided *s) {
-    assert(s->n <= WK_STRIDED_OPERANDS);
+    assert(s->n <= (s->is_wide ? WK_STRIDED_WIDE : WK_STRIDED_OPERANDS));
     if (wk_view_count(s->views[0]) == 0) return WICK_OK;
     walk w = collapse(s);
     if (!all_have_lanes(s, &w)) return run(e, s, &w, 0, false);

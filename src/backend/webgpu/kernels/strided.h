@@ -7,6 +7,8 @@
 
 enum {
     WK_STRIDED_OPERANDS = 4,
+    WK_STRIDED_WIDE = 8,      /* operands of wgsl/strided_wide.wgsl */
+    WK_STRIDED_OWN = 12,      /* words there; else 4 */
     WK_STRIDED_CONSTANTS = 2, /* LANES and THREADS, set here */
     WK_STRIDED_TUNINGS = 3,   /* threads of a workgroup; every kernel of this kind has them */
 };
@@ -17,11 +19,13 @@ enum {
  * the low one first, and always one at a time. */
 typedef struct wk_strided {
     const wk_source *source;
-    const wk_view *views[WK_STRIDED_OPERANDS];
+    const wk_view *views[WK_STRIDED_WIDE];
     int n;
+    bool is_wide;
+    int n_dst; /* the first of them are written; 0: one */
     int fault; /* the number of a view that is a fault slot; 0: none. With one LANES is 1 */
     int32_t constants[WK_MAX_CONSTANTS - WK_STRIDED_CONSTANTS]; /* the others */
-    uint32_t a, b, own[4];
+    uint32_t a, b, own[WK_STRIDED_OWN];
 } wk_strided;
 
 wick_status wk_strided_run(wk_encoder *e, const wk_strided *s);

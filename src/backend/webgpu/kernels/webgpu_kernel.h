@@ -3,8 +3,8 @@
  *
  * The text of a program is: the lines that the features need; a const for each constant of its
  * source; for each operand a storage binding and functions to load and store its elements, by its
- * dtype; `params`, the source's struct Params; the source itself. Operands in one buffer share one
- * binding, for WebGPU allows no buffer to be bound both writable and not. */
+ * dtype; `params`, the source's struct Params; the source's parts, and what it writes. Operands in
+ * one buffer share one binding, for WebGPU allows no buffer to be bound both writable and not. */
 #ifndef WK_BACKEND_WEBGPU_KERNELS_WEBGPU_KERNEL_H
 #define WK_BACKEND_WEBGPU_KERNELS_WEBGPU_KERNEL_H
 
@@ -37,11 +37,14 @@ typedef enum wk_form {
 } wk_form;
 
 /* A WGSL source; entry point main. Programs hold its address: static. */
+typedef struct wk_program wk_program;
 typedef struct wk_source {
     const char *name;
     const char *parts[8];                        /* of the text, NULL after the last */
     const char *operands[WK_MAX_BINDINGS + 1];   /* names, NULL at the end */
     const char *constants[WK_MAX_CONSTANTS + 1]; /* names of consts of type i32 */
+    /* Writes what follows the parts, by the program's constants; NULL: nothing. */
+    void (*write)(const wk_program *program, wk_strbuf *out);
 } wk_source;
 
 typedef struct wk_program_operand {
@@ -49,13 +52,13 @@ typedef struct wk_program_operand {
 } wk_program_operand;
 
 /* Hashed and compared as bytes: cleared by wk_dispatch_begin. */
-typedef struct wk_program {
+struct wk_program {
     const wk_source *source;
     uint32_t needs; /* WICK_WEBGPU_* */
     uint32_t n_slots;
     wk_program_operand operands[WK_MAX_BINDINGS];
     int32_t constants[WK_MAX_CONSTANTS];
-} wk_program;
+};
 
 /* A storage binding: bytes of a block of memory. */
 typedef struct wk_block wk_block;

@@ -1,4 +1,5 @@
-// fn(a, b) of floats, the functions of wk_binary_fn after those of binary_float.wgsl.
+// binary_N(a, b), the functions of wk_binary_fn after those of binary_float.wgsl. NaN where either
+// is, except for an infinite hypotenuse and a sign.
 fn hypotenuse(a: f32, b: f32) -> f32 {
     var p = bitcast<f32>(min(magnitude(a), magnitude(b)));
     var q = bitcast<f32>(max(magnitude(a), magnitude(b)));
@@ -18,22 +19,21 @@ fn log_of_sum(a: f32, b: f32) -> f32 {
     return most + log_plus_one(exp_of(-abs(a - b)));
 }
 
-fn of_numbers(a: f32, b: f32) -> f32 {
-    switch FN {
-        case 7: { return floored_rest(a, b); }
-        case 8: { return truncated_rest(a, b); }
-        case 9: { return floored_quotient(a, b); }
-        case 10: { return angle_of(a, b); }
-        case 11: { return hypotenuse(a, b); }
-        default: { return log_of_sum(a, b); }
-    }
+fn or_nans(a: f32, b: f32, y: f32) -> f32 { return or_nan(a, or_nan(b, y)); }
+
+fn hypotenuse_of_any(a: f32, b: f32) -> f32 {
+    if (is_infinite(a) || is_infinite(b)) { return of_bits(0x7f800000u); }
+    return or_nans(a, b, hypotenuse(a, b));
 }
 
-// NaN where either is, except for an infinite hypotenuse and a sign.
-fn apply(a: f32, b: f32) -> f32 {
-    if (FN == 12) { return bitcast<f32>(magnitude(a) | (bitcast<u32>(b) & 0x80000000u)); }
-    if (FN == 11 && (is_infinite(a) || is_infinite(b))) { return of_bits(0x7f800000u); }
-    if (is_nan(a)) { return a; }
-    if (is_nan(b)) { return b; }
-    return of_numbers(a, b);
+fn sign_copied(a: f32, b: f32) -> f32 {
+    return bitcast<f32>(magnitude(a) | (bitcast<u32>(b) & 0x80000000u));
 }
+
+fn binary_7(a: f32, b: f32) -> f32 { return or_nans(a, b, floored_rest(a, b)); }
+fn binary_8(a: f32, b: f32) -> f32 { return or_nans(a, b, truncated_rest(a, b)); }
+fn binary_9(a: f32, b: f32) -> f32 { return or_nans(a, b, floored_quotient(a, b)); }
+fn binary_10(a: f32, b: f32) -> f32 { return angle_of(a, b); }
+fn binary_11(a: f32, b: f32) -> f32 { return hypotenuse_of_any(a, b); }
+fn binary_12(a: f32, b: f32) -> f32 { return sign_copied(a, b); }
+fn binary_14(a: f32, b: f32) -> f32 { return or_nans(a, b, log_of_sum(a, b)); }

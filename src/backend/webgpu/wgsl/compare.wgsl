@@ -1,11 +1,7 @@
-// y = whether a relation holds; FN is wk_compare_fn.
-fn holds(r: i32) -> u32 {
-    switch FN {
-        case 0: { return u32(r == 0); }
-        case 1: { return u32(r != 0); }
-        case 2: { return u32(r == -1); }
-        case 3: { return u32(r <= 0); }
-        case 4: { return u32(r == 1); }
-        default: { return u32(r == 0 || r == 1); }
-    }
-}
+// compare_N(r): whether relation N of wk_compare_fn holds.
+fn compare_0(r: i32) -> u32 { return u32(r == 0); }
+fn compare_1(r: i32) -> u32 { return u32(r != 0); }
+fn compare_2(r: i32) -> u32 { return u32(r == -1); }
+fn compare_3(r: i32) -> u32 { return u32(r <= 0); }
+fn compare_4(r: i32) -> u32 { return u32(r == 1); }
+fn compare_5(r: i32) -> u32 { return u32(r == 0 || r == 1); }

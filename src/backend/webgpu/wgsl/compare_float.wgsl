@@ -3,5 +3,3 @@ fn relation(a: f32, b: f32) -> i32 {
     if (is_nan(a) || is_nan(b)) { return 2; }
     return i32(order(a) > order(b)) - i32(order(a) < order(b));
 }
-
-fn apply(a: f32, b: f32) -> u32 { return holds(relation(a, b)); }

@@ -6,6 +6,7 @@ fn magnitude(x: f32) -> u32 { return bitcast<u32>(x) & 0x7fffffffu; }
 fn is_nan(x: f32) -> bool { return magnitude(x) > 0x7f800000u; }
 fn is_infinite(x: f32) -> bool { return magnitude(x) == 0x7f800000u; }
 fn is_negative(x: f32) -> bool { return (bitcast<u32>(x) >> 31u) != 0u; }
+fn or_nan(x: f32, y: f32) -> f32 { return select(y, x, is_nan(x)); }
 
 // Bits that no constant expression may have.
 fn of_bits(bits: u32) -> f32 {

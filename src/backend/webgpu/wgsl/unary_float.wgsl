@@ -1,4 +1,7 @@
-// y = fn(x) of floats; FN is wk_unary_fn, params.a and params.b its parameters.
+// unary_N(x, a, b): function N of wk_unary_fn of floats, a and b its parameters. NaN stays NaN,
+// except for a power of 0.
+fn is_above_zero(x: f32) -> bool { return !is_negative(x) && magnitude(x) != 0u; }
+
 fn clamped(x: f32, low: f32, high: f32) -> f32 {
     if (order(x) < order(low)) { return low; }
     return select(x, high, order(x) > order(high));
@@ -7,60 +10,60 @@ fn clamped(x: f32, low: f32, high: f32) -> f32 {
 // x / 6 + 1/2, but x + 3 is exact where it nearly vanishes.
 fn hard_sigmoid(x: f32) -> f32 { return clamped(x + 3.0, 0.0, 6.0) / 6.0; }
 
-fn of_number(x: f32) -> f32 {
-    let a = bitcast<f32>(params.a);
-    let is_positive = !is_negative(x) && magnitude(x) != 0u;
-    switch FN {
-        case 0: { return silu(x); }
-        case 1: { return exp_of(x); }
-        case 2: { return log_of(x); }
-        case 3: { return sine(x, 0u); }
-        case 4: { return sine(x, 1u); }
-        case 5: { return bitcast<f32>(magnitude(x)); }
-        case 6: { return bitcast<f32>(bitcast<u32>(x) ^ 0x80000000u); }
-        case 7: { return quotient(1.0, x); }
-        case 8: { return x * x; }
-        case 9: { return square_root(x); }
-        case 10: { return erf_of(x); }
-        case 11: { return tanh_of(x); }
-        case 12: { return sigmoid(x); }
-        case 13: {
-            if (is_subnormal(x)) { return select(0.0, -1.0, is_negative(x)); }
-            return floor(x);
-        }
-        case 14: {
-            if (is_subnormal(x)) { return select(1.0, 0.0, is_negative(x)); }
-            return ceil(x);
-        }
-        case 15: { return round(x); }
-        case 16: {
-            if (magnitude(x) == 0u) { return x; }
-            return select(1.0, -1.0, is_negative(x));
-        }
-        case 17: { return relu(x); }
-        case 18: { return gelu(x); }
-        case 19: { return gelu_erf(x); }
-        case 20: { return x * sigmoid(1.702 * x); }
-        case 21: { return softplus(x); }
-        case 22: { return x * tanh_of(softplus(x)); }
-        case 23: { return hard_sigmoid(x); }
-        case 24: { return x * hard_sigmoid(x); }
-        case 25: {
-            if (is_positive) { return x; }
-            return a * exp_minus_one(x);
-        }
-        case 26: {
-            if (is_positive) { return x; }
-            return a * x;
-        }
-        case 28: { return fma(a, x, bitcast<f32>(params.b)); }
-        default: { return clamped(x, a, bitcast<f32>(params.b)); }
-    }
+fn floor_of(x: f32) -> f32 {
+    if (is_subnormal(x)) { return select(0.0, -1.0, is_negative(x)); }
+    return floor(x);
 }
 
-// NaN stays NaN, except for a power of 0.
-fn apply(x: f32) -> f32 {
-    if (FN == 27) { return power(x, bitcast<f32>(params.a)); }
-    if (is_nan(x)) { return x; }
-    return of_number(x);
+fn ceil_of(x: f32) -> f32 {
+    if (is_subnormal(x)) { return select(1.0, 0.0, is_negative(x)); }
+    return ceil(x);
 }
+
+fn sign_of(x: f32) -> f32 {
+    if (magnitude(x) == 0u) { return x; }
+    return select(1.0, -1.0, is_negative(x));
+}
+
+fn elu(x: f32, a: f32) -> f32 {
+    if (is_above_zero(x)) { return x; }
+    return a * exp_minus_one(x);
+}
+
+fn leaky_relu(x: f32, a: f32) -> f32 {
+    if (is_above_zero(x)) { return x; }
+    return a * x;
+}
+
+fn unary_0(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, silu(x)); }
+fn unary_1(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, exp_of(x)); }
+fn unary_2(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, log_of(x)); }
+fn unary_3(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, sine(x, 0u)); }
+fn unary_4(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, sine(x, 1u)); }
+fn unary_5(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, bitcast<f32>(magnitude(x))); }
+fn unary_6(x: f32, a: f32, b: f32) -> f32 {
+    return or_nan(x, bitcast<f32>(bitcast<u32>(x) ^ 0x80000000u));
+}
+fn unary_7(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, quotient(1.0, x)); }
+fn unary_8(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, x * x); }
+fn unary_9(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, square_root(x)); }
+fn unary_10(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, erf_of(x)); }
+fn unary_11(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, tanh_of(x)); }
+fn unary_12(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, sigmoid(x)); }
+fn unary_13(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, floor_of(x)); }
+fn unary_14(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, ceil_of(x)); }
+fn unary_15(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, round(x)); }
+fn unary_16(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, sign_of(x)); }
+fn unary_17(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, relu(x)); }
+fn unary_18(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, gelu(x)); }
+fn unary_19(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, gelu_erf(x)); }
+fn unary_20(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, x * sigmoid(1.702 * x)); }
+fn unary_21(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, softplus(x)); }
+fn unary_22(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, x * tanh_of(softplus(x))); }
+fn unary_23(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, hard_sigmoid(x)); }
+fn unary_24(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, x * hard_sigmoid(x)); }
+fn unary_25(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, elu(x, a)); }
+fn unary_26(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, leaky_relu(x, a)); }
+fn unary_27(x: f32, a: f32, b: f32) -> f32 { return power(x, a); }
+fn unary_28(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, fma(a, x, b)); }
+fn unary_29(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, clamped(x, a, b)); }

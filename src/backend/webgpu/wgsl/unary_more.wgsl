@@ -1,4 +1,4 @@
-// y = fn(x) of floats, the functions of wk_unary_fn after those of unary_float.wgsl.
+// unary_N(x, a, b), the functions of wk_unary_fn after those of unary_float.wgsl.
 fn log_of_one_plus(x: f32) -> f32 {
     if (x >= -0.3 && x <= 1.0) { return log_plus_one(x); }
     return log_of(1.0 + x);
@@ -39,38 +39,38 @@ fn with_sign(x: f32, sign: f32) -> f32 {
 // sqrt(1 - x^2)
 fn other_leg(x: f32) -> f32 { return square_root((1.0 - x) * (1.0 + x)); }
 
-fn of_number(x: f32) -> f32 {
-    let a = abs(x);
-    switch FN {
-        case 30: { return sine(x, 0u) / sine(x, 1u); }
-        case 31: { return angle_of(x, other_leg(x)); }
-        case 32: { return angle_of(other_leg(x), x); }
-        case 33: { return angle_of(x, 1.0); }
-        case 34: { return with_sign(sinh_of(a), x); }
-        case 35: {
-            let root = exp_of(0.5 * a);
-            return fma(0.5 * root, root, 0.5 * exp_of(-a));
-        }
-        case 36: { return with_sign(arsinh(a), x); }
-        case 37: { return arcosh(x); }
-        case 38: { return with_sign(artanh(a), x); }
-        case 39: { return exp_minus_one(x); }
-        case 40: {
-            let bounded = clamp(x, -151.0, 129.0);
-            return exp2_near(i32(round(bounded)), bounded - round(bounded));
-        }
-        case 41: { return log_of_one_plus(x); }
-        case 42: { return logarithm(x, 1.44269504, 1.0, 0.0); }
-        case 43: { return logarithm(x, 0.434294482, 0.301025391, 4.60503907e-6); }
-        case 44: { return quotient(1.0, square_root(x)); }
-        default: {
-            if (is_subnormal(x)) { return with_sign(0.0, x); }
-            return trunc(x);
-        }
-    }
+fn cosh_of(a: f32) -> f32 {
+    let root = exp_of(0.5 * a);
+    return fma(0.5 * root, root, 0.5 * exp_of(-a));
 }
 
-fn apply(x: f32) -> f32 {
-    if (is_nan(x)) { return x; }
-    return of_number(x);
+fn exp2_any(x: f32) -> f32 {
+    let bounded = clamp(x, -151.0, 129.0);
+    return exp2_near(i32(round(bounded)), bounded - round(bounded));
 }
+
+fn trunc_of(x: f32) -> f32 {
+    if (is_subnormal(x)) { return with_sign(0.0, x); }
+    return trunc(x);
+}
+
+fn unary_30(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, sine(x, 0u) / sine(x, 1u)); }
+fn unary_31(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, angle_of(x, other_leg(x))); }
+fn unary_32(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, angle_of(other_leg(x), x)); }
+fn unary_33(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, angle_of(x, 1.0)); }
+fn unary_34(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, with_sign(sinh_of(abs(x)), x)); }
+fn unary_35(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, cosh_of(abs(x))); }
+fn unary_36(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, with_sign(arsinh(abs(x)), x)); }
+fn unary_37(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, arcosh(x)); }
+fn unary_38(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, with_sign(artanh(abs(x)), x)); }
+fn unary_39(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, exp_minus_one(x)); }
+fn unary_40(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, exp2_any(x)); }
+fn unary_41(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, log_of_one_plus(x)); }
+fn unary_42(x: f32, a: f32, b: f32) -> f32 {
+    return or_nan(x, logarithm(x, 1.44269504, 1.0, 0.0));
+}
+fn unary_43(x: f32, a: f32, b: f32) -> f32 {
+    return or_nan(x, logarithm(x, 0.434294482, 0.301025391, 4.60503907e-6));
+}
+fn unary_44(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, quotient(1.0, square_root(x))); }
+fn unary_45(x: f32, a: f32, b: f32) -> f32 { return or_nan(x, trunc_of(x)); }

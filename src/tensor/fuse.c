@@ -1,0 +1,332 @@
+/* tensor/fuse.c: what waits in the queue is settled before it runs: ops whose results nobody can
+ * read are dropped, and elementwise ops of one shape become one chain (backend/chain.c), whose
+ * results are written only where something else reads them.
+ *
+ *   t = a * b      t has no tensor any more, and nothing after y reads it
+ *   m = p @ q      may lie between: it reads and writes nothing of the chain
+ *   y = tanh(t)    y = chain(a, b), in the place of the last one
+ *
+ * A buffer has references by tensors and by records; where all are those of ops that wait, nobody
+ * else can come to see it. Uploads, reads, plans and looks end a run of ops. */
+#include "core/hash.h"
+#include "tensor/device.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { TIMES_UNTIL_COMPILED = 2, MOST_COMPILED = 256, FIRST_STEP = WK_CHAIN_OPERANDS };
+
+/* Ops that wait one after the other: records [first, end). */
+typedef struct span {
+    wick_device *device;
+    uint32_t first, end;
+} span;
+
+static int n_views(const wk_op *op) { return op->n_dst + op->n_src; }
+
+static wk_op *op_at(const span *s, uint32_t index) { return &wk_queue_at(s->device, index)->op; }
+
+/* --- Results that nobody can read --- */
+
+static void count_references(const span *s) {
+    for (uint32_t i = s->first; i < s->end; i++)
+        for (int v = 0; v < n_views(op_at(s, i)); v++) {
+            wk_buffer *const buf = op_at(s, i)->view[v].buf;
+            if (buf) buf->n_waiting = buf->last_read = 0;
+        }
+    for (uint32_t i = s->first; i < s->end; i++)
+        for (int v = 0; v < n_views(op_at(s, i)); v++)
+            if (op_at(s, i)->view[v].buf) op_at(s, i)->view[v].buf->n_waiting++;
+}
+
+static void want_what_is_outside(const span *s) {
+    for (uint32_t i = s->first; i < s->end; i++)
+        for (int v = 0; v < n_views(op_at(s, i)); v++) {
+            wk_buffer *const buf = op_at(s, i)->view[v].buf;
+            if (!buf) continue;
+            assert(buf->n_waiting <= buf->refs);
+            buf->is_outside = buf->is_wanted = buf->refs > buf->n_waiting;
+        }
+}
+
+/* What the user's own code does nobody knows. */
+static bool is_wanted(const wk_op *op) {
+    bool found = op->code == WK_OP_CUSTOM;
+    for (int d = 0; d < op->n_dst && !found; d++) found = op->view[d].buf->is_wanted;
+    return found;
+}
+
+static void want_operands(const wk_op *op, uint32_t number) {
+    for (int d = 0; d < op->n_dst; d++)
+        if (op->view[d].buf->is_wanted && wk_op_replaces(op, d)) op->view[d].buf->is_wanted = false;
+    for (int v = 0; v < n_views(op); v++) {
+        wk_buffer *const buf = op->view[v].buf;
+        if (!buf || !(wk_op_operand(op, v)->access & WK_READ)) continue;
+        buf->is_wanted = true;
+        if (buf->last_read == 0) buf->last_read = number;
+    }
+}
+
+/* From the last one back. */
+static void drop_unread(const span *s) {
+    count_references(s);
+    want_what_is_outside(s);
+    for (uint32_t i = s->end; i-- > s->first;) {
+        const wk_op *const op = op_at(s, i);
+        if (is_wanted(op)) {
+            want_operands(op, i + 1);
+            continue;
+        }
+        wk_queue_cancel(s->device, wk_queue_at(s->device, i));
+        s->device->n_unread++;
+    }
+}
+
+/* --- A chain that is being made --- */
+
+typedef struct member {
+    uint32_t index; /* of its record */
+    const wk_op *op;
+    int replaced_by; /* number of the member that writes over its result */
+    int n_sources;   /* of the chain up to it */
+} member;
+
+/* Inputs of its steps are numbers of sources, and FIRST_STEP and more of steps. */
+typedef struct forming {
+    int n, n_sources;
+    member members[WK_CHAIN_STEPS];
+    const wk_view *sources[WK_CHAIN_OPERANDS];
+    wk_chain chain;
+} forming;
+
+static bool same_elements(const wk_view *a, const wk_view *b) {
+    const size_t size = (size_t)a->rank * sizeof *a->extent;
+    return a->buf == b->buf && a->offset == b->offset && a->dtype == b->dtype &&
+           a->rank == b->rank && memcmp(a->extent, b->extent, size) == 0 &&
+           memcmp(a->stride, b->stride, size) == 0;
+}
+
+static const wk_view *result_of(const forming *f, int k) { return wk_dst(f->members[k].op, 0); }
+
+/* What a step reads by this view. */
+typedef enum found { FOUND, NEW, IN_THE_WAY } found;
+
+static found find_input(const forming *f, const wk_view *view, uint8_t *in) {
+    for (int k = f->n - 1; k >= 0; k--) {
+        if (result_of(f, k)->buf != view->buf) continue;
+        *in = (uint8_t)(FIRST_STEP + k);
+        if (same_elements(result_of(f, k), view)) return FOUND;
+        if (wk_view_overlaps(result_of(f, k), view)) return IN_THE_WAY;
+    }
+    for (int s = 0; s < f->n_sources; s++) {
+        if (!same_elements(f->sources[s], view)) continue;
+        *in = (uint8_t)s;
+        return FOUND;
+    }
+    return NEW;
+}
+
+/* Elements are written by whoever reads them, or by nobody. */
+static bool may_write(const forming *f, const wk_op *op) {
+    const wk_view *const y = wk_dst(op, 0);
+    for (int s = 0; s < f->n_sources; s++)
+        if (wk_view_overlaps(f->sources[s], y) && !same_elements(f->sources[s], y)) return false;
+    for (int i = 0; i < op->n_src; i++)
+        if (wk_view_overlaps(wk_src(op, i), y) && !same_elements(wk_src(op, i), y)) return false;
+    for (int k = 0; k < f->n; k++)
+        if (wk_view_overlaps(result_of(f, k), y) && !same_elements(result_of(f, k), y))
+            return false;
+    return true;
+}
+
+static bool has_shape_of(const wk_view *a, const wk_view *b) {
+    return a->rank == b->rank &&
+           memcmp(a->extent, b->extent, (size_t)a->rank * sizeof *a->extent) == 0;
+}
+
+/* False: it cannot be a step of this chain, which stays as it is. */
+static bool join(forming *f, const wk_op *op, uint32_t index) {
+    uint8_t in[WK_CHAIN_INPUTS] = {0};
+    if (f->n > 0 && !has_shape_of(wk_dst(op, 0), result_of(f, 0))) return false;
+    if (f->n == WK_CHAIN_STEPS || op->n_src > WK_CHAIN_INPUTS || !may_write(f, op)) return false;
+    int n_sources = f->n_sources;
+    for (int i = 0; i < op->n_src; i++) {
+        const found state = find_input(f, wk_src(op, i), &in[i]);
+        if (state == IN_THE_WAY) return false;
+        if (state == FOUND) continue;
+        if (n_sources == WK_CHAIN_OPERANDS - 1) return false;
+        in[i] = (uint8_t)n_sources;
+        f->sources[n_sources++] = wk_src(op, i);
+    }
+    if (!wk_chain_append(&f->chain, op, in)) return false;
+    f->n_sources = n_sources;
+    for (int k = 0; k < f->n; k++)
+        if (f->members[k].replaced_by == 0 && same_elements(result_of(f, k), wk_dst(op, 0)))
+            f->members[k].replaced_by = f->n;
+    f->members[f->n++] = (member){.index = index, .op = op, .n_sources = n_sources};
+    return true;
+}
+
+/* Whether the op must not run before what is a part of the chain. */
+static bool is_in_the_way(const forming *f, const wk_op *op) {
+    for (int v = 0; v < n_views(op); v++) {
+        const wk_view *const view = &op->view[v];
+        for (int k = 0; k < f->n; k++)
+            if (wk_view_overlaps(result_of(f, k), view)) return true;
+        for (int s = 0; v < op->n_dst && s < f->n_sources; s++)
+            if (wk_view_overlaps(f->sources[s], view)) return true;
+    }
+    return false;
+}
+
+/* --- The op of the first n members --- */
+
+static bool is_read_after(const forming *f, int k, int n) {
+    const wk_buffer *const buf = result_of(f, k)->buf;
+    return buf->is_outside || buf->last_read > f->members[n - 1].index + 1;
+}
+
+/* A fault of a source goes to the destinations that depend on it. One that has taken the place of
+ * a source is seen with all that it depends on by those after it: they must depend on that, too. */
+static bool keeps_faults_apart(const wk_op *op) {
+    for (int d = 0; d < op->n_dst; d++)
+        for (int s = 0; s < op->n_src; s++) {
+            if (!wk_view_overlaps(wk_dst(op, d), wk_src(op, s))) continue;
+            const uint32_t of = wk_chain_sources(op, op->p.chain.result[d]);
+            for (int e = d + 1; e < op->n_dst; e++) {
+                const uint32_t later = wk_chain_sources(op, op->p.chain.result[e]);
+                if ((later >> s & 1) && (of & ~later) != 0) return false;
+            }
+        }
+    return true;
+}
+
+static void number_registers(wk_op *op) {
+    wk_chain *const chain = &op->p.chain;
+    for (int k = 0; k < chain->n_steps; k++)
+        for (int i = 0; i < WK_CHAIN_INPUTS; i++)
+            if (chain->step[k].in[i] >= FIRST_STEP)
+                chain->step[k].in[i] = (uint8_t)(chain->step[k].in[i] - FIRST_STEP + op->n_src);
+}
+
+/* False: they have too many operands. */
+static bool make_op(const forming *f, int n, wk_op *op) {
+    const int n_sources = f->members[n - 1].n_sources;
+    int first;
+    *op = (wk_op){.code = WK_OP_CHAIN, .p.chain = f->chain};
+    op->p.chain.n_steps = (uint8_t)n;
+    const int n_last = wk_chain_scalars(&f->chain, n - 1, &first);
+    op->p.chain.n_scalars = (uint8_t)(first + n_last);
+    for (int k = 0; k < n; k++) {
+        const int by = f->members[k].replaced_by;
+        if ((by > 0 && by < n) || !is_read_after(f, k, n)) continue;
+        if (op->n_dst == WK_CHAIN_RESULTS || op->n_dst + 1 + n_sources > WK_CHAIN_OPERANDS)
+            return false;
+        op->p.chain.result[op->n_dst] = (uint8_t)k;
+        op->view[op->n_dst++] = *result_of(f, k);
+    }
+    for (int s = 0; s < n_sources; s++) op->view[op->n_dst + op->n_src++] = *f->sources[s];
+    number_registers(op);
+    return op->n_dst > 0 && keeps_faults_apart(op);
+}
+
+/* --- Whether it pays --- */
+
+static uint64_t hash_of(const wk_op *op) {
+    struct {
+        wk_chain chain;
+        uint8_t n_dst, n_src, dtype[WK_CHAIN_OPERANDS];
+    } key;
+    memset(&key, 0, sizeof key);
+    memcpy(key.chain.step, op->p.chain.step, op->p.chain.n_steps * sizeof *key.chain.step);
+    memcpy(key.chain.result, op->p.chain.result, op->n_dst);
+    key.n_dst = op->n_dst;
+    key.n_src = op->n_src;
+    for (int v = 0; v < n_views(op); v++) key.dtype[v] = (uint8_t)op->view[v].dtype;
+    return wk_hash(&key, sizeof key);
+}
+
+/* A program that is used once does not pay for its compiler. What is decided depends on what came
+ * before alone and never on time: the same calls compute the same bits. */
+static bool may_compile(wick_device *device, const wk_kernel *kernel, const wk_op *op) {
+    if (!device->backend->rehearse || device->desc.fusion == WICK_FUSION_ALWAYS) return true;
+    if (!device->chains) device->chains = wk_alloc_zeroed(&device->heap, sizeof *device->chains);
+    wk_chains_known *const known = device->chains;
+    if (!known) return false;
+    const uint64_t hash = hash_of(op);
+    const size_t at = (size_t)(hash % WK_CHAINS_KNOWN);
+    if (known->seen[at].hash != hash) {
+        known->seen[at].hash = hash;
+        known->seen[at].n_times = 0;
+    }
+    if (known->seen[at].n_times == TIMES_UNTIL_COMPILED) return true;
+    if (++known->seen[at].n_times < TIMES_UNTIL_COMPILED) return false;
+    if (known->n_compiled == MOST_COMPILED) {
+        known->seen[at].n_times = 0;
+        return false;
+    }
+    known->n_compiled++;
+    wick_error ignored = {.status = WICK_OK};
+    (void)device->backend->rehearse(device->handle, kernel, op, &ignored);
+    return false;
+}
+
+/* Ends the chain: as many of its first members as fit become one op. Returns the record to go on
+ * from: the first member that did not, else next. */
+static uint32_t close_chain(const span *s, forming *f, uint32_t next) {
+    wick_device *const device = s->device;
+    wk_op op = {.code = WK_OP_CHAIN};
+    int n = f->n;
+    while (n > 1 && !make_op(f, n, &op)) n--;
+    if (n > 0 && n < f->n) next = f->members[n].index;
+    if (n > 1) {
+        const wk_kernel *const kernel = device->backend->find_kernel(device->handle, &op);
+        if (kernel && may_compile(device, kernel, &op)) {
+            assert(wk_op_check(&op, NULL) == WICK_OK);
+            wk_queue_replace(device, wk_queue_at(device, f->members[n - 1].index), &op);
+            for (int k = 0; k < n - 1; k++)
+                wk_queue_cancel(device, wk_queue_at(device, f->members[k].index));
+            device->n_fused += (uint32_t)n;
+        }
+    }
+    f->n = f->n_sources = 0;
+    f->chain.n_steps = f->chain.n_scalars = 0;
+    return next;
+}
+
+/* Goes on with the op; false: the chain must end before it. */
+static bool take(forming *f, const wk_op *op, uint32_t index) {
+    const bool is_step = wk_chain_takes(op->code) && wk_view_count(wk_dst(op, 0)) > 0;
+    if (is_step && join(f, op, index)) return true;
+    return f->n == 0 || (!is_step && !is_in_the_way(f, op));
+}
+
+static void make_chains(const span *s) {
+    forming f;
+    f.n = f.n_sources = 0;
+    f.chain = (wk_chain){.n_steps = 0};
+    for (uint32_t i = s->first; i < s->end || f.n > 0;) {
+        const wk_record *const record = i < s->end ? wk_queue_at(s->device, i) : NULL;
+        const bool is_taken =
+            record && (record->kind == WK_RECORD_NONE || take(&f, &record->op, i));
+        i = is_taken ? i + 1 : close_chain(s, &f, i);
+    }
+}
+
+void wk_fuse(wick_device *device) {
+    wk_queue *const queue = &device->queue;
+    const bool is_off = device->desc.verify || device->desc.fusion == WICK_FUSION_OFF;
+    for (uint32_t i = queue->n_final; i < queue->count && !is_off; i++) {
+        span s = {.device = device, .first = i, .end = i};
+        while (s.end < queue->count && wk_queue_at(device, s.end)->kind == WK_RECORD_OP) s.end++;
+        if (s.end == s.first) continue;
+        drop_unread(&s);
+        make_chains(&s);
+        i = s.end;
+    }
+    queue->n_final = queue->count;
+}
+
+void wk_fuse_free(wick_device *device) {
+    wk_free(&device->heap, device->chains, sizeof *device->chains);
+}
