@@ -317,7 +317,7 @@ static inline wick_tensor *run_log_softmax(const test_case *c) {
 }
 static inline wick_tensor *run_layer_norm(const test_case *c) {
     return wick_layer_norm(operand(c, "x", 0), operand(c, "weight", 1), operand(c, "bias", 2),
-                           (float)attr(c, "eps"));
+                           attr(c, "eps"));
 }
 static inline wick_tensor *run_stack(const test_case *c) {
     return wick_stack(c->input, c->n_inputs, dim(c, "dim"));
@@ -392,7 +392,7 @@ static inline wick_tensor *run_full(const test_case *c) {
 }
 
 static inline wick_tensor *run_rms_norm(const test_case *c) {
-    return wick_rms_norm(operand(c, "x", 0), operand(c, "weight", 1), (float)attr(c, "eps"));
+    return wick_rms_norm(operand(c, "x", 0), operand(c, "weight", 1), attr(c, "eps"));
 }
 
 static inline wick_tensor *run_linear(const test_case *c) {

@@ -48,7 +48,8 @@ static inline wick_conv_desc conv_desc(const test_case *c) {
     X(conv2d)                                                                                      \
     X(conv3d)                                                                                      \
     X(conv_transpose1d)                                                                            \
-    X(conv_transpose2d)
+    X(conv_transpose2d)                                                                            \
+    X(conv_transpose3d)
 #define RUN(name)                                                                                  \
     static inline wick_tensor *run_##name(const test_case *c) {                                    \
         const wick_conv_desc desc = conv_desc(c);                                                  \
@@ -121,17 +122,17 @@ RESIZING(RUN)
 static inline wick_tensor *run_group_norm(const test_case *c) {
     return wick_group_norm(operand(c, "x", 0),
                            integer(c, has_attr(c, "groups") ? "groups" : "num_groups"),
-                           operand(c, "weight", 1), operand(c, "bias", 2), (float)attr(c, "eps"));
+                           operand(c, "weight", 1), operand(c, "bias", 2), attr(c, "eps"));
 }
 static inline wick_tensor *run_instance_norm(const test_case *c) {
     return wick_instance_norm(operand(c, "x", 0), operand(c, "weight", 1), operand(c, "bias", 2),
-                              (float)attr_or(c, "eps", 1e-5));
+                              attr_or(c, "eps", 1e-5));
 }
 static inline wick_tensor *run_batch_norm(const test_case *c) {
     wick_tensor *const x = operand(c, "x", 0), *const mean = operand(c, "running_mean", 1),
                        *const variance = operand(c, "running_var", 2),
                        *const weight = operand(c, "weight", 3), *const bias = operand(c, "bias", 4);
-    const float eps = (float)attr_or(c, "eps", 1e-5);
+    const double eps = attr_or(c, "eps", 1e-5);
     if (!flag(c, "train")) return wick_batch_norm(x, mean, variance, weight, bias, eps);
     c->more[0] = mean;
     c->more[1] = variance;

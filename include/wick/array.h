@@ -25,13 +25,16 @@ WICK_API wick_tensor *wick_sort(wick_tensor *x, int dim, bool descending, wick_t
 /* count numbers from start to end (inclusive) in even steps; floats. */
 WICK_API wick_tensor *wick_linspace(wick_device *device, wick_dtype dtype, double start, double end,
                                     int64_t count);
+/* base to the powers of these numbers. */
+WICK_API wick_tensor *wick_logspace(wick_device *device, wick_dtype dtype, double start, double end,
+                                    int64_t count, double base);
 /* With the shape, the dtype and the device of x. */
 WICK_API wick_tensor *wick_full_like(wick_tensor *x, double value);
 WICK_API wick_tensor *wick_zeros_like(wick_tensor *x);
 WICK_API wick_tensor *wick_ones_like(wick_tensor *x);
 WICK_API wick_tensor *wick_empty_like(wick_tensor *x);
-/* [.., classes] of dtype: 1 at index (u32, i64 or u8) [..], else 0. One that is out of range is
- * reported as by wick_gather. WICK_ERR_VALUE: classes < 1. */
+/* [.., classes] of dtype: 1 at index [..], else 0. One that is out of range is reported as by
+ * wick_gather. WICK_ERR_VALUE: classes < 1. */
 WICK_API wick_tensor *wick_one_hot(wick_tensor *index, int64_t classes, wick_dtype dtype);
 
 /* --- Views: no data moves --- */
@@ -123,6 +126,50 @@ WICK_API wick_tensor *wick_pixel_unshuffle(wick_tensor *x, int64_t factor);
  * 2018). */
 WICK_API wick_tensor *wick_channel_shuffle(wick_tensor *x, int64_t groups);
 
+/* --- By index: integers from 0; one that is out of range is reported by the next read of the
+ * result or poll (WICK_ERR_INDEX). Those of u32, u8 and, on the CPU, i64 are taken as they are,
+ * others copied to i64 --- */
+
+/* y has the shape of index: along dim element i is element index[i] of x, elsewhere the same one.
+ * In the other dims index is no larger than x. */
+WICK_API wick_tensor *wick_gather(wick_tensor *x, int dim, wick_tensor *index);
+/* The same where the other dims broadcast by NumPy's rule. */
+WICK_API wick_tensor *wick_take_along_dim(wick_tensor *x, int dim, wick_tensor *index);
+/* Slices of x along dim, index [m]. */
+WICK_API wick_tensor *wick_index_select(wick_tensor *x, int dim, wick_tensor *index);
+
+/* What becomes of an element and of a source that meets it. */
+typedef enum wick_scatter_fn {
+    WICK_SCATTER_SET, /* of several sources the last one along dim stays */
+    WICK_SCATTER_ADD,
+    WICK_SCATTER_MUL, /* numbers, as those that follow; all are taken in their order along dim */
+    WICK_SCATTER_MAX, /* NaN where either is NaN */
+    WICK_SCATTER_MIN,
+} wick_scatter_fn;
+/* A copy of x in which, along dim, source i meets element index[i]; src has the shape of index or
+ * more, and index is in no other dim larger than x. */
+WICK_API wick_tensor *wick_scatter(wick_tensor *x, int dim, wick_tensor *index, wick_tensor *src,
+                                   wick_scatter_fn fn);
+WICK_API wick_tensor *wick_scatter_add(wick_tensor *x, int dim, wick_tensor *index,
+                                       wick_tensor *src);
+/* A copy of x to whose slices index [m] along dim the slices of src are added. */
+WICK_API wick_tensor *wick_index_add(wick_tensor *x, int dim, wick_tensor *index, wick_tensor *src);
+
+/* The same in x itself, which is returned, not a new reference; index_copy sets slices. What x is
+ * refused for is what other operations in place refuse (in_place.h). */
+WICK_API wick_tensor *wick_scatter_in_place(wick_tensor *x, int dim, wick_tensor *index,
+                                            wick_tensor *src, wick_scatter_fn fn);
+WICK_API wick_tensor *wick_index_add_in_place(wick_tensor *x, int dim, wick_tensor *index,
+                                              wick_tensor *src);
+WICK_API wick_tensor *wick_index_copy_in_place(wick_tensor *x, int dim, wick_tensor *index,
+                                               wick_tensor *src);
+/* index [.., k]: places in the first k dims of x. gather_nd: x's slices there, [.., the other dims
+ * of x]; scatter_nd: a copy of x that meets src, of that shape, there (ONNX GatherND, ScatterND).
+ */
+WICK_API wick_tensor *wick_gather_nd(wick_tensor *x, wick_tensor *index);
+WICK_API wick_tensor *wick_scatter_nd(wick_tensor *x, wick_tensor *index, wick_tensor *src,
+                                      wick_scatter_fn fn);
+
 /* --- Searching --- */
 
 /* Elements of x, counted in row-major order, in the shape of index. */
@@ -171,6 +218,22 @@ WICK_API wick_tensor *wick_cross(wick_tensor *a, wick_tensor *b, int dim);
  * of a, then those of b; floats. */
 WICK_API wick_tensor *wick_tensordot(wick_tensor *a, wick_tensor *b, int n, const int *dims_a,
                                      const int *dims_b);
+/* The Kronecker product of a and b, both of one rank, 3 at most: element i p + j of each dim, p of
+ * b there, is a[i] b[j]. */
+WICK_API wick_tensor *wick_kron(wick_tensor *a, wick_tensor *b);
+/* Products of 1 to WICK_EINSUM_MAX tensors, summed over the labels that the result does not have:
+ * "bik,kj->bij" is a matrix product of batches, "ii->i" a diagonal, "ij->" the sum. Labels are
+ * letters; "..." stands for the dims that have none, which broadcast. Without "->" the result has
+ * the labels that occur once, in the order of the alphabet. Floats.
+ * WICK_ERR_VALUE: the text; WICK_ERR_SHAPE: extents that differ, or more than WICK_MAX_RANK dims
+ * in a result between. */
+#define WICK_EINSUM_MAX 8
+WICK_API wick_tensor *wick_einsum(const char *text, wick_tensor *const *x, size_t count);
+/* x [variables, observations] or [observations]: covariances of the variables, [variables,
+ * variables] or a scalar, sums of products divided by observations - correction; and these divided
+ * by both deviations, so from -1 to 1. Floats. */
+WICK_API wick_tensor *wick_cov(wick_tensor *x, double correction);
+WICK_API wick_tensor *wick_corrcoef(wick_tensor *x);
 /* The sum of that diagonal of the last two dims. Numbers. */
 WICK_API wick_tensor *wick_trace(wick_tensor *x, int64_t offset);
 

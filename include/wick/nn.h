@@ -41,6 +41,8 @@ WICK_API wick_tensor *wick_conv_transpose1d(wick_tensor *x, wick_tensor *weight,
                                             const wick_conv_desc *desc);
 WICK_API wick_tensor *wick_conv_transpose2d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
                                             const wick_conv_desc *desc);
+WICK_API wick_tensor *wick_conv_transpose3d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
+                                            const wick_conv_desc *desc);
 
 /* --- Pooling: over the last 1, 2 or 3 dims of x, which has at least one more --- */
 
@@ -91,20 +93,20 @@ WICK_API wick_tensor *wick_resize(wick_tensor *x, int n, const int64_t *size, wi
  * elements, then * weight + bias, [c] or NULL (Wu, He, 2018). WICK_ERR_SHAPE: groups does not
  * divide c. */
 WICK_API wick_tensor *wick_group_norm(wick_tensor *x, int64_t groups, wick_tensor *weight,
-                                      wick_tensor *bias, float eps);
+                                      wick_tensor *bias, double eps);
 /* group_norm where each channel is a group of its own (Ulyanov et al., 2016). */
 WICK_API wick_tensor *wick_instance_norm(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
-                                         float eps);
+                                         double eps);
 /* (x - mean) / sqrt(variance + eps) * weight + bias of each channel of x [n, c, ..]; all four [c],
  * weight and bias or NULL (Ioffe, Szegedy, 2015). */
 WICK_API wick_tensor *wick_batch_norm(wick_tensor *x, wick_tensor *mean, wick_tensor *variance,
-                                      wick_tensor *weight, wick_tensor *bias, float eps);
+                                      wick_tensor *weight, wick_tensor *bias, double eps);
 /* The same with mean and (biased) variance of this batch. running_mean and running_variance (both
  * may be NULL) are updated in place: (1 - momentum) running + momentum new, the variance unbiased.
  * WICK_ERR_VALUE: there is one element per channel only. */
 WICK_API wick_tensor *wick_batch_norm_train(wick_tensor *x, wick_tensor *running_mean,
                                             wick_tensor *running_variance, wick_tensor *weight,
-                                            wick_tensor *bias, double momentum, float eps);
+                                            wick_tensor *bias, double momentum, double eps);
 /* x / (k + alpha / size * the sum of squares of `size` channels around)^beta, x [n, c, ..]; of an
  * even number of channels one more lies after than before (Krizhevsky et al., 2012). */
 WICK_API wick_tensor *wick_local_response_norm(wick_tensor *x, int64_t size, double alpha,
@@ -157,7 +159,7 @@ typedef struct wick_cross_entropy_desc {
     wick_reduction reduction; /* the mean is divided by the sum of the targets' weights */
 } wick_cross_entropy_desc;
 
-/* logits [n, c, ..] or [c]. target: the index of each class, [n, ..] or a scalar, u32, i64 or u8
+/* logits [n, c, ..] or [c]. target: the index of each class, [n, ..] or a scalar, integers
  * (one out of range is reported by the next read or poll, WICK_ERR_INDEX); or probabilities, shaped
  * as logits, whose mean is divided by the number of rows, and where nothing is ignored. */
 WICK_API wick_tensor *wick_cross_entropy(wick_tensor *logits, wick_tensor *target,

@@ -60,7 +60,7 @@ WICK_API wick_tensor *wick_relu_squared(wick_tensor *x);
 WICK_API wick_tensor *wick_relu6(wick_tensor *x);
 /* x * mul + add; both are truncated where x is of an integer type, as are the bounds of clamp. */
 WICK_API wick_tensor *wick_affine(wick_tensor *x, double mul, double add);
-/* To [min, max]; NaN stays. WICK_ERR_VALUE unless min <= max. */
+/* min(max(x, min), max), so max where min is larger; NaN stays. WICK_ERR_VALUE: a bound is NaN. */
 WICK_API wick_tensor *wick_clamp(wick_tensor *x, double min, double max);
 
 WICK_API wick_tensor *wick_add(wick_tensor *a, wick_tensor *b);
@@ -202,6 +202,11 @@ WICK_API wick_tensor *wick_reglu(wick_tensor *gate, wick_tensor *up);
 WICK_API wick_tensor *wick_swiglu_clamped(wick_tensor *gate, wick_tensor *up, double alpha,
                                           double limit);
 
+/* a + weight (b - a); the three broadcast. */
+WICK_API wick_tensor *wick_lerp(wick_tensor *a, wick_tensor *b, wick_tensor *weight);
+/* x with these numbers in place of NaN, infinity and -infinity. */
+WICK_API wick_tensor *wick_nan_to_num(wick_tensor *x, double nan, double inf, double minus_inf);
+
 /* --- Conversion --- */
 
 /* Between all dtypes: floats round to nearest even; float to integer truncates and saturates, NaN
@@ -292,39 +297,15 @@ WICK_API wick_tensor *wick_softmax(wick_tensor *x, int dim);
 /* log(softmax(x)), without its overflow. */
 WICK_API wick_tensor *wick_log_softmax(wick_tensor *x, int dim);
 /* x / sqrt(mean(x^2) + eps) * weight (last dim); weight [n] or NULL (Zhang, Sennrich, 2019). */
-WICK_API wick_tensor *wick_rms_norm(wick_tensor *x, wick_tensor *weight, float eps);
+WICK_API wick_tensor *wick_rms_norm(wick_tensor *x, wick_tensor *weight, double eps);
 /* (x - mean) / sqrt(variance + eps) * weight + bias over the last dim, the variance divided by n;
  * weight and bias [n] or NULL (Ba, Kiros, Hinton, 2016). */
 WICK_API wick_tensor *wick_layer_norm(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
-                                      float eps);
-
-/* --- By index: u32, i64 or u8; one that is out of range is reported by the next read of the result
- * or poll (WICK_ERR_INDEX) --- */
-
-/* y has the shape of index: along dim element i is element index[i] of x, elsewhere the same one.
- * In the other dims index is no larger than x. */
-WICK_API wick_tensor *wick_gather(wick_tensor *x, int dim, wick_tensor *index);
-/* The same where the other dims broadcast by NumPy's rule. */
-WICK_API wick_tensor *wick_take_along_dim(wick_tensor *x, int dim, wick_tensor *index);
-/* Slices of x along dim, index [m]. */
-WICK_API wick_tensor *wick_index_select(wick_tensor *x, int dim, wick_tensor *index);
-
-/* What becomes of an element and of a source that meets it. */
-typedef enum wick_scatter_fn {
-    WICK_SCATTER_SET, /* of several sources the last one along dim stays */
-    WICK_SCATTER_ADD,
-    WICK_SCATTER_MUL, /* numbers, as those that follow; all are taken in their order along dim */
-    WICK_SCATTER_MAX, /* NaN where either is NaN */
-    WICK_SCATTER_MIN,
-} wick_scatter_fn;
-/* A copy of x in which, along dim, source i meets element index[i]; src has the shape of index or
- * more, and index is in no other dim larger than x. */
-WICK_API wick_tensor *wick_scatter(wick_tensor *x, int dim, wick_tensor *index, wick_tensor *src,
-                                   wick_scatter_fn fn);
-WICK_API wick_tensor *wick_scatter_add(wick_tensor *x, int dim, wick_tensor *index,
-                                       wick_tensor *src);
-/* A copy of x to whose slices index [m] along dim the slices of src are added. */
-WICK_API wick_tensor *wick_index_add(wick_tensor *x, int dim, wick_tensor *index, wick_tensor *src);
+                                      double eps);
+/* The same over the last n dims together, of whose shape weight and bias are. */
+WICK_API wick_tensor *wick_rms_norm_over(wick_tensor *x, int n, wick_tensor *weight, double eps);
+WICK_API wick_tensor *wick_layer_norm_over(wick_tensor *x, int n, wick_tensor *weight,
+                                           wick_tensor *bias, double eps);
 
 /* --- Products --- */
 
@@ -339,7 +320,7 @@ WICK_API wick_tensor *wick_linear(wick_tensor *x, wick_tensor *weight, wick_tens
  * or poll (WICK_ERR_INDEX). */
 WICK_API wick_tensor *wick_linear_experts(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
                                           wick_tensor *ids);
-/* Rows of weight [n, k]: [ids.., k]. ids u32, i64 or u8. An index out of range is reported by the
+/* Rows of weight [n, k]: [ids.., k]. ids: integers. An index out of range is reported by the
  * next read or poll (WICK_ERR_INDEX). */
 WICK_API wick_tensor *wick_embedding(wick_tensor *weight, wick_tensor *ids);
 
@@ -361,7 +342,7 @@ typedef struct wick_rope_desc {
     wick_rope_layout layout;
 } wick_rope_desc;
 
-/* x rank 4; positions [time] or [batch, time] (u32, i64) or NULL. */
+/* x rank 4; positions [time] or [batch, time] (integers) or NULL. */
 WICK_API wick_tensor *wick_rope(wick_tensor *x, wick_tensor *positions, const wick_rope_desc *desc);
 /* The same with given tables: cos and sin [time, r / 2] or [batch, time, r / 2] of a float type
  * (f32 is used as it is). x rank 3 (without batch) or 4. */

@@ -300,7 +300,7 @@ typedef union wk_params {
         double a, b;
     } random;
     struct {
-        float eps;
+        double eps;
     } norm;
     struct {
         /* angle = position / scale_factor * theta^(-2 i / rotary_dim) */

@@ -30,12 +30,13 @@ wick_tensor *wick_celu(wick_tensor *x, double alpha) {
         return NULL;
     }
     if (!begin("celu", x, &scope)) return NULL;
-    /* By max and min, which leave a positive x as it is. */
     wick_tensor *const wide = wk_widened(x);
-    wick_tensor *const below = wick_clamp(wide, -(double)INFINITY, 0);
-    wick_tensor *const curve = wick_affine(wick_expm1(wick_affine(below, 1 / alpha, 0)), alpha, 0);
     wick_tensor *const zero = wide ? wick_zeros(x->device, wide->view.dtype, WICK_SCALAR) : NULL;
-    return end(scope, x, wick_add(wick_relu(wide), wick_minimum(curve, zero)));
+    wick_tensor *const is_above = wick_gt(wide, zero);
+    wick_tensor *const below =
+        wick_where(is_above, zero, wide); /* e^x of the others may overflow */
+    wick_tensor *const curve = wick_affine(wick_expm1(wick_affine(below, 1 / alpha, 0)), alpha, 0);
+    return end(scope, x, wick_where(is_above, wide, curve));
 }
 
 wick_tensor *wick_softsign(wick_tensor *x) {

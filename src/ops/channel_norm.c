@@ -9,14 +9,14 @@
 
 /* x [n, c, ..] and the vectors [c] after it, which may be absent. */
 static bool check(const char *op, wick_tensor *const *operands, const char *const *names,
-                  size_t n_required, size_t n, float eps) {
+                  size_t n_required, size_t n, double eps) {
     if (!wk_operands_are_floats(op, operands, n_required, n)) return false;
     const wick_tensor *const x = operands[0];
     if (!wk_operand_rank(op, "x", x, 2, WICK_MAX_RANK)) return false;
     for (size_t i = 1; i < n; i++)
         if (!wk_operand_is_vector(op, names[i], operands[i], x->view.extent[1])) return false;
     if (eps >= 0 && !isinf(eps)) return true;
-    wk_device_fail(x->device, WICK_ERR_VALUE, "%s: eps %g", op, (double)eps);
+    wk_device_fail(x->device, WICK_ERR_VALUE, "%s: eps %g", op, eps);
     return false;
 }
 
@@ -36,7 +36,7 @@ static wick_tensor *scaled(wick_tensor *y, const wick_tensor *x, wick_tensor *we
 /* --- Groups --- */
 
 static wick_tensor *normalize_groups(const char *op, wick_tensor *x, int64_t groups,
-                                     wick_tensor *weight, wick_tensor *bias, float eps) {
+                                     wick_tensor *weight, wick_tensor *bias, double eps) {
     static const char *const names[] = {"x", "weight", "bias"};
     if (!check(op, (wick_tensor *[]){x, weight, bias}, names, 1, 3, eps)) return NULL;
     if (groups < 1) {
@@ -59,11 +59,12 @@ static wick_tensor *normalize_groups(const char *op, wick_tensor *x, int64_t gro
 }
 
 wick_tensor *wick_group_norm(wick_tensor *x, int64_t groups, wick_tensor *weight, wick_tensor *bias,
-                             float eps) {
+                             double eps) {
     return normalize_groups("group_norm", x, groups, weight, bias, eps);
 }
 
-wick_tensor *wick_instance_norm(wick_tensor *x, wick_tensor *weight, wick_tensor *bias, float eps) {
+wick_tensor *wick_instance_norm(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
+                                double eps) {
     if (!x) return NULL;
     const int64_t c = x->view.rank > 1 ? x->view.extent[1] : 1;
     return normalize_groups("instance_norm", x, c > 0 ? c : 1, weight, bias, eps);
@@ -75,13 +76,13 @@ static const char *const batch_names[] = {"x", "mean", "variance", "weight", "bi
 
 /* x, and mean and variance [1, c, 1, ..], widened. */
 static wick_tensor *standardized(wick_tensor *x, wick_tensor *mean, wick_tensor *variance,
-                                 float eps) {
-    wick_tensor *const deviation = wick_sqrt(wick_affine(variance, 1, (double)eps));
+                                 double eps) {
+    wick_tensor *const deviation = wick_sqrt(wick_affine(variance, 1, eps));
     return wick_div(wick_sub(x, mean), deviation);
 }
 
 wick_tensor *wick_batch_norm(wick_tensor *x, wick_tensor *mean, wick_tensor *variance,
-                             wick_tensor *weight, wick_tensor *bias, float eps) {
+                             wick_tensor *weight, wick_tensor *bias, double eps) {
     wick_tensor *const operands[] = {x, mean, variance, weight, bias};
     if (!check("batch_norm", operands, batch_names, 3, 5, eps)) return NULL;
     const wick_scope scope = wick_scope_begin(x->device);
@@ -98,7 +99,7 @@ static bool update(wick_tensor *running, wick_tensor *batch, double momentum, do
     return wick_copy(running, wick_add(old, wick_affine(flat, momentum * factor, 0))) != NULL;
 }
 
-static bool check_train(wick_tensor *const operands[5], double momentum, float eps) {
+static bool check_train(wick_tensor *const operands[5], double momentum, double eps) {
     static const char op[] = "batch_norm_train";
     if (!check(op, operands, batch_names, 1, 5, eps)) return false;
     const wick_tensor *const x = operands[0];
@@ -117,7 +118,7 @@ static bool check_train(wick_tensor *const operands[5], double momentum, float e
 
 wick_tensor *wick_batch_norm_train(wick_tensor *x, wick_tensor *running_mean,
                                    wick_tensor *running_variance, wick_tensor *weight,
-                                   wick_tensor *bias, double momentum, float eps) {
+                                   wick_tensor *bias, double momentum, double eps) {
     wick_tensor *const operands[] = {x, running_mean, running_variance, weight, bias};
     if (!check_train(operands, momentum, eps)) return NULL;
     const wick_scope scope = wick_scope_begin(x->device);

@@ -324,29 +324,66 @@ static bool spread(const conv *c, wick_tensor *x, wick_tensor *weights, wick_ten
     return true;
 }
 
-static wick_tensor *convolve_transposed(const conv *c, wick_tensor *x, wick_tensor *weight) {
+/* x [n, c, h, w], kernel [c, m / g, kh, kw]: [n, m, fh, fw], with what padding cuts off. */
+static wick_tensor *spread_plane(const conv *c, wick_tensor *x, wick_tensor *kernel) {
     const int64_t k = c->kernel[1] * c->kernel[2], g = c->groups;
     const int64_t full_h = c->out[1] + 2 * c->padding[1], full_w = c->out[2] + 2 * c->padding[2];
-    wick_tensor *const images =
-        wick_reshape(wk_widened(x), WICK_SHAPE(c->batch, c->channels, c->in[1], c->in[2]));
     wick_tensor *const weights = wick_transpose(
-        wick_reshape(wk_widened(weight), WICK_SHAPE(g, c->channels / g, c->filters / g * k)), 1, 2);
-    if (!images || !weights) return NULL;
+        wick_reshape(kernel, WICK_SHAPE(g, c->channels / g, c->filters / g * k)), 1, 2);
+    if (!x || !weights) return NULL;
+    const int64_t n = x->view.extent[0];
     wick_tensor *const y =
-        wick_zeros(x->device, images->view.dtype, WICK_SHAPE(c->batch, c->filters, full_h, full_w));
+        wick_zeros(x->device, x->view.dtype, WICK_SHAPE(n, c->filters, full_h, full_w));
     const int64_t sample =
-        c->filters * k * c->in[1] * c->in[2] * wk_dtype_get(images->view.dtype)->block_bytes;
+        c->filters * k * c->in[1] * c->in[2] * wk_dtype_get(x->view.dtype)->block_bytes;
     const int64_t most = most_bytes / sample > 1 ? most_bytes / sample : 1;
-    for (int64_t n = 0; n < c->batch; n += most) {
-        const int64_t some = c->batch - n < most ? c->batch - n : most;
+    for (int64_t from = 0; from < n; from += most) {
+        const int64_t some = n - from < most ? n - from : most;
         const wick_scope scope = wick_scope_begin(x->device);
         const bool is_done =
-            spread(c, wick_narrow(images, 0, n, some), weights, wick_narrow(y, 0, n, some));
+            spread(c, wick_narrow(x, 0, from, some), weights, wick_narrow(y, 0, from, some));
         wick_scope_end(scope);
         if (!is_done) return NULL;
     }
-    wick_tensor *const rows = wick_narrow(y, 2, c->padding[1], c->out[1]);
-    wick_tensor *const inner = wick_narrow(rows, 3, c->padding[2], c->out[2]);
+    return y;
+}
+
+/* All planes of x [n, d, c, h, w] by plane kd of the kernel: [n, d, m, fh, fw]. */
+static wick_tensor *spread_planes(const conv *c, wick_tensor *x, wick_tensor *kernel, int64_t kd) {
+    const int64_t n = c->batch * c->in[0];
+    wick_tensor *const images = wick_reshape(x, WICK_SHAPE(n, c->channels, c->in[1], c->in[2]));
+    wick_tensor *const plane =
+        spread_plane(c, images, wick_squeeze(wick_narrow(kernel, 2, kd, 1), 2));
+    return wick_reshape(plane,
+                        WICK_SHAPE(c->batch, c->in[0], c->filters, c->out[1] + 2 * c->padding[1],
+                                   c->out[2] + 2 * c->padding[2]));
+}
+
+/* Each plane of the kernel adds to the planes of the result, [n, fd, m, fh, fw], that it meets. */
+static wick_tensor *spread_depth(const conv *c, wick_tensor *x, wick_tensor *kernel) {
+    if (c->n < DIMS) return spread_planes(c, x, kernel, 0);
+    wick_tensor *const y =
+        wick_zeros(x->device, x->view.dtype,
+                   WICK_SHAPE(c->batch, c->out[0] + 2 * c->padding[0], c->filters,
+                              c->out[1] + 2 * c->padding[1], c->out[2] + 2 * c->padding[2]));
+    for (int64_t kd = 0; kd < c->kernel[0]; kd++) {
+        const wick_scope scope = wick_scope_begin(x->device);
+        wick_tensor *const met = wk_every(y, 1, kd * c->dilation[0], c->stride[0], c->in[0]);
+        const bool is_done = wk_add_to(met, spread_planes(c, x, kernel, kd)) != NULL;
+        wick_scope_end(scope);
+        if (!is_done) return NULL;
+    }
+    return y;
+}
+
+static wick_tensor *convolve_transposed(const conv *c, wick_tensor *x, wick_tensor *weight) {
+    wick_tensor *const deep = with_depth(wk_widened(x), c->n);
+    wick_tensor *const kernel = with_depth(wk_widened(weight), c->n);
+    wick_tensor *const planes = wick_permute(deep, 5, (const int[]){0, 2, 1, 3, 4});
+    if (!planes || !kernel) return NULL;
+    wick_tensor *const y = spread_depth(c, planes, kernel);
+    wick_tensor *inner = wick_permute(y, 5, (const int[]){0, 2, 1, 3, 4});
+    for (int i = 0; i < DIMS; i++) inner = wick_narrow(inner, 2 + i, c->padding[i], c->out[i]);
     return wick_reshape(wick_contiguous(inner), shape_of_result(c));
 }
 
@@ -386,4 +423,9 @@ wick_tensor *wick_conv_transpose1d(wick_tensor *x, wick_tensor *weight, wick_ten
 wick_tensor *wick_conv_transpose2d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
                                    const wick_conv_desc *desc) {
     return run((conv){.name = "conv_transpose2d", .n = 2}, x, weight, bias, desc, true);
+}
+
+wick_tensor *wick_conv_transpose3d(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
+                                   const wick_conv_desc *desc) {
+    return run((conv){.name = "conv_transpose3d", .n = 3}, x, weight, bias, desc, true);
 }

@@ -1,6 +1,7 @@
 /* ops/cross_entropy.c: losses of classes: cross_entropy, nll. */
 #include "core/shape.h"
 #include "ops/compose.h"
+#include "ops/indices.h"
 #include "ops/reduced.h"
 
 typedef struct problem {
@@ -14,15 +15,8 @@ typedef struct problem {
 /* --- Checks --- */
 
 static bool check_indices(const problem *p) {
-    const wick_dtype dtype = p->target->view.dtype;
     const wick_shape shape = wk_tensor_shape_of(p->x), got = wk_tensor_shape_of(p->target);
-    if (dtype != WICK_U32 && dtype != WICK_I64 && dtype != WICK_U8) {
-        wk_device_fail(p->x->device, WICK_ERR_DTYPE,
-                       "%s: indices of classes are u32, i64 or u8,"
-                       " not %s",
-                       p->name, wick_dtype_name(dtype));
-        return false;
-    }
+    if (!wk_operand_is_index(p->name, p->target)) return false;
     wick_shape wanted = {.rank = shape.rank - 1};
     for (int i = 0, k = 0; i < shape.rank; i++)
         if (i != p->dim) wanted.extent[k++] = shape.extent[i];

@@ -6,6 +6,8 @@
 #include "ops/operand.h"
 #include "ops/view.h"
 
+#include <math.h>
+
 /* --- Of one tensor --- */
 
 /* What a function takes of floats and integers, in words. */
@@ -133,11 +135,15 @@ wick_tensor *wick_affine(wick_tensor *x, double mul, double add) {
     return unary("affine", x, WK_UNARY_AFFINE, mul, add);
 }
 
+static bool has_bounds(const char *op, const wick_tensor *x, double min, double max) {
+    if (!isnan(min) && !isnan(max)) return true;
+    wk_device_fail(x->device, WICK_ERR_VALUE, "%s: the bounds are %g and %g", op, min, max);
+    return false;
+}
+
 wick_tensor *wick_clamp(wick_tensor *x, double min, double max) {
-    if (!x) return NULL;
-    if (min <= max) return unary("clamp", x, WK_UNARY_CLAMP, min, max);
-    wk_device_fail(x->device, WICK_ERR_VALUE, "clamp: min %g must be <= max %g", min, max);
-    return NULL;
+    if (!x || !has_bounds("clamp", x, min, max)) return NULL;
+    return unary("clamp", x, WK_UNARY_CLAMP, min < max ? min : max, max);
 }
 
 wick_tensor *wick_affine_in_place(wick_tensor *x, double mul, double add) {
@@ -145,10 +151,8 @@ wick_tensor *wick_affine_in_place(wick_tensor *x, double mul, double add) {
 }
 
 wick_tensor *wick_clamp_in_place(wick_tensor *x, double min, double max) {
-    if (!x) return NULL;
-    if (min <= max) return unary_in_place("clamp_in_place", x, WK_UNARY_CLAMP, min, max);
-    wk_device_fail(x->device, WICK_ERR_VALUE, "clamp_in_place: min %g must be <= max %g", min, max);
-    return NULL;
+    if (!x || !has_bounds("clamp_in_place", x, min, max)) return NULL;
+    return unary_in_place("clamp_in_place", x, WK_UNARY_CLAMP, min < max ? min : max, max);
 }
 
 #define DEFINE(name, function)                                                                     \

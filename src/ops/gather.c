@@ -10,12 +10,17 @@
 #include <inttypes.h>
 
 bool wk_operand_is_index(const char *op, const wick_tensor *index) {
-    const wick_dtype dtype = index->view.dtype;
-    if (dtype == WICK_U32 || dtype == WICK_I64 || dtype == WICK_U8)
+    if (wk_dtype_get(index->view.dtype)->dtype_class == WK_CLASS_INTEGER)
         return wk_operand_is_strided(op, index);
-    wk_device_fail(index->device, WICK_ERR_DTYPE, "%s: index is u32, i64 or u8, not %s", op,
-                   wick_dtype_name(dtype));
+    wk_device_fail(index->device, WICK_ERR_DTYPE, "%s: indices are integers, not %s", op,
+                   wick_dtype_name(index->view.dtype));
     return false;
+}
+
+wick_tensor *wk_as_index(wick_tensor *index) {
+    if (!index) return NULL;
+    const wick_dtype dtype = index->view.dtype;
+    return dtype == WICK_U32 || dtype == WICK_U8 ? index : wk_promoted(index, WICK_I64);
 }
 
 bool wk_indexed_fits(const char *op, const wick_tensor *x, int dim, const wick_tensor *index) {
@@ -83,7 +88,9 @@ wick_tensor *wick_gather(wick_tensor *x, int dim, wick_tensor *index) {
     if (!wk_operands_present("gather", (wick_tensor *[]){x, index}, 2)) return NULL;
     if (!check("gather", x, dim, &resolved) || !wk_operand_is_index("gather", index)) return NULL;
     if (!wk_indexed_fits("gather", x, resolved, index)) return NULL;
-    return gather(x, resolved, index, &index->view);
+    const wick_scope scope = wick_scope_begin(x->device);
+    wick_tensor *const at = wk_as_index(index);
+    return wick_scope_result(scope, at ? gather(x, resolved, at, &at->view) : NULL);
 }
 
 wick_tensor *wick_take_along_dim(wick_tensor *x, int dim, wick_tensor *index) {
@@ -96,15 +103,13 @@ wick_tensor *wick_take_along_dim(wick_tensor *x, int dim, wick_tensor *index) {
     if (fits) of_x.extent[resolved] = of_index.extent[resolved] = 1;
     fits = fits && wk_shape_broadcast(&of_x, &of_index, &shape);
     if (!fits) return (void)wk_indexed_fits(name, x, resolved, index), NULL;
-    wk_view at;
+    const wick_scope scope = wick_scope_begin(x->device);
     wick_shape to = shape;
     to.extent[resolved] = index->view.extent[resolved];
-    wk_view_expand(&index->view, &to, &at);
+    wick_tensor *const at = wick_expand(wk_as_index(index), to);
     to.extent[resolved] = x->view.extent[resolved];
     wick_tensor *const wide = wick_expand(x, to);
-    wick_tensor *const y = wide ? gather(wide, resolved, index, &at) : NULL;
-    wick_release(wide);
-    return y;
+    return wick_scope_result(scope, wide && at ? gather(wide, resolved, at, &at->view) : NULL);
 }
 
 wick_tensor *wick_index_select(wick_tensor *x, int dim, wick_tensor *index) {
@@ -113,6 +118,9 @@ wick_tensor *wick_index_select(wick_tensor *x, int dim, wick_tensor *index) {
     if (!check("index_select", x, dim, &resolved)) return NULL;
     if (!wk_vector_is_index("index_select", index)) return NULL;
     const wick_shape shape = wk_tensor_shape_of(x);
-    const wk_view at = wk_view_of_vector(&index->view, &shape, resolved);
-    return gather(x, resolved, index, &at);
+    const wick_scope scope = wick_scope_begin(x->device);
+    wick_tensor *const places = wk_as_index(index);
+    if (!places) return wick_scope_result(scope, NULL);
+    const wk_view at = wk_view_of_vector(&places->view, &shape, resolved);
+    return wick_scope_result(scope, gather(x, resolved, places, &at));
 }

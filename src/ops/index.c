@@ -2,18 +2,13 @@
 #include <wick/ops.h>
 
 #include "core/dtype.h"
+#include "ops/indices.h"
 #include "ops/operand.h"
 #include "ops/view.h"
 
 static bool check_embedding(const wick_tensor *weight, const wick_tensor *ids) {
     if (!wk_operand_is_weight("embedding", weight, 2)) return false;
-    if (!wk_operand_is_strided("embedding", ids)) return false;
-    const wick_dtype dtype = ids->view.dtype;
-    if (dtype != WICK_U32 && dtype != WICK_I64 && dtype != WICK_U8) {
-        wk_device_fail(ids->device, WICK_ERR_DTYPE, "embedding: ids are u32, i64 or u8, not %s",
-                       wick_dtype_name(dtype));
-        return false;
-    }
+    if (!wk_operand_is_index("embedding", ids)) return false;
     if (ids->view.rank < WICK_MAX_RANK) return true;
     wk_device_fail(ids->device, WICK_ERR_SHAPE, "embedding: ids of rank %d", ids->view.rank);
     return false;
@@ -31,23 +26,21 @@ wick_tensor *wick_embedding(wick_tensor *weight, wick_tensor *ids) {
     shape.extent[shape.rank++] = k;
     const wick_shape flat_ids = {.rank = 1, .extent = {m}}, flat = {.rank = 2, .extent = {m, k}};
 
-    wick_tensor *temp = NULL, *y = NULL;
-    wk_view view_ids, view_y;
-    if (!wk_view_reshape(&ids->view, &flat_ids, &view_ids)) {
-        temp = wk_dense_copy(ids, ids->view.dtype);
-        if (!temp || !wk_view_reshape(&temp->view, &flat_ids, &view_ids)) return NULL;
-    }
     const wick_dtype dtype = weight->view.dtype;
-    y = wk_tensor_new(weight->device, wk_dtype_is_block(dtype) ? WICK_F32 : dtype, &shape);
+    const wick_scope scope = wick_scope_begin(weight->device);
+    wick_tensor *const places = wick_reshape(wk_as_index(ids), flat_ids);
+    wick_tensor *y =
+        places ? wk_tensor_new(weight->device, wk_dtype_is_block(dtype) ? WICK_F32 : dtype, &shape)
+               : NULL;
     if (y) {
+        wk_view view_y;
         wk_view_reshape(&y->view, &flat, &view_y);
         wk_call call;
         wk_call_begin(&call, WK_OP_EMBEDDING);
         wk_call_add(&call, y, &view_y);
         wk_call_add(&call, weight, NULL);
-        wk_call_add(&call, temp ? temp : ids, &view_ids);
+        wk_call_add(&call, places, NULL);
         y = wk_queue_result(&call, y);
     }
-    wick_release(temp);
-    return y;
+    return wick_scope_result(scope, y);
 }

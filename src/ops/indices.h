@@ -4,11 +4,14 @@
 
 #include "tensor/tensor.h"
 
-/* These write the sentence to the device and return false. */
+/* These write the sentence to the device and return false. An index is of any integer type. */
 bool wk_operand_is_index(const char *op, const wick_tensor *index);
 bool wk_vector_is_index(const char *op, const wick_tensor *index);
 /* Of one rank, and in no dim but this one is index larger than x. */
 bool wk_indexed_fits(const char *op, const wick_tensor *x, int dim, const wick_tensor *index);
+
+/* index, or an i64 copy of it where kernels do not take its dtype; NULL gives NULL. */
+wick_tensor *wk_as_index(wick_tensor *index);
 
 /* Leaves of the other dims what `other` has of them. */
 void wk_view_cut_to(wk_view *view, const wk_view *other, int dim);

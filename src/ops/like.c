@@ -51,6 +51,20 @@ wick_tensor *wick_linspace(wick_device *device, wick_dtype dtype, double start, 
     return wick_scope_result(scope, y);
 }
 
+wick_tensor *wick_logspace(wick_device *device, wick_dtype dtype, double start, double end,
+                           int64_t count, double base) {
+    if (!device) return NULL;
+    if (!(base > 0) || !isfinite(base)) {
+        wk_device_fail(device, WICK_ERR_VALUE, "logspace: base %g", base);
+        return NULL;
+    }
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const powers = wk_widened(wick_linspace(device, dtype, start, end, count));
+    wick_tensor *const of =
+        powers ? wick_full(device, powers->view.dtype, WICK_SCALAR, base) : NULL;
+    return wick_scope_result(scope, wk_promoted(wick_pow(of, powers), dtype));
+}
+
 wick_tensor *wick_one_hot(wick_tensor *index, int64_t classes, wick_dtype dtype) {
     if (!index || !wk_dtype_is_writable("one_hot", index->device, dtype)) return NULL;
     if (!wk_operand_is_index("one_hot", index)) return NULL;

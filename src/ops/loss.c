@@ -87,9 +87,14 @@ wick_tensor *wick_smooth_l1(wick_tensor *x, wick_tensor *target, double delta,
 
 /* --- Probabilities --- */
 
+/* At least -100, which is what 0 gives; its gradient is 0 there. */
 static wick_tensor *log_above(wick_tensor *x) {
-    wick_tensor *const log = wick_log(x);
-    return log ? wick_clamp(log, -100, FLT_MAX) : NULL;
+    if (!x) return NULL;
+    wick_tensor *const least = wick_full(x->device, x->view.dtype, WICK_SCALAR, -100);
+    wick_tensor *const one = wick_ones(x->device, x->view.dtype, WICK_SCALAR);
+    wick_tensor *const is_zero = wick_eq(x, wick_affine(one, 0, 0));
+    wick_tensor *const log = wick_log(wick_where(is_zero, one, x));
+    return wick_where(is_zero, least, log ? wick_clamp(log, -100, FLT_MAX) : NULL);
 }
 
 static wick_tensor *one_less(wick_tensor *x) { return x ? wick_affine(x, -1, 1) : NULL; }

@@ -57,7 +57,8 @@ static wick_tensor *norm_of(wick_tensor *x, double p, const over *o) {
     if (p == 1) return sum(wick_abs(x), o);
     if (isinf(p) && p > 0) return wick_max(wick_abs(x), o->n_dims, o->dims, o->keepdim);
     if (isinf(p)) return wick_min(wick_abs(x), o->n_dims, o->dims, o->keepdim);
-    if (p > 0) return wk_root(sum(wick_powf(wick_abs(x), p), o), p);
+    if (p > 1) return wk_root(sum(wick_powf(wick_abs(x), p), o), p);
+    if (p > 0) return wk_root(sum(wk_root(wick_abs(x), 1 / p), o), p); /* steep at 0 */
     if (p < 0) return wick_powf(sum(wick_powf(wick_abs(x), p), o), 1 / p);
     if (!x) return NULL;
     wick_tensor *const zero = wick_zeros(x->device, x->view.dtype, WICK_SCALAR);

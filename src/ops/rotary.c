@@ -3,6 +3,7 @@
 #include <wick/ops.h>
 
 #include "core/shape.h"
+#include "ops/indices.h"
 #include "ops/operand.h"
 #include "ops/view.h"
 
@@ -59,11 +60,7 @@ static bool check_rope(const wick_tensor *x, const wick_tensor *positions,
         return false;
     }
     if (!positions) return true;
-    if (!wk_operand_is_strided("rope", positions)) return false;
-    if (positions->view.dtype == WICK_U32 || positions->view.dtype == WICK_I64) return true;
-    wk_device_fail(x->device, WICK_ERR_DTYPE, "rope: positions are u32 or i64, not %s",
-                   wick_dtype_name(positions->view.dtype));
-    return false;
+    return wk_operand_is_index("rope", positions);
 }
 
 /* Positions offset, offset + 1, ...; NULL on failure. */
@@ -89,11 +86,11 @@ wick_tensor *wick_rope(wick_tensor *x, wick_tensor *positions, const wick_rope_d
     wk_view view_x, view_y, view_positions;
     token_major(x, d.layout, &view_x);
     const wick_shape times = {.rank = 2, .extent = {view_x.extent[0], view_x.extent[1]}};
-    wick_tensor *const made = positions ? NULL : make_positions(x, times.extent[1], d.offset);
-    wick_tensor *const rows = positions ? positions : made;
-    if (!rows) return NULL;
+    const wick_scope scope = wick_scope_begin(x->device);
+    wick_tensor *const rows =
+        positions ? wk_as_index(positions) : make_positions(x, times.extent[1], d.offset);
     wick_tensor *y = NULL;
-    if (over_batch("rope", rows, &rows->view, &times, &view_positions)) {
+    if (rows && over_batch("rope", rows, &rows->view, &times, &view_positions)) {
         const wick_shape shape = wk_tensor_shape_of(x);
         y = wk_tensor_new(x->device, x->view.dtype, &shape);
     }
@@ -110,8 +107,7 @@ wick_tensor *wick_rope(wick_tensor *x, wick_tensor *positions, const wick_rope_d
         call.op.p.rope.interleaved = d.interleaved;
         y = wk_queue_result(&call, y);
     }
-    wick_release(made);
-    return y;
+    return wick_scope_result(scope, y);
 }
 
 static bool check_rope_table(const wick_tensor *x, const wick_tensor *cos, const wick_tensor *sin) {

@@ -1,4 +1,4 @@
-/* ops/vector_products.c: products of vectors: dot, vecdot, mv, outer, cross. */
+/* ops/vector_products.c: products of vectors: dot, vecdot, mv, outer, cross, kron. */
 #include <wick/ops.h>
 
 #include "core/dtype.h"
@@ -89,4 +89,21 @@ wick_tensor *wick_cross(wick_tensor *a, wick_tensor *b, int dim) {
     wick_tensor *const right = wick_mul(turned(x, d, 2), turned(y, d, 1));
     wick_tensor *const z = wick_sub(left, right);
     return wick_scope_result(scope, wk_promoted(z, a->view.dtype));
+}
+
+/* Element i of a and j of b meet in dims of their own, [m, 1] and [1, p], which then become one. */
+wick_tensor *wick_kron(wick_tensor *a, wick_tensor *b) {
+    if (!check("kron", a, b)) return NULL;
+    const int rank = a->view.rank;
+    if (b->view.rank != rank || 2 * rank > WICK_MAX_RANK) return do_not_fit("kron", a, b);
+    wick_shape left = {.rank = 2 * rank}, right = left, both = {.rank = rank};
+    for (int d = 0; d < rank; d++) {
+        left.extent[2 * d] = a->view.extent[d];
+        right.extent[2 * d + 1] = b->view.extent[d];
+        left.extent[2 * d + 1] = right.extent[2 * d] = 1;
+        both.extent[d] = a->view.extent[d] * b->view.extent[d];
+    }
+    const wick_scope scope = wick_scope_begin(a->device);
+    wick_tensor *const y = wick_mul(wick_reshape(a, left), wick_reshape(b, right));
+    return wick_scope_result(scope, wick_reshape(y, both));
 }

@@ -34,9 +34,12 @@ static wick_tensor *above(wick_tensor *x, double bound) {
              : NULL;
 }
 
-/* 1 in [a, b]. */
+/* 1 between a and b; at them, where there is no gradient, 0. */
 static wick_tensor *within(wick_tensor *x, double a, double b) {
-    return x ? indicator(wick_eq(wick_clamp(x, a, b), x), x) : NULL;
+    if (!x) return NULL;
+    wick_tensor *const low = wick_full(x->device, x->view.dtype, WICK_SCALAR, a);
+    wick_tensor *const high = wick_full(x->device, x->view.dtype, WICK_SCALAR, b);
+    return indicator(wick_minimum(wick_gt(x, low), wick_lt(x, high)), x);
 }
 
 /* 1 - x^2. */
@@ -73,8 +76,10 @@ static wick_tensor *slope_of_mish(wick_tensor *x) {
 
 /* 0 up to -3, 1 from 3 on, between them (2 x + 3) / 6. */
 static wick_tensor *slope_of_hard_swish(wick_tensor *x) {
+    if (!x) return NULL;
     wick_tensor *const inner = wick_mul(wick_affine(x, 2.0 / 6, 0.5), within(x, -3, 3));
-    return wick_add(inner, above(x, 3));
+    wick_tensor *const three = wick_full(x->device, x->view.dtype, WICK_SCALAR, 3);
+    return wick_add(inner, indicator(wick_ge(x, three), x));
 }
 
 /* Below 0 `below`, else 1. */
@@ -163,6 +168,9 @@ void wk_grad_unary(const wk_back *b) {
     case WK_UNARY_SIGN: return;
     case WK_UNARY_NEG: wk_back_give(b, 0, wick_neg(b->g)); return;
     case WK_UNARY_AFFINE: wk_back_give(b, 0, wick_affine(b->g, op->p.unary.a, 0)); return;
+    case WK_UNARY_POW:
+        if (op->p.unary.a == 0) return; /* a constant, at 0 as well */
+        break;
     default: break;
     }
     bool is_of_result;
@@ -183,17 +191,26 @@ static void give_shares(const wk_back *b, wick_tensor *of_a, wick_tensor *of_b) 
     if (wk_back_wants(b, 1)) wk_back_give(b, 1, wick_mul(b->g, of_b));
 }
 
-/* x^y: y x^(y - 1) and x^y log(x), which is 0 where x is. */
+static wick_tensor *is_zero(wick_tensor *x) {
+    return x ? wick_eq(x, wick_zeros(x->device, x->view.dtype, WICK_SCALAR)) : NULL;
+}
+
+/* y, but 0 where the mask is not 0. */
+static wick_tensor *zero_where(wick_tensor *mask, wick_tensor *y) {
+    return y ? wick_where(mask, wick_zeros(y->device, y->view.dtype, WICK_SCALAR), y) : NULL;
+}
+
+/* x^y: y x^(y - 1), 0 where y is, and x^y log(x), 0 where x is and y is not negative. */
 static void grad_pow(const wk_back *b) {
     wick_tensor *const x = wk_back_source(b, 0), *const y = wk_back_source(b, 1);
-    if (wk_back_wants(b, 0))
-        wk_back_give(b, 0, wick_mul(b->g, wick_mul(y, wick_pow(x, wick_affine(y, 1, -1)))));
+    if (wk_back_wants(b, 0)) {
+        wick_tensor *const slope = wick_mul(y, wick_pow(x, wick_affine(y, 1, -1)));
+        wk_back_give(b, 0, zero_where(is_zero(y), wick_mul(b->g, slope)));
+    }
     if (!wk_back_wants(b, 1)) return;
     wick_tensor *const slope = wick_mul(wick_pow(x, y), wick_log(x));
-    wick_tensor *const zero = wick_affine(b->g, 0, 0);
-    wick_tensor *const is_zero =
-        wick_eq(x, wick_zeros(b->g->device, b->g->view.dtype, WICK_SCALAR));
-    wk_back_give(b, 1, wick_where(is_zero, zero, wick_mul(b->g, slope)));
+    wick_tensor *const is_flat = wick_minimum(is_zero(x), wick_ge(y, wick_affine(b->g, 0, 0)));
+    wk_back_give(b, 1, zero_where(is_flat, wick_mul(b->g, slope)));
 }
 
 /* The larger (smaller) one has it all, equal ones a half each. */
@@ -214,12 +231,14 @@ static void grad_rest(const wk_back *b, bool is_floor) {
     wk_back_give(b, 1, wick_neg(wick_mul(b->g, is_floor ? wick_floor(ratio) : wick_trunc(ratio))));
 }
 
-/* Of the angle of (x, y): x / (x^2 + y^2) for y, the first operand; of the length: x / length. */
+/* Of the angle of (x, y): x / (x^2 + y^2) for y, the first operand, 0 at (0, 0); of the length:
+ * x / length. */
 static void grad_polar(const wk_back *b, bool is_angle) {
     wick_tensor *const x = wk_back_source(b, 0), *const y = wk_back_source(b, 1);
     wick_tensor *const square = wick_add(wick_sqr(x), wick_sqr(y));
     if (is_angle)
-        give_shares(b, wick_div(y, square), wick_neg(wick_div(x, square)));
+        give_shares(b, zero_where(is_zero(square), wick_div(y, square)),
+                    zero_where(is_zero(square), wick_neg(wick_div(x, square))));
     else
         give_shares(b, wick_mul(x, wick_rsqrt(square)), wick_mul(y, wick_rsqrt(square)));
 }
@@ -324,6 +343,24 @@ static void grad_variance(const wk_back *b) {
     wk_back_give(b, 0, wick_mul(wick_affine(centred, 2 / free, 0), spread(b->g, of_x)));
 }
 
+/* The product of the other factors: the product of those that are not 0, divided by x, for all
+ * where no factor is 0, for the one that is where there is one, and else for none. So for those
+ * that are zeros as often as there are any: x 2 0 3: 0 6 0, x 2 0 0: 0 0 0. */
+static void grad_prod(const wk_back *b) {
+    const wk_view *const of_x = wk_src(wk_back_op(b), 0);
+    wick_tensor *const x = wk_back_source(b, 0);
+    if (!x) return;
+    wick_tensor *const zeros = indicator(is_zero(x), x);
+    wick_tensor *const factors = wick_add(x, zeros);
+    int dims[WICK_MAX_RANK], n = 0;
+    for (int d = wk_dst(wk_back_op(b), 0)->rank; d < of_x->rank; d++) dims[n++] = d;
+    wick_tensor *const product = n > 0 ? wick_prod(factors, n, dims, true) : factors;
+    wick_tensor *const count = n > 0 ? wick_sum(zeros, n, dims, true) : zeros;
+    wick_tensor *const others = wick_div(product, factors);
+    wick_tensor *const share = zero_where(wick_ne(zeros, count), others);
+    wk_back_give(b, 0, wick_mul(spread(b->g, of_x), share));
+}
+
 void wk_grad_reduce(const wk_back *b) {
     const wk_op *const op = wk_back_op(b);
     const wk_view *const x = wk_src(op, 0);
@@ -335,11 +372,7 @@ void wk_grad_reduce(const wk_back *b) {
     case WK_REDUCE_MAX:
     case WK_REDUCE_MIN: grad_reduced_extreme(b); return;
     case WK_REDUCE_VAR: grad_variance(b); return;
-    case WK_REDUCE_PROD: { /* NaN where a factor is 0 */
-        wick_tensor *const share = wick_mul(b->g, wk_back_result(b, 0));
-        wk_back_give(b, 0, wick_div(spread(share, x), wk_back_source(b, 0)));
-        return;
-    }
+    case WK_REDUCE_PROD: grad_prod(b); return;
     default: return; /* indices */
     }
 }
@@ -383,6 +416,32 @@ static wick_tensor *is_last(const wk_back *b, wick_tensor *index) {
     return mask ? indicator(mask, b->g) : NULL;
 }
 
+/* y = before * the product of its sources; NaN for a source of 0. */
+static void grad_scatter_product(const wk_back *b, wick_tensor *index) {
+    wick_tensor *const src = wk_back_source(b, 0);
+    if (wk_back_wants(b, 0)) {
+        wick_tensor *const share = wick_mul(b->g, wk_back_result(b, 0));
+        wk_back_give(b, 0, wick_div(wick_gather(share, -1, index), src));
+    }
+    wick_tensor *const ones = wick_affine(b->g, 0, 1);
+    wick_tensor *const product = wick_scatter(ones, -1, index, src, WICK_SCATTER_MUL);
+    wk_back_give_before(b, wick_mul(b->g, product));
+}
+
+/* Sources that are the extreme share it, else what stood there before has it. */
+static void grad_scatter_extreme(const wk_back *b, wick_tensor *index) {
+    wick_tensor *const src = wk_back_source(b, 0), *const y = wk_back_result(b, 0);
+    if (!src || !y) return;
+    wick_tensor *const chosen = indicator(wick_eq(src, wick_gather(y, -1, index)), b->g);
+    wick_tensor *const none = wick_affine(b->g, 0, 0);
+    wick_tensor *const count = wick_scatter_add(none, -1, index, chosen);
+    if (wk_back_wants(b, 0)) {
+        wick_tensor *const share = wick_gather(wick_div(b->g, count), -1, index);
+        wk_back_give(b, 0, zero_where(is_zero(chosen), share));
+    }
+    wk_back_give_before(b, wick_where(is_zero(count), b->g, none));
+}
+
 void wk_grad_scatter(const wk_back *b) {
     const wk_scatter_fn fn = wk_back_op(b)->p.scatter;
     wick_tensor *const index = wk_back_source(b, 1);
@@ -393,8 +452,10 @@ void wk_grad_scatter(const wk_back *b) {
         if (wk_back_wants(b, 0))
             wk_back_give(b, 0, wick_mul(wick_gather(b->g, -1, index), is_last(b, index)));
         wk_back_give_before(b, wick_scatter(b->g, -1, index, zeros_like(b, 0), WICK_SCATTER_SET));
+    } else if (fn == WK_SCATTER_MUL) {
+        grad_scatter_product(b, index);
     } else {
-        wk_grad_none(b);
+        grad_scatter_extreme(b, index);
     }
 }
 
@@ -405,13 +466,30 @@ static wick_tensor *reversed(wick_tensor *x) {
     return wick_index_select(x, -1, wick_arange(x->device, WICK_I64, n - 1, -1, -1));
 }
 
-/* Each sum has what comes after it; of products the same of g y, divided by x: NaN where that is
- * 0. */
+/* Sums along the last dim that begin at its end. */
+static wick_tensor *sum_from_here(wick_tensor *x) { return reversed(wick_cumsum(reversed(x), -1)); }
+
+/* x_i is in all products y_k from k = i on, so it has the sum of g_k y_k / x_i. Behind a 0 there is
+ * none. The first 0 itself has the sum of g_k times the products in which it is left out. */
+static void grad_cumprod(const wk_back *b) {
+    wick_tensor *const x = wk_back_source(b, 0), *const y = wk_back_result(b, 0);
+    if (!x || !y) return;
+    wick_tensor *const zeros = indicator(is_zero(x), x);
+    wick_tensor *const count = wick_cumsum(zeros, -1);
+    wick_tensor *const one = wick_ones(x->device, x->view.dtype, WICK_SCALAR);
+    wick_tensor *const is_first = wick_minimum(is_zero(x), wick_eq(count, one));
+    wick_tensor *const before = wick_div(sum_from_here(wick_mul(b->g, y)), wick_add(x, zeros));
+    wick_tensor *const without = wick_cumprod(wick_where(is_first, one, x), -1);
+    wick_tensor *const at_first = sum_from_here(wick_mul(b->g, without));
+    wick_tensor *const share = zero_where(wick_gt(count, wick_affine(one, 0, 0)), before);
+    wk_back_give(b, 0, wick_where(is_first, at_first, share));
+}
+
 void wk_grad_cumulate(const wk_back *b) {
-    const bool is_sum = wk_back_op(b)->p.cumulate == WK_CUMULATE_SUM;
-    wick_tensor *const share = is_sum ? b->g : wick_mul(b->g, wk_back_result(b, 0));
-    wick_tensor *const sum = reversed(wick_cumsum(reversed(share), -1));
-    wk_back_give(b, 0, is_sum ? sum : wick_div(sum, wk_back_source(b, 0)));
+    if (wk_back_op(b)->p.cumulate == WK_CUMULATE_SUM)
+        wk_back_give(b, 0, sum_from_here(b->g));
+    else
+        grad_cumprod(b);
 }
 
 void wk_grad_top_k(const wk_back *b) {

@@ -46,7 +46,7 @@ static void grad_norm(const wk_back *b, bool is_centred) {
     wick_tensor *const weight = wk_src(wk_back_op(b), 1)->buf ? wk_back_source(b, 1) : NULL;
     wick_tensor *const n = is_centred ? wick_sub(x, wick_mean(x, 1, &last, true)) : x;
     wick_tensor *const s = wick_rsqrt(
-        wick_affine(wick_mean(wick_sqr(n), 1, &last, true), 1, (double)wk_back_op(b)->p.norm.eps));
+        wick_affine(wick_mean(wick_sqr(n), 1, &last, true), 1, wk_back_op(b)->p.norm.eps));
     wick_tensor *const y = wick_mul(n, s);
     if (wk_back_wants(b, 1)) wk_back_give(b, 1, over_rows(wick_mul(b->g, y)));
     if (is_centred && wk_back_wants(b, 2)) wk_back_give(b, 2, over_rows(b->g));

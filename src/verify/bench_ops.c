@@ -145,7 +145,7 @@ static void dense_chain(wk_case *c, const wk_bench_sizes *s) {
 static void dense_rms_norm(wk_case *c, const wk_bench_sizes *s) {
     dense_alike(c, s);
     (void)wk_case_dense(c, 2, WICK_F32, 1, &s->n);
-    c->op.p.norm.eps = 1e-5F;
+    c->op.p.norm.eps = 1e-5;
 }
 
 static void dense_heads(wk_case *c, const wk_bench_sizes *s) {

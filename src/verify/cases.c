@@ -243,7 +243,7 @@ static void random_norm(wk_case *c) {
     wk_case_maybe_in_place(c, 1);
     for (int i = 2; i <= c->op.n_src; i++)
         wk_case_add_optional(c, i, wk_case_chance(c, 50) ? dtype : WICK_F32, 1, &extent[rank - 1]);
-    c->op.p.norm.eps = wk_case_chance(c, 50) ? 1e-5F : 1e-6F;
+    c->op.p.norm.eps = wk_case_chance(c, 50) ? 1e-5 : 1e-6;
 }
 
 /* x and y [b, t, h, d]; half of the channels that are turned. */

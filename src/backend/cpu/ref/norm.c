@@ -38,7 +38,7 @@ static void run_norm(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
             for (int64_t i = 0; i < x.n; i++) buf[i] -= sum / (double)x.n;
         }
         const double mean = wk_ref_dot(buf, buf, x.n) / (double)x.n;
-        const double root = sqrt(mean + (double)op->p.norm.eps);
+        const double root = sqrt(mean + op->p.norm.eps);
         for (int64_t i = 0; i < x.n; i++) buf[i] /= root;
         scale_and_shift(op, buf, x.n);
         wk_row_store(&y, 0, y.n, buf);

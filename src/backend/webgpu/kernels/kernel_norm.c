@@ -66,7 +66,7 @@ static const wk_source norm[2] = {
 static wick_status run_norm(wk_encoder *e, const wk_op *op, bool by_subgroups) {
     if (wk_view_count(wk_dst(op, 0)) == 0) return WICK_OK;
     const wk_rows rows = rows_of_last(op);
-    uint32_t own[4] = {wk_f32_bits(op->p.norm.eps)};
+    uint32_t own[4] = {wk_f32_bits((float)op->p.norm.eps)};
     wk_dispatch d;
     wk_dispatch_begin(&d, &norm[by_subgroups], by_subgroups ? WICK_WEBGPU_SUBGROUPS : 0);
     int32_t *const constants = d.program.constants + WK_ROWS_CONSTANTS;
