@@ -242,7 +242,8 @@ static uint64_t hash_of(const wk_op *op) {
     memcpy(key.chain.result, op->p.chain.result, op->n_dst);
     key.n_dst = op->n_dst;
     key.n_src = op->n_src;
-    for (int v = 0; v < n_views(op); v++) key.dtype[v] = (uint8_t)op->view[v].dtype;
+    for (int v = 0; v < n_views(op) && v < WK_CHAIN_OPERANDS; v++)
+        key.dtype[v] = (uint8_t)op->view[v].dtype;
     return wk_hash(&key, sizeof key);
 }
 
