@@ -132,8 +132,8 @@ typedef struct wick_device_stats {
     uint64_t n_losses;     /* how often the device went away and was opened again */
     uint64_t n_dispatches; /* GPU: what the ops came to */
     double longest_submit; /* GPU: seconds that a submit of ops took, at most, as polls saw it */
-    /* GPU: memory that was taken for buffers, how much of it is free for new ones, and how often
-     * such a one served. */
+    /* Memory that was taken for buffers, how much of it is free for new ones, and how often such a
+     * one served. */
     uint64_t pool_bytes, pool_peak_bytes, pool_free_bytes;
     uint64_t n_pool_hits, n_pool_misses;
     double pool_fragmentation; /* share of the free bytes that is not in their largest piece */

@@ -17,6 +17,7 @@ static wick_status reserve_block(wk_backend_device *dev, wk_cpu_block *block, si
     if (size <= block->size) return WICK_OK;
     void *const data = wk_alloc_aligned(dev->heap, size);
     if (!data) return wk_cpu_no_memory(err, size, "scratch memory of a kernel");
+    wk_memory_prefer_large_pages(data, size);
     /* An op that is computed in slices may have left there what its next phase reads. */
     if (block->size > 0) memcpy(data, block->data, block->size);
     wk_free_aligned(dev->heap, block->data, block->size);

@@ -67,6 +67,7 @@ static void close_device(wk_backend_device *dev) {
     if (!dev) return;
     wk_cpu_discard_commands(dev);
     wk_cpu_free_waiting(dev);
+    (void)wk_cpu_trim(dev, NULL, NULL);
     wk_cpu_read_release(dev);
     wk_pool_free(dev->pool);
     wk_free_aligned(dev->heap, dev->scratch.data, dev->scratch.size);
@@ -123,6 +124,7 @@ static void get_info(const wk_backend_device *dev, wick_device_info *info) {
 
 static void get_stats(const wk_backend_device *dev, wk_backend_stats *stats) {
     *stats = dev->stats;
+    stats->pool_largest_free_bytes = wk_cpu_largest_unused(dev);
 }
 
 static size_t get_profile(const wk_backend_device *dev, wick_kernel_stats *out, size_t capacity) {
@@ -179,6 +181,7 @@ static wick_status upload_rows(wk_backend_device *dev, const wk_view *weight, in
                        (long long)weight->extent[1], wick_dtype_name(weight->dtype));
     }
     if (store.row_bytes == 0) return WICK_OK;
+    ((wk_cpu_buffer *)weight->buf)->is_weight = true;
     if (first_row == 0) wk_memory_prefer_large_pages(weight->buf->data, weight->buf->size);
     const int64_t n_panels = (n_rows + WK_PANEL_ROWS - 1) / WK_PANEL_ROWS;
     wk_pool_run(dev->pool, store_panels, &store, n_panels, 1);
@@ -211,6 +214,7 @@ const wk_backend wk_backend_cpu = {
     .profile = get_profile,
     .measure = wk_cpu_measure,
     .alloc = wk_cpu_alloc,
+    .trim = wk_cpu_trim,
     .wrap = wk_cpu_wrap,
     .free = wk_cpu_free,
     .upload = wk_cpu_upload,

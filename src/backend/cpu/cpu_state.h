@@ -14,11 +14,15 @@
 typedef struct wk_cpu_buffer wk_cpu_buffer;
 struct wk_cpu_buffer {
     wk_buffer base;
+    size_t room;     /* bytes of its memory */
     bool is_wrapped; /* the memory is owner's */
+    bool is_weight;  /* rows of a weight were written to it */
     wk_memory_owner owner;
     wk_ticket free_after;
     wk_cpu_buffer *next;
 };
+
+enum { WK_CPU_LISTS = 256 };
 
 typedef struct wk_cpu_plan {
     const wk_op *ops;
@@ -88,6 +92,8 @@ struct wk_backend_device {
     wk_ticket n_given, n_done;
     wk_cpu_progress at;                      /* of the head, or the op of its plan */
     wk_cpu_buffer *freed_first, *freed_last; /* wait for commands */
+    wk_cpu_buffer *unused[WK_CPU_LISTS];     /* by size, see cpu_memory.c */
+    unsigned next_list;                      /* of unused, to be freed from */
     wk_cpu_read_slot *slots;
     size_t n_slots;
     wk_cpu_block scratch, worker_scratch; /* the latter: one part for each worker */
@@ -108,6 +114,9 @@ wick_status wk_cpu_alloc(wk_backend_device *dev, uint64_t size, uint64_t granule
                          wick_error *err);
 wk_buffer *wk_cpu_wrap(wk_backend_device *dev, void *memory, uint64_t size, wk_memory_owner owner);
 void wk_cpu_free(wk_backend_device *dev, wk_buffer *buf);
+/* Gives the memory back that no buffer uses. */
+wick_status wk_cpu_trim(wk_backend_device *dev, uint64_t *freed, wick_error *err);
+uint64_t wk_cpu_largest_unused(const wk_backend_device *dev);
 /* Frees the buffers whose commands have run. */
 void wk_cpu_free_waiting(wk_backend_device *dev);
 

@@ -12,6 +12,28 @@
 
 #include <assert.h>
 
+/* n elements of size bytes; to and from do not overlap. Strides in elements. */
+static void move_run(void *to, int64_t to_stride, const void *from, int64_t from_stride,
+                     size_t size, int64_t n) {
+    if (to_stride == 1 && from_stride == 1) {
+        memcpy(to, from, (size_t)n * size);
+        return;
+    }
+    switch (size) {
+#define MOVE(bytes, type)                                                                          \
+    case bytes:                                                                                    \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            ((type *)to)[i * to_stride] = ((const type *)from)[i * from_stride];                   \
+        break;
+        MOVE(1, uint8_t)
+        MOVE(2, uint16_t)
+        MOVE(4, uint32_t)
+        MOVE(8, uint64_t)
+#undef MOVE
+    default: assert(false);
+    }
+}
+
 enum {
     WALK_OPERANDS = 4,
     WALK_CHUNK = 1024,  /* elements that are converted at once, on the stack */
@@ -218,19 +240,6 @@ static int64_t element_items(const wk_op *op, int phase) {
 static int64_t element_grain(const wk_op *op, int phase) {
     (void)op, (void)phase;
     return 4096;
-}
-
-/* f32, f16 or bf16. */
-static bool is_narrow_float(const wk_view *view) {
-    return view->layout == WK_LAYOUT_RAW &&
-           (view->dtype == WICK_F32 || view->dtype == WICK_F16 || view->dtype == WICK_BF16);
-}
-
-/* Absent operands are all zero bytes, which is f32. */
-static bool accepts_floats(const wk_op *op) {
-    for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (!is_narrow_float(&op->view[i])) return false;
-    return true;
 }
 
 #endif
