@@ -39,7 +39,7 @@ typedef struct outcome {
 
 /* On a device of its own, whose random numbers begin at their beginning. */
 static void compute(form kind, double dropout, outcome *out) {
-    void *state;
+    void *state = NULL;
     assert_int_equal(setup(&state), 0);
     wick_device *const device = device_of(&state);
     const wick_scope scope = wick_scope_begin(device);
