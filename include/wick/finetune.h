@@ -128,8 +128,8 @@ WICK_API wick_status wick_finetune_start(wick_model *model, const wick_examples 
  * up to 512 tokens, or of one example. A device that is lost comes back, and the training goes on
  * from its last checkpoint, or from its beginning. WICK_ERR_UNSUPPORTED: an operation of the model
  * has no gradient; WICK_ERR_VALUE: the loss is not a number; WICK_ERR_DEVICE_LOST: the device stays
- * lost. A failure of what is computed is final; one to write a checkpoint is not, the next poll
- * tries again. event may be NULL. */
+ * lost. A failure to compute is final; a failure to write a checkpoint is not: the next poll tries
+ * again. event may be NULL. */
 WICK_API wick_status wick_finetune_poll(wick_finetune *finetune, wick_finetune_event *event,
                                         wick_error *error);
 /* Between steps and within them: what a later start with resume goes on from, without the part of

@@ -99,7 +99,7 @@ WICK_API double wick_schedule_rate(const wick_schedule *schedule, uint64_t step)
  */
 typedef struct wick_loss_scale {
     double scale;      /* begin with a power of two, as 65536 */
-    uint32_t interval; /* it doubles, up to 2^24, after so many steps in a row; 0: 2000 */
+    uint32_t interval; /* steps in a row after which it doubles, up to 2^24; 0: 2000 */
     uint32_t n_steps;  /* in a row so far */
 } wick_loss_scale;
 

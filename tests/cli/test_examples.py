@@ -4,6 +4,7 @@ WICK_BUILD_DIR holds libwick.a, CC is the compiler, WICK_SHARED_DATA the folder 
 Every case reports a TAP line. A program whose arguments name a missing file is only compiled."""
 
 import json
+import lzma
 import os
 import re
 import subprocess
@@ -80,6 +81,9 @@ PROGRAMS = [
     ("fit_line", [], "3.00 x + -2.00"),
     ("train_digits", [DATA / "real/digits.safetensors"],
      lambda said: float(re.search(r"([\d.]+) % of the test images", said)[1]) >= 98.5),
+    ("train_stories", ["TALES", "60"],
+     lambda said: float(re.search(r"step 60: loss ([\d.]+)", said)[1]) < 2.8
+     and "\nDorothy lived in the midst of the great Kansas prairies" in said),
     ("voice_activity", [REAL / "silero_vad_16k.safetensors", REAL / "speech.wav"], check_voice),
     ("matmul", [], "[[ -2.3392"),
     ("tour", [], "\nrefused: matmul: [2, 3] and [2, 3] are not [.., m, k] and [.., k, n]\n"),
@@ -93,6 +97,8 @@ PROGRAMS = [
     ("custom_kernel", [], "after 200 steps: 1000.00 of heat", ON_GPU),
 ]
 SKIPPED = 77
+# Public-domain tales: beside the repository, as above.
+TALES = REAL.parent / "tales/tales.txt.xz"
 # For a model that continues texts: a conversation is what its last message says.
 TEMPLATE = "{{ messages[-1].content }}"
 
@@ -108,7 +114,11 @@ def check_program(folder, name, arguments, expected, runner=()):
     program = folder / name
     templated = folder / "templated.gguf"
     templated.write_bytes(with_template(TEMPLATE))
-    arguments = [templated if word == "TEMPLATED" else word for word in arguments]
+    tales = folder / "tales.txt"
+    if "TALES" in arguments and TALES.exists():
+        tales.write_bytes(lzma.decompress(TALES.read_bytes())[:1000000])
+    files = {"TEMPLATED": templated, "TALES": tales}
+    arguments = [files.get(word, word) for word in arguments]
     code, said = run([CC, *FLAGS, "-I", ROOT / "include", ROOT / f"examples/{name}.c",
                       BUILD / "libwick.a", "-lm", "-lpthread", "-o", program])
     missing = [word for word in arguments if isinstance(word, Path) and not word.exists()]

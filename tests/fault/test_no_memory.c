@@ -377,7 +377,7 @@ static wick_status train(outcome *out, wick_error *error) {
         if (status == WICK_OK) note(out, got, sizeof got);
         wick_scope_end(inner);
     }
-    const wick_status first = wick_device_error(own, error); /* the reason of what is NULL */
+    const wick_status first = wick_device_error(own, error); /* why a tensor is NULL */
     if (status != WICK_OK && first != WICK_OK) status = first;
     wick_optimizer_free(optimizer);
     wick_scope_end(scope);
