@@ -24,9 +24,12 @@ static bool queue_scatter(wick_tensor *y, int dim, wick_tensor *index, const wk_
     return wk_call_queue(y->device, &call) == WICK_OK;
 }
 
-/* Sums and products of 16 bits are rounded once. */
+/* Sums and products of 16-bit floats are rounded once; narrow integers wrap when they are cast
+ * back. A GPU has functions of whole words only. */
 static wick_dtype dtype_of(wick_dtype dtype, wick_scatter_fn fn) {
-    return fn == WICK_SCATTER_ADD || fn == WICK_SCATTER_MUL ? wk_wide_dtype(dtype) : dtype;
+    if (fn == WICK_SCATTER_SET) return dtype;
+    const bool is_narrow = dtype == WICK_I16 || dtype == WICK_I8 || dtype == WICK_U8;
+    return is_narrow ? WICK_I32 : wk_wide_dtype(dtype);
 }
 
 /* What of a scatter is to be a copy, or the memory of x itself. */

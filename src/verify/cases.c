@@ -195,10 +195,14 @@ static void random_top_k(wk_case *c) {
     (void)wk_case_add(c, 1, WICK_U32, rank, extent);
 }
 
-/* y and index [.., m], x [.., n]: which operands these are. */
+/* y and index [.., m], x [.., n]: which operands these are. Now and then m is as long as a GPU
+ * sorts first. */
 static wk_view *random_indexed(wk_case *c, int of_m, int index, int of_n) {
     int64_t extent[WICK_MAX_RANK];
     const int rank = wk_case_shape(c, 1, extent);
+    int64_t rows = 1;
+    for (int d = 0; d < rank - 1; d++) rows *= extent[d];
+    if (rows <= 4 && wk_case_chance(c, 30)) extent[rank - 1] = 100 + wk_case_below(c, 5000);
     const wick_dtype dtype = wk_case_scalar(c), id = wk_case_index(c);
     (void)wk_case_add(c, of_m, dtype, rank, extent);
     (void)wk_case_add(c, index, id, rank, extent);

@@ -135,7 +135,7 @@ static void put_walk(wk_dispatch *d, const wk_rows_walk *w) {
 
 wick_status wk_rows_run(wk_encoder *e, wk_dispatch *d, const wk_rows *rows, const uint32_t own[4]) {
     /* Twice or four times the rows, as the tuning says. */
-    const uint32_t wanted = rows->threads << wk_encoder_tuning(e);
+    const uint32_t wanted = rows->threads << (rows->is_alone ? 0 : wk_encoder_tuning(e));
     const uint32_t threads = wanted < MOST_THREADS ? wanted : MOST_THREADS;
     const uint32_t rows_of_group = threads / rows->lanes;
     const uint64_t n_groups =

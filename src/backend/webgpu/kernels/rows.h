@@ -29,6 +29,7 @@ typedef struct wk_rows {
     uint32_t n_all;          /* the same, before they became the results of parts */
     uint32_t part, n_parts;  /* workgroups that share a row take `part` elements each */
     uint32_t threads, lanes; /* of a workgroup, and of those the ones that share a row */
+    bool is_alone;           /* a workgroup has one row, in every tuning */
     bool by_columns;         /* neighbouring rows lie side by side: so do their threads */
     wk_rows_walk kept, reduced;
 } wk_rows;
@@ -58,5 +59,9 @@ bool wk_rows_are_countable(const wk_view *x);
 /* Runs a source whose operands (at most 4, y and x first) are bound and whose own constants are
  * set. own: parameters, as bits. */
 wick_status wk_rows_run(wk_encoder *e, wk_dispatch *d, const wk_rows *rows, const uint32_t own[4]);
+
+/* Sorts the rows of x, u32 [.., n]: pairs of an element and its place in the row, stable, in
+ * pairs[*at]; the other one is used meanwhile. Both have room for a pair for each element of x. */
+wick_status wk_rows_sort(wk_encoder *e, const wk_view *x, const wk_view pairs[2], int *at);
 
 #endif
