@@ -218,7 +218,7 @@ static void test_adapter(void **state) {
     assert_int_equal(wick_finetune_save(finetune, adapter.text, &error), WICK_OK);
     const char *name;
     assert_non_null(wick_finetune_tensor(finetune, 1, &name));
-    assert_string_equal(name, "blk.0.attn_k.weight.lora_b");
+    assert_string_equal(name, "blk.0.attn_q.weight.lora_b");
     assert_null(wick_finetune_tensor(finetune, 1000, &name));
     assert_null(name);
     wick_finetune_finish(finetune);
