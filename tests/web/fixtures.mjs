@@ -98,3 +98,14 @@ export function readFamily(name) {
     bound,
   };
 }
+
+/**
+ * The JavaScript in a section of docs/web.md, each block as a function of what it takes as given.
+ */
+export function snippets(section) {
+  const text = readFileSync(join(root, "docs/web.md")).toString();
+  const begin = text.indexOf(`\n## ${section}\n`), end = text.indexOf("\n## ", begin + 1);
+  const AsyncFunction = (async () => undefined).constructor;
+  return [...text.slice(begin, end).matchAll(/```js\n([\s\S]*?)```/g)].map(([, code]) =>
+    new AsyncFunction("wick", "console", "Wick", "text", code.replace("const wick =", "wick =")));
+}

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { Wick } from "../../web/dist/wick.js";
+import { snippets } from "./fixtures.mjs";
 import { missing, openWebGpu } from "./node_webgpu.mjs";
 import { PageWorker } from "./node_worker.mjs";
 
@@ -126,6 +127,16 @@ test("conversations and completions, and what is wrong with them", async () => {
   await rejects(model.addAdapter(new Uint8Array(STORIES)), "STATE", /open sessions/);
   await session.close();
   await wick.close();
+});
+
+test("the snippet of docs/web.md", async () => {
+  const told = [], [snippet] = snippets("Fine-tuning");
+  const OnCpu = { open: async (options) => {
+    const wick = await open(options), { load: loadOwn } = wick;
+    return Object.assign(wick, { load: () => loadOwn.call(wick, new Uint8Array(STORIES)) });
+  } };
+  await snippet(undefined, { log: (...line) => told.push(line) }, OnCpu, TEXT);
+  assert.ok(told.length > 3 && told.some(([kind]) => kind === "held-out"));
 });
 
 test("an engine without tensors says what to do", async () => {

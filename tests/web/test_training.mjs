@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Wick } from "../../web/dist/wick.js";
+import { snippets } from "./fixtures.mjs";
 import { missing, openWebGpu } from "./node_webgpu.mjs";
 
 const rejects = (promise, code, words) => assert.rejects(promise, (reason) => {
@@ -259,6 +260,17 @@ onBoth("a small network learns", async (wick) => {
     });
   assert.ok(await network(params).crossEntropy(labels).item() < 0.05);
   assert.deepEqual(await read(network(params).argmax(1)), [[0, 1, 1, 0]]);
+  await wick.close();
+});
+
+test("the snippets of docs/web.md", async () => {
+  const wick = await open(), losses = [];
+  const [training, operation] = snippets("Training");
+  wick.setSeed(1);
+  await training(wick, { log: (loss) => losses.push(loss) });
+  assert.ok(losses.length === 100 && losses.at(-1) < 0.1 && losses[0] > 0.5, losses.at(-1));
+  await operation(wick);
+  await wick.sync();
   await wick.close();
 });
 

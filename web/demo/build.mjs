@@ -18,17 +18,20 @@ execFileSync(process.execPath,
 
 const common = { absWorkingDir: here, outdir: dist, bundle: true, minify: true, target: "es2022",
   legalComments: "none", logLevel: "warning" };
-await build({ ...common, entryPoints: ["chat.ts", "test.ts"], format: "esm",
+await build({ ...common, entryPoints: ["chat.ts", "test.ts", "tensors.ts"], format: "esm",
   // The package stays as it is, beside the page.
   alias: { libwick: "./wick.js" }, external: ["./wick.js"] });
-await build({ ...common, entryPoints: ["theme.ts"], format: "iife" });
+await build({ ...common, entryPoints: ["theme.ts", "microphone_worklet.ts"], format: "iife" });
 
 const copy = (from, pattern) => readdirSync(from).filter((name) => pattern.test(name))
   .forEach((name) => copyFileSync(join(from, name), join(dist, name)));
 copy(here, /\.(html|css|svg|webmanifest)$/);
 copyFileSync(join(here, "models.json"), join(dist, "models.json"));
 copy(engine, /^(?!cpu|wick-cpu).*\.(js|wasm)$/); // not the bundle for the CPU alone
-copyFileSync(join(here, "../../tests/data/stories260K.gguf"), join(dist, "stories260K.gguf"));
+copy(join(here, "data"), /./);
+const fixtures = join(here, "../../tests/data");
+copyFileSync(join(fixtures, "stories260K.gguf"), join(dist, "stories260K.gguf"));
+copyFileSync(join(fixtures, "real/digits.safetensors"), join(dist, "digits.safetensors"));
 
 // The service worker is another one as soon as a byte of what it keeps is.
 const files = readdirSync(dist).sort();

@@ -1,8 +1,9 @@
 /** The chat page: which view is shown, and what its buttons do. */
+import { keptAdapter } from "./adapter.js";
 import { Conversation } from "./conversation.js";
 import { announce, byId, fillFacts, make } from "./dom.js";
 import { describeDevice, deviceFacts } from "./device.js";
-import { formatBytes, formatCount } from "./format.js";
+import { formatBytes, formatCount, nameOfUrl } from "./format.js";
 import { Host } from "./host.js";
 import type { Choice } from "./host.js";
 import { KeptModels } from "./kept.js";
@@ -77,6 +78,14 @@ async function beginChat(): Promise<void> {
   showChat();
   showEmpty();
   await showMemory();
+}
+
+/** The model that was trained on the page of tensors, with its adapter. */
+async function openTaught(): Promise<void> {
+  const kept = await keptAdapter().catch(() => undefined);
+  if (!kept) return announce("There is no adapter in this browser");
+  const { model: url, adapter } = kept;
+  await choose({ name: `${nameOfUrl(url)} with your adapter`, source: url, url, adapter });
 }
 
 // --- The chat ---
@@ -221,4 +230,5 @@ addEventListener("keydown", ({ key }) => {
   if (key === "Escape" && !document.querySelector("dialog[open]")) void conversation.stop();
 });
 show("models");
+if (new URLSearchParams(location.search).has("adapter")) void openTaught();
 void keepForOffline();

@@ -16,6 +16,8 @@ export interface Choice {
   /** Where it comes from; a file has none. */
   url?: string;
   suggestions?: string[];
+  /** An adapter of the model, a GGUF file. */
+  adapter?: Uint8Array;
 }
 
 export interface LoadRequest {
@@ -39,6 +41,8 @@ interface Opened {
 
 export class Host {
   #wick: Wick | undefined;
+  /** It can take adapters. */
+  #hasTensors = false;
   #settings: Settings | undefined;
   #opened: Opened | undefined;
   readonly #onLost: (message: string) => void;
@@ -55,32 +59,34 @@ export class Host {
     return this.#wick?.capabilities();
   }
 
-  /** The engine by these settings; another one is closed with its model. */
-  async engine(settings: Settings): Promise<Wick> {
-    if (this.#wick && this.#settings && !compareSettings(this.#settings, settings).engine)
-      return this.#wick;
+  /** The engine by these settings, for this choice; another one is closed with its model. */
+  async engine(settings: Settings, { adapter }: Choice): Promise<Wick> {
+    const isSame = this.#settings && !compareSettings(this.#settings, settings).engine;
+    if (this.#wick && isSame && (this.#hasTensors || !adapter)) return this.#wick;
     await this.closeEngine();
     const { backend, math, threads } = settings;
     this.#settings = settings;
-    this.#wick = await Wick.open({ backend, math, ...(threads > 0 && { threads }),
-      onDeviceLost: this.#onLost });
+    this.#hasTensors = adapter !== undefined;
+    this.#wick = await Wick.open({ backend, math, tensors: this.#hasTensors,
+      ...(threads > 0 && { threads }), onDeviceLost: this.#onLost });
     return this.#wick;
   }
 
   async preflight(choice: Choice, settings: Settings, signal: AbortSignal): Promise<Preflight> {
-    const wick = await this.engine(settings);
+    const wick = await this.engine(settings, choice);
     return wick.preflight(choice.source, { ...contextOptions(settings), signal });
   }
 
   /** Opens a model in place of the one before, which gives its memory back first. */
   async load(choice: Choice, settings: Settings, { signal, onProgress, force }: LoadRequest) {
-    const wick = await this.engine(settings);
+    const wick = await this.engine(settings, choice);
     await this.closeModel();
     const session = contextOptions(settings);
     const { sha256 } = choice;
     const model = await wick.load(choice.source,
       { signal, onProgress, force, session, ...(sha256 && { sha256 }) });
     try {
+      if (choice.adapter) await model.addAdapter(choice.adapter);
       const canChat = await hasTemplate(model);
       const first = await model.session(session);
       this.#opened =

@@ -2,12 +2,13 @@
 import { Wick } from "libwick";
 import type { KernelCheck } from "libwick";
 import { describeDevice, deviceFacts } from "./device.js";
-import { announce, byId, copyText, fillFacts, make } from "./dom.js";
+import { byId, copyText, fillFacts, make } from "./dom.js";
 import { describeFeatures } from "./features.js";
 import type { FactGroup } from "./features.js";
 import { formatCount, formatRate } from "./format.js";
 import { drawChecks, drawSpeeds, fillChecks, isWrong, resultOf } from "./picture.js";
-import { describeProblem, isCancelled } from "./problems.js";
+import { describeProblem } from "./problems.js";
+import { listen } from "./runs.js";
 import { measureSpeed } from "./speed.js";
 import type { Speed } from "./speed.js";
 
@@ -121,42 +122,11 @@ function listenToReport(): void {
   json.addEventListener("click", () => void copyText(json, JSON.stringify(report, undefined, 2)));
 }
 
-// --- Buttons that run something, and stop it where that is possible ---
-
-const runs: HTMLButtonElement[] = [];
-
-/** work returns what there is to say in the end. */
-function listen(name: string, work: (signal: AbortSignal) => Promise<string>,
-                canStop: boolean): void {
-  const button = byId<HTMLButtonElement>(`${name}-run`);
-  const state = byId(`${name}-state`);
-  const label = button.textContent;
-  let running: AbortController | undefined;
-  runs.push(button);
-  button.disabled = false;
-  button.addEventListener("click", async () => {
-    if (running) return running.abort();
-    running = new AbortController();
-    for (const other of runs) other.disabled = other !== button || !canStop;
-    if (canStop) button.textContent = "Stop";
-    state.textContent = "Working …";
-    try {
-      state.textContent = await work(running.signal);
-    } catch (reason) {
-      state.textContent = isCancelled(reason) ? "Stopped." : describeProblem(reason).text;
-    }
-    announce(state.textContent ?? "");
-    running = undefined;
-    button.textContent = label;
-    for (const other of runs) other.disabled = false;
-  });
-}
-
 report.groups = await describeFeatures();
 const wick = await openEngine();
 byId("facts").replaceChildren(...report.groups.map(makeGroup));
 listenToReport();
 if (wick) {
-  listen("kernels", (signal) => checkKernels(wick, signal), true);
-  listen("speed", () => measure(wick), false);
+  listen("kernels", (signal) => checkKernels(wick, signal));
+  listen("speed", () => measure(wick), { canStop: false });
 }
