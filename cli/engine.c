@@ -72,6 +72,10 @@ static const cli_option engine_options[] = {
      .help = "print the time of every kernel at the end, on standard error",
      .kind = &cli_flag,
      .offset = offsetof(cli_engine_options, profile)},
+    {.name = "no-fusion",
+     .help = "compute every operation on its own, no chains of elementwise ones as one",
+     .kind = &cli_flag,
+     .offset = offsetof(cli_engine_options, no_fusion)},
     {.name = "no-map",
      .help =
          "read the file into memory; one that is mapped must not be changed or cut while in use",
@@ -181,6 +185,7 @@ static int open_device(cli_engine *engine, const cli_engine_options *options) {
         .strict = options->strict,
         .verify = options->verify,
         .profile = options->profile,
+        .fusion = options->no_fusion ? WICK_FUSION_OFF : WICK_FUSION_AUTO,
         .log = options->debug || cli_common.verbose ? print_log : NULL,
         .webgpu = {.library = options->webgpu_lib,
                    .adapter = options->adapter,

@@ -19,7 +19,8 @@ typedef struct cli_engine_options {
     int32_t device_layers; /* as in wick_model_desc */
     uint64_t gpu_memory;   /* bytes; 0: all there is */
     cli_texts adapters;    /* of the model that cli_engine_open loads */
-    bool strict, verify, profile, debug, no_map, low_memory, no_warm_up, no_kernel_cache;
+    bool strict, verify, profile, no_fusion;
+    bool debug, no_map, low_memory, no_warm_up, no_kernel_cache;
 } cli_engine_options;
 
 void cli_engine_defaults(cli_engine_options *options, wick_math math);

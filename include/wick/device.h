@@ -125,7 +125,7 @@ typedef struct wick_device_stats {
     uint64_t n_fallbacks;  /* ops that another device had to compute */
     uint64_t n_decomposed; /* fused ops that were taken apart */
     uint64_t n_fused;      /* ops that were computed as steps of a chain */
-    uint64_t n_unread;     /* ops that were not computed: nobody could read their results */
+    uint64_t n_unread;     /* ops that were not computed: their results could not be read */
     uint64_t n_verified;   /* ops that agree with cpu/ref, with desc.verify */
     uint64_t n_submits, n_reads;
     uint64_t bytes_uploaded, bytes_read;

@@ -24,7 +24,13 @@ bool wk_chain_takes(wk_opcode code) {
     }
 }
 
+bool wk_chain_is_reduced(const wk_op *op) {
+    const int n = op->p.chain.n_steps;
+    return n > 0 && op->p.chain.step[n - 1].code == WK_OP_REDUCE;
+}
+
 static int count_scalars(wk_opcode code, unsigned fn) {
+    if (code == WK_OP_REDUCE) return fn == WK_REDUCE_VAR ? 1 : 0;
     if (code == WK_OP_GATED) return fn == WK_GATED_SWIGLU_CLAMPED ? 2 : 0;
     if (code != WK_OP_UNARY) return 0;
     switch (fn) {
@@ -50,20 +56,34 @@ static unsigned function_of(const wk_op *op) {
     case WK_OP_BINARY: return op->p.binary;
     case WK_OP_COMPARE: return op->p.compare;
     case WK_OP_GATED: return op->p.gated.fn;
+    case WK_OP_REDUCE: return op->p.reduce.fn;
     default: return 0;
     }
 }
 
+static void scalars_of(const wk_op *op, double scalars[2]) {
+    scalars[0] = scalars[1] = 0;
+    if (op->code == WK_OP_UNARY) {
+        scalars[0] = op->p.unary.a;
+        scalars[1] = op->p.unary.b;
+    } else if (op->code == WK_OP_GATED) {
+        scalars[0] = op->p.gated.alpha;
+        scalars[1] = op->p.gated.limit;
+    } else if (op->code == WK_OP_REDUCE) {
+        scalars[0] = op->p.reduce.correction;
+    }
+}
+
 bool wk_chain_append(wk_chain *chain, const wk_op *op, const uint8_t *in) {
-    if (!wk_chain_takes(op->code) || chain->n_steps == WK_CHAIN_STEPS) return false;
+    const bool is_last = op->code == WK_OP_REDUCE && chain->n_steps > 0;
+    if ((!wk_chain_takes(op->code) && !is_last) || chain->n_steps == WK_CHAIN_STEPS) return false;
     for (int i = 0; i < op->n_dst + op->n_src; i++)
         if (!wk_dtype_is_scalar(op->view[i].dtype)) return false;
     const unsigned fn = function_of(op);
     const int n = count_scalars(op->code, fn);
     if (chain->n_scalars + n > WK_CHAIN_SCALARS) return false;
-    const bool is_gated = op->code == WK_OP_GATED;
-    const double scalars[] = {is_gated ? op->p.gated.alpha : op->p.unary.a,
-                              is_gated ? op->p.gated.limit : op->p.unary.b};
+    double scalars[2];
+    scalars_of(op, scalars);
     memcpy(chain->scalar + chain->n_scalars, scalars, (size_t)n * sizeof *scalars);
     chain->n_scalars = (uint8_t)(chain->n_scalars + n);
     wk_chain_step *const step = &chain->step[chain->n_steps++];
@@ -87,6 +107,10 @@ static void set_function(wk_params *p, const wk_chain_step *step, const double *
         p->gated.alpha = scalars[0];
         p->gated.limit = scalars[1];
         break;
+    case WK_OP_REDUCE:
+        p->reduce.fn = (wk_reduce_fn)step->fn;
+        p->reduce.correction = scalars[0];
+        break;
     default: break;
     }
 }
@@ -97,7 +121,7 @@ void wk_chain_op(const wk_op *op, int step, const wk_view *views, wk_op *out) {
     double scalars[2] = {0};
     int first;
     const int n = wk_chain_scalars(chain, step, &first);
-    assert(n <= 2 && first + n <= WK_CHAIN_SCALARS && wk_chain_takes((wk_opcode)s->code));
+    assert(n <= 2 && first + n <= WK_CHAIN_SCALARS);
     memcpy(scalars, chain->scalar + first, (size_t)n * sizeof *scalars);
     out->code = (wk_opcode)s->code;
     out->n_dst = 1;
@@ -142,8 +166,9 @@ static wick_status check_steps(const wk_op *op, wick_error *err) {
         return wrong(err, WICK_ERR_VALUE, "it must have 1 to 16 steps");
     for (int k = 0; k < chain->n_steps; k++) {
         const wk_chain_step *const step = &chain->step[k];
-        if (!wk_chain_takes((wk_opcode)step->code) || step->dtype >= WICK_DTYPE_COUNT_ ||
-            !wk_dtype_is_scalar((wick_dtype)step->dtype))
+        const bool is_end = step->code == WK_OP_REDUCE && k > 0 && k + 1 == chain->n_steps;
+        if ((!wk_chain_takes((wk_opcode)step->code) && !is_end) ||
+            step->dtype >= WICK_DTYPE_COUNT_ || !wk_dtype_is_scalar((wick_dtype)step->dtype))
             return wrong(err, WICK_ERR_VALUE, "a step must be elementwise, of a scalar dtype");
         for (int i = 0; i < wk_op_get_info((wk_opcode)step->code)->n_src; i++)
             if (step->in[i] >= op->n_src + k)
@@ -171,15 +196,20 @@ static wick_status check_destinations(const wk_op *op, wick_error *err) {
 }
 
 static wick_status check_operands(const wk_op *op, wick_error *err) {
-    const wk_view *const y = &op->view[0];
-    if (op->n_dst < 1 || op->n_dst > WK_CHAIN_RESULTS || op->n_dst + op->n_src > WK_CHAIN_OPERANDS)
+    const bool is_reduced = wk_chain_is_reduced(op);
+    if (op->n_dst < 1 || op->n_dst > WK_CHAIN_RESULTS || op->n_src < 1 ||
+        op->n_dst + op->n_src > WK_CHAIN_OPERANDS)
         return wrong(err, WICK_ERR_INTERNAL, "it must have 1 to 4 destinations, 8 operands in all");
+    if (is_reduced && (op->n_dst > 1 || op->p.chain.result[0] + 1 != op->p.chain.n_steps))
+        return wrong(err, WICK_ERR_VALUE, "of a reduction there is one destination");
+    const wk_view *const x = wk_src(op, 0);
     for (int i = 0; i < op->n_dst + op->n_src; i++) {
         const wk_view *const view = &op->view[i];
         if (!wk_dtype_is_scalar(view->dtype))
             return wrong(err, WICK_ERR_DTYPE, "operands must be of scalar dtypes");
-        if (view->rank != y->rank ||
-            memcmp(view->extent, y->extent, (size_t)y->rank * sizeof *y->extent) != 0)
+        if (is_reduced && i == 0) continue; /* by the rule of its step */
+        if (view->rank != x->rank ||
+            memcmp(view->extent, x->extent, (size_t)x->rank * sizeof *x->extent) != 0)
             return wrong(err, WICK_ERR_SHAPE, "operands must have one shape");
     }
     return WICK_OK;
@@ -194,7 +224,8 @@ wick_status wk_chain_check(const wk_op *op, wick_error *err) {
     for (int s = 0; s < op->n_src; s++) views[s] = *wk_src(op, s);
     for (int k = 0; k < op->p.chain.n_steps; k++) {
         wk_view *const result = &views[op->n_src + k];
-        *result = op->view[0];
+        const bool is_end = op->p.chain.step[k].code == WK_OP_REDUCE;
+        *result = is_end ? op->view[0] : *wk_src(op, 0);
         result->dtype = (wick_dtype)op->p.chain.step[k].dtype;
         wk_chain_op(op, k, views, &step);
         WK_TRY(wk_op_check_rule(&step, err));
@@ -205,7 +236,7 @@ wick_status wk_chain_check(const wk_op *op, wick_error *err) {
 /* --- Step by step --- */
 
 wick_status wk_decompose_chain(const wk_op *op, const wk_decomposition *to) {
-    const wk_view *const y = &op->view[0];
+    const wk_view *const x = wk_src(op, 0);
     wk_view views[WK_CHAIN_OPERANDS + WK_CHAIN_STEPS];
     wk_op step = {0};
     for (int s = 0; s < op->n_src; s++) views[s] = *wk_src(op, s);
@@ -216,7 +247,7 @@ wick_status wk_decompose_chain(const wk_op *op, const wk_decomposition *to) {
         if (d >= 0)
             *result = *wk_dst(op, d);
         else
-            WK_TRY(to->temp(to->user, dtype, y->rank, y->extent, result));
+            WK_TRY(to->temp(to->user, dtype, x->rank, x->extent, result));
         wk_chain_op(op, k, views, &step);
         WK_TRY(to->emit(to->user, &step));
     }

@@ -27,9 +27,11 @@ struct wk_buffer {
     uint32_t generation; /* of the device that it is on, kept by tensor/: see tensor/recover.c */
     void *data;          /* host address where the device computes on host memory, else NULL */
 
-    /* Kept by tensor/fuse.c, of the ops that wait and that it looks at. */
+    /* Kept by tensor/fuse.c, of the ops that wait and that it looks at: of which span of them. */
+    uint64_t span;
     uint32_t n_waiting; /* of refs, how many are theirs */
-    uint32_t last_read; /* number of the last one that reads it, from 1 */
+    uint32_t last_read; /* number of the last one that reads it, from 1; 0: none does */
+    bool is_settled;    /* what follows is known */
     bool is_outside;    /* others have references, too */
     bool is_wanted;     /* something after the op that it has come to reads it */
 
@@ -249,7 +251,7 @@ enum {
  *     step 1  unary tanh   in 2      register 3
  *     step 2  binary add   in 3, 0   register 4, which result[0] = 2 stores in destination 0 */
 typedef struct wk_chain_step {
-    uint8_t code;  /* wk_opcode: UNARY, BINARY, COMPARE, WHERE, GATED or COPY */
+    uint8_t code;  /* wk_opcode: UNARY, BINARY, COMPARE, WHERE, GATED, COPY; the last: REDUCE */
     uint8_t fn;    /* of that code, where it has functions */
     uint8_t dtype; /* that its result is rounded to */
     uint8_t in[WK_CHAIN_INPUTS];
@@ -433,6 +435,9 @@ wick_status wk_op_check_rule(const wk_op *op, wick_error *err);
 
 /* Ops of this code can be steps. */
 bool wk_chain_takes(wk_opcode code);
+/* The last step is a reduction: its result, the only destination, has the first dimensions of the
+ * sources. */
+bool wk_chain_is_reduced(const wk_op *op);
 /* Appends an op to a chain that has room: its inputs are these registers. False: it has none left,
  * or the op is not elementwise. */
 bool wk_chain_append(wk_chain *chain, const wk_op *op, const uint8_t *in);

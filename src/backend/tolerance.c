@@ -70,6 +70,8 @@ static bool differs_gated(const wk_op *op, bool is_fast, wk_tolerance *t) {
 static bool differs_chain(const wk_op *op, bool is_fast, wk_tolerance *t) {
     (void)is_fast;
     t->absolute += op->p.chain.n_steps * (2e-5 + 8 * t->relative);
+    const double n = (double)wk_view_count(wk_src(op, 0)) / (double)wk_view_count(wk_dst(op, 0));
+    if (wk_chain_is_reduced(op) && n > 1) t->absolute *= n; /* of a sum */
     return true;
 }
 

@@ -135,6 +135,7 @@ struct wick_device {
     } observers;
     uint64_t n_fallbacks, n_decomposed, n_verified, n_fused, n_unread;
     wk_chains_known *chains; /* NULL: none so far */
+    uint64_t n_spans;        /* that fuse.c has looked at */
     uint32_t n_refused;      /* kernels that the device's compiler refused, so far */
 };
 
@@ -215,7 +216,7 @@ uint64_t wk_device_slice_ns(const wick_device *device);
 
 /* --- fuse.c --- */
 
-/* Settles what waits: drops ops whose results nobody can read, makes chains of others. */
+/* Settles what waits: drops ops whose results no one can read, makes chains of others. */
 void wk_fuse(wick_device *device);
 void wk_fuse_free(wick_device *device);
 

@@ -1,4 +1,4 @@
-/* tensor/fuse.c: what waits in the queue is settled before it runs: ops whose results nobody can
+/* tensor/fuse.c: what waits in the queue is settled before it runs: ops whose results no one can
  * read are dropped, and elementwise ops of one shape become one chain (backend/chain.c), whose
  * results are written only where something else reads them.
  *
@@ -6,8 +6,8 @@
  *   m = p @ q      may lie between: it reads and writes nothing of the chain
  *   y = tanh(t)    y = chain(a, b), in the place of the last one
  *
- * A buffer has references by tensors and by records; where all are those of ops that wait, nobody
- * else can come to see it. Uploads, reads, plans and looks end a run of ops. */
+ * A buffer has references by tensors and by records; where all are those of ops that wait, no
+ * one else can come to see it. Uploads, reads, plans and looks end a run of ops. */
 #include "core/hash.h"
 #include "tensor/device.h"
 
@@ -26,30 +26,37 @@ static int n_views(const wk_op *op) { return op->n_dst + op->n_src; }
 
 static wk_op *op_at(const span *s, uint32_t index) { return &wk_queue_at(s->device, index)->op; }
 
-/* --- Results that nobody can read --- */
+/* --- Results that no one can read --- */
 
 static void count_references(const span *s) {
-    for (uint32_t i = s->first; i < s->end; i++)
-        for (int v = 0; v < n_views(op_at(s, i)); v++) {
-            wk_buffer *const buf = op_at(s, i)->view[v].buf;
-            if (buf) buf->n_waiting = buf->last_read = 0;
-        }
-    for (uint32_t i = s->first; i < s->end; i++)
-        for (int v = 0; v < n_views(op_at(s, i)); v++)
-            if (op_at(s, i)->view[v].buf) op_at(s, i)->view[v].buf->n_waiting++;
-}
-
-static void want_what_is_outside(const span *s) {
-    for (uint32_t i = s->first; i < s->end; i++)
-        for (int v = 0; v < n_views(op_at(s, i)); v++) {
-            wk_buffer *const buf = op_at(s, i)->view[v].buf;
+    const uint64_t number = ++s->device->n_spans;
+    for (uint32_t i = s->first; i < s->end; i++) {
+        const wk_op *const op = op_at(s, i);
+        for (int v = 0; v < n_views(op); v++) {
+            wk_buffer *const buf = op->view[v].buf;
             if (!buf) continue;
-            assert(buf->n_waiting <= buf->refs);
-            buf->is_outside = buf->is_wanted = buf->refs > buf->n_waiting;
+            if (buf->span != number) {
+                buf->span = number;
+                buf->n_waiting = buf->last_read = 0;
+                buf->is_settled = false;
+            }
+            buf->n_waiting++;
         }
+    }
 }
 
-/* What the user's own code does nobody knows. */
+/* Of an op's buffers, before a reference of those that wait has gone. */
+static void settle(const wk_op *op) {
+    for (int v = 0; v < n_views(op); v++) {
+        wk_buffer *const buf = op->view[v].buf;
+        if (!buf || buf->is_settled) continue;
+        assert(buf->n_waiting <= buf->refs);
+        buf->is_settled = true;
+        buf->is_outside = buf->is_wanted = buf->refs > buf->n_waiting;
+    }
+}
+
+/* The user's own code may do anything. */
 static bool is_wanted(const wk_op *op) {
     bool found = op->code == WK_OP_CUSTOM;
     for (int d = 0; d < op->n_dst && !found; d++) found = op->view[d].buf->is_wanted;
@@ -57,8 +64,10 @@ static bool is_wanted(const wk_op *op) {
 }
 
 static void want_operands(const wk_op *op, uint32_t number) {
-    for (int d = 0; d < op->n_dst; d++)
-        if (op->view[d].buf->is_wanted && wk_op_replaces(op, d)) op->view[d].buf->is_wanted = false;
+    for (int d = 0; d < op->n_dst; d++) {
+        wk_buffer *const buf = op->view[d].buf; /* of which others may be the producers */
+        if (buf->n_waiting > 1 && buf->is_wanted && wk_op_replaces(op, d)) buf->is_wanted = false;
+    }
     for (int v = 0; v < n_views(op); v++) {
         wk_buffer *const buf = op->view[v].buf;
         if (!buf || !(wk_op_operand(op, v)->access & WK_READ)) continue;
@@ -70,9 +79,9 @@ static void want_operands(const wk_op *op, uint32_t number) {
 /* From the last one back. */
 static void drop_unread(const span *s) {
     count_references(s);
-    want_what_is_outside(s);
     for (uint32_t i = s->end; i-- > s->first;) {
         const wk_op *const op = op_at(s, i);
+        settle(op);
         if (is_wanted(op)) {
             want_operands(op, i + 1);
             continue;
@@ -94,6 +103,7 @@ typedef struct member {
 /* Inputs of its steps are numbers of sources, and FIRST_STEP and more of steps. */
 typedef struct forming {
     int n, n_sources;
+    int n_results; /* that others read, and no member writes over */
     member members[WK_CHAIN_STEPS];
     const wk_view *sources[WK_CHAIN_OPERANDS];
     wk_chain chain;
@@ -126,7 +136,7 @@ static found find_input(const forming *f, const wk_view *view, uint8_t *in) {
     return NEW;
 }
 
-/* Elements are written by whoever reads them, or by nobody. */
+/* Elements that are read and written are the same ones, or have nothing in common. */
 static bool may_write(const forming *f, const wk_op *op) {
     const wk_view *const y = wk_dst(op, 0);
     for (int s = 0; s < f->n_sources; s++)
@@ -144,10 +154,46 @@ static bool has_shape_of(const wk_view *a, const wk_view *b) {
            memcmp(a->extent, b->extent, (size_t)a->rank * sizeof *a->extent) == 0;
 }
 
+/* Members whose result the op writes over. */
+static int replace_results(forming *f, const wk_op *op) {
+    int n_kept = 0;
+    for (int k = 0; k < f->n; k++) {
+        member *const m = &f->members[k];
+        if (m->replaced_by > 0 || !same_elements(result_of(f, k), wk_dst(op, 0))) continue;
+        m->replaced_by = f->n;
+        n_kept += result_of(f, k)->buf->is_outside;
+    }
+    return n_kept;
+}
+
+static bool is_ended(const forming *f) {
+    return f->n > 0 && f->members[f->n - 1].op->code == WK_OP_REDUCE;
+}
+
+/* A reduction of what no other step reads ends the chain. */
+static bool fits_shape(const forming *f, const wk_op *op) {
+    if (op->code != WK_OP_REDUCE)
+        return f->n == 0 || has_shape_of(wk_dst(op, 0), wk_src(f->members[0].op, 0));
+    return f->n > 0 && has_shape_of(wk_src(op, 0), wk_src(f->members[0].op, 0));
+}
+
+/* Whether it has to do with the others, and the chain is likely to have room for it. */
+static bool belongs(const forming *f, const wk_op *op, uint32_t index, const uint8_t *in,
+                    int n_sources) {
+    bool reads_result = f->n == 0;
+    if (op->code == WK_OP_REDUCE)
+        return in[0] >= FIRST_STEP && f->n_results == 0 &&
+               wk_src(op, 0)->buf->last_read == index + 1;
+    for (int i = 0; i < op->n_src; i++) reads_result = reads_result || in[i] >= FIRST_STEP;
+    if (!wk_dst(op, 0)->buf->is_outside) return f->n_results + n_sources < WK_CHAIN_OPERANDS;
+    return reads_result && f->n_results < WK_CHAIN_RESULTS &&
+           f->n_results + 1 + n_sources <= WK_CHAIN_OPERANDS;
+}
+
 /* False: it cannot be a step of this chain, which stays as it is. */
 static bool join(forming *f, const wk_op *op, uint32_t index) {
     uint8_t in[WK_CHAIN_INPUTS] = {0};
-    if (f->n > 0 && !has_shape_of(wk_dst(op, 0), result_of(f, 0))) return false;
+    if (!fits_shape(f, op) || is_ended(f)) return false;
     if (f->n == WK_CHAIN_STEPS || op->n_src > WK_CHAIN_INPUTS || !may_write(f, op)) return false;
     int n_sources = f->n_sources;
     for (int i = 0; i < op->n_src; i++) {
@@ -158,11 +204,9 @@ static bool join(forming *f, const wk_op *op, uint32_t index) {
         in[i] = (uint8_t)n_sources;
         f->sources[n_sources++] = wk_src(op, i);
     }
-    if (!wk_chain_append(&f->chain, op, in)) return false;
+    if (!belongs(f, op, index, in, n_sources) || !wk_chain_append(&f->chain, op, in)) return false;
     f->n_sources = n_sources;
-    for (int k = 0; k < f->n; k++)
-        if (f->members[k].replaced_by == 0 && same_elements(result_of(f, k), wk_dst(op, 0)))
-            f->members[k].replaced_by = f->n;
+    f->n_results += wk_dst(op, 0)->buf->is_outside - replace_results(f, op);
     f->members[f->n++] = (member){.index = index, .op = op, .n_sources = n_sources};
     return true;
 }
@@ -227,6 +271,8 @@ static bool make_op(const forming *f, int n, wk_op *op) {
     }
     for (int s = 0; s < n_sources; s++) op->view[op->n_dst + op->n_src++] = *f->sources[s];
     number_registers(op);
+    const bool is_one = op->n_dst == 1 && op->p.chain.result[0] == n - 1;
+    if (wk_chain_is_reduced(op) && !is_one) return false;
     return op->n_dst > 0 && keeps_faults_apart(op);
 }
 
@@ -277,20 +323,21 @@ static bool may_compile(wick_device *device, const wk_kernel *kernel, const wk_o
 static uint32_t close_chain(const span *s, forming *f, uint32_t next) {
     wick_device *const device = s->device;
     wk_op op = {.code = WK_OP_CHAIN};
+    const wk_kernel *kernel = NULL;
     int n = f->n;
-    while (n > 1 && !make_op(f, n, &op)) n--;
-    if (n > 0 && n < f->n) next = f->members[n].index;
-    if (n > 1) {
-        const wk_kernel *const kernel = device->backend->find_kernel(device->handle, &op);
-        if (kernel && may_compile(device, kernel, &op)) {
-            assert(wk_op_check(&op, NULL) == WICK_OK);
-            wk_queue_replace(device, wk_queue_at(device, f->members[n - 1].index), &op);
-            for (int k = 0; k < n - 1; k++)
-                wk_queue_cancel(device, wk_queue_at(device, f->members[k].index));
-            device->n_fused += (uint32_t)n;
-        }
+    for (; n > 1; n--) {
+        kernel = make_op(f, n, &op) ? device->backend->find_kernel(device->handle, &op) : NULL;
+        if (kernel) break;
     }
-    f->n = f->n_sources = 0;
+    if (n > 0 && n < f->n) next = f->members[n].index;
+    if (n > 1 && may_compile(device, kernel, &op)) {
+        assert(wk_op_check(&op, NULL) == WICK_OK);
+        wk_queue_replace(device, wk_queue_at(device, f->members[n - 1].index), &op);
+        for (int k = 0; k < n - 1; k++)
+            wk_queue_cancel(device, wk_queue_at(device, f->members[k].index));
+        device->n_fused += (uint32_t)n;
+    }
+    f->n = f->n_sources = f->n_results = 0;
     f->chain.n_steps = f->chain.n_scalars = 0;
     return next;
 }
@@ -298,13 +345,15 @@ static uint32_t close_chain(const span *s, forming *f, uint32_t next) {
 /* Goes on with the op; false: the chain must end before it. */
 static bool take(forming *f, const wk_op *op, uint32_t index) {
     const bool is_step = wk_chain_takes(op->code) && wk_view_count(wk_dst(op, 0)) > 0;
-    if (is_step && join(f, op, index)) return true;
-    return f->n == 0 || (!is_step && !is_in_the_way(f, op));
+    /* What no later op reads does not begin a chain. */
+    if (f->n == 0 && (!is_step || wk_dst(op, 0)->buf->last_read <= index + 1)) return true;
+    if ((is_step || op->code == WK_OP_REDUCE) && join(f, op, index)) return true;
+    return f->n == 0 || (!is_step && !is_in_the_way(f, op)); /* 0: it cannot be a step */
 }
 
 static void make_chains(const span *s) {
     forming f;
-    f.n = f.n_sources = 0;
+    f.n = f.n_sources = f.n_results = 0;
     f.chain = (wk_chain){.n_steps = 0};
     for (uint32_t i = s->first; i < s->end || f.n > 0;) {
         const wk_record *const record = i < s->end ? wk_queue_at(s->device, i) : NULL;

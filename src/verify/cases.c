@@ -549,7 +549,7 @@ static void other_link(random_links *l, uint8_t a, uint8_t b) {
     if (cond >= 0) {
         step.code = WK_OP_WHERE;
         add_link(l, &step, (const uint8_t[]){(uint8_t)cond, a, b}, fmax(l->most[a], l->most[b]));
-    } else if (wk_case_chance(l->c, 60)) { /* of what is there: a last bit would turn it over */
+    } else if (wk_case_chance(l->c, 60)) { /* of sources: a last bit would turn it over */
         step.code = WK_OP_COMPARE;
         step.p.compare = (wk_compare_fn)wk_case_below(l->c, WK_COMPARE_COUNT_);
         add_link(l, &step, (const uint8_t[]){0, source}, 0);
@@ -565,6 +565,20 @@ static void choose_results(random_links *l, int n_dst) {
         if (k > d && l->most[op->n_src + k] == 0) continue;
         op->p.chain.result[d--] = (uint8_t)k;
     }
+}
+
+/* The last number of each row or so; false: there is no room for a step. */
+static bool reduce_link(random_links *l, int64_t *extent, int rank, int kept) {
+    static const wk_reduce_fn functions[] = {WK_REDUCE_SUM, WK_REDUCE_MEAN, WK_REDUCE_MAX,
+                                             WK_REDUCE_MIN};
+    wk_chain *const chain = &l->c->op.p.chain;
+    const uint8_t last = (uint8_t)(l->n - 1);
+    if (chain->n_steps == WK_CHAIN_STEPS) return false;
+    wk_op step = {.code = WK_OP_REDUCE, .p.reduce.fn = functions[wk_case_below(l->c, 4)]};
+    add_link(l, &step, &last, 8);
+    chain->result[0] = (uint8_t)(chain->n_steps - 1);
+    for (int d = kept; d < rank; d++) extent[d] = wk_at_least_one(extent[d]);
+    return true;
 }
 
 static void random_chain(wk_case *c) {
@@ -590,6 +604,14 @@ static void random_chain(wk_case *c) {
     const bool is_one = c->op.p.chain.n_steps < 4 || wk_case_chance(c, 70);
     c->op.n_dst = is_one ? 1 : 2;
     choose_results(&l, c->op.n_dst);
+    const int kept = rank > 0 ? (int)wk_case_below(c, rank) : 0;
+    const bool is_dense = wk_case_chance(c, 50);
+    if (is_one && rank > 0 && wk_case_chance(c, 30) && reduce_link(&l, extent, rank, kept)) {
+        (void)wk_case_add(c, 0, l.dtype, kept, extent);
+        for (int i = 1; i <= c->op.n_src; i++)
+            (void)(is_dense ? wk_case_dense : wk_case_add)(c, i, l.dtype, rank, extent);
+        return;
+    }
     for (int i = 0; i < c->op.n_dst + c->op.n_src; i++)
         (void)wk_case_add(c, i, l.dtype, rank, extent);
     for (int i = 1; c->op.n_dst == 1 && i <= c->op.n_src; i++) wk_case_maybe_in_place(c, i);

@@ -515,7 +515,7 @@ def test_version():
 
 
 ENGINE = ("backend adapter webgpu-lib gpu-layers gpu-memory threads isa math chunk cache strict "
-          "verify profile debug no-map low-memory no-kernel-cache no-warm-up tuning lora")
+          "verify profile no-fusion debug no-map low-memory no-kernel-cache no-warm-up tuning lora")
 SAMPLING = ("temp top-k top-p min-p repeat-penalty repeat-last seed frequency-penalty "
             "presence-penalty logit-bias dry dry-base dry-allowed dry-last dry-breaker typical-p "
             "xtc xtc-threshold mirostat mirostat-eta grammar grammar-file json-schema "
@@ -543,8 +543,8 @@ OPTIONS = {
     "embed": "file tokens pooling context raw out " + ENGINE,
     "finetune": "data out resume force json rank alpha rate decay max-norm steps epochs batch "
                 "context held-out checkpoint-every seed " + ENGINE,
-    "imatrix": "file out length force threads isa math chunk cache strict verify profile no-map "
-               "low-memory",
+    "imatrix": "file out length force threads isa math chunk cache strict verify profile "
+               "no-fusion no-map low-memory",
     "perplexity": "file tokens context skip kl json " + ENGINE,
     "quantize": "imatrix threads force",
 }

@@ -230,6 +230,23 @@ static void test_dtypes(void **state) {
     assert_int_equal(got.n_fused, 13);
 }
 
+/* A reduction ends a chain, where nothing else reads its operand. */
+static void reductions(program *p) {
+    const int last = 1;
+    p->results[0] = wick_sum(wick_sqr(wick_sub(p->a, p->b)), 1, &last, false);
+    p->results[1] = wick_max(wick_exp(wick_mul(p->a, p->row)), 1, &last, true);
+    p->results[2] = wick_argmax(wick_abs(p->b), 1, false);
+    p->results[3] = wick_mean(wick_mul(p->a, p->b), 0, NULL, false);
+    wick_tensor *const t = wick_neg(p->a);
+    p->results[4] = wick_sum(t, 1, &last, false);
+    p->results[5] = wick_exp(t);
+}
+
+static void test_reductions(void **state) {
+    const wick_device_stats got = compare(state, reductions, 0);
+    expect(&got, 3 + 3 + 2 + 2, 4 + 3, 0); /* the last sum lies between what it and exp read */
+}
+
 /* --- Limits: what is beyond them begins another chain --- */
 
 static void many_steps(program *p) {
@@ -387,6 +404,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_overlap, setup, teardown),
         cmocka_unit_test_setup_teardown(test_strides, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dtypes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reductions, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_faults, setup, teardown),
         cmocka_unit_test(test_off),

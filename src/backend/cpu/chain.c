@@ -5,7 +5,9 @@
  * A block is a part of one dimension with all that follow, of every operand alike:
  *
  *   [7, 500, 300], blocks of up to 2048 elements: [6, 300] of dimension 1, so 84 blocks for each
- *   of 7, the last of them [2, 300] */
+ *   of 7, the last of them [2, 300]
+ *
+ * A reduction at the end has all elements of a result in one block. */
 #include "backend/cpu/cpu_kernel.h"
 #include "core/dtype.h"
 #include "sys/cpu_features.h"
@@ -14,7 +16,8 @@
 #include <string.h>
 
 enum {
-    BLOCK = 2048, /* elements at most */
+    BLOCK = 2048,        /* elements at most, */
+    LONGEST_ROW = 16384, /* but all that a reduction makes one of */
     ELEMENT_BYTES = 8,
     MAX_REGISTERS = WK_CHAIN_OPERANDS + WK_CHAIN_STEPS,
     NO_SLOT = -1,
@@ -29,20 +32,35 @@ typedef struct blocks {
     int64_t n, inside; /* blocks; elements of the dimensions after dim */
 } blocks;
 
-static blocks blocks_of(const wk_view *y) {
-    blocks b = {.dim = y->rank - 1, .part = 1, .per_dim = 1, .n = 1, .inside = 1};
-    if (wk_view_count(y) == 0) return (blocks){.dim = -1};
-    for (; b.dim >= 0 && b.inside * y->extent[b.dim] <= BLOCK; b.dim--)
-        b.inside *= y->extent[b.dim];
+static int64_t row_of(const wk_op *op) {
+    const wk_view *const x = wk_src(op, 0);
+    int64_t n = 1;
+    for (int d = wk_dst(op, 0)->rank; d < x->rank; d++) n *= x->extent[d];
+    return n;
+}
+
+static blocks blocks_of(const wk_op *op) {
+    const wk_view *const x = wk_src(op, 0);
+    blocks b = {.dim = wk_dst(op, 0)->rank - 1, .part = 1, .per_dim = 1, .n = 1};
+    if (wk_view_count(x) == 0) return (blocks){.dim = -1};
+    b.inside = row_of(op);
+    for (; b.dim >= 0 && b.inside * x->extent[b.dim] <= BLOCK; b.dim--)
+        b.inside *= x->extent[b.dim];
     if (b.dim < 0) return b;
-    b.part = BLOCK / b.inside;
-    b.per_dim = (y->extent[b.dim] + b.part - 1) / b.part;
+    b.part = BLOCK / b.inside > 0 ? BLOCK / b.inside : 1;
+    b.per_dim = (x->extent[b.dim] + b.part - 1) / b.part;
     b.n = b.per_dim;
-    for (int d = 0; d < b.dim; d++) b.n *= y->extent[d];
+    for (int d = 0; d < b.dim; d++) b.n *= x->extent[d];
     return b;
 }
 
-/* The view of block `index` of an operand; y: the shape of all. */
+/* Of the registers of a block. */
+static size_t slot_bytes(const wk_op *op) {
+    const int64_t row = row_of(op);
+    return (size_t)(row > BLOCK ? row : BLOCK) * ELEMENT_BYTES;
+}
+
+/* The view of block `index` of an operand. */
 static void aim(const blocks *b, const wk_view *whole, int64_t index, wk_view *out) {
     if (b->dim < 0) {
         *out = *whole;
@@ -94,7 +112,7 @@ static int share_slots(const wk_op *op, int slots[WK_CHAIN_STEPS]) {
 
 static size_t worker_bytes(const wk_op *op) {
     int slots[WK_CHAIN_STEPS];
-    return (size_t)share_slots(op, slots) * BLOCK * ELEMENT_BYTES;
+    return (size_t)share_slots(op, slots) * slot_bytes(op);
 }
 
 /* --- Running --- */
@@ -115,20 +133,20 @@ typedef struct pass {
 static void begin_pass(pass *p, const wk_cpu_run *run, uint32_t features) {
     p->op = run->op;
     p->features = features;
-    p->blocks = blocks_of(&run->op->view[0]);
+    p->blocks = blocks_of(run->op);
     p->length = -1;
     const int n_slots = share_slots(run->op, p->slot_of);
+    const size_t size = slot_bytes(run->op);
     for (int i = 0; i < n_slots; i++)
-        p->slots[i] = (wk_buffer){.size = (size_t)BLOCK * ELEMENT_BYTES,
-                                  .data = (unsigned char *)run->worker_scratch +
-                                          (size_t)i * BLOCK * ELEMENT_BYTES};
+        p->slots[i] = (wk_buffer){.size = size,
+                                  .data = (unsigned char *)run->worker_scratch + (size_t)i * size};
     p->step = (wk_op){.fault_slot = 0};
 }
 
 /* What is in slots is dense. */
 static void aim_registers(pass *p, int64_t index) {
     const wk_op *const op = p->op;
-    const wk_view *const block = &p->registers[op->n_src + op->p.chain.result[0]];
+    const wk_view *const block = &p->registers[0];
     for (int s = 0; s < op->n_src; s++) aim(&p->blocks, wk_src(op, s), index, &p->registers[s]);
     for (int d = 0; d < op->n_dst; d++)
         aim(&p->blocks, wk_dst(op, d), index, &p->registers[op->n_src + op->p.chain.result[d]]);
@@ -144,7 +162,7 @@ static void aim_registers(pass *p, int64_t index) {
 
 /* Whether the kernels are those that the block's ops would have. */
 static bool has_kernels(pass *p) {
-    const wk_view *const block = &p->registers[p->op->n_src + p->op->p.chain.result[0]];
+    const wk_view *const block = &p->registers[0];
     const int64_t length = block->rank > 0 ? block->extent[0] : 1;
     const bool has = length == p->length;
     p->length = length;
@@ -173,7 +191,11 @@ static void run_blocks(const wk_cpu_run *run, int64_t begin, int64_t end, uint32
 
 static int64_t items(const wk_op *op, int phase) {
     (void)phase;
-    return blocks_of(&op->view[0]).n;
+    return blocks_of(op).n;
+}
+
+static bool accepts(const wk_op *op) {
+    return !wk_chain_is_reduced(op) || (row_of(op) > 0 && row_of(op) <= LONGEST_ROW);
 }
 
 #define CHAIN_KERNEL(isa, features)                                                                \
@@ -186,6 +208,7 @@ static int64_t items(const wk_op *op, int phase) {
         .base.code = WK_OP_CHAIN,                                                                  \
         .base.needs = features,                                                                    \
         .base.is_reference = (features) == 0,                                                      \
+        .base.accepts = accepts,                                                                   \
         .n_phases = 1,                                                                             \
         .items = items,                                                                            \
         .worker_bytes = worker_bytes,                                                              \

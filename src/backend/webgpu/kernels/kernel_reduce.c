@@ -24,16 +24,22 @@ static const wk_source variance_source = {
     .operands = {"y", "x"},
     .constants = {"THREADS", "LANES", "COLUMNS", "FROM_PARTS", "TO_PARTS"}};
 
+void wk_rows_own(const wk_op *reduce, const wk_rows *rows, uint32_t part, uint32_t own[4]) {
+    /* A mean of numbers that stand for more elements has a correction, too: see segment.c. */
+    const double divisor = fmax(0, (double)rows->n_all - reduce->p.reduce.correction);
+    own[0] = wk_f32_bits((float)divisor);
+    own[1] = wk_f32_bits(NAN);
+    own[2] = wk_f32_bits(INFINITY);
+    own[3] = part;
+}
+
 /* One dispatch: of elements or of parts, to results or to parts. */
 static wick_status reduce(wk_encoder *e, const wk_op *op, const wk_rows *rows, const wk_view *y,
                           const wk_view *x, bool from_parts, bool to_parts, uint32_t part) {
     const wk_reduce_fn fn = op->p.reduce.fn;
-    const double n = (double)rows->n_all;
     const bool is_variance = fn == WK_REDUCE_VAR;
-    /* A mean of numbers that stand for more elements has a correction, too: see segment.c. */
-    const double divisor = fmax(0, n - op->p.reduce.correction);
-    const uint32_t own[] = {wk_f32_bits((float)divisor), wk_f32_bits(NAN), wk_f32_bits(INFINITY),
-                            part};
+    uint32_t own[4];
+    wk_rows_own(op, rows, part, own);
     wk_dispatch d;
     wk_dispatch_begin(&d, is_variance ? &variance_source : &reduce_source, 0);
     int32_t *const constants = d.program.constants + WK_ROWS_CONSTANTS;
@@ -46,6 +52,11 @@ static wick_status reduce(wk_encoder *e, const wk_op *op, const wk_rows *rows, c
     wk_dispatch_bind(&d, 0, y, WK_FORM_ELEMENTS, true);
     wk_dispatch_bind(&d, 1, x, WK_FORM_ELEMENTS, false);
     return wk_rows_run(e, &d, rows, own);
+}
+
+wick_status wk_rows_join(wk_encoder *e, const wk_op *op, const wk_rows *rows, const wk_view *y,
+                         const wk_view *parts, uint32_t part) {
+    return reduce(e, op, rows, y, parts, true, false, part);
 }
 
 static wick_status encode_reduce(wk_encoder *e, const wk_op *op) {
@@ -61,7 +72,7 @@ static wick_status encode_reduce(wk_encoder *e, const wk_op *op) {
     parts.dtype = WICK_U32; /* bits */
     WK_TRY(reduce(e, op, &rows, &parts, x, false, true, rows.part));
     const wk_rows of_parts = wk_rows_of_parts(&rows);
-    return reduce(e, op, &of_parts, y, &parts, true, false, rows.part);
+    return wk_rows_join(e, op, &of_parts, y, &parts, rows.part);
 }
 
 const wk_webgpu_kernel wk_webgpu_reduce = {

@@ -102,6 +102,7 @@ wk_rows wk_rows_of_parts(const wk_rows *rows) {
     parts.n_parts = 1;
     parts.by_columns = false;
     parts.reduced.rank = 0;
+    parts.scalars = NULL;
     choose_threads(&parts);
     return parts;
 }
@@ -158,5 +159,9 @@ wick_status wk_rows_run(wk_encoder *e, wk_dispatch *d, const wk_rows *rows, cons
         wk_dispatch_u32(d, d->program.operands[i].form != WK_FORM_ABSENT ? d->first[i] : 0);
     put_walk(d, &rows->kept);
     put_walk(d, &rows->reduced);
+    for (int i = WK_ROWS_SOURCE; rows->scalars && i < WK_ROWS_SOURCE + 8; i++)
+        wk_dispatch_u32(d, i < WK_MAX_BINDINGS ? d->first[i] : 0);
+    for (int i = 0; rows->scalars && i < WK_CHAIN_SCALARS; i++)
+        wk_dispatch_u32(d, rows->scalars[i]);
     return wk_dispatch_run_n(e, d, n_groups);
 }

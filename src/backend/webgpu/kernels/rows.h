@@ -11,6 +11,7 @@
 /* The constants of a source of rows begin with THREADS, LANES and COLUMNS, which are set here. */
 enum {
     WK_ROWS_CONSTANTS = 3,
+    WK_ROWS_SOURCE = 2,  /* operand number of the first source of a chain */
     WK_ROWS_TUNINGS = 3, /* rows of a workgroup; every kernel of this kind has them */
 };
 
@@ -32,6 +33,8 @@ typedef struct wk_rows {
     bool is_alone;           /* a workgroup has one row, in every tuning */
     bool by_columns;         /* neighbouring rows lie side by side: so do their threads */
     wk_rows_walk kept, reduced;
+    /* Of chains, whose sources are operands 2 and more: their parameters, as bits; NULL: others. */
+    const uint32_t *scalars; /* [WK_CHAIN_SCALARS] */
 } wk_rows;
 
 /* Rows of x over the dimensions from n_kept on; y has the first n_kept ones, or all. */
@@ -42,6 +45,13 @@ wk_rows wk_rows_of_two(const wk_view *y, const wk_view *z, const wk_view *x, int
 void wk_rows_split(wk_rows *rows);
 /* The results of the parts as the elements of rows: y as before. */
 wk_rows wk_rows_of_parts(const wk_rows *rows);
+
+/* Of a reduction: one dispatch from the results of parts to y. rows: wk_rows_of_parts. part: its
+ * elements. */
+wick_status wk_rows_join(wk_encoder *e, const wk_op *reduce, const wk_rows *rows, const wk_view *y,
+                         const wk_view *parts, uint32_t part);
+/* The parameters of reduce.wgsl. */
+void wk_rows_own(const wk_op *reduce, const wk_rows *rows, uint32_t part, uint32_t own[4]);
 
 /* What the bits of elements are, as KIND says it to sources. */
 typedef enum wk_rows_kind {

@@ -12,6 +12,7 @@ struct Params {
     first: vec4<u32>,              // element 0 of the operands
     kept: array<vec4<u32>, 6>,     // extent, strides in y, x and z
     reduced: array<vec4<u32>, 6>,
+    more: array<vec4<u32>, 5>,     // of chains: element 0 of up to 8 sources, then parameters
 }
 
 const ROWS = u32(THREADS / LANES);
