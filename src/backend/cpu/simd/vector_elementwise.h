@@ -3,8 +3,7 @@
 #ifndef WK_SIMD_VECTOR_ELEMENTWISE_H
 #define WK_SIMD_VECTOR_ELEMENTWISE_H
 
-#include "backend/cpu/simd/vector_log.h"
-#include "backend/cpu/simd/vector_trig.h"
+#include "backend/cpu/simd/vector_inverse.h"
 #include "backend/cpu/simd/vector_walk.h"
 
 #include <stdalign.h>
@@ -93,7 +92,12 @@ WK_INLINE v16 v16_relu(v16 x) { return v16_max(v16_zero(), x); }
     X(CLAMP, v16_clamp(x, a, v16_set(p.b)))                                                        \
     X(EXPM1, v16_exp_minus_1_full(x))                                                              \
     X(RSQRT, v16_div(v16_set(1), v16_sqrt(x)))                                                     \
-    X(TRUNC, v16_copy_sign(v16_floor(v16_abs(x)), x))
+    X(TRUNC, v16_copy_sign(v16_floor(v16_abs(x)), x))                                              \
+    WK_OF_TENSORS(X(TAN, v16_tan(x)) X(ASIN, v16_asin(x)) X(ACOS, v16_acos(x))                     \
+                      X(ATAN, v16_atan(x)) X(SINH, v16_sinh(x)) X(COSH, v16_cosh(x))               \
+                          X(ASINH, v16_asinh(x)) X(ACOSH, v16_acosh(x)) X(ATANH, v16_atanh(x))     \
+                              X(EXP2, v16_exp2(x)) X(LOG1P, v16_log1p(x)) X(LOG2, v16_log2(x))     \
+                                  X(LOG10, v16_log10(x)))
 
 static void unary_row(const wk_op *op, float *y, const float *const in[2], int64_t n) {
     const unary_parameters p = parameters_of(op);
@@ -147,7 +151,11 @@ WK_INLINE v16 v16_minimum(v16 a, v16 b) { return v16_select(v16_equal(a, a), v16
     X(DIV, v16_div(a, b))                                                                          \
     X(POW, v16_pow(a, b, v16_zero()))                                                              \
     X(MAXIMUM, v16_maximum(a, b))                                                                  \
-    X(MINIMUM, v16_minimum(a, b))
+    X(MINIMUM, v16_minimum(a, b))                                                                  \
+    WK_OF_TENSORS(X(REMAINDER, v16_remainder(a, b)) X(FMOD, v16_fmod(a, b))                        \
+                      X(FLOOR_DIVIDE, v16_floor_divide(a, b)) X(ATAN2, v16_atan2(a, b))            \
+                          X(HYPOT, v16_hypot(a, b)) X(COPYSIGN, v16_copy_sign(a, b))               \
+                              X(LOGADDEXP, v16_logaddexp(a, b)))
 
 static void binary_row(const wk_op *op, float *y, const float *const in[2], int64_t n) {
     switch (op->p.binary) {
@@ -164,8 +172,19 @@ static void binary_row(const wk_op *op, float *y, const float *const in[2], int6
     }
 }
 
+/* The others are left to the reference. */
+static bool has_binary(wk_binary_fn fn) {
+    switch (fn) {
+#define CASE(function, value) case WK_BINARY_##function:
+        BINARY_FUNCTIONS(CASE)
+#undef CASE
+        return true;
+    default: return false;
+    }
+}
+
 static bool accepts_binary(const wk_op *op) {
-    return accepts_floats(op) && op->p.binary <= WK_BINARY_MINIMUM;
+    return accepts_floats(op) && has_binary(op->p.binary);
 }
 
 /* --- Gated --- */

@@ -7,9 +7,11 @@
 #include "backend/cpu/simd/vector_choose.h"
 #include "backend/cpu/simd/vector_copy.h"
 #include "backend/cpu/simd/vector_elementwise.h"
+#include "backend/cpu/simd/vector_index.h"
 #include "backend/cpu/simd/vector_reduce.h"
 #include "backend/cpu/simd/vector_rope.h"
 #include "backend/cpu/simd/vector_rows.h"
+#include "backend/cpu/simd/vector_sort.h"
 
 /* X(name, CODE, accepts, items, grain, worker_bytes); run is run_NAME. */
 #define VECTOR_KERNELS(X)                                                                          \
@@ -27,6 +29,13 @@
     X(rope_table, ROPE_TABLE, accepts_rope_table, row_items, row_grain, NULL)                      \
     X(causal_conv, CAUSAL_CONV, accepts_causal_conv, causal_conv_items, NULL, causal_conv_bytes)   \
     X(scan, SCAN, accepts_scan, scan_items, NULL, scan_bytes)
+
+/* The same of ops that no model has. */
+#define VECTOR_KERNELS_OF_TENSORS(X)                                                               \
+    X(gather, GATHER, accepts_gather, gather_items, gather_grain, NULL)                            \
+    X(scatter, SCATTER, accepts_scatter, scatter_items, NULL, NULL)                                \
+    X(cumulate, CUMULATE, accepts_cumulate, cumulate_items, NULL, NULL)                            \
+    X(argsort, ARGSORT, accepts_argsort, row_items, row_grain, argsort_bytes)
 
 /* One of the list; isa: the suffix of its name. */
 #define VECTOR_KERNEL(isa, op_name, op_code, op_accepts, op_items, op_grain, op_bytes)             \
