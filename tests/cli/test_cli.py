@@ -541,8 +541,8 @@ OPTIONS = {
     "convert": "type force",
     "compare": "tolerance json",
     "embed": "file tokens pooling context raw out " + ENGINE,
-    "finetune": "data out resume force json rank alpha rank-stabilized targets dropout rate schedule "
-                "warmup decay max-norm steps epochs batch context recompute held-out "
+    "finetune": "data out resume force json rank alpha rank-stabilized targets dropout rate "
+                "schedule warmup decay max-norm steps epochs batch context recompute held-out "
                 "checkpoint-every eval-every seed " + ENGINE,
     "imatrix": "file out length force threads isa math chunk cache strict verify profile no-map "
                "low-memory",

@@ -209,8 +209,8 @@ def read_header(path):
 
 
 def test_llama_cpp():
-    """The file is what llama.cpp's llama_adapter_lora_init wants: types of keys, pairs of names, and
-    shapes that fit the model's."""
+    """The file is what llama.cpp's llama_adapter_lora_init wants: types of keys, pairs of names,
+    and shapes that fit the model's."""
     with tempfile.TemporaryDirectory() as folder:
         text, adapter = text_file(folder), Path(folder) / "a.gguf"
         train(text, adapter, "--steps", 1, "--rank", 3)
