@@ -41,8 +41,9 @@ static wick_status read_header(reading *r, wick_error *err) {
     WK_TRY(check_text(r, "general.architecture", r->model->info.architecture,
                       "the architecture that the adapter is for", err));
     const wick_value *const alpha = wk_gguf_find(r->gguf, "adapter.lora.alpha");
-    if (alpha == NULL || (alpha->type != WICK_VALUE_F32 && alpha->type != WICK_VALUE_F64))
-        return wk_fail(err, WICK_ERR_FORMAT, "the adapter has no number 'adapter.lora.alpha'");
+    if (alpha == NULL) return WICK_OK; /* as llama.cpp has it: changes are not scaled */
+    if (alpha->type != WICK_VALUE_F32 && alpha->type != WICK_VALUE_F64)
+        return wk_fail(err, WICK_ERR_FORMAT, "'adapter.lora.alpha' of the adapter is not a number");
     r->alpha = (float)alpha->f;
     return WICK_OK;
 }

@@ -541,8 +541,9 @@ OPTIONS = {
     "convert": "type force",
     "compare": "tolerance json",
     "embed": "file tokens pooling context raw out " + ENGINE,
-    "finetune": "data out resume force json rank alpha rate decay max-norm steps epochs batch "
-                "context held-out checkpoint-every seed " + ENGINE,
+    "finetune": "data out resume force json rank alpha rank-stabilized targets dropout rate "
+                "schedule warmup decay max-norm steps epochs batch context recompute held-out "
+                "checkpoint-every eval-every seed " + ENGINE,
     "imatrix": "file out length force threads isa math chunk cache strict verify profile "
                "no-fusion no-map low-memory",
     "perplexity": "file tokens context skip kl json " + ENGINE,

@@ -5,6 +5,7 @@ import os
 import random
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -168,6 +169,61 @@ def test_options():
         equal(losses(train(text, adapter, "--steps", 3, "--force", "--recompute")), plain)
         dropped = losses(train(text, adapter, "--steps", 3, "--force", "--dropout", 0.5))
         assert dropped[1:] != plain[1:], dropped
+
+
+def read_header(path):
+    """Keys with the numbers of their types, and names of tensors with their dims, innermost first:
+    what llama.cpp reads of a GGUF file."""
+    with open(path, "rb") as file:
+        def number(form):
+            return struct.unpack("<" + form, file.read(struct.calcsize("<" + form)))[0]
+
+        def text():
+            return file.read(number("Q")).decode()
+
+        def skip(kind):
+            if kind == 8:
+                text()
+            elif kind == 9:
+                item, n = number("I"), number("Q")
+                for _ in range(n):
+                    skip(item)
+            else:
+                file.read({0: 1, 1: 1, 2: 2, 3: 2, 7: 1, 10: 8, 11: 8, 12: 8}.get(kind, 4))
+
+        def entry():
+            key, kind = text(), number("I")
+            skip(kind)
+            return key, kind
+
+        def tensor():
+            name = text()
+            dims = [number("Q") for _ in range(number("I"))]
+            number("I"), number("Q")
+            return name, dims
+
+        equal((file.read(4), number("I")), (b"GGUF", 3))
+        n_tensors, n_keys = number("Q"), number("Q")
+        keys = dict(entry() for _ in range(n_keys))
+        return keys, dict(tensor() for _ in range(n_tensors))
+
+
+def test_llama_cpp():
+    """The file is what llama.cpp's llama_adapter_lora_init wants: types of keys, pairs of names,
+    and shapes that fit the model's."""
+    with tempfile.TemporaryDirectory() as folder:
+        text, adapter = text_file(folder), Path(folder) / "a.gguf"
+        train(text, adapter, "--steps", 1, "--rank", 3)
+        keys, tensors = read_header(adapter)
+        equal(keys, {"general.type": 8, "general.architecture": 8, "adapter.type": 8,
+                     "adapter.lora.alpha": 6})
+        _, weights = read_header(MODEL)
+        for name, dims in tensors.items():
+            weight, kind = name.rsplit(".", 1)
+            k, n = weights[weight]
+            equal(dims, {"lora_a": [k, 3], "lora_b": [3, n]}[kind])
+            assert f"{weight}.lora_{'b' if kind == 'lora_a' else 'a'}" in tensors, name
+        equal(len(tensors), 2 * 7 * 5)
 
 
 def test_bad_data():

@@ -56,8 +56,8 @@ static wick_finetune *start(wick_model *model, const wick_examples *examples, co
 
 /* lose_at: the device goes after this step; 0: it stays. */
 static void train(wick_backend backend, uint64_t lose_at, curve *c) {
-    wick_device *device;
-    wick_model *model;
+    wick_device *device = NULL;
+    wick_model *model = NULL;
     wick_examples *examples;
     wick_error error = {.status = WICK_OK};
     char path[64];
