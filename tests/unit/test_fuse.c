@@ -36,7 +36,8 @@ static void open_place(place *p, wick_device_desc desc) {
 static int setup(void **state) {
     both *const b = calloc(1, sizeof *b);
     assert_non_null(b);
-    open_place(&b->fused, (wick_device_desc){.backend = WICK_BACKEND_CPU});
+    open_place(&b->fused,
+               (wick_device_desc){.backend = WICK_BACKEND_CPU, .fusion = WICK_FUSION_ALWAYS});
     open_place(&b->apart,
                (wick_device_desc){.backend = WICK_BACKEND_CPU, .fusion = WICK_FUSION_OFF});
     *state = b;
@@ -389,8 +390,11 @@ static bool run_out(wick_device_desc desc, uint64_t n, float expected[N]) {
 static void test_no_memory(void **state) {
     (void)state;
     const wick_device_desc descs[] = {
-        {.backend = WICK_BACKEND_CPU, .n_threads = 1},
-        {.backend = WICK_BACKEND_NULL, .n_threads = 1, .null_flags = WICK_NULL_LATE}};
+        {.backend = WICK_BACKEND_CPU, .n_threads = 1, .fusion = WICK_FUSION_ALWAYS},
+        {.backend = WICK_BACKEND_NULL,
+         .n_threads = 1,
+         .fusion = WICK_FUSION_ALWAYS,
+         .null_flags = WICK_NULL_LATE}};
     static float expected[N];
     for (size_t i = 0; i < WK_COUNT(descs); i++) {
         uint64_t n = 0;
@@ -413,6 +417,26 @@ static void test_off(void **state) {
     wick_device *device = NULL;
     const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .fusion = (wick_fusion)3};
     assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_ERR_VALUE);
+}
+
+/* By itself a device makes chains where that pays. */
+static void test_few_elements(void **state) {
+    (void)state;
+    enum { LEAST = 4096 };
+    place p;
+    open_place(&p, (wick_device_desc){.backend = WICK_BACKEND_CPU});
+    for (int64_t n = LEAST - 1; n <= LEAST + 1; n++) {
+        const wick_scope scope = wick_scope_begin(p.device);
+        wick_tensor *const x = wick_zeros(p.device, WICK_F32, WICK_SHAPE(n));
+        (void)counts(&p);
+        wick_tensor *const y = wick_exp(x), *const z = wick_neg(y);
+        double value;
+        assert_int_equal(wick_read_scalar(wick_max(z, 0, NULL, false), &value), WICK_OK);
+        assert_true(value == -1);
+        assert_int_equal(counts(&p).n_fused, n < LEAST ? 0 : 2);
+        wick_scope_end(scope);
+    }
+    wick_device_close(p.device);
 }
 
 /* --- The op --- */
@@ -480,6 +504,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_faults, setup, teardown),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_off),
+        cmocka_unit_test(test_few_elements),
         cmocka_unit_test(test_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
