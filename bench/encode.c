@@ -91,7 +91,9 @@ static void measure(wick_device *device, const layer *layers, wick_tensor *x, wk
 }
 
 static wick_device *open_device(int argc, char **argv, int *n_steps) {
-    wick_device_desc desc = {.backend = WICK_BACKEND_WEBGPU, .strict = true};
+    /* Fused, there would be fewer dispatches. */
+    wick_device_desc desc = {
+        .backend = WICK_BACKEND_WEBGPU, .strict = true, .fusion = WICK_FUSION_OFF};
     for (int i = 1; i < argc; i++) {
         const char *const steps = option_value(argc, argv, &i, "--steps");
         if (steps) *n_steps = atoi(steps);

@@ -324,6 +324,7 @@ static bool parse(int argc, char **argv, options *o) {
     const char *const asked = getenv("WICK_RANDOM_PROGRAMS");
     *o = (options){.n_programs = asked != NULL ? atoll(asked) : 20, .seed = 1};
     o->device.backend = WICK_BACKEND_CPU;
+    o->device.fusion = WICK_FUSION_ALWAYS;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--trace") == 0) {
             o->is_tracing = true;

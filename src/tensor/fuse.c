@@ -14,12 +14,18 @@
 #include <assert.h>
 #include <string.h>
 
-enum { TIMES_UNTIL_COMPILED = 2, MOST_COMPILED = 256, FIRST_STEP = WK_CHAIN_OPERANDS };
+enum {
+    LEAST_ELEMENTS = 4096, /* fewer stay in the caches between two ops */
+    TIMES_UNTIL_COMPILED = 2,
+    MOST_COMPILED = 256,
+    FIRST_STEP = WK_CHAIN_OPERANDS,
+};
 
 /* Ops that wait one after the other: records [first, end). */
 typedef struct span {
     wick_device *device;
     uint32_t first, end;
+    int64_t least; /* elements that a chain must have */
 } span;
 
 static int n_views(const wk_op *op) { return op->n_dst + op->n_src; }
@@ -343,8 +349,8 @@ static uint32_t close_chain(const span *s, forming *f, uint32_t next) {
 }
 
 /* Goes on with the op; false: the chain must end before it. */
-static bool take(forming *f, const wk_op *op, uint32_t index) {
-    const bool is_step = wk_chain_takes(op->code) && wk_view_count(wk_dst(op, 0)) > 0;
+static bool take(forming *f, const wk_op *op, uint32_t index, int64_t least) {
+    const bool is_step = wk_chain_takes(op->code) && wk_view_count(wk_dst(op, 0)) >= least;
     /* What no later op reads does not begin a chain. */
     if (f->n == 0 && (!is_step || wk_dst(op, 0)->buf->last_read <= index + 1)) return true;
     if ((is_step || op->code == WK_OP_REDUCE) && join(f, op, index)) return true;
@@ -358,7 +364,7 @@ static void make_chains(const span *s) {
     for (uint32_t i = s->first; i < s->end || f.n > 0;) {
         const wk_record *const record = i < s->end ? wk_queue_at(s->device, i) : NULL;
         const bool is_taken =
-            record && (record->kind == WK_RECORD_NONE || take(&f, &record->op, i));
+            record && (record->kind == WK_RECORD_NONE || take(&f, &record->op, i, s->least));
         i = is_taken ? i + 1 : close_chain(s, &f, i);
     }
 }
@@ -366,8 +372,9 @@ static void make_chains(const span *s) {
 void wk_fuse(wick_device *device) {
     wk_queue *const queue = &device->queue;
     const bool is_off = device->desc.verify || device->desc.fusion == WICK_FUSION_OFF;
+    const bool is_any = device->backend->rehearse || device->desc.fusion == WICK_FUSION_ALWAYS;
     for (uint32_t i = queue->n_final; i < queue->count && !is_off; i++) {
-        span s = {.device = device, .first = i, .end = i};
+        span s = {.device = device, .first = i, .end = i, .least = is_any ? 1 : LEAST_ELEMENTS};
         while (s.end < queue->count && wk_queue_at(device, s.end)->kind == WK_RECORD_OP) s.end++;
         if (s.end == s.first) continue;
         drop_unread(&s);

@@ -1,6 +1,7 @@
 /* usage: webgpu_ops [--backend webgpu] [options of webgpu_options.h]
  * Operations whose results on WebGPU must be those of the CPU bit by bit, whether or not tensors
- * lie in pieces: uniform random numbers, and the largest elements; and normal numbers, nearly. */
+ * lie in pieces: uniform random numbers, and the largest elements; and normal numbers, nearly.
+ * Chains of operations, which must be nearly what these are on their own. */
 #include "webgpu_options.h"
 
 #include <wick/ops.h>
@@ -344,6 +345,61 @@ static void casts_of_8_bit_floats_are_the_cpus(void **state) {
     wick_device_close(cpu);
 }
 
+/* --- Chains --- */
+
+enum { ROWS = 150, COLUMNS = 256 };
+
+/* A chain that a reduction ends, and one of two results, with a row repeated. */
+static void run_chains(wick_tensor *a, wick_tensor *b, wick_tensor *row, float *out) {
+    enum { N = ROWS * COLUMNS };
+    wick_device *const device = wick_tensor_device(a);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const sums = wick_sum(wick_sqr(wick_sub(a, b)), 1, (const int[]){1}, false);
+    wick_tensor *const t = wick_tanh(wick_add(wick_mul(a, b), row));
+    wick_tensor *const u = wick_where(wick_lt(a, row), wick_affine(t, 0.5, 1), wick_exp(t));
+    wick_retain(t), wick_retain(u), wick_retain(sums);
+    wick_scope_end(scope);
+    assert_int_equal(wick_read(t, out, N * sizeof *out), WICK_OK);
+    assert_int_equal(wick_read(u, out + N, N * sizeof *out), WICK_OK);
+    assert_int_equal(wick_read(sums, out + 2 * N, ROWS * sizeof *out), WICK_OK);
+    wick_release(t), wick_release(u), wick_release(sums);
+}
+
+/* From the third time on they are compiled, and from the first where that is asked for. */
+static void chains_are_their_operations(void **state) {
+    (void)state;
+    enum { SIZE = (2 * COLUMNS + 1) * ROWS, STEPS = 10 };
+    static float got[4][SIZE];
+    for (size_t m = 0; m < WK_COUNT(manners); m++) {
+        for (int is_always = 0; is_always < 2; is_always++) {
+            options.fusion = is_always ? WICK_FUSION_ALWAYS : WICK_FUSION_AUTO;
+            wick_device *const device = open_device(&manners[m], true);
+            const wick_scope scope = wick_scope_begin(device);
+            const wick_shape shape = WICK_SHAPE(ROWS, COLUMNS);
+            wick_tensor *const a = wick_rand(device, WICK_F32, shape, -1, 1);
+            wick_tensor *const b = wick_rand(device, WICK_F32, shape, -1, 1);
+            wick_tensor *const row = wick_rand(device, WICK_F32, WICK_SHAPE(COLUMNS), -1, 1);
+            assert_int_equal(wick_synchronize(device), WICK_OK);
+            for (int i = 0; i < 4; i++) {
+                wick_device_stats stats;
+                run_chains(a, b, row, got[i]);
+                wick_device_get_stats(device, &stats);
+                const int n_fused = is_always ? i + 1 : i < 2 ? 0 : i - 1;
+                assert_int_equal(stats.n_fused, n_fused * STEPS);
+                assert_int_equal(stats.n_fallbacks, 0);
+                for (int k = 0; k < SIZE; k++)
+                    if (!(fabsf(got[i][k] - got[0][k]) <= 1e-5F * (1 + fabsf(got[0][k]))))
+                        fail_msg("run %d, element %d: %g, not %g", i, k, (double)got[i][k],
+                                 (double)got[0][k]);
+            }
+            assert_memory_equal(got[2], got[3], sizeof got[2]);
+            wick_scope_end(scope);
+            wick_device_close(device);
+        }
+    }
+    options.fusion = WICK_FUSION_AUTO;
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(uniform_numbers_are_the_cpus),
     cmocka_unit_test(normal_numbers_are_nearly_the_cpus),
@@ -354,6 +410,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_largest_of_rows_in_pieces),
     cmocka_unit_test(many_of_a_long_row_are_found_on_the_cpu),
     cmocka_unit_test(casts_of_8_bit_floats_are_the_cpus),
+    cmocka_unit_test(chains_are_their_operations),
 };
 
 int main(int argc, char **argv) {

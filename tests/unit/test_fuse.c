@@ -36,7 +36,8 @@ static void open_place(place *p, wick_device_desc desc) {
 static int setup(void **state) {
     both *const b = calloc(1, sizeof *b);
     assert_non_null(b);
-    open_place(&b->fused, (wick_device_desc){.backend = WICK_BACKEND_CPU});
+    open_place(&b->fused,
+               (wick_device_desc){.backend = WICK_BACKEND_CPU, .fusion = WICK_FUSION_ALWAYS});
     open_place(&b->apart,
                (wick_device_desc){.backend = WICK_BACKEND_CPU, .fusion = WICK_FUSION_OFF});
     *state = b;
@@ -329,6 +330,80 @@ static void test_faults(void **state) {
     }
 }
 
+/* --- Memory that runs out --- */
+
+typedef struct poor_heap {
+    uint64_t n_allowed, n_live;
+} poor_heap;
+
+static void *allocate(void *user, size_t size) {
+    poor_heap *const heap = user;
+    if (heap->n_allowed == 0) return NULL;
+    heap->n_allowed--;
+    heap->n_live++;
+    return malloc(size);
+}
+
+static void give_back(void *user, void *memory, size_t size) {
+    (void)size;
+    ((poor_heap *)user)->n_live--;
+    free(memory);
+}
+
+/* The n-th allocation fails, and all after it; then there is memory again. True: none was refused.
+ */
+static bool run_out(wick_device_desc desc, uint64_t n, float expected[N]) {
+    poor_heap heap = {.n_allowed = UINT64_MAX};
+    static float out[N];
+    wick_device *device = NULL;
+    desc.allocator = (wick_allocator){allocate, give_back, &heap};
+    assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
+    const wick_scope scope = wick_scope_begin(device);
+    program p = {.device = device,
+                 .a = wick_rand(device, WICK_F32, WICK_SHAPE(5, 700), -1, 1),
+                 .b = wick_rand(device, WICK_F32, WICK_SHAPE(5, 700), -1, 1),
+                 .row = wick_rand(device, WICK_F32, WICK_SHAPE(700), -1, 1)};
+    assert_int_equal(wick_synchronize(device), WICK_OK);
+    heap.n_allowed = n;
+    const wick_scope inner = wick_scope_begin(device);
+    one_after_another(&p);
+    wick_retain(p.results[0]);
+    wick_scope_end(inner);
+    const wick_status status = wick_read(p.results[0], out, sizeof out);
+    const bool is_whole = heap.n_allowed > 0;
+    heap.n_allowed = UINT64_MAX;
+    (void)wick_device_error(device, NULL);
+    if (status != WICK_OK) {
+        assert_true(p.results[0] ? status == WICK_ERR_OUT_OF_MEMORY : status == WICK_ERR_ARGUMENT);
+    } else if (n == UINT64_MAX - 1) {
+        memcpy(expected, out, sizeof out);
+    } else {
+        assert_memory_equal(out, expected, sizeof out);
+    }
+    wick_release(p.results[0]);
+    wick_scope_end(scope);
+    wick_device_close(device);
+    assert_int_equal(heap.n_live, 0);
+    return is_whole && status == WICK_OK;
+}
+
+static void test_no_memory(void **state) {
+    (void)state;
+    const wick_device_desc descs[] = {
+        {.backend = WICK_BACKEND_CPU, .n_threads = 1, .fusion = WICK_FUSION_ALWAYS},
+        {.backend = WICK_BACKEND_NULL,
+         .n_threads = 1,
+         .fusion = WICK_FUSION_ALWAYS,
+         .null_flags = WICK_NULL_LATE}};
+    static float expected[N];
+    for (size_t i = 0; i < WK_COUNT(descs); i++) {
+        uint64_t n = 0;
+        assert_true(run_out(descs[i], UINT64_MAX - 1, expected));
+        while (!run_out(descs[i], n, expected)) n++;
+        assert_true(n > 8); /* each result has memory of its own at first */
+    }
+}
+
 /* --- Where nothing is fused --- */
 
 static void test_off(void **state) {
@@ -342,6 +417,26 @@ static void test_off(void **state) {
     wick_device *device = NULL;
     const wick_device_desc desc = {.backend = WICK_BACKEND_CPU, .fusion = (wick_fusion)3};
     assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_ERR_VALUE);
+}
+
+/* By itself a device makes chains where that pays. */
+static void test_few_elements(void **state) {
+    (void)state;
+    enum { LEAST = 4096 };
+    place p;
+    open_place(&p, (wick_device_desc){.backend = WICK_BACKEND_CPU});
+    for (int64_t n = LEAST - 1; n <= LEAST + 1; n++) {
+        const wick_scope scope = wick_scope_begin(p.device);
+        wick_tensor *const x = wick_zeros(p.device, WICK_F32, WICK_SHAPE(n));
+        (void)counts(&p);
+        wick_tensor *const y = wick_exp(x), *const z = wick_neg(y);
+        double value;
+        assert_int_equal(wick_read_scalar(wick_max(z, 0, NULL, false), &value), WICK_OK);
+        assert_true(value == -1);
+        assert_int_equal(counts(&p).n_fused, n < LEAST ? 0 : 2);
+        wick_scope_end(scope);
+    }
+    wick_device_close(p.device);
 }
 
 /* --- The op --- */
@@ -407,7 +502,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_reductions, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_faults, setup, teardown),
+        cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_off),
+        cmocka_unit_test(test_few_elements),
         cmocka_unit_test(test_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
