@@ -141,7 +141,7 @@ WICK_API wick_status wick_finetune_checkpoint(wick_finetune *finetune, wick_erro
 WICK_API wick_status wick_finetune_save(wick_finetune *finetune, const char *path,
                                         wick_error *error);
 /* What is in that file, to be read without blocking: tensor i, f32, and its name, which live until
- * finish. NULL where there are not so many; name may be NULL. */
+ * finish. NULL where there are fewer; name may be NULL. */
 WICK_API wick_tensor *wick_finetune_tensor(const wick_finetune *finetune, size_t i,
                                            const char **name);
 /* The model is as it was. Waits for the device; in a page that is done before

@@ -50,6 +50,18 @@ test("commands and answers keep their order", async () => {
   await wick.close();
 });
 
+test("an operation of the page's own, and its gradient, in a worker", async () => {
+  const wick = await open();
+  const cube = wick.operation({
+    name: "cube", inputs: 1, shape: ([x]) => [x], compute: ([x]) => [x.map((value) => value ** 3)],
+    gradient: ([x], _, dy) => [dy.mul(x.sqr()).mul(3)],
+  });
+  const x = wick.tensor([1, 2, 3]), tape = wick.tape().watch(x), [y] = await cube.run([x]);
+  assert.deepEqual(await y.read(), Float32Array.of(1, 8, 27));
+  assert.deepEqual(await tape.grad(y, [x])[0].read(), Float32Array.of(3, 12, 27));
+  await wick.close();
+});
+
 test("kernels are verified in a worker", async () => {
   const wick = await open();
   const told = [];

@@ -12,7 +12,7 @@ const CONTEXT = 128, MOST_TOKENS = 60;
 
 /** From "The Master Cat" in Andrew Lang's Blue Fairy Book, which is in the public domain. */
 const SAMPLE = `There was a miller who left no more estate to the three sons he had than his mill, his ass, and his cat. The partition was soon made. The eldest had the mill, the second the ass, and the youngest nothing but the cat.
-The poor young fellow was quite comfortless at having so poor a lot. The Cat, who heard all this, but made as if he did not, said to him with a grave and serious air: "Do not thus afflict yourself, my good master. You have nothing else to do but to give me a bag and get a pair of boots made for me that I may scamper through the dirt and the brambles, and you shall see that you have not so bad a portion in me as you imagine."
+The poor young fellow was quite comfortless at having so poor a lot. The Cat, who heard all this, but made as if he did not, said to him with a grave and serious air: "Do not thus afflict yourself, my good master. You have nothing else to do but to give me a bag and get a pair of boots made for me that I may scamper through the dirt and the brambles."
 When the Cat had what he asked for he booted himself very gallantly, and putting his bag about his neck, he held the strings of it in his two forepaws and went into a warren where was great abundance of rabbits.`;
 
 interface Taught {

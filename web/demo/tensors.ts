@@ -5,7 +5,6 @@ import { addDigits } from "./digits_part.js";
 import { describeDevice } from "./device.js";
 import { byId } from "./dom.js";
 import { addFilter } from "./filter_part.js";
-import { keepForOffline } from "./offline.js";
 import { addTeacher } from "./teach_part.js";
 import { addVoice } from "./voice_part.js";
 
@@ -37,4 +36,3 @@ addDigits(engine);
 addVoice(engine);
 addFilter(engine);
 addTeacher(engine);
-void keepForOffline();

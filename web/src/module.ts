@@ -174,7 +174,7 @@ export class Module {
     });
   }
 
-  /** The contents of a tensor on a device, of so many bytes, once all before is computed. */
+  /** The contents of a tensor on a device, of `size` bytes, once all before is computed. */
   async readTensor(tensor: number, device: number, size: number,
                    signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     return this.finishReading(this.pointer("read_start", tensor), device, size, signal);

@@ -16,7 +16,7 @@ export interface TensorTable {
   kernel(id: number): number;
   putWords(words: number[]): number;
   putDoubles(values: number[]): number;
-  /** Workgroups in x, y and z, or those of so many threads, written to a place. */
+  /** Workgroups in x, y and z, or those for a number of threads, written to a place. */
   putWorkgroups(kernel: number, workgroups: number[] | number, at: number): void;
   /** Runs a program with these pointers, and returns those of its results. */
   runProgram(program: Program, given: number[]): number[];

@@ -76,7 +76,7 @@ DOOR(int, finetune_poll, wick_finetune *finetune, double event[6]) {
     return status;
 }
 
-/* Tensor i of the adapter and its name; NULL: there are not so many. */
+/* Tensor i of the adapter and its name; NULL: there are fewer. */
 DOOR(wick_tensor *, finetune_tensor, const wick_finetune *finetune, size_t i) {
     return wick_finetune_tensor(finetune, i, NULL);
 }

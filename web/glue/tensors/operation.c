@@ -11,8 +11,8 @@ HOST("gradient")
 void host_gradient(uint32_t number, wick_tensor *const *inputs, wick_tensor *output,
                    wick_tensor *grad_output, wick_tensor **grads);
 
-/* The pointer that functions are given: the operation's number and its counts, because nobody says
- * when the last run of a released operation is over and memory of its own could be freed. */
+/* The pointer that functions are given: the operation's number and its counts. Memory
+ * of its own could not be freed: nothing says when the last run of a released operation is over. */
 enum { COUNT_BITS = 4, MOST = (1 << COUNT_BITS) - 1 };
 
 static void *user_of(uint32_t number, int n_inputs, int n_outputs) {
