@@ -301,16 +301,18 @@ enum { ROWS = 16384, COLUMNS = 1024 }; /* 64 MiB */
 
 #define UNARY(X)                                                                                   \
     X(copy, wick_copy_of)                                                                          \
-    X(neg, wick_neg) X(sqrt, wick_sqrt) X(exp, wick_exp) X(log, wick_log) X(sin, wick_sin)         \
-        X(tanh, wick_tanh) X(erf, wick_erf) X(gelu, wick_gelu) X(silu, wick_silu) X(tan, wick_tan) \
-            X(asin, wick_asin) X(acos, wick_acos) X(atan, wick_atan) X(sinh, wick_sinh)            \
-                X(cosh, wick_cosh) X(asinh, wick_asinh) X(acosh, wick_acosh) X(atanh, wick_atanh)  \
+    X(neg, wick_neg)                                                                               \
+    X(sqrt, wick_sqrt) X(exp, wick_exp) X(log, wick_log) X(sin, wick_sin) X(tanh, wick_tanh)       \
+        X(erf, wick_erf) X(gelu, wick_gelu) X(silu, wick_silu) X(tan, wick_tan) X(asin, wick_asin) \
+            X(acos, wick_acos) X(atan, wick_atan) X(sinh, wick_sinh) X(cosh, wick_cosh)            \
+                X(asinh, wick_asinh) X(acosh, wick_acosh) X(atanh, wick_atanh)                     \
                     X(expm1, wick_expm1) X(exp2, wick_exp2) X(log1p, wick_log1p)                   \
                         X(log2, wick_log2) X(log10, wick_log10)
 #define BINARY(X)                                                                                  \
     X(add)                                                                                         \
-    X(mul) X(div) X(maximum) X(pow) X(remainder) X(fmod) X(floor_divide) X(atan2) X(hypot)         \
-        X(copysign) X(nextafter) X(logaddexp)
+    X(mul)                                                                                         \
+    X(div) X(maximum) X(pow) X(remainder) X(fmod) X(floor_divide) X(atan2) X(hypot) X(copysign)    \
+        X(nextafter) X(logaddexp)
 
 static wick_tensor *wick_copy_of(wick_tensor *x) {
     wick_tensor *const y = wick_empty(wick_tensor_device(x), WICK_F32, wick_tensor_shape(x));
