@@ -82,6 +82,7 @@ static wick_status set_up(wk_backend_device *dev, const wick_device_desc *desc, 
                        desc->n_threads, MAX_THREADS);
     }
     WK_TRY(choose_features(desc->isa, &dev->features, err));
+    wk_cpu_table_make(&dev->table, dev->features);
     const uint32_t slice_us = desc->slice_us != 0 ? desc->slice_us : WK_DEFAULT_SLICE_US;
     dev->slice_ns = (uint64_t)slice_us * 1000;
     if (desc->profile) WK_TRY(make_profile(dev, err));
@@ -192,7 +193,7 @@ static wick_status upload_rows(wk_backend_device *dev, const wk_view *weight, in
 /* --- The rest of the table --- */
 
 static const wk_kernel *find_kernel(const wk_backend_device *dev, const wk_op *op) {
-    const wk_cpu_kernel *kernel = wk_cpu_find_kernel(op, dev->features);
+    const wk_cpu_kernel *kernel = wk_cpu_table_find(&dev->table, op);
     return kernel ? &kernel->base : NULL;
 }
 

@@ -49,6 +49,15 @@ static inline void wk_cpu_fault(const wk_cpu_run *run) {
  * is_fast are taken for ops that allow it only (wk_op_allows_fast). */
 const wk_cpu_kernel *wk_cpu_find_kernel(const wk_op *op, uint32_t features);
 
+/* The same for a device, whose features do not change: each opcode's kernels side by side. */
+enum { WK_CPU_KERNELS = 512 };
+typedef struct wk_cpu_table {
+    uint16_t first[WK_OP_COUNT_ + 1];
+    const wk_cpu_kernel *kernels[WK_CPU_KERNELS];
+} wk_cpu_table;
+void wk_cpu_table_make(wk_cpu_table *table, uint32_t features);
+const wk_cpu_kernel *wk_cpu_table_find(const wk_cpu_table *table, const wk_op *op);
+
 /* Every kernel of this architecture: index counts up from 0; NULL at the end. */
 const wk_cpu_kernel *wk_cpu_kernel_at(size_t index);
 

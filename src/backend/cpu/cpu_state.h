@@ -85,6 +85,7 @@ struct wk_backend_device {
     wk_heap *heap;
     wk_pool *pool;
     uint32_t features; /* WK_CPU_* that may be used */
+    wk_cpu_table table;
     uint64_t slice_ns;
     /* commands[head, tail) are still to run; tickets are counts of commands. */
     wk_cpu_command *commands;

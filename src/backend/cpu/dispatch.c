@@ -44,6 +44,27 @@ const wk_cpu_kernel *wk_cpu_find_kernel(const wk_op *op, uint32_t features) {
     return NULL;
 }
 
+_Static_assert(WK_COUNT(kernels) <= WK_CPU_KERNELS, "the table has too little room");
+
+void wk_cpu_table_make(wk_cpu_table *table, uint32_t features) {
+    uint16_t n = 0;
+    for (int code = 0; code < WK_OP_COUNT_; code++) {
+        table->first[code] = n;
+        for (size_t i = 0; i < WK_COUNT(kernels); i++)
+            if (kernels[i]->base.code == (wk_opcode)code &&
+                (kernels[i]->base.needs & ~features) == 0)
+                table->kernels[n++] = kernels[i];
+    }
+    table->first[WK_OP_COUNT_] = n;
+}
+
+const wk_cpu_kernel *wk_cpu_table_find(const wk_cpu_table *table, const wk_op *op) {
+    if (op->code >= WK_OP_COUNT_) return NULL; /* the user's */
+    for (uint16_t i = table->first[op->code]; i < table->first[op->code + 1]; i++)
+        if (wk_kernel_takes(&table->kernels[i]->base, op)) return table->kernels[i];
+    return NULL;
+}
+
 const wk_cpu_kernel *wk_cpu_kernel_at(size_t index) {
     return index < WK_COUNT(kernels) ? kernels[index] : NULL;
 }

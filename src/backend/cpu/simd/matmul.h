@@ -284,7 +284,7 @@ static void pack_tiles(const matrix *a, int64_t row, int64_t n, int64_t first, i
 /* all: a and b are packed there already, one span of all rows and columns after the other. */
 static void multiply_block(const product *p, block *b, const shared *all) {
     const int64_t k = p->a.columns, width = whole_strips(b->n_columns);
-    for (int64_t first = 0; first < k; first += SPAN) {
+    for (int64_t first = 0; first < k || first == 0; first += SPAN) {
         const int64_t end = first + SPAN < k ? first + SPAN : k;
         if (all != NULL) {
             b->a = all->a + first * all->rows + b->row * (end - first);
@@ -454,11 +454,7 @@ static void run_matmul(const wk_cpu_run *run, int phase, int64_t begin, int64_t 
     }
 }
 
-/* Sums over nothing are left to the reference. */
-static bool accepts_matmul(const wk_op *op) {
-    const wk_view *const a = wk_src(op, 0);
-    return accepts_floats(op) && a->extent[a->rank - 1] > 0;
-}
+static bool accepts_matmul(const wk_op *op) { return accepts_floats(op); }
 
 /* Rows of floats, of any strides; those of weights in another layout have kernels of their own. */
 static bool accepts_linear_rows(const wk_op *op) {
