@@ -469,7 +469,7 @@ static wick_tensor *reversed(wick_tensor *x) {
 /* Sums along the last dim that begin at its end. */
 static wick_tensor *sum_from_here(wick_tensor *x) { return reversed(wick_cumsum(reversed(x), -1)); }
 
-/* x_i is in all products y_k from k = i on, so it has the sum of g_k y_k / x_i. Behind a 0 there is
+/* x_i is in all products y_k from k = i on, so it has the sum of g_k y_k / x_i; after a 0 there is
  * none. The first 0 itself has the sum of g_k times the products in which it is left out. */
 static void grad_cumprod(const wk_back *b) {
     wick_tensor *const x = wk_back_source(b, 0), *const y = wk_back_result(b, 0);
