@@ -331,6 +331,7 @@ static void grad_reduced_extreme(const wk_back *b) {
     wk_back_give(b, 0, wick_mul(share, spread(b->g, of_x)));
 }
 
+/* The mean is taken away twice: of large numbers it was rounded. */
 static void grad_variance(const wk_back *b) {
     const wk_op *const op = wk_back_op(b);
     const wk_view *const of_x = wk_src(op, 0);
@@ -339,7 +340,8 @@ static void grad_variance(const wk_back *b) {
     int dims[WICK_MAX_RANK], n_dims = 0;
     for (int d = wk_dst(op, 0)->rank; d < of_x->rank; d++) dims[n_dims++] = d;
     if (n_dims == 0) return;
-    wick_tensor *const centred = wick_sub(x, wick_mean(x, n_dims, dims, true));
+    wick_tensor *const near = wick_sub(x, wick_mean(x, n_dims, dims, true));
+    wick_tensor *const centred = wick_sub(near, wick_mean(near, n_dims, dims, true));
     wk_back_give(b, 0, wick_mul(wick_affine(centred, 2 / free, 0), spread(b->g, of_x)));
 }
 
