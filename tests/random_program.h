@@ -294,9 +294,9 @@ static inline wick_tensor *step_norm(program *p) {
     wick_tensor *const weight = fresh(p, wick_tensor_dtype(x), vector);
     wick_tensor *const bias = fresh(p, wick_tensor_dtype(x), vector);
     switch (below(p, 4)) {
-    case 0: p->name = "rms_norm"; return wick_rms_norm(x, weight, 0.1F);
-    case 1: p->name = "layer_norm"; return wick_layer_norm(x, weight, bias, 0.1F);
-    case 2: p->name = "instance_norm"; return wick_instance_norm(x, NULL, NULL, 0.1F);
+    case 0: p->name = "rms_norm"; return wick_rms_norm(x, weight, 0.1);
+    case 1: p->name = "layer_norm"; return wick_layer_norm(x, weight, bias, 0.1);
+    case 2: p->name = "instance_norm"; return wick_instance_norm(x, NULL, NULL, 0.1);
     default:
         p->name = "cosine_similarity";
         return wick_cosine_similarity(x, like(p, x), random_dim(p, x), 0.1);
