@@ -9,6 +9,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 enum { MAX_INPUTS = 12, MAX_OUTPUTS = 8 };
 

@@ -56,6 +56,18 @@ static inline wick_tensor *run_sort(const test_case *c) {
     return wick_sort(c->input[0], dim(c, "dim"), flag(c, "descending"), c->more);
 }
 
+static inline wick_tensor *run_top_k(const test_case *c) {
+    return wick_top_k(c->input[0], integer(c, "k"), has_attr(c, "dim") ? dim(c, "dim") : -1,
+                      c->more);
+}
+static inline wick_tensor *run_gather_nd(const test_case *c) {
+    return wick_gather_nd(operand(c, "x", 0), operand(c, "index", 1));
+}
+static inline wick_tensor *run_scatter_nd(const test_case *c) {
+    return wick_scatter_nd(operand(c, "x", 0), operand(c, "index", 1), operand(c, "src", 2),
+                           WICK_SCATTER_SET);
+}
+
 /* A number alone is a list of one. */
 static inline int_list list_attr(const test_case *c, const char *name) {
     int_list list = {0};
@@ -251,6 +263,16 @@ static inline wick_tensor *run_linspace(const test_case *c) {
     return wick_linspace(c->device, attr_dtype(c, "dtype"), attr(c, "start"), attr(c, "end"),
                          integer(c, "steps"));
 }
+static inline wick_tensor *run_logspace(const test_case *c) {
+    return wick_logspace(c->device, attr_dtype(c, "dtype"), attr(c, "start"), attr(c, "end"),
+                         integer(c, "steps"), attr_or(c, "base", 10));
+}
+static inline wick_tensor *run_lerp(const test_case *c) {
+    return wick_lerp(c->input[0], c->input[1], operand(c, "weight", 2));
+}
+static inline wick_tensor *run_nan_to_num(const test_case *c) {
+    return wick_nan_to_num(c->input[0], attr(c, "nan"), attr(c, "posinf"), attr(c, "neginf"));
+}
 static inline wick_tensor *run_full_like(const test_case *c) {
     return wick_full_like(c->input[0], attr(c, "value"));
 }
@@ -282,6 +304,22 @@ static inline wick_tensor *run_tensordot(const test_case *c) {
     (void)to_dims(&dims_b, b);
     return wick_tensordot(c->input[0], c->input[1], to_dims(&dims_a, a), a, b);
 }
+
+static inline wick_tensor *run_einsum(const test_case *c) {
+    const wk_json *const text = wk_json_get(c->attrs, "equation");
+    char equation[64];
+    if (text == NULL || text->string.size >= sizeof equation) return NULL;
+    memcpy(equation, text->string.text, text->string.size);
+    equation[text->string.size] = '\0';
+    return wick_einsum(equation, c->input, c->n_inputs);
+}
+static inline wick_tensor *run_kron(const test_case *c) {
+    return wick_kron(c->input[0], c->input[1]);
+}
+static inline wick_tensor *run_cov(const test_case *c) {
+    return wick_cov(c->input[0], attr_or(c, "correction", 1));
+}
+static inline wick_tensor *run_corrcoef(const test_case *c) { return wick_corrcoef(c->input[0]); }
 
 /* --- Searching --- */
 
@@ -331,7 +369,11 @@ static inline wick_tensor *run_take(const test_case *c) {
         {"vecdot", run_vecdot}, {"cross", run_cross}, {"tensordot", run_tensordot},                \
         {"searchsorted", run_searchsorted}, {"bucketize", run_bucketize},                          \
         {"nonzero", run_nonzero}, {"argwhere", run_nonzero}, {"masked_select", run_masked_select}, \
-        {"unique", run_unique}, {"isin", run_isin}, {                                              \
+        {"unique", run_unique}, {"isin", run_isin}, {"top_k", run_top_k}, {"topk", run_top_k},     \
+        {"gather_nd", run_gather_nd}, {"scatter_nd", run_scatter_nd}, {"einsum", run_einsum},      \
+        {"kron", run_kron}, {"cov", run_cov}, {"corrcoef", run_corrcoef},                          \
+        {"logspace", run_logspace}, {"lerp", run_lerp}, {"nan_to_num", run_nan_to_num},            \
+        {"bmm", run_matmul}, {"mm", run_matmul}, {"amax", run_max}, {"amin", run_min}, {           \
         "take", run_take                                                                           \
     }
 

@@ -294,9 +294,9 @@ static inline wick_tensor *step_norm(program *p) {
     wick_tensor *const weight = fresh(p, wick_tensor_dtype(x), vector);
     wick_tensor *const bias = fresh(p, wick_tensor_dtype(x), vector);
     switch (below(p, 4)) {
-    case 0: p->name = "rms_norm"; return wick_rms_norm(x, weight, 0.1F);
-    case 1: p->name = "layer_norm"; return wick_layer_norm(x, weight, bias, 0.1F);
-    case 2: p->name = "instance_norm"; return wick_instance_norm(x, NULL, NULL, 0.1F);
+    case 0: p->name = "rms_norm"; return wick_rms_norm(x, weight, 0.1);
+    case 1: p->name = "layer_norm"; return wick_layer_norm(x, weight, bias, 0.1);
+    case 2: p->name = "instance_norm"; return wick_instance_norm(x, NULL, NULL, 0.1);
     default:
         p->name = "cosine_similarity";
         return wick_cosine_similarity(x, like(p, x), random_dim(p, x), 0.1);
@@ -386,7 +386,7 @@ static inline wick_tensor *step_copies(program *p) {
 
 /* Indices of shape below n. */
 static inline wick_tensor *indices(program *p, wick_shape shape, int64_t n) {
-    static const wick_dtype dtypes[] = {WICK_I64, WICK_U32, WICK_U8};
+    static const wick_dtype dtypes[] = {WICK_I64, WICK_U32, WICK_U8, WICK_I32};
     int64_t count = 0;
     for (int d = 0; n == 0 && d < shape.rank; d++) shape.extent[d] = 0;
     (void)wk_shape_count(&shape, &count);
@@ -406,12 +406,17 @@ static inline wick_tensor *step_index(program *p) {
     if (shape.rank > 0) shape.extent[dim < 0 ? dim + shape.rank : dim] = m;
     wick_tensor *const all = indices(p, shape, n), *const some = indices(p, WICK_SHAPE(m), n);
     wick_tensor *const src = fresh(p, wick_tensor_dtype(x), shape);
-    switch (below(p, 6)) {
+    wick_tensor *const slices = wick_unsqueeze(indices(p, WICK_SHAPE(m), extent_of(x, 0)), 1);
+    switch (below(p, 8)) {
     case 0: p->name = "gather"; return wick_gather(x, dim, all);
     case 1: p->name = "index_select"; return wick_index_select(x, dim, some);
     case 2: p->name = "index_add"; return wick_index_add(x, dim, some, src);
     case 3: p->name = "take"; return wick_take(x, indices(p, shape, wick_tensor_size(x)));
     case 4: p->name = "scatter_add"; return wick_scatter_add(x, dim, all, src);
+    case 5: p->name = "gather_nd"; return wick_gather_nd(x, slices);
+    case 6:
+        p->name = "scatter_nd";
+        return wick_scatter_nd(x, slices, wick_gather_nd(x, slices), WICK_SCATTER_ADD);
     default:
         p->name = "scatter";
         return wick_scatter(x, dim, all, src, (wick_scatter_fn)below(p, p->is_smooth ? 2 : 5));
@@ -424,7 +429,7 @@ static inline wick_tensor *step_product(program *p) {
     wick_tensor *const x = pick_float(p);
     const wick_dtype dtype = wick_tensor_dtype(x);
     const int64_t k = extent_of(x, -1), n = 1 + below(p, 4);
-    switch (below(p, 6)) {
+    switch (below(p, 8)) {
     case 0: p->name = "matmul"; return wick_matmul(x, fresh(p, dtype, WICK_SHAPE(k, n)));
     case 1:
         p->name = "linear";
@@ -432,6 +437,12 @@ static inline wick_tensor *step_product(program *p) {
     case 2: p->name = "mv"; return wick_mv(x, fresh(p, dtype, WICK_SHAPE(k)));
     case 3: p->name = "vecdot"; return wick_vecdot(x, like(p, x), random_dim(p, x));
     case 4: p->name = "trace"; return wick_trace(x, below(p, 3) - 1);
+    case 5: p->name = "lerp"; return wick_lerp(x, like(p, x), fresh(p, dtype, WICK_SCALAR));
+    case 6: {
+        wick_tensor *const both[] = {x, fresh(p, dtype, WICK_SHAPE(n, k))};
+        p->name = "einsum";
+        return wick_einsum("...i,ji->j...", both, 2);
+    }
     default: p->name = "matmul, transposed"; return wick_matmul(x, wick_matrix_transpose(x));
     }
 }
@@ -482,6 +493,14 @@ static inline wick_tensor *step_in_place(program *p) {
     const bool is_part = wick_tensor_shape(x).rank > 0 && once_in(p, 2);
     wick_tensor *const dst = is_part ? wick_narrow(x, dim, start, below(p, n - start + 1)) : x;
     if (once_in(p, 2)) return change(p, dst) ? x : NULL;
+    if (once_in(p, 4)) {
+        const int64_t m = 1 + below(p, 3), at = extent_of(x, 0);
+        wick_shape shape = wick_tensor_shape(x);
+        if (shape.rank > 0) shape.extent[0] = m;
+        p->name = "index_add in place";
+        return wick_index_add_in_place(x, 0, indices(p, WICK_SHAPE(m), at),
+                                       fresh(p, wick_tensor_dtype(x), shape));
+    }
     if (once_in(p, 4)) {
         p->name = "fill";
         return wick_fill(dst, 0.75) ? x : NULL;

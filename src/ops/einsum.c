@@ -109,7 +109,7 @@ static int place_of(const labels *l, int label) {
 
 static bool has_label(const labels *l, int label) { return place_of(l, label) >= 0; }
 
-/* One extent for each label, but for those of 1, which are repeated. */
+/* One extent for each label; extents of 1 are repeated. */
 static bool find_extents(problem *p) {
     for (size_t i = 0; i < p->count; i++) {
         const term *const t = &p->term[i];

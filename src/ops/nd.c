@@ -13,7 +13,7 @@ typedef struct places {
     wick_tensor *x, *index;
     int k;
     int64_t n, count, slice; /* slices of x, of the index; elements of one */
-    wick_shape shape;        /* of what is named: [.., rest..] */
+    wick_shape shape;        /* of the slices together: [.., rest..] */
 } places;
 
 static bool find(places *p) {

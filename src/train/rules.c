@@ -331,6 +331,7 @@ static void grad_reduced_extreme(const wk_back *b) {
     wk_back_give(b, 0, wick_mul(share, spread(b->g, of_x)));
 }
 
+/* The mean is taken away twice: of large numbers it was rounded. */
 static void grad_variance(const wk_back *b) {
     const wk_op *const op = wk_back_op(b);
     const wk_view *const of_x = wk_src(op, 0);
@@ -339,7 +340,8 @@ static void grad_variance(const wk_back *b) {
     int dims[WICK_MAX_RANK], n_dims = 0;
     for (int d = wk_dst(op, 0)->rank; d < of_x->rank; d++) dims[n_dims++] = d;
     if (n_dims == 0) return;
-    wick_tensor *const centred = wick_sub(x, wick_mean(x, n_dims, dims, true));
+    wick_tensor *const near = wick_sub(x, wick_mean(x, n_dims, dims, true));
+    wick_tensor *const centred = wick_sub(near, wick_mean(near, n_dims, dims, true));
     wk_back_give(b, 0, wick_mul(wick_affine(centred, 2 / free, 0), spread(b->g, of_x)));
 }
 
@@ -469,7 +471,12 @@ static wick_tensor *reversed(wick_tensor *x) {
 /* Sums along the last dim that begin at its end. */
 static wick_tensor *sum_from_here(wick_tensor *x) { return reversed(wick_cumsum(reversed(x), -1)); }
 
-/* x_i is in all products y_k from k = i on, so it has the sum of g_k y_k / x_i. Behind a 0 there is
+/* g y, 0 where g is, also times an overflow. */
+static wick_tensor *share_of(wick_tensor *g, wick_tensor *y) {
+    return zero_where(is_zero(g), wick_mul(g, y));
+}
+
+/* x_i is in all products y_k from k = i on, so it has the sum of g_k y_k / x_i; after a 0 there is
  * none. The first 0 itself has the sum of g_k times the products in which it is left out. */
 static void grad_cumprod(const wk_back *b) {
     wick_tensor *const x = wk_back_source(b, 0), *const y = wk_back_result(b, 0);
@@ -478,9 +485,9 @@ static void grad_cumprod(const wk_back *b) {
     wick_tensor *const count = wick_cumsum(zeros, -1);
     wick_tensor *const one = wick_ones(x->device, x->view.dtype, WICK_SCALAR);
     wick_tensor *const is_first = wick_minimum(is_zero(x), wick_eq(count, one));
-    wick_tensor *const before = wick_div(sum_from_here(wick_mul(b->g, y)), wick_add(x, zeros));
+    wick_tensor *const before = wick_div(sum_from_here(share_of(b->g, y)), wick_add(x, zeros));
     wick_tensor *const without = wick_cumprod(wick_where(is_first, one, x), -1);
-    wick_tensor *const at_first = sum_from_here(wick_mul(b->g, without));
+    wick_tensor *const at_first = sum_from_here(share_of(b->g, without));
     wick_tensor *const share = zero_where(wick_gt(count, wick_affine(one, 0, 0)), before);
     wk_back_give(b, 0, wick_where(is_first, at_first, share));
 }

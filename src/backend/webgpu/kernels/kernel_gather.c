@@ -91,7 +91,7 @@ static uint64_t pairs_bytes(const wk_op *op) {
 static wick_status scatter_rows(wk_encoder *e, const wk_op *op, wk_view y, wk_view src) {
     static const wk_source source = {
         .name = "scatter",
-        .parts = {wk_wgsl_strided, wk_wgsl_find_id, wk_wgsl_scatter},
+        .parts = {wk_wgsl_strided, wk_wgsl_find_id, wk_wgsl_meet, wk_wgsl_scatter},
         .operands = {"y", "src", "index", "fault"},
         .constants = {"LANES", "THREADS", "FN", "FLOATS", "WIDE", "WIDE_INDEX", "FAULT"}};
     const wk_view fault = fault_of(e);
@@ -166,7 +166,7 @@ static wick_status join_runs(wk_encoder *e, const wk_op *op, const wk_view *y, c
                              const wk_view *pairs, const wk_view *next, int64_t n, int level) {
     static const wk_source source = {
         .name = "scatter_runs",
-        .parts = {wk_wgsl_strided, wk_wgsl_scatter_runs},
+        .parts = {wk_wgsl_strided, wk_wgsl_meet, wk_wgsl_scatter_runs},
         .operands = {"y", "src", "pairs", "next"},
         .constants = {"LANES", "THREADS", "FN", "FLOATS", "WIDE", "LEVEL", "CHUNK"}};
     const int64_t n_chunks = (n + CHUNK - 1) / CHUNK;

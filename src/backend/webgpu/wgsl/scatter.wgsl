@@ -1,18 +1,6 @@
 // y[.., index[.., i]] = fn of itself and src[.., i]: a thread takes a row, one i after another. FN
 // is wk_scatter_fn; what is set goes as bits. WIDE: elements of two words.
 // a: elements of a row of y; b: of index and src; own: strides of y, src and index along it.
-fn is_nan(x: V_y) -> bool { return FLOATS == 1 && (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
-
-fn meet(y: V_y, x: V_y) -> V_y {
-    switch FN {
-        case 1: { return y + x; }
-        case 2: { return y * x; }
-        case 3: { return select(x, y, is_nan(y) || y > x); }
-        case 4: { return select(x, y, is_nan(y) || y < x); }
-        default: { return x; }
-    }
-}
-
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {

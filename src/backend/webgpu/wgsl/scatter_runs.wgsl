@@ -11,18 +11,6 @@
 // of the source. LEVEL 0: values are those of sources.
 // a: elements of a row of y, from which on ids are none; b: pairs of a row; own: chunks of a row,
 // strides of y and src along it.
-fn is_nan(x: V_y) -> bool { return FLOATS == 1 && (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
-
-fn meet(y: V_y, x: V_y) -> V_y {
-    switch FN {
-        case 1: { return y + x; }
-        case 2: { return y * x; }
-        case 3: { return select(x, y, is_nan(y) || y > x); }
-        case 4: { return select(x, y, is_nan(y) || y < x); }
-        default: { return x; }
-    }
-}
-
 struct Run {
     id: u32,
     value: u32, // bits, or the number of a source
