@@ -34,6 +34,7 @@ struct wk_buffer {
     bool is_settled;    /* what follows is known */
     bool is_outside;    /* others have references, too */
     bool is_wanted;     /* something after the op that it has come to reads it */
+    bool is_foreign;    /* the caller's memory, who may look at it: kept by tensor/buffer.c */
 
     /* Kept by tensor/fault.c. */
     uint64_t id;              /* no other buffer of the wick_device has had it */

@@ -53,7 +53,9 @@ wick_status wk_buffer_new(wick_device *device, uint64_t size, uint64_t granule, 
 wk_buffer *wk_buffer_wrap(wick_device *device, void *memory, uint64_t size, wk_memory_owner owner) {
     if (!device->backend->wrap) return NULL;
     wk_buffer *const buf = device->backend->wrap(device->handle, memory, size, owner);
-    if (buf) adopt(device, buf);
+    if (!buf) return NULL;
+    adopt(device, buf);
+    buf->is_foreign = true;
     return buf;
 }
 

@@ -58,7 +58,7 @@ static void settle(const wk_op *op) {
         if (!buf || buf->is_settled) continue;
         assert(buf->n_waiting <= buf->refs);
         buf->is_settled = true;
-        buf->is_outside = buf->is_wanted = buf->refs > buf->n_waiting;
+        buf->is_outside = buf->is_wanted = buf->is_foreign || buf->refs > buf->n_waiting;
     }
 }
 

@@ -157,6 +157,19 @@ static void test_unread(void **state) {
     expect(&got, 0, 1, 4);
 }
 
+/* What is in the caller's memory can be seen without a tensor. */
+static void test_foreign_memory(void **state) {
+    both *const b = *state;
+    static _Alignas(64) float memory[64];
+    for (int i = 0; i < 64; i++) memory[i] = (float)i;
+    wick_tensor *const x = wick_tensor_from_memory(b->fused.device, WICK_F32, WICK_SHAPE(64),
+                                                   memory, sizeof memory, NULL, NULL);
+    assert_ptr_equal(wick_neg_in_place(x), x);
+    wick_release(x);
+    assert_int_equal(wick_synchronize(b->fused.device), WICK_OK);
+    assert_true(memory[63] == -63);
+}
+
 /* A product, which nothing of the chain depends on, lies between; then one that does. */
 static void others_between(program *p) {
     wick_tensor *const t = wick_exp(p->a);
@@ -494,6 +507,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(test_several_results, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unread, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_foreign_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(test_others_between, setup, teardown),
         cmocka_unit_test_setup_teardown(test_in_place, setup, teardown),
         cmocka_unit_test_setup_teardown(test_overlap, setup, teardown),
