@@ -260,7 +260,8 @@ static bool begin_restoring(wick_finetune *f) {
 static wick_status do_slice_or_restore(wick_finetune *f, wick_finetune_event *event) {
     const bool is_restoring = f->phase == WK_FINETUNE_RESTORING;
     if (is_restoring) WK_TRY(wk_model_restore(f->model)); /* which gives up in the end */
-    const wick_status status = is_restoring ? wk_finetune_begin_again(f) : do_slice(f, event);
+    wick_status status = is_restoring ? wk_finetune_begin_again(f) : do_slice(f, event);
+    if (status == WICK_OK) status = f->failure.status; /* an operation that is queued has failed */
     if (status != WICK_OK && begin_restoring(f)) {
         f->failure = (wick_error){.status = WICK_OK};
         return WICK_PENDING;
