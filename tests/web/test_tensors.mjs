@@ -248,6 +248,22 @@ onBoth("elements are arranged, copied and found", async (wick) => {
   await wick.close();
 });
 
+test("functions of f64 are those of the module's C library", async () => {
+  const wick = await open();
+  const functions = ["abs", "acosh", "asinh", "atan", "ceil", "cos", "cosh", "exp", "expm1", "floor",
+                     "log", "log10", "log1p", "log2", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"];
+  const x = [1, 1.5, 2.25, 3, 7.75];
+  const near = async (name, tensor, expected) => {
+    const y = await tensor.read();
+    x.forEach((value, i) => assert.ok(
+      Math.abs(y[i] - expected(value)) <= 1e-14 * Math.max(1, Math.abs(expected(value))),
+      `${name}(${value}) is ${y[i]}`));
+  };
+  for (const name of functions) await near(name, wick.tensor(x, [5], "f64")[name](), Math[name]);
+  await near("exp2", wick.tensor(x, [5], "f64").exp2(), (value) => 2 ** value);
+  await near("pow", wick.tensor(x, [5], "f64").pow(3.5), (value) => value ** 3.5);
+});
+
 test("scopes side by side are refused", async () => {
   const wick = await open();
   const wait = () => new Promise((resolve) => setTimeout(resolve, 5));

@@ -100,7 +100,8 @@ static double power_of_limit(double x, double y) {
     return is_odd(y) ? copysign(size, x) : size;
 }
 
-double pow(double x, double y) {
+/* Not by the name of pow: compilers make exp2(x) of pow(2, x), which would call itself. */
+static double power(double x, double y) {
     if (y == 0 || x == 1) return 1;
     if (isnan(x) || isnan(y)) return x + y;
     if (isinf(y)) {
@@ -120,6 +121,8 @@ double pow(double x, double y) {
     return x < 0 && is_odd(y) ? -size : size;
 }
 
-float powf(float x, float y) { return (float)pow((double)x, (double)y); }
+double pow(double x, double y) { return power(x, y); }
 
-double exp2(double x) { return pow(2, x); }
+float powf(float x, float y) { return (float)power((double)x, (double)y); }
+
+double exp2(double x) { return power(2, x); }
