@@ -24,15 +24,14 @@ static void load(const wk_row *row, int64_t begin, int64_t n, chunk *to) {
 
 /* --- Binary --- */
 
-/* With the sign of b; a zero too. */
-static double remainder_of(double a, double b) {
+double wk_ref_remainder(double a, double b) {
     const double rest = fmod(a, b);
     if (rest == 0) return copysign(0, b);
     return (rest < 0) == (b < 0) ? rest : rest + b; /* NaN stays */
 }
 
-/* By what a is without its remainder, so that the quotient is nearly whole already. */
-static double floor_divide(double a, double b) {
+/* a without its remainder is divided, so that the quotient is nearly whole already. */
+double wk_ref_floor_divide(double a, double b) {
     if (b == 0) return a / b;
     const double rest = fmod(a, b), quotient = nearbyint((a - rest) / b);
     return rest == 0 || (rest < 0) == (b < 0) ? quotient : quotient - 1;
@@ -70,9 +69,9 @@ static double of_floats(wk_binary_fn fn, double a, double b) {
     case WK_BINARY_POW: return pow(a, b);
     case WK_BINARY_MAXIMUM: return isnan(a) || a > b ? a : b;
     case WK_BINARY_MINIMUM: return isnan(a) || a < b ? a : b;
-    case WK_BINARY_REMAINDER: return remainder_of(a, b);
+    case WK_BINARY_REMAINDER: return wk_ref_remainder(a, b);
     case WK_BINARY_FMOD: return fmod(a, b);
-    case WK_BINARY_FLOOR_DIVIDE: return floor_divide(a, b);
+    case WK_BINARY_FLOOR_DIVIDE: return wk_ref_floor_divide(a, b);
     case WK_BINARY_ATAN2: return atan2(a, b);
     case WK_BINARY_HYPOT: return hypot(a, b);
     case WK_BINARY_COPYSIGN: return copysign(a, b);

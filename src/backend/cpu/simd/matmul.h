@@ -19,148 +19,22 @@
 #ifndef WK_SIMD_MATMUL_H
 #define WK_SIMD_MATMUL_H
 
-#include "backend/cpu/simd/linear_operands.h"
-#include "backend/cpu/simd/vector_convert.h"
-
-#include <stdalign.h>
+#include "backend/cpu/simd/matmul_pack.h"
 
 enum {
-    STRIP = TILE_PANELS * 16,
-    TILE_ROWS = TILE_COLUMNS,
-    TILE_ROWS_SMALL = TILE_COLUMNS_SMALL,
     SUM_CHUNK = 64,
     SPAN = 4 * SUM_CHUNK,
     MOST_COLUMNS = 512,         /* of an item */
     MOST_ROWS = 16 * TILE_ROWS, /* of an item, which a core's cache holds with its part of c */
     FEW_COLUMNS = 16,           /* fewer would leave most of a strip empty */
     FEW_ITEMS = 8,              /* fewer are cut, so that many threads get some, ... */
-    LEAST_WORK = 1 << 21,       /* ... while an item still has so many products */
+    LEAST_WORK = 1 << 21,       /* ... while an item still has this many products */
     MOST_SHARED = 1 << 24,      /* floats that are packed for all blocks at once, ... */
     PACK_ROWS = 8 * TILE_ROWS,  /* ... in such parts */
     PACK_COLUMNS = 8 * STRIP,
 };
 
 enum { PACK, MULTIPLY }; /* phases */
-
-/* --- Operands --- */
-
-/* The last two dimensions of an operand at one index of the others. Strides in elements. */
-typedef struct matrix {
-    unsigned char *data;
-    wick_dtype dtype;
-    int64_t size; /* of an element */
-    int64_t rows, columns, row_stride, column_stride;
-} matrix;
-
-static matrix matrix_at(const wk_view *view, int64_t index) {
-    const int r = view->rank;
-    int64_t offset = 0;
-    for (int d = r - 3; d >= 0; d--) {
-        offset += index % view->extent[d] * view->stride[d];
-        index /= view->extent[d];
-    }
-    const int64_t size = wk_dtype_get(view->dtype)->block_bytes;
-    return (matrix){(unsigned char *)wk_view_data(view) + offset * size,
-                    view->dtype,
-                    size,
-                    view->extent[r - 2],
-                    view->extent[r - 1],
-                    view->stride[r - 2],
-                    view->stride[r - 1]};
-}
-
-static matrix transposed(const matrix *x) {
-    return (matrix){x->data, x->dtype,         x->size,      x->columns,
-                    x->rows, x->column_stride, x->row_stride};
-}
-
-static void *element_at(const matrix *x, int64_t row, int64_t column) {
-    return x->data + (row * x->row_stride + column * x->column_stride) * x->size;
-}
-
-/* c = a b, with a bias [columns] or NULL. */
-typedef struct product {
-    matrix a, b, c;
-    const float *bias;
-} product;
-
-/* --- Packing --- */
-
-/* n elements, a stride apart; from 16 on 16, the others are zeros. */
-WK_INLINE v16 load_line(const matrix *x, const void *from, int64_t stride, int64_t n) {
-    if (stride == 1 && x->dtype == WICK_F32) return v16_load_rows(from, n);
-    alignas(64) float line[16] = {0};
-    if (n > 0) load_run(line, from, stride, x->dtype, n < 16 ? n : 16);
-    return v16_load(line);
-}
-
-/* Of dense floats, which is the case that counts; how many elements of k, but never the last ones:
- * what is stored reaches into those that follow. */
-WK_INLINE int64_t pack_dense_rows(const float *from, int64_t stride, const int n, int64_t depth,
-                                  float *to) {
-    int64_t l = 0;
-    for (; l + 16 < depth; l += 16) {
-        v16 lines[16];
-        for (int i = 0; i < 16; i++)
-            lines[i] = i < n ? v16_load(from + i * stride + l) : v16_zero();
-        v16_transpose(lines);
-        for (int i = 0; i < 16; i++, to += n) v16_store(to, lines[i]);
-    }
-    return l;
-}
-
-/* Rows [row, row + n) of a at columns [first, end) to [end - first][n]. */
-static void pack_rows(const matrix *a, int64_t row, int n, int64_t first, int64_t end, float *to) {
-    const bool is_dense = a->column_stride == 1 && a->dtype == WICK_F32;
-    int64_t done = 0;
-    if (is_dense && n == TILE_ROWS)
-        done =
-            pack_dense_rows(element_at(a, row, first), a->row_stride, TILE_ROWS, end - first, to);
-    for (int64_t l = first + done, i; l < end && a->column_stride == 1; l += 16) {
-        v16 lines[16];
-        for (i = 0; i < 16; i++)
-            lines[i] = i < n ? load_line(a, element_at(a, row + i, l), 1, end - l) : v16_zero();
-        v16_transpose(lines);
-        for (i = 0; i < 16 && l + i < end; i++)
-            v16_store_rows(to + (l + i - first) * n, lines[i], n);
-    }
-    for (int64_t l = first; l < end && a->column_stride != 1; l++, to += n)
-        v16_store_rows(to, load_line(a, element_at(a, row, l), a->row_stride, n), n);
-}
-
-/* A row of dense floats to strips that lie depth rows apart. */
-WK_INLINE void pack_dense_row(const float *from, int64_t n, int64_t depth, float *to) {
-    for (; n >= STRIP; n -= STRIP, from += STRIP, to += STRIP * depth)
-        for (int p = 0; p < TILE_PANELS; p++) v16_store(to + 16 * p, v16_load(from + 16 * p));
-    for (int p = 0; n > 0 && p < TILE_PANELS; p++)
-        v16_store(to + 16 * p, v16_load_rows(from + 16 * p, n - 16 * p));
-}
-
-/* Columns [column, column + n) of b at rows [first, end) to strips [.][end - first][STRIP], the
- * last one filled with zeros. */
-static void pack_strips(const matrix *b, int64_t column, int64_t n, int64_t first, int64_t end,
-                        float *to) {
-    const int64_t depth = end - first;
-    if (b->column_stride == 1 && b->dtype == WICK_F32) {
-        for (int64_t l = 0; l < depth; l++)
-            pack_dense_row(element_at(b, first + l, column), n, depth, to + l * STRIP);
-        return;
-    }
-    const bool is_across = b->row_stride == 1 && b->column_stride != 1;
-    for (int64_t j = 0; j < (n + STRIP - 1) / STRIP * STRIP; j += 16) {
-        float *at = to + j / STRIP * STRIP * depth + j % STRIP;
-        for (int64_t l = first; l < end && !is_across; l++, at += STRIP)
-            v16_store(at, load_line(b, element_at(b, l, column + j), b->column_stride, n - j));
-        for (int64_t l = first; l < end && is_across; l += 16) {
-            v16 lines[16];
-            for (int i = 0; i < 16; i++)
-                lines[i] = i < n - j ? load_line(b, element_at(b, l, column + j + i), 1, end - l)
-                                     : v16_zero();
-            v16_transpose(lines);
-            for (int i = 0; i < 16 && l + i < end; i++, at += STRIP) v16_store(at, lines[i]);
-        }
-    }
-}
 
 /* --- A tile --- */
 
@@ -249,7 +123,7 @@ typedef struct shared {
 
 static int64_t whole_strips(int64_t n_columns) { return (n_columns + STRIP - 1) / STRIP * STRIP; }
 
-/* One tile after another, over so many elements of k. */
+/* One tile after another, over n elements of k. */
 static void multiply_packed(const product *p, const block *b, int64_t n, bool is_first,
                             bool is_last) {
     for (int64_t j = 0; j < b->n_columns; j += STRIP) {
@@ -311,7 +185,7 @@ typedef struct cuts {
 
 static int64_t parts_of(int64_t n, int64_t step) { return (n + step - 1) / step; }
 
-/* The step of about as many parts as there are of at most so many, all alike. */
+/* The step that cuts n into the fewest parts of at most `most`, all of about one size. */
 static int64_t even_step(int64_t n, int64_t most, int64_t unit) {
     const int64_t parts = parts_of(n, most);
     const int64_t each = parts > 0 ? (n + parts - 1) / parts : 1;
@@ -358,7 +232,7 @@ static cuts cuts_of(const wk_op *op) {
     cut_blocks(&t);
     /* Where no rows are shared by several blocks b is packed once, anyway. */
     const double all = (double)t.n_matrices * (double)(shared_a(&t) + shared_b(&t));
-    t.is_shared = t.n_down > 1 && all <= MOST_SHARED;
+    t.is_shared = t.n_down > 1 && all <= (double)MOST_SHARED;
     return t;
 }
 

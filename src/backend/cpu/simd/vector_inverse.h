@@ -3,6 +3,7 @@
 #ifndef WK_SIMD_VECTOR_INVERSE_H
 #define WK_SIMD_VECTOR_INVERSE_H
 
+#include "backend/cpu/ref/ref.h"
 #include "backend/cpu/simd/vector_log.h"
 #include "backend/cpu/simd/vector_trig.h"
 
@@ -222,18 +223,6 @@ WK_INLINE m16 v16_divides(v16 a, v16 b) {
                     v16_set(0x1p22F));
 }
 
-static double remainder_of(double a, double b) {
-    const double rest = fmod(a, b);
-    if (rest == 0) return copysign(0, b);
-    return (rest < 0) == (b < 0) ? rest : rest + b; /* NaN stays */
-}
-
-static double quotient_of(double a, double b) {
-    if (b == 0) return a / b;
-    const double rest = fmod(a, b), quotient = nearbyint((a - rest) / b);
-    return rest == 0 || (rest < 0) == (b < 0) ? quotient : quotient - 1;
-}
-
 typedef double (*two_fn)(double a, double b);
 
 /* One by one, in float64. */
@@ -254,7 +243,7 @@ WK_INLINE v16 v16_where_divides(v16 a, v16 b, v16 value, two_fn fn) {
 WK_INLINE v16 v16_remainder(v16 a, v16 b) {
     v16 rest;
     (void)v16_divide_whole(a, b, QUOTIENT_DOWN, &rest);
-    return v16_where_divides(a, b, rest, remainder_of);
+    return v16_where_divides(a, b, rest, wk_ref_remainder);
 }
 
 WK_INLINE v16 v16_fmod(v16 a, v16 b) {
@@ -266,7 +255,7 @@ WK_INLINE v16 v16_fmod(v16 a, v16 b) {
 WK_INLINE v16 v16_floor_divide(v16 a, v16 b) {
     v16 rest;
     const v16 quotient = v16_divide_whole(a, b, QUOTIENT_DOWN, &rest);
-    return v16_where_divides(a, b, quotient, quotient_of);
+    return v16_where_divides(a, b, quotient, wk_ref_floor_divide);
 }
 
 #endif
