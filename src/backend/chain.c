@@ -25,8 +25,8 @@ bool wk_chain_takes(wk_opcode code) {
 }
 
 bool wk_chain_is_reduced(const wk_op *op) {
-    const int n = op->p.chain.n_steps;
-    return n > 0 && op->p.chain.step[n - 1].code == WK_OP_REDUCE;
+    const int n = op->p.chain.n_steps; /* of an op that was not checked, any */
+    return n > 0 && n <= WK_CHAIN_STEPS && op->p.chain.step[n - 1].code == WK_OP_REDUCE;
 }
 
 static int count_scalars(wk_opcode code, unsigned fn) {
