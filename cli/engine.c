@@ -146,7 +146,7 @@ static const cli_option engine_options[] = {
 };
 
 enum { KERNEL_CACHE_SIZE = 64 << 20 /* bytes */ };
-enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options, N_HOST_OPTIONS = 10 };
+enum { N_OPTIONS = sizeof engine_options / sizeof *engine_options, N_HOST_OPTIONS = 11 };
 const cli_group cli_engine_group = {"Computing", engine_options, N_OPTIONS};
 const cli_group cli_engine_host_group = {"Computing", engine_options, N_HOST_OPTIONS};
 const cli_group cli_engine_rest_group = {"Computing", engine_options + 1, N_OPTIONS - 1};

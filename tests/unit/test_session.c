@@ -450,8 +450,8 @@ static void deallocate(void *user, void *memory, size_t size) {
     free(memory);
 }
 
-/* Every allocation of the first steps fails once: the session says so, and goes on after a reset.
- */
+/* Every allocation of the first steps fails once: the session says so and goes on after a reset, or
+ * the device gives back what it kept and does without. */
 static void test_no_memory_for_a_step(void **state) {
     (void)state;
     wick_device *const outer_device = device;
@@ -464,6 +464,7 @@ static void test_no_memory_for_a_step(void **state) {
     assert_int_equal(wick_device_open(&desc, &device, NULL), WICK_OK);
     assert_int_equal(wick_model_open(device, path, NULL, &model, NULL), WICK_OK);
     bool has_run = false;
+    int n_failures = 0;
     for (int n = 1; !has_run; n++) {
         wick_event event = {0};
         wick_session *const session = open_session(&(wick_session_desc){.max_tokens = 3});
@@ -473,7 +474,8 @@ static void test_no_memory_for_a_step(void **state) {
             status = wick_session_next(session, &event);
         has_run = failing > 0;
         failing = 0;
-        if (!has_run) assert_int_equal(status, WICK_ERR_OUT_OF_MEMORY);
+        if (status != WICK_OK) assert_int_equal(status, WICK_ERR_OUT_OF_MEMORY);
+        if (status != WICK_OK) n_failures++;
         wick_session_reset(session);
         assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
         assert_int_equal(run(session, text, sizeof text).reason, WICK_END_MAX_TOKENS);
@@ -481,6 +483,7 @@ static void test_no_memory_for_a_step(void **state) {
         wick_session_close(session);
         assert_true(n < 1000);
     }
+    assert_true(n_failures > 10);
     wick_model_close(model);
     wick_device_close(device);
     device = outer_device;
