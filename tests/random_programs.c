@@ -9,7 +9,8 @@
  *              result, so that each step is compared from equal operands; bits of integers and of
  *              what only moves data are equal
  *   order      the same with all reads at the end gives the same bits as with a read after each
- * step and nothing fused gradients  of f64, against central differences of the reference
+ *              step and nothing fused
+ *   gradients  of f64, against central differences of the reference
  *
  * Exit status: 0 all agreed, 1 some did not, 2 wrong use. */
 #include "device_options.h"
