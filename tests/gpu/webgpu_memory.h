@@ -22,8 +22,11 @@ static inline wick_device *open_with(wick_webgpu_desc webgpu, bool verify) {
     wick_device *device = NULL;
     wick_error err = {0};
     webgpu.library = library;
-    const wick_device_desc desc = {
-        .backend = WICK_BACKEND_WEBGPU, .strict = true, .verify = verify, .webgpu = webgpu};
+    const wick_device_desc desc = {.backend = WICK_BACKEND_WEBGPU,
+                                   .strict = true,
+                                   .verify = verify,
+                                   .fusion = WICK_FUSION_OFF, /* dispatches are counted */
+                                   .webgpu = webgpu};
     if (wick_device_open(&desc, &device, &err) != WICK_OK) fail_msg("%s", err.message);
     return device;
 }
