@@ -202,7 +202,9 @@ static bool run_phases(wk_backend_device *dev, const wk_cpu_kernel *kernel, cons
             .dev = dev, .kernel = kernel, .op = op, .phase = at->phase, .first = at->next};
         const int64_t n = kernel->items(op, at->phase);
         const int64_t grain = kernel->grain ? kernel->grain(op, at->phase) : 1;
-        const int64_t end = end_of_piece(at->next, n, grain, n_pieces);
+        /* A piece of fewer grains than threads would leave some without work. */
+        const int64_t least = grain * wk_pool_size(dev->pool);
+        const int64_t end = end_of_piece(at->next, n, least, n_pieces);
         wk_pool_run(dev->pool, run_range, &phase, end - at->next, grain);
         at->next = end;
         if (end < n) return false;
