@@ -358,7 +358,7 @@ static cuts cuts_of(const wk_op *op) {
     cut_blocks(&t);
     /* Where no rows are shared by several blocks b is packed once, anyway. */
     const double all = (double)t.n_matrices * (double)(shared_a(&t) + shared_b(&t));
-    t.is_shared = t.n_down > 1 && all <= MOST_SHARED;
+    t.is_shared = t.n_down > 1 && all <= (double)MOST_SHARED;
     return t;
 }
 
