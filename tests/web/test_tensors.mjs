@@ -262,6 +262,81 @@ test("functions of f64 are those of the module's C library", async () => {
   for (const name of functions) await near(name, wick.tensor(x, [5], "f64")[name](), Math[name]);
   await near("exp2", wick.tensor(x, [5], "f64").exp2(), (value) => 2 ** value);
   await near("pow", wick.tensor(x, [5], "f64").pow(3.5), (value) => value ** 3.5);
+  await wick.close();
+});
+
+onBoth("products by labels, and statistics", async (wick) => {
+  const x = wick.tensor([[1, 2], [3, 4]]), y = wick.tensor([[0, 1], [2, 0]]);
+  const values = async (tensor) => [...await tensor.read()];
+  assert.deepEqual(await values(wick.einsum("ij,jk->ik", [x, y])), [4, 1, 8, 3]);
+  assert.deepEqual(await values(wick.einsum("...i, ...i", [x, y])), [2, 6]);
+  assert.deepEqual(await values(wick.einsum("ii", [x])), [5]);
+  await rejects(wick.einsum("ij,jk->i\u0142", [x, y]).read(), "VALUE", /^einsum: 'ij,jk->i\?'/);
+  await rejects(wick.einsum("ij->ij\0", [x]).read(), "VALUE", /^einsum/);
+  await rejects(wick.einsum("ij,jk", [x, wick.ones([3, 1])]).read(), "SHAPE", /^einsum/);
+  assert.throws(() => wick.einsum("", []), { code: "VALUE" });
+  assert.deepEqual(await (x.kron(y)).describe(), { dtype: "f32", shape: [4, 4] });
+  assert.deepEqual(await values(x.kron(y).narrow(0, 3, 1)), [6, 0, 8, 0]);
+  const rows = wick.tensor([[1, 2, 3], [6, 4, 2]]);
+  assert.deepEqual(await values(rows.cov()), [1, -2, -2, 4]);
+  assert.deepEqual(await values(rows.cov(-1)), [0.5, -1, -1, 2]);
+  assert.deepEqual(await values(rows.corrcoef()), [1, -1, -1, 1]);
+  await wick.close();
+});
+
+onBoth("elements by places, of any integer type, also in place", async (wick) => {
+  const values = async (tensor) => [...await tensor.read()];
+  const make = () => wick.tensor([[1, 2], [3, 4], [5, 6]]);
+  for (const dtype of ["u8", "i16", "i32", "u32", "i64"]) {
+    const places = wick.tensor([[2, 1], [0, 0]], [2, 2], dtype);
+    const slices = wick.tensor([2, 0], [2], dtype);
+    assert.deepEqual(await values(make().gatherNd(places)), [6, 1]);
+    assert.deepEqual(await values(make().gatherNd(slices.unsqueeze(1))), [5, 6, 1, 2]);
+    const src = wick.tensor([10, 20]);
+    assert.deepEqual(await values(make().scatterNd(places, src)), [20, 2, 3, 4, 5, 10]);
+    assert.deepEqual(await values(make().scatterNd(places, src, "add")), [21, 2, 3, 4, 5, 16]);
+    const rows = wick.tensor([[10, 20], [30, 40]]), x = make();
+    assert.equal(x.indexAddInPlace(0, slices, rows), x);
+    assert.deepEqual(await values(x), [31, 42, 3, 4, 15, 26]);
+    assert.deepEqual(await values(x.indexCopyInPlace(0, slices, rows)), [30, 40, 3, 4, 10, 20]);
+    const column = wick.tensor([[2], [1]], [2, 1], dtype);
+    assert.deepEqual(await values(x.scatterInPlace(0, column, wick.tensor([[7], [8]]), "mul")),
+                     [30, 40, 24, 4, 70, 20]);
+  }
+  const x = make(), index = wick.tensor([0], [1], "u32");
+  await rejects(x.gatherNd(wick.tensor([3], [1], "u32")).read(), "INDEX", /index/);
+  x.expand([2, 3, 2]).indexAddInPlace(0, index, wick.ones([1, 3, 2]));
+  await rejects(wick.sync(), "ARGUMENT", /^index_add_in_place/);
+  assert.throws(() => x.scatterNd(index), { code: "ARGUMENT" });
+  await rejects(x.scatterNd(index, wick.ones([2]), "mean").read(), "VALUE", /^scatter: there is no function/);
+  await wick.close();
+});
+
+onBoth("numbers between others, and layers over several dims", async (wick) => {
+  const values = async (tensor) => [...await tensor.read()];
+  const x = wick.tensor([NaN, Infinity, -Infinity, 2]);
+  assert.deepEqual(await values(x.nanToNum(0, 9, -9)), [0, 9, -9, 2]);
+  const a = wick.tensor([0, 4]);
+  assert.deepEqual(await values(a.lerp(wick.tensor([8, 8]), 0.25)), [2, 5]);
+  assert.deepEqual(await values(a.lerp(8, wick.tensor([0.5, 1]))), [4, 8]);
+  assert.deepEqual(await values(a.clamp(3, 1)), [1, 1]);
+  const powers = wick.logspace(0, 3, 4, 2, "f64");
+  assert.deepEqual(await values(powers.round()), [1, 2, 4, 8]);
+  assert.deepEqual(await values(wick.logspace(0, 2, 3).round()), [1, 10, 100]);
+  const near = async (y, wanted) =>
+    assert.ok(await y.allClose(wick.tensor(wanted)).item(), await y.text());
+  const square = wick.tensor([[[1, 3], [3, 1]], [[0, 0], [0, 4]]]);
+  const weight = wick.tensor([[1, 2], [1, 2]]);
+  await near(square.layerNormOver(2, weight, wick.ones([2, 2]), 0).narrow(0, 0, 1),
+             [[[0, 3], [2, -1]]]);
+  await near(square.rmsNormOver(2, weight, 0).narrow(0, 1, 1), [[[0, 0], [0, 4]]]);
+  await near(wick.tensor([[1e-9, 3e-9]], [1, 2], "f64").layerNorm(undefined, undefined, 3e-18)
+    .cast("f32"), [[-0.5, 0.5]]);
+  const image = wick.tensor([1, 2], [1, 1, 1, 1, 2]), kernel = wick.ones([1, 1, 1, 2, 2]);
+  const wide = image.convTranspose3d(kernel, wick.tensor([10]), { stride: [1, 1, 2] });
+  assert.deepEqual((await wide.describe()).shape, [1, 1, 1, 2, 4]);
+  assert.deepEqual(await values(wide), [11, 11, 12, 12, 11, 11, 12, 12]);
+  await wick.close();
 });
 
 test("scopes side by side are refused", async () => {

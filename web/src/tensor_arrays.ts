@@ -137,7 +137,7 @@ export class ArrayTensor extends ProductTensor {
     return this.op("channel_shuffle", [], [whole(groups)]);
   }
 
-  // --- By index: u32, i64 or u8; one out of range fails (INDEX) with the next answer ---
+  // --- By index: integers; one out of range fails (INDEX) with the next answer ---
 
   /** Of the shape of index: along dim element i is element index[i], elsewhere the same one. */
   gather(dim: number, index: Tensor): Tensor { return this.op("gather", [index], [whole(dim)]); }
@@ -160,6 +160,23 @@ export class ArrayTensor extends ProductTensor {
   /** A copy to whose slices index [m] along dim the slices of src are added. */
   indexAdd(dim: number, index: Tensor, src: Tensor): Tensor {
     return this.op("index_add", [index, src], [whole(dim)]);
+  }
+  /** The same in this tensor itself; `indexCopyInPlace` sets slices. */
+  scatterInPlace(dim: number, index: Tensor, src: Tensor, mode: ScatterMode = "set"): this {
+    return this.inPlace("scatter_in_place", [index, src],
+                        [whole(dim), SCATTER_MODES.indexOf(mode)]);
+  }
+  indexAddInPlace(dim: number, index: Tensor, src: Tensor): this {
+    return this.inPlace("index_add_in_place", [index, src], [whole(dim)]);
+  }
+  indexCopyInPlace(dim: number, index: Tensor, src: Tensor): this {
+    return this.inPlace("index_copy_in_place", [index, src], [whole(dim)]);
+  }
+  /** Slices at index [.., k], places in the first k dims: [.., the other dims]. */
+  gatherNd(index: Tensor): Tensor { return this.op("gather_nd", [index]); }
+  /** A copy that meets src, of that shape, there, as mode says. */
+  scatterNd(index: Tensor, src: Tensor, mode: ScatterMode = "set"): Tensor {
+    return this.op("scatter_nd", [index, src], [SCATTER_MODES.indexOf(mode)]);
   }
 
   // --- Order and running sums ---

@@ -17,7 +17,7 @@ export class ElementTensor extends TensorBase {
   relu6(): Tensor { return this.op("relu6"); }
   /** this * mul + add. */
   affine(mul: number, add: number): Tensor { return this.op("affine", [], [mul, add]); }
-  /** To [min, max]; NaN stays. */
+  /** To [min, max], so to max where min is larger; NaN stays. */
   clamp(min: number, max: number): Tensor { return this.op("clamp", [], [min, max]); }
 
   /**
@@ -159,6 +159,14 @@ export class ElementTensor extends TensorBase {
   /** g * sigmoid(alpha g) * (u + 1), g = min(this, limit), u = clamp(up, -limit, limit). */
   swigluClamped(up: Tensor, alpha: number, limit: number): Tensor {
     return this.op("swiglu_clamped", [up], [alpha, limit]);
+  }
+  /** this + weight (b - this). */
+  lerp(b: Tensor | number, weight: Tensor | number): Tensor {
+    return this.mixed("lerp", this, b, weight);
+  }
+  /** With these numbers in place of NaN, infinity and -infinity. */
+  nanToNum(nan: number, inf: number, minusInf: number): Tensor {
+    return this.op("nan_to_num", [], [nan, inf, minusInf]);
   }
 
   /** Between all dtypes; also from the types of blocks. */

@@ -48,6 +48,9 @@ export class LayerTensor extends ArrayTensor {
   convTranspose2d(weight: Tensor, bias?: Tensor, options: ConvOptions = {}): Tensor {
     return this.#conv("conv_transpose2d", 2, weight, bias, options);
   }
+  convTranspose3d(weight: Tensor, bias?: Tensor, options: ConvOptions = {}): Tensor {
+    return this.#conv("conv_transpose3d", 3, weight, bias, options);
+  }
 
   // --- Pooling: over the last dims, of which there is one more at least ---
 
@@ -145,7 +148,7 @@ export class LayerTensor extends ArrayTensor {
 
   /** While training, 0 with probability p, else x / (1 - p). */
   dropout(p = 0.5, train = true): Tensor { return this.op("dropout", [], [p, Number(train)]); }
-  /** Of logits [n, c, ..] or [c]. target: indices of classes [n, ..] (u32, i64, u8), or
+  /** Of logits [n, c, ..] or [c]. target: indices of classes [n, ..] (integers), or
    * probabilities in the shape of this. */
   crossEntropy(target: Tensor, options: ClassLossOptions = {}): Tensor {
     return this.#classLoss("cross_entropy", target, options);

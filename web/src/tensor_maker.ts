@@ -58,6 +58,11 @@ export class TensorMaker {
   linspace(start: number, end: number, count: number, dtype: ScalarDtype = "f32"): Tensor {
     return this.#make("linspace", dtype, [], [start, end, whole(count)]);
   }
+  /** base to the powers of these numbers. */
+  logspace(start: number, end: number, count: number, base = 10,
+           dtype: ScalarDtype = "f32"): Tensor {
+    return this.#make("logspace", dtype, [], [start, end, whole(count), base]);
+  }
   /** [n, n], 1 on the diagonal. */
   eye(n: number, dtype: ScalarDtype = "f32"): Tensor {
     return this.#make("eye", dtype, [], [whole(n)]);
@@ -86,11 +91,19 @@ export class TensorMaker {
 
   /** Tensors that agree in all dims but dim. */
   cat(tensors: Tensor[], dim = 0): Tensor {
-    return this.#join("cat", tensors, dim);
+    return this.#join("cat", tensors, [whole(dim)]);
   }
   /** Tensors of one shape along a new dim. */
   stack(tensors: Tensor[], dim = 0): Tensor {
-    return this.#join("stack", tensors, dim);
+    return this.#join("stack", tensors, [whole(dim)]);
+  }
+
+  /**
+   * Products of 1 to 8 float tensors, summed over the labels that the result does not have:
+   * "bik,kj->bij" is a matrix product of batches, "ii->i" a diagonal, see `wick_einsum`.
+   */
+  einsum(text: string, tensors: Tensor[]): Tensor {
+    return this.#join("einsum", tensors, Array.from(text, (letter) => letter.codePointAt(0)!));
   }
 
   /** The coordinates, given as vectors, of the points of a grid; xy: of the first two swapped. */
@@ -144,9 +157,9 @@ export class TensorMaker {
     return this.#commands.call("syncTensors", [], options);
   }
 
-  #join(name: string, tensors: Tensor[], dim: number): Tensor {
+  #join(name: string, tensors: Tensor[], numbers: number[]): Tensor {
     if (tensors.length === 0) throw new WickError("VALUE", `${name} needs at least one tensor`);
-    return this.#commands.op(name, tensors, [whole(dim)]);
+    return this.#commands.op(name, tensors, numbers);
   }
 
   #make(name: string, dtype: Dtype, shape: number[], numbers: number[] = []): Tensor {

@@ -68,6 +68,13 @@ prod(dims?: Dims, keepdim = false): Tensor {
   layerNorm(weight?: Tensor, bias?: Tensor, eps = 1e-5): Tensor {
     return this.op("layer_norm", [weight ?? NONE, bias ?? NONE], [eps]);
   }
+  /** The same over the last n dims together, of whose shape weight and bias are. */
+  rmsNormOver(n: number, weight?: Tensor, eps = 1e-5): Tensor {
+    return this.op("rms_norm_over", [weight ?? NONE], [whole(n), eps]);
+  }
+  layerNormOver(n: number, weight?: Tensor, bias?: Tensor, eps = 1e-5): Tensor {
+    return this.op("layer_norm_over", [weight ?? NONE, bias ?? NONE], [whole(n), eps]);
+  }
 
   // --- Products ---
 
@@ -85,6 +92,12 @@ prod(dims?: Dims, keepdim = false): Tensor {
   tensordot(b: Tensor, dims: number[], dimsOfB: number[]): Tensor {
     return this.op("tensordot", [b], pairs(dims, dimsOfB));
   }
+  /** The Kronecker product, of tensors of one rank, 3 at most. */
+  kron(b: Tensor): Tensor { return this.op("kron", [b]); }
+  /** Of [variables, observations]: covariances, divided by observations - correction. */
+  cov(correction = 1): Tensor { return this.op("cov", [], [correction]); }
+  /** The same divided by both deviations: correlations, from -1 to 1. */
+  corrcoef(): Tensor { return this.op("corrcoef"); }
   /** The sum of a diagonal of the last two dims. */
   trace(offset = 0): Tensor { return this.op("trace", [], [whole(offset)]); }
   /** this [.., k] weight^T + bias: weight [n, k] of any dtype, blocks included. */

@@ -86,6 +86,8 @@ static bool integers_make(operands *in) {
 #define DIMS(i) REST((i) + 1), B(i) ? INTS((i) + 1) : NULL
 /* Number 0 as that of a list's entries, or of results: what is none is refused. */
 #define COUNT count_of(in)
+/* The numbers as a text. */
+#define TEXT text_of(in)
 #define RANK wick_tensor_shape(T(0)).rank
 #define REDUCTION ((wick_reduction)I(0))
 /* Where a second result goes; NULL: it is not wanted. */
@@ -94,6 +96,18 @@ static bool integers_make(operands *in) {
 static size_t count_of(const operands *in) {
     const int64_t given = L(0);
     return given > 0 && given <= UINT16_MAX ? (size_t)given : 0;
+}
+
+/* Of ASCII codes, in place of the integers, whose padding ends it; '?' where there is no such code.
+ */
+static const char *text_of(const operands *in) {
+    char *const text = (char *)in->longs;
+    for (size_t i = 0; i < in->n_numbers; i++) {
+        const double code = in->numbers[i];
+        text[i] = (char)(code > 0 && code < 128 ? code : '?');
+    }
+    text[in->n_numbers] = '\0';
+    return text;
 }
 
 /* Tensor 0, where from number first on there are two lists with an entry for each of its dims. */
