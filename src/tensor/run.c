@@ -294,7 +294,7 @@ static wick_status step(wick_device *device) {
 wick_status wk_run(wick_device *device) {
     if (wk_device_is_lost(device)) return wk_device_abandon(device);
     if (device->queue.count == 0 && !device->has_unsubmitted) return WICK_OK;
-    wk_fuse(device);
+    WK_OF_TENSORS(wk_fuse(device));
     const uint64_t begun = wk_clock_ns();
     while (device->queue.count > 0) {
         WK_TRY(step(device));

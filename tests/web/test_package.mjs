@@ -26,8 +26,8 @@ const MODULES = ["wick", "wick-cpu"].flatMap((name) => ["", "-tensors"].flatMap(
 
 /** The most that an engine may have by brotli: its module without threads, and all its scripts. */
 const ENGINES = [
-  { module: "wick.wasm", isScript: /^(?!cpu).*\.js$/, limit: 412_000 },
-  { module: "wick-cpu.wasm", isScript: /^cpu.*\.js$/, limit: 354_000 },
+  { module: "wick.wasm", isScript: /^(?!cpu).*\.js$/, limit: 400_000 },
+  { module: "wick-cpu.wasm", isScript: /^cpu.*\.js$/, limit: 345_000 },
   { module: "wick-tensors.wasm", isScript: /^(?!cpu).*\.js$/, limit: 494_000 },
   { module: "wick-cpu-tensors.wasm", isScript: /^cpu.*\.js$/, limit: 429_000 },
 ];
