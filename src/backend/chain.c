@@ -208,8 +208,7 @@ static wick_status check_operands(const wk_op *op, wick_error *err) {
         if (!wk_dtype_is_scalar(view->dtype))
             return wrong(err, WICK_ERR_DTYPE, "operands must be of scalar dtypes");
         if (is_reduced && i == 0) continue; /* by the rule of its step */
-        if (view->rank != x->rank ||
-            memcmp(view->extent, x->extent, (size_t)x->rank * sizeof *x->extent) != 0)
+        if (!wk_view_same_shape(view, x))
             return wrong(err, WICK_ERR_SHAPE, "operands must have one shape");
     }
     return WICK_OK;

@@ -8,11 +8,6 @@
 #include <assert.h>
 #include <string.h>
 
-static bool same_shape(const wk_view *a, const wk_view *b) {
-    if (a->rank != b->rank) return false;
-    return memcmp(a->extent, b->extent, sizeof a->extent[0] * (size_t)a->rank) == 0;
-}
-
 static wick_status wrong(wick_error *err, wick_status status, const wk_op *op, const char *rule) {
     char text[320];
     return wk_fail(err, status, "%s: %s", wk_op_text(op, text, sizeof text), rule);
@@ -24,7 +19,7 @@ static bool is_index(wick_dtype dtype) {
 
 static wick_status check_elementwise(const wk_op *op, wick_error *err) {
     for (int i = 1; i < op->n_dst + op->n_src; i++) {
-        if (!same_shape(&op->view[0], &op->view[i]))
+        if (!wk_view_same_shape(&op->view[0], &op->view[i]))
             return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape");
         if (op->view[i].dtype != op->view[0].dtype)
             return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype");
@@ -75,7 +70,7 @@ static wick_status check_gated(const wk_op *op, wick_error *err) {
 static wick_status check_compare(const wk_op *op, wick_error *err) {
     if ((unsigned)op->p.compare >= WK_COMPARE_COUNT_) return no_function(op, err);
     const wk_view *const y = wk_dst(op, 0), *const a = wk_src(op, 0), *const b = wk_src(op, 1);
-    if (!same_shape(y, a) || !same_shape(y, b))
+    if (!wk_view_same_shape(y, a) || !wk_view_same_shape(y, b))
         return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape");
     if (y->dtype != WICK_U8 || a->dtype != b->dtype || !wk_dtype_is_scalar(a->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "must be u8 of two operands of one scalar dtype");
@@ -87,7 +82,7 @@ static wick_status check_where(const wk_op *op, wick_error *err) {
     if (cond->dtype != WICK_U8 && cond->dtype != WICK_BOOL && cond->dtype != WICK_I64)
         return wrong(err, WICK_ERR_DTYPE, op, "cond must be u8, bool or i64");
     for (int i = 0; i < op->n_src; i++) {
-        if (!same_shape(y, wk_src(op, i)))
+        if (!wk_view_same_shape(y, wk_src(op, i)))
             return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape");
         if (i > 0 && (wk_src(op, i)->dtype != y->dtype || !wk_dtype_is_scalar(y->dtype)))
             return wrong(err, WICK_ERR_DTYPE, op, "a, b and y must have one scalar dtype");
@@ -130,7 +125,7 @@ static wick_status check_reduce(const wk_op *op, wick_error *err) {
 }
 
 static wick_status check_copy(const wk_op *op, wick_error *err) {
-    if (!same_shape(wk_dst(op, 0), wk_src(op, 0)))
+    if (!wk_view_same_shape(wk_dst(op, 0), wk_src(op, 0)))
         return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape");
     if (wk_dtype_is_block(wk_dst(op, 0)->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "cannot write a block type");
@@ -161,7 +156,7 @@ static wick_status check_top_k(const wk_op *op, wick_error *err) {
     const wk_view *const values = wk_dst(op, 0), *const indices = wk_dst(op, 1),
                          *const x = wk_src(op, 0);
     const int last = x->rank - 1;
-    if (x->rank < 1 || values->rank != x->rank || !same_shape(values, indices) ||
+    if (x->rank < 1 || values->rank != x->rank || !wk_view_same_shape(values, indices) ||
         values->extent[last] > x->extent[last])
         return wrong(err, WICK_ERR_SHAPE, op, "must be x [.., n], values and indices [.., k <= n]");
     for (int i = 0; i < last; i++)
@@ -177,7 +172,7 @@ static wick_status check_top_k(const wk_op *op, wick_error *err) {
 
 /* y and index of one shape, which x has in all dimensions but the last. */
 static bool fits_rows(const wk_view *y, const wk_view *index, const wk_view *x) {
-    if (x->rank < 1 || x->rank != y->rank || !same_shape(y, index)) return false;
+    if (x->rank < 1 || x->rank != y->rank || !wk_view_same_shape(y, index)) return false;
     return memcmp(x->extent, y->extent, sizeof x->extent[0] * (size_t)(x->rank - 1)) == 0;
 }
 
@@ -213,7 +208,7 @@ static wick_status check_cumulate(const wk_op *op, wick_error *err) {
 
 static wick_status check_argsort(const wk_op *op, wick_error *err) {
     const wk_view *const indices = wk_dst(op, 0), *const x = wk_src(op, 0);
-    if (x->rank < 1 || !same_shape(indices, x))
+    if (x->rank < 1 || !wk_view_same_shape(indices, x))
         return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape of rank 1 or more");
     if (x->extent[x->rank - 1] > UINT32_MAX)
         return wrong(err, WICK_ERR_SHAPE, op, "u32 does not count the elements of a row");
@@ -224,7 +219,7 @@ static wick_status check_argsort(const wk_op *op, wick_error *err) {
 /* x, and the vectors of its last dimension that scale or shift it. */
 static wick_status check_norm(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
-    if (x->rank < 1 || !same_shape(y, x))
+    if (x->rank < 1 || !wk_view_same_shape(y, x))
         return wrong(err, WICK_ERR_SHAPE, op, "y and x must have one shape of rank 1 or more");
     if (y->dtype != x->dtype || !wk_dtype_is_float(x->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "y and x must have one float dtype");
@@ -241,7 +236,7 @@ static wick_status check_norm(const wk_op *op, wick_error *err) {
 
 static wick_status check_rope(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0), *const p = wk_src(op, 1);
-    if (x->rank != 4 || !same_shape(y, x) || y->dtype != x->dtype)
+    if (x->rank != 4 || !wk_view_same_shape(y, x) || y->dtype != x->dtype)
         return wrong(err, WICK_ERR_SHAPE, op, "y and x must be [b, t, h, d] alike");
     if (p->rank != 2 || p->extent[0] != x->extent[0] || p->extent[1] != x->extent[1])
         return wrong(err, WICK_ERR_SHAPE, op, "positions must be [b, t]");
@@ -255,7 +250,7 @@ static wick_status check_rope(const wk_op *op, wick_error *err) {
 
 static wick_status check_rope_table(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
-    if (x->rank != 4 || !same_shape(y, x) || y->dtype != x->dtype)
+    if (x->rank != 4 || !wk_view_same_shape(y, x) || y->dtype != x->dtype)
         return wrong(err, WICK_ERR_SHAPE, op, "y and x must be [b, t, h, d] alike");
     for (int i = 1; i <= 2; i++) {
         const wk_view *const table = wk_src(op, i);
@@ -479,8 +474,8 @@ static wick_status check_scan(const wk_op *op, wick_error *err) {
     const wk_view *const x = wk_src(op, 0), *const gate = wk_src(op, 2), *const bc = wk_src(op, 3);
     const wk_view *const state = wk_dst(op, 1);
     WK_TRY(check_batch(op, wk_src(op, 4), layout, err));
-    if (x->rank != 3 || x->extent[0] != (int64_t)layout->n_rows || !same_shape(x, wk_dst(op, 0)) ||
-        !same_shape(x, wk_src(op, 1)))
+    if (x->rank != 3 || x->extent[0] != (int64_t)layout->n_rows ||
+        !wk_view_same_shape(x, wk_dst(op, 0)) || !wk_view_same_shape(x, wk_src(op, 1)))
         return wrong(err, WICK_ERR_SHAPE, op, "x, y and step must be [rows, h, p]");
     const int64_t n_heads = x->extent[1], p = x->extent[2], n = bc->extent[3];
     if (bc->rank != 4 || bc->extent[0] != x->extent[0] || bc->extent[1] != 2 || bc->extent[2] < 1 ||
@@ -490,7 +485,7 @@ static wick_status check_scan(const wk_op *op, wick_error *err) {
                      "must be bc [rows, 2, g, n] and state [slots, h, n, p], h a multiple of g");
     const bool is_selective = op->p.scan.fn == WK_SCAN_SELECTIVE;
     if (is_selective ? !are_matrices(gate, p, n) || gate->extent[0] != n_heads
-                     : !same_shape(gate, x))
+                     : !wk_view_same_shape(gate, x))
         return wrong(err, WICK_ERR_SHAPE, op,
                      "gate must be [h, p, n], or [rows, h, p] of the delta rule");
     if (!is_all_f32(op)) return wrong(err, WICK_ERR_DTYPE, op, "takes f32");

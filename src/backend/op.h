@@ -475,6 +475,10 @@ bool wk_view_dense(wick_dtype dtype, const wick_shape *shape, wk_view *out, uint
 void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end);
 /* Both name bytes of one stretch of a buffer. */
 bool wk_view_overlaps(const wk_view *a, const wk_view *b);
+/* The same rank and extents. */
+bool wk_view_same_shape(const wk_view *a, const wk_view *b);
+/* The same elements of the same buffer in the same order. */
+bool wk_view_same(const wk_view *a, const wk_view *b);
 int64_t wk_view_count(const wk_view *view);
 /* Of rank 1 or more: the product of all extents but the last. */
 int64_t wk_view_rows(const wk_view *view);

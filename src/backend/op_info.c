@@ -105,21 +105,13 @@ static wick_status check_operand(const wk_op *op, int i, const wk_operand_info *
     return WICK_OK;
 }
 
-static bool same_view(const wk_view *a, const wk_view *b) {
-    const wick_shape shapes[] = {wick_shape_of(a->rank, a->extent),
-                                 wick_shape_of(b->rank, b->extent)};
-    return a->buf == b->buf && a->offset == b->offset && a->dtype == b->dtype &&
-           a->layout == b->layout && wk_shape_equal(&shapes[0], &shapes[1]) &&
-           memcmp(a->stride, b->stride, sizeof a->stride[0] * (size_t)a->rank) == 0;
-}
-
 static wick_status check_aliasing(const wk_op *op, const wk_op_info *info, wick_error *err) {
     for (int d = 0; d < op->n_dst; d++) {
         for (int i = d + 1; i < op->n_dst + op->n_src; i++) {
             if (!wk_view_overlaps(&op->view[d], &op->view[i])) continue;
             const bool in_place = info->is_in_place_allowed && i >= op->n_dst &&
                                   !wk_op_operand(op, i)->is_optional &&
-                                  same_view(&op->view[d], &op->view[i]);
+                                  wk_view_same(&op->view[d], &op->view[i]);
             if (!in_place)
                 return wk_fail(err, WICK_ERR_ARGUMENT, "%s: %s overlaps %s", info->name,
                                wk_op_operand(op, d)->name, wk_op_operand(op, i)->name);

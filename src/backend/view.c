@@ -25,6 +25,17 @@ uint64_t wk_shape_row_bytes(wick_dtype dtype, const wick_shape *shape) {
     return wk_dtype_bytes(dtype, row, &bytes) ? bytes : 0;
 }
 
+bool wk_view_same_shape(const wk_view *a, const wk_view *b) {
+    if (a->rank != b->rank) return false;
+    return memcmp(a->extent, b->extent, sizeof a->extent[0] * (size_t)a->rank) == 0;
+}
+
+bool wk_view_same(const wk_view *a, const wk_view *b) {
+    return a->buf == b->buf && a->offset == b->offset && a->dtype == b->dtype &&
+           a->layout == b->layout && wk_view_same_shape(a, b) &&
+           memcmp(a->stride, b->stride, sizeof a->stride[0] * (size_t)a->rank) == 0;
+}
+
 int64_t wk_view_count(const wk_view *view) {
     assert(view->rank >= 0 && view->rank <= WICK_MAX_RANK);
     int64_t count = 1;

@@ -115,13 +115,6 @@ typedef struct forming {
     wk_chain chain;
 } forming;
 
-static bool same_elements(const wk_view *a, const wk_view *b) {
-    const size_t size = (size_t)a->rank * sizeof *a->extent;
-    return a->buf == b->buf && a->offset == b->offset && a->dtype == b->dtype &&
-           a->rank == b->rank && memcmp(a->extent, b->extent, size) == 0 &&
-           memcmp(a->stride, b->stride, size) == 0;
-}
-
 static const wk_view *result_of(const forming *f, int k) { return wk_dst(f->members[k].op, 0); }
 
 /* What a step reads by this view. */
@@ -131,11 +124,11 @@ static found find_input(const forming *f, const wk_view *view, uint8_t *in) {
     for (int k = f->n - 1; k >= 0; k--) {
         if (result_of(f, k)->buf != view->buf) continue;
         *in = (uint8_t)(FIRST_STEP + k);
-        if (same_elements(result_of(f, k), view)) return FOUND;
+        if (wk_view_same(result_of(f, k), view)) return FOUND;
         if (wk_view_overlaps(result_of(f, k), view)) return IN_THE_WAY;
     }
     for (int s = 0; s < f->n_sources; s++) {
-        if (!same_elements(f->sources[s], view)) continue;
+        if (!wk_view_same(f->sources[s], view)) continue;
         *in = (uint8_t)s;
         return FOUND;
     }
@@ -146,18 +139,12 @@ static found find_input(const forming *f, const wk_view *view, uint8_t *in) {
 static bool may_write(const forming *f, const wk_op *op) {
     const wk_view *const y = wk_dst(op, 0);
     for (int s = 0; s < f->n_sources; s++)
-        if (wk_view_overlaps(f->sources[s], y) && !same_elements(f->sources[s], y)) return false;
+        if (wk_view_overlaps(f->sources[s], y) && !wk_view_same(f->sources[s], y)) return false;
     for (int i = 0; i < op->n_src; i++)
-        if (wk_view_overlaps(wk_src(op, i), y) && !same_elements(wk_src(op, i), y)) return false;
+        if (wk_view_overlaps(wk_src(op, i), y) && !wk_view_same(wk_src(op, i), y)) return false;
     for (int k = 0; k < f->n; k++)
-        if (wk_view_overlaps(result_of(f, k), y) && !same_elements(result_of(f, k), y))
-            return false;
+        if (wk_view_overlaps(result_of(f, k), y) && !wk_view_same(result_of(f, k), y)) return false;
     return true;
-}
-
-static bool has_shape_of(const wk_view *a, const wk_view *b) {
-    return a->rank == b->rank &&
-           memcmp(a->extent, b->extent, (size_t)a->rank * sizeof *a->extent) == 0;
 }
 
 /* Members whose result the op writes over. */
@@ -165,7 +152,7 @@ static int replace_results(forming *f, const wk_op *op) {
     int n_kept = 0;
     for (int k = 0; k < f->n; k++) {
         member *const m = &f->members[k];
-        if (m->replaced_by > 0 || !same_elements(result_of(f, k), wk_dst(op, 0))) continue;
+        if (m->replaced_by > 0 || !wk_view_same(result_of(f, k), wk_dst(op, 0))) continue;
         m->replaced_by = f->n;
         n_kept += result_of(f, k)->buf->is_outside;
     }
@@ -179,8 +166,8 @@ static bool is_ended(const forming *f) {
 /* A reduction of what no other step reads ends the chain. */
 static bool fits_shape(const forming *f, const wk_op *op) {
     if (op->code != WK_OP_REDUCE)
-        return f->n == 0 || has_shape_of(wk_dst(op, 0), wk_src(f->members[0].op, 0));
-    return f->n > 0 && has_shape_of(wk_src(op, 0), wk_src(f->members[0].op, 0));
+        return f->n == 0 || wk_view_same_shape(wk_dst(op, 0), wk_src(f->members[0].op, 0));
+    return f->n > 0 && wk_view_same_shape(wk_src(op, 0), wk_src(f->members[0].op, 0));
 }
 
 /* Whether it has to do with the others, and the chain is likely to have room for it. */
