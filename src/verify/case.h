@@ -66,6 +66,9 @@ void wk_case_plan_batch(wk_case *c, wk_batch_layout *layout, int64_t n_rows);
 /* words: n_words of poison. */
 void wk_case_fill_batch(wk_case *c, const wk_batch_layout *layout, uint32_t *words);
 
+/* case_chain.c: the chain of a case: its steps, operands and results. */
+void wk_case_describe_chain(wk_case *c);
+
 /* case_memory.c */
 wick_status wk_case_fill(wk_case *c, wk_heap *heap, wick_error *err);
 /* Gives the memory back. */
