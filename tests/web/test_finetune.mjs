@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
-import { Wick } from "../../web/dist/wick.js";
 import { snippets } from "./fixtures.mjs";
+import { open as openDevice, rejects } from "./node_tests.mjs";
 import { missing, openWebGpu } from "./node_webgpu.mjs";
 import { PageWorker } from "./node_worker.mjs";
 
@@ -16,13 +16,7 @@ const TEXT = "The miller left his cat to the youngest son. The cat asked for a b
   .repeat(12);
 const OPTIONS = { text: TEXT, contextLength: 32, steps: 12, batch: 4, rate: 5e-3, rank: 4, seed: 3 };
 
-const rejects = (promise, code, words) => assert.rejects(promise, (reason) => {
-  assert.equal(reason.code, code, reason.message);
-  assert.match(reason.message, words);
-  return true;
-});
-
-const open = (options) => Wick.open({ backend: "cpu", math: "exact", tensors: true, ...options });
+const open = (options) => openDevice({ tensors: true, ...options });
 const load = (wick) => wick.load(new Uint8Array(STORIES), { cache: false });
 
 async function continued(model, prompt = "The miller") {

@@ -2,23 +2,8 @@
 // through the messages of a worker.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Wick } from "../../web/dist/wick.js";
+import { onBoth, open, rejects } from "./node_tests.mjs";
 import { missing, openWebGpu } from "./node_webgpu.mjs";
-
-const rejects = (promise, code, words) => assert.rejects(promise, (reason) => {
-  assert.equal(reason.code, code, reason.message);
-  assert.match(reason.message, words);
-  return true;
-});
-
-const open = (options) => Wick.open({ backend: "cpu", math: "exact", ...options });
-
-/** Runs it on the CPU and, where there is one, on WebGPU. */
-function onBoth(name, run) {
-  test(`${name} on the CPU`, async () => run(await open()));
-  test(`${name} on WebGPU`, { skip: missing }, async () =>
-    run(await open({ backend: "webgpu", gpu: await openWebGpu() })));
-}
 
 onBoth("values come back as they were", async (wick) => {
   assert.deepEqual(await wick.tensor([[1, 2], [3, 4]]).read(), Float32Array.of(1, 2, 3, 4));

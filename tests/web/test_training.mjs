@@ -2,24 +2,9 @@
 // cases that can be checked by hand; test_ops.mjs has what other software computed.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Wick } from "../../web/dist/wick.js";
 import { snippets } from "./fixtures.mjs";
+import { onBoth, open, rejects } from "./node_tests.mjs";
 import { missing, openWebGpu } from "./node_webgpu.mjs";
-
-const rejects = (promise, code, words) => assert.rejects(promise, (reason) => {
-  assert.equal(reason.code, code, reason.message);
-  assert.match(reason.message, words);
-  return true;
-});
-
-const open = (options) => Wick.open({ backend: "cpu", math: "exact", ...options });
-
-/** Runs it on the CPU and, where there is one, on WebGPU. */
-function onBoth(name, run) {
-  test(`${name} on the CPU`, async () => run(await open()));
-  test(`${name} on WebGPU`, { skip: missing }, async () =>
-    run(await open({ backend: "webgpu", gpu: await openWebGpu() })));
-}
 
 const read = async (...tensors) =>
   Promise.all(tensors.map(async (tensor) => Array.from(await tensor.read(), Number)));
