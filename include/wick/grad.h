@@ -4,7 +4,7 @@
  *   wick_tape *tape;
  *   wick_tape_begin(device, &tape);
  *   wick_tape_watch(tape, w);
- *   wick_tensor *loss = wick_mse(wick_linear(x, w, NULL), y, WICK_MEAN), *dw;
+ *   wick_tensor *loss = wick_mse(wick_linear(x, w, NULL), y, WICK_REDUCTION_MEAN), *dw;
  *   wick_grad(tape, loss, NULL, &w, 1, &dw);
  *   wick_tape_end(tape);
  *
@@ -40,9 +40,9 @@ WICK_API bool wick_no_grad(wick_tape *tape, bool is_on);
  *
  * WICK_ERR_UNSUPPORTED: an operation on the way has no gradient. WICK_ERR_STATE: an operand whose
  * value is needed was overwritten since. WICK_ERR_OUT_OF_MEMORY: also where memory ran out while
- * the tape recorded. WICK_ERR_SHAPE, WICK_ERR_DTYPE: grad_y. WICK_ERR_ARGUMENT: x[i] was neither
- * watched nor computed from what was, or shows an element twice. On failure all of grads are NULL,
- * and the sentence is with the device. */
+ * the tape recorded. WICK_ERR_SHAPE, WICK_ERR_DTYPE: grad_y. WICK_ERR_ARGUMENT: y or grad_y belongs
+ * to another device than the tape, or x[i] was neither watched nor computed from what was, or shows
+ * an element twice. On failure all of grads are NULL, and the sentence is with the device. */
 WICK_API wick_status wick_grad(wick_tape *tape, wick_tensor *y, wick_tensor *grad_y,
                                wick_tensor *const *x, size_t n, wick_tensor **grads);
 

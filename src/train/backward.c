@@ -44,9 +44,20 @@ static bool own(wk_slot *s) {
     return true;
 }
 
+/* Functions that run again may name elements after those that the gradient has so far. */
+static bool fit(wk_slot *s) {
+    const int64_t n = wick_tensor_size(s->grad);
+    if (!s->grad || n == s->count) return true;
+    wick_tensor *const larger = wick_zeros(s->grad->device, s->dtype, WICK_SHAPE(s->count));
+    if (!wick_copy(wick_narrow(larger, 0, 0, n), s->grad)) return false;
+    set_gradient(s, larger, true);
+    return true;
+}
+
 static void add_part(wk_slot *s, const wk_view *view, wick_tensor *g) {
     const wick_shape all = {.rank = 1, .extent = {s->count}};
     const bool is_all = covers(s, view);
+    if (!fit(s)) return;
     if (is_all && wk_view_is_dense(view)) {
         wick_tensor *const flat = wick_contiguous(wick_reshape(g, all));
         wick_tensor *const sum = s->grad ? wick_add(s->grad, flat) : flat;
@@ -105,7 +116,7 @@ static void add_gradient(wk_slot *s, const wk_view *view, wick_tensor *g) {
 
 /* The gradient of what an op has written, which stands there no more; NULL: it is zero. */
 static wick_tensor *take(wk_slot *s, const wk_view *view) {
-    if (!s || !s->grad || wk_view_count(view) == 0) return NULL;
+    if (!s || !s->grad || wk_view_count(view) == 0 || !fit(s)) return NULL;
     wick_tensor *const part = part_of(s, view);
     if (covers(s, view)) {
         wk_slot_drop_gradient(s);
@@ -230,11 +241,15 @@ void wk_back_through(const wk_back *b, wk_rebuild_fn *rebuild) {
 
 /* --- wick_grad --- */
 
-static bool check_grad_y(const wick_tensor *y, const wick_tensor *grad_y) {
-    if (!grad_y) return true;
-    if (!wk_operands_present("grad", (wick_tensor *[]){(wick_tensor *)y, (wick_tensor *)grad_y}, 2))
+static bool check_y(const wick_tape *tape, const wick_tensor *y, const wick_tensor *grad_y) {
+    if (y->device != tape->device || (grad_y && grad_y->device != tape->device)) {
+        wk_device_fail(tape->device, WICK_ERR_ARGUMENT, "grad: %s belongs to another device",
+                       y->device != tape->device ? "y" : "grad_y");
         return false;
-    return wk_operand_is_float("grad", grad_y) && wk_operands_same_shape("grad", y, grad_y);
+    }
+    if (!wk_operand_is_float("grad", y)) return false;
+    return !grad_y ||
+           (wk_operand_is_float("grad", grad_y) && wk_operands_same_shape("grad", y, grad_y));
 }
 
 static bool check_watched(const wick_tape *tape, wick_tensor *const *x, size_t n) {
@@ -288,7 +303,7 @@ wick_status wick_grad(wick_tape *tape, wick_tensor *y, wick_tensor *grad_y, wick
     if (tape->is_short)
         (void)wk_device_fail(tape->device, WICK_ERR_OUT_OF_MEMORY,
                              "grad: there was no memory to record an operation");
-    else if (wk_operand_is_float("grad", y) && check_grad_y(y, grad_y) && check_watched(tape, x, n))
+    else if (check_y(tape, y, grad_y) && check_watched(tape, x, n))
         compute(tape, y, grad_y, x, n, grads);
     tape->is_off = was_off;
     wk_device_give_back(tape->device, before);

@@ -231,16 +231,18 @@ static void grad_rest(const wk_back *b, bool is_floor) {
     wk_back_give(b, 1, wick_neg(wick_mul(b->g, is_floor ? wick_floor(ratio) : wick_trunc(ratio))));
 }
 
-/* Of the angle of (x, y): x / (x^2 + y^2) for y, the first operand, 0 at (0, 0); of the length:
- * x / length. */
-static void grad_polar(const wk_back *b, bool is_angle) {
+/* Of the angle of the point (b, a): b / (a^2 + b^2) and -a / (a^2 + b^2), 0 at (0, 0). */
+static void grad_angle(const wk_back *b) {
     wick_tensor *const x = wk_back_source(b, 0), *const y = wk_back_source(b, 1);
     wick_tensor *const square = wick_add(wick_sqr(x), wick_sqr(y));
-    if (is_angle)
-        give_shares(b, zero_where(is_zero(square), wick_div(y, square)),
-                    zero_where(is_zero(square), wick_neg(wick_div(x, square))));
-    else
-        give_shares(b, wick_mul(x, wick_rsqrt(square)), wick_mul(y, wick_rsqrt(square)));
+    give_shares(b, zero_where(is_zero(square), wick_div(y, square)),
+                zero_where(is_zero(square), wick_neg(wick_div(x, square))));
+}
+
+/* a and b over the length, whose square may overflow. */
+static void grad_length(const wk_back *b) {
+    wick_tensor *const length = wk_back_result(b, 0);
+    give_shares(b, wick_div(wk_back_source(b, 0), length), wick_div(wk_back_source(b, 1), length));
 }
 
 static void grad_log_add_exp(const wk_back *b) {
@@ -283,8 +285,8 @@ void wk_grad_binary(const wk_back *b) {
     case WK_BINARY_MINIMUM: grad_extreme(b, false); return;
     case WK_BINARY_REMAINDER: grad_rest(b, true); return;
     case WK_BINARY_FMOD: grad_rest(b, false); return;
-    case WK_BINARY_ATAN2: grad_polar(b, true); return;
-    case WK_BINARY_HYPOT: grad_polar(b, false); return;
+    case WK_BINARY_ATAN2: grad_angle(b); return;
+    case WK_BINARY_HYPOT: grad_length(b); return;
     case WK_BINARY_LOGADDEXP: grad_log_add_exp(b); return;
     case WK_BINARY_COPYSIGN: grad_copysign(b); return;
     case WK_BINARY_FLOOR_DIVIDE: return;
@@ -461,12 +463,7 @@ void wk_grad_scatter(const wk_back *b) {
     }
 }
 
-/* Elements of the last dim, from the last one down. */
-static wick_tensor *reversed(wick_tensor *x) {
-    if (!x) return NULL;
-    const double n = (double)x->view.extent[x->view.rank - 1];
-    return wick_index_select(x, -1, wick_arange(x->device, WICK_I64, n - 1, -1, -1));
-}
+static wick_tensor *reversed(wick_tensor *x) { return wick_flip(x, 1, (const int[]){-1}); }
 
 /* Sums along the last dim that begin at its end. */
 static wick_tensor *sum_from_here(wick_tensor *x) { return reversed(wick_cumsum(reversed(x), -1)); }

@@ -110,12 +110,14 @@ void wk_grad_matmul(const wk_back *b) {
         wk_back_give(b, 1, wick_matmul(wick_transpose(wk_back_source(b, 0), -1, -2), b->g));
 }
 
-/* A weight [n, k] as floats, out of blocks and layouts. */
+/* A weight [n, k] as floats of g's dtype, out of blocks and layouts. */
 static wick_tensor *decoded(const wk_back *b) {
     const wk_view *const w = wk_src(wk_back_op(b), 1);
-    if (w->layout == WK_LAYOUT_RAW && wk_dtype_is_float(w->dtype)) return wk_back_source(b, 1);
-    wick_tensor *const rows = wick_arange(b->g->device, WICK_U32, 0, (double)w->extent[0], 1);
-    return wk_widened(wick_embedding(wk_back_source(b, 1), rows));
+    wick_tensor *weight = wk_back_source(b, 1);
+    if (w->layout != WK_LAYOUT_RAW || !wk_dtype_is_float(w->dtype))
+        weight =
+            wick_embedding(weight, wick_arange(b->g->device, WICK_U32, 0, (double)w->extent[0], 1));
+    return wk_promoted(weight, b->g->view.dtype);
 }
 
 void wk_grad_linear(const wk_back *b) {
@@ -164,8 +166,11 @@ void wk_grad_embedding(const wk_back *b) {
 
 enum { Q, K, V, MASK, BIAS, SINKS, SLOPES };
 
+/* In g's dtype, in which all is computed; NULL: it is absent. */
 static wick_tensor *optional(const wk_back *b, int i) {
-    return wk_src(wk_back_op(b), i)->buf ? wk_back_source(b, i) : NULL;
+    const wk_view *const view = wk_src(wk_back_op(b), i);
+    wick_tensor *const x = view->buf ? wk_back_source(b, i) : NULL;
+    return wk_dtype_is_float(view->dtype) ? wk_promoted(x, b->g->view.dtype) : x;
 }
 
 /* Keys or values [b, g, s, d] for each of h heads. */

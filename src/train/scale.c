@@ -21,7 +21,7 @@ static wick_tensor *check(const char *name, wick_tensor *const *gradients, size_
 }
 
 /* f64 where a gradient is, else f32. */
-static wick_dtype dtype_of_norm(wick_tensor *const *gradients, size_t n) {
+static wick_dtype widest_dtype(wick_tensor *const *gradients, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (gradients[i] && gradients[i]->view.dtype == WICK_F64) return WICK_F64;
     return WICK_F32;
@@ -54,7 +54,7 @@ wick_tensor *wick_clip_grad_norm(wick_tensor *const *gradients, size_t n, double
         return NULL;
     }
     const wick_scope scope = wick_scope_begin(first->device);
-    const wick_dtype dtype = dtype_of_norm(gradients, n);
+    const wick_dtype dtype = widest_dtype(gradients, n);
     wick_tensor *norm = norm_of(gradients, n, dtype);
     wick_tensor *const most = wick_full(first->device, dtype, WICK_SCALAR, max_norm);
     /* The little that is added keeps a norm of 0 from dividing. */
@@ -82,7 +82,8 @@ wick_tensor *wick_unscale_gradients(wick_tensor *const *gradients, size_t n, dou
     }
     const wick_scope scope = wick_scope_begin(first->device);
     wick_tensor *all = wick_ones(first->device, WICK_F32, WICK_SCALAR);
-    wick_tensor *const factor = wick_full(first->device, WICK_F32, WICK_SCALAR, 1 / scale);
+    wick_tensor *const factor =
+        wick_full(first->device, widest_dtype(gradients, n), WICK_SCALAR, 1 / scale);
     for (size_t i = 0; i < n && all; i++) {
         if (!gradients[i]) continue;
         all = wick_mul(all, is_all_finite(gradients[i]));

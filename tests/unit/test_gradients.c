@@ -133,6 +133,70 @@ static void test_given_weights(void **state) {
     wick_scope_end(scope);
 }
 
+/* Weights may be of another float type than x: gradients are of each one's own. */
+static void test_mixed_dtypes(void **state) {
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    for (int i = 0; i < 2; i++) {
+        wick_tensor *const x =
+            wick_cast(count_up(device, WICK_SHAPE(1, 2)), i == 0 ? WICK_F64 : WICK_F32);
+        wick_tensor *const w =
+            wick_cast(count_up(device, WICK_SHAPE(2, 2)), i == 0 ? WICK_F32 : WICK_F64);
+        wick_tape *const tape = begin(device, x);
+        assert_int_equal(wick_tape_watch(tape, w), WICK_OK);
+        wick_tensor *const y = total(wick_linear(x, w, NULL));
+        wick_tensor *const of_x = gradient(tape, y, x), *const of_w = gradient(tape, y, w);
+        assert_int_equal(wick_tensor_dtype(of_x), wick_tensor_dtype(x));
+        assert_int_equal(wick_tensor_dtype(of_w), wick_tensor_dtype(w));
+        ASSERT_FLOATS(wick_retain(wick_cast(of_x, WICK_F32)), 2, 4);
+        ASSERT_FLOATS(wick_retain(wick_cast(of_w, WICK_F32)), 0, 1, 0, 1);
+        wick_release(of_w);
+        wick_release(of_x);
+        wick_tape_end(tape);
+    }
+    wick_scope_end(scope);
+}
+
+/* q [1, 2, 2, 2] over itself, with extras of dtype. */
+static wick_tensor *gradient_of_attention(wick_device *device, wick_tensor *q, wick_dtype dtype) {
+    const wick_attention_desc desc = {
+        .bias = wick_cast(count_up(device, WICK_SHAPE(2, 2)), dtype),
+        .sinks = wick_cast(count_up(device, WICK_SHAPE(2)), dtype),
+        .slopes = wick_cast(count_up(device, WICK_SHAPE(2)), dtype),
+    };
+    wick_tape *const tape = begin(device, q);
+    wick_tensor *const g = gradient(tape, total(wick_attention(q, q, q, &desc)), q);
+    wick_tape_end(tape);
+    return g;
+}
+
+static void test_mixed_attention(void **state) {
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const q = wick_affine(count_up(device, WICK_SHAPE(1, 2, 2, 2)), 0.25, -0.5);
+    float wanted[8], got[8];
+    wick_tensor *const same = gradient_of_attention(device, q, WICK_F32);
+    wick_tensor *const mixed = gradient_of_attention(device, q, WICK_F64);
+    assert_int_equal(wick_read(same, wanted, sizeof wanted), WICK_OK);
+    assert_int_equal(wick_read(mixed, got, sizeof got), WICK_OK);
+    assert_memory_equal(got, wanted, sizeof got);
+    wick_release(mixed);
+    wick_release(same);
+    wick_scope_end(scope);
+}
+
+/* Squares of what is differentiated overflow. */
+static void test_large_numbers(void **state) {
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    wick_tensor *const x = wick_full(device, WICK_F32, WICK_SHAPE(1), 3e30);
+    wick_tape *const tape = begin(device, x);
+    wick_tensor *const y = wick_hypot(x, wick_full(device, WICK_F32, WICK_SHAPE(1), 4e30));
+    ASSERT_FLOATS(gradient(tape, y, x), 0.6F);
+    wick_tape_end(tape);
+    wick_scope_end(scope);
+}
+
 static void test_no_grad(void **state) {
     wick_device *const device = device_of(state);
     const wick_scope scope = wick_scope_begin(device);
@@ -181,6 +245,18 @@ static void test_refusals(void **state) {
     wick_tensor *wide = wick_expand(x, WICK_SHAPE(2, 3));
     assert_int_equal(wick_grad(tape, y, NULL, &wide, 1, &g), WICK_ERR_ARGUMENT);
     assert_refused(device, g, WICK_ERR_ARGUMENT);
+    wick_device *other;
+    assert_int_equal(wick_device_open(NULL, &other, NULL), WICK_OK);
+    static const wick_dtype dtypes[] = {WICK_F32, WICK_U32};
+    for (int i = 0; i < 2; i++) {
+        wick_tensor *const far = wick_ones(other, dtypes[i], WICK_SHAPE(3));
+        assert_int_equal(wick_grad(tape, far, NULL, &x, 1, &g), WICK_ERR_ARGUMENT);
+        assert_refused(device, g, WICK_ERR_ARGUMENT);
+        assert_int_equal(wick_grad(tape, y, far, &x, 1, &g), WICK_ERR_ARGUMENT);
+        assert_refused(device, g, WICK_ERR_ARGUMENT);
+        wick_release(far);
+    }
+    wick_device_close(other);
     assert_int_equal(wick_tape_watch(tape, wick_argsort(x, 0, false)), WICK_ERR_DTYPE);
     assert_int_equal(wick_device_error(device, NULL), WICK_ERR_DTYPE);
     /* The square's gradient needs x, which is not there any more. */
@@ -198,6 +274,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_views, setup, teardown),
         cmocka_unit_test_setup_teardown(test_second_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_given_weights, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mixed_dtypes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mixed_attention, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_large_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_on_the_way, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_grad, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),

@@ -208,6 +208,9 @@ static void updates(void **state) {
     assert_close(wick_unscale_gradients(g, 2, 8), (const double[]){1}, 0);
     assert_close(g[0], (const double[]){1, -0.5}, 0);
     assert_close(wick_unscale_gradients(g, 3, 1), (const double[]){0}, 0);
+    wick_tensor *const wide = tensor_of(device, WICK_F64, WICK_SHAPE(2), numbers);
+    assert_non_null(wick_unscale_gradients(&wide, 1, 10)); /* 0.1 of f32 is another one */
+    assert_close(wide, (const double[]){0.8, -0.4}, 1e-15);
     assert_refused(device, wick_unscale_gradients(g, 3, 0), WICK_ERR_VALUE);
     assert_null(wick_unscale_gradients(NULL, 0, 1));
     wick_scope_end(scope);

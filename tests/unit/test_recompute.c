@@ -30,6 +30,8 @@ static wick_tensor *run_layer(void *user, wick_tensor *const *x) {
     return y;
 }
 
+static wick_tensor *total(wick_tensor *x) { return wick_sum(x, 0, NULL, false); }
+
 typedef enum form { PLAIN, SEGMENTS, NESTED } form;
 
 typedef struct outcome {
@@ -140,6 +142,34 @@ static void test_inputs(void **state) {
     wick_scope_end(scope);
 }
 
+static wick_tensor *scale_by_end(void *user, wick_tensor *const *x) {
+    return wick_mul(x[0], total(wick_narrow(user, 0, 2, 3)));
+}
+
+static wick_tensor *scale_by_all(void *user, wick_tensor *const *x) {
+    return wick_mul(x[0], total(user));
+}
+
+/* Of a tensor of which a part is watched, a segment reads elements after that part. */
+static void test_watched_part(void **state) {
+    static wick_segment_fn *const segments[] = {scale_by_end, scale_by_all};
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    for (int i = 0; i < 2; i++) {
+        wick_tensor *const w = count_up(device, WICK_SHAPE(5)), *g;
+        wick_tensor *part = wick_narrow(w, 0, 0, 3), *x = wick_ones(device, WICK_F32, WICK_SCALAR);
+        wick_tape *tape;
+        assert_int_equal(wick_tape_begin(device, &tape), WICK_OK);
+        assert_int_equal(wick_tape_watch(tape, part), WICK_OK);
+        wick_tensor *const y = wick_recompute(tape, segments[i], w, &x, 1);
+        wick_tensor *const loss = wick_add(y, total(wick_sqr(part)));
+        assert_int_equal(wick_grad(tape, loss, NULL, &part, 1, &g), WICK_OK);
+        ASSERT_FLOATS(wick_retain(g), i == 0 ? 0 : 1, i == 0 ? 2 : 3, 5);
+        wick_tape_end(tape);
+    }
+    wick_scope_end(scope);
+}
+
 /* --- What is refused --- */
 
 static wick_tensor *narrow(void *user, wick_tensor *const *x) {
@@ -238,6 +268,7 @@ int main(void) {
         cmocka_unit_test(test_same_gradients),
         TEST(test_second_order),
         TEST(test_inputs),
+        TEST(test_watched_part),
         TEST(test_refusals),
         TEST(test_no_memory),
     };
