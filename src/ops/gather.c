@@ -23,17 +23,20 @@ wick_tensor *wk_as_index(wick_tensor *index) {
     return dtype == WICK_U32 || dtype == WICK_U8 ? index : wk_promoted(index, WICK_I64);
 }
 
-bool wk_indexed_fits(const char *op, const wick_tensor *x, int dim, const wick_tensor *index) {
-    bool fits = index->view.rank == x->view.rank;
-    for (int i = 0; fits && i < x->view.rank; i++)
-        fits = i == dim || index->view.extent[i] <= x->view.extent[i];
-    if (fits) return true;
+static bool misfit(const char *op, const wick_tensor *x, int dim, const wick_tensor *index) {
     const wick_shape shape_x = wk_tensor_shape_of(x), shape = wk_tensor_shape_of(index);
     char text[2][WK_SHAPE_TEXT];
     wk_device_fail(x->device, WICK_ERR_SHAPE, "%s: index %s does not fit x %s along dim %d", op,
                    wk_shape_text(&shape, text[0], sizeof text[0]),
                    wk_shape_text(&shape_x, text[1], sizeof text[1]), dim);
     return false;
+}
+
+bool wk_indexed_fits(const char *op, const wick_tensor *x, int dim, const wick_tensor *index) {
+    bool fits = index->view.rank == x->view.rank;
+    for (int i = 0; fits && i < x->view.rank; i++)
+        fits = i == dim || index->view.extent[i] <= x->view.extent[i];
+    return fits || misfit(op, x, dim, index);
 }
 
 bool wk_vector_is_index(const char *op, const wick_tensor *index) {
@@ -102,7 +105,10 @@ wick_tensor *wick_take_along_dim(wick_tensor *x, int dim, wick_tensor *index) {
     bool fits = of_x.rank == of_index.rank;
     if (fits) of_x.extent[resolved] = of_index.extent[resolved] = 1;
     fits = fits && wk_shape_broadcast(&of_x, &of_index, &shape);
-    if (!fits) return (void)wk_indexed_fits(name, x, resolved, index), NULL;
+    if (!fits) {
+        (void)misfit(name, x, resolved, index);
+        return NULL;
+    }
     const wick_scope scope = wick_scope_begin(x->device);
     wick_shape to = shape;
     to.extent[resolved] = index->view.extent[resolved];

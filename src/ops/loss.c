@@ -6,6 +6,7 @@
 #include "ops/reduced.h"
 
 #include <float.h>
+#include <math.h>
 
 bool wk_reduction_is_known(const char *op, const wick_tensor *x, wick_reduction reduction) {
     if ((unsigned)reduction <= WICK_REDUCTION_NONE) return true;
@@ -65,9 +66,9 @@ static wick_tensor *huber(const char *op, wick_tensor *x, wick_tensor *target, d
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *const d = wick_abs(difference(x, target));
     wick_tensor *const near = wick_clamp(d, 0, delta);
-    wick_tensor *const square = wick_affine(wick_sqr(near), scale / 2, 0);
-    wick_tensor *const line = wick_affine(wick_sub(d, near), scale * delta, 0);
-    return finish(scope, wick_add(square, line), reduction, x);
+    wick_tensor *y = wick_affine(wick_sqr(near), scale / 2, 0);
+    if (isfinite(delta)) y = wick_add(y, wick_affine(wick_sub(d, near), scale * delta, 0));
+    return finish(scope, y, reduction, x);
 }
 
 wick_tensor *wick_huber(wick_tensor *x, wick_tensor *target, double delta,

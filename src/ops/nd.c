@@ -16,6 +16,15 @@ typedef struct places {
     wick_shape shape;        /* of the slices together: [.., rest..] */
 } places;
 
+static bool misfit(const places *p) {
+    const wick_shape of_x = wk_tensor_shape_of(p->x), of_index = wk_tensor_shape_of(p->index);
+    char text[2][WK_SHAPE_TEXT];
+    wk_device_fail(p->x->device, WICK_ERR_SHAPE, "%s: index %s does not fit x %s", p->name,
+                   wk_shape_text(&of_index, text[0], sizeof text[0]),
+                   wk_shape_text(&of_x, text[1], sizeof text[1]));
+    return false;
+}
+
 static bool find(places *p) {
     if (!wk_operands_present(p->name, (wick_tensor *[]){p->x, p->index}, 2)) return false;
     if (!wk_operand_is_scalars(p->name, p->x) || !wk_operand_is_index(p->name, p->index))
@@ -23,23 +32,15 @@ static bool find(places *p) {
     const wk_view *const x = &p->x->view, *const index = &p->index->view;
     const int last = index->rank - 1;
     const int64_t k = last >= 0 ? index->extent[last] : 0;
-    if (k < 1 || k > x->rank || last + x->rank - k > WICK_MAX_RANK) {
-        const wick_shape of_x = wk_tensor_shape_of(p->x), of_index = wk_tensor_shape_of(p->index);
-        char text[2][WK_SHAPE_TEXT];
-        wk_device_fail(p->x->device, WICK_ERR_SHAPE, "%s: index %s does not fit x %s", p->name,
-                       wk_shape_text(&of_index, text[0], sizeof text[0]),
-                       wk_shape_text(&of_x, text[1], sizeof text[1]));
-        return false;
-    }
+    int64_t size; /* of all slices together: products of its parts do not overflow */
+    if (k < 1 || k > x->rank || last + x->rank - k > WICK_MAX_RANK) return misfit(p);
     p->k = (int)k;
+    for (int d = 0; d < last; d++) p->shape.extent[p->shape.rank++] = index->extent[d];
+    for (int d = p->k; d < x->rank; d++) p->shape.extent[p->shape.rank++] = x->extent[d];
+    if (!wk_shape_count(&p->shape, &size)) return misfit(p);
     p->n = p->count = p->slice = 1;
-    for (int d = 0; d < last; d++) p->count *= p->shape.extent[p->shape.rank++] = index->extent[d];
-    for (int d = 0; d < x->rank; d++) {
-        if (d < p->k)
-            p->n *= x->extent[d];
-        else
-            p->slice *= p->shape.extent[p->shape.rank++] = x->extent[d];
-    }
+    for (int d = 0; d < last; d++) p->count *= index->extent[d];
+    for (int d = 0; d < x->rank; d++) *(d < p->k ? &p->n : &p->slice) *= x->extent[d];
     return true;
 }
 

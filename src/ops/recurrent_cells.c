@@ -117,6 +117,7 @@ static wick_tensor *run_steps(const cell *kind, wick_tensor *x, const wick_rnn_w
     wick_tensor *const y =
         wick_empty(x->device, of_x->view.dtype,
                    WICK_SHAPE(x->view.extent[0], n, weights->w_hh->view.extent[1]));
+    if (y && wk_tensor_is_empty(y)) return y; /* n may be any number, of nothing */
     for (int64_t t = 0; y && t < n; t++) {
         const state last = *s;
         if (!run_step(kind, columns, kind->keeps_b_hh ? b_hh : NULL, of_x, t, y, s)) return NULL;

@@ -106,19 +106,20 @@ static wick_tensor *resize_dim(wick_tensor *x, int dim, int64_t size, wick_resiz
     if (!x || x->view.extent[dim] == size) return x;
     wk_heap *const heap = wk_device_heap(x->device);
     table t = {.n = size, .n_taps = n_taps[mode]};
-    const size_t count = (size_t)t.n * (size_t)t.n_taps;
-    t.index = wk_alloc(heap, count * sizeof *t.index);
-    t.weight = wk_alloc(heap, count * sizeof *t.weight);
+    const size_t indices = (size_t)t.n_taps * sizeof *t.index; /* bytes for each output */
+    const size_t weights = (size_t)t.n_taps * sizeof *t.weight;
+    t.index = wk_alloc_array(heap, (size_t)t.n, indices);
+    t.weight = wk_alloc_array(heap, (size_t)t.n, weights);
     wick_tensor *y = NULL;
     if (t.index && t.weight) {
         fill_table(&t, x->view.extent[dim], mode, align_corners);
         y = sum_of_taps(x, dim, &t, mode != WICK_RESIZE_NEAREST);
     } else {
-        wk_device_fail(x->device, WICK_ERR_OUT_OF_MEMORY, "resize: no memory for a table of %zu",
-                       count);
+        wk_device_fail(x->device, WICK_ERR_OUT_OF_MEMORY,
+                       "resize: no memory for a table of %" PRId64 " places", t.n);
     }
-    wk_free(heap, t.weight, count * sizeof *t.weight);
-    wk_free(heap, t.index, count * sizeof *t.index);
+    wk_free(heap, t.weight, (size_t)t.n * weights);
+    wk_free(heap, t.index, (size_t)t.n * indices);
     return y;
 }
 

@@ -101,9 +101,10 @@ wick_tensor *wick_kron(wick_tensor *a, wick_tensor *b) {
         left.extent[2 * d] = a->view.extent[d];
         right.extent[2 * d + 1] = b->view.extent[d];
         left.extent[2 * d + 1] = right.extent[2 * d] = 1;
-        both.extent[d] = a->view.extent[d] * b->view.extent[d];
     }
     const wick_scope scope = wick_scope_begin(a->device);
     wick_tensor *const y = wick_mul(wick_reshape(a, left), wick_reshape(b, right));
+    for (int d = 0; y && d < rank; d++) /* of a tensor that there is: no overflow */
+        both.extent[d] = y->view.extent[2 * d] * y->view.extent[2 * d + 1];
     return wick_scope_result(scope, wick_reshape(y, both));
 }

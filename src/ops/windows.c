@@ -46,7 +46,8 @@ wick_tensor *wk_fold(wick_tensor *x, int dim, int64_t extent, int64_t step, int6
     shape.extent[dim] = extent;
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *y = wick_zeros(x->device, x->view.dtype, shape);
-    for (int64_t j = 0; y && count > 0 && j < size; j++) {
+    const bool is_empty = wk_tensor_is_empty(x); /* whose extents may be any numbers */
+    for (int64_t j = 0; y && !is_empty && j < size; j++) {
         const int64_t first = j * dilation, end = first + (count - 1) * step + 1;
         wick_tensor *const part = wick_slice(y, dim, first, end, step);
         wick_tensor *const values = wick_squeeze(wick_narrow(x, last, j, 1), last);

@@ -168,6 +168,24 @@ static void owned_by_the_caller(void **state) {
     for (size_t i = 0; i < WK_COUNT(all); i++) wick_release(all[i]);
 }
 
+/* A tensor without elements may have any extents: work does not grow with them. */
+static void extents_of_nothing(void **state) {
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    const int64_t many = INT64_C(1) << 40;
+    wick_tensor *const windows = wick_zeros(device, WICK_F32, WICK_SHAPE(0, 1, many));
+    assert_shape(wick_fold(windows, 1, many, 1), WICK_SHAPE(0, many));
+    wick_tensor *const x = wick_zeros(device, WICK_F32, WICK_SHAPE(0, 5));
+    assert_shape(wick_adaptive_max_pool(x, 1, &many), WICK_SHAPE(0, many));
+    wick_tensor *const tokens = wick_zeros(device, WICK_F32, WICK_SHAPE(0, many, 2));
+    wick_tensor *const w = wick_ones(device, WICK_F32, WICK_SHAPE(3, 2)), *last;
+    const wick_rnn_weights weights = {.w_ih = w,
+                                      .w_hh = wick_ones(device, WICK_F32, WICK_SHAPE(3, 3))};
+    assert_shape(wick_rnn(tokens, &weights, NULL, &last), WICK_SHAPE(0, many, 3));
+    assert_shape(last, WICK_SHAPE(0, 3));
+    wick_scope_end(scope);
+}
+
 /* --- Dropout --- */
 
 static void shares(void **state) {
@@ -331,6 +349,18 @@ static void elements(void **state) {
     }
 }
 
+static void huber_without_bound(void **state) {
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    const double x[] = {0, 1, 5}, t[] = {1, 1, 1}, wanted[] = {0.5, 0, 8}, none[] = {0, 0, 0};
+    wick_tensor *const a = tensor_of(device, WICK_F32, WICK_SHAPE(3), x);
+    wick_tensor *const b = tensor_of(device, WICK_F32, WICK_SHAPE(3), t);
+    const double infinite = (double)INFINITY;
+    assert_close(wick_huber(a, b, infinite, WICK_REDUCTION_NONE), wanted, 0);
+    assert_close(wick_smooth_l1(a, b, infinite, WICK_REDUCTION_NONE), none, 0);
+    wick_scope_end(scope);
+}
+
 static void losses_refused(void **state) {
     wick_device *const device = device_of(state);
     const wick_scope scope = wick_scope_begin(device);
@@ -390,9 +420,19 @@ static void experts_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(groups),   TEST(batches),        TEST(responses),       TEST(left_out),
-        TEST(shares),   TEST(classes),        TEST(probabilities),   TEST(owned_by_the_caller),
-        TEST(elements), TEST(losses_refused), TEST(experts_refused),
+        TEST(groups),
+        TEST(batches),
+        TEST(responses),
+        TEST(left_out),
+        TEST(shares),
+        TEST(classes),
+        TEST(probabilities),
+        TEST(owned_by_the_caller),
+        TEST(elements),
+        TEST(huber_without_bound),
+        TEST(losses_refused),
+        TEST(experts_refused),
+        TEST(extents_of_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

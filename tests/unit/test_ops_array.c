@@ -301,6 +301,8 @@ static void test_refusals(void **state) {
     wick_tensor *const x = count_up(device, WICK_SHAPE(2, 3)), *const v =
                                                                    count_up(device, WICK_SHAPE(3));
     wick_tensor *const flags = wick_ones(device, WICK_BOOL, WICK_SHAPE(2, 3));
+    wick_tensor *const wide = wick_ones(device, WICK_F32, WICK_SHAPE(4, 3));
+    wick_tensor *const none = wick_zeros(device, WICK_U32, WICK_SHAPE(3, 3));
     wick_tensor *parts[4] = {NULL};
     const int64_t one[2] = {1, 1};
     seen s = {0};
@@ -345,6 +347,8 @@ static void test_refusals(void **state) {
     REFUSED(searchsorted, WICK_ERR_DTYPE, v, flags, false);
     REFUSED(isin, WICK_ERR_DTYPE, flags, flags);
     REFUSED(take, WICK_ERR_DTYPE, x, v);
+    REFUSED(take_along_dim, WICK_ERR_SHAPE, wide, 1, none);
+    REFUSED(take_along_dim, WICK_ERR_SHAPE, wide, 1, wick_narrow(none, 0, 0, 2));
     REFUSED(dot, WICK_ERR_DTYPE, flags, flags);
     REFUSED(tensordot, WICK_ERR_VALUE, x, x, 1, NULL, NULL);
     REFUSED(tensordot, WICK_ERR_DIM, x, x, 2, DIMS(0, 0), DIMS(0, 1));

@@ -159,6 +159,21 @@ static void several_dims(void **state) {
     wick_scope_end(scope);
 }
 
+/* Results of more elements than 64 bits count, of views that repeat one. */
+static void too_large(void **state) {
+    wick_device *const device = device_of(state);
+    const wick_scope scope = wick_scope_begin(device);
+    const int64_t many = INT64_C(1) << 40;
+    wick_tensor *const one = wick_ones(device, WICK_F32, WICK_SHAPE(1, 1));
+    wick_tensor *const tall = wick_expand(one, WICK_SHAPE(many, 1));
+    wick_tensor *const wide = wick_expand(one, WICK_SHAPE(1, many));
+    wick_tensor *const at =
+        wick_expand(wick_zeros(device, WICK_U32, WICK_SHAPE(1, 1)), WICK_SHAPE(many, 1));
+    assert_refused(device, wick_gather_nd(wide, at), WICK_ERR_SHAPE);
+    assert_refused(device, wick_kron(tall, tall), WICK_ERR_SHAPE);
+    wick_scope_end(scope);
+}
+
 /* --- Gradients where they are easily NaN --- */
 
 /* Of the sum of weights 1, 2, .. times fn(x), x watched. */
@@ -209,8 +224,8 @@ static void gradients_at_zero(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(einsum),   TEST(einsum_refusals), TEST(statistics),
-        TEST(in_place), TEST(several_dims),    TEST(gradients_at_zero),
+        TEST(einsum),       TEST(einsum_refusals), TEST(statistics),        TEST(in_place),
+        TEST(several_dims), TEST(too_large),       TEST(gradients_at_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
