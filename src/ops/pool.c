@@ -51,6 +51,11 @@ static bool resolve(pool *p, const wick_tensor *x, const wick_pooling_desc *desc
 static bool find_extent(pool *p, const wick_tensor *x, bool is_ceil, int i) {
     const int64_t in = x->view.extent[p->first + i], s = p->stride[i];
     const int64_t span = p->dilation[i] * (p->kernel[i] - 1) + 1;
+    if (in > INT64_MAX / 2) {
+        wk_device_fail(x->device, WICK_ERR_SHAPE, "%s: an extent of %" PRId64 " is too large",
+                       p->name, in);
+        return false;
+    }
     const int64_t room = in + 2 * p->padding[i] - span + (is_ceil ? s - 1 : 0);
     p->in[i] = in;
     p->out[i] = room < 0 ? 0 : room / s + 1;

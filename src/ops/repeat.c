@@ -45,6 +45,8 @@ static wick_tensor *repeat(const char *op, wick_tensor *x, int n, const int64_t 
     for (int i = 0; i < n; i++) {
         if (!multiply(op, x, &final, i, repeats[i])) return NULL;
     }
+    /* What stands between may be too large for 64 bits where the result is empty. */
+    if (extents(&final, 0, n) == 0) return wick_empty(x->device, x->view.dtype, final);
     const wick_scope scope = wick_scope_begin(x->device);
     wick_tensor *y = wick_reshape(x, shape);
     for (int i = n - 1; i >= 0; i--) {

@@ -3,6 +3,7 @@
 
 #include <wick/ops.h>
 
+#include "core/shape.h"
 #include "ops/compose.h"
 #include "ops/operand.h"
 #include "ops/view.h"
@@ -64,9 +65,8 @@ wick_tensor *wick_fold(wick_tensor *x, int dim, int64_t extent, int64_t step) {
                        x->view.rank);
         return NULL;
     }
-    const int dim_of_x = dim < 0 ? dim - 1 : dim; /* dim counts in the result */
     int d;
-    if (dim == last || !wk_operand_dim("fold", x, dim_of_x, &d)) {
+    if (!wk_shape_dim(last, dim, &d)) { /* dim counts in the result */
         wk_device_fail(x->device, WICK_ERR_DIM, "fold: dim %d is out of range for rank %d", dim,
                        last);
         return NULL;

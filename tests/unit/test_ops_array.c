@@ -1,6 +1,7 @@
 /* Operations on arrays that are made of others: contents, memory, ownership, refusals. */
 #include "ops_fixture.h"
 
+#include <limits.h>
 #include <math.h>
 
 #define LIST(...) ((const int64_t[]){__VA_ARGS__})
@@ -147,6 +148,9 @@ static void test_six_dims(void **state) {
     assert_shape(y, WICK_SHAPE(2, 2, 2, 1, 2, 2));
     ASSERT_FLOATS(wick_retain(wick_narrow(y, 0, 1, 1)), 4, 4, 5, 5, 6, 6, 7, 7, 4, 4, 5, 5, 6, 6, 7,
                   7);
+    const int64_t many = INT64_C(1) << 60; /* times 8 elements, of which there are none */
+    assert_shape(wick_repeat(wick_reshape(x, WICK_SHAPE(4, 2)), 2, LIST(0, many)),
+                 WICK_SHAPE(0, 2 * many));
     ASSERT_FLOATS(wick_retain(wick_flip(x, 3, DIMS(0, 2, -2))), 7, 6, 5, 4, 3, 2, 1, 0);
     ASSERT_FLOATS(wick_retain(wick_diagonal(x, 0, 0, 4)), 0, 5, 2, 7);
     assert_shape(wick_pad(x, LIST(0, 0, 0, 0, 0, 1), LIST(0, 0, 0, 0, 0, 1), WICK_PAD_CONSTANT, 1),
@@ -331,6 +335,7 @@ static void test_refusals(void **state) {
     REFUSED(fold, WICK_ERR_SHAPE, x, 0, 5, 1);
     REFUSED(fold, WICK_ERR_DIM, x, 1, 4, 1);
     REFUSED(fold, WICK_ERR_DIM, x, -2, 4, 1);
+    REFUSED(fold, WICK_ERR_DIM, x, INT_MIN, 4, 1);
     REFUSED(fold, WICK_ERR_DTYPE, flags, 0, 4, 1);
     REFUSED(im2col, WICK_ERR_SHAPE, x, one, NULL, NULL, NULL);
     REFUSED(pixel_shuffle, WICK_ERR_VALUE, x, INT64_MAX);

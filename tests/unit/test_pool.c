@@ -241,6 +241,11 @@ static void bad_input(void **state) {
     }
     const wick_pooling_desc two = {.kernel = {2, 2}};
     assert_refused(device, wick_avg_pool2d(x, NULL), WICK_ERR_VALUE);
+    const wick_shape endless = WICK_SHAPE(1, 1, INT64_MAX);
+    wick_tensor *const one = wick_ones(device, WICK_F32, WICK_SCALAR);
+    const wick_pooling_desc padded = {.kernel = {100}, .padding = {50}};
+    assert_refused(device, wick_max_pool1d(wick_expand(one, endless), &padded, NULL),
+                   WICK_ERR_SHAPE);
     assert_refused(device,
                    wick_avg_pool2d(x, &(wick_pooling_desc){.kernel = {2, 2}, .dilation = {2, 1}}),
                    WICK_ERR_VALUE);
