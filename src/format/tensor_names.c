@@ -3,14 +3,12 @@
 
 #include "core/map.h"
 
-enum { MAX_NAME = 32768 }; /* bytes: a zip archive has room for twice as many */
-
 static wick_status check(wk_map *names, const wick_file_tensor *tensor, size_t index,
                          const char *format, const char *reserved, wick_error *err) {
     const wk_str name = {tensor->name.text, tensor->name.size};
     uint32_t other;
     size_t bad;
-    if (name.size > MAX_NAME || !wk_str_is_utf8(name, &bad) ||
+    if (name.size > WK_MAX_TENSOR_NAME || !wk_str_is_utf8(name, &bad) ||
         (reserved != NULL && wk_str_is(name, reserved)))
         return wk_fail(err, WICK_ERR_VALUE, "no tensor of a %s file can be called '%s'", format,
                        wk_str_show(name).text);

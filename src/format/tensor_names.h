@@ -7,6 +7,9 @@
 
 #include <wick/file.h>
 
+/* Most bytes of a name: a zip archive has room for twice as many. */
+enum { WK_MAX_TENSOR_NAME = 32768 };
+
 /* Names are UTF-8, each is there once, none is `reserved` (NULL: all are free), and type_of knows
  * every dtype. format, "safetensors", is for sentences. WICK_ERR_VALUE, WICK_ERR_DTYPE,
  * WICK_ERR_OUT_OF_MEMORY. */

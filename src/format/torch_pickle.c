@@ -8,6 +8,7 @@
 #include "core/shape.h"
 #include "format/archive.h"
 #include "format/pickle.h"
+#include "format/tensor_names.h"
 #include "format/torch_types.h"
 
 #include <inttypes.h>
@@ -15,9 +16,8 @@
 
 enum {
     MAX_DEPTH = 32,        /* of dicts and lists in each other */
-    MAX_NAME = 1000,       /* bytes */
     MAX_PICKLE = 16 << 20, /* bytes: about 100,000 tensors */
-    NAMES_OF_A_BYTE = 64,  /* most bytes of names that a byte of the pickle may cause */
+    NAMES_OF_A_BYTE = 64,  /* most bytes of names that a byte of the pickle may have written */
 };
 
 typedef struct found {
@@ -31,7 +31,8 @@ typedef struct finder {
     wk_archive *out;
     wk_str folder; /* "NAME/" */
     bool is_swapped;
-    uint64_t n_steps, n_name_bytes; /* left: values may be shared, so that few make very many */
+    /* Left: values may be shared, so that few of them make very many. */
+    uint64_t n_steps, n_name_bytes;
     wk_strbuf name;
     found *tensors; /* [capacity] on the heap */
     size_t n, capacity;
@@ -193,12 +194,17 @@ static wick_status add_tensor(finder *f, const found *tensor) {
     return WICK_OK;
 }
 
-static wick_status copy_name(finder *f, wick_string *name) {
-    const size_t size = f->name.size;
-    if (size >= f->n_name_bytes)
+static wick_status spend_on_names(finder *f, size_t size) {
+    if (size > f->n_name_bytes)
         return wk_fail(f->err, WICK_ERR_FORMAT,
                        "the pickle's dicts share so much that their tensors have too many names");
-    f->n_name_bytes -= size + 1;
+    f->n_name_bytes -= size;
+    return WICK_OK;
+}
+
+static wick_status copy_name(finder *f, wick_string *name) {
+    const size_t size = f->name.size;
+    WK_TRY(spend_on_names(f, size + 1));
     char *const text = wk_arena_alloc(f->arena, size + 1);
     if (text == NULL) return wk_fail_memory(f->err, size, 0, "the names of a pickle's tensors");
     if (size > 0) memcpy(text, f->name.data, size);
@@ -236,22 +242,28 @@ static wick_status take_call(finder *f, const wk_pickled *call, int depth) {
     return find_tensors(f, item(arguments, 0), depth + 1);
 }
 
+static wick_status too_long(const finder *f) {
+    return wk_fail(f->err, WICK_ERR_FORMAT,
+                   "a tensor of the pickle has a name of more than %d bytes", WK_MAX_TENSOR_NAME);
+}
+
 /* The name gets a part: a key, or the number of an item. */
 static wick_status extend_name(finder *f, const wk_pickled *key, size_t index) {
     const size_t before = f->name.size;
+    const bool is_text = key != NULL && key->kind == WK_PICKLED_TEXT;
+    if (is_text && key->text.size > WK_MAX_TENSOR_NAME - before) return too_long(f);
+    WK_TRY(spend_on_names(f, is_text ? key->text.size : 0));
     if (before > 0) wk_strbuf_text(&f->name, ".");
     if (key == NULL)
         wk_strbuf_format(&f->name, "%zu", index);
     else if (key->kind == WK_PICKLED_INTEGER)
         wk_strbuf_format(&f->name, "%" PRId64, key->integer);
-    else if (key->kind != WK_PICKLED_TEXT)
-        return refuse(f, "has a dict with a key that is neither a text nor an integer");
-    else if (key->text.size <= MAX_NAME)
+    else if (is_text)
         wk_strbuf_append(&f->name, key->text.text, key->text.size);
+    else
+        return refuse(f, "has a dict with a key that is neither a text nor an integer");
     if (f->name.failed) return wk_fail_memory(f->err, before, 0, "the name of a tensor");
-    if (f->name.size <= MAX_NAME && (key == NULL || key->text.size <= MAX_NAME)) return WICK_OK;
-    return wk_fail(f->err, WICK_ERR_FORMAT,
-                   "a tensor of the pickle has a name of more than %d bytes", MAX_NAME);
+    return f->name.size <= WK_MAX_TENSOR_NAME ? WICK_OK : too_long(f);
 }
 
 static wick_status find_in_items(finder *f, const wk_pickled *value, int depth) {

@@ -240,6 +240,33 @@ static void test_round_trip(void **state) {
     wick_device_close(device);
 }
 
+/* What is written can be read: the longest name, and one byte more is refused. */
+static void test_long_names(void **state) {
+    (void)state;
+    static const char *const endings[] = {".npz", ".pt"};
+    enum { LONGEST = 32768 };
+    static char name[LONGEST + 2];
+    const char *const names[] = {name};
+    wick_device *const device = open_device();
+    wick_tensor *const x = wick_zeros(device, WICK_U8, WICK_SHAPE(3));
+    for (size_t i = 0; i < WK_COUNT(endings); i++) {
+        wick_error error = {.status = WICK_OK};
+        wick_tensor_file *file;
+        const char *const path = out_path(endings[i]);
+        memset(name, 'n', LONGEST);
+        name[LONGEST] = '\0';
+        assert_int_equal(wick_tensor_file_save(path, names, &x, 1, &error), WICK_OK);
+        if (wick_tensor_file_open(path, &file, &error) != WICK_OK) fail_msg("%s", error.message);
+        assert_string_equal(wick_tensor_file_get(file, 0)->name.text, name);
+        wick_tensor_file_close(file);
+        assert_int_equal(remove(path), 0);
+        name[LONGEST] = 'n';
+        assert_int_equal(wick_tensor_file_save(path, names, &x, 1, &error), WICK_ERR_VALUE);
+    }
+    wick_release(x);
+    wick_device_close(device);
+}
+
 /* What cannot be written leaves no file. */
 static void test_save_refused(void **state) {
     (void)state;
@@ -295,8 +322,9 @@ static void test_save_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_npz),        cmocka_unit_test(test_source),
-        cmocka_unit_test(test_state_dict), cmocka_unit_test(test_checkpoint),
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_save_refused)};
+        cmocka_unit_test(test_npz),         cmocka_unit_test(test_source),
+        cmocka_unit_test(test_state_dict),  cmocka_unit_test(test_checkpoint),
+        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_save_refused)};
     return cmocka_run_group_tests_name("archive", tests, NULL, NULL);
 }

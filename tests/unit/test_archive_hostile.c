@@ -310,6 +310,22 @@ static void test_memo_bomb(void **state) {
     check_pickle(pickle, n + 2, WICK_ERR_FORMAT, "share so much");
 }
 
+/* A key of 30,000 bytes for each of 2,000 empty lists: the memo has it once. */
+static void test_long_key_bomb(void **state) {
+    (void)state;
+    enum { KEY = 30000, ITEMS = 2000 };
+    static char pickle[KEY + 4 * ITEMS + 16];
+    size_t n = 0;
+    memcpy(pickle, "}(X\x30\x75\0\0", 7); /* 30,000 */
+    memset(pickle + 7, 'k', KEY);
+    n = 7 + KEY;
+    memcpy(pickle + n, "q\0]", 3);
+    n += 3;
+    for (int i = 1; i < ITEMS; i++, n += 3) memcpy(pickle + n, "h\0]", 3);
+    memcpy(pickle + n, "u.", 2);
+    check_pickle(pickle, n + 2, WICK_ERR_FORMAT, "share so much");
+}
+
 /* ---- Deflate ---- */
 
 static void test_inflate(void **state) {
@@ -391,10 +407,15 @@ static void test_memory_runs_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zip),       cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_damage),    cmocka_unit_test(test_pickles),
-        cmocka_unit_test(test_memo_bomb), cmocka_unit_test(test_inflate),
-        cmocka_unit_test(test_crc32),     cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_zip),
+        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_pickles),
+        cmocka_unit_test(test_memo_bomb),
+        cmocka_unit_test(test_long_key_bomb),
+        cmocka_unit_test(test_inflate),
+        cmocka_unit_test(test_crc32),
+        cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests_name("archive_hostile", tests, NULL, NULL);
 }
