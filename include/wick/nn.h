@@ -108,7 +108,8 @@ WICK_API wick_tensor *wick_batch_norm_train(wick_tensor *x, wick_tensor *running
                                             wick_tensor *running_variance, wick_tensor *weight,
                                             wick_tensor *bias, double momentum, double eps);
 /* x / (k + alpha / size * the sum of squares of `size` channels around)^beta, x [n, c, ..]; of an
- * even number of channels one more lies after than before (Krizhevsky et al., 2012). */
+ * even size one channel more lies after than before (Krizhevsky et al., 2012): as in ONNX, where
+ * PyTorch has one more before. */
 WICK_API wick_tensor *wick_local_response_norm(wick_tensor *x, int64_t size, double alpha,
                                                double beta, double k);
 /* x / max(sqrt(sum of x^2 along dim), eps). */

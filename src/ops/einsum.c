@@ -8,6 +8,7 @@
 #include "core/shape.h"
 #include "ops/compose.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* Letters are labels by their code. The dims that "..." stands for are ELLIPSIS + k, counted from
@@ -109,6 +110,14 @@ static int place_of(const labels *l, int label) {
 
 static bool has_label(const labels *l, int label) { return place_of(l, label) >= 0; }
 
+static bool refuse_extents(const problem *p, int label, int64_t a, int64_t b) {
+    const char letter[] = {(char)label, '\0'};
+    wk_device_fail(p->device, WICK_ERR_SHAPE,
+                   "einsum: '%s': %s has the extents %" PRId64 " and %" PRId64, p->text,
+                   label < ELLIPSIS ? letter : "...", a, b);
+    return false;
+}
+
 /* One extent for each label; extents of 1 are repeated. */
 static bool find_extents(problem *p) {
     for (size_t i = 0; i < p->count; i++) {
@@ -117,8 +126,7 @@ static bool find_extents(problem *p) {
             int64_t *const extent = &p->extent[t->labels.at[d]];
             const int64_t own = t->x->view.extent[d];
             if (*extent == -1 || *extent == 1) *extent = own;
-            if (own != *extent && own != 1)
-                return refuse(p, WICK_ERR_SHAPE, "a label has two extents");
+            if (own != *extent && own != 1) return refuse_extents(p, t->labels.at[d], *extent, own);
         }
     }
     for (int d = 0; d < p->result.n; d++) {
@@ -226,10 +234,10 @@ static wick_tensor *compute(problem *p) {
 }
 
 wick_tensor *wick_einsum(const char *text, wick_tensor *const *x, size_t count) {
-    if (!x || count == 0 || !wk_operands_are_floats("einsum", x, count < 8 ? count : 8, 0))
-        return NULL;
+    const bool is_too_many = count > WICK_EINSUM_MAX;
+    if (!x || count == 0 || !wk_operands_present("einsum", x, is_too_many ? 1 : count)) return NULL;
     problem p = {.device = x[0]->device, .text = text ? text : "", .count = count};
-    if (!text || count > WICK_EINSUM_MAX) {
+    if (!text || is_too_many) {
         (void)refuse(&p, WICK_ERR_VALUE, text ? "too many operands" : "there is no text");
         return NULL;
     }

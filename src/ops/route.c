@@ -23,7 +23,8 @@ static bool check_route(wick_tensor *logits, wick_tensor *bias, const wick_moe_r
     }
     if (!desc->is_topk_first || !desc->is_sigmoid) return true;
     wk_device_fail(logits->device, WICK_ERR_VALUE,
-                   "%s: the softmax over the chosen experts goes with no sigmoid", name);
+                   "%s: is_topk_first takes a softmax of the chosen logits: without is_sigmoid",
+                   name);
     return false;
 }
 
