@@ -185,7 +185,7 @@ static void test_mixed_attention(void **state) {
     wick_scope_end(scope);
 }
 
-/* Squares of what is differentiated overflow. */
+/* The squares of these numbers overflow. */
 static void test_large_numbers(void **state) {
     wick_device *const device = device_of(state);
     const wick_scope scope = wick_scope_begin(device);
