@@ -101,6 +101,12 @@ static bool reduces_something(const wk_view *x, int kept) {
     return true;
 }
 
+/* For ops whose indices are u32. */
+static wick_status check_row_indices(const wk_op *op, const wk_view *x, wick_error *err) {
+    if (x->extent[x->rank - 1] <= UINT32_MAX) return WICK_OK;
+    return wrong(err, WICK_ERR_SHAPE, op, "u32 does not count the elements of a row");
+}
+
 static wick_status check_reduce(const wk_op *op, wick_error *err) {
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
     const wk_reduce_fn fn = op->p.reduce.fn;
@@ -117,7 +123,7 @@ static wick_status check_reduce(const wk_op *op, wick_error *err) {
     if (is_index_of(fn)) {
         if (y->dtype != WICK_U32 || !wk_dtype_is_scalar(x->dtype))
             return wrong(err, WICK_ERR_DTYPE, op, "y must be u32, x of a scalar type");
-        return WICK_OK;
+        return check_row_indices(op, x, err);
     }
     if (y->dtype != x->dtype) return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype");
     const bool takes_it = is_integer(x->dtype) && wk_reduce_takes_integers(fn);
@@ -162,8 +168,7 @@ static wick_status check_top_k(const wk_op *op, wick_error *err) {
     for (int i = 0; i < last; i++)
         if (values->extent[i] != x->extent[i])
             return wrong(err, WICK_ERR_SHAPE, op, "leading dimensions must be equal");
-    if (x->extent[last] > UINT32_MAX)
-        return wrong(err, WICK_ERR_SHAPE, op, "u32 does not count the elements of a row");
+    WK_TRY(check_row_indices(op, x, err));
     if (indices->dtype != WICK_U32 || values->dtype != x->dtype || !wk_dtype_is_float(x->dtype))
         return wrong(err, WICK_ERR_DTYPE, op,
                      "x and values must have one float dtype, indices u32");
@@ -210,8 +215,7 @@ static wick_status check_argsort(const wk_op *op, wick_error *err) {
     const wk_view *const indices = wk_dst(op, 0), *const x = wk_src(op, 0);
     if (x->rank < 1 || !wk_view_same_shape(indices, x))
         return wrong(err, WICK_ERR_SHAPE, op, "operands must have one shape of rank 1 or more");
-    if (x->extent[x->rank - 1] > UINT32_MAX)
-        return wrong(err, WICK_ERR_SHAPE, op, "u32 does not count the elements of a row");
+    WK_TRY(check_row_indices(op, x, err));
     if (indices->dtype == WICK_U32 && wk_dtype_is_scalar(x->dtype)) return WICK_OK;
     return wrong(err, WICK_ERR_DTYPE, op, "indices must be u32, x of a scalar type");
 }

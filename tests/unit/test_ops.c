@@ -159,6 +159,24 @@ static void test_reduce_any_dim(void **state) {
     wick_release(x);
 }
 
+/* One element repeated more often than an op can go through it, or than its indices count. */
+static void test_endless_views(void **state) {
+    wick_device *const device = device_of(state);
+    const int64_t endless = (int64_t)1 << 61;
+    wick_tensor *const x = wick_ones(device, WICK_F32, WICK_SHAPE(1, 1, 1, 1));
+    wick_tensor *const keys = wick_expand(x, WICK_SHAPE(1, 1, endless, 1));
+    wick_tensor *const wide = wick_expand(x, WICK_SHAPE(1, 1, 1, endless));
+    wick_tensor *const many = wick_expand(x, WICK_SHAPE(1, 1, 1, (int64_t)UINT32_MAX + 1));
+    assert_refused(device, wick_attention(x, keys, keys, NULL), WICK_ERR_SHAPE);
+    assert_refused(device, wick_attention(wide, wide, x, NULL), WICK_ERR_SHAPE);
+    assert_refused(device, wick_max(wide, 0, NULL, false), WICK_ERR_SHAPE);
+    assert_refused(device, wick_argmax(many, 3, false), WICK_ERR_SHAPE);
+    wick_release(many);
+    wick_release(wide);
+    wick_release(keys);
+    wick_release(x);
+}
+
 static void test_matmul_broadcast(void **state) {
     wick_device *const device = device_of(state);
     wick_tensor *const a = wick_full(device, WICK_F32, WICK_SHAPE(2, 1, 1, 1, 1, 3), 1);
@@ -328,13 +346,21 @@ static void test_attention(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_broadcast),      TEST(test_dtypes),
-        TEST(test_creation),       TEST(test_in_place),
-        TEST(test_kv_append),      TEST(test_cat),
-        TEST(test_reduce_any_dim), TEST(test_matmul_broadcast),
-        TEST(test_linear_rows),    TEST(test_linear_follows_math),
-        TEST(test_embedding),      TEST(test_rope),
-        TEST(test_rope_table),     TEST(test_attention),
+        TEST(test_broadcast),
+        TEST(test_dtypes),
+        TEST(test_creation),
+        TEST(test_in_place),
+        TEST(test_kv_append),
+        TEST(test_cat),
+        TEST(test_reduce_any_dim),
+        TEST(test_endless_views),
+        TEST(test_matmul_broadcast),
+        TEST(test_linear_rows),
+        TEST(test_linear_follows_math),
+        TEST(test_embedding),
+        TEST(test_rope),
+        TEST(test_rope_table),
+        TEST(test_attention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
