@@ -284,7 +284,8 @@ WICK_API wick_tensor *wick_count_nonzero(wick_tensor *x, int n_dims, const int *
 /* NaN where any element is NaN. Over no elements: WICK_ERR_SHAPE, as for argmax and argmin. */
 WICK_API wick_tensor *wick_max(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
 WICK_API wick_tensor *wick_min(wick_tensor *x, int n_dims, const int *dims, bool keepdim);
-/* u32 index of the first largest or smallest element along dim. */
+/* u32 index of the first largest or smallest element along dim; NaN is passed over unless it comes
+ * first. Up to 2^32 - 1 elements. */
 WICK_API wick_tensor *wick_argmax(wick_tensor *x, int dim, bool keepdim);
 WICK_API wick_tensor *wick_argmin(wick_tensor *x, int dim, bool keepdim);
 /* The k largest elements along dim, the largest first, and their u32 indices in *indices (NULL: not
