@@ -53,7 +53,7 @@ static wick_status read_header(wick_session_loading *l) {
     wick_session *const session = l->session;
     /* First end the batch that a reset left running, and restore a lost device. */
     wick_status status = wk_session_settle(session);
-    if (status == WICK_OK) status = wk_session_restore(session);
+    if (status == WICK_OK) status = wk_sequence_restore(session->sequence);
     if (status == WICK_PENDING) return WICK_PENDING;
     if (status != WICK_OK) return status;
     const unsigned char *bytes;
@@ -61,7 +61,9 @@ static wick_status read_header(wick_session_loading *l) {
     memcpy(&l->header, bytes, sizeof l->header);
     WK_TRY(wk_image_check(session, &l->header, &l->error));
     const uint64_t size = l->source.size;
-    if (size == WICK_SIZE_UNKNOWN || size == field(l, WK_IMAGE_BYTES)) return WICK_OK;
+    if (size == WICK_SIZE_UNKNOWN || size == field(l, WK_IMAGE_BYTES))
+        return wk_sequence_reserve(session->sequence, (uint32_t)field(l, WK_IMAGE_CACHED),
+                                   &l->error);
     return wk_fail(&l->error, WICK_ERR_FORMAT,
                    "the saved session has %" PRIu64 " bytes, there are %" PRIu64,
                    field(l, WK_IMAGE_BYTES), size);
@@ -87,7 +89,7 @@ static wick_status read_logits(wick_session_loading *l) {
     const unsigned char *bytes;
     WK_TRY(get(l, n * sizeof(float), &bytes));
     if (n == 0) return WICK_OK;
-    return wk_runner_set_logits(l->session->runner, bytes);
+    return wk_sequence_set_logits(l->session->sequence, bytes);
 }
 
 /* Slots of the blocks that have not been written yet become 0. */
@@ -127,12 +129,12 @@ static wick_status take_over(wick_session_loading *l) {
     memcpy(&surprise, &l->header.fields[WK_IMAGE_SURPRISE], sizeof surprise);
     s->n_tokens = (uint32_t)field(l, WK_IMAGE_TOKENS);
     s->n_computed = (uint32_t)field(l, WK_IMAGE_COMPUTED);
-    s->n_cached = s->n_reused = n_cached;
+    s->n_reused = n_cached;
     s->n_since_prompt = (uint32_t)field(l, WK_IMAGE_GENERATED);
     s->has_logits = field(l, WK_IMAGE_LOGITS) > 0;
     s->ended = (wick_end_reason)field(l, WK_IMAGE_ENDED);
     s->detokenizer.begun = s->n_tokens > s->n_since_prompt;
-    wk_runner_resume(s->runner, n_cached, (uint32_t)field(l, WK_IMAGE_WINDOW_BEGIN));
+    wk_sequence_resume(s->sequence, n_cached, (uint32_t)field(l, WK_IMAGE_WINDOW_BEGIN));
     const wk_rng rng = {field(l, WK_IMAGE_SEED), field(l, WK_IMAGE_STREAM),
                         field(l, WK_IMAGE_NEXT)};
     wk_sampler_resume(&s->sampler, rng, surprise);
@@ -152,7 +154,7 @@ static wick_status read_checksum(wick_session_loading *l) {
 static wick_status load(wick_session_loading *l) {
     if (l->n_changes != l->session->n_changes)
         return wk_fail(&l->error, WICK_ERR_STATE, "the session went on while it was being loaded");
-    if (l->stage == ROWS && wk_runner_is_stale(l->session->runner))
+    if (l->stage == ROWS && wk_sequence_is_stale(l->session->sequence))
         return wk_fail(&l->error, WICK_ERR_DEVICE_LOST,
                        "the device was lost while the session was being loaded");
     switch (l->stage) {

@@ -46,7 +46,7 @@ static wick_status begin(wick_session_saving *s) {
     WK_TRY(put(s, session->tokens, session->n_tokens * sizeof *session->tokens));
     const size_t n_logits = (size_t)s->header.fields[WK_IMAGE_LOGITS];
     if (n_logits == 0) return WICK_OK;
-    return put(s, wk_runner_logits(session->runner, 0), n_logits * sizeof(float));
+    return put(s, wk_sequence_row(session->sequence, 0), n_logits * sizeof(float));
 }
 
 static wick_status read_blocks(wick_session_saving *s) {
@@ -82,7 +82,7 @@ static wick_status save(wick_session_saving *s) {
     }
     if (s->n_changes != s->session->n_changes)
         return wk_fail(&s->error, WICK_ERR_STATE, "the session went on while it was being saved");
-    if (s->header.fields[WK_IMAGE_CACHED] > 0 && wk_runner_is_stale(s->session->runner))
+    if (s->header.fields[WK_IMAGE_CACHED] > 0 && wk_sequence_is_stale(s->session->sequence))
         return wk_fail(&s->error, WICK_ERR_DEVICE_LOST,
                        "the device was lost while the session was being saved");
     if (s->reading) {

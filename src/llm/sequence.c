@@ -1,0 +1,456 @@
+/* llm/sequence.c: sequences and their shares of the runner's cache: opening, growing, setting back,
+ * forking. */
+#include "llm/runner_struct.h"
+
+#include "model/rope.h"
+
+#include <assert.h>
+#include <string.h>
+
+static wk_heap *heap_of(const wk_runner *runner) { return wk_device_heap(runner->device); }
+
+static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+static uint32_t blocks_for(uint32_t n) {
+    return (uint32_t)(((uint64_t)n + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE);
+}
+
+/* --- Shares --- */
+
+static void give_back(wk_sequence *s, int pool, uint32_t n_kept) {
+    wk_share *const share = &s->share[pool];
+    while (share->n > n_kept) wk_blocks_give(&s->runner->pools[pool], share->ids[--share->n]);
+}
+
+static void give_all(wk_sequence *s) {
+    for (int pool = 0; pool < WK_POOL_COUNT; pool++) give_back(s, pool, 0);
+    s->n_cached = s->window_begin = 0;
+}
+
+void wk_runner_forget(wk_runner *runner) {
+    for (wk_sequence *s = runner->sequences; s; s = s->next) give_all(s);
+}
+
+/* How much of each pool the sequence has with n positions. */
+static uint32_t wanted(const wk_sequence *s, int pool, uint32_t n) {
+    if (pool == WK_POOL_SLOTS) return s->runner->hparams->is_recurrent && n > 0;
+    return pool == WK_POOL_WINDOW ? smaller(blocks_for(n), s->ring_length) : blocks_for(n);
+}
+
+static uint32_t *room_of(wk_cache_desc *cache, int pool) {
+    return pool == WK_POOL_SLOTS    ? &cache->n_slots
+           : pool == WK_POOL_WINDOW ? &cache->n_window_blocks
+                                    : &cache->n_blocks;
+}
+
+/* --- Growing --- */
+
+/* Blocks that all sequences together have at most: as many as the cache's budget has room for, and
+ * as the longest of them may need alone. */
+static uint32_t most_blocks(const wk_runner *runner) {
+    uint32_t longest = 1;
+    for (const wk_sequence *s = runner->sequences; s; s = s->next)
+        longest = larger(longest, blocks_for(s->context_length));
+    uint64_t block_bytes = 0;
+    const wk_cache_desc one = {1, WK_BLOCK_SIZE, runner->desc.cache_dtype, 0, 0};
+    for (uint32_t i = 0; i < runner->n_stages; i++)
+        block_bytes += wk_state_bytes(runner->net, i, &one);
+    const uint64_t budget = runner->model->cache_budget;
+    const uint64_t n = block_bytes > 0 ? budget / block_bytes : 0;
+    return n > longest ? (n < INT32_MAX ? (uint32_t)n : INT32_MAX) : longest;
+}
+
+/* A pool gets twice as many as it has, where it may. WICK_PENDING: it may not. */
+static wick_status grow(wk_runner *runner, int pool) {
+    wk_cache_desc cache = runner->cache;
+    uint32_t *const room = room_of(&cache, pool);
+    const uint32_t most = pool == WK_POOL_BLOCKS ? most_blocks(runner) : INT32_MAX;
+    if (*room >= most) return WICK_PENDING;
+    *room = *room > most / 2 ? most : 2 * *room;
+    for (uint32_t i = 0; i < runner->n_stages; i++)
+        WK_TRY(wk_stage_grow(runner->stages[i], &cache));
+    WK_TRY(wk_blocks_grow(heap_of(runner), &runner->pools[pool], *room,
+                          wk_device_err(runner->device)));
+    runner->cache = cache;
+    return WICK_OK;
+}
+
+/* Whose cache others can have: first what nobody waits for and was used longest ago, then the
+ * youngest that waits, younger than s. NULL: there is none. */
+static wk_sequence *find_victim(const wk_sequence *s) {
+    wk_sequence *idle = NULL, *youngest = NULL;
+    for (wk_sequence *other = s->runner->sequences; other; other = other->next) {
+        if (other == s || other->n_running > 0 || other->share[WK_POOL_BLOCKS].n == 0) continue;
+        const bool is_idle = other->waiting(other->session).n == 0;
+        if (is_idle && (!idle || other->served < idle->served)) idle = other;
+        if (!is_idle && other->number > s->number &&
+            (!youngest || other->number > youngest->number))
+            youngest = other;
+    }
+    return idle ? idle : youngest;
+}
+
+static wick_status take(wk_sequence *s, int pool, uint32_t *id) {
+    for (;;) {
+        *id = wk_blocks_take(&s->runner->pools[pool]);
+        if (*id != WK_NO_BLOCK) return WICK_OK;
+        const wick_status status = grow(s->runner, pool);
+        if (status == WICK_OK) continue;
+        if (status == WICK_ERR_DEVICE_LOST) return status;
+        wk_sequence *const victim = find_victim(s);
+        if (!victim) return status;
+        *wk_device_err(s->runner->device) = (wick_error){.status = WICK_OK};
+        give_all(victim);
+    }
+}
+
+static wick_status reserve_share(wk_sequence *s, int pool, uint32_t n) {
+    wk_share *const share = &s->share[pool];
+    assert(n <= share->capacity);
+    while (share->n < n) {
+        uint32_t id = 0;
+        WK_TRY(take(s, pool, &id));
+        share->ids[share->n++] = id;
+    }
+    return WICK_OK;
+}
+
+static wick_status copy_cell(const wk_runner *runner, int pool, uint32_t from, uint32_t to) {
+    static const wk_state_kind kinds[WK_POOL_COUNT] = {
+        [WK_POOL_BLOCKS] = WK_STATE_BLOCKS,
+        [WK_POOL_WINDOW] = WK_STATE_WINDOW_BLOCKS,
+        [WK_POOL_SLOTS] = WK_STATE_SLOTS,
+    };
+    for (uint32_t i = 0; i < runner->n_stages; i++)
+        WK_TRY(wk_stage_copy(runner->stages[i], kinds[pool], from, to));
+    return WICK_OK;
+}
+
+/* The block that the next position goes to, where others have it, too: a copy of its own. */
+static wick_status own_block(wk_sequence *s, int pool, uint32_t index) {
+    wk_share *const share = &s->share[pool];
+    if (index >= share->n || !wk_blocks_is_shared(&s->runner->pools[pool], share->ids[index]))
+        return WICK_OK;
+    uint32_t id = 0;
+    WK_TRY(take(s, pool, &id));
+    const uint32_t before = share->ids[index];
+    share->ids[index] = id;
+    wk_blocks_give(&s->runner->pools[pool], before);
+    return copy_cell(s->runner, pool, before, id);
+}
+
+wick_status wk_sequence_make_room(wk_sequence *sequence, uint32_t n) {
+    if (sequence->runner->desc.is_whole) return WICK_OK;
+    WK_TRY(own_block(sequence, WK_POOL_BLOCKS, sequence->n_cached / WK_BLOCK_SIZE));
+    for (int pool = 0; pool < WK_POOL_COUNT; pool++)
+        WK_TRY(reserve_share(sequence, pool, wanted(sequence, pool, n)));
+    return WICK_OK;
+}
+
+/* --- Opening --- */
+
+/* Layers with a window keep no keys older than it: they have blocks for the window of a chunk's
+ * first token and the chunk, at any position in a block. */
+static uint32_t ring_length(const wk_hparams *hparams, const wk_runner_desc *desc) {
+    return wk_cache_describe(hparams, desc).n_window_blocks;
+}
+
+static bool is_same_kind(const wk_runner *runner, const wk_runner_desc *desc) {
+    const wk_runner_desc *const has = &runner->desc;
+    const bool is_same = has->math == desc->math && has->cache_dtype == desc->cache_dtype &&
+                         has->is_whole == desc->is_whole &&
+                         (has->outputs == WK_OUTPUTS_STATES) == (desc->outputs == WK_OUTPUTS_STATES);
+    for (uint32_t i = 0; i < runner->hparams->n_ropes; i++) {
+        const wk_rope *const rope = &runner->hparams->rope[i];
+        if (wk_rope_is_long(rope, has->context_length) !=
+            wk_rope_is_long(rope, desc->context_length))
+            return false;
+    }
+    return is_same;
+}
+
+static wick_status find_runner(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
+                               wick_error *err) {
+    *out = model->runners;
+    while (*out && !is_same_kind(*out, desc)) *out = (*out)->next;
+    if (*out) return WICK_OK;
+    WK_TRY(wk_runner_make(model, desc, out, err));
+    (*out)->next = model->runners;
+    model->runners = *out;
+    return WICK_OK;
+}
+
+static void drop_runner(wk_runner *runner) {
+    wk_runner **at = &runner->model->runners;
+    while (*at != runner) at = &(*at)->next;
+    *at = runner->next;
+    wk_runner_free(runner);
+}
+
+/* The cache is taken as it is used: a system that gives more than it has would fail in the middle
+ * of a text. */
+static wick_status check_memory(const wick_model *model, const wk_runner_desc *desc,
+                                wick_error *err) {
+    const wk_cache_desc cache = wk_cache_describe(wk_model_hparams(model->model), desc);
+    const wk_placement *const placement = wk_model_placement(model->model);
+    for (uint32_t i = 0; i < placement->n_stages; i++) {
+        wick_device_info info;
+        wick_device_get_info(placement->stages[i].device, &info);
+        const uint64_t needed = wk_state_bytes(model->model, i, &cache);
+        if (info.memory_available > 0 && needed > info.memory_available)
+            return wk_fail_memory(err, needed, info.memory_available, "the cache of this context");
+    }
+    return WICK_OK;
+}
+
+/* For a full context. */
+static wick_status make_shares(wk_sequence *s, wick_error *err) {
+    for (int pool = 0; pool < WK_POOL_COUNT; pool++) {
+        wk_share *const share = &s->share[pool];
+        const uint32_t n = wanted(s, pool, s->context_length);
+        if (n == 0 || s->runner->desc.is_whole) continue;
+        share->ids = wk_alloc_array(heap_of(s->runner), n, sizeof *share->ids);
+        if (!share->ids) return wk_fail_memory(err, n * sizeof *share->ids, 0, "a block table");
+        share->capacity = n;
+    }
+    return WICK_OK;
+}
+
+wick_status wk_sequence_open(wick_model *model, const wk_runner_desc *desc, wk_waiting_fn waiting,
+                             void *session, wk_sequence **out, wick_error *err) {
+    *out = NULL;
+    WK_TRY(wk_runner_check(model, desc, err));
+    WK_TRY(check_memory(model, desc, err));
+    wk_runner *runner;
+    WK_TRY(find_runner(model, desc, &runner, err));
+    wk_sequence *const s = wk_alloc_zeroed(heap_of(runner), sizeof *s);
+    if (!s) {
+        if (!runner->sequences) drop_runner(runner);
+        return wk_fail_memory(err, sizeof *s, 0, "a sequence");
+    }
+    s->runner = runner;
+    s->waiting = waiting;
+    s->session = session;
+    s->number = ++runner->n_opened;
+    s->context_length = desc->context_length;
+    s->chunk_length = desc->chunk_length;
+    s->outputs = desc->outputs;
+    s->ring_length = ring_length(runner->hparams, desc);
+    s->next = runner->sequences;
+    runner->sequences = s;
+    const wick_status status = make_shares(s, err);
+    if (status == WICK_OK)
+        *out = s;
+    else
+        wk_sequence_close(s);
+    return status;
+}
+
+void wk_sequence_close(wk_sequence *sequence) {
+    if (!sequence) return;
+    wk_runner *const runner = sequence->runner;
+    wk_heap *const heap = heap_of(runner);
+    for (uint32_t i = 0; i < runner->n_parts; i++)
+        if (runner->parts[i].sequence == sequence) runner->parts[i].sequence = NULL;
+    give_all(sequence);
+    for (int pool = 0; pool < WK_POOL_COUNT; pool++)
+        wk_free(heap, sequence->share[pool].ids,
+                sequence->share[pool].capacity * sizeof(uint32_t));
+    wk_free(heap, sequence->rows,
+            sequence->rows_capacity * wk_runner_row_length(runner) * sizeof(float));
+    wk_sequence **at = &runner->sequences;
+    while (*at != sequence) at = &(*at)->next;
+    *at = sequence->next;
+    wk_free(heap, sequence, sizeof *sequence);
+    if (!runner->sequences) drop_runner(runner);
+}
+
+/* Blocks of layers with a window and states are written in place: the fork has copies. */
+static wick_status copy_own(wk_sequence *to, const wk_sequence *from, int pool) {
+    WK_TRY(reserve_share(to, pool, from->share[pool].n));
+    for (uint32_t i = 0; i < from->share[pool].n; i++)
+        WK_TRY(copy_cell(to->runner, pool, from->share[pool].ids[i], to->share[pool].ids[i]));
+    return WICK_OK;
+}
+
+static wick_status share_blocks(wk_sequence *to, const wk_sequence *from) {
+    const wk_share *const blocks = &from->share[WK_POOL_BLOCKS];
+    wk_share *const own = &to->share[WK_POOL_BLOCKS];
+    assert(blocks->n <= own->capacity);
+    for (; own->n < blocks->n; own->n++) {
+        own->ids[own->n] = blocks->ids[own->n];
+        wk_blocks_share(&to->runner->pools[WK_POOL_BLOCKS], own->ids[own->n]);
+    }
+    WK_TRY(copy_own(to, from, WK_POOL_WINDOW));
+    return copy_own(to, from, WK_POOL_SLOTS);
+}
+
+void wk_sequence_share(wk_sequence *to, const wk_sequence *from) {
+    wk_runner *const runner = to->runner;
+    assert(runner == from->runner && from->n_running == 0 && to->share[WK_POOL_BLOCKS].n == 0);
+    if (from->n_cached == 0 || runner->desc.is_whole || wk_runner_is_stale(runner)) return;
+    wick_error failure = {.status = WICK_OK}; /* then it computes its tokens again */
+    const wk_model_errors before = wk_model_borrow(runner->model, &failure);
+    if (share_blocks(to, from) == WICK_OK) {
+        to->n_cached = from->n_cached;
+        to->window_begin = from->window_begin;
+    } else {
+        give_all(to);
+    }
+    wk_model_give_back(runner->model, before);
+}
+
+/* --- What it has --- */
+
+uint32_t wk_sequence_cached(const wk_sequence *sequence) { return sequence->n_cached; }
+
+bool wk_sequence_can_return(const wk_sequence *sequence, uint32_t n) {
+    if (n == 0 || n == sequence->n_cached) return true;
+    const wk_hparams *const hparams = sequence->runner->hparams;
+    const uint32_t begin = sequence->window_begin;
+    return !hparams->is_recurrent && (begin == 0 || begin + hparams->window <= n + 1);
+}
+
+bool wk_sequence_return(wk_sequence *sequence, uint32_t n) {
+    assert(n <= sequence->n_cached);
+    const bool can = wk_sequence_can_return(sequence, n);
+    if (!can || n == 0) {
+        give_all(sequence);
+    } else {
+        sequence->n_cached = n;
+        give_back(sequence, WK_POOL_BLOCKS, blocks_for(n));
+    }
+    return can;
+}
+
+wk_runner_desc wk_sequence_desc(const wk_sequence *sequence) {
+    wk_runner_desc desc = sequence->runner->desc;
+    desc.context_length = sequence->context_length;
+    desc.chunk_length = sequence->chunk_length;
+    desc.outputs = sequence->outputs;
+    return desc;
+}
+
+uint64_t wk_sequence_bytes(const wk_sequence *sequence) {
+    const wk_runner *const runner = sequence->runner;
+    const wk_runner_desc desc = wk_sequence_desc(sequence);
+    const wk_cache_desc cache = wk_cache_describe(runner->hparams, &desc);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < runner->n_stages; i++)
+        bytes += wk_state_bytes(runner->net, i, &cache);
+    return bytes;
+}
+
+wick_dtype wk_sequence_dtype(const wk_sequence *sequence) {
+    return sequence->runner->desc.cache_dtype;
+}
+
+const wk_state *wk_sequence_state(const wk_sequence *sequence, uint32_t layer) {
+    const wk_model_stage *const stages = wk_model_placement(sequence->runner->net)->stages;
+    uint32_t i = 0;
+    while (layer >= stages[i].first + stages[i].count) i++;
+    return wk_stage_state(sequence->runner->stages[i]);
+}
+
+uint32_t wk_sequence_block(const wk_sequence *sequence, uint32_t position, bool has_window) {
+    const wk_share *const share = &sequence->share[has_window ? WK_POOL_WINDOW : WK_POOL_BLOCKS];
+    const uint32_t i = position / WK_BLOCK_SIZE;
+    assert(share->n > 0 && (has_window || i < share->n));
+    return share->ids[has_window ? i % sequence->ring_length : i];
+}
+
+uint32_t wk_sequence_slot(const wk_sequence *sequence) {
+    const wk_share *const share = &sequence->share[WK_POOL_SLOTS];
+    return share->n > 0 ? share->ids[0] : WK_NO_BLOCK;
+}
+
+uint32_t wk_sequence_window_begin(const wk_sequence *sequence) { return sequence->window_begin; }
+
+uint32_t wk_sequence_window_room(const wk_sequence *sequence, uint32_t n) {
+    const uint32_t n_used = blocks_for(n), ring = sequence->ring_length;
+    return ring > 0 && n_used > ring ? (n_used - ring) * WK_BLOCK_SIZE : 0;
+}
+
+wick_status wk_sequence_reserve(wk_sequence *sequence, uint32_t n, wick_error *err) {
+    const wick_status status = wk_sequence_make_room(sequence, n);
+    if (status != WICK_PENDING) return status;
+    return wk_fail(err, WICK_ERR_OUT_OF_MEMORY, "the cache has no room for %u tokens beside those "
+                                                "of older sessions", n);
+}
+
+void wk_sequence_resume(wk_sequence *sequence, uint32_t n, uint32_t window_begin) {
+    sequence->n_cached = n;
+    sequence->window_begin = larger(window_begin, wk_sequence_window_room(sequence, n));
+}
+
+void wk_sequence_note_written(wk_sequence *sequence, uint32_t first, uint32_t n) {
+    const uint32_t begin = first > 0 ? sequence->window_begin : 0;
+    sequence->window_begin = larger(begin, wk_sequence_window_room(sequence, first + n));
+}
+
+void wk_sequence_drop(wk_sequence *sequence) {
+    sequence->has_result = false;
+    if (sequence->n_running == 0) return;
+    sequence->is_dropped = true;
+    /* Its state, and what a window had before, are gone. */
+    const wk_hparams *const hparams = sequence->runner->hparams;
+    const uint32_t begin = sequence->window_begin;
+    if (hparams->is_recurrent || (begin > 0 && begin + hparams->window > sequence->n_cached + 1))
+        give_all(sequence);
+}
+
+/* --- Rows of outputs --- */
+
+/* To memory of its own. False: there is none. */
+static bool keep_rows(wk_sequence *s) {
+    const wk_runner *const runner = s->runner;
+    const size_t row = wk_runner_row_length(runner) * sizeof(float);
+    if (s->n_rows > s->rows_capacity) {
+        float *const rows = wk_realloc(heap_of(runner), s->rows, s->rows_capacity * row,
+                                       s->n_rows * row);
+        if (!rows) return false;
+        s->rows = rows;
+        s->rows_capacity = s->n_rows;
+    }
+    memcpy(s->rows, runner->batch.logits + s->first_row * wk_runner_row_length(runner),
+           s->n_rows * row);
+    s->has_own_rows = true;
+    return true;
+}
+
+void wk_runner_keep_rows(wk_runner *runner) {
+    for (wk_sequence *s = runner->sequences; s; s = s->next)
+        if (s->n_rows > 0 && !s->has_own_rows && !keep_rows(s)) s->n_rows = 0;
+}
+
+const float *wk_sequence_row(const wk_sequence *sequence, uint32_t i) {
+    if (i >= sequence->n_rows) return NULL;
+    const float *const rows = sequence->has_own_rows ? sequence->rows
+                                                     : sequence->runner->batch.logits;
+    const size_t row = sequence->has_own_rows ? i : sequence->first_row + i;
+    return rows + row * wk_runner_row_length(sequence->runner);
+}
+
+bool wk_sequence_is_short(const wk_sequence *sequence) { return sequence->is_short; }
+
+void wk_sequence_drop_rows(wk_sequence *sequence) {
+    sequence->n_rows = 0;
+    sequence->has_own_rows = false;
+}
+
+wick_status wk_sequence_set_logits(wk_sequence *sequence, const void *logits) {
+    const wk_runner *const runner = sequence->runner;
+    const size_t row = wk_runner_row_length(runner) * sizeof(float);
+    if (sequence->rows_capacity == 0) {
+        sequence->rows = wk_alloc(heap_of(runner), row);
+        if (!sequence->rows)
+            return wk_fail_memory(wk_device_err(runner->device), row, 0, "logits");
+        sequence->rows_capacity = 1;
+    }
+    memcpy(sequence->rows, logits, row);
+    sequence->n_rows = 1;
+    sequence->has_own_rows = true;
+    sequence->is_short = false;
+    return WICK_OK;
+}
