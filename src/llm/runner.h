@@ -103,7 +103,7 @@ uint32_t wk_sequence_slot(const wk_sequence *sequence);
 uint32_t wk_sequence_window_begin(const wk_sequence *sequence);
 /* The first one that they have room for where n positions are there. */
 uint32_t wk_sequence_window_room(const wk_sequence *sequence, uint32_t n);
-/* Room for n positions, which are there once the caller has written them and says so; those of
+/* Room for n positions (WICK_PENDING: step first, and call again), which are there once the caller has written them and says so; those of
  * layers with a window from window_begin on. */
 wick_status wk_sequence_reserve(wk_sequence *sequence, uint32_t n, wick_error *err);
 void wk_sequence_resume(wk_sequence *sequence, uint32_t n, uint32_t window_begin);

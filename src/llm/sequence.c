@@ -47,7 +47,7 @@ static uint32_t *room_of(wk_cache_desc *cache, int pool) {
 /* --- Growing --- */
 
 /* Blocks that all sequences together have at most: as many as the cache's budget has room for, and
- * as the longest of them may need alone. */
+ * as the longest of them may need alone. Without a budget, as many as the device gives. */
 static uint32_t most_blocks(const wk_runner *runner) {
     uint32_t longest = 1;
     for (const wk_sequence *s = runner->sequences; s; s = s->next)
@@ -57,8 +57,8 @@ static uint32_t most_blocks(const wk_runner *runner) {
     for (uint32_t i = 0; i < runner->n_stages; i++)
         block_bytes += wk_state_bytes(runner->net, i, &one);
     const uint64_t budget = runner->model->cache_budget;
-    const uint64_t n = block_bytes > 0 ? budget / block_bytes : 0;
-    return n > longest ? (n < INT32_MAX ? (uint32_t)n : INT32_MAX) : longest;
+    if (block_bytes == 0 || budget == 0 || budget / block_bytes > INT32_MAX) return INT32_MAX;
+    return larger(longest, (uint32_t)(budget / block_bytes));
 }
 
 /* A pool gets twice as many as it has, where it may. WICK_PENDING: it may not. */
@@ -76,12 +76,19 @@ static wick_status grow(wk_runner *runner, int pool) {
     return WICK_OK;
 }
 
+static bool is_in_batch(const wk_sequence *s) {
+    const wk_runner *const runner = s->runner;
+    for (uint32_t i = 0; i < runner->n_parts; i++)
+        if (runner->parts[i].sequence == s) return true;
+    return false;
+}
+
 /* Whose cache others can have: first what nobody waits for and was used longest ago, then the
  * youngest that waits, younger than s. NULL: there is none. */
 static wk_sequence *find_victim(const wk_sequence *s) {
     wk_sequence *idle = NULL, *youngest = NULL;
     for (wk_sequence *other = s->runner->sequences; other; other = other->next) {
-        if (other == s || other->n_running > 0 || other->share[WK_POOL_BLOCKS].n == 0) continue;
+        if (other == s || is_in_batch(other) || other->share[WK_POOL_BLOCKS].n == 0) continue;
         const bool is_idle = other->waiting(other->session).n == 0;
         if (is_idle && (!idle || other->served < idle->served)) idle = other;
         if (!is_idle && other->number > s->number &&
@@ -95,6 +102,7 @@ static wick_status take(wk_sequence *s, int pool, uint32_t *id) {
     for (;;) {
         *id = wk_blocks_take(&s->runner->pools[pool]);
         if (*id != WK_NO_BLOCK) return WICK_OK;
+        if (s->runner->is_running) return WICK_PENDING; /* with the tensors that there are */
         const wick_status status = grow(s->runner, pool);
         if (status == WICK_OK) continue;
         if (status == WICK_ERR_DEVICE_LOST) return status;
@@ -374,9 +382,9 @@ uint32_t wk_sequence_window_room(const wk_sequence *sequence, uint32_t n) {
 
 wick_status wk_sequence_reserve(wk_sequence *sequence, uint32_t n, wick_error *err) {
     const wick_status status = wk_sequence_make_room(sequence, n);
-    if (status != WICK_PENDING) return status;
-    return wk_fail(err, WICK_ERR_OUT_OF_MEMORY, "the cache has no room for %u tokens beside those "
-                                                "of older sessions", n);
+    if (status != WICK_PENDING || sequence->runner->is_running) return status;
+    return wk_fail(err, WICK_ERR_OUT_OF_MEMORY,
+                   "the cache has no room for %u tokens beside those of older sessions", n);
 }
 
 void wk_sequence_resume(wk_sequence *sequence, uint32_t n, uint32_t window_begin) {

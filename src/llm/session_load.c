@@ -11,6 +11,7 @@
 
 typedef enum stage {
     HEADER,
+    ROOM,
     TOKENS,
     LOGITS,
     ROWS,
@@ -61,12 +62,19 @@ static wick_status read_header(wick_session_loading *l) {
     memcpy(&l->header, bytes, sizeof l->header);
     WK_TRY(wk_image_check(session, &l->header, &l->error));
     const uint64_t size = l->source.size;
-    if (size == WICK_SIZE_UNKNOWN || size == field(l, WK_IMAGE_BYTES))
-        return wk_sequence_reserve(session->sequence, (uint32_t)field(l, WK_IMAGE_CACHED),
-                                   &l->error);
+    if (size == WICK_SIZE_UNKNOWN || size == field(l, WK_IMAGE_BYTES)) return WICK_OK;
     return wk_fail(&l->error, WICK_ERR_FORMAT,
                    "the saved session has %" PRIu64 " bytes, there are %" PRIu64,
                    field(l, WK_IMAGE_BYTES), size);
+}
+
+/* For what will be in the cache; another session's batch may have to end first. */
+static wick_status make_room(wick_session_loading *l) {
+    wk_sequence *const sequence = l->session->sequence;
+    const wick_status status =
+        wk_sequence_reserve(sequence, (uint32_t)field(l, WK_IMAGE_CACHED), &l->error);
+    if (status == WICK_PENDING) WK_TRY(wk_sequence_step(sequence));
+    return status;
 }
 
 static wick_status read_tokens(wick_session_loading *l) {
@@ -159,6 +167,7 @@ static wick_status load(wick_session_loading *l) {
                        "the device was lost while the session was being loaded");
     switch (l->stage) {
     case HEADER: WK_TRY(read_header(l)); break;
+    case ROOM: WK_TRY(make_room(l)); break;
     case TOKENS: WK_TRY(read_tokens(l)); break;
     case LOGITS: WK_TRY(read_logits(l)); break;
     case ROWS: WK_TRY(read_rows(l)); break;
