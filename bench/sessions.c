@@ -1,5 +1,5 @@
-/* bench/sessions.c: tokens per second of many sessions of one model, which share each reading of the
- * weights.
+/* bench/sessions.c: tokens per second of many sessions of one model, which share each reading of
+ * the weights.
  *
  * usage: sessions MODEL.gguf [-s 1,2,4,8,16,32] [-p PROMPT] [-n TOKENS] [-r ROUNDS] [options of
  *        device_options.h]
@@ -153,9 +153,10 @@ int main(int argc, char **argv) {
             path = NULL, i = argc;
     }
     if (!path)
-        return fprintf(stderr, "usage: sessions MODEL.gguf [-s 1,2,4] [-p PROMPT] [-n TOKENS] "
-                               "[-r ROUNDS] [--backend NAME] [--isa NAME] [--threads N] "
-                               WEBGPU_USAGE "\n"),
+        return fprintf(stderr,
+                       "usage: sessions MODEL.gguf [-s 1,2,4] [-p PROMPT] [-n TOKENS] "
+                       "[-r ROUNDS] [--backend NAME] [--isa NAME] [--threads N] " WEBGPU_USAGE
+                       "\n"),
                2;
     wick_device *device = NULL;
     wick_error error = {0};

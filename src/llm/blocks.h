@@ -10,14 +10,14 @@
 typedef struct wk_blocks {
     uint32_t n, n_free;
     uint32_t *refs; /* [n] sequences that have the block */
-    uint32_t *free; /* [n], a stack of n_free: the lowest one is taken first from a new pool, so
-                     * that memory which nobody needs is never touched */
+    uint32_t *free; /* [n], a stack of n_free; a new pool gives its lowest ones first, so that
+                     * memory which is not needed is never touched */
 } wk_blocks;
 
 void wk_blocks_free(wk_heap *heap, wk_blocks *blocks);
 /* To n of them, no fewer than there are. WICK_ERR_OUT_OF_MEMORY: nothing has changed. */
 wick_status wk_blocks_grow(wk_heap *heap, wk_blocks *blocks, uint32_t n, wick_error *err);
-/* One that nobody has; WK_NO_BLOCK: there is none. */
+/* A free one; WK_NO_BLOCK: there is none. */
 uint32_t wk_blocks_take(wk_blocks *blocks);
 /* One more has it. */
 void wk_blocks_share(wk_blocks *blocks, uint32_t block);

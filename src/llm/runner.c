@@ -308,7 +308,7 @@ static wick_status rehearse_class(wick_model *model, wk_runner *runner, uint32_t
     const bool has_outputs = is_used(runner, n_rows, outputs);
     const bool is_wanted = has_outputs || is_used(runner, n_rows, WK_OUTPUTS_NONE);
     lay_out(runner, (batch_size){.n_rows = n_rows,
-                                 .n_outputs = !has_outputs                ? 0
+                                 .n_outputs = !has_outputs                 ? 0
                                               : outputs == WK_OUTPUTS_LAST ? 1
                                                                            : n_rows,
                                  .n_sequences = 1,
@@ -362,8 +362,8 @@ static uint32_t find_budget(const wk_runner *runner) {
     return most;
 }
 
-/* Single tokens go first, so that a long prompt keeps nobody waiting longer than a batch; then who
- * was served longest ago: nobody reads a second chunk while another one waits for its first. */
+/* Single tokens go first, so that a long prompt delays others by a batch at most; then the sequence
+ * that was served longest ago: none reads a second chunk while another one waits for its first. */
 static bool goes_before(const wk_sequence *a, const wk_waiting *a_wants, const wk_sequence *b,
                         const wk_waiting *b_wants) {
     if ((a_wants->n == 1) != (b_wants->n == 1)) return a_wants->n == 1;
@@ -453,7 +453,8 @@ static batch_size size_of(const wk_runner *runner) {
         if (part->first + part->n > n_keys) n_keys = part->first + part->n;
         if (part->sequence->context_length > context) context = part->sequence->context_length;
     }
-    batch_size size = {.n_rows = round_up_rows(n_rows, runner->desc.is_whole || runner->n_parts > 1),
+    batch_size size = {.n_rows =
+                           round_up_rows(n_rows, runner->desc.is_whole || runner->n_parts > 1),
                        .n_outputs = n_outputs,
                        .n_sequences = round_up_to_power(runner->n_parts),
                        .n_blocks = runner->desc.is_whole ? 0 : class_blocks(n_keys, context)};
@@ -554,8 +555,8 @@ static void describe_sequences(const wk_runner *runner) {
         const bool is_there = i < runner->n_parts;
         const wk_part *const part = &runner->parts[i];
         words[l->lengths + i] = is_there ? part->first + part->n : 0;
-        words[l->states + i] = is_there && !runner->desc.is_whole ? wk_sequence_slot(part->sequence)
-                                                                  : WK_NO_BLOCK;
+        words[l->states + i] =
+            is_there && !runner->desc.is_whole ? wk_sequence_slot(part->sequence) : WK_NO_BLOCK;
         if (is_there)
             describe_tables(runner, i);
         else

@@ -37,8 +37,8 @@ void wk_sequence_close(wk_sequence *sequence);
 
 /* Goes on with the batch that is running, or begins one with what is waiting, in this sequence and
  * in others. WICK_OK: there was nothing to do, or a batch has ended: results are waiting.
- * WICK_PENDING: call again. A failure that is nobody's but the caller's (its sentence stands where
- * those of the devices go). */
+ * WICK_PENDING: call again. A failure is the caller's (its sentence stands where those of the
+ * devices go): those of a batch are results. */
 wick_status wk_sequence_step(wk_sequence *sequence);
 
 /* What became of the sequence's part of a batch; taken once. */
@@ -95,16 +95,16 @@ uint64_t wk_sequence_bytes(const wk_sequence *sequence);
 wick_dtype wk_sequence_dtype(const wk_sequence *sequence);
 /* The state that layer is part of; NULL: its device was lost, or texts are read whole. */
 const wk_state *wk_sequence_state(const wk_sequence *sequence, uint32_t layer);
-/* Where position is in the blocks of a layer that has a window or has not, and where the state of a
- * recurrent layer is. */
+/* The block that position is in, of layers with or without a window; and the slot of recurrent
+ * layers' states. */
 uint32_t wk_sequence_block(const wk_sequence *sequence, uint32_t position, bool has_window);
 uint32_t wk_sequence_slot(const wk_sequence *sequence);
 /* The first position whose keys and values layers with a window have. */
 uint32_t wk_sequence_window_begin(const wk_sequence *sequence);
 /* The first one that they have room for where n positions are there. */
 uint32_t wk_sequence_window_room(const wk_sequence *sequence, uint32_t n);
-/* Room for n positions (WICK_PENDING: step first, and call again), which are there once the caller has written them and says so; those of
- * layers with a window from window_begin on. */
+/* Room for n positions (WICK_PENDING: step first, and call again), which are there once the caller
+ * has written them and says so; those of layers with a window from window_begin on. */
 wick_status wk_sequence_reserve(wk_sequence *sequence, uint32_t n, wick_error *err);
 void wk_sequence_resume(wk_sequence *sequence, uint32_t n, uint32_t window_begin);
 

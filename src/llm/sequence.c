@@ -83,8 +83,8 @@ static bool is_in_batch(const wk_sequence *s) {
     return false;
 }
 
-/* Whose cache others can have: first what nobody waits for and was used longest ago, then the
- * youngest that waits, younger than s. NULL: there is none. */
+/* The sequence that gives up its cache: of those with nothing to compute the one that was served
+ * longest ago, else the youngest, if it is younger than s. NULL: there is none. */
 static wk_sequence *find_victim(const wk_sequence *s) {
     wk_sequence *idle = NULL, *youngest = NULL;
     for (wk_sequence *other = s->runner->sequences; other; other = other->next) {
@@ -166,9 +166,10 @@ static uint32_t ring_length(const wk_hparams *hparams, const wk_runner_desc *des
 
 static bool is_same_kind(const wk_runner *runner, const wk_runner_desc *desc) {
     const wk_runner_desc *const has = &runner->desc;
-    const bool is_same = has->math == desc->math && has->cache_dtype == desc->cache_dtype &&
-                         has->is_whole == desc->is_whole &&
-                         (has->outputs == WK_OUTPUTS_STATES) == (desc->outputs == WK_OUTPUTS_STATES);
+    const bool is_same =
+        has->math == desc->math && has->cache_dtype == desc->cache_dtype &&
+        has->is_whole == desc->is_whole &&
+        (has->outputs == WK_OUTPUTS_STATES) == (desc->outputs == WK_OUTPUTS_STATES);
     for (uint32_t i = 0; i < runner->hparams->n_ropes; i++) {
         const wk_rope *const rope = &runner->hparams->rope[i];
         if (wk_rope_is_long(rope, has->context_length) !=
@@ -263,8 +264,7 @@ void wk_sequence_close(wk_sequence *sequence) {
         if (runner->parts[i].sequence == sequence) runner->parts[i].sequence = NULL;
     give_all(sequence);
     for (int pool = 0; pool < WK_POOL_COUNT; pool++)
-        wk_free(heap, sequence->share[pool].ids,
-                sequence->share[pool].capacity * sizeof(uint32_t));
+        wk_free(heap, sequence->share[pool].ids, sequence->share[pool].capacity * sizeof(uint32_t));
     wk_free(heap, sequence->rows,
             sequence->rows_capacity * wk_runner_row_length(runner) * sizeof(float));
     wk_sequence **at = &runner->sequences;
@@ -345,8 +345,7 @@ uint64_t wk_sequence_bytes(const wk_sequence *sequence) {
     const wk_runner_desc desc = wk_sequence_desc(sequence);
     const wk_cache_desc cache = wk_cache_describe(runner->hparams, &desc);
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < runner->n_stages; i++)
-        bytes += wk_state_bytes(runner->net, i, &cache);
+    for (uint32_t i = 0; i < runner->n_stages; i++) bytes += wk_state_bytes(runner->net, i, &cache);
     return bytes;
 }
 
@@ -415,8 +414,8 @@ static bool keep_rows(wk_sequence *s) {
     const wk_runner *const runner = s->runner;
     const size_t row = wk_runner_row_length(runner) * sizeof(float);
     if (s->n_rows > s->rows_capacity) {
-        float *const rows = wk_realloc(heap_of(runner), s->rows, s->rows_capacity * row,
-                                       s->n_rows * row);
+        float *const rows =
+            wk_realloc(heap_of(runner), s->rows, s->rows_capacity * row, s->n_rows * row);
         if (!rows) return false;
         s->rows = rows;
         s->rows_capacity = s->n_rows;
@@ -434,8 +433,8 @@ void wk_runner_keep_rows(wk_runner *runner) {
 
 const float *wk_sequence_row(const wk_sequence *sequence, uint32_t i) {
     if (i >= sequence->n_rows) return NULL;
-    const float *const rows = sequence->has_own_rows ? sequence->rows
-                                                     : sequence->runner->batch.logits;
+    const float *const rows =
+        sequence->has_own_rows ? sequence->rows : sequence->runner->batch.logits;
     const size_t row = sequence->has_own_rows ? i : sequence->first_row + i;
     return rows + row * wk_runner_row_length(sequence->runner);
 }
@@ -452,8 +451,7 @@ wick_status wk_sequence_set_logits(wk_sequence *sequence, const void *logits) {
     const size_t row = wk_runner_row_length(runner) * sizeof(float);
     if (sequence->rows_capacity == 0) {
         sequence->rows = wk_alloc(heap_of(runner), row);
-        if (!sequence->rows)
-            return wk_fail_memory(wk_device_err(runner->device), row, 0, "logits");
+        if (!sequence->rows) return wk_fail_memory(wk_device_err(runner->device), row, 0, "logits");
         sequence->rows_capacity = 1;
     }
     memcpy(sequence->rows, logits, row);

@@ -31,8 +31,8 @@ static uint32_t count_neighbours(const wick_session *s, bool has_window, uint32_
                                  uint32_t n) {
     const uint32_t first = wk_sequence_block(s->sequence, position, has_window);
     uint32_t i = 1;
-    while (i < n && wk_sequence_block(s->sequence, position + i * WK_BLOCK_SIZE, has_window) ==
-                        first + i)
+    while (i < n &&
+           wk_sequence_block(s->sequence, position + i * WK_BLOCK_SIZE, has_window) == first + i)
         i++;
     return i;
 }
@@ -48,8 +48,7 @@ static wk_image_run run_of(const wick_session *s, const wk_state_part *part, uin
                               .is_kept = true};
     assert(position < end && part->block_size > 0 && part->n_blocks > 0);
     const uint32_t size = part->block_size, block = position / size;
-    const uint32_t room =
-        part->has_window ? wk_sequence_window_room(s->sequence, end) / size : 0;
+    const uint32_t room = part->has_window ? wk_sequence_window_room(s->sequence, end) / size : 0;
     const uint64_t block_bytes = (uint64_t)wk_state_row_bytes(part) * size;
     uint32_t n = block_bytes < WK_IMAGE_PIECE ? (uint32_t)(WK_IMAGE_PIECE / block_bytes) : 1;
     const bool is_kept = block >= room;
@@ -130,8 +129,7 @@ static uint64_t count_part(const wick_session *s, const wk_image_header *header,
     if (!state) return 0;
     const wk_state_part part = wk_state_part_of(s->model->model, state, layer, which);
     if (part.tensor == NULL) return 0;
-    const uint64_t n =
-        part.is_whole ? 1 : field(header, WK_IMAGE_CACHED) - first_of(header, &part);
+    const uint64_t n = part.is_whole ? 1 : field(header, WK_IMAGE_CACHED) - first_of(header, &part);
     return n * wk_state_row_bytes(&part);
 }
 
@@ -148,8 +146,8 @@ static uint64_t count_bytes(const wick_session *s, const wk_image_header *header
 
 void wk_image_describe(const wick_session *session, wk_image_header *header) {
     const wick_session *const s = session;
-    const bool is_whole = !wk_sequence_is_stale(s->sequence) &&
-                          wk_sequence_cached(s->sequence) == s->n_computed;
+    const bool is_whole =
+        !wk_sequence_is_stale(s->sequence) && wk_sequence_cached(s->sequence) == s->n_computed;
     const uint32_t n_cached = is_whole ? s->n_computed : 0;
     *header = (wk_image_header){
         .fields = {

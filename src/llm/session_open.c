@@ -154,7 +154,7 @@ wick_status wk_session_open_whole(wick_model *model, const wick_session_desc *de
     return open_session(model, desc, true, session, error);
 }
 
-/* What from knows and has computed, except for rows that it has not shown. */
+/* What from knows and has computed; rows that it is still to show are left out. */
 static wick_status take_text(wick_session *to, const wick_session *from, wick_error *error) {
     const size_t given_bytes = wk_session_given_bytes(from, from->n_given);
     if (from->n_given > 0) {

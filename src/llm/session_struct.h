@@ -41,7 +41,7 @@ struct wick_session {
     wick_error error; /* of the last call that failed; clear: a later one was accepted */
 
     uint32_t n_prompt, n_generated, n_reused, n_since_prompt;
-    uint64_t n_changes;  /* grows with every call that may change something */
+    uint64_t n_changes; /* grows with every call that may change something */
     uint64_t prompt_ns, generate_ns, first_token_ns, appended_ns;
 };
 

@@ -1,6 +1,6 @@
-/* Many sessions of one model: opened, stepped alone or together, forked, cancelled, reset and closed
- * at random, each gives the tokens, and the bits of their probabilities, that its prompt gives alone.
- */
+/* Many sessions of one model: opened, stepped alone or together, forked, cancelled, reset and
+ * closed at random, each gives the tokens, and the bits of their probabilities, that its prompt
+ * gives alone. */
 #include "golden/going_back.h"
 
 #include "random_bits.h"
@@ -8,7 +8,7 @@
 enum { N_PROMPTS = 5, MOST_PROMPT = 80, N_TOKENS = 20, N_ACTORS = 6, CONTEXT = 128, CHUNK = 16 };
 
 static const char *const models[] = {
-    "llama", "gemma3", "gemma2",         "mistral", "deepseek2-v3", "mamba2",      "lfm2",
+    "llama",  "gemma3",    "gemma2",         "mistral", "deepseek2-v3", "mamba2",        "lfm2",
     "qwen35", "qwen3next", "granite-hybrid", "gpt-oss", "qwen3moe",     "phi3-longrope", "gpt2"};
 
 /* What a prompt gives alone. */
@@ -73,8 +73,7 @@ static void make_texts(wick_model *model) {
 }
 
 static void fork_actor(const actor *from, actor *to) {
-    const wick_session_desc desc = {
-        .max_tokens = N_TOKENS, .ignore_end = true, .n_logprobs = 1};
+    const wick_session_desc desc = {.max_tokens = N_TOKENS, .ignore_end = true, .n_logprobs = 1};
     if (!from->session || to->session) return;
     const wick_status status = wick_session_fork(from->session, &desc, &to->session, NULL);
     if (status == WICK_ERR_STATE) return; /* it is computing */
