@@ -374,7 +374,7 @@ static bool goes_before(const wk_sequence *a, const wk_waiting *a_wants, const w
 static wk_sequence *find_next(const wk_runner *runner, wk_waiting *out) {
     wk_sequence *best = NULL;
     for (wk_sequence *s = runner->sequences; s; s = s->next) {
-        if (s->is_seen || s->n_running > 0 || s->has_result) continue;
+        if (s->is_seen || s->is_held || s->n_running > 0 || s->has_result) continue;
         const wk_waiting waiting = s->waiting(s->session);
         if (waiting.n == 0 || (best && !goes_before(s, &waiting, best, out))) continue;
         best = s;

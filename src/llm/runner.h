@@ -56,9 +56,11 @@ uint32_t wk_sequence_running(const wk_sequence *sequence);
 void wk_sequence_drop(wk_sequence *sequence);
 
 /* Row i of the outputs of its last part, [n_vocab] logits or [n_embd] states. NULL: they were lost,
- * and have to be computed again. Valid until the sequence's next part begins, or logits are
- * dropped. */
+ * and have to be computed again. Valid until the runner's next step, or once they are kept until
+ * the sequence's next part begins. */
 const float *wk_sequence_row(const wk_sequence *sequence, uint32_t i);
+/* In memory of its own, where there is some. */
+void wk_sequence_keep_rows(wk_sequence *sequence);
 void wk_sequence_drop_rows(wk_sequence *sequence);
 /* Of logits: only the best are there. */
 bool wk_sequence_is_short(const wk_sequence *sequence);
@@ -103,7 +105,13 @@ uint32_t wk_sequence_slot(const wk_sequence *sequence);
 uint32_t wk_sequence_window_begin(const wk_sequence *sequence);
 /* The first one that they have room for where n positions are there. */
 uint32_t wk_sequence_window_room(const wk_sequence *sequence, uint32_t n);
-/* Room for n positions (WICK_PENDING: step first, and call again), which are there once the caller
+/* From now on the sequence is not computed, and others do not take what it has in the cache. Where
+ * it is not held at the next look, it was lost all the same: with a device, or in a batch that
+ * failed. */
+void wk_sequence_hold(wk_sequence *sequence);
+bool wk_sequence_is_held(const wk_sequence *sequence);
+void wk_sequence_release(wk_sequence *sequence);
+/* Room for n positions. WICK_PENDING: step first, and call again. They are there once the caller
  * has written them and says so; those of layers with a window from window_begin on. */
 wick_status wk_sequence_reserve(wk_sequence *sequence, uint32_t n, wick_error *err);
 void wk_sequence_resume(wk_sequence *sequence, uint32_t n, uint32_t window_begin);

@@ -36,6 +36,7 @@ struct wk_sequence {
     uint32_t ring_length;  /* blocks of these layers, used in turn; 0: there are none */
     wk_share share[WK_POOL_COUNT];
 
+    bool is_held;       /* see wk_sequence_hold */
     bool is_seen;       /* while a batch is made up: looked at */
     uint32_t n_running; /* in the batch that is running */
     bool is_dropped;    /* which gives no result */

@@ -26,6 +26,7 @@ static void give_back(wk_sequence *s, int pool, uint32_t n_kept) {
 static void give_all(wk_sequence *s) {
     for (int pool = 0; pool < WK_POOL_COUNT; pool++) give_back(s, pool, 0);
     s->n_cached = s->window_begin = 0;
+    s->is_held = false;
 }
 
 void wk_runner_forget(wk_runner *runner) {
@@ -88,7 +89,8 @@ static bool is_in_batch(const wk_sequence *s) {
 static wk_sequence *find_victim(const wk_sequence *s) {
     wk_sequence *idle = NULL, *youngest = NULL;
     for (wk_sequence *other = s->runner->sequences; other; other = other->next) {
-        if (other == s || is_in_batch(other) || other->share[WK_POOL_BLOCKS].n == 0) continue;
+        if (other == s || other->is_held || is_in_batch(other)) continue;
+        if (other->share[WK_POOL_BLOCKS].n == 0) continue;
         const bool is_idle = other->waiting(other->session).n == 0;
         if (is_idle && (!idle || other->served < idle->served)) idle = other;
         if (!is_idle && other->number > s->number &&
@@ -379,6 +381,12 @@ uint32_t wk_sequence_window_room(const wk_sequence *sequence, uint32_t n) {
     return ring > 0 && n_used > ring ? (n_used - ring) * WK_BLOCK_SIZE : 0;
 }
 
+void wk_sequence_hold(wk_sequence *sequence) { sequence->is_held = true; }
+
+bool wk_sequence_is_held(const wk_sequence *sequence) { return sequence->is_held; }
+
+void wk_sequence_release(wk_sequence *sequence) { sequence->is_held = false; }
+
 wick_status wk_sequence_reserve(wk_sequence *sequence, uint32_t n, wick_error *err) {
     const wick_status status = wk_sequence_make_room(sequence, n);
     if (status != WICK_PENDING || sequence->runner->is_running) return status;
@@ -429,6 +437,10 @@ static bool keep_rows(wk_sequence *s) {
 void wk_runner_keep_rows(wk_runner *runner) {
     for (wk_sequence *s = runner->sequences; s; s = s->next)
         if (s->n_rows > 0 && !s->has_own_rows && !keep_rows(s)) s->n_rows = 0;
+}
+
+void wk_sequence_keep_rows(wk_sequence *sequence) {
+    if (sequence->n_rows > 0 && !sequence->has_own_rows) (void)keep_rows(sequence);
 }
 
 const float *wk_sequence_row(const wk_sequence *sequence, uint32_t i) {

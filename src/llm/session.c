@@ -514,6 +514,7 @@ static void show_row(wick_session *s, wick_event *event) {
     event->kind = WICK_EVENT_LOGITS;
     assert(s->n_rows <= s->n_batch_rows && s->n_rows <= s->n_computed);
     event->position = s->n_computed - s->n_rows;
+    wk_sequence_keep_rows(s->sequence); /* other sessions may step before this one does */
     event->logits = wk_sequence_row(s->sequence, s->n_batch_rows - s->n_rows);
     s->n_rows--;
 }

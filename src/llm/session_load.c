@@ -74,6 +74,7 @@ static wick_status make_room(wick_session_loading *l) {
     const wick_status status =
         wk_sequence_reserve(sequence, (uint32_t)field(l, WK_IMAGE_CACHED), &l->error);
     if (status == WICK_PENDING) WK_TRY(wk_sequence_step(sequence));
+    if (status == WICK_OK) wk_sequence_hold(sequence);
     return status;
 }
 
@@ -162,7 +163,8 @@ static wick_status read_checksum(wick_session_loading *l) {
 static wick_status load(wick_session_loading *l) {
     if (l->n_changes != l->session->n_changes)
         return wk_fail(&l->error, WICK_ERR_STATE, "the session went on while it was being loaded");
-    if (l->stage == ROWS && wk_sequence_is_stale(l->session->sequence))
+    const wk_sequence *const sequence = l->session->sequence;
+    if (l->stage > ROOM && (wk_sequence_is_stale(sequence) || !wk_sequence_is_held(sequence)))
         return wk_fail(&l->error, WICK_ERR_DEVICE_LOST,
                        "the device was lost while the session was being loaded");
     switch (l->stage) {
@@ -225,6 +227,7 @@ wick_status wick_session_load_finish(wick_session_loading *loading, wick_error *
     if (status == WICK_PENDING)
         status = wk_fail(&l->error, WICK_ERR_CANCELLED, "loading the session was given up");
     (void)wk_pass_on(error, status, &l->error);
+    wk_sequence_release(l->session->sequence);
     wk_reader_release(&l->reader);
     if (l->source.close) l->source.close(&l->source);
     wk_image_release(heap, &l->buffers);
