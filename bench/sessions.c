@@ -47,7 +47,8 @@ static void open_sessions(setup *s) {
         wick_error error = {0};
         const wick_session_desc desc = {.context_length = s->n_prompt + s->n_tokens + 1,
                                         .max_tokens = s->n_tokens + 1,
-                                        .ignore_end = true};
+                                        .ignore_end = true,
+                                        .no_reuse = true};
         check(wick_session_open(s->model, &desc, &s->sessions[i], &error), &error);
         for (uint32_t k = 0; k < s->n_prompt; k++)
             ids[k] = (1000 + 7919 * i + 104729 * k) % info.n_vocab;

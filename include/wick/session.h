@@ -102,6 +102,7 @@ typedef struct wick_session_desc {
     bool ignore_end; /* end tokens do not end the generation */
     wick_logits_mode logits;
     uint32_t n_logprobs; /* log probabilities with each token: of this many tokens, at most 1024 */
+    bool no_reuse; /* computes all of its tokens itself, for measurements: see docs/sessions.md */
 } wick_session_desc;
 
 /* The model must outlive the session. desc may be NULL. WICK_ERR_VALUE: a field of desc is out of

@@ -88,6 +88,11 @@ static wk_runner begin_runner(wick_model *model, const wk_runner_desc *desc) {
 }
 
 static wick_status make_pools(wk_runner *runner, wick_error *err) {
+    wk_prefix_init(&runner->prefixes);
+    runner->has_prefixes =
+        !runner->desc.is_whole && !runner->hparams->is_recurrent && runner->hparams->window == 0;
+    if (runner->has_prefixes)
+        WK_TRY(wk_prefix_grow(heap_of(runner), &runner->prefixes, runner->cache.n_blocks, err));
     const uint32_t sizes[WK_POOL_COUNT] = {
         [WK_POOL_BLOCKS] = runner->cache.n_blocks,
         [WK_POOL_WINDOW] = runner->cache.n_window_blocks,
@@ -153,6 +158,7 @@ void wk_runner_free(wk_runner *runner) {
     for (uint32_t i = 0; i < runner->n_parts; i++) wk_model_note_batch(runner->model, false);
     for (uint32_t i = 0; i < runner->n_stages; i++) wk_stage_free(runner->stages[i]);
     for (int i = 0; i < WK_POOL_COUNT; i++) wk_blocks_free(heap, &runner->pools[i]);
+    wk_prefix_free(heap, &runner->prefixes);
     free_row_memory(runner);
     wk_free(heap, runner->batch.words, runner->max_words * sizeof *runner->batch.words);
     wk_free(heap, runner->batch.logits,
@@ -388,6 +394,18 @@ static uint32_t count_outputs(const wk_waiting *waiting, uint32_t n) {
     return waiting->outputs == WK_OUTPUTS_LAST && n == waiting->n;
 }
 
+/* Of whose outputs at least one is to be computed. */
+static wick_status find_prefix(wk_sequence *s, wk_waiting *waiting) {
+    if (waiting->n <= 1 || waiting->no_reuse || waiting->outputs >= WK_OUTPUTS_ALL) return WICK_OK;
+    const uint32_t n = s->n_cached + waiting->n - (waiting->outputs == WK_OUTPUTS_LAST);
+    const uint32_t n_before = s->n_cached;
+    WK_TRY(wk_sequence_find_prefix(s, waiting->ids - s->n_cached, n));
+    if (waiting->outputs == WK_OUTPUTS_LAST && s->n_cached > n_before)
+        s->n_reused += s->n_cached - n_before;
+    *waiting = s->waiting(s->session);
+    return WICK_OK;
+}
+
 /* How many of its tokens go into the batch, beside n_rows others with n_outputs. */
 static uint32_t find_share(const wk_runner *runner, const wk_sequence *s, const wk_waiting *waiting,
                            uint32_t n_rows, uint32_t n_outputs) {
@@ -434,6 +452,8 @@ static wick_status choose_parts(wk_runner *runner) {
         wk_sequence *const s = find_next(runner, &waiting);
         if (!s) return WICK_OK;
         s->is_seen = true;
+        WK_TRY(find_prefix(s, &waiting));
+        if (waiting.n == 0) continue;
         const uint32_t n = find_share(runner, s, &waiting, n_rows, n_outputs);
         if (n == 0) continue;
         WK_TRY(add_part(runner, s, &waiting, n));
@@ -660,7 +680,11 @@ static void end_part(wk_runner *runner, const wk_part *part, wick_status status)
     }
     s->has_result = true;
     s->n_cached = part->first + part->n;
-    s->result = (wk_result){.end = s->n_cached, .nanoseconds = wk_clock_ns() - runner->begun_ns};
+    s->result = (wk_result){.end = s->n_cached,
+                            .n_reused = s->n_reused,
+                            .nanoseconds = wk_clock_ns() - runner->begun_ns};
+    s->n_reused = 0;
+    wk_sequence_learn(s, part->waiting.ids - part->first, part->first, s->n_cached);
     s->n_rows = part->n_outputs;
     s->is_short = runner->batch.is_short;
 }

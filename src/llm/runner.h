@@ -23,6 +23,7 @@ typedef struct wk_waiting {
     const float *rows;
     uint32_t n;         /* 0: nothing */
     wk_outputs outputs; /* LAST: after the last of the n; ALL, STATES: after each of them */
+    bool no_reuse;      /* of what other texts have in the cache */
     bool is_short;      /* the WK_SHORTLIST best logits are enough, all others may be -infinity */
 } wk_waiting;
 /* Asked of every sequence that has no result waiting, whenever a batch is made up. */
@@ -45,6 +46,7 @@ wick_status wk_sequence_step(wk_sequence *sequence);
 typedef struct wk_result {
     wick_status status;
     uint32_t end;          /* positions that were computed, those before it included */
+    uint32_t n_reused;     /* of these, found in the cache instead: another text began with them */
     uint64_t nanoseconds;  /* that the batch took */
     const wick_error *why; /* of a failure; valid until the next call */
 } wk_result;
@@ -115,6 +117,10 @@ void wk_sequence_release(wk_sequence *sequence);
  * has written them and says so; those of layers with a window from window_begin on. */
 wick_status wk_sequence_reserve(wk_sequence *sequence, uint32_t n, wick_error *err);
 void wk_sequence_resume(wk_sequence *sequence, uint32_t n, uint32_t window_begin);
+
+/* Those without sequences, with what is in their caches: when what the model computes changes, and
+ * at its end. */
+void wk_runners_drop(wick_model *model);
 
 /* Begins to compile the kernels for batches of *n_rows rows, a power of two, of a sequence that
  * will be opened with this desc. *n_rows becomes the next size, 0 after the last one. A model

@@ -4,6 +4,7 @@
 #define WK_LLM_RUNNER_STRUCT_H
 
 #include "llm/blocks.h"
+#include "llm/prefix_tree.h"
 #include "llm/runner.h"
 
 enum {
@@ -35,6 +36,11 @@ struct wk_sequence {
     uint32_t window_begin; /* from this position on, layers with a window have keys and values */
     uint32_t ring_length;  /* blocks of these layers, used in turn; 0: there are none */
     wk_share share[WK_POOL_COUNT];
+    /* What is known of its tokens: of the last block, which is not full. Not so of rows of
+     * embeddings, and of what follows them. */
+    bool is_known;
+    uint32_t tail[WK_BLOCK_SIZE]; /* [n_cached % WK_BLOCK_SIZE] */
+    uint32_t n_reused;            /* tokens that were found in the tree, for the next result */
 
     bool is_held;       /* see wk_sequence_hold */
     bool is_seen;       /* while a batch is made up: looked at */
@@ -72,6 +78,8 @@ struct wk_runner {
 
     wk_cache_desc cache; /* as much as there is; its blocks are 0 where texts are read whole */
     wk_blocks pools[WK_POOL_COUNT];
+    bool has_prefixes; /* every layer keeps all keys and values: the tree is used */
+    wk_prefix_tree prefixes;
     wk_stage *stages[WK_MAX_STAGES];
     uint32_t n_stages;
 
@@ -108,6 +116,13 @@ wick_status wk_sequence_make_room(wk_sequence *sequence, uint32_t n);
 /* Tokens at positions first, ... first + n - 1 are going to be: of layers with a window they take
  * the place of others. */
 void wk_sequence_note_written(wk_sequence *sequence, uint32_t first, uint32_t n);
+/* The tokens ids, of which n are in the cache now, n_before were before: full blocks of them become
+ * known to other sequences. */
+void wk_sequence_learn(wk_sequence *sequence, const uint32_t *ids, uint32_t n_before, uint32_t n);
+/* Before a part is made of its tokens ids [n], of which at least one is computed: goes on after the
+ * longest beginning of them that is in the cache for any sequence. On failure the device holds the
+ * sentence. */
+wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, uint32_t n);
 /* Nothing of any sequence is in the cache any more. */
 void wk_runner_forget(wk_runner *runner);
 /* Before the memory of the last batch is used again: rows that may still be wanted become the

@@ -23,14 +23,72 @@ static void give_back(wk_sequence *s, int pool, uint32_t n_kept) {
     while (share->n > n_kept) wk_blocks_give(&s->runner->pools[pool], share->ids[--share->n]);
 }
 
+/* --- Prefixes --- */
+
+/* The block at index holds n tokens that others may find from now on; where others had them before,
+ * theirs takes its place. */
+static void learn_block(wk_sequence *s, uint32_t index, const uint32_t *ids, uint32_t n) {
+    wk_blocks *const pool = &s->runner->pools[WK_POOL_BLOCKS];
+    uint32_t *const own = s->share[WK_POOL_BLOCKS].ids;
+    const uint32_t parent = index > 0 ? own[index - 1] : WK_NO_BLOCK;
+    const bool was_known = s->runner->prefixes.nodes[own[index]].n > 0;
+    const uint32_t known = wk_prefix_add(&s->runner->prefixes, parent, ids, n, own[index]);
+    if (known == own[index] && was_known) return;
+    wk_blocks_share(pool, known); /* for the tree, or instead of its own */
+    if (known == own[index]) return;
+    wk_blocks_give(pool, own[index]);
+    own[index] = known;
+}
+
+void wk_sequence_learn(wk_sequence *sequence, const uint32_t *ids, uint32_t n_before, uint32_t n) {
+    wk_sequence *const s = sequence;
+    if (!s->runner->has_prefixes) return;
+    if (n_before == 0) s->is_known = true;
+    for (uint32_t i = n_before; i < n && s->is_known; i++) {
+        s->is_known = ids[i] != WICK_NO_TOKEN;
+        s->tail[i % WK_BLOCK_SIZE] = ids[i];
+        if (s->is_known && (i + 1) % WK_BLOCK_SIZE == 0)
+            learn_block(s, i / WK_BLOCK_SIZE, s->tail, WK_BLOCK_SIZE);
+    }
+}
+
+/* What is left of the text behind full blocks, before the sequence gives it up. */
+static void learn_tail(wk_sequence *s) {
+    const uint32_t n = s->n_cached % WK_BLOCK_SIZE;
+    if (s->runner->has_prefixes && s->is_known && n > 0)
+        learn_block(s, s->n_cached / WK_BLOCK_SIZE, s->tail, n);
+}
+
+/* The tokens of the last block after going back to n of them; blocks before it are in the tree. */
+static void recall_tail(wk_sequence *s, uint32_t n) {
+    const uint32_t index = n / WK_BLOCK_SIZE, block = s->share[WK_POOL_BLOCKS].ids[index];
+    const bool is_same = index == s->n_cached / WK_BLOCK_SIZE;
+    if (!s->runner->has_prefixes || is_same || n % WK_BLOCK_SIZE == 0) return;
+    const wk_prefix_node *const node = &s->runner->prefixes.nodes[block];
+    s->is_known = node->n == WK_BLOCK_SIZE;
+    if (s->is_known) memcpy(s->tail, node->tokens, sizeof s->tail);
+}
+
+/* --- Giving back --- */
+
 static void give_all(wk_sequence *s) {
+    learn_tail(s);
     for (int pool = 0; pool < WK_POOL_COUNT; pool++) give_back(s, pool, 0);
     s->n_cached = s->window_begin = 0;
     s->is_held = false;
+    s->is_known = true;
+}
+
+static bool drop_prefix(wk_runner *runner) {
+    wk_blocks *const pool = &runner->pools[WK_POOL_BLOCKS];
+    const uint32_t block = wk_prefix_drop(&runner->prefixes, pool);
+    if (block != WK_NO_BLOCK) wk_blocks_give(pool, block);
+    return block != WK_NO_BLOCK;
 }
 
 void wk_runner_forget(wk_runner *runner) {
     for (wk_sequence *s = runner->sequences; s; s = s->next) give_all(s);
+    while (drop_prefix(runner)) continue;
 }
 
 /* How much of each pool the sequence has with n positions. */
@@ -71,8 +129,10 @@ static wick_status grow(wk_runner *runner, int pool) {
     *room = *room > most / 2 ? most : 2 * *room;
     for (uint32_t i = 0; i < runner->n_stages; i++)
         WK_TRY(wk_stage_grow(runner->stages[i], &cache));
-    WK_TRY(wk_blocks_grow(heap_of(runner), &runner->pools[pool], *room,
-                          wk_device_err(runner->device)));
+    wick_error *const err = wk_device_err(runner->device);
+    if (pool == WK_POOL_BLOCKS && runner->has_prefixes)
+        WK_TRY(wk_prefix_grow(heap_of(runner), &runner->prefixes, *room, err));
+    WK_TRY(wk_blocks_grow(heap_of(runner), &runner->pools[pool], *room, err));
     runner->cache = cache;
     return WICK_OK;
 }
@@ -108,6 +168,7 @@ static wick_status take(wk_sequence *s, int pool, uint32_t *id) {
         const wick_status status = grow(s->runner, pool);
         if (status == WICK_OK) continue;
         if (status == WICK_ERR_DEVICE_LOST) return status;
+        if (pool == WK_POOL_BLOCKS && drop_prefix(s->runner)) continue;
         wk_sequence *const victim = find_victim(s);
         if (!victim) return status;
         *wk_device_err(s->runner->device) = (wick_error){.status = WICK_OK};
@@ -199,6 +260,13 @@ static void drop_runner(wk_runner *runner) {
     wk_runner_free(runner);
 }
 
+void wk_runners_drop(wick_model *model) {
+    for (wk_runner *runner = model->runners, *next; runner; runner = next) {
+        next = runner->next;
+        if (!runner->sequences) drop_runner(runner);
+    }
+}
+
 /* The cache is taken as it is used: a system that gives more than it has would fail in the middle
  * of a text. */
 static wick_status check_memory(const wick_model *model, const wk_runner_desc *desc,
@@ -237,7 +305,7 @@ wick_status wk_sequence_open(wick_model *model, const wk_runner_desc *desc, wk_w
     WK_TRY(find_runner(model, desc, &runner, err));
     wk_sequence *const s = wk_alloc_zeroed(heap_of(runner), sizeof *s);
     if (!s) {
-        if (!runner->sequences) drop_runner(runner);
+        if (!runner->has_prefixes && !runner->sequences) drop_runner(runner);
         return wk_fail_memory(err, sizeof *s, 0, "a sequence");
     }
     s->runner = runner;
@@ -273,7 +341,8 @@ void wk_sequence_close(wk_sequence *sequence) {
     while (*at != sequence) at = &(*at)->next;
     *at = sequence->next;
     wk_free(heap, sequence, sizeof *sequence);
-    if (!runner->sequences) drop_runner(runner);
+    /* A cache that later texts can begin with stays. */
+    if (!runner->has_prefixes && !runner->sequences) drop_runner(runner);
 }
 
 /* Blocks of layers with a window and states are written in place: the fork has copies. */
@@ -304,11 +373,52 @@ void wk_sequence_share(wk_sequence *to, const wk_sequence *from) {
     const wk_model_errors before = wk_model_borrow(runner->model, &failure);
     if (share_blocks(to, from) == WICK_OK) {
         to->n_cached = from->n_cached;
+        to->is_known = from->is_known;
+        memcpy(to->tail, from->tail, sizeof to->tail);
         to->window_begin = from->window_begin;
     } else {
         give_all(to);
     }
     wk_model_give_back(runner->model, before);
+}
+
+/* Its blocks from index on become those of a prefix of n tokens; of the last one, where it is not
+ * full, a copy. */
+static wick_status adopt(wk_sequence *s, const uint32_t *blocks, uint32_t n) {
+    wk_blocks *const pool = &s->runner->pools[WK_POOL_BLOCKS];
+    wk_share *const own = &s->share[WK_POOL_BLOCKS];
+    const uint32_t n_blocks = blocks_for(n), n_full = n / WK_BLOCK_SIZE;
+    for (uint32_t i = 0; i < n_blocks; i++) wk_blocks_share(pool, blocks[i]);
+    learn_tail(s);
+    give_back(s, WK_POOL_BLOCKS, 0);
+    memcpy(own->ids, blocks, n_blocks * sizeof *blocks);
+    own->n = n_blocks;
+    if (n_full == n_blocks) return WICK_OK;
+    memcpy(s->tail, s->runner->prefixes.nodes[blocks[n_full]].tokens, sizeof s->tail);
+    return own_block(s, WK_POOL_BLOCKS, n_full);
+}
+
+wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, uint32_t n) {
+    wk_sequence *const s = sequence;
+    wk_runner *const runner = s->runner;
+    if (!runner->has_prefixes || n == 0 || blocks_for(n) > s->share[WK_POOL_BLOCKS].capacity)
+        return WICK_OK;
+    uint32_t *const blocks = wk_alloc_array(heap_of(runner), blocks_for(n) + 1, sizeof *blocks);
+    if (!blocks) return WICK_OK; /* then it is computed */
+    const uint32_t found = wk_prefix_find(&runner->prefixes, ids, n, blocks);
+    wick_status status = WICK_OK;
+    if (found > s->n_cached) {
+        status = adopt(s, blocks, found);
+        if (status == WICK_OK) {
+            s->n_cached = found;
+            s->is_known = true;
+        } else {
+            s->is_known = false; /* of a block that is not its own */
+            give_all(s);
+        }
+    }
+    wk_free(heap_of(runner), blocks, (blocks_for(n) + 1) * sizeof *blocks);
+    return status == WICK_PENDING ? WICK_OK : status;
 }
 
 /* --- What it has --- */
@@ -328,6 +438,8 @@ bool wk_sequence_return(wk_sequence *sequence, uint32_t n) {
     if (!can || n == 0) {
         give_all(sequence);
     } else {
+        if (n < sequence->n_cached) learn_tail(sequence);
+        recall_tail(sequence, n);
         sequence->n_cached = n;
         give_back(sequence, WK_POOL_BLOCKS, blocks_for(n));
     }
@@ -395,6 +507,7 @@ wick_status wk_sequence_reserve(wk_sequence *sequence, uint32_t n, wick_error *e
 }
 
 void wk_sequence_resume(wk_sequence *sequence, uint32_t n, uint32_t window_begin) {
+    sequence->is_known = false;
     sequence->n_cached = n;
     sequence->window_begin = larger(window_begin, wk_sequence_window_room(sequence, n));
 }

@@ -423,6 +423,7 @@ wk_waiting wk_session_waiting(void *session) {
                         .rows = given_from(s, n_cached),
                         .n = end - n_cached,
                         .outputs = is_replay ? WK_OUTPUTS_NONE : s->outputs,
+                        .no_reuse = s->no_reuse,
                         .is_short = !needs_all_logits(s)};
 }
 
@@ -437,7 +438,8 @@ static wick_status take_result(wick_session *s, const wk_result *result, wick_ev
     assert(result->end <= s->n_tokens);
     const uint32_t n = result->end - s->n_computed;
     s->n_computed = result->end;
-    if (is_prompt) s->model->usage.n_prompt += n;
+    s->n_reused += result->n_reused;
+    if (is_prompt) s->model->usage.n_prompt += n - result->n_reused;
     wk_device_settle(s->model->device);
     if (s->outputs != WK_OUTPUTS_LAST)
         s->n_rows = s->n_batch_rows = n;

@@ -84,6 +84,7 @@ static wick_status make_parts(wick_session *s, const wick_session_desc *desc,
 static void take_limits(wick_session *s, const wick_session_desc *desc) {
     s->max_tokens = desc->max_tokens;
     s->ignore_end = desc->ignore_end;
+    s->no_reuse = desc->no_reuse;
     s->detokenizer.special = desc->special;
 }
 

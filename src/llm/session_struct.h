@@ -19,7 +19,7 @@ struct wick_session {
     size_t piece_capacity;
 
     uint32_t context_length, max_tokens;
-    bool ignore_end;
+    bool ignore_end, no_reuse;
     bool is_whole;          /* see wk_runner_desc */
     wk_outputs outputs;     /* of every batch: all logits or states; else LAST, of the last one */
     wick_logprob *logprobs; /* [1 + n_logprobs] of the last token; NULL: not asked for */

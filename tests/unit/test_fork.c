@@ -57,7 +57,8 @@ static void test_every_token(void **state) {
     wick_session_close(session);
 }
 
-/* Two full blocks and a part of a third: the fork has the part of its own once it writes to it. */
+/* Two full blocks and a part of a third: the fork has the part of its own once it writes to it.
+ * What both have had stays, for texts that begin like it. */
 static void test_shared_blocks(void **state) {
     (void)state;
     enum { N = 2 * WK_BLOCK_SIZE + 5 };
@@ -66,18 +67,68 @@ static void test_shared_blocks(void **state) {
     wick_session *fork;
     for (uint32_t i = 0; i < N; i++) ids[i] = 300 + i % 100;
     wick_session *const session = open_session(&twenty);
+    const uint32_t before = blocks_in_use(session);
     assert_int_equal(wick_session_append_tokens(session, ids, N), WICK_OK);
     tell(session, 1, text, sizeof text);
-    assert_int_equal(blocks_in_use(session), 3);
+    assert_int_equal(blocks_in_use(session) - before, 3);
     assert_int_equal(wick_session_fork(session, &twenty, &fork, NULL), WICK_OK);
-    assert_int_equal(blocks_in_use(session), 3);
+    assert_int_equal(blocks_in_use(session) - before, 3);
     tell(fork, 3, text, sizeof text);
-    assert_int_equal(blocks_in_use(session), 4);
+    assert_int_equal(blocks_in_use(session) - before, 4);
     wick_session_reset(session);
-    assert_int_equal(blocks_in_use(session), 3);
+    assert_int_equal(blocks_in_use(session) - before, 4);
     wick_session_close(fork);
-    assert_int_equal(blocks_in_use(session), 0);
+    assert_int_equal(blocks_in_use(session) - before, 4);
     wick_session_close(session);
+}
+
+/* The first n tokens of a text that another session has read are not read again, wherever the two
+ * texts part, but for the last one: what comes next is chosen from its logits. */
+static void test_found_again(void **state) {
+    (void)state;
+    enum { N = 2 * WK_BLOCK_SIZE + 5 };
+    uint32_t ids[N];
+    for (uint32_t i = 0; i < N; i++) ids[i] = 10 + i * 3 % 200;
+    wick_session *const first = open_session(&twenty);
+    char text[1024] = "";
+    assert_int_equal(wick_session_append_tokens(first, ids, N), WICK_OK);
+    tell(first, 1, text, sizeof text);
+    wick_session_close(first);
+    static const uint32_t lengths[] = {0,
+                                       1,
+                                       WK_BLOCK_SIZE - 1,
+                                       WK_BLOCK_SIZE,
+                                       WK_BLOCK_SIZE + 1,
+                                       2 * WK_BLOCK_SIZE - 1,
+                                       2 * WK_BLOCK_SIZE,
+                                       2 * WK_BLOCK_SIZE + 1,
+                                       N - 1,
+                                       N};
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+        const uint32_t n = lengths[l];
+        char found[1024] = "", want[1024] = "";
+        wick_session_stats stats;
+        uint32_t like[N];
+        for (uint32_t i = 0; i < N; i++) like[i] = i < n ? ids[i] : 250 + (n * 5 + i) % 200;
+        wick_session *const session = open_session(&twenty);
+        assert_int_equal(wick_session_append_tokens(session, like, N), WICK_OK);
+        tell(session, 5, found, sizeof found);
+        wick_session_get_stats(session, &stats);
+        assert_int_equal(stats.n_reused, n < N ? n : N - 1);
+        assert_int_equal(stats.n_prompt, N);
+        wick_session_close(session);
+        wk_runners_drop(model); /* alone: nothing is known */
+        wick_session *const alone = open_session(&twenty);
+        assert_int_equal(wick_session_append_tokens(alone, like, N), WICK_OK);
+        tell(alone, 5, want, sizeof want);
+        wick_session_get_stats(alone, &stats);
+        assert_int_equal(stats.n_reused, 0);
+        assert_string_equal(found, want);
+        wick_session_reset(alone);
+        assert_int_equal(wick_session_append_tokens(alone, ids, N), WICK_OK);
+        tell(alone, 1, want, sizeof want);
+        wick_session_close(alone);
+    }
 }
 
 static void test_refused(void **state) {
@@ -186,9 +237,10 @@ static void test_ends_apart(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_token),     cmocka_unit_test(test_shared_blocks),
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_read_by_others),
-        cmocka_unit_test(test_saved_meanwhile), cmocka_unit_test(test_ends_apart),
+        cmocka_unit_test(test_every_token),    cmocka_unit_test(test_shared_blocks),
+        cmocka_unit_test(test_found_again),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_read_by_others), cmocka_unit_test(test_saved_meanwhile),
+        cmocka_unit_test(test_ends_apart),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
