@@ -61,7 +61,8 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     wick_gpu_test(webgpu_training wgpu_lavapipe LABELS gpu all)
     foreach(on ${pairs})
         # SwiftShader compiles the models' kernels for more than an hour.
-        set(models webgpu_models test_families test_given_rows test_recurrent test_saving test_sessions
+        set(models webgpu_models test_families test_given_rows test_recurrent test_saving
+            test_sessions
             test_whole_texts test_windows)
         if(on MATCHES swiftshader)
             set(models "")
