@@ -263,6 +263,7 @@ static wick_session_desc session_desc(const bench_options *o, uint32_t n_prompt,
         .chunk_length = o->engine.chunk_length,
         .cache = (wick_cache)o->engine.cache,
         .ignore_end = true,
+        .no_reuse = true,
     };
 }
 

@@ -102,6 +102,7 @@ typedef struct wick_session_desc {
     bool ignore_end; /* end tokens do not end the generation */
     wick_logits_mode logits;
     uint32_t n_logprobs; /* log probabilities with each token: of this many tokens, at most 1024 */
+    bool no_reuse; /* computes all of its tokens itself, for measurements: see docs/sessions.md */
 } wick_session_desc;
 
 /* The model must outlive the session. desc may be NULL. WICK_ERR_VALUE: a field of desc is out of
@@ -115,6 +116,13 @@ WICK_API wick_status wick_session_open(wick_model *model, const wick_session_des
 WICK_API wick_status wick_session_configure(wick_session *session, const wick_session_desc *desc,
                                             wick_error *error);
 WICK_API void wick_session_close(wick_session *session);
+/* Another session that goes on from where this one is, also in the middle of a text. Context,
+ * chunks, cache and mode are those of this one; of desc (NULL: defaults) it takes the sampler,
+ * max_tokens, stop, special, ignore_end and n_logprobs. Full blocks of the cache are shared; what a
+ * layer with a window or a recurrent layer keeps is copied. WICK_ERR_STATE: the session has failed,
+ * or a batch is being computed for it: step until an event comes; else as wick_session_open. */
+WICK_API wick_status wick_session_fork(wick_session *session, const wick_session_desc *desc,
+                                       wick_session **fork, wick_error *error);
 
 /* Adds to what the model reads next; special tokens in text are parsed, and at the very beginning
  * the model's own begin token is put first. Copies. With nothing to add, generation goes on as
@@ -202,6 +210,13 @@ WICK_API wick_status wick_session_step(wick_session *session, wick_event *event)
  * is not. Until then the session takes no configure, append or sync. Never blocks; an error is the
  * session's, as of a step. */
 WICK_API wick_status wick_session_prepare(wick_session *session);
+/* Goes on with all sessions of a model at once: what each of them has to compute goes into one
+ * batch, as far as there is room, so that the weights are read once for all of them. The steps of
+ * any session do the same; this is for programs with many: call it until it is not PENDING, then
+ * step every session once for its event. Never blocks; does at most one slice of work. WICK_OK: a
+ * batch has ended, or there was nothing to compute. A failure is that of a lost device which does
+ * not come back; all others are the sessions'. */
+WICK_API wick_status wick_model_step(wick_model *model, wick_error *error);
 /* Waits for the next event that is not PENDING. Native only. */
 WICK_API wick_status wick_session_next(wick_session *session, wick_event *event);
 

@@ -4,6 +4,7 @@
 
 #include "core/hash.h"
 #include "core/rng.h"
+#include "llm/runner.h"
 
 #include <wick/ops.h>
 
@@ -176,6 +177,7 @@ static wick_status make_step(wick_finetune *f) {
         f->sums[i] = NULL;
     }
     f->step++;
+    wk_runners_drop(f->model); /* what they have computed is not the model's any more */
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include "core/rng.h"
 #include "core/str.h"
 #include "finetune/finetune.h"
+#include "llm/runner.h"
 
 #include <wick/file.h>
 
@@ -173,6 +174,7 @@ static wick_status make_factors(wick_finetune *f, wick_error *err) {
                        (int)WICK_TARGET_DOWN == WK_PART_DOWN,
                    "targets are parts");
     WK_TRY(make_arrays(f, gguf->n_tensors, err));
+    wk_runners_drop(f->model);
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         wick_shape shape;
         const wick_file_tensor *const tensor = &gguf->tensors[i];
@@ -303,6 +305,7 @@ void wick_finetune_finish(wick_finetune *finetune) {
     wick_error ignored = {.status = WICK_OK};
     const wk_model_errors before = wk_model_borrow(f->model, &ignored);
     wk_finetune_drop(f);
+    wk_runners_drop(f->model);
     for (size_t i = 0; i < f->n_factors; i++)
         wk_model_remove_factors(f->model->model, f->factors[i]);
     (void)wick_synchronize(f->device); /* else what is queued would keep its memory */

@@ -4,7 +4,7 @@
 #include "core/dtype.h"
 #include "core/half.h"
 #include "core/str.h"
-#include "llm/llm.h"
+#include "llm/runner.h"
 #include "source/file.h"
 
 #include <inttypes.h>
@@ -182,6 +182,7 @@ static wick_status add_adapter(reading *r, wick_error *err) {
 static wick_status add_file(wick_model *model, wick_file *file, float scale, wick_error *err) {
     if (model->usage.n_sessions > 0)
         return wk_fail(err, WICK_ERR_STATE, "the model has open sessions");
+    wk_runners_drop(model);
     reading r = {.model = model, .file = file, .gguf = wk_file_gguf(file), .scale = scale};
     return add_adapter(&r, err);
 }

@@ -35,6 +35,7 @@ typedef struct wk_runner_desc {
     wk_outputs outputs; /* of batches whose outputs are wanted: not NONE */
 } wk_runner_desc;
 
+struct wk_runner;
 struct wick_model {
     wick_device *device;
     wick_device *host; /* computes the layers that device has no room for; NULL: there are none */
@@ -46,7 +47,8 @@ struct wick_model {
     wk_token_trie trie; /* grammar.c; made for the first grammar */
     wick_source source; /* close NULL: closed; stays open while it is needed, see load.c */
     bool has_weights_in_place, no_map, no_warm_up, low_memory;
-    uint64_t cache_budget;       /* wk_cache_budget, when loading began */
+    uint64_t cache_budget;       /* cache_limit, or wk_cache_budget when loading began */
+    struct wk_runner *runners;   /* of the sessions that are open, one for each kind */
     wk_runner_desc warm;         /* the runner whose kernels are compiled with the model */
     uint32_t generation;         /* of the device that holds the weights */
     uint64_t weights_checksum;   /* of a sample of every tensor, as it is in the file */

@@ -126,7 +126,8 @@ static wick_status step_model(wick_model_loading *l) {
     WK_TRY(wk_model_make(model->heap, model->gguf, &model->model, &l->error));
     wk_model_keep_in_place(model->model, model->low_memory);
     wk_info_fill(model);
-    model->cache_budget = wk_cache_budget(model->model, model->gguf, model->device);
+    if (model->cache_budget == 0)
+        model->cache_budget = wk_cache_budget(model->model, model->gguf, model->device);
     model->warm = wk_runner_describe(model->model, wick_device_math(model->device),
                                      model->cache_budget, &l->sessions);
     WK_TRY(make_order(l));
@@ -415,7 +416,8 @@ static wick_status start(wick_device *device, wick_source *source, const wick_mo
                           .source = *source,
                           .no_map = desc != NULL && desc->no_map,
                           .no_warm_up = desc != NULL && desc->no_warm_up,
-                          .low_memory = desc != NULL && desc->low_memory};
+                          .low_memory = desc != NULL && desc->low_memory,
+                          .cache_budget = desc != NULL ? desc->cache_limit : 0};
     *l = (wick_model_loading){
         .model = model, .placing = wk_placing_of(desc), .status = WICK_PENDING};
     l->has_sessions = desc != NULL && desc->sessions != NULL;

@@ -1,5 +1,5 @@
 /* llm/model.c: a loaded model: what is asked of it, and its end. */
-#include "llm/llm.h"
+#include "llm/runner.h"
 #include "sys/clock.h"
 
 void wick_model_close(wick_model *model) {
@@ -9,6 +9,7 @@ void wick_model_close(wick_model *model) {
         (void)wick_synchronize(model->device);
         if (model->host != NULL) (void)wick_synchronize(model->host);
     }
+    wk_runners_drop(model);
     wk_model_free(model->model);
     wk_token_trie_free(&model->trie);
     wk_tokenizer_free(model->heap, model->tokenizer);

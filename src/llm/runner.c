@@ -1,38 +1,17 @@
-/* llm/runner.c: see runner.h. */
-#include "llm/runner.h"
+/* llm/runner.c: makes up batches and takes them through the stages. See runner.h. */
+#include "llm/runner_struct.h"
 
 #include "model/rope.h"
+#include "sys/clock.h"
 
 #include <assert.h>
 #include <string.h>
 
 enum {
-    MAX_CHUNK = 8192,
     LOGITS_BYTES = 16 * 1024 * 1024, /* most that a batch of logits may take, one row excepted */
     LEAST_KEYS = 256,                /* that the plans of short texts are made for */
-    CHEAP_ROWS = 32, /* batches of up to this size cost the same: the weights are read once */
-};
-
-struct wk_runner {
-    wick_device *device; /* the model's: it holds the errors of all */
-    const wk_model *net;
-    const wk_hparams *hparams;
-    wk_runner_desc desc;
-    wk_cache_desc cache;
-    uint32_t window_begin; /* from this position on, layers with a window have keys and values */
-    wk_stage *stages[WK_MAX_STAGES];
-    uint32_t n_stages;
-
-    /* A batch on the host, as large as the largest one that there was. */
-    wk_stage_batch batch;
-    uint32_t max_rows, max_outputs, max_words;
-    size_t n_tables, n_hidden; /* floats of all rotary tables, and of hidden rows */
-    float *tables;
-    float *rows; /* [max_rows, n_embd] of batch.rows; NULL: there was none yet */
-
-    bool is_running;
-    uint32_t at;    /* the stage that is computing */
-    bool has_begun; /* else its kernels compile */
+    CHEAP_ROWS = 32,  /* batches of up to this size cost the same: the weights are read once */
+    FIRST_BLOCKS = 16 /* of a cache that grows: 1024 tokens */
 };
 
 static uint32_t round_up_to_power(uint32_t n) {
@@ -48,66 +27,156 @@ static bool gives_states(const wk_runner *runner) {
     return runner->desc.outputs == WK_OUTPUTS_STATES;
 }
 
-/* Numbers in a row of results. */
-static size_t row_length(const wk_runner *runner) {
+size_t wk_runner_row_length(const wk_runner *runner) {
     return gives_states(runner) ? runner->hparams->n_embd : runner->hparams->n_vocab;
 }
 
 static uint32_t max_output_rows(const wk_runner *runner) {
-    const uint64_t row_bytes = row_length(runner) * sizeof(float);
+    const uint64_t row_bytes = wk_runner_row_length(runner) * sizeof(float);
     const uint64_t rows = LOGITS_BYTES / row_bytes;
-    const uint32_t most = rows < 1 ? 1 : rows > MAX_CHUNK ? MAX_CHUNK : (uint32_t)rows;
+    const uint32_t most = rows < 1 ? 1 : rows > WK_MAX_CHUNK ? WK_MAX_CHUNK : (uint32_t)rows;
     const uint32_t power = round_up_to_power(most);
     return power > most ? power / 2 : power;
 }
 
+static wk_heap *heap_of(const wk_runner *runner) { return wk_device_heap(runner->device); }
+
+static wick_error *error_of(const wk_runner *runner) { return wk_device_err(runner->device); }
+
 /* --- Making --- */
 
-/* Blocks of the class of key lengths that n_keys are in: 256, 512, 1024, ... keys, or all that the
- * cache has room for. What a plan dispatches, and what it is expected to cost, follows its class.
- */
-static uint32_t class_blocks(const wk_runner *runner, uint32_t n_keys) {
-    uint64_t n = LEAST_KEYS;
-    while (n < n_keys) n *= 2;
-    const uint64_t blocks = n / WK_BLOCK_SIZE;
-    return blocks < runner->cache.n_blocks ? (uint32_t)blocks : runner->cache.n_blocks;
+static wick_device *device_of(const wk_runner *runner, uint32_t stage) {
+    return wk_model_placement(runner->net)->stages[stage].device;
 }
 
-/* Sections of a descriptor, one after the other. */
-static void lay_out(const wk_runner *runner, uint32_t n_rows, uint32_t n_outputs, uint32_t n_blocks,
-                    wk_stage_batch *batch) {
-    wk_batch_layout l = {.n_rows = n_rows,
-                         .n_outputs = n_outputs,
-                         .n_sequences = 1,
-                         .n_blocks = n_blocks,
-                         .block_size = WK_BLOCK_SIZE};
-    l.positions = l.ids + n_rows;
-    l.sequences = l.positions + n_rows;
-    l.slots = l.sequences + n_rows;
-    l.outputs = l.slots + n_rows;
-    l.lengths = l.outputs + n_outputs;
-    l.states = l.lengths + l.n_sequences;
-    l.tables = l.states + l.n_sequences;
-    l.n_words = l.tables + l.n_sequences * l.n_blocks;
-    if (has_window_blocks(runner)) {
-        batch->window_slots = l.n_words;
-        batch->window_tables = batch->window_slots + n_rows;
-        l.n_words = batch->window_tables + l.n_sequences * l.n_blocks;
+static wick_status make_stages(wk_runner *runner) {
+    for (uint32_t i = 0; i < runner->n_stages; i++) {
+        const wick_status status =
+            wk_stage_make(runner->net, i, &runner->cache, &runner->stages[i]);
+        /* A device that is lost comes back when a batch is to run. */
+        if (status == WICK_ERR_DEVICE_LOST)
+            *error_of(runner) = (wick_error){.status = WICK_OK};
+        else if (status != WICK_OK)
+            return status;
     }
-    batch->given = l.n_words;
-    if (batch->rows) l.n_words += n_rows;
-    batch->layout = l;
+    return WICK_OK;
 }
 
-static wick_status make_tables(wk_runner *runner, wick_error *err) {
+wick_status wk_runner_check(const wick_model *model, const wk_runner_desc *desc, wick_error *err) {
+    if (desc->chunk_length > WK_MAX_CHUNK)
+        return wk_fail(err, WICK_ERR_VALUE, "a chunk of %u tokens: at most %d", desc->chunk_length,
+                       (int)WK_MAX_CHUNK);
+    if (desc->context_length > INT32_MAX)
+        return wk_fail(err, WICK_ERR_VALUE, "a context of %u tokens: at most %d",
+                       desc->context_length, INT32_MAX);
+    return wk_model_check_cache(model->model, desc->cache_dtype, err);
+}
+
+/* A runner of the desc that has nothing yet. */
+static wk_runner begin_runner(wick_model *model, const wk_runner_desc *desc) {
+    const wk_hparams *const hparams = wk_model_hparams(model->model);
+    return (wk_runner){
+        .model = model,
+        .device = model->device,
+        .net = model->model,
+        .hparams = hparams,
+        .n_stages = wk_model_placement(model->model)->n_stages,
+        .desc = *desc,
+        .batch.math = desc->math,
+        .cache = wk_cache_describe(hparams, desc),
+    };
+}
+
+static wick_status make_pools(wk_runner *runner, wick_error *err) {
+    wk_prefix_init(&runner->prefixes);
+    runner->has_prefixes =
+        !runner->desc.is_whole && !runner->hparams->is_recurrent && runner->hparams->window == 0;
+    if (runner->has_prefixes)
+        WK_TRY(wk_prefix_grow(heap_of(runner), &runner->prefixes, runner->cache.n_blocks, err));
+    const uint32_t sizes[WK_POOL_COUNT] = {
+        [WK_POOL_BLOCKS] = runner->cache.n_blocks,
+        [WK_POOL_WINDOW] = runner->cache.n_window_blocks,
+        [WK_POOL_SLOTS] = runner->cache.n_slots,
+    };
+    for (int i = 0; i < WK_POOL_COUNT; i++)
+        WK_TRY(wk_blocks_grow(heap_of(runner), &runner->pools[i], sizes[i], err));
+    return WICK_OK;
+}
+
+wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
+                           wick_error *err) {
+    wk_heap *const heap = wk_device_heap(model->device);
+    wk_runner *const runner = wk_alloc(heap, sizeof *runner);
+    *out = NULL;
+    if (!runner) return wk_fail_memory(err, sizeof *runner, 0, "a runner");
+    *runner = begin_runner(model, desc);
+    if (runner->cache.n_blocks > FIRST_BLOCKS) runner->cache.n_blocks = FIRST_BLOCKS;
+    wick_status status = make_pools(runner, err);
+    if (status == WICK_OK) {
+        wick_error failure = {.status = WICK_OK};
+        const wk_model_errors before = wk_model_borrow(model, &failure);
+        status = wk_pass_on(err, make_stages(runner), &failure);
+        wk_model_give_back(model, before);
+    }
+    if (status == WICK_OK)
+        *out = runner;
+    else
+        wk_runner_free(runner);
+    return status;
+}
+
+bool wk_runner_is_stale(const wk_runner *runner) {
+    for (uint32_t i = 0; i < runner->n_stages; i++)
+        if (wk_stage_is_stale(runner->stages[i])) return true;
+    return false;
+}
+
+wick_status wk_runner_renew(wk_runner *runner) {
+    wk_runner_forget(runner);
+    for (uint32_t i = 0; i < runner->n_stages; i++)
+        if (wk_stage_is_stale(runner->stages[i])) WK_TRY(wk_stage_renew(runner->stages[i]));
+    return WICK_OK;
+}
+
+static size_t rows_bytes(const wk_runner *runner) {
+    return (size_t)runner->max_rows * runner->hparams->n_embd * sizeof(float);
+}
+
+static void free_row_memory(wk_runner *runner) {
+    wk_heap *const heap = heap_of(runner);
+    wk_free(heap, runner->rows, runner->rows ? rows_bytes(runner) : 0);
+    wk_free(heap, runner->tables, runner->n_tables * sizeof *runner->tables);
+    wk_free(heap, runner->batch.hidden, runner->n_hidden * sizeof *runner->batch.hidden);
+    runner->rows = runner->tables = runner->batch.hidden = NULL;
+    runner->n_tables = runner->n_hidden = 0;
+    runner->max_rows = 0;
+}
+
+void wk_runner_free(wk_runner *runner) {
+    if (!runner) return;
+    wk_heap *const heap = heap_of(runner);
+    for (uint32_t i = 0; i < runner->n_parts; i++) wk_model_note_batch(runner->model, false);
+    for (uint32_t i = 0; i < runner->n_stages; i++) wk_stage_free(runner->stages[i]);
+    for (int i = 0; i < WK_POOL_COUNT; i++) wk_blocks_free(heap, &runner->pools[i]);
+    wk_prefix_free(heap, &runner->prefixes);
+    free_row_memory(runner);
+    wk_free(heap, runner->batch.words, runner->max_words * sizeof *runner->batch.words);
+    wk_free(heap, runner->batch.logits,
+            runner->max_outputs * wk_runner_row_length(runner) * sizeof *runner->batch.logits);
+    wk_free(heap, runner, sizeof *runner);
+}
+
+/* --- Memory of a batch --- */
+
+static wick_status reserve_tables(wk_runner *runner) {
     const wk_hparams *const hp = runner->hparams;
     for (uint32_t i = 0; i < hp->n_ropes; i++)
         runner->n_tables += 2 * (size_t)hp->rope[i].n_pairs * runner->max_rows;
     if (runner->n_tables == 0) return WICK_OK;
-    runner->tables =
-        wk_alloc_array(wk_device_heap(runner->device), runner->n_tables, sizeof *runner->tables);
+    runner->tables = wk_alloc_array(heap_of(runner), runner->n_tables, sizeof *runner->tables);
     if (!runner->tables)
-        return wk_fail_memory(err, runner->n_tables * sizeof *runner->tables, 0, "a batch");
+        return wk_fail_memory(error_of(runner), runner->n_tables * sizeof *runner->tables, 0,
+                              "a batch");
     float *at = runner->tables;
     for (uint32_t i = 0; i < hp->n_ropes; i++) {
         const size_t n = (size_t)hp->rope[i].n_pairs * runner->max_rows;
@@ -118,194 +187,138 @@ static wick_status make_tables(wk_runner *runner, wick_error *err) {
     return WICK_OK;
 }
 
-static wick_status make_host_memory(wk_runner *runner, wick_error *err) {
-    wk_heap *const heap = wk_device_heap(runner->device);
-    wk_stage_batch *const batch = &runner->batch;
-    WK_TRY(make_tables(runner, err));
-    lay_out(runner, runner->max_rows, runner->max_rows, runner->cache.n_blocks, batch);
-    runner->max_words = batch->layout.n_words + runner->max_rows; /* with batch.given */
-    batch->words = wk_alloc_array(heap, runner->max_words, sizeof *batch->words);
-    if (!batch->words)
-        return wk_fail_memory(err, runner->max_words * sizeof *batch->words, 0, "a batch");
-    if (runner->n_stages == 1) return WICK_OK;
-    runner->n_hidden = (size_t)runner->max_rows * runner->hparams->n_embd;
-    batch->hidden = wk_alloc_array(heap, runner->n_hidden, sizeof *batch->hidden);
-    if (batch->hidden) return WICK_OK;
-    return wk_fail_memory(err, runner->n_hidden * sizeof *batch->hidden, 0, "a batch");
-}
-
-static wick_device *device_of(const wk_runner *runner, uint32_t stage) {
-    return wk_model_placement(runner->net)->stages[stage].device;
-}
-
-static uint64_t stage_cache_bytes(const wk_runner *runner, uint32_t stage) {
-    return wk_state_bytes(runner->net, stage, &runner->cache);
-}
-
-/* The cache is taken at once but touched token by token: a system that gives more than it has would
- * fail in the middle of a text. */
-static wick_status check_memory(const wk_runner *runner, wick_error *err) {
-    for (uint32_t i = 0; i < runner->n_stages; i++) {
-        wick_device_info info;
-        wick_device_get_info(device_of(runner, i), &info);
-        const uint64_t needed = stage_cache_bytes(runner, i);
-        if (info.memory_available > 0 && needed > info.memory_available)
-            return wk_fail_memory(err, needed, info.memory_available, "the cache of this context");
+static wick_status reserve_rows(wk_runner *runner, uint32_t n) {
+    if (n <= runner->max_rows) return WICK_OK;
+    free_row_memory(runner);
+    runner->max_rows = round_up_to_power(n);
+    wick_status status = reserve_tables(runner);
+    if (status == WICK_OK && runner->n_stages > 1) {
+        runner->n_hidden = (size_t)runner->max_rows * runner->hparams->n_embd;
+        runner->batch.hidden =
+            wk_alloc_array(heap_of(runner), runner->n_hidden, sizeof *runner->batch.hidden);
+        if (!runner->batch.hidden)
+            status = wk_fail_memory(error_of(runner),
+                                    runner->n_hidden * sizeof *runner->batch.hidden, 0, "a batch");
     }
+    if (status != WICK_OK) free_row_memory(runner);
+    return status;
+}
+
+static wick_status reserve_words(wk_runner *runner) {
+    const uint32_t n = runner->batch.layout.n_words;
+    if (n <= runner->max_words) return WICK_OK;
+    uint32_t *const words = wk_alloc_array(heap_of(runner), n, sizeof *words);
+    if (!words) return wk_fail_memory(error_of(runner), n * sizeof *words, 0, "a batch");
+    wk_free(heap_of(runner), runner->batch.words, runner->max_words * sizeof *words);
+    runner->batch.words = words;
+    runner->max_words = n;
     return WICK_OK;
-}
-
-static wick_status make_stages(wk_runner *runner) {
-    for (uint32_t i = 0; i < runner->n_stages; i++) {
-        const wick_status status =
-            wk_stage_make(runner->net, i, &runner->cache, &runner->stages[i]);
-        /* A device that is lost comes back when a batch is to run. */
-        if (status == WICK_ERR_DEVICE_LOST)
-            *wk_device_err(runner->device) = (wick_error){.status = WICK_OK};
-        else if (status != WICK_OK)
-            return status;
-    }
-    return WICK_OK;
-}
-
-/* A runner of the desc that has nothing yet. */
-static wick_status begin_runner(const wick_model *model, const wk_runner_desc *desc,
-                                wk_runner *runner, wick_error *err) {
-    if (desc->chunk_length > MAX_CHUNK)
-        return wk_fail(err, WICK_ERR_VALUE, "a chunk of %u tokens: at most %d", desc->chunk_length,
-                       (int)MAX_CHUNK);
-    if (desc->context_length > INT32_MAX)
-        return wk_fail(err, WICK_ERR_VALUE, "a context of %u tokens: at most %d",
-                       desc->context_length, INT32_MAX);
-    WK_TRY(wk_model_check_cache(model->model, desc->cache_dtype, err));
-    *runner = (wk_runner){
-        .device = model->device,
-        .net = model->model,
-        .hparams = wk_model_hparams(model->model),
-        .n_stages = wk_model_placement(model->model)->n_stages,
-        .desc = *desc,
-        .batch.math = desc->math,
-        .cache = wk_cache_describe(wk_model_hparams(model->model), desc),
-        .max_rows = round_up_to_power(desc->chunk_length),
-    };
-    return WICK_OK;
-}
-
-wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
-                           wick_error *err) {
-    *out = NULL;
-    wk_heap *const heap = wk_device_heap(model->device);
-    wk_runner *const runner = wk_alloc(heap, sizeof *runner);
-    if (!runner) return wk_fail_memory(err, sizeof *runner, 0, "a runner");
-    wick_status status = begin_runner(model, desc, runner, err);
-    if (status != WICK_OK) {
-        wk_free(heap, runner, sizeof *runner);
-        return status;
-    }
-    status = check_memory(runner, err);
-    if (status == WICK_OK) status = make_host_memory(runner, err);
-    if (status == WICK_OK) {
-        wick_error failure = {.status = WICK_OK};
-        const wk_model_errors before = wk_model_borrow(model, &failure);
-        status = wk_pass_on(err, make_stages(runner), &failure);
-        wk_model_give_back(model, before);
-    }
-    if (status != WICK_OK) {
-        wk_runner_free(runner);
-        return status;
-    }
-    *out = runner;
-    return WICK_OK;
-}
-
-bool wk_runner_is_stale(const wk_runner *runner) {
-    for (uint32_t i = 0; i < runner->n_stages; i++)
-        if (wk_stage_is_stale(runner->stages[i])) return true;
-    return false;
-}
-
-wick_status wk_runner_renew(wk_runner *runner) {
-    for (uint32_t i = 0; i < runner->n_stages; i++)
-        if (wk_stage_is_stale(runner->stages[i])) WK_TRY(wk_stage_renew(runner->stages[i]));
-    return WICK_OK;
-}
-
-static size_t rows_bytes(const wk_runner *runner) {
-    return (size_t)runner->max_rows * runner->hparams->n_embd * sizeof(float);
-}
-
-void wk_runner_free(wk_runner *runner) {
-    if (!runner) return;
-    wk_heap *const heap = wk_device_heap(runner->device);
-    for (uint32_t i = 0; i < runner->n_stages; i++) wk_stage_free(runner->stages[i]);
-    wk_stage_batch *const batch = &runner->batch;
-    wk_free(heap, batch->words, runner->max_words * sizeof *batch->words);
-    wk_free(heap, runner->rows, runner->rows ? rows_bytes(runner) : 0);
-    wk_free(heap, runner->tables, runner->n_tables * sizeof *runner->tables);
-    wk_free(heap, batch->hidden, runner->n_hidden * sizeof *batch->hidden);
-    wk_free(heap, batch->logits, runner->max_outputs * row_length(runner) * sizeof *batch->logits);
-    wk_free(heap, runner, sizeof *runner);
-}
-
-/* --- Running --- */
-
-/* Rows of a batch of n tokens. Whole texts cannot be cut, and padding is read as keys: they are
- * rounded up to eighths of a power of two (40, 48, 56, 64, 80, 96, ...). */
-static uint32_t round_up_rows(const wk_runner *runner, uint32_t n) {
-    const uint32_t power = round_up_to_power(n);
-    if (!runner->desc.is_whole || power <= CHEAP_ROWS) return power;
-    const uint32_t step = power / 8;
-    return (n + step - 1) / step * step;
 }
 
 static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
     if (n_outputs <= runner->max_outputs) return WICK_OK;
-    wk_heap *const heap = wk_device_heap(runner->device);
     wk_stage_batch *const batch = &runner->batch;
-    const size_t row = row_length(runner) * sizeof *batch->logits;
+    const size_t row = wk_runner_row_length(runner) * sizeof *batch->logits;
     float *const larger =
-        wk_realloc(heap, batch->logits, runner->max_outputs * row, n_outputs * row);
-    if (!larger) return wk_fail_memory(wk_device_err(runner->device), n_outputs * row, 0, "logits");
+        wk_realloc(heap_of(runner), batch->logits, runner->max_outputs * row, n_outputs * row);
+    if (!larger) return wk_fail_memory(error_of(runner), n_outputs * row, 0, "logits");
     batch->logits = larger;
     runner->max_outputs = n_outputs;
     return WICK_OK;
 }
 
-bool wk_runner_can_return(const wk_runner *runner, uint32_t first) {
-    const uint32_t begin = runner->window_begin;
-    return begin == 0 || begin + runner->hparams->window <= first + 1;
+/* --- Classes --- */
+
+/* Blocks of the class of key lengths that n_keys are in: 256, 512, 1024, ... keys, or all that a
+ * context has room for. What a plan dispatches, and what it is expected to cost, follows its class.
+ */
+static uint32_t class_blocks(uint32_t n_keys, uint32_t context_length) {
+    uint64_t n = LEAST_KEYS;
+    while (n < n_keys) n *= 2;
+    if (n > context_length) n = context_length;
+    return (uint32_t)((n + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE);
 }
 
-uint32_t wk_runner_chunk(const wk_runner *runner, uint32_t n_waiting, wk_outputs outputs) {
-    assert(n_waiting > 0 && runner->desc.chunk_length > 0);
-    uint32_t most = runner->desc.chunk_length;
-    if (runner->desc.is_whole) return n_waiting < most ? n_waiting : most;
-    if (outputs >= WK_OUTPUTS_ALL && max_output_rows(runner) < most) most = max_output_rows(runner);
-    if (n_waiting > most) n_waiting = most;
-    const uint32_t up = round_up_to_power(n_waiting);
-    /* Padding is worth it while it is a quarter at most; else the lower power of two goes first. */
-    if (up <= CHEAP_ROWS || (up - n_waiting) * 4 <= up) return n_waiting;
-    return up / 2;
+/* How large a batch is, its class. */
+typedef struct batch_size {
+    uint32_t n_rows, n_outputs, n_sequences, n_blocks;
+} batch_size;
+
+/* Sections of a descriptor, one after the other. */
+static void lay_out(wk_runner *runner, batch_size size) {
+    wk_stage_batch *const batch = &runner->batch;
+    wk_batch_layout l = {.n_rows = size.n_rows,
+                         .n_outputs = size.n_outputs,
+                         .n_sequences = size.n_sequences,
+                         .n_blocks = size.n_blocks,
+                         .block_size = WK_BLOCK_SIZE};
+    l.positions = l.ids + l.n_rows;
+    l.sequences = l.positions + l.n_rows;
+    l.slots = l.sequences + l.n_rows;
+    l.outputs = l.slots + l.n_rows;
+    l.lengths = l.outputs + l.n_outputs;
+    l.states = l.lengths + l.n_sequences;
+    l.tables = l.states + l.n_sequences;
+    l.n_words = l.tables + l.n_sequences * l.n_blocks;
+    if (has_window_blocks(runner)) {
+        batch->window_slots = l.n_words;
+        batch->window_tables = batch->window_slots + l.n_rows;
+        l.n_words = batch->window_tables + l.n_sequences * l.n_blocks;
+    }
+    batch->given = l.n_words;
+    if (batch->rows) l.n_words += l.n_rows;
+    batch->layout = l;
+    batch->outputs = l.n_outputs == 0       ? WK_OUTPUTS_NONE
+                     : gives_states(runner) ? WK_OUTPUTS_STATES
+                     : l.n_outputs == 1     ? WK_OUTPUTS_LAST
+                                            : WK_OUTPUTS_ALL;
 }
 
-static void choose_class(wk_runner *runner, uint32_t n_rows, uint32_t n_blocks,
-                         wk_outputs outputs) {
-    const uint32_t n_outputs = outputs >= WK_OUTPUTS_ALL ? n_rows : outputs == WK_OUTPUTS_LAST;
-    lay_out(runner, n_rows, n_outputs, n_blocks, &runner->batch);
-    runner->batch.outputs = outputs;
+/* Rows of a batch of n tokens. Whole texts cannot be cut, and several sequences have no choice:
+ * they are rounded up to eighths of a power of two (40, 48, 56, 64, 80, 96, ...). */
+static uint32_t round_up_rows(uint32_t n, bool is_fine) {
+    const uint32_t power = round_up_to_power(n);
+    if (!is_fine || power <= CHEAP_ROWS) return power;
+    const uint32_t step = power / 8;
+    return (n + step - 1) / step * step;
 }
+
+/* How many of n tokens go into a batch that has n_before rows and room for most more. Padding is
+ * worth it while it is a quarter at most; else as many as make a power of two, the rest later. */
+static uint32_t fit_chunk(uint32_t n_before, uint32_t n, uint32_t most) {
+    if (n > most) n = most;
+    const uint32_t total = n_before + n, up = round_up_to_power(total);
+    if (up <= CHEAP_ROWS || (up - total) * 4 <= up) return n;
+    return up / 2 > n_before ? up / 2 - n_before : 0;
+}
+
+static uint32_t most_of(const wk_runner *runner, uint32_t chunk_length, wk_outputs outputs) {
+    const bool has_all = outputs >= WK_OUTPUTS_ALL && !runner->desc.is_whole;
+    return has_all && max_output_rows(runner) < chunk_length ? max_output_rows(runner)
+                                                             : chunk_length;
+}
+
+/* --- Rehearsal --- */
 
 /* Whether some batch of outputs has this many rows. */
 static bool is_used(const wk_runner *runner, uint32_t n_rows, wk_outputs outputs) {
-    return round_up_to_power(wk_runner_chunk(runner, n_rows, outputs)) == n_rows;
+    const uint32_t most = most_of(runner, runner->desc.chunk_length, outputs);
+    if (runner->desc.is_whole) return round_up_to_power(n_rows < most ? n_rows : most) == n_rows;
+    return round_up_to_power(fit_chunk(0, n_rows, most)) == n_rows;
 }
 
 static wick_status rehearse_class(wick_model *model, wk_runner *runner, uint32_t n_rows,
                                   uint32_t n_blocks) {
     /* Without outputs, chunks may be larger. */
-    const bool has_outputs = is_used(runner, n_rows, runner->desc.outputs);
+    const wk_outputs outputs = runner->desc.outputs;
+    const bool has_outputs = is_used(runner, n_rows, outputs);
     const bool is_wanted = has_outputs || is_used(runner, n_rows, WK_OUTPUTS_NONE);
-    choose_class(runner, n_rows, n_blocks, has_outputs ? runner->desc.outputs : WK_OUTPUTS_NONE);
+    lay_out(runner, (batch_size){.n_rows = n_rows,
+                                 .n_outputs = !has_outputs                 ? 0
+                                              : outputs == WK_OUTPUTS_LAST ? 1
+                                                                           : n_rows,
+                                 .n_sequences = 1,
+                                 .n_blocks = n_blocks});
     for (uint32_t i = 0; i < runner->n_stages && is_wanted; i++)
         if (wk_device_compiles(device_of(runner, i)))
             WK_TRY(wk_stage_rehearse(model->model, i, &runner->cache, &runner->batch));
@@ -314,86 +327,288 @@ static wick_status rehearse_class(wick_model *model, wk_runner *runner, uint32_t
 
 wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, uint32_t *n_rows,
                                wick_error *err) {
-    wk_runner runner;
-    WK_TRY(begin_runner(model, desc, &runner, err));
+    WK_TRY(wk_runner_check(model, desc, err));
+    wk_runner runner = begin_runner(model, desc);
     wick_error failure = {.status = WICK_OK};
     const wk_model_errors before = wk_model_borrow(model, &failure);
-    const uint32_t shortest = class_blocks(&runner, *n_rows), longest = runner.cache.n_blocks;
+    const uint32_t shortest = class_blocks(*n_rows, desc->context_length);
+    const uint32_t longest = runner.cache.n_blocks;
     wick_status status = rehearse_class(model, &runner, *n_rows, shortest);
     /* A long text may have its keys shared out among more workgroups, by another program. */
     if (status == WICK_OK && shortest < longest)
         status = rehearse_class(model, &runner, *n_rows, longest);
     wk_model_give_back(model, before);
-    *n_rows = *n_rows < runner.max_rows ? 2 * *n_rows : 0;
+    *n_rows = *n_rows < round_up_to_power(desc->chunk_length) ? 2 * *n_rows : 0;
     return wk_pass_on(err, status, &failure);
 }
 
-/* Of layers with a window: a block that one of a later position needs is given to it. */
-static void describe_windows(wk_runner *runner, uint32_t n, uint32_t first) {
-    if (!has_window_blocks(runner)) return;
-    const wk_stage_batch *const batch = &runner->batch;
-    const uint32_t n_blocks = runner->cache.n_window_blocks, n_slots = n_blocks * WK_BLOCK_SIZE;
-    for (uint32_t i = 0; i < batch->layout.n_rows; i++)
-        batch->words[batch->window_slots + i] = i < n ? (first + i) % n_slots : WK_NO_ROW;
-    for (uint32_t i = 0; i < batch->layout.n_blocks; i++)
-        batch->words[batch->window_tables + i] = i % n_blocks;
+/* --- Failures --- */
+
+static void fail_sequence(wk_runner *runner, wk_sequence *s, wick_status status) {
+    s->has_result = true;
+    s->result = (wk_result){.status = status, .why = &s->why};
+    s->why = *error_of(runner);
 }
 
+/* Whether a failure is the loss of a device: what was lost has only not run yet, and the next batch
+ * brings the device back, unless another session has by then. A device may refuse a call before it
+ * says that it is lost. */
+static bool is_loss(const wk_runner *runner, wick_status status) {
+    return status == WICK_ERR_DEVICE_LOST ||
+           (status < 0 && wk_device_check(runner->device) == WICK_ERR_DEVICE_LOST);
+}
+
+/* --- Making up a batch --- */
+
+/* Rows that a batch has at most: the largest chunk of its sequences. */
+static uint32_t find_budget(const wk_runner *runner) {
+    uint32_t most = 1;
+    for (const wk_sequence *s = runner->sequences; s; s = s->next)
+        if (s->chunk_length > most) most = s->chunk_length;
+    return most;
+}
+
+/* Single tokens go first, so that a long prompt delays others by a batch at most; then the sequence
+ * that was served longest ago: none reads a second chunk while another one waits for its first. */
+static bool goes_before(const wk_sequence *a, const wk_waiting *a_wants, const wk_sequence *b,
+                        const wk_waiting *b_wants) {
+    if ((a_wants->n == 1) != (b_wants->n == 1)) return a_wants->n == 1;
+    return a->served != b->served ? a->served < b->served : a->number < b->number;
+}
+
+/* Who is next, of those that were not looked at yet. */
+static wk_sequence *find_next(const wk_runner *runner, wk_waiting *out) {
+    wk_sequence *best = NULL;
+    for (wk_sequence *s = runner->sequences; s; s = s->next) {
+        if (s->is_seen || s->is_held || s->n_running > 0 || s->has_result) continue;
+        const wk_waiting waiting = s->waiting(s->session);
+        if (waiting.n == 0 || (best && !goes_before(s, &waiting, best, out))) continue;
+        best = s;
+        *out = waiting;
+    }
+    return best;
+}
+
+static uint32_t count_outputs(const wk_waiting *waiting, uint32_t n) {
+    if (waiting->outputs >= WK_OUTPUTS_ALL) return n;
+    return waiting->outputs == WK_OUTPUTS_LAST && n == waiting->n;
+}
+
+/* Of whose outputs at least one is to be computed. */
+static wick_status find_prefix(wk_sequence *s, wk_waiting *waiting) {
+    if (waiting->n <= 1 || waiting->no_reuse || waiting->outputs >= WK_OUTPUTS_ALL) return WICK_OK;
+    const uint32_t n = s->n_cached + waiting->n - (waiting->outputs == WK_OUTPUTS_LAST);
+    const uint32_t n_before = s->n_cached;
+    WK_TRY(wk_sequence_find_prefix(s, waiting->ids - s->n_cached, n));
+    if (waiting->outputs == WK_OUTPUTS_LAST && s->n_cached > n_before)
+        s->n_reused += s->n_cached - n_before;
+    *waiting = s->waiting(s->session);
+    return WICK_OK;
+}
+
+/* How many of its tokens go into the batch, beside n_rows others with n_outputs. */
+static uint32_t find_share(const wk_runner *runner, const wk_sequence *s, const wk_waiting *waiting,
+                           uint32_t n_rows, uint32_t n_outputs) {
+    const uint32_t own = most_of(runner, s->chunk_length, waiting->outputs);
+    if (runner->desc.is_whole) {
+        const uint32_t n = waiting->n < own ? waiting->n : own;
+        return n_rows == 0 ? n : 0;
+    }
+    const uint32_t budget = find_budget(runner), left = n_rows < budget ? budget - n_rows : 0;
+    uint32_t most = own < left ? own : left;
+    if (n_rows > 0 && waiting->outputs >= WK_OUTPUTS_ALL) {
+        const uint32_t room = max_output_rows(runner);
+        const uint32_t room_left = n_outputs < room ? room - n_outputs : 0;
+        if (room_left < most) most = room_left;
+    }
+    if (waiting->n == 1) return most > 0;
+    return most > 0 ? fit_chunk(n_rows, waiting->n, most) : 0;
+}
+
+/* Where the cache has no room for its tokens now, it is passed over. */
+static wick_status add_part(wk_runner *runner, wk_sequence *s, const wk_waiting *waiting,
+                            uint32_t n) {
+    const wick_status status = wk_sequence_make_room(s, s->n_cached + n);
+    if (is_loss(runner, status)) return status;
+    if (status < 0) {
+        fail_sequence(runner, s, status);
+        *error_of(runner) = (wick_error){.status = WICK_OK};
+    }
+    if (status != WICK_OK) return WICK_OK;
+    runner->parts[runner->n_parts++] = (wk_part){.sequence = s,
+                                                 .waiting = *waiting,
+                                                 .n = n,
+                                                 .n_outputs = count_outputs(waiting, n),
+                                                 .first = s->n_cached};
+    return WICK_OK;
+}
+
+static wick_status choose_parts(wk_runner *runner) {
+    uint32_t n_rows = 0, n_outputs = 0;
+    wk_waiting waiting = {.n = 0};
+    runner->n_parts = 0;
+    for (wk_sequence *s = runner->sequences; s; s = s->next) s->is_seen = false;
+    while (runner->n_parts < WK_MAX_PARTS) {
+        wk_sequence *const s = find_next(runner, &waiting);
+        if (!s) return WICK_OK;
+        s->is_seen = true;
+        WK_TRY(find_prefix(s, &waiting));
+        if (waiting.n == 0) continue;
+        const uint32_t n = find_share(runner, s, &waiting, n_rows, n_outputs);
+        if (n == 0) continue;
+        WK_TRY(add_part(runner, s, &waiting, n));
+        if (runner->n_parts == 0 || runner->parts[runner->n_parts - 1].sequence != s) continue;
+        n_rows += n;
+        n_outputs += runner->parts[runner->n_parts - 1].n_outputs;
+    }
+    return WICK_OK;
+}
+
+static batch_size size_of(const wk_runner *runner) {
+    uint32_t n_rows = 0, n_outputs = 0, n_keys = 0, context = 0;
+    for (uint32_t i = 0; i < runner->n_parts; i++) {
+        const wk_part *const part = &runner->parts[i];
+        n_rows += part->n;
+        n_outputs += part->n_outputs;
+        if (part->first + part->n > n_keys) n_keys = part->first + part->n;
+        if (part->sequence->context_length > context) context = part->sequence->context_length;
+    }
+    batch_size size = {.n_rows =
+                           round_up_rows(n_rows, runner->desc.is_whole || runner->n_parts > 1),
+                       .n_outputs = n_outputs,
+                       .n_sequences = round_up_to_power(runner->n_parts),
+                       .n_blocks = runner->desc.is_whole ? 0 : class_blocks(n_keys, context)};
+    if (n_outputs > 1) {
+        const uint32_t power = round_up_to_power(n_outputs);
+        size.n_outputs = power < size.n_rows ? power : size.n_rows;
+    }
+    return size;
+}
+
+/* --- Describing it --- */
+
 /* Whether some are rows, which then have memory in a batch; or no memory. */
-static wick_status find_rows(wk_runner *runner, const wk_runner_input *input) {
-    uint32_t i = 0;
-    while (i < input->n && input->ids[i] != WICK_NO_TOKEN) i++;
+static wick_status find_rows(wk_runner *runner) {
+    bool has_rows = false;
+    for (uint32_t i = 0; i < runner->n_parts; i++)
+        for (uint32_t k = 0; k < runner->parts[i].n; k++)
+            has_rows = has_rows || runner->parts[i].waiting.ids[k] == WICK_NO_TOKEN;
     runner->batch.rows = NULL;
-    if (i == input->n) return WICK_OK;
+    if (!has_rows) return WICK_OK;
+    if (!runner->rows) runner->rows = wk_alloc_zeroed(heap_of(runner), rows_bytes(runner));
     if (!runner->rows)
-        runner->rows = wk_alloc_zeroed(wk_device_heap(runner->device), rows_bytes(runner));
-    if (!runner->rows)
-        return wk_fail_memory(wk_device_err(runner->device), rows_bytes(runner), 0,
-                              "rows of embeddings");
+        return wk_fail_memory(error_of(runner), rows_bytes(runner), 0, "rows of embeddings");
     runner->batch.rows = runner->rows;
     return WICK_OK;
 }
 
-/* Rows to where their tokens would be; what stands in the others is not used. */
-static void place_rows(wk_runner *runner, const wk_runner_input *input) {
+/* Rows of a part to where their tokens would be; what stands in the others is not used. */
+static void place_rows(wk_runner *runner, const wk_part *part, uint32_t at) {
     const wk_stage_batch *const batch = &runner->batch;
     const size_t n_embd = runner->hparams->n_embd;
-    const float *from = input->rows;
-    for (uint32_t i = 0; i < batch->layout.n_rows; i++) {
-        const bool is_row = i < input->n && input->ids[i] == WICK_NO_TOKEN;
-        batch->words[batch->given + i] = is_row;
+    const float *from = part->waiting.rows;
+    for (uint32_t i = 0; i < part->n; i++) {
+        const bool is_row = part->waiting.ids[i] == WICK_NO_TOKEN;
+        batch->words[batch->given + at + i] = is_row;
         if (!is_row) continue;
-        batch->words[batch->layout.ids + i] = 0; /* any: it is looked up for nothing */
-        memcpy(runner->rows + i * n_embd, from, n_embd * sizeof *from);
+        batch->words[batch->layout.ids + at + i] = 0; /* any: it is looked up for nothing */
+        memcpy(runner->rows + (at + i) * n_embd, from, n_embd * sizeof *from);
         from += n_embd;
     }
 }
 
-static void describe(wk_runner *runner, const wk_runner_input *input) {
-    const wk_batch_layout *const l = &runner->batch.layout;
-    const uint32_t n = input->n, first = input->first;
-    uint32_t *const words = runner->batch.words;
-    for (uint32_t i = 0; i < l->n_rows; i++) {
-        const bool is_padding = i >= n;
-        words[l->ids + i] = is_padding ? 0 : input->ids[i];
-        words[l->positions + i] = is_padding ? 0 : first + i;
-        words[l->sequences + i] = is_padding ? WK_NO_ROW : 0;
-        words[l->slots + i] = is_padding ? WK_NO_ROW : first + i; /* blocks are in order */
+static uint32_t slot_of(const wk_sequence *s, uint32_t position, bool has_window) {
+    return wk_sequence_block(s, position, has_window) * WK_BLOCK_SIZE + position % WK_BLOCK_SIZE;
+}
+
+/* Rows [at, at + part.n) of the batch. */
+static void describe_rows(wk_runner *runner, uint32_t index, uint32_t at) {
+    const wk_stage_batch *const batch = &runner->batch;
+    const wk_batch_layout *const l = &batch->layout;
+    const wk_part *const part = &runner->parts[index];
+    uint32_t *const words = batch->words;
+    for (uint32_t i = 0; i < part->n; i++) {
+        const uint32_t row = at + i, position = part->first + i;
+        words[l->ids + row] = part->waiting.ids[i];
+        words[l->positions + row] = position;
+        words[l->sequences + row] = index;
+        if (runner->desc.is_whole) continue;
+        words[l->slots + row] = slot_of(part->sequence, position, false);
+        if (has_window_blocks(runner))
+            words[batch->window_slots + row] = slot_of(part->sequence, position, true);
     }
-    for (uint32_t i = 0; i < l->n_outputs; i++)
-        words[l->outputs + i] = l->n_outputs == 1 ? n - 1 : (i < n ? i : 0);
-    words[l->lengths] = first + n;
-    words[l->states] = 0; /* the one slot there is */
-    for (uint32_t i = 0; i < l->n_blocks; i++) words[l->tables + i] = i;
-    describe_windows(runner, n, first);
-    if (runner->batch.rows) place_rows(runner, input);
-    wk_runner_resume(runner, first + n, first > 0 ? runner->window_begin : 0);
+    if (batch->rows) place_rows(runner, part, at);
+}
+
+static void describe_padding(const wk_runner *runner, uint32_t begin) {
+    const wk_stage_batch *const batch = &runner->batch;
+    const wk_batch_layout *const l = &batch->layout;
+    uint32_t *const words = batch->words;
+    for (uint32_t row = begin; row < l->n_rows; row++) {
+        words[l->ids + row] = words[l->positions + row] = 0;
+        words[l->sequences + row] = words[l->slots + row] = WK_NO_ROW;
+        if (has_window_blocks(runner)) words[batch->window_slots + row] = WK_NO_ROW;
+        if (batch->rows) words[batch->given + row] = 0;
+    }
+}
+
+/* Blocks of a layer that drops keys: one that a later position needs is given to it. */
+static void describe_tables(const wk_runner *runner, uint32_t index) {
+    const wk_stage_batch *const batch = &runner->batch;
+    const wk_batch_layout *const l = &batch->layout;
+    const wk_sequence *const s = runner->parts[index].sequence;
+    uint32_t *const table = batch->words + l->tables + (size_t)index * l->n_blocks;
+    uint32_t *const window = batch->words + batch->window_tables + (size_t)index * l->n_blocks;
+    const wk_share *const blocks = &s->share[WK_POOL_BLOCKS];
+    for (uint32_t i = 0; i < l->n_blocks; i++) {
+        const bool is_there = i < blocks->n;
+        table[i] = is_there ? blocks->ids[i] : 0;
+        if (has_window_blocks(runner))
+            window[i] = is_there ? wk_sequence_block(s, i * WK_BLOCK_SIZE, true) : 0;
+    }
+}
+
+static void describe_sequences(const wk_runner *runner) {
+    const wk_batch_layout *const l = &runner->batch.layout;
+    uint32_t *const words = runner->batch.words;
+    for (uint32_t i = 0; i < l->n_sequences; i++) {
+        const bool is_there = i < runner->n_parts;
+        const wk_part *const part = &runner->parts[i];
+        words[l->lengths + i] = is_there ? part->first + part->n : 0;
+        words[l->states + i] =
+            is_there && !runner->desc.is_whole ? wk_sequence_slot(part->sequence) : WK_NO_BLOCK;
+        if (is_there)
+            describe_tables(runner, i);
+        else
+            memset(words + l->tables + (size_t)i * l->n_blocks, 0, l->n_blocks * sizeof *words);
+    }
+    /* Of whole texts the one state that there is; no two the same. */
+    if (runner->desc.is_whole) words[l->states] = 0;
+}
+
+static void describe(wk_runner *runner) {
+    const wk_batch_layout *const l = &runner->batch.layout;
+    uint32_t *const words = runner->batch.words;
+    uint32_t row = 0, output = 0;
+    for (uint32_t i = 0; i < runner->n_parts; i++) {
+        const wk_part *const part = &runner->parts[i];
+        describe_rows(runner, i, row);
+        part->sequence->first_row = output;
+        for (uint32_t k = 0; k < part->n_outputs; k++)
+            words[l->outputs + output++] = row + part->n - part->n_outputs + k;
+        row += part->n;
+    }
+    while (output < l->n_outputs) words[l->outputs + output++] = 0;
+    describe_padding(runner, row);
+    describe_sequences(runner);
     for (uint32_t i = 0; i < runner->hparams->n_ropes; i++)
         wk_rope_rows(
             &runner->hparams->rope[i],
             (wk_rope_positions){words + l->positions, l->n_rows, runner->desc.context_length},
             runner->batch.cos[i], runner->batch.sin[i]);
 }
+
+/* --- Running --- */
 
 static wick_status start_stage(wk_runner *runner, uint32_t stage) {
     runner->at = stage;
@@ -403,22 +618,41 @@ static wick_status start_stage(wk_runner *runner, uint32_t stage) {
     return WICK_OK;
 }
 
-wick_status wk_runner_start(wk_runner *runner, const wk_runner_input *input, wk_outputs outputs,
-                            bool is_short) {
-    const uint32_t n = input->n, first = input->first;
-    assert(!runner->is_running && n > 0 && n <= runner->max_rows);
-    assert(first + n <= runner->desc.context_length && (first == 0 || !runner->desc.is_whole));
-    assert(first == 0 || wk_runner_can_return(runner, first));
-    WK_TRY(find_rows(runner, input));
-    choose_class(runner, round_up_rows(runner, n), class_blocks(runner, first + n), outputs);
-    runner->batch.is_short = is_short;
-    WK_TRY(reserve_logits(runner, runner->batch.layout.n_outputs));
-    describe(runner, input);
-    for (uint32_t i = 0; i < runner->n_stages && first == 0; i++)
-        wk_stage_forget_faults(runner->stages[i]);
-    WK_TRY(start_stage(runner, 0));
+static void begin_parts(wk_runner *runner) {
+    runner->n_batches++;
+    runner->begun_ns = wk_clock_ns();
+    for (uint32_t i = 0; i < runner->n_parts; i++) {
+        const wk_part *const part = &runner->parts[i];
+        wk_sequence *const s = part->sequence;
+        wk_sequence_drop_rows(s);
+        s->served = runner->n_batches;
+        s->n_running = part->n;
+        s->is_dropped = false;
+        wk_sequence_note_written(s, part->first, part->n);
+        wk_model_note_batch(runner->model, true);
+    }
     runner->is_running = true;
+}
+
+static wick_status start_parts(wk_runner *runner) {
+    const batch_size size = size_of(runner);
+    WK_TRY(reserve_rows(runner, size.n_rows));
+    WK_TRY(find_rows(runner));
+    lay_out(runner, size);
+    WK_TRY(reserve_words(runner));
+    WK_TRY(reserve_logits(runner, size.n_outputs));
+    runner->batch.is_short = size.n_outputs == 1 && runner->parts[0].waiting.is_short;
+    describe(runner);
+    WK_TRY(start_stage(runner, 0));
+    begin_parts(runner);
     return WICK_OK;
+}
+
+static wick_status start_batch(wk_runner *runner) {
+    if (wk_runner_is_stale(runner)) WK_TRY(wk_runner_renew(runner));
+    wk_runner_keep_rows(runner);
+    WK_TRY(choose_parts(runner));
+    return runner->n_parts > 0 ? start_parts(runner) : WICK_OK;
 }
 
 /* WICK_OK: the last stage has run. */
@@ -432,58 +666,131 @@ static wick_status poll_stages(wk_runner *runner) {
     return WICK_PENDING;
 }
 
-wick_status wk_runner_poll(wk_runner *runner) {
-    if (!runner->is_running) return WICK_OK;
-    const wick_status status = poll_stages(runner);
-    if (status != WICK_PENDING) runner->is_running = false;
+static void end_part(wk_runner *runner, const wk_part *part, wick_status status) {
+    wk_sequence *const s = part->sequence;
+    wk_model_note_batch(runner->model, false);
+    if (!s) return;
+    const bool is_dropped = s->is_dropped;
+    s->n_running = 0;
+    s->is_dropped = false;
+    if (is_dropped || status == WICK_ERR_DEVICE_LOST) return;
+    if (status != WICK_OK) {
+        fail_sequence(runner, s, status);
+        return;
+    }
+    s->has_result = true;
+    s->n_cached = part->first + part->n;
+    s->result = (wk_result){.end = s->n_cached,
+                            .n_reused = s->n_reused,
+                            .nanoseconds = wk_clock_ns() - runner->begun_ns};
+    s->n_reused = 0;
+    wk_sequence_learn(s, part->waiting.ids - part->first, part->first, s->n_cached);
+    s->n_rows = part->n_outputs;
+    s->is_short = runner->batch.is_short;
+}
+
+/* What a failed batch has left in the cache is not known: all sequences compute theirs again. */
+static void forget_cache(wk_runner *runner) {
+    wk_runner_forget(runner);
+    for (uint32_t i = 0; i < runner->n_stages; i++) wk_stage_forget_faults(runner->stages[i]);
+}
+
+static void end_batch(wk_runner *runner, wick_status status) {
+    runner->is_running = false;
+    const bool is_lost = is_loss(runner, status);
+    for (uint32_t i = 0; i < runner->n_parts; i++)
+        end_part(runner, &runner->parts[i], is_lost ? WICK_ERR_DEVICE_LOST : status);
+    runner->n_parts = 0;
+    if (status < 0 && !is_lost) forget_cache(runner);
+    if (status < 0) *error_of(runner) = (wick_error){.status = WICK_OK};
+}
+
+/* A batch that could not begin: the failure is that of its sequences. */
+static wick_status refuse_batch(wk_runner *runner, wick_status status) {
+    const bool is_lost = is_loss(runner, status);
+    for (uint32_t i = 0; i < runner->n_parts && !is_lost; i++)
+        fail_sequence(runner, runner->parts[i].sequence, status);
+    const bool is_told = is_lost || runner->n_parts > 0;
+    runner->n_parts = 0;
+    if (!is_told) return status;
+    *error_of(runner) = (wick_error){.status = WICK_OK};
+    return is_lost ? WICK_PENDING : WICK_OK;
+}
+
+static wick_status step_runner(wk_runner *runner) {
+    if (runner->is_running) {
+        const wick_status status = poll_stages(runner);
+        if (status == WICK_PENDING) return WICK_PENDING;
+        end_batch(runner, status);
+        return WICK_OK;
+    }
+    WK_TRY(wk_model_restore(runner->model)); /* its failure is final: the caller's */
+    const wick_status status = start_batch(runner);
+    if (status < 0) return refuse_batch(runner, status);
+    return status == WICK_PENDING || runner->is_running ? WICK_PENDING : WICK_OK;
+}
+
+wick_status wk_sequence_step(wk_sequence *sequence) { return step_runner(sequence->runner); }
+
+static wick_status step_runners(wick_model *model) {
+    wick_status status = WICK_OK;
+    for (wk_runner *runner = model->runners; runner; runner = runner->next) {
+        const wick_status stepped = step_runner(runner);
+        if (stepped < 0) return stepped;
+        if (stepped == WICK_PENDING) status = WICK_PENDING;
+    }
     return status;
 }
 
-const float *wk_runner_logits(const wk_runner *runner, uint32_t i) {
-    assert(i < runner->max_outputs);
-    return runner->batch.logits + i * row_length(runner);
+wick_status wick_model_step(wick_model *model, wick_error *error) {
+    if (!model) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_model_step: model is NULL");
+    wick_error failure = {.status = WICK_OK};
+    const wk_model_errors before = wk_model_borrow(model, &failure);
+    const wick_status status = step_runners(model);
+    wk_model_give_back(model, before);
+    return status < 0 ? wk_pass_on(error, status, &failure) : status;
 }
 
-wick_status wk_runner_complete(wk_runner *runner) {
-    assert(!runner->is_running);
-    const uint32_t last = runner->n_stages - 1;
-    return wk_stage_complete(runner->stages[last], &runner->batch);
+bool wk_sequence_is_stale(const wk_sequence *sequence) {
+    return wk_runner_is_stale(sequence->runner);
 }
 
-/* --- What it holds --- */
-
-wk_cache_desc wk_runner_cache(const wk_runner *runner) { return runner->cache; }
-
-const wk_state *wk_runner_state(const wk_runner *runner, uint32_t layer) {
-    const wk_model_stage *const stages = wk_model_placement(runner->net)->stages;
-    uint32_t i = 0;
-    while (layer >= stages[i].first + stages[i].count) i++;
-    return wk_stage_state(runner->stages[i]);
+wick_status wk_sequence_restore(wk_sequence *sequence) {
+    wk_runner *const runner = sequence->runner;
+    WK_TRY(wk_model_restore(runner->model));
+    if (!wk_runner_is_stale(runner)) return WICK_OK;
+    const wick_status status = wk_runner_renew(runner);
+    if (!is_loss(runner, status)) return status;
+    *error_of(runner) = (wick_error){.status = WICK_OK};
+    return WICK_PENDING;
 }
 
-uint32_t wk_runner_window_begin(const wk_runner *runner) { return runner->window_begin; }
+/* --- Results --- */
 
-uint32_t wk_runner_window_room(const wk_runner *runner, uint32_t n) {
-    const uint32_t n_blocks = runner->cache.n_window_blocks;
-    const uint32_t n_used = (n + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE;
-    return n_blocks > 0 && n_used > n_blocks ? (n_used - n_blocks) * WK_BLOCK_SIZE : 0;
+bool wk_sequence_take(wk_sequence *sequence, wk_result *result) {
+    const bool has_result = sequence->has_result;
+    sequence->has_result = false;
+    *result = sequence->result;
+    return has_result;
 }
 
-void wk_runner_resume(wk_runner *runner, uint32_t n, uint32_t window_begin) {
-    const uint32_t least = wk_runner_window_room(runner, n);
-    runner->window_begin = window_begin > least ? window_begin : least;
+bool wk_sequence_has_result(const wk_sequence *sequence) { return sequence->has_result; }
+
+uint32_t wk_sequence_running(const wk_sequence *sequence) {
+    return sequence->is_dropped ? 0 : sequence->n_running;
 }
 
-wick_status wk_runner_set_logits(wk_runner *runner, const void *logits) {
-    assert(!runner->is_running && !gives_states(runner));
-    WK_TRY(reserve_logits(runner, 1));
-    runner->batch.is_short = false;
-    memcpy(runner->batch.logits, logits, row_length(runner) * sizeof *runner->batch.logits);
-    return WICK_OK;
-}
-
-uint64_t wk_runner_cache_bytes(const wk_runner *runner) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < runner->n_stages; i++) bytes += stage_cache_bytes(runner, i);
-    return bytes;
+wick_status wk_sequence_complete(wk_sequence *sequence) {
+    wk_runner *const runner = sequence->runner;
+    if (sequence->n_rows == 0) return WICK_ERR_DEVICE_LOST;
+    if (!sequence->is_short) return WICK_OK;
+    wick_status status = WICK_ERR_DEVICE_LOST; /* others have used the memory */
+    if (!sequence->has_own_rows && !runner->is_running)
+        status = wk_stage_complete(runner->stages[runner->n_stages - 1], &runner->batch);
+    if (status == WICK_OK) sequence->is_short = false;
+    if (status == WICK_OK || status == WICK_PENDING) return status;
+    wk_sequence_drop_rows(sequence);
+    if (!is_loss(runner, status)) return status;
+    *error_of(runner) = (wick_error){.status = WICK_OK};
+    return WICK_ERR_DEVICE_LOST;
 }

@@ -9,12 +9,20 @@
 #include <assert.h>
 #include <string.h>
 
-static void set_running(wick_session *s, uint32_t n) {
-    if ((s->n_running > 0) != (n > 0)) wk_model_note_batch(s->model, n > 0);
-    s->n_running = n;
+/* Whose result is wanted. */
+static bool is_running(const wick_session *s) { return wk_sequence_running(s->sequence) > 0; }
+
+bool wk_session_is_busy(const wick_session *session) {
+    return session->is_stepping && is_running(session);
 }
 
-static bool is_running(const wick_session *s) { return s->n_running > 0; }
+/* What is being computed gives no result; what it has overwritten is computed again. */
+static void drop_batch(wick_session *s) {
+    if (!is_running(s)) return;
+    s->is_stepping = false;
+    wk_sequence_drop(s->sequence);
+    if (wk_sequence_cached(s->sequence) == 0) s->n_computed = 0;
+}
 
 /* --- What it reads next --- */
 
@@ -29,6 +37,11 @@ wick_status wick_session_error(const wick_session *session, wick_error *error) {
     if (!session) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_session_error: session is NULL");
     if (error) *error = session->error;
     return session->error.status;
+}
+
+static void forget_logits(wick_session *s) {
+    s->has_logits = false;
+    wk_sequence_drop_rows(s->sequence);
 }
 
 /* The generation before is over; a new prompt begins. */
@@ -47,9 +60,10 @@ static void begin_prompt(wick_session *s) {
 
 /* Before every call that gives the session something to read. */
 static wick_status check_idle(wick_session *s) {
+    wk_session_absorb(s);
     if (s->failed != WICK_OK) return WICK_ERR_STATE; /* its error stays that failure */
     forget_error(s);
-    if (is_running(s) && !s->drops_batch)
+    if (wk_session_is_busy(s))
         return wk_fail(&s->error, WICK_ERR_STATE,
                        "the session is computing, step it until an event comes");
     return WICK_OK;
@@ -167,12 +181,6 @@ static wick_status append_text(wick_session *s, const char *text) {
     return status;
 }
 
-/* Whether the cache can go back to its first n tokens: a recurrent state exists only after the last
- * token, and layers with a window drop older keys. */
-static bool can_return(const wick_session *s, uint32_t n) {
-    return !wk_model_hparams(s->model->model)->is_recurrent && wk_runner_can_return(s->runner, n);
-}
-
 /* How many of ids, from the first one on, need not be computed again: none after a given row, which
  * no id names. */
 static uint32_t count_kept(const wick_session *s, const uint32_t *ids, size_t n) {
@@ -183,21 +191,23 @@ static uint32_t count_kept(const wick_session *s, const uint32_t *ids, size_t n)
     /* The last token is computed again where nothing is new: its logits are what comes next. */
     uint32_t kept = same < s->n_computed ? same : s->n_computed;
     if (kept == n && kept > 0) kept--;
-    return kept < s->n_cached && !can_return(s, kept) ? 0 : kept;
+    const bool goes_back = kept < wk_sequence_cached(s->sequence);
+    return goes_back && !wk_sequence_can_return(s->sequence, kept) ? 0 : kept;
 }
 
 /* The first `kept` tokens have been computed, and no others. */
 static void go_back(wick_session *s, uint32_t kept) {
     assert(kept <= s->n_computed && kept <= s->n_tokens);
-    s->has_logits = false;
+    forget_logits(s);
     s->n_computed = kept;
-    if (s->n_cached > kept) s->n_cached = kept;
+    if (wk_sequence_cached(s->sequence) > kept) (void)wk_sequence_return(s->sequence, kept);
     s->n_rows = s->n_given = 0;
     s->n_reused += kept;
 }
 
 static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
     WK_TRY(check_idle(s));
+    drop_batch(s);
     const uint32_t kept = count_kept(s, ids, n), n_tokens = s->n_tokens;
     s->n_tokens = kept;
     const wick_status status = append_tokens(s, n > kept ? ids + kept : NULL, n - kept);
@@ -211,8 +221,10 @@ static wick_status sync_tokens(wick_session *s, const uint32_t *ids, size_t n) {
 
 void wk_session_replace_prompt(wick_session *session, const uint32_t *ids, uint32_t n) {
     wick_session *const s = session;
+    wk_session_absorb(s);
+    drop_batch(s);
     const uint32_t n_text = s->n_since_prompt, kept = count_kept(s, ids, n);
-    assert(!is_running(s) && n_text <= s->context_length && n <= s->context_length - n_text);
+    assert(n_text <= s->context_length && n <= s->context_length - n_text);
     memmove(s->tokens + n, s->tokens + s->n_tokens - n_text, n_text * sizeof *ids);
     memcpy(s->tokens, ids, n * sizeof *ids);
     s->n_tokens = n + n_text;
@@ -246,19 +258,19 @@ wick_status wick_session_sync_tokens(wick_session *session, const uint32_t *ids,
 
 void wick_session_cancel(wick_session *session) {
     if (!session || session->failed != WICK_OK || !is_running(session)) return;
-    wick_session *const s = session;
-    s->n_changes++;
-    s->drops_batch = true;
-    if (!can_return(s, s->n_cached)) s->n_computed = s->n_cached = 0;
+    session->n_changes++;
+    drop_batch(session);
 }
 
 void wick_session_reset(wick_session *session) {
     if (!session) return;
     wick_session *const s = session;
     s->n_changes++;
-    s->drops_batch = is_running(s); /* never waits for it: the steps that follow do */
+    wk_sequence_drop(s->sequence); /* never waits for it */
+    s->is_stepping = false;
+    (void)wk_sequence_return(s->sequence, 0);
     s->n_rows = s->n_given = 0;
-    s->n_tokens = s->n_computed = s->n_cached = 0;
+    s->n_tokens = s->n_computed = 0;
     s->n_prompt = s->n_reused = s->n_generated = 0;
     s->prompt_ns = s->generate_ns = 0;
     s->failed = WICK_OK;
@@ -330,7 +342,7 @@ static wick_status choose(wick_session *s, wick_event *event) {
     }
     uint32_t id;
     const uint64_t begin_ns = wk_clock_ns();
-    const float *const logits = wk_runner_logits(s->runner, 0);
+    const float *const logits = wk_sequence_row(s->sequence, 0);
     WK_TRY(wk_sampler_choose(&s->sampler, logits, s->tokens, s->n_tokens, &id, &s->error));
     if (id == WICK_NO_TOKEN) {
         end_text(s, WICK_END_GRAMMAR, event);
@@ -339,7 +351,7 @@ static wick_status choose(wick_session *s, wick_event *event) {
     show_logprobs(s, logits, id, event);
     if (s->first_token_ns == 0) s->first_token_ns = wk_clock_ns() - s->appended_ns;
     if (s->n_since_prompt > 0) s->generate_ns += wk_clock_ns() - begin_ns;
-    s->has_logits = false; /* until here a text that goes on needs them */
+    forget_logits(s); /* until here a text that goes on needs them */
     s->tokens[s->n_tokens++] = id;
     s->n_generated++;
     s->model->usage.n_generated++;
@@ -361,96 +373,97 @@ static wick_status choose(wick_session *s, wick_event *event) {
     return WICK_OK;
 }
 
-static wk_outputs wanted_outputs(const wick_session *s, uint32_t n) {
-    if (s->outputs != WK_OUTPUTS_LAST) return s->outputs;
-    return s->n_computed + n == s->n_tokens ? WK_OUTPUTS_LAST : WK_OUTPUTS_NONE;
+/* The last token allowed need not be computed: nothing follows it. */
+static bool is_at_limit(const wick_session *s) {
+    return s->max_tokens > 0 && s->n_since_prompt >= s->max_tokens;
 }
 
-/* A batch that was lost with its device has only not run yet: the next one finds the device, which
- * wk_session_restore brings back, or another session has by now. A device may refuse a call before
- * it says that it is lost. */
-static wick_status excuse(const wick_session *s, wick_status status) {
-    if (status >= 0) return status;
-    const bool is_lost =
-        status == WICK_ERR_DEVICE_LOST || wk_device_check(s->model->device) == WICK_ERR_DEVICE_LOST;
-    if (!is_lost) return status;
-    *wk_device_err(s->model->device) = (wick_error){.status = WICK_OK};
-    return WICK_PENDING;
+/* The logits of its last token were lost: it is computed again. */
+static void lose_logits(wick_session *s) {
+    forget_logits(s);
+    assert(s->n_tokens > 0); /* else there were no logits */
+    s->n_computed = s->n_tokens - 1;
+    if (wk_sequence_cached(s->sequence) > s->n_computed)
+        (void)wk_sequence_return(s->sequence, s->n_computed);
 }
 
-wick_status wk_session_restore(wick_session *session) {
-    wick_session *const s = session;
-    WK_TRY(wk_model_restore(s->model));
-    if (!wk_runner_is_stale(s->runner)) return WICK_OK;
-    s->n_cached = 0;
-    return excuse(s, wk_runner_renew(s->runner));
+void wk_session_take_logits(wick_session *to, const wick_session *from) {
+    if (!from->has_logits) return;
+    const float *const logits = wk_sequence_row(from->sequence, 0);
+    const bool is_whole = logits && !wk_sequence_is_short(from->sequence);
+    wick_error *const error = wk_device_err(to->model->device), before = *error;
+    to->has_logits = is_whole && wk_sequence_set_logits(to->sequence, logits) == WICK_OK;
+    *error = before;
+    if (!to->has_logits) lose_logits(to);
 }
 
 wick_status wk_session_complete_logits(wick_session *session) {
     wick_session *const s = session;
-    const wick_status status = wk_runner_complete(s->runner);
-    const wick_status excused = excuse(s, status);
-    if (status < 0 && excused == WICK_PENDING) {
-        s->has_logits = false;
-        assert(s->n_tokens > 0); /* else there were no logits */
-        s->n_computed = s->n_tokens - 1;
-        s->n_cached = 0;
-    }
-    return excused;
+    const wick_status status = wk_sequence_complete(s->sequence);
+    if (status != WICK_ERR_DEVICE_LOST) return status;
+    lose_logits(s);
+    return WICK_PENDING;
 }
 
-/* Computes tokens again whose keys were lost from the cache: their logits are not needed, and they
+/* Computes tokens again that are not in the cache any more: their logits are not needed, and they
  * cause no events. */
-static bool is_replaying(const wick_session *s) { return s->n_cached < s->n_computed; }
-
-static wick_status start_batch(wick_session *s) {
-    WK_TRY(wk_session_restore(s));
-    const bool is_replay = is_replaying(s);
-    const uint32_t waiting = (is_replay ? s->n_computed : s->n_tokens) - s->n_cached;
-    assert(waiting > 0 && s->n_cached + waiting <= s->n_tokens);
-    const bool wants_all = s->outputs != WK_OUTPUTS_LAST && !is_replay;
-    const uint32_t n =
-        wk_runner_chunk(s->runner, waiting, wants_all ? s->outputs : WK_OUTPUTS_NONE);
-    const wk_outputs outputs = is_replay ? WK_OUTPUTS_NONE : wanted_outputs(s, n);
-    s->started_ns = wk_clock_ns();
-    const wk_runner_input input = {.ids = s->tokens + s->n_cached,
-                                   .rows = given_from(s, s->n_cached),
-                                   .n = n,
-                                   .first = s->n_cached};
-    WK_TRY(excuse(s, wk_runner_start(s->runner, &input, outputs,
-                                     outputs == WK_OUTPUTS_LAST && !needs_all_logits(s))));
-    set_running(s, n);
-    /* While a GPU computes. */
-    return wk_sampler_prepare(&s->sampler, &s->error);
+static bool is_replaying(const wick_session *s) {
+    return wk_sequence_cached(s->sequence) < s->n_computed;
 }
 
-static wick_status finish_batch(wick_session *s, wick_event *event) {
-    const wick_status status = wk_runner_poll(s->runner);
-    if (status == WICK_PENDING) return WICK_OK; /* the event says so */
-    const uint64_t spent = wk_clock_ns() - s->started_ns;
-    if (s->n_since_prompt > 0)
-        s->generate_ns += spent;
-    else
-        s->prompt_ns += spent;
-    const uint32_t n = s->n_running;
-    set_running(s, 0);
-    WK_TRY(excuse(s, status));
-    assert(s->n_cached + n <= s->n_tokens);
+wk_waiting wk_session_waiting(void *session) {
+    const wick_session *const s = session;
+    const uint32_t n_cached = wk_sequence_cached(s->sequence);
     const bool is_replay = is_replaying(s);
-    s->n_cached += n;
-    if (is_replay) return WICK_OK;
-    s->n_computed += n;
-    if (s->n_since_prompt == 0) s->model->usage.n_prompt += n;
+    const uint32_t end = is_replay ? s->n_computed : s->n_tokens;
+    if (s->failed != WICK_OK || s->ended != WICK_END_NONE || s->n_rows > 0 || s->has_logits ||
+        is_at_limit(s) || end == n_cached)
+        return (wk_waiting){.n = 0};
+    return (wk_waiting){.ids = s->tokens + n_cached,
+                        .rows = given_from(s, n_cached),
+                        .n = end - n_cached,
+                        .outputs = is_replay ? WK_OUTPUTS_NONE : s->outputs,
+                        .no_reuse = s->no_reuse,
+                        .is_short = !needs_all_logits(s)};
+}
+
+/* The sequence's part of a batch has ended. */
+static wick_status take_result(wick_session *s, const wk_result *result, wick_event *event) {
+    s->is_stepping = false;
+    if (result->status != WICK_OK)
+        return wk_pass_on(wk_device_err(s->model->device), result->status, result->why);
+    const bool is_prompt = s->n_since_prompt == 0;
+    *(is_prompt ? &s->prompt_ns : &s->generate_ns) += result->nanoseconds;
+    if (result->end <= s->n_computed) return WICK_OK; /* a replay */
+    assert(result->end <= s->n_tokens);
+    const uint32_t n = result->end - s->n_computed;
+    s->n_computed = result->end;
+    s->n_reused += result->n_reused;
+    if (is_prompt) s->model->usage.n_prompt += n - result->n_reused;
     wk_device_settle(s->model->device);
     if (s->outputs != WK_OUTPUTS_LAST)
         s->n_rows = s->n_batch_rows = n;
     else
         s->has_logits = s->n_computed == s->n_tokens;
-    if (s->n_since_prompt == 0) {
+    if (is_prompt) {
         event->kind = WICK_EVENT_PROMPT;
         event->done = s->n_computed;
         event->total = s->n_tokens;
     }
+    return WICK_OK;
+}
+
+/* A result that waits, or one more step of the runner for it. */
+static wick_status run_batch(wick_session *s, wick_event *event) {
+    wk_result result;
+    if (wk_sequence_take(s->sequence, &result)) return take_result(s, &result, event);
+    const bool was_running = is_running(s);
+    const wick_status status = wk_sequence_step(s->sequence);
+    if (status < 0) return status;
+    if (wk_sequence_take(s->sequence, &result)) return take_result(s, &result, event);
+    s->is_stepping = is_running(s);
+    /* While a GPU computes. */
+    if (!was_running && is_running(s)) return wk_sampler_prepare(&s->sampler, &s->error);
     return WICK_OK;
 }
 
@@ -463,31 +476,24 @@ static void fail(wick_session *s, wick_status status) {
         (void)wk_fail(&s->error, status, "%s", wick_status_text(status));
 }
 
-/* Ends the batch that was running at a reset; false: it still runs. */
-static bool drop_batch(wick_session *s) {
-    const wick_status status = wk_runner_poll(s->runner);
-    if (status == WICK_PENDING) return false;
-    forget_error(s); /* no caller waits for the batch */
-    *wk_device_err(s->model->device) = (wick_error){.status = WICK_OK}; /* as of a save or a load */
-    set_running(s, 0);
-    s->drops_batch = false;
-    return true;
+void wk_session_absorb(wick_session *session) {
+    wick_session *const s = session;
+    wick_event event; /* a prompt's progress: not reported */
+    wk_result result;
+    if (!wk_sequence_take(s->sequence, &result)) return;
+    const wick_status status = take_result(s, &result, &event);
+    if (status < 0) fail(s, status);
 }
 
 wick_status wk_session_settle(wick_session *session) {
     wick_session *const s = session;
-    wick_event event; /* a prompt's progress: not reported */
-    if (s->drops_batch) return drop_batch(s) ? WICK_OK : WICK_PENDING;
-    if (!is_running(s)) return WICK_OK;
-    const wick_status status = finish_batch(s, &event);
+    wick_event event;
+    wk_session_absorb(s);
+    if (s->failed != WICK_OK || !is_running(s)) return s->failed;
+    const wick_status status = run_batch(s, &event);
     if (status < 0) fail(s, status);
     if (status < 0 || !is_running(s)) return s->failed; /* a lost batch has only not run yet */
     return WICK_PENDING;
-}
-
-/* The last token allowed need not be computed: nothing follows it. */
-static bool is_at_limit(const wick_session *s) {
-    return s->max_tokens > 0 && s->n_since_prompt >= s->max_tokens;
 }
 
 bool wk_session_is_full(const wick_session *session) {
@@ -498,24 +504,41 @@ bool wk_session_is_full(const wick_session *session) {
 
 static wick_status prepare(wick_session *s) {
     WK_TRY(wk_session_settle(s));
-    if (s->n_computed == s->n_tokens || is_at_limit(s)) return WICK_OK;
+    if (wk_session_waiting(s).n == 0) return WICK_OK;
     s->n_changes++;
-    const wick_status status = start_batch(s);
+    wick_event event;
+    const wick_status status = run_batch(s, &event);
     if (status < 0) fail(s, status);
     return status < 0 ? status : WICK_PENDING;
+}
+
+static void show_row(wick_session *s, wick_event *event) {
+    event->kind = WICK_EVENT_LOGITS;
+    assert(s->n_rows <= s->n_batch_rows && s->n_rows <= s->n_computed);
+    event->position = s->n_computed - s->n_rows;
+    wk_sequence_keep_rows(s->sequence); /* other sessions may step before this one does */
+    event->logits = wk_sequence_row(s->sequence, s->n_batch_rows - s->n_rows);
+    s->n_rows--;
+}
+
+/* Rows that were not shown went, for lack of memory, when others needed the batch's: they are
+ * computed again. */
+static void lose_rows(wick_session *s) {
+    s->n_computed -= s->n_rows;
+    s->n_rows = 0;
+    if (wk_sequence_cached(s->sequence) > s->n_computed)
+        (void)wk_sequence_return(s->sequence, s->n_computed);
 }
 
 static wick_status step(wick_session *s, wick_event *event) {
     wk_stop_release(&s->stop, s->n_out);
     s->n_out = 0;
-    if (s->drops_batch && !drop_batch(s)) return WICK_OK; /* the event says so */
-    if (is_running(s)) return finish_batch(s, event);
+    const bool has_row = wk_sequence_row(s->sequence, 0) != NULL;
+    if (s->n_rows > 0 && !has_row) lose_rows(s);
+    if (s->has_logits && !has_row) lose_logits(s);
+    if (is_running(s) || wk_sequence_has_result(s->sequence)) return run_batch(s, event);
     if (s->n_rows > 0) {
-        event->kind = WICK_EVENT_LOGITS;
-        assert(s->n_rows <= s->n_batch_rows && s->n_rows <= s->n_computed);
-        event->position = s->n_computed - s->n_rows;
-        event->logits = wk_runner_logits(s->runner, s->n_batch_rows - s->n_rows);
-        s->n_rows--;
+        show_row(s, event);
         return WICK_OK;
     }
     if (s->ended != WICK_END_NONE || s->n_tokens == 0) {
@@ -524,7 +547,7 @@ static wick_status step(wick_session *s, wick_event *event) {
         return WICK_OK;
     }
     if (s->has_logits || s->n_computed < s->n_tokens) {
-        if (!is_at_limit(s)) return s->has_logits ? choose(s, event) : start_batch(s);
+        if (!is_at_limit(s)) return s->has_logits ? choose(s, event) : run_batch(s, event);
         end_text(s, WICK_END_MAX_TOKENS, event);
         return WICK_OK;
     }
@@ -583,7 +606,7 @@ void wick_session_get_stats(const wick_session *session, wick_session_stats *sta
                              .prompt_seconds = (double)s->prompt_ns * 1e-9,
                              .generate_seconds = (double)s->generate_ns * 1e-9,
                              .first_token_seconds = (double)s->first_token_ns * 1e-9,
-                             .cache_bytes = wk_runner_cache_bytes(s->runner),
+                             .cache_bytes = wk_sequence_bytes(s->sequence),
                              .n_context = s->n_tokens,
                              .context_length = s->context_length,
                              .seed = s->sampler.desc.temperature > 0 ? s->sampler.desc.seed : 0};

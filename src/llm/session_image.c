@@ -26,25 +26,41 @@ static uint32_t first_of(const wk_image_header *header, const wk_state_part *par
 
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
+/* How many of the sequence's blocks from position on lie side by side, n at most. */
+static uint32_t count_neighbours(const wick_session *s, bool has_window, uint32_t position,
+                                 uint32_t n) {
+    const uint32_t first = wk_sequence_block(s->sequence, position, has_window);
+    uint32_t i = 1;
+    while (i < n &&
+           wk_sequence_block(s->sequence, position + i * WK_BLOCK_SIZE, has_window) == first + i)
+        i++;
+    return i;
+}
+
 /* The run of a part from position on, up to position end. */
 static wk_image_run run_of(const wick_session *s, const wk_state_part *part, uint32_t position,
                            uint32_t end) {
     if (part->is_whole)
-        return (wk_image_run){.part = *part, .n = 1, .n_blocks = 1, .is_kept = true};
+        return (wk_image_run){.part = *part,
+                              .n = 1,
+                              .block = wk_sequence_slot(s->sequence),
+                              .n_blocks = 1,
+                              .is_kept = true};
     assert(position < end && part->block_size > 0 && part->n_blocks > 0);
     const uint32_t size = part->block_size, block = position / size;
-    const uint32_t room = part->has_window ? wk_runner_window_room(s->runner, end) / size : 0;
+    const uint32_t room = part->has_window ? wk_sequence_window_room(s->sequence, end) / size : 0;
     const uint64_t block_bytes = (uint64_t)wk_state_row_bytes(part) * size;
     uint32_t n = block_bytes < WK_IMAGE_PIECE ? (uint32_t)(WK_IMAGE_PIECE / block_bytes) : 1;
     const bool is_kept = block >= room;
-    n = smaller(n, is_kept ? part->n_blocks - block % part->n_blocks : room - block);
     n = smaller(n, (end - 1) / size + 1 - block);
-    return (wk_image_run){.part = *part,
-                          .n = smaller((block + n) * size, end) - position,
-                          .block = block % part->n_blocks,
-                          .n_blocks = n,
-                          .n_before = position % size,
-                          .is_kept = is_kept};
+    n = is_kept ? count_neighbours(s, part->has_window, position, n) : smaller(n, room - block);
+    return (wk_image_run){
+        .part = *part,
+        .n = smaller((block + n) * size, end) - position,
+        .block = is_kept ? wk_sequence_block(s->sequence, position, part->has_window) : 0,
+        .n_blocks = n,
+        .n_before = position % size,
+        .is_kept = is_kept};
 }
 
 size_t wk_image_run_bytes(const wk_image_run *run) {
@@ -60,7 +76,7 @@ bool wk_image_next(const wick_session *session, const wk_image_header *header,
     const uint32_t n_layers = hparams_of(session)->n_layers;
     const uint32_t end = (uint32_t)field(header, WK_IMAGE_CACHED);
     for (; cursor->layer < n_layers && end > 0; cursor->layer++, cursor->which = 0) {
-        const wk_state *const state = wk_runner_state(session->runner, cursor->layer);
+        const wk_state *const state = wk_sequence_state(session->sequence, cursor->layer);
         for (; state && cursor->which < WK_STATE_PARTS;
              cursor->which++, cursor->is_inside = false) {
             const wk_state_part part =
@@ -97,7 +113,7 @@ wick_status wk_image_reserve(wk_heap *heap, size_t size, wk_image_buffers *buffe
 
 /* By its number in GGUF files, which stays. */
 static uint64_t cache_type(const wick_session *s) {
-    return (uint64_t)wk_dtype_get(wk_runner_cache(s->runner).dtype)->ggml_type;
+    return (uint64_t)wk_dtype_get(wk_sequence_dtype(s->sequence))->ggml_type;
 }
 
 static wick_logits_mode mode_of(const wick_session *s) {
@@ -106,21 +122,33 @@ static wick_logits_mode mode_of(const wick_session *s) {
                                              : WICK_LOGITS_NONE;
 }
 
+/* Of the rows of a layer's part. */
+static uint64_t count_part(const wick_session *s, const wk_image_header *header, uint32_t layer,
+                           uint32_t which) {
+    const wk_state *const state = wk_sequence_state(s->sequence, layer);
+    if (!state) return 0;
+    const wk_state_part part = wk_state_part_of(s->model->model, state, layer, which);
+    if (part.tensor == NULL) return 0;
+    const uint64_t n = part.is_whole ? 1 : field(header, WK_IMAGE_CACHED) - first_of(header, &part);
+    return n * wk_state_row_bytes(&part);
+}
+
 /* Bytes of the image; counts nothing twice, as its fields are small. */
 static uint64_t count_bytes(const wick_session *s, const wk_image_header *header) {
     uint64_t bytes = sizeof *header + sizeof(uint64_t) +
                      sizeof(uint32_t) * field(header, WK_IMAGE_TOKENS) +
                      sizeof(float) * field(header, WK_IMAGE_LOGITS);
-    wk_image_cursor cursor = {.layer = 0};
-    wk_image_run run;
-    while (wk_image_next(s, header, &cursor, &run)) bytes += wk_image_run_bytes(&run);
+    for (uint32_t i = 0; i < hparams_of(s)->n_layers && field(header, WK_IMAGE_CACHED) > 0; i++)
+        for (uint32_t which = 0; which < WK_STATE_PARTS; which++)
+            bytes += count_part(s, header, i, which);
     return bytes;
 }
 
 void wk_image_describe(const wick_session *session, wk_image_header *header) {
     const wick_session *const s = session;
-    const bool is_lost = wk_runner_is_stale(s->runner) || s->n_cached < s->n_computed;
-    const uint32_t n_cached = is_lost ? 0 : s->n_cached;
+    const bool is_whole =
+        !wk_sequence_is_stale(s->sequence) && wk_sequence_cached(s->sequence) == s->n_computed;
+    const uint32_t n_cached = is_whole ? s->n_computed : 0;
     *header = (wk_image_header){
         .fields = {
             [WK_IMAGE_FORMAT] = WK_IMAGE_VERSION,
@@ -130,7 +158,7 @@ void wk_image_describe(const wick_session *session, wk_image_header *header) {
             [WK_IMAGE_TOKENS] = s->n_tokens,
             [WK_IMAGE_COMPUTED] = s->n_computed,
             [WK_IMAGE_CACHED] = n_cached,
-            [WK_IMAGE_WINDOW_BEGIN] = n_cached > 0 ? wk_runner_window_begin(s->runner) : 0,
+            [WK_IMAGE_WINDOW_BEGIN] = n_cached > 0 ? wk_sequence_window_begin(s->sequence) : 0,
             [WK_IMAGE_LOGITS] = s->has_logits ? hparams_of(s)->n_vocab : 0,
             [WK_IMAGE_GENERATED] = s->n_since_prompt,
             [WK_IMAGE_ENDED] = (uint64_t)s->ended,
@@ -183,7 +211,7 @@ static wick_status check_origin(const wick_session *s, const wk_image_header *he
     const bool is_known = type <= UINT32_MAX && wk_dtype_from_ggml((uint32_t)type, &saved);
     return wk_fail(err, WICK_ERR_MISMATCH, "the saved session has a cache of %s, this one has %s",
                    is_known ? wick_dtype_name(saved) : "an unknown type",
-                   wick_dtype_name(wk_runner_cache(s->runner).dtype));
+                   wick_dtype_name(wk_sequence_dtype(s->sequence)));
 }
 
 static wick_status check_context(const wick_session *s, const wk_image_header *header,

@@ -58,7 +58,7 @@ wick_status wk_image_check(const wick_session *session, const wk_image_header *h
 typedef struct wk_image_run {
     wk_state_part part;
     uint32_t n;               /* positions; of a whole part 1 */
-    uint32_t block, n_blocks; /* of part, where these rows are */
+    uint32_t block, n_blocks; /* of part, where these rows are, side by side */
     uint32_t n_before;        /* slots of the first block in front of them */
     bool is_kept;             /* else there is no room for them */
 } wk_image_run;

@@ -11,6 +11,7 @@
 
 typedef enum stage {
     HEADER,
+    ROOM,
     TOKENS,
     LOGITS,
     ROWS,
@@ -53,7 +54,7 @@ static wick_status read_header(wick_session_loading *l) {
     wick_session *const session = l->session;
     /* First end the batch that a reset left running, and restore a lost device. */
     wick_status status = wk_session_settle(session);
-    if (status == WICK_OK) status = wk_session_restore(session);
+    if (status == WICK_OK) status = wk_sequence_restore(session->sequence);
     if (status == WICK_PENDING) return WICK_PENDING;
     if (status != WICK_OK) return status;
     const unsigned char *bytes;
@@ -65,6 +66,16 @@ static wick_status read_header(wick_session_loading *l) {
     return wk_fail(&l->error, WICK_ERR_FORMAT,
                    "the saved session has %" PRIu64 " bytes, there are %" PRIu64,
                    field(l, WK_IMAGE_BYTES), size);
+}
+
+/* For what will be in the cache; another session's batch may have to end first. */
+static wick_status make_room(wick_session_loading *l) {
+    wk_sequence *const sequence = l->session->sequence;
+    const wick_status status =
+        wk_sequence_reserve(sequence, (uint32_t)field(l, WK_IMAGE_CACHED), &l->error);
+    if (status == WICK_PENDING) WK_TRY(wk_sequence_step(sequence));
+    if (status == WICK_OK) wk_sequence_hold(sequence);
+    return status;
 }
 
 static wick_status read_tokens(wick_session_loading *l) {
@@ -87,7 +98,7 @@ static wick_status read_logits(wick_session_loading *l) {
     const unsigned char *bytes;
     WK_TRY(get(l, n * sizeof(float), &bytes));
     if (n == 0) return WICK_OK;
-    return wk_runner_set_logits(l->session->runner, bytes);
+    return wk_sequence_set_logits(l->session->sequence, bytes);
 }
 
 /* Slots of the blocks that have not been written yet become 0. */
@@ -127,12 +138,12 @@ static wick_status take_over(wick_session_loading *l) {
     memcpy(&surprise, &l->header.fields[WK_IMAGE_SURPRISE], sizeof surprise);
     s->n_tokens = (uint32_t)field(l, WK_IMAGE_TOKENS);
     s->n_computed = (uint32_t)field(l, WK_IMAGE_COMPUTED);
-    s->n_cached = s->n_reused = n_cached;
+    s->n_reused = n_cached;
     s->n_since_prompt = (uint32_t)field(l, WK_IMAGE_GENERATED);
     s->has_logits = field(l, WK_IMAGE_LOGITS) > 0;
     s->ended = (wick_end_reason)field(l, WK_IMAGE_ENDED);
     s->detokenizer.begun = s->n_tokens > s->n_since_prompt;
-    wk_runner_resume(s->runner, n_cached, (uint32_t)field(l, WK_IMAGE_WINDOW_BEGIN));
+    wk_sequence_resume(s->sequence, n_cached, (uint32_t)field(l, WK_IMAGE_WINDOW_BEGIN));
     const wk_rng rng = {field(l, WK_IMAGE_SEED), field(l, WK_IMAGE_STREAM),
                         field(l, WK_IMAGE_NEXT)};
     wk_sampler_resume(&s->sampler, rng, surprise);
@@ -152,11 +163,13 @@ static wick_status read_checksum(wick_session_loading *l) {
 static wick_status load(wick_session_loading *l) {
     if (l->n_changes != l->session->n_changes)
         return wk_fail(&l->error, WICK_ERR_STATE, "the session went on while it was being loaded");
-    if (l->stage == ROWS && wk_runner_is_stale(l->session->runner))
+    const wk_sequence *const sequence = l->session->sequence;
+    if (l->stage > ROOM && (wk_sequence_is_stale(sequence) || !wk_sequence_is_held(sequence)))
         return wk_fail(&l->error, WICK_ERR_DEVICE_LOST,
                        "the device was lost while the session was being loaded");
     switch (l->stage) {
     case HEADER: WK_TRY(read_header(l)); break;
+    case ROOM: WK_TRY(make_room(l)); break;
     case TOKENS: WK_TRY(read_tokens(l)); break;
     case LOGITS: WK_TRY(read_logits(l)); break;
     case ROWS: WK_TRY(read_rows(l)); break;
@@ -214,6 +227,7 @@ wick_status wick_session_load_finish(wick_session_loading *loading, wick_error *
     if (status == WICK_PENDING)
         status = wk_fail(&l->error, WICK_ERR_CANCELLED, "loading the session was given up");
     (void)wk_pass_on(error, status, &l->error);
+    wk_sequence_release(l->session->sequence);
     wk_reader_release(&l->reader);
     if (l->source.close) l->source.close(&l->source);
     wk_image_release(heap, &l->buffers);

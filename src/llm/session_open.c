@@ -4,10 +4,11 @@
 #include "llm/grammar.h"
 #include "sample/logprobs.h"
 
+#include <string.h>
+
 static void free_session(wick_session *s) {
     wk_heap *const heap = s->model->heap;
-    if (s->n_running > 0) wk_model_note_batch(s->model, false);
-    wk_runner_free(s->runner);
+    wk_sequence_close(s->sequence);
     wk_sampler_free(heap, &s->sampler);
     wk_stop_free(heap, &s->stop);
     wk_free(heap, s->piece, s->piece_capacity);
@@ -70,8 +71,8 @@ static wick_status make_parts(wick_session *s, const wick_session_desc *desc,
     s->piece_capacity = wick_detokenize_bound(s->tokenizer);
     WK_TRY(make_choice(s, desc, &s->sampler, &s->stop, err));
     WK_TRY(make_logprobs(s, desc->n_logprobs, wk_model_hparams(s->model->model)->n_vocab, err));
-    /* The runner compares the cache with what memory there is: nothing large is taken before. */
-    WK_TRY(wk_runner_make(s->model, runner, &s->runner, err));
+    /* This compares the cache with what memory there is: nothing large is taken before. */
+    WK_TRY(wk_sequence_open(s->model, runner, wk_session_waiting, s, &s->sequence, err));
     WK_TRY(warm_up(s->model, runner, err));
     s->tokens = wk_alloc(heap, s->context_length * sizeof *s->tokens);
     s->piece = wk_alloc(heap, s->piece_capacity);
@@ -83,6 +84,7 @@ static wick_status make_parts(wick_session *s, const wick_session_desc *desc,
 static void take_limits(wick_session *s, const wick_session_desc *desc) {
     s->max_tokens = desc->max_tokens;
     s->ignore_end = desc->ignore_end;
+    s->no_reuse = desc->no_reuse;
     s->detokenizer.special = desc->special;
 }
 
@@ -95,33 +97,28 @@ static wick_status check_kind(const wick_model *model, const wick_session_desc *
                    "the model is an encoder: it can embed a text (wick embed), not continue it");
 }
 
-static wick_status open_session(wick_model *model, const wick_session_desc *desc, bool has_whole,
-                                wick_session **session, wick_error *error) {
-    static const wick_session_desc defaults;
-    if (session) *session = NULL;
-    if (!model || !session)
-        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_session_open: an argument is NULL");
-    if (!desc) desc = &defaults;
+static wick_status check_enums(const wick_session_desc *desc, wick_error *error) {
     if ((uint32_t)desc->cache > WICK_CACHE_Q4_0)
         return wk_fail(error, WICK_ERR_VALUE, "there is no cache number %d", (int)desc->cache);
     if ((uint32_t)desc->logits > WICK_LOGITS_STATES)
         return wk_fail(error, WICK_ERR_VALUE, "there is no logits mode number %d",
                        (int)desc->logits);
-    wk_runner_desc runner = wk_runner_describe(model->model, wick_device_math(model->device),
-                                               model->cache_budget, desc);
-    if (has_whole && runner.context_length <= runner.chunk_length && runner.cache_dtype == WICK_F32)
-        runner.is_whole = true;
-    WK_TRY(check_kind(model, desc, error));
+    return WICK_OK;
+}
+
+static wick_status make_session(wick_model *model, const wick_session_desc *desc,
+                                const wk_runner_desc *runner, wick_session **session,
+                                wick_error *error) {
     wick_session *const s = wk_alloc_zeroed(model->heap, sizeof *s);
     if (!s) return wk_fail_memory(error, sizeof *s, 0, "a session");
     s->model = model;
     s->tokenizer = model->tokenizer;
-    s->context_length = runner.context_length;
-    s->outputs = runner.outputs;
-    s->is_whole = runner.is_whole;
+    s->context_length = runner->context_length;
+    s->outputs = runner->outputs;
+    s->is_whole = runner->is_whole;
     s->detokenizer.tokenizer = s->tokenizer;
     take_limits(s, desc);
-    const wick_status status = make_parts(s, desc, &runner, error);
+    const wick_status status = make_parts(s, desc, runner, error);
     if (status != WICK_OK) {
         free_session(s);
         return status;
@@ -132,6 +129,22 @@ static wick_status open_session(wick_model *model, const wick_session_desc *desc
     return WICK_OK;
 }
 
+static wick_status open_session(wick_model *model, const wick_session_desc *desc, bool has_whole,
+                                wick_session **session, wick_error *error) {
+    static const wick_session_desc defaults;
+    if (session) *session = NULL;
+    if (!model || !session)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_session_open: an argument is NULL");
+    if (!desc) desc = &defaults;
+    WK_TRY(check_enums(desc, error));
+    wk_runner_desc runner = wk_runner_describe(model->model, wick_device_math(model->device),
+                                               model->cache_budget, desc);
+    if (has_whole && runner.context_length <= runner.chunk_length && runner.cache_dtype == WICK_F32)
+        runner.is_whole = true;
+    WK_TRY(check_kind(model, desc, error));
+    return make_session(model, desc, &runner, session, error);
+}
+
 wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
                               wick_session **session, wick_error *error) {
     return open_session(model, desc, false, session, error);
@@ -140,6 +153,49 @@ wick_status wick_session_open(wick_model *model, const wick_session_desc *desc,
 wick_status wk_session_open_whole(wick_model *model, const wick_session_desc *desc,
                                   wick_session **session, wick_error *error) {
     return open_session(model, desc, true, session, error);
+}
+
+/* What from knows and has computed; rows that it is still to show are left out. */
+static wick_status take_text(wick_session *to, const wick_session *from, wick_error *error) {
+    const size_t given_bytes = wk_session_given_bytes(from, from->n_given);
+    if (from->n_given > 0) {
+        to->given = wk_alloc(to->model->heap, given_bytes);
+        if (!to->given) return wk_fail_memory(error, given_bytes, 0, "rows of embeddings");
+        memcpy(to->given, from->given, given_bytes);
+        to->n_given = to->given_capacity = from->n_given;
+    }
+    memcpy(to->tokens, from->tokens, from->n_tokens * sizeof *to->tokens);
+    to->n_tokens = from->n_tokens;
+    to->n_computed = to->n_reused = from->n_computed;
+    to->n_since_prompt = from->n_since_prompt;
+    to->ended = from->ended;
+    to->detokenizer.begun = to->n_tokens > to->n_since_prompt;
+    wk_sequence_share(to->sequence, from->sequence);
+    wk_session_take_logits(to, from);
+    return to->ended == WICK_END_NONE ? wk_session_retell(to, error) : WICK_OK;
+}
+
+wick_status wick_session_fork(wick_session *session, const wick_session_desc *desc,
+                              wick_session **fork, wick_error *error) {
+    static const wick_session_desc defaults;
+    if (fork) *fork = NULL;
+    if (!session || !fork)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_session_fork: an argument is NULL");
+    wk_session_absorb(session);
+    if (session->failed != WICK_OK)
+        return wk_fail(error, WICK_ERR_STATE, "a session that has failed cannot be forked");
+    if (wk_sequence_running(session->sequence) > 0)
+        return wk_fail(error, WICK_ERR_STATE,
+                       "the session is computing, step it until an event comes");
+    const wk_runner_desc runner = wk_sequence_desc(session->sequence);
+    wick_session *s = NULL;
+    WK_TRY(make_session(session->model, desc ? desc : &defaults, &runner, &s, error));
+    const wick_status status = take_text(s, session, error);
+    if (status == WICK_OK)
+        *fork = s;
+    else
+        wick_session_close(s);
+    return status;
 }
 
 void wick_session_close(wick_session *session) {
@@ -153,7 +209,8 @@ wick_status wick_session_configure(wick_session *session, const wick_session_des
     static const wick_session_desc defaults;
     if (!session) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_session_configure: no session");
     wick_session *const s = session;
-    if (s->n_running > 0 && !s->drops_batch) {
+    wk_session_absorb(s);
+    if (wk_session_is_busy(s)) {
         s->error = (wick_error){.status = WICK_OK};
         wk_fail(&s->error, WICK_ERR_STATE,
                 "the session is computing, step it until an event comes");

@@ -41,12 +41,13 @@ static wick_status begin(wick_session_saving *s) {
                        session->n_given);
     s->n_changes = session->n_changes;
     s->has_begun = true;
+    wk_sequence_hold(session->sequence);
     wk_image_describe(session, &s->header);
     WK_TRY(put(s, &s->header, sizeof s->header));
     WK_TRY(put(s, session->tokens, session->n_tokens * sizeof *session->tokens));
     const size_t n_logits = (size_t)s->header.fields[WK_IMAGE_LOGITS];
     if (n_logits == 0) return WICK_OK;
-    return put(s, wk_runner_logits(session->runner, 0), n_logits * sizeof(float));
+    return put(s, wk_sequence_row(session->sequence, 0), n_logits * sizeof(float));
 }
 
 static wick_status read_blocks(wick_session_saving *s) {
@@ -82,7 +83,9 @@ static wick_status save(wick_session_saving *s) {
     }
     if (s->n_changes != s->session->n_changes)
         return wk_fail(&s->error, WICK_ERR_STATE, "the session went on while it was being saved");
-    if (s->header.fields[WK_IMAGE_CACHED] > 0 && wk_runner_is_stale(s->session->runner))
+    const wk_sequence *const sequence = s->session->sequence;
+    if (s->header.fields[WK_IMAGE_CACHED] > 0 &&
+        (wk_sequence_is_stale(sequence) || !wk_sequence_is_held(sequence)))
         return wk_fail(&s->error, WICK_ERR_DEVICE_LOST,
                        "the device was lost while the session was being saved");
     if (s->reading) {
@@ -139,6 +142,7 @@ wick_status wick_session_save_finish(wick_session_saving *saving, wick_error *er
         status = wk_fail(&s->error, WICK_ERR_CANCELLED, "saving the session was given up");
     (void)wk_pass_on(error, status, &s->error);
     if (s->reading) (void)wick_read_finish(s->reading, NULL, 0);
+    wk_sequence_release(s->session->sequence);
     wk_image_release(heap, &s->buffers);
     wk_free(heap, s, sizeof *s);
     return status;

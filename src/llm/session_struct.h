@@ -11,7 +11,7 @@
 struct wick_session {
     wick_model *model;
     const wick_tokenizer *tokenizer;
-    wk_runner *runner;
+    wk_sequence *sequence;
     wk_sampler sampler;
     wk_stop stop;
     wick_detokenizer detokenizer;
@@ -19,7 +19,7 @@ struct wick_session {
     size_t piece_capacity;
 
     uint32_t context_length, max_tokens;
-    bool ignore_end;
+    bool ignore_end, no_reuse;
     bool is_whole;          /* see wk_runner_desc */
     wk_outputs outputs;     /* of every batch: all logits or states; else LAST, of the last one */
     wick_logprob *logprobs; /* [1 + n_logprobs] of the last token; NULL: not asked for */
@@ -29,34 +29,38 @@ struct wick_session {
     float *given;     /* [given_capacity, n_embd] rows of embeddings, n_given of them */
     uint32_t n_given, given_capacity;
     uint32_t n_tokens;     /* known */
-    uint32_t n_computed;   /* of these, computed */
-    uint32_t n_cached;     /* of these, in the cache: after a loss they are computed again */
-    uint32_t n_running;    /* in the batch that is running */
+    uint32_t n_computed;   /* of these, computed: more than are in the cache where they have to be
+                            * computed again */
     uint32_t n_batch_rows; /* logits rows of the last batch, in these modes */
     uint32_t n_rows;       /* of these, not shown yet */
     bool has_logits;       /* of the last token: choose from them */
+    bool is_stepping;      /* its own steps wait for the batch that is running */
     size_t n_out;          /* held text that the last event showed */
     wick_end_reason ended; /* NONE: going on */
     wick_status failed;
     wick_error error; /* of the last call that failed; clear: a later one was accepted */
-    bool drops_batch; /* the batch that is running is forgotten when it ends */
 
     uint32_t n_prompt, n_generated, n_reused, n_since_prompt;
-    uint64_t n_changes;  /* grows with every call that may change something */
-    uint64_t started_ns; /* of the step that is running */
+    uint64_t n_changes; /* grows with every call that may change something */
     uint64_t prompt_ns, generate_ns, first_token_ns, appended_ns;
 };
 
 /* session.c: bytes of n given rows. */
 size_t wk_session_given_bytes(const wick_session *session, uint32_t n);
-/* session.c: ends the batch that is running, if one is. WICK_PENDING: call again. */
+/* session.c: takes what a batch that others have begun has given, and no event. */
+void wk_session_absorb(wick_session *session);
+/* session.c: whether its steps have to end a batch before it takes anything. */
+bool wk_session_is_busy(const wick_session *session);
+/* session.c: ends the batch that is running for it, if one is. WICK_PENDING: call again. */
 wick_status wk_session_settle(wick_session *session);
-/* session.c: restores what was lost with a device, except for the cache's contents. WICK_PENDING:
- * call again. */
-wick_status wk_session_restore(wick_session *session);
 /* session.c: of the last token all logits, where only the best came back. WICK_PENDING: call again;
  * has_logits says whether there are some still, or its batch has to run again. */
 wick_status wk_session_complete_logits(wick_session *session);
+/* session.c: from's logits of the last token, which to has computed as well; or it computes that
+ * token again. */
+void wk_session_take_logits(wick_session *to, const wick_session *from);
+/* session.c: of a wick_session: see wk_waiting_fn. */
+wk_waiting wk_session_waiting(void *session);
 /* session.c: the last n_since_prompt tokens as if they had just been generated: for what is held
  * back of their text, and for the grammar. */
 wick_status wk_session_retell(wick_session *session, wick_error *err);

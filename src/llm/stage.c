@@ -97,11 +97,15 @@ static void drop_reading(wk_stage *stage) {
     stage->reading = NULL;
 }
 
-static void free_device_memory(wk_stage *stage) {
+static void free_classes(wk_stage *stage) {
     drop_reading(stage);
     for (uint32_t i = 0; i < stage->n_classes; i++) free_class(&stage->classes[i]);
     stage->n_classes = 0;
     stage->running = stage->last = NULL;
+}
+
+static void free_device_memory(wk_stage *stage) {
+    free_classes(stage);
     wk_plan_pool_free(stage->pool);
     stage->pool = NULL;
     wk_state_free(stage->state);
@@ -110,6 +114,19 @@ static void free_device_memory(wk_stage *stage) {
 
 bool wk_stage_is_stale(const wk_stage *stage) {
     return !stage->pool || stage->generation != wk_device_generation(stage->device);
+}
+
+/* Plans are recorded with the tensors of the state. */
+wick_status wk_stage_grow(wk_stage *stage, const wk_cache_desc *cache) {
+    assert(!stage->running);
+    free_classes(stage);
+    WK_TRY(wk_state_grow(stage->net, stage->state, cache));
+    stage->cache = *cache;
+    return WICK_OK;
+}
+
+wick_status wk_stage_copy(const wk_stage *stage, wk_state_kind kind, uint32_t from, uint32_t to) {
+    return wk_state_copy(stage->net, stage->state, kind, from, to);
 }
 
 const wk_state *wk_stage_state(const wk_stage *stage) {
@@ -241,7 +258,9 @@ static wick_status get_class(wk_stage *stage, const wk_stage_batch *batch, shape
         *out = &stage->classes[i];
         const wk_batch_layout *const layout = &(*out)->batch.layout;
         if (layout->n_rows == batch->layout.n_rows && layout->n_blocks == batch->layout.n_blocks &&
-            (*out)->outputs == batch->outputs && (*out)->has_rows == (batch->rows != NULL))
+            layout->n_sequences == batch->layout.n_sequences &&
+            layout->n_outputs == batch->layout.n_outputs && (*out)->outputs == batch->outputs &&
+            (*out)->has_rows == (batch->rows != NULL))
             return WICK_OK;
     }
     make_room(stage);

@@ -32,9 +32,15 @@ void wk_stage_free(wk_stage *stage);
 /* What it had on its device was lost with it: the next start needs a renewal, which leaves the
  * cache empty. */
 bool wk_stage_is_stale(const wk_stage *stage);
-/* Before a batch that begins a text. */
+/* What its layers hold does not matter any more. */
 void wk_stage_forget_faults(wk_stage *stage);
 wick_status wk_stage_renew(wk_stage *stage);
+
+/* More blocks and slots for its layers; no batch may be running. On failure its device holds the
+ * sentence. */
+wick_status wk_stage_grow(wk_stage *stage, const wk_cache_desc *cache);
+/* See wk_state_copy. */
+wick_status wk_stage_copy(const wk_stage *stage, wk_state_kind kind, uint32_t from, uint32_t to);
 
 /* What its layers keep; NULL: nothing, or it was lost with its device. */
 const wk_state *wk_stage_state(const wk_stage *stage);

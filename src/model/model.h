@@ -106,22 +106,34 @@ wick_status wk_model_add_factors(wk_model *model, const wk_factors_desc *desc, w
                                  wick_error *err);
 void wk_model_remove_factors(wk_model *model, wk_factors *factors);
 
-/* What a stage's layers keep between batches: of attention two tensors [n_blocks, n_heads_kv,
- * block_size, head_dim], f32, f16, q8_0 or q4_0; recurrent states of one sequence, f32, which a
- * token at position 0 resets. On failure the stage's device holds the sentence. */
+/* What a stage's layers keep between batches, of several sequences: of attention two tensors
+ * [n_blocks, n_heads_kv, block_size, head_dim], f32, f16, q8_0 or q4_0; recurrent states [n_slots,
+ * ..], f32, which a token at position 0 resets. On failure the stage's device holds the sentence.
+ */
 typedef struct wk_state wk_state;
 typedef struct wk_cache_desc {
     uint32_t n_blocks, block_size;
     wick_dtype dtype;
-    /* Of layers with a window, which use theirs in turn: block i of a sequence is i modulo these.
-     * 0: as many as all layers have. */
-    uint32_t n_window_blocks;
+    uint32_t n_window_blocks; /* of layers with a window, which have tables of their own */
+    uint32_t n_slots;         /* sequences that have a recurrent state */
 } wk_cache_desc;
 /* Whether every layer's rows are whole blocks of such a cache. */
 wick_status wk_model_check_cache(const wk_model *model, wick_dtype dtype, wick_error *err);
 wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_desc *desc,
                           wk_state **out);
 void wk_state_free(wk_state *state);
+/* To no fewer blocks and slots, with what is in them; queued. What is recorded with the state's
+ * tensors has to be recorded again. On failure some layers have more than before, and the call can
+ * be repeated. */
+wick_status wk_state_grow(const wk_model *model, wk_state *state, const wk_cache_desc *desc);
+/* What one of them holds goes to another one; queued. */
+typedef enum wk_state_kind {
+    WK_STATE_BLOCKS,
+    WK_STATE_WINDOW_BLOCKS,
+    WK_STATE_SLOTS,
+} wk_state_kind;
+wick_status wk_state_copy(const wk_model *model, const wk_state *state, wk_state_kind kind,
+                          uint32_t from, uint32_t to);
 /* A new text begins: it reads nothing that an earlier one left, so that no fault of it counts. */
 void wk_state_forget_faults(wk_state *state);
 uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, const wk_cache_desc *desc);
@@ -129,8 +141,8 @@ uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, const wk_cache_de
 /* One step's inputs. Tensors of the runner, written before each run. */
 typedef struct wk_batch {
     wk_batch_layout layout;
-    /* For layers with a window, where these have fewer blocks: other sections of the descriptor in
-     * place of layout.slots and layout.tables. */
+    /* For layers with a window: other sections of the descriptor in place of layout.slots and
+     * layout.tables. */
     uint32_t window_slots, window_tables;
     /* Rows that come in place of embedded tokens: row i of rows is taken where word i of the
      * section `given` is 1, not 0. It stands for a row of the table times hparams.embedding_scale.

@@ -47,13 +47,13 @@ struct wk_model {
 /* What a layer keeps between batches. NULL: its mixer keeps no such thing. */
 typedef struct wk_layer_cache {
     wick_tensor *k, *v;
-    wick_tensor *inputs, *numbers; /* states of causal_conv and of scan, of one sequence */
+    wick_tensor *inputs, *numbers; /* states of causal_conv and of scan, a slot for a sequence */
 } wk_layer_cache;
 
 struct wk_state {
     wk_heap *heap;
     uint32_t stage, first, n_layers;
-    bool has_window_blocks;  /* layers with a window have fewer blocks than the others */
+    bool has_window_blocks;  /* layers with a window have blocks of their own */
     wk_layer_cache layers[]; /* [n_layers], from layer first on */
 };
 

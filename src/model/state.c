@@ -40,8 +40,8 @@ static wick_tensor *make_key_cache(wick_device *device, wick_dtype dtype, const 
 
 /* Blocks of a layer's keys and values. */
 static uint32_t count_blocks(const wk_layer_spec *spec, const wk_cache_desc *desc) {
-    const bool has_fewer = desc->n_window_blocks > 0 && wk_layer_forgets(spec);
-    return has_fewer ? desc->n_window_blocks : desc->n_blocks;
+    const bool has_own = desc->n_window_blocks > 0 && wk_layer_forgets(spec);
+    return has_own ? desc->n_window_blocks : desc->n_blocks;
 }
 
 /* On failure the device holds the sentence. */
@@ -59,12 +59,12 @@ static bool make_kv(wick_device *device, const wk_layer_spec *layer, const wk_ca
     return out->v != NULL;
 }
 
-/* States of one sequence; what they hold before position 0 does not matter. */
-static bool make_recurrent(wick_device *device, const wk_recurrent_spec *spec,
+/* What they hold before position 0 of a sequence does not matter. */
+static bool make_recurrent(wick_device *device, const wk_recurrent_spec *spec, uint32_t n_slots,
                            wk_layer_cache *out) {
-    assert(spec->n_taps > 0 && spec->n_channels > 0);
-    const wick_shape inputs = WICK_SHAPE(1, spec->n_taps - 1, spec->n_channels);
-    const wick_shape numbers = WICK_SHAPE(1, spec->n_heads, spec->n_numbers, spec->head_dim);
+    assert(spec->n_taps > 0 && spec->n_channels > 0 && n_slots > 0);
+    const wick_shape inputs = WICK_SHAPE(n_slots, spec->n_taps - 1, spec->n_channels);
+    const wick_shape numbers = WICK_SHAPE(n_slots, spec->n_heads, spec->n_numbers, spec->head_dim);
     out->inputs = make_cache(device, WICK_F32, &inputs);
     if (out->inputs == NULL || spec->n_heads == 0) return out->inputs != NULL;
     out->numbers = make_cache(device, WICK_F32, &numbers);
@@ -75,7 +75,16 @@ static bool make_layer(const wk_model *model, wick_device *device, uint32_t laye
                        const wk_cache_desc *desc, wk_layer_cache *out) {
     const wk_layer_spec *const spec = &model->layers[layer].spec;
     if (has_kv(model, layer)) return make_kv(device, spec, desc, out);
-    return !wk_layer_is_recurrent(spec) || make_recurrent(device, &spec->recurrent, out);
+    return !wk_layer_is_recurrent(spec) ||
+           make_recurrent(device, &spec->recurrent, desc->n_slots, out);
+}
+
+static void free_layer(wk_layer_cache *layer) {
+    wick_release(layer->k);
+    wick_release(layer->v);
+    wick_release(layer->inputs);
+    wick_release(layer->numbers);
+    *layer = (wk_layer_cache){.k = NULL};
 }
 
 wick_status wk_model_check_cache(const wk_model *model, wick_dtype dtype, wick_error *err) {
@@ -122,13 +131,66 @@ wick_status wk_state_make(const wk_model *model, uint32_t stage, const wk_cache_
 
 void wk_state_free(wk_state *state) {
     if (state == NULL) return;
-    for (uint32_t i = 0; i < state->n_layers; i++) {
-        wick_release(state->layers[i].k);
-        wick_release(state->layers[i].v);
-        wick_release(state->layers[i].inputs);
-        wick_release(state->layers[i].numbers);
-    }
+    for (uint32_t i = 0; i < state->n_layers; i++) free_layer(&state->layers[i]);
     wk_free(state->heap, state, sizeof *state + state->n_layers * sizeof *state->layers);
+}
+
+/* ---- Growing ---- */
+
+/* The first n blocks or slots of a cache, as words: they are copied whatever their type is. */
+static wick_tensor *words_of(wick_tensor *cache, int64_t n) {
+    const int64_t n_words =
+        (int64_t)(wick_tensor_bytes(cache) / sizeof(uint32_t)) / cache->view.extent[0];
+    assert(n <= cache->view.extent[0]);
+    const wk_view words = {.buf = cache->view.buf,
+                           .offset = cache->view.offset,
+                           .dtype = WICK_U32,
+                           .rank = 2,
+                           .extent = {n, n_words},
+                           .stride = {n_words, 1}};
+    return wk_tensor_of_view(cache->device, &words);
+}
+
+/* from NULL: the layer has no such part. */
+static bool copy_all(wick_tensor *from, wick_tensor *to) {
+    return from == NULL || wick_copy(words_of(to, from->view.extent[0]),
+                                     words_of(from, from->view.extent[0])) != NULL;
+}
+
+static bool has_room(const wk_model *model, uint32_t layer, const wk_layer_cache *cache,
+                     const wk_cache_desc *desc) {
+    const wk_layer_spec *const spec = &model->layers[layer].spec;
+    if (cache->k != NULL) return cache->k->view.extent[0] >= count_blocks(spec, desc);
+    return cache->inputs == NULL || cache->inputs->view.extent[0] >= desc->n_slots;
+}
+
+static bool grow_layer(const wk_model *model, uint32_t layer, const wk_cache_desc *desc,
+                       wk_layer_cache *cache) {
+    if (has_room(model, layer, cache, desc)) return true;
+    wick_tensor *const any = cache->k != NULL ? cache->k : cache->inputs;
+    wk_layer_cache larger = {.k = NULL};
+    const wick_scope scope = wick_scope_begin(any->device);
+    const bool is_grown = make_layer(model, any->device, layer, desc, &larger) &&
+                          copy_all(cache->k, larger.k) && copy_all(cache->v, larger.v) &&
+                          copy_all(cache->inputs, larger.inputs) &&
+                          copy_all(cache->numbers, larger.numbers);
+    wick_scope_end(scope);
+    free_layer(is_grown ? cache : &larger);
+    if (is_grown) *cache = larger;
+    return is_grown;
+}
+
+/* Layer by layer, each copied before the next one takes memory: the peak is the larger cache and
+ * one smaller layer. */
+wick_status wk_state_grow(const wk_model *model, wk_state *state, const wk_cache_desc *desc) {
+    wick_device *const device = model->placement.stages[state->stage].device;
+    for (uint32_t i = 0; i < state->n_layers; i++) {
+        if (!grow_layer(model, state->first + i, desc, &state->layers[i]))
+            return wk_device_err(device)->status;
+        const wick_status status = wick_poll(device);
+        if (status < 0) return status;
+    }
+    return WICK_OK;
 }
 
 void wk_state_forget_faults(wk_state *state) {
@@ -138,6 +200,36 @@ void wk_state_forget_faults(wk_state *state) {
         for (size_t k = 0; k < sizeof tensors / sizeof *tensors; k++)
             if (tensors[k] != NULL) wk_tensor_forget_fault(tensors[k]);
     }
+}
+
+/* ---- Copying ---- */
+
+static bool copy_one(wick_tensor *cache, uint32_t from, uint32_t to) {
+    if (cache == NULL) return true;
+    wick_tensor *const words = words_of(cache, cache->view.extent[0]);
+    return wick_copy(wick_narrow(words, 0, to, 1), wick_narrow(words, 0, from, 1)) != NULL;
+}
+
+static bool copy_in_layer(const wk_state *state, const wk_layer_spec *spec,
+                          const wk_layer_cache *layer, wk_state_kind kind, uint32_t from,
+                          uint32_t to) {
+    if (kind == WK_STATE_SLOTS)
+        return copy_one(layer->inputs, from, to) && copy_one(layer->numbers, from, to);
+    const bool has_window = state->has_window_blocks && wk_layer_forgets(spec);
+    if (has_window != (kind == WK_STATE_WINDOW_BLOCKS)) return true;
+    return copy_one(layer->k, from, to) && copy_one(layer->v, from, to);
+}
+
+wick_status wk_state_copy(const wk_model *model, const wk_state *state, wk_state_kind kind,
+                          uint32_t from, uint32_t to) {
+    wick_device *const device = model->placement.stages[state->stage].device;
+    const wick_scope scope = wick_scope_begin(device);
+    bool is_copied = true;
+    for (uint32_t i = 0; i < state->n_layers && is_copied; i++)
+        is_copied = copy_in_layer(state, &model->layers[state->first + i].spec, &state->layers[i],
+                                  kind, from, to);
+    wick_scope_end(scope);
+    return is_copied ? WICK_OK : wk_device_err(device)->status;
 }
 
 /* Of a row of n elements, up to whole blocks. */
@@ -163,5 +255,5 @@ uint64_t wk_state_bytes(const wk_model *model, uint32_t stage, const wk_cache_de
             n_numbers += (uint64_t)(recurrent->n_taps - 1) * recurrent->n_channels +
                          (uint64_t)recurrent->n_heads * recurrent->head_dim * recurrent->n_numbers;
     }
-    return n_bytes + n_numbers * sizeof(float);
+    return n_bytes + n_numbers * desc->n_slots * sizeof(float);
 }

@@ -26,7 +26,8 @@ wk_state_part wk_state_part_of(const wk_model *model, const wk_state *state, uin
     part.is_whole = tensor == cache->inputs || tensor == cache->numbers;
     if (part.is_whole) {
         part.n_cells = 1;
-        part.cell_bytes = (uint32_t)wick_tensor_bytes(tensor);
+        part.n_blocks = (uint32_t)tensor->view.extent[0];
+        part.cell_bytes = (uint32_t)(wick_tensor_bytes(tensor) / part.n_blocks);
         return part;
     }
     const wk_view *const view = &tensor->view;
@@ -50,7 +51,6 @@ size_t wk_state_row_bytes(const wk_state_part *part) {
 
 wick_tensor *wk_state_blocks(const wk_state_part *part, uint32_t first, uint32_t n) {
     assert(n > 0 && first <= part->n_blocks && n <= part->n_blocks - first);
-    if (part->is_whole) return part->tensor;
     wick_tensor *const lying =
         part->is_transposed ? wick_transpose(part->tensor, 2, 3) : part->tensor;
     return wick_narrow(lying, 0, first, n);

@@ -12,7 +12,7 @@ enum { WK_STATE_PARTS = 4 }; /* of a layer: keys, values, the two of a recurrent
 typedef struct wk_state_part {
     wick_tensor *tensor; /* the state's; NULL: there is no such part */
     bool has_window;     /* keys and values older than it are dropped */
-    bool is_whole;       /* a recurrent state: one block and one row, the same in memory */
+    bool is_whole;       /* a recurrent state: a block is a slot and one row, the same in memory */
     bool is_transposed;  /* as the tensor is seen: its last two dimensions, against memory */
     uint32_t n_blocks, block_size, n_heads, n_cells, cell_bytes;
 } wk_state_part;

@@ -344,7 +344,7 @@ static void test_spoiled_keys(void **state) {
     open_place(0);
     for (int i = 0; i < 2; i++) begin(&actors[i], i);
     while (actors[0].got.n_tokens < 3) step(&actors[0]);
-    const wk_state *const kept = wk_runner_state(actors[0].session->runner, 1);
+    const wk_state *const kept = wk_sequence_state(actors[0].session->sequence, 1);
     wk_fault_spoil_buffer(device, kept->layers[1].k->view.buf, &reason);
 
     wick_status status;

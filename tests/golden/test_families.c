@@ -46,7 +46,7 @@ static void compute(wick_model *model, const reference *want, uint32_t n_padding
     const wk_hparams *const hparams = wk_model_hparams(model->model);
     const wick_scope scope = wick_scope_begin(device);
     wk_state *state;
-    const wk_cache_desc cache = {n_blocks, BLOCK, WICK_F32, 0};
+    const wk_cache_desc cache = {n_blocks, BLOCK, WICK_F32, 0, 1};
     assert_int_equal(wk_state_make(model->model, 0, &cache, &state), WICK_OK);
     batch.descriptor = wick_tensor_from_data(device, WICK_U32, WICK_SHAPE(at->n_words), words,
                                              at->n_words * sizeof *words);

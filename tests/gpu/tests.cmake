@@ -62,6 +62,7 @@ if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
     foreach(on ${pairs})
         # SwiftShader compiles the models' kernels for more than an hour.
         set(models webgpu_models test_families test_given_rows test_recurrent test_saving
+            test_sessions
             test_whole_texts test_windows)
         if(on MATCHES swiftshader)
             set(models "")

@@ -521,7 +521,7 @@ static void test_no_memory_for_cache(void **state) {
         wk_state *cache;
         wick_error error;
         const wick_status status =
-            wk_state_make(model->model, 0, &(wk_cache_desc){3, 16, WICK_F16, 0}, &cache);
+            wk_state_make(model->model, 0, &(wk_cache_desc){3, 16, WICK_F16, 0, 1}, &cache);
         is_enough = status == WICK_OK;
         assert_int_equal(wick_device_error(own, &error), status);
         assert_true(is_enough || (status == WICK_ERR_OUT_OF_MEMORY && cache == NULL));

@@ -82,7 +82,7 @@ static void test_defaults(void **state) {
     assert_int_equal(hparams->rope[0].n_pairs, 2);
     assert_true(hparams->rope[0].magnitude == 1.0);
     assert_true(fabs(hparams->rope[0].frequency[1] - 0.01) < 1e-15);
-    assert_int_equal(wk_state_bytes(it.model, 0, &(wk_cache_desc){3, 16, WICK_F16, 0}),
+    assert_int_equal(wk_state_bytes(it.model, 0, &(wk_cache_desc){3, 16, WICK_F16, 0, 1}),
                      3 * 16 * 8 * 2 * SMALL_LAYERS);
     assert_true(wk_model_activation_bytes(it.model, 2) ==
                 2 * wk_model_activation_bytes(it.model, 1));

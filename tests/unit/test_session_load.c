@@ -263,6 +263,7 @@ static void test_blocks_of_runs(void **state) {
         uint64_t n_rows = 0, n_runs = 0;
         wk_image_describe(session, &header);
         header.fields[WK_IMAGE_CACHED] = n;
+        assert_int_equal(wk_sequence_reserve(session->sequence, (uint32_t)n, NULL), WICK_OK);
         for (; wk_image_next(session, &header, &cursor, &run); n_runs++) {
             const uint32_t size = run.part.block_size;
             assert_true(2 * size <= CONTEXT);

@@ -69,6 +69,7 @@ static void test_window_bound(void **state) {
     small_set_u32(&small, "llama.attention.sliding_window", 8);
     wick_model *const windowed = open_small(&small);
     assert_int_equal(wick_session_open(windowed, NULL, &session, NULL), WICK_OK);
+    assert_int_equal(wk_sequence_reserve(session->sequence, 10, NULL), WICK_OK);
     for (uint32_t begin = 0; begin <= 11; begin++) {
         wk_image_header header;
         wk_image_describe(session, &header);

@@ -224,7 +224,7 @@ typedef struct exact_group {
 _Static_assert(TILE_PANELS <= 2 && GROUP % TILE_PANELS == 0, "one panel may be missing");
 
 /* Adds one tile of columns with TILE_PANELS panels from at on to y, chunk by chunk. */
-WK_INLINE void run_tile(const linear_operands *a, const exact_group *g, const float *packed,
+static void run_tile(const linear_operands *a, const exact_group *g, const float *packed,
                         int64_t at, int64_t tile) {
     const int64_t row = at * WK_PANEL_ROWS, column = tile * TILE_COLUMNS;
     const int64_t width = tile_width(a->m, tile);
@@ -251,6 +251,12 @@ WK_INLINE void run_tile(const linear_operands *a, const exact_group *g, const fl
         for (int64_t c = 0; c < columns; c++) store_rows(y[c], bias, p, a->n - row, total[p][c]);
 }
 
+/* A span is the same for every type: one function for all of them keeps the program small. */
+static void run_span(const linear_operands *a, const exact_group *g, const float *packed) {
+    for (int64_t t = 0; t * TILE_COLUMNS < a->m; t++)
+        for (int64_t at = g->begin; at < g->end; at += TILE_PANELS) run_tile(a, g, packed, at, t);
+}
+
 /* unpacked [GROUP][SPAN * 16] */
 WK_INLINE void run_group(const linear_operands *a, const wk_layout layout, const float *packed,
                          exact_group g, float *unpacked) {
@@ -267,9 +273,7 @@ WK_INLINE void run_group(const linear_operands *a, const wk_layout layout, const
                 unpack_span(layout, panel + p * a->panel_bytes, g.first, g.last - g.first,
                             unpacked + p * g.stride);
         }
-        for (int64_t t = 0; t * TILE_COLUMNS < a->m; t++)
-            for (int64_t at = g.begin; at < g.end; at += TILE_PANELS)
-                run_tile(a, &g, packed, at, t);
+        run_span(a, &g, packed);
     }
 }
 

@@ -1,0 +1,132 @@
+/* llm/runner_struct.h: the inside of a runner and of its sequences, for the files that share their
+ * cache out (sequence.c) and compute them (runner.c). */
+#ifndef WK_LLM_RUNNER_STRUCT_H
+#define WK_LLM_RUNNER_STRUCT_H
+
+#include "llm/blocks.h"
+#include "llm/prefix_tree.h"
+#include "llm/runner.h"
+
+enum {
+    WK_MAX_PARTS = 64,  /* sequences in a batch */
+    WK_MAX_CHUNK = 8192 /* rows of one */
+};
+
+/* What sequences share out: blocks of keys and values, those of layers with a window, slots of
+ * recurrent states. */
+enum { WK_POOL_BLOCKS, WK_POOL_WINDOW, WK_POOL_SLOTS, WK_POOL_COUNT };
+
+/* A sequence's own of one pool, in the order of its text. */
+typedef struct wk_share {
+    uint32_t *ids; /* [capacity] */
+    uint32_t n, capacity;
+} wk_share;
+
+struct wk_sequence {
+    wk_runner *runner;
+    wk_sequence *next; /* of the runner */
+    wk_waiting_fn waiting;
+    void *session;
+    uint64_t number; /* the later it was opened, the larger */
+    uint64_t served; /* number of its latest batch */
+    uint32_t context_length, chunk_length;
+    wk_outputs outputs;
+
+    uint32_t n_cached;
+    uint32_t window_begin; /* from this position on, layers with a window have keys and values */
+    uint32_t ring_length;  /* blocks of these layers, used in turn; 0: there are none */
+    wk_share share[WK_POOL_COUNT];
+    /* What is known of its tokens: of the last block, which is not full. Not so of rows of
+     * embeddings, and of what follows them. */
+    bool is_known;
+    uint32_t tail[WK_BLOCK_SIZE]; /* [n_cached % WK_BLOCK_SIZE] */
+    uint32_t n_reused;            /* tokens that were found in the tree, for the next result */
+
+    bool is_held;       /* see wk_sequence_hold */
+    bool is_seen;       /* while a batch is made up: looked at */
+    uint32_t n_running; /* in the batch that is running */
+    bool is_dropped;    /* which gives no result */
+    bool has_result;
+    wk_result result;
+    wick_error why;
+
+    /* Rows of outputs: in the batch's memory until the next batch, then its own. */
+    uint32_t first_row, n_rows;
+    bool is_short;
+    float *rows; /* [rows_capacity, row_length]; used where has_own_rows */
+    uint32_t rows_capacity;
+    bool has_own_rows;
+};
+
+/* Of a sequence in a batch. */
+typedef struct wk_part {
+    wk_sequence *sequence; /* NULL: it was closed */
+    wk_waiting waiting;
+    uint32_t n, n_outputs; /* rows */
+    uint32_t first;        /* position */
+} wk_part;
+
+struct wk_runner {
+    wk_runner *next; /* of the model */
+    wick_model *model;
+    wick_device *device; /* the model's */
+    const wk_model *net;
+    const wk_hparams *hparams;
+    wk_runner_desc desc;
+    wk_sequence *sequences;
+    uint64_t n_opened;
+
+    wk_cache_desc cache; /* as much as there is; its blocks are 0 where texts are read whole */
+    wk_blocks pools[WK_POOL_COUNT];
+    bool has_prefixes; /* every layer keeps all keys and values: the tree is used */
+    wk_prefix_tree prefixes;
+    wk_stage *stages[WK_MAX_STAGES];
+    uint32_t n_stages;
+
+    /* The batch on the host, as large as the largest one that there was. */
+    wk_stage_batch batch;
+    uint32_t max_rows, max_outputs, max_words;
+    size_t n_tables, n_hidden; /* floats of all rotary tables, and of hidden rows */
+    float *tables;
+    float *rows; /* [max_rows, n_embd] of batch.rows; NULL: there was none yet */
+
+    wk_part parts[WK_MAX_PARTS];
+    uint32_t n_parts;
+    uint64_t n_batches, begun_ns;
+    bool is_running;
+    uint32_t at;    /* the stage that is computing */
+    bool has_begun; /* else its kernels compile */
+};
+
+/* runner.c: whether a sequence can be of this kind. */
+wick_status wk_runner_check(const wick_model *model, const wk_runner_desc *desc, wick_error *err);
+/* For the first sequence of its kind. */
+wick_status wk_runner_make(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
+                           wick_error *err);
+void wk_runner_free(wk_runner *runner);
+/* Numbers in a row of outputs. */
+size_t wk_runner_row_length(const wk_runner *runner);
+bool wk_runner_is_stale(const wk_runner *runner);
+/* Brings back what was lost with a device, the cache empty. */
+wick_status wk_runner_renew(wk_runner *runner);
+
+/* sequence.c: room for n positions, in blocks that are its own from n_cached on. On failure the
+ * device holds the sentence; WICK_PENDING: others need the memory first. */
+wick_status wk_sequence_make_room(wk_sequence *sequence, uint32_t n);
+/* Tokens at positions first, ... first + n - 1 are going to be: of layers with a window they take
+ * the place of others. */
+void wk_sequence_note_written(wk_sequence *sequence, uint32_t first, uint32_t n);
+/* The tokens ids, of which n are in the cache now, n_before were before: full blocks of them become
+ * known to other sequences. */
+void wk_sequence_learn(wk_sequence *sequence, const uint32_t *ids, uint32_t n_before, uint32_t n);
+/* Before a part is made of its tokens ids [n], of which at least one is computed: goes on after the
+ * longest beginning of them that is in the cache for any sequence. On failure the device holds the
+ * sentence. */
+wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, uint32_t n);
+/* Nothing of any sequence is in the cache any more. */
+void wk_runner_forget(wk_runner *runner);
+/* Before the memory of the last batch is used again: rows that may still be wanted become the
+ * sequences' own, or are lost. */
+void wk_runner_keep_rows(wk_runner *runner);
+
+#endif

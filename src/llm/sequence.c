@@ -1,0 +1,587 @@
+/* llm/sequence.c: sequences and their shares of the runner's cache: opening, growing, setting back,
+ * forking. */
+#include "llm/runner_struct.h"
+
+#include "model/rope.h"
+
+#include <assert.h>
+#include <string.h>
+
+static wk_heap *heap_of(const wk_runner *runner) { return wk_device_heap(runner->device); }
+
+static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+static uint32_t blocks_for(uint32_t n) {
+    return (uint32_t)(((uint64_t)n + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE);
+}
+
+/* --- Shares --- */
+
+static void give_back(wk_sequence *s, int pool, uint32_t n_kept) {
+    wk_share *const share = &s->share[pool];
+    while (share->n > n_kept) wk_blocks_give(&s->runner->pools[pool], share->ids[--share->n]);
+}
+
+/* --- Prefixes --- */
+
+/* The block at index holds n tokens that others may find from now on; where others had them before,
+ * theirs takes its place. */
+static void learn_block(wk_sequence *s, uint32_t index, const uint32_t *ids, uint32_t n) {
+    wk_blocks *const pool = &s->runner->pools[WK_POOL_BLOCKS];
+    uint32_t *const own = s->share[WK_POOL_BLOCKS].ids;
+    const uint32_t parent = index > 0 ? own[index - 1] : WK_NO_BLOCK;
+    const bool was_known = s->runner->prefixes.nodes[own[index]].n > 0;
+    const uint32_t known = wk_prefix_add(&s->runner->prefixes, parent, ids, n, own[index]);
+    if (known == own[index] && was_known) return;
+    wk_blocks_share(pool, known); /* for the tree, or instead of its own */
+    if (known == own[index]) return;
+    wk_blocks_give(pool, own[index]);
+    own[index] = known;
+}
+
+void wk_sequence_learn(wk_sequence *sequence, const uint32_t *ids, uint32_t n_before, uint32_t n) {
+    wk_sequence *const s = sequence;
+    if (!s->runner->has_prefixes) return;
+    if (n_before == 0) s->is_known = true;
+    for (uint32_t i = n_before; i < n && s->is_known; i++) {
+        s->is_known = ids[i] != WICK_NO_TOKEN;
+        s->tail[i % WK_BLOCK_SIZE] = ids[i];
+        if (s->is_known && (i + 1) % WK_BLOCK_SIZE == 0)
+            learn_block(s, i / WK_BLOCK_SIZE, s->tail, WK_BLOCK_SIZE);
+    }
+}
+
+/* What is left of the text behind full blocks, before the sequence gives it up. */
+static void learn_tail(wk_sequence *s) {
+    const uint32_t n = s->n_cached % WK_BLOCK_SIZE;
+    if (s->runner->has_prefixes && s->is_known && n > 0)
+        learn_block(s, s->n_cached / WK_BLOCK_SIZE, s->tail, n);
+}
+
+/* The tokens of the last block after going back to n of them; blocks before it are in the tree. */
+static void recall_tail(wk_sequence *s, uint32_t n) {
+    const uint32_t index = n / WK_BLOCK_SIZE, block = s->share[WK_POOL_BLOCKS].ids[index];
+    const bool is_same = index == s->n_cached / WK_BLOCK_SIZE;
+    if (!s->runner->has_prefixes || is_same || n % WK_BLOCK_SIZE == 0) return;
+    const wk_prefix_node *const node = &s->runner->prefixes.nodes[block];
+    s->is_known = node->n == WK_BLOCK_SIZE;
+    if (s->is_known) memcpy(s->tail, node->tokens, sizeof s->tail);
+}
+
+/* --- Giving back --- */
+
+static void give_all(wk_sequence *s) {
+    learn_tail(s);
+    for (int pool = 0; pool < WK_POOL_COUNT; pool++) give_back(s, pool, 0);
+    s->n_cached = s->window_begin = 0;
+    s->is_held = false;
+    s->is_known = true;
+}
+
+static bool drop_prefix(wk_runner *runner) {
+    wk_blocks *const pool = &runner->pools[WK_POOL_BLOCKS];
+    const uint32_t block = wk_prefix_drop(&runner->prefixes, pool);
+    if (block != WK_NO_BLOCK) wk_blocks_give(pool, block);
+    return block != WK_NO_BLOCK;
+}
+
+void wk_runner_forget(wk_runner *runner) {
+    for (wk_sequence *s = runner->sequences; s; s = s->next) give_all(s);
+    while (drop_prefix(runner)) continue;
+}
+
+/* How much of each pool the sequence has with n positions. */
+static uint32_t wanted(const wk_sequence *s, int pool, uint32_t n) {
+    if (pool == WK_POOL_SLOTS) return s->runner->hparams->is_recurrent && n > 0;
+    return pool == WK_POOL_WINDOW ? smaller(blocks_for(n), s->ring_length) : blocks_for(n);
+}
+
+static uint32_t *room_of(wk_cache_desc *cache, int pool) {
+    return pool == WK_POOL_SLOTS    ? &cache->n_slots
+           : pool == WK_POOL_WINDOW ? &cache->n_window_blocks
+                                    : &cache->n_blocks;
+}
+
+/* --- Growing --- */
+
+/* Blocks that all sequences together have at most: as many as the cache's budget has room for, and
+ * as the longest of them may need alone. Without a budget, as many as the device gives. */
+static uint32_t most_blocks(const wk_runner *runner) {
+    uint32_t longest = 1;
+    for (const wk_sequence *s = runner->sequences; s; s = s->next)
+        longest = larger(longest, blocks_for(s->context_length));
+    uint64_t block_bytes = 0;
+    const wk_cache_desc one = {1, WK_BLOCK_SIZE, runner->desc.cache_dtype, 0, 0};
+    for (uint32_t i = 0; i < runner->n_stages; i++)
+        block_bytes += wk_state_bytes(runner->net, i, &one);
+    const uint64_t budget = runner->model->cache_budget;
+    if (block_bytes == 0 || budget == 0 || budget / block_bytes > INT32_MAX) return INT32_MAX;
+    return larger(longest, (uint32_t)(budget / block_bytes));
+}
+
+/* A pool gets twice as many as it has, where it may. WICK_PENDING: it may not. */
+static wick_status grow(wk_runner *runner, int pool) {
+    wk_cache_desc cache = runner->cache;
+    uint32_t *const room = room_of(&cache, pool);
+    const uint32_t most = pool == WK_POOL_BLOCKS ? most_blocks(runner) : INT32_MAX;
+    if (*room >= most) return WICK_PENDING;
+    *room = *room > most / 2 ? most : 2 * *room;
+    for (uint32_t i = 0; i < runner->n_stages; i++)
+        WK_TRY(wk_stage_grow(runner->stages[i], &cache));
+    wick_error *const err = wk_device_err(runner->device);
+    if (pool == WK_POOL_BLOCKS && runner->has_prefixes)
+        WK_TRY(wk_prefix_grow(heap_of(runner), &runner->prefixes, *room, err));
+    WK_TRY(wk_blocks_grow(heap_of(runner), &runner->pools[pool], *room, err));
+    runner->cache = cache;
+    return WICK_OK;
+}
+
+static bool is_in_batch(const wk_sequence *s) {
+    const wk_runner *const runner = s->runner;
+    for (uint32_t i = 0; i < runner->n_parts; i++)
+        if (runner->parts[i].sequence == s) return true;
+    return false;
+}
+
+/* The sequence that gives up its cache: of those with nothing to compute the one that was served
+ * longest ago, else the youngest, if it is younger than s. NULL: there is none. */
+static wk_sequence *find_victim(const wk_sequence *s) {
+    wk_sequence *idle = NULL, *youngest = NULL;
+    for (wk_sequence *other = s->runner->sequences; other; other = other->next) {
+        if (other == s || other->is_held || is_in_batch(other)) continue;
+        if (other->share[WK_POOL_BLOCKS].n == 0) continue;
+        const bool is_idle = other->waiting(other->session).n == 0;
+        if (is_idle && (!idle || other->served < idle->served)) idle = other;
+        if (!is_idle && other->number > s->number &&
+            (!youngest || other->number > youngest->number))
+            youngest = other;
+    }
+    return idle ? idle : youngest;
+}
+
+static wick_status take(wk_sequence *s, int pool, uint32_t *id) {
+    for (;;) {
+        *id = wk_blocks_take(&s->runner->pools[pool]);
+        if (*id != WK_NO_BLOCK) return WICK_OK;
+        if (s->runner->is_running) return WICK_PENDING; /* with the tensors that there are */
+        const wick_status status = grow(s->runner, pool);
+        if (status == WICK_OK) continue;
+        if (status == WICK_ERR_DEVICE_LOST) return status;
+        if (pool == WK_POOL_BLOCKS && drop_prefix(s->runner)) continue;
+        wk_sequence *const victim = find_victim(s);
+        if (!victim) return status;
+        *wk_device_err(s->runner->device) = (wick_error){.status = WICK_OK};
+        give_all(victim);
+    }
+}
+
+static wick_status reserve_share(wk_sequence *s, int pool, uint32_t n) {
+    wk_share *const share = &s->share[pool];
+    assert(n <= share->capacity);
+    while (share->n < n) {
+        uint32_t id = 0;
+        WK_TRY(take(s, pool, &id));
+        share->ids[share->n++] = id;
+    }
+    return WICK_OK;
+}
+
+static wick_status copy_cell(const wk_runner *runner, int pool, uint32_t from, uint32_t to) {
+    static const wk_state_kind kinds[WK_POOL_COUNT] = {
+        [WK_POOL_BLOCKS] = WK_STATE_BLOCKS,
+        [WK_POOL_WINDOW] = WK_STATE_WINDOW_BLOCKS,
+        [WK_POOL_SLOTS] = WK_STATE_SLOTS,
+    };
+    for (uint32_t i = 0; i < runner->n_stages; i++)
+        WK_TRY(wk_stage_copy(runner->stages[i], kinds[pool], from, to));
+    return WICK_OK;
+}
+
+/* The block that the next position goes to, where others have it, too: a copy of its own. */
+static wick_status own_block(wk_sequence *s, int pool, uint32_t index) {
+    wk_share *const share = &s->share[pool];
+    if (index >= share->n || !wk_blocks_is_shared(&s->runner->pools[pool], share->ids[index]))
+        return WICK_OK;
+    uint32_t id = 0;
+    WK_TRY(take(s, pool, &id));
+    const uint32_t before = share->ids[index];
+    share->ids[index] = id;
+    wk_blocks_give(&s->runner->pools[pool], before);
+    return copy_cell(s->runner, pool, before, id);
+}
+
+wick_status wk_sequence_make_room(wk_sequence *sequence, uint32_t n) {
+    if (sequence->runner->desc.is_whole) return WICK_OK;
+    WK_TRY(own_block(sequence, WK_POOL_BLOCKS, sequence->n_cached / WK_BLOCK_SIZE));
+    for (int pool = 0; pool < WK_POOL_COUNT; pool++)
+        WK_TRY(reserve_share(sequence, pool, wanted(sequence, pool, n)));
+    return WICK_OK;
+}
+
+/* --- Opening --- */
+
+/* Layers with a window keep no keys older than it: they have blocks for the window of a chunk's
+ * first token and the chunk, at any position in a block. */
+static uint32_t ring_length(const wk_hparams *hparams, const wk_runner_desc *desc) {
+    return wk_cache_describe(hparams, desc).n_window_blocks;
+}
+
+static bool is_same_kind(const wk_runner *runner, const wk_runner_desc *desc) {
+    const wk_runner_desc *const has = &runner->desc;
+    const bool is_same =
+        has->math == desc->math && has->cache_dtype == desc->cache_dtype &&
+        has->is_whole == desc->is_whole &&
+        (has->outputs == WK_OUTPUTS_STATES) == (desc->outputs == WK_OUTPUTS_STATES);
+    for (uint32_t i = 0; i < runner->hparams->n_ropes; i++) {
+        const wk_rope *const rope = &runner->hparams->rope[i];
+        if (wk_rope_is_long(rope, has->context_length) !=
+            wk_rope_is_long(rope, desc->context_length))
+            return false;
+    }
+    return is_same;
+}
+
+static wick_status find_runner(wick_model *model, const wk_runner_desc *desc, wk_runner **out,
+                               wick_error *err) {
+    *out = model->runners;
+    while (*out && !is_same_kind(*out, desc)) *out = (*out)->next;
+    if (*out) return WICK_OK;
+    WK_TRY(wk_runner_make(model, desc, out, err));
+    (*out)->next = model->runners;
+    model->runners = *out;
+    return WICK_OK;
+}
+
+static void drop_runner(wk_runner *runner) {
+    wk_runner **at = &runner->model->runners;
+    while (*at != runner) at = &(*at)->next;
+    *at = runner->next;
+    wk_runner_free(runner);
+}
+
+void wk_runners_drop(wick_model *model) {
+    for (wk_runner *runner = model->runners, *next; runner; runner = next) {
+        next = runner->next;
+        if (!runner->sequences) drop_runner(runner);
+    }
+}
+
+/* The cache is taken as it is used: a system that gives more than it has would fail in the middle
+ * of a text. */
+static wick_status check_memory(const wick_model *model, const wk_runner_desc *desc,
+                                wick_error *err) {
+    const wk_cache_desc cache = wk_cache_describe(wk_model_hparams(model->model), desc);
+    const wk_placement *const placement = wk_model_placement(model->model);
+    for (uint32_t i = 0; i < placement->n_stages; i++) {
+        wick_device_info info;
+        wick_device_get_info(placement->stages[i].device, &info);
+        const uint64_t needed = wk_state_bytes(model->model, i, &cache);
+        if (info.memory_available > 0 && needed > info.memory_available)
+            return wk_fail_memory(err, needed, info.memory_available, "the cache of this context");
+    }
+    return WICK_OK;
+}
+
+/* For a full context. */
+static wick_status make_shares(wk_sequence *s, wick_error *err) {
+    for (int pool = 0; pool < WK_POOL_COUNT; pool++) {
+        wk_share *const share = &s->share[pool];
+        const uint32_t n = wanted(s, pool, s->context_length);
+        if (n == 0 || s->runner->desc.is_whole) continue;
+        share->ids = wk_alloc_array(heap_of(s->runner), n, sizeof *share->ids);
+        if (!share->ids) return wk_fail_memory(err, n * sizeof *share->ids, 0, "a block table");
+        share->capacity = n;
+    }
+    return WICK_OK;
+}
+
+wick_status wk_sequence_open(wick_model *model, const wk_runner_desc *desc, wk_waiting_fn waiting,
+                             void *session, wk_sequence **out, wick_error *err) {
+    *out = NULL;
+    WK_TRY(wk_runner_check(model, desc, err));
+    WK_TRY(check_memory(model, desc, err));
+    wk_runner *runner;
+    WK_TRY(find_runner(model, desc, &runner, err));
+    wk_sequence *const s = wk_alloc_zeroed(heap_of(runner), sizeof *s);
+    if (!s) {
+        if (!runner->has_prefixes && !runner->sequences) drop_runner(runner);
+        return wk_fail_memory(err, sizeof *s, 0, "a sequence");
+    }
+    s->runner = runner;
+    s->waiting = waiting;
+    s->session = session;
+    s->number = ++runner->n_opened;
+    s->context_length = desc->context_length;
+    s->chunk_length = desc->chunk_length;
+    s->outputs = desc->outputs;
+    s->ring_length = ring_length(runner->hparams, desc);
+    s->next = runner->sequences;
+    runner->sequences = s;
+    const wick_status status = make_shares(s, err);
+    if (status == WICK_OK)
+        *out = s;
+    else
+        wk_sequence_close(s);
+    return status;
+}
+
+void wk_sequence_close(wk_sequence *sequence) {
+    if (!sequence) return;
+    wk_runner *const runner = sequence->runner;
+    wk_heap *const heap = heap_of(runner);
+    for (uint32_t i = 0; i < runner->n_parts; i++)
+        if (runner->parts[i].sequence == sequence) runner->parts[i].sequence = NULL;
+    give_all(sequence);
+    for (int pool = 0; pool < WK_POOL_COUNT; pool++)
+        wk_free(heap, sequence->share[pool].ids, sequence->share[pool].capacity * sizeof(uint32_t));
+    wk_free(heap, sequence->rows,
+            sequence->rows_capacity * wk_runner_row_length(runner) * sizeof(float));
+    wk_sequence **at = &runner->sequences;
+    while (*at != sequence) at = &(*at)->next;
+    *at = sequence->next;
+    wk_free(heap, sequence, sizeof *sequence);
+    /* A cache that later texts can begin with stays. */
+    if (!runner->has_prefixes && !runner->sequences) drop_runner(runner);
+}
+
+/* Blocks of layers with a window and states are written in place: the fork has copies. */
+static wick_status copy_own(wk_sequence *to, const wk_sequence *from, int pool) {
+    WK_TRY(reserve_share(to, pool, from->share[pool].n));
+    for (uint32_t i = 0; i < from->share[pool].n; i++)
+        WK_TRY(copy_cell(to->runner, pool, from->share[pool].ids[i], to->share[pool].ids[i]));
+    return WICK_OK;
+}
+
+static wick_status share_blocks(wk_sequence *to, const wk_sequence *from) {
+    const wk_share *const blocks = &from->share[WK_POOL_BLOCKS];
+    wk_share *const own = &to->share[WK_POOL_BLOCKS];
+    assert(blocks->n <= own->capacity);
+    for (; own->n < blocks->n; own->n++) {
+        own->ids[own->n] = blocks->ids[own->n];
+        wk_blocks_share(&to->runner->pools[WK_POOL_BLOCKS], own->ids[own->n]);
+    }
+    WK_TRY(copy_own(to, from, WK_POOL_WINDOW));
+    return copy_own(to, from, WK_POOL_SLOTS);
+}
+
+void wk_sequence_share(wk_sequence *to, const wk_sequence *from) {
+    wk_runner *const runner = to->runner;
+    assert(runner == from->runner && from->n_running == 0 && to->share[WK_POOL_BLOCKS].n == 0);
+    if (from->n_cached == 0 || runner->desc.is_whole || wk_runner_is_stale(runner)) return;
+    wick_error failure = {.status = WICK_OK}; /* then it computes its tokens again */
+    const wk_model_errors before = wk_model_borrow(runner->model, &failure);
+    if (share_blocks(to, from) == WICK_OK) {
+        to->n_cached = from->n_cached;
+        to->is_known = from->is_known;
+        memcpy(to->tail, from->tail, sizeof to->tail);
+        to->window_begin = from->window_begin;
+    } else {
+        give_all(to);
+    }
+    wk_model_give_back(runner->model, before);
+}
+
+/* Its blocks from index on become those of a prefix of n tokens; of the last one, where it is not
+ * full, a copy. */
+static wick_status adopt(wk_sequence *s, const uint32_t *blocks, uint32_t n) {
+    wk_blocks *const pool = &s->runner->pools[WK_POOL_BLOCKS];
+    wk_share *const own = &s->share[WK_POOL_BLOCKS];
+    const uint32_t n_blocks = blocks_for(n), n_full = n / WK_BLOCK_SIZE;
+    for (uint32_t i = 0; i < n_blocks; i++) wk_blocks_share(pool, blocks[i]);
+    learn_tail(s);
+    give_back(s, WK_POOL_BLOCKS, 0);
+    memcpy(own->ids, blocks, n_blocks * sizeof *blocks);
+    own->n = n_blocks;
+    if (n_full == n_blocks) return WICK_OK;
+    memcpy(s->tail, s->runner->prefixes.nodes[blocks[n_full]].tokens, sizeof s->tail);
+    return own_block(s, WK_POOL_BLOCKS, n_full);
+}
+
+wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, uint32_t n) {
+    wk_sequence *const s = sequence;
+    wk_runner *const runner = s->runner;
+    if (!runner->has_prefixes || n == 0 || blocks_for(n) > s->share[WK_POOL_BLOCKS].capacity)
+        return WICK_OK;
+    uint32_t *const blocks = wk_alloc_array(heap_of(runner), blocks_for(n) + 1, sizeof *blocks);
+    if (!blocks) return WICK_OK; /* then it is computed */
+    const uint32_t found = wk_prefix_find(&runner->prefixes, ids, n, blocks);
+    wick_status status = WICK_OK;
+    if (found > s->n_cached) {
+        status = adopt(s, blocks, found);
+        if (status == WICK_OK) {
+            s->n_cached = found;
+            s->is_known = true;
+        } else {
+            s->is_known = false; /* of a block that is not its own */
+            give_all(s);
+        }
+    }
+    wk_free(heap_of(runner), blocks, (blocks_for(n) + 1) * sizeof *blocks);
+    return status == WICK_PENDING ? WICK_OK : status;
+}
+
+/* --- What it has --- */
+
+uint32_t wk_sequence_cached(const wk_sequence *sequence) { return sequence->n_cached; }
+
+bool wk_sequence_can_return(const wk_sequence *sequence, uint32_t n) {
+    if (n == 0 || n == sequence->n_cached) return true;
+    const wk_hparams *const hparams = sequence->runner->hparams;
+    const uint32_t begin = sequence->window_begin;
+    return !hparams->is_recurrent && (begin == 0 || begin + hparams->window <= n + 1);
+}
+
+bool wk_sequence_return(wk_sequence *sequence, uint32_t n) {
+    assert(n <= sequence->n_cached);
+    const bool can = wk_sequence_can_return(sequence, n);
+    if (!can || n == 0) {
+        give_all(sequence);
+    } else {
+        if (n < sequence->n_cached) learn_tail(sequence);
+        recall_tail(sequence, n);
+        sequence->n_cached = n;
+        give_back(sequence, WK_POOL_BLOCKS, blocks_for(n));
+    }
+    return can;
+}
+
+wk_runner_desc wk_sequence_desc(const wk_sequence *sequence) {
+    wk_runner_desc desc = sequence->runner->desc;
+    desc.context_length = sequence->context_length;
+    desc.chunk_length = sequence->chunk_length;
+    desc.outputs = sequence->outputs;
+    return desc;
+}
+
+uint64_t wk_sequence_bytes(const wk_sequence *sequence) {
+    const wk_runner *const runner = sequence->runner;
+    const wk_runner_desc desc = wk_sequence_desc(sequence);
+    const wk_cache_desc cache = wk_cache_describe(runner->hparams, &desc);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < runner->n_stages; i++) bytes += wk_state_bytes(runner->net, i, &cache);
+    return bytes;
+}
+
+wick_dtype wk_sequence_dtype(const wk_sequence *sequence) {
+    return sequence->runner->desc.cache_dtype;
+}
+
+const wk_state *wk_sequence_state(const wk_sequence *sequence, uint32_t layer) {
+    const wk_model_stage *const stages = wk_model_placement(sequence->runner->net)->stages;
+    uint32_t i = 0;
+    while (layer >= stages[i].first + stages[i].count) i++;
+    return wk_stage_state(sequence->runner->stages[i]);
+}
+
+uint32_t wk_sequence_block(const wk_sequence *sequence, uint32_t position, bool has_window) {
+    const wk_share *const share = &sequence->share[has_window ? WK_POOL_WINDOW : WK_POOL_BLOCKS];
+    const uint32_t i = position / WK_BLOCK_SIZE;
+    assert(share->n > 0 && (has_window || i < share->n));
+    return share->ids[has_window ? i % sequence->ring_length : i];
+}
+
+uint32_t wk_sequence_slot(const wk_sequence *sequence) {
+    const wk_share *const share = &sequence->share[WK_POOL_SLOTS];
+    return share->n > 0 ? share->ids[0] : WK_NO_BLOCK;
+}
+
+uint32_t wk_sequence_window_begin(const wk_sequence *sequence) { return sequence->window_begin; }
+
+uint32_t wk_sequence_window_room(const wk_sequence *sequence, uint32_t n) {
+    const uint32_t n_used = blocks_for(n), ring = sequence->ring_length;
+    return ring > 0 && n_used > ring ? (n_used - ring) * WK_BLOCK_SIZE : 0;
+}
+
+void wk_sequence_hold(wk_sequence *sequence) { sequence->is_held = true; }
+
+bool wk_sequence_is_held(const wk_sequence *sequence) { return sequence->is_held; }
+
+void wk_sequence_release(wk_sequence *sequence) { sequence->is_held = false; }
+
+wick_status wk_sequence_reserve(wk_sequence *sequence, uint32_t n, wick_error *err) {
+    const wick_status status = wk_sequence_make_room(sequence, n);
+    if (status != WICK_PENDING || sequence->runner->is_running) return status;
+    return wk_fail(err, WICK_ERR_OUT_OF_MEMORY,
+                   "the cache has no room for %u tokens beside those of older sessions", n);
+}
+
+void wk_sequence_resume(wk_sequence *sequence, uint32_t n, uint32_t window_begin) {
+    sequence->is_known = false;
+    sequence->n_cached = n;
+    sequence->window_begin = larger(window_begin, wk_sequence_window_room(sequence, n));
+}
+
+void wk_sequence_note_written(wk_sequence *sequence, uint32_t first, uint32_t n) {
+    const uint32_t begin = first > 0 ? sequence->window_begin : 0;
+    sequence->window_begin = larger(begin, wk_sequence_window_room(sequence, first + n));
+}
+
+void wk_sequence_drop(wk_sequence *sequence) {
+    sequence->has_result = false;
+    if (sequence->n_running == 0) return;
+    sequence->is_dropped = true;
+    /* Its state, and what a window had before, are gone. */
+    const wk_hparams *const hparams = sequence->runner->hparams;
+    const uint32_t begin = sequence->window_begin;
+    if (hparams->is_recurrent || (begin > 0 && begin + hparams->window > sequence->n_cached + 1))
+        give_all(sequence);
+}
+
+/* --- Rows of outputs --- */
+
+/* To memory of its own. False: there is none. */
+static bool keep_rows(wk_sequence *s) {
+    const wk_runner *const runner = s->runner;
+    const size_t row = wk_runner_row_length(runner) * sizeof(float);
+    if (s->n_rows > s->rows_capacity) {
+        float *const rows =
+            wk_realloc(heap_of(runner), s->rows, s->rows_capacity * row, s->n_rows * row);
+        if (!rows) return false;
+        s->rows = rows;
+        s->rows_capacity = s->n_rows;
+    }
+    memcpy(s->rows, runner->batch.logits + s->first_row * wk_runner_row_length(runner),
+           s->n_rows * row);
+    s->has_own_rows = true;
+    return true;
+}
+
+void wk_runner_keep_rows(wk_runner *runner) {
+    for (wk_sequence *s = runner->sequences; s; s = s->next)
+        if (s->n_rows > 0 && !s->has_own_rows && !keep_rows(s)) s->n_rows = 0;
+}
+
+void wk_sequence_keep_rows(wk_sequence *sequence) {
+    if (sequence->n_rows > 0 && !sequence->has_own_rows) (void)keep_rows(sequence);
+}
+
+const float *wk_sequence_row(const wk_sequence *sequence, uint32_t i) {
+    if (i >= sequence->n_rows) return NULL;
+    const float *const rows =
+        sequence->has_own_rows ? sequence->rows : sequence->runner->batch.logits;
+    const size_t row = sequence->has_own_rows ? i : sequence->first_row + i;
+    return rows + row * wk_runner_row_length(sequence->runner);
+}
+
+bool wk_sequence_is_short(const wk_sequence *sequence) { return sequence->is_short; }
+
+void wk_sequence_drop_rows(wk_sequence *sequence) {
+    sequence->n_rows = 0;
+    sequence->has_own_rows = false;
+}
+
+wick_status wk_sequence_set_logits(wk_sequence *sequence, const void *logits) {
+    const wk_runner *const runner = sequence->runner;
+    const size_t row = wk_runner_row_length(runner) * sizeof(float);
+    if (sequence->rows_capacity == 0) {
+        sequence->rows = wk_alloc(heap_of(runner), row);
+        if (!sequence->rows) return wk_fail_memory(wk_device_err(runner->device), row, 0, "logits");
+        sequence->rows_capacity = 1;
+    }
+    memcpy(sequence->rows, logits, row);
+    sequence->n_rows = 1;
+    sequence->has_own_rows = true;
+    sequence->is_short = false;
+    return WICK_OK;
+}
