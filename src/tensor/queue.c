@@ -7,8 +7,8 @@
 enum {
     FIRST_RECORDS = 64,
     MANY_RECORDS = 256,
-    LOOK_EVERY = WK_CHAIN_STEPS, /* records: chains stay whole */
-    LOOK_BYTES = 8 << 20,        /* that were allocated */
+    LOOK_FROM = 16,       /* records; 4 times as many where a chain would be cut */
+    LOOK_BYTES = 8 << 20, /* that were allocated */
 };
 
 wick_status wk_queue_reserve(wick_device *device, uint32_t n) {
@@ -122,10 +122,11 @@ static bool keeps_much(wick_device *device) {
 
 /* Runs what waits where it is too much, and computes for a slice; and so at every call from then on
  * while the backend has released buffers that it needs. */
-static wick_status keep_pace(wick_device *device) {
+static wick_status keep_pace(wick_device *device, const wk_op *next) {
     wk_queue *const queue = &device->queue;
+    const bool may_go_on = wk_chain_takes(next->code) || next->code == WK_OP_REDUCE; /* a chain */
     const bool is_look =
-        queue->count > 0 && queue->count % LOOK_EVERY == 0 && device->made_bytes >= LOOK_BYTES;
+        queue->count >= (may_go_on ? 4 * LOOK_FROM : LOOK_FROM) && device->made_bytes >= LOOK_BYTES;
     if (queue->count >= MANY_RECORDS || (is_look && keeps_much(device))) {
         const wick_status run = wk_run(device);
         if (run < 0) return run;
@@ -139,7 +140,7 @@ static wick_status keep_pace(wick_device *device) {
 }
 
 wick_status wk_queue_push(wick_device *device, const wk_op *op) {
-    WK_TRY(keep_pace(device));
+    WK_TRY(keep_pace(device, op));
     wk_record *const record = add(device, WK_RECORD_OP);
     if (!record) return WICK_ERR_OUT_OF_MEMORY;
     hold(op, &record->op);
