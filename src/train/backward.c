@@ -169,7 +169,7 @@ static wick_tensor *result_of(const wick_tape *tape, const wick_tensor *x) {
     return part ? wk_dense_copy(part, s->dtype) : NULL;
 }
 
-/* The same when all is done, without a copy where nobody but the slot and ops that wait has
+/* The same when all is done, without a copy where only the slot and ops that wait have
  * references to its memory. */
 static wick_tensor *last_result_of(const wick_tape *tape, const wick_tensor *x) {
     const wk_slot *const s = wk_tape_find(tape, &x->view);
