@@ -5,7 +5,8 @@
  * usage: encode [--steps N] [options of webgpu_options.h]
  *
  *   recorded  every operation is checked, queued and encoded again
- *   replayed  the step is a plan, as a decoder's is */
+ *   replayed  the step is a plan, as a decoder's is
+ *   added     additions of one element, recorded: the least that an operation costs */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
 #include "tensor/device.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { LAYERS = 30, WIDTH = 64, DEFAULT_STEPS = 100 };
+enum { LAYERS = 30, WIDTH = 64, ADDITIONS = 200, DEFAULT_STEPS = 100 };
 
 typedef struct layer {
     wick_tensor *norm, *weights[5];
@@ -66,19 +67,33 @@ static uint64_t n_dispatches(const wick_device *device) {
     return stats.n_dispatches;
 }
 
-/* Steps as they come, or by a plan; prints the time of a dispatch. */
-static void measure(wick_device *device, const layer *layers, wick_tensor *x, wk_plan *plan,
-                    int n_steps) {
+/* What a step is: a run of a plan, else layers, else additions. */
+typedef struct work {
+    const char *name;
+    wk_plan *plan;
+    const layer *layers;
+    wick_tensor *x;
+} work;
+
+/* The scope keeps the results, so that they are computed. */
+static void record_step(const work *w) {
+    if (w->plan)
+        check(wick_tensor_device(w->x), wk_plan_run(w->plan));
+    else if (w->layers)
+        (void)run_layers(w->layers, w->x);
+    for (int i = 0; !w->plan && !w->layers && i < ADDITIONS; i++) (void)wick_add(w->x, w->x);
+}
+
+/* Prints the time of a dispatch. */
+static void measure(const work *w, int n_steps) {
+    wick_device *const device = wick_tensor_device(w->x);
     double us = 0;
     uint64_t before = 0;
     for (int i = -2; i < n_steps; i++) { /* two to warm up */
         if (i == 0) before = n_dispatches(device);
         const wick_scope scope = wick_scope_begin(device);
         const double begun = thread_us();
-        if (plan)
-            check(device, wk_plan_run(plan));
-        else
-            (void)run_layers(layers, x);
+        record_step(w);
         const wick_status polled = wick_poll(device); /* what is recorded is submitted by it */
         check(device, polled == WICK_PENDING ? WICK_OK : polled);
         if (i >= 0) us += thread_us() - begun;
@@ -86,8 +101,8 @@ static void measure(wick_device *device, const layer *layers, wick_tensor *x, wk
         wick_scope_end(scope);
     }
     const uint64_t n = n_dispatches(device) - before;
-    printf("%s  %6.0f dispatches a step  %6.3f us each\n", plan ? "replayed" : "recorded",
-           (double)n / n_steps, us / (double)n);
+    printf("%s  %6.0f dispatches a step  %6.3f us each\n", w->name, (double)n / n_steps,
+           us / (double)n);
 }
 
 static wick_device *open_device(int argc, char **argv, int *n_steps) {
@@ -119,14 +134,16 @@ int main(int argc, char **argv) {
     const wick_scope scope = wick_scope_begin(device);
     for (int i = 0; i < LAYERS; i++) make_layer(device, &layers[i]);
     wick_tensor *const x = wick_ones(device, WICK_F32, WICK_SHAPE(1, WIDTH));
-    measure(device, layers, x, NULL, n_steps);
+    measure(&(work){.name = "recorded", .layers = layers, .x = x}, n_steps);
     wk_plan_pool *pool;
     wk_plan *plan;
     check(device, wk_plan_pool_make(device, &pool));
     check(device, wk_plan_begin(device, pool));
     wick_tensor *y = run_layers(layers, x);
     check(device, wk_plan_end(device, &y, 1, &plan));
-    measure(device, layers, x, plan, n_steps);
+    measure(&(work){.name = "replayed", .plan = plan, .x = x}, n_steps);
+    wick_tensor *const one = wick_ones(device, WICK_F32, WICK_SHAPE(1));
+    measure(&(work){.name = "added   ", .x = one}, n_steps);
     wick_scope_end(scope);
     wk_plan_free(plan);
     wk_plan_pool_free(pool);

@@ -9,6 +9,9 @@
 
 #include <wick/kernel.h>
 
+#include <assert.h>
+#include <string.h>
+
 enum { WK_MAX_OPERANDS = 10 };
 
 /* Faults: an op that meets an index out of range writes nothing for it and sets its slot of these,
@@ -24,6 +27,8 @@ struct wk_buffer {
     uint32_t version; /* ops that wrote to it so far, kept by tensor/ */
     uint32_t place; /* tensor/plan.c: not memory yet but this place of a plan, from 1; 0: memory */
     uint64_t granule;    /* of a place: see wk_backend.alloc */
+    uint32_t n_records;  /* of refs, how many are those of the queue: kept by tensor/queue.c */
+    bool is_left;        /* all of them are, or were once: kept by tensor/buffer.c */
     uint32_t generation; /* of the device that it is on, kept by tensor/: see tensor/recover.c */
     void *data;          /* host address where the device computes on host memory, else NULL */
 
@@ -342,6 +347,12 @@ typedef union wk_params {
     wk_chain chain;
 } wk_params;
 
+/* Bytes of the parameters of every op but a chain, for which they are far more. */
+enum { WK_PLAIN_PARAMS = 72 };
+_Static_assert(sizeof((wk_params *)0)->scan <= WK_PLAIN_PARAMS &&
+                   sizeof((wk_params *)0)->cached <= WK_PLAIN_PARAMS,
+               "the largest ones");
+
 /* The keys that a row of attention_cached at position sees, of `length` ones of its sequence. */
 typedef struct wk_key_range {
     int64_t first, end;
@@ -366,14 +377,27 @@ typedef enum wk_opcode {
     WK_OP_CUSTOM = WK_OP_COUNT_,
 } wk_opcode;
 
-/* Views: destinations first, then sources, in the order of op.def. */
+/* Views: destinations first, then sources, in the order of op.def. Those after them mean nothing,
+ * and are not copied. */
 typedef struct wk_op {
     wk_opcode code;
     uint8_t n_dst, n_src;
     uint8_t fault_slot; /* that it sets where an index is out of range */
-    wk_view view[WK_MAX_OPERANDS];
     wk_params p;
+    wk_view view[WK_MAX_OPERANDS];
 } wk_op;
+
+static inline void wk_op_copy(wk_op *to, const wk_op *from) {
+    to->code = from->code;
+    to->n_dst = from->n_dst;
+    to->n_src = from->n_src;
+    to->fault_slot = from->fault_slot;
+    if (from->code == WK_OP_CHAIN)
+        to->p.chain = from->p.chain;
+    else
+        memcpy(&to->p, &from->p, WK_PLAIN_PARAMS);
+    for (int i = 0; i < from->n_dst + from->n_src; i++) to->view[i] = from->view[i];
+}
 
 /* Host address of an operand, where its buffer has one. */
 static inline void *wk_view_data(const wk_view *view) {
@@ -474,12 +498,20 @@ bool wk_view_dense(wick_dtype dtype, const wick_shape *shape, wk_view *out, uint
 /* Bytes [*begin, *end) of the buffer that the view touches; empty views touch none. */
 void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end);
 /* Both name bytes of one stretch of a buffer. */
-bool wk_view_overlaps(const wk_view *a, const wk_view *b);
+bool wk_view_ranges_meet(const wk_view *a, const wk_view *b); /* of one buffer */
+static inline bool wk_view_overlaps(const wk_view *a, const wk_view *b) {
+    return a->buf && a->buf == b->buf && wk_view_ranges_meet(a, b);
+}
 /* The same rank and extents. */
 bool wk_view_same_shape(const wk_view *a, const wk_view *b);
 /* The same elements of the same buffer in the same order. */
 bool wk_view_same(const wk_view *a, const wk_view *b);
-int64_t wk_view_count(const wk_view *view);
+static inline int64_t wk_view_count(const wk_view *view) {
+    assert(view->rank >= 0 && view->rank <= WICK_MAX_RANK);
+    int64_t count = 1;
+    for (int i = 0; i < view->rank; i++) count *= view->extent[i];
+    return count;
+}
 /* Of rank 1 or more: the product of all extents but the last. */
 int64_t wk_view_rows(const wk_view *view);
 bool wk_view_is_dense(const wk_view *view);
@@ -493,6 +525,9 @@ bool wk_view_is_well_formed(const wk_view *view, bool may_have_layout);
 bool wk_view_is_aligned(const wk_view *view);
 /* Each element is one of its own. */
 bool wk_view_is_writable(const wk_view *view);
+/* All of this, and that it lies in its buffer, at a glance: true of nearly every view for which it
+ * holds. is_written: it must be writable, too. */
+bool wk_view_is_plain(const wk_view *view, bool is_written);
 
 /* Largest difference from cpu/ref that an element of a right kernel's result may show; all zeros:
  * equal. largest is the largest finite magnitude in the destination. */

@@ -83,6 +83,7 @@ static wick_status check_operand(const wk_op *op, int i, const wk_operand_info *
                                  wick_error *err) {
     const wk_view *const view = &op->view[i];
     const char *const name = wk_op_get_info(op->code)->name;
+    if (view->buf && wk_view_is_plain(view, i < op->n_dst)) return WICK_OK;
     if (!view->buf) {
         const bool is_blank = view->rank == 0 && view->dtype == WICK_F32 && view->layout == 0;
         if (info->is_optional && is_blank) return WICK_OK;

@@ -18,7 +18,7 @@ bool wk_view_dense(wick_dtype dtype, const wick_shape *shape, wk_view *out, uint
     const int64_t row = shape->rank > 0 ? shape->extent[shape->rank - 1] : 1;
     if (row % wk_dtype_get(dtype)->block_elements != 0) return false;
     *out = (wk_view){.dtype = dtype, .rank = shape->rank};
-    memcpy(out->extent, shape->extent, sizeof out->extent);
+    for (int i = 0; i < shape->rank; i++) out->extent[i] = shape->extent[i];
     wk_shape_dense(shape, out->stride);
     return wk_dtype_bytes(dtype, count, bytes);
 }
@@ -31,20 +31,15 @@ uint64_t wk_shape_row_bytes(wick_dtype dtype, const wick_shape *shape) {
 
 bool wk_view_same_shape(const wk_view *a, const wk_view *b) {
     if (a->rank != b->rank) return false;
-    return memcmp(a->extent, b->extent, sizeof a->extent[0] * (size_t)a->rank) == 0;
+    for (int i = 0; i < a->rank; i++)
+        if (a->extent[i] != b->extent[i]) return false;
+    return true;
 }
 
 bool wk_view_same(const wk_view *a, const wk_view *b) {
     return a->buf == b->buf && a->offset == b->offset && a->dtype == b->dtype &&
            a->layout == b->layout && wk_view_same_shape(a, b) &&
            memcmp(a->stride, b->stride, sizeof a->stride[0] * (size_t)a->rank) == 0;
-}
-
-int64_t wk_view_count(const wk_view *view) {
-    assert(view->rank >= 0 && view->rank <= WICK_MAX_RANK);
-    int64_t count = 1;
-    for (int i = 0; i < view->rank; i++) count *= view->extent[i];
-    return count;
 }
 
 int64_t wk_view_rows(const wk_view *view) {
@@ -54,8 +49,7 @@ int64_t wk_view_rows(const wk_view *view) {
 }
 
 bool wk_view_is_dense(const wk_view *view) {
-    const wick_shape shape = wick_shape_of(view->rank, view->extent);
-    return wk_shape_is_dense(&shape, view->stride);
+    return wk_shape_is_dense(view->rank, view->extent, view->stride);
 }
 
 void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end) {
@@ -70,13 +64,14 @@ void wk_view_range(const wk_view *view, uint64_t *begin, uint64_t *end) {
         return;
     }
     const wk_dtype_info *const info = wk_dtype_get(view->dtype);
-    int64_t last = 0; /* index of the last element */
+    int64_t last = 0; /* index of the last element, then of its block */
     for (int i = 0; i < view->rank; i++) last += (view->extent[i] - 1) * view->stride[i];
-    *end += (uint64_t)(last / info->block_elements + 1) * (uint64_t)info->block_bytes;
+    if (info->block_elements > 1) last /= info->block_elements;
+    *end += (uint64_t)(last + 1) * (uint64_t)info->block_bytes;
 }
 
-bool wk_view_overlaps(const wk_view *a, const wk_view *b) {
-    if (!a->buf || a->buf != b->buf) return false;
+bool wk_view_ranges_meet(const wk_view *a, const wk_view *b) {
+    assert(a->buf == b->buf);
     uint64_t a_begin, a_end, b_begin, b_end;
     wk_view_range(a, &a_begin, &a_end);
     wk_view_range(b, &b_begin, &b_end);
@@ -143,4 +138,28 @@ bool wk_view_is_writable(const wk_view *view) {
         reach += (view->extent[order[i]] - 1) * view->stride[order[i]];
     }
     return true;
+}
+
+/* Scalars whose strides fall, and whose extents, strides and count are so small that no sum below
+ * can overflow. */
+bool wk_view_is_plain(const wk_view *view, bool is_written) {
+    const int64_t most = INT64_C(1) << 28;
+    if ((unsigned)view->rank > WICK_MAX_RANK || (unsigned)view->dtype >= WICK_DTYPE_COUNT_ ||
+        view->layout != WK_LAYOUT_RAW)
+        return false;
+    const wk_dtype_info *const info = wk_dtype_get(view->dtype);
+    const uint64_t bytes = (uint64_t)info->block_bytes;
+    if (info->block_elements > 1 || (view->offset & (bytes - 1)) != 0 ||
+        view->offset > INT64_MAX / 2)
+        return false;
+    int64_t count = 1, last = 0; /* the last element, of the dimensions so far */
+    for (int d = view->rank - 1; d >= 0; d--) {
+        const int64_t extent = view->extent[d], stride = view->stride[d];
+        if (extent < 1 || extent > most || stride < 0 || stride > most) return false;
+        if (is_written && extent > 1 && stride <= last) return false;
+        count *= extent;
+        last += (extent - 1) * stride;
+        if (count > most) return false;
+    }
+    return view->offset + (uint64_t)(last + 1) * bytes <= view->buf->size;
 }

@@ -3,10 +3,8 @@
 
 #include "core/compiler.h"
 
-#include <assert.h>
-
 /* name, elements of a block, its bytes, GGML's number of the type (-1: not in GGUF), class */
-static const wk_dtype_info dtypes[] = {
+const wk_dtype_info wk_dtypes[] = {
     [WICK_F32] = {"f32", 1, 4, 0, WK_CLASS_FLOAT},
     [WICK_F16] = {"f16", 1, 2, 1, WK_CLASS_FLOAT},
     [WICK_BF16] = {"bf16", 1, 2, 30, WK_CLASS_FLOAT},
@@ -49,50 +47,32 @@ static const wk_dtype_info dtypes[] = {
     [WICK_F8_E5M2] = {"f8_e5m2", 1, 1, -1, WK_CLASS_STORED},
 };
 
-_Static_assert(WK_COUNT(dtypes) == WICK_DTYPE_COUNT_, "every dtype has its row");
+_Static_assert(WK_COUNT(wk_dtypes) == WICK_DTYPE_COUNT_, "every dtype has its row");
 
 static bool is_valid(wick_dtype dtype) { return (unsigned)dtype < WICK_DTYPE_COUNT_; }
 
-const wk_dtype_info *wk_dtype_get(wick_dtype dtype) {
-    assert(is_valid(dtype));
-    return &dtypes[dtype];
-}
-
 const char *wick_dtype_name(wick_dtype dtype) {
-    return is_valid(dtype) ? dtypes[dtype].name : "unknown";
+    return is_valid(dtype) ? wk_dtypes[dtype].name : "unknown";
 }
 
 bool wk_dtype_from_ggml(uint32_t ggml_type, wick_dtype *dtype) {
     for (int i = 0; i < WICK_DTYPE_COUNT_; i++) {
-        if (dtypes[i].ggml_type < 0 || (uint32_t)dtypes[i].ggml_type != ggml_type) continue;
+        if (wk_dtypes[i].ggml_type < 0 || (uint32_t)wk_dtypes[i].ggml_type != ggml_type) continue;
         *dtype = (wick_dtype)i;
         return true;
     }
     return false;
 }
 
-bool wk_dtype_is_float(wick_dtype dtype) {
-    return wk_dtype_get(dtype)->dtype_class == WK_CLASS_FLOAT;
-}
-
-bool wk_dtype_is_block(wick_dtype dtype) {
-    return wk_dtype_get(dtype)->dtype_class == WK_CLASS_BLOCK;
-}
-
-bool wk_dtype_is_scalar(wick_dtype dtype) {
-    return wk_dtype_get(dtype)->dtype_class < WK_CLASS_BLOCK;
-}
-
-bool wk_dtype_is_real(wick_dtype dtype) {
-    const wk_dtype_class class = wk_dtype_get(dtype)->dtype_class;
-    return class == WK_CLASS_FLOAT || class == WK_CLASS_STORED;
-}
-
 bool wk_dtype_bytes(wick_dtype dtype, int64_t n, uint64_t *bytes) {
     const wk_dtype_info *const info = wk_dtype_get(dtype);
-    if (n < 0 || n % info->block_elements != 0) return false;
-    const uint64_t n_blocks = (uint64_t)(n / info->block_elements);
-    if (n_blocks > UINT64_MAX / (uint64_t)info->block_bytes) return false;
+    if (n < 0) return false;
+    uint64_t n_blocks = (uint64_t)n;
+    if (info->block_elements > 1) {
+        if (n % info->block_elements != 0) return false;
+        n_blocks /= (uint64_t)info->block_elements;
+    }
+    if (n > INT32_MAX && n_blocks > UINT64_MAX / (uint64_t)info->block_bytes) return false;
     *bytes = n_blocks * (uint64_t)info->block_bytes;
     return true;
 }

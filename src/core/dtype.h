@@ -4,6 +4,8 @@
 
 #include <wick/tensor.h>
 
+#include <assert.h>
+
 typedef enum wk_dtype_class {
     WK_CLASS_FLOAT,
     WK_CLASS_INTEGER, /* signed and unsigned */
@@ -20,16 +22,31 @@ typedef struct wk_dtype_info {
     wk_dtype_class dtype_class;
 } wk_dtype_info;
 
+extern const wk_dtype_info wk_dtypes[WICK_DTYPE_COUNT_];
+
 /* dtype must be valid. */
-const wk_dtype_info *wk_dtype_get(wick_dtype dtype);
+static inline const wk_dtype_info *wk_dtype_get(wick_dtype dtype) {
+    assert((unsigned)dtype < WICK_DTYPE_COUNT_);
+    return &wk_dtypes[dtype];
+}
 /* False when no dtype has this number. */
 bool wk_dtype_from_ggml(uint32_t ggml_type, wick_dtype *dtype);
-bool wk_dtype_is_float(wick_dtype dtype); /* f32 f16 bf16 f64 */
-bool wk_dtype_is_block(wick_dtype dtype);
+/* f32 f16 bf16 f64 */
+static inline bool wk_dtype_is_float(wick_dtype dtype) {
+    return wk_dtype_get(dtype)->dtype_class == WK_CLASS_FLOAT;
+}
+static inline bool wk_dtype_is_block(wick_dtype dtype) {
+    return wk_dtype_get(dtype)->dtype_class == WK_CLASS_BLOCK;
+}
 /* Elements that operations compute with: neither blocks nor 8-bit floats. */
-bool wk_dtype_is_scalar(wick_dtype dtype);
+static inline bool wk_dtype_is_scalar(wick_dtype dtype) {
+    return wk_dtype_get(dtype)->dtype_class < WK_CLASS_BLOCK;
+}
 /* Elements are real numbers one by one: a float, of 8 bits or more. */
-bool wk_dtype_is_real(wick_dtype dtype);
+static inline bool wk_dtype_is_real(wick_dtype dtype) {
+    const wk_dtype_class class = wk_dtype_get(dtype)->dtype_class;
+    return class == WK_CLASS_FLOAT || class == WK_CLASS_STORED;
+}
 
 /* Bytes of n dense elements; n must be >= 0 and, for block types, a multiple of the block. False on
  * overflow or where n is not a multiple. */

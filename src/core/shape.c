@@ -16,6 +16,7 @@ wick_shape wick_shape_of(int rank, const int64_t *extent) {
 /* An extent 0 counts as 1 in the check for overflow: the strides of an empty shape must fit too,
  * and the answer must not depend on the order of the extents. */
 bool wk_shape_count(const wick_shape *shape, int64_t *count) {
+    const int64_t small = INT32_MAX; /* the product of two is not too large */
     if (shape->rank < 0 || shape->rank > WICK_MAX_RANK) return false;
     int64_t product = 1;
     bool is_empty = false;
@@ -24,7 +25,7 @@ bool wk_shape_count(const wick_shape *shape, int64_t *count) {
         if (extent < 0) return false;
         if (extent == 0) {
             is_empty = true;
-        } else if (product > INT64_MAX / extent) {
+        } else if ((product > small || extent > small) && product > INT64_MAX / extent) {
             return false;
         } else {
             product *= extent;
@@ -53,15 +54,15 @@ void wk_shape_dense(const wick_shape *shape, int64_t stride[WICK_MAX_RANK]) {
 }
 
 /* The stride of an extent of 1 is never used, and a shape without elements uses none. */
-bool wk_shape_is_dense(const wick_shape *shape, const int64_t *stride) {
-    assert(shape->rank >= 0 && shape->rank <= WICK_MAX_RANK);
+bool wk_shape_is_dense(int rank, const int64_t *extent, const int64_t *stride) {
+    assert(rank >= 0 && rank <= WICK_MAX_RANK);
     int64_t step = 1;
     bool is_dense = true;
-    for (int i = shape->rank - 1; i >= 0; i--) {
-        if (shape->extent[i] == 0) return true;
-        if (shape->extent[i] == 1) continue;
+    for (int i = rank - 1; i >= 0; i--) {
+        if (extent[i] == 0) return true;
+        if (extent[i] == 1) continue;
         if (stride[i] != step) is_dense = false;
-        step *= shape->extent[i];
+        step *= extent[i];
     }
     return is_dense;
 }

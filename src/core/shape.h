@@ -10,7 +10,7 @@ bool wk_shape_count(const wick_shape *shape, int64_t *count);
 bool wk_shape_equal(const wick_shape *a, const wick_shape *b);
 /* Row-major strides. */
 void wk_shape_dense(const wick_shape *shape, int64_t stride[WICK_MAX_RANK]);
-bool wk_shape_is_dense(const wick_shape *shape, const int64_t *stride);
+bool wk_shape_is_dense(int rank, const int64_t *extent, const int64_t *stride);
 /* Shape of the broadcast of a and b (NumPy's rule); false when they do not fit. */
 bool wk_shape_broadcast(const wick_shape *a, const wick_shape *b, wick_shape *out);
 /* -1 is the last; false when out of [-rank, rank). */

@@ -177,27 +177,42 @@ DEFINE(round, ROUND)
 
 /* --- Of two tensors --- */
 
-/* code: BINARY or COMPARE. dtype: that both are promoted to. */
-static wick_tensor *of_two(const char *op, wk_opcode code, wk_params params, wick_dtype dtype,
-                           wick_tensor *a, wick_tensor *b) {
+/* A function of two tensors, which computes in dtype. */
+typedef struct function {
+    wk_opcode code; /* BINARY or COMPARE */
+    union {
+        wk_binary_fn binary;
+        wk_compare_fn compare;
+    };
+    wick_dtype dtype;
+} function;
+
+/* Of a and b of its dtype, which broadcast to the shape. */
+static wick_tensor *queue_two(const function *f, const wick_shape *shape, wick_tensor *a,
+                              wick_tensor *b) {
+    const bool is_compare = f->code == WK_OP_COMPARE;
+    wick_tensor *const y = wk_tensor_new(a->device, is_compare ? WICK_U8 : f->dtype, shape);
+    wk_call call;
+    wk_call_begin(&call, f->code);
+    wk_call_add(&call, y, NULL);
+    wk_view_expand(&a->view, shape, wk_call_add(&call, a, NULL));
+    wk_view_expand(&b->view, shape, wk_call_add(&call, b, NULL));
+    if (is_compare)
+        call.op.p.compare = f->compare;
+    else
+        call.op.p.binary = f->binary;
+    return wk_queue_result(&call, y);
+}
+
+static wick_tensor *of_two(const char *op, const function *f, wick_tensor *a, wick_tensor *b) {
     wick_shape shape;
     if (!wk_operand_is_strided(op, a) || !wk_operand_is_strided(op, b)) return NULL;
     if (!wk_operands_broadcast(op, a, b, &shape)) return NULL;
-    wick_device *const device = a->device;
-    const wick_scope scope = wick_scope_begin(device);
-    wick_tensor *const left = wk_promoted(a, dtype), *const right = wk_promoted(b, dtype);
+    if (a->view.dtype == f->dtype && b->view.dtype == f->dtype) return queue_two(f, &shape, a, b);
+    const wick_scope scope = wick_scope_begin(a->device);
+    wick_tensor *const left = wk_promoted(a, f->dtype), *const right = wk_promoted(b, f->dtype);
     if (!left || !right) return wick_scope_result(scope, NULL);
-    wk_view view_a, view_b;
-    wk_view_expand(&left->view, &shape, &view_a);
-    wk_view_expand(&right->view, &shape, &view_b);
-    wick_tensor *const y = wk_tensor_new(device, code == WK_OP_COMPARE ? WICK_U8 : dtype, &shape);
-    wk_call call;
-    wk_call_begin(&call, code);
-    wk_call_add(&call, y, NULL);
-    wk_call_add(&call, left, &view_a);
-    wk_call_add(&call, right, &view_b);
-    call.op.p = params;
-    return wick_scope_result(scope, wk_queue_result(&call, y));
+    return wick_scope_result(scope, queue_two(f, &shape, left, right));
 }
 
 static wick_tensor *binary(const char *op, wk_binary_fn fn, wick_tensor *a, wick_tensor *b) {
@@ -209,7 +224,8 @@ static wick_tensor *binary(const char *op, wk_binary_fn fn, wick_tensor *a, wick
                            wk_binary_takes(fn, WICK_I32));
         return NULL;
     }
-    return of_two(op, WK_OP_BINARY, (wk_params){.binary = fn}, dtype, a, b);
+    const function f = {.code = WK_OP_BINARY, .binary = fn, .dtype = dtype};
+    return of_two(op, &f, a, b);
 }
 
 static bool check_in_place(const char *op, wk_binary_fn fn, const wick_tensor *x,
@@ -275,7 +291,8 @@ static wick_tensor *compare(const char *op, wk_compare_fn fn, wick_tensor *a, wi
     wick_dtype dtype;
     if (!wk_operands_present(op, (wick_tensor *[]){a, b}, 2)) return NULL;
     if (!wk_operands_promote(op, a, b, &dtype)) return NULL;
-    return of_two(op, WK_OP_COMPARE, (wk_params){.compare = fn}, dtype, a, b);
+    const function f = {.code = WK_OP_COMPARE, .compare = fn, .dtype = dtype};
+    return of_two(op, &f, a, b);
 }
 
 /* Of two bools by logical, which is the same. */

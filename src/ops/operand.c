@@ -4,6 +4,8 @@
 #include "core/dtype.h"
 #include "core/shape.h"
 
+#include <string.h>
+
 bool wk_operands_present(const char *op, wick_tensor *const *operands, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (!operands[i]) return false;
@@ -42,6 +44,11 @@ bool wk_operands_same_dtype(const char *op, const wick_tensor *a, const wick_ten
 
 bool wk_operands_broadcast(const char *op, const wick_tensor *a, const wick_tensor *b,
                            wick_shape *shape) {
+    if (wk_view_same_shape(&a->view, &b->view)) {
+        shape->rank = a->view.rank;
+        memcpy(shape->extent, a->view.extent, sizeof shape->extent);
+        return true;
+    }
     const wick_shape shape_a = wk_tensor_shape_of(a), shape_b = wk_tensor_shape_of(b);
     if (wk_shape_broadcast(&shape_a, &shape_b, shape)) return true;
     char text[2][WK_SHAPE_TEXT];

@@ -68,18 +68,22 @@ void wk_view_diagonal(const wk_view *from, int dim0, int dim1, wk_view *out) {
 }
 
 bool wk_view_expand(const wk_view *from, const wick_shape *shape, wk_view *out) {
-    const wk_view x = *from;
-    const int added = shape->rank - x.rank;
+    const int added = shape->rank - from->rank;
     if (added < 0) return false;
-    wk_view result = x;
-    result.rank = shape->rank;
-    for (int i = 0; i < shape->rank; i++) {
-        const int64_t extent = i < added ? 1 : x.extent[i - added];
+    bool is_same = added == 0;
+    for (int i = added; i < shape->rank; i++) {
+        const int64_t extent = from->extent[i - added];
         if (extent != shape->extent[i] && extent != 1) return false;
-        result.extent[i] = shape->extent[i];
-        result.stride[i] = i >= added && extent == shape->extent[i] ? x.stride[i - added] : 0;
+        is_same = is_same && extent == shape->extent[i];
     }
-    *out = result;
+    if (out != from) *out = *from;
+    if (is_same) return true;
+    out->rank = shape->rank;
+    for (int i = shape->rank - 1; i >= 0; i--) { /* from the right: out may be from */
+        const bool is_kept = i >= added && out->extent[i - added] == shape->extent[i];
+        out->stride[i] = is_kept ? out->stride[i - added] : 0;
+        out->extent[i] = shape->extent[i];
+    }
     return true;
 }
 

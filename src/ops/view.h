@@ -16,7 +16,7 @@ void wk_view_slice(const wk_view *from, int dim, int64_t start, int64_t length, 
                    wk_view *out);
 /* Elements (i, i) of two different dimensions, in a new last one instead of both. */
 void wk_view_diagonal(const wk_view *from, int dim0, int dim1, wk_view *out);
-/* Broadcasts to shape by strides of 0; false when it does not fit. */
+/* Broadcasts to shape by strides of 0; false when it does not fit. out may be from. */
 bool wk_view_expand(const wk_view *from, const wick_shape *shape, wk_view *out);
 /* False when only a copy can have this shape. */
 bool wk_view_reshape(const wk_view *from, const wick_shape *shape, wk_view *out);

@@ -29,7 +29,13 @@ void wk_buffer_delist(wick_device *device, wk_buffer *buf) {
 void wk_buffer_release(wick_device *device, wk_buffer *buf) {
     if (!buf) return;
     assert(buf->refs > 0);
-    if (--buf->refs > 0 || buf->place) return; /* places belong to their plan */
+    buf->refs--;
+    if (buf->place) return; /* it belongs to its plan */
+    if (!buf->is_left && buf->refs == buf->n_records) {
+        buf->is_left = true;
+        if (!buf->is_foreign) device->used_bytes -= buf->size;
+    }
+    if (buf->refs > 0) return;
     const uint32_t generation = buf->generation;
     wk_buffer_delist(device, buf);
     device->backend->free(wk_handle_of(device, generation), buf);
@@ -47,6 +53,8 @@ wick_status wk_buffer_new(wick_device *device, uint64_t size, uint64_t granule, 
     WK_TRY(wk_device_usable(device));
     WK_TRY(device->backend->alloc(device->handle, size, granule, out, device->err));
     adopt(device, *out);
+    device->used_bytes += (*out)->size;
+    device->made_bytes += (*out)->size;
     return WICK_OK;
 }
 

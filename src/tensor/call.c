@@ -2,19 +2,26 @@
 #include "tensor/record.h"
 
 #include <assert.h>
+#include <string.h>
 
-void wk_call_begin(wk_call *call, wk_opcode code) { *call = (wk_call){.op.code = code}; }
+void wk_call_begin(wk_call *call, wk_opcode code) {
+    call->op.code = code;
+    call->op.n_dst = call->op.n_src = call->op.fault_slot = 0;
+    memset(&call->op.p, 0, WK_PLAIN_PARAMS); /* the queue makes chains, no call does */
+}
 
-void wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view) {
+wk_view *wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view) {
+    static const wk_view absent;
     const wk_op_info *const info = wk_op_get_info(call->op.code);
     const int i = call->op.n_dst + call->op.n_src;
     assert(i < info->n_dst + info->n_src);
     call->operand[i] = tensor;
-    if (tensor) call->op.view[i] = view ? *view : tensor->view;
+    call->op.view[i] = !tensor ? absent : view ? *view : tensor->view;
     if (i < info->n_dst)
         call->op.n_dst++;
     else
         call->op.n_src++;
+    return &call->op.view[i];
 }
 
 wick_status wk_call_queue(wick_device *device, const wk_call *call) {
@@ -27,8 +34,10 @@ wick_status wk_call_queue(wick_device *device, const wk_call *call) {
             return wk_device_fail(
                 device, WICK_ERR_ARGUMENT, "%s: operand %s belongs to another device",
                 wk_op_get_info(op->code)->name, wk_op_get_info(op->code)->operands[i].name);
-        WK_TRY(wk_buffer_usable(device, op->view[i].buf));
+        if (op->view[i].buf->generation != device->generation)
+            return wk_buffer_usable(device, op->view[i].buf);
     }
+    WK_TRY(wk_device_usable(device));
     WK_TRY(wk_op_check(op, device->err));
     for (int i = 0; i < op->n_dst; i++) op->view[i].buf->version++;
     wk_observers_show(device, call, NULL);

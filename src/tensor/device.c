@@ -25,6 +25,7 @@ static void free_device(wick_device *device) {
     wk_recovery_free(device);
     if (device->handle) device->backend->close(device->handle);
     wk_readings_free(device);
+    wk_tensors_free_unused(device);
     wk_observers_free(device);
     wk_free(&device->heap, device->names, device->names_size);
     wk_free(&device->heap, device->scopes, device->scope_capacity * sizeof *device->scopes);
@@ -322,6 +323,7 @@ wick_status wick_device_trim(wick_device *device, uint64_t *freed, wick_error *e
     if (!freed) freed = &ignored;
     *freed = 0;
     if (!device) return wk_fail(error, WICK_ERR_ARGUMENT, "wick_device_trim: device is NULL");
+    wk_tensors_free_unused(device);
     if (!device->backend->trim) return WICK_OK;
     return device->backend->trim(device->handle, freed, error);
 }

@@ -4,6 +4,8 @@
 
 #include "tensor/observe.h"
 
+#include <assert.h>
+
 typedef struct wk_plan wk_plan;
 typedef struct wk_shadow wk_shadow;
 
@@ -55,9 +57,10 @@ typedef struct wk_record {
 /* Records, oldest first; decompositions are put in front. It grows, so that no caller waits for
  * room. */
 typedef struct wk_queue {
-    wk_record *ring; /* [capacity] */
+    wk_record *ring; /* [capacity], a power of two */
     uint32_t head, count, capacity;
     uint32_t n_final; /* the first of them: what they are to do is settled, see fuse.c */
+    bool is_behind;   /* released buffers, which ops still need, take too much */
 } wk_queue;
 
 /* Chains that came before, by their hashes; see fuse.c. */
@@ -105,6 +108,8 @@ struct wick_device {
     wk_backend_device *handle;
     uint32_t generation; /* of the handle */
     uint64_t n_held;     /* buffers and plans of the handle */
+    uint64_t used_bytes; /* of buffers that others than the queue have references to */
+    uint64_t made_bytes; /* of buffers since queue.c looked at them last */
     wk_recovery recovery;
     char fallback_reason[256]; /* why AUTO did not get its first choice; empty: it did */
     wick_error sticky;         /* of tensor calls */
@@ -116,6 +121,8 @@ struct wick_device {
     uint32_t scope_depth, scope_capacity;
     wick_reading *free_readings;
     wick_tensor *newest; /* of all tensors */
+    wick_tensor *unused; /* structs of released ones */
+    uint32_t n_unused;
 
     wk_queue queue;
     wk_ticket submitted;  /* everything encoded so far */
@@ -164,6 +171,7 @@ wick_tensor *wk_tensor_over(wick_device *device, const wk_view *view);
 void wk_tensors_tell_left(const wick_device *device);
 /* The same, but the innermost scope owns it, or else the caller. */
 wick_tensor *wk_tensor_in_scope(wick_device *device, const wk_view *view);
+void wk_tensors_free_unused(wick_device *device);
 /* Takes it out of the list of its scope. */
 void wk_tensor_leave_scope(wick_tensor *tensor);
 
@@ -180,9 +188,13 @@ void wk_readings_free(wick_device *device);
 void wk_queue_free(wick_device *device);
 /* Forgets what waits. */
 void wk_queue_drop(wick_device *device);
-wk_record *wk_queue_head(wick_device *device);
 /* Record number index from the head on. */
-wk_record *wk_queue_at(wick_device *device, uint32_t index);
+static inline wk_record *wk_queue_at(wick_device *device, uint32_t index) {
+    const wk_queue *const queue = &device->queue;
+    assert(index < queue->count);
+    return &queue->ring[(queue->head + index) & (queue->capacity - 1)];
+}
+static inline wk_record *wk_queue_head(wick_device *device) { return wk_queue_at(device, 0); }
 /* It becomes nothing, or another op instead of its own. */
 void wk_queue_cancel(wick_device *device, wk_record *record);
 void wk_queue_replace(wick_device *device, wk_record *record, const wk_op *op);

@@ -95,7 +95,7 @@ wick_status wk_fault_tell(wick_device *device, const wk_buffer *buf) {
 }
 
 static bool is_read(const wk_op *op, int i) {
-    return (wk_op_operand(op, i)->access & WK_READ) != 0;
+    return i >= op->n_dst || (wk_op_operand(op, i)->access & WK_READ) != 0;
 }
 
 wick_status wk_fault_check(wick_device *device, const wk_op *op) {
@@ -109,8 +109,9 @@ wick_status wk_fault_check(wick_device *device, const wk_op *op) {
 /* It is all of its buffer. */
 static bool covers(const wk_view *view) {
     uint64_t begin, end;
+    if (view->offset > 0 || !wk_view_is_dense(view)) return false;
     wk_view_range(view, &begin, &end);
-    return wk_view_is_dense(view) && begin == 0 && end == view->buf->size;
+    return begin == 0 && end == view->buf->size;
 }
 
 bool wk_op_replaces(const wk_op *op, int i) { return !is_read(op, i) && covers(&op->view[i]); }
@@ -158,7 +159,7 @@ static wk_trace_entry *add_entry(wick_device *device) {
     wk_trace *const trace = &device->trace;
     assert(trace->n < trace->capacity);
     wk_trace_entry *const entry = &trace->entries[trace->n++];
-    *entry = (wk_trace_entry){.ticket = 0};
+    memset(entry, 0, offsetof(wk_trace_entry, ids)); /* of these, those that it has */
     return entry;
 }
 
@@ -190,7 +191,7 @@ void wk_trace_op(wick_device *device, const wk_op *op) {
     entry->n_dst = op->n_dst;
     entry->n_src = op->n_src;
     for (int i = 0; i < op->n_dst + op->n_src; i++)
-        if (op->view[i].buf) entry->ids[i] = op->view[i].buf->id;
+        entry->ids[i] = op->view[i].buf ? op->view[i].buf->id : 0;
     for (int i = 0; i < op->n_dst; i++)
         if (wk_op_replaces(op, i)) entry->replaced |= (uint16_t)(1U << i);
 }

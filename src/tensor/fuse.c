@@ -76,7 +76,8 @@ static void want_operands(const wk_op *op, uint32_t number) {
     }
     for (int v = 0; v < n_views(op); v++) {
         wk_buffer *const buf = op->view[v].buf;
-        if (!buf || !(wk_op_operand(op, v)->access & WK_READ)) continue;
+        const bool is_read = v >= op->n_dst || (wk_op_operand(op, v)->access & WK_READ) != 0;
+        if (!buf || !is_read) continue;
         buf->is_wanted = true;
         if (buf->last_read == 0) buf->last_read = number;
     }

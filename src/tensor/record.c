@@ -67,7 +67,7 @@ static wick_status record_op(void *user, const wk_op *op) {
     WK_TRY(wk_grow(device, &array, &plan->kernel_capacity, plan->n_ops, sizeof *plan->kernels));
     plan->kernels = array;
     wk_op_retain(op);
-    plan->ops[plan->n_ops] = *op;
+    wk_op_copy(&plan->ops[plan->n_ops], op);
     plan->kernels[plan->n_ops++] = kernel;
     if (!kernel) plan->falls_back = true;
     return WICK_OK;

@@ -36,7 +36,7 @@ typedef struct parts {
 static wick_status emit_part(void *user, const wk_op *op) {
     parts *const p = user;
     assert(p->n_ops < MAX_PARTS);
-    p->ops[p->n_ops++] = *op;
+    wk_op_copy(&p->ops[p->n_ops++], op);
     return WICK_OK;
 }
 
@@ -63,7 +63,8 @@ static wick_status take_apart(wick_device *device, const wk_op_info *info) {
     device->n_decomposed++;
     if (status == WICK_OK) status = wk_queue_reserve(device, MAX_PARTS);
     if (status == WICK_OK) {
-        const wk_op whole = wk_queue_head(device)->op;
+        wk_op whole;
+        wk_op_copy(&whole, &wk_queue_head(device)->op);
         wk_op_retain(&whole); /* its record may have the last references to its operands */
         wk_queue_pop(device);
         for (int i = p.n_ops - 1; i >= 0; i--) wk_queue_push_front(device, &p.ops[i]);
@@ -275,19 +276,19 @@ static void fail_head(wick_device *device, const wick_error *reason) {
     wk_queue_pop(device);
 }
 
-/* WICK_OK: the head has got on, or is done, well or not. */
-static wick_status step(wick_device *device) {
-    wick_error failure = {.status = WICK_OK};
-    wick_error *const before = wk_device_borrow(device, &failure);
+/* WICK_OK: the head has got on, or is done, well or not. failure: clear, and so it is again. */
+static wick_status step(wick_device *device, wick_error *failure) {
+    wick_error *const before = wk_device_borrow(device, failure);
     const wick_status status = run_head(device);
     wk_device_give_back(device, before);
     if (status >= 0) return status;
     if (status == WICK_ERR_DEVICE_LOST || wk_device_is_lost(device)) {
-        (void)wk_pass_on(device->err, status, &failure);
+        (void)wk_pass_on(device->err, status, failure);
         return wk_device_abandon(device);
     }
-    if (failure.status == WICK_OK) (void)wk_fail(&failure, status, "%s", wick_status_text(status));
-    fail_head(device, &failure);
+    if (failure->status == WICK_OK) (void)wk_fail(failure, status, "%s", wick_status_text(status));
+    fail_head(device, failure);
+    *failure = (wick_error){.status = WICK_OK};
     return WICK_OK;
 }
 
@@ -296,8 +297,9 @@ wick_status wk_run(wick_device *device) {
     if (device->queue.count == 0 && !device->has_unsubmitted) return WICK_OK;
     WK_OF_TENSORS(wk_fuse(device));
     const uint64_t begun = wk_clock_ns();
+    wick_error failure = {.status = WICK_OK};
     while (device->queue.count > 0) {
-        WK_TRY(step(device));
+        WK_TRY(step(device, &failure));
         /* Fallbacks and verification compute here, and not while the device is polled. */
         if (device->shadow && wk_clock_ns() - begun >= wk_device_slice_ns(device))
             return WICK_PENDING;

@@ -11,31 +11,77 @@
 
 /* --- Making --- */
 
-wick_tensor *wk_tensor_over(wick_device *device, const wk_view *view) {
-    wick_tensor *const tensor = wk_alloc_zeroed(&device->heap, sizeof *tensor);
-    if (!tensor) {
-        wk_buffer_release(device, view->buf);
-        (void)wk_fail_memory(device->err, sizeof *tensor, 0, "a tensor");
-        return NULL;
+/* Released ones are used again: their structs are all of one size. */
+enum { MOST_UNUSED = 1024 };
+
+static wick_tensor *take_unused(wick_device *device) {
+    wick_tensor *const tensor = device->unused;
+    if (!tensor) return NULL;
+    wk_permit(tensor, sizeof *tensor);
+    device->unused = tensor->next;
+    device->n_unused--;
+    return tensor;
+}
+
+void wk_tensors_free_unused(wick_device *device) {
+    for (wick_tensor *tensor; (tensor = take_unused(device));)
+        wk_free(&device->heap, tensor, sizeof *tensor);
+}
+
+static void keep_unused(wick_device *device, wick_tensor *tensor) {
+    if (device->n_unused == MOST_UNUSED) {
+        wk_free(&device->heap, tensor, sizeof *tensor);
+        return;
     }
+    tensor->next = device->unused;
+    device->unused = tensor;
+    device->n_unused++;
+    wk_forbid(tensor, sizeof *tensor);
+}
+
+/* Without its view; NULL: no memory. */
+static wick_tensor *take(wick_device *device) {
+    wick_tensor *tensor = take_unused(device);
+    if (!tensor) tensor = wk_alloc(&device->heap, sizeof *tensor);
+    if (!tensor) (void)wk_fail_memory(device->err, sizeof *tensor, 0, "a tensor");
+    return tensor;
+}
+
+/* With its view. */
+static wick_tensor *begin(wick_device *device, wick_tensor *tensor) {
     tensor->device = device;
-    tensor->view = *view;
     tensor->refs = 1;
+    tensor->scope = 0;
+    tensor->next = tensor->newer = NULL;
     tensor->older = device->newest;
     if (tensor->older) tensor->older->newer = tensor;
     device->newest = tensor;
     return tensor;
 }
 
-wick_tensor *wk_tensor_in_scope(wick_device *device, const wk_view *view) {
-    wick_tensor *const tensor = wk_tensor_over(device, view);
-    if (!tensor || device->scope_depth == 0) return tensor;
+wick_tensor *wk_tensor_over(wick_device *device, const wk_view *view) {
+    wick_tensor *const tensor = take(device);
+    if (!tensor) {
+        wk_buffer_release(device, view->buf);
+        return NULL;
+    }
+    tensor->view = *view;
+    return begin(device, tensor);
+}
+
+static wick_tensor *enter_scope(wick_device *device, wick_tensor *tensor) {
+    if (device->scope_depth == 0) return tensor;
     assert(device->scope_depth <= device->scope_capacity);
     wick_tensor **const list = &device->scopes[device->scope_depth - 1];
     tensor->scope = device->scope_depth;
     tensor->next = *list;
     *list = tensor;
     return tensor;
+}
+
+wick_tensor *wk_tensor_in_scope(wick_device *device, const wk_view *view) {
+    wick_tensor *const tensor = wk_tensor_over(device, view);
+    return tensor ? enter_scope(device, tensor) : NULL;
 }
 
 /* A dense view; false after reporting the reason. */
@@ -54,15 +100,25 @@ static bool dense_view(wick_device *device, wick_dtype dtype, const wick_shape *
     return false;
 }
 
-wick_tensor *wk_tensor_new(wick_device *device, wick_dtype dtype, const wick_shape *shape) {
-    wk_view view;
+/* The same, over memory of its own. */
+static bool new_view(wick_device *device, wick_dtype dtype, const wick_shape *shape,
+                     wk_view *view) {
     uint64_t bytes;
-    if (!dense_view(device, dtype, shape, &view, &bytes)) return NULL;
+    if (!dense_view(device, dtype, shape, view, &bytes)) return false;
     const uint64_t row = wk_shape_row_bytes(dtype, shape);
     const wick_status status = device->recording
-                                   ? wk_plan_place(device->recording, bytes, row, &view.buf)
-                                   : wk_buffer_new(device, bytes, row, &view.buf);
-    return status == WICK_OK ? wk_tensor_in_scope(device, &view) : NULL;
+                                   ? wk_plan_place(device->recording, bytes, row, &view->buf)
+                                   : wk_buffer_new(device, bytes, row, &view->buf);
+    return status == WICK_OK;
+}
+
+wick_tensor *wk_tensor_new(wick_device *device, wick_dtype dtype, const wick_shape *shape) {
+    wick_tensor *const tensor = take(device);
+    if (!tensor) return NULL;
+    if (new_view(device, dtype, shape, &tensor->view))
+        return enter_scope(device, begin(device, tensor));
+    keep_unused(device, tensor);
+    return NULL;
 }
 
 wick_tensor *wk_tensor_of_view(wick_device *device, const wk_view *view) {
@@ -109,7 +165,7 @@ void wick_release(wick_tensor *tensor) {
     else
         device->newest = tensor->older;
     wk_buffer_release(device, tensor->view.buf);
-    wk_free(&device->heap, tensor, sizeof *tensor);
+    keep_unused(device, tensor);
 }
 
 void wk_tensors_tell_left(const wick_device *device) {

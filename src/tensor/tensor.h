@@ -166,10 +166,11 @@ typedef struct wk_call {
     wick_tensor *operand[WK_MAX_OPERANDS]; /* same order as op.view; NULL: absent */
 } wk_call;
 
-/* Begins a call: code and operand counts are set, everything else is zero. */
+/* Begins a call: it has no operands, and its parameters are zero. */
 void wk_call_begin(wk_call *call, wk_opcode code);
-/* Adds the next operand (destinations first); tensor NULL: absent. view NULL: the tensor's own. */
-void wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view);
+/* Adds the next operand (destinations first); tensor NULL: absent. view NULL: the tensor's own.
+ * Returns its place in the call. */
+wk_view *wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view);
 /* Checks it (wk_op_check), shows it to the observers (observe.h), and queues or records it. On
  * failure the device's sticky error is set. */
 wick_status wk_call_queue(wick_device *device, const wk_call *call);

@@ -180,6 +180,16 @@ static wick_tensor *result_of(const wick_tape *tape, const wick_tensor *x) {
     return part ? wk_dense_copy(part, s->dtype) : NULL;
 }
 
+/* The same when all is done, without a copy where only the slot and ops that wait have
+ * references to its memory. */
+static wick_tensor *last_result_of(const wick_tape *tape, const wick_tensor *x) {
+    const wk_slot *const s = wk_tape_find(tape, &x->view);
+    const wk_buffer *const buf = s->grad ? s->grad->view.buf : NULL;
+    const bool is_alone = buf && s->grad->refs == 1 && buf->refs == buf->n_records + 1;
+    if (is_alone && covers(s, &x->view) && wk_view_is_dense(&x->view)) return part_of(s, &x->view);
+    return result_of(tape, x);
+}
+
 /* What stands in x's memory before this node wrote there is not x any more: its gradient is read
  * before it is taken. Writes that came after x was watched are gone through. */
 static void see_results(wick_tape *tape, const wk_tape_node *node) {
@@ -283,8 +293,9 @@ static void compute(wick_tape *tape, wick_tensor *y, wick_tensor *grad_y, wick_t
     }
     for (size_t i = 0; i < n; i++) {
         wick_tensor *const seen = grads[i];
-        grads[i] =
-            has_failed(tape) ? NULL : wk_scope_keep(scope, seen ? seen : result_of(tape, x[i]));
+        grads[i] = has_failed(tape)
+                       ? NULL
+                       : wk_scope_keep(scope, seen ? seen : last_result_of(tape, x[i]));
     }
     for (size_t i = 0; i < tape->n_slots; i++) wk_slot_drop_gradient(&tape->slots[i]);
     wick_scope_end(scope);

@@ -176,6 +176,11 @@ void wick_optimizer_free(wick_optimizer *optimizer) {
 
 /* --- Steps --- */
 
+/* a x + (1 - a) y */
+static wick_tensor *mix(wick_tensor *x, double a, wick_tensor *y) {
+    return x && y ? wick_add(x, wick_affine(wick_sub(y, x), 1 - a, 0)) : NULL;
+}
+
 /* a x + b y */
 static wick_tensor *blend(wick_tensor *x, double a, wick_tensor *y, double b) {
     return x && y ? wick_add(wick_affine(x, a, 0), wick_affine(y, b, 0)) : NULL;
@@ -198,10 +203,11 @@ static bool step_sgd(const wick_optimizer_desc *d, const entry *e, wick_tensor *
     return go(e, p, d->nesterov ? blend(g, 1, v, d->momentum) : v, rate);
 }
 
+/* 16 operations with 12 numbers: one chain. */
 static bool step_adamw(const wick_optimizer_desc *d, const entry *e, wick_tensor *p, wick_tensor *g,
                        double rate) {
     wick_tensor *const mean = e->state[0], *const square = e->state[1];
-    if (!set(mean, blend(mean, d->beta1, g, 1 - d->beta1)) ||
+    if (!set(mean, mix(mean, d->beta1, g)) ||
         !set(square, blend(square, d->beta2, wick_sqr(g), 1 - d->beta2)))
         return false;
     /* Both begin at 0 and are biased towards it. */

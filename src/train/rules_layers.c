@@ -233,19 +233,28 @@ static wick_tensor *softmax_beside(wick_tensor *scores, wick_tensor *sinks) {
     return wick_narrow(wick_softmax(both[1] ? wick_cat(both, 2, 3) : NULL, -1), 3, 0, s);
 }
 
+/* Each query sees a key, by its position. */
+static bool sees_some(const wk_op *op) {
+    return !wk_src(op, MASK)->buf && wk_src(op, Q)->extent[2] <= wk_src(op, K)->extent[2];
+}
+
 static wick_tensor *rebuild_attention(const wk_back *b) {
+    const wk_op *const op = wk_back_op(b);
+    wick_device *const device = b->g->device;
     const wick_dtype dtype = b->g->view.dtype;
+    wick_tensor *const zero = wick_zeros(device, dtype, WICK_SCALAR);
+    wick_tensor *const never = wick_full(device, dtype, WICK_SCALAR, -(double)INFINITY);
     wick_tensor *const distance = distances(b);
     wick_tensor *const seen = visible(b, distance);
     wick_tensor *scores = scores_of(b, distance);
-    if (seen)
-        scores = wick_where(seen, scores,
-                            wick_full(b->g->device, dtype, WICK_SCALAR, -(double)INFINITY));
+    if (seen && sees_some(op)) /* [t, s] is added: its gradient needs no choice of scores */
+        scores = wick_add(scores, wick_where(seen, zero, never));
+    else if (seen)
+        scores = wick_where(seen, scores, never);
     wick_tensor *weights = softmax_beside(scores, optional(b, SINKS));
-    if (seen) /* rows that see nothing have no weights, and no NaN */
-        weights = wick_where(seen, weights, wick_zeros(b->g->device, dtype, WICK_SCALAR));
-    return wick_matmul(weights,
-                       repeated(wk_back_source(b, V), wk_src(wk_back_op(b), Q)->extent[1]));
+    if (seen && !sees_some(op)) /* rows that see nothing have no weights, and no NaN */
+        weights = wick_where(seen, weights, zero);
+    return wick_matmul(weights, repeated(wk_back_source(b, V), wk_src(op, Q)->extent[1]));
 }
 
 void wk_grad_attention(const wk_back *b) { wk_back_through(b, rebuild_attention); }

@@ -105,7 +105,7 @@ static void record(void *user, const wk_call *call) {
         tape->is_short = true;
         return;
     }
-    node->op = *op;
+    wk_op_copy(&node->op, op);
     wk_op_retain(op);
     for (int i = 0; i < op->n_dst + op->n_src; i++) {
         if (!op->view[i].buf) continue;

@@ -50,15 +50,15 @@ static void test_dense(void **state) {
     int64_t stride[WICK_MAX_RANK];
     wk_shape_dense(&shape, stride);
     assert_true(stride[0] == 12 && stride[1] == 4 && stride[2] == 1);
-    assert_true(wk_shape_is_dense(&shape, stride));
+    assert_true(wk_shape_is_dense(shape.rank, shape.extent, stride));
     stride[0] = 24;
-    assert_false(wk_shape_is_dense(&shape, stride));
+    assert_false(wk_shape_is_dense(shape.rank, shape.extent, stride));
     const wick_shape ones = WICK_SHAPE(1, 3, 1), empty = WICK_SHAPE(4, 0, 2);
-    assert_true(wk_shape_is_dense(&ones, (int64_t[]){99, 1, 77}));
-    assert_false(wk_shape_is_dense(&ones, (int64_t[]){3, 2, 1}));
-    assert_true(wk_shape_is_dense(&empty, (int64_t[]){9, 9, 9}));
+    assert_true(wk_shape_is_dense(ones.rank, ones.extent, (int64_t[]){99, 1, 77}));
+    assert_false(wk_shape_is_dense(ones.rank, ones.extent, (int64_t[]){3, 2, 1}));
+    assert_true(wk_shape_is_dense(empty.rank, empty.extent, (int64_t[]){9, 9, 9}));
     const wick_shape scalar = WICK_SCALAR;
-    assert_true(wk_shape_is_dense(&scalar, stride));
+    assert_true(wk_shape_is_dense(scalar.rank, scalar.extent, stride));
 }
 
 static void test_broadcast(void **state) {

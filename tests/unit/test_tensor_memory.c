@@ -135,6 +135,37 @@ static void test_synchronize_waits_after_a_failure(void **state) {
     wick_device_close(device);
 }
 
+/* What the program has released goes as soon as the ops that need it have run, and they do not wait
+ * until 256 are there: that would take 800 MiB. A device that computes one op at each poll is
+ * polled at every op as long as it is behind. */
+static void test_released_temporaries_do_not_pile_up(void **state) {
+    (void)state;
+    enum { N = 1 << 20, STEPS = 200 };
+    const uint64_t mib = 1 << 20;
+    const wick_device_desc desc[] = {
+        {.backend = WICK_BACKEND_CPU, .n_threads = 1, .fusion = WICK_FUSION_OFF},
+        {.backend = WICK_BACKEND_CPU, .n_threads = 1, .fusion = WICK_FUSION_OFF, .slice_us = 1},
+        {.backend = WICK_BACKEND_NULL, .n_threads = 1, .fusion = WICK_FUSION_OFF},
+    };
+    for (size_t i = 0; i < WK_COUNT(desc); i++) {
+        wick_device *const device = open_device(&desc[i]);
+        for (int k = 0; k < STEPS; k++) {
+            const wick_scope scope = wick_scope_begin(device);
+            wick_tensor *const x = wick_empty(device, WICK_F32, WICK_SHAPE(N));
+            assert_non_null(wick_fill(wick_narrow(x, 0, k, 1), k));
+            wick_scope_end(scope);
+        }
+        assert_int_equal(wick_synchronize(device), WICK_OK);
+        wick_device_stats stats;
+        wick_device_get_stats(device, &stats);
+        assert_int_equal(stats.n_ops, STEPS);
+        assert_int_equal(stats.buffer_bytes, 0);
+        assert_true(stats.buffer_peak_bytes >= 32 * mib); /* so few are not worth a run */
+        assert_true(stats.buffer_peak_bytes < 200 * mib);
+        wick_device_close(device);
+    }
+}
+
 static void test_recording_keeps_the_order_of_writes(void **state) {
     (void)state;
     wick_device *const device = open_slow();
@@ -370,6 +401,7 @@ int main(void) {
         cmocka_unit_test(test_memory_is_used_in_place),
         cmocka_unit_test(test_memory_is_copied_or_refused),
         cmocka_unit_test(test_synchronize_waits_after_a_failure),
+        cmocka_unit_test(test_released_temporaries_do_not_pile_up),
         cmocka_unit_test(test_recording_keeps_the_order_of_writes),
         cmocka_unit_test(test_rows_are_whole_blocks),
         cmocka_unit_test(test_versions_count_writes),

@@ -49,9 +49,21 @@ static wick_status reserve_scratch(wk_backend_device *dev, const wk_cpu_kernel *
     return WICK_OK;
 }
 
-/* How many pieces of an op last about a slice each, by what a slow processor does in a second. */
+/* An op of so few elements takes far less than a slice: whatever it computes of them, 5 us for
+ * each one are enough. */
+static bool is_brief(const wk_backend_device *dev, const wk_op *op) {
+    const uint64_t most = dev->slice_ns / 5000;
+    uint64_t n = 0;
+    for (int i = 0; i < op->n_dst + op->n_src; i++)
+        if (op->view[i].buf) n += (uint64_t)wk_view_count(&op->view[i]);
+    return n < most;
+}
+
+/* How many pieces of an op last about a slice each, by what a slow processor does in a second; 0:
+ * it is brief. */
 static uint32_t pieces_of(const wk_backend_device *dev, const wk_cpu_kernel *kernel,
                           const wk_op *op, const uint32_t *batch) {
+    if (is_brief(dev, op)) return 0;
     const bool is_slow = kernel->base.is_reference;
     const double flops = is_slow ? 0.5e9 : 10e9, bytes = is_slow ? 0.2e9 : 5e9; /* of a thread */
     const wk_cost cost = wk_op_cost(op, batch);
@@ -69,13 +81,7 @@ wick_status wk_cpu_encode(wk_backend_device *dev, const wk_kernel *kernel, const
     command->kind = WK_CPU_COMMAND_OP;
     command->run.kernel = cpu_kernel;
     command->run.n_pieces = pieces_of(dev, cpu_kernel, op, NULL);
-    wk_op *copy = &command->run.op;
-    copy->code = op->code;
-    copy->n_dst = op->n_dst;
-    copy->n_src = op->n_src;
-    copy->fault_slot = op->fault_slot;
-    copy->p = op->p;
-    memcpy(copy->view, op->view, (size_t)(op->n_dst + op->n_src) * sizeof *op->view);
+    wk_op_copy(&command->run.op, op);
     wk_cpu_push(dev);
     return WICK_OK;
 }
@@ -188,7 +194,8 @@ static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const 
 
 /* Items [at.next, end) of the phase: all that are left, or a piece. */
 static int64_t end_of_piece(int64_t next, int64_t n, int64_t grain, int64_t n_pieces) {
-    assert(grain > 0 && n_pieces > 0 && next <= n && next % grain == 0);
+    assert(grain > 0 && next <= n && next % grain == 0);
+    if (n_pieces <= 1) return n;
     const int64_t each = (n / n_pieces / grain + 1) * grain;
     return n - next > each ? next + each : n;
 }
@@ -243,35 +250,50 @@ static void run_upload(wk_backend_device *dev, wk_cpu_command *command) {
     wk_free(dev->heap, command->upload.copy, (size_t)command->upload.size);
 }
 
-/* Runs one command, of a plan one op, of an op that takes long a piece. */
-static void run_step(wk_backend_device *dev) {
+/* Of a plan one op. True: the command is done. */
+static bool run_plan(wk_backend_device *dev, wk_cpu_command *command, uint32_t *n_pieces) {
+    const wk_cpu_plan *plan = command->replay.plan;
+    const size_t i = command->replay.next;
+    if (i < plan->n) {
+        *n_pieces = plan->n_pieces[i];
+        if (!run_op(dev, (const wk_cpu_kernel *)plan->kernels[i], &plan->ops[i], *n_pieces))
+            return false;
+    }
+    command->replay.next++;
+    return i + 1 >= plan->n;
+}
+
+/* Runs one command, of a plan one op, of an op that takes long a piece. False: it took far less
+ * than a slice. */
+static bool run_step(wk_backend_device *dev) {
     assert(dev->head < dev->tail); /* commands are left while a ticket is not done */
     wk_cpu_command *command = &dev->commands[dev->head];
+    bool is_done = true;
+    uint32_t n_pieces = 1;
     switch (command->kind) {
     case WK_CPU_COMMAND_OP:
-        if (!run_op(dev, command->run.kernel, &command->run.op, command->run.n_pieces)) return;
+        n_pieces = command->run.n_pieces;
+        is_done = run_op(dev, command->run.kernel, &command->run.op, n_pieces);
         break;
     case WK_CPU_COMMAND_UPLOAD: run_upload(dev, command); break;
     case WK_CPU_COMMAND_READ: wk_cpu_read_run(dev, command->read); break;
-    case WK_CPU_COMMAND_PLAN: {
-        const wk_cpu_plan *plan = command->replay.plan;
-        const size_t i = command->replay.next;
-        const bool is_done = i >= plan->n || run_op(dev, (const wk_cpu_kernel *)plan->kernels[i],
-                                                    &plan->ops[i], plan->n_pieces[i]);
-        if (is_done) command->replay.next++;
-        if (!is_done || i + 1 < plan->n) return;
-        break;
+    case WK_CPU_COMMAND_PLAN: is_done = run_plan(dev, command, &n_pieces); break;
     }
-    }
-    finish_command(dev);
+    if (is_done) finish_command(dev);
+    return n_pieces > 0;
 }
+
+enum { MOST_SHORT = 16 }; /* steps between two looks at the clock */
 
 wick_status wk_cpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
     if (ticket > dev->n_given) return wk_fail(err, WICK_ERR_STATE, "this ticket was never given");
     const uint64_t begin_ns = dev->n_done < ticket ? wk_clock_ns() : 0;
-    while (dev->n_done < ticket) {
-        run_step(dev);
-        if (dev->n_done < ticket && wk_clock_ns() - begin_ns >= dev->slice_ns) return WICK_PENDING;
+    for (int n_short = 0; dev->n_done < ticket;) {
+        const bool is_long = run_step(dev);
+        n_short = is_long ? 0 : n_short + 1;
+        const bool is_time = is_long || n_short % MOST_SHORT == 0; /* to look at the clock */
+        if (is_time && dev->n_done < ticket && wk_clock_ns() - begin_ns >= dev->slice_ns)
+            return WICK_PENDING;
     }
     return WICK_OK;
 }

@@ -35,8 +35,8 @@ static size_t room_of(uint64_t size) { return size > 0 ? (size_t)size : 1; }
  *
  *     8 .. 9 | 10 .. 11 | 12 .. 13 | 14 .. 15 | 16 .. 19 | 20 .. 23 | ...
  *
- * but never more than that they and the buffers in use take no more than those in use took at
- * their most. */
+ * but never more than that they and the buffers in use take half as much again as those in use
+ * took at their most: buffers of one size are not all in use when those of another are. */
 
 static unsigned list_of(uint64_t room) {
     unsigned octave = 0;
@@ -82,8 +82,9 @@ static void release_unused(wk_backend_device *dev, uint64_t most_bytes) {
 }
 
 static void limit_unused(wk_backend_device *dev) {
-    assert(dev->stats.buffer_peak_bytes >= dev->stats.buffer_bytes);
-    release_unused(dev, dev->stats.buffer_peak_bytes - dev->stats.buffer_bytes);
+    const uint64_t peak = dev->stats.buffer_peak_bytes;
+    assert(peak >= dev->stats.buffer_bytes);
+    release_unused(dev, peak + peak / 2 - dev->stats.buffer_bytes);
 }
 
 wick_status wk_cpu_trim(wk_backend_device *dev, uint64_t *freed, wick_error *err) {

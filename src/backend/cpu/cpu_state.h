@@ -27,7 +27,7 @@ enum { WK_CPU_LISTS = 256 };
 typedef struct wk_cpu_plan {
     const wk_op *ops;
     const wk_kernel *const *kernels;
-    uint32_t *n_pieces; /* [n] of each op */
+    uint32_t *n_pieces; /* [n] of each op, see wk_cpu_command */
     size_t n;
 } wk_cpu_plan;
 
@@ -43,7 +43,7 @@ typedef struct wk_cpu_command {
     union {
         struct {
             const wk_cpu_kernel *kernel;
-            uint32_t n_pieces; /* that last about a slice each */
+            uint32_t n_pieces; /* that last about a slice each; 0: far less than one */
             wk_op op;          /* of its views only those that the opcode has */
         } run;
         struct {

@@ -205,7 +205,7 @@ static wick_status upload_rows(wk_backend_device *dev, const wk_view *weight, in
 /* --- Ops --- */
 
 static void to_inner(const wk_op *op, wk_op *inner) {
-    *inner = *op;
+    wk_op_copy(inner, op);
     for (int i = 0; i < op->n_dst + op->n_src; i++) inner->view[i].buf = inner_of(op->view[i].buf);
 }
 

@@ -215,21 +215,28 @@ wick_status wk_cache_group(wk_backend_device *dev, wk_recorder *recorder,
         key.windows[i][1] = windows[i].offset;
         key.windows[i][2] = windows[i].size;
     }
-    const size_t at = (size_t)wk_hash(&key, sizeof key) & (recorder->n_entries - 1);
-    wk_group_entry *const entry = &recorder->entries[at];
-    if (entry->group && memcmp(&entry->key, &key, sizeof key) == 0) {
+    const size_t used = offsetof(wk_group_key, windows) + (size_t)n * sizeof key.windows[0];
+    const size_t at = (size_t)wk_hash(&key, used), most = recorder->n_entries - 1;
+    /* Either of two entries, the newer one first; with one alone, two groups of a step that it is
+     * for would drive each other out at every step. */
+    wk_group_entry *const entry = &recorder->entries[at & most & ~(size_t)1];
+    wk_group_entry *const older = &recorder->entries[(at | 1) & most];
+    for (int i = 0; i < 2; i++) {
+        const wk_group_entry *const e = i == 0 ? entry : older;
+        if (!e->group || memcmp(&e->key, &key, sizeof key) != 0) continue;
         dev->cache.n_group_hits++;
-        *out = entry->group;
+        *out = e->group;
         return WICK_OK;
     }
     WK_TRY(make_group(dev, layout, windows, n, params, out, err));
     /* Commands may still name the one that it drives out. */
     const wick_status status =
-        entry->group ? wk_recorder_keep(dev, recorder, entry->group, err) : WICK_OK;
+        older->group ? wk_recorder_keep(dev, recorder, older->group, err) : WICK_OK;
     if (status != WICK_OK) {
         wk_gpu_group_release(dev->gpu, *out);
         return status;
     }
+    *older = *entry; /* the same one where there is only one */
     memcpy(&entry->key, &key, sizeof key);
     entry->group = *out;
     return WICK_OK;

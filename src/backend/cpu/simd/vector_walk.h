@@ -173,6 +173,11 @@ static void cursor_skip(cursor *c, int64_t n) {
 
 /* NULL where they do not lie side by side. */
 static void *elements_at(const walk *w, int operand, int64_t begin, int64_t n) {
+    const walk_line *const line = &w->line[operand];
+    if (line->rank == 1) {
+        const int64_t stride = line->stride[0];
+        return stride == 1 || n == 1 ? line->data + begin * stride * line->size : NULL;
+    }
     const cursor c = cursor_at(w, operand, begin);
     if (cursor_run(&c, n) < n || (cursor_stride(&c) != 1 && n > 1)) return NULL;
     return cursor_data(&c);
