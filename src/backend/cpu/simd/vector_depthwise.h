@@ -17,7 +17,7 @@ typedef struct depthwise {
     int64_t n_filters; /* of a channel */
     int64_t n_blocks;  /* of rows */
     int64_t n_lines;   /* that a block meets in a plane */
-    int64_t line;
+    window_lines l;
     int64_t *taps;
     float *lines, *room, *row, *factors;
 } depthwise;
@@ -36,7 +36,7 @@ static depthwise depthwise_of(const wk_op *op) {
     s.n_filters = s.weight->extent[0] / s.x->extent[1];
     s.n_blocks = (s.y->extent[3] + DEPTHWISE_ROWS - 1) / DEPTHWISE_ROWS;
     s.n_lines = (rows - 1) * s.w->stride[1] + (s.w->kernel[1] - 1) * s.w->dilation[1] + 1;
-    s.line = window_line(s.w, s.x);
+    s.l = window_lines_of(s.w, s.x);
     return s;
 }
 
@@ -46,7 +46,7 @@ static int64_t depthwise_taps(const depthwise *s) {
 
 static size_t depthwise_bytes(const wk_op *op) {
     const depthwise s = depthwise_of(op);
-    const int64_t n = s.w->kernel[0] * s.n_lines * s.line + WINDOW_SLACK + window_padded(s.w, s.x) +
+    const int64_t n = s.w->kernel[0] * s.n_lines * s.l.line + WINDOW_SLACK + s.l.padded +
                       s.y->extent[4] + depthwise_taps(&s);
     return (size_t)n * sizeof(float) + (size_t)s.w->kernel[2] * sizeof(int64_t);
 }
@@ -62,10 +62,10 @@ static void depthwise_lay(const depthwise *s, int64_t n, int64_t c, int64_t plan
     float *to = s->lines;
     for (int64_t kd = 0; kd < s->w->kernel[0]; kd++) {
         const int64_t d = wk_window_at(s->w, 0, plane, kd);
-        for (int64_t i = 0; i < s->n_lines; i++, to += s->line) {
+        for (int64_t i = 0; i < s->n_lines; i++, to += s->l.line) {
             const int64_t h = row * s->w->stride[1] - s->w->before[1] + i;
             const bool is_padding = d < 0 || h < 0 || d >= s->x->extent[2] || h >= s->x->extent[3];
-            window_lay(s->w, s->x, is_padding ? NULL : window_row(s->x, n, c, d, h), s->room, to);
+            window_lay(&s->l, s->x, is_padding ? NULL : window_row(s->x, n, c, d, h), s->room, to);
         }
     }
 }
@@ -88,7 +88,8 @@ WK_INLINE void depthwise_sum(const depthwise *s, const float *first, float bias,
     for (int p = 0; p < n; p++) sum[p] = v16_zero();
     for (int64_t kd = 0; kd < s->w->kernel[0]; kd++) {
         for (int64_t kh = 0; kh < s->w->kernel[1]; kh++) {
-            const float *const line = first + (kd * s->n_lines + kh * s->w->dilation[1]) * s->line;
+            const float *const line =
+                first + (kd * s->n_lines + kh * s->w->dilation[1]) * s->l.line;
             for (int64_t kw = 0; kw < s->w->kernel[2]; kw++) {
                 const v16 by = v16_set(*factor++);
                 for (int p = 0; p < n; p++)
@@ -101,7 +102,7 @@ WK_INLINE void depthwise_sum(const depthwise *s, const float *first, float bias,
 }
 
 static void depthwise_row(const depthwise *s, int64_t row, float bias, float *y) {
-    const float *const first = s->lines + row * s->w->stride[1] * s->line;
+    const float *const first = s->lines + row * s->w->stride[1] * s->l.line;
     const int64_t out = s->y->extent[4];
     for (int64_t i = 0; i < out; i += 16 * DEPTHWISE_PANELS) {
         switch ((out - i + 15) / 16) {
@@ -134,11 +135,10 @@ static void run_convolution_depthwise(const wk_cpu_run *run, int phase, int64_t 
     depthwise s = depthwise_of(run->op);
     s.taps = run->worker_scratch;
     s.lines = (float *)(s.taps + s.w->kernel[2]);
-    s.room = s.lines + s.w->kernel[0] * s.n_lines * s.line + WINDOW_SLACK;
-    s.row = s.room + window_padded(s.w, s.x);
+    s.room = s.lines + s.w->kernel[0] * s.n_lines * s.l.line + WINDOW_SLACK;
+    s.row = s.room + s.l.padded;
     s.factors = s.row + s.y->extent[4];
-    for (int64_t k = 0; k < s.w->kernel[2]; k++)
-        s.taps[k] = window_tap(s.w, window_part(s.w, s.x), k);
+    for (int64_t k = 0; k < s.w->kernel[2]; k++) s.taps[k] = window_tap(s.w, &s.l, k);
     for (int64_t item = begin; item < end; item++) {
         const int64_t row = item % s.n_blocks * DEPTHWISE_ROWS;
         const int64_t plane = item / s.n_blocks % s.y->extent[2];

@@ -13,33 +13,32 @@
 
 enum { WINDOW_SLACK = 64 }; /* what loads may overrun a line */
 
-/* Elements of a line before it is dealt out. */
-static inline int64_t window_padded(const wk_window_shape *w, const wk_view *x) {
-    return w->before[2] + x->extent[4] + w->after[2];
-}
+/* How lines lie, along the last dimension. */
+typedef struct window_lines {
+    int64_t before, in, padded; /* elements of a line before it is dealt out */
+    int64_t stride, part;       /* parts, and elements of each */
+    int64_t line;               /* elements of all parts */
+} window_lines;
 
-/* Elements of a part. */
-static inline int64_t window_part(const wk_window_shape *w, const wk_view *x) {
-    const int64_t n = window_padded(w, x);
-    return w->stride[2] == 1 ? n : n / w->stride[2] + 1;
-}
-
-/* Elements of all parts. */
-static inline int64_t window_line(const wk_window_shape *w, const wk_view *x) {
-    return w->stride[2] * window_part(w, x);
+static inline window_lines window_lines_of(const wk_window_shape *w, const wk_view *x) {
+    window_lines l = {.before = w->before[2], .in = x->extent[4], .stride = w->stride[2]};
+    l.padded = l.before + l.in + w->after[2];
+    l.part = l.stride == 1 ? l.padded : l.padded / l.stride + 1;
+    l.line = l.stride * l.part;
+    return l;
 }
 
 /* Where in the dealt line element k of the first window lies. */
-static inline int64_t window_tap(const wk_window_shape *w, int64_t part, int64_t k) {
+static inline int64_t window_tap(const wk_window_shape *w, const window_lines *l, int64_t k) {
     const int64_t at = k * w->dilation[2];
-    return w->stride[2] == 1 ? at : at % w->stride[2] * part + at / w->stride[2];
+    return l->stride == 1 ? at : at % l->stride * l->part + at / l->stride;
 }
 
 /* Bytes of row [n, c, d, h] of an image. */
-static inline const void *window_row(const wk_view *x, int64_t n, int64_t c, int64_t d, int64_t h) {
+static inline void *window_row(const wk_view *x, int64_t n, int64_t c, int64_t d, int64_t h) {
     const int64_t offset =
         n * x->stride[0] + c * x->stride[1] + d * x->stride[2] + h * x->stride[3];
-    return (const unsigned char *)wk_view_data(x) + offset * wk_dtype_get(x->dtype)->block_bytes;
+    return (unsigned char *)wk_view_data(x) + offset * wk_dtype_get(x->dtype)->block_bytes;
 }
 
 /* Of filter m; 0 where there is none. */
@@ -51,35 +50,42 @@ static inline float window_bias(const wk_view *bias, int64_t m) {
     return value[0];
 }
 
-/* Line [n] to parts. */
-static inline void window_deal(const float *line, int64_t n, int64_t stride, int64_t part,
-                               float *to) {
-    const int64_t each = n / stride;
-    if (stride == 2) { /* which compilers make vectors of */
+/* A padded line to parts. */
+static inline void window_deal(const window_lines *l, const float *line, float *to) {
+    const int64_t each = l->stride == 2 ? l->padded / 2 : l->padded / l->stride;
+    if (l->stride == 2) { /* which compilers make vectors of */
         for (int64_t i = 0; i < each; i++) {
             to[i] = line[2 * i];
-            to[part + i] = line[2 * i + 1];
+            to[l->part + i] = line[2 * i + 1];
         }
     } else {
-        for (int64_t r = 0; r < stride; r++)
-            for (int64_t i = 0; i < each; i++) to[r * part + i] = line[i * stride + r];
+        for (int64_t r = 0; r < l->stride; r++)
+            for (int64_t i = 0; i < each; i++) to[r * l->part + i] = line[i * l->stride + r];
     }
-    for (int64_t i = each * stride; i < n; i++) to[(i - each * stride) * part + each] = line[i];
+    for (int64_t i = each * l->stride; i < l->padded; i++)
+        to[(i - each * l->stride) * l->part + each] = line[i];
+}
+
+WK_INLINE void window_clear(float *to, int64_t n) {
+    for (int64_t i = 0; i < n; i += 16) store_at(to, i, n, v16_zero());
 }
 
 /* A row of x, or NULL: padding, with zeros around it. room: for a line that is dealt out. */
-static inline void window_lay(const wk_window_shape *w, const wk_view *x, const void *row,
-                              float *room, float *to) {
-    const int64_t n = window_padded(w, x), in = x->extent[4], first = w->before[2];
-    float *const line = w->stride[2] == 1 ? to : room;
-    for (int64_t i = 0; i < first; i++) line[i] = 0;
-    if (row != NULL) {
-        load_run(line + first, row, x->stride[4], x->dtype, in);
-    } else {
-        for (int64_t i = 0; i < in; i++) line[first + i] = 0;
+static inline void window_lay(const window_lines *l, const wk_view *x, const void *row, float *room,
+                              float *to) {
+    float *const line = l->stride == 1 ? to : room, *const inner = line + l->before;
+    if (row == NULL) {
+        window_clear(to, l->line);
+        return;
     }
-    for (int64_t i = first + in; i < n; i++) line[i] = 0;
-    if (w->stride[2] > 1) window_deal(line, n, w->stride[2], window_part(w, x), to);
+    window_clear(line, l->before);
+    if (x->dtype == WICK_F32 && x->stride[4] == 1) {
+        for (int64_t i = 0; i < l->in; i += 16) store_at(inner, i, l->in, load_at(row, i, l->in));
+    } else {
+        load_run(inner, row, x->stride[4], x->dtype, l->in);
+    }
+    window_clear(inner + l->in, l->padded - l->before - l->in);
+    if (l->stride > 1) window_deal(l, line, to);
 }
 
 #endif
