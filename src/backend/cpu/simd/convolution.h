@@ -272,8 +272,10 @@ static void pack_strip(const float *image, int64_t most, const piece *pieces, in
     for (int64_t l = 0; l < depth; l++, to += STRIP) {
         const float *const from = image + offsets[l];
         if (l + 1 < depth && farthest + offsets[l] + 16 <= most) {
-            for (int64_t i = 0; i < n_pieces; i++)
+            for (int64_t i = 0; i < n_pieces; i++) {
+                wk_prefetch(from + pieces[i].from + STRIP); /* of the next strip */
                 v16_store(to + pieces[i].to - j, v16_load(from + pieces[i].from));
+            }
         } else {
             for (int64_t i = 0; i < n_pieces; i++)
                 v16_store_rows(to + pieces[i].to - j,

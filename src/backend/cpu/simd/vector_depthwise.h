@@ -9,7 +9,7 @@
 #include "backend/cpu/simd/vector_rows.h"
 #include "backend/cpu/simd/vector_windows.h"
 
-enum { DEPTHWISE_ROWS = 16, DEPTHWISE_PANELS = 4 };
+enum { DEPTHWISE_ROWS = 16, DEPTHWISE_PANELS = 4, DEPTHWISE_FILTERS = 4 };
 
 typedef struct depthwise {
     const wk_window_shape *w;
@@ -22,8 +22,11 @@ typedef struct depthwise {
     float *lines, *room, *row, *factors;
 } depthwise;
 
+/* Many filters of a channel are a product, whose sums stay in registers. */
 static bool accepts_depthwise(const wk_op *op) {
-    return accepts_floats(op) && wk_src(op, 1)->extent[1] == 1;
+    const wk_view *const weight = wk_src(op, 1);
+    return accepts_floats(op) && weight->extent[1] == 1 &&
+           weight->extent[0] <= DEPTHWISE_FILTERS * wk_src(op, 0)->extent[1];
 }
 
 static depthwise depthwise_of(const wk_op *op) {
