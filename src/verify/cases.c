@@ -533,9 +533,12 @@ static void random_convolution(wk_case *c) {
     const bool is_deep = wk_case_chance(c, 15), is_depthwise = wk_case_chance(c, 30);
     const int64_t groups = is_depthwise ? 1 + wk_case_below(c, 5) : 1 + wk_case_below(c, 2);
     const int64_t channels = is_depthwise ? 1 : wk_at_least_one(wk_case_extent(c, 20));
-    const int64_t filters = wk_at_least_one(wk_case_extent(c, is_depthwise ? 2 : 30));
-    int64_t y[WK_WINDOW_RANK] = {wk_case_extent(c, 3), groups * filters, 1, 1 + wk_case_below(c, 9),
-                                 wk_at_least_one(wk_case_extent(c, is_deep ? 10 : 70))};
+    const bool is_tall = !is_depthwise && wk_case_chance(c, 4); /* more filters than an item has */
+    const int64_t filters =
+        is_tall ? 1300 : wk_at_least_one(wk_case_extent(c, is_depthwise ? 6 : 30));
+    const int64_t height = is_tall ? 1 : 1 + wk_case_below(c, 9);
+    const int64_t width = wk_at_least_one(wk_case_extent(c, is_deep || is_tall ? 10 : 70));
+    int64_t y[WK_WINDOW_RANK] = {wk_case_extent(c, 3), groups * filters, 1, height, width};
     if (is_deep) y[2] = 1 + wk_case_below(c, 3);
     int64_t x[WK_WINDOW_RANK] = {y[0], groups * channels};
     wk_window_shape *const w = &c->op.p.windows;
