@@ -195,7 +195,7 @@ typedef enum wk_window_fn {
 
 /* Windows along the last three dimensions of x [n, c, d, h, w]: window i begins at i stride -
  * before and has `kernel` elements, dilation apart. Around x there is padding, before and after
- * elements wide; what is left of it behind the last window is not read. */
+ * elements wide; what is left of it after the last window is not read. */
 enum { WK_WINDOW_DIMS = 3, WK_WINDOW_RANK = 2 + WK_WINDOW_DIMS };
 typedef struct wk_window_shape {
     int64_t kernel[WK_WINDOW_DIMS], stride[WK_WINDOW_DIMS], dilation[WK_WINDOW_DIMS];

@@ -1,6 +1,8 @@
 /* simd/convolution.h: convolutions as products of the weights [m, k] with windows [k, positions],
- * which never stand in memory as a whole: strips of them are packed from the image, a few positions
- * of a row at a time, and multiplied as matmul.h does it, in the same order.
+ * which never stand in memory as a whole: a strip of them is packed from the image, a few positions
+ * of a row at a time, and multiplied by the tiles of all filters while it is in the first cache.
+ * Every element of y is one sum in one order: k is cut in spans of DEPTH, a span is summed by fused
+ * multiply-adds in the order of k, spans are added in order, then the bias.
  *
  * Element k is (channel, kd, kh, kw), a position (n, od, oh, ow). Where a window's element lies is
  * the sum of an offset that depends on k and one that depends on the position:
@@ -16,7 +18,8 @@
 #include "backend/cpu/simd/vector_windows.h"
 
 enum {
-    DEPTH = 192, /* elements of k at once: a strip of so many rows stays in the first cache */
+    DEPTH = 256,                  /* elements of k at once: a strip of them fits the first cache */
+    AHEAD = 24,                   /* rows of a tile that are on their way */
     FILTER_ROWS = 48 * TILE_ROWS, /* of an item: more would pack the windows once more, and ... */
     POSITIONS = 8 * STRIP,        /* ... what an item has of both should stay in a core's cache */
     FEW_OF_SAMPLE = 512,          /* positions: samples with fewer are strung together */
@@ -100,7 +103,7 @@ static convolving convolving_of(const wk_op *op) {
 static int64_t image_floats(const convolving *s) {
     return s->is_direct ? 0 : s->lines * s->stride[3] + WINDOW_SLACK;
 }
-/* Of all groups, and the bias behind them. */
+/* Of all groups, and the bias after them. */
 static int64_t weight_floats(const convolving *s) {
     return s->groups * (s->n_down * s->row_step * s->k + s->rows);
 }
@@ -307,6 +310,7 @@ WK_INLINE void convolve_tile(const sums *c, int64_t left, const float *a, const 
         for (int p = 0; p < panels; p++) wk_prefetch(next + 16 * p);
         for (int64_t l = 0; l < some; l++, a += rows, b += STRIP) {
             v16 line[TILE_PANELS];
+            wk_prefetch(a + AHEAD * rows);
             for (int p = 0; p < panels; p++) line[p] = v16_load(b + 16 * p);
             for (int i = 0; i < rows; i++) {
                 const v16 element = v16_set(a[i]);
