@@ -151,7 +151,7 @@ WK_INLINE void pool_rows(const pooling *p, const int64_t *at, const bool is_max)
 WK_INLINE void pool_row(const pooling *p, const int64_t *at, const bool is_max) {
     const wk_view *const view = wk_dst(p->op, 0);
     pool_rows(p, at, is_max);
-    if (p->dealt != p->line) window_deal(&p->l, p->line, p->dealt);
+    if (p->dealt != p->line) window_deal(&p->l, p->line, 0, p->l.padded, p->dealt);
     void *const to = window_row(view, at[0], at[1], at[2], at[3]);
     float *const y = has_float_rows(view) ? to : p->y;
     const float scale = is_max ? 1 : 1 / (pool_count(p, 0, at[2]) * pool_count(p, 1, at[3]));

@@ -50,42 +50,46 @@ static inline float window_bias(const wk_view *bias, int64_t m) {
     return value[0];
 }
 
-/* A padded line to parts. */
-static inline void window_deal(const window_lines *l, const float *line, float *to) {
-    const int64_t each = l->stride == 2 ? l->padded / 2 : l->padded / l->stride;
+/* n elements of a line, from element `first` on, to parts. */
+static inline void window_deal(const window_lines *l, const float *from, int64_t first, int64_t n,
+                               float *to) {
     if (l->stride == 2) { /* which compilers make vectors of */
-        for (int64_t i = 0; i < each; i++) {
-            to[i] = line[2 * i];
-            to[l->part + i] = line[2 * i + 1];
+        float *const here = to + first % 2 * l->part + first / 2;
+        float *const there = to + (first + 1) % 2 * l->part + (first + 1) / 2;
+        for (int64_t i = 0; i < n / 2; i++) {
+            here[i] = from[2 * i];
+            there[i] = from[2 * i + 1];
         }
-    } else {
-        for (int64_t r = 0; r < l->stride; r++)
-            for (int64_t i = 0; i < each; i++) to[r * l->part + i] = line[i * l->stride + r];
+        if (n % 2 != 0) here[n / 2] = from[n - 1];
+        return;
     }
-    for (int64_t i = each * l->stride; i < l->padded; i++)
-        to[(i - each * l->stride) * l->part + each] = line[i];
+    for (int64_t i = 0; i < n; i++)
+        to[(first + i) % l->stride * l->part + (first + i) / l->stride] = from[i];
 }
 
 WK_INLINE void window_clear(float *to, int64_t n) {
     for (int64_t i = 0; i < n; i += 16) store_at(to, i, n, v16_zero());
 }
 
-/* A row of x, or NULL: padding, with zeros around it. room: for a line that is dealt out. */
+/* A row of x, or NULL: padding, with zeros around it. room: for a row that is converted. */
 static inline void window_lay(const window_lines *l, const wk_view *x, const void *row, float *room,
                               float *to) {
-    float *const line = l->stride == 1 ? to : room, *const inner = line + l->before;
-    if (row == NULL) {
-        window_clear(to, l->line);
+    const bool is_plain = x->dtype == WICK_F32 && x->stride[4] == 1;
+    if (row == NULL || l->stride > 1) window_clear(to, l->line);
+    if (row == NULL) return;
+    if (l->stride > 1) {
+        if (!is_plain) load_run(room, row, x->stride[4], x->dtype, l->in);
+        window_deal(l, is_plain ? row : room, l->before, l->in, to);
         return;
     }
-    window_clear(line, l->before);
-    if (x->dtype == WICK_F32 && x->stride[4] == 1) {
+    float *const inner = to + l->before;
+    window_clear(to, l->before);
+    if (is_plain) {
         for (int64_t i = 0; i < l->in; i += 16) store_at(inner, i, l->in, load_at(row, i, l->in));
     } else {
         load_run(inner, row, x->stride[4], x->dtype, l->in);
     }
     window_clear(inner + l->in, l->padded - l->before - l->in);
-    if (l->stride > 1) window_deal(l, line, to);
 }
 
 #endif
