@@ -19,6 +19,7 @@ static const struct {
                     {WK_OP_SCATTER, offsetof(wk_params, scatter), WK_SCATTER_COUNT_},
                     {WK_OP_CUMULATE, offsetof(wk_params, cumulate), WK_CUMULATE_COUNT_},
                     {WK_OP_RANDOM, offsetof(wk_params, random.fn), WK_RANDOM_COUNT_},
+                    {WK_OP_POOL, offsetof(wk_params, pool.fn), WK_WINDOW_COUNT_},
                     {WK_OP_SCAN, offsetof(wk_params, scan.fn), WK_SCAN_COUNT_}};
 
 #endif

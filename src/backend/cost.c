@@ -35,6 +35,14 @@ static wk_cost cost_product(const wk_op *op, const uint32_t *batch) {
     return cost;
 }
 
+static wk_cost cost_convolution(const wk_op *op, const uint32_t *batch) {
+    const wk_view *const weight = wk_src(op, 1);
+    wk_cost cost = cost_moves(op, batch);
+    cost.flops = 2 * count_of(wk_dst(op, 0));
+    for (int d = 1; d < weight->rank; d++) cost.flops *= (double)weight->extent[d];
+    return cost;
+}
+
 /* What n of all parts along the first dimension of a view are less than all of it. */
 static double bytes_spared(const wk_view *view, double n) {
     assert(view->rank > 0);

@@ -136,6 +136,18 @@ static void cut_conv(const wk_op *op, wk_cuts *list) {
     add_rows(list, 1U << 0 | 1U << 2);
 }
 
+/* y and x [n, c, ..]. */
+static void cut_pool(const wk_op *op, wk_cuts *list) {
+    (void)op;
+    add_common(list, 2, 2);
+}
+
+/* y and x [n, ..]. */
+static void cut_convolution(const wk_op *op, wk_cuts *list) {
+    (void)op;
+    add_common(list, 1, 2);
+}
+
 /* y, x, step and bc; the gate of a delta rule has rows, too. */
 static void cut_scan(const wk_op *op, wk_cuts *list) {
     const uint32_t gate = op->p.scan.fn == WK_SCAN_DELTA ? 1U << 4 : 0;

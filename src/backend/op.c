@@ -496,6 +496,54 @@ static wick_status check_scan(const wk_op *op, wick_error *err) {
     return WICK_OK;
 }
 
+/* y [.., od, oh, ow] are windows of x [.., d, h, w]. */
+static bool has_windows(const wk_window_shape *w, const wk_view *y, const wk_view *x) {
+    const int64_t most = INT32_MAX, widest = INT64_MAX / 4; /* so that no sum overflows */
+    if (x->rank != WK_WINDOW_RANK || y->rank != WK_WINDOW_RANK) return false;
+    for (int d = 0; d < WK_WINDOW_DIMS; d++) {
+        if (w->kernel[d] < 1 || w->stride[d] < 1 || w->dilation[d] < 1 || w->kernel[d] > most ||
+            w->stride[d] > most || w->dilation[d] > most || w->before[d] < 0 || w->after[d] < 0 ||
+            w->before[d] > widest || w->after[d] > widest)
+            return false;
+        const int64_t padded = x->extent[2 + d] + w->before[d] + w->after[d];
+        const int64_t room = padded - (w->dilation[d] * (w->kernel[d] - 1) + 1);
+        if (room < 0 || y->extent[2 + d] != room / w->stride[d] + 1) return false;
+    }
+    return true;
+}
+
+static wick_status check_pool(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
+    if ((unsigned)op->p.pool.fn >= WK_WINDOW_COUNT_) return no_function(op, err);
+    if (!has_windows(&op->p.pool.windows, y, x) || y->extent[0] != x->extent[0] ||
+        y->extent[1] != x->extent[1])
+        return wrong(err, WICK_ERR_SHAPE, op, "y must be the windows of x [n, c, d, h, w]");
+    if (y->dtype != x->dtype) return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype");
+    const bool takes_it =
+        op->p.pool.fn == WK_WINDOW_MAX ? is_number(x->dtype) : wk_dtype_is_float(x->dtype);
+    return check_takes(op, takes_it, err);
+}
+
+static wick_status check_convolution(const wk_op *op, wick_error *err) {
+    const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
+    const wk_view *const weight = wk_src(op, 1), *const bias = wk_src(op, 2);
+    const int64_t m = y->extent[1], c = weight->extent[1];
+    const bool has_groups = weight->rank == WK_WINDOW_RANK && c > 0 && x->extent[1] % c == 0 &&
+                            x->extent[1] > 0 && m % (x->extent[1] / c) == 0;
+    bool fits = has_windows(&op->p.windows, y, x) && has_groups && weight->extent[0] == m &&
+                y->extent[0] == x->extent[0];
+    for (int d = 0; fits && d < WK_WINDOW_DIMS; d++)
+        fits = weight->extent[2 + d] == op->p.windows.kernel[d];
+    if (!fits || (bias->buf && (bias->rank != 1 || bias->extent[0] != m)))
+        return wrong(err, WICK_ERR_SHAPE, op,
+                     "must be the windows of x [n, c, d, h, w] by weight [m, c / groups, kd, kh, "
+                     "kw] plus bias [m]");
+    if (x->dtype != y->dtype || weight->dtype != y->dtype ||
+        (bias->buf && bias->dtype != y->dtype))
+        return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype");
+    return check_takes(op, wk_dtype_is_float(x->dtype), err);
+}
+
 /* As a kernel of the user's is bound: bytes from somewhere on. */
 static wick_status check_custom(const wk_op *op, wick_error *err) {
     for (int i = 0; i < op->n_dst + op->n_src; i++)

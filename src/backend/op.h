@@ -192,6 +192,21 @@ typedef enum wk_random_fn {
     WK_RANDOM_COUNT_,
 } wk_random_fn;
 
+typedef enum wk_window_fn {
+    WK_WINDOW_MAX, /* NaN where any element is; of no element the least number */
+    WK_WINDOW_MEAN,
+    WK_WINDOW_COUNT_,
+} wk_window_fn;
+
+/* Windows along the last three dimensions of x [n, c, d, h, w]: window i begins at i stride -
+ * before and has `kernel` elements, dilation apart. Around x there is padding, before and after
+ * elements wide; what is left of it after the last window is not read. */
+enum { WK_WINDOW_DIMS = 3, WK_WINDOW_RANK = 2 + WK_WINDOW_DIMS };
+typedef struct wk_window_shape {
+    int64_t kernel[WK_WINDOW_DIMS], stride[WK_WINDOW_DIMS], dilation[WK_WINDOW_DIMS];
+    int64_t before[WK_WINDOW_DIMS], after[WK_WINDOW_DIMS];
+} wk_window_shape;
+
 typedef enum wk_scan_fn {
     WK_SCAN_SELECTIVE,
     WK_SCAN_DELTA,
@@ -343,15 +358,26 @@ typedef union wk_params {
         bool is_tiled; /* head i is of group i mod g, else of i / (h / g) */
         float scale;
     } scan;
+    wk_window_shape windows; /* of convolution */
+    struct {
+        wk_window_shape windows;
+        wk_window_fn fn;
+        bool counts_padding; /* a mean counts it, as far as `before` elements on either side */
+    } pool;
     wk_custom_run *custom;
     wk_chain chain;
 } wk_params;
 
 /* Bytes of the parameters of every op but a chain, for which they are far more. */
-enum { WK_PLAIN_PARAMS = 72 };
+enum { WK_PLAIN_PARAMS = sizeof((wk_params *)0)->pool };
 _Static_assert(sizeof((wk_params *)0)->scan <= WK_PLAIN_PARAMS &&
                    sizeof((wk_params *)0)->cached <= WK_PLAIN_PARAMS,
-               "the largest ones");
+               "pool's are the largest ones");
+
+/* Where element k of window i lies in x, along dimension d of the last three. */
+static inline int64_t wk_window_at(const wk_window_shape *w, int d, int64_t i, int64_t k) {
+    return i * w->stride[d] - w->before[d] + k * w->dilation[d];
+}
 
 /* The keys that a row of attention_cached at position sees, of `length` ones of its sequence. */
 typedef struct wk_key_range {

@@ -120,6 +120,10 @@ static bool differs_reduce(const wk_op *op, bool is_fast, wk_tolerance *t) {
     return true;
 }
 
+static bool differs_pool(const wk_op *op, bool is_fast, wk_tolerance *t) {
+    return op->p.pool.fn == WK_WINDOW_MEAN && differs_sum(op, is_fast, t);
+}
+
 static bool differs_linear(const wk_op *op, bool is_fast, wk_tolerance *t) {
     (void)op;
     t->of_largest += is_fast ? 2e-2 : 2e-5;

@@ -1,4 +1,5 @@
-/* ops/conv.c: convolutions, as products of the weights with the windows of x.
+/* ops/conv.c: convolutions: one op where the device has a kernel for it, else products of the
+ * weights with the windows of x.
  *
  * All are seen as [n, c, d, h, w] with a kernel [kd, kh, kw], depth and height 1 where there are
  * none. The planes that meet one kd are a convolution of two dims, whose results are summed. There
@@ -10,6 +11,7 @@
 #include "core/shape.h"
 #include "ops/compose.h"
 #include "ops/view.h"
+#include "ops/windows.h"
 
 #include <inttypes.h>
 
@@ -25,6 +27,7 @@ typedef struct conv {
     const char *name;
     int n; /* dims that it has */
     int64_t stride[DIMS], padding[DIMS], dilation[DIMS], output_padding[DIMS], groups;
+    int64_t after[DIMS]; /* padding at the end */
     int64_t kernel[DIMS], in[DIMS], out[DIMS];
     int64_t batch, channels, filters; /* of x and of y */
 } conv;
@@ -54,7 +57,7 @@ static bool resolve(conv *c, const wick_tensor *x, const wick_conv_desc *desc) {
             return false;
         if (d->stride[from] > 0) c->stride[i] = d->stride[from];
         if (d->dilation[from] > 0) c->dilation[i] = d->dilation[from];
-        c->padding[i] = d->padding[from];
+        c->padding[i] = c->after[i] = d->padding[from];
         c->output_padding[i] = d->output_padding[from];
         if (c->output_padding[i] == 0 || c->output_padding[i] < c->stride[i] ||
             c->output_padding[i] < c->dilation[i])
@@ -144,6 +147,50 @@ static wick_tensor *with_depth(wick_tensor *x, int n) {
 static wick_tensor *with_bias(const conv *c, wick_tensor *y, wick_tensor *bias) {
     if (!bias || !y) return y;
     return wk_add_to(y, wk_along(wk_widened(bias), c->n));
+}
+
+/* --- One op --- */
+
+wick_tensor *wk_convolution(wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
+                            const wk_window_shape *w) {
+    wick_tensor *const dense = wick_contiguous(weight);
+    if (!x || !dense) return NULL;
+    wick_shape shape = {.rank = WK_WINDOW_RANK,
+                        .extent = {x->view.extent[0], weight->view.extent[0]}};
+    for (int i = 0; i < DIMS; i++) {
+        const int64_t padded = w->before[i] + x->view.extent[2 + i] + w->after[i];
+        const int64_t span = w->dilation[i] * (w->kernel[i] - 1) + 1;
+        shape.extent[2 + i] = (padded - span) / w->stride[i] + 1;
+    }
+    wick_tensor *const y = wk_tensor_new(x->device, x->view.dtype, &shape);
+    wk_call call;
+    wk_call_begin(&call, WK_OP_CONVOLUTION);
+    wk_call_add(&call, y, NULL);
+    wk_call_add(&call, x, NULL);
+    wk_call_add(&call, dense, NULL);
+    wk_call_add(&call, bias, NULL);
+    call.op.p.windows = *w;
+    return wk_queue_result(&call, y);
+}
+
+static bool is_one_op(const wick_tensor *x) {
+    const wk_op op = {
+        .code = WK_OP_CONVOLUTION, .n_dst = 1, .n_src = 2, .view = {x->view, x->view, x->view}};
+    return wk_device_computes(x->device, &op);
+}
+
+static wick_tensor *convolve_at_once(const conv *c, wick_tensor *x, wick_tensor *weight,
+                                     wick_tensor *bias) {
+    wk_window_shape w;
+    for (int i = 0; i < DIMS; i++) {
+        w.kernel[i] = c->kernel[i];
+        w.stride[i] = c->stride[i];
+        w.dilation[i] = c->dilation[i];
+        w.before[i] = c->padding[i];
+        w.after[i] = c->after[i];
+    }
+    wick_tensor *const y = wk_convolution(with_depth(x, c->n), with_depth(weight, c->n), bias, &w);
+    return wick_reshape(y, shape_of_result(c));
 }
 
 /* --- Two dims --- */
@@ -276,7 +323,7 @@ static wick_tensor *of_plane(const conv *c, wick_tensor *x, wick_tensor *weight,
 
 static wick_tensor *convolve(const conv *c, wick_tensor *x, wick_tensor *weight) {
     wick_tensor *const padded =
-        wk_padded(with_depth(wk_widened(x), c->n), 2, DIMS, c->padding, c->padding, 0);
+        wk_padded(with_depth(wk_widened(x), c->n), 2, DIMS, c->padding, c->after, 0);
     wick_tensor *const kernel = with_depth(wk_widened(weight), c->n);
     wick_tensor *sum = NULL;
     for (int64_t kd = 0; padded && kernel && kd < c->kernel[0]; kd++) {
@@ -324,10 +371,13 @@ static bool spread(const conv *c, wick_tensor *x, wick_tensor *weights, wick_ten
     return true;
 }
 
+/* Of the result with what padding cuts off. */
+static int64_t full_extent(const conv *c, int i) { return c->padding[i] + c->out[i] + c->after[i]; }
+
 /* x [n, c, h, w], kernel [c, m / g, kh, kw]: [n, m, fh, fw], with what padding cuts off. */
 static wick_tensor *spread_plane(const conv *c, wick_tensor *x, wick_tensor *kernel) {
     const int64_t k = c->kernel[1] * c->kernel[2], g = c->groups;
-    const int64_t full_h = c->out[1] + 2 * c->padding[1], full_w = c->out[2] + 2 * c->padding[2];
+    const int64_t full_h = full_extent(c, 1), full_w = full_extent(c, 2);
     wick_tensor *const weights = wick_transpose(
         wick_reshape(kernel, WICK_SHAPE(g, c->channels / g, c->filters / g * k)), 1, 2);
     if (!x || !weights) return NULL;
@@ -354,18 +404,16 @@ static wick_tensor *spread_planes(const conv *c, wick_tensor *x, wick_tensor *ke
     wick_tensor *const images = wick_reshape(x, WICK_SHAPE(n, c->channels, c->in[1], c->in[2]));
     wick_tensor *const plane =
         spread_plane(c, images, wick_squeeze(wick_narrow(kernel, 2, kd, 1), 2));
-    return wick_reshape(plane,
-                        WICK_SHAPE(c->batch, c->in[0], c->filters, c->out[1] + 2 * c->padding[1],
-                                   c->out[2] + 2 * c->padding[2]));
+    return wick_reshape(
+        plane, WICK_SHAPE(c->batch, c->in[0], c->filters, full_extent(c, 1), full_extent(c, 2)));
 }
 
 /* Each plane of the kernel adds to the planes of the result, [n, fd, m, fh, fw], that it meets. */
 static wick_tensor *spread_depth(const conv *c, wick_tensor *x, wick_tensor *kernel) {
     if (c->n < DIMS) return spread_planes(c, x, kernel, 0);
-    wick_tensor *const y =
-        wick_zeros(x->device, x->view.dtype,
-                   WICK_SHAPE(c->batch, c->out[0] + 2 * c->padding[0], c->filters,
-                              c->out[1] + 2 * c->padding[1], c->out[2] + 2 * c->padding[2]));
+    wick_tensor *const y = wick_zeros(
+        x->device, x->view.dtype,
+        WICK_SHAPE(c->batch, full_extent(c, 0), c->filters, full_extent(c, 1), full_extent(c, 2)));
     for (int64_t kd = 0; kd < c->kernel[0]; kd++) {
         const wick_scope scope = wick_scope_begin(x->device);
         wick_tensor *const met = wk_every(y, 1, kd * c->dilation[0], c->stride[0], c->in[0]);
@@ -387,12 +435,34 @@ static wick_tensor *convolve_transposed(const conv *c, wick_tensor *x, wick_tens
     return wick_reshape(wick_contiguous(inner), shape_of_result(c));
 }
 
+wick_tensor *wk_convolution_back(wick_tensor *g, wick_tensor *weight, const wk_view *x,
+                                 const wk_window_shape *w) {
+    if (!g || !weight) return NULL;
+    conv c = {.n = DIMS,
+              .batch = x->extent[0],
+              .channels = g->view.extent[1],
+              .filters = x->extent[1],
+              .groups = x->extent[1] / weight->view.extent[1]};
+    for (int i = 0; i < DIMS; i++) {
+        c.kernel[i] = w->kernel[i];
+        c.stride[i] = w->stride[i];
+        c.dilation[i] = w->dilation[i];
+        c.padding[i] = w->before[i];
+        c.after[i] = w->after[i];
+        c.in[i] = g->view.extent[2 + i];
+        c.out[i] = x->extent[2 + i];
+    }
+    return convolve_transposed(&c, g, weight);
+}
+
 /* --- The public operations --- */
 
 static wick_tensor *run(conv c, wick_tensor *x, wick_tensor *weight, wick_tensor *bias,
                         const wick_conv_desc *desc, bool is_transposed) {
     if (!check(&c, x, weight, bias, desc, is_transposed)) return NULL;
     const wick_scope scope = wick_scope_begin(x->device);
+    if (!is_transposed && !is_trivial(&c) && is_one_op(x))
+        return wick_scope_result(scope, convolve_at_once(&c, x, weight, bias));
     wick_tensor *const sum = is_trivial(&c)  ? zeros_of(&c, x)
                              : is_transposed ? convolve_transposed(&c, x, weight)
                                              : convolve(&c, x, weight);

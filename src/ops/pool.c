@@ -1,8 +1,8 @@
-/* ops/pool.c: pooling, one dim after the other: the windows of a dim are a view with one dim more,
- * over which is reduced. */
+/* ops/pool.c: pooling of the last dims, as that of images. */
 #include <wick/nn.h>
 
 #include "ops/compose.h"
+#include "ops/windows.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -82,17 +82,19 @@ static bool check(pool *p, wick_tensor *x, const wick_pooling_desc *desc) {
     return true;
 }
 
-/* --- Rank 6: the windows' dim needs room --- */
+/* --- Images --- */
 
-/* x with its dims before the pooled ones as one, where it has all six. */
-static wick_tensor *with_room(wick_tensor *x, int *first) {
-    if (!x || x->view.rank < WICK_MAX_RANK) return x;
-    wick_tensor *const y = wick_flatten(x, 0, *first - 1);
-    *first = 1;
-    return y;
+/* x [.., pooled dims] as [n, c, d, h, w], with extents of 1 where it has fewer. */
+static wick_tensor *as_images(wick_tensor *x, int n) {
+    const int outer = x->view.rank - n;
+    wick_shape shape = WICK_SHAPE(1, 1, 1, 1, 1);
+    for (int i = 0; i < outer - 1; i++) shape.extent[0] *= x->view.extent[i];
+    shape.extent[1] = x->view.extent[outer - 1];
+    for (int i = 0; i < n; i++) shape.extent[WK_WINDOW_RANK - n + i] = x->view.extent[outer + i];
+    return wick_reshape(x, shape);
 }
 
-/* y shaped as x in all dims before those of size [n]. */
+/* y [n, c, d, h, w] shaped as x in all dims before those of size [n]. */
 static wick_tensor *shaped_as(wick_tensor *y, const wick_tensor *x, int n, const int64_t *size) {
     if (!y) return NULL;
     wick_shape shape = wk_tensor_shape_of(x);
@@ -100,15 +102,30 @@ static wick_tensor *shaped_as(wick_tensor *y, const wick_tensor *x, int n, const
     return wick_reshape(y, shape);
 }
 
+/* The pooled dims as the last of three. */
+static wk_window_shape windows_of(const pool *p) {
+    wk_window_shape w = {.kernel = {1, 1, 1}, .stride = {1, 1, 1}, .dilation = {1, 1, 1}};
+    for (int i = 0; i < p->n; i++) {
+        const int at = DIMS - p->n + i;
+        w.kernel[at] = p->kernel[i];
+        w.stride[at] = p->stride[i];
+        w.dilation[at] = p->dilation[i];
+        w.before[at] = p->padding[i];
+        w.after[at] = p->after[i];
+    }
+    return w;
+}
+
+/* All windows of x, of the shape that results. */
+static wick_tensor *pooled(const pool *p, wick_tensor *x, wk_window_fn fn, bool counts_padding) {
+    int64_t size[DIMS] = {1, 1, 1};
+    for (int i = 0; i < p->n; i++) size[DIMS - p->n + i] = p->out[i];
+    const wk_params params = {
+        .pool = {.windows = windows_of(p), .fn = fn, .counts_padding = counts_padding}};
+    return shaped_as(wk_pooled(as_images(x, p->n), size, &params), x, p->n, p->out);
+}
+
 /* --- Maximum --- */
-
-static wick_tensor *windows_of(const pool *p, wick_tensor *x, int i) {
-    return wk_windows(x, p->first + i, p->kernel[i], p->stride[i], p->dilation[i]);
-}
-
-static wick_tensor *largest(wick_tensor *windows) {
-    return wick_max(windows, 1, (const int[]){-1}, false);
-}
 
 /* Where each element of the padded x stands in x, counted over the pooled dims; padding as the
  * element next to it, which then comes first where a whole window is -infinity. */
@@ -127,18 +144,21 @@ static wick_tensor *make_places(const pool *p, wick_device *device) {
     return places;
 }
 
-/* The largest elements of the windows of x, padded, and the places of these. */
+/* The largest elements of the windows of x, and the places of these. */
 static wick_tensor *largest_with_places(const pool *p, wick_tensor *x, wick_tensor **places) {
-    if (!x) return NULL;
-    wick_tensor *at = wick_expand(make_places(p, x->device), wk_tensor_shape_of(x));
-    for (int i = p->n - 1; i >= 0; i--) {
-        wick_tensor *const windows = windows_of(p, x, i);
+    wick_tensor *y = wk_padded(as_images(x, p->n), WK_WINDOW_RANK - p->n, p->n, p->padding,
+                               p->after, -(double)INFINITY);
+    if (!y) return NULL;
+    const wk_window_shape w = windows_of(p);
+    wick_tensor *at = wick_expand(make_places(p, x->device), wk_tensor_shape_of(y));
+    for (int i = DIMS - 1; i >= DIMS - p->n; i--) {
+        wick_tensor *const windows = wk_window_view(y, &w, i);
         wick_tensor *const chosen = wick_argmax(windows, -1, true);
-        at = wick_squeeze(wick_take_along_dim(windows_of(p, at, i), -1, chosen), -1);
-        x = largest(windows);
+        at = wick_squeeze(wick_take_along_dim(wk_window_view(at, &w, i), -1, chosen), -1);
+        y = wick_max(windows, 1, (const int[]){-1}, false);
     }
-    *places = at;
-    return at ? x : NULL;
+    *places = shaped_as(at, x, p->n, p->out);
+    return *places ? shaped_as(y, x, p->n, p->out) : NULL;
 }
 
 /* u32 counts the elements of a plane. */
@@ -157,56 +177,14 @@ static wick_tensor *max_pool(pool p, wick_tensor *x, const wick_pooling_desc *de
     if (!x || !wk_operand_is_number(p.name, x) || !check(&p, x, desc)) return NULL;
     if (indices && !can_count(&p, x)) return NULL;
     const wick_scope scope = wick_scope_begin(x->device);
-    wick_tensor *const roomy = with_room(x, &p.first);
-    wick_tensor *y = wk_padded(roomy, p.first, p.n, p.padding, p.after, -(double)INFINITY);
+    if (!indices) return wick_scope_result(scope, pooled(&p, x, WK_WINDOW_MAX, false));
     wick_tensor *places = NULL;
-    if (indices)
-        y = largest_with_places(&p, y, &places);
-    else
-        for (int i = p.n - 1; i >= 0; i--) y = largest(windows_of(&p, y, i));
-    y = shaped_as(y, x, p.n, p.out);
-    if (indices && y) {
-        places = shaped_as(places, x, p.n, p.out);
-        if (!places) y = NULL;
-        *indices = wk_scope_keep(scope, places);
-    }
+    wick_tensor *const y = largest_with_places(&p, x, &places);
+    if (y) *indices = wk_scope_keep(scope, places);
     return wick_scope_result(scope, y);
 }
 
 /* --- Mean --- */
-
-/* Whether all windows of dim i count the same number of elements. */
-static bool is_uniform(const pool *p, bool excludes_padding, int i) {
-    if (excludes_padding && (p->padding[i] > 0 || p->after[i] > 0)) return false;
-    return p->after[i] <= p->padding[i];
-}
-
-/* The elements that the windows of dim i count, of dtype: what lies outside of x (of x with its
- * padding) is not. */
-static wick_tensor *counts_of(const pool *p, wick_device *device, wick_dtype dtype,
-                              bool excludes_padding, int i) {
-    const double pad = (double)p->padding[i], s = (double)p->stride[i];
-    const double low = excludes_padding ? 0 : -pad;
-    const double high = (double)p->in[i] + (excludes_padding ? 0 : pad);
-    wick_tensor *const begin = wick_arange(device, WICK_I32, -pad, s * (double)p->out[i] - pad, s);
-    wick_tensor *const end = wick_affine(begin, 1, (double)p->kernel[i]);
-    wick_tensor *const n = wick_sub(wick_clamp(end, low, high), wick_clamp(begin, low, high));
-    return wk_along(wick_cast(n, dtype), p->n - 1 - i);
-}
-
-static wick_tensor *means(const pool *p, wick_tensor *x, bool excludes_padding) {
-    wick_tensor *y = wk_padded(x, p->first, p->n, p->padding, p->after, 0);
-    double count = 1;
-    for (int i = p->n - 1; i >= 0; i--) {
-        y = wick_sum(windows_of(p, y, i), 1, (const int[]){-1}, false);
-        if (!y) return NULL;
-        if (is_uniform(p, excludes_padding, i))
-            count *= (double)p->kernel[i];
-        else
-            y = wick_div(y, counts_of(p, y->device, y->view.dtype, excludes_padding, i));
-    }
-    return count > 1 ? wick_affine(y, 1 / count, 0) : y;
-}
 
 static wick_tensor *avg_pool(pool p, wick_tensor *x, const wick_pooling_desc *desc) {
     if (!x || !wk_operand_is_float(p.name, x) || !check(&p, x, desc)) return NULL;
@@ -216,9 +194,7 @@ static wick_tensor *avg_pool(pool p, wick_tensor *x, const wick_pooling_desc *de
             return NULL;
         }
     const wick_scope scope = wick_scope_begin(x->device);
-    wick_tensor *const sums = means(&p, with_room(wk_widened(x), &p.first), desc->excludes_padding);
-    wick_tensor *const y = wk_promoted(shaped_as(sums, x, p.n, p.out), x->view.dtype);
-    return wick_scope_result(scope, y);
+    return wick_scope_result(scope, pooled(&p, x, WK_WINDOW_MEAN, !desc->excludes_padding));
 }
 
 #define DEFINE(dims)                                                                               \
@@ -288,9 +264,8 @@ static wick_tensor *reduce_to(wick_tensor *x, int dim, int64_t out, reduce_fn *r
 
 static wick_tensor *pool_to(wick_tensor *x, int n, const int64_t *size, reduce_fn *reduce) {
     const wick_scope scope = wick_scope_begin(x->device);
-    int first = x->view.rank - n;
-    wick_tensor *y = with_room(reduce == wick_mean ? wk_widened(x) : x, &first);
-    for (int i = n - 1; i >= 0; i--) y = reduce_to(y, first + i, size[i], reduce);
+    wick_tensor *y = as_images(reduce == wick_mean ? wk_widened(x) : x, n);
+    for (int i = n - 1; i >= 0; i--) y = reduce_to(y, WK_WINDOW_RANK - n + i, size[i], reduce);
     y = wk_promoted(shaped_as(y, x, n, size), x->view.dtype);
     return wick_scope_result(scope, y);
 }

@@ -124,6 +124,10 @@ static wick_status encode_head(wick_device *device, const wk_kernel *kernel) {
     return status;
 }
 
+bool wk_device_computes(const wick_device *device, const wk_op *op) {
+    return device->backend->find_kernel(device->handle, op) != NULL;
+}
+
 static bool reads_spoiled(const wick_device *device, const wk_op *op) {
     for (int i = 0; device->n_spoiled > 0 && i < op->n_src; i++)
         if (wk_src(op, i)->buf->fault) return true;

@@ -175,6 +175,10 @@ wk_view *wk_call_add(wk_call *call, wick_tensor *tensor, const wk_view *view);
  * failure the device's sticky error is set. */
 wick_status wk_call_queue(wick_device *device, const wk_call *call);
 
+/* Whether the device itself has a kernel for such an op, of these dtypes; else the operation may be
+ * made of others. */
+bool wk_device_computes(const wick_device *device, const wk_op *op);
+
 /* --- Memory that others keep --- */
 
 /* References to a buffer; NULL is allowed. */

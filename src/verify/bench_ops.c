@@ -142,6 +142,25 @@ static void dense_chain(wk_case *c, const wk_bench_sizes *s) {
     op->p.chain.result[0] = 7;
 }
 
+/* 3 x 3 by 1 with padding: y and x are [m, heads, 1, n, n]. */
+static void dense_pool(wk_case *c, const wk_bench_sizes *s) {
+    const int64_t extent[WK_WINDOW_RANK] = {s->m, s->heads, 1, s->n, s->n};
+    for (int i = 0; i < 2; i++) (void)wk_case_dense(c, i, WICK_F32, WK_WINDOW_RANK, extent);
+    c->op.p.pool.windows = (wk_window_shape){.kernel = {1, 3, 3},
+                                             .stride = {1, 1, 1},
+                                             .dilation = {1, 1, 1},
+                                             .before = {0, 1, 1},
+                                             .after = {0, 1, 1}};
+}
+
+/* The same with heads filters. */
+static void dense_convolution(wk_case *c, const wk_bench_sizes *s) {
+    const int64_t weight[WK_WINDOW_RANK] = {s->heads, s->heads, 1, 3, 3};
+    dense_pool(c, s);
+    c->op.p.windows = c->op.p.pool.windows;
+    (void)wk_case_dense(c, 2, WICK_F32, WK_WINDOW_RANK, weight);
+}
+
 static void dense_rms_norm(wk_case *c, const wk_bench_sizes *s) {
     dense_alike(c, s);
     (void)wk_case_dense(c, 2, WICK_F32, 1, &s->n);

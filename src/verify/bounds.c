@@ -227,6 +227,20 @@ static wick_status bound_reduce(const wk_op *op, bool is_fast, wk_heap *heap, wk
     return WICK_OK;
 }
 
+/* The sum of the magnitudes of the terms of each element: what the reference makes of them. */
+static wick_status bound_convolution(const wk_op *op, bool is_fast, wk_heap *heap, wk_bounds *out) {
+    (void)is_fast;
+    const wk_view *const weight = wk_src(op, 1);
+    double n = 1;
+    for (int d = 1; d < weight->rank; d++) n *= (double)weight->extent[d];
+    const double bias = largest_if_given(wk_src(op, 2));
+    WK_TRY(take_elements(heap, out));
+    const double sum = n * largest_of(wk_src(op, 0)) * largest_of(weight) + bias;
+    for (int64_t i = 0; i < out->count; i++)
+        out->elements[i] = sum_error(wk_dst(op, 0)->dtype) * sum;
+    return WICK_OK;
+}
+
 static int64_t length_of(const wk_view *x) { return x->extent[x->rank - 1]; }
 
 static wick_status bound_matmul(const wk_op *op, bool is_fast, wk_heap *heap, wk_bounds *out) {

@@ -493,6 +493,66 @@ static void random_scan(wk_case *c) {
     (void)wk_case_dense(c, 6, WICK_U32, 1, &words);
 }
 
+/* Windows of a dimension whose extent in y is *out: its extent in x. */
+static int64_t random_window(wk_case *c, wk_window_shape *w, int d, int64_t most_kernel,
+                             int64_t *out) {
+    w->kernel[d] = 1 + wk_case_below(c, most_kernel);
+    w->stride[d] = 1 + wk_case_below(c, 3);
+    w->dilation[d] = wk_case_chance(c, 70) ? 1 : 1 + wk_case_below(c, 3);
+    const int64_t span = w->dilation[d] * (w->kernel[d] - 1) + 1;
+    const int64_t spare = wk_case_below(c, w->stride[d]);
+    w->before[d] = wk_case_below(c, span);
+    w->after[d] = wk_case_below(c, span);
+    int64_t in = (*out - 1) * w->stride[d] + span + spare - w->before[d] - w->after[d];
+    while (in < 1) {
+        in += w->stride[d];
+        ++*out;
+    }
+    return in;
+}
+
+static void random_pool(wk_case *c) {
+    const bool is_deep = wk_case_chance(c, 20);
+    int64_t y[WK_WINDOW_RANK] = {wk_case_extent(c, 2), wk_case_extent(c, 3), 1,
+                                 1 + wk_case_below(c, 9),
+                                 wk_at_least_one(wk_case_extent(c, is_deep ? 20 : 70))};
+    if (is_deep) y[2] = 1 + wk_case_below(c, 3);
+    int64_t x[WK_WINDOW_RANK] = {y[0], y[1]};
+    wk_window_shape *const w = &c->op.p.pool.windows;
+    for (int d = 0; d < WK_WINDOW_DIMS; d++)
+        x[2 + d] = random_window(c, w, d, d > 0 ? 5 : is_deep ? 3 : 1, &y[2 + d]);
+    c->op.p.pool.fn = (wk_window_fn)wk_case_below(c, WK_WINDOW_COUNT_);
+    c->op.p.pool.counts_padding = wk_case_chance(c, 50);
+    const bool is_integer = c->op.p.pool.fn == WK_WINDOW_MAX && wk_case_chance(c, 20);
+    const wick_dtype dtype = is_integer ? random_integer(c) : wk_case_float(c);
+    (void)wk_case_add(c, 0, dtype, WK_WINDOW_RANK, y);
+    (void)wk_case_add(c, 1, dtype, WK_WINDOW_RANK, x);
+}
+
+static void random_convolution(wk_case *c) {
+    const bool is_deep = wk_case_chance(c, 15), is_depthwise = wk_case_chance(c, 30);
+    const int64_t groups = is_depthwise ? 1 + wk_case_below(c, 5) : 1 + wk_case_below(c, 2);
+    const int64_t channels = is_depthwise ? 1 : wk_at_least_one(wk_case_extent(c, 20));
+    const bool is_tall = !is_depthwise && wk_case_chance(c, 4); /* more filters than an item has */
+    const int64_t filters =
+        is_tall ? 1300 : wk_at_least_one(wk_case_extent(c, is_depthwise ? 6 : 30));
+    const int64_t height = is_tall ? 1 : 1 + wk_case_below(c, 9);
+    const int64_t width = wk_at_least_one(wk_case_extent(c, is_deep || is_tall ? 10 : 70));
+    int64_t y[WK_WINDOW_RANK] = {wk_case_extent(c, 3), groups * filters, 1, height, width};
+    if (is_deep) y[2] = 1 + wk_case_below(c, 3);
+    int64_t x[WK_WINDOW_RANK] = {y[0], groups * channels};
+    wk_window_shape *const w = &c->op.p.windows;
+    for (int d = 0; d < WK_WINDOW_DIMS; d++)
+        x[2 + d] = random_window(c, w, d, d > 0 ? 4 : is_deep ? 3 : 1, &y[2 + d]);
+    const int64_t weight[WK_WINDOW_RANK] = {y[1], channels, w->kernel[0], w->kernel[1],
+                                            w->kernel[2]};
+    const wick_dtype dtype = wk_case_float(c);
+    (void)wk_case_add(c, 0, dtype, WK_WINDOW_RANK, y);
+    (void)wk_case_add(c, 1, dtype, WK_WINDOW_RANK, x);
+    (void)wk_case_add(c, 2, dtype, WK_WINDOW_RANK, weight);
+    wk_case_add_optional(c, 3, dtype, 1, &y[1]);
+}
+
 static void random_chain(wk_case *c) { wk_case_describe_chain(c); }
 
 /* Infinities and NaN only where op and specification say what comes of them. */

@@ -6,8 +6,10 @@
 #include "backend/cpu/simd/recurrent.h"
 #include "backend/cpu/simd/vector_choose.h"
 #include "backend/cpu/simd/vector_copy.h"
+#include "backend/cpu/simd/vector_depthwise.h"
 #include "backend/cpu/simd/vector_elementwise.h"
 #include "backend/cpu/simd/vector_index.h"
+#include "backend/cpu/simd/vector_pool.h"
 #include "backend/cpu/simd/vector_reduce.h"
 #include "backend/cpu/simd/vector_rope.h"
 #include "backend/cpu/simd/vector_rows.h"
@@ -35,7 +37,9 @@
     X(gather, GATHER, accepts_gather, gather_items, gather_grain, NULL)                            \
     X(scatter, SCATTER, accepts_scatter, scatter_items, NULL, NULL)                                \
     X(cumulate, CUMULATE, accepts_cumulate, cumulate_items, NULL, NULL)                            \
-    X(argsort, ARGSORT, accepts_argsort, row_items, row_grain, argsort_bytes)
+    X(argsort, ARGSORT, accepts_argsort, row_items, row_grain, argsort_bytes)                      \
+    X(pool, POOL, accepts_floats, row_items, pool_grain, pool_bytes)                               \
+    X(convolution_depthwise, CONVOLUTION, accepts_depthwise, depthwise_items, NULL, depthwise_bytes)
 
 /* One of the list; isa: the suffix of its name. */
 #define VECTOR_KERNEL(isa, op_name, op_code, op_accepts, op_items, op_grain, op_bytes)             \
