@@ -7,6 +7,11 @@
 
 #include <stdbool.h>
 
+enum { SIMD_STREAMS = 0 }; /* whether v16_stream goes past the caches */
+
+WK_INLINE void v16_stream(float *p, v16 a) { v16_store(p, a); }
+WK_INLINE void v16_stream_end(void) {}
+
 typedef struct m16 { /* 16 lanes, all ones where something holds, else zero */
     uint32x4_t part[SIMD_PARTS];
 } m16;

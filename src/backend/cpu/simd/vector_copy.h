@@ -6,16 +6,22 @@
 
 #include <stdalign.h>
 
-static void move_elements(const walk *w, int64_t begin, int64_t end) {
+static void move_elements(const walk *w, int64_t begin, int64_t end, bool is_past_caches) {
     const size_t size = (size_t)w->line[0].size;
     cursor y = cursor_at(w, 0, begin), x = cursor_at(w, 1, begin);
     while (begin < end) {
         const int64_t n = cursor_run(&y, cursor_run(&x, end - begin));
-        move_run(cursor_data(&y), cursor_stride(&y), cursor_data(&x), cursor_stride(&x), size, n);
+        if (is_past_caches && cursor_stride(&y) == 1 && cursor_stride(&x) == 1) {
+            stream_bytes(cursor_data(&y), cursor_data(&x), (size_t)n * size);
+        } else {
+            move_run(cursor_data(&y), cursor_stride(&y), cursor_data(&x), cursor_stride(&x), size,
+                     n);
+        }
         cursor_skip(&y, n);
         cursor_skip(&x, n);
         begin += n;
     }
+    v16_stream_end();
 }
 
 static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
@@ -23,7 +29,7 @@ static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
     walk w;
     walk_elements(&w, run->op);
     if (w.line[0].dtype == w.line[1].dtype) {
-        move_elements(&w, begin, end);
+        move_elements(&w, begin, end, is_streamed(run->op));
         return;
     }
     alignas(64) float buf[WALK_CHUNK];

@@ -70,7 +70,6 @@ static double row_sum(const walk *w, float *buf) {
 /* The sum of (x - mean)^2: less the mean as a float, in float32 for a chunk at a time, then without
  * what that float is off by. */
 static double row_squares(const walk *w, double mean, float *buf) {
-    alignas(64) float rest[WALK_CHUNK];
     const v16 near = v16_set((float)mean);
     const double off = mean - (double)(float)mean;
     double sum = 0;
@@ -78,8 +77,7 @@ static double row_squares(const walk *w, double mean, float *buf) {
         n = walk_step(w, i, w->count);
         if (n > WALK_CHUNK) n = WALK_CHUNK;
         const float *const x = load_floats(w, 0, i, n, buf);
-        for (int64_t j = 0; j < n; j += 16) store_at(rest, j, n, v16_sub(load_at(x, j, n), near));
-        sum += (double)sum_of_squares(rest, n);
+        sum += (double)sum_of_squares(x, near, n);
     }
     sum -= (double)w->count * off * off;
     return sum < 0 ? 0 : sum; /* NaN stays */
@@ -92,7 +90,8 @@ static float row_extreme(const walk *w, float sign, float *buf, bool *has_nan) {
         n = walk_step(w, i, w->count);
         const float *const x = load_floats(w, 0, i, n, buf);
         for (int64_t j = 0; j < n; j += 16) {
-            const v16 part = v16_mul(v16_fill_from(load_at(x, j, n), n - j, x[0]), v16_set(sign));
+            const v16 all = v16_fill_from(load_next(x, j, n), n - j, x[0]);
+            const v16 part = v16_mul(all, v16_set(sign));
             ordered = v16_select(v16_equal(part, part), ordered, v16_set(1));
             best = v16_max(part, best); /* in this order NaN goes */
         }

@@ -63,12 +63,16 @@ static const float *load_row(const wk_cpu_run *run, int operand, int64_t index) 
 /* Where the result's row is to be computed, and what ends it. */
 static float *begin_row(const wk_cpu_run *run, int64_t index) {
     const wk_view *const y = wk_dst(run->op, 0);
-    return has_float_rows(y) ? row_at(y, index) : row_room(run, 0);
+    return has_float_rows(y) && !is_streamed(run->op) ? row_at(y, index) : row_room(run, 0);
 }
 
 static void end_row(const wk_cpu_run *run, int64_t index) {
     const wk_view *const y = wk_dst(run->op, 0);
-    if (has_float_rows(y)) return;
+    if (has_float_rows(y)) {
+        if (is_streamed(run->op))
+            stream_bytes(row_at(y, index), row_room(run, 0), (size_t)row_length(y) * sizeof(float));
+        return;
+    }
     store_run(row_at(y, index), y->stride[y->rank - 1], y->dtype, row_room(run, 0), row_length(y));
 }
 
@@ -76,12 +80,13 @@ static bool accepts_rows(const wk_op *op) { return op->view[0].rank >= 1 && acce
 
 /* --- Sums --- */
 
-/* Four sums of 16 lanes each, added pairwise. */
-static float sum_of_squares(const float *x, int64_t n) {
+/* Of (x - middle)^2: four sums of 16 lanes each, added pairwise. */
+static float sum_of_squares(const float *x, v16 middle, int64_t n) {
     v16 sum[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
     for (int64_t i = 0; i < n; i += 64) {
         for (int j = 0; j < 4; j++) {
-            const v16 part = load_at(x, i + 16 * j, n);
+            const int64_t at = i + 16 * j;
+            const v16 part = v16_fill_from(v16_sub(load_next(x, at, n), middle), n - at, 0);
             sum[j] = v16_fma(part, part, sum[j]);
         }
     }
@@ -91,14 +96,14 @@ static float sum_of_squares(const float *x, int64_t n) {
 /* In float64, so that terms may cancel. */
 static double sum_of(const float *x, int64_t n) {
     wide_sums sums = wide_zero();
-    for (int64_t i = 0; i < n; i += 16) wide_add(&sums, load_at(x, i, n));
+    for (int64_t i = 0; i < n; i += 16) wide_add(&sums, load_next(x, i, n));
     return wide_total(&sums);
 }
 
 /* --- Norms --- */
 
 static void rms_norm_row(float *y, const float *x, const float *weight, int64_t n, double eps) {
-    const double mean = (double)sum_of_squares(x, n) / (double)n;
+    const double mean = (double)sum_of_squares(x, v16_zero(), n) / (double)n;
     const v16 factor = v16_set((float)(1 / sqrt(mean + eps)));
     for (int64_t i = 0; i < n; i += 16) {
         const v16 scaled = v16_mul(load_at(x, i, n), factor);
@@ -117,24 +122,26 @@ static void run_rms_norm(const wk_cpu_run *run, int phase, int64_t begin, int64_
     }
 }
 
-/* y is x less its mean first. */
+static void layer_norm_row(float *y, const float *x, const float *weight, const float *bias,
+                           int64_t n, double eps) {
+    const v16 mean = v16_set((float)(sum_of(x, n) / (double)n));
+    const double variance = (double)sum_of_squares(x, mean, n) / (double)n;
+    const v16 factor = v16_set((float)(1 / sqrt(variance + eps)));
+    for (int64_t i = 0; i < n; i += 16) {
+        v16 scaled = v16_mul(v16_sub(load_at(x, i, n), mean), factor);
+        if (weight != NULL) scaled = v16_mul(scaled, load_at(weight, i, n));
+        if (bias != NULL) scaled = v16_add(scaled, load_at(bias, i, n));
+        store_at(y, i, n, scaled);
+    }
+}
+
 static void run_layer_norm(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const int64_t n = row_length(wk_dst(run->op, 0));
     const float *const weight = load_row(run, 2, 0), *const bias = load_row(run, 3, 0);
     for (int64_t row = begin; row < end; row++) {
-        float *const y = begin_row(run, row);
-        const float *const x = load_row(run, 1, row);
-        const v16 mean = v16_set((float)(sum_of(x, n) / (double)n));
-        for (int64_t i = 0; i < n; i += 16) store_at(y, i, n, v16_sub(load_at(x, i, n), mean));
-        const double variance = (double)sum_of_squares(y, n) / (double)n;
-        const v16 factor = v16_set((float)(1 / sqrt(variance + (double)run->op->p.norm.eps)));
-        for (int64_t i = 0; i < n; i += 16) {
-            v16 scaled = v16_mul(load_at(y, i, n), factor);
-            if (weight != NULL) scaled = v16_mul(scaled, load_at(weight, i, n));
-            if (bias != NULL) scaled = v16_add(scaled, load_at(bias, i, n));
-            store_at(y, i, n, scaled);
-        }
+        layer_norm_row(begin_row(run, row), load_row(run, 1, row), weight, bias, n,
+                       (double)run->op->p.norm.eps);
         end_row(run, row);
     }
 }

@@ -7,6 +7,15 @@
 
 #include <stdbool.h>
 
+enum { SIMD_STREAMS = 1 }; /* whether v16_stream goes past the caches */
+
+/* To an address that 64 divides; others see it after v16_stream_end. */
+WK_INLINE void v16_stream(float *p, v16 a) {
+    _mm256_stream_ps(p, a.low);
+    _mm256_stream_ps(p + 8, a.high);
+}
+WK_INLINE void v16_stream_end(void) { _mm_sfence(); }
+
 typedef struct m16 { /* 16 lanes, all ones where something holds, else zero */
     __m256 low, high;
 } m16;

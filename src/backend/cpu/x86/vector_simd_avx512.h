@@ -7,6 +7,12 @@
 
 #include <stdbool.h>
 
+enum { SIMD_STREAMS = 1 }; /* whether v16_stream goes past the caches */
+
+/* To an address that 64 divides; others see it after v16_stream_end. */
+WK_INLINE void v16_stream(float *p, v16 a) { _mm512_stream_ps(p, a); }
+WK_INLINE void v16_stream_end(void) { _mm_sfence(); }
+
 typedef __mmask16 m16; /* 16 lanes, 1 where something holds */
 
 /* Comparisons with NaN are false. */
