@@ -13,16 +13,13 @@ typedef struct v16_pair {
     v16 high, low;
 } v16_pair;
 
-/* e^(high + low) for every high, subnormal results too: the power of two in two factors, since one
- * alone would overflow or vanish before the product does. |low| is far smaller than 1. */
+/* e^(high + low) for every high, subnormal results too. |low| is far smaller than 1. */
 WK_INLINE v16 v16_exp_pair(v16 high, v16 low) {
     /* In this order NaN stays; 2^-151 rounds to 0 and 2^129 to infinity. */
     const v16 bounded = v16_min(v16_set(89.5F), v16_max(v16_set(-104.5F), high));
-    const v16 n = v16_round(v16_mul(bounded, v16_set(log2_e)));
+    const v16 n = v16_exp_whole(bounded);
     const v16 r = v16_add(v16_exp_rest(bounded, n), low);
-    const v16 first = v16_floor(v16_mul(n, v16_set(0.5F)));
-    const v16 p = v16_mul(v16_exp_near(r), v16_exp2_whole(first));
-    return v16_mul(p, v16_exp2_whole(v16_sub(n, first)));
+    return v16_scale_far(v16_exp_near(r), n);
 }
 
 WK_INLINE v16 v16_exp_full(v16 x) { return v16_exp_pair(x, v16_zero()); }

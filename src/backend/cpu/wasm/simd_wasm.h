@@ -311,4 +311,6 @@ WK_INLINE v16 b64_float(b64 a, int i, float bias) {
     return y;
 }
 
+#include "backend/cpu/simd/scale.h"
+
 #endif
