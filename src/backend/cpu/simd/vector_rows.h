@@ -76,6 +76,12 @@ static void end_row(const wk_cpu_run *run, int64_t index) {
     store_run(row_at(y, index), y->stride[y->rank - 1], y->dtype, row_room(run, 0), row_length(y));
 }
 
+/* load_at of a row that is read once more, while memory is at work on the row after it. */
+WK_INLINE v16 load_again(const float *x, int64_t i, int64_t n) {
+    wk_prefetch((const char *)(x + i) + n * (int64_t)sizeof *x);
+    return load_at(x, i, n);
+}
+
 static bool accepts_rows(const wk_op *op) { return op->view[0].rank >= 1 && accepts_floats(op); }
 
 /* --- Sums --- */
@@ -106,7 +112,7 @@ static void rms_norm_row(float *y, const float *x, const float *weight, int64_t 
     const double mean = (double)sum_of_squares(x, v16_zero(), n) / (double)n;
     const v16 factor = v16_set((float)(1 / sqrt(mean + eps)));
     for (int64_t i = 0; i < n; i += 16) {
-        const v16 scaled = v16_mul(load_at(x, i, n), factor);
+        const v16 scaled = v16_mul(load_again(x, i, n), factor);
         store_at(y, i, n, weight != NULL ? v16_mul(scaled, load_at(weight, i, n)) : scaled);
     }
 }
@@ -128,7 +134,7 @@ static void layer_norm_row(float *y, const float *x, const float *weight, const 
     const double variance = (double)sum_of_squares(x, mean, n) / (double)n;
     const v16 factor = v16_set((float)(1 / sqrt(variance + eps)));
     for (int64_t i = 0; i < n; i += 16) {
-        v16 scaled = v16_mul(v16_sub(load_at(x, i, n), mean), factor);
+        v16 scaled = v16_mul(v16_sub(load_again(x, i, n), mean), factor);
         if (weight != NULL) scaled = v16_mul(scaled, load_at(weight, i, n));
         if (bias != NULL) scaled = v16_add(scaled, load_at(bias, i, n));
         store_at(y, i, n, scaled);
@@ -151,19 +157,20 @@ static void run_layer_norm(const wk_cpu_run *run, int phase, int64_t begin, int6
 static void softmax_row(float *y, const float *x, int64_t n, bool is_log) {
     v16 most = v16_set(-INFINITY);
     for (int64_t i = 0; i < n; i += 16)
-        most = v16_max(v16_fill_from(load_at(x, i, n), n - i, -INFINITY), most);
+        most = v16_max(v16_fill_from(load_next(x, i, n), n - i, -INFINITY), most);
     const v16 largest = v16_set(v16_largest(most));
     v16 sum = v16_zero();
     for (int64_t i = 0; i < n; i += 16) {
-        const v16 e = v16_exp(v16_sub(load_at(x, i, n), largest));
+        const v16 e = v16_exp(v16_sub(load_again(x, i, n), largest));
         if (!is_log) store_at(y, i, n, e); /* x may be y and is needed once more */
         sum = v16_add(sum, v16_fill_from(e, n - i, 0));
     }
-    const v16 total = v16_set(v16_sum(sum)), log_total = v16_set(logf(v16_sum(sum)));
+    const float total = v16_sum(sum);
+    const v16 factor = v16_set(1 / total), log_total = v16_set(is_log ? logf(total) : 0);
     for (int64_t i = 0; i < n; i += 16)
         store_at(y, i, n,
                  is_log ? v16_sub(v16_sub(load_at(x, i, n), largest), log_total)
-                        : v16_div(load_at(y, i, n), total));
+                        : v16_mul(load_at(y, i, n), factor));
 }
 
 static void run_softmax(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
