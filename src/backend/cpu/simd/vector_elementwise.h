@@ -155,7 +155,8 @@ WK_INLINE v16 v16_minimum(v16 a, v16 b) { return v16_select(v16_equal(a, a), v16
     WK_OF_TENSORS(X(REMAINDER, v16_remainder(a, b)) X(FMOD, v16_fmod(a, b))                        \
                       X(FLOOR_DIVIDE, v16_floor_divide(a, b)) X(ATAN2, v16_atan2(a, b))            \
                           X(HYPOT, v16_hypot(a, b)) X(COPYSIGN, v16_copy_sign(a, b))               \
-                              X(LOGADDEXP, v16_logaddexp(a, b)))
+                              X(LOGADDEXP, v16_logaddexp(a, b))                                    \
+                                  X(NEXTAFTER, v16_next_after(a, b)))
 
 static void binary_row(const wk_op *op, float *y, const float *const in[2], int64_t n) {
     switch (op->p.binary) {
@@ -183,7 +184,9 @@ static bool has_binary(wk_binary_fn fn) {
     }
 }
 
+/* The next float16 is not the next float. */
 static bool accepts_binary(const wk_op *op) {
+    if (op->p.binary == WK_BINARY_NEXTAFTER && wk_dst(op, 0)->dtype != WICK_F32) return false;
     return accepts_floats(op) && has_binary(op->p.binary);
 }
 

@@ -194,6 +194,16 @@ WK_INLINE v16 v16_hypot(v16 a, v16 b) {
     return v16_select(v16_equal(x, infinity), infinity, of_y);
 }
 
+/* The float next to a toward b. */
+WK_INLINE v16 v16_next_after(v16 a, v16 b) {
+    const m16 is_smaller = v16_less(v16_by_sign(a, b, v16_negate(b)), v16_abs(a));
+    const v16 least = v16_copy_sign(v16_set(0x1p-149F), b);
+    const v16 next = v16_select(v16_equal(a, v16_zero()), least, v16_next(a, is_smaller));
+    const v16 moved = v16_select(v16_equal(a, b), b, next);
+    const v16 of_b = v16_select(v16_equal(b, b), moved, b); /* NaN where either is */
+    return v16_select(v16_equal(a, a), of_b, a);
+}
+
 /* --- Remainders --- */
 
 /* How the quotient of a remainder is rounded. */
