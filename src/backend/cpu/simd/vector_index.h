@@ -172,9 +172,14 @@ static void scatter_lanes(wk_scatter_fn fn, float *y, const float *x, int64_t n)
     }
 }
 
-/* Rows are far apart: memory is at work on the next one. */
-static void scatter_ahead(const unsigned char *from, int64_t size) {
-    for (int64_t j = 0; j < size; j += 64) wk_prefetch(from + j);
+/* Asks for source i, if there is one, and for what it meets: targets lie anywhere. */
+static void scatter_ahead(const wk_view *y, const unsigned char *to, const wk_view *src,
+                          const unsigned char *from, int64_t id, int64_t i, int64_t size) {
+    if (id < 0 || i >= line_length(src)) return;
+    for (int64_t j = 0; j < size; j += 64) {
+        wk_prefetch(from + i * line_step(src) + j);
+        wk_prefetch(to + id * line_step(y) + j);
+    }
 }
 
 static void run_scatter(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
@@ -188,11 +193,15 @@ static void run_scatter(const wk_cpu_run *run, int phase, int64_t begin, int64_t
         unsigned char *const to = lanes_at(&l, y, item, &n);
         const unsigned char *const from = lanes_at(&l, src, item, &unused);
         const unsigned char *const ids = lanes_at(&l, index, item, &unused);
-        for (int64_t i = 0; i < line_length(src); i++) {
-            const int64_t id = index_at(ids, index->dtype, line_step(index), i, line_length(y));
+        const int64_t n_sources = line_length(src), length = line_length(y);
+        int64_t next = n_sources > 0 ? index_at(ids, index->dtype, 0, 0, length) : -1;
+        for (int64_t i = 0; i < n_sources; i++) {
+            const int64_t id = next;
+            if (i + 1 < n_sources)
+                next = index_at(ids, index->dtype, line_step(index), i + 1, length);
             void *const at = to + id * line_step(y);
             const void *const source = from + i * line_step(src);
-            if (l.dim >= 0) scatter_ahead(from + (i + 1) * line_step(src), n * size);
+            if (l.dim >= 0) scatter_ahead(y, to, src, from, next, i + 1, n * size);
             if (id < 0) {
                 wk_cpu_fault(run);
             } else if (run->op->p.scatter == WK_SCATTER_SET) {

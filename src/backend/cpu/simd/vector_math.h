@@ -44,7 +44,7 @@ WK_INLINE v16 v16_sigmoid(v16 x) {
     return v16_div(v16_by_sign(x, v16_set(1), e), v16_add(v16_set(1), e));
 }
 
-/* e^x - 1 for x <= 0: 2^n (e^r - 1) + (2^n - 1). */
+/* e^x - 1 for x <= 87: 2^n (e^r - 1) + (2^n - 1). */
 WK_INLINE v16 v16_exp_minus_1(v16 x) {
     const v16 bounded = v16_max(v16_set(-87), x); /* in this order NaN stays */
     const v16 n = v16_exp_whole(bounded);

@@ -13,6 +13,7 @@
 enum {
     REDUCE_RESULTS = 256, /* computed side by side */
     REDUCE_FEW = 16,      /* least elements of a row, and least results of columns */
+    HAS_PRODUCTS = 0 WK_OF_TENSORS(+1),
 };
 
 typedef struct reduction {
@@ -174,7 +175,7 @@ static void reduce_row(const reduction *r, const walk *w, results *out, int64_t 
     } else if (r->fn == WK_REDUCE_VAR) {
         const double mean = row_sum(w, buf) / (double)w->count;
         out->values[at] = (float)variance_of(r, row_squares(w, mean, buf));
-    } else if (r->fn == WK_REDUCE_PROD) {
+    } else if (HAS_PRODUCTS && r->fn == WK_REDUCE_PROD) {
         out->values[at] = (float)row_product(w, buf);
     } else {
         out->values[at] = (float)sum_or_mean(r, row_sum(w, buf));
@@ -291,7 +292,7 @@ static void reduce_columns(const reduction *r, int64_t begin, int64_t n, results
         column_extremes(r, begin, n, out->values);
         return;
     }
-    if (r->fn == WK_REDUCE_PROD) {
+    if (HAS_PRODUCTS && r->fn == WK_REDUCE_PROD) {
         column_products(r, begin, n, sum);
         for (int64_t i = 0; i < n; i++) out->values[i] = (float)sum[i];
         return;
@@ -311,7 +312,9 @@ static void reduce_columns(const reduction *r, int64_t begin, int64_t n, results
 static bool accepts_reduce(const wk_op *op) {
     const wk_reduce_fn fn = op->p.reduce.fn;
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
-    if (fn > WK_REDUCE_PROD || !is_narrow_float(x) || y->rank > x->rank) return false;
+    if (fn > (HAS_PRODUCTS ? WK_REDUCE_PROD : WK_REDUCE_VAR) || !is_narrow_float(x) ||
+        y->rank > x->rank)
+        return false;
     return is_index_of(fn) ? y->dtype == WICK_U32 : y->dtype == x->dtype;
 }
 
