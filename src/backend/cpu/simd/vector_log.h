@@ -32,9 +32,9 @@ WK_INLINE v16 v16_exp_minus_1_full(v16 x) {
     return m16_any(is_large) ? v16_select(is_large, v16_exp_full(x), small) : small;
 }
 
-/* Whether some are not normal numbers above 0, or NaN. */
+/* Whether some may not be normal numbers above 0. */
 WK_INLINE bool v16_any_special(v16 x) {
-    return m16_any(m16_not(v16_less_equal(v16_set(0x1p-126F), x)));
+    return SIMD_IS_SHORT != 0 || m16_any(m16_not(v16_less_equal(v16_set(0x1p-126F), x)));
 }
 
 /* v16_split, of subnormal numbers too. */
@@ -155,8 +155,8 @@ WK_INLINE v16_pair v16_pow_exponent(v16 x, v16 y, v16 y_low, bool has_special) {
 /* x^(y + y_low), as pow of C has it for every x and y; y_low is 0 where y is whole. */
 WK_INLINE v16 v16_pow(v16 x, v16 y, v16 y_low) {
     const v16 infinity = v16_set(INFINITY);
-    const bool is_infinite = m16_any(m16_not(v16_less(v16_max(x, v16_abs(y)), infinity)));
-    const bool has_special = is_infinite || v16_any_special(x);
+    const bool has_special =
+        v16_any_special(x) || m16_any(m16_not(v16_less(v16_max(x, v16_abs(y)), infinity)));
     const v16_pair exponent = v16_pow_exponent(x, y, y_low, has_special);
     v16 p = v16_exp_pair(exponent.high, exponent.low);
     if (!has_special) return p;

@@ -7,6 +7,7 @@ static const float log2_e = 1.44269504F;
 /* The whole number next to x log2 e, for |x| <= 2^20: a float of 1.5 2^23 has no fraction. */
 WK_INLINE v16 v16_exp_whole(v16 x) {
     const v16 shift = v16_set(0x1.8p23F);
+    if (SIMD_IS_SHORT != 0) return v16_round(v16_mul(x, v16_set(log2_e)));
     return v16_sub(v16_fma(x, v16_set(log2_e), shift), shift);
 }
 

@@ -86,15 +86,24 @@ static bool accepts_rows(const wk_op *op) { return op->view[0].rank >= 1 && acce
 
 /* --- Sums --- */
 
-/* Of (x - middle)^2: four sums of 16 lanes each, added pairwise. */
+/* Adds (x - middle)^2 of 64 elements. */
+WK_INLINE void add_squares(v16 sum[4], const float *x, v16 middle) {
+    for (int j = 0; j < 4; j++) {
+        const v16 part = v16_sub(load_next(x, 16 * j, 64), middle);
+        sum[j] = v16_fma(part, part, sum[j]);
+    }
+}
+
+/* Four sums of 16 lanes each, added pairwise. */
 static float sum_of_squares(const float *x, v16 middle, int64_t n) {
     v16 sum[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
-    for (int64_t i = 0; i < n; i += 64) {
-        for (int j = 0; j < 4; j++) {
-            const int64_t at = i + 16 * j;
-            const v16 part = v16_fill_from(v16_sub(load_next(x, at, n), middle), n - at, 0);
-            sum[j] = v16_fma(part, part, sum[j]);
-        }
+    int64_t i = 0;
+    for (; i + 64 <= n; i += 64) add_squares(sum, x + i, middle);
+    if (i < n) {
+        float rest[64];
+        for (int j = 0; j < 64; j += 16) v16_store(rest + j, middle);
+        memcpy(rest, x + i, (size_t)(n - i) * sizeof *rest);
+        add_squares(sum, rest, middle);
     }
     return v16_sum(v16_add(v16_add(sum[0], sum[1]), v16_add(sum[2], sum[3])));
 }

@@ -17,6 +17,7 @@ enum {
     ATTENTION_SUMS = 4,   /* register tile of attention, of 16 floats */
     ATTENTION_WIDENS = 0, /* whether halves become floats once for all queries of a step */
     DECODE_PANELS = 2,    /* panels in flight with one column, to hide the latency of the sums */
+    SIMD_IS_SHORT = 0,    /* whether less code is worth a few more instructions */
 };
 
 typedef struct v16 { /* 16 floats */

@@ -18,6 +18,7 @@ enum {
     ATTENTION_SUMS = 16,  /* register tile of attention, of 16 floats */
     ATTENTION_WIDENS = 0, /* whether halves become floats once for all queries of a step */
     DECODE_PANELS = 4,    /* panels in flight with one column, to hide the latency of the sums */
+    SIMD_IS_SHORT = 0,    /* whether less code is worth a few more instructions */
 };
 
 typedef __m512 v16;  /* 16 floats */
