@@ -94,8 +94,9 @@ WK_INLINE v16 v16_tan(v16 x) {
 /* log(1 + x) for every x. */
 WK_INLINE v16 v16_log1p(v16 x) {
     const v16 sum = v16_add(x, v16_set(1)), lost = v16_sub(x, v16_sub(sum, v16_set(1)));
-    const v16_pair l = v16_log_pair(sum, false);
-    const v16 value = v16_add(l.high, v16_add(l.low, v16_div(lost, sum)));
+    v16 n;
+    const v16 f = v16_sub(v16_split(sum, &n), v16_set(1));
+    const v16 value = v16_log_of_parts(n, f, v16_div(lost, sum));
     const m16 is_inside = v16_less(v16_zero(), sum);
     const v16 bounded = v16_select(v16_less(x, v16_set(INFINITY)), value, x);
     const v16 other = v16_select(v16_equal(sum, v16_zero()), v16_set(-INFINITY), v16_set(NAN));

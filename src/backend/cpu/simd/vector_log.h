@@ -75,12 +75,11 @@ WK_INLINE v16_pair v16_log_pair(v16 x, bool has_special) {
     return (v16_pair){total, v16_sub(low, v16_sub(total, high))};
 }
 
-/* log 0 is -infinity, below it NaN. x = 2^n m, f = m - 1; log(1 + f) = f - f^2 / 2 + f^3 P(f), P
- * fitted to 6e-9 of it (Remez exchange): f is exact, what is added to it is small. */
-WK_INLINE v16 v16_log(v16 x) {
-    const bool has_special = v16_any_special(x);
-    v16 n;
-    const v16 f = v16_sub(v16_split_all(x, has_special, &n), v16_set(1)), z = v16_mul(f, f);
+/* log(2^n (1 + f) + lost) for |f| <= 0.42; lost, divided by 2^n (1 + f), is far smaller. log(1 + f)
+ * = f - f^2 / 2 + f^3 P(f), P fitted to 6e-9 of it (Remez exchange): f is exact, what is added to
+ * it is small. */
+WK_INLINE v16 v16_log_of_parts(v16 n, v16 f, v16 lost) {
+    const v16 z = v16_mul(f, f);
     v16 p = v16_set(-0.076345101F);
     p = v16_fma(p, f, v16_set(0.127615958F));
     p = v16_fma(p, f, v16_set(-0.131601855F));
@@ -92,9 +91,18 @@ WK_INLINE v16 v16_log(v16 x) {
     p = v16_fma(p, f, v16_set(-0.5F));
     /* n ln 2 in two parts, of which the product with the first is exact. */
     const v16 whole = v16_mul(n, v16_set(0.693359375F)), high = v16_add(whole, f);
-    const v16 lost = v16_sub(f, v16_sub(high, whole)); /* |whole| is the larger, or 0 */
-    const v16 low = v16_fma(z, p, v16_fma(n, v16_set(-2.12194440e-4F), lost));
-    const v16 value = v16_select(v16_less(x, v16_set(INFINITY)), v16_add(high, low), x);
+    const v16 rest = v16_sub(f, v16_sub(high, whole)); /* |whole| is the larger, or 0 */
+    const v16 low = v16_fma(n, v16_set(-2.12194440e-4F), v16_add(rest, lost));
+    return v16_add(high, v16_fma(z, p, low));
+}
+
+/* log 0 is -infinity, below it NaN. */
+WK_INLINE v16 v16_log(v16 x) {
+    const bool has_special = v16_any_special(x);
+    v16 n;
+    const v16 f = v16_sub(v16_split_all(x, has_special, &n), v16_set(1));
+    const v16 finite = v16_log_of_parts(n, f, v16_zero());
+    const v16 value = v16_select(v16_less(x, v16_set(INFINITY)), finite, x);
     if (!has_special) return value;
     const m16 is_zero = v16_equal(x, v16_zero());
     const v16 other = v16_select(is_zero, v16_set(-INFINITY), v16_set(NAN));
