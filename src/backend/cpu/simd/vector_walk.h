@@ -234,8 +234,8 @@ static void store_bits(const walk *w, int operand, int64_t begin, int64_t n, con
 
 enum { STREAM_BYTES = 32 << 20 }; /* with an operand of the same size as much again */
 
-/* Whether a result of so many bytes is written past the caches: memory would be read before it is
- * written, and what follows would have to read it from memory anyway. */
+/* Whether a result of at least `bytes` is written past the caches: memory would be read before it
+ * is written, and what follows would have to read it from memory anyway. */
 static bool is_streamed_from(const wk_op *op, int64_t bytes) {
     const wk_view *const y = wk_dst(op, 0);
     return SIMD_STREAMS != 0 && wk_view_count(y) * wk_dtype_get(y->dtype)->block_bytes >= bytes;
