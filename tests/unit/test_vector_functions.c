@@ -125,7 +125,8 @@ static void test_of_two(void **state) {
     (void)state;
     static const wk_binary_fn fns[] = {WK_BINARY_REMAINDER, WK_BINARY_FMOD,  WK_BINARY_FLOOR_DIVIDE,
                                        WK_BINARY_ATAN2,     WK_BINARY_HYPOT, WK_BINARY_COPYSIGN,
-                                       WK_BINARY_LOGADDEXP, WK_BINARY_DIV,   WK_BINARY_MAXIMUM};
+                                       WK_BINARY_LOGADDEXP, WK_BINARY_DIV,   WK_BINARY_MAXIMUM,
+                                       WK_BINARY_NEXTAFTER};
     for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) check_binary(fns[i]);
 }
 

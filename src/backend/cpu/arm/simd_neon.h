@@ -19,6 +19,7 @@ enum {
     ATTENTION_SUMS = 4,   /* register tile of attention, of 16 floats */
     ATTENTION_WIDENS = 0, /* whether halves become floats once for all queries of a step */
     DECODE_PANELS = 2,    /* panels in flight with one column, to hide the latency of the sums */
+    SIMD_IS_SHORT = 0,    /* whether less code is worth a few more instructions */
     SIMD_PARTS = 4,       /* registers of 16 floats or of 16 rows of bytes */
 };
 
@@ -272,5 +273,7 @@ WK_INLINE v16 b64_float(b64 a, int i, float bias) {
     for (int p = 0; p < SIMD_PARTS; p++) y.part[p] = simd_byte(a.part[p], at, shifted);
     return y;
 }
+
+#include "backend/cpu/simd/scale.h"
 
 #endif

@@ -14,6 +14,14 @@ WK_INLINE void store_at(float *y, int64_t i, int64_t n, v16 value) {
     v16_store_rows(y + i, value, n - i);
 }
 
+enum { READ_AHEAD = 2048 }; /* bytes: the processor asks for less by itself than memory can give */
+
+/* load_at where x is read once, from its beginning on. */
+WK_INLINE v16 load_next(const float *x, int64_t i, int64_t n) {
+    wk_prefetch((const char *)(x + i) + READ_AHEAD);
+    return load_at(x, i, n);
+}
+
 /* Dtypes that C converts: X(DTYPE, type, least, largest), where float32 holds the limits or the
  * number above the largest. */
 #define WALK_INTEGERS(X)                                                                           \

@@ -6,16 +6,22 @@
 
 #include <stdalign.h>
 
-static void move_elements(const walk *w, int64_t begin, int64_t end) {
+static void move_elements(const walk *w, int64_t begin, int64_t end, bool is_past_caches) {
     const size_t size = (size_t)w->line[0].size;
     cursor y = cursor_at(w, 0, begin), x = cursor_at(w, 1, begin);
     while (begin < end) {
         const int64_t n = cursor_run(&y, cursor_run(&x, end - begin));
-        move_run(cursor_data(&y), cursor_stride(&y), cursor_data(&x), cursor_stride(&x), size, n);
+        if (is_past_caches && cursor_stride(&y) == 1 && cursor_stride(&x) == 1) {
+            stream_bytes(cursor_data(&y), cursor_data(&x), (size_t)n * size);
+        } else {
+            move_run(cursor_data(&y), cursor_stride(&y), cursor_data(&x), cursor_stride(&x), size,
+                     n);
+        }
         cursor_skip(&y, n);
         cursor_skip(&x, n);
         begin += n;
     }
+    v16_stream_end();
 }
 
 static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
@@ -23,7 +29,7 @@ static void run_copy(const wk_cpu_run *run, int phase, int64_t begin, int64_t en
     walk w;
     walk_elements(&w, run->op);
     if (w.line[0].dtype == w.line[1].dtype) {
-        move_elements(&w, begin, end);
+        move_elements(&w, begin, end, is_streamed(run->op));
         return;
     }
     alignas(64) float buf[WALK_CHUNK];
@@ -42,15 +48,22 @@ static int dense_dimension(const wk_view *view) {
     return -1;
 }
 
-/* y is dense along `along`, x along `across`, another dimension; 16 of that are one item. */
+/* y is dense along `along`, x along `across`, another dimension. An item is a tile of 16 x 16:
+ *
+ *      x: [across] 0 ... 15 | 16 ... 31 |       tiles side by side across follow each other, so
+ * that along 0 ... 15  tile 0  |  tile 1   |       16 rows of x are read from their beginning to
+ * their 16 ... 31  tile 2  |  tile 3   |       end
+ */
 typedef struct planes {
     int along, across;
-    int64_t n_parts; /* of 16 across */
+    int64_t n_along, n_across; /* tiles */
 } planes;
 
 static planes planes_of(const wk_op *op) {
     planes p = {.along = dense_dimension(wk_dst(op, 0)), .across = dense_dimension(wk_src(op, 0))};
-    if (p.across >= 0) p.n_parts = (wk_src(op, 0)->extent[p.across] + 15) / 16;
+    if (p.along < 0 || p.across < 0) return p;
+    p.n_along = (wk_src(op, 0)->extent[p.along] + 15) / 16;
+    p.n_across = (wk_src(op, 0)->extent[p.across] + 15) / 16;
     return p;
 }
 
@@ -65,32 +78,45 @@ static int64_t plane_offset(const wk_view *view, const planes *p, int64_t index)
     return offset;
 }
 
-/* Makes n_across rows of y, y_stride elements apart, from as many columns of x. */
-static void transpose_rows(float *y, int64_t y_stride, const float *x, int64_t x_stride,
-                           int64_t n_along, int64_t n_across) {
-    for (int64_t i = 0; i < n_along; i += 16) {
-        const int64_t n = n_along - i < 16 ? n_along - i : 16;
-        v16 tile[16];
-        for (int64_t j = 0; j < 16; j++)
-            tile[j] = j < n ? v16_load_rows(x + (i + j) * x_stride, n_across) : v16_zero();
-        v16_transpose(tile);
-        for (int64_t j = 0; j < n_across; j++) v16_store_rows(y + j * y_stride + i, tile[j], n);
+/* Makes n_across rows of y, of n_along elements, from as many columns of x. */
+static void transpose_tile(float *y, int64_t y_stride, const float *x, int64_t x_stride,
+                           int64_t n_along, int64_t n_across, bool is_past_caches) {
+    v16 tile[16];
+    for (int64_t j = 0; j < 16; j++)
+        tile[j] = j < n_along ? v16_load_rows(x + j * x_stride, n_across) : v16_zero();
+    v16_transpose(tile);
+    for (int64_t j = 0; j < 16 && j < n_across; j++) {
+        if (is_past_caches && n_along >= 16) {
+            v16_stream(y + j * y_stride, tile[j]);
+        } else {
+            v16_store_rows(y + j * y_stride, tile[j], n_along);
+        }
     }
 }
+
+enum { STREAM_TILES_BYTES = 4 << 20 }; /* lines far apart push each other out of the caches */
 
 static void run_transpose(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {
     (void)phase;
     const wk_view *const y = wk_dst(run->op, 0), *const x = wk_src(run->op, 0);
     const planes p = planes_of(run->op);
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t first = item % p.n_parts * 16, left = y->extent[p.across] - first;
-        const int64_t plane = item / p.n_parts, y_stride = y->stride[p.across];
-        float *const to = (float *)wk_view_data(y) + plane_offset(y, &p, plane) + first * y_stride;
+    const int64_t y_stride = y->stride[p.across], x_stride = x->stride[p.along];
+    const bool is_past_caches = is_streamed_from(run->op, STREAM_TILES_BYTES) && y_stride % 16 == 0;
+    while (begin < end) {
+        const int64_t row = begin / p.n_across, plane = row / p.n_along;
+        const int64_t along = row % p.n_along * 16, n_along = y->extent[p.along] - along;
+        const int64_t last = (row + 1) * p.n_across < end ? (row + 1) * p.n_across : end;
+        float *const to = (float *)wk_view_data(y) + plane_offset(y, &p, plane) + along;
         const float *const from =
-            (const float *)wk_view_data(x) + plane_offset(x, &p, plane) + first;
-        transpose_rows(to, y_stride, from, x->stride[p.along], y->extent[p.along],
-                       left < 16 ? left : 16);
+            (const float *)wk_view_data(x) + plane_offset(x, &p, plane) + along * x_stride;
+        const bool is_aligned = is_past_caches && (uintptr_t)to % 64 == 0;
+        for (; begin < last; begin++) {
+            const int64_t across = begin % p.n_across * 16;
+            transpose_tile(to + across * y_stride, y_stride, from + across, x_stride, n_along,
+                           y->extent[p.across] - across, is_aligned);
+        }
     }
+    v16_stream_end();
 }
 
 /* Elements of 32 bits, in planes of at least a tile. */
@@ -107,12 +133,12 @@ static int64_t transpose_items(const wk_op *op, int phase) {
     (void)phase;
     const planes p = planes_of(op);
     const wk_view *const y = wk_dst(op, 0);
-    return wk_view_count(y) / (y->extent[p.along] * y->extent[p.across]) * p.n_parts;
+    return wk_view_count(y) / (y->extent[p.along] * y->extent[p.across]) * p.n_along * p.n_across;
 }
 
 static int64_t transpose_grain(const wk_op *op, int phase) {
-    (void)phase;
-    return 1 + 256 / wk_dst(op, 0)->extent[planes_of(op).along];
+    (void)op, (void)phase;
+    return 16;
 }
 
 /* --- Conversion --- */

@@ -106,7 +106,7 @@ static void unary_row(const wk_op *op, float *y, const float *const in[2], int64
 #define CASE(function, value)                                                                      \
     case WK_UNARY_##function:                                                                      \
         for (int64_t i = 0; i < n; i += 16) {                                                      \
-            const v16 x = load_at(in[0], i, n);                                                    \
+            const v16 x = load_next(in[0], i, n);                                                  \
             store_at(y, i, n, value);                                                              \
         }                                                                                          \
         break;
@@ -155,14 +155,15 @@ WK_INLINE v16 v16_minimum(v16 a, v16 b) { return v16_select(v16_equal(a, a), v16
     WK_OF_TENSORS(X(REMAINDER, v16_remainder(a, b)) X(FMOD, v16_fmod(a, b))                        \
                       X(FLOOR_DIVIDE, v16_floor_divide(a, b)) X(ATAN2, v16_atan2(a, b))            \
                           X(HYPOT, v16_hypot(a, b)) X(COPYSIGN, v16_copy_sign(a, b))               \
-                              X(LOGADDEXP, v16_logaddexp(a, b)))
+                              X(LOGADDEXP, v16_logaddexp(a, b))                                    \
+                                  X(NEXTAFTER, v16_next_after(a, b)))
 
 static void binary_row(const wk_op *op, float *y, const float *const in[2], int64_t n) {
     switch (op->p.binary) {
 #define CASE(function, value)                                                                      \
     case WK_BINARY_##function:                                                                     \
         for (int64_t i = 0; i < n; i += 16) {                                                      \
-            const v16 a = load_at(in[0], i, n), b = load_at(in[1], i, n);                          \
+            const v16 a = load_next(in[0], i, n), b = load_next(in[1], i, n);                      \
             store_at(y, i, n, value);                                                              \
         }                                                                                          \
         break;
@@ -183,7 +184,9 @@ static bool has_binary(wk_binary_fn fn) {
     }
 }
 
+/* The next float16 is not the next float. */
 static bool accepts_binary(const wk_op *op) {
+    if (op->p.binary == WK_BINARY_NEXTAFTER && wk_dst(op, 0)->dtype != WICK_F32) return false;
     return accepts_floats(op) && has_binary(op->p.binary);
 }
 
@@ -209,7 +212,7 @@ static void gated_row(const wk_op *op, float *y, const float *const in[2], int64
 #define CASE(function, value)                                                                      \
     case WK_GATED_##function:                                                                      \
         for (int64_t i = 0; i < n; i += 16) {                                                      \
-            const v16 gate = load_at(in[0], i, n), up = load_at(in[1], i, n);                      \
+            const v16 gate = load_next(in[0], i, n), up = load_next(in[1], i, n);                  \
             store_at(y, i, n, value);                                                              \
         }                                                                                          \
         break;
@@ -227,20 +230,36 @@ static bool accepts_gated(const wk_op *op) {
 
 typedef void (*row_fn)(const wk_op *op, float *y, const float *const x[2], int64_t n);
 
+/* fn of n elements, to y past the caches. */
+static void stream_row(const wk_op *op, float *y, const float *const x[2], int64_t n, row_fn fn) {
+    alignas(64) float buf[WALK_CHUNK];
+    for (int64_t i = 0; i < n; i += WALK_CHUNK) {
+        const int64_t some = n - i < WALK_CHUNK ? n - i : WALK_CHUNK;
+        fn(op, buf, (const float *const[2]){x[0] + i, x[1] != NULL ? x[1] + i : NULL}, some);
+        stream_bytes(y + i, buf, (size_t)some * sizeof *y);
+    }
+}
+
 /* fn over elements [begin, end); everything of a step is read before it is written. */
 static void run_rows_of(const wk_cpu_run *run, int64_t begin, int64_t end, row_fn fn) {
     const wk_op *const op = run->op;
     walk w;
     walk_elements(&w, op);
+    const bool is_past_caches = is_streamed(op);
     alignas(64) float buf[3][WALK_CHUNK];
     for (int64_t n; begin < end; begin += n) {
         n = walk_step(&w, begin, end);
         const float *x[2] = {NULL, NULL};
         for (int i = 0; i < op->n_src; i++) x[i] = load_floats(&w, 1 + i, begin, n, buf[1 + i]);
         float *const y = floats_at(&w, 0, begin, n);
+        if (y != NULL && is_past_caches) {
+            stream_row(op, y, x, n, fn);
+            continue;
+        }
         fn(op, y != NULL ? y : buf[0], x, n);
         if (y == NULL) store_floats(&w, 0, begin, n, buf[0]);
     }
+    v16_stream_end();
 }
 
 static void run_unary(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {

@@ -93,8 +93,10 @@ WK_INLINE v16 v16_tan(v16 x) {
 
 /* log(1 + x) for every x. */
 WK_INLINE v16 v16_log1p(v16 x) {
-    const v16 sum = v16_add(x, v16_set(1));
-    const v16 value = v16_log_plus_1(x);
+    const v16 sum = v16_add(x, v16_set(1)), lost = v16_sub(x, v16_sub(sum, v16_set(1)));
+    v16 n;
+    const v16 f = v16_sub(v16_split(sum, &n), v16_set(1));
+    const v16 value = v16_log_of_parts(n, f, v16_div(lost, sum));
     const m16 is_inside = v16_less(v16_zero(), sum);
     const v16 bounded = v16_select(v16_less(x, v16_set(INFINITY)), value, x);
     const v16 other = v16_select(v16_equal(sum, v16_zero()), v16_set(-INFINITY), v16_set(NAN));
@@ -104,13 +106,15 @@ WK_INLINE v16 v16_log1p(v16 x) {
 
 /* log x times c + c_low, whose product is exact for whole powers of the base. */
 WK_INLINE v16 v16_log_of_base(v16 x, float c, float c_low) {
-    const v16_pair l = v16_log_pair(x);
+    const bool has_special = v16_any_special(x);
+    const v16_pair l = v16_log_pair(x, has_special);
     const v16 high = v16_mul(l.high, v16_set(c));
     const v16 rest = v16_fma_once(l.high, v16_set(c), v16_negate(high));
     const v16 more = v16_fma(l.low, v16_set(c), v16_mul(l.high, v16_set(c_low)));
     const v16 value = v16_add(high, v16_add(rest, more));
-    const m16 is_inside = v16_less(v16_zero(), x);
     const v16 bounded = v16_select(v16_less(x, v16_set(INFINITY)), value, x);
+    if (!has_special) return bounded;
+    const m16 is_inside = v16_less(v16_zero(), x);
     const v16 other = v16_select(v16_equal(x, v16_zero()), v16_set(-INFINITY), v16_set(NAN));
     return v16_select(is_inside, bounded, other);
 }
@@ -145,10 +149,11 @@ WK_INLINE v16 v16_half_exp(v16 size) {
 
 WK_INLINE v16 v16_sinh(v16 x) {
     const v16 size = v16_abs(x), bounded = v16_min(v16_set(20), size); /* NaN stays */
-    const v16 e = v16_exp_minus_1_full(bounded);
+    const v16 e = v16_exp_minus_1(bounded);
     const v16 near = v16_add(e, v16_div(e, v16_add(e, v16_set(1))));
     const m16 is_far = v16_less(v16_set(20), size);
-    const v16 value = v16_select(is_far, v16_half_exp(size), v16_mul(near, v16_set(0.5F)));
+    v16 value = v16_mul(near, v16_set(0.5F));
+    if (m16_any(is_far)) value = v16_select(is_far, v16_half_exp(size), value);
     return v16_copy_sign(value, x);
 }
 
@@ -192,6 +197,16 @@ WK_INLINE v16 v16_hypot(v16 a, v16 b) {
     const v16 infinity = v16_set(INFINITY); /* also next to NaN */
     const v16 of_y = v16_select(v16_equal(y, infinity), infinity, value);
     return v16_select(v16_equal(x, infinity), infinity, of_y);
+}
+
+/* The float next to a toward b. */
+WK_INLINE v16 v16_next_after(v16 a, v16 b) {
+    const m16 is_smaller = v16_less(v16_by_sign(a, b, v16_negate(b)), v16_abs(a));
+    const v16 least = v16_copy_sign(v16_set(0x1p-149F), b);
+    const v16 next = v16_select(v16_equal(a, v16_zero()), least, v16_next(a, is_smaller));
+    const v16 moved = v16_select(v16_equal(a, b), b, next);
+    const v16 of_b = v16_select(v16_equal(b, b), moved, b); /* NaN where either is */
+    return v16_select(v16_equal(a, a), of_b, a);
 }
 
 /* --- Remainders --- */

@@ -13,6 +13,7 @@
 enum {
     REDUCE_RESULTS = 256, /* computed side by side */
     REDUCE_FEW = 16,      /* least elements of a row, and least results of columns */
+    HAS_PRODUCTS = 0 WK_OF_TENSORS(+1),
 };
 
 typedef struct reduction {
@@ -70,7 +71,6 @@ static double row_sum(const walk *w, float *buf) {
 /* The sum of (x - mean)^2: less the mean as a float, in float32 for a chunk at a time, then without
  * what that float is off by. */
 static double row_squares(const walk *w, double mean, float *buf) {
-    alignas(64) float rest[WALK_CHUNK];
     const v16 near = v16_set((float)mean);
     const double off = mean - (double)(float)mean;
     double sum = 0;
@@ -78,8 +78,7 @@ static double row_squares(const walk *w, double mean, float *buf) {
         n = walk_step(w, i, w->count);
         if (n > WALK_CHUNK) n = WALK_CHUNK;
         const float *const x = load_floats(w, 0, i, n, buf);
-        for (int64_t j = 0; j < n; j += 16) store_at(rest, j, n, v16_sub(load_at(x, j, n), near));
-        sum += (double)sum_of_squares(rest, n);
+        sum += (double)sum_of_squares(x, near, n);
     }
     sum -= (double)w->count * off * off;
     return sum < 0 ? 0 : sum; /* NaN stays */
@@ -92,7 +91,8 @@ static float row_extreme(const walk *w, float sign, float *buf, bool *has_nan) {
         n = walk_step(w, i, w->count);
         const float *const x = load_floats(w, 0, i, n, buf);
         for (int64_t j = 0; j < n; j += 16) {
-            const v16 part = v16_mul(v16_fill_from(load_at(x, j, n), n - j, x[0]), v16_set(sign));
+            const v16 all = v16_fill_from(load_next(x, j, n), n - j, x[0]);
+            const v16 part = v16_mul(all, v16_set(sign));
             ordered = v16_select(v16_equal(part, part), ordered, v16_set(1));
             best = v16_max(part, best); /* in this order NaN goes */
         }
@@ -121,6 +121,48 @@ static int64_t row_index(const walk *w, float sign, float *buf) {
     return first != first ? 0 : row_find(w, row_extreme(w, sign, buf, &has_nan), buf);
 }
 
+/* One after the other. */
+static double product_in_order(const walk *w, float *buf) {
+    double product = 1;
+    for (int64_t i = 0, n; i < w->count; i += n) {
+        n = walk_step(w, i, w->count);
+        const float *const x = load_floats(w, 0, i, n, buf);
+        for (int64_t j = 0; j < n; j++) product *= (double)x[j];
+    }
+    return product;
+}
+
+/* Multiplies n elements into 16 products; false: one leaves 2^-400 ... 2^400, from where 4 more
+ * factors could leave the range of float64. */
+static bool multiply_lanes(double lane[16], const float *x, int64_t n) {
+    int64_t i = 0;
+    while (i + 64 <= n) {
+        for (const int64_t end = i + 64; i < end; i += 16)
+            for (int j = 0; j < 16; j++) lane[j] *= (double)x[i + j];
+        int n_left = 0;
+        for (int j = 0; j < 16; j++)
+            n_left += !(fabs(lane[j]) > 0x1p-400 && fabs(lane[j]) < 0x1p400);
+        if (n_left > 0) return false;
+    }
+    for (; i < n; i++) lane[i % 16] *= (double)x[i];
+    return true;
+}
+
+static double row_product(const walk *w, float *buf) {
+    double lane[16], product = 1;
+    for (int j = 0; j < 16; j++) lane[j] = 1;
+    for (int64_t i = 0, n; i < w->count; i += n) {
+        n = walk_step(w, i, w->count);
+        if (!multiply_lanes(lane, load_floats(w, 0, i, n, buf), n)) return product_in_order(w, buf);
+    }
+    int exponent, sum = 0;
+    for (int j = 0; j < 16; j++) {
+        product *= frexp(lane[j], &exponent);
+        sum += exponent;
+    }
+    return ldexp(product, sum);
+}
+
 static void reduce_row(const reduction *r, const walk *w, results *out, int64_t at) {
     alignas(64) float buf[WALK_CHUNK];
     const float sign = is_largest_of(r->fn) ? 1 : -1;
@@ -133,6 +175,8 @@ static void reduce_row(const reduction *r, const walk *w, results *out, int64_t 
     } else if (r->fn == WK_REDUCE_VAR) {
         const double mean = row_sum(w, buf) / (double)w->count;
         out->values[at] = (float)variance_of(r, row_squares(w, mean, buf));
+    } else if (HAS_PRODUCTS && r->fn == WK_REDUCE_PROD) {
+        out->values[at] = (float)row_product(w, buf);
     } else {
         out->values[at] = (float)sum_or_mean(r, row_sum(w, buf));
     }
@@ -196,6 +240,16 @@ static void column_squares(const reduction *r, int64_t begin, int64_t n, double 
     memcpy(mean, sum, (size_t)n * sizeof *sum);
 }
 
+static void column_products(const reduction *r, int64_t begin, int64_t n, double *product) {
+    column_step step;
+    first_place(&step, r, begin, n);
+    for (int64_t i = 0; i < n; i++) product[i] = 1;
+    for (int64_t k = 0; k < r->reduced.count; k++) {
+        const float *const x = next_place(&step);
+        for (int64_t i = 0; i < n; i++) product[i] *= (double)x[i];
+    }
+}
+
 static void column_extremes(const reduction *r, int64_t begin, int64_t n, float *best) {
     column_step step;
     first_place(&step, r, begin, n);
@@ -238,6 +292,11 @@ static void reduce_columns(const reduction *r, int64_t begin, int64_t n, results
         column_extremes(r, begin, n, out->values);
         return;
     }
+    if (HAS_PRODUCTS && r->fn == WK_REDUCE_PROD) {
+        column_products(r, begin, n, sum);
+        for (int64_t i = 0; i < n; i++) out->values[i] = (float)sum[i];
+        return;
+    }
     column_sums(r, begin, n, sum);
     if (r->fn == WK_REDUCE_VAR) {
         for (int64_t i = 0; i < n; i++) sum[i] /= (double)r->reduced.count;
@@ -253,7 +312,9 @@ static void reduce_columns(const reduction *r, int64_t begin, int64_t n, results
 static bool accepts_reduce(const wk_op *op) {
     const wk_reduce_fn fn = op->p.reduce.fn;
     const wk_view *const y = wk_dst(op, 0), *const x = wk_src(op, 0);
-    if (fn > WK_REDUCE_VAR || !is_narrow_float(x) || y->rank > x->rank) return false;
+    if (fn > (HAS_PRODUCTS ? WK_REDUCE_PROD : WK_REDUCE_VAR) || !is_narrow_float(x) ||
+        y->rank > x->rank)
+        return false;
     return is_index_of(fn) ? y->dtype == WICK_U32 : y->dtype == x->dtype;
 }
 

@@ -235,6 +235,40 @@ static void store_bits(const walk *w, int operand, int64_t begin, int64_t n, con
     }
 }
 
+/* --- Results that no cache holds --- */
+
+enum { STREAM_BYTES = 32 << 20 }; /* with an operand of the same size as much again */
+
+/* Whether a result of at least `bytes` is written past the caches: memory would be read before it
+ * is written, and what follows would have to read it from memory anyway. */
+static bool is_streamed_from(const wk_op *op, int64_t bytes) {
+    const wk_view *const y = wk_dst(op, 0);
+    return SIMD_STREAMS != 0 && wk_view_count(y) * wk_dtype_get(y->dtype)->block_bytes >= bytes;
+}
+static bool is_streamed(const wk_op *op) { return is_streamed_from(op, STREAM_BYTES); }
+
+/* size bytes, past the caches; those at `after` are read next. */
+static void stream_then(void *to, const void *from, size_t size, const void *after) {
+    unsigned char *y = to;
+    const unsigned char *x = from;
+    const size_t before = -(uintptr_t)y % 64;
+    if (size < before + 64) {
+        memcpy(y, x, size);
+        return;
+    }
+    memcpy(y, x, before);
+    for (y += before, x += before, size -= before; size >= 64; y += 64, x += 64, size -= 64) {
+        wk_prefetch(size > READ_AHEAD ? x + READ_AHEAD
+                                      : (const unsigned char *)after + (READ_AHEAD - size));
+        v16_stream((float *)(void *)y, v16_load((const float *)(const void *)x));
+    }
+    memcpy(y, x, size);
+}
+
+static void stream_bytes(void *to, const void *from, size_t size) {
+    stream_then(to, from, size, (const unsigned char *)from + size);
+}
+
 /* --- Items of elementwise kernels --- */
 
 static int64_t element_items(const wk_op *op, int phase) {

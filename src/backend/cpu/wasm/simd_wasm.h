@@ -19,6 +19,7 @@ enum {
     ATTENTION_SUMS = 2,   /* register tile of attention, of 16 floats */
     ATTENTION_WIDENS = 1, /* whether halves become floats once for all queries of a step */
     DECODE_PANELS = 1,    /* panels in flight with one column, to hide the latency of the sums */
+    SIMD_IS_SHORT = 1,    /* whether less code is worth a few more instructions */
     SIMD_PARTS = 4,       /* registers of 16 floats or of 16 rows of bytes */
 };
 
@@ -310,5 +311,7 @@ WK_INLINE v16 b64_float(b64 a, int i, float bias) {
     }
     return y;
 }
+
+#include "backend/cpu/simd/scale.h"
 
 #endif

@@ -7,6 +7,11 @@
 
 #include <stdbool.h>
 
+enum { SIMD_STREAMS = 0 }; /* whether v16_stream goes past the caches */
+
+WK_INLINE void v16_stream(float *p, v16 a) { v16_store(p, a); }
+WK_INLINE void v16_stream_end(void) {}
+
 typedef struct m16 { /* 16 lanes, all ones where something holds, else zero */
     v128_t part[SIMD_PARTS];
 } m16;
@@ -84,6 +89,38 @@ WK_INLINE v16 v16_split(v16 a, v16 *exponent) {
         a.part[i] = wasm_i32x4_sub(a.part[i], wasm_i32x4_shl(n, 23));
     }
     return a;
+}
+
+/* The float next to a in the direction of larger magnitude, or of smaller where it holds; a is
+ * finite, not 0 and not the last of its direction. */
+WK_INLINE v16 v16_next(v16 a, m16 is_smaller) {
+    for (int i = 0; i < SIMD_PARTS; i++) {
+        const v128_t step = wasm_v128_or(is_smaller.part[i], wasm_i32x4_splat(1));
+        a.part[i] = wasm_i32x4_add(a.part[i], step);
+    }
+    return a;
+}
+
+/* The sums of *before and lanes 0 ... i in float64, eight by eight, these by halves: pairs, then
+ * fours, then all; *before becomes the last. */
+WK_INLINE v16 v16_running_sums(v16 a, double *before) {
+    float lanes[16];
+    v16_store(lanes, a);
+    for (float *x = lanes; x < lanes + 16; x += 8) {
+        double sums[8];
+        for (int i = 0; i < 8; i += 4) {
+            const double first = (double)x[i], third = (double)x[i + 2];
+            const double two = first + (double)x[i + 1];
+            sums[i] = first;
+            sums[i + 1] = two;
+            sums[i + 2] = third + two;
+            sums[i + 3] = third + (double)x[i + 3] + two;
+        }
+        for (int i = 4; i < 8; i++) sums[i] += sums[3];
+        for (int i = 0; i < 8; i++) x[i] = (float)(*before + sums[i]);
+        *before += sums[7];
+    }
+    return v16_load(lanes);
 }
 
 /* Rounds to nearest even; NaN gets quiet. */

@@ -17,6 +17,7 @@ enum {
     ATTENTION_SUMS = 4,   /* register tile of attention, of 16 floats */
     ATTENTION_WIDENS = 0, /* whether halves become floats once for all queries of a step */
     DECODE_PANELS = 2,    /* panels in flight with one column, to hide the latency of the sums */
+    SIMD_IS_SHORT = 0,    /* whether less code is worth a few more instructions */
 };
 
 typedef struct v16 { /* 16 floats */
@@ -215,6 +216,29 @@ WK_INLINE v16 b64_float(b64 a, int i, float bias) {
     return v16_sub(v16_of(simd_byte(a.low, i), simd_byte(a.high, i)), v16_set(bias));
 }
 
+/* 16 sums in float64. */
+typedef struct wide_sums {
+    __m256d part[4];
+} wide_sums;
+
+WK_INLINE wide_sums wide_zero(void) {
+    const __m256d zero = _mm256_setzero_pd();
+    return (wide_sums){{zero, zero, zero, zero}};
+}
+WK_INLINE void wide_add(wide_sums *sums, v16 a) {
+    __m256d *const sum = sums->part;
+    const __m256 low = v16_low(a), high = v16_high(a);
+    sum[0] = _mm256_add_pd(sum[0], _mm256_cvtps_pd(_mm256_castps256_ps128(low)));
+    sum[1] = _mm256_add_pd(sum[1], _mm256_cvtps_pd(_mm256_extractf128_ps(low, 1)));
+    sum[2] = _mm256_add_pd(sum[2], _mm256_cvtps_pd(_mm256_castps256_ps128(high)));
+    sum[3] = _mm256_add_pd(sum[3], _mm256_cvtps_pd(_mm256_extractf128_ps(high, 1)));
+}
+WK_INLINE __m256d wide_fours(const wide_sums *sums) {
+    const __m256d *const sum = sums->part;
+    return _mm256_add_pd(_mm256_add_pd(sum[0], sum[1]), _mm256_add_pd(sum[2], sum[3]));
+}
+
+#include "backend/cpu/simd/scale.h"
 #include "backend/cpu/x86/simd_sums.h"
 
 #endif

@@ -18,6 +18,7 @@ enum {
     ATTENTION_SUMS = 16,  /* register tile of attention, of 16 floats */
     ATTENTION_WIDENS = 0, /* whether halves become floats once for all queries of a step */
     DECODE_PANELS = 4,    /* panels in flight with one column, to hide the latency of the sums */
+    SIMD_IS_SHORT = 0,    /* whether less code is worth a few more instructions */
 };
 
 typedef __m512 v16;  /* 16 floats */
@@ -68,10 +69,11 @@ WK_INLINE v16 v16_round(v16 a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 /* 2^a for whole a in -126 ... 127. */
-WK_INLINE v16 v16_exp2_whole(v16 a) {
-    const __m512i biased = _mm512_add_epi32(_mm512_cvtps_epi32(a), _mm512_set1_epi32(127));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(biased, 23));
-}
+WK_INLINE v16 v16_exp2_whole(v16 a) { return _mm512_scalef_ps(_mm512_set1_ps(1), a); }
+/* a 2^n for whole n in -126 ... 127, */
+WK_INLINE v16 v16_scale(v16 a, v16 n) { return _mm512_scalef_ps(a, n); }
+/* and in -252 ... 254, rounded once. */
+WK_INLINE v16 v16_scale_far(v16 a, v16 n) { return _mm512_scalef_ps(a, n); }
 
 /* Rounded to the nearest integers. */
 WK_INLINE void v16_store_int(int32_t *p, v16 a) { _mm512_storeu_si512(p, _mm512_cvtps_epi32(a)); }
@@ -141,6 +143,25 @@ WK_INLINE v16 b64_float(b64 a, int i, float bias) {
     const __m512i whole = _mm512_set1_epi32(0x4B000000);
     const __m512i bits = _mm512_mask_shuffle_epi8(whole, 0x1111111111111111, a, at);
     return _mm512_sub_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(8388608.0F + bias));
+}
+
+/* 16 sums in float64. */
+typedef struct wide_sums {
+    __m512d low, high;
+} wide_sums;
+
+WK_INLINE wide_sums wide_zero(void) {
+    return (wide_sums){_mm512_setzero_pd(), _mm512_setzero_pd()};
+}
+WK_INLINE void wide_add(wide_sums *sums, v16 a) {
+    sums->low = _mm512_add_pd(sums->low, _mm512_cvtps_pd(v16_low(a)));
+    sums->high = _mm512_add_pd(sums->high, _mm512_cvtps_pd(v16_high(a)));
+}
+WK_INLINE __m256d simd_halves(__m512d a) {
+    return _mm256_add_pd(_mm512_castpd512_pd256(a), _mm512_extractf64x4_pd(a, 1));
+}
+WK_INLINE __m256d wide_fours(const wide_sums *sums) {
+    return _mm256_add_pd(simd_halves(sums->low), simd_halves(sums->high));
 }
 
 #include "backend/cpu/x86/simd_sums.h"

@@ -15,29 +15,9 @@ WK_INLINE float v16_sum(v16 a) {
     return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
 }
 
-/* 16 sums in float64. */
-typedef struct wide_sums {
-    __m256d part[4];
-} wide_sums;
-
-WK_INLINE wide_sums wide_zero(void) {
-    const __m256d zero = _mm256_setzero_pd();
-    return (wide_sums){{zero, zero, zero, zero}};
-}
-WK_INLINE void wide_add(wide_sums *sums, v16 a) {
-    __m256d *const sum = sums->part;
-    const __m256 low = v16_low(a), high = v16_high(a);
-    sum[0] = _mm256_add_pd(sum[0], _mm256_cvtps_pd(_mm256_castps256_ps128(low)));
-    sum[1] = _mm256_add_pd(sum[1], _mm256_cvtps_pd(_mm256_extractf128_ps(low, 1)));
-    sum[2] = _mm256_add_pd(sum[2], _mm256_cvtps_pd(_mm256_castps256_ps128(high)));
-    sum[3] = _mm256_add_pd(sum[3], _mm256_cvtps_pd(_mm256_extractf128_ps(high, 1)));
-}
-
 /* The sum of all: parts 0 and 1, 2 and 3, both, then halves of 2 and of 1. */
 WK_INLINE double wide_total(const wide_sums *sums) {
-    const __m256d *const sum = sums->part;
-    const __m256d four =
-        _mm256_add_pd(_mm256_add_pd(sum[0], sum[1]), _mm256_add_pd(sum[2], sum[3]));
+    const __m256d four = wide_fours(sums);
     const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
     return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }

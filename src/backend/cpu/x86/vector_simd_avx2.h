@@ -7,6 +7,15 @@
 
 #include <stdbool.h>
 
+enum { SIMD_STREAMS = 1 }; /* whether v16_stream goes past the caches */
+
+/* To an address that 64 divides; others see it after v16_stream_end. */
+WK_INLINE void v16_stream(float *p, v16 a) {
+    _mm256_stream_ps(p, a.low);
+    _mm256_stream_ps(p + 8, a.high);
+}
+WK_INLINE void v16_stream_end(void) { _mm_sfence(); }
+
 typedef struct m16 { /* 16 lanes, all ones where something holds, else zero */
     __m256 low, high;
 } m16;
@@ -75,6 +84,40 @@ WK_INLINE __m256 simd_split(__m256 a, __m256 *exponent) {
  * both are any numbers. */
 WK_INLINE v16 v16_split(v16 a, v16 *exponent) {
     return v16_of(simd_split(a.low, &exponent->low), simd_split(a.high, &exponent->high));
+}
+
+WK_INLINE __m256 simd_next(__m256 a, __m256 is_smaller) {
+    const __m256i step = _mm256_or_si256(_mm256_castps_si256(is_smaller), _mm256_set1_epi32(1));
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), step));
+}
+/* The float next to a in the direction of larger magnitude, or of smaller where it holds; a is
+ * finite, not 0 and not the last of its direction. */
+WK_INLINE v16 v16_next(v16 a, m16 is_smaller) {
+    return v16_of(simd_next(a.low, is_smaller.low), simd_next(a.high, is_smaller.high));
+}
+
+/* Four sums: lane i of 0 ... i, pairs first. */
+WK_INLINE __m256d simd_running(__m128 from) {
+    const __m256d a = _mm256_cvtps_pd(from), zero = _mm256_setzero_pd();
+    const __m256d two = _mm256_add_pd(a, _mm256_blend_pd(zero, _mm256_movedup_pd(a), 10));
+    return _mm256_add_pd(two, _mm256_blend_pd(zero, _mm256_permute4x64_pd(two, 0x55), 12));
+}
+/* Of eight lanes; *before becomes the last. */
+WK_INLINE __m256 simd_running_sums(__m256 a, __m256d *before) {
+    const __m256d low = simd_running(_mm256_castps256_ps128(a));
+    const __m256d next = simd_running(_mm256_extractf128_ps(a, 1));
+    const __m256d high = _mm256_add_pd(next, _mm256_permute4x64_pd(low, 0xFF));
+    const __m256d first = *before;
+    *before = _mm256_add_pd(first, _mm256_permute4x64_pd(high, 0xFF));
+    return _mm256_set_m128(_mm256_cvtpd_ps(_mm256_add_pd(first, high)),
+                           _mm256_cvtpd_ps(_mm256_add_pd(first, low)));
+}
+/* The sums of *before and lanes 0 ... i in float64, eight by eight; *before becomes the last. */
+WK_INLINE v16 v16_running_sums(v16 a, double *before) {
+    __m256d first = _mm256_set1_pd(*before);
+    const __m256 low = simd_running_sums(a.low, &first), high = simd_running_sums(a.high, &first);
+    *before = _mm256_cvtsd_f64(first);
+    return v16_of(low, high);
 }
 
 WK_INLINE __m256i simd_to_bf16(__m256 a) {

@@ -7,6 +7,12 @@
 
 #include <stdbool.h>
 
+enum { SIMD_STREAMS = 1 }; /* whether v16_stream goes past the caches */
+
+/* To an address that 64 divides; others see it after v16_stream_end. */
+WK_INLINE void v16_stream(float *p, v16 a) { _mm512_stream_ps(p, a); }
+WK_INLINE void v16_stream_end(void) { _mm_sfence(); }
+
 typedef __mmask16 m16; /* 16 lanes, 1 where something holds */
 
 /* Comparisons with NaN are false. */
@@ -46,6 +52,32 @@ WK_INLINE v16 v16_split(v16 a, v16 *exponent) {
     const __m512i n = _mm512_srai_epi32(_mm512_sub_epi32(bits, root), 23);
     *exponent = _mm512_cvtepi32_ps(n);
     return _mm512_castsi512_ps(_mm512_sub_epi32(bits, _mm512_slli_epi32(n, 23)));
+}
+
+/* The float next to a in the direction of larger magnitude, or of smaller where it holds; a is
+ * finite, not 0 and not the last of its direction. */
+WK_INLINE v16 v16_next(v16 a, m16 is_smaller) {
+    const __m512i step =
+        _mm512_mask_mov_epi32(_mm512_set1_epi32(1), is_smaller, _mm512_set1_epi32(-1));
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), step));
+}
+
+/* Eight sums: lane i of 0 ... i, by halves: pairs, then fours, then all. */
+WK_INLINE __m512d simd_running(__m512d a) {
+    a = _mm512_mask_add_pd(a, 0xAA, a, _mm512_movedup_pd(a));
+    a = _mm512_mask_add_pd(a, 0xCC, a, _mm512_permutex_pd(a, 0x55));
+    return _mm512_mask_add_pd(a, 0xF0, a, _mm512_permutexvar_pd(_mm512_set1_epi64(3), a));
+}
+/* The sums of *before and lanes 0 ... i in float64, eight by eight; *before becomes the last. */
+WK_INLINE v16 v16_running_sums(v16 a, double *before) {
+    const __m512d low = simd_running(_mm512_cvtps_pd(v16_low(a)));
+    const __m512d high = simd_running(_mm512_cvtps_pd(v16_high(a)));
+    const __m512i last = _mm512_set1_epi64(7);
+    const __m512d first = _mm512_set1_pd(*before);
+    const __m512d second = _mm512_add_pd(first, _mm512_permutexvar_pd(last, low));
+    *before = _mm512_cvtsd_f64(_mm512_add_pd(second, _mm512_permutexvar_pd(last, high)));
+    const __m512 sums = _mm512_castps256_ps512(_mm512_cvtpd_ps(_mm512_add_pd(first, low)));
+    return _mm512_insertf32x8(sums, _mm512_cvtpd_ps(_mm512_add_pd(second, high)), 1);
 }
 
 /* Rounds to nearest even; NaN gets quiet. */
