@@ -28,7 +28,7 @@
 enum {
     SUM_CHUNK = 64,
     SPAN = 4 * SUM_CHUNK,       /* about: a strip of it fits in the first cache */
-    STEP = 4,                   /* of k, for which 16 floats of what comes next are prefetched */
+    STEP = 4,                   /* of k, for which 16 floats of the next strip are prefetched */
     MOST_COLUMNS = 1024,        /* of an item */
     MOST_ROWS = 16 * TILE_ROWS, /* of an item, which a core's cache holds with its sums */
     FEW_COLUMNS = 16,           /* fewer would leave most of a strip empty */
@@ -222,12 +222,14 @@ typedef struct cuts {
     bool is_shared;  /* a phase of its own packs all of b, once for all blocks */
 } cuts;
 
-static int64_t parts_of(int64_t n, int64_t step) { return (n + step - 1) / step; }
+/* Small products are asked often, and would wait for the division. */
+static int64_t parts_of(int64_t n, int64_t step) {
+    return n <= step ? n > 0 : (n + step - 1) / step;
+}
 
-/* The step that cuts n into so many parts, all of about one size. */
+/* The step that cuts n into that many parts, all of about one size. */
 static int64_t even_step(int64_t n, int64_t parts, int64_t unit) {
-    if (parts < 1) parts = 1;
-    const int64_t each = n > 0 ? (n + parts - 1) / parts : 1;
+    const int64_t each = n < 1 ? 1 : parts > 1 ? (n + parts - 1) / parts : n;
     return (each + unit - 1) / unit * unit;
 }
 
@@ -298,7 +300,7 @@ static size_t matmul_worker_bytes(const wk_op *op) {
     const int64_t depth = t.k < t.span ? t.k : t.span;
     const int64_t packed = t.row_step + (t.is_shared ? 0 : t.column_step);
     const int64_t held = is_held(op, &t) || t.k > t.span ? t.row_step * t.column_step : 0;
-    return (size_t)(packed * depth + held) * sizeof(float);
+    return (size_t)(packed * depth + PACK_EXCESS + held) * sizeof(float);
 }
 
 static product product_of(const wk_op *op, int64_t index, const cuts *t) {
@@ -345,7 +347,7 @@ static void multiply_item(const wk_cpu_run *run, const cuts *t, int64_t item) {
         room += t->column_step * depth;
     }
     b.a = room;
-    b.held = room + t->row_step * depth;
+    b.held = room + t->row_step * depth + PACK_EXCESS;
     b.is_held = is_held(run->op, t);
     multiply_block(&p, &b, t->span, t->is_shared ? &all : NULL);
 }

@@ -12,6 +12,7 @@ enum {
     STRIP = TILE_PANELS * 16,
     TILE_ROWS = TILE_COLUMNS,
     TILE_ROWS_SMALL = TILE_COLUMNS_SMALL,
+    PACK_EXCESS = 16,
 };
 
 /* --- Operands --- */
@@ -66,12 +67,11 @@ WK_INLINE v16 load_line(const matrix *x, const void *from, int64_t stride, int64
     return v16_load(line);
 }
 
-/* Of dense floats, which is the case that counts; how many elements of k, but never the last ones:
- * what is stored reaches into those that follow. */
+/* Of dense floats, which is the case that counts; how many elements of k: 16 at a time. */
 WK_INLINE int64_t pack_dense_rows(const float *from, int64_t stride, const int n, int64_t depth,
                                   float *to) {
     int64_t l = 0;
-    for (; (depth - l - 15) * n >= 16; l += 16) {
+    for (; depth - l >= 16; l += 16) {
         v16 lines[16];
         for (int i = 0; i < 16; i++)
             lines[i] = i < n ? v16_load(from + i * stride + l) : v16_zero();
@@ -82,13 +82,17 @@ WK_INLINE int64_t pack_dense_rows(const float *from, int64_t stride, const int n
     return l;
 }
 
-/* Rows [row, row + n) of a at columns [first, end) to [end - first][n]. */
+/* Rows [row, row + n) of a at columns [first, end) to [end - first][n]. May write up to
+ * PACK_EXCESS floats after these, where the next rows will lie. */
 static void pack_rows(const matrix *a, int64_t row, int n, int64_t first, int64_t end, float *to) {
+    const float *const from = element_at(a, row, first);
     const bool is_dense = a->column_stride == 1 && a->dtype == WICK_F32;
     int64_t done = 0;
-    if (is_dense && n == TILE_ROWS)
-        done =
-            pack_dense_rows(element_at(a, row, first), a->row_stride, TILE_ROWS, end - first, to);
+    if (is_dense && n == TILE_ROWS) {
+        done = pack_dense_rows(from, a->row_stride, TILE_ROWS, end - first, to);
+    } else if (is_dense && n == TILE_ROWS_SMALL) {
+        done = pack_dense_rows(from, a->row_stride, TILE_ROWS_SMALL, end - first, to);
+    }
     for (int64_t l = first + done, i; l < end && a->column_stride == 1; l += 16) {
         v16 lines[16];
         for (i = 0; i < 16; i++)
