@@ -66,8 +66,9 @@ WK_INLINE void add_product(v16 sum[TILE_ROWS][TILE_PANELS], const float *a, cons
 /* sum += a [n][rows] times b [n][STRIP]; next: as of a tile. */
 WK_INLINE void add_products(v16 sum[TILE_ROWS][TILE_PANELS], const float *a, const float *b,
                             int64_t n, const float *next, const int rows, const int panels) {
-    for (; n >= STEP; n -= STEP, next += 16) {
+    for (; HAS_PREFETCH && n >= STEP; n -= STEP, next += 16) {
         wk_prefetch(next, 0, 2); /* not into the first cache */
+#pragma GCC unroll 16
         for (int l = 0; l < STEP; l++, a += rows, b += STRIP) add_product(sum, a, b, rows, panels);
     }
     for (; n > 0; n--, a += rows, b += STRIP) add_product(sum, a, b, rows, panels);
