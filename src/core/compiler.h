@@ -8,12 +8,12 @@
 #define WK_PRINTF(nth, first) __attribute__((format(printf, nth, first)))
 #define WK_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WK_INLINE static inline __attribute__((always_inline))
-#define wk_prefetch(address) __builtin_prefetch(address) /* any address */
+#define wk_prefetch(...) __builtin_prefetch(__VA_ARGS__) /* any address; as the builtin */
 #else
 #define WK_PRINTF(format, first)
 #define WK_UNLIKELY(x) (x)
 #define WK_INLINE static inline
-#define wk_prefetch(address) ((void)(address))
+#define wk_prefetch(address, ...) ((void)(address))
 #endif
 
 /* Memory that no code may touch for now: the address sanitizer reports accesses. WK_RED_ZONE: bytes

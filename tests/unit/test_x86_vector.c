@@ -114,7 +114,7 @@ static void test_matmul(void **state) {
                                        {70, 17, 48},
                                        {7, 129, 1},
                                        /* Several blocks, of rows, of columns and of k. */
-                                       {400, 300, 70},
+                                       {400, 700, 70},
                                        {70, 600, 1100},
                                        {5, 300, 1100},
                                        {600, 100, 5}};

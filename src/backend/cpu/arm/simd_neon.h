@@ -16,6 +16,7 @@ enum {
     TILE_PANELS = 1,
     TILE_COLUMNS = 6,
     TILE_COLUMNS_SMALL = 2,
+    HAS_PREFETCH = 1,
     ATTENTION_SUMS = 4,   /* register tile of attention, of 16 floats */
     ATTENTION_WIDENS = 0, /* whether halves become floats once for all queries of a step */
     DECODE_PANELS = 2,    /* panels in flight with one column, to hide the latency of the sums */

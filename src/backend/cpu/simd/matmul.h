@@ -2,16 +2,20 @@
  * rows of floats; written once over vector_simd_*.h.
  *
  * Blocks of both operands are packed so that the innermost loop reads them in order (Goto and van
- * de Geijn, 2008). With tiles of 12 rows by 32 columns and SPAN elements of k at once:
+ * de Geijn, 2008). With tiles of 12 rows by 32 columns and a span of k at once:
  *
- *        strips of b: [SPAN][32] each           c
+ *        strips of b: [span][32] each           c
  *               +----+----+----+         +----+----+----+
  *               | 32 | 32 | 32 |         |    |    |    |
  *               +----+----+----+         |    |    |    |
- *   tiles of a: [SPAN][12] each          |    +----+    |
+ *   tiles of a: [span][12] each          |    +----+    |
  *   +-------+                            |    |tile|    | 12 rows
  *   |  12   |  ->                        |    +----+    |
  *   +-------+                            +----+----+----+
+ *
+ * The tiles of an item's rows stay in a core's own cache while one strip after another passes them,
+ * and so do the sums until the last span. Far caches are slow: without prefetching the next strip
+ * waiting for it took a fifth of the time.
  *
  * Every element of c is one sum in one order, that of linear_exact.h: k is cut in chunks of 64, a
  * chunk is summed by fused multiply-adds in the order of k, chunks are added in order, then the
@@ -23,28 +27,52 @@
 
 enum {
     SUM_CHUNK = 64,
-    SPAN = 4 * SUM_CHUNK,
-    MOST_COLUMNS = 512,         /* of an item */
-    MOST_ROWS = 16 * TILE_ROWS, /* of an item, which a core's cache holds with its part of c */
+    SPAN = 4 * SUM_CHUNK,       /* about: a strip of it fits in the first cache */
+    STEP = 4,                   /* of k, for which 16 floats of the next strip are prefetched */
+    MOST_COLUMNS = 1024,        /* of an item */
+    MOST_ROWS = 16 * TILE_ROWS, /* of an item, which a core's cache holds with its sums */
     FEW_COLUMNS = 16,           /* fewer would leave most of a strip empty */
     FEW_ITEMS = 8,              /* fewer are cut, so that many threads get some, ... */
     LEAST_WORK = 1 << 21,       /* ... while an item still has this many products */
-    MOST_SHARED = 1 << 24,      /* floats that are packed for all blocks at once, ... */
-    PACK_ROWS = 8 * TILE_ROWS,  /* ... in such parts */
-    PACK_COLUMNS = 8 * STRIP,
+    MOST_SHARED = 1 << 24,      /* floats of b that are packed for all items at once, ... */
+    PACK_COLUMNS = 8 * STRIP,   /* ... in such parts */
 };
 
 enum { PACK, MULTIPLY }; /* phases */
 
 /* --- A tile --- */
 
-/* Where a tile is stored: dense rows. */
+/* A tile of c, and what comes before it. */
 typedef struct tile {
     float *c;
     int64_t stride, left; /* of its columns, those that exist */
-    const float *bias;    /* added at the end; NULL: none */
-    bool is_first;        /* nothing is there yet */
+    const float *before;  /* the sums so far; NULL: nothing is there yet */
+    int64_t before_stride;
+    const float *bias; /* added at the end; NULL: none */
+    const float *next; /* brought nearer meanwhile, 16 floats for each STEP of k */
 } tile;
+
+/* sum += a [rows] times b [STRIP]. */
+WK_INLINE void add_product(v16 sum[TILE_ROWS][TILE_PANELS], const float *a, const float *b,
+                           const int rows, const int panels) {
+    v16 line[TILE_PANELS];
+    for (int p = 0; p < panels; p++) line[p] = v16_load(b + 16 * p);
+    for (int i = 0; i < rows; i++) {
+        const v16 element = v16_set(a[i]);
+        for (int p = 0; p < panels; p++) sum[i][p] = v16_fma(line[p], element, sum[i][p]);
+    }
+}
+
+/* sum += a [n][rows] times b [n][STRIP]; next: as of a tile. */
+WK_INLINE void add_products(v16 sum[TILE_ROWS][TILE_PANELS], const float *a, const float *b,
+                            int64_t n, const float *next, const int rows, const int panels) {
+    for (; HAS_PREFETCH && n >= STEP; n -= STEP, next += 16) {
+        wk_prefetch(next, 0, 2); /* not into the first cache */
+#pragma GCC unroll 16
+        for (int l = 0; l < STEP; l++, a += rows, b += STRIP) add_product(sum, a, b, rows, panels);
+    }
+    for (; n > 0; n--, a += rows, b += STRIP) add_product(sum, a, b, rows, panels);
+}
 
 /* a [n][rows] times b [n][STRIP], of which the first panels count. c is read after the first chunk
  * and written after the last: it comes from farther away than the sums between. */
@@ -52,30 +80,25 @@ WK_INLINE void multiply_tile(const tile *t, const float *a, const float *b, int6
                              const int rows, const int panels) {
     v16 total[TILE_ROWS][TILE_PANELS];
     for (int i = 0; i < rows; i++)
-        for (int p = 0; p < panels; p++) wk_prefetch(t->c + i * t->stride + 16 * p);
+        for (int p = 0; p < panels; p++) wk_prefetch(t->c + i * t->stride + 16 * p, 1);
     for (int64_t first = 0; first < n || first == 0; first += SUM_CHUNK) {
-        const int64_t end = first + SUM_CHUNK < n ? first + SUM_CHUNK : n;
+        const int64_t len = n - first < SUM_CHUNK ? n - first : SUM_CHUNK;
         v16 sum[TILE_ROWS][TILE_PANELS];
         for (int i = 0; i < rows; i++)
             for (int p = 0; p < panels; p++) sum[i][p] = v16_zero();
-        for (int64_t l = first; l < end; l++, a += rows, b += STRIP) {
-            v16 line[TILE_PANELS];
-            for (int p = 0; p < panels; p++) line[p] = v16_load(b + 16 * p);
-            for (int i = 0; i < rows; i++) {
-                const v16 element = v16_set(a[i]);
-                for (int p = 0; p < panels; p++) sum[i][p] = v16_fma(line[p], element, sum[i][p]);
-            }
-        }
+        add_products(sum, a, b, len, t->next + first / STEP * 16, rows, panels);
+        a += rows * len;
+        b += STRIP * len;
+        if (first > 0)
+            for (int i = 0; i < rows; i++)
+                for (int p = 0; p < panels; p++) sum[i][p] = v16_add(total[i][p], sum[i][p]);
+        for (int i = 0; i < rows; i++)
+            for (int p = 0; p < panels; p++) total[i][p] = sum[i][p];
+        if (first > 0 || t->before == NULL) continue;
         for (int i = 0; i < rows; i++) {
             for (int p = 0; p < panels; p++) {
-                const float *const before = t->c + i * t->stride + 16 * p;
-                v16 value = sum[i][p];
-                if (first > 0) {
-                    value = v16_add(total[i][p], value);
-                } else if (!t->is_first) {
-                    value = v16_add(v16_load_rows(before, t->left - 16 * p), value);
-                }
-                total[i][p] = value;
+                const float *const before = t->before + i * t->before_stride + 16 * p;
+                total[i][p] = v16_add(v16_load_rows(before, t->left - 16 * p), total[i][p]);
             }
         }
     }
@@ -111,30 +134,46 @@ static int tile_rows(int64_t left) {
 
 typedef struct block {
     int64_t row, n_rows, column, n_columns; /* those that exist */
-    float *a, *b;                           /* tiles and strips, over SPAN elements of k */
-    float *held; /* [n_rows][n_columns to whole strips], NULL: c takes the sums */
+    float *a, *b;                           /* tiles and strips, over a span of k */
+    const float *next;                      /* the strip that is read after these */
+    float *held;  /* [n_rows][n_columns to whole strips], the sums of the spans so far */
+    bool is_held; /* of all spans, too: c cannot take them as they are */
 } block;
 
-/* All of a and b of one product, packed: of each span all tiles, of each span all strips. */
+/* All of b of one product, packed: of each span all strips. */
 typedef struct shared {
-    float *a, *b;
-    int64_t rows, columns; /* with what fills the last block */
+    float *b;
+    int64_t columns; /* with what fills the last block */
 } shared;
+
+/* Its strips of a span, from a column on where one begins. */
+static float *strips_at(const shared *all, int64_t first, int64_t end, int64_t column) {
+    return all->b + first * all->columns + column * (end - first);
+}
+
+static int64_t end_of_span(int64_t first, int64_t span, int64_t k) {
+    return first + span < k ? first + span : k;
+}
 
 static int64_t whole_strips(int64_t n_columns) { return (n_columns + STRIP - 1) / STRIP * STRIP; }
 
-/* One tile after another, over n elements of k. */
+/* One tile after another, over n elements of k. Each brings a part of the next strip nearer. */
 static void multiply_packed(const product *p, const block *b, int64_t n, bool is_first,
                             bool is_last) {
+    const int64_t width = whole_strips(b->n_columns);
+    const bool is_held = !is_last || b->is_held;
     for (int64_t j = 0; j < b->n_columns; j += STRIP) {
         const float *const with = b->b + j * n;
-        tile t = {.left = b->n_columns - j, .is_first = is_first};
-        t.stride = b->held != NULL ? whole_strips(b->n_columns) : p->c.row_stride;
+        const float *const next = j + STRIP < b->n_columns ? with + STRIP * n : b->next;
+        tile t = {.left = b->n_columns - j, .before_stride = width};
+        t.stride = is_held ? width : p->c.row_stride;
         if (p->bias != NULL && is_last) t.bias = p->bias + b->column + j;
-        for (int64_t i = 0, rows; i < b->n_rows; i += rows) {
+        for (int64_t i = 0, rows, near = 0; i < b->n_rows; i += rows, near += n / STEP * 16) {
             rows = tile_rows(b->n_rows - i);
-            t.c = b->held != NULL ? b->held + i * t.stride + j
-                                  : element_at(&p->c, b->row + i, b->column + j);
+            float *const held = b->held + i * width + j;
+            t.c = is_held ? held : element_at(&p->c, b->row + i, b->column + j);
+            t.before = is_first ? NULL : held;
+            t.next = near < STRIP * n ? next + near : with;
             const float *const from = b->a + i * n;
             if (rows == TILE_ROWS) {
                 multiply_rows(&t, from, with, n);
@@ -155,21 +194,22 @@ static void pack_tiles(const matrix *a, int64_t row, int64_t n, int64_t first, i
     }
 }
 
-/* all: a and b are packed there already, one span of all rows and columns after the other. */
-static void multiply_block(const product *p, block *b, const shared *all) {
+/* all: b is packed there already. */
+static void multiply_block(const product *p, block *b, int64_t span, const shared *all) {
     const int64_t k = p->a.columns, width = whole_strips(b->n_columns);
-    for (int64_t first = 0; first < k || first == 0; first += SPAN) {
-        const int64_t end = first + SPAN < k ? first + SPAN : k;
+    for (int64_t first = 0; first < k || first == 0; first += span) {
+        const int64_t end = end_of_span(first, span, k), n = end - first;
+        pack_tiles(&p->a, b->row, b->n_rows, first, end, b->a);
         if (all != NULL) {
-            b->a = all->a + first * all->rows + b->row * (end - first);
-            b->b = all->b + first * all->columns + b->column * (end - first);
+            b->b = strips_at(all, first, end, b->column);
+            b->next = end < k ? strips_at(all, end, end_of_span(end, span, k), b->column) : b->b;
         } else {
-            pack_tiles(&p->a, b->row, b->n_rows, first, end, b->a);
             pack_strips(&p->b, b->column, b->n_columns, first, end, b->b);
+            b->next = b->b;
         }
-        multiply_packed(p, b, end - first, first == 0, end == k);
+        multiply_packed(p, b, n, first == 0, end == k);
     }
-    for (int64_t i = 0; b->held != NULL && i < b->n_rows; i++)
+    for (int64_t i = 0; b->is_held && i < b->n_rows; i++)
         store_run(element_at(&p->c, b->row + i, b->column), p->c.column_stride, p->c.dtype,
                   b->held + i * width, b->n_columns);
 }
@@ -178,17 +218,19 @@ static void multiply_block(const product *p, block *b, const shared *all) {
 
 /* How c [rows, columns] is cut into blocks. */
 typedef struct cuts {
-    int64_t rows, columns, k, row_step, column_step, n_down, n_across, n_matrices;
+    int64_t rows, columns, k, row_step, column_step, span, n_down, n_across, n_matrices;
     bool is_swapped; /* c^T = b^T a^T is computed, since c has few columns */
-    bool is_shared;  /* a phase of its own packs all of a and b, once for all blocks */
+    bool is_shared;  /* a phase of its own packs all of b, once for all blocks */
 } cuts;
 
-static int64_t parts_of(int64_t n, int64_t step) { return (n + step - 1) / step; }
+/* Small products are asked often, and would wait for the division. */
+static int64_t parts_of(int64_t n, int64_t step) {
+    return n <= step ? n > 0 : (n + step - 1) / step;
+}
 
-/* The step that cuts n into the fewest parts of at most `most`, all of about one size. */
-static int64_t even_step(int64_t n, int64_t most, int64_t unit) {
-    const int64_t parts = parts_of(n, most);
-    const int64_t each = parts > 0 ? (n + parts - 1) / parts : 1;
+/* The step that cuts n into that many parts, all of about one size. */
+static int64_t even_step(int64_t n, int64_t parts, int64_t unit) {
+    const int64_t each = n < 1 ? 1 : parts > 1 ? (n + parts - 1) / parts : n;
     return (each + unit - 1) / unit * unit;
 }
 
@@ -196,8 +238,8 @@ static int64_t even_step(int64_t n, int64_t most, int64_t unit) {
  * once, while its part of a stays in the cache. */
 static void cut_blocks(cuts *t) {
     for (int64_t most_rows = MOST_ROWS, most_columns = MOST_COLUMNS;;) {
-        t->row_step = even_step(t->rows, most_rows, TILE_ROWS);
-        t->column_step = even_step(t->columns, most_columns, STRIP);
+        t->row_step = even_step(t->rows, parts_of(t->rows, most_rows), TILE_ROWS);
+        t->column_step = even_step(t->columns, parts_of(t->columns, most_columns), STRIP);
         t->n_down = parts_of(t->rows, t->row_step);
         t->n_across = parts_of(t->columns, t->column_step);
         const int64_t work = (t->rows < t->row_step ? t->rows : t->row_step) * t->column_step;
@@ -214,7 +256,6 @@ static void cut_blocks(cuts *t) {
 }
 
 /* Floats of all of a, and of b, of one matrix as they are packed. */
-static int64_t shared_a(const cuts *t) { return t->n_down * t->row_step * t->k; }
 static int64_t shared_b(const cuts *t) { return t->n_across * t->column_step * t->k; }
 
 static cuts cuts_of(const wk_op *op) {
@@ -230,8 +271,9 @@ static cuts cuts_of(const wk_op *op) {
         t.rows = c->extent[c->rank - 1];
     }
     cut_blocks(&t);
-    /* Where no rows are shared by several blocks b is packed once, anyway. */
-    const double all = (double)t.n_matrices * (double)(shared_a(&t) + shared_b(&t));
+    t.span = even_step(t.k, (t.k + SPAN / 2) / SPAN, SUM_CHUNK);
+    /* Where all rows are in one block b is packed once, anyway. */
+    const double all = (double)t.n_matrices * (double)shared_b(&t);
     t.is_shared = t.n_down > 1 && all <= (double)MOST_SHARED;
     return t;
 }
@@ -240,7 +282,7 @@ static int64_t matmul_items(const wk_op *op, int phase) {
     const cuts t = cuts_of(op);
     if (phase == MULTIPLY) return t.n_matrices * t.n_down * t.n_across;
     if (!t.is_shared) return 0;
-    return t.n_matrices * (parts_of(t.rows, PACK_ROWS) + parts_of(t.columns, PACK_COLUMNS));
+    return t.n_matrices * parts_of(t.columns, PACK_COLUMNS);
 }
 
 static bool is_held(const wk_op *op, const cuts *t) {
@@ -251,14 +293,15 @@ static bool is_held(const wk_op *op, const cuts *t) {
 static size_t matmul_scratch_bytes(const wk_op *op) {
     const cuts t = cuts_of(op);
     if (!t.is_shared) return 0;
-    return (size_t)(t.n_matrices * (shared_a(&t) + shared_b(&t))) * sizeof(float);
+    return (size_t)(t.n_matrices * shared_b(&t)) * sizeof(float);
 }
 
 static size_t matmul_worker_bytes(const wk_op *op) {
     const cuts t = cuts_of(op);
-    const int64_t depth = t.is_shared ? 0 : t.k < SPAN ? t.k : SPAN;
-    const int64_t held = is_held(op, &t) ? t.row_step * t.column_step : 0;
-    return (size_t)((t.row_step + t.column_step) * depth + held) * sizeof(float);
+    const int64_t depth = t.k < t.span ? t.k : t.span;
+    const int64_t packed = t.row_step + (t.is_shared ? 0 : t.column_step);
+    const int64_t held = is_held(op, &t) || t.k > t.span ? t.row_step * t.column_step : 0;
+    return (size_t)(packed * depth + PACK_EXCESS + held) * sizeof(float);
 }
 
 static product product_of(const wk_op *op, int64_t index, const cuts *t) {
@@ -273,48 +316,41 @@ static product product_of(const wk_op *op, int64_t index, const cuts *t) {
 }
 
 static shared shared_at(const wk_cpu_run *run, const cuts *t, int64_t index) {
-    float *const b = (float *)run->scratch + index * (shared_a(t) + shared_b(t));
-    return (shared){b + shared_b(t), b, t->n_down * t->row_step, t->n_across * t->column_step};
+    float *const b = (float *)run->scratch + index * shared_b(t);
+    return (shared){b, t->n_across * t->column_step};
 }
 
 static void pack_item(const wk_cpu_run *run, const cuts *t, int64_t item) {
-    const int64_t n_a = parts_of(t->rows, PACK_ROWS), n_b = parts_of(t->columns, PACK_COLUMNS);
-    const int64_t index = item / (n_a + n_b), part = item % (n_a + n_b);
+    const int64_t n = parts_of(t->columns, PACK_COLUMNS), index = item / n;
     const product p = product_of(run->op, index, t);
     const shared all = shared_at(run, t, index);
-    const int64_t row = part * PACK_ROWS, rows = t->rows - row;
-    const int64_t column = (part - n_a) * PACK_COLUMNS, columns = t->columns - column;
-    for (int64_t first = 0; first < t->k; first += SPAN) {
-        const int64_t end = first + SPAN < t->k ? first + SPAN : t->k, n = end - first;
-        if (part < n_a) {
-            pack_tiles(&p.a, row, rows < PACK_ROWS ? rows : PACK_ROWS, first, end,
-                       all.a + first * all.rows + row * n);
-        } else {
-            pack_strips(&p.b, column, columns < PACK_COLUMNS ? columns : PACK_COLUMNS, first, end,
-                        all.b + first * all.columns + column * n);
-        }
+    const int64_t column = item % n * PACK_COLUMNS, left = t->columns - column;
+    for (int64_t first = 0, end; first < t->k; first = end) {
+        end = end_of_span(first, t->span, t->k);
+        pack_strips(&p.b, column, left < PACK_COLUMNS ? left : PACK_COLUMNS, first, end,
+                    strips_at(&all, first, end, column));
     }
 }
 
 static void multiply_item(const wk_cpu_run *run, const cuts *t, int64_t item) {
-    const int64_t index = item / (t->n_down * t->n_across), depth = t->k < SPAN ? t->k : SPAN;
+    const int64_t index = item / (t->n_down * t->n_across), depth = t->k < t->span ? t->k : t->span;
     const product p = product_of(run->op, index, t);
     block b = {.row = item % t->n_down * t->row_step,
                .column = item / t->n_down % t->n_across * t->column_step};
-    float *const room = run->worker_scratch;
+    float *room = run->worker_scratch;
     b.n_rows = t->rows - b.row < t->row_step ? t->rows - b.row : t->row_step;
     b.n_columns = t->columns - b.column < t->column_step ? t->columns - b.column : t->column_step;
     shared all;
     if (t->is_shared) {
         all = shared_at(run, t, index);
-        b.held = room;
     } else {
         b.b = room;
-        b.a = room + t->column_step * depth;
-        b.held = b.a + t->row_step * depth;
+        room += t->column_step * depth;
     }
-    if (!is_held(run->op, t)) b.held = NULL;
-    multiply_block(&p, &b, t->is_shared ? &all : NULL);
+    b.a = room;
+    b.held = room + t->row_step * depth + PACK_EXCESS;
+    b.is_held = is_held(run->op, t);
+    multiply_block(&p, &b, t->span, t->is_shared ? &all : NULL);
 }
 
 static void run_matmul(const wk_cpu_run *run, int phase, int64_t begin, int64_t end) {

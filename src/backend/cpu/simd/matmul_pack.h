@@ -12,6 +12,7 @@ enum {
     STRIP = TILE_PANELS * 16,
     TILE_ROWS = TILE_COLUMNS,
     TILE_ROWS_SMALL = TILE_COLUMNS_SMALL,
+    PACK_EXCESS = 16,
 };
 
 /* --- Operands --- */
@@ -66,28 +67,32 @@ WK_INLINE v16 load_line(const matrix *x, const void *from, int64_t stride, int64
     return v16_load(line);
 }
 
-/* Of dense floats, which is the case that counts; how many elements of k, but never the last ones:
- * what is stored reaches into those that follow. */
+/* Of dense floats, which is the case that counts; how many elements of k: 16 at a time. */
 WK_INLINE int64_t pack_dense_rows(const float *from, int64_t stride, const int n, int64_t depth,
                                   float *to) {
     int64_t l = 0;
-    for (; (depth - l - 15) * n >= 16; l += 16) {
+    for (; depth - l >= 16; l += 16) {
         v16 lines[16];
         for (int i = 0; i < 16; i++)
             lines[i] = i < n ? v16_load(from + i * stride + l) : v16_zero();
+        for (int i = 0; i < n; i++) wk_prefetch(from + i * stride + l + 64);
         v16_transpose(lines);
         for (int i = 0; i < 16; i++, to += n) v16_store(to, lines[i]);
     }
     return l;
 }
 
-/* Rows [row, row + n) of a at columns [first, end) to [end - first][n]. */
+/* Rows [row, row + n) of a at columns [first, end) to [end - first][n]. May write up to
+ * PACK_EXCESS floats after these, where the next rows will lie. */
 static void pack_rows(const matrix *a, int64_t row, int n, int64_t first, int64_t end, float *to) {
+    const float *const from = element_at(a, row, first);
     const bool is_dense = a->column_stride == 1 && a->dtype == WICK_F32;
     int64_t done = 0;
-    if (is_dense && n == TILE_ROWS)
-        done =
-            pack_dense_rows(element_at(a, row, first), a->row_stride, TILE_ROWS, end - first, to);
+    if (is_dense && n == TILE_ROWS) {
+        done = pack_dense_rows(from, a->row_stride, TILE_ROWS, end - first, to);
+    } else if (is_dense && n == TILE_ROWS_SMALL) {
+        done = pack_dense_rows(from, a->row_stride, TILE_ROWS_SMALL, end - first, to);
+    }
     for (int64_t l = first + done, i; l < end && a->column_stride == 1; l += 16) {
         v16 lines[16];
         for (i = 0; i < 16; i++)
@@ -100,12 +105,18 @@ static void pack_rows(const matrix *a, int64_t row, int n, int64_t first, int64_
         v16_store_rows(to, load_line(a, element_at(a, row, l), a->row_stride, n), n);
 }
 
-/* A row of dense floats to strips that lie depth rows apart. */
-WK_INLINE void pack_dense_row(const float *from, int64_t n, int64_t depth, float *to) {
-    for (; n >= STRIP; n -= STRIP, from += STRIP, to += STRIP * depth)
-        for (int p = 0; p < TILE_PANELS; p++) v16_store(to + 16 * p, v16_load(from + 16 * p));
-    for (int p = 0; n > 0 && p < TILE_PANELS; p++)
-        v16_store(to + 16 * p, v16_load_rows(from + 16 * p, n - 16 * p));
+/* Dense rows of n floats, of which a strip takes the first, to that strip. The processor does not
+ * see by itself that the next rows will be read, nor soon enough that the strip is written. */
+static void pack_dense_strip(const float *from, int64_t stride, int64_t n, int64_t depth,
+                             float *to) {
+    enum { AHEAD = 8 };
+    for (int64_t l = 0; l < depth; l++, from += stride, to += STRIP) {
+        for (int p = 0; p < TILE_PANELS; p++) {
+            wk_prefetch(from + AHEAD * stride + 16 * p);
+            wk_prefetch(to + AHEAD * STRIP + 16 * p, 1);
+            v16_store(to + 16 * p, v16_load_rows(from + 16 * p, n - 16 * p));
+        }
+    }
 }
 
 /* Columns [column, column + n) of b at rows [first, end) to strips [.][end - first][STRIP], the
@@ -113,11 +124,11 @@ WK_INLINE void pack_dense_row(const float *from, int64_t n, int64_t depth, float
 static void pack_strips(const matrix *b, int64_t column, int64_t n, int64_t first, int64_t end,
                         float *to) {
     const int64_t depth = end - first;
-    if (b->column_stride == 1 && b->dtype == WICK_F32) {
-        for (int64_t l = 0; l < depth; l++)
-            pack_dense_row(element_at(b, first + l, column), n, depth, to + l * STRIP);
-        return;
-    }
+    const bool is_dense = b->column_stride == 1 && b->dtype == WICK_F32;
+    for (int64_t j = 0; is_dense && j < n; j += STRIP)
+        pack_dense_strip(element_at(b, first, column + j), b->row_stride, n - j, depth,
+                         to + j * depth);
+    if (is_dense) return;
     const bool is_across = b->row_stride == 1 && b->column_stride != 1;
     for (int64_t j = 0; j < (n + STRIP - 1) / STRIP * STRIP; j += 16) {
         float *at = to + j / STRIP * STRIP * depth + j % STRIP;

@@ -15,6 +15,7 @@ enum {
     TILE_PANELS = 2,
     TILE_COLUMNS = 12,
     TILE_COLUMNS_SMALL = 4,
+    HAS_PREFETCH = 1,
     ATTENTION_SUMS = 16,  /* register tile of attention, of 16 floats */
     ATTENTION_WIDENS = 0, /* whether halves become floats once for all queries of a step */
     DECODE_PANELS = 4,    /* panels in flight with one column, to hide the latency of the sums */
