@@ -132,7 +132,7 @@ typedef struct text {
     wick_dtype dtypes[WK_CHAIN_OPERANDS + WK_CHAIN_STEPS]; /* of registers */
 } text;
 
-/* words: at most so many, those of no step being 0. */
+/* most: of the words, which are 0 where there is no step. */
 static void read_steps(text *t, const int32_t *words, int most) {
     for (int s = 0; s < t->n_src; s++)
         t->dtypes[s] = (wick_dtype)t->program->operands[t->first + s].dtype;
