@@ -441,6 +441,40 @@ static void chains_of_integers_are_the_cpus(void **state) {
     wick_device_close(cpu);
 }
 
+/* --- Indices of 64 bits --- */
+
+static void slices_of_wide_indices_are_the_cpus(void **state) {
+    static const int64_t places[] = {2, 3, 0, 0, 1, 4, 2, 3},
+                         beyond[] = {0, 1, 1, INT64_C(1) << 32};
+    (void)state;
+    wick_device *const devices[] = {open_device(&manners[0], true), open_device(NULL, true)};
+    wick_tensor *slices[2], *changed[2];
+    for (int i = 0; i < 2; i++) {
+        const wick_scope scope = wick_scope_begin(devices[i]);
+        wick_tensor *const all = wick_arange(devices[i], WICK_F32, 0, 3 * 5 * 4, 1);
+        wick_tensor *const x = wick_reshape(all, WICK_SHAPE(3, 5, 4));
+        wick_tensor *const index =
+            wick_tensor_from_data(devices[i], WICK_I64, WICK_SHAPE(2, 2, 2), places, sizeof places);
+        wick_tensor *const wrong =
+            wick_tensor_from_data(devices[i], WICK_I64, WICK_SHAPE(2, 2), beyond, sizeof beyond);
+        float unread[8];
+        slices[i] = wick_retain(wick_gather_nd(x, index));
+        changed[i] = wick_retain(wick_scatter_nd(x, index, slices[i], WICK_SCATTER_ADD));
+        wick_tensor *const none = wick_gather_nd(x, wrong);
+        assert_int_equal(wick_read(none, unread, sizeof unread), WICK_ERR_INDEX);
+        (void)wick_device_error(devices[i], NULL);
+        wick_scope_end(scope);
+    }
+    assert_same(slices[0], slices[1]);
+    assert_same(changed[0], changed[1]);
+    assert_int_equal(fallbacks_of(devices[0]), 0);
+    for (int i = 0; i < 2; i++) {
+        wick_release(slices[i]);
+        wick_release(changed[i]);
+        wick_device_close(devices[i]);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(uniform_numbers_are_the_cpus),
     cmocka_unit_test(normal_numbers_are_nearly_the_cpus),
@@ -453,6 +487,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(casts_of_8_bit_floats_are_the_cpus),
     cmocka_unit_test(chains_are_their_operations),
     cmocka_unit_test(chains_of_integers_are_the_cpus),
+    cmocka_unit_test(slices_of_wide_indices_are_the_cpus),
 };
 
 int main(int argc, char **argv) {
