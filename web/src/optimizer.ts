@@ -136,22 +136,16 @@ export class Optimizer {
   }
 }
 
-type Stored = Parameters<Commands["data"]>[0];
-
-function readFile(file: Uint8Array): { steps: number[]; tensors: Map<string, Stored> } {
+/** Of a file: the steps, and a command for each tensor. */
+function readFile(file: Uint8Array) {
   try {
-    const bytes = file.slice(), size = Number(new DataView(bytes.buffer).getBigInt64(0, true)) + 8;
+    const { buffer } = file.slice(), start = 8 + Number(new DataView(buffer).getBigInt64(0, true));
     const { __metadata__: { steps }, ...entries } =
-      JSON.parse(new TextDecoder().decode(bytes.subarray(8, size))) as Header;
-    return {
-      steps: steps.split(",").map(Number),
-      tensors: new Map(Object.entries(entries).map(([name, entry]) => {
-        const { dtype, shape, data_offsets: [from, to] } = entry;
-        if (size + to > bytes.length) throw new RangeError(name);
-        return [name, { dtype: dtype === "F64" ? "f64" : "f32", shape,
-                        bytes: bytes.slice(size + from, size + to) }];
-      })),
-    };
+      JSON.parse(new TextDecoder().decode(buffer.slice(8, start))) as Header;
+    const tensors = Object.entries(entries).map(([name, { dtype, shape, data_offsets: [from, to] }]) =>
+      [name, { dtype: dtype.toLowerCase() as "f32" | "f64", shape,
+               bytes: new Uint8Array(buffer, start + from, to - from).slice() }] as const);
+    return { steps: steps.split(",").map(Number), tensors: new Map(tensors) };
   } catch (cause) {
     throw new WickError("FORMAT", "not a checkpoint of an optimizer", { cause });
   }
