@@ -275,7 +275,7 @@ static void test_resume(void **state) {
 
 /* The bytes of the training's file; the caller's until its next call. */
 static const void *save(wick_finetune *finetune, wick_finetune_file file, size_t *size) {
-    const void *bytes;
+    const void *bytes = NULL;
     wick_error error = {0};
     wick_status status = wick_finetune_save_start(finetune, file, &error);
     if (status == WICK_OK) {
