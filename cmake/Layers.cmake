@@ -128,7 +128,7 @@ wick_layer(wick_verify SOURCES verify/*.c USES wick_ops)
 # into tokens nor brings weights into their layouts is made smaller still, whatever it costs.
 if(WICK_WASM)
     foreach(layer grammar sample chat format source backend webgpu tensor ops model llm judge
-            verify)
+            train finetune verify)
         target_compile_options(wick_${layer} PRIVATE -Oz)
     endforeach()
     # Nearly everything that cpu/ref reads and writes comes through here.

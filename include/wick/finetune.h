@@ -1,6 +1,6 @@
 /* wick/finetune.h: fine-tuning: low-rank adapters (LoRA: Hu et al., 2021) of a language model whose
  * layers are attention and MLPs, trained from its full or quantized weights, which stay as they
- * are. What blocks, and checkpoints, are native only. */
+ * are. What blocks, and files, are native only. */
 #ifndef WICK_FINETUNE_H
 #define WICK_FINETUNE_H
 
@@ -94,6 +94,9 @@ typedef struct wick_finetune_desc {
     const char *checkpoint;
     uint64_t every;
     bool resume; /* go on from checkpoint, with the same numbers, as if nothing had happened */
+    const void
+        *state; /* or from these bytes of WICK_FINETUNE_STATE, which are copied; NULL: none */
+    size_t state_size;
 } wick_finetune_desc;
 
 typedef enum wick_finetune_event_kind {
@@ -140,10 +143,21 @@ WICK_API wick_status wick_finetune_checkpoint(wick_finetune *finetune, wick_erro
  * file is replaced. Blocks. */
 WICK_API wick_status wick_finetune_save(wick_finetune *finetune, const char *path,
                                         wick_error *error);
-/* What is in that file, to be read without blocking: tensor i, f32, and its name, which live until
- * finish. NULL where there are fewer; name may be NULL. */
-WICK_API wick_tensor *wick_finetune_tensor(const wick_finetune *finetune, size_t i,
-                                           const char **name);
+/* What a training is saved as. */
+typedef enum wick_finetune_file {
+    WICK_FINETUNE_ADAPTER, /* as wick_finetune_save */
+    WICK_FINETUNE_STATE,   /* as wick_finetune_checkpoint, for wick_finetune_desc.state */
+} wick_finetune_file;
+/* The bytes of such a file as they would be at the call of start, in steps that never block; the
+ * training may go on meanwhile. poll: WICK_PENDING until they are there; they are then the
+ * training's, until the next call that is given it. A state that was saved so is what a
+ * training goes on from where the device is lost, as from a checkpoint. start gives up what is
+ * being saved. WICK_ERR_STATE: the device was lost and is not back, a poll has failed (STATE
+ * alone), or nothing is being saved; WICK_ERR_DEVICE_LOST: meanwhile. */
+WICK_API wick_status wick_finetune_save_start(wick_finetune *finetune, wick_finetune_file file,
+                                              wick_error *error);
+WICK_API wick_status wick_finetune_save_poll(wick_finetune *finetune, const void **bytes,
+                                             size_t *size, wick_error *error);
 /* The model is as it was. Waits for the device; in a page that is done before
  * (wick_poll). NULL is allowed. */
 WICK_API void wick_finetune_finish(wick_finetune *finetune);

@@ -1,5 +1,6 @@
 /* finetune/checkpoint.c: the files of a training: the adapter that comes of it, and checkpoints,
- * GGUF files of the factors and of what AdamW keeps of each. */
+ * GGUF files of the factors and of what AdamW keeps of each. Written to a path here, to memory by
+ * saving.c. */
 #include "core/checksum.h"
 #include "core/str.h"
 #include "finetune/finetune.h"
@@ -10,7 +11,8 @@
 
 static const char checkpoint_type[] = "finetune";
 
-enum { N_ADAPTER_VALUES = 4, N_SAME = 12, N_CHECKPOINT_VALUES = N_SAME + 3 };
+enum { N_SAME = 12 };
+_Static_assert(N_SAME + 3 == WK_FINETUNE_VALUES, "those of a checkpoint");
 
 /* ---- Writing ---- */
 
@@ -69,32 +71,15 @@ static wick_status write_file(wick_finetune *f, const char *path, const wick_val
     return status;
 }
 
-/* Whether the factors and the optimizer's states are there to be read. */
-static wick_status check_present(const wick_finetune *f, wick_error *err) {
+wick_status wk_finetune_check_present(const wick_finetune *f, wick_finetune_file file,
+                                      wick_error *err) {
+    if (file == WICK_FINETUNE_STATE && f->failure.status != WICK_OK)
+        return wk_fail(err, WICK_ERR_STATE,
+                       "the training has failed: the last checkpoint stays as it is");
     if (f->phase != WK_FINETUNE_RESTORING && wk_device_generation(f->device) == f->generation)
         return WICK_OK;
     return wk_fail(err, WICK_ERR_STATE,
                    "the device was lost, and the training is not restored yet");
-}
-
-wick_status wick_finetune_save(wick_finetune *finetune, const char *path, wick_error *error) {
-    if (finetune == NULL || path == NULL)
-        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_finetune_save: an argument is NULL");
-    wick_finetune *const f = finetune;
-    WK_TRY(check_present(f, error));
-    const wick_value values[N_ADAPTER_VALUES] = {
-        text_value("general.type", "adapter"),
-        text_value("general.architecture", f->model->info.architecture),
-        text_value("adapter.type", "lora"),
-        {.key = text_of("adapter.lora.alpha"), .type = WICK_VALUE_F32, .f = (double)f->desc.alpha},
-    };
-    return write_file(f, path, values, N_ADAPTER_VALUES, 2 * f->n_factors, error);
-}
-
-wick_tensor *wick_finetune_tensor(const wick_finetune *finetune, size_t i, const char **name) {
-    const bool has_tensor = finetune != NULL && i < 2 * finetune->n_factors;
-    if (name != NULL) *name = has_tensor ? finetune->names[i] : NULL;
-    return has_tensor ? finetune->params[i] : NULL;
 }
 
 /* What must be the same for a training to go on with the same numbers. */
@@ -118,23 +103,44 @@ static void describe(const wick_finetune *f, wick_value values[N_SAME]) {
     memcpy(values, same, sizeof same);
 }
 
+size_t wk_finetune_values(const wick_finetune *f, wick_finetune_file file,
+                          wick_value values[WK_FINETUNE_VALUES]) {
+    const bool is_state = file == WICK_FINETUNE_STATE;
+    size_t n = 0;
+    values[n++] = text_value("general.type", is_state ? checkpoint_type : "adapter");
+    values[n++] = text_value("general.architecture", f->model->info.architecture);
+    if (is_state) {
+        values[n++] = whole_value("finetune.step", f->step);
+        describe(f, values + n);
+        return n + N_SAME;
+    }
+    values[n++] = text_value("adapter.type", "lora");
+    values[n++] = (wick_value){
+        .key = text_of("adapter.lora.alpha"), .type = WICK_VALUE_F32, .f = (double)f->desc.alpha};
+    return n;
+}
+
+wick_status wick_finetune_save(wick_finetune *finetune, const char *path, wick_error *error) {
+    if (finetune == NULL || path == NULL)
+        return wk_fail(error, WICK_ERR_ARGUMENT, "wick_finetune_save: an argument is NULL");
+    wick_value values[WK_FINETUNE_VALUES];
+    WK_TRY(wk_finetune_check_present(finetune, WICK_FINETUNE_ADAPTER, error));
+    const size_t n = wk_finetune_values(finetune, WICK_FINETUNE_ADAPTER, values);
+    return write_file(finetune, path, values, n, 2 * finetune->n_factors, error);
+}
+
 wick_status wick_finetune_checkpoint(wick_finetune *finetune, wick_error *error) {
     if (finetune == NULL)
         return wk_fail(error, WICK_ERR_ARGUMENT, "wick_finetune_checkpoint: finetune is NULL");
     wick_finetune *const f = finetune;
+    wick_value values[WK_FINETUNE_VALUES];
     if (f->desc.checkpoint == NULL)
         return wk_fail(error, WICK_ERR_STATE, "wick_finetune_desc names no file for checkpoints");
-    if (f->failure.status != WICK_OK)
-        return wk_fail(error, WICK_ERR_STATE,
-                       "the training has failed: the last checkpoint stays as it is");
-    WK_TRY(check_present(f, error));
-    wick_value values[N_CHECKPOINT_VALUES];
-    describe(f, values);
-    values[N_SAME] = text_value("general.type", checkpoint_type);
-    values[N_SAME + 1] = text_value("general.architecture", f->model->info.architecture);
-    values[N_SAME + 2] = whole_value("finetune.step", f->step);
-    WK_TRY(write_file(f, f->desc.checkpoint, values, N_CHECKPOINT_VALUES, f->stored.n, error));
+    WK_TRY(wk_finetune_check_present(f, WICK_FINETUNE_STATE, error));
+    const size_t n = wk_finetune_values(f, WICK_FINETUNE_STATE, values);
+    WK_TRY(write_file(f, f->desc.checkpoint, values, n, f->stored.n, error));
     f->has_checkpoint = true;
+    wk_strbuf_release(&f->kept); /* of an earlier step */
     return WICK_OK;
 }
 
@@ -194,11 +200,22 @@ static wick_status load(wick_finetune *f, wick_file *file, wick_error *err) {
     return WICK_OK;
 }
 
+static wick_status open_kept(const wick_finetune *f, wick_file **file, wick_error *err) {
+    wick_file_opening *opening;
+    WK_TRY(wick_file_open_start(wick_source_memory(f->kept.data, f->kept.size), &opening, err));
+    while (wick_file_open_poll(opening) == WICK_PENDING) {
+    } /* memory answers at once */
+    return wick_file_open_finish(opening, file, err);
+}
+
 wick_status wk_finetune_load(wick_finetune *f, wick_error *err) {
     wick_file *file;
     wick_error reason = {.status = WICK_OK};
-    WK_TRY(wick_file_open(f->desc.checkpoint, &file, err));
+    const bool is_kept = f->kept.size > 0;
+    WK_TRY(is_kept ? open_kept(f, &file, err) : wick_file_open(f->desc.checkpoint, &file, err));
     const wick_status status = load(f, file, &reason);
     wick_file_close(file);
-    return status == WICK_OK ? WICK_OK : wk_fail_in_file(err, f->desc.checkpoint, &reason);
+    if (status == WICK_OK) return WICK_OK;
+    return is_kept ? wk_pass_on(err, status, &reason)
+                   : wk_fail_in_file(err, f->desc.checkpoint, &reason);
 }

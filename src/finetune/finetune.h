@@ -2,7 +2,11 @@
 #ifndef WK_FINETUNE_FINETUNE_H
 #define WK_FINETUNE_FINETUNE_H
 
+#include "core/str.h"
 #include "finetune/batch.h"
+#include "format/gguf_parse.h"
+
+#include <wick/file.h>
 
 typedef enum wk_finetune_phase {
     WK_FINETUNE_MEASURING, /* the held-out examples */
@@ -11,6 +15,17 @@ typedef enum wk_finetune_phase {
     WK_FINETUNE_RESTORING, /* the device was lost */
     WK_FINETUNE_DONE,
 } wk_finetune_phase;
+
+enum { WK_FINETUNE_VALUES = 15 }; /* of a file, at most */
+
+/* A file in memory that is being made. */
+typedef struct wk_finetune_saving {
+    bool is_state;
+    size_t n, next;          /* the first n of stored; those before next are in bytes */
+    wick_reading **readings; /* [n] */
+    wk_gguf_parser *header;  /* which says where they go */
+    wk_strbuf bytes;
+} wk_finetune_saving;
 
 struct wick_finetune {
     wk_heap heap;
@@ -31,8 +46,10 @@ struct wick_finetune {
         const char **names;
         wick_tensor **tensors;
         size_t n;
-    } stored;                   /* in checkpoints: the factors, then the optimizer's states */
-    bool has_checkpoint;        /* the file is of this training */
+    } stored;            /* in checkpoints: the factors, then the optimizer's states */
+    bool has_checkpoint; /* the file is of this training */
+    wk_strbuf kept;      /* the state that was saved to memory since; empty: none */
+    wk_finetune_saving saving;
     wk_layer_segment *segments; /* with desc.recompute [n_segments]; NULL: it is off */
     size_t n_segments;
 
@@ -62,6 +79,16 @@ void wk_finetune_enter(wick_finetune *f, wk_finetune_phase phase);
 void wk_finetune_go_on(wick_finetune *f);
 
 /* checkpoint.c */
+/* From what is kept, or from the file. */
 wick_status wk_finetune_load(wick_finetune *f, wick_error *err);
+/* Whether what the file would hold is there to be read. */
+wick_status wk_finetune_check_present(const wick_finetune *f, wick_finetune_file file,
+                                      wick_error *err);
+/* How many values such a file has. */
+size_t wk_finetune_values(const wick_finetune *f, wick_finetune_file file,
+                          wick_value values[WK_FINETUNE_VALUES]);
+
+/* saving.c: gives up what is being saved. */
+void wk_finetune_drop_saving(wick_finetune *f);
 
 #endif

@@ -5,8 +5,6 @@
 #include "finetune/finetune.h"
 #include "llm/runner.h"
 
-#include <wick/file.h>
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -41,6 +39,8 @@ static wick_status check_numbers(const wick_finetune_desc *d, wick_error *err) {
         return wk_fail(err, WICK_ERR_VALUE, "there are no targets 0x%" PRIx32, d->targets);
     if (d->resume && d->checkpoint == NULL)
         return wk_fail(err, WICK_ERR_VALUE, "there is no checkpoint to resume from");
+    if (d->resume && d->state != NULL)
+        return wk_fail(err, WICK_ERR_VALUE, "there are two checkpoints to resume from");
     return WICK_OK;
 }
 
@@ -79,6 +79,11 @@ static wick_status resolve(wick_finetune *f, const wick_finetune_desc *given, wi
     WK_TRY(check_numbers(d, err));
     if (d->rank_stabilized) d->alpha *= sqrtf((float)d->rank); /* readers divide by the rank */
     WK_TRY(split_examples(f, err));
+    if (d->state != NULL) {
+        wk_strbuf_append(&f->kept, d->state, d->state_size);
+        if (f->kept.failed) return fail_memory(err);
+        d->state = NULL;
+    }
     if (d->steps == 0) d->steps = ((uint64_t)f->n_trained * d->epochs + d->batch - 1) / d->batch;
     if (d->checkpoint == NULL) return WICK_OK;
     if (!d->resume) WK_TRY(wick_file_check_target(d->checkpoint, NULL, 0, err));
@@ -234,7 +239,7 @@ static wick_status begin(wick_finetune *f, wick_error *err) {
     f->step = 0;
     WK_TRY(make_optimizer(f, err));
     WK_TRY(list_stored(f, err));
-    if (f->has_checkpoint) WK_TRY(wk_finetune_load(f, err));
+    if (f->has_checkpoint || f->kept.size > 0) WK_TRY(wk_finetune_load(f, err));
     enter_first(f);
     return WICK_OK;
 }
@@ -272,6 +277,7 @@ wick_status wick_finetune_start(wick_model *model, const wick_examples *examples
     if (made == NULL) return fail_memory(error);
     made->heap = heap;
     wk_arena_init(&made->arena, &made->heap, 0);
+    wk_strbuf_init(&made->kept, &made->heap);
     made->model = model;
     made->device = model->device;
     made->examples = examples;
@@ -291,6 +297,7 @@ wick_status wk_finetune_begin_again(wick_finetune *f) {
 void wk_finetune_drop(wick_finetune *f) {
     if (f->reading != NULL) (void)wick_read_finish(f->reading, NULL, 0);
     f->reading = NULL;
+    wk_finetune_drop_saving(f);
     for (size_t i = 0; i < 2 * f->n_factors; i++) {
         wick_release(f->sums[i]);
         f->sums[i] = NULL;
@@ -310,6 +317,7 @@ void wick_finetune_finish(wick_finetune *finetune) {
         wk_model_remove_factors(f->model->model, f->factors[i]);
     (void)wick_synchronize(f->device); /* else what is queued would keep its memory */
     wk_model_give_back(f->model, before);
+    wk_strbuf_release(&f->kept);
     wk_arena_release(&f->arena);
     wk_heap heap = f->heap; /* f lies in it */
     wk_free(&heap, f, sizeof *f);

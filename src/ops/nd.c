@@ -44,8 +44,9 @@ static bool find(places *p) {
     return true;
 }
 
-/* [count]: the number of each slice. One that is out of range in any dim becomes n, which is out
- * of range, too: 3 and 4 of [4, 4] are 16. */
+/* [count] u32: the number of each slice. One that is out of range in any dim becomes n, which is
+ * out of range, too: 3 and 4 of [4, 4] are 16. Of i64 there are only comparisons, which GPUs have.
+ */
 static wick_tensor *numbers_of(const places *p) {
     wick_tensor *const index = wick_reshape(wk_as_index(p->index), WICK_SHAPE(p->count, p->k));
     if (!index) return NULL;
@@ -53,15 +54,16 @@ static wick_tensor *numbers_of(const places *p) {
     wick_tensor *number = NULL, *is_outside = NULL;
     for (int d = 0; d < p->k; d++) {
         const double extent = (double)p->x->view.extent[d];
-        wick_tensor *const at = wick_squeeze(wick_narrow(wick_cast(index, dtype), 1, d, 1), 1);
+        wick_tensor *const given = wick_squeeze(wick_narrow(wick_cast(index, dtype), 1, d, 1), 1);
         wick_tensor *const most = wick_full(index->device, dtype, WICK_SCALAR, extent - 1);
         wick_tensor *const zero = wick_zeros(index->device, dtype, WICK_SCALAR);
-        wick_tensor *const beyond = wick_maximum(wick_gt(at, most), wick_lt(at, zero));
+        wick_tensor *const beyond = wick_maximum(wick_gt(given, most), wick_lt(given, zero));
+        wick_tensor *const at = wick_cast(given, WICK_U32);
         number = number ? wick_add(wick_affine(number, extent, 0), at) : at;
         is_outside = is_outside ? wick_maximum(is_outside, beyond) : beyond;
         if (!number || !is_outside) return NULL;
     }
-    return wick_where(is_outside, wick_full(index->device, dtype, WICK_SCALAR, (double)p->n),
+    return wick_where(is_outside, wick_full(index->device, WICK_U32, WICK_SCALAR, (double)p->n),
                       number);
 }
 

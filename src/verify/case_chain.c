@@ -10,6 +10,7 @@
 typedef struct random_links {
     wk_case *c;
     wick_dtype dtype;
+    bool is_integer;                                 /* of which every function is exact */
     double most[WK_CHAIN_OPERANDS + WK_CHAIN_STEPS]; /* magnitude of a register; 0: a condition */
     int n;
 } random_links;
@@ -28,6 +29,23 @@ static void add_link(random_links *l, wk_op *step, const uint8_t *in, double mos
     if (wk_chain_append(&l->c->op.p.chain, step, in)) l->most[l->n++] = most;
 }
 
+static void integer_unary_link(random_links *l, uint8_t x) {
+    static const wk_unary_fn functions[] = {WK_UNARY_ABS,   WK_UNARY_NEG,   WK_UNARY_SQR,
+                                            WK_UNARY_SIGN,  WK_UNARY_RELU,  WK_UNARY_NOT,
+                                            WK_UNARY_CLAMP, WK_UNARY_AFFINE};
+    const wk_unary_fn fn = functions[wk_case_below(l->c, WK_COUNT(functions))];
+    wk_op step = {.code = WK_OP_UNARY, .p.unary = {.fn = fn, .a = -3, .b = 7000}};
+    add_link(l, &step, &x, 1);
+}
+
+static void integer_binary_link(random_links *l, uint8_t a, uint8_t b) {
+    wk_op step = {.code = WK_OP_BINARY};
+    do {
+        step.p.binary = (wk_binary_fn)wk_case_below(l->c, WK_BINARY_COUNT_);
+    } while (!wk_binary_takes(step.p.binary, l->dtype));
+    add_link(l, &step, (const uint8_t[]){a, b}, 1);
+}
+
 static void unary_link(random_links *l, uint8_t x) {
     static const struct {
         wk_unary_fn fn;
@@ -36,6 +54,10 @@ static void unary_link(random_links *l, uint8_t x) {
                      {WK_UNARY_ABS, 0},  {WK_UNARY_NEG, 0},  {WK_UNARY_RELU, 0},
                      {WK_UNARY_SILU, 0}, {WK_UNARY_GELU, 0}, {WK_UNARY_CLAMP, 2},
                      {WK_UNARY_ELU, 0},  {WK_UNARY_ATAN, 2}, {WK_UNARY_AFFINE, 0}};
+    if (l->is_integer) {
+        integer_unary_link(l, x);
+        return;
+    }
     const int64_t i = wk_case_below(l->c, WK_COUNT(functions));
     wk_op step = {.code = WK_OP_UNARY, .p.unary = {.fn = functions[i].fn, .a = 0.5, .b = 0.5}};
     if (step.p.unary.fn == WK_UNARY_CLAMP) step.p.unary.a = -2;
@@ -46,6 +68,10 @@ static void unary_link(random_links *l, uint8_t x) {
 static void binary_link(random_links *l, uint8_t a, uint8_t b) {
     static const wk_binary_fn functions[] = {WK_BINARY_ADD, WK_BINARY_SUB, WK_BINARY_MUL,
                                              WK_BINARY_MAXIMUM, WK_BINARY_MINIMUM};
+    if (l->is_integer) {
+        integer_binary_link(l, a, b);
+        return;
+    }
     wk_op step = {.code = WK_OP_BINARY, .p.binary = functions[wk_case_below(l->c, 5)]};
     const double sum = l->most[a] + l->most[b], product = l->most[a] * l->most[b];
     const double most = step.p.binary == WK_BINARY_MUL ? product : sum;
@@ -81,12 +107,13 @@ static void choose_results(random_links *l, int n_dst) {
 
 /* The last number of each row or so; false: there is no room for a step. */
 static bool reduce_link(random_links *l, int64_t *extent, int rank, int kept) {
-    static const wk_reduce_fn functions[] = {WK_REDUCE_SUM, WK_REDUCE_MEAN, WK_REDUCE_MAX,
-                                             WK_REDUCE_MIN};
+    static const wk_reduce_fn functions[] = {WK_REDUCE_SUM, WK_REDUCE_MAX, WK_REDUCE_MIN,
+                                             WK_REDUCE_MEAN};
     wk_chain *const chain = &l->c->op.p.chain;
     const uint8_t last = (uint8_t)(l->n - 1);
     if (chain->n_steps == WK_CHAIN_STEPS) return false;
-    wk_op step = {.code = WK_OP_REDUCE, .p.reduce.fn = functions[wk_case_below(l->c, 4)]};
+    wk_op step = {.code = WK_OP_REDUCE,
+                  .p.reduce.fn = functions[wk_case_below(l->c, l->is_integer ? 3 : 4)]};
     add_link(l, &step, &last, 8);
     chain->result[0] = (uint8_t)(chain->n_steps - 1);
     for (int d = kept; d < rank; d++) extent[d] = wk_at_least_one(extent[d]);
@@ -97,7 +124,8 @@ void wk_case_describe_chain(wk_case *c) {
     int64_t extent[WICK_MAX_RANK];
     const int rank = wk_case_shape(c, 0, extent);
     const int n_steps = 1 + (int)wk_case_below(c, WK_CHAIN_STEPS);
-    random_links l = {.c = c, .dtype = wk_case_float(c)};
+    random_links l = {.c = c, .is_integer = wk_case_chance(c, 25)};
+    l.dtype = l.is_integer ? wk_case_integer(c) : wk_case_float(c);
     c->values = WK_VALUES_PLAIN;
     c->op.n_src = (uint8_t)(1 + wk_case_below(c, 4));
     for (; l.n < c->op.n_src; l.n++) l.most[l.n] = 1;

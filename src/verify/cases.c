@@ -38,10 +38,6 @@ static const struct {
 
 /* --- One function for each op --- */
 
-static wick_dtype random_integer(wk_case *c) {
-    return (wick_dtype)(WICK_I64 + wk_case_below(c, 6));
-}
-
 /* All operands of one shape and dtype. */
 static void same_shape(wk_case *c, wick_dtype dtype) {
     int64_t extent[WICK_MAX_RANK];
@@ -54,7 +50,7 @@ static void random_unary(wk_case *c) {
     const wk_unary_fn fn = (wk_unary_fn)wk_case_below(c, WK_UNARY_COUNT_);
     const bool is_integer =
         fn == WK_UNARY_NOT || (wk_unary_takes(fn, WICK_I32) && wk_case_chance(c, 20));
-    same_shape(c, is_integer ? random_integer(c) : wk_case_float(c));
+    same_shape(c, is_integer ? wk_case_integer(c) : wk_case_float(c));
     c->op.p.unary.fn = fn;
     /* Exact in float32, or not. */
     c->op.p.unary.a = wk_case_chance(c, 70) ? (double)wk_case_below(c, 8) / 4 - 1 : 0.1;
@@ -65,7 +61,7 @@ static void random_binary(wk_case *c) {
     const wk_binary_fn fn = (wk_binary_fn)wk_case_below(c, WK_BINARY_COUNT_);
     const bool is_either = wk_binary_takes(fn, WICK_F32) && wk_binary_takes(fn, WICK_I32);
     const bool is_float = is_either ? wk_case_chance(c, 80) : wk_binary_takes(fn, WICK_F32);
-    same_shape(c, is_float ? wk_case_float(c) : random_integer(c));
+    same_shape(c, is_float ? wk_case_float(c) : wk_case_integer(c));
     c->op.p.binary = fn;
 }
 
@@ -115,7 +111,7 @@ static void random_reduce(wk_case *c) {
     const int kept = is_index ? rank - 1 : (int)wk_case_below(c, rank);
     for (int d = kept; d < rank; d++) extent[d] = wk_at_least_one(extent[d]);
     const bool is_integer = wk_reduce_takes_integers(fn) && wk_case_chance(c, 20);
-    const wick_dtype dtype = is_integer ? random_integer(c) : wk_case_float(c);
+    const wick_dtype dtype = is_integer ? wk_case_integer(c) : wk_case_float(c);
     (void)wk_case_add(c, 0, is_index ? WICK_U32 : dtype, kept, extent);
     (void)wk_case_add(c, 1, dtype, rank, extent);
     c->op.p.reduce.fn = fn;
@@ -221,7 +217,7 @@ static void random_scatter(wk_case *c) {
 static void random_cumulate(wk_case *c) {
     int64_t extent[WICK_MAX_RANK];
     const int rank = wk_case_shape(c, 1, extent);
-    const wick_dtype dtype = wk_case_chance(c, 30) ? random_integer(c) : wk_case_float(c);
+    const wick_dtype dtype = wk_case_chance(c, 30) ? wk_case_integer(c) : wk_case_float(c);
     for (int i = 0; i < 2; i++)
         (void)wk_case_add(c, i, dtype == WICK_BOOL ? WICK_U8 : dtype, rank, extent);
     c->op.p.cumulate = (wk_cumulate_fn)wk_case_below(c, WK_CUMULATE_COUNT_);

@@ -112,6 +112,8 @@ wick_dtype wk_case_float(wk_case *c) {
     return wk_case_chance(c, 85) ? WICK_F32 : others[wk_case_below(c, WK_COUNT(others))];
 }
 
+wick_dtype wk_case_integer(wk_case *c) { return (wick_dtype)(WICK_I64 + wk_case_below(c, 6)); }
+
 wick_dtype wk_case_scalar(wk_case *c) {
     return wk_case_chance(c, 60) ? WICK_F32 : (wick_dtype)wk_case_below(c, WICK_BOOL + 1);
 }

@@ -28,6 +28,7 @@ void wk_case_add_optional(wk_case *c, int i, wick_dtype dtype, int rank, const i
 void wk_case_maybe_in_place(wk_case *c, int i);
 
 wick_dtype wk_case_float(wk_case *c);
+wick_dtype wk_case_integer(wk_case *c);
 /* Any type but those of blocks. */
 wick_dtype wk_case_scalar(wk_case *c);
 wick_dtype wk_case_index(wk_case *c);

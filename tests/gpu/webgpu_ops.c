@@ -400,6 +400,81 @@ static void chains_are_their_operations(void **state) {
     options.fusion = WICK_FUSION_AUTO;
 }
 
+/* Steps of integers, conditions and conversions of them; sums, extremes and where they are. */
+static void run_integers(wick_device *device, wick_dtype dtype, wick_tensor *out[3]) {
+    const wick_scope scope = wick_scope_begin(device);
+    const wick_shape shape = WICK_SHAPE(ROWS, COLUMNS);
+    wick_tensor *const count = wick_arange(device, WICK_I32, 0, ROWS * COLUMNS, 1);
+    wick_tensor *const a = wick_cast(wick_reshape(wick_affine(count, 7919, -40000), shape), dtype);
+    wick_tensor *const b = wick_cast(wick_reshape(wick_affine(count, -31, 1000), shape), dtype);
+    assert_int_equal(wick_synchronize(device), WICK_OK);
+    wick_tensor *const mixed = wick_bitwise_xor(wick_affine(wick_mul(a, b), -3, 7), a);
+    wick_tensor *const part = wick_clamp(wick_floor_divide(mixed, b), -100, 70000);
+    wick_tensor *const y = wick_where(wick_lt(part, b), part, wick_abs(wick_cast(b, dtype)));
+    out[0] = wick_retain(y);
+    out[1] = wick_retain(wick_sum(wick_bitwise_not(wick_sqr(a)), 1, (const int[]){1}, false));
+    out[2] = wick_retain(wick_argmax(wick_sub(wick_remainder(a, b), b), 1, false));
+    wick_scope_end(scope);
+}
+
+static void chains_of_integers_are_the_cpus(void **state) {
+    static const wick_dtype dtypes[] = {WICK_I32, WICK_U32, WICK_I16, WICK_I8, WICK_U8};
+    (void)state;
+    options.fusion = WICK_FUSION_ALWAYS;
+    wick_device *const gpu = open_device(&manners[0], true), *const cpu = open_device(NULL, true);
+    options.fusion = WICK_FUSION_AUTO;
+    for (size_t i = 0; i < WK_COUNT(dtypes); i++) {
+        wick_tensor *got[3], *want[3];
+        wick_device_stats before, after;
+        wick_device_get_stats(gpu, &before);
+        run_integers(gpu, dtypes[i], got);
+        run_integers(cpu, dtypes[i], want);
+        for (int k = 0; k < 3; k++) {
+            assert_same(got[k], want[k]);
+            wick_release(got[k]);
+            wick_release(want[k]);
+        }
+        wick_device_get_stats(gpu, &after);
+        assert_in_range(after.n_fused - before.n_fused, 14, 17);
+    }
+    wick_device_close(gpu);
+    wick_device_close(cpu);
+}
+
+/* --- Indices of 64 bits --- */
+
+static void slices_of_wide_indices_are_the_cpus(void **state) {
+    static const int64_t places[] = {2, 3, 0, 0, 1, 4, 2, 3},
+                         beyond[] = {0, 1, 1, INT64_C(1) << 32};
+    (void)state;
+    wick_device *const devices[] = {open_device(&manners[0], true), open_device(NULL, true)};
+    wick_tensor *slices[2], *changed[2];
+    for (int i = 0; i < 2; i++) {
+        const wick_scope scope = wick_scope_begin(devices[i]);
+        wick_tensor *const all = wick_arange(devices[i], WICK_F32, 0, 3 * 5 * 4, 1);
+        wick_tensor *const x = wick_reshape(all, WICK_SHAPE(3, 5, 4));
+        wick_tensor *const index =
+            wick_tensor_from_data(devices[i], WICK_I64, WICK_SHAPE(2, 2, 2), places, sizeof places);
+        wick_tensor *const wrong =
+            wick_tensor_from_data(devices[i], WICK_I64, WICK_SHAPE(2, 2), beyond, sizeof beyond);
+        float unread[8];
+        slices[i] = wick_retain(wick_gather_nd(x, index));
+        changed[i] = wick_retain(wick_scatter_nd(x, index, slices[i], WICK_SCATTER_ADD));
+        wick_tensor *const none = wick_gather_nd(x, wrong);
+        assert_int_equal(wick_read(none, unread, sizeof unread), WICK_ERR_INDEX);
+        (void)wick_device_error(devices[i], NULL);
+        wick_scope_end(scope);
+    }
+    assert_same(slices[0], slices[1]);
+    assert_same(changed[0], changed[1]);
+    assert_int_equal(fallbacks_of(devices[0]), 0);
+    for (int i = 0; i < 2; i++) {
+        wick_release(slices[i]);
+        wick_release(changed[i]);
+        wick_device_close(devices[i]);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(uniform_numbers_are_the_cpus),
     cmocka_unit_test(normal_numbers_are_nearly_the_cpus),
@@ -411,6 +486,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(many_of_a_long_row_are_found_on_the_cpu),
     cmocka_unit_test(casts_of_8_bit_floats_are_the_cpus),
     cmocka_unit_test(chains_are_their_operations),
+    cmocka_unit_test(chains_of_integers_are_the_cpus),
+    cmocka_unit_test(slices_of_wide_indices_are_the_cpus),
 };
 
 int main(int argc, char **argv) {

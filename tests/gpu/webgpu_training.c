@@ -30,7 +30,7 @@ static const char text[] =
 typedef struct curve {
     double losses[N_STEPS + 1]; /* of step i, from 1 on */
     double held_out[2];         /* perplexities before the first and after the last step */
-    uint64_t n_ops, n_fallbacks, n_losses;
+    uint64_t n_steps, n_ops, n_fallbacks, n_losses;
 } curve;
 
 static void note(curve *c, const wick_finetune_event *event) {
@@ -38,6 +38,7 @@ static void note(curve *c, const wick_finetune_event *event) {
     if (event->kind == WICK_FINETUNE_HELD_OUT) c->held_out[event->step > 0] = event->perplexity;
 }
 
+/* path NULL: without a file. */
 static wick_finetune *start(wick_model *model, const wick_examples *examples, const char *path) {
     wick_finetune *finetune;
     wick_error error = {.status = WICK_OK};
@@ -54,8 +55,19 @@ static wick_finetune *start(wick_model *model, const wick_examples *examples, co
     return finetune;
 }
 
-/* lose_at: the device goes after this step; 0: it stays. */
-static void train(wick_backend backend, uint64_t lose_at, curve *c) {
+/* To memory, while the training goes on. */
+static void save_state(wick_finetune *finetune, uint64_t step, bool *is_saving) {
+    const void *bytes;
+    size_t size;
+    if (step % 3 == 0 && !*is_saving) {
+        assert_int_equal(wick_finetune_save_start(finetune, WICK_FINETUNE_STATE, NULL), WICK_OK);
+        *is_saving = true;
+    }
+    if (*is_saving) *is_saving = wick_finetune_save_poll(finetune, &bytes, &size, NULL) != WICK_OK;
+}
+
+/* lose_at: the device goes after this step; 0: it stays. in_memory: there is no file. */
+static void train(wick_backend backend, uint64_t lose_at, bool in_memory, curve *c) {
     wick_device *device = NULL;
     wick_model *model = NULL;
     wick_examples *examples;
@@ -68,11 +80,14 @@ static void train(wick_backend backend, uint64_t lose_at, curve *c) {
         fail_msg("%s", error.message);
     assert_int_equal(wick_examples_make(model, 32, &examples, NULL), WICK_OK);
     assert_int_equal(wick_examples_add_text(examples, text, sizeof text - 1, NULL), WICK_OK);
-    wick_finetune *const finetune = start(model, examples, path);
+    wick_finetune *const finetune = start(model, examples, in_memory ? NULL : path);
+    bool is_saving = false;
     wick_finetune_event event;
     wick_status status;
     while ((status = wick_finetune_poll(finetune, &event, &error)) == WICK_PENDING) {
         note(c, &event);
+        c->n_steps += event.kind == WICK_FINETUNE_STEP;
+        if (in_memory && event.step > 0) save_state(finetune, event.step, &is_saving);
         if (event.kind != WICK_FINETUNE_STEP || event.step != lose_at) continue;
         assert_true(wk_webgpu_lose(device->handle));
         lose_at = 0; /* once */
@@ -105,8 +120,8 @@ static void check_same(const curve *got, const curve *want, double most) {
 static void test_same_as_cpu(void **state) {
     (void)state;
     curve cpu = {.n_ops = 0}, gpu = {.n_ops = 0};
-    train(WICK_BACKEND_CPU, 0, &cpu);
-    train(WICK_BACKEND_WEBGPU, 0, &gpu);
+    train(WICK_BACKEND_CPU, 0, false, &cpu);
+    train(WICK_BACKEND_WEBGPU, 0, false, &gpu);
     check_same(&gpu, &cpu, 0.01);
     print_message("%u operations, %u fell back to the CPU\n", (unsigned)gpu.n_ops,
                   (unsigned)gpu.n_fallbacks);
@@ -122,15 +137,19 @@ static bool can_lose(void) {
     return is_lost;
 }
 
-/* After step 5: steps 4 and 5 are made again. */
+/* After step 5: steps 4 and 5 are made again, from a file or from memory. */
 static void test_lost(void **state) {
     (void)state;
     if (!can_lose()) skip();
-    curve whole = {.n_ops = 0}, lost = {.n_ops = 0};
-    train(WICK_BACKEND_WEBGPU, 0, &whole);
-    train(WICK_BACKEND_WEBGPU, 5, &lost);
-    assert_int_equal(lost.n_losses, 1);
-    check_same(&lost, &whole, 1e-4);
+    curve whole = {.n_ops = 0};
+    train(WICK_BACKEND_WEBGPU, 0, false, &whole);
+    for (int in_memory = 0; in_memory < 2; in_memory++) {
+        curve lost = {.n_ops = 0};
+        train(WICK_BACKEND_WEBGPU, 5, in_memory, &lost);
+        assert_int_equal(lost.n_losses, 1);
+        assert_int_equal(lost.n_steps, N_STEPS + 2);
+        check_same(&lost, &whole, 1e-4);
+    }
 }
 
 int main(int argc, char **argv) {

@@ -77,6 +77,11 @@ export function testWebGpu(kind, { checkAdapter, families, gpuOptions, nAborts }
         await t.test(name, () => checkFamily(call, base, name));
       await t.test("the GPU is lost on the way", () =>
         checkTokens(call, stories, { maxTokens: 16, loseAfter: 7 }));
+      await t.test("the GPU is lost in a training", async () => {
+        const { losses } = await call("learn", {}), lost = await call("learn", { loseAt: 3 });
+        assert.deepEqual(lost, { losses, n: 1 });
+        assert.ok(losses[5] < losses[0]);
+      });
     });
     if (testsAll)
       await t.test("SmolLM2", { skip: missingSmol }, async () => {

@@ -67,6 +67,37 @@ export const cases = {
     return wick.scope(() => wick.ones([n, n]).matmul(wick.ones([n, n])).sum().item());
   },
 
+  /** The losses of a line that is learned; the GPU goes before step loseAt, and the training goes on
+   * from its checkpoint. */
+  async learn({ loseAt }) {
+    const losses = [];
+    let n = 0, file, line;
+    const begin = () => {
+      const params = [wick.zeros([]), wick.zeros([])];
+      line = { params, optimizer: wick.optimizer(params, { kind: "adamw" }) };
+    };
+    const step = () => wick.scope(() => {
+      const x = wick.tensor([-1, 0, 1, 2]), tape = wick.tape().watch(...line.params);
+      const loss = x.mul(line.params[0]).add(line.params[1]).mse(wick.tensor([-5, -2, 1, 4]));
+      line.optimizer.step(tape.grad(loss, line.params), 0.1);
+      tape.end();
+      return loss.item();
+    });
+    for (begin(); losses.length < 6;) {
+      try {
+        if (losses.length % 2 === 0) file = { bytes: await line.optimizer.save(), n: losses.length };
+        if (losses.length === loseAt && n === 0) await wick.loseDevice();
+        losses.push(await step());
+      } catch (reason) {
+        if (reason.code !== "DEVICE_LOST" || n++ > 0) throw reason;
+        begin();
+        await line.optimizer.load(file.bytes);
+        losses.length = file.n;
+      }
+    }
+    return { losses, n };
+  },
+
   /** Recorded cases of an operation, so many: how many there were, and what was wrong. */
   async recordedCases(address, op, perOp, isGpu) {
     recordings ??= readRecordings(address);

@@ -102,6 +102,71 @@ test("who stops in the middle goes on, and gives up by a signal", async () => {
   await wick.close();
 });
 
+/** The losses of steps, by number, and what else there was. */
+async function follow(training, each = () => undefined) {
+  const losses = [], others = [];
+  for await (const event of training) {
+    if (event.kind === "step") losses[event.step] = event.loss;
+    else others.push([event.kind, event.step]);
+    if (await each(event) === false) break;
+  }
+  return { losses, others };
+}
+
+test("a training goes on from bytes, in another engine, to the same losses", async () => {
+  const wick = await open(), model = await load(wick);
+  const training = await model.finetune(OPTIONS);
+  const first = await follow(training, ({ step }) => step < 5);
+  const state = await training.checkpoint();
+  const rest = await follow(training);
+  await training.close();
+  await model.close();
+  await wick.close();
+  const again = await open({ worker: true }), other = await load(again);
+  const second = await other.finetune({ ...OPTIONS, state });
+  const { losses } = await follow(second);
+  assert.deepEqual(losses.slice(6), rest.losses.slice(6));
+  assert.equal(losses.slice(6).length, 7);
+  assert.equal(first.losses.length, 6);
+  await second.close();
+  await rejects(other.finetune({ ...OPTIONS, rank: 3, state }), "MISMATCH", /finetune.rank/);
+  await rejects(other.finetune({ ...OPTIONS, state: state.subarray(0, 1000) }), "FORMAT", /./);
+  await rejects(other.finetune({ ...OPTIONS, state: "bytes" }), "VALUE", /Uint8Array/);
+  await again.close();
+});
+
+/** lose(step): whether the GPU goes there; keeps: after every third step there is a checkpoint. */
+async function trainWithLoss(keeps) {
+  let isLost = false;
+  const wick = await open({ backend: "webgpu", gpu: await openWebGpu() });
+  const model = await load(wick), training = await model.finetune(OPTIONS);
+  const { losses, others } = await follow(training, async ({ step }) => {
+    if (keeps && step % 3 === 0) await training.checkpoint();
+    if (step === 5 && !isLost) await wick.loseDevice();
+    isLost ||= step === 5;
+  });
+  const adapter = await training.adapter();
+  await training.close();
+  await wick.close();
+  return { losses, others, adapter };
+}
+
+test("a training whose GPU is lost goes back to its last checkpoint", { skip: missing }, async () => {
+  const wick = await open({ backend: "webgpu", gpu: await openWebGpu() });
+  const model = await load(wick), training = await model.finetune(OPTIONS);
+  const { losses } = await follow(training), adapter = await training.adapter();
+  await training.close();
+  await wick.close();
+  const kept = await trainWithLoss(true), begun = await trainWithLoss(false);
+  assert.deepEqual(kept.others, [["restored", 3]]);
+  assert.deepEqual(begun.others, [["restored", 0]]);
+  for (const found of [kept, begun]) {
+    found.losses.forEach((loss, i) => assert.ok(Math.abs(loss - losses[i]) < 1e-4 * loss));
+    assert.equal(found.losses.length, losses.length);
+    assert.equal(found.adapter.length, adapter.length);
+  }
+});
+
 test("conversations and completions, and what is wrong with them", async () => {
   const wick = await open(), model = await load(wick);
   const jsonLines = '{"prompt": "The cat", "completion": " sat down."}\n{"text": "A dog ran."}\n';

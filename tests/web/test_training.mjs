@@ -94,6 +94,107 @@ onBoth("optimizers step, and go on from their stored state", async (wick) => {
   await wick.close();
 });
 
+/** A line through points, which is learned. */
+function learnLine(wick, kind, dtype = "f32") {
+  const x = wick.tensor([-1, 0, 1, 2]), y = wick.tensor([-5, -2, 1, 4]);
+  const params = [wick.zeros([], dtype), wick.zeros([1], dtype)];
+  const optimizer = wick.optimizer(params, { kind, names: ["slope", "shift"],
+                                             ...(kind === "sgd" && { momentum: 0.9 }) });
+  return {
+    params, optimizer,
+    step: () => wick.scope(() => {
+      const tape = wick.tape().watch(...params);
+      const loss = x.mul(params[0].cast("f32")).add(params[1].cast("f32")).mse(y);
+      optimizer.step(tape.grad(loss, params), 0.05);
+      tape.end();
+      return loss.item();
+    }),
+  };
+}
+
+const steps = async (line, n) => {
+  const losses = [];
+  for (let i = 0; i < n; i++) losses.push(await line.step());
+  return losses;
+};
+
+onBoth("optimizers go on from a file with all that they train", async (wick) => {
+  for (const kind of ["sgd", "adamw", "lion"]) {
+    const line = learnLine(wick, kind), other = learnLine(wick, kind);
+    await steps(line, 4);
+    const file = await line.optimizer.save(), wanted = await steps(line, 3);
+    await steps(other, 2);
+    await other.optimizer.load(file);
+    assert.deepEqual(await other.optimizer.steps(), [4, 4]);
+    assert.deepEqual(await steps(other, 3), wanted, kind);
+    const size = Number(new DataView(file.buffer).getBigUint64(0, true));
+    const header = JSON.parse(new TextDecoder().decode(file.subarray(8, 8 + size)));
+    assert.deepEqual(header.slope, { dtype: "F32", shape: [], data_offsets: [0, 4] });
+    assert.equal(header.__metadata__.steps, "4,4");
+  }
+  const line = learnLine(wick, "adamw"), file = await line.optimizer.save();
+  for (const cut of [9, file.length - 1])
+    await rejects(line.optimizer.load(file.subarray(0, cut)), "FORMAT", /checkpoint/);
+  await rejects(learnLine(wick, "sgd").optimizer.load(file), "MISMATCH", /slope.momentum/);
+  const wide = wick.optimizer([wick.zeros([]), wick.ones([2])], { kind: "adamw", names: ["slope", "shift"] });
+  await rejects(wide.load(file), "MISMATCH", /shift of \[2\]/);
+  line.optimizer.dispose();
+  await rejects(line.optimizer.save(), "STATE", /disposed/);
+  await wick.close();
+});
+
+onBoth("parameters of 16 bits go through a file as well", async (wick) => {
+  const line = learnLine(wick, "adamw", "bf16"), other = learnLine(wick, "adamw", "bf16");
+  await steps(line, 3);
+  await other.optimizer.load(await line.optimizer.save());
+  assert.deepEqual(await read(...other.params), await read(...line.params));
+  assert.deepEqual(await steps(other, 3), await steps(line, 3));
+  await wick.close();
+});
+
+test("what is trained on a lost GPU goes on from its checkpoint", { skip: missing }, async () => {
+  const wick = await open({ backend: "webgpu", gpu: await openWebGpu() });
+  const wanted = await steps(learnLine(wick, "adamw"), 8);
+  let line = learnLine(wick, "adamw"), file, nLosses = 0;
+  const losses = [];
+  while (losses.length < 8) {
+    try {
+      if (losses.length % 3 === 0) file = { bytes: await line.optimizer.save(), n: losses.length };
+      if (losses.length === 5 && nLosses === 0) await wick.loseDevice();
+      losses.push(await line.step());
+    } catch (reason) {
+      assert.equal(reason.code, "DEVICE_LOST");
+      nLosses++;
+      line = learnLine(wick, "adamw"); // on the new device
+      await line.optimizer.load(file.bytes);
+      losses.length = file.n;
+    }
+  }
+  assert.equal(nLosses, 1);
+  assert.deepEqual(losses, wanted);
+  await wick.close();
+});
+
+onBoth("chains are made where that is asked for, and counted", async (wick) => {
+  const { device: { backend } } = wick.capabilities();
+  const options = { backend, ...(backend === "webgpu" && { gpu: await openWebGpu() }) };
+  await wick.close();
+  const found = {};
+  for (const fusion of ["off", "always"]) {
+    const one = await open({ ...options, fusion }), x = one.arange(0, 6);
+    await x.read();
+    const before = await one.stats();
+    found[fusion] = await read(await one.scope(() => x.mul(0.2).add(1).sqr().exp().log()));
+    x.neg().abs().dispose(); // no one can read it
+    await one.sync();
+    const { fused, unread } = await one.stats();
+    assert.deepEqual([fused - before.fused, unread - before.unread > 0],
+                     fusion === "off" ? [0, false] : [5, true]);
+    await one.close();
+  }
+  found.always[0].forEach((value, i) => assert.ok(Math.abs(value - found.off[0][i]) < 1e-5 * value));
+});
+
 onBoth("gradients are clipped together", async (wick) => {
   const a = wick.tensor([3]), b = wick.tensor([4]);
   const norm = wick.clipGradNorm([a, undefined, b], 1);

@@ -55,6 +55,7 @@ typedef struct device_options {
 static const option_field device_fields[] = {
     {"backend", OPTION_CHOICE, AT(desc.backend), "auto cpu webgpu"},
     {"math", OPTION_CHOICE, AT(desc.math), "exact fast"},
+    {"fusion", OPTION_CHOICE, AT(desc.fusion), "auto off always"},
     {"threads", OPTION_INT, AT(desc.n_threads), NULL},
     {"sliceMicroseconds", OPTION_UINT, AT(desc.slice_us), NULL},
     {"strict", OPTION_BOOL, AT(desc.strict), NULL},
@@ -137,6 +138,8 @@ DOOR(const char *, device_info, const wick_device *device) {
     X(ops, n_ops)                                                                                  \
     X(referenceOps, n_ops_ref)                                                                     \
     X(fallbacks, n_fallbacks)                                                                      \
+    X(fused, n_fused)                                                                              \
+    X(unread, n_unread)                                                                            \
     X(decomposed, n_decomposed)                                                                    \
     X(verified, n_verified)                                                                        \
     X(submits, n_submits)                                                                          \

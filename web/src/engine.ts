@@ -261,8 +261,9 @@ export class Engine {
     return this.#models.finetunings.next(id, signal);
   }
 
-  finetunedAdapter({ signal }: CallContext, id: number): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#models.finetunings.adapter(id, signal);
+  saveFinetuning({ signal }: CallContext, id: number, file: string):
+  Promise<Uint8Array<ArrayBuffer>> {
+    return this.#models.finetunings.save(id, file, signal);
   }
 
   endFinetuning(_: CallContext, id: number): Promise<void> {

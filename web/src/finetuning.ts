@@ -45,7 +45,16 @@ export class Finetuning implements AsyncIterable<FinetuneEvent> {
 
   /** The adapter as it is now: a GGUF file, f32, for `model.addAdapter`, the command and others. */
   async adapter(options: { signal?: AbortSignal } = {}): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#port.call("finetunedAdapter", [this.#open], options);
+    return this.#port.call("saveFinetuning", [this.#open, "adapter"], options);
+  }
+
+  /**
+   * All that the training goes on from as it is now, to be kept: `finetune` takes it as `state`, with
+   * the same model, data and options. It is also what this training goes back to when its GPU is
+   * lost; without one it begins again.
+   */
+  async checkpoint(options: { signal?: AbortSignal } = {}): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#port.call("saveFinetuning", [this.#open, "state"], options);
   }
 
   /** Ends it: the model is as it was. */

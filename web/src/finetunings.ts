@@ -1,22 +1,22 @@
 /** The engine's side of fine-tuning, in the module with tensors. */
 import { WickError } from "./errors.js";
-import { type AdapterTensor, writeAdapter } from "./gguf.js";
 import type { Module } from "./module.js";
 import { Table } from "./table.js";
 import type { ExamplesInfo, FinetuneEvent, FinetuneOptions } from "./types.js";
 
-const DOUBLE = 8, EVENT_DOUBLES = 6, DESCRIBED = 8;
-const KINDS = [undefined, "step", "held-out"] as const;
+const WORD = 4, DOUBLE = 8, EVENT_DOUBLES = 6;
+const KINDS = [undefined, "step", "held-out", "restored"] as const;
 
-/** Of an adapter, where the page says nothing. */
-const DEFAULT_ALPHA = 16, DEFAULT_CONTEXT = 256;
+/** `wick_finetune_file` */
+const FILES = ["adapter", "state"];
+
+/** Where the page says nothing. */
+const DEFAULT_CONTEXT = 256;
 
 interface Held {
   pointer: number;
   examples: number;
   model: number;
-  architecture: string;
-  alpha: number;
 }
 
 export class Finetunings {
@@ -41,25 +41,28 @@ export class Finetunings {
       throw new WickError("STATE", "the model is being trained: close that first");
   }
 
-  async start(model: number, architecture: string, options: FinetuneOptions):
+  async start(model: number, options: FinetuneOptions):
   Promise<{ id: number; info: ExamplesInfo }> {
     this.#check();
     this.checkFree(model);
-    const { text, jsonLines, contextLength = DEFAULT_CONTEXT, ...given } = options;
-    const m = this.#module, alpha = given.alpha ?? DEFAULT_ALPHA;
+    const { text, jsonLines, contextLength = DEFAULT_CONTEXT, state = new Uint8Array(), ...given }
+      = options;
+    const m = this.#module;
     await this.#idle();
-    const examples = m.pointer("examples_make", model, contextLength);
+    const examples = m.pointer("examples_make", model, contextLength), at = m.put(state);
     try {
       if (text !== undefined) this.#add("examples_add_text", examples, text);
       if (jsonLines !== undefined) this.#add("examples_add_lines", examples, jsonLines);
       const info = m.record<ExamplesInfo>("examples_info", examples);
-      const pointer = m.pointer("finetune_start", model, examples,
-                                JSON.stringify({ ...given, alpha }));
-      const id = this.#held.add({ pointer, examples, model, architecture, alpha });
+      const pointer = m.pointer("finetune_start", model, examples, JSON.stringify(given), at,
+                                state.length);
+      const id = this.#held.add({ pointer, examples, model });
       return { id, info };
     } catch (reason) {
       m.call("examples_release", examples);
       throw reason;
+    } finally {
+      m.release(at);
     }
   }
 
@@ -93,25 +96,17 @@ export class Finetunings {
     }
   }
 
-  /** The adapter as it is now, as a GGUF file. */
-  async adapter(id: number, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-    const m = this.#module, { architecture, alpha } = this.#held.get(id);
-    const tensors: AdapterTensor[] = [];
-    for (let i = 0; ; i++) {
-      const { pointer } = this.#held.get(id);
-      const tensor = m.call("finetune_tensor", pointer, i);
-      if (tensor === 0) return writeAdapter(architecture, alpha, tensors);
-      const name = m.memory.text(m.call("finetune_name", pointer, i));
-      tensors.push({ name, ...await this.#read(tensor, signal) });
+  /** As it is now, as a GGUF file. */
+  async save(id: number, file: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    const m = this.#module, at = m.alloc(2 * WORD);
+    try {
+      m.checked("finetune_save", this.#held.get(id).pointer, FILES.indexOf(file));
+      await m.finish(() => m.checked("finetune_save_poll", this.#held.get(id).pointer, at), signal);
+      const [from, size] = m.memory.words(at, 2);
+      return m.memory.bytes(from!, size!).slice();
+    } finally {
+      m.release(at);
     }
-  }
-
-  async #read(tensor: number, signal: AbortSignal): Promise<{ shape: number[]; bytes: Uint8Array }> {
-    const m = this.#module, at = m.alloc(DESCRIBED * DOUBLE);
-    const size = m.call("tensor_describe", tensor, at) >>> 0;
-    const [, rank, ...extents] = m.memory.doubles(at, DESCRIBED);
-    m.release(at);
-    return { shape: extents.slice(0, rank), bytes: await m.readTensor(tensor, this.#device, size, signal) };
   }
 
   /** The model is as it was. */

@@ -83,7 +83,7 @@ export class Models {
 
   startFinetuning(model: number, options: FinetuneOptions) {
     const { pointer } = this.#held.get(model);
-    return this.finetunings.start(pointer, this.#info(pointer).architecture, options);
+    return this.finetunings.start(pointer, options);
   }
 
   addAdapter(model: number, file: Uint8Array, scale: number): void {

@@ -1,17 +1,29 @@
 /** Optimizers, which change parameters in place by their gradients. */
+import { joinBytes } from "./byte_source.js";
 import { type Commands, NONE } from "./commands.js";
 import { WickError } from "./errors.js";
 import { checked, OPTIMIZER } from "./options.js";
 import type { Tensor } from "./tensor.js";
 import type { OptimizerOptions } from "./tensor_types.js";
+import { bytesOf } from "./values.js";
 
 /** Where 0 is meant and would be the default. */
 const meant = (value: number | undefined): number | undefined =>
   value === 0 ? Number.MIN_VALUE : value;
 
+interface Entry {
+  dtype: string;
+  shape: number[];
+  data_offsets: [number, number];
+}
+
+/** Of a file: 8 bytes with its size, it, the data. */
+type Header = Record<string, Entry> & { __metadata__: { steps: string } };
+
 export class Optimizer {
   readonly #commands: Commands;
   readonly #id: number;
+  readonly #params: [string, Tensor][];
   #isDisposed = false;
 
   /** @internal */
@@ -22,6 +34,7 @@ export class Optimizer {
     this.#id = commands.newId();
     commands.give({ kind: "optimizer", optimizer: this.#id, options: given,
                     params: params.map((x) => commands.numberOf(x, "optimizer")) });
+    this.#params = params.map((x, i) => [options.names?.[i] ?? `${i}`, x]);
     commands.leaks?.open(this, "optimizer");
   }
 
@@ -59,6 +72,58 @@ export class Optimizer {
     this.#commands.give({ kind: "setSteps", optimizer: this.#open, steps: [...steps] });
   }
 
+  /**
+   * A checkpoint: the parameters by their names, the state and the steps, as bytes to be kept. They
+   * are a file of the format safetensors, with 16-bit floats as f32.
+   */
+  async save(): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#withAll(async (all) => {
+      const steps = this.steps(); // and all reads: before any step that comes later
+      const contents = await Promise.all(all.map(([name, x]) =>
+        this.#commands.call("readTensor", [this.#commands.numberOf(x, name)])));
+      const header = { __metadata__: { steps: (await steps).join() } } as Header;
+      let end = 0;
+      contents.forEach(({ dtype, shape, bytes }, i) => {
+        header[all[i]![0]] = { dtype: dtype === "f64" ? "F64" : "F32", shape,
+                               data_offsets: [end, end += bytes.length] };
+      });
+      const text = new TextEncoder().encode(JSON.stringify(header));
+      return joinBytes(bytesOf(BigInt64Array.of(BigInt(text.length))), text,
+                       ...contents.map(({ bytes }) => bytes));
+    });
+  }
+
+  /**
+   * Goes on from what `save` has given of an optimizer of this kind and of parameters of the same
+   * names and shapes: these and the state are overwritten. Where it fails nothing is.
+   */
+  async load(file: Uint8Array): Promise<void> {
+    await this.#withAll(async (all) => {
+      const { steps, tensors } = readFile(file);
+      const shapes = await Promise.all(all.map(([, x]) => x.describe()));
+      all.forEach(([name], i) => {
+        if (tensors.get(name)?.shape.join() !== shapes[i]!.shape.join())
+          throw new WickError("MISMATCH", `there is no ${name} of [${shapes[i]!.shape}]`);
+      });
+      for (const [name, x] of all) {
+        const stored = this.#commands.data(tensors.get(name)!);
+        x.copy(stored);
+        stored.dispose();
+      }
+      this.setSteps(steps);
+    });
+  }
+
+  /** With the parameters and the state, by name. */
+  async #withAll<T>(work: (all: [string, Tensor][]) => Promise<T>): Promise<T> {
+    const states = await this.states();
+    try {
+      return await work([...this.#params, ...Object.entries(states)]);
+    } finally {
+      for (const state of Object.values(states)) state.dispose();
+    }
+  }
+
   dispose(): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
@@ -68,5 +133,20 @@ export class Optimizer {
 
   [Symbol.dispose](): void {
     this.dispose();
+  }
+}
+
+/** Of a file: the steps, and a command for each tensor. */
+function readFile(file: Uint8Array) {
+  try {
+    const { buffer } = file.slice(), start = 8 + Number(new DataView(buffer).getBigInt64(0, true));
+    const { __metadata__: { steps }, ...entries } =
+      JSON.parse(new TextDecoder().decode(buffer.slice(8, start))) as Header;
+    const tensors = Object.entries(entries).map(([name, { dtype, shape, data_offsets: [from, to] }]) =>
+      [name, { dtype: dtype.toLowerCase() as "f32" | "f64", shape,
+               bytes: new Uint8Array(buffer, start + from, to - from).slice() }] as const);
+    return { steps: steps.split(",").map(Number), tensors: new Map(tensors) };
+  } catch (cause) {
+    throw new WickError("FORMAT", "not a checkpoint of an optimizer", { cause });
   }
 }

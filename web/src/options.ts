@@ -44,6 +44,7 @@ const BIASES: Rule = ["an array of [token, bias]", (value) =>
     && (pair[1] === null || (typeof pair[1] === "number" && pair[1] < Infinity)))];
 const SCHEMA: Rule = ["JSON, as an object or a text", (value) =>
   isText(value) || (OBJECT[1](value) && isJson(value))];
+const BYTES: Rule = ["a Uint8Array", (value) => value instanceof Uint8Array];
 const SIGNAL: Rule = ["an AbortSignal", (value) => "aborted" in Object(value)];
 
 /** Whether the value can be written as JSON: it has no cycle and no bigint. */
@@ -62,7 +63,7 @@ export const OPEN: Rules<OpenOptions> = {
   backend: oneOf("auto", "cpu", "webgpu"), math: oneOf("exact", "fast"), threads: whole(0, 1024),
   worker: FLAG, onLog: CALL, onDeviceLost: CALL, memoryLimit: whole(1, 2 ** 32), baseUrl: ANY,
   gpu: OBJECT, gpuOptions: OBJECT, strict: FLAG, verify: FLAG, profile: FLAG, debug: FLAG,
-  tensors: FLAG,
+  tensors: FLAG, fusion: oneOf("auto", "off", "always"),
 };
 const GENERATE: Rules<GenerateOptions> = {
   maxTokens: COUNT, stop: TEXTS, special: FLAG, ignoreEnd: FLAG, temperature: REAL, topK: COUNT,
@@ -122,6 +123,7 @@ export const FINETUNE: Rules<FinetuneOptions & { signal?: AbortSignal }> = {
   jsonLines: ["a string", (value) => typeof value === "string"],
   contextLength: LENGTH, rank: whole(1, 4096), alpha: REAL, rate: REAL, decay: REAL, maxNorm: REAL,
   steps: COUNT, epochs: COUNT, batch: LENGTH, heldOut: REAL, seed: SEED, signal: SIGNAL,
+  state: BYTES,
 };
 
 /** Whether so few letters that are wrong, missing or too many make one name of the other. */

@@ -55,6 +55,11 @@ export interface OpenOptions {
   /** A WebGPU that is not navigator.gpu, for an engine without a worker, as in Node. */
   gpu?: GPU;
   gpuOptions?: GpuOptions;
+  /**
+   * Chains of operations on elements run as one, and what no caller can read is not computed: where
+   * it pays (`auto`, the default), never, or always. On the CPU the results have the same bits.
+   */
+  fusion?: "auto" | "off" | "always";
   /** An operation that the GPU cannot run is an error instead of a fallback. */
   strict?: boolean;
   /** Runs every operation in the specification, too, and compares; slow. */
@@ -131,6 +136,9 @@ export interface DeviceStats {
   ops: number;
   referenceOps: number;
   fallbacks: number;
+  /** Operations that became parts of chains, and those whose results no caller could read. */
+  fused: number;
+  unread: number;
   /** Fused operations that were computed in their parts. */
   decomposed: number;
   /** Operations that agree with the specification, where the engine was opened with `verify`. */
@@ -403,6 +411,9 @@ export interface FinetuneOptions {
   heldOut?: number;
   /** Of the order of the examples, and of where the factors begin. */
   seed?: number | bigint | string;
+  /** What `checkpoint` of a training with this model, data and options has given: to go on from
+   * there. `steps` and `rate` may be others. */
+  state?: Uint8Array;
 }
 
 /** What is learned from. */
@@ -417,14 +428,15 @@ export interface ExamplesInfo {
 }
 
 export interface FinetuneEvent {
-  /** `step`: the loss of its examples, before it; `held-out`: that of the held-out ones, after it. */
-  kind: "step" | "held-out";
+  /** `step`: the loss of its examples, before it; `held-out`: that of the held-out ones, after it;
+   * `restored`: the GPU was lost and is back, and the steps after this one come again. */
+  kind: "step" | "held-out" | "restored";
   step: number;
   /** Of the whole training. */
   steps: number;
   /** That all steps have read. */
   tokens: number;
-  /** Nats for each learned token. */
+  /** Nats for each learned token; 0 where it is `restored`. */
   loss: number;
   /** e^loss. */
   perplexity: number;

@@ -141,8 +141,10 @@ static wick_status record(wk_backend_device *dev, const wk_buffer *buf, uint64_t
     return record_copy(dev, dev->fault.buf, 0, part, FAULT_BYTES, err);
 }
 
+/* WICK_PENDING: what is recorded, which is submitted with it, is not compiled. */
 static wick_status start(wk_backend_device *dev, const wk_buffer *buf, uint64_t offset,
                          uint64_t size, wk_ticket *ticket, wick_error *err) {
+    if (!wk_cache_wait(dev, dev->recorder.n_pipelines)) return WICK_PENDING;
     const size_t n_before = dev->recorder.n_commands;
     wick_status status = record(dev, buf, offset, size, err);
     if (status != WICK_OK)
@@ -162,7 +164,6 @@ static wick_status start(wk_backend_device *dev, const wk_buffer *buf, uint64_t 
 wick_status wk_webgpu_read_start(wk_backend_device *dev, wk_buffer *buf, uint64_t offset,
                                  uint64_t size, wk_ticket *ticket, wick_error *err) {
     assert(offset <= buf->size && size <= buf->size - offset);
-    if (!wk_cache_wait(dev, dev->recorder.n_pipelines)) return WICK_PENDING;
     WK_TRY(start(dev, buf, offset, size, ticket, err));
     dev->stats.n_reads++;
     dev->stats.bytes_read += size;

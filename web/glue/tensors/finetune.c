@@ -47,9 +47,10 @@ static const option_field finetune_fields[] = {
 #undef AT
 enum { N_FINETUNE_FIELDS = sizeof finetune_fields / sizeof *finetune_fields };
 
+/* state: of a training before, see wick_finetune_desc, or no bytes. */
 DOOR(wick_finetune *, finetune_start, wick_model *model, const wick_examples *examples,
-     const char *text) {
-    wick_finetune_desc desc = {0};
+     const char *text, const void *state, size_t size) {
+    wick_finetune_desc desc = {.state = size > 0 ? state : NULL, .state_size = size};
     wick_json_document *document = NULL;
     wick_finetune *finetune = NULL;
     wick_status status = options_parse(text, &document);
@@ -61,13 +62,16 @@ DOOR(wick_finetune *, finetune_start, wick_model *model, const wick_examples *ex
     return finetune;
 }
 
-/* event: its kind (0: there is none, 1: a step, 2: held-out examples were measured), the step,
- * all steps, tokens, loss and perplexity. A status. */
+/* event: its kind (0: there is none, 1: a step, 2: held-out examples were measured, 3: a lost
+ * device is back), the step, all steps, tokens, loss and perplexity. A status. */
 DOOR(int, finetune_poll, wick_finetune *finetune, double event[6]) {
     wick_finetune_event now = {0};
     door_error = (wick_error){0};
     const int status = wick_finetune_poll(finetune, &now, &door_error);
-    event[0] = now.kind == WICK_FINETUNE_STEP ? 1 : now.kind == WICK_FINETUNE_HELD_OUT ? 2 : 0;
+    event[0] = now.kind == WICK_FINETUNE_STEP       ? 1
+               : now.kind == WICK_FINETUNE_HELD_OUT ? 2
+               : now.kind == WICK_FINETUNE_RESTORED ? 3
+                                                    : 0;
     event[1] = (double)now.step;
     event[2] = (double)now.steps;
     event[3] = (double)now.n_tokens;
@@ -76,15 +80,16 @@ DOOR(int, finetune_poll, wick_finetune *finetune, double event[6]) {
     return status;
 }
 
-/* Tensor i of the adapter and its name; NULL: there are fewer. */
-DOOR(wick_tensor *, finetune_tensor, const wick_finetune *finetune, size_t i) {
-    return wick_finetune_tensor(finetune, i, NULL);
+/* file: a wick_finetune_file. */
+DOOR(int, finetune_save, wick_finetune *finetune, int file) {
+    door_error = (wick_error){0};
+    return wick_finetune_save_start(finetune, (wick_finetune_file)file, &door_error);
 }
 
-DOOR(const char *, finetune_name, const wick_finetune *finetune, size_t i) {
-    const char *name;
-    (void)wick_finetune_tensor(finetune, i, &name);
-    return name;
+/* saved: two words, get the bytes' address and number. They are the training's. */
+DOOR(int, finetune_save_poll, wick_finetune *finetune, const void **saved) {
+    door_error = (wick_error){0};
+    return wick_finetune_save_poll(finetune, saved, (size_t *)(saved + 1), &door_error);
 }
 
 /* The device has computed all that was queued. */

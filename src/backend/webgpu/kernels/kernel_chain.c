@@ -10,10 +10,11 @@
 #include "backend/webgpu/kernels/strided.h"
 
 #include "core/dtype.h"
-#include "core/half.h"
+#include "core/str.h"
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Constants of a program after those of strided.h, or after those of reduce.wgsl, where the steps
  * are fewer by one. */
@@ -45,20 +46,51 @@ static wk_chain_step unpack(uint32_t word) {
 
 static bool is_flag(wick_dtype dtype) { return dtype == WICK_U8 || dtype == WICK_BOOL; }
 
+static bool is_integer(wick_dtype dtype) {
+    const wk_rows_kind kind = wk_rows_kind_of(dtype);
+    return kind == WK_KIND_SIGNED || kind == WK_KIND_UNSIGNED;
+}
+
+static bool is_narrow(wick_dtype dtype) { return wk_rows_kind_of(dtype) != WK_KIND_NONE; }
+
+/* Numbers of such a type are floats as well. Wider ones are rounded as copy_wgsl has it. */
+static bool is_short(wick_dtype dtype) {
+    return is_narrow(dtype) && wk_dtype_get(dtype)->block_bytes < 4;
+}
+
 static wick_dtype dtype_of(const wk_op *op, int reg) {
     return reg < op->n_src ? wk_src(op, reg)->dtype
                            : (wick_dtype)op->p.chain.step[reg - op->n_src].dtype;
 }
 
-static bool accepts_step(const wk_op *op, const wk_chain_step *step) {
+/* Of step k, as bits; false: its kernel would not have them. */
+static bool put_scalars(const wk_op *op, int k, uint32_t *out) {
+    const wk_chain_step *const step = &op->p.chain.step[k];
+    double given[2] = {0};
+    uint32_t bits[2];
+    int first;
+    const int n = wk_chain_scalars(&op->p.chain, k, &first);
+    for (int i = 0; i < n; i++) given[i] = op->p.chain.scalar[first + i];
+    const wick_dtype dtype = step->code == WK_OP_UNARY ? dtype_of(op, step->in[0]) : WICK_F32;
+    const bool is_right = wk_unary_scalars((wk_unary_fn)step->fn, dtype, given, bits);
+    for (int i = 0; i < n; i++) out[first + i] = bits[i];
+    return is_right;
+}
+
+static bool accepts_step(const wk_op *op, int k) {
+    const wk_chain_step *const step = &op->p.chain.step[k];
     const wick_dtype x = dtype_of(op, step->in[0]), y = (wick_dtype)step->dtype;
+    uint32_t unused[WK_CHAIN_SCALARS];
     switch (step->code) {
-    case WK_OP_UNARY:
-    case WK_OP_GATED:
-    case WK_OP_COMPARE: return wk_webgpu_is_float(x);
-    case WK_OP_BINARY: return wk_webgpu_is_float(x) && step->fn != WK_BINARY_NEXTAFTER;
-    case WK_OP_WHERE: return is_flag(x) && (wk_webgpu_is_float(y) || is_flag(y));
-    default: return wk_webgpu_is_float(y) ? wk_webgpu_is_float(x) || is_flag(x) : x == y;
+    case WK_OP_UNARY: return wk_webgpu_is_float(x) || (is_integer(x) && put_scalars(op, k, unused));
+    case WK_OP_GATED: return wk_webgpu_is_float(x);
+    case WK_OP_COMPARE: return is_narrow(x);
+    case WK_OP_BINARY:
+        return is_integer(x) || (wk_webgpu_is_float(x) && step->fn != WK_BINARY_NEXTAFTER);
+    case WK_OP_WHERE: return is_flag(x) && is_narrow(y);
+    default:
+        if (wk_webgpu_is_float(y)) return wk_webgpu_is_float(x) || is_short(x);
+        return !wk_webgpu_is_float(x) && is_narrow(x) && is_narrow(y);
     }
 }
 
@@ -74,7 +106,7 @@ static bool accepts_reduced(const wk_op *op) {
     for (int s = 0; s < op->n_src; s++)
         if (!wk_view_is_dense(wk_src(op, s)) && !has_one_element(wk_src(op, s))) return false;
     return op->n_src <= WK_MAX_BINDINGS - WK_ROWS_SOURCE && end->fn != WK_REDUCE_VAR &&
-           wk_rows_are_countable(wk_src(op, 0)) && wk_webgpu_is_float(dtype_of(op, end->in[0])) &&
+           wk_rows_are_countable(wk_src(op, 0)) && is_narrow(dtype_of(op, end->in[0])) &&
            end->in[0] + 2 == op->n_src + op->p.chain.n_steps;
 }
 
@@ -82,22 +114,62 @@ static bool accepts(const wk_op *op) {
     const bool is_reduced = wk_chain_is_reduced(op);
     if (is_reduced && !accepts_reduced(op)) return false;
     for (int i = is_reduced ? 1 : 0; i < op->n_dst + op->n_src; i++)
-        if (!wk_webgpu_is_float(op->view[i].dtype) && !is_flag(op->view[i].dtype)) return false;
+        if (!is_narrow(op->view[i].dtype)) return false;
     for (int k = 0; k + is_reduced < op->p.chain.n_steps; k++)
-        if (!accepts_step(op, &op->p.chain.step[k])) return false;
+        if (!accepts_step(op, k)) return false;
     return true;
 }
 
 /* --- The text --- */
 
-/* What the functions of a step are made of. */
-enum { UNARY = 1, UNARY_MORE = 2, BINARY = 4, BINARY_MORE = 8, COMPARE = 16, GATED = 32 };
+/* What is written of a program: its steps, and operands o0, o1, .. by number. */
+typedef struct text {
+    const wk_program *program;
+    int n_dst, n_src, first; /* operand of the first source */
+    int n_steps;
+    int32_t results; /* a byte for each destination */
+    wk_chain_step steps[WK_CHAIN_STEPS];
+    wick_dtype dtypes[WK_CHAIN_OPERANDS + WK_CHAIN_STEPS]; /* of registers */
+} text;
 
-static uint32_t parts_of(const wk_chain_step *step) {
+/* most: of the words, which are 0 where there is no step. */
+static void read_steps(text *t, const int32_t *words, int most) {
+    for (int s = 0; s < t->n_src; s++)
+        t->dtypes[s] = (wick_dtype)t->program->operands[t->first + s].dtype;
+    for (; t->n_steps < most && words[t->n_steps] != 0; t->n_steps++) {
+        wk_chain_step *const step = &t->steps[t->n_steps];
+        *step = unpack((uint32_t)words[t->n_steps]);
+        t->dtypes[t->n_src + t->n_steps] = (wick_dtype)step->dtype;
+    }
+}
+
+/* The type of a register, and what makes a value what it is in memory. */
+static const char *type_of(wick_dtype dtype) {
+    if (wk_webgpu_is_float(dtype)) return "f32";
+    return wk_rows_kind_of(dtype) == WK_KIND_SIGNED ? "i32" : "u32";
+}
+
+static const char *rounding_to(wick_dtype dtype) {
+    switch (dtype) {
+    case WICK_F16: return "to_f16";
+    case WICK_BF16: return "to_bf16";
+    case WICK_I16: return "to_i16";
+    case WICK_I8: return "to_i8";
+    case WICK_U8: return "to_u8";
+    default: return "";
+    }
+}
+
+/* What the functions of a step are made of. Those of integers each step has to itself. */
+enum { UNARY = 1, UNARY_MORE = 2, BINARY = 4, BINARY_MORE = 8, COMPARE = 16, GATED = 32 };
+enum { COMPARE_INTEGER = 64 };
+
+static uint32_t parts_of(const text *t, const wk_chain_step *step) {
+    const bool is_float = wk_webgpu_is_float(t->dtypes[step->in[0]]);
     switch (step->code) {
-    case WK_OP_UNARY: return step->fn > WK_UNARY_CLAMP ? UNARY_MORE : UNARY;
-    case WK_OP_BINARY: return step->fn > WK_BINARY_MINIMUM ? BINARY_MORE : BINARY;
-    case WK_OP_COMPARE: return COMPARE;
+    case WK_OP_UNARY: return !is_float ? 0 : step->fn > WK_UNARY_CLAMP ? UNARY_MORE : UNARY;
+    case WK_OP_BINARY: return !is_float ? 0 : step->fn > WK_BINARY_MINIMUM ? BINARY_MORE : BINARY;
+    case WK_OP_COMPARE: return is_float ? COMPARE : COMPARE_INTEGER;
     case WK_OP_GATED: return GATED;
     default: return 0;
     }
@@ -107,7 +179,7 @@ static void write_parts(uint32_t needed, wk_strbuf *out) {
     const struct {
         uint32_t of;
         const char *text;
-    } parts[] = {{UINT32_MAX, wk_wgsl_functions},
+    } parts[] = {{~(uint32_t)COMPARE_INTEGER, wk_wgsl_functions},
                  {UNARY | UNARY_MORE | BINARY, wk_wgsl_wide},
                  {UNARY | UNARY_MORE, wk_wgsl_trigonometry},
                  {UNARY | UNARY_MORE | BINARY, wk_wgsl_power},
@@ -117,91 +189,130 @@ static void write_parts(uint32_t needed, wk_strbuf *out) {
                  {UNARY_MORE, wk_wgsl_unary_more},
                  {BINARY, wk_wgsl_binary_float},
                  {BINARY_MORE, wk_wgsl_binary_more},
-                 {COMPARE, wk_wgsl_compare},
+                 {COMPARE | COMPARE_INTEGER, wk_wgsl_compare},
                  {COMPARE, wk_wgsl_compare_float},
                  {GATED, wk_wgsl_gated}};
     for (size_t i = 0; i < WK_COUNT(parts); i++)
         if ((parts[i].of & needed) != 0) wk_strbuf_text(out, parts[i].text);
-    wk_strbuf_text(out,
-                   "fn to_f16(v: f32) -> f32 { return unpack2x16float(f16_bits(v)).x; }\n"
-                   "fn to_bf16(v: f32) -> f32 { return bitcast<f32>(bf16_bits(v) << 16u); }\n");
+    wk_strbuf_text(out, "fn to_f16(v: f32) -> f32 { return unpack2x16float(f16_bits(v)).x; }\n"
+                        "fn to_bf16(v: f32) -> f32 { return bitcast<f32>(bf16_bits(v) << 16u); }\n"
+                        "fn to_i16(v: i32) -> i32 { return extractBits(v, 0u, 16u); }\n"
+                        "fn to_i8(v: i32) -> i32 { return extractBits(v, 0u, 8u); }\n"
+                        "fn to_u8(v: u32) -> u32 { return v & 0xffu; }\n"
+                        "fn own(i: u32) -> f32 { return bitcast<f32>(own_bits(i)); }\n");
 }
 
-/* of: the dtype of its first input; scalar: number of its next parameter. */
-static void write_call(const wk_chain_step *step, wick_dtype of, int *scalar, wk_strbuf *out) {
-    const unsigned a = step->in[0], b = step->in[1], c = step->in[2];
-    const wk_chain one = {.n_steps = 1, .step = {*step}};
+/* The number of a step's first parameter. */
+static int scalar_of(const text *t, int k) {
+    wk_chain chain = {.n_steps = (uint8_t)t->n_steps};
     int first;
-    const int n = wk_chain_scalars(&one, 0, &first);
-    char scalars[2][16];
+    memcpy(chain.step, t->steps, sizeof chain.step);
+    (void)wk_chain_scalars(&chain, k, &first);
+    return first;
+}
+
+/* The text with other words in the places of some. */
+static void write_replaced(const char *from, const char *const (*words)[2], wk_strbuf *out) {
+    static const char of_words[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.";
+    while (*from != '\0') {
+        const size_t between = strcspn(from, of_words);
+        const wk_str word = {from + between, strspn(from + between, of_words)};
+        int i = 0;
+        while (words[i][0] && !wk_str_is(word, words[i][0])) i++;
+        wk_strbuf_append(out, from, words[i][0] ? between : between + word.size);
+        if (words[i][0]) wk_strbuf_text(out, words[i][1]);
+        from += between + word.size;
+    }
+}
+
+/* fn integer_K of step K: the function that the op has on its own, of one type and one FN. */
+static void write_integer(const text *t, int k, wk_strbuf *out) {
+    const wk_chain_step *const step = &t->steps[k];
+    const int scalar = scalar_of(t, k);
+    const char *const type = type_of((wick_dtype)step->dtype);
+    char name[16], fn[8], scalars[2][24];
+    snprintf(name, sizeof name, "integer_%d", k);
+    snprintf(fn, sizeof fn, "%d", step->fn);
     for (int i = 0; i < 2; i++)
-        snprintf(scalars[i], sizeof scalars[i], i < n ? "own(%du)" : "0.0", *scalar + i);
-    *scalar += n;
+        snprintf(scalars[i], sizeof scalars[i], "own_bits(%du)", scalar + i);
+    const char *const words[][2] = {{"apply", name},
+                                    {"FN", fn},
+                                    {"V_x", type},
+                                    {"V_y", type},
+                                    {"V_a", type},
+                                    {"V_b", type},
+                                    {"params.a", scalars[0]},
+                                    {"params.b", scalars[1]},
+                                    {NULL, NULL}};
+    write_replaced(step->code == WK_OP_UNARY ? wk_wgsl_unary_integer : wk_wgsl_binary_integer,
+                   words, out);
+}
+
+static void write_copy(const text *t, const wk_chain_step *step, wk_strbuf *out) {
+    const wick_dtype from = t->dtypes[step->in[0]], to = (wick_dtype)step->dtype;
+    const bool is_flag_of_number = to == WICK_BOOL && from != WICK_BOOL;
+    const bool is_number_of_flag = from == WICK_BOOL && to != WICK_BOOL;
+    wk_strbuf_format(out, is_flag_of_number || is_number_of_flag ? "%s(r%u != 0)" : "%s(r%u)",
+                     type_of(to), step->in[0]);
+}
+
+static void write_call(const text *t, int k, wk_strbuf *out) {
+    const wk_chain_step *const step = &t->steps[k];
+    const int scalar = scalar_of(t, k);
+    const unsigned a = step->in[0], b = step->in[1], c = step->in[2];
+    char scalars[2][24];
+    for (int i = 0; i < 2; i++) snprintf(scalars[i], sizeof scalars[i], "own(%du)", scalar + i);
+    const bool is_float = wk_webgpu_is_float(t->dtypes[a]);
     switch (step->code) {
     case WK_OP_UNARY:
-        wk_strbuf_format(out, "unary_%d(r%u, %s, %s)", step->fn, a, scalars[0], scalars[1]);
+        if (is_float)
+            wk_strbuf_format(out, "unary_%d(r%u, %s, %s)", step->fn, a, scalars[0], scalars[1]);
+        else
+            wk_strbuf_format(out, "integer_%d(r%u)", k, a);
         break;
-    case WK_OP_BINARY: wk_strbuf_format(out, "binary_%d(r%u, r%u)", step->fn, a, b); break;
+    case WK_OP_BINARY:
+        wk_strbuf_format(out, is_float ? "binary_%d(r%u, r%u)" : "integer_%d(r%u, r%u)",
+                         is_float ? step->fn : k, a, b);
+        break;
     case WK_OP_COMPARE:
-        wk_strbuf_format(out, "compare_%d(relation(r%u, r%u))", step->fn, a, b);
+        wk_strbuf_format(out, "compare_%d(", step->fn);
+        if (is_float)
+            wk_strbuf_format(out, "relation(r%u, r%u))", a, b);
+        else
+            wk_strbuf_format(out, "i32(r%u > r%u) - i32(r%u < r%u))", a, b, a, b);
         break;
     case WK_OP_WHERE: wk_strbuf_format(out, "select(r%u, r%u, r%u != 0u)", c, b, a); break;
     case WK_OP_GATED:
         wk_strbuf_format(out, "gated_%d(r%u, r%u, %s, %s)", step->fn, a, b, scalars[0], scalars[1]);
         break;
-    default:
-        wk_strbuf_format(out,
-                         (wick_dtype)step->dtype == of ? "r%u"
-                         : of == WICK_BOOL             ? "f32(r%u != 0u)"
-                                                       : "f32(r%u)",
-                         a);
+    default: write_copy(t, step, out);
     }
 }
 
-/* What is written of a program: its steps, and operands o0, o1, .. by number. */
-typedef struct text {
-    const wk_program *program;
-    int n_dst, n_src, first; /* operand of the first source */
-    int32_t results;         /* a byte for each destination */
-    const int32_t *steps;
-    int most;
-} text;
-
-static bool step_at(const text *t, int k, wk_chain_step *step) {
-    if (k == t->most || t->steps[k] == 0) return false;
-    *step = unpack((uint32_t)t->steps[k]);
-    return true;
-}
-
-/* As what has its dtype in memory. */
-static const char *rounding_to(wick_dtype dtype) {
-    return dtype == WICK_F16 ? "to_f16" : dtype == WICK_BF16 ? "to_bf16" : "";
-}
-
 static void write_steps(const text *t, wk_strbuf *out) {
-    wick_dtype dtypes[WK_CHAIN_OPERANDS + WK_CHAIN_STEPS];
-    wk_chain_step step;
-    int scalar = 0;
-    for (int s = 0; s < t->n_src; s++)
-        dtypes[s] = (wick_dtype)t->program->operands[t->first + s].dtype;
-    for (int k = 0; step_at(t, k, &step); k++) {
-        const int reg = t->n_src + k;
-        dtypes[reg] = (wick_dtype)step.dtype;
-        wk_strbuf_format(out, "let r%d = %s(", reg, rounding_to(dtypes[reg]));
-        write_call(&step, dtypes[step.in[0]], &scalar, out);
+    for (int k = 0; k < t->n_steps; k++) {
+        wk_strbuf_format(out, "let r%d = %s(", t->n_src + k,
+                         rounding_to((wick_dtype)t->steps[k].dtype));
+        write_call(t, k, out);
         wk_strbuf_text(out, ");\n");
     }
 }
 
 /* fn chain, of one element of each source, and what it needs. */
 static void write_chain(const text *t, wk_strbuf *out) {
-    wk_chain_step step;
     uint32_t needed = 0;
-    for (int k = 0; step_at(t, k, &step); k++) needed |= parts_of(&step);
+    for (int k = 0; k < t->n_steps; k++) needed |= parts_of(t, &t->steps[k]);
     write_parts(needed, out);
+    for (int k = 0; k < t->n_steps; k++) {
+        const uint8_t code = t->steps[k].code;
+        const bool is_number = code == WK_OP_UNARY || code == WK_OP_BINARY;
+        if (is_number && !wk_webgpu_is_float((wick_dtype)t->steps[k].dtype))
+            write_integer(t, k, out);
+    }
     wk_strbuf_text(out, "struct Results {\n");
     for (int d = 0; d < t->n_dst; d++)
-        wk_strbuf_format(out, t->first == t->n_dst ? "y%d: V_o%d,\n" : "y%d: f32,\n", d, d);
+        wk_strbuf_format(out, "y%d: %s,\n", d,
+                         type_of(t->dtypes[t->n_src + (t->results >> (8 * d) & 0xFF)]));
     wk_strbuf_text(out, "}\nfn chain(");
     for (int s = 0; s < t->n_src; s++)
         wk_strbuf_format(out, "%sr%d: V_o%d", s > 0 ? ", " : "", s, t->first + s);
@@ -254,13 +365,12 @@ static void write_main(const text *t, wk_strbuf *out) {
 
 static void write_elements(const wk_program *program, wk_strbuf *out) {
     const int32_t *const constants = program->constants + WK_STRIDED_CONSTANTS;
-    const text t = {.program = program,
-                    .n_dst = constants[N_DST],
-                    .n_src = constants[N_SRC],
-                    .first = constants[N_DST],
-                    .results = constants[RESULTS],
-                    .steps = constants + STEPS,
-                    .most = WK_CHAIN_STEPS};
+    text t = {.program = program,
+              .n_dst = constants[N_DST],
+              .n_src = constants[N_SRC],
+              .first = constants[N_DST],
+              .results = constants[RESULTS]};
+    read_steps(&t, constants + STEPS, WK_CHAIN_STEPS);
     write_chain(&t, out);
     write_main(&t, out);
 }
@@ -269,20 +379,15 @@ static void write_elements(const wk_program *program, wk_strbuf *out) {
  * (a bit each after their number). */
 static void write_reduced(const wk_program *program, wk_strbuf *out) {
     const int32_t sources = program->constants[OF_REDUCTION];
-    text t = {.program = program,
-              .n_dst = 1,
-              .n_src = sources & 0xFF,
-              .first = WK_ROWS_SOURCE,
-              .steps = program->constants + OF_REDUCTION + 1,
-              .most = WK_CHAIN_STEPS - 1};
-    wk_chain_step step;
-    while (step_at(&t, t.results, &step)) t.results++;
-    t.results--; /* the last one */
-    wk_strbuf_text(out, "alias V_x = f32;\n"
-                        "fn own(i: u32) -> f32 {\n"
-                        "return bitcast<f32>(params.more[2u + i / 4u][i % 4u]);\n}\n");
+    text t = {.program = program, .n_dst = 1, .n_src = sources & 0xFF, .first = WK_ROWS_SOURCE};
+    read_steps(&t, program->constants + OF_REDUCTION + 1, WK_CHAIN_STEPS - 1);
+    t.results = t.n_steps - 1; /* the last one */
+    wk_strbuf_format(out,
+                     "alias V_x = %s;\n"
+                     "fn own_bits(i: u32) -> u32 { return params.more[2u + i / 4u][i %% 4u]; }\n",
+                     type_of(t.dtypes[t.n_src + t.results]));
     write_chain(&t, out);
-    wk_strbuf_text(out, "fn load_x(i: u32) -> f32 {\nreturn chain(");
+    wk_strbuf_text(out, "fn load_x(i: u32) -> V_x {\nreturn chain(");
     for (int s = 0; s < t.n_src; s++)
         wk_strbuf_format(out, "%sload_o%d(params.more[%d][%d]%s)", s > 0 ? ", " : "", t.first + s,
                          s / 4, s % 4, (sources >> (8 + s) & 1) != 0 ? "" : " + i");
@@ -307,7 +412,7 @@ static wick_status encode_elements(wk_encoder *e, const wk_op *op) {
     for (int d = 0; d < op->n_dst; d++) s.constants[RESULTS] |= chain->result[d] << (8 * d);
     for (int k = 0; k < chain->n_steps; k++)
         s.constants[STEPS + k] = (int32_t)pack(&chain->step[k]);
-    for (int i = 0; i < chain->n_scalars; i++) s.own[i] = wk_f32_bits((float)chain->scalar[i]);
+    for (int k = 0; k < chain->n_steps; k++) (void)put_scalars(op, k, s.own);
     return wk_strided_run(e, &s);
 }
 
@@ -328,7 +433,7 @@ static wick_status reduce_elements(wk_encoder *e, const wk_op *op, const wk_op *
     int32_t *const constants = d.program.constants;
     constants[TO_PARTS] = to_parts;
     constants[FN] = (int32_t)reduce->p.reduce.fn;
-    constants[KIND] = WK_KIND_FLOAT;
+    constants[KIND] = (int32_t)wk_rows_kind_of(reduce->view[1].dtype);
     constants[OF_REDUCTION] = op->n_src;
     for (int k = 0; k + 1 < chain->n_steps; k++)
         constants[OF_REDUCTION + 1 + k] = (int32_t)pack(&chain->step[k]);
@@ -344,6 +449,7 @@ static wick_status reduce_elements(wk_encoder *e, const wk_op *op, const wk_op *
 /* As the reduction of a dense tensor that is nowhere. */
 static wick_status encode_reduced(wk_encoder *e, const wk_op *op) {
     const wk_chain *const chain = &op->p.chain;
+    const wk_chain_step *const end = &chain->step[chain->n_steps - 1];
     const wk_view *const y = wk_dst(op, 0);
     const wick_shape shape = wick_shape_of(wk_src(op, 0)->rank, wk_src(op, 0)->extent);
     uint32_t scalars[WK_CHAIN_SCALARS] = {0};
@@ -352,11 +458,11 @@ static wick_status encode_reduced(wk_encoder *e, const wk_op *op) {
     const wk_op reduce = {.code = WK_OP_REDUCE,
                           .n_dst = 1,
                           .n_src = 1,
-                          .view[1].dtype = WICK_F32, /* of the parts */
-                          .p.reduce.fn = (wk_reduce_fn)chain->step[chain->n_steps - 1].fn};
+                          .view[1].dtype = dtype_of(op, end->in[0]),
+                          .p.reduce.fn = (wk_reduce_fn)end->fn};
     if (wk_view_count(y) == 0) return WICK_OK;
     (void)wk_view_dense(WICK_F32, &shape, &x, &bytes);
-    for (int i = 0; i < chain->n_scalars; i++) scalars[i] = wk_f32_bits((float)chain->scalar[i]);
+    for (int k = 0; k < chain->n_steps; k++) (void)put_scalars(op, k, scalars);
     wk_rows rows = wk_rows_of(y, &x, y->rank);
     rows.scalars = scalars;
     wk_rows_split(&rows);

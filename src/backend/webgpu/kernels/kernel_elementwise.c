@@ -37,13 +37,22 @@ static bool bound(wick_dtype dtype, double value, bool is_lower, uint32_t *out) 
     return true;
 }
 
+bool wk_unary_scalars(wk_unary_fn fn, wick_dtype dtype, const double scalars[2], uint32_t out[2]) {
+    const bool is_float = wk_dtype_is_float(dtype);
+    for (int i = 0; i < 2; i++)
+        out[i] = is_float ? wk_f32_bits((float)scalars[i]) : (uint32_t)truncated(scalars[i]);
+    return is_float || fn != WK_UNARY_CLAMP ||
+           (bound(dtype, scalars[0], true, &out[0]) && bound(dtype, scalars[1], false, &out[1]));
+}
+
+static bool unary_scalars(const wk_op *op, uint32_t out[2]) {
+    const double scalars[2] = {op->p.unary.a, op->p.unary.b};
+    return wk_unary_scalars(op->p.unary.fn, op->view[0].dtype, scalars, out);
+}
+
 static bool accepts_unary(const wk_op *op) {
-    const wick_dtype dtype = op->view[0].dtype;
-    uint32_t unused;
-    if (!is_narrow(op)) return false;
-    if (wk_dtype_is_float(dtype) || op->p.unary.fn != WK_UNARY_CLAMP) return true;
-    return bound(dtype, op->p.unary.a, true, &unused) &&
-           bound(dtype, op->p.unary.b, false, &unused);
+    uint32_t unused[2];
+    return is_narrow(op) && unary_scalars(op, unused);
 }
 
 static int32_t function_of(const wk_program *program) {
@@ -77,22 +86,15 @@ static wick_status encode_unary(wk_encoder *e, const wk_op *op) {
         .parts = {wk_wgsl_strided, wk_wgsl_unary_integer, wk_wgsl_unary},
         .operands = {"y", "x"},
         .constants = {"LANES", "THREADS", "FN"}};
-    const wick_dtype dtype = op->view[0].dtype;
-    const double a = op->p.unary.a, b = op->p.unary.b;
-    wk_strided s = {.source = &integers,
-                    .views = {&op->view[0], &op->view[1]},
-                    .n = 2,
-                    .constants = {(int32_t)op->p.unary.fn},
-                    .a = (uint32_t)truncated(a),
-                    .b = (uint32_t)truncated(b)};
-    if (wk_dtype_is_float(dtype)) {
-        s.source = op->p.unary.fn > WK_UNARY_CLAMP ? &more : &floats;
-        s.a = wk_f32_bits((float)a);
-        s.b = wk_f32_bits((float)b);
-    } else if (op->p.unary.fn == WK_UNARY_CLAMP) {
-        (void)bound(dtype, a, true, &s.a);
-        (void)bound(dtype, b, false, &s.b);
-    }
+    uint32_t scalars[2];
+    (void)unary_scalars(op, scalars);
+    const wk_source *const of_floats = op->p.unary.fn > WK_UNARY_CLAMP ? &more : &floats;
+    const wk_strided s = {.source = wk_dtype_is_float(op->view[0].dtype) ? of_floats : &integers,
+                          .views = {&op->view[0], &op->view[1]},
+                          .n = 2,
+                          .constants = {(int32_t)op->p.unary.fn},
+                          .a = scalars[0],
+                          .b = scalars[1]};
     return wk_strided_run(e, &s);
 }
 

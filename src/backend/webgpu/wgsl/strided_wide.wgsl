@@ -31,4 +31,4 @@ fn positions(i: u32) -> Positions {
     return Positions(low + rest * params.stride[0], high + rest * params.stride[1]);
 }
 
-fn own(i: u32) -> f32 { return bitcast<f32>(params.own[i / 4u][i % 4u]); }
+fn own_bits(i: u32) -> u32 { return params.own[i / 4u][i % 4u]; }
