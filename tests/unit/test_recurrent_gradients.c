@@ -201,7 +201,7 @@ static void test_scans(void **state) {
     }
 }
 
-/* Of a batch that goes on with texts nobody knows what came before. */
+/* What came before is not known where a batch goes on with texts. */
 static void test_refused(void **state) {
     wick_device *const device = device_of(state);
     problem p = conv_problem(2);
