@@ -263,13 +263,12 @@ const operations = {
   resize_antialiased: ({ list: [x] }, { size, mode, a, repeats_ends: repeatsEnds }) =>
     x.resizeAntialiased(size, mode, a, repeatsEnds),
   grid_sample: ({ by }, { mode, padding, align_corners: alignCorners }) =>
-    by("x", 0).gridSample(by("grid", 1), { mode: MODES[mode] ?? mode, alignCorners,
-                                           padding: PADDINGS[padding] }),
+    by("x", 0).gridSample(by("grid", 1), MODES[mode] ?? mode, PADDINGS[padding], alignCorners),
   roi_align: ({ by }, { size, sampling_ratio: samplingRatio, scale, mode, aligned }) =>
-    by("x", 0).roiAlign(by("boxes", 1), by("batch", 2), size, {
-      samplingRatio, scale, mode: mode === "max" ? "max" : "mean", aligned,
-    }),
-  dft: ({ list: [x] }, { dim, ...options }) => x.dft(dim, options),
+    by("x", 0).roiAlign(by("boxes", 1), by("batch", 2), size, samplingRatio, scale, aligned,
+                        mode === "max"),
+  dft: ({ list: [x] }, { dim, length, inverse, onesided }) =>
+    x.dft(dim, length, inverse, onesided),
   lstm: ({ by, roles }) => Object.values(
     by("x", 0).lstm({ ...recurrentWeights(by), peepholes: roles.peepholes }, by("h0", 5),
                     by("c0", 6))),

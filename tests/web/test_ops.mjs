@@ -103,7 +103,7 @@ test("all cases on the CPU", { skip: noFixtures }, async (t) => {
 test("cases of vision, signals and recurrent networks on the CPU", async (t) => {
   const folder = fileURLToPath(new URL("../data/ops", import.meta.url));
   // Without those that read and wait.
-  const ops = ["grid_sample", "resize_antialiased", "dft", "lstm", "gru"];
+  const ops = ["grid_sample", "resize_antialiased", "roi_align", "dft", "lstm", "gru"];
   const result = await runInNode("cpu", Infinity, ops, { folder });
   assert.ok(result.nCases > 50);
   report(t, result);

@@ -6,8 +6,8 @@ import {
   convNumbers, modeNumber, PAD_MODES, poolNumbers, REDUCTIONS, RESIZE_MODES,
 } from "./tensor_numbers.js";
 import type {
-  ClassLossOptions, ConvOptions, ExpertWeights, GridSampleOptions, PoolOptions, Reduction,
-  ResizeMode, RnnWeights, RoiAlignOptions, RouteOptions,
+  ClassLossOptions, ConvOptions, ExpertWeights, PadMode, PoolOptions, Reduction, ResizeMode,
+  RnnWeights, RouteOptions,
 } from "./tensor_types.js";
 import { whole, wholes } from "./values.js";
 
@@ -20,7 +20,7 @@ export class LayerTensor extends ArrayTensor {
   #recur(name: string, { wIh, wHh, bIh, bHh, peepholes, resetsBefore }: RnnWeights,
          state: (Tensor | undefined)[]): Tensor[] {
     const optional = [bIh, bHh, peepholes, ...state].map((x) => x ?? NONE);
-    return this.ops(name, [wIh, wHh, ...optional], [Number(resetsBefore ?? false)],
+    return this.ops(name, [wIh, wHh, ...optional], [Number(!!resetsBefore)],
                     1 + state.length);
   }
 
@@ -112,19 +112,20 @@ export class LayerTensor extends ArrayTensor {
   // --- Sampling ---
 
   /** this [n, c, h, w] or [n, c, d, h, w] at the places of grid [n, .., 2] or [n, .., 3], x first,
-   * from -1 to 1: [n, c, ..]. What lies outside is 0, or as padding says. */
-  gridSample(grid: Tensor, options: GridSampleOptions = {}): Tensor {
-    const { mode = "linear", padding = "constant", alignCorners = false } = options;
+   * from -1 to 1: [n, c, ..]. padding: what lies outside, zeros or as `pad`
+   * has it; alignCorners: -1 and 1 are the middles of the first and last elements, else ends. */
+  gridSample(grid: Tensor, mode: ResizeMode = "linear",
+             padding: Exclude<PadMode, "circular"> = "constant", alignCorners = false): Tensor {
     return this.op("grid_sample", [grid], [modeNumber(RESIZE_MODES, mode),
                                            modeNumber(PAD_MODES, padding), Number(alignCorners)]);
   }
-  /** Boxes [r, 4] (x0, y0, x1, y1) of samples batch [r] of this [n, c, h, w]: [r, c, ..size]. */
-  roiAlign(boxes: Tensor, batch: Tensor, size: [number, number],
-           options: RoiAlignOptions = {}): Tensor {
-    const { samplingRatio = 2, scale = 1, mode = "mean", aligned = true } = options;
-    return this.op("roi_align", [boxes, batch],
-                   [...wholes(size), whole(samplingRatio), scale, Number(mode === "max"),
-                    Number(!aligned)]);
+  /** Boxes [r, 4] (x0, y0, x1, y1) of samples batch [r] of this [n, c, h, w]: [r, c, ..size], the
+   * means of samplingRatio places in each direction, or with isLargest ONNX's maxima. Boxes are
+   * multiplied by scale and, if aligned, begin half an element earlier. */
+  roiAlign(boxes: Tensor, batch: Tensor, size: [number, number], samplingRatio = 2, scale = 1,
+           aligned = true, isLargest = false): Tensor {
+    return this.op("roi_align", [boxes, batch], [...wholes(size), whole(samplingRatio), scale,
+                                                 Number(isLargest), Number(!aligned)]);
   }
 
   // --- Normalisation: of [n, c, ..] over all elements of a channel, or of a group of them ---

@@ -102,8 +102,7 @@ prod(dims?: Dims, keepdim = false): Tensor {
   trace(offset = 0): Tensor { return this.op("trace", [], [whole(offset)]); }
   /** The discrete Fourier transform along dim of [.., 1] (real) or [.., 2]: [.., 2]; length: of dim,
    * cut off or zero-padded; onesided: the first half. */
-  dft(dim = -2, options: { length?: number; inverse?: boolean; onesided?: boolean } = {}): Tensor {
-    const { length = 0, inverse = false, onesided = false } = options;
+  dft(dim = -2, length = 0, inverse = false, onesided = false): Tensor {
     return this.op("dft", [], [whole(dim), whole(length), Number(inverse), Number(onesided)]);
   }
   /** this [.., k] weight^T + bias: weight [n, k] of any dtype, blocks included. */

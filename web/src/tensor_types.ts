@@ -101,26 +101,6 @@ export interface RnnWeights {
   resetsBefore?: boolean;
 }
 
-export interface GridSampleOptions {
-  /** Default: `linear`. */
-  mode?: ResizeMode;
-  /** `constant` (zeros), `replicate` or `reflect`; default: `constant`. */
-  padding?: Exclude<PadMode, "circular">;
-  /** -1 and 1 are the middles of the first and last elements, else their ends. */
-  alignCorners?: boolean;
-}
-
-export interface RoiAlignOptions {
-  /** Places in each direction of an element of the result; default: 2. */
-  samplingRatio?: number;
-  /** Boxes are multiplied by it; default: 1. */
-  scale?: number;
-  /** `max` as ONNX has it; default: `mean`. */
-  mode?: "mean" | "max";
-  /** Boxes begin half an element earlier; default: true. */
-  aligned?: boolean;
-}
-
 /** What becomes of the losses of elements: a scalar, or themselves. */
 export type Reduction = "mean" | "sum" | "none";
 
