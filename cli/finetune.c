@@ -90,7 +90,8 @@ static const cli_option training[] = {
      .offset = offsetof(finetune_options, rank_stabilized)},
     {.name = "targets",
      .argument = "LIST",
-     .help = "the matrices that are adapted, of q,k,v,o (attention), gate,up,down (MLP), or all",
+     .help = "the matrices that are adapted, of q,k,v,o (attention), gate,up,down (MLP), in,out "
+             "(convolution, scan), or all",
      .kind = &cli_text,
      .offset = offsetof(finetune_options, targets)},
     {.name = "dropout",
@@ -250,7 +251,8 @@ static uint32_t parse_targets(const char *text) {
     } known[] = {
         {"all", WICK_TARGET_ALL}, {"q", WICK_TARGET_Q},       {"k", WICK_TARGET_K},
         {"v", WICK_TARGET_V},     {"o", WICK_TARGET_O},       {"gate", WICK_TARGET_GATE},
-        {"up", WICK_TARGET_UP},   {"down", WICK_TARGET_DOWN},
+        {"up", WICK_TARGET_UP},   {"down", WICK_TARGET_DOWN}, {"in", WICK_TARGET_IN},
+        {"out", WICK_TARGET_OUT},
     };
     uint32_t targets = 0;
     for (const char *word = text; word != NULL; word = strchr(word, ',')) {
@@ -433,8 +435,9 @@ static int run(void *given) {
     if (length < 0 || (size_t)length >= sizeof checkpoint)
         return cli_usage_error(&cli_finetune, "--out is too long");
     if (parse_targets(o->targets) == 0)
-        return cli_usage_error(&cli_finetune,
-                               "--targets takes q, k, v, o, gate, up, down or all, with commas");
+        return cli_usage_error(
+            &cli_finetune,
+            "--targets takes q, k, v, o, gate, up, down, in, out or all, with commas");
     cli_input input = {0};
     int code = check_files(o, checkpoint);
     if (code == CLI_OK) code = read_data(o, &input);

@@ -243,6 +243,10 @@ static inline wick_tensor *run_diagonal(const test_case *c) {
 static inline wick_tensor *run_diag(const test_case *c) {
     return wick_diag(c->input[0], integer(c, "diagonal"));
 }
+static inline wick_tensor *run_dft(const test_case *c) {
+    return wick_dft(c->input[0], dim(c, "dim"), integer(c, "length"), flag(c, "inverse"),
+                    flag(c, "onesided"));
+}
 static inline wick_tensor *run_trace(const test_case *c) {
     return wick_trace(c->input[0], integer(c, "offset"));
 }
@@ -362,9 +366,9 @@ static inline wick_tensor *run_take(const test_case *c) {
         {"unfold", run_unfold}, {"im2col", run_im2col}, {"col2im", run_col2im},                    \
         {"fold", run_col2im}, {"pixel_shuffle", run_pixel_shuffle},                                \
         {"pixel_unshuffle", run_pixel_unshuffle}, {"channel_shuffle", run_channel_shuffle},        \
-        {"diagonal", run_diagonal}, {"diag", run_diag}, {"trace", run_trace}, {"diff", run_diff},  \
-        {"masked_fill", run_masked_fill}, {"one_hot", run_one_hot}, {"linspace", run_linspace},    \
-        {"full_like", run_full_like}, {"zeros_like", run_zeros_like},                              \
+        {"diagonal", run_diagonal}, {"diag", run_diag}, {"trace", run_trace}, {"dft", run_dft},    \
+        {"diff", run_diff}, {"masked_fill", run_masked_fill}, {"one_hot", run_one_hot},            \
+        {"linspace", run_linspace}, {"full_like", run_full_like}, {"zeros_like", run_zeros_like},  \
         {"ones_like", run_ones_like}, {"dot", run_dot}, {"mv", run_mv}, {"outer", run_outer},      \
         {"vecdot", run_vecdot}, {"cross", run_cross}, {"tensordot", run_tensordot},                \
         {"searchsorted", run_searchsorted}, {"bucketize", run_bucketize},                          \

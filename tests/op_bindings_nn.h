@@ -117,6 +117,44 @@ POOLING(RUN)
 RESIZING(RUN)
 #undef RUN
 
+static inline wick_resize_mode resize_mode(const test_case *c) {
+    if (attr_is(c, "mode", "nearest")) return WICK_RESIZE_NEAREST;
+    return attr_is(c, "mode", "bicubic") || attr_is(c, "mode", "cubic") ? WICK_RESIZE_CUBIC
+                                                                        : WICK_RESIZE_LINEAR;
+}
+static inline wick_tensor *run_resize_antialiased(const test_case *c) {
+    int64_t size[3] = {0};
+    numbers(c, "size", false, size);
+    return wick_resize_antialiased(c->input[0], (int)wk_json_get(c->attrs, "size")->count, size,
+                                   resize_mode(c), attr(c, "a"), flag(c, "repeats_ends"));
+}
+static inline wick_tensor *run_grid_sample(const test_case *c) {
+    const wick_pad_mode padding = attr_is(c, "padding", "border")       ? WICK_PAD_REPLICATE
+                                  : attr_is(c, "padding", "reflection") ? WICK_PAD_REFLECT
+                                                                        : WICK_PAD_CONSTANT;
+    return wick_grid_sample(operand(c, "x", 0), operand(c, "grid", 1), resize_mode(c), padding,
+                            flag(c, "align_corners"));
+}
+static inline wick_tensor *run_roi_align(const test_case *c) {
+    wick_roi_align_desc desc = {.sampling_ratio = integer(c, "sampling_ratio"),
+                                .scale = attr_or(c, "scale", 1),
+                                .is_largest = attr_is(c, "mode", "max"),
+                                .is_unaligned = !flag(c, "aligned")};
+    int64_t size[3] = {0};
+    numbers(c, "size", false, size);
+    memcpy(desc.size, size, sizeof desc.size);
+    return wick_roi_align(operand(c, "x", 0), operand(c, "boxes", 1), operand(c, "batch", 2),
+                          &desc);
+}
+static inline wick_tensor *run_non_max_suppression(const test_case *c) {
+    const wick_suppression_desc desc = {.most = integer(c, "most"),
+                                        .most_overlap = attr(c, "most_overlap"),
+                                        .has_least_score = has_attr(c, "least_score"),
+                                        .least_score = attr(c, "least_score"),
+                                        .is_centred = flag(c, "is_centred")};
+    return wick_non_max_suppression(operand(c, "boxes", 0), operand(c, "scores", 1), &desc);
+}
+
 /* --- Normalisation --- */
 
 static inline wick_tensor *run_group_norm(const test_case *c) {
@@ -154,7 +192,9 @@ static inline wick_rnn_weights rnn_weights(const test_case *c) {
     return (wick_rnn_weights){.w_ih = operand(c, "w_ih", 1),
                               .w_hh = operand(c, "w_hh", 2),
                               .b_ih = operand(c, "b_ih", 3),
-                              .b_hh = operand(c, "b_hh", 4)};
+                              .b_hh = operand(c, "b_hh", 4),
+                              .peepholes = optional(c, "peepholes"),
+                              .resets_before = flag(c, "resets_before")};
 }
 static inline wick_tensor *run_lstm(const test_case *c) {
     const wick_rnn_weights weights = rnn_weights(c);
@@ -351,6 +391,10 @@ static inline wick_tensor *run_lion(const test_case *c) {
         {"adaptive_avg_pool" #n "d", run_adaptive_avg_pool##n##d},                                 \
         {"adaptive_max_pool" #n "d", run_adaptive_max_pool##n##d},
 #define NN_OTHERS(X)                                                                               \
+    X(resize_antialiased)                                                                          \
+    X(grid_sample)                                                                                 \
+    X(roi_align)                                                                                   \
+    X(non_max_suppression)                                                                         \
     X(group_norm)                                                                                  \
     X(instance_norm)                                                                               \
     X(batch_norm)                                                                                  \

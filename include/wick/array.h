@@ -234,6 +234,13 @@ WICK_API wick_tensor *wick_einsum(const char *text, wick_tensor *const *x, size_
  * by both deviations, so from -1 to 1. Floats. */
 WICK_API wick_tensor *wick_cov(wick_tensor *x, double correction);
 WICK_API wick_tensor *wick_corrcoef(wick_tensor *x);
+/* The discrete Fourier transform along dim of x [.., 1] (real) or [.., 2] (real and imaginary
+ * part): [.., 2]. dim has `length` elements (0: as x), cut off or zero-padded; onesided: the
+ * first length / 2 + 1 of the result, which is all of a real x. inverse: divided by length. Floats.
+ * A prime factor of length above 128 takes memory for as many roots squared (Cooley, Tukey, 1965).
+ * WICK_ERR_VALUE: length < 1, or inverse and onesided; WICK_ERR_DIM: dim is the last one. */
+WICK_API wick_tensor *wick_dft(wick_tensor *x, int dim, int64_t length, bool inverse,
+                               bool onesided);
 /* The sum of that diagonal of the last two dims. Numbers. */
 WICK_API wick_tensor *wick_trace(wick_tensor *x, int64_t offset);
 

@@ -62,7 +62,9 @@ typedef enum wick_finetune_target {
     WICK_TARGET_GATE = 1 << 4,
     WICK_TARGET_UP = 1 << 5,
     WICK_TARGET_DOWN = 1 << 6,
-    WICK_TARGET_ALL = (1 << 7) - 1,
+    WICK_TARGET_IN = 1 << 7,  /* before a causal convolution or a scan */
+    WICK_TARGET_OUT = 1 << 8, /* after it */
+    WICK_TARGET_ALL = (1 << 9) - 1,
 } wick_finetune_target;
 
 /* Zero: default. */
@@ -117,13 +119,14 @@ typedef struct wick_finetune_event {
 
 typedef struct wick_finetune wick_finetune;
 
-/* Adapters for matrices of attention and of MLPs, which change nothing at first; the model computes
- * with them until finish. Model and examples must outlive it; all of the model's layers are on one
- * device, and it has no sessions, nor gets one (WICK_ERR_STATE). Blocks. WICK_ERR_VALUE: desc, or
- * there are no examples; WICK_ERR_UNSUPPORTED: the model has none of the targets, or is an encoder;
- * WICK_ERR_MISMATCH: the checkpoint is of another model, data or description (steps, rate, schedule
- * and checkpoint file may differ); WICK_ERR_NOT_FOUND, WICK_ERR_IO, WICK_ERR_FORMAT: it cannot be
- * read, or not be written. */
+/* Adapters for matrices of attention, of MLPs and of recurrent mixers, of mixtures of experts those
+ * that see every row; they change nothing at first, and the model computes with them until finish.
+ * Model and examples must outlive it; all of the model's layers are on one device, and it has no
+ * sessions, nor gets one (WICK_ERR_STATE). Blocks. WICK_ERR_VALUE: desc, or there are no examples;
+ * WICK_ERR_UNSUPPORTED: the model has none of the targets, or is an encoder; WICK_ERR_MISMATCH: the
+ * checkpoint is of another model, data or description (steps, rate, schedule and checkpoint file
+ * may differ); WICK_ERR_NOT_FOUND, WICK_ERR_IO, WICK_ERR_FORMAT: it cannot be read, or not be
+ * written. */
 WICK_API wick_status wick_finetune_start(wick_model *model, const wick_examples *examples,
                                          const wick_finetune_desc *desc, wick_finetune **finetune,
                                          wick_error *error);

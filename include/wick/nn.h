@@ -87,6 +87,55 @@ typedef enum wick_resize_mode {
 WICK_API wick_tensor *wick_resize(wick_tensor *x, int n, const int64_t *size, wick_resize_mode mode,
                                   bool align_corners);
 
+/* The same from places (i + 0.5) in / out - 0.5 where an output that is smaller takes in all
+ * elements on its way: the triangle or the cubic function (Keys, 1981), which is that of `a`, is
+ * made in / out times as wide, so that nothing is aliased; floats. repeats_ends: an element that is
+ * not there is the one at the end, else the weights of those that are there are divided by their
+ * sum. PyTorch: a = -0.5, ends not repeated; ONNX: a = -0.75, repeated unless exclude_outside. */
+WICK_API wick_tensor *wick_resize_antialiased(wick_tensor *x, int n, const int64_t *size,
+                                              wick_resize_mode mode, double a, bool repeats_ends);
+
+/* --- Sampling --- */
+
+/* x [n, c, h, w] or [n, c, d, h, w], grid [n, .., 2] or [n, .., 3] of the same rank: [n, c, ..],
+ * elements at places (x, y) or (x, y, z) of the grid, -1 to 1: these are the ends of x or, with
+ * align_corners, the middles of its first and last elements. NEAREST rounds half to even; CUBIC:
+ * a = -0.75. padding, of what lies outside: CONSTANT: zeros, REPLICATE, REFLECT (at the ends or at
+ * these middles). Jaderberg et al., 2015. WICK_ERR_VALUE: another padding; WICK_ERR_SHAPE: the grid
+ * does not fit, or x has no elements. */
+WICK_API wick_tensor *wick_grid_sample(wick_tensor *x, wick_tensor *grid, wick_resize_mode mode,
+                                       wick_pad_mode padding, bool align_corners);
+
+typedef struct wick_roi_align_desc {
+    int64_t size[2];        /* of the result */
+    int64_t sampling_ratio; /* places in each direction of an element of the result; 0: as many as
+                               a box has elements there: this reads boxes and blocks; native only */
+    double scale;           /* boxes are multiplied by it; 0: 1 */
+    bool is_largest;        /* the largest of what the sum adds up, as ONNX has it; else the mean */
+    bool is_unaligned;      /* a box begins half an element later, and is 1 x 1 at least */
+} wick_roi_align_desc;
+
+/* Parts of x [n, c, h, w], of samples batch [r] (integers), boxes [r, 4] (x0, y0, x1, y1):
+ * [r, c, size], means of places between the elements, bilinear (He et al., 2017). Places more than
+ * 1 outside are 0. WICK_ERR_VALUE: a size or ratio is negative. */
+WICK_API wick_tensor *wick_roi_align(wick_tensor *x, wick_tensor *boxes, wick_tensor *batch,
+                                     const wick_roi_align_desc *desc);
+
+typedef struct wick_suppression_desc {
+    int64_t most;         /* boxes of one class of a sample; 0: any number */
+    double most_overlap;  /* of two boxes of a class: their common area by that of both together */
+    bool has_least_score; /* boxes of a class count only where their score is above */
+    double least_score;
+    bool is_centred; /* boxes are x, y, width, height, else two opposite corners */
+} wick_suppression_desc;
+
+/* boxes [n, k, 4], scores [n, c, k]: u32 [m, 3], sample, class and box of those that no box with
+ * a higher score overlaps too much: sample by sample, class by class, the best first, of equal
+ * ones that of the lower number; scores that are NaN do not count. Reads both, on the CPU, and
+ * blocks; native only. */
+WICK_API wick_tensor *wick_non_max_suppression(wick_tensor *boxes, wick_tensor *scores,
+                                               const wick_suppression_desc *desc);
+
 /* --- Normalisation --- */
 
 /* x [n, c, ..]: each of `groups` parts of the channels of one sample is normalised over all its
@@ -124,13 +173,17 @@ typedef struct wick_rnn_weights {
     wick_tensor *w_hh; /* [g h, h] */
     wick_tensor *b_ih; /* [g h] or NULL, as b_hh */
     wick_tensor *b_hh;
+    wick_tensor *peepholes; /* of lstm, [3 h] or NULL: what gates i and f see of the last c, and o
+                               of the new one, element by element (Gers, Schmidhuber, 2000) */
+    bool resets_before;     /* of gru: r multiplies h and not U h + c */
 } wick_rnn_weights;
 
 /* x [b, t, i], h0 and c0 [b, h] or NULL (zeros): all h [b, t, h]; *last_h and *last_c [b, h] (NULL:
  * not wanted), owned as the result and NULL on failure. */
 WICK_API wick_tensor *wick_lstm(wick_tensor *x, const wick_rnn_weights *weights, wick_tensor *h0,
                                 wick_tensor *c0, wick_tensor **last_h, wick_tensor **last_c);
-/* n = tanh(W x + b + r (U h + c)), h' = (1 - z) n + z h. */
+/* n = tanh(W x + b + r (U h + c)) or, with resets_before, tanh(W x + b + U (r h) + c);
+ * h' = (1 - z) n + z h. */
 WICK_API wick_tensor *wick_gru(wick_tensor *x, const wick_rnn_weights *weights, wick_tensor *h0,
                                wick_tensor **last_h);
 /* h' = tanh(W x + b + U h + c). */

@@ -351,9 +351,12 @@ typedef union wk_params {
     } cached;                  /* attention_cached, kv_append */
     struct {
         wk_batch_layout batch;
+        bool is_whole; /* the rows are whole texts of n_rows / n_sequences rows each, padding at
+                          their ends: what the state held does not matter */
     } conv;
     struct {
         wk_batch_layout batch;
+        bool is_whole; /* likewise */
         wk_scan_fn fn;
         bool is_tiled; /* head i is of group i mod g, else of i / (h / g) */
         float scale;

@@ -176,7 +176,8 @@ static wick_status make_factors(wick_finetune *f, wick_error *err) {
     _Static_assert((int)WICK_TARGET_Q == WK_PART_Q && (int)WICK_TARGET_K == WK_PART_K &&
                        (int)WICK_TARGET_V == WK_PART_V && (int)WICK_TARGET_O == WK_PART_O &&
                        (int)WICK_TARGET_GATE == WK_PART_GATE && (int)WICK_TARGET_UP == WK_PART_UP &&
-                       (int)WICK_TARGET_DOWN == WK_PART_DOWN,
+                       (int)WICK_TARGET_DOWN == WK_PART_DOWN && (int)WICK_TARGET_IN == WK_PART_IN &&
+                       (int)WICK_TARGET_OUT == WK_PART_OUT,
                    "targets are parts");
     WK_TRY(make_arrays(f, gguf->n_tensors, err));
     wk_runners_drop(f->model);
@@ -188,7 +189,7 @@ static wick_status make_factors(wick_finetune *f, wick_error *err) {
     }
     if (f->n_factors > 0) return WICK_OK;
     return wk_fail(err, WICK_ERR_UNSUPPORTED,
-                   "the model has no such matrices of attention or of an MLP to adapt");
+                   "the model has no matrices of these targets to adapt");
 }
 
 /* ---- The optimizer ---- */

@@ -111,11 +111,8 @@ static wick_status add_pair(reading *r, const wick_file_tensor *a, const wick_fi
     const wick_string name = {a->name.text, a->name.size - SUFFIX_SIZE};
     wick_shape shape;
     if (wk_model_can_adapt(r->model->model, name, &shape) == 0)
-        return wk_fail(
-            err, WICK_ERR_UNSUPPORTED,
-            "the adapter changes '%s', which is not a matrix of the model's attention or "
-            "MLPs",
-            wk_str_show(name).text);
+        return wk_fail(err, WICK_ERR_UNSUPPORTED,
+                       "the adapter changes '%s', which cannot be adapted", wk_str_show(name).text);
     WK_TRY(check_shapes(a, b, &shape, err));
     const int64_t rank = a->shape.extent[0], n_a = rank * shape.extent[1];
     const size_t count = (size_t)(n_a + rank * shape.extent[0]);

@@ -14,14 +14,28 @@ static uint32_t parts_of(const wk_model *model, const wk_weight_place *at) {
     if (at->id == 0 || !at->is_in_layer || at->is_bias) return 0;
     switch ((wk_layer_weight)at->id) {
     case WK_ATTN_QKV: return WK_PART_Q | WK_PART_K | WK_PART_V;
-    case WK_ATTN_Q: return WK_PART_Q;
+    case WK_ATTN_Q:
+    case WK_LATENT_Q:
+    case WK_LATENT_Q_A:
+    case WK_LATENT_Q_B: return WK_PART_Q;
     case WK_ATTN_K: return WK_PART_K;
     case WK_ATTN_V: return WK_PART_V;
-    case WK_ATTN_OUTPUT: return WK_PART_O;
-    case WK_FFN_GATE: return WK_PART_GATE;
+    case WK_LATENT_KV_A: return WK_PART_K | WK_PART_V;
+    case WK_ATTN_OUTPUT:
+    case WK_LATENT_OUTPUT: return WK_PART_O;
+    case WK_SHORTCONV_IN:
+    case WK_SSM_IN:
+    case WK_DELTA_QKV:
+    case WK_DELTA_GATE: return WK_PART_IN;
+    case WK_SHORTCONV_OUT:
+    case WK_SSM_OUT: return WK_PART_OUT;
+    case WK_FFN_GATE:
+    case WK_FFN_GATE_SHEXP: return WK_PART_GATE;
     case WK_FFN_UP:
         return model->layers[at->layer].spec.mlp.is_fused ? WK_PART_GATE | WK_PART_UP : WK_PART_UP;
-    case WK_FFN_DOWN: return WK_PART_DOWN;
+    case WK_FFN_UP_SHEXP: return WK_PART_UP;
+    case WK_FFN_DOWN:
+    case WK_FFN_DOWN_SHEXP: return WK_PART_DOWN;
     default: return 0;
     }
 }

@@ -87,7 +87,8 @@ typedef struct wk_factors_desc {
     int64_t rank;
     const float *a, *b; /* copied */
 } wk_factors_desc;
-/* The matrices of attention and of an MLP. */
+/* The matrices of attention, of an MLP or of the experts that see every row, and those before and
+ * after a causal convolution or a scan. */
 enum {
     WK_PART_Q = 1 << 0,
     WK_PART_K = 1 << 1,
@@ -96,6 +97,8 @@ enum {
     WK_PART_GATE = 1 << 4,
     WK_PART_UP = 1 << 5,
     WK_PART_DOWN = 1 << 6,
+    WK_PART_IN = 1 << 7,
+    WK_PART_OUT = 1 << 8,
 };
 /* Which of them the weight of this name holds: more than one where it is fused, 0 where it cannot
  * be adapted. shape: [n, k]. */

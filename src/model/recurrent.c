@@ -25,7 +25,8 @@ static wick_tensor *scan_state(const wk_pass *pass, uint32_t layer) {
 
 wick_tensor *wk_convolve(const wk_pass *pass, uint32_t layer, wick_tensor *x, wick_tensor *weight,
                          wick_tensor *bias) {
-    const wk_params params = {.conv = {.batch = pass->batch->layout}};
+    const wk_params params = {
+        .conv = {.batch = pass->batch->layout, .is_whole = pass->state == NULL}};
     return wk_causal_conv(x, weight, bias, convolution_state(pass, layer), pass->batch->descriptor,
                           &params);
 }
@@ -42,9 +43,11 @@ wick_tensor *wk_scan_layer(const wk_pass *pass, uint32_t layer, const wk_scan_ro
         .gate = wick_expand(rows->gate, fn == WK_SCAN_SELECTIVE ? rates : channels),
         .bc = rows->bc,
     };
-    const wk_params params = {
-        .scan = {
-            .fn = fn, .is_tiled = spec->is_tiled, .scale = scale, .batch = pass->batch->layout}};
+    const wk_params params = {.scan = {.batch = pass->batch->layout,
+                                       .is_whole = pass->state == NULL,
+                                       .fn = fn,
+                                       .is_tiled = spec->is_tiled,
+                                       .scale = scale}};
     return wk_scan(&inputs, scan_state(pass, layer), pass->batch->descriptor, &params);
 }
 

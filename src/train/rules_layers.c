@@ -110,13 +110,32 @@ void wk_grad_matmul(const wk_back *b) {
         wk_back_give(b, 1, wick_matmul(wick_transpose(wk_back_source(b, 0), -1, -2), b->g));
 }
 
-/* A weight [n, k] as floats of g's dtype, out of blocks and layouts. */
+/* The rows of a weight as a matrix, which may lie in blocks and layouts: experts lie one after
+ * another. */
+static wick_tensor *all_rows(wick_tensor *weight) {
+    if (!weight || weight->view.rank == 2) return weight;
+    const wk_view *const from = &weight->view;
+    const wick_shape shape = {.rank = 2,
+                              .extent = {wk_view_rows(from), from->extent[from->rank - 1]}};
+    wk_view view;
+    uint64_t bytes;
+    if (!wk_view_dense(from->dtype, &shape, &view, &bytes)) return NULL;
+    view.buf = from->buf;
+    view.offset = from->offset;
+    view.layout = from->layout;
+    return wk_tensor_of_view(weight->device, &view);
+}
+
+/* A weight [n, k] or [experts, n, k] as floats of g's dtype, out of blocks and layouts. */
 static wick_tensor *decoded(const wk_back *b) {
     const wk_view *const w = wk_src(wk_back_op(b), 1);
     wick_tensor *weight = wk_back_source(b, 1);
-    if (w->layout != WK_LAYOUT_RAW || !wk_dtype_is_float(w->dtype))
-        weight =
-            wick_embedding(weight, wick_arange(b->g->device, WICK_U32, 0, (double)w->extent[0], 1));
+    if (w->layout != WK_LAYOUT_RAW || !wk_dtype_is_float(w->dtype)) {
+        wick_tensor *const rows =
+            wick_arange(b->g->device, WICK_U32, 0, (double)wk_view_rows(w), 1);
+        weight = wick_reshape(wk_widened(wick_embedding(all_rows(weight), rows)),
+                              wick_shape_of(w->rank, w->extent));
+    }
     return wk_promoted(weight, b->g->view.dtype);
 }
 
@@ -135,11 +154,7 @@ void wk_grad_linear_experts(const wk_back *b) {
     wick_device *const device = b->g->device;
     const wick_dtype dtype = b->g->view.dtype;
     if (wk_back_wants(b, 0)) {
-        if (w->layout != WK_LAYOUT_RAW || !wk_dtype_is_float(w->dtype)) {
-            wk_grad_none(b);
-            return;
-        }
-        wick_tensor *const turned = wick_contiguous(wick_transpose(wk_back_source(b, 1), 1, 2));
+        wick_tensor *const turned = wick_contiguous(wick_transpose(decoded(b), 1, 2));
         wk_back_give(b, 0, wick_linear_experts(b->g, turned, NULL, ids));
     }
     wick_tensor *const g = wick_flatten(b->g, 0, 1);

@@ -1,28 +1,22 @@
 /* Adapters of the tiny random models of all families: their gradients by differences, losses that
- * fall, the same ones with recomputed layers; what is saved computes what was trained. Models that
- * cannot be trained say why. */
+ * fall, the same ones with recomputed layers and, with --backend webgpu, on a GPU; what is saved
+ * computes what was trained. Encoders say why they cannot be trained. */
 #include "golden/families.h"
 
 #include "adapter_gradients.h"
 #include "model/model_struct.h"
 
+#include <wick/convert.h>
+
 #include <unistd.h>
+
+static wick_device_desc chosen;
 
 enum { N_STEPS = 6, N_EXAMPLES = 2 };
 
 typedef struct history {
     double losses[N_STEPS + 1]; /* of step i, from 1 on */
 } history;
-
-/* The operations of mixtures of experts and of recurrent layers have no gradients. */
-static bool has_no_gradients(const wick_model *model) {
-    const wk_model *const m = model->model;
-    for (uint32_t i = 0; i < m->hparams.n_layers; i++)
-        if (m->layers[i].spec.channels == WK_CHANNELS_EXPERTS ||
-            wk_layer_is_recurrent(&m->layers[i].spec))
-            return true;
-    return false;
-}
 
 /* The tokens of the reference in two halves, all of which are learned. */
 static wick_examples *make_examples(const wick_model *model, const reference *want) {
@@ -71,36 +65,141 @@ static void check_saved(wick_finetune *f, const char *path) {
     unlink(adapter);
 }
 
-static void train_model(wick_model *model, const fixture *of, const reference *want,
-                        const char *path) {
-    wick_examples *const examples = make_examples(model, want);
-    wick_finetune_desc desc = {.rank = 2, .rate = 1e-2, .steps = N_STEPS, .batch = 2};
+/* --- Models --- */
+
+typedef struct opened {
+    wick_device *device;
+    wick_model *model;
+    wick_examples *examples;
+} opened;
+
+static opened open_on(const wick_device_desc *desc, const char *path, const reference *want) {
+    opened o = {NULL};
+    wick_error error = {.status = WICK_OK};
+    if (wick_device_open(desc, &o.device, &error) != WICK_OK ||
+        wick_model_open(o.device, path, NULL, &o.model, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    o.examples = make_examples(o.model, want);
+    return o;
+}
+
+static void close_all(opened *o) {
+    assert_int_equal(wick_device_error(o->device, NULL), WICK_OK);
+    wick_examples_free(o->examples);
+    wick_model_close(o->model);
+    wick_device_close(o->device);
+}
+
+/* saved_as: the model's file, of which another model is made for the adapter; NULL: none is. */
+static history train_checked(const opened *o, bool is_recomputed, const char *name,
+                             const char *saved_as) {
+    const wick_finetune_desc desc = {
+        .rank = 2, .rate = 1e-2, .steps = N_STEPS, .batch = 2, .recompute = is_recomputed};
     wick_finetune *f;
     wick_error error = {.status = WICK_OK};
-    history plain = {{0}}, recomputed = {{0}};
-    wick_status status = wick_finetune_start(model, examples, &desc, &f, &error);
-    if (status == WICK_OK) {
-        status = train(f, &plain, &error);
-        if (status == WICK_OK) {
-            check_gradients(f, of->name);
-            check_saved(f, path);
-        }
-        wick_finetune_finish(f);
+    history h = {{0}};
+    if (wick_finetune_start(o->model, o->examples, &desc, &f, &error) != WICK_OK ||
+        train(f, &h, &error) != WICK_OK)
+        fail_msg("%s: %s", name, error.message);
+    print_message("%s: from %.4f to %.4f\n", name, h.losses[1], h.losses[N_STEPS]);
+    assert_true(h.losses[N_STEPS] < h.losses[1]);
+    if (saved_as != NULL) {
+        check_gradients(f, name);
+        check_saved(f, saved_as);
     }
-    if (status != WICK_OK) {
-        print_message("%s: %s\n", of->name, error.message);
-        assert_int_equal(status, WICK_ERR_UNSUPPORTED);
-        assert_true(of->is_encoder || has_no_gradients(model));
+    wick_finetune_finish(f);
+    return h;
+}
+
+static bool is_encoder(const opened *o) {
+    return wk_model_hparams(o->model->model)->is_bidirectional;
+}
+
+static void check_refused(const opened *o, const char *name) {
+    wick_finetune *f;
+    wick_error error = {.status = WICK_OK};
+    assert_int_equal(wick_finetune_start(o->model, o->examples, NULL, &f, &error),
+                     WICK_ERR_UNSUPPORTED);
+    print_message("%s: %s\n", name, error.message);
+}
+
+static void check_on_cpu(const char *name, const char *path, const reference *want) {
+    opened o = open_on(&(wick_device_desc){.backend = WICK_BACKEND_CPU}, path, want);
+    if (is_encoder(&o)) {
+        check_refused(&o, name);
     } else {
-        print_message("%s: from %.4f to %.4f\n", of->name, plain.losses[1], plain.losses[N_STEPS]);
-        assert_true(plain.losses[N_STEPS] < plain.losses[1]);
-        desc.recompute = true;
-        assert_int_equal(wick_finetune_start(model, examples, &desc, &f, &error), WICK_OK);
-        assert_int_equal(train(f, &recomputed, &error), WICK_OK);
+        const history plain = train_checked(&o, false, name, path);
+        const history recomputed = train_checked(&o, true, name, NULL);
         assert_memory_equal(&recomputed, &plain, sizeof plain);
-        wick_finetune_finish(f);
     }
-    wick_examples_free(examples);
+    close_all(&o);
+}
+
+/* No operation may fall back: `chosen` is strict. */
+static void check_on_gpu(const char *name, const char *path, const reference *want) {
+    history h[2];
+    for (int i = 0; i < 2; i++) {
+        opened o = open_on(i == 0 ? &(wick_device_desc){.backend = WICK_BACKEND_CPU} : &chosen,
+                           path, want);
+        const bool is_refused = is_encoder(&o);
+        if (is_refused)
+            check_refused(&o, name);
+        else
+            h[i] = train_checked(&o, false, name, NULL);
+        close_all(&o);
+        if (is_refused) return;
+    }
+    double most = 0;
+    for (int i = 1; i <= N_STEPS; i++) most = fmax(most, fabs(h[1].losses[i] / h[0].losses[i] - 1));
+    print_message("%s: on WebGPU at most %.1e off\n", name, most);
+    assert_true(most < 1e-3);
+}
+
+static void check(const char *name, const char *path, const reference *want) {
+    if (chosen.backend == WICK_BACKEND_WEBGPU)
+        check_on_gpu(name, path, want);
+    else
+        check_on_cpu(name, path, want);
+}
+
+/* Layers of other kinds than attention and an MLP. */
+static bool is_special(const char *path) {
+    wick_device *device;
+    wick_model *model;
+    bool is_found = false;
+    assert_int_equal(wick_device_open(NULL, &device, NULL), WICK_OK);
+    assert_int_equal(wick_model_open(device, path, NULL, &model, NULL), WICK_OK);
+    const wk_model *const m = model->model;
+    for (uint32_t i = 0; i < m->hparams.n_layers; i++)
+        is_found = is_found || m->layers[i].spec.channels == WK_CHANNELS_EXPERTS ||
+                   wk_layer_is_recurrent(&m->layers[i].spec);
+    wick_model_close(model);
+    wick_device_close(device);
+    return is_found;
+}
+
+static void quantize(const char *path, const char *type, const char *to) {
+    const wick_quantize_desc desc = {.type = type, .n_threads = 1};
+    wick_quantizing *quantizing;
+    wick_error error = {.status = WICK_OK};
+    if (wick_quantize_start(path, to, &desc, &quantizing, &error) != WICK_OK)
+        fail_msg("%s", error.message);
+    while (wick_quantize_poll(quantizing, NULL, &error) == WICK_PENDING) continue;
+    assert_int_equal(wick_quantize_finish(quantizing, true, &error), WICK_OK);
+}
+
+/* Plain models with quantized weights: unit/test_finetune. */
+static void check_quantized(const fixture *of, const char *path, const reference *want) {
+    static const char *const types[] = {"Q8_0", "Q4_0"};
+    char file[64], name[NAME_SIZE + 8];
+    snprintf(file, sizeof file, "/tmp/wick-adapted-%ld.gguf", (long)getpid());
+    const size_t n = chosen.backend != WICK_BACKEND_WEBGPU || tests_all() ? WK_COUNT(types) : 1;
+    for (size_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "%s %s", of->name, types[i]);
+        quantize(path, types[i], file);
+        check(name, file, want);
+        unlink(file);
+    }
 }
 
 static void test_fixture(void **state) {
@@ -108,20 +207,18 @@ static void test_fixture(void **state) {
     reference want;
     char path[1024], file[128];
     snprintf(file, sizeof file, "families/%s.gguf", of->name);
-    assert_true(read_reference(of, &want));
     assert_true(fixture_path("WICK_SHARED_DATA", file, path, sizeof path));
-    wick_device *device;
-    wick_model *model;
-    wick_error error = {.status = WICK_OK};
-    const wick_device_desc desc = {.backend = WICK_BACKEND_CPU};
-    assert_int_equal(wick_device_open(&desc, &device, &error), WICK_OK);
-    if (wick_model_open(device, path, NULL, &model, &error) != WICK_OK)
-        fail_msg("%s", error.message);
-    train_model(model, of, &want, path);
-    assert_int_equal(wick_device_error(device, NULL), WICK_OK);
+    assert_true(read_reference(of, &want));
     free(want.file.data);
-    wick_model_close(model);
-    wick_device_close(device);
+    const bool has_more = is_special(path);
+    /* On GPUs in software: of the others webgpu_training has one. */
+    if (chosen.backend == WICK_BACKEND_WEBGPU && !tests_all() && !has_more) skip();
+    if (chosen.backend != WICK_BACKEND_WEBGPU || tests_all()) check(of->name, path, &want);
+    if (has_more) check_quantized(of, path, &want);
 }
 
-int main(void) { return test_each_fixture("adapters", test_fixture, false); }
+int main(int argc, char **argv) {
+    chosen.strict = true; /* of WebGPU */
+    if (!parse_device(argc, argv, &chosen)) return 2;
+    return test_each_fixture("adapters", test_fixture, chosen.backend == WICK_BACKEND_WEBGPU);
+}

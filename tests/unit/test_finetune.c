@@ -477,7 +477,10 @@ static void test_refusals(void **state) {
     refuse(examples, (wick_finetune_desc){.rank = 5000}, WICK_ERR_VALUE, "rank");
     refuse(examples, (wick_finetune_desc){.held_out = 1}, WICK_ERR_VALUE, "held out");
     refuse(examples, (wick_finetune_desc){.dropout = 1}, WICK_ERR_VALUE, "dropout");
-    refuse(examples, (wick_finetune_desc){.targets = 1 << 7}, WICK_ERR_VALUE, "targets");
+    refuse(examples, (wick_finetune_desc){.targets = WICK_TARGET_ALL + 1}, WICK_ERR_VALUE,
+           "targets");
+    refuse(examples, (wick_finetune_desc){.targets = WICK_TARGET_IN | WICK_TARGET_OUT},
+           WICK_ERR_UNSUPPORTED, "no matrices");
     refuse(examples, (wick_finetune_desc){.schedule = (wick_schedule_kind)3}, WICK_ERR_VALUE,
            "schedule");
     refuse(examples, (wick_finetune_desc){.checkpoint = "/nowhere/file"}, WICK_ERR_NOT_FOUND,

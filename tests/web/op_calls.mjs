@@ -116,6 +116,10 @@ function batchNorm({ by }, { train, momentum, eps }) {
 const recurrentWeights = (by) =>
   ({ wIh: by("w_ih", 1), wHh: by("w_hh", 2), bIh: by("b_ih", 3), bHh: by("b_hh", 4) });
 
+/** In the words of the package. */
+const MODES = { bilinear: "linear", bicubic: "cubic" };
+const PADDINGS = { zeros: "constant", border: "replicate", reflection: "reflect" };
+
 /** The parameter after each step. */
 async function optimize(wick, by, rate, options) {
   const param = by("param", 0), gradients = await by("grads", 1).unstack(0);
@@ -256,9 +260,20 @@ const operations = {
     gate: by("gate", 3), up: by("up", 4), down: by("down", 5), sharedGate: roles.shared_gate,
     sharedUp: roles.shared_up, sharedDown: roles.shared_down,
   }),
-  lstm: ({ by }) => Object.values(
-    by("x", 0).lstm(recurrentWeights(by), by("h0", 5), by("c0", 6))),
-  gru: ({ by }) => Object.values(by("x", 0).gru(recurrentWeights(by), by("h0", 5))),
+  resize_antialiased: ({ list: [x] }, { size, mode, a, repeats_ends: repeatsEnds }) =>
+    x.resizeAntialiased(size, mode, a, repeatsEnds),
+  grid_sample: ({ by }, { mode, padding, align_corners: alignCorners }) =>
+    by("x", 0).gridSample(by("grid", 1), MODES[mode] ?? mode, PADDINGS[padding], alignCorners),
+  roi_align: ({ by }, { size, sampling_ratio: samplingRatio, scale, mode, aligned }) =>
+    by("x", 0).roiAlign(by("boxes", 1), by("batch", 2), size, samplingRatio, scale, aligned,
+                        mode === "max"),
+  dft: ({ list: [x] }, { dim, length, inverse, onesided }) =>
+    x.dft(dim, length, inverse, onesided),
+  lstm: ({ by, roles }) => Object.values(
+    by("x", 0).lstm({ ...recurrentWeights(by), peepholes: roles.peepholes }, by("h0", 5),
+                    by("c0", 6))),
+  gru: ({ by }, { resets_before: resetsBefore }) => Object.values(
+    by("x", 0).gru({ ...recurrentWeights(by), resetsBefore }, by("h0", 5))),
   cross_entropy: ({ by }, { reduction }) =>
     by("logits", 0).crossEntropy(by("target", 1), { reduction }),
   nll: ({ by }, { reduction }) => by("log_probs", 0).nll(by("target", 1), { reduction }),

@@ -1,4 +1,4 @@
-// The recorded cases of shared/data/ops, read from their files.
+// The recorded cases of shared/data/ops, read from their files, or those of another folder.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { readArrays } from "./op_calls.mjs";
@@ -10,10 +10,10 @@ const shared = process.env.WICK_SHARED_DATA
 export const opsFolder = `${shared}/ops`;
 
 /** undefined: the fixtures are not here. */
-export function readFixtures() {
+export function readFixtures(folder = opsFolder) {
   try {
-    const lines = readFileSync(`${opsFolder}/cases.jsonl`).toString().trim().split("\n");
-    const arrays = readArrays(readFileSync(`${opsFolder}/data.safetensors`));
+    const lines = readFileSync(`${folder}/cases.jsonl`).toString().trim().split("\n");
+    const arrays = readArrays(readFileSync(`${folder}/data.safetensors`));
     return { cases: lines.map((line) => JSON.parse(line)), arrays };
   } catch {
     return undefined;

@@ -1,4 +1,4 @@
-// usage: node run_ops.mjs BACKEND PER_OP [OP...]   (a child of test_ops.mjs)
+// usage: node run_ops.mjs FOLDER BACKEND PER_OP [OP...]   (a child of test_ops.mjs)
 // Runs recorded cases on "cpu" or "webgpu", of each operation so many: sends the id of each before it
 // begins, and in the end { nCases, failures, bytesLeft }. The case "hang" never ends.
 import { Wick } from "../../web/dist/wick.js";
@@ -6,9 +6,9 @@ import { openWebGpu } from "./node_webgpu.mjs";
 import { checkCase, share } from "./op_calls.mjs";
 import { readFixtures } from "./op_fixtures.mjs";
 
-const [backend, perOp, ...chosen] = process.argv.slice(2);
+const [folder, backend, perOp, ...chosen] = process.argv.slice(2);
 const isGpu = backend === "webgpu";
-const { cases, arrays } = readFixtures();
+const { cases, arrays } = readFixtures(folder);
 const selected = share(cases.filter(({ op }) => chosen.length === 0 || chosen.includes(op)),
                        Number(perOp));
 

@@ -3,11 +3,11 @@ import { NONE, type Operand } from "./commands.js";
 import type { Tensor } from "./tensor.js";
 import { ArrayTensor } from "./tensor_arrays.js";
 import {
-  convNumbers, modeNumber, poolNumbers, REDUCTIONS, RESIZE_MODES,
+  convNumbers, modeNumber, PAD_MODES, poolNumbers, REDUCTIONS, RESIZE_MODES,
 } from "./tensor_numbers.js";
 import type {
-  ClassLossOptions, ConvOptions, ExpertWeights, PoolOptions, Reduction, ResizeMode, RnnWeights,
-  RouteOptions,
+  ClassLossOptions, ConvOptions, ExpertWeights, PadMode, PoolOptions, Reduction, ResizeMode,
+  RnnWeights, RouteOptions,
 } from "./tensor_types.js";
 import { whole, wholes } from "./values.js";
 
@@ -17,10 +17,11 @@ export class LayerTensor extends ArrayTensor {
     return this.op(name, [weight, bias ?? NONE], convNumbers(name, n, options));
   }
 
-  #recur(name: string, { wIh, wHh, bIh, bHh }: RnnWeights,
+  #recur(name: string, { wIh, wHh, bIh, bHh, peepholes, resetsBefore }: RnnWeights,
          state: (Tensor | undefined)[]): Tensor[] {
-    const optional = [bIh, bHh, ...state].map((x) => x ?? NONE);
-    return this.ops(name, [wIh, wHh, ...optional], [], 1 + state.length);
+    const optional = [bIh, bHh, peepholes, ...state].map((x) => x ?? NONE);
+    return this.ops(name, [wIh, wHh, ...optional], [Number(!!resetsBefore)],
+                    1 + state.length);
   }
 
   #loss(name: string, target: Tensor, reduction: Reduction, ...more: number[]): Tensor {
@@ -97,6 +98,34 @@ export class LayerTensor extends ArrayTensor {
   resize(size: number[], mode: ResizeMode = "nearest", alignCorners = false): Tensor {
     return this.op("resize", [], [modeNumber(RESIZE_MODES, mode), Number(alignCorners),
                                   ...wholes(size)]);
+  }
+
+  /** The same where an output that is smaller takes in all elements on its way (a triangle, or a
+   * cubic function of `a`), each of whose weights is shared; repeatsEnds: one that is not there is
+   * that at the end. */
+  resizeAntialiased(size: number[], mode: "linear" | "cubic" = "linear", a = -0.5,
+                    repeatsEnds = false): Tensor {
+    return this.op("resize_antialiased", [], [modeNumber(RESIZE_MODES, mode), a,
+                                              Number(repeatsEnds), ...wholes(size)]);
+  }
+
+  // --- Sampling ---
+
+  /** this [n, c, h, w] or [n, c, d, h, w] at the places of grid [n, .., 2] or [n, .., 3], x first,
+   * from -1 to 1: [n, c, ..]. padding: what lies outside, zeros or as `pad`
+   * has it; alignCorners: -1 and 1 are the middles of the first and last elements, else ends. */
+  gridSample(grid: Tensor, mode: ResizeMode = "linear",
+             padding: Exclude<PadMode, "circular"> = "constant", alignCorners = false): Tensor {
+    return this.op("grid_sample", [grid], [modeNumber(RESIZE_MODES, mode),
+                                           modeNumber(PAD_MODES, padding), Number(alignCorners)]);
+  }
+  /** Boxes [r, 4] (x0, y0, x1, y1) of samples batch [r] of this [n, c, h, w]: [r, c, ..size], the
+   * means of samplingRatio places in each direction, or with isLargest ONNX's maxima. Boxes are
+   * multiplied by scale and, if aligned, begin half an element earlier. */
+  roiAlign(boxes: Tensor, batch: Tensor, size: [number, number], samplingRatio = 2, scale = 1,
+           aligned = true, isLargest = false): Tensor {
+    return this.op("roi_align", [boxes, batch], [...wholes(size), whole(samplingRatio), scale,
+                                                 Number(isLargest), Number(!aligned)]);
   }
 
   // --- Normalisation: of [n, c, ..] over all elements of a channel, or of a group of them ---

@@ -100,6 +100,11 @@ prod(dims?: Dims, keepdim = false): Tensor {
   corrcoef(): Tensor { return this.op("corrcoef"); }
   /** The sum of a diagonal of the last two dims. */
   trace(offset = 0): Tensor { return this.op("trace", [], [whole(offset)]); }
+  /** The discrete Fourier transform along dim of [.., 1] (real) or [.., 2]: [.., 2]; length: of dim,
+   * cut off or zero-padded; onesided: the first half. */
+  dft(dim = -2, length = 0, inverse = false, onesided = false): Tensor {
+    return this.op("dft", [], [whole(dim), whole(length), Number(inverse), Number(onesided)]);
+  }
   /** this [.., k] weight^T + bias: weight [n, k] of any dtype, blocks included. */
   linear(weight: Tensor, bias?: Tensor): Tensor { return this.op("linear", [weight, bias ?? NONE]); }
   /** The same with a weight of its own for each row, see `wick_linear_experts`. */

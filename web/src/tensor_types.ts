@@ -95,6 +95,10 @@ export interface RnnWeights {
   /** [g h], as bHh; default: zeros. */
   bIh?: Tensor;
   bHh?: Tensor;
+  /** Of lstm, [3 h]: what the gates i and f see of the last c, and o of the new one. */
+  peepholes?: Tensor;
+  /** Of gru: r multiplies h, and not U h + c. */
+  resetsBefore?: boolean;
 }
 
 /** What becomes of the losses of elements: a scalar, or themselves. */

@@ -24,6 +24,7 @@ typedef struct operands {
         wick_attention_desc attention;
         wick_conv_desc conv;
         wick_pooling_desc pooling;
+        wick_roi_align_desc roi_align;
         wick_rnn_weights rnn;
         wick_cross_entropy_desc classes;
         wick_moe_route_desc route;
@@ -166,8 +167,22 @@ static const wick_pooling_desc *pooling_desc(operands *in) {
     return desc;
 }
 
+static const wick_roi_align_desc *roi_align_desc(operands *in) {
+    in->desc.roi_align = (wick_roi_align_desc){.size = {L(0), L(1)},
+                                               .sampling_ratio = L(2),
+                                               .scale = N(3),
+                                               .is_largest = B(4),
+                                               .is_unaligned = B(5)};
+    return &in->desc.roi_align;
+}
+
 static const wick_rnn_weights *rnn_weights(operands *in) {
-    in->desc.rnn = (wick_rnn_weights){.w_ih = T(1), .w_hh = T(2), .b_ih = T(3), .b_hh = T(4)};
+    in->desc.rnn = (wick_rnn_weights){.w_ih = T(1),
+                                      .w_hh = T(2),
+                                      .b_ih = T(3),
+                                      .b_hh = T(4),
+                                      .peepholes = T(5),
+                                      .resets_before = B(0)};
     return &in->desc.rnn;
 }
 
