@@ -31,8 +31,10 @@ static wick_tensor *listen(const char *weights, wick_tensor *samples) {
     x = wick_relu(wick_conv1d(x, W("conv2.weight"), W("conv2.bias"), &half));
     x = wick_relu(wick_conv1d(x, W("conv3.weight"), W("conv3.bias"), &half));
     x = wick_relu(wick_conv1d(x, W("conv4.weight"), W("conv4.bias"), &same)); /* [blocks, 128, 1] */
-    const wick_rnn_weights lstm = {W("lstm_cell.weight_ih"), W("lstm_cell.weight_hh"),
-                                   W("lstm_cell.bias_ih"), W("lstm_cell.bias_hh")};
+    const wick_rnn_weights lstm = {.w_ih = W("lstm_cell.weight_ih"),
+                                   .w_hh = W("lstm_cell.weight_hh"),
+                                   .b_ih = W("lstm_cell.bias_ih"),
+                                   .b_hh = W("lstm_cell.bias_hh")};
     x = wick_lstm(wick_unsqueeze(wick_squeeze(x, 2), 0), &lstm, NULL, NULL, NULL, NULL);
     return wick_sigmoid(wick_conv1d(wick_transpose(wick_relu(x), 1, 2), W("final_conv.weight"),
                                     W("final_conv.bias"), NULL));

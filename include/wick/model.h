@@ -86,6 +86,9 @@ WICK_API wick_status wick_model_add_adapter_source(wick_model *model, wick_sourc
                                                    float scale, wick_error *error);
 
 /* Its sessions must be closed before. NULL is allowed. */
+/* Gives back what no open session needs: the keys and values of texts that are over, with which new
+ * texts could begin. NULL is allowed. */
+WICK_API void wick_model_trim(wick_model *model);
 WICK_API void wick_model_close(wick_model *model);
 
 typedef struct wick_model_info {

@@ -538,8 +538,7 @@ static wick_status check_convolution(const wk_op *op, wick_error *err) {
         return wrong(err, WICK_ERR_SHAPE, op,
                      "must be the windows of x [n, c, d, h, w] by weight [m, c / groups, kd, kh, "
                      "kw] plus bias [m]");
-    if (x->dtype != y->dtype || weight->dtype != y->dtype ||
-        (bias->buf && bias->dtype != y->dtype))
+    if (x->dtype != y->dtype || weight->dtype != y->dtype || (bias->buf && bias->dtype != y->dtype))
         return wrong(err, WICK_ERR_DTYPE, op, "operands must have one dtype");
     return check_takes(op, wk_dtype_is_float(x->dtype), err);
 }

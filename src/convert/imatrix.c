@@ -194,6 +194,7 @@ static wick_status start(wick_imatrix *m, const uint32_t *ids, size_t n,
     m->replace = desc->replace;
     WK_TRY(list_linears(m, err));
     const wick_session_desc session = {.context_length = m->chunk_length + 1,
+                                       .no_reuse = true, /* every token counts */
                                        .chunk_length = m->chunk_length,
                                        .max_tokens = 1,
                                        .ignore_end = true};

@@ -2,6 +2,10 @@
 #include "llm/runner.h"
 #include "sys/clock.h"
 
+void wick_model_trim(wick_model *model) {
+    if (model != NULL) wk_runners_trim(model);
+}
+
 void wick_model_close(wick_model *model) {
     if (model == NULL) return;
     /* Work that is still queued may read weights in the mapping. */

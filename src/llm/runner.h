@@ -121,6 +121,8 @@ void wk_sequence_resume(wk_sequence *sequence, uint32_t n, uint32_t window_begin
 /* Those without sequences, with what is in their caches: when what the model computes changes, and
  * at its end. */
 void wk_runners_drop(wick_model *model);
+/* The same, and of those with sequences what none of them has. */
+void wk_runners_trim(wick_model *model);
 
 /* Begins to compile the kernels for batches of *n_rows rows, a power of two, of a sequence that
  * will be opened with this desc. *n_rows becomes the next size, 0 after the last one. A model

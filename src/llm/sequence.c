@@ -267,6 +267,12 @@ void wk_runners_drop(wick_model *model) {
     }
 }
 
+void wk_runners_trim(wick_model *model) {
+    wk_runners_drop(model);
+    for (wk_runner *runner = model->runners; runner; runner = runner->next)
+        while (drop_prefix(runner)) continue;
+}
+
 /* The cache is taken as it is used: a system that gives more than it has would fail in the middle
  * of a text. */
 static wick_status check_memory(const wick_model *model, const wk_runner_desc *desc,

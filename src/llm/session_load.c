@@ -164,7 +164,8 @@ static wick_status load(wick_session_loading *l) {
     if (l->n_changes != l->session->n_changes)
         return wk_fail(&l->error, WICK_ERR_STATE, "the session went on while it was being loaded");
     const wk_sequence *const sequence = l->session->sequence;
-    if (l->stage > ROOM && (wk_sequence_is_stale(sequence) || !wk_sequence_is_held(sequence)))
+    if ((l->stage >= ROOM && wk_sequence_is_stale(sequence)) ||
+        (l->stage > ROOM && !wk_sequence_is_held(sequence)))
         return wk_fail(&l->error, WICK_ERR_DEVICE_LOST,
                        "the device was lost while the session was being loaded");
     switch (l->stage) {

@@ -520,7 +520,7 @@ static void random_pool(wk_case *c) {
     c->op.p.pool.fn = (wk_window_fn)wk_case_below(c, WK_WINDOW_COUNT_);
     c->op.p.pool.counts_padding = wk_case_chance(c, 50);
     const bool is_integer = c->op.p.pool.fn == WK_WINDOW_MAX && wk_case_chance(c, 20);
-    const wick_dtype dtype = is_integer ? random_integer(c) : wk_case_float(c);
+    const wick_dtype dtype = is_integer ? wk_case_integer(c) : wk_case_float(c);
     (void)wk_case_add(c, 0, dtype, WK_WINDOW_RANK, y);
     (void)wk_case_add(c, 1, dtype, WK_WINDOW_RANK, x);
 }

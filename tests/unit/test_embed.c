@@ -107,10 +107,12 @@ static void test_whole_texts(void **state) {
         wick_embedder_desc desc = {
             .max_tokens = 64, .chunk_length = 4, .pooling = WICK_POOLING_NONE};
         assert_int_equal(embed(model, &desc, in_chunks), N_TOKENS);
+        wick_model_trim(model);
         wick_device_get_stats(device, &before);
         assert_int_equal(wick_embedder_open(model, &desc, &embedder, NULL), WICK_OK);
         wick_device_get_stats(device, &with_cache);
         wick_embedder_close(embedder);
+        wick_model_trim(model);
         desc.chunk_length = 64;
         assert_int_equal(embed(model, &desc, whole), N_TOKENS);
         assert_memory_equal(whole, in_chunks, N_TOKENS * info.n_embd * sizeof *whole);
@@ -276,6 +278,8 @@ static void test_no_memory(void **state) {
     uint64_t n_failed = 0;
     for (uint64_t n = 0; status != WICK_OK; n++) {
         wick_embedder *embedder;
+        wick_model_trim(model); /* each begins with nothing */
+        assert_int_equal(wick_device_trim(device, NULL, NULL), WICK_OK);
         assert_int_equal(wick_embedder_open(model, NULL, &embedder, NULL), WICK_OK);
         assert_int_equal(wick_embedder_start_tokens(embedder, tokens, N_TOKENS), WICK_OK);
         heap.n_allowed = n;

@@ -243,6 +243,7 @@ static void test_no_memory(void **state) {
         const wick_scope scope = wick_scope_begin(device);
         wick_tensor *g = NULL;
         assert_int_equal(wick_synchronize(device), WICK_OK);
+        assert_int_equal(wick_device_trim(device, NULL, NULL), WICK_OK);
         f->allowed = n;
         const wick_status status = one_step(device, x, &g);
         f->allowed = UINT64_MAX;

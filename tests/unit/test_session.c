@@ -469,6 +469,8 @@ static void test_no_memory_for_a_step(void **state) {
     int n_failures = 0;
     for (int n = 1; !has_run; n++) {
         wick_event event = {0};
+        wick_model_trim(model); /* each begins with nothing */
+        assert_int_equal(wick_device_trim(device, NULL, NULL), WICK_OK);
         wick_session *const session = open_session(&(wick_session_desc){.max_tokens = 3});
         failing = n;
         wick_status status = wick_session_append_text(session, "Once");

@@ -22,6 +22,7 @@ enum {
     AHEAD = 24,                   /* rows of a tile that are on their way */
     FILTER_ROWS = 48 * TILE_ROWS, /* of an item: more would pack the windows once more, and ... */
     POSITIONS = 8 * STRIP,        /* ... what an item has of both should stay in a core's cache */
+    PACK_ROWS = 8 * TILE_ROWS,    /* of weights, packed at once */
     FEW_OF_SAMPLE = 512,          /* positions: samples with fewer are strung together */
 };
 enum { LAY, PACK_WEIGHTS, CONVOLVE }; /* phases */
@@ -69,10 +70,10 @@ static void set_image(convolving *s) {
 
 /* Columns are cut first, so that many threads get some: windows of each are packed once. */
 static void set_items(convolving *s, int64_t n_products) {
-    s->row_step = even_step(s->rows, FILTER_ROWS, TILE_ROWS);
+    s->row_step = even_step(s->rows, parts_of(s->rows, FILTER_ROWS), TILE_ROWS);
     s->n_down = parts_of(s->rows, s->row_step);
     for (int64_t most = POSITIONS;; most = s->column_step / 2) {
-        s->column_step = even_step(s->columns, most, STRIP);
+        s->column_step = even_step(s->columns, parts_of(s->columns, most), STRIP);
         s->n_across = parts_of(s->columns, s->column_step);
         if (n_products * s->n_down * s->n_across >= FEW_ITEMS || s->column_step <= 2 * STRIP ||
             s->rows * s->column_step / 2 * s->k < LEAST_WORK)

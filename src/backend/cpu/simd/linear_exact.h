@@ -225,7 +225,7 @@ _Static_assert(TILE_PANELS <= 2 && GROUP % TILE_PANELS == 0, "one panel may be m
 
 /* Adds one tile of columns with TILE_PANELS panels from at on to y, chunk by chunk. */
 static void run_tile(const linear_operands *a, const exact_group *g, const float *packed,
-                        int64_t at, int64_t tile) {
+                     int64_t at, int64_t tile) {
     const int64_t row = at * WK_PANEL_ROWS, column = tile * TILE_COLUMNS;
     const int64_t width = tile_width(a->m, tile);
     const int64_t columns = a->m - column < TILE_COLUMNS ? a->m - column : TILE_COLUMNS;
