@@ -424,7 +424,7 @@ wk_waiting wk_session_waiting(void *session) {
                         .n = end - n_cached,
                         .outputs = is_replay ? WK_OUTPUTS_NONE : s->outputs,
                         .no_reuse = s->no_reuse,
-                        .is_short = !needs_all_logits(s)};
+                        .is_short = s->outputs == WK_OUTPUTS_LAST && !needs_all_logits(s)};
 }
 
 /* The sequence's part of a batch has ended. */

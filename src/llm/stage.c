@@ -290,6 +290,16 @@ static wick_status get_compiled_class(wk_stage *stage, const wk_stage_batch *bat
 
 /* --- Rehearsal --- */
 
+/* What moves a part of the cache is not of any plan: copies of a block and of a slot. */
+static wick_status rehearse_copies(const wk_stage *stage) {
+    const uint32_t counts[] = {[WK_STATE_BLOCKS] = stage->cache.n_blocks,
+                               [WK_STATE_WINDOW_BLOCKS] = stage->cache.n_window_blocks,
+                               [WK_STATE_SLOTS] = stage->cache.n_slots};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i] > 0) WK_TRY(wk_stage_copy(stage, (wk_state_kind)i, 0, counts[i] - 1));
+    return WICK_OK;
+}
+
 /* Everything but the weights, where there are some, belongs to the recording: nothing takes memory
  * of the device. Plans without outputs are the beginning of those with them. */
 wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc *cache,
@@ -304,6 +314,7 @@ wick_status wk_stage_rehearse(wk_model *net, uint32_t index, const wk_cache_desc
     if (status == WICK_OK) status = make_state(&stage, &stage.state);
     if (status == WICK_OK) status = make_inputs(&stage, &class);
     if (status == WICK_OK) status = compute(&stage, &class);
+    if (status == WICK_OK) status = rehearse_copies(&stage);
     if (status == WICK_OK)
         status = wk_plan_rehearse(device, &class.plan);
     else

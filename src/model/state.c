@@ -204,10 +204,17 @@ void wk_state_forget_faults(wk_state *state) {
 
 /* ---- Copying ---- */
 
+/* By way of another tensor, as no kernel reads and writes one buffer; each copy is computed by
+ * itself, so that no chain of the two has to be compiled. */
 static bool copy_one(wick_tensor *cache, uint32_t from, uint32_t to) {
     if (cache == NULL) return true;
     wick_tensor *const words = words_of(cache, cache->view.extent[0]);
-    return wick_copy(wick_narrow(words, 0, to, 1), wick_narrow(words, 0, from, 1)) != NULL;
+    if (words == NULL) return false;
+    wick_tensor *const between =
+        wick_empty(cache->device, WICK_U32, WICK_SHAPE(1, words->view.extent[1]));
+    return wick_copy(between, wick_narrow(words, 0, from, 1)) != NULL &&
+           wick_poll(cache->device) >= 0 &&
+           wick_copy(wick_narrow(words, 0, to, 1), between) != NULL;
 }
 
 static bool copy_in_layer(const wk_state *state, const wk_layer_spec *spec,
