@@ -38,11 +38,14 @@ enum { WK_RED_ZONE = 64 };
 enum { WK_RED_ZONE = 0 };
 #endif
 
-/* Leaves out what no model needs, in a module for models alone (web/CMakeLists.txt). */
+/* In a module for models alone (web/CMakeLists.txt) what no model needs is left out, and is not
+ * made fast by repeating it for each constant argument where models spend no time. */
 #ifdef WICK_MODELS_ONLY
 #define WK_OF_TENSORS(...)
+#define WK_INLINE_FOR_TENSORS static __attribute__((noinline))
 #else
 #define WK_OF_TENSORS(...) __VA_ARGS__
+#define WK_INLINE_FOR_TENSORS WK_INLINE
 #endif
 
 #define WK_COUNT(array) (sizeof(array) / sizeof((array)[0]))

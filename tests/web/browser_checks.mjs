@@ -88,8 +88,9 @@ export function testWebGpu(kind, { checkAdapter, families, gpuOptions, nAborts }
         await call("open", { backend: "webgpu", math: "exact" }, base + smol.path);
         await checkTokens(call, smol, { maxTokens: 4 });
       });
-    await t.test("in the page, with less", (t) =>
-      checkGenerating(t, { call, base }, { backend: "webgpu", worker: false, gpuOptions }, 32));
+    if (testsAll) // compiles all kernels once more
+      await t.test("in the page, with less", (t) =>
+        checkGenerating(t, { call, base }, { backend: "webgpu", worker: false, gpuOptions }, 32));
   });
 }
 

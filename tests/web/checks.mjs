@@ -19,12 +19,16 @@ export async function checkTokens(call, { prompt, tokens, nVocab }, { maxTokens,
   assert.ok(did.bytesRead <= nReads * bytesEach, `${did.bytesRead} bytes read back`);
 }
 
-/** Device memory is the same after each round but the first, the module's after each but two. */
+/**
+ * Device memory is the same after each round but the first, the module's after each but two. What
+ * is kept of released tensors grows until it is as many as any round has had at once.
+ */
 function checkMemory(after) {
-  const last = after.at(-1);
-  for (const { bufferBytes, liveBytes } of after.slice(1))
-    assert.deepEqual({ bufferBytes, liveBytes },
-                     { bufferBytes: last.bufferBytes, liveBytes: last.liveBytes });
+  const last = after.at(-1), most = 16384;
+  for (const { bufferBytes, liveBytes } of after.slice(1)) {
+    assert.equal(bufferBytes, last.bufferBytes);
+    assert.ok(Math.abs(last.liveBytes - liveBytes) < most, `${liveBytes}, ${last.liveBytes}`);
+  }
   for (const { heapBytes } of after.slice(2)) assert.equal(heapBytes, after[1].heapBytes);
 }
 

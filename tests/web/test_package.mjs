@@ -28,8 +28,8 @@ const MODULES = ["wick", "wick-cpu"].flatMap((name) => ["", "-tensors"].flatMap(
 const ENGINES = [
   { module: "wick.wasm", isScript: /^(?!cpu).*\.js$/, limit: 400_000 },
   { module: "wick-cpu.wasm", isScript: /^cpu.*\.js$/, limit: 345_000 },
-  { module: "wick-tensors.wasm", isScript: /^(?!cpu).*\.js$/, limit: 498_000 },
-  { module: "wick-cpu-tensors.wasm", isScript: /^cpu.*\.js$/, limit: 433_000 },
+  { module: "wick-tensors.wasm", isScript: /^(?!cpu).*\.js$/, limit: 516_000 },
+  { module: "wick-cpu-tensors.wasm", isScript: /^cpu.*\.js$/, limit: 450_000 },
 ];
 
 for (const { module, isScript, limit } of ENGINES) {

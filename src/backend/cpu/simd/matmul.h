@@ -76,8 +76,8 @@ WK_INLINE void add_products(v16 sum[TILE_ROWS][TILE_PANELS], const float *a, con
 
 /* a [n][rows] times b [n][STRIP], of which the first panels count. c is read after the first chunk
  * and written after the last: it comes from farther away than the sums between. */
-WK_INLINE void multiply_tile(const tile *t, const float *a, const float *b, int64_t n,
-                             const int rows, const int panels) {
+WK_INLINE_FOR_TENSORS void multiply_tile(const tile *t, const float *a, const float *b, int64_t n,
+                                         const int rows, const int panels) {
     v16 total[TILE_ROWS][TILE_PANELS];
     for (int i = 0; i < rows; i++)
         for (int p = 0; p < panels; p++) wk_prefetch(t->c + i * t->stride + 16 * p, 1);
@@ -301,7 +301,7 @@ static size_t matmul_worker_bytes(const wk_op *op) {
     const int64_t depth = t.k < t.span ? t.k : t.span;
     const int64_t packed = t.row_step + (t.is_shared ? 0 : t.column_step);
     const int64_t held = is_held(op, &t) || t.k > t.span ? t.row_step * t.column_step : 0;
-    return (size_t)(packed * depth + PACK_EXCESS + held) * sizeof(float);
+    return (size_t)(packed * depth + held) * sizeof(float);
 }
 
 static product product_of(const wk_op *op, int64_t index, const cuts *t) {
@@ -348,7 +348,7 @@ static void multiply_item(const wk_cpu_run *run, const cuts *t, int64_t item) {
         room += t->column_step * depth;
     }
     b.a = room;
-    b.held = room + t->row_step * depth + PACK_EXCESS;
+    b.held = room + t->row_step * depth;
     b.is_held = is_held(run->op, t);
     multiply_block(&p, &b, t->span, t->is_shared ? &all : NULL);
 }

@@ -12,7 +12,6 @@ enum {
     STRIP = TILE_PANELS * 16,
     TILE_ROWS = TILE_COLUMNS,
     TILE_ROWS_SMALL = TILE_COLUMNS_SMALL,
-    PACK_EXCESS = 16,
 };
 
 /* --- Operands --- */
@@ -60,7 +59,7 @@ typedef struct product {
 /* --- Packing --- */
 
 /* n elements, a stride apart; from 16 on 16, the others are zeros. */
-WK_INLINE v16 load_line(const matrix *x, const void *from, int64_t stride, int64_t n) {
+WK_INLINE_FOR_TENSORS v16 load_line(const matrix *x, const void *from, int64_t stride, int64_t n) {
     if (stride == 1 && x->dtype == WICK_F32) return v16_load_rows(from, n);
     alignas(64) float line[16] = {0};
     if (n > 0) load_run(line, from, stride, x->dtype, n < 16 ? n : 16);
@@ -68,8 +67,8 @@ WK_INLINE v16 load_line(const matrix *x, const void *from, int64_t stride, int64
 }
 
 /* Of dense floats, which is the case that counts; how many elements of k: 16 at a time. */
-WK_INLINE int64_t pack_dense_rows(const float *from, int64_t stride, const int n, int64_t depth,
-                                  float *to) {
+WK_INLINE_FOR_TENSORS int64_t pack_dense_rows(const float *from, int64_t stride, const int n,
+                                              int64_t depth, float *to) {
     int64_t l = 0;
     for (; depth - l >= 16; l += 16) {
         v16 lines[16];
@@ -77,13 +76,16 @@ WK_INLINE int64_t pack_dense_rows(const float *from, int64_t stride, const int n
             lines[i] = i < n ? v16_load(from + i * stride + l) : v16_zero();
         for (int i = 0; i < n; i++) wk_prefetch(from + i * stride + l + 64);
         v16_transpose(lines);
-        for (int i = 0; i < 16; i++, to += n) v16_store(to, lines[i]);
+        if (depth - l < 32) { /* what comes after may be another thread's */
+            for (int i = 0; i < 16; i++, to += n) v16_store_rows(to, lines[i], n);
+        } else {
+            for (int i = 0; i < 16; i++, to += n) v16_store(to, lines[i]);
+        }
     }
     return l;
 }
 
-/* Rows [row, row + n) of a at columns [first, end) to [end - first][n]. May write up to
- * PACK_EXCESS floats after these, where the next rows will lie. */
+/* Rows [row, row + n) of a at columns [first, end) to [end - first][n]. */
 static void pack_rows(const matrix *a, int64_t row, int n, int64_t first, int64_t end, float *to) {
     const float *const from = element_at(a, row, first);
     const bool is_dense = a->column_stride == 1 && a->dtype == WICK_F32;

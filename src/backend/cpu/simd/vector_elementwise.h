@@ -58,46 +58,56 @@ WK_INLINE v16 v16_sign(v16 x) {
 /* In this order NaN stays. */
 WK_INLINE v16 v16_relu(v16 x) { return v16_max(v16_zero(), x); }
 
-/* X(FUNCTION, of x with the parameters p and a). */
-#define UNARY_FUNCTIONS(X)                                                                         \
+/* X(FUNCTION, of x with the parameters p and a): those that models use, and the others. */
+#define UNARY_FUNCTIONS_OF_MODELS(X)                                                               \
     X(SILU, v16_silu(x))                                                                           \
     X(EXP, v16_exp_full(x))                                                                        \
-    X(LOG, v16_log(x))                                                                             \
-    X(SIN, v16_sine_full(x, false))                                                                \
-    X(COS, v16_sine_full(x, true))                                                                 \
     X(ABS, v16_abs(x))                                                                             \
     X(NEG, v16_negate(x))                                                                          \
     X(RECIP, v16_div(v16_set(1), x))                                                               \
     X(SQR, v16_mul(x, x))                                                                          \
     X(SQRT, v16_sqrt(x))                                                                           \
-    X(ERF, v16_erf(x))                                                                             \
     X(TANH, v16_tanh(x))                                                                           \
     X(SIGMOID, v16_sigmoid(x))                                                                     \
-    X(FLOOR, v16_floor(x))                                                                         \
-    X(CEIL, v16_ceil(x))                                                                           \
-    X(ROUND, v16_round(x))                                                                         \
-    X(SIGN, v16_sign(x))                                                                           \
     X(RELU, v16_relu(x))                                                                           \
     X(GELU, v16_gelu(x))                                                                           \
     X(GELU_ERF, v16_gelu_erf(x))                                                                   \
     X(GELU_QUICK, v16_mul(x, v16_sigmoid(v16_mul(x, v16_set(1.702F)))))                            \
     X(SOFTPLUS, v16_softplus(x))                                                                   \
+    X(AFFINE, v16_affine(x, &p))                                                                   \
+    X(CLAMP, v16_clamp(x, a, v16_set(p.b)))
+#define UNARY_FUNCTIONS_OF_TENSORS(X)                                                              \
+    X(LOG, v16_log(x))                                                                             \
+    X(SIN, v16_sine_full(x, false))                                                                \
+    X(COS, v16_sine_full(x, true))                                                                 \
+    X(ERF, v16_erf(x))                                                                             \
+    X(FLOOR, v16_floor(x))                                                                         \
+    X(CEIL, v16_ceil(x))                                                                           \
+    X(ROUND, v16_round(x))                                                                         \
+    X(SIGN, v16_sign(x))                                                                           \
     X(MISH, v16_mish(x))                                                                           \
     X(HARD_SIGMOID, v16_hard_sigmoid(x))                                                           \
     X(HARD_SWISH, v16_mul(x, v16_hard_sigmoid(x)))                                                 \
     X(ELU, v16_if_above(x, v16_mul(a, v16_exp_minus_1(x))))                                        \
     X(LEAKY_RELU, v16_if_above(x, v16_mul(a, x)))                                                  \
     X(POW, v16_pow(x, a, v16_set(p.a_low)))                                                        \
-    X(AFFINE, v16_affine(x, &p))                                                                   \
-    X(CLAMP, v16_clamp(x, a, v16_set(p.b)))                                                        \
     X(EXPM1, v16_exp_minus_1_full(x))                                                              \
     X(RSQRT, v16_div(v16_set(1), v16_sqrt(x)))                                                     \
     X(TRUNC, v16_copy_sign(v16_floor(v16_abs(x)), x))                                              \
-    WK_OF_TENSORS(X(TAN, v16_tan(x)) X(ASIN, v16_asin(x)) X(ACOS, v16_acos(x))                     \
-                      X(ATAN, v16_atan(x)) X(SINH, v16_sinh(x)) X(COSH, v16_cosh(x))               \
-                          X(ASINH, v16_asinh(x)) X(ACOSH, v16_acosh(x)) X(ATANH, v16_atanh(x))     \
-                              X(EXP2, v16_exp2(x)) X(LOG1P, v16_log1p(x)) X(LOG2, v16_log2(x))     \
-                                  X(LOG10, v16_log10(x)))
+    X(TAN, v16_tan(x))                                                                             \
+    X(ASIN, v16_asin(x))                                                                           \
+    X(ACOS, v16_acos(x))                                                                           \
+    X(ATAN, v16_atan(x))                                                                           \
+    X(SINH, v16_sinh(x))                                                                           \
+    X(COSH, v16_cosh(x))                                                                           \
+    X(ASINH, v16_asinh(x))                                                                         \
+    X(ACOSH, v16_acosh(x))                                                                         \
+    X(ATANH, v16_atanh(x))                                                                         \
+    X(EXP2, v16_exp2(x))                                                                           \
+    X(LOG1P, v16_log1p(x))                                                                         \
+    X(LOG2, v16_log2(x))                                                                           \
+    X(LOG10, v16_log10(x))
+#define UNARY_FUNCTIONS(X) UNARY_FUNCTIONS_OF_MODELS(X) WK_OF_TENSORS(UNARY_FUNCTIONS_OF_TENSORS(X))
 
 static void unary_row(const wk_op *op, float *y, const float *const in[2], int64_t n) {
     const unary_parameters p = parameters_of(op);
@@ -149,13 +159,12 @@ WK_INLINE v16 v16_minimum(v16 a, v16 b) { return v16_select(v16_equal(a, a), v16
     X(MUL, v16_mul(a, b))                                                                          \
     X(SUB, v16_sub(a, b))                                                                          \
     X(DIV, v16_div(a, b))                                                                          \
-    X(POW, v16_pow(a, b, v16_zero()))                                                              \
     X(MAXIMUM, v16_maximum(a, b))                                                                  \
     X(MINIMUM, v16_minimum(a, b))                                                                  \
-    WK_OF_TENSORS(X(REMAINDER, v16_remainder(a, b)) X(FMOD, v16_fmod(a, b))                        \
-                      X(FLOOR_DIVIDE, v16_floor_divide(a, b)) X(ATAN2, v16_atan2(a, b))            \
-                          X(HYPOT, v16_hypot(a, b)) X(COPYSIGN, v16_copy_sign(a, b))               \
-                              X(LOGADDEXP, v16_logaddexp(a, b))                                    \
+    WK_OF_TENSORS(X(POW, v16_pow(a, b, v16_zero())) X(REMAINDER, v16_remainder(a, b))              \
+                      X(FMOD, v16_fmod(a, b)) X(FLOOR_DIVIDE, v16_floor_divide(a, b))              \
+                          X(ATAN2, v16_atan2(a, b)) X(HYPOT, v16_hypot(a, b))                      \
+                              X(COPYSIGN, v16_copy_sign(a, b)) X(LOGADDEXP, v16_logaddexp(a, b))   \
                                   X(NEXTAFTER, v16_next_after(a, b)))
 
 static void binary_row(const wk_op *op, float *y, const float *const in[2], int64_t n) {

@@ -19,10 +19,7 @@
 #define VECTOR_KERNELS(X)                                                                          \
     X(unary, UNARY, accepts_unary, element_items, element_grain, NULL)                             \
     X(binary, BINARY, accepts_binary, element_items, element_grain, NULL)                          \
-    X(compare, COMPARE, accepts_compare, element_items, element_grain, NULL)                       \
-    X(where, WHERE, accepts_where, element_items, element_grain, NULL)                             \
     X(gated, GATED, accepts_gated, element_items, element_grain, NULL)                             \
-    X(transpose, COPY, accepts_transpose, transpose_items, transpose_grain, NULL)                  \
     X(copy, COPY, accepts_copy, element_items, element_grain, NULL)                                \
     X(reduce, REDUCE, accepts_reduce, element_items, reduce_grain, NULL)                           \
     X(softmax, SOFTMAX, accepts_rows, row_items, row_grain, row_bytes)                             \
@@ -32,8 +29,11 @@
     X(causal_conv, CAUSAL_CONV, accepts_causal_conv, causal_conv_items, NULL, causal_conv_bytes)   \
     X(scan, SCAN, accepts_scan, scan_items, NULL, scan_bytes)
 
-/* The same of ops that no model has. */
+/* The same of ops that no model has, or spends time in. */
 #define VECTOR_KERNELS_OF_TENSORS(X)                                                               \
+    X(compare, COMPARE, accepts_compare, element_items, element_grain, NULL)                       \
+    X(where, WHERE, accepts_where, element_items, element_grain, NULL)                             \
+    X(transpose, COPY, accepts_transpose, transpose_items, transpose_grain, NULL)                  \
     X(gather, GATHER, accepts_gather, gather_items, gather_grain, NULL)                            \
     X(scatter, SCATTER, accepts_scatter, scatter_items, NULL, NULL)                                \
     X(cumulate, CUMULATE, accepts_cumulate, cumulate_items, NULL, NULL)                            \
