@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Only a view that repeats elements has as many. Nobody waits for an op on more, and kernels may
+/* Only a view that repeats elements has as many. No op on more would ever end, and kernels may
  * add extents and multiply them by the size of a number and by that of a pool of threads. */
 #define MAX_ELEMENTS ((int64_t)1 << 48)
 

@@ -83,7 +83,7 @@ static void test_shared_blocks(void **state) {
 }
 
 /* The first n tokens of a text that another session has read are not read again, wherever the two
- * texts part, but for the last one: what comes next is chosen from its logits. */
+ * texts part. The last one always is: what comes next is chosen from its logits. */
 static void test_found_again(void **state) {
     (void)state;
     enum { N = 2 * WK_BLOCK_SIZE + 5 };
