@@ -61,9 +61,10 @@ static void learn_tail(wk_sequence *s) {
 
 /* The tokens of the last block after going back to n of them; blocks before it are in the tree. */
 static void recall_tail(wk_sequence *s, uint32_t n) {
-    const uint32_t index = n / WK_BLOCK_SIZE, block = s->share[WK_POOL_BLOCKS].ids[index];
+    const uint32_t index = n / WK_BLOCK_SIZE;
     const bool is_same = index == s->n_cached / WK_BLOCK_SIZE;
     if (!s->runner->has_prefixes || is_same || n % WK_BLOCK_SIZE == 0) return;
+    const uint32_t block = s->share[WK_POOL_BLOCKS].ids[index];
     const wk_prefix_node *const node = &s->runner->prefixes.nodes[block];
     s->is_known = node->n == WK_BLOCK_SIZE;
     if (s->is_known) memcpy(s->tail, node->tokens, sizeof s->tail);
@@ -160,6 +161,14 @@ static wk_sequence *find_victim(const wk_sequence *s) {
     return idle ? idle : youngest;
 }
 
+/* A text that is over goes first, then what a sequence has. False: there is neither. */
+static bool make_free(wk_sequence *s, int pool) {
+    if (pool == WK_POOL_BLOCKS && drop_prefix(s->runner)) return true;
+    wk_sequence *const victim = find_victim(s);
+    if (victim) give_all(victim);
+    return victim != NULL;
+}
+
 static wick_status take(wk_sequence *s, int pool, uint32_t *id) {
     for (;;) {
         *id = wk_blocks_take(&s->runner->pools[pool]);
@@ -168,11 +177,8 @@ static wick_status take(wk_sequence *s, int pool, uint32_t *id) {
         const wick_status status = grow(s->runner, pool);
         if (status == WICK_OK) continue;
         if (status == WICK_ERR_DEVICE_LOST) return status;
-        if (pool == WK_POOL_BLOCKS && drop_prefix(s->runner)) continue;
-        wk_sequence *const victim = find_victim(s);
-        if (!victim) return status;
+        if (!make_free(s, pool)) return status;
         *wk_device_err(s->runner->device) = (wick_error){.status = WICK_OK};
-        give_all(victim);
     }
 }
 
