@@ -1,42 +1,20 @@
-/* llm/runner.c: makes up batches and takes them through the stages. See runner.h. */
+/* llm/runner.c: a runner's life, and batches through the stages. See runner.h; batch.c says what is
+ * in a batch. */
 #include "llm/runner_struct.h"
 
-#include "model/rope.h"
 #include "sys/clock.h"
 
 #include <assert.h>
 #include <string.h>
 
-enum {
-    LOGITS_BYTES = 16 * 1024 * 1024, /* most that a batch of logits may take, one row excepted */
-    LEAST_KEYS = 256,                /* that the plans of short texts are made for */
-    CHEAP_ROWS = 32,  /* batches of up to this size cost the same: the weights are read once */
-    FIRST_BLOCKS = 16 /* of a cache that grows: 1024 tokens */
-};
+enum { FIRST_BLOCKS = 16 }; /* of a cache that grows: 1024 tokens */
 
-static uint32_t round_up_to_power(uint32_t n) {
-    assert(n <= UINT32_C(1) << 31); /* else there is none */
-    uint32_t power = 1;
-    while (power < n) power *= 2;
-    return power;
-}
-
-static bool has_window_blocks(const wk_runner *runner) { return runner->cache.n_window_blocks > 0; }
-
-static bool gives_states(const wk_runner *runner) {
+bool wk_runner_gives_states(const wk_runner *runner) {
     return runner->desc.outputs == WK_OUTPUTS_STATES;
 }
 
 size_t wk_runner_row_length(const wk_runner *runner) {
-    return gives_states(runner) ? runner->hparams->n_embd : runner->hparams->n_vocab;
-}
-
-static uint32_t max_output_rows(const wk_runner *runner) {
-    const uint64_t row_bytes = wk_runner_row_length(runner) * sizeof(float);
-    const uint64_t rows = LOGITS_BYTES / row_bytes;
-    const uint32_t most = rows < 1 ? 1 : rows > WK_MAX_CHUNK ? WK_MAX_CHUNK : (uint32_t)rows;
-    const uint32_t power = round_up_to_power(most);
-    return power > most ? power / 2 : power;
+    return wk_runner_gives_states(runner) ? runner->hparams->n_embd : runner->hparams->n_vocab;
 }
 
 static wk_heap *heap_of(const wk_runner *runner) { return wk_device_heap(runner->device); }
@@ -138,20 +116,6 @@ wick_status wk_runner_renew(wk_runner *runner) {
     return WICK_OK;
 }
 
-static size_t rows_bytes(const wk_runner *runner) {
-    return (size_t)runner->max_rows * runner->hparams->n_embd * sizeof(float);
-}
-
-static void free_row_memory(wk_runner *runner) {
-    wk_heap *const heap = heap_of(runner);
-    wk_free(heap, runner->rows, runner->rows ? rows_bytes(runner) : 0);
-    wk_free(heap, runner->tables, runner->n_tables * sizeof *runner->tables);
-    wk_free(heap, runner->batch.hidden, runner->n_hidden * sizeof *runner->batch.hidden);
-    runner->rows = runner->tables = runner->batch.hidden = NULL;
-    runner->n_tables = runner->n_hidden = 0;
-    runner->max_rows = 0;
-}
-
 void wk_runner_free(wk_runner *runner) {
     if (!runner) return;
     wk_heap *const heap = heap_of(runner);
@@ -159,166 +123,27 @@ void wk_runner_free(wk_runner *runner) {
     for (uint32_t i = 0; i < runner->n_stages; i++) wk_stage_free(runner->stages[i]);
     for (int i = 0; i < WK_POOL_COUNT; i++) wk_blocks_free(heap, &runner->pools[i]);
     wk_prefix_free(heap, &runner->prefixes);
-    free_row_memory(runner);
+    wk_batch_free_rows(runner);
     wk_free(heap, runner->batch.words, runner->max_words * sizeof *runner->batch.words);
     wk_free(heap, runner->batch.logits,
             runner->max_outputs * wk_runner_row_length(runner) * sizeof *runner->batch.logits);
     wk_free(heap, runner, sizeof *runner);
 }
 
-/* --- Memory of a batch --- */
-
-static wick_status reserve_tables(wk_runner *runner) {
-    const wk_hparams *const hp = runner->hparams;
-    for (uint32_t i = 0; i < hp->n_ropes; i++)
-        runner->n_tables += 2 * (size_t)hp->rope[i].n_pairs * runner->max_rows;
-    if (runner->n_tables == 0) return WICK_OK;
-    runner->tables = wk_alloc_array(heap_of(runner), runner->n_tables, sizeof *runner->tables);
-    if (!runner->tables)
-        return wk_fail_memory(error_of(runner), runner->n_tables * sizeof *runner->tables, 0,
-                              "a batch");
-    float *at = runner->tables;
-    for (uint32_t i = 0; i < hp->n_ropes; i++) {
-        const size_t n = (size_t)hp->rope[i].n_pairs * runner->max_rows;
-        runner->batch.cos[i] = at;
-        runner->batch.sin[i] = at + n;
-        at += 2 * n;
-    }
-    return WICK_OK;
-}
-
-static wick_status reserve_rows(wk_runner *runner, uint32_t n) {
-    if (n <= runner->max_rows) return WICK_OK;
-    free_row_memory(runner);
-    runner->max_rows = round_up_to_power(n);
-    wick_status status = reserve_tables(runner);
-    if (status == WICK_OK && runner->n_stages > 1) {
-        runner->n_hidden = (size_t)runner->max_rows * runner->hparams->n_embd;
-        runner->batch.hidden =
-            wk_alloc_array(heap_of(runner), runner->n_hidden, sizeof *runner->batch.hidden);
-        if (!runner->batch.hidden)
-            status = wk_fail_memory(error_of(runner),
-                                    runner->n_hidden * sizeof *runner->batch.hidden, 0, "a batch");
-    }
-    if (status != WICK_OK) free_row_memory(runner);
-    return status;
-}
-
-static wick_status reserve_words(wk_runner *runner) {
-    const uint32_t n = runner->batch.layout.n_words;
-    if (n <= runner->max_words) return WICK_OK;
-    uint32_t *const words = wk_alloc_array(heap_of(runner), n, sizeof *words);
-    if (!words) return wk_fail_memory(error_of(runner), n * sizeof *words, 0, "a batch");
-    wk_free(heap_of(runner), runner->batch.words, runner->max_words * sizeof *words);
-    runner->batch.words = words;
-    runner->max_words = n;
-    return WICK_OK;
-}
-
-static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
-    if (n_outputs <= runner->max_outputs) return WICK_OK;
-    wk_stage_batch *const batch = &runner->batch;
-    const size_t row = wk_runner_row_length(runner) * sizeof *batch->logits;
-    float *const larger =
-        wk_realloc(heap_of(runner), batch->logits, runner->max_outputs * row, n_outputs * row);
-    if (!larger) return wk_fail_memory(error_of(runner), n_outputs * row, 0, "logits");
-    batch->logits = larger;
-    runner->max_outputs = n_outputs;
-    return WICK_OK;
-}
-
-/* --- Classes --- */
-
-/* Blocks of the class of key lengths that n_keys are in: 256, 512, 1024, ... keys, or all that a
- * context has room for. What a plan dispatches, and what it is expected to cost, follows its class.
- */
-static uint32_t class_blocks(uint32_t n_keys, uint32_t context_length) {
-    uint64_t n = LEAST_KEYS;
-    while (n < n_keys) n *= 2;
-    if (n > context_length) n = context_length;
-    return (uint32_t)((n + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE);
-}
-
-/* How large a batch is, its class. */
-typedef struct batch_size {
-    uint32_t n_rows, n_outputs, n_sequences, n_blocks;
-} batch_size;
-
-/* Sections of a descriptor, one after the other. */
-static void lay_out(wk_runner *runner, batch_size size) {
-    wk_stage_batch *const batch = &runner->batch;
-    wk_batch_layout l = {.n_rows = size.n_rows,
-                         .n_outputs = size.n_outputs,
-                         .n_sequences = size.n_sequences,
-                         .n_blocks = size.n_blocks,
-                         .block_size = WK_BLOCK_SIZE};
-    l.positions = l.ids + l.n_rows;
-    l.sequences = l.positions + l.n_rows;
-    l.slots = l.sequences + l.n_rows;
-    l.outputs = l.slots + l.n_rows;
-    l.lengths = l.outputs + l.n_outputs;
-    l.states = l.lengths + l.n_sequences;
-    l.tables = l.states + l.n_sequences;
-    l.n_words = l.tables + l.n_sequences * l.n_blocks;
-    if (has_window_blocks(runner)) {
-        batch->window_slots = l.n_words;
-        batch->window_tables = batch->window_slots + l.n_rows;
-        l.n_words = batch->window_tables + l.n_sequences * l.n_blocks;
-    }
-    batch->given = l.n_words;
-    if (batch->rows) l.n_words += l.n_rows;
-    batch->layout = l;
-    batch->outputs = l.n_outputs == 0       ? WK_OUTPUTS_NONE
-                     : gives_states(runner) ? WK_OUTPUTS_STATES
-                     : l.n_outputs == 1     ? WK_OUTPUTS_LAST
-                                            : WK_OUTPUTS_ALL;
-}
-
-/* Rows of a batch of n tokens. Whole texts cannot be cut, and several sequences have no choice:
- * they are rounded up to eighths of a power of two (40, 48, 56, 64, 80, 96, ...). */
-static uint32_t round_up_rows(uint32_t n, bool is_fine) {
-    const uint32_t power = round_up_to_power(n);
-    if (!is_fine || power <= CHEAP_ROWS) return power;
-    const uint32_t step = power / 8;
-    return (n + step - 1) / step * step;
-}
-
-/* How many of n tokens go into a batch that has n_before rows and room for most more. Padding is
- * worth it while it is a quarter at most; else as many as make a power of two, the rest later. */
-static uint32_t fit_chunk(uint32_t n_before, uint32_t n, uint32_t most) {
-    if (n > most) n = most;
-    const uint32_t total = n_before + n, up = round_up_to_power(total);
-    if (up <= CHEAP_ROWS || (up - total) * 4 <= up) return n;
-    return up / 2 > n_before ? up / 2 - n_before : 0;
-}
-
-static uint32_t most_of(const wk_runner *runner, uint32_t chunk_length, wk_outputs outputs) {
-    const bool has_all = outputs >= WK_OUTPUTS_ALL && !runner->desc.is_whole;
-    return has_all && max_output_rows(runner) < chunk_length ? max_output_rows(runner)
-                                                             : chunk_length;
-}
-
 /* --- Rehearsal --- */
-
-/* Whether some batch of outputs has this many rows. */
-static bool is_used(const wk_runner *runner, uint32_t n_rows, wk_outputs outputs) {
-    const uint32_t most = most_of(runner, runner->desc.chunk_length, outputs);
-    if (runner->desc.is_whole) return round_up_to_power(n_rows < most ? n_rows : most) == n_rows;
-    return round_up_to_power(fit_chunk(0, n_rows, most)) == n_rows;
-}
 
 static wick_status rehearse_class(wick_model *model, wk_runner *runner, uint32_t n_rows,
                                   uint32_t n_blocks) {
     /* Without outputs, chunks may be larger. */
     const wk_outputs outputs = runner->desc.outputs;
-    const bool has_outputs = is_used(runner, n_rows, outputs);
-    const bool is_wanted = has_outputs || is_used(runner, n_rows, WK_OUTPUTS_NONE);
-    lay_out(runner, (batch_size){.n_rows = n_rows,
-                                 .n_outputs = !has_outputs                 ? 0
-                                              : outputs == WK_OUTPUTS_LAST ? 1
-                                                                           : n_rows,
-                                 .n_sequences = 1,
-                                 .n_blocks = n_blocks});
+    const bool has_outputs = wk_batch_is_used(runner, n_rows, outputs);
+    const bool is_wanted = has_outputs || wk_batch_is_used(runner, n_rows, WK_OUTPUTS_NONE);
+    wk_batch_lay_out(runner, (wk_batch_size){.n_rows = n_rows,
+                                             .n_outputs = !has_outputs                 ? 0
+                                                          : outputs == WK_OUTPUTS_LAST ? 1
+                                                                                       : n_rows,
+                                             .n_sequences = 1,
+                                             .n_blocks = n_blocks});
     for (uint32_t i = 0; i < runner->n_stages && is_wanted; i++)
         if (wk_device_compiles(device_of(runner, i)))
             WK_TRY(wk_stage_rehearse(model->model, i, &runner->cache, &runner->batch));
@@ -331,281 +156,28 @@ wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, ui
     wk_runner runner = begin_runner(model, desc);
     wick_error failure = {.status = WICK_OK};
     const wk_model_errors before = wk_model_borrow(model, &failure);
-    const uint32_t shortest = class_blocks(*n_rows, desc->context_length);
+    const uint32_t shortest = wk_batch_blocks(*n_rows, desc->context_length);
     const uint32_t longest = runner.cache.n_blocks;
     wick_status status = rehearse_class(model, &runner, *n_rows, shortest);
     /* A long text may have its keys shared out among more workgroups, by another program. */
     if (status == WICK_OK && shortest < longest)
         status = rehearse_class(model, &runner, *n_rows, longest);
     wk_model_give_back(model, before);
-    *n_rows = *n_rows < round_up_to_power(desc->chunk_length) ? 2 * *n_rows : 0;
+    *n_rows = *n_rows < wk_round_up_to_power(desc->chunk_length) ? 2 * *n_rows : 0;
     return wk_pass_on(err, status, &failure);
 }
 
 /* --- Failures --- */
 
-static void fail_sequence(wk_runner *runner, wk_sequence *s, wick_status status) {
+void wk_runner_fail(wk_runner *runner, wk_sequence *s, wick_status status) {
     s->has_result = true;
     s->result = (wk_result){.status = status, .why = &s->why};
     s->why = *error_of(runner);
 }
 
-/* Whether a failure is the loss of a device: what was lost has only not run yet, and the next batch
- * brings the device back, unless another session has by then. A device may refuse a call before it
- * says that it is lost. */
-static bool is_loss(const wk_runner *runner, wick_status status) {
+bool wk_runner_is_loss(const wk_runner *runner, wick_status status) {
     return status == WICK_ERR_DEVICE_LOST ||
            (status < 0 && wk_device_check(runner->device) == WICK_ERR_DEVICE_LOST);
-}
-
-/* --- Making up a batch --- */
-
-/* Rows that a batch has at most: the largest chunk of its sequences. */
-static uint32_t find_budget(const wk_runner *runner) {
-    uint32_t most = 1;
-    for (const wk_sequence *s = runner->sequences; s; s = s->next)
-        if (s->chunk_length > most) most = s->chunk_length;
-    return most;
-}
-
-/* Single tokens go first, so that a long prompt delays others by a batch at most; then the sequence
- * that was served longest ago: none reads a second chunk while another one waits for its first. */
-static bool goes_before(const wk_sequence *a, const wk_waiting *a_wants, const wk_sequence *b,
-                        const wk_waiting *b_wants) {
-    if ((a_wants->n == 1) != (b_wants->n == 1)) return a_wants->n == 1;
-    return a->served != b->served ? a->served < b->served : a->number < b->number;
-}
-
-/* Who is next, of those that were not looked at yet. */
-static wk_sequence *find_next(const wk_runner *runner, wk_waiting *out) {
-    wk_sequence *best = NULL;
-    for (wk_sequence *s = runner->sequences; s; s = s->next) {
-        if (s->is_seen || s->is_held || s->n_running > 0 || s->has_result) continue;
-        const wk_waiting waiting = s->waiting(s->session);
-        if (waiting.n == 0 || (best && !goes_before(s, &waiting, best, out))) continue;
-        best = s;
-        *out = waiting;
-    }
-    return best;
-}
-
-static uint32_t count_outputs(const wk_waiting *waiting, uint32_t n) {
-    if (waiting->outputs >= WK_OUTPUTS_ALL) return n;
-    return waiting->outputs == WK_OUTPUTS_LAST && n == waiting->n;
-}
-
-/* Of whose outputs at least one is to be computed. */
-static wick_status find_prefix(wk_sequence *s, wk_waiting *waiting) {
-    if (waiting->n <= 1 || waiting->no_reuse || waiting->outputs >= WK_OUTPUTS_ALL) return WICK_OK;
-    const uint32_t n = s->n_cached + waiting->n - (waiting->outputs == WK_OUTPUTS_LAST);
-    const uint32_t n_before = s->n_cached;
-    WK_TRY(wk_sequence_find_prefix(s, waiting->ids - s->n_cached, n));
-    if (waiting->outputs == WK_OUTPUTS_LAST && s->n_cached > n_before)
-        s->n_reused += s->n_cached - n_before;
-    *waiting = s->waiting(s->session);
-    return WICK_OK;
-}
-
-/* How many of its tokens go into the batch, beside n_rows others with n_outputs. */
-static uint32_t find_share(const wk_runner *runner, const wk_sequence *s, const wk_waiting *waiting,
-                           uint32_t n_rows, uint32_t n_outputs) {
-    const uint32_t own = most_of(runner, s->chunk_length, waiting->outputs);
-    if (runner->desc.is_whole) {
-        const uint32_t n = waiting->n < own ? waiting->n : own;
-        return n_rows == 0 ? n : 0;
-    }
-    const uint32_t budget = find_budget(runner), left = n_rows < budget ? budget - n_rows : 0;
-    uint32_t most = own < left ? own : left;
-    if (n_rows > 0 && waiting->outputs >= WK_OUTPUTS_ALL) {
-        const uint32_t room = max_output_rows(runner);
-        const uint32_t room_left = n_outputs < room ? room - n_outputs : 0;
-        if (room_left < most) most = room_left;
-    }
-    if (waiting->n == 1) return most > 0;
-    return most > 0 ? fit_chunk(n_rows, waiting->n, most) : 0;
-}
-
-/* Where the cache has no room for its tokens now, it is passed over. */
-static wick_status add_part(wk_runner *runner, wk_sequence *s, const wk_waiting *waiting,
-                            uint32_t n) {
-    const wick_status status = wk_sequence_make_room(s, s->n_cached + n);
-    if (is_loss(runner, status)) return status;
-    if (status < 0) {
-        fail_sequence(runner, s, status);
-        *error_of(runner) = (wick_error){.status = WICK_OK};
-    }
-    if (status != WICK_OK) return WICK_OK;
-    runner->parts[runner->n_parts++] = (wk_part){.sequence = s,
-                                                 .waiting = *waiting,
-                                                 .n = n,
-                                                 .n_outputs = count_outputs(waiting, n),
-                                                 .first = s->n_cached};
-    return WICK_OK;
-}
-
-static wick_status choose_parts(wk_runner *runner) {
-    uint32_t n_rows = 0, n_outputs = 0;
-    wk_waiting waiting = {.n = 0};
-    runner->n_parts = 0;
-    for (wk_sequence *s = runner->sequences; s; s = s->next) s->is_seen = false;
-    while (runner->n_parts < WK_MAX_PARTS) {
-        wk_sequence *const s = find_next(runner, &waiting);
-        if (!s) return WICK_OK;
-        s->is_seen = true;
-        WK_TRY(find_prefix(s, &waiting));
-        if (waiting.n == 0) continue;
-        const uint32_t n = find_share(runner, s, &waiting, n_rows, n_outputs);
-        if (n == 0) continue;
-        WK_TRY(add_part(runner, s, &waiting, n));
-        if (runner->n_parts == 0 || runner->parts[runner->n_parts - 1].sequence != s) continue;
-        n_rows += n;
-        n_outputs += runner->parts[runner->n_parts - 1].n_outputs;
-    }
-    return WICK_OK;
-}
-
-static batch_size size_of(const wk_runner *runner) {
-    uint32_t n_rows = 0, n_outputs = 0, n_keys = 0, context = 0;
-    for (uint32_t i = 0; i < runner->n_parts; i++) {
-        const wk_part *const part = &runner->parts[i];
-        n_rows += part->n;
-        n_outputs += part->n_outputs;
-        if (part->first + part->n > n_keys) n_keys = part->first + part->n;
-        if (part->sequence->context_length > context) context = part->sequence->context_length;
-    }
-    batch_size size = {.n_rows =
-                           round_up_rows(n_rows, runner->desc.is_whole || runner->n_parts > 1),
-                       .n_outputs = n_outputs,
-                       .n_sequences = round_up_to_power(runner->n_parts),
-                       .n_blocks = runner->desc.is_whole ? 0 : class_blocks(n_keys, context)};
-    if (n_outputs > 1) {
-        const uint32_t power = round_up_to_power(n_outputs);
-        size.n_outputs = power < size.n_rows ? power : size.n_rows;
-    }
-    return size;
-}
-
-/* --- Describing it --- */
-
-/* Whether some are rows, which then have memory in a batch; or no memory. */
-static wick_status find_rows(wk_runner *runner) {
-    bool has_rows = false;
-    for (uint32_t i = 0; i < runner->n_parts; i++)
-        for (uint32_t k = 0; k < runner->parts[i].n; k++)
-            has_rows = has_rows || runner->parts[i].waiting.ids[k] == WICK_NO_TOKEN;
-    runner->batch.rows = NULL;
-    if (!has_rows) return WICK_OK;
-    if (!runner->rows) runner->rows = wk_alloc_zeroed(heap_of(runner), rows_bytes(runner));
-    if (!runner->rows)
-        return wk_fail_memory(error_of(runner), rows_bytes(runner), 0, "rows of embeddings");
-    runner->batch.rows = runner->rows;
-    return WICK_OK;
-}
-
-/* Rows of a part to where their tokens would be; what stands in the others is not used. */
-static void place_rows(wk_runner *runner, const wk_part *part, uint32_t at) {
-    const wk_stage_batch *const batch = &runner->batch;
-    const size_t n_embd = runner->hparams->n_embd;
-    const float *from = part->waiting.rows;
-    for (uint32_t i = 0; i < part->n; i++) {
-        const bool is_row = part->waiting.ids[i] == WICK_NO_TOKEN;
-        batch->words[batch->given + at + i] = is_row;
-        if (!is_row) continue;
-        batch->words[batch->layout.ids + at + i] = 0; /* any: it is looked up for nothing */
-        memcpy(runner->rows + (at + i) * n_embd, from, n_embd * sizeof *from);
-        from += n_embd;
-    }
-}
-
-static uint32_t slot_of(const wk_sequence *s, uint32_t position, bool has_window) {
-    return wk_sequence_block(s, position, has_window) * WK_BLOCK_SIZE + position % WK_BLOCK_SIZE;
-}
-
-/* Rows [at, at + part.n) of the batch. */
-static void describe_rows(wk_runner *runner, uint32_t index, uint32_t at) {
-    const wk_stage_batch *const batch = &runner->batch;
-    const wk_batch_layout *const l = &batch->layout;
-    const wk_part *const part = &runner->parts[index];
-    uint32_t *const words = batch->words;
-    for (uint32_t i = 0; i < part->n; i++) {
-        const uint32_t row = at + i, position = part->first + i;
-        words[l->ids + row] = part->waiting.ids[i];
-        words[l->positions + row] = position;
-        words[l->sequences + row] = index;
-        if (runner->desc.is_whole) continue;
-        words[l->slots + row] = slot_of(part->sequence, position, false);
-        if (has_window_blocks(runner))
-            words[batch->window_slots + row] = slot_of(part->sequence, position, true);
-    }
-    if (batch->rows) place_rows(runner, part, at);
-}
-
-static void describe_padding(const wk_runner *runner, uint32_t begin) {
-    const wk_stage_batch *const batch = &runner->batch;
-    const wk_batch_layout *const l = &batch->layout;
-    uint32_t *const words = batch->words;
-    for (uint32_t row = begin; row < l->n_rows; row++) {
-        words[l->ids + row] = words[l->positions + row] = 0;
-        words[l->sequences + row] = words[l->slots + row] = WK_NO_ROW;
-        if (has_window_blocks(runner)) words[batch->window_slots + row] = WK_NO_ROW;
-        if (batch->rows) words[batch->given + row] = 0;
-    }
-}
-
-/* Blocks of a layer that drops keys: one that a later position needs is given to it. */
-static void describe_tables(const wk_runner *runner, uint32_t index) {
-    const wk_stage_batch *const batch = &runner->batch;
-    const wk_batch_layout *const l = &batch->layout;
-    const wk_sequence *const s = runner->parts[index].sequence;
-    uint32_t *const table = batch->words + l->tables + (size_t)index * l->n_blocks;
-    uint32_t *const window = batch->words + batch->window_tables + (size_t)index * l->n_blocks;
-    const wk_share *const blocks = &s->share[WK_POOL_BLOCKS];
-    for (uint32_t i = 0; i < l->n_blocks; i++) {
-        const bool is_there = i < blocks->n;
-        table[i] = is_there ? blocks->ids[i] : 0;
-        if (has_window_blocks(runner))
-            window[i] = is_there ? wk_sequence_block(s, i * WK_BLOCK_SIZE, true) : 0;
-    }
-}
-
-static void describe_sequences(const wk_runner *runner) {
-    const wk_batch_layout *const l = &runner->batch.layout;
-    uint32_t *const words = runner->batch.words;
-    for (uint32_t i = 0; i < l->n_sequences; i++) {
-        const bool is_there = i < runner->n_parts;
-        const wk_part *const part = &runner->parts[i];
-        words[l->lengths + i] = is_there ? part->first + part->n : 0;
-        words[l->states + i] =
-            is_there && !runner->desc.is_whole ? wk_sequence_slot(part->sequence) : WK_NO_BLOCK;
-        if (is_there)
-            describe_tables(runner, i);
-        else
-            memset(words + l->tables + (size_t)i * l->n_blocks, 0, l->n_blocks * sizeof *words);
-    }
-    /* Of whole texts the one state that there is; no two the same. */
-    if (runner->desc.is_whole) words[l->states] = 0;
-}
-
-static void describe(wk_runner *runner) {
-    const wk_batch_layout *const l = &runner->batch.layout;
-    uint32_t *const words = runner->batch.words;
-    uint32_t row = 0, output = 0;
-    for (uint32_t i = 0; i < runner->n_parts; i++) {
-        const wk_part *const part = &runner->parts[i];
-        describe_rows(runner, i, row);
-        part->sequence->first_row = output;
-        for (uint32_t k = 0; k < part->n_outputs; k++)
-            words[l->outputs + output++] = row + part->n - part->n_outputs + k;
-        row += part->n;
-    }
-    while (output < l->n_outputs) words[l->outputs + output++] = 0;
-    describe_padding(runner, row);
-    describe_sequences(runner);
-    for (uint32_t i = 0; i < runner->hparams->n_ropes; i++)
-        wk_rope_rows(
-            &runner->hparams->rope[i],
-            (wk_rope_positions){words + l->positions, l->n_rows, runner->desc.context_length},
-            runner->batch.cos[i], runner->batch.sin[i]);
 }
 
 /* --- Running --- */
@@ -635,14 +207,7 @@ static void begin_parts(wk_runner *runner) {
 }
 
 static wick_status start_parts(wk_runner *runner) {
-    const batch_size size = size_of(runner);
-    WK_TRY(reserve_rows(runner, size.n_rows));
-    WK_TRY(find_rows(runner));
-    lay_out(runner, size);
-    WK_TRY(reserve_words(runner));
-    WK_TRY(reserve_logits(runner, size.n_outputs));
-    runner->batch.is_short = size.n_outputs == 1 && runner->parts[0].waiting.is_short;
-    describe(runner);
+    WK_TRY(wk_batch_describe(runner));
     WK_TRY(start_stage(runner, 0));
     begin_parts(runner);
     return WICK_OK;
@@ -651,7 +216,7 @@ static wick_status start_parts(wk_runner *runner) {
 static wick_status start_batch(wk_runner *runner) {
     if (wk_runner_is_stale(runner)) WK_TRY(wk_runner_renew(runner));
     wk_runner_keep_rows(runner);
-    WK_TRY(choose_parts(runner));
+    WK_TRY(wk_batch_choose(runner));
     return runner->n_parts > 0 ? start_parts(runner) : WICK_OK;
 }
 
@@ -675,7 +240,7 @@ static void end_part(wk_runner *runner, const wk_part *part, wick_status status)
     s->is_dropped = false;
     if (is_dropped || status == WICK_ERR_DEVICE_LOST) return;
     if (status != WICK_OK) {
-        fail_sequence(runner, s, status);
+        wk_runner_fail(runner, s, status);
         return;
     }
     s->has_result = true;
@@ -697,7 +262,7 @@ static void forget_cache(wk_runner *runner) {
 
 static void end_batch(wk_runner *runner, wick_status status) {
     runner->is_running = false;
-    const bool is_lost = is_loss(runner, status);
+    const bool is_lost = wk_runner_is_loss(runner, status);
     for (uint32_t i = 0; i < runner->n_parts; i++)
         end_part(runner, &runner->parts[i], is_lost ? WICK_ERR_DEVICE_LOST : status);
     runner->n_parts = 0;
@@ -707,9 +272,9 @@ static void end_batch(wk_runner *runner, wick_status status) {
 
 /* A batch that could not begin: the failure is that of its sequences. */
 static wick_status refuse_batch(wk_runner *runner, wick_status status) {
-    const bool is_lost = is_loss(runner, status);
+    const bool is_lost = wk_runner_is_loss(runner, status);
     for (uint32_t i = 0; i < runner->n_parts && !is_lost; i++)
-        fail_sequence(runner, runner->parts[i].sequence, status);
+        wk_runner_fail(runner, runner->parts[i].sequence, status);
     const bool is_told = is_lost || runner->n_parts > 0;
     runner->n_parts = 0;
     if (!is_told) return status;
@@ -760,7 +325,7 @@ wick_status wk_sequence_restore(wk_sequence *sequence) {
     WK_TRY(wk_model_restore(runner->model));
     if (!wk_runner_is_stale(runner)) return WICK_OK;
     const wick_status status = wk_runner_renew(runner);
-    if (!is_loss(runner, status)) return status;
+    if (!wk_runner_is_loss(runner, status)) return status;
     *error_of(runner) = (wick_error){.status = WICK_OK};
     return WICK_PENDING;
 }
@@ -790,7 +355,7 @@ wick_status wk_sequence_complete(wk_sequence *sequence) {
     if (status == WICK_OK) sequence->is_short = false;
     if (status == WICK_OK || status == WICK_PENDING) return status;
     wk_sequence_drop_rows(sequence);
-    if (!is_loss(runner, status)) return status;
+    if (!wk_runner_is_loss(runner, status)) return status;
     *error_of(runner) = (wick_error){.status = WICK_OK};
     return WICK_ERR_DEVICE_LOST;
 }

@@ -110,6 +110,33 @@ bool wk_runner_is_stale(const wk_runner *runner);
 /* Brings back what was lost with a device, the cache empty. */
 wick_status wk_runner_renew(wk_runner *runner);
 
+/* The failure is the sequence's. */
+void wk_runner_fail(wk_runner *runner, wk_sequence *sequence, wick_status status);
+/* Whether a failure is the loss of a device: what was lost has only not run yet, and the next batch
+ * brings the device back, unless another session has by then. A device may refuse a call before it
+ * says that it is lost. */
+bool wk_runner_is_loss(const wk_runner *runner, wick_status status);
+bool wk_runner_gives_states(const wk_runner *runner);
+
+/* batch.c: the parts of the next batch, of what is waiting; no parts: nothing is. */
+wick_status wk_batch_choose(wk_runner *runner);
+/* Its descriptor, with memory for what goes in and comes out. */
+wick_status wk_batch_describe(wk_runner *runner);
+/* How large a batch is, its class. */
+typedef struct wk_batch_size {
+    uint32_t n_rows, n_outputs, n_sequences, n_blocks;
+} wk_batch_size;
+void wk_batch_lay_out(wk_runner *runner, wk_batch_size size);
+/* Blocks of the class of key lengths that n_keys are in: 256, 512, 1024, ... keys, or all that a
+ * context has room for. What a plan dispatches, and what it is expected to cost, follows its class.
+ */
+uint32_t wk_batch_blocks(uint32_t n_keys, uint32_t context_length);
+/* Whether some batch of such outputs has this many rows, a power of two. */
+bool wk_batch_is_used(const wk_runner *runner, uint32_t n_rows, wk_outputs outputs);
+/* Memory that depends on the number of rows. */
+void wk_batch_free_rows(wk_runner *runner);
+uint32_t wk_round_up_to_power(uint32_t n);
+
 /* sequence.c: room for n positions, in blocks that are its own from n_cached on. On failure the
  * device holds the sentence; WICK_PENDING: others need the memory first. */
 wick_status wk_sequence_make_room(wk_sequence *sequence, uint32_t n);
