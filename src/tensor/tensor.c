@@ -17,7 +17,7 @@ enum { MOST_UNUSED = 1024 };
 static wick_tensor *take_unused(wick_device *device) {
     wick_tensor *const tensor = device->unused;
     if (!tensor) return NULL;
-    wk_permit(tensor, sizeof *tensor);
+    wk_permit(tensor, offsetof(wick_tensor, next));
     device->unused = tensor->next;
     device->n_unused--;
     return tensor;
@@ -36,7 +36,7 @@ static void keep_unused(wick_device *device, wick_tensor *tensor) {
     tensor->next = device->unused;
     device->unused = tensor;
     device->n_unused++;
-    wk_forbid(tensor, sizeof *tensor);
+    wk_forbid(tensor, offsetof(wick_tensor, next)); /* a search for leaks follows the list */
 }
 
 /* Without its view; NULL: no memory. */

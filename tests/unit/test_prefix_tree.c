@@ -53,6 +53,7 @@ static void test_lengths(void **state) {
     static const uint32_t lengths[] = {1, B - 1, B, B + 1, 2 * B - 1, 2 * B, 2 * B + 1, 3 * B + 7};
     uint32_t ids[MOST], asked[MOST], found[MOST / B + 1];
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+        assert_int_equal(teardown(NULL), 0);
         assert_int_equal(setup(NULL), 0);
         make(ids, MOST, MOST);
         add(ids, lengths[l]);
@@ -62,9 +63,7 @@ static void test_lengths(void **state) {
             make(asked, MOST, n); /* another text from n on */
             assert_int_equal(wk_prefix_find(&tree, asked, MOST, found), want);
         }
-        assert_int_equal(teardown(NULL), 0);
     }
-    assert_int_equal(setup(NULL), 0);
 }
 
 static void test_same_block(void **state) {
