@@ -29,16 +29,12 @@ static uint32_t max_output_rows(const wk_runner *runner) {
     return power > most ? power / 2 : power;
 }
 
-static wk_heap *heap_of(const wk_runner *runner) { return wk_device_heap(runner->device); }
-
-static wick_error *error_of(const wk_runner *runner) { return wk_device_err(runner->device); }
-
 static size_t rows_bytes(const wk_runner *runner) {
     return (size_t)runner->max_rows * runner->hparams->n_embd * sizeof(float);
 }
 
 void wk_batch_free_rows(wk_runner *runner) {
-    wk_heap *const heap = heap_of(runner);
+    wk_heap *const heap = wk_runner_heap(runner);
     wk_free(heap, runner->rows, runner->rows ? rows_bytes(runner) : 0);
     wk_free(heap, runner->tables, runner->n_tables * sizeof *runner->tables);
     wk_free(heap, runner->batch.hidden, runner->n_hidden * sizeof *runner->batch.hidden);
@@ -54,9 +50,10 @@ static wick_status reserve_tables(wk_runner *runner) {
     for (uint32_t i = 0; i < hp->n_ropes; i++)
         runner->n_tables += 2 * (size_t)hp->rope[i].n_pairs * runner->max_rows;
     if (runner->n_tables == 0) return WICK_OK;
-    runner->tables = wk_alloc_array(heap_of(runner), runner->n_tables, sizeof *runner->tables);
+    runner->tables =
+        wk_alloc_array(wk_runner_heap(runner), runner->n_tables, sizeof *runner->tables);
     if (!runner->tables)
-        return wk_fail_memory(error_of(runner), runner->n_tables * sizeof *runner->tables, 0,
+        return wk_fail_memory(wk_runner_err(runner), runner->n_tables * sizeof *runner->tables, 0,
                               "a batch");
     float *at = runner->tables;
     for (uint32_t i = 0; i < hp->n_ropes; i++) {
@@ -76,9 +73,9 @@ static wick_status reserve_rows(wk_runner *runner, uint32_t n) {
     if (status == WICK_OK && runner->n_stages > 1) {
         runner->n_hidden = (size_t)runner->max_rows * runner->hparams->n_embd;
         runner->batch.hidden =
-            wk_alloc_array(heap_of(runner), runner->n_hidden, sizeof *runner->batch.hidden);
+            wk_alloc_array(wk_runner_heap(runner), runner->n_hidden, sizeof *runner->batch.hidden);
         if (!runner->batch.hidden)
-            status = wk_fail_memory(error_of(runner),
+            status = wk_fail_memory(wk_runner_err(runner),
                                     runner->n_hidden * sizeof *runner->batch.hidden, 0, "a batch");
     }
     if (status != WICK_OK) wk_batch_free_rows(runner);
@@ -88,9 +85,9 @@ static wick_status reserve_rows(wk_runner *runner, uint32_t n) {
 static wick_status reserve_words(wk_runner *runner) {
     const uint32_t n = runner->batch.layout.n_words;
     if (n <= runner->max_words) return WICK_OK;
-    uint32_t *const words = wk_alloc_array(heap_of(runner), n, sizeof *words);
-    if (!words) return wk_fail_memory(error_of(runner), n * sizeof *words, 0, "a batch");
-    wk_free(heap_of(runner), runner->batch.words, runner->max_words * sizeof *words);
+    uint32_t *const words = wk_alloc_array(wk_runner_heap(runner), n, sizeof *words);
+    if (!words) return wk_fail_memory(wk_runner_err(runner), n * sizeof *words, 0, "a batch");
+    wk_free(wk_runner_heap(runner), runner->batch.words, runner->max_words * sizeof *words);
     runner->batch.words = words;
     runner->max_words = n;
     return WICK_OK;
@@ -100,9 +97,9 @@ static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
     if (n_outputs <= runner->max_outputs) return WICK_OK;
     wk_stage_batch *const batch = &runner->batch;
     const size_t row = wk_runner_row_length(runner) * sizeof *batch->logits;
-    float *const larger =
-        wk_realloc(heap_of(runner), batch->logits, runner->max_outputs * row, n_outputs * row);
-    if (!larger) return wk_fail_memory(error_of(runner), n_outputs * row, 0, "logits");
+    float *const larger = wk_realloc(wk_runner_heap(runner), batch->logits,
+                                     runner->max_outputs * row, n_outputs * row);
+    if (!larger) return wk_fail_memory(wk_runner_err(runner), n_outputs * row, 0, "logits");
     batch->logits = larger;
     runner->max_outputs = n_outputs;
     return WICK_OK;
@@ -113,8 +110,7 @@ static wick_status reserve_logits(wk_runner *runner, uint32_t n_outputs) {
 uint32_t wk_batch_blocks(uint32_t n_keys, uint32_t context_length) {
     uint64_t n = LEAST_KEYS;
     while (n < n_keys) n *= 2;
-    if (n > context_length) n = context_length;
-    return (uint32_t)((n + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE);
+    return wk_blocks_for(n < context_length ? (uint32_t)n : context_length);
 }
 
 /* Sections of a descriptor, one after the other. */
@@ -213,7 +209,8 @@ static uint32_t count_outputs(const wk_waiting *waiting, uint32_t n) {
     return waiting->outputs == WK_OUTPUTS_LAST && n == waiting->n;
 }
 
-/* Of whose outputs at least one is to be computed. */
+/* What of its text is in the cache already is not computed; where logits are wanted, the last token
+ * is. */
 static wick_status find_prefix(wk_sequence *s, wk_waiting *waiting) {
     if (waiting->n <= 1 || waiting->no_reuse || waiting->outputs >= WK_OUTPUTS_ALL) return WICK_OK;
     const uint32_t n = s->n_cached + waiting->n - (waiting->outputs == WK_OUTPUTS_LAST);
@@ -225,23 +222,28 @@ static wick_status find_prefix(wk_sequence *s, wk_waiting *waiting) {
     return WICK_OK;
 }
 
-/* How many of its tokens go into the batch, beside n_rows others with n_outputs. */
+/* A batch that is being made up: rows that it may have, has, and of these outputs. */
+typedef struct filling {
+    uint32_t budget, n_rows, n_outputs;
+} filling;
+
+/* How many of its tokens go into the batch. */
 static uint32_t find_share(const wk_runner *runner, const wk_sequence *s, const wk_waiting *waiting,
-                           uint32_t n_rows, uint32_t n_outputs) {
+                           const filling *f) {
     const uint32_t own = most_of(runner, s->chunk_length, waiting->outputs);
     if (runner->desc.is_whole) {
         const uint32_t n = waiting->n < own ? waiting->n : own;
-        return n_rows == 0 ? n : 0;
+        return f->n_rows == 0 ? n : 0;
     }
-    const uint32_t budget = find_budget(runner), left = n_rows < budget ? budget - n_rows : 0;
+    const uint32_t left = f->n_rows < f->budget ? f->budget - f->n_rows : 0;
     uint32_t most = own < left ? own : left;
-    if (n_rows > 0 && waiting->outputs >= WK_OUTPUTS_ALL) {
+    if (f->n_rows > 0 && waiting->outputs >= WK_OUTPUTS_ALL) {
         const uint32_t room = max_output_rows(runner);
-        const uint32_t room_left = n_outputs < room ? room - n_outputs : 0;
+        const uint32_t room_left = f->n_outputs < room ? room - f->n_outputs : 0;
         if (room_left < most) most = room_left;
     }
     if (waiting->n == 1) return most > 0;
-    return most > 0 ? fit_chunk(n_rows, waiting->n, most) : 0;
+    return most > 0 ? fit_chunk(f->n_rows, waiting->n, most) : 0;
 }
 
 /* Where the cache has no room for its tokens now, it is passed over. */
@@ -251,7 +253,7 @@ static wick_status add_part(wk_runner *runner, wk_sequence *s, const wk_waiting 
     if (wk_runner_is_loss(runner, status)) return status;
     if (status < 0) {
         wk_runner_fail(runner, s, status);
-        *error_of(runner) = (wick_error){.status = WICK_OK};
+        *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
     }
     if (status != WICK_OK) return WICK_OK;
     runner->parts[runner->n_parts++] = (wk_part){.sequence = s,
@@ -263,7 +265,7 @@ static wick_status add_part(wk_runner *runner, wk_sequence *s, const wk_waiting 
 }
 
 wick_status wk_batch_choose(wk_runner *runner) {
-    uint32_t n_rows = 0, n_outputs = 0;
+    filling f = {.budget = find_budget(runner)};
     wk_waiting waiting = {.n = 0};
     runner->n_parts = 0;
     for (wk_sequence *s = runner->sequences; s; s = s->next) s->is_seen = false;
@@ -273,12 +275,12 @@ wick_status wk_batch_choose(wk_runner *runner) {
         s->is_seen = true;
         WK_TRY(find_prefix(s, &waiting));
         if (waiting.n == 0) continue;
-        const uint32_t n = find_share(runner, s, &waiting, n_rows, n_outputs);
+        const uint32_t n = find_share(runner, s, &waiting, &f);
         if (n == 0) continue;
         WK_TRY(add_part(runner, s, &waiting, n));
         if (runner->n_parts == 0 || runner->parts[runner->n_parts - 1].sequence != s) continue;
-        n_rows += n;
-        n_outputs += runner->parts[runner->n_parts - 1].n_outputs;
+        f.n_rows += n;
+        f.n_outputs += runner->parts[runner->n_parts - 1].n_outputs;
     }
     return WICK_OK;
 }
@@ -314,9 +316,9 @@ static wick_status find_rows(wk_runner *runner) {
             has_rows = has_rows || runner->parts[i].waiting.ids[k] == WICK_NO_TOKEN;
     runner->batch.rows = NULL;
     if (!has_rows) return WICK_OK;
-    if (!runner->rows) runner->rows = wk_alloc_zeroed(heap_of(runner), rows_bytes(runner));
+    if (!runner->rows) runner->rows = wk_alloc_zeroed(wk_runner_heap(runner), rows_bytes(runner));
     if (!runner->rows)
-        return wk_fail_memory(error_of(runner), rows_bytes(runner), 0, "rows of embeddings");
+        return wk_fail_memory(wk_runner_err(runner), rows_bytes(runner), 0, "rows of embeddings");
     runner->batch.rows = runner->rows;
     return WICK_OK;
 }

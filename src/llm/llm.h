@@ -18,6 +18,11 @@ enum {
     WK_BLOCK_SIZE = 64,
 };
 
+/* Blocks that n tokens take. */
+static inline uint32_t wk_blocks_for(uint32_t n) {
+    return n / WK_BLOCK_SIZE + (n % WK_BLOCK_SIZE != 0);
+}
+
 typedef enum wk_outputs {
     WK_OUTPUTS_NONE,
     WK_OUTPUTS_LAST,

@@ -26,10 +26,8 @@ static uint64_t count_window_blocks(uint32_t window, uint32_t chunk_length) {
 
 wk_cache_desc wk_cache_describe(const wk_hparams *hparams, const wk_runner_desc *session) {
     if (session->is_whole) return (wk_cache_desc){0, WK_BLOCK_SIZE, session->cache_dtype, 0, 0};
-    const uint64_t n_blocks =
-        ((uint64_t)session->context_length + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE;
-    wk_cache_desc cache = {(uint32_t)n_blocks, WK_BLOCK_SIZE, session->cache_dtype, 0,
-                           hparams->is_recurrent};
+    const uint32_t n_blocks = wk_blocks_for(session->context_length);
+    wk_cache_desc cache = {n_blocks, WK_BLOCK_SIZE, session->cache_dtype, 0, hparams->is_recurrent};
     if (hparams->window == 0) return cache;
     const uint64_t n_window = count_window_blocks(hparams->window, session->chunk_length);
     cache.n_window_blocks = (uint32_t)(n_window < n_blocks ? n_window : n_blocks);

@@ -17,10 +17,6 @@ size_t wk_runner_row_length(const wk_runner *runner) {
     return wk_runner_gives_states(runner) ? runner->hparams->n_embd : runner->hparams->n_vocab;
 }
 
-static wk_heap *heap_of(const wk_runner *runner) { return wk_device_heap(runner->device); }
-
-static wick_error *error_of(const wk_runner *runner) { return wk_device_err(runner->device); }
-
 /* --- Making --- */
 
 static wick_device *device_of(const wk_runner *runner, uint32_t stage) {
@@ -33,7 +29,7 @@ static wick_status make_stages(wk_runner *runner) {
             wk_stage_make(runner->net, i, &runner->cache, &runner->stages[i]);
         /* A device that is lost comes back when a batch is to run. */
         if (status == WICK_ERR_DEVICE_LOST)
-            *error_of(runner) = (wick_error){.status = WICK_OK};
+            *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
         else if (status != WICK_OK)
             return status;
     }
@@ -70,14 +66,15 @@ static wick_status make_pools(wk_runner *runner, wick_error *err) {
     runner->has_prefixes =
         !runner->desc.is_whole && !runner->hparams->is_recurrent && runner->hparams->window == 0;
     if (runner->has_prefixes)
-        WK_TRY(wk_prefix_grow(heap_of(runner), &runner->prefixes, runner->cache.n_blocks, err));
+        WK_TRY(
+            wk_prefix_grow(wk_runner_heap(runner), &runner->prefixes, runner->cache.n_blocks, err));
     const uint32_t sizes[WK_POOL_COUNT] = {
         [WK_POOL_BLOCKS] = runner->cache.n_blocks,
         [WK_POOL_WINDOW] = runner->cache.n_window_blocks,
         [WK_POOL_SLOTS] = runner->cache.n_slots,
     };
     for (int i = 0; i < WK_POOL_COUNT; i++)
-        WK_TRY(wk_blocks_grow(heap_of(runner), &runner->pools[i], sizes[i], err));
+        WK_TRY(wk_blocks_grow(wk_runner_heap(runner), &runner->pools[i], sizes[i], err));
     return WICK_OK;
 }
 
@@ -118,7 +115,7 @@ wick_status wk_runner_renew(wk_runner *runner) {
 
 void wk_runner_free(wk_runner *runner) {
     if (!runner) return;
-    wk_heap *const heap = heap_of(runner);
+    wk_heap *const heap = wk_runner_heap(runner);
     for (uint32_t i = 0; i < runner->n_parts; i++) wk_model_note_batch(runner->model, false);
     for (uint32_t i = 0; i < runner->n_stages; i++) wk_stage_free(runner->stages[i]);
     for (int i = 0; i < WK_POOL_COUNT; i++) wk_blocks_free(heap, &runner->pools[i]);
@@ -172,7 +169,7 @@ wick_status wk_runner_rehearse(wick_model *model, const wk_runner_desc *desc, ui
 void wk_runner_fail(wk_runner *runner, wk_sequence *s, wick_status status) {
     s->has_result = true;
     s->result = (wk_result){.status = status, .why = &s->why};
-    s->why = *error_of(runner);
+    s->why = *wk_runner_err(runner);
 }
 
 bool wk_runner_is_loss(const wk_runner *runner, wick_status status) {
@@ -214,7 +211,6 @@ static wick_status start_parts(wk_runner *runner) {
 }
 
 static wick_status start_batch(wk_runner *runner) {
-    if (wk_runner_is_stale(runner)) WK_TRY(wk_runner_renew(runner));
     wk_runner_keep_rows(runner);
     WK_TRY(wk_batch_choose(runner));
     return runner->n_parts > 0 ? start_parts(runner) : WICK_OK;
@@ -267,7 +263,7 @@ static void end_batch(wk_runner *runner, wick_status status) {
         end_part(runner, &runner->parts[i], is_lost ? WICK_ERR_DEVICE_LOST : status);
     runner->n_parts = 0;
     if (status < 0 && !is_lost) forget_cache(runner);
-    if (status < 0) *error_of(runner) = (wick_error){.status = WICK_OK};
+    if (status < 0) *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
 }
 
 /* A batch that could not begin: the failure is that of its sequences. */
@@ -278,8 +274,18 @@ static wick_status refuse_batch(wk_runner *runner, wick_status status) {
     const bool is_told = is_lost || runner->n_parts > 0;
     runner->n_parts = 0;
     if (!is_told) return status;
-    *error_of(runner) = (wick_error){.status = WICK_OK};
+    *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
     return is_lost ? WICK_PENDING : WICK_OK;
+}
+
+/* What was lost with a device. WICK_PENDING: call again. */
+static wick_status restore(wk_runner *runner) {
+    WK_TRY(wk_model_restore(runner->model));
+    if (!wk_runner_is_stale(runner)) return WICK_OK;
+    const wick_status status = wk_runner_renew(runner);
+    if (!wk_runner_is_loss(runner, status)) return status;
+    *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
+    return WICK_PENDING;
 }
 
 static wick_status step_runner(wk_runner *runner) {
@@ -289,10 +295,12 @@ static wick_status step_runner(wk_runner *runner) {
         end_batch(runner, status);
         return WICK_OK;
     }
-    WK_TRY(wk_model_restore(runner->model)); /* its failure is final: the caller's */
+    WK_TRY(restore(runner)); /* a failure is final: the caller's */
     const wick_status status = start_batch(runner);
     if (status < 0) return refuse_batch(runner, status);
-    return status == WICK_PENDING || runner->is_running ? WICK_PENDING : WICK_OK;
+    if (runner->is_running) return WICK_PENDING;
+    runner->n_parts = 0; /* made up again when their kernels are compiled */
+    return status;
 }
 
 wick_status wk_sequence_step(wk_sequence *sequence) { return step_runner(sequence->runner); }
@@ -320,15 +328,7 @@ bool wk_sequence_is_stale(const wk_sequence *sequence) {
     return wk_runner_is_stale(sequence->runner);
 }
 
-wick_status wk_sequence_restore(wk_sequence *sequence) {
-    wk_runner *const runner = sequence->runner;
-    WK_TRY(wk_model_restore(runner->model));
-    if (!wk_runner_is_stale(runner)) return WICK_OK;
-    const wick_status status = wk_runner_renew(runner);
-    if (!wk_runner_is_loss(runner, status)) return status;
-    *error_of(runner) = (wick_error){.status = WICK_OK};
-    return WICK_PENDING;
-}
+wick_status wk_sequence_restore(wk_sequence *sequence) { return restore(sequence->runner); }
 
 /* --- Results --- */
 
@@ -356,6 +356,6 @@ wick_status wk_sequence_complete(wk_sequence *sequence) {
     if (status == WICK_OK || status == WICK_PENDING) return status;
     wk_sequence_drop_rows(sequence);
     if (!wk_runner_is_loss(runner, status)) return status;
-    *error_of(runner) = (wick_error){.status = WICK_OK};
+    *wk_runner_err(runner) = (wick_error){.status = WICK_OK};
     return WICK_ERR_DEVICE_LOST;
 }

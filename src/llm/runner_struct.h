@@ -1,5 +1,5 @@
 /* llm/runner_struct.h: the inside of a runner and of its sequences, for the files that share their
- * cache out (sequence.c) and compute them (runner.c). */
+ * cache out (sequence.c), make up batches (batch.c) and compute them (runner.c). */
 #ifndef WK_LLM_RUNNER_STRUCT_H
 #define WK_LLM_RUNNER_STRUCT_H
 
@@ -90,13 +90,21 @@ struct wk_runner {
     float *tables;
     float *rows; /* [max_rows, n_embd] of batch.rows; NULL: there was none yet */
 
-    wk_part parts[WK_MAX_PARTS];
+    wk_part parts[WK_MAX_PARTS]; /* of the batch that is running, or is being made up */
     uint32_t n_parts;
     uint64_t n_batches, begun_ns;
     bool is_running;
     uint32_t at;    /* the stage that is computing */
     bool has_begun; /* else its kernels compile */
 };
+
+static inline wk_heap *wk_runner_heap(const wk_runner *runner) {
+    return wk_device_heap(runner->device);
+}
+/* Where its failures go. */
+static inline wick_error *wk_runner_err(const wk_runner *runner) {
+    return wk_device_err(runner->device);
+}
 
 /* runner.c: whether a sequence can be of this kind. */
 wick_status wk_runner_check(const wick_model *model, const wk_runner_desc *desc, wick_error *err);
@@ -118,7 +126,7 @@ void wk_runner_fail(wk_runner *runner, wk_sequence *sequence, wick_status status
 bool wk_runner_is_loss(const wk_runner *runner, wick_status status);
 bool wk_runner_gives_states(const wk_runner *runner);
 
-/* batch.c: the parts of the next batch, of what is waiting; no parts: nothing is. */
+/* batch.c: makes up the parts of the next batch; none: no sequence waits. */
 wick_status wk_batch_choose(wk_runner *runner);
 /* Its descriptor, with memory for what goes in and comes out. */
 wick_status wk_batch_describe(wk_runner *runner);

@@ -7,14 +7,8 @@
 #include <assert.h>
 #include <string.h>
 
-static wk_heap *heap_of(const wk_runner *runner) { return wk_device_heap(runner->device); }
-
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
-
-static uint32_t blocks_for(uint32_t n) {
-    return (uint32_t)(((uint64_t)n + WK_BLOCK_SIZE - 1) / WK_BLOCK_SIZE);
-}
 
 /* --- Shares --- */
 
@@ -95,7 +89,7 @@ void wk_runner_forget(wk_runner *runner) {
 /* How much of each pool the sequence has with n positions. */
 static uint32_t wanted(const wk_sequence *s, int pool, uint32_t n) {
     if (pool == WK_POOL_SLOTS) return s->runner->hparams->is_recurrent && n > 0;
-    return pool == WK_POOL_WINDOW ? smaller(blocks_for(n), s->ring_length) : blocks_for(n);
+    return pool == WK_POOL_WINDOW ? smaller(wk_blocks_for(n), s->ring_length) : wk_blocks_for(n);
 }
 
 static uint32_t *room_of(wk_cache_desc *cache, int pool) {
@@ -111,7 +105,7 @@ static uint32_t *room_of(wk_cache_desc *cache, int pool) {
 static uint32_t most_blocks(const wk_runner *runner) {
     uint32_t longest = 1;
     for (const wk_sequence *s = runner->sequences; s; s = s->next)
-        longest = larger(longest, blocks_for(s->context_length));
+        longest = larger(longest, wk_blocks_for(s->context_length));
     uint64_t block_bytes = 0;
     const wk_cache_desc one = {1, WK_BLOCK_SIZE, runner->desc.cache_dtype, 0, 0};
     for (uint32_t i = 0; i < runner->n_stages; i++)
@@ -130,10 +124,10 @@ static wick_status grow(wk_runner *runner, int pool) {
     *room = *room > most / 2 ? most : 2 * *room;
     for (uint32_t i = 0; i < runner->n_stages; i++)
         WK_TRY(wk_stage_grow(runner->stages[i], &cache));
-    wick_error *const err = wk_device_err(runner->device);
+    wick_error *const err = wk_runner_err(runner);
     if (pool == WK_POOL_BLOCKS && runner->has_prefixes)
-        WK_TRY(wk_prefix_grow(heap_of(runner), &runner->prefixes, *room, err));
-    WK_TRY(wk_blocks_grow(heap_of(runner), &runner->pools[pool], *room, err));
+        WK_TRY(wk_prefix_grow(wk_runner_heap(runner), &runner->prefixes, *room, err));
+    WK_TRY(wk_blocks_grow(wk_runner_heap(runner), &runner->pools[pool], *room, err));
     runner->cache = cache;
     return WICK_OK;
 }
@@ -178,7 +172,7 @@ static wick_status take(wk_sequence *s, int pool, uint32_t *id) {
         if (status == WICK_OK) continue;
         if (status == WICK_ERR_DEVICE_LOST) return status;
         if (!make_free(s, pool)) return status;
-        *wk_device_err(s->runner->device) = (wick_error){.status = WICK_OK};
+        *wk_runner_err(s->runner) = (wick_error){.status = WICK_OK};
     }
 }
 
@@ -301,7 +295,7 @@ static wick_status make_shares(wk_sequence *s, wick_error *err) {
         wk_share *const share = &s->share[pool];
         const uint32_t n = wanted(s, pool, s->context_length);
         if (n == 0 || s->runner->desc.is_whole) continue;
-        share->ids = wk_alloc_array(heap_of(s->runner), n, sizeof *share->ids);
+        share->ids = wk_alloc_array(wk_runner_heap(s->runner), n, sizeof *share->ids);
         if (!share->ids) return wk_fail_memory(err, n * sizeof *share->ids, 0, "a block table");
         share->capacity = n;
     }
@@ -315,7 +309,7 @@ wick_status wk_sequence_open(wick_model *model, const wk_runner_desc *desc, wk_w
     WK_TRY(check_memory(model, desc, err));
     wk_runner *runner;
     WK_TRY(find_runner(model, desc, &runner, err));
-    wk_sequence *const s = wk_alloc_zeroed(heap_of(runner), sizeof *s);
+    wk_sequence *const s = wk_alloc_zeroed(wk_runner_heap(runner), sizeof *s);
     if (!s) {
         if (!runner->has_prefixes && !runner->sequences) drop_runner(runner);
         return wk_fail_memory(err, sizeof *s, 0, "a sequence");
@@ -341,7 +335,7 @@ wick_status wk_sequence_open(wick_model *model, const wk_runner_desc *desc, wk_w
 void wk_sequence_close(wk_sequence *sequence) {
     if (!sequence) return;
     wk_runner *const runner = sequence->runner;
-    wk_heap *const heap = heap_of(runner);
+    wk_heap *const heap = wk_runner_heap(runner);
     for (uint32_t i = 0; i < runner->n_parts; i++)
         if (runner->parts[i].sequence == sequence) runner->parts[i].sequence = NULL;
     give_all(sequence);
@@ -394,12 +388,12 @@ void wk_sequence_share(wk_sequence *to, const wk_sequence *from) {
     wk_model_give_back(runner->model, before);
 }
 
-/* Its blocks from index on become those of a prefix of n tokens; of the last one, where it is not
- * full, a copy. */
+/* Its blocks become those of a prefix of n tokens; of the last one, where it is not full, a copy.
+ */
 static wick_status adopt(wk_sequence *s, const uint32_t *blocks, uint32_t n) {
     wk_blocks *const pool = &s->runner->pools[WK_POOL_BLOCKS];
     wk_share *const own = &s->share[WK_POOL_BLOCKS];
-    const uint32_t n_blocks = blocks_for(n), n_full = n / WK_BLOCK_SIZE;
+    const uint32_t n_blocks = wk_blocks_for(n), n_full = n / WK_BLOCK_SIZE;
     for (uint32_t i = 0; i < n_blocks; i++) wk_blocks_share(pool, blocks[i]);
     learn_tail(s);
     give_back(s, WK_POOL_BLOCKS, 0);
@@ -413,9 +407,10 @@ static wick_status adopt(wk_sequence *s, const uint32_t *blocks, uint32_t n) {
 wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, uint32_t n) {
     wk_sequence *const s = sequence;
     wk_runner *const runner = s->runner;
-    if (!runner->has_prefixes || n == 0 || blocks_for(n) > s->share[WK_POOL_BLOCKS].capacity)
+    if (!runner->has_prefixes || n == 0 || wk_blocks_for(n) > s->share[WK_POOL_BLOCKS].capacity)
         return WICK_OK;
-    uint32_t *const blocks = wk_alloc_array(heap_of(runner), blocks_for(n) + 1, sizeof *blocks);
+    uint32_t *const blocks =
+        wk_alloc_array(wk_runner_heap(runner), wk_blocks_for(n) + 1, sizeof *blocks);
     if (!blocks) return WICK_OK; /* then it is computed */
     const uint32_t found = wk_prefix_find(&runner->prefixes, ids, n, blocks);
     wick_status status = WICK_OK;
@@ -429,7 +424,7 @@ wick_status wk_sequence_find_prefix(wk_sequence *sequence, const uint32_t *ids, 
             give_all(s);
         }
     }
-    wk_free(heap_of(runner), blocks, (blocks_for(n) + 1) * sizeof *blocks);
+    wk_free(wk_runner_heap(runner), blocks, (wk_blocks_for(n) + 1) * sizeof *blocks);
     return status == WICK_PENDING ? WICK_OK : status;
 }
 
@@ -453,7 +448,7 @@ bool wk_sequence_return(wk_sequence *sequence, uint32_t n) {
         if (n < sequence->n_cached) learn_tail(sequence);
         recall_tail(sequence, n);
         sequence->n_cached = n;
-        give_back(sequence, WK_POOL_BLOCKS, blocks_for(n));
+        give_back(sequence, WK_POOL_BLOCKS, wk_blocks_for(n));
     }
     return can;
 }
@@ -501,7 +496,7 @@ uint32_t wk_sequence_slot(const wk_sequence *sequence) {
 uint32_t wk_sequence_window_begin(const wk_sequence *sequence) { return sequence->window_begin; }
 
 uint32_t wk_sequence_window_room(const wk_sequence *sequence, uint32_t n) {
-    const uint32_t n_used = blocks_for(n), ring = sequence->ring_length;
+    const uint32_t n_used = wk_blocks_for(n), ring = sequence->ring_length;
     return ring > 0 && n_used > ring ? (n_used - ring) * WK_BLOCK_SIZE : 0;
 }
 
@@ -548,7 +543,7 @@ static bool keep_rows(wk_sequence *s) {
     const size_t row = wk_runner_row_length(runner) * sizeof(float);
     if (s->n_rows > s->rows_capacity) {
         float *const rows =
-            wk_realloc(heap_of(runner), s->rows, s->rows_capacity * row, s->n_rows * row);
+            wk_realloc(wk_runner_heap(runner), s->rows, s->rows_capacity * row, s->n_rows * row);
         if (!rows) return false;
         s->rows = rows;
         s->rows_capacity = s->n_rows;
@@ -587,8 +582,8 @@ wick_status wk_sequence_set_logits(wk_sequence *sequence, const void *logits) {
     const wk_runner *const runner = sequence->runner;
     const size_t row = wk_runner_row_length(runner) * sizeof(float);
     if (sequence->rows_capacity == 0) {
-        sequence->rows = wk_alloc(heap_of(runner), row);
-        if (!sequence->rows) return wk_fail_memory(wk_device_err(runner->device), row, 0, "logits");
+        sequence->rows = wk_alloc(wk_runner_heap(runner), row);
+        if (!sequence->rows) return wk_fail_memory(wk_runner_err(runner), row, 0, "logits");
         sequence->rows_capacity = 1;
     }
     memcpy(sequence->rows, logits, row);

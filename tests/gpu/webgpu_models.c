@@ -152,6 +152,21 @@ static void test_nothing_compiles_later(void **state) {
     wick_device_close(device);
 }
 
+/* A session that is closed while the kernels of its first batch compile has never run one. */
+static void close_while_compiling(wick_model *model) {
+    wick_session *session;
+    wick_event event;
+    wick_model_usage usage;
+    assert_int_equal(wick_session_open(model, NULL, &session, NULL), WICK_OK);
+    assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
+    assert_int_equal(wick_session_step(session, &event), WICK_OK);
+    assert_int_equal(event.kind, WICK_EVENT_PENDING);
+    wick_session_close(session);
+    wick_model_trim(model);
+    wick_model_get_usage(model, &usage);
+    assert_int_equal(usage.n_running, 0);
+}
+
 /* Without it the same tokens come, and kernels when they are needed. */
 static void test_no_warm_up(void **state) {
     (void)state;
@@ -165,9 +180,10 @@ static void test_no_warm_up(void **state) {
     assert_int_equal(wick_device_open(&chosen, &device, NULL), WICK_OK);
     const wick_model_desc desc = {.no_warm_up = true};
     assert_int_equal(wick_model_open(device, path, &desc, &model, NULL), WICK_OK);
-    assert_int_equal(wick_session_open(model, NULL, &session, NULL), WICK_OK);
     wick_device_get_stats(device, &loaded);
     assert_int_equal(loaded.n_pipelines, 0);
+    close_while_compiling(model);
+    assert_int_equal(wick_session_open(model, NULL, &session, NULL), WICK_OK);
     assert_int_equal(wick_session_append_text(session, "Once upon a time"), WICK_OK);
     while (event.kind != WICK_EVENT_TOKEN)
         assert_int_equal(wick_session_next(session, &event), WICK_OK);
