@@ -7,7 +7,7 @@ export async function openWick(blob, { backend, threads }) {
   const { Wick } = await import("/wick/wick.js");
   const wick = await Wick.open({ backend, threads });
   const model = await wick.load(blob, { session: { contextLength: CONTEXT } });
-  const session = await model.session({ contextLength: CONTEXT, ignoreEnd: true });
+  const session = await model.session({ contextLength: CONTEXT, ignoreEnd: true, noReuse: true });
   return {
     version: wick.capabilities().version,
     device: wick.capabilities().device,

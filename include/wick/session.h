@@ -118,9 +118,10 @@ WICK_API wick_status wick_session_configure(wick_session *session, const wick_se
 WICK_API void wick_session_close(wick_session *session);
 /* Another session that goes on from where this one is, also in the middle of a text. Context,
  * chunks, cache and mode are those of this one; of desc (NULL: defaults) it takes the sampler,
- * max_tokens, stop, special, ignore_end and n_logprobs. Full blocks of the cache are shared; what a
- * layer with a window or a recurrent layer keeps is copied. WICK_ERR_STATE: the session has failed,
- * or a batch is being computed for it: step until an event comes; else as wick_session_open. */
+ * max_tokens, stop, special, ignore_end, n_logprobs and no_reuse. Full blocks of the cache are
+ * shared; what a layer with a window or a recurrent layer keeps is copied. WICK_ERR_STATE: the
+ * session has failed, or a batch is being computed for it: step until an event comes; else as
+ * wick_session_open. */
 WICK_API wick_status wick_session_fork(wick_session *session, const wick_session_desc *desc,
                                        wick_session **fork, wick_error *error);
 

@@ -84,7 +84,6 @@ static wick_status make_parts(wick_session *s, const wick_session_desc *desc,
 static void take_limits(wick_session *s, const wick_session_desc *desc) {
     s->max_tokens = desc->max_tokens;
     s->ignore_end = desc->ignore_end;
-    s->no_reuse = desc->no_reuse;
     s->detokenizer.special = desc->special;
 }
 
@@ -116,6 +115,7 @@ static wick_status make_session(wick_model *model, const wick_session_desc *desc
     s->context_length = runner->context_length;
     s->outputs = runner->outputs;
     s->is_whole = runner->is_whole;
+    s->no_reuse = desc->no_reuse;
     s->detokenizer.tokenizer = s->tokenizer;
     take_limits(s, desc);
     const wick_status status = make_parts(s, desc, runner, error);

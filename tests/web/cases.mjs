@@ -234,6 +234,18 @@ export const cases = {
     });
   },
 
+  /** The stats of three sessions with one prompt; the last of them reuses nothing. */
+  async reuse({ prompt }) {
+    const stats = [];
+    for (const noReuse of [false, false, true]) {
+      const session = await model.session({ noReuse });
+      await tokensBehind(session, prompt, { maxTokens: 1 });
+      stats.push(await session.stats());
+      await session.close();
+    }
+    return stats;
+  },
+
   /** Memory after each of nTimes models that were loaded, used and closed. */
   models({ address, prompt, nTimes }) {
     return memoryOfRounds(nTimes, async () => {

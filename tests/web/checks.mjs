@@ -44,6 +44,13 @@ export async function checkSessions(call, nTimes) {
   checkMemory(await call("sessions", { prompt: stories.prompt, nTimes }));
 }
 
+/** Of a text that is in the cache only the last token is computed again. */
+export async function checkReuse(call) {
+  const [, second, alone] = await call("reuse", { prompt: stories.prompt });
+  assert.equal(second.reusedTokens, second.promptTokens - 1);
+  assert.deepEqual([alone.reusedTokens, alone.promptTokens], [0, second.promptTokens]);
+}
+
 export async function checkModels(call, base, nTimes) {
   const { prompt, path } = stories;
   checkMemory(await call("models", { address: base + path, prompt, nTimes }));

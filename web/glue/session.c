@@ -19,6 +19,7 @@ static const option_field session_fields[] = {
     {"special", OPTION_BOOL, AT(special), NULL},
     {"ignoreEnd", OPTION_BOOL, AT(ignore_end), NULL},
     {"logprobs", OPTION_UINT, AT(n_logprobs), NULL},
+    {"noReuse", OPTION_BOOL, AT(no_reuse), NULL},
     {"temperature", OPTION_FLOAT, AT(sampler.temperature), NULL},
     {"topK", OPTION_UINT, AT(sampler.top_k), NULL},
     {"typicalP", OPTION_FLOAT, AT(sampler.typical_p), NULL},

@@ -298,6 +298,8 @@ export interface SessionOptions extends GenerateOptions {
   cache?: "auto" | "f32" | "f16" | "q8_0" | "q4_0";
   /** How many log probabilities come with each token, at most 1024. */
   logprobs?: number;
+  /** Computes all of its tokens itself, also those that another text has in the cache. */
+  noReuse?: boolean;
 }
 
 /** A message as the model's template takes it, with whatever else that reads. */
@@ -367,7 +369,7 @@ export interface AnswerToken extends Token {
 
 export interface SessionStats {
   promptTokens: number;
-  /** Those of them that the session held already. */
+  /** Those of them that the cache held already, from this text or another one. */
   reusedTokens: number;
   generatedTokens: number;
   promptSeconds: number;
