@@ -34,11 +34,12 @@ typedef struct wick_model_desc {
     /* Bytes that the model may take on all devices together, with such a session; one that needs
      * more is refused before its first weight is read: WICK_ERR_OUT_OF_MEMORY. 0: no limit. */
     uint64_t memory_limit;
-    /* Most bytes for the caches of all sessions together; at least one full context. When they are
-     * used up, a session that has nothing to compute, or the youngest, loses what it has in the
-     * cache and computes it again when it is its turn, which changes no text. 0: a quarter of the
-     * memory that was free when the model was opened, weights taken off; where a device does not
-     * say what memory it has, as much as it gives. */
+    /* Most bytes for keys and values of all sessions that compute alike (math, type of the cache),
+     * at least one full context; what layers with a window and recurrent layers keep comes beside
+     * them. At the limit a session that has nothing to compute, or the youngest, loses what it has
+     * in the cache and computes it again when it is its turn, which changes no text. 0: a quarter
+     * of the memory that was free when the model was opened, weights taken off; where a device does
+     * not say what memory it has, as much as it gives. */
     uint64_t cache_limit;
     /* The CPU computes with the weights as they lie in the mapped file instead of a copy of its
      * own, with the same results: a model larger than the memory runs, and it loads at once, but
