@@ -11,6 +11,7 @@
  * one of the two sees the other and no wake-up is lost. */
 #include "sys/thread_pool.h"
 
+#include "sys/clock.h"
 #include "sys/thread.h"
 
 #include <assert.h>
@@ -19,7 +20,8 @@
 
 enum {
     SPINS = 4000, /* some 100 us: longer than the gap between two ops of a decode step */
-    PIECES = 8,   /* a share is claimed in about this many pieces */
+    PARTS = 4,    /* a worker claims this part of what is left of a share, ... */
+    PIECES = 32,  /* ... and at least this part of all of it */
     GATE_EPOCH_SHIFT = 32,
 };
 
@@ -29,7 +31,7 @@ enum {
 /* The unclaimed chunks [next, end) of one worker's share; a cache line of its own. */
 typedef struct share {
     alignas(WK_ALIGNMENT) _Atomic int64_t next;
-    int64_t end, piece;
+    int64_t end, least;
 } share;
 
 typedef struct worker {
@@ -41,37 +43,47 @@ typedef struct worker {
 struct wk_pool {
     wk_heap *heap;
     int n_threads, n_spins;
-    worker *workers; /* [n_threads]; the first one has no thread */
-    share *shares;   /* [n_threads] */
+    worker *workers;    /* [n_threads]; the first one has no thread */
+    share *shares;      /* [n_threads] */
+    wk_pool_rest *rest; /* [n_threads], of wk_pool_run */
     wk_mutex *mutex;
     wk_cond *cond;
     _Atomic uint64_t gate;
     atomic_int n_sleeping;
     atomic_bool caller_waits, stop;
-    /* The run. */
-    wk_pool_fn fn;
-    void *argument;
-    int64_t n_items, grain;
+    wk_pool_loop loop; /* of the run */
 };
 
 static uint64_t epoch_of(uint64_t gate) { return gate >> GATE_EPOCH_SHIFT; }
 
-/* Claims pieces of one share until it is empty. */
-static void work_off(wk_pool *pool, share *from, int worker_index) {
-    const int64_t piece = from->piece;
-    for (;;) {
-        const int64_t chunk = atomic_fetch_add_explicit(&from->next, piece, memory_order_relaxed);
-        if (chunk >= from->end) return;
-        const int64_t chunk_end = chunk + piece < from->end ? chunk + piece : from->end;
-        const int64_t end = chunk_end * pool->grain;
-        pool->fn(pool->argument, worker_index, chunk * pool->grain,
-                 end < pool->n_items ? end : pool->n_items);
-    }
+/* Takes some of what is left of a share, from *begin on; 0: nothing is. Much at first, little at
+ * the end, so that all workers end at about the same time. */
+static int64_t claim(share *from, int64_t most, int64_t *begin) {
+    int64_t next = atomic_load_explicit(&from->next, memory_order_relaxed), n;
+    do {
+        const int64_t left = from->end - next;
+        if (left <= 0) return 0;
+        n = left / PARTS > from->least ? left / PARTS : from->least;
+        n = n < most ? n : most;
+        n = n < left ? n : left;
+    } while (!atomic_compare_exchange_weak_explicit(&from->next, &next, next + n,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    *begin = next;
+    return n;
 }
 
+/* Works off its own share and then the others', until time is up. */
 static void work(wk_pool *pool, int worker_index) {
+    const wk_pool_loop *const loop = &pool->loop;
     for (int i = 0; i < pool->n_threads; i++) {
-        work_off(pool, &pool->shares[(worker_index + i) % pool->n_threads], worker_index);
+        share *const from = &pool->shares[(worker_index + i) % pool->n_threads];
+        int64_t begin, n;
+        while ((n = claim(from, loop->most, &begin)) > 0) {
+            const int64_t end = (begin + n) * loop->grain;
+            loop->fn(loop->argument, worker_index, begin * loop->grain,
+                     end < loop->n_items ? end : loop->n_items);
+            if (loop->until_ns != UINT64_MAX && wk_clock_ns() >= loop->until_ns) return;
+        }
     }
 }
 
@@ -146,7 +158,8 @@ wick_status wk_pool_make(wk_heap *heap, int n_threads, wk_pool **out, wick_error
     pool->n_spins = n_threads <= wk_cpu_count() ? SPINS : 0;
     pool->workers = wk_alloc_array(heap, n, sizeof *pool->workers);
     pool->shares = wk_alloc_aligned(heap, n * sizeof *pool->shares);
-    if (!pool->workers || !pool->shares) {
+    pool->rest = wk_alloc_array(heap, n, sizeof *pool->rest);
+    if (!pool->workers || !pool->shares || !pool->rest) {
         wk_pool_free(pool);
         return wk_fail_memory(err, n * sizeof *pool->shares, 0, "the thread pool");
     }
@@ -171,6 +184,7 @@ void wk_pool_free(wk_pool *pool) {
     }
     if (pool->cond) wk_cond_free(heap, pool->cond);
     if (pool->mutex) wk_mutex_free(heap, pool->mutex);
+    wk_free(heap, pool->rest, n * sizeof *pool->rest);
     wk_free_aligned(heap, pool->shares, n * sizeof *pool->shares);
     wk_free(heap, pool->workers, n * sizeof *pool->workers);
     wk_free(heap, pool, sizeof *pool);
@@ -178,18 +192,17 @@ void wk_pool_free(wk_pool *pool) {
 
 int wk_pool_size(const wk_pool *pool) { return pool->n_threads; }
 
-/* Splits n_chunks into shares of about the same size. */
-static void deal(wk_pool *pool, int64_t n_chunks) {
-    assert((atomic_load(&pool->gate) & (GATE_OPEN | GATE_INSIDE)) == 0); /* all are away */
-    const int64_t n = pool->n_threads;
+static int64_t chunks_of(int64_t n_items, int64_t grain) {
+    assert(grain >= 1);
+    return n_items > 0 ? (n_items - 1) / grain + 1 : 0;
+}
+
+void wk_pool_deal(const wk_pool *pool, const wk_pool_loop *loop, wk_pool_rest *rest) {
+    const int64_t n = pool->n_threads, n_chunks = chunks_of(loop->n_items, loop->grain);
     int64_t begin = 0;
     for (int64_t i = 0; i < n; i++) {
-        share *s = &pool->shares[i];
-        const int64_t count = n_chunks / n + (i < n_chunks % n);
-        atomic_store_explicit(&s->next, begin, memory_order_relaxed);
-        begin += count;
-        s->end = begin;
-        s->piece = count > PIECES ? (count + PIECES - 1) / PIECES : 1;
+        rest[i].next = begin;
+        rest[i].end = begin += n_chunks / n + (i < n_chunks % n);
     }
 }
 
@@ -205,23 +218,54 @@ static void wait_for_workers(wk_pool *pool) {
     wk_mutex_unlock(pool->mutex);
 }
 
-void wk_pool_run(wk_pool *pool, wk_pool_fn fn, void *argument, int64_t n_items, int64_t grain) {
-    assert(grain >= 1);
-    if (n_items <= 0) return;
-    const int64_t n_chunks = (n_items - 1) / grain + 1;
-    if (pool->n_threads == 1 || n_chunks == 1) {
-        fn(argument, 0, 0, n_items);
+/* Works off the shares, alone or with all others. */
+static void run(wk_pool *pool, const wk_pool_loop *loop, const wk_pool_rest *rest, bool is_alone) {
+    assert((atomic_load(&pool->gate) & (GATE_OPEN | GATE_INSIDE)) == 0); /* all are away */
+    pool->loop = *loop;
+    for (int i = 0; i < pool->n_threads; i++) {
+        share *const s = &pool->shares[i];
+        atomic_store_explicit(&s->next, rest[i].next, memory_order_relaxed);
+        s->end = rest[i].end;
+        s->least = (s->end - rest[i].next) / PIECES + 1;
+    }
+    if (is_alone) {
+        work(pool, 0);
         return;
     }
-    pool->fn = fn;
-    pool->argument = argument;
-    pool->n_items = n_items;
-    pool->grain = grain;
-    deal(pool, n_chunks);
     const uint64_t epoch = epoch_of(atomic_load(&pool->gate)) + 1;
     atomic_store(&pool->gate, epoch << GATE_EPOCH_SHIFT | GATE_OPEN);
     if (atomic_load(&pool->n_sleeping) > 0) wake_all(pool);
     work(pool, 0);
     atomic_fetch_and(&pool->gate, ~GATE_OPEN);
     wait_for_workers(pool);
+}
+
+bool wk_pool_go_on(wk_pool *pool, const wk_pool_loop *loop, wk_pool_rest *rest) {
+    assert(loop->most >= 1);
+    int64_t left = 0;
+    for (int i = 0; i < pool->n_threads; i++) left += rest[i].end - rest[i].next;
+    if (left == 0) return true;
+    run(pool, loop, rest, pool->n_threads == 1 || left == 1);
+    bool is_done = true;
+    for (int i = 0; i < pool->n_threads; i++) {
+        rest[i].next = atomic_load_explicit(&pool->shares[i].next, memory_order_relaxed);
+        is_done = is_done && rest[i].next == rest[i].end;
+    }
+    return is_done;
+}
+
+void wk_pool_run(wk_pool *pool, wk_pool_fn fn, void *argument, int64_t n_items, int64_t grain) {
+    if (n_items <= 0) return;
+    if (pool->n_threads == 1 || n_items <= grain) {
+        fn(argument, 0, 0, n_items);
+        return;
+    }
+    const wk_pool_loop loop = {.fn = fn,
+                               .argument = argument,
+                               .n_items = n_items,
+                               .grain = grain,
+                               .most = INT64_MAX,
+                               .until_ns = UINT64_MAX};
+    wk_pool_deal(pool, &loop, pool->rest);
+    run(pool, &loop, pool->rest, false);
 }

@@ -24,4 +24,23 @@ int wk_pool_size(const wk_pool *pool);
  * and, except for the last one, a multiple of grain long. Returns when all are done. */
 void wk_pool_run(wk_pool *pool, wk_pool_fn fn, void *argument, int64_t n_items, int64_t grain);
 
+/* The same, until a time has come. */
+typedef struct wk_pool_loop {
+    wk_pool_fn fn;
+    void *argument;
+    int64_t n_items, grain;
+    int64_t most; /* grains that a worker takes at once, >= 1: it looks at the clock after them */
+    uint64_t until_ns; /* of wk_clock_ns: nothing more is begun then, but each call does some */
+} wk_pool_loop;
+
+/* What is left of one worker's share: grains [next, end). */
+typedef struct wk_pool_rest {
+    int64_t next, end;
+} wk_pool_rest;
+
+/* rest [wk_pool_size()]: all of the loop. */
+void wk_pool_deal(const wk_pool *pool, const wk_pool_loop *loop, wk_pool_rest *rest);
+/* True: all is done, and else rest says what is left. */
+bool wk_pool_go_on(wk_pool *pool, const wk_pool_loop *loop, wk_pool_rest *rest);
+
 #endif

@@ -57,6 +57,47 @@ static void check_runs(int n_threads, int n_rounds) {
     assert_true(checked_heap_is_clean(&checked));
 }
 
+/* In slices that are over at once: every call does something, and all of them do each item once. */
+static void check_slices(int n_threads, int64_t n_items, int64_t grain, int64_t most) {
+    checked_heap checked;
+    checked_heap_init(&checked, UINT64_MAX);
+    wk_pool *pool;
+    assert_int_equal(wk_pool_make(&checked.heap, n_threads, &pool, NULL), WICK_OK);
+    static counts c, other;
+    c = (counts){.n_items = n_items, .grain = grain, .n_threads = n_threads};
+    const wk_pool_loop loop = {
+        .fn = count, .argument = &c, .n_items = n_items, .grain = grain, .most = most};
+    wk_pool_rest rest[8];
+    wk_pool_deal(pool, &loop, rest);
+    int64_t n_calls = 0, done = 0;
+    for (bool is_done = false; !is_done; n_calls++) {
+        const int64_t before = done;
+        is_done = wk_pool_go_on(pool, &loop, rest);
+        done = 0;
+        for (int64_t j = 0; j < MAX_ITEMS; j++) done += c.done[j];
+        assert_true(done > before);
+        assert_int_equal(is_done, done == n_items);
+        other = (counts){.n_items = 10, .grain = 1, .n_threads = n_threads};
+        wk_pool_run(pool, count, &other, 10, 1); /* which leaves the rest alone */
+    }
+    for (int64_t j = 0; j < MAX_ITEMS; j++) assert_int_equal(c.done[j], j < n_items);
+    assert_true(n_calls <= (n_items - 1) / grain + 1);
+    if (most == 1 && n_items > grain * n_threads) assert_true(n_calls > 1);
+    assert_int_equal(atomic_load(&c.n_bad), 0);
+    wk_pool_free(pool);
+    assert_true(checked_heap_is_clean(&checked));
+}
+
+static void in_slices(void **state) {
+    (void)state;
+    for (int n_threads = 1; n_threads <= 5; n_threads += 2) {
+        check_slices(n_threads, 1, 1, 1);
+        check_slices(n_threads, 1000, 1, 1);
+        check_slices(n_threads, 1000, 7, 3);
+        check_slices(n_threads, MAX_ITEMS, 16, INT64_MAX);
+    }
+}
+
 static void one_thread(void **state) {
     (void)state;
     check_runs(1, 2);
@@ -105,6 +146,7 @@ int main(void) {
         cmocka_unit_test(one_thread),
         cmocka_unit_test(two_threads),
         cmocka_unit_test(more_threads_than_processors),
+        cmocka_unit_test(in_slices),
         cmocka_unit_test(ends_without_a_run),
         cmocka_unit_test(short_of_memory),
     };

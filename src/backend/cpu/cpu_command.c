@@ -59,8 +59,8 @@ static bool is_brief(const wk_backend_device *dev, const wk_op *op) {
     return n < most;
 }
 
-/* How many pieces of an op last about a slice each, by what a slow processor does in a second; 0:
- * it is brief. */
+/* How many pieces of an op last about a slice each on all threads, by what a slow processor does in
+ * a second; 0: it is brief. */
 static uint32_t pieces_of(const wk_backend_device *dev, const wk_cpu_kernel *kernel,
                           const wk_op *op, const uint32_t *batch) {
     if (is_brief(dev, op)) return 0;
@@ -149,7 +149,6 @@ typedef struct phase_run {
     const wk_cpu_kernel *kernel;
     const wk_op *op;
     int phase;
-    int64_t first; /* item that is 0 for the pool */
 } phase_run;
 
 static void run_range(void *argument, int worker, int64_t begin, int64_t end) {
@@ -164,7 +163,7 @@ static void run_range(void *argument, int worker, int64_t begin, int64_t end) {
         .worker_scratch = worker_scratch,
         .fault = &dev->fault,
     };
-    phase->kernel->run(&run, phase->phase, phase->first + begin, phase->first + end);
+    phase->kernel->run(&run, phase->phase, begin, end);
 }
 
 /* The contents of its batch descriptor; NULL: it has none. */
@@ -192,31 +191,35 @@ static void count_op(wk_backend_device *dev, const wk_cpu_kernel *kernel, const 
     stats->flops += cost.flops;
 }
 
-/* Items [at.next, end) of the phase: all that are left, or a piece. */
-static int64_t end_of_piece(int64_t next, int64_t n, int64_t grain, int64_t n_pieces) {
-    assert(grain > 0 && next <= n && next % grain == 0);
-    if (n_pieces <= 1) return n;
-    const int64_t each = (n / n_pieces / grain + 1) * grain;
-    return n - next > each ? next + each : n;
+/* One phase, or as much of it as the slice allows. True: it is done. */
+static bool run_phase(wk_backend_device *dev, phase_run *phase, uint32_t n_pieces) {
+    const wk_cpu_kernel *const kernel = phase->kernel;
+    const int64_t n = kernel->items(phase->op, phase->phase);
+    const int64_t grain = kernel->grain ? kernel->grain(phase->op, phase->phase) : 1;
+    if (n_pieces <= 1) {
+        wk_pool_run(dev->pool, run_range, phase, n, grain);
+        return true;
+    }
+    const int64_t each = n / grain / n_pieces / wk_pool_size(dev->pool);
+    const wk_pool_loop loop = {.fn = run_range,
+                               .argument = phase,
+                               .n_items = n,
+                               .grain = grain,
+                               .most = each > 1 ? each : 1,
+                               .until_ns = dev->until_ns};
+    if (!dev->at.is_begun) wk_pool_deal(dev->pool, &loop, dev->rest);
+    const bool is_done = wk_pool_go_on(dev->pool, &loop, dev->rest);
+    dev->at.is_begun = !is_done;
+    return is_done;
 }
 
 /* True: the op is done. */
 static bool run_phases(wk_backend_device *dev, const wk_cpu_kernel *kernel, const wk_op *op,
                        uint32_t n_pieces) {
     wk_cpu_progress *const at = &dev->at;
-    while (at->phase < kernel->n_phases) {
-        phase_run phase = {
-            .dev = dev, .kernel = kernel, .op = op, .phase = at->phase, .first = at->next};
-        const int64_t n = kernel->items(op, at->phase);
-        const int64_t grain = kernel->grain ? kernel->grain(op, at->phase) : 1;
-        /* A piece of fewer grains than threads would leave some without work. */
-        const int64_t least = grain * wk_pool_size(dev->pool);
-        const int64_t end = end_of_piece(at->next, n, least, n_pieces);
-        wk_pool_run(dev->pool, run_range, &phase, end - at->next, grain);
-        at->next = end;
-        if (end < n) return false;
-        at->next = 0;
-        at->phase++;
+    for (; at->phase < kernel->n_phases; at->phase++) {
+        phase_run phase = {.dev = dev, .kernel = kernel, .op = op, .phase = at->phase};
+        if (!run_phase(dev, &phase, n_pieces)) return false;
     }
     return true;
 }
@@ -287,13 +290,12 @@ enum { MOST_SHORT = 16 }; /* steps between two looks at the clock */
 
 wick_status wk_cpu_poll(wk_backend_device *dev, wk_ticket ticket, wick_error *err) {
     if (ticket > dev->n_given) return wk_fail(err, WICK_ERR_STATE, "this ticket was never given");
-    const uint64_t begin_ns = dev->n_done < ticket ? wk_clock_ns() : 0;
+    if (dev->n_done < ticket) dev->until_ns = wk_clock_ns() + dev->slice_ns;
     for (int n_short = 0; dev->n_done < ticket;) {
         const bool is_long = run_step(dev);
         n_short = is_long ? 0 : n_short + 1;
         const bool is_time = is_long || n_short % MOST_SHORT == 0; /* to look at the clock */
-        if (is_time && dev->n_done < ticket && wk_clock_ns() - begin_ns >= dev->slice_ns)
-            return WICK_PENDING;
+        if (is_time && dev->n_done < ticket && wk_clock_ns() >= dev->until_ns) return WICK_PENDING;
     }
     return WICK_OK;
 }

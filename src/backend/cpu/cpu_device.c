@@ -69,6 +69,8 @@ static void close_device(wk_backend_device *dev) {
     wk_cpu_free_waiting(dev);
     (void)wk_cpu_trim(dev, NULL, NULL);
     wk_cpu_read_release(dev);
+    if (dev->pool)
+        wk_free(dev->heap, dev->rest, (size_t)wk_pool_size(dev->pool) * sizeof *dev->rest);
     wk_pool_free(dev->pool);
     wk_free_aligned(dev->heap, dev->scratch.data, dev->scratch.size);
     wk_free_aligned(dev->heap, dev->worker_scratch.data, dev->worker_scratch.size);
@@ -89,7 +91,10 @@ static wick_status set_up(wk_backend_device *dev, const wick_device_desc *desc, 
     /* More threads than processors only take them from each other. */
     const int most = wk_cpu_count();
     const int n_threads = desc->n_threads != 0 && desc->n_threads < most ? desc->n_threads : most;
-    return wk_pool_make(dev->heap, n_threads, &dev->pool, err);
+    WK_TRY(wk_pool_make(dev->heap, n_threads, &dev->pool, err));
+    const size_t n = (size_t)wk_pool_size(dev->pool);
+    dev->rest = wk_alloc_array(dev->heap, n, sizeof *dev->rest);
+    return dev->rest ? WICK_OK : wk_cpu_no_memory(err, n * sizeof *dev->rest, "a device");
 }
 
 static wick_status open_start(const wk_open_desc *desc, wk_backend_device **out, wick_error *err) {

@@ -74,10 +74,10 @@ typedef struct wk_cpu_block {
     size_t size;
 } wk_cpu_block;
 
-/* How far the op has come that runs: an op that takes longer than a slice is computed in pieces. */
+/* How far the op has come that runs: one that takes longer than a slice stops when that ends. */
 typedef struct wk_cpu_progress {
     int phase;
-    int64_t next; /* item of that phase */
+    bool is_begun; /* dev->rest is what is left of that phase */
     uint64_t spent_ns;
 } wk_cpu_progress;
 
@@ -92,6 +92,8 @@ struct wk_backend_device {
     size_t head, tail, capacity;
     wk_ticket n_given, n_done;
     wk_cpu_progress at;                      /* of the head, or the op of its plan */
+    wk_pool_rest *rest;                      /* [wk_pool_size()] */
+    uint64_t until_ns;                       /* the end of the slice */
     wk_cpu_buffer *freed_first, *freed_last; /* wait for commands */
     wk_cpu_buffer *unused[WK_CPU_LISTS];     /* by size, see cpu_memory.c */
     unsigned next_list;                      /* of unused, to be freed from */
