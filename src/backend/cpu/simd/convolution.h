@@ -30,11 +30,12 @@ enum { LAY, PACK_WEIGHTS, CONVOLVE }; /* phases */
 typedef struct convolving {
     const wk_window_shape *w;
     const wk_view *x, *y, *weight, *bias;
-    int64_t groups, rows, k; /* of a group: filters, and elements of the kernel of each */
-    int64_t samples;         /* whose positions are strung together */
-    int64_t columns;         /* positions of these */
-    int64_t row_step, n_down, column_step, n_across;
-    bool is_direct; /* the image is x */
+    int64_t groups, rows, k;  /* of a group: filters, and elements of the kernel of each */
+    int64_t samples;          /* whose positions are strung together */
+    int64_t columns;          /* positions of these */
+    int64_t n_down, n_across; /* items */
+    int64_t all_rows, most_rows, most_columns; /* of all items and of one: whole tiles, strips */
+    bool is_direct;                            /* the image is x */
     window_lines l;
     int64_t lines;                      /* of the image's copy */
     int64_t stride[WK_WINDOW_RANK - 1]; /* of the image: n, c, d, h; elements */
@@ -68,17 +69,17 @@ static void set_image(convolving *s) {
     s->lines = s->x->extent[0] * s->x->extent[1] * s->extent[0] * s->extent[1];
 }
 
-/* Columns are cut first, so that many threads get some: windows of each are packed once. */
+/* Columns are cut, so that many threads get some: windows of each are packed once. */
 static void set_items(convolving *s, int64_t n_products) {
-    s->row_step = even_step(s->rows, parts_of(s->rows, FILTER_ROWS), TILE_ROWS);
-    s->n_down = parts_of(s->rows, s->row_step);
-    for (int64_t most = POSITIONS;; most = s->column_step / 2) {
-        s->column_step = even_step(s->columns, parts_of(s->columns, most), STRIP);
-        s->n_across = parts_of(s->columns, s->column_step);
-        if (n_products * s->n_down * s->n_across >= FEW_ITEMS || s->column_step <= 2 * STRIP ||
-            s->rows * s->column_step / 2 * s->k < LEAST_WORK)
-            return;
-    }
+    s->n_down = parts_of(s->rows, FILTER_ROWS);
+    s->n_across = parts_of(s->columns, POSITIONS);
+    const int64_t others = n_products * s->n_down, strips = parts_of(s->columns, STRIP);
+    const int64_t room = s->rows * s->columns * s->k / LEAST_WORK;
+    if (s->n_across > 1 || others < EVEN_ITEMS)
+        s->n_across = even_parts(s->n_across, others, strips / 2 < room ? strips / 2 : room);
+    s->all_rows = most_of(s->rows, TILE_ROWS, 1);
+    s->most_rows = most_of(s->rows, TILE_ROWS, s->n_down);
+    s->most_columns = most_of(s->columns, STRIP, s->n_across);
 }
 
 static convolving convolving_of(const wk_op *op) {
@@ -106,7 +107,7 @@ static int64_t image_floats(const convolving *s) {
 }
 /* Of all groups, and the bias after them. */
 static int64_t weight_floats(const convolving *s) {
-    return s->groups * (s->n_down * s->row_step * s->k + s->rows);
+    return s->groups * (s->all_rows * s->k + s->rows);
 }
 
 static size_t convolution_scratch_bytes(const wk_op *op) {
@@ -122,8 +123,8 @@ typedef struct piece {
 
 static size_t convolution_worker_bytes(const wk_op *op) {
     const convolving s = convolving_of(op);
-    const int64_t n = DEPTH * STRIP + WINDOW_SLACK + s.row_step * s.column_step + s.l.padded;
-    return (size_t)n * sizeof(float) + 2 * (size_t)s.column_step * sizeof(piece) +
+    const int64_t n = DEPTH * STRIP + WINDOW_SLACK + s.most_rows * s.most_columns + s.l.padded;
+    return (size_t)n * sizeof(float) + 2 * (size_t)s.most_columns * sizeof(piece) +
            DEPTH * sizeof(int64_t);
 }
 
@@ -166,7 +167,7 @@ static void lay_line(const convolving *s, int64_t index, float *room, float *ima
 /* Of each span of k all tiles, one group after the other, then the bias. */
 static void pack_weights(const convolving *s, int64_t item, float *packed) {
     const int64_t parts = parts_of(s->rows, PACK_ROWS), group = item / parts;
-    const int64_t row = item % parts * PACK_ROWS, all = s->n_down * s->row_step;
+    const int64_t row = item % parts * PACK_ROWS, all = s->all_rows;
     const int64_t rows = s->rows - row < PACK_ROWS ? s->rows - row : PACK_ROWS;
     const int64_t size = wk_dtype_get(s->weight->dtype)->block_bytes;
     for (int64_t i = group * s->rows + row;
@@ -371,7 +372,7 @@ static void store_item(const convolving *s, const part *t) {
             (unsigned char *)wk_view_data(s->y) + filter * s->y->stride[1] * size;
         for (int64_t j = 0; j < t->n_places; j++) {
             const piece *const place = &t->places[j];
-            float *const from = t->held + i * s->column_step + place->to;
+            float *const from = t->held + i * s->most_columns + place->to;
             if (is_plain) {
                 float *const to = (float *)(void *)y + place->from;
                 for (int64_t l = 0; l < place->n; l += 16)
@@ -386,7 +387,7 @@ static void store_item(const convolving *s, const part *t) {
 /* Where sums are written as they come: floats at positions side by side; else they are held. */
 static sums sums_of(const convolving *s, const part *t) {
     const bool is_direct = t->n_places == 1 && s->y->dtype == WICK_F32 && s->y->stride[4] == 1;
-    if (!is_direct) return (sums){.at = t->held, .stride = s->column_step};
+    if (!is_direct) return (sums){.at = t->held, .stride = s->most_columns};
     const int64_t filter = t->group * s->rows + t->row;
     float *const y = wk_view_data(s->y);
     return (sums){.at = y + filter * s->y->stride[1] + t->places[0].from,
@@ -407,13 +408,13 @@ static part part_of(const convolving *s, int64_t number, void *room) {
     const int64_t index = number / s->n_down / s->n_across;
     part t = {.group = index % s->groups,
               .sample = index / s->groups * s->samples,
-              .row = down * s->row_step,
-              .column = across * s->column_step,
+              .row = begin_of(s->rows, TILE_ROWS, s->n_down, down),
+              .column = begin_of(s->columns, STRIP, s->n_across, across),
               .windows = room};
-    t.n_rows = s->rows - t.row < s->row_step ? s->rows - t.row : s->row_step;
-    t.n_columns = s->columns - t.column < s->column_step ? s->columns - t.column : s->column_step;
-    t.places = t.windows + s->column_step;
-    t.offsets = (int64_t *)(void *)(t.places + s->column_step);
+    t.n_rows = begin_of(s->rows, TILE_ROWS, s->n_down, down + 1) - t.row;
+    t.n_columns = begin_of(s->columns, STRIP, s->n_across, across + 1) - t.column;
+    t.places = t.windows + s->most_columns;
+    t.offsets = (int64_t *)(void *)(t.places + s->most_columns);
     t.strip = (float *)(void *)(t.offsets + DEPTH);
     t.held = t.strip + DEPTH * STRIP + WINDOW_SLACK;
 
@@ -427,7 +428,7 @@ static part part_of(const convolving *s, int64_t number, void *room) {
 
 static void convolve_item(const convolving *s, const part *t, const float *image,
                           const float *weights) {
-    const int64_t all = s->n_down * s->row_step, left = image_left(s, t->group);
+    const int64_t all = s->all_rows, left = image_left(s, t->group);
     const float *const from = image + t->group * s->weight->extent[1] * s->stride[1];
     const sums c = sums_of(s, t);
     const float *const bias = s->bias->buf != NULL

@@ -32,10 +32,11 @@ enum {
     MOST_COLUMNS = 1024,        /* of an item */
     MOST_ROWS = 16 * TILE_ROWS, /* of an item, which a core's cache holds with its sums */
     FEW_COLUMNS = 16,           /* fewer would leave most of a strip empty */
-    FEW_ITEMS = 8,              /* fewer are cut, so that many threads get some, ... */
-    LEAST_WORK = 1 << 21,       /* ... while an item still has this many products */
-    MOST_SHARED = 1 << 24,      /* floats of b that are packed for all items at once, ... */
-    PACK_COLUMNS = 8 * STRIP,   /* ... in such parts */
+    LEAST_TILES = 3,            /* of an item that could have more */
+    EVEN_ITEMS = 8,        /* a multiple of these, so that 2, 4 or 8 threads get as many, ... */
+    LEAST_WORK = 1 << 21,  /* ... while an item still has this many products */
+    MOST_SHARED = 1 << 24, /* floats of b that are packed for all items at once, ... */
+    PACK_STRIPS = 8,       /* ... in parts of a span and so many strips */
 };
 
 enum { PACK, MULTIPLY }; /* phases */
@@ -143,7 +144,7 @@ typedef struct block {
 /* All of b of one product, packed: of each span all strips. */
 typedef struct shared {
     float *b;
-    int64_t columns; /* with what fills the last block */
+    int64_t columns; /* with what fills the last strip */
 } shared;
 
 /* Its strips of a span, from a column on where one begins. */
@@ -216,9 +217,10 @@ static void multiply_block(const product *p, block *b, int64_t span, const share
 
 /* --- Items --- */
 
-/* How c [rows, columns] is cut into blocks. */
+/* How c [rows, columns] is cut into blocks: n_down times n_across, whose numbers of tiles and of
+ * strips differ by one at most. */
 typedef struct cuts {
-    int64_t rows, columns, k, row_step, column_step, span, n_down, n_across, n_matrices;
+    int64_t rows, columns, k, span, n_down, n_across, n_matrices;
     bool is_swapped; /* c^T = b^T a^T is computed, since c has few columns */
     bool is_shared;  /* a phase of its own packs all of b, once for all blocks */
 } cuts;
@@ -228,35 +230,50 @@ static int64_t parts_of(int64_t n, int64_t step) {
     return n <= step ? n > 0 : (n + step - 1) / step;
 }
 
-/* The step that cuts n into that many parts, all of about one size. */
-static int64_t even_step(int64_t n, int64_t parts, int64_t unit) {
-    const int64_t each = n < 1 ? 1 : parts > 1 ? (n + parts - 1) / parts : n;
-    return (each + unit - 1) / unit * unit;
+/* Of n elements in units cut into parts: where part i begins. */
+static int64_t begin_of(int64_t n, int64_t unit, int64_t parts, int64_t i) {
+    if (parts <= 1) return i > 0 ? n : 0;
+    const int64_t begin = parts_of(n, unit) * i / parts * unit;
+    return begin < n ? begin : n;
 }
 
-/* Sets the steps. Rows are cut before columns: what a block reads of b is read in order, and only
- * once, while its part of a stays in the cache. */
+/* The most that a part has, in whole units. */
+static int64_t most_of(int64_t n, int64_t unit, int64_t parts) {
+    return parts_of(parts_of(n, unit), parts < 1 ? 1 : parts) * unit;
+}
+
+/* Not fewer parts than these, and more where that makes items a multiple of EVEN_ITEMS; others:
+ * items for each part. */
+static int64_t even_parts(int64_t parts, int64_t others, int64_t most) {
+    const int64_t twos = others & -others; /* the largest power of two that divides it */
+    const int64_t unit = twos > 0 && twos < EVEN_ITEMS ? EVEN_ITEMS / twos : 1;
+    int64_t even = parts_of(parts, unit) * unit;
+    while (even > parts && even > most) even /= 2;
+    return even > parts ? even : parts;
+}
+
+/* Rows are cut before columns: what a block reads of b is read in order, and only once, while its
+ * part of a stays in the cache. Of 1024 x 1024: 86 tiles down are 6 blocks of at most 16, and 8 of
+ * 10 or 11. */
 static void cut_blocks(cuts *t) {
-    for (int64_t most_rows = MOST_ROWS, most_columns = MOST_COLUMNS;;) {
-        t->row_step = even_step(t->rows, parts_of(t->rows, most_rows), TILE_ROWS);
-        t->column_step = even_step(t->columns, parts_of(t->columns, most_columns), STRIP);
-        t->n_down = parts_of(t->rows, t->row_step);
-        t->n_across = parts_of(t->columns, t->column_step);
-        const int64_t work = (t->rows < t->row_step ? t->rows : t->row_step) * t->column_step;
-        if (t->n_matrices * t->n_down * t->n_across >= FEW_ITEMS || work / 2 * t->k < LEAST_WORK)
-            return;
-        if (t->row_step > MOST_ROWS / 2) {
-            most_rows = t->row_step / 2;
-        } else if (t->column_step > STRIP) {
-            most_columns = t->column_step / 2;
-        } else {
-            return;
-        }
-    }
+    const int64_t tiles = parts_of(t->rows, TILE_ROWS), strips = parts_of(t->columns, STRIP);
+    t->n_down = parts_of(t->rows, MOST_ROWS);
+    t->n_across = parts_of(t->columns, MOST_COLUMNS);
+    int64_t others = t->n_matrices * t->n_across;
+    if (t->n_down <= 1 && others >= EVEN_ITEMS) return;
+    const int64_t most = t->n_matrices * (t->rows * t->columns * t->k / LEAST_WORK); /* items */
+    if (most <= others) return;
+    const int64_t room = most / others;
+    t->n_down =
+        even_parts(t->n_down, others, tiles / LEAST_TILES < room ? tiles / LEAST_TILES : room);
+    others = t->n_matrices * t->n_down;
+    if (others * t->n_across < EVEN_ITEMS)
+        t->n_across =
+            even_parts(t->n_across, others, strips < most / others ? strips : most / others);
 }
 
-/* Floats of all of a, and of b, of one matrix as they are packed. */
-static int64_t shared_b(const cuts *t) { return t->n_across * t->column_step * t->k; }
+/* Floats of b of one matrix as it is packed. */
+static int64_t shared_b(const cuts *t) { return whole_strips(t->columns) * t->k; }
 
 static cuts cuts_of(const wk_op *op) {
     const wk_view *const c = wk_dst(op, 0), *const a = wk_src(op, 0);
@@ -271,18 +288,21 @@ static cuts cuts_of(const wk_op *op) {
         t.rows = c->extent[c->rank - 1];
     }
     cut_blocks(&t);
-    t.span = even_step(t.k, (t.k + SPAN / 2) / SPAN, SUM_CHUNK);
+    t.span = most_of(t.k < 1 ? 1 : t.k, SUM_CHUNK, (t.k + SPAN / 2) / SPAN);
     /* Where all rows are in one block b is packed once, anyway. */
     const double all = (double)t.n_matrices * (double)shared_b(&t);
     t.is_shared = t.n_down > 1 && all <= (double)MOST_SHARED;
     return t;
 }
 
+/* Parts of the columns in which b is packed. */
+static int64_t pack_parts(const cuts *t) { return parts_of(t->columns, PACK_STRIPS * STRIP); }
+
 static int64_t matmul_items(const wk_op *op, int phase) {
     const cuts t = cuts_of(op);
     if (phase == MULTIPLY) return t.n_matrices * t.n_down * t.n_across;
     if (!t.is_shared) return 0;
-    return t.n_matrices * parts_of(t.columns, PACK_COLUMNS);
+    return t.n_matrices * pack_parts(&t) * parts_of(t.k, t.span);
 }
 
 static bool is_held(const wk_op *op, const cuts *t) {
@@ -299,8 +319,10 @@ static size_t matmul_scratch_bytes(const wk_op *op) {
 static size_t matmul_worker_bytes(const wk_op *op) {
     const cuts t = cuts_of(op);
     const int64_t depth = t.k < t.span ? t.k : t.span;
-    const int64_t packed = t.row_step + (t.is_shared ? 0 : t.column_step);
-    const int64_t held = is_held(op, &t) || t.k > t.span ? t.row_step * t.column_step : 0;
+    const int64_t rows = most_of(t.rows, TILE_ROWS, t.n_down);
+    const int64_t columns = most_of(t.columns, STRIP, t.n_across);
+    const int64_t packed = rows + (t.is_shared ? 0 : columns);
+    const int64_t held = is_held(op, &t) || t.k > t.span ? rows * columns : 0;
     return (size_t)(packed * depth + held) * sizeof(float);
 }
 
@@ -317,38 +339,39 @@ static product product_of(const wk_op *op, int64_t index, const cuts *t) {
 
 static shared shared_at(const wk_cpu_run *run, const cuts *t, int64_t index) {
     float *const b = (float *)run->scratch + index * shared_b(t);
-    return (shared){b, t->n_across * t->column_step};
+    return (shared){b, whole_strips(t->columns)};
 }
 
+/* The strips of a part of the columns, over a span. */
 static void pack_item(const wk_cpu_run *run, const cuts *t, int64_t item) {
-    const int64_t n = parts_of(t->columns, PACK_COLUMNS), index = item / n;
+    const int64_t parts = pack_parts(t), spans = parts_of(t->k, t->span);
+    const int64_t part = item % parts, index = item / parts / spans;
     const product p = product_of(run->op, index, t);
     const shared all = shared_at(run, t, index);
-    const int64_t column = item % n * PACK_COLUMNS, left = t->columns - column;
-    for (int64_t first = 0, end; first < t->k; first = end) {
-        end = end_of_span(first, t->span, t->k);
-        pack_strips(&p.b, column, left < PACK_COLUMNS ? left : PACK_COLUMNS, first, end,
-                    strips_at(&all, first, end, column));
-    }
+    const int64_t column = begin_of(t->columns, STRIP, parts, part);
+    const int64_t end_column = begin_of(t->columns, STRIP, parts, part + 1);
+    const int64_t first = item / parts % spans * t->span, end = end_of_span(first, t->span, t->k);
+    pack_strips(&p.b, column, end_column - column, first, end, strips_at(&all, first, end, column));
 }
 
 static void multiply_item(const wk_cpu_run *run, const cuts *t, int64_t item) {
+    const int64_t down = item % t->n_down, across = item / t->n_down % t->n_across;
     const int64_t index = item / (t->n_down * t->n_across), depth = t->k < t->span ? t->k : t->span;
     const product p = product_of(run->op, index, t);
-    block b = {.row = item % t->n_down * t->row_step,
-               .column = item / t->n_down % t->n_across * t->column_step};
+    block b = {.row = begin_of(t->rows, TILE_ROWS, t->n_down, down),
+               .column = begin_of(t->columns, STRIP, t->n_across, across)};
+    b.n_rows = begin_of(t->rows, TILE_ROWS, t->n_down, down + 1) - b.row;
+    b.n_columns = begin_of(t->columns, STRIP, t->n_across, across + 1) - b.column;
     float *room = run->worker_scratch;
-    b.n_rows = t->rows - b.row < t->row_step ? t->rows - b.row : t->row_step;
-    b.n_columns = t->columns - b.column < t->column_step ? t->columns - b.column : t->column_step;
     shared all;
     if (t->is_shared) {
         all = shared_at(run, t, index);
     } else {
         b.b = room;
-        room += t->column_step * depth;
+        room += whole_strips(b.n_columns) * depth;
     }
     b.a = room;
-    b.held = room + t->row_step * depth;
+    b.held = room + most_of(t->rows, TILE_ROWS, t->n_down) * depth;
     b.is_held = is_held(run->op, t);
     multiply_block(&p, &b, t->span, t->is_shared ? &all : NULL);
 }
