@@ -334,10 +334,20 @@ enum { ROWS = 16384, COLUMNS = 1024 }; /* 64 MiB */
     X(log, wick_log)                                                                               \
     X(sin, wick_sin)                                                                               \
     X(tanh, wick_tanh)                                                                             \
-    X(erf, wick_erf) X(gelu, wick_gelu) X(silu, wick_silu) X(tan, wick_tan) X(asin, wick_asin)     \
-        X(acos, wick_acos) X(atan, wick_atan) X(sinh, wick_sinh) X(cosh, wick_cosh)                \
-            X(asinh, wick_asinh) X(acosh, wick_acosh) X(atanh, wick_atanh) X(expm1, wick_expm1)    \
-                X(exp2, wick_exp2) X(log1p, wick_log1p) X(log2, wick_log2) X(log10, wick_log10)
+    X(erf, wick_erf)                                                                               \
+    X(gelu, wick_gelu)                                                                             \
+    X(silu, wick_silu)                                                                             \
+    X(tan, wick_tan)                                                                               \
+    X(asin, wick_asin)                                                                             \
+    X(acos, wick_acos)                                                                             \
+    X(atan, wick_atan)                                                                             \
+    X(sinh, wick_sinh)                                                                             \
+    X(cosh, wick_cosh)                                                                             \
+    X(asinh, wick_asinh)                                                                           \
+    X(acosh, wick_acosh)                                                                           \
+    X(atanh, wick_atanh)                                                                           \
+    X(expm1, wick_expm1)                                                                           \
+    X(exp2, wick_exp2) X(log1p, wick_log1p) X(log2, wick_log2) X(log10, wick_log10)
 #define BINARY(X)                                                                                  \
     X(add)                                                                                         \
     X(mul)                                                                                         \
