@@ -221,7 +221,7 @@ static int make_examples(const finetune_options *o, const cli_input *input, cons
         status = ends_with(o->data, ".jsonl")
                      ? wick_examples_add_json_lines(*examples, input->text, input->size, &error)
                      : wick_examples_add_text(*examples, input->text, input->size, &error);
-    if (status != WICK_OK) return cli_report_file(&error, o->data, NULL);
+    if (status != WICK_OK) return cli_report_file(&error, o->data, "");
     wick_examples_info info;
     wick_examples_get_info(*examples, &info);
     if (info.n_examples == 0)

@@ -174,11 +174,11 @@ WICK_API wick_tensor *wick_scatter_nd(wick_tensor *x, wick_tensor *index, wick_t
 
 /* Elements of x, counted in row-major order, in the shape of index. */
 WICK_API wick_tensor *wick_take(wick_tensor *x, wick_tensor *index);
-/* u8: where elements of x are among those of set, of any shape. NaN is not. */
+/* u8: where elements of x are among those of set, of any shape. NaN is not. Numbers. */
 WICK_API wick_tensor *wick_isin(wick_tensor *x, wick_tensor *set);
 /* u32: how many elements of sorted [.., n] (ascending) are less than each of values [.., m], or
  * with right: less or equal. sorted of rank 1 is searched for values of any shape. For NaN: all n.
- */
+ * Numbers. */
 WICK_API wick_tensor *wick_searchsorted(wick_tensor *sorted, wick_tensor *values, bool right);
 
 /* --- Results whose length depends on the data ---

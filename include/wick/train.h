@@ -36,7 +36,8 @@ typedef struct wick_optimizer wick_optimizer;
 
 /* params [n] float tensors that may be written, no two of the same memory; names [n], copied, or
  * NULL: "0", "1", ... desc may be NULL. The reason of a failure is with the device: WICK_ERR_VALUE
- * a number of desc, WICK_ERR_ARGUMENT n is 0 or the devices differ, WICK_ERR_DTYPE. */
+ * a number of desc, WICK_ERR_ARGUMENT n is 0, the devices differ or two share memory,
+ * WICK_ERR_DTYPE. */
 WICK_API wick_status wick_optimizer_make(const wick_optimizer_desc *desc,
                                          wick_tensor *const *params, const char *const *names,
                                          size_t n, wick_optimizer **out);

@@ -87,7 +87,11 @@ static bool has_shape(const cell *kind, const char *name, const wick_tensor *x, 
 }
 
 static bool check(const cell *kind, wick_tensor *x, const wick_rnn_weights *w, state first) {
-    if (!x || !w) return false;
+    if (!x) return false;
+    if (!w) {
+        wk_device_fail(x->device, WICK_ERR_ARGUMENT, "%s: there are no weights", kind->name);
+        return false;
+    }
     wick_tensor *const operands[] = {x,       w->w_ih, w->w_hh, w->b_ih,
                                      w->b_hh, first.h, first.c, w->peepholes};
     if (!wk_operands_are_floats(kind->name, operands, 3, WK_COUNT(operands)) ||

@@ -102,7 +102,11 @@ static bool check_routes(const wick_tensor *x, const wick_tensor *route_weights,
 
 static bool check_ffn(wick_tensor *x, wick_tensor *route_weights, wick_tensor *ids,
                       const wick_moe_weights *w) {
-    if (!w || !wk_operands_are_floats(ffn, (wick_tensor *[]){x, route_weights}, 2, 2)) return false;
+    if (!wk_operands_are_floats(ffn, (wick_tensor *[]){x, route_weights}, 2, 2)) return false;
+    if (!w) {
+        wk_device_fail(x->device, WICK_ERR_ARGUMENT, "%s: there are no weights", ffn);
+        return false;
+    }
     const int n_shared = !!w->shared_gate + !!w->shared_up + !!w->shared_down;
     wick_tensor *const all[] = {
         x, ids, w->gate, w->up, w->down, w->shared_gate, w->shared_up, w->shared_down};

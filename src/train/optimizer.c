@@ -128,6 +128,10 @@ static wick_status check_params(wick_tensor *const *params, size_t n) {
                                   "%s: parameter %zu is not there, or on another device", name, i);
         if (!wk_operand_is_float(name, params[i]) || !wk_operand_is_writable(name, params[i]))
             return wk_device_err(device)->status;
+        for (size_t k = 0; k < i; k++)
+            if (wk_view_overlaps(&params[k]->view, &params[i]->view))
+                return wk_device_fail(device, WICK_ERR_ARGUMENT,
+                                      "%s: parameters %zu and %zu share memory", name, k, i);
     }
     return WICK_OK;
 }
@@ -246,8 +250,10 @@ wick_status wick_optimizer_step(wick_optimizer *optimizer, wick_tensor *const *g
         [WICK_OPTIMIZER_ADAMW] = step_adamw,
         [WICK_OPTIMIZER_LION] = step_lion,
     };
-    if (!optimizer || !gradients) return WICK_ERR_ARGUMENT;
+    if (!optimizer) return WICK_ERR_ARGUMENT;
     wick_device *const device = optimizer->device;
+    if (!gradients)
+        return wk_device_fail(device, WICK_ERR_ARGUMENT, "%s: there are no gradients", name);
     if (!(rate >= 0) || isinf(rate))
         return wk_device_fail(device, WICK_ERR_VALUE, "%s: the rate is %g", name, rate);
     for (size_t i = 0; i < optimizer->n; i++)

@@ -244,7 +244,7 @@ def test_bad_data():
         refuse(b"A short text.", "of 1 example 1 would be held out", "--held-out", name="data.txt")
         refuse(b'{"text": "a"}\n{"text": ', "line 2", "JSON")
         refuse(b'[1]', "line 1", "messages", "completion", "text")
-        refuse(b'"text"', "line 1", "completion")
+        refuse(b'"text"', "line 1", 'or with a "text"\n')  # without advice about GGUF files
         refuse(b'{"prompt": "a"}', "line 1", "completion")
         refuse(b'{"messages": []}', "line 1", "messages")
         refuse(b'{"messages": {"role": "user"}}', "line 1", "messages")

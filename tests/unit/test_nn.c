@@ -147,7 +147,7 @@ static void left_out(void **state) {
     assert_null(last);
     assert_refused(device, wick_lstm(x, &four, x, NULL, NULL, NULL), WICK_ERR_SHAPE);
     assert_refused(device, wick_lstm(zero, &four, NULL, NULL, NULL, NULL), WICK_ERR_SHAPE);
-    assert_null(wick_lstm(x, NULL, NULL, NULL, NULL, NULL));
+    assert_refused(device, wick_lstm(x, NULL, NULL, NULL, NULL, NULL), WICK_ERR_ARGUMENT);
     wick_scope_end(scope);
 }
 
@@ -410,6 +410,7 @@ static void experts_refused(void **state) {
     wick_moe_weights weights = {.gate = w, .up = w, .down = w};
     assert_non_null(wick_moe_ffn(x, route, chosen, &weights));
     assert_refused(device, wick_moe_ffn(x, route, route, &weights), WICK_ERR_DTYPE);
+    assert_refused(device, wick_moe_ffn(x, route, chosen, NULL), WICK_ERR_ARGUMENT);
     assert_refused(device, wick_moe_ffn(x, x, chosen, &weights), WICK_ERR_SHAPE);
     weights.shared_gate = flat;
     assert_refused(device, wick_moe_ffn(x, route, chosen, &weights), WICK_ERR_ARGUMENT);

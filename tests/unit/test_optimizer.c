@@ -175,6 +175,9 @@ static void bad_input(void **state) {
         assert_refused(device, NULL, WICK_ERR_VALUE);
         assert_null(optimizer);
     }
+    wick_tensor *const twice[] = {p, wick_zeros(device, WICK_F32, WICK_SHAPE(3)), p};
+    assert_int_equal(wick_optimizer_make(NULL, twice, NULL, 3, &optimizer), WICK_ERR_ARGUMENT);
+    assert_refused(device, NULL, WICK_ERR_ARGUMENT);
     wick_tensor *const whole = wick_ones(device, WICK_I32, WICK_SHAPE(3));
     assert_int_equal(wick_optimizer_make(NULL, &whole, NULL, 1, &optimizer), WICK_ERR_DTYPE);
     assert_int_equal(wick_optimizer_make(NULL, NULL, NULL, 0, &optimizer), WICK_ERR_ARGUMENT);
@@ -189,6 +192,8 @@ static void bad_input(void **state) {
     assert_int_equal(wick_optimizer_step(optimizer, &p, -1), WICK_ERR_VALUE);
     (void)wick_device_error(device, NULL);
     assert_int_equal(wick_optimizer_step(NULL, &p, 1), WICK_ERR_ARGUMENT);
+    assert_int_equal(wick_optimizer_step(optimizer, NULL, 1), WICK_ERR_ARGUMENT);
+    assert_refused(device, NULL, WICK_ERR_ARGUMENT);
     wick_optimizer_free(optimizer);
     wick_scope_end(scope);
 }
